@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/base.h - what every other header stands on: the error chain and the log.
+ *
+ * A function that can fail returns 0 or more, or a negative errno. The sentence that says what went
+ * wrong, why, and what would mend it is kept per thread: ask attar_error() for it. The library never
+ * prints and never exits; what costs the user something without being an error (a fallback, a smaller
+ * ring) is told to the log callback.
+ *
+ *	if (attar_run(run) < 0)
+ *		fprintf(stderr, "%s\n", attar_error());
+ */
+#ifndef ATTAR_BASE_H
+#define ATTAR_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTAR_API __attribute__((visibility("default")))
+#define ATTAR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+/* The version of the library at run time, as "0.1.0". A static string. */
+ATTAR_API const char *attar_version(void);
+
+/*
+ * Sets this thread's error text to one sentence and returns code (a negative errno; a positive one is
+ * negated), so that a failing path reads: return attar_fail(-ENOENT, "no tracepoint '%s'", name);
+ */
+ATTAR_API int attar_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
+
+/*
+ * Puts what the caller was doing in front of this thread's error text ("doing: cause") and returns code
+ * as it came.
+ */
+ATTAR_API int attar_context(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
+
+/* This thread's error text, "" when nothing failed. Borrowed until this thread's next failing call. */
+ATTAR_API const char *attar_error(void);
+
+/* Forgets this thread's error text. */
+ATTAR_API void attar_error_clear(void);
+
+/* How much a log line matters: for debugging, a degradation or its like, or loss that spoils results. */
+enum attar_level { ATTAR_DEBUG, ATTAR_NOTE, ATTAR_WARN };
+
+/* Receives one line without its newline; text is borrowed until the callback returns. */
+typedef void attar_log_fn(void *ctx, enum attar_level level, const char *text);
+
+/*
+ * Sets the callback for log lines of the whole process; NULL (the start value) drops them. ctx is owned
+ * by the caller and must live until the callback is replaced. Set it before the first other call.
+ */
+ATTAR_API void attar_log_set(attar_log_fn *fn, void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

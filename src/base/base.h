@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What every source file uses: the error chain, scope exit, small arithmetic. */
+#ifndef BASE_BASE_H
+#define BASE_BASE_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attar/base.h"
+#include "base/log.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)                                                                                  \
+	({                                                                                         \
+		__typeof__(a) a_ = (a);                                                            \
+		__typeof__(b) b_ = (b);                                                            \
+		a_ < b_ ? a_ : b_;                                                                 \
+	})
+#define MAX(a, b)                                                                                  \
+	({                                                                                         \
+		__typeof__(a) a_ = (a);                                                            \
+		__typeof__(b) b_ = (b);                                                            \
+		a_ > b_ ? a_ : b_;                                                                 \
+	})
+#define ROUND_UP(n, to) (((n) + (to)-1) / (to) * (to))
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+
+/* Scope exit: char *text _cleanup_free_ = NULL; int fd _cleanup_close_ = -1; */
+#define _cleanup_(fn)	__attribute__((cleanup(fn)))
+#define _cleanup_free_	_cleanup_(base_free_p)
+#define _cleanup_close_ _cleanup_(base_close_p)
+
+static inline void base_free_p(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void base_close_p(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+/* Hands a pointer or fd out of its cleanup scope. */
+#define TAKE_PTR(p)                                                                                \
+	({                                                                                         \
+		__typeof__(p) p_ = (p);                                                            \
+		(p) = NULL;                                                                        \
+		p_;                                                                                \
+	})
+#define TAKE_FD(fd)                                                                                \
+	({                                                                                         \
+		int fd_ = (fd);                                                                    \
+		(fd) = -1;                                                                         \
+		fd_;                                                                               \
+	})
+
+/* The one sentence for a failed allocation. */
+static inline int base_oom(void)
+{
+	return attar_fail(-ENOMEM, "out of memory");
+}
+
+/* A mixer for hash tables of u64 (the finalizer of MurmurHash3). */
+static inline uint64_t base_hash64(uint64_t h)
+{
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdULL;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ULL;
+	return h ^ (h >> 33);
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A growable string of bytes. Failure is sticky: after a failed allocation every call does nothing and
+ * buf_failed() says so once, at the end. data is always NUL-terminated (after the first append).
+ *
+ *	struct buf b _cleanup_(buf_done) = {0};
+ *	buf_printf(&b, "%d", 23);
+ *	if (buf_failed(&b)) return base_oom();
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include "base/base.h"
+
+struct buf {
+	char *data; /* owned by the buf; NULL while empty */
+	size_t len; /* bytes, without the NUL */
+	size_t size;
+	bool failed;
+};
+
+void buf_add(struct buf *b, const void *bytes, size_t n);
+void buf_str(struct buf *b, const char *text);
+void buf_char(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *fmt, ...) ATTAR_PRINTF(2, 3);
+void buf_u64(struct buf *b, uint64_t n); /* decimal, faster than printf */
+
+/* Forgets the contents, keeps the memory. */
+void buf_reset(struct buf *b);
+void buf_done(struct buf *b);
+
+static inline bool buf_failed(const struct buf *b)
+{
+	return b->failed;
+}
+
+/* The contents as a string owned by the caller, the buf is empty again; NULL when it had failed. */
+char *buf_take(struct buf *b);
+
+/* The contents as a string borrowed until the next call; "" while empty. */
+static inline const char *buf_text(const struct buf *b)
+{
+	return b->data ? b->data : "";
+}
+
+#endif

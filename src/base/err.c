@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread's error chain. A fixed buffer, so that reporting "out of memory" needs no memory. */
+#include "base/base.h"
+
+#include <stdio.h>
+
+enum { TEXT_MAX = 2048 };
+
+static __thread char error_text[TEXT_MAX];
+
+static int negative(int code)
+{
+	return code > 0 ? -code : code;
+}
+
+int attar_fail(int code, const char *fmt, ...)
+{
+	char text[TEXT_MAX]; /* apart: an argument may be the old error text */
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	memcpy(error_text, text, sizeof(text));
+	return negative(code);
+}
+
+int attar_context(int code, const char *fmt, ...)
+{
+	char text[TEXT_MAX];
+	va_list args;
+	size_t n;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	n = strlen(text);
+	snprintf(text + n, sizeof(text) - n, ": %s", error_text);
+	memcpy(error_text, text, sizeof(text));
+	return negative(code);
+}
+
+const char *attar_error(void)
+{
+	return error_text;
+}
+
+void attar_error_clear(void)
+{
+	error_text[0] = '\0';
+}
+
+const char *attar_version(void)
+{
+	return ATTAR_VERSION;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/escape.h"
+
+/* The length of the valid UTF-8 sequence at p (1 to 4), or 0. */
+static size_t utf8_length(const unsigned char *p, size_t n)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc2 ? 2 : 0;
+	uint32_t code;
+
+	if (len <= 1)
+		return len;
+	if (p[0] > 0xf4 || len > n)
+		return 0;
+	code = p[0] & (0x7f >> len);
+	for (size_t i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	if (code < least[len] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return len;
+}
+
+/* Control characters of ASCII and of Latin-1 (C1, which some terminals obey). */
+static bool is_control(const unsigned char *p, size_t len)
+{
+	return (len == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (len == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+}
+
+static void add_hex(struct buf *b, const unsigned char *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		buf_printf(b, "\\x%02x", p[i]);
+}
+
+/* Appends the printable character at p, or its bytes as \xNN; returns how many bytes that took. */
+static size_t add_printable(struct buf *b, const unsigned char *p, size_t n)
+{
+	size_t len = utf8_length(p, n);
+
+	if (!len || is_control(p, len))
+		add_hex(b, p, len = MAX(len, (size_t)1));
+	else
+		buf_add(b, p, len);
+	return len;
+}
+
+void escape_text(struct buf *b, const char *text, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	for (size_t i = 0; i < n;)
+		i += add_printable(b, p + i, n - i);
+}
+
+void escape_json(struct buf *b, const char *text, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	for (size_t i = 0; i < n;) {
+		size_t len = utf8_length(p + i, n - i);
+
+		if (!len)
+			buf_str(b, "\xef\xbf\xbd");
+		else if (p[i] == '"' || p[i] == '\\')
+			buf_printf(b, "\\%c", p[i]);
+		else if (p[i] < 0x20 || p[i] == 0x7f)
+			buf_printf(b, "\\u%04x", p[i]);
+		else
+			buf_add(b, p + i, len);
+		i += MAX(len, (size_t)1);
+	}
+}
+
+/* A sign that starts a number is no formula. */
+static bool is_formula(const char *text, size_t n)
+{
+	if (!n || !memchr("=+-@", text[0], 4))
+		return false;
+	return !(n > 1 && strchr("+-", text[0]) && text[1] >= '0' && text[1] <= '9');
+}
+
+void escape_csv(struct buf *b, const char *text, size_t n)
+{
+	struct buf field _cleanup_(buf_done) = {0};
+	bool quote;
+
+	if (is_formula(text, n))
+		buf_char(&field, '\'');
+	escape_text(&field, text, n);
+	quote = field.len && strpbrk(field.data, ",\"");
+	if (quote)
+		buf_char(b, '"');
+	for (size_t i = 0; i < field.len; i++) {
+		if (field.data[i] == '"')
+			buf_char(b, '"');
+		buf_char(b, field.data[i]);
+	}
+	if (quote)
+		buf_char(b, '"');
+	b->failed |= field.failed;
+}
+
+void escape_html(struct buf *b, const char *text, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	for (size_t i = 0; i < n;) {
+		const char *entity = p[i] == '&' ? "&amp;" : p[i] == '<' ? "&lt;" : p[i] == '>' ? "&gt;"
+				: p[i] == '"' ? "&quot;" : p[i] == '\'' ? "&#39;" : NULL;
+
+		if (entity)
+			buf_str(b, entity), i++;
+		else
+			i += add_printable(b, p + i, n - i);
+	}
+}
+
+void escape_folded(struct buf *b, const char *text, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	while (n && text[n - 1] == ' ')
+		n--;
+	for (size_t i = 0; i < n;) {
+		if (p[i] == ';')
+			buf_char(b, ':'), i++;
+		else
+			i += add_printable(b, p + i, n - i);
+	}
+}

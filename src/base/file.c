@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+
+#include <fcntl.h>
+
+int file_read_fd(int fd, const char *name, size_t max, struct buf *b)
+{
+	char chunk[16384];
+	size_t start = b->len;
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return attar_fail(-errno, "cannot read %s: %s", name, strerror(errno));
+		if (n == 0)
+			break;
+		if (b->len - start + (size_t)n > max)
+			return attar_fail(-EFBIG, "%s is larger than %zu bytes", name, max);
+		buf_add(b, chunk, (size_t)n);
+	}
+	buf_add(b, "", 0);
+	return buf_failed(b) ? base_oom() : 0;
+}
+
+int file_read(const char *path, size_t max, struct buf *b)
+{
+	/* O_NONBLOCK: a fifo put where a file should be must not stop us. */
+	int fd _cleanup_close_ = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return attar_fail(-errno, "cannot open %s: %s", path, strerror(errno));
+	return file_read_fd(fd, path, max, b);
+}
+
+int file_read_i64(const char *path, int64_t *ret_value)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char *end;
+	long long value;
+	int r = file_read(path, 256, &b);
+
+	if (r < 0)
+		return r;
+	errno = 0;
+	value = strtoll(buf_text(&b), &end, 0);
+	if (errno || end == buf_text(&b))
+		return attar_fail(-EINVAL, "%s does not hold a number", path);
+	*ret_value = value;
+	return 0;
+}
+
+int file_write_all(int fd, const void *bytes, size_t n)
+{
+	const char *p = bytes;
+
+	while (n) {
+		ssize_t w = write(fd, p, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
