@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/record.h - the kernel's records, from bytes to fields.
+ *
+ * A pure parser: no system call, no allocation, no trust in a length. It reads what perf_event_open(2)
+ * calls PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a test. A record is a
+ * view: every pointer in it points into the bytes that were parsed and is borrowed as long as they are.
+ *
+ *	struct attar_layout layout;
+ *	struct attar_record rec;
+ *	attar_layout_init(&layout, &attr);
+ *	if (attar_record_parse(&layout, bytes, size, &rec) == 0 && rec.type == PERF_RECORD_SAMPLE)
+ *		use(rec.sample.ip);
+ *
+ * Layouts and semantics: linux/perf_event.h, perf_event_open(2).
+ */
+#ifndef ATTAR_RECORD_H
+#define ATTAR_RECORD_H
+
+#include <linux/perf_event.h>
+
+#include "attar/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How the records of one event are laid out: computed once from its attributes. */
+struct attar_layout {
+	uint64_t sample_type;
+	uint64_t read_format;
+	uint64_t branch_sample_type;
+	uint64_t regs_user;  /* mask */
+	uint64_t regs_intr;  /* mask */
+	bool sample_id_all;
+	/* Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ... */
+	int16_t ip, tid, time, addr, id, stream_id, cpu, period;
+	int16_t fixed_end; /* where the fields of variable size begin */
+	/* ... and of the trailer of every other record, counted back from its end (as positive numbers). */
+	int16_t back_tid, back_time, back_id, back_stream_id, back_cpu;
+	uint16_t trailer_size; /* bytes */
+};
+
+ATTAR_API void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr *attr);
+
+/* One counter's value inside a READ or a SAMPLE with PERF_SAMPLE_READ. */
+struct attar_read_value {
+	uint64_t value;
+	uint64_t id;   /* 0 without PERF_FORMAT_ID */
+	uint64_t lost; /* 0 without PERF_FORMAT_LOST */
+};
+
+/* A read_format block; use attar_read_at() for its values: their stride depends on the format. */
+struct attar_read {
+	uint64_t nr; /* values: 1 without PERF_FORMAT_GROUP */
+	uint64_t time_enabled, time_running; /* ns; 0 when the format lacks them */
+	const uint64_t *values;
+	uint64_t format; /* the read_format that laid them out */
+};
+
+ATTAR_API struct attar_read_value attar_read_at(const struct attar_read *read, uint64_t index);
+
+struct attar_regs {
+	uint64_t abi;  /* PERF_SAMPLE_REGS_ABI_*; 0: none was taken */
+	uint64_t mask; /* which registers, lowest bit first in values */
+	uint64_t nr;
+	const uint64_t *values;
+};
+
+/* The fields of a PERF_RECORD_SAMPLE; those that sample_type lacks are 0, NULL or (uint32_t)-1 for ids. */
+struct attar_sample {
+	uint64_t ip;
+	uint64_t addr;
+	uint64_t stream_id;
+	uint64_t period;
+	struct attar_read read;
+	uint64_t callchain_nr; /* entries, PERF_CONTEXT_* markers included */
+	const uint64_t *callchain;
+	uint32_t raw_size; /* bytes, padding included */
+	const void *raw;
+	uint64_t branch_nr;
+	uint64_t branch_hw_idx; /* UINT64_MAX when absent */
+	const struct perf_branch_entry *branches;
+	const uint64_t *branch_counters; /* branch_nr of them, or NULL */
+	struct attar_regs regs_user, regs_intr;
+	uint64_t stack_size; /* bytes that the kernel copied really (dyn_size) */
+	const void *stack;
+	uint64_t weight;      /* PERF_SAMPLE_WEIGHT, or all three of WEIGHT_STRUCT in the kernel's union */
+	uint64_t data_src;    /* union perf_mem_data_src */
+	uint64_t transaction;
+	uint64_t phys_addr;
+	uint64_t cgroup;
+	uint64_t data_page_size, code_page_size; /* bytes */
+	uint64_t aux_size;
+	const void *aux;
+};
+
+struct attar_mmap { /* MMAP and MMAP2 */
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+	uint8_t build_id_size; /* bytes; above 0: maj, min and ino are absent */
+	uint8_t build_id[20];
+	const char *filename; /* NUL-terminated inside the record */
+	bool has_ino;	      /* MMAP2 without a build-id */
+};
+
+struct attar_comm {
+	uint32_t pid, tid;
+	const char *comm;
+	bool exec;
+};
+
+struct attar_task { /* FORK and EXIT */
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+struct attar_ns_link {
+	uint64_t dev, inode;
+};
+
+/* One record of any kind. */
+struct attar_record {
+	uint32_t type; /* PERF_RECORD_* */
+	uint16_t misc;
+	uint16_t size; /* bytes */
+	/* Who, where and when: from the sample or from the sample_id trailer; -1 (all bits) when unknown, time 0. */
+	uint32_t pid, tid, cpu;
+	uint64_t time; /* ns on the event's clock */
+	uint64_t id;   /* PERF_SAMPLE_ID or IDENTIFIER; 0 when unknown */
+	const struct perf_event_header *header;
+	union {
+		struct attar_sample sample;
+		struct attar_mmap mmap;
+		struct attar_comm comm;
+		struct attar_task task;
+		struct {
+			uint64_t id, lost;
+		} lost; /* LOST; for LOST_SAMPLES id is 0 */
+		struct {
+			uint64_t time, id, stream_id;
+		} throttle; /* THROTTLE and UNTHROTTLE */
+		struct {
+			uint32_t pid, tid;
+			struct attar_read values;
+		} read;
+		struct {
+			uint64_t offset, size, flags;
+		} aux;
+		struct {
+			uint32_t pid, tid;
+		} itrace_start;
+		struct {
+			uint32_t other_pid, other_tid; /* -1 for SWITCH, the other side for SWITCH_CPU_WIDE */
+			bool out, preempt;
+		} context_switch;
+		struct {
+			uint32_t pid, tid;
+			uint64_t nr;
+			const struct attar_ns_link *links;
+		} namespaces;
+		struct {
+			uint64_t addr;
+			uint32_t len;
+			uint16_t ksym_type, flags;
+			const char *name;
+		} ksymbol;
+		struct {
+			uint16_t bpf_type, flags;
+			uint32_t id;
+			const uint8_t *tag; /* 8 bytes */
+		} bpf_event;
+		struct {
+			uint64_t id;
+			const char *path;
+		} cgroup;
+		struct {
+			uint64_t addr;
+			uint16_t old_len, new_len;
+			const uint8_t *old_bytes, *new_bytes;
+		} text_poke;
+		struct {
+			uint64_t hw_id;
+		} aux_output_hw_id;
+		struct {
+			uint64_t cookie, nr;
+			const uint64_t *ips;
+		} callchain_deferred;
+	};
+};
+
+/*
+ * Parses the record at bytes, of which len are readable. 0; -EBADMSG when the record is malformed (its
+ * size below a header or above len, a length inside it past its end): the error text names the field.
+ * An unknown type is no error: its trailer is not read.
+ */
+ATTAR_API int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
+		struct attar_record *ret_record);
+
+/* A name for messages: "SAMPLE", "MMAP2" ...; "?" for an unknown type. */
+ATTAR_API const char *attar_record_name(uint32_t type);
+
+/*
+ * The id that says which event a record of a shared ring belongs to: the first word of a SAMPLE, the
+ * last of any other, as PERF_SAMPLE_IDENTIFIER lays it out. 0 when the record is too short.
+ */
+static inline uint64_t attar_record_identifier(const struct perf_event_header *header)
+{
+	const uint64_t *words = (const uint64_t *)header;
+
+	if (header->size < sizeof(*header) + 8)
+		return 0;
+	return header->type == PERF_RECORD_SAMPLE ? words[1] : words[header->size / 8 - 1];
+}
+
+/* The record's time in ns without parsing the rest; 0 when it has none. len bytes are readable. */
+static inline uint64_t attar_record_time(const struct attar_layout *layout,
+		const struct perf_event_header *header)
+{
+	int offset = header->type == PERF_RECORD_SAMPLE ? layout->time
+			: layout->back_time > 0		? header->size - layout->back_time
+							: -1;
+
+	if (offset < (int)sizeof(*header) || offset + 8 > header->size)
+		return 0;
+	return *(const uint64_t *)((const char *)header + offset);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/report.h - what a profiler found, ready to be drawn.
+ *
+ * A report is a list of sections (tables, trees, histograms, event lines) and notes: what was seen, what
+ * was lost, what the measuring itself cost. It knows nothing of how it will look. A renderer draws any
+ * report to a stream: text, JSON, CSV, folded stacks, a flame graph page.
+ *
+ *	struct attar_report *report = attar_report_new("profile");
+ *	struct attar_section *t = attar_report_table(report, "functions");
+ *	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
+ *	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
+ *	attar_section_row(t);
+ *	attar_cell_double(t, 70.1);
+ *	attar_cell_text(t, "hot");
+ *	...
+ *	attar_report_free(report);
+ *
+ * Text is copied. A failed allocation is sticky: the report is then refused by the renderer.
+ */
+#ifndef ATTAR_REPORT_H
+#define ATTAR_REPORT_H
+
+#include <stdio.h>
+
+#include "attar/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct attar_report;
+struct attar_section;
+
+enum attar_unit {
+	ATTAR_UNIT_TEXT,
+	ATTAR_UNIT_COUNT,   /* a plain number */
+	ATTAR_UNIT_PERCENT, /* of 100 */
+	ATTAR_UNIT_NS,	    /* a duration */
+	ATTAR_UNIT_TIME,    /* ns since 1970 */
+	ATTAR_UNIT_BYTES,
+	ATTAR_UNIT_HEX,	    /* an address */
+	ATTAR_UNIT_HZ,
+	ATTAR_UNIT_ID,	    /* a number that is a name: pid, tid, cpu (never grouped, scaled or summed) */
+};
+
+enum attar_section_kind {
+	ATTAR_SECTION_TABLE,
+	ATTAR_SECTION_TREE,
+	ATTAR_SECTION_HISTOGRAM,
+	ATTAR_SECTION_EVENTS,
+};
+
+/* Of whose code a frame is: chosen for colours, legends and suffixes. */
+enum attar_frame_kind {
+	ATTAR_FRAME_USER,
+	ATTAR_FRAME_KERNEL,
+	ATTAR_FRAME_INLINED,
+	ATTAR_FRAME_JIT,
+	ATTAR_FRAME_UNKNOWN, /* no name: text is an address or "[unknown]" */
+	ATTAR_FRAME_TASK,    /* not code: a process or thread, the root of its stacks */
+};
+
+/* What every report ends with. */
+struct attar_notes {
+	uint64_t seen;	     /* events that reached the profiler */
+	uint64_t lost;	     /* events that the kernel could not store */
+	uint64_t throttled;  /* times the kernel stopped an event for its rate */
+	double unresolved;   /* share of frames (or of samples) without a name, 0..1; below 0: not applicable */
+	double self_cpu;     /* attar's own CPU time as a share of one CPU, 0..1 */
+	uint64_t self_rss;   /* attar's peak resident memory, bytes */
+};
+
+/* A new, empty report; NULL when out of memory. profiler is its name. */
+ATTAR_API struct attar_report *attar_report_new(const char *profiler);
+ATTAR_API struct attar_report *attar_report_free(struct attar_report *report);
+
+/* When it was made (ns since 1970) and over how long (ns). */
+ATTAR_API void attar_report_span(struct attar_report *report, uint64_t time, uint64_t interval_ns);
+ATTAR_API void attar_report_notes(struct attar_report *report, const struct attar_notes *notes);
+
+/* One remark in plain words, kept with the report: "cycles are not available: cpu-clock was sampled". */
+ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt, ...) ATTAR_PRINTF(2, 3);
+
+/* A new section; owned by the report. Never NULL (a failed report gives a section that ignores all). */
+ATTAR_API struct attar_section *attar_report_table(struct attar_report *report, const char *name);
+ATTAR_API struct attar_section *attar_report_events(struct attar_report *report, const char *name);
+
+/* Columns of a table or of event lines, before the first row. Further cells of a row must follow them. */
+ATTAR_API void attar_section_column(struct attar_section *section, const char *name, enum attar_unit unit);
+ATTAR_API void attar_section_row(struct attar_section *section);
+ATTAR_API void attar_cell_u64(struct attar_section *section, uint64_t value);
+ATTAR_API void attar_cell_i64(struct attar_section *section, int64_t value);
+ATTAR_API void attar_cell_double(struct attar_section *section, double value);
+ATTAR_API void attar_cell_text(struct attar_section *section, const char *text);
+ATTAR_API void attar_cell_none(struct attar_section *section);
+/* Lines of text that belong under the newest row: a stack under its event. Drawn indented. */
+ATTAR_API void attar_row_detail(struct attar_section *section, const char *line);
+
+/*
+ * A call tree. `unit` is what its weights count. Nodes are entered parents first: attar_tree_node()
+ * returns the node's number, to be given as parent of its children; the root's parent is ATTAR_TREE_ROOT.
+ * self is the weight of samples that ended exactly there; totals are summed by the report. `module` is where
+ * the code lives (a DSO), NULL for none. Children of one parent with the same name, module and kind are one node:
+ * enter each once.
+ */
+#define ATTAR_TREE_ROOT UINT32_MAX
+ATTAR_API struct attar_section *attar_report_tree(struct attar_report *report, const char *name, enum attar_unit unit);
+ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
+		const char *name, const char *module, uint64_t self);
+/* For an ATTAR_FRAME_TASK node: whose it is, for filters by process and thread. tid 0: the whole process. */
+ATTAR_API void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
+/* Draw at most this many of the tree's nodes as text: those with at least this share (0..1) of the whole. */
+ATTAR_API void attar_tree_cutoff(struct attar_section *tree, double share);
+
+/* A histogram: buckets [low, high) with counts, lowest first; unit of low and high. */
+ATTAR_API struct attar_section *attar_report_histogram(struct attar_report *report, const char *name, enum attar_unit unit);
+ATTAR_API void attar_histogram_bucket(struct attar_section *histogram, double low, double high, uint64_t count);
+
+/* How to draw. */
+struct attar_render_opts {
+	size_t size;	      /* sizeof(struct attar_render_opts) */
+	unsigned columns;     /* width of the terminal; 0: no limit (not a terminal) */
+	bool colour;
+	unsigned max_rows;    /* of a table or the tree's text; 0: all */
+	bool quiet;	      /* text: no notes */
+	bool time_frames;     /* folded: a frame "YYYY-MM-DD" and a frame "HH:MM:SS" before each stack */
+	const char *title;    /* html; NULL: made from the profiler's name */
+	const char *command;  /* html: the command line shown on the page; NULL: none */
+};
+
+/*
+ * A renderer in use. Several reports may follow each other (one per interval). `whole_run`: it can only
+ * draw one report that covers everything (a page), so it must be given the whole run's report, once.
+ */
+struct attar_renderer;
+ATTAR_API int attar_renderer_new(const char *format, FILE *out, const struct attar_render_opts *opts,
+		struct attar_renderer **ret_renderer);
+ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
+
+/* Draws and flushes. 0; -EPIPE when the reader went away; else the errno of the failed write. */
+ATTAR_API int attar_renderer_draw(struct attar_renderer *renderer, const struct attar_report *report);
+ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);
+
+/* The format that a file name's extension asks for: "html" for "x.html"; NULL when none does. */
+ATTAR_API const char *attar_format_of(const char *path);
+/* The formats in order, NULL after the last: for help and completion. */
+ATTAR_API const char *const *attar_formats(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
