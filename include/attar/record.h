@@ -2,9 +2,10 @@
 /*
  * attar/record.h - the kernel's records, from bytes to fields.
  *
- * A pure parser: no system call, no allocation, no trust in a length. It reads what perf_event_open(2)
- * calls PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a test. A record is a
- * view: every pointer in it points into the bytes that were parsed and is borrowed as long as they are.
+ * A pure parser: no system call, no allocation, no trust in a length. It reads what
+ *perf_event_open(2) calls PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a
+ *test. A record is a view: every pointer in it points into the bytes that were parsed and is
+ *borrowed as long as they are.
  *
  *	struct attar_layout layout;
  *	struct attar_record rec;
@@ -30,17 +31,21 @@ struct attar_layout {
 	uint64_t sample_type;
 	uint64_t read_format;
 	uint64_t branch_sample_type;
-	uint64_t regs_user;  /* mask */
-	uint64_t regs_intr;  /* mask */
+	uint64_t regs_user; /* mask */
+	uint64_t regs_intr; /* mask */
 	bool sample_id_all;
-	/* Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ... */
+	/* Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
+	 */
 	int16_t ip, tid, time, addr, id, stream_id, cpu, period;
 	int16_t fixed_end; /* where the fields of variable size begin */
-	/* ... and of the trailer of every other record, counted back from its end (as positive numbers). */
+	/* ... and of the trailer of every other record, counted back from its end (as positive
+	 * numbers). */
 	int16_t back_tid, back_time, back_id, back_stream_id, back_cpu;
-	uint16_t trailer_size; /* bytes */
+	uint16_t trailer_size; /* bytes; 0 without sample_id_all */
 };
 
+/* Never fails: bits of sample_type that are unknown are taken to lay their fields behind the known
+ * ones. */
 ATTAR_API void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr *attr);
 
 /* One counter's value inside a READ or a SAMPLE with PERF_SAMPLE_READ. */
@@ -52,41 +57,56 @@ struct attar_read_value {
 
 /* A read_format block; use attar_read_at() for its values: their stride depends on the format. */
 struct attar_read {
-	uint64_t nr; /* values: 1 without PERF_FORMAT_GROUP */
+	uint64_t nr;                         /* values: 1 without PERF_FORMAT_GROUP */
 	uint64_t time_enabled, time_running; /* ns; 0 when the format lacks them */
 	const uint64_t *values;
 	uint64_t format; /* the read_format that laid them out */
 };
 
+/* The value number index, all zero from nr on. */
 ATTAR_API struct attar_read_value attar_read_at(const struct attar_read *read, uint64_t index);
 
+/*
+ * Parses the len bytes that read(2) of an event with that read_format gave, or such a block inside
+ * a record. Bytes used, or -EBADMSG when the block is longer than len. ret_read borrows the bytes,
+ * which are aligned to 8.
+ */
+ATTAR_API int attar_read_parse(
+	uint64_t read_format, const void *bytes, size_t len, struct attar_read *ret_read);
+
 struct attar_regs {
-	uint64_t abi;  /* PERF_SAMPLE_REGS_ABI_*; 0: none was taken */
+	/* PERF_SAMPLE_REGS_ABI_*; 0: none was taken. Unknown bits: nr is 0 and the sample is cut
+	 * here, see rest. */
+	uint64_t abi;
 	uint64_t mask; /* which registers, lowest bit first in values */
 	uint64_t nr;
 	const uint64_t *values;
 };
 
-/* The fields of a PERF_RECORD_SAMPLE; those that sample_type lacks are 0, NULL or (uint32_t)-1 for ids. */
+/* The fields of a PERF_RECORD_SAMPLE; those that sample_type lacks are 0, NULL or (uint32_t)-1 for
+ * ids. */
 struct attar_sample {
 	uint64_t ip;
 	uint64_t addr;
-	uint64_t stream_id;
 	uint64_t period;
 	struct attar_read read;
 	uint64_t callchain_nr; /* entries, PERF_CONTEXT_* markers included */
 	const uint64_t *callchain;
 	uint32_t raw_size; /* bytes, padding included */
+	/* Bytes at the record's end that were not decoded because they follow registers of an
+	 * unknown ABI. */
+	uint32_t rest_size;
 	const void *raw;
 	uint64_t branch_nr;
-	uint64_t branch_hw_idx; /* UINT64_MAX when absent */
+	uint64_t branch_hw_idx; /* UINT64_MAX when absent; only with PERF_SAMPLE_BRANCH_HW_INDEX */
 	const struct perf_branch_entry *branches;
 	const uint64_t *branch_counters; /* branch_nr of them, or NULL */
 	struct attar_regs regs_user, regs_intr;
 	uint64_t stack_size; /* bytes that the kernel copied really (dyn_size) */
 	const void *stack;
-	uint64_t weight;      /* PERF_SAMPLE_WEIGHT, or all three of WEIGHT_STRUCT in the kernel's union */
-	uint64_t data_src;    /* union perf_mem_data_src */
+	uint64_t weight; /* PERF_SAMPLE_WEIGHT, or all three of WEIGHT_STRUCT in the kernel's union
+			  */
+	uint64_t data_src; /* union perf_mem_data_src */
 	uint64_t transaction;
 	uint64_t phys_addr;
 	uint64_t cgroup;
@@ -104,7 +124,7 @@ struct attar_mmap { /* MMAP and MMAP2 */
 	uint8_t build_id_size; /* bytes; above 0: maj, min and ino are absent */
 	uint8_t build_id[20];
 	const char *filename; /* NUL-terminated inside the record */
-	bool has_ino;	      /* MMAP2 without a build-id */
+	bool has_ino;         /* MMAP2 without a build-id */
 };
 
 struct attar_comm {
@@ -127,10 +147,13 @@ struct attar_record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
 	uint16_t size; /* bytes */
-	/* Who, where and when: from the sample or from the sample_id trailer; -1 (all bits) when unknown, time 0. */
-	uint32_t pid, tid, cpu;
+	/* Who, where and when: from the sample or from the sample_id trailer; -1 (all bits) when
+	 * unknown, time 0. */
+	uint32_t pid, tid;
+	uint32_t cpu;
 	uint64_t time; /* ns on the event's clock */
 	uint64_t id;   /* PERF_SAMPLE_ID or IDENTIFIER; 0 when unknown */
+	uint64_t stream_id;
 	const struct perf_event_header *header;
 	union {
 		struct attar_sample sample;
@@ -154,7 +177,8 @@ struct attar_record {
 			uint32_t pid, tid;
 		} itrace_start;
 		struct {
-			uint32_t other_pid, other_tid; /* -1 for SWITCH, the other side for SWITCH_CPU_WIDE */
+			uint32_t other_pid,
+				other_tid; /* -1 for SWITCH, the other side for SWITCH_CPU_WIDE */
 			bool out, preempt;
 		} context_switch;
 		struct {
@@ -187,25 +211,26 @@ struct attar_record {
 		} aux_output_hw_id;
 		struct {
 			uint64_t cookie, nr;
-			const uint64_t *ips;
+			const uint64_t *ips; /* markers included, as in a sample's callchain */
 		} callchain_deferred;
 	};
 };
 
 /*
- * Parses the record at bytes, of which len are readable. 0; -EBADMSG when the record is malformed (its
- * size below a header or above len, a length inside it past its end): the error text names the field.
- * An unknown type is no error: its trailer is not read.
+ * Parses the record at bytes, of which len are readable; bytes are aligned to 8, as they are in a
+ * ring. 0; -EBADMSG when the record is malformed (its size below a header or above len, a length
+ * inside it past its end, a text that does not end): the error text names the field, and what
+ * ret_record holds is not to be used. An unknown type is no error: only its header is read.
  */
 ATTAR_API int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
-		struct attar_record *ret_record);
+	struct attar_record *ret_record);
 
 /* A name for messages: "SAMPLE", "MMAP2" ...; "?" for an unknown type. */
 ATTAR_API const char *attar_record_name(uint32_t type);
 
 /*
- * The id that says which event a record of a shared ring belongs to: the first word of a SAMPLE, the
- * last of any other, as PERF_SAMPLE_IDENTIFIER lays it out. 0 when the record is too short.
+ * The id that says which event a record of a shared ring belongs to: the first word of a SAMPLE,
+ * the last of any other, as PERF_SAMPLE_IDENTIFIER lays it out. 0 when the record is too short.
  */
 static inline uint64_t attar_record_identifier(const struct perf_event_header *header)
 {
@@ -217,16 +242,79 @@ static inline uint64_t attar_record_identifier(const struct perf_event_header *h
 }
 
 /* The record's time in ns without parsing the rest; 0 when it has none. len bytes are readable. */
-static inline uint64_t attar_record_time(const struct attar_layout *layout,
-		const struct perf_event_header *header)
+static inline uint64_t attar_record_time(
+	const struct attar_layout *layout, const struct perf_event_header *header)
 {
 	int offset = header->type == PERF_RECORD_SAMPLE ? layout->time
-			: layout->back_time > 0		? header->size - layout->back_time
+		     : layout->back_time > 0            ? header->size - layout->back_time
 							: -1;
 
 	if (offset < (int)sizeof(*header) || offset + 8 > header->size)
 		return 0;
 	return *(const uint64_t *)((const char *)header + offset);
+}
+
+/* Whose code an address of a call chain is. The first six are the cpumodes of
+ * perf_event_header.misc. */
+enum attar_context {
+	ATTAR_CONTEXT_UNKNOWN,
+	ATTAR_CONTEXT_KERNEL,
+	ATTAR_CONTEXT_USER,
+	ATTAR_CONTEXT_HV, /* hypervisor */
+	ATTAR_CONTEXT_GUEST_KERNEL,
+	ATTAR_CONTEXT_GUEST_USER,
+	ATTAR_CONTEXT_GUEST, /* kernel or user, unknown which */
+};
+
+/*
+ * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of
+ *sight.
+ *
+ *	struct attar_callchain chain;
+ *	uint64_t ip;
+ *	attar_callchain_init(&chain, sample->callchain, sample->callchain_nr, rec.misc);
+ *	while (attar_callchain_next(&chain, &ip))
+ *		frame(ip, chain.context);
+ */
+struct attar_callchain {
+	const uint64_t *at, *end;   /* borrowed, what is left */
+	enum attar_context context; /* of the address that attar_callchain_next() gave last */
+	bool deferred; /* the user part follows in a CALLCHAIN_DEFERRED record with the same cookie
+			*/
+	uint64_t cookie; /* 0 unless deferred */
+};
+
+/* entries may be NULL when nr is 0. misc (the record's) tells the context of addresses before any
+ * marker. */
+static inline void attar_callchain_init(
+	struct attar_callchain *chain, const uint64_t *entries, uint64_t nr, uint16_t misc)
+{
+	unsigned cpumode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	chain->at = entries;
+	chain->end = nr ? entries + nr : entries;
+	chain->context = cpumode <= PERF_RECORD_MISC_GUEST_USER ? (enum attar_context)cpumode
+								: ATTAR_CONTEXT_UNKNOWN;
+	chain->deferred = false;
+	chain->cookie = 0;
+}
+
+/* Takes a PERF_CONTEXT_* marker into account; attar_callchain_next() calls it. */
+ATTAR_API void attar_callchain_marker(struct attar_callchain *chain, uint64_t marker);
+
+/* The next address and, in chain->context, its context. False at the end. */
+static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t *ret_ip)
+{
+	while (chain->at != chain->end) {
+		uint64_t ip = *chain->at++;
+
+		if (__builtin_expect(ip < (uint64_t)PERF_CONTEXT_MAX, 1)) {
+			*ret_ip = ip;
+			return true;
+		}
+		attar_callchain_marker(chain, ip);
+	}
+	return false;
 }
 
 #ifdef __cplusplus

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* Records written out by hand, word by word, as linux/perf_event.h describes them. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "attar/record.h"
+#include "perf/uapi.h"
+
+#define HEADER(type, misc, words) ((uint64_t)((words)*8) << 48 | (uint64_t)(misc) << 32 | (type))
+#define PAIR(low, high)           ((uint64_t)(uint32_t)(high) << 32 | (uint32_t)(low))
+#define WORDS(a)                  (sizeof(a) / sizeof((a)[0]))
+
+static const struct perf_event_attr attr = {
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+		       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+		       PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW,
+	.sample_id_all = 1,
+};
+
+static void test_sample(void **state)
+{
+	const uint64_t bytes[] = {
+		HEADER(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 16),
+		77, /* identifier */
+		0x401000,
+		PAIR(100, 101),
+		5000,
+		PAIR(3, 0),
+		1000003,
+		5, /* call chain */
+		PERF_CONTEXT_KERNEL,
+		0xffffffff81000010,
+		PERF_CONTEXT_USER,
+		0x401000,
+		0x401100,
+		PAIR(20, 0x64636261), /* raw: 20 bytes, the first four "abcd" */
+		1,
+		2,
+	};
+	struct attar_layout layout;
+	struct attar_record rec;
+
+	attar_layout_init(&layout, &attr);
+	assert_int_equal(attar_record_parse(&layout, bytes, sizeof(bytes), &rec), 0);
+	assert_int_equal(rec.type, PERF_RECORD_SAMPLE);
+	assert_int_equal(rec.id, 77);
+	assert_int_equal(rec.pid, 100);
+	assert_int_equal(rec.tid, 101);
+	assert_int_equal(rec.time, 5000);
+	assert_int_equal(rec.cpu, 3);
+	assert_int_equal(rec.sample.ip, 0x401000);
+	assert_int_equal(rec.sample.period, 1000003);
+	assert_int_equal(rec.sample.callchain_nr, 5);
+	assert_ptr_equal(rec.sample.callchain, bytes + 8);
+	assert_int_equal(rec.sample.raw_size, 20);
+	assert_memory_equal(rec.sample.raw, "abcd\1", 5);
+	assert_int_equal(rec.sample.stack_size, 0);
+	assert_int_equal(rec.sample.branch_hw_idx, UINT64_MAX);
+	assert_int_equal(attar_record_identifier(rec.header), 77);
+	assert_int_equal(attar_record_time(&layout, rec.header), 5000);
+}
+
+/* MMAP2, COMM, FORK, LOST and THROTTLE, each with the trailer of the same five fields. */
+#define TRAILER PAIR(100, 101), 5000, PAIR(3, 0), 77
+
+static void assert_trailer(const struct attar_layout *layout, const struct attar_record *rec)
+{
+	assert_int_equal(rec->pid, 100);
+	assert_int_equal(rec->tid, 101);
+	assert_int_equal(rec->time, 5000);
+	assert_int_equal(rec->cpu, 3);
+	assert_int_equal(rec->id, 77);
+	assert_int_equal(attar_record_identifier(rec->header), 77);
+	assert_int_equal(attar_record_time(layout, rec->header), 5000);
+}
+
+static void test_tasks_and_maps(void **state)
+{
+	const uint64_t mmap2[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 14),
+		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(8, 1), 99, 7, PAIR(5, 2),
+		0x0000006e69622f, TRAILER};
+	const uint64_t build_id[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, 14),
+		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(20, 0x04030201), 0x0c0b0a0908070605,
+		0x14131211100f0e0d, PAIR(5, 2), 0x6e69622f, TRAILER};
+	const uint64_t comm[] = {HEADER(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 7),
+		PAIR(100, 101), 0x6873 /* "sh" */, TRAILER};
+	const uint64_t fork[] = {
+		HEADER(PERF_RECORD_FORK, 0, 8), PAIR(200, 100), PAIR(201, 101), 4999, TRAILER};
+	const uint64_t lost[] = {HEADER(PERF_RECORD_LOST, 0, 7), 77, 12, TRAILER};
+	const uint64_t throttle[] = {HEADER(PERF_RECORD_THROTTLE, 0, 8), 4998, 77, 78, TRAILER};
+	struct attar_layout layout;
+	struct attar_record rec;
+
+	attar_layout_init(&layout, &attr);
+	assert_int_equal(attar_record_parse(&layout, mmap2, sizeof(mmap2), &rec), 0);
+	assert_trailer(&layout, &rec);
+	assert_int_equal(rec.mmap.pid, 100);
+	assert_int_equal(rec.mmap.addr, 0x400000);
+	assert_int_equal(rec.mmap.len, 0x1000);
+	assert_int_equal(rec.mmap.pgoff, 0x2000);
+	assert_true(rec.mmap.has_ino);
+	assert_int_equal(rec.mmap.maj, 8);
+	assert_int_equal(rec.mmap.min, 1);
+	assert_int_equal(rec.mmap.ino, 99);
+	assert_int_equal(rec.mmap.ino_generation, 7);
+	assert_int_equal(rec.mmap.prot, 5);
+	assert_int_equal(rec.mmap.flags, 2);
+	assert_string_equal(rec.mmap.filename, "/bin");
+
+	assert_int_equal(attar_record_parse(&layout, build_id, sizeof(build_id), &rec), 0);
+	assert_trailer(&layout, &rec);
+	assert_false(rec.mmap.has_ino);
+	assert_int_equal(rec.mmap.build_id_size, 20);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(rec.mmap.build_id[i], i + 1);
+	assert_string_equal(rec.mmap.filename, "/bin");
+
+	assert_int_equal(attar_record_parse(&layout, comm, sizeof(comm), &rec), 0);
+	assert_trailer(&layout, &rec);
+	assert_int_equal(rec.comm.tid, 101);
+	assert_true(rec.comm.exec);
+	assert_string_equal(rec.comm.comm, "sh");
+
+	assert_int_equal(attar_record_parse(&layout, fork, sizeof(fork), &rec), 0);
+	assert_trailer(&layout, &rec);
+	assert_int_equal(rec.task.pid, 200);
+	assert_int_equal(rec.task.ppid, 100);
+	assert_int_equal(rec.task.tid, 201);
+	assert_int_equal(rec.task.ptid, 101);
+	assert_int_equal(rec.task.time, 4999);
+
+	assert_int_equal(attar_record_parse(&layout, lost, sizeof(lost), &rec), 0);
+	assert_trailer(&layout, &rec);
+	assert_int_equal(rec.lost.id, 77);
+	assert_int_equal(rec.lost.lost, 12);
+
+	assert_int_equal(attar_record_parse(&layout, throttle, sizeof(throttle), &rec), 0);
+	assert_trailer(&layout, &rec);
+	assert_int_equal(rec.throttle.time, 4998);
+	assert_int_equal(rec.throttle.id, 77);
+	assert_int_equal(rec.throttle.stream_id, 78);
+}
+
+static void test_says_what_is_malformed(void **state)
+{
+	uint64_t comm[] = {
+		HEADER(PERF_RECORD_COMM, 0, 7), PAIR(100, 101), 0x6161616161616161, TRAILER};
+	uint64_t unknown[] = {HEADER(200, 0, 2), 0};
+	struct attar_layout layout;
+	struct attar_record rec;
+
+	attar_layout_init(&layout, &attr);
+	assert_int_equal(attar_record_parse(&layout, comm, sizeof(comm), &rec), -EBADMSG);
+	assert_string_equal(attar_error(),
+		"malformed COMM record of 56 bytes: the comm does not end inside it");
+	assert_int_equal(attar_record_parse(&layout, comm, 4, &rec), -EBADMSG);
+	assert_string_equal(attar_error(), "4 bytes are too few for a record");
+	assert_int_equal(attar_record_parse(&layout, comm, 48, &rec), -EBADMSG);
+	assert_string_equal(attar_error(), "malformed COMM record of 56 bytes: only 48 are there");
+	assert_int_equal(attar_record_parse(&layout, unknown, sizeof(unknown), &rec), 0);
+	assert_int_equal(rec.type, 200);
+	assert_string_equal(attar_record_name(200), "?");
+	assert_string_equal(
+		attar_record_name(PERF_RECORD_CALLCHAIN_DEFERRED_), "CALLCHAIN_DEFERRED");
+}
+
+static void test_callchain_contexts(void **state)
+{
+	const uint64_t entries[] = {0x10, PERF_CONTEXT_HV, 0x20, PERF_CONTEXT_KERNEL, 0x30, 0x31,
+		PERF_CONTEXT_GUEST_KERNEL, PERF_CONTEXT_GUEST_USER, 0x40,
+		(uint64_t)-4000 /* none that is known */, 0x50, PERF_CONTEXT_USER, 0x60,
+		PERF_CONTEXT_USER_DEFERRED_, 0xfffffffffffffff0 /* the cookie */};
+	const struct {
+		uint64_t ip;
+		enum attar_context context;
+	} expected[] = {
+		{0x10, ATTAR_CONTEXT_GUEST_USER},
+		{0x20, ATTAR_CONTEXT_HV},
+		{0x30, ATTAR_CONTEXT_KERNEL},
+		{0x31, ATTAR_CONTEXT_KERNEL},
+		{0x40, ATTAR_CONTEXT_GUEST_USER},
+		{0x50, ATTAR_CONTEXT_UNKNOWN},
+		{0x60, ATTAR_CONTEXT_USER},
+	};
+	struct attar_callchain chain;
+	uint64_t ip;
+
+	attar_callchain_init(&chain, entries, WORDS(entries), PERF_RECORD_MISC_GUEST_USER);
+	for (size_t i = 0; i < WORDS(expected); i++) {
+		assert_true(attar_callchain_next(&chain, &ip));
+		assert_int_equal(ip, expected[i].ip);
+		assert_int_equal(chain.context, expected[i].context);
+		assert_false(chain.deferred);
+	}
+	assert_false(attar_callchain_next(&chain, &ip));
+	assert_true(chain.deferred);
+	assert_int_equal(chain.cookie, 0xfffffffffffffff0);
+
+	/* A chain cut right behind the marker has no cookie to give. */
+	attar_callchain_init(&chain, entries, WORDS(entries) - 1, 0);
+	while (attar_callchain_next(&chain, &ip))
+		;
+	assert_false(chain.deferred);
+	attar_callchain_init(&chain, NULL, 0, 7);
+	assert_false(attar_callchain_next(&chain, &ip));
+	assert_int_equal(chain.context, ATTAR_CONTEXT_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_tasks_and_maps),
+		cmocka_unit_test(test_says_what_is_malformed),
+		cmocka_unit_test(test_callchain_contexts),
+	};
+
+	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}
