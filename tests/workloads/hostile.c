@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Truth: all time is the own time of one function; the build renames it to HOSTILE_NAME
+ * (meson.build), and the comm is 15 bytes that would set a terminal's title, end a line and break
+ * CSV, JSON and HTML.
+ */
+#include <sys/prctl.h>
+
+#include "workload.h"
+
+static KEEP void hostile_name(void)
+{
+	turns(300000);
+}
+
+int main(int argc, char **argv)
+{
+	prctl(PR_SET_NAME, "\033]0;P\a\n,\"<b>\\\xff");
+	for (uint64_t left = argument(argc, argv, 1, 4000); left; left--)
+		hostile_name();
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Built as a shared object that the workload dlopens loads after its start. Truth: plugin_hot()
+ * spends all time. */
+#include "workload.h"
+
+__attribute__((visibility("default"))) void plugin_hot(uint64_t n);
+
+KEEP void plugin_hot(uint64_t n)
+{
+	turns(n);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Truth: all time is bottom()'s own, under DEPTH frames of dive() under main(). A profile counts
+ * dive() once in a stack, so its total is 100 %, not DEPTH times that. usage: recurse [DEPTH
+ * [CYCLES]]
+ */
+#include "workload.h"
+
+static KEEP void bottom(void)
+{
+	turns(300000);
+}
+
+static KEEP void dive(uint64_t depth)
+{
+	if (depth > 1)
+		dive(depth - 1);
+	else
+		bottom();
+	__asm__ volatile("");
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t depth = argument(argc, argv, 1, 50);
+
+	for (uint64_t left = argument(argc, argv, 2, 4000); left; left--)
+		dive(depth);
+	return 0;
+}

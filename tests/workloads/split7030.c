@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Truth: 70 % of the user time is heavy()'s own, 30 % is light()'s. usage: split7030 [CYCLES]; 5000
+ * take 2 to 3 s */
+#include "workload.h"
+
+static KEEP void heavy(uint64_t n)
+{
+	turns(7 * n);
+}
+
+static KEEP void light(uint64_t n)
+{
+	turns(3 * n);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = 1;
+
+	for (uint64_t left = argument(argc, argv, 1, 5000); left; left--) {
+		uint64_t n = 8000 * uneven(&seed);
+
+		heavy(n);
+		light(n);
+	}
+	return 0;
+}
