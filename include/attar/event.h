@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/event.h - from the name of an event to what perf_event_open(2) needs, and from a
+ *tracepoint's raw bytes to its fields.
+ *
+ * A struct attar_catalog knows the names of this system: the PMUs of sysfs, the tracepoints of
+ *tracefs, the generic names of the kernel. A struct attar_event_list is a parsed event text: one
+ *spec per event to open. A struct attar_format says where the fields of a tracepoint's record lie.
+ *
+ *	struct attar_catalog *catalog;
+ *	struct attar_event_list *events;
+ *	attar_catalog_new(NULL, &catalog);
+ *	attar_event_list_parse(catalog, "cycles:u,sched:sched_switch", &events);
+ *	for (size_t i = 0; i < events->n; i++)
+ *		open_it(&events->at[i]);
+ *	attar_event_list_free(events);
+ *	attar_catalog_free(catalog);
+ *
+ * Life: a catalogue outlives its lists and formats. All of it belongs to one thread at a time.
+ */
+#ifndef ATTAR_EVENT_H
+#define ATTAR_EVENT_H
+
+#include <string.h>
+
+#include <linux/perf_event.h>
+
+#include "attar/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct attar_catalog;
+
+struct attar_catalog_opts {
+	size_t size;         /* sizeof(struct attar_catalog_opts) */
+	const char *sysfs;   /* NULL: "/sys" */
+	const char *proc;    /* NULL: "/proc" */
+	const char *tracefs; /* NULL: wherever it is mounted */
+	bool mount; /* mount tracefs when a tracepoint is asked for and it is not mounted */
+};
+
+/* Reads nothing yet: every table is read when it is first asked for. opts may be NULL. */
+ATTAR_API int attar_catalog_new(
+	const struct attar_catalog_opts *opts, struct attar_catalog **ret_catalog);
+
+/* NULL, for the caller's variable. Probes that the catalogue made in tracefs are removed. */
+ATTAR_API struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog);
+
+/* ---- fields of a tracepoint ---- */
+
+enum attar_field_kind {
+	ATTAR_FIELD_NUMBER,
+	ATTAR_FIELD_STRING, /* chars: a fixed array, or of dynamic length */
+	ATTAR_FIELD_ARRAY,  /* of numbers, `element` bytes each */
+	ATTAR_FIELD_BYTES,  /* a struct, a bitmap: anything else */
+};
+
+/* Where the bytes of a field are. */
+enum attar_field_place {
+	ATTAR_FIELD_FIXED,    /* at offset */
+	ATTAR_FIELD_DATA_LOC, /* at offset lies a word: offset from the record's start, size << 16
+			       */
+	ATTAR_FIELD_REL_LOC,  /* the same, the offset counted from the end of the word (since 5.17)
+			       */
+};
+
+/* One field, resolved once: reading it is a load. Borrowed from its format. */
+struct attar_field {
+	uint16_t offset;  /* bytes from the start of the raw record */
+	uint16_t size;    /* bytes; of the word when the place is not FIXED */
+	uint16_t element; /* bytes of one element: of the number, of the array's numbers, 1 for
+			     chars */
+	uint8_t kind;     /* enum attar_field_kind */
+	uint8_t place;    /* enum attar_field_place */
+	bool is_signed;
+	bool is_pointer; /* an address: shown as hexadecimal */
+	bool is_common;  /* of every tracepoint: common_type, common_pid, ... */
+	const char *name;
+	const char *type; /* as the kernel declares it: "pid_t", "char[16]", "__data_loc char[]" */
+};
+
+/* A tracepoint: its id, its fields and how the kernel prints it. */
+struct attar_format {
+	const char *system; /* "sched" */
+	const char *name;   /* "sched_switch" */
+	uint64_t id;        /* perf_event_attr.config; common_type of its records */
+	size_t n_fields;
+	const struct attar_field *fields; /* in record order, common fields first */
+	const char *print; /* the print format, as the kernel gives it: a C format string and
+			      arguments */
+	uint32_t size;     /* bytes of a record without its dynamic part */
+};
+
+/*
+ * The format of a tracepoint of this system. 0; -ENOENT when there is none of that name (the error
+ * text suggests one), -EACCES when tracefs may not be read, -ENODEV when it is not mounted or not
+ * there. Owned by the catalogue.
+ */
+ATTAR_API int attar_catalog_format(struct attar_catalog *catalog, const char *system,
+	const char *name, const struct attar_format **ret_format);
+
+/*
+ * The text of a tracefs "format" file (len bytes, from anywhere) as a format. 0, or -EBADMSG with
+ * the line at fault. The result is the caller's, for attar_format_free(). `system` is copied.
+ */
+ATTAR_API int attar_format_parse(
+	const char *system, const char *text, size_t len, struct attar_format **ret_format);
+ATTAR_API struct attar_format *attar_format_free(struct attar_format *format);
+
+/* The field of that name, or NULL. Borrowed from the format. */
+ATTAR_API const struct attar_field *attar_format_field(
+	const struct attar_format *format, const char *name);
+
+/* The same; without it -ENOENT, and the error text names the tracepoint and suggests a field. */
+ATTAR_API int attar_format_need(
+	const struct attar_format *format, const char *name, const struct attar_field **ret_field);
+
+/*
+ * A number out of a raw record of `size` bytes, sign-extended when the field is signed. 0 for a
+ * field that is no number or does not lie inside the record.
+ */
+static inline uint64_t attar_field_u64(
+	const struct attar_field *field, const void *raw, size_t size)
+{
+	const char *at = (const char *)raw + field->offset;
+	uint64_t u64 = 0;
+	uint32_t u32;
+	uint16_t u16;
+	uint8_t u8;
+
+	if ((size_t)field->offset + field->size > size || field->kind != ATTAR_FIELD_NUMBER)
+		return 0;
+	switch (field->size) {
+	case 8:
+		memcpy(&u64, at, 8);
+		return u64;
+	case 4:
+		memcpy(&u32, at, 4);
+		return field->is_signed ? (uint64_t)(int64_t)(int32_t)u32 : u32;
+	case 2:
+		memcpy(&u16, at, 2);
+		return field->is_signed ? (uint64_t)(int64_t)(int16_t)u16 : u16;
+	case 1:
+		memcpy(&u8, at, 1);
+		return field->is_signed ? (uint64_t)(int64_t)(int8_t)u8 : u8;
+	}
+	return 0;
+}
+
+static inline int64_t attar_field_i64(const struct attar_field *field, const void *raw, size_t size)
+{
+	return (int64_t)attar_field_u64(field, raw, size);
+}
+
+/*
+ * The bytes of a field of any kind and their number; NULL and 0 when they do not lie inside the
+ * record. Borrowed from raw, not aligned.
+ */
+static inline const void *attar_field_bytes(
+	const struct attar_field *field, const void *raw, size_t size, size_t *ret_len)
+{
+	size_t at = field->offset, len = field->size;
+	uint32_t word;
+
+	*ret_len = 0;
+	if (at + len > size)
+		return NULL;
+	if (field->place != ATTAR_FIELD_FIXED) {
+		if (len < 4)
+			return NULL;
+		memcpy(&word, (const char *)raw + at, 4);
+		at = (word & 0xffff) + (field->place == ATTAR_FIELD_REL_LOC ? at + 4 : 0);
+		len = word >> 16;
+		if (at + len > size)
+			return NULL;
+	}
+	*ret_len = len;
+	return (const char *)raw + at;
+}
+
+/*
+ * The text of a string field and its length, up to its NUL or its end: it may lack the NUL. NULL
+ * and 0 when it is no string or does not lie inside the record. Borrowed from raw.
+ */
+static inline const char *attar_field_string(
+	const struct attar_field *field, const void *raw, size_t size, size_t *ret_len)
+{
+	const char *text = (const char *)attar_field_bytes(field, raw, size, ret_len);
+
+	if (!text || field->kind != ATTAR_FIELD_STRING) {
+		*ret_len = 0;
+		return NULL;
+	}
+	*ret_len = strnlen(text, *ret_len);
+	return text;
+}
+
+/* ---- events by name ---- */
+
+enum attar_event_kind {
+	ATTAR_EVENT_HARDWARE,   /* generic: cycles, instructions */
+	ATTAR_EVENT_CACHE,      /* generic: L1-dcache-load-misses */
+	ATTAR_EVENT_SOFTWARE,   /* of the kernel: page-faults */
+	ATTAR_EVENT_RAW,        /* r1a8, 4:0x1a8, names of libpfm4 */
+	ATTAR_EVENT_PMU,        /* pmu/term=1/, pmu/event/ */
+	ATTAR_EVENT_TRACEPOINT, /* sched:sched_switch */
+	ATTAR_EVENT_PROBE,      /* kprobe:, kretprobe:, uprobe:, uretprobe: */
+	ATTAR_EVENT_BREAKPOINT, /* mem:0x1000/8:rw */
+};
+
+/* What stood between slashes beside filter and terms: "stack", "alias=x", "period=1000". */
+struct attar_event_option {
+	const char *name;
+	const char *value; /* NULL without '=' */
+};
+
+/*
+ * One event to open. Everything is borrowed from the list. The numbers of perf_event_attr stand
+ * here as plain members, so that they do not depend on the headers of the machine that built the
+ * program.
+ */
+struct attar_event_spec {
+	const char *name; /* to show: as written, or as expanded from a pattern */
+	enum attar_event_kind kind;
+	uint32_t type; /* perf_event_attr.type, and so on */
+	uint32_t bp_type;
+	uint64_t config, config1, config2, config3, config4;
+	/* Modifiers. Nothing is excluded unless a modifier says so. */
+	bool exclude_user, exclude_kernel, exclude_hv, exclude_host, exclude_guest, exclude_idle;
+	bool pinned;        /* D */
+	bool exclusive;     /* e */
+	bool sample_read;   /* S: a sample of the leader carries the values of its group */
+	bool weak_group;    /* W: may be opened one by one when the group does not fit */
+	uint8_t precise_ip; /* p: 0..3 */
+	bool precise_max;   /* P: as precise as the PMU can; precise_ip is its claim
+			       (caps/max_precise) */
+	/* What the event asks for when it is sampled; 0: nothing said. At most one of the two. */
+	uint64_t period, freq;
+	/* Where it may be opened: a list of CPUs; none: anywhere. */
+	size_t n_cpus;
+	const int *cpus;
+	bool system_wide; /* counts a device, not a task: only with pid -1, on each of cpus */
+	/* How to show its count. */
+	const char *unit; /* "Joules", "msec"; "" for plain counts */
+	double scale;     /* shown = count * scale */
+	bool per_package; /* one value per package, on whichever CPU it is read */
+	bool snapshot;    /* a level, not a sum: a difference means nothing */
+	/* Where it came from. */
+	unsigned item;   /* which event of the text, from 0: those of one pattern share it */
+	unsigned column; /* in the text, from 1 */
+	int group;       /* members of one group are neighbours and share its number; -1: alone */
+	const char *pmu; /* name of its PMU; NULL: the kernel chooses */
+	const struct attar_format *format; /* of a tracepoint or probe; NULL for others */
+	const char *filter; /* sys:name/filter/: NULL without one; not interpreted here */
+	size_t n_options;
+	const struct attar_event_option *options; /* not interpreted here */
+};
+
+struct attar_event_list {
+	size_t n;
+	const struct attar_event_spec *at;
+	unsigned n_groups;
+};
+
+/*
+ * Parses a comma-separated event text in perf's grammar; the events it names. 0, or a negative
+ * errno with a sentence that tells the column and what would be right: -EINVAL for what can never
+ * be an event, -ENOENT for names that this system lacks, -EACCES and -ENODEV as
+ * attar_catalog_format(). For attar_event_list_free().
+ */
+ATTAR_API int attar_event_list_parse(
+	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list);
+ATTAR_API struct attar_event_list *attar_event_list_free(struct attar_event_list *list);
+
+/*
+ * Writes type, config..., breakpoint and modifiers of the spec into a zeroed struct perf_event_attr
+ * of `size` bytes (of any kernel's header) and sets its size member. config1 and config2 may hold
+ * addresses of strings of the list. 0; -E2BIG when the spec needs a member past size.
+ */
+ATTAR_API int attar_event_spec_attr(const struct attar_event_spec *spec, void *attr, size_t size);
+
+/* "hardware", "tracepoint" ...: for headings and messages. */
+ATTAR_API const char *attar_event_kind_name(enum attar_event_kind kind);
+
+/* ---- tracefs ---- */
+
+/*
+ * Mounts tracefs at /sys/kernel/tracing when it is mounted nowhere, and notes it in the log. 0,
+ * also when it was mounted already; -EPERM without the right, -ENODEV when the kernel has no
+ * tracing: the error text says what to do.
+ */
+ATTAR_API int attar_tracefs_mount(void);
+
+/*
+ * Where this catalogue reads tracefs: 0 and its path (borrowed from the catalogue), or the negative
+ * errno and sentence of what stands in the way.
+ */
+ATTAR_API int attar_catalog_tracefs(struct attar_catalog *catalog, const char **ret_path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

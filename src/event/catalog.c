@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/catalog.h"
+
+#include "event/format.h"
+#include "event/tracefs.h"
+
+static int copy(const char *text, char **ret_copy)
+{
+	*ret_copy = strdup(text);
+	return *ret_copy ? 0 : base_oom();
+}
+
+int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalog **ret_catalog)
+{
+	struct attar_catalog_opts o = {0};
+	struct attar_catalog *c;
+	int r;
+
+	if (opts)
+		memcpy(&o, opts, MIN(opts->size, sizeof(o)));
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return base_oom();
+	c->mount = o.mount;
+	r = copy(o.sysfs ? o.sysfs : "/sys", &c->sysfs);
+	if (r == 0)
+		r = copy(o.proc ? o.proc : "/proc", &c->proc);
+	if (r == 0 && o.tracefs)
+		r = copy(o.tracefs, &c->tracefs);
+	if (r < 0) {
+		attar_catalog_free(c);
+		return r;
+	}
+	*ret_catalog = c;
+	return 0;
+}
+
+struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog)
+{
+	if (!catalog)
+		return NULL;
+	vec_each (&catalog->formats, format)
+		attar_format_free(*format);
+	vec_done(&catalog->formats);
+	map_done(&catalog->formats_by_name);
+	free(catalog->tracefs);
+	free(catalog->proc);
+	free(catalog->sysfs);
+	free(catalog);
+	return NULL;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* Tracepoint formats: those of fixtures, of this machine, and against a record of this kernel. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "attar/event.h"
+#include "base/base.h"
+#include "event/tracefs.h"
+
+#define COMMON                                                                                     \
+	"name: thing\nID: 23\nformat:\n"                                                           \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+static struct attar_format *parse(const char *text)
+{
+	struct attar_format *format = NULL;
+
+	assert_int_equal(attar_format_parse("sys", text, strlen(text), &format), 0);
+	return format;
+}
+
+static const struct attar_field *field(const struct attar_format *format, const char *name)
+{
+	const struct attar_field *f = attar_format_field(format, name);
+
+	assert_non_null(f);
+	return f;
+}
+
+static void test_declarations(void **state)
+{
+	struct attar_format *f = parse(COMMON
+		"\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		"\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:0;\n"
+		"\tfield:__rel_loc u64[] list;\toffset:28;\tsize:4;\tsigned:0;\n"
+		"\tfield:const char * text;\toffset:32;\tsize:8;\tsigned:0;\n"
+		"\tfield:unsigned long args[6];\toffset:40;\tsize:48;\tsigned:0;\n"
+		"\tfield:u8 mac[IFHWADDRLEN];\toffset:88;\tsize:6;\tsigned:0;\n"
+		"\tfield:__data_loc cpumask_t mask;\toffset:96;\tsize:4;\tsigned:0;\n"
+		"\tfield:struct timespec64 when;\toffset:104;\tsize:16;\tsigned:0;\n"
+		"\tfield:void (*fn)(struct x *, int);\toffset:120;\tsize:8;\tsigned:0;\n"
+		"\tfield:pid_t pid;\toffset:128;\tsize:4;\tsigned:1;\n"
+		"\tfield:int grid[2][3];\toffset:132;\tsize:24;\tsigned:1;\n"
+		"\tfield:struct in6_addr * addr;\toffset:160;\tsize:8;\tsigned:0;\n"
+		"\tfield:enum x state;\toffset:168;\tsize:4;\n" /* before signed: was written */
+		"\nprint fmt: \"%s\", REC->comm\n");
+
+	assert_string_equal(f->system, "sys");
+	assert_string_equal(f->name, "thing");
+	assert_int_equal(f->id, 23);
+	assert_int_equal(f->n_fields, 17);
+	assert_int_equal(f->size, 172);
+	assert_string_equal(f->print, "\"%s\", REC->comm");
+	assert_true(field(f, "common_pid")->is_common);
+	assert_int_equal(field(f, "comm")->kind, ATTAR_FIELD_STRING);
+	assert_string_equal(field(f, "comm")->type, "char[16]");
+	assert_int_equal(field(f, "name")->kind, ATTAR_FIELD_STRING);
+	assert_int_equal(field(f, "name")->place, ATTAR_FIELD_DATA_LOC);
+	assert_string_equal(field(f, "name")->type, "__data_loc char[]");
+	assert_int_equal(field(f, "list")->kind, ATTAR_FIELD_ARRAY);
+	assert_int_equal(field(f, "list")->place, ATTAR_FIELD_REL_LOC);
+	assert_int_equal(field(f, "list")->element, 8);
+	assert_int_equal(field(f, "text")->kind, ATTAR_FIELD_NUMBER);
+	assert_true(field(f, "text")->is_pointer);
+	assert_int_equal(field(f, "args")->kind, ATTAR_FIELD_ARRAY);
+	assert_int_equal(field(f, "args")->element, 8);
+	assert_int_equal(field(f, "mac")->kind, ATTAR_FIELD_ARRAY);
+	assert_int_equal(field(f, "mac")->element, 1);
+	assert_int_equal(field(f, "mask")->kind, ATTAR_FIELD_BYTES);
+	assert_int_equal(field(f, "when")->kind, ATTAR_FIELD_BYTES);
+	assert_int_equal(field(f, "fn")->kind, ATTAR_FIELD_NUMBER);
+	assert_int_equal(field(f, "pid")->kind, ATTAR_FIELD_NUMBER);
+	assert_true(field(f, "pid")->is_signed);
+	assert_int_equal(field(f, "grid")->kind, ATTAR_FIELD_ARRAY);
+	assert_int_equal(field(f, "grid")->element, 4);
+	assert_string_equal(field(f, "grid")->type, "int[2][3]");
+	assert_int_equal(field(f, "addr")->kind, ATTAR_FIELD_NUMBER);
+	assert_int_equal(field(f, "state")->size, 4);
+	assert_null(attar_format_field(f, "nothing"));
+	attar_format_free(f);
+}
+
+static void test_reading(void **state)
+{
+	struct attar_format *f =
+		parse(COMMON "\tfield:s8 a;\toffset:8;\tsize:1;\tsigned:1;\n"
+			     "\tfield:u16 b;\toffset:10;\tsize:2;\tsigned:0;\n"
+			     "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n"
+			     "\tfield:__rel_loc char[] rel;\toffset:16;\tsize:4;\tsigned:0;\n"
+			     "\tfield:s64 c;\toffset:20;\tsize:8;\tsigned:1;\n");
+	uint8_t raw[40] = {
+		[8] = 0xff, [10] = 0xfe, [11] = 0xff, [12] = 28, [14] = 5, [16] = 13, [18] = 3};
+	size_t len;
+
+	memcpy(raw + 20, &(int64_t){-5}, 8);
+	memcpy(raw + 28, "ab\0cd", 5);
+	memcpy(raw + 33, "xyz", 3); /* rel counts from the end of its word: 20 + 13 */
+	assert_int_equal(attar_field_i64(field(f, "a"), raw, sizeof(raw)), -1);
+	assert_int_equal(attar_field_u64(field(f, "b"), raw, sizeof(raw)), 0xfffe);
+	assert_int_equal(attar_field_i64(field(f, "c"), raw, sizeof(raw)), -5);
+	assert_int_equal(
+		attar_field_i64(field(f, "c"), raw, 27), 0); /* the record ends before it */
+	assert_string_equal(attar_field_string(field(f, "name"), raw, sizeof(raw), &len), "ab");
+	assert_int_equal(len, 2);
+	assert_memory_equal(attar_field_string(field(f, "rel"), raw, sizeof(raw), &len), "xyz", 3);
+	assert_int_equal(len, 3); /* no NUL inside */
+	assert_null(attar_field_string(field(f, "name"), raw, 32, &len));
+	assert_int_equal(len, 0);
+	raw[14] = 255;
+	assert_null(attar_field_string(field(f, "name"), raw, sizeof(raw), &len));
+	assert_null(attar_field_string(field(f, "a"), raw, sizeof(raw), &len));
+	assert_int_equal(attar_field_u64(field(f, "name"), raw, sizeof(raw)), 0);
+	attar_format_free(f);
+}
+
+static void test_malformed(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"name: x\n",
+		"ID: 3\n",
+		"ID: x\nname: y\n",
+		"name: x\nID: 99999999999\n",
+		"name: x\nID: 1\n\tfield:int;\toffset:0;\tsize:4;\tsigned:1;\n",
+		"name: x\nID: 1\n\tfield:int a\n",
+		"name: x\nID: 1\n\tfield:int a;\toffset:0;\n",
+		"name: x\nID: 1\n\tfield:int a;\toffset:65000;\tsize:65000;\tsigned:1;\n",
+		"name: x\nID: 1\n\tfield:int a;\toffset:-1;\tsize:4;\tsigned:1;\n",
+		"name: x\nID: 1\n\tfield:int a];\toffset:0;\tsize:4;\tsigned:1;\n",
+		"name: x\nID: 1\n\tfield:__data_loc char[] a;\toffset:0;\tsize:2;\tsigned:1;\n",
+	};
+	struct attar_format *format = (struct attar_format *)&format;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(
+			attar_format_parse("s", bad[i], strlen(bad[i]), &format), -EBADMSG);
+	assert_ptr_equal(format, &format); /* untouched by failures */
+	attar_format_parse("s", bad[6], strlen(bad[6]), &format);
+	assert_string_equal(
+		attar_error(), "line 3 of the tracepoint's format is malformed: '\tfield:int a'");
+}
+
+static void test_need(void **state)
+{
+	struct attar_format *f =
+		parse(COMMON "\tfield:int prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n");
+	const struct attar_field *ret;
+
+	assert_int_equal(attar_format_need(f, "prev_pid", &ret), 0);
+	assert_int_equal(attar_format_need(f, "prev_pit", &ret), -ENOENT);
+	assert_string_equal(
+		attar_error(), "sys:thing has no field 'prev_pit': did you mean 'prev_pid'?");
+	attar_format_free(f);
+}
+
+/* ---- live ---- */
+
+static struct attar_catalog *live(void)
+{
+	struct attar_catalog *catalog = NULL;
+	const char *path;
+
+	assert_int_equal(attar_catalog_new(
+				 &(struct attar_catalog_opts){
+					 .size = sizeof(struct attar_catalog_opts), .mount = true},
+				 &catalog),
+		0);
+	if (attar_catalog_tracefs(catalog, &path) < 0) {
+		print_message("skipped: %s\n", attar_error());
+		attar_catalog_free(catalog);
+		skip();
+	}
+	return catalog;
+}
+
+static void test_live_all(void **state)
+{
+	struct attar_catalog *catalog = live();
+	dir_names systems = {0};
+	size_t n = 0, fields = 0;
+
+	assert_int_equal(tracefs_systems(catalog, &systems), 0);
+	vec_each (&systems, system) {
+		dir_names events = {0};
+
+		assert_int_equal(tracefs_events(catalog, *system, &events), 0);
+		vec_each (&events, event) {
+			const struct attar_format *format = NULL;
+			int r = attar_catalog_format(catalog, *system, *event, &format);
+
+			if (r == -ENOENT)
+				continue; /* removed meanwhile */
+			if (r < 0)
+				fail_msg("%s:%s: %s", *system, *event, attar_error());
+			assert_non_null(attar_format_field(format, "common_pid"));
+			n++;
+			for (size_t i = 0; i < format->n_fields; i++, fields++) {
+				const struct attar_field *f = &format->fields[i];
+
+				assert_true(f->name[0] && f->type[0]);
+				if (f->kind == ATTAR_FIELD_NUMBER)
+					assert_true(f->size <= 8 && f->element == f->size);
+				if (f->kind == ATTAR_FIELD_ARRAY)
+					assert_true(f->element && f->element <= 8);
+			}
+		}
+		dir_names_done(&events);
+	}
+	print_message("%zu tracepoints with %zu fields\n", n, fields);
+	assert_true(n > 100);
+	dir_names_done(&systems);
+	attar_catalog_free(catalog);
+}
+
+struct ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+static bool open_ring(struct ring *ring, uint64_t config)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = config,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_RAW,
+		.disabled = 1};
+
+	ring->fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (ring->fd < 0)
+		return false;
+	ring->page = mmap(NULL, 9 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	return ring->page != MAP_FAILED;
+}
+
+/* Our own switches away: prev_pid and prev_comm are us. */
+static void test_live_switch(void **state)
+{
+	struct attar_catalog *catalog = live();
+	const struct attar_format *format;
+	const struct attar_field *pid, *comm, *common_pid, *type;
+	struct ring ring;
+	char own[32] = "";
+	uint64_t seen = 0, at = 0;
+	FILE *file = fopen("/proc/self/comm", "r");
+
+	assert_non_null(fgets(own, sizeof(own), file));
+	fclose(file);
+	own[strcspn(own, "\n")] = '\0';
+	assert_int_equal(attar_catalog_format(catalog, "sched", "sched_switch", &format), 0);
+	assert_int_equal(attar_format_need(format, "prev_pid", &pid), 0);
+	assert_int_equal(attar_format_need(format, "prev_comm", &comm), 0);
+	assert_int_equal(attar_format_need(format, "common_pid", &common_pid), 0);
+	assert_int_equal(attar_format_need(format, "common_type", &type), 0);
+	if (!open_ring(&ring, format->id)) {
+		attar_catalog_free(catalog);
+		skip();
+	}
+	ioctl(ring.fd, PERF_EVENT_IOC_ENABLE, 0);
+	for (int i = 0; i < 23; i++)
+		poll(NULL, 0, 1);
+	ioctl(ring.fd, PERF_EVENT_IOC_DISABLE, 0);
+	while (at < ring.page->data_head && at < 8 * 4096) {
+		const struct perf_event_header *h = (void *)((char *)ring.page + 4096 + at);
+		const uint32_t *size = (const uint32_t *)(h + 1);
+		const void *raw = size + 1;
+		size_t len;
+		const char *text;
+
+		at += h->size;
+		if (h->type != PERF_RECORD_SAMPLE || attar_field_i64(pid, raw, *size) != getpid())
+			continue;
+		assert_int_equal(attar_field_u64(type, raw, *size), format->id);
+		assert_int_equal(attar_field_i64(common_pid, raw, *size), getpid());
+		text = attar_field_string(comm, raw, *size, &len);
+		assert_non_null(text);
+		assert_int_equal(len, strlen(own));
+		assert_memory_equal(text, own, len);
+		seen++;
+	}
+	assert_true(seen >= 23);
+	munmap(ring.page, 9 * 4096);
+	close(ring.fd);
+	attar_catalog_free(catalog);
+}
+
+static void test_live_sentences(void **state)
+{
+	struct attar_catalog *catalog = live();
+	const struct attar_format *format;
+
+	assert_int_equal(attar_catalog_format(catalog, "sched", "sched_swich", &format), -ENOENT);
+	assert_string_equal(attar_error(),
+		"no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'?");
+	assert_int_equal(attar_catalog_format(catalog, "sced", "sched_switch", &format), -ENOENT);
+	assert_string_equal(attar_error(),
+		"no tracepoint 'sced:sched_switch': did you mean 'sched:sched_switch'?");
+	assert_int_equal(attar_catalog_format(catalog, "zzzzzz", "qqqqqqq", &format), -ENOENT);
+	assert_string_equal(attar_error(),
+		"no tracepoint 'zzzzzz:qqqqqqq': this kernel has no system 'zzzzzz'");
+	assert_int_equal(attar_catalog_format(catalog, "..", "sched", &format), -EINVAL);
+	assert_int_equal(
+		attar_catalog_format(catalog, "sched", "../sched/sched_switch", &format), -EINVAL);
+	attar_catalog_free(catalog);
+}
+
+/* ---- where tracefs is ---- */
+
+static void write_file(const char *root, const char *name, const char *text)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void test_find(void **state)
+{
+	char root[] = "/tmp/attar-tracefs.XXXXXX", text[1024], path[512], *found = NULL;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(path, sizeof(path), "mkdir -p %s/self '%s/a b/events' %s/dbg/tracing/events", root,
+		root, root);
+	assert_int_equal(system(path), 0);
+	write_file(root, "self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n");
+	write_file(root, "filesystems", "nodev\ttracefs\n");
+	assert_int_equal(tracefs_find(root, &found), -ENODEV);
+	assert_string_equal(attar_error(), "tracefs is not mounted, so tracepoints have no names: "
+					   "mount -t tracefs nodev /sys/kernel/tracing");
+	write_file(root, "filesystems", "nodev\tproc\n");
+	assert_int_equal(tracefs_find(root, &found), -ENODEV);
+	assert_non_null(strstr(attar_error(), "CONFIG_TRACING"));
+	snprintf(text, sizeof(text), "1 2 0:1 / %s/dbg rw shared:3 - debugfs none rw\n", root);
+	write_file(root, "self/mountinfo", text);
+	assert_int_equal(tracefs_find(root, &found), 0);
+	assert_non_null(strstr(found, "/dbg/tracing"));
+	free(found);
+	/* A blank in the path, and a bind mount of a part that must not count. */
+	snprintf(text, sizeof(text),
+		"1 2 0:1 /instances/x %s/dbg/tracing rw - tracefs none rw\nbroken\n\n"
+		"2 2 0:1 / %s/a\\040b rw - tracefs nodev rw\n",
+		root, root);
+	write_file(root, "self/mountinfo", text);
+	assert_int_equal(tracefs_find(root, &found), 0);
+	assert_non_null(strstr(found, "/a b"));
+	free(found);
+	snprintf(path, sizeof(path), "rm -r '%s'", root);
+	assert_int_equal(system(path), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_declarations),
+		cmocka_unit_test(test_reading),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_need),
+		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_live_all),
+		cmocka_unit_test(test_live_switch),
+		cmocka_unit_test(test_live_sentences),
+	};
+
+	return cmocka_run_group_tests_name("event_format", tests, NULL, NULL);
+}
