@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* mem:addr[/len][:rwx]: hardware breakpoints. */
+#include <ctype.h>
+#include <linux/hw_breakpoint.h>
+
+#include "base/parse.h"
+#include "event/list.h"
+
+/* A number up to the end of the word, in the words of parse_u64(). */
+static int number(struct parser *parser, uint64_t *ret_value)
+{
+	const char *at = parser->p;
+	char text[32];
+	size_t n = 0;
+	int r;
+
+	while (isalnum((unsigned char)at[n]))
+		n++;
+	if (n >= sizeof(text))
+		return parser_fail(parser, at, -EINVAL, "'%.*s' is too large", (int)n, at);
+	memcpy(text, at, n);
+	text[n] = '\0';
+	r = parse_u64(text, ret_value);
+	if (r < 0)
+		return parser_context(parser, at, r);
+	parser->p += n;
+	return 0;
+}
+
+/* The letters of ":rwx"; 0 when what follows the colon are modifiers of another kind. */
+static int access_of(const char *at, size_t n)
+{
+	static const struct {
+		char letter;
+		int bit;
+	} bits[] = {{'r', HW_BREAKPOINT_R}, {'w', HW_BREAKPOINT_W}, {'x', HW_BREAKPOINT_X}};
+	int access = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int bit = 0;
+
+		for (size_t j = 0; j < ARRAY_SIZE(bits); j++)
+			if (bits[j].letter == at[i])
+				bit = bits[j].bit;
+		if (!bit || (access & bit))
+			return 0;
+		access |= bit;
+	}
+	return access;
+}
+
+int breakpoint_parse(struct parser *parser)
+{
+	struct attar_event_spec *spec;
+	uint64_t addr, len = 0;
+	bool has_len = false;
+	const char *at;
+	size_t n = 0;
+	int r = number(parser, &addr), access = 0;
+
+	if (r == 0 && *parser->p == '/') {
+		parser->p++;
+		has_len = true;
+		at = parser->p;
+		r = number(parser, &len);
+		if (r == 0 && (len < 1 || len > 8))
+			r = parser_fail(parser, at, -EINVAL,
+				"a breakpoint watches 1 to 8 bytes, not %llu",
+				(unsigned long long)len);
+	}
+	if (r < 0)
+		return r;
+	if (*parser->p == ':') {
+		while (isalnum((unsigned char)parser->p[1 + n]))
+			n++;
+		access = access_of(parser->p + 1, n);
+		at = parser->p + 1;
+		if (access)
+			parser->p += 1 + n;
+		if (access & HW_BREAKPOINT_X && access != HW_BREAKPOINT_X)
+			return parser_fail(parser, at, -EINVAL,
+				"a breakpoint is either of execution (x) or of data (r, w, rw)");
+	}
+	if (!access)
+		access = HW_BREAKPOINT_RW;
+	/* The kernel takes execute breakpoints only of the size of a long, whatever the
+	 * instruction's. */
+	if (access == HW_BREAKPOINT_X) {
+		if (has_len && len != sizeof(long))
+			return parser_fail(parser, parser->event, -EINVAL,
+				"an execute breakpoint has no length (or %zu)", sizeof(long));
+		len = sizeof(long);
+	} else if (!has_len) {
+		len = HW_BREAKPOINT_LEN_4;
+	}
+	spec = parser_add(parser, ATTAR_EVENT_BREAKPOINT);
+	if (!spec)
+		return parser_context(parser, parser->event, -ENOMEM);
+	spec->type = PERF_TYPE_BREAKPOINT;
+	spec->bp_type = (uint32_t)access;
+	spec->config1 = addr; /* bp_addr */
+	spec->config2 = len;  /* bp_len */
+	spec->name = list_text(parser->list, parser->event, (size_t)(parser->p - parser->event));
+	return spec->name ? 0 : base_oom();
+}

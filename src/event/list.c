@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/list.h"
+
+#include <stdio.h>
+
+void *list_own(struct list *list, void *p)
+{
+	if (p && vec_push(&list->owned, p) == 0)
+		return p;
+	free(p);
+	return NULL;
+}
+
+char *list_text(struct list *list, const char *at, size_t n)
+{
+	return list_own(list, strndup(at, n));
+}
+
+int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n)
+{
+	int *copy;
+
+	if (!n)
+		return 0;
+	copy = list_own(list, malloc(n * sizeof(*copy)));
+	if (!copy)
+		return base_oom();
+	memcpy(copy, cpus, n * sizeof(*copy));
+	spec->cpus = copy;
+	spec->n_cpus = n;
+	return 0;
+}
+
+struct attar_event_list *attar_event_list_free(struct attar_event_list *pub)
+{
+	struct list *list = list_of(pub);
+
+	if (!list)
+		return NULL;
+	vec_each (&list->owned, p)
+		free(*p);
+	vec_done(&list->owned);
+	vec_done(&list->letters);
+	vec_done(&list->specs);
+	free(list);
+	return NULL;
+}
+
+int parser_context(const struct parser *parser, const char *at, int code)
+{
+	return attar_context(code, "events, column %zu", (size_t)(at - parser->text) + 1);
+}
+
+int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return parser_context(parser, at, attar_fail(code, "%s", text));
+}
+
+struct attar_event_spec *parser_add(struct parser *parser, enum attar_event_kind kind)
+{
+	struct list *list = parser->list;
+	struct attar_event_spec *spec;
+
+	if (list->specs.n >= LIST_EVENTS_MAX) {
+		attar_fail(-E2BIG, "more than %d events", LIST_EVENTS_MAX);
+		return NULL;
+	}
+	spec = vec_add(&list->specs);
+	if (!spec || vec_push(&list->letters, (struct letters){0}) < 0) {
+		base_oom();
+		return NULL;
+	}
+	spec->kind = kind;
+	spec->item = parser->item;
+	spec->column = (unsigned)(parser->event - parser->text) + 1;
+	spec->group = -1;
+	spec->unit = "";
+	spec->scale = 1;
+	return spec;
+}
+
+const char *attar_event_kind_name(enum attar_event_kind kind)
+{
+	static const char *const names[] = {
+		[ATTAR_EVENT_HARDWARE] = "hardware",
+		[ATTAR_EVENT_CACHE] = "cache",
+		[ATTAR_EVENT_SOFTWARE] = "software",
+		[ATTAR_EVENT_RAW] = "raw",
+		[ATTAR_EVENT_PMU] = "pmu",
+		[ATTAR_EVENT_TRACEPOINT] = "tracepoint",
+		[ATTAR_EVENT_PROBE] = "probe",
+		[ATTAR_EVENT_BREAKPOINT] = "breakpoint",
+	};
+
+	return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : "?";
+}

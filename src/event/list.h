@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* A list of events under construction, and the parser that walks over the text it is made from. */
+#ifndef EVENT_LIST_H
+#define EVENT_LIST_H
+
+#include "event/catalog.h"
+
+enum { LIST_EVENTS_MAX = 16384, LIST_TEXT_MAX = 1 << 20 };
+
+/* Modifier letters as they stand in the text. */
+struct letters {
+	const char *at;
+	size_t n;
+};
+
+struct list {
+	struct attar_event_list pub; /* first: a struct attar_event_list * is this */
+	VEC(struct attar_event_spec) specs;
+	VEC(struct letters) letters; /* one per spec */
+	VEC(void *) owned;           /* strings and arrays that specs point to */
+};
+
+static inline struct list *list_of(struct attar_event_list *pub)
+{
+	return (struct list *)pub;
+}
+
+/* Makes p part of the list, which frees it at once when it cannot. p, or NULL. */
+void *list_own(struct list *list, void *p);
+
+/* A copy of n bytes as a string of the list; NULL when out of memory. */
+char *list_text(struct list *list, const char *at, size_t n);
+
+/* Copies the array of CPUs into the list and the spec. */
+int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n);
+
+struct parser {
+	struct attar_catalog *catalog;
+	struct list *list;
+	const char *text; /* all of it */
+	const char *p;    /* what comes next */
+	unsigned item;
+	const char *event; /* where the event at hand began */
+	size_t first;      /* its first spec */
+};
+
+/* Fails with "events, column N: ..." for the place `at` in the text. */
+int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
+	ATTAR_PRINTF(4, 5);
+
+/* Puts the column in front of an error text that is already there. */
+int parser_context(const struct parser *parser, const char *at, int code);
+
+/* A new zeroed spec for the event at hand; NULL with the error text set when there are too many. */
+struct attar_event_spec *parser_add(struct parser *parser, enum attar_event_kind kind);
+
+/*
+ * The parts between slashes: "/filter/option/option=value/" at parser->p, which moves behind it.
+ * Quotes and parentheses protect slashes. The first part is the filter.
+ */
+int parser_parts(struct parser *parser, const char **ret_filter,
+	const struct attar_event_option **ret_options, size_t *ret_n);
+
+/* Events of each kind that has a grammar of its own; parser->p stands behind "system:" or "mem:".
+ */
+int tracepoint_parse(struct parser *parser, const char *system, size_t n);
+int breakpoint_parse(struct parser *parser);
+
+#endif

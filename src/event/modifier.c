@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/modifier.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+size_t modifier_span(const char *text)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)text[n]) || text[n] == '_')
+		n++;
+	return n;
+}
+
+const char *modifier_unknown(const char *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strchr(MODIFIER_LETTERS, at[i]))
+			return at + i;
+	return NULL;
+}
+
+static size_t count(const char *letters, char c)
+{
+	size_t n = 0;
+
+	for (; *letters; letters++)
+		n += *letters == c;
+	return n;
+}
+
+/* Naming a level counts it and leaves out those of its kind that are not named. */
+static void levels(struct attar_event_spec *spec, const char *letters)
+{
+	bool u = count(letters, 'u'), k = count(letters, 'k'), h = count(letters, 'h');
+	bool guest = count(letters, 'G'), host = count(letters, 'H');
+
+	if (u || k || h) {
+		spec->exclude_user = !u;
+		spec->exclude_kernel = !k;
+		spec->exclude_hv = !h;
+	}
+	if (guest || host) {
+		spec->exclude_guest = !guest;
+		spec->exclude_host = !host;
+	}
+}
+
+int modifier_apply(struct list *list, struct attar_event_spec *spec, struct letters own,
+	struct letters of_group)
+{
+	char letters[64], *name;
+	size_t n;
+
+	if (own.n + of_group.n >= sizeof(letters))
+		return attar_fail(-EINVAL, "more than %zu modifiers", sizeof(letters) - 1);
+	if (!own.n && !of_group.n)
+		return 0;
+	snprintf(letters, sizeof(letters), "%.*s%.*s", (int)own.n, own.at, (int)of_group.n,
+		of_group.at);
+	levels(spec, letters);
+	if (count(letters, 'p') > 3)
+		return attar_fail(-EINVAL, "more than three p: ppp is the most precise there is");
+	spec->precise_ip = MAX(spec->precise_ip, (uint8_t)count(letters, 'p'));
+	spec->precise_max |= count(letters, 'P') > 0;
+	spec->exclude_idle |= count(letters, 'I') > 0;
+	spec->sample_read |= count(letters, 'S') > 0;
+	spec->pinned |= count(letters, 'D') > 0;
+	spec->exclusive |= count(letters, 'e') > 0;
+	spec->weak_group |= count(letters, 'W') > 0;
+	n = strlen(spec->name);
+	if (asprintf(&name, "%s%s%s", spec->name, n && spec->name[n - 1] == '/' ? "" : ":",
+		    letters) < 0)
+		return base_oom();
+	spec->name = list_own(list, name);
+	return spec->name ? 0 : base_oom();
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The grammar of event texts, which is perf's:
+ *
+ *	list  := item { ',' item }
+ *	item  := event | [name ':'] '{' event { ',' event } '}' [':' letters]
+ *	event := name [':' letters]		generic, raw (r1a8, 4:0x1a8), of a PMU
+ *	       | system ':' name [parts] [':' letters]
+ *	       | pmu '/' terms '/' [letters]
+ *	       | 'mem:' addr ['/' len] [':' rwx] [':' letters]
+ *	       | ('kprobe:' | 'kretprobe:' | 'uprobe:' | 'uretprobe:') place [parts]
+ *
+ * A cursor walks over the text once; each kind of event has a file of its own.
+ */
+#include <ctype.h>
+
+#include "base/parse.h"
+#include "base/suggest.h"
+#include "event/list.h"
+#include "event/modifier.h"
+#include "event/names.h"
+
+static void skip_blanks(struct parser *parser)
+{
+	while (isspace((unsigned char)*parser->p))
+		parser->p++;
+}
+
+/* The name at the front of an event: up to what has a meaning in the grammar. */
+static size_t word_span(const char *p)
+{
+	return strcspn(p, ",:/{} \t\n");
+}
+
+static bool is(const char *word, size_t n, const char *text)
+{
+	return strlen(text) == n && !memcmp(word, text, n);
+}
+
+/* ---- events of one word ---- */
+
+static int add_simple(struct parser *parser, enum attar_event_kind kind, uint32_t type,
+	uint64_t config, const char *word, size_t n)
+{
+	struct attar_event_spec *spec = parser_add(parser, kind);
+
+	if (!spec)
+		return parser_context(parser, parser->event, -ENOMEM);
+	spec->type = type;
+	spec->config = config;
+	spec->name = list_text(parser->list, word, n);
+	return spec->name ? 0 : base_oom();
+}
+
+/* "r1a8": hexadecimal digits behind an r. */
+static bool raw_config(const char *word, size_t n, uint64_t *ret_config)
+{
+	uint64_t config = 0;
+
+	if (n < 2 || n > 17 || word[0] != 'r')
+		return false;
+	for (size_t i = 1; i < n; i++) {
+		if (!isxdigit((unsigned char)word[i]))
+			return false;
+		config = config << 4 |
+			 (uint64_t)(isdigit((unsigned char)word[i]) ? word[i] - '0'
+								    : (word[i] | 32) - 'a' + 10);
+	}
+	*ret_config = config;
+	return true;
+}
+
+/* 1 and the events added when the word names some, 0 when it does not, or a negative errno. */
+static int simple(struct parser *parser, const char *word, size_t n)
+{
+	const struct name *list, *found;
+	uint64_t config;
+	size_t list_n;
+	int r;
+
+	list = names_hardware(&list_n);
+	found = names_find(list, list_n, word, n);
+	if (found) {
+		r = add_simple(
+			parser, ATTAR_EVENT_HARDWARE, PERF_TYPE_HARDWARE, found->config, word, n);
+		return r < 0 ? r : 1;
+	}
+	list = names_software(&list_n);
+	found = names_find(list, list_n, word, n);
+	if (found) {
+		r = add_simple(
+			parser, ATTAR_EVENT_SOFTWARE, PERF_TYPE_SOFTWARE, found->config, word, n);
+		if (r == 0 && found->unit) {
+			parser->list->specs.at[parser->first].unit = found->unit;
+			parser->list->specs.at[parser->first].scale = found->scale;
+		}
+		return r < 0 ? r : 1;
+	}
+	if (names_cache(word, n, &config))
+		r = add_simple(parser, ATTAR_EVENT_CACHE, PERF_TYPE_HW_CACHE, config, word, n);
+	else if (raw_config(word, n, &config))
+		r = add_simple(parser, ATTAR_EVENT_RAW, PERF_TYPE_RAW, config, word, n);
+	else
+		return 0;
+	return r < 0 ? r : 1;
+}
+
+static int unknown(struct parser *parser, const char *word, size_t n)
+{
+	char *text _cleanup_free_ = strndup(word, n);
+	struct suggest s = {.word = text};
+	char cache[NAMES_CACHE_MAX][NAMES_CACHE_LEN], about[64];
+	const struct name *list;
+	uint64_t config;
+	size_t list_n;
+
+	if (!text)
+		return base_oom();
+	for (int software = 0; software < 2; software++) {
+		list = software ? names_software(&list_n) : names_hardware(&list_n);
+		for (size_t i = 0; i < list_n; i++) {
+			suggest_offer(&s, list[i].name);
+			if (list[i].alias)
+				suggest_offer(&s, list[i].alias);
+		}
+	}
+	for (unsigned i = 0; i < NAMES_CACHE_MAX && names_cache_at(i, cache[i], about, &config);
+		i++)
+		suggest_offer(&s, cache[i]);
+	if (s.best)
+		return parser_fail(
+			parser, word, -ENOENT, "no event '%s': did you mean '%s'?", text, s.best);
+	return parser_fail(parser, word, -ENOENT, "no event '%s': see 'attar list'", text);
+}
+
+/* ---- modifiers ---- */
+
+/* Takes ":letters", or the letters right behind a PMU's closing slash. */
+static int letters_after(struct parser *parser, struct letters *ret_letters)
+{
+	const char *bad, *at = parser->p;
+	bool colon = *at == ':';
+	size_t n = modifier_span(at + colon);
+
+	*ret_letters = (struct letters){at + colon, n};
+	if (!colon && (at == parser->text || at[-1] != '/')) {
+		ret_letters->n = 0;
+		return 0;
+	}
+	bad = modifier_unknown(at + colon, n);
+	if (bad)
+		return parser_fail(parser, bad, -EINVAL,
+			"'%c' is not a modifier: there are " MODIFIER_LETTERS
+			" (u user, k kernel, p precise ...)",
+			*bad);
+	if (colon && !n)
+		return parser_fail(
+			parser, at, -EINVAL, "modifiers (such as u or k) are missing behind ':'");
+	parser->p += colon + n;
+	return 0;
+}
+
+/* ---- one event ---- */
+
+static int numeric(struct parser *parser, const char *word, size_t n)
+{
+	char type_text[16], config_text[32];
+	size_t config_n = modifier_span(word + n + 1);
+	uint64_t type, config;
+
+	if (n >= sizeof(type_text) || config_n >= sizeof(config_text))
+		return parser_fail(parser, word, -EINVAL, "'%.*s' is too large",
+			(int)(n + 1 + config_n), word);
+	memcpy(type_text, word, n);
+	type_text[n] = '\0';
+	memcpy(config_text, word + n + 1, config_n);
+	config_text[config_n] = '\0';
+	if (parse_u64(type_text, &type) < 0 || parse_u64(config_text, &config) < 0 ||
+		type > UINT32_MAX)
+		return parser_context(parser, word, attar_context(-EINVAL, "TYPE:CONFIG"));
+	parser->p = word + n + 1 + config_n;
+	return add_simple(parser, ATTAR_EVENT_RAW, (uint32_t)type, config, word, n + 1 + config_n);
+}
+
+static int colon(struct parser *parser, const char *word, size_t n)
+{
+	parser->p = word + n + 1;
+	if (is(word, n, "mem"))
+		return breakpoint_parse(parser);
+	if (n && isdigit((unsigned char)word[0]))
+		return numeric(parser, word, n);
+	return tracepoint_parse(parser, word, n);
+}
+
+static int event_body(struct parser *parser)
+{
+	const char *word = parser->p;
+	size_t n = word_span(word);
+	char next = word[n];
+	int r;
+
+	if (!n && next != ':')
+		return parser_fail(parser, word, -EINVAL,
+			next ? "an event is missing before '%c'" : "an event is missing at the end",
+			next);
+	parser->p = word + n;
+	r = simple(parser, word, n);
+	if (r == 0 && next == ':')
+		return colon(parser, word, n);
+	if (r == 0)
+		return unknown(parser, word, n);
+	return r < 0 ? r : 0;
+}
+
+static int event(struct parser *parser)
+{
+	struct letters letters;
+	int r;
+
+	skip_blanks(parser);
+	parser->event = parser->p;
+	parser->first = parser->list->specs.n;
+	r = event_body(parser);
+	if (r == 0)
+		r = letters_after(parser, &letters);
+	if (r < 0)
+		return r;
+	for (size_t i = parser->first; i < parser->list->specs.n; i++)
+		parser->list->letters.at[i] = letters;
+	parser->item++;
+	skip_blanks(parser);
+	return 0;
+}
+
+/* ---- groups and the whole ---- */
+
+static int finish(struct parser *parser, size_t first, struct letters of_group)
+{
+	struct list *list = parser->list;
+
+	for (size_t i = first; i < list->specs.n; i++) {
+		struct attar_event_spec *spec = &list->specs.at[i];
+		int r = modifier_apply(list, spec, list->letters.at[i], of_group);
+
+		if (r < 0)
+			return parser_context(parser, parser->text + spec->column - 1, r);
+	}
+	return 0;
+}
+
+static int group(struct parser *parser)
+{
+	size_t first = parser->list->specs.n;
+	const char *open = parser->p++;
+	struct letters letters;
+	int r;
+
+	for (;;) {
+		r = event(parser);
+		if (r < 0)
+			return r;
+		if (*parser->p == '}')
+			break;
+		if (*parser->p != ',')
+			return parser_fail(parser, *parser->p ? parser->p : open, -EINVAL,
+				*parser->p ? "',' or '}' was expected here"
+					   : "this '{' is never closed");
+		parser->p++;
+	}
+	parser->p++;
+	r = letters_after(parser, &letters);
+	if (r < 0)
+		return r;
+	for (size_t i = first; i < parser->list->specs.n; i++)
+		parser->list->specs.at[i].group = (int)parser->list->pub.n_groups;
+	parser->list->pub.n_groups++;
+	return finish(parser, first, letters);
+}
+
+/* perf lets a group have a name; nothing is done with it. */
+static void skip_group_name(struct parser *parser)
+{
+	size_t n = word_span(parser->p);
+
+	if (n && parser->p[n] == ':' && parser->p[n + 1] == '{')
+		parser->p += n + 1;
+}
+
+static int item(struct parser *parser)
+{
+	size_t first = parser->list->specs.n;
+	int r;
+
+	skip_blanks(parser);
+	skip_group_name(parser);
+	if (*parser->p == '{')
+		return group(parser);
+	r = event(parser);
+	return r < 0 ? r : finish(parser, first, (struct letters){parser->p, 0});
+}
+
+static int items(struct parser *parser)
+{
+	for (;;) {
+		int r = item(parser);
+
+		if (r < 0)
+			return r;
+		skip_blanks(parser);
+		if (!*parser->p)
+			return 0;
+		if (*parser->p != ',')
+			return parser_fail(parser, parser->p, -EINVAL,
+				"',' was expected before '%.20s'", parser->p);
+		parser->p++;
+	}
+}
+
+int attar_event_list_parse(
+	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list)
+{
+	struct parser parser = {.catalog = catalog, .text = text, .p = text};
+	int r;
+
+	if (strnlen(text, LIST_TEXT_MAX) == LIST_TEXT_MAX)
+		return attar_fail(-E2BIG, "an event text of more than %d bytes", LIST_TEXT_MAX);
+	parser.list = calloc(1, sizeof(*parser.list));
+	if (!parser.list)
+		return base_oom();
+	r = items(&parser);
+	if (r < 0) {
+		attar_event_list_free(&parser.list->pub);
+		return r;
+	}
+	parser.list->pub.at = parser.list->specs.at;
+	parser.list->pub.n = parser.list->specs.n;
+	*ret_list = &parser.list->pub;
+	return 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* sys:name and patterns of it, as events. */
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+
+#include "event/format.h"
+#include "event/list.h"
+#include "event/tracefs.h"
+
+static bool is_pattern(const char *text)
+{
+	return strpbrk(text, "*?[") != NULL;
+}
+
+/* Some folders of events/ftrace only describe what the tracer writes: perf cannot open those. */
+static bool can_open(struct attar_catalog *catalog, const char *system, const char *name)
+{
+	char path[4096 + 600];
+
+	snprintf(path, sizeof(path), "%s/events/%s/%s/id", catalog->tracefs, system, name);
+	return access(path, F_OK) == 0;
+}
+
+static int add_one(struct parser *parser, const char *system, const char *name)
+{
+	const struct attar_format *format;
+	struct attar_event_spec *spec;
+	char *full;
+	int r = attar_catalog_format(parser->catalog, system, name, &format);
+
+	if (r < 0)
+		return parser_context(parser, parser->event, r);
+	if (!can_open(parser->catalog, system, name))
+		return parser_fail(parser, parser->event, -ENOENT,
+			"'%s:%s' has a format but perf cannot open it", system, name);
+	spec = parser_add(parser, ATTAR_EVENT_TRACEPOINT);
+	if (!spec)
+		return parser_context(parser, parser->event, -ENOMEM);
+	spec->type = PERF_TYPE_TRACEPOINT;
+	spec->config = format->id;
+	spec->format = format;
+	if (asprintf(&full, "%s:%s", system, name) < 0)
+		return base_oom();
+	spec->name = list_own(parser->list, full);
+	return spec->name ? 0 : base_oom();
+}
+
+static int add_matching(struct parser *parser, const char *system, const char *pattern)
+{
+	dir_names events _cleanup_(dir_names_done) = {0};
+	int r = tracefs_events(parser->catalog, system, &events);
+
+	if (r < 0)
+		return parser_context(parser, parser->event, r);
+	vec_each (&events, event) {
+		if (r < 0 || fnmatch(pattern, *event, 0) ||
+			!can_open(parser->catalog, system, *event))
+			continue;
+		r = add_one(parser, system, *event);
+	}
+	return r;
+}
+
+static int add_pattern(struct parser *parser, const char *system, const char *name)
+{
+	dir_names systems _cleanup_(dir_names_done) = {0};
+	int r = tracefs_systems(parser->catalog, &systems);
+
+	if (r < 0)
+		return parser_context(parser, parser->event, r);
+	vec_each (&systems, it)
+		if (r == 0 && fnmatch(system, *it, 0) == 0)
+			r = add_matching(parser, *it, name);
+	if (r == 0 && parser->list->specs.n == parser->first)
+		return parser_fail(parser, parser->event, -ENOENT, "no tracepoint matches '%s:%s'",
+			system, name);
+	return r;
+}
+
+static size_t name_span(const char *p)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)p[n]) || (p[n] && strchr("_-.*?[]!^", p[n])))
+		n++;
+	return n;
+}
+
+int tracepoint_parse(struct parser *parser, const char *system_at, size_t system_n)
+{
+	size_t n = name_span(parser->p);
+	char *system = list_text(parser->list, system_at, system_n);
+	char *name = list_text(parser->list, parser->p, n);
+	const struct attar_event_option *options = NULL;
+	const char *filter = NULL;
+	size_t n_options = 0;
+	int r;
+
+	if (!system || !name)
+		return base_oom();
+	if (!n || !system_n)
+		return parser_fail(parser, parser->p, -EINVAL,
+			"a tracepoint is written system:name, as sched:sched_switch");
+	parser->p += n;
+	if (*parser->p == '/')
+		r = parser_parts(parser, &filter, &options, &n_options);
+	else
+		r = 0;
+	if (r == 0)
+		r = is_pattern(system) || is_pattern(name) ? add_pattern(parser, system, name)
+							   : add_one(parser, system, name);
+	for (size_t i = parser->first; r == 0 && i < parser->list->specs.n; i++) {
+		parser->list->specs.at[i].filter = filter;
+		parser->list->specs.at[i].options = options;
+		parser->list->specs.at[i].n_options = n_options;
+	}
+	return r;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* Event texts: what they become, and what is said about those that become nothing. */
+#include "unit.h"
+
+#include <linux/hw_breakpoint.h>
+
+#include "attar/event.h"
+#include "base/base.h"
+#include "event/names.h"
+
+static struct attar_catalog *catalog;
+
+static int setup(void **state)
+{
+	return attar_catalog_new(
+		&(struct attar_catalog_opts){
+			.size = sizeof(struct attar_catalog_opts), .mount = true},
+		&catalog);
+}
+
+static int teardown(void **state)
+{
+	catalog = attar_catalog_free(catalog);
+	return 0;
+}
+
+static struct attar_event_list *parse(const char *text)
+{
+	struct attar_event_list *list = NULL;
+
+	if (attar_event_list_parse(catalog, text, &list) < 0)
+		fail_msg("'%s': %s", text, attar_error());
+	return list;
+}
+
+static void refuse(const char *text, int code, const char *sentence)
+{
+	struct attar_event_list *list = (struct attar_event_list *)&list;
+
+	assert_int_equal(attar_event_list_parse(catalog, text, &list), code);
+	assert_string_equal(attar_error(), sentence);
+	assert_ptr_equal(list, &list);
+}
+
+static void expect(const char *text, uint32_t type, uint64_t config)
+{
+	struct attar_event_list *list = parse(text);
+
+	assert_int_equal(list->n, 1);
+	assert_string_equal(list->at[0].name, text);
+	assert_int_equal(list->at[0].type, type);
+	assert_int_equal(list->at[0].config, config);
+	assert_int_equal(list->at[0].group, -1);
+	attar_event_list_free(list);
+}
+
+static void test_generic(void **state)
+{
+	expect("cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+	expect("cpu-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
+	expect("instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+	expect("branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+	expect("branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES);
+	expect("idle-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND);
+	expect("cs", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES);
+	expect("faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+	expect("task-clock:u", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+	expect("r1a8", PERF_TYPE_RAW, 0x1a8);
+	expect("rFFFFFFFFFFFFFFFF", PERF_TYPE_RAW, UINT64_MAX);
+	expect("4:0x1a8:k", PERF_TYPE_RAW, 0x1a8);
+	expect("1:3", PERF_TYPE_SOFTWARE, 3);
+}
+
+static uint64_t cache(const char *text)
+{
+	uint64_t config = UINT64_MAX;
+
+	names_cache(text, strlen(text), &config);
+	return config;
+}
+
+static void test_caches(void **state)
+{
+	char name[NAMES_CACHE_LEN], about[64];
+	uint64_t config;
+	unsigned n = 0;
+
+	expect("L1-dcache-load-misses", PERF_TYPE_HW_CACHE, 0x10000);
+	expect("LLC-stores", PERF_TYPE_HW_CACHE, 0x102);
+	expect("dTLB-load-misses:u", PERF_TYPE_HW_CACHE, 0x10003);
+	expect("node-prefetch-misses", PERF_TYPE_HW_CACHE, 0x10206);
+	assert_int_equal(cache("l1d-read-miss"), 0x10000);
+	assert_int_equal(cache("L1-data-misses-load"), 0x10000);
+	assert_int_equal(cache("L1-dcache"), 0);
+	assert_int_equal(cache("L2-misses"), 0x10002);
+	assert_int_equal(cache("Data-TLB-speculative-read"), 0x203);
+	assert_int_equal(cache("bpu"), 5);
+	assert_int_equal(cache("LLC-loads-ops"), 2);
+	/* What no cache does, and what is no name. */
+	assert_int_equal(cache("iTLB-stores"), UINT64_MAX);
+	assert_int_equal(cache("L1-dcache-"), UINT64_MAX);
+	assert_int_equal(cache("L1-dcacheloads"), UINT64_MAX);
+	assert_int_equal(cache("L1-dcache-loads-stores"), UINT64_MAX);
+	assert_int_equal(cache("L1"), UINT64_MAX);
+	for (; names_cache_at(n, name, about, &config); n++)
+		assert_int_equal(cache(name), config);
+	assert_int_equal(n, 2 * (3 + 2 + 3 + 3 + 1 + 1 + 3));
+	assert_true(n <= NAMES_CACHE_MAX);
+}
+
+static void test_modifiers(void **state)
+{
+	struct attar_event_list *list =
+		parse("cycles:u,instructions:kppI,branches:GDe,{cs:u,faults}:SWH");
+	const struct attar_event_spec *e = list->at;
+	struct perf_event_attr attr = {.sample_period = 7};
+
+	assert_int_equal(list->n, 5);
+	assert_true(!e[0].exclude_user && e[0].exclude_kernel && e[0].exclude_hv &&
+		    !e[0].exclude_guest);
+	assert_true(
+		e[1].exclude_user && !e[1].exclude_kernel && e[1].exclude_hv && e[1].exclude_idle);
+	assert_int_equal(e[1].precise_ip, 2);
+	assert_true(e[2].exclude_host && !e[2].exclude_guest && e[2].pinned && e[2].exclusive);
+	assert_true(!e[2].exclude_user && !e[2].exclude_kernel);
+	assert_true(
+		e[3].sample_read && e[3].weak_group && e[3].exclude_guest && e[3].exclude_kernel);
+	assert_true(e[4].sample_read && !e[4].exclude_kernel);
+	assert_string_equal(e[3].name, "cs:uSWH");
+	assert_string_equal(e[4].name, "faults:SWH");
+	assert_int_equal(e[0].group, -1);
+	assert_int_equal(e[3].group, 0);
+	assert_int_equal(e[4].group, 0);
+	assert_int_equal(list->n_groups, 1);
+	assert_int_equal(e[4].column, 47);
+	assert_int_equal(e[4].item, 4);
+	assert_int_equal(attar_event_spec_attr(&e[1], &attr, sizeof(attr)), 0);
+	assert_int_equal(attr.config, PERF_COUNT_HW_INSTRUCTIONS);
+	assert_int_equal(attr.size, sizeof(attr));
+	assert_int_equal(attr.precise_ip, 2);
+	assert_true(attr.exclude_user && attr.exclude_idle && !attr.exclude_kernel);
+	assert_int_equal(attr.sample_period, 7); /* what is not the spec's stays */
+	attar_event_list_free(list);
+}
+
+static void test_attr_sizes(void **state)
+{
+	struct attar_event_spec spec = {
+		.type = 9, .config = 1, .config2 = 2, .config3 = 3, .config4 = 4};
+	unsigned char bytes[200];
+
+	memset(bytes, 0, sizeof(bytes));
+	assert_int_equal(attar_event_spec_attr(&spec, bytes, sizeof(bytes)), 0);
+	assert_int_equal(bytes[128], 3);
+	assert_int_equal(bytes[136], 4);
+	assert_int_equal(bytes[4], 200);
+	assert_int_equal(attar_event_spec_attr(&spec, bytes, 136), -E2BIG);
+	spec.config4 = 0;
+	assert_int_equal(attar_event_spec_attr(&spec, bytes, 136), 0);
+	assert_int_equal(attar_event_spec_attr(&spec, bytes, 128), -E2BIG);
+	assert_string_equal(attar_error(), "the event needs config3 (kernel 6.3): its "
+					   "perf_event_attr must have 136 bytes, not 128");
+}
+
+static void test_breakpoints(void **state)
+{
+	struct attar_event_list *list =
+		parse("mem:0x1000/8:w:u,mem:4096,mem:0xffffffff81000000:x,mem:0x10:k");
+	const struct attar_event_spec *e = list->at;
+
+	assert_int_equal(list->n, 4);
+	assert_int_equal(e[0].type, PERF_TYPE_BREAKPOINT);
+	assert_int_equal(e[0].bp_type, HW_BREAKPOINT_W);
+	assert_int_equal(e[0].config1, 0x1000);
+	assert_int_equal(e[0].config2, 8);
+	assert_true(e[0].exclude_kernel);
+	assert_string_equal(e[0].name, "mem:0x1000/8:w:u");
+	assert_int_equal(e[1].bp_type, HW_BREAKPOINT_RW);
+	assert_int_equal(e[1].config1, 4096);
+	assert_int_equal(e[1].config2, 4);
+	assert_int_equal(e[2].bp_type, HW_BREAKPOINT_X);
+	assert_int_equal(e[2].config1, 0xffffffff81000000);
+	assert_int_equal(e[2].config2, sizeof(long));
+	assert_true(e[3].exclude_user && e[3].bp_type == HW_BREAKPOINT_RW);
+	attar_event_list_free(list);
+	refuse("mem:0x1000/9", -EINVAL,
+		"events, column 12: a breakpoint watches 1 to 8 bytes, not 9");
+	refuse("mem:0x1000:rx", -EINVAL,
+		"events, column 12: a breakpoint is either of execution (x) or of data (r, w, rw)");
+	refuse("mem:main", -EINVAL, "events, column 5: 'main' is not a number");
+	refuse("mem:0x1000/4:x", -EINVAL,
+		"events, column 1: an execute breakpoint has no length (or 8)");
+}
+
+static void test_sentences(void **state)
+{
+	refuse("", -EINVAL, "events, column 1: an event is missing at the end");
+	refuse("cycles,", -EINVAL, "events, column 8: an event is missing at the end");
+	refuse("cycles,,faults", -EINVAL, "events, column 8: an event is missing before ','");
+	refuse("cycles, cycels", -ENOENT,
+		"events, column 9: no event 'cycels': did you mean 'cycles'?");
+	refuse("L1-dcache-load-mises", -ENOENT,
+		"events, column 1: no event 'L1-dcache-load-mises': did you mean "
+		"'L1-dcache-load-misses'?");
+	refuse("qqqqqqqqqqq", -ENOENT,
+		"events, column 1: no event 'qqqqqqqqqqq': see 'attar list'");
+	refuse("cycles:ux", -EINVAL,
+		"events, column 9: 'x' is not a modifier: there are ukhGHpPSDeIW (u user, k "
+		"kernel, p precise ...)");
+	refuse("cycles:", -EINVAL,
+		"events, column 7: modifiers (such as u or k) are missing behind ':'");
+	refuse("cycles:pppp", -EINVAL,
+		"events, column 1: more than three p: ppp is the most precise there is");
+	refuse("{cycles,faults", -EINVAL, "events, column 1: this '{' is never closed");
+	refuse("{cycles faults}", -EINVAL, "events, column 9: ',' or '}' was expected here");
+	refuse("cycles faults", -EINVAL, "events, column 8: ',' was expected before 'faults'");
+	refuse("{}", -EINVAL, "events, column 2: an event is missing before '}'");
+	refuse("cycles}", -EINVAL, "events, column 7: ',' was expected before '}'");
+}
+
+/* ---- tracepoints of this machine ---- */
+
+static bool has_tracefs(void)
+{
+	const char *path;
+
+	return attar_catalog_tracefs(catalog, &path) == 0;
+}
+
+static void test_tracepoints(void **state)
+{
+	struct attar_event_list *list;
+	const struct attar_event_spec *e;
+
+	if (!has_tracefs())
+		skip();
+	list = parse("sched:sched_switch,{sched:sched_wakeup:u,cs}, sched:sched_process_*");
+	e = list->at;
+	assert_true(list->n > 5);
+	assert_int_equal(e[0].type, PERF_TYPE_TRACEPOINT);
+	assert_int_equal(e[0].config, e[0].format->id);
+	assert_string_equal(e[0].name, "sched:sched_switch");
+	assert_string_equal(e[1].name, "sched:sched_wakeup:u");
+	assert_true(e[1].exclude_kernel);
+	assert_int_equal(e[1].group, 0);
+	assert_int_equal(e[2].group, 0);
+	for (size_t i = 3; i < list->n; i++) {
+		assert_memory_equal(e[i].name, "sched:sched_process_", 20);
+		assert_int_equal(e[i].item, 3);
+	}
+	attar_event_list_free(list);
+	refuse("sched:sched_swich", -ENOENT,
+		"events, column 1: no tracepoint 'sched:sched_swich': did you mean "
+		"'sched:sched_switch'?");
+	refuse("cycles,sched:zz*", -ENOENT, "events, column 8: no tracepoint matches 'sched:zz*'");
+	refuse("sched:", -EINVAL,
+		"events, column 7: a tracepoint is written system:name, as sched:sched_switch");
+	refuse(":x", -EINVAL,
+		"events, column 2: a tracepoint is written system:name, as sched:sched_switch");
+}
+
+static void test_parts(void **state)
+{
+	struct attar_event_list *list;
+	const struct attar_event_spec *e;
+
+	if (!has_tracefs())
+		skip();
+	list = parse("sched:sched_wakeup/prio<10 && comm==\"a/b,c\"/stack/alias=x/key=(pid/2)/,"
+		     "sched:sched_switch//push=\"/tmp/f\"/,sched:sched_switch/'next_pid>1'/");
+	e = list->at;
+	assert_int_equal(list->n, 3);
+	assert_string_equal(e[0].name, "sched:sched_wakeup");
+	assert_string_equal(e[0].filter, "prio<10 && comm==\"a/b,c\"");
+	assert_int_equal(e[0].n_options, 3);
+	assert_string_equal(e[0].options[0].name, "stack");
+	assert_null(e[0].options[0].value);
+	assert_string_equal(e[0].options[1].name, "alias");
+	assert_string_equal(e[0].options[1].value, "x");
+	assert_string_equal(e[0].options[2].value, "(pid/2)");
+	assert_null(e[1].filter);
+	assert_string_equal(e[1].options[0].value, "/tmp/f");
+	assert_string_equal(e[2].filter, "next_pid>1");
+	assert_int_equal(e[2].n_options, 0);
+	attar_event_list_free(list);
+	refuse("sched:sched_wakeup/prio<10,cs", -EINVAL,
+		"events, column 19: this '/' is never closed: write sys:name/filter/ with a '/' at "
+		"the end");
+	refuse("sched:sched_wakeup//9<x/", -EINVAL,
+		"events, column 21: '9<x' is not an option such as stack or alias=x");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_generic),
+		cmocka_unit_test(test_caches),
+		cmocka_unit_test(test_modifiers),
+		cmocka_unit_test(test_attr_sizes),
+		cmocka_unit_test(test_breakpoints),
+		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_tracepoints),
+		cmocka_unit_test(test_parts),
+	};
+
+	return cmocka_run_group_tests_name("event_spec", tests, setup, teardown);
+}
