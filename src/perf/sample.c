@@ -58,7 +58,7 @@ static int take_branches(struct state *s)
 	uint64_t type = s->layout->branch_sample_type;
 	const record_word *nr = record_take(&s->c, 1);
 	const record_word *hw_idx, *entries, *counters;
-	bool with_counters = !(type & PERF_SAMPLE_BRANCH_COUNTERS_) == s->swap_counters;
+	bool with_counters;
 
 	if (!nr)
 		return record_bad(s->header, "no room for the number of branches");
@@ -71,6 +71,7 @@ static int take_branches(struct state *s)
 	if (*nr > record_left(&s->c) / 3)
 		return record_bad(s->header, "%llu branches are more than the record holds",
 			(unsigned long long)*nr);
+	with_counters = *nr && !(type & PERF_SAMPLE_BRANCH_COUNTERS_) == s->swap_counters;
 	entries = record_take(&s->c, *nr * 3);
 	counters = with_counters ? record_take(&s->c, *nr) : NULL;
 	if (with_counters && !counters)
@@ -210,7 +211,7 @@ static int take_branches_and_tail(struct state *s)
 	const struct attar_sample sample = *s->sample;
 	const struct state state = *s;
 
-	if (take_shape(s, false) == 0 && (s->cut || record_left(&s->c) == 0))
+	if (take_shape(s, false) == 0 && !s->cut && record_left(&s->c) == 0)
 		return 0;
 	*s = state;
 	*s->sample = sample;
