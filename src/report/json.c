@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* One object a line, as docs/report.schema.json says. */
+#include "report/render.h"
+
+#include <math.h>
+
+#include "base/escape.h"
+#include "report/number.h"
+#include "report/tree.h"
+
+static void add_string(struct buf *b, const char *text)
+{
+	buf_char(b, '"');
+	escape_json(b, text, strlen(text));
+	buf_char(b, '"');
+}
+
+static void add_double(struct buf *b, double value)
+{
+	if (isfinite(value))
+		number_double(b, value);
+	else
+		buf_str(b, "null");
+}
+
+static void add_column(struct buf *b, const char *comma, const char *name, const char *unit)
+{
+	buf_printf(b, "%s{\"name\":", comma);
+	add_string(b, name);
+	buf_printf(b, ",\"unit\":\"%s\"}", unit);
+}
+
+static void add_cell(struct buf *b, const struct attar_section *s, struct cell cell)
+{
+	if (cell.kind == CELL_TEXT)
+		add_string(b, section_text(s, cell.text));
+	else if (cell.kind == CELL_NONE || (cell.kind == CELL_DOUBLE && !isfinite(cell.real)))
+		buf_str(b, "null");
+	else
+		number_plain(b, ATTAR_UNIT_ID, cell);
+}
+
+/* The last cell of a row where the section has details: its lines. Returns the next row's first. */
+static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t row, size_t at)
+{
+	buf_str(b, ",[");
+	for (bool first = true; section_has_detail(s, row, at); at++, first = false) {
+		if (!first)
+			buf_char(b, ',');
+		add_string(b, section_text(s, s->details.at[at].text));
+	}
+	buf_char(b, ']');
+	return at;
+}
+
+static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
+{
+	struct buf *b = &r->out;
+	size_t detail = 0;
+
+	buf_str(b, "\"columns\":[");
+	for (size_t i = 0; i < s->columns.n; i++) {
+		const struct column *c = &s->columns.at[i];
+
+		add_column(b, i ? "," : "", section_text(s, c->name), unit_name(c->unit));
+	}
+	if (s->details.n)
+		add_column(b, ",", "detail", "lines");
+	buf_str(b, "],\"rows\":[");
+	for (uint32_t row = 0; row < s->rows; row++) {
+		buf_str(b, row ? ",[" : "[");
+		for (size_t i = 0; i < s->columns.n; i++) {
+			if (i)
+				buf_char(b, ',');
+			add_cell(b, s, section_cell(s, row, i));
+		}
+		if (s->details.n)
+			detail = add_details(b, s, row, detail);
+		buf_char(b, ']');
+		render_spill(r);
+	}
+	buf_char(b, ']');
+}
+
+static void tree_columns(struct buf *b, const struct attar_section *s)
+{
+	buf_str(b, "\"columns\":[");
+	add_column(b, "", "parent", "id");
+	add_column(b, ",", "kind", "text");
+	add_column(b, ",", "name", "text");
+	add_column(b, ",", "module", "text");
+	add_column(b, ",", "self", unit_name(s->unit));
+	add_column(b, ",", "total", unit_name(s->unit));
+	if (s->tasks.n) {
+		add_column(b, ",", "pid", "id");
+		add_column(b, ",", "tid", "id");
+	}
+	buf_str(b, "],\"rows\":[");
+}
+
+static void add_node(struct buf *b, const struct attar_section *s, const struct tree_node *node)
+{
+	buf_printf(b, "[%lld,\"%s\",", node->parent == ATTAR_TREE_ROOT ? -1LL : node->parent,
+		frame_kind_name(node->kind));
+	add_string(b, section_text(s, node->name));
+	buf_char(b, ',');
+	if (node->module)
+		add_string(b, section_text(s, node->module));
+	else
+		buf_str(b, "null");
+	buf_char(b, ',');
+	buf_u64(b, node->self);
+	buf_char(b, ',');
+	buf_u64(b, node->total);
+}
+
+/* tid is null where a node stands for a whole process, both where it is no task. */
+static size_t add_task(struct buf *b, const struct attar_section *s, uint32_t node, size_t at)
+{
+	const struct tree_task *task;
+
+	while (at < s->tasks.n && s->tasks.at[at].node < node)
+		at++;
+	task = s->tasks.at + at;
+	if (at == s->tasks.n || task->node != node) {
+		buf_str(b, ",null,null");
+		return at;
+	}
+	buf_printf(b, ",%u,", task->pid);
+	if (task->tid)
+		buf_u64(b, task->tid);
+	else
+		buf_str(b, "null");
+	return at;
+}
+
+static void draw_tree(struct attar_renderer *r, struct attar_section *s)
+{
+	struct buf *b = &r->out;
+	size_t task = 0;
+
+	tree_sum(s);
+	tree_columns(b, s);
+	for (uint32_t i = 0; i < s->nodes.n; i++) {
+		if (i)
+			buf_char(b, ',');
+		add_node(b, s, &s->nodes.at[i]);
+		if (s->tasks.n)
+			task = add_task(b, s, i, task);
+		buf_char(b, ']');
+		render_spill(r);
+	}
+	buf_char(b, ']');
+}
+
+static void draw_section(struct attar_renderer *r, struct attar_section *s)
+{
+	buf_str(&r->out, "{\"name\":");
+	add_string(&r->out, section_text(s, s->name));
+	buf_printf(&r->out, ",\"kind\":\"%s\",", section_kind_name(s->kind));
+	if (s->kind == ATTAR_SECTION_TREE)
+		draw_tree(r, s);
+	else
+		draw_rows(r, s);
+	buf_char(&r->out, '}');
+}
+
+static void add_remarks(struct buf *b, const struct attar_report *report)
+{
+	buf_str(b, ",\"remarks\":[");
+	for (size_t i = 0; i < report->remarks.n; i++) {
+		if (i)
+			buf_char(b, ',');
+		add_string(b, report_text(report, report->remarks.at[i]));
+	}
+	buf_char(b, ']');
+}
+
+static void add_notes(struct buf *b, const struct attar_report *report)
+{
+	const struct attar_notes *notes = &report->notes;
+
+	if (!report->has_notes) {
+		buf_str(b, ",\"notes\":null");
+		return;
+	}
+	buf_str(b, ",\"notes\":{\"seen\":");
+	buf_u64(b, notes->seen);
+	buf_str(b, ",\"lost\":");
+	buf_u64(b, notes->lost);
+	buf_str(b, ",\"throttled\":");
+	buf_u64(b, notes->throttled);
+	buf_str(b, ",\"unresolved\":");
+	add_double(b, notes->unresolved >= 0 ? notes->unresolved : NAN);
+	buf_str(b, ",\"self_cpu\":");
+	add_double(b, notes->self_cpu >= 0 ? notes->self_cpu : NAN);
+	buf_str(b, ",\"self_rss\":");
+	buf_u64(b, notes->self_rss);
+	buf_char(b, '}');
+}
+
+static int draw(struct attar_renderer *r, const struct attar_report *report)
+{
+	struct buf *b = &r->out;
+	const char *comma = "";
+
+	buf_str(b, "{\"schema\":\"attar/1\",\"profiler\":");
+	add_string(b, report_text(report, report->profiler));
+	buf_str(b, ",\"time\":");
+	buf_u64(b, report->time);
+	buf_str(b, ",\"interval_ns\":");
+	buf_u64(b, report->interval_ns);
+	buf_str(b, ",\"sections\":[");
+	report_each_section(report, it)
+	{
+		buf_str(b, comma);
+		draw_section(r, *it);
+		comma = ",";
+	}
+	buf_char(b, ']');
+	if (report->remarks.n)
+		add_remarks(b, report);
+	add_notes(b, report);
+	buf_str(b, "}\n");
+	return 0;
+}
+
+const struct render_format render_json = {.name = "json", .draw = draw};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/layout.h"
+
+enum {
+	LAST_LEAST = 12, /* columns of text below which it tells nothing */
+	OTHER_LEAST = 8,
+	UNLIMITED = 48, /* without a limit a longer text just sticks out */
+};
+
+/* What the columns take beyond the limit. */
+static unsigned excess(const struct layout_column *at, size_t n, unsigned columns)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!at[i].hidden)
+			sum += at[i].width + (sum ? LAYOUT_GAP : 0);
+	return sum > columns ? (unsigned)(sum - columns) : 0;
+}
+
+static void shrink(struct layout_column *column, unsigned least, unsigned over)
+{
+	if (column->width > least)
+		column->width -= MIN(over, column->width - least);
+}
+
+/* Cuts texts only. True when that was enough. */
+static bool squeeze(struct layout_column *at, size_t n, size_t last, unsigned columns)
+{
+	for (size_t i = 0; i < n; i++)
+		at[i].width = at[i].wish;
+	if (last < n)
+		shrink(&at[last], LAST_LEAST, excess(at, n, columns));
+	for (size_t i = n; i-- > 0;)
+		if (at[i].text && !at[i].hidden && i != last)
+			shrink(&at[i], OTHER_LEAST, excess(at, n, columns));
+	return !excess(at, n, columns);
+}
+
+static size_t last_text(const struct layout_column *at, size_t n)
+{
+	for (size_t i = n; i-- > 0;)
+		if (at[i].text)
+			return i;
+	return n;
+}
+
+/* The next column to hide, or n. */
+static size_t to_hide(const struct layout_column *at, size_t n, size_t last)
+{
+	for (size_t i = n; i-- > 1;)
+		if (i != last && !at[i].hidden)
+			return i;
+	return n;
+}
+
+static void no_limit(struct layout_column *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		at[i].width = at[i].text ? MIN(at[i].wish, (unsigned)UNLIMITED) : at[i].wish;
+}
+
+size_t layout_fit(struct layout_column *at, size_t n, unsigned columns)
+{
+	size_t last = last_text(at, n), hide, hidden = 0;
+
+	for (size_t i = 0; i < n; i++)
+		at[i].hidden = false;
+	if (!columns) {
+		no_limit(at, n);
+		return 0;
+	}
+	while (!squeeze(at, n, last, columns) && (hide = to_hide(at, n, last)) < n) {
+		at[hide].hidden = true;
+		hidden++;
+	}
+	if (last < n)
+		shrink(&at[last], 1, excess(at, n, columns));
+	return hidden;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/model.h"
+
+#include <stdio.h>
+
+static const char out_of_memory[] = "out of memory";
+
+/* The first fault stays: it is the cause of the others. */
+static void spoil(struct attar_report *report, const char *why)
+{
+	if (!report->fault)
+		report->fault = why;
+}
+
+static uint32_t keep(struct attar_report *report, const char *text)
+{
+	uint32_t id = 0;
+
+	if (text && !report->fault && strings_add(&report->strings, text, &id) < 0)
+		spoil(report, out_of_memory);
+	return id;
+}
+
+struct attar_report *attar_report_new(const char *profiler)
+{
+	struct attar_report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return NULL;
+	report->nowhere.report = report;
+	report->profiler = keep(report, profiler);
+	return report;
+}
+
+struct attar_report *attar_report_free(struct attar_report *report)
+{
+	if (!report)
+		return NULL;
+	report_each_section(report, it)
+	{
+		vec_done(&(*it)->columns);
+		vec_done(&(*it)->kinds);
+		vec_done(&(*it)->values);
+		vec_done(&(*it)->details);
+		vec_done(&(*it)->nodes);
+		vec_done(&(*it)->tasks);
+		free(*it);
+	}
+	vec_done(&report->sections);
+	vec_done(&report->remarks);
+	strings_done(&report->strings);
+	free(report);
+	return NULL;
+}
+
+void attar_report_span(struct attar_report *report, uint64_t time, uint64_t interval_ns)
+{
+	report->time = time;
+	report->interval_ns = interval_ns;
+}
+
+void attar_report_notes(struct attar_report *report, const struct attar_notes *notes)
+{
+	report->notes = *notes;
+	report->has_notes = true;
+}
+
+void attar_report_remark(struct attar_report *report, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&text, fmt, args);
+	va_end(args);
+	if (n < 0) {
+		spoil(report, out_of_memory);
+		return;
+	}
+	if (vec_push(&report->remarks, keep(report, text)) < 0)
+		spoil(report, out_of_memory);
+	free(text);
+}
+
+static struct attar_section *add_section(
+	struct attar_report *report, enum attar_section_kind kind, const char *name)
+{
+	struct attar_section *section;
+
+	if (report->fault)
+		return &report->nowhere;
+	section = calloc(1, sizeof(*section));
+	if (!section || vec_push(&report->sections, section) < 0) {
+		free(section);
+		spoil(report, out_of_memory);
+		return &report->nowhere;
+	}
+	section->report = report;
+	section->kind = kind;
+	section->name = keep(report, name);
+	return section;
+}
+
+struct attar_section *attar_report_table(struct attar_report *report, const char *name)
+{
+	return add_section(report, ATTAR_SECTION_TABLE, name);
+}
+
+struct attar_section *attar_report_events(struct attar_report *report, const char *name)
+{
+	return add_section(report, ATTAR_SECTION_EVENTS, name);
+}
+
+struct attar_section *attar_report_histogram(
+	struct attar_report *report, const char *name, enum attar_unit unit)
+{
+	struct attar_section *section = add_section(report, ATTAR_SECTION_HISTOGRAM, name);
+
+	attar_section_column(section, "low", unit);
+	attar_section_column(section, "high", unit);
+	attar_section_column(section, "count", ATTAR_UNIT_COUNT);
+	return section;
+}
+
+struct attar_section *attar_report_tree(
+	struct attar_report *report, const char *name, enum attar_unit unit)
+{
+	struct attar_section *section = add_section(report, ATTAR_SECTION_TREE, name);
+
+	section->unit = unit;
+	section->cutoff = 0.005;
+	return section;
+}
+
+void attar_section_column(struct attar_section *section, const char *name, enum attar_unit unit)
+{
+	struct attar_report *report = section->report;
+
+	if (report->fault)
+		return;
+	if (section->rows)
+		spoil(report, "a column was added after the first row");
+	else if (vec_push(&section->columns, (struct column){keep(report, name), unit}) < 0)
+		spoil(report, out_of_memory);
+}
+
+void attar_section_row(struct attar_section *section)
+{
+	struct attar_report *report = section->report;
+	size_t more = section->columns.n;
+
+	if (report->fault)
+		return;
+	if (section->kind == ATTAR_SECTION_TREE || !more || section->rows == UINT32_MAX) {
+		spoil(report, "a row was added to a section without columns");
+		return;
+	}
+	if (vec_reserve(&section->kinds, more) < 0 || vec_reserve(&section->values, more) < 0) {
+		spoil(report, out_of_memory);
+		return;
+	}
+	memset(section->kinds.at + section->kinds.n, CELL_NONE, more);
+	memset(section->values.at + section->values.n, 0, more * sizeof(*section->values.at));
+	section->kinds.n += more;
+	section->values.n += more;
+	section->rows++;
+	section->filled = 0;
+}
+
+static void fill(struct attar_section *section, struct cell cell)
+{
+	size_t at = section->kinds.n - section->columns.n + section->filled;
+
+	if (section->report->fault)
+		return;
+	if (!section->rows || section->filled == section->columns.n) {
+		spoil(section->report, "a cell was added behind the last column");
+		return;
+	}
+	section->kinds.at[at] = (uint8_t)cell.kind;
+	section->values.at[at] = cell.bits;
+	section->filled++;
+}
+
+void attar_cell_u64(struct attar_section *section, uint64_t value)
+{
+	fill(section, (struct cell){CELL_U64, .u64 = value});
+}
+
+void attar_cell_i64(struct attar_section *section, int64_t value)
+{
+	fill(section, (struct cell){CELL_I64, .i64 = value});
+}
+
+void attar_cell_double(struct attar_section *section, double value)
+{
+	fill(section, (struct cell){CELL_DOUBLE, .real = value});
+}
+
+void attar_cell_text(struct attar_section *section, const char *text)
+{
+	struct cell cell = {CELL_TEXT, .bits = 0};
+
+	cell.text = keep(section->report, text);
+	fill(section, text ? cell : (struct cell){CELL_NONE});
+}
+
+void attar_cell_none(struct attar_section *section)
+{
+	fill(section, (struct cell){CELL_NONE});
+}
+
+void attar_row_detail(struct attar_section *section, const char *line)
+{
+	struct attar_report *report = section->report;
+
+	if (report->fault)
+		return;
+	if (!section->rows)
+		spoil(report, "a detail line was added before the first row");
+	else if (vec_push(&section->details,
+			 (struct detail){section->rows - 1, keep(report, line)}) < 0)
+		spoil(report, out_of_memory);
+}
+
+uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
+	const char *name, const char *module, uint64_t self)
+{
+	struct attar_report *report = tree->report;
+	struct tree_node node = {.parent = parent, .kind = kind, .self = self};
+	uint32_t id;
+
+	if (report->fault)
+		return 0;
+	if (tree->kind != ATTAR_SECTION_TREE || tree->nodes.n >= ATTAR_TREE_ROOT ||
+		(parent != ATTAR_TREE_ROOT && parent >= tree->nodes.n)) {
+		spoil(report, "a tree node was added before its parent");
+		return 0;
+	}
+	node.name = keep(report, name);
+	id = keep(report, module);
+	node.module = id & (TREE_MODULES - 1);
+	if (id >= TREE_MODULES || vec_push(&tree->nodes, node) < 0)
+		spoil(report, out_of_memory);
+	return (uint32_t)tree->nodes.n - 1;
+}
+
+void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid)
+{
+	struct attar_report *report = tree->report;
+
+	if (report->fault)
+		return;
+	if (node >= tree->nodes.n)
+		spoil(report, "a task was set for a tree node that does not exist");
+	else if (vec_push(&tree->tasks, (struct tree_task){node, pid, tid}) < 0)
+		spoil(report, out_of_memory);
+}
+
+void attar_tree_cutoff(struct attar_section *tree, double share)
+{
+	tree->cutoff = share;
+}
+
+void attar_histogram_bucket(
+	struct attar_section *histogram, double low, double high, uint64_t count)
+{
+	attar_section_row(histogram);
+	attar_cell_double(histogram, low);
+	attar_cell_double(histogram, high);
+	attar_cell_u64(histogram, count);
+}
+
+const char *report_text(const struct attar_report *report, uint32_t id)
+{
+	return strings_get(&report->strings, id);
+}
+
+const char *section_text(const struct attar_section *section, uint32_t id)
+{
+	return strings_get(&section->report->strings, id);
+}
+
+struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column)
+{
+	size_t at = (size_t)row * section->columns.n + column;
+
+	return (struct cell){section->kinds.at[at], .bits = section->values.at[at]};
+}
+
+bool section_has_detail(const struct attar_section *section, uint32_t row, size_t from)
+{
+	return from < section->details.n && section->details.at[from].row == row;
+}
+
+const char *unit_name(enum attar_unit unit)
+{
+	static const char *const names[] = {
+		[ATTAR_UNIT_TEXT] = "text",
+		[ATTAR_UNIT_COUNT] = "count",
+		[ATTAR_UNIT_PERCENT] = "percent",
+		[ATTAR_UNIT_NS] = "ns",
+		[ATTAR_UNIT_TIME] = "time",
+		[ATTAR_UNIT_BYTES] = "bytes",
+		[ATTAR_UNIT_HEX] = "hex",
+		[ATTAR_UNIT_HZ] = "hz",
+		[ATTAR_UNIT_ID] = "id",
+	};
+
+	return (size_t)unit < ARRAY_SIZE(names) ? names[unit] : "count";
+}
+
+const char *section_kind_name(enum attar_section_kind kind)
+{
+	static const char *const names[] = {
+		[ATTAR_SECTION_TABLE] = "table",
+		[ATTAR_SECTION_TREE] = "tree",
+		[ATTAR_SECTION_HISTOGRAM] = "histogram",
+		[ATTAR_SECTION_EVENTS] = "events",
+	};
+
+	return names[kind];
+}
+
+const char *frame_kind_name(unsigned kind)
+{
+	static const char *const names[] = {
+		[ATTAR_FRAME_USER] = "user",
+		[ATTAR_FRAME_KERNEL] = "kernel",
+		[ATTAR_FRAME_INLINED] = "inlined",
+		[ATTAR_FRAME_JIT] = "jit",
+		[ATTAR_FRAME_UNKNOWN] = "unknown",
+		[ATTAR_FRAME_TASK] = "task",
+	};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is inside a report, for the renderers: sections of packed cells, or of tree nodes of 32
+ * bytes, over one table of interned text.
+ */
+#ifndef REPORT_MODEL_H
+#define REPORT_MODEL_H
+
+#include "attar/report.h"
+#include "report/strings.h"
+
+enum cell_kind { CELL_NONE, CELL_U64, CELL_I64, CELL_DOUBLE, CELL_TEXT };
+
+struct cell {
+	enum cell_kind kind;
+	union {
+		uint64_t u64;
+		int64_t i64;
+		double real;
+		uint32_t text; /* a number of report->strings */
+		uint64_t bits;
+	};
+};
+
+struct column {
+	uint32_t name;
+	enum attar_unit unit;
+};
+
+struct detail {
+	uint32_t row;
+	uint32_t text;
+};
+
+enum { TREE_MODULES = 1 << 29 };
+
+struct tree_node {
+	uint32_t parent; /* ATTAR_TREE_ROOT, or a smaller number than its own */
+	uint32_t name;
+	uint32_t module : 29; /* 0: none */
+	uint32_t kind : 3;    /* enum attar_frame_kind */
+	uint64_t self;
+	uint64_t total; /* valid after tree_sum() */
+};
+
+struct tree_task {
+	uint32_t node;
+	uint32_t pid;
+	uint32_t tid; /* 0: the whole process */
+};
+
+struct attar_section {
+	struct attar_report *report;
+	enum attar_section_kind kind;
+	uint32_t name;
+
+	/* Tables, event lines, histograms (columns low, high, count). */
+	VEC(struct column) columns;
+	VEC(uint8_t) kinds;   /* enum cell_kind, row after row */
+	VEC(uint64_t) values; /* beside kinds */
+	uint32_t rows;
+	size_t filled;              /* cells of the newest row */
+	VEC(struct detail) details; /* in the order of their rows */
+
+	/* Trees. */
+	enum attar_unit unit;
+	double cutoff;
+	VEC(struct tree_node) nodes;
+	VEC(struct tree_task) tasks; /* in the order of their nodes after tree_sum() */
+	size_t summed;               /* nodes whose totals are valid */
+	uint64_t whole;              /* the weight of all roots; valid after tree_sum() */
+};
+
+struct attar_report {
+	const char *fault; /* why it cannot be drawn; NULL: it can */
+	uint32_t profiler;
+	uint64_t time;
+	uint64_t interval_ns;
+	bool has_notes;
+	struct attar_notes notes;
+	struct strings strings;
+	VEC(uint32_t) remarks;
+	VEC(struct attar_section *) sections;
+	struct attar_section nowhere; /* what a failed report hands out */
+};
+
+#define report_each_section(report, it)                                                            \
+	for (struct attar_section **it = (report)->sections.at;                                    \
+		it < (report)->sections.at + (report)->sections.n; it++)
+
+/* The text of a number, borrowed until the report changes. */
+const char *report_text(const struct attar_report *report, uint32_t id);
+const char *section_text(const struct attar_section *section, uint32_t id);
+
+struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column);
+
+/* Whether detail line number `from` belongs to row: walk rows and details side by side. */
+bool section_has_detail(const struct attar_section *section, uint32_t row, size_t from);
+
+/* The names that JSON and CSV use. */
+const char *unit_name(enum attar_unit unit);
+const char *section_kind_name(enum attar_section_kind kind);
+const char *frame_kind_name(unsigned kind);
+
+#endif

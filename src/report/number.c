@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000000000 };
+
+void number_double(struct buf *b, double value)
+{
+	char text[40];
+
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	buf_str(b, text);
+}
+
+void number_grouped(struct buf *b, uint64_t value)
+{
+	char text[32];
+	size_t i = sizeof(text);
+	int digits = 0;
+
+	do {
+		if (digits && digits % 3 == 0)
+			text[--i] = ',';
+		text[--i] = (char)('0' + value % 10);
+		value /= 10;
+		digits++;
+	} while (value);
+	buf_add(b, text + i, sizeof(text) - i);
+}
+
+/* A double in groups of three, with `decimals` behind the point. */
+static void grouped_double(struct buf *b, double value, int decimals)
+{
+	char text[400], *point;
+	size_t whole;
+
+	snprintf(text, sizeof(text), "%.*f", decimals, fabs(value));
+	point = strchr(text, '.');
+	whole = point ? (size_t)(point - text) : strlen(text);
+	if (value < 0)
+		buf_char(b, '-');
+	for (size_t i = 0; text[i]; i++) {
+		if (i && i < whole && (whole - i) % 3 == 0)
+			buf_char(b, ',');
+		buf_char(b, text[i]);
+	}
+}
+
+/* The steps of a unit: each is `factor` of the one before. */
+struct scale {
+	double factor;
+	const char *steps[8];
+};
+
+static const struct scale *scale_of(enum attar_unit unit)
+{
+	static const struct scale ns = {1000, {"ns", "us", "ms", "s"}};
+	static const struct scale bytes = {1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}};
+	static const struct scale hz = {1000, {"Hz", "kHz", "MHz", "GHz"}};
+
+	return unit == ATTAR_UNIT_NS ? &ns : unit == ATTAR_UNIT_BYTES ? &bytes : &hz;
+}
+
+void number_scaled(struct buf *b, enum attar_unit unit, double value)
+{
+	const struct scale *scale = scale_of(unit);
+	double size = fabs(value);
+	int step = 0, decimals;
+
+	while (scale->steps[step + 1] && size >= scale->factor - 0.5) {
+		size /= scale->factor;
+		step++;
+	}
+	decimals = (step == 0 && size == floor(size)) || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+	grouped_double(b, value < 0 ? -size : size, decimals);
+	buf_printf(b, " %s", scale->steps[step]);
+}
+
+static double as_double(struct cell cell)
+{
+	return cell.kind == CELL_DOUBLE ? cell.real
+	       : cell.kind == CELL_I64  ? (double)cell.i64
+					: (double)cell.u64;
+}
+
+static void count(struct buf *b, struct cell cell)
+{
+	if (cell.kind == CELL_DOUBLE) {
+		grouped_double(b, cell.real, cell.real == floor(cell.real) ? 0 : 2);
+	} else if (cell.kind == CELL_I64 && cell.i64 < 0) {
+		buf_char(b, '-');
+		number_grouped(b, 0 - cell.u64);
+	} else {
+		number_grouped(b, cell.u64);
+	}
+}
+
+/* Digits without grouping. */
+static void digits(struct buf *b, struct cell cell)
+{
+	if (cell.kind == CELL_DOUBLE)
+		number_double(b, cell.real);
+	else if (cell.kind == CELL_I64)
+		buf_printf(b, "%lld", (long long)cell.i64);
+	else
+		buf_u64(b, cell.u64);
+}
+
+struct number_moment number_moment(uint64_t time)
+{
+	struct number_moment m = {.ns = (uint32_t)(time % NS_PER_S)};
+	time_t seconds = (time_t)(time / NS_PER_S);
+	struct tm tm = {0};
+
+	localtime_r(&seconds, &tm);
+	strftime(m.date, sizeof(m.date), "%Y-%m-%d", &tm);
+	strftime(m.clock, sizeof(m.clock), "%H:%M:%S", &tm);
+	return m;
+}
+
+static void clock_time(struct buf *b, struct cell cell)
+{
+	struct number_moment m = number_moment(cell.u64);
+
+	buf_printf(b, "%s.%06u", m.clock, m.ns / 1000);
+}
+
+static void utc_time(struct buf *b, uint64_t time)
+{
+	time_t seconds = (time_t)(time / NS_PER_S);
+	struct tm tm = {0};
+	char text[32];
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	buf_printf(b, "%s.%09uZ", text, (uint32_t)(time % NS_PER_S));
+}
+
+static bool is_number(struct cell cell)
+{
+	return cell.kind == CELL_U64 || cell.kind == CELL_I64 ||
+	       (cell.kind == CELL_DOUBLE && isfinite(cell.real));
+}
+
+/* Moments and addresses are whole numbers: a double has no such form. */
+static enum attar_unit unit_for(enum attar_unit unit, struct cell cell)
+{
+	bool whole = unit == ATTAR_UNIT_TIME || unit == ATTAR_UNIT_HEX;
+
+	return whole && cell.kind == CELL_DOUBLE ? ATTAR_UNIT_ID : unit;
+}
+
+void number_cell(struct buf *b, enum attar_unit unit, struct cell cell)
+{
+	if (!is_number(cell)) {
+		if (cell.kind == CELL_DOUBLE && isinf(cell.real))
+			buf_str(b, cell.real < 0 ? "-inf" : "inf");
+		else
+			buf_char(b, '-');
+		return;
+	}
+	switch (unit_for(unit, cell)) {
+	case ATTAR_UNIT_PERCENT:
+		grouped_double(b, as_double(cell), 2);
+		buf_char(b, '%');
+		break;
+	case ATTAR_UNIT_NS:
+	case ATTAR_UNIT_BYTES:
+	case ATTAR_UNIT_HZ:
+		number_scaled(b, unit, as_double(cell));
+		break;
+	case ATTAR_UNIT_TIME:
+		clock_time(b, cell);
+		break;
+	case ATTAR_UNIT_HEX:
+		buf_printf(b, "0x%llx", (unsigned long long)cell.u64);
+		break;
+	case ATTAR_UNIT_ID:
+		digits(b, cell);
+		break;
+	default:
+		count(b, cell);
+	}
+}
+
+void number_plain(struct buf *b, enum attar_unit unit, struct cell cell)
+{
+	if (!is_number(cell))
+		return;
+	unit = unit_for(unit, cell);
+	if (unit == ATTAR_UNIT_TIME)
+		utc_time(b, cell.u64);
+	else if (unit == ATTAR_UNIT_HEX)
+		buf_printf(b, "0x%llx", (unsigned long long)cell.u64);
+	else
+		digits(b, cell);
+}

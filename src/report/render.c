@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/render.h"
+
+#include <locale.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "base/escape.h"
+#include "base/suggest.h"
+#include "report/number.h"
+
+enum { SPILL_SIZE = 64 * 1024 };
+
+static const struct render_format *const formats[] = {
+	&render_text,
+	&render_json,
+};
+
+const char *const *attar_formats(void)
+{
+	static const char *const names[] = {"text", "json", NULL};
+
+	return names;
+}
+
+const char *attar_format_of(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+
+	if (dot && strcmp(dot, ".txt") == 0)
+		return "text";
+	if (dot && strcmp(dot, ".htm") == 0)
+		return "html";
+	for (size_t i = 0; dot && i < ARRAY_SIZE(formats); i++)
+		if (strcmp(dot + 1, formats[i]->name) == 0)
+			return formats[i]->name;
+	return NULL;
+}
+
+/* NULL with an error text when there is none. */
+static const struct render_format *find_format(const char *name)
+{
+	struct suggest near = {.word = name};
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (strcmp(name, formats[i]->name) == 0)
+			return formats[i];
+		suggest_offer(&near, formats[i]->name);
+	}
+	if (near.best)
+		attar_fail(-EINVAL, "no format '%s': did you mean '%s'?", name, near.best);
+	else
+		attar_fail(-EINVAL, "no format '%s': there are text, json, csv, folded and html",
+			name);
+	return NULL;
+}
+
+static int copy(const char *text, char **ret_copy)
+{
+	char *twin = text ? strdup(text) : NULL;
+
+	if (text && !twin)
+		return base_oom();
+	*ret_copy = twin;
+	return 0;
+}
+
+int attar_renderer_new(const char *format, FILE *out, const struct attar_render_opts *opts,
+	struct attar_renderer **ret_renderer)
+{
+	const struct render_format *found = find_format(format);
+	struct attar_renderer *r;
+
+	if (!found)
+		return -EINVAL;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return base_oom();
+	r->format = found;
+	r->file = out;
+	if (opts)
+		memcpy(&r->opts, opts, MIN(opts->size, sizeof(r->opts)));
+	if (copy(r->opts.title, &r->title) < 0 || copy(r->opts.command, &r->command) < 0) {
+		attar_renderer_free(r);
+		return -ENOMEM;
+	}
+	*ret_renderer = r;
+	return 0;
+}
+
+bool attar_renderer_whole_run(const struct attar_renderer *renderer)
+{
+	return renderer->format->whole_run;
+}
+
+struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
+{
+	if (!r)
+		return NULL;
+	free(r->title);
+	free(r->command);
+	buf_done(&r->out);
+	buf_done(&r->open);
+	vec_done(&r->widths);
+	free(r);
+	return NULL;
+}
+
+/* A reader that is slow, on a descriptor that does not wait: wait for it here. */
+static int write_patiently(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, bytes, n);
+
+		if (w < 0 && errno == EAGAIN) {
+			struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+			poll(&p, 1, -1);
+		} else if (w < 0 && errno != EINTR) {
+			return -errno;
+		} else if (w > 0) {
+			bytes += w;
+			n -= (size_t)w;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Past stdio where there is a descriptor: stdio does not tell how much of a write that a signal
+ * interrupted went out.
+ */
+static void write_out(struct attar_renderer *r)
+{
+	int fd = fileno(r->file);
+
+	if (r->error || !r->out.len) {
+	} else if (fd >= 0) {
+		r->error = write_patiently(fd, r->out.data, r->out.len);
+	} else if (fwrite(r->out.data, 1, r->out.len, r->file) != r->out.len) {
+		r->error = errno ? -errno : -EIO;
+	}
+	buf_reset(&r->out);
+}
+
+void render_spill(struct attar_renderer *r)
+{
+	if (r->out.len >= SPILL_SIZE)
+		write_out(r);
+}
+
+static int write_failed(int error)
+{
+	if (error == -EPIPE)
+		return attar_fail(error, "the reader of the report went away");
+	return attar_fail(error, "cannot write the report: %s", strerror(-error));
+}
+
+static int draw(struct attar_renderer *r, const struct attar_report *report)
+{
+	int n;
+
+	if (fflush(r->file) != 0)
+		r->error = -errno;
+	n = r->error ? 0 : r->format->draw(r, report);
+	if (buf_failed(&r->out) || buf_failed(&r->open))
+		return base_oom();
+	write_out(r);
+	if (!r->error && fflush(r->file) != 0)
+		r->error = -errno;
+	return r->error ? write_failed(r->error) : n;
+}
+
+int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *report)
+{
+	locale_t c, old;
+	int n;
+
+	if (report->fault)
+		return attar_fail(strcmp(report->fault, "out of memory") == 0 ? -ENOMEM : -EINVAL,
+			"the report of '%s' is not complete: %s",
+			report_text(report, report->profiler), report->fault);
+	if (r->format->whole_run && r->drawn)
+		return attar_fail(-EINVAL,
+			"%s holds the report of one whole run, it was drawn already",
+			r->format->name);
+	c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+	if (!c)
+		return base_oom();
+	old = uselocale(c);
+	n = draw(r, report);
+	uselocale(old);
+	freelocale(c);
+	r->drawn++;
+	return n;
+}
+
+static void add_part(struct buf *b, uint64_t n, const char *what)
+{
+	number_grouped(b, n);
+	buf_printf(b, " %s", what);
+}
+
+void render_notes(struct buf *b, const struct attar_notes *notes)
+{
+	add_part(b, notes->seen, notes->seen == 1 ? "sample seen, " : "samples seen, ");
+	add_part(b, notes->lost, "lost");
+	if (notes->lost)
+		buf_printf(b, " (%.2f%%)",
+			100.0 * (double)notes->lost / ((double)notes->lost + (double)notes->seen));
+	buf_str(b, ", ");
+	add_part(b, notes->throttled, "throttled; ");
+	if (notes->unresolved >= 0)
+		buf_printf(b, "%.1f%% of frames without a name; ", notes->unresolved * 100);
+	buf_str(b, "attar itself: ");
+	if (isfinite(notes->self_cpu) && notes->self_cpu >= 0)
+		buf_printf(b, "%.1f%% of a CPU, ", notes->self_cpu * 100);
+	number_scaled(b, ATTAR_UNIT_BYTES, (double)notes->self_rss);
+	buf_str(b, " peak");
+}
+
+void render_log_notes(const struct attar_renderer *r, const struct attar_report *report)
+{
+	struct buf line _cleanup_(buf_done) = {0};
+
+	if (r->opts.quiet)
+		return;
+	for (size_t i = 0; i < report->remarks.n; i++) {
+		const char *text = report_text(report, report->remarks.at[i]);
+
+		buf_reset(&line);
+		escape_text(&line, text, strlen(text));
+		log_note("%s", buf_text(&line));
+	}
+	buf_reset(&line);
+	if (!report->has_notes)
+		return;
+	render_notes(&line, &report->notes);
+	log_note("%s", buf_text(&line));
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A call tree as text, the heaviest stacks first:
+ *
+ *	100.00%  split (1234)
+ *	         main (split)
+ *	 70.00%  +- hot
+ *	         |  spin
+ *	 29.50%  +- cold
+ *
+ * A node that is its parent's only child stands right under it; where a stack forks, each branch is
+ * indented. A percentage stands where it changes.
+ */
+#include "report/text.h"
+
+#include <math.h>
+
+#include "base/escape.h"
+#include "report/number.h"
+#include "report/tree.h"
+#include "report/width.h"
+
+/* One family being drawn: its visible members are children[at] to children[shown - 1]. */
+struct level {
+	uint32_t at, shown, end;
+	uint32_t parent;
+	uint32_t guide; /* bytes of the guides that its members stand behind */
+	bool fork;
+	uint64_t rest; /* of those that are not shown together; 0: not worth a line */
+};
+
+struct drawing {
+	struct attar_renderer *r;
+	struct attar_section *s;
+	struct tree_order order;
+	VEC(struct level) levels;
+	struct buf guides; /* "|  " or blanks for each fork above */
+	struct buf line;
+	uint64_t worth;  /* the cut-off as a weight: what is below is not worth a line */
+	uint64_t least;  /* nodes below are left out; above worth where rows are limited */
+	size_t drawn;    /* nodes */
+	size_t most;     /* nodes to draw */
+	uint32_t widest; /* guides beyond this are left out */
+};
+
+static void drawing_done(struct drawing *d)
+{
+	tree_order_done(&d->order);
+	vec_done(&d->levels);
+	buf_done(&d->guides);
+	buf_done(&d->line);
+}
+
+static struct tree_node *node_of(struct drawing *d, uint32_t n)
+{
+	return &d->s->nodes.at[n];
+}
+
+static int falling(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* The total from which on at most max_rows nodes remain: a parent weighs no less than its children.
+ */
+static int limit_rows(struct drawing *d)
+{
+	size_t n = d->s->nodes.n, most = d->r->opts.max_rows;
+	uint64_t *totals _cleanup_free_ = NULL;
+
+	d->most = most ? most : SIZE_MAX;
+	if (!most || n <= most)
+		return 0;
+	totals = malloc(n * sizeof(*totals));
+	if (!totals)
+		return base_oom();
+	for (size_t i = 0; i < n; i++)
+		totals[i] = d->s->nodes.at[i].total;
+	qsort(totals, n, sizeof(*totals), falling);
+	d->least = MAX(d->least, totals[most - 1]);
+	return 0;
+}
+
+/* The share as a percentage in 7 columns, blank when it is not worth repeating. */
+static void add_share(struct drawing *d, unsigned *used, uint64_t weight, bool shown)
+{
+	double percent = 100 * tree_share(d->s, weight);
+	struct text_field field = {.width = 7, .right = true, .style = text_heat(percent)};
+
+	buf_reset(&d->line);
+	if (shown)
+		buf_printf(&d->line, "%.2f%%", percent);
+	text_add_field(d->r, used, &field, buf_text(&d->line));
+	text_add(d->r, used, TEXT_PLAIN, "  ");
+}
+
+static void add_guides(struct drawing *d, unsigned *used, const struct level *level)
+{
+	buf_reset(&d->line);
+	buf_add(&d->line, buf_text(&d->guides), level->guide);
+	if (level->fork)
+		buf_str(&d->line, "+- ");
+	text_add(d->r, used, TEXT_DIM, buf_text(&d->line));
+}
+
+static void add_escaped(struct drawing *d, unsigned *used, enum text_style style,
+	const char *before, const char *text, const char *behind)
+{
+	buf_reset(&d->line);
+	buf_str(&d->line, before);
+	escape_text(&d->line, text, strlen(text));
+	buf_str(&d->line, behind);
+	text_add(d->r, used, style, buf_text(&d->line));
+}
+
+/* The module where it differs from the caller's, and the self time of what also calls others. */
+static void add_remarks(struct drawing *d, unsigned *used, const struct level *level, uint32_t n)
+{
+	const struct tree_node *node = node_of(d, n);
+	uint32_t above = level->parent == ATTAR_TREE_ROOT ? 0 : node_of(d, level->parent)->module;
+
+	if (node->module && node->module != above)
+		add_escaped(d, used, TEXT_DIM, " (", section_text(d->s, node->module), ")");
+	if (node->kind == ATTAR_FRAME_INLINED)
+		text_add(d->r, used, TEXT_DIM, " (inlined)");
+	if (node->self < node->total && node->self && node->self >= d->worth) {
+		buf_reset(&d->line);
+		buf_printf(&d->line, ", self %.2f%%", 100 * tree_share(d->s, node->self));
+		text_add(d->r, used, TEXT_DIM, buf_text(&d->line));
+	}
+}
+
+static void end_line(struct drawing *d)
+{
+	struct buf *b = &d->r->out;
+
+	while (b->len && b->data[b->len - 1] == ' ')
+		b->data[--b->len] = '\0';
+	buf_char(b, '\n');
+	render_spill(d->r);
+}
+
+static void draw_node(struct drawing *d, const struct level *level, uint32_t n)
+{
+	const struct tree_node *node = node_of(d, n);
+	bool same = level->parent != ATTAR_TREE_ROOT && !level->fork &&
+		    node_of(d, level->parent)->total == node->total;
+	unsigned used = 0;
+
+	add_share(d, &used, node->total, !same);
+	add_guides(d, &used, level);
+	add_escaped(d, &used, TEXT_PLAIN, "", section_text(d->s, node->name), "");
+	add_remarks(d, &used, level, n);
+	end_line(d);
+	d->drawn++;
+}
+
+/* What the cut-off left out of a family. */
+static void draw_rest(struct drawing *d, const struct level *level)
+{
+	unsigned used = 0;
+
+	if (!level->rest)
+		return;
+	add_share(d, &used, level->rest, true);
+	add_guides(d, &used, level);
+	buf_reset(&d->line);
+	buf_char(&d->line, '(');
+	number_grouped(&d->line, level->end - level->shown);
+	buf_printf(&d->line, " more below %.2f%%)", 100 * tree_share(d->s, d->least));
+	text_add(d->r, &used, TEXT_DIM, buf_text(&d->line));
+	end_line(d);
+}
+
+/* The guide that members of a fork leave for the lines below them. */
+static void add_guide(struct drawing *d, const struct level *level)
+{
+	bool more = level->at < level->shown || level->rest;
+
+	d->guides.len = level->guide;
+	if (level->fork)
+		buf_str(&d->guides, more ? "|  " : "   ");
+}
+
+/* Opens the children of a node; `above` is the level that it stands in, NULL for the roots. */
+static int push_level(struct drawing *d, const struct level *above, uint32_t node)
+{
+	struct tree_range range = tree_children(&d->order, node);
+	struct level level = {range.at, range.at, range.end, node, .guide = 0};
+
+	if (above) {
+		add_guide(d, above);
+		level.guide = (uint32_t)d->guides.len;
+		level.fork = range.end - range.at > 1;
+	}
+	while (level.shown < level.end &&
+		node_of(d, d->order.children[level.shown])->total >= d->least)
+		level.shown++;
+	for (uint32_t i = level.shown; i < level.end; i++)
+		level.rest += node_of(d, d->order.children[i])->total;
+	if (level.rest < d->worth)
+		level.rest = 0;
+	return vec_push(&d->levels, level) < 0 ? base_oom() : 0;
+}
+
+/* The indent has eaten the line: says so instead of going deeper. */
+static bool too_deep(struct drawing *d, struct level *level)
+{
+	unsigned used = 0;
+
+	if (level->guide <= d->widest || level->at == level->shown)
+		return false;
+	add_share(d, &used, 0, false);
+	add_guides(d, &used, level);
+	text_add(d->r, &used, TEXT_DIM, "(deeper)");
+	end_line(d);
+	return true;
+}
+
+static int draw_levels(struct drawing *d)
+{
+	int n = push_level(d, NULL, ATTAR_TREE_ROOT);
+
+	while (n == 0 && d->levels.n) {
+		struct level level, *top = &d->levels.at[d->levels.n - 1];
+		uint32_t node;
+
+		if (too_deep(d, top)) {
+			d->levels.n--;
+			continue;
+		}
+		if (top->at == top->shown || d->drawn == d->most) {
+			draw_rest(d, top);
+			d->levels.n--;
+			continue;
+		}
+		node = d->order.children[top->at++];
+		level = *top; /* a push moves the levels */
+		draw_node(d, &level, node);
+		n = push_level(d, &level, node);
+	}
+	return n;
+}
+
+/* Frames of the same weight as the last that max_rows let through. */
+static void draw_more(struct drawing *d)
+{
+	size_t n = 0;
+	unsigned used = 0;
+
+	for (size_t i = 0; i < d->s->nodes.n; i++)
+		n += d->s->nodes.at[i].total >= d->least;
+	if (n <= d->drawn)
+		return;
+	buf_reset(&d->line);
+	buf_char(&d->line, '(');
+	number_grouped(&d->line, n - d->drawn);
+	buf_str(&d->line, " more frames)");
+	text_add(d->r, &used, TEXT_DIM, buf_text(&d->line));
+	end_line(d);
+}
+
+/* The least weight that has the share; never 0, so that what weighs nothing is not drawn. */
+static uint64_t weight_of(const struct attar_section *s)
+{
+	double weight = ceil(s->cutoff * (double)s->whole);
+
+	if (!(weight >= 1))
+		return 1;
+	return weight < (double)s->whole ? (uint64_t)weight : s->whole;
+}
+
+/* ", 3,960 in all" */
+static void draw_heading(struct drawing *d)
+{
+	struct attar_section *s = d->s;
+
+	buf_str(&d->line, ", ");
+	number_cell(&d->line, s->unit, (struct cell){CELL_U64, .u64 = s->whole});
+	buf_str(&d->line, " in all");
+	text_heading(d->r, section_text(s, s->name), buf_text(&d->line));
+}
+
+int text_tree(struct attar_renderer *r, struct attar_section *s)
+{
+	struct drawing d _cleanup_(drawing_done) = {.r = r, .s = s};
+	unsigned columns = r->opts.columns, used = 0;
+	int n = tree_order_init(&d.order, s);
+
+	if (n < 0)
+		return n;
+	draw_heading(&d);
+	if (!s->whole) {
+		text_add(r, &used, TEXT_DIM, "(nothing)");
+		buf_char(&r->out, '\n');
+		return 0;
+	}
+	d.widest = !columns ? UINT32_MAX : columns > 48 ? columns - 32 : columns / 3;
+	d.worth = d.least = weight_of(s);
+	n = limit_rows(&d);
+	if (n == 0)
+		n = draw_levels(&d);
+	if (d.drawn == d.most)
+		draw_more(&d);
+	r->out.failed |= d.guides.failed || d.line.failed;
+	return n;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+#include "drawing.h"
+
+static const struct attar_render_opts plain = {0};
+
+static void functions(struct attar_report *report)
+{
+	struct attar_section *t = attar_report_table(report, "functions");
+
+	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, "total", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "dso", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
+	attar_section_row(t);
+	attar_cell_double(t, 70.125);
+	attar_cell_double(t, 100);
+	attar_cell_text(t, "split");
+	attar_cell_text(t, "split");
+	attar_cell_text(t, "hot_function_with_a_name");
+	attar_section_row(t);
+	attar_cell_double(t, 0.4);
+	attar_cell_none(t);
+	attar_cell_text(t, "split");
+	attar_cell_text(t, "[kernel]");
+	attar_cell_text(t, "cold");
+}
+
+static void test_table_with_head_and_foot(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_notes notes = {12345, 0, 0, 0.012, 0.008, 10276044};
+
+	functions(report);
+	attar_report_span(report, 1700000000000000000, 5000000000);
+	attar_report_remark(report, "cycles are not available: %s was sampled", "cpu-clock");
+	attar_report_notes(report, &notes);
+	assert_drawn("text", plain, report,
+		"profile, 5.00 s, 2023-11-14 22:13:20\n"
+		"\n"
+		"functions\n"
+		"  self    total  comm   dso       symbol\n"
+		"70.12%  100.00%  split  split     hot_function_with_a_name\n"
+		" 0.40%        -  split  [kernel]  cold\n"
+		"\n"
+		"note: cycles are not available: cpu-clock was sampled\n"
+		"12,345 samples seen, 0 lost, 0 throttled; 1.2% of frames without a name; "
+		"attar itself: 0.8% of a CPU, 9.80 MiB peak\n");
+}
+
+static void test_table_is_cut_to_the_terminal(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+
+	functions(report);
+	assert_drawn("text", (struct attar_render_opts){.columns = 50}, report,
+		"functions\n"
+		"  self    total  comm   dso       symbol\n"
+		"70.12%  100.00%  split  split     hot_function_wi…\n"
+		" 0.40%        -  split  [kernel]  cold\n");
+}
+
+static void test_twenty_columns_keep_number_and_name(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_notes notes = {5, 1, 0, -1, 0.5, 1 << 20};
+
+	functions(report);
+	attar_report_notes(report, &notes);
+	assert_drawn("text", (struct attar_render_opts){.columns = 20}, report,
+		"functions\n"
+		"  self  symbol\n"
+		"70.12%  hot_functio…\n"
+		" 0.40%  cold\n"
+		"(3 columns hidden)\n"
+		"\n"
+		"5 samples seen, 1\n"
+		"lost (16.67%), 0\n"
+		"throttled; attar\n"
+		"itself: 50.0% of a\n"
+		"CPU, 1.00 MiB peak\n");
+}
+
+static void test_no_line_is_wider_than_the_terminal(void **state)
+{
+	for (unsigned columns = 1; columns < 60; columns++) {
+		struct attar_report *report = attar_report_new("profile");
+		char *text, *line, *rest;
+
+		functions(report);
+		attar_report_remark(report, "averyveryveryverylongwordthatfitsnowhereatall");
+		text = draw_one("text", (struct attar_render_opts){.columns = columns}, report);
+		for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+			unsigned width = 0;
+
+			for (const char *p = line; *p; p++)
+				width += (*p & 0xc0) != 0x80;
+			assert_in_range(width, 1, columns);
+		}
+		free(text);
+	}
+}
+
+static void test_units(void **state)
+{
+	struct attar_report *report = attar_report_new("units");
+	struct attar_section *t = attar_report_table(report, "");
+
+	attar_section_column(t, "count", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "wait", ATTAR_UNIT_NS);
+	attar_section_column(t, "when", ATTAR_UNIT_TIME);
+	attar_section_column(t, "size", ATTAR_UNIT_BYTES);
+	attar_section_column(t, "address", ATTAR_UNIT_HEX);
+	attar_section_column(t, "rate", ATTAR_UNIT_HZ);
+	attar_section_column(t, "pid", ATTAR_UNIT_ID);
+	attar_section_row(t);
+	attar_cell_u64(t, UINT64_MAX);
+	attar_cell_u64(t, 1234);
+	attar_cell_u64(t, 1700000000123456789);
+	attar_cell_u64(t, 1023);
+	attar_cell_u64(t, 0xffffffff81000000);
+	attar_cell_u64(t, 997);
+	attar_cell_u64(t, 12345);
+	attar_section_row(t);
+	attar_cell_i64(t, -1234567);
+	attar_cell_i64(t, -250);
+	attar_cell_none(t);
+	attar_cell_double(t, 1024.0 * 1024 * 1024);
+	attar_cell_none(t);
+	attar_cell_double(t, 2.4e9);
+	attar_cell_i64(t, -1);
+	attar_section_row(t);
+	attar_cell_double(t, 0.0 / 0.0);
+	attar_cell_u64(t, 12345678901234);
+	assert_drawn("text", plain, report,
+		"                     count      wait             when      size"
+		"             address      rate    pid\n"
+		"18,446,744,073,709,551,615   1.23 us  22:13:20.123456   1,023 B"
+		"  0xffffffff81000000    997 Hz  12345\n"
+		"                -1,234,567   -250 ns                -  1.00 GiB"
+		"                   -  2.40 GHz     -1\n"
+		"                         -  12,346 s                -         -"
+		"                   -         -      -\n");
+}
+
+static void test_hostile_names_are_harmless(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "bad\nname");
+	struct attar_section *tree = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	uint32_t root;
+
+	attar_section_column(t, "a\tb", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "n", ATTAR_UNIT_COUNT);
+	attar_section_row(t);
+	attar_cell_text(t, "\033]0;PWN\007\xff\xc3\xa4");
+	attar_cell_u64(t, 1);
+	root = attar_tree_node(tree, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, "\033[2J", NULL, 0);
+	attar_tree_node(tree, root, ATTAR_FRAME_USER, "a\nb", "\r", 3);
+	attar_report_remark(report, "%s", "\b\x9b");
+	assert_drawn("text", plain, report,
+		"bad\\x0aname\n"
+		"a\\x09b               n\n"
+		"\\x1b]0;PWN\\x07\\xffä  1\n"
+		"\n"
+		"stacks, 3 in all\n"
+		"100.00%  \\x1b[2J\n"
+		"         a\\x0ab (\\x0d)\n"
+		"\n"
+		"note: \\x08\\x9b\n");
+}
+
+/* The tree of the header's drawing: 1000 samples, a chain, a fork, a fork in the fork, and small
+ * ones. */
+static struct attar_section *stacks(struct attar_report *report)
+{
+	struct attar_section *s = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	uint32_t task =
+		attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, "split 1234", NULL, 0);
+	uint32_t main = attar_tree_node(s, task, ATTAR_FRAME_USER, "main", "split", 0);
+	uint32_t cold = attar_tree_node(s, main, ATTAR_FRAME_USER, "cold", "split", 200);
+	uint32_t hot = attar_tree_node(s, main, ATTAR_FRAME_USER, "hot", "split", 0);
+	uint32_t spin = attar_tree_node(s, hot, ATTAR_FRAME_INLINED, "spin", "split", 90);
+
+	attar_tree_node(s, cold, ATTAR_FRAME_KERNEL, "sys_read", "[kernel]", 100);
+	attar_tree_node(s, spin, ATTAR_FRAME_USER, "left", "split", 400);
+	attar_tree_node(s, spin, ATTAR_FRAME_USER, "right", "split", 200);
+	attar_tree_node(s, main, ATTAR_FRAME_USER, "tiny1", "split", 4);
+	attar_tree_node(s, main, ATTAR_FRAME_USER, "tiny2", "split", 4);
+	attar_tree_node(s, cold, ATTAR_FRAME_USER, "tiny3", "split", 2);
+	return s;
+}
+
+static void test_tree_of_the_hottest_stacks(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+
+	stacks(report);
+	assert_drawn("text", plain, report,
+		"stacks, 1,000 in all\n"
+		"100.00%  split 1234\n"
+		"         main (split)\n"
+		" 69.00%  +- hot\n"
+		"         |  spin (inlined), self 9.00%\n"
+		" 40.00%  |  +- left\n"
+		" 20.00%  |  +- right\n"
+		" 30.20%  +- cold, self 20.00%\n"
+		" 10.00%  |  +- sys_read ([kernel])\n"
+		"  0.80%  +- (2 more below 0.50%)\n");
+}
+
+static void test_tree_cut_off_by_share_and_rows(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+
+	attar_tree_cutoff(stacks(report), 0.25);
+	assert_drawn("text", plain, report,
+		"stacks, 1,000 in all\n"
+		"100.00%  split 1234\n"
+		"         main (split)\n"
+		" 69.00%  +- hot\n"
+		"         |  spin (inlined)\n"
+		" 40.00%  |  +- left\n"
+		" 30.20%  +- cold\n");
+	report = attar_report_new("profile");
+	stacks(report);
+	assert_drawn("text", (struct attar_render_opts){.max_rows = 4}, report,
+		"stacks, 1,000 in all\n"
+		"100.00%  split 1234\n"
+		"         main (split)\n"
+		" 69.00%  +- hot\n"
+		"         |  spin (inlined), self 9.00%\n"
+		" 60.00%  |  +- (2 more below 69.00%)\n"
+		" 31.00%  +- (3 more below 69.00%)\n");
+}
+
+static void test_tree_on_twenty_columns(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+
+	stacks(report);
+	assert_drawn("text", (struct attar_render_opts){.columns = 20}, report,
+		"stacks, 1,000 in all\n"
+		"100.00%  split 1234\n"
+		"         main (spli…\n"
+		" 69.00%  +- hot\n"
+		"         |  spin (i…\n"
+		" 40.00%  |  +- left\n"
+		" 20.00%  |  +- right\n"
+		" 30.20%  +- cold, s…\n"
+		" 10.00%  |  +- sys_…\n"
+		"  0.80%  +- (2 more…\n");
+}
+
+/* A million frames deep, each with its own weight: no recursion, no growing indent. */
+static void test_tree_of_a_million_frames(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *s = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	uint32_t node = ATTAR_TREE_ROOT;
+	char *text;
+
+	for (int i = 0; i < 1000000; i++)
+		node = attar_tree_node(s, node, ATTAR_FRAME_USER, "f", "recursion", 1);
+	text = draw_one("text", (struct attar_render_opts){.columns = 80, .max_rows = 3}, report);
+	assert_string_equal(text, "stacks, 1,000,000 in all\n"
+				  "100.00%  f (recursion)\n"
+				  "100.00%  f\n"
+				  "100.00%  f\n"
+				  "100.00%  (1 more below 100.00%)\n");
+	free(text);
+}
+
+static void test_empty_report(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+
+	assert_drawn("text", plain, report, "");
+	report = attar_report_new("profile");
+	attar_section_column(attar_report_table(report, "functions"), "self", ATTAR_UNIT_PERCENT);
+	attar_report_tree(report, "stacks", ATTAR_UNIT_NS);
+	attar_report_histogram(report, "latency", ATTAR_UNIT_NS);
+	assert_drawn("text", plain, report,
+		"functions\n(nothing)\n\nstacks, 0 ns in all\n(nothing)\n\nlatency\n(nothing)\n");
+}
+
+static void test_max_rows_of_a_table(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "pids");
+
+	attar_section_column(t, "pid", ATTAR_UNIT_ID);
+	for (int i = 0; i < 1005; i++) {
+		attar_section_row(t);
+		attar_cell_u64(t, (uint64_t)i * 1000);
+	}
+	assert_drawn("text", (struct attar_render_opts){.max_rows = 2}, report,
+		"pids\n pid\n   0\n1000\n(1,003 more rows)\n");
+}
+
+static struct attar_report *events(const char *comm, const char *line)
+{
+	struct attar_report *report = attar_report_new("trace");
+	struct attar_section *e = attar_report_events(report, "events");
+
+	attar_section_column(e, "time", ATTAR_UNIT_TIME);
+	attar_section_column(e, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(e, "cpu", ATTAR_UNIT_ID);
+	attar_section_row(e);
+	attar_cell_u64(e, 1700000000000000000);
+	attar_cell_text(e, comm);
+	attar_cell_u64(e, 3);
+	if (line)
+		attar_row_detail(e, line);
+	return report;
+}
+
+static void test_event_lines_go_on_in_their_columns(void **state)
+{
+	struct attar_report *reports[] = {
+		events("bash", "main+0x17 (bash)"), events("kworker/0:1", NULL), events("a", NULL)};
+	char *text = draw_all("text", plain, reports, 3);
+
+	assert_string_equal(text, "           time  comm  cpu\n"
+				  "22:13:20.000000  bash    3\n"
+				  "        main+0x17 (bash)\n"
+				  "22:13:20.000000  kworker/0:1    3\n"
+				  "22:13:20.000000  a              3\n");
+	free(text);
+}
+
+static void test_histogram(void **state)
+{
+	struct attar_report *report = attar_report_new("latency");
+	struct attar_section *h = attar_report_histogram(report, "latency", ATTAR_UNIT_NS);
+
+	attar_histogram_bucket(h, 500, 1000, 1);
+	attar_histogram_bucket(h, 1000, 2000, 2000);
+	attar_histogram_bucket(h, 2000, 4000, 0);
+	attar_histogram_bucket(h, 4000, 8000, 1000);
+	assert_drawn("text", (struct attar_render_opts){.columns = 40}, report,
+		"latency\n"
+		"    low     high  count\n"
+		" 500 ns  1.00 us      1  #\n"
+		"1.00 us  2.00 us  2,000  ###############\n"
+		"2.00 us  4.00 us      0\n"
+		"4.00 us  8.00 us  1,000  ########\n");
+}
+
+static void test_colour_only_when_asked(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "f");
+
+	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
+	attar_section_row(t);
+	attar_cell_double(t, 50);
+	assert_drawn("text", (struct attar_render_opts){.colour = true}, report,
+		"\033[1mf\033[0m\n"
+		"  \033[1mself\033[0m\n"
+		"\033[31m50.00%\033[0m\n");
+}
+
+static void test_wide_characters_keep_columns(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "");
+
+	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "n", ATTAR_UNIT_COUNT);
+	for (int i = 0; i < 3; i++) {
+		attar_section_row(t);
+		attar_cell_text(t, (const char *[]){"漢字", "e\u0301a", "abcdef"}[i]);
+		attar_cell_u64(t, 1);
+	}
+	assert_drawn("text", plain, report,
+		"comm    n\n漢字    1\ne\u0301"
+		"a      1\nabcdef  1\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table_with_head_and_foot),
+		cmocka_unit_test(test_table_is_cut_to_the_terminal),
+		cmocka_unit_test(test_twenty_columns_keep_number_and_name),
+		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
+		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_hostile_names_are_harmless),
+		cmocka_unit_test(test_tree_of_the_hottest_stacks),
+		cmocka_unit_test(test_tree_cut_off_by_share_and_rows),
+		cmocka_unit_test(test_tree_on_twenty_columns),
+		cmocka_unit_test(test_tree_of_a_million_frames),
+		cmocka_unit_test(test_empty_report),
+		cmocka_unit_test(test_max_rows_of_a_table),
+		cmocka_unit_test(test_event_lines_go_on_in_their_columns),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_colour_only_when_asked),
+		cmocka_unit_test(test_wide_characters_keep_columns),
+	};
+
+	setenv("TZ", "UTC", 1);
+	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}
