@@ -67,7 +67,7 @@ ATTAR_API struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols
 
 /* One resolved place. Strings are borrowed from the cache, which keeps them until it is freed. */
 struct attar_symbol {
-	const char *name;	/* demangled; NULL when nothing is known but the place */
+	const char *name;	/* demangled, without parameters; NULL when nothing is known but the place */
 	const char *mangled;	/* as the symbol table has it; NULL like name */
 	uint64_t offset;	/* bytes from the symbol's start */
 	uint64_t start;		/* the symbol's address in its DSO's own terms (ELF vaddr; kernel address) */
@@ -108,6 +108,7 @@ struct attar_symbols_stats {
 	uint64_t files_read;	 /* ELF files whose symbols were loaded */
 	uint64_t files_unreadable;
 	uint64_t files_replaced; /* refused because another file stood at their path */
+	uint64_t mappings_refused; /* beyond the bound of one space */
 };
 ATTAR_API void attar_symbols_stats(const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats);
 
@@ -117,6 +118,7 @@ struct attar_mapping {
 	const char *path;	    /* as in the record: "/usr/bin/x", "/memfd:x (deleted)", "[vdso]", "//anon", "" */
 	uint32_t maj, min;
 	uint64_t ino;		    /* 0: unknown */
+	uint32_t ino_generation;    /* 0: unknown, as from /proc */
 	uint8_t build_id_size;	    /* 0: unknown */
 	uint8_t build_id[20];
 };

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The work is libiberty's (GNU's own demangler, the one of c++filt and gdb). Its callback interface
+ * allocates nothing, so that leaving it by a jump is safe: that bounds names that would unfold
+ * without end.
+ */
+#include "symbol/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+
+enum { MAX_PLAIN = 8 << 10 }; /* bytes; beyond, the mangled name is the shorter one */
+
+struct unfolding {
+	struct buf *plain;
+	size_t start;
+	jmp_buf too_long;
+};
+
+static void collect(const char *text, size_t n, void *ctx)
+{
+	struct unfolding *u = ctx;
+
+	if (u->plain->len - u->start + n > MAX_PLAIN)
+		longjmp(u->too_long, 1);
+	buf_add(u->plain, text, n);
+}
+
+static bool unfold(const char *mangled, struct unfolding *u)
+{
+	if (setjmp(u->too_long))
+		return false;
+	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, collect, u))
+		return true;
+	u->plain->len = u->start;
+	if (mangled[1] == 'R')
+		return false;
+	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, collect, u);
+}
+
+/* What the compiler appends to the name of a part or copy of a function: ".cold", ".constprop.0".
+ */
+static void add_clone(const char *mangled, struct buf *plain)
+{
+	const char *suffix = strchr(mangled, '.');
+
+	if (!suffix || !strncmp(suffix, ".llvm.", 6))
+		return;
+	buf_str(plain, " [clone ");
+	buf_str(plain, suffix);
+	buf_char(plain, ']');
+}
+
+bool demangle(const char *mangled, struct buf *ret_plain)
+{
+	struct unfolding u = {.plain = ret_plain, .start = ret_plain->len};
+
+	if (mangled[0] != '_' || (mangled[1] != 'Z' && mangled[1] != 'R'))
+		return false;
+	if (!unfold(mangled, &u) || ret_plain->len == u.start) {
+		ret_plain->len = u.start;
+		return false;
+	}
+	add_clone(mangled, ret_plain);
+	return !buf_failed(ret_plain);
+}

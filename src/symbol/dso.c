@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/dso.h"
+
+#include "symbol/debugfile.h"
+
+static uint64_t hash_of(const struct dso_key *key)
+{
+	uint64_t h =
+		base_hash64(key->ino ^ (key->dev << 20) ^ ((uint64_t)key->kind << 60) ^ key->owner);
+
+	for (const char *p = key->path; *p; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3ULL;
+	return base_hash64(h);
+}
+
+static bool same(const struct dso_key *a, const struct dso_key *b)
+{
+	if (a->kind != b->kind || a->owner != b->owner || a->dev != b->dev || a->ino != b->ino)
+		return false;
+	/* An inode number is used again for the next file; its generation tells, where somebody
+	 * does. */
+	if (a->generation && b->generation && a->generation != b->generation)
+		return false;
+	if (a->build_id_size != b->build_id_size ||
+		memcmp(a->build_id, b->build_id, a->build_id_size))
+		return false;
+	return !strcmp(a->path, b->path);
+}
+
+static struct dso *dso_new(const struct dso_key *key)
+{
+	struct dso *dso = calloc(1, sizeof(*dso));
+
+	if (!dso)
+		return NULL;
+	dso->key = *key;
+	dso->fd = dso->debug_fd = -1;
+	dso->key.path = strdup(key->path);
+	if (!dso->key.path) {
+		free(dso);
+		return NULL;
+	}
+	return dso;
+}
+
+static void dso_free(struct dso *dso)
+{
+	base_close_p(&dso->fd);
+	base_close_p(&dso->debug_fd);
+	free(dso->image);
+	vec_done(&dso->segments);
+	symtab_done(&dso->table);
+	perfmap_done(&dso->jit);
+	free((char *)dso->key.path);
+	free(dso);
+}
+
+static uint16_t add(struct dsos *dsos, uint64_t hash, const struct dso_key *key)
+{
+	uint64_t *newest = map_get(&dsos->by_hash, hash);
+	uint32_t number = (uint32_t)dsos->at.n;
+	struct dso *dso = dso_new(key);
+
+	if (!dso)
+		return ATTAR_DSO_UNKNOWN;
+	dso->next = newest ? (uint32_t)*newest : 0;
+	if (vec_push(&dsos->at, dso) < 0) {
+		dso_free(dso);
+		return ATTAR_DSO_UNKNOWN;
+	}
+	if (map_put(&dsos->by_hash, hash, number) < 0) {
+		dsos->at.n--;
+		dso_free(dso);
+		return ATTAR_DSO_UNKNOWN;
+	}
+	return (uint16_t)number;
+}
+
+uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
+{
+	uint64_t hash = hash_of(key), *newest = map_get(&dsos->by_hash, hash);
+
+	for (uint32_t i = newest ? (uint32_t)*newest : 0; i; i = dsos->at.at[i]->next) {
+		struct dso *dso = dsos->at.at[i];
+
+		if (!same(&dso->key, key))
+			continue;
+		if (!dso->key.generation)
+			dso->key.generation = key->generation;
+		return (uint16_t)i;
+	}
+	if (dsos->at.n >= dsos->max) {
+		dsos->refused++;
+		return ATTAR_DSO_FULL;
+	}
+	return add(dsos, hash, key);
+}
+
+int dsos_init(struct dsos *dsos, unsigned max)
+{
+	static const struct dso_key fixed[] = {
+		[ATTAR_DSO_UNKNOWN] = {.kind = ATTAR_DSO_IS_UNKNOWN, .path = "[unknown]"},
+		[ATTAR_DSO_KERNEL] = {.kind = ATTAR_DSO_IS_KERNEL, .path = "[kernel.kallsyms]"},
+		[ATTAR_DSO_FULL] = {.kind = ATTAR_DSO_IS_UNKNOWN, .path = "[unknown]", .owner = 1},
+	};
+
+	*dsos = (struct dsos){.max = max && max < DSO_MAX ? max + ARRAY_SIZE(fixed) : DSO_MAX};
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		struct dso *dso = dso_new(&fixed[i]);
+
+		if (!dso || vec_push(&dsos->at, dso) < 0) {
+			if (dso)
+				dso_free(dso);
+			dsos_done(dsos);
+			return base_oom();
+		}
+	}
+	return 0;
+}
+
+void dsos_done(struct dsos *dsos)
+{
+	vec_each (&dsos->at, dso)
+		dso_free(*dso);
+	vec_done(&dsos->at);
+	map_done(&dsos->by_hash);
+}
+
+static int keep_segments(struct dso *dso, const struct elf *elf)
+{
+	vec_each (&elf->segments, segment)
+		if (segment->type == PT_LOAD && vec_push(&dso->segments, *segment) < 0)
+			return base_oom();
+	return 0;
+}
+
+/* The record that announced the mapping may have named the build. */
+static int check_build(const struct dso *dso, const struct elf *elf)
+{
+	uint8_t id[ELF_MAX_BUILD_ID];
+	size_t n;
+
+	if (!dso->key.build_id_size)
+		return 0;
+	n = elf_build_id(elf, id);
+	if (n == dso->key.build_id_size && !memcmp(id, dso->key.build_id, n))
+		return 0;
+	return attar_fail(-ESTALE, "the file has another build-id than the mapped one");
+}
+
+static int load_elf(struct dso *dso, const struct elf *elf, const char *debug_path)
+{
+	const struct elf_section *section = elf_section_typed(elf, SHT_SYMTAB);
+	int r = check_build(dso, elf);
+
+	if (r >= 0)
+		r = keep_segments(dso, elf);
+	if (r >= 0 && section)
+		r = symtab_add(&dso->table, elf, section, 0);
+	if (r >= 0 && !dso->table.entries.n)
+		r = debugfile_add(&dso->table, elf, dso->key.path, debug_path, &dso->debug_fd);
+	section = elf_section_typed(elf, SHT_DYNSYM);
+	if (r >= 0 && section && !dso->table.entries.n)
+		r = symtab_add(&dso->table, elf, section, 0);
+	if (r < 0)
+		return r;
+	symtab_finish(&dso->table);
+	return 0;
+}
+
+int dso_load(struct dso *dso, const char *debug_path)
+{
+	struct elf_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
+	struct elf elf = {0};
+	int r = dso->image ? 0 : elf_source_file(dso->fd, &source);
+
+	if (r >= 0)
+		r = elf_init(&elf, &source);
+	if (r >= 0)
+		r = load_elf(dso, &elf, debug_path);
+	elf_done(&elf);
+	dso->state = r < 0 ? DSO_LOST : DSO_LOADED;
+	if (r < 0) {
+		dso->tries = DSO_MAX_TRIES;
+		dso->stale = r == -ESTALE;
+	}
+	if (r < 0 || !dso->table.entries.n) {
+		symtab_done(&dso->table);
+		dso_close(dso);
+	}
+	return r < 0 ? attar_context(r, "no symbols of %s", dso->key.path) : 0;
+}
+
+void dso_close(struct dso *dso)
+{
+	if (symtab_keep_names(&dso->table) < 0)
+		symtab_done(&dso->table);
+	base_close_p(&dso->fd);
+	base_close_p(&dso->debug_fd);
+	dso->fd = dso->debug_fd = -1;
+}

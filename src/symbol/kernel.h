@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's names: its own list, read at the first question, and the symbols that came later
+ * (BPF). */
+#ifndef SYMBOL_KERNEL_H
+#define SYMBOL_KERNEL_H
+
+#include "symbol/kallsyms.h"
+#include "symbol/names.h"
+
+struct kernel_symbol { /* announced by PERF_RECORD_KSYMBOL */
+	uint64_t start;
+	uint32_t len; /* bytes */
+	const char *name;
+};
+
+struct kernel {
+	const char *path; /* of kallsyms; NULL: never read; borrowed */
+	bool tried, known;
+	struct kallsyms list;
+	VEC(struct kernel_symbol) late; /* sorted by start, disjoint */
+};
+
+struct kernel_hit {
+	const char *name;  /* borrowed from the kernel */
+	const char *owner; /* "[kernel.kallsyms]" or a module's "[name]" */
+	uint64_t start, size;
+};
+
+bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit);
+
+/* Enters a late symbol over whatever was there. name is borrowed for as long as the kernel lives.
+ */
+int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *name);
+void kernel_done(struct kernel *kernel);
+
+#endif

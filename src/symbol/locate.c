@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/locate.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+/* Overlayfs may carry the layer in the upper bits of an inode number ("xino"). */
+#define INO_BITS 0xffffffffffffULL
+
+/*
+ * Do stat() and the mapping speak of one file? They may differ in the device where a file system
+ * shows each subvolume (btrfs) or each mount (overlayfs) as its own, while the mapping tells what
+ * lies below.
+ */
+static bool same_inode(int fd, const struct stat *st, const struct dso_key *key)
+{
+	uint64_t dev = (uint64_t)major(st->st_dev) << 32 | minor(st->st_dev);
+	struct statfs fs;
+
+	if (!key->ino)
+		return true;
+	if (st->st_ino == key->ino && dev == key->dev)
+		return true;
+	if ((st->st_ino & INO_BITS) != (key->ino & INO_BITS) || fstatfs(fd, &fs) < 0)
+		return false;
+	return fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+}
+
+/* An inode number that came back as another file: the local file systems tell by its generation. */
+static bool same_generation(int fd, const struct dso_key *key)
+{
+	struct statfs fs;
+	int generation = 0;
+
+	if (!key->generation || fstatfs(fd, &fs) < 0)
+		return true;
+	if (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC &&
+		fs.f_type != F2FS_SUPER_MAGIC)
+		return true;
+	return ioctl(fd, FS_IOC_GETVERSION, &generation) < 0 ||
+	       (uint32_t)generation == key->generation;
+}
+
+/*
+ * From a handle that touched nothing (O_PATH) to a readable file, if it is the right one: opening a
+ * fifo or a device just to look at it would have effects.
+ */
+static int open_checked(int handle, const struct dso_key *key)
+{
+	char link[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(handle, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return key->ino ? -ESTALE : -ENOEXEC;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (same_inode(fd, &st, key) && same_generation(fd, key))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* Through a link of /proc that leads to the file itself, whatever its path has become. */
+static int open_link(const char *link, const struct dso_key *key)
+{
+	int handle _cleanup_close_ = open(link, O_PATH | O_CLOEXEC);
+
+	return handle < 0 ? -errno : open_checked(handle, key);
+}
+
+static int open_mapped(const struct locate *where)
+{
+	char link[96];
+
+	if (!where->pids[0] || !where->end)
+		return -ESRCH;
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", where->pids[0],
+		(unsigned long long)where->start, (unsigned long long)where->end);
+	return open_link(link, where->key);
+}
+
+/* For users who may not follow map_files: the program itself, when this is it. */
+static int open_exe(const struct locate *where)
+{
+	char link[64];
+
+	if (!where->pids[0] || !where->key->ino)
+		return -ESRCH;
+	snprintf(link, sizeof(link), "/proc/%d/exe", where->pids[0]);
+	return open_link(link, where->key);
+}
+
+/* By path inside a process's root; links in it cannot lead outside (openat2, since 5.6). */
+static int open_in_root(pid_t pid, const struct dso_key *key)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	int root _cleanup_close_ = -1, handle _cleanup_close_ = -1;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/root", pid);
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	handle = (int)syscall(SYS_openat2, root, key->path, &how, sizeof(how));
+	if (handle < 0 && errno == ENOSYS)
+		handle = openat(
+			root, key->path + strspn(key->path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return handle < 0 ? -errno : open_checked(handle, key);
+}
+
+/* Of two failures the one that says more: another file stood there. */
+static int worse(int a, int b)
+{
+	return a == -ESTALE ? a : b;
+}
+
+int locate_open(const struct locate *where)
+{
+	int r = open_mapped(where), saved = -ENOENT;
+
+	if (r < 0)
+		r = open_exe(where);
+	if (where->key->path[0] != '/')
+		return r;
+	for (int i = 0; r < 0 && i < LOCATE_PIDS && where->pids[i]; i++)
+		saved = worse(saved, r = open_in_root(where->pids[i], where->key));
+	if (r < 0)
+		saved = worse(saved, r = open_link(where->key->path, where->key));
+	return r < 0 ? saved : r;
+}

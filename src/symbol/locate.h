@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The very file that a process has mapped: while it lives through its /proc entry, so that neither
+ * a deletion nor another mount namespace matters, and after its death by path. A file counts only
+ * when its identity is the mapping's.
+ */
+#ifndef SYMBOL_LOCATE_H
+#define SYMBOL_LOCATE_H
+
+#include "symbol/dso.h"
+
+enum { LOCATE_PIDS = 4 };
+
+struct locate {
+	const struct dso_key *key; /* path, dev, ino, generation */
+	pid_t pids[LOCATE_PIDS];   /* the process, then its ancestors, who share its view or nearly
+				      so; 0: none */
+	uint64_t start, end;       /* the mapping; 0, 0: unknown */
+};
+
+/*
+ * Opens the file for reading without ever blocking on it. The fd is the caller's. -ESTALE when only
+ * another file stands at its path, else the errno that came last; no error text.
+ */
+int locate_open(const struct locate *where);
+
+#endif

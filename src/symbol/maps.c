@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/maps.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+enum { READ_BYTES = 32 << 10 }; /* more than a path can take, every byte of it escaped */
+
+static bool hex(char **p, char after, uint64_t *ret_value)
+{
+	char *end;
+
+	errno = 0;
+	*ret_value = strtoull(*p, &end, 16);
+	if (end == *p || *end != after || errno)
+		return false;
+	*p = end + 1;
+	return true;
+}
+
+/* The kernel writes a newline in a path as \012. */
+static void unescape(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; to++) {
+		bool newline = !strncmp(from, "\\012", 4);
+
+		*to = newline ? '\n' : *from;
+		from += newline ? 4 : 1;
+	}
+	*to = '\0';
+}
+
+bool maps_line(char *line, struct attar_mapping *ret_mapping, bool *ret_executable)
+{
+	struct attar_mapping m = {0};
+	uint64_t end, maj, min;
+	char *p = line, *perms;
+
+	if (!hex(&p, '-', &m.start) || !hex(&p, ' ', &end) || end <= m.start)
+		return false;
+	perms = p;
+	if (strnlen(p, 5) < 5 || p[4] != ' ')
+		return false;
+	p += 5;
+	if (!hex(&p, ' ', &m.pgoff) || !hex(&p, ':', &maj) || !hex(&p, ' ', &min))
+		return false;
+	errno = 0;
+	m.ino = strtoull(p, &p, 10);
+	if (errno)
+		return false;
+	p += strspn(p, " ");
+	unescape(p);
+	m.path = p;
+	m.len = end - m.start;
+	m.maj = (uint32_t)maj;
+	m.min = (uint32_t)min;
+	*ret_mapping = m;
+	*ret_executable = perms[2] == 'x';
+	return true;
+}
+
+/* Calls fn for each whole line; returns the bytes used, or what fn returned below 0. */
+static ssize_t each_line(char *text, size_t n, maps_fn *fn, void *ctx)
+{
+	char *p = text, *newline;
+
+	while ((newline = memchr(p, '\n', n - (size_t)(p - text)))) {
+		struct attar_mapping mapping;
+		bool executable;
+
+		*newline = '\0';
+		if (maps_line(p, &mapping, &executable)) {
+			int r = fn(ctx, &mapping, executable);
+
+			if (r < 0)
+				return r;
+		}
+		p = newline + 1;
+	}
+	return p - text;
+}
+
+int maps_read(pid_t pid, maps_fn *fn, void *ctx)
+{
+	char *chunk _cleanup_free_ = malloc(READ_BYTES);
+	int fd _cleanup_close_ = -1;
+	char name[64];
+	size_t kept = 0;
+
+	if (!chunk)
+		return base_oom();
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return attar_fail(errno == ENOENT ? -ESRCH : -errno,
+			"cannot read the mappings of process %d: %s", pid,
+			errno == ENOENT ? "it is gone" : strerror(errno));
+	for (;;) {
+		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return attar_fail(-errno, "cannot read %s: %s", name, strerror(errno));
+		if (got == 0)
+			return 0;
+		used = each_line(chunk, kept + (size_t)got, fn, ctx);
+		if (used < 0)
+			return (int)used;
+		kept += (size_t)got - (size_t)used;
+		if (kept == READ_BYTES) /* no line is that long */
+			return attar_fail(-EBADMSG, "%s is not a list of mappings", name);
+		memmove(chunk, chunk + used, kept);
+	}
+}

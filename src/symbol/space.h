@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Which file lies where in one address space. */
+#ifndef SYMBOL_SPACE_H
+#define SYMBOL_SPACE_H
+
+#include "symbol/locate.h"
+
+enum { SPACE_MAX_RANGES = 65536 };
+
+/* One executable mapping. place = dso << 48 | (ip - start + pgoff). */
+struct range {
+	uint64_t start, len;
+	uint64_t pgoff; /* file offset; without a file the address itself, so that places are
+			   addresses */
+	uint16_t dso;
+	bool settled; /* its DSO was looked after (opened, or given up) for this mapping */
+};
+
+/* Mappings, sorted and disjoint; shared by a process and its children until one of them changes. */
+struct ranges {
+	unsigned refs;
+	size_t n, size;
+	struct range at[];
+};
+
+struct attar_space {
+	struct attar_symbols *symbols; /* borrowed */
+	struct ranges *ranges;         /* NULL: none */
+	struct range *last;            /* the hit before this one; points into ranges or is NULL */
+	pid_t pids[LOCATE_PIDS];       /* itself, then its ancestors; 0: none */
+	uint16_t jit;                  /* the DSO of its memory without a file; 0: none yet */
+};
+
+#endif

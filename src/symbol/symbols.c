@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/symbols.h"
+
+#include <sys/resource.h>
+
+#include "symbol/demangle.h"
+#include "symbol/vdso.h"
+
+#define OFFSET_MASK 0xffffffffffffULL
+
+/* An option of the caller's struct, which may be older and smaller than ours. */
+#define OPTION(opts, field, fallback)                                                              \
+	((opts) &&                                                                                 \
+				(opts)->size >= offsetof(struct attar_symbols_opts, field) +       \
+							sizeof((opts)->field) &&                   \
+				(opts)->field                                                      \
+			? (opts)->field                                                            \
+			: (fallback))
+
+static unsigned default_open_files(void)
+{
+	struct rlimit limit;
+	rlim_t quarter;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 64;
+	quarter = MIN(limit.rlim_cur / 4, (rlim_t)256);
+	return quarter < 4 ? 4 : (unsigned)quarter;
+}
+
+int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols)
+{
+	struct attar_symbols *symbols = calloc(1, sizeof(*symbols));
+	int r;
+
+	if (!symbols)
+		return base_oom();
+	r = dsos_init(&symbols->dsos, OPTION(opts, max_dsos, 0));
+	if (r < 0) {
+		free(symbols);
+		return r;
+	}
+	symbols->max_open = OPTION(opts, max_open_files, default_open_files());
+	symbols->debug_path = strdup(OPTION(opts, debug_path, "/usr/lib/debug"));
+	symbols->kallsyms_path = strdup(OPTION(opts, kallsyms_path, "/proc/kallsyms"));
+	if (!symbols->debug_path || !symbols->kallsyms_path) {
+		attar_symbols_free(symbols);
+		return base_oom();
+	}
+	if (!OPTION(opts, no_kernel, false))
+		symbols->kernel.path = symbols->kallsyms_path;
+	*ret_symbols = symbols;
+	return 0;
+}
+
+struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
+{
+	if (!symbols)
+		return NULL;
+	kernel_done(&symbols->kernel);
+	dsos_done(&symbols->dsos);
+	names_done(&symbols->names);
+	map_done(&symbols->symbols);
+	map_done(&symbols->plain);
+	free(symbols->debug_path);
+	free(symbols->kallsyms_path);
+	free(symbols);
+	return NULL;
+}
+
+static void load(struct attar_symbols *symbols, struct dso *dso)
+{
+	if (dso->state != DSO_OPEN)
+		return;
+	if (dso_load(dso, symbols->debug_path) < 0)
+		log_debug("%s", attar_error());
+	if (dso->key.kind == ATTAR_DSO_IS_FILE && dso->fd < 0)
+		symbols->open--;
+}
+
+/* Room for one more open file: the eldest gives up its own, after its names were read. */
+static void make_room(struct attar_symbols *symbols)
+{
+	while (symbols->open >= symbols->max_open && symbols->oldest < symbols->dsos.at.n) {
+		struct dso *dso = symbols->dsos.at.at[symbols->oldest++];
+
+		load(symbols, dso);
+		if (dso->fd < 0)
+			continue;
+		dso_close(dso);
+		symbols->open--;
+	}
+}
+
+static void open_file(struct attar_symbols *symbols, struct dso *dso, const struct locate *where)
+{
+	int fd;
+
+	make_room(symbols);
+	fd = locate_open(where);
+	if (fd < 0) {
+		dso->tries++;
+		dso->stale = fd == -ESTALE;
+		dso->state = DSO_LOST;
+		log_debug("no symbols of %s: %s", dso->key.path,
+			dso->stale ? "another file stands at its path" : strerror(-fd));
+		return;
+	}
+	dso->fd = fd;
+	dso->state = DSO_OPEN;
+	symbols->open++;
+}
+
+static void open_vdso(struct dso *dso, const struct locate *where)
+{
+	dso->state = DSO_OPEN;
+	if (vdso_copy(dso->key.owner == 32, where->pids[0], where->start, where->end, &dso->image,
+		    &dso->image_size) >= 0)
+		return;
+	log_debug("no symbols of the vdso: %s", attar_error());
+	dso->state = DSO_LOST;
+	dso->tries++;
+}
+
+void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct locate *where)
+{
+	bool wanted =
+		dso->state == DSO_NEW || (dso->state == DSO_LOST && dso->tries < DSO_MAX_TRIES);
+
+	if (wanted && dso->key.kind == ATTAR_DSO_IS_FILE)
+		open_file(symbols, dso, where);
+	else if (wanted && dso->key.kind == ATTAR_DSO_IS_VDSO)
+		open_vdso(dso, where);
+}
+
+/* A name as people read it: demangled, without the version that some tables append
+ * ("memcpy@@GLIBC_2.14"). */
+static const char *plain_name(struct attar_symbols *symbols, const char *raw)
+{
+	struct buf plain _cleanup_(buf_done) = {0};
+	const char *version = strchr(raw, '@'), *name = NULL;
+	uint64_t *known;
+
+	if (raw[0] != '_' && (!version || version == raw))
+		return raw;
+	known = map_get(&symbols->plain, (uintptr_t)raw);
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	if (demangle(raw, &plain))
+		name = names_add(&symbols->names, plain.data, plain.len);
+	else if (version && version != raw)
+		name = names_add(&symbols->names, raw, (size_t)(version - raw));
+	map_put(&symbols->plain, (uintptr_t)raw, (uintptr_t)(name ?: raw));
+	return name ?: raw;
+}
+
+static int resolve_kernel(
+	struct attar_symbols *symbols, uint64_t offset, struct attar_symbol *symbol)
+{
+	uint64_t address = offset >> 47 ? offset | ~OFFSET_MASK : offset;
+	struct kernel_hit hit;
+
+	if (!kernel_find(&symbols->kernel, address, &hit))
+		return -ENOENT;
+	symbol->mangled = hit.name;
+	symbol->name = plain_name(symbols, hit.name);
+	symbol->dso = hit.owner;
+	symbol->start = hit.start;
+	symbol->size = hit.size;
+	symbol->offset = address - hit.start;
+	return 0;
+}
+
+/* The name of a table's symbol, read from the file when it is asked for the first time. */
+static const char *raw_name(
+	struct attar_symbols *symbols, unsigned number, const struct symtab *table, size_t index)
+{
+	uint64_t key = (uint64_t)number << 48 | index, *known = map_get(&symbols->symbols, key);
+	struct buf name _cleanup_(buf_done) = {0};
+	const char *raw = NULL;
+
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	if (symtab_name(table, index, &name) == 0)
+		raw = names_add(&symbols->names, name.data, name.len);
+	map_put(&symbols->symbols, key, (uintptr_t)raw);
+	return raw;
+}
+
+static int resolve_file(struct attar_symbols *symbols, unsigned number, struct dso *dso,
+	struct attar_symbol *symbol)
+{
+	uint64_t vaddr;
+	size_t index;
+	const char *raw;
+
+	if (dso->state != DSO_LOADED) {
+		struct locate nobody = {.key = &dso->key};
+
+		symbols_open(symbols, dso, &nobody);
+		load(symbols, dso);
+	}
+	if (!elf_vaddr(dso->segments.at, dso->segments.n, symbol->offset, &vaddr))
+		return -ENOENT;
+	if (!symtab_find(&dso->table, vaddr, &index))
+		return -ENOENT;
+	raw = raw_name(symbols, number, &dso->table, index);
+	if (!raw)
+		return -ENOENT;
+	symbol->mangled = raw;
+	symbol->name = plain_name(symbols, raw);
+	symbol->start = symtab_start(&dso->table, index);
+	symbol->size = dso->table.entries.at[index].size;
+	symbol->offset = vaddr - symbol->start;
+	return 0;
+}
+
+int attar_symbols_resolve(
+	struct attar_symbols *symbols, attar_place place, struct attar_symbol *ret_symbol)
+{
+	unsigned number = attar_place_dso(place);
+	struct dso *dso = dsos_get(&symbols->dsos, number);
+
+	*ret_symbol = (struct attar_symbol){
+		.offset = place & OFFSET_MASK,
+		.dso = dso->key.path,
+		.kind = dso->key.kind,
+	};
+	switch (dso->key.kind) {
+	case ATTAR_DSO_IS_KERNEL:
+		return resolve_kernel(symbols, ret_symbol->offset, ret_symbol);
+	case ATTAR_DSO_IS_FILE:
+	case ATTAR_DSO_IS_VDSO:
+		return resolve_file(symbols, number, dso, ret_symbol);
+	default:
+		return -ENOENT;
+	}
+}
+
+const char *attar_symbols_dso(
+	struct attar_symbols *symbols, attar_place place, enum attar_dso_kind *ret_kind)
+{
+	const struct dso *dso = dsos_get(&symbols->dsos, attar_place_dso(place));
+
+	*ret_kind = dso->key.kind;
+	return dso->key.path;
+}
+
+int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
+	const char *name, bool unregister)
+{
+	const char *copy;
+
+	/* The end of a symbol is no reason to forget it: stacks that went through it are still to
+	 * be named. */
+	if (unregister)
+		return 0;
+	copy = names_add(&symbols->names, name, strlen(name));
+	return copy ? kernel_add(&symbols->kernel, addr, len, copy) : base_oom();
+}
+
+void attar_symbols_stats(const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
+{
+	struct attar_symbols_stats stats = {
+		.dsos = symbols->dsos.at.n,
+		.dsos_refused = symbols->dsos.refused,
+		.mappings_refused = symbols->ranges_refused,
+	};
+
+	for (size_t i = 0; i < symbols->dsos.at.n; i++) {
+		const struct dso *dso = symbols->dsos.at.at[i];
+
+		if (dso->key.kind != ATTAR_DSO_IS_FILE)
+			continue;
+		stats.files_read += dso->state == DSO_LOADED;
+		stats.files_replaced += dso->state == DSO_LOST && dso->stale;
+		stats.files_unreadable += dso->state == DSO_LOST && !dso->stale;
+	}
+	*ret_stats = stats;
+}

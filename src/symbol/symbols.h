@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The shared cache behind include/attar/symbol.h. */
+#ifndef SYMBOL_SYMBOLS_H
+#define SYMBOL_SYMBOLS_H
+
+#include "symbol/dso.h"
+#include "symbol/kernel.h"
+#include "symbol/locate.h"
+#include "symbol/names.h"
+
+struct attar_symbols {
+	struct kernel kernel;
+	struct dsos dsos;
+	struct names names;
+	struct map symbols; /* number of the DSO << 48 | index in its table: address of the name */
+	struct map plain;   /* address of a mangled name: its demangled form */
+	char *debug_path, *kallsyms_path;
+	unsigned max_open, open; /* DSOs with open files */
+	unsigned oldest;         /* no DSO of a lower number has an open file */
+	uint32_t spaces;         /* JIT owners given out */
+	uint64_t ranges_refused;
+};
+
+/* Opens the file of a DSO that was hit for the first time, or again after a failure. */
+void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct locate *where);
+
+#endif

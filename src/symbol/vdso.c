@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/vdso.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "symbol/maps.h"
+
+enum { MAX_IMAGE = 1 << 20 };
+
+static int find_own(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct attar_mapping *found = ctx;
+
+	if (executable && !strcmp(mapping->path, "[vdso]"))
+		*found = *mapping;
+	return 0;
+}
+
+static int read_memory(pid_t pid, uint64_t start, void *bytes, size_t n)
+{
+	int fd _cleanup_close_ = -1;
+	char name[64];
+	ssize_t got;
+
+	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : pread(fd, bytes, n, (off_t)start);
+	if (got < 0)
+		return attar_fail(
+			-errno, "cannot read the memory of process %d: %s", pid, strerror(errno));
+	return got == (ssize_t)n ? 0 : attar_fail(-EIO, "the memory of process %d ends early", pid);
+}
+
+int vdso_copy(
+	bool compat, pid_t pid, uint64_t start, uint64_t end, uint8_t **ret_image, size_t *ret_size)
+{
+	struct attar_mapping own = {0};
+	uint8_t *image _cleanup_free_ = NULL;
+	int r;
+
+	if (!compat) {
+		pid = getpid();
+		r = maps_read(pid, find_own, &own);
+		if (r < 0)
+			return r;
+		start = own.start;
+		end = own.start + own.len;
+	}
+	if (end <= start || end - start > MAX_IMAGE)
+		return attar_fail(-ENOENT, "no [vdso] is mapped");
+	image = malloc(end - start);
+	if (!image)
+		return base_oom();
+	r = read_memory(pid, start, image, end - start);
+	if (r < 0)
+		return r;
+	*ret_size = end - start;
+	*ret_image = TAKE_PTR(image);
+	return 0;
+}

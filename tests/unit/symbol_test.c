@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Names for addresses of this very process, compared with what the compiler and the loader know. */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+#include "attar/symbol.h"
+#include "base/base.h"
+
+struct own {
+	struct attar_symbols *symbols;
+	struct attar_space *space;
+};
+
+static int start(void **state)
+{
+	struct own *own = calloc(1, sizeof(*own));
+
+	assert_int_equal(attar_symbols_new(NULL, &own->symbols), 0);
+	own->space = attar_space_new(own->symbols, getpid());
+	assert_int_equal(attar_space_scan(own->space), 0);
+	*state = own;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct own *own = *state;
+
+	attar_space_free(own->space);
+	attar_symbols_free(own->symbols);
+	free(own);
+	return 0;
+}
+
+static __attribute__((noinline)) int local_function(int a)
+{
+	__asm__ volatile("" : "+r"(a));
+	return a + 23;
+}
+
+static int resolve(struct own *own, const void *address, struct attar_symbol *ret_symbol)
+{
+	return attar_symbols_resolve(
+		own->symbols, attar_space_place(own->space, (uintptr_t)address), ret_symbol);
+}
+
+static void test_own_function(void **state)
+{
+	struct attar_symbol symbol;
+	char exe[4096] = "";
+
+	assert_int_equal(local_function(1), 24);
+	assert_int_equal(resolve(*state, (char *)local_function + 1, &symbol), 0);
+	assert_string_equal(symbol.name, "local_function");
+	assert_int_equal(symbol.offset, 1);
+	assert_true(symbol.size > 1);
+	assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	assert_string_equal(symbol.dso, exe);
+	assert_int_equal(symbol.kind, ATTAR_DSO_IS_FILE);
+}
+
+/* The loader and the table must mean the same function: one address, whichever of its aliases is told. */
+static void test_agrees_with_dladdr(void **state)
+{
+	static const char *const names[] = {"malloc", "free", "printf", "qsort", "getaddrinfo",
+		"fopen", "strtoul", "pthread_create", "regcomp", "glob", "nanosleep", "realpath"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char *address = dlsym(RTLD_DEFAULT, names[i]);
+		struct attar_symbol symbol;
+		Dl_info info;
+
+		assert_non_null(address);
+		assert_true(dladdr(address + 2, &info));
+		assert_int_equal(resolve(*state, address + 2, &symbol), 0);
+		assert_ptr_equal(dlsym(RTLD_DEFAULT, symbol.name), address);
+		assert_int_equal(symbol.offset, 2);
+		assert_ptr_equal(info.dli_saddr, address);
+	}
+}
+
+static void test_vdso(void **state)
+{
+	struct attar_symbol symbol;
+	char *image = (char *)getauxval(AT_SYSINFO_EHDR);
+	bool found = false;
+
+	if (!image)
+		skip();
+	for (size_t at = 0; at < 8192 && !found; at += 16)
+		found = resolve(*state, image + at, &symbol) == 0 &&
+			strstr(symbol.name, "clock_gettime");
+	assert_true(found);
+	assert_string_equal(symbol.dso, "[vdso]");
+	assert_int_equal(symbol.kind, ATTAR_DSO_IS_VDSO);
+}
+
+static void test_nowhere(void **state)
+{
+	struct own *own = *state;
+	struct attar_symbol symbol;
+	attar_place place = attar_space_place(own->space, 0x10);
+
+	assert_int_equal(attar_place_dso(place), ATTAR_DSO_UNKNOWN);
+	assert_int_equal(attar_symbols_resolve(own->symbols, place, &symbol), -ENOENT);
+	assert_string_equal(symbol.dso, "[unknown]");
+	assert_int_equal(symbol.offset, 0x10);
+	assert_null(symbol.name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_own_function, start, stop),
+		cmocka_unit_test_setup_teardown(test_agrees_with_dladdr, start, stop),
+		cmocka_unit_test_setup_teardown(test_vdso, start, stop),
+		cmocka_unit_test_setup_teardown(test_nowhere, start, stop),
+	};
+
+	return cmocka_run_group_tests_name("symbol", tests, NULL, NULL);
+}
