@@ -36,6 +36,20 @@ void tree_sum(struct attar_section *tree)
 	tree->summed = tree->nodes.n;
 }
 
+long long tree_parent_id(const struct tree_node *node)
+{
+	return node->parent == ATTAR_TREE_ROOT ? -1 : (long long)node->parent;
+}
+
+const struct tree_task *tree_task_of(const struct attar_section *tree, uint32_t node, size_t *at)
+{
+	while (*at < tree->tasks.n && tree->tasks.at[*at].node < node)
+		++*at;
+	if (*at == tree->tasks.n || tree->tasks.at[*at].node != node)
+		return NULL;
+	return &tree->tasks.at[*at];
+}
+
 double tree_share(const struct attar_section *tree, uint64_t weight)
 {
 	return tree->whole ? (double)weight / (double)tree->whole : 0;
