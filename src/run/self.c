@@ -2,6 +2,7 @@
 /* What a report says about the measuring itself. */
 #include <sys/resource.h>
 
+#include "base/file.h"
 #include "run/run.h"
 
 static uint64_t self_cpu_ns(const struct attar_run *run)
@@ -13,15 +14,30 @@ static uint64_t self_cpu_ns(const struct attar_run *run)
 			  run->self_began.tv_nsec);
 }
 
+/*
+ * Peak resident memory. exec() hands ru_maxrss of the calling process down, so a small program started from a
+ * large one would be told the large one's peak; VmHWM belongs to the address space alone.
+ */
+static uint64_t self_rss(void)
+{
+	struct buf status _cleanup_(buf_done) = {0};
+	struct rusage usage;
+	const char *line;
+
+	if (file_read("/proc/self/status", 64 << 10, &status) == 0 &&
+		(line = strstr(buf_text(&status), "\nVmHWM:")))
+		return strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024;
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)usage.ru_maxrss * 1024;
+}
+
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_stream_stats stats;
 	struct attar_notes notes = {.unresolved = run->unresolved};
-	struct rusage usage;
 	uint64_t elapsed = run_now() - run->began;
 
 	attar_stream_stats(run->stream, &stats);
-	getrusage(RUSAGE_SELF, &usage);
 	notes.seen = stats.samples;
 	notes.lost = stats.lost;
 	notes.throttled = stats.throttled;
@@ -34,7 +50,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 		run->throttled_reported = stats.throttled;
 	}
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
-	notes.self_rss = (uint64_t)usage.ru_maxrss * 1024;
+	notes.self_rss = self_rss();
 	attar_report_notes(report, &notes);
 	if (stats.malformed)
 		attar_report_remark(report, "%llu records of the kernel could not be read",
