@@ -145,7 +145,7 @@ static int open_first(struct attar_counter *c, const struct place *p, unsigned f
 	if ((fd == -EACCES || fd == -EPERM) && flags & ATTAR_COUNTER_DEGRADE) {
 		int user = open_user_only(c, p);
 
-		fd = user == -EPERM ? fd : user; /* another reason now is the better one */
+		fd = user >= 0 ? user : fd;
 	}
 	return fd;
 }

@@ -23,15 +23,7 @@ struct profile {
 	VEC(struct cpu_second) seconds; /* by CPU */
 };
 
-static attar_place place_of(const struct attar_event *ev, enum attar_context context, uint64_t ip)
-{
-	return context == ATTAR_CONTEXT_KERNEL ? attar_place_kernel(ip) : attar_thread_place(ev->thread, ip);
-}
-
-/*
- * Leaf first: the kernel's part of the call chain, then the user's. Without a chain, the address alone. A
- * caller outside of all code is no caller: the frame pointer was none, and the stack ends there.
- */
+/* Leaf first: the kernel's part of the call chain, then the user's. Without a chain, the address alone. */
 static size_t collect(const struct attar_event *ev, attar_place *places)
 {
 	const struct attar_sample *s = &ev->record->sample;
@@ -40,15 +32,16 @@ static size_t collect(const struct attar_event *ev, attar_place *places)
 	size_t n = 0;
 
 	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
-	while (n < DEPTH_MAX && attar_callchain_next(&chain, &ip)) {
-		places[n] = place_of(ev, chain.context, ip);
-		if (n && attar_place_dso(places[n]) == ATTAR_DSO_UNKNOWN)
-			break;
-		n++;
-	}
-	if (!n)
-		places[n++] = place_of(ev, chain.context, s->ip);
-	return n;
+	while (n < DEPTH_MAX && attar_callchain_next(&chain, &ip))
+		places[n++] = chain.context == ATTAR_CONTEXT_KERNEL
+				      ? attar_place_kernel(ip)
+				      : attar_thread_place(ev->thread, ip);
+	if (n)
+		return n;
+	places[0] = (ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL
+			    ? attar_place_kernel(s->ip)
+			    : attar_thread_place(ev->thread, s->ip);
+	return 1;
 }
 
 /* --than: only what comes once a CPU has been busy for that share of the present second. */
