@@ -145,7 +145,8 @@ static int open_first(struct attar_counter *c, const struct place *p, unsigned f
 	if ((fd == -EACCES || fd == -EPERM) && flags & ATTAR_COUNTER_DEGRADE) {
 		int user = open_user_only(c, p);
 
-		fd = user >= 0 ? user : fd;
+		/* Rights are checked before existence: only now may the kernel say that there is no PMU. */
+		fd = user == -EACCES || user == -EPERM ? fd : user;
 	}
 	return fd;
 }

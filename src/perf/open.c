@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "perf/open.h"
 
+#include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "base/buf.h"
@@ -37,6 +39,16 @@ int open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd, u
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* Whether the process is another user's: no setting of perf_event_paranoid opens it then. */
+static bool is_foreign(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) == 0 && st.st_uid != geteuid();
+}
+
 static int explain_rights(const struct open_refusal *r, struct buf *b)
 {
 	const struct kernel *k = kernel_get();
@@ -49,17 +61,17 @@ static int explain_rights(const struct open_refusal *r, struct buf *b)
 	if (k->perfmon)
 		buf_str(b, "this process has CAP_PERFMON, so a seccomp filter, a security module "
 			   "or kernel lockdown refuses it");
+	else if (r->pid > 0 && is_foreign(r->pid))
+		buf_str(b, "it belongs to another user; run as root or as that user, or give attar "
+			   "CAP_PERFMON and CAP_SYS_PTRACE");
 	else if (k->paranoid > 2)
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld, which leaves it to CAP_PERFMON; run "
 			"as root, or: sysctl kernel.perf_event_paranoid=2 (own processes, user "
 			"code), =-1 (everything)",
 			(long long)k->paranoid);
-	else if (r->pid > 0 && !r->attr->exclude_kernel)
-		kernel_paranoid_remedy(b, 1);
 	else if (r->pid > 0)
-		buf_str(b, "it belongs to another user; run as root or as that user, or give attar "
-			   "CAP_PERFMON and CAP_SYS_PTRACE");
+		kernel_paranoid_remedy(b, 1);
 	else
 		kernel_paranoid_remedy(b, r->attr->type == PERF_TYPE_TRACEPOINT ? -1 : 0);
 	return attar_fail(r->error, "%s", buf_text(b));
