@@ -106,6 +106,7 @@ struct attar_profiler {
 	const char *name, *group,
 		*summary; /* summary: one line, begins in lower case, no full stop */
 	const char *page; /* its page, docs/profilers/<name>.md, embedded; NULL: none */
+	const char *needs; /* capabilities as `attar doctor` names them, separated by commas */
 	size_t self_size; /* bytes of the state that the run allocates, zeroed */
 	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
 	const struct attar_example *examples; /* ends with a NULL command */

@@ -62,4 +62,8 @@ bool console_colour(int fd);
 int command_profiler(int argc, char **argv);
 int command_list(int argc, char **argv);
 
+/* ---- doctor.c ---- */
+
+int command_doctor(int argc, char **argv);
+
 #endif

@@ -34,13 +34,14 @@ void help_overview(struct buf *b)
 {
 	buf_str(b, "attar - what a running Linux system does, one profiler for each question\n\n"
 		   "Usage: attar PROFILER [OPTIONS] [-- COMMAND ARGS...]\n"
-		   "       attar help PROFILER | list [PATTERN] | --version\n\n"
+		   "       attar help PROFILER | list [PATTERN] | doctor | --version\n\n"
 		   "Profilers");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		if (!seen_before(p))
 			add_group(b, (*p)->group);
 	buf_str(b, "\nOther commands\n"
 		   "  list [PATTERN] events that can be watched here\n"
+		   "  doctor         what works here, and the least that mends what does not\n"
 		   "  help PROFILER  its manual\n"
 		   "  completion SH  a completion script for bash, zsh or fish\n"
 		   "\n'attar PROFILER -h' lists the options of a profiler. Results go to stdout, "

@@ -80,6 +80,7 @@ static const struct {
 	{"--version", command_version},
 	{"version", command_version},
 	{"list", command_list},
+	{"doctor", command_doctor},
 	{"completion", command_completion},
 };
 

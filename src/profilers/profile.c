@@ -194,6 +194,7 @@ const struct attar_profiler profiler_profile = {
 	.name = "profile",
 	.group = "CPU",
 	.summary = "where the CPU time goes: hottest functions and stacks, by sampling",
+	.needs = "perf events, whole system, hardware counters, kernel names",
 	.self_size = sizeof(struct profile),
 	.options = options,
 	.examples = examples,
