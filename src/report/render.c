@@ -17,11 +17,12 @@ static const struct render_format *const formats[] = {
 	&render_json,
 	&render_csv,
 	&render_folded,
+	&render_html,
 };
 
 const char *const *attar_formats(void)
 {
-	static const char *const names[] = {"text", "json", "csv", "folded", NULL};
+	static const char *const names[] = {"text", "json", "csv", "folded", "html", NULL};
 
 	return names;
 }

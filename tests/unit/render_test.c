@@ -24,6 +24,7 @@ static struct attar_report *rows(uint32_t n)
 
 static void test_format_of_a_file_name(void **state)
 {
+	assert_string_equal(attar_format_of("out/x.html"), "html");
 	assert_string_equal(attar_format_of("x.y.json"), "json");
 	assert_string_equal(attar_format_of("cpu.folded"), "folded");
 	assert_string_equal(attar_format_of("a.csv"), "csv");
