@@ -15,14 +15,11 @@ enum { SPILL_SIZE = 64 * 1024 };
 static const struct render_format *const formats[] = {
 	&render_text,
 	&render_json,
-	&render_csv,
-	&render_folded,
-	&render_html,
 };
 
 const char *const *attar_formats(void)
 {
-	static const char *const names[] = {"text", "json", "csv", "folded", "html", NULL};
+	static const char *const names[] = {"text", "json", NULL};
 
 	return names;
 }

@@ -1,8 +1,192 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/debugfile.h"
 
-int debugfile_add(struct symtab *table, const struct elf *elf, const char *path,
-	const char *debug_path, int *fd)
+#include <fcntl.h>
+#include <lzma.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "symbol/crc32.h"
+#include "symbol/locate.h"
+
+enum {
+	MAX_PACKED = 16 << 20, /* bytes of .gnu_debugdata */
+	MAX_UNPACKED = 64 << 20,
+	MAX_UNPACKER = 96 << 20, /* memory that xz may ask for */
+	MAX_CRC = 512 << 20,     /* bytes of a debug file that is known by CRC only */
+};
+
+/* What makes a file the debug file of a binary. */
+struct identity {
+	const struct debugfile *which;
+	uint8_t id[ELF_MAX_BUILD_ID];
+	size_t id_size;
+	char link[256]; /* "" when there is none */
+	uint32_t crc;
+};
+
+static bool crc_fits(const struct source *source, uint32_t crc)
 {
-	return 0;
+	uint32_t sum;
+
+	return source->size <= MAX_CRC && crc32_of(source, &sum) == 0 && sum == crc;
+}
+
+static bool fits(const struct identity *wanted, const struct source *source)
+{
+	uint8_t id[ELF_MAX_BUILD_ID];
+	struct elf elf;
+	bool has_symbols;
+	size_t n;
+
+	if (elf_init(&elf, source) < 0)
+		return false;
+	n = elf_build_id(&elf, id);
+	has_symbols = elf_section_typed(&elf, SHT_SYMTAB);
+	elf_done(&elf);
+	if (!has_symbols)
+		return false;
+	if (n && wanted->id_size)
+		return n == wanted->id_size && !memcmp(id, wanted->id, n);
+	return wanted->link[0] && crc_fits(source, wanted->crc);
+}
+
+/* fd of the file if it is the right one. */
+static int try(const struct identity *wanted, const struct buf *path)
+{
+	int handle _cleanup_close_ = -1, fd _cleanup_close_ = -1;
+	struct source source;
+
+	if (buf_failed(path))
+		return base_oom();
+	handle = locate_path(wanted->which->root, buf_text(path), 0);
+	if (handle < 0)
+		return handle;
+	fd = locate_reopen(handle);
+	if (fd < 0 || source_file(fd, &source) < 0)
+		return -ENOENT;
+	if (!fits(wanted, &source)) {
+		log_debug("%s is not the debug file of %s", buf_text(path), wanted->which->path);
+		return -ENOENT;
+	}
+	return TAKE_FD(fd);
+}
+
+static int try_build_id(const struct identity *wanted, const char *root, size_t n)
+{
+	struct buf path _cleanup_(buf_done) = {0};
+
+	if (wanted->id_size < 2)
+		return -ENOENT;
+	buf_add(&path, root, n);
+	buf_printf(&path, "/.build-id/%02x/", wanted->id[0]);
+	for (size_t i = 1; i < wanted->id_size; i++)
+		buf_printf(&path, "%02x", wanted->id[i]);
+	buf_str(&path, ".debug");
+	return try(wanted, &path);
+}
+
+/* root + the binary's directory + below + the link's name */
+static int try_link(const struct identity *wanted, const char *root, size_t n, const char *below)
+{
+	const char *binary = wanted->which->path, *slash = strrchr(binary, '/');
+	struct buf path _cleanup_(buf_done) = {0};
+
+	if (!wanted->link[0] || !slash)
+		return -ENOENT;
+	buf_add(&path, root, n);
+	buf_add(&path, binary, (size_t)(slash - binary) + 1);
+	buf_str(&path, below);
+	buf_str(&path, wanted->link);
+	if (!strcmp(buf_text(&path), binary)) /* it points to itself */
+		return -ENOENT;
+	return try(wanted, &path);
+}
+
+typedef int try_fn(const struct identity *wanted, const char *root, size_t n);
+
+static int try_link_below(const struct identity *wanted, const char *root, size_t n)
+{
+	return try_link(wanted, root, n, "");
+}
+
+static int each_root(const struct identity *wanted, try_fn *fn)
+{
+	int r = -ENOENT;
+
+	for (const char *p = wanted->which->roots; r < 0 && *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		if (n)
+			r = fn(wanted, p, n);
+		p += n;
+	}
+	return r;
+}
+
+int debugfile_open(const struct debugfile *which)
+{
+	struct identity wanted = {.which = which};
+	int r;
+
+	wanted.id_size = elf_build_id(which->elf, wanted.id);
+	if (!elf_debuglink(which->elf, wanted.link, &wanted.crc))
+		wanted.link[0] = '\0';
+	r = each_root(&wanted, try_build_id);
+	if (r < 0)
+		r = try_link(&wanted, "", 0, "");
+	if (r < 0)
+		r = try_link(&wanted, "", 0, ".debug/");
+	if (r < 0)
+		r = each_root(&wanted, try_link_below);
+	return r < 0 ? -ENOENT : r;
+}
+
+/* Unpacks packed[n] into *image, in steps, so that a small input cannot claim much before it gives
+ * much. */
+static int unpack(lzma_stream *xz, struct buf *image)
+{
+	uint8_t step[16384];
+	lzma_ret r;
+
+	do {
+		xz->next_out = step;
+		xz->avail_out = sizeof(step);
+		r = lzma_code(xz, LZMA_FINISH);
+		buf_add(image, step, sizeof(step) - xz->avail_out);
+		if (buf_failed(image))
+			return base_oom();
+	} while (r == LZMA_OK && image->len <= MAX_UNPACKED);
+	return r == LZMA_STREAM_END ? 0 : -ENOENT;
+}
+
+int debugfile_unpack(const struct elf *elf, uint8_t **ret_image, size_t *ret_size)
+{
+	const struct elf_section *section = elf_section_named(elf, ".gnu_debugdata");
+	struct buf image _cleanup_(buf_done) = {0};
+	uint8_t *packed _cleanup_free_ = NULL;
+	lzma_stream xz = LZMA_STREAM_INIT;
+	int r;
+
+	if (!section || section->type == SHT_NOBITS || !section->size || section->size > MAX_PACKED)
+		return -ENOENT;
+	if (section->offset > elf->source.size ||
+		section->size > elf->source.size - section->offset)
+		return -ENOENT;
+	packed = malloc(section->size);
+	if (!packed)
+		return base_oom();
+	if (source_read(&elf->source, section->offset, packed, section->size) < 0)
+		return -ENOENT;
+	if (lzma_stream_decoder(&xz, MAX_UNPACKER, 0) != LZMA_OK)
+		return -ENOENT;
+	xz.next_in = packed;
+	xz.avail_in = section->size;
+	r = unpack(&xz, &image);
+	lzma_end(&xz);
+	if (r < 0)
+		return r;
+	*ret_size = image.len;
+	*ret_image = (uint8_t *)buf_take(&image);
+	return *ret_image ? 0 : -ENOENT;
 }

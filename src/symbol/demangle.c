@@ -26,12 +26,14 @@ static void collect(const char *text, size_t n, void *ctx)
 	buf_add(u->plain, text, n);
 }
 
-static bool unfold(const char *mangled, struct unfolding *u)
+static bool unfold(const char *mangled, struct unfolding *u, bool *ret_rust)
 {
 	if (setjmp(u->too_long))
 		return false;
+	*ret_rust = true;
 	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, collect, u))
 		return true;
+	*ret_rust = false;
 	u->plain->len = u->start;
 	if (mangled[1] == 'R')
 		return false;
@@ -40,11 +42,9 @@ static bool unfold(const char *mangled, struct unfolding *u)
 
 /* What the compiler appends to the name of a part or copy of a function: ".cold", ".constprop.0".
  */
-static void add_clone(const char *mangled, struct buf *plain)
+static void add_clone(const char *suffix, struct buf *plain)
 {
-	const char *suffix = strchr(mangled, '.');
-
-	if (!suffix || !strncmp(suffix, ".llvm.", 6))
+	if (*suffix != '.' || !strncmp(suffix, ".llvm.", 6))
 		return;
 	buf_str(plain, " [clone ");
 	buf_str(plain, suffix);
@@ -54,13 +54,15 @@ static void add_clone(const char *mangled, struct buf *plain)
 bool demangle(const char *mangled, struct buf *ret_plain)
 {
 	struct unfolding u = {.plain = ret_plain, .start = ret_plain->len};
+	bool rust = false;
 
 	if (mangled[0] != '_' || (mangled[1] != 'Z' && mangled[1] != 'R'))
 		return false;
-	if (!unfold(mangled, &u) || ret_plain->len == u.start) {
+	if (!unfold(mangled, &u, &rust) || ret_plain->len == u.start) {
 		ret_plain->len = u.start;
 		return false;
 	}
-	add_clone(mangled, ret_plain);
+	if (!rust) /* where a '.' may stand in the name itself */
+		add_clone(mangled + strcspn(mangled, "."), ret_plain);
 	return !buf_failed(ret_plain);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dso.h"
 
-#include "symbol/debugfile.h"
-
 static uint64_t hash_of(const struct dso_key *key)
 {
 	uint64_t h =
@@ -34,7 +32,7 @@ static struct dso *dso_new(const struct dso_key *key)
 	if (!dso)
 		return NULL;
 	dso->key = *key;
-	dso->fd = dso->debug_fd = -1;
+	dso->fd = dso->debug_fd = dso->jit.fd = -1;
 	dso->key.path = strdup(key->path);
 	if (!dso->key.path) {
 		free(dso);
@@ -50,7 +48,7 @@ static void dso_free(struct dso *dso)
 	free(dso->image);
 	vec_done(&dso->segments);
 	symtab_done(&dso->table);
-	perfmap_done(&dso->jit);
+	jit_done(&dso->jit);
 	free((char *)dso->key.path);
 	free(dso);
 }
@@ -124,71 +122,6 @@ void dsos_done(struct dsos *dsos)
 		dso_free(*dso);
 	vec_done(&dsos->at);
 	map_done(&dsos->by_hash);
-}
-
-static int keep_segments(struct dso *dso, const struct elf *elf)
-{
-	vec_each (&elf->segments, segment)
-		if (segment->type == PT_LOAD && vec_push(&dso->segments, *segment) < 0)
-			return base_oom();
-	return 0;
-}
-
-/* The record that announced the mapping may have named the build. */
-static int check_build(const struct dso *dso, const struct elf *elf)
-{
-	uint8_t id[ELF_MAX_BUILD_ID];
-	size_t n;
-
-	if (!dso->key.build_id_size)
-		return 0;
-	n = elf_build_id(elf, id);
-	if (n == dso->key.build_id_size && !memcmp(id, dso->key.build_id, n))
-		return 0;
-	return attar_fail(-ESTALE, "the file has another build-id than the mapped one");
-}
-
-static int load_elf(struct dso *dso, const struct elf *elf, const char *debug_path)
-{
-	const struct elf_section *section = elf_section_typed(elf, SHT_SYMTAB);
-	int r = check_build(dso, elf);
-
-	if (r >= 0)
-		r = keep_segments(dso, elf);
-	if (r >= 0 && section)
-		r = symtab_add(&dso->table, elf, section, 0);
-	if (r >= 0 && !dso->table.entries.n)
-		r = debugfile_add(&dso->table, elf, dso->key.path, debug_path, &dso->debug_fd);
-	section = elf_section_typed(elf, SHT_DYNSYM);
-	if (r >= 0 && section && !dso->table.entries.n)
-		r = symtab_add(&dso->table, elf, section, 0);
-	if (r < 0)
-		return r;
-	symtab_finish(&dso->table);
-	return 0;
-}
-
-int dso_load(struct dso *dso, const char *debug_path)
-{
-	struct elf_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
-	struct elf elf = {0};
-	int r = dso->image ? 0 : elf_source_file(dso->fd, &source);
-
-	if (r >= 0)
-		r = elf_init(&elf, &source);
-	if (r >= 0)
-		r = load_elf(dso, &elf, debug_path);
-	elf_done(&elf);
-	dso->state = r < 0 ? DSO_LOST : DSO_LOADED;
-	if (r < 0) {
-		dso->tries = DSO_MAX_TRIES;
-		dso->stale = r == -ESTALE;
-	}
-	if (r < 0 || !dso->table.entries.n) {
-		symtab_done(&dso->table);
-		dso_close(dso);
-	}
-	return r < 0 ? attar_context(r, "no symbols of %s", dso->key.path) : 0;
 }
 
 void dso_close(struct dso *dso)

@@ -9,7 +9,7 @@
 #include "attar/symbol.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "symbol/perfmap.h"
+#include "symbol/jit.h"
 #include "symbol/symtab.h"
 
 enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
@@ -43,7 +43,7 @@ struct dso {
 	size_t image_size;
 	VEC(struct elf_segment) segments; /* PT_LOAD, once loaded */
 	struct symtab table;
-	struct perfmap jit;
+	struct jit jit; /* of kind ATTAR_DSO_IS_JIT */
 };
 
 struct dsos {
@@ -65,13 +65,7 @@ static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 	return dsos->at.at[number < dsos->at.n ? number : ATTAR_DSO_UNKNOWN];
 }
 
-/*
- * Reads the symbols of an open DSO (state DSO_OPEN), once. 0; or an error text and a negative
- * errno, and the DSO is lost. debug_path: see struct attar_symbols_opts.
- */
-int dso_load(struct dso *dso, const char *debug_path);
-
-/* Closes its files; names that are not read yet are taken into memory first. */
+/* Closes its files; names that were not read yet are taken into memory first. */
 void dso_close(struct dso *dso);
 
 #endif

@@ -1,45 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/elf.h"
 
-#include <sys/stat.h>
-
 enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10 };
-
-int elf_read(const struct elf_source *source, uint64_t offset, void *bytes, size_t n)
-{
-	char *p = bytes;
-
-	if (offset > source->size || n > source->size - offset)
-		return -ENODATA;
-	if (source->memory) {
-		memcpy(bytes, source->memory + offset, n);
-		return 0;
-	}
-	while (n) {
-		ssize_t got = pread(source->fd, p, n, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -ENODATA;
-		p += got;
-		offset += (size_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
-}
-
-int elf_source_file(int fd, struct elf_source *ret_source)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return attar_fail(-errno, "cannot stat: %s", strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return attar_fail(-ENOEXEC, "not a regular file");
-	*ret_source = (struct elf_source){.fd = fd, .size = (uint64_t)st.st_size};
-	return 0;
-}
 
 /* The two classes hold the same fields in different places: one reader for each, with one result.
  */
@@ -80,7 +42,8 @@ static int read_header(struct elf *elf, struct header *ret_header)
 		Elf64_Ehdr e64;
 	} e;
 
-	if (elf_read(&elf->source, 0, ident, sizeof(ident)) < 0 || memcmp(ident, ELFMAG, SELFMAG))
+	if (source_read(&elf->source, 0, ident, sizeof(ident)) < 0 ||
+		memcmp(ident, ELFMAG, SELFMAG))
 		return attar_fail(-ENOEXEC, "not an ELF file");
 	if (ident[EI_DATA] !=
 		(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
@@ -88,7 +51,7 @@ static int read_header(struct elf *elf, struct header *ret_header)
 	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
 		return attar_fail(-ENOEXEC, "an ELF file of an unknown class");
 	elf->is64 = ident[EI_CLASS] == ELFCLASS64;
-	if (elf_read(&elf->source, 0, &e, elf->is64 ? sizeof(e.e64) : sizeof(e.e32)) < 0)
+	if (source_read(&elf->source, 0, &e, elf->is64 ? sizeof(e.e64) : sizeof(e.e32)) < 0)
 		return attar_fail(-ENOEXEC, "an ELF file cut in its header");
 	elf->machine = elf->is64 ? e.e64.e_machine : e.e32.e_machine;
 	*ret_header = elf->is64 ? HEADER_OF(e.e64) : HEADER_OF(e.e32);
@@ -108,7 +71,7 @@ static int read_table(
 	table = malloc(n * size);
 	if (!table)
 		return base_oom();
-	if (elf_read(&elf->source, offset, table, n * size) < 0)
+	if (source_read(&elf->source, offset, table, n * size) < 0)
 		free(table);
 	else
 		*ret_table = table;
@@ -147,7 +110,7 @@ static int read_section_names(struct elf *elf, uint32_t index)
 	elf->section_names = malloc(section->size + 1);
 	if (!elf->section_names)
 		return base_oom();
-	if (elf_read(&elf->source, section->offset, elf->section_names, section->size) < 0)
+	if (source_read(&elf->source, section->offset, elf->section_names, section->size) < 0)
 		return 0;
 	elf->section_names[section->size] = '\0';
 	elf->section_names_size = section->size;
@@ -197,7 +160,7 @@ static int read_sections(struct elf *elf, const struct header *h)
 	return read_section_names(elf, names);
 }
 
-int elf_init(struct elf *elf, const struct elf_source *source)
+int elf_init(struct elf *elf, const struct source *source)
 {
 	struct header h = {0};
 	int r;
@@ -292,7 +255,7 @@ static size_t build_id_at(const struct elf *elf, uint64_t offset, uint64_t size,
 	if (!size || size > MAX_NOTES)
 		return 0;
 	notes = malloc(size);
-	if (!notes || elf_read(&elf->source, offset, notes, size) < 0)
+	if (!notes || source_read(&elf->source, offset, notes, size) < 0)
 		return 0;
 	return build_id_in(notes, size, id);
 }
@@ -319,7 +282,7 @@ bool elf_debuglink(const struct elf *elf, char name[256], uint32_t *ret_crc)
 
 	if (!section || section->type == SHT_NOBITS || section->size > sizeof(bytes))
 		return false;
-	if (elf_read(&elf->source, section->offset, bytes, section->size) < 0)
+	if (source_read(&elf->source, section->offset, bytes, section->size) < 0)
 		return false;
 	n = strnlen(bytes, sizeof(bytes));
 	crc = ROUND_UP(n + 1, 4);

@@ -11,15 +11,9 @@
 #include <elf.h>
 
 #include "base/vec.h"
+#include "symbol/source.h"
 
 enum { ELF_MAX_SEGMENTS = 4096, ELF_MAX_SECTIONS = 65536, ELF_MAX_BUILD_ID = 20 };
-
-/* Bytes by offset: a file (memory == NULL) or memory. Neither is owned. */
-struct elf_source {
-	int fd;
-	const uint8_t *memory;
-	uint64_t size; /* bytes */
-};
 
 struct elf_segment {
 	uint32_t type, flags;
@@ -32,7 +26,7 @@ struct elf_section {
 };
 
 struct elf {
-	struct elf_source source;
+	struct source source;
 	bool is64;
 	uint16_t machine;
 	VEC(struct elf_segment) segments;
@@ -41,14 +35,8 @@ struct elf {
 	size_t section_names_size;
 };
 
-/* All n bytes at offset. 0; -ENODATA when they are not there; a read's errno. No error text. */
-int elf_read(const struct elf_source *source, uint64_t offset, void *bytes, size_t n);
-
-/* A source for an open regular file; its size is taken now. */
-int elf_source_file(int fd, struct elf_source *ret_source);
-
 /* 0; -ENOEXEC with an error text when it is no ELF file of this machine's byte order. */
-int elf_init(struct elf *elf, const struct elf_source *source);
+int elf_init(struct elf *elf, const struct source *source);
 void elf_done(struct elf *elf);
 
 /* The first section of this name, or of this type; NULL when there is none. */

@@ -49,11 +49,9 @@ static bool same_generation(int fd, const struct dso_key *key)
 	       (uint32_t)generation == key->generation;
 }
 
-/*
- * From a handle that touched nothing (O_PATH) to a readable file, if it is the right one: opening a
- * fifo or a device just to look at it would have effects.
- */
-static int open_checked(int handle, const struct dso_key *key)
+/* From a handle that touched nothing: opening a fifo or a device just to look at it would have
+ * effects. */
+int locate_reopen(int handle)
 {
 	char link[64];
 	struct stat st;
@@ -62,12 +60,23 @@ static int open_checked(int handle, const struct dso_key *key)
 	if (fstat(handle, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
-		return key->ino ? -ESTALE : -ENOEXEC;
+		return -ENOEXEC;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A handle's file, if it is the right one. */
+static int open_checked(int handle, const struct dso_key *key)
+{
+	struct stat st;
+	int fd = locate_reopen(handle);
+
+	if (fd == -ENOEXEC && key->ino)
+		return -ESTALE;
 	if (fd < 0)
-		return -errno;
-	if (same_inode(fd, &st, key) && same_generation(fd, key))
+		return fd;
+	if (fstat(fd, &st) == 0 && same_inode(fd, &st, key) && same_generation(fd, key))
 		return fd;
 	close(fd);
 	return -ESTALE;
@@ -103,23 +112,62 @@ static int open_exe(const struct locate *where)
 	return open_link(link, where->key);
 }
 
-/* By path inside a process's root; links in it cannot lead outside (openat2, since 5.6). */
-static int open_in_root(pid_t pid, const struct dso_key *key)
+int locate_root(pid_t pid)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-	int root _cleanup_close_ = -1, handle _cleanup_close_ = -1;
 	char name[64];
+	int root;
 
 	snprintf(name, sizeof(name), "/proc/%d/root", pid);
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -errno : root;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) < 0 || stat(b, &y) < 0 || (x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+bool locate_foreign(pid_t pid)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", pid);
+	if (!same_file(name, "/proc/self/ns/mnt"))
+		return true;
+	snprintf(name, sizeof(name), "/proc/%d/root/", pid);
+	return !same_file(name, "/");
+}
+
+int locate_path(int root, const char *path, int flags)
+{
+	/* openat2() since 5.6 */
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | (unsigned)flags,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int handle;
+
+	if (root == AT_FDCWD) {
+		handle = open(path, O_PATH | O_CLOEXEC | flags);
+		return handle < 0 ? -errno : handle;
+	}
+	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (handle < 0 &&
+		(errno == ENOSYS || errno == EPERM)) /* EPERM: a seccomp filter of its time */
+		handle = openat(root, path + strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return handle < 0 ? -errno : handle;
+}
+
+static int open_in_root(pid_t pid, const struct dso_key *key)
+{
+	int root _cleanup_close_ = locate_root(pid), handle _cleanup_close_ = -1;
+
 	if (root < 0)
-		return -errno;
-	handle = (int)syscall(SYS_openat2, root, key->path, &how, sizeof(how));
-	if (handle < 0 && errno == ENOSYS)
-		handle = openat(
-			root, key->path + strspn(key->path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	return handle < 0 ? -errno : open_checked(handle, key);
+		return root;
+	handle = locate_path(root, key->path, 0);
+	return handle < 0 ? handle : open_checked(handle, key);
 }
 
 /* Of two failures the one that says more: another file stood there. */

@@ -24,4 +24,19 @@ struct locate {
  */
 int locate_open(const struct locate *where);
 
+/* The root directory of a process as a handle (O_PATH), the caller's. */
+int locate_root(pid_t pid);
+
+/* Does the process see other files than we, by its root or by its mount namespace? */
+bool locate_foreign(pid_t pid);
+
+/*
+ * A handle (O_PATH) of an absolute path, the caller's; links in it do not lead out of root. root
+ * AT_FDCWD: as we see it. flags: 0, or O_NOFOLLOW for a link at the end.
+ */
+int locate_path(int root, const char *path, int flags);
+
+/* A handle's file, readable; -ENOEXEC when it is no regular one. */
+int locate_reopen(int handle);
+
 #endif

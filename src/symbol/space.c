@@ -193,10 +193,14 @@ static bool is_anonymous(const char *path)
 static uint16_t jit_dso(struct attar_space *space)
 {
 	struct dso_key key = {.kind = ATTAR_DSO_IS_JIT, .path = "[anon]"};
+	struct dso *dso;
 
 	if (!space->jit) {
 		key.owner = ++space->symbols->spaces;
 		space->jit = dsos_intern(&space->symbols->dsos, &key);
+		dso = dsos_get(&space->symbols->dsos, space->jit);
+		if (dso->key.kind == ATTAR_DSO_IS_JIT)
+			jit_init(&dso->jit, space->pids[0]);
 	}
 	return space->jit;
 }

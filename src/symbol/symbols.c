@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "symbol/demangle.h"
+#include "symbol/load.h"
 #include "symbol/vdso.h"
 
 #define OFFSET_MASK 0xffffffffffffULL
@@ -72,7 +73,7 @@ static void load(struct attar_symbols *symbols, struct dso *dso)
 {
 	if (dso->state != DSO_OPEN)
 		return;
-	if (dso_load(dso, symbols->debug_path) < 0)
+	if (load_dso(dso, symbols->debug_path) < 0)
 		log_debug("%s", attar_error());
 	if (dso->key.kind == ATTAR_DSO_IS_FILE && dso->fd < 0)
 		symbols->open--;
@@ -81,14 +82,31 @@ static void load(struct attar_symbols *symbols, struct dso *dso)
 /* Room for one more open file: the eldest gives up its own, after its names were read. */
 static void make_room(struct attar_symbols *symbols)
 {
-	while (symbols->open >= symbols->max_open && symbols->oldest < symbols->dsos.at.n) {
-		struct dso *dso = symbols->dsos.at.at[symbols->oldest++];
+	size_t n = symbols->dsos.at.n;
+
+	for (size_t seen = 0; symbols->open >= symbols->max_open && seen < n; seen++) {
+		struct dso *dso = symbols->dsos.at.at[symbols->oldest++ % n];
 
 		load(symbols, dso);
-		if (dso->fd < 0)
+		if (dso->key.kind != ATTAR_DSO_IS_FILE || dso->fd < 0)
 			continue;
 		dso_close(dso);
 		symbols->open--;
+	}
+}
+
+/* What stands in a container is out of reach once its last process is gone. */
+static void find_foreign_debugfile(
+	struct attar_symbols *symbols, struct dso *dso, const struct locate *where)
+{
+	for (int i = 0; i < LOCATE_PIDS && where->pids[i]; i++) {
+		int root _cleanup_close_ = locate_root(where->pids[i]);
+
+		if (root < 0)
+			continue;
+		if (locate_foreign(where->pids[i]))
+			load_debugfile(dso, symbols->debug_path, root);
+		return;
 	}
 }
 
@@ -109,6 +127,27 @@ static void open_file(struct attar_symbols *symbols, struct dso *dso, const stru
 	dso->fd = fd;
 	dso->state = DSO_OPEN;
 	symbols->open++;
+	find_foreign_debugfile(symbols, dso, where);
+}
+
+/* Half of the files that may stay open may be of this kind; further ones are opened for each
+ * question. */
+static void keep_jit(struct attar_symbols *symbols, struct jit *jit)
+{
+	if (jit->fd < 0)
+		return;
+	if (symbols->jits < symbols->max_open / 2)
+		symbols->jits++;
+	else
+		jit_close(jit);
+}
+
+static void open_jit(struct attar_symbols *symbols, struct dso *dso)
+{
+	dso->state = DSO_LOST;
+	dso->tries++;
+	if (dso->jit.fd < 0 && jit_open(&dso->jit) == 0)
+		keep_jit(symbols, &dso->jit);
 }
 
 static void open_vdso(struct dso *dso, const struct locate *where)
@@ -131,25 +170,46 @@ void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct l
 		open_file(symbols, dso, where);
 	else if (wanted && dso->key.kind == ATTAR_DSO_IS_VDSO)
 		open_vdso(dso, where);
+	else if (wanted && dso->key.kind == ATTAR_DSO_IS_JIT)
+		open_jit(symbols, dso);
 }
 
-/* A name as people read it: demangled, without the version that some tables append
- * ("memcpy@@GLIBC_2.14"). */
+/* The version that some tables append: "memcpy@@GLIBC_2.14". What the PLT's stubs have is no
+ * version. */
+static size_t version_at(const char *raw)
+{
+	const char *at = strchr(raw, '@');
+
+	return at && at != raw && strcmp(at, "@plt") ? (size_t)(at - raw) : strlen(raw);
+}
+
+static void write_plain(const char *raw, struct buf *plain)
+{
+	size_t n = strcspn(raw, "@"), whole = version_at(raw);
+	char *core _cleanup_free_ = strndup(raw, n);
+
+	if (core && demangle(core, plain))
+		buf_add(plain, raw + n, n < whole ? whole - n : 0);
+	else
+		buf_add(plain, raw, whole);
+}
+
+/* A name as people read it: demangled, without a version. */
 static const char *plain_name(struct attar_symbols *symbols, const char *raw)
 {
 	struct buf plain _cleanup_(buf_done) = {0};
-	const char *version = strchr(raw, '@'), *name = NULL;
 	uint64_t *known;
+	const char *name;
 
-	if (raw[0] != '_' && (!version || version == raw))
+	if (raw[0] != '_' && version_at(raw) == strlen(raw))
 		return raw;
 	known = map_get(&symbols->plain, (uintptr_t)raw);
 	if (known)
 		return (const char *)(uintptr_t)*known;
-	if (demangle(raw, &plain))
-		name = names_add(&symbols->names, plain.data, plain.len);
-	else if (version && version != raw)
-		name = names_add(&symbols->names, raw, (size_t)(version - raw));
+	write_plain(raw, &plain);
+	name = buf_failed(&plain) || !strcmp(buf_text(&plain), raw)
+		       ? raw
+		       : names_add(&symbols->names, plain.data, plain.len);
 	map_put(&symbols->plain, (uintptr_t)raw, (uintptr_t)(name ?: raw));
 	return name ?: raw;
 }
@@ -185,6 +245,46 @@ static const char *raw_name(
 		raw = names_add(&symbols->names, name.data, name.len);
 	map_put(&symbols->symbols, key, (uintptr_t)raw);
 	return raw;
+}
+
+/* The same for a line of a perf-PID.map: lines move in the index, not in the file. */
+static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
+	const struct jit *jit, const struct perfmap_entry *entry)
+{
+	uint64_t key = (uint64_t)number << 48 | entry->line,
+		 *known = map_get(&symbols->symbols, key);
+	struct buf name _cleanup_(buf_done) = {0};
+	const char *raw = NULL;
+
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	if (jit_name(jit, entry, &name) == 0)
+		raw = names_add(&symbols->names, name.data, name.len);
+	map_put(&symbols->symbols, key, (uintptr_t)raw);
+	return raw;
+}
+
+static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct dso *dso,
+	struct attar_symbol *symbol)
+{
+	const struct perfmap_entry *entry;
+	const char *raw;
+	bool kept = dso->jit.fd >= 0;
+	int r = jit_open(&dso->jit);
+
+	entry = r < 0 ? NULL : jit_find(&dso->jit, symbol->offset);
+	raw = entry ? jit_raw_name(symbols, number, &dso->jit, entry) : NULL;
+	if (raw) {
+		symbol->mangled = raw;
+		symbol->name = plain_name(symbols, raw);
+		symbol->dso = dso->jit.path;
+		symbol->start = entry->start;
+		symbol->size = entry->size;
+		symbol->offset -= entry->start;
+	}
+	if (!kept)
+		keep_jit(symbols, &dso->jit);
+	return raw ? 0 : -ENOENT;
 }
 
 static int resolve_file(struct attar_symbols *symbols, unsigned number, struct dso *dso,
@@ -226,12 +326,16 @@ int attar_symbols_resolve(
 		.dso = dso->key.path,
 		.kind = dso->key.kind,
 	};
+	if (dso->jit.path[0])
+		ret_symbol->dso = dso->jit.path;
 	switch (dso->key.kind) {
 	case ATTAR_DSO_IS_KERNEL:
 		return resolve_kernel(symbols, ret_symbol->offset, ret_symbol);
 	case ATTAR_DSO_IS_FILE:
 	case ATTAR_DSO_IS_VDSO:
 		return resolve_file(symbols, number, dso, ret_symbol);
+	case ATTAR_DSO_IS_JIT:
+		return resolve_jit(symbols, number, dso, ret_symbol);
 	default:
 		return -ENOENT;
 	}
@@ -243,7 +347,7 @@ const char *attar_symbols_dso(
 	const struct dso *dso = dsos_get(&symbols->dsos, attar_place_dso(place));
 
 	*ret_kind = dso->key.kind;
-	return dso->key.path;
+	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
 }
 
 int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,

@@ -16,7 +16,8 @@ struct attar_symbols {
 	struct map plain;   /* address of a mangled name: its demangled form */
 	char *debug_path, *kallsyms_path;
 	unsigned max_open, open; /* DSOs with open files */
-	unsigned oldest;         /* no DSO of a lower number has an open file */
+	unsigned jits;           /* perf-PID.map files kept open */
+	unsigned oldest;         /* modulo their number: the DSO that is next to give up its file */
 	uint32_t spaces;         /* JIT owners given out */
 	uint64_t ranges_refused;
 };

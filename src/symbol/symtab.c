@@ -88,7 +88,7 @@ static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
 	if (s->name == a->marker_name || s->name == a->no_name)
 		return s->name == a->marker_name;
 	if (s->name >= strings->size ||
-		elf_read(&strings->source, strings->offset + s->name, &first, 1) < 0)
+		source_read(&strings->source, strings->offset + s->name, &first, 1) < 0)
 		return true;
 	*(first == '$' ? &a->marker_name : &a->no_name) = s->name;
 	return first == '$';
@@ -143,7 +143,7 @@ static int add_block(struct adding *a, const uint8_t *block, size_t n, const uin
 
 static int add_all(struct adding *a, const struct elf_section *section, uint8_t *block)
 {
-	const struct elf_source *source = &a->elf->source;
+	const struct source *source = &a->elf->source;
 	const struct elf_section *versions = elf_section_typed(a->elf, SHT_GNU_versym);
 	size_t size = a->elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	uint64_t n = MIN(section->size, source->size - section->offset) / size;
@@ -152,17 +152,17 @@ static int add_all(struct adding *a, const struct elf_section *section, uint8_t 
 		size_t some = MIN((uint64_t)BLOCK, n - i);
 		uint16_t version[BLOCK] = {0};
 
-		if (elf_read(source, section->offset + i * size, block, some * size) < 0)
+		if (source_read(source, section->offset + i * size, block, some * size) < 0)
 			break;
 		if (section->type == SHT_DYNSYM && versions && versions->size / 2 >= i + some)
-			elf_read(source, versions->offset + i * 2, version, some * 2);
+			source_read(source, versions->offset + i * 2, version, some * 2);
 		if (add_block(a, block, some, version) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static uint64_t lowest_address(const struct elf *elf, uint64_t bias)
+uint64_t symtab_base(const struct elf *elf, uint64_t bias)
 {
 	uint64_t low = UINT64_MAX;
 
@@ -190,7 +190,7 @@ int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_sec
 	if (!block)
 		return base_oom();
 	if (!table->tables)
-		table->base = lowest_address(elf, bias);
+		table->base = symtab_base(elf, bias);
 	table->strings[table->tables++] = (struct symtab_strings){
 		.source = elf->source, .offset = strings->offset, .size = strings->size};
 	return add_all(&a, section, block);
@@ -297,10 +297,10 @@ static int read_name(const struct symtab *table, const struct symtab_entry *entr
 		char step[NAME_STEP];
 		size_t n = MIN((uint64_t)sizeof(step), strings->size - at), len;
 
-		if (elf_read(&strings->source, strings->offset + at, step, n) < 0) {
+		if (source_read(&strings->source, strings->offset + at, step, n) < 0) {
 			/* Perhaps the file ends here: byte by byte up to that end. */
 			n = 1;
-			if (elf_read(&strings->source, strings->offset + at, step, n) < 0)
+			if (source_read(&strings->source, strings->offset + at, step, n) < 0)
 				break;
 		}
 		len = strnlen(step, n);
@@ -309,9 +309,10 @@ static int read_name(const struct symtab *table, const struct symtab_entry *entr
 			break;
 		at += n;
 	}
-	if (buf_failed(name))
-		return base_oom();
-	return name->len > start ? 0 : -ENODATA;
+	if (name->len == start)
+		return -ENODATA;
+	buf_str(name, strings->suffix ?: "");
+	return buf_failed(name) ? base_oom() : 0;
 }
 
 /* How far a name is from what people write: old versions ("f@V", not "f@@V"), then underscores. */
@@ -369,10 +370,9 @@ int symtab_keep_names(struct symtab *table)
 		strings->owned = malloc(n ?: 1);
 		if (!strings->owned)
 			return base_oom();
-		if (elf_read(&strings->source, strings->offset, strings->owned, n) < 0)
+		if (source_read(&strings->source, strings->offset, strings->owned, n) < 0)
 			n = 0;
-		strings->source =
-			(struct elf_source){.fd = -1, .memory = strings->owned, .size = n};
+		strings->source = (struct source){.fd = -1, .memory = strings->owned, .size = n};
 		strings->offset = 0;
 		strings->size = n;
 	}

@@ -32,9 +32,10 @@ struct symtab_entry {
 };
 
 struct symtab_strings {
-	struct elf_source source;
+	struct source source;
 	uint64_t offset, size;
-	uint8_t *owned; /* the strings when they were taken into memory: source refers to it */
+	uint8_t *owned;     /* the strings when they were taken into memory: source refers to it */
+	const char *suffix; /* appended to each name: static, NULL for none */
 };
 
 struct symtab {
@@ -51,6 +52,9 @@ struct symtab {
  */
 int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
 	uint64_t bias);
+
+/* What entries count from: the lowest loaded address. */
+uint64_t symtab_base(const struct elf *elf, uint64_t bias);
 
 /* Sorts, ends symbols without a size at the next one, and drops labels inside of functions. */
 void symtab_finish(struct symtab *table);

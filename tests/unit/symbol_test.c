@@ -64,7 +64,8 @@ static void test_own_function(void **state)
 	assert_int_equal(symbol.kind, ATTAR_DSO_IS_FILE);
 }
 
-/* The loader and the table must mean the same function: one address, whichever of its aliases is told. */
+/* The loader and the table must mean the same function: one address, whichever of its aliases is
+ * told. */
 static void test_agrees_with_dladdr(void **state)
 {
 	static const char *const names[] = {"malloc", "free", "printf", "qsort", "getaddrinfo",

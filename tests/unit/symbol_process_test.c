@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of other processes, as they live, die, lose their file and hide it in a mount namespace. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attar/symbol.h"
+#include "symbol_child.h"
+
+struct seen {
+	struct attar_symbols *symbols;
+	struct attar_space *space;
+	struct child child;
+	const char *directory;
+};
+
+static struct seen *begin(const char *debug_path)
+{
+	struct seen *seen = calloc(1, sizeof(*seen));
+	struct attar_symbols_opts opts = {.size = sizeof(opts), .debug_path = debug_path};
+
+	assert_int_equal(attar_symbols_new(&opts, &seen->symbols), 0);
+	return seen;
+}
+
+static int start(void **state)
+{
+	struct seen *seen = begin(NULL);
+
+	seen->directory = child_directory();
+	assert_non_null(seen->directory);
+	*state = seen;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct seen *seen = *state;
+
+	child_stop(&seen->child);
+	attar_space_free(seen->space);
+	attar_symbols_free(seen->symbols);
+	free(seen);
+	child_clean();
+	return 0;
+}
+
+static void run(struct seen *seen, const char *program)
+{
+	assert_true(child_start(&seen->child, program, NULL, NULL));
+}
+
+static void scan(struct seen *seen)
+{
+	seen->space = attar_space_new(seen->symbols, seen->child.pid);
+	assert_int_equal(attar_space_scan(seen->space), 0);
+}
+
+static attar_place place(struct seen *seen, unsigned i)
+{
+	return attar_space_place(seen->space, seen->child.functions[i].address + 1);
+}
+
+static void check_name(struct seen *seen, unsigned i, attar_place where)
+{
+	struct attar_symbol symbol;
+
+	assert_int_equal(attar_symbols_resolve(seen->symbols, where, &symbol), 0);
+	assert_string_equal(symbol.name, seen->child.functions[i].name);
+	assert_int_equal(symbol.offset, 1);
+	assert_int_equal(symbol.kind, ATTAR_DSO_IS_FILE);
+}
+
+static void check_names(struct seen *seen)
+{
+	for (unsigned i = 0; i < seen->child.n; i++)
+		check_name(seen, i, place(seen, i));
+}
+
+static void check_nameless(struct seen *seen)
+{
+	struct attar_symbol symbol;
+
+	for (unsigned i = 0; i < seen->child.n; i++) {
+		assert_int_equal(
+			attar_symbols_resolve(seen->symbols, place(seen, i), &symbol), -ENOENT);
+		assert_null(symbol.name);
+	}
+}
+
+static struct attar_symbols_stats stats(struct seen *seen)
+{
+	struct attar_symbols_stats s;
+
+	attar_symbols_stats(seen->symbols, &s);
+	return s;
+}
+
+/* A copy of the target in the test's own directory. */
+static const char *copy(struct seen *seen, const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", seen->directory, name);
+	assert_true(child_shell("cp '%s' '%s'", child_path("symbol_target"), path));
+	return path;
+}
+
+static void test_living(void **state)
+{
+	struct seen *seen = *state;
+
+	run(seen, child_path("symbol_target"));
+	scan(seen);
+	check_names(seen);
+	assert_true(stats(seen).files_read >= 1);
+	assert_int_equal(stats(seen).files_unreadable, 0);
+}
+
+static void test_static_pie(void **state)
+{
+	struct seen *seen = *state;
+	const char *program = child_path("symbol_target_static");
+
+	if (access(program, X_OK) < 0) {
+		print_message("# skipped: %s is not built with sanitizers\n", program);
+		skip();
+	}
+	run(seen, program);
+	scan(seen);
+	check_names(seen);
+}
+
+static void test_died_after_the_hit(void **state)
+{
+	struct seen *seen = *state;
+	attar_place places[8];
+
+	run(seen, copy(seen, "x"));
+	scan(seen);
+	for (unsigned i = 0; i < seen->child.n; i++)
+		places[i] = place(seen, i);
+	child_stop(&seen->child);
+	assert_true(child_shell("rm -r '%s'", seen->directory));
+	for (unsigned i = 0; i < seen->child.n; i++)
+		check_name(seen, i, places[i]);
+}
+
+static void test_died_before_the_hit(void **state)
+{
+	struct seen *seen = *state;
+
+	run(seen, copy(seen, "x"));
+	scan(seen);
+	child_stop(&seen->child);
+	check_names(seen);
+}
+
+static void test_deleted(void **state)
+{
+	struct seen *seen = *state;
+	const char *program = copy(seen, "x");
+	struct attar_symbol symbol;
+
+	run(seen, program);
+	assert_int_equal(unlink(program), 0);
+	scan(seen);
+	check_names(seen);
+	attar_symbols_resolve(seen->symbols, place(seen, 0), &symbol);
+	assert_string_equal(symbol.dso, program);
+}
+
+static void test_replaced_while_it_lives(void **state)
+{
+	struct seen *seen = *state;
+	const char *program = copy(seen, "x");
+
+	run(seen, program);
+	scan(seen);
+	assert_true(
+		child_shell("cp /bin/ls '%s.new' && mv '%s.new' '%s'", program, program, program));
+	check_names(seen);
+	assert_int_equal(stats(seen).files_replaced, 0);
+}
+
+/* Nothing is better than names of another build. */
+static void test_replaced_and_dead(void **state)
+{
+	struct seen *seen = *state;
+	const char *program = copy(seen, "x");
+
+	run(seen, program);
+	scan(seen);
+	child_stop(&seen->child);
+	assert_true(child_shell("cp '%s' '%s.new' && mv '%s.new' '%s'", child_path("symbol_target"),
+		program, program, program));
+	check_nameless(seen);
+	assert_int_equal(stats(seen).files_replaced, 1);
+}
+
+static bool own_mounts(void *ctx)
+{
+	struct seen *seen = ctx;
+
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmpfs", seen->directory, "tmpfs", 0, NULL) == 0 &&
+	       child_shell("cp '%s' '%s/hidden'", child_path("symbol_target"), seen->directory);
+}
+
+static bool run_hidden(struct seen *seen, child_prepare_fn *prepare, void *ctx)
+{
+	char program[128];
+
+	snprintf(program, sizeof(program), "%s/hidden", seen->directory);
+	if (geteuid() == 0)
+		return child_start(&seen->child, program, prepare, ctx);
+	print_message("# skipped: a mount namespace takes root\n");
+	return false;
+}
+
+static void test_mount_namespace(void **state)
+{
+	struct seen *seen = *state;
+	attar_place places[8];
+
+	if (!run_hidden(seen, own_mounts, seen))
+		skip();
+	scan(seen);
+	for (unsigned i = 0; i < seen->child.n; i++)
+		places[i] = place(seen, i);
+	child_stop(&seen->child);
+	for (unsigned i = 0; i < seen->child.n; i++)
+		check_name(seen, i, places[i]);
+}
+
+static bool join_mounts(void *ctx)
+{
+	const struct child *first = ctx;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", first->pid);
+	return setns(open(name, O_RDONLY), CLONE_NEWNS) == 0;
+}
+
+/* A short-lived process of a container: its parent, still there, sees the same files. */
+static void test_mount_namespace_of_the_parent(void **state)
+{
+	struct seen *seen = *state;
+	struct attar_space *parent;
+	struct child first;
+
+	if (!run_hidden(seen, own_mounts, seen))
+		skip();
+	first = seen->child;
+	parent = attar_space_new(seen->symbols, first.pid);
+	assert_true(run_hidden(seen, join_mounts, &first));
+	seen->space = attar_space_fork(parent, seen->child.pid);
+	assert_int_equal(attar_space_scan(seen->space), 0);
+	child_stop(&seen->child);
+	check_names(seen);
+	attar_space_free(parent);
+	child_stop(&first);
+}
+
+static void test_gone(void **state)
+{
+	struct seen *seen = *state;
+
+	run(seen, child_path("symbol_target"));
+	seen->space = attar_space_new(seen->symbols, seen->child.pid);
+	child_stop(&seen->child);
+	assert_int_equal(attar_space_scan(seen->space), -ESRCH);
+	assert_non_null(strstr(attar_error(), "it is gone"));
+}
+
+/* With one file that may stay open at a time, every name is still there. */
+static void test_few_open_files(void **state)
+{
+	struct attar_symbols_opts opts = {.size = sizeof(opts), .max_open_files = 1};
+	struct seen *seen = *state;
+	struct attar_symbol symbol;
+	attar_place own, libc;
+
+	attar_symbols_free(seen->symbols);
+	assert_int_equal(attar_symbols_new(&opts, &seen->symbols), 0);
+	run(seen, copy(seen, "x"));
+	scan(seen);
+	own = place(seen, 0);
+	child_stop(&seen->child);
+	assert_true(child_shell("rm -r '%s'", seen->directory));
+	attar_space_free(seen->space);
+	seen->space = attar_space_new(seen->symbols, getpid());
+	assert_int_equal(attar_space_scan(seen->space), 0);
+	libc = attar_space_place(seen->space, (uintptr_t)qsort + 1);
+	check_name(seen, 0, own);
+	assert_int_equal(attar_symbols_resolve(seen->symbols, libc, &symbol), 0);
+	assert_string_equal(symbol.name, "qsort");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_living),
+		CASE(test_static_pie),
+		CASE(test_died_after_the_hit),
+		CASE(test_died_before_the_hit),
+		CASE(test_deleted),
+		CASE(test_replaced_while_it_lives),
+		CASE(test_replaced_and_dead),
+		CASE(test_mount_namespace),
+		CASE(test_mount_namespace_of_the_parent),
+		CASE(test_gone),
+		CASE(test_few_open_files),
+	};
+
+	return cmocka_run_group_tests_name("symbol_process", tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program to be looked at: prints "name address" of some of its functions, then ".", and waits
+ * until its input ends. Its functions have no other meaning than their names.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FUNCTION(linkage, name)                                                                    \
+	linkage int name(int a)                                                                    \
+	{                                                                                          \
+		__asm__ volatile("" : "+r"(a));                                                    \
+		return a + __COUNTER__;                                                            \
+	}
+
+int target_global(int a);
+int target_weak(int a);
+int _ZN6target6methodEi(int a);
+
+FUNCTION(static __attribute__((noinline)), target_local)
+FUNCTION(__attribute__((noinline)), target_global)
+FUNCTION(__attribute__((noinline, weak)), target_weak)
+FUNCTION(__attribute__((noinline)), _ZN6target6methodEi)
+
+static void tell(const char *name, int (*function)(int))
+{
+	printf("%s %lx\n", name, (unsigned long)(uintptr_t)function);
+}
+
+int main(void)
+{
+	char c;
+
+	tell("target_local", target_local);
+	tell("target_global", target_global);
+	tell("target_weak", target_weak);
+	tell("target::method", _ZN6target6methodEi);
+	puts(".");
+	fflush(stdout);
+	while (read(0, &c, 1) > 0)
+		;
+	return target_local(0) + target_global(0) > 100;
+}
