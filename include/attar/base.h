@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define ATTAR_API __attribute__((visibility("default")))
+#define ATTAR_API               __attribute__((visibility("default")))
 #define ATTAR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* The version of the library at run time, as "0.1.0". A static string. */

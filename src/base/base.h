@@ -25,12 +25,12 @@
 		a_ > b_ ? a_ : b_;                                                                 \
 	})
 #define ROUND_UP(n, to) (((n) + (to)-1) / (to) * (to))
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define likely(x)       __builtin_expect(!!(x), 1)
+#define unlikely(x)     __builtin_expect(!!(x), 0)
 
 /* Scope exit: char *text _cleanup_free_ = NULL; int fd _cleanup_close_ = -1; */
-#define _cleanup_(fn)	__attribute__((cleanup(fn)))
-#define _cleanup_free_	_cleanup_(base_free_p)
+#define _cleanup_(fn)   __attribute__((cleanup(fn)))
+#define _cleanup_free_  _cleanup_(base_free_p)
 #define _cleanup_close_ _cleanup_(base_close_p)
 
 static inline void base_free_p(void *p)

@@ -26,7 +26,8 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 /* Control characters of ASCII and of Latin-1 (C1, which some terminals obey). */
 static bool is_control(const unsigned char *p, size_t len)
 {
-	return (len == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (len == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+	return (len == 1 && (p[0] < 0x20 || p[0] == 0x7f)) ||
+	       (len == 2 && p[0] == 0xc2 && p[1] < 0xa0);
 }
 
 static void add_hex(struct buf *b, const unsigned char *p, size_t len)
@@ -108,8 +109,12 @@ void escape_html(struct buf *b, const char *text, size_t n)
 	const unsigned char *p = (const unsigned char *)text;
 
 	for (size_t i = 0; i < n;) {
-		const char *entity = p[i] == '&' ? "&amp;" : p[i] == '<' ? "&lt;" : p[i] == '>' ? "&gt;"
-				: p[i] == '"' ? "&quot;" : p[i] == '\'' ? "&#39;" : NULL;
+		const char *entity = p[i] == '&'    ? "&amp;"
+				     : p[i] == '<'  ? "&lt;"
+				     : p[i] == '>'  ? "&gt;"
+				     : p[i] == '"'  ? "&quot;"
+				     : p[i] == '\'' ? "&#39;"
+						    : NULL;
 
 		if (entity)
 			buf_str(b, entity), i++;

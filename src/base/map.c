@@ -33,7 +33,8 @@ static int grow(struct map *m)
 	bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
-	map_each(m, it) insert(&bigger, it->key, it->value);
+	map_each (m, it)
+		insert(&bigger, it->key, it->value);
 	free(m->slots);
 	*m = bigger;
 	return 0;
@@ -61,7 +62,8 @@ bool map_remove(struct map *m, uint64_t key)
 
 	if (!value)
 		return false;
-	gap = (size_t)((struct map_slot *)((char *)value - offsetof(struct map_slot, value)) - m->slots);
+	gap = (size_t)((struct map_slot *)((char *)value - offsetof(struct map_slot, value)) -
+		       m->slots);
 	for (i = (gap + 1) & mask; m->slots[i].used; i = (i + 1) & mask) {
 		size_t want = home(m, m->slots[i].key);
 

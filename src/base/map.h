@@ -21,8 +21,8 @@ struct map_slot {
 
 struct map {
 	struct map_slot *slots; /* owned by the map */
-	size_t size;		/* slots: a power of two, or 0 */
-	size_t n;		/* keys in it */
+	size_t size;            /* slots: a power of two, or 0 */
+	size_t n;               /* keys in it */
 };
 
 /* The value of key, borrowed until the next map_put() or map_remove(); NULL when absent. */

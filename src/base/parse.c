@@ -52,7 +52,7 @@ static const struct suffix *find_suffix(const struct suffix *list, size_t n, con
 }
 
 static int scaled(const char *text, const struct suffix *list, size_t n, uint64_t bare,
-		const char *what, uint64_t *ret_value)
+	const char *what, uint64_t *ret_value)
 {
 	const struct suffix *suffix;
 	const char *end;
@@ -73,7 +73,7 @@ static int scaled(const char *text, const struct suffix *list, size_t n, uint64_
 int parse_time(const char *text, uint64_t bare, uint64_t *ret_ns)
 {
 	static const struct suffix list[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000},
-			{"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
+		{"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
 
 	return scaled(text, list, ARRAY_SIZE(list), bare, "a time such as 250ms or 5s", ret_ns);
 }
@@ -81,8 +81,7 @@ int parse_time(const char *text, uint64_t bare, uint64_t *ret_ns)
 int parse_size(const char *text, uint64_t *ret_bytes)
 {
 	static const struct suffix list[] = {{"K", 1 << 10}, {"k", 1 << 10}, {"M", 1 << 20},
-			{"G", 1 << 30}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
-			{"B", 1}};
+		{"G", 1 << 30}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}};
 
 	return scaled(text, list, ARRAY_SIZE(list), 1, "a size such as 512K or 4M", ret_bytes);
 }
@@ -121,7 +120,8 @@ int parse_list(const char *text, int max, parse_ints *ret_list)
 		if (*p == '-' && (p++, r = list_number(text, &p, max, &to)) < 0)
 			return r;
 		if (to < from)
-			return attar_fail(-EINVAL, "the range %d-%d in '%s' runs backwards", from, to, text);
+			return attar_fail(
+				-EINVAL, "the range %d-%d in '%s' runs backwards", from, to, text);
 		for (int i = from; i <= to; i++)
 			if (vec_push(ret_list, i) < 0)
 				return base_oom();

@@ -100,8 +100,7 @@ static void tree_columns(struct buf *b, const struct attar_section *s)
 
 static void add_node(struct buf *b, const struct attar_section *s, const struct tree_node *node)
 {
-	buf_printf(b, "[%lld,\"%s\",", node->parent == ATTAR_TREE_ROOT ? -1LL : node->parent,
-		frame_kind_name(node->kind));
+	buf_printf(b, "[%lld,\"%s\",", tree_parent_id(node), frame_kind_name(node->kind));
 	add_string(b, section_text(s, node->name));
 	buf_char(b, ',');
 	if (node->module)
@@ -115,23 +114,17 @@ static void add_node(struct buf *b, const struct attar_section *s, const struct 
 }
 
 /* tid is null where a node stands for a whole process, both where it is no task. */
-static size_t add_task(struct buf *b, const struct attar_section *s, uint32_t node, size_t at)
+static void add_task(struct buf *b, const struct tree_task *task)
 {
-	const struct tree_task *task;
-
-	while (at < s->tasks.n && s->tasks.at[at].node < node)
-		at++;
-	task = s->tasks.at + at;
-	if (at == s->tasks.n || task->node != node) {
+	if (!task) {
 		buf_str(b, ",null,null");
-		return at;
+		return;
 	}
 	buf_printf(b, ",%u,", task->pid);
 	if (task->tid)
 		buf_u64(b, task->tid);
 	else
 		buf_str(b, "null");
-	return at;
 }
 
 static void draw_tree(struct attar_renderer *r, struct attar_section *s)
@@ -146,7 +139,7 @@ static void draw_tree(struct attar_renderer *r, struct attar_section *s)
 			buf_char(b, ',');
 		add_node(b, s, &s->nodes.at[i]);
 		if (s->tasks.n)
-			task = add_task(b, s, i, task);
+			add_task(b, tree_task_of(s, i, &task));
 		buf_char(b, ']');
 		render_spill(r);
 	}

@@ -15,11 +15,14 @@ enum { SPILL_SIZE = 64 * 1024 };
 static const struct render_format *const formats[] = {
 	&render_text,
 	&render_json,
+	&render_csv,
+	&render_folded,
+	&render_html,
 };
 
 const char *const *attar_formats(void)
 {
-	static const char *const names[] = {"text", "json", NULL};
+	static const char *const names[] = {"text", "json", "csv", "folded", "html", NULL};
 
 	return names;
 }

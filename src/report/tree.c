@@ -8,7 +8,7 @@ static uint64_t add(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-static int by_node(const void *a, const void *b)
+int tree_task_order(const void *a, const void *b)
 {
 	const struct tree_task *x = a, *y = b;
 
@@ -21,7 +21,7 @@ void tree_sum(struct attar_section *tree)
 	struct tree_node *nodes = tree->nodes.at;
 
 	if (tree->tasks.n)
-		qsort(tree->tasks.at, tree->tasks.n, sizeof(*tree->tasks.at), by_node);
+		qsort(tree->tasks.at, tree->tasks.n, sizeof(*tree->tasks.at), tree_task_order);
 	if (tree->summed == tree->nodes.n)
 		return;
 	tree->whole = 0;
@@ -34,6 +34,20 @@ void tree_sum(struct attar_section *tree)
 		*sum = add(*sum, nodes[i].total);
 	}
 	tree->summed = tree->nodes.n;
+}
+
+long long tree_parent_id(const struct tree_node *node)
+{
+	return node->parent == ATTAR_TREE_ROOT ? -1 : (long long)node->parent;
+}
+
+const struct tree_task *tree_task_of(const struct attar_section *tree, uint32_t node, size_t *at)
+{
+	while (*at < tree->tasks.n && tree->tasks.at[*at].node < node)
+		++*at;
+	if (*at == tree->tasks.n || tree->tasks.at[*at].node != node)
+		return NULL;
+	return &tree->tasks.at[*at];
 }
 
 double tree_share(const struct attar_section *tree, uint64_t weight)

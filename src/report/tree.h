@@ -15,6 +15,15 @@
 /* Sums the totals (saturating) and sorts the tasks, unless that was done. */
 void tree_sum(struct attar_section *tree);
 
+/* The number of its parent, -1 for a root. */
+long long tree_parent_id(const struct tree_node *node);
+
+/* Compares two struct tree_task by node, for qsort() and bsearch(). */
+int tree_task_order(const void *a, const void *b);
+
+/* The task that a node stands for, or NULL. Ask for rising nodes: *at goes along, from 0. */
+const struct tree_task *tree_task_of(const struct attar_section *tree, uint32_t node, size_t *at);
+
 /* The share of the whole, 0..1. */
 double tree_share(const struct attar_section *tree, uint64_t weight);
 

@@ -212,7 +212,7 @@ static void test_mini(void **state)
 	struct place *p = *state;
 
 	if (!child_shell("command -v xz > /dev/null")) {
-		print_message("# skipped: xz (xz-utils) is not installed\n");
+		print_message("skipped: xz (xz-utils) is not installed\n");
 		skip();
 	}
 	assert_true(child_shell(

@@ -177,7 +177,7 @@ static struct attar_catalog *live(void)
 				 &catalog),
 		0);
 	if (attar_catalog_tracefs(catalog, &path) < 0) {
-		print_message("# skipped: %s\n", attar_error());
+		print_message("skipped: %s\n", attar_error());
 		attar_catalog_free(catalog);
 		skip();
 	}

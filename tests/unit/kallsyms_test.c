@@ -92,7 +92,7 @@ static void test_live(void **state)
 	int r = kallsyms_read(&list, "/proc/kallsyms");
 
 	if (r == -EACCES)
-		print_message("# skipped: the kernel hides its addresses from this user\n");
+		print_message("skipped: the kernel hides its addresses from this user\n");
 	if (r == -EACCES || !f) {
 		kallsyms_done(&list);
 		skip();

@@ -187,7 +187,7 @@ static void refuse(struct jitted *jitted, const char *why)
 {
 	struct attar_symbol symbol;
 
-	print_message("# %s\n", why);
+	print_message("%s\n", why);
 	assert_string_equal(name_of(jitted, JIT_START + 0x105, &symbol), "");
 	assert_true(child_shell("rm -rf '%s'", jitted->path));
 }

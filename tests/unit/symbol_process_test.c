@@ -131,7 +131,7 @@ static void test_static_pie(void **state)
 	const char *program = child_path("symbol_target_static");
 
 	if (access(program, X_OK) < 0) {
-		print_message("# skipped: %s is not built with sanitizers\n", program);
+		print_message("skipped: %s is not built with sanitizers\n", program);
 		skip();
 	}
 	run(seen, program);
@@ -223,7 +223,7 @@ static bool run_hidden(struct seen *seen, child_prepare_fn *prepare, void *ctx)
 	snprintf(program, sizeof(program), "%s/hidden", seen->directory);
 	if (geteuid() == 0)
 		return child_start(&seen->child, program, prepare, ctx);
-	print_message("# skipped: a mount namespace takes root\n");
+	print_message("skipped: a mount namespace takes root\n");
 	return false;
 }
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bare_drain none|record|read CALLS PAGES: the least that reading a flood of raw_syscalls:sys_enter
+ *can cost. none	no event is open: the bare speed of the flood record	the kernel records
+ *into a ring that it overwrites and nobody reads: the kernel's own share read	a plain reader
+ *decodes and counts: every field of a record, by system call number
+ */
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "flood.h"
+
+#define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/"
+
+/* IP, TID, TIME, CPU, RAW: in the order in which the kernel lays them down. */
+struct sample {
+	struct perf_event_header header;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint32_t raw_size;
+	char raw[];
+} __attribute__((packed));
+
+struct tally {
+	uint64_t seen, lost, wakeups, by_id[512], mixed;
+};
+
+static int event_id(void)
+{
+	FILE *f = fopen(EVENT "id", "r");
+	int id = -1;
+
+	if (!f || fscanf(f, "%d", &id) != 1) {
+		fprintf(stderr, "bare_drain: no " EVENT "id: is tracefs mounted?\n");
+		exit(1);
+	}
+	fclose(f);
+	return id;
+}
+
+/* Where the field "id" lies in a record's raw data. */
+static unsigned id_offset(void)
+{
+	FILE *f = fopen(EVENT "format", "r");
+	unsigned offset = 8;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " field:long id; offset:%u;", &offset) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return offset;
+}
+
+static int open_event(pid_t pid, size_t ring)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = event_id(),
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
+		.watermark = 1,
+		.wakeup_watermark = ring / 4,
+	};
+	int fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0) {
+		perror("bare_drain: perf_event_open");
+		exit(1);
+	}
+	return fd;
+}
+
+static void count(struct tally *tally, const struct sample *s, unsigned offset)
+{
+	uint64_t id;
+
+	if (s->header.type == PERF_RECORD_LOST) {
+		tally->lost += ((const uint64_t *)(&s->header + 1))[1];
+		return;
+	}
+	if (s->header.type != PERF_RECORD_SAMPLE)
+		return;
+	memcpy(&id, s->raw + offset, sizeof(id));
+	tally->seen++;
+	tally->by_id[id % 512]++;
+	tally->mixed += s->ip ^ s->pid ^ s->tid ^ s->time ^ s->cpu ^ s->raw_size;
+}
+
+static void drain(struct perf_event_mmap_page *page, const char *data, size_t size, unsigned offset,
+	struct tally *tally)
+{
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
+	char whole[65536] __attribute__((aligned(8)));
+
+	while (tail < head) {
+		const struct perf_event_header *h = (const void *)(data + tail % size);
+		size_t length = h->size, first = size - tail % size;
+
+		if (length > first) {
+			memcpy(whole, h, first);
+			memcpy(whole + first, data, length - first);
+			h = (const void *)whole;
+		}
+		count(tally, (const struct sample *)h, offset);
+		tail += length;
+	}
+	__atomic_store_n(&page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+int main(int argc, char **argv)
+{
+	size_t page_size = sysconf(_SC_PAGESIZE), size = argc > 3 ? atoi(argv[3]) * page_size : 0;
+	const char *mode = argc > 3 ? argv[1] : "";
+	int reads = !strcmp(mode, "read"), fd = -1;
+	struct perf_event_mmap_page *page = NULL;
+	struct tally tally = {0};
+	uint64_t start, reader_ns;
+	struct flood flood;
+	unsigned offset;
+
+	if (!reads && strcmp(mode, "record") && strcmp(mode, "none")) {
+		fprintf(stderr, "usage: bare_drain none|record|read CALLS PAGES\n");
+		return 2;
+	}
+	if (flood_start(&flood, strtoull(argv[2], NULL, 0)))
+		return 1;
+	if (strcmp(mode, "none")) {
+		fd = open_event(flood.pid, size);
+		page = mmap(NULL, page_size + size, PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, 0);
+		if (page == MAP_FAILED) {
+			perror("bare_drain: mmap");
+			return 1;
+		}
+	}
+	offset = id_offset();
+	close(flood.go);
+	start = cpu_time();
+	while (reads) {
+		struct pollfd fds[] = {
+			{.fd = fd, .events = POLLIN}, {.fd = flood.done, .events = POLLIN}};
+
+		poll(fds, 2, 100);
+		tally.wakeups++;
+		drain(page, (char *)page + page_size, size, offset, &tally);
+		if (fds[1].revents)
+			break;
+	}
+	if (reads)
+		drain(page, (char *)page + page_size, size, offset, &tally);
+	reader_ns = cpu_time() - start;
+	flood_print(
+		flood_finish(&flood), tally.seen, tally.lost, reads ? reader_ns : 0, tally.wakeups);
+	return tally.mixed == 1; /* so that no compiler leaves the decoding out */
+}

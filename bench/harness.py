@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""What the benchmarks share: alternating rounds, costs of exactly one process tree, the table at the end.
+
+A benchmark is a file bench/<name>.py with one function run(bench) and a docstring that says what is measured
+and how. In each round it measures attar and its peer one after the other; what is compared is the ratio within
+a round, because the rounds of a shared machine differ more than the programs do:
+
+    def run(bench):
+        cpu = bench.compare('own CPU', 's', peer='perf record', goal=0.25)
+        for _ in bench.rounds():
+            cpu.add(ours=..., peer=...)
+"""
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+class Skip(Exception):
+    """A benchmark that cannot run here, and why."""
+
+
+class Comparison:
+    """One line of the table. The goal is the highest good ratio ours/peer or, without a peer, value of ours."""
+
+    def __init__(self, benchmark, name, unit, peer, goal, worst=False):
+        self.benchmark, self.name, self.unit, self.peer, self.goal = benchmark, name, unit, peer, goal
+        self.worst = worst
+        self.ours, self.theirs = [], []
+
+    def add(self, ours, peer=None):
+        self.ours.append(ours)
+        if self.peer:
+            self.theirs.append(peer)
+
+    @property
+    def ratios(self):
+        return [o / p if p else float('inf') for o, p in zip(self.ours, self.theirs)]
+
+    @property
+    def judged(self):
+        """What is held against the goal: the median, or the worst round where one failure is too many."""
+        values = self.ratios if self.peer else self.ours
+        return max(values) if self.worst else statistics.median(values)
+
+    @property
+    def met(self):
+        return None if self.goal is None else self.judged <= self.goal
+
+    def row(self):
+        values = self.ratios if self.peer else self.ours
+        return {
+            'benchmark': self.benchmark, 'measure': self.name, 'unit': self.unit, 'peer_name': self.peer,
+            'ours': statistics.median(self.ours),
+            'peer': statistics.median(self.theirs) if self.theirs else None,
+            'ratio': statistics.median(self.ratios) if self.theirs else None,
+            'low': min(values), 'high': max(values), 'rounds': len(self.ours),
+            'goal': self.goal, 'met': self.met, 'all_ours': self.ours, 'all_peer': self.theirs,
+        }
+
+
+class Bench:
+    def __init__(self, build, name, rounds, quick):
+        self.build, self.name, self.count, self.quick = build, name, rounds, quick
+        self.attar = str(build / 'src/cli/attar')
+        self.comparisons = []
+        self.scratch = Path(tempfile.mkdtemp(prefix='attar-bench-'))
+
+    def close(self):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def compare(self, name, unit, peer, goal, worst=False):
+        self.comparisons.append(Comparison(self.name, name, unit, peer, goal, worst))
+        return self.comparisons[-1]
+
+    def limit(self, name, unit, goal, worst=False):
+        return self.compare(name, unit, None, goal, worst)
+
+    def rounds(self, at_least=0):
+        for i in range(max(self.count, 0 if self.quick else at_least)):
+            print(f'  {self.name}: round {i + 1}', file=sys.stderr, flush=True)
+            yield i
+
+    def tool(self, name):
+        """A program of bench/ or tests/workloads/ from the build directory."""
+        for folder in ('bench', 'tests/workloads'):
+            if (self.build / folder / name).exists():
+                return str(self.build / folder / name)
+        raise Skip(f'{name} is not built: ninja -C {self.build} bench-peers')
+
+    def peer(self, name):
+        if not shutil.which(name):
+            raise Skip(f'{name} is not installed')
+        return name
+
+    def start(self, *command, stdout=subprocess.DEVNULL):
+        """Starts a command under the meter bench/cost; finish() gives what it cost."""
+        out = self.scratch / f'cost.{os.urandom(4).hex()}'
+        process = subprocess.Popen([self.tool('cost'), out, *map(str, command)], stdin=subprocess.DEVNULL,
+                                   stdout=stdout, stderr=subprocess.PIPE, text=True, errors='replace')
+        process.cost_file = out
+        return process
+
+    @staticmethod
+    def finish(process, statuses=(0,)):
+        _, errors = process.communicate(timeout=300)
+        if process.returncode not in statuses:
+            raise RuntimeError(f'{process.args[2:]}: status {process.returncode}\n{errors}')
+        cost = json.loads(process.cost_file.read_text())
+        cost['cpu'] = cost['user'] + cost['system']
+        return cost
+
+    def cost(self, *command, **kwargs):
+        return self.finish(self.start(*command, **kwargs))
+
+    def answer(self, *command):
+        """The JSON that a bench program prints."""
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            raise RuntimeError(f'{command}: status {done.returncode}\n{done.stderr}')
+        return json.loads(done.stdout)
+
+
+def machine():
+    """What the figures were measured on."""
+    def first(command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[0].strip()
+        except (OSError, IndexError):
+            return 'none'
+
+    cpuinfo = Path('/proc/cpuinfo').read_text()
+    model = [line.split(':', 1)[1].strip() for line in cpuinfo.splitlines() if line.startswith('model name')]
+    return {
+        'cpu': model[0] if model else platform.machine(),
+        'cpus': os.cpu_count(),
+        'virtual': ' hypervisor' in cpuinfo,
+        'memory_gb': round(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2 ** 30, 1),
+        'kernel': platform.release(),
+        'system': platform.freedesktop_os_release()['PRETTY_NAME'],
+        'perf': first(['perf', '--version']),
+        'load_at_start': round(os.getloadavg()[0], 2),
+    }
+
+
+def number(value):
+    if value is None:
+        return '-'
+    if value == 0 or 0.01 <= abs(value) < 100000:
+        return f'{value:.3g}' if abs(value) < 100 else f'{value:.0f}'
+    return f'{value:.2e}'
+
+
+def table(rows):
+    heads = ['benchmark', 'measure', 'ours', 'peer', 'ratio', 'spread', 'goal', 'met']
+    lines = []
+    for r in rows:
+        unit = f" {r['unit']}" if r['unit'] else ''
+        lines.append([
+            r['benchmark'], r['measure'], number(r['ours']) + unit,
+            f"{number(r['peer'])}{unit} ({r['peer_name']})" if r['peer_name'] else '-',
+            number(r['ratio']), f"{number(r['low'])} to {number(r['high'])}",
+            '-' if r['goal'] is None else '<= ' + number(r['goal']) + ('' if r['peer_name'] else unit),
+            {None: '-', True: 'yes', False: 'NO'}[r['met']]])
+    widths = [max(len(line[i]) for line in [heads, *lines]) for i in range(len(heads))]
+    rule = ['-' * w for w in widths]
+    return '\n'.join('| ' + ' | '.join(c.ljust(w) for c, w in zip(line, widths)) + ' |'
+                     for line in [heads, rule, *lines])

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""How long it takes from the start of the command to the first sample, on busy CPUs.
+
+Every CPU is busy, so the first sample comes as soon as the events are enabled. Both tools stamp their samples
+with a clock of the kernel; the start is the moment before exec. CPU time until then is not asked: a start
+that waits is as late as one that works.
+"""
+import re
+import subprocess
+import time
+from datetime import datetime
+
+
+def run(bench):
+    perf, data = bench.peer('perf'), bench.scratch / 'perf.data'
+    first = bench.compare('start to first sample', 'ms', 'perf record', 1.0)
+    busy = bench.start(bench.tool('busy'), bench.scratch / 'counters')
+    try:
+        time.sleep(0.5)
+        for _ in bench.rounds(at_least=10):
+            first.add(ours_ms(bench), perf_ms(bench, perf, data))
+    finally:
+        busy.terminate()
+        busy.wait()
+
+
+def perf_ms(bench, perf, data):
+    cost = bench.cost(perf, 'record', '-q', '-F', 997, '-a', '-g', '-k', 'CLOCK_REALTIME', '-o', data,
+                      '--', 'sleep', 0.3)
+    text = subprocess.run([perf, 'script', '-i', data, '-F', 'time', '--ns', '-G'],
+                          capture_output=True, text=True).stdout
+    return 1000 * (min(float(t) for t in re.findall(r'(\d+\.\d+):', text)) - cost['start'])
+
+
+def ours_ms(bench):
+    out = bench.scratch / 'each'
+    with open(out, 'w') as f:
+        cost = bench.cost(bench.attar, 'profile', '-F', 997, '--each', '-d', '300ms', stdout=f)
+    stamps = re.findall(r'\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\.\d+', out.read_text())
+    if not stamps:
+        raise RuntimeError('attar profile --each printed no sample')
+    stamps = [datetime.fromisoformat(s[:26]).timestamp() for s in stamps]
+    return 1000 * (min(stamps) - cost['start'])

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* attar/attar.h - all of libattar's headers. */
+#ifndef ATTAR_ATTAR_H
+#define ATTAR_ATTAR_H
+
+#include "attar/base.h"
+#include "attar/event.h"
+#include "attar/perf.h"
+#include "attar/record.h"
+#include "attar/report.h"
+#include "attar/run.h"
+#include "attar/stream.h"
+#include "attar/symbol.h"
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/run.h - run a profiler, or write one.
+ *
+ * A profiler is one const struct: its name, its options, what it does with each event and how it fills a
+ * report. A run joins it with a target, a stream, symbols, intervals and whoever takes the reports. The
+ * descriptor is the single source: help, completion, manual pages and bindings are read from it.
+ *
+ *	struct attar_run *run;
+ *	attar_run_new("profile", &run);
+ *	attar_run_set(run, "freq", "997");
+ *	attar_run_set(run, "duration", "5s");
+ *	attar_run_go(run, &hooks);
+ *	attar_run_free(run);
+ */
+#ifndef ATTAR_RUN_H
+#define ATTAR_RUN_H
+
+#include "attar/event.h"
+#include "attar/report.h"
+#include "attar/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct attar_run;
+
+/* ---- options ---- */
+
+enum attar_option_type {
+	ATTAR_OPTION_FLAG,    /* bool; no value */
+	ATTAR_OPTION_SWITCH,  /* int: -1 not given, 1 --name, 0 --no-name */
+	ATTAR_OPTION_COUNT,   /* uint64_t */
+	ATTAR_OPTION_TIME,    /* uint64_t, ns; a bare number counts in `bare` ns */
+	ATTAR_OPTION_SIZE,    /* uint64_t, bytes */
+	ATTAR_OPTION_PERCENT, /* double, 0..100 */
+	ATTAR_OPTION_TEXT,    /* const char *; owned by the run; given again, the last one counts */
+	ATTAR_OPTION_LIST,    /* struct attar_texts; each time it is given adds one */
+};
+
+struct attar_texts {
+	const char **at; /* owned by the run */
+	size_t n;
+};
+
+struct attar_option {
+	char letter;       /* 0: none */
+	const char *name;  /* the long form, without -- */
+	const char *value; /* what the value is called in help; NULL for a flag or switch */
+	const char *help;  /* one line, no full stop */
+	enum attar_option_type type;
+	size_t offset;     /* of the member in the struct that the table belongs to */
+	uint64_t bare;     /* TIME: ns of a bare 1 */
+	uint64_t min, max; /* COUNT, TIME, SIZE: what is allowed, 0 and 0: anything */
+	const char *
+		complete; /* what completes it: "file", "pid", "cpu", "format", "event", "cgroup"; NULL: nothing */
+};
+
+/* A member's offset, or a compile error when it has another type than the option writes. */
+#define ATTAR_OFFSET(state_, member_, want_)                                                       \
+	(offsetof(state_, member_) +                                                               \
+		0 * sizeof(char[__builtin_types_compatible_p(                                      \
+					__typeof__(((state_ *)0)->member_), want_)                 \
+					? 1                                                        \
+					: -1]))
+#define ATTAR_FLAG(state_, member_, letter_, name_, help_)                                         \
+	{                                                                                          \
+		.letter = (letter_), .name = (name_), .help = (help_), .type = ATTAR_OPTION_FLAG,  \
+		.offset = ATTAR_OFFSET(state_, member_, bool)                                      \
+	}
+#define ATTAR_SWITCH(state_, member_, name_, help_)                                                \
+	{                                                                                          \
+		.name = (name_), .help = (help_), .type = ATTAR_OPTION_SWITCH,                     \
+		.offset = ATTAR_OFFSET(state_, member_, int)                                       \
+	}
+#define ATTAR_VALUE(kind_, ctype_, state_, member_, letter_, name_, value_, help_, ...)            \
+	{                                                                                          \
+		.letter = (letter_), .name = (name_), .value = (value_), .help = (help_),          \
+		.type = ATTAR_OPTION_##kind_, .offset = ATTAR_OFFSET(state_, member_, ctype_),     \
+		__VA_ARGS__                                                                        \
+	}
+#define ATTAR_COUNT(...)   ATTAR_VALUE(COUNT, uint64_t, __VA_ARGS__)
+#define ATTAR_TIME(...)    ATTAR_VALUE(TIME, uint64_t, __VA_ARGS__)
+#define ATTAR_SIZE(...)    ATTAR_VALUE(SIZE, uint64_t, __VA_ARGS__)
+#define ATTAR_PERCENT(...) ATTAR_VALUE(PERCENT, double, __VA_ARGS__)
+#define ATTAR_TEXT(...)    ATTAR_VALUE(TEXT, const char *, __VA_ARGS__)
+#define ATTAR_LIST(...)    ATTAR_VALUE(LIST, struct attar_texts, __VA_ARGS__)
+
+/* ---- a profiler ---- */
+
+/* What part of a run a report is to cover. */
+enum attar_scope {
+	ATTAR_SCOPE_INTERVAL, /* since the report before; the profiler begins anew afterwards */
+	ATTAR_SCOPE_WHOLE,    /* since the start */
+};
+
+typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
+
+struct attar_example {
+	const char *command; /* without the leading "attar " */
+	const char *what;
+};
+
+struct attar_profiler {
+	const char *name, *group,
+		*summary; /* summary: one line, begins in lower case, no full stop */
+	const char *page; /* its page, docs/profilers/<name>.md, embedded; NULL: none */
+	const char *needs; /* capabilities as `attar doctor` names them, separated by commas */
+	size_t self_size; /* bytes of the state that the run allocates, zeroed */
+	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
+	const struct attar_example *examples; /* ends with a NULL command */
+	/* Sets what zero does not mean, before options are parsed. May be NULL. */
+	void (*defaults)(void *self);
+	/* Asks for its events: attar_run_source() or attar_run_sampler(). */
+	int (*open)(struct attar_run *run, void *self);
+	/* A window in which the kernel lost events. May be NULL. */
+	attar_event_fn *lost;
+	/* Fills the report. */
+	int (*report)(struct attar_run *run, void *self, struct attar_report *report,
+		enum attar_scope scope);
+	/* Drops what it holds itself. May be NULL. */
+	void (*close)(void *self);
+};
+
+/* All profilers in alphabetical order, NULL after the last. */
+ATTAR_API const struct attar_profiler *const *attar_profilers(void);
+ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
+
+/* ---- what a profiler may ask of its run ---- */
+
+/*
+ * Adds an event: fn gets each of its samples. attr says what to count or sample; the run adds what a
+ * stream needs. name is copied. Only from open().
+ */
+ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
+	const struct perf_event_attr *attr, attar_event_fn *fn);
+
+/*
+ * Adds the event for CPU sampling that the run's options (-F, -e, --exclude-*, callchains) ask for: cycles,
+ * or cpu-clock where there is no PMU. stacks: call chains are wanted.
+ */
+ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
+
+/* What events this system has. Borrowed from the run; NULL when out of memory. */
+ATTAR_API struct attar_catalog *attar_run_catalog(struct attar_run *run);
+
+/* The cache of names. Borrowed from the run. */
+ATTAR_API struct attar_symbols *attar_run_symbols(struct attar_run *run);
+
+/* The name of source number i as it was opened ("cpu-clock"). */
+ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_t i);
+
+/* The sampling frequency asked for, per second. */
+ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
+
+/*
+ * The section of lines that are shown at once rather than at the next report; made, with its columns,
+ * when the last lines have been shown. NULL when out of memory. Borrowed until the event function returns.
+ */
+ATTAR_API struct attar_section *attar_run_lines(
+	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section));
+
+/* Somebody takes trees: a page, folded stacks. A profiler may leave them out otherwise. */
+ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
+
+/* The share of frames (0..1) that had no name, for the notes of the report being filled. */
+ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
+
+/* ns since 1970 of a time on the stream's clock. */
+ATTAR_API uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time);
+
+/* ---- running one ---- */
+
+/* Who takes what a run delivers. Every member may be NULL. */
+struct attar_run_hooks {
+	size_t size; /* sizeof(struct attar_run_hooks) */
+	void *ctx;
+	/* Takes a report, borrowed for the call. A negative errno ends the run. */
+	int (*report)(void *ctx, const struct attar_report *report, enum attar_scope scope);
+	/* Called about every second: how long it runs, what was seen and lost. */
+	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
+	bool want_whole; /* with intervals: a report of the whole run at the end too */
+	bool want_tree;  /* call trees, though nobody asked for them by an option */
+};
+
+/* A new run of the named profiler with its options at their defaults. -ENOENT: the text suggests the nearest. */
+ATTAR_API int attar_run_new(const char *profiler, struct attar_run **ret_run);
+ATTAR_API struct attar_run *attar_run_free(struct attar_run *run);
+
+/* Tables of the options that a run of the profiler takes: its own, then common ones by group; NULL group after the last. */
+struct attar_option_group {
+	const char *title;
+	const struct attar_option *options; /* ends with a NULL name */
+};
+ATTAR_API const struct attar_option_group *attar_run_option_groups(const struct attar_run *run);
+
+/*
+ * Sets an option by its long name ("no-" before a switch turns it off); value is NULL for flags. -ENOENT: no
+ * such option; -EINVAL, -ERANGE: the value is wrong. The text names the option.
+ */
+ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char *value);
+
+/* The command to launch; argv is borrowed until the run is freed. */
+ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
+
+/* Runs until its end: the target's, the duration's, attar_run_stop(). */
+ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
+
+/* Asks a run to finish and report. Safe in signal handlers and from other threads. */
+ATTAR_API void attar_run_stop(struct attar_run *run);
+
+/* The exit status of the launched command, -1 without one. */
+ATTAR_API int attar_run_command_status(const struct attar_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/stream.h - events in order of time, each with the task that it belongs to.
+ *
+ * A stream delivers what its source holds as one sequence, ordered over all CPUs, and keeps the table of
+ * processes up to date as it goes: when an event is delivered, the table is as it was at that moment.
+ *
+ *	struct attar_stream *stream;
+ *	attar_stream_live(target, counters, n, symbols, &opts, &stream);
+ *	while ((r = attar_stream_next(stream, &event)) > 0)
+ *		use(event);
+ *
+ * The source is the kernel's rings. (A recording and scripted text are to be two further sources of the
+ * same events.)
+ */
+#ifndef ATTAR_STREAM_H
+#define ATTAR_STREAM_H
+
+#include "attar/perf.h"
+#include "attar/record.h"
+#include "attar/symbol.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A process, living or not long dead. */
+struct attar_process {
+	pid_t pid;
+	pid_t parent;     /* 0: unknown */
+	const char *comm; /* of its first thread; interned for the life of the stream */
+	struct attar_space *space;
+	bool exited;
+	bool scanned; /* its mappings were read from /proc */
+};
+
+/* A thread. */
+struct attar_thread {
+	pid_t tid;
+	const char *comm; /* interned for the life of the stream */
+	struct attar_process *process;
+	bool exited;
+	uint64_t serial; /* counts threads ever seen: tids are used again, this is not */
+};
+
+/* One event; everything it points to is borrowed until the next call on its stream. */
+struct attar_event {
+	const struct attar_record *record; /* PERF_RECORD_SAMPLE, or another kind */
+	uint64_t time; /* ns, CLOCK_MONOTONIC (the kernel's own clock before 4.1) */
+	uint32_t
+		counter; /* which of the stream's counters: an index; of a LOST the one that lost */
+	uint32_t cpu;
+	struct attar_thread *thread; /* never NULL for a SAMPLE */
+	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */
+	uint64_t lost_from, lost_to; /* ns */
+};
+
+struct attar_stream_opts {
+	size_t size;       /* sizeof(struct attar_stream_opts) */
+	size_t ring_bytes; /* of each CPU; 0: 512 KiB */
+	bool keep_own;     /* deliver events of this very process too */
+};
+
+/* What went by, for a report's notes. */
+struct attar_stream_stats {
+	uint64_t samples;    /* delivered */
+	uint64_t own;        /* samples of this process, not delivered */
+	uint64_t early;      /* samples from before every place was open, not delivered */
+	uint64_t lost;       /* records that the kernel could not store */
+	uint64_t throttled;  /* times that the kernel stopped an event for its rate */
+	uint64_t disordered; /* records that came after a later one had been delivered */
+	uint64_t malformed;  /* records that could not be parsed */
+	uint64_t wakeups;    /* times that attar_stream_wait() returned for data */
+};
+
+struct attar_stream;
+
+/*
+ * A stream over counters that are open on target: maps their rings. The counters' attributes are those of
+ * attar_stream_attr(). All pointers are borrowed for the stream's life; counters is copied.
+ */
+ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
+	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
+	struct attar_stream **ret_stream);
+
+/* Sets in attr what a stream needs: identifier, time, tid, cpu, clock, side-band records (when track) and no wakeup per event. */
+ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
+
+/* Enables the counters; events count from here on. Then reads what runs already from /proc. */
+ATTAR_API int attar_stream_start(struct attar_stream *stream);
+
+/* Disables the counters; what the rings hold is still to be delivered. */
+ATTAR_API int attar_stream_stop(struct attar_stream *stream);
+
+/*
+ * The next event in order, 1; 0 when there is none for now (after attar_stream_stop(): ever). Returns to
+ * the kernel what was read. Never waits.
+ */
+ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event *ret_event);
+
+/*
+ * Waits until a ring has reached its watermark or the fd of the caller (-1: none) is readable, at most
+ * timeout_ms (-1: for ever). 1: rings should be read; 2: the fd is readable; 0: neither.
+ */
+ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
+
+ATTAR_API void attar_stream_stats(
+	struct attar_stream *stream, struct attar_stream_stats *ret_stats);
+
+/* The place of a code address of this thread's user space. Part of the hot path: reads no names. */
+ATTAR_API attar_place attar_thread_place(struct attar_thread *thread, uint64_t ip);
+
+ATTAR_API struct attar_stream *attar_stream_free(struct attar_stream *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

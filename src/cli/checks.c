@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/checks.h"
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "attar/event.h"
+#include "base/file.h"
+#include "perf/kernel.h"
+#include "perf/open.h"
+
+static void found(struct finding *f, enum check_state state, const char *detail)
+{
+	f->state = state;
+	buf_str(&f->detail, detail);
+}
+
+/* Opens an event and closes it again: 0 or a negative errno. */
+static int try_event(uint32_t type, uint64_t config, pid_t pid, int cpu, bool user_only)
+{
+	struct perf_event_attr attr = {.type = type,
+		.config = config,
+		.disabled = 1,
+		.exclude_kernel = user_only,
+		.exclude_hv = user_only};
+	int fd = open_event(&attr, pid, cpu, -1, 0);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static void check_perf(struct finding *f)
+{
+	int r = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1, true);
+
+	if (r == 0) {
+		found(f, CHECK_READY, "perf_event_open(2) works");
+		return;
+	}
+	found(f, CHECK_BLOCKED,
+		r == -ENOSYS ? "the kernel has no perf events"
+			     : "even user code of this very process may not be watched");
+	if (r == -ENOSYS)
+		buf_str(&f->remedy, "a kernel with CONFIG_PERF_EVENTS=y");
+	else if (kernel_get()->paranoid > 2)
+		buf_str(&f->remedy, "sysctl kernel.perf_event_paranoid=2");
+	else
+		buf_str(&f->remedy, "a seccomp profile that allows perf_event_open (docker run "
+				    "--security-opt seccomp=..., or --cap-add PERFMON)");
+}
+
+static void check_system_wide(struct finding *f)
+{
+	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -1, 0, false) == 0) {
+		found(f, CHECK_READY, "every process and the kernel may be watched");
+		return;
+	}
+	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, -1, false) == 0)
+		found(f, CHECK_DEGRADED,
+			"only this user's processes, with the kernel's part of them");
+	else
+		found(f, CHECK_DEGRADED, "only user code of this user's processes");
+	buf_printf(&f->remedy,
+		"setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep attar (or sysctl "
+		"kernel.perf_event_paranoid=-1, now %lld)",
+		(long long)kernel_get()->paranoid);
+}
+
+static void check_pmu(struct finding *f)
+{
+	int r = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, true);
+
+	if (r == 0) {
+		found(f, CHECK_READY, "the CPU counts cycles");
+		return;
+	}
+	found(f, CHECK_DEGRADED,
+		"no hardware counters: profiles sample cpu-clock, IPC and cache misses cannot be "
+		"told");
+	buf_str(&f->remedy, "a machine with a PMU, or a virtual machine whose host passes it "
+			    "through (KVM: -cpu host,pmu=on)");
+}
+
+static void check_kernel_names(struct finding *f)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long address = 0;
+
+	if (file && fscanf(file, "%llx", &address) != 1)
+		address = 0;
+	if (file)
+		fclose(file);
+	if (address) {
+		found(f, CHECK_READY, "/proc/kallsyms shows addresses");
+		return;
+	}
+	found(f, CHECK_DEGRADED,
+		file ? "/proc/kallsyms hides addresses: kernel functions have no names"
+		     : "there is no /proc/kallsyms: kernel functions have no names");
+	buf_str(&f->remedy, file ? "CAP_SYSLOG (setcap), or sysctl kernel.kptr_restrict=0"
+				 : "a kernel with CONFIG_KALLSYMS=y");
+}
+
+static void check_tracefs(struct finding *f)
+{
+	struct attar_catalog *catalog;
+	const char *path;
+	int r = attar_catalog_new(NULL, &catalog);
+
+	if (r == 0 && (r = attar_catalog_tracefs(catalog, &path)) == 0) {
+		found(f, CHECK_READY, "tracepoints can be read at ");
+		buf_str(&f->detail, path);
+	} else if (geteuid() == 0 && r != -EACCES) {
+		found(f, CHECK_READY,
+			"not mounted: attar mounts it when a tracepoint is asked for");
+	} else {
+		found(f, CHECK_DEGRADED, "no tracepoints");
+		buf_str(&f->remedy,
+			r == -EACCES
+				? "mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing, as root"
+				: "mount -t tracefs nodev /sys/kernel/tracing, as root");
+	}
+	if (r != -ENOMEM)
+		attar_catalog_free(catalog);
+}
+
+static void check_probe_pmu(struct finding *f, const char *kind, const char *config)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
+	if (access(path, R_OK) == 0) {
+		found(f, CHECK_READY, "the kernel has a PMU for them");
+		return;
+	}
+	found(f, CHECK_DEGRADED, "none: the kernel was built without");
+	buf_printf(&f->remedy, "a kernel with %s=y", config);
+}
+
+static void check_kprobes(struct finding *f)
+{
+	check_probe_pmu(f, "kprobe", "CONFIG_KPROBE_EVENTS");
+}
+
+static void check_uprobes(struct finding *f)
+{
+	check_probe_pmu(f, "uprobe", "CONFIG_UPROBE_EVENTS");
+}
+
+static void check_user_events(struct finding *f)
+{
+	if (access("/sys/kernel/tracing/user_events_data", F_OK) == 0 ||
+		access("/sys/kernel/debug/tracing/user_events_data", F_OK) == 0) {
+		found(f, CHECK_READY, "programs can emit user_events through the kernel");
+		return;
+	}
+	found(f, CHECK_DEGRADED,
+		"not in this kernel (or tracefs hides it): libperfume's events go through USDT "
+		"probes and shared memory");
+	buf_str(&f->remedy, "a kernel of 6.4 or later with CONFIG_USER_EVENTS=y");
+}
+
+static void check_bpf(struct finding *f)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+	int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+
+	if (fd >= 0) {
+		close(fd);
+		found(f, CHECK_READY, "bpf(2) is allowed");
+	} else {
+		found(f, CHECK_DEGRADED,
+			errno == ENOSYS ? "the kernel has no BPF" : "bpf(2) is not permitted");
+		buf_str(&f->remedy, errno == ENOSYS ? "a kernel with CONFIG_BPF_SYSCALL=y"
+						    : "CAP_BPF and CAP_PERFMON (setcap)");
+	}
+}
+
+static void check_btf(struct finding *f)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0) {
+		found(f, CHECK_READY, "the kernel describes its types");
+		return;
+	}
+	found(f, CHECK_DEGRADED, "the kernel does not describe its types");
+	buf_str(&f->remedy, "a kernel with CONFIG_DEBUG_INFO_BTF=y");
+}
+
+static void check_locked_memory(struct finding *f)
+{
+	const struct kernel *k = kernel_get();
+
+	buf_printf(&f->detail, "rings of up to %lld KiB for each CPU%s", (long long)k->mlock_kb - 4,
+		k->perfmon ? ", without limit for this user" : "");
+	if (k->mlock_kb >= 516 || k->perfmon)
+		return;
+	f->state = CHECK_DEGRADED;
+	buf_str(&f->remedy, "sysctl kernel.perf_event_mlock_kb=516");
+}
+
+static void check_files(struct finding *f)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	buf_printf(&f->detail,
+		"%llu open files at most: one is needed for each event, CPU and thread",
+		(unsigned long long)limit.rlim_max);
+	if (limit.rlim_max >= 4096)
+		return;
+	f->state = CHECK_DEGRADED;
+	buf_str(&f->remedy, "ulimit -n 65536 (hard limit, as root)");
+}
+
+static void check_debug_info(struct finding *f)
+{
+	if (access("/usr/lib/debug/.build-id", R_OK) == 0) {
+		found(f, CHECK_READY, "separate debug files are in /usr/lib/debug");
+		return;
+	}
+	found(f, CHECK_DEGRADED,
+		"no separate debug files: static functions of stripped libraries have no names");
+	buf_str(&f->remedy, "the -dbgsym packages of the libraries in question");
+}
+
+static void check_cgroups(struct finding *f)
+{
+	struct buf mounts _cleanup_(buf_done) = {0};
+
+	if (file_read("/proc/self/mounts", 4 << 20, &mounts) == 0 &&
+		(strstr(mounts.data, " cgroup2 ") || strstr(mounts.data, "perf_event"))) {
+		found(f, CHECK_READY, "control groups can be watched");
+		return;
+	}
+	found(f, CHECK_DEGRADED, "no hierarchy is mounted: --cgroups finds nothing");
+	buf_str(&f->remedy, "mount -t cgroup2 none /sys/fs/cgroup, as root");
+}
+
+static void check_lockdown(struct finding *f)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	if (file_read("/sys/kernel/security/lockdown", 256, &b) < 0 ||
+		strstr(buf_text(&b), "[none]")) {
+		found(f, CHECK_READY, "off");
+	} else if (strstr(buf_text(&b), "[integrity]")) {
+		found(f, CHECK_READY, "integrity: it leaves perf events alone");
+	} else {
+		found(f, CHECK_DEGRADED, "confidentiality: the kernel may not be watched");
+		buf_str(&f->remedy, "boot with lockdown=integrity");
+	}
+}
+
+static void check_container(struct finding *f)
+{
+	bool inside = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
+	struct buf b _cleanup_(buf_done) = {0};
+	bool filtered = file_read("/proc/self/status", 65536, &b) == 0 &&
+			strstr(buf_text(&b), "\nSeccomp:\t2");
+
+	found(f, CHECK_READY,
+		inside ? "inside a container: processes outside show by number only"
+		       : "not inside one");
+	if (filtered)
+		buf_str(&f->detail, "; a seccomp filter is active");
+}
+
+const struct check checks[] = {
+	{"perf events", "everything", check_perf},
+	{"whole system", "processes of others, the kernel", check_system_wide},
+	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
+	{"kernel names", "names of kernel functions", check_kernel_names},
+	{"tracefs", "tracepoints", check_tracefs},
+	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},
+	{"uprobes", "uprobe: and uretprobe: events, USDT", check_uprobes},
+	{"user_events", "events of programs, through the kernel", check_user_events},
+	{"BPF", "counting and filtering inside the kernel", check_bpf},
+	{"BTF", "BPF programs that fit this kernel", check_btf},
+	{"locked memory", "the size of rings", check_locked_memory},
+	{"open files", "many threads, CPUs and events at once", check_files},
+	{"debug info", "names in stripped binaries", check_debug_info},
+	{"control groups", "--cgroups", check_cgroups},
+	{"lockdown", "watching the kernel", check_lockdown},
+	{"container", "what can be seen from here", check_container},
+	{0},
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* The command's own parts. Every number in enum status is a promise to scripts. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "attar/attar.h"
+#include "base/buf.h"
+
+enum status {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1,
+	STATUS_USAGE = 2,
+	STATUS_PERMISSION = 3,
+	STATUS_UNSUPPORTED = 4,
+};
+
+/* The status for a failed library call. */
+enum status status_of(int error);
+
+/* Prints "attar: " and the thread's error text to stderr; returns status. */
+int complain(enum status status);
+
+/* ---- args.c ---- */
+
+struct args {
+	char *const *command; /* what follows "--", NULL: nothing */
+	bool help;
+};
+
+/* Sets the run's options from argv (without the profiler's name). A negative errno has its text. */
+int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
+
+/* ---- help.c: texts read from the descriptors; each appends ---- */
+
+void help_overview(struct buf *b);
+void help_profiler(
+	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
+void help_options(struct buf *b, const struct attar_run *run);
+void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
+/* The page docs/profilers/<name>.md; NULL: none. Static. */
+const char *help_page(const char *profiler);
+
+/* ---- complete.c ---- */
+
+/* A completion script for "bash", "zsh" or "fish"; false for another shell. */
+bool complete_script(struct buf *b, const char *shell);
+
+/* ---- console.c ---- */
+
+/* Takes the library's log lines and progress to stderr. */
+void console_init(void);
+void console_mode(bool quiet, bool verbose);
+void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
+/* Takes the progress line off the terminal. */
+void console_clear(void);
+unsigned console_columns(int fd);
+bool console_colour(int fd);
+
+/* ---- profiler.c, list.c ---- */
+
+/* attar PROFILER ...: the whole of it. The exit status. */
+int command_profiler(int argc, char **argv);
+int command_list(int argc, char **argv);
+
+/* ---- doctor.c ---- */
+
+int command_doctor(int argc, char **argv);
+
+#endif

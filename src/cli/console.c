@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* stderr: remarks of the library, and one line of progress while a terminal watches. */
+#include <stdio.h>
+#include <sys/ioctl.h>
+
+#include "base/base.h"
+#include "base/escape.h"
+#include "cli/cli.h"
+
+static struct {
+	bool quiet, verbose, progress_shown;
+} console;
+
+unsigned console_columns(int fd)
+{
+	struct winsize size;
+
+	if (!isatty(fd))
+		return 0;
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+		return 80;
+	return size.ws_col;
+}
+
+bool console_colour(int fd)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb");
+}
+
+void console_clear(void)
+{
+	if (!console.progress_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	console.progress_shown = false;
+}
+
+static void print_line(const char *text)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	console_clear();
+	escape_text(&b, text, strlen(text));
+	fprintf(stderr, "attar: %s\n", buf_text(&b));
+}
+
+static void take_log(void *ctx, enum attar_level level, const char *text)
+{
+	if (level == ATTAR_DEBUG ? console.verbose : level == ATTAR_WARN || !console.quiet)
+		print_line(text);
+}
+
+void console_init(void)
+{
+	attar_log_set(take_log, NULL);
+}
+
+void console_mode(bool quiet, bool verbose)
+{
+	console.quiet = quiet;
+	console.verbose = verbose;
+}
+
+void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost)
+{
+	char text[160];
+	unsigned columns = console_columns(STDERR_FILENO);
+
+	if (console.quiet || !columns)
+		return;
+	snprintf(text, sizeof(text), "%llu s, %llu events, %llu lost; Ctrl-C ends and reports",
+		(unsigned long long)(elapsed_ns / 1000000000), (unsigned long long)seen,
+		(unsigned long long)lost);
+	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, text);
+	console.progress_shown = true;
+}
+
+enum status status_of(int error)
+{
+	switch (error) {
+	case -EACCES:
+	case -EPERM:
+		return STATUS_PERMISSION;
+	case -EOPNOTSUPP:
+	case -ENOSYS:
+		return STATUS_UNSUPPORTED;
+	case -EINVAL:
+	case -ERANGE:
+		return STATUS_USAGE;
+	default:
+		return STATUS_FAILED;
+	}
+}
+
+int complain(enum status status)
+{
+	print_line(attar_error());
+	return (int)status;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* attar doctor: what works here, what is less than it could be, and the least that would mend it. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "cli/checks.h"
+#include "cli/cli.h"
+#include "perf/kernel.h"
+
+static const char *const state_names[] = {"READY", "DEGRADED", "BLOCKED"};
+
+/* For people the remedy stands under its row, where a narrow terminal does not cut it off. */
+static void add_row(struct attar_section *t, bool json, const char *name, const char *gives,
+	const struct finding *f)
+{
+	attar_section_row(t);
+	attar_cell_text(t, state_names[f->state]);
+	attar_cell_text(t, name);
+	if (json)
+		attar_cell_text(t, gives);
+	attar_cell_text(t, f->detail.len || json ? buf_text(&f->detail) : gives);
+	if (json) {
+		attar_cell_text(t, buf_text(&f->remedy));
+	} else if (f->remedy.len) {
+		struct buf line _cleanup_(buf_done) = {0};
+
+		buf_printf(&line, "mend: %s", buf_text(&f->remedy));
+		attar_row_detail(t, buf_text(&line));
+	}
+}
+
+static struct attar_section *add_table(struct attar_report *report, bool json, const char *name)
+{
+	struct attar_section *t = attar_report_table(report, name);
+
+	attar_section_column(t, "state", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "name", ATTAR_UNIT_TEXT);
+	if (json)
+		attar_section_column(t, "gives", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "found", ATTAR_UNIT_TEXT);
+	if (json)
+		attar_section_column(t, "remedy", ATTAR_UNIT_TEXT);
+	return t;
+}
+
+static void finding_done(struct finding *f)
+{
+	buf_done(&f->detail);
+	buf_done(&f->remedy);
+}
+
+/* A profiler works as well as the worst of what it needs. */
+static void add_profiler(struct attar_section *t, bool json, const struct attar_profiler *p,
+	const enum check_state *states)
+{
+	struct finding f = {0};
+
+	for (size_t i = 0; checks[i].name; i++) {
+		bool needs = p->needs && strstr(p->needs, checks[i].name);
+
+		if (!needs || states[i] == CHECK_READY)
+			continue;
+		f.state = MAX(f.state, states[i]);
+		buf_printf(&f.detail, "%s%s: %s", f.detail.len ? "; " : "", checks[i].name,
+			states[i] == CHECK_BLOCKED ? "blocked" : "degraded");
+	}
+	add_row(t, json, p->name, p->summary, &f);
+	finding_done(&f);
+}
+
+static enum check_state fill(struct attar_report *report, bool json)
+{
+	struct attar_section *t = add_table(report, json, "system");
+	enum check_state states[32] = {0}, worst = CHECK_READY;
+
+	for (size_t i = 0; checks[i].name && i < ARRAY_SIZE(states); i++) {
+		struct finding f = {0};
+
+		checks[i].run(&f);
+		attar_error_clear();
+		add_row(t, json, checks[i].name, checks[i].gives, &f);
+		states[i] = f.state;
+		worst = MAX(worst, f.state);
+		finding_done(&f);
+	}
+	t = add_table(report, json, "profilers");
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		add_profiler(t, json, *p, states);
+	attar_report_remark(report, "kernel %s, kernel.perf_event_paranoid %lld, attar %s",
+		kernel_get()->release, (long long)kernel_get()->paranoid, attar_version());
+	return worst;
+}
+
+static int draw(const struct attar_report *report, const char *format)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts),
+		.columns = console_columns(STDOUT_FILENO),
+		.colour = console_colour(STDOUT_FILENO)};
+	struct attar_renderer *renderer;
+	int r = attar_renderer_new(format, stdout, &opts, &renderer);
+
+	if (r == 0) {
+		r = attar_renderer_draw(renderer, report);
+		attar_renderer_free(renderer);
+	}
+	return r;
+}
+
+int command_doctor(int argc, char **argv)
+{
+	bool json = argc == 2 && !strcmp(argv[1], "--json");
+	struct attar_report *report;
+	enum check_state worst;
+	int r;
+
+	if (argc > 1 + json) {
+		attar_fail(
+			-EINVAL, "doctor takes --json and nothing else, not '%s'", argv[1 + json]);
+		return complain(STATUS_USAGE);
+	}
+	report = attar_report_new("doctor");
+	if (!report) {
+		base_oom();
+		return complain(STATUS_FAILED);
+	}
+	worst = fill(report, json);
+	r = draw(report, json ? "json" : "text");
+	attar_report_free(report);
+	if (r < 0 && r != -EPIPE)
+		return complain(STATUS_FAILED);
+	return worst == CHECK_BLOCKED ? STATUS_UNSUPPORTED : STATUS_OK;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Help texts and manual pages, read from the descriptors: nothing here knows a profiler by name. */
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/pages.h"
+
+enum { OPTION_COLUMN = 34, WIDTH = 100 };
+
+const char *help_page(const char *profiler)
+{
+	for (const struct page *p = pages; p->name; p++)
+		if (!strcmp(p->name, profiler))
+			return p->text;
+	return NULL;
+}
+
+static void add_group(struct buf *b, const char *group)
+{
+	buf_printf(b, "\n%s\n", group);
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if (!strcmp((*p)->group, group))
+			buf_printf(b, "  %-14s %s\n", (*p)->name, (*p)->summary);
+}
+
+static bool seen_before(const struct attar_profiler *const *p)
+{
+	for (const struct attar_profiler *const *q = attar_profilers(); q < p; q++)
+		if (!strcmp((*q)->group, (*p)->group))
+			return true;
+	return false;
+}
+
+void help_overview(struct buf *b)
+{
+	buf_str(b, "attar - what a running Linux system does, one profiler for each question\n\n"
+		   "Usage: attar PROFILER [OPTIONS] [-- COMMAND ARGS...]\n"
+		   "       attar help PROFILER | list [PATTERN] | doctor | --version\n\n"
+		   "Profilers");
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if (!seen_before(p))
+			add_group(b, (*p)->group);
+	buf_str(b, "\nOther commands\n"
+		   "  list [PATTERN] events that can be watched here\n"
+		   "  doctor         what works here, and the least that mends what does not\n"
+		   "  help PROFILER  its manual\n"
+		   "  completion SH  a completion script for bash, zsh or fish\n"
+		   "\n'attar PROFILER -h' lists the options of a profiler. Results go to stdout, "
+		   "remarks to stderr.\n"
+		   "Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not supported "
+		   "here;\n"
+		   "with a command its own status, when attar itself succeeded.\n");
+}
+
+/* "-F, --freq HZ"; "    --[no-]user-callchain". */
+static void option_name(struct buf *b, const struct attar_option *o)
+{
+	if (o->letter)
+		buf_printf(b, "-%c, ", o->letter);
+	else
+		buf_str(b, "    ");
+	buf_printf(b, "--%s%s", o->type == ATTAR_OPTION_SWITCH ? "[no-]" : "", o->name);
+	if (o->value)
+		buf_printf(b, " %s", o->value);
+}
+
+/* Words of text into lines that begin at column `indent`, none past WIDTH. */
+static void fill(struct buf *b, const char *text, size_t indent)
+{
+	size_t at = indent;
+
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (at > indent && at + word + 1 > WIDTH) {
+			buf_printf(b, "\n%*s", (int)indent, "");
+			at = indent;
+		} else if (at > indent) {
+			buf_char(b, ' ');
+			at++;
+		}
+		buf_add(b, text, word);
+		at += word;
+		text += word + (text[word] == ' ');
+	}
+	buf_char(b, '\n');
+}
+
+static void option_line(struct buf *b, const struct attar_option *o)
+{
+	size_t before = b->len, used;
+
+	buf_str(b, "  ");
+	option_name(b, o);
+	used = b->len - before;
+	if (used + 2 > OPTION_COLUMN)
+		buf_printf(b, "\n%*s", OPTION_COLUMN, "");
+	else
+		buf_printf(b, "%*s", (int)(OPTION_COLUMN - used), "");
+	fill(b, o->help, OPTION_COLUMN);
+}
+
+void help_options(struct buf *b, const struct attar_run *run)
+{
+	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
+		buf_printf(b, "\n%s\n", g->title);
+		for (const struct attar_option *o = g->options; o->name; o++)
+			option_line(b, o);
+	}
+}
+
+void help_profiler(
+	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
+{
+	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS] [-- COMMAND ARGS...]\n",
+		profiler->name, profiler->summary, profiler->name);
+	help_options(b, run);
+	buf_str(b, "  -h, --help                      this text\n");
+	if (profiler->examples)
+		buf_str(b, "\nExamples\n");
+	for (const struct attar_example *e = profiler->examples; e && e->command; e++)
+		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
+	buf_printf(b, "\n'attar help %s' tells how to read the results.\n", profiler->name);
+}

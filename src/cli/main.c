@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* attar: which command is meant, and its exit status. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+static int print(struct buf *b)
+{
+	if (buf_failed(b)) {
+		base_oom();
+		return complain(STATUS_FAILED);
+	}
+	fputs(buf_text(b), stdout);
+	return STATUS_OK;
+}
+
+static int overview(void)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	help_overview(&b);
+	return print(&b);
+}
+
+/* attar help PROFILER: the whole manual, as text; attar help --man PROFILER: as roff, for man(1). */
+static int command_help(int argc, char **argv)
+{
+	bool man = argc > 1 && !strcmp(argv[1], "--man");
+	const char *name = argc > 1 + man ? argv[1 + man] : NULL, *page;
+	struct buf b _cleanup_(buf_done) = {0};
+	struct attar_run *run;
+
+	if (!name)
+		return overview();
+	if (attar_run_new(name, &run) < 0)
+		return complain(STATUS_USAGE);
+	page = help_page(name);
+	if (man)
+		help_man(&b, run, attar_profiler_find(name));
+	else {
+		if (page)
+			buf_printf(&b, "%s\n", page);
+		help_profiler(&b, run, attar_profiler_find(name));
+	}
+	attar_run_free(run);
+	return print(&b);
+}
+
+static int command_completion(int argc, char **argv)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	if (argc < 2 || !complete_script(&b, argv[1])) {
+		attar_fail(
+			-EINVAL, "completion is made for bash, zsh or fish: attar completion bash");
+		return complain(STATUS_USAGE);
+	}
+	return print(&b);
+}
+
+static int command_version(int argc, char **argv)
+{
+	printf("attar %s\n", attar_version());
+	return STATUS_OK;
+}
+
+static int command_overview(int argc, char **argv)
+{
+	return overview();
+}
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"-h", command_overview},
+	{"--help", command_overview},
+	{"help", command_help},
+	{"--version", command_version},
+	{"version", command_version},
+	{"list", command_list},
+	{"doctor", command_doctor},
+	{"completion", command_completion},
+};
+
+int main(int argc, char **argv)
+{
+	console_init();
+	if (argc < 2) {
+		overview();
+		return STATUS_USAGE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	if (argv[1][0] == '-') {
+		attar_fail(-EINVAL, "a profiler is expected before '%s': attar -h lists them",
+			argv[1]);
+		return complain(STATUS_USAGE);
+	}
+	return command_profiler(argc - 1, argv + 1);
+}

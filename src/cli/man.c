@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Manual pages in roff (man(7)), made from a profiler's descriptor and its page. Of Markdown it knows what
+ * the pages use: "## " headings, paragraphs, "- " items, indented or fenced code, `code` and **bold**.
+ */
+#include "base/base.h"
+#include "cli/cli.h"
+
+/* Text of a line: what roff takes for its own is escaped; `x` and **x** become bold. */
+static void roff_text(struct buf *b, const char *text, size_t n)
+{
+	bool bold = false;
+
+	if (n && (text[0] == '.' || text[0] == '\''))
+		buf_str(b, "\\&");
+	for (size_t i = 0; i < n; i++) {
+		bool double_star = text[i] == '*' && i + 1 < n && text[i + 1] == '*';
+
+		if (text[i] == '`' || double_star) {
+			buf_str(b, bold ? "\\fR" : "\\fB");
+			bold = !bold;
+			i += double_star;
+		} else if (text[i] == '\\') {
+			buf_str(b, "\\e");
+		} else if (text[i] == '-') {
+			buf_str(b, "\\-");
+		} else {
+			buf_char(b, text[i]);
+		}
+	}
+	if (bold)
+		buf_str(b, "\\fR");
+}
+
+static void roff_line(struct buf *b, const char *text, size_t n)
+{
+	roff_text(b, text, n);
+	buf_char(b, '\n');
+}
+
+/* Code is set as it is: no bold, no filling. */
+static void roff_code_line(struct buf *b, const char *text, size_t n)
+{
+	if (n && (text[0] == '.' || text[0] == '\''))
+		buf_str(b, "\\&");
+	for (size_t i = 0; i < n; i++)
+		buf_str(b, text[i] == '\\'  ? "\\e"
+			   : text[i] == '-' ? "\\-"
+					    : (char[]){text[i], '\0'});
+	buf_char(b, '\n');
+}
+
+static void heading(struct buf *b, const char *text, size_t n)
+{
+	buf_str(b, ".SH ");
+	for (size_t i = 0; i < n; i++)
+		buf_char(b, (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 32 : text[i]));
+	buf_char(b, '\n');
+}
+
+static void page_to_roff(struct buf *b, const char *page)
+{
+	bool code = false;
+
+	while (*page) {
+		size_t n = strcspn(page, "\n");
+
+		if (!strncmp(page, "```", 3)) {
+			buf_str(b, code ? ".EE\n.PP\n" : ".PP\n.EX\n");
+			code = !code;
+		} else if (code) {
+			roff_code_line(b, page, n);
+		} else if (!strncmp(page, "# ", 2)) {
+			; /* the title: it stands in NAME */
+		} else if (!strncmp(page, "## ", 3)) {
+			heading(b, page + 3, n - 3);
+		} else if (!strncmp(page, "- ", 2)) {
+			buf_str(b, ".IP \\(bu 2\n");
+			roff_line(b, page + 2, n - 2);
+		} else if (!n) {
+			buf_str(b, ".PP\n");
+		} else {
+			size_t indent = strspn(page, " ");
+
+			roff_line(b, page + MIN(indent, n), n - MIN(indent, n));
+		}
+		page += n + (page[n] == '\n');
+	}
+}
+
+static void options_to_roff(struct buf *b, const struct attar_run *run)
+{
+	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
+		buf_printf(b, ".SS %s\n", g->title);
+		for (const struct attar_option *o = g->options; o->name; o++) {
+			buf_str(b, ".TP\n");
+			if (o->letter)
+				buf_printf(b, "\\fB\\-%c\\fR, ", o->letter);
+			buf_printf(
+				b, "\\fB\\-\\-%s", o->type == ATTAR_OPTION_SWITCH ? "[no\\-]" : "");
+			roff_text(b, o->name, strlen(o->name));
+			buf_printf(b, "\\fR%s%s%s\n", o->value ? " \\fI" : "",
+				o->value ? o->value : "", o->value ? "\\fR" : "");
+			roff_line(b, o->help, strlen(o->help));
+		}
+	}
+}
+
+void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
+{
+	const char *page = help_page(profiler->name);
+
+	buf_printf(b, ".TH ATTAR\\-%s 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar\\-%s \\- ",
+		profiler->name, attar_version(), profiler->name);
+	roff_line(b, profiler->summary, strlen(profiler->summary));
+	buf_printf(b,
+		".SH SYNOPSIS\n\\fBattar %s\\fR [\\fIOPTIONS\\fR] [\\fB\\-\\-\\fR \\fICOMMAND "
+		"ARGS\\fR...]\n",
+		profiler->name);
+	if (page)
+		page_to_roff(b, page);
+	buf_str(b, ".SH OPTIONS\n");
+	options_to_roff(b, run);
+	if (profiler->examples)
+		buf_str(b, ".SH EXAMPLES\n");
+	for (const struct attar_example *e = profiler->examples; e && e->command; e++) {
+		buf_str(b, ".TP\n\\fBattar ");
+		roff_text(b, e->command, strlen(e->command));
+		buf_str(b, "\\fR\n");
+		roff_line(b, e->what, strlen(e->what));
+	}
+	buf_str(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not "
+		   "supported here; with a command its own status, when attar itself succeeded.\n");
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/outputs.h"
+
+#include <fcntl.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "run/run.h"
+
+static int open_file(struct output *out, const char *path)
+{
+	int fd, error;
+
+	out->path = path;
+	out->created = access(path, F_OK) < 0;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	error = errno;
+	if (fd >= 0 && (out->file = fdopen(fd, "w")))
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	/* a status of its own: it is the file that is not writable, not the kernel that refuses */
+	return attar_fail(-EIO, "cannot write '%s': %s", path, strerror(error));
+}
+
+static int add(struct outputs *o, struct output *out, const char *format,
+	const struct attar_render_opts *opts)
+{
+	int r = attar_renderer_new(format, out->file, opts, &out->renderer);
+
+	if (r == 0)
+		out->whole = attar_renderer_whole_run(out->renderer);
+	if (r == 0 && vec_push(&o->all, *out) < 0)
+		r = base_oom();
+	if (r < 0) {
+		attar_renderer_free(out->renderer);
+		if (out->path) {
+			fclose(out->file);
+			if (out->created)
+				unlink(out->path);
+		}
+		return r;
+	}
+	o->want_whole |= out->whole;
+	o->want_tree |= !strcmp(format, "html") || !strcmp(format, "folded");
+	return 0;
+}
+
+static int add_file(struct outputs *o, const char *path, const char *format,
+	const struct attar_render_opts *opts)
+{
+	struct output out = {0};
+	int r;
+
+	if (!format)
+		format = attar_format_of(path);
+	if (!format)
+		return attar_fail(-EINVAL,
+			"--output: the name '%s' has no extension that says its format: .html, "
+			".folded, .json, .csv or .txt",
+			path);
+	r = open_file(&out, path);
+	return r < 0 ? r : add(o, &out, format, opts);
+}
+
+static int add_stdout(
+	struct outputs *o, const struct common_opts *c, const struct attar_render_opts *files)
+{
+	struct attar_render_opts opts = *files;
+	struct output out = {.file = stdout};
+	const char *format = c->format ? c->format : "text";
+
+	if (c->quiet && !c->format)
+		return 0;
+	opts.columns = console_columns(STDOUT_FILENO);
+	opts.colour = console_colour(STDOUT_FILENO);
+	opts.max_rows = (unsigned)c->rows;
+	return add(o, &out, format, &opts);
+}
+
+int outputs_open(struct outputs *o, const struct attar_run *run, const char *command_line)
+{
+	const struct common_opts *c = &run->opts;
+	struct attar_render_opts opts = {
+		.size = sizeof(opts), .command = command_line, .time_frames = c->interval != 0};
+	int r = add_stdout(o, c, &opts);
+
+	for (size_t i = 0; r == 0 && i < c->outputs.n; i++)
+		r = add_file(o, c->outputs.at[i], NULL, &opts);
+	if (r == 0 && c->flame_graph)
+		r = add_file(o, c->flame_graph, "folded", &opts);
+	return r;
+}
+
+static int failed(const struct output *out, int error)
+{
+	if (error == -EPIPE)
+		return error;
+	return attar_fail(-EIO, "cannot write %s%s%s: %s", out->path ? "'" : "",
+		out->path ? out->path : "the results", out->path ? "'" : " to stdout",
+		strerror(-error));
+}
+
+static int draw(struct output *out, const struct attar_report *report)
+{
+	int r;
+
+	if (!out->drawn && out->path && ftruncate(fileno(out->file), 0) < 0 && errno != EINVAL)
+		return failed(out, -errno);
+	out->drawn = true;
+	r = attar_renderer_draw(out->renderer, report);
+	return r < 0 ? failed(out, r) : 0;
+}
+
+int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
+	bool intervals)
+{
+	vec_each (&o->all, out) {
+		bool wants = scope == ATTAR_SCOPE_WHOLE ? out->whole || !intervals : !out->whole;
+		int r = wants ? draw(out, report) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int outputs_close(struct outputs *o)
+{
+	int result = 0;
+
+	vec_each (&o->all, out) {
+		int r = 0;
+
+		attar_renderer_free(out->renderer);
+		if (out->path && fclose(out->file) != 0)
+			r = failed(out, -errno);
+		if (out->path && out->created && !out->drawn)
+			unlink(out->path);
+		result = result < 0 ? result : r;
+	}
+	vec_done(&o->all);
+	return result;
+}

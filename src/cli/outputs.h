@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Where reports go: stdout, and the files of -o and --flame-graph. */
+#ifndef CLI_OUTPUTS_H
+#define CLI_OUTPUTS_H
+
+#include "attar/report.h"
+#include "attar/run.h"
+#include "base/vec.h"
+
+struct output {
+	const char *path; /* borrowed; NULL: stdout */
+	FILE *file;
+	struct attar_renderer *renderer;
+	bool whole;   /* draws the whole run once */
+	bool created; /* the file was not there before */
+	bool drawn;
+};
+
+struct outputs {
+	VEC(struct output) all;
+	bool want_whole, want_tree;
+};
+
+/* Opens what the run's options ask for. Files are not cut before there is something to write. */
+int outputs_open(struct outputs *o, const struct attar_run *run, const char *command_line);
+
+/* Draws the report on every output that wants this scope. */
+int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
+	bool intervals);
+
+/* Closes; removes files that were made and got nothing. 0, or the errno of a write that failed late. */
+int outputs_close(struct outputs *o);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf/command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+/* The child must not inherit what the tool did to its own signals. */
+static void default_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int signal_number = 1; signal_number < NSIG; signal_number++)
+		if (signal_number != SIGKILL && signal_number != SIGSTOP)
+			signal(signal_number, SIG_DFL);
+}
+
+static void child(char *const *argv, int go_fd, int failure_fd)
+{
+	char byte;
+	ssize_t n;
+	int error;
+
+	default_signals();
+	do {
+		n = read(go_fd, &byte, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1) /* the parent died, or gave up */
+		_exit(0);
+	execvp(argv[0], argv);
+	error = errno;
+	n = write(failure_fd, &error, sizeof(error));
+	_exit(127);
+}
+
+int command_fork(struct command *c, char *const *argv)
+{
+	int go[2], failure[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return attar_fail(-errno, "cannot make a pipe: %s", strerror(errno));
+	if (pipe2(failure, O_CLOEXEC) < 0) {
+		close(go[0]), close(go[1]);
+		return attar_fail(-errno, "cannot make a pipe: %s", strerror(errno));
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		close(failure[0]);
+		child(argv, go[0], failure[1]);
+	}
+	close(go[0]);
+	close(failure[1]);
+	if (pid < 0) {
+		int error = errno;
+
+		close(go[1]), close(failure[0]);
+		return attar_fail(-error, "cannot fork to run '%s': %s", argv[0], strerror(error));
+	}
+	*c = (struct command){
+		.pid = pid, .go_fd = go[1], .failure_fd = failure[0], .name = argv[0]};
+	return 0;
+}
+
+static int exec_failed(const struct command *c, int error)
+{
+	if (error == ENOENT && !strchr(c->name, '/'))
+		return attar_fail(
+			-error, "cannot run '%s': there is no such command in PATH", c->name);
+	if (error == ENOENT)
+		return attar_fail(-error,
+			"cannot run '%s': there is no such file (or its interpreter is missing)",
+			c->name);
+	if (error == EACCES)
+		return attar_fail(-ENOEXEC, "cannot run '%s': the file is not executable", c->name);
+	if (error == ENOEXEC)
+		return attar_fail(-error,
+			"cannot run '%s': neither a program nor a script with a #! line", c->name);
+	return attar_fail(-error, "cannot run '%s': %s", c->name, strerror(error));
+}
+
+int command_start(struct command *c)
+{
+	ssize_t n;
+	int error;
+
+	if (c->go_fd < 0)
+		return 0;
+	n = write(c->go_fd, "g", 1);
+	close(TAKE_FD(c->go_fd));
+	do {
+		n = read(c->failure_fd, &error, sizeof(error));
+	} while (n < 0 && errno == EINTR);
+	close(TAKE_FD(c->failure_fd));
+	return n == sizeof(error) ? exec_failed(c, error) : 0;
+}
+
+bool command_ended(struct command *c)
+{
+	int status;
+
+	if (c->reaped)
+		return true;
+	if (waitpid(c->pid, &status, WNOHANG) != c->pid)
+		return false;
+	c->reaped = true;
+	c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return true;
+}
+
+void command_done(struct command *c)
+{
+	bool held = c->go_fd >= 0;
+
+	if (!c->pid)
+		return;
+	if (c->go_fd >= 0)
+		close(TAKE_FD(c->go_fd)); /* still held: it exits by itself */
+	if (c->failure_fd >= 0)
+		close(TAKE_FD(c->failure_fd));
+	if (!held && !command_ended(c))
+		kill(c->pid, SIGTERM);
+	for (int ms = 0; ms < 1000 && !command_ended(c); ms += 5)
+		poll(NULL, 0, 5);
+	if (!command_ended(c)) {
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+	}
+	c->pid = 0;
+}

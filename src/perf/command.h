@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A launched command: forked early, held before its exec until everything is open. */
+#ifndef PERF_COMMAND_H
+#define PERF_COMMAND_H
+
+#include "base/base.h"
+
+struct command {
+	pid_t pid;      /* 0: no command */
+	int go_fd;      /* closing it lets the child go on */
+	int failure_fd; /* delivers the errno of a failed exec */
+	bool reaped;
+	int status;       /* as a shell gives it, once reaped */
+	const char *name; /* argv[0], borrowed from the caller's argv */
+};
+
+int command_fork(struct command *c, char *const *argv);
+int command_start(struct command *c);
+/* Reaps without waiting; true once it has ended. */
+bool command_ended(struct command *c);
+/* Ends it if it runs: SIGTERM, SIGKILL a second later. */
+void command_done(struct command *c);
+
+#endif

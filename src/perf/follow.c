@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf/follow.h"
+
+#include "perf/counter.h"
+#include "perf/ring.h"
+#include "perf/target.h"
+
+enum { ROUNDS_MAX = 16 };
+
+/* PERF_RECORD_FORK: header, pid, ppid, tid, ptid. */
+struct fork_record {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+};
+
+/* Looks through what the ring holds without consuming it. */
+static int know_forked(struct attar_target *t, struct attar_ring *r)
+{
+	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), at = r->tail;
+
+	while (at < head) {
+		const struct perf_event_header *header = ring_record(r, at, head - at);
+
+		if (!header)
+			break;
+		if (header->type == PERF_RECORD_FORK &&
+			header->size >= sizeof(struct fork_record) &&
+			target_know(t, (pid_t)((const struct fork_record *)header)->tid) < 0)
+			return -ENOMEM;
+		at += header->size;
+	}
+	return 0;
+}
+
+static int open_on_new(struct attar_target *t, struct attar_counter *const *counters,
+	size_t n_counters, struct attar_ring **rings, size_t n_rings, size_t first)
+{
+	for (size_t i = 0; i < n_counters; i++) {
+		size_t before = counters[i]->fds.n;
+		int r = counter_add_tids(counters[i], t, first);
+
+		if (r == 0)
+			r = rings_redirect(rings, n_rings, counters[i], before);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int follow_new_threads(struct attar_target *t, struct attar_counter *const *counters,
+	size_t n_counters, struct attar_ring **rings, size_t n_rings)
+{
+	if (t->kind != ATTAR_TARGET_TASKS || !t->inherit || !t->pids.n)
+		return 0;
+	for (int round = 0; round < ROUNDS_MAX; round++) {
+		size_t first = t->tids.n;
+		int added, r = 0;
+
+		for (size_t i = 0; r == 0 && i < n_rings; i++)
+			r = know_forked(t, rings[i]);
+		added = r < 0 ? r : target_rescan(t);
+		if (added <= 0)
+			return added;
+		r = open_on_new(t, counters, n_counters, rings, n_rings, first);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf/kernel.h"
+
+#include <stdio.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#include "base/file.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38 /* 5.8 */
+#endif
+
+static bool has_capability(int cap)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return false;
+	return data[cap / 32].effective >> (cap % 32) & 1;
+}
+
+static int64_t sysctl_i64(const char *path, int64_t otherwise)
+{
+	int64_t value;
+
+	return file_read_i64(path, &value) < 0 ? otherwise : value;
+}
+
+/* The last number of "0-3" or "0-3,8" plus one. */
+static int cpus_possible(void)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *last;
+
+	if (file_read("/sys/devices/system/cpu/possible", 4096, &b) < 0)
+		return (int)sysconf(_SC_NPROCESSORS_CONF);
+	last = strpbrk(buf_text(&b), "-,");
+	for (const char *p = last; p; p = strpbrk(p + 1, "-,"))
+		last = p;
+	return atoi(last ? last + 1 : buf_text(&b)) + 1;
+}
+
+static void ask(struct kernel *k)
+{
+	struct utsname name = {0};
+	int major = 0, minor = 0;
+
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major, &minor);
+	k->version = KERNEL_VERSION_OF(major, minor);
+	memcpy(k->release, name.release, sizeof(k->release) - 1);
+	k->paranoid = sysctl_i64("/proc/sys/kernel/perf_event_paranoid", INT64_MIN);
+	k->max_sample_rate = sysctl_i64("/proc/sys/kernel/perf_event_max_sample_rate", 100000);
+	k->mlock_kb = sysctl_i64("/proc/sys/kernel/perf_event_mlock_kb", 516);
+	k->max_stack = sysctl_i64("/proc/sys/kernel/perf_event_max_stack", 127);
+	k->perfmon = has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN);
+	k->cpus_possible = cpus_possible();
+	attar_error_clear();
+}
+
+const struct kernel *kernel_get(void)
+{
+	static struct kernel cached;
+
+	if (!cached.version)
+		ask(&cached);
+	return &cached;
+}
+
+void kernel_paranoid_remedy(struct buf *b, int needed)
+{
+	const struct kernel *k = kernel_get();
+
+	buf_printf(b,
+		"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; run as "
+		"root, or ",
+		(long long)k->paranoid);
+	buf_printf(b,
+		"allow it with: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep attar, or: sysctl "
+		"kernel.perf_event_paranoid=%d",
+		needed);
+}

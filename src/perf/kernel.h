@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the running kernel and this process' rights allow: asked once, cached for the life of the
+ * process (one of the two globals that the house allows).
+ */
+#ifndef PERF_KERNEL_H
+#define PERF_KERNEL_H
+
+#include "base/base.h"
+
+#define KERNEL_VERSION_OF(major, minor) ((major)*1000 + (minor))
+
+struct kernel {
+	int version;             /* KERNEL_VERSION_OF() */
+	char release[65];        /* as uname -r prints it */
+	int64_t paranoid;        /* kernel.perf_event_paranoid; INT64_MIN when it cannot be read */
+	int64_t max_sample_rate; /* per second */
+	int64_t mlock_kb;        /* kernel.perf_event_mlock_kb, of each CPU */
+	int64_t max_stack;       /* kernel.perf_event_max_stack */
+	bool perfmon;            /* CAP_PERFMON or CAP_SYS_ADMIN */
+	int cpus_possible;       /* numbers that a CPU can have: 0 .. this - 1 */
+};
+
+const struct kernel *kernel_get(void);
+
+/* "kernel.perf_event_paranoid is 2" and what would mend it: one clause for error texts. Appends to buf. */
+struct buf;
+void kernel_paranoid_remedy(struct buf *b, int needed);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The system call itself, with a size of attributes that the running kernel takes, and its refusals in words. */
+#ifndef PERF_OPEN_H
+#define PERF_OPEN_H
+
+#include <linux/perf_event.h>
+
+#include "base/base.h"
+
+/* The smallest published size that covers every field of attr that is not zero. */
+uint32_t open_attr_size(const struct perf_event_attr *attr);
+
+/*
+ * perf_event_open(2) with CLOEXEC and the smallest size; flags are PERF_FLAG_*. The fd, or a negative errno
+ * without an error text.
+ */
+int open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
+
+/* Where an open failed, for the sentence. */
+struct open_refusal {
+	int error; /* negative errno */
+	const char *event;
+	const struct perf_event_attr *attr;
+	pid_t pid;
+	int cpu;
+};
+
+/*
+ * Sets the error text that says why the kernel refused and what would mend it; returns refusal->error, but
+ * -EOPNOTSUPP for every way in which an event can be missing here.
+ */
+int open_explain(const struct open_refusal *refusal);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory-mapped ring of records. The kernel writes records of a multiple of 8 bytes at data_head, we
+ * read from data_tail; both run free and are taken modulo the size. The order of accesses is that of the
+ * kernel's own description in linux/perf_event.h: read data_head, then (acquire) the records, then (release)
+ * write data_tail.
+ */
+#include "perf/ring.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "perf/counter.h"
+#include "perf/kernel.h"
+#include "perf/target.h"
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t round_to_pages(size_t bytes)
+{
+	size_t size = page_size();
+
+	while (size < bytes && size < (size_t)1 << 40)
+		size *= 2;
+	return size;
+}
+
+static int map(struct attar_ring *r, size_t bytes)
+{
+	void *base = mmap(NULL, page_size() + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+
+	if (base == MAP_FAILED)
+		return -errno;
+	r->page = base;
+	r->data = (char *)base + page_size();
+	r->size = bytes;
+	return 0;
+}
+
+static void unmap(struct attar_ring *r)
+{
+	munmap(r->page, page_size() + r->size);
+}
+
+static int map_failed(int error, const struct attar_ring *r)
+{
+	if (error == -EPERM)
+		return attar_fail(error,
+			"not even a ring of one page may be locked for CPU %d: "
+			"kernel.perf_event_mlock_kb is %lld and RLIMIT_MEMLOCK is used up; end "
+			"other profilers, or raise one of them",
+			r->cpu, (long long)kernel_get()->mlock_kb);
+	return attar_fail(error, "cannot map the ring of CPU %d: %s", r->cpu, strerror(-error));
+}
+
+/* Every ring gets the same size: the first refusal of memory halves them all and begins again. */
+static int map_all(struct attar_ring **rings, size_t n, size_t bytes)
+{
+	size_t wanted = bytes;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = map(rings[i], bytes);
+
+		if (r == 0)
+			continue;
+		if ((r != -EPERM && r != -ENOMEM) || bytes <= page_size())
+			return map_failed(r, rings[i]);
+		while (i > 0)
+			unmap(rings[--i]), rings[i]->page = NULL;
+		bytes /= 2;
+		i = (size_t)-1;
+	}
+	if (bytes < wanted)
+		log_note("rings of %zu KiB for each CPU, not %zu: the limit on locked memory "
+			 "(kernel.perf_event_mlock_kb, %lld, and ulimit -l) refuses more; bursts "
+			 "may be lost",
+			bytes / 1024, wanted / 1024, (long long)kernel_get()->mlock_kb);
+	return 0;
+}
+
+static struct attar_ring *find(struct attar_ring **rings, size_t n, int cpu)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rings[i]->cpu == cpu)
+			return rings[i];
+	return NULL;
+}
+
+int rings_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c, size_t first)
+{
+	for (size_t i = first; i < c->fds.n; i++) {
+		struct counter_fd *it = &c->fds.at[i];
+		struct attar_ring *r = find(rings, n, it->cpu);
+
+		if (!r || r->fd == it->fd)
+			continue;
+		if (ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
+			return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s",
+				c->name, it->cpu, strerror(errno));
+	}
+	return 0;
+}
+
+/* The first fd on a CPU owns its ring. */
+static int choose_owners(
+	struct attar_counter *const *counters, size_t n, struct attar_ring **rings, size_t *n_rings)
+{
+	for (size_t c = 0; c < n; c++)
+		vec_each (&counters[c]->fds, it) {
+			struct attar_ring *r;
+
+			if (find(rings, *n_rings, it->cpu))
+				continue;
+			r = calloc(1, sizeof(*r));
+			if (!r)
+				return base_oom();
+			r->fd = it->fd;
+			r->cpu = it->cpu;
+			rings[(*n_rings)++] = r;
+		}
+	return 0;
+}
+
+int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
+	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
+{
+	struct attar_ring **rings = calloc(MAX(target->cpus.n, (size_t)1), sizeof(*rings));
+	size_t n = 0;
+	int r = rings ? choose_owners(counters, n_counters, rings, &n) : base_oom();
+
+	if (r == 0)
+		r = map_all(rings, n, round_to_pages(bytes));
+	for (size_t c = 0; r == 0 && c < n_counters; c++)
+		r = rings_redirect(rings, n, counters[c], 0);
+	if (r < 0) {
+		attar_rings_free(rings, n);
+		return r;
+	}
+	*ret_rings = rings;
+	*ret_n = n;
+	return 0;
+}
+
+void attar_rings_free(struct attar_ring **rings, size_t n)
+{
+	for (size_t i = 0; rings && i < n; i++) {
+		if (rings[i]->page)
+			unmap(rings[i]);
+		free(rings[i]->bounce);
+		free(rings[i]);
+	}
+	free(rings);
+}
+
+int attar_ring_fd(const struct attar_ring *r)
+{
+	return r->fd;
+}
+
+int attar_ring_cpu(const struct attar_ring *r)
+{
+	return r->cpu;
+}
+
+size_t attar_ring_size(const struct attar_ring *r)
+{
+	return r->size;
+}
+
+void attar_ring_begin(struct attar_ring *r)
+{
+	r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+/* Headers never wrap: records are 8-aligned. Their payloads may. */
+const struct perf_event_header *ring_record(
+	struct attar_ring *r, uint64_t position, uint64_t readable)
+{
+	size_t offset = position & (r->size - 1), first = r->size - offset;
+	const struct perf_event_header *header = (const void *)(r->data + offset);
+	size_t size = header->size;
+
+	if (unlikely(size < sizeof(*header) || size > readable))
+		return NULL;
+	if (likely(size <= first))
+		return header;
+	if (!r->bounce && !(r->bounce = malloc(RING_RECORD_MAX)))
+		return NULL;
+	memcpy(r->bounce, header, first);
+	memcpy(r->bounce + first, r->data, size - first);
+	return (const void *)r->bounce;
+}
+
+const struct perf_event_header *attar_ring_next(struct attar_ring *r)
+{
+	const struct perf_event_header *header;
+
+	if (r->tail == r->head || r->broken)
+		return NULL;
+	header = ring_record(r, r->tail, r->head - r->tail);
+	if (unlikely(!header)) {
+		r->broken = true;
+		log_warn("the ring of CPU %d holds a record of an impossible size: its records "
+			 "from here on are given up",
+			r->cpu);
+		return NULL;
+	}
+	r->newest = r->tail;
+	r->tail += header->size;
+	return header;
+}
+
+void attar_ring_release(struct attar_ring *r)
+{
+	__atomic_store_n(&r->page->data_tail, r->newest, __ATOMIC_RELEASE);
+}
+
+void attar_ring_end(struct attar_ring *r)
+{
+	if (unlikely(r->broken))
+		r->tail = r->head;
+	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+}

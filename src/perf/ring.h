@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERF_RING_H
+#define PERF_RING_H
+
+#include "attar/perf.h"
+#include "base/base.h"
+
+enum { RING_RECORD_MAX = 65536 }; /* a record's size is 16 bits */
+
+struct attar_ring {
+	struct perf_event_mmap_page *page;
+	const char *data;
+	size_t size;     /* bytes of data: a power of two */
+	uint64_t head;   /* how far the kernel had written at attar_ring_begin() */
+	uint64_t tail;   /* what was passed so far; free running, as the kernel's are */
+	uint64_t newest; /* where the newest passed record begins */
+	int fd, cpu;
+	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
+	char *bounce; /* for a record that wraps; allocated at the first one */
+};
+
+/* The record at the absolute position, of which bytes are readable; made whole in the bounce buffer if it wraps. */
+const struct perf_event_header *ring_record(
+	struct attar_ring *r, uint64_t position, uint64_t readable);
+
+/* Sends the counter's fds from number `first` on to the rings of their CPUs. */
+int rings_redirect(
+	struct attar_ring **rings, size_t n, const struct attar_counter *c, size_t first);
+
+#endif

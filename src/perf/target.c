@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf/target.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/file.h"
+#include "perf/kernel.h"
+
+enum { PID_MAX = 4194304 }; /* PID_MAX_LIMIT of 64-bit kernels */
+
+static int online_cpus(parse_ints *ret_cpus)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	int r = file_read("/sys/devices/system/cpu/online", 65536, &b);
+
+	if (r < 0)
+		return r;
+	return parse_list(buf_text(&b), kernel_get()->cpus_possible, ret_cpus);
+}
+
+static bool contains(const parse_ints *list, int value)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->at[i] == value)
+			return true;
+	return false;
+}
+
+static int choose_cpus(struct attar_target *t, const char *list)
+{
+	parse_ints online = {0};
+	int r = online_cpus(&online);
+
+	if (r < 0 || !list) {
+		t->cpus = online;
+		return r;
+	}
+	r = parse_list(list, 1 << 20, &t->cpus);
+	if (r < 0)
+		r = attar_context(r, "the CPU list");
+	for (size_t i = 0; r == 0 && i < t->cpus.n; i++) {
+		int cpu = t->cpus.at[i];
+
+		if (contains(&online, cpu))
+			continue;
+		r = cpu < kernel_get()->cpus_possible
+			    ? attar_fail(-ENODEV, "CPU %d is offline", cpu)
+			    : attar_fail(-ERANGE, "there is no CPU %d: this machine has CPUs 0-%d",
+				      cpu, kernel_get()->cpus_possible - 1);
+	}
+	vec_done(&online);
+	return r;
+}
+
+int target_know(struct attar_target *t, pid_t tid)
+{
+	return map_put(&t->known, (uint64_t)tid, 1) < 0 ? base_oom() : 0;
+}
+
+static int add_tid(struct attar_target *t, pid_t tid)
+{
+	if (map_get(&t->known, (uint64_t)tid))
+		return 0;
+	if (vec_push(&t->tids, tid) < 0)
+		return base_oom();
+	return target_know(t, tid);
+}
+
+/* The entries of a /proc directory that are numbers, each given to fn. */
+static int each_number(
+	const char *path, int (*fn)(struct attar_target *, pid_t), struct attar_target *t)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(path);
+	int r = 0;
+
+	if (!dir)
+		return -errno;
+	while (r == 0 && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			r = fn(t, atoi(entry->d_name));
+	closedir(dir);
+	return r;
+}
+
+static int add_threads(struct attar_target *t, pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return each_number(path, add_tid, t);
+}
+
+int target_rescan(struct attar_target *t)
+{
+	size_t before = t->tids.n;
+
+	for (size_t i = 0; i < t->pids.n; i++) {
+		int r = add_threads(t, t->pids.at[i]);
+
+		if (r < 0 && r != -ENOENT && r != -ESRCH)
+			return r;
+	}
+	return (int)(t->tids.n - before);
+}
+
+/* The end of pid can be polled for: since 5.3; before that attar_target_ended() asks with kill(2). */
+static int watch_end(struct attar_target *t, pid_t pid)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	t->running++;
+	if (fd < 0)
+		return 0;
+	if (vec_push(&t->pidfds, fd) < 0) {
+		close(fd);
+		return base_oom();
+	}
+	event.data.fd = fd;
+	if (t->epoll_fd < 0)
+		t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (t->epoll_fd < 0 || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+		return attar_fail(
+			-errno, "cannot watch process %d for its end: %s", pid, strerror(errno));
+	return 0;
+}
+
+static int parse_pids(const char *text, const char *what, parse_ints *ret_pids)
+{
+	int r = parse_list(text, PID_MAX, ret_pids);
+
+	if (r == -EINVAL)
+		return attar_fail(r, "'%s' is not a list of %s such as 123,456", text, what);
+	for (size_t i = 0; r == 0 && i < ret_pids->n; i++)
+		if (ret_pids->at[i] == 0)
+			return attar_fail(-EINVAL, "0 is not a number of a %s", what);
+	return r;
+}
+
+static int add_pids(struct attar_target *t, const char *pids)
+{
+	int r = parse_pids(pids, "processes", &t->pids);
+
+	for (size_t i = 0; r == 0 && i < t->pids.n; i++) {
+		r = add_threads(t, t->pids.at[i]);
+		if (r == -ENOENT || r == -ESRCH)
+			return attar_fail(-ESRCH, "there is no process %d", t->pids.at[i]);
+		if (r == 0)
+			r = watch_end(t, t->pids.at[i]);
+	}
+	return r;
+}
+
+static int add_tids(struct attar_target *t, const char *tids)
+{
+	parse_ints list = {0};
+	int r = parse_pids(tids, "threads", &list);
+
+	for (size_t i = 0; r == 0 && i < list.n; i++) {
+		char path[64];
+
+		/* /proc/TID answers for every thread, though readdir shows leaders only */
+		snprintf(path, sizeof(path), "/proc/%d/stat", list.at[i]);
+		r = access(path, F_OK) < 0 ? attar_fail(-ESRCH, "there is no thread %d", list.at[i])
+					   : add_tid(t, list.at[i]);
+		t->running++;
+	}
+	vec_done(&list);
+	return r;
+}
+
+static int add_command(struct attar_target *t, char *const *command, bool system_wide)
+{
+	int r = command_fork(&t->command, command);
+
+	if (r == 0)
+		r = watch_end(t, t->command.pid);
+	return r == 0 && !system_wide ? add_tid(t, t->command.pid) : r;
+}
+
+static int resolve(struct attar_target *t, const struct attar_target_opts *o)
+{
+	int r = choose_cpus(t, o->cpus);
+
+	t->inherit = !o->no_inherit && !(o->tids && !o->pids && !o->command);
+	t->skip_refused = o->skip_refused;
+	if (r == 0 && o->pids)
+		r = add_pids(t, o->pids);
+	if (r == 0 && o->tids)
+		r = add_tids(t, o->tids);
+	if (r == 0 && o->cgroups)
+		r = cgroup_open_list(o->cgroups, &t->cgroups);
+	if (r == 0 && o->command)
+		r = add_command(t, o->command, o->system_wide || o->cgroups);
+	if (r < 0)
+		return r;
+	if (o->cgroups && t->tids.n)
+		return attar_fail(-EINVAL,
+			"control groups cannot be watched together with processes or threads");
+	t->kind = t->cgroups.n ? ATTAR_TARGET_CGROUPS
+		  : t->tids.n  ? ATTAR_TARGET_TASKS
+			       : ATTAR_TARGET_SYSTEM;
+	return 0;
+}
+
+int attar_target_new(const struct attar_target_opts *opts, struct attar_target **ret_target)
+{
+	struct attar_target *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return base_oom();
+	t->epoll_fd = t->command.go_fd = t->command.failure_fd = -1;
+	r = resolve(t, opts);
+	if (r < 0) {
+		attar_target_free(t);
+		return r;
+	}
+	*ret_target = t;
+	return 0;
+}
+
+struct attar_target *attar_target_free(struct attar_target *t)
+{
+	if (!t)
+		return NULL;
+	command_done(&t->command);
+	vec_each (&t->pidfds, fd)
+		close(*fd);
+	vec_each (&t->cgroups, fd)
+		close(*fd);
+	if (t->epoll_fd >= 0)
+		close(t->epoll_fd);
+	vec_done(&t->cpus);
+	vec_done(&t->pids);
+	vec_done(&t->tids);
+	vec_done(&t->cgroups);
+	vec_done(&t->pidfds);
+	map_done(&t->known);
+	free(t);
+	return NULL;
+}
+
+enum attar_target_kind attar_target_kind_of(const struct attar_target *t)
+{
+	return t->kind;
+}
+
+int attar_target_start(struct attar_target *t)
+{
+	return t->command.pid ? command_start(&t->command) : 0;
+}
+
+pid_t attar_target_command_pid(const struct attar_target *t)
+{
+	return t->command.pid;
+}
+
+/* A zombie is at its end too, though its parent may let it wait for long. */
+static bool is_running(pid_t pid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[64];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (file_read(path, 4096, &b) < 0)
+		return false;
+	state = strrchr(buf_text(&b), ')');
+	return !state || !strchr("ZX", state[1] ? state[2] : 'Z');
+}
+
+static bool all_gone(const struct attar_target *t)
+{
+	const parse_ints *watched = t->pids.n ? &t->pids : &t->tids;
+	struct epoll_event events[64];
+	int n = t->epoll_fd < 0 ? 0 : epoll_wait(t->epoll_fd, events, ARRAY_SIZE(events), 0);
+
+	for (int i = 0; i < n; i++) /* once it has told, it would wake us for ever */
+		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+	for (size_t i = 0; i < watched->n; i++)
+		if (is_running(watched->at[i]))
+			return false;
+	return true;
+}
+
+bool attar_target_ended(struct attar_target *t)
+{
+	if (t->command.pid)
+		return command_ended(&t->command);
+	return t->running && all_gone(t);
+}
+
+int attar_target_fd(const struct attar_target *t)
+{
+	return t->epoll_fd;
+}
+
+int attar_target_command_status(const struct attar_target *t)
+{
+	return t->command.reaped ? t->command.status : -1;
+}
+
+const int *attar_target_cpus(const struct attar_target *t, size_t *ret_n)
+{
+	*ret_n = t->cpus.n;
+	return t->cpus.at;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* A resolved target as the counters see it: places, each a thread or control group on a CPU. */
+#ifndef PERF_TARGET_H
+#define PERF_TARGET_H
+
+#include "attar/perf.h"
+#include "base/map.h"
+#include "base/parse.h"
+#include "perf/command.h"
+
+struct attar_target {
+	enum attar_target_kind kind;
+	bool inherit;
+	bool skip_refused;
+	parse_ints cpus;    /* ascending */
+	parse_ints pids;    /* processes asked for: their new threads are ours */
+	parse_ints tids;    /* TASKS: threads to open on */
+	struct map known;   /* tid -> 1, for each of tids */
+	parse_ints cgroups; /* CGROUPS: open fds of their directories */
+	struct command command;
+	int epoll_fd; /* of pidfds */
+	parse_ints pidfds;
+	size_t running; /* watched processes that have not ended */
+};
+
+/*
+ * Adds the threads that the target's processes have by now and the target does not know, to the end of
+ * tids. The number added, or a negative errno.
+ */
+int target_rescan(struct attar_target *target);
+
+/* The tid has a place of its own in this target, or needs none (it is covered by inheritance). */
+int target_know(struct attar_target *target, pid_t tid);
+
+/* Resolves "a,b*" below the control group roots into open directory fds. */
+int cgroup_open_list(const char *names, parse_ints *ret_fds);
+
+#endif

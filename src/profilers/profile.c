@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* profile: where the CPU time goes, by sampling. */
+#include "base/base.h"
+#include "run/stackreport.h"
+#include "attar/run.h"
+
+enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
+
+/* The samples that a CPU has had in the present second, for --than. */
+struct cpu_second {
+	uint64_t began; /* ns */
+	uint64_t n;
+};
+
+struct profile {
+	bool graph, each;
+	double than; /* percent */
+
+	struct stack_space space;
+	struct samples interval, whole;
+	struct functions functions;
+	bool ready;
+	VEC(struct cpu_second) seconds; /* by CPU */
+};
+
+/* Leaf first: the kernel's part of the call chain, then the user's. Without a chain, the address alone. */
+static size_t collect(const struct attar_event *ev, attar_place *places)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	struct attar_callchain chain;
+	uint64_t ip;
+	size_t n = 0;
+
+	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
+	while (n < DEPTH_MAX && attar_callchain_next(&chain, &ip))
+		places[n++] = chain.context == ATTAR_CONTEXT_KERNEL
+				      ? attar_place_kernel(ip)
+				      : attar_thread_place(ev->thread, ip);
+	if (n)
+		return n;
+	places[0] = (ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL
+			    ? attar_place_kernel(s->ip)
+			    : attar_thread_place(ev->thread, s->ip);
+	return 1;
+}
+
+/* --than: only what comes once a CPU has been busy for that share of the present second. */
+static bool is_busy(struct attar_run *run, struct profile *p, const struct attar_event *ev)
+{
+	struct cpu_second *cpu;
+
+	if (p->than <= 0)
+		return true;
+	while (p->seconds.n <= ev->cpu)
+		if (!vec_add(&p->seconds))
+			return true;
+	cpu = &p->seconds.at[ev->cpu];
+	if (ev->time - cpu->began >= NS_PER_S)
+		*cpu = (struct cpu_second){.began = ev->time};
+	return (double)++cpu->n >= (double)attar_run_freq(run) * p->than / 100;
+}
+
+static void add_frames(
+	struct attar_run *run, struct attar_section *lines, const attar_place *places, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct attar_symbol sym;
+		char line[512];
+		bool named = attar_symbols_resolve(attar_run_symbols(run), places[i], &sym) == 0;
+
+		snprintf(line, sizeof(line), "%012llx %s+0x%llx (%s)",
+			(unsigned long long)(places[i] & 0xffffffffffffULL),
+			named ? sym.name : "[unknown]",
+			(unsigned long long)(named ? sym.offset : 0), sym.dso);
+		attar_row_detail(lines, line);
+	}
+}
+
+static void columns(struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_section_column(lines, "period", ATTAR_UNIT_COUNT);
+	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+}
+
+/* --each: one line for each sample, its stack under it with -g. */
+static int show(struct profile *p, struct attar_run *run, const struct attar_event *ev,
+	const attar_place *places, size_t n)
+{
+	struct attar_section *lines = attar_run_lines(run, "samples", columns);
+
+	if (!lines)
+		return base_oom();
+	attar_section_row(lines);
+	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
+	attar_cell_text(lines, ev->thread->comm);
+	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
+	attar_cell_u64(lines, ev->cpu);
+	attar_cell_u64(lines, ev->record->sample.period);
+	attar_cell_text(lines, attar_run_source_name(run, ev->counter));
+	add_frames(run, lines, places, p->graph ? n : 1);
+	return 0;
+}
+
+static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct profile *p = self;
+	attar_place places[DEPTH_MAX];
+	size_t n;
+
+	if (!is_busy(run, p, ev))
+		return 0;
+	n = collect(ev, places);
+	if (p->each)
+		return show(p, run, ev, places, n);
+	return samples_add(&p->interval, stack_space_task(&p->space, ev->thread),
+		stacks_intern(&p->space.stacks, places, n), 1);
+}
+
+static int profile_open(struct attar_run *run, void *self)
+{
+	struct profile *p = self;
+
+	stack_space_init(&p->space);
+	functions_init(&p->functions, attar_run_symbols(run));
+	p->ready = true;
+	return attar_run_sampler(run, true, on_sample);
+}
+
+static int profile_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct profile *p = self;
+	struct stack_report sr = {
+		.space = &p->space, .functions = &p->functions, .weight = "samples"};
+	int r;
+
+	if (p->each)
+		return 0;
+	sr.samples = &p->interval;
+	r = samples_merge(&p->whole, &p->interval);
+	if (scope == ATTAR_SCOPE_WHOLE)
+		sr.samples = &p->whole;
+	if (r == 0)
+		r = stack_report_table(&sr, report, true);
+	if (r == 0 && (p->graph || attar_run_wants_tree(run)))
+		r = stack_report_tree(&sr, report);
+	samples_reset(&p->interval);
+	attar_run_unresolved(run, sr.unresolved);
+	if (p->space.stacks.refused)
+		attar_report_remark(report,
+			"%llu samples came when the table of stacks was full: they are counted "
+			"without a stack",
+			(unsigned long long)p->space.stacks.refused);
+	return r;
+}
+
+static void profile_close(void *self)
+{
+	struct profile *p = self;
+
+	if (!p->ready)
+		return;
+	samples_done(&p->interval);
+	samples_done(&p->whole);
+	functions_done(&p->functions);
+	stack_space_done(&p->space);
+	vec_done(&p->seconds);
+}
+
+static const struct attar_option options[] = {
+	ATTAR_FLAG(struct profile, graph, 'g', "call-graph", "show the hottest stacks as a tree"),
+	ATTAR_FLAG(struct profile, each, 0, "each",
+		"print every sample as it comes, with -g its stack"),
+	ATTAR_PERCENT(struct profile, than, 0, "than", "PCT",
+		"count samples of a CPU only while it was busy for more than this share of the "
+		"second"),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"profile", "the hottest functions of the whole system, until Ctrl-C"},
+	{"profile -F 997 -g", "the hottest stacks too"},
+	{"profile -d 10s -o cpu.html", "a flame graph of ten seconds that opens in a browser"},
+	{"profile -F 997 -g --flame-graph cpu.folded", "folded stacks for other tools"},
+	{"profile -F 997 -C 0-3 --exclude-kernel --than 30",
+		"user code of four CPUs, while they are busy for more than 30%"},
+	{"profile -i 1s -p 1234", "one process and what it starts, each second"},
+	{"profile -g -- make -j4", "a command and all that it runs"}, {0}};
+
+const struct attar_profiler profiler_profile = {
+	.name = "profile",
+	.group = "CPU",
+	.summary = "where the CPU time goes: hottest functions and stacks, by sampling",
+	.needs = "perf events, whole system, hardware counters, kernel names",
+	.self_size = sizeof(struct profile),
+	.options = options,
+	.examples = examples,
+	.open = profile_open,
+	.report = profile_report,
+	.close = profile_close,
+};

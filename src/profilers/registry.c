@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Every profiler, one line each, in alphabetical order (a unit test checks it). */
+#include "attar/run.h"
+
+#define PROFILERS(X) X(profile)
+
+#define DECLARE(name) extern const struct attar_profiler profiler_##name;
+#define ADDRESS(name) &profiler_##name,
+
+PROFILERS(DECLARE)
+
+static const struct attar_profiler *const all[] = {PROFILERS(ADDRESS) NULL};
+
+const struct attar_profiler *const *attar_profilers(void)
+{
+	return all;
+}

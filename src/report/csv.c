@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CSV for spreadsheets and data frames: RFC 4180 with plain newlines, as data frames write it. One
+ * section is one block: a line of column names and its rows. A report of one section is one block
+ * and nothing else, and the next reports of the same shape go on in it, so that a run with an
+ * interval is one table over time. Where there are more sections, blocks are divided by an empty
+ * line and each starts with "# name".
+ *
+ * Numbers are bare; a column's unit stands in its name (self_percent, wait_ns).
+ */
+#include "report/render.h"
+
+#include "base/escape.h"
+#include "report/number.h"
+#include "report/tree.h"
+
+static void add_text(struct buf *b, const char *text)
+{
+	escape_csv(b, text, strlen(text));
+}
+
+static void end_row(struct attar_renderer *r)
+{
+	buf_str(&r->out, "\n");
+	render_spill(r);
+}
+
+/* Event lines bring their own times. */
+static bool has_time(const struct attar_section *s)
+{
+	for (size_t i = 0; i < s->columns.n; i++)
+		if (strcmp(section_text(s, s->columns.at[i].name), "time") == 0)
+			return true;
+	return false;
+}
+
+static void add_time(struct attar_renderer *r, const struct attar_report *report)
+{
+	if (report->time)
+		number_plain(
+			&r->out, ATTAR_UNIT_TIME, (struct cell){CELL_U64, .u64 = report->time});
+}
+
+static const char *suffix(enum attar_unit unit)
+{
+	switch (unit) {
+	case ATTAR_UNIT_PERCENT:
+	case ATTAR_UNIT_NS:
+	case ATTAR_UNIT_BYTES:
+	case ATTAR_UNIT_HZ:
+		return unit_name(unit);
+	default:
+		return NULL;
+	}
+}
+
+static void add_name(struct buf *b, const char *name, enum attar_unit unit)
+{
+	struct buf full _cleanup_(buf_done) = {0};
+
+	buf_str(&full, name);
+	if (suffix(unit))
+		buf_printf(&full, "_%s", suffix(unit));
+	add_text(b, buf_text(&full));
+	b->failed |= full.failed;
+}
+
+static void rows_head(struct buf *b, const struct attar_section *s)
+{
+	const char *comma = has_time(s) ? "" : ",";
+
+	if (*comma)
+		buf_str(b, "time");
+	for (size_t i = 0; i < s->columns.n; i++, comma = ",") {
+		buf_str(b, comma);
+		add_name(b, section_text(s, s->columns.at[i].name), s->columns.at[i].unit);
+	}
+	if (s->details.n)
+		buf_str(b, ",detail");
+}
+
+static void tree_head(struct buf *b, const struct attar_section *s)
+{
+	buf_str(b, "time,node,parent,kind,name,module,");
+	add_name(b, "self", s->unit);
+	buf_char(b, ',');
+	add_name(b, "total", s->unit);
+	if (s->tasks.n)
+		buf_str(b, ",pid,tid");
+}
+
+static void add_cell(struct buf *b, const struct attar_section *s, uint32_t row, size_t column)
+{
+	struct cell cell = section_cell(s, row, column);
+
+	if (cell.kind == CELL_TEXT)
+		add_text(b, section_text(s, cell.text));
+	else
+		number_plain(b, s->columns.at[column].unit, cell);
+}
+
+/* The lines of a row as one field, as folded stacks write them: "main;work;hot". */
+static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t row, size_t at)
+{
+	struct buf lines _cleanup_(buf_done) = {0};
+
+	for (; section_has_detail(s, row, at); at++) {
+		const char *line = section_text(s, s->details.at[at].text);
+
+		if (lines.len)
+			buf_char(&lines, ';');
+		escape_folded(&lines, line, strlen(line));
+	}
+	buf_char(b, ',');
+	add_text(b, buf_text(&lines));
+	b->failed |= lines.failed;
+	return at;
+}
+
+static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
+{
+	bool timed = !has_time(s);
+	size_t detail = 0;
+
+	for (uint32_t row = 0; row < s->rows; row++) {
+		if (timed)
+			add_time(r, s->report);
+		for (size_t i = 0; i < s->columns.n; i++) {
+			if (i || timed)
+				buf_char(&r->out, ',');
+			add_cell(&r->out, s, row, i);
+		}
+		if (s->details.n)
+			detail = add_details(&r->out, s, row, detail);
+		end_row(r);
+	}
+}
+
+static void draw_nodes(struct attar_renderer *r, struct attar_section *s)
+{
+	struct buf *b = &r->out;
+	size_t task = 0;
+
+	for (uint32_t i = 0; i < s->nodes.n; i++) {
+		const struct tree_node *node = &s->nodes.at[i];
+		const struct tree_task *owner;
+
+		add_time(r, s->report);
+		buf_printf(b, ",%u,%lld,%s,", i, tree_parent_id(node), frame_kind_name(node->kind));
+		add_text(b, section_text(s, node->name));
+		buf_char(b, ',');
+		add_text(b, section_text(s, node->module));
+		buf_printf(b, ",%llu,%llu", (unsigned long long)node->self,
+			(unsigned long long)node->total);
+		owner = tree_task_of(s, i, &task);
+		if (owner)
+			buf_printf(b, ",%u,", owner->pid);
+		else if (s->tasks.n)
+			buf_str(b, ",,");
+		if (owner && owner->tid)
+			buf_u64(b, owner->tid);
+		end_row(r);
+	}
+}
+
+/* Starts a block unless the rows go on in the open one. */
+static void open_block(struct attar_renderer *r, const struct attar_section *s, bool alone)
+{
+	struct buf head _cleanup_(buf_done) = {0};
+
+	if (s->kind == ATTAR_SECTION_TREE)
+		tree_head(&head, s);
+	else
+		rows_head(&head, s);
+	if (alone && r->open.len && strcmp(buf_text(&r->open), buf_text(&head)) == 0)
+		return;
+	if (r->open.len)
+		buf_str(&r->out, "\n");
+	if (!alone) {
+		const char *name = section_text(s, s->name);
+
+		buf_str(&r->out, "# ");
+		escape_text(&r->out, name, strlen(name));
+		buf_str(&r->out, "\n");
+	}
+	buf_str(&r->out, buf_text(&head));
+	buf_str(&r->out, "\n");
+	buf_reset(&r->open);
+	buf_str(&r->open, buf_text(&head));
+	r->out.failed |= head.failed;
+}
+
+static int draw(struct attar_renderer *r, const struct attar_report *report)
+{
+	report_each_section(report, it)
+	{
+		struct attar_section *s = *it;
+
+		if (s->kind == ATTAR_SECTION_TREE)
+			tree_sum(s);
+		open_block(r, s, report->sections.n == 1);
+		if (s->kind == ATTAR_SECTION_TREE)
+			draw_nodes(r, s);
+		else
+			draw_rows(r, s);
+	}
+	render_log_notes(r, report);
+	return 0;
+}
+
+const struct render_format render_csv = {.name = "csv", .draw = draw};

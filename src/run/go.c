@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop: open, start, deliver events, report each interval and at the end. */
+#include "base/buf.h"
+#include "run/run.h"
+
+enum {
+	POLL_MS = 100,     /* how long a ring below its watermark may wait */
+	PAGE_BYTES = 4096, /* what -m counts in, whatever the machine's pages are */
+	PROGRESS_NS = 1000000000,
+};
+
+/* ---- opening ---- */
+
+static void fall_back_to_clock(struct source *s)
+{
+	s->attr.type = PERF_TYPE_SOFTWARE;
+	s->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	s->is_fallback_allowed = false;
+	free(s->name);
+	s->name = strdup("cpu-clock");
+	log_note("no hardware counter for cycles here (a virtual machine without a PMU?): sampling "
+		 "cpu-clock instead, which cannot look inside code that keeps interrupts off");
+}
+
+/* Existing threads are attached to while they run and make others: see follow_new_threads(). */
+static bool attaches(const struct attar_run *run)
+{
+	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
+	       !attar_target_command_pid(run->target);
+}
+
+static int open_source(struct attar_run *run, struct source *s, bool first)
+{
+	struct perf_event_attr attr;
+	int r;
+
+	if (!s->name)
+		return base_oom();
+	attr = s->attr;
+	attar_stream_attr(&attr, first);
+	attr.wakeup_watermark =
+		(uint32_t)((double)run->opts.mmap_pages * PAGE_BYTES * run->opts.watermark / 100);
+	attr.disabled = !attaches(run);
+	attr.enable_on_exec = attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
+			      attar_target_command_pid(run->target);
+	r = attar_counter_open(run->target, &attr, s->name, ATTAR_COUNTER_DEGRADE, &s->counter);
+	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
+		fall_back_to_clock(s);
+		return open_source(run, s, first);
+	}
+	return r;
+}
+
+static void close_sources(struct attar_run *run)
+{
+	vec_each (&run->sources, s)
+		s->counter = attar_counter_close(s->counter);
+}
+
+static int open_sources(struct attar_run *run)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < run->sources.n && r == 0; i++)
+		r = open_source(run, &run->sources.at[i], i == 0);
+	return r;
+}
+
+/* Not allowed to watch everything: watch what this user may see, and say so. */
+static int narrow(struct attar_run *run, int error)
+{
+	char *why _cleanup_free_ = strdup(attar_error());
+	int r;
+
+	if ((error != -EACCES && error != -EPERM) || !why || run->command ||
+		attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
+		return error;
+	close_sources(run);
+	r = run_open_target(run, true);
+	if (r == 0)
+		r = open_sources(run);
+	if (r < 0)
+		return attar_fail(error, "%s", why);
+	log_note("only your own processes are watched: %s", why);
+	return 0;
+}
+
+static int open_stream(struct attar_run *run)
+{
+	struct attar_stream_opts opts = {
+		.size = sizeof(opts), .ring_bytes = run->opts.mmap_pages * PAGE_BYTES};
+	VEC(struct attar_counter *) counters = {0};
+	int r = 0;
+
+	vec_each (&run->sources, s)
+		if (vec_push(&counters, s->counter) < 0)
+			r = base_oom();
+	if (r == 0)
+		r = attar_stream_live(
+			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);
+	vec_done(&counters);
+	return r;
+}
+
+static int open_all(struct attar_run *run)
+{
+	int r = attar_symbols_new(NULL, &run->symbols);
+
+	if (r == 0)
+		r = run->profiler->open(run, run->self);
+	if (r == 0)
+		r = run_open_target(run, false);
+	if (r == 0) {
+		r = open_sources(run);
+		if (r < 0)
+			r = narrow(run, r);
+	}
+	return r == 0 ? open_stream(run) : r;
+}
+
+/* ---- delivering ---- */
+
+static int show_lines(struct attar_run *run)
+{
+	int r = 0;
+
+	if (!run->lines)
+		return 0;
+	if (run->hooks->report) {
+		attar_report_span(run->lines, attar_run_realtime(run, run_now()), 0);
+		r = run->hooks->report(run->hooks->ctx, run->lines, ATTAR_SCOPE_INTERVAL);
+	}
+	run->lines = attar_report_free(run->lines);
+	return r;
+}
+
+static bool enough(const struct attar_run *run)
+{
+	return run->opts.count && run->seen_total >= run->opts.count;
+}
+
+static int deliver(struct attar_run *run, const struct attar_event *ev)
+{
+	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
+		run->seen_total++;
+		return run->sources.at[ev->counter].fn(run, run->self, ev);
+	}
+	if ((ev->record->type == PERF_RECORD_LOST ||
+		    ev->record->type == PERF_RECORD_LOST_SAMPLES) &&
+		run->profiler->lost)
+		return run->profiler->lost(run, run->self, ev);
+	return 0;
+}
+
+static int drain(struct attar_run *run)
+{
+	struct attar_event ev;
+	int r = 0;
+
+	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
+		r = deliver(run, &ev);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : show_lines(run);
+}
+
+/* ---- reporting ---- */
+
+static int report(struct attar_run *run, enum attar_scope scope)
+{
+	uint64_t now = run_now(),
+		 since = scope == ATTAR_SCOPE_WHOLE ? run->began : run->interval_began;
+	struct attar_report *out = attar_report_new(run->profiler->name);
+	int r;
+
+	if (!out)
+		return base_oom();
+	run->unresolved = -1;
+	attar_report_span(out, attar_run_realtime(run, now), now - since);
+	r = run->profiler->report(run, run->self, out, scope);
+	run_fill_notes(run, out, scope);
+	if (r == 0 && run->hooks->report)
+		r = run->hooks->report(run->hooks->ctx, out, scope);
+	attar_report_free(out);
+	run->interval_began = now;
+	return r;
+}
+
+static void progress(struct attar_run *run, uint64_t now, uint64_t *next)
+{
+	struct attar_stream_stats stats;
+
+	if (!run->hooks->progress || now < *next)
+		return;
+	attar_stream_stats(run->stream, &stats);
+	run->hooks->progress(run->hooks->ctx, now - run->began, stats.samples, stats.lost);
+	*next = now + PROGRESS_NS;
+}
+
+static int wait_ms(uint64_t now, uint64_t until)
+{
+	uint64_t ms;
+
+	if (!until)
+		return POLL_MS;
+	if (until <= now)
+		return 0;
+	ms = (until - now + 999999) / 1000000;
+	return ms > POLL_MS ? POLL_MS : (int)ms;
+}
+
+static uint64_t earliest(uint64_t a, uint64_t b)
+{
+	return !a ? b : !b ? a : MIN(a, b);
+}
+
+static int loop(struct attar_run *run)
+{
+	uint64_t end = run->opts.duration ? run->began + run->opts.duration : 0;
+	uint64_t tick = run->opts.interval ? run->began + run->opts.interval : 0;
+	uint64_t next_progress = run->began + PROGRESS_NS;
+
+	for (;;) {
+		uint64_t now = run_now();
+		bool last = attar_target_ended(run->target) || (end && now >= end);
+		int r;
+
+		if (!last) {
+			r = attar_stream_wait(
+				run->stream, run->stop_fd, wait_ms(now, earliest(end, tick)));
+			if (r < 0)
+				return r;
+			last = r == 2;
+		}
+		if (last)
+			return 0;
+		r = drain(run);
+		if (r < 0 || enough(run))
+			return r;
+		now = run_now();
+		if (tick && now >= tick) {
+			r = report(run, ATTAR_SCOPE_INTERVAL);
+			if (r < 0)
+				return r;
+			tick += (now - tick) / run->opts.interval * run->opts.interval +
+				run->opts.interval;
+		}
+		progress(run, now, &next_progress);
+	}
+}
+
+static void start_clocks(struct attar_run *run)
+{
+	struct timespec real;
+
+	run->began = run->interval_began = run_now();
+	clock_gettime(CLOCK_REALTIME, &real);
+	run->realtime_offset =
+		(uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - run->began;
+}
+
+/* What the rings still hold is delivered before the last report. */
+static int finish(struct attar_run *run)
+{
+	int r = attar_stream_stop(run->stream);
+
+	if (r == 0)
+		r = drain(run);
+	if (r == 0 && run->opts.interval)
+		r = report(run, ATTAR_SCOPE_INTERVAL);
+	if (r == 0 && (!run->opts.interval || run->hooks->want_whole))
+		r = report(run, ATTAR_SCOPE_WHOLE);
+	return r;
+}
+
+int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
+{
+	static const struct attar_run_hooks none = {.size = sizeof(none)};
+	int r;
+
+	run->hooks = hooks ? hooks : &none;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run->self_began);
+	r = open_all(run);
+	if (r < 0)
+		return r;
+	start_clocks(run);
+	r = attar_stream_start(run->stream);
+	if (r == 0)
+		r = attar_target_start(run->target);
+	if (r == 0)
+		r = loop(run);
+	if (r == 0)
+		r = finish(run);
+	run->command_status = attar_target_command_status(run->target);
+	return r;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* A run's beginning and end, and what a profiler may ask of it. */
+#include <sys/eventfd.h>
+
+#include "base/suggest.h"
+#include "run/run.h"
+
+uint64_t run_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+const struct attar_profiler *attar_profiler_find(const char *name)
+{
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if (!strcmp((*p)->name, name))
+			return *p;
+	return NULL;
+}
+
+static int no_profiler(const char *name)
+{
+	struct suggest s = {.word = name};
+
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		suggest_offer(&s, (*p)->name);
+	if (s.best)
+		return attar_fail(
+			-ENOENT, "there is no profiler '%s': did you mean '%s'?", name, s.best);
+	return attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", name);
+}
+
+static void list_groups(struct attar_run *run)
+{
+	struct attar_option_group *g = run->groups;
+
+	if (run->profiler->options)
+		*g++ = (struct attar_option_group){"Options", run->profiler->options};
+	*g++ = (struct attar_option_group){"Sampling", common_sampling_options};
+	*g++ = (struct attar_option_group){"Whom to watch", common_target_options};
+	*g++ = (struct attar_option_group){"How long, and rings", common_run_options};
+	*g = (struct attar_option_group){"Output", common_output_options};
+}
+
+int attar_run_new(const char *name, struct attar_run **ret_run)
+{
+	const struct attar_profiler *profiler = attar_profiler_find(name);
+	struct attar_run *run;
+
+	if (!profiler)
+		return no_profiler(name);
+	run = calloc(1, sizeof(*run));
+	if (!run || !(run->self = calloc(1, MAX(profiler->self_size, (size_t)1)))) {
+		free(run);
+		return base_oom();
+	}
+	run->profiler = profiler;
+	run->command_status = -1;
+	run->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	list_groups(run);
+	common_defaults(&run->opts);
+	if (profiler->defaults)
+		profiler->defaults(run->self);
+	*ret_run = run;
+	return 0;
+}
+
+struct attar_run *attar_run_free(struct attar_run *run)
+{
+	if (!run)
+		return NULL;
+	if (run->profiler->close)
+		run->profiler->close(run->self);
+	attar_stream_free(run->stream);
+	vec_each (&run->sources, s) {
+		attar_counter_close(s->counter);
+		free(s->name);
+	}
+	vec_done(&run->sources);
+	attar_target_free(run->target);
+	attar_symbols_free(run->symbols);
+	attar_catalog_free(run->catalog);
+	attar_report_free(run->lines);
+	vec_each (&run->lists, list)
+		free((*list)->at);
+	vec_done(&run->lists);
+	intern_done(&run->texts);
+	if (run->stop_fd >= 0)
+		close(run->stop_fd);
+	free(run->self);
+	free(run);
+	return NULL;
+}
+
+const struct attar_option_group *attar_run_option_groups(const struct attar_run *run)
+{
+	return run->groups;
+}
+
+void attar_run_command(struct attar_run *run, char *const *argv)
+{
+	run->command = argv;
+}
+
+void attar_run_stop(struct attar_run *run)
+{
+	uint64_t one = 1;
+	int error = errno;
+	ssize_t n = write(run->stop_fd, &one, sizeof(one));
+
+	(void)n; /* full: it has been asked before */
+	errno = error;
+}
+
+int attar_run_command_status(const struct attar_run *run)
+{
+	return run->command_status;
+}
+
+int attar_run_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
+	attar_event_fn *fn)
+{
+	struct source s = {.name = strdup(name), .attr = *attr, .fn = fn};
+
+	if (!s.name || vec_push(&run->sources, s) < 0) {
+		free(s.name);
+		return base_oom();
+	}
+	return 0;
+}
+
+struct attar_symbols *attar_run_symbols(struct attar_run *run)
+{
+	return run->symbols;
+}
+
+const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
+{
+	return i < run->sources.n ? run->sources.at[i].name : "?";
+}
+
+uint64_t attar_run_freq(const struct attar_run *run)
+{
+	return run->opts.freq;
+}
+
+struct attar_section *attar_run_lines(
+	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section))
+{
+	if (run->lines)
+		return run->lines_section;
+	run->lines = attar_report_new(run->profiler->name);
+	if (!run->lines)
+		return NULL;
+	run->lines_section = attar_report_events(run->lines, name);
+	columns(run->lines_section);
+	return run->lines_section;
+}
+
+struct attar_catalog *attar_run_catalog(struct attar_run *run)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+
+	if (!run->catalog && attar_catalog_new(&opts, &run->catalog) < 0)
+		return NULL;
+	return run->catalog;
+}
+
+void attar_run_unresolved(struct attar_run *run, double share)
+{
+	run->unresolved = share;
+}
+
+uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
+{
+	return time + run->realtime_offset;
+}
+
+bool attar_run_wants_tree(const struct attar_run *run)
+{
+	return run->hooks->want_tree;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Option values from text into the structs that the option tables describe. */
+#include "attar/run.h"
+#include "base/parse.h"
+#include "base/suggest.h"
+#include "run/run.h"
+
+static void *state_of(struct attar_run *run, const struct attar_option *table)
+{
+	return table == run->profiler->options ? run->self : &run->opts;
+}
+
+static const struct attar_option *find(struct attar_run *run, const char *name, void **ret_state)
+{
+	for (const struct attar_option_group *g = run->groups; g->title; g++)
+		for (const struct attar_option *o = g->options; o && o->name; o++)
+			if (!strcmp(o->name, name)) {
+				*ret_state = state_of(run, g->options);
+				return o;
+			}
+	return NULL;
+}
+
+static int unknown(struct attar_run *run, const char *name)
+{
+	struct suggest s = {.word = name};
+
+	for (const struct attar_option_group *g = run->groups; g->title; g++)
+		for (const struct attar_option *o = g->options; o && o->name; o++)
+			suggest_offer(&s, o->name);
+	if (s.best)
+		return attar_fail(
+			-ENOENT, "there is no option --%s: did you mean --%s?", name, s.best);
+	return attar_fail(-ENOENT, "there is no option --%s: 'attar %s -h' lists them", name,
+		run->profiler->name);
+}
+
+static int set_number(const struct attar_option *o, const char *value, uint64_t *member)
+{
+	uint64_t number = 0;
+	int r = o->type == ATTAR_OPTION_TIME   ? parse_time(value, o->bare, &number)
+		: o->type == ATTAR_OPTION_SIZE ? parse_size(value, &number)
+					       : parse_u64(value, &number);
+
+	if (r < 0)
+		return attar_context(r, "--%s", o->name);
+	if ((o->min && number < o->min) || (o->max && number > o->max)) {
+		if (o->max)
+			return attar_fail(-ERANGE, "--%s: %s is not between %llu and %llu", o->name,
+				value, (unsigned long long)o->min, (unsigned long long)o->max);
+		if (o->type == ATTAR_OPTION_TIME)
+			return attar_fail(
+				-ERANGE, "--%s: %s is too short: the least is 1ms", o->name, value);
+		return attar_fail(-ERANGE, "--%s: %s is too small: the least is %llu", o->name,
+			value, (unsigned long long)o->min);
+	}
+	*member = number;
+	return 0;
+}
+
+static int set_percent(const struct attar_option *o, const char *value, double *member)
+{
+	uint64_t thousandths;
+	char *copy _cleanup_free_ = strdup(value);
+	size_t n = strlen(value);
+
+	if (!copy)
+		return base_oom();
+	if (n && copy[n - 1] == '%')
+		copy[n - 1] = '\0';
+	/* a fraction in units of 1/1000, read without the locale */
+	if (parse_time(copy, 1000, &thousandths) < 0 ||
+		strspn(copy, "0123456789.") != strlen(copy) || thousandths > 100000)
+		return attar_fail(-ERANGE, "--%s: '%s' is not a percentage between 0 and 100",
+			o->name, value);
+	*member = (double)thousandths / 1000;
+	return 0;
+}
+
+static const char *keep(struct attar_run *run, const char *value)
+{
+	return intern_text(&run->texts, value);
+}
+
+static int set_text(
+	struct attar_run *run, const struct attar_option *o, const char *value, const char **member)
+{
+	const char *text = keep(run, value);
+
+	if (!text)
+		return base_oom();
+	if (!*text)
+		return attar_fail(-EINVAL, "--%s: the value is empty", o->name);
+	*member = text;
+	return 0;
+}
+
+static int add_text(struct attar_run *run, const char *value, struct attar_texts *member)
+{
+	const char **grown = realloc(member->at, (member->n + 1) * sizeof(*grown)),
+		   *text = keep(run, value);
+
+	if (grown)
+		member->at = grown;
+	if (!grown || !text || (!member->n && vec_push(&run->lists, member) < 0))
+		return base_oom();
+	member->at[member->n++] = text;
+	return 0;
+}
+
+static int set_value(
+	struct attar_run *run, const struct attar_option *o, void *member, const char *value)
+{
+	switch (o->type) {
+	case ATTAR_OPTION_COUNT:
+	case ATTAR_OPTION_TIME:
+	case ATTAR_OPTION_SIZE:
+		return set_number(o, value, member);
+	case ATTAR_OPTION_PERCENT:
+		return set_percent(o, value, member);
+	case ATTAR_OPTION_LIST:
+		return add_text(run, value, member);
+	default:
+		return set_text(run, o, value, member);
+	}
+}
+
+int attar_run_set(struct attar_run *run, const char *name, const char *value)
+{
+	bool negated = !strncmp(name, "no-", 3);
+	const struct attar_option *o;
+	void *state;
+	char *member;
+
+	o = find(run, name, &state);
+	if (!o && negated && (o = find(run, name + 3, &state)) && o->type != ATTAR_OPTION_SWITCH)
+		o = NULL;
+	if (!o)
+		return unknown(run, name);
+	member = (char *)state + o->offset;
+	if (o->type == ATTAR_OPTION_FLAG || o->type == ATTAR_OPTION_SWITCH) {
+		if (value)
+			return attar_fail(-EINVAL, "--%s takes no value", name);
+		if (o->type == ATTAR_OPTION_FLAG)
+			*(bool *)member = true;
+		else
+			*(int *)member = strcmp(o->name, name) == 0;
+		return 0;
+	}
+	if (!value)
+		return attar_fail(-EINVAL, "--%s needs a value: --%s %s", name, name, o->value);
+	return set_value(run, o, member, value);
+}

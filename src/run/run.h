@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* A run from the inside: its common options and its parts. */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+#include <time.h>
+
+#include "attar/run.h"
+#include "base/intern.h"
+#include "base/vec.h"
+
+/* The options that every profiler shares, see common.c. */
+struct common_opts {
+	/* whom */
+	const char *cpus, *pids, *tids, *cgroups;
+	bool all_cpus;
+	/* what is sampled */
+	const char *event;
+	uint64_t freq;
+	bool exclude_user, exclude_kernel;
+	int user_callchain, kernel_callchain; /* switches */
+	/* how long */
+	uint64_t interval, duration; /* ns */
+	uint64_t count;              /* events, 0: no limit */
+	/* rings */
+	uint64_t mmap_pages;
+	double watermark; /* percent of a ring */
+	/* how results are shown: for whoever takes the reports */
+	struct attar_texts outputs;
+	const char *format, *flame_graph;
+	uint64_t rows;
+	bool verbose, quiet;
+};
+
+extern const struct attar_option common_target_options[];
+extern const struct attar_option common_sampling_options[];
+extern const struct attar_option common_run_options[];
+extern const struct attar_option common_output_options[];
+void common_defaults(struct common_opts *opts);
+
+struct source {
+	char *name;
+	struct perf_event_attr attr;
+	attar_event_fn *fn;
+	struct attar_counter *counter;
+	bool is_fallback_allowed; /* cpu-clock may stand in for it */
+};
+
+struct attar_run {
+	const struct attar_profiler *profiler;
+	void *self; /* the profiler's state */
+	struct common_opts opts;
+	struct attar_option_group groups[6];
+	struct intern texts;             /* of option values */
+	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
+	char *const *command;
+
+	struct attar_catalog *catalog; /* NULL until it is asked for */
+	struct attar_symbols *symbols;
+	struct attar_target *target;
+	VEC(struct source) sources;
+	struct attar_stream *stream;
+
+	const struct attar_run_hooks *hooks;
+	struct attar_report *lines; /* rows of single events, not yet shown */
+	struct attar_section *lines_section;
+	double unresolved;
+	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
+	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
+	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
+	struct timespec self_began;     /* CPU time of this process */
+	int stop_fd;                    /* an eventfd */
+	int command_status;
+};
+
+uint64_t run_now(void); /* ns, CLOCK_MONOTONIC */
+
+/* Resolves the target that the options describe; narrows it to what this user may see. */
+int run_open_target(struct attar_run *run, bool own_processes);
+
+/* Fills the notes of a report from what was seen since the one before (or the start). */
+void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/stackreport.h"
+
+#include "stats/calltree.h"
+
+/* ---- the table ---- */
+
+/* A function as run by tasks of one name. */
+struct row {
+	const char *comm;
+	uint32_t function;
+	uint64_t self, total;
+	uint64_t seen_in; /* the last stack that was added to total: recursion counts once */
+};
+
+struct rows {
+	VEC(struct row) all;
+	struct map index; /* comm and function, hashed -> row */
+	uint64_t stack_serial;
+	uint64_t unresolved;
+};
+
+static struct row *row_of(struct rows *rows, const char *comm, uint32_t function)
+{
+	uint64_t key = base_hash64((uintptr_t)comm) ^ function, *found = map_get(&rows->index, key);
+
+	if (found)
+		return &rows->all.at[*found];
+	if (vec_push(&rows->all, (struct row){.comm = comm, .function = function}) < 0 ||
+		map_put(&rows->index, key, rows->all.n - 1) < 0)
+		return NULL;
+	return &rows->all.at[rows->all.n - 1];
+}
+
+static int add_stack(struct stack_report *sr, struct rows *rows, const char *comm, uint32_t stack,
+	uint64_t weight)
+{
+	size_t n;
+	const uint64_t *places = stacks_places(&sr->space->stacks, stack, &n);
+
+	rows->stack_serial++;
+	for (size_t i = 0; i < n; i++) {
+		int function = functions_of(sr->functions, places[i]);
+		struct row *row = function < 0 ? NULL : row_of(rows, comm, (uint32_t)function);
+
+		if (!row)
+			return base_oom();
+		if (i == 0) {
+			row->self += weight;
+			if (!sr->functions->all.at[function].named)
+				rows->unresolved += weight;
+		}
+		if (row->seen_in != rows->stack_serial)
+			row->total += weight;
+		row->seen_in = rows->stack_serial;
+	}
+	return 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self < y->self ? 1 : -1;
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void write_table(
+	struct stack_report *sr, struct rows *rows, struct attar_report *report, bool with_total)
+{
+	struct attar_section *t = attar_report_table(report, "functions");
+	uint64_t whole = sr->samples->total;
+
+	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
+	if (with_total)
+		attar_section_column(t, "total", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, sr->weight, ATTAR_UNIT_COUNT);
+	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "dso", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
+	vec_each (&rows->all, row) {
+		const struct function *fn = &sr->functions->all.at[row->function];
+
+		attar_section_row(t);
+		attar_cell_double(t, percent(row->self, whole));
+		if (with_total)
+			attar_cell_double(t, percent(row->total, whole));
+		attar_cell_u64(t, row->self);
+		attar_cell_text(t, row->comm);
+		attar_cell_text(t, fn->dso);
+		attar_cell_text(t, fn->name);
+	}
+}
+
+int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total)
+{
+	struct rows rows = {0};
+	int r = 0;
+
+	map_each (&sr->samples->weights, it) {
+		if (r == 0)
+			r = add_stack(sr, &rows, sr->space->tasks.at[it->key >> 32].comm,
+				(uint32_t)it->key, it->value);
+	}
+	if (r == 0) {
+		if (rows.all.n)
+			qsort(rows.all.at, rows.all.n, sizeof(*rows.all.at), compare_rows);
+		write_table(sr, &rows, report, with_total);
+		sr->unresolved = sr->samples->total
+					 ? (double)rows.unresolved / (double)sr->samples->total
+					 : 0;
+	}
+	vec_done(&rows.all);
+	map_done(&rows.index);
+	return r;
+}
+
+/* ---- the tree ---- */
+
+/* Keys of the tree: a function's number, or a task's with this bit set. */
+#define TASK_KEY 0x80000000u
+
+static int add_to_tree(struct stack_report *sr, struct calltree *tree, uint32_t task,
+	uint32_t stack, uint64_t weight)
+{
+	size_t n;
+	const uint64_t *places = stacks_places(&sr->space->stacks, stack, &n);
+	uint32_t node = calltree_child(tree, CALLTREE_ROOT, task | TASK_KEY);
+
+	while (n-- > 0 && node != CALLTREE_ROOT) {
+		int function = functions_of(sr->functions, places[n]);
+
+		node = function < 0 ? CALLTREE_ROOT
+				    : calltree_child(tree, node, (uint32_t)function);
+	}
+	if (node == CALLTREE_ROOT)
+		return base_oom();
+	tree->nodes.at[node].self += weight;
+	return 0;
+}
+
+static enum attar_frame_kind frame_kind(const struct function *fn)
+{
+	if (!fn->named)
+		return ATTAR_FRAME_UNKNOWN;
+	return fn->kind == ATTAR_DSO_IS_KERNEL ? ATTAR_FRAME_KERNEL
+	       : fn->kind == ATTAR_DSO_IS_JIT  ? ATTAR_FRAME_JIT
+					       : ATTAR_FRAME_USER;
+}
+
+static void write_node(
+	struct stack_report *sr, struct attar_section *out, const struct calltree_node *node)
+{
+	uint32_t parent = node->parent == CALLTREE_ROOT ? ATTAR_TREE_ROOT : node->parent;
+
+	if (node->key & TASK_KEY) {
+		const struct task *task = &sr->space->tasks.at[node->key & ~TASK_KEY];
+		uint32_t number = attar_tree_node(
+			out, parent, ATTAR_FRAME_TASK, task->comm, NULL, node->self);
+
+		attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
+	} else {
+		const struct function *fn = &sr->functions->all.at[node->key];
+
+		attar_tree_node(out, parent, frame_kind(fn), fn->name, fn->dso, node->self);
+	}
+}
+
+int stack_report_tree(struct stack_report *sr, struct attar_report *report)
+{
+	struct attar_section *out = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	struct calltree tree = {0};
+	int r = 0;
+
+	map_each (&sr->samples->weights, it) {
+		if (r == 0)
+			r = add_to_tree(
+				sr, &tree, (uint32_t)(it->key >> 32), (uint32_t)it->key, it->value);
+	}
+	if (r == 0)
+		vec_each (&tree.nodes, node)
+			write_node(sr, out, node);
+	calltree_done(&tree);
+	return r;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What any profiler of weighted stacks reports: a table of functions, a tree of calls. */
+#ifndef RUN_STACKREPORT_H
+#define RUN_STACKREPORT_H
+
+#include "attar/report.h"
+#include "stats/functions.h"
+#include "stats/samples.h"
+
+struct stack_report {
+	struct stack_space *space;
+	struct functions *functions;
+	const struct samples *samples;
+	const char *weight; /* what is counted: "samples" */
+	double unresolved;  /* out: share of the weight whose innermost frame had no name */
+};
+
+/* Table "functions": self, total, weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. */
+int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
+
+/* Tree "stacks": a root for each task, under it its stacks from the outermost frame on. */
+int stack_report_tree(struct stack_report *sr, struct attar_report *report);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* From options to a target, narrowed to what this user may see. */
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "run/run.h"
+
+/* "1,22,333": the processes of this user, without this one. */
+static int own_processes(struct buf *ret_pids)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	if (!dir)
+		return attar_fail(-errno, "cannot list /proc: %s", strerror(errno));
+	while ((entry = readdir(dir))) {
+		char path[300];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
+		if (!isdigit((unsigned char)entry->d_name[0]) || atoi(entry->d_name) == getpid() ||
+			stat(path, &st) < 0 || st.st_uid != geteuid())
+			continue;
+		if (ret_pids->len)
+			buf_char(ret_pids, ',');
+		buf_str(ret_pids, entry->d_name);
+	}
+	closedir(dir);
+	return buf_failed(ret_pids) ? base_oom() : 0;
+}
+
+int run_open_target(struct attar_run *run, bool own)
+{
+	struct buf pids _cleanup_(buf_done) = {0};
+	struct attar_target_opts opts = {.size = sizeof(opts),
+		.cpus = run->opts.cpus,
+		.pids = run->opts.pids,
+		.tids = run->opts.tids,
+		.cgroups = run->opts.cgroups,
+		.command = run->command,
+		.system_wide = run->opts.all_cpus || (run->opts.cpus && run->command)};
+	int r;
+
+	if (run->opts.all_cpus && (opts.pids || opts.tids || opts.cgroups))
+		return attar_fail(-EINVAL,
+			"--all-cpus contradicts --pids, --tids and --cgroups: leave one out");
+	if (own) {
+		r = own_processes(&pids);
+		if (r < 0)
+			return r;
+		if (!pids.len)
+			return attar_fail(-EACCES, "this user has no other process to watch");
+		opts.pids = pids.data;
+		opts.skip_refused = true;
+	}
+	run->target = attar_target_free(run->target);
+	return attar_target_new(&opts, &run->target);
+}

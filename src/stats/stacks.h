@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks of code places, each kept once under a small number, so that counting a sample is one hash and one
+ * comparison. A sequence of places is leaf first, as the kernel delivers it.
+ */
+#ifndef STATS_STACKS_H
+#define STATS_STACKS_H
+
+#include "base/base.h"
+
+enum { STACKS_FULL = 0 }; /* the number of every stack that came after the bound was reached */
+
+struct stack_entry {
+	uint32_t hash;
+	uint32_t n;   /* places */
+	size_t first; /* index of the first one in places */
+};
+
+struct stacks {
+	struct stack_entry *entries; /* by number; entry 0 is STACKS_FULL, empty */
+	uint32_t n, room;
+	uint64_t *places;
+	size_t n_places, room_places;
+	uint32_t *slots; /* open addressing: numbers, 0 is free */
+	size_t n_slots;
+	size_t max_bytes;
+	uint64_t refused; /* stacks that the bound turned away */
+};
+
+/* max_bytes bounds the memory; 0: 64 MiB. */
+void stacks_init(struct stacks *s, size_t max_bytes);
+void stacks_done(struct stacks *s);
+
+/* The number of this stack; STACKS_FULL when it is new and the bound, or memory, is reached. */
+uint32_t stacks_intern(struct stacks *s, const uint64_t *places, size_t n);
+
+static inline const uint64_t *stacks_places(const struct stacks *s, uint32_t number, size_t *ret_n)
+{
+	*ret_n = s->entries ? s->entries[number].n : 0;
+	return s->entries ? s->places + s->entries[number].first : NULL;
+}
+
+#endif

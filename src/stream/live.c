@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live source: the kernel's rings, merged. It works in rounds. A round first takes the time, then looks
+ * how far each ring is written: every record from before that time is then in sight, so those can be
+ * delivered in global order; later ones wait for the next round. A kernel without use_clockid (before 4.1)
+ * keeps another clock, and there the horizon is the newest time of the round before.
+ */
+#include "attar/stream.h"
+
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "base/map.h"
+#include "perf/counter.h"
+#include "perf/follow.h"
+#include "perf/ring.h"
+#include "perf/target.h"
+#include "stream/merge.h"
+#include "stream/procs.h"
+
+enum { RING_BYTES_DEFAULT = 512 * 1024 };
+
+struct attar_stream {
+	struct attar_target *target;
+	struct attar_counter **counters;
+	struct attar_layout *layouts; /* one for each counter */
+	size_t n_counters;
+	struct attar_ring **rings;
+	struct cursor *cursors; /* one for each ring */
+	size_t n_rings;
+	struct merge merge;
+	struct map ids; /* the kernel's event ids -> counter */
+	uint64_t last_id;
+	uint32_t last_counter;
+	struct procs procs;
+	struct attar_record record; /* the one being delivered */
+	struct attar_stream_stats stats;
+	uint64_t lost_recorded; /* by LOST records */
+	uint64_t horizon;       /* ns: deliver up to here */
+	uint64_t newest;        /* ns: the newest time in sight */
+	uint64_t delivered;     /* ns: the newest time delivered */
+	uint64_t start_time;    /* ns: samples from before it are early */
+	bool in_round;
+	bool front_done; /* the record in front was delivered: it goes at the next call */
+	bool stopped, has_clock, keep_own;
+	pid_t own_pid;
+	int epoll_fd;
+};
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+void attar_stream_attr(struct perf_event_attr *attr, bool track)
+{
+	attr->sample_type |=
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->sample_id_all = 1;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->watermark = 1;
+	attr->disabled = 1;
+	if (!track)
+		return;
+	attr->task = attr->comm = attr->comm_exec = 1;
+	attr->mmap = attr->mmap2 = 1;
+	attr->ksymbol = 1;
+}
+
+/* ---- opening ---- */
+
+static int index_ids(struct attar_stream *s)
+{
+	for (size_t i = 0; i < s->n_counters; i++)
+		vec_each (&s->counters[i]->fds, it)
+			if (map_put(&s->ids, it->id, i) < 0)
+				return base_oom();
+	return 0;
+}
+
+static int watch(struct attar_stream *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST)
+		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
+	return 0;
+}
+
+static int make_cursors(struct attar_stream *s)
+{
+	s->cursors = calloc(s->n_rings, sizeof(*s->cursors));
+	s->merge.heap = calloc(s->n_rings, sizeof(*s->merge.heap));
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (!s->cursors || !s->merge.heap || s->epoll_fd < 0)
+		return base_oom();
+	for (size_t i = 0; i < s->n_rings; i++) {
+		int r = watch(s, attar_ring_fd(s->rings[i]));
+
+		if (r < 0)
+			return r;
+		s->cursors[i].ring = s->rings[i];
+	}
+	return 0;
+}
+
+static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n)
+{
+	s->counters = calloc(n, sizeof(*s->counters));
+	s->layouts = calloc(n, sizeof(*s->layouts));
+	if (!s->counters || !s->layouts)
+		return base_oom();
+	memcpy(s->counters, counters, n * sizeof(*counters));
+	s->n_counters = n;
+	s->has_clock = true;
+	for (size_t i = 0; i < n; i++) {
+		attar_layout_init(&s->layouts[i], &counters[i]->attr);
+		s->has_clock &= counters[i]->attr.use_clockid;
+		if (s->layouts[i].time != s->layouts[0].time)
+			return attar_fail(-EINVAL,
+				"'%s' and '%s' cannot share a stream: their records have the time "
+				"in different places",
+				counters[0]->name, counters[i]->name);
+	}
+	return 0;
+}
+
+int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
+	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
+	struct attar_stream **ret_stream)
+{
+	struct attar_stream *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return base_oom();
+	s->epoll_fd = -1;
+	s->target = target;
+	s->own_pid = getpid();
+	s->keep_own = opts && opts->keep_own;
+	procs_init(&s->procs, symbols, true);
+	r = copy_counters(s, counters, n_counters);
+	if (r == 0)
+		r = attar_rings_new(target, counters, n_counters,
+			opts && opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT, &s->rings,
+			&s->n_rings);
+	if (r == 0)
+		r = make_cursors(s);
+	if (r == 0)
+		r = follow_new_threads(target, s->counters, n_counters, s->rings, s->n_rings);
+	if (r == 0)
+		r = index_ids(s);
+	if (r < 0) {
+		attar_stream_free(s);
+		return r;
+	}
+	*ret_stream = s;
+	return 0;
+}
+
+struct attar_stream *attar_stream_free(struct attar_stream *s)
+{
+	if (!s)
+		return NULL;
+	attar_rings_free(s->rings, s->n_rings);
+	procs_done(&s->procs);
+	map_done(&s->ids);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	free(s->merge.heap);
+	free(s->cursors);
+	free(s->layouts);
+	free(s->counters);
+	free(s);
+	return NULL;
+}
+
+/* ---- running ---- */
+
+static int scan_running(struct attar_stream *s)
+{
+	if (s->target->kind != ATTAR_TARGET_TASKS)
+		return procs_scan_all(&s->procs);
+	if (s->target->command.pid)
+		return 0; /* its exec will tell all there is */
+	vec_each (&s->target->tids, tid) {
+		int64_t pid = *tid;
+
+		/* a process' own number, or the thread's when it was given by itself: its first sample tells the rest */
+		for (size_t i = 0; i < s->target->pids.n; i++)
+			if (s->target->pids.at[i] == pid)
+				procs_thread(&s->procs, (pid_t)pid, (pid_t)pid);
+	}
+	return 0;
+}
+
+int attar_stream_start(struct attar_stream *s)
+{
+	bool by_exec = s->target->kind == ATTAR_TARGET_TASKS && s->target->command.pid;
+	int r = 0;
+
+	for (size_t i = 0; i < s->n_counters && r == 0; i++)
+		if (!by_exec)
+			r = attar_counter_enable(s->counters[i]);
+	if (!by_exec && s->has_clock)
+		s->start_time = now();
+	return r < 0 ? r : scan_running(s);
+}
+
+int attar_stream_stop(struct attar_stream *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->n_counters; i++) {
+		int disabled = attar_counter_disable(s->counters[i]);
+
+		r = r < 0 ? r : disabled;
+	}
+	s->stopped = true;
+	return r;
+}
+
+/* Puts the next record of the cursor's ring in front; false when there is none for now. */
+static bool advance(struct attar_stream *s, struct cursor *c)
+{
+	if (c->header) {
+		c->held += c->header->size;
+		c->passed_time = c->time;
+	}
+	c->header = attar_ring_next(c->ring);
+	if (!c->header)
+		return false;
+	if (unlikely(c->held > attar_ring_size(c->ring) / 4)) {
+		attar_ring_release(c->ring);
+		c->held = 0;
+	}
+	c->time = attar_record_time(&s->layouts[0], c->header);
+	if (unlikely(c->time < c->passed_time))
+		c->time = c->passed_time;
+	return true;
+}
+
+static void begin_round(struct attar_stream *s)
+{
+	s->horizon = s->stopped ? UINT64_MAX : s->has_clock ? now() : s->newest;
+	s->merge.n = 0;
+	for (size_t i = 0; i < s->n_rings; i++)
+		attar_ring_begin(s->rings[i]);
+	for (size_t i = 0; i < s->n_rings; i++)
+		if (s->cursors[i].header || advance(s, &s->cursors[i]))
+			merge_push(&s->merge, &s->cursors[i]);
+	s->in_round = true;
+}
+
+/* Space goes back to the kernel, but for the records in front: they were not delivered. */
+static void end_round(struct attar_stream *s)
+{
+	for (size_t i = 0; i < s->n_rings; i++) {
+		struct cursor *c = &s->cursors[i];
+
+		if (c->header)
+			attar_ring_release(c->ring);
+		else
+			attar_ring_end(c->ring);
+		c->held = 0;
+	}
+	s->in_round = false;
+}
+
+static uint32_t counter_of(struct attar_stream *s, uint64_t id)
+{
+	uint64_t *index;
+
+	if (s->n_counters == 1)
+		return 0;
+	if (likely(id == s->last_id))
+		return s->last_counter;
+	index = map_get(&s->ids, id);
+	s->last_id = id;
+	return s->last_counter = index ? (uint32_t)*index : 0;
+}
+
+/* True when the sample is to be delivered. */
+static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
+{
+	const struct attar_record *rec = &s->record;
+
+	if (unlikely(rec->time < s->start_time)) {
+		s->stats.early++;
+		return false;
+	}
+	if (unlikely((pid_t)rec->pid == s->own_pid && !s->keep_own)) {
+		s->stats.own++;
+		return false;
+	}
+	ev->thread = &procs_thread(&s->procs, (pid_t)rec->pid, (pid_t)rec->tid)->pub;
+	s->stats.samples += ev->thread != NULL;
+	return ev->thread != NULL;
+}
+
+static void fill_lost(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+{
+	s->lost_recorded += s->record.lost.lost;
+	ev->lost_from = c->passed_time;
+	ev->lost_to = c->time;
+	if (s->record.type == PERF_RECORD_LOST)
+		ev->counter = counter_of(s, s->record.lost.id);
+}
+
+/* Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno. */
+static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+{
+	uint32_t counter = counter_of(s, attar_record_identifier(c->header));
+	struct attar_record *rec = &s->record;
+	int r;
+
+	if (unlikely(attar_record_parse(&s->layouts[counter], c->header, c->header->size, rec) <
+		     0)) {
+		s->stats.malformed++;
+		return 0;
+	}
+	if (unlikely(c->time < s->delivered))
+		s->stats.disordered++;
+	s->delivered = MAX(s->delivered, c->time);
+	*ev = (struct attar_event){
+		.record = rec, .time = s->delivered, .counter = counter, .cpu = rec->cpu};
+	if (likely(rec->type == PERF_RECORD_SAMPLE))
+		return fill_sample(s, ev);
+	if (rec->type == PERF_RECORD_LOST || rec->type == PERF_RECORD_LOST_SAMPLES)
+		fill_lost(s, c, ev);
+	s->stats.throttled += rec->type == PERF_RECORD_THROTTLE;
+	r = procs_apply(&s->procs, rec);
+	return r < 0 ? r : 1;
+}
+
+/* The record in front has been dealt with: on to the next. */
+static void pass_front(struct attar_stream *s, struct cursor *c)
+{
+	if (advance(s, c))
+		merge_sink_first(&s->merge);
+	else
+		merge_drop_first(&s->merge);
+	s->front_done = false;
+}
+
+int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
+{
+	struct cursor *c;
+
+	if (s->front_done)
+		pass_front(s, merge_first(&s->merge));
+	if (!s->in_round)
+		begin_round(s);
+	while ((c = merge_first(&s->merge)) && c->time <= s->horizon) {
+		int r = dispatch(s, c, ret_event);
+
+		s->front_done = true;
+		if (r)
+			return r;
+		pass_front(s, c);
+	}
+	for (size_t i = 0; i < s->merge.n; i++)
+		s->newest = MAX(s->newest, s->merge.heap[i]->time);
+	s->newest = MAX(s->newest, s->delivered);
+	end_round(s);
+	return 0;
+}
+
+/* A ring whose owner's task has ended hangs up for ever: it is read by the clock from then on. */
+int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
+{
+	struct epoll_event events[64];
+	bool told = false;
+	int n, result = 0;
+
+	if (fd >= 0 && watch(s, fd) < 0)
+		return -errno;
+	n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.fd == fd) {
+			told = true;
+			continue;
+		}
+		if (events[i].events & (EPOLLHUP | EPOLLERR))
+			epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+		result = 1;
+	}
+	s->stats.wakeups += result;
+	return told ? 2 : result;
+}
+
+/*
+ * The kernel writes a LOST record only when a later record fits, so what is lost at the very end is told by
+ * the counters alone (PERF_FORMAT_LOST); threads that have ended took their counters' share with them. The
+ * larger figure is the better one.
+ */
+void attar_stream_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
+{
+	uint64_t counted = 0;
+
+	for (size_t i = 0; i < s->n_counters; i++)
+		counted += attar_counter_lost(s->counters[i]);
+	*ret_stats = s->stats;
+	ret_stats->lost = MAX(counted, s->lost_recorded);
+}
+
+attar_place attar_thread_place(struct attar_thread *thread, uint64_t ip)
+{
+	return attar_space_place(thread->process->space, ip);
+}

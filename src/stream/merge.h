@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* A min-heap over the heads of rings: each ring is in order of time already, so this gives the order of all. */
+#ifndef STREAM_MERGE_H
+#define STREAM_MERGE_H
+
+#include "attar/perf.h"
+#include "base/base.h"
+
+/* A ring and the record at its front. */
+struct cursor {
+	struct attar_ring *ring;
+	const struct perf_event_header *header; /* NULL: the ring is empty for now */
+	uint64_t time;                          /* of header */
+	uint64_t passed_time;                   /* of the record before it */
+	size_t held;                            /* bytes passed since space was last given back */
+};
+
+struct merge {
+	struct cursor **heap; /* owned; room for every cursor */
+	size_t n;
+};
+
+void merge_push(struct merge *m, struct cursor *c);
+
+/* The cursor with the earliest record; NULL when the heap is empty. */
+static inline struct cursor *merge_first(const struct merge *m)
+{
+	return m->n ? m->heap[0] : NULL;
+}
+
+/* Restores the order after the first cursor's time has grown. */
+void merge_sink_first(struct merge *m);
+
+/* Takes the first cursor out. */
+void merge_drop_first(struct merge *m);
+
+#endif

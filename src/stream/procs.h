@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of processes and threads, moved on by COMM, MMAP, FORK and EXIT records in order of time. The
+ * dead are kept for a while, because their last samples may still come, then forgotten oldest first.
+ */
+#ifndef STREAM_PROCS_H
+#define STREAM_PROCS_H
+
+#include "attar/stream.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+enum { PROCS_DEAD_MAX = 4096 };
+
+struct process {
+	struct attar_process pub;
+	unsigned threads; /* entries that point here */
+};
+
+struct thread {
+	struct attar_thread pub;
+	struct thread *next_dead;
+};
+
+struct procs {
+	struct attar_symbols *symbols; /* borrowed */
+	struct intern names;
+	struct map threads;   /* tid -> struct thread * */
+	struct map processes; /* pid -> struct process * */
+	struct thread *dead, **dead_end;
+	size_t n_dead;
+	uint64_t serial;
+	bool live; /* /proc may be asked */
+};
+
+void procs_init(struct procs *p, struct attar_symbols *symbols, bool live);
+void procs_done(struct procs *p);
+
+/* The thread tid of process pid, entered (and asked of /proc) if it is new. NULL when out of memory. */
+struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid);
+
+/* Applies COMM, MMAP, MMAP2, FORK, EXIT and KSYMBOL; other records are none of its business. */
+int procs_apply(struct procs *p, const struct attar_record *rec);
+
+/* Reads the mappings of pid if that was not done yet. */
+void procs_scan(struct process *process);
+
+/* Enters every process that /proc shows, with its mappings. */
+int procs_scan_all(struct procs *p);
+
+#endif

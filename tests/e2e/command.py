@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Runs the built attar and reads what it found."""
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get('ATTAR_BUILD', ROOT / 'build')).resolve()
+ATTAR = BUILD / 'src/cli/attar'
+NOBODY = 65534
+
+
+def workload(name):
+    return str(BUILD / 'tests/workloads' / name)
+
+
+def run(*args, program=ATTAR, timeout=60, **kwargs):
+    """attar with these arguments; its output as text in which foreign bytes are kept."""
+    kwargs.setdefault('stdin', subprocess.DEVNULL)
+    if not {'stdout', 'stderr', 'capture_output'} & set(kwargs):
+        kwargs['capture_output'] = True
+    return subprocess.run([str(program), *map(str, args)], timeout=timeout, text=True,
+                          encoding='utf-8', errors='surrogateescape', **kwargs)
+
+
+class Profile:
+    """What a run of attar profile found, from its JSON."""
+
+    def __init__(self, text, done=None):
+        self.reports = [json.loads(line) for line in text.splitlines()]
+        self.report = self.reports[-1]
+        self.notes = self.report['notes']
+        self.remarks = self.report.get('remarks', [])
+        self.stderr = done.stderr if done else ''
+        self.stdout = done.stdout if done else ''
+        self.functions = self.rows('functions')
+        self.samples = sum(f['samples'] for f in self.functions)
+
+    def rows(self, section):
+        for s in self.report['sections']:
+            if s['name'] == section:
+                names = [c['name'] for c in s['columns']]
+                return [dict(zip(names, row)) for row in s['rows']]
+        raise KeyError(section)
+
+    def pick(self, symbol=None, comm=None, dso=None):
+        """The functions of that name, task and file (each a text, or a compiled pattern)."""
+        def fits(wanted, value):
+            if wanted is None:
+                return True
+            return bool(wanted.fullmatch(value)) if isinstance(wanted, re.Pattern) else wanted == value
+        return [f for f in self.functions if fits(symbol, f['symbol']) and fits(comm, f['comm'])
+                and fits(dso, Path(f['dso']).name if isinstance(dso, str) else f['dso'])]
+
+    def own(self, symbol=None, comm=None, dso=None):
+        """How many samples were in the function itself."""
+        return sum(f['samples'] for f in self.pick(symbol, comm, dso))
+
+    def total(self, symbol):
+        """The percentage of samples that had the function anywhere in their stack."""
+        return sum(f['total'] for f in self.pick(symbol))
+
+    def stacks(self):
+        """How often each stack was sampled: (task, outermost function, ..., innermost)."""
+        nodes, paths, found = self.rows('stacks'), [], Counter()
+        for node in nodes:
+            above = () if node['parent'] in (-1, None) else paths[node['parent']]
+            paths.append(above + (node['name'],))
+            if node['self']:
+                found[paths[-1]] += node['self']
+        return found
+
+
+def profile(*args, command=None, freq=997, graph=True, status=0, timeout=90, **kwargs):
+    """Runs attar profile to its end; fails unless it ends with that status."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / 'out.json'
+        words = ['profile', '-q', '-F', freq, *(['-g'] if graph else []), '-o', out, *args]
+        done = run(*words, *(['--', *command] if command else []), timeout=timeout, **kwargs)
+        assert done.returncode == status, f'status {done.returncode}: {done.stderr}'
+        return Profile(out.read_text(encoding='utf-8'), done)
+
+
+def share_is(part, whole, truth, slack=0.003, sigmas=4.5):
+    """Fails unless part/whole is the true share within sampling error (slack: start-up, the odd interrupt)."""
+    assert whole >= 100, f'only {whole} samples'
+    share, error = part / whole, math.sqrt(max(truth * (1 - truth), 1e-4) / whole)
+    assert abs(share - truth) <= sigmas * error + slack, \
+        f'{part} of {whole} samples is {share:.4f}; the truth is {truth} +- {error:.4f}'
+
+
+def has(name):
+    return shutil.which(name) is not None
+
+
+def perf(*args):
+    """perf's standard output."""
+    return subprocess.run(['perf', *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors='replace', timeout=120, check=True).stdout
+
+
+def as_nobody(*args, drop=(), **kwargs):
+    """attar as a user without any privilege (the program must lie where that user may read it)."""
+    return run('--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=-all', '--bounding-set=-all',
+               *args, program='setpriv', **kwargs)

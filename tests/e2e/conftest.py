@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Puts the machine in the state that a test needs, and back."""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import command
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if not command.ATTAR.exists():
+            item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
+
+
+@pytest.fixture
+def root():
+    if os.geteuid():
+        pytest.skip('needs root')
+
+
+@pytest.fixture
+def needs_perf():
+    if not command.has('perf'):
+        pytest.skip('perf (package linux-perf) is not installed')
+
+
+@pytest.fixture
+def sysctl(root):
+    """sysctl('kernel.x', 3) sets it for this test."""
+    before = {}
+
+    def set_value(name, value):
+        path = Path('/proc/sys') / name.replace('.', '/')
+        before.setdefault(path, path.read_text())
+        path.write_text(f'{value}\n')
+
+    yield set_value
+    for path, value in before.items():
+        path.write_text(value)
+
+
+@pytest.fixture
+def spawn():
+    """spawn(command...) starts a process that is gone after the test."""
+    processes = []
+
+    def start(*args, **kwargs):
+        kwargs.setdefault('stdin', subprocess.DEVNULL)
+        kwargs.setdefault('stdout', subprocess.DEVNULL)
+        processes.append(subprocess.Popen([str(a) for a in args], **kwargs))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def open_dir(tmp_path_factory):
+    """A folder that every user may read, with the tested command and the named workloads in it."""
+    folder = Path(f'/tmp/attar-test-{os.getpid()}')
+    folder.mkdir(mode=0o755)
+
+    def put(*names):
+        for name in names:
+            shutil.copy(command.ATTAR if name == 'attar' else command.workload(name), folder / name)
+        return folder
+
+    put('attar')
+    put.path = folder
+    yield put
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Where results go, and what happens when they cannot."""
+import os
+import pty
+import re
+import subprocess
+import time
+
+import pytest
+
+from command import ATTAR, Profile, has, run, share_is, workload
+
+
+def test_format_by_extension(tmp_path):
+    for extension, first in [('json', '{"schema":"attar/1"'), ('csv', ''), ('html', '<!DOCTYPE html>'), ('folded', ''),
+                             ('txt', '')]:
+        out = tmp_path / f'x.{extension}'
+        done = run('profile', '-q', '-g', '-o', out, '--', workload('split7030'), 300)
+        assert done.returncode == 0, done.stderr
+        assert out.read_text().lower().startswith(first.lower())
+        assert done.stdout == ''
+
+
+def test_folded_shares(tmp_path):
+    out = tmp_path / 'cpu.folded'
+    done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '--flame-graph', out, '--', workload('split7030'))
+    assert done.returncode == 0, done.stderr
+    counts = {}
+    for line in out.read_text().splitlines():
+        stack, n = line.rsplit(' ', 1)
+        leaf = re.sub(r'_\[\w\]$', '', stack.split(';')[-1])
+        counts[leaf] = counts.get(leaf, 0) + int(n)
+    share_is(counts['heavy'], sum(counts.values()), 0.7)
+
+
+def test_file_is_replaced_only_when_there_is_a_result(tmp_path):
+    out = tmp_path / 'x.json'
+    out.write_text('precious')
+    assert run('profile', '-o', out, '-p', 999999999).returncode != 0
+    assert out.read_text() == 'precious'
+    fresh = tmp_path / 'fresh.json'
+    assert run('profile', '-o', fresh, '-p', 999999999).returncode != 0
+    assert not fresh.exists()
+
+
+def test_device_full():
+    with open('/dev/full', 'w') as full:
+        done = run('profile', '-d', '200ms', stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == 'attar: cannot write the results to stdout: No space left on device'
+
+
+def test_disk_full(tmp_path, root):
+    """A file system of 16 KiB cannot hold a flame graph page."""
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    where = tmp_path / 'small'
+    where.mkdir()
+    script = f'mount -t tmpfs -o size=16k none {where} && exec {ATTAR} profile -q -d 300ms -a -g -o {where}/x.html'
+    done = run('-m', 'sh', '-c', script, program='unshare')
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{where}/x.html': No space left on device"
+
+
+def test_file_not_writable(tmp_path, open_dir, root):
+    from command import as_nobody
+    folder = open_dir('split7030')
+    done = as_nobody(folder / 'attar', 'profile', '-q', '-o', folder / 'x.json', '--', folder / 'split7030', 100)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{folder}/x.json': Permission denied"
+
+
+def test_output_is_a_folder(tmp_path):
+    folder = tmp_path / 'x.json'
+    folder.mkdir()
+    done = run('profile', '-d', '100ms', '-o', folder)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{folder}': Is a directory"
+
+
+def test_reader_goes_away_early():
+    """`attar ... | head -1`: ends at once, quietly."""
+    start = time.monotonic()
+    done = run('-c', f'set -o pipefail; {ATTAR} profile -i 50 -d 30s | head -1; exit ${{PIPESTATUS[0]}}', program='bash')
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - start < 10
+    assert 'pipe' not in done.stderr.lower()
+    assert done.stdout.count('\n') == 1
+
+
+def test_stdout_closed_from_the_start():
+    done = run('-c', f'exec {ATTAR} profile -d 200ms >&-', program='bash')
+    assert done.returncode in (0, 1)
+    assert 'Traceback' not in done.stderr and done.returncode >= 0
+
+
+def test_slow_reader_loses_nothing_unsaid():
+    """A reader that sleeps holds nobody up for ever, and what is lost is in the notes."""
+    done = run('-c', f'{ATTAR} profile -F 997 -i 20 -d 1s --format json | (sleep 2; cat)', program='bash')
+    assert done.returncode == 0
+    found = Profile(done.stdout)
+    assert all({'seen', 'lost'} <= set(r['notes']) for r in found.reports)
+
+
+def on_terminal(columns, *args, env=None):
+    """Runs attar with a terminal of that width as stdout and stderr; what appeared on it."""
+    import fcntl
+    import struct
+    import termios
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    process = subprocess.Popen([str(ATTAR), *map(str, args)], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+                               env={**os.environ, 'TERM': 'xterm', **(env or {})})
+    os.close(slave)
+    text = b''
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        text += part
+    os.close(master)
+    assert process.wait(30) == 0
+    return text.decode(errors='surrogateescape').replace('\r\n', '\n')
+
+
+def visible(line):
+    return re.sub(r'\x1b\[[0-9;]*[A-Za-z]', '', line.split('\r')[-1])
+
+
+@pytest.mark.parametrize('columns', [20, 40, 80, 200])
+def test_terminal_width(columns):
+    """The report's lines fit; only sentences on stderr may wrap."""
+    text = on_terminal(columns, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'), 800)
+    lines = [visible(line) for line in text.splitlines() if not line.startswith('attar: ')]
+    assert columns == 20 or any('heavy' in line for line in lines)
+    too_long = [line for line in lines if len(line) > columns]
+    assert not too_long, too_long[:3]
+
+
+def test_no_color():
+    args = ['profile', '--exclude-kernel', '--', workload('split7030'), 300]
+    assert '\x1b[' in on_terminal(80, *args)
+    assert '\x1b[' not in on_terminal(80, *args, env={'NO_COLOR': '1'})
+
+
+def test_no_colour_in_a_pipe():
+    done = run('profile', '--exclude-kernel', '--', workload('split7030'), 300)
+    assert '\x1b' not in done.stdout + done.stderr
+
+
+def test_progress_on_a_terminal():
+    text = on_terminal(80, 'profile', '-d', '2500ms')
+    assert re.search(r'\d+ s, [\d,]+ events', text)

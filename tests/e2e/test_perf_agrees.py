@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""attar and perf on the same workload at the same time: the top ten agree within sampling error."""
+import math
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+
+from command import perf, profile, workload
+
+pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
+
+
+def perf_functions(data):
+    """Samples by function, from perf script."""
+    found = Counter()
+    for line in perf('script', '-i', data, '-F', 'ip,sym,dso', '-G').splitlines():
+        if m := re.match(r'\s*[0-9a-f]+ (.*) \((.*)\)$', line):
+            found[re.sub(r'(\.(isra|constprop|part|cold)\.\d+|@@.*)+$', '', m[1])] += 1
+    return found
+
+
+def compare(ours, theirs, top=10):
+    n, m = sum(ours.values()), sum(theirs.values())
+    assert n > 500 and m > 500, (n, m)
+    for name, hits in theirs.most_common(top):
+        p, q = ours[name] / n, hits / m
+        error = math.sqrt(p * (1 - p) / n + q * (1 - q) / m)
+        assert abs(p - q) <= 4.5 * error + 0.01, \
+            f'{name}: attar {p:.4f}, perf {q:.4f} +- {error:.4f}\nattar: {ours.most_common(top)}'
+
+
+@pytest.mark.parametrize('command', [['demo', '3'], ['split7030'], ['forkstorm', 'exec', '500'], ['mangled']])
+def test_top_ten(tmp_path, command):
+    data = tmp_path / 'perf.data'
+    words = [workload(command[0]), *command[1:]]
+    found = profile('--exclude-kernel', command=words)
+    ours = Counter()
+    for f in found.functions:
+        ours[re.sub(r'(\.(isra|constprop|part|cold)\.\d+|@@.*)+$', '', f['symbol'])] += f['samples']
+    subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:u', '-o', data, '--', *words],
+                   check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    compare(ours, perf_functions(data))
+
+
+def test_kernel_top_ten(tmp_path):
+    """The kernel's functions under a flood of system calls."""
+    data = tmp_path / 'perf.data'
+    words = [workload('flood'), '5000000']
+    found = profile('--exclude-user', command=words)
+    ours = Counter()
+    for f in found.functions:
+        ours[f['symbol']] += f['samples']
+    subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:k', '-o', data, '--', *words],
+                   check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    theirs = Counter({n: c for n, c in perf_functions(data).items()})
+    compare(ours, theirs, top=5)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Being told to end: once prints, twice aborts; nothing stays behind."""
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, Profile, workload
+
+
+def is_sampling(pid):
+    """Whether the process has opened its events and mapped its rings."""
+    try:
+        return 'anon_inode:[perf_event]' in Path(f'/proc/{pid}/maps').read_text()
+    except (FileNotFoundError, PermissionError):
+        return False
+
+
+def start(spawn, *args, **kwargs):
+    kwargs = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **kwargs}
+    process = spawn(ATTAR, 'profile', *args, **kwargs)
+    end = time.monotonic() + 10
+    while not is_sampling(process.pid):
+        assert process.poll() is None and time.monotonic() < end, process.communicate()
+        time.sleep(0.002)
+    return process
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_once_prints_the_report(spawn, number):
+    busy = spawn(workload('split7030'), 1000000)
+    process = start(spawn, '-q', '-p', busy.pid, '--format', 'json')
+    time.sleep(0.5)
+    process.send_signal(number)
+    text, errors = process.communicate(timeout=5)
+    assert process.returncode == 0, errors
+    assert Profile(text).own('heavy') > 50
+
+
+def test_twice_aborts(spawn):
+    """The second one kills, also while the first is being obeyed: stdout is a pipe that nobody reads."""
+    busy = spawn(workload('split7030'), 1000000)
+    process = start(spawn, '-F', 5000, '--each', '-p', busy.pid)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(5) == -signal.SIGINT
+
+
+def test_ignored_hangup_stays_ignored(spawn):
+    process = start(spawn, '-d', '1s', preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process.send_signal(signal.SIGHUP)
+    start_time = time.monotonic()
+    process.communicate(timeout=10)
+    assert process.returncode == 0 and time.monotonic() - start_time > 0.5
+
+
+def test_signals_at_any_moment(spawn):
+    """Twenty times, at moments spread over the whole life: a status of its own or death by the signal, no hang."""
+    for i in range(20):
+        process = spawn(ATTAR, 'profile', '-q', '-d', '5s', stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.003 * i)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=5)
+        assert process.returncode in (0, -signal.SIGINT), (i, process.returncode, errors)
+
+
+def test_command_gets_its_end_too(spawn):
+    """Ctrl-C in a terminal reaches both; SIGTERM to attar alone must not leave the command behind."""
+    process = start(spawn, '-q', '--', workload('split7030'), 1000000)
+    children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+    assert len(children) == 1
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=5)
+    end = time.monotonic() + 3
+    while Path(f'/proc/{children[0]}').exists():
+        assert time.monotonic() < end, 'the command outlived attar'
+        time.sleep(0.01)
+
+
+def test_duration_ends_the_command(spawn):
+    """-d bounds the run whatever the command would like."""
+    start_time = time.monotonic()
+    process = start(spawn, '-q', '-d', '500ms', '--', 'sleep', '60')
+    process.communicate(timeout=10)
+    assert time.monotonic() - start_time < 5
+
+
+def test_killed_command_is_reported(spawn):
+    """A command that dies by a signal: its status as a shell gives it."""
+    process = start(spawn, '-q', '--', 'sh', '-c', 'sleep 0.3; kill -SEGV $$')
+    process.communicate(timeout=10)
+    assert process.returncode == 128 + signal.SIGSEGV

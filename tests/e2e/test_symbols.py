@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT
+"""Names from files that lie elsewhere, have changed, or lie about themselves."""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command import Profile, has, profile, run, share_is, workload
+
+
+@pytest.fixture
+def hidden():
+    if not Path(workload('hidden_link')).exists():
+        pytest.skip('objcopy (package binutils) was missing at build time: no stripped workloads')
+
+
+def build_id(path):
+    """From the notes of an ELF file, as hex."""
+    text = subprocess.run(['readelf', '-n', path], capture_output=True, text=True).stdout
+    return re.search(r'Build ID: ([0-9a-f]+)', text)[1]
+
+
+def test_debug_file_beside_the_program(hidden, tmp_path):
+    for name in ('hidden_link', 'hidden.debug'):
+        shutil.copy(workload(name), tmp_path)
+    found = profile('--exclude-kernel', command=[tmp_path / 'hidden_link'])
+    share_is(found.own('hidden_heavy'), found.samples, 0.7)
+    share_is(found.own('hidden_light'), found.samples, 0.3)
+
+
+def test_debug_file_by_build_id(hidden, root, tmp_path):
+    shutil.copy(workload('hidden_id'), tmp_path)
+    digits = build_id(workload('hidden_id'))
+    folder = Path('/usr/lib/debug/.build-id') / digits[:2]
+    debug = folder / f'{digits[2:]}.debug'
+    made = [p for p in (folder, *folder.parents) if not p.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copy(workload('hidden.debug'), debug)
+        found = profile('--exclude-kernel', command=[tmp_path / 'hidden_id'])
+    finally:
+        debug.unlink()
+        for path in made:
+            path.rmdir()
+    share_is(found.own('hidden_heavy'), found.samples, 0.7)
+    share_is(found.own('hidden_light'), found.samples, 0.3)
+
+
+def test_stripped_without_debug_file_is_counted_as_unresolved(hidden, tmp_path):
+    shutil.copy(workload('hidden_id'), tmp_path)
+    found = profile('--exclude-kernel', command=[tmp_path / 'hidden_id'])
+    assert found.notes['unresolved'] > 0.95
+    assert found.own(dso='hidden_id') > 0.95 * found.samples
+
+
+def cut(path):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:len(whole) // 2])
+
+
+def noise(path):
+    path.write_bytes(os.urandom(4096))
+
+
+def fifo(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def sparse(path):
+    path.unlink()
+    with open(path, 'wb') as f:
+        f.truncate(10 << 30)
+
+
+def folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def link_to_itself(path):
+    path.unlink()
+    path.symlink_to(path.name)
+
+
+def empty(path):
+    path.write_bytes(b'')
+
+
+def another_program(path):
+    shutil.copy(workload('chain5'), path)
+
+
+SPOILERS = [cut, noise, fifo, sparse, folder, link_to_itself, empty, another_program]
+
+
+@pytest.mark.parametrize('spoil', SPOILERS, ids=lambda f: f.__name__)
+def test_spoilt_debug_file(hidden, tmp_path, spoil):
+    """Neither a crash nor a wait nor a wrong name: the functions stay without one."""
+    for name in ('hidden_link', 'hidden.debug'):
+        shutil.copy(workload(name), tmp_path)
+    spoil(tmp_path / 'hidden.debug')
+    start = time.monotonic()
+    found = profile('--exclude-kernel', command=[tmp_path / 'hidden_link', 1000], timeout=30)
+    assert time.monotonic() - start < 10
+    assert found.own(dso='hidden_link') > 0.95 * found.samples
+    assert found.notes['self_rss'] < 64e6
+    assert not found.pick('five')
+
+
+@pytest.mark.parametrize('spoil', SPOILERS, ids=lambda f: f.__name__)
+def test_program_replaced_while_it_runs(tmp_path, spawn, spoil):
+    """What was mapped counts, not what lies there now."""
+    program = tmp_path / 'program'
+    shutil.copy(workload('split7030'), program)
+    process = spawn(program, 100000)
+    os.rename(program, tmp_path / 'away')
+    shutil.copy(tmp_path / 'away', program)
+    (tmp_path / 'away').unlink()
+    spoil(program)
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s', timeout=30)
+    assert not found.pick('five')
+    if found.pick('heavy'):
+        share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+    else:
+        assert found.notes['unresolved'] > 0.95
+
+
+def test_deleted_program(tmp_path, spawn, root):
+    program = tmp_path / 'program'
+    shutil.copy(workload('split7030'), program)
+    process = spawn(program, 100000)
+    program.unlink()
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+
+
+# Where the fields of the ELF header lie that say where the rest is, and how large they are.
+FIELDS = {'e_shoff': (40, 'Q'), 'e_shentsize': (58, 'H'), 'e_shnum': (60, 'H'), 'e_shstrndx': (62, 'H')}
+
+
+def spoil_header(image, field, value):
+    offset, kind = FIELDS[field]
+    struct.pack_into('<' + kind, image, offset, value)
+
+
+def spoil_section(image, wanted_type, offset, value):
+    """Writes value at offset of every section header of that type."""
+    start, = struct.unpack_from('<Q', image, 40)
+    number, = struct.unpack_from('<H', image, 60)
+    for i in range(number):
+        header = start + 64 * i
+        if struct.unpack_from('<I', image, header + 4)[0] == wanted_type:
+            struct.pack_into('<Q', image, header + offset, value)
+
+
+SYMTAB, STRTAB, DYNSYM, NOTE = 2, 3, 11, 7
+LIES = {
+    'section table beyond the end': lambda i: spoil_header(i, 'e_shoff', 1 << 40),
+    'section table wraps around': lambda i: spoil_header(i, 'e_shoff', (1 << 64) - 64),
+    'odd section table': lambda i: spoil_header(i, 'e_shoff', 4097),
+    'sections of size 0': lambda i: spoil_header(i, 'e_shentsize', 0),
+    '65279 sections': lambda i: spoil_header(i, 'e_shnum', 0xfeff),
+    'names of sections nowhere': lambda i: spoil_header(i, 'e_shstrndx', 0xfff0),
+    'huge symbol table': lambda i: spoil_section(i, SYMTAB, 32, 1 << 62),
+    'symbol table nowhere': lambda i: spoil_section(i, SYMTAB, 24, (1 << 63) - 8),
+    'symbols of size 0': lambda i: spoil_section(i, SYMTAB, 56, 0),
+    'symbols of size 3': lambda i: spoil_section(i, SYMTAB, 56, 3),
+    'huge string table': lambda i: spoil_section(i, STRTAB, 32, 1 << 62),
+    'empty string table': lambda i: spoil_section(i, STRTAB, 32, 0),
+    'huge note': lambda i: spoil_section(i, NOTE, 32, 1 << 62),
+    'dynamic symbols nowhere': lambda i: spoil_section(i, DYNSYM, 24, 1 << 62),
+}
+
+
+@pytest.mark.parametrize('lie', LIES)
+def test_program_whose_section_headers_lie(tmp_path, lie):
+    """The kernel runs it, for it reads program headers only."""
+    image = bytearray(Path(workload('split7030')).read_bytes())
+    LIES[lie](image)
+    program = tmp_path / 'liar'
+    program.write_bytes(image)
+    program.chmod(0o755)
+    found = profile('--exclude-kernel', command=[program, 500], timeout=30)
+    assert found.own(dso='liar') > 0.95 * found.samples
+    assert found.notes['self_rss'] < 64e6
+
+
+def test_program_cut_after_its_segments(tmp_path):
+    image = bytearray(Path(workload('split7030')).read_bytes())
+    start, = struct.unpack_from('<Q', image, 32)
+    number, = struct.unpack_from('<H', image, 56)
+    ends = [sum(struct.unpack_from('<QQ', image, start + 56 * i + 8)[:1]) +
+            struct.unpack_from('<Q', image, start + 56 * i + 32)[0] for i in range(number)
+            if struct.unpack_from('<I', image, start + 56 * i)[0] == 1]
+    program = tmp_path / 'cut'
+    program.write_bytes(image[:max(ends)])
+    program.chmod(0o755)
+    found = profile('--exclude-kernel', command=[program, 500], timeout=30)
+    assert found.own(dso='cut') > 0.95 * found.samples
+
+
+def test_mount_namespace_of_its_own(tmp_path, root):
+    """The file exists only where the process sees it."""
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    where = tmp_path / 'inside'
+    where.mkdir()
+    script = f'mount -t tmpfs none {where} && cp {workload("staticpie")} {where}/only_here && {where}/only_here'
+    found = profile('--exclude-kernel', command=['unshare', '-m', 'sh', '-c', script])
+    assert not (where / 'only_here').exists()
+    n = found.own(dso='only_here')
+    share_is(found.own('heavy'), n, 0.7)
+    share_is(found.own('light'), n, 0.3)
+
+
+def test_mount_namespace_of_a_running_process(tmp_path, spawn, root):
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    where = tmp_path / 'inside'
+    where.mkdir()
+    script = (f'mount -t tmpfs none {where} && cp {workload("staticpie")} {where}/only_here && '
+              f'exec {where}/only_here 100000')
+    process = spawn('unshare', '-m', 'sh', '-c', script)
+    wait_for(lambda: Path(f'/proc/{process.pid}/comm').read_text() == 'only_here\n')
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+
+
+def wait_for(condition, timeout=10):
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, 'waited in vain'
+        time.sleep(0.005)
+
+
+# ---- perf-PID.map: a file that anybody may write into /tmp ----
+
+def jit_with_map(spawn, spoil):
+    """A running jit workload, its map file handed to spoil(path, good text)."""
+    process = spawn(workload('jit'), 1000000)
+    path = Path(f'/tmp/perf-{process.pid}.map')
+    wait_for(lambda: path.exists() and path.read_text().count('\n') == 2)
+    text = path.read_text()
+    spoil(path, text)
+    try:
+        return profile('--exclude-kernel', '-p', process.pid, '-d', '500ms', timeout=30)
+    finally:
+        if path.is_symlink() or path.exists():
+            path.unlink()
+
+
+MAPS = {
+    'unsorted': lambda p, t: p.write_text('\n'.join(reversed(t.splitlines())) + '\n'),
+    'no newline at the end': lambda p, t: p.write_text(t.rstrip('\n')),
+    'with rubbish around': lambda p, t: p.write_bytes(b'\0\xff\nzz\n\n1\n1 2\n' + t.encode() + b'\x80' * 100000),
+    'addresses to the end': lambda p, t: p.write_text('ffffffffffffffff ffffffffffffffff x\n' + t),
+}
+BAD_MAPS = {
+    'empty': lambda p, t: p.write_text(''),
+    'fifo': lambda p, t: (p.unlink(), os.mkfifo(p)),
+    'sparse 10 GB': lambda p, t: sparse(p),
+    'of another owner': lambda p, t: os.chown(p, 12345, 12345),
+    'link elsewhere': lambda p, t: (p.unlink(), p.symlink_to('/etc/passwd')),
+}
+
+
+@pytest.mark.parametrize('kind', MAPS)
+def test_perf_map(spawn, root, kind):
+    found = jit_with_map(spawn, MAPS[kind])
+    share_is(found.own('jit_heavy'), found.samples, 0.7, slack=0.02)
+
+
+@pytest.mark.parametrize('kind', BAD_MAPS)
+def test_perf_map_not_to_be_trusted(spawn, root, kind):
+    found = jit_with_map(spawn, BAD_MAPS[kind])
+    assert not found.pick('jit_heavy')
+    assert found.notes['self_rss'] < 64e6
+
+
+# ---- hostile names ----
+
+def test_long_name():
+    name = 'name_' + 10000 * 'x'
+    found = profile('--exclude-kernel', command=[workload('longname')])
+    names = {f['symbol'] for f in found.functions if f['symbol'].startswith('name_')}
+    assert len(names) == 1
+    shown = names.pop()
+    assert shown == name or (len(shown) >= 255 and name.startswith(shown.rstrip('.…')[:255]))
+
+
+def test_hostile_names_are_escaped_everywhere(hidden, tmp_path):
+    files = {kind: tmp_path / f'x.{kind}' for kind in ('json', 'csv', 'folded', 'html')}
+    outputs = [w for f in files.values() for w in ('-o', f)]
+    done = run('profile', '-g', '--exclude-kernel', *outputs, '--', workload('hostile'))
+    assert done.returncode == 0
+    for name, text in [('stdout', done.stdout), ('stderr', done.stderr),
+                       *((k, f.read_text(encoding='utf-8', errors='surrogateescape')) for k, f in files.items())]:
+        bad = [c for c in text if (ord(c) < 32 and c not in '\n\t') or ord(c) == 127 or 0xd800 <= ord(c) < 0xe000]
+        assert not bad, f'{name} has {bad[:5]}'
+    assert '</script>"\'' not in files['html'].read_text()
+    found = Profile(files['json'].read_text())
+    assert found.own(re.compile(r'a;b</script>.*')) > 0.95 * found.samples
+    for line in files['folded'].read_text().splitlines():
+        assert re.fullmatch(r'.* \d+', line)
+        assert len(line.split(';')) <= 8, 'a ; in a name split a frame'

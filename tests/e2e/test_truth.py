@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""attar profile on workloads whose profile is known: tests/workloads/*.c say the truth in their first comment."""
+import re
+
+import pytest
+
+from command import Profile, profile, run, share_is, workload
+
+
+def test_split_70_30():
+    found = profile('--exclude-kernel', command=[workload('split7030')])
+    share_is(found.own('heavy'), found.samples, 0.7)
+    share_is(found.own('light'), found.samples, 0.3)
+    assert {f['dso'] for f in found.pick('heavy')} == {workload('split7030')}
+
+
+def test_number_of_samples_is_time_times_frequency():
+    found = profile('--exclude-kernel', command=['bash', '-c', f'time {workload("split7030")}'])
+    user = re.search(r'user\s+(\d+)m([\d.]+)s', found.stderr)
+    seconds = 60 * int(user[1]) + float(user[2])
+    assert abs(found.own(comm='split7030') - 997 * seconds) < 0.05 * 997 * seconds
+
+
+def test_chain_of_five():
+    found = profile('--exclude-kernel', command=[workload('chain5')])
+    chain = ('main', 'one', 'two', 'three', 'four', 'five')
+    whole = sum(n for stack, n in found.stacks().items() if stack[-6:] == chain)
+    share_is(whole, found.samples, 1, slack=0.01)
+    share_is(found.own('five'), found.samples, 1, slack=0.01)
+    for name in chain:
+        assert found.total(name) > 99, name
+
+
+@pytest.mark.parametrize('depth', [50, 1000])
+def test_deep_recursion_counts_once(depth):
+    found = profile('--exclude-kernel', command=[workload('recurse'), depth, 1500])
+    share_is(found.own('bottom'), found.samples, 1, slack=0.01)
+    assert 98 < found.total('dive') <= 100
+    deepest = max(found.stacks(), key=len)
+    frames = sum(name == 'dive' for name in deepest)
+    assert frames == depth if depth < 100 else frames > 100, frames
+
+
+def test_two_threads_by_weight():
+    found = profile('--exclude-kernel', command=[workload('threads2')])
+    share_is(found.own('spin', comm='three'), found.samples, 0.75, slack=0.01)
+    share_is(found.own('spin', comm='one'), found.samples, 0.25, slack=0.01)
+    tasks = {stack[0].split()[0] for stack in found.stacks()}
+    assert {'three', 'one'} <= tasks
+
+
+@pytest.mark.parametrize('kind, comm, name', [
+    ('fork', 'storm-fork', 'brief_fork'), ('exec', 'forkstorm', 'brief_exec')])
+def test_storm_of_2000_processes(kind, comm, name):
+    """All are named, after they are gone; each lived about 2 ms, so most were met by a sample."""
+    found = profile('--exclude-kernel', command=[workload('forkstorm'), kind, 2000])
+    share_is(found.own(name, comm=comm), found.samples, 1, slack=0.04)
+    assert found.samples > 1500
+    assert found.notes['unresolved'] < 0.001
+    assert found.notes['lost'] == 0
+    assert found.notes['self_rss'] < 32e6
+
+
+def test_storm_of_threads():
+    found = profile('--exclude-kernel', command=[workload('threadstorm'), 1000])
+    share_is(found.own('brief', comm='storm'), found.samples, 1, slack=0.02)
+
+
+def test_mangled_names():
+    found = profile('--exclude-kernel', command=[workload('mangled')])
+    for name in (re.compile(r'shop::Cart<16>::total(\(int\) const)?'), 'core::ptr::drop_in_place',
+                 'mycrate::example', '_ZNotMangledAtAll'):
+        share_is(found.own(name), found.samples, 0.25)
+
+
+def test_static_pie():
+    found = profile('--exclude-kernel', command=[workload('staticpie')])
+    share_is(found.own('heavy'), found.samples, 0.7)
+    share_is(found.own('light'), found.samples, 0.3)
+
+
+def test_jit_named_by_perf_map():
+    found = profile('--exclude-kernel', command=[workload('jit')])
+    share_is(found.own('jit_heavy'), found.samples, 0.7, slack=0.01)
+    share_is(found.own('jit_light'), found.samples, 0.3, slack=0.01)
+
+
+def test_object_loaded_after_the_start():
+    found = profile('--exclude-kernel', command=[workload('dlopens'), workload('plugin.so')])
+    share_is(found.own('plugin_hot', dso='plugin.so'), found.samples, 1, slack=0.01)
+
+
+def test_equal_names_in_two_files():
+    command = ['sh', '-c', f'{workload("twin_a")} 4500 & {workload("twin_b")} 1500; wait']
+    found = profile('--exclude-kernel', command=command)
+    share_is(found.own('twin', dso='twin_a'), found.samples, 0.75, slack=0.01)
+    share_is(found.own('twin', dso='twin_b'), found.samples, 0.25, slack=0.01)
+
+
+def test_vdso():
+    found = profile('--exclude-kernel', command=[workload('vdso'), 50000])
+    inside = found.own(re.compile(r'.*clock_gettime.*'), dso='[vdso]')
+    assert inside > 0.8 * found.samples
+
+
+def test_kernel_functions_are_named():
+    found = profile('--exclude-user', command=[workload('flood'), 3000000])
+    assert found.notes['unresolved'] < 0.01
+    names = {f['symbol'] for f in found.functions}
+    assert any('getppid' in n for n in names), names
+
+
+def test_intervals_add_up():
+    """Every sample is in exactly one interval."""
+    done = run('profile', '-q', '-F', 997, '--exclude-kernel', '-i', 300, '--format', 'json', '--',
+               workload('split7030'))
+    assert done.returncode == 0
+    found = Profile(done.stdout)
+    heavy = light = 0
+    for report in found.reports:
+        one = Profile(__import__('json').dumps(report))
+        heavy, light = heavy + one.own('heavy'), light + one.own('light')
+    assert len(found.reports) >= 5
+    share_is(heavy, heavy + light, 0.7)
+    assert sum(r['notes']['seen'] for r in found.reports) >= heavy + light
+
+
+def test_each_prints_every_sample():
+    done = run('profile', '-F', 997, '--exclude-kernel', '--each', '--', workload('split7030'), 1000)
+    assert done.returncode == 0
+    assert 'heavy+0x' in done.stdout and 'light+0x' in done.stdout
+    heavy, light = done.stdout.count('heavy+0x'), done.stdout.count('light+0x')
+    share_is(heavy, heavy + light, 0.7)
+
+
+def test_count_ends_the_run():
+    found = profile('-N', 200, command=[workload('split7030')])
+    assert found.samples == 200
+
+
+def test_status_is_the_commands():
+    assert run('profile', '-q', '--', 'sh', '-c', 'exit 7').returncode == 7

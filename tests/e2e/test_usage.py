@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""What attar says to those who mistype, and to those who ask."""
+import os
+import re
+
+import pytest
+
+from command import run, workload
+
+USAGE, FAILED = 2, 1
+
+# arguments: status, and the sentence on stderr (a pattern for the whole of it)
+MISTAKES = [
+    (['profle'], USAGE, r"attar: there is no profiler 'profle': did you mean 'profile'\?"),
+    (['zzzzzz'], USAGE, r"attar: there is no profiler 'zzzzzz': 'attar -h' lists them"),
+    (['profile', '--flam-graph', 'x'], USAGE, r"attar: there is no option --flam-graph: did you mean --flame-graph\?"),
+    (['profile', '--zzzzzzzz'], USAGE, r"attar: there is no option --zzzzzzzz: 'attar profile -h' lists them"),
+    (['profile', '-Z'], USAGE, r'attar: there is no option -Z: -h lists them'),
+    (['profile', '-F', '0'], USAGE, r'attar: --freq: 0 is too small: the least is 1'),
+    (['profile', '-F', '10000000'], USAGE,
+     r'attar: --freq: 10000000 is more than the \d+ samples per second that the kernel allows '
+     r'\(kernel.perf_event_max_sample_rate\)'),
+    (['profile', '-F', 'fast'], USAGE, r"attar: --freq: .*'fast'.*"),
+    (['profile', '-F'], USAGE, r'attar: --freq needs a value: --freq HZ'),
+    (['profile', '-C', '99'], None, r'attar: .*\b99\b.*'),
+    (['profile', '-C', 'x-y'], USAGE, r'attar: .*x-y.*'),
+    (['profile', '-C', '1-0'], USAGE, r'attar: .*1-0.*'),
+    (['profile', '-p', '999999999'], None, r'attar: .*\b999999999\b.*'),
+    (['profile', '-t', '999999999'], None, r'attar: .*\b999999999\b.*'),
+    (['profile', '-p', 'init'], USAGE, r"attar: .*'?init'?.*"),
+    (['profile', '--cgroups', 'no/such/group'], None, r'attar: .*no/such/group.*'),
+    (['profile', '-e', 'sched:sched_swich'], None, r'attar: .*sched_swich.*did you mean.*sched_switch.*'),
+    (['profile', '-e', 'cycels'], None, r'attar: .*cycels.*did you mean.*cycles.*'),
+    (['profile', '-d', '0'], USAGE, r'attar: --duration: 0 is too short: the least is 1ms'),
+    (['profile', '-d', 'soon'], USAGE, r"attar: --duration: .*'soon'.*"),
+    (['profile', '-i', '0'], USAGE, r'attar: --interval: 0 is too short: the least is 1ms'),
+    (['profile', '-m', '0'], USAGE, r'attar: --mmap-pages: 0 is not between 1 and 1048576'),
+    (['profile', '-m', '99999999999'], USAGE, r'attar: --mmap-pages: 99999999999 is not between 1 and 1048576'),
+    (['profile', '--than', '101'], USAGE, r"attar: --than: '101' is not a percentage between 0 and 100"),
+    (['profile', '--watermark', '-1'], USAGE, r"attar: --watermark: '-1' is not a percentage between 0 and 100"),
+    (['profile', '--exclude-user', '--exclude-kernel'], USAGE,
+     r'attar: --exclude-user and --exclude-kernel together leave nothing to sample'),
+    (['profile', 'sleep', '1'], USAGE,
+     r"attar: 'sleep' is not an option; a command to run goes after --: -- sleep \.\.\."),
+    (['profile', '--'], USAGE, r'attar: a command is expected after --'),
+    (['profile', '-g=3'], USAGE, r'attar: .*'),
+    (['profile', '--call-graph=fp'], USAGE, r'attar: --call-graph takes no value'),
+    (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
+     r"attar: --output: the name 'x.pdf' has no extension that says its format: .*"),
+    (['profile', '--format', 'jsn', '-d', '1'], USAGE, r"attar: .*jsn.*json.*"),
+    (['profile', '--', '/no/such/command'], None, r"attar: .*/no/such/command.*"),
+    (['profile', '--', '/etc/passwd'], None, r'attar: .*/etc/passwd.*'),
+    (['profile', '--', '/tmp'], None, r'attar: .*/tmp.*'),
+    (['profile', '-o', '/no/such/folder/x.json', '-d', '1'], FAILED,
+     r"attar: cannot write '/no/such/folder/x.json': No such file or directory"),
+]
+
+
+@pytest.mark.parametrize('args, status, sentence', MISTAKES, ids=lambda v: ' '.join(v) if isinstance(v, list) else '')
+def test_mistake(args, status, sentence):
+    done = run(*args, timeout=20)
+    error = done.stderr.strip()
+    assert re.fullmatch(sentence, error.splitlines()[-1]), error
+    assert done.returncode in ((USAGE, FAILED) if status is None else (status,)), (done.returncode, error)
+    assert done.stdout == ''
+    # A sentence names its thing; it never ends in a bare number of the kernel.
+    assert not re.search(r'errno|error -?\d+', error, re.I)
+
+
+def test_no_arguments_is_a_question():
+    done = run()
+    assert 'profile' in done.stdout + done.stderr
+    assert done.returncode in (0, USAGE)
+
+
+@pytest.mark.parametrize('args', [['-h'], ['--help'], ['help']])
+def test_overview(args):
+    done = run(*args)
+    assert done.returncode == 0 and done.stderr == ''
+    assert re.search(r'^\s+profile\s+where the CPU time goes', done.stdout, re.M)
+
+
+@pytest.mark.parametrize('args', [['profile', '-h'], ['profile', '--help'], ['help', 'profile']])
+def test_help_of_a_profiler(args):
+    done = run(*args)
+    assert done.returncode == 0 and done.stderr == ''
+    for option in ('-F', '-g', '-C', '-p', '-t', '--cgroups', '-i', '-d', '-N', '-m', '--watermark', '--exclude-user',
+                   '--exclude-kernel', 'user-callchain', 'kernel-callchain', '--than', '--each', '--flame-graph',
+                   '-o', '-v', '-q'):
+        assert option in done.stdout, option
+
+
+def test_list():
+    done = run('list')
+    assert done.returncode == 0
+    assert 'profile' in done.stdout
+
+
+def test_version():
+    done = run('--version')
+    assert done.returncode == 0
+    assert re.fullmatch(r'attar \d+\.\d+\.\d+\n', done.stdout)
+
+
+@pytest.mark.parametrize('shell', ['bash', 'zsh', 'fish'])
+def test_completion(shell):
+    done = run('completion', shell)
+    assert done.returncode == 0 and done.stderr == ''
+    assert 'profile' in done.stdout and 'exclude-kernel' in done.stdout
+
+
+def test_bash_completion_is_valid():
+    done = run('-n', program='bash', input=run('completion', 'bash').stdout, stdin=None)
+    assert done.returncode == 0, done.stderr
+
+
+# The first document's own lines, with a bound on time, word for word.
+LINES = [
+    'profile -F 997 -g -d 300ms',
+    'profile -F 997 -g --flame-graph cpu.folded -d 300ms',
+    'profile -F 997 -C 0-1 --exclude-kernel --than 30 -d 300ms',
+]
+
+
+@pytest.mark.parametrize('line', LINES)
+def test_lines_of_the_first_document(tmp_path, line):
+    if '-C 0-1' in line and os.cpu_count() < 2:
+        pytest.skip('needs two CPUs')
+    done = run(*line.split(), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_notes_close_every_report():
+    done = run('profile', '-d', '200ms')
+    assert done.returncode == 0
+    last = done.stdout.strip().splitlines()[-1]
+    assert re.fullmatch(r'[\d,]+ samples seen, \d+ lost, \d+ throttled; [\d.]+% of frames without a name; '
+                        r'attar itself: [\d.]+% of a CPU, [\d.]+ MiB peak', last), last

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "drawing.h"
+
+static const struct attar_render_opts plain = {0};
+
+static struct attar_report *functions(uint64_t time, double self, const char *symbol)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "functions");
+
+	attar_report_span(report, time, 1000000000);
+	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, "samples", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
+	attar_section_row(t);
+	attar_cell_double(t, self);
+	attar_cell_u64(t, 1234567);
+	attar_cell_text(t, symbol);
+	return report;
+}
+
+static void test_one_section_is_one_table_over_time(void **state)
+{
+	struct attar_report *reports[] = {functions(1700000000000000001, 70.5, "hot"),
+		functions(1700000001000000000, 0.1, "a,\"b\"")};
+	char *text = draw_all("csv", plain, reports, 2);
+
+	assert_string_equal(text, "time,self_percent,samples,symbol\n"
+				  "2023-11-14T22:13:20.000000001Z,70.5,1234567,hot\n"
+				  "2023-11-14T22:13:21.000000000Z,0.1,1234567,\"a,\"\"b\"\"\"\n");
+	free(text);
+}
+
+static void test_formulas_controls_and_gaps(void **state)
+{
+	struct attar_report *report = functions(0, 0.0 / 0.0, "=1+1\n\033");
+	struct attar_section *t = attar_report_table(report, "x,\ny");
+
+	attar_section_column(t, "@n", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "address", ATTAR_UNIT_HEX);
+	attar_section_row(t);
+	attar_section_row(t);
+	attar_cell_text(t, "-1");
+	attar_cell_u64(t, 0xffffffff81000000);
+	assert_drawn("csv", plain, report,
+		"# functions\n"
+		"time,self_percent,samples,symbol\n"
+		",,1234567,'=1+1\\x0a\\x1b\n"
+		"\n"
+		"# x,\\x0ay\n"
+		"time,'@n,address\n"
+		",,\n"
+		",-1,0xffffffff81000000\n");
+}
+
+static void test_tree(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *s = attar_report_tree(report, "stacks", ATTAR_UNIT_NS);
+	uint32_t task = attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, "a b", NULL, 0);
+
+	attar_tree_node(s, task, ATTAR_FRAME_JIT, "f;g", "perf-1.map", UINT64_MAX);
+	attar_tree_node(s, task, ATTAR_FRAME_JIT, "h", NULL, 1);
+	attar_tree_task(s, task, 7, 8);
+	assert_drawn("csv", plain, report,
+		"time,node,parent,kind,name,module,self_ns,total_ns,pid,tid\n"
+		",0,-1,task,a b,,0,18446744073709551615,7,8\n"
+		",1,0,jit,f;g,perf-1.map,18446744073709551615,18446744073709551615,,\n"
+		",2,0,jit,h,,1,1,,\n");
+}
+
+static void test_event_lines_with_their_own_time(void **state)
+{
+	struct attar_report *report = attar_report_new("trace");
+	struct attar_section *e = attar_report_events(report, "events");
+
+	attar_report_span(report, 1, 1);
+	attar_section_column(e, "time", ATTAR_UNIT_TIME);
+	attar_section_column(e, "comm", ATTAR_UNIT_TEXT);
+	attar_section_row(e);
+	attar_cell_u64(e, 1700000000000000000);
+	attar_cell_text(e, "bash");
+	attar_row_detail(e, "main");
+	attar_row_detail(e, "a;b, c");
+	attar_section_row(e);
+	assert_drawn("csv", plain, report,
+		"time,comm,detail\n"
+		"2023-11-14T22:13:20.000000000Z,bash,\"main;a:b, c\"\n"
+		",,\n");
+}
+
+static void test_empty_report(void **state)
+{
+	assert_drawn("csv", plain, attar_report_new("profile"), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_section_is_one_table_over_time),
+		cmocka_unit_test(test_formulas_controls_and_gaps),
+		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_event_lines_with_their_own_time),
+		cmocka_unit_test(test_empty_report),
+	};
+
+	setenv("TZ", "Asia/Kolkata", 1); /* times are UTC all the same */
+	return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
+}

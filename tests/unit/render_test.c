@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "drawing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static const struct attar_render_opts plain = {.size = sizeof(plain)};
+
+static struct attar_report *rows(uint32_t n)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "t");
+
+	attar_section_column(t, "n", ATTAR_UNIT_COUNT);
+	for (uint32_t i = 0; i < n; i++) {
+		attar_section_row(t);
+		attar_cell_u64(t, i);
+	}
+	return report;
+}
+
+static void test_format_of_a_file_name(void **state)
+{
+	assert_string_equal(attar_format_of("out/x.html"), "html");
+	assert_string_equal(attar_format_of("x.y.json"), "json");
+	assert_string_equal(attar_format_of("cpu.folded"), "folded");
+	assert_string_equal(attar_format_of("a.csv"), "csv");
+	assert_string_equal(attar_format_of("a.txt"), "text");
+	assert_null(attar_format_of("a.json/b"));
+	assert_null(attar_format_of("json"));
+	assert_null(attar_format_of("a."));
+	assert_null(attar_format_of(""));
+	for (const char *const *name = attar_formats(); *name; name++) {
+		struct attar_renderer *renderer = NULL;
+
+		assert_int_equal(attar_renderer_new(*name, stdout, NULL, &renderer), 0);
+		attar_renderer_free(renderer);
+	}
+}
+
+static void test_unknown_format(void **state)
+{
+	struct attar_renderer *renderer = NULL;
+
+	assert_int_equal(attar_renderer_new("jsom", stdout, &plain, &renderer), -EINVAL);
+	assert_string_equal(attar_error(), "no format 'jsom': did you mean 'json'?");
+	assert_int_equal(attar_renderer_new("pdf", stdout, &plain, &renderer), -EINVAL);
+	assert_string_equal(
+		attar_error(), "no format 'pdf': there are text, json, csv, folded and html");
+	assert_null(renderer);
+}
+
+/* One small report and one of several buffers: the error comes from the write, not from the close.
+ */
+static void assert_refused(FILE *f, int error, const char *sentence)
+{
+	for (uint32_t n = 1; n < 200000; n += 100000) {
+		for (const char *const *name = attar_formats(); *name; name++) {
+			struct attar_renderer *renderer = NULL;
+			struct attar_report *report = rows(n);
+
+			if (strcmp(*name, "folded") == 0)
+				attar_tree_node(attar_report_tree(report, "s", ATTAR_UNIT_COUNT),
+					ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "f", NULL, 1);
+			assert_int_equal(attar_renderer_new(*name, f, &plain, &renderer), 0);
+			assert_int_equal(attar_renderer_draw(renderer, report), error);
+			assert_string_equal(attar_error(), sentence);
+			assert_true(attar_renderer_draw(renderer, report) < 0);
+			attar_renderer_free(renderer);
+			attar_report_free(report);
+		}
+	}
+}
+
+static void test_disk_full(void **state)
+{
+	FILE *f = fopen("/dev/full", "w");
+
+	if (!f)
+		skip();
+	assert_refused(f, -ENOSPC, "cannot write the report: No space left on device");
+	fclose(f);
+}
+
+static void test_reader_gone(void **state)
+{
+	int fds[2];
+	FILE *f;
+
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe(fds), 0);
+	f = fdopen(fds[1], "w");
+	close(fds[0]);
+	assert_refused(f, -EPIPE, "the reader of the report went away");
+	fclose(f);
+}
+
+static void test_closed_descriptor(void **state)
+{
+	FILE *f = fdopen(dup(1), "w");
+
+	close(fileno(f));
+	assert_refused(f, -EBADF, "cannot write the report: Bad file descriptor");
+	fclose(f);
+}
+
+/* Reads to the end, in small steps. Returns the bytes. */
+static void *slow_reader(void *arg)
+{
+	static _Thread_local char buf[1000];
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = read(*(int *)arg, buf, sizeof(buf))) > 0)
+		sum += (size_t)n;
+	return (void *)sum;
+}
+
+/* A pipe that does not wait, much smaller than the report, loses nothing. */
+static void test_pipe_that_does_not_block(void **state)
+{
+	struct attar_renderer *renderer = NULL;
+	struct attar_report *report = rows(100000);
+	pthread_t reader;
+	void *sum;
+	int fds[2];
+	FILE *f;
+
+	assert_int_equal(pipe(fds), 0);
+	fcntl(fds[1], F_SETFL, O_NONBLOCK);
+	f = fdopen(fds[1], "w");
+	pthread_create(&reader, NULL, slow_reader, &fds[0]);
+	assert_int_equal(attar_renderer_new("csv", f, &plain, &renderer), 0);
+	assert_int_equal(attar_renderer_draw(renderer, report), 0);
+	attar_renderer_free(renderer);
+	fclose(f);
+	pthread_join(reader, &sum);
+	close(fds[0]);
+	/* "time,n\n", then ",0\n" to ",99999\n" */
+	assert_int_equal((size_t)sum, 7 + 10 * 3 + 90 * 4 + 900 * 5 + 9000 * 6 + 90000 * 7);
+	attar_report_free(report);
+}
+
+/* What the caller printed before stays before. */
+static void test_mixes_with_stdio(void **state)
+{
+	struct attar_renderer *renderer = NULL;
+	struct attar_report *report = rows(1);
+	char text[64] = "";
+	FILE *f = tmpfile();
+
+	fputs("before\n", f);
+	assert_int_equal(attar_renderer_new("csv", f, &plain, &renderer), 0);
+	assert_int_equal(attar_renderer_draw(renderer, report), 0);
+	fputs("behind\n", f);
+	rewind(f);
+	assert_int_equal(fread(text, 1, sizeof(text), f), 24);
+	assert_string_equal(text, "before\ntime,n\n,0\nbehind\n");
+	attar_renderer_free(renderer);
+	attar_report_free(report);
+	fclose(f);
+}
+
+/* Calls in the wrong order are named, and the report is not drawn by halves. */
+static void test_misuse_is_told(void **state)
+{
+	struct attar_renderer *renderer = NULL;
+	struct attar_report *report = rows(1);
+	struct attar_section *t = attar_report_table(report, "t");
+
+	attar_section_column(t, "n", ATTAR_UNIT_COUNT);
+	attar_section_row(t);
+	attar_cell_u64(t, 1);
+	attar_cell_u64(t, 2);
+	attar_cell_text(attar_report_table(report, "later"), "ignored");
+	assert_int_equal(attar_renderer_new("text", stdout, &plain, &renderer), 0);
+	assert_int_equal(attar_renderer_draw(renderer, report), -EINVAL);
+	assert_string_equal(attar_error(), "the report of 'profile' is not complete: "
+					   "a cell was added behind the last column");
+	attar_renderer_free(renderer);
+	attar_report_free(report);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_format_of_a_file_name),
+		cmocka_unit_test(test_unknown_format),
+		cmocka_unit_test(test_disk_full),
+		cmocka_unit_test(test_reader_gone),
+		cmocka_unit_test(test_closed_descriptor),
+		cmocka_unit_test(test_pipe_that_does_not_block),
+		cmocka_unit_test(test_mixes_with_stdio),
+		cmocka_unit_test(test_misuse_is_told),
+	};
+
+	return cmocka_run_group_tests_name("render", tests, NULL, NULL);
+}
