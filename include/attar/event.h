@@ -197,6 +197,24 @@ static inline const char *attar_field_string(
 	return text;
 }
 
+/* ---- PMUs ---- */
+
+/* A device of sysfs that counts. Borrowed from the catalogue. */
+struct attar_pmu {
+	const char *name; /* "cpu", "cpu_atom", "uncore_imc_0" */
+	uint32_t type;    /* perf_event_attr.type */
+	bool core;        /* counts on CPU cores */
+	bool system_wide; /* counts a device, not a task: only with pid -1, on each of cpus */
+	size_t n_cpus;
+	const int *cpus; /* where its events may be opened; none: anywhere */
+};
+
+/* The i-th PMU by name, NULL after the last. */
+ATTAR_API const struct attar_pmu *attar_catalog_pmu(struct attar_catalog *catalog, size_t i);
+
+/* A number out of the PMU's caps folder ("max_precise", "branches"). -ENOENT when it tells none. */
+ATTAR_API int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64_t *ret_value);
+
 /* ---- events by name ---- */
 
 enum attar_event_kind {

@@ -2,6 +2,7 @@
 #include "event/catalog.h"
 
 #include "event/format.h"
+#include "event/pmu.h"
 #include "event/tracefs.h"
 
 static int copy(const char *text, char **ret_copy)
@@ -42,6 +43,9 @@ struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog)
 	vec_each (&catalog->formats, format)
 		attar_format_free(*format);
 	vec_done(&catalog->formats);
+	vec_each (&catalog->pmus, pmu)
+		pmu_free(*pmu);
+	vec_done(&catalog->pmus);
 	map_done(&catalog->formats_by_name);
 	free(catalog->tracefs);
 	free(catalog->proc);

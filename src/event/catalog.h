@@ -8,11 +8,15 @@
 #include "base/map.h"
 #include "base/vec.h"
 
+struct pmu;
+
 struct attar_catalog {
 	char *sysfs, *proc;
 	char *tracefs; /* where it is mounted; NULL until found */
 	bool mount;
 	VEC(struct attar_format *) formats;
+	VEC(struct pmu *) pmus; /* by name */
+	bool pmus_read;
 	struct map formats_by_name; /* hash of "system:name" to its index in formats */
 };
 

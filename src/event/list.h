@@ -11,6 +11,7 @@ enum { LIST_EVENTS_MAX = 16384, LIST_TEXT_MAX = 1 << 20 };
 struct letters {
 	const char *at;
 	size_t n;
+	bool named; /* the user named the event: the letters are not put behind its name */
 };
 
 struct list {
@@ -61,9 +62,30 @@ struct attar_event_spec *parser_add(struct parser *parser, enum attar_event_kind
 int parser_parts(struct parser *parser, const char **ret_filter,
 	const struct attar_event_option **ret_options, size_t *ret_n);
 
+/*
+ * Makes the specs from `first` on one group; or several, one for each PMU among them: the kernel
+ * groups no two PMUs, but lets software events join any.
+ */
+int group_make(struct parser *parser, size_t first);
+
 /* Events of each kind that has a grammar of its own; parser->p stands behind "system:" or "mem:".
  */
 int tracepoint_parse(struct parser *parser, const char *system, size_t n);
 int breakpoint_parse(struct parser *parser);
+
+/* pmu/terms/ with the n bytes of the PMU's name at word; parser->p stands at the slash. */
+int terms_parse(struct parser *parser, const char *word, size_t n);
+
+/*
+ * The event named by one word: generic, raw, or named by a PMU. Adds one spec for each PMU that
+ * counts it. 1, 0 when no such event is known, or a negative errno with its sentence.
+ */
+int word_parse(struct parser *parser, const char *word, size_t n);
+
+/* The generic or raw event that a word stands for: the spec's kind, type, config, unit. */
+bool word_generic(const char *word, size_t n, struct attar_event_spec *spec);
+
+/* Fails with "no event" and what may have been meant. */
+int word_unknown(struct parser *parser, const char *word, size_t n);
 
 #endif

@@ -69,6 +69,8 @@ int modifier_apply(struct list *list, struct attar_event_spec *spec, struct lett
 	spec->pinned |= count(letters, 'D') > 0;
 	spec->exclusive |= count(letters, 'e') > 0;
 	spec->weak_group |= count(letters, 'W') > 0;
+	if (own.named)
+		return 0;
 	n = strlen(spec->name);
 	if (asprintf(&name, "%s%s%s", spec->name, n && spec->name[n - 1] == '/' ? "" : ":",
 		    letters) < 0)

@@ -15,10 +15,9 @@
 #include <ctype.h>
 
 #include "base/parse.h"
-#include "base/suggest.h"
 #include "event/list.h"
 #include "event/modifier.h"
-#include "event/names.h"
+#include "event/pmu.h"
 
 static void skip_blanks(struct parser *parser)
 {
@@ -37,102 +36,6 @@ static bool is(const char *word, size_t n, const char *text)
 	return strlen(text) == n && !memcmp(word, text, n);
 }
 
-/* ---- events of one word ---- */
-
-static int add_simple(struct parser *parser, enum attar_event_kind kind, uint32_t type,
-	uint64_t config, const char *word, size_t n)
-{
-	struct attar_event_spec *spec = parser_add(parser, kind);
-
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
-	spec->type = type;
-	spec->config = config;
-	spec->name = list_text(parser->list, word, n);
-	return spec->name ? 0 : base_oom();
-}
-
-/* "r1a8": hexadecimal digits behind an r. */
-static bool raw_config(const char *word, size_t n, uint64_t *ret_config)
-{
-	uint64_t config = 0;
-
-	if (n < 2 || n > 17 || word[0] != 'r')
-		return false;
-	for (size_t i = 1; i < n; i++) {
-		if (!isxdigit((unsigned char)word[i]))
-			return false;
-		config = config << 4 |
-			 (uint64_t)(isdigit((unsigned char)word[i]) ? word[i] - '0'
-								    : (word[i] | 32) - 'a' + 10);
-	}
-	*ret_config = config;
-	return true;
-}
-
-/* 1 and the events added when the word names some, 0 when it does not, or a negative errno. */
-static int simple(struct parser *parser, const char *word, size_t n)
-{
-	const struct name *list, *found;
-	uint64_t config;
-	size_t list_n;
-	int r;
-
-	list = names_hardware(&list_n);
-	found = names_find(list, list_n, word, n);
-	if (found) {
-		r = add_simple(
-			parser, ATTAR_EVENT_HARDWARE, PERF_TYPE_HARDWARE, found->config, word, n);
-		return r < 0 ? r : 1;
-	}
-	list = names_software(&list_n);
-	found = names_find(list, list_n, word, n);
-	if (found) {
-		r = add_simple(
-			parser, ATTAR_EVENT_SOFTWARE, PERF_TYPE_SOFTWARE, found->config, word, n);
-		if (r == 0 && found->unit) {
-			parser->list->specs.at[parser->first].unit = found->unit;
-			parser->list->specs.at[parser->first].scale = found->scale;
-		}
-		return r < 0 ? r : 1;
-	}
-	if (names_cache(word, n, &config))
-		r = add_simple(parser, ATTAR_EVENT_CACHE, PERF_TYPE_HW_CACHE, config, word, n);
-	else if (raw_config(word, n, &config))
-		r = add_simple(parser, ATTAR_EVENT_RAW, PERF_TYPE_RAW, config, word, n);
-	else
-		return 0;
-	return r < 0 ? r : 1;
-}
-
-static int unknown(struct parser *parser, const char *word, size_t n)
-{
-	char *text _cleanup_free_ = strndup(word, n);
-	struct suggest s = {.word = text};
-	char cache[NAMES_CACHE_MAX][NAMES_CACHE_LEN], about[64];
-	const struct name *list;
-	uint64_t config;
-	size_t list_n;
-
-	if (!text)
-		return base_oom();
-	for (int software = 0; software < 2; software++) {
-		list = software ? names_software(&list_n) : names_hardware(&list_n);
-		for (size_t i = 0; i < list_n; i++) {
-			suggest_offer(&s, list[i].name);
-			if (list[i].alias)
-				suggest_offer(&s, list[i].alias);
-		}
-	}
-	for (unsigned i = 0; i < NAMES_CACHE_MAX && names_cache_at(i, cache[i], about, &config);
-		i++)
-		suggest_offer(&s, cache[i]);
-	if (s.best)
-		return parser_fail(
-			parser, word, -ENOENT, "no event '%s': did you mean '%s'?", text, s.best);
-	return parser_fail(parser, word, -ENOENT, "no event '%s': see 'attar list'", text);
-}
-
 /* ---- modifiers ---- */
 
 /* Takes ":letters", or the letters right behind a PMU's closing slash. */
@@ -142,7 +45,7 @@ static int letters_after(struct parser *parser, struct letters *ret_letters)
 	bool colon = *at == ':';
 	size_t n = modifier_span(at + colon);
 
-	*ret_letters = (struct letters){at + colon, n};
+	*ret_letters = (struct letters){.at = at + colon, .n = n};
 	if (!colon && (at == parser->text || at[-1] != '/')) {
 		ret_letters->n = 0;
 		return 0;
@@ -162,24 +65,32 @@ static int letters_after(struct parser *parser, struct letters *ret_letters)
 
 /* ---- one event ---- */
 
+/* "4:0x1a8" */
 static int numeric(struct parser *parser, const char *word, size_t n)
 {
 	char type_text[16], config_text[32];
 	size_t config_n = modifier_span(word + n + 1);
+	struct attar_event_spec *spec;
 	uint64_t type, config;
 
+	parser->p = word + n + 1 + config_n;
 	if (n >= sizeof(type_text) || config_n >= sizeof(config_text))
-		return parser_fail(parser, word, -EINVAL, "'%.*s' is too large",
-			(int)(n + 1 + config_n), word);
+		return parser_fail(parser, word, -EINVAL, "TYPE:CONFIG is too large");
 	memcpy(type_text, word, n);
 	type_text[n] = '\0';
 	memcpy(config_text, word + n + 1, config_n);
 	config_text[config_n] = '\0';
-	if (parse_u64(type_text, &type) < 0 || parse_u64(config_text, &config) < 0 ||
-		type > UINT32_MAX)
+	if (parse_u64(type_text, &type) < 0 || parse_u64(config_text, &config) < 0)
 		return parser_context(parser, word, attar_context(-EINVAL, "TYPE:CONFIG"));
-	parser->p = word + n + 1 + config_n;
-	return add_simple(parser, ATTAR_EVENT_RAW, (uint32_t)type, config, word, n + 1 + config_n);
+	if (type > UINT32_MAX)
+		return parser_fail(parser, word, -EINVAL, "TYPE:CONFIG is too large");
+	spec = parser_add(parser, ATTAR_EVENT_RAW);
+	if (!spec)
+		return parser_context(parser, word, -ENOMEM);
+	spec->type = (uint32_t)type;
+	spec->config = config;
+	spec->name = list_text(parser->list, word, n + 1 + config_n);
+	return spec->name ? 0 : base_oom();
 }
 
 static int colon(struct parser *parser, const char *word, size_t n)
@@ -199,16 +110,18 @@ static int event_body(struct parser *parser)
 	char next = word[n];
 	int r;
 
+	if (!n && !next)
+		return parser_fail(parser, word, -EINVAL, "an event is missing at the end");
 	if (!n && next != ':')
-		return parser_fail(parser, word, -EINVAL,
-			next ? "an event is missing before '%c'" : "an event is missing at the end",
-			next);
+		return parser_fail(parser, word, -EINVAL, "an event is missing before '%c'", next);
 	parser->p = word + n;
-	r = simple(parser, word, n);
+	if (next == '/')
+		return terms_parse(parser, word, n);
+	r = word_parse(parser, word, n);
 	if (r == 0 && next == ':')
 		return colon(parser, word, n);
 	if (r == 0)
-		return unknown(parser, word, n);
+		return word_unknown(parser, word, n);
 	return r < 0 ? r : 0;
 }
 
@@ -225,14 +138,31 @@ static int event(struct parser *parser)
 		r = letters_after(parser, &letters);
 	if (r < 0)
 		return r;
-	for (size_t i = parser->first; i < parser->list->specs.n; i++)
-		parser->list->letters.at[i] = letters;
+	for (size_t i = parser->first; i < parser->list->specs.n; i++) {
+		parser->list->letters.at[i].at = letters.at;
+		parser->list->letters.at[i].n = letters.n;
+	}
 	parser->item++;
 	skip_blanks(parser);
 	return 0;
 }
 
 /* ---- groups and the whole ---- */
+
+/* As precise as the PMU claims to be; who claims nothing is asked for everything. */
+static void be_precise(struct parser *parser, struct attar_event_spec *spec)
+{
+	const struct attar_pmu *pmu = NULL;
+	struct pmu *core =
+		spec->pmu ? pmu_match(parser->catalog, spec->pmu, 0) : pmu_core(parser->catalog, 0);
+	int64_t max = 3;
+
+	if (core)
+		pmu = &core->pub;
+	if (!pmu || attar_pmu_cap(pmu, "max_precise", &max) < 0 || max < 0 || max > 3)
+		max = 3;
+	spec->precise_ip = (uint8_t)max;
+}
 
 static int finish(struct parser *parser, size_t first, struct letters of_group)
 {
@@ -244,6 +174,8 @@ static int finish(struct parser *parser, size_t first, struct letters of_group)
 
 		if (r < 0)
 			return parser_context(parser, parser->text + spec->column - 1, r);
+		if (spec->precise_max)
+			be_precise(parser, spec);
 	}
 	return 0;
 }
@@ -271,10 +203,8 @@ static int group(struct parser *parser)
 	r = letters_after(parser, &letters);
 	if (r < 0)
 		return r;
-	for (size_t i = first; i < parser->list->specs.n; i++)
-		parser->list->specs.at[i].group = (int)parser->list->pub.n_groups;
-	parser->list->pub.n_groups++;
-	return finish(parser, first, letters);
+	r = group_make(parser, first);
+	return r < 0 ? r : finish(parser, first, letters);
 }
 
 /* perf lets a group have a name; nothing is done with it. */
@@ -296,7 +226,7 @@ static int item(struct parser *parser)
 	if (*parser->p == '{')
 		return group(parser);
 	r = event(parser);
-	return r < 0 ? r : finish(parser, first, (struct letters){parser->p, 0});
+	return r < 0 ? r : finish(parser, first, (struct letters){.at = parser->p});
 }
 
 static int items(struct parser *parser)

@@ -1,0 +1,1289 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* Made of src/ by amalgamate: change the chapters there, not this file. */
+
+/*
+ * libperfume, from the inside. The chapters below src/ make one translation unit: `amalgamate` lays
+ * them one behind the other into perfume.c, which is what is built, tested and dropped into
+ * programs.
+ *
+ * What must hold, because the kernel and other processes reach into this one:
+ * - An enable word that the kernel knows is never given back to malloc or unmapped (word.c).
+ * - The write path takes no lock, allocates nothing, leaves errno alone, and hands the kernel one
+ *   contiguous buffer.
+ * - Descriptors of user_events_data are kept at high numbers. A program that closes "all" of them
+ * does not find its next file under our number; we see that ours is gone, and open another
+ * (kernel.c).
+ * - Lock and mark of the process lie in a page that a forked child finds wiped (lock.c).
+ */
+#ifndef INSIDE_H
+#define INSIDE_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "perfume.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <mntent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define COMMAND_MAX 512  /* of the kernel: name and fields, with the closing NUL */
+#define ARRAY_MAX   1024 /* of the kernel: elements of char[N] */
+#define ROOT_MAX    256  /* of the path that tracefs is mounted at */
+
+/* ---- lock.c ---- */
+
+struct home {
+	uint32_t lock;    /* 0 open, 1 closed, 2 closed and waited for */
+	uint32_t settled; /* 0 in a forked child that has not looked after its files yet */
+};
+
+static struct home *home_get(void);
+static void lock(sigset_t *ret_old);
+static void unlock(const sigset_t *old);
+
+/* ---- the kernel's structures: linux/user_events.h, and what stood there before 6.4 ---- */
+
+struct user_reg { /* 6.4 and later */
+	uint32_t size;
+	uint8_t enable_bit;
+	uint8_t enable_size;
+	uint16_t flags;
+	uint64_t enable_addr;
+	uint64_t name_args;
+	uint32_t write_index;
+} __attribute__((packed));
+
+struct user_unreg { /* 6.4 and later */
+	uint32_t size;
+	uint8_t disable_bit;
+	uint8_t reserved;
+	uint16_t reserved2;
+	uint64_t disable_addr;
+} __attribute__((packed));
+
+struct user_reg_bits { /* 6.0 to 6.3 */
+	uint32_t size;
+	uint64_t name_args;
+	uint32_t status_bit;
+	uint32_t write_index;
+} __attribute__((packed));
+
+struct user_reg_bytes { /* 5.18 and 5.19 */
+	uint32_t size;
+	uint64_t name_args;
+	uint32_t status_index;
+	uint32_t write_index;
+};
+
+#define DIAG_IOCSREG                _IOWR('*', 0, struct user_reg *)
+#define DIAG_IOCSUNREG              _IOW('*', 2, struct user_unreg *)
+#define USER_EVENT_REG_PERSIST      1
+#define USER_EVENT_REG_MULTI_FORMAT 2
+
+/* ---- tracefs.c ---- */
+
+/* What is known of the kernel. Written under the lock. */
+static struct {
+	char root[ROOT_MAX]; /* the tracefs that has user_events; "" while none is known */
+	dev_t dev;
+	ino_t ino; /* of its user_events_data: is a descriptor still ours? */
+	enum perfume_interface interface;
+	const volatile uint8_t *status; /* the status page of kernels before 6.4 */
+} kernel;
+
+static int open_below(const char *root, const char *file, int flags);
+static int open_data_file(void);
+static int raise_fd(int fd, int above);
+
+/* ---- kernel.c ---- */
+
+/* Under the lock. */
+static int event_add(struct perfume_file *file, struct perfume_event *event);
+static int event_remove(struct perfume_event *event);
+
+/* packet is room for the write index, and the payload behind it. Bytes of payload or a negative
+ * errno. */
+static int event_write(
+	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload);
+
+/* The enable word, or 0 when nobody listens. */
+static uint32_t listeners(const struct perfume_event *event);
+
+/* ---- word.c, under the lock ---- */
+
+static uint32_t nobody; /* the word of an event that is out of use: always 0 */
+
+static uint32_t *word_new(void);
+static void word_free(const uint32_t *word);
+
+/* ---- name.c ---- */
+
+/*
+ * Appends the fields in `text`, of which there may be several with ';' between them, to *out, in
+ * the one spelling that all kernels take for the same: "u32 a; u64 b". `start` is where all fields
+ * begin. Returns the size of their values or a negative errno.
+ */
+static int put_fields(char **out, const char *start, const char *text);
+
+/* ---- probe.c ---- */
+
+struct perfume_ctx {
+	struct perfume_file file;
+	struct perfume_probe *probes;
+	uint8_t flags;
+};
+
+struct perfume_probe {
+	struct perfume_event event;
+	struct perfume_ctx *ctx;
+	struct perfume_probe *next, *previous; /* of the context */
+	uint32_t n_fields;
+	uint32_t sizes[]; /* of the field strings; the texts follow */
+};
+
+/* ---- sentences ---- */
+
+static __thread const char *sentence __attribute__((tls_model("initial-exec")));
+
+/* return fail(-EINVAL, "why"); what perfume_error() then says. */
+static inline int fail(int error, const char *why)
+{
+	sentence = why;
+	return error;
+}
+
+#endif
+
+/* One lock, which a forked child finds open, and the mark by which it knows that it is one. */
+static struct home *shared_home;
+
+static void home_wipe(void)
+{
+	memset(shared_home, 0, sizeof(*shared_home));
+}
+
+static struct home *home_new(void)
+{
+	static struct home fallback;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct home *none = NULL, *home;
+
+	home = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (home == MAP_FAILED)
+		home = &fallback;
+	home->settled = 1;
+	if (!__atomic_compare_exchange_n(
+		    &shared_home, &none, home, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		if (home != &fallback)
+			munmap(home, page);
+		return none;
+	}
+	/* Linux before 4.14 cannot wipe a page on fork. */
+	if (home == &fallback || madvise(home, page, MADV_WIPEONFORK))
+		pthread_atfork(NULL, NULL, home_wipe);
+	return home;
+}
+
+static struct home *home_get(void)
+{
+	struct home *home = __atomic_load_n(&shared_home, __ATOMIC_ACQUIRE);
+
+	return likely(home) ? home : home_new();
+}
+
+/* Signals wait outside: a handler that writes an event never meets a lock which its own thread
+ * holds. */
+static void lock(sigset_t *ret_old)
+{
+	struct home *home = home_get();
+	sigset_t all;
+	uint32_t open = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, ret_old);
+	if (__atomic_compare_exchange_n(
+		    &home->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	while (__atomic_exchange_n(&home->lock, 2, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &home->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+static void unlock(const sigset_t *old)
+{
+	struct home *home = home_get();
+
+	if (__atomic_exchange_n(&home->lock, 0, __ATOMIC_RELEASE) == 2)
+		syscall(SYS_futex, &home->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	sigprocmask(SIG_SETMASK, old, NULL);
+}
+
+/* The kernel's interface: where it is, and which of its forms. */
+struct search {
+	char root[ROOT_MAX];
+	int denied;  /* something was there that we may not see */
+	int mounted; /* a tracefs, without user_events */
+};
+
+static int open_below(const char *root, const char *file, int flags)
+{
+	char path[ROOT_MAX + 32];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", root, file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* user_events_data below root, or a negative errno; what was seen there is noted. */
+static int look_below(struct search *search, const char *root)
+{
+	const long tracefs = 0x74726163;
+	struct statfs fs;
+	int fd = open_below(root, "user_events_data", O_WRONLY);
+
+	if (fd >= 0)
+		snprintf(search->root, sizeof(search->root), "%s", root);
+	else if (fd == -EACCES || fd == -EPERM)
+		search->denied = 1;
+	else if (!statfs(root, &fs) && fs.f_type == tracefs)
+		search->mounted = 1;
+	return fd;
+}
+
+static int look_at_mounts(struct search *search)
+{
+	char line[PATH_MAX], root[ROOT_MAX];
+	struct mntent mount;
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	int fd = -ENOENT, n;
+
+	while (mounts && fd < 0 && getmntent_r(mounts, &mount, line, sizeof(line))) {
+		if (!strcmp(mount.mnt_type, "tracefs"))
+			n = snprintf(root, sizeof(root), "%s", mount.mnt_dir);
+		else if (!strcmp(mount.mnt_type, "debugfs"))
+			n = snprintf(root, sizeof(root), "%s/tracing", mount.mnt_dir);
+		else
+			continue;
+		if (n < (int)sizeof(root))
+			fd = look_below(search, root);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return fd;
+}
+
+/* Since 6.4 a sysctl tells even those who cannot see tracefs; before, nothing does. */
+static int kernel_may_have_it(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	if (!access("/proc/sys/kernel/user_events_max", F_OK))
+		return 1;
+	uname(&name);
+	return sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+	       (major == 5 ? minor >= 18 : major == 6 && minor < 4);
+}
+
+/* A fresh descriptor of user_events_data, or a negative PERFUME_CHECK_*. */
+static int find_data_file(void)
+{
+	struct search search = {0};
+	int fd = kernel.root[0] ? look_below(&search, kernel.root) : -ENOENT;
+
+	if (fd < 0)
+		fd = look_below(&search, "/sys/kernel/tracing");
+	if (fd < 0)
+		fd = look_below(&search, "/sys/kernel/debug/tracing");
+	if (fd < 0)
+		fd = look_at_mounts(&search);
+	if (fd >= 0) {
+		memcpy(kernel.root, search.root, sizeof(search.root));
+		return fd;
+	}
+	if (search.mounted || !kernel_may_have_it())
+		return -PERFUME_CHECK_NO_KERNEL_SUPPORT;
+	return search.denied ? -PERFUME_CHECK_NO_PERMISSION : -PERFUME_CHECK_NO_TRACEFS;
+}
+
+/*
+ * The three forms tell themselves apart without registering anything. Before 6.4 the status file
+ * can be mapped, and a registration is refused for its size (EINVAL) before its missing name is
+ * (EFAULT): 24 bytes were the least in 5.18, 20 since 6.0. Since 6.4 there is a call to unregister,
+ * which finds nothing (ENOENT).
+ */
+static enum perfume_interface recognise(int fd)
+{
+	struct user_unreg nothing = {.size = sizeof(nothing), .disable_addr = (uintptr_t)&kernel};
+	struct user_reg_bits nameless = {.size = sizeof(nameless)};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *status = MAP_FAILED;
+	int status_fd;
+
+	if (ioctl(fd, DIAG_IOCSUNREG, &nothing) < 0 && errno == ENOENT)
+		return PERFUME_INTERFACE_ENABLE_WORDS;
+	status_fd = open_below(kernel.root, "user_events_status", O_RDONLY);
+	if (status_fd >= 0) {
+		status = mmap(NULL, page, PROT_READ, MAP_SHARED, status_fd, 0);
+		close(status_fd);
+	}
+	if (status == MAP_FAILED || ioctl(fd, DIAG_IOCSREG, &nameless) >= 0)
+		return PERFUME_INTERFACE_UNKNOWN;
+	kernel.status = status;
+	return errno == EFAULT ? PERFUME_INTERFACE_STATUS_BITS : PERFUME_INTERFACE_STATUS_BYTES;
+}
+
+/* Moves a descriptor above `above`, and out of the way of the program's own; see inside.h. */
+static int raise_fd(int fd, int above)
+{
+	struct rlimit limit;
+	int floor = 768, raised;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < 1024)
+		floor = (int)limit.rlim_cur * 3 / 4;
+	raised = fcntl(fd, F_DUPFD_CLOEXEC, above >= floor ? above + 1 : floor);
+	if (raised < 0)
+		return fd;
+	close(fd);
+	return raised;
+}
+
+/* A descriptor of a form that we know, or a negative PERFUME_CHECK_*. Under the lock. */
+static int open_data_file(void)
+{
+	int fd = find_data_file();
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	fstat(fd, &st);
+	if (st.st_dev != kernel.dev || st.st_ino != kernel.ino)
+		kernel.interface = recognise(fd);
+	kernel.dev = st.st_dev;
+	kernel.ino = st.st_ino;
+	if (kernel.interface == PERFUME_INTERFACE_UNKNOWN) {
+		close(fd);
+		return -PERFUME_CHECK_UNKNOWN_INTERFACE;
+	}
+	return raise_fd(fd, -1);
+}
+
+int perfume_check(void)
+{
+	sigset_t old;
+	int saved = errno, fd;
+
+	lock(&old);
+	fd = open_data_file();
+	if (fd >= 0)
+		close(fd);
+	unlock(&old);
+	errno = saved;
+	return fd < 0 ? -fd : PERFUME_CHECK_OK;
+}
+
+const char *perfume_check_str(int error_code)
+{
+	static const char *const texts[] = {
+		[PERFUME_CHECK_OK] = "user_events work",
+		[PERFUME_CHECK_NO_KERNEL_SUPPORT] =
+			"this kernel has no user_events: they need Linux 6.4 or later, built with "
+			"CONFIG_USER_EVENTS=y",
+		[PERFUME_CHECK_NO_TRACEFS] = "tracefs is not mounted: as root, mount -t tracefs "
+					     "nodev /sys/kernel/tracing",
+		[PERFUME_CHECK_NO_PERMISSION] =
+			"no permission to write user_events_data: run as root, or let root give "
+			"this "
+			"user search permission for the tracefs directory and write permission for "
+			"the file",
+		[PERFUME_CHECK_UNKNOWN_INTERFACE] = "this kernel's user_events have a form that "
+						    "this version of perfume does not "
+						    "know: take a newer one",
+	};
+
+	if (error_code < 0 || error_code >= (int)(sizeof(texts) / sizeof(texts[0])))
+		return "not a result of perfume_check";
+	return texts[error_code];
+}
+
+enum perfume_interface perfume_interface(void)
+{
+	switch (perfume_check()) {
+	case PERFUME_CHECK_OK:
+		return kernel.interface;
+	case PERFUME_CHECK_UNKNOWN_INTERFACE:
+		return PERFUME_INTERFACE_UNKNOWN;
+	}
+	return PERFUME_INTERFACE_NONE;
+}
+
+const char *perfume_interface_str(enum perfume_interface interface)
+{
+	static const char *const texts[] = {
+		[PERFUME_INTERFACE_NONE] = "none",
+		[PERFUME_INTERFACE_ENABLE_WORDS] = "enable words (Linux 6.4 and later)",
+		[PERFUME_INTERFACE_STATUS_BITS] = "status page of bits (Linux 6.0 to 6.3)",
+		[PERFUME_INTERFACE_STATUS_BYTES] = "status page of bytes (Linux 5.18 and 5.19)",
+		[PERFUME_INTERFACE_UNKNOWN] = "unknown",
+	};
+
+	return texts[(unsigned)interface > PERFUME_INTERFACE_UNKNOWN ? PERFUME_INTERFACE_UNKNOWN
+								     : interface];
+}
+
+/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor.
+ */
+static struct perfume_file *files; /* those that have events */
+
+static int intact(const struct perfume_file *file)
+{
+	struct stat st;
+
+	return file->fd >= 0 && !fstat(file->fd, &st) && st.st_dev == kernel.dev &&
+	       st.st_ino == kernel.ino;
+}
+
+static int kernel_refuses(int error)
+{
+	switch (error) {
+	case -EINVAL:
+		return fail(error, "the kernel refuses the name or a field of the event");
+	case -EADDRINUSE:
+		return fail(error, "the event exists with other fields: take another name, or a "
+				   "context with PERFUME_MULTI_FORMAT");
+	case -EMFILE:
+		return fail(error, "the kernel's table of user_events is full: raise the sysctl "
+				   "kernel.user_events_max");
+	case -ENOMEM:
+		return fail(error, "out of memory");
+	}
+	return fail(error, "the kernel refuses to register the event");
+}
+
+/* Flags that this kernel does not know (EINVAL) or this process may not use (EPERM) are dropped. */
+static int register_word(struct perfume_event *event, const char *command)
+{
+	struct user_reg reg = {.size = sizeof(reg), .enable_size = sizeof(*event->word)};
+	int flags = event->wanted;
+
+	reg.enable_addr = (uintptr_t)event->word;
+	reg.name_args = (uintptr_t)command;
+	for (;;) {
+		reg.flags = (flags & PERFUME_MULTI_FORMAT ? USER_EVENT_REG_MULTI_FORMAT : 0) |
+			    (flags & PERFUME_PERSIST ? USER_EVENT_REG_PERSIST : 0);
+		if (!ioctl(event->file->fd, DIAG_IOCSREG, &reg))
+			break;
+		if (errno == EINVAL && flags & PERFUME_MULTI_FORMAT)
+			flags &= ~PERFUME_MULTI_FORMAT;
+		else if ((errno == EINVAL || errno == EPERM) && flags & PERFUME_PERSIST)
+			flags &= ~PERFUME_PERSIST;
+		else
+			return -errno;
+	}
+	event->granted = (uint8_t)flags;
+	return (int)reg.write_index;
+}
+
+/* The status page is read-only and everybody's, so the word only says to look there. */
+static int register_status(struct perfume_event *event, const char *command)
+{
+	struct user_reg_bits bits = {.size = sizeof(bits), .name_args = (uintptr_t)command};
+	struct user_reg_bytes bytes = {.size = sizeof(bytes), .name_args = (uintptr_t)command};
+	int in_bits = kernel.interface == PERFUME_INTERFACE_STATUS_BITS;
+
+	if (ioctl(event->file->fd, DIAG_IOCSREG, in_bits ? (void *)&bits : (void *)&bytes))
+		return -errno;
+	event->status = in_bits ? bits.status_bit : bytes.status_index;
+	__atomic_fetch_or(event->word, PERFUME_WORD_STATUS, __ATOMIC_RELAXED);
+	return (int)(in_bits ? bits.write_index : bytes.write_index);
+}
+
+/* 0, also where there is no kernel interface; or what the kernel has against this event. */
+static int kernel_add(struct perfume_event *event)
+{
+	char command[COMMAND_MAX];
+	int index;
+
+	if (event->file->fd < 0)
+		return 0;
+	snprintf(command, sizeof(command), *event->fields ? "%s %s" : "%s", event->name,
+		event->fields);
+	if (kernel.interface == PERFUME_INTERFACE_ENABLE_WORDS)
+		index = register_word(event, command);
+	else
+		index = register_status(event, command);
+	if (index < 0)
+		return kernel_refuses(index);
+	__atomic_store_n(&event->target, (uint64_t)event->file->fd << 32 | (uint32_t)index,
+		__ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any
+ * more. */
+static int kernel_forget(int fd, const struct perfume_event *event)
+{
+	struct user_unreg unreg = {.size = sizeof(unreg), .disable_addr = (uintptr_t)event->word};
+
+	if (kernel.interface != PERFUME_INTERFACE_ENABLE_WORDS)
+		return 1;
+	return !ioctl(fd, DIAG_IOCSUNREG, &unreg) || errno == ENOENT;
+}
+
+/*
+ * The program closed our descriptor, with all others perhaps. The kernel still knows the words,
+ * which belong to the process; only the write indices went. Calls nothing that a signal handler may
+ * not.
+ */
+static void recover(struct perfume_file *file)
+{
+	struct perfume_event *event;
+	int fd = open_below(kernel.root, "user_events_data", O_WRONLY);
+
+	file->fd = fd < 0 ? -1 : raise_fd(fd, file->fd);
+	for (event = file->events; event; event = event->next) {
+		__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+		if (file->fd >= 0 && kernel_forget(file->fd, event))
+			kernel_add(event);
+	}
+}
+
+static void file_open(struct perfume_file *file)
+{
+	int fd = open_data_file();
+
+	file->fd = fd < 0 ? -1 : fd;
+}
+
+static void file_close(struct perfume_file *file)
+{
+	struct perfume_file **link = &files;
+
+	while (*link && *link != file)
+		link = &(*link)->next;
+	if (*link)
+		*link = file->next;
+	if (intact(file))
+		close(file->fd);
+	file->fd = -1;
+}
+
+/* 0, or a negative errno: then the event is to be removed again. */
+static int event_add(struct perfume_file *file, struct perfume_event *event)
+{
+	int error = 0;
+
+	if (strlen(event->name) + strlen(event->fields) + 1 >= COMMAND_MAX)
+		error = fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
+	if (event->min_size > PERFUME_PAYLOAD_MAX)
+		error = fail(-EINVAL, "the fields are longer than an event can be");
+	if (!file->events) {
+		file_open(file);
+		file->next = files;
+		files = file;
+	}
+	event->file = file;
+	event->target = PERFUME_NO_TARGET;
+	event->previous = NULL;
+	event->next = file->events;
+	if (event->next)
+		event->next->previous = event;
+	file->events = event;
+	return error ? error : kernel_add(event);
+}
+
+/* True when nobody will write to the event's word any more. */
+static int event_remove(struct perfume_event *event)
+{
+	struct perfume_file *file = event->file;
+	int forgotten = 1;
+
+	if (event->target != PERFUME_NO_TARGET) {
+		if (!intact(file))
+			recover(file);
+		forgotten = file->fd >= 0 && kernel_forget(file->fd, event);
+	}
+	__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+	__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_STATUS, __ATOMIC_RELAXED);
+	if (event->next)
+		event->next->previous = event->previous;
+	if (event->previous)
+		event->previous->next = event->next;
+	else
+		file->events = event->next;
+	event->file = NULL;
+	if (!file->events)
+		file_close(file);
+	return forgotten;
+}
+
+int perfume_refresh(void)
+{
+	struct perfume_file *file;
+	struct perfume_event *event;
+	sigset_t old;
+	int saved = errno, error, ret = 0;
+
+	lock(&old);
+	for (file = files; file; file = file->next) {
+		if (file->fd >= 0 && !intact(file))
+			recover(file);
+		if (file->fd < 0)
+			file_open(file);
+		for (event = file->events; event; event = event->next) {
+			if (event->target != PERFUME_NO_TARGET)
+				continue;
+			error = kernel_add(event);
+			ret = error < 0 ? error : ret;
+		}
+	}
+	unlock(&old);
+	errno = saved;
+	return ret;
+}
+
+/* ---- writing ---- */
+
+/*
+ * The first write in a forked child. Words, descriptors and write indices are inherited and stay
+ * good, unless the child closed the descriptors; then it registers anew.
+ */
+static void settle(struct home *home)
+{
+	struct perfume_file *file;
+	sigset_t old;
+
+	lock(&old);
+	if (!home->settled)
+		for (file = files; file; file = file->next)
+			if (file->fd >= 0 && !intact(file))
+				recover(file);
+	home->settled = 1;
+	unlock(&old);
+}
+
+static int kernel_listens(const struct perfume_event *event, uint32_t word)
+{
+	uint32_t at = event->status;
+
+	if (likely(word & PERFUME_WORD_KERNEL))
+		return 1;
+	if (!(word & PERFUME_WORD_STATUS))
+		return 0;
+	if (kernel.interface == PERFUME_INTERFACE_STATUS_BITS)
+		return kernel.status[at / 8] >> at % 8 & 1;
+	return kernel.status[at];
+}
+
+static uint32_t listeners(const struct perfume_event *event)
+{
+	const uint32_t *at = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
+	uint32_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	if (likely(!word) || (word == PERFUME_WORD_STATUS && !kernel_listens(event, word)))
+		return 0;
+	return word;
+}
+
+/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another
+ * now. */
+static int reopened(struct perfume_event *event, int fd)
+{
+	struct perfume_file *file;
+	sigset_t old;
+	int ret;
+
+	if (fcntl(fd, F_GETFD) >= 0)
+		return 0;
+	lock(&old);
+	file = event->file;
+	if (file && file->fd == fd)
+		recover(file);
+	ret = event->target != PERFUME_NO_TARGET;
+	unlock(&old);
+	return ret;
+}
+
+static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t payload)
+{
+	uint64_t target;
+	ssize_t n;
+	int saved = errno, error, fd;
+
+	do {
+		target = __atomic_load_n(&event->target, __ATOMIC_ACQUIRE);
+		if (target == PERFUME_NO_TARGET)
+			return 0;
+		fd = (int)(target >> 32);
+		packet[0] = (uint32_t)target;
+		n = write(fd, packet, sizeof(*packet) + payload);
+		error = -errno;
+	} while (unlikely(n < 0) && error == -EBADF && reopened(event, fd));
+	errno = saved;
+	return n < 0 ? error : (int)(n - (ssize_t)sizeof(*packet));
+}
+
+static int event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload)
+{
+	struct home *home = home_get();
+
+	if (unlikely(!home->settled))
+		settle(home);
+	return kernel_listens(event, word) ? kernel_write(event, packet, payload) : 0;
+}
+
+/* dlclose and exit: the kernel lets go of every word, wherever it lies. */
+__attribute__((destructor)) static void leave(void)
+{
+	struct perfume_event *event;
+	sigset_t old;
+	int open;
+
+	lock(&old);
+	while (files) {
+		open = intact(files);
+		for (event = files->events; event; event = event->next) {
+			if (open && event->target != PERFUME_NO_TARGET)
+				kernel_forget(files->fd, event);
+			__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+		}
+		file_close(files);
+	}
+	unlock(&old);
+}
+
+/*
+ * The arena of enable words. It is never unmapped, and a word is used again only when the kernel
+ * has let go of it: the kernel writes to the address of a word, whatever lies there.
+ */
+#define CHUNK_WORDS 4096
+
+struct chunk {
+	struct chunk *next;
+	uint64_t used[CHUNK_WORDS / 64];
+	uint32_t words[CHUNK_WORDS];
+};
+
+static struct chunk *chunks;
+
+static uint32_t *word_new(void)
+{
+	struct chunk *chunk;
+	unsigned at, bit;
+
+	for (chunk = chunks; chunk; chunk = chunk->next)
+		for (at = 0; at < CHUNK_WORDS / 64; at++)
+			if (~chunk->used[at])
+				goto found;
+	chunk = mmap(
+		NULL, sizeof(*chunk), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (chunk == MAP_FAILED)
+		return NULL;
+	chunk->next = chunks;
+	chunks = chunk;
+	at = 0;
+found:
+	bit = (unsigned)__builtin_ctzll(~chunk->used[at]);
+	chunk->used[at] |= 1ULL << bit;
+	return &chunk->words[at * 64 + bit];
+}
+
+static void word_free(const uint32_t *word)
+{
+	struct chunk *chunk = chunks;
+	size_t at;
+
+	while (word < chunk->words || word >= chunk->words + CHUNK_WORDS)
+		chunk = chunk->next;
+	at = (size_t)(word - chunk->words);
+	chunk->used[at / 64] &= ~(1ULL << at % 64);
+}
+
+/* Names and fields: what the kernel takes, and in which spelling. */
+int perfume_check_name(const char *name, const char **ret_reason)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	const char *reason = NULL, *none;
+	int ret = -EINVAL;
+
+	if (!name || !*name)
+		reason = "the name is empty";
+	else if (strlen(name) >= COMMAND_MAX)
+		reason = "the name is longer than the kernel's 511 bytes";
+	else if (strchr(name, ':'))
+		reason = "the name has a ':', behind which the kernel expects flags";
+	else if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+		reason = "the name cannot be that of a directory in tracefs";
+	for (none = name; !reason && *none; none++)
+		if ((unsigned char)*none <= ' ' || *none == 0x7f)
+			reason = "the name has a blank or a control character";
+	if (!reason)
+		ret = PERFUME_NAME_OK;
+	if (!reason && (name[strspn(name, plain)] || isdigit((unsigned char)*name))) {
+		ret = PERFUME_NAME_RISKY;
+		reason = "the kernel takes the name, but tools expect letters, digits and '_': "
+			 "some versions of perf crash on '.' and '-'";
+	}
+	if (ret_reason)
+		*ret_reason = reason;
+	return ret;
+}
+
+/* The words of one field. */
+struct field {
+	const char *word[5];
+	size_t size[5];
+	unsigned n;
+};
+
+static int word_is(const struct field *field, unsigned i, const char *text)
+{
+	return i < field->n && field->size[i] == strlen(text) &&
+	       !memcmp(field->word[i], text, field->size[i]);
+}
+
+/* A number as the kernel reads it from at most 7 characters, up to `end`; -1 when it is none. */
+static long number(const char *text, size_t n, int base, char end)
+{
+	char digits[8], *stop;
+	long value;
+
+	if (!n || n >= sizeof(digits) || !isdigit((unsigned char)*text))
+		return -1;
+	memcpy(digits, text, n);
+	digits[n] = 0;
+	value = strtol(digits, &stop, base);
+	return *stop == end ? value : -1;
+}
+
+static int no_such_type(const struct field *field, unsigned i)
+{
+	if (word_is(field, i, "float") || word_is(field, i, "double"))
+		return fail(-EINVAL,
+			"the kernel knows no floating point: describe the field by its "
+			"size, 'struct f64 price 8'");
+	if (word_is(field, i, "long"))
+		return fail(-EINVAL,
+			"the kernel refuses 'long', which has no certain size: use s64 "
+			"or u64");
+	if (memchr(field->word[i], '[', field->size[i]))
+		return fail(-EINVAL,
+			"the kernel knows arrays of char only: describe others by their "
+			"size, 'struct u32x4 counts 16'");
+	return fail(-EINVAL, "a field has a type that the kernel does not know");
+}
+
+/* The size of the type at word i; or a negative errno. */
+static int basic_size(const struct field *field, unsigned i, int is_unsigned)
+{
+	static const struct {
+		const char *name;
+		int size;
+		int takes_unsigned;
+	} types[] = {{"u8", 1}, {"s8", 1}, {"u16", 2}, {"s16", 2}, {"u32", 4}, {"s32", 4},
+		{"u64", 8}, {"s64", 8}, {"int", 4, 1}, {"short", 2, 1}, {"char", 1, 1}};
+	long n;
+	size_t t;
+
+	for (t = 0; t < sizeof(types) / sizeof(types[0]); t++)
+		if (word_is(field, i, types[t].name) && (types[t].takes_unsigned || !is_unsigned))
+			return types[t].size;
+	if (strncmp(field->word[i], "char[", 5))
+		return no_such_type(field, i);
+	n = number(field->word[i] + 5, field->size[i] - 5, 0, ']');
+	if (n < 1 || n > ARRAY_MAX)
+		return fail(-EINVAL, "the length of a char array is a number from 1 to 1024");
+	return (int)n;
+}
+
+/* Of the field's value; or a negative errno. */
+static int field_size(const struct field *field)
+{
+	unsigned dynamic = word_is(field, 0, "__data_loc") || word_is(field, 0, "__rel_loc");
+	unsigned is_unsigned = word_is(field, dynamic, "unsigned");
+	long n;
+
+	if (word_is(field, 0, "struct")) {
+		n = field->n == 4 ? number(field->word[3], field->size[3], 10, 0) : -1;
+		if (n < 1 || n > PERFUME_PAYLOAD_MAX)
+			return fail(-EINVAL, "a struct is described by 'struct NAME field SIZE'");
+		return (int)n;
+	}
+	if (field->n != dynamic + is_unsigned + 2)
+		return fail(-EINVAL, "a field is a type, a blank and a name");
+	if (dynamic)
+		return (int)sizeof(uint32_t);
+	return basic_size(field, is_unsigned, (int)is_unsigned);
+}
+
+/* Takes the words up to the next ';' and returns where it stopped, or NULL when they are too many.
+ */
+static const char *take_words(const char *text, struct field *field)
+{
+	field->n = 0;
+	for (text += strspn(text, " \t"); *text && *text != ';'; text += strspn(text, " \t")) {
+		if (field->n == 5)
+			return NULL;
+		field->word[field->n] = text;
+		field->size[field->n] = strcspn(text, " \t;");
+		text += field->size[field->n++];
+	}
+	return text;
+}
+
+static int put_fields(char **out, const char *start, const char *text)
+{
+	struct field field;
+	int total = 0, size;
+	unsigned i;
+
+	for (; *text; text += *text == ';') {
+		text = take_words(text, &field);
+		if (!text)
+			return fail(-EINVAL, "a field is a type, a blank and a name");
+		if (!field.n)
+			continue;
+		size = field_size(&field);
+		if (size < 0)
+			return size;
+		total += size;
+		*out += sprintf(*out, "%s", *out > start ? "; " : "");
+		for (i = 0; i < field.n; i++)
+			*out += sprintf(
+				*out, "%s%.*s", i ? " " : "", (int)field.size[i], field.word[i]);
+	}
+	return total;
+}
+
+/* Contexts and their probes. */
+const char *perfume_error(void)
+{
+	return sentence ? sentence : "nothing has failed";
+}
+
+struct perfume_ctx *perfume_init(int flags)
+{
+	struct perfume_ctx *ctx;
+
+	if (flags & ~(PERFUME_MULTI_FORMAT | PERFUME_PERSIST)) {
+		fail(-EINVAL,
+			"perfume_init knows the flags PERFUME_MULTI_FORMAT and PERFUME_PERSIST");
+		errno = EINVAL;
+		return NULL;
+	}
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	ctx->file.fd = -1;
+	ctx->flags = (uint8_t)flags;
+	return ctx;
+}
+
+void perfume_free(struct perfume_ctx *ctx)
+{
+	int saved = errno;
+
+	while (ctx && ctx->probes)
+		perfume_probe_free(ctx->probes);
+	free(ctx);
+	errno = saved;
+}
+
+/* A probe with its texts, not registered yet; NULL with a sentence. */
+static struct perfume_probe *probe_new(const char *name, const char *const *fields, size_t n)
+{
+	struct perfume_probe *probe;
+	size_t i, room = strlen(name) + 2;
+	char *text, *end;
+	int size;
+
+	/* Each separator can grow by a blank. */
+	for (i = 0; i < n; i++)
+		room += 2 * strlen(fields[i]) + 3;
+	probe = calloc(1, sizeof(*probe) + n * sizeof(probe->sizes[0]) + room);
+	if (!probe) {
+		errno = -fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	probe->n_fields = (uint32_t)n;
+	probe->event.target = PERFUME_NO_TARGET;
+	probe->event.word = &nobody;
+	text = end = (char *)&probe->sizes[n];
+	for (i = 0; i < n; i++) {
+		size = put_fields(&end, text, fields[i]);
+		if (size < 0) {
+			free(probe);
+			errno = -size;
+			return NULL;
+		}
+		probe->sizes[i] = (uint32_t)size;
+		probe->event.min_size += (uint32_t)size;
+	}
+	probe->event.fields = text;
+	probe->event.name = strcpy(end + 1, name);
+	return probe;
+}
+
+/* Under the lock. */
+static void probe_remove(struct perfume_probe *probe)
+{
+	uint32_t *word = probe->event.word;
+	int forgotten = event_remove(&probe->event);
+
+	__atomic_store_n(&probe->event.word, &nobody, __ATOMIC_RELEASE);
+	if (forgotten)
+		word_free(word);
+}
+
+/* Under the lock. */
+static int probe_add(struct perfume_ctx *ctx, struct perfume_probe *probe)
+{
+	int error;
+
+	probe->event.word = word_new();
+	if (!probe->event.word)
+		return fail(-ENOMEM, "out of memory");
+	probe->event.wanted = ctx->flags;
+	error = event_add(&ctx->file, &probe->event);
+	if (error < 0) {
+		probe_remove(probe);
+		return error;
+	}
+	probe->ctx = ctx;
+	probe->next = ctx->probes;
+	if (probe->next)
+		probe->next->previous = probe;
+	ctx->probes = probe;
+	return 0;
+}
+
+struct perfume_probe *perfume_register_fields(
+	struct perfume_ctx *ctx, const char *name, const char *const *fields, size_t n)
+{
+	struct perfume_probe *probe;
+	const char *reason;
+	sigset_t old;
+	int error;
+
+	if (!ctx || perfume_check_name(name, &reason) < 0) {
+		errno = -fail(-EINVAL, ctx ? reason : "no context was given");
+		return NULL;
+	}
+	probe = probe_new(name, fields, n);
+	if (!probe)
+		return NULL;
+	lock(&old);
+	error = probe_add(ctx, probe);
+	unlock(&old);
+	if (error < 0) {
+		free(probe);
+		errno = -error;
+		return NULL;
+	}
+	return probe;
+}
+
+struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name, ...)
+{
+	const char *fields[COMMAND_MAX / 2], *field;
+	va_list args;
+	size_t n = 0;
+
+	va_start(args, name);
+	while ((field = va_arg(args, const char *)) && n < sizeof(fields) / sizeof(fields[0]))
+		fields[n++] = field;
+	va_end(args);
+	if (field) {
+		errno = -fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold");
+		return NULL;
+	}
+	return perfume_register_fields(ctx, name, fields, n);
+}
+
+int perfume_add(struct perfume_ctx *ctx, const char *name)
+{
+	return perfume_register_fields(ctx, name, NULL, 0) ? 0 : -EINVAL;
+}
+
+struct perfume_probe *perfume_find(struct perfume_ctx *ctx, const char *name)
+{
+	struct perfume_probe *probe;
+	sigset_t old;
+
+	lock(&old);
+	probe = ctx->probes;
+	while (probe && strcmp(probe->event.name, name))
+		probe = probe->next;
+	unlock(&old);
+	return probe;
+}
+
+int perfume_deregister(struct perfume_ctx *ctx, struct perfume_probe *probe)
+{
+	sigset_t old;
+	int saved = errno;
+
+	if (!ctx || !probe || probe->ctx != ctx)
+		return fail(-EINVAL, "the probe is not one of this context");
+	lock(&old);
+	if (probe->event.file)
+		probe_remove(probe);
+	unlock(&old);
+	errno = saved;
+	return 0;
+}
+
+void perfume_probe_free(struct perfume_probe *probe)
+{
+	sigset_t old;
+	int saved = errno;
+
+	if (!probe)
+		return;
+	lock(&old);
+	if (probe->event.file)
+		probe_remove(probe);
+	if (probe->next)
+		probe->next->previous = probe->previous;
+	if (probe->previous)
+		probe->previous->next = probe->next;
+	else
+		probe->ctx->probes = probe->next;
+	unlock(&old);
+	free(probe);
+	errno = saved;
+}
+
+int perfume_probe_flags(const struct perfume_probe *probe)
+{
+	return probe->event.granted;
+}
+
+/* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write
+ * index. */
+int perfume_probe_enabled(const struct perfume_probe *probe)
+{
+	return listeners(&probe->event) != 0;
+}
+
+int perfume_write_payload(struct perfume_probe *probe, const void *payload, size_t n)
+{
+	uint32_t word = listeners(&probe->event), *packet;
+
+	if (!word)
+		return 0;
+	if (n > PERFUME_PAYLOAD_MAX)
+		return fail(-EMSGSIZE, "the payload is longer than an event can be");
+	if (n < probe->event.min_size)
+		return fail(-EINVAL, "the payload is shorter than the fields");
+	if (n && !payload)
+		return fail(-EFAULT, "the payload is NULL");
+	packet = __builtin_alloca(sizeof(*packet) + n);
+	memcpy(packet + 1, payload, n);
+	return event_write(&probe->event, word, packet, n);
+}
+
+/* The length of the payload, or a negative errno. Only the last piece may be longer than its field.
+ */
+static int measure(const struct perfume_probe *probe, const struct iovec *pieces)
+{
+	size_t total = 0;
+	uint32_t i;
+
+	for (i = 0; i < probe->n_fields; i++) {
+		size_t n = pieces[i].iov_len, field = probe->sizes[i];
+
+		if (n < field || (n > field && i + 1 < probe->n_fields))
+			return fail(
+				-EINVAL, "a piece of the payload has not the size of its field");
+		if (n && !pieces[i].iov_base)
+			return fail(-EFAULT, "a piece of the payload is NULL");
+		total += n;
+		if (total > PERFUME_PAYLOAD_MAX)
+			return fail(-EMSGSIZE, "the payload is longer than an event can be");
+	}
+	return (int)total;
+}
+
+static int write_pieces(struct perfume_probe *probe, uint32_t word, const struct iovec *pieces)
+{
+	int n = measure(probe, pieces);
+	uint32_t *packet, i;
+	char *end;
+
+	if (n < 0)
+		return n;
+	packet = __builtin_alloca(sizeof(*packet) + (size_t)n);
+	end = (char *)(packet + 1);
+	for (i = 0; i < probe->n_fields; i++)
+		end = mempcpy(end, pieces[i].iov_base, pieces[i].iov_len);
+	return event_write(&probe->event, word, packet, (size_t)n);
+}
+
+/*
+ * An int where a size_t belongs leaves the upper half of what is read undefined; no payload needs
+ * that half.
+ */
+#define TAKE_PIECES(pieces, probe, args)                                                           \
+	for (uint32_t i = 0; i < (probe)->n_fields; i++) {                                         \
+		(pieces)[i].iov_base = va_arg(args, void *);                                       \
+		(pieces)[i].iov_len = (uint32_t)va_arg(args, size_t);                              \
+	}
+
+int perfume_write_counted(int count, struct perfume_probe *probe, ...)
+{
+	uint32_t word = listeners(&probe->event);
+	struct iovec *pieces;
+	va_list args;
+
+	if (!word)
+		return 0;
+	if (count < 0 || (uint32_t)count != 2 * probe->n_fields)
+		return fail(-EINVAL, "perfume_write takes a pointer and a size for each field");
+	pieces = __builtin_alloca(probe->n_fields * sizeof(*pieces));
+	va_start(args, probe);
+	TAKE_PIECES(pieces, probe, args)
+	va_end(args);
+	return write_pieces(probe, word, pieces);
+}
+
+int(perfume_write)(struct perfume_probe *probe, ...)
+{
+	uint32_t word = listeners(&probe->event);
+	struct iovec *pieces;
+	va_list args;
+
+	if (!word)
+		return 0;
+	pieces = __builtin_alloca(probe->n_fields * sizeof(*pieces));
+	va_start(args, probe);
+	TAKE_PIECES(pieces, probe, args)
+	va_end(args);
+	return write_pieces(probe, word, pieces);
+}

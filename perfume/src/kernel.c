@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor.
+ */
+#include "inside.h"
+
+static struct perfume_file *files; /* those that have events */
+
+static int intact(const struct perfume_file *file)
+{
+	struct stat st;
+
+	return file->fd >= 0 && !fstat(file->fd, &st) && st.st_dev == kernel.dev &&
+	       st.st_ino == kernel.ino;
+}
+
+static int kernel_refuses(int error)
+{
+	switch (error) {
+	case -EINVAL:
+		return fail(error, "the kernel refuses the name or a field of the event");
+	case -EADDRINUSE:
+		return fail(error, "the event exists with other fields: take another name, or a "
+				   "context with PERFUME_MULTI_FORMAT");
+	case -EMFILE:
+		return fail(error, "the kernel's table of user_events is full: raise the sysctl "
+				   "kernel.user_events_max");
+	case -ENOMEM:
+		return fail(error, "out of memory");
+	}
+	return fail(error, "the kernel refuses to register the event");
+}
+
+/* Flags that this kernel does not know (EINVAL) or this process may not use (EPERM) are dropped. */
+static int register_word(struct perfume_event *event, const char *command)
+{
+	struct user_reg reg = {.size = sizeof(reg), .enable_size = sizeof(*event->word)};
+	int flags = event->wanted;
+
+	reg.enable_addr = (uintptr_t)event->word;
+	reg.name_args = (uintptr_t)command;
+	for (;;) {
+		reg.flags = (flags & PERFUME_MULTI_FORMAT ? USER_EVENT_REG_MULTI_FORMAT : 0) |
+			    (flags & PERFUME_PERSIST ? USER_EVENT_REG_PERSIST : 0);
+		if (!ioctl(event->file->fd, DIAG_IOCSREG, &reg))
+			break;
+		if (errno == EINVAL && flags & PERFUME_MULTI_FORMAT)
+			flags &= ~PERFUME_MULTI_FORMAT;
+		else if ((errno == EINVAL || errno == EPERM) && flags & PERFUME_PERSIST)
+			flags &= ~PERFUME_PERSIST;
+		else
+			return -errno;
+	}
+	event->granted = (uint8_t)flags;
+	return (int)reg.write_index;
+}
+
+/* The status page is read-only and everybody's, so the word only says to look there. */
+static int register_status(struct perfume_event *event, const char *command)
+{
+	struct user_reg_bits bits = {.size = sizeof(bits), .name_args = (uintptr_t)command};
+	struct user_reg_bytes bytes = {.size = sizeof(bytes), .name_args = (uintptr_t)command};
+	int in_bits = kernel.interface == PERFUME_INTERFACE_STATUS_BITS;
+
+	if (ioctl(event->file->fd, DIAG_IOCSREG, in_bits ? (void *)&bits : (void *)&bytes))
+		return -errno;
+	event->status = in_bits ? bits.status_bit : bytes.status_index;
+	__atomic_fetch_or(event->word, PERFUME_WORD_STATUS, __ATOMIC_RELAXED);
+	return (int)(in_bits ? bits.write_index : bytes.write_index);
+}
+
+/* 0, also where there is no kernel interface; or what the kernel has against this event. */
+static int kernel_add(struct perfume_event *event)
+{
+	char command[COMMAND_MAX];
+	int index;
+
+	if (event->file->fd < 0)
+		return 0;
+	snprintf(command, sizeof(command), *event->fields ? "%s %s" : "%s", event->name,
+		event->fields);
+	if (kernel.interface == PERFUME_INTERFACE_ENABLE_WORDS)
+		index = register_word(event, command);
+	else
+		index = register_status(event, command);
+	if (index < 0)
+		return kernel_refuses(index);
+	__atomic_store_n(&event->target, (uint64_t)event->file->fd << 32 | (uint32_t)index,
+		__ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any
+ * more. */
+static int kernel_forget(int fd, const struct perfume_event *event)
+{
+	struct user_unreg unreg = {.size = sizeof(unreg), .disable_addr = (uintptr_t)event->word};
+
+	if (kernel.interface != PERFUME_INTERFACE_ENABLE_WORDS)
+		return 1;
+	return !ioctl(fd, DIAG_IOCSUNREG, &unreg) || errno == ENOENT;
+}
+
+/*
+ * The program closed our descriptor, with all others perhaps. The kernel still knows the words,
+ * which belong to the process; only the write indices went. Calls nothing that a signal handler may
+ * not.
+ */
+static void recover(struct perfume_file *file)
+{
+	struct perfume_event *event;
+	int fd = open_below(kernel.root, "user_events_data", O_WRONLY);
+
+	file->fd = fd < 0 ? -1 : raise_fd(fd, file->fd);
+	for (event = file->events; event; event = event->next) {
+		__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+		if (file->fd >= 0 && kernel_forget(file->fd, event))
+			kernel_add(event);
+	}
+}
+
+static void file_open(struct perfume_file *file)
+{
+	int fd = open_data_file();
+
+	file->fd = fd < 0 ? -1 : fd;
+}
+
+static void file_close(struct perfume_file *file)
+{
+	struct perfume_file **link = &files;
+
+	while (*link && *link != file)
+		link = &(*link)->next;
+	if (*link)
+		*link = file->next;
+	if (intact(file))
+		close(file->fd);
+	file->fd = -1;
+}
+
+/* 0, or a negative errno: then the event is to be removed again. */
+static int event_add(struct perfume_file *file, struct perfume_event *event)
+{
+	int error = 0;
+
+	if (strlen(event->name) + strlen(event->fields) + 1 >= COMMAND_MAX)
+		error = fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
+	if (event->min_size > PERFUME_PAYLOAD_MAX)
+		error = fail(-EINVAL, "the fields are longer than an event can be");
+	if (!file->events) {
+		file_open(file);
+		file->next = files;
+		files = file;
+	}
+	event->file = file;
+	event->target = PERFUME_NO_TARGET;
+	event->previous = NULL;
+	event->next = file->events;
+	if (event->next)
+		event->next->previous = event;
+	file->events = event;
+	return error ? error : kernel_add(event);
+}
+
+/* True when nobody will write to the event's word any more. */
+static int event_remove(struct perfume_event *event)
+{
+	struct perfume_file *file = event->file;
+	int forgotten = 1;
+
+	if (event->target != PERFUME_NO_TARGET) {
+		if (!intact(file))
+			recover(file);
+		forgotten = file->fd >= 0 && kernel_forget(file->fd, event);
+	}
+	__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+	__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_STATUS, __ATOMIC_RELAXED);
+	if (event->next)
+		event->next->previous = event->previous;
+	if (event->previous)
+		event->previous->next = event->next;
+	else
+		file->events = event->next;
+	event->file = NULL;
+	if (!file->events)
+		file_close(file);
+	return forgotten;
+}
+
+int perfume_refresh(void)
+{
+	struct perfume_file *file;
+	struct perfume_event *event;
+	sigset_t old;
+	int saved = errno, error, ret = 0;
+
+	lock(&old);
+	for (file = files; file; file = file->next) {
+		if (file->fd >= 0 && !intact(file))
+			recover(file);
+		if (file->fd < 0)
+			file_open(file);
+		for (event = file->events; event; event = event->next) {
+			if (event->target != PERFUME_NO_TARGET)
+				continue;
+			error = kernel_add(event);
+			ret = error < 0 ? error : ret;
+		}
+	}
+	unlock(&old);
+	errno = saved;
+	return ret;
+}
+
+/* ---- writing ---- */
+
+/*
+ * The first write in a forked child. Words, descriptors and write indices are inherited and stay
+ * good, unless the child closed the descriptors; then it registers anew.
+ */
+static void settle(struct home *home)
+{
+	struct perfume_file *file;
+	sigset_t old;
+
+	lock(&old);
+	if (!home->settled)
+		for (file = files; file; file = file->next)
+			if (file->fd >= 0 && !intact(file))
+				recover(file);
+	home->settled = 1;
+	unlock(&old);
+}
+
+static int kernel_listens(const struct perfume_event *event, uint32_t word)
+{
+	uint32_t at = event->status;
+
+	if (likely(word & PERFUME_WORD_KERNEL))
+		return 1;
+	if (!(word & PERFUME_WORD_STATUS))
+		return 0;
+	if (kernel.interface == PERFUME_INTERFACE_STATUS_BITS)
+		return kernel.status[at / 8] >> at % 8 & 1;
+	return kernel.status[at];
+}
+
+static uint32_t listeners(const struct perfume_event *event)
+{
+	const uint32_t *at = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
+	uint32_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	if (likely(!word) || (word == PERFUME_WORD_STATUS && !kernel_listens(event, word)))
+		return 0;
+	return word;
+}
+
+/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another
+ * now. */
+static int reopened(struct perfume_event *event, int fd)
+{
+	struct perfume_file *file;
+	sigset_t old;
+	int ret;
+
+	if (fcntl(fd, F_GETFD) >= 0)
+		return 0;
+	lock(&old);
+	file = event->file;
+	if (file && file->fd == fd)
+		recover(file);
+	ret = event->target != PERFUME_NO_TARGET;
+	unlock(&old);
+	return ret;
+}
+
+static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t payload)
+{
+	uint64_t target;
+	ssize_t n;
+	int saved = errno, error, fd;
+
+	do {
+		target = __atomic_load_n(&event->target, __ATOMIC_ACQUIRE);
+		if (target == PERFUME_NO_TARGET)
+			return 0;
+		fd = (int)(target >> 32);
+		packet[0] = (uint32_t)target;
+		n = write(fd, packet, sizeof(*packet) + payload);
+		error = -errno;
+	} while (unlikely(n < 0) && error == -EBADF && reopened(event, fd));
+	errno = saved;
+	return n < 0 ? error : (int)(n - (ssize_t)sizeof(*packet));
+}
+
+static int event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload)
+{
+	struct home *home = home_get();
+
+	if (unlikely(!home->settled))
+		settle(home);
+	return kernel_listens(event, word) ? kernel_write(event, packet, payload) : 0;
+}
+
+/* dlclose and exit: the kernel lets go of every word, wherever it lies. */
+__attribute__((destructor)) static void leave(void)
+{
+	struct perfume_event *event;
+	sigset_t old;
+	int open;
+
+	lock(&old);
+	while (files) {
+		open = intact(files);
+		for (event = files->events; event; event = event->next) {
+			if (open && event->target != PERFUME_NO_TARGET)
+				kernel_forget(files->fd, event);
+			__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+		}
+		file_close(files);
+	}
+	unlock(&old);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* One lock, which a forked child finds open, and the mark by which it knows that it is one. */
+#include "inside.h"
+
+static struct home *shared_home;
+
+static void home_wipe(void)
+{
+	memset(shared_home, 0, sizeof(*shared_home));
+}
+
+static struct home *home_new(void)
+{
+	static struct home fallback;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct home *none = NULL, *home;
+
+	home = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (home == MAP_FAILED)
+		home = &fallback;
+	home->settled = 1;
+	if (!__atomic_compare_exchange_n(
+		    &shared_home, &none, home, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		if (home != &fallback)
+			munmap(home, page);
+		return none;
+	}
+	/* Linux before 4.14 cannot wipe a page on fork. */
+	if (home == &fallback || madvise(home, page, MADV_WIPEONFORK))
+		pthread_atfork(NULL, NULL, home_wipe);
+	return home;
+}
+
+static struct home *home_get(void)
+{
+	struct home *home = __atomic_load_n(&shared_home, __ATOMIC_ACQUIRE);
+
+	return likely(home) ? home : home_new();
+}
+
+/* Signals wait outside: a handler that writes an event never meets a lock which its own thread
+ * holds. */
+static void lock(sigset_t *ret_old)
+{
+	struct home *home = home_get();
+	sigset_t all;
+	uint32_t open = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, ret_old);
+	if (__atomic_compare_exchange_n(
+		    &home->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	while (__atomic_exchange_n(&home->lock, 2, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &home->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+static void unlock(const sigset_t *old)
+{
+	struct home *home = home_get();
+
+	if (__atomic_exchange_n(&home->lock, 0, __ATOMIC_RELEASE) == 2)
+		syscall(SYS_futex, &home->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	sigprocmask(SIG_SETMASK, old, NULL);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* Contexts and their probes. */
+#include "inside.h"
+
+const char *perfume_error(void)
+{
+	return sentence ? sentence : "nothing has failed";
+}
+
+struct perfume_ctx *perfume_init(int flags)
+{
+	struct perfume_ctx *ctx;
+
+	if (flags & ~(PERFUME_MULTI_FORMAT | PERFUME_PERSIST)) {
+		fail(-EINVAL,
+			"perfume_init knows the flags PERFUME_MULTI_FORMAT and PERFUME_PERSIST");
+		errno = EINVAL;
+		return NULL;
+	}
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	ctx->file.fd = -1;
+	ctx->flags = (uint8_t)flags;
+	return ctx;
+}
+
+void perfume_free(struct perfume_ctx *ctx)
+{
+	int saved = errno;
+
+	while (ctx && ctx->probes)
+		perfume_probe_free(ctx->probes);
+	free(ctx);
+	errno = saved;
+}
+
+/* A probe with its texts, not registered yet; NULL with a sentence. */
+static struct perfume_probe *probe_new(const char *name, const char *const *fields, size_t n)
+{
+	struct perfume_probe *probe;
+	size_t i, room = strlen(name) + 2;
+	char *text, *end;
+	int size;
+
+	/* Each separator can grow by a blank. */
+	for (i = 0; i < n; i++)
+		room += 2 * strlen(fields[i]) + 3;
+	probe = calloc(1, sizeof(*probe) + n * sizeof(probe->sizes[0]) + room);
+	if (!probe) {
+		errno = -fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	probe->n_fields = (uint32_t)n;
+	probe->event.target = PERFUME_NO_TARGET;
+	probe->event.word = &nobody;
+	text = end = (char *)&probe->sizes[n];
+	for (i = 0; i < n; i++) {
+		size = put_fields(&end, text, fields[i]);
+		if (size < 0) {
+			free(probe);
+			errno = -size;
+			return NULL;
+		}
+		probe->sizes[i] = (uint32_t)size;
+		probe->event.min_size += (uint32_t)size;
+	}
+	probe->event.fields = text;
+	probe->event.name = strcpy(end + 1, name);
+	return probe;
+}
+
+/* Under the lock. */
+static void probe_remove(struct perfume_probe *probe)
+{
+	uint32_t *word = probe->event.word;
+	int forgotten = event_remove(&probe->event);
+
+	__atomic_store_n(&probe->event.word, &nobody, __ATOMIC_RELEASE);
+	if (forgotten)
+		word_free(word);
+}
+
+/* Under the lock. */
+static int probe_add(struct perfume_ctx *ctx, struct perfume_probe *probe)
+{
+	int error;
+
+	probe->event.word = word_new();
+	if (!probe->event.word)
+		return fail(-ENOMEM, "out of memory");
+	probe->event.wanted = ctx->flags;
+	error = event_add(&ctx->file, &probe->event);
+	if (error < 0) {
+		probe_remove(probe);
+		return error;
+	}
+	probe->ctx = ctx;
+	probe->next = ctx->probes;
+	if (probe->next)
+		probe->next->previous = probe;
+	ctx->probes = probe;
+	return 0;
+}
+
+struct perfume_probe *perfume_register_fields(
+	struct perfume_ctx *ctx, const char *name, const char *const *fields, size_t n)
+{
+	struct perfume_probe *probe;
+	const char *reason;
+	sigset_t old;
+	int error;
+
+	if (!ctx || perfume_check_name(name, &reason) < 0) {
+		errno = -fail(-EINVAL, ctx ? reason : "no context was given");
+		return NULL;
+	}
+	probe = probe_new(name, fields, n);
+	if (!probe)
+		return NULL;
+	lock(&old);
+	error = probe_add(ctx, probe);
+	unlock(&old);
+	if (error < 0) {
+		free(probe);
+		errno = -error;
+		return NULL;
+	}
+	return probe;
+}
+
+struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name, ...)
+{
+	const char *fields[COMMAND_MAX / 2], *field;
+	va_list args;
+	size_t n = 0;
+
+	va_start(args, name);
+	while ((field = va_arg(args, const char *)) && n < sizeof(fields) / sizeof(fields[0]))
+		fields[n++] = field;
+	va_end(args);
+	if (field) {
+		errno = -fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold");
+		return NULL;
+	}
+	return perfume_register_fields(ctx, name, fields, n);
+}
+
+int perfume_add(struct perfume_ctx *ctx, const char *name)
+{
+	return perfume_register_fields(ctx, name, NULL, 0) ? 0 : -EINVAL;
+}
+
+struct perfume_probe *perfume_find(struct perfume_ctx *ctx, const char *name)
+{
+	struct perfume_probe *probe;
+	sigset_t old;
+
+	lock(&old);
+	probe = ctx->probes;
+	while (probe && strcmp(probe->event.name, name))
+		probe = probe->next;
+	unlock(&old);
+	return probe;
+}
+
+int perfume_deregister(struct perfume_ctx *ctx, struct perfume_probe *probe)
+{
+	sigset_t old;
+	int saved = errno;
+
+	if (!ctx || !probe || probe->ctx != ctx)
+		return fail(-EINVAL, "the probe is not one of this context");
+	lock(&old);
+	if (probe->event.file)
+		probe_remove(probe);
+	unlock(&old);
+	errno = saved;
+	return 0;
+}
+
+void perfume_probe_free(struct perfume_probe *probe)
+{
+	sigset_t old;
+	int saved = errno;
+
+	if (!probe)
+		return;
+	lock(&old);
+	if (probe->event.file)
+		probe_remove(probe);
+	if (probe->next)
+		probe->next->previous = probe->previous;
+	if (probe->previous)
+		probe->previous->next = probe->next;
+	else
+		probe->ctx->probes = probe->next;
+	unlock(&old);
+	free(probe);
+	errno = saved;
+}
+
+int perfume_probe_flags(const struct perfume_probe *probe)
+{
+	return probe->event.granted;
+}

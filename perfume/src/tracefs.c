@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* The kernel's interface: where it is, and which of its forms. */
+#include "inside.h"
+
+struct search {
+	char root[ROOT_MAX];
+	int denied;  /* something was there that we may not see */
+	int mounted; /* a tracefs, without user_events */
+};
+
+static int open_below(const char *root, const char *file, int flags)
+{
+	char path[ROOT_MAX + 32];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", root, file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* user_events_data below root, or a negative errno; what was seen there is noted. */
+static int look_below(struct search *search, const char *root)
+{
+	const long tracefs = 0x74726163;
+	struct statfs fs;
+	int fd = open_below(root, "user_events_data", O_WRONLY);
+
+	if (fd >= 0)
+		snprintf(search->root, sizeof(search->root), "%s", root);
+	else if (fd == -EACCES || fd == -EPERM)
+		search->denied = 1;
+	else if (!statfs(root, &fs) && fs.f_type == tracefs)
+		search->mounted = 1;
+	return fd;
+}
+
+static int look_at_mounts(struct search *search)
+{
+	char line[PATH_MAX], root[ROOT_MAX];
+	struct mntent mount;
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	int fd = -ENOENT, n;
+
+	while (mounts && fd < 0 && getmntent_r(mounts, &mount, line, sizeof(line))) {
+		if (!strcmp(mount.mnt_type, "tracefs"))
+			n = snprintf(root, sizeof(root), "%s", mount.mnt_dir);
+		else if (!strcmp(mount.mnt_type, "debugfs"))
+			n = snprintf(root, sizeof(root), "%s/tracing", mount.mnt_dir);
+		else
+			continue;
+		if (n < (int)sizeof(root))
+			fd = look_below(search, root);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return fd;
+}
+
+/* Since 6.4 a sysctl tells even those who cannot see tracefs; before, nothing does. */
+static int kernel_may_have_it(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	if (!access("/proc/sys/kernel/user_events_max", F_OK))
+		return 1;
+	uname(&name);
+	return sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+	       (major == 5 ? minor >= 18 : major == 6 && minor < 4);
+}
+
+/* A fresh descriptor of user_events_data, or a negative PERFUME_CHECK_*. */
+static int find_data_file(void)
+{
+	struct search search = {0};
+	int fd = kernel.root[0] ? look_below(&search, kernel.root) : -ENOENT;
+
+	if (fd < 0)
+		fd = look_below(&search, "/sys/kernel/tracing");
+	if (fd < 0)
+		fd = look_below(&search, "/sys/kernel/debug/tracing");
+	if (fd < 0)
+		fd = look_at_mounts(&search);
+	if (fd >= 0) {
+		memcpy(kernel.root, search.root, sizeof(search.root));
+		return fd;
+	}
+	if (search.mounted || !kernel_may_have_it())
+		return -PERFUME_CHECK_NO_KERNEL_SUPPORT;
+	return search.denied ? -PERFUME_CHECK_NO_PERMISSION : -PERFUME_CHECK_NO_TRACEFS;
+}
+
+/*
+ * The three forms tell themselves apart without registering anything. Before 6.4 the status file
+ * can be mapped, and a registration is refused for its size (EINVAL) before its missing name is
+ * (EFAULT): 24 bytes were the least in 5.18, 20 since 6.0. Since 6.4 there is a call to unregister,
+ * which finds nothing (ENOENT).
+ */
+static enum perfume_interface recognise(int fd)
+{
+	struct user_unreg nothing = {.size = sizeof(nothing), .disable_addr = (uintptr_t)&kernel};
+	struct user_reg_bits nameless = {.size = sizeof(nameless)};
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *status = MAP_FAILED;
+	int status_fd;
+
+	if (ioctl(fd, DIAG_IOCSUNREG, &nothing) < 0 && errno == ENOENT)
+		return PERFUME_INTERFACE_ENABLE_WORDS;
+	status_fd = open_below(kernel.root, "user_events_status", O_RDONLY);
+	if (status_fd >= 0) {
+		status = mmap(NULL, page, PROT_READ, MAP_SHARED, status_fd, 0);
+		close(status_fd);
+	}
+	if (status == MAP_FAILED || ioctl(fd, DIAG_IOCSREG, &nameless) >= 0)
+		return PERFUME_INTERFACE_UNKNOWN;
+	kernel.status = status;
+	return errno == EFAULT ? PERFUME_INTERFACE_STATUS_BITS : PERFUME_INTERFACE_STATUS_BYTES;
+}
+
+/* Moves a descriptor above `above`, and out of the way of the program's own; see inside.h. */
+static int raise_fd(int fd, int above)
+{
+	struct rlimit limit;
+	int floor = 768, raised;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < 1024)
+		floor = (int)limit.rlim_cur * 3 / 4;
+	raised = fcntl(fd, F_DUPFD_CLOEXEC, above >= floor ? above + 1 : floor);
+	if (raised < 0)
+		return fd;
+	close(fd);
+	return raised;
+}
+
+/* A descriptor of a form that we know, or a negative PERFUME_CHECK_*. Under the lock. */
+static int open_data_file(void)
+{
+	int fd = find_data_file();
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	fstat(fd, &st);
+	if (st.st_dev != kernel.dev || st.st_ino != kernel.ino)
+		kernel.interface = recognise(fd);
+	kernel.dev = st.st_dev;
+	kernel.ino = st.st_ino;
+	if (kernel.interface == PERFUME_INTERFACE_UNKNOWN) {
+		close(fd);
+		return -PERFUME_CHECK_UNKNOWN_INTERFACE;
+	}
+	return raise_fd(fd, -1);
+}
+
+int perfume_check(void)
+{
+	sigset_t old;
+	int saved = errno, fd;
+
+	lock(&old);
+	fd = open_data_file();
+	if (fd >= 0)
+		close(fd);
+	unlock(&old);
+	errno = saved;
+	return fd < 0 ? -fd : PERFUME_CHECK_OK;
+}
+
+const char *perfume_check_str(int error_code)
+{
+	static const char *const texts[] = {
+		[PERFUME_CHECK_OK] = "user_events work",
+		[PERFUME_CHECK_NO_KERNEL_SUPPORT] =
+			"this kernel has no user_events: they need Linux 6.4 or later, built with "
+			"CONFIG_USER_EVENTS=y",
+		[PERFUME_CHECK_NO_TRACEFS] = "tracefs is not mounted: as root, mount -t tracefs "
+					     "nodev /sys/kernel/tracing",
+		[PERFUME_CHECK_NO_PERMISSION] =
+			"no permission to write user_events_data: run as root, or let root give "
+			"this "
+			"user search permission for the tracefs directory and write permission for "
+			"the file",
+		[PERFUME_CHECK_UNKNOWN_INTERFACE] = "this kernel's user_events have a form that "
+						    "this version of perfume does not "
+						    "know: take a newer one",
+	};
+
+	if (error_code < 0 || error_code >= (int)(sizeof(texts) / sizeof(texts[0])))
+		return "not a result of perfume_check";
+	return texts[error_code];
+}
+
+enum perfume_interface perfume_interface(void)
+{
+	switch (perfume_check()) {
+	case PERFUME_CHECK_OK:
+		return kernel.interface;
+	case PERFUME_CHECK_UNKNOWN_INTERFACE:
+		return PERFUME_INTERFACE_UNKNOWN;
+	}
+	return PERFUME_INTERFACE_NONE;
+}
+
+const char *perfume_interface_str(enum perfume_interface interface)
+{
+	static const char *const texts[] = {
+		[PERFUME_INTERFACE_NONE] = "none",
+		[PERFUME_INTERFACE_ENABLE_WORDS] = "enable words (Linux 6.4 and later)",
+		[PERFUME_INTERFACE_STATUS_BITS] = "status page of bits (Linux 6.0 to 6.3)",
+		[PERFUME_INTERFACE_STATUS_BYTES] = "status page of bytes (Linux 5.18 and 5.19)",
+		[PERFUME_INTERFACE_UNKNOWN] = "unknown",
+	};
+
+	return texts[(unsigned)interface > PERFUME_INTERFACE_UNKNOWN ? PERFUME_INTERFACE_UNKNOWN
+								     : interface];
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* Contexts, probes and writes. Where a listener is wanted, a pipe stands for the kernel's file. */
+#include "tests.h"
+
+#include <sys/wait.h>
+
+static int pipe_ends[2];
+
+/* Makes the probe believe that somebody listens, and that the pipe is user_events_data, index 7. */
+static void listen_to(struct perfume_probe *probe)
+{
+	assert_int_equal(pipe2(pipe_ends, O_NONBLOCK | O_CLOEXEC), 0);
+	probe->event.target = (uint64_t)pipe_ends[1] << 32 | 7;
+	*probe->event.word |= PERFUME_WORD_KERNEL;
+}
+
+static void hang_up(struct perfume_probe *probe)
+{
+	*probe->event.word &= ~(uint32_t)PERFUME_WORD_KERNEL;
+	probe->event.target = PERFUME_NO_TARGET;
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
+static void expect_packet(const void *payload, size_t n)
+{
+	char got[8192];
+	uint32_t index = 7;
+
+	assert_int_equal(read(pipe_ends[0], got, sizeof(got)), (ssize_t)(n + sizeof(index)));
+	assert_memory_equal(got, &index, sizeof(index));
+	assert_memory_equal(got + sizeof(index), payload, n);
+}
+
+static void an_event_that_nobody_listens_to_is_ignored(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", "u32 a", NULL);
+	uint32_t a = 1;
+
+	assert_non_null(probe);
+	assert_false(perfume_probe_enabled(probe));
+	assert_int_equal(perfume_write(probe, &a, sizeof(a)), 0);
+	assert_int_equal(perfume_write(probe, NULL, 999999), 0);
+	assert_int_equal(perfume_write_payload(probe, NULL, 999999), 0);
+	perfume_free(ctx);
+}
+
+static void the_pieces_make_one_buffer_behind_the_index(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe =
+		perfume_register(ctx, "perfume_unit", "u32 a", "u8 b", "__rel_loc char[] c", NULL);
+	uint32_t a = 0x11223344, whole = 0x55667788;
+	uint8_t b = 9;
+	struct {
+		uint32_t at;
+		char text[4];
+	} c = {4 << 16, "abc"};
+	char expected[13];
+
+	memcpy(expected, &a, 4);
+	expected[4] = 9;
+	memcpy(expected + 5, &c, 8);
+	listen_to(probe);
+	assert_true(perfume_probe_enabled(probe));
+	assert_int_equal(perfume_write(probe, &a, sizeof(a), &b, 1, &c, sizeof(c)), 13);
+	expect_packet(expected, 13);
+	assert_int_equal((perfume_write)(probe, &a, sizeof(a), &b, (size_t)1, &c, sizeof(c)), 13);
+	expect_packet(expected, 13);
+	assert_int_equal(perfume_write_payload(probe, expected, 13), 13);
+	expect_packet(expected, 13);
+	/* An int is as good as a size_t. */
+	assert_int_equal(perfume_write(probe, &whole, 4, &b, 1, &c, 8), 13);
+	hang_up(probe);
+	perfume_free(ctx);
+}
+
+static void a_payload_that_does_not_fit_is_refused(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", "u32 a", "u32 b", NULL);
+	static char big[PERFUME_PAYLOAD_MAX + 1];
+	uint32_t a = 1;
+
+	listen_to(probe);
+	errno = 1234;
+	assert_int_equal(perfume_write(probe, &a, sizeof(a)), -EINVAL);
+	assert_int_equal(perfume_write(probe, &a, sizeof(a), &a), -EINVAL);
+	assert_int_equal(perfume_write(probe, &a, sizeof(a), &a, sizeof(a), &a, 4), -EINVAL);
+	assert_int_equal(perfume_write(probe, &a, 3, &a, 4), -EINVAL);
+	assert_int_equal(perfume_write(probe, &a, 4, &a, 3), -EINVAL);
+	assert_int_equal(perfume_write(probe, big, 5, &a, 4), -EINVAL);
+	assert_int_equal(perfume_write(probe, &a, 4, NULL, 4), -EFAULT);
+	assert_int_equal(perfume_write(probe, &a, 4, big, sizeof(big) - 4), -EMSGSIZE);
+	assert_non_null(strstr(perfume_error(), "longer"));
+	assert_int_equal(perfume_write(probe, &a, 4, big, (size_t)-1), -EMSGSIZE);
+	assert_int_equal(perfume_write_payload(probe, big, 7), -EINVAL);
+	assert_int_equal(perfume_write_payload(probe, big, sizeof(big)), -EMSGSIZE);
+	assert_int_equal(perfume_write_payload(probe, NULL, 8), -EFAULT);
+	assert_int_equal(read(pipe_ends[0], big, 1), -1);
+	errno = 1234;
+	assert_int_equal(perfume_write(probe, &a, 4, big, sizeof(big) - 5), PERFUME_PAYLOAD_MAX);
+	assert_int_equal(errno, 1234);
+	hang_up(probe);
+	perfume_free(ctx);
+}
+
+static void the_kernels_answer_is_kept_apart_from_errno(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", NULL);
+
+	listen_to(probe);
+	close(pipe_ends[0]);
+	signal(SIGPIPE, SIG_IGN);
+	errno = 1234;
+	assert_int_equal(perfume_write(probe), -EPIPE);
+	assert_int_equal(errno, 1234);
+	pipe_ends[0] = -1;
+	hang_up(probe);
+	perfume_free(ctx);
+}
+
+static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", "u32 a", NULL);
+	uint32_t a = 1;
+
+	listen_to(probe);
+	ctx->file.fd = pipe_ends[1];
+	close(pipe_ends[1]);
+	/* Without user_events there is no way back: nobody can listen. With them there is a
+	 * listener's EBADF. */
+	assert_in_range(-perfume_write(probe, &a, sizeof(a)), 0, EBADF);
+	assert_int_not_equal((int)(probe->event.target >> 32), pipe_ends[1]);
+	pipe_ends[1] = -1;
+	hang_up(probe);
+	perfume_free(ctx);
+}
+
+static void every_order_of_tearing_down_is_safe(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0), *other = perfume_init(0);
+	struct perfume_probe *a, *b, *c;
+
+	a = perfume_register(ctx, "perfume_a", "u32 a", NULL);
+	assert_int_equal(perfume_deregister(ctx, a), 0);
+	assert_int_equal(perfume_deregister(ctx, a), 0);
+	assert_int_equal(perfume_deregister(other, a), -EINVAL);
+	assert_int_equal(perfume_deregister(ctx, NULL), -EINVAL);
+	assert_int_equal(perfume_deregister(NULL, a), -EINVAL);
+	assert_int_equal(perfume_write(a), 0);
+	perfume_free(ctx);
+
+	ctx = perfume_init(0);
+	a = perfume_register(ctx, "perfume_a", "u32 a", NULL);
+	b = perfume_register(ctx, "perfume_b", "u32 a", NULL);
+	c = perfume_register(ctx, "perfume_c", "u32 a", NULL);
+	assert_int_equal(perfume_deregister(ctx, b), 0);
+	perfume_probe_free(b);
+	perfume_probe_free(a);
+	perfume_probe_free(NULL);
+	assert_ptr_equal(perfume_find(ctx, "perfume_c"), c);
+	assert_null(perfume_find(ctx, "perfume_a"));
+	perfume_free(ctx);
+	perfume_free(other);
+	perfume_free(NULL);
+	assert_null(files);
+}
+
+static void a_word_is_used_again_after_its_event(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", NULL);
+	uint32_t *word = probe->event.word;
+
+	perfume_deregister(ctx, probe);
+	assert_ptr_not_equal(probe->event.word, word);
+	probe = perfume_register(ctx, "perfume_unit", NULL);
+	assert_ptr_equal(probe->event.word, word);
+	perfume_free(ctx);
+}
+
+static void there_are_words_for_many_events(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = NULL;
+	char name[32];
+	int i;
+
+	for (i = 0; i < 2 * CHUNK_WORDS + 1; i++) {
+		snprintf(name, sizeof(name), "perfume_%d", i);
+		probe = perfume_register(ctx, name, NULL);
+		assert_non_null(probe);
+		assert_int_equal(*probe->event.word, 0);
+	}
+	*probe->event.word = 1;
+	assert_true(perfume_probe_enabled(probe));
+	assert_false(perfume_probe_enabled(perfume_find(ctx, "perfume_0")));
+	*probe->event.word = 0;
+	perfume_free(ctx);
+}
+
+static void add_makes_a_probe_that_can_be_found(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+
+	assert_int_equal(perfume_add(ctx, "perfume_plain"), 0);
+	assert_non_null(perfume_find(ctx, "perfume_plain"));
+	assert_int_equal(perfume_add(ctx, "not a name"), -EINVAL);
+	assert_int_equal(perfume_add(NULL, "perfume_plain"), -EINVAL);
+	perfume_free(ctx);
+}
+
+static void unknown_flags_are_refused(void **state)
+{
+	assert_null(perfume_init(128));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(perfume_error(), "PERFUME_PERSIST"));
+}
+
+static void the_check_has_a_sentence_for_each_result(void **state)
+{
+	int code;
+
+	for (code = PERFUME_CHECK_OK; code <= PERFUME_CHECK_UNKNOWN_INTERFACE; code++)
+		assert_true(strlen(perfume_check_str(code)) > 10);
+	assert_string_equal(perfume_check_str(99), "not a result of perfume_check");
+	assert_string_equal(perfume_check_str(-1), "not a result of perfume_check");
+	assert_in_range(perfume_check(), PERFUME_CHECK_OK, PERFUME_CHECK_UNKNOWN_INTERFACE);
+	assert_int_equal(
+		perfume_interface() != PERFUME_INTERFACE_NONE, perfume_check() == PERFUME_CHECK_OK);
+	assert_string_equal(perfume_interface_str(PERFUME_INTERFACE_NONE), "none");
+	assert_string_equal(perfume_interface_str((enum perfume_interface)77), "unknown");
+}
+
+/* The child's lock is open although the parent holds it, and its descriptors are looked at once. */
+static void a_forked_child_finds_the_lock_open(void **state)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", "u32 a", NULL);
+	sigset_t old;
+	int status;
+	pid_t pid;
+
+	listen_to(probe);
+	lock(&old);
+	pid = fork();
+	if (!pid) {
+		uint32_t a = 5;
+		int fresh = !home_get()->settled;
+		int wrote = perfume_write(probe, &a, sizeof(a)) == 4;
+
+		_exit(fresh && wrote && home_get()->settled ? 0 : 1);
+	}
+	unlock(&old);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	expect_packet(&(uint32_t){5}, 4);
+	hang_up(probe);
+	perfume_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_event_that_nobody_listens_to_is_ignored),
+		cmocka_unit_test(the_pieces_make_one_buffer_behind_the_index),
+		cmocka_unit_test(a_payload_that_does_not_fit_is_refused),
+		cmocka_unit_test(the_kernels_answer_is_kept_apart_from_errno),
+		cmocka_unit_test(a_descriptor_that_the_program_closed_is_not_written_to),
+		cmocka_unit_test(every_order_of_tearing_down_is_safe),
+		cmocka_unit_test(a_word_is_used_again_after_its_event),
+		cmocka_unit_test(there_are_words_for_many_events),
+		cmocka_unit_test(add_makes_a_probe_that_can_be_found),
+		cmocka_unit_test(unknown_flags_are_refused),
+		cmocka_unit_test(the_check_has_a_sentence_for_each_result),
+		cmocka_unit_test(a_forked_child_finds_the_lock_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
