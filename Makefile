@@ -45,6 +45,7 @@ test: configure
 	@tools/need test || true
 	@grep -q unit_map $(BUILD)/build.ninja || meson setup --reconfigure $(BUILD) $(OPTIONS)
 	@ninja -C $(BUILD)
+	@tests/vm/prepare
 	@tests/run $(BUILD)
 
 bench: all

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Runs commands in guests: other kernels, the machine's own files. See tests/vm/README.md."""
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+VM = ROOT / 'tests/vm'
+NOT_HERE = 77
+
+
+def made_by(script, *args):
+    """What a script of tests/vm prints; where it cannot do its work the test is skipped with its reason."""
+    done = subprocess.run([VM / script, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode == NOT_HERE:
+        pytest.skip(done.stderr.strip().removeprefix('vm: '))
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+def run(kernel, *command, timeout=300, share=(), **kwargs):
+    """The finished command with its output as text. `share`: folders that the command may write."""
+    shares = [word for folder in share for word in ('--share', folder)]
+    done = subprocess.run(
+        [VM / 'run', kernel, '--timeout', str(timeout), *shares, '--', *map(str, command)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape', **kwargs)
+    if done.returncode == NOT_HERE:
+        pytest.skip(done.stderr.strip().removeprefix('vm: '))
+    return done

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""The guests themselves: what a test there relies on."""
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import guest
+
+HERE = guest.ROOT / 'tests/vm'
+
+
+def test_status_and_output_pass_through():
+    done = guest.run('x86', 'sh', '-c', 'seq 100000; echo "to stderr" >/dev/stderr; exit 7')
+    assert done.returncode == 7
+    assert done.stdout == ''.join(f'{i}\n' for i in range(1, 100001))
+    assert done.stderr == 'to stderr\n'
+
+
+def test_words_environment_and_folder_pass_through(tmp_path, monkeypatch):
+    words = ['', 'two words', "it's", '$HOME `id` "quoted"', 'new\nline', '*']
+    monkeypatch.setenv('ATTAR_TEST_WORD', "a 'b' $c")
+    (tmp_path / 'seen').write_text('by the guest')
+    done = guest.run('x86', 'sh', '-c', 'pwd; cat seen; echo; echo "$ATTAR_TEST_WORD"; printf "<%s>" "$@"', 'sh',
+                     *words, cwd=tmp_path)
+    assert done.stdout == f"{tmp_path}\nby the guest\na 'b' $c\n" + ''.join(f'<{w}>' for w in words)
+
+
+def test_only_shared_folders_are_written(tmp_path):
+    done = guest.run('x86', 'sh', '-c', f'echo kept >"{tmp_path}/result"; ! echo lost 2>&- >"{HERE}/result"',
+                     share=[tmp_path])
+    assert (done.returncode, done.stderr) == (0, '')
+    assert (tmp_path / 'result').read_text() == 'kept\n'
+    assert not (HERE / 'result').exists()
+
+
+def test_guest_that_hangs_is_ended():
+    begin = time.monotonic()
+    done = guest.run('x86', 'sleep', 1000, timeout=15)
+    assert done.returncode == 124
+    assert 'vm: the x86 guest is ended: its 15 s are up' in done.stderr
+    assert 15 <= time.monotonic() - begin < 30
+
+
+def test_panic_is_reported():
+    done = guest.run('x86', 'sh', '-c', 'echo c >/proc/sysrq-trigger; sleep 100')
+    assert done.returncode == 125
+    assert 'the kernel of the x86 guest died: Kernel panic - not syncing: sysrq triggered crash' in done.stderr
+
+
+def test_command_that_does_not_exist():
+    done = guest.run('x86', 'no-such-command')
+    assert done.returncode == 127
+    assert 'no-such-command' in done.stderr
+
+
+def test_processes_left_behind_do_not_hold_the_guest():
+    begin = time.monotonic()
+    assert guest.run('x86', 'sh', '-c', 'sleep 1000 & echo done').stdout == 'done\n'
+    assert time.monotonic() - begin < 60
+
+
+def test_wrong_usage_and_missing_guest(tmp_path):
+    def status(*words, **kwargs):
+        return subprocess.run([HERE / 'run', *words], capture_output=True, text=True, **kwargs)
+
+    assert status('x86').returncode == 2
+    assert status('vax', '--', 'true').returncode == 2
+    assert status('x86', '--share', '/no/such/folder', '--', 'true').returncode == 2
+    done = status('x86', '--', 'true', env={'PATH': str(tmp_path)})
+    assert done.returncode == 77
+    assert done.stderr == 'vm: no qemu-system-x86_64 here, which the x86 guest runs in\n'
+
+
+def lines(kernel, command):
+    done = guest.run(kernel, 'sh', '-c', command)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_x86_has_what_debian_leaves_out():
+    version, *found = lines('x86', 'uname -r; ls /sys/bus/event_source/devices /sys/kernel/tracing; ls /proc/kcore')
+    assert version.startswith('6.12.') and version.endswith('-attar')
+    assert {'kprobe', 'uprobe', 'user_events_data', 'dynamic_events', '/proc/kcore'} <= set(found)
+    assert lines('x86', 'cd /sys/kernel/tracing && echo "u:hello u32 x" >>dynamic_events && '
+                 'grep user_events available_events') == ['user_events:hello']
+
+
+def test_x86_counts_kprobe():
+    """Ten shells exit, so a kprobe on do_exit() sees ten calls."""
+    hits = lines('x86', 'cd /sys/kernel/tracing && echo p:exits do_exit >kprobe_events && '
+                 'echo 1 >events/kprobes/exits/enable && for i in 1 2 3 4 5 6 7 8 9 10; do (:) ; done; '
+                 'echo 0 >events/kprobes/exits/enable; grep -c "sh-.*exits:" trace')
+    assert hits == ['10']
+
+
+def test_statuspage_has_the_early_interface():
+    version, status, active, *_ = lines(
+        'statuspage', 'uname -r; ls /sys/kernel/tracing/user_events_status; '
+        'grep Active /sys/kernel/tracing/user_events_status')
+    assert version.startswith('6.1.')
+    assert (status, active) == ('/sys/kernel/tracing/user_events_status', 'Active: 0')
+
+
+@pytest.mark.parametrize('kernel, oldest, newest', [('debian', (6, 1), (6, 1)), ('debian7', (7, 0), (99, 0))])
+def test_kernels_of_debian(kernel, oldest, newest):
+    version, *devices = lines(kernel, 'uname -r; ls /sys/bus/event_source/devices')
+    assert oldest <= tuple(map(int, version.split('.')[:2])) <= newest
+    assert {'kprobe', 'uprobe', 'software', 'tracepoint'} <= set(devices)
+
+
+def test_arm64_counts_exactly(tmp_path):
+    """A loop of twice the length has twice the instructions, but for a constant part, in every run."""
+    if not shutil.which('aarch64-linux-gnu-gcc'):
+        pytest.skip('no aarch64-linux-gnu-gcc here (package gcc-aarch64-linux-gnu)')
+    subprocess.run(['aarch64-linux-gnu-gcc', '-O2', '-static', '-o', tmp_path / 'loop', HERE / 'loop.c'], check=True)
+    done = guest.run('arm64', './loop', 1_000_000, 2_000_000, 4_000_000, 2_000_000, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    constant = {instructions - 2 * turns for turns, instructions, _ in found}
+    assert len(found) == 4 and len(constant) == 1 and constant.pop() < 100
+    assert all(cycles > 0 for _, _, cycles in found)
+
+
+@pytest.mark.skipif(not shutil.which('shellcheck'), reason='no shellcheck here')
+def test_scripts_are_clean():
+    scripts = ['arm64-sysroot', 'fetch', 'init', 'initrd-init', 'kernel', 'prepare']
+    done = subprocess.run(['shellcheck', *scripts], cwd=HERE, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
