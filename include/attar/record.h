@@ -37,7 +37,8 @@ struct attar_layout {
 	/* Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
 	 */
 	int16_t ip, tid, time, addr, id, stream_id, cpu, period;
-	int16_t fixed_end; /* where the fields of variable size begin */
+	int16_t fixed_end;   /* where the fields of variable size begin */
+	uint16_t sample_min; /* bytes: the smallest SAMPLE, as every field takes a word or more */
 	/* ... and of the trailer of every other record, counted back from its end (as positive
 	 * numbers). */
 	int16_t back_tid, back_time, back_id, back_stream_id, back_cpu;
@@ -55,64 +56,68 @@ struct attar_read_value {
 	uint64_t lost; /* 0 without PERF_FORMAT_LOST */
 };
 
-/* A read_format block; use attar_read_at() for its values: their stride depends on the format. */
+/* A read_format block: its values and times stand where the format says, so ask the functions for them. */
 struct attar_read {
-	uint64_t nr;                         /* values: 1 without PERF_FORMAT_GROUP */
-	uint64_t time_enabled, time_running; /* ns; 0 when the format lacks them */
-	const uint64_t *values;
-	uint64_t format; /* the read_format that laid them out */
+	uint32_t nr;     /* values: 1 without PERF_FORMAT_GROUP */
+	uint32_t format; /* the read_format that laid them out */
+	const uint64_t *words;
 };
 
 /* The value number index, all zero from nr on. */
 ATTAR_API struct attar_read_value attar_read_at(const struct attar_read *read, uint64_t index);
 
+/* For how long the event was enabled and really counted, in ns; 0 for what the format lacks. */
+ATTAR_API uint64_t attar_read_time_enabled(const struct attar_read *read);
+ATTAR_API uint64_t attar_read_time_running(const struct attar_read *read);
+
 /*
- * Parses the len bytes that read(2) of an event with that read_format gave, or such a block inside
- * a record. Bytes used, or -EBADMSG when the block is longer than len. ret_read borrows the bytes,
- * which are aligned to 8.
+ * Parses the len bytes that read(2) of an event with that read_format gave, or such a block inside a
+ * record. Bytes used, or -EBADMSG when the block is longer than len. ret_read borrows the bytes, which
+ * are aligned to 8.
  */
 ATTAR_API int attar_read_parse(
 	uint64_t read_format, const void *bytes, size_t len, struct attar_read *ret_read);
 
 struct attar_regs {
 	/* PERF_SAMPLE_REGS_ABI_*; 0: none was taken. Unknown bits: nr is 0 and the sample is cut
-	 * here, see rest. */
-	uint64_t abi;
+	 * here, see rest_size. */
+	uint32_t abi;
+	uint32_t nr;
 	uint64_t mask; /* which registers, lowest bit first in values */
-	uint64_t nr;
 	const uint64_t *values;
 };
 
 /* The fields of a PERF_RECORD_SAMPLE; those that sample_type lacks are 0, NULL or (uint32_t)-1 for
  * ids. */
 struct attar_sample {
-	uint64_t ip;
-	uint64_t addr;
-	uint64_t period;
-	struct attar_read read;
-	uint64_t callchain_nr; /* entries, PERF_CONTEXT_* markers included */
-	const uint64_t *callchain;
-	uint32_t raw_size; /* bytes, padding included */
-	/* Bytes at the record's end that were not decoded because they follow registers of an
-	 * unknown ABI. */
-	uint32_t rest_size;
-	const void *raw;
-	uint64_t branch_nr;
+	/* What most samples lack. */
 	uint64_t branch_hw_idx; /* UINT64_MAX when absent; only with PERF_SAMPLE_BRANCH_HW_INDEX */
+	uint64_t addr;
+	uint32_t branch_nr;
+	uint32_t stack_size; /* bytes that the kernel copied really (dyn_size) */
+	uint32_t aux_size;
+	/* Bytes at the record's end left undecoded because they follow registers of an unknown ABI. */
+	uint32_t rest_size;
 	const struct perf_branch_entry *branches;
 	const uint64_t *branch_counters; /* branch_nr of them, or NULL */
-	struct attar_regs regs_user, regs_intr;
-	uint64_t stack_size; /* bytes that the kernel copied really (dyn_size) */
 	const void *stack;
-	uint64_t weight; /* PERF_SAMPLE_WEIGHT, or all three of WEIGHT_STRUCT in the kernel's union
-			  */
+	const void *aux;
+	struct attar_read read;
+	struct attar_regs regs_user, regs_intr;
+	uint64_t
+		weight; /* PERF_SAMPLE_WEIGHT, or WEIGHT_STRUCT's three in union perf_sample_weight */
 	uint64_t data_src; /* union perf_mem_data_src */
 	uint64_t transaction;
 	uint64_t phys_addr;
 	uint64_t cgroup;
 	uint64_t data_page_size, code_page_size; /* bytes */
-	uint64_t aux_size;
-	const void *aux;
+
+	uint64_t ip;
+	uint64_t period;
+	const uint64_t *callchain;
+	const void *raw;
+	uint32_t callchain_nr; /* entries, PERF_CONTEXT_* markers included */
+	uint32_t raw_size;     /* bytes, padding included */
 };
 
 struct attar_mmap { /* MMAP and MMAP2 */
@@ -147,14 +152,16 @@ struct attar_record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
 	uint16_t size; /* bytes */
-	/* Who, where and when: from the sample or from the sample_id trailer; -1 (all bits) when
-	 * unknown, time 0. */
+	/*
+	 * Who, where and when: from the sample or from the sample_id trailer; 0 when unknown, but -1 (all
+	 * bits) for pid, tid and cpu.
+	 */
+	uint64_t id; /* PERF_SAMPLE_ID or IDENTIFIER */
 	uint32_t pid, tid;
-	uint32_t cpu;
 	uint64_t time; /* ns on the event's clock */
-	uint64_t id;   /* PERF_SAMPLE_ID or IDENTIFIER; 0 when unknown */
-	uint64_t stream_id;
+	uint32_t cpu;
 	const struct perf_event_header *header;
+	uint64_t stream_id;
 	union {
 		struct attar_sample sample;
 		struct attar_mmap mmap;
@@ -266,6 +273,9 @@ enum attar_context {
 	ATTAR_CONTEXT_GUEST, /* kernel or user, unknown which */
 };
 
+/* PERF_CONTEXT_USER_DEFERRED, 6.19: the next entry is a cookie. */
+#define ATTAR_MARKER_USER_DEFERRED ((uint64_t)-640)
+
 /*
  * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of
  *sight.
@@ -299,8 +309,8 @@ static inline void attar_callchain_init(
 	chain->cookie = 0;
 }
 
-/* Takes a PERF_CONTEXT_* marker into account; attar_callchain_next() calls it. */
-ATTAR_API void attar_callchain_marker(struct attar_callchain *chain, uint64_t marker);
+/* What a PERF_CONTEXT_* marker says of the addresses behind it. */
+ATTAR_API enum attar_context attar_callchain_context(uint64_t marker) __attribute__((const));
 
 /* The next address and, in chain->context, its context. False at the end. */
 static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t *ret_ip)
@@ -312,7 +322,14 @@ static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t 
 			*ret_ip = ip;
 			return true;
 		}
-		attar_callchain_marker(chain, ip);
+		chain->context = ip == (uint64_t)PERF_CONTEXT_USER ? ATTAR_CONTEXT_USER
+				 : ip == (uint64_t)PERF_CONTEXT_KERNEL
+					 ? ATTAR_CONTEXT_KERNEL
+					 : attar_callchain_context(ip);
+		if (ip == ATTAR_MARKER_USER_DEFERRED && chain->at != chain->end) {
+			chain->deferred = true;
+			chain->cookie = *chain->at++;
+		}
 	}
 	return false;
 }

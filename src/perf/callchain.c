@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "perf/uapi.h"
 
-static enum attar_context context_of(uint64_t marker)
+enum attar_context attar_callchain_context(uint64_t marker)
 {
 	switch (marker) {
 	case PERF_CONTEXT_HV:
@@ -22,14 +22,5 @@ static enum attar_context context_of(uint64_t marker)
 		return ATTAR_CONTEXT_GUEST_USER;
 	default:
 		return ATTAR_CONTEXT_UNKNOWN;
-	}
-}
-
-void attar_callchain_marker(struct attar_callchain *chain, uint64_t marker)
-{
-	chain->context = context_of(marker);
-	if (marker == PERF_CONTEXT_USER_DEFERRED_ && chain->at != chain->end) {
-		chain->deferred = true;
-		chain->cookie = *chain->at++;
 	}
 }

@@ -2,6 +2,7 @@
 /* Where the fields of fixed size stand in an event's records. */
 #include "attar/record.h"
 #include "base/base.h"
+#include "perf/uapi.h"
 
 /* Takes the next word's offset when the bit asks for that field. */
 static int16_t place(const struct attar_layout *layout, uint64_t bit, int *offset)
@@ -12,6 +13,16 @@ static int16_t place(const struct attar_layout *layout, uint64_t bit, int *offse
 		return -1;
 	*offset += 8;
 	return (int16_t)here;
+}
+
+/* Of the two weights a sample has one; every other known bit costs a word at least. */
+static uint16_t smallest_sample(uint64_t sample_type)
+{
+	uint64_t bits = sample_type & UAPI_SAMPLE_KNOWN;
+
+	if (bits & PERF_SAMPLE_WEIGHT)
+		bits &= ~(uint64_t)PERF_SAMPLE_WEIGHT_STRUCT;
+	return (uint16_t)(sizeof(struct perf_event_header) + 8 * __builtin_popcountll(bits));
 }
 
 static void place_sample(struct attar_layout *layout)
@@ -28,6 +39,7 @@ static void place_sample(struct attar_layout *layout)
 	layout->cpu = place(layout, PERF_SAMPLE_CPU, &offset);
 	layout->period = place(layout, PERF_SAMPLE_PERIOD, &offset);
 	layout->fixed_end = (int16_t)offset;
+	layout->sample_min = smallest_sample(layout->sample_type);
 	if (identifier >= 0)
 		layout->id = identifier;
 }

@@ -24,32 +24,24 @@ static unsigned stride(uint64_t format)
 	return 1 + has(format, PERF_FORMAT_ID) + has(format, PERF_FORMAT_LOST_);
 }
 
-static void take_times(uint64_t format, const record_word *words, struct attar_read *read)
-{
-	read->time_enabled = has(format, PERF_FORMAT_TOTAL_TIME_ENABLED) ? *words++ : 0;
-	read->time_running = has(format, PERF_FORMAT_TOTAL_TIME_RUNNING) ? *words : 0;
-}
-
 bool record_read(uint64_t format, struct record_cursor *c, struct attar_read *ret_read)
 {
-	struct attar_read read = {.nr = 1, .format = format};
-	bool group = has(format, PERF_FORMAT_GROUP);
 	const record_word *words = record_take(c, 1 + times(format));
+	uint64_t nr = 1, more = stride(format) - 1;
 
 	if (!words)
 		return false;
-	take_times(format, words + 1, &read);
-	if (group) {
-		read.nr = words[0];
-		if (read.nr > record_left(c) / stride(format))
+	if (has(format, PERF_FORMAT_GROUP)) {
+		nr = words[0];
+		if (nr > MIN(record_left(c) / stride(format), UINT32_MAX))
 			return false;
-		read.values = (const uint64_t *)record_take(c, read.nr * stride(format));
-	} else {
-		read.values = (const uint64_t *)words;
-		if (!record_take(c, stride(format) - 1))
-			return false;
+		more = nr * stride(format);
 	}
-	*ret_read = read;
+	if (!record_take(c, more))
+		return false;
+	ret_read->nr = (uint32_t)nr;
+	ret_read->format = (uint32_t)format;
+	ret_read->words = (const uint64_t *)words;
 	return true;
 }
 
@@ -68,19 +60,35 @@ int attar_read_parse(
 
 struct attar_read_value attar_read_at(const struct attar_read *read, uint64_t index)
 {
-	bool group = has(read->format, PERF_FORMAT_GROUP);
+	const record_word *at = (const record_word *)read->words;
 	struct attar_read_value value = {0};
-	const record_word *at;
 
 	if (index >= read->nr)
 		return value;
-	at = (const record_word *)read->values + index * stride(read->format);
-	value.value = *at++;
-	if (!group)
-		at += times(read->format);
+	if (has(read->format, PERF_FORMAT_GROUP)) {
+		at += 1 + times(read->format) + index * stride(read->format);
+		value.value = *at++;
+	} else {
+		value.value = *at;
+		at += 1 + times(read->format);
+	}
 	if (has(read->format, PERF_FORMAT_ID))
 		value.id = *at++;
 	if (has(read->format, PERF_FORMAT_LOST_))
 		value.lost = *at;
 	return value;
+}
+
+uint64_t attar_read_time_enabled(const struct attar_read *read)
+{
+	const record_word *words = (const record_word *)read->words;
+
+	return has(read->format, PERF_FORMAT_TOTAL_TIME_ENABLED) ? words[1] : 0;
+}
+
+uint64_t attar_read_time_running(const struct attar_read *read)
+{
+	const record_word *words = (const record_word *)read->words;
+
+	return has(read->format, PERF_FORMAT_TOTAL_TIME_RUNNING) ? words[times(read->format)] : 0;
 }

@@ -322,7 +322,7 @@ static void read_trailer(
 		memcpy(&rec->cpu, end - layout->back_cpu, sizeof(rec->cpu));
 }
 
-static int parse_other(const struct attar_layout *layout, const struct perf_event_header *header,
+int record_other(const struct attar_layout *layout, const struct perf_event_header *header,
 	struct attar_record *rec)
 {
 	const struct kind *kind = kind_of(header->type);
@@ -331,6 +331,8 @@ static int parse_other(const struct attar_layout *layout, const struct perf_even
 
 	rec->pid = rec->tid = rec->cpu = UINT32_MAX;
 	rec->time = rec->id = rec->stream_id = 0;
+	if (header->size < sizeof(*header))
+		return record_bad(header, "less than its header");
 	if (!kind)
 		return 0;
 	if (header->size < sizeof(*header) + kind->fixed + layout->trailer_size)
@@ -341,8 +343,8 @@ static int parse_other(const struct attar_layout *layout, const struct perf_even
 	return kind->parse(layout, &body, rec);
 }
 
-/* Sizes other than whole words occur only in records that perf's tools invented. */
-static int check_header(const void *bytes, size_t len)
+int record_odd(
+	const struct attar_layout *layout, const void *bytes, size_t len, struct attar_record *rec)
 {
 	const struct perf_event_header *header = bytes;
 
@@ -350,32 +352,11 @@ static int check_header(const void *bytes, size_t len)
 		return attar_fail(-EBADMSG, "%zu bytes are too few for a record", len);
 	if ((uintptr_t)bytes % 8)
 		return attar_fail(-EBADMSG, "a record that does not start at a multiple of 8");
-	if (header->size < sizeof(*header))
-		return record_bad(header, "less than its header");
 	if (header->size > len)
 		return record_bad(header, "only %zu are there", len);
-	if (header->size % 8 && kind_of(header->type))
+	if (kind_of(header->type))
 		return record_bad(header, "not a multiple of 8");
-	return 0;
-}
-
-int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
-	struct attar_record *ret_record)
-{
-	const struct perf_event_header *header = bytes;
-	int rc;
-
-	if (unlikely(len < sizeof(*header) || (uintptr_t)bytes % 8 || header->size % 8 ||
-		     header->size > len || header->size < sizeof(*header))) {
-		rc = check_header(bytes, len);
-		if (rc < 0)
-			return rc;
-	}
-	ret_record->type = header->type;
-	ret_record->misc = header->misc;
-	ret_record->size = header->size;
-	ret_record->header = header;
-	if (likely(header->type == PERF_RECORD_SAMPLE))
-		return record_sample(layout, header, ret_record);
-	return parse_other(layout, header, ret_record);
+	*rec = (struct attar_record){
+		.type = header->type, .misc = header->misc, .size = header->size, .header = header};
+	return record_other(layout, header, rec);
 }

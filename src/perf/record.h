@@ -37,8 +37,15 @@ static inline const record_word *record_take(struct record_cursor *c, uint64_t n
  */
 int record_bad(const struct perf_event_header *header, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
-/* The fields of a PERF_RECORD_SAMPLE; rec holds its header already. */
-int record_sample(const struct attar_layout *layout, const struct perf_event_header *header,
+/*
+ * A record that is not as the kernel would place it in a ring: outside of its bytes, or (an error
+ * but for unknown types, which perf's tools invent) of a size that is no multiple of 8.
+ */
+int record_odd(
+	const struct attar_layout *layout, const void *bytes, size_t len, struct attar_record *rec);
+
+/* Any record but a SAMPLE; rec has its header already. */
+int record_other(const struct attar_layout *layout, const struct perf_event_header *header,
 	struct attar_record *rec);
 
 /* Moves the cursor over a block of read_format. False when it is longer than what is left. */

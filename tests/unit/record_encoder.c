@@ -58,9 +58,9 @@ static void put_read(struct encoder *e, const struct attar_read *read)
 	else
 		put64(e, e->m->values[0].value);
 	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		put64(e, read->time_enabled);
+		put64(e, e->m->time_enabled);
 	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		put64(e, read->time_running);
+		put64(e, e->m->time_running);
 	for (uint64_t i = 0; i < read->nr; i++) {
 		if (group)
 			put64(e, e->m->values[i].value);

@@ -25,6 +25,7 @@ struct model {
 	struct perf_event_attr attr;
 	struct attar_record rec; /* what parsing must give; its pointers are into storage */
 	struct attar_read_value values[MODEL_VALUES];
+	uint64_t time_enabled, time_running;
 	uint64_t stack_room; /* the size that was asked for; rec.sample.stack_size of it were copied
 			      */
 	bool without_hw_idx; /* no branch stack was there to be given */

@@ -51,12 +51,12 @@ static void fill_read(struct model *m, struct attar_read *read)
 {
 	uint64_t format = m->attr.read_format;
 
-	read->format = format;
-	read->nr = format & PERF_FORMAT_GROUP ? model_below(m, MODEL_VALUES + 1) : 1;
+	read->format = (uint32_t)format;
+	read->nr = format & PERF_FORMAT_GROUP ? (uint32_t)model_below(m, MODEL_VALUES + 1) : 1;
 	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		read->time_enabled = model_next(m);
+		m->time_enabled = model_next(m);
 	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		read->time_running = model_next(m);
+		m->time_running = model_next(m);
 	for (uint64_t i = 0; i < read->nr; i++) {
 		m->values[i].value = model_next(m);
 		m->values[i].id = format & PERF_FORMAT_ID ? model_next(m) : 0;
@@ -66,11 +66,11 @@ static void fill_read(struct model *m, struct attar_read *read)
 
 static void fill_regs(struct model *m, uint64_t mask, struct attar_regs *regs)
 {
-	regs->abi = model_below(m, 3);
+	regs->abi = (uint32_t)model_below(m, 3);
 	regs->mask = mask;
 	if (regs->abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
-	regs->nr = (uint64_t)__builtin_popcountll(mask);
+	regs->nr = (uint32_t)__builtin_popcountll(mask);
 	regs->values = words(m, regs->nr);
 }
 
@@ -78,7 +78,7 @@ static void fill_branches(struct model *m, struct attar_sample *s)
 {
 	uint64_t type = m->attr.branch_sample_type;
 
-	s->branch_nr = model_below(m, 5);
+	s->branch_nr = (uint32_t)model_below(m, 5);
 	s->branches = (struct perf_branch_entry *)words(m, s->branch_nr * 3);
 	m->without_hw_idx = s->branch_nr == 0 && model_below(m, 2);
 	if ((type & PERF_SAMPLE_BRANCH_HW_INDEX) && !m->without_hw_idx)
@@ -96,7 +96,7 @@ static void fill_variable(struct model *m, struct attar_sample *s)
 	if (type & PERF_SAMPLE_READ)
 		fill_read(m, &s->read);
 	if (type & PERF_SAMPLE_CALLCHAIN) {
-		s->callchain_nr = model_below(m, 20);
+		s->callchain_nr = (uint32_t)model_below(m, 20);
 		s->callchain = words(m, s->callchain_nr);
 	}
 	if (type & PERF_SAMPLE_RAW) {
@@ -111,11 +111,11 @@ static void fill_variable(struct model *m, struct attar_sample *s)
 		fill_regs(m, m->attr.sample_regs_intr, &s->regs_intr);
 	if (type & PERF_SAMPLE_STACK_USER) {
 		m->stack_room = model_below(m, 20) * 8;
-		s->stack_size = m->stack_room ? model_below(m, m->stack_room + 1) : 0;
+		s->stack_size = (uint32_t)model_below(m, m->stack_room + 1);
 		s->stack = words(m, m->stack_room / 8);
 	}
 	if (type & PERF_SAMPLE_AUX) {
-		s->aux_size = model_below(m, 10) * 8;
+		s->aux_size = (uint32_t)model_below(m, 10) * 8;
 		s->aux = words(m, s->aux_size / 8);
 	}
 }

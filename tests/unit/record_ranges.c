@@ -14,13 +14,11 @@ static void visit_text(visit_fn *visit, void *ctx, const char *text)
 
 static void visit_read(visit_fn *visit, void *ctx, const struct attar_read *read)
 {
-	/* Values have strides that only attar_read_at() knows: reading the last one must be
-	 * harmless. */
-	if (read->nr) {
-		struct attar_read_value last = attar_read_at(read, read->nr - 1);
+	/* Where the last value is, only attar_read_at() knows: to look at it must be harmless. */
+	struct attar_read_value last = attar_read_at(read, read->nr ? read->nr - 1 : 0);
 
-		visit(ctx, read->values, (last.id || last.lost) ? 8 : 0);
-	}
+	visit(ctx, read->words, read->words ? 8 : 0);
+	visit(ctx, read->words, (last.value ^ last.id ^ last.lost) == 1 ? 8 : 0);
 }
 
 static void visit_sample(visit_fn *visit, void *ctx, const struct attar_sample *s)
