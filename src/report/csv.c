@@ -166,7 +166,7 @@ static void draw_nodes(struct attar_renderer *r, struct attar_section *s)
 /* Starts a block unless the rows go on in the open one. */
 static void open_block(struct attar_renderer *r, const struct attar_section *s, bool alone)
 {
-	struct buf head _cleanup_(buf_done) = {0};
+	struct buf head _cleanup_(buf_done) = {0}, name _cleanup_(buf_done) = {0};
 
 	if (s->kind == ATTAR_SECTION_TREE)
 		tree_head(&head, s);
@@ -177,17 +177,15 @@ static void open_block(struct attar_renderer *r, const struct attar_section *s, 
 	if (r->open.len)
 		buf_str(&r->out, "\n");
 	if (!alone) {
-		const char *name = section_text(s, s->name);
-
-		buf_str(&r->out, "# ");
-		escape_text(&r->out, name, strlen(name));
-		buf_str(&r->out, "\n");
+		buf_printf(&name, "# %s", section_text(s, s->name));
+		add_text(&r->out, buf_text(&name));
+		buf_char(&r->out, '\n');
 	}
 	buf_str(&r->out, buf_text(&head));
 	buf_str(&r->out, "\n");
 	buf_reset(&r->open);
 	buf_str(&r->open, buf_text(&head));
-	r->out.failed |= head.failed;
+	r->out.failed |= head.failed || name.failed;
 }
 
 static int draw(struct attar_renderer *r, const struct attar_report *report)

@@ -47,7 +47,7 @@ static void test_formulas_controls_and_gaps(void **state)
 		"time,self_percent,samples,symbol\n"
 		",,1234567,'=1+1\\x0a\\x1b\n"
 		"\n"
-		"# x,\\x0ay\n"
+		"\"# x,\\x0ay\"\n"
 		"time,'@n,address\n"
 		",,\n"
 		",-1,0xffffffff81000000\n");

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Every renderer on reports of every shape, and on reports of random bytes."""
+import csv
+import io
+import json
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+
+from command import BUILD, ROOT, run, workload
+
+jsonschema = pytest.importorskip('jsonschema', reason='jsonschema (package python3-jsonschema) is not installed')
+
+DEMO = BUILD / 'tests/e2e/report_demo'
+SCHEMA = json.loads((ROOT / 'docs/report.schema.json').read_text())
+SEEDS = range(1, 201)
+
+
+def demo(kind, form, number=1, columns=0):
+    done = subprocess.run([DEMO, kind, form, str(number)], capture_output=True, timeout=60,
+                          env={'COLUMNS': str(columns), 'TZ': 'UTC'})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def no_constant(name):
+    raise ValueError(f'{name} is no JSON')
+
+
+def parse(line):
+    return json.loads(line, parse_constant=no_constant)
+
+
+def validator():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    return jsonschema.Draft202012Validator(SCHEMA)
+
+
+def check(report):
+    """What the schema cannot say: rows as long as the columns, parents first, totals that add up."""
+    for section in report['sections']:
+        assert all(len(row) == len(section['columns']) for row in section['rows'])
+        if section['kind'] != 'tree':
+            continue
+        sums = [row[4] for row in section['rows']]
+        for i in reversed(range(len(sums))):
+            parent = section['rows'][i][0]
+            assert -1 <= parent < i
+            assert section['rows'][i][5] == min(sums[i], 2**64 - 1)
+            if parent >= 0:
+                sums[parent] += sums[i]
+
+
+@pytest.mark.parametrize('kind', ['split', 'tables', 'empty', 'hostile'])
+def test_known_reports(kind):
+    text = demo(kind, 'json').decode()
+    assert text.count('\n') == 1
+    report = parse(text)
+    validator().validate(report)
+    check(report)
+
+
+def test_schema_refuses_what_is_wrong():
+    good = parse(demo('split', 'json'))
+    for spoil in [lambda r: r.pop('notes'), lambda r: r.update(schema='attar/2'), lambda r: r.update(more=1),
+                  lambda r: r['sections'][0].pop('kind'), lambda r: r['sections'][1]['rows'][0].__setitem__(0, -2),
+                  lambda r: r['sections'][1]['columns'].pop(0), lambda r: r['notes'].update(lost=-1),
+                  lambda r: r['sections'][0]['columns'][0].update(unit='parsec')]:
+        report = json.loads(json.dumps(good))
+        spoil(report)
+        with pytest.raises(jsonschema.ValidationError):
+            validator().validate(report)
+
+
+def test_random_json():
+    schema = validator()
+    for seed in SEEDS:
+        report = parse(demo('random', 'json', seed).decode('utf-8', 'strict'))
+        schema.validate(report)
+        check(report)
+
+
+def test_large_integers_are_exact():
+    rows = parse(demo('hostile', 'json'))['sections'][1]['rows']
+    assert [row[1] for row in rows] == [2**64 - 1 - i for i in range(17)]
+
+
+def test_whole_command(tmp_path):
+    """What attar itself writes: with and without stacks, in intervals, and each sample."""
+    schema, out = validator(), tmp_path / 'x.json'
+    for options in [[], ['-g'], ['-g', '-i', '200'], ['--each']]:
+        done = run('profile', '-q', '-F', 997, *options, '-o', out, '--', workload('split7030'), 500)
+        assert done.returncode == 0, done.stderr
+        lines = out.read_text().splitlines()
+        assert lines
+        for line in lines:
+            schema.validate(parse(line))
+            check(parse(line))
+
+
+def blocks(text):
+    """The blocks of a CSV report: (name or None, column names, rows)."""
+    for block in text.split('\n\n'):
+        rows = list(csv.reader(io.StringIO(block, newline=''), strict=True))
+        name = None
+        if rows[0][0].startswith('# '):
+            [name], rows = rows[0], rows[1:]
+        yield name, rows[0], rows[1:]
+
+
+def harmless(text):
+    """No control byte but the newline, none of C1, and valid UTF-8."""
+    return not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f]', text.decode('utf-8', 'strict'))
+
+
+def test_random_csv():
+    for seed in SEEDS:
+        text, report = demo('random', 'csv', seed), parse(demo('random', 'json', seed))
+        assert harmless(text)
+        found = list(blocks(text.decode()))
+        assert len(found) == len(report['sections'])
+        for (_, names, rows), section in zip(found, report['sections']):
+            assert all(len(row) == len(names) for row in rows)
+            assert len(rows) == len(section['rows'])
+            for row in rows:
+                for cell in row:
+                    assert cell[:1] not in ('=', '@') and (cell[:1] not in ('+', '-') or cell[1:2].isdigit() or cell == '-')
+
+
+def test_random_csv_holds_the_numbers_of_json():
+    for seed in SEEDS:
+        trees = [s for s in parse(demo('random', 'json', seed))['sections'] if s['kind'] == 'tree']
+        *_, (_, names, rows) = blocks(demo('random', 'csv', seed).decode())
+        at = [i for i, name in enumerate(names) if name.split('_')[0] in ('parent', 'self', 'total')]
+        assert [[int(row[i]) for i in at] for row in rows] == [[r[0], r[4], r[5]] for r in trees[-1]['rows']]
+
+
+def test_random_text_is_harmless_at_any_width():
+    for seed in SEEDS:
+        assert harmless(demo('random', 'text', seed))
+        assert harmless(demo('random', 'text', seed, columns=1 + seed % 100))
+
+
+def folded(text):
+    found = Counter()
+    for line in text.splitlines():
+        stack, _, weight = line.rpartition(' ')
+        found[stack] += int(weight)
+    return found
+
+
+def test_random_folded():
+    """The stacks are those of the tree: the same weights in the same depths."""
+    for seed in SEEDS:
+        text = demo('random', 'folded', seed)
+        assert harmless(text)
+        tree = parse(demo('random', 'json', seed))['sections'][-1]['rows']
+        depths, found = [], Counter()
+        for parent, _, _, _, own, *_ in tree:
+            depths.append(depths[parent] + 1 if parent >= 0 else 1)
+            found[depths[-1]] += own
+        written = Counter()
+        for stack, weight in folded(text.decode()).items():
+            written[stack.count(';') + 1] += weight
+        assert +found == +written
+
+
+def test_hostile_text_reaches_no_terminal():
+    for form, name in [('text', b'\\x1b]0;PWN\\x07'), ('csv', b'\\x1b]0;PWN\\x07'), ('folded', b'\\x1b]0:PWN\\x07')]:
+        text = demo('hostile', form)
+        assert harmless(text)
+        assert name in text
