@@ -112,6 +112,12 @@ ATTAR_API const char *attar_counter_name(const struct attar_counter *counter);
 /* The attributes that it was opened with in the end; borrowed from the counter. */
 ATTAR_API const struct perf_event_attr *attar_counter_attr(const struct attar_counter *counter);
 
+/*
+ * Lets only those events of a tracepoint through that match the kernel's filter language ("prev_pid == 7 &&
+ * prio < 10"). -EINVAL: the kernel does not take the filter.
+ */
+ATTAR_API int attar_counter_filter(struct attar_counter *counter, const char *filter);
+
 ATTAR_API int attar_counter_enable(struct attar_counter *counter);
 ATTAR_API int attar_counter_disable(struct attar_counter *counter);
 

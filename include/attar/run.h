@@ -95,6 +95,11 @@ enum attar_scope {
 	ATTAR_SCOPE_WHOLE,    /* since the start */
 };
 
+enum attar_uses {
+	ATTAR_USES_SAMPLING = 1, /* -F and -e of CPU sampling */
+	ATTAR_USES_STACKS = 2,   /* which parts of a stack, and whose code */
+};
+
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
 
 struct attar_example {
@@ -106,8 +111,9 @@ struct attar_profiler {
 	const char *name, *group,
 		*summary; /* summary: one line, begins in lower case, no full stop */
 	const char *page; /* its page, docs/profilers/<name>.md, embedded; NULL: none */
+	unsigned uses; /* enum attar_uses: the common options it takes besides those of every run */
 	const char *needs; /* capabilities as `attar doctor` names them, separated by commas */
-	size_t self_size; /* bytes of the state that the run allocates, zeroed */
+	size_t self_size;  /* bytes of the state that the run allocates, zeroed */
 	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
 	const struct attar_example *examples; /* ends with a NULL command */
 	/* Sets what zero does not mean, before options are parsed. May be NULL. */
@@ -135,6 +141,18 @@ ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
  */
 ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
 	const struct perf_event_attr *attr, attar_event_fn *fn);
+
+/*
+ * Adds every event that the text names, sampled each time it happens (or as its own period says), with its
+ * stack when stacks is set. Tracepoints carry their fields: attar_run_source_spec(). This process' own are
+ * left out by the kernel where it can. Only from open().
+ */
+ATTAR_API int attar_run_events(
+	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
+
+/* What source number i was parsed from; NULL for one that has no name in the catalogue. Borrowed from the run. */
+ATTAR_API const struct attar_event_spec *attar_run_source_spec(
+	const struct attar_run *run, uint32_t i);
 
 /*
  * Adds the event for CPU sampling that the run's options (-F, -e, --exclude-*, callchains) ask for: cycles,

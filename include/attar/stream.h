@@ -110,6 +110,14 @@ ATTAR_API void attar_stream_stats(
 /* The place of a code address of this thread's user space. Part of the hot path: reads no names. */
 ATTAR_API attar_place attar_thread_place(struct attar_thread *thread, uint64_t ip);
 
+/*
+ * The stack of a sample as places, leaf first: the kernel's part of its call chain, then the user's; without
+ * a chain the sampled address alone. At most max of them; the number. A caller outside of all code is no
+ * caller (the frame pointer was none): the stack ends before it.
+ */
+ATTAR_API size_t attar_event_stack(
+	const struct attar_event *event, attar_place *places, size_t max);
+
 ATTAR_API struct attar_stream *attar_stream_free(struct attar_stream *stream);
 
 #ifdef __cplusplus

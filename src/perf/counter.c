@@ -256,6 +256,19 @@ static int each_ioctl(struct attar_counter *c, unsigned long request, const char
 	return 0;
 }
 
+int attar_counter_filter(struct attar_counter *c, const char *filter)
+{
+	vec_each (&c->fds, it) {
+		if (ioctl(it->fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0)
+			continue;
+		if (errno == EINVAL)
+			return attar_fail(-EINVAL, "'%s': the kernel does not take the filter '%s'",
+				c->name, filter);
+		return attar_fail(-errno, "cannot filter '%s': %s", c->name, strerror(errno));
+	}
+	return 0;
+}
+
 int attar_counter_enable(struct attar_counter *c)
 {
 	return each_ioctl(c, PERF_EVENT_IOC_ENABLE, "enable");

@@ -23,27 +23,6 @@ struct profile {
 	VEC(struct cpu_second) seconds; /* by CPU */
 };
 
-/* Leaf first: the kernel's part of the call chain, then the user's. Without a chain, the address alone. */
-static size_t collect(const struct attar_event *ev, attar_place *places)
-{
-	const struct attar_sample *s = &ev->record->sample;
-	struct attar_callchain chain;
-	uint64_t ip;
-	size_t n = 0;
-
-	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
-	while (n < DEPTH_MAX && attar_callchain_next(&chain, &ip))
-		places[n++] = chain.context == ATTAR_CONTEXT_KERNEL
-				      ? attar_place_kernel(ip)
-				      : attar_thread_place(ev->thread, ip);
-	if (n)
-		return n;
-	places[0] = (ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL
-			    ? attar_place_kernel(s->ip)
-			    : attar_thread_place(ev->thread, s->ip);
-	return 1;
-}
-
 /* --than: only what comes once a CPU has been busy for that share of the present second. */
 static bool is_busy(struct attar_run *run, struct profile *p, const struct attar_event *ev)
 {
@@ -58,22 +37,6 @@ static bool is_busy(struct attar_run *run, struct profile *p, const struct attar
 	if (ev->time - cpu->began >= NS_PER_S)
 		*cpu = (struct cpu_second){.began = ev->time};
 	return (double)++cpu->n >= (double)attar_run_freq(run) * p->than / 100;
-}
-
-static void add_frames(
-	struct attar_run *run, struct attar_section *lines, const attar_place *places, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct attar_symbol sym;
-		char line[512];
-		bool named = attar_symbols_resolve(attar_run_symbols(run), places[i], &sym) == 0;
-
-		snprintf(line, sizeof(line), "%012llx %s+0x%llx (%s)",
-			(unsigned long long)(places[i] & 0xffffffffffffULL),
-			named ? sym.name : "[unknown]",
-			(unsigned long long)(named ? sym.offset : 0), sym.dso);
-		attar_row_detail(lines, line);
-	}
 }
 
 static void columns(struct attar_section *lines)
@@ -101,7 +64,7 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 	attar_cell_u64(lines, ev->cpu);
 	attar_cell_u64(lines, ev->record->sample.period);
 	attar_cell_text(lines, attar_run_source_name(run, ev->counter));
-	add_frames(run, lines, places, p->graph ? n : 1);
+	stack_report_lines(attar_run_symbols(run), lines, places, p->graph ? n : 1);
 	return 0;
 }
 
@@ -113,7 +76,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 
 	if (!is_busy(run, p, ev))
 		return 0;
-	n = collect(ev, places);
+	n = attar_event_stack(ev, places, DEPTH_MAX);
 	if (p->each)
 		return show(p, run, ev, places, n);
 	return samples_add(&p->interval, stack_space_task(&p->space, ev->thread),
@@ -194,6 +157,7 @@ const struct attar_profiler profiler_profile = {
 	.name = "profile",
 	.group = "CPU",
 	.summary = "where the CPU time goes: hottest functions and stacks, by sampling",
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS,
 	.needs = "perf events, whole system, hardware counters, kernel names",
 	.self_size = sizeof(struct profile),
 	.options = options,

@@ -2,7 +2,9 @@
 /* Every profiler, one line each, in alphabetical order (a unit test checks it). */
 #include "attar/run.h"
 
-#define PROFILERS(X) X(profile)
+#define PROFILERS(X)                                                                               \
+	X(profile)                                                                                 \
+	X(trace)
 
 #define DECLARE(name) extern const struct attar_profiler profiler_##name;
 #define ADDRESS(name) &profiler_##name,

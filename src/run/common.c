@@ -24,6 +24,9 @@ const struct attar_option common_sampling_options[] = {
 	ATTAR_TEXT(T, event, 'e', "event", "EVENT",
 		"sample on this event (cycles, or cpu-clock where there is no PMU)",
 		.complete = "event"),
+	{0}};
+
+const struct attar_option common_stack_options[] = {
 	ATTAR_FLAG(T, exclude_user, 0, "exclude-user", "leave out user code"),
 	ATTAR_FLAG(T, exclude_kernel, 0, "exclude-kernel", "leave out the kernel"),
 	ATTAR_SWITCH(

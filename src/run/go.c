@@ -48,7 +48,7 @@ static int open_source(struct attar_run *run, struct source *s, bool first)
 		fall_back_to_clock(s);
 		return open_source(run, s, first);
 	}
-	return r;
+	return r == 0 && s->filter ? attar_counter_filter(s->counter, s->filter) : r;
 }
 
 static void close_sources(struct attar_run *run)

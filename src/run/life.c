@@ -39,7 +39,10 @@ static void list_groups(struct attar_run *run)
 
 	if (run->profiler->options)
 		*g++ = (struct attar_option_group){"Options", run->profiler->options};
-	*g++ = (struct attar_option_group){"Sampling", common_sampling_options};
+	if (run->profiler->uses & ATTAR_USES_SAMPLING)
+		*g++ = (struct attar_option_group){"Sampling", common_sampling_options};
+	if (run->profiler->uses & ATTAR_USES_STACKS)
+		*g++ = (struct attar_option_group){"Stacks", common_stack_options};
 	*g++ = (struct attar_option_group){"Whom to watch", common_target_options};
 	*g++ = (struct attar_option_group){"How long, and rings", common_run_options};
 	*g = (struct attar_option_group){"Output", common_output_options};
@@ -78,8 +81,12 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	vec_each (&run->sources, s) {
 		attar_counter_close(s->counter);
 		free(s->name);
+		free(s->filter);
 	}
 	vec_done(&run->sources);
+	vec_each (&run->event_lists, list)
+		attar_event_list_free(*list);
+	vec_done(&run->event_lists);
 	attar_target_free(run->target);
 	attar_symbols_free(run->symbols);
 	attar_catalog_free(run->catalog);
@@ -182,4 +189,9 @@ uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
 bool attar_run_wants_tree(const struct attar_run *run)
 {
 	return run->hooks->want_tree;
+}
+
+const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run, uint32_t i)
+{
+	return i < run->sources.n ? run->sources.at[i].spec : NULL;
 }

@@ -34,6 +34,7 @@ struct common_opts {
 
 extern const struct attar_option common_target_options[];
 extern const struct attar_option common_sampling_options[];
+extern const struct attar_option common_stack_options[];
 extern const struct attar_option common_run_options[];
 extern const struct attar_option common_output_options[];
 void common_defaults(struct common_opts *opts);
@@ -42,20 +43,23 @@ struct source {
 	char *name;
 	struct perf_event_attr attr;
 	attar_event_fn *fn;
+	char *filter; /* for the kernel; NULL: none */
 	struct attar_counter *counter;
-	bool is_fallback_allowed; /* cpu-clock may stand in for it */
+	const struct attar_event_spec *spec; /* borrowed from one of the run's lists; NULL: none */
+	bool is_fallback_allowed;            /* cpu-clock may stand in for it */
 };
 
 struct attar_run {
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
 	struct common_opts opts;
-	struct attar_option_group groups[6];
+	struct attar_option_group groups[7];
 	struct intern texts;             /* of option values */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
 	char *const *command;
 
 	struct attar_catalog *catalog; /* NULL until it is asked for */
+	VEC(struct attar_event_list *) event_lists;
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	VEC(struct source) sources;
@@ -74,6 +78,17 @@ struct attar_run {
 };
 
 uint64_t run_now(void); /* ns, CLOCK_MONOTONIC */
+
+/* What --exclude-* and the callchain options say, into attr. */
+void run_stack_attr(const struct common_opts *opts, bool stacks, struct perf_event_attr *attr);
+
+/* The events of a text, kept by the run. */
+int run_parse_events(
+	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
+
+/* Adds one of them as a source; attr holds how it is sampled unless the spec says otherwise. */
+int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr, attar_event_fn *fn);
 
 /* Resolves the target that the options describe; narrows it to what this user may see. */
 int run_open_target(struct attar_run *run, bool own_processes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/stackreport.h"
 
+#include "base/buf.h"
 #include "stats/calltree.h"
 
 /* ---- the table ---- */
@@ -190,4 +191,24 @@ int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 			write_node(sr, out, node);
 	calltree_done(&tree);
 	return r;
+}
+
+/* ---- lines ---- */
+
+void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lines,
+	const attar_place *places, size_t n)
+{
+	struct buf line _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		struct attar_symbol sym;
+		bool named = attar_symbols_resolve(symbols, places[i], &sym) == 0;
+
+		buf_reset(&line);
+		buf_printf(&line, "%012llx %s+0x%llx (%s)",
+			(unsigned long long)(places[i] & 0xffffffffffffULL),
+			named ? sym.name : "[unknown]",
+			(unsigned long long)(named ? sym.offset : 0), sym.dso);
+		attar_row_detail(lines, buf_text(&line));
+	}
 }

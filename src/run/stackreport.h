@@ -21,4 +21,8 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 /* Tree "stacks": a root for each task, under it its stacks from the outermost frame on. */
 int stack_report_tree(struct stack_report *sr, struct attar_report *report);
 
+/* One detail line for each frame under the newest row of lines, leaf first: "address symbol+offset (dso)". */
+void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lines,
+	const attar_place *places, size_t n);
+
 #endif

@@ -408,8 +408,3 @@ void attar_stream_stats(struct attar_stream *s, struct attar_stream_stats *ret_s
 	*ret_stats = s->stats;
 	ret_stats->lost = MAX(counted, s->lost_recorded);
 }
-
-attar_place attar_thread_place(struct attar_thread *thread, uint64_t ip)
-{
-	return attar_space_place(thread->process->space, ip);
-}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Sources that are named: from the text of -e to attributes. */
+#include <stdio.h>
+
+#include "run/run.h"
+
+void run_stack_attr(const struct common_opts *o, bool stacks, struct perf_event_attr *attr)
+{
+	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	attr->exclude_user = o->exclude_user;
+	attr->exclude_kernel = o->exclude_kernel;
+	attr->exclude_hv = o->exclude_kernel;
+	attr->exclude_callchain_user = o->user_callchain == 0 || o->exclude_user;
+	attr->exclude_callchain_kernel = o->kernel_callchain == 0 || o->exclude_kernel;
+	if (stacks && !(attr->exclude_callchain_user && attr->exclude_callchain_kernel))
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+}
+
+int run_parse_events(
+	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
+{
+	struct attar_catalog *catalog = attar_run_catalog(run);
+	struct attar_event_list *list;
+	int r = catalog ? attar_event_list_parse(catalog, text, &list) : -ENOMEM;
+
+	if (r < 0)
+		return attar_context(r == -ENOENT ? -EINVAL : r, "--event");
+	if (vec_push(&run->event_lists, list) < 0) {
+		attar_event_list_free(list);
+		return base_oom();
+	}
+	*ret_list = list;
+	return 0;
+}
+
+/* A tracepoint counts this very process too, unless the kernel is told not to: what we print would make events. */
+static int own_filter(const struct attar_event_spec *spec, char **ret_filter)
+{
+	int n;
+
+	if (spec->kind != ATTAR_EVENT_TRACEPOINT)
+		n = spec->filter ? asprintf(ret_filter, "%s", spec->filter) : 0;
+	else if (spec->filter)
+		n = asprintf(ret_filter, "(%s) && common_pid != %d", spec->filter, getpid());
+	else
+		n = asprintf(ret_filter, "common_pid != %d", getpid());
+	return n < 0 ? base_oom() : 0;
+}
+
+int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr, attar_event_fn *fn)
+{
+	int r = attar_event_spec_attr(spec, attr, sizeof(*attr));
+	struct source *s;
+
+	if (spec->period) {
+		attr->freq = 0;
+		attr->sample_period = spec->period;
+	}
+	if (spec->freq) {
+		attr->freq = 1;
+		attr->sample_freq = spec->freq;
+	}
+	if (r == 0)
+		r = attar_run_source(run, spec->name, attr, fn);
+	if (r < 0)
+		return r;
+	s = &run->sources.at[run->sources.n - 1];
+	s->spec = spec;
+	return own_filter(spec, &s->filter);
+}
+
+int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)
+{
+	const struct attar_event_list *list;
+	int r = run_parse_events(run, text, &list);
+
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		struct perf_event_attr attr = {.sample_period = 1};
+
+		run_stack_attr(&run->opts, stacks, &attr);
+		if (list->at[i].kind == ATTAR_EVENT_TRACEPOINT ||
+			list->at[i].kind == ATTAR_EVENT_PROBE)
+			attr.sample_type |= PERF_SAMPLE_RAW;
+		if (list->at[i].kind == ATTAR_EVENT_BREAKPOINT)
+			attr.sample_type |= PERF_SAMPLE_ADDR;
+		r = run_add_spec(run, &list->at[i], &attr, fn);
+	}
+	return r;
+}
