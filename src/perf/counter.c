@@ -86,7 +86,8 @@ static int explain(const struct attar_counter *c, const struct place *p, int err
 		.event = c->name,
 		.attr = &c->attr,
 		.pid = p->flags ? -1 : p->pid,
-		.cpu = p->cpu};
+		.cpu = p->cpu,
+		.in_cgroup = p->flags & PERF_FLAG_PID_CGROUP};
 
 	return open_explain(&refusal);
 }

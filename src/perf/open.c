@@ -86,6 +86,13 @@ static int explain_missing(const struct open_refusal *r)
 			"virtual machine without a PMU, or an event that this CPU lacks); software "
 			"events such as cpu-clock work everywhere",
 			r->event);
+	if (r->in_cgroup && r->error == -ENOENT)
+		return attar_fail(-EOPNOTSUPP,
+			"'%s' cannot be watched in a control group: the perf_event controller is "
+			"bound to a v1 hierarchy that is not mounted: mount -t cgroup -o "
+			"perf_event "
+			"none DIRECTORY",
+			r->event);
 	return attar_fail(-EOPNOTSUPP, "'%s' is not available: kernel %s does not know this event",
 		r->event, kernel_get()->release);
 }

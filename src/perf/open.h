@@ -23,6 +23,7 @@ struct open_refusal {
 	const struct perf_event_attr *attr;
 	pid_t pid;
 	int cpu;
+	bool in_cgroup;
 };
 
 /*
