@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Without root: what may be seen is shown, what may not is said, with the least that would mend it."""
+import re
+
+import pytest
+
+from command import Profile, as_nobody, has, share_is
+
+pytestmark = pytest.mark.usefixtures('root')
+
+PARANOID = [2, 3, 4]
+PERMISSION = 3
+
+
+@pytest.fixture
+def nobody(open_dir):
+    """nobody(*arguments) runs attar without privileges; its folder has two workloads."""
+    if not has('setpriv'):
+        pytest.skip('setpriv (package util-linux) is not installed')
+    folder = open_dir('split7030', 'flood')
+
+    def start(*args, wrap=()):
+        return as_nobody(*wrap, folder / 'attar', *args)
+
+    start.folder = folder
+    return start
+
+
+def notes_of(done):
+    return [line for line in done.stderr.splitlines() if line.startswith('attar: ')]
+
+
+@pytest.mark.parametrize('level', PARANOID)
+def test_own_command(nobody, sysctl, level):
+    """User code of one's own command: works, with one line that says what is missing and how to get it."""
+    sysctl('kernel.perf_event_paranoid', level)
+    done = nobody('profile', '-F', 997, '-g', '--format', 'json', '--', nobody.folder / 'split7030')
+    if done.returncode == PERMISSION and level > 2:
+        # Debian's and Ubuntu's kernels refuse everything at 3 and 4.
+        assert re.search(rf'kernel.perf_event_paranoid is {level}, which leaves it to CAP_PERFMON; run as root, or: '
+                         r'sysctl kernel.perf_event_paranoid=2', done.stderr)
+        return
+    assert done.returncode == 0, done.stderr
+    said = [line for line in notes_of(done) if 'only user code is watched' in line]
+    assert len(said) == 1 and f'kernel.perf_event_paranoid is {level}' in said[0] and 'CAP_PERFMON' in said[0]
+    found = Profile(done.stdout)
+    share_is(found.own('heavy'), found.samples, 0.7)
+    assert not found.pick(dso='[kernel.kallsyms]')
+
+
+@pytest.mark.parametrize('level', PARANOID)
+def test_whole_system(nobody, sysctl, level):
+    """The whole system is refused; there is nothing else of this user, so that is the end, with a remedy."""
+    sysctl('kernel.perf_event_paranoid', level)
+    done = nobody('profile', '-d', '200ms')
+    assert done.returncode == PERMISSION
+    last = notes_of(done)[-1]
+    assert re.match(r"attar: not permitted to open '[\w-]+' system-wide on CPU \d+: kernel.perf_event_paranoid is "
+                    rf'{level}\b.*(sysctl kernel.perf_event_paranoid=)', last), last
+
+
+def test_whole_system_becomes_own_processes(nobody, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    script = f'{nobody.folder}/split7030 3000 & exec {nobody.folder}/attar profile -F 997 -d 1s --format json'
+    done = as_nobody('sh', '-c', script)
+    assert done.returncode == 0, done.stderr
+    assert any('only your own processes are watched' in line for line in notes_of(done))
+    found = Profile(done.stdout)
+    share_is(found.own('heavy', comm='split7030'), found.samples, 0.7, slack=0.01)
+
+
+@pytest.mark.parametrize('level, whole_system', [(1, False), (0, True), (-1, True)])
+def test_what_lower_levels_allow(nobody, sysctl, level, whole_system):
+    """The kernel's part of one's own processes at 1, the whole system at 0."""
+    sysctl('kernel.perf_event_paranoid', level)
+    own = nobody('profile', '--format', 'json', '--', nobody.folder / 'flood', 2000000)
+    assert own.returncode == 0 and 'only user code' not in own.stderr
+    found = Profile(re.sub(r'^[\d.]+\n', '', own.stdout))
+    assert found.own(dso='[kernel.kallsyms]') > 0.2 * found.samples
+    system = nobody('profile', '-d', '100ms')
+    assert (system.returncode == 0) == whole_system
+
+
+def test_process_of_another_user(nobody, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    done = nobody('profile', '-d', '200ms', '-p', 1)
+    assert done.returncode == PERMISSION
+    assert notes_of(done)[-1].endswith('on thread 1: it belongs to another user; run as root or as that user, or give '
+                                       'attar CAP_PERFMON and CAP_SYS_PTRACE')
+
+
+def test_tracepoint_without_tracefs(nobody):
+    done = nobody('profile', '-e', 'sched:sched_switch', '-d', '100ms')
+    assert done.returncode == PERMISSION
+    assert 'tracefs may not be read' in done.stderr and 'run as root' in done.stderr
+
+
+def test_locked_memory_makes_smaller_rings(nobody, sysctl):
+    """Beyond perf_event_mlock_kb: the rings shrink until they fit, in one line, and the run goes on."""
+    sysctl('kernel.perf_event_mlock_kb', 516)
+    done = nobody('profile', '-F', 997, '-m', 16384, '--format', 'json', '--', nobody.folder / 'split7030', 2000,
+                  wrap=('prlimit', '--memlock=65536:65536'))
+    assert done.returncode == 0, done.stderr
+    said = [line for line in notes_of(done) if 'rings of' in line]
+    assert len(said) == 1 and re.search(r'rings of \d+ KiB for each CPU, not 65536: the limit on locked memory', said[0])
+    found = Profile(done.stdout)
+    assert found.notes['lost'] == 0
+    share_is(found.own('heavy'), found.samples, 0.7)
+
+
+def test_tracefs_is_mounted_where_it_may_be():
+    """As root with tracefs unmounted, in a mount namespace of its own: mounts it and says so."""
+    from command import ATTAR, run, workload
+    script = ('mount --make-rprivate /; umount -l /sys/kernel/tracing /sys/kernel/debug 2>/dev/null; '
+              f'exec {ATTAR} profile -q -e raw_syscalls:sys_enter -N 10 -- {workload("flood")} 100000')
+    done = run('-m', 'sh', '-c', script, program='unshare')
+    assert done.returncode == 0, done.stderr

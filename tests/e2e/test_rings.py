@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Loss is counted to the last record; limits of the system are met with a sentence."""
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, Profile, has, perf, run, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+
+CALLS = 300000
+COUNT = ['profile', '-e', 'raw_syscalls:sys_enter', '--no-user-callchain', '--no-kernel-callchain', '-q']
+
+
+@pytest.fixture(scope='module')
+def produced(tmp_path_factory):
+    """How many system calls the flood makes, by perf's counter in the kernel."""
+    if not has('perf'):
+        pytest.skip('perf (package linux-perf) is not installed')
+    out = tmp_path_factory.mktemp('perf') / 'stat'
+    subprocess.run(['perf', 'stat', '-x,', '-o', out, '-e', 'raw_syscalls:sys_enter', workload('flood'), str(CALLS)],
+                   check=True, capture_output=True)
+    return int(re.search(r'^(\d+),', out.read_text(), re.M)[1])
+
+
+def test_nothing_lost_at_4_mib(produced, tmp_path):
+    out = tmp_path / 'x.json'
+    done = run(*COUNT, '-m', 1024, '-o', out, '--', workload('flood'), CALLS)
+    assert done.returncode == 0, done.stderr
+    notes = Profile(out.read_text()).notes
+    assert (notes['seen'], notes['lost']) == (produced, 0)
+
+
+def overrun(spawn, tmp_path, finish_first):
+    """A stopped reader of small rings: what it got and what it missed."""
+    out = tmp_path / 'x.json'
+    gate = tmp_path / 'gate'
+    os.mkfifo(gate)
+    script = f'read line <{gate}; exec {workload("flood")} {CALLS}'
+    process = spawn(ATTAR, *COUNT, '-m', 8, '-o', out, '--', 'sh', '-c', script, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 10
+    while b'perf_event' not in Path(f'/proc/{process.pid}/maps').read_bytes():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGSTOP)
+    child = int(Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text())
+    gate.write_text('\n')
+    # The flood has ended when it is a zombie that its stopped parent cannot yet bury.
+    while finish_first and ') Z ' not in Path(f'/proc/{child}/stat').read_text():
+        assert time.monotonic() < end + 10
+        time.sleep(0.01)
+    if not finish_first:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGCONT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    return Profile(out.read_text()).notes
+
+
+@pytest.fixture(scope='module')
+def produced_by_shell(tmp_path_factory, produced):
+    """The same flood behind a shell that waits for a line; perf counts both."""
+    folder = tmp_path_factory.mktemp('gate')
+    gate, out = folder / 'gate', folder / 'stat'
+    os.mkfifo(gate)
+    script = f'read line <{gate}; exec {workload("flood")} {CALLS}'
+    process = subprocess.Popen(['perf', 'stat', '-x,', '-o', out, '-e', 'raw_syscalls:sys_enter', 'sh', '-c', script],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    gate.write_text('\n')
+    process.wait(60)
+    return int(re.search(r'^(\d+),', out.read_text(), re.M)[1])
+
+
+@pytest.mark.parametrize('finish_first', [False, True], ids=['reader slow', 'reader stopped to the end'])
+def test_seen_and_lost_are_all(spawn, tmp_path, produced_by_shell, finish_first):
+    """
+    Exact, also when the last record is lost, so that no later record tells of it. The kernel counts every
+    record that it could not store: the one that says that the process has ended may be among them.
+    """
+    notes = overrun(spawn, tmp_path, finish_first)
+    assert notes['seen'] + notes['lost'] - produced_by_shell in (0, 1), notes
+    if finish_first:
+        assert notes['lost'] > CALLS / 2
+
+
+def test_own_calls_are_not_watched(tmp_path):
+    """System-wide, printing each event: what attar itself does makes no events."""
+    out = tmp_path / 'each'
+    with open(out, 'w') as f:
+        done = run('profile', '-e', 'raw_syscalls:sys_enter', '--each', '-d', '500ms', stdout=f, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    comms = [line.split() for line in out.read_text().splitlines()]
+    assert not [words for words in comms if 'attar' in words[:4]]
+
+
+@pytest.mark.parametrize('limit', [64, 12])
+def test_few_file_descriptors_suffice(limit):
+    """One ring per CPU needs few; files of symbols are opened one at a time."""
+    done = run(f'--nofile={limit}:{limit}', ATTAR, 'profile', '-q', '-d', '200ms', program='prlimit')
+    assert done.returncode == 0, done.stderr
+    if os.cpu_count() > 2 and limit < 20:
+        pytest.skip('more CPUs than descriptors')
+
+
+def test_too_few_file_descriptors():
+    done = run('--nofile=5:5', ATTAR, 'profile', '-d', '200ms', program='prlimit')
+    assert done.returncode == 1
+    assert re.search(r"attar: '[\w-]+' needs more open files than the limit of 5: raise it with ulimit -n, or watch fewer "
+                     r'CPUs \(-C\) or threads \(-t\)', done.stderr)
+
+
+def test_many_threads_need_many_descriptors(spawn):
+    """A limit that the threads of a process exceed: said, not silently halved."""
+    import threading
+    over = threading.Event()
+    threads = [threading.Thread(target=over.wait, daemon=True) for _ in range(100)]
+    for t in threads:
+        t.start()
+    try:
+        done = run('--nofile=64:64', ATTAR, 'profile', '-d', '200ms', '-p', os.getpid(), program='prlimit')
+    finally:
+        over.set()
+    assert done.returncode == 1
+    assert 'needs more open files than the limit of 64' in done.stderr
+
+
+def test_wakeups_are_few():
+    """Below its watermark a ring wakes nobody: the reader sleeps 100 ms at a time, not once per sample."""
+    process = subprocess.Popen([ATTAR, 'profile', '-q', '-F', '5000', '-d', '2s', '--', workload('split7030')],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    most = 0
+    while process.poll() is None:
+        try:
+            text = Path(f'/proc/{process.pid}/status').read_text()
+        except FileNotFoundError:
+            break
+        if found := re.search(r'^voluntary_ctxt_switches:\t(\d+)', text, re.M):
+            most = max(most, int(found[1]))
+        time.sleep(0.05)
+    assert 0 < most < 200

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""Whom to watch: processes and threads that come, go, and were never there."""
+import contextlib
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, Profile, profile, run, share_is, workload
+
+
+def busy(spawn, *args):
+    """A workload that is past its exec."""
+    process = spawn(*args)
+    end = time.monotonic() + 5
+    name = Path(args[0]).name[:15]
+    while Path(f'/proc/{process.pid}/comm').read_text().strip() != name:
+        assert time.monotonic() < end
+        time.sleep(0.002)
+    return process
+
+
+def test_process(spawn):
+    process = busy(spawn, workload('split7030'), 1000000)
+    other = busy(spawn, workload('chain5'), 1000000)
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+    assert not found.pick('five') and other.poll() is None
+
+
+def test_two_processes(spawn):
+    pids = [busy(spawn, workload(name), 1000000).pid for name in ('split7030', 'chain5')]
+    found = profile('--exclude-kernel', '-p', ','.join(map(str, pids)), '-d', '1s')
+    assert {f['comm'] for f in found.functions if f['samples']} == {'split7030', 'chain5'}
+
+
+def test_threads_of_a_running_process(spawn):
+    process = busy(spawn, workload('threads2'), 1000000)
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    assert found.own('spin', comm='three') > 100 and found.own('spin', comm='one') > 100
+
+
+def test_one_thread_alone(spawn):
+    process = busy(spawn, workload('threads2'), 1000000)
+    tasks = {}
+    while len(tasks) < 2:
+        tasks = {(t / 'comm').read_text().strip(): t.name for t in Path(f'/proc/{process.pid}/task').iterdir()
+                 if (t / 'comm').read_text().strip() in ('one', 'three')}
+    found = profile('--exclude-kernel', '-t', tasks['three'], '-d', '500ms')
+    assert {f['comm'] for f in found.functions if f['samples']} == {'three'}
+
+
+def test_children_born_later(spawn):
+    """-p follows what the process starts after the attachment."""
+    process = busy(spawn, workload('forkstorm'), 'fork', 100000)
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    share_is(found.own('brief_fork', comm='storm-fork'), found.samples, 1, slack=0.05)
+    assert found.samples > 300
+
+
+def test_threads_born_later(spawn):
+    process = busy(spawn, workload('threadstorm'), 1000000, 4)
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    share_is(found.own('brief', comm='storm'), found.samples, 1, slack=0.05)
+    assert found.samples > 300
+
+
+def test_cpu(spawn):
+    """Only what ran on that CPU."""
+    if os.cpu_count() < 2:
+        pytest.skip('needs two CPUs')
+    on = [spawn('taskset', '-c', cpu, workload(name), 1000000) for cpu, name in ((0, 'split7030'), (1, 'chain5'))]
+    time.sleep(0.2)
+    found = profile('--exclude-kernel', '-C', 0, '-d', '1s')
+    assert found.own('heavy') > 100 and not found.own('five')
+    assert all(p.poll() is None for p in on)
+
+
+def test_target_that_ends(spawn):
+    """The run ends with its last process."""
+    process = spawn('sleep', 1)
+    start = time.monotonic()
+    profile('-p', process.pid, timeout=20)
+    assert time.monotonic() - start < 10
+
+
+def test_target_that_dies_while_opening(spawn):
+    """Two hundred times: a report or a sentence, never a crash."""
+    for i in range(200):
+        process = subprocess.Popen(['sleep', '0.004'])
+        done = run('profile', '-q', '-d', '20ms', '-p', process.pid, timeout=10)
+        process.wait()
+        assert done.returncode in (0, 1), (i, done.returncode, done.stderr)
+        if done.returncode:
+            assert re.search(rf'there is no (process|process or thread) {process.pid}', done.stderr), done.stderr
+
+
+def test_one_of_two_targets_is_gone(spawn):
+    process = busy(spawn, workload('split7030'), 1000000)
+    done = run('profile', '-d', '200ms', '-p', f'{process.pid},999999999')
+    assert done.returncode in (1, 2) and '999999999' in done.stderr
+
+
+# ---- control groups, v1 and v2 ----
+
+def hierarchies():
+    """Where perf can look for control groups: v1's perf_event, else v2."""
+    found = {}
+    for line in Path('/proc/mounts').read_text().splitlines():
+        _, where, kind, options = line.split()[:4]
+        if kind == 'cgroup' and 'perf_event' in options.split(','):
+            found['v1'] = Path(where)
+        if kind == 'cgroup2':
+            found['v2'] = Path(where)
+    return found
+
+
+def in_v2():
+    """Whether the perf_event controller is free for v2: a v1 hierarchy of it lingers until its last group is gone."""
+    return re.search(r'^perf_event\t0\t', Path('/proc/cgroups').read_text(), re.M)
+
+
+def remove(group):
+    end = time.monotonic() + 5
+    while group.exists():
+        try:
+            group.rmdir()
+        except OSError:
+            assert time.monotonic() < end, 'the control group stays busy'
+            time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def v1_hierarchy(where):
+    """Mounted for a test alone; unmounted again and again until the kernel gives the controller back."""
+    mount = ['mount', '-t', 'cgroup', '-o', 'perf_event', 'none', where]
+    done = subprocess.run(mount, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f'cannot mount the v1 perf_event hierarchy: {done.stderr.strip()}')
+    yield
+    for _ in range(20):
+        subprocess.run(['umount', where], check=True)
+        for _ in range(20): # the kernel takes its time
+            if in_v2():
+                return
+            time.sleep(0.05)
+        subprocess.run(mount, check=True)
+    subprocess.run(['umount', where], check=True)
+
+
+@pytest.fixture(params=['v2', 'v1'])
+def cgroup(request, root, tmp_path):
+    """A fresh control group; of v1 in a hierarchy that is mounted for the test alone."""
+    with contextlib.ExitStack() as stack:
+        where = hierarchies().get(request.param)
+        if request.param == 'v2' and not (where and in_v2()):
+            pytest.skip('no v2 hierarchy is mounted, or the perf_event controller is bound to a v1 hierarchy')
+        if not where:
+            where = tmp_path
+            stack.enter_context(v1_hierarchy(where))
+        group = where / f'attar-test-{os.getpid()}'
+        group.mkdir()
+        stack.callback(remove, group)
+        yield group
+
+
+def test_cgroup(cgroup, spawn):
+    inside = spawn('sh', '-c', f'echo $$ >{cgroup}/cgroup.procs; exec {workload("split7030")} 1000000')
+    outside = busy(spawn, workload('chain5'), 1000000)
+    time.sleep(0.2)
+    found = profile('--exclude-kernel', '--cgroups', cgroup.name, '-d', '1s')
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+    assert not found.pick('five') and outside.poll() is None
+    inside.kill()
+    inside.wait()
+
+
+def test_cgroup_removed_while_watched(cgroup, spawn):
+    process = spawn(ATTAR, 'profile', '-q', '--cgroups', cgroup.name, '-d', '1500ms', stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    cgroup.rmdir()
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 0, errors
+
+
+# ---- identity ----
+
+def test_pid_used_again(root, tmp_path):
+    """Two programs one after the other under the same pid keep their own names and functions."""
+    last = Path('/proc/sys/kernel/ns_last_pid')
+    if not last.exists():
+        pytest.skip('this kernel has no ns_last_pid (CONFIG_CHECKPOINT_RESTORE)')
+    script = tmp_path / 'twice.py'
+    script.write_text(f'''
+import os
+def start(argv, at=None):
+    for _ in range(1000):
+        if at:
+            open({str(last)!r}, 'w').write(str(at - 1))
+        pid = os.fork()
+        if not pid:
+            if at and os.getpid() != at:
+                os._exit(9)
+            os.execv(argv[0], argv)
+        if at and pid != at:
+            os.waitpid(pid, 0)
+            continue
+        os.waitpid(pid, 0)
+        return pid
+    raise SystemExit(9)
+pid = start([{workload("twin_a")!r}, '1500'])
+assert start([{workload("twin_b")!r}, '1500'], pid) == pid
+''')
+    found = profile('--exclude-kernel', command=['/usr/bin/python3', script])
+    a, b = found.own('twin', comm='twin_a', dso='twin_a'), found.own('twin', comm='twin_b', dso='twin_b')
+    share_is(a, a + b, 0.5, slack=0.02)
+    assert a + b == found.own('twin')
+
+
+def test_pid_namespace(root):
+    """attar inside a pid namespace, watching processes of it."""
+    script = (f'mount -t proc proc /proc; {workload("split7030")} 100000 & '
+              f'{ATTAR} profile -q -F 997 --exclude-kernel -p $! -d 500ms --format json; status=$?; kill $!; exit $status')
+    done = run('-mpf', 'sh', '-c', script, program='unshare')
+    assert done.returncode == 0, done.stderr
+    found = Profile(done.stdout)
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.02)
+
+
+def test_system_wide_from_inside_a_pid_namespace(root, spawn):
+    """Processes outside have no pid there: no crash, and they are counted."""
+    busy(spawn, workload('split7030'), 1000000)
+    done = run('-mpf', 'sh', '-c', f'mount -t proc proc /proc; {ATTAR} profile -q -d 500ms --format json',
+               program='unshare')
+    assert done.returncode == 0, done.stderr
+    assert Profile(done.stdout).samples > 100
+
+
+def test_60000_mappings(tmp_path, spawn, root):
+    """A process whose maps are larger than any buffer."""
+    script = tmp_path / 'maps.py'
+    script.write_text('''
+import ctypes, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+for i in range(60000):
+    if libc.mmap(None, 4096, 1 + 4 * (i % 2), 0x22, -1, 0) in (None, 2 ** 64 - 1):
+        break
+print('ready', flush=True)
+while True:
+    sum(range(1000))
+''')
+    process = spawn('/usr/bin/python3', script, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == 'ready\n'
+    start = time.monotonic()
+    found = profile('--exclude-kernel', '-p', process.pid, '-d', '500ms')
+    assert time.monotonic() - start < 10
+    assert found.samples > 100
+    assert found.own(dso=re.compile('.*python3.*|.*libpython.*')) > 0.9 * found.samples
+
+
+def test_hidden_proc(root, open_dir):
+    """/proc with hidepid=2, as a user: own processes are found as ever."""
+    folder = open_dir('split7030')
+    script = (f'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups '
+              f'--inh-caps=-all --bounding-set=-all sh -c "{folder}/split7030 2000 & '
+              f'exec {folder}/attar profile -q -F 997 -d 500ms --format json"')
+    done = run('-m', 'sh', '-c', script, program='unshare')
+    assert done.returncode == 0, done.stderr
+    found = Profile(done.stdout)
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.02)
