@@ -65,6 +65,7 @@ static int letters(struct attar_run *run, const char *arg, const char *next)
 
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args)
 {
+	const char *event = NULL;
 	struct args args = {0};
 
 	for (int i = 0; i < argc; i++) {
@@ -81,6 +82,10 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 			args.help = true;
 			continue;
 		}
+		if (!strcmp(arg, "help") && event) {
+			args.events = event;
+			continue;
+		}
 		if (arg[0] != '-' || !arg[1])
 			return attar_fail(-EINVAL,
 				"'%s' is not an option; a command to run goes after --: -- %s ...",
@@ -89,6 +94,8 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 				  : letters(run, arg + 1, argv[i + 1]);
 		if (r < 0)
 			return r;
+		if (r && (!strcmp(arg, "-e") || !strcmp(arg, "--event")))
+			event = argv[i + 1];
 		i += r;
 	}
 	*ret_args = args;

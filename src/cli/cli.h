@@ -25,6 +25,8 @@ int complain(enum status status);
 struct args {
 	char *const *command; /* what follows "--", NULL: nothing */
 	bool help;
+	const char
+		*events; /* with the word "help": the value of the last --event; NULL: not asked */
 };
 
 /* Sets the run's options from argv (without the profiler's name). A negative errno has its text. */
@@ -39,6 +41,11 @@ void help_options(struct buf *b, const struct attar_run *run);
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 /* The page docs/profilers/<name>.md; NULL: none. Static. */
 const char *help_page(const char *profiler);
+
+/* ---- eventhelp.c ---- */
+
+/* Appends what each event of the text is and carries. */
+int event_help(struct buf *b, const char *text);
 
 /* ---- complete.c ---- */
 

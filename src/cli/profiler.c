@@ -118,6 +118,17 @@ static int print_help(const struct attar_run *run, const struct attar_profiler *
 	return STATUS_OK;
 }
 
+static int print_event_help(const char *events)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	int r = event_help(&b, events);
+
+	if (r < 0)
+		return complain(r == -ENOENT ? STATUS_USAGE : status_of(r));
+	fputs(buf_text(&b), stdout);
+	return STATUS_OK;
+}
+
 int command_profiler(int argc, char **argv)
 {
 	struct session s = {0};
@@ -130,6 +141,8 @@ int command_profiler(int argc, char **argv)
 	r = args_parse(s.run, argc - 1, argv + 1, &args);
 	if (r < 0)
 		status = complain(STATUS_USAGE);
+	else if (args.events)
+		status = print_event_help(args.events);
 	else if (args.help)
 		status = print_help(s.run, attar_profiler_find(argv[0]));
 	else {

@@ -122,6 +122,7 @@ static const struct attar_example examples[] = {
 		"five seconds of wakeups of important threads, filtered by the kernel"},
 	{"trace -e sched:sched_wakeup,sched:sched_switch -p 1234", "what one process does"},
 	{"trace -e page-faults -g -- true", "each page fault of a command, with its stack"},
+	{"trace -e sched:sched_switch help", "the fields of an event, and commands to begin with"},
 	{0},
 };
 
