@@ -235,6 +235,20 @@ static void make_many(struct attar_report *report, uint64_t number)
 	free(m);
 }
 
+/* One stack, `number` deep. */
+static void make_deep(struct attar_report *report, uint64_t number)
+{
+	struct attar_section *s = attar_report_tree(report, "samples", ATTAR_UNIT_COUNT);
+	uint32_t node = attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, "deep", NULL, 0);
+	char name[32];
+
+	for (uint64_t i = 0; i < number; i++) {
+		snprintf(name, sizeof(name), "recurse %u", (unsigned)i);
+		node = attar_tree_node(s, node, ATTAR_FRAME_USER, name, "deep", i + 1 == number);
+	}
+	finish(report, number);
+}
+
 /* Any bytes but NUL, or words from a small set so that names repeat. */
 static void random_name(char *name, size_t size)
 {
@@ -366,6 +380,7 @@ int main(int argc, char **argv)
 		{"hostile", make_hostile},
 		{"many", make_many},
 		{"random", make_random},
+		{"deep", make_deep},
 	};
 	struct attar_report *report = attar_report_new("profile");
 	uint64_t number = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
@@ -379,8 +394,9 @@ int main(int argc, char **argv)
 		status = draw(report, argv[2]);
 	}
 	if (status == 2)
-		fprintf(stderr, "usage: report_demo split|tables|empty|hostile|many|random FORMAT "
-				"[NUMBER]\n");
+		fprintf(stderr,
+			"usage: report_demo split|tables|empty|hostile|many|deep|random FORMAT "
+			"[NUMBER]\n");
 	attar_report_free(report);
 	return status;
 }

@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: MIT
+"""The flame graph page in a browser: clicked, zoomed, searched, filtered, and given hostile names."""
+import json
+import shutil
+import subprocess
+import time
+from collections import Counter
+
+import pytest
+
+from command import BUILD, run, workload
+
+webdriver = pytest.importorskip('selenium.webdriver', reason='selenium (package python3-selenium) is not installed')
+from selenium.webdriver.chrome.options import Options  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.select import Select  # noqa: E402
+
+DEMO = BUILD / 'tests/e2e/report_demo'
+CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
+FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+         '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage', '--window-size=1200,900']
+
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER),
+                                reason='chromium (packages chromium, chromium-driver) is not installed')
+
+
+@pytest.fixture(scope='module')
+def browser(tmp_path_factory):
+    options = Options()
+    options.binary_location = CHROMIUM
+    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
+        options.add_argument(flag)
+    options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
+    driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+    driver.set_page_load_timeout(60)
+    yield driver
+    driver.quit()
+
+
+def make(path, kind, number=1):
+    with open(path, 'wb') as out:
+        subprocess.run([DEMO, kind, 'html', str(number)], stdout=out, check=True, timeout=60)
+    return path
+
+
+class Page:
+    """A page on show, and what a person can do with it."""
+
+    def __init__(self, browser, path):
+        self.browser, self.path = browser, path
+        browser.get_log('browser'), browser.get_log('performance')
+        browser.get(f'file://{path}')
+
+    def __getitem__(self, name):
+        return self.browser.find_element(By.ID, name)
+
+    def js(self, text, *args):
+        return self.browser.execute_script(text, *args)
+
+    @property
+    def state(self):
+        return self.js('return attar.state()')
+
+    def rect(self, frame):
+        return self.js('return attar.rect(arguments[0])', frame)
+
+    def at(self, frame):
+        """A mouse that stands on the frame."""
+        rect = self.rect(frame)
+        assert rect, f'{frame} is not drawn'
+        actions = ActionChains(self.browser, duration=0)
+        actions.w3c_actions.pointer_action.move_to_location(
+            round(rect['x'] + min(rect['width'] / 2, 40)), round(rect['y'] + rect['height'] / 2))
+        return actions
+
+    def click(self, frame):
+        self.at(frame).click().perform()
+
+    def keys(self, *keys):
+        ActionChains(self.browser, duration=0).send_keys(*keys).perform()
+
+    def search(self, text):
+        self['search'].clear()
+        self['search'].send_keys(text)
+        return self['matched'].text
+
+    def options(self):
+        return [' '.join(option.text.split()) for option in Select(self['task']).options]
+
+    def colour(self, frame):
+        """The colour behind the frame's text, as it stands on the canvas."""
+        rect = self.rect(frame)
+        return tuple(self.js('''
+            const [x, y] = arguments, canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect();
+            const ratio = canvas.width / box.width;
+            return [...canvas.getContext("2d").getImageData((x - box.left) * ratio, (y - box.top) * ratio, 1, 1).data];
+            ''', rect['x'] + rect['width'] - 4, rect['y'] + 3)[:3])
+
+    def emulate(self, scheme):
+        self.browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {
+            'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
+
+    def quiet(self):
+        """No line on the console, and nothing asked of the network but the file itself."""
+        # Reading the canvas is what the tests do, not the page.
+        assert [e for e in self.browser.get_log('browser') if 'getImageData' not in e['message']] == []
+        asked = [json.loads(entry['message'])['message'] for entry in self.browser.get_log('performance')]
+        urls = {m['params']['request']['url'] for m in asked if m['method'] == 'Network.requestWillBeSent'}
+        # chrome: is the browser's own start page, data: carries itself.
+        assert {url for url in urls if not url.startswith(('chrome', 'data:'))} <= {f'file://{self.path}'}
+
+
+@pytest.fixture(scope='module')
+def split(tmp_path_factory):
+    return make(tmp_path_factory.mktemp('page') / 'split.html', 'split')
+
+
+@pytest.fixture
+def page(browser, split):
+    page = Page(browser, split)
+    yield page
+    page.quiet()
+
+
+def test_what_is_told_around_the_graph(page):
+    assert page.browser.title == 'attar profile'
+    assert page['title'].text == 'attar profile'
+    assert page['facts'].text.split('\n')[0].startswith('attar profile -F 997 -g -- ./split')
+    assert '5.00 s' in page['facts'].text and 'samples: 1,000' in page['facts'].text
+    assert 'cycles are not available: cpu-clock was sampled' in page['notes'].text
+    assert '1,000 samples seen, 0 lost, 0 throttled; 1.2% of frames without a name' in page['notes'].text
+    assert page['legend'].text.split('\n') == ['User 35.00%', 'Kernel 20.00%', 'Inlined 10.00%', 'JIT 10.00%', 'Unknown 25.00%']
+
+
+def test_widths_are_shares(page):
+    width = page.rect('all')['width']
+    for frame, share in [('split', .65), ('node', .35), ('split-main', .45), ('main', .45), ('sys_read', .2), ('mix', .1),
+                         ('cold', .2), ('0x7f0012345678', .25)]:
+        assert page.rect(frame)['width'] == pytest.approx(share * width, abs=1)
+
+
+def test_callers_below_then_above(page):
+    assert page.rect('main')['y'] > page.rect('hot')['y']
+    page['down'].click()
+    assert page.rect('main')['y'] < page.rect('hot')['y']
+    assert page['down'].get_attribute('aria-pressed') == 'true'
+    page['up'].click()
+    assert page.rect('main')['y'] > page.rect('hot')['y']
+
+
+def test_click_zooms(page):
+    assert not page['reset'].is_enabled()
+    page.click('split-worker')
+    assert page.state['zoom'] == 'split-worker'
+    assert page.rect('cold')['width'] == pytest.approx(page.rect('all')['width'], abs=1)
+    assert page.rect('mix') is None
+    assert '20.00%, 200 (100.00% of this view)' in page['detail'].text
+    page.click('cold')
+    assert page.state['zoom'] == 'cold'
+    assert page.rect('hot')['width'] == pytest.approx(page.rect('all')['width'] / 4, abs=1)
+    page.click('split')  # a caller of what is on show
+    assert page.state['zoom'] == 'split'
+    page['reset'].click()
+    assert page.state['zoom'] == 'all'
+
+
+def test_tooltip_tells_self_and_total(page):
+    page.at('LazyCompile:~run app.js:3').perform()
+    assert page['tip'].text.split('\n') == [
+        'LazyCompile:~run app.js:3', 'perf-77.map · JIT', 'Total 35.00%, 350', 'Self 10.00%, 100']
+    page.click('split')
+    page.at('sys_read').perform()
+    assert page['tip'].text.split('\n')[2:] == ['Total 20.00%, 200 (30.77% of this view)', 'Self 20.00%, 200 (30.77% of this view)']
+
+
+def test_search_counts_every_stack_once(page):
+    """hot is below main, and below cold."""
+    assert page.search('hot') == '45.00% matched'
+    assert page.search('^(main|hot)$') == '50.00% matched'
+    assert page.search('MAIN') == 'no match'
+    assert page.search('cold|sys_read|hot') == '60.00% matched'
+    assert page.search('nothing like it') == 'no match'
+    assert page.search('run app.js:3(') == 'no match'  # no regular expression: searched for as it is
+    page.search('hot')
+    found, other = page.colour('hot'), page.colour('main')
+    assert found[2] > 150 > other[2]  # magenta, orange
+    page.click('split-worker')
+    assert page['matched'].text == '25.00% matched'
+    page['search'].send_keys(Keys.ESCAPE)
+    assert page['matched'].text == '' and page['search'].get_attribute('value') == ''
+
+
+def test_order_of_siblings(page):
+    assert page.rect('split')['x'] < page.rect('node')['x']
+    assert page.rect('sys_read')['x'] < page.rect('mix')['x']
+    page['by-name'].click()
+    assert page.rect('node')['x'] < page.rect('split')['x']
+    assert page.rect('mix')['x'] < page.rect('sys_read')['x']
+    page['by-weight'].click()
+    assert page.rect('split')['x'] < page.rect('node')['x']
+
+
+def test_filter_by_process_and_thread(page):
+    assert page.options() == ['All processes', 'split (100) 65.00%', 'thread 100 split-main 45.00%',
+                              'thread 101 split-worker 20.00%', 'node (77) 35.00%']
+    choose = Select(page['task']).select_by_value
+    width = page.rect('all')['width']
+    choose('77')
+    assert page.state['total'] == 350
+    assert page.rect('node')['width'] == pytest.approx(width, abs=1) and page.rect('main') is None
+    assert page.search('run app') == '100.00% matched'
+    choose('100/101')
+    assert page.state['total'] == 200 and page.rect('main') is None
+    assert page.rect('cold')['width'] == pytest.approx(width, abs=1)
+    assert page['legend'].text.split('\n')[0] == 'User 100.00%'
+    choose('100')
+    assert page.state['total'] == 650
+    choose('')
+    assert page.state['total'] == 1000
+
+
+def test_keyboard_alone(page):
+    page['view'].click()
+    page.keys(Keys.ESCAPE, Keys.HOME)
+    page.keys(Keys.ARROW_UP)
+    assert page.state['chosen'] == 'split'
+    page.keys(Keys.ARROW_RIGHT)
+    assert page.state['chosen'] == 'node'
+    page.keys(Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_UP)
+    assert page.state['chosen'] == 'main'
+    assert 'main split, total 45.00%, 450; self 5.00%, 50' in page.js('return document.getElementById("live").textContent')
+    page.keys(Keys.ENTER)
+    assert page.state['zoom'] == 'main'
+    page.keys(Keys.BACKSPACE)
+    assert page.state['zoom'] == 'split-main'
+    page.keys('f')
+    assert not page.state['flame']
+    page.keys(Keys.ARROW_DOWN)
+    assert page.state['chosen'] == 'main'
+    page.keys('s')
+    assert page.state['byName']
+    page.keys('sf', '/')
+    assert page.js('return document.activeElement.id') == 'search'
+    page.keys('cold')
+    assert page['matched'].text == 'no match'  # split-main is zoomed
+    page.keys(Keys.ESCAPE, Keys.ESCAPE)
+    assert page.state['zoom'] == 'all' and page['matched'].text == ''
+    page.js('document.activeElement.blur()')
+    page.keys('?')
+    assert page['keys'].is_displayed()
+    page.keys(Keys.ESCAPE)
+    assert not page['keys'].is_displayed()
+
+
+def test_next_match(page):
+    page.search('hot')
+    page['view'].click()
+    page.keys('n')
+    first = page.state['chosen']
+    page.keys('n')
+    assert (first, page.state['chosen']) == ('hot', 'hot')
+
+
+def test_copy_a_name(page):
+    page.click('LazyCompile:~run app.js:3')
+    page['copy'].click()
+    assert page['copy'].text == 'Copied'
+    page['search'].click()
+    ActionChains(page.browser).key_down(Keys.CONTROL).send_keys('v').key_up(Keys.CONTROL).perform()
+    assert page['search'].get_attribute('value') == 'LazyCompile:~run app.js:3'
+
+
+def luminance(colour):
+    def linear(c):
+        return c / 12.92 if c <= .03928 else ((c + .055) / 1.055) ** 2.4
+    return sum(w * linear(c / 255) for w, c in zip((.2126, .7152, .0722), colour))
+
+
+def contrast(a, b):
+    light, dark = sorted([luminance(a), luminance(b)], reverse=True)
+    return (light + .05) / (dark + .05)
+
+
+def rgb(text):
+    return tuple(int(part) for part in text[text.index('(') + 1:-1].split(',')[:3])
+
+
+@pytest.mark.parametrize('scheme,ink', [('light', (28, 26, 23)), ('dark', (245, 241, 234))])
+def test_light_and_dark(page, scheme, ink):
+    """The system's preference, while the page is open; text is readable on every colour."""
+    page.emulate(scheme)
+    try:
+        time.sleep(.1)
+        body = page.js('const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]')
+        assert (luminance(rgb(body[0])) > .5) == (scheme == 'light')
+        assert contrast(rgb(body[0]), rgb(body[1])) > 7
+        kinds = ['main', 'sys_read', 'mix', 'LazyCompile:~run app.js:3', '0x7f0012345678', 'split']
+        colours = [page.colour(frame) for frame in kinds]
+        assert len(set(colours)) == len(kinds)
+        assert all(contrast(colour, ink) > 4.5 for colour in colours), colours
+        page.search('main|sys_read')
+        assert page.colour('main') == page.colour('sys_read') and contrast(page.colour('main'), ink) > 4.5
+    finally:
+        page.browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': []})
+
+
+def test_tables_below_the_graph(page):
+    tables = page.browser.find_elements(By.TAG_NAME, 'table')
+    names = [e.text for e in page.browser.find_elements(By.CSS_SELECTOR, '#tables h2')]
+    assert names == ['functions', 'latency', 'wakeups']
+
+    def cells():
+        return [[td.text for td in tr.find_elements(By.TAG_NAME, 'td')]
+                for tr in tables[0].find_elements(By.CSS_SELECTOR, 'tbody tr')]
+    assert cells()[0] == ['39.50%', '65.00%', 'split', 'split', 'hot']
+    tables[0].find_elements(By.TAG_NAME, 'th')[1].find_element(By.TAG_NAME, 'button').click()
+    assert cells()[0] == ['5.00%', '100.00%', 'split', 'split', 'main']
+    assert '0xffffffff81000000' in tables[2].text and 'main+0x17 (split) / _start+0x2e (split)' in tables[2].text
+
+
+def test_report_without_stacks(browser, tmp_path):
+    page = Page(browser, make(tmp_path / 'tables.html', 'tables'))
+    assert not page['flame'].is_displayed()
+    assert len(browser.find_elements(By.CSS_SELECTOR, 'tbody tr')) == 5
+    assert '1,000 samples seen' in page['notes'].text
+    page.quiet()
+
+
+def test_report_without_samples(browser, tmp_path):
+    page = Page(browser, make(tmp_path / 'empty.html', 'empty'))
+    assert page['nothing'].text == 'No samples.'
+    page.keys(Keys.ARROW_UP, Keys.ENTER, Keys.ESCAPE, 'n')
+    page.quiet()
+
+
+def test_hostile_names_are_text(browser, tmp_path):
+    page = Page(browser, make(tmp_path / 'hostile.html', 'hostile'))
+    assert browser.title == 'attar profile'
+    assert len(browser.find_elements(By.TAG_NAME, 'script')) == 2
+    assert browser.find_elements(By.TAG_NAME, 'img') == []
+    stacks = {stack[-1]: weight for stack, weight in page.js('return attar.stacks()')}
+    assert stacks["</script><script>document.title='PWN'</script>"] == 1
+    assert stacks['\\u003c\\"\\'] == 5
+    assert stacks['\\x1b]0;PWN\\x07'] == 6
+    assert stacks['a\\x0ab\\x09c\\x0d'] == 7
+    assert stacks['\\xff\\xfe\\x80 bad \\xed\\xa0\\x80'] == 8
+    assert stacks['漢字 😀 e\u0301'] == 14
+    assert stacks['x' * 10000] == 1000
+    assert len(stacks) == 18
+    page.at('x' * 10000).perform()
+    assert page['tip'].size['height'] < 600
+    page.click('x' * 10000)
+    assert page['detail'].size['height'] < 200
+    assert page.search('<img src=x') == 'no match'
+    page['reset'].click()
+    assert page['matched'].text.endswith('% matched')
+    page.quiet()
+
+
+def test_data_survive_the_packing(browser, tmp_path):
+    """Random trees: every stack and weight of the page is one of the JSON report."""
+    for seed in range(1, 31):
+        page = Page(browser, make(tmp_path / 'random.html', 'random', seed))
+        text = subprocess.run([DEMO, 'random', 'json', str(seed)], capture_output=True, check=True).stdout
+        tree = json.loads(text)['sections'][-1]['rows']
+        depths, wanted, found = [], Counter(), Counter()
+        for parent, _, name, _, own, *_ in tree:
+            depths.append(depths[parent] + 1 if parent >= 0 else 1)
+            wanted[depths[-1], name] += own
+        for stack, weight in page.js('return attar.stacks()'):
+            found[len(stack), stack[-1]] += weight
+        assert sum(found.values()) == sum(wanted.values())
+        # What is no text is shown as bytes, and JSON replaces it: compare the names that are plain.
+        plain = {key: n for key, n in wanted.items() if n and key[1].isprintable() and '\ufffd' not in key[1]}
+        assert len(plain) > 5 and all(found[key] == n for key, n in plain.items())
+        page.quiet()
+
+
+def test_100000_stacks_are_small_and_fast(browser, tmp_path):
+    """Below 3 MB, and shown within a second of CPU that is not shared: the best of five."""
+    path, times = make(tmp_path / 'many.html', 'many', 100000), []
+    assert path.stat().st_size < 3_000_000
+    for _ in range(5):
+        page = Page(browser, path)
+        times.append(page.js('const t = performance.timing; return t.loadEventEnd - t.navigationStart'))
+        if times[-1] < 1000:
+            break
+    assert min(times) < 1000, times
+    assert page.state['nodes'] > 1_000_000 and page.state['drawn'] > 1000
+    start = time.monotonic()
+    assert page.search('BTree').endswith('% matched')
+    page.click('proxy')
+    page['by-name'].click()
+    page['down'].click()
+    assert time.monotonic() - start < 10
+    page.quiet()
+
+
+def test_deep_recursion_scrolls(browser, tmp_path):
+    page = Page(browser, make(tmp_path / 'deep.html', 'deep', 20000))
+    assert page.js('const v = document.getElementById("view"); return v.scrollHeight > 300000 && v.clientHeight < 900')
+    assert page.rect('all')['y'] < 900
+    page.keys(Keys.HOME, *[Keys.ARROW_UP] * 100)
+    assert page.state['chosen'] == 'recurse 98'
+    rect = page.rect('recurse 98')
+    assert 0 < rect['y'] < 900
+    page.quiet()
+
+
+def test_narrow_window(browser, split):
+    browser.set_window_size(420, 800)
+    try:
+        page = Page(browser, split)
+        assert page.js('return document.documentElement.scrollWidth <= innerWidth')
+        page.click('split-worker')
+        assert page.state['zoom'] == 'split-worker'
+    finally:
+        browser.set_window_size(1200, 900)
+    page.quiet()
+
+
+def test_what_attar_writes(browser, tmp_path):
+    """The page of a real run: 70 of 100 samples of split7030 are in heavy."""
+    out = tmp_path / 'real.html'
+    done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '-o', out, '--', workload('split7030'))
+    assert done.returncode == 0, done.stderr
+    page = Page(browser, out)
+    assert float(page.search('^heavy$').split('%')[0]) == pytest.approx(70, abs=3)
+    assert f'-- {workload("split7030")}' in page['facts'].text
+    assert page.rect('main')['width'] > 0
+    page.quiet()
