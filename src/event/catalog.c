@@ -3,6 +3,7 @@
 
 #include "event/format.h"
 #include "event/pmu.h"
+#include "event/probe.h"
 #include "event/tracefs.h"
 
 static int copy(const char *text, char **ret_copy)
@@ -40,6 +41,7 @@ struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog)
 {
 	if (!catalog)
 		return NULL;
+	dynevent_remove_own(catalog);
 	vec_each (&catalog->formats, format)
 		attar_format_free(*format);
 	vec_done(&catalog->formats);

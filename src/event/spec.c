@@ -18,6 +18,7 @@
 #include "event/list.h"
 #include "event/modifier.h"
 #include "event/pmu.h"
+#include "event/probe.h"
 
 static void skip_blanks(struct parser *parser)
 {
@@ -98,6 +99,8 @@ static int colon(struct parser *parser, const char *word, size_t n)
 	parser->p = word + n + 1;
 	if (is(word, n, "mem"))
 		return breakpoint_parse(parser);
+	if (probe_word(word, n))
+		return probe_parse(parser, word, n);
 	if (n && isdigit((unsigned char)word[0]))
 		return numeric(parser, word, n);
 	return tracepoint_parse(parser, word, n);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/suggest.h"
+#include "event/probe.h"
 
 enum { MOUNTINFO_MAX = 16 << 20 };
 
@@ -164,9 +165,14 @@ int attar_catalog_tracefs(struct attar_catalog *catalog, const char **ret_path)
 		r = tracefs_find(catalog->proc, &catalog->tracefs);
 	if (r == -ENODEV && catalog->mount && (r = mount_standard()) == 0)
 		r = tracefs_find(catalog->proc, &catalog->tracefs);
-	if (r == 0)
-		*ret_path = catalog->tracefs;
-	return r;
+	if (r < 0)
+		return r;
+	if (!catalog->tracefs_seen) {
+		catalog->tracefs_seen = true;
+		dynevent_remove_stale(catalog);
+	}
+	*ret_path = catalog->tracefs;
+	return 0;
 }
 
 static int names_in(struct attar_catalog *catalog, const char *below, dir_names *ret_names)

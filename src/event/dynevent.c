@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes through tracefs (Documentation/trace/kprobetrace.rst, uprobetracer.rst). They belong to
+ * the system, not to the process that made them, so their names tell whose they are:
+ * attar_NS_PID_START/NAME, with the PID namespace, the pid in it and its start time. What a killed
+ * process left is removed by the next one.
+ */
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "event/probe.h"
+
+enum { EVENTS_MAX = 4 << 20, STEM_MAX = 40 };
+
+static const char *file_of(bool user)
+{
+	return user ? "uprobe_events" : "kprobe_events";
+}
+
+/* Field 22 of /proc/PID/stat: ticks from boot to the start of the process. */
+static int start_time(const char *proc, const char *pid, unsigned long long *ret_ticks)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[4096];
+	const char *p;
+	int r;
+
+	snprintf(path, sizeof(path), "%s/%s/stat", proc, pid);
+	r = file_read(path, 65536, &b);
+	if (r < 0)
+		return r;
+	p = strrchr(buf_text(&b), ')'); /* comm may hold anything */
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p && sscanf(p, " %llu", ret_ticks) == 1 ? 0 : -EBADMSG;
+}
+
+static unsigned long pid_namespace(const char *proc)
+{
+	struct stat st;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/self/ns/pid", proc);
+	return stat(path, &st) == 0 ? (unsigned long)st.st_ino : 0;
+}
+
+static int append(struct attar_catalog *catalog, bool user, const char *text)
+{
+	char path[4096];
+	int fd _cleanup_close_ = -1;
+
+	snprintf(path, sizeof(path), "%s/%s", catalog->tracefs, file_of(user));
+	fd = open(
+		path, O_WRONLY | O_APPEND | O_CLOEXEC); /* never truncated: that would remove all */
+	if (fd < 0)
+		return -errno;
+	return file_write_all(fd, text, strlen(text));
+}
+
+/* ---- making ---- */
+
+static int own_system(struct attar_catalog *catalog)
+{
+	unsigned long long ticks = 0;
+	int r;
+
+	if (catalog->dynevent_system)
+		return 0;
+	r = start_time(catalog->proc, "self", &ticks);
+	if (r < 0)
+		return attar_context(r, "cannot name a probe");
+	if (asprintf(&catalog->dynevent_system, "attar_%lx_%d_%llu", pid_namespace(catalog->proc),
+		    getpid(), ticks) < 0) {
+		catalog->dynevent_system = NULL;
+		return base_oom();
+	}
+	return 0;
+}
+
+/* A C identifier from the function's name, unlike the others of this process. */
+static char *own_name(const struct attar_catalog *catalog, const struct probe *probe)
+{
+	char stem[STEM_MAX], *name;
+	size_t n = 0;
+
+	for (const char *p = probe->func ? probe->func : "at"; *p && n < sizeof(stem) - 1; p++)
+		stem[n++] = isalnum((unsigned char)*p) ? *p : '_';
+	stem[n] = '\0';
+	return asprintf(&name, "%s_%p_%zu", stem, (void *)catalog, catalog->dynevents.n) < 0 ? NULL
+											     : name;
+}
+
+static void place_text(struct buf *b, const struct probe *probe)
+{
+	if (probe->user)
+		buf_printf(b, "%s:0x%llx", probe->file, (unsigned long long)probe->offset);
+	else if (probe->func)
+		buf_printf(b, "%s+%llu", probe->func, (unsigned long long)probe->offset);
+	else
+		buf_printf(b, "0x%llx", (unsigned long long)probe->offset);
+	if (probe->ref)
+		buf_printf(b, "(0x%llx)", (unsigned long long)probe->ref);
+	buf_char(b, '\n');
+}
+
+/* The kernel's own words about what it refused last: "[ 1.2] trace_kprobe: error: TEXT". */
+static void last_error(const struct attar_catalog *catalog, char text[200])
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *p, *found = NULL;
+	char path[4096];
+
+	text[0] = '\0';
+	snprintf(path, sizeof(path), "%s/error_log", catalog->tracefs);
+	if (file_read(path, 1 << 20, &b) < 0 || !b.len)
+		return;
+	for (p = b.data; (p = strstr(p, "error: ")); p += 7)
+		found = p + 7;
+	if (found)
+		snprintf(text, 200, ": %.*s", (int)strcspn(found, "\n"), found);
+}
+
+static int explain(struct attar_catalog *catalog, const struct probe *probe, int r)
+{
+	char text[200], place[64];
+
+	if (r == -ENOENT && access(catalog->tracefs, R_OK | X_OK) == 0)
+		return attar_fail(-ENODEV, "this kernel has no %s (CONFIG_%s_EVENTS is off)",
+			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");
+	if (r == -EACCES || r == -EPERM)
+		return attar_fail(-EACCES, "probes are made in %s/%s, which needs root",
+			catalog->tracefs, file_of(probe->user));
+	last_error(catalog, text);
+	snprintf(place, sizeof(place), "0x%llx", (unsigned long long)probe->offset);
+	return attar_fail(r, "the kernel refuses to probe '%s' (%s)%s",
+		probe->func ? probe->func : place, strerror(-r), text);
+}
+
+int dynevent_create(struct attar_catalog *catalog, const struct probe *probe,
+	const char **ret_system, const char **ret_name)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	struct dynevent made = {.user = probe->user};
+	const char *tracefs;
+	int r = attar_catalog_tracefs(catalog, &tracefs);
+
+	if (r == 0)
+		r = own_system(catalog);
+	if (r < 0)
+		return r;
+	if (probe->user && strpbrk(probe->file, " \t\n:"))
+		return attar_fail(-EINVAL,
+			"tracefs cannot probe '%s': its path has a blank or a colon", probe->file);
+	made.name = own_name(catalog, probe);
+	if (!made.name || vec_reserve(&catalog->dynevents, 1) < 0) {
+		free(made.name);
+		return base_oom();
+	}
+	buf_printf(&b, "%c:%s/%s ", probe->ret ? 'r' : 'p', catalog->dynevent_system, made.name);
+	place_text(&b, probe);
+	r = buf_failed(&b) ? -ENOMEM : append(catalog, probe->user, b.data);
+	if (r < 0) {
+		free(made.name);
+		return r == -ENOMEM ? base_oom() : explain(catalog, probe, r);
+	}
+	catalog->dynevents.at[catalog->dynevents.n++] = made;
+	*ret_system = catalog->dynevent_system;
+	*ret_name = made.name;
+	return 0;
+}
+
+/* ---- removing ---- */
+
+static int remove_one(struct attar_catalog *catalog, bool user, const char *full_name)
+{
+	char text[256];
+
+	if ((size_t)snprintf(text, sizeof(text), "-:%s\n", full_name) >= sizeof(text))
+		return -EINVAL;
+	return append(catalog, user, text);
+}
+
+void dynevent_remove_own(struct attar_catalog *catalog)
+{
+	vec_each (&catalog->dynevents, it) {
+		char full[200];
+		int r;
+
+		snprintf(full, sizeof(full), "%s/%s", catalog->dynevent_system, it->name);
+		r = remove_one(catalog, it->user, full);
+		if (r < 0 && r != -ENOENT)
+			log_note("the probe %s stays in tracefs (%s): an event of it is still open",
+				full, strerror(-r));
+		free(it->name);
+	}
+	vec_done(&catalog->dynevents);
+	free(catalog->dynevent_system);
+	catalog->dynevent_system = NULL;
+}
+
+/* True for "attar_NS_PID_START/..." of our PID namespace when no process PID started then. */
+static bool is_stale(const struct attar_catalog *catalog, const char *full_name)
+{
+	unsigned long ns;
+	unsigned long long ticks, now = 0;
+	char pid[16];
+
+	if (sscanf(full_name, "attar_%lx_%15[0-9]_%llu/", &ns, pid, &ticks) != 3)
+		return false;
+	if (ns != pid_namespace(catalog->proc))
+		return false;
+	return start_time(catalog->proc, pid, &now) < 0 ? access(catalog->proc, X_OK) == 0
+							: now != ticks;
+}
+
+static void remove_stale_of(struct attar_catalog *catalog, bool user)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[4096], *save = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", catalog->tracefs, file_of(user));
+	if (file_read(path, EVENTS_MAX, &b) < 0 || !b.len)
+		return;
+	/* "p:system/name place arguments..." */
+	for (char *line = strtok_r(b.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *name = strchr(line, ':');
+
+		if (!name)
+			continue;
+		name[1 + strcspn(name + 1, " ")] = '\0';
+		if (is_stale(catalog, name + 1) && remove_one(catalog, user, name + 1) == 0)
+			log_note("removed the probe %s, left behind by a process that was killed",
+				name + 1);
+	}
+}
+
+void dynevent_remove_stale(struct attar_catalog *catalog)
+{
+	remove_stale_of(catalog, false);
+	remove_stale_of(catalog, true);
+	attar_error_clear();
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/probe.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/parse.h"
+#include "event/format.h"
+#include "event/modifier.h"
+#include "event/pmu.h"
+
+static const char *const words[] = {"kprobe", "kretprobe", "uprobe", "uretprobe"};
+
+bool probe_word(const char *word, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strlen(words[i]) == n && !memcmp(word, words[i], n))
+			return true;
+	return false;
+}
+
+/* ---- the text ---- */
+
+static size_t symbol_span(const char *p)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)p[n]) || (p[n] && strchr("_.$", p[n])))
+		n++;
+	return n;
+}
+
+static int number(struct parser *parser, uint64_t *ret_value)
+{
+	char text[32];
+	const char *at = parser->p;
+	size_t n = symbol_span(at);
+
+	if (n >= sizeof(text))
+		return parser_fail(parser, at, -EINVAL, "'%.*s' is not a number", (int)n, at);
+	memcpy(text, at, n);
+	text[n] = '\0';
+	parser->p += n;
+	return parse_u64(text, ret_value) < 0 ? parser_context(parser, at, -EINVAL) : 0;
+}
+
+/* A module's function is module:function; letters behind a colon may also be modifiers. */
+static size_t function_span(const char *p, bool user)
+{
+	size_t n = symbol_span(p), letters;
+
+	if (user || !n || p[n] != ':')
+		return n;
+	letters = symbol_span(p + n + 1);
+	return letters && modifier_unknown(p + n + 1, letters) ? n + 1 + letters : n;
+}
+
+/* func, func+off, or a number. */
+static int read_place(struct parser *parser, struct probe *probe)
+{
+	const char *at = parser->p;
+	size_t n = function_span(at, probe->user);
+
+	if (!n)
+		return parser_fail(parser, at, -EINVAL, "a probe is written %s",
+			probe->user ? "uprobe:function+offset@\"file\"" : "kprobe:function+offset");
+	if (isdigit((unsigned char)at[0]))
+		return number(parser, &probe->offset);
+	probe->func = list_text(parser->list, at, n);
+	if (!probe->func)
+		return base_oom();
+	parser->p += n;
+	if (*parser->p != '+')
+		return 0;
+	parser->p++;
+	return number(parser, &probe->offset);
+}
+
+/* @"file", or @file for a name without slashes; then (counter) for a semaphore. */
+static int read_file(struct parser *parser, struct probe *probe)
+{
+	const char *at = parser->p + 1, *end;
+	char quote = *at == '"' || *at == '\'' ? *at : 0;
+
+	if (*parser->p != '@')
+		return parser_fail(parser, parser->p, -EINVAL,
+			"the file is missing: a probe is written uprobe:function@\"file\"");
+	end = quote ? strchr(++at, quote) : at + strcspn(at, "/,:{}()@ \t\n");
+	if (!end)
+		return parser_fail(parser, at - 1, -EINVAL, "this %c is never closed", quote);
+	if (end == at)
+		return parser_fail(parser, at, -EINVAL,
+			"a path is written in quotes: uprobe:function@\"%s\"",
+			*at == '/' ? "/bin/ls" : "file");
+	probe->file = list_text(parser->list, at, (size_t)(end - at));
+	parser->p = end + (quote != 0);
+	if (!probe->file)
+		return base_oom();
+	if (*parser->p != '(')
+		return 0;
+	at = parser->p++;
+	if (number(parser, &probe->ref) < 0)
+		return -EINVAL;
+	if (*parser->p != ')')
+		return parser_fail(parser, at, -EINVAL, "this '(' is never closed");
+	parser->p++;
+	return probe->ref <= UINT32_MAX
+		       ? 0
+		       : parser_fail(parser, at, -EINVAL, "the counter's offset is too large");
+}
+
+/* ---- the file ---- */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A name without slashes is a program of PATH, or a library where libraries are. */
+static bool search_in(const char *folders, const char *name, char path[4096])
+{
+	for (const char *p = folders; *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		if (n && (size_t)snprintf(path, 4096, "%.*s/%s", (int)n, p, name) < 4096 &&
+			is_file(path))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+#if defined(__x86_64__)
+#define MULTIARCH "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#else
+#define MULTIARCH "."
+#endif
+
+static int find_file(struct parser *parser, const char *at, struct probe *probe)
+{
+	static const char libraries[] = "/usr/lib/" MULTIARCH ":/lib/" MULTIARCH
+					":/usr/local/lib:/usr/lib64:/lib64:/usr/lib:/lib";
+	const char *programs = getenv("PATH"), *name = probe->file;
+	char path[4096], *full;
+
+	if (!strchr(name, '/') && !is_file(name)) {
+		if (!search_in(libraries, name, path) &&
+			!search_in(programs ? programs : "", name, path))
+			return parser_fail(parser, at, -ENOENT,
+				"no program or library '%s': its path would do", name);
+		name = path;
+	}
+	full = realpath(name, NULL); /* probes stand in inodes; the kernel wants an absolute path */
+	if (!full)
+		return parser_fail(
+			parser, at, -errno, "cannot probe %s: %s", name, strerror(errno));
+	probe->file = list_own(parser->list, full);
+	if (!probe->file)
+		return base_oom();
+	return is_file(full) ? 0
+			     : parser_fail(parser, at, -EINVAL, "%s is not a regular file", full);
+}
+
+static int find_user(struct parser *parser, const char *at, struct probe *probe)
+{
+	uint64_t offset;
+	int r = find_file(parser, at, probe);
+
+	if (r < 0 || !probe->func)
+		return r;
+	r = elf_function_offset(probe->file, probe->func, &offset);
+	if (r < 0)
+		return parser_context(parser, at, r);
+	probe->offset += offset;
+	return 0;
+}
+
+static int find_kernel(struct parser *parser, const char *at, const struct probe *probe)
+{
+	const char *name = probe->func ? strchr(probe->func, ':') : NULL;
+	char best[128];
+
+	name = name ? name + 1 : probe->func;
+	if (!name || kernel_has_function(parser->catalog, name, best))
+		return 0;
+	return parser_fail(parser, at, -ENOENT, "the kernel has no function '%s'%s%s%s", name,
+		best[0] ? ": did you mean '" : "", best, best[0] ? "'?" : "");
+}
+
+/* ---- the event ---- */
+
+/*
+ * What a probe of the PMU writes into PERF_SAMPLE_RAW: struct kprobe_trace_entry_head and its like
+ * in kernel/trace. No file of tracefs tells it, because the probe has no name there.
+ */
+static int made_up_format(struct attar_catalog *catalog, const struct probe *probe,
+	const struct attar_format **ret_format)
+{
+	static const char head[] =
+		"ID: 0\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+	static const char at_entry[] =
+		"\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\nprint fmt: \"(%lx)\", REC->__probe_ip\n";
+	static const char at_return[] =
+		"\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;\n"
+		"\nprint fmt: \"(%lx <- %lx)\", REC->__probe_func, REC->__probe_ret_ip\n";
+	struct buf b _cleanup_(buf_done) = {0};
+	struct attar_format *format;
+	int r;
+
+	buf_printf(&b, "name: %s\n%s%s", probe->func ? probe->func : "address", head,
+		probe->ret ? at_return : at_entry);
+	if (buf_failed(&b) || vec_reserve(&catalog->formats, 1) < 0)
+		return base_oom();
+	r = attar_format_parse(words[probe->user * 2 + probe->ret], b.data, b.len, &format);
+	if (r < 0)
+		return r;
+	catalog->formats.at[catalog->formats.n++] = format;
+	*ret_format = format;
+	return 0;
+}
+
+static int put_bit(
+	struct parser *parser, struct pmu *pmu, const char *name, uint64_t value, uint64_t *config)
+{
+	const struct pmu_format *format = pmu_term(pmu, name);
+	uint64_t all[PMU_WORDS] = {*config};
+
+	if (!value)
+		return 0;
+	if (!format || format->word != 0 || pmu_format_put(format, value, all) < 0)
+		return parser_fail(parser, parser->event, -ENOTSUP,
+			"this kernel's %s PMU has no '%s'", pmu->name, name);
+	*config = all[0];
+	return 0;
+}
+
+/* By the PMU (since 4.17): the probe lives and dies with the file descriptor. */
+static int by_pmu(struct parser *parser, const struct probe *probe, struct pmu *pmu)
+{
+	struct attar_event_spec *spec = parser_add(parser, ATTAR_EVENT_PROBE);
+	int r;
+
+	if (!spec)
+		return parser_context(parser, parser->event, -ENOMEM);
+	spec->type = pmu->pub.type;
+	r = put_bit(parser, pmu, "retprobe", probe->ret, &spec->config);
+	if (r == 0)
+		r = put_bit(parser, pmu, "ref_ctr_offset", probe->ref, &spec->config);
+	if (r < 0)
+		return r;
+	spec->config1 =
+		(uintptr_t)(probe->user ? probe->file : probe->func); /* uprobe_path, kprobe_func */
+	spec->config2 = probe->offset; /* probe_offset, kprobe_addr */
+	return made_up_format(parser->catalog, probe, &spec->format);
+}
+
+static int by_tracefs(struct parser *parser, const struct probe *probe)
+{
+	const struct attar_format *format;
+	struct attar_event_spec *spec;
+	const char *system, *name;
+	int r = dynevent_create(parser->catalog, probe, &system, &name);
+
+	if (r == 0)
+		r = attar_catalog_format(parser->catalog, system, name, &format);
+	if (r < 0)
+		return parser_context(parser, parser->event, r);
+	spec = parser_add(parser, ATTAR_EVENT_PROBE);
+	if (!spec)
+		return parser_context(parser, parser->event, -ENOMEM);
+	spec->type = PERF_TYPE_TRACEPOINT;
+	spec->config = format->id;
+	spec->format = format;
+	return 0;
+}
+
+static int add(struct parser *parser, const struct probe *probe, const char *end)
+{
+	struct pmu *pmu = pmu_match(parser->catalog, probe->user ? "uprobe" : "kprobe", 0);
+	struct attar_event_spec *spec;
+	int r = pmu ? by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);
+
+	if (r < 0)
+		return r;
+	spec = &parser->list->specs.at[parser->list->specs.n - 1];
+	spec->name = list_text(parser->list, parser->event, (size_t)(end - parser->event));
+	return spec->name ? 0 : base_oom();
+}
+
+int probe_parse(struct parser *parser, const char *word, size_t n)
+{
+	struct probe probe = {.user = word[0] == 'u', .ret = word[1] == 'r'};
+	const struct attar_event_option *options = NULL;
+	const char *at = parser->p, *filter = NULL, *end;
+	size_t n_options = 0;
+	struct attar_event_spec *spec;
+	int r = read_place(parser, &probe);
+
+	if (r == 0 && probe.user)
+		r = read_file(parser, &probe);
+	if (r == 0 && probe.ret && probe.func && probe.offset)
+		r = parser_fail(parser, at, -EINVAL,
+			"a return probe is of a whole function, without an offset");
+	end = parser->p;
+	if (r == 0)
+		r = probe.user ? find_user(parser, at, &probe) : find_kernel(parser, at, &probe);
+	if (r == 0 && *parser->p == '/')
+		r = parser_parts(parser, &filter, &options, &n_options);
+	if (r == 0)
+		r = add(parser, &probe, end);
+	if (r < 0)
+		return r;
+	spec = &parser->list->specs.at[parser->list->specs.n - 1];
+	spec->filter = filter;
+	spec->options = options;
+	spec->n_options = n_options;
+	return 0;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/* Probes: on functions of this very program, by the PMU and by tracefs, and what killed processes leave. */
+#include "unit.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "attar/event.h"
+#include "base/base.h"
+#include "base/file.h"
+#include "event/probe.h"
+
+/* In the data of the file, not in its zeroes: the kernel raises it while the probe is there. */
+__attribute__((section(".probes"))) static volatile unsigned short semaphore;
+static char root[64]; /* a sysfs without PMUs */
+
+int probed_function(int x);
+
+__attribute__((noinline)) int probed_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x + 1;
+}
+
+static struct attar_catalog *catalog(const char *sysfs)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .sysfs = sysfs, .mount = true};
+	struct attar_catalog *c = NULL;
+
+	assert_int_equal(attar_catalog_new(&opts, &c), 0);
+	return c;
+}
+
+static const char *self_path(void)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	return path;
+}
+
+static struct attar_event_list *parse(struct attar_catalog *c, const char *fmt, const char *arg)
+{
+	struct attar_event_list *list = NULL;
+	char text[8192];
+
+	snprintf(text, sizeof(text), fmt, arg);
+	if (attar_event_list_parse(c, text, &list) < 0)
+		fail_msg("'%s': %s", text, attar_error());
+	return list;
+}
+
+static void refuse(struct attar_catalog *c, const char *text, int code, const char *sentence)
+{
+	struct attar_event_list *list = NULL;
+
+	assert_int_equal(attar_event_list_parse(c, text, &list), code);
+	assert_string_equal(attar_error(), sentence);
+	assert_null(list);
+}
+
+static int open_counter(const struct attar_event_spec *spec)
+{
+	struct perf_event_attr attr = {.disabled = 1};
+
+	assert_int_equal(attar_event_spec_attr(spec, &attr, sizeof(attr)), 0);
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Counts what 23 calls of the probed function make. */
+static void count_calls(const struct attar_event_spec *spec)
+{
+	int fd = open_counter(spec);
+	uint64_t count = 0;
+	volatile int sum = 0;
+
+	if (fd < 0)
+		fail_msg("'%s': %s", spec->name, strerror(errno));
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	for (int i = 0; i < 23; i++)
+		sum += probed_function(i);
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	probed_function(1);
+	assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+	assert_int_equal(count, 23);
+	close(fd);
+}
+
+static bool has_uprobes(bool pmu)
+{
+	bool has = access(pmu ? "/sys/bus/event_source/devices/uprobe/type"
+			      : "/sys/kernel/tracing/uprobe_events",
+			   W_OK) == 0;
+
+	if (!has)
+		print_message("skipped: no uprobes by %s, or no right to them\n",
+			pmu ? "PMU" : "tracefs");
+	return has && geteuid() == 0;
+}
+
+static void test_by_pmu(void **state)
+{
+	struct attar_catalog *c = catalog(NULL);
+	struct attar_event_list *list;
+	const struct attar_event_spec *e;
+
+	if (!has_uprobes(true)) {
+		attar_catalog_free(c);
+		skip();
+	}
+	list = parse(c,
+		"uprobe:probed_function@\"%s\",uretprobe:probed_function@'/proc/self/exe':u",
+		self_path());
+	e = list->at;
+	assert_int_equal(list->n, 2);
+	assert_int_equal(e[0].kind, ATTAR_EVENT_PROBE);
+	assert_string_equal((const char *)(uintptr_t)e[0].config1, self_path());
+	assert_true(e[0].type != PERF_TYPE_TRACEPOINT);
+	assert_int_equal(e[0].config, 0);
+	assert_int_equal(e[1].config, 1);
+	assert_true(e[1].exclude_kernel);
+	assert_string_equal(e[1].name, "uretprobe:probed_function@'/proc/self/exe':u");
+	assert_non_null(attar_format_field(e[0].format, "__probe_ip"));
+	assert_non_null(attar_format_field(e[1].format, "__probe_ret_ip"));
+	assert_string_equal(e[0].format->name, "probed_function");
+	count_calls(&e[0]);
+	count_calls(&e[1]);
+	attar_event_list_free(list);
+	attar_catalog_free(c);
+}
+
+/* Where an address of this program lies in its file. */
+static uint64_t offset_of(const volatile void *p)
+{
+	struct buf b = {0};
+	uint64_t at = (uintptr_t)p, offset = 0;
+	char *save = NULL;
+
+	assert_int_equal(file_read("/proc/self/maps", 1 << 20, &b), 0);
+	for (char *line = strtok_r(b.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		unsigned long long start, end, pgoff;
+
+		if (sscanf(line, "%llx-%llx %*s %llx", &start, &end, &pgoff) == 3 && at >= start &&
+			at < end)
+			offset = at - start + pgoff;
+	}
+	buf_done(&b);
+	return offset;
+}
+
+static void test_semaphore(void **state)
+{
+	struct attar_catalog *c = catalog(NULL);
+	struct attar_event_list *list;
+	char text[4200];
+	int fd;
+
+	if (!has_uprobes(true)) {
+		attar_catalog_free(c);
+		skip();
+	}
+	semaphore = 0; /* written: the page is ours */
+	snprintf(text, sizeof(text), "uprobe:0x%llx@\"%s\"(0x%llx)",
+		(unsigned long long)offset_of((void *)(uintptr_t)probed_function), self_path(),
+		(unsigned long long)offset_of(&semaphore));
+	list = parse(c, "%s", text);
+	assert_string_equal(list->at[0].name, text);
+	fd = open_counter(list->at);
+	assert_true(fd >= 0);
+	assert_int_equal(semaphore, 1);
+	close(fd);
+	count_calls(list->at);
+	attar_event_list_free(list);
+	attar_catalog_free(c);
+}
+
+/* How many probes of tracefs have the text in their line. */
+static unsigned in_tracefs(const char *text)
+{
+	struct buf b = {0};
+	unsigned n = 0;
+
+	assert_int_equal(file_read("/sys/kernel/tracing/uprobe_events", 1 << 20, &b), 0);
+	for (const char *p = buf_text(&b); (p = strstr(p, text)); p++)
+		n++;
+	buf_done(&b);
+	return n;
+}
+
+static void test_by_tracefs(void **state)
+{
+	struct attar_catalog *c = catalog(root), *other;
+	struct attar_event_list *list;
+	const struct attar_event_spec *e;
+	const char *path;
+	char own[64];
+
+	if (!has_uprobes(false)) {
+		attar_catalog_free(c);
+		skip();
+	}
+	snprintf(own, sizeof(own), "_%d_", getpid());
+	list = parse(c,
+		"uprobe:probed_function@\"%s\"/__probe_ip>5/stack/,uretprobe:probed_function@\"/"
+		"proc/self/exe\"",
+		self_path());
+	e = list->at;
+	assert_int_equal(list->n, 2);
+	assert_int_equal(e[0].type, PERF_TYPE_TRACEPOINT);
+	assert_string_equal(e[0].filter, "__probe_ip>5");
+	assert_string_equal(e[0].options[0].name, "stack");
+	assert_non_null(attar_format_field(e[0].format, "__probe_ip"));
+	assert_non_null(attar_format_field(e[1].format, "__probe_ret_ip"));
+	count_calls(&e[0]);
+	count_calls(&e[1]);
+	assert_int_equal(in_tracefs(own), 2);
+	/* Another run of attar leaves alone what belongs to the living. */
+	other = catalog(root);
+	assert_int_equal(attar_catalog_tracefs(other, &path), 0);
+	attar_catalog_free(other);
+	assert_int_equal(in_tracefs(own), 2);
+	attar_event_list_free(list);
+	attar_catalog_free(c);
+	assert_int_equal(in_tracefs(own), 0);
+}
+
+static void test_killed(void **state)
+{
+	struct attar_catalog *c;
+	struct attar_event_list *list = NULL;
+	int ready[2], status;
+	char own[64], text[4200], byte;
+	const char *path;
+	pid_t pid;
+
+	if (!has_uprobes(false))
+		skip();
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) { /* no assertions here: the parent looks */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		attar_catalog_new(
+			&(struct attar_catalog_opts){
+				.size = sizeof(struct attar_catalog_opts), .sysfs = root},
+			&c);
+		snprintf(text, sizeof(text), "uprobe:probed_function@\"%s\"", self_path());
+		if (attar_event_list_parse(c, text, &list) == 0 && open_counter(list->at) >= 0)
+			(void)!write(ready[1], "x", 1);
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	snprintf(own, sizeof(own), "_%d_", pid);
+	assert_int_equal(in_tracefs(own), 1);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(in_tracefs(own), 1);
+	c = catalog(NULL);
+	assert_int_equal(attar_catalog_tracefs(c, &path), 0);
+	assert_int_equal(in_tracefs(own), 0);
+	attar_catalog_free(c);
+}
+
+static void test_sentences(void **state)
+{
+	struct attar_catalog *c = catalog(NULL);
+	char text[4300], want[4300];
+
+	refuse(c, "uprobe:x", -EINVAL,
+		"events, column 9: the file is missing: a probe is written "
+		"uprobe:function@\"file\"");
+	refuse(c, "uprobe:", -EINVAL,
+		"events, column 8: a probe is written uprobe:function+offset@\"file\"");
+	refuse(c, "kprobe:", -EINVAL,
+		"events, column 8: a probe is written kprobe:function+offset");
+	refuse(c, "uprobe:x@/bin/ls", -EINVAL,
+		"events, column 10: a path is written in quotes: uprobe:function@\"/bin/ls\"");
+	refuse(c, "uprobe:x@\"/bin/ls", -EINVAL, "events, column 10: this \" is never closed");
+	refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL, "events, column 19: this '(' is never closed");
+	refuse(c, "uprobe:x@\"/no/such\"", -ENOENT,
+		"events, column 8: cannot probe /no/such: No such file or directory");
+	refuse(c, "uprobe:x@nothing_is_called_so", -ENOENT,
+		"events, column 8: no program or library 'nothing_is_called_so': its path would "
+		"do");
+	refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
+		"events, column 8: /etc/passwd is no ELF file");
+	refuse(c, "uprobe:x@\"/etc\"", -EINVAL, "events, column 8: /etc is not a regular file");
+	snprintf(text, sizeof(text), "cs,uprobe:probed_functoin@\"%s\"", self_path());
+	snprintf(want, sizeof(want),
+		"events, column 11: no function 'probed_functoin' in %s: did you mean "
+		"'probed_function'?",
+		self_path());
+	refuse(c, text, -ENOENT, want);
+	snprintf(text, sizeof(text), "uretprobe:probed_function+4@\"%s\"", self_path());
+	refuse(c, text, -EINVAL,
+		"events, column 11: a return probe is of a whole function, without an offset");
+	attar_catalog_free(c);
+}
+
+/* ---- kprobes, on a machine made up ---- */
+
+static void put(const char *name, const char *text)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		mkdir(path, 0755);
+		*p = '/';
+	}
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%s\n", text);
+	fclose(file);
+}
+
+static void test_kprobe(void **state)
+{
+	char sysfs[128], proc[128];
+	struct attar_catalog *c = NULL;
+	struct attar_event_list *list;
+	const struct attar_event_spec *e;
+
+	put("sys/bus/event_source/devices/kprobe/type", "6");
+	put("sys/bus/event_source/devices/kprobe/format/retprobe", "config:0");
+	put("proc/kallsyms",
+		"ffffffff81000000 T do_nanosleep\nffffffff81000010 t vfs_read\n"
+		"ffffffff81000020 D not_code\nffffffffc0000000 t ext4_sync_file\t[ext4]");
+	snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
+	snprintf(proc, sizeof(proc), "%s/proc", root);
+	assert_int_equal(
+		attar_catalog_new(
+			&(struct attar_catalog_opts){.size = sizeof(struct attar_catalog_opts),
+				.sysfs = sysfs,
+				.proc = proc},
+			&c),
+		0);
+	list = parse(c,
+		"kprobe:do_nanosleep+0x4:k,kretprobe:vfs_read/common_pid>1/"
+		",kprobe:0xffffffff81000004,"
+		"kprobe:ext4:ext4_sync_file:u,kprobe:%s",
+		"do_nanosleep:k");
+	e = list->at;
+	assert_int_equal(list->n, 5);
+	assert_int_equal(e[0].type, 6);
+	assert_string_equal((const char *)(uintptr_t)e[0].config1, "do_nanosleep");
+	assert_int_equal(e[0].config2, 4);
+	assert_true(e[0].exclude_user);
+	assert_int_equal(e[1].config, 1);
+	assert_string_equal(e[1].filter, "common_pid>1");
+	assert_string_equal(e[1].name, "kretprobe:vfs_read");
+	assert_int_equal(e[2].config1, 0);
+	assert_int_equal(e[2].config2, 0xffffffff81000004);
+	assert_string_equal((const char *)(uintptr_t)e[3].config1, "ext4:ext4_sync_file");
+	assert_true(e[3].exclude_kernel);
+	assert_string_equal((const char *)(uintptr_t)e[4].config1, "do_nanosleep");
+	attar_event_list_free(list);
+	refuse(c, "kprobe:do_nanosleeep", -ENOENT,
+		"events, column 8: the kernel has no function 'do_nanosleeep': did you mean "
+		"'do_nanosleep'?");
+	refuse(c, "kprobe:not_code", -ENOENT,
+		"events, column 8: the kernel has no function 'not_code'");
+	attar_catalog_free(c);
+}
+
+/* ---- kprobes of this kernel ---- */
+
+static void test_live_kprobe(void **state)
+{
+	struct attar_catalog *c;
+	struct attar_event_list *list = NULL;
+	bool pmu = access("/sys/bus/event_source/devices/kprobe/type", R_OK) == 0;
+	bool tracefs = access("/sys/kernel/tracing/kprobe_events", W_OK) == 0;
+
+	for (int by_tracefs = 0; by_tracefs < 2; by_tracefs++) {
+		uint64_t count = 0;
+		int fd;
+
+		c = catalog(by_tracefs ? root : NULL);
+		if (!(by_tracefs ? tracefs : pmu)) {
+			assert_true(attar_event_list_parse(c, "kprobe:schedule", &list) < 0 ||
+				    list->n == 1);
+			print_message("no kprobes by %s: %s\n", by_tracefs ? "tracefs" : "PMU",
+				attar_error());
+			list = attar_event_list_free(list);
+			attar_catalog_free(c);
+			continue;
+		}
+		list = parse(c, "kprobe:__x64_sys_getppid,kretprobe:%s", "__x64_sys_getppid");
+		for (size_t i = 0; i < 2; i++) {
+			fd = open_counter(&list->at[i]);
+			if (fd < 0)
+				fail_msg("'%s': %s", list->at[i].name, strerror(errno));
+			ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+			for (int n = 0; n < 23; n++)
+				syscall(SYS_getppid);
+			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+			assert_int_equal(read(fd, &count, sizeof(count)), sizeof(count));
+			assert_int_equal(count, 23);
+			close(fd);
+		}
+		list = attar_event_list_free(list);
+		attar_catalog_free(c);
+	}
+}
+
+static int make_root(void **state)
+{
+	strcpy(root, "/tmp/attar-probe.XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_pmu),
+		cmocka_unit_test(test_semaphore),
+		cmocka_unit_test(test_by_tracefs),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_kprobe),
+		cmocka_unit_test(test_live_kprobe),
+	};
+
+	return cmocka_run_group_tests_name("event_probe", tests, make_root, remove_root);
+}
