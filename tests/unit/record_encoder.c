@@ -196,7 +196,7 @@ static void put_payload(struct encoder *e)
 		break;
 	case PERF_RECORD_LOST:
 		put64(e, rec->lost.id);
-		/* fallthrough */
+		__attribute__((fallthrough));
 	case PERF_RECORD_LOST_SAMPLES:
 		put64(e, rec->lost.lost);
 		break;

@@ -190,7 +190,7 @@ static void fill_payload(struct model *m)
 		break;
 	case PERF_RECORD_LOST:
 		rec->lost.id = model_next(m);
-		/* fallthrough */
+		__attribute__((fallthrough));
 	case PERF_RECORD_LOST_SAMPLES:
 		rec->lost.lost = model_next(m);
 		break;

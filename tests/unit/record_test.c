@@ -166,6 +166,64 @@ static void test_says_what_is_malformed(void **state)
 		attar_record_name(PERF_RECORD_CALLCHAIN_DEFERRED_), "CALLCHAIN_DEFERRED");
 }
 
+static void test_wants_whole_aligned_words(void **state)
+{
+	uint64_t bytes[] = {0, HEADER(PERF_RECORD_SWITCH, 0, 1), HEADER(PERF_RECORD_SWITCH, 0, 1)};
+	struct perf_event_header *header = (struct perf_event_header *)&bytes[1];
+	struct attar_layout layout;
+	struct attar_record rec;
+
+	attar_layout_init(&layout, &(struct perf_event_attr){0});
+	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), 0);
+	assert_int_equal(rec.size, 8);
+	assert_int_equal(attar_record_parse(&layout, (char *)header + 4, 8, &rec), -EBADMSG);
+	assert_string_equal(attar_error(), "a record that does not start at a multiple of 8");
+	header->size = 12;
+	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), -EBADMSG);
+	assert_string_equal(
+		attar_error(), "malformed SWITCH record of 12 bytes: not a multiple of 8");
+	header->type = 81; /* perf's own COMPRESSED has such sizes */
+	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), 0);
+	assert_int_equal(rec.size, 12);
+	header->size = 7;
+	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), -EBADMSG);
+	assert_string_equal(attar_error(), "malformed ? record of 7 bytes: less than its header");
+}
+
+/* What read(2) gives: a lone counter, then a group of two. */
+static void test_read_blocks(void **state)
+{
+	const uint64_t lone[] = {1000, 20, 10, 77, 3};
+	const uint64_t group[] = {2, 20, 10, 1000, 77, 2000, 78};
+	uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	struct attar_read read;
+
+	assert_int_equal(attar_read_parse(times | PERF_FORMAT_ID | PERF_FORMAT_LOST_, lone,
+				 sizeof(lone), &read),
+		40);
+	assert_int_equal(read.nr, 1);
+	assert_int_equal(attar_read_time_enabled(&read), 20);
+	assert_int_equal(attar_read_time_running(&read), 10);
+	assert_int_equal(attar_read_at(&read, 0).value, 1000);
+	assert_int_equal(attar_read_at(&read, 0).id, 77);
+	assert_int_equal(attar_read_at(&read, 0).lost, 3);
+	assert_int_equal(attar_read_at(&read, 1).value, 0);
+
+	times |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	assert_int_equal(attar_read_parse(times, group, sizeof(group), &read), 56);
+	assert_int_equal(read.nr, 2);
+	assert_int_equal(attar_read_time_running(&read), 10);
+	assert_int_equal(attar_read_at(&read, 1).value, 2000);
+	assert_int_equal(attar_read_at(&read, 1).id, 78);
+	assert_int_equal(attar_read_at(&read, 1).lost, 0);
+
+	/* 0 bytes are what a pinned event in its error state gives. */
+	assert_int_equal(attar_read_parse(times, group, 0, &read), -EBADMSG);
+	assert_int_equal(attar_read_parse(times, group, sizeof(group) - 8, &read), -EBADMSG);
+	assert_string_equal(
+		attar_error(), "48 bytes are too few for a counter's values in read format 0xf");
+}
+
 static void test_callchain_contexts(void **state)
 {
 	const uint64_t entries[] = {0x10, PERF_CONTEXT_HV, 0x20, PERF_CONTEXT_KERNEL, 0x30, 0x31,
@@ -198,6 +256,10 @@ static void test_callchain_contexts(void **state)
 	assert_true(chain.deferred);
 	assert_int_equal(chain.cookie, 0xfffffffffffffff0);
 
+	assert_int_equal(attar_callchain_context(PERF_CONTEXT_KERNEL), ATTAR_CONTEXT_KERNEL);
+	assert_int_equal(attar_callchain_context(PERF_CONTEXT_USER), ATTAR_CONTEXT_USER);
+	assert_int_equal(attar_callchain_context(PERF_CONTEXT_GUEST), ATTAR_CONTEXT_GUEST);
+
 	/* A chain cut right behind the marker has no cookie to give. */
 	attar_callchain_init(&chain, entries, WORDS(entries) - 1, 0);
 	while (attar_callchain_next(&chain, &ip))
@@ -215,6 +277,8 @@ int main(void)
 		cmocka_unit_test(test_tasks_and_maps),
 		cmocka_unit_test(test_says_what_is_malformed),
 		cmocka_unit_test(test_callchain_contexts),
+		cmocka_unit_test(test_read_blocks),
+		cmocka_unit_test(test_wants_whole_aligned_words),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
