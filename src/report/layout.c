@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/layout.h"
 
-enum {
-	LAST_LEAST = 12, /* columns of text below which it tells nothing */
-	OTHER_LEAST = 8,
-	UNLIMITED = 48, /* without a limit a longer text just sticks out */
-};
+enum { UNLIMITED = 48 }; /* without a limit a longer text just sticks out */
+
+/* By turns the last text column and the others give way, down to what still tells something. */
+static const struct {
+	unsigned last, others;
+} least[] = {{32, 16}, {20, 10}, {12, 8}};
 
 /* What the columns take beyond the limit. */
 static unsigned excess(const struct layout_column *at, size_t n, unsigned columns)
@@ -18,10 +19,10 @@ static unsigned excess(const struct layout_column *at, size_t n, unsigned column
 	return sum > columns ? (unsigned)(sum - columns) : 0;
 }
 
-static void shrink(struct layout_column *column, unsigned least, unsigned over)
+static void shrink(struct layout_column *column, unsigned floor, unsigned over)
 {
-	if (column->width > least)
-		column->width -= MIN(over, column->width - least);
+	if (column->width > floor)
+		column->width -= MIN(over, column->width - floor);
 }
 
 /* Cuts texts only. True when that was enough. */
@@ -29,11 +30,13 @@ static bool squeeze(struct layout_column *at, size_t n, size_t last, unsigned co
 {
 	for (size_t i = 0; i < n; i++)
 		at[i].width = at[i].wish;
-	if (last < n)
-		shrink(&at[last], LAST_LEAST, excess(at, n, columns));
-	for (size_t i = n; i-- > 0;)
-		if (at[i].text && !at[i].hidden && i != last)
-			shrink(&at[i], OTHER_LEAST, excess(at, n, columns));
+	for (size_t turn = 0; turn < ARRAY_SIZE(least); turn++) {
+		if (last < n)
+			shrink(&at[last], least[turn].last, excess(at, n, columns));
+		for (size_t i = n; i-- > 0;)
+			if (at[i].text && !at[i].hidden && i != last)
+				shrink(&at[i], least[turn].others, excess(at, n, columns));
+	}
 	return !excess(at, n, columns);
 }
 

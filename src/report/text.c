@@ -60,7 +60,10 @@ void text_add_field(
 	unsigned width, blanks;
 
 	if (r->opts.columns) {
-		width_cut(&cut, text, field->width);
+		if (*text == '/')
+			width_cut_path(&cut, text, field->width);
+		else
+			width_cut(&cut, text, field->width);
 		text = buf_text(&cut);
 	}
 	width = width_of(text);

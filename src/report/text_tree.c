@@ -8,8 +8,8 @@
  *	         |  spin
  *	 29.50%  +- cold
  *
- * A node that is its parent's only child stands right under it; where a stack forks, each branch is
- * indented. A percentage stands where it changes.
+ * A node whose siblings are not worth a line stands right under its parent; where a stack forks, each
+ * branch is indented. A percentage stands where it changes.
  */
 #include "report/text.h"
 
@@ -115,6 +115,14 @@ static void add_escaped(struct drawing *d, unsigned *used, enum text_style style
 	text_add(d->r, used, style, buf_text(&d->line));
 }
 
+/* The last part of a path. */
+static const char *file_name(const char *path)
+{
+	const char *slash = *path == '/' ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 /* The module where it differs from the caller's, and the self time of what also calls others. */
 static void add_remarks(struct drawing *d, unsigned *used, const struct level *level, uint32_t n)
 {
@@ -122,7 +130,8 @@ static void add_remarks(struct drawing *d, unsigned *used, const struct level *l
 	uint32_t above = level->parent == ATTAR_TREE_ROOT ? 0 : node_of(d, level->parent)->module;
 
 	if (node->module && node->module != above)
-		add_escaped(d, used, TEXT_DIM, " (", section_text(d->s, node->module), ")");
+		add_escaped(
+			d, used, TEXT_DIM, " (", file_name(section_text(d->s, node->module)), ")");
 	if (node->kind == ATTAR_FRAME_INLINED)
 		text_add(d->r, used, TEXT_DIM, " (inlined)");
 	if (node->self < node->total && node->self && node->self >= d->worth) {
@@ -193,7 +202,6 @@ static int push_level(struct drawing *d, const struct level *above, uint32_t nod
 	if (above) {
 		add_guide(d, above);
 		level.guide = (uint32_t)d->guides.len;
-		level.fork = range.end - range.at > 1;
 	}
 	while (level.shown < level.end &&
 		node_of(d, d->order.children[level.shown])->total >= d->least)
@@ -202,6 +210,7 @@ static int push_level(struct drawing *d, const struct level *above, uint32_t nod
 		level.rest += node_of(d, d->order.children[i])->total;
 	if (level.rest < d->worth)
 		level.rest = 0;
+	level.fork = above && level.shown - level.at + (level.rest > 0) > 1;
 	return vec_push(&d->levels, level) < 0 ? base_oom() : 0;
 }
 

@@ -94,3 +94,15 @@ unsigned width_cut(struct buf *b, const char *text, unsigned columns)
 		buf_str(b, "…");
 	return columns ? fit + 1 : 0;
 }
+
+void width_cut_path(struct buf *b, const char *path, unsigned columns)
+{
+	unsigned width = width_of(path);
+
+	if (width > columns && columns) {
+		while (width + 1 > columns)
+			width -= step(&path);
+		buf_str(b, "…");
+	}
+	width_cut(b, path, columns ? width : 0);
+}

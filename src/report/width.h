@@ -13,4 +13,7 @@ unsigned width_of(const char *text);
  * appended. */
 unsigned width_cut(struct buf *b, const char *text, unsigned columns);
 
+/* The same for a path: it is cut in front, since its end tells more. */
+void width_cut_path(struct buf *b, const char *path, unsigned columns);
+
 #endif

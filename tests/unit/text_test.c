@@ -205,7 +205,7 @@ static void test_tree_of_the_hottest_stacks(void **state)
 		" 40.00%  |  +- left\n"
 		" 20.00%  |  +- right\n"
 		" 30.20%  +- cold, self 20.00%\n"
-		" 10.00%  |  +- sys_read ([kernel])\n"
+		" 10.00%  |  sys_read ([kernel])\n"
 		"  0.80%  +- (2 more below 0.50%)\n");
 }
 
@@ -220,7 +220,7 @@ static void test_tree_cut_off_by_share_and_rows(void **state)
 		"         main (split)\n"
 		" 69.00%  +- hot\n"
 		"         |  spin (inlined)\n"
-		" 40.00%  |  +- left\n"
+		" 40.00%  |  left\n"
 		" 30.20%  +- cold\n");
 	report = attar_report_new("profile");
 	stacks(report);
@@ -230,7 +230,7 @@ static void test_tree_cut_off_by_share_and_rows(void **state)
 		"         main (split)\n"
 		" 69.00%  +- hot\n"
 		"         |  spin (inlined), self 9.00%\n"
-		" 60.00%  |  +- (2 more below 69.00%)\n"
+		" 60.00%  |  (2 more below 69.00%)\n"
 		" 31.00%  +- (3 more below 69.00%)\n");
 }
 
@@ -248,8 +248,29 @@ static void test_tree_on_twenty_columns(void **state)
 		" 40.00%  |  +- left\n"
 		" 20.00%  |  +- right\n"
 		" 30.20%  +- cold, s…\n"
-		" 10.00%  |  +- sys_…\n"
+		" 10.00%  |  sys_read\n"
 		"  0.80%  +- (2 more…\n");
+}
+
+/* A path loses its front, and in a tree all but its file's name. */
+static void test_paths_keep_their_ends(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *t = attar_report_table(report, "");
+	struct attar_section *s = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+
+	attar_section_column(t, "dso", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
+	attar_section_row(t);
+	attar_cell_text(t, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+	attar_cell_text(t, "a_function_of_thirty_letters_xx");
+	attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "main", "/usr/lib/libc.so.6", 3);
+	assert_drawn("text", (struct attar_render_opts){.columns = 34}, report,
+		"dso           symbol\n"
+		"…u/libc.so.6  a_function_of_thirt…\n"
+		"\n"
+		"stacks, 3 in all\n"
+		"100.00%  main (libc.so.6)\n");
 }
 
 /* A million frames deep, each with its own weight: no recursion, no growing indent. */
@@ -390,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_tree_of_the_hottest_stacks),
 		cmocka_unit_test(test_tree_cut_off_by_share_and_rows),
 		cmocka_unit_test(test_tree_on_twenty_columns),
+		cmocka_unit_test(test_paths_keep_their_ends),
 		cmocka_unit_test(test_tree_of_a_million_frames),
 		cmocka_unit_test(test_empty_report),
 		cmocka_unit_test(test_max_rows_of_a_table),

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include "report/layout.h"
+
+/* self, total, comm, dso, symbol */
+static void make(struct layout_column *at, unsigned dso, unsigned symbol)
+{
+	const struct layout_column columns[] = {
+		{.wish = 6},
+		{.wish = 7},
+		{.wish = 15, .text = true},
+		{.wish = dso, .text = true},
+		{.wish = symbol, .text = true},
+	};
+
+	memcpy(at, columns, sizeof(columns));
+}
+
+static void test_no_limit(void **state)
+{
+	struct layout_column at[5];
+
+	make(at, 10000, 20);
+	assert_int_equal(layout_fit(at, 5, 0), 0);
+	assert_int_equal(at[2].width, 15);
+	assert_int_equal(at[3].width, 48);
+	assert_int_equal(at[4].width, 20);
+}
+
+static void test_what_fits_is_left_alone(void **state)
+{
+	struct layout_column at[5];
+
+	make(at, 10, 20);
+	assert_int_equal(layout_fit(at, 5, 6 + 7 + 15 + 10 + 20 + 4 * LAYOUT_GAP), 0);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(at[i].width, at[i].wish);
+}
+
+/* 80 columns, 21 of them for numbers and gaps: symbol to 32, dso to 16, then symbol by the last 4. */
+static void test_texts_give_way_by_turns(void **state)
+{
+	struct layout_column at[5];
+
+	make(at, 50, 200);
+	assert_int_equal(layout_fit(at, 5, 80), 0);
+	assert_int_equal(at[4].width, 28);
+	assert_int_equal(at[3].width, 16);
+	assert_int_equal(at[2].width, 15);
+}
+
+static void test_numbers_are_never_cut_but_hidden(void **state)
+{
+	struct layout_column at[5];
+
+	make(at, 50, 200);
+	assert_int_equal(layout_fit(at, 5, 20), 3);
+	assert_int_equal(at[0].width, 6);
+	assert_true(at[1].hidden && at[2].hidden && at[3].hidden && !at[0].hidden);
+	assert_int_equal(at[4].width, 12);
+	make(at, 50, 200);
+	assert_int_equal(layout_fit(at, 5, 40), 1); /* dso; 6 + 7 + 9 + 12 and gaps */
+	assert_true(at[3].hidden);
+	assert_int_equal(at[2].width, 9);
+}
+
+static void test_no_columns_and_no_texts(void **state)
+{
+	struct layout_column numbers[] = {{.wish = 10}, {.wish = 10}, {.wish = 10}};
+
+	assert_int_equal(layout_fit(NULL, 0, 10), 0);
+	assert_int_equal(layout_fit(numbers, 3, 22), 1);
+	assert_true(!numbers[0].hidden && !numbers[1].hidden && numbers[2].hidden);
+	assert_int_equal(layout_fit(numbers, 3, 1), 2);
+	assert_false(numbers[0].hidden);
+}
+
+/* Whatever the columns are: what is shown fits, or is one number and one text of one column. */
+static void test_every_width(void **state)
+{
+	uint64_t seed = 23;
+
+	for (int round = 0; round < 20000; round++) {
+		struct layout_column at[6] = {0};
+		size_t n = 1 + (seed = base_hash64(seed + 1)) % 6;
+		unsigned columns = 1 + (seed >> 8) % 120, sum = 0, shown = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			at[i].wish = 1 + (seed = base_hash64(seed)) % 60;
+			at[i].text = seed >> 63;
+		}
+		layout_fit(at, n, columns);
+		for (size_t i = 0; i < n; i++) {
+			assert_true(at[i].hidden || (at[i].width && at[i].width <= at[i].wish));
+			sum += at[i].hidden ? 0 : at[i].width + (sum ? LAYOUT_GAP : 0);
+			shown += !at[i].hidden;
+		}
+		assert_in_range(shown, 1, n);
+		assert_true(sum <= columns || shown <= 2);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_limit),
+		cmocka_unit_test(test_what_fits_is_left_alone),
+		cmocka_unit_test(test_texts_give_way_by_turns),
+		cmocka_unit_test(test_numbers_are_never_cut_but_hidden),
+		cmocka_unit_test(test_no_columns_and_no_texts),
+		cmocka_unit_test(test_every_width),
+	};
+
+	return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
+}
