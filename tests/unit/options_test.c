@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of a run by name and value, and the sentences for wrong ones. */
+#include "unit.h"
+
+#include "run/run.h"
+
+static int start(void **state)
+{
+	return attar_run_new("profile", (struct attar_run **)state);
+}
+
+static int stop(void **state)
+{
+	attar_run_free(*state);
+	return 0;
+}
+
+static void refused(
+	struct attar_run *run, const char *name, const char *value, int error, const char *text)
+{
+	assert_int_equal(attar_run_set(run, name, value), error);
+	assert_string_equal(attar_error(), text);
+}
+
+static void test_values(void **state)
+{
+	struct attar_run *run = *state;
+
+	assert_int_equal(run->opts.freq, 997);
+	assert_int_equal(attar_run_set(run, "freq", "99"), 0);
+	assert_int_equal(run->opts.freq, 99);
+	assert_int_equal(attar_run_set(run, "interval", "1000"), 0); /* bare: ms */
+	assert_int_equal(run->opts.interval, 1000000000);
+	assert_int_equal(attar_run_set(run, "duration", "2"), 0); /* bare: s */
+	assert_int_equal(run->opts.duration, 2000000000);
+	assert_int_equal(attar_run_set(run, "duration", "250ms"), 0);
+	assert_int_equal(run->opts.duration, 250000000);
+	assert_int_equal(attar_run_set(run, "watermark", "12.5"), 0);
+	assert_true(run->opts.watermark == 12.5);
+	assert_int_equal(run->opts.user_callchain, -1);
+	assert_int_equal(attar_run_set(run, "no-user-callchain", NULL), 0);
+	assert_int_equal(run->opts.user_callchain, 0);
+	assert_int_equal(attar_run_set(run, "user-callchain", NULL), 0);
+	assert_int_equal(run->opts.user_callchain, 1);
+	assert_int_equal(attar_run_set(run, "output", "a.html"), 0);
+	assert_int_equal(attar_run_set(run, "output", "b.json"), 0);
+	assert_int_equal(run->opts.outputs.n, 2);
+	assert_string_equal(run->opts.outputs.at[1], "b.json");
+}
+
+static void test_mistakes(void **state)
+{
+	struct attar_run *run = *state;
+
+	refused(run, "freqq", "1", -ENOENT, "there is no option --freqq: did you mean --freq?");
+	refused(run, "no-exclude-user", NULL, -ENOENT,
+		"there is no option --no-exclude-user: did you mean --exclude-user?");
+	refused(run, "freq", NULL, -EINVAL, "--freq needs a value: --freq HZ");
+	refused(run, "freq", "0", -ERANGE, "--freq: 0 is too small: the least is 1");
+	refused(run, "freq", "99Hz", -EINVAL, "--freq: '99Hz' is not a number");
+	refused(run, "exclude-user", "yes", -EINVAL, "--exclude-user takes no value");
+	refused(run, "interval", "1us", -ERANGE, "--interval: 1us is too short: the least is 1ms");
+	refused(run, "watermark", "101", -ERANGE,
+		"--watermark: '101' is not a percentage between 0 and 100");
+	refused(run, "watermark", "1s", -ERANGE,
+		"--watermark: '1s' is not a percentage between 0 and 100");
+	refused(run, "mmap-pages", "9999999", -ERANGE,
+		"--mmap-pages: 9999999 is not between 1 and 1048576");
+	refused(run, "cpus", "", -EINVAL, "--cpus: the value is empty");
+	assert_int_equal(run->opts.freq, 997); /* untouched */
+}
+
+static void test_profilers(void **state)
+{
+	const struct attar_profiler *const *p = attar_profilers();
+	struct attar_run *run;
+
+	for (; p[0] && p[1]; p++)
+		assert_true(strcmp(p[0]->name, p[1]->name) < 0);
+	assert_int_equal(attar_run_new("profil", &run), -ENOENT);
+	assert_string_equal(
+		attar_error(), "there is no profiler 'profil': did you mean 'profile'?");
+	assert_int_equal(attar_run_new("zzz", &run), -ENOENT);
+	assert_string_equal(attar_error(), "there is no profiler 'zzz': 'attar -h' lists them");
+}
+
+/* The same letter means one thing, and no name stands twice, whichever profiler it is. */
+static void test_no_option_twice(void **state)
+{
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
+		struct attar_run *run;
+		bool letters[256] = {0};
+
+		assert_int_equal(attar_run_new((*p)->name, &run), 0);
+		for (const struct attar_option_group *g = attar_run_option_groups(run); g->title;
+			g++)
+			for (const struct attar_option *o = g->options; o->name; o++) {
+				assert_false(o->letter && letters[(unsigned char)o->letter]);
+				letters[(unsigned char)o->letter] = true;
+				assert_false(o->letter == 'h');
+				assert_non_null(o->help);
+			}
+		attar_run_free(run);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_values, start, stop),
+		cmocka_unit_test_setup_teardown(test_mistakes, start, stop),
+		cmocka_unit_test(test_profilers),
+		cmocka_unit_test(test_no_option_twice),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}
