@@ -140,12 +140,19 @@ static void word_free(const uint32_t *word);
 
 /* ---- name.c ---- */
 
+/* Fields in the one spelling that all kernels take for the same: "u32 a; u64 b". */
+struct fields {
+	size_t n;
+	int too_long;
+	char text[COMMAND_MAX];
+};
+
 /*
- * Appends the fields in `text`, of which there may be several with ';' between them, to *out, in
- * the one spelling that all kernels take for the same: "u32 a; u64 b". `start` is where all fields
- * begin. Returns the size of their values or a negative errno.
+ * Appends the fields in `text`, of which there may be several with ';' between them. Returns the size of
+ * their values or a negative errno. Types that the kernel does not know are described as structs: f32, f64,
+ * and arrays of numbers, "u32[4] counts".
  */
-static int put_fields(char **out, const char *start, const char *text);
+static int put_fields(struct fields *out, const char *text);
 
 /* ---- probe.c ---- */
 
@@ -521,16 +528,32 @@ static int register_status(struct perfume_event *event, const char *command)
 	return (int)(in_bits ? bits.write_index : bytes.write_index);
 }
 
-/* 0, also where there is no kernel interface; or what the kernel has against this event. */
+/* Name and fields as the kernel wants them; 0 or a negative errno. */
+static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
+{
+	struct fields fields = {0};
+	int size = put_fields(&fields, event->fields);
+
+	if (size < 0)
+		return size;
+	if (size > PERFUME_PAYLOAD_MAX)
+		return fail(-EINVAL, "the fields are longer than an event can be");
+	if (strlen(event->name) + !!fields.n + fields.n >= COMMAND_MAX)
+		return fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
+	strcpy(command, event->name);
+	if (fields.n)
+		strcpy(stpcpy(command + strlen(command), " "), fields.text);
+	return 0;
+}
+
+/* 0, also where there is no kernel interface; or what is wrong with the event. */
 static int kernel_add(struct perfume_event *event)
 {
 	char command[COMMAND_MAX];
-	int index;
+	int index = spell(event, command);
 
-	if (event->file->fd < 0)
-		return 0;
-	snprintf(command, sizeof(command), *event->fields ? "%s %s" : "%s", event->name,
-		event->fields);
+	if (index < 0 || event->file->fd < 0)
+		return index;
 	if (kernel.interface == PERFUME_INTERFACE_ENABLE_WORDS)
 		index = register_word(event, command);
 	else
@@ -594,12 +617,6 @@ static void file_close(struct perfume_file *file)
 /* 0, or a negative errno: then the event is to be removed again. */
 static int event_add(struct perfume_file *file, struct perfume_event *event)
 {
-	int error = 0;
-
-	if (strlen(event->name) + strlen(event->fields) + 1 >= COMMAND_MAX)
-		error = fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
-	if (event->min_size > PERFUME_PAYLOAD_MAX)
-		error = fail(-EINVAL, "the fields are longer than an event can be");
 	if (!file->events) {
 		file_open(file);
 		file->next = files;
@@ -612,7 +629,7 @@ static int event_add(struct perfume_file *file, struct perfume_event *event)
 	if (event->next)
 		event->next->previous = event;
 	file->events = event;
-	return error ? error : kernel_add(event);
+	return kernel_add(event);
 }
 
 /* True when nobody will write to the event's word any more. */
@@ -883,45 +900,60 @@ static long number(const char *text, size_t n, int base, char end)
 static int no_such_type(const struct field *field, unsigned i)
 {
 	if (word_is(field, i, "float") || word_is(field, i, "double"))
-		return fail(-EINVAL,
-			"the kernel knows no floating point: describe the field by its "
-			"size, 'struct f64 price 8'");
+		return fail(-EINVAL, "the kernel knows no 'float' and 'double': use f32 and f64");
 	if (word_is(field, i, "long"))
 		return fail(-EINVAL,
 			"the kernel refuses 'long', which has no certain size: use s64 "
 			"or u64");
-	if (memchr(field->word[i], '[', field->size[i]))
-		return fail(-EINVAL,
-			"the kernel knows arrays of char only: describe others by their "
-			"size, 'struct u32x4 counts 16'");
 	return fail(-EINVAL, "a field has a type that the kernel does not know");
 }
 
-/* The size of the type at word i; or a negative errno. */
-static int basic_size(const struct field *field, unsigned i, int is_unsigned)
+struct type {
+	const char *name;
+	int size;
+	int of_c;    /* may stand behind "unsigned" */
+	int foreign; /* the kernel does not know it: described as a struct */
+};
+
+static const struct type *find_type(const struct field *field, unsigned i, size_t n)
 {
-	static const struct {
-		const char *name;
-		int size;
-		int takes_unsigned;
-	} types[] = {{"u8", 1}, {"s8", 1}, {"u16", 2}, {"s16", 2}, {"u32", 4}, {"s32", 4},
-		{"u64", 8}, {"s64", 8}, {"int", 4, 1}, {"short", 2, 1}, {"char", 1, 1}};
-	long n;
+	static const struct type types[] = {{"u8", 1}, {"s8", 1}, {"u16", 2}, {"s16", 2},
+		{"u32", 4}, {"s32", 4}, {"u64", 8}, {"s64", 8}, {"int", 4, 1}, {"short", 2, 1},
+		{"char", 1, 1}, {"f32", 4, 0, 1}, {"f64", 8, 0, 1}};
 	size_t t;
 
 	for (t = 0; t < sizeof(types) / sizeof(types[0]); t++)
-		if (word_is(field, i, types[t].name) && (types[t].takes_unsigned || !is_unsigned))
-			return types[t].size;
-	if (strncmp(field->word[i], "char[", 5))
-		return no_such_type(field, i);
-	n = number(field->word[i] + 5, field->size[i] - 5, 0, ']');
-	if (n < 1 || n > ARRAY_MAX)
-		return fail(-EINVAL, "the length of a char array is a number from 1 to 1024");
-	return (int)n;
+		if (strlen(types[t].name) == n && !memcmp(types[t].name, field->word[i], n))
+			return &types[t];
+	return NULL;
 }
 
-/* Of the field's value; or a negative errno. */
-static int field_size(const struct field *field)
+/* The size of the type at word i, or a negative errno; *ret_length is N of an array that is not of char. */
+static int basic_size(const struct field *field, unsigned i, int is_unsigned, long *ret_length)
+{
+	const char *text = field->word[i], *bracket = memchr(text, '[', field->size[i]);
+	size_t n = bracket ? (size_t)(bracket - text) : field->size[i];
+	const struct type *type = find_type(field, i, n);
+	long length;
+
+	if (!type || (is_unsigned && !type->of_c))
+		return no_such_type(field, i);
+	*ret_length = type->foreign;
+	if (!bracket)
+		return type->size;
+	length = number(bracket + 1, field->size[i] - n - 1, 0, ']');
+	if (length < 1 || length > ARRAY_MAX)
+		return fail(-EINVAL, "the length of an array is a number from 1 to 1024");
+	if (strncmp(text, "char", 4)) {
+		if (type->of_c)
+			return no_such_type(field, i);
+		*ret_length = length;
+	}
+	return (int)length * type->size;
+}
+
+/* Of the field's value, or a negative errno. *ret_length as above; 0: the kernel knows the type. */
+static int field_size(const struct field *field, long *ret_length)
 {
 	unsigned dynamic = word_is(field, 0, "__data_loc") || word_is(field, 0, "__rel_loc");
 	unsigned is_unsigned = word_is(field, dynamic, "unsigned");
@@ -937,11 +969,10 @@ static int field_size(const struct field *field)
 		return fail(-EINVAL, "a field is a type, a blank and a name");
 	if (dynamic)
 		return (int)sizeof(uint32_t);
-	return basic_size(field, is_unsigned, (int)is_unsigned);
+	return basic_size(field, is_unsigned, (int)is_unsigned, ret_length);
 }
 
-/* Takes the words up to the next ';' and returns where it stopped, or NULL when they are too many.
- */
+/* Takes the words up to the next ';' and returns where it stopped, or NULL when they are too many. */
 static const char *take_words(const char *text, struct field *field)
 {
 	field->n = 0;
@@ -955,11 +986,56 @@ static const char *take_words(const char *text, struct field *field)
 	return text;
 }
 
-static int put_fields(char **out, const char *start, const char *text)
+static void put_text(struct fields *out, const char *text, size_t n)
+{
+	size_t room = sizeof(out->text) - 1 - out->n;
+
+	if (n > room) {
+		out->too_long = 1;
+		n = room;
+	}
+	memcpy(out->text + out->n, text, n);
+	out->n += n;
+	out->text[out->n] = 0;
+}
+
+/* "f64 x" becomes "struct f64 x 8", "u32[4] x" becomes "struct u32x4 x 16". */
+static void put_as_struct(struct fields *out, const struct field *field, long length, int size)
+{
+	size_t n = strcspn(field->word[0], " \t[");
+	char text[32];
+
+	put_text(out, "struct ", 7);
+	put_text(out, field->word[0], n);
+	if (n < field->size[0])
+		put_text(out, text, (size_t)sprintf(text, "x%ld", length));
+	put_text(out, " ", 1);
+	put_text(out, field->word[1], field->size[1]);
+	put_text(out, text, (size_t)sprintf(text, " %d", size));
+}
+
+static int put_field(struct fields *out, const struct field *field)
+{
+	long length = 0;
+	int size = field_size(field, &length);
+	unsigned i;
+
+	if (size < 0)
+		return size;
+	put_text(out, "; ", out->n ? 2 : 0);
+	if (length)
+		put_as_struct(out, field, length, size);
+	for (i = 0; i < field->n && !length; i++) {
+		put_text(out, " ", i ? 1 : 0);
+		put_text(out, field->word[i], field->size[i]);
+	}
+	return size;
+}
+
+static int put_fields(struct fields *out, const char *text)
 {
 	struct field field;
 	int total = 0, size;
-	unsigned i;
 
 	for (; *text; text += *text == ';') {
 		text = take_words(text, &field);
@@ -967,15 +1043,13 @@ static int put_fields(char **out, const char *start, const char *text)
 			return fail(-EINVAL, "a field is a type, a blank and a name");
 		if (!field.n)
 			continue;
-		size = field_size(&field);
+		size = put_field(out, &field);
 		if (size < 0)
 			return size;
 		total += size;
-		*out += sprintf(*out, "%s", *out > start ? "; " : "");
-		for (i = 0; i < field.n; i++)
-			*out += sprintf(
-				*out, "%s%.*s", i ? " " : "", (int)field.size[i], field.word[i]);
 	}
+	if (out->too_long)
+		return fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
 	return total;
 }
 
@@ -1015,38 +1089,28 @@ void perfume_free(struct perfume_ctx *ctx)
 	errno = saved;
 }
 
+static struct perfume_probe *refuse(int error)
+{
+	errno = -error;
+	return NULL;
+}
+
 /* A probe with its texts, not registered yet; NULL with a sentence. */
-static struct perfume_probe *probe_new(const char *name, const char *const *fields, size_t n)
+static struct perfume_probe *probe_new(const char *name, const struct fields *fields, size_t n)
 {
 	struct perfume_probe *probe;
-	size_t i, room = strlen(name) + 2;
-	char *text, *end;
-	int size;
+	size_t sizes = n * sizeof(probe->sizes[0]);
+	char *text;
 
-	/* Each separator can grow by a blank. */
-	for (i = 0; i < n; i++)
-		room += 2 * strlen(fields[i]) + 3;
-	probe = calloc(1, sizeof(*probe) + n * sizeof(probe->sizes[0]) + room);
-	if (!probe) {
-		errno = -fail(-ENOMEM, "out of memory");
-		return NULL;
-	}
+	probe = calloc(1, sizeof(*probe) + sizes + strlen(name) + 1 + fields->n + 1);
+	if (!probe)
+		return refuse(fail(-ENOMEM, "out of memory"));
+	text = (char *)&probe->sizes[n];
 	probe->n_fields = (uint32_t)n;
 	probe->event.target = PERFUME_NO_TARGET;
 	probe->event.word = &nobody;
-	text = end = (char *)&probe->sizes[n];
-	for (i = 0; i < n; i++) {
-		size = put_fields(&end, text, fields[i]);
-		if (size < 0) {
-			free(probe);
-			errno = -size;
-			return NULL;
-		}
-		probe->sizes[i] = (uint32_t)size;
-		probe->event.min_size += (uint32_t)size;
-	}
-	probe->event.fields = text;
-	probe->event.name = strcpy(end + 1, name);
+	probe->event.fields = memcpy(text, fields->text, fields->n + 1);
+	probe->event.name = strcpy(text + fields->n + 1, name);
 	return probe;
 }
 
@@ -1086,25 +1150,36 @@ static int probe_add(struct perfume_ctx *ctx, struct perfume_probe *probe)
 struct perfume_probe *perfume_register_fields(
 	struct perfume_ctx *ctx, const char *name, const char *const *fields, size_t n)
 {
+	uint32_t sizes[COMMAND_MAX / 2];
+	struct fields all = {0};
 	struct perfume_probe *probe;
 	const char *reason;
 	sigset_t old;
-	int error;
+	size_t i;
+	int size;
 
-	if (!ctx || perfume_check_name(name, &reason) < 0) {
-		errno = -fail(-EINVAL, ctx ? reason : "no context was given");
-		return NULL;
+	if (!ctx || perfume_check_name(name, &reason) < 0)
+		return refuse(fail(-EINVAL, ctx ? reason : "no context was given"));
+	if (n > sizeof(sizes) / sizeof(sizes[0]))
+		return refuse(
+			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
+	for (i = 0; i < n; i++) {
+		size = put_fields(&all, fields[i]);
+		if (size < 0)
+			return refuse(size);
+		sizes[i] = (uint32_t)size;
 	}
-	probe = probe_new(name, fields, n);
+	probe = probe_new(name, &all, n);
 	if (!probe)
 		return NULL;
+	for (i = 0; i < n; i++)
+		probe->event.min_size += probe->sizes[i] = sizes[i];
 	lock(&old);
-	error = probe_add(ctx, probe);
+	size = probe_add(ctx, probe);
 	unlock(&old);
-	if (error < 0) {
+	if (size < 0) {
 		free(probe);
-		errno = -error;
-		return NULL;
+		return refuse(size);
 	}
 	return probe;
 }
@@ -1119,10 +1194,9 @@ struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name
 	while ((field = va_arg(args, const char *)) && n < sizeof(fields) / sizeof(fields[0]))
 		fields[n++] = field;
 	va_end(args);
-	if (field) {
-		errno = -fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold");
-		return NULL;
-	}
+	if (field)
+		return refuse(
+			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
 	return perfume_register_fields(ctx, name, fields, n);
 }
 
@@ -1286,4 +1360,76 @@ int(perfume_write)(struct perfume_probe *probe, ...)
 	TAKE_PIECES(pieces, probe, args)
 	va_end(args);
 	return write_pieces(probe, word, pieces);
+}
+
+/* Static events: those of a program, library or plug-in are registered and forgotten together. */
+/* Under the lock. */
+static void entry_add(struct perfume_file *file, struct perfume_entry *entry)
+{
+	struct perfume_event *event = entry->event;
+
+	if (event->file || event->error) {
+		if (strcmp(event->fields, entry->fields))
+			event->error = -EEXIST;
+	} else {
+		event->error = event_add(file, event);
+	}
+	/* Nobody can listen to an event whose fields are in doubt. */
+	if (event->error < 0 && event->file)
+		event_remove(event);
+}
+
+void perfume_image_add(struct perfume_entry **start, struct perfume_entry **stop)
+{
+	struct perfume_entry **entry;
+	sigset_t old;
+	int saved = errno;
+
+	lock(&old);
+	for (entry = start; entry < stop && !(*start)->added; entry++)
+		entry_add(&(*start)->file, *entry);
+	(*start)->added = 1;
+	unlock(&old);
+	errno = saved;
+}
+
+void perfume_image_remove(struct perfume_entry **start, struct perfume_entry **stop)
+{
+	struct perfume_entry **entry;
+	sigset_t old;
+	int saved = errno;
+
+	lock(&old);
+	for (entry = start; entry < stop; entry++)
+		if ((*entry)->event->file)
+			event_remove((*entry)->event);
+	(*start)->added = 0;
+	unlock(&old);
+	errno = saved;
+}
+
+uint32_t perfume_event_enabled(const struct perfume_event *event)
+{
+	return listeners(event);
+}
+
+int perfume_event_error(const struct perfume_event *event)
+{
+	switch (event->error) {
+	case 0:
+		return 0;
+	case -EEXIST:
+		return fail(-EEXIST, "two source files of the program give the event other fields");
+	}
+	return kernel_refuses(event->error);
+}
+
+int perfume_event_too_long(void)
+{
+	return fail(-EMSGSIZE, "the payload is longer than an event can be");
+}
+
+int perfume_event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t n)
+{
+	return event_write(event, word, packet, n);
 }

@@ -23,6 +23,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -168,21 +169,68 @@ PERFUME_API const char *perfume_error(void);
 PERFUME_API int perfume_refresh(void);
 
 /*
- * ---- what the library and the macros below share; not for direct use ----
+ * ---- events that are known when the program is written ----
  *
- * One enable word for each event is everything a disabled event looks at. Each source of interest
- * has bits of its own in it, so that none needs to know of the others.
+ * At the level of a file, and in a header as well:
+ *
+ *	PERFUME_EVENT(order_placed, (u64, id), (f64, price), (str, symbol))
+ *
+ * makes the function int perfume_order_placed(uint64_t id, double price, const char *symbol), whose
+ * arguments the compiler checks, and which returns what perfume_write returns. The event is registered when
+ * the program or plug-in is loaded and goes when it is unloaded; nothing is allocated. While nobody
+ * listens a call is a load and a branch.
+ *
+ * C evaluates the arguments of a function before it is called, also when nobody listens; what has no side
+ * effects the compiler leaves out then. Where the arguments are costly or have effects, write
+ *
+ *	PERFUME(order_placed, next_id(), quote(), name());
+ *
+ * which evaluates them only while somebody listens; or let the plain call mean that, by one more line:
+ *
+ *	#define perfume_order_placed(...) PERFUME(order_placed, __VA_ARGS__)
+ *
+ * perfume_order_placed_enabled() only asks. There are at most 20 fields, and 10 with a size or count:
+ *
+ *	(u8, n) .. (u64, n), (s8, n) .. (s64, n)   an integer
+ *	(bool, n)                                  an int that is not 0, as a u8
+ *	(ptr, n)                                   an address, as a u64
+ *	(f32, n), (f64, n)                         float, double
+ *	(str, n)        const char *n              a string; in C++ also std::string, std::string_view
+ *	(strn, n)       const char *n, size_t n_size            a string that needs no NUL
+ *	(bytes, n)      const void *n, size_t n_size            bytes
+ *	(u8s, n) .. (s64s, n), (f32s, n), (f64s, n)
+ *	                const uint32_t *n, size_t n_count       as many numbers as there are
+ *	(array, n, u32, 4)  const uint32_t *n      always 4 numbers of u8 .. s64, f32, f64
+ *
+ * Each event is a USDT probe too, perfume:order_placed, for tools that work by uprobes. Its arguments are the
+ * fields, twelve at most: integers, floating point as its bits, strings and arrays as addresses, and sizes and
+ * counts as arguments of their own.
+ */
+#define PERFUME_EVENT(...)                                                                         \
+	PERFUME_EVENT_(PERFUME_COUNT(__VA_ARGS__), PERFUME_SOME(__VA_ARGS__), __VA_ARGS__, )
+
+#define PERFUME(event, ...) (perfume_##event##_enabled() ? (perfume_##event)(__VA_ARGS__) : 0)
+
+/* 0, or the negative errno that the event's registration met, of which perfume_error then tells. */
+#define PERFUME_EVENT_ERROR(event) perfume_event_error(&perfume_event_##event)
+
+/*
+ * ---- what the library and the macros share; not for direct use ----
+ *
+ * One enable word for each event is all that a disabled event looks at. Each source of interest has bits of
+ * its own in it, so that none needs to know of the others.
  */
 enum {
 	PERFUME_WORD_KERNEL =
 		0x00000001, /* set and cleared by the kernel: a user_events listener */
 	PERFUME_WORD_STATUS = 0x00000002, /* look at the status page, for kernels before 6.4 */
+	PERFUME_WORD_USDT_SHIFT =
+		16, /* above: the semaphore of the USDT probe, counted by uprobes */
 };
 
 struct perfume_event;
 
-/* An open user_events_data: the kernel keeps the events registered through it until it is closed.
- */
+/* An open user_events_data: the kernel keeps the events registered through it until it is closed. */
 struct perfume_file {
 	int fd; /* -1 closed */
 	struct perfume_event *events;
@@ -196,6 +244,7 @@ struct perfume_event {
 	uint32_t min_size;  /* of the payload */
 	uint32_t status;    /* index in the status page */
 	uint64_t target; /* descriptor << 32 | write index; PERFUME_NO_TARGET: not in the kernel */
+	int error;       /* of the registration */
 	uint8_t wanted;  /* PERFUME_MULTI_FORMAT ... */
 	uint8_t granted;
 	struct perfume_file *file;
@@ -203,6 +252,475 @@ struct perfume_event {
 };
 
 #define PERFUME_NO_TARGET UINT64_MAX
+
+/*
+ * One for each source file that has the event. Pointers to them make up the linker section perfume_events
+ * of a program, library or plug-in, which is registered as a whole; the first one stands for all.
+ */
+struct perfume_entry {
+	struct perfume_event *event;
+	const char *fields;
+	struct perfume_file file;
+	int added;
+};
+
+PERFUME_API void perfume_image_add(struct perfume_entry **start, struct perfume_entry **stop);
+PERFUME_API void perfume_image_remove(struct perfume_entry **start, struct perfume_entry **stop);
+PERFUME_API uint32_t perfume_event_enabled(const struct perfume_event *event);
+PERFUME_API int perfume_event_error(const struct perfume_event *event);
+
+/* packet is room for the write index, and the payload of n bytes behind it. */
+PERFUME_API int perfume_event_write(
+	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t n);
+PERFUME_API int perfume_event_too_long(void);
+
+#define PERFUME_SHARED __attribute__((weak, visibility("hidden")))
+
+extern struct perfume_entry *__start_perfume_events[] PERFUME_SHARED;
+extern struct perfume_entry *__stop_perfume_events[] PERFUME_SHARED;
+
+#ifdef __cplusplus
+}
+#endif
+
+/* A payload under construction: fixed fields, and behind them what __rel_loc fields point at. */
+struct perfume_cursor {
+	unsigned char *at, *dynamic;
+};
+
+static inline void perfume_put(struct perfume_cursor *to, const void *value, size_t n)
+{
+	memcpy(to->at, value, n);
+	to->at += n;
+}
+
+/* n bytes, and `closing` zeroes behind them. The offset counts from the end of the word that holds it. */
+static inline void perfume_put_dynamic(
+	struct perfume_cursor *to, const void *value, size_t n, size_t closing)
+{
+	uint32_t place = (uint32_t)((n + closing) << 16 | (size_t)(to->dynamic - (to->at + 4)));
+
+	perfume_put(to, &place, sizeof(place));
+	if (n)
+		memcpy(to->dynamic, value, n);
+	if (closing)
+		to->dynamic[n] = 0;
+	to->dynamic += n + closing;
+}
+
+/* Bounded, so that a sum of sizes does not wrap round. */
+static inline size_t perfume_bounded(size_t n, size_t size)
+{
+	return n > PERFUME_PAYLOAD_MAX / size ? PERFUME_PAYLOAD_MAX + 1 : n * size;
+}
+
+static inline void perfume_put_address(struct perfume_cursor *to, const void *value)
+{
+	uint64_t address = (uintptr_t)value;
+
+	perfume_put(to, &address, sizeof(address));
+}
+
+static inline uint64_t perfume_bits_f32(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static inline uint64_t perfume_bits_f64(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+#ifdef __cplusplus
+/* What a str field takes: a C string, or anything with data() and size(). */
+struct perfume_text {
+	const char *data;
+	size_t size;
+
+	perfume_text(const char *text) : data(text ? text : "(null)"), size(strlen(data))
+	{
+	}
+	template <typename T>
+	perfume_text(const T &text, decltype(text.data()) = nullptr)
+	    : data(text.data()), size(text.size())
+	{
+	}
+};
+#define PERFUME_TEXT         perfume_text
+#define PERFUME_TEXT_DATA(n) (n).data
+#define PERFUME_TEXT_SIZE(n) (n).size
+#define PERFUME_C            extern "C"
+#else
+#define PERFUME_TEXT         const char *
+#define PERFUME_TEXT_DATA(n) ((n) ? (n) : "(null)")
+#define PERFUME_TEXT_SIZE(n) strlen(PERFUME_TEXT_DATA(n))
+#define PERFUME_C            extern
+#endif
+
+#ifdef __has_attribute
+#if __has_attribute(retain)
+#define PERFUME_KEPT used, retain
+#endif
+#endif
+#ifndef PERFUME_KEPT
+#define PERFUME_KEPT used
+#endif
+
+/* It takes macros that make statements for something else. */
+/* clang-format off */
+
+/*
+ * The enable word lies in the section where tools expect the semaphores of USDT probes, under a name that
+ * assembly can say. It and the description exist once in a program or plug-in, however many source
+ * files have the event.
+ */
+#define PERFUME_EVENT_(n, some, ...) PERFUME_EVENT__(n, some, __VA_ARGS__)
+#define PERFUME_EVENT__(n, some, event, ...)                                                       \
+	PERFUME_C uint32_t perfume_word_##event PERFUME_SHARED;                                    \
+	__attribute__((section(".probes"), PERFUME_KEPT)) uint32_t perfume_word_##event = 0;       \
+	PERFUME_C struct perfume_event perfume_event_##event PERFUME_SHARED;                       \
+	struct perfume_event perfume_event_##event = {&perfume_word_##event, #event,               \
+		PERFUME_FIELDS(n, __VA_ARGS__), PERFUME_FIXED(n, __VA_ARGS__), 0,                  \
+		PERFUME_NO_TARGET, 0, 0, 0, 0, 0, 0};                                              \
+	static struct perfume_entry perfume_entry_##event = {                                      \
+		&perfume_event_##event, PERFUME_FIELDS(n, __VA_ARGS__), {-1, 0, 0}, 0};            \
+	static struct perfume_entry *perfume_at_##event                                            \
+		__attribute__((section("perfume_events"), PERFUME_KEPT)) = &perfume_entry_##event; \
+	static __attribute__((constructor)) void perfume_enter_##event(void)                       \
+	{                                                                                          \
+		perfume_image_add(__start_perfume_events, __stop_perfume_events);                  \
+	}                                                                                          \
+	static __attribute__((destructor)) void perfume_leave_##event(void)                        \
+	{                                                                                          \
+		perfume_image_remove(__start_perfume_events, __stop_perfume_events);               \
+	}                                                                                          \
+	static inline __attribute__((unused)) uint32_t perfume_##event##_enabled(void)             \
+	{                                                                                          \
+		uint32_t word = __atomic_load_n(&perfume_word_##event, __ATOMIC_RELAXED);          \
+                                                                                                   \
+		if (__builtin_expect(word == PERFUME_WORD_STATUS, 0))                              \
+			return perfume_event_enabled(&perfume_event_##event);                      \
+		return word;                                                                       \
+	}                                                                                          \
+	static __attribute__((noinline, cold, unused)) int perfume_emit_##event(                   \
+		uint32_t perfume_word PERFUME_EACH(n, PERFUME_COMMA_PARAM, __VA_ARGS__))           \
+	{                                                                                          \
+		PERFUME_EACH(n, PERFUME_LENGTH, __VA_ARGS__)                                       \
+		size_t perfume_fixed = PERFUME_FIXED(n, __VA_ARGS__);                              \
+		size_t perfume_n = perfume_fixed PERFUME_EACH(n, PERFUME_PLUS_LENGTH, __VA_ARGS__);\
+		struct perfume_cursor perfume_to;                                                  \
+		uint32_t *perfume_packet;                                                          \
+                                                                                                   \
+		if (perfume_word == PERFUME_WORD_STATUS && !perfume_##event##_enabled())           \
+			return 0;                                                                  \
+		if (perfume_word >> PERFUME_WORD_USDT_SHIFT)                                       \
+			PERFUME_USDT(n, event, __VA_ARGS__);                                       \
+		if (perfume_n > PERFUME_PAYLOAD_MAX)                                               \
+			return perfume_event_too_long();                                           \
+		perfume_packet = (uint32_t *)__builtin_alloca(sizeof(uint32_t) + perfume_n);       \
+		perfume_to.at = (unsigned char *)(perfume_packet + 1);                             \
+		perfume_to.dynamic = perfume_to.at + perfume_fixed;                                \
+		PERFUME_EACH(n, PERFUME_PUT, __VA_ARGS__)                                          \
+		return perfume_event_write(                                                        \
+			&perfume_event_##event, perfume_word, perfume_packet, perfume_n);          \
+	}                                                                                          \
+	static inline __attribute__((unused)) int(perfume_##event)(                                \
+		PERFUME_PASTE(PERFUME_PARAMS, some)(n, __VA_ARGS__))                               \
+	{                                                                                          \
+		uint32_t perfume_word = __atomic_load_n(&perfume_word_##event, __ATOMIC_RELAXED);  \
+                                                                                                   \
+		if (__builtin_expect(!perfume_word, 1))                                            \
+			return 0;                                                                  \
+		return perfume_emit_##event(                                                       \
+			perfume_word PERFUME_EACH(n, PERFUME_COMMA_PASS, __VA_ARGS__));            \
+	}
+
+#define PERFUME_FIELDS(n, ...)      "" PERFUME_LIST_##n(PERFUME_FIELD, PERFUME_SEMICOLON, __VA_ARGS__)
+#define PERFUME_FIXED(n, ...)       (uint32_t)(0 PERFUME_EACH(n, PERFUME_SIZE, __VA_ARGS__))
+#define PERFUME_PARAMS_none(n, ...) void
+#define PERFUME_PARAMS_some(n, ...) PERFUME_LIST_##n(PERFUME_PARAM, PERFUME_COMMA, __VA_ARGS__)
+#define PERFUME_EACH(n, m, ...)     PERFUME_LIST_##n(m, PERFUME_NOTHING, __VA_ARGS__)
+
+/*
+ * ---- kinds of fields ----
+ *
+ * For each kind: its parameters, how they are passed on, how the library spells the field, its fixed size,
+ * the length of what lies behind, how it is put, and what a USDT probe shows of it.
+ */
+#define PERFUME_KIND_u8    _number
+#define PERFUME_KIND_u16   _number
+#define PERFUME_KIND_u32   _number
+#define PERFUME_KIND_u64   _number
+#define PERFUME_KIND_s8    _number
+#define PERFUME_KIND_s16   _number
+#define PERFUME_KIND_s32   _number
+#define PERFUME_KIND_s64   _number
+#define PERFUME_KIND_f32   _float
+#define PERFUME_KIND_f64   _float
+#define PERFUME_KIND_bool  _truth
+#define PERFUME_KIND__Bool _truth
+#define PERFUME_KIND_ptr   _address
+#define PERFUME_KIND_str   _text
+#define PERFUME_KIND_strn  _piece
+#define PERFUME_KIND_bytes _piece
+#define PERFUME_KIND_u8s   _many
+#define PERFUME_KIND_u16s  _many
+#define PERFUME_KIND_u32s  _many
+#define PERFUME_KIND_u64s  _many
+#define PERFUME_KIND_s8s   _many
+#define PERFUME_KIND_s16s  _many
+#define PERFUME_KIND_s32s  _many
+#define PERFUME_KIND_s64s  _many
+#define PERFUME_KIND_f32s  _many
+#define PERFUME_KIND_f64s  _many
+#define PERFUME_KIND_array _array
+
+#define PERFUME_TYPE_u8       uint8_t
+#define PERFUME_TYPE_u16      uint16_t
+#define PERFUME_TYPE_u32      uint32_t
+#define PERFUME_TYPE_u64      uint64_t
+#define PERFUME_TYPE_s8       int8_t
+#define PERFUME_TYPE_s16      int16_t
+#define PERFUME_TYPE_s32      int32_t
+#define PERFUME_TYPE_s64      int64_t
+#define PERFUME_TYPE_f32      float
+#define PERFUME_TYPE_f64      double
+#define PERFUME_TYPE_strn     char
+#define PERFUME_TYPE_bytes    void
+#define PERFUME_TYPE_u8s      uint8_t
+#define PERFUME_NAME_u8s      "u8"
+#define PERFUME_TYPE_u16s     uint16_t
+#define PERFUME_NAME_u16s     "u16"
+#define PERFUME_TYPE_u32s     uint32_t
+#define PERFUME_NAME_u32s     "u32"
+#define PERFUME_TYPE_u64s     uint64_t
+#define PERFUME_NAME_u64s     "u64"
+#define PERFUME_TYPE_s8s      int8_t
+#define PERFUME_NAME_s8s      "s8"
+#define PERFUME_TYPE_s16s     int16_t
+#define PERFUME_NAME_s16s     "s16"
+#define PERFUME_TYPE_s32s     int32_t
+#define PERFUME_NAME_s32s     "s32"
+#define PERFUME_TYPE_s64s     int64_t
+#define PERFUME_NAME_s64s     "s64"
+#define PERFUME_TYPE_f32s     float
+#define PERFUME_NAME_f32s     "f32"
+#define PERFUME_TYPE_f64s     double
+#define PERFUME_NAME_f64s     "f64"
+#define PERFUME_NAME_strn     "char"
+#define PERFUME_NAME_bytes    "u8"
+#define PERFUME_CLOSING_strn  1
+#define PERFUME_CLOSING_bytes 0
+#define PERFUME_64_u8         (uint64_t)
+#define PERFUME_WIDE_u8       "8@"
+#define PERFUME_64_u16        (uint64_t)
+#define PERFUME_WIDE_u16      "8@"
+#define PERFUME_64_u32        (uint64_t)
+#define PERFUME_WIDE_u32      "8@"
+#define PERFUME_64_u64        (uint64_t)
+#define PERFUME_WIDE_u64      "8@"
+#define PERFUME_64_s8        (int64_t)
+#define PERFUME_WIDE_s8       "-8@"
+#define PERFUME_64_s16        (int64_t)
+#define PERFUME_WIDE_s16      "-8@"
+#define PERFUME_64_s32        (int64_t)
+#define PERFUME_WIDE_s32      "-8@"
+#define PERFUME_64_s64        (int64_t)
+#define PERFUME_WIDE_s64      "-8@"
+
+#define PERFUME_PASTE(a, b)         PERFUME_PASTE_(a, b)
+#define PERFUME_PASTE_(a, b)        a##b
+#define PERFUME_OF(what, kind, ...) PERFUME_PASTE(what, PERFUME_KIND_##kind)(kind, __VA_ARGS__)
+
+#define PERFUME_PARAM(...)                            PERFUME_OF(PERFUME_PARAM, __VA_ARGS__, )
+#define PERFUME_COMMA_PARAM(...)                      , PERFUME_PARAM(__VA_ARGS__)
+#define PERFUME_PARAM_number(kind, name, ...)         PERFUME_TYPE_##kind name
+#define PERFUME_PARAM_float(kind, name, ...)          PERFUME_TYPE_##kind name
+#define PERFUME_PARAM_truth(kind, name, ...)          int name
+#define PERFUME_PARAM_address(kind, name, ...)        const void *name
+#define PERFUME_PARAM_text(kind, name, ...)           PERFUME_TEXT name
+#define PERFUME_PARAM_piece(kind, name, ...)          const PERFUME_TYPE_##kind *name, size_t name##_size
+#define PERFUME_PARAM_many(kind, name, ...)           const PERFUME_TYPE_##kind *name, size_t name##_count
+#define PERFUME_PARAM_array(kind, name, type, n, ...) const PERFUME_TYPE_##type *name
+
+#define PERFUME_COMMA_PASS(...)                      , PERFUME_OF(PERFUME_PASS, __VA_ARGS__, )
+#define PERFUME_PASS_number(kind, name, ...)         name
+#define PERFUME_PASS_float(kind, name, ...)          name
+#define PERFUME_PASS_truth(kind, name, ...)          name
+#define PERFUME_PASS_address(kind, name, ...)        name
+#define PERFUME_PASS_text(kind, name, ...)           name
+#define PERFUME_PASS_piece(kind, name, ...)          name, name##_size
+#define PERFUME_PASS_many(kind, name, ...)           name, name##_count
+#define PERFUME_PASS_array(kind, name, type, n, ...) name
+
+#define PERFUME_FIELD(...)                            PERFUME_OF(PERFUME_FIELD, __VA_ARGS__, )
+#define PERFUME_FIELD_number(kind, name, ...)         #kind " " #name
+#define PERFUME_FIELD_float(kind, name, ...)          #kind " " #name
+#define PERFUME_FIELD_truth(kind, name, ...)          "u8 " #name
+#define PERFUME_FIELD_address(kind, name, ...)        "u64 " #name
+#define PERFUME_FIELD_text(kind, name, ...)           "__rel_loc char[] " #name
+#define PERFUME_FIELD_piece(kind, name, ...)          "__rel_loc " PERFUME_NAME_##kind "[] " #name
+#define PERFUME_FIELD_many(kind, name, ...)           "__rel_loc " PERFUME_NAME_##kind "[] " #name
+#define PERFUME_FIELD_array(kind, name, type, n, ...) #type "[" #n "] " #name
+
+#define PERFUME_SIZE(...)                            +PERFUME_OF(PERFUME_SIZE, __VA_ARGS__, )
+#define PERFUME_SIZE_number(kind, name, ...)         sizeof(PERFUME_TYPE_##kind)
+#define PERFUME_SIZE_float(kind, name, ...)          sizeof(PERFUME_TYPE_##kind)
+#define PERFUME_SIZE_truth(kind, name, ...)          sizeof(uint8_t)
+#define PERFUME_SIZE_address(kind, name, ...)        sizeof(uint64_t)
+#define PERFUME_SIZE_text(kind, name, ...)           sizeof(uint32_t)
+#define PERFUME_SIZE_piece(kind, name, ...)          sizeof(uint32_t)
+#define PERFUME_SIZE_many(kind, name, ...)           sizeof(uint32_t)
+#define PERFUME_SIZE_array(kind, name, type, n, ...) (n) * sizeof(PERFUME_TYPE_##type)
+
+#define PERFUME_LENGTH(...) PERFUME_OF(PERFUME_LENGTH, __VA_ARGS__, )
+#define PERFUME_LENGTH_number(...)
+#define PERFUME_LENGTH_float(...)
+#define PERFUME_LENGTH_truth(...)
+#define PERFUME_LENGTH_address(...)
+#define PERFUME_LENGTH_text(kind, name, ...)                                                       \
+	size_t perfume_##name##_n = perfume_bounded(PERFUME_TEXT_SIZE(name), 1);
+#define PERFUME_LENGTH_piece(kind, name, ...)                                                      \
+	size_t perfume_##name##_n = perfume_bounded(name##_size, 1);
+#define PERFUME_LENGTH_many(kind, name, ...)                                                       \
+	size_t perfume_##name##_n = perfume_bounded(name##_count, sizeof(*name));
+#define PERFUME_LENGTH_array(...)
+
+#define PERFUME_PLUS_LENGTH(...) PERFUME_OF(PERFUME_PLUS, __VA_ARGS__, )
+#define PERFUME_PLUS_number(...)
+#define PERFUME_PLUS_float(...)
+#define PERFUME_PLUS_truth(...)
+#define PERFUME_PLUS_address(...)
+#define PERFUME_PLUS_text(kind, name, ...)  +perfume_##name##_n + 1
+#define PERFUME_PLUS_piece(kind, name, ...) +perfume_##name##_n + PERFUME_CLOSING_##kind
+#define PERFUME_PLUS_many(kind, name, ...)  +perfume_##name##_n
+#define PERFUME_PLUS_array(...)
+
+#define PERFUME_PUT(...)                     PERFUME_OF(PERFUME_PUT, __VA_ARGS__, )
+#define PERFUME_PUT_number(kind, name, ...)  perfume_put(&perfume_to, &name, sizeof(name));
+#define PERFUME_PUT_float(kind, name, ...)   perfume_put(&perfume_to, &name, sizeof(name));
+#define PERFUME_PUT_truth(kind, name, ...)   *perfume_to.at++ = name != 0;
+#define PERFUME_PUT_address(kind, name, ...) perfume_put_address(&perfume_to, name);
+#define PERFUME_PUT_text(kind, name, ...)                                                          \
+	perfume_put_dynamic(&perfume_to, PERFUME_TEXT_DATA(name), perfume_##name##_n, 1);
+#define PERFUME_PUT_piece(kind, name, ...)                                                         \
+	perfume_put_dynamic(&perfume_to, name, perfume_##name##_n, PERFUME_CLOSING_##kind);
+#define PERFUME_PUT_many(kind, name, ...)                                                          \
+	perfume_put_dynamic(&perfume_to, name, perfume_##name##_n, 0);
+#define PERFUME_PUT_array(kind, name, type, n, ...)                                                \
+	perfume_put(&perfume_to, name, (n) * sizeof(*name));
+
+/*
+ * ---- the USDT probe: an ELF note says where the probe is, where its semaphore, where its arguments ----
+ *
+ * The format is that of SystemTap's sdt.h, version 3. The semaphore is the upper half of the enable word. A
+ * tool puts a breakpoint on the first nop, or on the second, which newer kernels turn into a call. The
+ * assembler counts the arguments: tools refuse a probe that has more than twelve.
+ */
+#if !defined(PERFUME_NO_USDT) && (defined(__x86_64__) || defined(__aarch64__)) &&                  \
+	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#ifdef __x86_64__
+#define PERFUME_NOP "nop\n.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+#else
+#define PERFUME_NOP "nop\n"
+#endif
+#define PERFUME_USDT(n, event, ...)                                                                \
+	__asm__ volatile("990:" PERFUME_NOP                                                        \
+		".pushsection .note.stapsdt, \"\", \"note\"\n"                                     \
+		".balign 4\n"                                                                      \
+		".4byte 992f - 991f, 994f - 993f, 3\n"                                             \
+		"991: .asciz \"stapsdt\"\n"                                                        \
+		"992: .balign 4\n"                                                                 \
+		"993: .8byte 990b, _.stapsdt.base, perfume_word_" #event " + 2\n"                  \
+		".asciz \"perfume\"\n"                                                             \
+		".asciz \"" #event "\"\n"                                                          \
+		".set perfume_arguments, 0\n"                                                      \
+		PERFUME_EACH(n, PERFUME_SHOW, __VA_ARGS__)                                         \
+		".byte 0\n"                                                                        \
+		"994: .balign 4\n"                                                                 \
+		".popsection\n"                                                                    \
+		".ifndef _.stapsdt.base\n"                                                         \
+		".pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"        \
+		".weak _.stapsdt.base\n"                                                           \
+		".hidden _.stapsdt.base\n"                                                         \
+		"_.stapsdt.base: .space 1\n"                                                       \
+		".size _.stapsdt.base, 1\n"                                                        \
+		".popsection\n"                                                                    \
+		".endif\n"                                                                         \
+		: : PERFUME_LIST_##n(PERFUME_OPERAND, PERFUME_COMMA, __VA_ARGS__))
+#else
+#define PERFUME_USDT(n, event, ...) (void)0
+#endif
+
+#define PERFUME_ARGUMENT(wide, name)                                                               \
+	".if perfume_arguments < 12\n"                                                             \
+	".if perfume_arguments\n.ascii \" \"\n.endif\n"                                            \
+	".ascii \"" wide "%[" #name "]\"\n"                                                        \
+	".endif\n"                                                                                 \
+	".set perfume_arguments, perfume_arguments + 1\n"
+
+#define PERFUME_SHOW(...) PERFUME_OF(PERFUME_SHOW, __VA_ARGS__, )
+#define PERFUME_SHOW_number(kind, name, ...)         PERFUME_ARGUMENT(PERFUME_WIDE_##kind, name)
+#define PERFUME_SHOW_float(kind, name, ...)          PERFUME_ARGUMENT("8@", name)
+#define PERFUME_SHOW_truth(kind, name, ...)          PERFUME_ARGUMENT("8@", name)
+#define PERFUME_SHOW_address(kind, name, ...)        PERFUME_ARGUMENT("8@", name)
+#define PERFUME_SHOW_text(kind, name, ...)           PERFUME_ARGUMENT("8@", name)
+#define PERFUME_SHOW_piece(kind, name, ...)                                                        \
+	PERFUME_ARGUMENT("8@", name) PERFUME_ARGUMENT("8@", name##_size)
+#define PERFUME_SHOW_many(kind, name, ...)                                                         \
+	PERFUME_ARGUMENT("8@", name) PERFUME_ARGUMENT("8@", name##_count)
+#define PERFUME_SHOW_array(kind, name, type, n, ...) PERFUME_ARGUMENT("8@", name)
+
+#define PERFUME_OPERAND(...) PERFUME_OF(PERFUME_OPERAND, __VA_ARGS__, )
+#define PERFUME_OPERAND_number(kind, name, ...)         [name] "nor"(PERFUME_64_##kind(name))
+#define PERFUME_OPERAND_float(kind, name, ...)          [name] "nor"(perfume_bits_##kind(name))
+#define PERFUME_OPERAND_truth(kind, name, ...)          [name] "nor"((uint64_t)(name != 0))
+#define PERFUME_OPERAND_address(kind, name, ...)        [name] "nor"(name)
+#define PERFUME_OPERAND_text(kind, name, ...)           [name] "nor"(PERFUME_TEXT_DATA(name))
+#define PERFUME_OPERAND_piece(kind, name, ...)          [name] "nor"(name), [name##_size] "nor"(name##_size)
+#define PERFUME_OPERAND_many(kind, name, ...)           [name] "nor"(name), [name##_count] "nor"(name##_count)
+#define PERFUME_OPERAND_array(kind, name, type, n, ...) [name] "nor"(name)
+
+/* PERFUME_LIST_3(m, sep, a, b, c, rest) is m a sep() m b sep() m c. */
+#define PERFUME_NOTHING()
+#define PERFUME_COMMA()     ,
+#define PERFUME_SEMICOLON() "; "
+#define PERFUME_LIST_0(...)
+#define PERFUME_LIST_1(m, sep, a, ...)  m a
+#define PERFUME_LIST_2(m, sep, a, ...)  m a sep() PERFUME_LIST_1(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_3(m, sep, a, ...)  m a sep() PERFUME_LIST_2(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_4(m, sep, a, ...)  m a sep() PERFUME_LIST_3(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_5(m, sep, a, ...)  m a sep() PERFUME_LIST_4(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_6(m, sep, a, ...)  m a sep() PERFUME_LIST_5(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_7(m, sep, a, ...)  m a sep() PERFUME_LIST_6(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_8(m, sep, a, ...)  m a sep() PERFUME_LIST_7(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_9(m, sep, a, ...)  m a sep() PERFUME_LIST_8(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_10(m, sep, a, ...) m a sep() PERFUME_LIST_9(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_11(m, sep, a, ...) m a sep() PERFUME_LIST_10(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_12(m, sep, a, ...) m a sep() PERFUME_LIST_11(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_13(m, sep, a, ...) m a sep() PERFUME_LIST_12(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_14(m, sep, a, ...) m a sep() PERFUME_LIST_13(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_15(m, sep, a, ...) m a sep() PERFUME_LIST_14(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_16(m, sep, a, ...) m a sep() PERFUME_LIST_15(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_17(m, sep, a, ...) m a sep() PERFUME_LIST_16(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_18(m, sep, a, ...) m a sep() PERFUME_LIST_17(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_19(m, sep, a, ...) m a sep() PERFUME_LIST_18(m, sep, __VA_ARGS__)
+#define PERFUME_LIST_20(m, sep, a, ...) m a sep() PERFUME_LIST_19(m, sep, __VA_ARGS__)
+
+/* _some, or _none when there is one argument only. */
+#define PERFUME_SOME(...)                                                                          \
+	PERFUME_PICK_22(__VA_ARGS__, _some, _some, _some, _some, _some, _some, _some, _some,       \
+		_some, _some, _some, _some, _some, _some, _some, _some, _some, _some, _some,       \
+		_some, _none, 0)
+#define PERFUME_PICK_22(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16,     \
+	a17, a18, a19, a20, a21, some, ...)                                                        \
+	some
 
 #define PERFUME_COUNT(...)                                                                         \
 	PERFUME_PICK(__VA_ARGS__, 128, 127, 126, 125, 124, 123, 122, 121, 120, 119, 118, 117, 116, \
@@ -222,8 +740,6 @@ struct perfume_event {
 	a121, a122, a123, a124, a125, a126, a127, a128, a129, n, ...)                              \
 	n
 
-#ifdef __cplusplus
-}
-#endif
+/* clang-format on */
 
 #endif

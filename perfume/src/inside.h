@@ -138,12 +138,19 @@ static void word_free(const uint32_t *word);
 
 /* ---- name.c ---- */
 
+/* Fields in the one spelling that all kernels take for the same: "u32 a; u64 b". */
+struct fields {
+	size_t n;
+	int too_long;
+	char text[COMMAND_MAX];
+};
+
 /*
- * Appends the fields in `text`, of which there may be several with ';' between them, to *out, in
- * the one spelling that all kernels take for the same: "u32 a; u64 b". `start` is where all fields
- * begin. Returns the size of their values or a negative errno.
+ * Appends the fields in `text`, of which there may be several with ';' between them. Returns the size of
+ * their values or a negative errno. Types that the kernel does not know are described as structs: f32, f64,
+ * and arrays of numbers, "u32[4] counts".
  */
-static int put_fields(char **out, const char *start, const char *text);
+static int put_fields(struct fields *out, const char *text);
 
 /* ---- probe.c ---- */
 

@@ -68,16 +68,32 @@ static int register_status(struct perfume_event *event, const char *command)
 	return (int)(in_bits ? bits.write_index : bytes.write_index);
 }
 
-/* 0, also where there is no kernel interface; or what the kernel has against this event. */
+/* Name and fields as the kernel wants them; 0 or a negative errno. */
+static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
+{
+	struct fields fields = {0};
+	int size = put_fields(&fields, event->fields);
+
+	if (size < 0)
+		return size;
+	if (size > PERFUME_PAYLOAD_MAX)
+		return fail(-EINVAL, "the fields are longer than an event can be");
+	if (strlen(event->name) + !!fields.n + fields.n >= COMMAND_MAX)
+		return fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
+	strcpy(command, event->name);
+	if (fields.n)
+		strcpy(stpcpy(command + strlen(command), " "), fields.text);
+	return 0;
+}
+
+/* 0, also where there is no kernel interface; or what is wrong with the event. */
 static int kernel_add(struct perfume_event *event)
 {
 	char command[COMMAND_MAX];
-	int index;
+	int index = spell(event, command);
 
-	if (event->file->fd < 0)
-		return 0;
-	snprintf(command, sizeof(command), *event->fields ? "%s %s" : "%s", event->name,
-		event->fields);
+	if (index < 0 || event->file->fd < 0)
+		return index;
 	if (kernel.interface == PERFUME_INTERFACE_ENABLE_WORDS)
 		index = register_word(event, command);
 	else
@@ -141,12 +157,6 @@ static void file_close(struct perfume_file *file)
 /* 0, or a negative errno: then the event is to be removed again. */
 static int event_add(struct perfume_file *file, struct perfume_event *event)
 {
-	int error = 0;
-
-	if (strlen(event->name) + strlen(event->fields) + 1 >= COMMAND_MAX)
-		error = fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
-	if (event->min_size > PERFUME_PAYLOAD_MAX)
-		error = fail(-EINVAL, "the fields are longer than an event can be");
 	if (!file->events) {
 		file_open(file);
 		file->next = files;
@@ -159,7 +169,7 @@ static int event_add(struct perfume_file *file, struct perfume_event *event)
 	if (event->next)
 		event->next->previous = event;
 	file->events = event;
-	return error ? error : kernel_add(event);
+	return kernel_add(event);
 }
 
 /* True when nobody will write to the event's word any more. */

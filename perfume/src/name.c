@@ -62,45 +62,60 @@ static long number(const char *text, size_t n, int base, char end)
 static int no_such_type(const struct field *field, unsigned i)
 {
 	if (word_is(field, i, "float") || word_is(field, i, "double"))
-		return fail(-EINVAL,
-			"the kernel knows no floating point: describe the field by its "
-			"size, 'struct f64 price 8'");
+		return fail(-EINVAL, "the kernel knows no 'float' and 'double': use f32 and f64");
 	if (word_is(field, i, "long"))
 		return fail(-EINVAL,
 			"the kernel refuses 'long', which has no certain size: use s64 "
 			"or u64");
-	if (memchr(field->word[i], '[', field->size[i]))
-		return fail(-EINVAL,
-			"the kernel knows arrays of char only: describe others by their "
-			"size, 'struct u32x4 counts 16'");
 	return fail(-EINVAL, "a field has a type that the kernel does not know");
 }
 
-/* The size of the type at word i; or a negative errno. */
-static int basic_size(const struct field *field, unsigned i, int is_unsigned)
+struct type {
+	const char *name;
+	int size;
+	int of_c;    /* may stand behind "unsigned" */
+	int foreign; /* the kernel does not know it: described as a struct */
+};
+
+static const struct type *find_type(const struct field *field, unsigned i, size_t n)
 {
-	static const struct {
-		const char *name;
-		int size;
-		int takes_unsigned;
-	} types[] = {{"u8", 1}, {"s8", 1}, {"u16", 2}, {"s16", 2}, {"u32", 4}, {"s32", 4},
-		{"u64", 8}, {"s64", 8}, {"int", 4, 1}, {"short", 2, 1}, {"char", 1, 1}};
-	long n;
+	static const struct type types[] = {{"u8", 1}, {"s8", 1}, {"u16", 2}, {"s16", 2},
+		{"u32", 4}, {"s32", 4}, {"u64", 8}, {"s64", 8}, {"int", 4, 1}, {"short", 2, 1},
+		{"char", 1, 1}, {"f32", 4, 0, 1}, {"f64", 8, 0, 1}};
 	size_t t;
 
 	for (t = 0; t < sizeof(types) / sizeof(types[0]); t++)
-		if (word_is(field, i, types[t].name) && (types[t].takes_unsigned || !is_unsigned))
-			return types[t].size;
-	if (strncmp(field->word[i], "char[", 5))
-		return no_such_type(field, i);
-	n = number(field->word[i] + 5, field->size[i] - 5, 0, ']');
-	if (n < 1 || n > ARRAY_MAX)
-		return fail(-EINVAL, "the length of a char array is a number from 1 to 1024");
-	return (int)n;
+		if (strlen(types[t].name) == n && !memcmp(types[t].name, field->word[i], n))
+			return &types[t];
+	return NULL;
 }
 
-/* Of the field's value; or a negative errno. */
-static int field_size(const struct field *field)
+/* The size of the type at word i, or a negative errno; *ret_length is N of an array that is not of char. */
+static int basic_size(const struct field *field, unsigned i, int is_unsigned, long *ret_length)
+{
+	const char *text = field->word[i], *bracket = memchr(text, '[', field->size[i]);
+	size_t n = bracket ? (size_t)(bracket - text) : field->size[i];
+	const struct type *type = find_type(field, i, n);
+	long length;
+
+	if (!type || (is_unsigned && !type->of_c))
+		return no_such_type(field, i);
+	*ret_length = type->foreign;
+	if (!bracket)
+		return type->size;
+	length = number(bracket + 1, field->size[i] - n - 1, 0, ']');
+	if (length < 1 || length > ARRAY_MAX)
+		return fail(-EINVAL, "the length of an array is a number from 1 to 1024");
+	if (strncmp(text, "char", 4)) {
+		if (type->of_c)
+			return no_such_type(field, i);
+		*ret_length = length;
+	}
+	return (int)length * type->size;
+}
+
+/* Of the field's value, or a negative errno. *ret_length as above; 0: the kernel knows the type. */
+static int field_size(const struct field *field, long *ret_length)
 {
 	unsigned dynamic = word_is(field, 0, "__data_loc") || word_is(field, 0, "__rel_loc");
 	unsigned is_unsigned = word_is(field, dynamic, "unsigned");
@@ -116,11 +131,10 @@ static int field_size(const struct field *field)
 		return fail(-EINVAL, "a field is a type, a blank and a name");
 	if (dynamic)
 		return (int)sizeof(uint32_t);
-	return basic_size(field, is_unsigned, (int)is_unsigned);
+	return basic_size(field, is_unsigned, (int)is_unsigned, ret_length);
 }
 
-/* Takes the words up to the next ';' and returns where it stopped, or NULL when they are too many.
- */
+/* Takes the words up to the next ';' and returns where it stopped, or NULL when they are too many. */
 static const char *take_words(const char *text, struct field *field)
 {
 	field->n = 0;
@@ -134,11 +148,56 @@ static const char *take_words(const char *text, struct field *field)
 	return text;
 }
 
-static int put_fields(char **out, const char *start, const char *text)
+static void put_text(struct fields *out, const char *text, size_t n)
+{
+	size_t room = sizeof(out->text) - 1 - out->n;
+
+	if (n > room) {
+		out->too_long = 1;
+		n = room;
+	}
+	memcpy(out->text + out->n, text, n);
+	out->n += n;
+	out->text[out->n] = 0;
+}
+
+/* "f64 x" becomes "struct f64 x 8", "u32[4] x" becomes "struct u32x4 x 16". */
+static void put_as_struct(struct fields *out, const struct field *field, long length, int size)
+{
+	size_t n = strcspn(field->word[0], " \t[");
+	char text[32];
+
+	put_text(out, "struct ", 7);
+	put_text(out, field->word[0], n);
+	if (n < field->size[0])
+		put_text(out, text, (size_t)sprintf(text, "x%ld", length));
+	put_text(out, " ", 1);
+	put_text(out, field->word[1], field->size[1]);
+	put_text(out, text, (size_t)sprintf(text, " %d", size));
+}
+
+static int put_field(struct fields *out, const struct field *field)
+{
+	long length = 0;
+	int size = field_size(field, &length);
+	unsigned i;
+
+	if (size < 0)
+		return size;
+	put_text(out, "; ", out->n ? 2 : 0);
+	if (length)
+		put_as_struct(out, field, length, size);
+	for (i = 0; i < field->n && !length; i++) {
+		put_text(out, " ", i ? 1 : 0);
+		put_text(out, field->word[i], field->size[i]);
+	}
+	return size;
+}
+
+static int put_fields(struct fields *out, const char *text)
 {
 	struct field field;
 	int total = 0, size;
-	unsigned i;
 
 	for (; *text; text += *text == ';') {
 		text = take_words(text, &field);
@@ -146,14 +205,12 @@ static int put_fields(char **out, const char *start, const char *text)
 			return fail(-EINVAL, "a field is a type, a blank and a name");
 		if (!field.n)
 			continue;
-		size = field_size(&field);
+		size = put_field(out, &field);
 		if (size < 0)
 			return size;
 		total += size;
-		*out += sprintf(*out, "%s", *out > start ? "; " : "");
-		for (i = 0; i < field.n; i++)
-			*out += sprintf(
-				*out, "%s%.*s", i ? " " : "", (int)field.size[i], field.word[i]);
 	}
+	if (out->too_long)
+		return fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
 	return total;
 }

@@ -37,38 +37,28 @@ void perfume_free(struct perfume_ctx *ctx)
 	errno = saved;
 }
 
+static struct perfume_probe *refuse(int error)
+{
+	errno = -error;
+	return NULL;
+}
+
 /* A probe with its texts, not registered yet; NULL with a sentence. */
-static struct perfume_probe *probe_new(const char *name, const char *const *fields, size_t n)
+static struct perfume_probe *probe_new(const char *name, const struct fields *fields, size_t n)
 {
 	struct perfume_probe *probe;
-	size_t i, room = strlen(name) + 2;
-	char *text, *end;
-	int size;
+	size_t sizes = n * sizeof(probe->sizes[0]);
+	char *text;
 
-	/* Each separator can grow by a blank. */
-	for (i = 0; i < n; i++)
-		room += 2 * strlen(fields[i]) + 3;
-	probe = calloc(1, sizeof(*probe) + n * sizeof(probe->sizes[0]) + room);
-	if (!probe) {
-		errno = -fail(-ENOMEM, "out of memory");
-		return NULL;
-	}
+	probe = calloc(1, sizeof(*probe) + sizes + strlen(name) + 1 + fields->n + 1);
+	if (!probe)
+		return refuse(fail(-ENOMEM, "out of memory"));
+	text = (char *)&probe->sizes[n];
 	probe->n_fields = (uint32_t)n;
 	probe->event.target = PERFUME_NO_TARGET;
 	probe->event.word = &nobody;
-	text = end = (char *)&probe->sizes[n];
-	for (i = 0; i < n; i++) {
-		size = put_fields(&end, text, fields[i]);
-		if (size < 0) {
-			free(probe);
-			errno = -size;
-			return NULL;
-		}
-		probe->sizes[i] = (uint32_t)size;
-		probe->event.min_size += (uint32_t)size;
-	}
-	probe->event.fields = text;
-	probe->event.name = strcpy(end + 1, name);
+	probe->event.fields = memcpy(text, fields->text, fields->n + 1);
+	probe->event.name = strcpy(text + fields->n + 1, name);
 	return probe;
 }
 
@@ -108,25 +98,36 @@ static int probe_add(struct perfume_ctx *ctx, struct perfume_probe *probe)
 struct perfume_probe *perfume_register_fields(
 	struct perfume_ctx *ctx, const char *name, const char *const *fields, size_t n)
 {
+	uint32_t sizes[COMMAND_MAX / 2];
+	struct fields all = {0};
 	struct perfume_probe *probe;
 	const char *reason;
 	sigset_t old;
-	int error;
+	size_t i;
+	int size;
 
-	if (!ctx || perfume_check_name(name, &reason) < 0) {
-		errno = -fail(-EINVAL, ctx ? reason : "no context was given");
-		return NULL;
+	if (!ctx || perfume_check_name(name, &reason) < 0)
+		return refuse(fail(-EINVAL, ctx ? reason : "no context was given"));
+	if (n > sizeof(sizes) / sizeof(sizes[0]))
+		return refuse(
+			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
+	for (i = 0; i < n; i++) {
+		size = put_fields(&all, fields[i]);
+		if (size < 0)
+			return refuse(size);
+		sizes[i] = (uint32_t)size;
 	}
-	probe = probe_new(name, fields, n);
+	probe = probe_new(name, &all, n);
 	if (!probe)
 		return NULL;
+	for (i = 0; i < n; i++)
+		probe->event.min_size += probe->sizes[i] = sizes[i];
 	lock(&old);
-	error = probe_add(ctx, probe);
+	size = probe_add(ctx, probe);
 	unlock(&old);
-	if (error < 0) {
+	if (size < 0) {
 		free(probe);
-		errno = -error;
-		return NULL;
+		return refuse(size);
 	}
 	return probe;
 }
@@ -141,10 +142,9 @@ struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name
 	while ((field = va_arg(args, const char *)) && n < sizeof(fields) / sizeof(fields[0]))
 		fields[n++] = field;
 	va_end(args);
-	if (field) {
-		errno = -fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold");
-		return NULL;
-	}
+	if (field)
+		return refuse(
+			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
 	return perfume_register_fields(ctx, name, fields, n);
 }
 

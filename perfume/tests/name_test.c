@@ -38,31 +38,33 @@ static void names_are_judged_with_a_reason(void **state)
 	}
 }
 
-static void a_name_too_long_for_the_kernel_is_refused(void **state)
+static void name_and_fields_together_have_511_bytes(void **state)
 {
-	struct perfume_ctx *ctx = perfume_init(0);
-	char name[600];
+	struct perfume_event event = {.fields = ""};
+	char name[600], command[COMMAND_MAX];
 
-	memset(name, 'n', sizeof(name));
+	event.name = memset(name, 'n', sizeof(name));
 	name[512] = 0;
 	assert_int_equal(perfume_check_name(name, NULL), -EINVAL);
 	name[511] = 0;
 	assert_int_equal(perfume_check_name(name, NULL), PERFUME_NAME_OK);
-	assert_null(perfume_register(ctx, name, "u32 a", NULL));
-	assert_int_equal(errno, EINVAL);
+	assert_int_equal(spell(&event, command), 0);
+	event.fields = "u32 a";
+	assert_int_equal(spell(&event, command), -EINVAL);
 	assert_non_null(strstr(perfume_error(), "511"));
-	perfume_free(ctx);
+	name[505] = 0;
+	assert_int_equal(spell(&event, command), 0);
+	assert_int_equal(strlen(command), 511);
 }
 
-/* The fields as the library spells them, or NULL and the sentence is for perfume_error(). */
+/* The fields as the library spells them; NULL, and the sentence is for perfume_error(). */
 static const char *spelled(const char *text, int *ret_size)
 {
-	static char out[1024];
-	char *end = out;
+	static struct fields fields;
 
-	*out = 0;
-	*ret_size = put_fields(&end, out, text);
-	return *ret_size < 0 ? NULL : out;
+	fields = (struct fields){0};
+	*ret_size = put_fields(&fields, text);
+	return *ret_size < 0 ? NULL : fields.text;
 }
 
 static void fields_have_one_spelling(void **state)
@@ -89,6 +91,9 @@ static void fields_have_one_spelling(void **state)
 		{"__rel_loc unsigned char[] a", "__rel_loc unsigned char[] a", 4},
 		{"__rel_loc u32[] a", "__rel_loc u32[] a", 4},
 		{"struct custom a 20", "struct custom a 20", 20},
+		{"f64 a;f32 b", "struct f64 a 8; struct f32 b 4", 12},
+		{"u32[4] a", "struct u32x4 a 16", 16},
+		{"f64[0x10] a", "struct f64x16 a 128", 128},
 	};
 	size_t i;
 	int size;
@@ -113,9 +118,12 @@ static void fields_that_the_kernel_refuses_are_refused_with_the_reason(void **st
 		{"char a 20", "name"},
 		{"long a", "s64"},
 		{"unsigned long a", "s64"},
-		{"float a", "struct f64"},
-		{"double a", "struct f64"},
-		{"u32[4] a", "arrays"},
+		{"float a", "f32"},
+		{"double a", "f64"},
+		{"int[4] a", "does not know"},
+		{"u32[0] a", "length"},
+		{"u32[] a", "length"},
+		{"u32[1025] a", "length"},
 		{"string a", "does not know"},
 		{"unsigned u32 a", "does not know"},
 		{"char[aa] a", "length"},
@@ -147,6 +155,8 @@ static void fields_longer_than_an_event_are_refused(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
 
+	assert_null(perfume_register(ctx, "perfume_big", "u64[500] a", "u8 b", NULL));
+	assert_non_null(strstr(perfume_error(), "longer than an event"));
 	assert_null(perfume_register(ctx, "perfume_big", "char[1024] a", "char[1024] b",
 		"char[1024] c", "char[1024] d", NULL));
 	assert_int_equal(errno, EINVAL);
@@ -158,7 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_judged_with_a_reason),
-		cmocka_unit_test(a_name_too_long_for_the_kernel_is_refused),
+		cmocka_unit_test(name_and_fields_together_have_511_bytes),
 		cmocka_unit_test(fields_have_one_spelling),
 		cmocka_unit_test(fields_that_the_kernel_refuses_are_refused_with_the_reason),
 		cmocka_unit_test(fields_longer_than_an_event_are_refused),

@@ -4,34 +4,6 @@
 
 #include <sys/wait.h>
 
-static int pipe_ends[2];
-
-/* Makes the probe believe that somebody listens, and that the pipe is user_events_data, index 7. */
-static void listen_to(struct perfume_probe *probe)
-{
-	assert_int_equal(pipe2(pipe_ends, O_NONBLOCK | O_CLOEXEC), 0);
-	probe->event.target = (uint64_t)pipe_ends[1] << 32 | 7;
-	*probe->event.word |= PERFUME_WORD_KERNEL;
-}
-
-static void hang_up(struct perfume_probe *probe)
-{
-	*probe->event.word &= ~(uint32_t)PERFUME_WORD_KERNEL;
-	probe->event.target = PERFUME_NO_TARGET;
-	close(pipe_ends[0]);
-	close(pipe_ends[1]);
-}
-
-static void expect_packet(const void *payload, size_t n)
-{
-	char got[8192];
-	uint32_t index = 7;
-
-	assert_int_equal(read(pipe_ends[0], got, sizeof(got)), (ssize_t)(n + sizeof(index)));
-	assert_memory_equal(got, &index, sizeof(index));
-	assert_memory_equal(got + sizeof(index), payload, n);
-}
-
 static void an_event_that_nobody_listens_to_is_ignored(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
@@ -62,7 +34,7 @@ static void the_pieces_make_one_buffer_behind_the_index(void **state)
 	memcpy(expected, &a, 4);
 	expected[4] = 9;
 	memcpy(expected + 5, &c, 8);
-	listen_to(probe);
+	listen_to(&probe->event);
 	assert_true(perfume_probe_enabled(probe));
 	assert_int_equal(perfume_write(probe, &a, sizeof(a), &b, 1, &c, sizeof(c)), 13);
 	expect_packet(expected, 13);
@@ -72,7 +44,7 @@ static void the_pieces_make_one_buffer_behind_the_index(void **state)
 	expect_packet(expected, 13);
 	/* An int is as good as a size_t. */
 	assert_int_equal(perfume_write(probe, &whole, 4, &b, 1, &c, 8), 13);
-	hang_up(probe);
+	hang_up(&probe->event);
 	perfume_free(ctx);
 }
 
@@ -83,7 +55,7 @@ static void a_payload_that_does_not_fit_is_refused(void **state)
 	static char big[PERFUME_PAYLOAD_MAX + 1];
 	uint32_t a = 1;
 
-	listen_to(probe);
+	listen_to(&probe->event);
 	errno = 1234;
 	assert_int_equal(perfume_write(probe, &a, sizeof(a)), -EINVAL);
 	assert_int_equal(perfume_write(probe, &a, sizeof(a), &a), -EINVAL);
@@ -102,7 +74,7 @@ static void a_payload_that_does_not_fit_is_refused(void **state)
 	errno = 1234;
 	assert_int_equal(perfume_write(probe, &a, 4, big, sizeof(big) - 5), PERFUME_PAYLOAD_MAX);
 	assert_int_equal(errno, 1234);
-	hang_up(probe);
+	hang_up(&probe->event);
 	perfume_free(ctx);
 }
 
@@ -111,14 +83,14 @@ static void the_kernels_answer_is_kept_apart_from_errno(void **state)
 	struct perfume_ctx *ctx = perfume_init(0);
 	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", NULL);
 
-	listen_to(probe);
+	listen_to(&probe->event);
 	close(pipe_ends[0]);
 	signal(SIGPIPE, SIG_IGN);
 	errno = 1234;
 	assert_int_equal(perfume_write(probe), -EPIPE);
 	assert_int_equal(errno, 1234);
 	pipe_ends[0] = -1;
-	hang_up(probe);
+	hang_up(&probe->event);
 	perfume_free(ctx);
 }
 
@@ -128,7 +100,7 @@ static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
 	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", "u32 a", NULL);
 	uint32_t a = 1;
 
-	listen_to(probe);
+	listen_to(&probe->event);
 	ctx->file.fd = pipe_ends[1];
 	close(pipe_ends[1]);
 	/* Without user_events there is no way back: nobody can listen. With them there is a
@@ -136,7 +108,7 @@ static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
 	assert_in_range(-perfume_write(probe, &a, sizeof(a)), 0, EBADF);
 	assert_int_not_equal((int)(probe->event.target >> 32), pipe_ends[1]);
 	pipe_ends[1] = -1;
-	hang_up(probe);
+	hang_up(&probe->event);
 	perfume_free(ctx);
 }
 
@@ -245,7 +217,7 @@ static void a_forked_child_finds_the_lock_open(void **state)
 	int status;
 	pid_t pid;
 
-	listen_to(probe);
+	listen_to(&probe->event);
 	lock(&old);
 	pid = fork();
 	if (!pid) {
@@ -259,7 +231,7 @@ static void a_forked_child_finds_the_lock_open(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	expect_packet(&(uint32_t){5}, 4);
-	hang_up(probe);
+	hang_up(&probe->event);
 	perfume_free(ctx);
 }
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* Static events: those of a program, library or plug-in are registered and forgotten together. */
+#include "inside.h"
+
+/* Under the lock. */
+static void entry_add(struct perfume_file *file, struct perfume_entry *entry)
+{
+	struct perfume_event *event = entry->event;
+
+	if (event->file || event->error) {
+		if (strcmp(event->fields, entry->fields))
+			event->error = -EEXIST;
+	} else {
+		event->error = event_add(file, event);
+	}
+	/* Nobody can listen to an event whose fields are in doubt. */
+	if (event->error < 0 && event->file)
+		event_remove(event);
+}
+
+void perfume_image_add(struct perfume_entry **start, struct perfume_entry **stop)
+{
+	struct perfume_entry **entry;
+	sigset_t old;
+	int saved = errno;
+
+	lock(&old);
+	for (entry = start; entry < stop && !(*start)->added; entry++)
+		entry_add(&(*start)->file, *entry);
+	(*start)->added = 1;
+	unlock(&old);
+	errno = saved;
+}
+
+void perfume_image_remove(struct perfume_entry **start, struct perfume_entry **stop)
+{
+	struct perfume_entry **entry;
+	sigset_t old;
+	int saved = errno;
+
+	lock(&old);
+	for (entry = start; entry < stop; entry++)
+		if ((*entry)->event->file)
+			event_remove((*entry)->event);
+	(*start)->added = 0;
+	unlock(&old);
+	errno = saved;
+}
+
+uint32_t perfume_event_enabled(const struct perfume_event *event)
+{
+	return listeners(event);
+}
+
+int perfume_event_error(const struct perfume_event *event)
+{
+	switch (event->error) {
+	case 0:
+		return 0;
+	case -EEXIST:
+		return fail(-EEXIST, "two source files of the program give the event other fields");
+	}
+	return kernel_refuses(event->error);
+}
+
+int perfume_event_too_long(void)
+{
+	return fail(-EMSGSIZE, "the payload is longer than an event can be");
+}
+
+int perfume_event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t n)
+{
+	return event_write(event, word, packet, n);
+}
