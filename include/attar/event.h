@@ -149,6 +149,7 @@ static inline uint64_t attar_field_u64(
 	return 0;
 }
 
+/* The same as a signed number. */
 static inline int64_t attar_field_i64(const struct attar_field *field, const void *raw, size_t size)
 {
 	return (int64_t)attar_field_u64(field, raw, size);

@@ -104,6 +104,7 @@ ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event 
  */
 ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
 
+/* What went by so far. Asks the kernel for its count of lost records: not for every event. */
 ATTAR_API void attar_stream_stats(
 	struct attar_stream *stream, struct attar_stream_stats *ret_stats);
 
@@ -118,6 +119,7 @@ ATTAR_API attar_place attar_thread_place(struct attar_thread *thread, uint64_t i
 ATTAR_API size_t attar_event_stack(
 	const struct attar_event *event, attar_place *places, size_t max);
 
+/* Unmaps the rings and forgets all processes; the counters stay open. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_stream *attar_stream_free(struct attar_stream *stream);
 
 #ifdef __cplusplus

@@ -39,7 +39,7 @@ struct attar_space;
  */
 typedef uint64_t attar_place;
 
-enum attar_dso_id { /* numbers that always exist */
+enum attar_dso_id {            /* numbers that always exist */
 	ATTAR_DSO_UNKNOWN = 0, /* the address lies in no known mapping; offset = address */
 	ATTAR_DSO_KERNEL = 1,  /* kernel, modules, BPF programs; offset = address */
 	ATTAR_DSO_FULL = 2,    /* the table of DSOs is full (counted in the statistics) */
@@ -48,31 +48,40 @@ enum attar_dso_id { /* numbers that always exist */
 enum attar_dso_kind {
 	ATTAR_DSO_IS_UNKNOWN,
 	ATTAR_DSO_IS_KERNEL,
-	ATTAR_DSO_IS_FILE,   /* an ELF file, also a deleted one */
+	ATTAR_DSO_IS_FILE, /* an ELF file, also a deleted one */
 	ATTAR_DSO_IS_VDSO,
-	ATTAR_DSO_IS_JIT,    /* anonymous executable memory of one process, named by perf-PID.map if at all */
+	ATTAR_DSO_IS_JIT, /* anonymous executable memory of one process, named by perf-PID.map if at all */
 };
 
 struct attar_symbols_opts {
-	size_t size;		     /* sizeof(struct attar_symbols_opts) */
-	const char *debug_path;	     /* colon-separated roots for separate debug files; NULL: "/usr/lib/debug" */
-	const char *kallsyms_path;   /* NULL: "/proc/kallsyms" */
-	bool no_kernel;		     /* never read kernel symbols */
-	unsigned max_dsos;	     /* bound of the DSO table; 0: 65,000 */
-	unsigned max_open_files;     /* files kept open until their names are needed; 0: a quarter of RLIMIT_NOFILE, at most 256 */
+	size_t size; /* sizeof(struct attar_symbols_opts) */
+	const char *
+		debug_path; /* colon-separated roots for separate debug files; NULL: "/usr/lib/debug" */
+	const char *kallsyms_path; /* NULL: "/proc/kallsyms" */
+	bool no_kernel;            /* never read kernel symbols */
+	unsigned max_dsos;         /* bound of the DSO table; 0: 65,000 */
+	unsigned
+		max_open_files; /* files kept open until their names are needed; 0: a quarter of RLIMIT_NOFILE, at most 256 */
 };
 
-ATTAR_API int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols);
+/* A new, empty cache: nothing is read before the first name is asked for. opts may be NULL. -ENOMEM. */
+ATTAR_API int attar_symbols_new(
+	const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols);
+
+/* Frees the cache and every string that it gave; its spaces must be gone. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols);
 
 /* One resolved place. Strings are borrowed from the cache, which keeps them until it is freed. */
 struct attar_symbol {
-	const char *name;	/* demangled, without parameters; NULL when nothing is known but the place */
-	const char *mangled;	/* as the symbol table has it; NULL like name */
-	uint64_t offset;	/* bytes from the symbol's start */
-	uint64_t start;		/* the symbol's address in its DSO's own terms (ELF vaddr; kernel address) */
-	uint64_t size;		/* bytes, 0 when unknown */
-	const char *dso;	/* path as the process saw it, "[kernel.kallsyms]", "[module]" (its name), "[vdso]", "[unknown]", perf-PID.map's path */
+	const char
+		*name; /* demangled, without parameters; NULL when nothing is known but the place */
+	const char *mangled; /* as the symbol table has it; NULL like name */
+	uint64_t offset;     /* bytes from the symbol's start */
+	uint64_t
+		start; /* the symbol's address in its DSO's own terms (ELF vaddr; kernel address) */
+	uint64_t size; /* bytes, 0 when unknown */
+	const char *
+		dso; /* path as the process saw it, "[kernel.kallsyms]", "[module]" (its name), "[vdso]", "[unknown]", perf-PID.map's path */
 	enum attar_dso_kind kind;
 	/* Source file, line and inlined frames will stand here. */
 };
@@ -82,10 +91,12 @@ struct attar_symbol {
  * place's offset in `offset`). Reading a file happens at most once per DSO; a file that cannot be read
  * (cut, noise, a fifo, replaced since it was mapped) only costs its names, and one debug log line.
  */
-ATTAR_API int attar_symbols_resolve(struct attar_symbols *symbols, attar_place place, struct attar_symbol *ret_symbol);
+ATTAR_API int attar_symbols_resolve(
+	struct attar_symbols *symbols, attar_place place, struct attar_symbol *ret_symbol);
 
 /* The DSO of a place without reading its symbols: its path and kind. Borrowed from the cache. */
-ATTAR_API const char *attar_symbols_dso(struct attar_symbols *symbols, attar_place place, enum attar_dso_kind *ret_kind);
+ATTAR_API const char *attar_symbols_dso(
+	struct attar_symbols *symbols, attar_place place, enum attar_dso_kind *ret_kind);
 
 /* A kernel address as a place. */
 static inline attar_place attar_place_kernel(uint64_t address)
@@ -93,33 +104,37 @@ static inline attar_place attar_place_kernel(uint64_t address)
 	return (uint64_t)ATTAR_DSO_KERNEL << 48 | (address & 0xffffffffffffULL);
 }
 
+/* The DSO's number in a place. */
 static inline unsigned attar_place_dso(attar_place place)
 {
 	return (unsigned)(place >> 48);
 }
 
 /* A new symbol of the kernel (PERF_RECORD_KSYMBOL) or its end. Copies name. */
-ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len, const char *name, bool unregister);
+ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
+	const char *name, bool unregister);
 
 /* What the cache did, for notes and tests. */
 struct attar_symbols_stats {
-	uint64_t dsos;		 /* known */
-	uint64_t dsos_refused;	 /* not entered because the table was full */
-	uint64_t files_read;	 /* ELF files whose symbols were loaded */
+	uint64_t dsos;         /* known */
+	uint64_t dsos_refused; /* not entered because the table was full */
+	uint64_t files_read;   /* ELF files whose symbols were loaded */
 	uint64_t files_unreadable;
-	uint64_t files_replaced; /* refused because another file stood at their path */
+	uint64_t files_replaced;   /* refused because another file stood at their path */
 	uint64_t mappings_refused; /* beyond the bound of one space */
 };
-ATTAR_API void attar_symbols_stats(const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats);
+ATTAR_API void attar_symbols_stats(
+	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats);
 
 /* Who backs a mapping, as PERF_RECORD_MMAP2 or /proc/PID/maps tells. */
 struct attar_mapping {
 	uint64_t start, len, pgoff; /* bytes */
-	const char *path;	    /* as in the record: "/usr/bin/x", "/memfd:x (deleted)", "[vdso]", "//anon", "" */
+	const char *
+		path; /* as in the record: "/usr/bin/x", "/memfd:x (deleted)", "[vdso]", "//anon", "" */
 	uint32_t maj, min;
-	uint64_t ino;		    /* 0: unknown */
-	uint32_t ino_generation;    /* 0: unknown, as from /proc */
-	uint8_t build_id_size;	    /* 0: unknown */
+	uint64_t ino;            /* 0: unknown */
+	uint32_t ino_generation; /* 0: unknown, as from /proc */
+	uint8_t build_id_size;   /* 0: unknown */
 	uint8_t build_id[20];
 };
 

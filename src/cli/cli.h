@@ -39,6 +39,7 @@ void help_profiler(
 	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 void help_options(struct buf *b, const struct attar_run *run);
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
+void help_man_overview(struct buf *b);
 /* The page docs/profilers/<name>.md; NULL: none. Static. */
 const char *help_page(const char *profiler);
 

@@ -31,6 +31,10 @@ static int command_help(int argc, char **argv)
 	struct buf b _cleanup_(buf_done) = {0};
 	struct attar_run *run;
 
+	if (!name && man) {
+		help_man_overview(&b);
+		return print(&b);
+	}
 	if (!name)
 		return overview();
 	if (attar_run_new(name, &run) < 0)

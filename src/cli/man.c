@@ -6,6 +6,10 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
+#define EXIT_STATUS                                                                                \
+	"0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not supported here; with a command "  \
+	"its own status, when attar itself succeeded."
+
 /* Text of a line: what roff takes for its own is escaped; `x` and **x** become bold. */
 static void roff_text(struct buf *b, const char *text, size_t n)
 {
@@ -129,6 +133,28 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 		buf_str(b, "\\fR\n");
 		roff_line(b, e->what, strlen(e->what));
 	}
-	buf_str(b, ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not "
-		   "supported here; with a command its own status, when attar itself succeeded.\n");
+	buf_str(b, ".SH EXIT STATUS\n" EXIT_STATUS "\n");
+}
+
+void help_man_overview(struct buf *b)
+{
+	buf_printf(b,
+		".TH ATTAR 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar \\- what a running Linux "
+		"system does, one profiler for each question\n.SH SYNOPSIS\n\\fBattar\\fR "
+		"\\fIPROFILER\\fR [\\fIOPTIONS\\fR] [\\fB\\-\\-\\fR \\fICOMMAND ARGS\\fR...]\n.SH "
+		"PROFILERS\n",
+		attar_version());
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
+		buf_printf(b, ".TP\n\\fBattar\\-%s\\fR(1)\n", (*p)->name);
+		roff_line(b, (*p)->summary, strlen((*p)->summary));
+	}
+	buf_str(b, ".SH OTHER COMMANDS\n"
+		   ".TP\n\\fBattar list\\fR [\\fIPATTERN\\fR]\nevents that can be watched here\n"
+		   ".TP\n\\fBattar doctor\\fR [\\fB\\-\\-json\\fR]\nwhat works here, and the least "
+		   "that mends what does not\n"
+		   ".TP\n\\fBattar help\\fR \\fIPROFILER\\fR\nits manual\n"
+		   ".TP\n\\fBattar completion\\fR \\fBbash\\fR|\\fBzsh\\fR|\\fBfish\\fR\na "
+		   "completion script\n"
+		   ".SH EXIT STATUS\n" EXIT_STATUS
+		   "\n.SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nno colours, even on a terminal\n");
 }
