@@ -37,7 +37,7 @@ void map_reset(struct map *m);
 void map_done(struct map *m);
 
 #define map_each(m, it)                                                                            \
-	for (struct map_slot *it = (m)->slots; it < (m)->slots + (m)->size; it++)                  \
+	for (struct map_slot *it = (m)->slots; it && it < (m)->slots + (m)->size; it++)            \
 		if (it->used)
 
 #endif

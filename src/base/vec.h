@@ -30,7 +30,8 @@ int vec_grow(void **at, size_t *size, size_t n, size_t more, size_t element);
 	(vec_reserve(v, 1) < 0                                                                     \
 			? NULL                                                                     \
 			: (__typeof__((v)->at))memset(&(v)->at[(v)->n++], 0, sizeof(*(v)->at)))
-#define vec_each(v, it) for (__typeof__((v)->at + 0) it = (v)->at; it < (v)->at + (v)->n; it++)
+#define vec_each(v, it)                                                                            \
+	for (__typeof__(&*(v)->at) it = (v)->at; it && it < (v)->at + (v)->n; it++)
 #define vec_done(v)                                                                                \
 	do {                                                                                       \
 		free((v)->at);                                                                     \
