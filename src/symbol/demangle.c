@@ -14,6 +14,7 @@ enum { MAX_PLAIN = 8 << 10 }; /* bytes; beyond, the mangled name is the shorter 
 struct unfolding {
 	struct buf *plain;
 	size_t start;
+	bool rust;
 	jmp_buf too_long;
 };
 
@@ -21,19 +22,23 @@ static void collect(const char *text, size_t n, void *ctx)
 {
 	struct unfolding *u = ctx;
 
-	if (u->plain->len - u->start + n > MAX_PLAIN)
-		longjmp(u->too_long, 1);
+	if (u->plain->len - u->start + n > MAX_PLAIN) {
+		/* Between two identifiers there is always one of these. */
+		if (!u->rust || memchr(":<>, ", *text, 5))
+			longjmp(u->too_long, 1);
+		return;
+	}
 	buf_add(u->plain, text, n);
 }
 
-static bool unfold(const char *mangled, struct unfolding *u, bool *ret_rust)
+static bool unfold(const char *mangled, struct unfolding *u)
 {
 	if (setjmp(u->too_long))
 		return false;
-	*ret_rust = true;
+	u->rust = true;
 	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, collect, u))
 		return true;
-	*ret_rust = false;
+	u->rust = false;
 	u->plain->len = u->start;
 	if (mangled[1] == 'R')
 		return false;
@@ -54,15 +59,16 @@ static void add_clone(const char *suffix, struct buf *plain)
 bool demangle(const char *mangled, struct buf *ret_plain)
 {
 	struct unfolding u = {.plain = ret_plain, .start = ret_plain->len};
-	bool rust = false;
 
 	if (mangled[0] != '_' || (mangled[1] != 'Z' && mangled[1] != 'R'))
 		return false;
-	if (!unfold(mangled, &u, &rust) || ret_plain->len == u.start) {
+	if (!unfold(mangled, &u) || ret_plain->len == u.start) {
 		ret_plain->len = u.start;
+		if (ret_plain->data)
+			ret_plain->data[u.start] = '\0';
 		return false;
 	}
-	if (!rust) /* where a '.' may stand in the name itself */
+	if (!u.rust) /* where a '.' may stand in the name itself */
 		add_clone(mangled + strcspn(mangled, "."), ret_plain);
 	return !buf_failed(ret_plain);
 }

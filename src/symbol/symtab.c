@@ -148,6 +148,7 @@ static int add_all(struct adding *a, const struct elf_section *section, uint8_t 
 	size_t size = a->elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	uint64_t n = MIN(section->size, source->size - section->offset) / size;
 
+	n = MIN(n, (uint64_t)SYMTAB_MAX_SCANNED);
 	for (uint64_t i = 0; i < n && a->table->entries.n < SYMTAB_MAX_SYMBOLS; i += BLOCK) {
 		size_t some = MIN((uint64_t)BLOCK, n - i);
 		uint16_t version[BLOCK] = {0};

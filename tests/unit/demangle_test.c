@@ -57,37 +57,60 @@ static void test_not_mangled(void **state)
 	check("_RNvNtNtNtNt", NULL);
 }
 
-/* Names made to unfold without end, or to nest deeply, come back as they are, and soon. */
-static void test_hostile(void **state)
+/* A substitution of the Itanium ABI: S_, S0_ ... SZ_, S10_ ... */
+static size_t substitution(char *to, int i)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	i--;
+	return (size_t)(i < 36 ? sprintf(to, "S%c_", digits[i])
+			       : sprintf(to, "S%c%c_", digits[i / 36], digits[i % 36]));
+}
+
+/* Each argument is a template of the one before, twice: 2^80 names if it were written out. */
+static void test_doubling(void **state)
+{
+	static char text[8192];
+	struct buf b _cleanup_(buf_done) = {0};
+	size_t n = (size_t)sprintf(text, "_Z1fI1aIiE1bIS1_S1_E");
+
+	for (int i = 4; i < 84; i++) {
+		n += substitution(text + n, 3);
+		text[n++] = 'I';
+		n += substitution(text + n, i);
+		n += substitution(text + n, i);
+		text[n++] = 'E';
+	}
+	memcpy(text + n, "Evv", 4);
+	assert_false(demangle(text, &b));
+	assert_string_equal(buf_text(&b), "");
+	/* The same in Rust, where an argument is a tuple of the one before. */
+	check("_RIC1aThhETB3_B3_ETB7_B7_EE",
+		"a::<(u8, u8), ((u8, u8), (u8, u8)), (((u8, u8), (u8, u8)), "
+		"((u8, u8), (u8, u8)))>");
+	check("_RIC1aThhETB3_B3_ETB7_B7_ETBf_Bf_ETBn_Bn_ETBv_Bv_ETBD_BD_ETBL_BL_ETBT_BT_ETB11_B11_E"
+	      "TB19_B19_ETB1j_B1j_ETB1t_B1t_ETB1D_B1D_ETB1N_B1N_EE",
+		NULL);
+}
+
+static void test_deep(void **state)
 {
 	static char text[65536];
 	struct buf b _cleanup_(buf_done) = {0};
-	size_t n;
 
-	memcpy(text, "_Z1f", 4);
-	memset(text + 4, 'P', 60000);
-	text[60004] = 'i';
-	assert_false(demangle(text, &b) && b.len > 8192);
-	buf_reset(&b);
-
-	/* Each substitution doubles the one before: 2^60 names if written out. */
-	n = (size_t)sprintf(text, "_Z1fI1aE");
-	for (int i = 0; i < 60; i++)
-		n += (size_t)sprintf(text + n, "S%c%c_IS%c%c_S%c%c_E", i / 36 + '0',
-			"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36], i / 36 + '0',
-			"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36], i / 36 + '0',
-			"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36]);
-	demangle(text, &b);
-	assert_true(b.len <= 8192);
-	buf_reset(&b);
-
-	memcpy(text, "_R", 2);
+	memcpy(text, "_Z1fI", 5);
+	memset(text + 5, 'P', 60000);
+	memcpy(text + 60005, "iEvv", 5);
+	assert_false(demangle(text, &b));
 	memset(text + 2, 'N', 60000);
+	assert_false(demangle(text, &b));
+	memcpy(text, "_R", 2);
 	text[60002] = '\0';
 	assert_false(demangle(text, &b));
 	for (size_t i = 2; i < 60002; i += 2)
 		memcpy(text + i, "Nv", 2);
 	assert_false(demangle(text, &b));
+	assert_string_equal(buf_text(&b), "");
 }
 
 int main(void)
@@ -96,7 +119,8 @@ int main(void)
 		cmocka_unit_test(test_cxx),
 		cmocka_unit_test(test_rust),
 		cmocka_unit_test(test_not_mangled),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_doubling),
+		cmocka_unit_test(test_deep),
 	};
 
 	return cmocka_run_group_tests_name("demangle", tests, NULL, NULL);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Mangled names from hostile binaries: bounded in length and time. */
+#include "symbol/demangle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf plain _cleanup_(buf_done) = {0};
+	char *name _cleanup_free_ = strndup((const char *)data, size);
+
+	if (name && demangle(name, &plain) && plain.len > (16 << 10) + size)
+		abort();
+	return 0;
+}
