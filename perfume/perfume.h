@@ -419,8 +419,9 @@ struct perfume_text {
                                                                                                    \
 		if (perfume_word == PERFUME_WORD_STATUS && !perfume_##event##_enabled())           \
 			return 0;                                                                  \
-		if (perfume_word >> PERFUME_WORD_USDT_SHIFT)                                       \
-			PERFUME_USDT(n, event, __VA_ARGS__);                                       \
+		if (perfume_word >> PERFUME_WORD_USDT_SHIFT) {                                     \
+			PERFUME_USDT(n, event, __VA_ARGS__)                                        \
+		}                                                                                  \
 		if (perfume_n > PERFUME_PAYLOAD_MAX)                                               \
 			return perfume_event_too_long();                                           \
 		perfume_packet = (uint32_t *)__builtin_alloca(sizeof(uint32_t) + perfume_n);       \
@@ -517,21 +518,13 @@ struct perfume_text {
 #define PERFUME_NAME_bytes    "u8"
 #define PERFUME_CLOSING_strn  1
 #define PERFUME_CLOSING_bytes 0
-#define PERFUME_64_u8         (uint64_t)
 #define PERFUME_WIDE_u8       "8@"
-#define PERFUME_64_u16        (uint64_t)
 #define PERFUME_WIDE_u16      "8@"
-#define PERFUME_64_u32        (uint64_t)
 #define PERFUME_WIDE_u32      "8@"
-#define PERFUME_64_u64        (uint64_t)
 #define PERFUME_WIDE_u64      "8@"
-#define PERFUME_64_s8        (int64_t)
 #define PERFUME_WIDE_s8       "-8@"
-#define PERFUME_64_s16        (int64_t)
 #define PERFUME_WIDE_s16      "-8@"
-#define PERFUME_64_s32        (int64_t)
 #define PERFUME_WIDE_s32      "-8@"
-#define PERFUME_64_s64        (int64_t)
 #define PERFUME_WIDE_s64      "-8@"
 
 #define PERFUME_PASTE(a, b)         PERFUME_PASTE_(a, b)
@@ -631,6 +624,7 @@ struct perfume_text {
 #define PERFUME_NOP "nop\n"
 #endif
 #define PERFUME_USDT(n, event, ...)                                                                \
+	PERFUME_EACH(n, PERFUME_KEEP, __VA_ARGS__)                                                 \
 	__asm__ volatile("990:" PERFUME_NOP                                                        \
 		".pushsection .note.stapsdt, \"\", \"note\"\n"                                     \
 		".balign 4\n"                                                                      \
@@ -653,9 +647,9 @@ struct perfume_text {
 		".size _.stapsdt.base, 1\n"                                                        \
 		".popsection\n"                                                                    \
 		".endif\n"                                                                         \
-		: : PERFUME_LIST_##n(PERFUME_OPERAND, PERFUME_COMMA, __VA_ARGS__))
+		: : PERFUME_LIST_##n(PERFUME_OPERAND, PERFUME_COMMA, __VA_ARGS__));
 #else
-#define PERFUME_USDT(n, event, ...) (void)0
+#define PERFUME_USDT(n, event, ...)
 #endif
 
 #define PERFUME_ARGUMENT(wide, name)                                                               \
@@ -677,15 +671,32 @@ struct perfume_text {
 	PERFUME_ARGUMENT("8@", name) PERFUME_ARGUMENT("8@", name##_count)
 #define PERFUME_SHOW_array(kind, name, type, n, ...) PERFUME_ARGUMENT("8@", name)
 
+/* Each argument gets a place on the stack: an address there is what every tool can read. */
+#define PERFUME_KEEP(...) PERFUME_OF(PERFUME_KEEP, __VA_ARGS__, )
+#define PERFUME_KEEP_AS(name, value) uint64_t perfume_##name##_is = (uint64_t)(value);
+#define PERFUME_KEEP_number(kind, name, ...)         PERFUME_KEEP_AS(name, name)
+#define PERFUME_KEEP_float(kind, name, ...)          PERFUME_KEEP_AS(name, perfume_bits_##kind(name))
+#define PERFUME_KEEP_truth(kind, name, ...)          PERFUME_KEEP_AS(name, name != 0)
+#define PERFUME_KEEP_address(kind, name, ...)        PERFUME_KEEP_AS(name, (uintptr_t)name)
+#define PERFUME_KEEP_text(kind, name, ...)           PERFUME_KEEP_AS(name, (uintptr_t)PERFUME_TEXT_DATA(name))
+#define PERFUME_KEEP_piece(kind, name, ...)                                                        \
+	PERFUME_KEEP_AS(name, (uintptr_t)name) PERFUME_KEEP_AS(name##_size, name##_size)
+#define PERFUME_KEEP_many(kind, name, ...)                                                         \
+	PERFUME_KEEP_AS(name, (uintptr_t)name) PERFUME_KEEP_AS(name##_count, name##_count)
+#define PERFUME_KEEP_array(kind, name, type, n, ...) PERFUME_KEEP_AS(name, (uintptr_t)name)
+
 #define PERFUME_OPERAND(...) PERFUME_OF(PERFUME_OPERAND, __VA_ARGS__, )
-#define PERFUME_OPERAND_number(kind, name, ...)         [name] "nor"(PERFUME_64_##kind(name))
-#define PERFUME_OPERAND_float(kind, name, ...)          [name] "nor"(perfume_bits_##kind(name))
-#define PERFUME_OPERAND_truth(kind, name, ...)          [name] "nor"((uint64_t)(name != 0))
-#define PERFUME_OPERAND_address(kind, name, ...)        [name] "nor"(name)
-#define PERFUME_OPERAND_text(kind, name, ...)           [name] "nor"(PERFUME_TEXT_DATA(name))
-#define PERFUME_OPERAND_piece(kind, name, ...)          [name] "nor"(name), [name##_size] "nor"(name##_size)
-#define PERFUME_OPERAND_many(kind, name, ...)           [name] "nor"(name), [name##_count] "nor"(name##_count)
-#define PERFUME_OPERAND_array(kind, name, type, n, ...) [name] "nor"(name)
+#define PERFUME_OPERAND_IS(name) [name] "m"(perfume_##name##_is)
+#define PERFUME_OPERAND_number(kind, name, ...)      PERFUME_OPERAND_IS(name)
+#define PERFUME_OPERAND_float(kind, name, ...)       PERFUME_OPERAND_IS(name)
+#define PERFUME_OPERAND_truth(kind, name, ...)       PERFUME_OPERAND_IS(name)
+#define PERFUME_OPERAND_address(kind, name, ...)     PERFUME_OPERAND_IS(name)
+#define PERFUME_OPERAND_text(kind, name, ...)        PERFUME_OPERAND_IS(name)
+#define PERFUME_OPERAND_piece(kind, name, ...)                                                     \
+	PERFUME_OPERAND_IS(name), PERFUME_OPERAND_IS(name##_size)
+#define PERFUME_OPERAND_many(kind, name, ...)                                                      \
+	PERFUME_OPERAND_IS(name), PERFUME_OPERAND_IS(name##_count)
+#define PERFUME_OPERAND_array(kind, name, type, n, ...) PERFUME_OPERAND_IS(name)
 
 /* PERFUME_LIST_3(m, sep, a, b, c, rest) is m a sep() m b sep() m c. */
 #define PERFUME_NOTHING()
