@@ -42,6 +42,14 @@ static void same_regs(const struct attar_regs *got, const struct attar_regs *wan
 static void same_sample(
 	const struct model *m, const struct attar_sample *got, const struct attar_sample *want)
 {
+	uint64_t type = m->attr.sample_type;
+
+	assert_int_equal(got->callchain != NULL, !!(type & PERF_SAMPLE_CALLCHAIN));
+	assert_int_equal(got->raw != NULL, !!(type & PERF_SAMPLE_RAW));
+	assert_int_equal(got->aux != NULL, !!(type & PERF_SAMPLE_AUX));
+	assert_int_equal(got->read.words != NULL, !!(type & PERF_SAMPLE_READ));
+	assert_int_equal(got->branches != NULL, !!(type & PERF_SAMPLE_BRANCH_STACK));
+	assert_int_equal(got->stack != NULL, m->stack_room > 0);
 	SAME(ip);
 	SAME(addr);
 	SAME(period);

@@ -183,11 +183,51 @@ static void test_wants_whole_aligned_words(void **state)
 	assert_string_equal(
 		attar_error(), "malformed SWITCH record of 12 bytes: not a multiple of 8");
 	header->type = 81; /* perf's own COMPRESSED has such sizes */
-	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), 0);
+	assert_int_equal(attar_record_parse(&layout, header, 12, &rec), 0);
 	assert_int_equal(rec.size, 12);
 	header->size = 7;
 	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), -EBADMSG);
 	assert_string_equal(attar_error(), "malformed ? record of 7 bytes: less than its header");
+}
+
+static int parse_as(
+	uint64_t sample_type, const uint64_t *bytes, size_t size, struct attar_record *ret_record)
+{
+	struct perf_event_attr asked = {.sample_type = sample_type, .sample_regs_user = 1};
+	struct attar_layout layout;
+
+	attar_layout_init(&layout, &asked);
+	return attar_record_parse(&layout, bytes, size, ret_record);
+}
+
+/* The kernel copies whole words, so a size that is none is a lie. */
+static void test_sizes_of_data_are_whole_words(void **state)
+{
+	const uint64_t stack[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 12, 1, 2};
+	const uint64_t used[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 8, 1, 9};
+	const uint64_t aux[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 12, 1, 2};
+	const uint64_t raw[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), PAIR(8, 0), 1, 2};
+	struct attar_record rec;
+
+	assert_int_equal(parse_as(PERF_SAMPLE_STACK_USER, stack, 32, &rec), -EBADMSG);
+	assert_string_equal(attar_error(), "malformed SAMPLE record of 32 bytes: "
+					   "a stack of 12 bytes does not fit the record");
+	assert_int_equal(parse_as(PERF_SAMPLE_STACK_USER, used, 32, &rec), -EBADMSG);
+	assert_int_equal(parse_as(PERF_SAMPLE_AUX, aux, 32, &rec), -EBADMSG);
+	assert_int_equal(parse_as(PERF_SAMPLE_RAW, raw, 32, &rec), -EBADMSG);
+	assert_int_equal(parse_as(PERF_SAMPLE_RAW | PERF_SAMPLE_CGROUP, raw, 32, &rec), -EBADMSG);
+}
+
+/* An ABI word is 64 bits wide; what does not fit our field is unknown, never "none". */
+static void test_wide_register_abi(void **state)
+{
+	const uint64_t bytes[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 1ULL << 32, 5, 6};
+	struct attar_record rec;
+
+	assert_int_equal(parse_as(PERF_SAMPLE_REGS_USER, bytes, 32, &rec), 0);
+	assert_int_equal(rec.sample.regs_user.abi, UINT32_MAX);
+	assert_int_equal(rec.sample.regs_user.nr, 0);
+	assert_int_equal(rec.sample.rest_size, 16);
 }
 
 /* What read(2) gives: a lone counter, then a group of two. */
@@ -277,6 +317,8 @@ int main(void)
 		cmocka_unit_test(test_tasks_and_maps),
 		cmocka_unit_test(test_says_what_is_malformed),
 		cmocka_unit_test(test_callchain_contexts),
+		cmocka_unit_test(test_sizes_of_data_are_whole_words),
+		cmocka_unit_test(test_wide_register_abi),
 		cmocka_unit_test(test_read_blocks),
 		cmocka_unit_test(test_wants_whole_aligned_words),
 	};
