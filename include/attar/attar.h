@@ -9,6 +9,7 @@
 #include "attar/record.h"
 #include "attar/report.h"
 #include "attar/run.h"
+#include "attar/sample.h"
 #include "attar/stream.h"
 #include "attar/symbol.h"
 
