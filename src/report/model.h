@@ -86,7 +86,7 @@ struct attar_report {
 
 #define report_each_section(report, it)                                                            \
 	for (struct attar_section **it = (report)->sections.at;                                    \
-		it < (report)->sections.at + (report)->sections.n; it++)
+		it && it < (report)->sections.at + (report)->sections.n; it++)
 
 /* The text of a number, borrowed until the report changes. */
 const char *report_text(const struct attar_report *report, uint32_t id);

@@ -63,9 +63,12 @@ static size_t late_index(const struct kernel *kernel, uint64_t address)
 static bool find_late(const struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit)
 {
 	size_t i = late_index(kernel, address);
-	const struct kernel_symbol *symbol = &kernel->late.at[i];
+	const struct kernel_symbol *symbol;
 
-	if (i == kernel->late.n || address < symbol->start)
+	if (i == kernel->late.n)
+		return false;
+	symbol = &kernel->late.at[i];
+	if (address < symbol->start)
 		return false;
 	*ret_hit = (struct kernel_hit){
 		.name = symbol->name,
