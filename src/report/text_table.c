@@ -9,6 +9,7 @@
 
 /* A section being drawn. */
 struct grid {
+	struct attar_renderer *r;
 	const struct attar_section *s;
 	VEC(struct layout_column) columns;
 	struct buf cell; /* the text of one cell */
@@ -16,6 +17,7 @@ struct grid {
 
 static void grid_done(struct grid *g)
 {
+	g->r->out.failed |= g->cell.failed;
 	vec_done(&g->columns);
 	buf_done(&g->cell);
 }
@@ -53,9 +55,10 @@ static uint32_t rows_shown(const struct attar_renderer *r, const struct attar_se
 }
 
 /* Every column's widest cell among those that will be shown. */
-static int grid_init(struct grid *g, const struct attar_renderer *r, const struct attar_section *s)
+static int grid_init(struct grid *g)
 {
-	g->s = s;
+	const struct attar_section *s = g->s;
+
 	for (size_t i = 0; i < s->columns.n; i++) {
 		struct layout_column *column = vec_add(&g->columns);
 
@@ -63,7 +66,7 @@ static int grid_init(struct grid *g, const struct attar_renderer *r, const struc
 			return base_oom();
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
 		column->wish = width_of(column_name(g, i));
-		for (uint32_t row = 0; row < rows_shown(r, s); row++)
+		for (uint32_t row = 0; row < rows_shown(g->r, s); row++)
 			column->wish = MAX(column->wish, width_of(cell_text(g, row, i)));
 	}
 	return 0;
@@ -164,7 +167,7 @@ static void draw_empty(struct attar_renderer *r)
 
 void text_table(struct attar_renderer *r, const struct attar_section *s)
 {
-	struct grid g _cleanup_(grid_done) = {0};
+	struct grid g _cleanup_(grid_done) = {.r = r, .s = s};
 	size_t hidden;
 
 	text_heading(r, section_text(s, s->name), "");
@@ -172,7 +175,7 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 		draw_empty(r);
 		return;
 	}
-	r->out.failed |= grid_init(&g, r, s) < 0;
+	r->out.failed |= grid_init(&g) < 0;
 	hidden = layout_fit(g.columns.at, g.columns.n, r->opts.columns);
 	draw_cells(r, &g, UINT32_MAX);
 	buf_char(&r->out, '\n');
@@ -206,12 +209,12 @@ static bool continues(struct attar_renderer *r, struct grid *g)
 
 void text_events(struct attar_renderer *r, const struct attar_section *s)
 {
-	struct grid g _cleanup_(grid_done) = {0};
+	struct grid g _cleanup_(grid_done) = {.r = r, .s = s};
 	bool same;
 
 	if (!s->rows)
 		return;
-	r->out.failed |= grid_init(&g, r, s) < 0;
+	r->out.failed |= grid_init(&g) < 0;
 	same = continues(r, &g);
 	layout_fit(g.columns.at, g.columns.n, r->opts.columns);
 	if (!same) {
@@ -238,7 +241,7 @@ static void draw_bar(struct attar_renderer *r, unsigned used, uint64_t count, ui
 
 void text_histogram(struct attar_renderer *r, const struct attar_section *s)
 {
-	struct grid g _cleanup_(grid_done) = {0};
+	struct grid g _cleanup_(grid_done) = {.r = r, .s = s};
 	uint64_t most = 1;
 
 	text_heading(r, section_text(s, s->name), "");
@@ -246,7 +249,7 @@ void text_histogram(struct attar_renderer *r, const struct attar_section *s)
 		draw_empty(r);
 		return;
 	}
-	r->out.failed |= grid_init(&g, r, s) < 0;
+	r->out.failed |= grid_init(&g) < 0;
 	layout_fit(g.columns.at, g.columns.n, r->opts.columns);
 	for (uint32_t row = 0; row < s->rows; row++)
 		most = MAX(most, section_cell(s, row, 2).u64);

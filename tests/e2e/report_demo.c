@@ -321,7 +321,7 @@ static void random_tree(struct attar_section *s)
 		uint32_t parent =
 			i && rnd(20) ? i - 1 - (uint32_t)rnd(i < 9 ? i : 9) : ATTAR_TREE_ROOT;
 
-		random_name(name, sizeof(name));
+		random_name(name, sizeof(name) - 8);
 		random_name(module, rnd(2) ? 3 : sizeof(module));
 		snprintf(name + strlen(name), 8, "%u", i % 50); /* few repeat below one parent */
 		attar_tree_node(
@@ -386,6 +386,8 @@ int main(int argc, char **argv)
 	uint64_t number = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
 	int status = 2;
 
+	if (!report)
+		return 1;
 	state = number;
 	for (size_t i = 0; argc > 2 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(argv[1], kinds[i].name) != 0)
