@@ -17,6 +17,7 @@ from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.select import Select  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 DEMO = BUILD / 'tests/e2e/report_demo'
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
@@ -266,8 +267,11 @@ def test_next_match(page):
 
 def test_copy_a_name(page):
     page.click('LazyCompile:~run app.js:3')
+    page.js('''window.said = [];
+        const copy = document.getElementById("copy");
+        new MutationObserver(() => said.push(copy.textContent)).observe(copy, {childList: true});''')
     page['copy'].click()
-    assert page['copy'].text == 'Copied'
+    WebDriverWait(page.browser, 20).until(lambda _: page.js('return said[0]') == 'Copied')
     page['search'].click()
     ActionChains(page.browser).key_down(Keys.CONTROL).send_keys('v').key_up(Keys.CONTROL).perform()
     assert page['search'].get_attribute('value') == 'LazyCompile:~run app.js:3'
@@ -293,7 +297,7 @@ def test_light_and_dark(page, scheme, ink):
     """The system's preference, while the page is open; text is readable on every colour."""
     page.emulate(scheme)
     try:
-        time.sleep(.1)
+        WebDriverWait(page.browser, 20).until(lambda _: (luminance(page.colour('main')) > .3) == (scheme == 'light'))
         body = page.js('const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]')
         assert (luminance(rgb(body[0])) > .5) == (scheme == 'light')
         assert contrast(rgb(body[0]), rgb(body[1])) > 7
