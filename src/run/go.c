@@ -29,6 +29,27 @@ static bool attaches(const struct attar_run *run)
 	       !attar_target_command_pid(run->target);
 }
 
+/* The kernel says no more than EINVAL: the fields that there are usually show what is wrong. */
+static int filter_refused(const struct source *s)
+{
+	struct buf fields _cleanup_(buf_done) = {0};
+	const struct attar_format *format = s->spec->format;
+
+	for (size_t i = 0; format && i < format->n_fields; i++)
+		if (!format->fields[i].is_common)
+			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
+	return attar_fail(-EINVAL,
+		"the kernel does not take the filter '%s' of '%s', whose fields are %s",
+		s->spec->filter ? s->spec->filter : s->filter, s->name, buf_text(&fields));
+}
+
+static int set_filter(const struct source *s)
+{
+	int r = s->filter ? attar_counter_filter(s->counter, s->filter) : 0;
+
+	return r == -EINVAL ? filter_refused(s) : r;
+}
+
 static int open_source(struct attar_run *run, struct source *s, bool first)
 {
 	struct perf_event_attr attr;
@@ -48,7 +69,7 @@ static int open_source(struct attar_run *run, struct source *s, bool first)
 		fall_back_to_clock(s);
 		return open_source(run, s, first);
 	}
-	return r == 0 && s->filter ? attar_counter_filter(s->counter, s->filter) : r;
+	return r == 0 ? set_filter(s) : r;
 }
 
 static void close_sources(struct attar_run *run)

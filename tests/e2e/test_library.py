@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""libattar as a program sees it: headers, symbols, pkg-config."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from command import BUILD, ROOT, has
+
+HEADERS = sorted(p.name for p in (ROOT / 'include/attar').glob('*.h'))
+LIBRARY = BUILD / 'src/libattar.so.0'
+
+
+def compile_text(compiler, text, tmp_path, *flags):
+    source = tmp_path / ('x.cc' if '++' in compiler else 'x.c')
+    source.write_text(text)
+    return subprocess.run([compiler, '-Wall', '-Wextra', '-Werror', f'-I{ROOT}/include', *flags, str(source)],
+                          capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize('header', HEADERS)
+@pytest.mark.parametrize('compiler, standard', [('gcc', 'c17'), ('gcc', 'gnu17'), ('g++', 'c++17')])
+def test_each_header_alone(header, compiler, standard, tmp_path):
+    if not has(compiler):
+        pytest.skip(f'{compiler} is not installed')
+    done = compile_text(compiler, f'#include "attar/{header}"\nint main(void) {{ return 0; }}\n', tmp_path,
+                        f'-std={standard}', '-Wno-unused-parameter', '-Wno-missing-field-initializers',
+                        '-D_GNU_SOURCE', '-fsyntax-only')
+    assert done.returncode == 0, done.stderr
+
+
+def exported():
+    out = subprocess.run(['nm', '-D', '--defined-only', str(LIBRARY)], capture_output=True, text=True, check=True)
+    return {line.split()[-1].split('@')[0] for line in out.stdout.splitlines()} - {'ATTAR_0'}
+
+
+def declared():
+    names = set()
+    for header in HEADERS:
+        text = (ROOT / 'include/attar' / header).read_text()
+        names |= set(re.findall(r'ATTAR_API[^;(]*?\b(attar_\w+)\(', text))
+    return names
+
+
+def test_exports_what_headers_declare_and_nothing_else():
+    assert exported() == declared()
+
+
+def test_links_by_pkg_config(tmp_path):
+    environment = {**os.environ, 'PKG_CONFIG_PATH': str(BUILD / 'meson-uninstalled')}
+    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar-uninstalled'], env=environment,
+                           capture_output=True, text=True, check=True).stdout.split()
+    source = tmp_path / 'version.c'
+    source.write_text('#include <stdio.h>\n#include <attar/attar.h>\nint main(void) { puts(attar_version()); }\n')
+    program = tmp_path / 'version'
+    subprocess.run(['gcc', '-o', str(program), str(source), *flags], check=True)
+    done = subprocess.run([str(program)], env={**environment, 'LD_LIBRARY_PATH': str(BUILD / 'src')},
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == '0.1.0\n'
+
+
+def test_abi_since_the_last_release(tmp_path):
+    tag = subprocess.run(['git', 'describe', '--tags', '--abbrev=0'], cwd=ROOT, capture_output=True, text=True,
+                         check=False).stdout.strip()
+    if not tag:
+        pytest.skip('nothing was released: there is no tag to compare with')
+    if not has('abidiff'):
+        pytest.skip('abidiff (package abigail-tools) is not installed')
+    old = tmp_path / 'old'
+    subprocess.run(['git', 'worktree', 'add', '--detach', str(old), tag], cwd=ROOT, check=True)
+    try:
+        subprocess.run(['meson', 'setup', str(old / 'build'), str(old)], check=True)
+        subprocess.run(['ninja', '-C', str(old / 'build'), 'src/libattar.so.0.1.0'], check=True)
+        subprocess.run(['abidiff', str(old / 'build/src/libattar.so.0'), str(LIBRARY)], check=True)
+    finally:
+        subprocess.run(['git', 'worktree', 'remove', '--force', str(old)], cwd=ROOT, check=True)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""attar trace: every event exactly once, in order, with its fields."""
+import json
+
+import pytest
+
+from command import run, workload
+
+TRACEFS = '/sys/kernel/tracing'
+
+
+@pytest.fixture
+def trace(root, tmp_path):
+    """trace(options..., command=[...]) gives the rows as dicts, and the notes of the last report."""
+    def go(*args, command=None, status=0):
+        out = tmp_path / 'out.json'
+        done = run('trace', '-q', '-o', out, *args, *(['--', *command] if command else []))
+        assert done.returncode == status, done.stderr
+        rows, notes = [], None
+        for line in out.read_text().splitlines():
+            report = json.loads(line)
+            for section in report['sections']:
+                names = [c['name'] for c in section['columns']]
+                rows += [dict(zip(names, row)) for row in section['rows']]
+            notes = report['notes']
+        return rows, notes
+    return go
+
+
+def fields(row):
+    return dict(pair.split('=', 1) for pair in row['fields'].split(' ') if '=' in pair)
+
+
+def test_each_system_call_once(trace):
+    rows, notes = trace('-m', 1024, '-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '5000'])
+    assert len(rows) == 5000
+    assert notes['lost'] == 0
+    assert {row['comm'] for row in rows} == {'flood'}
+
+
+def test_23_wakeups(trace):
+    rows, notes = trace('-e', 'sched:sched_wakeup', command=[workload('wakeups23')])
+    woken = [row for row in rows if row['comm'] == 'waker' and fields(row)['comm'] == 'sleeper']
+    assert len(woken) == 23
+    assert notes['lost'] == 0
+
+
+def test_1000_faults(trace):
+    before, _ = trace('-e', 'page-faults', '--exclude-kernel', command=[workload('faults1000'), '1'])
+    after, _ = trace('-e', 'page-faults', '--exclude-kernel', command=[workload('faults1000'), '1001'])
+    assert len(after) - len(before) == pytest.approx(1000, abs=4)
+
+
+def test_order_of_time_over_all_cpus(trace):
+    rows, notes = trace('-a', '-m', 1024, '-e', 'sched:sched_switch,sched:sched_wakeup',
+                        command=[workload('threadstorm'), '200'])
+    times = [row['time'] for row in rows]
+    assert len(times) > 200
+    assert times == sorted(times)
+    assert notes['lost'] == 0
+
+
+def test_never_itself(trace):
+    rows, _ = trace('-d', '500ms', '-e', 'raw_syscalls:sys_enter', command=[workload('flood'), '200000'])
+    assert rows
+    assert not [row for row in rows if row['comm'] == 'attar']
+
+
+def test_stacks(trace):
+    done = run('trace', '-N', 3, '-g', '-e', 'raw_syscalls:sys_enter/id==110/', '--', workload('flood'), 100)
+    assert done.returncode == 0, done.stderr
+    assert 'main+0x' in done.stdout
+
+
+def test_end_after_n(trace):
+    rows, notes = trace('-N', 7, '-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '1000'])
+    assert len(rows) == 7
+
+
+def test_help_tells_the_fields(root):
+    done = run('trace', '-e', 'sched:sched_switch', 'help')
+    assert done.returncode == 0
+    text = open(f'{TRACEFS}/events/sched/sched_switch/format', encoding='utf-8').read()
+    for line in text.splitlines():
+        if line.startswith('\tfield:') and 'common_' not in line:
+            declaration, offset, size = line.removeprefix('\tfield:').split(';')[:3]
+            name = declaration.split()[-1].split('[')[0]
+            size, offset = size.split(':')[1], offset.split(':')[1]
+            assert any(words[0] == name and f' {size} byte' in row and f' at {offset}' in row
+                       for row in done.stdout.splitlines() if (words := row.split())), name
+
+
+@pytest.mark.parametrize('args, status, sentence', [
+    ([], 2, "attar: trace needs an event: -e sched:sched_switch; 'attar list' shows them"),
+    (['-e', 'sched:sched_swich'], 2, "no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'?"),
+    (['-e', 'sched:sched_wakeup/nofield==1/'], 2,
+     "attar: the kernel does not take the filter 'nofield==1' of 'sched:sched_wakeup', "
+     'whose fields are comm, pid, prio, target_cpu'),
+])
+def test_mistakes(root, args, status, sentence):
+    done = run('trace', '-d', '100ms', *args)
+    assert done.returncode == status
+    assert sentence in done.stderr
+
+
+def test_counts_as_perf_does(trace, needs_perf, tmp_path):
+    data = tmp_path / 'perf.data'
+    done = run('record', '-q', '-o', data, '-e', 'raw_syscalls:sys_enter', '--filter', 'id == 110', '--',
+               workload('flood'), '1000', program='perf')
+    assert done.returncode == 0, done.stderr
+    script = run('script', '-i', data, program='perf')
+    rows, _ = trace('-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '1000'])
+    assert len(rows) == len(script.stdout.splitlines()) == 1000
