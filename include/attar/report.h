@@ -16,7 +16,8 @@
  *	...
  *	attar_report_free(report);
  *
- * Text is copied. A failed allocation is sticky: the report is then refused by the renderer.
+ * Text is copied. What goes wrong is sticky (memory that ran out, calls in the wrong order): the report
+ * then ignores what follows, and attar_renderer_draw() refuses it with the reason.
  */
 #ifndef ATTAR_REPORT_H
 #define ATTAR_REPORT_H
@@ -86,7 +87,10 @@ ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt,
 ATTAR_API struct attar_section *attar_report_table(struct attar_report *report, const char *name);
 ATTAR_API struct attar_section *attar_report_events(struct attar_report *report, const char *name);
 
-/* Columns of a table or of event lines, before the first row. Further cells of a row must follow them. */
+/*
+ * Columns of a table or of event lines, before the first row. A row is filled from the first column on;
+ * cells that are not given are none.
+ */
 ATTAR_API void attar_section_column(struct attar_section *section, const char *name, enum attar_unit unit);
 ATTAR_API void attar_section_row(struct attar_section *section);
 ATTAR_API void attar_cell_u64(struct attar_section *section, uint64_t value);
@@ -110,7 +114,7 @@ ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, 
 		const char *name, const char *module, uint64_t self);
 /* For an ATTAR_FRAME_TASK node: whose it is, for filters by process and thread. tid 0: the whole process. */
 ATTAR_API void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
-/* Draw at most this many of the tree's nodes as text: those with at least this share (0..1) of the whole. */
+/* Text draws the nodes with at least this share (0..1) of the whole; without this call 0.005. */
 ATTAR_API void attar_tree_cutoff(struct attar_section *tree, double share);
 
 /* A histogram: buckets [low, high) with counts, lowest first; unit of low and high. */
@@ -138,7 +142,11 @@ ATTAR_API int attar_renderer_new(const char *format, FILE *out, const struct att
 		struct attar_renderer **ret_renderer);
 ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
 
-/* Draws and flushes. 0; -EPIPE when the reader went away; else the errno of the failed write. */
+/*
+ * Draws and flushes. 0; -EPIPE when the reader went away, or else the errno of the failed write; -EINVAL
+ * for a report that the format cannot show: folded needs a tree, html is drawn once. Formats without a
+ * place for them (csv, folded) tell remarks and notes to the log.
+ */
 ATTAR_API int attar_renderer_draw(struct attar_renderer *renderer, const struct attar_report *report);
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);
 

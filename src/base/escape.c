@@ -23,11 +23,23 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 	return len;
 }
 
-/* Control characters of ASCII and of Latin-1 (C1, which some terminals obey). */
+/*
+ * Control characters of ASCII and of Latin-1 (C1, which some terminals obey), and those of Unicode that turn
+ * or break a line: U+2028 to U+202E, U+2066 to U+2069. A name must not be able to look like another.
+ */
 static bool is_control(const unsigned char *p, size_t len)
 {
-	return (len == 1 && (p[0] < 0x20 || p[0] == 0x7f)) ||
-	       (len == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+	switch (len) {
+	case 1:
+		return p[0] < 0x20 || p[0] == 0x7f;
+	case 2:
+		return p[0] == 0xc2 && p[1] < 0xa0;
+	case 3:
+		return p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
+					       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+	default:
+		return false;
+	}
 }
 
 static void add_hex(struct buf *b, const unsigned char *p, size_t len)

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* For a terminal or a log: control bytes and invalid UTF-8 as \xNN, a backslash as it is. */
+/* For a terminal or a log: what controls it (also the direction of text) and invalid UTF-8 as \xNN. */
 void escape_text(struct buf *b, const char *text, size_t n);
 
 /* The inside of a JSON string (RFC 8259): invalid UTF-8 becomes U+FFFD. */
