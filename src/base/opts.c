@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/opts.h"
+
+int opts_take(void *mine, size_t known, const void *theirs, size_t size)
+{
+	const unsigned char *bytes = theirs;
+
+	if (size < sizeof(size_t))
+		return attar_fail(-EINVAL,
+			"options whose member 'size' is %zu: set it to the size "
+			"of their struct",
+			size);
+	for (size_t i = known; i < size; i++)
+		if (bytes[i])
+			return attar_fail(-E2BIG,
+				"options of %zu bytes, of which this version of libattar knows %zu",
+				size, known);
+	memcpy(mine, theirs, MIN(known, size));
+	return 0;
+}
