@@ -48,14 +48,21 @@ struct attar_target_opts {
 	bool system_wide;     /* watch the CPUs, not the command, while the command runs */
 	bool no_inherit;      /* threads and processes created later are not followed */
 	bool skip_refused;    /* leave out threads that may not be watched, as long as one may */
+	bool self;            /* the calling thread, alone */
+	/*
+	 * Threads wherever they run: one place for each thread, not one for each thread on each CPU. Cheap to
+	 * open and to read, and what self-reading needs; but inherited counters without a CPU can have no ring.
+	 */
+	bool any_cpu;
 };
 
 struct attar_target;
 
 /*
  * Resolves whom to watch. A command is forked at once and waits, stopped before its exec, for
- * attar_target_start(). -ESRCH: a pid or tid does not exist; -ERANGE: there is no such CPU; -ENODEV: it
- * is offline; -ENOENT: no such cgroup.
+ * attar_target_start(). Threads of pids, and commands, are followed into what they create; tids and self are
+ * not, unless an event's attr.inherit asks for it. -ESRCH: a pid or tid does not exist; -ERANGE: there is no
+ * such CPU; -ENODEV: it is offline; -ENOENT: no such cgroup; -EINVAL: the options contradict each other.
  */
 ATTAR_API int attar_target_new(
 	const struct attar_target_opts *opts, struct attar_target **ret_target);
@@ -63,6 +70,7 @@ ATTAR_API int attar_target_new(
 /* Ends a command that still runs (SIGTERM, then SIGKILL after a second) and frees. Takes NULL. */
 ATTAR_API struct attar_target *attar_target_free(struct attar_target *target);
 
+/* What kind of target it turned out to be. */
 ATTAR_API enum attar_target_kind attar_target_kind_of(const struct attar_target *target);
 
 /* Lets a launched command go on to its exec. 0; -ENOENT: there is no such command; -ENOEXEC: it cannot be executed. */
@@ -83,7 +91,7 @@ ATTAR_API int attar_target_fd(const struct attar_target *target);
 /* The exit status of the ended command as a shell gives it (128 + n for signal n); -1 without one. */
 ATTAR_API int attar_target_command_status(const struct attar_target *target);
 
-/* The CPUs of the target, ascending; borrowed from the target. */
+/* The CPUs of the target, ascending; -1 alone for any_cpu. Borrowed from the target. */
 ATTAR_API const int *attar_target_cpus(const struct attar_target *target, size_t *ret_n);
 
 /* ---- what to count or sample ---- */
@@ -99,37 +107,186 @@ enum attar_counter_flags {
 };
 
 /*
- * Opens the event on every place of the target, all or nothing. attr is borrowed for the call; its size
- * is negotiated here. name is for messages and reports; copied. On failure the error text names the event,
- * the reason and the remedy.
+ * Opens the event on every place of the target, all or nothing. attr is borrowed for the call; attr->size
+ * says how long the caller's struct is (0: the 128 bytes of Linux 5.13), what the kernel is given is
+ * negotiated here. read_format gets what attar_counter_read() needs. name is for messages and reports; copied.
+ * On failure the error text names the event, the reason and the remedy.
  */
 ATTAR_API int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter);
+
+/* Takes NULL. A member of a group is closed by attar_group_close(). */
 ATTAR_API struct attar_counter *attar_counter_close(struct attar_counter *counter);
 
+/* The name that it was opened with; borrowed from the counter. */
 ATTAR_API const char *attar_counter_name(const struct attar_counter *counter);
 
-/* The attributes that it was opened with in the end; borrowed from the counter. */
+/* The attributes that it was opened with in the end, attr->size bytes; borrowed from the counter. */
 ATTAR_API const struct perf_event_attr *attar_counter_attr(const struct attar_counter *counter);
 
-/*
- * Lets only those events of a tracepoint through that match the kernel's filter language ("prev_pid == 7 &&
- * prio < 10"). -EINVAL: the kernel does not take the filter.
- */
-ATTAR_API int attar_counter_filter(struct attar_counter *counter, const char *filter);
-
+/* Counting begins, and ends, on all places; 0 or a negative errno. Safe in signal handlers and from any thread. */
 ATTAR_API int attar_counter_enable(struct attar_counter *counter);
 ATTAR_API int attar_counter_disable(struct attar_counter *counter);
 
+/* Where one of its file descriptors counts. */
+struct attar_counter_place {
+	int fd;     /* owned by the counter */
+	int cpu;    /* -1: wherever the thread runs */
+	pid_t tid;  /* -1: whoever runs on the CPU */
+	int cgroup; /* number of the target's control group; -1: none */
+	uint64_t
+		id; /* the kernel's number of the event, as records carry it; 0: it does not tell */
+};
+
+/* How many places it was opened on. */
+ATTAR_API size_t attar_counter_places(const struct attar_counter *counter);
+
+/* Place number i, below attar_counter_places(). */
+ATTAR_API struct attar_counter_place attar_counter_place_at(
+	const struct attar_counter *counter, size_t i);
+
 /* The records that the kernel could not store for this event so far; 0 where it does not tell (before 6.0). */
 ATTAR_API uint64_t attar_counter_lost(const struct attar_counter *counter);
+
+/* ---- while it is open; each on all places of the counter ---- */
+
+/* The period from now on; the frequency, for an event opened with attr.freq. -EINVAL: it is not sampled. */
+ATTAR_API int attar_counter_set_period(struct attar_counter *counter, uint64_t period);
+
+/*
+ * Enables it for n more overflows on each place, after which the kernel disables it and its fd hangs up.
+ * -EINVAL: it is not sampled, or it is inherited.
+ */
+ATTAR_API int attar_counter_refresh(struct attar_counter *counter, unsigned n);
+
+/* Runs the loaded BPF program at each occurrence: of a tracepoint or probe since 4.1, of others that are sampled since 4.9. */
+ATTAR_API int attar_counter_attach_bpf(struct attar_counter *counter, int program_fd);
+
+/*
+ * The ids of the programs attached to the counter's tracepoint or probe, by whomever (since 4.16). At most
+ * `room` of them are written; *ret_n is how many there are.
+ */
+ATTAR_API int attar_counter_query_bpf(
+	struct attar_counter *counter, uint32_t *ret_ids, size_t room, size_t *ret_n);
+
+/*
+ * Only what the filter lets through counts: of a tracepoint in the kernel's filter language ("prev_pid == 7 &&
+ * prio < 10"), of a PMU with AUX data address ranges ("filter 0x1000/64@/bin/ls"). Once only. -EINVAL: the
+ * kernel does not take the filter.
+ */
+ATTAR_API int attar_counter_filter(struct attar_counter *counter, const char *filter);
+
+/* Moves a breakpoint to attr's address, length and kind without closing it (since 4.17). Others: -EINVAL. */
+ATTAR_API int attar_counter_modify(
+	struct attar_counter *counter, const struct perf_event_attr *attr);
+
+/* Stops or resumes writing to its rings; what comes in between counts as lost (since 4.7). -EINVAL: it has no ring. */
+ATTAR_API int attar_counter_pause(struct attar_counter *counter, bool pause);
+
+/*
+ * Sends its records to the rings of another counter, place by place, or (to is NULL) nowhere. Both have the
+ * same places and clock, and it has no rings of its own.
+ */
+ATTAR_API int attar_counter_redirect(struct attar_counter *counter, struct attar_counter *to);
+
+/* ---- values ---- */
+
+/* How a value came about; a sum has that of its worst part. */
+enum attar_quality {
+	ATTAR_QUALITY_IDLE,    /* 0: it was not enabled, or its task did not run */
+	ATTAR_QUALITY_EXACT,   /* counted all the time that it was enabled */
+	ATTAR_QUALITY_SCALED,  /* shared its hardware counter: an estimate for the whole time */
+	ATTAR_QUALITY_PARTIAL, /* a part was not counted and cannot be estimated: what was counted */
+	ATTAR_QUALITY_NOT_COUNTED, /* enabled, but never on a hardware counter: nothing is known */
+	ATTAR_QUALITY_ERROR,       /* pinned, and its hardware counter was lost: nothing is known */
+};
+
+struct attar_value {
+	uint64_t value; /* the answer: raw, or for SCALED raw * enabled / running */
+	uint64_t raw;   /* as counted */
+	uint64_t time_enabled, time_running;
+	uint64_t lost; /* records that could not be stored (of a sampled event, since 6.0) */
+	uint64_t id;   /* the kernel's; 0 for a sum */
+	enum attar_quality quality;
+	/*
+	 * time_enabled holds also what its task spent where this event does not count: on another CPU, or (hybrid
+	 * machines) on another kind of cores. Time in which it did not run says nothing then, and raw is not scaled.
+	 */
+	bool elsewhere;
+	bool by_self_read; /* read without a system call, see attar_counter_read_self() */
+};
+
+/*
+ * Counts, joined over the CPUs of each thread and summed over all places, or those of one place. A count that
+ * could not be had is no error but a quality; errors are those of read(2). ret_value->value is never stale.
+ */
+ATTAR_API int attar_counter_read(struct attar_counter *counter, struct attar_value *ret_value);
+ATTAR_API int attar_counter_read_at(
+	struct attar_counter *counter, size_t place, struct attar_value *ret_value);
+
+/*
+ * Values begin anew at 0, times too, with the counts of children that have ended. (PERF_EVENT_IOC_RESET
+ * keeps both times and such counts; here the present values are taken off all later ones.)
+ */
+ATTAR_API int attar_counter_reset(struct attar_counter *counter);
+
+/* What was counted between two values of the same place; its quality is that of this time alone. */
+ATTAR_API struct attar_value attar_value_since(
+	const struct attar_value *now, const struct attar_value *before);
+
+/* Adds a value to a sum; a sum begins as {0}. */
+ATTAR_API void attar_value_add(struct attar_value *sum, const struct attar_value *value);
+
+/*
+ * Joins the parts of one task's count: of all CPUs, or of all kinds of cores. They were enabled in the same time
+ * and ran one after the other, so together they have no `elsewhere`. A whole begins as {0}.
+ */
+ATTAR_API void attar_value_join(struct attar_value *whole, const struct attar_value *part);
+
+/* "exact", "scaled" ...: one word or two. A static string. */
+ATTAR_API const char *attar_quality_name(enum attar_quality quality);
+
+/* ---- groups ---- */
+
+/*
+ * Counters that are on the CPU together or not at all, so that their ratios are true. Each read is one
+ * system call for each place.
+ */
+struct attar_group;
+
+struct attar_group_event {
+	const char *name;
+	const struct perf_event_attr *attr;
+};
+
+/*
+ * Opens all events on all places, or nothing. The first is the leader: it decides for all whether they are
+ * disabled, pinned or exclusive, and on which clock. Otherwise as attar_counter_open().
+ */
+ATTAR_API int attar_group_open(struct attar_target *target, const struct attar_group_event *events,
+	size_t n, unsigned flags, struct attar_group **ret_group);
+ATTAR_API struct attar_group *attar_group_close(struct attar_group *group);
+
+/* Member number i, NULL from the last on; borrowed from the group. */
+ATTAR_API struct attar_counter *attar_group_counter(struct attar_group *group, size_t i);
+
+/* All members begin, and end, to count together; their values begin anew at 0. 0 or a negative errno. */
+ATTAR_API int attar_group_enable(struct attar_group *group);
+ATTAR_API int attar_group_disable(struct attar_group *group);
+ATTAR_API int attar_group_reset(struct attar_group *group);
+
+/* As attar_counter_read() for all members at once: ret_values has room for each, in the order of opening. */
+ATTAR_API int attar_group_read(struct attar_group *group, struct attar_value *ret_values);
+ATTAR_API int attar_group_read_at(
+	struct attar_group *group, size_t place, struct attar_value *ret_values);
 
 /* ---- where records arrive ---- */
 
 struct attar_ring;
 
 /*
- * Maps the rings that the counters write to: one for each CPU of the target, shared by all counters.
+ * Maps the rings that the counters write to: one for each CPU of the target (of an any_cpu target: for each
+ * thread), shared by all counters.
  * bytes is the wish for each ring, rounded up to a power of two of pages; where the limit on locked memory
  * refuses it, smaller ones are taken and a log line says so. ret_rings is an array of *ret_n rings, owned by
  * the caller: attar_rings_free(). Counters must have PERF_SAMPLE_IDENTIFIER when there are several.
@@ -140,7 +297,7 @@ ATTAR_API void attar_rings_free(struct attar_ring **rings, size_t n);
 
 /* The fd to poll for the ring's watermark; owned by its counter. */
 ATTAR_API int attar_ring_fd(const struct attar_ring *ring);
-ATTAR_API int attar_ring_cpu(const struct attar_ring *ring);
+ATTAR_API int attar_ring_cpu(const struct attar_ring *ring);     /* -1: of a thread on any CPU */
 ATTAR_API size_t attar_ring_size(const struct attar_ring *ring); /* bytes */
 
 /*

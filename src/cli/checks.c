@@ -21,11 +21,11 @@ static void found(struct finding *f, enum check_state state, const char *detail)
 /* Opens an event and closes it again: 0 or a negative errno. */
 static int try_event(uint32_t type, uint64_t config, pid_t pid, int cpu, bool user_only)
 {
-	struct perf_event_attr attr = {.type = type,
-		.config = config,
-		.disabled = 1,
-		.exclude_kernel = user_only,
-		.exclude_hv = user_only};
+	union uapi_attr attr = {.attr = {.type = type,
+					.config = config,
+					.disabled = 1,
+					.exclude_kernel = user_only,
+					.exclude_hv = user_only}};
 	int fd = open_event(&attr, pid, cpu, -1, 0);
 
 	if (fd < 0)

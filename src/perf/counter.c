@@ -1,56 +1,94 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One event on every place of a target. What the kernel takes is found on the first place, by a ladder
- * that gives up one thing at a time; every further place is opened with just that.
+ * Counters and groups on every place of a target. A lone counter is a group of one. What the kernel takes of
+ * an event is found on the first place; every further place is opened with just that.
  */
 #include "perf/counter.h"
 
 #include <sys/ioctl.h>
 
-#include "perf/kernel.h"
+#include "perf/group.h"
+#include "perf/cores.h"
+#include "perf/negotiate.h"
 #include "perf/open.h"
 #include "perf/target.h"
-#include "perf/uapi.h"
 
-/* A rung: what can be given up without changing an answer, the newest thing first, and since when kernels know it. */
-struct rung {
-	const char *what;
-	int since;
-	bool (*drop)(struct perf_event_attr *attr);
-};
+/* ---- attributes ---- */
 
-#define RUNG(name, has, drop_it)                                                                   \
-	static bool name(struct perf_event_attr *a)                                                \
-	{                                                                                          \
-		bool had = (has) != 0;                                                             \
-		if (had)                                                                           \
-			(drop_it);                                                                 \
-		return had;                                                                        \
+/* The caller's struct may be of another age than ours: its size tells. */
+static int copy_attr(const struct perf_event_attr *attr, union uapi_attr *ret_attr)
+{
+	size_t size = attr->size ? attr->size : PERF_ATTR_SIZE_VER7;
+	const unsigned char *bytes = (const unsigned char *)attr;
+
+	if (size < PERF_ATTR_SIZE_VER0)
+		return attar_fail(-EINVAL,
+			"attr.size is %zu: a perf_event_attr has at least %d bytes", size,
+			PERF_ATTR_SIZE_VER0);
+	for (size_t i = sizeof(*ret_attr); i < size; i++)
+		if (bytes[i])
+			return attar_fail(-E2BIG,
+				"attr.size is %zu, and byte %zu is set: this version of libattar "
+				"knows %zu bytes",
+				size, i, sizeof(*ret_attr));
+	memcpy(ret_attr, attr, MIN(size, sizeof(*ret_attr)));
+	return 0;
+}
+
+/* What reading wants. Records that could not be stored are counted for events that make records. */
+static uint64_t read_format(const struct perf_event_attr *attr)
+{
+	uint64_t format =
+		PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
+
+	return attr->sample_period ? format | PERF_FORMAT_LOST_ : format;
+}
+
+/* What the kernel counts itself, or in breakpoints of its own, waits for no hardware counter. */
+static bool is_software(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_TRACEPOINT ||
+	       attr->type == PERF_TYPE_BREAKPOINT;
+}
+
+int counter_new(const struct attar_target *t, const struct perf_event_attr *attr, const char *name,
+	struct attar_counter **ret_counter)
+{
+	struct attar_counter *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c || !(c->name = strdup(name))) {
+		free(c);
+		return base_oom();
 	}
+	r = copy_attr(attr, &c->whole);
+	if (r < 0) {
+		counter_free(c);
+		return r;
+	}
+	c->attr.read_format |= read_format(attr);
+	c->attr.inherit |= t->kind == ATTAR_TARGET_TASKS && t->inherit;
+	c->shares = !is_software(attr);
+	c->one_core_kind =
+		t->kind == ATTAR_TARGET_TASKS && cores_has(cores_get(), attr->type, attr->config);
+	c->every_cpu = t->every_cpu;
+	*ret_counter = c;
+	return 0;
+}
 
-RUNG(drop_lost, a->read_format &PERF_FORMAT_LOST, a->read_format &= ~(uint64_t)PERF_FORMAT_LOST)
-RUNG(drop_ksymbol, a->ksymbol, a->ksymbol = 0)
-RUNG(drop_clockid, a->use_clockid, (a->use_clockid = 0, a->clockid = 0))
-RUNG(drop_max_stack, a->sample_max_stack, a->sample_max_stack = 0)
-RUNG(drop_comm_exec, a->comm_exec, a->comm_exec = 0)
-RUNG(drop_mmap2, a->mmap2, a->mmap2 = 0)
-RUNG(drop_exclude_host, a->exclude_guest || a->exclude_host, a->exclude_guest = a->exclude_host = 0)
+struct attar_counter *counter_free(struct attar_counter *c)
+{
+	if (!c)
+		return NULL;
+	vec_each (&c->fds, it)
+		close(it->fd);
+	vec_done(&c->fds);
+	free(c->name);
+	free(c);
+	return NULL;
+}
 
-static const struct rung rungs[] = {
-	{"counts of lost records", KERNEL_VERSION_OF(6, 0), drop_lost},
-	{"records of new kernel symbols", KERNEL_VERSION_OF(5, 1), drop_ksymbol},
-	{"a depth limit of stacks", KERNEL_VERSION_OF(4, 8), drop_max_stack},
-	{"the monotonic clock", KERNEL_VERSION_OF(4, 1), drop_clockid},
-	{"a mark on names set by exec", KERNEL_VERSION_OF(3, 16), drop_comm_exec},
-	{"inode numbers of mappings", KERNEL_VERSION_OF(3, 16), drop_mmap2},
-	{"leaving out guests", KERNEL_VERSION_OF(3, 2), drop_exclude_host},
-};
-
-struct place {
-	pid_t pid;
-	int cpu;
-	unsigned long flags;
-};
+/* ---- places ---- */
 
 static size_t place_count(const struct attar_target *t)
 {
@@ -64,7 +102,7 @@ static size_t place_count(const struct attar_target *t)
 static struct place place_at(const struct attar_target *t, size_t i)
 {
 	size_t who = i / t->cpus.n;
-	struct place p = {.pid = -1, .cpu = t->cpus.at[i % t->cpus.n]};
+	struct place p = {.pid = -1, .cpu = t->cpus.at[i % t->cpus.n], .group_fd = -1};
 
 	if (t->kind == ATTAR_TARGET_TASKS)
 		p.pid = t->tids.at[who];
@@ -75,16 +113,11 @@ static struct place place_at(const struct attar_target *t, size_t i)
 	return p;
 }
 
-static int try_open(struct attar_counter *c, const struct place *p)
-{
-	return open_event(&c->attr, p->pid, p->cpu, -1, p->flags);
-}
-
 static int explain(const struct attar_counter *c, const struct place *p, int error)
 {
 	struct open_refusal refusal = {.error = error,
 		.event = c->name,
-		.attr = &c->attr,
+		.attr = &c->whole,
 		.pid = p->flags ? -1 : p->pid,
 		.cpu = p->cpu,
 		.in_cgroup = p->flags & PERF_FLAG_PID_CGROUP};
@@ -92,69 +125,14 @@ static int explain(const struct attar_counter *c, const struct place *p, int err
 	return open_explain(&refusal);
 }
 
-/* Leaves the kernel out where it may not be watched. */
-static int open_user_only(struct attar_counter *c, const struct place *p)
+static int keep(
+	struct attar_counter *c, const struct attar_target *t, const struct place *p, int i, int fd)
 {
-	int fd;
-
-	if (c->attr.exclude_kernel)
-		return -EACCES;
-	c->attr.exclude_kernel = c->attr.exclude_hv = 1;
-	fd = try_open(c, p);
-	if (fd < 0) {
-		c->attr.exclude_kernel = c->attr.exclude_hv = 0;
-		return fd;
-	}
-	log_note("%s: only user code is watched, the kernel's part is missing: "
-		 "kernel.perf_event_paranoid is %lld; run as root or give attar CAP_PERFMON "
-		 "(setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep)",
-		c->name, (long long)kernel_get()->paranoid);
-	return fd;
-}
-
-/* Gives up what old kernels do not know, rung by rung, until it opens; what did not help is put back. */
-static int open_older(struct attar_counter *c, const struct place *p)
-{
-	struct perf_event_attr asked = c->attr;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
-		int fd;
-
-		if (!rungs[i].drop(&c->attr))
-			continue;
-		fd = try_open(c, p);
-		if (fd == -EINVAL || fd == -E2BIG)
-			continue;
-		if (fd >= 0)
-			log_debug("%s: opened without %s, which kernel %s does not know", c->name,
-				rungs[i].what, kernel_get()->release);
-		return fd;
-	}
-	c->attr = asked;
-	return -EINVAL;
-}
-
-static int open_first(struct attar_counter *c, const struct place *p, unsigned flags)
-{
-	int fd = try_open(c, p);
-
-	if (fd == -EINVAL || fd == -E2BIG) {
-		int older = open_older(c, p);
-
-		fd = older == -EINVAL ? fd : older;
-	}
-	if ((fd == -EACCES || fd == -EPERM) && flags & ATTAR_COUNTER_DEGRADE) {
-		int user = open_user_only(c, p);
-
-		/* Rights are checked before existence: only now may the kernel say that there is no PMU. */
-		fd = user == -EACCES || user == -EPERM ? fd : user;
-	}
-	return fd;
-}
-
-static int keep(struct attar_counter *c, int fd, int cpu)
-{
-	struct counter_fd one = {.fd = fd, .cpu = cpu};
+	bool is_cgroup = p->flags & PERF_FLAG_PID_CGROUP;
+	struct counter_fd one = {.fd = fd,
+		.cpu = p->cpu,
+		.tid = is_cgroup ? -1 : p->pid,
+		.cgroup = is_cgroup ? i / (int)t->cpus.n : -1};
 
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &one.id) < 0)
 		one.id = 0;
@@ -163,6 +141,11 @@ static int keep(struct attar_counter *c, int fd, int cpu)
 		return base_oom();
 	}
 	return 0;
+}
+
+static void drop_newest(struct attar_counter *c)
+{
+	close(c->fds.at[--c->fds.n].fd);
 }
 
 /* A thread may end, and a CPU go offline, between being listed and being opened: that is no failure. */
@@ -174,53 +157,79 @@ static bool vanished(const struct attar_target *t, int error)
 	return error == -ENODEV;
 }
 
-static int open_places(
-	struct attar_counter *c, const struct attar_target *t, size_t first, unsigned flags)
+/* All counters on place number i, or none. The failing counter is told. */
+static int open_place(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+	size_t i, unsigned flags, struct attar_counter **ret_failed)
 {
-	struct place last = {.pid = -1};
+	struct place p = place_at(t, i);
+	int r = 0;
+
+	for (size_t m = 0; m < n; m++) {
+		int fd = c[m]->fds.n ? place_open(c[m], &p) : place_open_first(c[m], &p, flags);
+
+		r = fd < 0 ? fd : keep(c[m], t, &p, (int)i, fd);
+		if (r == 0) {
+			p.group_fd = c[0]->fds.at[c[0]->fds.n - 1].fd;
+			continue;
+		}
+		*ret_failed = c[m];
+		while (m > 0)
+			drop_newest(c[--m]);
+		return r;
+	}
+	return 0;
+}
+
+int counters_open_places(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+	size_t first, unsigned flags)
+{
+	struct attar_counter *failed = NULL;
+	size_t last = 0;
 	int gone = 0;
 
 	for (size_t i = first; i < place_count(t); i++) {
 		struct place p = place_at(t, i);
-		int fd = c->fds.n ? try_open(c, &p) : open_first(c, &p, flags), r;
+		int r = open_place(c, n, t, i, flags, &failed);
 
-		if (fd < 0 && vanished(t, fd)) {
-			last = p;
-			gone = fd;
-			continue;
+		if (r == -ENOMEM)
+			return base_oom();
+		if (r < 0 && !vanished(t, r))
+			return explain(failed, &p, r);
+		if (r < 0) {
+			last = i;
+			gone = r;
 		}
-		if (fd < 0)
-			return explain(c, &p, fd);
-		r = keep(c, fd, p.cpu);
-		if (r < 0)
-			return r;
 	}
-	return c->fds.n ? 0 : explain(c, &last, gone);
+	if (!c[0]->fds.n && failed) {
+		struct place p = place_at(t, last);
+
+		return explain(failed, &p, gone);
+	}
+	return 0;
 }
 
 int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t first)
 {
-	return open_places(c, t, first * t->cpus.n, 0);
+	if (c->group) /* its leader opens them all */
+		return c == c->group->members[0] ? group_add_tids(c->group, t, first) : 0;
+	return counters_open_places(&c, 1, t, first * t->cpus.n, 0);
 }
+
+/* ---- life ---- */
 
 int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter)
 {
-	struct attar_counter *c = calloc(1, sizeof(*c));
-	int r;
+	struct attar_counter *c;
+	int r = counter_new(target, attr, name, &c);
 
-	if (!c || !(c->name = strdup(name))) {
-		free(c);
-		return base_oom();
-	}
-	c->attr = *attr;
-	c->attr.inherit = target->kind == ATTAR_TARGET_TASKS && target->inherit;
-	r = open_places(c, target, 0, flags);
+	if (r < 0)
+		return r;
+	r = counters_open_places(&c, 1, target, 0, flags);
 	if (r < 0) {
-		attar_counter_close(c);
+		counter_free(c);
 		return r;
 	}
-	c->has_lost = c->attr.read_format & PERF_FORMAT_LOST;
 	*ret_counter = c;
 	return 0;
 }
@@ -228,14 +237,7 @@ int attar_counter_open(struct attar_target *target, const struct perf_event_attr
 /* Closing the last fd of a tracepoint waits for every CPU: the kernel does so once for fds closed together. */
 struct attar_counter *attar_counter_close(struct attar_counter *c)
 {
-	if (!c)
-		return NULL;
-	vec_each (&c->fds, it)
-		close(it->fd);
-	vec_done(&c->fds);
-	free(c->name);
-	free(c);
-	return NULL;
+	return counter_free(c);
 }
 
 const char *attar_counter_name(const struct attar_counter *c)
@@ -248,53 +250,15 @@ const struct perf_event_attr *attar_counter_attr(const struct attar_counter *c)
 	return &c->attr;
 }
 
-static int each_ioctl(struct attar_counter *c, unsigned long request, const char *what)
+size_t attar_counter_places(const struct attar_counter *c)
 {
-	vec_each (&c->fds, it)
-		if (ioctl(it->fd, request, 0) < 0 && errno != ESRCH)
-			return attar_fail(-errno, "cannot %s '%s' on CPU %d: %s", what, c->name,
-				it->cpu, strerror(errno));
-	return 0;
+	return c->fds.n;
 }
 
-int attar_counter_filter(struct attar_counter *c, const char *filter)
+struct attar_counter_place attar_counter_place_at(const struct attar_counter *c, size_t i)
 {
-	vec_each (&c->fds, it) {
-		if (ioctl(it->fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0)
-			continue;
-		if (errno == EINVAL)
-			return attar_fail(-EINVAL, "'%s': the kernel does not take the filter '%s'",
-				c->name, filter);
-		return attar_fail(-errno, "cannot filter '%s': %s", c->name, strerror(errno));
-	}
-	return 0;
-}
+	const struct counter_fd *it = &c->fds.at[i];
 
-int attar_counter_enable(struct attar_counter *c)
-{
-	return each_ioctl(c, PERF_EVENT_IOC_ENABLE, "enable");
-}
-
-int attar_counter_disable(struct attar_counter *c)
-{
-	return each_ioctl(c, PERF_EVENT_IOC_DISABLE, "disable");
-}
-
-/* The read_format that the house samples with is ID | LOST: value, id, lost. */
-uint64_t attar_counter_lost(const struct attar_counter *c)
-{
-	bool has_id = c->attr.read_format & PERF_FORMAT_ID;
-	uint64_t values[5], lost = 0;
-	size_t extra = !!(c->attr.read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) +
-		       !!(c->attr.read_format & PERF_FORMAT_TOTAL_TIME_RUNNING);
-
-	if (!c->has_lost || c->attr.read_format & PERF_FORMAT_GROUP)
-		return 0;
-	vec_each (&c->fds, it) {
-		ssize_t n = read(it->fd, values, sizeof(values));
-
-		if (n == (ssize_t)((2 + has_id + extra) * sizeof(uint64_t)))
-			lost += values[1 + extra + has_id];
-	}
-	return lost;
+	return (struct attar_counter_place){
+		.fd = it->fd, .cpu = it->cpu, .tid = it->tid, .cgroup = it->cgroup, .id = it->id};
 }

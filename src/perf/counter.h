@@ -1,23 +1,51 @@
 /* SPDX-License-Identifier: MIT */
+/* A counter from the inside: one event, its fds on the places of a target, and what was reset. */
 #ifndef PERF_COUNTER_H
 #define PERF_COUNTER_H
 
 #include "attar/perf.h"
 #include "base/vec.h"
+#include "perf/uapi.h"
+
+/* What the kernel had counted at the last reset. */
+struct counter_base {
+	uint64_t raw, time_enabled, time_running, lost;
+};
 
 /* One fd of a counter and where it counts. */
 struct counter_fd {
 	int fd;
-	int cpu;
+	int cpu;     /* -1: any */
+	pid_t tid;   /* -1: whoever runs there */
+	int cgroup;  /* index, -1: none */
 	uint64_t id; /* the kernel's, as records carry it; 0 when it could not be asked */
+	struct counter_base base;
 };
 
 struct attar_counter {
 	char *name;
-	struct perf_event_attr attr; /* as opened */
+	union { /* as opened */
+		struct perf_event_attr attr;
+		union uapi_attr whole;
+	};
 	VEC(struct counter_fd) fds;
-	bool has_lost; /* read_format carries PERF_FORMAT_LOST */
+	bool shares; /* a hardware counter with others: running less than enabled is an estimate */
+	bool one_core_kind;        /* of several that the machine has: see perf/cores.h */
+	bool every_cpu;            /* its places of one task cover the machine */
+	struct attar_group *group; /* that it belongs to; NULL: alone */
 };
+
+/* A new counter without fds; the attributes are taken as attar_counter_open() says. */
+int counter_new(const struct attar_target *t, const struct perf_event_attr *attr, const char *name,
+	struct attar_counter **ret_counter);
+struct attar_counter *counter_free(struct attar_counter *c);
+
+/*
+ * Opens n counters, the first as the leader of the others, on the target's places from number `first` on. A
+ * place is opened for all or for none; when one is refused, what was opened on earlier places stays to be closed.
+ */
+int counters_open_places(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+	size_t first, unsigned flags);
 
 /* Opens it on the threads tids[first..] of the target too. */
 int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t first);

@@ -13,7 +13,7 @@
 /* Sizes that kernels have published, PERF_ATTR_SIZE_VER0 and later. */
 static const uint32_t attr_sizes[] = {64, 72, 80, 96, 104, 112, 120, 128, 136, 144};
 
-uint32_t open_attr_size(const struct perf_event_attr *attr)
+uint32_t open_attr_size(const union uapi_attr *attr)
 {
 	const unsigned char *bytes = (const unsigned char *)attr;
 	size_t used = sizeof(*attr);
@@ -26,12 +26,12 @@ uint32_t open_attr_size(const struct perf_event_attr *attr)
 	return sizeof(*attr);
 }
 
-int open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
+int open_event(union uapi_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags)
 {
 	long fd;
 
-	attr->size = 0; /* not a field that counts for the size */
-	attr->size = open_attr_size(attr);
+	attr->attr.size = 0; /* not a field that counts for the size */
+	attr->attr.size = open_attr_size(attr);
 	do {
 		fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd,
 			flags | PERF_FLAG_FD_CLOEXEC);
@@ -73,14 +73,14 @@ static int explain_rights(const struct open_refusal *r, struct buf *b)
 	else if (r->pid > 0)
 		kernel_paranoid_remedy(b, 1);
 	else
-		kernel_paranoid_remedy(b, r->attr->type == PERF_TYPE_TRACEPOINT ? -1 : 0);
+		kernel_paranoid_remedy(b, r->attr->attr.type == PERF_TYPE_TRACEPOINT ? -1 : 0);
 	return attar_fail(r->error, "%s", buf_text(b));
 }
 
 static int explain_missing(const struct open_refusal *r)
 {
-	if (r->attr->type == PERF_TYPE_HARDWARE || r->attr->type == PERF_TYPE_HW_CACHE ||
-		r->attr->type == PERF_TYPE_RAW)
+	if (r->attr->attr.type == PERF_TYPE_HARDWARE || r->attr->attr.type == PERF_TYPE_HW_CACHE ||
+		r->attr->attr.type == PERF_TYPE_RAW)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: this machine shows no CPU performance counters (a "
 			"virtual machine without a PMU, or an event that this CPU lacks); software "
@@ -140,7 +140,7 @@ int open_explain(const struct open_refusal *r)
 		return attar_fail(r->error,
 			"'%s' asks for something that is newer than kernel %s (it knows %u bytes "
 			"of attributes)",
-			r->event, kernel_get()->release, r->attr->size);
+			r->event, kernel_get()->release, r->attr->attr.size);
 	case ENOSYS:
 		return attar_fail(r->error, "this kernel was built without perf events "
 					    "(CONFIG_PERF_EVENTS), or a sandbox hides them");

@@ -3,26 +3,25 @@
 #ifndef PERF_OPEN_H
 #define PERF_OPEN_H
 
-#include <linux/perf_event.h>
-
 #include "base/base.h"
+#include "perf/uapi.h"
 
 /* The smallest published size that covers every field of attr that is not zero. */
-uint32_t open_attr_size(const struct perf_event_attr *attr);
+uint32_t open_attr_size(const union uapi_attr *attr);
 
 /*
  * perf_event_open(2) with CLOEXEC and the smallest size; flags are PERF_FLAG_*. The fd, or a negative errno
  * without an error text.
  */
-int open_event(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
+int open_event(union uapi_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
 
 /* Where an open failed, for the sentence. */
 struct open_refusal {
 	int error; /* negative errno */
 	const char *event;
-	const struct perf_event_attr *attr;
-	pid_t pid;
-	int cpu;
+	const union uapi_attr *attr;
+	pid_t pid; /* -1: whoever runs on the CPU */
+	int cpu;   /* -1: any */
 	bool in_cgroup;
 };
 

@@ -14,6 +14,8 @@
 #include "perf/kernel.h"
 #include "perf/target.h"
 
+typedef VEC(struct attar_ring *) ring_list;
+
 static size_t page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
@@ -81,10 +83,16 @@ static int map_all(struct attar_ring **rings, size_t n, size_t bytes)
 	return 0;
 }
 
-static struct attar_ring *find(struct attar_ring **rings, size_t n, int cpu)
+/* One ring serves a CPU, or a thread that is watched on any CPU: the kernel joins no others. */
+static pid_t ring_tid(const struct counter_fd *it)
+{
+	return it->cpu < 0 ? it->tid : -1;
+}
+
+static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct counter_fd *it)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rings[i]->cpu == cpu)
+		if (rings[i]->cpu == it->cpu && rings[i]->tid == ring_tid(it))
 			return rings[i];
 	return NULL;
 }
@@ -93,7 +101,7 @@ int rings_redirect(struct attar_ring **rings, size_t n, const struct attar_count
 {
 	for (size_t i = first; i < c->fds.n; i++) {
 		struct counter_fd *it = &c->fds.at[i];
-		struct attar_ring *r = find(rings, n, it->cpu);
+		struct attar_ring *r = find(rings, n, it);
 
 		if (!r || r->fd == it->fd)
 			continue;
@@ -105,42 +113,57 @@ int rings_redirect(struct attar_ring **rings, size_t n, const struct attar_count
 }
 
 /* The first fd on a CPU owns its ring. */
-static int choose_owners(
-	struct attar_counter *const *counters, size_t n, struct attar_ring **rings, size_t *n_rings)
+static int choose_owners(struct attar_counter *const *counters, size_t n, ring_list *rings)
 {
 	for (size_t c = 0; c < n; c++)
 		vec_each (&counters[c]->fds, it) {
 			struct attar_ring *r;
 
-			if (find(rings, *n_rings, it->cpu))
+			if (find(rings->at, rings->n, it))
 				continue;
 			r = calloc(1, sizeof(*r));
-			if (!r)
+			if (!r || vec_push(rings, r) < 0) {
+				free(r);
 				return base_oom();
+			}
 			r->fd = it->fd;
 			r->cpu = it->cpu;
-			rings[(*n_rings)++] = r;
+			r->tid = ring_tid(it);
 		}
+	return 0;
+}
+
+/* The kernel would say no more than EINVAL. */
+static int check_inherited(const struct attar_target *t, struct attar_counter *const *c, size_t n)
+{
+	for (size_t i = 0; t->any_cpu && i < n; i++)
+		if (c[i]->attr.inherit)
+			return attar_fail(-EINVAL,
+				"'%s' can have no ring: it is inherited by what its threads "
+				"create, "
+				"and watched on any CPU; leave one out",
+				c[i]->name);
 	return 0;
 }
 
 int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
 {
-	struct attar_ring **rings = calloc(MAX(target->cpus.n, (size_t)1), sizeof(*rings));
-	size_t n = 0;
-	int r = rings ? choose_owners(counters, n_counters, rings, &n) : base_oom();
+	ring_list rings = {0};
+	int r = check_inherited(target, counters, n_counters);
 
 	if (r == 0)
-		r = map_all(rings, n, round_to_pages(bytes));
+		r = choose_owners(counters, n_counters, &rings);
+	if (r == 0)
+		r = map_all(rings.at, rings.n, round_to_pages(bytes));
 	for (size_t c = 0; r == 0 && c < n_counters; c++)
-		r = rings_redirect(rings, n, counters[c], 0);
+		r = rings_redirect(rings.at, rings.n, counters[c], 0);
 	if (r < 0) {
-		attar_rings_free(rings, n);
+		attar_rings_free(rings.at, rings.n);
 		return r;
 	}
-	*ret_rings = rings;
-	*ret_n = n;
+	*ret_rings = rings.at;
+	*ret_n = rings.n;
 	return 0;
 }
 

@@ -14,7 +14,9 @@ struct attar_ring {
 	uint64_t head;   /* how far the kernel had written at attar_ring_begin() */
 	uint64_t tail;   /* what was passed so far; free running, as the kernel's are */
 	uint64_t newest; /* where the newest passed record begins */
-	int fd, cpu;
+	int fd;
+	int cpu;   /* -1: that of a thread, wherever it runs */
+	pid_t tid; /* of that thread; -1: of a CPU */
 	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
 	char *bounce; /* for a record that wraps; allocated at the first one */
 };

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/file.h"
+#include "base/opts.h"
 #include "perf/kernel.h"
 
 enum { PID_MAX = 4194304 }; /* PID_MAX_LIMIT of 64-bit kernels */
@@ -22,6 +23,14 @@ static int online_cpus(parse_ints *ret_cpus)
 	if (r < 0)
 		return r;
 	return parse_list(buf_text(&b), kernel_get()->cpus_possible, ret_cpus);
+}
+
+static int any_cpu(struct attar_target *t, const struct attar_target_opts *o)
+{
+	if (o->cpus)
+		return attar_fail(-EINVAL,
+			"a list of CPUs and 'any CPU' contradict each other: leave one out");
+	return vec_push(&t->cpus, -1) < 0 ? base_oom() : 0;
 }
 
 static bool contains(const parse_ints *list, int value)
@@ -185,12 +194,24 @@ static int add_command(struct attar_target *t, char *const *command, bool system
 	return r == 0 && !system_wide ? add_tid(t, t->command.pid) : r;
 }
 
+/* Single threads are watched alone; the calling one never ends before we do. */
+static bool inherits(const struct attar_target_opts *o)
+{
+	bool single = o->tids || o->self;
+
+	return !o->no_inherit && !(single && !o->pids && !o->command);
+}
+
 static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 {
-	int r = choose_cpus(t, o->cpus);
+	int r = o->any_cpu ? any_cpu(t, o) : choose_cpus(t, o->cpus);
 
-	t->inherit = !o->no_inherit && !(o->tids && !o->pids && !o->command);
+	t->inherit = inherits(o);
 	t->skip_refused = o->skip_refused;
+	t->any_cpu = o->any_cpu;
+	t->every_cpu = !o->cpus;
+	if (r == 0 && o->self)
+		r = add_tid(t, (pid_t)syscall(SYS_gettid));
 	if (r == 0 && o->pids)
 		r = add_pids(t, o->pids);
 	if (r == 0 && o->tids)
@@ -204,6 +225,10 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	if (o->cgroups && t->tids.n)
 		return attar_fail(-EINVAL,
 			"control groups cannot be watched together with processes or threads");
+	if (o->any_cpu && !t->tids.n)
+		return attar_fail(-EINVAL,
+			"without a process or thread to watch, the CPUs must be told apart: the "
+			"kernel counts on each by itself");
 	t->kind = t->cgroups.n ? ATTAR_TARGET_CGROUPS
 		  : t->tids.n  ? ATTAR_TARGET_TASKS
 			       : ATTAR_TARGET_SYSTEM;
@@ -212,13 +237,17 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 
 int attar_target_new(const struct attar_target_opts *opts, struct attar_target **ret_target)
 {
-	struct attar_target *t = calloc(1, sizeof(*t));
-	int r;
+	struct attar_target_opts known = {0};
+	struct attar_target *t;
+	int r = opts_take(&known, sizeof(known), opts, opts->size);
 
+	if (r < 0)
+		return r;
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return base_oom();
 	t->epoll_fd = t->command.go_fd = t->command.failure_fd = -1;
-	r = resolve(t, opts);
+	r = resolve(t, &known);
 	if (r < 0) {
 		attar_target_free(t);
 		return r;

@@ -12,7 +12,9 @@ struct attar_target {
 	enum attar_target_kind kind;
 	bool inherit;
 	bool skip_refused;
-	parse_ints cpus;    /* ascending */
+	bool any_cpu;
+	bool every_cpu; /* that is online, one by one or as any */
+	parse_ints cpus;    /* ascending; -1 alone: any */
 	parse_ints pids;    /* processes asked for: their new threads are ours */
 	parse_ints tids;    /* TASKS: threads to open on */
 	struct map known;   /* tid -> 1, for each of tids */

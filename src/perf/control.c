@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be done to open counters, each on all of its places. */
+#include "attar/perf.h"
+
+#include <sys/ioctl.h>
+
+#include "perf/counter.h"
+#include "perf/group.h"
+#include "perf/uapi.h"
+
+enum { BPF_PROGRAMS_MAX = 64 }; /* of one tracepoint: BPF_TRACE_MAX_PROGS in the kernel */
+
+/* "cannot enable 'cycles' on CPU 3: why" */
+static int failed(const struct attar_counter *c, const struct counter_fd *it, int error,
+	const char *what, const char *why)
+{
+	if (it->cpu < 0)
+		return attar_fail(
+			error, "cannot %s '%s' on thread %d: %s", what, c->name, it->tid, why);
+	return attar_fail(error, "cannot %s '%s' on CPU %d: %s", what, c->name, it->cpu, why);
+}
+
+/* One request for every place, and what EINVAL and EEXIST mean for it. */
+struct order {
+	unsigned long request;
+	const void *argument;
+	const char *what, *invalid, *exists;
+};
+
+/* A thread that has ended takes no orders and needs none. */
+static int each_place(const struct attar_counter *c, const struct order *o)
+{
+	vec_each (&c->fds, it) {
+		if (ioctl(it->fd, o->request, o->argument) >= 0 || errno == ESRCH)
+			continue;
+		return failed(c, it, -errno, o->what,
+			errno == EINVAL && o->invalid  ? o->invalid
+			: errno == EEXIST && o->exists ? o->exists
+						       : strerror(errno));
+	}
+	return 0;
+}
+
+static const void *number(uintptr_t n)
+{
+	return (const void *)n;
+}
+
+int attar_counter_enable(struct attar_counter *c)
+{
+	return each_place(c, &(struct order){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
+}
+
+int attar_counter_disable(struct attar_counter *c)
+{
+	return each_place(c, &(struct order){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
+}
+
+/*
+ * The siblings are enabled by themselves and follow their leader. PERF_IOC_FLAG_GROUP would disable them
+ * singly, and Linux 6.18 does not count siblings of another PMU any more when it enables them again.
+ */
+int attar_group_enable(struct attar_group *g)
+{
+	return attar_counter_enable(g->members[0]);
+}
+
+int attar_group_disable(struct attar_group *g)
+{
+	return attar_counter_disable(g->members[0]);
+}
+
+int attar_counter_set_period(struct attar_counter *c, uint64_t period)
+{
+	const char *invalid = !c->attr.sample_period ? "it is not sampled, it only counts"
+			      : c->attr.freq
+				      ? "the frequency is above kernel.perf_event_max_sample_rate"
+				      : "a period is between 1 and 2^63 - 1";
+	int r = each_place(
+		c, &(struct order){PERF_EVENT_IOC_PERIOD, &period, "set the period of", invalid});
+
+	if (r == 0)
+		c->attr.sample_period = period;
+	return r;
+}
+
+int attar_counter_refresh(struct attar_counter *c, unsigned n)
+{
+	return each_place(
+		c, &(struct order){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
+			   c->attr.inherit ? "inherited events cannot be limited to a number of "
+					     "overflows (attr.inherit)"
+					   : "it is not sampled, it only counts"});
+}
+
+/* A tracepoint has its programs for all of its fds together: the second fd finds that it is there. */
+int attar_counter_attach_bpf(struct attar_counter *c, int program_fd)
+{
+	vec_each (&c->fds, it) {
+		if (ioctl(it->fd, PERF_EVENT_IOC_SET_BPF, program_fd) >= 0)
+			continue;
+		if (errno == EEXIST && it != c->fds.at)
+			continue;
+		return failed(c, it, -errno, "attach a BPF program to",
+			errno == EEXIST   ? "it has one already"
+			: errno == EINVAL ? "the program is of a kind for other events, or the "
+					    "event is not sampled"
+					  : strerror(errno));
+	}
+	return 0;
+}
+
+/* As struct perf_event_query_bpf, with room. */
+struct query {
+	uint32_t ids_len, prog_cnt;
+	uint32_t ids[BPF_PROGRAMS_MAX];
+};
+
+int attar_counter_query_bpf(struct attar_counter *c, uint32_t *ret_ids, size_t room, size_t *ret_n)
+{
+	struct query q = {.ids_len = BPF_PROGRAMS_MAX};
+	const struct counter_fd *it = c->fds.at;
+
+	if (ioctl(it->fd, PERF_EVENT_IOC_QUERY_BPF, &q) < 0)
+		return failed(c, it, -errno, "ask for the BPF programs of",
+			errno == EINVAL ? "only tracepoints and probes tell them (since 4.16)"
+					: strerror(errno));
+	memcpy(ret_ids, q.ids, MIN(room, (size_t)q.prog_cnt) * sizeof(*ret_ids));
+	*ret_n = q.prog_cnt;
+	return 0;
+}
+
+int attar_counter_filter(struct attar_counter *c, const char *filter)
+{
+	const char *invalid =
+		c->attr.type == PERF_TYPE_TRACEPOINT
+			? "an unknown field, or an operator that does not fit its type"
+			: "only tracepoints, and PMUs that trace into an AUX area, take filters";
+	int r = each_place(c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
+				      "it has a filter already, which cannot be changed"});
+
+	return r < 0 ? attar_context(r, "the filter '%s'", filter) : 0;
+}
+
+int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *attr)
+{
+	union uapi_attr wanted = {0};
+	int r;
+
+	if (c->attr.type != PERF_TYPE_BREAKPOINT || attr->type != PERF_TYPE_BREAKPOINT)
+		return attar_fail(-EINVAL,
+			"cannot modify '%s': the kernel modifies breakpoints only, into "
+			"breakpoints",
+			c->name);
+	wanted = c->whole;
+	wanted.attr.bp_type = attr->bp_type;
+	wanted.attr.bp_addr = attr->bp_addr;
+	wanted.attr.bp_len = attr->bp_len;
+	wanted.attr.disabled = attr->disabled;
+	r = each_place(c, &(struct order){PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &wanted, "modify",
+				  "the CPU takes no breakpoint of this length, kind or alignment"});
+	if (r == 0)
+		c->whole = wanted;
+	return r;
+}
+
+int attar_counter_pause(struct attar_counter *c, bool pause)
+{
+	return each_place(c, &(struct order){PERF_EVENT_IOC_PAUSE_OUTPUT, number(pause),
+				     pause ? "pause" : "resume", "it has no ring to write to"});
+}
+
+int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
+{
+	if (to && to->fds.n != c->fds.n)
+		return attar_fail(-EINVAL,
+			"cannot send '%s' to the rings of '%s': they have %zu and %zu places",
+			c->name, to->name, c->fds.n, to->fds.n);
+	for (size_t i = 0; i < c->fds.n; i++) {
+		const struct counter_fd *it = &c->fds.at[i];
+
+		long fd = to ? to->fds.at[i].fd
+			     : -1; /* an unsigned long for the kernel: all of it is -1 */
+
+		if (ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, fd) >= 0)
+			continue;
+		return failed(c, it, -errno, "redirect",
+			errno == EINVAL
+				? "the other has no ring, another clock, or is on another CPU "
+				  "or thread"
+			: errno == EBUSY ? "it has a ring of its own that is mapped"
+					 : strerror(errno));
+	}
+	return 0;
+}

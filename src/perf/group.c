@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups. Only the leader is opened disabled: the kernel enables and disables with it what is itself enabled,
+ * so a sibling that was opened disabled would never count.
+ */
+#include "perf/group.h"
+
+#include "perf/readout.h"
+#include "perf/target.h"
+
+enum {
+	MEMBERS_MAX = 512,
+	MORE_MEMBERS = 4,          /* room for members that others may add */
+	WORDS_MAX = 64 * 1024 / 8, /* no group is larger: the kernel refuses it */
+};
+
+/* The leader's number of members and times, then value, id, lost of each. */
+static size_t words_for(size_t n)
+{
+	return 3 + 3 * n;
+}
+
+int group_grow(struct attar_group *g)
+{
+	size_t n = 2 * g->n_words;
+	uint64_t *words;
+
+	if (n > WORDS_MAX)
+		return attar_fail(-ENOSPC, "the group of '%s' has too many members to be read",
+			g->members[0]->name);
+	words = realloc(g->words, n * sizeof(*words));
+	if (!words)
+		return base_oom();
+	g->words = words;
+	g->n_words = n;
+	return 0;
+}
+
+/* What the kernel would refuse with a bare EINVAL. */
+static int check_member(const struct attar_group_event *leader, const struct attar_group_event *e)
+{
+	const char *what = e->attr->pinned ? "pinned" : e->attr->exclusive ? "exclusive" : NULL;
+
+	if (what)
+		return attar_fail(-EINVAL,
+			"'%s' cannot be %s: only the leader of a group can, which is '%s'", e->name,
+			what, leader->name);
+	if (e->attr->use_clockid &&
+		(!leader->attr->use_clockid || e->attr->clockid != leader->attr->clockid))
+		return attar_fail(-EINVAL,
+			"'%s' has another clock (clockid) than the leader of its group, '%s'",
+			e->name, leader->name);
+	return 0;
+}
+
+static void follow_leader(struct attar_counter *c, const struct attar_counter *leader)
+{
+	c->attr.disabled = c->attr.enable_on_exec = 0;
+	c->attr.inherit = leader->attr.inherit;
+	c->attr.inherit_thread = leader->attr.inherit_thread;
+	c->attr.use_clockid = leader->attr.use_clockid;
+	c->attr.clockid = leader->attr.clockid;
+}
+
+static int add_member(struct attar_group *g, const struct attar_target *t,
+	const struct attar_group_event *leader, const struct attar_group_event *e)
+{
+	struct attar_counter *c;
+	int r = g->n ? check_member(leader, e) : 0;
+
+	if (r == 0)
+		r = counter_new(t, e->attr, e->name, &c);
+	if (r < 0)
+		return r;
+	g->members[g->n++] = c;
+	c->group = g;
+	c->attr.read_format |= PERF_FORMAT_GROUP;
+	if (c != g->members[0])
+		follow_leader(c, g->members[0]);
+	return 0;
+}
+
+/* On the CPU together or not at all: one that waits for a hardware counter makes all of them wait. */
+static void share_together(struct attar_group *g)
+{
+	bool shares = false;
+
+	for (size_t i = 0; i < g->n; i++)
+		shares |= g->members[i]->shares;
+	for (size_t i = 0; i < g->n; i++)
+		g->members[i]->shares = shares;
+}
+
+static int make_members(struct attar_group *g, const struct attar_target *t,
+	const struct attar_group_event *events, size_t n)
+{
+	g->n_words = words_for(n + MORE_MEMBERS);
+	g->members = calloc(n, sizeof(*g->members));
+	g->words = calloc(g->n_words, sizeof(*g->words));
+	g->scratch = calloc(n, sizeof(*g->scratch));
+	g->sums = calloc(n, sizeof(*g->sums));
+	if (!g->members || !g->words || !g->scratch || !g->sums)
+		return base_oom();
+	for (size_t i = 0; i < n; i++) {
+		int r = add_member(g, t, &events[0], &events[i]);
+
+		if (r < 0)
+			return r;
+	}
+	share_together(g);
+	return 0;
+}
+
+int attar_group_open(struct attar_target *target, const struct attar_group_event *events, size_t n,
+	unsigned flags, struct attar_group **ret_group)
+{
+	struct attar_group *g;
+	int r;
+
+	if (!n || n > MEMBERS_MAX)
+		return attar_fail(-EINVAL, "a group has 1 to %d events, not %zu", MEMBERS_MAX, n);
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return base_oom();
+	r = make_members(g, target, events, n);
+	if (r == 0)
+		r = counters_open_places(g->members, g->n, target, 0, flags);
+	if (r < 0) {
+		attar_group_close(g);
+		return r;
+	}
+	*ret_group = g;
+	return 0;
+}
+
+struct attar_group *attar_group_close(struct attar_group *g)
+{
+	if (!g)
+		return NULL;
+	for (size_t i = 0; i < g->n; i++)
+		counter_free(g->members[i]);
+	free(g->members);
+	free(g->words);
+	free(g->scratch);
+	free(g->sums);
+	free(g);
+	return NULL;
+}
+
+struct attar_counter *attar_group_counter(struct attar_group *g, size_t i)
+{
+	return i < g->n ? g->members[i] : NULL;
+}
+
+int group_add_tids(struct attar_group *g, struct attar_target *t, size_t first)
+{
+	return counters_open_places(g->members, g->n, t, first * t->cpus.n, 0);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERF_GROUP_H
+#define PERF_GROUP_H
+
+#include "perf/counter.h"
+
+struct attar_group {
+	struct attar_counter **members; /* the leader first; each has the same places */
+	size_t n;
+	uint64_t *words; /* what read(2) of the leader gives: room for all members and some more */
+	size_t n_words;
+	struct readout_sum *sums;    /* one for each member */
+	struct attar_value *scratch; /* one for each member */
+};
+
+/* Makes room for more members than there are known. 0, -ENOMEM, or -ENOSPC when there is no end to them. */
+int group_grow(struct attar_group *g);
+
+/* Opens the whole group on the threads tids[first..] of the target too. */
+int group_add_tids(struct attar_group *g, struct attar_target *t, size_t first);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* From what read(2) gives to values. */
+#ifndef PERF_READOUT_H
+#define PERF_READOUT_H
+
+#include "perf/counter.h"
+
+/* A sum over places: the CPUs of one thread are joined before they are added. */
+struct readout_sum {
+	struct attar_value total;
+	struct attar_value task; /* the newest thread's */
+	pid_t tid;               /* 0: none */
+};
+
+/* Takes off what was reset, then judges. v holds what the kernel counted. */
+void readout_finish(
+	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v);
+
+#endif

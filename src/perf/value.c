@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arithmetic of counts. An event that shares its hardware counter with others runs for a part of the time
+ * that it is enabled; its count is then estimated for the whole: raw * enabled / running.
+ */
+#include "perf/value.h"
+
+/*
+ * Enabled longer than running by less than this part of the time is no sharing but the grain of the clock:
+ * kernels before 4.15 took the two times at different moments.
+ */
+enum { GRAIN = 1 << 14 };
+
+uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running)
+{
+	unsigned __int128 scaled = ((unsigned __int128)raw * enabled + running / 2) / running;
+
+	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
+}
+
+static enum attar_quality judge(const struct attar_value *v)
+{
+	if (!v->time_enabled)
+		return v->raw ? ATTAR_QUALITY_EXACT : ATTAR_QUALITY_IDLE;
+	if (v->time_running >= v->time_enabled - v->time_enabled / GRAIN)
+		return ATTAR_QUALITY_EXACT;
+	if (v->elsewhere)
+		return ATTAR_QUALITY_PARTIAL;
+	return v->time_running ? ATTAR_QUALITY_SCALED : ATTAR_QUALITY_NOT_COUNTED;
+}
+
+void value_judge(struct attar_value *v)
+{
+	v->quality = judge(v);
+	v->value = v->raw;
+	if (v->quality == ATTAR_QUALITY_SCALED)
+		v->value = value_scale(v->raw, v->time_enabled, v->time_running);
+}
+
+void value_error(struct attar_value *v)
+{
+	v->quality = ATTAR_QUALITY_ERROR;
+	v->value = v->raw = 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+struct attar_value attar_value_since(
+	const struct attar_value *now, const struct attar_value *before)
+{
+	struct attar_value v = *now;
+
+	v.time_enabled = less(now->time_enabled, before->time_enabled);
+	v.time_running = less(now->time_running, before->time_running);
+	v.lost = less(now->lost, before->lost);
+	if (now->quality == ATTAR_QUALITY_ERROR)
+		return v;
+	v.raw = less(now->raw, before->raw);
+	value_judge(&v);
+	return v;
+}
+
+static bool is_unknown(enum attar_quality quality)
+{
+	return quality == ATTAR_QUALITY_NOT_COUNTED || quality == ATTAR_QUALITY_ERROR;
+}
+
+static enum attar_quality joined(enum attar_quality a, enum attar_quality b)
+{
+	if (a != ATTAR_QUALITY_IDLE && b != ATTAR_QUALITY_IDLE && is_unknown(a) != is_unknown(b))
+		return ATTAR_QUALITY_PARTIAL;
+	return MAX(a, b);
+}
+
+void attar_value_add(struct attar_value *sum, const struct attar_value *v)
+{
+	sum->quality = joined(sum->quality, v->quality);
+	if (__builtin_add_overflow(sum->value, v->value, &sum->value))
+		sum->value = UINT64_MAX;
+	sum->raw += v->raw;
+	sum->time_enabled += v->time_enabled;
+	sum->time_running += v->time_running;
+	sum->lost += v->lost;
+	sum->id = 0;
+	sum->elsewhere |= v->elsewhere;
+	sum->by_self_read |= v->by_self_read;
+}
+
+void attar_value_join(struct attar_value *whole, const struct attar_value *part)
+{
+	bool in_error =
+		part->quality == ATTAR_QUALITY_ERROR || whole->quality == ATTAR_QUALITY_ERROR;
+
+	whole->raw += part->raw;
+	whole->time_enabled = MAX(whole->time_enabled, part->time_enabled);
+	whole->time_running += part->time_running;
+	whole->lost += part->lost;
+	whole->elsewhere = false;
+	whole->by_self_read |= part->by_self_read;
+	if (in_error)
+		value_error(whole);
+	else
+		value_judge(whole);
+}
+
+const char *attar_quality_name(enum attar_quality quality)
+{
+	static const char *const names[] = {
+		[ATTAR_QUALITY_IDLE] = "idle",
+		[ATTAR_QUALITY_EXACT] = "exact",
+		[ATTAR_QUALITY_SCALED] = "scaled",
+		[ATTAR_QUALITY_PARTIAL] = "partial",
+		[ATTAR_QUALITY_NOT_COUNTED] = "not counted",
+		[ATTAR_QUALITY_ERROR] = "error",
+	};
+
+	return quality < ARRAY_SIZE(names) ? names[quality] : "?";
+}

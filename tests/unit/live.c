@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void live_skip(const char *reason)
+{
+	print_message("%s\n", reason);
+	skip();
+}
+
+void live_need_root(const char *what)
+{
+	if (geteuid() == 0)
+		return;
+	print_message("only root may %s\n", what);
+	skip();
+}
+
+struct attar_target *live_self(void)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts), .self = true, .any_cpu = true};
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+		.disabled = 1};
+	struct attar_counter *probe;
+	struct attar_target *target;
+
+	assert_int_equal(attar_target_new(&opts, &target), 0);
+	if (attar_counter_open(target, &attr, "dummy", 0, &probe) < 0) {
+		attar_target_free(target);
+		live_skip(attar_error());
+	}
+	attar_counter_close(probe);
+	return target;
+}
+
+struct attar_counter *live_software(struct attar_target *target, uint64_t config)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = config, .disabled = 1};
+	struct attar_counter *counter;
+
+	if (attar_counter_open(target, &attr, "software event", 0, &counter) < 0)
+		fail_msg("%s", attar_error());
+	return counter;
+}
+
+void live_fault(size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *bytes =
+		mmap(NULL, n * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	madvise(bytes, n * page, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < n; i++)
+		((volatile char *)bytes)[i * page] = 1;
+	munmap(bytes, n * page);
+}
+
+void live_getppid(size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		syscall(SYS_getppid);
+}
+
+static uint64_t tracepoint_id(const char *name)
+{
+	const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	unsigned long long id = 0;
+
+	for (size_t i = 0; i < 2 && !id; i++) {
+		char path[256];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/events/%s/id", roots[i], name);
+		f = fopen(path, "re");
+		if (f && fscanf(f, "%llu", &id) != 1)
+			id = 0;
+		if (f)
+			fclose(f);
+	}
+	return id;
+}
+
+struct perf_event_attr live_sys_enter(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,
+		.config = tracepoint_id("raw_syscalls/sys_enter"),
+		.disabled = 1};
+
+	if (!attr.config)
+		live_skip("tracefs is not mounted or may not be read, so there are no tracepoints");
+	return attr;
+}
+
+#if defined(__x86_64__)
+const char live_getppid_filter[] = "id == 110";
+#else
+const char live_getppid_filter[] = "id == 173";
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done to open counters: period, refresh, filter, BPF, modify, pause, redirect. */
+#include "live.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { WRITES = 2 /* HW_BREAKPOINT_W */ };
+
+static const struct perf_event_attr sampled_faults = {.type = PERF_TYPE_SOFTWARE,
+	.config = PERF_COUNT_SW_PAGE_FAULTS,
+	.sample_period = 1,
+	.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ADDR,
+	.disabled = 1};
+
+static uint64_t count_of(struct attar_counter *c)
+{
+	struct attar_value v;
+
+	if (attar_counter_read(c, &v) < 0)
+		fail_msg("%s", attar_error());
+	return v.value;
+}
+
+static struct attar_counter *open_it(
+	struct attar_target *target, const struct perf_event_attr *attr, const char *name)
+{
+	struct attar_counter *c;
+
+	if (attar_counter_open(target, attr, name, 0, &c) < 0)
+		fail_msg("%s", attar_error());
+	return c;
+}
+
+static size_t drain(struct attar_ring *ring, uint32_t type)
+{
+	const struct perf_event_header *header;
+	size_t n = 0;
+
+	attar_ring_begin(ring);
+	while ((header = attar_ring_next(ring)))
+		n += header->type == type;
+	attar_ring_end(ring);
+	return n;
+}
+
+static void test_sets_the_period(void **state)
+{
+	struct attar_target *target = live_self();
+	struct attar_counter *c = open_it(target, &sampled_faults, "faults"), *plain;
+	struct attar_ring **rings;
+	size_t n;
+
+	assert_int_equal(attar_rings_new(target, &c, 1, 65536, &rings, &n), 0);
+	live_fault(1);
+	assert_int_equal(attar_counter_set_period(c, 10), 0);
+	assert_int_equal(attar_counter_attr(c)->sample_period, 10);
+	attar_counter_enable(c);
+	live_fault(100);
+	attar_counter_disable(c);
+	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(attar_counter_set_period(c, 0), -EINVAL);
+	assert_int_equal(attar_counter_set_period(c, 1ULL << 63), -EINVAL);
+	assert_non_null(strstr(attar_error(), "a period is between 1 and 2^63 - 1"));
+	plain = live_software(target, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(attar_counter_set_period(plain, 10), -EINVAL);
+	assert_non_null(strstr(attar_error(), "it is not sampled, it only counts"));
+	attar_counter_close(plain);
+	attar_rings_free(rings, n);
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
+/* The kernel disables it at the last overflow: what comes later is not even counted. */
+static void test_refreshes_for_a_number_of_overflows(void **state)
+{
+	struct attar_target *target = live_self();
+	struct attar_counter *c = open_it(target, &sampled_faults, "faults"), *plain;
+	struct attar_ring **rings;
+	size_t n;
+
+	assert_int_equal(attar_rings_new(target, &c, 1, 65536, &rings, &n), 0);
+	live_fault(1);
+	assert_int_equal(attar_counter_refresh(c, 10), 0);
+	live_fault(100);
+	assert_int_equal(count_of(c), 10);
+	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	plain = live_software(target, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(attar_counter_refresh(plain, 1), -EINVAL);
+	assert_non_null(strstr(attar_error(), "it is not sampled"));
+	attar_counter_close(plain);
+	attar_rings_free(rings, n);
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
+static void test_filters_a_tracepoint(void **state)
+{
+	struct attar_target *target = live_self();
+	const struct perf_event_attr calls = live_sys_enter();
+	struct attar_counter *c;
+
+	live_need_root("open tracepoints");
+	c = open_it(target, &calls, "sys_enter");
+	assert_int_equal(attar_counter_filter(c, live_getppid_filter), 0);
+	attar_counter_enable(c);
+	live_getppid(23);
+	attar_counter_disable(c);
+	assert_int_equal(count_of(c), 23);
+	assert_int_equal(attar_counter_filter(c, live_getppid_filter), -EEXIST);
+	assert_non_null(strstr(attar_error(), "it has a filter already, which cannot be changed"));
+	attar_counter_close(c);
+	c = open_it(target, &calls, "sys_enter");
+	assert_int_equal(attar_counter_filter(c, "nonsense == 1"), -EINVAL);
+	assert_non_null(strstr(attar_error(), "the filter 'nonsense == 1'"));
+	assert_non_null(strstr(attar_error(), "an unknown field"));
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
+/* "return verdict;": 0 drops the event, 1 lets it through. -1 when this process may not load it. */
+static int load_program(int verdict)
+{
+	struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = verdict},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_TRACEPOINT,
+		.insn_cnt = 2,
+		.insns = (uintptr_t)code,
+		.license = (uintptr_t) "GPL"};
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+static void test_attaches_and_asks_for_bpf(void **state)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts), .self = true};
+	const struct perf_event_attr calls = live_sys_enter();
+	int drops = load_program(0);
+	struct attar_target *target;
+	struct attar_counter *c;
+	uint32_t id = 0;
+	size_t n = 23;
+
+	if (drops < 0)
+		live_skip("this process may not load a BPF program");
+	/* on each CPU: the tracepoint takes the program once for all */
+	assert_int_equal(attar_target_new(&opts, &target), 0);
+	c = open_it(target, &calls, "sys_enter");
+	assert_int_equal(attar_counter_query_bpf(c, &id, 1, &n), 0);
+	assert_int_equal(n, 0);
+	attar_counter_enable(c);
+	live_getppid(23);
+	assert_true(count_of(c) >= 23);
+	attar_counter_reset(c);
+	if (attar_counter_attach_bpf(c, drops) < 0)
+		fail_msg("%s", attar_error());
+	live_getppid(23);
+	assert_int_equal(attar_counter_query_bpf(c, &id, 1, &n), 0);
+	attar_counter_disable(c);
+	assert_int_equal(n, 1);
+	assert_int_not_equal(id, 0);
+	assert_true(count_of(c) < 23); /* reset() and attaching made some calls of their own */
+	assert_int_equal(attar_counter_attach_bpf(c, drops), -EEXIST);
+	assert_non_null(strstr(attar_error(), "it has one already"));
+	attar_counter_close(c);
+	attar_target_free(target);
+
+	target = live_self();
+	c = live_software(target, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(attar_counter_attach_bpf(c, drops), -EINVAL);
+	assert_non_null(strstr(attar_error(), "of a kind for other events"));
+	assert_int_equal(attar_counter_query_bpf(c, &id, 1, &n), -EINVAL);
+	assert_non_null(strstr(attar_error(), "only tracepoints and probes"));
+	attar_counter_close(c);
+	attar_target_free(target);
+	close(drops);
+}
+
+static void test_moves_a_breakpoint(void **state)
+{
+	static volatile long first, second;
+	struct attar_target *target = live_self();
+	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+		.bp_type = WRITES,
+		.bp_addr = (uintptr_t)&first,
+		.bp_len = sizeof(first),
+		.exclude_kernel = 1};
+	struct attar_counter *c, *plain;
+
+	if (attar_counter_open(target, &attr, "writes", 0, &c) == -ENOSPC) {
+		attar_target_free(target);
+		live_skip("all hardware breakpoints of this CPU are taken");
+	}
+	for (int i = 0; i < 5; i++)
+		first = second = i;
+	attr.bp_addr = (uintptr_t)&second;
+	if (attar_counter_modify(c, &attr) < 0)
+		fail_msg("%s", attar_error());
+	for (int i = 0; i < 7; i++)
+		second = i;
+	first = 23;
+	assert_int_equal(count_of(c), 5 + 7);
+	assert_int_equal(attar_counter_attr(c)->bp_addr, (uintptr_t)&second);
+	plain = live_software(target, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(attar_counter_modify(plain, &attr), -EINVAL);
+	assert_non_null(strstr(attar_error(), "the kernel modifies breakpoints only"));
+	attar_counter_close(plain);
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
+static void test_pauses_and_counts_the_loss(void **state)
+{
+	struct attar_target *target = live_self();
+	struct attar_counter *c = open_it(target, &sampled_faults, "faults"), *plain;
+	struct attar_ring **rings;
+	size_t n;
+
+	assert_int_equal(attar_rings_new(target, &c, 1, 65536, &rings, &n), 0);
+	live_fault(1);
+	attar_counter_enable(c);
+	live_fault(10);
+	assert_int_equal(attar_counter_pause(c, true), 0);
+	live_fault(20);
+	assert_int_equal(attar_counter_pause(c, false), 0);
+	live_fault(5);
+	attar_counter_disable(c);
+	assert_int_equal(count_of(c), 35);
+	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 15);
+	if (attar_counter_attr(c)->read_format & (1 << 4)) /* PERF_FORMAT_LOST, 6.0 */
+		assert_int_equal(attar_counter_lost(c), 20);
+	plain = live_software(target, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(attar_counter_pause(plain, true), -EINVAL);
+	assert_non_null(strstr(attar_error(), "it has no ring to write to"));
+	attar_counter_close(plain);
+	attar_rings_free(rings, n);
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
+static void test_redirects_to_the_rings_of_another(void **state)
+{
+	struct attar_target *target = live_self();
+	struct attar_counter *to = open_it(target, &sampled_faults, "first"),
+			     *from = open_it(target, &sampled_faults, "second"), *clocked;
+	struct perf_event_attr attr = sampled_faults;
+	struct attar_ring **rings;
+	size_t n;
+
+	assert_int_equal(attar_rings_new(target, &to, 1, 65536, &rings, &n), 0);
+	live_fault(1);
+	assert_int_equal(attar_counter_redirect(from, to), 0);
+	attar_counter_enable(from);
+	live_fault(10);
+	attar_counter_disable(from); /* looking into the ring faults too */
+	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(attar_counter_redirect(from, NULL), 0);
+	attar_counter_enable(from);
+	live_fault(10);
+	attar_counter_disable(from);
+	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 0);
+	attr.use_clockid = 1;
+	attr.clockid = 1; /* CLOCK_MONOTONIC */
+	clocked = open_it(target, &attr, "clocked");
+	assert_int_equal(attar_counter_redirect(clocked, to), -EINVAL);
+	assert_non_null(strstr(attar_error(), "another clock"));
+	attar_counter_close(clocked);
+	attar_rings_free(rings, n);
+	attar_counter_close(from);
+	attar_counter_close(to);
+	attar_target_free(target);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sets_the_period),
+		cmocka_unit_test(test_refreshes_for_a_number_of_overflows),
+		cmocka_unit_test(test_filters_a_tracepoint),
+		cmocka_unit_test(test_attaches_and_asks_for_bpf),
+		cmocka_unit_test(test_moves_a_breakpoint),
+		cmocka_unit_test(test_pauses_and_counts_the_loss),
+		cmocka_unit_test(test_redirects_to_the_rings_of_another),
+	};
+
+	return cmocka_run_group_tests_name("perf_control", tests, NULL, NULL);
+}
