@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* The process table, moved on by records as the kernel would send them. */
+#include "unit.h"
+
+#include "stream/procs.h"
+
+struct fixture {
+	struct attar_symbols *symbols;
+	struct procs procs;
+};
+
+static int start(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_int_equal(attar_symbols_new(NULL, &f->symbols), 0);
+	procs_init(&f->procs, f->symbols, false);
+	*state = f;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct fixture *f = *state;
+
+	procs_done(&f->procs);
+	attar_symbols_free(f->symbols);
+	free(f);
+	return 0;
+}
+
+static void comm(struct fixture *f, uint32_t pid, uint32_t tid, const char *name, bool exec)
+{
+	struct attar_record rec = {.type = PERF_RECORD_COMM,
+		.comm = {.pid = pid, .tid = tid, .comm = name, .exec = exec}};
+
+	assert_int_equal(procs_apply(&f->procs, &rec), 0);
+}
+
+static void task(
+	struct fixture *f, uint32_t type, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid)
+{
+	struct attar_record rec = {
+		.type = type, .task = {.pid = pid, .tid = tid, .ppid = ppid, .ptid = ptid}};
+
+	assert_int_equal(procs_apply(&f->procs, &rec), 0);
+}
+
+static void map_code(struct fixture *f, uint32_t pid, uint64_t addr, const char *path)
+{
+	struct attar_record rec = {.type = PERF_RECORD_MMAP2,
+		.mmap = {.pid = pid,
+			.tid = pid,
+			.addr = addr,
+			.len = 0x1000,
+			.filename = path,
+			.ino = 1,
+			.has_ino = true}};
+
+	assert_int_equal(procs_apply(&f->procs, &rec), 0);
+}
+
+static const char *dso_at(struct fixture *f, struct thread *t, uint64_t ip)
+{
+	enum attar_dso_kind kind;
+
+	return attar_symbols_dso(f->symbols, attar_thread_place(&t->pub, ip), &kind);
+}
+
+static void test_child_has_its_parents_code(void **state)
+{
+	struct fixture *f = *state;
+	struct thread *child;
+
+	comm(f, 1000001, 1000001, "parent", false);
+	map_code(f, 1000001, 0x400000, "/nowhere/parent");
+	task(f, PERF_RECORD_FORK, 1000002, 1000002, 1000001, 1000001);
+	child = procs_thread(&f->procs, 1000002, 1000002);
+	assert_string_equal(child->pub.comm, "parent");
+	assert_int_equal(child->pub.process->parent, 1000001);
+	assert_string_equal(dso_at(f, child, 0x400010), "/nowhere/parent");
+	comm(f, 1000002, 1000002, "child", true); /* exec: all mappings are new */
+	assert_string_equal(child->pub.comm, "child");
+	assert_string_equal(dso_at(f, child, 0x400010), "[unknown]");
+	map_code(f, 1000002, 0x400000, "/nowhere/child");
+	assert_string_equal(dso_at(f, child, 0x400010), "/nowhere/child");
+	assert_string_equal(
+		dso_at(f, procs_thread(&f->procs, 1000001, 1000001), 0x400010), "/nowhere/parent");
+}
+
+static void test_threads_share_a_process(void **state)
+{
+	struct fixture *f = *state;
+	struct thread *thread;
+
+	comm(f, 1000001, 1000001, "main", false);
+	task(f, PERF_RECORD_FORK, 1000001, 1000005, 1000001, 1000001);
+	comm(f, 1000001, 1000005, "worker", false);
+	map_code(f, 1000001, 0x400000, "/nowhere/late"); /* mapped after the thread began */
+	thread = procs_thread(&f->procs, 1000001, 1000005);
+	assert_string_equal(thread->pub.comm, "worker");
+	assert_string_equal(thread->pub.process->comm, "main");
+	assert_string_equal(dso_at(f, thread, 0x400010), "/nowhere/late");
+}
+
+/* A number used again is another task: its serial tells. */
+static void test_numbers_are_used_again(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first;
+
+	comm(f, 1000001, 1000001, "parent", false);
+	task(f, PERF_RECORD_FORK, 1000002, 1000002, 1000001, 1000001);
+	comm(f, 1000002, 1000002, "first", false);
+	first = procs_thread(&f->procs, 1000002, 1000002)->pub.serial;
+	task(f, PERF_RECORD_EXIT, 1000002, 1000002, 1000001, 1000001);
+	task(f, PERF_RECORD_FORK, 1000002, 1000002, 1000001, 1000001);
+	assert_int_not_equal(procs_thread(&f->procs, 1000002, 1000002)->pub.serial, first);
+	assert_string_equal(procs_thread(&f->procs, 1000002, 1000002)->pub.comm, "parent");
+}
+
+/* A storm leaves no more behind than the bound. */
+static void test_the_dead_are_forgotten(void **state)
+{
+	struct fixture *f = *state;
+
+	comm(f, 1000001, 1000001, "parent", false);
+	for (uint32_t i = 0; i < 3 * PROCS_DEAD_MAX; i++) {
+		task(f, PERF_RECORD_FORK, 2000000 + i, 2000000 + i, 1000001, 1000001);
+		task(f, PERF_RECORD_EXIT, 2000000 + i, 2000000 + i, 1000001, 1000001);
+	}
+	assert_int_equal(f->procs.n_dead, PROCS_DEAD_MAX);
+	assert_int_equal(f->procs.threads.n, 1);
+	assert_int_equal(f->procs.processes.n, PROCS_DEAD_MAX + 1);
+}
+
+static void test_idle_and_exiting(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(procs_thread(&f->procs, 0, 0)->pub.comm, "swapper");
+	assert_string_equal(procs_thread(&f->procs, -1, -1)->pub.comm, "[exiting]");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_child_has_its_parents_code),
+		CASE(test_threads_share_a_process),
+		CASE(test_numbers_are_used_again),
+		CASE(test_the_dead_are_forgotten),
+		CASE(test_idle_and_exiting),
+	};
+
+	return cmocka_run_group_tests_name("procs", tests, NULL, NULL);
+}
