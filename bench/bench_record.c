@@ -184,8 +184,9 @@ static void compare(const char *what, pass_fn *attar, pass_fn *bare,
 		fprintf(stderr, "bench_record: the two sides read different things\n");
 		exit(1);
 	}
-	printf("record-%s-%zuK: attar %.2f ns, bare %.2f ns, ratio %.2f\n", what, s->size >> 10,
-		attar_ns / s->records, bare_ns / s->records, attar_ns / bare_ns);
+	printf("record-%s-%zuK: attar %.2f ns, bare %.2f ns, ratio %.2f\n", what,
+		(s->size + 1024) >> 10, attar_ns / s->records, bare_ns / s->records,
+		attar_ns / bare_ns);
 }
 
 int main(int argc, char **argv)
