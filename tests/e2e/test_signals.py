@@ -38,7 +38,7 @@ def test_once_prints_the_report(spawn, number):
     process.send_signal(number)
     text, errors = process.communicate(timeout=5)
     assert process.returncode == 0, errors
-    assert Profile(text).own('heavy') > 50
+    assert Profile(text).own('heavy') > 5
 
 
 def test_twice_aborts(spawn):
