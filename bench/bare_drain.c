@@ -135,8 +135,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (strcmp(mode, "none")) {
 		fd = open_event(flood.pid, size);
-		page = mmap(NULL, page_size + size, PROT_READ | PROT_WRITE,
-			MAP_SHARED, fd, 0);
+		page = mmap(NULL, page_size + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (page == MAP_FAILED) {
 			perror("bare_drain: mmap");
 			return 1;
