@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/sample.h - what the packed words inside a sample say: branches, the source of data, transactions,
- * weights.
+ * attar/sample.h - what the packed words inside a sample mean.
  *
- * Pure functions over values of struct attar_sample. Bits and names are the kernel's (linux/perf_event.h), also those
- * that are newer than the headers of the machine that builds. A text is cut to fit, always
- * terminated, and as long as the function says: snprintf(3)'s way.
+ * Branches, the source of data, transactions, weights: pure functions over values of struct attar_sample.
+ * Bits and names are the kernel's (linux/perf_event.h), also those that are newer than the headers of the
+ * machine that builds. A text is cut to fit and always terminated; its whole length is what the function
+ * gives, as snprintf(3) does.
  *
  *	for (uint32_t i = 0; i < sample->branch_nr; i++) {
  *		struct attar_branch b = attar_branch_at(sample, i);
@@ -64,10 +64,11 @@ struct attar_data_src {
 	uint8_t region; /* 7.0 */
 };
 
+/* The fields of the word, for sample->data_src. */
 ATTAR_API struct attar_data_src attar_data_src_decode(uint64_t data_src);
 
 /*
- * The same in words: what is known, separated by ", ": operation, where it hit or missed, snoop, TLB,
+ * The source of data in words: what is known, separated by ", ": operation, where it hit or missed, snoop, TLB,
  * lock, what blocked it, region. "unknown" when nothing is. Returns the length of the whole text.
  */
 ATTAR_API size_t attar_data_src_text(uint64_t data_src, char *text, size_t size);
@@ -84,6 +85,7 @@ struct attar_weight {
 	uint16_t var2, var3;
 };
 
+/* The parts of the word, for sample->weight of an event with PERF_SAMPLE_WEIGHT_STRUCT. */
 static inline struct attar_weight attar_weight_decode(uint64_t weight)
 {
 	struct attar_weight parts;

@@ -22,7 +22,7 @@
 #define PERF_ATTR_SIZE_VER8 136 /* 6.3: config3 */
 #endif
 #ifndef PERF_ATTR_SIZE_VER9
-#define PERF_ATTR_SIZE_VER9 144 /* 7.0: config4 */
+#define PERF_ATTR_SIZE_VER9 144 /* 6.19: config4 */
 #endif
 
 /*
