@@ -125,6 +125,6 @@ def test_arm64_counts_exactly(tmp_path):
 
 @pytest.mark.skipif(not shutil.which('shellcheck'), reason='no shellcheck here')
 def test_scripts_are_clean():
-    scripts = ['arm64-sysroot', 'fetch', 'init', 'initrd-init', 'kernel', 'prepare']
+    scripts = ['arm64-sysroot', 'fetch', 'init', 'initrd-init', 'kernel', 'prepare', 'units']
     done = subprocess.run(['shellcheck', *scripts], cwd=HERE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""The same tree on other kernels: from Debian 12's own to the newest, and on arm64 with a CPU PMU."""
+import shutil
+import subprocess
+
+import pytest
+
+import guest
+from command import BUILD, Profile, share_is
+
+KERNELS = ['debian', 'debian7', 'arm64']
+
+
+def build_for(kernel):
+    """The build directory whose programs run there."""
+    return cross_build() if kernel == 'arm64' else BUILD
+
+
+def cross_build():
+    build = guest.ROOT / 'build-arm64'
+    for tool in ('aarch64-linux-gnu-gcc', 'meson', 'ninja'):
+        if not shutil.which(tool):
+            pytest.skip(f'no {tool} here, which builds the tree for arm64')
+    if not (build / 'build.ninja').exists():
+        done('meson', 'setup', build, '--cross-file', guest.ROOT / 'cross/aarch64.ini',
+             '--cross-file', guest.made_by('arm64-sysroot') / 'meson.ini')
+    done('ninja', '-j2', '-C', build)
+    return build
+
+
+def done(*command):
+    ended = subprocess.run(command, cwd=guest.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize('kernel', KERNELS)
+def test_unit_tests(kernel):
+    build = build_for(kernel)
+    programs = sorted(path.name for path in (build / 'tests/unit').glob('unit_*') if path.is_file())
+    if not programs:
+        pytest.skip(f'no unit tests in {build} (package libcmocka-dev)')
+    ended = guest.run(kernel, guest.VM / 'units', build, timeout=600)
+    assert ended.stdout.splitlines() == [f'ok - {name}' for name in programs]
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize('kernel', KERNELS)
+def test_profile_of_known_truth(kernel, tmp_path):
+    """70 % of the time is heavy()'s: by cpu-clock, and on arm64, where there is a PMU, by cycles."""
+    build = build_for(kernel)
+    ended = guest.run(kernel, build / 'src/cli/attar', 'profile', '-F', 997, '-g', '--exclude-kernel',
+                      '-o', tmp_path / 'out.json', '--', build / 'tests/workloads/split7030', 2000, share=[tmp_path])
+    assert ended.returncode == 0, ended.stderr
+    assert ('sampling cpu-clock instead' in ended.stderr) == (kernel != 'arm64'), ended.stderr
+    found = Profile((tmp_path / 'out.json').read_text())
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.03)
+    share_is(found.own('light'), found.samples, 0.3, slack=0.03)
