@@ -190,6 +190,7 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 		.maj = m->maj,
 		.min = m->min,
 		.ino = m->ino,
+		.ino_generation = (uint32_t)m->ino_generation,
 		.build_id_size = m->build_id_size};
 	struct thread *t;
 
