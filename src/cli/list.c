@@ -1,7 +1,294 @@
 /* SPDX-License-Identifier: MIT */
+/* attar list: the events that can be watched here, by kind, each with what it is. */
+#include <fnmatch.h>
+#include <stdio.h>
+
+#include "base/base.h"
 #include "cli/cli.h"
+#include "event/names.h"
+#include "event/tracefs.h"
+#include "perf/open.h"
+
+struct list {
+	const char *pattern; /* NULL: everything */
+	bool verbose;        /* what is missing too, and why */
+	bool names;          /* names alone, one on each line */
+	const char *format;
+	struct attar_catalog *catalog;
+	struct attar_report *report;
+	struct attar_section *section; /* of the kind at hand; NULL until it has a row */
+	const char *kind;
+	size_t found;
+};
+
+/* A pattern of the shell, or a part of the name. */
+static bool wanted(const struct list *l, const char *name)
+{
+	if (!l->pattern)
+		return true;
+	if (strpbrk(l->pattern, "*?["))
+		return fnmatch(l->pattern, name, 0) == 0;
+	return strstr(name, l->pattern) != NULL;
+}
+
+static void begin(struct list *l, const char *kind)
+{
+	l->kind = kind;
+	l->section = NULL;
+}
+
+/* missing: why it cannot be opened here; NULL when it can. */
+static void add(struct list *l, const char *name, const char *about, const char *missing)
+{
+	if (!wanted(l, name) || (missing && !l->verbose))
+		return;
+	l->found++;
+	if (l->names) {
+		puts(name);
+		return;
+	}
+	if (!l->section) {
+		l->section = attar_report_table(l->report, l->kind);
+		attar_section_column(l->section, "name", ATTAR_UNIT_TEXT);
+		if (l->verbose)
+			attar_section_column(l->section, "here", ATTAR_UNIT_TEXT);
+		attar_section_column(l->section, "what", ATTAR_UNIT_TEXT);
+	}
+	attar_section_row(l->section);
+	attar_cell_text(l->section, name);
+	if (l->verbose)
+		attar_cell_text(l->section, missing ? missing : "yes");
+	attar_cell_text(l->section, about);
+}
+
+/* Whether this process could open it on itself: user code only, so that privilege does not matter. */
+static const char *why_missing(uint32_t type, uint64_t config)
+{
+	union uapi_attr attr = {.attr = {.type = type,
+					.config = config,
+					.disabled = 1,
+					.exclude_kernel = 1,
+					.exclude_hv = 1}};
+	int fd = open_event(&attr, 0, -1, -1, 0);
+
+	if (fd >= 0) {
+		close(fd);
+		return NULL;
+	}
+	return fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV
+		       ? "no: this CPU (or virtual machine) lacks it"
+	       : fd == -EACCES || fd == -EPERM ? "no: not permitted"
+					       : "no: refused by the kernel";
+}
+
+static void add_named(
+	struct list *l, const char *kind, uint32_t type, const struct name *list, size_t n)
+{
+	begin(l, kind);
+	for (size_t i = 0; i < n; i++)
+		add(l, list[i].name, list[i].about, why_missing(type, list[i].config));
+}
+
+static void add_caches(struct list *l)
+{
+	char name[NAMES_CACHE_LEN], about[64];
+	uint64_t config;
+
+	begin(l, "cache");
+	for (unsigned i = 0; names_cache_at(i, name, about, &config); i++)
+		add(l, name, about, why_missing(PERF_TYPE_HW_CACHE, config));
+}
+
+/* The named events of a PMU: files of its folder without the ones that only describe others (x.scale). */
+static void add_pmu(struct list *l, const struct attar_pmu *pmu)
+{
+	dir_names names = {0};
+	char path[256], event[256];
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events", pmu->name);
+	if (dir_read(path, &names) == 0)
+		vec_each (&names, name) {
+			if (strchr(*name, '.'))
+				continue;
+			snprintf(event, sizeof(event), "%s/%s/", pmu->name, *name);
+			add(l, event,
+				pmu->system_wide ? "of a device: system-wide only" : "of this PMU",
+				NULL);
+		}
+	dir_names_done(&names);
+}
+
+static void add_pmus(struct list *l)
+{
+	const struct attar_pmu *pmu;
+
+	begin(l, "PMU");
+	for (size_t i = 0; (pmu = attar_catalog_pmu(l->catalog, i)); i++)
+		add_pmu(l, pmu);
+}
+
+static void add_tracepoint(struct list *l, const char *system, const char *event)
+{
+	const struct attar_format *format;
+	struct buf about _cleanup_(buf_done) = {0};
+	char name[512];
+
+	snprintf(name, sizeof(name), "%s:%s", system, event);
+	if (!wanted(l, name))
+		return;
+	if (l->names || attar_catalog_format(l->catalog, system, event, &format) < 0) {
+		add(l, name, "", l->names ? NULL : "no: its format cannot be read");
+		return;
+	}
+	for (size_t i = 0; i < format->n_fields; i++)
+		if (!format->fields[i].is_common)
+			buf_printf(&about, "%s%s", about.len ? " " : "", format->fields[i].name);
+	add(l, name, buf_text(&about), NULL);
+}
+
+/* Without tracefs the rest of the list is still an answer. */
+static void add_tracepoints(struct list *l)
+{
+	dir_names systems = {0};
+
+	begin(l, "tracepoint");
+	if (tracefs_systems(l->catalog, &systems) < 0)
+		log_note("no tracepoints in this list: %s", attar_error());
+	vec_each (&systems, system) {
+		dir_names events = {0};
+
+		if (tracefs_events(l->catalog, *system, &events) == 0)
+			vec_each (&events, event)
+				add_tracepoint(l, *system, *event);
+		dir_names_done(&events);
+	}
+	dir_names_done(&systems);
+}
+
+static const char *no_pmu(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	return access(path, R_OK) == 0 ? NULL : "no: this kernel was built without";
+}
+
+static void add_forms(struct list *l)
+{
+	if (l->names)
+		return;
+	begin(l, "to be filled in");
+	add(l, "rNNN", "a raw event of the CPU, hexadecimal",
+		why_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
+	add(l, "PMU/config=N,.../", "an event of a PMU by its terms", NULL);
+	add(l, "mem:ADDRESS[/LENGTH][:rwx]", "a breakpoint: reads, writes, execution of an address",
+		NULL);
+	add(l, "kprobe:FUNCTION[+OFFSET]", "a function of the kernel is entered", no_pmu("kprobe"));
+	add(l, "kretprobe:FUNCTION", "a function of the kernel returns", no_pmu("kprobe"));
+	add(l, "uprobe:FUNCTION@\"FILE\"", "a function of a program or library is entered",
+		no_pmu("uprobe"));
+	add(l, "uretprobe:FUNCTION@\"FILE\"", "a function of a program or library returns",
+		no_pmu("uprobe"));
+}
+
+static void fill(struct list *l)
+{
+	const struct name *names;
+	size_t n;
+
+	names = names_hardware(&n);
+	add_named(l, "hardware", PERF_TYPE_HARDWARE, names, n);
+	add_caches(l);
+	names = names_software(&n);
+	add_named(l, "software", PERF_TYPE_SOFTWARE, names, n);
+	add_pmus(l);
+	add_tracepoints(l);
+	add_forms(l);
+}
+
+static int draw(struct list *l)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts),
+		.quiet = true,
+		.columns = console_columns(STDOUT_FILENO),
+		.colour = console_colour(STDOUT_FILENO)};
+	struct attar_renderer *renderer;
+	int r = attar_renderer_new(l->format, stdout, &opts, &renderer);
+
+	if (r == 0) {
+		r = attar_renderer_draw(renderer, l->report);
+		attar_renderer_free(renderer);
+	}
+	return r;
+}
+
+static int nothing(const struct list *l)
+{
+	attar_fail(-ENOENT, "no event here matches '%s'%s", l->pattern,
+		l->verbose ? "" : "; 'attar list -v' shows also those that this machine lacks");
+	return complain(STATUS_FAILED);
+}
+
+static int go(struct list *l)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	int r = attar_catalog_new(&opts, &l->catalog);
+
+	l->report = attar_report_new("list");
+	if (r < 0 || !l->report) {
+		base_oom();
+		return complain(STATUS_FAILED);
+	}
+	fill(l);
+	if (l->pattern && !l->found)
+		return nothing(l);
+	r = l->names ? 0 : draw(l);
+	return r < 0 && r != -EPIPE ? complain(STATUS_FAILED) : STATUS_OK;
+}
+
+/* An event by its whole name is told in full. */
+static int explain(const char *name)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	if (!strchr(name, ':') || strpbrk(name, "*?[") || event_help(&b, name) < 0)
+		return -ENOENT;
+	fputs(buf_text(&b), stdout);
+	return 0;
+}
+
+static int parse(struct list *l, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose"))
+			l->verbose = true;
+		else if (!strcmp(argv[i], "--json"))
+			l->format = "json";
+		else if (!strcmp(argv[i], "--names"))
+			l->names = true;
+		else if (argv[i][0] == '-')
+			return attar_fail(-EINVAL,
+				"list takes -v, --json, --names and a pattern, not '%s'", argv[i]);
+		else if (l->pattern)
+			return attar_fail(-EINVAL, "list takes one pattern: '%s' and '%s' are two",
+				l->pattern, argv[i]);
+		else
+			l->pattern = argv[i];
+	}
+	return 0;
+}
 
 int command_list(int argc, char **argv)
 {
-	return STATUS_OK;
+	struct list l = {.format = "text"};
+	int status;
+
+	if (parse(&l, argc, argv) < 0)
+		return complain(STATUS_USAGE);
+	if (l.pattern && !l.names && !strcmp(l.format, "text") && explain(l.pattern) == 0)
+		return STATUS_OK;
+	status = go(&l);
+	attar_report_free(l.report);
+	attar_catalog_free(l.catalog);
+	return status;
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What attar says to those who mistype, and to those who ask."""
+import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -90,10 +92,31 @@ def test_help_of_a_profiler(args):
         assert option in done.stdout, option
 
 
-def test_list():
+def test_list(root):
     done = run('list')
     assert done.returncode == 0
-    assert 'profile' in done.stdout
+    names = {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
+    assert {'sched:sched_switch', 'cpu-clock', 'page-faults', 'software', 'tracepoint'} <= names
+
+
+def test_list_shows_every_tracepoint(root):
+    done = run('list', '--names', '*:*')
+    lines = Path('/sys/kernel/tracing/available_events').read_text().split()
+    assert set(lines) <= set(done.stdout.split())
+
+
+def test_list_pattern(root):
+    done = run('list', '--json', 'sched:sched_sw*')
+    rows = json.loads(done.stdout)['sections'][0]['rows']
+    assert 'sched:sched_switch' in [row[0] for row in rows]
+    assert all(row[0].startswith('sched:sched_sw') for row in rows)
+
+
+def test_list_knows_nothing_of_that(root):
+    done = run('list', 'zzz')
+    assert done.returncode == 1
+    assert done.stderr == ("attar: no event here matches 'zzz'; 'attar list -v' shows also those that this machine "
+                           'lacks\n')
 
 
 def test_version():
