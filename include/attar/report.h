@@ -145,7 +145,7 @@ ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
 /*
  * Draws and flushes. 0; -EPIPE when the reader went away, or else the errno of the failed write; -EINVAL
  * for a report that the format cannot show: folded needs a tree, html is drawn once. Formats without a
- * place for them (csv, folded) tell remarks and notes to the log.
+ * place for them (csv, folded) tell remarks and notes to the log where out is stdout.
  */
 ATTAR_API int attar_renderer_draw(struct attar_renderer *renderer, const struct attar_report *report);
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);

@@ -227,7 +227,7 @@ void render_log_notes(const struct attar_renderer *r, const struct attar_report 
 {
 	struct buf line _cleanup_(buf_done) = {0};
 
-	if (r->opts.quiet)
+	if (r->opts.quiet || r->file != stdout)
 		return;
 	for (size_t i = 0; i < report->remarks.n; i++) {
 		const char *text = report_text(report, report->remarks.at[i]);

@@ -33,7 +33,10 @@ void render_spill(struct attar_renderer *r);
 /* The footer of a report: "12,345 samples seen, 0 lost, ...". Two clauses divided by "; ". */
 void render_notes(struct buf *b, const struct attar_notes *notes);
 
-/* For formats that have no place for them: remarks and footer go to the log. */
+/*
+ * For formats that have no place for them: remarks and footer go to the log, when the report goes to
+ * stdout. Beside a file there is another output, or a wish for silence.
+ */
 void render_log_notes(const struct attar_renderer *r, const struct attar_report *report);
 
 extern const struct render_format render_text, render_json, render_csv, render_folded, render_html;

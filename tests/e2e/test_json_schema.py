@@ -100,6 +100,16 @@ def test_whole_command(tmp_path):
             check(parse(line))
 
 
+@pytest.mark.parametrize('form', ['csv', 'folded'])
+def test_notes_beside_formats_without_a_place_for_them(form, tmp_path):
+    told = re.compile(r'^attar: [\d,]+ samples? seen, 0 lost, 0 throttled; .* of a CPU, .* peak$', re.M)
+    done = run('profile', '-g', '--format', form, '--', workload('split7030'), 500)
+    assert done.returncode == 0 and len(told.findall(done.stderr)) == 1, done.stderr
+    assert 'samples seen' not in done.stdout
+    done = run('profile', '-g', '-o', tmp_path / f'x.{form}', '--', workload('split7030'), 500)
+    assert done.returncode == 0 and not told.search(done.stderr), done.stderr
+
+
 def blocks(text):
     """The blocks of a CSV report: (name or None, column names, rows)."""
     for block in text.split('\n\n'):

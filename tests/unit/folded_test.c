@@ -54,36 +54,12 @@ static void test_a_report_without_stacks_is_refused(void **state)
 	attar_report_free(report);
 }
 
-static void keep_line(void *ctx, enum attar_level level, const char *text)
-{
-	strcat(ctx, text);
-	strcat(ctx, "\n");
-}
-
-static void test_notes_go_to_the_log(void **state)
-{
-	struct attar_notes notes = {1000, 1, 2, 0, 0.5, 2048};
-	struct attar_report *report = stacks();
-	char log[512] = "";
-
-	attar_report_notes(report, &notes);
-	attar_report_remark(report, "only \033 %d CPUs", 2);
-	attar_log_set(keep_line, log);
-	free(draw_one("folded", plain, report));
-	attar_log_set(NULL, NULL);
-	assert_string_equal(log, "only \\x1b 2 CPUs\n"
-				 "1,000 samples seen, 1 lost (0.10%), 2 throttled; "
-				 "0.0% of frames without a name; "
-				 "attar itself: 50.0% of a CPU, 2.00 KiB peak\n");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_heaviest_first_with_suffixes),
 		cmocka_unit_test(test_time_frames),
 		cmocka_unit_test(test_a_report_without_stacks_is_refused),
-		cmocka_unit_test(test_notes_go_to_the_log),
 	};
 
 	setenv("TZ", "UTC", 1);
