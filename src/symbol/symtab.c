@@ -8,11 +8,10 @@ enum {
 	MAX_NESTED = 64,  /* symbols stepped over to find the one around them */
 };
 
-enum { /* bits of a rank */
-	RANK_WEAK = 1,
-	RANK_OLD =
-		2, /* a version that new programs are not linked with: glibc's "cfree" for free() */
-	RANK_LOCAL = 3,
+/* Bits of a rank. Weak names are as good as others: "write" is one, beside "__write". */
+enum {
+	RANK_OLD = 1, /* a version that nobody links with any more: glibc's "cfree" for free() */
+	RANK_LOCAL = 2,
 	RANK_LABEL = 4, /* NOTYPE: assembly without a .type */
 	RANK_UNSIZED = 8,
 };
@@ -68,8 +67,6 @@ static int rank_of(const struct elf *elf, const struct symbol *s)
 		rank |= RANK_LOCAL;
 	else if (s->old)
 		rank |= RANK_OLD;
-	else if (s->bind == STB_WEAK)
-		rank |= RANK_WEAK;
 	return rank;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,10 +301,10 @@ static void test_few_open_files(void **state)
 	attar_space_free(seen->space);
 	seen->space = attar_space_new(seen->symbols, getpid());
 	assert_int_equal(attar_space_scan(seen->space), 0);
-	libc = attar_space_place(seen->space, (uintptr_t)qsort + 1);
+	libc = attar_space_place(seen->space, (uintptr_t)tsearch + 1);
 	check_name(seen, 0, own);
 	assert_int_equal(attar_symbols_resolve(seen->symbols, libc, &symbol), 0);
-	assert_string_equal(symbol.name, "qsort");
+	assert_string_equal(symbol.name, "tsearch");
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)

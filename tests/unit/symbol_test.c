@@ -68,8 +68,10 @@ static void test_own_function(void **state)
  * told. */
 static void test_agrees_with_dladdr(void **state)
 {
-	static const char *const names[] = {"malloc", "free", "printf", "qsort", "getaddrinfo",
-		"fopen", "strtoul", "pthread_create", "regcomp", "glob", "nanosleep", "realpath"};
+	/* None that a sanitizer would put its own before. */
+	static const char *const names[] = {"tsearch", "fnmatch", "bsearch", "getopt_long",
+		"openlog", "lfind", "rand_r", "hcreate", "l64a", "posix_spawn", "getsubopt",
+		"regerror"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char *address = dlsym(RTLD_DEFAULT, names[i]);
