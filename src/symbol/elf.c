@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/elf.h"
 
-enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10 };
+enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10, MAX_DYNAMIC = 1024 };
 
 /* The two classes hold the same fields in different places: one reader for each, with one result.
  */
@@ -160,6 +160,83 @@ static int read_sections(struct elf *elf, const struct header *h)
 	return read_section_names(elf, names);
 }
 
+/* The file offset of an address that a PT_LOAD segment holds. */
+static bool offset_of(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset)
+{
+	vec_each (&elf->segments, s) {
+		if (s->type != PT_LOAD || vaddr < s->vaddr || vaddr - s->vaddr >= s->filesz)
+			continue;
+		*ret_offset = s->offset + (vaddr - s->vaddr);
+		return true;
+	}
+	return false;
+}
+
+/* What the dynamic loader is told about the symbols: addresses and sizes in bytes. */
+struct dynamic {
+	uint64_t symtab, strtab, strsz, syment;
+};
+
+static void read_dynamic(
+	const struct elf *elf, const struct elf_segment *segment, struct dynamic *d)
+{
+	size_t size = elf->is64 ? sizeof(Elf64_Dyn) : sizeof(Elf32_Dyn);
+	uint64_t n = MIN(segment->filesz / size, (uint64_t)MAX_DYNAMIC);
+
+	for (uint64_t i = 0; i < n; i++) {
+		union {
+			Elf32_Dyn d32;
+			Elf64_Dyn d64;
+		} entry;
+		uint64_t value;
+
+		if (source_read(&elf->source, segment->offset + i * size, &entry, size) < 0)
+			break;
+		value = elf->is64 ? entry.d64.d_un.d_val : entry.d32.d_un.d_val;
+		switch (elf->is64 ? entry.d64.d_tag : entry.d32.d_tag) {
+		case DT_NULL:
+			return;
+		case DT_SYMTAB:
+			d->symtab = value;
+			break;
+		case DT_STRTAB:
+			d->strtab = value;
+			break;
+		case DT_STRSZ:
+			d->strsz = value;
+			break;
+		case DT_SYMENT:
+			d->syment = value;
+			break;
+		}
+	}
+}
+
+/*
+ * A file whose section headers were cut off still tells its loader where .dynsym and .dynstr are. How many
+ * symbols there are it does not say: all linkers put the strings right behind them.
+ */
+static int sections_from_dynamic(struct elf *elf)
+{
+	struct elf_section symbols = {.type = SHT_DYNSYM, .link = 2},
+			   strings = {.type = SHT_STRTAB};
+	struct dynamic d = {0};
+
+	vec_each (&elf->segments, segment)
+		if (segment->type == PT_DYNAMIC)
+			read_dynamic(elf, segment, &d);
+	if (d.strtab <= d.symtab || !offset_of(elf, d.symtab, &symbols.offset) ||
+		!offset_of(elf, d.strtab, &strings.offset))
+		return 0;
+	symbols.size = d.strtab - d.symtab;
+	symbols.entsize = d.syment;
+	strings.size = d.strsz;
+	if (vec_push(&elf->sections, (struct elf_section){0}) < 0 ||
+		vec_push(&elf->sections, symbols) < 0 || vec_push(&elf->sections, strings) < 0)
+		return base_oom();
+	return 0;
+}
+
 int elf_init(struct elf *elf, const struct source *source)
 {
 	struct header h = {0};
@@ -171,6 +248,8 @@ int elf_init(struct elf *elf, const struct source *source)
 		r = read_segments(elf, &h);
 	if (r >= 0)
 		r = read_sections(elf, &h);
+	if (r >= 0 && !elf->sections.n)
+		r = sections_from_dynamic(elf);
 	if (r < 0)
 		elf_done(elf);
 	return r;

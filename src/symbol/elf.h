@@ -30,7 +30,7 @@ struct elf {
 	bool is64;
 	uint16_t machine;
 	VEC(struct elf_segment) segments;
-	VEC(struct elf_section) sections; /* empty when the file has none, or a broken table */
+	VEC(struct elf_section) sections; /* made up from PT_DYNAMIC when the file has none */
 	char *section_names;              /* NUL-terminated */
 	size_t section_names_size;
 };

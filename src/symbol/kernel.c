@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/kernel.h"
 
+#include <time.h>
+
 #include "base/file.h"
 
-enum { MAX_LATE = 65536 };
+enum { MAX_LATE = 65536, MAX_MODULES = 4 << 20 /* bytes of /proc/modules */ };
+
+#define CHECK_NS 1000000000ULL /* modules are not looked for more often */
+
+/* The names of the loaded modules as one number. */
+static uint64_t loaded_modules(void)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	uint64_t hash = 0;
+
+	if (file_read("/proc/modules", MAX_MODULES, &text) < 0)
+		return 0;
+	for (const char *p = buf_text(&text); *p; p += strcspn(p, "\n"), p += *p == '\n')
+		for (const char *c = p; *c && *c != ' '; c++)
+			hash = base_hash64(hash ^ (unsigned char)*c);
+	return hash;
+}
 
 static int64_t sysctl(const char *path)
 {
@@ -29,19 +47,50 @@ static void note_hidden(const struct kernel *kernel)
 
 static void load(struct kernel *kernel)
 {
+	struct kallsyms *list = &kernel->lists[kernel->n];
 	int r;
 
-	kernel->tried = true;
-	if (!kernel->path)
-		return;
-	r = kallsyms_read(&kernel->list, kernel->path);
-	kernel->known = r == 0;
-	if (r == -EACCES && kernel->list.lines)
+	kernel->modules = loaded_modules();
+	r = kallsyms_read(list, kernel->path);
+	if (r == -EACCES && list->lines)
 		note_hidden(kernel);
 	else if (r < 0)
 		log_note("kernel functions have no names: %s", attar_error());
 	if (r < 0)
-		kallsyms_done(&kernel->list);
+		kallsyms_done(list);
+	else
+		kernel->n++;
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * Reads the list at the first question. When an address has no name later, modules may have come since:
+ * then a newer list is put beside the old one, which keeps the names of modules that went.
+ */
+static bool load_more(struct kernel *kernel)
+{
+	unsigned n = kernel->n;
+
+	if (!kernel->path || kernel->n == KERNEL_MAX_LISTS)
+		return false;
+	if (kernel->tried) {
+		if (!kernel->n || now() - kernel->checked_ns < CHECK_NS)
+			return false;
+		kernel->checked_ns = now();
+		if (loaded_modules() == kernel->modules)
+			return false;
+	}
+	kernel->tried = true;
+	kernel->checked_ns = now();
+	load(kernel);
+	return kernel->n > n;
 }
 
 /* The first late symbol that ends after address. */
@@ -79,23 +128,29 @@ static bool find_late(const struct kernel *kernel, uint64_t address, struct kern
 	return true;
 }
 
-bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit)
+static bool find_listed(const struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit)
 {
 	struct kallsyms_hit hit;
 
-	if (find_late(kernel, address, ret_hit))
+	for (unsigned i = kernel->n; i--;) {
+		if (!kallsyms_find(&kernel->lists[i], address, &hit))
+			continue;
+		*ret_hit = (struct kernel_hit){
+			.name = hit.name,
+			.owner = hit.owner ?: "[kernel.kallsyms]",
+			.start = hit.start,
+			.size = hit.size,
+		};
 		return true;
-	if (!kernel->tried)
-		load(kernel);
-	if (!kernel->known || !kallsyms_find(&kernel->list, address, &hit))
-		return false;
-	*ret_hit = (struct kernel_hit){
-		.name = hit.name,
-		.owner = hit.owner ?: "[kernel.kallsyms]",
-		.start = hit.start,
-		.size = hit.size,
-	};
-	return true;
+	}
+	return false;
+}
+
+bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit)
+{
+	if (find_late(kernel, address, ret_hit) || find_listed(kernel, address, ret_hit))
+		return true;
+	return load_more(kernel) && find_listed(kernel, address, ret_hit);
 }
 
 int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *name)
@@ -127,6 +182,7 @@ int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *
 
 void kernel_done(struct kernel *kernel)
 {
-	kallsyms_done(&kernel->list);
+	while (kernel->n)
+		kallsyms_done(&kernel->lists[--kernel->n]);
 	vec_done(&kernel->late);
 }

@@ -13,10 +13,16 @@ struct kernel_symbol { /* announced by PERF_RECORD_KSYMBOL */
 	const char *name;
 };
 
+enum { KERNEL_MAX_LISTS = 4 };
+
 struct kernel {
 	const char *path; /* of kallsyms; NULL: never read; borrowed */
-	bool tried, known;
-	struct kallsyms list;
+	struct kallsyms
+		lists[KERNEL_MAX_LISTS]; /* as read, again when modules came: oldest first */
+	unsigned n;
+	bool tried;
+	uint64_t modules;    /* a hash of the names of those that were loaded at the last reading */
+	uint64_t checked_ns; /* when that was last compared */
 	VEC(struct kernel_symbol) late; /* sorted by start, disjoint */
 };
 

@@ -12,6 +12,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "symbol/maps.h"
+
 /* Overlayfs may carry the layer in the upper bits of an inode number ("xino"). */
 #define INO_BITS 0xffffffffffffULL
 
@@ -101,6 +103,38 @@ static int open_mapped(const struct locate *where)
 	return open_link(link, where->key);
 }
 
+/* Any other mapping of the file will do, when this one was split since, or went. */
+struct sibling {
+	const struct dso_key *key;
+	uint64_t start, end;
+};
+
+static int find_sibling(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct sibling *sibling = ctx;
+	uint64_t dev = (uint64_t)mapping->maj << 32 | mapping->min;
+
+	if (mapping->ino != sibling->key->ino || dev != sibling->key->dev)
+		return 0;
+	sibling->start = mapping->start;
+	sibling->end = mapping->start + mapping->len;
+	return -EEXIST; /* enough */
+}
+
+static int open_sibling(const struct locate *where)
+{
+	struct sibling sibling = {.key = where->key};
+	struct locate other = *where;
+
+	if (!where->pids[0] || !where->key->ino)
+		return -ESRCH;
+	if (maps_read(where->pids[0], find_sibling, &sibling) != -EEXIST)
+		return -ENOENT;
+	other.start = sibling.start;
+	other.end = sibling.end;
+	return open_mapped(&other);
+}
+
 /* For users who may not follow map_files: the program itself, when this is it. */
 static int open_exe(const struct locate *where)
 {
@@ -176,17 +210,29 @@ static int worse(int a, int b)
 	return a == -ESTALE ? a : b;
 }
 
+static int open_by_path(const struct locate *where)
+{
+	int r = -ENOENT, said = -ENOENT;
+
+	if (where->key->path[0] != '/')
+		return -ENOENT;
+	for (int i = 0; r < 0 && i < LOCATE_PIDS && where->pids[i]; i++)
+		said = worse(said, r = open_in_root(where->pids[i], where->key));
+	if (r < 0)
+		said = worse(said, r = open_link(where->key->path, where->key));
+	return r < 0 ? said : r;
+}
+
 int locate_open(const struct locate *where)
 {
-	int r = open_mapped(where), saved = -ENOENT;
+	int r = open_mapped(where), said;
 
 	if (r < 0)
 		r = open_exe(where);
-	if (where->key->path[0] != '/')
+	if (r >= 0)
 		return r;
-	for (int i = 0; r < 0 && i < LOCATE_PIDS && where->pids[i]; i++)
-		saved = worse(saved, r = open_in_root(where->pids[i], where->key));
+	said = r = open_by_path(where);
 	if (r < 0)
-		saved = worse(saved, r = open_link(where->key->path, where->key));
-	return r < 0 ? saved : r;
+		r = open_sibling(where);
+	return r < 0 ? said : r;
 }

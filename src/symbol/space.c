@@ -108,7 +108,7 @@ static bool join(struct ranges *ranges, size_t i)
 	struct range *a = &ranges->at[i], *b = a + 1;
 
 	if (i + 1 >= ranges->n || a->dso != b->dso || a->start + a->len != b->start ||
-		a->pgoff != a->start || b->pgoff != b->start)
+		a->pgoff != a->start || a->memfd || b->memfd || b->pgoff != b->start)
 		return false;
 	a->len += b->len;
 	a->settled = a->settled && b->settled;
@@ -252,6 +252,7 @@ int attar_space_map(struct attar_space *space, const struct attar_mapping *mappi
 	if (is_anonymous(path)) {
 		range.dso = jit_dso(space);
 		range.pgoff = range.start;
+		range.memfd = starts_with(path, "/memfd:");
 	} else if (path[0] == '[') {
 		range.dso = special_dso(space, mapping);
 		range.pgoff = 0;
@@ -273,13 +274,53 @@ int attar_space_scan(struct attar_space *space)
 	return maps_read(space->pids[0], scan_one, space);
 }
 
+static bool holds_elf(const struct attar_space *space, const struct attar_mapping *m)
+{
+	struct dso_key key = {.path = "", .dev = (uint64_t)m->maj << 32 | m->min, .ino = m->ino};
+	struct locate where = {
+		.key = &key, .pids = {space->pids[0]}, .start = m->start, .end = m->start + m->len};
+	int fd _cleanup_close_ = locate_open(&where);
+	char magic[SELFMAG];
+
+	return fd >= 0 && pread(fd, magic, SELFMAG, 0) == SELFMAG &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+struct adoption {
+	struct attar_space *space;
+	struct range *range;
+};
+
+static int adopt(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct adoption *a = ctx;
+
+	if (mapping->start != a->range->start || mapping->len != a->range->len)
+		return 0;
+	if (starts_with(mapping->path, "/memfd:") && holds_elf(a->space, mapping)) {
+		a->range->dso = file_dso(a->space, mapping);
+		a->range->pgoff = mapping->pgoff;
+	}
+	return -EEXIST; /* enough */
+}
+
+/* A file in memory is a JIT compiler's buffer or a program: runc runs a sealed copy of itself. */
+static void settle_memfd(struct attar_space *space, struct range *range)
+{
+	range->memfd = false;
+	maps_read(space->pids[0], adopt, &(struct adoption){space, range});
+}
+
 static void settle(struct attar_space *space, struct range *range)
 {
-	struct dso *dso = dsos_get(&space->symbols->dsos, range->dso);
-	struct locate where = {
-		.key = &dso->key, .start = range->start, .end = range->start + range->len};
+	struct locate where = {.start = range->start, .end = range->start + range->len};
+	struct dso *dso;
 
+	if (range->memfd)
+		settle_memfd(space, range);
 	range->settled = true;
+	dso = dsos_get(&space->symbols->dsos, range->dso);
+	where.key = &dso->key;
 	memcpy(where.pids, space->pids, sizeof(where.pids));
 	symbols_open(space->symbols, dso, &where);
 }

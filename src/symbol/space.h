@@ -13,6 +13,7 @@ struct range {
 	uint64_t pgoff; /* file offset; without a file the address itself, so that places are
 			   addresses */
 	uint16_t dso;
+	bool memfd; /* JIT so far, but an ELF file may be in there: looked at when it is settled */
 	bool settled; /* its DSO was looked after (opened, or given up) for this mapping */
 };
 

@@ -88,6 +88,47 @@ static void test_every_byte(void **state)
 	}
 }
 
+static void functions(struct symtab *table, struct buf *file)
+{
+	struct source source = {.fd = -1, .memory = (const uint8_t *)file->data, .size = file->len};
+	const struct elf_section *section;
+	struct elf elf;
+
+	assert_int_equal(elf_init(&elf, &source), 0);
+	section = elf_section_typed(&elf, SHT_DYNSYM);
+	assert_non_null(section);
+	assert_int_equal(symtab_add(table, &elf, section, 0), 0);
+	symtab_finish(table);
+	elf_done(&elf);
+}
+
+/* Without section headers the dynamic segment tells the same functions. */
+static void test_no_sections(void **state)
+{
+	struct buf file _cleanup_(buf_done) = {0}, name _cleanup_(buf_done) = {0};
+	struct symtab with = {0}, without = {0};
+	Elf64_Ehdr header;
+	size_t index;
+
+	assert_int_equal(file_read("/bin/bash", 64 << 20, &file), 0);
+	functions(&with, &file);
+	memcpy(&header, file.data, sizeof(header));
+	header.e_shoff = header.e_shnum = header.e_shstrndx = 0;
+	memcpy(file.data, &header, sizeof(header));
+	functions(&without, &file);
+	assert_true(with.entries.n > 1000);
+	for (size_t i = 0; i < with.entries.n; i++) {
+		if (with.entries.at[i].rank) /* labels are told by their section only */
+			continue;
+		assert_true(symtab_find(&without, symtab_start(&with, i), &index));
+		assert_int_equal(symtab_start(&without, index), symtab_start(&with, i));
+		buf_reset(&name);
+		assert_int_equal(symtab_name(&without, index, &name), 0);
+	}
+	symtab_done(&with);
+	symtab_done(&without);
+}
+
 static void test_noise(void **state)
 {
 	char noise[4096];
@@ -204,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_cut_anywhere),
 		CASE(test_every_byte),
+		CASE(test_no_sections),
 		CASE(test_noise),
 		CASE(test_no_files),
 		CASE(test_huge_table),

@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -307,6 +310,61 @@ static void test_few_open_files(void **state)
 	assert_string_equal(symbol.name, "tsearch");
 }
 
+/* What map_files calls by the mapping's ends, after the mapping was split: another mapping helps. */
+static void test_deleted_and_split(void **state)
+{
+	struct seen *seen = *state;
+	const char *program = copy(seen, "x");
+	struct attar_mapping part = {.path = program};
+	struct stat st;
+
+	assert_int_equal(stat(program, &st), 0);
+	run(seen, program);
+	assert_int_equal(unlink(program), 0);
+	scan(seen);
+	part.start = seen->child.functions[0].address;
+	part.len = 16;
+	part.pgoff = attar_space_place(seen->space, part.start) & 0xffffffffffff;
+	part.maj = major(st.st_dev);
+	part.min = minor(st.st_dev);
+	part.ino = st.st_ino;
+	attar_space_free(seen->space);
+	attar_symbols_free(seen->symbols);
+	assert_int_equal(attar_symbols_new(NULL, &seen->symbols), 0);
+	seen->space = attar_space_new(seen->symbols, seen->child.pid);
+	assert_int_equal(attar_space_map(seen->space, &part), 0);
+	check_name(seen, 0, place(seen, 0));
+}
+
+enum { MEMFD = 77 };
+
+static bool copy_into_memory(void *ctx)
+{
+	char buffer[65536];
+	int from = open(child_path("symbol_target"), O_RDONLY), to = memfd_create("attar", 0);
+	ssize_t n;
+
+	while ((n = read(from, buffer, sizeof(buffer))) > 0)
+		if (write(to, buffer, (size_t)n) != n)
+			return false;
+	return dup2(to, MEMFD) == MEMFD;
+}
+
+static void test_program_in_memory(void **state)
+{
+	struct seen *seen = *state;
+	char program[32];
+
+	if (geteuid() != 0) {
+		print_message("# skipped: following map_files takes root\n");
+		skip();
+	}
+	snprintf(program, sizeof(program), "/proc/self/fd/%d", MEMFD);
+	assert_true(child_start(&seen->child, program, copy_into_memory, NULL));
+	scan(seen);
+	check_names(seen);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -321,6 +379,8 @@ int main(void)
 		CASE(test_replaced_and_dead),
 		CASE(test_mount_namespace),
 		CASE(test_mount_namespace_of_the_parent),
+		CASE(test_deleted_and_split),
+		CASE(test_program_in_memory),
 		CASE(test_gone),
 		CASE(test_few_open_files),
 	};
