@@ -92,13 +92,17 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 	return r;
 }
 
+/* A failed write is told by its errno; what the renderer refuses to draw, by its own sentence. */
 static int failed(const struct output *out, int error)
 {
+	const char *name = out->path ? out->path : "the results to stdout";
+	const char *quote = out->path ? "'" : "";
+
 	if (error == -EPIPE)
 		return error;
-	return attar_fail(-EIO, "cannot write %s%s%s: %s", out->path ? "'" : "",
-		out->path ? out->path : "the results", out->path ? "'" : " to stdout",
-		strerror(-error));
+	if (error == -EINVAL || error == -ENOMEM)
+		return attar_context(-EIO, "cannot write %s%s%s", quote, name, quote);
+	return attar_fail(-EIO, "cannot write %s%s%s: %s", quote, name, quote, strerror(-error));
 }
 
 static int draw(struct output *out, const struct attar_report *report)
