@@ -313,13 +313,17 @@ static int read_name(const struct symtab *table, const struct symtab_entry *entr
 	return buf_failed(name) ? base_oom() : 0;
 }
 
-/* How far a name is from what people write: old versions ("f@V", not "f@@V"), then underscores. */
+/*
+ * How far a name is from what people write: old versions ("f@V", not "f@@V"), glibc's names for itself
+ * ("__GI_f"), then underscores.
+ */
 static size_t oddness(const char *name)
 {
 	const char *version = strchr(name, '@');
 	bool mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 
-	return (version && version[1] != '@' ? 100 : 0) + (mangled ? 0 : strspn(name, "_"));
+	return (version && version[1] != '@' ? 100 : 0) + (strncmp(name, "__GI_", 5) ? 0 : 10) +
+	       (mangled ? 0 : strspn(name, "_"));
 }
 
 /* Of equally plain names the longer: "strchr", not "index". */
