@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* For tests in a guest with user_events: tracefs, and the kernel's interface without the library. */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define TRACEFS     "/sys/kernel/tracing/"
+#define DATA_FILE   TRACEFS "user_events_data"
+#define STATUS_FILE TRACEFS "user_events_status"
+
+/* Looks every millisecond, for ten seconds: what the kernel does in its own time. */
+#define WAIT_UNTIL(condition)                                                                      \
+	do {                                                                                       \
+		int tries_ = 10000;                                                                \
+		while (!(condition) && --tries_)                                                   \
+			usleep(1000);                                                              \
+		if (!tries_)                                                                       \
+			fail_msg("still not: %s", #condition);                                     \
+	} while (0)
+
+#define skip_whole_test(why)                                                                       \
+	do {                                                                                       \
+		printf("%s\n", why);                                                               \
+		exit(77);                                                                          \
+	} while (0)
+
+static inline int put_text_in(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, strlen(text));
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
+/* Up to a megabyte of a file, NUL-terminated; in memory that the next call overwrites. */
+static inline const char *text_of(const char *path)
+{
+	static char text[1 << 20];
+	size_t n = 0;
+	ssize_t got = 1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && got > 0 && n < sizeof(text) - 1) {
+		got = read(fd, text + n, sizeof(text) - 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	close(fd);
+	text[n] = 0;
+	return text;
+}
+
+/* Switches an event of the system user_events on or off. 0 or a negative errno. */
+static inline int listen_in_ftrace(const char *event, int on)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), TRACEFS "events/user_events/%s/enable", event);
+	return put_text_in(path, on ? "1" : "0");
+}
+
+static inline void forget_trace(void)
+{
+	close(open(TRACEFS "trace", O_WRONLY | O_TRUNC | O_CLOEXEC));
+}
+
+/* How many lines of the trace have this text. */
+static inline int traced(const char *text)
+{
+	const char *at = text_of(TRACEFS "trace");
+	int n = 0;
+
+	while ((at = strstr(at, text)) != NULL) {
+		n++;
+		at++;
+	}
+	return n;
+}
+
+static inline int event_exists(const char *event)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), TRACEFS "events/user_events/%s", event);
+	return !access(path, F_OK);
+}
+
+#endif
