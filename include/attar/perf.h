@@ -91,6 +91,13 @@ ATTAR_API int attar_target_fd(const struct attar_target *target);
 /* The exit status of the ended command as a shell gives it (128 + n for signal n); -1 without one. */
 ATTAR_API int attar_target_command_status(const struct attar_target *target);
 
+/* CPU time of the ended command and of the children that it waited for: ns. -ENOENT: it has not ended, or there is none. */
+ATTAR_API int attar_target_command_times(
+	const struct attar_target *target, uint64_t *ret_user, uint64_t *ret_system);
+
+/* The name of control group number i below the root of its hierarchy; NULL from the last on. Borrowed from the target. */
+ATTAR_API const char *attar_target_cgroup(const struct attar_target *target, size_t i);
+
 /* The CPUs of the target, ascending; -1 alone for any_cpu. Borrowed from the target. */
 ATTAR_API const int *attar_target_cpus(const struct attar_target *target, size_t *ret_n);
 

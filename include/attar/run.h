@@ -98,6 +98,7 @@ enum attar_scope {
 enum attar_uses {
 	ATTAR_USES_SAMPLING = 1, /* -F and -e of CPU sampling */
 	ATTAR_USES_STACKS = 2,   /* which parts of a stack, and whose code */
+	ATTAR_USES_RINGS = 4,    /* -m, --watermark, and -N: it takes samples */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -118,10 +119,15 @@ struct attar_profiler {
 	const struct attar_example *examples; /* ends with a NULL command */
 	/* Sets what zero does not mean, before options are parsed. May be NULL. */
 	void (*defaults)(void *self);
-	/* Asks for its events: attar_run_source() or attar_run_sampler(). */
+	/* Asks for its events: attar_run_source(), attar_run_sampler(), attar_run_count() and their like. */
 	int (*open)(struct attar_run *run, void *self);
 	/* A window in which the kernel lost events. May be NULL. */
 	attar_event_fn *lost;
+	/*
+	 * What is watched has ended, and counters can be read a last time; with attar_run_repeat(), once for
+	 * each run of the command. May be NULL.
+	 */
+	int (*ended)(struct attar_run *run, void *self);
 	/* Fills the report. */
 	int (*report)(struct attar_run *run, void *self, struct attar_report *report,
 		enum attar_scope scope);
@@ -159,6 +165,49 @@ ATTAR_API const struct attar_event_spec *attar_run_source_spec(
  * or cpu-clock where there is no PMU. stacks: call chains are wanted.
  */
 ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
+
+/* ---- counting ---- */
+
+/*
+ * Adds every event that the text names, to be counted and read at will rather than delivered; those of a group
+ * are counted together. Events that this machine lacks are left out as long as another can be counted:
+ * struct attar_run_counter tells why. Only from open().
+ */
+ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
+
+/* Watched threads are to be counted on each CPU by itself. Only from open(). */
+ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);
+
+/* The command is to be run n times, one after the other. -EINVAL: there is none. Only from open(). */
+ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
+
+/* An event that is counted. Borrowed from the run, until the command is run again. */
+struct attar_run_counter {
+	const char *name;
+	const struct attar_event_spec *spec;
+	const char *refused; /* why it is not counted here, a sentence; NULL: it is */
+	const struct attar_counter *counter; /* its places: attar_counter_place_at() */
+	size_t n_places;
+	const struct attar_value *values; /* of each place since the start, as read last */
+};
+
+/* Counter number i in the order in which they were named; NULL after the last. */
+ATTAR_API const struct attar_run_counter *attar_run_counter(const struct attar_run *run, size_t i);
+
+/* Reads all counters, one system call for each place of a counter or group. */
+ATTAR_API int attar_run_read(struct attar_run *run);
+
+/* ns from the start (of this run of the command) to now, or to the end of what is watched. */
+ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
+
+/* CPU time that the ended command has used, with all that it waited for: ns. -ENOENT: there is none. */
+ATTAR_API int attar_run_command_times(
+	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
+
+/* The name of the target's control group number i, as attar_counter_place tells it; "" for none. */
+ATTAR_API const char *attar_run_cgroup(const struct attar_run *run, int i);
+
+/* ---- more that a profiler may ask ---- */
 
 /* What events this system has. Borrowed from the run; NULL when out of memory. */
 ATTAR_API struct attar_catalog *attar_run_catalog(struct attar_run *run);

@@ -40,10 +40,21 @@ static int find_root(struct buf *ret_root)
 	return buf_failed(ret_root) ? base_oom() : 0;
 }
 
-static int open_one(const char *path, parse_ints *ret_fds)
+static int add(struct attar_target *t, int fd, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy || vec_push(&t->cgroup_names, copy) < 0) {
+		free(copy);
+		return base_oom();
+	}
+	return vec_push(&t->cgroups, fd) < 0 ? base_oom() : 0;
+}
+
+static int open_one(struct attar_target *t, const char *path, size_t root_len)
 {
 	struct stat st;
-	int fd;
+	int fd, r;
 
 	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return 0;
@@ -51,17 +62,16 @@ static int open_one(const char *path, parse_ints *ret_fds)
 	if (fd < 0)
 		return attar_fail(
 			-errno, "cannot open the control group %s: %s", path, strerror(errno));
-	if (vec_push(ret_fds, fd) < 0) {
+	r = add(t, fd, path + root_len + strspn(path + root_len, "/"));
+	if (r < 0)
 		close(fd);
-		return base_oom();
-	}
-	return 0;
+	return r;
 }
 
-static int open_pattern(const char *root, const char *name, parse_ints *ret_fds)
+static int open_pattern(struct attar_target *t, const char *root, const char *name)
 {
 	struct buf pattern _cleanup_(buf_done) = {0};
-	size_t before = ret_fds->n;
+	size_t before = t->cgroups.n;
 	glob_t found = {0};
 	int r = 0;
 
@@ -70,14 +80,14 @@ static int open_pattern(const char *root, const char *name, parse_ints *ret_fds)
 		return base_oom();
 	if (glob(pattern.data, 0, NULL, &found) == 0)
 		for (size_t i = 0; i < found.gl_pathc && r == 0; i++)
-			r = open_one(found.gl_pathv[i], ret_fds);
+			r = open_one(t, found.gl_pathv[i], strlen(root));
 	globfree(&found);
-	if (r == 0 && ret_fds->n == before)
+	if (r == 0 && t->cgroups.n == before)
 		return attar_fail(-ENOENT, "there is no control group '%s' below %s", name, root);
 	return r;
 }
 
-int cgroup_open_list(const char *names, parse_ints *ret_fds)
+int cgroup_open_list(struct attar_target *t, const char *names)
 {
 	struct buf root _cleanup_(buf_done) = {0};
 	char *list _cleanup_free_ = strdup(names), *save = NULL;
@@ -88,9 +98,9 @@ int cgroup_open_list(const char *names, parse_ints *ret_fds)
 	if (!list)
 		return base_oom();
 	for (char *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-		r = open_pattern(root.data, name, ret_fds);
+		r = open_pattern(t, root.data, name);
 		if (r < 0)
 			return r;
 	}
-	return ret_fds->n ? 0 : attar_fail(-EINVAL, "'%s' names no control group", names);
+	return t->cgroups.n ? 0 : attar_fail(-EINVAL, "'%s' names no control group", names);
 }

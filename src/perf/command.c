@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 /* The child must not inherit what the tool did to its own signals. */
@@ -99,15 +100,23 @@ int command_start(struct command *c)
 	return n == sizeof(error) ? exec_failed(c, error) : 0;
 }
 
+static uint64_t to_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
+}
+
 bool command_ended(struct command *c)
 {
+	struct rusage usage;
 	int status;
 
 	if (c->reaped)
 		return true;
-	if (waitpid(c->pid, &status, WNOHANG) != c->pid)
+	if (wait4(c->pid, &status, WNOHANG, &usage) != c->pid)
 		return false;
 	c->reaped = true;
+	c->user = to_ns(&usage.ru_utime);
+	c->system = to_ns(&usage.ru_stime);
 	c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	return true;
 }

@@ -10,8 +10,9 @@ struct command {
 	int go_fd;      /* closing it lets the child go on */
 	int failure_fd; /* delivers the errno of a failed exec */
 	bool reaped;
-	int status;       /* as a shell gives it, once reaped */
-	const char *name; /* argv[0], borrowed from the caller's argv */
+	int status;            /* as a shell gives it, once reaped */
+	uint64_t user, system; /* ns of CPU time, once reaped */
+	const char *name;      /* argv[0], borrowed from the caller's argv */
 };
 
 int command_fork(struct command *c, char *const *argv);

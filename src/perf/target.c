@@ -217,7 +217,7 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	if (r == 0 && o->tids)
 		r = add_tids(t, o->tids);
 	if (r == 0 && o->cgroups)
-		r = cgroup_open_list(o->cgroups, &t->cgroups);
+		r = cgroup_open_list(t, o->cgroups);
 	if (r == 0 && o->command)
 		r = add_command(t, o->command, o->system_wide || o->cgroups);
 	if (r < 0)
@@ -265,6 +265,9 @@ struct attar_target *attar_target_free(struct attar_target *t)
 		close(*fd);
 	vec_each (&t->cgroups, fd)
 		close(*fd);
+	vec_each (&t->cgroup_names, name)
+		free(*name);
+	vec_done(&t->cgroup_names);
 	if (t->epoll_fd >= 0)
 		close(t->epoll_fd);
 	vec_done(&t->cpus);
@@ -335,6 +338,21 @@ int attar_target_fd(const struct attar_target *t)
 int attar_target_command_status(const struct attar_target *t)
 {
 	return t->command.reaped ? t->command.status : -1;
+}
+
+int attar_target_command_times(
+	const struct attar_target *t, uint64_t *ret_user, uint64_t *ret_system)
+{
+	if (!t->command.reaped)
+		return attar_fail(-ENOENT, "there is no command that has ended");
+	*ret_user = t->command.user;
+	*ret_system = t->command.system;
+	return 0;
+}
+
+const char *attar_target_cgroup(const struct attar_target *t, size_t i)
+{
+	return i < t->cgroup_names.n ? t->cgroup_names.at[i] : NULL;
 }
 
 const int *attar_target_cpus(const struct attar_target *t, size_t *ret_n)

@@ -13,12 +13,13 @@ struct attar_target {
 	bool inherit;
 	bool skip_refused;
 	bool any_cpu;
-	bool every_cpu; /* that is online, one by one or as any */
-	parse_ints cpus;    /* ascending; -1 alone: any */
-	parse_ints pids;    /* processes asked for: their new threads are ours */
-	parse_ints tids;    /* TASKS: threads to open on */
-	struct map known;   /* tid -> 1, for each of tids */
-	parse_ints cgroups; /* CGROUPS: open fds of their directories */
+	bool every_cpu;           /* that is online, one by one or as any */
+	parse_ints cpus;          /* ascending; -1 alone: any */
+	parse_ints pids;          /* processes asked for: their new threads are ours */
+	parse_ints tids;          /* TASKS: threads to open on */
+	struct map known;         /* tid -> 1, for each of tids */
+	parse_ints cgroups;       /* CGROUPS: open fds of their directories */
+	VEC(char *) cgroup_names; /* of each of them, below the root */
 	struct command command;
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
@@ -34,7 +35,7 @@ int target_rescan(struct attar_target *target);
 /* The tid has a place of its own in this target, or needs none (it is covered by inheritance). */
 int target_know(struct attar_target *target, pid_t tid);
 
-/* Resolves "a,b*" below the control group roots into open directory fds. */
-int cgroup_open_list(const char *names, parse_ints *ret_fds);
+/* Resolves "a,b*" below the control group roots: opens their directories and notes their names. */
+int cgroup_open_list(struct attar_target *target, const char *names);
 
 #endif

@@ -42,6 +42,9 @@ const struct attar_option common_run_options[] = {
 	ATTAR_TIME(T, duration, 'd', "duration", "TIME",
 		"end after this time: seconds, or with a unit: 500ms, 5s, 1m", .bare = 1000000000,
 		.min = 1000000),
+	{0}};
+
+const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "end after N events", .min = 1),
 	ATTAR_COUNT(T, mmap_pages, 'm', "mmap-pages", "N",
 		"pages of 4 KiB in each CPU's ring (128)", .min = 1, .max = 1 << 20),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop: open, start, deliver events, report each interval and at the end. */
+#include <poll.h>
+
 #include "base/buf.h"
 #include "run/run.h"
 
@@ -72,19 +74,21 @@ static int open_source(struct attar_run *run, struct source *s, bool first)
 	return r == 0 ? set_filter(s) : r;
 }
 
-static void close_sources(struct attar_run *run)
+static void close_events(struct attar_run *run)
 {
+	run->stream = attar_stream_free(run->stream);
 	vec_each (&run->sources, s)
 		s->counter = attar_counter_close(s->counter);
+	counts_close(run);
 }
 
-static int open_sources(struct attar_run *run)
+static int open_events(struct attar_run *run)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < run->sources.n && r == 0; i++)
 		r = open_source(run, &run->sources.at[i], i == 0);
-	return r;
+	return r == 0 ? counts_open(run) : r;
 }
 
 /* Not allowed to watch everything: watch what this user may see, and say so. */
@@ -96,10 +100,10 @@ static int narrow(struct attar_run *run, int error)
 	if ((error != -EACCES && error != -EPERM) || !why || run->command ||
 		attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return error;
-	close_sources(run);
+	close_events(run);
 	r = run_open_target(run, true);
 	if (r == 0)
-		r = open_sources(run);
+		r = open_events(run);
 	if (r < 0)
 		return attar_fail(error, "%s", why);
 	log_note("only your own processes are watched: %s", why);
@@ -113,6 +117,8 @@ static int open_stream(struct attar_run *run)
 	VEC(struct attar_counter *) counters = {0};
 	int r = 0;
 
+	if (!run->sources.n)
+		return 0;
 	vec_each (&run->sources, s)
 		if (vec_push(&counters, s->counter) < 0)
 			r = base_oom();
@@ -123,16 +129,15 @@ static int open_stream(struct attar_run *run)
 	return r;
 }
 
+/* Once for a run, but again for each time that a command is repeated. */
 static int open_all(struct attar_run *run)
 {
-	int r = attar_symbols_new(NULL, &run->symbols);
+	int r;
 
-	if (r == 0)
-		r = run->profiler->open(run, run->self);
-	if (r == 0)
-		r = run_open_target(run, false);
+	close_events(run);
+	r = run_open_target(run, false);
 	if (r == 0) {
-		r = open_sources(run);
+		r = open_events(run);
 		if (r < 0)
 			r = narrow(run, r);
 	}
@@ -178,6 +183,8 @@ static int drain(struct attar_run *run)
 	struct attar_event ev;
 	int r = 0;
 
+	if (!run->stream)
+		return 0;
 	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
 		r = deliver(run, &ev);
 		if (r < 0)
@@ -190,7 +197,7 @@ static int drain(struct attar_run *run)
 
 static int report(struct attar_run *run, enum attar_scope scope)
 {
-	uint64_t now = run_now(),
+	uint64_t now = run->ended ? run->ended : run_now(),
 		 since = scope == ATTAR_SCOPE_WHOLE ? run->began : run->interval_began;
 	struct attar_report *out = attar_report_new(run->profiler->name);
 	int r;
@@ -210,11 +217,12 @@ static int report(struct attar_run *run, enum attar_scope scope)
 
 static void progress(struct attar_run *run, uint64_t now, uint64_t *next)
 {
-	struct attar_stream_stats stats;
+	struct attar_stream_stats stats = {0};
 
 	if (!run->hooks->progress || now < *next)
 		return;
-	attar_stream_stats(run->stream, &stats);
+	if (run->stream)
+		attar_stream_stats(run->stream, &stats);
 	run->hooks->progress(run->hooks->ctx, now - run->began, stats.samples, stats.lost);
 	*next = now + PROGRESS_NS;
 }
@@ -229,6 +237,18 @@ static int wait_ms(uint64_t now, uint64_t until)
 		return 0;
 	ms = (until - now + 999999) / 1000000;
 	return ms > POLL_MS ? POLL_MS : (int)ms;
+}
+
+/* 2: attar_run_stop() was called. Without a stream only that, the target's end and the time can wake us. */
+static int wait_for(struct attar_run *run, int timeout_ms)
+{
+	struct pollfd fds[] = {{.fd = run->stop_fd, .events = POLLIN},
+		{.fd = attar_target_fd(run->target), .events = POLLIN}};
+
+	if (run->stream)
+		return attar_stream_wait(run->stream, run->stop_fd, timeout_ms);
+	poll(fds, ARRAY_SIZE(fds), timeout_ms);
+	return fds[0].revents ? 2 : 0;
 }
 
 static uint64_t earliest(uint64_t a, uint64_t b)
@@ -248,11 +268,10 @@ static int loop(struct attar_run *run)
 		int r;
 
 		if (!last) {
-			r = attar_stream_wait(
-				run->stream, run->stop_fd, wait_ms(now, earliest(end, tick)));
+			r = wait_for(run, wait_ms(now, earliest(end, tick)));
 			if (r < 0)
 				return r;
-			last = r == 2;
+			last = run->stopped = r == 2;
 		}
 		if (last)
 			return 0;
@@ -275,6 +294,7 @@ static void start_clocks(struct attar_run *run)
 {
 	struct timespec real;
 
+	run->ended = 0;
 	run->began = run->interval_began = run_now();
 	clock_gettime(CLOCK_REALTIME, &real);
 	run->realtime_offset =
@@ -284,12 +304,47 @@ static void start_clocks(struct attar_run *run)
 /* What the rings still hold is delivered before the last report. */
 static int finish(struct attar_run *run)
 {
-	int r = attar_stream_stop(run->stream);
+	int r = run->stream ? attar_stream_stop(run->stream) : 0;
 
+	run->ended = run_now();
+	if (r == 0)
+		r = counts_disable(run);
 	if (r == 0)
 		r = drain(run);
-	if (r == 0 && run->opts.interval)
-		r = report(run, ATTAR_SCOPE_INTERVAL);
+	if (r == 0 && run->profiler->ended)
+		r = run->profiler->ended(run, run->self);
+	run->command_status = attar_target_command_status(run->target);
+	return r;
+}
+
+static int start(struct attar_run *run)
+{
+	bool by_exec = attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
+		       attar_target_command_pid(run->target);
+	int r;
+
+	start_clocks(run);
+	r = run->stream ? attar_stream_start(run->stream) : 0;
+	if (r == 0 && !by_exec)
+		r = counts_enable(run);
+	return r == 0 ? attar_target_start(run->target) : r;
+}
+
+static int go_once(struct attar_run *run)
+{
+	int r = open_all(run);
+
+	if (r == 0)
+		r = start(run);
+	if (r == 0)
+		r = loop(run);
+	return r == 0 ? finish(run) : r;
+}
+
+static int last_reports(struct attar_run *run)
+{
+	int r = run->opts.interval ? report(run, ATTAR_SCOPE_INTERVAL) : 0;
+
 	if (r == 0 && (!run->opts.interval || run->hooks->want_whole))
 		r = report(run, ATTAR_SCOPE_WHOLE);
 	return r;
@@ -298,21 +353,13 @@ static int finish(struct attar_run *run)
 int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
 	static const struct attar_run_hooks none = {.size = sizeof(none)};
-	int r;
+	int r = attar_symbols_new(NULL, &run->symbols);
 
 	run->hooks = hooks ? hooks : &none;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run->self_began);
-	r = open_all(run);
-	if (r < 0)
-		return r;
-	start_clocks(run);
-	r = attar_stream_start(run->stream);
 	if (r == 0)
-		r = attar_target_start(run->target);
-	if (r == 0)
-		r = loop(run);
-	if (r == 0)
-		r = finish(run);
-	run->command_status = attar_target_command_status(run->target);
-	return r;
+		r = run->profiler->open(run, run->self);
+	for (uint64_t i = 0; r == 0 && !run->stopped && i < MAX(run->rounds, (uint64_t)1); i++)
+		r = go_once(run);
+	return r == 0 ? last_reports(run) : r;
 }

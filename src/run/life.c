@@ -44,7 +44,9 @@ static void list_groups(struct attar_run *run)
 	if (run->profiler->uses & ATTAR_USES_STACKS)
 		*g++ = (struct attar_option_group){"Stacks", common_stack_options};
 	*g++ = (struct attar_option_group){"Whom to watch", common_target_options};
-	*g++ = (struct attar_option_group){"How long, and rings", common_run_options};
+	*g++ = (struct attar_option_group){"How long", common_run_options};
+	if (run->profiler->uses & ATTAR_USES_RINGS)
+		*g++ = (struct attar_option_group){"How many, and rings", common_ring_options};
 	*g = (struct attar_option_group){"Output", common_output_options};
 }
 
@@ -87,6 +89,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	vec_each (&run->event_lists, list)
 		attar_event_list_free(*list);
 	vec_done(&run->event_lists);
+	counts_done(run);
 	attar_target_free(run->target);
 	attar_symbols_free(run->symbols);
 	attar_catalog_free(run->catalog);
@@ -184,6 +187,23 @@ void attar_run_unresolved(struct attar_run *run, double share)
 uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
 {
 	return time + run->realtime_offset;
+}
+
+int attar_run_command_times(const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system)
+{
+	return attar_target_command_times(run->target, ret_user, ret_system);
+}
+
+const char *attar_run_cgroup(const struct attar_run *run, int i)
+{
+	const char *name = i >= 0 ? attar_target_cgroup(run->target, (size_t)i) : NULL;
+
+	return name ? name : "";
+}
+
+uint64_t attar_run_elapsed(const struct attar_run *run)
+{
+	return (run->ended ? run->ended : run_now()) - run->began;
 }
 
 bool attar_run_wants_tree(const struct attar_run *run)

@@ -8,6 +8,7 @@
 #include "attar/run.h"
 #include "base/intern.h"
 #include "base/vec.h"
+#include "run/counts.h"
 
 /* The options that every profiler shares, see common.c. */
 struct common_opts {
@@ -36,6 +37,7 @@ extern const struct attar_option common_target_options[];
 extern const struct attar_option common_sampling_options[];
 extern const struct attar_option common_stack_options[];
 extern const struct attar_option common_run_options[];
+extern const struct attar_option common_ring_options[];
 extern const struct attar_option common_output_options[];
 void common_defaults(struct common_opts *opts);
 
@@ -53,7 +55,7 @@ struct attar_run {
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
 	struct common_opts opts;
-	struct attar_option_group groups[7];
+	struct attar_option_group groups[8];
 	struct intern texts;             /* of option values */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
 	char *const *command;
@@ -63,7 +65,11 @@ struct attar_run {
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	VEC(struct source) sources;
-	struct attar_stream *stream;
+	struct attar_stream *stream; /* NULL: nothing is sampled */
+	counted_list counts;
+	bool count_each_cpu;
+	bool user_only;  /* counts are: the kernel may not be watched */
+	uint64_t rounds; /* how often the command is run; 0: once */
 
 	const struct attar_run_hooks *hooks;
 	struct attar_report *lines; /* rows of single events, not yet shown */
@@ -71,6 +77,8 @@ struct attar_run {
 	double unresolved;
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
 	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
+	uint64_t ended;                 /* of what is watched; 0: it runs */
+	bool stopped;                   /* by attar_run_stop() */
 	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
 	struct timespec self_began;     /* CPU time of this process */
 	int stop_fd;                    /* an eventfd */

@@ -33,11 +33,12 @@ static uint64_t self_rss(void)
 
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
-	struct attar_stream_stats stats;
+	struct attar_stream_stats stats = {0};
 	struct attar_notes notes = {.unresolved = run->unresolved};
 	uint64_t elapsed = run_now() - run->began;
 
-	attar_stream_stats(run->stream, &stats);
+	if (run->stream)
+		attar_stream_stats(run->stream, &stats);
 	notes.seen = stats.samples;
 	notes.lost = stats.lost;
 	notes.throttled = stats.throttled;

@@ -32,6 +32,14 @@ static int own_processes(struct buf *ret_pids)
 	return buf_failed(ret_pids) ? base_oom() : 0;
 }
 
+/* Counting needs one place for each thread; rings, and numbers by CPU, need one for each of its CPUs. */
+static bool is_any_cpu(const struct attar_run *run, const struct attar_target_opts *opts)
+{
+	bool tasks = opts->pids || opts->tids || (opts->command && !opts->system_wide);
+
+	return tasks && !opts->cpus && !opts->cgroups && !run->sources.n && !run->count_each_cpu;
+}
+
 int run_open_target(struct attar_run *run, bool own)
 {
 	struct buf pids _cleanup_(buf_done) = {0};
@@ -56,6 +64,7 @@ int run_open_target(struct attar_run *run, bool own)
 		opts.pids = pids.data;
 		opts.skip_refused = true;
 	}
+	opts.any_cpu = is_any_cpu(run, &opts);
 	run->target = attar_target_free(run->target);
 	return attar_target_new(&opts, &run->target);
 }

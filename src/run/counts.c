@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counting: events in groups (a lone one is a group of one), opened on the run's target and read at will. An
+ * event that this machine lacks is left out with its reason; what may not be watched ends the run.
+ */
+#include "run/counts.h"
+
+#include "base/buf.h"
+#include "perf/uapi.h"
+#include "run/run.h"
+
+enum { MEMBERS_MAX = 256 };
+
+/* ---- what is asked for ---- */
+
+int attar_run_count(struct attar_run *run, const char *text)
+{
+	const struct attar_event_list *list;
+	int r = run_parse_events(run, text, &list);
+
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		const struct attar_event_spec *spec = &list->at[i];
+		struct counted c = {.pub = {.name = spec->name, .spec = spec}};
+
+		c.leads = spec->group < 0 || i == 0 || list->at[i - 1].group != spec->group;
+		if (vec_push(&run->counts, c) < 0)
+			r = base_oom();
+	}
+	return r;
+}
+
+void attar_run_count_each_cpu(struct attar_run *run)
+{
+	run->count_each_cpu = true;
+}
+
+int attar_run_repeat(struct attar_run *run, uint64_t n)
+{
+	if (!run->command)
+		return attar_fail(-EINVAL, "--repeat: there is no command to repeat: -- COMMAND");
+	if (run->opts.interval || run->opts.duration)
+		return attar_fail(
+			-EINVAL, "--repeat contradicts --interval and --duration: leave one out");
+	run->rounds = n;
+	return 0;
+}
+
+/* ---- opening ---- */
+
+/* Numbers as a list that attar_target_opts takes. */
+static char *cpu_list(const int *cpus, size_t n)
+{
+	struct buf b = {0};
+
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&b, "%s%d", i ? "," : "", cpus[i]);
+	return buf_take(&b);
+}
+
+static bool contains(const int *list, size_t n, int value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == value)
+			return true;
+	return false;
+}
+
+/* The CPUs that both the event and the target have. */
+static char *common_cpus(const struct attar_run *run, const struct attar_event_spec *spec)
+{
+	VEC(int) both = {0};
+	size_t n;
+	const int *cpus = attar_target_cpus(run->target, &n);
+	char *list = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (contains(spec->cpus, spec->n_cpus, cpus[i]) && vec_push(&both, cpus[i]) < 0)
+			goto out;
+	list = cpu_list(both.at, both.n);
+out:
+	vec_done(&both);
+	return list;
+}
+
+/* An event of a device, or of one kind of cores, is opened on the CPUs that it names. */
+static int choose_target(struct attar_run *run, struct counted *c, struct attar_target **ret_target)
+{
+	const struct attar_event_spec *spec = c->pub.spec;
+	struct attar_target_opts opts = {.size = sizeof(opts)};
+	char *cpus _cleanup_free_ = NULL;
+	int r;
+
+	*ret_target = run->target;
+	if (spec->system_wide && attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
+		return attar_fail(-EOPNOTSUPP,
+			"'%s' counts a device, not a task: watch the whole system (-a)",
+			c->pub.name);
+	if (!spec->n_cpus || attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
+		return 0;
+	cpus = common_cpus(run, spec);
+	if (!cpus)
+		return base_oom();
+	if (!*cpus)
+		return attar_fail(-EOPNOTSUPP,
+			"'%s' is counted on other CPUs than those that are watched", c->pub.name);
+	opts.cpus = cpus;
+	r = attar_target_new(&opts, &c->own_target);
+	*ret_target = c->own_target;
+	return r;
+}
+
+static int fill_attr(
+	struct attar_run *run, const struct attar_event_spec *spec, union uapi_attr *attr)
+{
+	int r;
+
+	memset(attr, 0, sizeof(*attr));
+	r = attar_event_spec_attr(spec, attr, sizeof(*attr));
+	attr->attr.disabled = 1;
+	attr->attr.enable_on_exec = attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
+				    attar_target_command_pid(run->target);
+	if (run->user_only)
+		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
+	return r;
+}
+
+/* What rights refuse to the first event they refuse to all: that is said once. */
+static void note_user_only(
+	struct attar_run *run, struct attar_group *group, const union uapi_attr *asked)
+{
+	const struct attar_counter *leader = attar_group_counter(group, 0);
+
+	if (attar_counter_attr(leader)->exclude_kernel && !asked->attr.exclude_kernel)
+		run->user_only = true;
+}
+
+static int set_filters(struct attar_group *group, const struct counted *c, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (c[i].pub.spec->filter)
+			r = attar_counter_filter(
+				attar_group_counter(group, i), c[i].pub.spec->filter);
+	return r;
+}
+
+/* The members c[0..n) as one group. */
+static int open_group(struct attar_run *run, struct counted *c, size_t n)
+{
+	union uapi_attr attrs[MEMBERS_MAX];
+	struct attar_group_event events[MEMBERS_MAX];
+	struct attar_target *target;
+	struct attar_group *group;
+	int r = choose_target(run, c, &target);
+
+	if (r == 0 && n > MEMBERS_MAX)
+		r = attar_fail(-EINVAL, "a group of %zu events: at most %d can be counted together",
+			n, MEMBERS_MAX);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = fill_attr(run, c[i].pub.spec, &attrs[i]);
+		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
+	}
+	if (r == 0)
+		r = attar_group_open(target, events, n, ATTAR_COUNTER_DEGRADE, &group);
+	if (r < 0)
+		return r;
+	note_user_only(run, group, &attrs[0]);
+	c->group = group;
+	return set_filters(group, c, n);
+}
+
+static int give_values(struct counted *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		c[i].pub.counter = attar_group_counter(c->group, i);
+		c[i].pub.n_places = attar_counter_places(c[i].pub.counter);
+		c[i].values = calloc(c[i].pub.n_places, sizeof(*c[i].values));
+		c[i].pub.values = c[i].values;
+		if (!c[i].values)
+			return base_oom();
+	}
+	return 0;
+}
+
+/* Rights and means are wanting for all events, an event only for itself: that one is left out with its reason. */
+static int refuse(struct counted *c, size_t n, int error)
+{
+	if (error == -EACCES || error == -EPERM || error == -ENOMEM || error == -EMFILE)
+		return error;
+	for (size_t i = 0; i < n; i++) {
+		free(c[i].refused);
+		c[i].refused = strdup(attar_error());
+		if (!c[i].refused)
+			return base_oom();
+		c[i].pub.refused = c[i].refused;
+		c[i].error = error;
+	}
+	return 0;
+}
+
+/* "is not available: ...", without the name of the event before it. */
+static const char *reason(const struct counted *c)
+{
+	const char *end = strstr(c->refused, "' ");
+
+	return end ? end + 2 : c->refused;
+}
+
+/* Each reason once, however many events it concerns. */
+static void note_refused(const counted_list *list)
+{
+	const char *last = "";
+
+	vec_each (list, c) {
+		if (c->refused && strcmp(reason(c), last)) {
+			log_note("%s", c->refused);
+			last = reason(c);
+		}
+	}
+}
+
+/* A weak group that the hardware has no room for falls apart into lone events. */
+static int open_members(struct attar_run *run, struct counted *c, size_t n)
+{
+	int r = open_group(run, c, n);
+
+	if (r == -EINVAL && n > 1 && c->pub.spec->weak_group) {
+		log_note("the group of '%s' does not fit the hardware's counters: its events are "
+			 "counted one by one, in different parts of the time",
+			c->pub.name);
+		r = 0;
+		for (size_t i = 0; i < n && r == 0; i++) {
+			c[i].leads = true;
+			r = open_members(run, &c[i], 1);
+		}
+		return r;
+	}
+	if (r < 0)
+		return refuse(c, n, r);
+	return give_values(c, n);
+}
+
+static size_t group_size(const counted_list *list, size_t first)
+{
+	size_t n = 1;
+
+	while (first + n < list->n && !list->at[first + n].leads)
+		n++;
+	return n;
+}
+
+int counts_open(struct attar_run *run)
+{
+	counted_list *list = &run->counts;
+	size_t refused = 0;
+	int r = 0;
+
+	for (size_t i = 0, n; i < list->n && r == 0; i += n) {
+		n = group_size(list, i);
+		r = open_members(run, &list->at[i], n);
+	}
+	if (r < 0)
+		return r;
+	vec_each (list, c)
+		refused += c->refused != NULL;
+	if (list->n && refused == list->n)
+		return attar_fail(list->at[0].error, "%s", list->at[0].refused);
+	note_refused(list);
+	return 0;
+}
+
+void counts_close(struct attar_run *run)
+{
+	vec_each (&run->counts, c) {
+		c->group = attar_group_close(c->group);
+		c->own_target = attar_target_free(c->own_target);
+		free(c->values);
+		free(c->refused);
+		c->values = NULL;
+		c->refused = NULL;
+		c->pub = (struct attar_run_counter){.name = c->pub.name, .spec = c->pub.spec};
+	}
+}
+
+void counts_done(struct attar_run *run)
+{
+	counts_close(run);
+	vec_done(&run->counts);
+}
+
+/* ---- while it runs ---- */
+
+int counts_enable(struct attar_run *run)
+{
+	int r = 0;
+
+	vec_each (&run->counts, c)
+		if (c->group && r == 0)
+			r = attar_group_enable(c->group);
+	return r;
+}
+
+int counts_disable(struct attar_run *run)
+{
+	int r = 0;
+
+	vec_each (&run->counts, c)
+		if (c->group && r == 0)
+			r = attar_group_disable(c->group);
+	return r;
+}
+
+/* The members c[0..n) at one place. */
+static int read_place(struct counted *c, size_t n, size_t place)
+{
+	struct attar_value values[MEMBERS_MAX];
+	int r = attar_group_read_at(c->group, place, values);
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		c[i].values[place] = values[i];
+	return r;
+}
+
+int attar_run_read(struct attar_run *run)
+{
+	counted_list *list = &run->counts;
+
+	for (size_t i = 0, n; i < list->n; i += n) {
+		struct counted *c = &list->at[i];
+
+		n = group_size(list, i);
+		for (size_t place = 0; place < c->pub.n_places; place++) {
+			int r = read_place(c, n, place);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+const struct attar_run_counter *attar_run_counter(const struct attar_run *run, size_t i)
+{
+	return i < run->counts.n ? &run->counts.at[i].pub : NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of a run that are counted and read, beside those that are sampled and delivered. */
+#ifndef RUN_COUNTS_H
+#define RUN_COUNTS_H
+
+#include "attar/run.h"
+#include "base/vec.h"
+
+/* One event. Those of a group are neighbours. */
+struct counted {
+	struct attar_run_counter pub;
+	struct attar_group *group; /* the first member's to close; NULL: refused */
+	struct attar_target
+		*own_target; /* of a device that is watched on CPUs of its own; NULL: the run's */
+	struct attar_value *values;
+	char *refused;
+	int error; /* that it was refused with */
+	bool leads;
+};
+
+typedef VEC(struct counted) counted_list;
+
+/* Opens them all, disabled. */
+int counts_open(struct attar_run *run);
+void counts_close(struct attar_run *run);
+int counts_enable(struct attar_run *run);
+int counts_disable(struct attar_run *run);
+void counts_done(struct attar_run *run);
+
+#endif
