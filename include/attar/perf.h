@@ -250,6 +250,13 @@ ATTAR_API void attar_value_add(struct attar_value *sum, const struct attar_value
  */
 ATTAR_API void attar_value_join(struct attar_value *whole, const struct attar_value *part);
 
+/*
+ * A thread's parts on its CPUs do not tell by themselves whether a hardware counter was shared; together they do.
+ * Given the values of all places of a counter, or differences of them, this judges the parts by their whole, and
+ * scales each as the whole is. Does nothing where places are no parts.
+ */
+ATTAR_API void attar_values_settle(const struct attar_counter *counter, struct attar_value *values);
+
 /* "exact", "scaled" ...: one word or two. A static string. */
 ATTAR_API const char *attar_quality_name(enum attar_quality quality);
 

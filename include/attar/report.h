@@ -70,6 +70,7 @@ struct attar_notes {
 	double unresolved;   /* share of frames (or of samples) without a name, 0..1; below 0: not applicable */
 	double self_cpu;     /* attar's own CPU time as a share of one CPU, 0..1 */
 	uint64_t self_rss;   /* attar's peak resident memory, bytes */
+	bool counting;	     /* nothing was sampled: seen, lost and throttled say nothing */
 };
 
 /* A new, empty report; NULL when out of memory. profiler is its name. */

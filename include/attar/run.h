@@ -124,8 +124,8 @@ struct attar_profiler {
 	/* A window in which the kernel lost events. May be NULL. */
 	attar_event_fn *lost;
 	/*
-	 * What is watched has ended, and counters can be read a last time; with attar_run_repeat(), once for
-	 * each run of the command. May be NULL.
+	 * What is watched has ended, and counters have their last values; with attar_run_repeat(), once for each
+	 * run of the command. May be NULL.
 	 */
 	int (*ended)(struct attar_run *run, void *self);
 	/* Fills the report. */
@@ -188,17 +188,18 @@ struct attar_run_counter {
 	const char *refused; /* why it is not counted here, a sentence; NULL: it is */
 	const struct attar_counter *counter; /* its places: attar_counter_place_at() */
 	size_t n_places;
-	const struct attar_value *values; /* of each place since the start, as read last */
+	/* Of each place, since the start and since the report before; read for each report. */
+	const struct attar_value *values, *recent;
 };
 
 /* Counter number i in the order in which they were named; NULL after the last. */
 ATTAR_API const struct attar_run_counter *attar_run_counter(const struct attar_run *run, size_t i);
 
-/* Reads all counters, one system call for each place of a counter or group. */
-ATTAR_API int attar_run_read(struct attar_run *run);
-
 /* ns from the start (of this run of the command) to now, or to the end of what is watched. */
 ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
+
+/* ns since the report before, or since the start: what `recent` values were counted in. */
+ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
 
 /* CPU time that the ended command has used, with all that it waited for: ns. -ENOENT: there is none. */
 ATTAR_API int attar_run_command_times(

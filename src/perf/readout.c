@@ -163,6 +163,35 @@ int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
 	return 0;
 }
 
+/* values[0..n) are the parts of one thread. */
+static void settle_task(const struct attar_counter *c, struct attar_value *values, size_t n)
+{
+	struct attar_value whole = {0};
+
+	for (size_t i = 0; i < n; i++)
+		attar_value_join(&whole, &values[i]);
+	if (c->one_core_kind || !c->every_cpu || whole.quality > ATTAR_QUALITY_SCALED)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		if (values[i].quality != ATTAR_QUALITY_PARTIAL)
+			continue;
+		values[i].quality = whole.quality;
+		values[i].value =
+			whole.raw ? value_scale(values[i].raw, whole.value, whole.raw) : 0;
+	}
+}
+
+void attar_values_settle(const struct attar_counter *c, struct attar_value *values)
+{
+	if (!c->shares || !c->fds.n || !is_part(c->fds.at))
+		return;
+	for (size_t i = 0, n; i < c->fds.n; i += n) {
+		for (n = 1; i + n < c->fds.n && c->fds.at[i + n].tid == c->fds.at[i].tid;)
+			n++;
+		settle_task(c, &values[i], n);
+	}
+}
+
 uint64_t attar_counter_lost(const struct attar_counter *c)
 {
 	struct attar_value v;

@@ -205,7 +205,7 @@ static void add_part(struct buf *b, uint64_t n, const char *what)
 	buf_printf(b, " %s", what);
 }
 
-void render_notes(struct buf *b, const struct attar_notes *notes)
+static void add_sampling(struct buf *b, const struct attar_notes *notes)
 {
 	add_part(b, notes->seen, notes->seen == 1 ? "sample seen, " : "samples seen, ");
 	add_part(b, notes->lost, "lost");
@@ -216,6 +216,12 @@ void render_notes(struct buf *b, const struct attar_notes *notes)
 	add_part(b, notes->throttled, "throttled; ");
 	if (notes->unresolved >= 0)
 		buf_printf(b, "%.1f%% of frames without a name; ", notes->unresolved * 100);
+}
+
+void render_notes(struct buf *b, const struct attar_notes *notes)
+{
+	if (!notes->counting)
+		add_sampling(b, notes);
 	buf_str(b, "attar itself: ");
 	if (isfinite(notes->self_cpu) && notes->self_cpu >= 0)
 		buf_printf(b, "%.1f%% of a CPU, ", notes->self_cpu * 100);

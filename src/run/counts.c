@@ -176,9 +176,11 @@ static int give_values(struct counted *c, size_t n)
 		c[i].pub.counter = attar_group_counter(c->group, i);
 		c[i].pub.n_places = attar_counter_places(c[i].pub.counter);
 		c[i].values = calloc(c[i].pub.n_places, sizeof(*c[i].values));
-		c[i].pub.values = c[i].values;
-		if (!c[i].values)
+		c[i].recent = calloc(c[i].pub.n_places, sizeof(*c[i].recent));
+		if (!c[i].values || !c[i].recent)
 			return base_oom();
+		c[i].pub.values = c[i].values;
+		c[i].pub.recent = c[i].recent;
 	}
 	return 0;
 }
@@ -266,7 +268,8 @@ int counts_open(struct attar_run *run)
 		refused += c->refused != NULL;
 	if (list->n && refused == list->n)
 		return attar_fail(list->at[0].error, "%s", list->at[0].refused);
-	note_refused(list);
+	if (!run->ended) /* not again for a command that is repeated */
+		note_refused(list);
 	return 0;
 }
 
@@ -276,8 +279,9 @@ void counts_close(struct attar_run *run)
 		c->group = attar_group_close(c->group);
 		c->own_target = attar_target_free(c->own_target);
 		free(c->values);
+		free(c->recent);
 		free(c->refused);
-		c->values = NULL;
+		c->values = c->recent = NULL;
 		c->refused = NULL;
 		c->pub = (struct attar_run_counter){.name = c->pub.name, .spec = c->pub.spec};
 	}
@@ -317,12 +321,16 @@ static int read_place(struct counted *c, size_t n, size_t place)
 	struct attar_value values[MEMBERS_MAX];
 	int r = attar_group_read_at(c->group, place, values);
 
-	for (size_t i = 0; i < n && r == 0; i++)
+	for (size_t i = 0; i < n && r == 0; i++) {
+		c[i].recent[place] = c[i].pub.spec->snapshot
+					     ? values[i]
+					     : attar_value_since(&values[i], &c[i].values[place]);
 		c[i].values[place] = values[i];
+	}
 	return r;
 }
 
-int attar_run_read(struct attar_run *run)
+int counts_read(struct attar_run *run)
 {
 	counted_list *list = &run->counts;
 
@@ -335,6 +343,10 @@ int attar_run_read(struct attar_run *run)
 
 			if (r < 0)
 				return r;
+		}
+		for (size_t m = 0; m < n && c->group; m++) {
+			attar_values_settle(c[m].pub.counter, c[m].values);
+			attar_values_settle(c[m].pub.counter, c[m].recent);
 		}
 	}
 	return 0;

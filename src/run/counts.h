@@ -12,7 +12,7 @@ struct counted {
 	struct attar_group *group; /* the first member's to close; NULL: refused */
 	struct attar_target
 		*own_target; /* of a device that is watched on CPUs of its own; NULL: the run's */
-	struct attar_value *values;
+	struct attar_value *values, *recent;
 	char *refused;
 	int error; /* that it was refused with */
 	bool leads;
@@ -25,6 +25,9 @@ int counts_open(struct attar_run *run);
 void counts_close(struct attar_run *run);
 int counts_enable(struct attar_run *run);
 int counts_disable(struct attar_run *run);
+
+/* Reads all of them: one system call for each place of a counter or group. */
+int counts_read(struct attar_run *run);
 void counts_done(struct attar_run *run);
 
 #endif

@@ -205,9 +205,13 @@ static int report(struct attar_run *run, enum attar_scope scope)
 	if (!out)
 		return base_oom();
 	run->unresolved = -1;
+	run->recent = now - run->interval_began;
+	r = run->ended ? 0 : counts_read(run);
 	attar_report_span(out, attar_run_realtime(run, now), now - since);
-	r = run->profiler->report(run, run->self, out, scope);
-	run_fill_notes(run, out, scope);
+	if (r == 0)
+		r = run->profiler->report(run, run->self, out, scope);
+	if (run->stream || run->ended) /* counting costs nothing worth a line at each interval */
+		run_fill_notes(run, out, scope);
 	if (r == 0 && run->hooks->report)
 		r = run->hooks->report(run->hooks->ctx, out, scope);
 	attar_report_free(out);
@@ -309,6 +313,8 @@ static int finish(struct attar_run *run)
 	run->ended = run_now();
 	if (r == 0)
 		r = counts_disable(run);
+	if (r == 0)
+		r = counts_read(run);
 	if (r == 0)
 		r = drain(run);
 	if (r == 0 && run->profiler->ended)

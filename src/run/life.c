@@ -206,6 +206,11 @@ uint64_t attar_run_elapsed(const struct attar_run *run)
 	return (run->ended ? run->ended : run_now()) - run->began;
 }
 
+uint64_t attar_run_recent(const struct attar_run *run)
+{
+	return run->recent;
+}
+
 bool attar_run_wants_tree(const struct attar_run *run)
 {
 	return run->hooks->want_tree;

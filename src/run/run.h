@@ -77,6 +77,7 @@ struct attar_run {
 	double unresolved;
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
 	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
+	uint64_t recent;                /* ns of the interval that is being reported */
 	uint64_t ended;                 /* of what is watched; 0: it runs */
 	bool stopped;                   /* by attar_run_stop() */
 	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */

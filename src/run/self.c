@@ -34,7 +34,7 @@ static uint64_t self_rss(void)
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_stream_stats stats = {0};
-	struct attar_notes notes = {.unresolved = run->unresolved};
+	struct attar_notes notes = {.unresolved = run->unresolved, .counting = !run->stream};
 	uint64_t elapsed = run_now() - run->began;
 
 	if (run->stream)
