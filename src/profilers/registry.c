@@ -4,6 +4,7 @@
 
 #define PROFILERS(X)                                                                               \
 	X(profile)                                                                                 \
+	X(stat)                                                                                    \
 	X(trace)
 
 #define DECLARE(name) extern const struct attar_profiler profiler_##name;

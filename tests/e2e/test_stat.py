@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""attar stat: counts against known truths and against perf stat on the same run, its tables, its mistakes."""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, as_nobody, run, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+
+
+def wait_until(condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f'not within {seconds} s: {what}'
+        time.sleep(0.005)
+
+
+def rows(report, section='counts'):
+    for s in report['sections']:
+        if s['name'] == section:
+            names = [c['name'] for c in s['columns']]
+            return [dict(zip(names, row)) for row in s['rows']]
+    raise KeyError(section)
+
+
+def stat(*args, status=0, **kwargs):
+    """All reports of attar stat, from its JSON."""
+    done = run('stat', '--format', 'json', *args, **kwargs)
+    assert done.returncode == status, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def counts(*args, **kwargs):
+    """The only report's rows by event."""
+    report, = stat(*args, **kwargs)
+    return {row['event']: row for row in rows(report)}
+
+
+def waits(pid, events):
+    """The process has opened its events and sleeps: so it has enabled them."""
+    try:
+        fds = [os.readlink(f) for f in Path(f'/proc/{pid}/fd').iterdir()]
+        state = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
+    except OSError:
+        return False
+    return sum('perf_event' in f for f in fds) >= events and state == 'S'
+
+
+@pytest.fixture
+def held(spawn):
+    """held(command...) starts a process that runs the command once go() is called."""
+    def start(*command):
+        line = 'read _; exec "$@"'
+        process = spawn('sh', '-c', line, 'sh', *command, stdin=subprocess.PIPE)
+        process.go = lambda: (process.stdin.write(b'\n'), process.stdin.close())
+        return process
+    return start
+
+
+def test_counts_what_perf_stat_counts(needs_perf, held, spawn, tmp_path):
+    """Both attach to the same waiting process, so both see the same: to the last event."""
+    events = ['page-faults', 'minor-faults', 'context-switches', 'task-clock', 'raw_syscalls:sys_enter']
+    ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
+    target = held(workload('faults1000'), 3000)
+    wait_until(lambda: Path(f'/proc/{target.pid}/comm').read_text() == 'sh\n', 'the shell runs')
+    attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-e', ','.join(events), '-p', target.pid)
+    perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', ','.join(events), '-p', target.pid)
+    wait_until(lambda: waits(attar.pid, 5) and waits(perf.pid, 5), 'both watch')
+    target.go()
+    target.wait(20) # perf waits for its parent to take note of its end
+    assert attar.wait(20) == 0
+    perf.wait(20)
+    found = {row['event']: row['value'] for row in rows(json.loads(ours.read_text()))}
+    expected = {line.split(';')[2]: float(line.split(';')[0])
+                for line in theirs.read_text().splitlines() if ';' in line}
+    assert 3000 < found['page-faults'] < 3300
+    for event in events:
+        if event == 'task-clock':
+            assert found[event] == pytest.approx(expected[event], rel=0.02)
+        else:
+            assert found[event] == expected[event], event
+
+
+def test_command_from_exec_to_end():
+    found = counts('-e', 'page-faults,task-clock', '--', workload('faults1000'))
+    assert 1000 <= found['page-faults']['value'] < 1300
+    assert found['page-faults']['quality'] == 'exact'
+    assert found['page-faults']['counted'] == 100
+    assert found['task-clock']['unit'] == 'msec'
+    assert found['task-clock']['value'] > 0
+
+
+def test_children_are_counted():
+    line = f'for i in 1 2 3; do {workload("faults1000")}; done'
+    assert 3000 <= counts('-e', 'page-faults', '--', 'sh', '-c', line)['page-faults']['value'] < 4500
+
+
+def test_usual_events():
+    found = counts('--', workload('faults1000'))
+    assert list(found) == ['task-clock', 'context-switches', 'cpu-migrations', 'page-faults',
+                           'cycles', 'instructions', 'branches', 'branch-misses']
+    for row in found.values():
+        assert row['quality'] in ('exact', 'scaled') or (row['quality'] == 'not supported' and row['value'] is None)
+    assert found['task-clock']['meaning'] == 'CPUs utilized'
+    assert 0 < found['task-clock']['ratio'] < 1.2
+    faults = found['page-faults']
+    assert faults['meaning'] == 'per second of CPU time'
+    assert faults['ratio'] == pytest.approx(faults['value'] / found['task-clock']['value'] * 1000, rel=1e-6)
+
+
+def test_whole_system_uses_its_cpus():
+    found = counts('-d', '500ms')
+    assert list(found)[0] == 'cpu-clock'
+    assert found['cpu-clock']['ratio'] == pytest.approx(os.cpu_count(), rel=0.1)
+
+
+def test_group_is_counted_together():
+    found = counts('-e', '{page-faults,minor-faults,task-clock}', '--', workload('faults1000'))
+    assert found['page-faults']['value'] == found['minor-faults']['value'] >= 1000
+
+
+def test_filter_of_a_tracepoint():
+    number = {'x86_64': 0, 'aarch64': 63}[os.uname().machine]
+    every = counts('-e', 'raw_syscalls:sys_enter', '--', 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=2300')
+    reads = counts('-e', f'raw_syscalls:sys_enter/id=={number}/', '--',
+                   'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=2300')
+    reads, every = (next(iter(found.values()))['value'] for found in (reads, every))
+    assert 2300 <= reads < 2330
+    assert every >= reads + 2300 # as many writes
+
+
+def test_per_cpu():
+    cpu = max(os.sched_getaffinity(0))
+    report, = stat('--per-cpu', '-e', 'page-faults', '--', 'taskset', '-c', cpu, workload('faults1000'))
+    found = {row['cpu']: row['value'] for row in rows(report)}
+    assert set(found) == set(range(os.cpu_count()))
+    assert 1000 <= found[cpu]
+    assert sum(found.values()) - found[cpu] < 100 # before taskset(1) had its effect
+
+
+def test_per_thread(spawn):
+    target = spawn(workload('threads2'))
+    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
+    report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid, '-d', '1s')
+    found = {row['comm']: row['value'] for row in rows(report)}
+    assert set(found) == {'threads2', 'one', 'three'}
+    assert {row['tid'] for row in rows(report)} == {int(f.name) for f in Path(f'/proc/{target.pid}/task').iterdir()}
+
+
+def test_per_socket():
+    report, = stat('--per-socket', '-e', 'cpu-clock', '-d', '200ms')
+    sockets = {int(f.read_text()) for f in Path('/sys/devices/system/cpu').glob('cpu*/topology/physical_package_id')}
+    assert {row['socket'] for row in rows(report)} == {max(s, 0) for s in sockets}
+
+
+def test_cgroups(spawn):
+    root = Path('/sys/fs/cgroup')
+    if not (root / 'cgroup.controllers').exists() or re.search(
+            r'^perf_event\t[1-9]', Path('/proc/cgroups').read_text(), re.M):
+        pytest.skip('no v2 hierarchy is mounted, or the perf_event controller is bound to a v1 hierarchy')
+    groups = [root / f'attar-stat-{os.getpid()}-{name}' for name in 'ab']
+    try:
+        for group in groups:
+            group.mkdir()
+        line = f'sleep 0.5; echo $$ >{groups[1]}/cgroup.procs; exec {workload("faults1000")}'
+        report, = stat('-e', 'page-faults', '--cgroups', f'attar-stat-{os.getpid()}-*', '--', 'sh', '-c', line)
+        found = {row['cgroup']: row['value'] for row in rows(report)}
+        assert found[groups[0].name] == 0
+        assert 1000 <= found[groups[1].name] < 1300
+    finally:
+        for group in groups:
+            group.rmdir()
+
+
+def test_intervals_add_up(held, spawn, needs_perf, tmp_path):
+    """The intervals of one run together count what perf counts of the whole."""
+    ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
+    target = held('sh', '-c', f'for i in 1 2 3 4 5 6; do {workload("faults1000")}; sleep 0.05; done')
+    attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-i', '20', '-e', 'page-faults', '-p', target.pid)
+    perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', 'page-faults', '-p', target.pid)
+    wait_until(lambda: waits(attar.pid, 1) and waits(perf.pid, 1), 'both watch')
+    target.go()
+    target.wait(20) # perf waits for its parent to take note of its end
+    assert attar.wait(20) == 0
+    perf.wait(20)
+    reports = [json.loads(line) for line in ours.read_text().splitlines()]
+    values = [rows(report)[0]['value'] for report in reports]
+    assert len(values) > 10
+    assert values.count(0) >= 3 # while it sleeps
+    expected = [line for line in theirs.read_text().splitlines() if ';' in line][0]
+    assert sum(values) == int(expected.split(';')[0])
+
+
+def test_one_line_for_each_interval():
+    done = run('stat', '-i', '20', '-d', '200ms', '--line', '-e', 'page-faults,context-switches')
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ['time', 'page-faults', 'context-switches']
+    shown = [line for line in lines if re.match(r'\d\d:\d\d:\d\d\.\d{6} +[\d,]+ +[\d,]+$', line)]
+    assert 5 <= len(shown) <= 12
+    assert sum('attar itself' in line for line in lines) == 1
+
+
+def test_repeat_gives_mean_and_deviation():
+    report, = stat('-r', '7', '-e', 'page-faults,task-clock', '--', workload('faults1000'))
+    faults, clock = rows(report)
+    assert 1000 <= faults['value'] < 1300
+    assert 0 <= faults['deviation'] < 5
+    assert clock['deviation'] > 0
+    command, = rows(report, 'command')
+    assert command['runs'] == 7
+    assert command['elapsed'] >= clock['value'] * 1e6 * 0.5
+
+
+def test_repeat_knows_the_deviation(tmp_path):
+    """1000, 2000, 3000 faults: the mean is 2000, the standard deviation 1000, which is 50 %."""
+    count = tmp_path / 'count'
+    count.write_text('0')
+    line = f'n=$(($(cat {count}) + 1000)); echo $n >{count}; exec {workload("faults1000")} $n'
+    report, = stat('-r', '3', '-e', 'page-faults', '--', 'sh', '-c', line)
+    faults, = rows(report)
+    assert 2000 <= faults['value'] < 2600
+    assert 35 < faults['deviation'] < 50.5
+
+
+def test_csv():
+    done = run('stat', '--format', 'csv', '-e', 'page-faults', '--', workload('faults1000'))
+    table = list(csv.reader(io.StringIO(done.stdout)))
+    head = next(row for row in table if 'event' in row)
+    row = dict(zip(head, table[table.index(head) + 1]))
+    assert 1000 <= int(row['value']) < 1300
+    assert row['event'] == 'page-faults'
+    assert row['quality'] == 'exact'
+
+
+def test_status_of_the_command():
+    assert run('stat', '-e', 'page-faults', '--', 'sh', '-c', 'exit 23').returncode == 23
+
+
+def test_text_table():
+    done = run('stat', '-e', 'page-faults', '--', workload('faults1000'))
+    assert re.search(r'^value +unit +event +ratio +meaning +counted +quality$', done.stdout, re.M)
+    assert re.search(r'^1,\d\d\d +page-faults +[\d,.]+ +per second +100\.00% +exact$', done.stdout, re.M)
+    assert re.search(r'^attar itself: ', done.stdout, re.M)
+    assert 'samples' not in done.stdout
+
+
+def test_unsupported_event_beside_others():
+    """One event that is missing is told, with its reason, and costs no other."""
+    done = run('stat', '--format', 'json', '-e', 'page-faults,cpu-clock,node-prefetch-misses', '--', 'true')
+    found = {row['event']: row for row in rows(json.loads(done.stdout))}
+    if found['node-prefetch-misses']['quality'] != 'not supported':
+        pytest.skip('this machine counts node-prefetch-misses')
+    assert found['node-prefetch-misses']['value'] is None
+    assert found['page-faults']['quality'] == 'exact'
+    assert "'node-prefetch-misses' is not available" in done.stderr
+
+
+@pytest.mark.parametrize('args, status, sentence', [
+    (['-e', 'nonsense', '--', 'true'], 2, "no event 'nonsense'"),
+    (['-r', '0', '--', 'true'], 2, '--repeat: 0 is not between 1 and 1000000'),
+    (['-r', '3'], 2, '--repeat: there is no command to repeat: -- COMMAND'),
+    (['-r', '3', '-i', '100', '--', 'true'], 2, '--repeat contradicts --interval and --duration'),
+    (['--line', '--', 'true'], 2, '--line needs --interval'),
+    (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'leave all but one out'),
+    (['--per-thread', '-d', '1s'], 2, '--per-thread needs threads to watch'),
+    (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread contradicts --repeat'),
+    (['-m', '8', '--', 'true'], 2, 'there is no option -m'),
+    (['-e', 'page-faults', '--', '/nonexistent'], 1, "cannot run '/nonexistent': there is no such file"),
+    (['-p', '4194304'], 1, 'there is no process 4194304'),
+])
+def test_mistakes(args, status, sentence):
+    done = run('stat', *args)
+    assert sentence in done.stderr
+    assert done.returncode == status
+
+
+def test_user_code_alone_without_privilege(open_dir, sysctl):
+    """What happens in the kernel is not called 0 where it cannot be seen."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    where = open_dir('faults1000')
+    done = as_nobody(where / 'attar', 'stat', '--format', 'json', '-e', 'page-faults,context-switches',
+                     '--', where / 'faults1000')
+    faults, switches = rows(json.loads(done.stdout))
+    assert faults['event'] == 'page-faults:u'
+    assert 1000 <= faults['value'] < 1300
+    assert switches['value'] is None
+    assert switches['quality'] == 'not permitted'
+    assert done.stderr.count('only user code is watched') == 1
+    assert done.returncode == 0
+
+
+def test_whole_system_needs_privilege(open_dir, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    done = as_nobody(open_dir() / 'attar', 'stat', '-C', '0', '-d', '1s')
+    assert 'kernel.perf_event_paranoid is 2' in done.stderr
+    assert done.returncode == 3
