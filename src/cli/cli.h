@@ -70,6 +70,10 @@ bool console_colour(int fd);
 int command_profiler(int argc, char **argv);
 int command_list(int argc, char **argv);
 
+/* ---- userevents.c ---- */
+
+int command_user_events(int argc, char **argv);
+
 /* ---- doctor.c ---- */
 
 int command_doctor(int argc, char **argv);

@@ -42,6 +42,7 @@ void help_overview(struct buf *b)
 	buf_str(b, "\nOther commands\n"
 		   "  list [PATTERN] events that can be watched here\n"
 		   "  doctor         what works here, and the least that mends what does not\n"
+		   "  user-events    events that programs have registered; user-events watch NAME\n"
 		   "  help PROFILER  its manual\n"
 		   "  completion SH  a completion script for bash, zsh or fish\n"
 		   "\n'attar PROFILER -h' lists the options of a profiler. Results go to stdout, "

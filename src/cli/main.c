@@ -85,6 +85,7 @@ static const struct {
 	{"version", command_version},
 	{"list", command_list},
 	{"doctor", command_doctor},
+	{"user-events", command_user_events},
 	{"completion", command_completion},
 };
 
