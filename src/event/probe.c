@@ -82,11 +82,12 @@ static int read_place(struct parser *parser, struct probe *probe)
 static int read_file(struct parser *parser, struct probe *probe)
 {
 	const char *at = parser->p + 1, *end;
-	char quote = *at == '"' || *at == '\'' ? *at : 0;
+	char quote;
 
 	if (*parser->p != '@')
 		return parser_fail(parser, parser->p, -EINVAL,
 			"the file is missing: a probe is written uprobe:function@\"file\"");
+	quote = *at == '"' || *at == '\'' ? *at : 0;
 	end = quote ? strchr(++at, quote) : at + strcspn(at, "/,:{}()@ \t\n");
 	if (!end)
 		return parser_fail(parser, at - 1, -EINVAL, "this %c is never closed", quote);
