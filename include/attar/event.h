@@ -198,6 +198,32 @@ static inline const char *attar_field_string(
 	return text;
 }
 
+/*
+ * The record as one line of text, by the kernel's own print format; as "name=value ..." where
+ * that says what only the kernel can. Writes at most max bytes with the NUL and returns the
+ * length that the whole text has, as snprintf() does. No record and no format makes it read
+ * outside of them. The text holds what processes wrote: escape it for where it goes.
+ */
+ATTAR_API size_t attar_format_print(const struct attar_format *format, const void *raw, size_t size,
+	char *ret_text, size_t max);
+
+/* A function of the kernel. Strings are borrowed until the next call of who gave them. */
+struct attar_kernel_name {
+	const char *name;
+	const char *module;   /* NULL: none */
+	uint64_t start, size; /* size in bytes; 0: unknown */
+};
+
+/* Tells the function that an address lies in; false when it is not known. */
+typedef bool attar_address_fn(void *ctx, uint64_t address, struct attar_kernel_name *ret_name);
+
+/*
+ * Names functions in the records of this catalogue's formats through fn, which must not use the
+ * catalogue. ctx is owned by the caller and outlives the catalogue.
+ */
+ATTAR_API void attar_catalog_resolver(
+	struct attar_catalog *catalog, attar_address_fn *fn, void *ctx);
+
 /* ---- PMUs ---- */
 
 /* A device of sysfs that counts. Borrowed from the catalogue. */

@@ -42,6 +42,9 @@ struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog)
 	if (!catalog)
 		return NULL;
 	dynevent_remove_own(catalog);
+	map_done(&catalog->constants);
+	map_done(&catalog->strings);
+	free(catalog->strings_text);
 	vec_each (&catalog->formats, format)
 		attar_format_free(*format);
 	vec_done(&catalog->formats);

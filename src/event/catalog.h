@@ -26,6 +26,13 @@ struct attar_catalog {
 	VEC(struct dynevent) dynevents;
 	VEC(struct pmu *) pmus; /* by name */
 	bool pmus_read;
+	attar_address_fn *resolve; /* names kernel functions; NULL: nobody does */
+	void *resolve_ctx;
+	struct map strings; /* of printk_formats: address to offset in strings_text */
+	char *strings_text;
+	bool strings_read;
+	struct map constants; /* of the kernel's enums: hash of the name to the value */
+	bool constants_read;
 	struct map formats_by_name; /* hash of "system:name" to its index in formats */
 };
 

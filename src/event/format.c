@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/suggest.h"
+#include "event/print.h"
 
 struct span {
 	const char *at;
@@ -191,6 +192,26 @@ static unsigned element_size(struct span type)
 		if (has_word(type, sizes[i].word))
 			return sizes[i].size;
 	return 0;
+}
+
+static bool is_unsigned_type(struct span type)
+{
+	static const char *const words[] = {"unsigned", "size_t", "bool", "char", "u8", "u16",
+		"u32", "u64", "__u8", "__u16", "__u32", "__u64", "uint8_t", "uint16_t", "uint32_t",
+		"uint64_t"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (has_word(type, words[i]))
+			return true;
+	return contains(type, "*");
+}
+
+unsigned format_type_size(const char *type, size_t n, bool *ret_signed)
+{
+	struct span span = {type, n};
+
+	*ret_signed = !is_unsigned_type(span);
+	return element_size(span);
 }
 
 /* The product of "[6][2]"; 0 when a dimension is not a plain number. */
@@ -389,12 +410,8 @@ int attar_format_parse(
 	/* Each name and type takes fewer bytes than the line that declares it. */
 	f->strings_size = len + strlen(system) + 2;
 	f->strings = malloc(f->strings_size);
-	f->text = malloc(len + 1);
-	r = f->strings && f->text ? 0 : base_oom();
+	r = f->strings ? 0 : base_oom();
 	if (r == 0) {
-		memcpy(f->text, text, len);
-		f->text[len] = '\0';
-		f->text_len = len;
 		f->pub.system =
 			keep(f, (struct span){system, strlen(system)}, (struct span){text, 0});
 		r = read_text(f, (struct span){text, len});
@@ -415,7 +432,7 @@ struct attar_format *attar_format_free(struct attar_format *format)
 		return NULL;
 	vec_done(&f->fields);
 	free(f->strings);
-	free(f->text);
+	print_free(f->program);
 	free(f);
 	return NULL;
 }

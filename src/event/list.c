@@ -40,6 +40,9 @@ struct attar_event_list *attar_event_list_free(struct attar_event_list *pub)
 	vec_each (&list->owned, p)
 		free(*p);
 	vec_done(&list->owned);
+	vec_each (&list->formats, format)
+		attar_format_free(*format);
+	vec_done(&list->formats);
 	vec_done(&list->letters);
 	vec_done(&list->specs);
 	free(list);

@@ -17,8 +17,9 @@ struct letters {
 struct list {
 	struct attar_event_list pub; /* first: a struct attar_event_list * is this */
 	VEC(struct attar_event_spec) specs;
-	VEC(struct letters) letters; /* one per spec */
-	VEC(void *) owned;           /* strings and arrays that specs point to */
+	VEC(struct letters) letters;        /* one per spec */
+	VEC(void *) owned;                  /* strings and arrays that specs point to */
+	VEC(struct attar_format *) formats; /* those that no file of tracefs holds */
 };
 
 static inline struct list *list_of(struct attar_event_list *pub)

@@ -47,6 +47,7 @@ static int remember(struct attar_catalog *catalog, uint64_t key, struct attar_fo
 		attar_format_free(format);
 		return base_oom();
 	}
+	format_of(format)->catalog = catalog;
 	catalog->formats.at[catalog->formats.n++] = format;
 	return 0;
 }

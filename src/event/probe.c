@@ -200,8 +200,8 @@ static int find_kernel(struct parser *parser, const char *at, const struct probe
  * What a probe of the PMU writes into PERF_SAMPLE_RAW: struct kprobe_trace_entry_head and its like
  * in kernel/trace. No file of tracefs tells it, because the probe has no name there.
  */
-static int made_up_format(struct attar_catalog *catalog, const struct probe *probe,
-	const struct attar_format **ret_format)
+static int made_up_format(
+	struct list *list, const struct probe *probe, const struct attar_format **ret_format)
 {
 	static const char head[] =
 		"ID: 0\nformat:\n"
@@ -222,12 +222,12 @@ static int made_up_format(struct attar_catalog *catalog, const struct probe *pro
 
 	buf_printf(&b, "name: %s\n%s%s", probe->func ? probe->func : "address", head,
 		probe->ret ? at_return : at_entry);
-	if (buf_failed(&b) || vec_reserve(&catalog->formats, 1) < 0)
+	if (buf_failed(&b) || vec_reserve(&list->formats, 1) < 0)
 		return base_oom();
 	r = attar_format_parse(words[probe->user * 2 + probe->ret], b.data, b.len, &format);
 	if (r < 0)
 		return r;
-	catalog->formats.at[catalog->formats.n++] = format;
+	list->formats.at[list->formats.n++] = format;
 	*ret_format = format;
 	return 0;
 }
@@ -264,7 +264,7 @@ static int by_pmu(struct parser *parser, const struct probe *probe, struct pmu *
 	spec->config1 =
 		(uintptr_t)(probe->user ? probe->file : probe->func); /* uprobe_path, kprobe_func */
 	spec->config2 = probe->offset; /* probe_offset, kprobe_addr */
-	return made_up_format(parser->catalog, probe, &spec->format);
+	return made_up_format(parser->list, probe, &spec->format);
 }
 
 static int by_tracefs(struct parser *parser, const struct probe *probe)
