@@ -196,6 +196,8 @@ size_t attar_ring_size(const struct attar_ring *r)
 void attar_ring_begin(struct attar_ring *r)
 {
 	r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+	if (unlikely(r->broken))
+		r->tail = r->head;
 }
 
 /* Headers never wrap: records are 8-aligned. Their payloads may. */
@@ -217,15 +219,13 @@ const struct perf_event_header *ring_record(
 	return (const void *)r->bounce;
 }
 
-const struct perf_event_header *attar_ring_next(struct attar_ring *r)
+const struct perf_event_header *ring_take_odd(struct attar_ring *r)
 {
-	const struct perf_event_header *header;
+	const struct perf_event_header *header = ring_record(r, r->tail, r->head - r->tail);
 
-	if (r->tail == r->head || r->broken)
-		return NULL;
-	header = ring_record(r, r->tail, r->head - r->tail);
-	if (unlikely(!header)) {
+	if (!header) {
 		r->broken = true;
+		r->tail = r->head;
 		log_warn("the ring of CPU %d holds a record of an impossible size: its records "
 			 "from here on are given up",
 			r->cpu);
@@ -236,6 +236,11 @@ const struct perf_event_header *attar_ring_next(struct attar_ring *r)
 	return header;
 }
 
+const struct perf_event_header *attar_ring_next(struct attar_ring *r)
+{
+	return ring_take(r);
+}
+
 void attar_ring_release(struct attar_ring *r)
 {
 	__atomic_store_n(&r->page->data_tail, r->newest, __ATOMIC_RELEASE);
@@ -243,7 +248,5 @@ void attar_ring_release(struct attar_ring *r)
 
 void attar_ring_end(struct attar_ring *r)
 {
-	if (unlikely(r->broken))
-		r->tail = r->head;
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
 }

@@ -15,8 +15,8 @@ struct attar_ring {
 	uint64_t tail;   /* what was passed so far; free running, as the kernel's are */
 	uint64_t newest; /* where the newest passed record begins */
 	int fd;
-	int cpu;   /* -1: that of a thread, wherever it runs */
-	pid_t tid; /* of that thread; -1: of a CPU */
+	int cpu;     /* -1: that of a thread, wherever it runs */
+	pid_t tid;   /* of that thread; -1: of a CPU */
 	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
 	char *bounce; /* for a record that wraps; allocated at the first one */
 };
@@ -24,6 +24,26 @@ struct attar_ring {
 /* The record at the absolute position, of which bytes are readable; made whole in the bounce buffer if it wraps. */
 const struct perf_event_header *ring_record(
 	struct attar_ring *r, uint64_t position, uint64_t readable);
+
+/* The rare rest of ring_take(): a record that wraps, or one that cannot be. */
+const struct perf_event_header *ring_take_odd(struct attar_ring *r);
+
+/* attar_ring_next(), inlined for the stream. */
+static inline const struct perf_event_header *ring_take(struct attar_ring *r)
+{
+	size_t offset = r->tail & (r->size - 1);
+	const struct perf_event_header *header = (const void *)(r->data + offset);
+	size_t size;
+
+	if (r->tail == r->head)
+		return NULL;
+	size = header->size;
+	if (unlikely(size < sizeof(*header) || size > r->head - r->tail || size > r->size - offset))
+		return ring_take_odd(r);
+	r->newest = r->tail;
+	r->tail += size;
+	return header;
+}
 
 /* Sends the counter's fds from number `first` on to the rings of their CPUs. */
 int rings_redirect(

@@ -226,16 +226,16 @@ int attar_stream_stop(struct attar_stream *s)
 }
 
 /* Puts the next record of the cursor's ring in front; false when there is none for now. */
-static bool advance(struct attar_stream *s, struct cursor *c)
+static inline bool advance(struct attar_stream *s, struct cursor *c)
 {
 	if (c->header) {
 		c->held += c->header->size;
 		c->passed_time = c->time;
 	}
-	c->header = attar_ring_next(c->ring);
+	c->header = ring_take(c->ring);
 	if (!c->header)
 		return false;
-	if (unlikely(c->held > attar_ring_size(c->ring) / 4)) {
+	if (unlikely(c->held > c->ring->size / 4)) {
 		attar_ring_release(c->ring);
 		c->held = 0;
 	}
@@ -338,31 +338,33 @@ static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar
 	return r < 0 ? r : 1;
 }
 
-/* The record in front has been dealt with: on to the next. */
-static void pass_front(struct attar_stream *s, struct cursor *c)
+/* The record in front has been dealt with: on to the next; its cursor, NULL when there is none. */
+static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c)
 {
 	if (advance(s, c))
 		merge_sink_first(&s->merge);
 	else
 		merge_drop_first(&s->merge);
 	s->front_done = false;
+	return merge_first(&s->merge);
 }
 
 int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 {
-	struct cursor *c;
-
-	if (s->front_done)
-		pass_front(s, merge_first(&s->merge));
 	if (!s->in_round)
 		begin_round(s);
-	while ((c = merge_first(&s->merge)) && c->time <= s->horizon) {
-		int r = dispatch(s, c, ret_event);
+	for (;;) {
+		struct cursor *c = merge_first(&s->merge);
+		int r;
 
+		if (s->front_done)
+			c = pass_front(s, c);
+		if (!c || c->time > s->horizon)
+			break;
+		r = dispatch(s, c, ret_event);
 		s->front_done = true;
 		if (r)
 			return r;
-		pass_front(s, c);
 	}
 	for (size_t i = 0; i < s->merge.n; i++)
 		s->newest = MAX(s->newest, s->merge.heap[i]->time);

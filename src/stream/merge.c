@@ -10,7 +10,7 @@ void merge_push(struct merge *m, struct cursor *c)
 	m->heap[i] = c;
 }
 
-void merge_sink_first(struct merge *m)
+void merge_sink(struct merge *m)
 {
 	struct cursor *c = m->heap[0];
 	size_t i = 0, child;
@@ -29,6 +29,5 @@ void merge_sink_first(struct merge *m)
 void merge_drop_first(struct merge *m)
 {
 	m->heap[0] = m->heap[--m->n];
-	if (m->n)
-		merge_sink_first(m);
+	merge_sink_first(m);
 }

@@ -28,8 +28,14 @@ static inline struct cursor *merge_first(const struct merge *m)
 	return m->n ? m->heap[0] : NULL;
 }
 
-/* Restores the order after the first cursor's time has grown. */
-void merge_sink_first(struct merge *m);
+/* Restores the order of several after the first cursor's time has grown. */
+void merge_sink(struct merge *m);
+
+static inline void merge_sink_first(struct merge *m)
+{
+	if (m->n > 1)
+		merge_sink(m);
+}
 
 /* Takes the first cursor out. */
 void merge_drop_first(struct merge *m);

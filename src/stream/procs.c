@@ -127,12 +127,12 @@ void procs_scan(struct process *process)
 		process->pub.space); /* it may be gone: then its names are missing, and counted */
 }
 
-struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
+static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = find_thread(p, tid);
 	struct process *process;
 
-	if (likely(t))
+	if (t)
 		return t;
 	process = find_process(p, pid);
 	if (!process) {
@@ -150,10 +150,16 @@ struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 	return t;
 }
 
+struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
+{
+	return *procs_recent(p, tid) = enter_thread(p, pid, tid);
+}
+
 /* Takes a thread out of the living; frees the longest dead when there are too many. */
 static void bury(struct procs *p, struct thread *t)
 {
 	map_remove(&p->threads, (uint64_t)t->pub.tid);
+	*procs_recent(p, t->pub.tid) = NULL;
 	t->pub.exited = true;
 	*p->dead_end = t;
 	p->dead_end = &t->next_dead;

@@ -26,8 +26,9 @@ struct thread {
 struct procs {
 	struct attar_symbols *symbols; /* borrowed */
 	struct intern names;
-	struct map threads;   /* tid -> struct thread * */
-	struct map processes; /* pid -> struct process * */
+	struct map threads;        /* tid -> struct thread * */
+	struct thread *recent[16]; /* by tid modulo 16: what samples ask for again and again */
+	struct map processes;      /* pid -> struct process * */
 	struct thread *dead, **dead_end;
 	size_t n_dead;
 	uint64_t serial;
@@ -37,8 +38,21 @@ struct procs {
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live);
 void procs_done(struct procs *p);
 
+static inline struct thread **procs_recent(struct procs *p, pid_t tid)
+{
+	return &p->recent[(unsigned)tid % ARRAY_SIZE(p->recent)];
+}
+
+/* The rare rest of procs_thread(). */
+struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
+
 /* The thread tid of process pid, entered (and asked of /proc) if it is new. NULL when out of memory. */
-struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid);
+static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
+{
+	struct thread *t = *procs_recent(p, tid);
+
+	return likely(t && t->pub.tid == tid) ? t : procs_find(p, pid, tid);
+}
 
 /* Applies COMM, MMAP, MMAP2, FORK, EXIT and KSYMBOL; other records are none of its business. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
