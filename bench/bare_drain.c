@@ -15,13 +15,14 @@
 
 #define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/"
 
-/* IP, TID, TIME, CPU, RAW: in the order in which the kernel lays them down. */
+/* IP, TID, TIME, CPU, PERIOD, RAW: in the order in which the kernel lays them down. */
 struct sample {
 	struct perf_event_header header;
 	uint64_t ip;
 	uint32_t pid, tid;
 	uint64_t time;
 	uint32_t cpu, reserved;
+	uint64_t period;
 	uint32_t raw_size;
 	char raw[];
 } __attribute__((packed));
@@ -92,7 +93,7 @@ static void count(struct tally *tally, const struct sample *s, unsigned offset)
 	memcpy(&id, s->raw + offset, sizeof(id));
 	tally->seen++;
 	tally->by_id[id % 512]++;
-	tally->mixed += s->ip ^ s->pid ^ s->tid ^ s->time ^ s->cpu ^ s->raw_size;
+	tally->mixed += s->ip ^ s->pid ^ s->tid ^ s->time ^ s->cpu ^ s->period ^ s->raw_size;
 }
 
 static void drain(struct perf_event_mmap_page *page, const char *data, size_t size, unsigned offset,

@@ -28,7 +28,7 @@ static int open_counter(struct reader *r, size_t ring)
 		attar_format_need(format, "id", &r->id) < 0)
 		return -1;
 	attr.config = format->id;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_RAW;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	attar_stream_attr(&attr, true);
 	attr.wakeup_watermark = ring / 4; /* as its peer */
 	return attar_counter_open(r->target, &attr, "raw_syscalls:sys_enter", 0, &r->counter);
@@ -59,7 +59,7 @@ static void drain(struct reader *r)
 		if (ev.record->type != PERF_RECORD_SAMPLE)
 			continue;
 		r->by_id[attar_field_u64(r->id, s->raw, s->raw_size) % 512]++;
-		r->mixed += s->ip ^ ev.thread->tid ^ ev.time ^ ev.cpu ^ s->raw_size;
+		r->mixed += s->ip ^ ev.thread->tid ^ ev.time ^ ev.cpu ^ s->period ^ s->raw_size;
 	}
 }
 

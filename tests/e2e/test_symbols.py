@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command import Profile, has, profile, run, share_is, workload
+from command import ENOUGH, Profile, has, profile, run, share_is, workload
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_program_replaced_while_it_runs(tmp_path, spawn, spoil):
     shutil.copy(tmp_path / 'away', program)
     (tmp_path / 'away').unlink()
     spoil(program)
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s', timeout=30)
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH, timeout=60)
     assert not found.pick('five')
     if found.pick('heavy'):
         share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
@@ -136,7 +136,7 @@ def test_deleted_program(tmp_path, spawn, root):
     shutil.copy(workload('split7030'), program)
     process = spawn(program, 100000)
     program.unlink()
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
 
 
@@ -228,7 +228,7 @@ def test_mount_namespace_of_a_running_process(tmp_path, spawn, root):
               f'exec {where}/only_here 100000')
     process = spawn('unshare', '-m', 'sh', '-c', script)
     wait_for(lambda: Path(f'/proc/{process.pid}/comm').read_text() == 'only_here\n')
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
 
 
@@ -249,7 +249,7 @@ def jit_with_map(spawn, spoil):
     text = path.read_text()
     spoil(path, text)
     try:
-        return profile('--exclude-kernel', '-p', process.pid, '-d', '500ms', timeout=30)
+        return profile('--exclude-kernel', '-p', process.pid, *ENOUGH, timeout=60)
     finally:
         if path.is_symlink() or path.exists():
             path.unlink()

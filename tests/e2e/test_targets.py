@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, Profile, profile, run, share_is, workload
+from command import ATTAR, ENOUGH, Profile, profile, run, share_is, workload
 
 
 def busy(spawn, *args):
@@ -26,21 +26,21 @@ def busy(spawn, *args):
 def test_process(spawn):
     process = busy(spawn, workload('split7030'), 1000000)
     other = busy(spawn, workload('chain5'), 1000000)
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
     assert not found.pick('five') and other.poll() is None
 
 
 def test_two_processes(spawn):
     pids = [busy(spawn, workload(name), 1000000).pid for name in ('split7030', 'chain5')]
-    found = profile('--exclude-kernel', '-p', ','.join(map(str, pids)), '-d', '1s')
+    found = profile('--exclude-kernel', '-p', ','.join(map(str, pids)), *ENOUGH)
     assert {f['comm'] for f in found.functions if f['samples']} == {'split7030', 'chain5'}
 
 
 def test_threads_of_a_running_process(spawn):
     process = busy(spawn, workload('threads2'), 1000000)
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
-    assert found.own('spin', comm='three') > 100 and found.own('spin', comm='one') > 100
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
+    assert found.own('spin', comm='three') > 20 and found.own('spin', comm='one') > 20
 
 
 def test_one_thread_alone(spawn):
@@ -49,23 +49,23 @@ def test_one_thread_alone(spawn):
     while len(tasks) < 2:
         tasks = {(t / 'comm').read_text().strip(): t.name for t in Path(f'/proc/{process.pid}/task').iterdir()
                  if (t / 'comm').read_text().strip() in ('one', 'three')}
-    found = profile('--exclude-kernel', '-t', tasks['three'], '-d', '500ms')
+    found = profile('--exclude-kernel', '-t', tasks['three'], *ENOUGH)
     assert {f['comm'] for f in found.functions if f['samples']} == {'three'}
 
 
 def test_children_born_later(spawn):
     """-p follows what the process starts after the attachment."""
     process = busy(spawn, workload('forkstorm'), 'fork', 100000)
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('brief_fork', comm='storm-fork'), found.samples, 1, slack=0.05)
-    assert found.samples > 300
+    assert found.samples > 100
 
 
 def test_threads_born_later(spawn):
     process = busy(spawn, workload('threadstorm'), 1000000, 4)
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '1s')
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('brief', comm='storm'), found.samples, 1, slack=0.05)
-    assert found.samples > 300
+    assert found.samples > 100
 
 
 def test_cpu(spawn):
@@ -74,8 +74,8 @@ def test_cpu(spawn):
         pytest.skip('needs two CPUs')
     on = [spawn('taskset', '-c', cpu, workload(name), 1000000) for cpu, name in ((0, 'split7030'), (1, 'chain5'))]
     time.sleep(0.2)
-    found = profile('--exclude-kernel', '-C', 0, '-d', '1s')
-    assert found.own('heavy') > 100 and not found.own('five')
+    found = profile('--exclude-kernel', '-C', 0, *ENOUGH)
+    assert found.own('heavy') > 20 and not found.own('five')
     assert all(p.poll() is None for p in on)
 
 
@@ -171,7 +171,7 @@ def test_cgroup(cgroup, spawn):
     inside = spawn('sh', '-c', f'echo $$ >{cgroup}/cgroup.procs; exec {workload("split7030")} 1000000')
     outside = busy(spawn, workload('chain5'), 1000000)
     time.sleep(0.2)
-    found = profile('--exclude-kernel', '--cgroups', cgroup.name, '-d', '1s')
+    found = profile('--exclude-kernel', '--cgroups', cgroup.name, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
     assert not found.pick('five') and outside.poll() is None
     inside.kill()
@@ -236,7 +236,7 @@ def test_system_wide_from_inside_a_pid_namespace(root, spawn):
     done = run('-mpf', 'sh', '-c', f'mount -t proc proc /proc; {ATTAR} profile -q -d 500ms --format json',
                program='unshare')
     assert done.returncode == 0, done.stderr
-    assert Profile(done.stdout).samples > 100
+    assert Profile(done.stdout).samples > 20
 
 
 def test_60000_mappings(tmp_path, spawn, root):
@@ -256,10 +256,8 @@ while True:
 ''')
     process = spawn('/usr/bin/python3', script, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == 'ready\n'
-    start = time.monotonic()
-    found = profile('--exclude-kernel', '-p', process.pid, '-d', '500ms')
-    assert time.monotonic() - start < 10
-    assert found.samples > 100
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
+    assert found.samples > 100 and found.notes['self_cpu'] < 0.9
     assert found.own(dso=re.compile('.*python3.*|.*libpython.*')) > 0.9 * found.samples
 
 
