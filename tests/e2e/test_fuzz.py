@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Every parser of foreign bytes against libFuzzer, with ASan and UBSan: 60 s each in CI, 5 s by hand."""
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from command import BUILD, ROOT, has
+
+SECONDS = int(os.environ.get('ATTAR_FUZZ_SECONDS', '60' if os.environ.get('CI') else '5'))
+TARGETS = sorted(p.stem.removeprefix('fuzz_') for p in (ROOT / 'fuzz').glob('fuzz_*.c'))
+
+
+@pytest.fixture(scope='session')
+def built():
+    """The folder of the fuzz targets, beside the build that is tested."""
+    build = BUILD.parent / f'{BUILD.name}-fuzz'
+    if not has('clang'):
+        pytest.skip('clang is not installed')
+    if not (build / 'build.ninja').exists():
+        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Dfuzz=true', '-Dtests=disabled',
+                               '-Db_sanitize=address,undefined', '-Db_lundef=false'],
+                              env={**os.environ, 'CC': 'clang'}, capture_output=True, text=True, check=False)
+        if done.returncode and 'fuzzer' in done.stdout + done.stderr:
+            pytest.skip("clang's libFuzzer (package libclang-rt-14-dev) is not installed")
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run(['ninja', '-C', str(build), *(f'fuzz/fuzz_{t}' for t in TARGETS)],
+                          capture_output=True, text=True, check=False)
+    if 'libclang_rt.fuzzer' in done.stdout:
+        pytest.skip("clang's libFuzzer (package libclang-rt-14-dev) is not installed")
+    assert done.returncode == 0, done.stdout
+    return build / 'fuzz'
+
+
+@pytest.fixture(scope='session')
+def runs(built, tmp_path_factory):
+    """All of them, two at a time."""
+    def fuzz(target):
+        scratch = tmp_path_factory.mktemp(f'fuzz-{target}')
+        known = ROOT / 'fuzz/corpus' / target
+        return subprocess.run([str(built / f'fuzz_{target}'), f'-max_total_time={SECONDS}', '-timeout=10',
+                               '-rss_limit_mb=1024', '-print_final_stats=1', f'-artifact_prefix={scratch}/', str(scratch),
+                               *([str(known)] if known.is_dir() else [])],
+                              capture_output=True, text=True, errors='replace', check=False)
+    with ThreadPoolExecutor(2) as pool:
+        yield {target: pool.submit(fuzz, target) for target in TARGETS}
+
+
+@pytest.mark.parametrize('target', TARGETS)
+def test_survives(runs, target):
+    done = runs[target].result()
+    assert done.returncode == 0, done.stderr[-6000:]
+    executed = re.search(r'stat::number_of_executed_units: (\d+)', done.stderr)
+    assert executed and int(executed[1]) > 100, 'the fuzzer did not get going'
