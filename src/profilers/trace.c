@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* trace: events as they come, in order of time, with their fields. */
+#include <stdio.h>
+
 #include "attar/run.h"
-#include "base/buf.h"
+#include "base/base.h"
 #include "run/stackreport.h"
 
-enum { DEPTH_MAX = 512 };
+enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 
 struct trace {
 	struct attar_texts events;
 	bool graph;
-	struct buf fields; /* of the event at hand */
 };
 
 static void columns(struct attar_section *lines)
@@ -22,40 +23,16 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
-static void add_field(struct buf *b, const struct attar_field *f, const void *raw, size_t size)
-{
-	size_t len;
-	const char *text = attar_field_string(f, raw, size, &len);
-
-	buf_printf(b, "%s%s=", b->len ? " " : "", f->name);
-	if (f->kind == ATTAR_FIELD_STRING)
-		buf_add(b, text ? text : "", len);
-	else if (f->kind != ATTAR_FIELD_NUMBER)
-		buf_str(b, "...");
-	else if (f->is_pointer)
-		buf_printf(b, "0x%llx", (unsigned long long)attar_field_u64(f, raw, size));
-	else if (f->is_signed)
-		buf_printf(b, "%lld", (long long)attar_field_i64(f, raw, size));
-	else
-		buf_u64(b, attar_field_u64(f, raw, size));
-}
-
-/* What the event carries: a tracepoint's fields, a breakpoint's address, or how often it had happened. */
+/* What the event carries: a tracepoint's fields as the kernel prints them, a breakpoint's address, or how often it had happened. */
 static void fill_fields(
-	struct buf *b, const struct attar_event_spec *spec, const struct attar_sample *s)
+	char text[FIELDS_MAX], const struct attar_event_spec *spec, const struct attar_sample *s)
 {
-	const struct attar_format *format = spec->format;
-
-	buf_reset(b);
-	if (format && s->raw)
-		for (size_t i = 0; i < format->n_fields; i++) {
-			if (!format->fields[i].is_common)
-				add_field(b, &format->fields[i], s->raw, s->raw_size);
-		}
+	if (spec->format && s->raw)
+		attar_format_print(spec->format, s->raw, s->raw_size, text, FIELDS_MAX);
 	else if (spec->kind == ATTAR_EVENT_BREAKPOINT)
-		buf_printf(b, "addr=0x%llx", (unsigned long long)s->addr);
+		snprintf(text, FIELDS_MAX, "addr=0x%llx", (unsigned long long)s->addr);
 	else
-		buf_printf(b, "period=%llu", (unsigned long long)s->period);
+		snprintf(text, FIELDS_MAX, "period=%llu", (unsigned long long)s->period);
 }
 
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -64,17 +41,18 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	struct attar_section *lines = attar_run_lines(run, "events", columns);
 	struct trace *t = self;
 	attar_place places[DEPTH_MAX];
+	char fields[FIELDS_MAX];
 
 	if (!lines)
 		return base_oom();
-	fill_fields(&t->fields, spec, &ev->record->sample);
+	fill_fields(fields, spec, &ev->record->sample);
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
 	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
 	attar_cell_u64(lines, ev->cpu);
 	attar_cell_text(lines, spec->name);
-	attar_cell_text(lines, buf_text(&t->fields));
+	attar_cell_text(lines, fields);
 	if (t->graph)
 		stack_report_lines(attar_run_symbols(run), lines, places,
 			attar_event_stack(ev, places, DEPTH_MAX));
@@ -99,13 +77,6 @@ static int trace_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	return 0;
-}
-
-static void trace_close(void *self)
-{
-	struct trace *t = self;
-
-	buf_done(&t->fields);
 }
 
 static const struct attar_option options[] = {
@@ -137,5 +108,4 @@ const struct attar_profiler profiler_trace = {
 	.examples = examples,
 	.open = trace_open,
 	.report = trace_report,
-	.close = trace_close,
 };
