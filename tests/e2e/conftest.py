@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not command.ATTAR.exists():
             item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
+
+
+def pytest_runtest_logreport(report):
+    """A failure is told when it happens: a run that is cut short still says which test it was."""
+    if report.failed:
+        print(f'\nFAILED {report.nodeid} ({report.when})', file=sys.__stderr__, flush=True)
 
 
 @pytest.fixture
