@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar_event_list_parse() on any text, on a made-up machine with two kinds of cores, uncore
+ * instances, probes and some tracepoints. What comes out must be whole: names, groups, lists of
+ * CPUs.
+ */
+#include <stdint.h>
+
+#include "attar/event.h"
+#include "fuzz_tree.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct attar_catalog *catalog;
+
+#define PMU "sys/bus/event_source/devices/"
+
+static void make_pmus(void)
+{
+	tree_text(PMU "cpu_core/type", "4");
+	tree_text(PMU "cpu_core/cpus", "0-3");
+	tree_text(PMU "cpu_core/format/event", "config:0-7,32-35");
+	tree_text(PMU "cpu_core/format/umask", "config:8-15");
+	tree_text(PMU "cpu_core/format/ldlat", "config1:0-15");
+	tree_text(PMU "cpu_core/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3");
+	tree_text(PMU "cpu_core/caps/max_precise", "3");
+	tree_text(PMU "cpu_atom/type", "10");
+	tree_text(PMU "cpu_atom/cpus", "4-7");
+	tree_text(PMU "cpu_atom/format/event", "config:0-7");
+	tree_text(PMU "uncore_imc_0/type", "20");
+	tree_text(PMU "uncore_imc_0/cpumask", "0");
+	tree_text(PMU "uncore_imc_0/format/event", "config:0-7");
+	tree_text(PMU "uncore_imc_0/events/reads", "event=?");
+	tree_text(PMU "uncore_imc_0/events/reads.unit", "MiB");
+	tree_text(PMU "uncore_imc_0/events/reads.scale", "6.1e-5");
+	tree_text(PMU "uncore_imc_1/type", "21");
+	tree_text(PMU "uncore_imc_1/format/event", "config:0-7");
+	tree_text(PMU "msr/type", "9");
+	tree_text(PMU "msr/events/tsc", "config=0x0");
+	tree_text(PMU "kprobe/type", "6");
+	tree_text(PMU "kprobe/format/retprobe", "config:0");
+	tree_text(PMU "uprobe/type", "7");
+	tree_text(PMU "uprobe/format/retprobe", "config:0");
+	tree_text(PMU "uprobe/format/ref_ctr_offset", "config:32-63");
+}
+
+static void make_tracepoint(const char *system, const char *name, int id)
+{
+	char path[256], text[512];
+
+	snprintf(path, sizeof(path), "tracing/events/%s/%s/id", system, name);
+	tree_text(path, "1");
+	snprintf(path, sizeof(path), "tracing/events/%s/%s/format", system, name);
+	snprintf(text, sizeof(text),
+		"name: %s\nID: %d\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		"\nprint fmt: \"pid=%%d\", REC->pid\n",
+		name, id);
+	tree_text(path, text);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts)};
+	char sys[128], tracing[128], proc[128];
+
+	tree_make();
+	make_pmus();
+	make_tracepoint("sched", "sched_switch", 300);
+	make_tracepoint("sched", "sched_wakeup", 301);
+	make_tracepoint("irq", "softirq_entry", 302);
+	tree_text(
+		"proc/kallsyms", "ffffffff81000000 T do_nanosleep\nffffffff81000100 t vfs_read\n");
+	snprintf(sys, sizeof(sys), "%s/sys", tree_root);
+	snprintf(tracing, sizeof(tracing), "%s/tracing", tree_root);
+	snprintf(proc, sizeof(proc), "%s/proc", tree_root);
+	opts.sysfs = sys;
+	opts.tracefs = tracing;
+	opts.proc = proc;
+	return attar_catalog_new(&opts, &catalog);
+}
+
+static void check(const struct attar_event_list *list)
+{
+	char attr[144];
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct attar_event_spec *e = &list->at[i];
+
+		memset(attr, 0, sizeof(attr));
+		if (!e->name || !e->unit || !(e->scale > 0) ||
+			attar_event_spec_attr(e, attr, sizeof(attr)) < 0)
+			abort();
+		if (strlen(e->name) > (1 << 21) || e->group >= (int)list->n_groups ||
+			e->precise_ip > 3)
+			abort();
+		if (i && e->group >= 0 && list->at[i - 1].group > e->group)
+			abort();
+		for (size_t j = 0; j < e->n_cpus; j++)
+			if (e->cpus[j] < 0)
+				abort();
+		for (size_t j = 0; j < e->n_options; j++)
+			if (!e->options[j].name[0])
+				abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct attar_event_list *list = NULL;
+	char *text = malloc(size + 1);
+	int r;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	r = attar_event_list_parse(catalog, text, &list);
+	if ((r < 0) != (list == NULL) || (r < 0 && !attar_error()[0]))
+		abort();
+	if (list)
+		check(list);
+	attar_event_list_free(list);
+	free(text);
+	return 0;
+}
