@@ -86,6 +86,12 @@ int word_parse(struct parser *parser, const char *word, size_t n);
 /* The generic or raw event that a word stands for: the spec's kind, type, config, unit. */
 bool word_generic(const char *word, size_t n, struct attar_event_spec *spec);
 
+/*
+ * A name that only libpfm4 knows, with its own modifiers; parser->p moves behind it. 1, 0 when it
+ * is not known either (or the library is not there), or a negative errno with its sentence.
+ */
+int pfm_parse(struct parser *parser, const char *word);
+
 /* Fails with "no event" and what may have been meant. */
 int word_unknown(struct parser *parser, const char *word, size_t n);
 

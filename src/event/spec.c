@@ -13,6 +13,7 @@
  * A cursor walks over the text once; each kind of event has a file of its own.
  */
 #include <ctype.h>
+#include <stdio.h>
 
 #include "base/parse.h"
 #include "event/list.h"
@@ -106,6 +107,28 @@ static int colon(struct parser *parser, const char *word, size_t n)
 	return tracepoint_parse(parser, word, n);
 }
 
+/*
+ * system:name, when it is no probe, breakpoint or number. CPU makers' names have colons too: they
+ * are asked for when no such tracepoint is here, whose sentence stays otherwise.
+ */
+static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)
+{
+	char sentence[512];
+	int r = word[n + 1] == ':' ? -ENOENT : colon(parser, word, n), raw;
+	bool own =
+		is(word, n, "mem") || probe_word(word, n) || (n && isdigit((unsigned char)word[0]));
+
+	if (own || (r != -ENOENT && r != -ENODEV))
+		return r;
+	snprintf(sentence, sizeof(sentence), "%s", attar_error());
+	raw = pfm_parse(parser, word);
+	if (raw != 0)
+		return raw;
+	if (word[n + 1] == ':')
+		return word_unknown(parser, word, strcspn(word, ",/{} \t\n"));
+	return attar_fail(r, "%s", sentence);
+}
+
 static int event_body(struct parser *parser)
 {
 	const char *word = parser->p;
@@ -122,9 +145,9 @@ static int event_body(struct parser *parser)
 		return terms_parse(parser, word, n);
 	r = word_parse(parser, word, n);
 	if (r == 0 && next == ':')
-		return colon(parser, word, n);
-	if (r == 0)
-		return word_unknown(parser, word, n);
+		r = tracepoint_or_raw(parser, word, n);
+	else if (r == 0 && (r = pfm_parse(parser, word)) == 0)
+		r = word_unknown(parser, word, n);
 	return r < 0 ? r : 0;
 }
 

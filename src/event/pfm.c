@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of raw events as the makers of CPUs give them ("INST_RETIRED:ANY_P",
+ * "skl::UOPS_ISSUED:ANY:u"), encoded by libpfm4. The library is loaded when a name is met that
+ * nobody else knows: its tables are large, most runs do not need them, and a machine without it
+ * loses only these names.
+ */
+#include "event/list.h"
+
+#ifdef HAVE_PFM
+
+#include <dlfcn.h>
+#include <perfmon/pfmlib_perf_event.h>
+
+struct pfm {
+	pfm_err_t (*initialize)(void);
+	pfm_err_t (*encode)(const char *text, int levels, pfm_os_t os, void *arg);
+	const char *(*message)(int code);
+};
+
+static bool load(struct pfm *ret_pfm)
+{
+	/* Never closed: another part of the program may use it too. */
+	void *library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_NODELETE);
+
+	if (!library) {
+		log_debug("names of raw events are not known: %s", dlerror());
+		return false;
+	}
+	*(void **)&ret_pfm->initialize = dlsym(library, "pfm_initialize");
+	*(void **)&ret_pfm->encode = dlsym(library, "pfm_get_os_event_encoding");
+	*(void **)&ret_pfm->message = dlsym(library, "pfm_strerror");
+	return ret_pfm->initialize && ret_pfm->encode && ret_pfm->message &&
+	       ret_pfm->initialize() == PFM_SUCCESS;
+}
+
+static int add(struct parser *parser, const char *text, const struct perf_event_attr *attr)
+{
+	struct attar_event_spec *spec = parser_add(parser, ATTAR_EVENT_RAW);
+
+	if (!spec)
+		return parser_context(parser, parser->event, -ENOMEM);
+	spec->name = text;
+	spec->type = attr->type;
+	spec->config = attr->config;
+	spec->config1 = attr->config1;
+	spec->config2 = attr->config2;
+	spec->exclude_user = attr->exclude_user;
+	spec->exclude_kernel = attr->exclude_kernel;
+	spec->exclude_hv = attr->exclude_hv;
+	spec->exclude_guest = attr->exclude_guest;
+	spec->exclude_host = attr->exclude_host;
+	spec->precise_ip = attr->precise_ip;
+	return 1;
+}
+
+int pfm_parse(struct parser *parser, const char *word)
+{
+	size_t n = strcspn(word, ",/{} \t\n");
+	char *text = list_text(parser->list, word, n);
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof(arg)};
+	struct pfm pfm;
+	int r;
+
+	if (!text)
+		return base_oom();
+	if (!load(&pfm))
+		return 0;
+	r = pfm.encode(text, PFM_PLM0 | PFM_PLM3 | PFM_PLMH, PFM_OS_PERF_EVENT, &arg);
+	if (r == PFM_ERR_NOTFOUND || r == PFM_ERR_NOTSUPP || r == PFM_ERR_NOINIT)
+		return 0;
+	if (r != PFM_SUCCESS)
+		return parser_fail(parser, word, -EINVAL,
+			"libpfm4 knows the event but not '%s': %s", text, pfm.message(r));
+	parser->p = word + n;
+	return add(parser, text, &attr);
+}
+
+#else
+
+int pfm_parse(struct parser *parser, const char *word)
+{
+	return 0;
+}
+
+#endif
