@@ -22,6 +22,12 @@
 __attribute__((section(".probes"))) static volatile unsigned short semaphore;
 static char root[64]; /* a sysfs without PMUs */
 
+#ifdef __aarch64__
+#define KERNEL_GETPPID "__arm64_sys_getppid"
+#else
+#define KERNEL_GETPPID "__x64_sys_getppid"
+#endif
+
 int probed_function(int x);
 
 __attribute__((noinline)) int probed_function(int x)
@@ -400,7 +406,7 @@ static void test_live_kprobe(void **state)
 			attar_catalog_free(c);
 			continue;
 		}
-		list = parse(c, "kprobe:__x64_sys_getppid,kretprobe:%s", "__x64_sys_getppid");
+		list = parse(c, "kprobe:" KERNEL_GETPPID ",kretprobe:%s", KERNEL_GETPPID);
 		for (size_t i = 0; i < 2; i++) {
 			fd = open_counter(&list->at[i]);
 			if (fd < 0)
