@@ -9,6 +9,10 @@ import guest
 from command import BUILD, Profile, share_is
 
 KERNELS = ['debian', 'debian7', 'arm64']
+# Under emulation a second is a minute: on x86-64 only what asks the kernel is run once more, and on arm64 all
+# but what takes seconds on a bare machine.
+ASK_THE_KERNEL = ('event', 'kallsyms', 'perf', 'procs', 'ring', 'sample', 'symbol')
+TAKE_LONG = ('debugfile', 'space')
 
 
 def build_for(kernel):
@@ -33,14 +37,21 @@ def done(*command):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def is_for(kernel, name):
+    if kernel == 'arm64':
+        return not name.startswith(TAKE_LONG)
+    return name.startswith(ASK_THE_KERNEL)
+
+
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_unit_tests(kernel):
     build = build_for(kernel)
-    programs = sorted(path.name for path in (build / 'tests/unit').glob('unit_*') if path.is_file())
-    if not programs:
+    found = sorted(path for path in (build / 'tests/unit').glob('unit_*') if path.is_file())
+    if not found:
         pytest.skip(f'no unit tests in {build} (package libcmocka-dev)')
-    ended = guest.run(kernel, guest.VM / 'units', build, timeout=600)
-    assert ended.stdout.splitlines() == [f'ok - {name}' for name in programs]
+    chosen = [path for path in found if is_for(kernel, path.name.removeprefix('unit_'))]
+    ended = guest.run(kernel, guest.VM / 'units', *chosen, timeout=600)
+    assert ended.stdout.splitlines() == [f'ok - {path.name}' for path in chosen], ended.stdout + ended.stderr
     assert ended.returncode == 0, ended.stderr
 
 
