@@ -242,6 +242,20 @@ ATTAR_API const struct attar_pmu *attar_catalog_pmu(struct attar_catalog *catalo
 /* A number out of the PMU's caps folder ("max_precise", "branches"). -ENOENT when it tells none. */
 ATTAR_API int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64_t *ret_value);
 
+/* An event that a PMU names in sysfs. Strings are borrowed until the callback returns. */
+struct attar_pmu_event {
+	const char *name;  /* written pmu/name/ */
+	const char *terms; /* "event=0x3c,umask=0x1"; a term that is "?" must be given by the user */
+	const char *unit;  /* "" for plain counts */
+	double scale;
+};
+
+/* Called for each event; a result that is not 0 ends the walk and is its result. */
+typedef int attar_pmu_event_fn(void *ctx, const struct attar_pmu_event *event);
+
+/* The events of a PMU, by name. 0, what fn returned, or a negative errno. */
+ATTAR_API int attar_pmu_events(const struct attar_pmu *pmu, attar_pmu_event_fn *fn, void *ctx);
+
 /* ---- events by name ---- */
 
 enum attar_event_kind {

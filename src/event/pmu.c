@@ -424,6 +424,39 @@ void pmu_event_done(struct pmu_event *event)
 	memset(event, 0, sizeof(*event));
 }
 
+static int show_event(const struct pmu *pmu, const char *name, attar_pmu_event_fn *fn, void *ctx)
+{
+	struct pmu_event event;
+	struct attar_pmu_event shown;
+	int r = pmu_event_read(pmu, name, &event);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) { /* what sysfs holds is odd: this event cannot be opened, the others can */
+		log_debug("%s", attar_error());
+		return 0;
+	}
+	shown = (struct attar_pmu_event){
+		name, event.terms, event.unit ? event.unit : "", event.scale};
+	r = fn(ctx, &shown);
+	pmu_event_done(&event);
+	return r;
+}
+
+int attar_pmu_events(const struct attar_pmu *pub, attar_pmu_event_fn *fn, void *ctx)
+{
+	const struct pmu *pmu = pmu_of(pub);
+	dir_names names _cleanup_(dir_names_done) = {0};
+	int r = pmu_event_names(pmu, &names);
+
+	if (r < 0)
+		return base_oom();
+	vec_each (&names, name)
+		if (r == 0)
+			r = show_event(pmu, *name, fn, ctx);
+	return r;
+}
+
 int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64_t *ret_value)
 {
 	char path[4096];

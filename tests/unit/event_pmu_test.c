@@ -389,6 +389,32 @@ static void test_terms(void **state)
 	end();
 }
 
+static int note_event(void *ctx, const struct attar_pmu_event *event)
+{
+	char *all = ctx;
+
+	sprintf(all + strlen(all), "%s=%s*%g%s;", event->name, event->terms, event->scale,
+		event->unit);
+	return !strcmp(event->name, "only_here");
+}
+
+static void test_events_of(void **state)
+{
+	const struct attar_pmu *pmu;
+	char all[256] = "";
+
+	intel_hybrid();
+	put("uncore_imc_2/events/bad", "event=1");
+	put("uncore_imc_2/events/bad.scale", "x");
+	put("uncore_imc_2/events/zzz", "event=6");
+	for (size_t i = 0; (pmu = attar_catalog_pmu(catalog, i)); i++)
+		if (!strcmp(pmu->name, "uncore_imc_2"))
+			assert_int_equal(attar_pmu_events(pmu, note_event, all), 1);
+	assert_string_equal(
+		all, "cas_count_read=event=0x04,umask=0x03*6.10352e-05MiB;only_here=event=0x5*1;");
+	end();
+}
+
 /* ---- AMD ---- */
 
 static void test_amd(void **state)
@@ -539,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_hybrid_groups),
 		cmocka_unit_test(test_uncore),
 		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_events_of),
 		cmocka_unit_test(test_amd),
 		cmocka_unit_test(test_arm),
 		cmocka_unit_test(test_locale),
