@@ -147,9 +147,9 @@ def test_per_cpu():
 
 
 def test_per_thread(spawn):
-    target = spawn(workload('threads2'))
+    target = spawn(workload('threads2'), 40000)
     wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
-    report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid, '-d', '1s')
+    report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid, '-d', '200ms')
     found = {row['comm']: row['value'] for row in rows(report)}
     assert set(found) == {'threads2', 'one', 'three'}
     assert {row['tid'] for row in rows(report)} == {int(f.name) for f in Path(f'/proc/{target.pid}/task').iterdir()}
