@@ -111,6 +111,8 @@ enum attar_counter_flags {
 	 * only where the kernel may not be watched; without what this kernel does not know.
 	 */
 	ATTAR_COUNTER_DEGRADE = 1,
+	/* Asks the PMU for what attar_counter_read_self() needs; where it is refused, without. */
+	ATTAR_COUNTER_SELF_READ = 2,
 };
 
 /*
@@ -230,6 +232,14 @@ struct attar_value {
 ATTAR_API int attar_counter_read(struct attar_counter *counter, struct attar_value *ret_value);
 ATTAR_API int attar_counter_read_at(
 	struct attar_counter *counter, size_t place, struct attar_value *ret_value);
+
+/*
+ * As attar_counter_read(), but without a system call where that is possible: for a counter of the calling thread
+ * (target .self and .any_cpu, not inherited), while it is on a hardware counter that the CPU lets user code read
+ * (x86-64: /sys/bus/event_source/devices/cpu/rdpmc; arm64: kernel.perf_user_access and ATTAR_COUNTER_SELF_READ).
+ * Otherwise by read(2): ret_value->by_self_read says which it was.
+ */
+ATTAR_API int attar_counter_read_self(struct attar_counter *counter, struct attar_value *ret_value);
 
 /*
  * Values begin anew at 0, times too, with the counts of children that have ended. (PERF_EVENT_IOC_RESET

@@ -11,6 +11,7 @@
 #include "perf/cores.h"
 #include "perf/negotiate.h"
 #include "perf/open.h"
+#include "perf/selfread.h"
 #include "perf/target.h"
 
 /* ---- attributes ---- */
@@ -72,6 +73,8 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 	c->one_core_kind =
 		t->kind == ATTAR_TARGET_TASKS && cores_has(cores_get(), attr->type, attr->config);
 	c->every_cpu = t->every_cpu;
+	c->self = t->self && t->any_cpu && t->tids.n == 1;
+	c->owner = pthread_self();
 	*ret_counter = c;
 	return 0;
 }
@@ -80,6 +83,7 @@ struct attar_counter *counter_free(struct attar_counter *c)
 {
 	if (!c)
 		return NULL;
+	selfread_done(c);
 	vec_each (&c->fds, it)
 		close(it->fd);
 	vec_done(&c->fds);

@@ -3,6 +3,8 @@
 #ifndef PERF_COUNTER_H
 #define PERF_COUNTER_H
 
+#include <pthread.h>
+
 #include "attar/perf.h"
 #include "base/vec.h"
 #include "perf/uapi.h"
@@ -33,6 +35,10 @@ struct attar_counter {
 	bool one_core_kind;        /* of several that the machine has: see perf/cores.h */
 	bool every_cpu;            /* its places of one task cover the machine */
 	struct attar_group *group; /* that it belongs to; NULL: alone */
+	bool self;                 /* of the thread that opened it, on any CPU */
+	pthread_t owner;           /* that thread */
+	bool self_page_asked;
+	const struct perf_event_mmap_page *self_page; /* mapped; NULL: not yet, or refused */
 };
 
 /* A new counter without fds; the attributes are taken as attar_counter_open() says. */

@@ -7,6 +7,7 @@
 
 #include "perf/kernel.h"
 #include "perf/open.h"
+#include "perf/selfread.h"
 
 /* A rung: what can be given up without changing an answer, the newest thing first. */
 struct rung {
@@ -98,9 +99,23 @@ static int open_user_only(struct attar_counter *c, const struct place *p)
 	return fd;
 }
 
+/* A PMU that does not know how to be read by user code refuses what asks for it. */
+static int open_readable(struct attar_counter *c, const struct place *p)
+{
+	uint64_t plain = c->attr.config1;
+	int fd;
+
+	selfread_ask(&c->attr);
+	fd = place_open(c, p);
+	if (fd >= 0 || c->attr.config1 == plain)
+		return fd;
+	c->attr.config1 = plain;
+	return place_open(c, p);
+}
+
 int place_open_first(struct attar_counter *c, const struct place *p, unsigned flags)
 {
-	int fd = place_open(c, p);
+	int fd = flags & ATTAR_COUNTER_SELF_READ ? open_readable(c, p) : place_open(c, p);
 
 	if (is_too_new(fd))
 		fd = open_older(c, p, flags, fd);

@@ -209,6 +209,7 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	t->inherit = inherits(o);
 	t->skip_refused = o->skip_refused;
 	t->any_cpu = o->any_cpu;
+	t->self = o->self;
 	t->every_cpu = !o->cpus;
 	if (r == 0 && o->self)
 		r = add_tid(t, (pid_t)syscall(SYS_gettid));

@@ -13,6 +13,7 @@ struct attar_target {
 	bool inherit;
 	bool skip_refused;
 	bool any_cpu;
+	bool self;                /* the calling thread */
 	bool every_cpu;           /* that is online, one by one or as any */
 	parse_ints cpus;          /* ascending; -1 alone: any */
 	parse_ints pids;          /* processes asked for: their new threads are ours */
