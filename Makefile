@@ -15,6 +15,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SANITIZE ?=
 
+# Machines that build for others may have no HOME.
+export HOME ?= $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+
 comma := ,
 variant := $(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 ifneq ($(origin CC),default)
