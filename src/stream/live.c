@@ -228,16 +228,14 @@ int attar_stream_stop(struct attar_stream *s)
 /* Puts the next record of the cursor's ring in front; false when there is none for now. */
 static inline bool advance(struct attar_stream *s, struct cursor *c)
 {
-	if (c->header) {
-		c->held += c->header->size;
+	if (c->header)
 		c->passed_time = c->time;
-	}
 	c->header = ring_take(c->ring);
 	if (!c->header)
 		return false;
-	if (unlikely(c->held > c->ring->size / 4)) {
+	if (unlikely(c->ring->tail > c->give_back)) {
 		attar_ring_release(c->ring);
-		c->held = 0;
+		c->give_back = c->ring->tail + c->ring->size / 4;
 	}
 	c->time = attar_record_time(&s->layouts[0], c->header);
 	if (unlikely(c->time < c->passed_time))
@@ -267,7 +265,7 @@ static void end_round(struct attar_stream *s)
 			attar_ring_release(c->ring);
 		else
 			attar_ring_end(c->ring);
-		c->held = 0;
+		c->give_back = c->ring->tail + c->ring->size / 4;
 	}
 	s->in_round = false;
 }
@@ -315,7 +313,8 @@ static void fill_lost(struct attar_stream *s, const struct cursor *c, struct att
 /* Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno. */
 static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
 {
-	uint32_t counter = counter_of(s, attar_record_identifier(c->header));
+	uint32_t counter =
+		counter_of(s, s->n_counters == 1 ? 0 : attar_record_identifier(c->header));
 	struct attar_record *rec = &s->record;
 	int r;
 

@@ -12,7 +12,7 @@ struct cursor {
 	const struct perf_event_header *header; /* NULL: the ring is empty for now */
 	uint64_t time;                          /* of header */
 	uint64_t passed_time;                   /* of the record before it */
-	size_t held;                            /* bytes passed since space was last given back */
+	uint64_t give_back; /* space goes back to the kernel once the ring's tail is beyond */
 };
 
 struct merge {
