@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bare_drain none|record|read CALLS PAGES: the least that reading a flood of raw_syscalls:sys_enter
- *can cost. none	no event is open: the bare speed of the flood record	the kernel records
- *into a ring that it overwrites and nobody reads: the kernel's own share read	a plain reader
- *decodes and counts: every field of a record, by system call number
+ * bare_drain none|record|read CALLS PAGES: the least that reading a flood of raw_syscalls:sys_enter on the
+ * first CPU can cost.
+ *
+ * none: no event is open, the bare speed of the flood.
+ *
+ * record: the kernel records and nobody reads, the kernel's own share. PAGES must hold it all.
+ *
+ * read: a plain reader decodes and counts every field of a record, by system call number.
  */
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -15,10 +19,10 @@
 
 #define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/"
 
-/* IP, TID, TIME, CPU, PERIOD, RAW: in the order in which the kernel lays them down. */
+/* IDENTIFIER, IP, TID, TIME, CPU, PERIOD, RAW: what attar asks for, in the order of the kernel. */
 struct sample {
 	struct perf_event_header header;
-	uint64_t ip;
+	uint64_t id, ip;
 	uint32_t pid, tid;
 	uint64_t time;
 	uint32_t cpu, reserved;
@@ -59,19 +63,22 @@ static unsigned id_offset(void)
 	return offset;
 }
 
-static int open_event(pid_t pid, size_t ring)
+static int open_event(size_t ring)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
 		.config = event_id(),
 		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-			       PERF_SAMPLE_CPU | PERF_SAMPLE_RAW,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_RAW,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = ring / 4,
 	};
-	int fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0) {
 		perror("bare_drain: perf_event_open");
@@ -93,7 +100,8 @@ static void count(struct tally *tally, const struct sample *s, unsigned offset)
 	memcpy(&id, s->raw + offset, sizeof(id));
 	tally->seen++;
 	tally->by_id[id % 512]++;
-	tally->mixed += s->ip ^ s->pid ^ s->tid ^ s->time ^ s->cpu ^ s->period ^ s->raw_size;
+	tally->mixed +=
+		s->id ^ s->ip ^ s->pid ^ s->tid ^ s->time ^ s->cpu ^ s->period ^ s->raw_size;
 }
 
 static void drain(struct perf_event_mmap_page *page, const char *data, size_t size, unsigned offset,
@@ -135,7 +143,7 @@ int main(int argc, char **argv)
 	if (flood_start(&flood, strtoull(argv[2], NULL, 0)))
 		return 1;
 	if (strcmp(mode, "none")) {
-		fd = open_event(flood.pid, size);
+		fd = open_event(size);
 		page = mmap(NULL, page_size + size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (page == MAP_FAILED) {
 			perror("bare_drain: mmap");

@@ -34,14 +34,11 @@ static int open_counter(struct reader *r, size_t ring)
 	return attar_counter_open(r->target, &attr, "raw_syscalls:sys_enter", 0, &r->counter);
 }
 
-static int open_all(struct reader *r, pid_t pid, size_t ring)
+static int open_all(struct reader *r, size_t ring)
 {
 	const struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = ring};
-	struct attar_target_opts target = {.size = sizeof(target)};
-	char text[16];
+	const struct attar_target_opts target = {.size = sizeof(target), .cpus = "0"};
 
-	snprintf(text, sizeof(text), "%d", pid);
-	target.pids = text;
 	if (attar_target_new(&target, &r->target) < 0 || attar_symbols_new(NULL, &r->symbols) < 0 ||
 		open_counter(r, ring) < 0 ||
 		attar_stream_live(r->target, &r->counter, 1, r->symbols, &opts, &r->stream) < 0)
@@ -77,7 +74,7 @@ int main(int argc, char **argv)
 	}
 	if (flood_start(&flood, strtoull(argv[1], NULL, 0)))
 		return 1;
-	if (open_all(&r, flood.pid, strtoull(argv[2], NULL, 0) * sysconf(_SC_PAGESIZE)) < 0) {
+	if (open_all(&r, strtoull(argv[2], NULL, 0) * sysconf(_SC_PAGESIZE)) < 0) {
 		fprintf(stderr, "drain: %s\n", attar_error());
 		return 1;
 	}
