@@ -109,7 +109,8 @@ static int colon(struct parser *parser, const char *word, size_t n)
 
 /*
  * system:name, when it is no probe, breakpoint or number. CPU makers' names have colons too: they
- * are asked for when no such tracepoint is here, whose sentence stays otherwise.
+ * are asked for when no such tracepoint is here, whose sentence stays otherwise. The kernel's systems
+ * are not asked for: libpfm4 knows those too, where debugfs is mounted, and says less about them.
  */
 static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)
 {
@@ -119,6 +120,8 @@ static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)
 		is(word, n, "mem") || probe_word(word, n) || (n && isdigit((unsigned char)word[0]));
 
 	if (own || (r != -ENOENT && r != -ENODEV))
+		return r;
+	if (word[n + 1] != ':' && tracepoint_is_system(parser, word, n))
 		return r;
 	snprintf(sentence, sizeof(sentence), "%s", attar_error());
 	raw = pfm_parse(parser, word);

@@ -87,6 +87,18 @@ static size_t name_span(const char *p)
 	return n;
 }
 
+bool tracepoint_is_system(struct parser *parser, const char *word, size_t n)
+{
+	dir_names systems _cleanup_(dir_names_done) = {0};
+
+	if (tracefs_systems(parser->catalog, &systems) < 0)
+		return false;
+	vec_each (&systems, it)
+		if (strlen(*it) == n && memcmp(*it, word, n) == 0)
+			return true;
+	return false;
+}
+
 int tracepoint_parse(struct parser *parser, const char *system_at, size_t system_n)
 {
 	size_t n = name_span(parser->p);
