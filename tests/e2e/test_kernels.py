@@ -13,6 +13,8 @@ KERNELS = ['debian', 'debian7', 'arm64']
 # but what takes seconds on a bare machine.
 ASK_THE_KERNEL = ('event', 'kallsyms', 'perf', 'procs', 'ring', 'sample', 'symbol')
 TAKE_LONG = ('debugfile', 'space')
+# Pairs its lines with those of the kernel's own trace one by one, which a slow guest does not keep in step.
+IN_STEP = ('event_print',)
 
 
 def build_for(kernel):
@@ -39,8 +41,8 @@ def done(*command):
 
 def is_for(kernel, name):
     if kernel == 'arm64':
-        return not name.startswith(TAKE_LONG)
-    return name.startswith(ASK_THE_KERNEL)
+        return not name.startswith(TAKE_LONG + IN_STEP)
+    return name.startswith(ASK_THE_KERNEL) and not name.startswith(IN_STEP)
 
 
 @pytest.mark.parametrize('kernel', KERNELS)
