@@ -99,23 +99,25 @@ static void add_caches(struct list *l)
 		add(l, name, about, why_missing(PERF_TYPE_HW_CACHE, config));
 }
 
-/* The named events of a PMU: files of its folder without the ones that only describe others (x.scale). */
-static void add_pmu(struct list *l, const struct attar_pmu *pmu)
-{
-	dir_names names = {0};
-	char path[256], event[256];
+struct pmu_list {
+	struct list *list;
+	const struct attar_pmu *pmu;
+};
 
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/events", pmu->name);
-	if (dir_read(path, &names) == 0)
-		vec_each (&names, name) {
-			if (strchr(*name, '.'))
-				continue;
-			snprintf(event, sizeof(event), "%s/%s/", pmu->name, *name);
-			add(l, event,
-				pmu->system_wide ? "of a device: system-wide only" : "of this PMU",
-				NULL);
-		}
-	dir_names_done(&names);
+static int add_pmu_event(void *ctx, const struct attar_pmu_event *event)
+{
+	struct buf about _cleanup_(buf_done) = {0};
+	struct pmu_list *p = ctx;
+	char name[256];
+
+	snprintf(name, sizeof(name), "%s/%s/", p->pmu->name, event->name);
+	buf_str(&about, event->terms);
+	if (*event->unit)
+		buf_printf(&about, ", in %s", event->unit);
+	if (p->pmu->system_wide)
+		buf_str(&about, ", of a device: system-wide only");
+	add(p->list, name, buf_text(&about), NULL);
+	return 0;
 }
 
 static void add_pmus(struct list *l)
@@ -124,7 +126,7 @@ static void add_pmus(struct list *l)
 
 	begin(l, "PMU");
 	for (size_t i = 0; (pmu = attar_catalog_pmu(l->catalog, i)); i++)
-		add_pmu(l, pmu);
+		attar_pmu_events(pmu, add_pmu_event, &(struct pmu_list){l, pmu});
 }
 
 static void add_tracepoint(struct list *l, const char *system, const char *event)
