@@ -23,13 +23,14 @@ def build_for(kernel):
 
 
 def cross_build():
-    build = guest.ROOT / 'build-arm64'
+    sysroot = guest.made_by('arm64-sysroot')
+    build = guest.ROOT / f'build-{sysroot.name}'
     for tool in ('aarch64-linux-gnu-gcc', 'meson', 'ninja'):
         if not shutil.which(tool):
             pytest.skip(f'no {tool} here, which builds the tree for arm64')
     if not (build / 'build.ninja').exists():
         done('meson', 'setup', build, '--cross-file', guest.ROOT / 'cross/aarch64.ini',
-             '--cross-file', guest.made_by('arm64-sysroot') / 'meson.ini')
+             '--cross-file', sysroot / 'meson.ini')
     done('ninja', '-j2', '-C', build)
     return build
 
