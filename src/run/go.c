@@ -17,6 +17,7 @@ static void fall_back_to_clock(struct source *s)
 {
 	s->attr.type = PERF_TYPE_SOFTWARE;
 	s->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	s->attr.exclude_idle = 1; /* cycles do not count there either: an idle CPU is no place where time goes */
 	s->is_fallback_allowed = false;
 	free(s->name);
 	s->name = strdup("cpu-clock");
@@ -363,6 +364,7 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 
 	run->hooks = hooks ? hooks : &none;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run->self_began);
+	run->self_entered = run_now();
 	if (r == 0)
 		r = run->profiler->open(run, run->self);
 	for (uint64_t i = 0; r == 0 && !run->stopped && i < MAX(run->rounds, (uint64_t)1); i++)
