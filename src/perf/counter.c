@@ -7,10 +7,11 @@
 
 #include <sys/ioctl.h>
 
-#include "perf/group.h"
 #include "perf/cores.h"
+#include "perf/explain.h"
+#include "perf/group.h"
 #include "perf/negotiate.h"
-#include "perf/open.h"
+#include "perf/rules.h"
 #include "perf/selfread.h"
 #include "perf/target.h"
 
@@ -63,6 +64,8 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 		return base_oom();
 	}
 	r = copy_attr(attr, &c->whole);
+	if (r == 0)
+		r = rules_check(name, &c->whole);
 	if (r < 0) {
 		counter_free(c);
 		return r;
@@ -119,14 +122,11 @@ static struct place place_at(const struct attar_target *t, size_t i)
 
 static int explain(const struct attar_counter *c, const struct place *p, int error)
 {
-	struct open_refusal refusal = {.error = error,
-		.event = c->name,
-		.attr = &c->whole,
-		.pid = p->flags ? -1 : p->pid,
-		.cpu = p->cpu,
-		.in_cgroup = p->flags & PERF_FLAG_PID_CGROUP};
+	struct refusal refusal = {.error = error, .event = c->name, .attr = &c->whole, .place = *p};
 
-	return open_explain(&refusal);
+	if (c->group && c != c->group->members[0])
+		refusal.leader = c->group->members[0]->name;
+	return explain_refusal(&refusal);
 }
 
 static int keep(

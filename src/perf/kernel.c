@@ -43,11 +43,12 @@ static int cpus_possible(void)
 	return atoi(last ? last + 1 : buf_text(&b)) + 1;
 }
 
-static void ask(struct kernel *k)
+void kernel_ask(struct kernel *k)
 {
 	struct utsname name = {0};
 	int major = 0, minor = 0;
 
+	*k = (struct kernel){0};
 	uname(&name);
 	sscanf(name.release, "%d.%d", &major, &minor);
 	k->version = KERNEL_VERSION_OF(major, minor);
@@ -66,20 +67,6 @@ const struct kernel *kernel_get(void)
 	static struct kernel cached;
 
 	if (!cached.version)
-		ask(&cached);
+		kernel_ask(&cached);
 	return &cached;
-}
-
-void kernel_paranoid_remedy(struct buf *b, int needed)
-{
-	const struct kernel *k = kernel_get();
-
-	buf_printf(b,
-		"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; run as "
-		"root, or ",
-		(long long)k->paranoid);
-	buf_printf(b,
-		"allow it with: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep attar, or: sysctl "
-		"kernel.perf_event_paranoid=%d",
-		needed);
 }

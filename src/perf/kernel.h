@@ -23,8 +23,7 @@ struct kernel {
 
 const struct kernel *kernel_get(void);
 
-/* "kernel.perf_event_paranoid is 2" and what would mend it: one clause for error texts. Appends to buf. */
-struct buf;
-void kernel_paranoid_remedy(struct buf *b, int needed);
+/* The same as of now: settings change, and a process gives up rights. */
+void kernel_ask(struct kernel *ret_kernel);
 
 #endif

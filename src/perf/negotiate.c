@@ -5,46 +5,10 @@
  */
 #include "perf/negotiate.h"
 
+#include "perf/features.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
 #include "perf/selfread.h"
-
-/* A rung: what can be given up without changing an answer, the newest thing first. */
-struct rung {
-	const char *what;
-	bool always; /* added by the library itself: given up without being allowed to */
-	bool (*drop)(struct perf_event_attr *attr);
-};
-
-#define RUNG(name, has, drop_it)                                                                   \
-	static bool name(struct perf_event_attr *a)                                                \
-	{                                                                                          \
-		bool had = (has) != 0;                                                             \
-		if (had)                                                                           \
-			(drop_it);                                                                 \
-		return had;                                                                        \
-	}
-
-RUNG(drop_lost, a->read_format &PERF_FORMAT_LOST_, a->read_format &= ~(uint64_t)PERF_FORMAT_LOST_)
-RUNG(drop_ksymbol, a->ksymbol, a->ksymbol = 0)
-RUNG(drop_max_stack, a->sample_max_stack, a->sample_max_stack = 0)
-RUNG(drop_group, a->inherit && a->read_format & PERF_FORMAT_GROUP,
-	a->read_format &= ~(uint64_t)PERF_FORMAT_GROUP)
-RUNG(drop_clockid, a->use_clockid, (a->use_clockid = 0, a->clockid = 0))
-RUNG(drop_comm_exec, a->comm_exec, a->comm_exec = 0)
-RUNG(drop_mmap2, a->mmap2, a->mmap2 = 0)
-RUNG(drop_exclude_host, a->exclude_guest || a->exclude_host, a->exclude_guest = a->exclude_host = 0)
-
-static const struct rung rungs[] = {
-	{"counts of lost records (6.0)", true, drop_lost},
-	{"records of new kernel symbols (5.1)", false, drop_ksymbol},
-	{"group reads of inherited counters (4.13)", true, drop_group},
-	{"a depth limit of stacks (4.8)", false, drop_max_stack},
-	{"the monotonic clock (4.1)", false, drop_clockid},
-	{"a mark on names set by exec (3.16)", false, drop_comm_exec},
-	{"inode numbers of mappings (3.16)", false, drop_mmap2},
-	{"leaving out guests (3.2)", false, drop_exclude_host},
-};
 
 int place_open(struct attar_counter *c, const struct place *p)
 {
@@ -56,27 +20,51 @@ static bool is_too_new(int error)
 	return error == -EINVAL || error == -E2BIG;
 }
 
-/* Gives up rung by rung until it opens; what did not help is put back. */
+static bool may_give_up(const struct feature *f, unsigned flags)
+{
+	return f->loss == FEATURE_ALWAYS ||
+	       (f->loss == FEATURE_QUIET && flags & ATTAR_COUNTER_DEGRADE);
+}
+
+/* Before 4.13 an inherited counter gives no values of its group: its members are read one by one then. */
+static bool drop_group(union uapi_attr *attr)
+{
+	bool had = attr->attr.inherit && attr->attr.read_format & PERF_FORMAT_GROUP;
+
+	if (had)
+		attr->attr.read_format &= ~(uint64_t)PERF_FORMAT_GROUP;
+	return had;
+}
+
+static int try_without(struct attar_counter *c, const struct place *p, const char *what)
+{
+	int fd = place_open(c, p);
+
+	if (fd >= 0)
+		log_debug("%s: opened without %s, which kernel %s does not know", c->name, what,
+			kernel_get()->release);
+	return fd;
+}
+
+/* Gives up one thing after the other until it opens; what did not help is put back. */
 static int open_older(struct attar_counter *c, const struct place *p, unsigned flags, int refused)
 {
 	union uapi_attr asked = c->whole;
+	size_t n;
+	const struct feature *f = features_all(&n);
+	int fd = refused;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rungs); i++) {
-		int fd;
-
-		if ((!rungs[i].always && !(flags & ATTAR_COUNTER_DEGRADE)) ||
-			!rungs[i].drop(&c->attr))
+	for (size_t i = 0; i < n && is_too_new(fd); i++) {
+		if (!may_give_up(&f[i], flags) || !feature_is_in(&f[i], &c->whole))
 			continue;
-		fd = place_open(c, p);
-		if (is_too_new(fd))
-			continue;
-		if (fd >= 0)
-			log_debug("%s: opened without %s, which kernel %s does not know", c->name,
-				rungs[i].what, kernel_get()->release);
-		return fd;
+		feature_drop(&f[i], &c->whole);
+		fd = try_without(c, p, f[i].what);
 	}
-	c->whole = asked;
-	return refused;
+	if (is_too_new(fd) && drop_group(&c->whole))
+		fd = try_without(c, p, "values of its group");
+	if (is_too_new(fd))
+		c->whole = asked;
+	return is_too_new(fd) ? refused : fd;
 }
 
 /* Leaves the kernel out where it may not be watched. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The system call itself, with a size of attributes that the running kernel takes, and its refusals in words. */
+/* The system call itself, with a size of attributes that the running kernel takes. */
 #ifndef PERF_OPEN_H
 #define PERF_OPEN_H
 
@@ -14,21 +14,5 @@ uint32_t open_attr_size(const union uapi_attr *attr);
  * without an error text.
  */
 int open_event(union uapi_attr *attr, pid_t pid, int cpu, int group_fd, unsigned long flags);
-
-/* Where an open failed, for the sentence. */
-struct open_refusal {
-	int error; /* negative errno */
-	const char *event;
-	const union uapi_attr *attr;
-	pid_t pid; /* -1: whoever runs on the CPU */
-	int cpu;   /* -1: any */
-	bool in_cgroup;
-};
-
-/*
- * Sets the error text that says why the kernel refused and what would mend it; returns refusal->error, but
- * -EOPNOTSUPP for every way in which an event can be missing here.
- */
-int open_explain(const struct open_refusal *refusal);
 
 #endif

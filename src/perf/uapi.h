@@ -31,6 +31,7 @@
  */
 union uapi_attr {
 	struct perf_event_attr attr;
+	uint64_t words[PERF_ATTR_SIZE_VER9 / 8];
 	struct {
 		uint64_t words_before_flags_[5];
 		uint64_t flags; /* the bit fields from disabled on */

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every way in which perf_event_open(2) is refused, and the sentence that comes of it: what is wrong in the event
+ * itself, what the running kernel and machine lack, what rights and limits forbid.
+ */
+#include "live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "perf/features.h"
+#include "perf/kernel.h"
+#include "perf/open.h"
+
+#define SOFTWARE(config_) .type = PERF_TYPE_SOFTWARE, .config = (config_)
+#define DUMMY             SOFTWARE(PERF_COUNT_SW_DUMMY)
+#define CLOCK             SOFTWARE(PERF_COUNT_SW_TASK_CLOCK)
+
+/* Opens it on this thread: the errno, or 0 when it opened. The sentence is in attar_error(). */
+static int try_attr(const union uapi_attr *attr, const char *name)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts), .self = true, .any_cpu = true};
+	union uapi_attr sized = *attr;
+	struct attar_target *target;
+	struct attar_counter *c;
+	int r;
+
+	sized.attr.size = sizeof(sized);
+	assert_int_equal(attar_target_new(&opts, &target), 0);
+	r = attar_counter_open(target, &sized.attr, name, 0, &c);
+	if (r == 0)
+		attar_counter_close(c);
+	attar_target_free(target);
+	return r;
+}
+
+static void expect(const union uapi_attr *attr, int error, const char *sentence)
+{
+	int r = try_attr(attr, "it");
+
+	if (r != error)
+		fail_msg("%d, not %d: %s", r, error, r < 0 ? attar_error() : "opened");
+	if (!strstr(attar_error(), sentence))
+		fail_msg("'%s' is not in '%s'", sentence, attar_error());
+	if (!strstr(attar_error(), "'it'"))
+		fail_msg("no name in '%s'", attar_error());
+}
+
+#define EXPECT(error_, sentence_, ...)                                                             \
+	expect(&(union uapi_attr){__VA_ARGS__}, (error_), (sentence_))
+
+/* ---- wrong in itself ---- */
+
+static void test_names_the_option_at_fault(void **state)
+{
+	attar_target_free(live_self());
+	EXPECT(-EINVAL, "attr.sigtrap needs attr.remove_on_exec",
+		.attr = {DUMMY, .sigtrap = 1, .sample_period = 1});
+	EXPECT(-EINVAL, "attr.remove_on_exec and attr.enable_on_exec exclude each other",
+		.attr = {DUMMY, .remove_on_exec = 1, .enable_on_exec = 1});
+	EXPECT(-EINVAL, "two forms of the same",
+		.attr = {DUMMY, .sample_type = PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT});
+	EXPECT(-EINVAL, "attr.sample_type has bits that no kernel knows",
+		.attr = {DUMMY, .sample_type = 1ULL << 40});
+	EXPECT(-EINVAL, "attr.read_format has bits that no kernel knows",
+		.attr = {DUMMY, .read_format = 1 << 20});
+	EXPECT(-EINVAL, "needs PERF_SAMPLE_TID",
+		.attr = {DUMMY, .inherit = 1, .sample_type = PERF_SAMPLE_READ});
+	EXPECT(-EINVAL, "attr.inherit_thread needs attr.inherit",
+		.attr = {DUMMY, .inherit_thread = 1});
+	EXPECT(-EINVAL, "a period is between 1 and 2^63 - 1",
+		.attr = {DUMMY, .sample_period = 1ULL << 63});
+	EXPECT(-EINVAL, "a multiple of 8 up to 65528 bytes",
+		.attr = {DUMMY, .sample_type = PERF_SAMPLE_STACK_USER, .sample_stack_user = 12});
+	EXPECT(-EINVAL, "a multiple of 8 up to 65528 bytes",
+		.attr = {DUMMY, .sample_type = PERF_SAMPLE_STACK_USER, .sample_stack_user = 65536});
+	EXPECT(-EINVAL, "the clocks of perf are",
+		.attr = {DUMMY, .use_clockid = 1, .clockid = 2 /* CLOCK_PROCESS_CPUTIME_ID */});
+	EXPECT(-EINVAL, "but not which branches",
+		.attr = {DUMMY, .sample_type = PERF_SAMPLE_BRANCH_STACK,
+			.branch_sample_type = PERF_SAMPLE_BRANCH_USER});
+	EXPECT(-EINVAL, "branch_sample_type has bits that no kernel knows",
+		.attr = {DUMMY, .sample_type = PERF_SAMPLE_BRANCH_STACK,
+			.branch_sample_type = 1ULL << 50});
+	EXPECT(-EINVAL, "pauses the AUX output or resumes it",
+		.aux_action = UAPI_AUX_PAUSE | UAPI_AUX_RESUME);
+	EXPECT(-EINVAL, "attr.sig_data is for attr.sigtrap", .sig_data_ = 1);
+	EXPECT(-EINVAL, "flags that this version of libattar does not know", .flags = 1ULL << 60);
+}
+
+static void test_knows_the_rules_of_breakpoints(void **state)
+{
+	static long watched[2];
+
+	attar_target_free(live_self());
+	EXPECT(-EINVAL, "a breakpoint has a length",
+		.attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_W,
+			.bp_addr = (uintptr_t)watched});
+	EXPECT(-EINVAL, "or _X alone",
+		.attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_X | HW_BREAKPOINT_R,
+			.bp_addr = (uintptr_t)watched,
+			.bp_len = 8});
+	EXPECT(-EINVAL, "attr.bp_len: an execution breakpoint has",
+		.attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_X,
+			.bp_addr = (uintptr_t)watched,
+			.bp_len = 1});
+	EXPECT(-EINVAL, "attr.bp_len:",
+		.attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_W,
+			.bp_addr = (uintptr_t)watched,
+			.bp_len = 16});
+#if defined(__x86_64__)
+	EXPECT(-EINVAL, "x86 watches reading together with writing only",
+		.attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_R,
+			.bp_addr = (uintptr_t)watched,
+			.bp_len = 8});
+	EXPECT(-EINVAL, "x86 watches 1, 2, 4 or 8 bytes",
+		.attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_W,
+			.bp_addr = (uintptr_t)watched,
+			.bp_len = 3});
+	EXPECT(-EINVAL, "addresses that are a multiple of attr.bp_len",
+		.attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_W,
+			.bp_addr = (uintptr_t)watched + 4,
+			.bp_len = 8});
+#endif
+}
+
+/* ---- not here ---- */
+
+static void test_tells_what_is_missing(void **state)
+{
+	attar_target_free(live_self());
+	EXPECT(-EOPNOTSUPP, "has no software event number 4711", .attr = {SOFTWARE(4711)});
+	EXPECT(-EOPNOTSUPP, "there is no PMU of type 987654", .attr = {.type = 987654});
+	EXPECT(-EOPNOTSUPP,
+		"'it' is not available: ", .attr = {.type = PERF_TYPE_HARDWARE, .config = 4711});
+}
+
+static uint32_t type_of_pmu(const char *name)
+{
+	char path[128];
+	unsigned type = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%u", &type) != 1)
+		type = 0;
+	if (f)
+		fclose(f);
+	return type;
+}
+
+static void test_tells_a_missing_file_from_a_missing_pmu(void **state)
+{
+	uint32_t type = type_of_pmu("uprobe");
+
+	attar_target_free(live_self());
+	live_need_root("place uprobes");
+	if (!type)
+		live_skip("this kernel has no PMU for uprobes");
+	EXPECT(-ENOENT, "there is no such file, or the function or offset is not in it",
+		.attr = {.type = type, .config1 = (uintptr_t) "/nonexistent", .config2 = 0});
+}
+
+/* Each option that is newer than the kernel is refused with its name and the first kernel that has it. */
+static void test_names_what_the_kernel_does_not_know(void **state)
+{
+	size_t n, tried = 0;
+	const struct feature *f = features_all(&n);
+
+	attar_target_free(live_self());
+	for (size_t i = 0; i < n; i++) {
+		union uapi_attr attr = {.attr = {DUMMY, .sample_period = 1}};
+		char since[32];
+
+		if (f[i].since <= kernel_get()->version || f[i].loss == FEATURE_ALWAYS)
+			continue;
+		for (size_t j = 0; j < 2; j++)
+			attr.words[f[i].bits[j].word] |= f[i].bits[j].mask & -f[i].bits[j].mask;
+		if (attr.attr.sample_type & PERF_SAMPLE_BRANCH_STACK ||
+			attr.attr.branch_sample_type)
+			continue; /* needs branches to begin with */
+		snprintf(since, sizeof(since), "it is there since Linux %d.%d", f[i].since / 1000,
+			f[i].since % 1000);
+		if (attr.aux_action || attr.attr.sigtrap)
+			continue; /* not without company */
+		if (try_attr(&attr, "it") == 0)
+			continue; /* ported back */
+		if (!strstr(attar_error(), since) || !strstr(attar_error(), f[i].option))
+			fail_msg("%s: %s", f[i].option, attar_error());
+		tried++;
+	}
+	print_message("%zu options are newer than kernel %s\n", tried, kernel_get()->release);
+}
+
+/* What no single kernel version tells: the event's own PMU does not offer it. */
+static void test_finds_the_culprit_by_trying(void **state)
+{
+	const union uapi_attr registers = {
+		.attr = {CLOCK, .sample_period = 1000000, .exclude_kernel = 1,
+			.sample_type = PERF_SAMPLE_REGS_USER, .sample_regs_user = 1ULL << 63}};
+
+	attar_target_free(live_self());
+	EXPECT(-EOPNOTSUPP, "'it' cannot have PERF_SAMPLE_BRANCH_STACK (branch stacks)",
+		.attr = {CLOCK, .sample_period = 1000000, .exclude_kernel = 1,
+			.sample_type = PERF_SAMPLE_BRANCH_STACK,
+			.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER});
+	/* EINVAL or EOPNOTSUPP, by the kernel's age */
+	assert_true(try_attr(&registers, "it") < 0);
+	assert_non_null(strstr(attar_error(), "PERF_SAMPLE_REGS_USER (registers of user code)"));
+}
+
+static void test_msr_excludes_nothing(void **state)
+{
+	uint32_t type = type_of_pmu("msr");
+
+	attar_target_free(live_self());
+	if (!type)
+		live_skip("no msr PMU here");
+	EXPECT(-EINVAL, "attr.exclude_user, attr.exclude_kernel, attr.exclude_hv",
+		.attr = {.type = type, .exclude_kernel = 1});
+	EXPECT(-EINVAL, "attr.sample_period (sampling)",
+		.attr = {.type = type, .sample_period = 100});
+}
+
+/* ---- limits ---- */
+
+static long long sysctl_value(const char *name)
+{
+	char path[128];
+	long long value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%lld", &value) != 1)
+		value = -1;
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static void test_names_the_limit(void **state)
+{
+	attar_target_free(live_self());
+	EXPECT(-EINVAL, "kernel.perf_event_max_sample_rate",
+		.attr = {CLOCK, .freq = 1, .sample_freq = 4000000000, .exclude_kernel = 1});
+	EXPECT(-EOVERFLOW, "kernel.perf_event_max_stack allows",
+		.attr = {CLOCK, .sample_period = 1000000, .exclude_kernel = 1,
+			.sample_type = PERF_SAMPLE_CALLCHAIN,
+			.sample_max_stack = (uint16_t)(sysctl_value("perf_event_max_stack") + 1)});
+}
+
+static void test_counts_breakpoint_slots(void **state)
+{
+	enum { MANY = 40 };
+	static long watched[MANY];
+	struct attar_target *target = live_self();
+	struct attar_counter *open[MANY];
+	int r = 0, n = 0;
+
+	for (; n < MANY; n++) {
+		struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+			.bp_type = HW_BREAKPOINT_W,
+			.bp_addr = (uintptr_t)&watched[n],
+			.bp_len = sizeof(long),
+			.exclude_kernel = 1};
+
+		r = attar_counter_open(target, &attr, "watch", 0, &open[n]);
+		if (r < 0)
+			break;
+	}
+	if (n == 0 && r == -EOPNOTSUPP)
+		print_message("no hardware breakpoints here\n");
+	else {
+		assert_int_equal(r, -ENOSPC);
+		assert_non_null(strstr(attar_error(), "'watch' needs a hardware slot"));
+	}
+	while (n > 0)
+		attar_counter_close(open[--n]);
+	attar_target_free(target);
+}
+
+static void test_tells_the_limit_of_files(void **state)
+{
+	struct attar_target *target = live_self();
+	struct perf_event_attr attr = {DUMMY, .exclude_kernel = 1};
+	struct rlimit before, low;
+	struct attar_counter *c;
+	int next = dup(0), r;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &before);
+	low = before;
+	low.rlim_cur = (rlim_t)next;
+	setrlimit(RLIMIT_NOFILE, &low);
+	r = attar_counter_open(target, &attr, "it", 0, &c);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(r, -EMFILE);
+	assert_non_null(strstr(attar_error(), "needs more open files than the limit of"));
+	attar_target_free(target);
+}
+
+static void test_knows_that_a_thread_is_gone(void **state)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts), .any_cpu = true};
+	struct perf_event_attr attr = {DUMMY, .exclude_kernel = 1};
+	struct attar_target *target;
+	struct attar_counter *c;
+	char pid_text[16], sentence[64];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	opts.tids = pid_text;
+	assert_int_equal(attar_target_new(&opts, &target), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(attar_counter_open(target, &attr, "it", 0, &c), -ESRCH);
+	snprintf(sentence, sizeof(sentence), "there is no process or thread %d (any more)", pid);
+	assert_string_equal(attar_error(), sentence);
+	attar_target_free(target);
+}
+
+/* ---- rights ---- */
+
+/* Runs check() in a child that has given up all rights; its failure is told here. */
+static void as_nobody(void (*check)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+			_exit(23);
+		prctl(PR_SET_DUMPABLE, 1);
+		check();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void say(bool right, const char *what)
+{
+	if (right)
+		return;
+	fprintf(stderr, "%s: %s\n", what, attar_error());
+	_exit(1);
+}
+
+static int try_user(uint64_t config, uint64_t sample_type, bool namespaces)
+{
+	union uapi_attr attr = {.attr = {SOFTWARE(config), .exclude_kernel = 1, .exclude_hv = 1,
+					.sample_type = sample_type, .sample_period = 1000000,
+					.namespaces = namespaces}};
+
+	return try_attr(&attr, "it");
+}
+
+static void check_rights_of_nobody(void)
+{
+	struct attar_target_opts system = {.size = sizeof(system), .cpus = "0"},
+				 init = {.size = sizeof(init), .tids = "1", .any_cpu = true};
+	struct perf_event_attr user = {DUMMY, .exclude_kernel = 1, .exclude_hv = 1};
+	union uapi_attr kernel = {.attr = {DUMMY}};
+	struct attar_target *target;
+	struct attar_counter *c;
+
+	say(try_attr(&kernel, "it") == -EACCES &&
+			strstr(attar_error(), "kernel.perf_event_paranoid is 2") &&
+			strstr(attar_error(), "sysctl kernel.perf_event_paranoid=1"),
+		"the kernel's part");
+	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_IP, false) == 0, "user code");
+	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_PHYS_ADDR, false) == -EACCES &&
+			strstr(attar_error(), "PERF_SAMPLE_PHYS_ADDR (physical addresses) needs"),
+		"physical addresses");
+	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_IP, true) == -EACCES &&
+			strstr(attar_error(), "attr.namespaces (records of namespaces) needs"),
+		"namespaces");
+	say(attar_target_new(&system, &target) == 0 &&
+			attar_counter_open(target, &user, "it", 0, &c) == -EACCES &&
+			strstr(attar_error(), "system-wide on CPU 0") &&
+			strstr(attar_error(), "sysctl kernel.perf_event_paranoid=0"),
+		"a whole CPU");
+	attar_target_free(target);
+	say(attar_target_new(&init, &target) == 0 &&
+			attar_counter_open(target, &user, "it", 0, &c) == -EACCES &&
+			strstr(attar_error(), "it belongs to another user"),
+		"another user's process");
+	attar_target_free(target);
+}
+
+static void check_paranoid_3(void)
+{
+	union uapi_attr user = {.attr = {DUMMY, .exclude_kernel = 1, .exclude_hv = 1}};
+
+	if (try_attr(&user, "it") == 0)
+		return; /* only some distributions know more than 2 */
+	say(strstr(attar_error(), "kernel.perf_event_paranoid is 3") &&
+			strstr(attar_error(), "sysctl kernel.perf_event_paranoid=2"),
+		"all of it");
+}
+
+static void set_paranoid(long long value)
+{
+	FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "we");
+
+	assert_non_null(f);
+	fprintf(f, "%lld\n", value);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void test_tells_which_right_is_missing(void **state)
+{
+	long long before = sysctl_value("perf_event_paranoid");
+
+	attar_target_free(live_self());
+	live_need_root("become another user");
+	set_paranoid(2);
+	as_nobody(check_rights_of_nobody);
+	set_paranoid(3);
+	as_nobody(check_paranoid_3);
+	set_paranoid(before);
+}
+
+/* ---- sandboxes ---- */
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#else
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+/* As containers' start filters do: perf_event_open(2) gives EPERM. */
+static void forbid_perf(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = 4, .filter = code};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(24);
+}
+
+static void test_recognises_a_seccomp_filter(void **state)
+{
+	union uapi_attr attr = {.attr = {CLOCK, .exclude_kernel = 1}};
+	pid_t pid;
+	int status;
+
+	attar_target_free(live_self());
+	pid = fork();
+	if (pid == 0) {
+		forbid_perf();
+		say(try_attr(&attr, "it") == -EPERM &&
+				strstr(attar_error(),
+					"a seccomp filter refuses perf_event_open(2)"),
+			"a filter");
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 24)
+		live_skip("this kernel has no seccomp filters");
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_the_option_at_fault),
+		cmocka_unit_test(test_knows_the_rules_of_breakpoints),
+		cmocka_unit_test(test_tells_what_is_missing),
+		cmocka_unit_test(test_tells_a_missing_file_from_a_missing_pmu),
+		cmocka_unit_test(test_names_what_the_kernel_does_not_know),
+		cmocka_unit_test(test_finds_the_culprit_by_trying),
+		cmocka_unit_test(test_msr_excludes_nothing),
+		cmocka_unit_test(test_names_the_limit),
+		cmocka_unit_test(test_counts_breakpoint_slots),
+		cmocka_unit_test(test_tells_the_limit_of_files),
+		cmocka_unit_test(test_knows_that_a_thread_is_gone),
+		cmocka_unit_test(test_tells_which_right_is_missing),
+		cmocka_unit_test(test_recognises_a_seccomp_filter),
+	};
+
+	return cmocka_run_group_tests_name("perf_errors", tests, NULL, NULL);
+}
