@@ -301,4 +301,5 @@ def test_whole_system_needs_privilege(open_dir, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = as_nobody(open_dir() / 'attar', 'stat', '-C', '0', '-d', '1s')
     assert 'kernel.perf_event_paranoid is 2' in done.stderr
-    assert done.returncode == 3
+    # what other processes that user may have just now is not ours to say: they alone are watched then
+    assert done.returncode == (0 if 'only your own processes are watched' in done.stderr else 3)
