@@ -160,8 +160,8 @@ static void check_user_events(struct finding *f)
 		return;
 	}
 	found(f, CHECK_DEGRADED,
-		"not in this kernel (or tracefs hides it): libperfume's events go through USDT "
-		"probes and shared memory");
+		"not in this kernel (or tracefs hides it): libperfume's events are USDT "
+		"probes");
 	buf_str(&f->remedy, "a kernel of 6.4 or later with CONFIG_USER_EVENTS=y");
 }
 
