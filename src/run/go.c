@@ -17,7 +17,6 @@ static void fall_back_to_clock(struct source *s)
 {
 	s->attr.type = PERF_TYPE_SOFTWARE;
 	s->attr.config = PERF_COUNT_SW_CPU_CLOCK;
-	s->attr.exclude_idle = 1; /* cycles do not count there either: an idle CPU is no place where time goes */
 	s->is_fallback_allowed = false;
 	free(s->name);
 	s->name = strdup("cpu-clock");
