@@ -22,10 +22,10 @@
 #define _GNU_SOURCE
 #endif
 #include "perfume.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <mntent.h>
@@ -38,12 +38,120 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
+
+/* SPDX-License-Identifier: CC0-1.0 */
+/*
+ * The memory that a program with events shares with those who collect them: a sealed memfd, "perfume-1",
+ * which the program owns and collectors find through /proc/PID/fd, or are sent.
+ *
+ *	struct area	claims of collectors, heads of rings, slots of events
+ *	AREA_DATA	the rings' bytes: ring i at AREA_DATA + i * ring_size
+ *
+ * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of
+ * collectors read along; each finds out for itself what it missed, to the event. A collector writes its claim,
+ * `wanted` of the slots, and the lock, nothing else; no bit of it can harm the writer. In turn a
+ * collector believes nothing it reads without looking: sizes, positions and texts may be forged.
+ */
+#ifndef RING_H
+#define RING_H
+
+#include <stdint.h>
+
+/* Names by which programs and collectors meet: the abstract socket of a collector, standing orders. */
+#define COLLECTOR_SOCKET   "perfume-%016llx"
+#define COLLECTOR_VARIABLE "PERFUME_COLLECTOR" /* orders for a program and its children */
+#define ORDERS_OF_ROOT     "/run/perfume-orders"
+#define ORDERS_OF_USER     "/run/user/%u/perfume-orders"
+
+#define AREA_NAME  "perfume-1"
+#define AREA_MAGIC 0x3167656d75667270ULL
+
+enum {
+	AREA_CLAIMS = 8,
+	AREA_RINGS = 256,
+	AREA_SLOTS = 32768,
+	AREA_MARKS = 16,
+	AREA_TEXT = 512,
+	AREA_OWNER =
+		0xffff, /* slot of a record that names the thread (u32) which wrote what follows */
+};
+
+/* A collector. Slot k of the claims is bit k of `wanted`. */
+struct area_claim {
+	uint64_t id;    /* of the collector, by which it is sent areas; 0: free */
+	uint64_t lease; /* it counts as alive until then: CLOCK_MONOTONIC, ns */
+	/* "order_*,tick": what is enabled when it is registered; may be empty */
+	char patterns[AREA_TEXT];
+};
+
+/*
+ * An event. To listen: set the bit in `wanted`, then store 1 in the second byte of the word, in the
+ * writer's memory. To leave: clear the bit; the writer clears the byte itself when it finds nobody.
+ */
+struct area_slot {
+	uint64_t word; /* address of the enable word in the writer */
+	uint32_t live; /* 0: out of use, and the address must not be written to */
+	uint32_t wanted;
+	char text[AREA_TEXT]; /* name, blank, fields, as the kernel spells them; never changes */
+};
+
+/* Positions count bytes since the ring began; a position's place in the ring is its remainder. */
+struct area_ring {
+	uint64_t
+		reserved; /* up to here bytes may be changing: what is ring_size behind it is lost */
+	uint64_t head;    /* up to here records are complete */
+	uint64_t count;   /* of records up to head */
+	uint64_t owner_since; /* position of the first record that the present owner wrote */
+	uint32_t owner;       /* thread id */
+	uint32_t unused;
+	/* For each sixteenth of the ring the first record that begins in it, and how many are before it. */
+	struct {
+		uint64_t position, count;
+	} marks[AREA_MARKS];
+} __attribute__((aligned(128)));
+
+enum {
+	AREA_CLOCK_UNKNOWN, /* no ring is in use yet */
+	AREA_CLOCK_MONOTONIC,
+	AREA_CLOCK_TSC,     /* of x86-64 */
+	AREA_CLOCK_COUNTER, /* cntvct_el0 of arm64 */
+};
+
+struct area {
+	uint64_t magic;
+	uint32_t ring_size; /* a power of two */
+	uint32_t clock;     /* of all records */
+	uint32_t n_slots;   /* in use, from the first; never shrinks */
+	uint32_t n_rings;
+	uint32_t
+		lock; /* held around a change of `live`, and around a look at it and the write to the word */
+	uint32_t unused;
+	uint64_t lost; /* events of threads that could not get a ring */
+	struct area_claim claims[AREA_CLAIMS];
+	struct area_ring rings[AREA_RINGS];
+	struct area_slot slots[AREA_SLOTS];
+};
+
+#define AREA_DATA ((sizeof(struct area) + 0xffff) & ~(uint64_t)0xffff)
+
+/* What stands in a ring, at multiples of 8; the payload follows. */
+struct area_record {
+	uint32_t size;    /* of all of it, a multiple of 8 */
+	uint16_t slot;    /* of the event */
+	uint16_t padding; /* behind the payload, less than 8 */
+	uint64_t time;
+};
+
+#endif
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -119,6 +227,8 @@ static int raise_fd(int fd, int above);
 
 /* ---- kernel.c ---- */
 
+static struct perfume_file *files; /* those that have events */
+
 /* Under the lock. */
 static int event_add(struct perfume_file *file, struct perfume_event *event);
 static int event_remove(struct perfume_event *event);
@@ -130,6 +240,35 @@ static int event_write(
 
 /* The enable word, or 0 when nobody listens. */
 static uint32_t listeners(const struct perfume_event *event);
+
+/* ---- area.c and ring.c ---- */
+
+/* This process's side of the memory that it shares with collectors. Written under the lock. */
+static struct {
+	struct area *area; /* NULL: there is none */
+	int fd;
+	pid_t pid;
+	struct stat stat; /* is the descriptor still ours? */
+	uint32_t ring_size, clock;
+	uint64_t look_ticks;
+	uint32_t fork; /* counts forks: rings of an earlier process are not ours */
+	uint32_t n_slots, n_dead, n_rings;
+	uint8_t live[AREA_SLOTS];
+	uint8_t tried;
+} shared;
+
+/* Under the lock. text: name and fields, as the kernel spells them. */
+static void ring_add(struct perfume_event *event, const char *text);
+static void ring_remove(struct perfume_event *event);
+static void area_fork(void);
+static void area_leave(void);
+static void rings_forget(void);
+static void rings_leave(void);
+
+/* Bytes of payload, 0 when no collector wants it any more, or a negative errno. */
+static int ring_write(struct perfume_event *event, const void *payload, size_t n);
+
+static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
 /* ---- word.c, under the lock ---- */
 
@@ -463,8 +602,6 @@ const char *perfume_interface_str(enum perfume_interface interface)
 
 /* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor.
  */
-static struct perfume_file *files; /* those that have events */
-
 static int intact(const struct perfume_file *file)
 {
 	struct stat st;
@@ -546,14 +683,13 @@ static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 	return 0;
 }
 
-/* 0, also where there is no kernel interface; or what is wrong with the event. */
-static int kernel_add(struct perfume_event *event)
+/* 0, also where there is no kernel interface; or what the kernel has against the event. */
+static int kernel_add(struct perfume_event *event, const char *command)
 {
-	char command[COMMAND_MAX];
-	int index = spell(event, command);
+	int index;
 
-	if (index < 0 || event->file->fd < 0)
-		return index;
+	if (event->file->fd < 0)
+		return 0;
 	if (kernel.interface == PERFUME_INTERFACE_ENABLE_WORDS)
 		index = register_word(event, command);
 	else
@@ -583,14 +719,15 @@ static int kernel_forget(int fd, const struct perfume_event *event)
  */
 static void recover(struct perfume_file *file)
 {
+	char command[COMMAND_MAX];
 	struct perfume_event *event;
 	int fd = open_below(kernel.root, "user_events_data", O_WRONLY);
 
 	file->fd = fd < 0 ? -1 : raise_fd(fd, file->fd);
 	for (event = file->events; event; event = event->next) {
 		__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
-		if (file->fd >= 0 && kernel_forget(file->fd, event))
-			kernel_add(event);
+		if (file->fd >= 0 && kernel_forget(file->fd, event) && !spell(event, command))
+			kernel_add(event, command);
 	}
 }
 
@@ -614,9 +751,32 @@ static void file_close(struct perfume_file *file)
 	file->fd = -1;
 }
 
+/*
+ * What a forked child does before it touches an event. Words, descriptors and write indices are inherited
+ * and stay good, unless the child closed the descriptors; then it registers anew. The shared memory is the
+ * parent's. Under the lock.
+ */
+static void settle(void)
+{
+	struct home *home = home_get();
+	struct perfume_file *file;
+
+	if (home->settled)
+		return;
+	for (file = files; file; file = file->next)
+		if (file->fd >= 0 && !intact(file))
+			recover(file);
+	area_fork();
+	home->settled = 1;
+}
+
 /* 0, or a negative errno: then the event is to be removed again. */
 static int event_add(struct perfume_file *file, struct perfume_event *event)
 {
+	char command[COMMAND_MAX];
+	int error;
+
+	settle();
 	if (!file->events) {
 		file_open(file);
 		file->next = files;
@@ -629,7 +789,12 @@ static int event_add(struct perfume_file *file, struct perfume_event *event)
 	if (event->next)
 		event->next->previous = event;
 	file->events = event;
-	return kernel_add(event);
+	error = spell(event, command);
+	if (error >= 0)
+		error = kernel_add(event, command);
+	if (error >= 0)
+		ring_add(event, command);
+	return error;
 }
 
 /* True when nobody will write to the event's word any more. */
@@ -638,6 +803,7 @@ static int event_remove(struct perfume_event *event)
 	struct perfume_file *file = event->file;
 	int forgotten = 1;
 
+	settle();
 	if (event->target != PERFUME_NO_TARGET) {
 		if (!intact(file))
 			recover(file);
@@ -645,6 +811,7 @@ static int event_remove(struct perfume_event *event)
 	}
 	__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
 	__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_STATUS, __ATOMIC_RELAXED);
+	ring_remove(event);
 	if (event->next)
 		event->next->previous = event->previous;
 	if (event->previous)
@@ -660,6 +827,7 @@ static int event_remove(struct perfume_event *event)
 int perfume_refresh(void)
 {
 	struct perfume_file *file;
+	char command[COMMAND_MAX];
 	struct perfume_event *event;
 	sigset_t old;
 	int saved = errno, error, ret = 0;
@@ -673,7 +841,9 @@ int perfume_refresh(void)
 		for (event = file->events; event; event = event->next) {
 			if (event->target != PERFUME_NO_TARGET)
 				continue;
-			error = kernel_add(event);
+			error = spell(event, command);
+			if (error >= 0)
+				error = kernel_add(event, command);
 			ret = error < 0 ? error : ret;
 		}
 	}
@@ -683,24 +853,6 @@ int perfume_refresh(void)
 }
 
 /* ---- writing ---- */
-
-/*
- * The first write in a forked child. Words, descriptors and write indices are inherited and stay
- * good, unless the child closed the descriptors; then it registers anew.
- */
-static void settle(struct home *home)
-{
-	struct perfume_file *file;
-	sigset_t old;
-
-	lock(&old);
-	if (!home->settled)
-		for (file = files; file; file = file->next)
-			if (file->fd >= 0 && !intact(file))
-				recover(file);
-	home->settled = 1;
-	unlock(&old);
-}
 
 static int kernel_listens(const struct perfume_event *event, uint32_t word)
 {
@@ -765,11 +917,19 @@ static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t pa
 
 static int event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload)
 {
-	struct home *home = home_get();
+	sigset_t old;
+	int ret = 0;
 
-	if (unlikely(!home->settled))
-		settle(home);
-	return kernel_listens(event, word) ? kernel_write(event, packet, payload) : 0;
+	if (unlikely(!home_get()->settled)) {
+		lock(&old);
+		settle();
+		unlock(&old);
+	}
+	if (word & PERFUME_WORD_RING)
+		ret = ring_write(event, packet + 1, payload);
+	if (kernel_listens(event, word))
+		ret = kernel_write(event, packet, payload);
+	return ret;
 }
 
 /* dlclose and exit: the kernel lets go of every word, wherever it lies. */
@@ -780,16 +940,670 @@ __attribute__((destructor)) static void leave(void)
 	int open;
 
 	lock(&old);
+	if (!home_get()->settled)
+		shared.area = NULL;
 	while (files) {
 		open = intact(files);
 		for (event = files->events; event; event = event->next) {
 			if (open && event->target != PERFUME_NO_TARGET)
 				kernel_forget(files->fd, event);
 			__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+			ring_remove(event);
 		}
 		file_close(files);
 	}
+	area_leave();
 	unlock(&old);
+}
+
+/* The area that this process shares with collectors: made, filled with events, given to those who asked. */
+#define LEASE_AT_FIRST                                                                             \
+	5000000000ULL /* ns; until the collector has received the area and renews it */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Rings are for where the kernel has no user_events for us. PERFUME_RING=0 never, 1 always. */
+static int area_is_wanted(void)
+{
+	const char *text = secure_getenv("PERFUME_RING");
+
+	if (text && *text)
+		return *text != '0';
+	return kernel.interface == PERFUME_INTERFACE_NONE ||
+	       kernel.interface == PERFUME_INTERFACE_UNKNOWN;
+}
+
+/* Bytes of one ring: 1 MiB, or PERFUME_RING_KB, a power of two from 64 to 65536. */
+static uint32_t ring_size(void)
+{
+	const char *text = secure_getenv("PERFUME_RING_KB");
+	unsigned long kb = text ? strtoul(text, NULL, 10) : 0;
+
+	return kb >= 64 && kb <= 65536 && !(kb & (kb - 1)) ? (uint32_t)kb << 10 : 1 << 20;
+}
+
+static struct area *area_new(void)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	uint32_t size = ring_size();
+	uint64_t all = AREA_DATA + (uint64_t)size * AREA_RINGS;
+	struct rlimit limit;
+	void *area = MAP_FAILED;
+	int fd;
+
+	/* To go beyond `ulimit -f` is answered by a deadly signal; only what is used takes memory. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < all)
+		return NULL;
+	fd = memfd_create(AREA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return NULL;
+	fd = raise_fd(fd, -1);
+	if (!ftruncate(fd, (off_t)all) && !fcntl(fd, F_ADD_SEALS, seals) &&
+		!fstat(fd, &shared.stat))
+		area = mmap(NULL, sizeof(struct area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (area == MAP_FAILED) {
+		close(fd);
+		return NULL;
+	}
+	shared.fd = fd;
+	shared.pid = getpid();
+	shared.area = area;
+	shared.ring_size = shared.area->ring_size = size;
+	__atomic_store_n(&shared.area->magic, AREA_MAGIC, __ATOMIC_RELEASE);
+	return area;
+}
+
+/* ---- collectors ---- */
+
+/* Sends the area to the collector of that id. False when it is no more. */
+static int hand_over(uint64_t id)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec nothing = {&id, sizeof(id)};
+	struct msghdr message = {.msg_name = &to, .msg_iov = &nothing, .msg_iovlen = 1};
+	struct cmsghdr *rights;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), sent;
+
+	if (fd < 0)
+		return 0;
+	message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+					  snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1,
+						  COLLECTOR_SOCKET, (unsigned long long)id));
+	message.msg_control = control;
+	message.msg_controllen = sizeof(control);
+	rights = CMSG_FIRSTHDR(&message);
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(rights), &shared.fd, sizeof(int));
+	/* A full queue is no reason to think it gone: it will find us in /proc. */
+	sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN;
+	close(fd);
+	return sent;
+}
+
+static void claim(uint64_t id, const char *patterns, size_t n)
+{
+	struct area_claim *claim = shared.area->claims, *end = claim + AREA_CLAIMS;
+	uint64_t none = 0;
+
+	if (!id || n >= sizeof(claim->patterns) || !hand_over(id))
+		return;
+	while (claim < end && !__atomic_compare_exchange_n(&claim->id, &none, id, 0,
+				      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		none = 0;
+		claim++;
+	}
+	if (claim == end)
+		return;
+	memcpy(claim->patterns, patterns, n);
+	__atomic_store_n(&claim->lease, now_ns() + LEASE_AT_FIRST, __ATOMIC_RELEASE);
+}
+
+/* Orders are lines: the collector's id in 16 hexadecimal digits, a colon, patterns. */
+static void take_orders(const char *text)
+{
+	const char *line, *end;
+
+	for (line = text; *line; line = *end ? end + 1 : end) {
+		end = line + strcspn(line, "\n");
+		if (end - line > 17 && line[16] == ':')
+			claim(strtoull(line, NULL, 16), line + 17, (size_t)(end - line) - 17);
+	}
+}
+
+/* Standing orders of root, and of this user; of nobody else. */
+static void read_orders(const char *path, uid_t owner)
+{
+	char text[8 * (AREA_TEXT + 20)];
+	struct stat st;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == owner && !(st.st_mode & 022)) {
+		n = read(fd, text, sizeof(text) - 1);
+		text[n > 0 ? n : 0] = 0;
+		take_orders(text);
+	}
+	close(fd);
+}
+
+static void find_collectors(void)
+{
+	const char *inherited = secure_getenv(COLLECTOR_VARIABLE);
+	char path[64];
+	uid_t user = geteuid();
+
+	if (inherited)
+		take_orders(inherited);
+	read_orders(ORDERS_OF_ROOT, 0);
+	snprintf(path, sizeof(path), ORDERS_OF_USER, (unsigned)user);
+	read_orders(path, user);
+}
+
+/* True when `name` fits one of the patterns, which come from memory that may change meanwhile. */
+static int fits(const struct area_claim *claim, const char *name)
+{
+	char patterns[AREA_TEXT], *pattern, *rest = patterns;
+
+	memcpy(patterns, claim->patterns, sizeof(patterns) - 1);
+	patterns[sizeof(patterns) - 1] = 0;
+	while ((pattern = strsep(&rest, ",")) != NULL)
+		if (*pattern && !fnmatch(pattern, name, 0))
+			return 1;
+	return 0;
+}
+
+/* ---- slots ---- */
+
+/* The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for. */
+static void area_lock(struct area *area)
+{
+	const struct timespec nap = {.tv_nsec = 100000};
+	uint32_t open = 0;
+	int tries = 2000;
+
+	while (!__atomic_compare_exchange_n(
+		       &area->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
+		--tries) {
+		open = 0;
+		nanosleep(&nap, NULL);
+	}
+}
+
+static void area_unlock(struct area *area)
+{
+	__atomic_store_n(&area->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The slot that the same event had before, a free one, or NULL. */
+static struct area_slot *slot_for(struct area *area, const char *text)
+{
+	struct area_slot *slot = area->slots;
+	uint32_t dead = shared.n_dead, i;
+
+	for (i = 0; i < shared.n_slots && dead; i++, slot++) {
+		if (shared.live[i])
+			continue;
+		if (!strncmp(slot->text, text, sizeof(slot->text))) {
+			shared.n_dead--;
+			return slot;
+		}
+		dead--;
+	}
+	if (shared.n_slots == AREA_SLOTS)
+		return NULL;
+	slot = &area->slots[shared.n_slots];
+	strcpy(slot->text, text);
+	__atomic_store_n(&area->n_slots, ++shared.n_slots, __ATOMIC_RELEASE);
+	return slot;
+}
+
+static void ring_add(struct perfume_event *event, const char *text)
+{
+	struct area *area = shared.area;
+	struct area_slot *slot;
+	uint32_t wanted = 0;
+	int k;
+
+	if (!area && !shared.tried && area_is_wanted()) {
+		shared.tried = 1;
+		area = area_new();
+		if (area)
+			find_collectors();
+	}
+	slot = area ? slot_for(area, text) : NULL;
+	if (!slot)
+		return;
+	event->slot = (uint32_t)(slot - area->slots) + 1;
+	shared.live[event->slot - 1] = 1;
+	for (k = 0; k < AREA_CLAIMS; k++)
+		if (area->claims[k].id && fits(&area->claims[k], event->name))
+			wanted |= 1u << k;
+	slot->word = (uintptr_t)event->word;
+	__atomic_store_n(&slot->wanted, wanted, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->live, 1, __ATOMIC_RELEASE);
+	if (wanted)
+		__atomic_fetch_or(event->word, PERFUME_WORD_RING, __ATOMIC_RELEASE);
+}
+
+static void ring_remove(struct perfume_event *event)
+{
+	struct area_slot *slot;
+
+	if (!event->slot || !shared.area)
+		return;
+	slot = &shared.area->slots[event->slot - 1];
+	area_lock(shared.area);
+	slot->live = 0;
+	slot->wanted = 0;
+	area_unlock(shared.area);
+	__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_RELAXED);
+	shared.live[event->slot - 1] = 0;
+	shared.n_dead++;
+	event->slot = 0;
+}
+
+/* ---- fork, and the end ---- */
+
+/* The program may have closed our descriptor, and have another file under its number. */
+static int is_our_fd(void)
+{
+	struct stat st;
+
+	return !fstat(shared.fd, &st) && st.st_dev == shared.stat.st_dev &&
+	       st.st_ino == shared.stat.st_ino;
+}
+
+/* The collectors of the parent are those of the child. */
+static void inherit(const struct area *parent)
+{
+	char patterns[AREA_TEXT];
+	int k;
+
+	for (k = 0; k < AREA_CLAIMS; k++) {
+		memcpy(patterns, parent->claims[k].patterns, sizeof(patterns) - 1);
+		patterns[sizeof(patterns) - 1] = 0;
+		if (parent->claims[k].id && parent->claims[k].lease > now_ns())
+			claim(parent->claims[k].id, patterns, strlen(patterns));
+	}
+}
+
+/* Which bits in the child's area are those of the parent's collectors. */
+static uint32_t translate(const struct area *parent, uint32_t wanted)
+{
+	uint32_t ours = 0;
+	int k, l;
+
+	for (k = 0; k < AREA_CLAIMS; k++)
+		for (l = 0; l < AREA_CLAIMS && wanted >> k & 1; l++)
+			if (parent->claims[k].id &&
+				shared.area->claims[l].id == parent->claims[k].id)
+				ours |= 1u << l;
+	return ours;
+}
+
+/* An event of the parent's area in the child's, in the same slot. */
+static void slot_fork(const struct area *parent, struct perfume_event *event)
+{
+	struct area_slot *slot;
+	uint32_t wanted;
+
+	if (!event->slot)
+		return;
+	if (shared.area) {
+		slot = &shared.area->slots[event->slot - 1];
+		wanted = translate(parent, parent->slots[event->slot - 1].wanted);
+		slot->word = (uintptr_t)event->word;
+		slot->wanted = wanted;
+		slot->live = 1;
+	} else {
+		wanted = 0;
+		event->slot = 0;
+	}
+	if (!wanted)
+		__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_RELAXED);
+}
+
+/* In a forked child, under the lock: an area of its own. */
+static void area_fork(void)
+{
+	struct area *parent = shared.area;
+	struct perfume_event *event;
+	struct perfume_file *file;
+	uint32_t i;
+
+	if (!parent)
+		return;
+	rings_forget();
+	shared.area = NULL;
+	if (is_our_fd())
+		close(shared.fd);
+	if (area_new()) {
+		inherit(parent);
+		for (i = 0; i < shared.n_slots; i++)
+			memcpy(shared.area->slots[i].text, parent->slots[i].text, AREA_TEXT - 1);
+	}
+	for (file = files; file; file = file->next)
+		for (event = file->events; event; event = event->next)
+			slot_fork(parent, event);
+	if (shared.area)
+		__atomic_store_n(&shared.area->n_slots, shared.n_slots, __ATOMIC_RELEASE);
+	munmap(parent, sizeof(*parent));
+}
+
+/*
+ * At the end, under the lock: gives the memory up. Other threads may be in the middle of a record, at exit; what
+ * they write goes nowhere. Collectors keep what they have mapped.
+ */
+static void area_leave(void)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+	const int access = PROT_READ | PROT_WRITE;
+
+	if (!shared.area)
+		return;
+	rings_leave();
+	mmap(shared.area, sizeof(*shared.area), access, flags, -1, 0);
+	if (is_our_fd())
+		close(shared.fd);
+}
+
+/*
+ * Writing to the rings. Each thread has a ring for itself, and another for the signal handler that
+ * interrupts it in the middle of a record, so that no ring is ever written by two at a time.
+ */
+#define LEVELS 3 /* the thread, a handler in it, a handler in that */
+
+/* What only the writer knows of a ring; what collectors see may be scribbled on. */
+struct ring {
+	unsigned char *data; /* mapped twice, so that no record is cut at the end */
+	struct area_ring *seen;
+	uint64_t head, count;
+	pid_t owner;
+	uint64_t looked; /* when the claims were looked at, in ticks of the clock */
+	uint32_t alive;  /* the collectors that were alive then */
+};
+
+static struct ring rings[AREA_RINGS];
+
+static __thread struct {
+	struct ring *ring[LEVELS];
+	uint32_t fork; /* of which process the rings are */
+	uint32_t depth;
+} mine __attribute__((tls_model("initial-exec")));
+
+/* ---- the clock ---- */
+
+static uint64_t ticks(uint32_t clock)
+{
+#ifdef __x86_64__
+	if (likely(clock == AREA_CLOCK_TSC))
+		return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	if (likely(clock == AREA_CLOCK_COUNTER)) {
+		uint64_t now;
+
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+		return now;
+	}
+#endif
+	return now_ns();
+}
+
+/* The kernel says whether the TSC may be trusted: its own clock is made of it then. */
+static uint32_t choose_clock(void)
+{
+#ifdef __x86_64__
+	const char *path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char source[16] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, source, sizeof(source) - 1) > 0 &&
+		(!strcmp(source, "tsc\n") || !strcmp(source, "kvm-clock\n"))) {
+		close(fd);
+		return AREA_CLOCK_TSC;
+	}
+	close(fd);
+	return AREA_CLOCK_MONOTONIC;
+#elif defined(__aarch64__)
+	return AREA_CLOCK_COUNTER;
+#else
+	return AREA_CLOCK_MONOTONIC;
+#endif
+}
+
+/* Ticks in about a fifth of a second. */
+static uint64_t ticks_between_looks(uint32_t clock)
+{
+	uint64_t hz = 1000000000;
+
+#ifdef __aarch64__
+	if (clock == AREA_CLOCK_COUNTER)
+		__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+#endif
+	/* TSCs run at 1 to 5 GHz. */
+	return clock == AREA_CLOCK_TSC ? 1ULL << 29 : hz / 5;
+}
+
+/* ---- getting a ring ---- */
+
+static void rings_forget(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < shared.n_rings; i++)
+		if (rings[i].data)
+			munmap(rings[i].data, 2 * (size_t)shared.ring_size);
+	memset(rings, 0, shared.n_rings * sizeof(rings[0]));
+	shared.n_rings = 0;
+	shared.fork++;
+}
+
+static void rings_leave(void)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+	uint32_t i;
+
+	for (i = 0; i < shared.n_rings; i++)
+		if (rings[i].data)
+			mmap(rings[i].data, 2 * (size_t)shared.ring_size, PROT_READ | PROT_WRITE,
+				flags, -1, 0);
+}
+
+static unsigned char *map_twice(uint32_t i)
+{
+	size_t size = shared.ring_size;
+	off_t at = (off_t)(AREA_DATA + (uint64_t)i * size);
+	unsigned char *data = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int k;
+
+	for (k = 0; k < 2 && data != MAP_FAILED; k++)
+		if (mmap(data + (size_t)k * size, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, shared.fd, at) == MAP_FAILED) {
+			munmap(data, 2 * size);
+			data = MAP_FAILED;
+		}
+	return data == MAP_FAILED ? NULL : data;
+}
+
+/* A ring whose thread has ended, else a new one, else NULL. Under the lock. */
+static struct ring *find_ring(void)
+{
+	struct ring *ring;
+	uint32_t i;
+
+	/* A vfork child borrows the memory of the thread that waits for it, and leaves it no ring. */
+	if (getpid() != shared.pid)
+		return NULL;
+	for (i = 0; i < shared.n_rings; i++)
+		if (syscall(SYS_tgkill, shared.pid, rings[i].owner, 0) < 0 && errno == ESRCH)
+			return &rings[i];
+	if (i == AREA_RINGS)
+		return NULL;
+	ring = &rings[i];
+	ring->data = map_twice(i);
+	if (!ring->data)
+		return NULL;
+	if (!i) {
+		shared.clock = choose_clock();
+		shared.look_ticks = ticks_between_looks(shared.clock);
+	}
+	ring->seen = &shared.area->rings[i];
+	shared.n_rings++;
+	shared.area->clock = shared.clock;
+	__atomic_store_n(&shared.area->n_rings, shared.n_rings, __ATOMIC_RELEASE);
+	return ring;
+}
+
+/* ---- records ---- */
+
+static void put_mark(struct area_ring *seen, uint64_t position, uint64_t count, uint32_t sixteenth)
+{
+	/* A reader that sees the new position sees the new count, or finds that the position changed. */
+	__atomic_store_n(&seen->marks[sixteenth].position, UINT64_MAX, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	seen->marks[sixteenth].count = count;
+	__atomic_store_n(&seen->marks[sixteenth].position, position, __ATOMIC_RELEASE);
+}
+
+static void put_record(struct ring *ring, uint16_t slot, const void *payload, size_t n,
+	uint64_t time, uint64_t counts)
+{
+	uint32_t padding = (uint32_t)-n & 7, part = shared.ring_size / AREA_MARKS;
+	uint64_t end = ring->head + sizeof(struct area_record) + n + padding;
+	unsigned char *at = ring->data + (ring->head & (shared.ring_size - 1));
+	struct area_record head = {(uint32_t)(end - ring->head), slot, (uint16_t)padding, time};
+
+	__atomic_store_n(&ring->seen->reserved, end, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), payload, n);
+	ring->count += counts;
+	if (unlikely((end ^ ring->head) & ~(uint64_t)(part - 1)))
+		put_mark(ring->seen, end, ring->count, (uint32_t)(end / part % AREA_MARKS));
+	ring->head = end;
+	__atomic_store_n(&ring->seen->count, ring->count, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->seen->head, end, __ATOMIC_RELEASE);
+}
+
+/* ---- the ring of this thread ---- */
+
+/* Whose records follow. Not an event, so not counted. */
+static void put_owner(struct ring *ring)
+{
+	uint32_t tid = (uint32_t)ring->owner;
+
+	ring->seen->owner_since = ring->head;
+	__atomic_store_n(&ring->seen->owner, tid, __ATOMIC_RELEASE);
+	put_record(ring, AREA_OWNER, &tid, sizeof(tid), 0, 0);
+}
+
+static struct ring *get_ring(uint32_t level)
+{
+	struct ring *ring;
+	sigset_t old;
+
+	lock(&old);
+	if (mine.fork != shared.fork) {
+		memset(mine.ring, 0, sizeof(mine.ring));
+		mine.fork = shared.fork;
+	}
+	ring = mine.ring[level];
+	if (!ring)
+		ring = find_ring();
+	if (ring && !mine.ring[level]) {
+		ring->owner = (pid_t)syscall(SYS_gettid);
+		put_owner(ring);
+	}
+	mine.ring[level] = ring;
+	unlock(&old);
+	return ring;
+}
+
+/* ---- writing ---- */
+
+/* Which collectors have renewed their lease. One that was killed must not cost for ever. */
+static void look(struct ring *ring, uint64_t now_ticks)
+{
+	uint64_t now = now_ns();
+	uint32_t k;
+
+	ring->alive = 0;
+	for (k = 0; k < AREA_CLAIMS; k++)
+		if (__atomic_load_n(&shared.area->claims[k].lease, __ATOMIC_RELAXED) > now)
+			ring->alive |= 1u << k;
+	ring->looked = now_ticks;
+}
+
+/*
+ * What is left of `wanted` when the dead are gone. When nobody is, the event is switched off, unless somebody
+ * just came: he has set `wanted` first, then the word.
+ */
+static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
+{
+	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
+
+	if (!wanted) {
+		__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
+		wanted = __atomic_load_n(&slot->wanted, __ATOMIC_SEQ_CST);
+		if (wanted)
+			__atomic_fetch_or(event->word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
+	}
+	return wanted & ~dead;
+}
+
+static int write_at_level(
+	struct perfume_event *event, uint32_t level, const void *payload, size_t n)
+{
+	struct area_slot *slot = &shared.area->slots[event->slot - 1];
+	uint32_t wanted = __atomic_load_n(&slot->wanted, __ATOMIC_ACQUIRE);
+	struct ring *ring = level < LEVELS ? mine.ring[level] : NULL;
+	uint64_t now;
+
+	if (unlikely(!ring || mine.fork != shared.fork))
+		ring = wanted && level < LEVELS ? get_ring(level) : NULL;
+	if (unlikely(!wanted)) {
+		drop(event, slot, 0);
+		return 0;
+	}
+	if (unlikely(!ring)) {
+		__atomic_fetch_add(&shared.area->lost, 1, __ATOMIC_RELAXED);
+		return -ENOBUFS;
+	}
+	now = ticks(shared.clock);
+	if (unlikely(wanted & ~ring->alive || now - ring->looked > shared.look_ticks)) {
+		look(ring, now);
+		if (wanted & ~ring->alive && !drop(event, slot, wanted & ~ring->alive))
+			return 0;
+	}
+	put_record(ring, (uint16_t)(event->slot - 1), payload, n, now, 1);
+	return (int)n;
+}
+
+static int ring_write(struct perfume_event *event, const void *payload, size_t n)
+{
+	uint32_t level = mine.depth;
+	int saved = errno, ret;
+
+	if (unlikely(!event->slot))
+		return 0;
+	mine.depth = level + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ret = write_at_level(event, level, payload, n);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mine.depth = level;
+	errno = saved;
+	return ret;
 }
 
 /*

@@ -224,6 +224,7 @@ enum {
 	PERFUME_WORD_KERNEL =
 		0x00000001, /* set and cleared by the kernel: a user_events listener */
 	PERFUME_WORD_STATUS = 0x00000002, /* look at the status page, for kernels before 6.4 */
+	PERFUME_WORD_RING = 0x00000100,	  /* set by collectors: they read shared memory */
 	PERFUME_WORD_USDT_SHIFT =
 		16, /* above: the semaphore of the USDT probe, counted by uprobes */
 };
@@ -245,6 +246,7 @@ struct perfume_event {
 	uint32_t status;    /* index in the status page */
 	uint64_t target; /* descriptor << 32 | write index; PERFUME_NO_TARGET: not in the kernel */
 	int error;       /* of the registration */
+	uint32_t slot; /* in the shared memory, from 1; 0: none */
 	uint8_t wanted;  /* PERFUME_MULTI_FORMAT ... */
 	uint8_t granted;
 	struct perfume_file *file;
@@ -387,7 +389,7 @@ struct perfume_text {
 	PERFUME_C struct perfume_event perfume_event_##event PERFUME_SHARED;                       \
 	struct perfume_event perfume_event_##event = {&perfume_word_##event, #event,               \
 		PERFUME_FIELDS(n, __VA_ARGS__), PERFUME_FIXED(n, __VA_ARGS__), 0,                  \
-		PERFUME_NO_TARGET, 0, 0, 0, 0, 0, 0};                                              \
+		PERFUME_NO_TARGET, 0, 0, 0, 0, 0, 0, 0};                                              \
 	static struct perfume_entry perfume_entry_##event = {                                      \
 		&perfume_event_##event, PERFUME_FIELDS(n, __VA_ARGS__), {-1, 0, 0}, 0};            \
 	static struct perfume_entry *perfume_at_##event                                            \

@@ -20,10 +20,10 @@
 #define _GNU_SOURCE
 #endif
 #include "perfume.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <mntent.h>
@@ -36,12 +36,17 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "ring.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -117,6 +122,8 @@ static int raise_fd(int fd, int above);
 
 /* ---- kernel.c ---- */
 
+static struct perfume_file *files; /* those that have events */
+
 /* Under the lock. */
 static int event_add(struct perfume_file *file, struct perfume_event *event);
 static int event_remove(struct perfume_event *event);
@@ -128,6 +135,35 @@ static int event_write(
 
 /* The enable word, or 0 when nobody listens. */
 static uint32_t listeners(const struct perfume_event *event);
+
+/* ---- area.c and ring.c ---- */
+
+/* This process's side of the memory that it shares with collectors. Written under the lock. */
+static struct {
+	struct area *area; /* NULL: there is none */
+	int fd;
+	pid_t pid;
+	struct stat stat; /* is the descriptor still ours? */
+	uint32_t ring_size, clock;
+	uint64_t look_ticks;
+	uint32_t fork; /* counts forks: rings of an earlier process are not ours */
+	uint32_t n_slots, n_dead, n_rings;
+	uint8_t live[AREA_SLOTS];
+	uint8_t tried;
+} shared;
+
+/* Under the lock. text: name and fields, as the kernel spells them. */
+static void ring_add(struct perfume_event *event, const char *text);
+static void ring_remove(struct perfume_event *event);
+static void area_fork(void);
+static void area_leave(void);
+static void rings_forget(void);
+static void rings_leave(void);
+
+/* Bytes of payload, 0 when no collector wants it any more, or a negative errno. */
+static int ring_write(struct perfume_event *event, const void *payload, size_t n);
+
+static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
 /* ---- word.c, under the lock ---- */
 

@@ -3,8 +3,6 @@
  */
 #include "inside.h"
 
-static struct perfume_file *files; /* those that have events */
-
 static int intact(const struct perfume_file *file)
 {
 	struct stat st;
@@ -86,14 +84,13 @@ static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 	return 0;
 }
 
-/* 0, also where there is no kernel interface; or what is wrong with the event. */
-static int kernel_add(struct perfume_event *event)
+/* 0, also where there is no kernel interface; or what the kernel has against the event. */
+static int kernel_add(struct perfume_event *event, const char *command)
 {
-	char command[COMMAND_MAX];
-	int index = spell(event, command);
+	int index;
 
-	if (index < 0 || event->file->fd < 0)
-		return index;
+	if (event->file->fd < 0)
+		return 0;
 	if (kernel.interface == PERFUME_INTERFACE_ENABLE_WORDS)
 		index = register_word(event, command);
 	else
@@ -123,14 +120,15 @@ static int kernel_forget(int fd, const struct perfume_event *event)
  */
 static void recover(struct perfume_file *file)
 {
+	char command[COMMAND_MAX];
 	struct perfume_event *event;
 	int fd = open_below(kernel.root, "user_events_data", O_WRONLY);
 
 	file->fd = fd < 0 ? -1 : raise_fd(fd, file->fd);
 	for (event = file->events; event; event = event->next) {
 		__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
-		if (file->fd >= 0 && kernel_forget(file->fd, event))
-			kernel_add(event);
+		if (file->fd >= 0 && kernel_forget(file->fd, event) && !spell(event, command))
+			kernel_add(event, command);
 	}
 }
 
@@ -154,9 +152,32 @@ static void file_close(struct perfume_file *file)
 	file->fd = -1;
 }
 
+/*
+ * What a forked child does before it touches an event. Words, descriptors and write indices are inherited
+ * and stay good, unless the child closed the descriptors; then it registers anew. The shared memory is the
+ * parent's. Under the lock.
+ */
+static void settle(void)
+{
+	struct home *home = home_get();
+	struct perfume_file *file;
+
+	if (home->settled)
+		return;
+	for (file = files; file; file = file->next)
+		if (file->fd >= 0 && !intact(file))
+			recover(file);
+	area_fork();
+	home->settled = 1;
+}
+
 /* 0, or a negative errno: then the event is to be removed again. */
 static int event_add(struct perfume_file *file, struct perfume_event *event)
 {
+	char command[COMMAND_MAX];
+	int error;
+
+	settle();
 	if (!file->events) {
 		file_open(file);
 		file->next = files;
@@ -169,7 +190,12 @@ static int event_add(struct perfume_file *file, struct perfume_event *event)
 	if (event->next)
 		event->next->previous = event;
 	file->events = event;
-	return kernel_add(event);
+	error = spell(event, command);
+	if (error >= 0)
+		error = kernel_add(event, command);
+	if (error >= 0)
+		ring_add(event, command);
+	return error;
 }
 
 /* True when nobody will write to the event's word any more. */
@@ -178,6 +204,7 @@ static int event_remove(struct perfume_event *event)
 	struct perfume_file *file = event->file;
 	int forgotten = 1;
 
+	settle();
 	if (event->target != PERFUME_NO_TARGET) {
 		if (!intact(file))
 			recover(file);
@@ -185,6 +212,7 @@ static int event_remove(struct perfume_event *event)
 	}
 	__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
 	__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_STATUS, __ATOMIC_RELAXED);
+	ring_remove(event);
 	if (event->next)
 		event->next->previous = event->previous;
 	if (event->previous)
@@ -200,6 +228,7 @@ static int event_remove(struct perfume_event *event)
 int perfume_refresh(void)
 {
 	struct perfume_file *file;
+	char command[COMMAND_MAX];
 	struct perfume_event *event;
 	sigset_t old;
 	int saved = errno, error, ret = 0;
@@ -213,7 +242,9 @@ int perfume_refresh(void)
 		for (event = file->events; event; event = event->next) {
 			if (event->target != PERFUME_NO_TARGET)
 				continue;
-			error = kernel_add(event);
+			error = spell(event, command);
+			if (error >= 0)
+				error = kernel_add(event, command);
 			ret = error < 0 ? error : ret;
 		}
 	}
@@ -223,24 +254,6 @@ int perfume_refresh(void)
 }
 
 /* ---- writing ---- */
-
-/*
- * The first write in a forked child. Words, descriptors and write indices are inherited and stay
- * good, unless the child closed the descriptors; then it registers anew.
- */
-static void settle(struct home *home)
-{
-	struct perfume_file *file;
-	sigset_t old;
-
-	lock(&old);
-	if (!home->settled)
-		for (file = files; file; file = file->next)
-			if (file->fd >= 0 && !intact(file))
-				recover(file);
-	home->settled = 1;
-	unlock(&old);
-}
 
 static int kernel_listens(const struct perfume_event *event, uint32_t word)
 {
@@ -305,11 +318,19 @@ static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t pa
 
 static int event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload)
 {
-	struct home *home = home_get();
+	sigset_t old;
+	int ret = 0;
 
-	if (unlikely(!home->settled))
-		settle(home);
-	return kernel_listens(event, word) ? kernel_write(event, packet, payload) : 0;
+	if (unlikely(!home_get()->settled)) {
+		lock(&old);
+		settle();
+		unlock(&old);
+	}
+	if (word & PERFUME_WORD_RING)
+		ret = ring_write(event, packet + 1, payload);
+	if (kernel_listens(event, word))
+		ret = kernel_write(event, packet, payload);
+	return ret;
 }
 
 /* dlclose and exit: the kernel lets go of every word, wherever it lies. */
@@ -320,14 +341,18 @@ __attribute__((destructor)) static void leave(void)
 	int open;
 
 	lock(&old);
+	if (!home_get()->settled)
+		shared.area = NULL;
 	while (files) {
 		open = intact(files);
 		for (event = files->events; event; event = event->next) {
 			if (open && event->target != PERFUME_NO_TARGET)
 				kernel_forget(files->fd, event);
 			__atomic_store_n(&event->target, PERFUME_NO_TARGET, __ATOMIC_RELEASE);
+			ring_remove(event);
 		}
 		file_close(files);
 	}
+	area_leave();
 	unlock(&old);
 }

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* The collector: how programs find it and it finds programs, and its account. */
+#include "writer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t perfume_collector_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- being found: a socket, and standing orders ---- */
+
+static socklen_t address_of(uint64_t id, struct sockaddr_un *ret_address)
+{
+	int n;
+
+	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(ret_address->sun_path + 1, sizeof(ret_address->sun_path) - 1, COLLECTOR_SOCKET,
+		(unsigned long long)id);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int open_socket(struct perfume_collector *c)
+{
+	struct sockaddr_un address;
+	socklen_t n;
+	int on = 1;
+
+	if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id))
+		return -errno;
+	c->id |= 1;
+	c->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->socket < 0)
+		return -errno;
+	n = address_of(c->id, &address);
+	if (bind(c->socket, (struct sockaddr *)&address, n) ||
+		setsockopt(c->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+		return -errno;
+	return 0;
+}
+
+static int is_alive(uint64_t id)
+{
+	struct sockaddr_un address;
+	socklen_t n = address_of(id, &address);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), alive;
+
+	alive = fd >= 0 && !connect(fd, (struct sockaddr *)&address, n);
+	if (fd >= 0)
+		close(fd);
+	return alive;
+}
+
+/* The lines of collectors that live, other than ours, moved to the front of text; their length. */
+static size_t keep_lines(const struct perfume_collector *c, char *text)
+{
+	char *line, *rest = text, *out = text;
+
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		uint64_t id = strtoull(line, NULL, 16);
+		size_t n = strlen(line);
+
+		if (n < 18 || line[16] != ':' || id == c->id || !is_alive(id))
+			continue;
+		memmove(out, line, n);
+		out += n;
+		*out++ = '\n';
+	}
+	return (size_t)(out - text);
+}
+
+/* Rewrites the file of standing orders with or without a line of ours. 0 or a negative errno. */
+static int write_orders(struct perfume_collector *c, int with_ours)
+{
+	char text[9 * (AREA_TEXT + 20)];
+	struct stat st;
+	ssize_t got;
+	size_t n;
+	int fd = open(c->orders, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022) || flock(fd, LOCK_EX)) {
+		close(fd);
+		return -EPERM;
+	}
+	got = pread(fd, text, sizeof(text) - AREA_TEXT - 20, 0);
+	text[got > 0 ? got : 0] = 0;
+	n = keep_lines(c, text);
+	if (with_ours)
+		n += (size_t)sprintf(
+			text + n, "%016llx:%s\n", (unsigned long long)c->id, c->patterns);
+	got = pwrite(fd, text, n, 0);
+	if (got != (ssize_t)n || ftruncate(fd, (off_t)n))
+		got = -1;
+	close(fd);
+	return got < 0 ? -EIO : 0;
+}
+
+static void give_orders(struct perfume_collector *c)
+{
+	unsigned user = (unsigned)geteuid();
+
+	snprintf(c->orders, sizeof(c->orders), user ? ORDERS_OF_USER : ORDERS_OF_ROOT, user);
+	if (write_orders(c, 1) < 0)
+		c->orders[0] = 0;
+}
+
+/* ---- life ---- */
+
+int perfume_collector_new(
+	const struct perfume_collector_options *options, struct perfume_collector **ret_collector)
+{
+	struct perfume_collector *c;
+	int error;
+
+	if (!options || options->size < sizeof(*options) || !options->patterns ||
+		strlen(options->patterns) >= AREA_TEXT || strchr(options->patterns, '\n'))
+		return -EINVAL;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->socket = -1;
+	strcpy(c->patterns, options->patterns);
+	c->n_pids = options->n_pids;
+	c->pids = calloc(options->n_pids + 1, sizeof(*c->pids));
+	error = c->pids ? open_socket(c) : -ENOMEM;
+	if (error < 0) {
+		perfume_collector_free(c);
+		return error;
+	}
+	memcpy(c->pids, options->pids ? options->pids : c->pids,
+		options->n_pids * sizeof(*c->pids));
+	c->only_started = options->only_started;
+	snprintf(c->variable, sizeof(c->variable), COLLECTOR_VARIABLE "=%016llx:%s",
+		(unsigned long long)c->id, c->patterns);
+	if (!c->n_pids && !c->only_started)
+		give_orders(c);
+	perfume_clock_update(c);
+	*ret_collector = c;
+	return 0;
+}
+
+void perfume_collector_free(struct perfume_collector *c)
+{
+	struct writer *writer;
+
+	if (!c)
+		return;
+	if (c->orders[0])
+		write_orders(c, 0);
+	while ((writer = c->writers) != NULL) {
+		c->writers = writer->next;
+		perfume_writer_free(c, writer);
+	}
+	if (c->socket >= 0)
+		close(c->socket);
+	free(c->heap);
+	free(c->pids);
+	free(c);
+}
+
+const char *perfume_collector_variable(const struct perfume_collector *c)
+{
+	return c->variable;
+}
+
+int perfume_collector_fd(const struct perfume_collector *c)
+{
+	return c->socket;
+}
+
+/* ---- finding programs ---- */
+
+/* 1 new, 0 no area there or known already. */
+static int look_at_fd(struct perfume_collector *c, pid_t pid, int fds, const char *name)
+{
+	char target[64];
+	ssize_t n = readlinkat(fds, name, target, sizeof(target) - 1);
+	int fd;
+
+	if (n < 0)
+		return 0;
+	target[n] = 0;
+	if (strncmp(target, "/memfd:" AREA_NAME, sizeof("/memfd:" AREA_NAME) - 1))
+		return 0;
+	fd = openat(fds, name, O_RDWR | O_CLOEXEC);
+	return fd >= 0 && perfume_writer_add(c, fd, pid) > 0;
+}
+
+static int look_at_process(struct perfume_collector *c, pid_t pid)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *fds;
+	int found = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	fds = opendir(path);
+	while (fds && (entry = readdir(fds)) != NULL)
+		found += look_at_fd(c, pid, dirfd(fds), entry->d_name);
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+int perfume_collector_scan(struct perfume_collector *c)
+{
+	struct dirent *entry;
+	DIR *proc;
+	size_t i;
+	int found = 0;
+
+	for (i = 0; i < c->n_pids; i++)
+		found += look_at_process(c, c->pids[i]);
+	proc = c->n_pids || c->only_started ? NULL : opendir("/proc");
+	while (proc && (entry = readdir(proc)) != NULL)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+			atoi(entry->d_name) != getpid())
+			found += look_at_process(c, atoi(entry->d_name));
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* An area that a program sent, or -1. Anybody may send anything; what is no area is closed again. */
+static int receive(struct perfume_collector *c, pid_t *ret_pid)
+{
+	char control[CMSG_SPACE(sizeof(int) * 8) + CMSG_SPACE(sizeof(struct ucred))]
+		__attribute__((aligned(8)));
+	char text[16];
+	struct iovec vec = {text, sizeof(text)};
+	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1, .msg_control = control};
+	struct cmsghdr *part;
+	struct ucred sender;
+	int fds[8], fd = -1;
+	size_t n, i;
+
+	message.msg_controllen = sizeof(control);
+	if (recvmsg(c->socket, &message, MSG_CMSG_CLOEXEC) < 0)
+		return -errno;
+	for (part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(&sender, CMSG_DATA(part), sizeof(sender));
+			*ret_pid = sender.pid;
+		}
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(part), n * sizeof(int));
+		for (i = 0; i < n; i++) {
+			if (fd >= 0)
+				close(fd);
+			fd = fds[i];
+		}
+	}
+	return fd < 0 ? -EBADMSG : fd;
+}
+
+/* ---- reading ---- */
+
+int perfume_collector_poll(struct perfume_collector *c, int all)
+{
+	struct writer **link, *writer;
+	pid_t pid = 0;
+	int fd, tries;
+
+	for (tries = 0; tries < 1000 && (fd = receive(c, &pid)) != -EAGAIN; tries++)
+		if (fd >= 0)
+			perfume_writer_add(c, fd, pid);
+	perfume_clock_update(c);
+	/* What is older has been published by now, unless its thread lost the CPU in the middle of it. */
+	c->horizon = all ? UINT64_MAX : perfume_collector_now();
+	for (link = &c->writers; (writer = *link) != NULL;) {
+		int drained = writer->gone;
+
+		perfume_writer_visit(c, writer);
+		perfume_reader_visit(c, writer);
+		if (drained && !perfume_writer_waits(writer)) {
+			*link = writer->next;
+			perfume_writer_free(c, writer);
+		} else {
+			link = &writer->next;
+		}
+	}
+	return 0;
+}
+
+void perfume_collector_stats(
+	const struct perfume_collector *c, struct perfume_collector_stats *ret_stats)
+{
+	const struct writer *writer;
+	const struct reader *reader;
+	uint32_t i;
+
+	*ret_stats = c->past;
+	for (writer = c->writers; writer; writer = writer->next) {
+		if (writer->area->lost > writer->lost_no_ring_before)
+			ret_stats->lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
+		for (i = 0; i < writer->n_readers; i++) {
+			reader = writer->readers[i];
+			ret_stats->read += reader->read;
+			ret_stats->lost += reader->lost;
+			ret_stats->written += perfume_reader_written(reader);
+		}
+	}
+}

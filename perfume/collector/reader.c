@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* Reading rings along, while their writers write over what is oldest; and all rings in the order of time. */
+#include "writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* ---- time ---- */
+
+static uint64_t ticks_now(void)
+{
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t now;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+	return now;
+#else
+	return perfume_collector_now();
+#endif
+}
+
+/* Compares the counter with the clock again, so that what NTP does to the clock is followed. */
+void perfume_clock_update(struct perfume_collector *c)
+{
+	uint64_t ns = perfume_collector_now(), ticks = ticks_now(), since = ns - c->clock.ns;
+
+	if (c->clock.ns && since < (c->clock.ns_per_tick > 0 ? 100000000 : 2000000))
+		return;
+	if (c->clock.ns && ticks > c->clock.ticks)
+		c->clock.ns_per_tick = (double)since / (double)(ticks - c->clock.ticks);
+	c->clock.ns = ns;
+	c->clock.ticks = ticks;
+}
+
+static uint64_t to_ns(struct perfume_collector *c, uint32_t clock, uint64_t time)
+{
+	if (clock != AREA_CLOCK_TSC && clock != AREA_CLOCK_COUNTER)
+		return time;
+	/* A rate needs two looks at the clock, some way apart. */
+	while (!(c->clock.ns_per_tick > 0))
+		perfume_clock_update(c);
+	return c->clock.ns +
+	       (uint64_t)(int64_t)((double)(int64_t)(time - c->clock.ticks) * c->clock.ns_per_tick);
+}
+
+/* ---- one ring ---- */
+
+static void give_up(struct perfume_collector *c, struct reader *reader)
+{
+	reader->writer->gone = 2;
+	c->past.forged++;
+}
+
+/*
+ * The oldest record that will not be written over at once: the mark of some sixteenth tells its position
+ * and number. 0, or -EAGAIN when the writer was faster than we looked.
+ */
+static int find_mark(struct reader *reader, uint64_t *ret_position, uint64_t *ret_count)
+{
+	uint64_t size = reader->writer->ring_size, part = size / AREA_MARKS, best = UINT64_MAX;
+	uint64_t reserved = __atomic_load_n(&reader->seen->reserved, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE);
+	int i;
+
+	for (i = 0; i < AREA_MARKS; i++) {
+		uint64_t at = __atomic_load_n(&reader->seen->marks[i].position, __ATOMIC_ACQUIRE);
+		uint64_t count = __atomic_load_n(&reader->seen->marks[i].count, __ATOMIC_RELAXED);
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (at != __atomic_load_n(&reader->seen->marks[i].position, __ATOMIC_RELAXED) ||
+			at / part % AREA_MARKS != (uint64_t)i || at > head ||
+			reserved - at > size - part || at >= best)
+			continue;
+		best = at;
+		*ret_count = count;
+	}
+	*ret_position = best;
+	return best == UINT64_MAX ? -EAGAIN : 0;
+}
+
+/* Goes on at a mark, and counts what lies between. 0 or -EAGAIN. */
+static int catch_up(struct perfume_collector *c, struct reader *reader)
+{
+	uint64_t position, count;
+
+	if (find_mark(reader, &position, &count))
+		return -EAGAIN;
+	if (position < reader->position || count < reader->count) {
+		give_up(c, reader);
+		return 0;
+	}
+	if (reader->position < reader->skip_to)
+		reader->base = count;
+	else
+		reader->lost += count - reader->count;
+	reader->position = position;
+	reader->count = count;
+	/* The record that names the owner may be among the lost. */
+	if (position >= __atomic_load_n(&reader->seen->owner_since, __ATOMIC_ACQUIRE))
+		reader->tid = (pid_t)reader->seen->owner;
+	return 0;
+}
+
+static void *map_twice(int fd, uint32_t i, size_t size)
+{
+	off_t at = (off_t)(AREA_DATA + (uint64_t)i * size);
+	char *data = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int k;
+
+	for (k = 0; k < 2 && data != MAP_FAILED; k++)
+		if (mmap(data + (size_t)k * size, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd,
+			    at) == MAP_FAILED) {
+			munmap(data, 2 * size);
+			data = MAP_FAILED;
+		}
+	return data == MAP_FAILED ? NULL : data;
+}
+
+/* Most rings are never read: a collector that only passes by maps none. 0 or a negative errno. */
+static int open_ring(struct reader *reader)
+{
+	struct writer *writer = reader->writer;
+
+	if (!reader->chunk)
+		reader->chunk = malloc(CHUNK);
+	if (!reader->data)
+		reader->data = map_twice(writer->fd, reader->index, writer->ring_size);
+	return reader->chunk && reader->data ? 0 : -ENOMEM;
+}
+
+/* Copies what the ring has into the empty chunk. The bytes copied; 0 when there is nothing new. */
+static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
+{
+	uint64_t size = reader->writer->ring_size, head, n;
+	int tries;
+
+	for (tries = 0; tries < 1000 && reader->writer->gone != 2; tries++) {
+		head = __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE);
+		n = head - reader->position;
+		if (!n || open_ring(reader) < 0)
+			return 0;
+		if (n <= size) {
+			n = n < CHUNK ? n : CHUNK;
+			memcpy(reader->chunk, reader->data + (reader->position & (size - 1)), n);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (__atomic_load_n(&reader->seen->reserved, __ATOMIC_RELAXED) -
+					reader->position <=
+				size)
+				return n;
+		}
+		catch_up(c, reader);
+	}
+	give_up(c, reader);
+	return 0;
+}
+
+/* The record at the front of the chunk when it is whole and can be, else NULL. */
+static const struct area_record *front(const struct reader *reader)
+{
+	const struct area_record *record = (const void *)(reader->chunk + reader->at);
+	size_t left = reader->end - reader->at;
+
+	if (left < sizeof(*record) || record->size > left || record->size < sizeof(*record) ||
+		record->size % 8 || record->padding > 7 ||
+		record->padding > record->size - sizeof(*record))
+		return NULL;
+	return record;
+}
+
+static void pass(struct reader *reader, const struct area_record *record)
+{
+	if (record->slot == AREA_OWNER && record->size - record->padding >= sizeof(*record) + 4)
+		memcpy(&reader->tid, record + 1, 4);
+	reader->count += record->slot != AREA_OWNER;
+	reader->at += record->size;
+	reader->position += record->size;
+}
+
+/* Makes the front a record that was written since we came. False when the ring has none. */
+static int advance(struct perfume_collector *c, struct reader *reader)
+{
+	const struct area_record *record;
+	uint64_t time;
+
+	for (;;) {
+		record = front(reader);
+		if (record && record->slot == AREA_OWNER) {
+			pass(reader, record);
+			continue;
+		}
+		if (record && reader->position >= reader->skip_to)
+			break;
+		if (record) {
+			pass(reader, record);
+			reader->base = reader->count;
+			continue;
+		}
+		/* The rest of the chunk is the beginning of a record: copied again with its end. */
+		reader->at = 0;
+		reader->end = copy_chunk(c, reader);
+		if (!reader->end)
+			return 0;
+		if (!front(reader)) {
+			give_up(c, reader);
+			return 0;
+		}
+	}
+	time = to_ns(c, reader->writer->area->clock, record->time);
+	reader->time = time > reader->time ? time : reader->time;
+	return 1;
+}
+
+/* old: the ring was in use before we came, and we begin where it is now. */
+static int add_reader(struct perfume_collector *c, struct writer *writer, int old)
+{
+	uint32_t i = writer->n_readers;
+	struct reader *reader;
+	int tries = 1000;
+
+	reader = c->n_readers < MAX_READERS ? calloc(1, sizeof(*reader)) : NULL;
+	if (!reader)
+		return -ENOMEM;
+	c->n_readers++;
+	reader->writer = writer;
+	reader->seen = &writer->area->rings[i];
+	reader->index = i;
+	if (old) {
+		reader->skip_to = __atomic_load_n(&reader->seen->head, __ATOMIC_ACQUIRE);
+		while (--tries && find_mark(reader, &reader->position, &reader->count))
+			;
+		reader->base = reader->count;
+	}
+	if (!tries)
+		give_up(c, reader);
+	writer->readers[writer->n_readers++] = reader;
+	return 0;
+}
+
+/* What the writer says that it wrote since we came. */
+uint64_t perfume_reader_written(const struct reader *reader)
+{
+	if (reader->writer->gone == 2)
+		return reader->read + reader->lost;
+	return __atomic_load_n(&reader->seen->count, __ATOMIC_RELAXED) - reader->base;
+}
+
+void perfume_reader_free(struct perfume_collector *c, struct reader *reader)
+{
+	struct perfume_collector_stats *past = &c->past;
+
+	c->n_readers--;
+	past->read += reader->read;
+	past->lost += reader->lost;
+	past->written += perfume_reader_written(reader);
+	if (reader->data)
+		munmap(reader->data, 2 * (size_t)reader->writer->ring_size);
+	free(reader->chunk);
+	free(reader);
+}
+
+/* ---- all rings, by time ---- */
+
+static void sift_down(struct perfume_collector *c, size_t i)
+{
+	struct reader **heap = c->heap, *moved = heap[i];
+	size_t child;
+
+	for (; (child = 2 * i + 1) < c->n_heap; i = child) {
+		if (child + 1 < c->n_heap && heap[child + 1]->time < heap[child]->time)
+			child++;
+		if (heap[child]->time >= moved->time)
+			break;
+		heap[i] = heap[child];
+	}
+	heap[i] = moved;
+}
+
+static int push(struct perfume_collector *c, struct reader *reader)
+{
+	struct reader **heap;
+	size_t i;
+
+	if (c->n_heap == c->heap_room) {
+		heap = reallocarray(c->heap, c->heap_room * 2 + 16, sizeof(*heap));
+		if (!heap)
+			return -ENOMEM;
+		c->heap = heap;
+		c->heap_room = c->heap_room * 2 + 16;
+	}
+	for (i = c->n_heap++; i && c->heap[(i - 1) / 2]->time > reader->time; i = (i - 1) / 2)
+		c->heap[i] = c->heap[(i - 1) / 2];
+	c->heap[i] = reader;
+	reader->waiting = 1;
+	return 0;
+}
+
+/* The reader at the top has a new front, or none. */
+static void top_moved(struct perfume_collector *c, int has_front)
+{
+	if (!has_front) {
+		c->heap[0]->waiting = 0;
+		c->heap[0] = c->heap[--c->n_heap];
+	}
+	if (c->n_heap)
+		sift_down(c, 0);
+}
+
+/* The rings that a program has already when we come. */
+void perfume_reader_begin(struct perfume_collector *c, struct writer *writer)
+{
+	uint32_t n = __atomic_load_n(&writer->area->n_rings, __ATOMIC_ACQUIRE);
+
+	while (writer->n_readers < n && n <= AREA_RINGS && add_reader(c, writer, 1) >= 0)
+		;
+}
+
+/* New rings of a program, and those that have something again, are put in the heap. */
+void perfume_reader_visit(struct perfume_collector *c, struct writer *writer)
+{
+	uint32_t n = __atomic_load_n(&writer->area->n_rings, __ATOMIC_ACQUIRE), i;
+
+	while (writer->n_readers < n && n <= AREA_RINGS && add_reader(c, writer, 0) >= 0)
+		;
+	for (i = 0; i < writer->n_readers && writer->gone != 2; i++)
+		if (!writer->readers[i]->waiting && advance(c, writer->readers[i]))
+			push(c, writer->readers[i]);
+}
+
+static const struct known_event *event_of(const struct reader *reader, uint16_t slot)
+{
+	const struct writer *writer = reader->writer;
+
+	return slot < writer->n_events ? writer->events[slot] : NULL;
+}
+
+/* What was handed out is done with only now: its payload is in the chunk. */
+static void take_front(struct perfume_collector *c)
+{
+	struct reader *reader = c->heap[0];
+
+	pass(reader, front(reader));
+	reader->read++;
+	c->handed_out = 0;
+	top_moved(c, advance(c, reader));
+}
+
+int perfume_collector_next(struct perfume_collector *c, struct perfume_received *ret_received)
+{
+	const struct area_record *record;
+	const struct known_event *event;
+	struct reader *reader;
+
+	for (; c->n_heap; take_front(c)) {
+		if (c->handed_out)
+			take_front(c);
+		while (c->n_heap && c->heap[0]->writer->gone == 2)
+			top_moved(c, 0);
+		if (!c->n_heap || c->heap[0]->time > c->horizon)
+			return 0;
+		reader = c->heap[0];
+		record = front(reader);
+		event = event_of(reader, record->slot);
+		if (!event || !event->chosen)
+			continue;
+		ret_received->time = reader->time;
+		ret_received->source = &event->source;
+		ret_received->tid = reader->tid;
+		ret_received->payload = record + 1;
+		ret_received->size = record->size - sizeof(*record) - record->padding;
+		c->handed_out = 1;
+		c->past.events++;
+		return 1;
+	}
+	return 0;
+}

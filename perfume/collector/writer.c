@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* A program with events: claiming a place among its collectors, switching its events on and off. */
+#include "writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEASE_NS 3000000000ULL
+
+/* ---- its memory ---- */
+
+/* Stores 1 where the program looks for interest in the event. The lock keeps it from unmapping the place. */
+static void poke(struct writer *writer, struct area_slot *slot)
+{
+	uint32_t open = 0;
+	int tries = 100;
+
+	while (!__atomic_compare_exchange_n(
+		       &writer->area->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
+		--tries) {
+		open = 0;
+		usleep(100);
+	}
+	if (!tries)
+		return;
+	if (__atomic_load_n(&slot->live, __ATOMIC_RELAXED))
+		(void)!pwrite(writer->mem, "\1", 1, (off_t)slot->word + 1);
+	__atomic_store_n(&writer->area->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Its memory can be read to the end of its life, and not a moment longer, whoever has its number then. */
+static int ended(const struct writer *writer)
+{
+	char byte;
+	uint64_t word;
+
+	if (writer->mem < 0)
+		return kill(writer->pid, 0) < 0 && errno == ESRCH;
+	word = __atomic_load_n(&writer->area->slots[0].word, __ATOMIC_RELAXED);
+	return pread(writer->mem, &byte, 1, (off_t)word) == 0;
+}
+
+/* Does the process have this very area in its memory? */
+static int has_area(pid_t pid, ino_t ino)
+{
+	unsigned long long line_ino;
+	char line[512], name[64];
+	FILE *maps;
+	int found = 0;
+
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
+	maps = fopen(line, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		found = sscanf(line, "%*s %*s %*s %*s %llu %63s", &line_ino, name) == 2 &&
+			line_ino == ino && !strcmp(name, "/memfd:" AREA_NAME);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/*
+ * Of the process whose area it is. The number may have passed to another one meanwhile: then that has not
+ * the area, or what was opened is the memory of one that has ended.
+ */
+static int open_memory(pid_t pid, ino_t ino)
+{
+	char path[64];
+	int mem;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	mem = open(path, O_RDWR | O_CLOEXEC);
+	if (mem >= 0 && !has_area(pid, ino)) {
+		close(mem);
+		mem = -1;
+	}
+	return mem;
+}
+
+static void read_comm(pid_t pid, char comm[16])
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, comm, 15);
+	comm[n > 0 ? n : 0] = 0;
+	comm[strcspn(comm, "\n")] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- the claim ---- */
+
+static void renew(struct writer *writer)
+{
+	if (writer->claim >= 0)
+		__atomic_store_n(&writer->area->claims[writer->claim].lease,
+			perfume_collector_now() + LEASE_NS, __ATOMIC_RELEASE);
+}
+
+/* Nobody may listen in the name of a collector that is no more. */
+static void clear_claim(struct area *area, int k)
+{
+	uint32_t n = __atomic_load_n(&area->n_slots, __ATOMIC_ACQUIRE), i;
+
+	for (i = 0; i < n && n <= AREA_SLOTS; i++)
+		__atomic_fetch_and(&area->slots[i].wanted, ~(1u << k), __ATOMIC_RELAXED);
+}
+
+/* The claim that the program made in our name, because it knew of us before we of it; or -1. */
+static int find_claim(const struct perfume_collector *c, const struct area *area)
+{
+	int k;
+
+	for (k = 0; k < AREA_CLAIMS; k++)
+		if (__atomic_load_n(&area->claims[k].id, __ATOMIC_ACQUIRE) == c->id)
+			return k;
+	return -1;
+}
+
+/* A free one, else one that ran out, else -1. */
+static int take_claim(const struct perfume_collector *c, struct area *area)
+{
+	uint64_t id, lease, now = perfume_collector_now();
+	int k, expired;
+
+	for (expired = 0; expired < 2; expired++)
+		for (k = 0; k < AREA_CLAIMS; k++) {
+			id = __atomic_load_n(&area->claims[k].id, __ATOMIC_ACQUIRE);
+			lease = __atomic_load_n(&area->claims[k].lease, __ATOMIC_ACQUIRE);
+			if (id && !(expired && lease && lease < now))
+				continue;
+			if (!__atomic_compare_exchange_n(&area->claims[k].id, &id, c->id, 0,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+				continue;
+			clear_claim(area, k);
+			memcpy(area->claims[k].patterns, c->patterns, sizeof(c->patterns));
+			return k;
+		}
+	return -1;
+}
+
+/* ---- events ---- */
+
+static int chosen(const struct perfume_collector *c, const char *name)
+{
+	char patterns[AREA_TEXT], *rest = patterns, *pattern;
+
+	memcpy(patterns, c->patterns, sizeof(patterns));
+	while ((pattern = strsep(&rest, ",")) != NULL)
+		if (*pattern && !fnmatch(pattern, name, 0))
+			return 1;
+	return 0;
+}
+
+static int printable(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return 0;
+	return 1;
+}
+
+static int learn_event(struct perfume_collector *c, struct writer *writer, uint32_t i)
+{
+	size_t n = strnlen(writer->area->slots[i].text, AREA_TEXT - 1);
+	struct known_event *event = calloc(1, sizeof(*event) + n + 1);
+	char *blank;
+
+	if (!event)
+		return -ENOMEM;
+	memcpy(event->text, writer->area->slots[i].text, n);
+	blank = strchr(event->text, ' ');
+	if (blank)
+		*blank++ = 0;
+	event->source.name = event->text;
+	event->source.fields = blank ? blank : "";
+	event->source.pid = writer->pid;
+	event->source.comm = writer->comm;
+	event->chosen = printable(event->source.name) && printable(event->source.fields) &&
+			chosen(c, event->source.name);
+	writer->events[i] = event;
+	c->n_events++;
+	return 0;
+}
+
+static void learn_events(struct perfume_collector *c, struct writer *writer)
+{
+	uint32_t n = __atomic_load_n(&writer->area->n_slots, __ATOMIC_ACQUIRE);
+	struct known_event **events;
+
+	if (n > AREA_SLOTS) {
+		writer->gone = 2;
+		c->past.forged++;
+		return;
+	}
+	if (n <= writer->n_events)
+		return;
+	events = reallocarray(writer->events, n, sizeof(*events));
+	if (!events)
+		return;
+	writer->events = events;
+	while (writer->n_events < n && c->n_events < MAX_EVENTS &&
+		learn_event(c, writer, writer->n_events) >= 0)
+		writer->n_events++;
+}
+
+/* Sets our bit for what is chosen, and wakes the event up. A program that missed us has cleared it. */
+static void switch_on(struct perfume_collector *c, struct writer *writer, uint32_t i)
+{
+	struct area_slot *slot = &writer->area->slots[i];
+	struct known_event *event = writer->events[i];
+	uint32_t bit = 1u << writer->claim, before;
+
+	if (!event->chosen || !__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE)) {
+		event->on = 0;
+		return;
+	}
+	before = __atomic_fetch_or(&slot->wanted, bit, __ATOMIC_SEQ_CST);
+	if (event->on && !(before & bit))
+		c->past.lapses++;
+	if (!(before & bit) && writer->mem >= 0)
+		poke(writer, slot);
+	event->on = 1;
+}
+
+void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
+{
+	uint32_t i;
+
+	if (!writer->gone && ended(writer))
+		writer->gone = 1;
+	learn_events(c, writer);
+	if (writer->gone || writer->claim < 0)
+		return;
+	renew(writer);
+	for (i = 0; i < writer->n_events; i++)
+		switch_on(c, writer, i);
+}
+
+/* ---- coming and going ---- */
+
+static int known(const struct perfume_collector *c, const struct stat *st)
+{
+	const struct writer *writer;
+
+	for (writer = c->writers; writer; writer = writer->next)
+		if (writer->dev == st->st_dev && writer->ino == st->st_ino)
+			return 1;
+	return 0;
+}
+
+/* Only what cannot be cut short under our eyes: a memory file whose size is sealed. */
+static int is_area(int fd, struct stat *ret_stat)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	int have = fcntl(fd, F_GET_SEALS);
+
+	return have >= 0 && (have & seals) == seals && !fstat(fd, ret_stat) &&
+	       (uint64_t)ret_stat->st_size > AREA_DATA;
+}
+
+static struct writer *writer_new(int fd, const struct stat *st)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	uint64_t room = ((uint64_t)st->st_size - AREA_DATA) / AREA_RINGS;
+
+	if (!writer)
+		return NULL;
+	writer->area = mmap(NULL, sizeof(struct area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (writer->area == MAP_FAILED) {
+		free(writer);
+		return NULL;
+	}
+	writer->ring_size = writer->area->ring_size;
+	if (writer->area->magic != AREA_MAGIC || writer->ring_size != room ||
+		writer->ring_size < 65536 || writer->ring_size & (writer->ring_size - 1)) {
+		munmap(writer->area, sizeof(struct area));
+		free(writer);
+		return NULL;
+	}
+	writer->fd = fd;
+	writer->dev = st->st_dev;
+	writer->ino = st->st_ino;
+	return writer;
+}
+
+int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
+{
+	struct writer *writer;
+	struct stat st;
+
+	if (!is_area(fd, &st) || known(c, &st) || c->past.writers == MAX_WRITERS) {
+		close(fd);
+		return 0;
+	}
+	writer = writer_new(fd, &st);
+	if (!writer) {
+		close(fd);
+		return -EPROTO;
+	}
+	writer->pid = pid;
+	writer->mem = open_memory(pid, st.st_ino);
+	read_comm(pid, writer->comm);
+	writer->lost_no_ring_before = writer->area->lost;
+	writer->claim = find_claim(c, writer->area);
+	if (writer->claim < 0) {
+		writer->claim = take_claim(c, writer->area);
+		perfume_reader_begin(c, writer);
+	}
+	c->past.refused += writer->mem < 0 && !ended(writer);
+	c->past.no_claim += writer->claim < 0;
+	c->past.writers++;
+	writer->next = c->writers;
+	c->writers = writer;
+	perfume_writer_visit(c, writer);
+	return 1;
+}
+
+int perfume_writer_waits(const struct writer *writer)
+{
+	uint32_t i;
+
+	for (i = 0; i < writer->n_readers; i++)
+		if (writer->readers[i]->waiting)
+			return 1;
+	return 0;
+}
+
+static void leave(struct writer *writer)
+{
+	struct area_claim *claim = &writer->area->claims[writer->claim];
+
+	clear_claim(writer->area, writer->claim);
+	memset(claim->patterns, 0, sizeof(claim->patterns));
+	__atomic_store_n(&claim->lease, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&claim->id, 0, __ATOMIC_RELEASE);
+}
+
+void perfume_writer_free(struct perfume_collector *c, struct writer *writer)
+{
+	uint32_t i;
+
+	if (!writer->gone && writer->claim >= 0)
+		leave(writer);
+	if (writer->area->lost > writer->lost_no_ring_before)
+		c->past.lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
+	c->past.no_claim -= writer->claim < 0;
+	c->past.writers--;
+	for (i = 0; i < writer->n_readers; i++)
+		perfume_reader_free(c, writer->readers[i]);
+	for (i = 0; i < writer->n_events; i++)
+		free(writer->events[i]);
+	c->n_events -= writer->n_events;
+	free(writer->events);
+	munmap(writer->area, sizeof(struct area));
+	if (writer->mem >= 0)
+		close(writer->mem);
+	close(writer->fd);
+	free(writer);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/*
+ * Writing to the rings. Each thread has a ring for itself, and another for the signal handler that
+ * interrupts it in the middle of a record, so that no ring is ever written by two at a time.
+ */
+#include "inside.h"
+
+#define LEVELS 3 /* the thread, a handler in it, a handler in that */
+
+/* What only the writer knows of a ring; what collectors see may be scribbled on. */
+struct ring {
+	unsigned char *data; /* mapped twice, so that no record is cut at the end */
+	struct area_ring *seen;
+	uint64_t head, count;
+	pid_t owner;
+	uint64_t looked; /* when the claims were looked at, in ticks of the clock */
+	uint32_t alive;  /* the collectors that were alive then */
+};
+
+static struct ring rings[AREA_RINGS];
+
+static __thread struct {
+	struct ring *ring[LEVELS];
+	uint32_t fork; /* of which process the rings are */
+	uint32_t depth;
+} mine __attribute__((tls_model("initial-exec")));
+
+/* ---- the clock ---- */
+
+static uint64_t ticks(uint32_t clock)
+{
+#ifdef __x86_64__
+	if (likely(clock == AREA_CLOCK_TSC))
+		return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	if (likely(clock == AREA_CLOCK_COUNTER)) {
+		uint64_t now;
+
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(now));
+		return now;
+	}
+#endif
+	return now_ns();
+}
+
+/* The kernel says whether the TSC may be trusted: its own clock is made of it then. */
+static uint32_t choose_clock(void)
+{
+#ifdef __x86_64__
+	const char *path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char source[16] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0 && read(fd, source, sizeof(source) - 1) > 0 &&
+		(!strcmp(source, "tsc\n") || !strcmp(source, "kvm-clock\n"))) {
+		close(fd);
+		return AREA_CLOCK_TSC;
+	}
+	close(fd);
+	return AREA_CLOCK_MONOTONIC;
+#elif defined(__aarch64__)
+	return AREA_CLOCK_COUNTER;
+#else
+	return AREA_CLOCK_MONOTONIC;
+#endif
+}
+
+/* Ticks in about a fifth of a second. */
+static uint64_t ticks_between_looks(uint32_t clock)
+{
+	uint64_t hz = 1000000000;
+
+#ifdef __aarch64__
+	if (clock == AREA_CLOCK_COUNTER)
+		__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+#endif
+	/* TSCs run at 1 to 5 GHz. */
+	return clock == AREA_CLOCK_TSC ? 1ULL << 29 : hz / 5;
+}
+
+/* ---- getting a ring ---- */
+
+static void rings_forget(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < shared.n_rings; i++)
+		if (rings[i].data)
+			munmap(rings[i].data, 2 * (size_t)shared.ring_size);
+	memset(rings, 0, shared.n_rings * sizeof(rings[0]));
+	shared.n_rings = 0;
+	shared.fork++;
+}
+
+static void rings_leave(void)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+	uint32_t i;
+
+	for (i = 0; i < shared.n_rings; i++)
+		if (rings[i].data)
+			mmap(rings[i].data, 2 * (size_t)shared.ring_size, PROT_READ | PROT_WRITE,
+				flags, -1, 0);
+}
+
+static unsigned char *map_twice(uint32_t i)
+{
+	size_t size = shared.ring_size;
+	off_t at = (off_t)(AREA_DATA + (uint64_t)i * size);
+	unsigned char *data = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int k;
+
+	for (k = 0; k < 2 && data != MAP_FAILED; k++)
+		if (mmap(data + (size_t)k * size, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, shared.fd, at) == MAP_FAILED) {
+			munmap(data, 2 * size);
+			data = MAP_FAILED;
+		}
+	return data == MAP_FAILED ? NULL : data;
+}
+
+/* A ring whose thread has ended, else a new one, else NULL. Under the lock. */
+static struct ring *find_ring(void)
+{
+	struct ring *ring;
+	uint32_t i;
+
+	/* A vfork child borrows the memory of the thread that waits for it, and leaves it no ring. */
+	if (getpid() != shared.pid)
+		return NULL;
+	for (i = 0; i < shared.n_rings; i++)
+		if (syscall(SYS_tgkill, shared.pid, rings[i].owner, 0) < 0 && errno == ESRCH)
+			return &rings[i];
+	if (i == AREA_RINGS)
+		return NULL;
+	ring = &rings[i];
+	ring->data = map_twice(i);
+	if (!ring->data)
+		return NULL;
+	if (!i) {
+		shared.clock = choose_clock();
+		shared.look_ticks = ticks_between_looks(shared.clock);
+	}
+	ring->seen = &shared.area->rings[i];
+	shared.n_rings++;
+	shared.area->clock = shared.clock;
+	__atomic_store_n(&shared.area->n_rings, shared.n_rings, __ATOMIC_RELEASE);
+	return ring;
+}
+
+/* ---- records ---- */
+
+static void put_mark(struct area_ring *seen, uint64_t position, uint64_t count, uint32_t sixteenth)
+{
+	/* A reader that sees the new position sees the new count, or finds that the position changed. */
+	__atomic_store_n(&seen->marks[sixteenth].position, UINT64_MAX, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	seen->marks[sixteenth].count = count;
+	__atomic_store_n(&seen->marks[sixteenth].position, position, __ATOMIC_RELEASE);
+}
+
+static void put_record(struct ring *ring, uint16_t slot, const void *payload, size_t n,
+	uint64_t time, uint64_t counts)
+{
+	uint32_t padding = (uint32_t)-n & 7, part = shared.ring_size / AREA_MARKS;
+	uint64_t end = ring->head + sizeof(struct area_record) + n + padding;
+	unsigned char *at = ring->data + (ring->head & (shared.ring_size - 1));
+	struct area_record head = {(uint32_t)(end - ring->head), slot, (uint16_t)padding, time};
+
+	__atomic_store_n(&ring->seen->reserved, end, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), payload, n);
+	ring->count += counts;
+	if (unlikely((end ^ ring->head) & ~(uint64_t)(part - 1)))
+		put_mark(ring->seen, end, ring->count, (uint32_t)(end / part % AREA_MARKS));
+	ring->head = end;
+	__atomic_store_n(&ring->seen->count, ring->count, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->seen->head, end, __ATOMIC_RELEASE);
+}
+
+/* ---- the ring of this thread ---- */
+
+/* Whose records follow. Not an event, so not counted. */
+static void put_owner(struct ring *ring)
+{
+	uint32_t tid = (uint32_t)ring->owner;
+
+	ring->seen->owner_since = ring->head;
+	__atomic_store_n(&ring->seen->owner, tid, __ATOMIC_RELEASE);
+	put_record(ring, AREA_OWNER, &tid, sizeof(tid), 0, 0);
+}
+
+static struct ring *get_ring(uint32_t level)
+{
+	struct ring *ring;
+	sigset_t old;
+
+	lock(&old);
+	if (mine.fork != shared.fork) {
+		memset(mine.ring, 0, sizeof(mine.ring));
+		mine.fork = shared.fork;
+	}
+	ring = mine.ring[level];
+	if (!ring)
+		ring = find_ring();
+	if (ring && !mine.ring[level]) {
+		ring->owner = (pid_t)syscall(SYS_gettid);
+		put_owner(ring);
+	}
+	mine.ring[level] = ring;
+	unlock(&old);
+	return ring;
+}
+
+/* ---- writing ---- */
+
+/* Which collectors have renewed their lease. One that was killed must not cost for ever. */
+static void look(struct ring *ring, uint64_t now_ticks)
+{
+	uint64_t now = now_ns();
+	uint32_t k;
+
+	ring->alive = 0;
+	for (k = 0; k < AREA_CLAIMS; k++)
+		if (__atomic_load_n(&shared.area->claims[k].lease, __ATOMIC_RELAXED) > now)
+			ring->alive |= 1u << k;
+	ring->looked = now_ticks;
+}
+
+/*
+ * What is left of `wanted` when the dead are gone. When nobody is, the event is switched off, unless somebody
+ * just came: he has set `wanted` first, then the word.
+ */
+static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
+{
+	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
+
+	if (!wanted) {
+		__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
+		wanted = __atomic_load_n(&slot->wanted, __ATOMIC_SEQ_CST);
+		if (wanted)
+			__atomic_fetch_or(event->word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
+	}
+	return wanted & ~dead;
+}
+
+static int write_at_level(
+	struct perfume_event *event, uint32_t level, const void *payload, size_t n)
+{
+	struct area_slot *slot = &shared.area->slots[event->slot - 1];
+	uint32_t wanted = __atomic_load_n(&slot->wanted, __ATOMIC_ACQUIRE);
+	struct ring *ring = level < LEVELS ? mine.ring[level] : NULL;
+	uint64_t now;
+
+	if (unlikely(!ring || mine.fork != shared.fork))
+		ring = wanted && level < LEVELS ? get_ring(level) : NULL;
+	if (unlikely(!wanted)) {
+		drop(event, slot, 0);
+		return 0;
+	}
+	if (unlikely(!ring)) {
+		__atomic_fetch_add(&shared.area->lost, 1, __ATOMIC_RELAXED);
+		return -ENOBUFS;
+	}
+	now = ticks(shared.clock);
+	if (unlikely(wanted & ~ring->alive || now - ring->looked > shared.look_ticks)) {
+		look(ring, now);
+		if (wanted & ~ring->alive && !drop(event, slot, wanted & ~ring->alive))
+			return 0;
+	}
+	put_record(ring, (uint16_t)(event->slot - 1), payload, n, now, 1);
+	return (int)n;
+}
+
+static int ring_write(struct perfume_event *event, const void *payload, size_t n)
+{
+	uint32_t level = mine.depth;
+	int saved = errno, ret;
+
+	if (unlikely(!event->slot))
+		return 0;
+	mine.depth = level + 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ret = write_at_level(event, level, payload, n);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	mine.depth = level;
+	errno = saved;
+	return ret;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/*
+ * Programs that write to rings, for collector_test: ring_writer MODE [N]. Each says "ready" once its events are
+ * registered, waits until somebody listens (some modes: until it is told), and says "done N".
+ */
+#include "perfume.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+PERFUME_EVENT(ring_tick, (u64, i), (u64, not_i))
+PERFUME_EVENT(ring_text, (u32, i), (str, text))
+PERFUME_EVENT(ring_handler, (u64, i))
+
+static unsigned long n;
+
+static void say(const char *word, unsigned long number)
+{
+	printf("%s %lu\n", word, number);
+	fflush(stdout);
+}
+
+static void wait_for_listener(void)
+{
+	int ms;
+
+	say("ready", (unsigned long)getpid());
+	for (ms = 0; !perfume_ring_tick_enabled(); ms++) {
+		if (ms > 60000)
+			exit(1);
+		usleep(1000);
+	}
+}
+
+static void *tick(void *none)
+{
+	unsigned long i;
+
+	for (i = 0; i < n; i++)
+		perfume_ring_tick(i, ~i);
+	return NULL;
+}
+
+static void emit(void)
+{
+	wait_for_listener();
+	tick(NULL);
+}
+
+/* Ends at once, whether anybody listens or not. */
+static void flash(void)
+{
+	tick(NULL);
+}
+
+static void texts(void)
+{
+	char text[64];
+	uint32_t i;
+
+	wait_for_listener();
+	for (i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "text %u", i);
+		perfume_ring_text(i, text);
+	}
+}
+
+static void for_ever(void)
+{
+	unsigned long i = 0;
+
+	wait_for_listener();
+	for (;; i++)
+		perfume_ring_tick(i, ~i);
+}
+
+static void run_threads(unsigned count)
+{
+	pthread_t threads[300];
+	unsigned i;
+
+	for (i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, tick, NULL);
+	for (i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void eight_threads(void)
+{
+	wait_for_listener();
+	run_threads(8);
+}
+
+static pthread_barrier_t barrier;
+
+static void *tick_together(void *none)
+{
+	perfume_ring_tick(0, ~0UL);
+	pthread_barrier_wait(&barrier);
+	tick(NULL);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+/* All are alive at the same time, so no ring can be used again. */
+static void three_hundred_threads(void)
+{
+	pthread_t threads[300];
+	unsigned i;
+
+	wait_for_listener();
+	pthread_barrier_init(&barrier, NULL, 300);
+	for (i = 0; i < 300; i++)
+		pthread_create(&threads[i], NULL, tick_together, NULL);
+	for (i = 0; i < 300; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* One after another: they have the same ring. */
+static void thousand_short_threads(void)
+{
+	unsigned i;
+
+	wait_for_listener();
+	for (i = 0; i < 1000; i++)
+		run_threads(1);
+}
+
+static volatile sig_atomic_t handled;
+
+static void handler(int signal)
+{
+	perfume_ring_handler((uint64_t)handled++);
+}
+
+static void *interrupt(void *thread)
+{
+	while (!n) {
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+		usleep(10);
+	}
+	return NULL;
+}
+
+static void interrupted(void)
+{
+	unsigned long want = n, i;
+	pthread_t self = pthread_self(), other;
+
+	wait_for_listener();
+	signal(SIGUSR1, handler);
+	n = 0;
+	pthread_create(&other, NULL, interrupt, &self);
+	for (i = 0; (unsigned long)handled < want; i++)
+		perfume_ring_tick(i, ~i);
+	n = 1;
+	pthread_join(other, NULL);
+	say("handled", (unsigned long)handled);
+	say("ticked", i);
+}
+
+static void forking(void)
+{
+	int status;
+	pid_t pid;
+
+	wait_for_listener();
+	/* Children that never write and end tidily take nothing from the parent. */
+	pid = fork();
+	if (!pid)
+		exit(0);
+	waitpid(pid, &status, 0);
+	pid = fork();
+	if (!pid) {
+		struct perfume_ctx *ctx = perfume_init(0);
+
+		perfume_register(ctx, "ring_of_child", NULL);
+		perfume_free(ctx);
+		exit(0);
+	}
+	waitpid(pid, &status, 0);
+	perfume_ring_tick(0, ~0UL);
+	pid = fork();
+	if (!pid) {
+		tick(NULL);
+		pid = fork();
+		if (!pid)
+			_exit(perfume_ring_text(1, "grandchild") > 0 ? 0 : 1);
+		waitpid(pid, &status, 0);
+		_exit(status ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	if (status)
+		exit(1);
+	pid = vfork();
+	if (!pid) {
+		perfume_ring_text(2, "vfork child");
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	perfume_ring_text(3, "parent");
+}
+
+/* A plug-in that comes and goes; its events are switched on whenever it is there. */
+static void plugins(void)
+{
+	unsigned long i, written = 0;
+
+	wait_for_listener();
+	for (i = 0; i < n; i++) {
+		void *plugin = dlopen(getenv("PLUGIN"), RTLD_NOW | RTLD_LOCAL);
+		int (*call)(uint32_t) = (int (*)(uint32_t))(uintptr_t)dlsym(plugin, "plugin_call");
+
+		written += call((uint32_t)i) > 0;
+		dlclose(plugin);
+	}
+	say("written", written);
+}
+
+/* Names that are known only now. */
+static void dynamic(void)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe **probes = calloc(n, sizeof(*probes));
+	char name[64];
+	unsigned long i, written = 0;
+
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "ring_dynamic_%lu", i);
+		probes[i] = perfume_register(ctx, name, "u64 i", NULL);
+	}
+	wait_for_listener();
+	while (!perfume_probe_enabled(probes[n - 1]))
+		usleep(1000);
+	for (i = 0; i < n; i++)
+		written += perfume_write(probes[i], &i, sizeof(i)) == 8;
+	say("written", written);
+	perfume_free(ctx);
+	free(probes);
+}
+
+/* Until stdin ends. */
+static void *tick_for_ever(void *none)
+{
+	unsigned long i;
+	char byte;
+
+	while (recv(0, &byte, 1, MSG_DONTWAIT) < 0)
+		for (i = 0; i < 1000; i++)
+			perfume_ring_tick(i, ~i);
+	return NULL;
+}
+
+static void sixty_four_threads(void)
+{
+	pthread_t threads[64];
+	unsigned i;
+
+	/* So many that a collector beside them would hardly get a turn. */
+	if (nice(19) < 0)
+		exit(1);
+	wait_for_listener();
+	for (i = 0; i < 64; i++)
+		pthread_create(&threads[i], NULL, tick_for_ever, NULL);
+	for (i = 0; i < 64; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* Writes until nobody listens any more. */
+static void until_left(void)
+{
+	wait_for_listener();
+	while (perfume_ring_tick_enabled()) {
+		perfume_ring_tick(n, ~n);
+		usleep(1000);
+	}
+	say("left", 0);
+	wait_for_listener();
+	perfume_ring_tick(77, ~77UL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} modes[] = {{"emit", emit}, {"flash", flash}, {"texts", texts}, {"for_ever", for_ever},
+		{"eight_threads", eight_threads}, {"three_hundred_threads", three_hundred_threads},
+		{"thousand_short_threads", thousand_short_threads}, {"interrupted", interrupted},
+		{"forking", forking}, {"plugins", plugins}, {"dynamic", dynamic},
+		{"sixty_four_threads", sixty_four_threads}, {"until_left", until_left}};
+	size_t i;
+
+	n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (argc > 1 && !strcmp(argv[1], modes[i].name)) {
+			modes[i].run();
+			say("done", n);
+			return 0;
+		}
+	return 2;
+}
