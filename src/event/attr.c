@@ -6,7 +6,7 @@
 #include "base/base.h"
 
 /* Past what older headers declare; offsets are the kernel's ABI. */
-enum { CONFIG3_AT = 128 /* 6.3 */, CONFIG4_AT = 136 /* 7.0 */ };
+enum { CONFIG3_AT = 128 /* 6.3 */, CONFIG4_AT = 136 /* 6.19 */ };
 
 static int put_past(void *attr, size_t size, size_t at, uint64_t value, const char *name)
 {
@@ -43,7 +43,7 @@ int attar_event_spec_attr(const struct attar_event_spec *spec, void *bytes, size
 	memcpy(&attr, bytes, MIN(size, sizeof(attr)));
 	r = put_past(bytes, size, CONFIG3_AT, spec->config3, "config3 (kernel 6.3)");
 	if (r == 0)
-		r = put_past(bytes, size, CONFIG4_AT, spec->config4, "config4 (kernel 7.0)");
+		r = put_past(bytes, size, CONFIG4_AT, spec->config4, "config4 (kernel 6.19)");
 	if (r < 0)
 		return r;
 	attr.type = spec->type;

@@ -37,7 +37,7 @@ enum {
 #define SINCE(a, b) KERNEL_VERSION_OF(a, b)
 
 static const struct feature all[] = {
-	{"attr.config4", "a fifth word of configuration", SINCE(7, 0), FEATURE_KEEP,
+	{"attr.config4", "a fifth word of configuration", SINCE(6, 19), FEATURE_KEEP,
 		{{CONFIG4, ALL}}},
 	{"attr.defer_callchain", "user call chains in records of their own", SINCE(6, 19),
 		FEATURE_QUIET, {{FLAGS, BIT(38)}}},
@@ -173,7 +173,21 @@ void feature_drop(const struct feature *f, union uapi_attr *attr)
 		*word_of(attr, f->bits[i].word) &= ~f->bits[i].mask;
 }
 
-size_t feature_offset(const struct feature *f)
+void feature_put(const struct feature *f, const union uapi_attr *from, union uapi_attr *attr)
 {
-	return f->bits[0].word * sizeof(uint64_t) + (f->bits[0].mask & LOW ? 0 : 4);
+	for (size_t i = 0; i < ARRAY_SIZE(f->bits); i++)
+		*word_of(attr, f->bits[i].word) |=
+			*word_of(from, f->bits[i].word) & f->bits[i].mask;
+}
+
+size_t feature_past(const struct feature *f, const union uapi_attr *attr, size_t size)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->bits); i++) {
+		const struct feature_bits *b = &f->bits[i];
+		size_t at = b->word * sizeof(uint64_t) + (b->mask & LOW ? 0 : 4);
+
+		if (at >= size && *word_of(attr, b->word) & b->mask)
+			return at;
+	}
+	return SIZE_MAX;
 }

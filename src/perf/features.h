@@ -36,7 +36,10 @@ const struct feature *features_all(size_t *ret_n);
 bool feature_is_in(const struct feature *f, const union uapi_attr *attr);
 void feature_drop(const struct feature *f, union uapi_attr *attr);
 
-/* The first byte of the attributes that it takes. */
-size_t feature_offset(const struct feature *f);
+/* Asks for it again, as `from` asked. */
+void feature_put(const struct feature *f, const union uapi_attr *from, union uapi_attr *attr);
+
+/* The first byte of it that is set behind the first `size` bytes of the attributes; SIZE_MAX: none is. */
+size_t feature_past(const struct feature *f, const union uapi_attr *attr, size_t size);
 
 #endif

@@ -46,10 +46,12 @@ static int try_without(struct attar_counter *c, const struct place *p, const cha
 	return fd;
 }
 
-/* Gives up one thing after the other until it opens; what did not help is put back. */
+/*
+ * Gives up one thing after the other until it opens. When nothing helps, it stays given up: what is left holds
+ * the reason of the refusal, and the reason alone.
+ */
 static int open_older(struct attar_counter *c, const struct place *p, unsigned flags, int refused)
 {
-	union uapi_attr asked = c->whole;
 	size_t n;
 	const struct feature *f = features_all(&n);
 	int fd = refused;
@@ -62,9 +64,7 @@ static int open_older(struct attar_counter *c, const struct place *p, unsigned f
 	}
 	if (is_too_new(fd) && drop_group(&c->whole))
 		fd = try_without(c, p, "values of its group");
-	if (is_too_new(fd))
-		c->whole = asked;
-	return is_too_new(fd) ? refused : fd;
+	return fd;
 }
 
 /* Leaves the kernel out where it may not be watched. */
