@@ -319,6 +319,16 @@ ATTAR_API int attar_rings_new(struct attar_target *target, struct attar_counter 
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n);
 ATTAR_API void attar_rings_free(struct attar_ring **rings, size_t n);
 
+/*
+ * The same, but a full ring goes on: its newest records overwrite the oldest (a flight recorder). Counters with
+ * attr.write_backward (since 4.7) get such rings from attar_rings_new() too, apart from those of other counters.
+ * They are read by attar_rings_freeze() alone. Without attr.write_backward all of a ring's records must have been
+ * seen before it is written around.
+ */
+ATTAR_API int attar_rings_new_overwritten(struct attar_target *target,
+	struct attar_counter *const *counters, size_t n_counters, size_t bytes,
+	struct attar_ring ***ret_rings, size_t *ret_n);
+
 /* The fd to poll for the ring's watermark; owned by its counter. */
 ATTAR_API int attar_ring_fd(const struct attar_ring *ring);
 ATTAR_API int attar_ring_cpu(const struct attar_ring *ring);     /* -1: of a thread on any CPU */
@@ -334,6 +344,19 @@ ATTAR_API void attar_ring_begin(struct attar_ring *ring);
 ATTAR_API const struct perf_event_header *attar_ring_next(struct attar_ring *ring);
 ATTAR_API void attar_ring_release(struct attar_ring *ring);
 ATTAR_API void attar_ring_end(struct attar_ring *ring);
+
+/*
+ * Stops the kernel's writing to those of the rings that are overwritten, waits for the writers that are in the
+ * middle of a record (some 10 ms), and finds what came since they were frozen last: from then on
+ * attar_ring_next() gives these records, oldest first, each whole. They are borrowed until attar_rings_thaw(),
+ * after which the kernel goes on; what came in between counts as lost. The number of records found; -ESTALE: a
+ * ring that is not written backward was written around, and no record's beginning is known.
+ */
+ATTAR_API int attar_rings_freeze(struct attar_ring *const *rings, size_t n);
+ATTAR_API int attar_rings_thaw(struct attar_ring *const *rings, size_t n);
+
+/* Bytes of records that were overwritten before any freeze saw them. */
+ATTAR_API uint64_t attar_ring_forgotten(const struct attar_ring *ring);
 
 #ifdef __cplusplus
 }

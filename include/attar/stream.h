@@ -59,6 +59,7 @@ struct attar_stream_opts {
 	size_t size;       /* sizeof(struct attar_stream_opts) */
 	size_t ring_bytes; /* of each CPU; 0: 512 KiB */
 	bool keep_own;     /* deliver events of this very process too */
+	bool overwrite;    /* full rings go on: only attar_stream_snapshot() gives their events */
 };
 
 /* What went by, for a report's notes. */
@@ -70,7 +71,8 @@ struct attar_stream_stats {
 	uint64_t throttled;  /* times that the kernel stopped an event for its rate */
 	uint64_t disordered; /* records that came after a later one had been delivered */
 	uint64_t malformed;  /* records that could not be parsed */
-	uint64_t wakeups;    /* times that attar_stream_wait() returned for data */
+	uint64_t wakeups;    /* times that waiting ended for data */
+	uint64_t forgotten;  /* bytes of records that were overwritten before a snapshot */
 };
 
 struct attar_stream;
@@ -103,6 +105,32 @@ ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event 
  * timeout_ms (-1: for ever). 1: rings should be read; 2: the fd is readable; 0: neither.
  */
 ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
+
+/*
+ * The next event, waiting for it at most timeout_ms (-1: for ever, 0: not at all). 1; 0 when the time is up, or
+ * the stream is stopped and empty; -ENOTCONN: nobody is left to make events and the rings are empty; -EINTR: a
+ * signal came. Events are looked for at each watermark, and each 100 ms for those that did not reach it.
+ */
+ATTAR_API int attar_stream_read(
+	struct attar_stream *stream, int timeout_ms, struct attar_event *ret_event);
+
+/*
+ * One fd for all rings, for poll(2), epoll(7) and the like: readable when a ring has reached its watermark. Owned
+ * by the stream. Call attar_stream_next() until it gives 0 before each poll: readiness is told once.
+ */
+ATTAR_API int attar_stream_fd(struct attar_stream *stream);
+
+/*
+ * Stops the rings that are overwritten (those of counters with attr.write_backward, or all by opts.overwrite) and
+ * lets attar_stream_next() deliver what they hold and no snapshot had, in order of time over all CPUs together
+ * with what came into other rings; after its 0 they go on. How many records they hold, at least 0; -EBUSY: the
+ * snapshot before has not been read to its end; -ESTALE: a ring without attr.write_backward was written around.
+ */
+ATTAR_API int attar_stream_snapshot(struct attar_stream *stream);
+
+/* Its rings; number i, NULL from the last on; borrowed from the stream. */
+ATTAR_API size_t attar_stream_rings(const struct attar_stream *stream);
+ATTAR_API struct attar_ring *attar_stream_ring(const struct attar_stream *stream, size_t i);
 
 /* What went by so far. Asks the kernel for its count of lost records: not for every event. */
 ATTAR_API void attar_stream_stats(

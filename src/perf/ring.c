@@ -32,7 +32,8 @@ static size_t round_to_pages(size_t bytes)
 
 static int map(struct attar_ring *r, size_t bytes)
 {
-	void *base = mmap(NULL, page_size() + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+	int prot = r->overwritten ? PROT_READ : PROT_READ | PROT_WRITE;
+	void *base = mmap(NULL, page_size() + bytes, prot, MAP_SHARED, r->fd, 0);
 
 	if (base == MAP_FAILED)
 		return -errno;
@@ -89,10 +90,13 @@ static pid_t ring_tid(const struct counter_fd *it)
 	return it->cpu < 0 ? it->tid : -1;
 }
 
-static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct counter_fd *it)
+/* What is written backward shares no ring with what is not. */
+static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct attar_counter *c,
+	const struct counter_fd *it)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rings[i]->cpu == it->cpu && rings[i]->tid == ring_tid(it))
+		if (rings[i]->cpu == it->cpu && rings[i]->tid == ring_tid(it) &&
+			rings[i]->backward == c->attr.write_backward)
 			return rings[i];
 	return NULL;
 }
@@ -101,7 +105,7 @@ int rings_redirect(struct attar_ring **rings, size_t n, const struct attar_count
 {
 	for (size_t i = first; i < c->fds.n; i++) {
 		struct counter_fd *it = &c->fds.at[i];
-		struct attar_ring *r = find(rings, n, it);
+		struct attar_ring *r = find(rings, n, c, it);
 
 		if (!r || r->fd == it->fd)
 			continue;
@@ -113,13 +117,14 @@ int rings_redirect(struct attar_ring **rings, size_t n, const struct attar_count
 }
 
 /* The first fd on a CPU owns its ring. */
-static int choose_owners(struct attar_counter *const *counters, size_t n, ring_list *rings)
+static int choose_owners(
+	struct attar_counter *const *counters, size_t n, bool overwritten, ring_list *rings)
 {
 	for (size_t c = 0; c < n; c++)
 		vec_each (&counters[c]->fds, it) {
 			struct attar_ring *r;
 
-			if (find(rings->at, rings->n, it))
+			if (find(rings->at, rings->n, counters[c], it))
 				continue;
 			r = calloc(1, sizeof(*r));
 			if (!r || vec_push(rings, r) < 0) {
@@ -129,6 +134,8 @@ static int choose_owners(struct attar_counter *const *counters, size_t n, ring_l
 			r->fd = it->fd;
 			r->cpu = it->cpu;
 			r->tid = ring_tid(it);
+			r->backward = counters[c]->attr.write_backward;
+			r->overwritten = overwritten || r->backward;
 		}
 	return 0;
 }
@@ -146,14 +153,15 @@ static int check_inherited(const struct attar_target *t, struct attar_counter *c
 	return 0;
 }
 
-int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
-	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
+static int new_rings(struct attar_target *target, struct attar_counter *const *counters,
+	size_t n_counters, size_t bytes, bool overwritten, struct attar_ring ***ret_rings,
+	size_t *ret_n)
 {
 	ring_list rings = {0};
 	int r = check_inherited(target, counters, n_counters);
 
 	if (r == 0)
-		r = choose_owners(counters, n_counters, &rings);
+		r = choose_owners(counters, n_counters, overwritten, &rings);
 	if (r == 0)
 		r = map_all(rings.at, rings.n, round_to_pages(bytes));
 	for (size_t c = 0; r == 0 && c < n_counters; c++)
@@ -167,12 +175,25 @@ int attar_rings_new(struct attar_target *target, struct attar_counter *const *co
 	return 0;
 }
 
+int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
+	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
+{
+	return new_rings(target, counters, n_counters, bytes, false, ret_rings, ret_n);
+}
+
+int attar_rings_new_overwritten(struct attar_target *target, struct attar_counter *const *counters,
+	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
+{
+	return new_rings(target, counters, n_counters, bytes, true, ret_rings, ret_n);
+}
+
 void attar_rings_free(struct attar_ring **rings, size_t n)
 {
 	for (size_t i = 0; rings && i < n; i++) {
 		if (rings[i]->page)
 			unmap(rings[i]);
 		free(rings[i]->bounce);
+		vec_done(&rings[i]->positions);
 		free(rings[i]);
 	}
 	free(rings);
@@ -195,6 +216,8 @@ size_t attar_ring_size(const struct attar_ring *r)
 
 void attar_ring_begin(struct attar_ring *r)
 {
+	if (r->overwritten)
+		return;
 	r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 	if (unlikely(r->broken))
 		r->tail = r->head;
@@ -243,10 +266,12 @@ const struct perf_event_header *attar_ring_next(struct attar_ring *r)
 
 void attar_ring_release(struct attar_ring *r)
 {
-	__atomic_store_n(&r->page->data_tail, r->newest, __ATOMIC_RELEASE);
+	if (!r->overwritten)
+		__atomic_store_n(&r->page->data_tail, r->newest, __ATOMIC_RELEASE);
 }
 
 void attar_ring_end(struct attar_ring *r)
 {
-	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+	if (!r->overwritten)
+		__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
 }

@@ -4,6 +4,7 @@
 
 #include "attar/perf.h"
 #include "base/base.h"
+#include "base/vec.h"
 
 enum { RING_RECORD_MAX = 65536 }; /* a record's size is 16 bits */
 
@@ -19,6 +20,12 @@ struct attar_ring {
 	pid_t tid;   /* of that thread; -1: of a CPU */
 	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
 	char *bounce; /* for a record that wraps; allocated at the first one */
+	/* Of an overwritten ring, which is mapped read-only: head and tail stay 0. See overwrite.c. */
+	bool overwritten, backward, frozen;
+	uint64_t seen; /* the kernel's head when it was frozen last: up to there all was given */
+	uint64_t forgotten;      /* bytes that were overwritten before they were seen */
+	VEC(uint64_t) positions; /* of the records of a frozen ring, oldest first */
+	size_t next;             /* of positions */
 };
 
 /* The record at the absolute position, of which bytes are readable; made whole in the bounce buffer if it wraps. */
@@ -28,6 +35,9 @@ const struct perf_event_header *ring_record(
 /* The rare rest of ring_take(): a record that wraps, or one that cannot be. */
 const struct perf_event_header *ring_take_odd(struct attar_ring *r);
 
+/* The same for a frozen ring: the next of its positions. */
+const struct perf_event_header *ring_take_frozen(struct attar_ring *r);
+
 /* attar_ring_next(), inlined for the stream. */
 static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 {
@@ -36,7 +46,7 @@ static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 	size_t size;
 
 	if (r->tail == r->head)
-		return NULL;
+		return r->frozen ? ring_take_frozen(r) : NULL;
 	size = header->size;
 	if (unlikely(size < sizeof(*header) || size > r->head - r->tail || size > r->size - offset))
 		return ring_take_odd(r);
@@ -44,6 +54,9 @@ static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 	r->tail += size;
 	return header;
 }
+
+/* attar_rings_freeze() without stopping the kernel: finds the records of the rings that are overwritten. */
+int rings_look(struct attar_ring *const *rings, size_t n);
 
 /* Sends the counter's fds from number `first` on to the rings of their CPUs. */
 int rings_redirect(

@@ -18,7 +18,10 @@
 #include "stream/merge.h"
 #include "stream/procs.h"
 
-enum { RING_BYTES_DEFAULT = 512 * 1024 };
+enum {
+	RING_BYTES_DEFAULT = 512 * 1024,
+	LOOK_MS = 100, /* a blocking read looks for records below the watermark */
+};
 
 struct attar_stream {
 	struct attar_target *target;
@@ -43,6 +46,8 @@ struct attar_stream {
 	bool in_round;
 	bool front_done; /* the record in front was delivered: it goes at the next call */
 	bool stopped, has_clock, keep_own;
+	bool frozen;   /* a snapshot is being delivered */
+	bool fd_given; /* the caller polls by itself */
 	pid_t own_pid;
 	int epoll_fd;
 };
@@ -100,7 +105,7 @@ static int make_cursors(struct attar_stream *s)
 	if (!s->cursors || !s->merge.heap || s->epoll_fd < 0)
 		return base_oom();
 	for (size_t i = 0; i < s->n_rings; i++) {
-		int r = watch(s, attar_ring_fd(s->rings[i]));
+		int r = s->rings[i]->overwritten ? 0 : watch(s, attar_ring_fd(s->rings[i]));
 
 		if (r < 0)
 			return r;
@@ -130,6 +135,14 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 	return 0;
 }
 
+static int make_rings(struct attar_stream *s, const struct attar_stream_opts *opts)
+{
+	size_t bytes = opts && opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT;
+
+	return (opts && opts->overwrite ? attar_rings_new_overwritten : attar_rings_new)(
+		s->target, s->counters, s->n_counters, bytes, &s->rings, &s->n_rings);
+}
+
 int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
 	struct attar_stream **ret_stream)
@@ -146,9 +159,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	procs_init(&s->procs, symbols, true);
 	r = copy_counters(s, counters, n_counters);
 	if (r == 0)
-		r = attar_rings_new(target, counters, n_counters,
-			opts && opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT, &s->rings,
-			&s->n_rings);
+		r = make_rings(s, opts);
 	if (r == 0)
 		r = make_cursors(s);
 	if (r == 0)
@@ -245,7 +256,10 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 
 static void begin_round(struct attar_stream *s)
 {
-	s->horizon = s->stopped ? UINT64_MAX : s->has_clock ? now() : s->newest;
+	s->horizon = s->stopped     ? UINT64_MAX
+		     : s->has_clock ? now()
+		     : s->frozen    ? UINT64_MAX
+				    : s->newest;
 	s->merge.n = 0;
 	for (size_t i = 0; i < s->n_rings; i++)
 		attar_ring_begin(s->rings[i]);
@@ -267,7 +281,9 @@ static void end_round(struct attar_stream *s)
 			attar_ring_end(c->ring);
 		c->give_back = c->ring->tail + c->ring->size / 4;
 	}
-	s->in_round = false;
+	if (s->frozen)
+		attar_rings_thaw(s->rings, s->n_rings);
+	s->in_round = s->frozen = false;
 }
 
 static uint32_t counter_of(struct attar_stream *s, uint64_t id)
@@ -348,7 +364,8 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
 	return merge_first(&s->merge);
 }
 
-int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
+/* 1: an event; 0: the round is over. */
+static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 {
 	if (!s->in_round)
 		begin_round(s);
@@ -373,15 +390,15 @@ int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 }
 
 /* A ring whose owner's task has ended hangs up for ever: it is read by the clock from then on. */
-int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
+static int poll_rings(struct attar_stream *s, int fd, int timeout_ms)
 {
 	struct epoll_event events[64];
 	bool told = false;
 	int n, result = 0;
 
-	if (fd >= 0 && watch(s, fd) < 0)
-		return -errno;
 	n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
+	if (n < 0)
+		return -errno;
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == fd) {
 			told = true;
@@ -393,6 +410,94 @@ int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 	}
 	s->stats.wakeups += result;
 	return told ? 2 : result;
+}
+
+/*
+ * Polling a ring consumes its readiness. A caller who polls must not miss what was written during the last
+ * round, and must not be told of hung up rings for ever: so they are polled here, and read again if it is so.
+ */
+int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
+{
+	int r;
+
+	do {
+		r = next_of_round(s, ret_event);
+	} while (r == 0 && s->fd_given && poll_rings(s, -1, 0) > 0);
+	return r;
+}
+
+int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
+{
+	int r = fd >= 0 ? watch(s, fd) : 0;
+
+	if (r < 0)
+		return r;
+	r = poll_rings(s, fd, timeout_ms);
+	return r == -EINTR ? 0 : r;
+}
+
+int attar_stream_fd(struct attar_stream *s)
+{
+	s->fd_given = true;
+	return s->epoll_fd;
+}
+
+/* Of a timeout that began at `start`; LOOK_MS at most. */
+static int ms_left(uint64_t start, int timeout_ms)
+{
+	int64_t passed = (int64_t)((now() - start) / 1000000);
+
+	return timeout_ms < 0 ? LOOK_MS
+			      : (int)(passed >= timeout_ms ? 0 : MIN(timeout_ms - passed, LOOK_MS));
+}
+
+int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
+{
+	uint64_t start = now();
+	bool deserted = false;
+
+	for (int left = 1, r;;) {
+		r = attar_stream_next(s, ret_event);
+		if (r || !left || s->stopped)
+			return r;
+		if (deserted)
+			return attar_fail(-ENOTCONN, "there will be no more events: everybody who "
+						     "was watched has ended");
+		left = ms_left(start, timeout_ms);
+		r = left ? poll_rings(s, -1, left) : 0;
+		if (r < 0)
+			return attar_fail(r, "no event was waited for: %s", strerror(-r));
+		deserted = r == 0 && left && attar_target_ended(s->target);
+	}
+}
+
+int attar_stream_snapshot(struct attar_stream *s)
+{
+	int r;
+
+	if (s->frozen)
+		return attar_fail(
+			-EBUSY, "a snapshot is still being delivered: read it to its end");
+	if (s->front_done)
+		pass_front(s, merge_first(&s->merge));
+	if (s->in_round)
+		end_round(s);
+	r = attar_rings_freeze(s->rings, s->n_rings);
+	if (r < 0)
+		return r;
+	s->frozen = true;
+	s->delivered = 0; /* a snapshot goes back in time */
+	return r;
+}
+
+size_t attar_stream_rings(const struct attar_stream *s)
+{
+	return s->n_rings;
+}
+
+struct attar_ring *attar_stream_ring(const struct attar_stream *s, size_t i)
+{
+	return i < s->n_rings ? s->rings[i] : NULL;
 }
 
 /*
@@ -408,4 +513,6 @@ void attar_stream_stats(struct attar_stream *s, struct attar_stream_stats *ret_s
 		counted += attar_counter_lost(s->counters[i]);
 	*ret_stats = s->stats;
 	ret_stats->lost = MAX(counted, s->lost_recorded);
+	for (size_t i = 0; i < s->n_rings; i++)
+		ret_stats->forgotten += attar_ring_forgotten(s->rings[i]);
 }

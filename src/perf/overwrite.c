@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rings that the kernel overwrites. It never waits for a reader, so there is none while it writes: a ring is
+ * frozen first, by PERF_EVENT_IOC_PAUSE_OUTPUT, which holds up later writers but waits for none that are in the
+ * middle of a record. Those run inside a read-side section of RCU (perf_output_begin() in
+ * kernel/events/ring_buffer.c), which membarrier(2) waits for.
+ *
+ * Written backward, data_head runs down from 0 and points to the newest record; from there records lead to ever
+ * older ones, until one that the newest ones have overwritten in part. Written forward, data_head points behind
+ * the newest record, and where the older ones begin cannot be told but from an end that was seen before.
+ */
+#include <linux/membarrier.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "perf/ring.h"
+
+enum { LOOKS_MAX = 100 };
+
+/* Kernels without membarrier(), or with CPUs that it may not disturb: no writer takes as long as this. */
+static void wait_for_writers(void)
+{
+	const struct timespec long_enough = {.tv_nsec = 10 * 1000 * 1000};
+
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&long_enough, NULL);
+}
+
+static int pause_writing(struct attar_ring *r, bool pause)
+{
+	if (ioctl(r->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause) == 0)
+		return 0;
+	if (errno == ENOTTY)
+		return attar_fail(-EOPNOTSUPP, "this kernel cannot stop writing to a ring, so an "
+					       "overwritten one cannot be "
+					       "read: Linux 4.7 can");
+	return attar_fail(-errno, "cannot %s writing to the ring of CPU %d: %s",
+		pause ? "stop" : "resume", r->cpu, strerror(errno));
+}
+
+static uint64_t head_of(const struct attar_ring *r)
+{
+	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+/* The records from position on, up to the end; the last one may be overwritten in part and is none then. */
+static int collect(struct attar_ring *r, uint64_t position, uint64_t end, bool last_is_whole)
+{
+	while (position != end) {
+		const struct perf_event_header *header =
+			(const void *)(r->data + (position & (r->size - 1)));
+		uint64_t size = header->size;
+
+		if (size > end - position && !last_is_whole)
+			return 0;
+		if (size < sizeof(*header) || size % 8 || size > end - position) {
+			log_warn("the ring of CPU %d holds a record of an impossible size: what "
+				 "lies "
+				 "beyond it is given up",
+				r->cpu);
+			return 0;
+		}
+		if (vec_push(&r->positions, position) < 0)
+			return base_oom();
+		position += size;
+	}
+	return 0;
+}
+
+static void reverse(struct attar_ring *r)
+{
+	for (size_t i = 0, j = r->positions.n; i + 1 < j--; i++) {
+		uint64_t position = r->positions.at[i];
+
+		r->positions.at[i] = r->positions.at[j];
+		r->positions.at[j] = position;
+	}
+}
+
+static int look_backward(struct attar_ring *r, uint64_t head)
+{
+	uint64_t written = r->seen - head;
+	int result = collect(r, head, head + MIN(written, r->size), written <= r->size);
+
+	reverse(r);
+	return result;
+}
+
+static int look_forward(struct attar_ring *r, uint64_t head)
+{
+	uint64_t from = r->seen;
+
+	if (head - from <= r->size)
+		return collect(r, from, head, true);
+	r->seen = head;
+	return attar_fail(-ESTALE,
+		"the ring of CPU %d was written around since it was read last: where its records "
+		"begin "
+		"is not known any more; read it more often, or let it be written backward "
+		"(attr.write_backward, Linux 4.7)",
+		r->cpu);
+}
+
+/* What came since it was seen last. A head that moves was a writer's after all: then look again. */
+static int look(struct attar_ring *r)
+{
+	uint64_t head, shown, written;
+	int result;
+
+	for (int i = 0; i < LOOKS_MAX; i++) {
+		r->positions.n = 0;
+		head = head_of(r);
+		result = r->backward ? look_backward(r, head) : look_forward(r, head);
+		if (result < 0)
+			return result;
+		if (head_of(r) == head)
+			break;
+	}
+	written = r->backward ? r->seen - head : head - r->seen;
+	shown = MIN(written, r->size);
+	r->forgotten += written - shown;
+	r->seen = head;
+	r->next = 0;
+	r->frozen = true;
+	return 0;
+}
+
+int rings_look(struct attar_ring *const *rings, size_t n)
+{
+	size_t records = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = rings[i]->overwritten ? look(rings[i]) : 0;
+
+		if (r < 0)
+			return r;
+		records += rings[i]->overwritten ? rings[i]->positions.n : 0;
+	}
+	return (int)MIN(records, (size_t)INT32_MAX);
+}
+
+int attar_rings_freeze(struct attar_ring *const *rings, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (rings[i]->overwritten)
+			r = pause_writing(rings[i], true);
+	if (r == 0) {
+		wait_for_writers();
+		r = rings_look(rings, n);
+	}
+	for (size_t i = 0; r < 0 && i < n; i++)
+		if (rings[i]->overwritten) {
+			ioctl(rings[i]->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
+			rings[i]->frozen = false;
+		}
+	return r;
+}
+
+int attar_rings_thaw(struct attar_ring *const *rings, size_t n)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = rings[i]->frozen ? pause_writing(rings[i], false) : 0;
+
+		rings[i]->frozen = false;
+		result = result < 0 ? result : r;
+	}
+	return result;
+}
+
+const struct perf_event_header *ring_take_frozen(struct attar_ring *r)
+{
+	if (r->next == r->positions.n)
+		return NULL;
+	return ring_record(r, r->positions.at[r->next++], RING_RECORD_MAX);
+}
+
+uint64_t attar_ring_forgotten(const struct attar_ring *r)
+{
+	return r->forgotten;
+}

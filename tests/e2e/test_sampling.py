@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""Sampling by the library's own examples, each against a truth."""
+import re
+import subprocess
+
+from command import BUILD
+
+
+def example(name):
+    done = subprocess.run([BUILD / 'examples' / name], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_flight_recorder_has_what_came_last():
+    """Of 701 pages that were touched one after the other, the last ones, without a gap; older ones are gone."""
+    out = example('07-flight-recorder')
+    pages = [int(n) for n in re.findall(r'first touch of page (\d+)', out)]
+    times = [int(n) for n in re.findall(r'^(\d+) first touch', out, re.M)]
+    assert 75 <= len(pages) <= 4096 // 48
+    assert pages == list(range(701 - len(pages), 701))
+    assert times == sorted(times)
+    assert int(re.search(r'(\d+) bytes of older', out)[1]) >= (701 - 4096 // 48) * 48
+
+
+def test_self_read_says_how_it_read():
+    out = example('06-self-read')
+    assert re.search(r'1000 loops: [1-9]\d* (instructions|task-clock) \(exact\), read by (the thread itself|system calls)', out)

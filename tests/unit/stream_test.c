@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* The live stream: its fd, its ways of waiting, its snapshots. */
+#include "live.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attar/stream.h"
+
+/* A stream of the user page faults of a target, each one with its address. */
+struct watched {
+	struct attar_symbols *symbols;
+	struct attar_target *target;
+	struct attar_counter *counter;
+	struct attar_stream *stream;
+};
+
+static void watch(struct watched *w, struct attar_target *target, bool backward, uint32_t watermark,
+	size_t ring_bytes)
+{
+	struct attar_stream_opts opts = {
+		.size = sizeof(opts), .ring_bytes = ring_bytes, .keep_own = true};
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_ADDR,
+		.exclude_kernel = 1,
+		.write_backward = backward,
+		.wakeup_watermark = watermark};
+
+	w->target = target;
+	attar_stream_attr(&attr, false);
+	if (attar_symbols_new(NULL, &w->symbols) < 0 ||
+		attar_counter_open(target, &attr, "page-faults", 0, &w->counter) < 0 ||
+		attar_stream_live(target, &w->counter, 1, w->symbols, &opts, &w->stream) < 0 ||
+		attar_stream_start(w->stream) < 0)
+		fail_msg("%s", attar_error());
+}
+
+static void unwatch(struct watched *w)
+{
+	attar_stream_free(w->stream);
+	attar_counter_close(w->counter);
+	attar_target_free(w->target);
+	attar_symbols_free(w->symbols);
+}
+
+static struct attar_target *target_of(pid_t tid)
+{
+	char text[16];
+	struct attar_target_opts opts = {.size = sizeof(opts), .tids = text};
+	struct attar_target *target;
+
+	snprintf(text, sizeof(text), "%d", tid);
+	if (attar_target_new(&opts, &target) < 0)
+		fail_msg("%s", attar_error());
+	return target;
+}
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static char *map_pages(size_t n)
+{
+	char *area = mmap(
+		NULL, n * page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(area, MAP_FAILED);
+	madvise(area, n * page_size(), MADV_NOHUGEPAGE);
+	return area;
+}
+
+static void touch(char *area, size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++)
+		((volatile char *)area)[i * page_size()] = 1;
+}
+
+/* Which page of the area the event is about; SIZE_MAX: about none. */
+static size_t page_of(const struct attar_event *ev, const char *area, size_t pages)
+{
+	uint64_t at = (ev->record->sample.addr - (uintptr_t)area) / page_size();
+
+	return ev->record->type == PERF_RECORD_SAMPLE && at < pages ? at : SIZE_MAX;
+}
+
+static int readable(int fd)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	return poll(&poll_fd, 1, 0);
+}
+
+static size_t drain(struct attar_stream *stream, const char *area, size_t pages)
+{
+	struct attar_event ev;
+	size_t n = 0;
+
+	while (attar_stream_next(stream, &ev) > 0)
+		n += page_of(&ev, area, pages) != SIZE_MAX;
+	return n;
+}
+
+/* 48 bytes a record, a watermark of 4800: the fd is silent at 50 records, speaks at 100, and is silent when read. */
+static void test_one_fd_tells_when_to_read(void **state)
+{
+	struct attar_target *self = live_self();
+	char *area = map_pages(300);
+	struct watched w;
+	int fd;
+
+	watch(&w, self, false, 4800, 65536);
+	fd = attar_stream_fd(w.stream);
+	drain(w.stream, area, 300);
+	assert_int_equal(readable(fd), 0);
+	touch(area, 0, 50);
+	assert_int_equal(readable(fd), 0);
+	touch(area, 50, 110);
+	assert_int_equal(readable(fd), 1);
+	assert_int_equal(drain(w.stream, area, 300), 110);
+	assert_int_equal(readable(fd), 0);
+	touch(area, 110, 300);
+	assert_int_equal(readable(fd), 1);
+	assert_int_equal(drain(w.stream, area, 300), 190);
+	assert_int_equal(readable(fd), 0);
+	unwatch(&w);
+	munmap(area, 300 * page_size());
+}
+
+static void read_all_of(struct watched *w, int timeout_ms, const char *area, size_t from, size_t to)
+{
+	struct attar_event ev;
+
+	while (from < to) {
+		assert_int_equal(attar_stream_read(w->stream, timeout_ms, &ev), 1);
+		if (page_of(&ev, area, 1000) != SIZE_MAX)
+			assert_int_equal(page_of(&ev, area, 1000), from++);
+	}
+}
+
+/* Not at all, for a time, and for ever: each gives every event, also below the watermark. */
+static void test_reads_wait_as_told(void **state)
+{
+	struct attar_target *self = live_self();
+	char *area = map_pages(60);
+	struct attar_event ev;
+	struct watched w;
+
+	watch(&w, self, false, 0, 65536);
+	touch(area, 0, 20);
+	read_all_of(&w, 0, area, 0, 20);
+	while (attar_stream_read(w.stream, 0, &ev))
+		;
+	assert_int_equal(attar_stream_read(w.stream, 20, &ev), 0);
+	touch(area, 20, 40);
+	read_all_of(&w, 1000, area, 20, 40);
+	touch(area, 40, 60);
+	read_all_of(&w, -1, area, 40, 60);
+	assert_int_equal(attar_stream_stop(w.stream), 0);
+	while (attar_stream_read(w.stream, -1, &ev)) /* stopped: it waits for nothing */
+		;
+	unwatch(&w);
+	munmap(area, 60 * page_size());
+}
+
+/* A blocking read of a child's events gives them all, and ends when the child has. */
+static void test_a_blocking_read_ends_with_its_target(void **state)
+{
+	struct attar_target *self = live_self();
+	char *area = map_pages(500), go;
+	struct attar_event ev;
+	struct watched w;
+	int pipe_fds[2], r;
+	size_t n = 0;
+	pid_t child;
+
+	attar_target_free(self);
+	assert_int_equal(pipe(pipe_fds), 0);
+	child = fork();
+	if (!child) {
+		if (read(pipe_fds[0], &go, 1) == 1)
+			touch(area, 0, 500);
+		_exit(0);
+	}
+	watch(&w, target_of(child), false, 0, 65536);
+	assert_int_equal(write(pipe_fds[1], "x", 1), 1);
+	while ((r = attar_stream_read(w.stream, -1, &ev)) > 0)
+		n += page_of(&ev, area, 500) != SIZE_MAX;
+	assert_int_equal(r, -ENOTCONN);
+	assert_int_equal(n, 500);
+	waitpid(child, NULL, 0);
+	unwatch(&w);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	munmap(area, 500 * page_size());
+}
+
+static bool run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+/* A thread that goes from CPU to CPU at each page: two rings, one order; a second snapshot has the rest alone. */
+static void test_a_snapshot_is_in_order_over_cpus(void **state)
+{
+	enum { PAGES = 120 };
+	struct attar_target *self = live_self();
+	char *area = map_pages(PAGES);
+	struct attar_event ev;
+	cpu_set_t before;
+	struct watched w;
+	size_t next = 0, cpus[2] = {0};
+
+	attar_target_free(self);
+	sched_getaffinity(0, sizeof(before), &before);
+	if (!run_on(1) || !run_on(0))
+		live_skip("this process may not run on CPUs 0 and 1");
+	watch(&w, target_of((pid_t)syscall(SYS_gettid)), true, 0, 65536);
+	assert_int_equal(attar_stream_next(w.stream, &ev), 0);
+	for (size_t i = 0; i < PAGES; i++) {
+		run_on(i % 2);
+		touch(area, i, i + 1);
+		if (i != 99)
+			continue;
+		assert_true(attar_stream_snapshot(w.stream) >= 100);
+		assert_int_equal(attar_stream_snapshot(w.stream), -EBUSY);
+		while (attar_stream_next(w.stream, &ev) > 0) {
+			if (page_of(&ev, area, PAGES) == SIZE_MAX)
+				continue;
+			assert_int_equal(page_of(&ev, area, PAGES), next);
+			assert_int_equal(ev.cpu, next++ % 2);
+			cpus[ev.cpu]++;
+		}
+	}
+	assert_int_equal(next, 100);
+	assert_int_equal(cpus[0], 50);
+	assert_true(attar_stream_snapshot(w.stream) >= 20);
+	while (attar_stream_next(w.stream, &ev) > 0)
+		if (page_of(&ev, area, PAGES) != SIZE_MAX)
+			assert_int_equal(page_of(&ev, area, PAGES), next++);
+	assert_int_equal(next, PAGES);
+	sched_setaffinity(0, sizeof(before), &before);
+	unwatch(&w);
+	munmap(area, PAGES * page_size());
+}
+
+struct writer {
+	char *area;
+	pid_t tid;
+	bool run, end;
+};
+
+enum { WRITER_PAGES = 64 };
+
+/* Faults on its pages round and round, as fast as it can. */
+static void *write_on(void *argument)
+{
+	struct writer *w = argument;
+
+	__atomic_store_n(&w->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&w->run, __ATOMIC_ACQUIRE))
+		sched_yield();
+	while (!__atomic_load_n(&w->end, __ATOMIC_ACQUIRE)) {
+		touch(w->area, 0, WRITER_PAGES);
+		madvise(w->area, WRITER_PAGES * page_size(), MADV_DONTNEED);
+	}
+	return NULL;
+}
+
+/* Records that are whole and of one run: each is of the page behind the one before. */
+static size_t check_snapshot(struct watched *w, const char *area)
+{
+	struct attar_event ev;
+	size_t n = 0, last = 0;
+
+	while (attar_stream_next(w->stream, &ev) > 0) {
+		size_t at = page_of(&ev, area, WRITER_PAGES);
+
+		if (at == SIZE_MAX)
+			continue;
+		if (n++)
+			assert_int_equal(at, (last + 1) % WRITER_PAGES);
+		last = at;
+	}
+	return n;
+}
+
+/* The writer is on another CPU and never stops: no snapshot has a torn record or misses one in the middle. */
+static void test_no_snapshot_is_torn(void **state)
+{
+	struct attar_target *self = live_self();
+	struct writer writer = {.area = map_pages(WRITER_PAGES)};
+	struct attar_stream_stats stats;
+	struct watched w;
+	pthread_t thread;
+	size_t full = 0;
+
+	attar_target_free(self);
+	assert_int_equal(pthread_create(&thread, NULL, write_on, &writer), 0);
+	while (!__atomic_load_n(&writer.tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+	watch(&w, target_of(writer.tid), true, 0, 4096);
+	__atomic_store_n(&writer.run, true, __ATOMIC_RELEASE);
+	for (int i = 0; i < 40; i++) {
+		assert_true(attar_stream_snapshot(w.stream) >= 0);
+		full += check_snapshot(&w, writer.area) > 60;
+		usleep(1000);
+	}
+	__atomic_store_n(&writer.end, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	attar_stream_stats(w.stream, &stats);
+	assert_int_equal(stats.malformed, 0);
+	assert_true(full > 5);
+	unwatch(&w);
+	munmap(writer.area, WRITER_PAGES * page_size());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_fd_tells_when_to_read),
+		cmocka_unit_test(test_reads_wait_as_told),
+		cmocka_unit_test(test_a_blocking_read_ends_with_its_target),
+		cmocka_unit_test(test_a_snapshot_is_in_order_over_cpus),
+		cmocka_unit_test(test_no_snapshot_is_torn),
+	};
+
+	return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
+}
