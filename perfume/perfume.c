@@ -134,7 +134,8 @@ struct area {
 	uint32_t n_rings;
 	uint32_t
 		lock; /* held around a change of `live`, and around a look at it and the write to the word */
-	uint32_t unused;
+	uint32_t
+		pid; /* of the program, as it knows itself; its children have the area too at first */
 	uint64_t lost; /* events of threads that could not get a ring */
 	struct area_claim claims[AREA_CLAIMS];
 	struct area_ring rings[AREA_RINGS];
@@ -263,6 +264,7 @@ static void ring_remove(struct perfume_event *event);
 static void area_fork(void);
 static void area_leave(void);
 static void rings_forget(void);
+static int rings_in_use(void);
 static void rings_leave(void);
 
 /* Bytes of payload, 0 when no collector wants it any more, or a negative errno. */
@@ -754,20 +756,24 @@ static void file_close(struct perfume_file *file)
 /*
  * What a forked child does before it touches an event. Words, descriptors and write indices are inherited
  * and stay good, unless the child closed the descriptors; then it registers anew. The shared memory is the
- * parent's. Under the lock.
+ * parent's; where the child was forked by a signal handler in the middle of a record, that record comes first.
+ * False: not settled yet. Under the lock.
  */
-static void settle(void)
+static int settle(void)
 {
 	struct home *home = home_get();
 	struct perfume_file *file;
 
 	if (home->settled)
-		return;
+		return 1;
 	for (file = files; file; file = file->next)
 		if (file->fd >= 0 && !intact(file))
 			recover(file);
+	if (rings_in_use())
+		return 0;
 	area_fork();
 	home->settled = 1;
+	return 1;
 }
 
 /* 0, or a negative errno: then the event is to be removed again. */
@@ -833,6 +839,7 @@ int perfume_refresh(void)
 	int saved = errno, error, ret = 0;
 
 	lock(&old);
+	settle();
 	for (file = files; file; file = file->next) {
 		if (file->fd >= 0 && !intact(file))
 			recover(file);
@@ -917,15 +924,15 @@ static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t pa
 
 static int event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload)
 {
+	int settled = 1, ret = 0;
 	sigset_t old;
-	int ret = 0;
 
 	if (unlikely(!home_get()->settled)) {
 		lock(&old);
-		settle();
+		settled = settle();
 		unlock(&old);
 	}
-	if (word & PERFUME_WORD_RING)
+	if (settled && word & PERFUME_WORD_RING)
 		ret = ring_write(event, packet + 1, payload);
 	if (kernel_listens(event, word))
 		ret = kernel_write(event, packet, payload);
@@ -1015,27 +1022,20 @@ static struct area *area_new(void)
 	shared.pid = getpid();
 	shared.area = area;
 	shared.ring_size = shared.area->ring_size = size;
+	shared.area->pid = (uint32_t)shared.pid;
 	__atomic_store_n(&shared.area->magic, AREA_MAGIC, __ATOMIC_RELEASE);
 	return area;
 }
 
 /* ---- collectors ---- */
 
-/* Sends the area to the collector of that id. False when it is no more. */
-static int hand_over(uint64_t id)
+static int send_area(int fd)
 {
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec nothing = {&id, sizeof(id)};
-	struct msghdr message = {.msg_name = &to, .msg_iov = &nothing, .msg_iovlen = 1};
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0}, nothing = 0;
+	struct iovec vec = {&nothing, 1};
+	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
 	struct cmsghdr *rights;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), sent;
 
-	if (fd < 0)
-		return 0;
-	message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-					  snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1,
-						  COLLECTOR_SOCKET, (unsigned long long)id));
 	message.msg_control = control;
 	message.msg_controllen = sizeof(control);
 	rights = CMSG_FIRSTHDR(&message);
@@ -1043,8 +1043,36 @@ static int hand_over(uint64_t id)
 	rights->cmsg_type = SCM_RIGHTS;
 	rights->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(rights), &shared.fd, sizeof(int));
-	/* A full queue is no reason to think it gone: it will find us in /proc. */
-	sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN;
+	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
+}
+
+/* Root and this user may read along. Anybody can take the name of a collector that was killed. */
+static int may_collect(int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) &&
+	       (!peer.uid || peer.uid == geteuid());
+}
+
+/* Sends the area to the collector of that id. False when it is no more. */
+static int hand_over(uint64_t id)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), sent;
+	socklen_t n;
+
+	if (fd < 0)
+		return 0;
+	n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, COLLECTOR_SOCKET,
+				(unsigned long long)id));
+	if (!connect(fd, (struct sockaddr *)&to, n))
+		sent = may_collect(fd) && send_area(fd);
+	else
+		/* A full queue is no reason to think it gone: it will find us in /proc. */
+		sent = errno == EAGAIN;
 	close(fd);
 	return sent;
 }
@@ -1397,6 +1425,12 @@ static uint64_t ticks_between_looks(uint32_t clock)
 
 /* ---- getting a ring ---- */
 
+/* Does this code run in a signal handler, which interrupted the writing of a record? */
+static int rings_in_use(void)
+{
+	return mine.depth != 0;
+}
+
 static void rings_forget(void)
 {
 	uint32_t i;
@@ -1552,20 +1586,21 @@ static void look(struct ring *ring, uint64_t now_ticks)
 static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
 {
 	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
+	uint32_t *word = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
 
-	if (!wanted) {
-		__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
+	if (!wanted && word != &nobody) {
+		__atomic_fetch_and(word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
 		wanted = __atomic_load_n(&slot->wanted, __ATOMIC_SEQ_CST);
 		if (wanted)
-			__atomic_fetch_or(event->word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
+			__atomic_fetch_or(word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
 	}
 	return wanted & ~dead;
 }
 
 static int write_at_level(
-	struct perfume_event *event, uint32_t level, const void *payload, size_t n)
+	struct perfume_event *event, uint32_t at, uint32_t level, const void *payload, size_t n)
 {
-	struct area_slot *slot = &shared.area->slots[event->slot - 1];
+	struct area_slot *slot = &shared.area->slots[at];
 	uint32_t wanted = __atomic_load_n(&slot->wanted, __ATOMIC_ACQUIRE);
 	struct ring *ring = level < LEVELS ? mine.ring[level] : NULL;
 	uint64_t now;
@@ -1586,20 +1621,21 @@ static int write_at_level(
 		if (wanted & ~ring->alive && !drop(event, slot, wanted & ~ring->alive))
 			return 0;
 	}
-	put_record(ring, (uint16_t)(event->slot - 1), payload, n, now, 1);
+	put_record(ring, (uint16_t)at, payload, n, now, 1);
 	return (int)n;
 }
 
 static int ring_write(struct perfume_event *event, const void *payload, size_t n)
 {
-	uint32_t level = mine.depth;
+	/* Another thread may take the event out of use meanwhile. */
+	uint32_t slot = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), level = mine.depth;
 	int saved = errno, ret;
 
-	if (unlikely(!event->slot))
+	if (unlikely(!slot))
 		return 0;
 	mine.depth = level + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	ret = write_at_level(event, level, payload, n);
+	ret = write_at_level(event, slot - 1, level, payload, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	mine.depth = level;
 	errno = saved;

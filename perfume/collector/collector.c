@@ -40,17 +40,15 @@ static int open_socket(struct perfume_collector *c)
 {
 	struct sockaddr_un address;
 	socklen_t n;
-	int on = 1;
 
 	if (getrandom(&c->id, sizeof(c->id), 0) != sizeof(c->id))
 		return -errno;
 	c->id |= 1;
-	c->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	c->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->socket < 0)
 		return -errno;
 	n = address_of(c->id, &address);
-	if (bind(c->socket, (struct sockaddr *)&address, n) ||
-		setsockopt(c->socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+	if (bind(c->socket, (struct sockaddr *)&address, n) || listen(c->socket, 4096))
 		return -errno;
 	return 0;
 }
@@ -59,9 +57,9 @@ static int is_alive(uint64_t id)
 {
 	struct sockaddr_un address;
 	socklen_t n = address_of(id, &address);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), alive;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), alive;
 
-	alive = fd >= 0 && !connect(fd, (struct sockaddr *)&address, n);
+	alive = fd >= 0 && (!connect(fd, (struct sockaddr *)&address, n) || errno == EAGAIN);
 	if (fd >= 0)
 		close(fd);
 	return alive;
@@ -85,6 +83,15 @@ static size_t keep_lines(const struct perfume_collector *c, char *text)
 	return (size_t)(out - text);
 }
 
+/* Other users can lock what they can read: they are not waited for longer than a moment. */
+static void lock_orders(int fd)
+{
+	int tries = 100;
+
+	while (flock(fd, LOCK_EX | LOCK_NB) && --tries)
+		usleep(1000);
+}
+
 /* Rewrites the file of standing orders with or without a line of ours. 0 or a negative errno. */
 static int write_orders(struct perfume_collector *c, int with_ours)
 {
@@ -96,10 +103,11 @@ static int write_orders(struct perfume_collector *c, int with_ours)
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022) || flock(fd, LOCK_EX)) {
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
 		close(fd);
 		return -EPERM;
 	}
+	lock_orders(fd);
 	got = pread(fd, text, sizeof(text) - AREA_TEXT - 20, 0);
 	text[got > 0 ? got : 0] = 0;
 	n = keep_lines(c, text);
@@ -169,6 +177,8 @@ void perfume_collector_free(struct perfume_collector *c)
 		c->writers = writer->next;
 		perfume_writer_free(c, writer);
 	}
+	while (c->n_callers)
+		close(c->callers[--c->n_callers]);
 	if (c->socket >= 0)
 		close(c->socket);
 	free(c->heap);
@@ -200,7 +210,7 @@ static int look_at_fd(struct perfume_collector *c, pid_t pid, int fds, const cha
 	target[n] = 0;
 	if (strncmp(target, "/memfd:" AREA_NAME, sizeof("/memfd:" AREA_NAME) - 1))
 		return 0;
-	fd = openat(fds, name, O_RDWR | O_CLOEXEC);
+	fd = openat(fds, name, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	return fd >= 0 && perfume_writer_add(c, fd, pid) > 0;
 }
 
@@ -239,27 +249,21 @@ int perfume_collector_scan(struct perfume_collector *c)
 	return found;
 }
 
-/* An area that a program sent, or -1. Anybody may send anything; what is no area is closed again. */
-static int receive(struct perfume_collector *c, pid_t *ret_pid)
+/* An area that the program at the other end sent, or a negative errno. It may send anything. */
+static int receive(int caller)
 {
-	char control[CMSG_SPACE(sizeof(int) * 8) + CMSG_SPACE(sizeof(struct ucred))]
-		__attribute__((aligned(8)));
+	char control[CMSG_SPACE(sizeof(int) * 8)] __attribute__((aligned(8)));
 	char text[16];
 	struct iovec vec = {text, sizeof(text)};
 	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1, .msg_control = control};
 	struct cmsghdr *part;
-	struct ucred sender;
 	int fds[8], fd = -1;
 	size_t n, i;
 
 	message.msg_controllen = sizeof(control);
-	if (recvmsg(c->socket, &message, MSG_CMSG_CLOEXEC) < 0)
+	if (recvmsg(caller, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0)
 		return -errno;
 	for (part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
-		if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS) {
-			memcpy(&sender, CMSG_DATA(part), sizeof(sender));
-			*ret_pid = sender.pid;
-		}
 		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
 			continue;
 		n = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -273,17 +277,62 @@ static int receive(struct perfume_collector *c, pid_t *ret_pid)
 	return fd < 0 ? -EBADMSG : fd;
 }
 
+/* False when the program has not said anything yet. */
+static int hear(struct perfume_collector *c, int caller)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+	int fd = receive(caller);
+
+	if (fd == -EAGAIN)
+		return 0;
+	/* A process that we cannot name, in a container around ours, has the number 0. */
+	if (fd >= 0 && !getsockopt(caller, SOL_SOCKET, SO_PEERCRED, &peer, &n) && peer.pid > 0)
+		perfume_writer_add(c, fd, peer.pid);
+	else if (fd >= 0)
+		close(fd);
+	return 1;
+}
+
+/* Who calls and says nothing is forgotten when there are too many of that sort. */
+static void keep_caller(struct perfume_collector *c, int caller)
+{
+	if (c->n_callers == MAX_CALLERS) {
+		close(c->callers[0]);
+		memmove(c->callers, c->callers + 1, (MAX_CALLERS - 1) * sizeof(c->callers[0]));
+		c->n_callers--;
+	}
+	c->callers[c->n_callers++] = caller;
+}
+
+static void answer_callers(struct perfume_collector *c)
+{
+	int caller, i, kept = 0, tries;
+
+	for (i = 0; i < c->n_callers; i++)
+		if (hear(c, c->callers[i]))
+			close(c->callers[i]);
+		else
+			c->callers[kept++] = c->callers[i];
+	c->n_callers = kept;
+	for (tries = 0; tries < 1000; tries++) {
+		caller = accept4(c->socket, NULL, NULL, SOCK_CLOEXEC);
+		if (caller < 0)
+			break;
+		if (hear(c, caller))
+			close(caller);
+		else
+			keep_caller(c, caller);
+	}
+}
+
 /* ---- reading ---- */
 
 int perfume_collector_poll(struct perfume_collector *c, int all)
 {
 	struct writer **link, *writer;
-	pid_t pid = 0;
-	int fd, tries;
 
-	for (tries = 0; tries < 1000 && (fd = receive(c, &pid)) != -EAGAIN; tries++)
-		if (fd >= 0)
-			perfume_writer_add(c, fd, pid);
+	answer_callers(c);
 	perfume_clock_update(c);
 	/* What is older has been published by now, unless its thread lost the CPU in the middle of it. */
 	c->horizon = all ? UINT64_MAX : perfume_collector_now();

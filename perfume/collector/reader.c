@@ -37,15 +37,32 @@ void perfume_clock_update(struct perfume_collector *c)
 	c->clock.ticks = ticks;
 }
 
-static uint64_t to_ns(struct perfume_collector *c, uint32_t clock, uint64_t time)
+static uint64_t ticks_to_ns(struct perfume_collector *c, uint64_t ticks)
 {
-	if (clock != AREA_CLOCK_TSC && clock != AREA_CLOCK_COUNTER)
-		return time;
+	const double year = 3e16;
+	double since;
+
 	/* A rate needs two looks at the clock, some way apart. */
 	while (!(c->clock.ns_per_tick > 0))
 		perfume_clock_update(c);
-	return c->clock.ns +
-	       (uint64_t)(int64_t)((double)(int64_t)(time - c->clock.ticks) * c->clock.ns_per_tick);
+	since = (double)(int64_t)(ticks - c->clock.ticks) * c->clock.ns_per_tick;
+	return c->clock.ns + (uint64_t)(int64_t)(since < -year  ? -year
+						 : since > year ? year
+								: since);
+}
+
+/* CLOCK_MONOTONIC, ns. What says that it comes from the future is told as of now. */
+static uint64_t to_ns(struct perfume_collector *c, uint32_t clock, uint64_t time)
+{
+	const uint64_t second = 1000000000;
+	uint64_t now;
+
+	if (clock == AREA_CLOCK_TSC || clock == AREA_CLOCK_COUNTER)
+		time = ticks_to_ns(c, time);
+	if (time <= c->clock.ns + second)
+		return time;
+	now = perfume_collector_now();
+	return time > now + second ? now : time;
 }
 
 /* ---- one ring ---- */
@@ -241,12 +258,21 @@ static int add_reader(struct perfume_collector *c, struct writer *writer, int ol
 	return 0;
 }
 
-/* What the writer says that it wrote since we came. */
+/*
+ * What the writer says that it wrote since we came. A writer that was killed may have counted a record that it could
+ * not publish any more.
+ */
 uint64_t perfume_reader_written(const struct reader *reader)
 {
+	const struct area_ring *seen = reader->seen;
+	uint64_t count = __atomic_load_n(&seen->count, __ATOMIC_RELAXED);
+
 	if (reader->writer->gone == 2)
 		return reader->read + reader->lost;
-	return __atomic_load_n(&reader->seen->count, __ATOMIC_RELAXED) - reader->base;
+	if (reader->writer->gone && count == reader->count + 1 &&
+		reader->position == __atomic_load_n(&seen->head, __ATOMIC_RELAXED))
+		count--;
+	return count - reader->base;
 }
 
 void perfume_reader_free(struct perfume_collector *c, struct reader *reader)

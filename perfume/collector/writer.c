@@ -10,18 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LEASE_NS 3000000000ULL
+#define LEASE_NS         3000000000ULL
+#define LOCK_BELIEVED_NS 1000000000ULL
 
 /* ---- its memory ---- */
 
-/* Stores 1 where the program looks for interest in the event. The lock keeps it from unmapping the place. */
-static void poke(struct writer *writer, struct area_slot *slot)
+/* Closes the program's lock. A collector that was killed may have left it closed: for a second that is believed. */
+static int lock_area(struct writer *writer)
 {
+	uint64_t now;
 	uint32_t open = 0;
-	int tries = 100;
+	int tries = 10;
 
 	while (!__atomic_compare_exchange_n(
 		       &writer->area->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
@@ -29,11 +32,27 @@ static void poke(struct writer *writer, struct area_slot *slot)
 		open = 0;
 		usleep(100);
 	}
-	if (!tries)
-		return;
+	now = perfume_collector_now();
+	if (!writer->locked_since)
+		writer->locked_since = now;
+	if (!tries && now - writer->locked_since < LOCK_BELIEVED_NS)
+		return 0;
+	writer->locked_since = 0;
+	return 1;
+}
+
+/*
+ * Stores 1 where the program looks for interest in the event; the lock keeps it from unmapping the place. False when
+ * the lock is closed.
+ */
+static int poke(struct writer *writer, struct area_slot *slot)
+{
+	if (!lock_area(writer))
+		return 0;
 	if (__atomic_load_n(&slot->live, __ATOMIC_RELAXED))
 		(void)!pwrite(writer->mem, "\1", 1, (off_t)slot->word + 1);
 	__atomic_store_n(&writer->area->lock, 0, __ATOMIC_RELEASE);
+	return 1;
 }
 
 /* Its memory can be read to the end of its life, and not a moment longer, whoever has its number then. */
@@ -66,18 +85,42 @@ static int has_area(pid_t pid, ino_t ino)
 	return found;
 }
 
+/* The number by which a process knows itself, and the user as whom it opens files. False when it has ended. */
+static int read_status(pid_t pid, uint32_t *ret_own_pid, uint32_t *ret_user)
+{
+	char line[256], *last;
+	FILE *status;
+
+	snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
+	status = fopen(line, "re");
+	*ret_own_pid = (uint32_t)pid;
+	*ret_user = UINT32_MAX;
+	while (status && fgets(line, sizeof(line), status)) {
+		sscanf(line, "Uid: %*u %*u %*u %u", ret_user);
+		last = strrchr(line, '\t');
+		if (!strncmp(line, "NSpid:", 6) && last)
+			*ret_own_pid = (uint32_t)strtoul(last, NULL, 10);
+	}
+	if (status)
+		fclose(status);
+	return status != NULL;
+}
+
 /*
  * Of the process whose area it is. The number may have passed to another one meanwhile: then that has not
- * the area, or what was opened is the memory of one that has ended.
+ * the area, or what was opened is the memory of one that has ended. Nobody can make us write to the memory of
+ * another user, who has only mapped his area: a collector, say.
  */
-static int open_memory(pid_t pid, ino_t ino)
+static int open_memory(pid_t pid, ino_t ino, uid_t owner)
 {
+	uint32_t own_pid, user;
 	char path[64];
 	int mem;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	mem = open(path, O_RDWR | O_CLOEXEC);
-	if (mem >= 0 && !has_area(pid, ino)) {
+	if (mem >= 0 && (!has_area(pid, ino) || !read_status(pid, &own_pid, &user) ||
+				(owner && owner != user))) {
 		close(mem);
 		mem = -1;
 	}
@@ -215,23 +258,42 @@ static void learn_events(struct perfume_collector *c, struct writer *writer)
 		writer->n_events++;
 }
 
-/* Sets our bit for what is chosen, and wakes the event up. A program that missed us has cleared it. */
-static void switch_on(struct perfume_collector *c, struct writer *writer, uint32_t i)
+/*
+ * Sets our bit for what is chosen, and wakes the event up. A program that missed us has cleared it. False when its
+ * lock is closed.
+ */
+static int switch_on(struct perfume_collector *c, struct writer *writer, uint32_t i)
 {
 	struct area_slot *slot = &writer->area->slots[i];
 	struct known_event *event = writer->events[i];
 	uint32_t bit = 1u << writer->claim, before;
 
 	if (!event->chosen || !__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE)) {
-		event->on = 0;
-		return;
+		event->on = event->owed = 0;
+		return 1;
 	}
 	before = __atomic_fetch_or(&slot->wanted, bit, __ATOMIC_SEQ_CST);
 	if (event->on && !(before & bit))
 		c->past.lapses++;
-	if (!(before & bit) && writer->mem >= 0)
-		poke(writer, slot);
 	event->on = 1;
+	if (!(before & bit) || event->owed)
+		event->owed = writer->mem >= 0 && !poke(writer, slot);
+	return !event->owed;
+}
+
+/* While we were stopped, another collector may have taken our place. */
+static void keep_claim(struct perfume_collector *c, struct writer *writer)
+{
+	uint32_t i;
+
+	if (writer->claim >= 0 &&
+		__atomic_load_n(&writer->area->claims[writer->claim].id, __ATOMIC_ACQUIRE) == c->id)
+		return;
+	c->past.no_claim -= writer->claim < 0;
+	writer->claim = take_claim(c, writer->area);
+	c->past.no_claim += writer->claim < 0;
+	for (i = 0; i < writer->n_events; i++)
+		writer->events[i]->owed = 0;
 }
 
 void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
@@ -241,11 +303,14 @@ void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 	if (!writer->gone && ended(writer))
 		writer->gone = 1;
 	learn_events(c, writer);
-	if (writer->gone || writer->claim < 0)
+	if (writer->gone)
+		return;
+	keep_claim(c, writer);
+	if (writer->claim < 0)
 		return;
 	renew(writer);
-	for (i = 0; i < writer->n_events; i++)
-		switch_on(c, writer, i);
+	for (i = 0; i < writer->n_events && switch_on(c, writer, i); i++)
+		;
 }
 
 /* ---- coming and going ---- */
@@ -260,14 +325,16 @@ static int known(const struct perfume_collector *c, const struct stat *st)
 	return 0;
 }
 
-/* Only what cannot be cut short under our eyes: a memory file whose size is sealed. */
+/* Only what cannot be cut short under our eyes: a memory file of plain pages whose size is sealed. */
 static int is_area(int fd, struct stat *ret_stat)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	const long tmpfs = 0x01021994;
 	int have = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
 
-	return have >= 0 && (have & seals) == seals && !fstat(fd, ret_stat) &&
-	       (uint64_t)ret_stat->st_size > AREA_DATA;
+	return have >= 0 && (have & seals) == seals && !fstat(fd, ret_stat) && !fstatfs(fd, &fs) &&
+	       fs.f_type == tmpfs && (uint64_t)ret_stat->st_size > AREA_DATA;
 }
 
 static struct writer *writer_new(int fd, const struct stat *st)
@@ -295,6 +362,14 @@ static struct writer *writer_new(int fd, const struct stat *st)
 	return writer;
 }
 
+/* A forked child has the area of its parent until it looks after its own, and collectors have it too. */
+static int is_of_another(const struct area *area, pid_t pid)
+{
+	uint32_t own_pid, user;
+
+	return read_status(pid, &own_pid, &user) && own_pid != area->pid;
+}
+
 int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 {
 	struct writer *writer;
@@ -309,8 +384,14 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 		close(fd);
 		return -EPROTO;
 	}
+	if (is_of_another(writer->area, pid)) {
+		munmap(writer->area, sizeof(struct area));
+		free(writer);
+		close(fd);
+		return 0;
+	}
 	writer->pid = pid;
-	writer->mem = open_memory(pid, st.st_ino);
+	writer->mem = open_memory(pid, st.st_ino, st.st_uid);
 	read_comm(pid, writer->comm);
 	writer->lost_no_ring_before = writer->area->lost;
 	writer->claim = find_claim(c, writer->area);

@@ -11,6 +11,7 @@
 
 #include <sys/stat.h>
 
+#define MAX_CALLERS 32    /* programs that have called and not said anything yet */
 #define CHUNK       16384 /* bytes copied out of a ring at a time; no record is longer */
 #define MAX_WRITERS 4096
 #define MAX_READERS 4096   /* rings of all programs: 64 MiB of chunks */
@@ -37,6 +38,7 @@ struct known_event {
 	struct perfume_source source;
 	int chosen;
 	int on;
+	int owed;    /* it is to be switched on, and the program's lock was closed */
 	char text[]; /* source.name and source.fields point into it */
 };
 
@@ -52,7 +54,8 @@ struct writer {
 	uint32_t ring_size; /* as it was when we came */
 	uint32_t n_readers, n_events;
 	uint64_t lost_no_ring_before;
-	int gone; /* 1: the program has ended; 2: forged */
+	uint64_t locked_since; /* its lock has been found closed each time since then, ns; 0: no */
+	int gone;              /* 1: the program has ended; 2: forged */
 	struct reader *readers[AREA_RINGS];
 	struct known_event **events;
 	struct writer *next;
@@ -61,6 +64,8 @@ struct writer {
 struct perfume_collector {
 	uint64_t id;
 	int socket;
+	int callers[MAX_CALLERS];
+	int n_callers;
 	char patterns[AREA_TEXT];
 	char variable[AREA_TEXT + 64];
 	pid_t *pids;
@@ -85,7 +90,10 @@ uint64_t perfume_collector_now(void);
 
 /* writer.c */
 
-/* Takes the area of that program, whose descriptor is ours from now on. 1 new, 0 known or no area, or -errno. */
+/*
+ * Takes the area that was found in that process or sent by it; the descriptor is ours from now on. 1 new, 0 known, no area
+ * or not of this process, or -errno.
+ */
 int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid);
 
 /* New events are switched on, the lease is renewed; the program may turn out to have ended. */

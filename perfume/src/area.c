@@ -60,27 +60,20 @@ static struct area *area_new(void)
 	shared.pid = getpid();
 	shared.area = area;
 	shared.ring_size = shared.area->ring_size = size;
+	shared.area->pid = (uint32_t)shared.pid;
 	__atomic_store_n(&shared.area->magic, AREA_MAGIC, __ATOMIC_RELEASE);
 	return area;
 }
 
 /* ---- collectors ---- */
 
-/* Sends the area to the collector of that id. False when it is no more. */
-static int hand_over(uint64_t id)
+static int send_area(int fd)
 {
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct iovec nothing = {&id, sizeof(id)};
-	struct msghdr message = {.msg_name = &to, .msg_iov = &nothing, .msg_iovlen = 1};
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0}, nothing = 0;
+	struct iovec vec = {&nothing, 1};
+	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
 	struct cmsghdr *rights;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), sent;
 
-	if (fd < 0)
-		return 0;
-	message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-					  snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1,
-						  COLLECTOR_SOCKET, (unsigned long long)id));
 	message.msg_control = control;
 	message.msg_controllen = sizeof(control);
 	rights = CMSG_FIRSTHDR(&message);
@@ -88,8 +81,36 @@ static int hand_over(uint64_t id)
 	rights->cmsg_type = SCM_RIGHTS;
 	rights->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(rights), &shared.fd, sizeof(int));
-	/* A full queue is no reason to think it gone: it will find us in /proc. */
-	sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN;
+	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
+}
+
+/* Root and this user may read along. Anybody can take the name of a collector that was killed. */
+static int may_collect(int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) &&
+	       (!peer.uid || peer.uid == geteuid());
+}
+
+/* Sends the area to the collector of that id. False when it is no more. */
+static int hand_over(uint64_t id)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), sent;
+	socklen_t n;
+
+	if (fd < 0)
+		return 0;
+	n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, COLLECTOR_SOCKET,
+				(unsigned long long)id));
+	if (!connect(fd, (struct sockaddr *)&to, n))
+		sent = may_collect(fd) && send_area(fd);
+	else
+		/* A full queue is no reason to think it gone: it will find us in /proc. */
+		sent = errno == EAGAIN;
 	close(fd);
 	return sent;
 }

@@ -158,6 +158,7 @@ static void ring_remove(struct perfume_event *event);
 static void area_fork(void);
 static void area_leave(void);
 static void rings_forget(void);
+static int rings_in_use(void);
 static void rings_leave(void);
 
 /* Bytes of payload, 0 when no collector wants it any more, or a negative errno. */

@@ -155,20 +155,24 @@ static void file_close(struct perfume_file *file)
 /*
  * What a forked child does before it touches an event. Words, descriptors and write indices are inherited
  * and stay good, unless the child closed the descriptors; then it registers anew. The shared memory is the
- * parent's. Under the lock.
+ * parent's; where the child was forked by a signal handler in the middle of a record, that record comes first.
+ * False: not settled yet. Under the lock.
  */
-static void settle(void)
+static int settle(void)
 {
 	struct home *home = home_get();
 	struct perfume_file *file;
 
 	if (home->settled)
-		return;
+		return 1;
 	for (file = files; file; file = file->next)
 		if (file->fd >= 0 && !intact(file))
 			recover(file);
+	if (rings_in_use())
+		return 0;
 	area_fork();
 	home->settled = 1;
+	return 1;
 }
 
 /* 0, or a negative errno: then the event is to be removed again. */
@@ -234,6 +238,7 @@ int perfume_refresh(void)
 	int saved = errno, error, ret = 0;
 
 	lock(&old);
+	settle();
 	for (file = files; file; file = file->next) {
 		if (file->fd >= 0 && !intact(file))
 			recover(file);
@@ -318,15 +323,15 @@ static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t pa
 
 static int event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload)
 {
+	int settled = 1, ret = 0;
 	sigset_t old;
-	int ret = 0;
 
 	if (unlikely(!home_get()->settled)) {
 		lock(&old);
-		settle();
+		settled = settle();
 		unlock(&old);
 	}
-	if (word & PERFUME_WORD_RING)
+	if (settled && word & PERFUME_WORD_RING)
 		ret = ring_write(event, packet + 1, payload);
 	if (kernel_listens(event, word))
 		ret = kernel_write(event, packet, payload);

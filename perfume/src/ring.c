@@ -80,6 +80,12 @@ static uint64_t ticks_between_looks(uint32_t clock)
 
 /* ---- getting a ring ---- */
 
+/* Does this code run in a signal handler, which interrupted the writing of a record? */
+static int rings_in_use(void)
+{
+	return mine.depth != 0;
+}
+
 static void rings_forget(void)
 {
 	uint32_t i;
@@ -235,20 +241,21 @@ static void look(struct ring *ring, uint64_t now_ticks)
 static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
 {
 	uint32_t wanted = __atomic_and_fetch(&slot->wanted, ~dead, __ATOMIC_SEQ_CST);
+	uint32_t *word = __atomic_load_n(&event->word, __ATOMIC_RELAXED);
 
-	if (!wanted) {
-		__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
+	if (!wanted && word != &nobody) {
+		__atomic_fetch_and(word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_SEQ_CST);
 		wanted = __atomic_load_n(&slot->wanted, __ATOMIC_SEQ_CST);
 		if (wanted)
-			__atomic_fetch_or(event->word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
+			__atomic_fetch_or(word, PERFUME_WORD_RING, __ATOMIC_RELAXED);
 	}
 	return wanted & ~dead;
 }
 
 static int write_at_level(
-	struct perfume_event *event, uint32_t level, const void *payload, size_t n)
+	struct perfume_event *event, uint32_t at, uint32_t level, const void *payload, size_t n)
 {
-	struct area_slot *slot = &shared.area->slots[event->slot - 1];
+	struct area_slot *slot = &shared.area->slots[at];
 	uint32_t wanted = __atomic_load_n(&slot->wanted, __ATOMIC_ACQUIRE);
 	struct ring *ring = level < LEVELS ? mine.ring[level] : NULL;
 	uint64_t now;
@@ -269,20 +276,21 @@ static int write_at_level(
 		if (wanted & ~ring->alive && !drop(event, slot, wanted & ~ring->alive))
 			return 0;
 	}
-	put_record(ring, (uint16_t)(event->slot - 1), payload, n, now, 1);
+	put_record(ring, (uint16_t)at, payload, n, now, 1);
 	return (int)n;
 }
 
 static int ring_write(struct perfume_event *event, const void *payload, size_t n)
 {
-	uint32_t level = mine.depth;
+	/* Another thread may take the event out of use meanwhile. */
+	uint32_t slot = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), level = mine.depth;
 	int saved = errno, ret;
 
-	if (unlikely(!event->slot))
+	if (unlikely(!slot))
 		return 0;
 	mine.depth = level + 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	ret = write_at_level(event, level, payload, n);
+	ret = write_at_level(event, slot - 1, level, payload, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	mine.depth = level;
 	errno = saved;

@@ -84,7 +84,8 @@ struct area {
 	uint32_t n_rings;
 	uint32_t
 		lock; /* held around a change of `live`, and around a look at it and the write to the word */
-	uint32_t unused;
+	uint32_t
+		pid; /* of the program, as it knows itself; its children have the area too at first */
 	uint64_t lost; /* events of threads that could not get a ring */
 	struct area_claim claims[AREA_CLAIMS];
 	struct area_ring rings[AREA_RINGS];

@@ -606,13 +606,13 @@ static void send_fd(const struct perfume_collector *collector, int fd)
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
 	char nothing = 0;
 	struct iovec vec = {&nothing, 1};
-	struct msghdr message = {.msg_name = &to, .msg_iov = &vec, .msg_iovlen = 1};
+	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
 	struct cmsghdr *rights;
-	int out = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int out = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				  (size_t)snprintf(to.sun_path + 1, 64, "perfume-%.16s", id));
 
-	message.msg_namelen =
-		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			    (size_t)snprintf(to.sun_path + 1, 64, "perfume-%.16s", id));
+	assert_int_equal(connect(out, (struct sockaddr *)&to, n), 0);
 	message.msg_control = control;
 	message.msg_controllen = sizeof(control);
 	rights = CMSG_FIRSTHDR(&message);
@@ -638,6 +638,7 @@ static struct area *forge(int *ret_fd, int seals)
 	area->ring_size = FORGED_RING;
 	area->n_slots = 4;
 	area->n_rings = 4;
+	area->pid = (uint32_t)getpid();
 	area->clock = AREA_CLOCK_MONOTONIC;
 	strcpy(area->slots[0].text, "forged u32 a");
 	fcntl(fd, F_ADD_SEALS, seals);
