@@ -22,6 +22,7 @@
 #define ATTAR_PERF_H
 
 #include <linux/perf_event.h>
+#include <signal.h>
 
 #include "attar/base.h"
 
@@ -197,6 +198,34 @@ ATTAR_API int attar_counter_pause(struct attar_counter *counter, bool pause);
  * same places and clock, and it has no rings of its own.
  */
 ATTAR_API int attar_counter_redirect(struct attar_counter *counter, struct attar_counter *to);
+
+/* ---- signals ---- */
+
+/*
+ * Sends the signal to the thread tid (0: the calling one) at each overflow on any of the counter's places, as
+ * many signals as overflows if it is a real-time signal (SIGRTMIN and above queue); signo 0: no more. -EINVAL:
+ * the event is not sampled; -ESRCH: there is no such thread.
+ */
+ATTAR_API int attar_counter_signal(struct attar_counter *counter, int signo, pid_t tid);
+
+enum attar_signal_kind {
+	ATTAR_SIGNAL_OVERFLOW, /* of attar_counter_signal() */
+	ATTAR_SIGNAL_LAST, /* the same: the last of attar_counter_refresh(), or its task's end */
+	ATTAR_SIGNAL_TRAP, /* of attr.sigtrap: in the thread that overflowed, right where it did */
+};
+
+/* What a signal of an event says. */
+struct attar_signal {
+	enum attar_signal_kind kind;
+	int fd;        /* of the place, see attar_counter_place_at(); a TRAP has none: -1 */
+	uint32_t type; /* of a TRAP, the event's attr.type */
+	uint64_t data; /* of a TRAP, attr.sig_data */
+	uint64_t addr; /* of a TRAP, what the event is about: for a breakpoint its address */
+	bool late; /* of a TRAP that the thread had blocked: it has run on since (told since 5.18) */
+};
+
+/* For the handler (SA_SIGINFO) of either kind; safe there. False: the signal is of no event. */
+ATTAR_API bool attar_signal_decode(const siginfo_t *info, struct attar_signal *ret_signal);
 
 /* ---- values ---- */
 

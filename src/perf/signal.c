@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals of overflows. Two kinds: a file descriptor's own (F_SETSIG), and the SIGTRAP of attr.sigtrap. The C
+ * library does not name the fields of the second, so they are taken from where the kernel lays them
+ * (asm-generic/siginfo.h).
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "perf/counter.h"
+
+enum { CODE_TRAP_PERF = 6, TRAP_ASYNC = 1 };
+
+/* The part of a siginfo that is SIGTRAP's with TRAP_PERF. */
+struct trap_info {
+	int32_t signo, error, code, pad;
+	uint64_t addr;
+	uint64_t data;
+	uint32_t type, flags;
+};
+
+_Static_assert(sizeof(struct trap_info) <= sizeof(siginfo_t), "a part of it");
+_Static_assert(__builtin_offsetof(siginfo_t, si_addr) == __builtin_offsetof(struct trap_info, addr),
+	"where the kernel has it");
+
+static int refused(const struct attar_counter *c, pid_t tid, int signo)
+{
+	if (errno == ESRCH)
+		return attar_fail(-ESRCH,
+			"cannot signal overflows of '%s' to thread %d: there is none", c->name,
+			tid);
+	return attar_fail(-errno, "cannot send signal %d at overflows of '%s': %s", signo, c->name,
+		strerror(errno));
+}
+
+static int route(const struct attar_counter *c, int fd, int signo, pid_t tid)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
+	int flags = fcntl(fd, F_GETFL);
+
+	if (!signo)
+		return fcntl(fd, F_SETFL, flags & ~O_ASYNC) < 0 ? refused(c, tid, 0) : 0;
+	if (fcntl(fd, F_SETOWN_EX, &owner) < 0 || fcntl(fd, F_SETSIG, signo) < 0 ||
+		fcntl(fd, F_SETFL, flags | O_ASYNC) < 0)
+		return refused(c, tid, signo);
+	return 0;
+}
+
+int attar_counter_signal(struct attar_counter *c, int signo, pid_t tid)
+{
+	if (!c->attr.sample_period)
+		return attar_fail(
+			-EINVAL, "'%s' never overflows: it has no attr.sample_period", c->name);
+	if (signo < 0 || signo > SIGRTMAX)
+		return attar_fail(-EINVAL, "there is no signal %d", signo);
+	if (signo == SIGTRAP)
+		return attar_fail(-EINVAL,
+			"SIGTRAP at each overflow of '%s': that is what attr.sigtrap is for",
+			c->name);
+	if (!tid)
+		tid = (pid_t)syscall(SYS_gettid);
+	vec_each (&c->fds, it) {
+		int r = route(c, it->fd, signo, tid);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static struct attar_signal trap(const siginfo_t *info)
+{
+	struct trap_info t;
+
+	memcpy(&t, info, sizeof(t));
+	return (struct attar_signal){.kind = ATTAR_SIGNAL_TRAP,
+		.fd = -1,
+		.addr = t.addr,
+		.data = t.data,
+		.type = t.type,
+		.late = t.flags & TRAP_ASYNC};
+}
+
+bool attar_signal_decode(const siginfo_t *info, struct attar_signal *ret_signal)
+{
+	if (info->si_signo == SIGTRAP && info->si_code == CODE_TRAP_PERF)
+		*ret_signal = trap(info);
+	else if (info->si_code == POLL_IN || info->si_code == POLL_HUP)
+		*ret_signal = (struct attar_signal){.kind = info->si_code == POLL_IN
+								    ? ATTAR_SIGNAL_OVERFLOW
+								    : ATTAR_SIGNAL_LAST,
+			.fd = info->si_fd};
+	else
+		return false;
+	return true;
+}
