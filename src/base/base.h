@@ -58,11 +58,11 @@ static inline void base_close_p(int *fd)
 		fd_;                                                                               \
 	})
 
-/* The one sentence for a failed allocation. */
-static inline int base_oom(void)
-{
-	return attar_fail(-ENOMEM, "out of memory");
-}
+/* The one sentence for a failed allocation; returns -ENOMEM. */
+int base_oom(void);
+
+/* How often this thread has said so: whoever went on without that memory tells it at the end. */
+uint64_t base_oom_count(void);
 
 /* A mixer for hash tables of u64 (the finalizer of MurmurHash3). */
 static inline uint64_t base_hash64(uint64_t h)

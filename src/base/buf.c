@@ -16,6 +16,7 @@ static bool reserve(struct buf *b, size_t more)
 		size *= 2;
 	data = realloc(b->data, size);
 	if (!data) {
+		base_oom();
 		b->failed = true;
 		return false;
 	}

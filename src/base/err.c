@@ -7,6 +7,7 @@
 enum { TEXT_MAX = 2048 };
 
 static __thread char error_text[TEXT_MAX];
+static __thread uint64_t oom_count;
 
 static int negative(int code)
 {
@@ -38,6 +39,17 @@ int attar_context(int code, const char *fmt, ...)
 	snprintf(text + n, sizeof(text) - n, ": %s", error_text);
 	memcpy(error_text, text, sizeof(text));
 	return negative(code);
+}
+
+int base_oom(void)
+{
+	oom_count++;
+	return attar_fail(-ENOMEM, "out of memory");
+}
+
+uint64_t base_oom_count(void)
+{
+	return oom_count;
 }
 
 const char *attar_error(void)

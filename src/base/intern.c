@@ -34,7 +34,7 @@ static int grow(struct intern *t)
 
 	bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
 	if (!bigger.slots)
-		return -ENOMEM;
+		return base_oom();
 	for (size_t i = 0; i < t->size; i++)
 		if (t->slots[i])
 			*find(&bigger, t->slots[i], strlen(t->slots[i])) = t->slots[i];
@@ -51,8 +51,10 @@ static char *allocate(struct intern *t, size_t n)
 
 	if (!b || b->size - b->used < n) {
 		b = malloc(sizeof(*b) + size);
-		if (!b)
+		if (!b) {
+			base_oom();
 			return NULL;
+		}
 		*b = (struct intern_block){.next = t->blocks, .size = size};
 		t->blocks = b;
 		t->bytes += size;

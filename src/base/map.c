@@ -32,7 +32,7 @@ static int grow(struct map *m)
 
 	bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
 	if (!bigger.slots)
-		return -ENOMEM;
+		return base_oom();
 	map_each (m, it)
 		insert(&bigger, it->key, it->value);
 	free(m->slots);
@@ -49,7 +49,7 @@ int map_put(struct map *m, uint64_t key, uint64_t value)
 		return 0;
 	}
 	if ((m->n + 1) * 4 > m->size * 3 && grow(m) < 0)
-		return -ENOMEM;
+		return base_oom();
 	insert(m, key, value);
 	return 0;
 }

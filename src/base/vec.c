@@ -7,17 +7,17 @@ int vec_grow(void **at, size_t *size, size_t n, size_t more, size_t element)
 	void *grown;
 
 	if (__builtin_add_overflow(n, more, &need))
-		return -ENOMEM;
+		return base_oom();
 	if (need <= *size)
 		return 0;
 	while (want < need)
 		if (__builtin_mul_overflow(want, (size_t)2, &want))
-			return -ENOMEM;
+			return base_oom();
 	if (__builtin_mul_overflow(want, element, &bytes))
-		return -ENOMEM;
+		return base_oom();
 	grown = realloc(*at, bytes);
 	if (!grown)
-		return -ENOMEM;
+		return base_oom();
 	*at = grown;
 	*size = want;
 	return 0;

@@ -95,6 +95,8 @@ static void check_kernel_names(struct finding *f)
 		address = 0;
 	if (file)
 		fclose(file);
+	else if (errno == ENOMEM)
+		base_oom();
 	if (address) {
 		found(f, CHECK_READY, "/proc/kallsyms shows addresses");
 		return;

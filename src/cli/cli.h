@@ -20,6 +20,10 @@ enum status status_of(int error);
 /* Prints "attar: " and the thread's error text to stderr; returns status. */
 int complain(enum status status);
 
+struct buf;
+/* To stdout as it is; a text that could not be made for want of memory is complained of. The exit status. */
+int print_buf(const struct buf *text);
+
 /* ---- args.c ---- */
 
 struct args {

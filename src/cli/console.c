@@ -7,6 +7,8 @@
 #include "base/escape.h"
 #include "cli/cli.h"
 
+enum { LINE_MAX_BYTES = 2048 };
+
 static struct {
 	bool quiet, verbose, progress_shown;
 } console;
@@ -37,12 +39,15 @@ void console_clear(void)
 	console.progress_shown = false;
 }
 
+/* Needs no memory: what it says may be that there is none. Each byte becomes four at most. */
 static void print_line(const char *text)
 {
-	struct buf b _cleanup_(buf_done) = {0};
+	char room[4 * LINE_MAX_BYTES + 1];
+	struct buf b = {.data = room, .size = sizeof(room)};
 
 	console_clear();
-	escape_text(&b, text, strlen(text));
+	room[0] = '\0';
+	escape_text(&b, text, strnlen(text, LINE_MAX_BYTES));
 	fprintf(stderr, "attar: %s\n", buf_text(&b));
 }
 
@@ -92,6 +97,16 @@ enum status status_of(int error)
 	default:
 		return STATUS_FAILED;
 	}
+}
+
+int print_buf(const struct buf *text)
+{
+	if (buf_failed(text)) {
+		base_oom();
+		return complain(STATUS_FAILED);
+	}
+	fputs(buf_text(text), stdout);
+	return STATUS_OK;
 }
 
 int complain(enum status status)

@@ -2,25 +2,15 @@
 /* attar: which command is meant, and its exit status. */
 #include <stdio.h>
 
-#include "base/base.h"
+#include "base/buf.h"
 #include "cli/cli.h"
-
-static int print(struct buf *b)
-{
-	if (buf_failed(b)) {
-		base_oom();
-		return complain(STATUS_FAILED);
-	}
-	fputs(buf_text(b), stdout);
-	return STATUS_OK;
-}
 
 static int overview(void)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
 	help_overview(&b);
-	return print(&b);
+	return print_buf(&b);
 }
 
 /* attar help PROFILER: the whole manual, as text; attar help --man PROFILER: as roff, for man(1). */
@@ -30,15 +20,17 @@ static int command_help(int argc, char **argv)
 	const char *name = argc > 1 + man ? argv[1 + man] : NULL, *page;
 	struct buf b _cleanup_(buf_done) = {0};
 	struct attar_run *run;
+	int r;
 
 	if (!name && man) {
 		help_man_overview(&b);
-		return print(&b);
+		return print_buf(&b);
 	}
 	if (!name)
 		return overview();
-	if (attar_run_new(name, &run) < 0)
-		return complain(STATUS_USAGE);
+	r = attar_run_new(name, &run);
+	if (r < 0)
+		return complain(r == -ENOENT ? STATUS_USAGE : STATUS_FAILED);
 	page = help_page(name);
 	if (man)
 		help_man(&b, run, attar_profiler_find(name));
@@ -48,7 +40,7 @@ static int command_help(int argc, char **argv)
 		help_profiler(&b, run, attar_profiler_find(name));
 	}
 	attar_run_free(run);
-	return print(&b);
+	return print_buf(&b);
 }
 
 static int command_completion(int argc, char **argv)
@@ -60,7 +52,7 @@ static int command_completion(int argc, char **argv)
 			-EINVAL, "completion is made for bash, zsh or fish: attar completion bash");
 		return complain(STATUS_USAGE);
 	}
-	return print(&b);
+	return print_buf(&b);
 }
 
 static int command_version(int argc, char **argv)
@@ -89,6 +81,15 @@ static const struct {
 	{"completion", command_completion},
 };
 
+/* A command that went on without memory showed less than there is. */
+static int confess(int status)
+{
+	if (status != STATUS_OK || !base_oom_count())
+		return status;
+	attar_fail(-ENOMEM, "out of memory: what is shown is not complete");
+	return complain(STATUS_FAILED);
+}
+
 int main(int argc, char **argv)
 {
 	console_init();
@@ -98,7 +99,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
+			return confess(commands[i].run(argc - 1, argv + 1));
 	if (argv[1][0] == '-') {
 		attar_fail(-EINVAL, "a profiler is expected before '%s': attar -h lists them",
 			argv[1]);

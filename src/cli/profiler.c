@@ -114,8 +114,7 @@ static int print_help(const struct attar_run *run, const struct attar_profiler *
 	struct buf b _cleanup_(buf_done) = {0};
 
 	help_profiler(&b, run, profiler);
-	fputs(buf_text(&b), stdout);
-	return STATUS_OK;
+	return print_buf(&b);
 }
 
 static int print_event_help(const char *events)
@@ -125,8 +124,7 @@ static int print_event_help(const char *events)
 
 	if (r < 0)
 		return complain(r == -ENOENT ? STATUS_USAGE : status_of(r));
-	fputs(buf_text(&b), stdout);
-	return STATUS_OK;
+	return print_buf(&b);
 }
 
 int command_profiler(int argc, char **argv)
@@ -140,7 +138,7 @@ int command_profiler(int argc, char **argv)
 		return complain(r == -ENOENT ? STATUS_USAGE : STATUS_FAILED);
 	r = args_parse(s.run, argc - 1, argv + 1, &args);
 	if (r < 0)
-		status = complain(STATUS_USAGE);
+		status = complain(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);
 	else if (args.events)
 		status = print_event_help(args.events);
 	else if (args.help)

@@ -14,7 +14,7 @@ int dir_names_add(dir_names *names, const char *word)
 
 	if (!copy || vec_push(names, copy) < 0) {
 		free(copy);
-		return -ENOMEM;
+		return base_oom();
 	}
 	return 0;
 }
@@ -26,7 +26,7 @@ int dir_read(const char *path, dir_names *ret_names)
 	int r = 0;
 
 	if (!dir)
-		return -errno;
+		return errno == ENOMEM ? base_oom() : -errno;
 	while (r == 0 && (entry = readdir(dir)) && ret_names->n < DIR_NAMES_MAX)
 		if (entry->d_name[0] != '.')
 			r = dir_names_add(ret_names, entry->d_name);

@@ -192,7 +192,8 @@ int pmu_load(struct attar_catalog *catalog)
 	vec_each (&names, name)
 		if (r == 0 && catalog->pmus.n < PMUS_MAX)
 			r = add_pmu(catalog, folder, *name);
-	attar_error_clear();
+	if (r == 0)
+		attar_error_clear();
 	return r;
 }
 
@@ -356,7 +357,7 @@ static int read_scale(const char *text, double *ret_scale)
 	double scale;
 
 	if (!plain)
-		return -ENOMEM;
+		return base_oom();
 	scale = strtod_l(text, &end, plain);
 	freelocale(plain);
 	if (end == text || !(scale > 0) || scale > 1e300)

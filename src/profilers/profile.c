@@ -87,10 +87,11 @@ static int profile_open(struct attar_run *run, void *self)
 {
 	struct profile *p = self;
 
-	stack_space_init(&p->space);
+	int r = stack_space_init(&p->space);
+
 	functions_init(&p->functions, attar_run_symbols(run));
 	p->ready = true;
-	return attar_run_sampler(run, true, on_sample);
+	return r < 0 ? r : attar_run_sampler(run, true, on_sample);
 }
 
 static int profile_report(

@@ -182,8 +182,7 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 
 	if (report->fault)
 		return attar_fail(strcmp(report->fault, "out of memory") == 0 ? -ENOMEM : -EINVAL,
-			"the report of '%s' is not complete: %s",
-			report_text(report, report->profiler), report->fault);
+			"the report is not complete: %s", report->fault);
 	if (r->format->whole_run && r->drawn)
 		return attar_fail(-EINVAL,
 			"%s holds the report of one whole run, it was drawn already",

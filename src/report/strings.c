@@ -32,7 +32,7 @@ static int grow(struct strings *s)
 	s->slots = calloc(size, sizeof(*s->slots));
 	if (!s->slots) {
 		s->slots = old;
-		return -ENOMEM;
+		return base_oom();
 	}
 	free(old);
 	s->size = size;
@@ -49,14 +49,14 @@ static int append(struct strings *s, const char *text, size_t n, uint32_t *ret_i
 	uint32_t *slot, start = (uint32_t)s->bytes.len;
 
 	if (n >= UINT32_MAX - s->bytes.len)
-		return -ENOMEM;
+		return base_oom();
 	if ((s->starts.n + 1) * 4 > s->size * 3 && grow(s) < 0)
-		return -ENOMEM;
+		return base_oom();
 	slot = find(s, text, n);
 	if (!*slot) {
 		buf_add(&s->bytes, text, n + 1);
 		if (buf_failed(&s->bytes) || vec_push(&s->starts, start) < 0)
-			return -ENOMEM;
+			return base_oom();
 		*slot = (uint32_t)s->starts.n;
 	}
 	*ret_id = *slot - 1;
@@ -68,7 +68,7 @@ int strings_add(struct strings *s, const char *text, uint32_t *ret_id)
 	uint32_t zero;
 
 	if (!s->starts.n && append(s, "", 0, &zero) < 0)
-		return -ENOMEM;
+		return base_oom();
 	return append(s, text, strlen(text), ret_id);
 }
 

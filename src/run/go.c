@@ -364,6 +364,7 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 	run->hooks = hooks ? hooks : &none;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run->self_began);
 	run->self_entered = run_now();
+	run->ooms = base_oom_count();
 	if (r == 0)
 		r = run->profiler->open(run, run->self);
 	for (uint64_t i = 0; r == 0 && !run->stopped && i < MAX(run->rounds, (uint64_t)1); i++)

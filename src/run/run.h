@@ -82,6 +82,7 @@ struct attar_run {
 	bool stopped;                   /* by attar_run_stop() */
 	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
 	struct timespec self_began;     /* CPU time of this process, and ... */
+	uint64_t ooms;                  /* base_oom_count() when the run was entered */
 	uint64_t self_entered;          /* ... the time (ns, CLOCK_MONOTONIC) when the run was entered */
 	int stop_fd;                    /* an eventfd */
 	int command_status;

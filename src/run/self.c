@@ -53,6 +53,9 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
 	notes.self_rss = self_rss();
 	attar_report_notes(report, &notes);
+	if (base_oom_count() > run->ooms)
+		attar_report_remark(report,
+			"memory ran out during the run: names, stacks or counts may be missing");
 	if (stats.malformed)
 		attar_report_remark(report, "%llu records of the kernel could not be read",
 			(unsigned long long)stats.malformed);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/samples.h"
 
-void stack_space_init(struct stack_space *space)
+/* The first task of the table is for everybody that finds it full. */
+int stack_space_init(struct stack_space *space)
 {
 	*space = (struct stack_space){.last_key = UINT64_MAX};
 	stacks_init(&space->stacks, 0);
+	return vec_push(&space->tasks, (struct task){.comm = "other tasks"});
 }
 
 void stack_space_done(struct stack_space *space)
@@ -14,13 +16,10 @@ void stack_space_done(struct stack_space *space)
 	map_done(&space->task_of);
 }
 
-/* A full table keeps its first entry for everybody else. */
 static uint32_t add_task(struct stack_space *space, const struct attar_thread *thread, uint64_t key)
 {
 	struct task t = {.pid = thread->process->pid, .tid = thread->tid, .comm = thread->comm};
 
-	if (!space->tasks.n && vec_push(&space->tasks, (struct task){.comm = "other tasks"}) < 0)
-		return 0;
 	if (space->tasks.n >= TASKS_MAX || vec_push(&space->tasks, t) < 0)
 		return 0;
 	if (map_put(&space->task_of, key, space->tasks.n - 1) < 0)

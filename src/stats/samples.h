@@ -28,7 +28,7 @@ struct stack_space {
 	uint32_t last_task;
 };
 
-void stack_space_init(struct stack_space *space);
+int stack_space_init(struct stack_space *space);
 void stack_space_done(struct stack_space *space);
 
 /* The index of this thread under its present name. */

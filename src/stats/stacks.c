@@ -29,7 +29,7 @@ static int grow_slots(struct stacks *s)
 	uint32_t *slots = calloc(n, sizeof(*slots));
 
 	if (!slots)
-		return -ENOMEM;
+		return base_oom();
 	for (uint32_t number = 1; number < s->n; number++) {
 		size_t i = s->entries[number].hash & (n - 1);
 
@@ -49,7 +49,7 @@ static int grow_entries(struct stacks *s)
 	struct stack_entry *entries = realloc(s->entries, room * sizeof(*entries));
 
 	if (!entries)
-		return -ENOMEM;
+		return base_oom();
 	if (!s->n)
 		entries[s->n++] = (struct stack_entry){0};
 	s->entries = entries;
@@ -63,7 +63,7 @@ static int grow_places(struct stacks *s, size_t more)
 	uint64_t *places = realloc(s->places, room * sizeof(*places));
 
 	if (!places)
-		return -ENOMEM;
+		return base_oom();
 	s->places = places;
 	s->room_places = room;
 	return 0;

@@ -80,6 +80,7 @@ static struct process *process_new(struct procs *p, pid_t pid, struct attar_spac
 	if (!process || !space || map_put(&p->processes, (uint64_t)pid, (uintptr_t)process) < 0) {
 		attar_space_free(space);
 		free(process);
+		base_oom();
 		return NULL;
 	}
 	process->pub.pid = pid;
@@ -108,6 +109,7 @@ static struct thread *thread_new(
 
 	if (!t || !comm || map_put(&p->threads, (uint64_t)tid, (uintptr_t)t) < 0) {
 		free(t);
+		base_oom();
 		return NULL;
 	}
 	t->pub = (struct attar_thread){

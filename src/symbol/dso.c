@@ -28,16 +28,17 @@ static bool same(const struct dso_key *a, const struct dso_key *b)
 static struct dso *dso_new(const struct dso_key *key)
 {
 	struct dso *dso = calloc(1, sizeof(*dso));
+	const char *path = strdup(key->path);
 
-	if (!dso)
-		return NULL;
-	dso->key = *key;
-	dso->fd = dso->debug_fd = dso->jit.fd = -1;
-	dso->key.path = strdup(key->path);
-	if (!dso->key.path) {
+	if (!dso || !path) {
 		free(dso);
+		free((char *)path);
+		base_oom();
 		return NULL;
 	}
+	dso->key = *key;
+	dso->fd = dso->debug_fd = dso->jit.fd = -1;
+	dso->key.path = path;
 	return dso;
 }
 

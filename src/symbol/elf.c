@@ -334,7 +334,11 @@ static size_t build_id_at(const struct elf *elf, uint64_t offset, uint64_t size,
 	if (!size || size > MAX_NOTES)
 		return 0;
 	notes = malloc(size);
-	if (!notes || source_read(&elf->source, offset, notes, size) < 0)
+	if (!notes) {
+		base_oom();
+		return 0;
+	}
+	if (source_read(&elf->source, offset, notes, size) < 0)
 		return 0;
 	return build_id_in(notes, size, id);
 }

@@ -19,8 +19,10 @@ static struct names_chunk *chunk_for(struct names *names, size_t n)
 	if (names->bytes + size > NAMES_MAX_BYTES)
 		return NULL;
 	chunk = malloc(sizeof(*chunk) + size);
-	if (!chunk)
+	if (!chunk) {
+		base_oom();
 		return NULL;
+	}
 	*chunk = (struct names_chunk){.next = names->chunks, .size = size};
 	names->chunks = chunk;
 	names->bytes += size;

@@ -10,8 +10,10 @@ struct attar_space *attar_space_new(struct attar_symbols *symbols, pid_t pid)
 {
 	struct attar_space *space = calloc(1, sizeof(*space));
 
-	if (!space)
+	if (!space) {
+		base_oom();
 		return NULL;
+	}
 	space->symbols = symbols;
 	space->pids[0] = pid;
 	return space;
@@ -221,8 +223,10 @@ static uint16_t file_dso(struct attar_space *space, const struct attar_mapping *
 	if (n > tail && !strcmp(mapping->path + n - tail, deleted))
 		n -= tail;
 	path = strndup(mapping->path, n);
-	if (!path)
+	if (!path) {
+		base_oom();
 		return ATTAR_DSO_UNKNOWN;
+	}
 	key.path = path;
 	memcpy(key.build_id, mapping->build_id, key.build_id_size);
 	return dsos_intern(&space->symbols->dsos, &key);

@@ -155,7 +155,7 @@ static int add_all(struct adding *a, const struct elf_section *section, uint8_t 
 		if (section->type == SHT_DYNSYM && versions && versions->size / 2 >= i + some)
 			source_read(source, versions->offset + i * 2, version, some * 2);
 		if (add_block(a, block, some, version) < 0)
-			return -ENOMEM;
+			return base_oom();
 	}
 	return 0;
 }

@@ -178,7 +178,7 @@ static void test_misuse_is_told(void **state)
 	attar_cell_text(attar_report_table(report, "later"), "ignored");
 	assert_int_equal(attar_renderer_new("text", stdout, &plain, &renderer), 0);
 	assert_int_equal(attar_renderer_draw(renderer, report), -EINVAL);
-	assert_string_equal(attar_error(), "the report of 'profile' is not complete: "
+	assert_string_equal(attar_error(), "the report is not complete: "
 					   "a cell was added behind the last column");
 	attar_renderer_free(renderer);
 	attar_report_free(report);

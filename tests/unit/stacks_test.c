@@ -92,7 +92,7 @@ static void test_tasks(void **state)
 	struct stack_space space;
 	uint32_t before, after;
 
-	stack_space_init(&space);
+	assert_int_equal(stack_space_init(&space), 0);
 	before = stack_space_task(&space, &thread);
 	thread.comm = "after";
 	after = stack_space_task(&space, &thread);

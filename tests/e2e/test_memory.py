@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Memory that runs out, at any moment: the whole answer, a part that says that it is one, or a sentence and status 1."""
+import json
+import random
+import re
+
+import pytest
+
+from command import Profile, workload
+from faults import said, with_fault
+
+MOMENTS = 60
+# What a run says that went on without some of the memory.
+INCOMPLETE = re.compile('out of memory|memory ran out|Cannot allocate memory|rings of .* not')
+
+
+def profile_is_whole(text, _):
+    found = Profile(text)
+    whole = found.samples
+    return whole > 20 and abs(found.own('heavy') / whole - 0.7) < 0.25 and found.notes['lost'] == 0 \
+        and not found.remarks
+
+
+def stat_is_whole(text, _):
+    report = json.loads(text)
+    names = [column['name'] for column in report['sections'][0]['columns']]
+    counts = {row[names.index('event')]: row[names.index('value')] for row in report['sections'][0]['rows']}
+    return counts['raw_syscalls:sys_enter'] > 23 and not report.get('remarks')
+
+
+def trace_is_whole(text, _):
+    reports = [json.loads(line) for line in text.splitlines()]
+    lines = sum(len(section['rows']) for report in reports for section in report['sections'])
+    return lines == 1000 and not any(report.get('remarks') for report in reports)
+
+
+def is_the_same(text, reference):
+    return text == reference
+
+
+COMMANDS = {
+    'profile': (['profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--', workload('split7030'), 60],
+                profile_is_whole),
+    'stat': (['stat', '--format', 'json', '-e', 'raw_syscalls:sys_enter,cpu-clock', '--', workload('wakeups23')],
+             stat_is_whole),
+    'trace': (['trace', '--format', 'json', '-e', 'page-faults', '-N', 1000, '--', workload('faults1000')],
+              trace_is_whole),
+    'list': (['list'], is_the_same),
+    'doctor': (['doctor'], is_the_same),
+    'help': (['profile', '-h'], is_the_same),
+    'fields': (['trace', '-e', 'sched:sched_switch', 'help'], is_the_same),
+    'completion': (['completion', 'zsh'], is_the_same),
+}
+
+
+def judge(done, is_whole, reference, moment):
+    if done.returncode == 0:
+        text_is_whole = is_whole(done.stdout, reference)
+        assert text_is_whole or INCOMPLETE.search(done.stderr + done.stdout), (moment, done.stderr, done.stdout[-500:])
+        return
+    assert done.returncode == 1, (moment, done.returncode, done.stderr)
+    assert INCOMPLETE.search(said(done)[-1]), (moment, done.stderr)
+
+
+@pytest.mark.parametrize('later', ['', '+'], ids=['once', 'for good'])
+@pytest.mark.parametrize('name', COMMANDS)
+def test_memory_runs_out(name, later, root, tmp_path):
+    args, is_whole = COMMANDS[name]
+    counted = tmp_path / 'count'
+    reference = with_fault('alloc', *args, count=counted)
+    assert reference.returncode == 0 and is_whole(reference.stdout, reference.stdout), reference.stderr
+    allocations = int(counted.read_text())
+    rng = random.Random(f'{name}{later}')
+    for k in sorted(rng.sample(range(1, allocations + 1), min(MOMENTS, allocations))):
+        done = with_fault('alloc', *args, alloc=f'{k}{later}')
+        judge(done, is_whole, reference.stdout, f'allocation {k} of {allocations}')
