@@ -283,7 +283,7 @@ static int loop(struct attar_run *run)
 		if (r < 0 || enough(run))
 			return r;
 		now = run_now();
-		if (tick && now >= tick) {
+		if (tick && now >= tick && !(end && now >= end)) {
 			r = report(run, ATTAR_SCOPE_INTERVAL);
 			if (r < 0)
 				return r;

@@ -195,6 +195,12 @@ int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 
 /* ---- lines ---- */
 
+/* The address behind a place: that of kernel code lies in the upper half, whose high bits a place leaves out. */
+static uint64_t shown_address(attar_place place)
+{
+	return (uint64_t)((int64_t)(place << 16) >> 16);
+}
+
 void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lines,
 	const attar_place *places, size_t n)
 {
@@ -205,8 +211,8 @@ void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lin
 		bool named = attar_symbols_resolve(symbols, places[i], &sym) == 0;
 
 		buf_reset(&line);
-		buf_printf(&line, "%012llx %s+0x%llx (%s)",
-			(unsigned long long)(places[i] & 0xffffffffffffULL),
+		buf_printf(&line, "%16llx %s+0x%llx (%s)",
+			(unsigned long long)shown_address(places[i]),
 			named ? sym.name : "[unknown]",
 			(unsigned long long)(named ? sym.offset : 0), sym.dso);
 		attar_row_detail(lines, buf_text(&line));

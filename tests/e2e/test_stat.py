@@ -199,6 +199,12 @@ def test_intervals_add_up(held, spawn, needs_perf, tmp_path):
     assert sum(values) == int(expected.split(';')[0])
 
 
+def test_a_duration_of_whole_intervals_has_no_crumb_at_its_end():
+    reports = stat('-e', 'cpu-clock', '-i', '200', '-d', '600ms')
+    assert len(reports) == 3
+    assert all(report['interval_ns'] > 150_000_000 for report in reports)
+
+
 def test_one_line_for_each_interval():
     done = run('stat', '-i', '20', '-d', '200ms', '--line', '-e', 'page-faults,context-switches')
     lines = done.stdout.splitlines()

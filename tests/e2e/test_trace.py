@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """attar trace: every event exactly once, in order, with its fields."""
 import json
+import re
 
 import pytest
 
@@ -70,6 +71,8 @@ def test_stacks(trace):
     done = run('trace', '-N', 3, '-g', '-e', 'raw_syscalls:sys_enter/id==110/', '--', workload('flood'), 100)
     assert done.returncode == 0, done.stderr
     assert 'main+0x' in done.stdout
+    # Kernel code is shown by its whole address, as /proc/kallsyms has it.
+    assert re.search(r'^ +ffff[0-9a-f]{12} \w+.*\[kernel', done.stdout, re.M), done.stdout
 
 
 def test_end_after_n(trace):
