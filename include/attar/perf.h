@@ -387,6 +387,53 @@ ATTAR_API int attar_rings_thaw(struct attar_ring *const *rings, size_t n);
 /* Bytes of records that were overwritten before any freeze saw them. */
 ATTAR_API uint64_t attar_ring_forgotten(const struct attar_ring *ring);
 
+/* ---- AUX areas: what PMUs write by themselves (Intel PT, Arm SPE, CoreSight) ---- */
+
+struct attar_aux;
+struct attar_record;
+
+/*
+ * Maps an AUX area for the ring, to be freed before it: bytes, rounded up to a power of two of pages, or less with
+ * a log line where locked memory is short. The ring's first counter is the one that traces. A snapshot area is
+ * overwritten for ever. -EOPNOTSUPP: the counter's PMU has no such area.
+ */
+ATTAR_API int attar_aux_new(
+	struct attar_ring *ring, size_t bytes, bool snapshot, struct attar_aux **ret_aux);
+ATTAR_API struct attar_aux *attar_aux_free(struct attar_aux *aux);
+ATTAR_API size_t attar_aux_size(const struct attar_aux *aux); /* bytes */
+
+/* A stretch of an AUX area, inside it: nothing is copied. */
+struct attar_aux_data {
+	/* One piece, or two where it goes round the area's edge: then the second has bytes too. */
+	struct {
+		const void *bytes;
+		size_t size;
+	} parts[2];
+	uint64_t offset; /* of its first byte since the trace began */
+	uint64_t size;   /* bytes, of both parts */
+	bool truncated; /* the area was full: what came then is lost, and the counter waits for enabling */
+	bool overwritten; /* it is a snapshot's */
+	bool partial;     /* has gaps */
+	bool collision;   /* a sample hit another */
+	uint8_t format;   /* the PMU's own number of it */
+};
+
+/*
+ * The data that a PERF_RECORD_AUX of the ring tells of, borrowed until it is released. -EBADMSG: the record tells
+ * of what is not there.
+ */
+ATTAR_API int attar_aux_read(
+	struct attar_aux *aux, const struct attar_record *record, struct attar_aux_data *ret_data);
+
+/* Gives the space of the data, and of all before it, back to the PMU. */
+ATTAR_API void attar_aux_release(struct attar_aux *aux, const struct attar_aux_data *data);
+
+/*
+ * What a snapshot area holds, its newest byte last; borrowed until the counter, which must be disabled for it, is
+ * enabled again.
+ */
+ATTAR_API int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data);
+
 #ifdef __cplusplus
 }
 #endif

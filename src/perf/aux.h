@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERF_AUX_H
+#define PERF_AUX_H
+
+#include "perf/ring.h"
+
+struct attar_aux {
+	struct perf_event_mmap_page *page; /* the ring's */
+	const unsigned char *area;
+	size_t size; /* bytes: a power of two */
+	bool snapshot;
+};
+
+#endif
