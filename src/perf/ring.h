@@ -38,6 +38,12 @@ const struct perf_event_header *ring_take_odd(struct attar_ring *r);
 /* The same for a frozen ring: the next of its positions. */
 const struct perf_event_header *ring_take_frozen(struct attar_ring *r);
 
+/* Where the byte at the absolute position is. */
+static inline const char *ring_at(const struct attar_ring *r, uint64_t position)
+{
+	return r->data + (position & (r->size - 1));
+}
+
 /* attar_ring_next(), inlined for the stream. */
 static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 {

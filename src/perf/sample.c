@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * PERF_RECORD_SAMPLE: the fields in the order in which the kernel writes them (perf_output_sample()
- * in kernel/events/core.c). What profilers ask for is decoded in one straight run at the end of this
- * file; all the rest is behind a single test.
+ * in kernel/events/core.c). What profilers ask for is decoded in one straight run,
+ * see perf/sample.h; all the rest is behind a single test.
  */
-#include "perf/record.h"
+#include "perf/sample.h"
 #include "perf/uapi.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "u32 pairs are read as words");
@@ -280,67 +280,13 @@ static __attribute__((cold, noinline)) int bad_sample(
 	return record_bad(header, "its call chain or its raw data are longer than it");
 }
 
-/* The fields of fixed size. */
-static inline __attribute__((always_inline)) const record_word *take_fixed(
-	uint64_t type, const record_word *at, struct attar_record *rec)
-{
-	struct attar_sample *sample = &rec->sample;
-
-	rec->id = type & PERF_SAMPLE_IDENTIFIER ? *at++ : 0;
-	sample->ip = type & PERF_SAMPLE_IP ? *at++ : 0;
-	if (type & PERF_SAMPLE_TID)
-		memcpy(&rec->pid, at++, 8); /* and tid */
-	else
-		memset(&rec->pid, 0xff, 8);
-	rec->time = type & PERF_SAMPLE_TIME ? *at++ : 0;
-	if (type & PERF_SAMPLE_ADDR)
-		sample->addr = *at++;
-	if (type & PERF_SAMPLE_ID)
-		rec->id = *at++;
-	if (type & PERF_SAMPLE_STREAM_ID)
-		rec->stream_id = *at++;
-	rec->cpu = type & PERF_SAMPLE_CPU ? (uint32_t)*at++ : UINT32_MAX;
-	sample->period = type & PERF_SAMPLE_PERIOD ? *at++ : 0;
-	return at;
-}
-
-/*
- * A sample without rare fields. The smallest size of a sample makes sure of the words that hold
- * lengths; spare is how many words this one has beyond it.
- */
-static inline __attribute__((always_inline)) int take_common(const struct attar_layout *layout,
-	uint64_t type, const struct perf_event_header *header, unsigned spare,
-	struct attar_record *rec)
-{
-	const record_word *at = take_fixed(type, (const record_word *)(header + 1), rec);
-	struct attar_sample *sample = &rec->sample;
-	uint64_t nr = 0, raw = 0;
-
-	if (type & PERF_SAMPLE_CALLCHAIN) {
-		nr = *at++;
-		if (unlikely(nr > spare))
-			return bad_sample(layout, header);
-	}
-	sample->callchain = type & PERF_SAMPLE_CALLCHAIN ? (const uint64_t *)at : NULL;
-	at += nr;
-	if (type & PERF_SAMPLE_RAW) {
-		raw = *at;
-		if (unlikely(raw % 8 != 4 || (uint32_t)raw / 8 > spare - nr))
-			return bad_sample(layout, header);
-	}
-	sample->raw = type & PERF_SAMPLE_RAW ? (const char *)at + 4 : NULL;
-	nr |= raw << 32; /* the size alone: what stands above it is shifted out */
-	memcpy(&sample->callchain_nr, &nr, 8); /* and raw_size */
-	return 0;
-}
-
 static int take_rare(const struct attar_layout *layout, const struct perf_event_header *header,
 	struct attar_record *rec)
 {
 	const char *bytes = (const char *)header;
 	struct state s = {.layout = layout, .header = header, .sample = &rec->sample};
 
-	s.c.at = take_fixed(layout->sample_type, (const record_word *)(header + 1), rec);
+	s.c.at = sample_fixed(layout->sample_type, (const record_word *)(header + 1), rec);
 	s.c.end = (const record_word *)(bytes + header->size);
 	rec->sample.callchain_nr = rec->sample.raw_size = 0;
 	rec->sample.callchain = NULL;
@@ -348,44 +294,27 @@ static int take_rare(const struct attar_layout *layout, const struct perf_event_
 	return take_any(&s);
 }
 
-#define USUAL                                                                                      \
-	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
-		PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
-#define COMMON                                                                                     \
-	(USUAL | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |                       \
-		PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
-
 static __attribute__((noinline)) int take_other(const struct attar_layout *layout,
 	const struct perf_event_header *header, unsigned spare, struct attar_record *rec)
 {
 	uint64_t type = layout->sample_type;
 
-	return type & ~(uint64_t)COMMON ? take_rare(layout, header, rec)
-					: take_common(layout, type, header, spare, rec);
+	if (type & ~(uint64_t)SAMPLE_COMMON)
+		return take_rare(layout, header, rec);
+	return sample_common(type, header, spare, rec) ? 0 : bad_sample(layout, header);
 }
 
-/* For the sets of fields that attar's own events ask for every test of a bit is folded away. */
 static inline __attribute__((always_inline)) int take_sample(const struct attar_layout *layout,
 	const struct perf_event_header *header, unsigned size, struct attar_record *rec)
 {
-	enum {
-		STACK_AND_DATA = USUAL | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW,
-		STACK = USUAL | PERF_SAMPLE_CALLCHAIN,
-		DATA = USUAL | PERF_SAMPLE_RAW,
-	};
-	uint64_t type = layout->sample_type;
 	unsigned smallest = layout->sample_min, spare = (size - smallest) / 8;
 
 	if (unlikely(size < smallest))
 		return bad_sample(layout, header);
 	zero_rare(rec);
-	if (likely(type == STACK_AND_DATA))
-		return take_common(layout, STACK_AND_DATA, header, spare, rec);
-	if (type == STACK)
-		return take_common(layout, STACK, header, spare, rec);
-	if (type == DATA)
-		return take_common(layout, DATA, header, spare, rec);
-	return take_other(layout, header, spare, rec);
+	if (unlikely(!sample_is_own(layout->sample_type)))
+		return take_other(layout, header, spare, rec);
+	return sample_own(layout->sample_type, header, spare, rec) ? 0 : bad_sample(layout, header);
 }
 
 int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,

@@ -7,6 +7,7 @@
  */
 #include "attar/stream.h"
 
+#include <limits.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -14,12 +15,14 @@
 #include "perf/counter.h"
 #include "perf/follow.h"
 #include "perf/ring.h"
+#include "perf/sample.h"
 #include "perf/target.h"
 #include "stream/merge.h"
 #include "stream/procs.h"
 
 enum {
 	RING_BYTES_DEFAULT = 512 * 1024,
+	NOBODY = INT_MIN,
 	LOOK_MS = 100, /* a blocking read looks for records below the watermark */
 };
 
@@ -45,10 +48,17 @@ struct attar_stream {
 	uint64_t start_time;    /* ns: samples from before it are early */
 	bool in_round;
 	bool front_done; /* the record in front was delivered: it goes at the next call */
-	bool stopped, has_clock, keep_own;
-	bool frozen;   /* a snapshot is being delivered */
-	bool fd_given; /* the caller polls by itself */
-	pid_t own_pid;
+	bool stopped, has_clock;
+	bool frozen;       /* a snapshot is being delivered */
+	bool fd_given;     /* the caller polls by itself */
+	pid_t skipped_pid; /* whose samples are not delivered: our own, or nobody's */
+	/* The straight way through a run of alike samples of one ring, see follow(). */
+	struct cursor *run;                      /* NULL: there is none */
+	const char *run_from, *run_at, *run_end; /* its bytes; what was passed of them */
+	uint64_t run_limit; /* ns: up to here nothing of another ring comes first */
+	uint64_t run_type;  /* sample_type */
+	uint32_t run_min;   /* bytes of a sample */
+	uint32_t run_counter;
 	int epoll_fd;
 };
 
@@ -154,8 +164,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 		return base_oom();
 	s->epoll_fd = -1;
 	s->target = target;
-	s->own_pid = getpid();
-	s->keep_own = opts && opts->keep_own;
+	s->skipped_pid = opts && opts->keep_own ? NOBODY : getpid();
 	procs_init(&s->procs, symbols, true);
 	r = copy_counters(s, counters, n_counters);
 	if (r == 0)
@@ -308,7 +317,7 @@ static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
 		s->stats.early++;
 		return false;
 	}
-	if (unlikely((pid_t)rec->pid == s->own_pid && !s->keep_own)) {
+	if (unlikely((pid_t)rec->pid == s->skipped_pid)) {
 		s->stats.own++;
 		return false;
 	}
@@ -364,9 +373,94 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
 	return merge_first(&s->merge);
 }
 
+/*
+ * c's record has just been delivered. Those behind it may go the straight way when it is such a sample as our own
+ * events ask for: up to the next record of another ring or the horizon, and to where the ring's bytes end, those
+ * written or those in one piece, or space is to be given back.
+ */
+static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
+{
+	const struct attar_layout *layout = &s->layouts[counter];
+	const struct attar_ring *ring = c->ring;
+	uint64_t end;
+
+	if (s->record.type != PERF_RECORD_SAMPLE || !sample_is_own(layout->sample_type) ||
+		s->delivered < s->start_time)
+		return;
+	end = MIN(ring->head, c->give_back);
+	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
+	s->run = c;
+	s->run_from = s->run_at = ring_at(ring, ring->tail);
+	s->run_end = s->run_from + (end - ring->tail);
+	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
+	s->run_type = layout->sample_type;
+	s->run_min = layout->sample_min;
+	s->run_counter = counter;
+}
+
+/* Tells ring and cursor how far the run went. */
+static void end_run(struct attar_stream *s)
+{
+	struct cursor *c = s->run;
+	struct attar_ring *ring = c->ring;
+
+	s->run = NULL;
+	if (s->run_at == s->run_from)
+		return;
+	c->header = s->record.header;
+	c->time = s->delivered;
+	ring->newest = ring->tail + (uint64_t)((const char *)c->header - s->run_from);
+	ring->tail += (uint64_t)(s->run_at - s->run_from);
+}
+
+/*
+ * The straight way to the next record of the run, if it is a sample of the same event and a known thread and the next
+ * in time: what advance() and dispatch() do, each test and each store once. Everything else is theirs; nothing
+ * has been touched then but s->record.
+ */
+static inline bool follow(struct attar_stream *s, struct attar_event *ev)
+{
+	const struct perf_event_header *header = (const void *)s->run_at;
+	const record_word *words = (const record_word *)header;
+	uint64_t left = (uint64_t)(s->run_end - s->run_at), size, spare, time;
+	struct attar_record *rec = &s->record;
+	uint32_t task[2]; /* pid, tid */
+	struct thread *t;
+
+	if (left < s->run_min || header->type != PERF_RECORD_SAMPLE)
+		return false;
+	size = header->size;
+	spare = size - s->run_min; /* too small a size becomes too large a one */
+	if (spare > left - s->run_min || spare % 8)
+		return false;
+	if (words[SAMPLE_OWN_ID] != s->last_id && s->n_counters > 1)
+		return false;
+	time = words[SAMPLE_OWN_TIME];
+	memcpy(task, &words[SAMPLE_OWN_TASK], sizeof(task));
+	t = *procs_recent(&s->procs, (pid_t)task[1]);
+	if (time < s->delivered || time > s->run_limit || (pid_t)task[0] == s->skipped_pid || !t ||
+		t->pub.tid != (pid_t)task[1])
+		return false;
+	if (!sample_own(s->run_type, header, spare / 8, rec))
+		return false;
+	memcpy(rec, header, sizeof(*header));
+	rec->header = header;
+	s->run_at += size;
+	s->delivered = time;
+	s->stats.samples++;
+	*ev = (struct attar_event){.record = rec,
+		.time = time,
+		.counter = s->run_counter,
+		.cpu = rec->cpu,
+		.thread = &t->pub};
+	return true;
+}
+
 /* 1: an event; 0: the round is over. */
 static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 {
+	if (s->run)
+		end_run(s);
 	if (!s->in_round)
 		begin_round(s);
 	for (;;) {
@@ -379,6 +473,8 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 			break;
 		r = dispatch(s, c, ret_event);
 		s->front_done = true;
+		if (r > 0)
+			begin_run(s, c, ret_event->counter);
 		if (r)
 			return r;
 	}
@@ -416,7 +512,8 @@ static int poll_rings(struct attar_stream *s, int fd, int timeout_ms)
  * Polling a ring consumes its readiness. A caller who polls must not miss what was written during the last
  * round, and must not be told of hung up rings for ever: so they are polled here, and read again if it is so.
  */
-int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
+static __attribute__((noinline)) int next_of_rounds(
+	struct attar_stream *s, struct attar_event *ret_event)
 {
 	int r;
 
@@ -424,6 +521,13 @@ int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 		r = next_of_round(s, ret_event);
 	} while (r == 0 && s->fd_given && poll_rings(s, -1, 0) > 0);
 	return r;
+}
+
+int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
+{
+	if (likely(s->run) && likely(follow(s, ret_event)))
+		return 1;
+	return next_of_rounds(s, ret_event);
 }
 
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
@@ -478,6 +582,8 @@ int attar_stream_snapshot(struct attar_stream *s)
 	if (s->frozen)
 		return attar_fail(
 			-EBUSY, "a snapshot is still being delivered: read it to its end");
+	if (s->run)
+		end_run(s);
 	if (s->front_done)
 		pass_front(s, merge_first(&s->merge));
 	if (s->in_round)

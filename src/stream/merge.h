@@ -28,6 +28,15 @@ static inline struct cursor *merge_first(const struct merge *m)
 	return m->n ? m->heap[0] : NULL;
 }
 
+/* The time up to which the first cursor stays the first; UINT64_MAX when it is the only one. */
+static inline uint64_t merge_second_time(const struct merge *m)
+{
+	uint64_t left = m->n > 1 ? m->heap[1]->time : UINT64_MAX;
+	uint64_t right = m->n > 2 ? m->heap[2]->time : UINT64_MAX;
+
+	return MIN(left, right);
+}
+
 /* Restores the order of several after the first cursor's time has grown. */
 void merge_sink(struct merge *m);
 

@@ -88,15 +88,24 @@ static uint64_t tracepoint_id(const char *name)
 	return id;
 }
 
-struct perf_event_attr live_sys_enter(void)
+static struct perf_event_attr tracepoint(const char *name)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,
-		.config = tracepoint_id("raw_syscalls/sys_enter"),
-		.disabled = 1};
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .config = tracepoint_id(name), .disabled = 1};
 
 	if (!attr.config)
 		live_skip("tracefs is not mounted or may not be read, so there are no tracepoints");
 	return attr;
+}
+
+struct perf_event_attr live_sys_enter(void)
+{
+	return tracepoint("raw_syscalls/sys_enter");
+}
+
+struct perf_event_attr live_sys_exit(void)
+{
+	return tracepoint("raw_syscalls/sys_exit");
 }
 
 #if defined(__x86_64__)

@@ -25,8 +25,9 @@ void live_fault(size_t n);
 /* Makes exactly n getppid(2) calls. */
 void live_getppid(size_t n);
 
-/* The raw_syscalls:sys_enter tracepoint as an event; skips the test where tracefs cannot be read. */
+/* The tracepoints of raw_syscalls as events; skip the test where tracefs cannot be read. */
 struct perf_event_attr live_sys_enter(void);
+struct perf_event_attr live_sys_exit(void);
 
 /* A filter for it: calls of getppid(2) by this thread alone need no more than the thread's own event. */
 extern const char live_getppid_filter[];

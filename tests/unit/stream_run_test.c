@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples as profilers ask for them, in long runs through a small ring: each system call carries its number as its
+ * first argument, so what is delivered can be compared one by one with what was done.
+ */
+#include "live.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attar/stream.h"
+
+enum {
+	RING = 8192,
+	FITS = 16 /* calls: with a call chain, or when each makes two samples */,
+	EVENTS = 2
+};
+
+/* raw_syscalls:sys_enter, perhaps sys_exit too, of this thread's getppid() calls. */
+struct watched {
+	struct attar_symbols *symbols;
+	struct attar_target *target;
+	struct attar_counter *counters[EVENTS];
+	size_t n;
+	struct attar_stream *stream;
+};
+
+static void open_event(struct watched *w, struct perf_event_attr attr, uint64_t more)
+{
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW | more;
+	attar_stream_attr(&attr, false);
+	if (attar_counter_open(w->target, &attr, "system call", 0, &w->counters[w->n]) < 0 ||
+		attar_counter_filter(w->counters[w->n], live_getppid_filter) < 0)
+		fail_msg("%s", attar_error());
+	w->n++;
+}
+
+static void watch(struct watched *w, struct attar_target *target, bool exits, uint64_t more)
+{
+	const struct attar_stream_opts opts = {
+		.size = sizeof(opts), .ring_bytes = RING, .keep_own = true};
+	struct perf_event_attr enter = live_sys_enter(), exit = live_sys_exit();
+
+	*w = (struct watched){.target = target};
+	open_event(w, enter, more);
+	if (exits)
+		open_event(w, exit, more);
+	if (attar_symbols_new(NULL, &w->symbols) < 0 ||
+		attar_stream_live(w->target, w->counters, w->n, w->symbols, &opts, &w->stream) <
+			0 ||
+		attar_stream_start(w->stream) < 0)
+		fail_msg("%s", attar_error());
+}
+
+static void unwatch(struct watched *w)
+{
+	attar_stream_free(w->stream);
+	for (size_t i = 0; i < w->n; i++)
+		attar_counter_close(w->counters[i]);
+	attar_target_free(w->target);
+	attar_symbols_free(w->symbols);
+}
+
+static void call(uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++)
+		syscall(SYS_getppid, i);
+}
+
+/* The first argument of sys_enter: behind the common fields and the system call's number. */
+static uint64_t number_of(const struct attar_event *ev)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	uint64_t number;
+
+	assert_true(s->raw_size >= 24);
+	memcpy(&number, (const char *)s->raw + 16, sizeof(number));
+	return number;
+}
+
+/* Every call between from and to, in order; the number of the one that is expected next. */
+static uint64_t expect(struct watched *w, uint64_t from)
+{
+	struct attar_event ev;
+	uint64_t time = 0;
+
+	while (attar_stream_next(w->stream, &ev) > 0) {
+		if (ev.record->type != PERF_RECORD_SAMPLE)
+			continue;
+		assert_int_equal(number_of(&ev), from++);
+		assert_int_equal(ev.thread->tid, syscall(SYS_gettid));
+		assert_int_equal(ev.record->tid, ev.thread->tid);
+		assert_int_equal(ev.time, ev.record->time);
+		assert_int_equal(ev.record->sample.period, 1);
+		assert_null(ev.record->sample.branches);
+		assert_true(ev.time >= time);
+		time = ev.time;
+	}
+	return from;
+}
+
+/* Rounds of 0 to FITS - 1 calls: the ring wraps at every offset that there is, inside and at the end of runs. */
+static void every_call_comes(uint64_t more)
+{
+	struct attar_stream_stats stats;
+	uint64_t made = 0, seen = 0;
+	struct watched w;
+
+	watch(&w, live_self(), false, more);
+	for (size_t i = 0; i < 2000; i++) {
+		call(made, made + i % FITS);
+		made += i % FITS;
+		seen = expect(&w, seen);
+		assert_int_equal(seen, made);
+	}
+	attar_stream_stats(w.stream, &stats);
+	assert_int_equal(stats.samples, made);
+	assert_int_equal(stats.lost, 0);
+	assert_int_equal(stats.disordered, 0);
+	assert_int_equal(stats.malformed, 0);
+	unwatch(&w);
+}
+
+static void test_every_call_comes(void **state)
+{
+	every_call_comes(0);
+}
+
+static void test_every_call_comes_with_its_chain(void **state)
+{
+	every_call_comes(PERF_SAMPLE_CALLCHAIN); /* 136 bytes and more: records that wrap */
+}
+
+static void test_every_call_comes_with_rare_fields(void **state)
+{
+	every_call_comes(PERF_SAMPLE_ADDR); /* no straight way */
+}
+
+/* Two events take turns in one ring, then one of them has it to itself. */
+static void test_each_sample_is_of_its_event(void **state)
+{
+	struct attar_event ev;
+	uint64_t seen = 0;
+	struct watched w;
+
+	watch(&w, live_self(), true, 0);
+	for (uint64_t round = 0; round < 500; round++) {
+		if (round == 250)
+			assert_int_equal(attar_counter_disable(w.counters[1]), 0);
+		call(round * 10, round * 10 + 10);
+		while (attar_stream_next(w.stream, &ev) > 0) {
+			bool is_exit = round < 250 && seen % 2;
+
+			assert_int_equal(ev.counter, is_exit);
+			if (!is_exit)
+				assert_int_equal(number_of(&ev),
+					round < 250 ? seen / 2 : 2500 + seen - 5000);
+			seen++;
+		}
+	}
+	assert_int_equal(seen, 2 * 2500 + 2500);
+	unwatch(&w);
+}
+
+/* More than the ring holds: what is missing in the sequence is what LOST records tell, where they tell it. */
+static void test_what_is_missing_was_lost(void **state)
+{
+	uint64_t made = 0, next = 0, lost = 0, seen = 0;
+	struct attar_stream_stats stats;
+	struct attar_event ev;
+	struct watched w;
+
+	watch(&w, live_self(), false, 0);
+	for (size_t round = 0; round < 200; round++) {
+		uint64_t n = round % 2 ? 100 : 10;
+
+		call(made, made + n);
+		made += n;
+		while (attar_stream_next(w.stream, &ev) > 0) {
+			if (ev.record->type == PERF_RECORD_LOST) {
+				lost += ev.record->lost.lost;
+				next += ev.record->lost.lost;
+				assert_true(ev.lost_from <= ev.lost_to);
+			} else {
+				assert_int_equal(number_of(&ev), next++);
+				seen++;
+			}
+		}
+	}
+	attar_stream_stats(w.stream, &stats);
+	assert_true(lost > 0);
+	assert_int_equal(seen + stats.lost, made);
+	assert_int_equal(stats.samples, seen);
+	unwatch(&w);
+}
+
+static bool run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
+/* This thread on each CPU: as many rings. */
+static struct attar_target *self_on_cpus(void)
+{
+	char tid[16];
+	struct attar_target_opts opts = {.size = sizeof(opts), .tids = tid};
+	struct attar_target *target;
+
+	attar_target_free(live_self());
+	snprintf(tid, sizeof(tid), "%ld", syscall(SYS_gettid));
+	if (attar_target_new(&opts, &target) < 0)
+		fail_msg("%s", attar_error());
+	return target;
+}
+
+/* From CPU to CPU after every one to four calls: runs in each ring that end where the other's begin. */
+static void test_runs_end_where_another_ring_comes_first(void **state)
+{
+	uint64_t made = 0, seen = 0;
+	cpu_set_t before;
+	struct watched w;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	if (!run_on(1) || !run_on(0))
+		live_skip("this process may not run on CPUs 0 and 1");
+	watch(&w, self_on_cpus(), false, 0);
+	for (size_t round = 0; round < 100; round++) {
+		for (int hop = 0; hop < 8; hop++) {
+			run_on(hop % 2);
+			call(made, made + 1 + hop / 2);
+			made += 1 + hop / 2;
+		}
+		seen = expect(&w, seen);
+		assert_int_equal(seen, made);
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+	unwatch(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_call_comes),
+		cmocka_unit_test(test_every_call_comes_with_its_chain),
+		cmocka_unit_test(test_every_call_comes_with_rare_fields),
+		cmocka_unit_test(test_each_sample_is_of_its_event),
+		cmocka_unit_test(test_what_is_missing_was_lost),
+		cmocka_unit_test(test_runs_end_where_another_ring_comes_first),
+	};
+
+	return cmocka_run_group_tests_name("stream_run", tests, NULL, NULL);
+}
