@@ -1,0 +1,974 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an option makes the running kernel tell: each test does something whose truth is known, and finds it in
+ * the records of its ring; without the option, it is not there.
+ */
+#include "live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/bpf.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attar/record.h"
+#include "attar/sample.h"
+
+/* One event of this thread (or of a child), and its ring. */
+struct watch {
+	struct attar_target *target;
+	struct attar_counter *c;
+	struct attar_ring **rings;
+	size_t n;
+	struct attar_layout layout;
+};
+
+static const struct perf_event_attr silent = {.type = PERF_TYPE_SOFTWARE,
+	.config = PERF_COUNT_SW_DUMMY,
+	.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+	.sample_id_all = 1};
+
+/* Opens it on the target, with a ring. Skips where the kernel is older than the option. */
+static void watch_target(
+	struct watch *w, struct attar_target *target, const struct perf_event_attr *attr)
+{
+	struct perf_event_attr a = *attr;
+
+	w->target = target;
+	a.disabled = 1;
+	if (attar_counter_open(target, &a, "it", 0, &w->c) < 0) {
+		attar_target_free(target);
+		if (strstr(attar_error(), "it is there since Linux"))
+			live_skip(attar_error());
+		fail_msg("%s", attar_error());
+	}
+	if (attar_rings_new(target, &w->c, 1, 1 << 18, &w->rings, &w->n) < 0)
+		fail_msg("%s", attar_error());
+	attar_layout_init(&w->layout, attar_counter_attr(w->c));
+	assert_int_equal(attar_counter_enable(w->c), 0);
+}
+
+static void watch_self(struct watch *w, const struct perf_event_attr *attr)
+{
+	watch_target(w, live_self(), attr);
+}
+
+static void done(struct watch *w)
+{
+	attar_rings_free(w->rings, w->n);
+	attar_counter_close(w->c);
+	attar_target_free(w->target);
+}
+
+/* Whether the record is the one that is looked for. */
+typedef bool is_it(const struct attar_record *r, const void *wanted);
+
+/* How many of the type are in the rings that are it; the last one is looked at by `is` alone. Empties them. */
+static size_t count(struct watch *w, uint32_t type, is_it *is, const void *wanted)
+{
+	const struct perf_event_header *header;
+	struct attar_record r;
+	size_t n = 0;
+
+	attar_counter_disable(w->c);
+	for (size_t i = 0; i < w->n; i++) {
+		attar_ring_begin(w->rings[i]);
+		while ((header = attar_ring_next(w->rings[i]))) {
+			if (attar_record_parse(&w->layout, header, header->size, &r) < 0)
+				fail_msg("%s", attar_error());
+			n += r.type == type && (!is || is(&r, wanted));
+		}
+		attar_ring_end(w->rings[i]);
+	}
+	return n;
+}
+
+/*
+ * Whether the kernel itself, asked without the library, tells anything when act() is done: some kernels know an
+ * option and forget the record.
+ */
+static bool kernel_tells(const struct perf_event_attr *attr, uint32_t type, void (*act)(void))
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct perf_event_attr a = *attr;
+	struct perf_event_mmap_page *ring;
+	bool found = false;
+	int fd;
+
+	a.size = sizeof(a);
+	/* inherited events have rings on a CPU only: here they are watched as on no other */
+	fd = (int)syscall(SYS_perf_event_open, &a, 0, a.inherit ? sched_getcpu() : -1, -1, 0);
+	assert_true(fd >= 0);
+	ring = mmap(NULL, 17 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(ring, MAP_FAILED);
+	act();
+	for (uint64_t at = 0; at < ring->data_head && at < 16 * page;) {
+		const struct perf_event_header *h = (void *)((char *)ring + page + at);
+
+		found |= h->type == type;
+		at += h->size;
+	}
+	munmap(ring, 17 * page);
+	close(fd);
+	return found;
+}
+
+/* ---- a child that does one thing when it is told ---- */
+
+struct child {
+	pid_t pid;
+	int go;
+};
+
+static struct child child_new(void (*act)(void))
+{
+	struct child c;
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	c.pid = fork();
+	if (c.pid == 0) {
+		close(ends[1]);
+		if (read(ends[0], &byte, 1) == 1)
+			act();
+		_exit(0);
+	}
+	close(ends[0]);
+	c.go = ends[1];
+	return c;
+}
+
+static void child_end(struct child *c)
+{
+	close(c->go);
+	assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+}
+
+static void child_run(struct child *c)
+{
+	assert_int_equal(write(c->go, "x", 1), 1);
+	child_end(c);
+}
+
+static struct attar_target *target_of(const struct child *c)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts), .any_cpu = true};
+	struct attar_target *target;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", c->pid);
+	opts.tids = text;
+	assert_int_equal(attar_target_new(&opts, &target), 0);
+	return target;
+}
+
+/* Long enough that a slow guest has gone to sleep before it is over. */
+static void doze(void)
+{
+	usleep(5000);
+}
+
+/* ---- tasks ---- */
+
+static void nothing(void)
+{
+}
+
+static bool is_task(const struct attar_record *r, const void *pid)
+{
+	return r->task.pid == (uint32_t) * (const pid_t *)pid && r->task.ppid != 0;
+}
+
+static void test_task(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct child c;
+	struct watch w;
+
+	attr.task = 1;
+	watch_self(&w, &attr);
+	c = child_new(nothing);
+	child_run(&c);
+	assert_int_equal(count(&w, PERF_RECORD_FORK, is_task, &c.pid), 1);
+	done(&w);
+	c = child_new(nothing);
+	watch_target(&w, target_of(&c), &attr);
+	child_run(&c);
+	assert_int_equal(count(&w, PERF_RECORD_EXIT, is_task, &c.pid), 1);
+	done(&w);
+	watch_self(&w, &silent);
+	c = child_new(nothing);
+	child_run(&c);
+	assert_int_equal(count(&w, PERF_RECORD_FORK, NULL, NULL), 0);
+	done(&w);
+}
+
+static void fault_23(void)
+{
+	live_fault(23);
+}
+
+static void fault_and_stay(void)
+{
+	live_fault(23);
+	pause();
+}
+
+static uint64_t faults_told;
+
+/* One record for each CPU: the child may have moved. */
+static bool is_of_child(const struct attar_record *r, const void *pid)
+{
+	if (r->read.pid != (uint32_t) * (const pid_t *)pid)
+		return false;
+	faults_told += attar_read_at(&r->read.values, 0).value;
+	return true;
+}
+
+static pid_t last_child;
+
+static void run_a_child(void)
+{
+	struct child c = child_new(fault_23);
+
+	last_child = c.pid;
+	child_run(&c);
+}
+
+/* What the children told, 20 at most: now and then a kernel forgets one. */
+static size_t reads_of_children(const struct perf_event_attr *attr)
+{
+	struct attar_target_opts opts = {.size = sizeof(opts), .self = true};
+	size_t told = 0;
+
+	for (int i = 0; i < 20 && !told; i++) {
+		struct attar_target *target;
+		struct watch w;
+
+		faults_told = 0;
+		assert_int_equal(attar_target_new(&opts, &target), 0);
+		watch_target(&w, target, attr);
+		run_a_child();
+		told = count(&w, PERF_RECORD_READ, is_of_child, &last_child);
+		done(&w);
+	}
+	return told;
+}
+
+/* A child of an inherited event tells its own count when it ends. */
+static void test_inherit_stat(void **state)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1 << 20,
+		.sample_type = PERF_SAMPLE_TID,
+		.sample_id_all = 1,
+		.inherit = 1};
+	bool told = false;
+
+	attar_target_free(live_self());
+	assert_int_equal(reads_of_children(&attr), 0);
+	attr.inherit_stat = 1;
+	if (reads_of_children(&attr)) {
+		assert_in_range(faults_told, 23, 2300);
+		return;
+	}
+	for (int i = 0; i < 20 && !told; i++)
+		told = kernel_tells(&attr, PERF_RECORD_READ, run_a_child);
+	assert_false(told);
+	live_skip("this kernel tells no counts of tasks that end");
+}
+
+static bool is_comm(const struct attar_record *r, const void *name)
+{
+	return !strcmp(r->comm.comm, name) && !r->comm.exec;
+}
+
+static bool is_exec(const struct attar_record *r, const void *name)
+{
+	return !strcmp(r->comm.comm, name) && r->comm.exec;
+}
+
+static void rename_self(void)
+{
+	char before[16];
+
+	prctl(PR_GET_NAME, before);
+	prctl(PR_SET_NAME, "attar renamed");
+	prctl(PR_SET_NAME, before);
+}
+
+static void test_comm(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct watch w;
+
+	attr.comm = 1;
+	watch_self(&w, &attr);
+	rename_self();
+	assert_int_equal(count(&w, PERF_RECORD_COMM, is_comm, "attar renamed"), 1);
+	done(&w);
+	watch_self(&w, &silent);
+	rename_self();
+	assert_int_equal(count(&w, PERF_RECORD_COMM, NULL, NULL), 0);
+	done(&w);
+}
+
+static void exec_true(void)
+{
+	execlp("true", "true", (char *)NULL);
+}
+
+/* The kernel marks them in any case; asking for it tells whether it does. */
+static void test_comm_exec(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct child c = child_new(exec_true);
+	struct watch w;
+
+	attr.comm = attr.comm_exec = 1;
+	watch_target(&w, target_of(&c), &attr);
+	child_run(&c);
+	assert_int_equal(count(&w, PERF_RECORD_COMM, is_exec, "true"), 1);
+	done(&w);
+}
+
+/* An event that is removed at exec counts nothing of the new program. */
+static void test_remove_on_exec(void **state)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.remove_on_exec = 1};
+	struct child child = child_new(exec_true);
+	struct attar_target *target = live_self();
+	struct attar_counter *removed, *kept;
+	struct attar_value before, whole;
+
+	attar_target_free(target);
+	target = target_of(&child);
+	if (attar_counter_open(target, &attr, "removed", 0, &removed) < 0) {
+		child_run(&child);
+		attar_target_free(target);
+		live_skip(attar_error());
+	}
+	attr.remove_on_exec = 0;
+	assert_int_equal(attar_counter_open(target, &attr, "kept", 0, &kept), 0);
+	child_run(&child);
+	assert_int_equal(attar_counter_read(removed, &before), 0);
+	assert_int_equal(attar_counter_read(kept, &whole), 0);
+	assert_true(before.value + 20 < whole.value); /* the new program's loader alone */
+	attar_counter_close(removed);
+	attar_counter_close(kept);
+	attar_target_free(target);
+}
+
+static void *fault_in_thread(void *n)
+{
+	live_fault(*(size_t *)n);
+	return NULL;
+}
+
+static void test_inherit_thread(void **state)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.exclude_kernel = 1,
+		.inherit = 1,
+		.disabled = 1};
+	struct attar_target *target = live_self();
+	struct attar_counter *all, *threads;
+	struct attar_value a, t;
+	size_t n = 1000;
+	pthread_t thread;
+	struct child c;
+
+	assert_int_equal(attar_counter_open(target, &attr, "all", 0, &all), 0);
+	attr.inherit_thread = 1;
+	if (attar_counter_open(target, &attr, "threads", 0, &threads) < 0) {
+		attar_counter_close(all);
+		attar_target_free(target);
+		live_skip(attar_error());
+	}
+	attar_counter_enable(all);
+	attar_counter_enable(threads);
+	pthread_create(&thread, NULL, fault_in_thread, &n);
+	pthread_join(thread, NULL);
+	c = child_new(fault_23);
+	child_run(&c);
+	assert_int_equal(attar_counter_read(threads, &t), 0);
+	assert_int_equal(attar_counter_read(all, &a), 0);
+	assert_true(t.value >= 1000);
+	assert_true(a.value >= t.value + 23);
+	attar_counter_close(all);
+	attar_counter_close(threads);
+	attar_target_free(target);
+}
+
+/* ---- memory ---- */
+
+/* Maps a page of this program's file, as code or as data. */
+static uint64_t map_own_file(int prot)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *at = mmap(NULL, 4096, prot, MAP_PRIVATE, fd, 0);
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	munmap(at, 4096);
+	close(fd);
+	return (uintptr_t)at;
+}
+
+static bool is_map(const struct attar_record *r, const void *at)
+{
+	return r->mmap.addr == *(const uint64_t *)at && r->mmap.len == 4096 &&
+	       strstr(r->mmap.filename, "unit_perf_records");
+}
+
+static bool is_data(const struct attar_record *r, const void *at)
+{
+	return is_map(r, at) && r->misc & PERF_RECORD_MISC_MMAP_DATA;
+}
+
+static void test_mmap_and_mmap_data(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct watch w;
+	uint64_t at;
+
+	attr.mmap = 1;
+	watch_self(&w, &attr);
+	at = map_own_file(PROT_READ | PROT_EXEC);
+	assert_int_equal(count(&w, PERF_RECORD_MMAP, is_map, &at), 1);
+	done(&w);
+	watch_self(&w, &attr);
+	at = map_own_file(PROT_READ);
+	assert_int_equal(count(&w, PERF_RECORD_MMAP, is_map, &at), 0);
+	done(&w);
+	attr.mmap = 0;
+	attr.mmap_data = 1;
+	watch_self(&w, &attr);
+	at = map_own_file(PROT_READ);
+	assert_int_equal(count(&w, PERF_RECORD_MMAP, is_data, &at), 1);
+	done(&w);
+}
+
+static bool has_inode(const struct attar_record *r, const void *at)
+{
+	struct stat st;
+
+	stat("/proc/self/exe", &st);
+	return is_map(r, at) && r->mmap.has_ino && r->mmap.ino == st.st_ino &&
+	       r->mmap.prot == (PROT_READ | PROT_EXEC);
+}
+
+static void test_mmap2(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct watch w;
+	uint64_t at;
+
+	attr.mmap = attr.mmap2 = 1;
+	watch_self(&w, &attr);
+	at = map_own_file(PROT_READ | PROT_EXEC);
+	assert_int_equal(count(&w, PERF_RECORD_MMAP2, has_inode, &at), 1);
+	done(&w);
+}
+
+static unsigned char own_build_id[20];
+
+/* The first program header list is that of the program itself: its note of the linker. */
+static int find_build_id(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const char *at = (const char *)(info->dlpi_addr + p->p_vaddr),
+			   *end = at + p->p_memsz;
+
+		while (p->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) < end) {
+			const ElfW(Nhdr) *note = (const void *)at;
+
+			if (note->n_type == NT_GNU_BUILD_ID && note->n_descsz == 20)
+				memcpy(own_build_id, at + sizeof(*note) + 4, 20);
+			at += sizeof(*note) + (note->n_namesz + 3) / 4 * 4 +
+			      (note->n_descsz + 3) / 4 * 4;
+		}
+	}
+	return 1;
+}
+
+static bool has_build_id(const struct attar_record *r, const void *at)
+{
+	return is_map(r, at) && !r->mmap.has_ino && r->mmap.build_id_size == 20 &&
+	       !memcmp(r->mmap.build_id, own_build_id, 20);
+}
+
+static void test_build_id(void **state)
+{
+	static const unsigned char none[20];
+	struct perf_event_attr attr = silent;
+	struct watch w;
+	uint64_t at;
+
+	dl_iterate_phdr(find_build_id, NULL);
+	if (!memcmp(own_build_id, none, 20))
+		live_skip("this program was linked without a build id");
+	attr.mmap = attr.mmap2 = attr.build_id = 1;
+	watch_self(&w, &attr);
+	at = map_own_file(PROT_READ | PROT_EXEC);
+	assert_int_equal(count(&w, PERF_RECORD_MMAP2, has_build_id, &at), 1);
+	done(&w);
+}
+
+/* ---- the kernel ---- */
+
+/* "return 0;" as a socket filter: JIT-compiled, so it is a symbol of the kernel for as long as it is loaded. */
+static int load_program(uint32_t *ret_id)
+{
+	struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr load = {.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insn_cnt = 2,
+		.insns = (uintptr_t)code,
+		.license = (uintptr_t) "GPL",
+		.prog_name = "attar_test"};
+	struct bpf_prog_info info = {0};
+	union bpf_attr ask = {.info = {.info_len = sizeof(info), .info = (uintptr_t)&info}};
+	int fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load));
+
+	if (fd < 0)
+		live_skip("this process may not load a BPF program");
+	ask.info.bpf_fd = (uint32_t)fd;
+	assert_int_equal(syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &ask, sizeof(ask)), 0);
+	*ret_id = info.id;
+	return fd;
+}
+
+static bool is_symbol(const struct attar_record *r, const void *name)
+{
+	return strstr(r->ksymbol.name, name) && r->ksymbol.ksym_type == 1 && r->ksymbol.addr &&
+	       !(r->ksymbol.flags & 1);
+}
+
+static bool is_loaded(const struct attar_record *r, const void *id)
+{
+	return r->bpf_event.bpf_type == 1 && r->bpf_event.id == *(const uint32_t *)id;
+}
+
+static void test_ksymbol(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct watch w;
+	uint32_t id;
+
+	close(load_program(&id));
+	attr.ksymbol = 1;
+	watch_self(&w, &attr);
+	close(load_program(&id));
+	if (!count(&w, PERF_RECORD_KSYMBOL, is_symbol, "attar_test"))
+		live_skip("the kernel interprets BPF: programs have no symbol"); /* no JIT */
+	done(&w);
+}
+
+static void test_bpf_event(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct watch w;
+	uint32_t id;
+
+	close(load_program(&id));
+	attr.bpf_event = 1;
+	watch_self(&w, &attr);
+	close(load_program(&id));
+	assert_int_equal(count(&w, PERF_RECORD_BPF_EVENT, is_loaded, &id), 1);
+	done(&w);
+}
+
+static bool is_poke(const struct attar_record *r, const void *unused)
+{
+	return r->text_poke.addr && r->text_poke.new_len &&
+	       (r->text_poke.old_len != r->text_poke.new_len ||
+		       memcmp(r->text_poke.old_bytes, r->text_poke.new_bytes,
+			       r->text_poke.old_len));
+}
+
+/* Opening a tracepoint that nobody uses patches its place in the kernel's code. */
+static void patch_the_kernel(void)
+{
+	struct perf_event_attr calls = live_sys_enter();
+	struct attar_target *target = live_self();
+	struct attar_counter *c;
+
+	if (attar_counter_open(target, &calls, "sys_enter", 0, &c) < 0)
+		fail_msg("%s", attar_error());
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
+static void test_text_poke(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct watch w;
+	size_t told;
+
+	live_need_root("see the kernel's code change");
+	live_sys_enter();
+	attr.text_poke = 1;
+	watch_self(&w, &attr);
+	patch_the_kernel();
+	told = count(&w, PERF_RECORD_TEXT_POKE, is_poke, NULL);
+	done(&w);
+	if (!told && !kernel_tells(&attr, PERF_RECORD_TEXT_POKE, patch_the_kernel))
+		live_skip("this kernel tells no changes of its code");
+	assert_true(told > 0);
+}
+
+static bool is_switch(const struct attar_record *r, const void *out)
+{
+	return r->context_switch.out == *(const bool *)out && r->tid == (uint32_t)gettid();
+}
+
+static void test_context_switch(void **state)
+{
+	struct perf_event_attr attr = silent;
+	bool in = false, out = true;
+	struct watch w;
+
+	for (int both = 0; both < 2; both++) {
+		attr.context_switch = 1;
+		watch_self(&w, &attr);
+		for (int i = 0; i < 23; i++)
+			doze();
+		assert_true(count(&w, PERF_RECORD_SWITCH, is_switch, both ? &in : &out) >= 23);
+		done(&w);
+	}
+}
+
+static void new_uts(void)
+{
+	if (unshare(CLONE_NEWUTS) == 0)
+		rename_self();
+}
+
+/* The kernel numbers namespaces: 0 is the network's, 1 the host name's. */
+static bool is_new_uts(const struct attar_record *r, const void *before)
+{
+	struct stat own;
+
+	return r->namespaces.nr >= 6 && r->namespaces.links[1].inode != *(const ino_t *)before &&
+	       stat("/proc/self/ns/net", &own) == 0 && r->namespaces.links[0].inode == own.st_ino;
+}
+
+static void test_namespaces(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct child c;
+	struct stat uts;
+	struct watch w;
+
+	live_need_root("make namespaces");
+	assert_int_equal(stat("/proc/self/ns/uts", &uts), 0);
+	c = child_new(new_uts);
+	attr.namespaces = 1;
+	watch_target(&w, target_of(&c), &attr);
+	child_run(&c);
+	assert_int_equal(count(&w, PERF_RECORD_NAMESPACES, is_new_uts, &uts.st_ino), 1);
+	done(&w);
+}
+
+/* Where a hierarchy is that perf's controller is in; false when there is none. */
+static bool find_hierarchy(char *path)
+{
+	char line[512], type[32], options[256], where[256];
+	FILE *mounts = fopen("/proc/self/mounts", "re");
+	bool found = false;
+
+	while (mounts && !found && fgets(line, sizeof(line), mounts))
+		found = sscanf(line, "%*s %255s %31s %255s", where, type, options) == 3 &&
+			((!strcmp(type, "cgroup") && strstr(options, "perf_event")) ||
+				!strcmp(type, "cgroup2"));
+	if (mounts)
+		fclose(mounts);
+	strcpy(path, where);
+	return found;
+}
+
+static bool is_cgroup(const struct attar_record *r, const void *name)
+{
+	return strstr(r->cgroup.path, name) && r->cgroup.id;
+}
+
+static char group[320];
+
+static void make_group(void)
+{
+	if (mkdir(group, 0755) == 0)
+		rmdir(group);
+}
+
+static void test_cgroup(void **state)
+{
+	struct perf_event_attr attr = silent;
+	struct watch w;
+	char name[32];
+	size_t told;
+
+	live_need_root("make control groups");
+	if (!find_hierarchy(group))
+		live_skip("no hierarchy of control groups is mounted");
+	snprintf(name, sizeof(name), "/attar-records-%d", getpid());
+	strcat(group, name);
+	attr.cgroup = 1;
+	watch_self(&w, &attr);
+	make_group();
+	told = count(&w, PERF_RECORD_CGROUP, is_cgroup, name);
+	done(&w);
+	if (!told && !kernel_tells(&attr, PERF_RECORD_CGROUP, make_group))
+		live_skip("this kernel tells no new control groups");
+	assert_int_equal(told, 1);
+}
+
+/* ---- who, where, when ---- */
+
+static bool has_tid(const struct attar_record *r, const void *unused)
+{
+	return r->tid == (uint32_t)gettid() && r->time;
+}
+
+static void test_sample_id_all(void **state)
+{
+	for (int on = 0; on < 2; on++) {
+		struct perf_event_attr attr = silent;
+		struct watch w;
+
+		attr.comm = 1;
+		attr.sample_id_all = on;
+		watch_self(&w, &attr);
+		rename_self();
+		assert_int_equal(count(&w, PERF_RECORD_COMM, has_tid, NULL), on ? 2 : 0);
+		done(&w);
+	}
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool is_between(const struct attar_record *r, const void *times)
+{
+	const uint64_t *t = times;
+
+	return r->time >= t[0] && r->time <= t[1];
+}
+
+static void test_clocks(void **state)
+{
+	const clockid_t clocks[] = {
+		CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI};
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		struct perf_event_attr attr = silent;
+		uint64_t times[2];
+		struct watch w;
+
+		attr.comm = attr.use_clockid = 1;
+		attr.clockid = clocks[i];
+		watch_self(&w, &attr);
+		times[0] = now(clocks[i]);
+		rename_self();
+		times[1] = now(clocks[i]);
+		assert_int_equal(count(&w, PERF_RECORD_COMM, is_between, times), 2);
+		done(&w);
+	}
+}
+
+/* ---- samples ---- */
+
+static void spin(uint64_t ns)
+{
+	uint64_t end = now(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (now(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+}
+
+static bool is_10_ms(const struct attar_record *r, const void *unused)
+{
+	return r->sample.period == 10000000;
+}
+
+/* A clock at 100 samples a second has one every 10 ms of CPU time; a slow machine may miss some, but adds none. */
+static void test_frequency(void **state)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.freq = 1,
+		.sample_freq = 100,
+		.sample_type = PERF_SAMPLE_PERIOD};
+	struct watch w;
+	uint64_t start, end;
+	size_t n;
+
+	watch_self(&w, &attr);
+	start = now(CLOCK_THREAD_CPUTIME_ID);
+	spin(500000000);
+	n = count(&w, PERF_RECORD_SAMPLE, is_10_ms, NULL);
+	end = now(CLOCK_THREAD_CPUTIME_ID);
+	assert_in_range(n, 5, (end - start) / 10000000 + 5);
+	done(&w);
+}
+
+struct frames {
+	size_t user, kernel, most;
+};
+
+static bool add_frames(const struct attar_record *r, const void *frames)
+{
+	struct frames *f = (struct frames *)frames;
+	bool user = false;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < r->sample.callchain_nr; i++) {
+		uint64_t ip = r->sample.callchain[i];
+
+		if (ip >= (uint64_t)-4095) {
+			user = ip == PERF_CONTEXT_USER;
+			continue;
+		}
+		n++;
+		*(user ? &f->user : &f->kernel) += 1;
+	}
+	f->most = n > f->most ? n : f->most;
+	return true;
+}
+
+/* The stacks at which this thread goes to sleep: in the kernel, called by user code. */
+static struct frames stacks(bool no_user, bool no_kernel, uint16_t deepest)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_CALLCHAIN,
+		.exclude_callchain_user = no_user,
+		.exclude_callchain_kernel = no_kernel,
+		.sample_max_stack = deepest};
+	struct frames f = {0};
+	struct watch w;
+
+	watch_self(&w, &attr);
+	for (int i = 0; i < 10; i++)
+		doze();
+	assert_true(count(&w, PERF_RECORD_SAMPLE, add_frames, &f) >= 10);
+	done(&w);
+	return f;
+}
+
+static void test_callchains(void **state)
+{
+	struct frames f = stacks(false, false, 0);
+
+	assert_true(f.user && f.kernel);
+	f = stacks(true, false, 0);
+	assert_true(!f.user && f.kernel);
+	f = stacks(false, true, 0);
+	assert_true(f.user && !f.kernel);
+}
+
+static void test_max_stack(void **state)
+{
+	assert_true(stacks(true, false, 0).most > 3);
+	assert_int_equal(stacks(true, false, 3).most, 3);
+}
+
+/* ---- waiting ---- */
+
+static int wait_for(struct watch *w, int timeout_ms)
+{
+	struct pollfd p = {.fd = attar_ring_fd(w->rings[0]), .events = POLLIN};
+
+	return poll(&p, 1, timeout_ms) == 1 && p.revents & POLLIN;
+}
+
+/* The ring's fd wakes at every fifth sample: not before, and a waiting thread too. */
+static void test_wakes_by_events(void **state)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_ADDR,
+		.exclude_kernel = 1,
+		.wakeup_events = 5,
+		.disabled = 1};
+	struct child c;
+	struct watch w;
+
+	live_fault(1);
+	watch_self(&w, &attr);
+	attar_counter_disable(w.c);
+	assert_false(wait_for(&w, 0));
+	attar_counter_enable(w.c);
+	live_fault(4);
+	attar_counter_disable(w.c);
+	assert_false(wait_for(&w, 10)); /* times out */
+	attar_counter_enable(w.c);
+	live_fault(1);
+	attar_counter_disable(w.c);
+	assert_true(wait_for(&w, 0));
+	assert_int_equal(count(&w, PERF_RECORD_SAMPLE, NULL, NULL), 5);
+	done(&w);
+	c = child_new(fault_and_stay);
+	watch_target(&w, target_of(&c), &attr);
+	assert_int_equal(write(c.go, "x", 1), 1);
+	assert_true(wait_for(&w, 20000)); /* blocks until the child gets there */
+	kill(c.pid, SIGKILL);
+	child_end(&c);
+	assert_true(count(&w, PERF_RECORD_SAMPLE, NULL, NULL) >= 5);
+	done(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_task),
+		cmocka_unit_test(test_inherit_stat),
+		cmocka_unit_test(test_comm),
+		cmocka_unit_test(test_comm_exec),
+		cmocka_unit_test(test_remove_on_exec),
+		cmocka_unit_test(test_inherit_thread),
+		cmocka_unit_test(test_mmap_and_mmap_data),
+		cmocka_unit_test(test_mmap2),
+		cmocka_unit_test(test_build_id),
+		cmocka_unit_test(test_ksymbol),
+		cmocka_unit_test(test_bpf_event),
+		cmocka_unit_test(test_text_poke),
+		cmocka_unit_test(test_context_switch),
+		cmocka_unit_test(test_namespaces),
+		cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_sample_id_all),
+		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_frequency),
+		cmocka_unit_test(test_callchains),
+		cmocka_unit_test(test_max_stack),
+		cmocka_unit_test(test_wakes_by_events),
+	};
+
+	return cmocka_run_group_tests_name("perf_records", tests, NULL, NULL);
+}
