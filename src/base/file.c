@@ -28,7 +28,8 @@ int file_read_fd(int fd, const char *name, size_t max, struct buf *b)
 int file_read(const char *path, size_t max, struct buf *b)
 {
 	/* O_NONBLOCK: a fifo put where a file should be must not stop us. */
-	int fd _cleanup_close_ = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 
 	if (fd < 0)
 		return attar_fail(-errno, "cannot open %s: %s", path, strerror(errno));

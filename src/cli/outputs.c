@@ -13,7 +13,7 @@ static int open_file(struct output *out, const char *path)
 
 	out->path = path;
 	out->created = access(path, F_OK) < 0;
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
 	error = errno;
 	if (fd >= 0 && (out->file = fdopen(fd, "w")))
 		return 0;

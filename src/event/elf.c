@@ -107,7 +107,9 @@ static int search(Elf *elf, const char *path, const char *name, uint64_t *ret_of
 
 int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset)
 {
-	int fd _cleanup_close_ = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+	int r;
 	Elf *elf;
 
 	if (fd < 0)

@@ -58,7 +58,7 @@ static int open_one(struct attar_target *t, const char *path, size_t root_len)
 
 	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return 0;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (fd < 0)
 		return attar_fail(
 			-errno, "cannot open the control group %s: %s", path, strerror(errno));

@@ -33,7 +33,7 @@ static void child(char *const *argv, int go_fd, int failure_fd)
 		_exit(0);
 	execvp(argv[0], argv);
 	error = errno;
-	n = write(failure_fd, &error, sizeof(error));
+	n = TEMP_FAILURE_RETRY(write(failure_fd, &error, sizeof(error)));
 	_exit(127);
 }
 
@@ -91,7 +91,7 @@ int command_start(struct command *c)
 
 	if (c->go_fd < 0)
 		return 0;
-	n = write(c->go_fd, "g", 1);
+	n = TEMP_FAILURE_RETRY(write(c->go_fd, "g", 1));
 	close(TAKE_FD(c->go_fd));
 	do {
 		n = read(c->failure_fd, &error, sizeof(error));

@@ -31,7 +31,8 @@ struct order {
 static int each_place(const struct attar_counter *c, const struct order *o)
 {
 	vec_each (&c->fds, it) {
-		if (ioctl(it->fd, o->request, o->argument) >= 0 || errno == ESRCH)
+		if (TEMP_FAILURE_RETRY(ioctl(it->fd, o->request, o->argument)) >= 0 ||
+			errno == ESRCH)
 			continue;
 		return failed(c, it, -errno, o->what,
 			errno == EINVAL && o->invalid  ? o->invalid
@@ -97,7 +98,7 @@ int attar_counter_refresh(struct attar_counter *c, unsigned n)
 int attar_counter_attach_bpf(struct attar_counter *c, int program_fd)
 {
 	vec_each (&c->fds, it) {
-		if (ioctl(it->fd, PERF_EVENT_IOC_SET_BPF, program_fd) >= 0)
+		if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_BPF, program_fd)) >= 0)
 			continue;
 		if (errno == EEXIST && it != c->fds.at)
 			continue;
@@ -121,7 +122,7 @@ int attar_counter_query_bpf(struct attar_counter *c, uint32_t *ret_ids, size_t r
 	struct query q = {.ids_len = BPF_PROGRAMS_MAX};
 	const struct counter_fd *it = c->fds.at;
 
-	if (ioctl(it->fd, PERF_EVENT_IOC_QUERY_BPF, &q) < 0)
+	if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_QUERY_BPF, &q)) < 0)
 		return failed(c, it, -errno, "ask for the BPF programs of",
 			errno == EINVAL ? "only tracepoints and probes tell them (since 4.16)"
 					: strerror(errno));
@@ -182,7 +183,7 @@ int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
 		long fd = to ? to->fds.at[i].fd
 			     : -1; /* an unsigned long for the kernel: all of it is -1 */
 
-		if (ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, fd) >= 0)
+		if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, fd)) >= 0)
 			continue;
 		return failed(c, it, -errno, "redirect",
 			errno == EINVAL

@@ -138,7 +138,7 @@ static int keep(
 		.tid = is_cgroup ? -1 : p->pid,
 		.cgroup = is_cgroup ? i / (int)t->cpus.n : -1};
 
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &one.id) < 0)
+	if (TEMP_FAILURE_RETRY(ioctl(fd, PERF_EVENT_IOC_ID, &one.id)) < 0)
 		one.id = 0;
 	if (vec_push(&c->fds, one) < 0) {
 		close(fd);

@@ -29,7 +29,7 @@ static void wait_for_writers(void)
 
 static int pause_writing(struct attar_ring *r, bool pause)
 {
-	if (ioctl(r->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause) == 0)
+	if (TEMP_FAILURE_RETRY(ioctl(r->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause)) == 0)
 		return 0;
 	if (errno == ENOTTY)
 		return attar_fail(-EOPNOTSUPP, "this kernel cannot stop writing to a ring, so an "
@@ -153,7 +153,7 @@ int attar_rings_freeze(struct attar_ring *const *rings, size_t n)
 	}
 	for (size_t i = 0; r < 0 && i < n; i++)
 		if (rings[i]->overwritten) {
-			ioctl(rings[i]->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0);
+			TEMP_FAILURE_RETRY(ioctl(rings[i]->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, 0));
 			rings[i]->frozen = false;
 		}
 	return r;

@@ -74,7 +74,8 @@ static int read_block(const struct attar_counter *c, const struct counter_fd *it
 {
 	ssize_t n;
 
-	while ((n = read(it->fd, words, size)) < 0 && errno == ENOSPC && c->group) {
+	while ((n = TEMP_FAILURE_RETRY(read(it->fd, words, size))) < 0 && errno == ENOSPC &&
+		c->group) {
 		int r = group_grow(c->group);
 
 		if (r < 0)

@@ -109,7 +109,7 @@ int rings_redirect(struct attar_ring **rings, size_t n, const struct attar_count
 
 		if (!r || r->fd == it->fd)
 			continue;
-		if (ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
+		if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd)) < 0)
 			return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s",
 				c->name, it->cpu, strerror(errno));
 	}

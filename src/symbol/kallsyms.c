@@ -302,7 +302,8 @@ int kallsyms_parse(struct kallsyms *list, const char *text, size_t n)
 int kallsyms_read(struct kallsyms *list, const char *path)
 {
 	char *chunk _cleanup_free_ = malloc(READ_BYTES);
-	int fd _cleanup_close_ = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	size_t kept = 0;
 	int r = start(list);
 

@@ -64,7 +64,7 @@ int locate_reopen(int handle)
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = TEMP_FAILURE_RETRY(open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	return fd < 0 ? -errno : fd;
 }
 
@@ -87,7 +87,7 @@ static int open_checked(int handle, const struct dso_key *key)
 /* Through a link of /proc that leads to the file itself, whatever its path has become. */
 static int open_link(const char *link, const struct dso_key *key)
 {
-	int handle _cleanup_close_ = open(link, O_PATH | O_CLOEXEC);
+	int handle _cleanup_close_ = TEMP_FAILURE_RETRY(open(link, O_PATH | O_CLOEXEC));
 
 	return handle < 0 ? -errno : open_checked(handle, key);
 }
@@ -152,7 +152,7 @@ int locate_root(pid_t pid)
 	int root;
 
 	snprintf(name, sizeof(name), "/proc/%d/root", pid);
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = TEMP_FAILURE_RETRY(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 	return root < 0 ? -errno : root;
 }
 
@@ -184,13 +184,14 @@ int locate_path(int root, const char *path, int flags)
 	int handle;
 
 	if (root == AT_FDCWD) {
-		handle = open(path, O_PATH | O_CLOEXEC | flags);
+		handle = TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC | flags));
 		return handle < 0 ? -errno : handle;
 	}
 	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	if (handle < 0 &&
 		(errno == ENOSYS || errno == EPERM)) /* EPERM: a seccomp filter of its time */
-		handle = openat(root, path + strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		handle = TEMP_FAILURE_RETRY(
+			openat(root, path + strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC));
 	return handle < 0 ? -errno : handle;
 }
 

@@ -92,7 +92,7 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 	if (!chunk)
 		return base_oom();
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
+	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
 	if (fd < 0)
 		return attar_fail(errno == ENOENT ? -ESRCH : -errno,
 			"cannot read the mappings of process %d: %s", pid,

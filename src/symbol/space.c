@@ -286,7 +286,7 @@ static bool holds_elf(const struct attar_space *space, const struct attar_mappin
 	int fd _cleanup_close_ = locate_open(&where);
 	char magic[SELFMAG];
 
-	return fd >= 0 && pread(fd, magic, SELFMAG, 0) == SELFMAG &&
+	return fd >= 0 && TEMP_FAILURE_RETRY(pread(fd, magic, SELFMAG, 0)) == SELFMAG &&
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 

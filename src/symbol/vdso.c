@@ -24,8 +24,8 @@ static int read_memory(pid_t pid, uint64_t start, void *bytes, size_t n)
 	ssize_t got;
 
 	snprintf(name, sizeof(name), "/proc/%d/mem", pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : pread(fd, bytes, n, (off_t)start);
+	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
+	got = fd < 0 ? -1 : TEMP_FAILURE_RETRY(pread(fd, bytes, n, (off_t)start));
 	if (got < 0)
 		return attar_fail(
 			-errno, "cannot read the memory of process %d: %s", pid, strerror(errno));

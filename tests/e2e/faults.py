@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs attar with faults put in by the libraries of tests/faults, each of which says in its first comment what it does."""
+import json
 import os
 
 import pytest
@@ -26,3 +27,10 @@ def with_fault(library, *args, timeout=30, **fault):
 def said(done):
     """The lines of stderr that are attar's."""
     return [line for line in done.stderr.splitlines() if line.startswith('attar: ')]
+
+
+def counted(text, event):
+    """The value of an event in the JSON of attar stat."""
+    section = json.loads(text)['sections'][0]
+    names = [column['name'] for column in section['columns']]
+    return next(row[names.index('value')] for row in section['rows'] if row[names.index('event')] == event)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from command import Profile, workload
-from faults import said, with_fault
+from faults import counted, said, with_fault
 
 MOMENTS = 60
 # What a run says that went on without some of the memory.
@@ -22,10 +22,7 @@ def profile_is_whole(text, _):
 
 
 def stat_is_whole(text, _):
-    report = json.loads(text)
-    names = [column['name'] for column in report['sections'][0]['columns']]
-    counts = {row[names.index('event')]: row[names.index('value')] for row in report['sections'][0]['rows']}
-    return counts['raw_syscalls:sys_enter'] > 23 and not report.get('remarks')
+    return counted(text, 'raw_syscalls:sys_enter') > 23 and not json.loads(text).get('remarks')
 
 
 def trace_is_whole(text, _):

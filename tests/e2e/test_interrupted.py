@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Signals at any moment, and calls that do less than they were asked for: the results are whole."""
+import pytest
+
+from command import Profile, run, share_is, workload
+from faults import counted, with_fault
+
+FAULTS = [{'storm': 1000}, *({'calls': seed} for seed in range(1, 6))]
+pytestmark = pytest.mark.parametrize('fault', FAULTS, ids=lambda f: ' '.join(f'{k} {v}' for k, v in f.items()))
+
+
+def test_profile(fault, root):
+    done = with_fault('calls', 'profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--',
+                      workload('split7030'), 1000, **fault)
+    assert done.returncode == 0, done.stderr
+    found = Profile(done.stdout)
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+    assert found.notes['lost'] == 0 and found.samples > 300
+
+
+def test_trace(fault, root):
+    """Each of the program's 1000 faults is a line."""
+    done = with_fault('calls', 'trace', '-e', 'page-faults', '--', workload('faults1000'), **fault)
+    assert done.returncode == 0, done.stderr
+    assert 1000 <= sum('faults1000' in line for line in done.stdout.splitlines()) < 1200
+
+
+def test_stat(fault, root):
+    """No shorter than without: the command's calls are counted to its end."""
+    args = ['stat', '-e', 'sched:sched_process_exit', '--format', 'json', '--', workload('forkstorm'), 'fork', 40]
+    done, calm = with_fault('calls', *args, **fault), run(*args)
+    assert done.returncode == 0, done.stderr
+    assert counted(done.stdout, 'sched:sched_process_exit') == counted(calm.stdout, 'sched:sched_process_exit') >= 40
+
+
+@pytest.mark.parametrize('command', ['list', 'doctor'])
+def test_what_is_there(fault, root, command):
+    done = with_fault('calls', command, **fault)
+    assert done.returncode == 0 and done.stderr == ''
+    assert done.stdout == run(command).stdout
+
+
+@pytest.mark.parametrize('form', ['json', 'csv', 'html', 'folded', 'txt'])
+def test_files(fault, root, tmp_path, form):
+    """Written to the last byte: what comes from the same samples through one descriptor or another."""
+    one, other = tmp_path / f'one.{form}', tmp_path / f'other.{form}'
+    done = with_fault('calls', 'profile', '-g', '-q', '-o', one, '-o', other, '--', workload('split7030'), 200, **fault)
+    assert done.returncode == 0, done.stderr
+    assert one.read_bytes() == other.read_bytes() != b''

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""perf_event_open(2) as other kernels answer it: what is given up, what is said, and with which status it ends."""
+import errno
+import os
+import re
+
+import pytest
+
+from command import Profile, run, share_is, workload
+from faults import counted, said, with_fault
+
+pytestmark = pytest.mark.usefixtures('root')
+
+FAILED, USAGE, PERMISSION, UNSUPPORTED = 1, 2, 3, 4
+OLD = ['3.16', '4.0', '4.4', '4.9', '4.14', '4.19', '5.4', '5.10', '5.15', '6.0']
+
+
+@pytest.mark.parametrize('version', OLD)
+def test_profile_on_old_kernels(version):
+    """Without what that kernel does not know the truth is the same."""
+    done = with_fault('kernel', 'profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--',
+                      workload('split7030'), 1000, kernel=version)
+    assert done.returncode == 0, done.stderr
+    found = Profile(done.stdout)
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+    assert found.samples > 300 and found.total('main') > 98 and found.notes['lost'] == 0
+
+
+@pytest.mark.parametrize('version', OLD)
+def test_trace_on_old_kernels(version):
+    """In order of time, also where the kernel has no clock that we know."""
+    done = with_fault('kernel', 'trace', '-e', 'page-faults', '--', workload('faults1000'), kernel=version)
+    assert done.returncode == 0, done.stderr
+    times = [line.split()[0] for line in done.stdout.splitlines() if 'faults1000' in line]
+    assert 1000 <= len(times) < 1200 and times == sorted(times)
+
+
+@pytest.mark.parametrize('version', OLD)
+def test_stat_of_a_group_on_old_kernels(version):
+    """Before 4.13 an inherited group cannot be read at once: its members are read one by one."""
+    args = ['stat', '-e', '{sched:sched_process_exit,cpu-clock}', '--format', 'json', '--',
+            workload('forkstorm'), 'fork', 40]
+    done, calm = with_fault('kernel', *args, kernel=version), run(*args)
+    assert done.returncode == 0, done.stderr
+    assert counted(done.stdout, 'sched:sched_process_exit') == counted(calm.stdout, 'sched:sched_process_exit') >= 40
+
+
+def test_kernel_that_is_too_old():
+    """What no run can do without is named, with the first kernel that has it."""
+    done = with_fault('kernel', 'profile', '-d', '100ms', kernel='3.10')
+    assert done.returncode in (FAILED, USAGE, UNSUPPORTED)
+    assert said(done)[-1].endswith('asks for PERF_SAMPLE_IDENTIFIER (ids in one place of all records), which kernel '
+                                   '3.10.0 does not know: it is there since Linux 3.12')
+
+
+def test_given_up_silently_but_not_secretly():
+    """-v says what an old kernel made us leave out."""
+    done = with_fault('kernel', 'profile', '-v', '-e', 'cpu-clock', '--', workload('split7030'), 50, kernel='4.4')
+    assert re.search(r"cpu-clock: opened without .*, which kernel 4\.4\.0 does not know", done.stderr), done.stderr
+
+
+# errno: status, the sentence
+REFUSALS = {
+    errno.ENOSPC: (FAILED, r"'cpu-clock' needs a hardware slot, and all are taken \(a breakpoint: most CPUs have four\)"),
+    errno.EMFILE: (FAILED, r"'cpu-clock' needs more open files than the limit of \d+: raise it with ulimit -n, or watch "
+                           r'fewer CPUs \(-C\) or threads \(-t\)'),
+    errno.EBUSY: (FAILED, r"'cpu-clock' is in use by somebody else who asked for it exclusively"),
+    errno.EOPNOTSUPP: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* has no software event number 0"),
+    errno.ENOENT: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* has no software event number 0"),
+    errno.ENOSYS: (UNSUPPORTED, r'this kernel was built without perf events \(CONFIG_PERF_EVENTS\), or a sandbox hides '
+                                'them'),
+    errno.ENOMEM: (FAILED, 'out of memory'),
+    errno.EIO: (FAILED, "cannot open 'cpu-clock': Input/output error"),
+    errno.EACCES: (PERMISSION, r"not permitted to open 'cpu-clock' system-wide on CPU \d+: this process has CAP_PERFMON, so "
+                               r'a security module \(SELinux, AppArmor\) refuses it: see its log'),
+    errno.EPERM: (PERMISSION, r"not permitted to open 'cpu-clock' system-wide on CPU \d+: this process has CAP_PERFMON, so "
+                              r'a security module \(SELinux, AppArmor\) refuses it: see its log'),
+    errno.EINVAL: (USAGE, r"the kernel refuses 'cpu-clock': its type, config or options contradict each other in a way that "
+                          r'no single option shows'),
+    errno.ENODEV: (FAILED, r"cannot open 'cpu-clock' on CPU \d+: the CPU is offline, or not one that this event counts on"),
+}
+
+
+@pytest.mark.parametrize('profiler', ['profile', 'stat', 'trace'])
+@pytest.mark.parametrize('error', REFUSALS, ids=errno.errorcode.get)
+def test_every_open_is_refused(profiler, error):
+    status, sentence = REFUSALS[error]
+    done = with_fault('kernel', profiler, '-e', 'cpu-clock', '-d', '100ms', open=f'{error}@1+')
+    assert re.fullmatch('attar: ' + sentence, said(done)[-1]), done.stderr
+    assert (done.returncode, done.stdout) == (status, '')
+
+
+@pytest.mark.parametrize('nth', [1, 2, 3, 4])
+@pytest.mark.parametrize('error', [errno.ENOSPC, errno.EMFILE, errno.EBUSY, errno.EIO, errno.ENOMEM],
+                         ids=errno.errorcode.get)
+def test_one_open_is_refused(error, nth):
+    """Whichever it is: the sentence, or, where the run never makes so many, a whole report."""
+    status, sentence = REFUSALS[error]
+    done = with_fault('kernel', 'profile', '-e', 'cpu-clock', '-d', '100ms', open=f'{error}@{nth}')
+    if nth <= os.cpu_count():
+        assert re.fullmatch('attar: ' + sentence, said(done)[-1]), done.stderr
+        assert done.returncode == status
+    else:
+        assert done.returncode == 0 and done.stderr == ''
+
+
+def test_threads_that_end_while_they_are_opened(spawn):
+    """ESRCH for some of a process' threads is no fault of the others."""
+    target = spawn(workload('threads2'), 1000000)
+    while len(os.listdir(f'/proc/{target.pid}/task')) < 3:
+        pass
+    done = with_fault('kernel', 'profile', '-e', 'cpu-clock', '--exclude-kernel', '-d', '500ms', '-p', target.pid,
+                      '--format', 'json', open=f'{errno.ESRCH}@2')
+    assert done.returncode == 0, done.stderr
+    assert Profile(done.stdout).samples > 5
+
+
+def test_fifth_breakpoint():
+    """The machine's own refusal: x86 has four."""
+    events = ','.join(f'mem:{0x601000 + 8 * i:#x}:w' for i in range(5))
+    done = run('trace', '-e', events, '--', 'true')
+    assert done.returncode == FAILED
+    assert re.fullmatch(r"attar: 'mem:0x601020:w' needs a hardware slot, and all are taken \(a breakpoint: most CPUs have "
+                        r'four\)', said(done)[-1]), done.stderr

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LD_PRELOAD: system calls that are interrupted, or do less than they were asked for.
+ *
+ *     FAULT_CALLS=SEED  one in four calls of open, read, write, poll, epoll_wait, ioctl, waitpid is interrupted before
+ *                       it did anything; one in four reads and writes of a file is cut short
+ *     FAULT_STORM=HZ    a signal so often, whose handler does nothing and does not restart what it interrupts
+ *
+ * Only the program itself, not what it starts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static uint64_t state; /* 0: no fault */
+
+static void ignore(int number)
+{
+}
+
+static void storm(unsigned hz)
+{
+	struct sigaction action = {.sa_handler = ignore}; /* without SA_RESTART */
+	struct itimerval often = {{0, 1000000 / hz}, {0, 1000000 / hz}};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static __attribute__((constructor)) void begin(void)
+{
+	const char *seed = getenv("FAULT_CALLS"), *hz = getenv("FAULT_STORM");
+
+	unsetenv("LD_PRELOAD");
+	if (seed)
+		state = strtoull(seed, NULL, 10) * 2 + 1;
+	if (hz)
+		storm((unsigned)atoi(hz));
+}
+
+static unsigned dice(unsigned sides)
+{
+	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (unsigned)(state >> 33) % sides;
+}
+
+static bool interrupted(void)
+{
+	if (!state || dice(4))
+		return false;
+	errno = EINTR;
+	return true;
+}
+
+/* Whether the kernel may do less than it was asked for: not with the few bytes of a counter or of a small pipe message. */
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static size_t less(int fd, size_t n)
+{
+	if (!state || n < 2 || !is_file(fd) || dice(4))
+		return n;
+	return 1 + dice((unsigned)(n < 4096 ? n : 4096) - 1);
+}
+
+EXPORT ssize_t read(int fd, void *bytes, size_t n)
+{
+	return interrupted() ? -1 : syscall(SYS_read, fd, bytes, less(fd, n));
+}
+
+EXPORT ssize_t write(int fd, const void *bytes, size_t n)
+{
+	return interrupted() ? -1 : syscall(SYS_write, fd, bytes, less(fd, n));
+}
+
+static int open_at(int folder, const char *path, int flags, va_list args)
+{
+	int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(args, int) : 0;
+
+	return interrupted() ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
+}
+
+EXPORT int open(const char *path, int flags, ...)
+{
+	va_list args;
+	int fd;
+
+	va_start(args, flags);
+	fd = open_at(AT_FDCWD, path, flags, args);
+	va_end(args);
+	return fd;
+}
+
+EXPORT int openat(int folder, const char *path, int flags, ...)
+{
+	va_list args;
+	int fd;
+
+	va_start(args, flags);
+	fd = open_at(folder, path, flags, args);
+	va_end(args);
+	return fd;
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return interrupted() ? -1 : (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
+EXPORT int poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	struct timespec t = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+
+	if (interrupted())
+		return -1;
+	return (int)syscall(SYS_ppoll, fds, n, timeout_ms < 0 ? NULL : &t, NULL, 0);
+}
+
+EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout_ms)
+{
+	if (interrupted())
+		return -1;
+	return (int)syscall(SYS_epoll_pwait, fd, events, n, timeout_ms, NULL, 0);
+}
+
+EXPORT pid_t waitpid(pid_t pid, int *status, int options)
+{
+	return interrupted() ? -1 : (pid_t)syscall(SYS_wait4, pid, status, options, NULL);
+}
