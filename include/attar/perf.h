@@ -138,6 +138,14 @@ ATTAR_API const struct perf_event_attr *attar_counter_attr(const struct attar_co
 ATTAR_API int attar_counter_enable(struct attar_counter *counter);
 ATTAR_API int attar_counter_disable(struct attar_counter *counter);
 
+/*
+ * All that the calling thread has opened, by libattar or not, whomever it watches, is enabled or disabled by one
+ * system call; what other threads have opened is not. Each event for itself: a group is no longer whole
+ * after it. 0 or a negative errno.
+ */
+ATTAR_API int attar_counters_enable_all(void);
+ATTAR_API int attar_counters_disable_all(void);
+
 /* Where one of its file descriptors counts. */
 struct attar_counter_place {
 	int fd;     /* owned by the counter */

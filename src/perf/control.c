@@ -3,6 +3,7 @@
 #include "attar/perf.h"
 
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 
 #include "perf/counter.h"
 #include "perf/group.h"
@@ -20,11 +21,11 @@ static int failed(const struct attar_counter *c, const struct counter_fd *it, in
 	return attar_fail(error, "cannot %s '%s' on CPU %d: %s", what, c->name, it->cpu, why);
 }
 
-/* One request for every place, and what EINVAL and EEXIST mean for it. */
+/* One request for every place, and what EINVAL, EEXIST and EOPNOTSUPP mean for it. */
 struct order {
 	unsigned long request;
 	const void *argument;
-	const char *what, *invalid, *exists;
+	const char *what, *invalid, *exists, *unsupported;
 };
 
 /* A thread that has ended takes no orders and needs none. */
@@ -35,9 +36,10 @@ static int each_place(const struct attar_counter *c, const struct order *o)
 			errno == ESRCH)
 			continue;
 		return failed(c, it, -errno, o->what,
-			errno == EINVAL && o->invalid  ? o->invalid
-			: errno == EEXIST && o->exists ? o->exists
-						       : strerror(errno));
+			errno == EINVAL && o->invalid           ? o->invalid
+			: errno == EEXIST && o->exists          ? o->exists
+			: errno == EOPNOTSUPP && o->unsupported ? o->unsupported
+								: strerror(errno));
 	}
 	return 0;
 }
@@ -55,6 +57,24 @@ int attar_counter_enable(struct attar_counter *c)
 int attar_counter_disable(struct attar_counter *c)
 {
 	return each_place(c, &(struct order){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
+}
+
+static int all_of_this_thread(int request, const char *what)
+{
+	if (prctl(request, 0, 0, 0, 0) < 0)
+		return attar_fail(
+			-errno, "cannot %s what this thread has opened: %s", what, strerror(errno));
+	return 0;
+}
+
+int attar_counters_enable_all(void)
+{
+	return all_of_this_thread(PR_TASK_PERF_EVENTS_ENABLE, "enable");
+}
+
+int attar_counters_disable_all(void)
+{
+	return all_of_this_thread(PR_TASK_PERF_EVENTS_DISABLE, "disable");
 }
 
 /*
@@ -137,8 +157,11 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 		c->attr.type == PERF_TYPE_TRACEPOINT
 			? "an unknown field, or an operator that does not fit its type"
 			: "only tracepoints, and PMUs that trace into an AUX area, take filters";
-	int r = each_place(c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
-				      "it has a filter already, which cannot be changed"});
+	int r = each_place(
+		c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
+			   "it has a filter already, which cannot be changed",
+			   "the filter has more address ranges than its PMU has, or of a kind "
+			   "that it lacks"});
 
 	return r < 0 ? attar_context(r, "the filter '%s'", filter) : 0;
 }

@@ -389,6 +389,43 @@ static void test_terms(void **state)
 	end();
 }
 
+static void test_snapshots(void **state)
+{
+	struct attar_event_list *list;
+
+	intel_hybrid();
+	put("power/events/temp", "event=0x08");
+	put("power/events/temp.snapshot", "1");
+	list = parse("power/temp/,power/energy-pkg/");
+	assert_true(list->at[0].snapshot);
+	assert_false(list->at[1].snapshot);
+	attar_event_list_free(list);
+	end();
+}
+
+static void test_capabilities(void **state)
+{
+	const struct attar_pmu *pmu, *core = NULL, *msr = NULL;
+	int64_t value = 23;
+
+	intel_hybrid();
+	put("cpu_core/caps/branches", "32");
+	put("cpu_core/caps/pmu_name", "alderlake_hybrid");
+	for (size_t i = 0; (pmu = attar_catalog_pmu(catalog, i)); i++) {
+		core = strcmp(pmu->name, "cpu_core") ? core : pmu;
+		msr = strcmp(pmu->name, "msr") ? msr : pmu;
+	}
+	assert_int_equal(attar_pmu_cap(core, "branches", &value), 0);
+	assert_int_equal(value, 32);
+	assert_int_equal(attar_pmu_cap(core, "max_precise", &value), 0);
+	assert_int_equal(value, 3);
+	assert_int_equal(attar_pmu_cap(msr, "branches", &value), -ENOENT);
+	assert_true(attar_pmu_cap(core, "pmu_name", &value) < 0); /* no number */
+	assert_int_equal(attar_pmu_cap(core, "../type", &value), -EINVAL);
+	assert_int_equal(value, 3);
+	end();
+}
+
 static int note_event(void *ctx, const struct attar_pmu_event *event)
 {
 	char *all = ctx;
@@ -565,6 +602,8 @@ int main(void)
 		cmocka_unit_test(test_hybrid_groups),
 		cmocka_unit_test(test_uncore),
 		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_snapshots),
+		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_events_of),
 		cmocka_unit_test(test_amd),
 		cmocka_unit_test(test_arm),

@@ -72,6 +72,32 @@ static void test_generic(void **state)
 	expect("1:3", PERF_TYPE_SOFTWARE, 3);
 }
 
+/* All generic names of the kernel's two lists, by the numbers of its ABI. */
+static void test_generic_numbers(void **state)
+{
+	static const char *const names[2][12] = {
+		{"cycles", "instructions", "cache-references", "cache-misses", "branches",
+			"branch-misses", "bus-cycles", "stalled-cycles-frontend",
+			"stalled-cycles-backend", "ref-cycles"},
+		{"cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations",
+			"minor-faults", "major-faults", "alignment-faults", "emulation-faults",
+			"dummy", "bpf-output", "cgroup-switches"},
+	};
+	static const struct {
+		const char *name;
+		uint32_t type;
+		uint64_t config;
+	} others[] = {{"cpu-cycles", 0, 0}, {"branch-instructions", 0, 4},
+		{"idle-cycles-frontend", 0, 7}, {"idle-cycles-backend", 0, 8}, {"faults", 1, 2},
+		{"cs", 1, 3}, {"migrations", 1, 4}};
+
+	for (uint32_t type = 0; type < 2; type++)
+		for (uint64_t i = 0; i < 12 && names[type][i]; i++)
+			expect(names[type][i], type, i);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		expect(others[i].name, others[i].type, others[i].config);
+}
+
 static uint64_t cache(const char *text)
 {
 	uint64_t config = UINT64_MAX;
@@ -324,6 +350,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_generic),
+		cmocka_unit_test(test_generic_numbers),
 		cmocka_unit_test(test_caches),
 		cmocka_unit_test(test_modifiers),
 		cmocka_unit_test(test_attr_sizes),

@@ -3,9 +3,12 @@
 #include "live.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -277,6 +280,85 @@ static void test_redirects_to_the_rings_of_another(void **state)
 	attar_target_free(target);
 }
 
+static void *fault_and_enable_all(void *unused)
+{
+	assert_int_equal(attar_counters_enable_all(), 0);
+	return NULL;
+}
+
+/* All that this thread has opened, whomever it watches; another thread has no say in it. */
+static void test_enables_all_of_this_thread(void **state)
+{
+	struct attar_target *target = live_self();
+	struct attar_counter *c[2];
+	pthread_t other;
+
+	for (int i = 0; i < 2; i++)
+		c[i] = live_software(target, PERF_COUNT_SW_PAGE_FAULTS);
+	live_fault(1);
+	pthread_create(&other, NULL, fault_and_enable_all, NULL);
+	pthread_join(other, NULL);
+	live_fault(10);
+	assert_int_equal(attar_counters_enable_all(), 0);
+	live_fault(23);
+	assert_int_equal(attar_counters_disable_all(), 0);
+	live_fault(10);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(count_of(c[i]), 23);
+		attar_counter_close(c[i]);
+	}
+	attar_target_free(target);
+}
+
+static void test_closes_on_exec(void **state)
+{
+	struct attar_target *target = live_self();
+	struct attar_counter *c = live_software(target, PERF_COUNT_SW_DUMMY);
+	int flags = fcntl(attar_counter_place_at(c, 0).fd, F_GETFD);
+
+	assert_true(flags >= 0 && flags & FD_CLOEXEC);
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
+/*
+ * PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT opens an event whose records go to another's ring, and which is not
+ * of its group: what opening it alone and redirecting it does.
+ */
+static void test_output_flags_are_a_redirection(void **state)
+{
+	struct attar_target *target = live_self();
+	struct attar_counter *to = open_it(target, &sampled_faults, "first"),
+			     *from = open_it(target, &sampled_faults, "second");
+	struct perf_event_attr attr = sampled_faults;
+	struct attar_ring **rings;
+	size_t n;
+	int fd;
+
+	attr.size = PERF_ATTR_SIZE_VER0;
+	assert_int_equal(attar_rings_new(target, &to, 1, 65536, &rings, &n), 0);
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, attar_counter_place_at(to, 0).fd,
+		PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT);
+	assert_true(fd >= 0);
+	assert_int_equal(attar_counter_redirect(from, to), 0);
+	live_fault(1);
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	live_fault(10);
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	attar_counter_enable(from);
+	live_fault(10);
+	attar_counter_disable(from);
+	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	/* neither is of the group: the leader has not counted, and closing it leaves them alone */
+	assert_int_equal(count_of(to), 0);
+	close(fd);
+	attar_rings_free(rings, n);
+	attar_counter_close(from);
+	attar_counter_close(to);
+	attar_target_free(target);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +369,9 @@ int main(void)
 		cmocka_unit_test(test_moves_a_breakpoint),
 		cmocka_unit_test(test_pauses_and_counts_the_loss),
 		cmocka_unit_test(test_redirects_to_the_rings_of_another),
+		cmocka_unit_test(test_enables_all_of_this_thread),
+		cmocka_unit_test(test_closes_on_exec),
+		cmocka_unit_test(test_output_flags_are_a_redirection),
 	};
 
 	return cmocka_run_group_tests_name("perf_control", tests, NULL, NULL);

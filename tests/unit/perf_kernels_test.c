@@ -154,6 +154,27 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 	return __real_syscall(number, &dummy, 0, -1, -1, 0);
 }
 
+/* A PMU that takes address filters, of which it has two. */
+static struct {
+	bool on;
+	int error;
+	char filter[64];
+	size_t calls;
+} pmu;
+
+int __real_ioctl(int fd, unsigned long request, void *argument);
+int __wrap_ioctl(int fd, unsigned long request, void *argument);
+
+int __wrap_ioctl(int fd, unsigned long request, void *argument)
+{
+	if (!pmu.on || request != PERF_EVENT_IOC_SET_FILTER)
+		return __real_ioctl(fd, request, argument);
+	snprintf(pmu.filter, sizeof(pmu.filter), "%s", (const char *)argument);
+	pmu.calls++;
+	errno = pmu.error;
+	return errno ? -1 : 0;
+}
+
 const struct kernel *__wrap_kernel_get(void)
 {
 	return fake.version ? &fake.told : __real_kernel_get();
@@ -421,12 +442,39 @@ static void test_branch_options_on_every_kernel(void **state)
 	try_all(branches, sizeof(branches) / sizeof(branches[0]));
 }
 
+/* The PMU's own language reaches every fd of the event as it was written; what it cannot do is said. */
+static void test_address_filters(void **state)
+{
+	static const char filter[] = "filter 0x1000/64@/bin/true, stop 0x2000@/bin/true";
+	struct attar_target_opts opts = {.size = sizeof(opts), .self = true};
+	struct attar_target *target = live_self();
+	struct attar_counter *c;
+
+	attar_target_free(target);
+	assert_int_equal(attar_target_new(&opts, &target), 0);
+	c = live_software(target, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(attar_counter_filter(c, filter), -EINVAL); /* the real kernel's answer */
+	assert_non_null(strstr(attar_error(), "PMUs that trace into an AUX area, take filters"));
+	pmu.on = true;
+	assert_int_equal(attar_counter_filter(c, filter), 0);
+	assert_string_equal(pmu.filter, filter);
+	assert_int_equal(pmu.calls, attar_counter_places(c));
+	pmu.error = EOPNOTSUPP;
+	assert_int_equal(attar_counter_filter(c, filter), -EOPNOTSUPP);
+	assert_non_null(strstr(attar_error(), filter));
+	assert_non_null(strstr(attar_error(), "more address ranges than its PMU has"));
+	pmu.on = false;
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options_on_every_kernel),
 		cmocka_unit_test(test_sample_fields_on_every_kernel),
 		cmocka_unit_test(test_branch_options_on_every_kernel),
+		cmocka_unit_test(test_address_filters),
 	};
 
 	return cmocka_run_group_tests_name("perf_kernels", tests, NULL, NULL);
