@@ -2,6 +2,7 @@
 #include "perf/cores.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <linux/perf_event.h>
 
@@ -71,15 +72,17 @@ bool cores_has(const struct cores *cores, uint32_t type, uint64_t config)
 	return false;
 }
 
+static struct cores cached;
+
+static void read_cached(void)
+{
+	cores_read(&cached, "/sys/bus/event_source/devices", "/sys/devices/system/cpu/online");
+}
+
 const struct cores *cores_get(void)
 {
-	static struct cores cached;
-	static bool known;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!known) {
-		cores_read(
-			&cached, "/sys/bus/event_source/devices", "/sys/devices/system/cpu/online");
-		known = true;
-	}
+	pthread_once(&once, read_cached);
 	return &cached;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "perf/kernel.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <linux/capability.h>
 #include <sys/syscall.h>
@@ -62,11 +63,17 @@ void kernel_ask(struct kernel *k)
 	attar_error_clear();
 }
 
+static struct kernel cached;
+
+static void ask(void)
+{
+	kernel_ask(&cached);
+}
+
 const struct kernel *kernel_get(void)
 {
-	static struct kernel cached;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!cached.version)
-		kernel_ask(&cached);
+	pthread_once(&once, ask);
 	return &cached;
 }

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""What threads share, under ThreadSanitizer: rings beside their writers, streams and runs side by side, libperfume."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from command import BUILD, ROOT
+
+TESTS = ['unit_threads', 'unit_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe', 'perfume_event', 'perfume_plugin']
+
+
+def folder(test):
+    return 'perfume/tests' if test.startswith('perfume') else 'tests/unit'
+
+
+@pytest.fixture(scope='module')
+def built():
+    """The folder of a build with the sanitizer, beside the build that is tested."""
+    build = BUILD.parent / f'{BUILD.name}-thread'
+    if not (build / 'build.ninja').exists():
+        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Db_sanitize=thread', '-Db_lundef=false'],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run(['ninja', '-C', str(build), 'perfume/tests/libplugin.so',
+                           *(f'{folder(test)}/{test}' for test in TESTS)], capture_output=True, text=True, check=False)
+    if 'cannot find -ltsan' in done.stdout or 'libtsan' in done.stdout:
+        pytest.skip('the compiler has no ThreadSanitizer')
+    assert done.returncode == 0, done.stdout
+    return build
+
+
+def sanitized(built, program):
+    env = {**os.environ, 'TSAN_OPTIONS': 'halt_on_error=0:exitcode=66', 'CMOCKA_MESSAGE_OUTPUT': 'TAP',
+           'PLUGIN': str(built / 'perfume/tests/libplugin.so'),
+           'LD_LIBRARY_PATH': f'{built / "perfume"}:{built / "perfume/tests"}'}
+    return subprocess.run([str(program)], env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize('test', TESTS)
+def test_no_races(built, test):
+    done = sanitized(built, built / folder(test) / test)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[:6000]
+    assert re.search(r'^ok 1', done.stdout, re.M)
+
+
+def test_a_race_would_be_seen(built, tmp_path):
+    source = tmp_path / 'race.c'
+    source.write_text('''#include <pthread.h>
+        static int shared; static void *bump(void *p) { shared++; return p; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, bump, 0); shared++; return pthread_join(t, 0); }''')
+    subprocess.run(['cc', '-fsanitize=thread', '-o', tmp_path / 'race', source], check=True)
+    assert sanitized(built, tmp_path / 'race').returncode == 66
