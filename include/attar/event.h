@@ -267,6 +267,15 @@ enum attar_event_kind {
 	ATTAR_EVENT_TRACEPOINT, /* sched:sched_switch */
 	ATTAR_EVENT_PROBE,      /* kprobe:, kretprobe:, uprobe:, uretprobe: */
 	ATTAR_EVENT_BREAKPOINT, /* mem:0x1000/8:rw */
+	ATTAR_EVENT_USER,       /* user_events:tick, of programs, where the kernel has not got it */
+};
+
+/* How the events of programs come. */
+enum attar_transport {
+	ATTAR_TRANSPORT_NONE,   /* it is no event of a program; or whatever way there is */
+	ATTAR_TRANSPORT_KERNEL, /* a tracepoint of the kernel's user_events */
+	ATTAR_TRANSPORT_SHM,    /* rings in memory that programs share with us */
+	ATTAR_TRANSPORT_USDT,   /* the event's USDT probe, by a uprobe */
 };
 
 /* What stood between slashes beside filter and terms: "stack", "alias=x", "period=1000". */
@@ -312,6 +321,12 @@ struct attar_event_spec {
 	int group;       /* members of one group are neighbours and share its number; -1: alone */
 	const char *pmu; /* name of its PMU; NULL: the kernel chooses */
 	const struct attar_format *format; /* of a tracepoint or probe; NULL for others */
+	/*
+	 * Of user_events:NAME/transport=kernel|shm|usdt/: how it comes. A tracepoint comes through the kernel. Of
+	 * kind USER: what was asked for, and type and config are those of an event that never happens.
+	 */
+	enum attar_transport transport;
+	const char *user_event; /* NAME or pattern, to be looked for in programs too; NULL: not */
 	const char *filter; /* sys:name/filter/: NULL without one; not interpreted here */
 	size_t n_options;
 	const struct attar_event_option *options; /* not interpreted here */
@@ -339,6 +354,9 @@ ATTAR_API struct attar_event_list *attar_event_list_free(struct attar_event_list
  * addresses of strings of the list. 0; -E2BIG when the spec needs a member past size.
  */
 ATTAR_API int attar_event_spec_attr(const struct attar_event_spec *spec, void *attr, size_t size);
+
+/* "kernel", "shm", "usdt"; "" for none. */
+ATTAR_API const char *attar_transport_name(enum attar_transport transport);
 
 /* "hardware", "tracepoint" ...: for headings and messages. */
 ATTAR_API const char *attar_event_kind_name(enum attar_event_kind kind);

@@ -46,6 +46,8 @@ struct attar_target_opts {
 	const char *
 		cgroups; /* names below the cgroup root, globs allowed, separated by commas; NULL: none */
 	char *const *command; /* argv of a command to launch, NULL-terminated; NULL: none */
+	/* "NAME=VALUE" for its environment, NULL-terminated; borrowed for the call. NULL: none */
+	const char *const *environment;
 	bool system_wide;     /* watch the CPUs, not the command, while the command runs */
 	bool no_inherit;      /* threads and processes created later are not followed */
 	bool skip_refused;    /* leave out threads that may not be watched, as long as one may */

@@ -10,12 +10,13 @@
  *	while ((r = attar_stream_next(stream, &event)) > 0)
  *		use(event);
  *
- * The source is the kernel's rings. (A recording and scripted text are to be two further sources of the
+ * The source is the kernel's rings, joined by what programs write to memory shared with us. (A recording and scripted text are to be two further sources of the
  * same events.)
  */
 #ifndef ATTAR_STREAM_H
 #define ATTAR_STREAM_H
 
+#include "attar/event.h"
 #include "attar/perf.h"
 #include "attar/record.h"
 #include "attar/symbol.h"
@@ -49,17 +50,64 @@ struct attar_event {
 	uint64_t time; /* ns, CLOCK_MONOTONIC (the kernel's own clock before 4.1) */
 	uint32_t
 		counter; /* which of the stream's counters: an index; of a LOST the one that lost */
-	uint32_t cpu;
+	uint32_t cpu; /* -1: not known */
 	struct attar_thread *thread; /* never NULL for a SAMPLE */
 	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */
 	uint64_t lost_from, lost_to; /* ns */
 };
+
+/* ---- events of programs that need no kernel for it: shared memory, see perfume/perfume.h ---- */
+
+/* An event that a program has registered. Borrowed for the call, its format for the inlet's life. */
+struct attar_user_event {
+	const char *name;
+	const struct attar_format *format; /* of the raw bytes of its samples, as of a tracepoint's */
+	const char *comm;                  /* of the program */
+	pid_t pid;
+};
+
+/* Gives an event the number (attar_event.counter) of its samples; -1: they are not wanted. */
+typedef int attar_introduce_fn(void *ctx, const struct attar_user_event *event);
+
+struct attar_inlet_opts {
+	size_t size;          /* sizeof(struct attar_inlet_opts) */
+	const char *patterns; /* names of events, globs, separated by commas; at most 511 bytes */
+	const pid_t *pids;    /* only these processes, and what they fork; borrowed for the call */
+	size_t n_pids;
+	const pid_t *tids; /* only these threads, whose processes are among pids too */
+	size_t n_tids;
+	bool only_started; /* only what is started with attar_inlet_variable() in its environment */
+	attar_introduce_fn *introduce; /* called once for each name with its fields */
+	void *ctx;
+};
+
+struct attar_inlet;
+
+/*
+ * Listens to the events of programs. In programs that run already and those that start later they are on from
+ * here on; attar_inlet_free() switches them off again.
+ */
+ATTAR_API int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet);
+
+/* NULL, for the caller's variable. Takes NULL. */
+ATTAR_API struct attar_inlet *attar_inlet_free(struct attar_inlet *inlet);
+
+/*
+ * "NAME=VALUE" for the environment of a program to be launched, whose events are then on from the first.
+ * Borrowed until the inlet is freed.
+ */
+ATTAR_API const char *attar_inlet_variable(const struct attar_inlet *inlet);
 
 struct attar_stream_opts {
 	size_t size;       /* sizeof(struct attar_stream_opts) */
 	size_t ring_bytes; /* of each CPU; 0: 512 KiB */
 	bool keep_own;     /* deliver events of this very process too */
 	bool overwrite;    /* full rings go on: only attar_stream_snapshot() gives their events */
+	/*
+	 * Events of programs, to be delivered in order with those of the rings as samples with raw bytes; of their
+	 * CPU nothing is known (-1). Borrowed for the stream's life. NULL: none.
+	 */
+	struct attar_inlet *inlet;
 };
 
 /* What went by, for a report's notes. */
@@ -67,7 +115,7 @@ struct attar_stream_stats {
 	uint64_t samples;    /* delivered */
 	uint64_t own;        /* samples of this process, not delivered */
 	uint64_t early;      /* samples from before every place was open, not delivered */
-	uint64_t lost;       /* records that the kernel could not store */
+	uint64_t lost;       /* records that could not be stored, or were overwritten unread */
 	uint64_t throttled;  /* times that the kernel stopped an event for its rate */
 	uint64_t disordered; /* records that came after a later one had been delivered */
 	uint64_t malformed;  /* records that could not be parsed */

@@ -158,7 +158,7 @@ int perfume_collector_new(
 	c->only_started = options->only_started;
 	snprintf(c->variable, sizeof(c->variable), COLLECTOR_VARIABLE "=%016llx:%s",
 		(unsigned long long)c->id, c->patterns);
-	if (!c->n_pids && !c->only_started)
+	if (!c->n_pids && !c->only_started && *c->patterns)
 		give_orders(c);
 	perfume_clock_update(c);
 	*ret_collector = c;

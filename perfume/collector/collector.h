@@ -116,8 +116,28 @@ int perfume_collector_poll(struct perfume_collector *collector, int all);
 int perfume_collector_next(
 	struct perfume_collector *collector, struct perfume_received *ret_received);
 
+/* The time up to which perfume_collector_next hands out events: that of the last poll, ns. */
+uint64_t perfume_collector_horizon(const struct perfume_collector *collector);
+
 void perfume_collector_stats(
 	const struct perfume_collector *collector, struct perfume_collector_stats *ret_stats);
+
+/* An event that a program has registered, and who listens to it by now. */
+struct perfume_registered {
+	const struct perfume_source *source;
+	uint32_t word; /* its enable word: bit 0 the kernel, bit 8 rings, from bit 16 USDT probes */
+	unsigned n_listeners;
+	uint64_t listeners[8]; /* ids of other collectors; each has the socket "@perfume-%016x" */
+	uint64_t written;      /* to the rings of its program so far, of whatever event */
+};
+typedef int perfume_registered_fn(void *ctx, const struct perfume_registered *registered);
+
+/*
+ * Calls fn for each event of the programs found so far, chosen or not, until it returns what is not 0; that.
+ * A collector whose patterns are "" takes no claim, so it can look on without being one of the eight.
+ */
+int perfume_collector_each(
+	struct perfume_collector *collector, perfume_registered_fn *fn, void *ctx);
 
 /*
  * What tracefs would have in the `format` file of an event with these fields: the payload behind a header

@@ -286,8 +286,9 @@ static void keep_claim(struct perfume_collector *c, struct writer *writer)
 {
 	uint32_t i;
 
-	if (writer->claim >= 0 &&
-		__atomic_load_n(&writer->area->claims[writer->claim].id, __ATOMIC_ACQUIRE) == c->id)
+	if (!*c->patterns ||
+		(writer->claim >= 0 && __atomic_load_n(&writer->area->claims[writer->claim].id,
+					       __ATOMIC_ACQUIRE) == c->id))
 		return;
 	c->past.no_claim -= writer->claim < 0;
 	writer->claim = take_claim(c, writer->area);
@@ -396,11 +397,11 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 	writer->lost_no_ring_before = writer->area->lost;
 	writer->claim = find_claim(c, writer->area);
 	if (writer->claim < 0) {
-		writer->claim = take_claim(c, writer->area);
+		writer->claim = *c->patterns ? take_claim(c, writer->area) : -1;
 		perfume_reader_begin(c, writer);
 	}
 	c->past.refused += writer->mem < 0 && !ended(writer);
-	c->past.no_claim += writer->claim < 0;
+	c->past.no_claim += writer->claim < 0 && *c->patterns;
 	c->past.writers++;
 	writer->next = c->writers;
 	c->writers = writer;
@@ -436,7 +437,7 @@ void perfume_writer_free(struct perfume_collector *c, struct writer *writer)
 		leave(writer);
 	if (writer->area->lost > writer->lost_no_ring_before)
 		c->past.lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
-	c->past.no_claim -= writer->claim < 0;
+	c->past.no_claim -= writer->claim < 0 && *c->patterns;
 	c->past.writers--;
 	for (i = 0; i < writer->n_readers; i++)
 		perfume_reader_free(c, writer->readers[i]);

@@ -162,8 +162,8 @@ static void check_user_events(struct finding *f)
 		return;
 	}
 	found(f, CHECK_DEGRADED,
-		"not in this kernel (or tracefs hides it): libperfume's events are USDT "
-		"probes");
+		"not in this kernel (or tracefs hides it): events of libperfume come through "
+		"shared memory to attar, and as USDT probes to others");
 	buf_str(&f->remedy, "a kernel of 6.4 or later with CONFIG_USER_EVENTS=y");
 }
 
@@ -281,7 +281,7 @@ const struct check checks[] = {
 	{"tracefs", "tracepoints", check_tracefs},
 	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},
 	{"uprobes", "uprobe: and uretprobe: events, USDT", check_uprobes},
-	{"user_events", "events of programs, through the kernel", check_user_events},
+	{"user_events", "events of programs, through the kernel: for perf and ftrace", check_user_events},
 	{"BPF", "counting and filtering inside the kernel", check_bpf},
 	{"BTF", "BPF programs that fit this kernel", check_btf},
 	{"locked memory", "the size of rings", check_locked_memory},

@@ -30,4 +30,19 @@ static inline struct format *format_of(const struct attar_format *pub)
 	return (struct format *)pub;
 }
 
+/*
+ * Numbers that the kernel knows no type for, as libperfume describes them: "struct f64", "struct u32x4",
+ * "__rel_loc f32[]".
+ */
+struct field_described {
+	uint8_t size; /* of one, bytes */
+	bool is_signed, is_float, is_array;
+};
+
+/* True when the field is one. */
+bool field_described(const struct attar_field *field, struct field_described *ret_described);
+
+/* The value at that place, which need not be aligned. */
+double field_double(const struct field_described *described, const void *at);
+
 #endif

@@ -88,6 +88,13 @@ struct attar_event_spec *parser_add(struct parser *parser, enum attar_event_kind
 	return spec;
 }
 
+const char *attar_transport_name(enum attar_transport transport)
+{
+	static const char *const names[] = {"", "kernel", "shm", "usdt"};
+
+	return (unsigned)transport < ARRAY_SIZE(names) ? names[transport] : "?";
+}
+
 const char *attar_event_kind_name(enum attar_event_kind kind)
 {
 	static const char *const names[] = {
@@ -99,6 +106,7 @@ const char *attar_event_kind_name(enum attar_event_kind kind)
 		[ATTAR_EVENT_TRACEPOINT] = "tracepoint",
 		[ATTAR_EVENT_PROBE] = "probe",
 		[ATTAR_EVENT_BREAKPOINT] = "breakpoint",
+		[ATTAR_EVENT_USER] = "user event",
 	};
 
 	return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : "?";

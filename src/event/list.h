@@ -72,6 +72,8 @@ int group_make(struct parser *parser, size_t first);
 /* Events of each kind that has a grammar of its own; parser->p stands behind "system:" or "mem:".
  */
 int tracepoint_parse(struct parser *parser, const char *system, size_t n);
+/* The tracepoints that system:name, or the pattern, stands for. */
+int tracepoint_add(struct parser *parser, const char *system, const char *name);
 /* Whether the kernel has tracepoints of the system that the first n bytes of word name. */
 bool tracepoint_is_system(struct parser *parser, const char *word, size_t n);
 int breakpoint_parse(struct parser *parser);

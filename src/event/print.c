@@ -2,6 +2,9 @@
 /* A tracepoint's record as text: by its print format, or field by field. */
 #include "event/print.h"
 
+#include <math.h>
+#include <stdio.h>
+
 #include "event/format.h"
 
 /* Addresses as hexadecimal; so are those of probes, which the kernel declares as plain longs. */
@@ -33,14 +36,49 @@ static void put_array(
 	print_text(run, "}", 1);
 }
 
+static void put_double(struct print_run *run, double value)
+{
+	char text[32];
+
+	/* the shortest text that reads back as the same number */
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value || isnan(value))
+			break;
+	}
+	print_text(run, text, strlen(text));
+}
+
+static void put_described(
+	struct print_run *run, const struct field_described *d, const uint8_t *at, size_t len)
+{
+	struct attar_field element = {.size = d->size, .is_signed = d->is_signed, .name = ""};
+	size_t n = len / d->size;
+
+	print_text(run, "{", d->is_array);
+	for (size_t i = 0; i < n; i++, at += d->size) {
+		print_text(run, ",", i > 0);
+		if (d->is_float)
+			put_double(run, field_double(d, at));
+		else
+			put_number(run, &element, attar_field_u64(&element, at, d->size));
+	}
+	print_text(run, "}", d->is_array);
+}
+
 static void put_field(struct print_run *run, const struct attar_field *field)
 {
+	struct field_described d;
 	size_t len;
 	const uint8_t *at = attar_field_bytes(field, run->raw, run->size, &len);
 
 	print_form(run, "%s%s=", run->len ? " " : "", field->name);
 	if (!at) {
 		print_text(run, "?", 1); /* not inside the record */
+		return;
+	}
+	if (field_described(field, &d)) {
+		put_described(run, &d, at, len);
 		return;
 	}
 	switch ((enum attar_field_kind)field->kind) {
@@ -65,6 +103,8 @@ static const struct print_program *program_of(struct format *f)
 {
 	if (!f->print_parsed) {
 		f->print_parsed = true;
+		if (!strcmp(f->pub.system, "user_events"))
+			return NULL; /* made of its fields, and knows neither arrays nor fractions */
 		f->program = print_parse(&f->pub, f->catalog);
 		if (!f->program)
 			log_debug("%s:%s is printed field by field: its print format is beyond us",

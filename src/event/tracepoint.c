@@ -7,6 +7,7 @@
 #include "event/format.h"
 #include "event/list.h"
 #include "event/tracefs.h"
+#include "event/userevent.h"
 
 static bool is_pattern(const char *text)
 {
@@ -99,14 +100,18 @@ bool tracepoint_is_system(struct parser *parser, const char *word, size_t n)
 	return false;
 }
 
+int tracepoint_add(struct parser *parser, const char *system, const char *name)
+{
+	return is_pattern(system) || is_pattern(name) ? add_pattern(parser, system, name)
+						      : add_one(parser, system, name);
+}
+
 int tracepoint_parse(struct parser *parser, const char *system_at, size_t system_n)
 {
 	size_t n = name_span(parser->p);
 	char *system = list_text(parser->list, system_at, system_n);
 	char *name = list_text(parser->list, parser->p, n);
-	const struct attar_event_option *options = NULL;
-	const char *filter = NULL;
-	size_t n_options = 0;
+	struct tracepoint_parts parts = {0};
 	int r;
 
 	if (!system || !name)
@@ -115,17 +120,16 @@ int tracepoint_parse(struct parser *parser, const char *system_at, size_t system
 		return parser_fail(parser, parser->p, -EINVAL,
 			"a tracepoint is written system:name, as sched:sched_switch");
 	parser->p += n;
-	if (*parser->p == '/')
-		r = parser_parts(parser, &filter, &options, &n_options);
-	else
-		r = 0;
+	r = *parser->p == '/'
+		    ? parser_parts(parser, &parts.filter, &parts.options, &parts.n_options)
+		    : 0;
 	if (r == 0)
-		r = is_pattern(system) || is_pattern(name) ? add_pattern(parser, system, name)
-							   : add_one(parser, system, name);
+		r = strcmp(system, USER_EVENTS) ? tracepoint_add(parser, system, name)
+						: userevent_add(parser, name, &parts);
 	for (size_t i = parser->first; r == 0 && i < parser->list->specs.n; i++) {
-		parser->list->specs.at[i].filter = filter;
-		parser->list->specs.at[i].options = options;
-		parser->list->specs.at[i].n_options = n_options;
+		parser->list->specs.at[i].filter = parts.filter;
+		parser->list->specs.at[i].options = parts.options;
+		parser->list->specs.at[i].n_options = parts.n_options;
 	}
 	return r;
 }

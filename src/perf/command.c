@@ -37,7 +37,7 @@ static void child(char *const *argv, int go_fd, int failure_fd)
 	_exit(127);
 }
 
-int command_fork(struct command *c, char *const *argv)
+int command_fork(struct command *c, char *const *argv, const char *const *environment)
 {
 	int go[2], failure[2];
 	pid_t pid;
@@ -52,6 +52,8 @@ int command_fork(struct command *c, char *const *argv)
 	if (pid == 0) {
 		close(go[1]);
 		close(failure[0]);
+		for (; environment && *environment; environment++)
+			putenv((char *)(uintptr_t)*environment);
 		child(argv, go[0], failure[1]);
 	}
 	close(go[0]);

@@ -15,7 +15,8 @@ struct command {
 	const char *name;      /* argv[0], borrowed from the caller's argv */
 };
 
-int command_fork(struct command *c, char *const *argv);
+/* environment: "NAME=VALUE" for it beside ours, ends with NULL; may be NULL. */
+int command_fork(struct command *c, char *const *argv, const char *const *environment);
 int command_start(struct command *c);
 /* Reaps without waiting; true once it has ended. */
 bool command_ended(struct command *c);

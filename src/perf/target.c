@@ -185,9 +185,10 @@ static int add_tids(struct attar_target *t, const char *tids)
 	return r;
 }
 
-static int add_command(struct attar_target *t, char *const *command, bool system_wide)
+static int add_command(struct attar_target *t, char *const *command,
+	const char *const *environment, bool system_wide)
 {
-	int r = command_fork(&t->command, command);
+	int r = command_fork(&t->command, command, environment);
 
 	if (r == 0)
 		r = watch_end(t, t->command.pid);
@@ -220,7 +221,7 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	if (r == 0 && o->cgroups)
 		r = cgroup_open_list(t, o->cgroups);
 	if (r == 0 && o->command)
-		r = add_command(t, o->command, o->system_wide || o->cgroups);
+		r = add_command(t, o->command, o->environment, o->system_wide || o->cgroups);
 	if (r < 0)
 		return r;
 	if (o->cgroups && t->tids.n)

@@ -50,7 +50,10 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
 	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	if (ev->cpu == UINT32_MAX)
+		attar_cell_none(lines);
+	else
+		attar_cell_u64(lines, ev->cpu);
 	attar_cell_text(lines, spec->name);
 	attar_cell_text(lines, fields);
 	if (t->graph)

@@ -85,6 +85,8 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		if (list->at[i].kind == ATTAR_EVENT_BREAKPOINT)
 			attr.sample_type |= PERF_SAMPLE_ADDR;
 		r = run_add_spec(run, &list->at[i], &attr, fn);
+		if (r == 0)
+			r = run_user_source(run, &list->at[i]);
 	}
 	return r;
 }

@@ -77,6 +77,7 @@ static int open_source(struct attar_run *run, struct source *s, bool first)
 static void close_events(struct attar_run *run)
 {
 	run->stream = attar_stream_free(run->stream);
+	run_user_close(run);
 	vec_each (&run->sources, s)
 		s->counter = attar_counter_close(s->counter);
 	counts_close(run);
@@ -101,7 +102,9 @@ static int narrow(struct attar_run *run, int error)
 		attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return error;
 	close_events(run);
-	r = run_open_target(run, true);
+	r = run_user_open(run);
+	if (r == 0)
+		r = run_open_target(run, true);
 	if (r == 0)
 		r = open_events(run);
 	if (r < 0)
@@ -112,8 +115,9 @@ static int narrow(struct attar_run *run, int error)
 
 static int open_stream(struct attar_run *run)
 {
-	struct attar_stream_opts opts = {
-		.size = sizeof(opts), .ring_bytes = run->opts.mmap_pages * PAGE_BYTES};
+	struct attar_stream_opts opts = {.size = sizeof(opts),
+		.ring_bytes = run->opts.mmap_pages * PAGE_BYTES,
+		.inlet = run->inlet};
 	VEC(struct attar_counter *) counters = {0};
 	int r = 0;
 
@@ -135,7 +139,9 @@ static int open_all(struct attar_run *run)
 	int r;
 
 	close_events(run);
-	r = run_open_target(run, false);
+	r = run_user_open(run);
+	if (r == 0)
+		r = run_open_target(run, false);
 	if (r == 0) {
 		r = open_events(run);
 		if (r < 0)
@@ -317,6 +323,7 @@ static int finish(struct attar_run *run)
 		r = counts_read(run);
 	if (r == 0)
 		r = drain(run);
+	run_user_ended(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	run->command_status = attar_target_command_status(run->target);
@@ -333,6 +340,8 @@ static int start(struct attar_run *run)
 	r = run->stream ? attar_stream_start(run->stream) : 0;
 	if (r == 0 && !by_exec)
 		r = counts_enable(run);
+	if (r == 0)
+		run_user_started(run);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 

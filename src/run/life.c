@@ -80,6 +80,9 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	if (run->profiler->close)
 		run->profiler->close(run->self);
 	attar_stream_free(run->stream);
+	run_user_close(run);
+	vec_done(&run->user_sources);
+	intern_done(&run->noted);
 	vec_each (&run->sources, s) {
 		attar_counter_close(s->counter);
 		free(s->name);

@@ -51,6 +51,12 @@ struct source {
 	bool is_fallback_allowed;            /* cpu-clock may stand in for it */
 };
 
+/* A source whose events may come from the memory of programs. */
+struct user_source {
+	uint32_t source;
+	const char *pattern; /* borrowed from the source's spec */
+};
+
 struct attar_run {
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
@@ -66,6 +72,11 @@ struct attar_run {
 	struct attar_target *target;
 	VEC(struct source) sources;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
+	VEC(struct user_source) user_sources;
+	struct attar_inlet *inlet;                 /* of those; NULL: none */
+	VEC(struct attar_event_spec *) user_specs; /* of sources that came to light later */
+	size_t n_opened;                           /* sources that were there at the start */
+	struct intern noted;                       /* what the log was told about transports */
 	counted_list counts;
 	bool count_each_cpu;
 	bool user_only;  /* counts are: the kernel may not be watched */
@@ -83,8 +94,8 @@ struct attar_run {
 	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
 	struct timespec self_began;     /* CPU time of this process, and ... */
 	uint64_t ooms;                  /* base_oom_count() when the run was entered */
-	uint64_t self_entered;          /* ... the time (ns, CLOCK_MONOTONIC) when the run was entered */
-	int stop_fd;                    /* an eventfd */
+	uint64_t self_entered; /* ... the time (ns, CLOCK_MONOTONIC) when the run was entered */
+	int stop_fd;           /* an eventfd */
 	int command_status;
 };
 
@@ -103,6 +114,15 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 
 /* Resolves the target that the options describe; narrows it to what this user may see. */
 int run_open_target(struct attar_run *run, bool own_processes);
+
+/* Events of programs; see userevents.c. */
+int run_user_source(struct attar_run *run, const struct attar_event_spec *spec);
+int run_user_open(struct attar_run *run);
+void run_user_close(struct attar_run *run);
+void run_user_started(struct attar_run *run);
+void run_user_ended(struct attar_run *run);
+/* For the environment of a command; at least 3 places. Ends with NULL. */
+void run_user_environment(const struct attar_run *run, const char *environment[3]);
 
 /* Fills the notes of a report from what was seen since the one before (or the start). */
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope);

@@ -43,15 +43,18 @@ static bool is_any_cpu(const struct attar_run *run, const struct attar_target_op
 int run_open_target(struct attar_run *run, bool own)
 {
 	struct buf pids _cleanup_(buf_done) = {0};
+	const char *environment[3];
 	struct attar_target_opts opts = {.size = sizeof(opts),
 		.cpus = run->opts.cpus,
 		.pids = run->opts.pids,
 		.tids = run->opts.tids,
 		.cgroups = run->opts.cgroups,
 		.command = run->command,
+		.environment = environment,
 		.system_wide = run->opts.all_cpus || (run->opts.cpus && run->command)};
 	int r;
 
+	run_user_environment(run, environment);
 	if (run->opts.all_cpus && (opts.pids || opts.tids || opts.cgroups))
 		return attar_fail(-EINVAL,
 			"--all-cpus contradicts --pids, --tids and --cgroups: leave one out");

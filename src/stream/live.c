@@ -17,6 +17,7 @@
 #include "perf/ring.h"
 #include "perf/sample.h"
 #include "perf/target.h"
+#include "stream/inlet.h"
 #include "stream/merge.h"
 #include "stream/procs.h"
 
@@ -60,6 +61,10 @@ struct attar_stream {
 	uint32_t run_min;   /* bytes of a sample */
 	uint32_t run_counter;
 	int epoll_fd;
+	struct attar_inlet *inlet; /* NULL: none */
+	uint64_t inlet_horizon;    /* ns: its events up to here are in sight */
+	uint64_t inlet_since;      /* the same, of the round before */
+	uint64_t inlet_lost;
 };
 
 static uint64_t now(void)
@@ -121,7 +126,7 @@ static int make_cursors(struct attar_stream *s)
 			return r;
 		s->cursors[i].ring = s->rings[i];
 	}
-	return 0;
+	return s->inlet ? watch(s, inlet_fd(s->inlet)) : 0;
 }
 
 static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n)
@@ -165,6 +170,9 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	s->epoll_fd = -1;
 	s->target = target;
 	s->skipped_pid = opts && opts->keep_own ? NOBODY : getpid();
+	s->inlet = opts && opts->size >= sizeof(*opts) ? opts->inlet : NULL;
+	if (s->inlet)
+		inlet_target(s->inlet, target);
 	procs_init(&s->procs, symbols, true);
 	r = copy_counters(s, counters, n_counters);
 	if (r == 0)
@@ -263,10 +271,19 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 	return true;
 }
 
-static void begin_round(struct attar_stream *s)
+static int begin_round(struct attar_stream *s)
 {
+	uint64_t time = 0;
+	int r = 0;
+
+	s->inlet_since = s->inlet_horizon;
+	if (s->inlet)
+		r = inlet_begin(s->inlet, &s->inlet_horizon);
+	if (r < 0)
+		return r;
+	time = s->inlet ? s->inlet_horizon : now();
 	s->horizon = s->stopped     ? UINT64_MAX
-		     : s->has_clock ? now()
+		     : s->has_clock ? time
 		     : s->frozen    ? UINT64_MAX
 				    : s->newest;
 	s->merge.n = 0;
@@ -276,6 +293,7 @@ static void begin_round(struct attar_stream *s)
 		if (s->cursors[i].header || advance(s, &s->cursors[i]))
 			merge_push(&s->merge, &s->cursors[i]);
 	s->in_round = true;
+	return 0;
 }
 
 /* Space goes back to the kernel, but for the records in front: they were not delivered. */
@@ -385,8 +403,8 @@ static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter
 	uint64_t end;
 
 	if (s->record.type != PERF_RECORD_SAMPLE || !sample_is_own(layout->sample_type) ||
-		s->delivered < s->start_time)
-		return;
+		s->delivered < s->start_time || s->inlet)
+		return; /* events of an inlet may come between any two */
 	end = MIN(ring->head, c->give_back);
 	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
 	s->run = c;
@@ -456,19 +474,100 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 	return true;
 }
 
+/* ---- events of the inlet ---- */
+
+static int deliver_inlet(
+	struct attar_stream *s, const struct inlet_event *from, struct attar_event *ev)
+{
+	struct thread *thread;
+
+	if (unlikely(from->time < s->start_time)) {
+		s->stats.early++;
+		return 0;
+	}
+	thread = procs_thread(&s->procs, from->pid, from->tid);
+	if (!thread)
+		return base_oom();
+	if (thread->pub.comm[0] == '[' && *from->comm) /* it ended before anybody looked */
+		procs_name(&s->procs, thread, from->comm);
+	s->stats.disordered += from->time < s->delivered;
+	s->delivered = MAX(s->delivered, from->time);
+	s->record = (struct attar_record){.type = PERF_RECORD_SAMPLE,
+		.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)from->pid,
+		.tid = (uint32_t)from->tid,
+		.time = from->time,
+		.cpu = UINT32_MAX,
+		.sample = {.period = 1, .raw = from->raw, .raw_size = from->raw_size}};
+	*ev = (struct attar_event){.record = &s->record,
+		.time = s->delivered,
+		.counter = from->number,
+		.cpu = UINT32_MAX,
+		.thread = &thread->pub};
+	s->stats.samples++;
+	return 1;
+}
+
+/* The inlet's next event when it comes before the record in front of the rings, at `until`. */
+static int next_of_inlet(struct attar_stream *s, uint64_t until, struct attar_event *ev)
+{
+	struct inlet_event from;
+	int r;
+
+	do {
+		r = inlet_next(s->inlet, until, &from);
+		if (r > 0)
+			r = deliver_inlet(s, &from, ev);
+		else
+			return r;
+	} while (r == 0);
+	return r;
+}
+
+/* What rings of programs lost in this round is told at its end: 1. */
+static int lost_of_inlet(struct attar_stream *s, struct attar_event *ev)
+{
+	uint64_t lost = inlet_lost(s->inlet);
+
+	if (!lost)
+		return 0;
+	s->inlet_lost += lost;
+	s->delivered = MAX(s->delivered, s->inlet_horizon);
+	s->record = (struct attar_record){.type = PERF_RECORD_LOST,
+		.pid = UINT32_MAX,
+		.tid = UINT32_MAX,
+		.cpu = UINT32_MAX,
+		.time = s->inlet_horizon,
+		.lost = {.lost = lost}};
+	*ev = (struct attar_event){.record = &s->record,
+		.time = s->delivered,
+		.cpu = UINT32_MAX,
+		.lost_from = s->inlet_since,
+		.lost_to = s->inlet_horizon};
+	return 1;
+}
+
 /* 1: an event; 0: the round is over. */
 static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 {
+	int r;
+
 	if (s->run)
 		end_run(s);
-	if (!s->in_round)
-		begin_round(s);
+	r = s->in_round ? 0 : begin_round(s);
+	if (r < 0)
+		return r;
 	for (;;) {
 		struct cursor *c = merge_first(&s->merge);
-		int r;
 
 		if (s->front_done)
 			c = pass_front(s, c);
+		if (unlikely(s->inlet != NULL)) {
+			r = next_of_inlet(
+				s, c && c->time <= s->horizon ? c->time : UINT64_MAX, ret_event);
+			if (r)
+				return r;
+		}
 		if (!c || c->time > s->horizon)
 			break;
 		r = dispatch(s, c, ret_event);
@@ -481,6 +580,8 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 	for (size_t i = 0; i < s->merge.n; i++)
 		s->newest = MAX(s->newest, s->merge.heap[i]->time);
 	s->newest = MAX(s->newest, s->delivered);
+	if (s->inlet && lost_of_inlet(s, ret_event))
+		return 1;
 	end_round(s);
 	return 0;
 }
@@ -492,6 +593,8 @@ static int poll_rings(struct attar_stream *s, int fd, int timeout_ms)
 	bool told = false;
 	int n, result = 0;
 
+	if (s->inlet)
+		timeout_ms = inlet_nap_ms(s->inlet, timeout_ms);
 	n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
 	if (n < 0)
 		return -errno;
@@ -618,7 +721,7 @@ void attar_stream_stats(struct attar_stream *s, struct attar_stream_stats *ret_s
 	for (size_t i = 0; i < s->n_counters; i++)
 		counted += attar_counter_lost(s->counters[i]);
 	*ret_stats = s->stats;
-	ret_stats->lost = MAX(counted, s->lost_recorded);
+	ret_stats->lost = MAX(counted, s->lost_recorded) + s->inlet_lost;
 	for (size_t i = 0; i < s->n_rings; i++)
 		ret_stats->forgotten += attar_ring_forgotten(s->rings[i]);
 }

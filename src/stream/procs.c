@@ -157,6 +157,15 @@ struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
 	return *procs_recent(p, tid) = enter_thread(p, pid, tid);
 }
 
+void procs_name(struct procs *p, struct thread *t, const char *comm)
+{
+	if (strcmp(t->pub.comm, "[unknown]") != 0)
+		return;
+	comm = intern_text(&p->names, comm);
+	if (comm)
+		t->pub.comm = comm;
+}
+
 /* Takes a thread out of the living; frees the longest dead when there are too many. */
 static void bury(struct procs *p, struct thread *t)
 {

@@ -54,6 +54,9 @@ static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 	return likely(t && t->pub.tid == tid) ? t : procs_find(p, pid, tid);
 }
 
+/* Names a thread that is known by its number alone. */
+void procs_name(struct procs *p, struct thread *t, const char *comm);
+
 /* Applies COMM, MMAP, MMAP2, FORK, EXIT and KSYMBOL; other records are none of its business. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
 

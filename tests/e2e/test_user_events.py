@@ -1,21 +1,274 @@
 # SPDX-License-Identifier: MIT
-"""attar user-events, with the program of libperfume's first page, in a guest whose kernel has user_events."""
+"""Events of programs, through shared memory, USDT probes and the kernel: to the event, and the same text for all."""
 import json
+import os
+import re
+import signal
+import time
+
+import pytest
 
 import guest
-from command import ATTAR, BUILD, run
+from command import ATTAR, BUILD, ROOT, run, workload
 
 HELLO = BUILD / 'perfume/examples/hello_world'
+EMIT = workload('emit')
 
 
-def test_not_in_this_kernel_is_said(root):
-    done = run('user-events')
-    if done.returncode == 0:
-        return
-    assert done.returncode == 4
-    assert done.stderr == ('attar: this kernel has no user_events (6.4 or later with CONFIG_USER_EVENTS=y); programs '
-                           'that use libperfume still show their events as USDT probes\n')
+def native_user_events():
+    return os.path.exists('/sys/kernel/tracing/user_events_data')
 
+
+pytestmark = pytest.mark.skipif(native_user_events(), reason='this kernel has user_events: tested in the guest')
+
+
+def order(i):
+    return f'id={i} price={i}.25 symbol=S{i} change={-i} lots={{{i},{i + 1}}} last={i % 2}'
+
+
+def rows_of(path):
+    """The event lines of a JSON file, as dicts; the notes of the last report."""
+    rows, notes = [], None
+    for line in path.read_text().splitlines():
+        report = json.loads(line)
+        for section in report['sections']:
+            names = [c['name'] for c in section['columns']]
+            rows += [dict(zip(names, row)) for row in section['rows']]
+        notes = report['notes']
+    return rows, notes
+
+
+@pytest.fixture
+def trace(root, tmp_path):
+    """trace(options..., command=[...]): rows, notes, stderr."""
+    def go(*args, command=None, status=0, **kwargs):
+        out = tmp_path / 'out.json'
+        done = run('trace', '-o', out, *args, *(['--', *command] if command else []), **kwargs)
+        assert done.returncode == status, done.stderr
+        return (*rows_of(out), done)
+    return go
+
+
+@pytest.fixture
+def emitter(spawn):
+    """emitter(mode, n...) starts one and waits for its first line."""
+    def go(*words, **kwargs):
+        process = spawn(EMIT, *words, stdout=-1, text=True, **kwargs)
+        assert process.stdout.readline() == f'ready {process.pid}\n'
+        return process
+    return go
+
+
+def ended(process):
+    out = process.stdout.read()
+    assert process.wait(60) == 0
+    return int(re.search(r'^written (\d+)$', out, re.M)[1])
+
+
+def wait_for(condition, what):
+    until = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.02)
+
+
+def check_orders(rows, n):
+    assert [row['fields'] for row in rows] == [order(i) for i in range(n)]
+    times = [row['time'] for row in rows]
+    assert times == sorted(times)
+    assert {row['event'] for row in rows} == {'user_events:e2e_order'}
+
+
+# ---- shared memory ----
+
+@pytest.mark.parametrize('mode', ['once', 'blind'])
+def test_command_from_its_first_event(trace, mode):
+    """blind never asks whether anybody listens: the events are on when main() begins."""
+    rows, notes, done = trace('-e', 'user_events:e2e_order', command=[EMIT, mode, '5000'])
+    check_orders(rows, 5000)
+    assert notes['seen'] == 5000 and notes['lost'] == 0
+    assert {row['comm'] for row in rows} == {'emit'}
+    assert {row['cpu'] for row in rows} == {None}
+    assert len(re.findall('user_events:e2e_order comes through shared memory', done.stderr)) == 1
+
+
+def test_program_that_runs_already(trace, emitter):
+    program = emitter('once', '2000')
+    rows, notes, _ = trace('-p', program.pid, '-e', 'user_events:e2e_order', '-N', 2000)
+    check_orders(rows, 2000)
+    assert {row['tid'] for row in rows} == {program.pid}
+    assert ended(program) == 2000
+
+
+def test_program_that_starts_later(root, spawn, emitter, tmp_path):
+    out = tmp_path / 'out.json'
+    attar = spawn(ATTAR, 'trace', '-o', out, '-e', 'user_events:e2e_order', '-N', 300, '-d', '60s', stderr=-1,
+                  text=True)
+    assert attar.stderr.readline().startswith("attar: no program has registered the event 'e2e_order' yet; waiting. "
+                                              'Looked in the kernel, which has no user_events, and in the shared')
+    program = emitter('once', '300')
+    assert attar.wait(60) == 0
+    check_orders(rows_of(out)[0], 300)
+    assert ended(program) == 300
+
+
+def test_did_you_mean(root, spawn, emitter):
+    emitter('once', '1')
+    attar = spawn(ATTAR, 'trace', '-q', '-e', 'user_events:e2e_ordr', '-d', '200ms')
+    assert attar.wait(60) == 0
+    done = run('trace', '-e', 'user_events:e2e_ordr', '-d', '200ms')
+    assert "'e2e_ordr' yet (did you mean 'e2e_order'?); waiting" in done.stderr
+
+
+def test_mixed_with_the_kernels(trace):
+    rows, notes, _ = trace('-m', 1024, '-e', 'sched:sched_process_exit,user_events:e2e_*,raw_syscalls:sys_enter/id==1/',
+                           command=[EMIT, 'once', '100'])
+    times = [row['time'] for row in rows]
+    assert times == sorted(times)
+    mine = [row for row in rows if row['event'] == 'user_events:e2e_order']
+    check_orders(mine, 100)
+    # write(2) of "ready" is before all of them, that of "written" and the exit behind
+    kinds = [row['event'].split(':')[0] for row in rows]
+    assert kinds[0] == 'raw_syscalls' and kinds[-1] == 'sched'
+    assert 'raw_syscalls' in kinds[kinds.index('user_events') + 100:]
+
+
+def test_flood_is_accounted_for_to_the_event(trace):
+    """Two writers at full speed: what was written is what was read and what was lost."""
+    rows, notes, done = trace('-e', 'user_events:e2e_tick', command=[EMIT, 'flood', '1000000'])
+    assert notes['seen'] == len(rows)
+    assert notes['seen'] + notes['lost'] == 2000000
+    times = [row['time'] for row in rows]
+    assert times == sorted(times)
+
+
+def test_threads_are_told_apart_by_t(root, trace, emitter):
+    program = emitter('forever')
+    rows, _, _ = trace('-t', program.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
+    assert {row['tid'] for row in rows} == {program.pid} and len(rows) == 20
+    other = emitter('forever')
+    rows, _, _ = trace('-p', other.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
+    assert {row['tid'] for row in rows} == {other.pid}
+
+
+def test_killed_writer(root, trace, emitter):
+    program = emitter('forever')
+    program_pid = program.pid
+    attar_ended = []
+
+    def killer():
+        program.kill()
+        attar_ended.append(True)
+
+    import threading
+    timer = threading.Timer(0.7, killer)
+    timer.start()
+    rows, notes, _ = trace('-p', program_pid, '-e', 'user_events:e2e_tick')
+    timer.join()
+    numbers = [int(row['fields'].removeprefix('i=')) for row in rows]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) and len(numbers) > 10
+
+
+def listeners(pid):
+    done = run('user-events', 'e2e_tick', '--json')
+    assert done.returncode == 0, done.stderr
+    section = json.loads(done.stdout)['sections'][0]
+    names = [c['name'] for c in section['columns']]
+    rows = [dict(zip(names, row)) for row in section['rows']]
+    return next(row['listeners'] for row in rows if row['pid'] == pid)
+
+
+def test_killed_collector_leaves_nothing_on(root, spawn, emitter, trace):
+    program = emitter('forever')
+    attar = spawn(ATTAR, 'trace', '-q', '-p', program.pid, '-e', 'user_events:e2e_tick')
+    wait_for(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'attar never listened')
+    attar.send_signal(signal.SIGKILL)
+    attar.wait()
+    wait_for(lambda: not listeners(program.pid), 'the event stayed on')
+    rows, _, _ = trace('-p', program.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
+    assert len(rows) == 20
+
+
+def test_two_at_once_see_the_same(root, spawn, emitter, tmp_path):
+    program = emitter('once', '400')
+    os.kill(program.pid, signal.SIGSTOP)
+    attars = [spawn(ATTAR, 'trace', '-q', '-o', tmp_path / f'{i}.json', '-p', program.pid, '-e',
+                    'user_events:e2e_order', '-N', 400, '-d', '60s') for i in range(2)]
+    for attar in attars:
+        wait_for(lambda: f'(pid {attar.pid})' in run('user-events', 'e2e_order').stdout, 'one never listened')
+    os.kill(program.pid, signal.SIGCONT)
+    assert [attar.wait(60) for attar in attars] == [0, 0]
+    for i in range(2):
+        check_orders(rows_of(tmp_path / f'{i}.json')[0], 400)
+
+
+def test_cgroups(root, trace, emitter):
+    base = '/sys/fs/cgroup'
+    if not os.path.exists(f'{base}/cgroup.procs'):
+        pytest.skip('no cgroup v2 at /sys/fs/cgroup')
+    group = f'{base}/attar-e2e-{os.getpid()}'
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        pytest.skip(f'no control group can be made: {error.strerror}')
+    inside, outside = emitter('forever'), emitter('forever')
+    try:
+        with open(f'{group}/cgroup.procs', 'w', encoding='ascii') as file:
+            file.write(str(inside.pid))
+        rows, _, _ = trace('--cgroups', os.path.basename(group), '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
+        assert {row['tid'] for row in rows} == {inside.pid}
+    finally:
+        inside.kill()
+        inside.wait()
+        os.rmdir(group)
+    assert outside.poll() is None
+
+
+# ---- what there is, and mistakes ----
+
+def test_user_events_lists_and_counts(root, emitter):
+    program = emitter('forever')
+    done = run('user-events', 'e2e_', '-d', '500ms', '--json')
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    section = report['sections'][0]
+    names = [c['name'] for c in section['columns']]
+    rows = {row['name']: row for r in section['rows'] if (row := dict(zip(names, r)))['pid'] == program.pid}
+    assert rows['e2e_order']['fields'] == ('u64 id; struct f64 price 8; __rel_loc char[] symbol; s32 change; '
+                                           '__rel_loc u32[] lots; u8 last')
+    assert rows['e2e_tick']['transport'] == 'shm' and rows['e2e_tick']['program'] == 'emit'
+    assert rows['e2e_order']['count'] == 0
+    assert 50 < rows['e2e_tick']['count'] <= 600
+
+
+def test_watch(root, emitter):
+    program = emitter('once', '3')
+    done = run('user-events', 'watch', 'e2e_order', '-p', program.pid, '-N', 3)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if order(2) in line]
+
+
+@pytest.mark.parametrize('args, status, sentence', [
+    (['-e', 'user_events:e2e_order/transport=kernel/'], 4,
+     "'user_events:e2e_order' cannot come through the kernel: this one has no user_events (6.4 or later with "
+     'CONFIG_USER_EVENTS=y); transport=shm and transport=usdt need none'),
+    (['-e', 'user_events:e2e_order/transport=pigeon/'], 2,
+     "'pigeon' is no transport: there are kernel, shm and usdt"),
+    (['-e', 'user_events:e2e_order/id>5/'], 4, 'which is who applies the filter'),
+])
+def test_mistakes(root, args, status, sentence):
+    done = run('trace', '-d', '100ms', *args)
+    assert done.returncode == status, done.stderr
+    assert sentence in done.stderr
+
+
+def test_a_command_without_the_event_is_told(root):
+    done = run('trace', '-e', 'user_events:e2e_order', '--', 'true')
+    assert done.returncode == 0
+    assert "attar: true has emitted no event 'e2e_order'\n" in done.stderr
+
+
+# ---- the kernel, in a guest that has user_events ----
 
 def test_hello_world_is_listed_and_seen(root):
     script = f'''

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sources whose events programs emit: user_events:NAME. Where the kernel has the tracepoint that is a source like
+ * any other; beside it, or without it, an inlet listens for the name in the memory of programs. What comes
+ * to light there becomes a source of its own, with its own fields, behind those that were asked for.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/suggest.h"
+#include "event/userevent.h"
+#include "run/run.h"
+
+enum { NOTES_MAX = 20, PID_MAX = 4 << 20 };
+
+int run_user_source(struct attar_run *run, const struct attar_event_spec *spec)
+{
+	struct user_source user = {
+		.source = (uint32_t)run->sources.n - 1, .pattern = spec->user_event};
+
+	if (!spec->user_event || spec->transport == ATTAR_TRANSPORT_USDT)
+		return 0;
+	return vec_push(&run->user_sources, user) < 0 ? base_oom() : 0;
+}
+
+static struct user_source *find_source(struct attar_run *run, const char *name)
+{
+	vec_each (&run->user_sources, user)
+		if (!fnmatch(user->pattern, name, 0))
+			return user;
+	return NULL;
+}
+
+/* ---- what the log is told ---- */
+
+static const char *words_of(enum attar_transport transport)
+{
+	switch (transport) {
+	case ATTAR_TRANSPORT_KERNEL:
+		return "the kernel's user_events";
+	case ATTAR_TRANSPORT_USDT:
+		return "USDT probes";
+	default:
+		return "shared memory";
+	}
+}
+
+/* Once for each event and transport; a pattern may bring thousands to light. */
+static void note_transport(
+	struct attar_run *run, const char *name, enum attar_transport transport, const char *from)
+{
+	size_t before = run->noted.n;
+	char text[600];
+
+	snprintf(text, sizeof(text), "%s %s", name, attar_transport_name(transport));
+	if (!intern_text(&run->noted, text) || run->noted.n == before || before > NOTES_MAX)
+		return;
+	if (before == NOTES_MAX)
+		log_note("and more events of programs, whose transport only JSON tells");
+	else
+		log_note("%s comes through %s%s", name, words_of(transport), from);
+}
+
+static void note_program(struct attar_run *run, const char *name, const char *comm, pid_t pid)
+{
+	char full[300], from[64];
+
+	snprintf(full, sizeof(full), USER_EVENTS ":%s", name);
+	snprintf(from, sizeof(from), " (%s%spid %d)", comm, *comm ? ", " : "", pid);
+	note_transport(run, full, ATTAR_TRANSPORT_SHM, from);
+}
+
+/* ---- what comes to light ---- */
+
+static int introduce(void *ctx, const struct attar_user_event *event)
+{
+	struct attar_run *run = ctx;
+	struct user_source *user = find_source(run, event->name);
+	struct source s = {0};
+	struct attar_event_spec *spec;
+	char *name;
+
+	if (!user || asprintf(&name, USER_EVENTS ":%s", event->name) < 0)
+		return -1;
+	spec = malloc(sizeof(*spec));
+	if (!spec || vec_push(&run->user_specs, spec) < 0) {
+		free(spec);
+		free(name);
+		return -1;
+	}
+	*spec = *run->sources.at[user->source].spec;
+	spec->kind = ATTAR_EVENT_USER;
+	spec->name = name;
+	spec->format = event->format;
+	spec->transport = ATTAR_TRANSPORT_SHM;
+	s = (struct source){.name = name, .fn = run->sources.at[user->source].fn, .spec = spec};
+	if (vec_push(&run->sources, s) < 0) {
+		free(name);
+		return -1;
+	}
+	note_program(run, event->name, event->comm, event->pid);
+	return (int)run->sources.n - 1;
+}
+
+/* ---- opening ---- */
+
+/* The process that a thread belongs to, from its status; 0 when it has ended. */
+static pid_t process_of(int tid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *line;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (file_read(path, 1 << 16, &b) < 0 || !(line = strstr(buf_text(&b), "\nTgid:"))) {
+		attar_error_clear();
+		return 0;
+	}
+	return (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
+}
+
+/* What cannot be parsed is told by who opens the target. */
+static int list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids)
+{
+	if (run->opts.pids && parse_list(run->opts.pids, PID_MAX, pids) < 0)
+		attar_error_clear();
+	if (run->opts.tids && parse_list(run->opts.tids, PID_MAX, tids) < 0)
+		attar_error_clear();
+	vec_each (tids, tid) {
+		pid_t pid = process_of(*tid);
+
+		if (pid && vec_push(pids, pid) < 0)
+			return base_oom();
+	}
+	return 0;
+}
+
+static bool only_command(const struct attar_run *run)
+{
+	return run->command && !run->opts.all_cpus && !run->opts.cpus && !run->opts.cgroups;
+}
+
+static int join_patterns(const struct attar_run *run, struct buf *b)
+{
+	vec_each (&run->user_sources, user)
+		buf_printf(b, "%s%s", b->len ? "," : "", user->pattern);
+	return buf_failed(b) ? base_oom() : 0;
+}
+
+int run_user_open(struct attar_run *run)
+{
+	struct buf patterns _cleanup_(buf_done) = {0};
+	parse_ints pids = {0}, tids = {0};
+	struct attar_inlet_opts opts = {.size = sizeof(opts),
+		.only_started = only_command(run),
+		.introduce = introduce,
+		.ctx = run};
+	int r;
+
+	run->n_opened = run->sources.n;
+	if (!run->user_sources.n)
+		return 0;
+	if (run->opts.cpus)
+		log_note("--cpus: of events from shared memory the CPU is not known; those of all "
+			 "CPUs are shown");
+	r = join_patterns(run, &patterns);
+	if (r == 0)
+		r = list_tasks(run, &pids, &tids);
+	if (r == 0) {
+		opts.patterns = buf_text(&patterns);
+		opts.pids = pids.at;
+		opts.n_pids = pids.n;
+		opts.tids = tids.at;
+		opts.n_tids = tids.n;
+		r = attar_inlet_new(&opts, &run->inlet);
+	}
+	vec_done(&pids);
+	vec_done(&tids);
+	return r;
+}
+
+void run_user_close(struct attar_run *run)
+{
+	run->inlet = attar_inlet_free(run->inlet);
+	while (run->n_opened && run->sources.n > run->n_opened)
+		free(run->sources.at[--run->sources.n].name);
+	vec_each (&run->user_specs, spec)
+		free(*spec);
+	vec_done(&run->user_specs);
+}
+
+/*
+ * Where the kernel has user_events but not yet this one, a command is asked for rings too: it could not be
+ * told in time otherwise that somebody listens.
+ */
+void run_user_environment(const struct attar_run *run, const char *environment[3])
+{
+	size_t n = 0;
+
+	if (run->inlet && only_command(run)) {
+		environment[n++] = attar_inlet_variable(run->inlet);
+		vec_each (&run->user_sources, user)
+			if (run->sources.at[user->source].spec->kind == ATTAR_EVENT_USER) {
+				environment[n++] = "PERFUME_RING=1";
+				break;
+			}
+	}
+	environment[n] = NULL;
+}
+
+/* ---- waiting ---- */
+
+struct look {
+	struct attar_run *run;
+	struct suggest near;
+	char best[256];
+	size_t registered;
+	const char *pattern;
+	bool found;
+};
+
+static int look_at(void *ctx, const struct perfume_registered *event)
+{
+	struct look *look = ctx;
+	const char *before = look->near.best, *name = event->source->name;
+
+	look->registered++;
+	if (!fnmatch(look->pattern, name, 0)) {
+		look->found = true;
+		note_program(look->run, name, event->source->comm, event->source->pid);
+		return 0;
+	}
+	suggest_offer(&look->near, name);
+	if (look->near.best != before)
+		look->near.best = snprintf(look->best, sizeof(look->best), "%s", name) <
+						  (int)sizeof(look->best)
+					  ? look->best
+					  : NULL;
+	return 0;
+}
+
+static const char *kernel_words(struct attar_run *run)
+{
+	switch (userevent_kernel(attar_run_catalog(run))) {
+	case USEREVENT_KERNEL_YES:
+		return "the kernel's user_events";
+	case USEREVENT_KERNEL_NO:
+		return "the kernel, which has no user_events";
+	default:
+		return "the kernel, whose tracefs may not be read";
+	}
+}
+
+static void say_waiting(const struct look *look)
+{
+	char seen[64] = "no events of any program";
+
+	if (look->registered)
+		snprintf(seen, sizeof(seen), "%zu events of programs", look->registered);
+	log_note(
+		"no program has registered the event '%s' yet%s%s%s; waiting. Looked in %s, and in "
+		"the shared memory of programs that use libperfume (%s there)",
+		look->pattern, look->near.best ? " (did you mean '" : "",
+		look->near.best ? look->near.best : "", look->near.best ? "'?)" : "",
+		kernel_words(look->run), seen);
+}
+
+/* In the processes that are watched, or all. */
+static int look(const struct attar_run *run, struct look *look)
+{
+	parse_ints pids = {0}, tids = {0};
+	int r = list_tasks(run, &pids, &tids);
+
+	if (r == 0)
+		r = userevent_each(pids.at, pids.n, look_at, look);
+	vec_done(&pids);
+	vec_done(&tids);
+	return r;
+}
+
+void run_user_started(struct attar_run *run)
+{
+	vec_each (&run->sources, s)
+		if (s->spec && s->spec->transport == ATTAR_TRANSPORT_KERNEL)
+			note_transport(run, s->name, ATTAR_TRANSPORT_KERNEL, "");
+	vec_each (&run->user_sources, user) {
+		const struct attar_event_spec *spec = run->sources.at[user->source].spec;
+		struct look l = {.run = run, .near.word = user->pattern, .pattern = user->pattern};
+
+		if (only_command(run) || look(run, &l) < 0)
+			attar_error_clear();
+		else if (!l.found && spec->kind == ATTAR_EVENT_USER)
+			say_waiting(&l);
+	}
+}
+
+/* A command that has ended without the event is told of: it may have been a mistake. */
+void run_user_ended(struct attar_run *run)
+{
+	vec_each (&run->user_sources, user) {
+		const struct source *s = &run->sources.at[user->source];
+		bool seen = false;
+
+		for (size_t i = run->n_opened; i < run->sources.n; i++)
+			seen |= !fnmatch(
+				user->pattern, strchr(run->sources.at[i].name, ':') + 1, 0);
+		if (run->command && !seen && s->spec->kind == ATTAR_EVENT_USER)
+			log_note("%s has emitted no event '%s'", run->command[0], user->pattern);
+	}
+}

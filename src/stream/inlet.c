@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include "stream/inlet.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/parse.h"
+#include "base/vec.h"
+#include "event/userevent.h"
+
+enum {
+	HEADER = 8, /* bytes: the common fields, as the kernel lays them out */
+	FORMATS_MAX = 32768,
+	RECENT = 256, /* a power of two */
+	PIDS_MAX = 65536,
+	BUSY = 256, /* events in one round */
+	IDLE_MS = 10,
+	SCAN_NS = 2000000000,
+	PAYLOAD_MAX = 16384, /* the collector hands out no longer one */
+	REFUSED = -1,        /* no source takes it */
+};
+
+/* An event's name and fields, whoever has them. */
+struct kind {
+	struct attar_format *format; /* NULL: its fields cannot be understood */
+	int number;                  /* of the source; or REFUSED */
+};
+
+/* What a program's event was found to be; valid until the next poll. */
+struct recent {
+	const struct perfume_source *source;
+	int kind; /* index; REFUSED */
+};
+
+struct attar_inlet {
+	struct perfume_collector *collector;
+	attar_introduce_fn *introduce;
+	void *ctx;
+	parse_ints pids, tids;             /* none: any */
+	const struct attar_target *target; /* whose control groups count; NULL: any */
+	struct map chosen;                 /* pid -> whether it is in one of the control groups */
+	struct intern texts;
+	struct map kinds_by_text; /* address of "name fields" in texts -> index in kinds */
+	VEC(struct kind) kinds;
+	struct recent recent[RECENT];
+	uint64_t scanned; /* ns: when /proc was looked through */
+	uint64_t lost;
+	size_t round; /* events handed out since the last poll */
+	bool has_front;
+	struct perfume_received front;
+	int front_kind;
+	_Alignas(8) char raw[HEADER + PAYLOAD_MAX];
+};
+
+/* ---- life ---- */
+
+static int copy_tasks(parse_ints *list, const pid_t *tasks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (vec_push(list, tasks[i]) < 0)
+			return base_oom();
+	return 0;
+}
+
+int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet)
+{
+	struct perfume_collector_options options = {.size = sizeof(options),
+		.patterns = opts->patterns,
+		.pids = opts->pids,
+		.n_pids = opts->n_pids,
+		.only_started = opts->only_started};
+	struct attar_inlet *inlet = calloc(1, sizeof(*inlet));
+	int r;
+
+	if (!inlet)
+		return base_oom();
+	inlet->introduce = opts->introduce;
+	inlet->ctx = opts->ctx;
+	r = copy_tasks(&inlet->pids, opts->pids, opts->n_pids);
+	if (r == 0)
+		r = copy_tasks(&inlet->tids, opts->tids, opts->n_tids);
+	if (r == 0) {
+		r = perfume_collector_new(&options, &inlet->collector);
+		if (r < 0)
+			attar_fail(r, "cannot collect events of programs from shared memory: %s",
+				r == -EINVAL ? "their names are longer than 511 bytes together"
+					     : strerror(-r));
+	}
+	if (r < 0) {
+		attar_inlet_free(inlet);
+		return r;
+	}
+	*ret_inlet = inlet;
+	return 0;
+}
+
+struct attar_inlet *attar_inlet_free(struct attar_inlet *inlet)
+{
+	if (!inlet)
+		return NULL;
+	perfume_collector_free(inlet->collector);
+	vec_each (&inlet->kinds, kind)
+		attar_format_free(kind->format);
+	vec_done(&inlet->kinds);
+	map_done(&inlet->kinds_by_text);
+	map_done(&inlet->chosen);
+	intern_done(&inlet->texts);
+	vec_done(&inlet->pids);
+	vec_done(&inlet->tids);
+	free(inlet);
+	return NULL;
+}
+
+const char *attar_inlet_variable(const struct attar_inlet *inlet)
+{
+	return perfume_collector_variable(inlet->collector);
+}
+
+void inlet_target(struct attar_inlet *inlet, const struct attar_target *target)
+{
+	inlet->target = attar_target_cgroup(target, 0) ? target : NULL;
+}
+
+int inlet_fd(const struct attar_inlet *inlet)
+{
+	return perfume_collector_fd(inlet->collector);
+}
+
+/* ---- what an event is ---- */
+
+/* The index of the new kind; -ENOMEM. */
+static int introduce(struct attar_inlet *inlet, const struct perfume_source *source)
+{
+	struct kind kind = {.number = REFUSED};
+	int r = userevent_format(source->name, source->fields, (int)inlet->kinds.n, &kind.format);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		log_note("the events '%s' of %s (pid %d) are left out: their fields '%s' cannot be "
+			 "understood",
+			source->name, source->comm, source->pid, source->fields);
+	} else {
+		struct attar_user_event event = {.name = source->name,
+			.format = kind.format,
+			.comm = source->comm,
+			.pid = source->pid};
+
+		kind.number = inlet->introduce(inlet->ctx, &event);
+	}
+	if (vec_push(&inlet->kinds, kind) < 0) {
+		attar_format_free(kind.format);
+		return base_oom();
+	}
+	return (int)inlet->kinds.n - 1;
+}
+
+/* The index of its kind, REFUSED, or -ENOMEM. */
+static int kind_of(struct attar_inlet *inlet, const struct perfume_source *source)
+{
+	char text[1024];
+	const char *kept;
+	uint64_t *index;
+	int kind;
+
+	snprintf(text, sizeof(text), "%s %s", source->name, source->fields);
+	kept = intern_text(&inlet->texts, text);
+	if (!kept)
+		return base_oom();
+	index = map_get(&inlet->kinds_by_text, (uintptr_t)kept);
+	if (index)
+		return (int)*index;
+	if (inlet->kinds.n >= FORMATS_MAX)
+		return REFUSED;
+	kind = introduce(inlet, source);
+	if (kind >= 0 && map_put(&inlet->kinds_by_text, (uintptr_t)kept, (uint64_t)kind) < 0)
+		return base_oom();
+	return kind;
+}
+
+/* ---- whose it is ---- */
+
+/* "0::/a/b": the paths of a process in each hierarchy; the group is one of them or above one. */
+static bool is_below(const char *paths, const char *group)
+{
+	size_t n = strlen(group);
+
+	for (const char *p = strstr(paths, ":/"); p; p = strstr(p + 1, ":/")) {
+		const char *path = p + 2;
+
+		if (!n || (!strncmp(path, group, n) && (path[n] == '/' || path[n] == '\n')))
+			return true;
+	}
+	return false;
+}
+
+static bool is_chosen(struct attar_inlet *inlet, pid_t pid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	uint64_t *known = map_get(&inlet->chosen, (uint64_t)pid);
+	const char *group;
+	bool chosen = false;
+	char path[64];
+
+	if (known)
+		return *known;
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (file_read(path, 1 << 16, &b) == 0)
+		for (size_t i = 0; (group = attar_target_cgroup(inlet->target, i)); i++)
+			chosen |= is_below(buf_text(&b), group + (group[0] == '/'));
+	if (inlet->chosen.n >= PIDS_MAX)
+		map_reset(&inlet->chosen);
+	map_put(&inlet->chosen, (uint64_t)pid, chosen);
+	return chosen;
+}
+
+static bool contains(const parse_ints *list, int value)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->at[i] == value)
+			return true;
+	return false;
+}
+
+/* A thread that was asked for by itself; or one of a process that was, or of what that forked. */
+static bool is_task(const struct attar_inlet *inlet, pid_t pid, pid_t tid)
+{
+	if (!inlet->tids.n || contains(&inlet->tids, tid))
+		return true;
+	return inlet->pids.n && contains(&inlet->pids, pid);
+}
+
+/* The index of its kind; REFUSED for what is not to be delivered; -ENOMEM. */
+static int classify(struct attar_inlet *inlet, const struct perfume_received *event)
+{
+	const struct perfume_source *source = event->source;
+	struct recent *recent = &inlet->recent[((uintptr_t)source >> 4) & (RECENT - 1)];
+
+	if (recent->source != source) {
+		int kind = kind_of(inlet, source);
+
+		if (kind == -ENOMEM)
+			return kind;
+		if (kind >= 0 && (inlet->kinds.at[kind].number < 0 ||
+					 (inlet->target && !is_chosen(inlet, source->pid))))
+			kind = REFUSED;
+		*recent = (struct recent){source, kind};
+	}
+	return is_task(inlet, source->pid, event->tid) ? recent->kind : REFUSED;
+}
+
+/* ---- rounds ---- */
+
+static int scan_now_and_then(struct attar_inlet *inlet)
+{
+	uint64_t now = perfume_collector_horizon(inlet->collector);
+
+	if (inlet->scanned && now - inlet->scanned < SCAN_NS)
+		return 0;
+	inlet->scanned = now ? now : 1;
+	return perfume_collector_scan(inlet->collector);
+}
+
+int inlet_begin(struct attar_inlet *inlet, uint64_t *ret_horizon)
+{
+	int r = scan_now_and_then(inlet);
+
+	if (r >= 0)
+		r = perfume_collector_poll(inlet->collector, 0);
+	if (r < 0)
+		return attar_fail(r, "cannot read the events of programs: %s", strerror(-r));
+	memset(inlet->recent, 0, sizeof(inlet->recent));
+	inlet->round = 0;
+	*ret_horizon = perfume_collector_horizon(inlet->collector);
+	return 0;
+}
+
+/* Puts the next event that is to be delivered in front. 1, 0 when there is none, or -ENOMEM. */
+static int fill_front(struct attar_inlet *inlet)
+{
+	while (!inlet->has_front) {
+		int r = perfume_collector_next(inlet->collector, &inlet->front);
+
+		if (r <= 0)
+			return r;
+		inlet->round++;
+		inlet->front_kind = classify(inlet, &inlet->front);
+		if (inlet->front_kind == -ENOMEM)
+			return -ENOMEM;
+		inlet->has_front = inlet->front_kind >= 0 && inlet->front.size <= PAYLOAD_MAX;
+	}
+	return 1;
+}
+
+/* struct trace_entry: type, flags, preempt count, pid. */
+static void make_raw(struct attar_inlet *inlet)
+{
+	uint16_t type = (uint16_t)inlet->front_kind;
+	int32_t tid = inlet->front.tid;
+
+	memcpy(inlet->raw, &type, 2);
+	memset(inlet->raw + 2, 0, 2);
+	memcpy(inlet->raw + 4, &tid, 4);
+	memcpy(inlet->raw + HEADER, inlet->front.payload, inlet->front.size);
+}
+
+int inlet_next(struct attar_inlet *inlet, uint64_t until, struct inlet_event *ret_event)
+{
+	int r = fill_front(inlet);
+
+	if (r <= 0 || inlet->front.time > until)
+		return MIN(r, 0);
+	inlet->has_front = false;
+	make_raw(inlet);
+	*ret_event = (struct inlet_event){.time = inlet->front.time,
+		.number = (uint32_t)inlet->kinds.at[inlet->front_kind].number,
+		.pid = inlet->front.source->pid,
+		.tid = inlet->front.tid,
+		.comm = inlet->front.source->comm,
+		.raw = inlet->raw,
+		.raw_size = (uint32_t)(HEADER + inlet->front.size)};
+	return 1;
+}
+
+uint64_t inlet_lost(struct attar_inlet *inlet)
+{
+	struct perfume_collector_stats stats;
+	uint64_t before = inlet->lost;
+
+	perfume_collector_stats(inlet->collector, &stats);
+	inlet->lost = MAX(before, stats.lost + stats.lost_no_ring);
+	return inlet->lost - before;
+}
+
+/* A ring of 1 MiB is written over within a millisecond by who writes as fast as it can. */
+int inlet_nap_ms(const struct attar_inlet *inlet, int max)
+{
+	int nap = inlet->round >= 16 * BUSY ? 0 : inlet->round >= BUSY ? 1 : IDLE_MS;
+
+	return max < 0 ? nap : MIN(nap, max);
+}

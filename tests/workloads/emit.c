@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * emit MODE [N]: a program with events of its own (libperfume). Says "ready PID" when they are registered and
+ * "written N" at the end.
+ *
+ *	once N		waits until somebody listens to e2e_order, then emits N of them
+ *	blind N		the same without waiting
+ *	flood N		two threads that emit N e2e_tick each as fast as they can
+ *	forever		e2e_tick each millisecond
+ *	named NAME	one event NAME, registered at run time, when somebody listens
+ *
+ * Order i has the fields id = i, price = i + 0.25, symbol = "S<i>", change = -i, lots = {i, i + 1}, last = i % 2.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "perfume.h"
+
+PERFUME_EVENT(e2e_order, (u64, id), (f64, price), (str, symbol), (s32, change), (u32s, lots),
+	(bool, last))
+PERFUME_EVENT(e2e_tick, (u64, i))
+
+static unsigned long n = 1;
+
+static void say(const char *word, unsigned long number)
+{
+	printf("%s %lu\n", word, number);
+	fflush(stdout);
+}
+
+static void nap(void)
+{
+	usleep(1000);
+}
+
+static void wait_for(uint32_t (*enabled)(void))
+{
+	for (int ms = 0; !enabled(); ms++) {
+		if (ms > 60000)
+			exit(1);
+		nap();
+	}
+}
+
+static void blind(void)
+{
+	for (unsigned long i = 0; i < n; i++) {
+		uint32_t lots[2] = {(uint32_t)i, (uint32_t)i + 1};
+		char symbol[24];
+
+		snprintf(symbol, sizeof(symbol), "S%lu", i);
+		perfume_e2e_order(i, (double)i + 0.25, symbol, -(int32_t)i, lots, 2, i % 2);
+	}
+	say("written", n);
+}
+
+static void once(void)
+{
+	wait_for(perfume_e2e_order_enabled);
+	blind();
+}
+
+static void *ticks(void *none)
+{
+	for (unsigned long i = 0; i < n; i++)
+		perfume_e2e_tick(i);
+	return none;
+}
+
+static void flood(void)
+{
+	pthread_t threads[2];
+
+	wait_for(perfume_e2e_tick_enabled);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, ticks, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	say("written", 2 * n);
+}
+
+static void forever(void)
+{
+	for (unsigned long i = 0;; i++) {
+		perfume_e2e_tick(i);
+		nap();
+	}
+}
+
+static void named(const char *name)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, name, "u32 answer", NULL);
+	uint32_t answer = 42;
+
+	for (int ms = 0; probe && !perfume_probe_enabled(probe) && ms < 60000; ms++)
+		nap();
+	perfume_write(probe, &answer, sizeof(answer));
+	say("written", 1);
+	perfume_free(ctx);
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "once", *word = argc > 2 ? argv[2] : "1";
+
+	n = strtoul(word, NULL, 10);
+	say("ready", (unsigned long)getpid());
+	if (!strcmp(mode, "once"))
+		once();
+	else if (!strcmp(mode, "blind"))
+		blind();
+	else if (!strcmp(mode, "flood"))
+		flood();
+	else if (!strcmp(mode, "forever"))
+		forever();
+	else
+		named(word);
+	return 0;
+}
