@@ -120,6 +120,8 @@ struct attar_stream_stats {
 	uint64_t disordered; /* records that came after a later one had been delivered */
 	uint64_t malformed;  /* records that could not be parsed */
 	uint64_t wakeups;    /* times that waiting ended for data */
+	uint64_t stitched;   /* samples whose user stack came later and was joined */
+	uint64_t unstitched; /* samples delivered without it: it never came, or too late */
 	uint64_t forgotten;  /* bytes of records that were overwritten before a snapshot */
 };
 
@@ -135,6 +137,15 @@ ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counte
 
 /* Sets in attr what a stream needs: identifier, time, tid, cpu, clock, side-band records (when track) and no wakeup per event. */
 ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
+
+/*
+ * Asks for user call chains that are taken when the thread goes back to its user code (since 6.19), not in the
+ * interrupt: pages that are not in memory can be read then, and one walk serves all samples of a system call. The
+ * stream joins the halves: such a sample comes when its second half does, with its own, earlier time; without it
+ * once 4096 others wait, and at the end. False, and nothing is changed: the kernel cannot, or attr asks for no user
+ * call chains.
+ */
+ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
 
 /* Enables the counters; events count from here on. Then reads what runs already from /proc. */
 ATTAR_API int attar_stream_start(struct attar_stream *stream);

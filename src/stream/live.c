@@ -14,9 +14,11 @@
 #include "base/map.h"
 #include "perf/counter.h"
 #include "perf/follow.h"
+#include "perf/open.h"
 #include "perf/ring.h"
 #include "perf/sample.h"
 #include "perf/target.h"
+#include "stream/defer.h"
 #include "stream/inlet.h"
 #include "stream/merge.h"
 #include "stream/procs.h"
@@ -40,6 +42,7 @@ struct attar_stream {
 	uint64_t last_id;
 	uint32_t last_counter;
 	struct procs procs;
+	struct defer defer;
 	struct attar_record record; /* the one being delivered */
 	struct attar_stream_stats stats;
 	uint64_t lost_recorded; /* by LOST records */
@@ -90,6 +93,35 @@ void attar_stream_attr(struct perf_event_attr *attr, bool track)
 	attr->task = attr->comm = attr->comm_exec = 1;
 	attr->mmap = attr->mmap2 = 1;
 	attr->ksymbol = 1;
+}
+
+/* What the event is, and of which of its kinds, does not matter. */
+static bool kernel_defers(void)
+{
+	union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_DUMMY,
+					.exclude_kernel = 1,
+					.sample_period = 1,
+					.sample_type = PERF_SAMPLE_CALLCHAIN,
+					.disabled = 1}};
+	int fd;
+
+	attr.flags |= UAPI_ATTR_DEFER_CALLCHAIN | UAPI_ATTR_DEFER_OUTPUT;
+	fd = open_event(&attr, 0, -1, -1, 0);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+bool attar_stream_defer(struct perf_event_attr *attr)
+{
+	union uapi_attr *whole = (union uapi_attr *)attr;
+
+	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user ||
+		!kernel_defers())
+		return false;
+	whole->flags |= UAPI_ATTR_DEFER_CALLCHAIN | UAPI_ATTR_DEFER_OUTPUT;
+	return true;
 }
 
 /* ---- opening ---- */
@@ -174,6 +206,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	if (s->inlet)
 		inlet_target(s->inlet, target);
 	procs_init(&s->procs, symbols, true);
+	defer_init(&s->defer);
 	r = copy_counters(s, counters, n_counters);
 	if (r == 0)
 		r = make_rings(s, opts);
@@ -197,6 +230,7 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 		return NULL;
 	attar_rings_free(s->rings, s->n_rings);
 	procs_done(&s->procs);
+	defer_done(&s->defer);
 	map_done(&s->ids);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
@@ -371,8 +405,13 @@ static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar
 	s->delivered = MAX(s->delivered, c->time);
 	*ev = (struct attar_event){
 		.record = rec, .time = s->delivered, .counter = counter, .cpu = rec->cpu};
-	if (likely(rec->type == PERF_RECORD_SAMPLE))
-		return fill_sample(s, ev);
+	if (likely(rec->type == PERF_RECORD_SAMPLE)) {
+		if (!fill_sample(s, ev))
+			return 0;
+		return unlikely(defer_concerns(&rec->sample)) ? defer_hold(&s->defer, ev) : 1;
+	}
+	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
+		return defer_resume(&s->defer, rec);
 	if (rec->type == PERF_RECORD_LOST || rec->type == PERF_RECORD_LOST_SAMPLES)
 		fill_lost(s, c, ev);
 	s->stats.throttled += rec->type == PERF_RECORD_THROTTLE;
@@ -403,8 +442,9 @@ static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter
 	uint64_t end;
 
 	if (s->record.type != PERF_RECORD_SAMPLE || !sample_is_own(layout->sample_type) ||
-		s->delivered < s->start_time || s->inlet)
-		return; /* events of an inlet may come between any two */
+		s->delivered < s->start_time || s->inlet ||
+		s->counters[counter]->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN)
+		return; /* events of an inlet may come between any two; some samples have to wait */
 	end = MIN(ring->head, c->give_back);
 	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
 	s->run = c;
@@ -547,6 +587,21 @@ static int lost_of_inlet(struct attar_stream *s, struct attar_event *ev)
 	return 1;
 }
 
+/* A sample that waited for its user stack, or waited long enough. */
+static int next_held(struct attar_stream *s, struct attar_event *ret_event)
+{
+	struct attar_event ev = {0};
+	int r = defer_take(&s->defer, s->layouts, &s->record, &ev);
+
+	if (r <= 0)
+		return r;
+	ev.thread = &procs_thread(&s->procs, (pid_t)s->record.pid, (pid_t)s->record.tid)->pub;
+	if (!ev.thread)
+		return base_oom();
+	*ret_event = ev;
+	return 1;
+}
+
 /* 1: an event; 0: the round is over. */
 static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 {
@@ -560,6 +615,8 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 	for (;;) {
 		struct cursor *c = merge_first(&s->merge);
 
+		if (unlikely(defer_is_ready(&s->defer)))
+			return next_held(s, ret_event);
 		if (s->front_done)
 			c = pass_front(s, c);
 		if (unlikely(s->inlet != NULL)) {
@@ -623,6 +680,8 @@ static __attribute__((noinline)) int next_of_rounds(
 	do {
 		r = next_of_round(s, ret_event);
 	} while (r == 0 && s->fd_given && poll_rings(s, -1, 0) > 0);
+	while (r == 0 && s->stopped && defer_give_up(&s->defer))
+		r = next_held(s, ret_event);
 	return r;
 }
 
@@ -722,6 +781,8 @@ void attar_stream_stats(struct attar_stream *s, struct attar_stream_stats *ret_s
 		counted += attar_counter_lost(s->counters[i]);
 	*ret_stats = s->stats;
 	ret_stats->lost = MAX(counted, s->lost_recorded) + s->inlet_lost;
+	ret_stats->stitched = s->defer.stitched;
+	ret_stats->unstitched = s->defer.missing;
 	for (size_t i = 0; i < s->n_rings; i++)
 		ret_stats->forgotten += attar_ring_forgotten(s->rings[i]);
 }

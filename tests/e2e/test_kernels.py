@@ -11,7 +11,7 @@ from command import BUILD, Profile, share_is
 KERNELS = ['debian', 'debian7', 'arm64']
 # Under emulation a second is a minute: on x86-64 only what asks the kernel is run once more, and on arm64 all
 # but what takes seconds on a bare machine.
-ASK_THE_KERNEL = ('event', 'kallsyms', 'perf', 'procs', 'ring', 'sample', 'symbol')
+ASK_THE_KERNEL = ('aux', 'defer', 'event', 'kallsyms', 'overwrite', 'perf', 'procs', 'ring', 'sample', 'stream', 'symbol')
 TAKE_LONG = ('debugfile', 'space')
 # Pairs its lines with those of the kernel's own trace one by one, which a slow guest does not keep in step.
 IN_STEP = ('event_print',)

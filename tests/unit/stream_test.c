@@ -262,6 +262,7 @@ struct writer {
 	char *area;
 	pid_t tid;
 	bool run, end;
+	uint64_t rounds;
 };
 
 enum { WRITER_PAGES = 64 };
@@ -277,8 +278,17 @@ static void *write_on(void *argument)
 	while (!__atomic_load_n(&w->end, __ATOMIC_ACQUIRE)) {
 		touch(w->area, 0, WRITER_PAGES);
 		madvise(w->area, WRITER_PAGES * page_size(), MADV_DONTNEED);
+		__atomic_add_fetch(&w->rounds, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
+}
+
+static void wait_for_rounds(const struct writer *w, uint64_t n)
+{
+	uint64_t end = __atomic_load_n(&w->rounds, __ATOMIC_ACQUIRE) + n;
+
+	while (__atomic_load_n(&w->rounds, __ATOMIC_ACQUIRE) < end)
+		sched_yield();
 }
 
 /* Records that are whole and of one run: each is of the page behind the one before. */
@@ -316,15 +326,15 @@ static void test_no_snapshot_is_torn(void **state)
 	watch(&w, target_of(writer.tid), true, 0, 4096);
 	__atomic_store_n(&writer.run, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < 40; i++) {
+		wait_for_rounds(&writer, 3);
 		assert_true(attar_stream_snapshot(w.stream) >= 0);
 		full += check_snapshot(&w, writer.area) > 60;
-		usleep(1000);
 	}
 	__atomic_store_n(&writer.end, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	attar_stream_stats(w.stream, &stats);
 	assert_int_equal(stats.malformed, 0);
-	assert_true(full > 5);
+	assert_true(full > 30);
 	unwatch(&w);
 	munmap(writer.area, WRITER_PAGES * page_size());
 }
