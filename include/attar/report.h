@@ -103,6 +103,17 @@ ATTAR_API void attar_cell_none(struct attar_section *section);
 ATTAR_API void attar_row_detail(struct attar_section *section, const char *line);
 
 /*
+ * Named values that belong to the newest row, for programs to read: JSON has them as an object in a column
+ * "values". attar_row_value() begins one; the calls that follow it give its number or text, of a list as
+ * many as there are. Nothing else draws them.
+ */
+ATTAR_API void attar_row_value(struct attar_section *section, const char *name, bool is_list);
+ATTAR_API void attar_value_u64(struct attar_section *section, uint64_t value);
+ATTAR_API void attar_value_i64(struct attar_section *section, int64_t value);
+ATTAR_API void attar_value_double(struct attar_section *section, double value);
+ATTAR_API void attar_value_text(struct attar_section *section, const char *text, size_t n);
+
+/*
  * A call tree. `unit` is what its weights count. Nodes are entered parents first: attar_tree_node()
  * returns the node's number, to be given as parent of its children; the root's parent is ATTAR_TREE_ROOT.
  * self is the weight of samples that ended exactly there; totals are summed by the report. `module` is where

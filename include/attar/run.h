@@ -232,6 +232,12 @@ ATTAR_API struct attar_section *attar_run_lines(
 /* Somebody takes trees: a page, folded stacks. A profiler may leave them out otherwise. */
 ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
 
+/* Somebody takes the fields of single events as values: JSON. A profiler leaves them out otherwise. */
+ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
+
+/* Somebody reads the lines of single events, attar_run_lines(). */
+ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
+
 /* The share of frames (0..1) that had no name, for the notes of the report being filled. */
 ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
 
@@ -250,6 +256,8 @@ struct attar_run_hooks {
 	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
 	bool want_whole; /* with intervals: a report of the whole run at the end too */
 	bool want_tree;  /* call trees, though nobody asked for them by an option */
+	bool want_values; /* the fields of single events as values, attar_row_value(), beside their text */
+	bool unshown;     /* nobody reads the lines of single events: they need not be made */
 };
 
 /* A new run of the named profiler with its options at their defaults. -ENOENT: the text suggests the nearest. */

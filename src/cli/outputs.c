@@ -42,6 +42,7 @@ static int add(struct outputs *o, struct output *out, const char *format,
 		return r;
 	}
 	o->want_whole |= out->whole;
+	o->want_values |= !strcmp(format, "json");
 	o->want_tree |= !strcmp(format, "html") || !strcmp(format, "folded");
 	return 0;
 }

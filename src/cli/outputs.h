@@ -18,7 +18,7 @@ struct output {
 
 struct outputs {
 	VEC(struct output) all;
-	bool want_whole, want_tree;
+	bool want_whole, want_tree, want_values;
 };
 
 /* Opens what the run's options ask for. Files are not cut before there is something to write. */

@@ -102,6 +102,8 @@ static int go(struct session *s, char *const *command, const char *line)
 		return complain(status_of(r));
 	}
 	hooks.want_whole = s->outputs.want_whole;
+	hooks.want_values = s->outputs.want_values;
+	hooks.unshown = !s->outputs.all.n;
 	hooks.want_tree = s->outputs.want_tree;
 	attar_run_command(s->run, command);
 	raise_file_limit();

@@ -4,6 +4,8 @@
 
 #include "attar/run.h"
 #include "base/base.h"
+#include "base/buf.h"
+#include "event/format.h"
 #include "run/stackreport.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
@@ -11,6 +13,7 @@ enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 struct trace {
 	struct attar_texts events;
 	bool graph;
+	bool has_user; /* events of programs are among them: lines tell how they came */
 };
 
 static void columns(struct attar_section *lines)
@@ -21,6 +24,12 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+}
+
+static void columns_of_user(struct attar_section *lines)
+{
+	columns(lines);
+	attar_section_column(lines, "transport", ATTAR_UNIT_TEXT);
 }
 
 /* What the event carries: a tracepoint's fields as the kernel prints them, a breakpoint's address, or how often it had happened. */
@@ -35,14 +44,92 @@ static void fill_fields(
 		snprintf(text, FIELDS_MAX, "period=%llu", (unsigned long long)s->period);
 }
 
+/* ---- fields as values ---- */
+
+static void number_value(
+	struct attar_section *lines, const struct attar_field *field, const void *at, size_t size)
+{
+	struct attar_field number = {.size = (uint16_t)size, .is_signed = field->is_signed};
+
+	if (field->is_signed)
+		attar_value_i64(lines, attar_field_i64(&number, at, size));
+	else
+		attar_value_u64(lines, attar_field_u64(&number, at, size));
+}
+
+static void described_values(
+	struct attar_section *lines, const struct field_described *d, const char *at, size_t len)
+{
+	struct attar_field number = {.is_signed = d->is_signed};
+
+	for (size_t i = 0; i + d->size <= len; i += d->size)
+		if (d->is_float)
+			attar_value_double(lines, field_double(d, at + i));
+		else
+			number_value(lines, &number, at + i, d->size);
+}
+
+static void bytes_value(struct attar_section *lines, const uint8_t *at, size_t len)
+{
+	struct buf hex _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < len; i++)
+		buf_printf(&hex, "%02x", at[i]);
+	attar_value_text(lines, buf_text(&hex), hex.len);
+}
+
+static void field_value(
+	struct attar_section *lines, const struct attar_field *field, const struct attar_sample *s)
+{
+	struct field_described d;
+	size_t len;
+	const char *at = attar_field_bytes(field, s->raw, s->raw_size, &len);
+	bool described = field_described(field, &d);
+	bool is_array = field->kind == ATTAR_FIELD_ARRAY;
+
+	attar_row_value(lines, field->name, described ? d.is_array : is_array);
+	if (!at)
+		return;
+	if (described)
+		described_values(lines, &d, at, len);
+	else if (field->kind == ATTAR_FIELD_NUMBER)
+		number_value(lines, field, at, len);
+	else if (field->kind == ATTAR_FIELD_STRING)
+		attar_value_text(lines, at, strnlen(at, len));
+	else if (is_array)
+		for (size_t i = 0; field->element && i + field->element <= len; i += field->element)
+			number_value(lines, field, at + i, field->element);
+	else
+		bytes_value(lines, (const uint8_t *)at, len);
+}
+
+/* What fill_fields() tells in one text. */
+static void add_values(struct attar_section *lines, const struct attar_event_spec *spec,
+	const struct attar_sample *s)
+{
+	if (spec->format && s->raw) {
+		for (size_t i = 0; i < spec->format->n_fields; i++)
+			if (!spec->format->fields[i].is_common)
+				field_value(lines, &spec->format->fields[i], s);
+		return;
+	}
+	attar_row_value(lines, spec->kind == ATTAR_EVENT_BREAKPOINT ? "addr" : "period", false);
+	attar_value_u64(lines, spec->kind == ATTAR_EVENT_BREAKPOINT ? s->addr : s->period);
+}
+
+/* ---- lines ---- */
+
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, ev->counter);
-	struct attar_section *lines = attar_run_lines(run, "events", columns);
+	struct attar_section *lines;
 	struct trace *t = self;
 	attar_place places[DEPTH_MAX];
 	char fields[FIELDS_MAX];
 
+	if (!attar_run_wants_lines(run))
+		return 0;
+	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns);
 	if (!lines)
 		return base_oom();
 	fill_fields(fields, spec, &ev->record->sample);
@@ -56,6 +143,11 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 		attar_cell_u64(lines, ev->cpu);
 	attar_cell_text(lines, spec->name);
 	attar_cell_text(lines, fields);
+	if (t->has_user)
+		attar_cell_text(
+			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
+	if (attar_run_wants_values(run))
+		add_values(lines, spec, &ev->record->sample);
 	if (t->graph)
 		stack_report_lines(attar_run_symbols(run), lines, places,
 			attar_event_stack(ev, places, DEPTH_MAX));
@@ -72,6 +164,11 @@ static int trace_open(struct attar_run *run, void *self)
 			"trace needs an event: -e sched:sched_switch; 'attar list' shows them");
 	for (size_t i = 0; r == 0 && i < t->events.n; i++)
 		r = attar_run_events(run, t->events.at[i], t->graph, on_event);
+	for (uint32_t i = 0; r == 0 && attar_run_source_spec(run, i); i++) {
+		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
+
+		t->has_user |= spec->user_event || spec->transport;
+	}
 	return r;
 }
 

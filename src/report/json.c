@@ -53,10 +53,47 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 	return at;
 }
 
+/* Where drawing has come to in what stands beside the cells. */
+struct beside {
+	size_t detail, named, part;
+};
+
+static void add_parts(
+	struct buf *b, const struct attar_section *s, const struct cell *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_char(b, ',');
+		add_cell(b, s, parts[i]);
+	}
+}
+
+/* The values of a row: {"prev_pid":3,"lots":[1,2]}. */
+static void add_values(
+	struct buf *b, const struct attar_section *s, uint32_t row, struct beside *at)
+{
+	buf_str(b, ",{");
+	for (bool first = true; at->named < s->named.n; at->named++, first = false) {
+		const struct named *value = &s->named.at[at->named];
+
+		if (value->row != row)
+			break;
+		if (!first)
+			buf_char(b, ',');
+		add_string(b, section_text(s, value->name));
+		buf_str(b, value->is_list ? ":[" : value->parts ? ":" : ":null");
+		add_parts(b, s, s->parts.at + at->part, value->parts);
+		at->part += value->parts;
+		if (value->is_list)
+			buf_char(b, ']');
+	}
+	buf_char(b, '}');
+}
+
 static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct buf *b = &r->out;
-	size_t detail = 0;
+	struct beside at = {0};
 
 	buf_str(b, "\"columns\":[");
 	for (size_t i = 0; i < s->columns.n; i++) {
@@ -64,6 +101,8 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 
 		add_column(b, i ? "," : "", section_text(s, c->name), unit_name(c->unit));
 	}
+	if (s->named.n)
+		add_column(b, ",", "values", "object");
 	if (s->details.n)
 		add_column(b, ",", "detail", "lines");
 	buf_str(b, "],\"rows\":[");
@@ -74,8 +113,10 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 				buf_char(b, ',');
 			add_cell(b, s, section_cell(s, row, i));
 		}
+		if (s->named.n)
+			add_values(b, s, row, &at);
 		if (s->details.n)
-			detail = add_details(b, s, row, detail);
+			at.detail = add_details(b, s, row, at.detail);
 		buf_char(b, ']');
 		render_spill(r);
 	}

@@ -42,6 +42,8 @@ struct attar_report *attar_report_free(struct attar_report *report)
 		vec_done(&(*it)->kinds);
 		vec_done(&(*it)->values);
 		vec_done(&(*it)->details);
+		vec_done(&(*it)->named);
+		vec_done(&(*it)->parts);
 		vec_done(&(*it)->nodes);
 		vec_done(&(*it)->tasks);
 		free(*it);
@@ -209,6 +211,62 @@ void attar_cell_text(struct attar_section *section, const char *text)
 void attar_cell_none(struct attar_section *section)
 {
 	fill(section, (struct cell){CELL_NONE});
+}
+
+void attar_row_value(struct attar_section *section, const char *name, bool is_list)
+{
+	struct attar_report *report = section->report;
+	struct named value = {.row = section->rows - 1, .is_list = is_list};
+
+	if (report->fault)
+		return;
+	value.name = keep(report, name);
+	if (!section->rows)
+		spoil(report, "a value was added before the first row");
+	else if (vec_push(&section->named, value) < 0)
+		spoil(report, out_of_memory);
+}
+
+static void add_part(struct attar_section *section, struct cell cell)
+{
+	struct named *value = section->named.at + section->named.n - 1;
+	struct attar_report *report = section->report;
+
+	if (report->fault)
+		return;
+	if (!section->named.n || (value->parts && !value->is_list))
+		spoil(report, "a value was given without a name");
+	else if (vec_push(&section->parts, cell) < 0)
+		spoil(report, out_of_memory);
+	else
+		value->parts++;
+}
+
+void attar_value_u64(struct attar_section *section, uint64_t value)
+{
+	add_part(section, (struct cell){CELL_U64, .u64 = value});
+}
+
+void attar_value_i64(struct attar_section *section, int64_t value)
+{
+	add_part(section, (struct cell){CELL_I64, .i64 = value});
+}
+
+void attar_value_double(struct attar_section *section, double value)
+{
+	add_part(section, (struct cell){CELL_DOUBLE, .real = value});
+}
+
+void attar_value_text(struct attar_section *section, const char *text, size_t n)
+{
+	struct cell cell = {CELL_TEXT, .bits = 0};
+	char *copy = strndup(text, n);
+
+	if (!copy)
+		spoil(section->report, out_of_memory);
+	cell.text = keep(section->report, copy);
+	free(copy);
+	add_part(section, cell);
 }
 
 void attar_row_detail(struct attar_section *section, const char *line)

@@ -32,6 +32,14 @@ struct detail {
 	uint32_t text;
 };
 
+/* A value of a row: its name, and as many parts behind it as it has. */
+struct named {
+	uint32_t row;
+	uint32_t name;
+	uint32_t parts;
+	bool is_list;
+};
+
 enum { TREE_MODULES = 1 << 29 };
 
 struct tree_node {
@@ -61,6 +69,8 @@ struct attar_section {
 	uint32_t rows;
 	size_t filled;              /* cells of the newest row */
 	VEC(struct detail) details; /* in the order of their rows */
+	VEC(struct named) named;    /* in the order of their rows */
+	VEC(struct cell) parts;     /* of all that is named, one after the other */
 
 	/* Trees. */
 	enum attar_unit unit;

@@ -223,3 +223,13 @@ const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run
 {
 	return i < run->sources.n ? run->sources.at[i].spec : NULL;
 }
+
+bool attar_run_wants_values(const struct attar_run *run)
+{
+	return run->hooks->want_values;
+}
+
+bool attar_run_wants_lines(const struct attar_run *run)
+{
+	return run->hooks->report && !run->hooks->unshown;
+}

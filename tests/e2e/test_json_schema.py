@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 from collections import Counter
@@ -98,6 +99,23 @@ def test_whole_command(tmp_path):
         for line in lines:
             schema.validate(parse(line))
             check(parse(line))
+
+
+def test_values_of_events(tmp_path):
+    """attar trace: with stacks, with events of programs, and in a report where only some rows have values."""
+    if os.geteuid():
+        pytest.skip('needs root')
+    schema, out = validator(), tmp_path / 'x.json'
+    for options, command in [(['-e', 'sched:sched_switch,page-faults', '-g'], [workload('wakeups23')]),
+                             (['-e', 'user_events:e2e_order'], [workload('emit'), 'once', '20'])]:
+        done = run('trace', '-q', *options, '-o', out, '--', *command)
+        assert done.returncode == 0, done.stderr
+        lines = [parse(line) for line in out.read_text().splitlines()]
+        for line in lines:
+            schema.validate(line)
+            check(line)
+        units = {c['name']: c['unit'] for line in lines for s in line['sections'] for c in s['columns']}
+        assert units['values'] == 'object'
 
 
 @pytest.mark.parametrize('form', ['csv', 'folded'])

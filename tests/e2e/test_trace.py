@@ -75,6 +75,25 @@ def test_stacks(trace):
     assert re.search(r'^ +ffff[0-9a-f]{12} \w+.*\[kernel', done.stdout, re.M), done.stdout
 
 
+def test_fields_as_values(trace):
+    """Numbers are numbers, texts are texts, arrays are arrays; the same that the kernel prints."""
+    rows, _ = trace('-N', 200, '-a', '-e', 'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter',
+                    command=[workload('wakeups23')])
+    assert {row['event'] for row in rows} >= {'sched:sched_switch', 'raw_syscalls:sys_enter'}
+    for row in rows:
+        values = row['values']
+        if row['event'] == 'raw_syscalls:sys_enter':
+            assert row['fields'] == f'NR {values["id"]} ({", ".join(format(a, "x") for a in values["args"])})'
+        elif row['event'] == 'sched:sched_wakeup':
+            text = fields(row)
+            assert [text['pid'], text['prio']] == [str(values['pid']), str(values['prio'])]
+        else:
+            assert set(values) == {'prev_comm', 'prev_pid', 'prev_prio', 'prev_state', 'next_comm', 'next_pid', 'next_prio'}
+            assert f'prev_comm={values["prev_comm"]} prev_pid={values["prev_pid"]} ' in row['fields']
+    rows, _ = trace('-N', 3, '-e', 'page-faults', command=[workload('faults1000'), '100'])
+    assert [row['values'] for row in rows] == [{'period': 1}] * 3
+
+
 def test_end_after_n(trace):
     rows, notes = trace('-N', 7, '-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '1000'])
     assert len(rows) == 7

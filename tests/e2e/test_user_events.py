@@ -72,8 +72,12 @@ def wait_for(condition, what):
         time.sleep(0.02)
 
 
-def check_orders(rows, n):
+def check_orders(rows, n, transport='shm'):
     assert [row['fields'] for row in rows] == [order(i) for i in range(n)]
+    assert [row['values'] for row in rows] == [
+        {'id': i, 'price': i + 0.25, 'symbol': f'S{i}', 'change': -i, 'lots': [i, i + 1], 'last': i % 2}
+        for i in range(n)]
+    assert {row['transport'] for row in rows} == {transport}
     times = [row['time'] for row in rows]
     assert times == sorted(times)
     assert {row['event'] for row in rows} == {'user_events:e2e_order'}
