@@ -1027,6 +1027,15 @@ static struct area *area_new(void)
 	return area;
 }
 
+/* The program may have closed our descriptor, and have another file under its number. */
+static int is_our_fd(void)
+{
+	struct stat st;
+
+	return !fstat(shared.fd, &st) && st.st_dev == shared.stat.st_dev &&
+	       st.st_ino == shared.stat.st_ino;
+}
+
 /* ---- collectors ---- */
 
 static int send_area(int fd)
@@ -1196,19 +1205,38 @@ static struct area_slot *slot_for(struct area *area, const char *text)
 	return slot;
 }
 
+/*
+ * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with that record when the handler
+ * returns; not in the parent's memory.
+ */
+static void forked(void)
+{
+	if (!shared.area || !rings_in_use() || !is_our_fd())
+		return;
+	rings_leave();
+	mmap(shared.area, sizeof(*shared.area), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+		shared.fd, 0);
+}
+
+static void area_begin(void)
+{
+	shared.tried = 1;
+	if (!area_new())
+		return;
+	find_collectors();
+	pthread_atfork(NULL, NULL, forked);
+}
+
 static void ring_add(struct perfume_event *event, const char *text)
 {
-	struct area *area = shared.area;
 	struct area_slot *slot;
 	uint32_t wanted = 0;
+	struct area *area;
 	int k;
 
-	if (!area && !shared.tried && area_is_wanted()) {
-		shared.tried = 1;
-		area = area_new();
-		if (area)
-			find_collectors();
-	}
+	if (!shared.area && !shared.tried && area_is_wanted())
+		area_begin();
+	area = shared.area;
 	slot = area ? slot_for(area, text) : NULL;
 	if (!slot)
 		return;
@@ -1242,15 +1270,6 @@ static void ring_remove(struct perfume_event *event)
 }
 
 /* ---- fork, and the end ---- */
-
-/* The program may have closed our descriptor, and have another file under its number. */
-static int is_our_fd(void)
-{
-	struct stat st;
-
-	return !fstat(shared.fd, &st) && st.st_dev == shared.stat.st_dev &&
-	       st.st_ino == shared.stat.st_ino;
-}
 
 /* The collectors of the parent are those of the child. */
 static void inherit(const struct area *parent)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* Programs write to rings, collectors read them: nothing is lost untold, and neither can harm the other. */
 #include "collector.h"
+#include "../perfume.h"
 #include "../src/ring.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -43,6 +45,8 @@ static struct program start(const char *mode, unsigned long n, const char *varia
 	snprintf(number, sizeof(number), "%lu", n);
 	program.pid = fork();
 	if (!program.pid) {
+		/* A test that fails leaves nobody behind. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(in[0], 0);
 		dup2(out[1], 1);
 		if (variable)
@@ -185,6 +189,27 @@ static int forget(void **state)
 	return 0;
 }
 
+/* The area of a program, as a collector maps it. */
+static struct area *area_of(pid_t pid)
+{
+	char path[64], target[64];
+	struct area *area;
+	int fd, i, n;
+
+	for (i = 0, fd = -1; i < 4096 && fd < 0; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, i);
+		n = (int)readlink(path, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = 0;
+		if (!strncmp(target, "/memfd:" AREA_NAME, 16))
+			fd = open(path, O_RDWR | O_CLOEXEC);
+	}
+	assert_true(fd >= 0);
+	area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(area, MAP_FAILED);
+	close(fd);
+	return area;
+}
+
 /* ---- finding each other ---- */
 
 static void a_running_program_is_found_and_switched_on(void **state)
@@ -241,8 +266,8 @@ static void a_program_that_flashes_by_is_read_from_its_first_event(void **state)
 
 static void standing_orders_reach_programs_that_start_later(void **state)
 {
-	struct perfume_collector *collector = collector_for("ring_tick", 0);
-	struct perfume_collector *other = collector_for("ring_tock", 0);
+	struct perfume_collector *collector = collector_for("ring_ordered", 0);
+	struct perfume_collector *other = collector_for("ring_ordred", 0);
 	struct program program;
 	struct stat st;
 
@@ -250,13 +275,13 @@ static void standing_orders_reach_programs_that_start_later(void **state)
 		print_message("no place for standing orders here\n");
 		skip();
 	}
-	program = start("flash", 10, NULL);
+	program = start("ordered", 10, NULL);
 	assert_int_equal(hear(&program, "done"), 10);
 	end_of(&program);
 	READ_UNTIL(collector, got.n == 10);
 	perfume_collector_free(collector);
 	perfume_collector_free(other);
-	program = start("flash", 10, NULL);
+	program = start("ordered", 10, NULL);
 	end_of(&program);
 	if (!geteuid()) {
 		assert_int_equal(stat(ORDERS_OF_ROOT, &st), 0);
@@ -277,6 +302,58 @@ static void a_forked_child_is_read_too(void **state)
 	/* one of the parent, five of the child, texts of grandchild, vfork child and parent */
 	assert_int_equal(got.n, 9);
 	assert_int_equal(got.n_threads, 2);
+	expect_balance(collector);
+	perfume_collector_free(collector);
+}
+
+static void a_fork_in_the_middle_of_a_record_does_no_harm(void **state)
+{
+	struct program program = start("forking_in_handlers", 200, NULL);
+	struct perfume_collector *collector = collector_for("ring_*", program.pid);
+
+	hear(&program, "ready");
+	perfume_collector_scan(collector);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	hear(&program, "done");
+	assert_int_equal(end_of(&program), 0);
+	assert_true(got.n > 200);
+	expect_balance(collector);
+	perfume_collector_free(collector);
+}
+
+static void a_program_that_becomes_another_is_read_on(void **state)
+{
+	struct perfume_collector *collector = collector_for("ring_*", -1);
+	struct program program = start("execing", 5, perfume_collector_variable(collector));
+
+	hear(&program, "ready");
+	assert_int_equal(hear(&program, "done"), 5);
+	assert_int_equal(end_of(&program), 0);
+	READ_UNTIL(collector, got.n == 10);
+	READ_UNTIL(collector, stats_of(collector).writers == 0);
+	expect_balance(collector);
+	perfume_collector_free(collector);
+}
+
+static void payloads_of_every_length_arrive_or_are_refused(void **state)
+{
+	struct program program = start("lengths", 1, NULL);
+	struct perfume_collector *collector = collector_for("ring_*", program.pid);
+	const size_t expected[] = {4, 5, 7, 8, PERFUME_PAYLOAD_MAX - 1, PERFUME_PAYLOAD_MAX};
+	struct perfume_received event;
+	size_t i;
+
+	hear(&program, "ready");
+	perfume_collector_scan(collector);
+	assert_int_equal(hear(&program, "refused"), 6);
+	hear(&program, "done");
+	perfume_collector_poll(collector, 1);
+	for (i = 0; i < 6; i++) {
+		assert_int_equal(perfume_collector_next(collector, &event), 1);
+		assert_int_equal(event.size, expected[i]);
+	}
+	assert_int_equal(perfume_collector_next(collector, &event), 0);
+	end_of(&program);
 	expect_balance(collector);
 	perfume_collector_free(collector);
 }
@@ -410,20 +487,19 @@ static void a_killed_writer_leaves_whole_records(void **state)
 
 static void a_stopped_writer_holds_nobody_up(void **state)
 {
-	struct program stopped = start("for_ever", 1, NULL), program;
-	struct perfume_collector *collector = collector_for("ring_*", 0);
+	struct perfume_collector *collector = collector_for("ring_*", -1);
+	const char *variable = perfume_collector_variable(collector);
+	struct program stopped = start("for_ever", 1, variable), program;
 	uint64_t before;
 
 	hear(&stopped, "ready");
-	perfume_collector_scan(collector);
 	READ_UNTIL(collector, got.ticks > 100);
 	kill(stopped.pid, SIGSTOP);
 	waitpid(stopped.pid, NULL, WUNTRACED);
 	read_all(collector, 1);
 	before = got.n;
-	program = start("texts", 100, NULL);
+	program = start("texts", 100, variable);
 	hear(&program, "ready");
-	perfume_collector_scan(collector);
 	hear(&program, "done");
 	READ_UNTIL(collector, got.n == before + 100);
 	kill(stopped.pid, SIGKILL);
@@ -723,32 +799,197 @@ static void a_forging_program_does_no_harm(void **state)
 	}
 }
 
+/* The time of its record would hold it back for ever. */
+static void a_record_from_the_future_is_told_as_of_now(void **state)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct area_record record = {.size = 24, .time = UINT64_MAX / 2};
+	struct perfume_received event;
+	struct area *area;
+	int fd;
+
+	area = forge(&fd, sealed);
+	send_fd(collector, fd);
+	perfume_collector_poll(collector, 0);
+	memcpy((char *)area + AREA_DATA, &record, sizeof(record));
+	area->rings[0].reserved = area->rings[0].head = 24;
+	area->rings[0].count = 1;
+	perfume_collector_poll(collector, 0);
+	perfume_collector_poll(collector, 0);
+	assert_int_equal(perfume_collector_next(collector, &event), 1);
+	assert_true(event.time < UINT64_MAX / 4);
+	assert_int_equal(event.size, 8);
+	munmap(area, AREA_DATA + 4 * FORGED_RING);
+	perfume_collector_free(collector);
+}
+
+/* A collector that was killed at a bad moment has left the program's lock closed. */
+static void a_lock_that_stays_closed_is_opened(void **state)
+{
+	struct program program = start("sixty_four_threads", 1, NULL);
+	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
+	struct area *area;
+
+	hear(&program, "ready");
+	area = area_of(program.pid);
+	area->lock = 1;
+	perfume_collector_scan(collector);
+	READ_UNTIL(collector, got.ticks > 1000);
+	assert_int_equal(area->lock, 0);
+	munmap(area, sizeof(*area));
+	shutdown(program.in, SHUT_WR);
+	hear(&program, "done");
+	assert_int_equal(end_of(&program), 0);
+	perfume_collector_free(collector);
+}
+
+/* It was stopped for so long that a ninth one has taken its place. */
+static void a_place_that_was_lost_is_not_shared(void **state)
+{
+	struct program program = start("for_ever", 1, NULL);
+	struct perfume_collector *collectors[9];
+	struct area *area;
+	int i;
+
+	hear(&program, "ready");
+	area = area_of(program.pid);
+	for (i = 0; i < 9; i++) {
+		collectors[i] = collector_for("ring_tick", program.pid);
+		if (i == 8)
+			area->claims[0].lease = 1;
+		perfume_collector_scan(collectors[i]);
+		assert_int_equal(stats_of(collectors[i]).no_claim, 0);
+	}
+	read_all(collectors[0], 0);
+	assert_int_equal(stats_of(collectors[0]).no_claim, 1);
+	perfume_collector_free(collectors[5]);
+	read_all(collectors[0], 0);
+	assert_int_equal(stats_of(collectors[0]).no_claim, 0);
+	got.ticks = 0;
+	READ_UNTIL(collectors[0], got.ticks > 1000);
+	for (i = 0; i < 9; i++)
+		if (i != 5)
+			perfume_collector_free(collectors[i]);
+	munmap(area, sizeof(*area));
+	kill(program.pid, SIGKILL);
+	end_of(&program);
+}
+
+/* Its memory has the area too, and what the area says about addresses must not be written there. */
+static void a_collector_is_not_taken_for_a_program(void **state)
+{
+	struct program program = start("for_ever", 1, NULL);
+	struct perfume_collector *collector;
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	hear(&program, "ready");
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		collector = collector_for("ring_tick", program.pid);
+		perfume_collector_scan(collector);
+		READ_UNTIL(collector, got.ticks > 3);
+		if (write(ends[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	collector = collector_for("ring_tick", pid);
+	assert_int_equal(perfume_collector_scan(collector), 0);
+	perfume_collector_free(collector);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	kill(program.pid, SIGKILL);
+	end_of(&program);
+}
+
+/* The descriptors that come with the next message to this socket: how many, -1 without a message. */
+static int wait_for_descriptors(int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	char text[16];
+	struct iovec vec = {text, sizeof(text)};
+	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1, .msg_control = control};
+	int caller = accept(fd, NULL, NULL);
+
+	message.msg_controllen = sizeof(control);
+	if (caller < 0 || recvmsg(caller, &message, 0) <= 0)
+		return -1;
+	return CMSG_FIRSTHDR(&message) != NULL;
+}
+
+/* The collector that a root program is told of was killed, and somebody else has taken its name. */
+static void another_user_is_not_sent_anything(void **state)
+{
+	struct sockaddr_un name = {AF_UNIX, "\0perfume-0123456789abcdef"};
+	socklen_t n = offsetof(struct sockaddr_un, sun_path) + 25;
+	struct program program;
+	int fd, status;
+	pid_t pid;
+
+	if (geteuid()) {
+		print_message("only root can be another user\n");
+		skip();
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, n), 0);
+	pid = fork();
+	if (!pid) {
+		/* Whose name it is, listen() settles. */
+		if (setuid(65534) || listen(fd, 5))
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(wait_for_descriptors(fd) == -1 ? 0 : 2);
+	}
+	waitpid(pid, NULL, WUNTRACED);
+	kill(pid, SIGCONT);
+	program = start("flash", 5, "PERFUME_COLLECTOR=0123456789abcdef:ring_*");
+	hear(&program, "done");
+	assert_int_equal(end_of(&program), 0);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	close(fd);
+}
+
+/* Whoever may read the file of standing orders may lock it. */
+static void a_lock_on_the_standing_orders_holds_nobody_up(void **state)
+{
+	struct perfume_collector *collector;
+	struct timespec before, after;
+	int fd = open(ORDERS_OF_ROOT, O_RDONLY | O_CLOEXEC);
+
+	if (geteuid() || fd < 0) {
+		print_message("no standing orders here\n");
+		skip();
+	}
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	collector = collector_for("ring_tick", 0);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true(after.tv_sec - before.tv_sec < 5);
+	close(fd);
+	perfume_collector_free(collector);
+}
+
 /* Somebody who may write to the area scribbles all over it. The program goes on. */
 static void a_scribbling_collector_does_no_harm(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
-	char path[64], target[64];
 	struct area *area;
-	int fd, i, n;
+	int i;
 
 	hear(&program, "ready");
-	for (i = 0, fd = -1; i < 4096 && fd < 0; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)program.pid, i);
-		n = (int)readlink(path, target, sizeof(target) - 1);
-		target[n > 0 ? n : 0] = 0;
-		if (!strncmp(target, "/memfd:" AREA_NAME, 16))
-			fd = open(path, O_RDWR | O_CLOEXEC);
-	}
-	assert_true(fd >= 0);
-	area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	area = area_of(program.pid);
 	perfume_collector_scan(collector);
 	READ_UNTIL(collector, got.ticks > 1000);
 	for (i = 0; i < 200000; i++)
 		((uint64_t *)area)[random_number() % (offsetof(struct area, slots) / 8 + 300)] =
 			random_number() % 3 ? random_number() : 0;
 	munmap(area, sizeof(*area));
-	close(fd);
 	shutdown(program.in, SHUT_WR);
 	hear(&program, "done");
 	assert_int_equal(end_of(&program), 0);
@@ -837,6 +1078,9 @@ int main(void)
 		CASE(a_program_that_flashes_by_is_read_from_its_first_event),
 		CASE(standing_orders_reach_programs_that_start_later),
 		CASE(a_forked_child_is_read_too),
+		CASE(a_fork_in_the_middle_of_a_record_does_no_harm),
+		CASE(a_program_that_becomes_another_is_read_on),
+		CASE(payloads_of_every_length_arrive_or_are_refused),
 		CASE(every_thread_is_read_in_its_order),
 		CASE(threads_that_end_leave_their_ring_to_others),
 		CASE(more_threads_than_rings_are_counted),
@@ -853,6 +1097,12 @@ int main(void)
 		CASE(thirty_two_thousand_events_are_switched_on),
 		CASE(what_is_no_area_is_not_taken),
 		CASE(a_forging_program_does_no_harm),
+		CASE(a_record_from_the_future_is_told_as_of_now),
+		CASE(a_lock_that_stays_closed_is_opened),
+		CASE(a_place_that_was_lost_is_not_shared),
+		CASE(a_collector_is_not_taken_for_a_program),
+		CASE(another_user_is_not_sent_anything),
+		CASE(a_lock_on_the_standing_orders_holds_nobody_up),
 		CASE(a_scribbling_collector_does_no_harm),
 		CASE(an_event_has_the_format_that_tracefs_would_show),
 		CASE(options_are_checked),

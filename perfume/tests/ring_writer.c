@@ -18,6 +18,7 @@
 PERFUME_EVENT(ring_tick, (u64, i), (u64, not_i))
 PERFUME_EVENT(ring_text, (u32, i), (str, text))
 PERFUME_EVENT(ring_handler, (u64, i))
+PERFUME_EVENT(ring_ordered, (u64, i))
 
 static unsigned long n;
 
@@ -58,6 +59,14 @@ static void emit(void)
 static void flash(void)
 {
 	tick(NULL);
+}
+
+static void ordered(void)
+{
+	unsigned long i;
+
+	for (i = 0; i < n; i++)
+		perfume_ring_ordered(i);
 }
 
 static void texts(void)
@@ -208,6 +217,81 @@ static void forking(void)
 	perfume_ring_text(3, "parent");
 }
 
+static volatile sig_atomic_t forks, is_child;
+
+static void fork_here(int signal)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		is_child = 1;
+	if (!pid && perfume_ring_handler(1) < 0)
+		_exit(1);
+	forks++;
+}
+
+static void *interrupt_to_fork(void *thread)
+{
+	while ((unsigned long)forks < n) {
+		pthread_kill(*(pthread_t *)thread, SIGUSR1);
+		usleep(500);
+	}
+	return NULL;
+}
+
+/* Children come to be in a signal handler, often in the middle of a record, which they write to its end. */
+static void forking_in_handlers(void)
+{
+	pthread_t self = pthread_self(), other;
+	unsigned long i;
+	int status, k;
+
+	wait_for_listener();
+	signal(SIGUSR1, fork_here);
+	pthread_create(&other, NULL, interrupt_to_fork, &self);
+	for (i = 0; (unsigned long)forks < n && !is_child; i++)
+		perfume_ring_tick(i, ~i);
+	for (k = 0; k < 10 && is_child; k++)
+		perfume_ring_tick(i + (unsigned)k, ~(i + (unsigned)k));
+	if (is_child)
+		_exit(0);
+	pthread_join(other, NULL);
+	while (wait(&status) > 0)
+		if (status)
+			exit(1);
+}
+
+/* Becomes another program under the same number. */
+static void execing(void)
+{
+	char number[32];
+
+	wait_for_listener();
+	tick(NULL);
+	snprintf(number, sizeof(number), "%lu", n);
+	execl("/proc/self/exe", "ring_writer", "flash", number, NULL);
+}
+
+/* Payloads around every border there is. Says how many were refused. */
+static void lengths(void)
+{
+	static const char payload[8192];
+	const size_t sizes[] = {3, 4, 5, 7, 8, PERFUME_PAYLOAD_MAX - 1, PERFUME_PAYLOAD_MAX,
+		PERFUME_PAYLOAD_MAX + 1, 4095, 4096, 4097, 8192};
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "ring_length", "u32 a", NULL);
+	unsigned long refused = 0;
+	size_t i;
+
+	wait_for_listener();
+	while (!perfume_probe_enabled(probe))
+		usleep(1000);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		refused += perfume_write_payload(probe, payload, sizes[i]) < 0;
+	say("refused", refused);
+	perfume_free(ctx);
+}
+
 /* A plug-in that comes and goes; its events are switched on whenever it is there. */
 static void plugins(void)
 {
@@ -291,11 +375,14 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} modes[] = {{"emit", emit}, {"flash", flash}, {"texts", texts}, {"for_ever", for_ever},
-		{"eight_threads", eight_threads}, {"three_hundred_threads", three_hundred_threads},
+	} modes[] = {{"emit", emit}, {"flash", flash}, {"ordered", ordered}, {"texts", texts},
+		{"for_ever", for_ever}, {"eight_threads", eight_threads},
+		{"three_hundred_threads", three_hundred_threads},
 		{"thousand_short_threads", thousand_short_threads}, {"interrupted", interrupted},
-		{"forking", forking}, {"plugins", plugins}, {"dynamic", dynamic},
-		{"sixty_four_threads", sixty_four_threads}, {"until_left", until_left}};
+		{"forking", forking}, {"forking_in_handlers", forking_in_handlers},
+		{"execing", execing}, {"lengths", lengths}, {"plugins", plugins},
+		{"dynamic", dynamic}, {"sixty_four_threads", sixty_four_threads},
+		{"until_left", until_left}};
 	size_t i;
 
 	n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
