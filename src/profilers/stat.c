@@ -56,6 +56,8 @@ static int choose_key(struct attar_run *run, struct stat *s, bool tasks)
 				    : BY_NOTHING;
 	if (s->by == BY_CPU || s->by == BY_SOCKET)
 		attar_run_count_each_cpu(run);
+	if (s->by == BY_THREAD)
+		run_keep_comms(run);
 	return 0;
 }
 
@@ -227,18 +229,14 @@ static void add_ratio(const struct drawing *d, const struct ratio_count *counts,
 	attar_cell_text(d->section, ratio.of ? ratio.of : "");
 }
 
-/* A thread's name; once it has ended, what the command was called. */
+/* A thread's name; a command that ended before anybody looked is called as it was started. */
 static void add_thread(const struct drawing *d, int tid)
 {
-	struct buf b _cleanup_(buf_done) = {0};
-	char path[64];
+	const char *comm = run_comm(d->run, tid);
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
-	if (file_read(path, 64, &b) == 0 && b.len)
-		b.data[b.len - 1] = '\0';
-	else if (d->run->command)
-		buf_str(&b, basename(d->run->command[0]));
-	attar_cell_text(d->section, buf_text(&b));
+	if (!comm)
+		comm = d->run->command ? basename(d->run->command[0]) : "";
+	attar_cell_text(d->section, comm);
 	attar_cell_u64(d->section, (uint64_t)tid);
 }
 

@@ -5,7 +5,10 @@
  */
 #include "run/counts.h"
 
+#include <stdio.h>
+
 #include "base/buf.h"
+#include "base/file.h"
 #include "perf/uapi.h"
 #include "run/run.h"
 
@@ -32,6 +35,11 @@ int attar_run_count(struct attar_run *run, const char *text)
 void attar_run_count_each_cpu(struct attar_run *run)
 {
 	run->count_each_cpu = true;
+}
+
+void run_keep_comms(struct attar_run *run)
+{
+	run->keep_comms = true;
 }
 
 int attar_run_repeat(struct attar_run *run, uint64_t n)
@@ -252,6 +260,54 @@ static size_t group_size(const counted_list *list, size_t first)
 	return n;
 }
 
+/* ---- the names of threads, kept beyond their end ---- */
+
+static int remember_comm(struct attar_run *run, pid_t tid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[64];
+	const char *comm;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+	if (file_read(path, 64, &b) < 0 || !b.len) {
+		attar_error_clear();
+		return 0;
+	}
+	comm = intern_bytes(&run->texts, b.data, b.len - 1);
+	if (!comm || map_put(&run->comms, (uint64_t)tid, (uintptr_t)comm) < 0)
+		return base_oom();
+	return 0;
+}
+
+/* A command that has not begun is still called as we are. */
+static int remember_comms(struct attar_run *run)
+{
+	const struct counted *c = run->counts.at;
+	pid_t last = -1;
+	int r = 0;
+
+	if (!run->keep_comms)
+		return 0;
+	while (c->refused) /* all have the same threads, and one at least was opened */
+		c++;
+	for (size_t i = 0; r == 0 && i < c->pub.n_places; i++) {
+		pid_t tid = attar_counter_place_at(c->pub.counter, i).tid;
+
+		if (tid < 0 || tid == last || (!run->began && run->command))
+			continue;
+		last = tid;
+		r = remember_comm(run, tid);
+	}
+	return r;
+}
+
+const char *run_comm(const struct attar_run *run, pid_t tid)
+{
+	const uint64_t *comm = map_get(&run->comms, (uint64_t)tid);
+
+	return comm ? (const char *)(uintptr_t)*comm : NULL;
+}
+
 int counts_open(struct attar_run *run)
 {
 	counted_list *list = &run->counts;
@@ -270,7 +326,7 @@ int counts_open(struct attar_run *run)
 		return attar_fail(list->at[0].error, "%s", list->at[0].refused);
 	if (!run->ended) /* not again for a command that is repeated */
 		note_refused(list);
-	return 0;
+	return remember_comms(run);
 }
 
 void counts_close(struct attar_run *run)
@@ -291,6 +347,7 @@ void counts_done(struct attar_run *run)
 {
 	counts_close(run);
 	vec_done(&run->counts);
+	map_done(&run->comms);
 }
 
 /* ---- while it runs ---- */
@@ -349,7 +406,7 @@ int counts_read(struct attar_run *run)
 			attar_values_settle(c[m].pub.counter, c[m].recent);
 		}
 	}
-	return 0;
+	return remember_comms(run);
 }
 
 const struct attar_run_counter *attar_run_counter(const struct attar_run *run, size_t i)

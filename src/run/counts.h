@@ -30,4 +30,10 @@ int counts_disable(struct attar_run *run);
 int counts_read(struct attar_run *run);
 void counts_done(struct attar_run *run);
 
+/* Asks for the names of the watched threads to be kept. Only from open(). */
+void run_keep_comms(struct attar_run *run);
+
+/* What the thread was called when it was looked at last; NULL: nobody knows. Borrowed from the run. */
+const char *run_comm(const struct attar_run *run, pid_t tid);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "attar/run.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "run/counts.h"
 
@@ -79,8 +80,10 @@ struct attar_run {
 	struct intern noted;                       /* what the log was told about transports */
 	counted_list counts;
 	bool count_each_cpu;
-	bool user_only;  /* counts are: the kernel may not be watched */
-	uint64_t rounds; /* how often the command is run; 0: once */
+	bool keep_comms;
+	struct map comms; /* tid -> the name that it had, one of texts */
+	bool user_only;   /* counts are: the kernel may not be watched */
+	uint64_t rounds;  /* how often the command is run; 0: once */
 
 	const struct attar_run_hooks *hooks;
 	struct attar_report *lines; /* rows of single events, not yet shown */

@@ -155,6 +155,14 @@ def test_per_thread(spawn):
     assert {row['tid'] for row in rows(report)} == {int(f.name) for f in Path(f'/proc/{target.pid}/task').iterdir()}
 
 
+def test_threads_that_have_ended_keep_their_names(spawn):
+    target = spawn(workload('threads2'), 800)
+    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
+    report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid)
+    assert not Path(f'/proc/{target.pid}/comm').exists() or target.poll() is not None
+    assert {row['comm'] for row in rows(report)} == {'threads2', 'one', 'three'}
+
+
 def test_per_socket():
     report, = stat('--per-socket', '-e', 'cpu-clock', '-d', '200ms')
     sockets = {int(f.read_text()) for f in Path('/sys/devices/system/cpu').glob('cpu*/topology/physical_package_id')}
