@@ -44,6 +44,8 @@ void help_profiler(
 void help_options(struct buf *b, const struct attar_run *run);
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 void help_man_overview(struct buf *b);
+struct command;
+void help_command(struct buf *b, const struct command *command);
 /* The page docs/profilers/<name>.md; NULL: none. Static. */
 const char *help_page(const char *profiler);
 
@@ -68,18 +70,13 @@ void console_clear(void);
 unsigned console_columns(int fd);
 bool console_colour(int fd);
 
-/* ---- profiler.c, list.c ---- */
+/* ---- commands: the whole of `attar NAME ...`; argv[0] is the name; each gives the exit status ---- */
 
-/* attar PROFILER ...: the whole of it. The exit status. */
 int command_profiler(int argc, char **argv);
 int command_list(int argc, char **argv);
-
-/* ---- userevents.c ---- */
-
 int command_user_events(int argc, char **argv);
-
-/* ---- doctor.c ---- */
-
 int command_doctor(int argc, char **argv);
+int command_help(int argc, char **argv);
+int command_completion(int argc, char **argv);
 
 #endif

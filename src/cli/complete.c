@@ -2,6 +2,7 @@
 /* Completion scripts for three shells, made from the option tables. */
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 typedef void option_fn(
 	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o);
@@ -65,8 +66,9 @@ static void bash(struct buf *b)
 	buf_str(b, "# bash completion for attar\n_attar()\n{\n\tlocal "
 		   "cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
 		   "name=${COMP_WORDS[1]}\n\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" = 1 ]; "
-		   "then\n\t\tmapfile -t COMPREPLY < <(compgen -W \"help list completion --version "
-		   "-h");
+		   "then\n\t\tmapfile -t COMPREPLY < <(compgen -W \"--version -h");
+	for (const struct command *c = commands; c->name; c++)
+		buf_printf(b, " %s", c->name);
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		buf_printf(b, " %s", (*p)->name);
 	buf_str(b, "\" -- \"$cur\")\n\t\treturn\n\tfi\n\tcase \"$name:$prev\" in\n");
@@ -128,8 +130,12 @@ static void zsh(struct buf *b)
 		zsh_text(b, (*p)->summary);
 		buf_str(b, "' ");
 	}
-	buf_str(b, "'help:a manual' 'list:events' 'completion:a script like this "
-		   "one')\n\t\t_describe profiler names\n\t\treturn\n\tfi\n\tshift words; (( "
+	for (const struct command *c = commands; c->name; c++) {
+		buf_printf(b, "'%s:", c->name);
+		zsh_text(b, c->summary);
+		buf_str(b, "' ");
+	}
+	buf_str(b, ")\n\t\t_describe profiler names\n\t\treturn\n\tfi\n\tshift words; (( "
 		   "CURRENT-- ))\n\tcase $name in\n");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
 		buf_printf(b, "\t%s) _arguments", (*p)->name);
@@ -177,7 +183,11 @@ static void fish(struct buf *b)
 		buf_str(b, "'\n");
 		each_option(b, *p, fish_option);
 	}
-	buf_str(b, "complete -c attar -n __fish_use_subcommand -a 'help list completion'\n");
+	for (const struct command *c = commands; c->name; c++) {
+		buf_printf(b, "complete -c attar -n __fish_use_subcommand -a %s -d '", c->name);
+		fish_text(b, c->summary);
+		buf_str(b, "'\n");
+	}
 }
 
 bool complete_script(struct buf *b, const char *shell)

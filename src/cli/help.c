@@ -2,6 +2,7 @@
 /* Help texts and manual pages, read from the descriptors: nothing here knows a profiler by name. */
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/pages.h"
 
 enum { OPTION_COLUMN = 34, WIDTH = 100 };
@@ -34,18 +35,16 @@ void help_overview(struct buf *b)
 {
 	buf_str(b, "attar - what a running Linux system does, one profiler for each question\n\n"
 		   "Usage: attar PROFILER [OPTIONS] [-- COMMAND ARGS...]\n"
-		   "       attar help PROFILER | list [PATTERN] | doctor | --version\n\n"
+		   "       attar COMMAND | --version\n\n"
 		   "Profilers");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		if (!seen_before(p))
 			add_group(b, (*p)->group);
-	buf_str(b, "\nOther commands\n"
-		   "  list [PATTERN] events that can be watched here\n"
-		   "  doctor         what works here, and the least that mends what does not\n"
-		   "  user-events    events that programs have registered; user-events watch NAME\n"
-		   "  help PROFILER  its manual\n"
-		   "  completion SH  a completion script for bash, zsh or fish\n"
-		   "\n'attar PROFILER -h' lists the options of a profiler. Results go to stdout, "
+	buf_str(b, "\nOther commands\n");
+	for (const struct command *c = commands; c->name; c++)
+		buf_printf(b, "  %-14s %s\n", c->name, c->summary);
+	buf_str(b, "\n'attar NAME -h' lists the options of a profiler or command. Results go "
+		   "to stdout, "
 		   "remarks to stderr.\n"
 		   "Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not supported "
 		   "here;\n"
@@ -86,18 +85,23 @@ static void fill(struct buf *b, const char *text, size_t indent)
 	buf_char(b, '\n');
 }
 
-static void option_line(struct buf *b, const struct attar_option *o)
+/* The end of a line that so far has `used` columns: the text in the second column. */
+static void help_column(struct buf *b, size_t used, const char *text)
 {
-	size_t before = b->len, used;
-
-	buf_str(b, "  ");
-	option_name(b, o);
-	used = b->len - before;
 	if (used + 2 > OPTION_COLUMN)
 		buf_printf(b, "\n%*s", OPTION_COLUMN, "");
 	else
 		buf_printf(b, "%*s", (int)(OPTION_COLUMN - used), "");
-	fill(b, o->help, OPTION_COLUMN);
+	fill(b, text, OPTION_COLUMN);
+}
+
+static void option_line(struct buf *b, const struct attar_option *o)
+{
+	size_t before = b->len;
+
+	buf_str(b, "  ");
+	option_name(b, o);
+	help_column(b, b->len - before, o->help);
 }
 
 void help_options(struct buf *b, const struct attar_run *run)
@@ -121,4 +125,18 @@ void help_profiler(
 	for (const struct attar_example *e = profiler->examples; e && e->command; e++)
 		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
 	buf_printf(b, "\n'attar help %s' tells how to read the results.\n", profiler->name);
+}
+
+void help_command(struct buf *b, const struct command *command)
+{
+	buf_printf(b, "attar %s - %s\n\nUsage: attar %s %s\n", command->name, command->summary,
+		command->name, command->arguments);
+	if (command->options->spelling)
+		buf_char(b, '\n');
+	for (const struct command_option *o = command->options; o->spelling; o++) {
+		size_t before = b->len;
+
+		buf_printf(b, "  %s", o->spelling);
+		help_column(b, b->len - before, o->help);
+	}
 }

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 static int overview(void)
 {
@@ -14,7 +15,7 @@ static int overview(void)
 }
 
 /* attar help PROFILER: the whole manual, as text; attar help --man PROFILER: as roff, for man(1). */
-static int command_help(int argc, char **argv)
+int command_help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
 	const char *name = argc > 1 + man ? argv[1 + man] : NULL, *page;
@@ -28,6 +29,10 @@ static int command_help(int argc, char **argv)
 	}
 	if (!name)
 		return overview();
+	if (command_find(name)) {
+		help_command(&b, command_find(name));
+		return print_buf(&b);
+	}
 	r = attar_run_new(name, &run);
 	if (r < 0)
 		return complain(r == -ENOENT ? STATUS_USAGE : STATUS_FAILED);
@@ -43,7 +48,7 @@ static int command_help(int argc, char **argv)
 	return print_buf(&b);
 }
 
-static int command_completion(int argc, char **argv)
+int command_completion(int argc, char **argv)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
@@ -55,31 +60,16 @@ static int command_completion(int argc, char **argv)
 	return print_buf(&b);
 }
 
-static int command_version(int argc, char **argv)
+static int version(void)
 {
 	printf("attar %s\n", attar_version());
 	return STATUS_OK;
 }
 
-static int command_overview(int argc, char **argv)
+static bool is_one_of(const char *arg, const char *a, const char *b)
 {
-	return overview();
+	return !strcmp(arg, a) || !strcmp(arg, b);
 }
-
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-} commands[] = {
-	{"-h", command_overview},
-	{"--help", command_overview},
-	{"help", command_help},
-	{"--version", command_version},
-	{"version", command_version},
-	{"list", command_list},
-	{"doctor", command_doctor},
-	{"user-events", command_user_events},
-	{"completion", command_completion},
-};
 
 /* A command that went on without memory showed less than there is. */
 static int confess(int status)
@@ -90,16 +80,33 @@ static int confess(int status)
 	return complain(STATUS_FAILED);
 }
 
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	if (argc == 2 && is_one_of(argv[1], "-h", "--help")) {
+		help_command(&b, command);
+		return print_buf(&b);
+	}
+	return confess(command->run(argc, argv));
+}
+
 int main(int argc, char **argv)
 {
+	const struct command *command;
+
 	console_init();
 	if (argc < 2) {
 		overview();
 		return STATUS_USAGE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return confess(commands[i].run(argc - 1, argv + 1));
+	if (is_one_of(argv[1], "-h", "--help"))
+		return overview();
+	if (is_one_of(argv[1], "--version", "version"))
+		return version();
+	command = command_find(argv[1]);
+	if (command)
+		return run_command(command, argc - 1, argv + 1);
 	if (argv[1][0] == '-') {
 		attar_fail(-EINVAL, "a profiler is expected before '%s': attar -h lists them",
 			argv[1]);

@@ -5,6 +5,7 @@
  */
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
 #define EXIT_STATUS                                                                                \
 	"0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not supported here; with a command "  \
@@ -136,6 +137,26 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 	buf_str(b, ".SH EXIT STATUS\n" EXIT_STATUS "\n");
 }
 
+static void man_command(struct buf *b, const struct command *c)
+{
+	buf_str(b, ".TP\n\\fBattar ");
+	roff_text(b, c->name, strlen(c->name));
+	buf_str(b, "\\fR ");
+	roff_text(b, c->arguments, strlen(c->arguments));
+	buf_char(b, '\n');
+	roff_line(b, c->summary, strlen(c->summary));
+	if (c->options->spelling)
+		buf_str(b, ".RS\n");
+	for (const struct command_option *o = c->options; o->spelling; o++) {
+		buf_str(b, ".TP\n\\fB");
+		roff_text(b, o->spelling, strlen(o->spelling));
+		buf_str(b, "\\fR\n");
+		roff_line(b, o->help, strlen(o->help));
+	}
+	if (c->options->spelling)
+		buf_str(b, ".RE\n");
+}
+
 void help_man_overview(struct buf *b)
 {
 	buf_printf(b,
@@ -148,13 +169,9 @@ void help_man_overview(struct buf *b)
 		buf_printf(b, ".TP\n\\fBattar\\-%s\\fR(1)\n", (*p)->name);
 		roff_line(b, (*p)->summary, strlen((*p)->summary));
 	}
-	buf_str(b, ".SH OTHER COMMANDS\n"
-		   ".TP\n\\fBattar list\\fR [\\fIPATTERN\\fR]\nevents that can be watched here\n"
-		   ".TP\n\\fBattar doctor\\fR [\\fB\\-\\-json\\fR]\nwhat works here, and the least "
-		   "that mends what does not\n"
-		   ".TP\n\\fBattar help\\fR \\fIPROFILER\\fR\nits manual\n"
-		   ".TP\n\\fBattar completion\\fR \\fBbash\\fR|\\fBzsh\\fR|\\fBfish\\fR\na "
-		   "completion script\n"
-		   ".SH EXIT STATUS\n" EXIT_STATUS
+	buf_str(b, ".SH OTHER COMMANDS\n");
+	for (const struct command *c = commands; c->name; c++)
+		man_command(b, c);
+	buf_str(b, ".SH EXIT STATUS\n" EXIT_STATUS
 		   "\n.SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nno colours, even on a terminal\n");
 }

@@ -82,6 +82,16 @@ def test_overview(args):
     assert re.search(r'^\s+profile\s+where the CPU time goes', done.stdout, re.M)
 
 
+@pytest.mark.parametrize('name', ['list', 'doctor', 'user-events', 'help', 'completion'])
+def test_help_of_a_command(name):
+    done = run(name, '-h')
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f'attar {name} - ')
+    assert f'Usage: attar {name}' in done.stdout
+    assert run(name, '--help').stdout == done.stdout == run('help', name).stdout
+    assert f'\n  {name} ' in run('-h').stdout
+
+
 @pytest.mark.parametrize('args', [['profile', '-h'], ['profile', '--help'], ['help', 'profile']])
 def test_help_of_a_profiler(args):
     done = run(*args)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/commands.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const struct command_option list_options[] = {
+	{"PATTERN", "only events whose names have this part; * and ? match as in a shell. The "
+		    "whole name of a "
+		    "tracepoint shows its fields and commands to begin with"},
+	{"-v, --verbose", "also what cannot be opened here, with the reason"},
+	{"--names", "names alone, one a line"},
+	{"--json", "a report for programs"},
+	{0},
+};
+
+static const struct command_option doctor_options[] = {
+	{"(no option)",
+		"looks and changes nothing; exit status 0: nothing is blocked, 4: something is"},
+	{"--json", "a report for programs"},
+	{0},
+};
+
+static const struct command_option user_events_options[] = {
+	{"PART", "only events whose names have this part"},
+	{"--json", "a report for programs"},
+	{"watch NAME", "print the event as it comes; then every option of 'attar trace'"},
+	{0},
+};
+
+static const struct command_option no_options[] = {{0}};
+
+const struct command commands[] = {
+	{"list", "[PATTERN]", "events that can be watched here", list_options, command_list},
+	{"doctor", "[--json]", "what works here, and the least that mends what does not",
+		doctor_options, command_doctor},
+	{"user-events", "[PART] | watch NAME", "events that programs have registered",
+		user_events_options, command_user_events},
+	{"help", "[NAME]", "the manual of a profiler or command", no_options, command_help},
+	{"completion", "bash|zsh|fish", "a completion script", no_options, command_completion},
+	{0},
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}
