@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs commands in guests: other kernels, the machine's own files. See tests/vm/README.md."""
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,25 @@ def made_by(script, *args):
         pytest.skip(done.stderr.strip().removeprefix('vm: '))
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip())
+
+
+def cross_build():
+    """The build directory of the tree for arm64."""
+    sysroot = made_by('arm64-sysroot')
+    build = ROOT / f'build-{sysroot.name}'
+    for tool in ('aarch64-linux-gnu-gcc', 'meson', 'ninja'):
+        if not shutil.which(tool):
+            pytest.skip(f'no {tool} here, which builds the tree for arm64')
+    if not (build / 'build.ninja').exists():
+        done('meson', 'setup', build, '--cross-file', ROOT / 'cross/aarch64.ini',
+             '--cross-file', sysroot / 'meson.ini')
+    done('ninja', '-j2', '-C', build)
+    return build
+
+
+def done(*command):
+    ended = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def run(kernel, *command, timeout=300, share=(), **kwargs):

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Truth: N (argument, 1000000) turns of two instructions each, beside a start and end that are always the same. */
+#include <stdint.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+	uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
+
+#ifdef __aarch64__
+	__asm__ volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(n) : : "cc");
+#else
+	__asm__ volatile("1: sub $1, %0\n\tjnz 1b" : "+r"(n) : : "cc");
+#endif
+	return 0;
+}
