@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -11,6 +13,11 @@
 #include "base/file.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38 /* 5.8 */
+#define CAP_BPF     39
+#endif
 
 static void found(struct finding *f, enum check_state state, const char *detail)
 {
@@ -34,24 +41,123 @@ static int try_event(uint32_t type, uint64_t config, pid_t pid, int cpu, bool us
 	return 0;
 }
 
+/* ---- rights ---- */
+
+static const struct right {
+	const char *name;
+	int number;
+	const char *gives;
+} rights[] = {
+	{"cap_perfmon", CAP_PERFMON, "the kernel and other users' processes"},
+	{"cap_sys_ptrace", CAP_SYS_PTRACE, "names in other users' processes"},
+	{"cap_syslog", CAP_SYSLOG, "names of kernel functions"},
+	{"cap_dac_read_search", CAP_DAC_READ_SEARCH, "tracepoints"},
+	{"cap_bpf", CAP_BPF, "BPF"},
+};
+
+static bool has_right(int number)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return false;
+	return (data[number / 32].effective >> (number % 32) & 1) ||
+	       (number >= CAP_PERFMON && data[0].effective >> CAP_SYS_ADMIN & 1);
+}
+
+/* "setcap RIGHTS=ep /usr/bin/attar": the program's own file, and no more than the rights in question. */
+static void add_setcap(struct buf *b, const char *names)
+{
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	exe[MAX(n, 0)] = '\0';
+	buf_printf(b, "setcap %s=ep %s", names, n > 0 ? exe : "attar");
+}
+
+static bool is_filtered(void)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	return file_read("/proc/self/status", 65536, &b) == 0 &&
+	       strstr(buf_text(&b), "\nSeccomp:\t2");
+}
+
+static int try_own_code(void)
+{
+	return try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1, true);
+}
+
+/* The kernel's own rules allow every process to watch its own code up to a level of 2, and CAP_PERFMON always. */
+static bool is_refused_by_filter(void)
+{
+	int r = try_own_code();
+
+	return is_filtered() && (r == -EPERM || r == -EACCES || r == -ENOSYS) &&
+	       (kernel_get()->paranoid <= 2 || kernel_get()->perfmon);
+}
+
 static void check_perf(struct finding *f)
 {
-	int r = try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1, true);
+	int r = try_own_code();
 
 	if (r == 0) {
 		found(f, CHECK_READY, "perf_event_open(2) works");
 		return;
 	}
-	found(f, CHECK_BLOCKED,
-		r == -ENOSYS ? "the kernel has no perf events"
-			     : "even user code of this very process may not be watched");
-	if (r == -ENOSYS)
+	if (is_refused_by_filter()) {
+		found(f, CHECK_BLOCKED, "a seccomp filter refuses perf_event_open(2)");
+		buf_str(&f->remedy,
+			"docker run --cap-add PERFMON, or --security-opt seccomp=FILE with a "
+			"filter that allows it");
+	} else if (r == -ENOSYS) {
+		found(f, CHECK_BLOCKED, "the kernel has no perf events");
 		buf_str(&f->remedy, "a kernel with CONFIG_PERF_EVENTS=y");
-	else if (kernel_get()->paranoid > 2)
-		buf_str(&f->remedy, "sysctl kernel.perf_event_paranoid=2");
-	else
-		buf_str(&f->remedy, "a seccomp profile that allows perf_event_open (docker run "
-				    "--security-opt seccomp=..., or --cap-add PERFMON)");
+	} else {
+		found(f, CHECK_BLOCKED, "not even this process' own code may be watched");
+		add_setcap(&f->remedy, "cap_perfmon");
+		buf_str(&f->remedy, " (or sysctl kernel.perf_event_paranoid=2, for everybody)");
+	}
+}
+
+static void check_paranoid(struct finding *f)
+{
+	long long level = (long long)kernel_get()->paranoid;
+
+	buf_printf(&f->detail, "kernel.perf_event_paranoid is %lld: ", level);
+	if (kernel_get()->perfmon) {
+		buf_str(&f->detail, "it does not bind this process");
+		return;
+	}
+	buf_str(&f->detail, level < 0    ? "everything is allowed to everybody"
+			    : level == 0 ? "no tracepoints"
+			    : level == 1 ? "own processes alone"
+			    : level == 2 ? "own processes alone, and their user code alone"
+					 : "nothing is allowed");
+	if (level < 0)
+		return;
+	f->state = level > 2 && try_own_code() < 0 ? CHECK_BLOCKED : CHECK_DEGRADED;
+	add_setcap(&f->remedy, "cap_perfmon");
+}
+
+static void check_capabilities(struct finding *f)
+{
+	struct buf missing _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
+		if (has_right(rights[i].number))
+			continue;
+		buf_printf(&missing, "%s%s", missing.len ? "," : "", rights[i].name);
+		buf_printf(&f->detail, "%s%s (%s)", f->detail.len ? ", " : "without ",
+			rights[i].name, rights[i].gives);
+	}
+	if (!missing.len) {
+		found(f, CHECK_READY, "all that attar uses");
+		return;
+	}
+	f->state = CHECK_DEGRADED;
+	add_setcap(&f->remedy, buf_text(&missing));
 }
 
 static void check_system_wide(struct finding *f)
@@ -65,11 +171,23 @@ static void check_system_wide(struct finding *f)
 			"only this user's processes, with the kernel's part of them");
 	else
 		found(f, CHECK_DEGRADED, "only user code of this user's processes");
-	buf_printf(&f->remedy,
-		"setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep attar (or sysctl "
-		"kernel.perf_event_paranoid=-1, now %lld)",
-		(long long)kernel_get()->paranoid);
+	add_setcap(&f->remedy, "cap_perfmon,cap_sys_ptrace");
 }
+
+static void check_seccomp(struct finding *f)
+{
+	if (!is_filtered()) {
+		found(f, CHECK_READY, "no filter");
+	} else if (!is_refused_by_filter()) {
+		found(f, CHECK_READY, "a filter is active, and allows perf_event_open(2)");
+	} else {
+		found(f, CHECK_BLOCKED, "a filter refuses perf_event_open(2)");
+		buf_str(&f->remedy,
+			"a filter that allows it (docker run --security-opt seccomp=FILE)");
+	}
+}
+
+/* ---- the kernel and its settings ---- */
 
 static void check_pmu(struct finding *f)
 {
@@ -90,6 +208,7 @@ static void check_kernel_names(struct finding *f)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	unsigned long long address = 0;
+	int64_t restricted = 0;
 
 	if (file && fscanf(file, "%llx", &address) != 1)
 		address = 0;
@@ -97,15 +216,27 @@ static void check_kernel_names(struct finding *f)
 		fclose(file);
 	else if (errno == ENOMEM)
 		base_oom();
+	file_read_i64("/proc/sys/kernel/kptr_restrict", &restricted);
 	if (address) {
-		found(f, CHECK_READY, "/proc/kallsyms shows addresses");
+		buf_printf(&f->detail, "/proc/kallsyms shows addresses (kernel.kptr_restrict %lld)",
+			(long long)restricted);
 		return;
 	}
-	found(f, CHECK_DEGRADED,
-		file ? "/proc/kallsyms hides addresses: kernel functions have no names"
-		     : "there is no /proc/kallsyms: kernel functions have no names");
-	buf_str(&f->remedy, file ? "CAP_SYSLOG (setcap), or sysctl kernel.kptr_restrict=0"
-				 : "a kernel with CONFIG_KALLSYMS=y");
+	f->state = CHECK_DEGRADED;
+	if (!file) {
+		buf_str(&f->detail, "there is no /proc/kallsyms: kernel functions have no names");
+		buf_str(&f->remedy, "a kernel with CONFIG_KALLSYMS=y");
+		return;
+	}
+	buf_printf(&f->detail,
+		"/proc/kallsyms hides addresses (kernel.kptr_restrict %lld): kernel functions have "
+		"no "
+		"names",
+		(long long)restricted);
+	if (restricted < 2)
+		add_setcap(&f->remedy, "cap_syslog");
+	else
+		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1, and cap_syslog for attar");
 }
 
 static void check_tracefs(struct finding *f)
@@ -122,10 +253,14 @@ static void check_tracefs(struct finding *f)
 			"not mounted: attar mounts it when a tracepoint is asked for");
 	} else {
 		found(f, CHECK_DEGRADED, "no tracepoints");
-		buf_str(&f->remedy,
-			r == -EACCES
-				? "mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing, as root"
-				: "mount -t tracefs nodev /sys/kernel/tracing, as root");
+		if (r == -EACCES)
+			buf_printf(&f->remedy,
+				"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root: "
+				"for this "
+				"user's group alone",
+				(unsigned)getegid());
+		else
+			buf_str(&f->remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
 	}
 	if (r != -ENOMEM)
 		attar_catalog_free(catalog);
@@ -179,8 +314,10 @@ static void check_bpf(struct finding *f)
 	} else {
 		found(f, CHECK_DEGRADED,
 			errno == ENOSYS ? "the kernel has no BPF" : "bpf(2) is not permitted");
-		buf_str(&f->remedy, errno == ENOSYS ? "a kernel with CONFIG_BPF_SYSCALL=y"
-						    : "CAP_BPF and CAP_PERFMON (setcap)");
+		if (errno == ENOSYS)
+			buf_str(&f->remedy, "a kernel with CONFIG_BPF_SYSCALL=y");
+		else
+			add_setcap(&f->remedy, "cap_bpf,cap_perfmon");
 	}
 }
 
@@ -259,29 +396,40 @@ static void check_lockdown(struct finding *f)
 	}
 }
 
-static void check_container(struct finding *f)
+/* The first namespaces of their kind have these inodes: PROC_PID_INIT_INO, PROC_USER_INIT_INO of linux/proc_ns.h. */
+static bool is_own_namespace(const char *path, ino_t first)
 {
-	bool inside = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
-	struct buf b _cleanup_(buf_done) = {0};
-	bool filtered = file_read("/proc/self/status", 65536, &b) == 0 &&
-			strstr(buf_text(&b), "\nSeccomp:\t2");
+	struct stat st;
 
-	found(f, CHECK_READY,
-		inside ? "inside a container: processes outside show by number only"
-		       : "not inside one");
-	if (filtered)
-		buf_str(&f->detail, "; a seccomp filter is active");
+	return stat(path, &st) == 0 && st.st_ino != first;
 }
 
-const struct check checks[] = {
+static void check_container(struct finding *f)
+{
+	bool pids = is_own_namespace("/proc/self/ns/pid", 0xeffffffc);
+	bool users = is_own_namespace("/proc/self/ns/user", 0xeffffffd);
+	bool marked = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
+
+	found(f, CHECK_READY, pids || users || marked ? "inside a container" : "not inside one");
+	if (pids)
+		buf_str(&f->detail, "; processes outside show by number only");
+	if (users)
+		buf_str(&f->detail, "; its root has no rights over the kernel");
+}
+
+const struct check checks[CHECKS_MAX] = {
 	{"perf events", "everything", check_perf},
+	{"paranoid", "what the kernel allows to users without rights", check_paranoid},
+	{"capabilities", "what this process is allowed beyond that", check_capabilities},
+	{"seccomp", "the system call itself", check_seccomp},
 	{"whole system", "processes of others, the kernel", check_system_wide},
 	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
 	{"kernel names", "names of kernel functions", check_kernel_names},
 	{"tracefs", "tracepoints", check_tracefs},
 	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},
 	{"uprobes", "uprobe: and uretprobe: events, USDT", check_uprobes},
-	{"user_events", "events of programs, through the kernel: for perf and ftrace", check_user_events},
+	{"user_events", "events of programs, through the kernel: for perf and ftrace",
+		check_user_events},
 	{"BPF", "counting and filtering inside the kernel", check_bpf},
 	{"BTF", "BPF programs that fit this kernel", check_btf},
 	{"locked memory", "the size of rings", check_locked_memory},

@@ -19,6 +19,8 @@ struct check {
 	void (*run)(struct finding *f);
 };
 
-extern const struct check checks[]; /* ends with a NULL name */
+enum { CHECKS_MAX = 32 };
+
+extern const struct check checks[CHECKS_MAX]; /* ends with a NULL name */
 
 #endif

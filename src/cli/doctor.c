@@ -49,20 +49,23 @@ static void finding_done(struct finding *f)
 	buf_done(&f->remedy);
 }
 
-/* A profiler works as well as the worst of what it needs. */
+/* A profiler works as well as the worst of what it needs, and lacks what that would give. */
 static void add_profiler(struct attar_section *t, bool json, const struct attar_profiler *p,
-	const enum check_state *states)
+	const struct finding *findings)
 {
 	struct finding f = {0};
 
 	for (size_t i = 0; checks[i].name; i++) {
 		bool needs = p->needs && strstr(p->needs, checks[i].name);
 
-		if (!needs || states[i] == CHECK_READY)
+		if (!needs || findings[i].state == CHECK_READY)
 			continue;
-		f.state = MAX(f.state, states[i]);
-		buf_printf(&f.detail, "%s%s: %s", f.detail.len ? "; " : "", checks[i].name,
-			states[i] == CHECK_BLOCKED ? "blocked" : "degraded");
+		f.state = MAX(f.state, findings[i].state);
+		buf_printf(&f.detail, "%s%s (%s)", f.detail.len ? "; " : "without ",
+			checks[i].gives, checks[i].name);
+		if (findings[i].state == CHECK_BLOCKED)
+			buf_printf(&f.remedy, "%s%s", f.remedy.len ? "; " : "",
+				buf_text(&findings[i].remedy));
 	}
 	add_row(t, json, p->name, p->summary, &f);
 	finding_done(&f);
@@ -71,23 +74,21 @@ static void add_profiler(struct attar_section *t, bool json, const struct attar_
 static enum check_state fill(struct attar_report *report, bool json)
 {
 	struct attar_section *t = add_table(report, json, "system");
-	enum check_state states[32] = {0}, worst = CHECK_READY;
+	struct finding findings[CHECKS_MAX] = {0};
+	enum check_state worst = CHECK_READY;
 
-	for (size_t i = 0; checks[i].name && i < ARRAY_SIZE(states); i++) {
-		struct finding f = {0};
-
-		checks[i].run(&f);
+	for (size_t i = 0; checks[i].name; i++) {
+		checks[i].run(&findings[i]);
 		attar_error_clear();
-		add_row(t, json, checks[i].name, checks[i].gives, &f);
-		states[i] = f.state;
-		worst = MAX(worst, f.state);
-		finding_done(&f);
+		add_row(t, json, checks[i].name, checks[i].gives, &findings[i]);
+		worst = MAX(worst, findings[i].state);
 	}
 	t = add_table(report, json, "profilers");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		add_profiler(t, json, *p, states);
-	attar_report_remark(report, "kernel %s, kernel.perf_event_paranoid %lld, attar %s",
-		kernel_get()->release, (long long)kernel_get()->paranoid, attar_version());
+		add_profiler(t, json, *p, findings);
+	for (size_t i = 0; checks[i].name; i++)
+		finding_done(&findings[i]);
+	attar_report_remark(report, "kernel %s, attar %s", kernel_get()->release, attar_version());
 	return worst;
 }
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""attar doctor: what it finds is true, what it advises mends, and it changes nothing."""
+import ctypes
+import json
+import resource
+import struct
+import subprocess
+
+import pytest
+
+from command import ATTAR, NOBODY, has, run
+from test_json_schema import validator
+
+pytestmark = pytest.mark.usefixtures('root')
+UNPRIVILEGED = ('--reuid', NOBODY, '--regid', NOBODY, '--clear-groups')
+SYS_PERF_EVENT_OPEN = {'x86_64': 298, 'aarch64': 241}
+
+
+@pytest.fixture
+def program(open_dir):
+    """attar where every user may read it, and root may give it capabilities."""
+    return open_dir('attar') / 'attar'
+
+
+def examine(done, status=0):
+    """The rows by section and name."""
+    assert done.returncode == status, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    validator().validate(report)
+    sections = {}
+    for section in report['sections']:
+        names = [column['name'] for column in section['columns']]
+        rows = [dict(zip(names, row)) for row in section['rows']]
+        sections[section['name']] = {row['name']: row for row in rows}
+    return sections['system'], sections['profilers']
+
+
+def as_user(program, **kwargs):
+    return run(*UNPRIVILEGED, program, 'doctor', '--json', program='setpriv', **kwargs)
+
+
+def test_root_is_ready():
+    system, profilers = examine(run('doctor', '--json'))
+    for name in ('perf events', 'paranoid', 'capabilities', 'seccomp', 'whole system', 'kernel names', 'tracefs',
+                 'locked memory'):
+        assert system[name]['state'] == 'READY', system[name]
+        assert not system[name]['remedy']
+    assert profilers['trace']['state'] == 'READY'
+    assert {'profile', 'stat', 'trace'} <= set(profilers)
+
+
+def test_every_row_that_is_not_ready_says_what_mends_it(program, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    for done in (run('doctor', '--json'), as_user(program)):
+        for row in examine(done)[0].values():
+            assert (row['state'] == 'READY') == (not row['remedy']), row
+            assert row['found'] and row['gives'], row
+
+
+def test_what_it_advises_mends(program, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    sysctl('kernel.kptr_restrict', 1)
+    for name in ('paranoid', 'whole system', 'kernel names', 'BPF', 'capabilities'):
+        before = examine(as_user(program))[0][name]
+        assert before['state'] == 'DEGRADED', before
+        subprocess.run(before['remedy'], shell=True, check=True)
+        after = examine(as_user(program))[0][name]
+        assert after['state'] == 'READY', (before, after)
+        subprocess.run(['setcap', '-r', program], check=True)
+
+
+def test_a_user_learns_what_each_profiler_lacks(program, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    system, profilers = examine(as_user(program))
+    assert system['whole system']['found'] == "only user code of this user's processes"
+    assert profilers['profile']['state'] == 'DEGRADED'
+    assert 'without processes of others, the kernel (whole system)' in profilers['profile']['found']
+    assert 'tracepoints (tracefs)' in profilers['trace']['found']
+
+
+class Program(ctypes.Structure):
+    """struct sock_fprog of linux/filter.h."""
+    _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.c_char_p)]
+
+
+def refuse_perf_event_open():
+    """A seccomp filter as containers have it: perf_event_open(2) gives EPERM, everything else is allowed."""
+    number = SYS_PERF_EVENT_OPEN[subprocess.os.uname().machine]
+    code = b''.join(struct.pack('HBBI', *line) for line in (
+        (0x20, 0, 0, 0),             # load the number of the system call
+        (0x15, 0, 1, number),        # this one?
+        (0x06, 0, 0, 0x00050001),    # SECCOMP_RET_ERRNO | EPERM
+        (0x06, 0, 0, 0x7fff0000)))   # SECCOMP_RET_ALLOW
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Program(4, code))):
+        raise OSError(ctypes.get_errno(), 'prctl')
+
+
+def test_a_seccomp_filter_blocks_everything():
+    system, profilers = examine(run('doctor', '--json', preexec_fn=refuse_perf_event_open), status=4)
+    assert system['perf events']['state'] == system['seccomp']['state'] == 'BLOCKED'
+    assert system['perf events']['found'] == 'a seccomp filter refuses perf_event_open(2)'
+    for row in profilers.values():
+        assert row['state'] == 'BLOCKED' and 'docker run --cap-add PERFMON' in row['remedy'], row
+
+
+def test_few_open_files():
+    system, _ = examine(run('doctor', '--json',
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))))
+    assert system['open files']['state'] == 'DEGRADED'
+    assert system['open files']['found'].startswith('64 open files')
+
+
+def test_a_pid_namespace_is_a_container():
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    system, _ = examine(run('-p', '-f', '--mount-proc', ATTAR, 'doctor', '--json', program='unshare'))
+    assert system['container']['found'] == 'inside a container; processes outside show by number only'
+
+
+def test_it_mounts_nothing():
+    script = f'''umount /sys/kernel/tracing 2>/dev/null; umount /sys/kernel/debug 2>/dev/null
+        before=$(cat /proc/self/mounts); {ATTAR} doctor --json || exit
+        [ "$before" = "$(cat /proc/self/mounts)" ] || echo "mounts changed" >&2'''
+    done = run('-m', 'sh', '-c', script, program='unshare')
+    system, _ = examine(done)
+    assert system['tracefs']['found'].startswith('not mounted: attar mounts it'), system['tracefs']
+    assert done.stderr == ''
+
+
+def test_text_for_people(program, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    done = run(*UNPRIVILEGED, program, 'doctor', program='setpriv')
+    assert done.returncode == 0
+    assert f'        mend: setcap cap_perfmon=ep {program}\n' in done.stdout
+
+
+def test_mistakes():
+    done = run('doctor', '--jsom')
+    assert (done.returncode, done.stderr) == (2, "attar: doctor takes --json and nothing else, not '--jsom'\n")
