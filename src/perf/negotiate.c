@@ -67,15 +67,34 @@ static int open_older(struct attar_counter *c, const struct place *p, unsigned f
 	return fd;
 }
 
+/*
+ * The kernel's part of call chains is refused by itself by some kernels (6.12.117 is one), also to events of
+ * user code, whose call chains have none. -EACCES when there is nothing to leave out.
+ */
+static int open_user_chains(struct attar_counter *c, const struct place *p)
+{
+	int fd;
+
+	if (!(c->attr.sample_type & PERF_SAMPLE_CALLCHAIN) || c->attr.exclude_callchain_kernel)
+		return -EACCES;
+	c->attr.exclude_callchain_kernel = 1;
+	fd = place_open(c, p);
+	if (fd < 0)
+		c->attr.exclude_callchain_kernel = 0;
+	return fd;
+}
+
 /* Leaves the kernel out where it may not be watched. */
 static int open_user_only(struct attar_counter *c, const struct place *p)
 {
 	int fd;
 
 	if (c->attr.exclude_kernel)
-		return -EACCES;
+		return open_user_chains(c, p);
 	c->attr.exclude_kernel = c->attr.exclude_hv = 1;
 	fd = place_open(c, p);
+	if (fd == -EACCES)
+		fd = open_user_chains(c, p);
 	if (fd < 0) {
 		c->attr.exclude_kernel = c->attr.exclude_hv = 0;
 		return fd;
