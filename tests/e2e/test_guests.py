@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Faults that a test must not put into the machine it runs on: they are put into guests."""
+import json
+import re
+
+import pytest
+
+import guest
+from command import ATTAR, Profile, share_is, workload
+
+PERMISSION = 3
+AS_NOBODY = 'setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all'
+
+
+def shell(kernel, tmp_path, script, *words):
+    """Runs the script in the guest, in a folder that it may write, with $attar set; its lines must all succeed."""
+    done = guest.run(kernel, 'sh', '-ec', f'attar={ATTAR}; cd {tmp_path}; chmod 777 .; {script}', 'sh', *words, share=[tmp_path])
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def found(path):
+    return Profile(path.read_text())
+
+
+def counts(path):
+    section = json.loads(path.read_text())['sections'][0]
+    names = [column['name'] for column in section['columns']]
+    return [dict(zip(names, row)) for row in section['rows']]
+
+
+# ---- rights ----
+
+REFUSED = (r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_paranoid is {level}, which leaves it to "
+           r'CAP_PERFMON; run as root, or: sysctl kernel.perf_event_paranoid=2 \(own processes, user code\), =-1 '
+           r'\(everything\)')
+
+
+def test_debian_refuses_everything_at_3(tmp_path):
+    """Debian's kernels know a third level, which mainline does not: users may watch nothing, not even themselves."""
+    runs = {'own': f'profile -- {workload("split7030")} 100', 'system': 'profile -d 100ms',
+            'stat': f'stat -e cpu-clock -- {workload("split7030")} 100', 'trace': 'trace -e page-faults -d 100ms'}
+    script = ''
+    for level in (3, 4):
+        script += f'echo {level} >/proc/sys/kernel/perf_event_paranoid\n'
+        for name, words in runs.items():
+            script += f'{AS_NOBODY} $attar {words} >{name}{level} 2>&1 && exit 9; echo $? >>{name}{level}\n'
+    shell('debian', tmp_path, script)
+    for level in (3, 4):
+        for name, words in runs.items():
+            place = r'on thread \d+' if '--' in words else r'system-wide on CPU \d+'
+            *_, last, status = (tmp_path / f'{name}{level}').read_text().splitlines()
+            assert re.fullmatch(REFUSED.format(level=level, place=place), last), last
+            assert int(status) == PERMISSION
+
+
+@pytest.mark.parametrize('kernel', ['x86', 'debian7'])
+def test_user_code_with_stacks_at_2(tmp_path, kernel):
+    """What a user may do everywhere; kernels differ in what they take call chains for."""
+    done = shell(kernel, tmp_path, f'echo 2 >/proc/sys/kernel/perf_event_paranoid; {AS_NOBODY} $attar profile -F 997 -g '
+                 f'-o out.json -- {workload("split7030")} 1000')
+    assert "only user code is watched, the kernel's part is missing: kernel.perf_event_paranoid is 2" in done.stderr
+    profile = found(tmp_path / 'out.json')
+    share_is(profile.own('heavy'), profile.samples, 0.7, slack=0.05)
+    assert profile.total('main') > 80
+
+
+# ---- the kernel slows down ----
+
+def test_throttling_is_told(tmp_path):
+    """The limit is lowered below the frequency of a run: the notes count each time that the kernel stopped sampling."""
+    done = shell('x86', tmp_path, '$attar profile -F 5000 --exclude-kernel -d 3s -o out.json -o out.txt -- '
+                 f'{workload("split7030")} 1000000 & '
+                 'while ! grep -q perf_event /proc/$!/maps; do sleep 0.1; done; sleep 1; '
+                 'echo 300 >/proc/sys/kernel/perf_event_max_sample_rate; wait $!')
+    profile = found(tmp_path / 'out.json')
+    assert profile.notes['throttled'] > 20, done.stderr
+    assert profile.notes['seen'] < 0.75 * 3 * 5000
+    assert re.search(r' lost, [\d,]+ throttled;', (tmp_path / 'out.txt').read_text().splitlines()[-1])
+    share_is(profile.own('heavy'), profile.samples, 0.7, slack=0.05)
+
+
+# ---- CPUs come and go ----
+
+CPU = '/sys/devices/system/cpu/cpu1/online'
+
+
+def test_cpu_goes_away_and_comes_back(tmp_path):
+    """Others are watched all the time; no hang, and the end is the usual one."""
+    shell('x86', tmp_path, f'''
+taskset -c 0 {workload("split7030")} 1000000 &
+$attar profile -F 997 --exclude-kernel -d 4s -o profile.json & profile=$!
+$attar stat -a -e cpu-clock -d 4s --format json >stat.json & stat=$!
+sleep 1; echo 0 >{CPU}; sleep 1; echo 1 >{CPU}
+wait $profile; wait $stat
+''')
+    profile = found(tmp_path / 'profile.json')
+    share_is(profile.own('heavy', comm='split7030'), profile.own(comm='split7030'), 0.7, slack=0.05)
+    assert profile.notes['lost'] == 0 and (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
+
+
+def test_cpu_comes_and_goes_all_the_time(tmp_path):
+    shell('x86', tmp_path, f'''
+$attar profile -F 997 -g -i 200 -d 4s -o profile.json & profile=$!
+for i in 1 2 3 4 5 6 7 8; do echo 0 >{CPU}; $attar stat -a -e cpu-clock -d 50ms -q; echo 1 >{CPU}; done
+wait $profile
+echo 0 >{CPU}; $attar profile -F 99 -d 300ms -o offline.json; $attar profile -C 1 -d 300ms 2>refused && exit 9; echo $? >status
+''')
+    assert found(tmp_path / 'profile.json').samples > 0
+    assert found(tmp_path / 'offline.json').notes['seen'] > 0
+    assert (tmp_path / 'refused').read_text().splitlines()[-1] == 'attar: CPU 1 is offline'
+    assert (tmp_path / 'status').read_text() == '1\n'
+
+
+# ---- control groups of v1 ----
+
+def test_cgroup_of_v1(tmp_path):
+    """Only what runs in the group, by name in the perf_event hierarchy; a group without tasks has nothing."""
+    shell('debian', tmp_path, f'''
+mkdir /tmp/groups; mount -t cgroup -o perf_event none /tmp/groups; mkdir /tmp/groups/one /tmp/groups/none
+sh -c 'echo $$ >/tmp/groups/one/cgroup.procs; exec {workload("split7030")} 1000000' &
+{workload("chain5")} 1000000 &
+sleep 1
+$attar profile -F 997 --exclude-kernel --cgroups one -d 2s -o one.json
+$attar profile -F 997 --exclude-kernel --cgroups none -d 500ms -o none.json
+$attar stat -e cpu-clock --cgroups one,none -d 1s --format json >stat.json
+''')
+    one = found(tmp_path / 'one.json')
+    share_is(one.own('heavy'), one.samples, 0.7, slack=0.05)
+    assert {f['comm'] for f in one.functions} == {'split7030'}
+    assert found(tmp_path / 'none.json').samples == 0
+    stat = {row['cgroup']: row['value'] for row in counts(tmp_path / 'stat.json')}
+    assert stat['one'] > 100 and stat['none'] == 0
