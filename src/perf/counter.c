@@ -129,6 +129,18 @@ static int explain(const struct attar_counter *c, const struct place *p, int err
 	return explain_refusal(&refusal);
 }
 
+static uint64_t ask_id(int fd)
+{
+	uint64_t id;
+
+	return TEMP_FAILURE_RETRY(ioctl(fd, PERF_EVENT_IOC_ID, &id)) < 0 ? 0 : id;
+}
+
+uint64_t counter_id(const struct counter_fd *it)
+{
+	return it->id ? it->id : ask_id(it->fd);
+}
+
 static int keep(
 	struct attar_counter *c, const struct attar_target *t, const struct place *p, int i, int fd)
 {
@@ -138,8 +150,8 @@ static int keep(
 		.tid = is_cgroup ? -1 : p->pid,
 		.cgroup = is_cgroup ? i / (int)t->cpus.n : -1};
 
-	if (TEMP_FAILURE_RETRY(ioctl(fd, PERF_EVENT_IOC_ID, &one.id)) < 0)
-		one.id = 0;
+	if (c->group || c->attr.sample_period)
+		one.id = ask_id(fd);
 	if (vec_push(&c->fds, one) < 0) {
 		close(fd);
 		return base_oom();
@@ -266,6 +278,9 @@ struct attar_counter_place attar_counter_place_at(const struct attar_counter *c,
 {
 	const struct counter_fd *it = &c->fds.at[i];
 
-	return (struct attar_counter_place){
-		.fd = it->fd, .cpu = it->cpu, .tid = it->tid, .cgroup = it->cgroup, .id = it->id};
+	return (struct attar_counter_place){.fd = it->fd,
+		.cpu = it->cpu,
+		.tid = it->tid,
+		.cgroup = it->cgroup,
+		.id = counter_id(it)};
 }

@@ -17,10 +17,11 @@ struct counter_base {
 /* One fd of a counter and where it counts. */
 struct counter_fd {
 	int fd;
-	int cpu;     /* -1: any */
-	pid_t tid;   /* -1: whoever runs there */
-	int cgroup;  /* index, -1: none */
-	uint64_t id; /* the kernel's, as records carry it; 0 when it could not be asked */
+	int cpu;    /* -1: any */
+	pid_t tid;  /* -1: whoever runs there */
+	int cgroup; /* index, -1: none */
+	uint64_t
+		id; /* the kernel's, where it is asked at once, see counter_id(); 0: it was not, or could not be */
 	struct counter_base base;
 };
 
@@ -45,6 +46,12 @@ struct attar_counter {
 int counter_new(const struct attar_target *t, const struct perf_event_attr *attr, const char *name,
 	struct attar_counter **ret_counter);
 struct attar_counter *counter_free(struct attar_counter *c);
+
+/*
+ * The kernel's id, as records carry it; 0 when it cannot be asked. Members of groups and what makes records need it
+ * always and have it; a lone count does without the system call.
+ */
+uint64_t counter_id(const struct counter_fd *it);
 
 /*
  * Opens n counters, the first as the leader of the others, on the target's places from number `first` on. A

@@ -10,11 +10,11 @@ static const uint32_t attr_sizes[] = {64, 72, 80, 96, 104, 112, 120, 128, 136, 1
 
 uint32_t open_attr_size(const union uapi_attr *attr)
 {
-	const unsigned char *bytes = (const unsigned char *)attr;
-	size_t used = sizeof(*attr);
+	size_t n = ARRAY_SIZE(attr->words), used;
 
-	while (used && !bytes[used - 1])
-		used--;
+	while (n && !attr->words[n - 1])
+		n--;
+	used = n * sizeof(attr->words[0]);
 	for (size_t i = 0; i < ARRAY_SIZE(attr_sizes); i++)
 		if (used <= attr_sizes[i])
 			return attr_sizes[i];

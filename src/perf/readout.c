@@ -6,7 +6,6 @@
  */
 #include "perf/readout.h"
 
-#include "attar/record.h"
 #include "perf/group.h"
 #include "perf/value.h"
 
@@ -19,18 +18,24 @@ static bool is_part(const struct counter_fd *it)
 	return it->tid >= 0 && it->cpu >= 0;
 }
 
-void readout_finish(
-	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v)
+static inline __attribute__((always_inline)) void finish(const struct attar_counter *c,
+	const struct counter_fd *it, bool part, struct attar_value *v)
 {
 	v->raw -= it->base.raw;
 	v->time_enabled -= it->base.time_enabled;
 	v->time_running -= it->base.time_running;
 	v->lost -= it->base.lost;
 	/* A task on one CPU: of what it spent on others it is not known whether this event waited. */
-	if (is_part(it) && !c->shares)
+	if (part && !c->shares)
 		v->time_enabled = v->time_running;
-	v->elsewhere = c->one_core_kind || is_part(it);
+	v->elsewhere = c->one_core_kind || part;
 	value_judge(v);
+}
+
+void readout_finish(
+	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v)
+{
+	finish(c, it, is_part(it), v);
 }
 
 static void sum_task(const struct attar_counter *c, struct readout_sum *s)
@@ -68,75 +73,134 @@ static int failed(const struct attar_counter *c, const struct counter_fd *it, in
 		error, "cannot read '%s' on CPU %d: %s", c->name, it->cpu, strerror(-error));
 }
 
-/* 1 and the block, 0 at end of file, or a negative errno. A group may have got members that we do not know. */
-static int read_block(const struct attar_counter *c, const struct counter_fd *it, uint64_t *words,
-	size_t size, struct attar_read *ret_block)
+/*
+ * What read(2) gave: as attar_read_parse() tells, but taken apart once for all members. Offsets are in words
+ * from a value on, 0 for what the format lacks.
+ */
+struct block {
+	const uint64_t *first; /* value */
+	uint64_t nr;
+	unsigned stride, id, lost;
+	uint64_t time_enabled, time_running;
+};
+
+static inline __attribute__((always_inline)) bool take_apart(
+	uint64_t format, const uint64_t *words, size_t n, struct block *b)
 {
+	bool ids = format & PERF_FORMAT_ID, losses = format & PERF_FORMAT_LOST_;
+	bool enabled = format & PERF_FORMAT_TOTAL_TIME_ENABLED;
+	bool running = format & PERF_FORMAT_TOTAL_TIME_RUNNING;
+	unsigned times = enabled + running, gap = 1; /* from a value to what else it has */
+
+	if (n < 1 + times)
+		return false;
+	b->time_enabled = enabled ? words[1] : 0;
+	b->time_running = running ? words[times] : 0;
+	b->first = words;
+	b->nr = 1;
+	if (format & PERF_FORMAT_GROUP) {
+		b->first += 1 + times;
+		b->nr = words[0];
+		n -= 1 + times;
+	} else {
+		gap += times;
+	}
+	b->stride = gap + ids + losses;
+	b->id = ids ? gap : 0;
+	b->lost = losses ? gap + ids : 0;
+	return b->nr <= n &&
+	       b->nr * b->stride <= n; /* the first so that the second does not overflow */
+}
+
+/* A group may have got members that we do not know: reads once more, with room for them. */
+static __attribute__((cold, noinline)) ssize_t read_more(
+	const struct attar_counter *c, const struct counter_fd *it, const uint64_t **ret_words)
+{
+	struct attar_group *g = c->group;
 	ssize_t n;
 
-	while ((n = TEMP_FAILURE_RETRY(read(it->fd, words, size))) < 0 && errno == ENOSPC &&
-		c->group) {
-		int r = group_grow(c->group);
+	do {
+		int r = errno == ENOSPC && g ? group_grow(g) : failed(c, it, -errno);
 
 		if (r < 0)
 			return r;
-		words = c->group->words;
-		size = c->group->n_words * sizeof(*words);
-	}
-	if (n < 0)
-		return failed(c, it, -errno);
-	if (n > 0 && attar_read_parse(c->attr.read_format, words, (size_t)n, ret_block) < 0)
+		n = TEMP_FAILURE_RETRY(read(it->fd, g->words, g->n_words * sizeof(*g->words)));
+	} while (n < 0);
+	*ret_words = g->words;
+	return n;
+}
+
+/*
+ * 1 and the block, in the words of the group or in those for one alone; 0 at end of file; or a negative errno. In one piece with its callers: returns that come after a
+ * system call are not predicted, and cost more than all else here.
+ */
+static inline __attribute__((always_inline)) int read_block(const struct attar_counter *c,
+	const struct counter_fd *it, uint64_t *alone, struct block *ret_block)
+{
+	uint64_t *into = c->group ? c->group->words : alone;
+	size_t size = (c->group ? c->group->n_words : WORDS_ALONE) * sizeof(*into);
+	const uint64_t *words = into;
+	ssize_t n = TEMP_FAILURE_RETRY(read(it->fd, into, size));
+
+	if (unlikely(n < 0))
+		n = read_more(c, it, &words);
+	if (unlikely(n <= 0))
+		return (int)n;
+	if (!take_apart(c->attr.read_format, words, (size_t)n / sizeof(*words), ret_block))
 		return failed(c, it, -EIO);
-	return n > 0;
+	return 1;
 }
 
-static int read_own_block(
-	const struct attar_counter *c, const struct counter_fd *it, struct attar_read *ret_block)
+/* Where the value of that id is; NULL: it is not there. */
+static __attribute__((cold, noinline)) const uint64_t *search(const struct block *b, uint64_t id)
 {
-	struct attar_group *g = c->group;
-
-	return read_block(c, it, g->words, g->n_words * sizeof(*g->words), ret_block);
+	for (uint64_t i = 0; i < b->nr && b->id; i++)
+		if (b->first[i * b->stride + b->id] == id)
+			return &b->first[i * b->stride];
+	return NULL;
 }
 
-/* The counter's own part of a block. Its index is a guess: the id decides. */
-static void take(const struct attar_counter *c, const struct counter_fd *it,
-	const struct attar_read *block, uint64_t index, struct attar_value *v)
+static __attribute__((cold, noinline)) void take_nothing(
+	const struct counter_fd *it, struct attar_value *v)
 {
-	struct attar_read_value own = attar_read_at(block, index);
-
-	for (uint64_t i = 0; own.id != it->id && it->id && i < block->nr; i++)
-		own = attar_read_at(block, i);
-	*v = (struct attar_value){.id = it->id,
-		.raw = own.value,
-		.lost = own.lost,
-		.time_enabled = attar_read_time_enabled(block),
-		.time_running = attar_read_time_running(block)};
-	if (it->id && own.id != it->id)
-		value_error(v); /* the group was taken apart by its leader's end */
-	else
-		readout_finish(c, it, v);
-}
-
-static void take_nothing(const struct counter_fd *it, struct attar_value *v)
-{
-	*v = (struct attar_value){.id = it->id};
+	*v = (struct attar_value){.id = counter_id(it)};
 	value_error(v);
 }
 
-static int read_at(
+/* The counter's own part of a block. Its index is a guess: the id decides. */
+static inline __attribute__((always_inline)) void take(const struct attar_counter *c,
+	const struct counter_fd *it, bool part, const struct block *b, uint64_t index,
+	struct attar_value *v)
+{
+	const uint64_t *own = b->first + index * b->stride;
+
+	if (unlikely(index >= b->nr || (it->id && own[b->id] != it->id)))
+		own = search(b, it->id);
+	if (unlikely(!own)) {
+		take_nothing(it, v); /* the group was taken apart by its leader's end */
+		return;
+	}
+	*v = (struct attar_value){.raw = own[0],
+		.id = b->id ? own[b->id] : it->id,
+		.lost = b->lost ? own[b->lost] : 0,
+		.time_enabled = b->time_enabled,
+		.time_running = b->time_running};
+	finish(c, it, part, v);
+}
+
+static inline __attribute__((always_inline)) int read_at(
 	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *ret_value)
 {
 	uint64_t alone[WORDS_ALONE];
-	struct attar_read block;
-	int r = c->group ? read_own_block(c, it, &block)
-			 : read_block(c, it, alone, sizeof(alone), &block);
+	struct block block;
+	int r = read_block(c, it, alone, &block);
 
 	if (r < 0)
 		return r;
 	if (r == 0)
 		take_nothing(it, ret_value);
 	else
-		take(c, it, &block, 0, ret_value);
+		take(c, it, is_part(it), &block, 0, ret_value);
 	return 0;
 }
 
@@ -145,13 +209,12 @@ int attar_counter_read_at(struct attar_counter *c, size_t place, struct attar_va
 	return read_at(c, &c->fds.at[place], ret_value);
 }
 
-int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
+static __attribute__((noinline)) int read_sum(
+	const struct attar_counter *c, struct attar_value *ret_value)
 {
 	struct readout_sum sum = {0};
 	struct attar_value v;
 
-	if (c->fds.n == 1)
-		return read_at(c, c->fds.at, ret_value);
 	vec_each (&c->fds, it) {
 		int r = read_at(c, it, &v);
 
@@ -162,6 +225,11 @@ int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
 	sum_task(c, &sum);
 	*ret_value = sum.total;
 	return 0;
+}
+
+int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
+{
+	return c->fds.n == 1 ? read_at(c, c->fds.at, ret_value) : read_sum(c, ret_value);
 }
 
 /* values[0..n) are the parts of one thread. */
@@ -240,37 +308,42 @@ static int read_one_by_one(struct attar_group *g, size_t place, struct attar_val
 	return 0;
 }
 
-int attar_group_read_at(struct attar_group *g, size_t place, struct attar_value *ret_values)
+static inline __attribute__((always_inline)) int read_group_at(
+	struct attar_group *g, size_t place, struct attar_value *ret_values)
 {
 	const struct attar_counter *leader = g->members[0];
-	struct attar_read block;
+	struct block block;
+	bool part;
 	int r;
 
-	if (!(leader->attr.read_format & PERF_FORMAT_GROUP))
+	if (unlikely(!(leader->attr.read_format & PERF_FORMAT_GROUP)))
 		return read_one_by_one(g, place, ret_values);
-	r = read_own_block(leader, &leader->fds.at[place], &block);
-	if (r < 0)
+	part = is_part(&leader->fds.at[place]);
+	r = read_block(leader, &leader->fds.at[place], NULL, &block);
+	if (unlikely(r < 0))
 		return r;
 	for (size_t m = 0; m < g->n; m++) {
 		const struct attar_counter *c = g->members[m];
 
-		if (r == 0)
+		if (unlikely(r == 0))
 			take_nothing(&c->fds.at[place], &ret_values[m]);
 		else
-			take(c, &c->fds.at[place], &block, m, &ret_values[m]);
+			take(c, &c->fds.at[place], part, &block, m, &ret_values[m]);
 	}
 	return 0;
 }
 
-int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
+int attar_group_read_at(struct attar_group *g, size_t place, struct attar_value *ret_values)
 {
-	size_t places = g->members[0]->fds.n;
+	return read_group_at(g, place, ret_values);
+}
 
-	if (places == 1)
-		return attar_group_read_at(g, 0, ret_values);
+static __attribute__((noinline)) int read_group_sums(
+	struct attar_group *g, struct attar_value *ret_values)
+{
 	memset(g->sums, 0, g->n * sizeof(*g->sums));
-	for (size_t i = 0; i < places; i++) {
-		int r = attar_group_read_at(g, i, g->scratch);
+	for (size_t i = 0; i < g->members[0]->fds.n; i++) {
+		int r = read_group_at(g, i, g->scratch);
 
 		if (r < 0)
 			return r;
@@ -285,6 +358,12 @@ int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
 		ret_values[m] = g->sums[m].total;
 	}
 	return 0;
+}
+
+int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
+{
+	return g->members[0]->fds.n == 1 ? read_group_at(g, 0, ret_values)
+					 : read_group_sums(g, ret_values);
 }
 
 int attar_group_reset(struct attar_group *g)

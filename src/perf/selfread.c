@@ -189,8 +189,10 @@ static void map_page(struct attar_counter *c)
 	void *page = mmap(NULL, bytes, PROT_READ, MAP_SHARED, c->fds.at[0].fd, 0);
 
 	c->self_page_asked = true;
-	if (page != MAP_FAILED)
-		c->self_page = page;
+	if (page == MAP_FAILED)
+		return;
+	c->self_page = page;
+	c->fds.at[0].id = counter_id(&c->fds.at[0]);
 }
 
 void selfread_done(struct attar_counter *c)

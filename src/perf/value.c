@@ -5,12 +5,6 @@
  */
 #include "perf/value.h"
 
-/*
- * Enabled longer than running by less than this part of the time is no sharing but the grain of the clock:
- * kernels before 4.15 took the two times at different moments.
- */
-enum { GRAIN = 1 << 14 };
-
 uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running)
 {
 	unsigned __int128 scaled = ((unsigned __int128)raw * enabled + running / 2) / running;
@@ -18,23 +12,16 @@ uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running)
 	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
-static enum attar_quality judge(const struct attar_value *v)
+void value_judge_partly_run(struct attar_value *v)
 {
-	if (!v->time_enabled)
-		return v->raw ? ATTAR_QUALITY_EXACT : ATTAR_QUALITY_IDLE;
-	if (v->time_running >= v->time_enabled - v->time_enabled / GRAIN)
-		return ATTAR_QUALITY_EXACT;
-	if (v->elsewhere)
-		return ATTAR_QUALITY_PARTIAL;
-	return v->time_running ? ATTAR_QUALITY_SCALED : ATTAR_QUALITY_NOT_COUNTED;
-}
-
-void value_judge(struct attar_value *v)
-{
-	v->quality = judge(v);
-	v->value = v->raw;
-	if (v->quality == ATTAR_QUALITY_SCALED)
+	if (v->elsewhere) {
+		v->quality = ATTAR_QUALITY_PARTIAL;
+	} else if (v->time_running) {
+		v->quality = ATTAR_QUALITY_SCALED;
 		v->value = value_scale(v->raw, v->time_enabled, v->time_running);
+	} else {
+		v->quality = ATTAR_QUALITY_NOT_COUNTED;
+	}
 }
 
 void value_error(struct attar_value *v)

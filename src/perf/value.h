@@ -9,8 +9,23 @@
 /* raw * enabled / running, rounded; UINT64_MAX when it does not fit. running is not 0. */
 uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running);
 
+/*
+ * Enabled longer than running by less than this part of the time is no sharing but the grain of the clock:
+ * kernels before 4.15 took the two times at different moments.
+ */
+enum { VALUE_GRAIN = 1 << 14 };
+
+/* The rare rest of value_judge(). */
+void value_judge_partly_run(struct attar_value *v);
+
 /* Finds quality and value from raw, the times and elsewhere. */
-void value_judge(struct attar_value *v);
+static inline void value_judge(struct attar_value *v)
+{
+	v->value = v->raw;
+	v->quality = v->time_enabled || v->raw ? ATTAR_QUALITY_EXACT : ATTAR_QUALITY_IDLE;
+	if (unlikely(v->time_running < v->time_enabled - v->time_enabled / VALUE_GRAIN))
+		value_judge_partly_run(v);
+}
 
 /* A value that is not known for a reason: the event is in error. */
 void value_error(struct attar_value *v);

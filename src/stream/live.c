@@ -130,7 +130,7 @@ static int index_ids(struct attar_stream *s)
 {
 	for (size_t i = 0; i < s->n_counters; i++)
 		vec_each (&s->counters[i]->fds, it)
-			if (map_put(&s->ids, it->id, i) < 0)
+			if (map_put(&s->ids, counter_id(it), i) < 0)
 				return base_oom();
 	return 0;
 }
