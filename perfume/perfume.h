@@ -641,6 +641,16 @@ struct perfume_text {
 		".byte 0\n"                                                                        \
 		"994: .balign 4\n"                                                                 \
 		".popsection\n"                                                                    \
+		".pushsection .note.perfume, \"\", \"note\"\n"                                     \
+		".balign 4\n"                                                                      \
+		".4byte 996f - 995f, 998f - 997f, 1\n"                                             \
+		"995: .asciz \"perfume\"\n"                                                        \
+		"996: .balign 4\n"                                                                 \
+		"997: .8byte 990b\n"                                                               \
+		".asciz \"" PERFUME_EACH(n, PERFUME_SIGN, __VA_ARGS__) "\"\n"                      \
+		".asciz \"" PERFUME_FIELDS(n, __VA_ARGS__) "\"\n"                                  \
+		"998: .balign 4\n"                                                                 \
+		".popsection\n"                                                                    \
 		".ifndef _.stapsdt.base\n"                                                         \
 		".pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"        \
 		".weak _.stapsdt.base\n"                                                           \
@@ -660,6 +670,20 @@ struct perfume_text {
 	".ascii \"" wide "%[" #name "]\"\n"                                                        \
 	".endif\n"                                                                                 \
 	".set perfume_arguments, perfume_arguments + 1\n"
+
+/*
+ * A second note, .note.perfume, tells what the arguments are: where the probe is, a letter for each field, and
+ * the fields as the library spells them.
+ */
+#define PERFUME_SIGN(...) PERFUME_OF(PERFUME_SIGN, __VA_ARGS__, )
+#define PERFUME_SIGN_number(...)  "n"
+#define PERFUME_SIGN_float(...)   "n"
+#define PERFUME_SIGN_truth(...)   "n"
+#define PERFUME_SIGN_address(...) "n"
+#define PERFUME_SIGN_text(...)    "t"
+#define PERFUME_SIGN_piece(...)   "p"
+#define PERFUME_SIGN_many(...)    "m"
+#define PERFUME_SIGN_array(...)   "a"
 
 #define PERFUME_SHOW(...) PERFUME_OF(PERFUME_SHOW, __VA_ARGS__, )
 #define PERFUME_SHOW_number(kind, name, ...)         PERFUME_ARGUMENT(PERFUME_WIDE_##kind, name)

@@ -103,6 +103,7 @@ static void place_text(struct buf *b, const struct probe *probe)
 		buf_printf(b, "0x%llx", (unsigned long long)probe->offset);
 	if (probe->ref)
 		buf_printf(b, "(0x%llx)", (unsigned long long)probe->ref);
+	buf_str(b, probe->fetch ? probe->fetch : "");
 	buf_char(b, '\n');
 }
 

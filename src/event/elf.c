@@ -62,7 +62,7 @@ static void search_table(struct search *s, Elf *elf, Elf_Scn *scn, const GElf_Sh
 }
 
 /* Bytes in the file, through the segment that maps them. */
-static int file_offset(Elf *elf, uint64_t vaddr, uint64_t *ret_offset)
+int elf_file_offset(struct Elf *elf, uint64_t vaddr, uint64_t *ret_offset)
 {
 	size_t n = 0;
 
@@ -94,7 +94,7 @@ static int search(Elf *elf, const char *path, const char *name, uint64_t *ret_of
 			(shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM))
 			search_table(&s, elf, scn, &shdr);
 	}
-	if (s.found && file_offset(elf, s.vaddr, ret_offset) == 0)
+	if (s.found && elf_file_offset(elf, s.vaddr, ret_offset) == 0)
 		return 0;
 	if (s.near.best)
 		return attar_fail(

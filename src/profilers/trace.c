@@ -23,6 +23,11 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
 	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+}
+
+static void columns_of_kernel(struct attar_section *lines)
+{
+	columns(lines);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
@@ -30,6 +35,7 @@ static void columns_of_user(struct attar_section *lines)
 {
 	columns(lines);
 	attar_section_column(lines, "transport", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
 /* What the event carries: a tracepoint's fields as the kernel prints them, a breakpoint's address, or how often it had happened. */
@@ -129,7 +135,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 	if (!attar_run_wants_lines(run))
 		return 0;
-	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns);
+	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns_of_kernel);
 	if (!lines)
 		return base_oom();
 	fill_fields(fields, spec, &ev->record->sample);
@@ -142,10 +148,10 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	else
 		attar_cell_u64(lines, ev->cpu);
 	attar_cell_text(lines, spec->name);
-	attar_cell_text(lines, fields);
 	if (t->has_user)
 		attar_cell_text(
 			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
+	attar_cell_text(lines, fields);
 	if (attar_run_wants_values(run))
 		add_values(lines, spec, &ev->record->sample);
 	if (t->graph)

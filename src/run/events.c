@@ -78,6 +78,11 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		struct perf_event_attr attr = {.sample_period = 1};
 
+		run->user_stacks = stacks;
+		if (list->at[i].transport == ATTAR_TRANSPORT_USDT) {
+			r = run_usdt_add(run, &list->at[i], fn);
+			continue;
+		}
 		run_stack_attr(&run->opts, stacks, &attr);
 		if (list->at[i].kind == ATTAR_EVENT_TRACEPOINT ||
 			list->at[i].kind == ATTAR_EVENT_PROBE)
@@ -87,6 +92,9 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		r = run_add_spec(run, &list->at[i], &attr, fn);
 		if (r == 0)
 			r = run_user_source(run, &list->at[i]);
+		if (r == 0 && list->at[i].kind == ATTAR_EVENT_USER && !list->at[i].transport &&
+			!run->command)
+			r = run_usdt_add_unshared(run, &list->at[i], fn);
 	}
 	return r;
 }

@@ -175,6 +175,8 @@ static int deliver(struct attar_run *run, const struct attar_event *ev)
 {
 	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
 		run->seen_total++;
+		if (unlikely(run->sources.at[ev->counter].usdt != NULL))
+			return run_usdt_deliver(run, &run->sources.at[ev->counter], ev);
 		return run->sources.at[ev->counter].fn(run, run->self, ev);
 	}
 	if ((ev->record->type == PERF_RECORD_LOST ||

@@ -83,8 +83,15 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	run_user_close(run);
 	vec_done(&run->user_sources);
 	intern_done(&run->noted);
+	vec_each (&run->usdt_specs, spec) {
+		free((char *)(uintptr_t)(*spec)->name);
+		free(*spec);
+	}
+	vec_done(&run->usdt_specs);
+	map_done(&run->unshared);
 	vec_each (&run->sources, s) {
 		attar_counter_close(s->counter);
+		usdt_free(s->usdt);
 		free(s->name);
 		free(s->filter);
 	}

@@ -9,6 +9,8 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "base/parse.h"
+#include "event/usdt.h"
 #include "run/counts.h"
 
 /* The options that every profiler shares, see common.c. */
@@ -50,6 +52,8 @@ struct source {
 	struct attar_counter *counter;
 	const struct attar_event_spec *spec; /* borrowed from one of the run's lists; NULL: none */
 	bool is_fallback_allowed;            /* cpu-clock may stand in for it */
+	struct usdt *usdt;  /* makes its records those of an event; NULL: as they are */
+	bool only_unshared; /* of usdt: those of run->unshared alone count */
 };
 
 /* A source whose events may come from the memory of programs. */
@@ -77,6 +81,9 @@ struct attar_run {
 	struct attar_inlet *inlet;                 /* of those; NULL: none */
 	VEC(struct attar_event_spec *) user_specs; /* of sources that came to light later */
 	size_t n_opened;                           /* sources that were there at the start */
+	struct map unshared; /* pids of processes that have the probe but no shared memory */
+	VEC(struct attar_event_spec *) usdt_specs; /* of sources that are USDT probes */
+	bool user_stacks;                          /* samples of events have stacks */
 	struct intern noted;                       /* what the log was told about transports */
 	counted_list counts;
 	bool count_each_cpu;
@@ -120,12 +127,20 @@ int run_open_target(struct attar_run *run, bool own_processes);
 
 /* Events of programs; see userevents.c. */
 int run_user_source(struct attar_run *run, const struct attar_event_spec *spec);
+int run_list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids);
 int run_user_open(struct attar_run *run);
 void run_user_close(struct attar_run *run);
 void run_user_started(struct attar_run *run);
 void run_user_ended(struct attar_run *run);
 /* For the environment of a command; at least 3 places. Ends with NULL. */
 void run_user_environment(const struct attar_run *run, const char *environment[3]);
+
+/* A source for each USDT probe of the event in the files of what is watched; see usdt.c. */
+int run_usdt_add(struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn);
+/* The same for processes that share no memory with us; none are no mistake. */
+int run_usdt_add_unshared(
+	struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn);
+int run_usdt_deliver(struct attar_run *run, struct source *s, const struct attar_event *ev);
 
 /* Fills the notes of a report from what was seen since the one before (or the start). */
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope);

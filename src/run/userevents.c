@@ -122,8 +122,8 @@ static pid_t process_of(int tid)
 	return (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
 }
 
-/* What cannot be parsed is told by who opens the target. */
-static int list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids)
+/* The processes of --pids and --tids. What cannot be parsed is told by who opens the target. */
+int run_list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids)
 {
 	if (run->opts.pids && parse_list(run->opts.pids, PID_MAX, pids) < 0)
 		attar_error_clear();
@@ -168,7 +168,7 @@ int run_user_open(struct attar_run *run)
 			 "CPUs are shown");
 	r = join_patterns(run, &patterns);
 	if (r == 0)
-		r = list_tasks(run, &pids, &tids);
+		r = run_list_tasks(run, &pids, &tids);
 	if (r == 0) {
 		opts.patterns = buf_text(&patterns);
 		opts.pids = pids.at;
@@ -272,7 +272,7 @@ static void say_waiting(const struct look *look)
 static int look(const struct attar_run *run, struct look *look)
 {
 	parse_ints pids = {0}, tids = {0};
-	int r = list_tasks(run, &pids, &tids);
+	int r = run_list_tasks(run, &pids, &tids);
 
 	if (r == 0)
 		r = userevent_each(pids.at, pids.n, look_at, look);
@@ -284,8 +284,8 @@ static int look(const struct attar_run *run, struct look *look)
 void run_user_started(struct attar_run *run)
 {
 	vec_each (&run->sources, s)
-		if (s->spec && s->spec->transport == ATTAR_TRANSPORT_KERNEL)
-			note_transport(run, s->name, ATTAR_TRANSPORT_KERNEL, "");
+		if (s->spec && (s->usdt || s->spec->transport == ATTAR_TRANSPORT_KERNEL))
+			note_transport(run, s->name, s->spec->transport, "");
 	vec_each (&run->user_sources, user) {
 		const struct attar_event_spec *spec = run->sources.at[user->source].spec;
 		struct look l = {.run = run, .near.word = user->pattern, .pattern = user->pattern};

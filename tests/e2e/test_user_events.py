@@ -228,6 +228,71 @@ def test_cgroups(root, trace, emitter):
     assert outside.poll() is None
 
 
+# ---- USDT probes ----
+
+@pytest.fixture
+def uprobes(root):
+    if not os.path.exists('/sys/bus/event_source/devices/uprobe') or \
+            not os.path.exists('/sys/kernel/tracing/uprobe_events'):
+        pytest.skip('this kernel has no uprobes')
+
+
+USDT = 'user_events:e2e_order/transport=usdt/'
+
+
+def test_usdt_of_a_command(uprobes, trace):
+    rows, notes, done = trace('-m', 1024, '-e', USDT, command=[EMIT, 'once', '500'])
+    check_orders(rows, 500, 'usdt')
+    assert notes['seen'] == 500 and notes['lost'] == 0
+    assert done.stderr.count('user_events:e2e_order comes through USDT probes') == 1
+
+
+def test_usdt_of_a_program_that_runs(uprobes, trace, emitter):
+    """The semaphore rises with the first CPU's probe: what comes before the last one's is not seen, all else is."""
+    program, other = emitter('once', '3000'), emitter('once', '3000')
+    rows, _, _ = trace('-m', 1024, '-p', program.pid, '-e', USDT)
+    assert [row['fields'] for row in rows] == [order(i) for i in range(3000)][-len(rows):] and len(rows) > 100
+    assert {row['tid'] for row in rows} == {program.pid}
+    assert ended(program) == 3000 and other.poll() is None
+
+
+def test_usdt_stands_in_where_no_memory_is_shared(uprobes, trace, emitter):
+    """Nothing was said of transports: one program shares its memory, one may not. No event comes twice."""
+    shared = emitter('forever')
+    unshared = emitter('forever', env={**os.environ, 'PERFUME_RING': '0'})
+    rows, notes, done = trace('-p', f'{shared.pid},{unshared.pid}', '-e', 'user_events:e2e_tick', '-N', 400, '-d', '60s')
+    for pid, transport in (shared.pid, 'shm'), (unshared.pid, 'usdt'):
+        mine = [row for row in rows if row['tid'] == pid]
+        numbers = [row['values']['i'] for row in mine]
+        assert numbers == list(range(numbers[0], numbers[0] + len(mine))) and len(mine) > 50
+        assert {row['transport'] for row in mine} == {transport}
+    assert 'comes through shared memory' in done.stderr and 'comes through USDT probes' in done.stderr
+
+
+def test_usdt_leaves_nothing_in_tracefs(uprobes, spawn, emitter, trace):
+    """Killed, it leaves a probe that is off, and the next start takes it away."""
+    program = emitter('forever')
+    with open('/sys/kernel/tracing/uprobe_events', encoding='ascii') as file:
+        before = file.read()
+    words = ['-p', program.pid, '-e', 'user_events:e2e_tick/transport=usdt/']
+    attar = spawn(ATTAR, 'trace', '-q', *words)
+    wait_for(lambda: listeners(program.pid) == '1 by USDT', 'the semaphore was never raised')
+    attar.send_signal(signal.SIGKILL)
+    attar.wait()
+    wait_for(lambda: not listeners(program.pid), 'the semaphore stayed raised')
+    rows, _, _ = trace(*words, '-N', 20, '-d', '30s')
+    assert len(rows) == 20
+    with open('/sys/kernel/tracing/uprobe_events', encoding='ascii') as file:
+        left = set(file.read().splitlines()) - set(before.splitlines())
+    assert not [line for line in left if EMIT in line]
+
+
+def test_usdt_of_what_has_none(uprobes):
+    done = run('trace', '-e', USDT, '--', 'true')
+    assert done.returncode == 1
+    assert "true has no USDT probe 'perfume:e2e_order'" in done.stderr
+
+
 # ---- what there is, and mistakes ----
 
 def test_user_events_lists_and_counts(root, emitter):

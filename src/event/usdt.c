@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/usdt.h"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+
+#include "event/probe.h"
+#include "event/userevent.h"
+
+enum { CONVERTED_MAX = 16384, HEADER = 8, NOTES_MAX = 65536 };
+
+struct usdt {
+	struct attar_format *format;
+	const struct attar_format *fetched; /* of the uprobe; the catalogue's */
+	size_t n_fields;
+	struct usdt_field fields[USDT_FIELDS];
+	size_t fixed; /* bytes of the payload before what is of any length */
+	_Alignas(8) char raw[HEADER + CONVERTED_MAX];
+};
+
+/* ---- notes ---- */
+
+struct notes {
+	Elf *elf;
+	Elf_Data *probes, *perfume;
+	uint64_t base; /* address of .stapsdt.base; 0: none */
+};
+
+static void find_sections(struct notes *notes)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(notes->elf, &names) < 0)
+		return;
+	while ((scn = elf_nextscn(notes->elf, scn))) {
+		GElf_Shdr shdr;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr) ||
+			!(name = elf_strptr(notes->elf, names, shdr.sh_name)))
+			continue;
+		if (!strcmp(name, ".note.stapsdt"))
+			notes->probes = elf_getdata(scn, NULL);
+		else if (!strcmp(name, ".note.perfume"))
+			notes->perfume = elf_getdata(scn, NULL);
+		else if (!strcmp(name, ".stapsdt.base"))
+			notes->base = shdr.sh_addr;
+	}
+}
+
+/* Strings of a note, one after the other; NULL when one does not end inside it. */
+static const char *take_string(const char **p, const char *end)
+{
+	const char *text = *p;
+	size_t n = text < end ? strnlen(text, (size_t)(end - text)) : 0;
+
+	if (text >= end || text + n == end)
+		return NULL;
+	*p = text + n + 1;
+	return text;
+}
+
+/* The next note of that owner and type with at least `least` bytes: its description. Moves *at. */
+static const char *next_note(const Elf_Data *data, size_t *at, const char *owner, uint32_t type,
+	size_t least, const char **ret_end)
+{
+	GElf_Nhdr nhdr;
+	size_t name, desc, here = *at;
+
+	while (data &&
+		(*at = gelf_getnote((Elf_Data *)(uintptr_t)data, here, &nhdr, &name, &desc))) {
+		const char *bytes = data->d_buf;
+
+		here = *at;
+		if (nhdr.n_type != type || nhdr.n_namesz != strlen(owner) + 1 ||
+			memcmp(bytes + name, owner, nhdr.n_namesz) != 0 || nhdr.n_descsz < least)
+			continue;
+		*ret_end = bytes + desc + nhdr.n_descsz;
+		return bytes + desc;
+	}
+	return NULL;
+}
+
+/* The fields of the probe at that address, if a note tells them. */
+static void find_fields(const struct notes *notes, uint64_t pc, struct usdt_site *site)
+{
+	const char *p, *end;
+	size_t at = 0;
+
+	while ((p = next_note(notes->perfume, &at, "perfume", 1, 8, &end))) {
+		const char *signs;
+		uint64_t address;
+
+		memcpy(&address, p, 8);
+		if (address != pc)
+			continue;
+		p += 8;
+		signs = take_string(&p, end);
+		site->fields = take_string(&p, end);
+		site->signs = site->fields ? signs : NULL;
+		return;
+	}
+}
+
+/* Three addresses; provider, name, operands. */
+static int look_at(
+	const struct notes *notes, const char *p, const char *end, usdt_site_fn *fn, void *ctx)
+{
+	struct usdt_site site = {0};
+	uint64_t words[3], pc;
+	const char *provider;
+
+	memcpy(words, p, sizeof(words));
+	p += sizeof(words);
+	provider = take_string(&p, end);
+	site.event = provider ? take_string(&p, end) : NULL;
+	site.operands = site.event ? take_string(&p, end) : NULL;
+	if (!site.operands || strcmp(provider, "perfume") != 0)
+		return 0;
+	pc = words[0] + (notes->base ? notes->base - words[1] : 0);
+	if (elf_file_offset(notes->elf, pc, &site.offset) < 0)
+		return 0;
+	if (words[2] &&
+		elf_file_offset(notes->elf, words[2] + (notes->base ? notes->base - words[1] : 0),
+			&site.ref) < 0)
+		return 0;
+	find_fields(notes, words[0], &site);
+	return fn(ctx, &site);
+}
+
+static int each_note(struct notes *notes, usdt_site_fn *fn, void *ctx)
+{
+	const char *p, *end;
+	size_t at = 0;
+	int r = 0;
+
+	find_sections(notes);
+	for (int i = 0; r == 0 && i < NOTES_MAX &&
+			(p = next_note(notes->probes, &at, "stapsdt", 3, 24, &end));
+		i++)
+		r = look_at(notes, p, end, fn, ctx);
+	return r;
+}
+
+int usdt_each(const char *path, usdt_site_fn *fn, void *ctx)
+{
+	int fd _cleanup_close_ = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
+	struct notes notes = {0};
+
+	if (fd < 0)
+		return attar_fail(-errno, "cannot open %s: %s", path, strerror(errno));
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return attar_fail(-ENOSYS, "libelf is older than its header");
+	notes.elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (notes.elf && elf_kind(notes.elf) == ELF_K_ELF)
+		r = each_note(&notes, fn, ctx);
+	elf_end(notes.elf);
+	return r;
+}
+
+/* ---- the uprobe ---- */
+
+static const struct attar_field *fetched_field(
+	const struct usdt *usdt, unsigned i, const char *suffix)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "a%u%s", i, suffix);
+	return attar_format_field(usdt->fetched, name);
+}
+
+/* Which fields of the uprobe hold what, and where it goes. */
+static void resolve(struct usdt *usdt)
+{
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < usdt->n_fields; i++) {
+		struct usdt_field *f = &usdt->fields[i];
+
+		f->value = fetched_field(usdt, i, "");
+		f->length = fetched_field(usdt, i, "n");
+		for (unsigned c = 0; c < f->n_chunks; c++) {
+			char suffix[16];
+
+			snprintf(suffix, sizeof(suffix), "c%u", c);
+			f->chunks[c] = fetched_field(usdt, i, suffix);
+		}
+		f->offset = at;
+		at += strchr("tpm", f->sign) ? 4 : f->size * f->count;
+	}
+	usdt->fixed = at;
+}
+
+int usdt_new(struct attar_catalog *catalog, const char *path, const struct usdt_site *site,
+	struct usdt **ret_usdt)
+{
+	struct buf fetch _cleanup_(buf_done) = {0}, spelled _cleanup_(buf_done) = {0};
+	struct probe probe = {.user = true, .offset = site->offset, .ref = site->ref, .file = path};
+	struct usdt *usdt = calloc(1, sizeof(*usdt));
+	const char *system, *name;
+	int r;
+
+	if (!usdt)
+		return base_oom();
+	r = usdt_plan(site, usdt->fields, &usdt->n_fields, &fetch, &spelled);
+	if (r == 0) {
+		probe.fetch = buf_text(&fetch);
+		r = dynevent_create(catalog, &probe, &system, &name);
+	}
+	if (r == 0)
+		r = attar_catalog_format(catalog, system, name, &usdt->fetched);
+	if (r == 0)
+		r = userevent_format(site->event, buf_text(&spelled), 0, &usdt->format);
+	if (r < 0) {
+		usdt_free(usdt);
+		return r;
+	}
+	resolve(usdt);
+	*ret_usdt = usdt;
+	return 0;
+}
+
+struct usdt *usdt_free(struct usdt *usdt)
+{
+	if (usdt)
+		attar_format_free(usdt->format);
+	free(usdt);
+	return NULL;
+}
+
+uint64_t usdt_id(const struct usdt *usdt)
+{
+	return usdt->fetched->id;
+}
+
+const struct attar_format *usdt_format(const struct usdt *usdt)
+{
+	return usdt->format;
+}
+
+/* ---- records ---- */
+
+struct record {
+	const void *raw;
+	size_t size;
+};
+
+/* Appends at most n bytes of the chunks, to where at most `room` are. The bytes. */
+static size_t copy_chunks(
+	const struct usdt_field *f, const struct record *from, size_t n, char *to, size_t room)
+{
+	size_t done = 0;
+
+	n = MIN(n, room);
+	for (unsigned c = 0; c < f->n_chunks && done < n; c++) {
+		size_t len = 0;
+		const void *at =
+			f->chunks[c] ? attar_field_bytes(f->chunks[c], from->raw, from->size, &len)
+				     : NULL;
+
+		len = MIN(len, n - done);
+		if (!at || !len)
+			break;
+		memcpy(to + done, at, len);
+		done += len;
+	}
+	return done;
+}
+
+/* What lies behind the fixed part. The bytes written to `to`. */
+static size_t copy_dynamic(
+	const struct usdt_field *f, const struct record *from, char *to, size_t room)
+{
+	uint64_t n = f->length ? attar_field_u64(f->length, from->raw, from->size) : 0;
+	size_t len = 0;
+	const char *text;
+
+	if (f->sign != 't') {
+		len = copy_chunks(f, from, n > room ? room : n * f->size, to, room);
+		if (f->is_char && len < room)
+			to[len++] = '\0';
+		return len;
+	}
+	text = f->value ? attar_field_string(f->value, from->raw, from->size, &len) : NULL;
+	len = text ? MIN(len, room - 1) : 0;
+	if (len)
+		memcpy(to, text, len);
+	to[len] = '\0';
+	return len + 1;
+}
+
+size_t usdt_convert(struct usdt *usdt, const void *raw, size_t size, const void **ret_raw)
+{
+	struct record from = {raw, size};
+	char *payload = usdt->raw + HEADER;
+	size_t end = usdt->fixed;
+
+	if (size < HEADER || usdt->fixed > CONVERTED_MAX)
+		return 0;
+	memcpy(usdt->raw, raw, HEADER);
+	for (size_t i = 0; i < usdt->n_fields; i++) {
+		const struct usdt_field *f = &usdt->fields[i];
+		char *to = payload + f->offset;
+		uint64_t value;
+
+		if (f->sign == 'n') {
+			value = f->value ? attar_field_u64(f->value, raw, size) : 0;
+			memcpy(to, &value, f->size);
+		} else if (f->sign == 'a') {
+			memset(to, 0, (size_t)f->size * f->count);
+			copy_chunks(f, &from, (size_t)f->size * f->count, to,
+				(size_t)f->size * f->count);
+		} else {
+			size_t n = end < CONVERTED_MAX ? copy_dynamic(f, &from, payload + end,
+								 CONVERTED_MAX - end)
+						       : 0;
+			uint32_t place = (uint32_t)(n << 16 | (end - (f->offset + 4)));
+
+			memcpy(to, &place, sizeof(place));
+			end += n;
+		}
+	}
+	*ret_raw = usdt->raw;
+	return HEADER + end;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* USDT notes: what uprobes are told to fetch, and user events as the list knows them. */
+#include "unit.h"
+
+#include "base/buf.h"
+#include "event/usdt.h"
+
+static void assert_operand(const char *operand, const char *fetched)
+{
+	struct buf b = {0};
+
+	assert_int_equal(usdt_operand(operand, &b), 0);
+	assert_string_equal(buf_text(&b), fetched);
+	buf_done(&b);
+}
+
+static void test_operands(void **state)
+{
+	struct buf b = {0};
+
+	assert_operand("%rax", "%ax");
+	assert_operand("%edi", "%di");
+	assert_operand("%r11d", "%r11");
+	assert_operand("-24(%rbp)", "-24(%bp)");
+	assert_operand("(%rsp)", "+0(%sp)");
+	assert_operand("120(%r12)", "+120(%r12)");
+	assert_operand("$5", "\\5");
+	assert_operand("$-5", "\\-5");
+	assert_operand("x0", "%x0");
+	assert_operand("w19", "%x19");
+	assert_operand("sp", "%sp");
+	assert_operand("[sp, 16]", "+16(%sp)");
+	assert_operand("[x29, -16]", "-16(%x29)");
+	assert_operand("[x1]", "+0(%x1)");
+	/* what uprobes cannot fetch is said, not guessed */
+	assert_int_equal(usdt_operand("8(%rax,%rbx,8)", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand("%xmm0", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand("counter(%rip)", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand("%r16", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand("", &b), -EOPNOTSUPP);
+	buf_done(&b);
+}
+
+static int plan(const struct usdt_site *site, size_t *ret_n, struct buf *fetch, struct buf *spelled)
+{
+	static struct usdt_field fields[USDT_FIELDS];
+
+	buf_reset(fetch);
+	buf_reset(spelled);
+	return usdt_plan(site, fields, ret_n, fetch, spelled);
+}
+
+static void test_plan(void **state)
+{
+	struct usdt_site site = {.event = "order",
+		.operands = "8@-104(%rbp) 8@-96(%rbp) 8@-88(%rbp) -8@-80(%rbp) 8@-72(%rbp) "
+			    "8@-64(%rbp) 8@%rax",
+		.fields = "u64 id; f64 price; __rel_loc char[] symbol; s32 change; __rel_loc u32[] "
+			  "lots; "
+			  "f32[100] curve",
+		.signs = "nntnma"};
+	struct buf fetch = {0}, spelled = {0};
+	size_t n;
+
+	assert_int_equal(plan(&site, &n, &fetch, &spelled), 0);
+	assert_int_equal(n, 6);
+	assert_string_equal(buf_text(&fetch),
+		" a0=-104(%bp):u64 a1=-96(%bp):u64 a2=+0(-88(%bp)):string a3=-80(%bp):u64"
+		" a4n=-64(%bp):u64 a4c0=+0(-72(%bp)):u32[64] a4c1=+256(-72(%bp)):u32[64]"
+		" a4c2=+512(-72(%bp)):u32[64] a4c3=+768(-72(%bp)):u32[64]"
+		" a5c0=+0(%ax):u32[64] a5c1=+256(%ax):u32[36]");
+	assert_string_equal(buf_text(&spelled), "u64 id; struct f64 price 8; __rel_loc char[] "
+						"symbol; s32 change; __rel_loc u32[] lots; "
+						"struct f32x100 curve 400");
+	/* operands end before the fields do: tools refuse more than twelve */
+	site.operands = "8@-104(%rbp) 8@-96(%rbp)";
+	assert_int_equal(plan(&site, &n, &fetch, &spelled), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(buf_text(&spelled), "u64 id; struct f64 price 8");
+	/* a note without names */
+	site.fields = site.signs = NULL;
+	site.operands = "8@[sp, 16] -4@w3";
+	assert_int_equal(plan(&site, &n, &fetch, &spelled), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(buf_text(&spelled), "u64 arg1; s32 arg2");
+	assert_string_equal(buf_text(&fetch), " a0=+16(%sp):u64 a1=%x3:u32");
+	buf_done(&fetch);
+	buf_done(&spelled);
+}
+
+static void test_nonsense(void **state)
+{
+	static const struct {
+		const char *fields, *signs;
+	} wrong[] = {{"u64", "n"}, {"u63 id", "n"}, {"u64 id", "x"}, {"u64 id", "t"},
+		{"f32[0] a", "a"}, {"u64[4000000000] a", "a"}, {"", "n"}, {"u64 a; ", "nn"}};
+	struct buf fetch = {0}, spelled = {0};
+	size_t n;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct usdt_site site = {.event = "x",
+			.operands = "8@%rax 8@%rbx",
+			.fields = wrong[i].fields,
+			.signs = wrong[i].signs};
+
+		assert_int_equal(plan(&site, &n, &fetch, &spelled), -EBADMSG);
+	}
+	buf_done(&fetch);
+	buf_done(&spelled);
+}
+
+static int count(void *ctx, const struct usdt_site *site)
+{
+	++*(int *)ctx;
+	return 0;
+}
+
+static void test_files_without_probes(void **state)
+{
+	int n = 0;
+
+	assert_int_equal(usdt_each("/proc/self/exe", count, &n), 0);
+	assert_int_equal(usdt_each("/etc/passwd", count, &n), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(usdt_each("/no/such/file", count, &n), -ENOENT);
+}
+
+static struct attar_event_list *parse(struct attar_catalog *catalog, const char *text)
+{
+	struct attar_event_list *list;
+
+	assert_int_equal(attar_event_list_parse(catalog, text, &list), 0);
+	return list;
+}
+
+/* On a system without tracefs: no kernel has it, so it is looked for in programs. */
+static void test_specs(void **state)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .tracefs = "/no/such/folder"};
+	struct attar_event_list *list;
+	struct attar_catalog *catalog;
+
+	assert_int_equal(attar_catalog_new(&opts, &catalog), 0);
+	list = parse(catalog, "user_events:unit_a,page-faults,user_events:b*/transport=usdt/");
+	assert_int_equal(list->n, 3);
+	assert_int_equal(list->at[0].kind, ATTAR_EVENT_USER);
+	assert_string_equal(list->at[0].name, "user_events:unit_a");
+	assert_string_equal(list->at[0].user_event, "unit_a");
+	assert_int_equal(list->at[0].transport, ATTAR_TRANSPORT_NONE);
+	assert_string_equal(list->at[2].user_event, "b*");
+	assert_int_equal(list->at[2].transport, ATTAR_TRANSPORT_USDT);
+	attar_event_list_free(list);
+	assert_int_equal(
+		attar_event_list_parse(catalog, "user_events:a/transport=x/", &list), -EINVAL);
+	assert_int_equal(attar_event_list_parse(catalog, "user_events:a/n>5/", &list), -EOPNOTSUPP);
+	attar_catalog_free(catalog);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_files_without_probes),
+		cmocka_unit_test(test_specs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
