@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Puts the machine in the state that a test needs, and back."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import command
+import hierarchy
 
 
 def pytest_collection_modifyitems(items):
@@ -83,3 +85,19 @@ def open_dir(tmp_path_factory):
     put.path = folder
     yield put
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=['v2', 'v1'])
+def cgroup(request, root, tmp_path):
+    """A fresh control group; of v1 in a hierarchy that is mounted for the test alone."""
+    with contextlib.ExitStack() as stack:
+        where = hierarchy.hierarchies().get(request.param)
+        if request.param == 'v2' and not (where and hierarchy.in_v2()):
+            pytest.skip('no v2 hierarchy is mounted, or the perf_event controller is bound to a v1 hierarchy')
+        if not where:
+            where = tmp_path
+            stack.enter_context(hierarchy.v1_hierarchy(where))
+        group = where / f'attar-test-{os.getpid()}'
+        group.mkdir()
+        stack.callback(hierarchy.remove, group)
+        yield group

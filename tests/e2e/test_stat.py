@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import hierarchy
 from command import ATTAR, as_nobody, run, workload
 
 pytestmark = pytest.mark.usefixtures('root')
@@ -65,15 +66,14 @@ def held(spawn):
     return start
 
 
-def test_counts_what_perf_stat_counts(needs_perf, held, spawn, tmp_path):
-    """Both attach to the same waiting process, so both see the same: to the last event."""
-    events = ['page-faults', 'minor-faults', 'context-switches', 'task-clock', 'raw_syscalls:sys_enter']
-    ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
-    target = held(workload('faults1000'), 3000)
+def both_count(held, spawn, folder, events, *command):
+    """What attar and perf count of the same command: both attach to the process that will run it, so both see all."""
+    ours, theirs = folder / 'ours.json', folder / 'theirs.csv'
+    target = held(*command)
     wait_until(lambda: Path(f'/proc/{target.pid}/comm').read_text() == 'sh\n', 'the shell runs')
     attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-e', ','.join(events), '-p', target.pid)
     perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', ','.join(events), '-p', target.pid)
-    wait_until(lambda: waits(attar.pid, 5) and waits(perf.pid, 5), 'both watch')
+    wait_until(lambda: waits(attar.pid, len(events)) and waits(perf.pid, len(events)), 'both watch')
     target.go()
     target.wait(20) # perf waits for its parent to take note of its end
     assert attar.wait(20) == 0
@@ -81,12 +81,99 @@ def test_counts_what_perf_stat_counts(needs_perf, held, spawn, tmp_path):
     found = {row['event']: row['value'] for row in rows(json.loads(ours.read_text()))}
     expected = {line.split(';')[2]: float(line.split(';')[0])
                 for line in theirs.read_text().splitlines() if ';' in line}
+    assert set(found) == set(events)
+    return found, expected
+
+
+def test_counts_what_perf_stat_counts(needs_perf, held, spawn, tmp_path):
+    """The same, to the last event."""
+    events = ['page-faults', 'minor-faults', 'context-switches', 'task-clock', 'raw_syscalls:sys_enter']
+    found, expected = both_count(held, spawn, tmp_path, events, workload('faults1000'), 3000)
     assert 3000 < found['page-faults'] < 3300
-    for event in events:
-        if event == 'task-clock':
-            assert found[event] == pytest.approx(expected[event], rel=0.02)
-        else:
-            assert found[event] == expected[event], event
+    assert found.pop('task-clock') == pytest.approx(expected['task-clock'], rel=0.02)
+    assert found == {event: expected[event] for event in found}
+
+
+def test_counts_what_perf_stat_counts_of_all_software_events(needs_perf, held, spawn, tmp_path):
+    """The names of one source are those of the other; a command that moves between CPUs, sleeps and reads a disk."""
+    events = ['major-faults', 'cpu-migrations', 'alignment-faults', 'emulation-faults', 'bpf-output', 'dummy',
+              'cgroup-switches', 'cpu-clock']
+    line = ('for cpu in 0 1 0 1 0 1; do taskset -cp $cpu $$ >/dev/null 2>&1; done; '
+            f'sleep 0.02; exec {workload("faults1000")}')
+    found, expected = both_count(held, spawn, tmp_path, events, 'sh', '-c', line)
+    assert found.pop('cpu-clock') == pytest.approx(expected['cpu-clock'], rel=0.02)
+    assert found == {event: expected[event] for event in found}
+    if os.cpu_count() > 1:
+        assert found['cpu-migrations'] >= 5
+    assert found['dummy'] == found['bpf-output'] == 0
+
+
+def test_switches_between_groups(needs_perf, held, spawn, cgroup, tmp_path_factory):
+    """Alone in its control group, a task that sleeps 23 times gives way to tasks of other groups."""
+    def start(*command):
+        target = held(*command)
+        (cgroup / 'cgroup.procs').write_text(str(target.pid))
+        return target
+    events = ['context-switches', 'cgroup-switches']
+    found, expected = both_count(start, spawn, tmp_path_factory.mktemp('groups'), events,
+                                 'python3', '-c', 'import time\nfor i in range(23): time.sleep(0.002)')
+    assert 23 <= found['cgroup-switches'] <= found['context-switches']
+    assert found == expected
+
+
+def test_breakpoint_agrees_with_perf(needs_perf, held, spawn, tmp_path):
+    """A variable that is written 23 times, by a thread born later; where it lies is known without ASLR."""
+    if os.uname().machine != 'x86_64':
+        pytest.skip('where programs lie without ASLR is known for x86-64')
+    name = workload('wakeups23')
+    symbols = subprocess.run(['nm', name], capture_output=True, text=True, check=True).stdout
+    offset = int(re.search(r'^([0-9a-f]+) \w woken$', symbols, re.M)[1], 16)
+    event = f'mem:{0x555555554000 + offset:#x}/8:w:u' # the kernel writes there too, when it clears the program's data
+    found, expected = both_count(held, spawn, tmp_path, [event], 'setarch', '-R', name)
+    assert found[event] == 23
+    assert list(expected.values()) == [23]
+
+
+def tell(file, line):
+    fd = os.open(file, os.O_WRONLY | os.O_APPEND)
+    os.write(fd, line.encode() + b'\n')
+    os.close(fd)
+
+
+def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
+    """Five calls of a function, each 50 deep. perf counts them by a probe that was made for it in tracefs."""
+    name = workload('recurse')
+    symbols = subprocess.run(['nm', name], capture_output=True, text=True, check=True).stdout
+    offset = int(re.search(r'^([0-9a-f]+) \w dive$', symbols, re.M)[1], 16)
+    probes = Path('/sys/kernel/tracing/uprobe_events')
+    if not probes.exists():
+        pytest.skip('tracefs has no uprobes here')
+    group = f'attar_test_{os.getpid()}'
+    tell(probes, f'p:{group}/dive {name}:{offset:#x}')
+    try:
+        ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
+        target = held(name, 50, 5)
+        attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-e', f'uprobe:dive@"{name}",uretprobe:dive@"{name}"',
+                      '-p', target.pid)
+        perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', f'{group}:dive', '-p', target.pid)
+        wait_until(lambda: waits(attar.pid, 2) and waits(perf.pid, 1), 'both watch')
+        target.go()
+        target.wait(20)
+        assert attar.wait(20) == 0
+        perf.wait(20)
+        assert [row['value'] for row in rows(json.loads(ours.read_text()))] == [250, 250]
+        assert f'250;;{group}:dive' in theirs.read_text()
+    finally:
+        tell(probes, f'-:{group}/dive')
+
+
+def test_msr_agrees_with_perf(needs_perf, held, spawn, tmp_path):
+    """The time stamp counter while the task runs: a PMU of sysfs that takes no exclusions."""
+    if not Path('/sys/bus/event_source/devices/msr/events/tsc').exists():
+        pytest.skip('this machine has no msr PMU')
+    found, expected = both_count(held, spawn, tmp_path, ['msr/tsc/'], workload('split7030'), 300)
+    assert found['msr/tsc/'] > 1e6
+    assert found['msr/tsc/'] == pytest.approx(expected['msr/tsc/'], rel=0.02)
 
 
 def test_command_from_exec_to_end():
@@ -169,23 +256,19 @@ def test_per_socket():
     assert {row['socket'] for row in rows(report)} == {max(s, 0) for s in sockets}
 
 
-def test_cgroups(spawn):
-    root = Path('/sys/fs/cgroup')
-    if not (root / 'cgroup.controllers').exists() or re.search(
-            r'^perf_event\t[1-9]', Path('/proc/cgroups').read_text(), re.M):
-        pytest.skip('no v2 hierarchy is mounted, or the perf_event controller is bound to a v1 hierarchy')
-    groups = [root / f'attar-stat-{os.getpid()}-{name}' for name in 'ab']
+def test_cgroups(cgroup):
+    inner = [cgroup / name for name in 'ab']
+    for group in inner:
+        group.mkdir()
     try:
-        for group in groups:
-            group.mkdir()
-        line = f'sleep 0.5; echo $$ >{groups[1]}/cgroup.procs; exec {workload("faults1000")}'
-        report, = stat('-e', 'page-faults', '--cgroups', f'attar-stat-{os.getpid()}-*', '--', 'sh', '-c', line)
+        line = f'sleep 0.5; echo $$ >{inner[1]}/cgroup.procs; exec {workload("faults1000")}'
+        report, = stat('-e', 'page-faults', '--cgroups', f'{cgroup.name}/*', '--', 'sh', '-c', line)
         found = {row['cgroup']: row['value'] for row in rows(report)}
-        assert found[groups[0].name] == 0
-        assert 1000 <= found[groups[1].name] < 1300
+        assert found[f'{cgroup.name}/a'] == 0
+        assert 1000 <= found[f'{cgroup.name}/b'] < 1300
     finally:
-        for group in groups:
-            group.rmdir()
+        for group in inner:
+            hierarchy.remove(group)
 
 
 def test_intervals_add_up(held, spawn, needs_perf, tmp_path):

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Where control groups are that perf takes, of v1 and of v2."""
+import contextlib
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+
+def hierarchies():
+    """Where perf can look for control groups: v1's perf_event, else v2."""
+    found = {}
+    for line in Path('/proc/mounts').read_text().splitlines():
+        _, where, kind, options = line.split()[:4]
+        if kind == 'cgroup' and 'perf_event' in options.split(','):
+            found['v1'] = Path(where)
+        if kind == 'cgroup2':
+            found['v2'] = Path(where)
+    return found
+
+
+def in_v2():
+    """Whether the perf_event controller is free for v2: a v1 hierarchy of it lingers until its last group is gone."""
+    return re.search(r'^perf_event\t0\t', Path('/proc/cgroups').read_text(), re.M)
+
+
+def remove(group):
+    end = time.monotonic() + 5
+    while group.exists():
+        try:
+            group.rmdir()
+        except OSError:
+            assert time.monotonic() < end, 'the control group stays busy'
+            time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def v1_hierarchy(where):
+    """Mounted for a test alone; unmounted again and again until the kernel gives the controller back."""
+    mount = ['mount', '-t', 'cgroup', '-o', 'perf_event', 'none', where]
+    done = subprocess.run(mount, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f'cannot mount the v1 perf_event hierarchy: {done.stderr.strip()}')
+    yield
+    for _ in range(20):
+        subprocess.run(['umount', where], check=True)
+        for _ in range(20): # the kernel takes its time
+            if in_v2():
+                return
+            time.sleep(0.05)
+        subprocess.run(mount, check=True)
+    subprocess.run(['umount', where], check=True)
