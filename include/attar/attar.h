@@ -5,6 +5,7 @@
 
 #include "attar/base.h"
 #include "attar/event.h"
+#include "attar/eventheader.h"
 #include "attar/perf.h"
 #include "attar/record.h"
 #include "attar/report.h"

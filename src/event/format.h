@@ -17,6 +17,7 @@ struct format {
 	struct attar_catalog *catalog; /* of whose kernel it is; NULL: of none */
 	struct print_program *program; /* NULL: printed field by field, or not yet parsed */
 	bool print_parsed;
+	bool describes_itself; /* records are in the EventHeader encoding */
 };
 
 /*

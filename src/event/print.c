@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "event/eventheader.h"
 #include "event/format.h"
 
 /* Addresses as hexadecimal; so are those of probes, which the kernel declares as plain longs. */
@@ -103,7 +104,8 @@ static const struct print_program *program_of(struct format *f)
 {
 	if (!f->print_parsed) {
 		f->print_parsed = true;
-		if (!strcmp(f->pub.system, "user_events"))
+		f->describes_itself = attar_eventheader_format(&f->pub);
+		if (!strncmp(f->pub.system, "user_events", strlen("user_events")))
 			return NULL; /* made of its fields, and knows neither arrays nor fractions */
 		f->program = print_parse(&f->pub, f->catalog);
 		if (!f->program)
@@ -126,6 +128,10 @@ size_t attar_format_print(
 
 	if (max)
 		ret_text[0] = '\0';
+	if (f->describes_itself) {
+		eventheader_print(&run, format->name);
+		return run.len;
+	}
 	/* Cut off records are listed, so that one sees what is missing. */
 	if (run.program && size >= format->size) {
 		print_program(&run);

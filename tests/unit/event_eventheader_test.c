@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Self-describing events: bytes put together by the words of LinuxTracepoints' eventheader.h, cut at every place and
+ * damaged.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "attar/eventheader.h"
+#include "unit.h"
+
+static struct {
+	uint8_t bytes[1024];
+	size_t n;
+} event;
+
+static void put(const void *bytes, size_t n)
+{
+	memcpy(event.bytes + event.n, bytes, n);
+	event.n += n;
+}
+
+#define PUT(text) put(text, sizeof(text) - 1)
+
+static char text[4096];
+
+/* The event as text, from memory that ends where it ends. */
+static const char *printed(void)
+{
+	uint8_t *copy = malloc(event.n ? event.n : 1);
+	size_t n;
+
+	memcpy(copy, event.bytes, event.n);
+	n = attar_eventheader_print(copy, event.n, text, sizeof(text));
+	assert_int_equal(n, strlen(text));
+	free(copy);
+	event.n = 0;
+	return text;
+}
+
+/* flags: 64-bit pointers, little endian, extensions follow; information. */
+#define PLAIN "\7\0\0\0\0\0\0\4"
+
+/* An event of one field named f. */
+#define ONE(length, definition, data) (PUT(PLAIN length "\0\1\0e\0f\0" definition data), printed())
+
+static void test_the_header_is_read(void **state)
+{
+	struct attar_eventheader header;
+
+	PUT("\7\2\3\1\4\0\1\3"
+	    "\40\0\2\200"
+	    "ABCDEFGHIJKLMNOP"
+	    "abcdefghijklmnop"
+	    "\177\0\1\0"
+	    "order;a=b\0"
+	    "id\0\4"
+	    "\7\0\0\0\0");
+	assert_int_equal(attar_eventheader_parse(event.bytes, event.n, &header), -EBADMSG);
+	event.bytes[44] = 14;
+	assert_int_equal(attar_eventheader_parse(event.bytes, event.n, &header), 0);
+	assert_int_equal(header.version, 2);
+	assert_int_equal(header.id, 0x103);
+	assert_int_equal(header.tag, 4);
+	assert_int_equal(header.opcode, 1);
+	assert_int_equal(header.level, 3);
+	assert_false(header.big_endian);
+	assert_memory_equal(header.activity, "ABCD", 4);
+	assert_memory_equal(header.related, "abcd", 4);
+	assert_int_equal(header.name_len, 5);
+	assert_memory_equal(header.name, "order", 5);
+	assert_int_equal(header.fields_len, 4);
+	assert_int_equal(header.data_len, 5);
+	assert_string_equal(printed(), "order level=warning id=259.2 tag=0x4 opcode=start "
+				       "activity=41424344-4546-4748-494a-4b4c4d4e4f50 "
+				       "related=61626364-6566-6768-696a-6b6c6d6e6f70: id=7");
+}
+
+static void test_numbers_have_their_formats(void **state)
+{
+	assert_string_equal(ONE("\5", "\2", "\377"), "e level=information: f=255");
+	assert_string_equal(ONE("\6", "\202\2", "\377"), "e level=information: f=-1");
+	assert_string_equal(ONE("\6", "\203\3", "\xcd\xab"), "e level=information: f=0xabcd");
+	assert_string_equal(ONE("\6", "\204\4", "\2\0\0\0"), "e level=information: f=ENOENT");
+	assert_string_equal(ONE("\6", "\204\5", "\xff\xff\xff\xff"), "e level=information: f=-1");
+	assert_string_equal(ONE("\6", "\204\6", "\0\361\123\145"),
+		"e level=information: f=2023-11-14T22:13:20Z");
+	assert_string_equal(ONE("\6", "\202\7", "\1"), "e level=information: f=true");
+	assert_string_equal(ONE("\6", "\204\7", "\0\0\0\0"), "e level=information: f=false");
+	assert_string_equal(ONE("\6", "\204\10", "\315\314\314\75"), "e level=information: f=0.1");
+	assert_string_equal(ONE("\6", "\205\10", "\232\231\231\231\231\231\271\77"),
+		"e level=information: f=0.1");
+	assert_string_equal(ONE("\6", "\204\11", "\1\2\3\4"), "e level=information: f=01020304");
+	assert_string_equal(ONE("\6", "\203\20", "\0\120"), "e level=information: f=80");
+	assert_string_equal(ONE("\6", "\204\21", "\177\0\0\1"), "e level=information: f=127.0.0.1");
+	assert_string_equal(ONE("\6", "\206\22", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"),
+		"e level=information: f=::1");
+	assert_string_equal(ONE("\6", "\206\17", "0123456789ABCDEF"),
+		"e level=information: f=30313233-3435-3637-3839-414243444546");
+	assert_string_equal(ONE("\5", "\6", "0123456789ABCDEF"),
+		"e level=information: f=30313233343536373839414243444546");
+	assert_string_equal(ONE("\6", "\203\13", "\344\0"), "e level=information: f=ä");
+	/* A tag behind the format is passed over; an unknown format is the default. */
+	assert_string_equal(ONE("\10", "\202\201\42\42", "\7"), "e level=information: f=7");
+	assert_string_equal(ONE("\6", "\202\176", "\7"), "e level=information: f=7");
+}
+
+static void test_text_becomes_utf8(void **state)
+{
+	assert_string_equal(ONE("\5", "\7", "abc\0"), "e level=information: f=abc");
+	assert_string_equal(ONE("\5", "\12", "\2\0abc"), "e level=information: f=ab");
+	assert_string_equal(ONE("\6", "\212\12", "\1\0\344"), "e level=information: f=ä");
+	assert_string_equal(ONE("\6", "\212\11", "\2\0\1\377"), "e level=information: f=01ff");
+	assert_string_equal(ONE("\6", "\212\15", "\4\0\357\273\277x"), "e level=information: f=x");
+	assert_string_equal(ONE("\5", "\10", "a\0\344\0\0\0"), "e level=information: f=aä");
+	assert_string_equal(ONE("\5", "\13", "\2\0\75\330\0\336"), "e level=information: f=😀");
+	assert_string_equal(
+		ONE("\5", "\13", "\2\0\75\330a\0"), "e level=information: f=\357\277\275a");
+	assert_string_equal(ONE("\6", "\213\14", "\2\0\376\377\0a"), "e level=information: f=a");
+	assert_string_equal(ONE("\5", "\14", "\1\0\0\366\1\0"), "e level=information: f=😀");
+	assert_string_equal(ONE("\5", "\11", "a\0\0\0\0\0\0\0"), "e level=information: f=a");
+}
+
+static void test_arrays_and_structs_nest(void **state)
+{
+	assert_string_equal(ONE("\7", "\42\2\0", "\1\2"), "e level=information: f=[1,2]");
+	assert_string_equal(ONE("\5", "\103", "\2\0\1\0\2\0"), "e level=information: f=[1,2]");
+	assert_string_equal(ONE("\5", "\102", "\0\0"), "e level=information: f=[]");
+	assert_string_equal(ONE("\5", "\112", "\2\0\1\0a\0\0"), "e level=information: f=[a,]");
+	PUT(PLAIN "\17\0\1\0e\0f\0\201\2a\0\2b\0\2c\0\2\1\2\3");
+	assert_string_equal(printed(), "e level=information: f={a=1 b=2} c=3");
+	/* two of {a, {b}}, then c */
+	PUT(PLAIN "\23\0\1\0e\0f\0\301\2a\0\2s\0\201\1b\0\2c\0\2\2\0\1\2\3\4\5");
+	assert_string_equal(printed(), "e level=information: f=[{a=1 s={b=2}},{a=3 s={b=4}}] c=5");
+	/* none of them, and c */
+	PUT(PLAIN "\23\0\1\0e\0f\0\301\2a\0\2s\0\201\1b\0\2c\0\2\0\0\5");
+	assert_string_equal(printed(), "e level=information: f=[] c=5");
+}
+
+static void test_big_endian_events_are_read_too(void **state)
+{
+	PUT("\5\0\0\7\0\0\0\1\0\10\0\1e\0f\0\4g\0\12\0\0\1\0\0\2hi");
+	assert_string_equal(printed(), "e level=critical id=7.0: f=256 g=hi");
+}
+
+static void test_an_event_without_description_is_bytes(void **state)
+{
+	PUT("\3\0\7\0\0\0\360\377\1\2\3");
+	assert_string_equal(printed(), "level=255 id=7.0 opcode=receive: data=010203");
+	PUT("\7\0");
+	assert_string_equal(printed(), "level=?");
+}
+
+static void test_what_is_missing_is_shown_as_such(void **state)
+{
+	assert_string_equal(ONE("\5", "\4", "\1\2"), "e level=information: f=?");
+	assert_string_equal(ONE("\5", "\102", "\2\0\1"), "e level=information: f=[1,?]");
+	assert_string_equal(ONE("\5", "\37", "\1\2"), "e level=information: f=?");
+	assert_string_equal(ONE("\6", "\201\0", ""), "e level=information: f={}?");
+	/* A constant array is not empty, and not counted as well. */
+	assert_string_equal(ONE("\7", "\42\0\0", "\1"), "e level=information");
+	assert_string_equal(ONE("\7", "\142\1\0", "\1"), "e level=information");
+}
+
+static void test_every_cut_and_every_damage_is_borne(void **state)
+{
+	static const char whole[] =
+		"\7\2\3\1\4\0\1\3\40\0\2\200ABCDEFGHIJKLMNOPabcdefghijklmnop\62\0\1\0order\0"
+		"f\0\301\2a\0\12s\0\201\1b\0\104c\0\42\2\0d\0\213\14x\0\205\210\1\1y\0\7z\0\206\17"
+		"\2\0\1\0a\1\0\1\0\0\0\1\0b\0\0\1\2\1\0a\0\1\2\3\4\5\6\7\10y\0"
+		"0123456789ABCDEF";
+	uint32_t seed = 1;
+	size_t n, i;
+
+	for (n = 0; n < sizeof(whole); n++) {
+		put(whole, n);
+		printed();
+		put(whole, n);
+		attar_eventheader_print(event.bytes, event.n, text, n % 50);
+		event.n = 0;
+	}
+	for (i = 0; i < 100000; i++) {
+		put(whole, sizeof(whole) - 1);
+		for (n = 0; n < 1 + i % 3; n++) {
+			seed = seed * 1664525 + 1013904223;
+			event.bytes[(seed >> 8) % event.n] = (uint8_t)(seed >> 24);
+		}
+		attar_eventheader_print(event.bytes, event.n, text, sizeof(text));
+		event.n = 0;
+	}
+}
+
+static void test_the_keyword_is_in_the_name(void **state)
+{
+	uint64_t keyword = 1;
+
+	assert_int_equal(attar_eventheader_keyword("MyProvider_L3K2a", &keyword), 0);
+	assert_int_equal(keyword, 0x2a);
+	assert_int_equal(attar_eventheader_keyword("OtherProvider_L5K0Gperf", &keyword), 0);
+	assert_int_equal(keyword, 0);
+	assert_int_equal(attar_eventheader_keyword("A_B_L5Kffffffffffffffff", &keyword), 0);
+	assert_true(keyword == UINT64_MAX);
+	assert_int_equal(attar_eventheader_keyword("MyProvider", &keyword), -EINVAL);
+	assert_int_equal(attar_eventheader_keyword("MyProvider_L", &keyword), -EINVAL);
+	assert_int_equal(attar_eventheader_keyword("MyProvider_L4", &keyword), -EINVAL);
+	assert_int_equal(attar_eventheader_keyword("MyProvider_L4K", &keyword), -EINVAL);
+	assert_int_equal(attar_eventheader_keyword("MyProvider_L4K1-", &keyword), -EINVAL);
+}
+
+static void test_a_tracepoint_of_this_form_is_recognised(void **state)
+{
+	static const char tracefs[] =
+		"name: MyProvider_L4K2a\nID: 7\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+		"\tfield:u8 eventheader_flags;\toffset:8;\tsize:1;\tsigned:0;\n"
+		"\tfield:u8 version;\toffset:9;\tsize:1;\tsigned:0;\n"
+		"\tfield:u16 id;\toffset:10;\tsize:2;\tsigned:0;\n"
+		"\tfield:u16 tag;\toffset:12;\tsize:2;\tsigned:0;\n"
+		"\tfield:u8 opcode;\toffset:14;\tsize:1;\tsigned:0;\n"
+		"\tfield:u8 level;\toffset:15;\tsize:1;\tsigned:0;\n\n"
+		"print fmt: \"eventheader_flags=%u\", REC->eventheader_flags\n";
+	struct attar_format *format;
+
+	assert_int_equal(
+		attar_format_parse("user_events", tracefs, sizeof(tracefs) - 1, &format), 0);
+	assert_true(attar_eventheader_format(format));
+	PUT("\7\0\0\0\0\0\0\0" PLAIN "\5\0\1\0e\0f\0\2\3");
+	attar_format_print(format, event.bytes, event.n, text, sizeof(text));
+	assert_string_equal(text, "e level=information keyword=0x2a: f=3");
+	attar_format_print(format, NULL, 0, text, sizeof(text));
+	assert_string_equal(text, "level=?");
+	attar_format_free(format);
+	event.n = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_header_is_read),
+		cmocka_unit_test(test_numbers_have_their_formats),
+		cmocka_unit_test(test_text_becomes_utf8),
+		cmocka_unit_test(test_arrays_and_structs_nest),
+		cmocka_unit_test(test_big_endian_events_are_read_too),
+		cmocka_unit_test(test_an_event_without_description_is_bytes),
+		cmocka_unit_test(test_what_is_missing_is_shown_as_such),
+		cmocka_unit_test(test_every_cut_and_every_damage_is_borne),
+		cmocka_unit_test(test_the_keyword_is_in_the_name),
+		cmocka_unit_test(test_a_tracepoint_of_this_form_is_recognised),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
