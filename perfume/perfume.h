@@ -215,6 +215,40 @@ PERFUME_API int perfume_refresh(void);
 #define PERFUME_EVENT_ERROR(event) perfume_event_error(&perfume_event_##event)
 
 /*
+ * ---- events that describe themselves ----
+ *
+ * The same in Microsoft's EventHeader encoding, which collectors of .NET and OpenTelemetry understand: provider, level and
+ * keyword first.
+ *
+ *	PERFUME_HEADER_EVENT(Shop, 4, 2a, order_placed, (u64, id), (str, symbol))
+ *
+ * Level (1 critical, 2 error, 3 warning, 4 information, 5 verbose) and keyword (a bit for each category) are hexadecimal
+ * without 0x. All events of one provider, level and keyword are one tracepoint, here user_events:Shop_L4K2a, and
+ * are enabled together; a group of providers may stand behind the keyword, 2aGshops. perfume_order_placed(id, symbol)
+ * is as above; perfume_order_placed_in(&activity, id, symbol) says which activity the event belongs to. Such an
+ * event is no USDT probe. An array has at most 65,535 elements.
+ */
+#define PERFUME_HEADER_EVENT(provider, level, keyword, ...)                                        \
+	PERFUME_HEADER_EVENT_(PERFUME_COUNT(__VA_ARGS__), PERFUME_SOME(__VA_ARGS__), provider,     \
+		level, keyword, __VA_ARGS__, )
+
+/* What an event does for its activity. */
+enum {
+	PERFUME_OPCODE_INFO = 0,
+	PERFUME_OPCODE_START = 1,
+	PERFUME_OPCODE_STOP = 2,
+};
+
+struct perfume_activity {
+	uint8_t id[16];
+	const uint8_t *related; /* the 16 bytes of its parent's id, in its first event; or NULL */
+	uint8_t opcode;         /* PERFUME_OPCODE_* */
+};
+
+/* A new id, like no other: a random UUID. */
+PERFUME_API void perfume_activity_new(uint8_t ret_id[16]);
+
+/*
  * ---- what the library and the macros share; not for direct use ----
  *
  * One enable word for each event is all that a disabled event looks at. Each source of interest has bits of
@@ -339,6 +373,50 @@ static inline uint64_t perfume_bits_f64(double value)
 	return bits;
 }
 
+/* n bytes, which are elements of `size` each, behind their number. */
+static inline void perfume_put_counted(
+	struct perfume_cursor *to, const void *value, size_t n, size_t size)
+{
+	uint16_t count = (uint16_t)(n / size);
+
+	perfume_put(to, &count, sizeof(count));
+	if (n)
+		perfume_put(to, value, n);
+}
+
+static inline size_t perfume_header_size(const struct perfume_activity *activity, size_t meta)
+{
+	return 8 + (activity ? 4 + 16 + (activity->related ? 16 : 0) : 0) + 4 + meta;
+}
+
+static inline void perfume_put_extension(struct perfume_cursor *to, size_t n, unsigned kind)
+{
+	uint16_t head[] = {(uint16_t)n, (uint16_t)kind};
+
+	perfume_put(to, head, sizeof(head));
+}
+
+/* LinuxTracepoints' eventheader.h: flags, extensions of kind 2 (activity) and 1 (description); 0x8000: one follows. */
+static inline void perfume_put_header(struct perfume_cursor *to, unsigned level,
+	const struct perfume_activity *activity, const char *meta, size_t n_meta)
+{
+	const int is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+	unsigned char header[8] = {0};
+
+	header[0] = (unsigned char)(4 | is_little << 1 | (sizeof(void *) == 8));
+	header[6] = activity ? activity->opcode : 0;
+	header[7] = (unsigned char)level;
+	perfume_put(to, header, sizeof(header));
+	if (activity) {
+		perfume_put_extension(to, activity->related ? 32 : 16, 2 | 0x8000);
+		perfume_put(to, activity->id, 16);
+		if (activity->related)
+			perfume_put(to, activity->related, 16);
+	}
+	perfume_put_extension(to, n_meta, 1);
+	perfume_put(to, meta, n_meta);
+}
+
 #ifdef __cplusplus
 /* What a str field takes: a C string, or anything with data() and size(). */
 struct perfume_text {
@@ -382,16 +460,16 @@ struct perfume_text {
  * assembly can say. It and the description exist once in a program or plug-in, however many source
  * files have the event.
  */
-#define PERFUME_EVENT_(n, some, ...) PERFUME_EVENT__(n, some, __VA_ARGS__)
-#define PERFUME_EVENT__(n, some, event, ...)                                                       \
+/* What each event has: its word, its description, its place in the section, and the question whether it is enabled. */
+#define PERFUME_EVENT_PARTS(event, name, fields, fixed)                                            \
 	PERFUME_C uint32_t perfume_word_##event PERFUME_SHARED;                                    \
 	__attribute__((section(".probes"), PERFUME_KEPT)) uint32_t perfume_word_##event = 0;       \
 	PERFUME_C struct perfume_event perfume_event_##event PERFUME_SHARED;                       \
-	struct perfume_event perfume_event_##event = {&perfume_word_##event, #event,               \
-		PERFUME_FIELDS(n, __VA_ARGS__), PERFUME_FIXED(n, __VA_ARGS__), 0,                  \
+	struct perfume_event perfume_event_##event = {&perfume_word_##event, name,                 \
+		fields, fixed, 0,                                                                  \
 		PERFUME_NO_TARGET, 0, 0, 0, 0, 0, 0, 0};                                              \
 	static struct perfume_entry perfume_entry_##event = {                                      \
-		&perfume_event_##event, PERFUME_FIELDS(n, __VA_ARGS__), {-1, 0, 0}, 0};            \
+		&perfume_event_##event, fields, {-1, 0, 0}, 0};                                    \
 	static struct perfume_entry *perfume_at_##event                                            \
 		__attribute__((section("perfume_events"), PERFUME_KEPT)) = &perfume_entry_##event; \
 	static __attribute__((constructor)) void perfume_enter_##event(void)                       \
@@ -409,7 +487,11 @@ struct perfume_text {
 		if (__builtin_expect(word == PERFUME_WORD_STATUS, 0))                              \
 			return perfume_event_enabled(&perfume_event_##event);                      \
 		return word;                                                                       \
-	}                                                                                          \
+	}
+
+#define PERFUME_EVENT_(n, some, ...) PERFUME_EVENT__(n, some, __VA_ARGS__)
+#define PERFUME_EVENT__(n, some, event, ...)                                                       \
+	PERFUME_EVENT_PARTS(event, #event, PERFUME_FIELDS(n, __VA_ARGS__), PERFUME_FIXED(n, __VA_ARGS__)) \
 	static __attribute__((noinline, cold, unused)) int perfume_emit_##event(                   \
 		uint32_t perfume_word PERFUME_EACH(n, PERFUME_COMMA_PARAM, __VA_ARGS__))           \
 	{                                                                                          \
@@ -443,6 +525,55 @@ struct perfume_text {
 		return perfume_emit_##event(                                                       \
 			perfume_word PERFUME_EACH(n, PERFUME_COMMA_PASS, __VA_ARGS__));            \
 	}
+
+/* The payload of an event that describes itself: header, activity, description, and the values one behind the other. */
+#define PERFUME_HEADER_EVENT_(n, some, provider, level, keyword, ...)                              \
+	PERFUME_HEADER_EVENT__(n, some, provider, level, keyword, __VA_ARGS__)
+#define PERFUME_HEADER_EVENT__(n, some, provider, level, keyword, event, ...)                      \
+	PERFUME_EVENT_PARTS(event, #provider "_L" #level "K" #keyword, PERFUME_HEADER_FIELDS, 8)   \
+	static __attribute__((noinline, cold, unused)) int perfume_emit_##event(                   \
+		uint32_t perfume_word, const struct perfume_activity *perfume_activity             \
+		PERFUME_EACH(n, PERFUME_COMMA_PARAM, __VA_ARGS__))                                 \
+	{                                                                                          \
+		static const char perfume_meta[] =                                                 \
+			#event "\0" PERFUME_EACH(n, PERFUME_META, __VA_ARGS__);                    \
+		PERFUME_EACH(n, PERFUME_LENGTH, __VA_ARGS__)                                       \
+		size_t perfume_n = perfume_header_size(perfume_activity, sizeof(perfume_meta) - 1) \
+			PERFUME_EACH(n, PERFUME_ROOM, __VA_ARGS__);                                \
+		struct perfume_cursor perfume_to;                                                  \
+		uint32_t *perfume_packet;                                                          \
+                                                                                                   \
+		if (perfume_word == PERFUME_WORD_STATUS && !perfume_##event##_enabled())           \
+			return 0;                                                                  \
+		if (perfume_n > PERFUME_PAYLOAD_MAX)                                               \
+			return perfume_event_too_long();                                           \
+		perfume_packet = (uint32_t *)__builtin_alloca(sizeof(uint32_t) + perfume_n);       \
+		perfume_to.at = (unsigned char *)(perfume_packet + 1);                             \
+		perfume_put_header(&perfume_to, 0x##level, perfume_activity, perfume_meta,         \
+			sizeof(perfume_meta) - 1);                                                 \
+		PERFUME_EACH(n, PERFUME_PACK, __VA_ARGS__)                                         \
+		return perfume_event_write(                                                        \
+			&perfume_event_##event, perfume_word, perfume_packet, perfume_n);          \
+	}                                                                                          \
+	static inline __attribute__((unused)) int perfume_##event##_in(                            \
+		const struct perfume_activity *perfume_activity                                    \
+		PERFUME_EACH(n, PERFUME_COMMA_PARAM, __VA_ARGS__))                                 \
+	{                                                                                          \
+		uint32_t perfume_word = __atomic_load_n(&perfume_word_##event, __ATOMIC_RELAXED);  \
+                                                                                                   \
+		if (__builtin_expect(!perfume_word, 1))                                            \
+			return 0;                                                                  \
+		return perfume_emit_##event(perfume_word, perfume_activity                         \
+			PERFUME_EACH(n, PERFUME_COMMA_PASS, __VA_ARGS__));                         \
+	}                                                                                          \
+	static inline __attribute__((unused)) int(perfume_##event)(                                \
+		PERFUME_PASTE(PERFUME_PARAMS, some)(n, __VA_ARGS__))                               \
+	{                                                                                          \
+		return perfume_##event##_in(NULL PERFUME_EACH(n, PERFUME_COMMA_PASS, __VA_ARGS__)); \
+	}
+
+#define PERFUME_HEADER_FIELDS                                                                      \
+	"u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 
 #define PERFUME_FIELDS(n, ...)      "" PERFUME_LIST_##n(PERFUME_FIELD, PERFUME_SEMICOLON, __VA_ARGS__)
 #define PERFUME_FIXED(n, ...)       (uint32_t)(0 PERFUME_EACH(n, PERFUME_SIZE, __VA_ARGS__))
@@ -610,6 +741,67 @@ struct perfume_text {
 	perfume_put_dynamic(&perfume_to, name, perfume_##name##_n, 0);
 #define PERFUME_PUT_array(kind, name, type, n, ...)                                                \
 	perfume_put(&perfume_to, name, (n) * sizeof(*name));
+
+/*
+ * ---- events that describe themselves: the encoding and format of each kind, as LinuxTracepoints' eventheader.h numbers
+ * them ----
+ */
+#define PERFUME_CODE_u8     "\2"
+#define PERFUME_CODE_u16    "\3"
+#define PERFUME_CODE_u32    "\4"
+#define PERFUME_CODE_u64    "\5"
+#define PERFUME_CODE_s8     "\202\2"
+#define PERFUME_CODE_s16    "\203\2"
+#define PERFUME_CODE_s32    "\204\2"
+#define PERFUME_CODE_s64    "\205\2"
+#define PERFUME_CODE_f32    "\204\10"
+#define PERFUME_CODE_f64    "\205\10"
+#define PERFUME_CODE_strn   "\12"
+#define PERFUME_CODE_bytes  "\212\11"
+#define PERFUME_CODE_u8s    "\102"
+#define PERFUME_CODE_u16s   "\103"
+#define PERFUME_CODE_u32s   "\104"
+#define PERFUME_CODE_u64s   "\105"
+#define PERFUME_CODE_s8s    "\302\2"
+#define PERFUME_CODE_s16s   "\303\2"
+#define PERFUME_CODE_s32s   "\304\2"
+#define PERFUME_CODE_s64s   "\305\2"
+#define PERFUME_CODE_f32s   "\304\10"
+#define PERFUME_CODE_f64s   "\305\10"
+
+#define PERFUME_META(...)                            PERFUME_OF(PERFUME_META, __VA_ARGS__, )
+#define PERFUME_META_number(kind, name, ...)         #name "\0" PERFUME_CODE_##kind
+#define PERFUME_META_float(kind, name, ...)          #name "\0" PERFUME_CODE_##kind
+#define PERFUME_META_truth(kind, name, ...)          #name "\0" "\202\7"
+#define PERFUME_META_address(kind, name, ...)        #name "\0" "\205\3"
+#define PERFUME_META_text(kind, name, ...)           #name "\0" "\12"
+#define PERFUME_META_piece(kind, name, ...)          #name "\0" PERFUME_CODE_##kind
+#define PERFUME_META_many(kind, name, ...)           #name "\0" PERFUME_CODE_##kind
+#define PERFUME_META_array(kind, name, type, n, ...) #name "\0" PERFUME_CODE_##type##s
+
+#define PERFUME_ROOM(...)                            PERFUME_OF(PERFUME_ROOM, __VA_ARGS__, )
+#define PERFUME_ROOM_number(kind, name, ...)         +sizeof(name)
+#define PERFUME_ROOM_float(kind, name, ...)          +sizeof(name)
+#define PERFUME_ROOM_truth(kind, name, ...)          +1
+#define PERFUME_ROOM_address(kind, name, ...)        +sizeof(uint64_t)
+#define PERFUME_ROOM_text(kind, name, ...)           +2 + perfume_##name##_n
+#define PERFUME_ROOM_piece(kind, name, ...)          +2 + perfume_##name##_n
+#define PERFUME_ROOM_many(kind, name, ...)           +2 + perfume_##name##_n
+#define PERFUME_ROOM_array(kind, name, type, n, ...) +2 + (n) * sizeof(*name)
+
+#define PERFUME_PACK(...)                            PERFUME_OF(PERFUME_PACK, __VA_ARGS__, )
+#define PERFUME_PACK_number(kind, name, ...)         perfume_put(&perfume_to, &name, sizeof(name));
+#define PERFUME_PACK_float(kind, name, ...)          perfume_put(&perfume_to, &name, sizeof(name));
+#define PERFUME_PACK_truth(kind, name, ...)          *perfume_to.at++ = name != 0;
+#define PERFUME_PACK_address(kind, name, ...)        perfume_put_address(&perfume_to, name);
+#define PERFUME_PACK_text(kind, name, ...)                                                         \
+	perfume_put_counted(&perfume_to, PERFUME_TEXT_DATA(name), perfume_##name##_n, 1);
+#define PERFUME_PACK_piece(kind, name, ...)                                                        \
+	perfume_put_counted(&perfume_to, name, perfume_##name##_n, 1);
+#define PERFUME_PACK_many(kind, name, ...)                                                         \
+	perfume_put_counted(&perfume_to, name, perfume_##name##_n, sizeof(*name));
+#define PERFUME_PACK_array(kind, name, type, n, ...)                                               \
+	perfume_put_counted(&perfume_to, name, (n) * sizeof(*name), sizeof(*name));
 
 /*
  * ---- the USDT probe: an ELF note says where the probe is, where its semaphore, where its arguments ----

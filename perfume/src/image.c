@@ -72,3 +72,18 @@ int perfume_event_write(struct perfume_event *event, uint32_t word, uint32_t *pa
 {
 	return event_write(event, word, packet, n);
 }
+
+void perfume_activity_new(uint8_t ret_id[16])
+{
+	static uint64_t counter;
+	uint64_t words[2] = {now_ns() << 20 ^ (uint64_t)getpid(),
+		__atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED)};
+	int saved = errno;
+
+	/* Before the kernel's generator is ready, time and number must do. */
+	(void)!getrandom(words, sizeof(words), GRND_NONBLOCK);
+	memcpy(ret_id, words, sizeof(words));
+	ret_id[6] = (uint8_t)((ret_id[6] & 0x0f) | 0x40);
+	ret_id[8] = (uint8_t)((ret_id[8] & 0x3f) | 0x80);
+	errno = saved;
+}
