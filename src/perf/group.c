@@ -91,6 +91,20 @@ static void share_together(struct attar_group *g)
 		g->members[i]->shares = shares;
 }
 
+/* After places were opened. What is not noted for want of memory is read with more work. */
+static void note_ids(struct attar_group *g)
+{
+	size_t n = g->members[0]->fds.n * g->n;
+	uint64_t *ids = realloc(g->ids, n * sizeof(*ids));
+
+	if (!ids)
+		return;
+	for (size_t i = 0; i < n; i++)
+		ids[i] = g->members[i % g->n]->fds.at[i / g->n].id;
+	g->ids = ids;
+	g->n_ids = n;
+}
+
 static int make_members(struct attar_group *g, const struct attar_target *t,
 	const struct attar_group_event *events, size_t n)
 {
@@ -108,6 +122,9 @@ static int make_members(struct attar_group *g, const struct attar_target *t,
 			return r;
 	}
 	share_together(g);
+	g->plain = true;
+	for (size_t i = 0; i < n; i++)
+		g->plain &= !g->members[i]->one_core_kind;
 	return 0;
 }
 
@@ -129,6 +146,7 @@ int attar_group_open(struct attar_target *target, const struct attar_group_event
 		attar_group_close(g);
 		return r;
 	}
+	note_ids(g);
 	*ret_group = g;
 	return 0;
 }
@@ -141,6 +159,7 @@ struct attar_group *attar_group_close(struct attar_group *g)
 		counter_free(g->members[i]);
 	free(g->members);
 	free(g->words);
+	free(g->ids);
 	free(g->scratch);
 	free(g->sums);
 	free(g);
@@ -154,5 +173,8 @@ struct attar_counter *attar_group_counter(struct attar_group *g, size_t i)
 
 int group_add_tids(struct attar_group *g, struct attar_target *t, size_t first)
 {
-	return counters_open_places(g->members, g->n, t, first * t->cpus.n, 0);
+	int r = counters_open_places(g->members, g->n, t, first * t->cpus.n, 0);
+
+	note_ids(g);
+	return r;
 }

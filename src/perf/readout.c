@@ -18,24 +18,24 @@ static bool is_part(const struct counter_fd *it)
 	return it->tid >= 0 && it->cpu >= 0;
 }
 
-static inline __attribute__((always_inline)) void finish(const struct attar_counter *c,
-	const struct counter_fd *it, bool part, struct attar_value *v)
+static inline __attribute__((always_inline)) void finish(
+	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v)
 {
 	v->raw -= it->base.raw;
 	v->time_enabled -= it->base.time_enabled;
 	v->time_running -= it->base.time_running;
 	v->lost -= it->base.lost;
 	/* A task on one CPU: of what it spent on others it is not known whether this event waited. */
-	if (part && !c->shares)
+	if (is_part(it) && !c->shares)
 		v->time_enabled = v->time_running;
-	v->elsewhere = c->one_core_kind || part;
+	v->elsewhere = c->one_core_kind || is_part(it);
 	value_judge(v);
 }
 
 void readout_finish(
 	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v)
 {
-	finish(c, it, is_part(it), v);
+	finish(c, it, v);
 }
 
 static void sum_task(const struct attar_counter *c, struct readout_sum *s)
@@ -169,8 +169,7 @@ static __attribute__((cold, noinline)) void take_nothing(
 
 /* The counter's own part of a block. Its index is a guess: the id decides. */
 static inline __attribute__((always_inline)) void take(const struct attar_counter *c,
-	const struct counter_fd *it, bool part, const struct block *b, uint64_t index,
-	struct attar_value *v)
+	const struct counter_fd *it, const struct block *b, uint64_t index, struct attar_value *v)
 {
 	const uint64_t *own = b->first + index * b->stride;
 
@@ -185,7 +184,7 @@ static inline __attribute__((always_inline)) void take(const struct attar_counte
 		.lost = b->lost ? own[b->lost] : 0,
 		.time_enabled = b->time_enabled,
 		.time_running = b->time_running};
-	finish(c, it, part, v);
+	finish(c, it, v);
 }
 
 static inline __attribute__((always_inline)) int read_at(
@@ -200,7 +199,7 @@ static inline __attribute__((always_inline)) int read_at(
 	if (r == 0)
 		take_nothing(it, ret_value);
 	else
-		take(c, it, is_part(it), &block, 0, ret_value);
+		take(c, it, &block, 0, ret_value);
 	return 0;
 }
 
@@ -284,6 +283,8 @@ int attar_counter_reset(struct attar_counter *c)
 {
 	struct attar_value v;
 
+	if (c->group)
+		c->group->plain = false;
 	vec_each (&c->fds, it) {
 		int r = read_at(c, it, &v);
 
@@ -308,28 +309,59 @@ static int read_one_by_one(struct attar_group *g, size_t place, struct attar_val
 	return 0;
 }
 
+/*
+ * The usual case: every member is where it was, and counted all the time. False when it is another, which begins anew with the
+ * first member.
+ */
+static inline __attribute__((always_inline)) bool take_plain(const struct attar_group *g,
+	size_t place, const struct block *b, struct attar_value *values)
+{
+	const struct attar_counter *leader = g->members[0];
+	bool part = is_part(&leader->fds.at[place]);
+	uint64_t enabled = part && !leader->shares ? b->time_running : b->time_enabled;
+	const uint64_t *ids = g->ids + place * g->n, *own = b->first;
+
+	if (!g->plain || b->nr < g->n || !b->id || (place + 1) * g->n > g->n_ids ||
+		b->time_running < enabled - enabled / VALUE_GRAIN)
+		return false;
+	for (size_t m = 0; m < g->n; m++, own += b->stride) {
+		if (own[b->id] != ids[m])
+			return false;
+		values[m] = (struct attar_value){.value = own[0],
+			.raw = own[0],
+			.time_enabled = enabled,
+			.time_running = b->time_running,
+			.lost = b->lost ? own[b->lost] : 0,
+			.id = ids[m],
+			.quality = enabled || own[0] ? ATTAR_QUALITY_EXACT : ATTAR_QUALITY_IDLE,
+			.elsewhere = part};
+	}
+	return true;
+}
+
+static __attribute__((noinline)) void take_each(const struct attar_group *g, size_t place,
+	const struct block *b, struct attar_value *values)
+{
+	for (size_t m = 0; m < g->n; m++)
+		take(g->members[m], &g->members[m]->fds.at[place], b, m, &values[m]);
+}
+
 static inline __attribute__((always_inline)) int read_group_at(
 	struct attar_group *g, size_t place, struct attar_value *ret_values)
 {
 	const struct attar_counter *leader = g->members[0];
 	struct block block;
-	bool part;
 	int r;
 
 	if (unlikely(!(leader->attr.read_format & PERF_FORMAT_GROUP)))
 		return read_one_by_one(g, place, ret_values);
-	part = is_part(&leader->fds.at[place]);
 	r = read_block(leader, &leader->fds.at[place], NULL, &block);
 	if (unlikely(r < 0))
 		return r;
-	for (size_t m = 0; m < g->n; m++) {
-		const struct attar_counter *c = g->members[m];
-
-		if (unlikely(r == 0))
-			take_nothing(&c->fds.at[place], &ret_values[m]);
-		else
-			take(c, &c->fds.at[place], part, &block, m, &ret_values[m]);
-	}
+	for (size_t m = 0; unlikely(r == 0) && m < g->n; m++)
+		take_nothing(&g->members[m]->fds.at[place], &ret_values[m]);
+	if (r > 0 && unlikely(!take_plain(g, place, &block, ret_values)))
+		take_each(g, place, &block, ret_values);
 	return 0;
 }
 
@@ -368,6 +400,7 @@ int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
 
 int attar_group_reset(struct attar_group *g)
 {
+	g->plain = false;
 	for (size_t i = 0; i < g->members[0]->fds.n; i++) {
 		int r = attar_group_read_at(g, i, g->scratch);
 
