@@ -71,7 +71,10 @@ static bool is_clock(const struct attar_event_spec *spec)
 							   spec->config == PERF_COUNT_SW_CPU_CLOCK);
 }
 
-/* ns of CPU time that were counted too; 0: no clock was. */
+/*
+ * ns of CPU time that were counted too; 0: no clock was. Of one kind of cores among several (its type is in the
+ * upper half of config) nobody knows how much of it was theirs, so their clock rate cannot be told.
+ */
 static double cpu_time(const struct ratio_count *counts, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -109,7 +112,7 @@ struct ratio ratio_of(const struct ratio_count *counts, size_t n, size_t i, uint
 			return (struct ratio){
 				relations[r].factor * c->value / whole->value, relations[r].of};
 	}
-	if (spec->type == HW && (uint32_t)spec->config == PERF_COUNT_HW_CPU_CYCLES && c->all_code &&
+	if (spec->type == HW && spec->config == PERF_COUNT_HW_CPU_CYCLES && c->all_code &&
 		cpu_ns > 0)
 		return (struct ratio){c->value / cpu_ns, "GHz"};
 	return per_second(c, cpu_ns, elapsed);

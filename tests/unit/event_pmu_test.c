@@ -9,6 +9,7 @@
 #include "attar/event.h"
 #include "base/base.h"
 #include "event/pmu.h"
+#include "profilers/ratios.h"
 
 static char root[64];
 static struct attar_catalog *catalog;
@@ -283,6 +284,39 @@ static void test_hybrid_groups(void **state)
 	assert_int_equal(e[5].group, 1);
 	assert_int_equal(e[6].group, 2);
 	assert_int_equal(e[7].group, 2);
+	attar_event_list_free(list);
+	end();
+}
+
+static void expect_ratio(const struct ratio_count *c, size_t i, double value, const char *of)
+{
+	struct ratio r = ratio_of(c, 5, i, 2000000000);
+
+	assert_string_equal(r.of, of);
+	assert_true(r.value > 0.999 * value && r.value < 1.001 * value);
+}
+
+/* Each kind of cores has a line of its own, and its own instructions per cycle; none has all of the CPU time. */
+static void test_hybrid_ratios(void **state)
+{
+	const double counted[] = {2e9, 6e9, 2e9, 18e9, 2e9};
+	struct attar_event_list *list;
+	struct ratio_count c[5];
+
+	intel_hybrid();
+	list = parse("cycles,instructions,task-clock");
+	assert_int_equal(list->n, 5);
+	assert_string_equal(list->at[0].name, "cpu_atom/cycles/");
+	assert_string_equal(list->at[1].name, "cpu_core/cycles/");
+	assert_string_equal(list->at[2].name, "cpu_atom/instructions/");
+	assert_string_equal(list->at[3].name, "cpu_core/instructions/");
+	for (size_t i = 0; i < 5; i++)
+		c[i] = (struct ratio_count){&list->at[i], counted[i], true, true};
+	expect_ratio(c, 0, 1e9, "per second of CPU time");
+	expect_ratio(c, 1, 3e9, "per second of CPU time");
+	expect_ratio(c, 2, 1, "instructions per cycle");
+	expect_ratio(c, 3, 3, "instructions per cycle");
+	expect_ratio(c, 4, 1, "CPUs utilized");
 	attar_event_list_free(list);
 	end();
 }
@@ -600,6 +634,7 @@ int main(void)
 		cmocka_unit_test(test_bits_property),
 		cmocka_unit_test(test_hybrid),
 		cmocka_unit_test(test_hybrid_groups),
+		cmocka_unit_test(test_hybrid_ratios),
 		cmocka_unit_test(test_uncore),
 		cmocka_unit_test(test_terms),
 		cmocka_unit_test(test_snapshots),

@@ -218,6 +218,44 @@ static void test_moves_a_breakpoint(void **state)
 	attar_target_free(target);
 }
 
+__attribute__((noinline)) static void executed(void)
+{
+	__asm__ volatile("");
+}
+
+/* Each time that the CPU comes to the function's first instruction. */
+static void test_counts_executions(void **state)
+{
+	struct attar_target *target = live_self();
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.bp_type = 4, /* HW_BREAKPOINT_X */
+		.bp_addr = (uintptr_t)executed,
+#if defined(__x86_64__)
+		.bp_len = sizeof(long),
+#else
+		.bp_len = 4,
+#endif
+		.exclude_kernel = 1,
+		.disabled = 1
+	};
+	struct attar_counter *c;
+
+	if (attar_counter_open(target, &attr, "executed", 0, &c) == -ENOSPC) {
+		attar_target_free(target);
+		live_skip("all hardware breakpoints of this CPU are taken");
+	}
+	executed();
+	attar_counter_enable(c);
+	for (int i = 0; i < 23; i++)
+		executed();
+	attar_counter_disable(c);
+	executed();
+	assert_int_equal(count_of(c), 23);
+	attar_counter_close(c);
+	attar_target_free(target);
+}
+
 static void test_pauses_and_counts_the_loss(void **state)
 {
 	struct attar_target *target = live_self();
@@ -367,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_filters_a_tracepoint),
 		cmocka_unit_test(test_attaches_and_asks_for_bpf),
 		cmocka_unit_test(test_moves_a_breakpoint),
+		cmocka_unit_test(test_counts_executions),
 		cmocka_unit_test(test_pauses_and_counts_the_loss),
 		cmocka_unit_test(test_redirects_to_the_rings_of_another),
 		cmocka_unit_test(test_enables_all_of_this_thread),
