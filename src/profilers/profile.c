@@ -112,6 +112,10 @@ static int profile_report(
 		r = stack_report_table(&sr, report, true);
 	if (r == 0 && (p->graph || attar_run_wants_tree(run)))
 		r = stack_report_tree(&sr, report);
+	if (sr.idle)
+		attar_report_remark(report,
+			"%llu of %llu samples found a CPU idle: they are left out",
+			(unsigned long long)sr.idle, (unsigned long long)sr.samples->total);
 	samples_reset(&p->interval);
 	attar_run_unresolved(run, sr.unresolved);
 	if (p->space.stacks.refused)

@@ -13,6 +13,7 @@ struct stack_report {
 	const struct samples *samples;
 	const char *weight; /* what is counted: "samples" */
 	double unresolved;  /* out: share of the weight whose innermost frame had no name */
+	uint64_t idle;      /* out: the weight of CPUs without work, which is in neither section */
 };
 
 /* Table "functions": self, total, weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. */

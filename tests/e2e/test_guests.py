@@ -131,3 +131,20 @@ $attar stat -e cpu-clock --cgroups one,none -d 1s --format json >stat.json
     assert found(tmp_path / 'none.json').samples == 0
     stat = {row['cgroup']: row['value'] for row in counts(tmp_path / 'stat.json')}
     assert stat['one'] > 100 and stat['none'] == 0
+
+
+# ---- nothing to do ----
+
+def test_idle_machine(tmp_path):
+    """Idle CPUs are no place where time goes: they are counted, but in no table, stack or page."""
+    shell('x86', tmp_path, '$attar profile -F 97 -g -d 3s -o out.json -o out.txt -o out.csv -o out.folded -o out.html')
+    report = found(tmp_path / 'out.json')
+    remark = re.fullmatch(r'(\d+) of (\d+) samples found a CPU idle: they are left out', report.remarks[0])
+    idle, whole = map(int, remark.groups())
+    assert whole == report.notes['seen'] > 100 and idle > whole / 2
+    assert report.samples == whole - idle
+    assert f'note: {remark[0]}' in (tmp_path / 'out.txt').read_text()
+    lines = (tmp_path / 'out.folded').read_text().splitlines()
+    assert sum(int(line.rsplit(' ', 1)[1]) for line in lines) == whole - idle
+    assert not [line for line in lines if re.search(r'(default_idle|safe_halt)(_\[k\])? \d+$', line)]
+    assert (tmp_path / 'out.csv').read_text() and (tmp_path / 'out.html').read_text()
