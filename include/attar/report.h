@@ -143,6 +143,7 @@ struct attar_render_opts {
 	bool time_frames;     /* folded: a frame "YYYY-MM-DD" and a frame "HH:MM:SS" before each stack */
 	const char *title;    /* html; NULL: made from the profiler's name */
 	const char *command;  /* html: the command line shown on the page; NULL: none */
+	bool ascii;	      /* text: for a terminal that knows no UTF-8; what is not ASCII is shown as ? and ~ */
 };
 
 /*

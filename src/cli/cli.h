@@ -69,6 +69,7 @@ void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lo
 void console_clear(void);
 unsigned console_columns(int fd);
 bool console_colour(int fd);
+bool console_ascii(void); /* the locale names a character set that is not UTF-8 */
 
 /* ---- commands: the whole of `attar NAME ...`; argv[0] is the name; each gives the exit status ---- */
 

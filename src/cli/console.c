@@ -24,11 +24,32 @@ unsigned console_columns(int fd)
 	return size.ws_col;
 }
 
+/* Whether escape sequences mean something there. */
+static bool is_smart(int fd)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fd) && term && *term && strcmp(term, "dumb");
+}
+
 bool console_colour(int fd)
 {
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *no_color = getenv("NO_COLOR");
 
-	return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb");
+	return is_smart(fd) && !(no_color && *no_color);
+}
+
+bool console_ascii(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *locale = getenv(names[i]);
+
+		if (locale && *locale)
+			return !strcasestr(locale, "utf-8") && !strcasestr(locale, "utf8");
+	}
+	return false;
 }
 
 void console_clear(void)
@@ -73,7 +94,7 @@ void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lo
 	char text[160];
 	unsigned columns = console_columns(STDERR_FILENO);
 
-	if (console.quiet || !columns)
+	if (console.quiet || !columns || !is_smart(STDERR_FILENO))
 		return;
 	snprintf(text, sizeof(text), "%llu s, %llu events, %llu lost; Ctrl-C ends and reports",
 		(unsigned long long)(elapsed_ns / 1000000000), (unsigned long long)seen,

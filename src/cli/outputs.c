@@ -75,6 +75,7 @@ static int add_stdout(
 		return 0;
 	opts.columns = console_columns(STDOUT_FILENO);
 	opts.colour = console_colour(STDOUT_FILENO);
+	opts.ascii = opts.columns && console_ascii();
 	opts.max_rows = (unsigned)c->rows;
 	return add(o, &out, format, &opts);
 }

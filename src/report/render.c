@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/suggest.h"
 #include "report/number.h"
+#include "report/width.h"
 
 enum { SPILL_SIZE = 64 * 1024 };
 
@@ -138,6 +139,8 @@ static void write_out(struct attar_renderer *r)
 {
 	int fd = fileno(r->file);
 
+	if (r->opts.ascii && r->format == &render_text && r->out.len)
+		width_make_ascii(&r->out);
 	if (r->error || !r->out.len) {
 	} else if (fd >= 0) {
 		r->error = write_patiently(fd, r->out.data, r->out.len);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/width.h"
 
+#define ELLIPSIS "…"
+
 struct range {
 	uint32_t first, last;
 };
@@ -91,7 +93,7 @@ unsigned width_cut(struct buf *b, const char *text, unsigned columns)
 	}
 	buf_add(b, text, (size_t)(fits - text));
 	if (columns)
-		buf_str(b, "…");
+		buf_str(b, ELLIPSIS);
 	return columns ? fit + 1 : 0;
 }
 
@@ -102,7 +104,25 @@ void width_cut_path(struct buf *b, const char *path, unsigned columns)
 	if (width > columns && columns) {
 		while (width + 1 > columns)
 			width -= step(&path);
-		buf_str(b, "…");
+		buf_str(b, ELLIPSIS);
 	}
 	width_cut(b, path, columns ? width : 0);
+}
+
+void width_make_ascii(struct buf *b)
+{
+	const char *p = b->data, *end = p + b->len;
+	char *to = b->data;
+
+	while (p < end) {
+		const char *start = p;
+		unsigned width = step(&p);
+
+		if (p - start == 1)
+			*to++ = *start;
+		else
+			for (; width; width--)
+				*to++ = strncmp(start, ELLIPSIS, strlen(ELLIPSIS)) ? '?' : '~';
+	}
+	b->len = (size_t)(to - b->data);
 }

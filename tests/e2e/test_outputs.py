@@ -155,3 +155,46 @@ def test_no_colour_in_a_pipe():
 def test_progress_on_a_terminal():
     text = on_terminal(80, 'profile', '-d', '2500ms')
     assert re.search(r'\d+ s, [\d,]+ events', text)
+
+
+def test_terminal_that_knows_no_escape_sequences():
+    """20 columns and TERM=dumb, in a run that is long enough for a line of progress."""
+    for term in ('dumb', ''):
+        text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '-d', '5s', '--', workload('split7030'), 1500,
+                           env={'TERM': term})
+        assert '\x1b' not in text and 'heavy' in text
+
+
+@pytest.mark.parametrize('locale, ellipsis', [('C', '~'), ('de_DE.ISO-8859-1', '~'), ('C.UTF-8', '…'), ('', '…')])
+def test_terminal_of_another_character_set(locale, ellipsis):
+    """What is cut to 20 columns ends in an ellipsis that the terminal can show."""
+    env = {'LC_ALL': locale, 'LC_CTYPE': '', 'LANG': ''}
+    text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'), 400, env=env)
+    assert ellipsis in text and text.isascii() == (ellipsis == '~')
+    assert max(len(visible(line)) for line in text.splitlines() if not line.startswith('attar: ')) <= 20
+
+
+FORMS = ['text', 'json', 'csv', 'folded', 'html']
+
+
+@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize('event, least', [('mem:0x601000:w', 0), ('sched:sched_process_exec', 1)])
+def test_hardly_any_samples(root, tmp_path, form, event, least):
+    """None at all, or the one of the command's own exec: every form is valid and says so."""
+    out = tmp_path / 'out'
+    done = run('profile', '-g', '-e', event, '--format', form, '--', 'true')
+    assert done.returncode == 0, done.stderr
+    out.write_text(done.stdout)
+    seen = re.search(r'\b(\d+) samples? seen', done.stdout + done.stderr)
+    if form == 'json':
+        found = Profile(done.stdout)
+        assert found.notes['seen'] == found.samples == least and found.notes['lost'] == 0
+    elif form == 'text':
+        assert int(seen[1]) == least and ('(nothing)' in done.stdout) == (least == 0)
+    elif form == 'csv':
+        rows = [line for line in done.stdout.splitlines() if line and not line.startswith('#')]
+        assert len([row for row in rows if row.startswith('time,')]) == 2 and (len(rows) > 2) == (least > 0)
+    elif form == 'folded':
+        assert sum(int(line.rsplit(' ', 1)[1]) for line in done.stdout.splitlines()) == least
+    else:
+        assert done.stdout.startswith('<!doctype html>') and done.stdout.rstrip().endswith('</html>')
