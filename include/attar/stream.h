@@ -150,6 +150,14 @@ ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
 /* Enables the counters; events count from here on. Then reads what runs already from /proc. */
 ATTAR_API int attar_stream_start(struct attar_stream *stream);
 
+/*
+ * Joins a counter that was opened on the same target after the stream: enabled from here on, its samples get that
+ * number (attar_event.counter). Borrowed for the stream's life. Not while a round is being delivered: after a 0
+ * of attar_stream_next().
+ */
+ATTAR_API int attar_stream_add(
+	struct attar_stream *stream, struct attar_counter *counter, uint32_t number);
+
 /* Disables the counters; what the rings hold is still to be delivered. */
 ATTAR_API int attar_stream_stop(struct attar_stream *stream);
 

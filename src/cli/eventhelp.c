@@ -34,7 +34,10 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 	const struct attar_format *format = spec->format;
 	const struct attar_field *filter = filter_field(format);
 
-	buf_printf(b, "%s (id %llu)\n", spec->name, (unsigned long long)format->id);
+	if (spec->kind == ATTAR_EVENT_USER)
+		buf_printf(b, "%s (of a program, through shared memory)\n", spec->name);
+	else
+		buf_printf(b, "%s (id %llu)\n", spec->name, (unsigned long long)format->id);
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			field_line(b, &format->fields[i]);
@@ -43,6 +46,10 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 		if (format->fields[i].is_common)
 			buf_printf(b, " %s", format->fields[i].name);
 	buf_printf(b, "\n  print: %s\n\n  attar trace -e %s\n", format->print, spec->name);
+	if (spec->kind == ATTAR_EVENT_USER) {
+		buf_char(b, '\n');
+		return;
+	}
 	if (filter)
 		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", spec->name, filter->name);
 	buf_printf(b, "  attar profile -e %s -g\n\n", spec->name);

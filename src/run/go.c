@@ -52,7 +52,7 @@ static int set_filter(const struct source *s)
 	return r == -EINVAL ? filter_refused(s) : r;
 }
 
-static int open_source(struct attar_run *run, struct source *s, bool first)
+int run_open_source(struct attar_run *run, struct source *s, bool first)
 {
 	struct perf_event_attr attr;
 	int r;
@@ -69,7 +69,7 @@ static int open_source(struct attar_run *run, struct source *s, bool first)
 	r = attar_counter_open(run->target, &attr, s->name, ATTAR_COUNTER_DEGRADE, &s->counter);
 	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
 		fall_back_to_clock(s);
-		return open_source(run, s, first);
+		return run_open_source(run, s, first);
 	}
 	return r == 0 ? set_filter(s) : r;
 }
@@ -88,7 +88,7 @@ static int open_events(struct attar_run *run)
 	int r = 0;
 
 	for (size_t i = 0; i < run->sources.n && r == 0; i++)
-		r = open_source(run, &run->sources.at[i], i == 0);
+		r = run_open_source(run, &run->sources.at[i], i == 0);
 	return r == 0 ? counts_open(run) : r;
 }
 
@@ -289,6 +289,9 @@ static int loop(struct attar_run *run)
 			return 0;
 		r = drain(run);
 		if (r < 0 || enough(run))
+			return r;
+		r = run_user_look(run);
+		if (r < 0)
 			return r;
 		now = run_now();
 		if (tick && now >= tick && !(end && now >= end)) {

@@ -81,7 +81,8 @@ struct attar_run {
 	struct attar_inlet *inlet;                 /* of those; NULL: none */
 	VEC(struct attar_event_spec *) user_specs; /* of sources that came to light later */
 	size_t n_opened;                           /* sources that were there at the start */
-	struct map unshared; /* pids of processes that have the probe but no shared memory */
+	bool kernel_may_come; /* the kernel has user_events, but not all that was asked for yet */
+	struct map unshared;  /* pids of processes that have the probe but no shared memory */
 	VEC(struct attar_event_spec *) usdt_specs; /* of sources that are USDT probes */
 	bool user_stacks;                          /* samples of events have stacks */
 	struct intern noted;                       /* what the log was told about transports */
@@ -125,12 +126,20 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 /* Resolves the target that the options describe; narrows it to what this user may see. */
 int run_open_target(struct attar_run *run, bool own_processes);
 
+/* -EOPNOTSUPP for an event that the kernel knows nothing of: only a stream has those. */
+int run_user_refuse(const struct attar_event_spec *spec);
+
+/* Opens one source on the run's target. first: it carries the records of processes for all. */
+int run_open_source(struct attar_run *run, struct source *s, bool first);
+
 /* Events of programs; see userevents.c. */
 int run_user_source(struct attar_run *run, const struct attar_event_spec *spec);
 int run_list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids);
 int run_user_open(struct attar_run *run);
 void run_user_close(struct attar_run *run);
 void run_user_started(struct attar_run *run);
+/* Takes up what the kernel has got of them meanwhile. */
+int run_user_look(struct attar_run *run);
 void run_user_ended(struct attar_run *run);
 /* For the environment of a command; at least 3 places. Ends with NULL. */
 void run_user_environment(const struct attar_run *run, const char *environment[3]);

@@ -27,6 +27,9 @@ static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_
 	if (list->n != 1)
 		return attar_fail(-EINVAL, "--event: '%s' names %zu events: one is sampled",
 			run->opts.event, list->n);
+	r = run_user_refuse(list->at);
+	if (r < 0)
+		return r;
 	if (list->at->kind == ATTAR_EVENT_TRACEPOINT || list->at->kind == ATTAR_EVENT_PROBE) {
 		attr->freq = 0;
 		attr->sample_period = 1;

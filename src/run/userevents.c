@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/suggest.h"
+#include "event/tracefs.h"
 #include "event/userevent.h"
 #include "run/run.h"
 
@@ -24,6 +25,16 @@ int run_user_source(struct attar_run *run, const struct attar_event_spec *spec)
 	if (!spec->user_event || spec->transport == ATTAR_TRANSPORT_USDT)
 		return 0;
 	return vec_push(&run->user_sources, user) < 0 ? base_oom() : 0;
+}
+
+int run_user_refuse(const struct attar_event_spec *spec)
+{
+	if (spec->kind != ATTAR_EVENT_USER)
+		return 0;
+	return attar_fail(-EOPNOTSUPP,
+		"'%s' does not come through the kernel here: attar trace shows it, and attar "
+		"user-events -d 1s counts it",
+		spec->name);
 }
 
 static struct user_source *find_source(struct attar_run *run, const char *name)
@@ -185,8 +196,13 @@ int run_user_open(struct attar_run *run)
 void run_user_close(struct attar_run *run)
 {
 	run->inlet = attar_inlet_free(run->inlet);
-	while (run->n_opened && run->sources.n > run->n_opened)
-		free(run->sources.at[--run->sources.n].name);
+	while (run->n_opened && run->sources.n > run->n_opened) {
+		struct source *s = &run->sources.at[--run->sources.n];
+
+		attar_counter_close(s->counter);
+		free(s->filter);
+		free(s->name);
+	}
 	vec_each (&run->user_specs, spec)
 		free(*spec);
 	vec_done(&run->user_specs);
@@ -281,8 +297,101 @@ static int look(const struct attar_run *run, struct look *look)
 	return r;
 }
 
+/* ---- what the kernel gets later ---- */
+
+static bool may_come(struct attar_run *run, const struct attar_event_spec *spec)
+{
+	return !only_command(run) && spec->kind == ATTAR_EVENT_USER && !spec->transport &&
+	       userevent_kernel(attar_run_catalog(run)) == USEREVENT_KERNEL_YES;
+}
+
+static bool is_open(const struct attar_run *run, const char *name)
+{
+	for (size_t i = 0; i < run->sources.n; i++) {
+		const struct attar_event_spec *spec = run->sources.at[i].spec;
+
+		if (spec && spec->transport == ATTAR_TRANSPORT_KERNEL &&
+			!strcmp(strchr(spec->name, ':') + 1, name))
+			return true;
+	}
+	return false;
+}
+
+static int open_late(struct attar_run *run, const struct attar_event_spec *asked,
+	attar_event_fn *fn, const char *name, const struct attar_format *format)
+{
+	struct attar_event_spec *spec = malloc(sizeof(*spec));
+	struct perf_event_attr attr = {.sample_period = 1};
+	const char *full;
+	char text[300];
+	int r;
+
+	if (!spec || vec_push(&run->user_specs, spec) < 0) {
+		free(spec);
+		return base_oom();
+	}
+	snprintf(text, sizeof(text), USER_EVENTS ":%s", name);
+	full = intern_text(&run->texts, text);
+	if (!full)
+		return base_oom();
+	*spec = *asked;
+	spec->kind = ATTAR_EVENT_TRACEPOINT;
+	spec->type = PERF_TYPE_TRACEPOINT;
+	spec->config = format->id;
+	spec->format = format;
+	spec->name = full;
+	spec->transport = ATTAR_TRANSPORT_KERNEL;
+	run_stack_attr(&run->opts, run->user_stacks, &attr);
+	attr.sample_type |= PERF_SAMPLE_RAW;
+	r = run_add_spec(run, spec, &attr, fn);
+	if (r == 0)
+		r = run_open_source(run, &run->sources.at[run->sources.n - 1], false);
+	if (r == 0)
+		r = attar_stream_add(run->stream, run->sources.at[run->sources.n - 1].counter,
+			(uint32_t)run->sources.n - 1);
+	if (r == 0)
+		note_transport(run, full, ATTAR_TRANSPORT_KERNEL, "");
+	return r;
+}
+
+/* An event that goes while it is looked at is none. */
+static int look_for(struct attar_run *run, const struct user_source *user)
+{
+	const struct source *s = &run->sources.at[user->source];
+	const struct attar_event_spec *asked = s->spec;
+	attar_event_fn *fn = s->fn;
+	dir_names names _cleanup_(dir_names_done) = {0};
+	int r = tracefs_events(attar_run_catalog(run), USER_EVENTS, &names);
+
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		const struct attar_format *format;
+
+		if (fnmatch(user->pattern, names.at[i], 0) || is_open(run, names.at[i]))
+			continue;
+		if (attar_catalog_format(
+			    attar_run_catalog(run), USER_EVENTS, names.at[i], &format) == 0)
+			r = open_late(run, asked, fn, names.at[i], format);
+	}
+	attar_error_clear();
+	return r == -ENOMEM ? r : 0;
+}
+
+int run_user_look(struct attar_run *run)
+{
+	int r = 0;
+
+	for (size_t i = 0; run->kernel_may_come && r == 0 && i < run->user_sources.n; i++) {
+		const struct user_source *user = &run->user_sources.at[i];
+
+		if (may_come(run, run->sources.at[user->source].spec))
+			r = look_for(run, user);
+	}
+	return r;
+}
+
 void run_user_started(struct attar_run *run)
 {
+	run->kernel_may_come = false;
 	vec_each (&run->sources, s)
 		if (s->spec && (s->usdt || s->spec->transport == ATTAR_TRANSPORT_KERNEL))
 			note_transport(run, s->name, s->spec->transport, "");
@@ -294,6 +403,7 @@ void run_user_started(struct attar_run *run)
 			attar_error_clear();
 		else if (!l.found && spec->kind == ATTAR_EVENT_USER)
 			say_waiting(&l);
+		run->kernel_may_come |= may_come(run, spec);
 	}
 }
 

@@ -33,6 +33,8 @@ struct attar_stream {
 	struct attar_target *target;
 	struct attar_counter **counters;
 	struct attar_layout *layouts; /* one for each counter */
+	uint32_t *numbers;            /* of each, as events carry it */
+	bool has_added;               /* they are not simply counted */
 	size_t n_counters;
 	struct attar_ring **rings;
 	struct cursor *cursors; /* one for each ring */
@@ -165,8 +167,11 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 {
 	s->counters = calloc(n, sizeof(*s->counters));
 	s->layouts = calloc(n, sizeof(*s->layouts));
-	if (!s->counters || !s->layouts)
+	s->numbers = calloc(n, sizeof(*s->numbers));
+	if (!s->counters || !s->layouts || !s->numbers)
 		return base_oom();
+	for (size_t i = 0; i < n; i++)
+		s->numbers[i] = (uint32_t)i;
 	memcpy(s->counters, counters, n * sizeof(*counters));
 	s->n_counters = n;
 	s->has_clock = true;
@@ -237,6 +242,7 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 	free(s->merge.heap);
 	free(s->cursors);
 	free(s->layouts);
+	free(s->numbers);
 	free(s->counters);
 	free(s);
 	return NULL;
@@ -272,6 +278,50 @@ int attar_stream_start(struct attar_stream *s)
 	if (!by_exec && s->has_clock)
 		s->start_time = now();
 	return r < 0 ? r : scan_running(s);
+}
+
+/* Room for one more counter in all that there is one of for each. */
+static int grow(struct attar_stream *s)
+{
+	size_t n = s->n_counters + 1;
+	void *counters = reallocarray(s->counters, n, sizeof(*s->counters)), *layouts, *numbers;
+
+	if (counters)
+		s->counters = counters;
+	layouts = reallocarray(s->layouts, n, sizeof(*s->layouts));
+	if (layouts)
+		s->layouts = layouts;
+	numbers = reallocarray(s->numbers, n, sizeof(*s->numbers));
+	if (numbers)
+		s->numbers = numbers;
+	return counters && layouts && numbers ? 0 : base_oom();
+}
+
+int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint32_t number)
+{
+	size_t i = s->n_counters;
+	int r = grow(s);
+
+	if (r < 0)
+		return r;
+	attar_layout_init(&s->layouts[i], &counter->attr);
+	if (s->layouts[i].time != s->layouts[0].time)
+		return attar_fail(-EINVAL,
+			"'%s' cannot join a stream whose records have the time in another place",
+			counter->name);
+	r = rings_redirect(s->rings, s->n_rings, counter, 0);
+	vec_each (&counter->fds, it)
+		if (r == 0 && map_put(&s->ids, it->id, i) < 0)
+			r = base_oom();
+	if (r < 0)
+		return r;
+	s->counters[i] = counter;
+	s->numbers[i] = number;
+	s->n_counters++;
+	s->has_added = true;
+	s->last_id = 0;
+	s->last_counter = 0;
+	return attar_counter_enable(counter);
 }
 
 int attar_stream_stop(struct attar_stream *s)
@@ -384,7 +434,7 @@ static void fill_lost(struct attar_stream *s, const struct cursor *c, struct att
 	ev->lost_from = c->passed_time;
 	ev->lost_to = c->time;
 	if (s->record.type == PERF_RECORD_LOST)
-		ev->counter = counter_of(s, s->record.lost.id);
+		ev->counter = s->numbers[counter_of(s, s->record.lost.id)];
 }
 
 /* Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno. */
@@ -403,8 +453,10 @@ static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar
 	if (unlikely(c->time < s->delivered))
 		s->stats.disordered++;
 	s->delivered = MAX(s->delivered, c->time);
-	*ev = (struct attar_event){
-		.record = rec, .time = s->delivered, .counter = counter, .cpu = rec->cpu};
+	*ev = (struct attar_event){.record = rec,
+		.time = s->delivered,
+		.counter = s->numbers[counter],
+		.cpu = rec->cpu};
 	if (likely(rec->type == PERF_RECORD_SAMPLE)) {
 		if (!fill_sample(s, ev))
 			return 0;
@@ -441,10 +493,11 @@ static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter
 	const struct attar_ring *ring = c->ring;
 	uint64_t end;
 
-	if (s->record.type != PERF_RECORD_SAMPLE || !sample_is_own(layout->sample_type) ||
-		s->delivered < s->start_time || s->inlet ||
+	/* events of an inlet may come between any two; some samples have to wait */
+	if (s->inlet || s->has_added || s->record.type != PERF_RECORD_SAMPLE ||
+		!sample_is_own(layout->sample_type) || s->delivered < s->start_time ||
 		s->counters[counter]->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN)
-		return; /* events of an inlet may come between any two; some samples have to wait */
+		return;
 	end = MIN(ring->head, c->give_back);
 	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
 	s->run = c;
