@@ -360,6 +360,8 @@ void perfume_collector_stats(
 
 	*ret_stats = c->past;
 	for (writer = c->writers; writer; writer = writer->next) {
+		if (!writer->n_chosen)
+			continue;
 		if (writer->area->lost > writer->lost_no_ring_before)
 			ret_stats->lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
 		for (i = 0; i < writer->n_readers; i++) {

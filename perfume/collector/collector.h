@@ -60,7 +60,8 @@ struct perfume_received {
 };
 
 /*
- * written = read + lost, for every ring from the moment it was found, to the event. Events of other collectors
+ * written = read + lost, for every ring of programs with events for us, from the moment it was found, to the
+ * event. Events of other collectors
  * of the same program are in `read` too; `events` are those handed out.
  */
 struct perfume_collector_stats {

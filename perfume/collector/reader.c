@@ -275,14 +275,27 @@ uint64_t perfume_reader_written(const struct reader *reader)
 	return count - reader->base;
 }
 
+void perfume_reader_count_from_here(struct writer *writer)
+{
+	uint32_t i;
+
+	for (i = 0; i < writer->n_readers; i++) {
+		writer->readers[i]->base = writer->readers[i]->count;
+		writer->readers[i]->read = writer->readers[i]->lost = 0;
+	}
+	writer->lost_no_ring_before = writer->area->lost;
+}
+
 void perfume_reader_free(struct perfume_collector *c, struct reader *reader)
 {
 	struct perfume_collector_stats *past = &c->past;
 
 	c->n_readers--;
-	past->read += reader->read;
-	past->lost += reader->lost;
-	past->written += perfume_reader_written(reader);
+	if (reader->writer->n_chosen) {
+		past->read += reader->read;
+		past->lost += reader->lost;
+		past->written += perfume_reader_written(reader);
+	}
 	if (reader->data)
 		munmap(reader->data, 2 * (size_t)reader->writer->ring_size);
 	free(reader->chunk);

@@ -232,6 +232,8 @@ static int learn_event(struct perfume_collector *c, struct writer *writer, uint3
 	event->source.comm = writer->comm;
 	event->chosen = printable(event->source.name) && printable(event->source.fields) &&
 			chosen(c, event->source.name);
+	if (event->chosen && !writer->n_chosen++)
+		perfume_reader_count_from_here(writer);
 	writer->events[i] = event;
 	c->n_events++;
 	return 0;
@@ -435,7 +437,7 @@ void perfume_writer_free(struct perfume_collector *c, struct writer *writer)
 
 	if (!writer->gone && writer->claim >= 0)
 		leave(writer);
-	if (writer->area->lost > writer->lost_no_ring_before)
+	if (writer->n_chosen && writer->area->lost > writer->lost_no_ring_before)
 		c->past.lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
 	c->past.no_claim -= writer->claim < 0 && *c->patterns;
 	c->past.writers--;

@@ -53,6 +53,8 @@ struct writer {
 	int claim;          /* -1: none was to be had */
 	uint32_t ring_size; /* as it was when we came */
 	uint32_t n_readers, n_events;
+	uint32_t
+		n_chosen; /* events; while there are none, what others listen to is not ours to count */
 	uint64_t lost_no_ring_before;
 	uint64_t locked_since; /* its lock has been found closed each time since then, ns; 0: no */
 	int gone;              /* 1: the program has ended; 2: forged */
@@ -107,6 +109,8 @@ void perfume_writer_free(struct perfume_collector *c, struct writer *writer);
 
 /* reader.c */
 void perfume_reader_visit(struct perfume_collector *c, struct writer *writer);
+/* The program has its first event for us: what others read or lost of it before does not count. */
+void perfume_reader_count_from_here(struct writer *writer);
 void perfume_reader_begin(struct perfume_collector *c, struct writer *writer);
 void perfume_reader_free(struct perfume_collector *c, struct reader *reader);
 uint64_t perfume_reader_written(const struct reader *reader);

@@ -585,6 +585,30 @@ static void two_collectors_read_the_same_and_leave_apart(void **state)
 	perfume_collector_free(second);
 }
 
+/* What others listen to is neither ours to read nor ours to lose. */
+static void a_collector_of_nothing_here_counts_nothing(void **state)
+{
+	struct program program = start("sixty_four_threads", 1, NULL);
+	struct perfume_collector *busy = collector_for("ring_tick", program.pid);
+	struct perfume_collector *idle = collector_for("no_such_event", program.pid);
+
+	hear(&program, "ready");
+	perfume_collector_scan(busy);
+	perfume_collector_scan(idle);
+	READ_UNTIL(busy, stats_of(busy).read > 10000);
+	read_all(idle, 1);
+	assert_int_equal(stats_of(idle).writers, 1);
+	shutdown(program.in, SHUT_WR);
+	hear(&program, "done");
+	end_of(&program);
+	READ_UNTIL(idle, stats_of(idle).writers == 0);
+	assert_int_equal(stats_of(idle).written, 0);
+	assert_int_equal(stats_of(idle).read, 0);
+	assert_int_equal(stats_of(idle).lost, 0);
+	perfume_collector_free(idle);
+	perfume_collector_free(busy);
+}
+
 static void a_ninth_collector_is_told_that_there_is_no_place(void **state)
 {
 	struct program program = start("until_left", 1, NULL);
@@ -1091,6 +1115,7 @@ int main(void)
 		CASE(a_killed_collector_costs_no_longer_than_its_lease),
 		CASE(a_stopped_collector_finds_its_events_off_and_says_so),
 		CASE(two_collectors_read_the_same_and_leave_apart),
+		CASE(a_collector_of_nothing_here_counts_nothing),
 		CASE(a_ninth_collector_is_told_that_there_is_no_place),
 		CASE(switching_ten_thousand_times_while_64_threads_write),
 		CASE(a_plugin_is_switched_on_each_time_it_is_loaded),
