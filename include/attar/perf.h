@@ -48,10 +48,10 @@ struct attar_target_opts {
 	char *const *command; /* argv of a command to launch, NULL-terminated; NULL: none */
 	/* "NAME=VALUE" for its environment, NULL-terminated; borrowed for the call. NULL: none */
 	const char *const *environment;
-	bool system_wide;     /* watch the CPUs, not the command, while the command runs */
-	bool no_inherit;      /* threads and processes created later are not followed */
-	bool skip_refused;    /* leave out threads that may not be watched, as long as one may */
-	bool self;            /* the calling thread, alone */
+	bool system_wide;  /* watch the CPUs, not the command, while the command runs */
+	bool no_inherit;   /* threads and processes created later are not followed */
+	bool skip_refused; /* leave out threads that may not be watched, as long as one may */
+	bool self;         /* the calling thread, alone */
 	/*
 	 * Threads wherever they run: one place for each thread, not one for each thread on each CPU. Cheap to
 	 * open and to read, and what self-reading needs; but inherited counters without a CPU can have no ring.
@@ -208,6 +208,16 @@ ATTAR_API int attar_counter_pause(struct attar_counter *counter, bool pause);
  * same places and clock, and it has no rings of its own.
  */
 ATTAR_API int attar_counter_redirect(struct attar_counter *counter, struct attar_counter *to);
+
+/*
+ * CPUs go offline and come back. Looks whether any did since the last look, and opens the counters (of a group,
+ * the one that leads it) anew where a CPU has come: counts go on, with the quality PARTIAL, since the CPU had
+ * run unwatched for a while; filter, BPF program and signal are set again. Where the target watches every CPU, one
+ * that was never there adds places at the end. Of a target of tasks, which take their events along: nothing. One
+ * log line says what is missing. A stream does this by itself. 1: something changed; 0.
+ */
+ATTAR_API int attar_target_follow_cpus(
+	struct attar_target *target, struct attar_counter *const *counters, size_t n);
 
 /* ---- signals ---- */
 

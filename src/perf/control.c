@@ -2,6 +2,7 @@
 /* What can be done to open counters, each on all of its places. */
 #include "attar/perf.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
@@ -32,6 +33,8 @@ struct order {
 static int each_place(const struct attar_counter *c, const struct order *o)
 {
 	vec_each (&c->fds, it) {
+		if (it->gone)
+			continue;
 		if (TEMP_FAILURE_RETRY(ioctl(it->fd, o->request, o->argument)) >= 0 ||
 			errno == ESRCH)
 			continue;
@@ -51,11 +54,13 @@ static const void *number(uintptr_t n)
 
 int attar_counter_enable(struct attar_counter *c)
 {
+	c->enabled = true;
 	return each_place(c, &(struct order){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
 }
 
 int attar_counter_disable(struct attar_counter *c)
 {
+	c->enabled = false;
 	return each_place(c, &(struct order){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
 }
 
@@ -114,6 +119,31 @@ int attar_counter_refresh(struct attar_counter *c, unsigned n)
 					   : "it is not sampled, it only counts"});
 }
 
+/* ---- what is kept for fds that are opened later ---- */
+
+static void keep_text(char **kept, const char *text)
+{
+	free(*kept);
+	*kept = strdup(text);
+}
+
+static void keep_fd(int *kept, int fd)
+{
+	if (*kept >= 0)
+		close(*kept);
+	*kept = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int counter_restore(const struct attar_counter *c, const struct counter_fd *it)
+{
+	if (c->filter && ioctl(it->fd, PERF_EVENT_IOC_SET_FILTER, c->filter) < 0)
+		return failed(c, it, -errno, "filter", strerror(errno));
+	if (c->bpf_fd >= 0 && ioctl(it->fd, PERF_EVENT_IOC_SET_BPF, c->bpf_fd) < 0 &&
+		errno != EEXIST)
+		return failed(c, it, -errno, "attach a BPF program to", strerror(errno));
+	return c->signo ? signal_route(c, it->fd, c->signo, c->signal_tid) : 0;
+}
+
 /* A tracepoint has its programs for all of its fds together: the second fd finds that it is there. */
 int attar_counter_attach_bpf(struct attar_counter *c, int program_fd)
 {
@@ -128,6 +158,7 @@ int attar_counter_attach_bpf(struct attar_counter *c, int program_fd)
 					    "event is not sampled"
 					  : strerror(errno));
 	}
+	keep_fd(&c->bpf_fd, program_fd);
 	return 0;
 }
 
@@ -163,7 +194,10 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 			   "the filter has more address ranges than its PMU has, or of a kind "
 			   "that it lacks"});
 
-	return r < 0 ? attar_context(r, "the filter '%s'", filter) : 0;
+	if (r < 0)
+		return attar_context(r, "the filter '%s'", filter);
+	keep_text(&c->filter, filter);
+	return 0;
 }
 
 int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *attr)

@@ -63,6 +63,7 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 		free(c);
 		return base_oom();
 	}
+	c->bpf_fd = -1;
 	r = copy_attr(attr, &c->whole);
 	if (r == 0)
 		r = rules_check(name, &c->whole);
@@ -78,6 +79,8 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 	c->every_cpu = t->every_cpu;
 	c->self = t->self && t->any_cpu && t->tids.n == 1;
 	c->owner = pthread_self();
+	c->enabled = !attr->disabled;
+	c->changes_seen = t->hotplug.changes;
 	*ret_counter = c;
 	return 0;
 }
@@ -90,6 +93,9 @@ struct attar_counter *counter_free(struct attar_counter *c)
 	vec_each (&c->fds, it)
 		close(it->fd);
 	vec_done(&c->fds);
+	if (c->bpf_fd >= 0)
+		close(c->bpf_fd);
+	free(c->filter);
 	free(c->name);
 	free(c);
 	return NULL;
@@ -115,6 +121,17 @@ static struct place place_at(const struct attar_target *t, size_t i)
 		p.pid = t->tids.at[who];
 	if (t->kind == ATTAR_TARGET_CGROUPS) {
 		p.pid = t->cgroups.at[who];
+		p.flags = PERF_FLAG_PID_CGROUP;
+	}
+	return p;
+}
+
+struct place counter_place(const struct attar_target *t, int cpu, int cgroup)
+{
+	struct place p = {.pid = -1, .cpu = cpu, .group_fd = -1};
+
+	if (cgroup >= 0) {
+		p.pid = t->cgroups.at[cgroup];
 		p.flags = PERF_FLAG_PID_CGROUP;
 	}
 	return p;
@@ -148,7 +165,8 @@ static int keep(
 	struct counter_fd one = {.fd = fd,
 		.cpu = p->cpu,
 		.tid = is_cgroup ? -1 : p->pid,
-		.cgroup = is_cgroup ? i / (int)t->cpus.n : -1};
+		.cgroup = is_cgroup ? i / (int)t->cpus.n : -1,
+		.departures = t->listens ? hotplug_departures(&t->hotplug, p->cpu) : 0};
 
 	if (c->group || c->attr.sample_period)
 		one.id = ask_id(fd);

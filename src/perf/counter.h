@@ -23,6 +23,11 @@ struct counter_fd {
 	uint64_t
 		id; /* the kernel's, where it is asked at once, see counter_id(); 0: it was not, or could not be */
 	struct counter_base base;
+	/* Of a CPU that may come and go, see cpus.c. */
+	uint32_t departures; /* of the CPU, when the fd was opened */
+	bool gone;           /* the CPU is offline: the count stands in base alone, as minus it */
+	bool fresh;          /* it was opened anew and does not yet work */
+	bool gap;            /* the CPU ran for a while before the fd was opened */
 };
 
 struct attar_counter {
@@ -33,8 +38,15 @@ struct attar_counter {
 	};
 	VEC(struct counter_fd) fds;
 	bool shares; /* a hardware counter with others: running less than enabled is an estimate */
-	bool one_core_kind;        /* of several that the machine has: see perf/cores.h */
-	bool every_cpu;            /* its places of one task cover the machine */
+	bool one_core_kind; /* of several that the machine has: see perf/cores.h */
+	bool every_cpu;     /* its places of one task cover the machine */
+	bool enabled;
+	uint32_t changes_seen; /* of its target's CPUs */
+	/* What was asked of its fds, for those that are opened later. */
+	char *filter; /* NULL: none */
+	int bpf_fd;   /* owned; -1: none */
+	int signo;    /* 0: none */
+	pid_t signal_tid;
 	struct attar_group *group; /* that it belongs to; NULL: alone */
 	bool self;                 /* of the thread that opened it, on any CPU */
 	pthread_t owner;           /* that thread */
@@ -59,6 +71,18 @@ uint64_t counter_id(const struct counter_fd *it);
  */
 int counters_open_places(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t first, unsigned flags);
+
+/* A place of a target of CPUs or (cgroup is an index) control groups. */
+struct place;
+struct place counter_place(const struct attar_target *t, int cpu, int cgroup);
+
+/* Reads one of its fds. */
+int counter_read_fd(
+	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *ret_value);
+
+/* Asks the fd for what was asked of the others: filter, BPF program, signal. */
+int counter_restore(const struct attar_counter *c, const struct counter_fd *it);
+int signal_route(const struct attar_counter *c, int fd, int signo, pid_t tid);
 
 /* Opens it on the threads tids[first..] of the target too. */
 int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t first);

@@ -30,6 +30,8 @@ static inline __attribute__((always_inline)) void finish(
 		v->time_enabled = v->time_running;
 	v->elsewhere = c->one_core_kind || is_part(it);
 	value_judge(v);
+	if (unlikely(it->gap) && v->quality < ATTAR_QUALITY_PARTIAL)
+		v->quality = ATTAR_QUALITY_PARTIAL;
 }
 
 void readout_finish(
@@ -187,13 +189,25 @@ static inline __attribute__((always_inline)) void take(const struct attar_counte
 	finish(c, it, v);
 }
 
+/* Its CPU is offline: what it had counted was put into base when it went. */
+static __attribute__((cold, noinline)) int take_gone(
+	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v)
+{
+	*v = (struct attar_value){.id = it->id};
+	finish(c, it, v);
+	return 0;
+}
+
 static inline __attribute__((always_inline)) int read_at(
 	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *ret_value)
 {
 	uint64_t alone[WORDS_ALONE];
 	struct block block;
-	int r = read_block(c, it, alone, &block);
+	int r;
 
+	if (unlikely(it->gone))
+		return take_gone(c, it, ret_value);
+	r = read_block(c, it, alone, &block);
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -201,6 +215,12 @@ static inline __attribute__((always_inline)) int read_at(
 	else
 		take(c, it, &block, 0, ret_value);
 	return 0;
+}
+
+int counter_read_fd(
+	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *ret_value)
+{
+	return read_at(c, it, ret_value);
 }
 
 int attar_counter_read_at(struct attar_counter *c, size_t place, struct attar_value *ret_value)
@@ -353,7 +373,7 @@ static inline __attribute__((always_inline)) int read_group_at(
 	struct block block;
 	int r;
 
-	if (unlikely(!(leader->attr.read_format & PERF_FORMAT_GROUP)))
+	if (unlikely(!(leader->attr.read_format & PERF_FORMAT_GROUP) || leader->fds.at[place].gone))
 		return read_one_by_one(g, place, ret_values);
 	r = read_block(leader, &leader->fds.at[place], NULL, &block);
 	if (unlikely(r < 0))

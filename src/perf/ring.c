@@ -101,17 +101,26 @@ static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct
 	return NULL;
 }
 
+int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c,
+	const struct counter_fd *it)
+{
+	struct attar_ring *r = find(rings, n, c, it);
+
+	if (!r || r->fd == it->fd || it->gone)
+		return 0;
+	if (ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
+		return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s", c->name,
+			it->cpu, strerror(errno));
+	return 0;
+}
+
 int rings_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c, size_t first)
 {
 	for (size_t i = first; i < c->fds.n; i++) {
-		struct counter_fd *it = &c->fds.at[i];
-		struct attar_ring *r = find(rings, n, c, it);
+		int r = ring_redirect(rings, n, c, &c->fds.at[i]);
 
-		if (!r || r->fd == it->fd)
-			continue;
-		if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd)) < 0)
-			return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s",
-				c->name, it->cpu, strerror(errno));
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -153,6 +162,30 @@ static int check_inherited(const struct attar_target *t, struct attar_counter *c
 	return 0;
 }
 
+int rings_extend(struct attar_ring ***rings, size_t *n, struct attar_counter *const *counters,
+	size_t n_counters)
+{
+	ring_list list = {.at = *rings, .n = *n, .size = *n};
+	const struct attar_ring *like = *n ? list.at[0] : NULL;
+	int r = like ? choose_owners(
+			       counters, n_counters, like->overwritten && !like->backward, &list)
+		     : 0;
+
+	for (size_t i = *n; r == 0 && i < list.n; i++) {
+		r = map(list.at[i], like->size);
+		if (r < 0)
+			r = map_failed(r, list.at[i]);
+	}
+	*rings = list.at;
+	for (; r < 0 && list.n > *n; list.n--) {
+		if (list.at[list.n - 1]->page)
+			unmap(list.at[list.n - 1]);
+		free(list.at[list.n - 1]);
+	}
+	*n = list.n;
+	return r;
+}
+
 static int new_rings(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, bool overwritten, struct attar_ring ***ret_rings,
 	size_t *ret_n)
@@ -192,6 +225,8 @@ void attar_rings_free(struct attar_ring **rings, size_t n)
 	for (size_t i = 0; rings && i < n; i++) {
 		if (rings[i]->page)
 			unmap(rings[i]);
+		if (rings[i]->owns_fd)
+			close(rings[i]->fd);
 		free(rings[i]->bounce);
 		vec_done(&rings[i]->positions);
 		free(rings[i]);

@@ -16,8 +16,9 @@ struct attar_ring {
 	uint64_t tail;   /* what was passed so far; free running, as the kernel's are */
 	uint64_t newest; /* where the newest passed record begins */
 	int fd;
-	int cpu;     /* -1: that of a thread, wherever it runs */
-	pid_t tid;   /* of that thread; -1: of a CPU */
+	int cpu;      /* -1: that of a thread, wherever it runs */
+	pid_t tid;    /* of that thread; -1: of a CPU */
+	bool owns_fd; /* the counter has another one now */
 	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
 	char *bounce; /* for a record that wraps; allocated at the first one */
 	/* Of an overwritten ring, which is mapped read-only: head and tail stay 0. See overwrite.c. */
@@ -63,6 +64,15 @@ static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 
 /* attar_rings_freeze() without stopping the kernel: finds the records of the rings that are overwritten. */
 int rings_look(struct attar_ring *const *rings, size_t n);
+
+/* Sends one fd of the counter on to the ring of its CPU. */
+struct counter_fd;
+int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c,
+	const struct counter_fd *it);
+
+/* Adds rings for the CPUs that have none, as large as the others. */
+int rings_extend(struct attar_ring ***rings, size_t *n, struct attar_counter *const *counters,
+	size_t n_counters);
 
 /* Sends the counter's fds from number `first` on to the rings of their CPUs. */
 int rings_redirect(

@@ -34,7 +34,7 @@ static int refused(const struct attar_counter *c, pid_t tid, int signo)
 		strerror(errno));
 }
 
-static int route(const struct attar_counter *c, int fd, int signo, pid_t tid)
+int signal_route(const struct attar_counter *c, int fd, int signo, pid_t tid)
 {
 	struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
 	int flags = fcntl(fd, F_GETFL);
@@ -61,11 +61,13 @@ int attar_counter_signal(struct attar_counter *c, int signo, pid_t tid)
 	if (!tid)
 		tid = (pid_t)syscall(SYS_gettid);
 	vec_each (&c->fds, it) {
-		int r = route(c, it->fd, signo, tid);
+		int r = signal_route(c, it->fd, signo, tid);
 
 		if (r < 0)
 			return r;
 	}
+	c->signo = signo;
+	c->signal_tid = tid;
 	return 0;
 }
 

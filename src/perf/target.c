@@ -15,16 +15,6 @@
 
 enum { PID_MAX = 4194304 }; /* PID_MAX_LIMIT of 64-bit kernels */
 
-static int online_cpus(parse_ints *ret_cpus)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-	int r = file_read("/sys/devices/system/cpu/online", 65536, &b);
-
-	if (r < 0)
-		return r;
-	return parse_list(buf_text(&b), kernel_get()->cpus_possible, ret_cpus);
-}
-
 static int any_cpu(struct attar_target *t, const struct attar_target_opts *o)
 {
 	if (o->cpus)
@@ -44,7 +34,7 @@ static bool contains(const parse_ints *list, int value)
 static int choose_cpus(struct attar_target *t, const char *list)
 {
 	parse_ints online = {0};
-	int r = online_cpus(&online);
+	int r = hotplug_online(&online);
 
 	if (r < 0 || !list) {
 		t->cpus = online;
@@ -185,8 +175,8 @@ static int add_tids(struct attar_target *t, const char *tids)
 	return r;
 }
 
-static int add_command(struct attar_target *t, char *const *command,
-	const char *const *environment, bool system_wide)
+static int add_command(struct attar_target *t, char *const *command, const char *const *environment,
+	bool system_wide)
 {
 	int r = command_fork(&t->command, command, environment);
 
@@ -201,6 +191,18 @@ static bool inherits(const struct attar_target_opts *o)
 	bool single = o->tids || o->self;
 
 	return !o->no_inherit && !(single && !o->pids && !o->command);
+}
+
+/* Events of a task stay with it; those of a CPU leave with the CPU. */
+static int listen_to_hotplug(struct attar_target *t)
+{
+	parse_ints online = {0};
+	int r = hotplug_online(&online);
+
+	if (r == 0)
+		hotplug_init(&t->hotplug, &online);
+	t->listens = r == 0;
+	return r;
 }
 
 static int resolve(struct attar_target *t, const struct attar_target_opts *o)
@@ -231,6 +233,9 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 		return attar_fail(-EINVAL,
 			"without a process or thread to watch, the CPUs must be told apart: the "
 			"kernel counts on each by itself");
+	r = o->any_cpu || t->tids.n ? 0 : listen_to_hotplug(t);
+	if (r < 0)
+		return r;
 	t->kind = t->cgroups.n ? ATTAR_TARGET_CGROUPS
 		  : t->tids.n  ? ATTAR_TARGET_TASKS
 			       : ATTAR_TARGET_SYSTEM;
@@ -263,6 +268,8 @@ struct attar_target *attar_target_free(struct attar_target *t)
 	if (!t)
 		return NULL;
 	command_done(&t->command);
+	if (t->listens)
+		hotplug_done(&t->hotplug);
 	vec_each (&t->pidfds, fd)
 		close(*fd);
 	vec_each (&t->cgroups, fd)

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/parse.h"
 #include "perf/command.h"
+#include "perf/hotplug.h"
 
 struct attar_target {
 	enum attar_target_kind kind;
@@ -16,6 +17,8 @@ struct attar_target {
 	bool self;                /* the calling thread */
 	bool every_cpu;           /* that is online, one by one or as any */
 	parse_ints cpus;          /* ascending; -1 alone: any */
+	struct hotplug hotplug;   /* what is known of them, if ... */
+	bool listens;             /* ... it watches CPUs, not tasks */
 	parse_ints pids;          /* processes asked for: their new threads are ours */
 	parse_ints tids;          /* TASKS: threads to open on */
 	struct map known;         /* tid -> 1, for each of tids */

@@ -47,6 +47,9 @@ struct attar_value attar_value_since(
 		return v;
 	v.raw = less(now->raw, before->raw);
 	value_judge(&v);
+	if (now->quality == ATTAR_QUALITY_PARTIAL && before->quality < ATTAR_QUALITY_PARTIAL &&
+		v.quality < ATTAR_QUALITY_PARTIAL)
+		v.quality = ATTAR_QUALITY_PARTIAL; /* its gap is in this time */
 	return v;
 }
 

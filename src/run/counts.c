@@ -390,14 +390,53 @@ static int read_place(struct counted *c, size_t n, size_t place)
 	return r;
 }
 
+static int grow(struct attar_value **values, size_t from, size_t to)
+{
+	struct attar_value *more = realloc(*values, to * sizeof(*more));
+
+	if (!more)
+		return base_oom();
+	memset(more + from, 0, (to - from) * sizeof(*more));
+	*values = more;
+	return 0;
+}
+
+/* CPUs come and go; those that were never there before add places. */
+static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
+{
+	struct attar_counter *leader = attar_group_counter(c->group, 0);
+	int r = attar_target_follow_cpus(c->own_target ? c->own_target : run->target, &leader, 1);
+
+	for (size_t i = 0; r > 0 && i < n; i++) {
+		size_t places = attar_counter_places(c[i].pub.counter);
+
+		if (places == c[i].pub.n_places)
+			continue;
+		r = grow(&c[i].values, c[i].pub.n_places, places);
+		if (r == 0)
+			r = grow(&c[i].recent, c[i].pub.n_places, places);
+		if (r < 0)
+			return r;
+		c[i].pub.values = c[i].values;
+		c[i].pub.recent = c[i].recent;
+		c[i].pub.n_places = places;
+		r = 1;
+	}
+	return r;
+}
+
 int counts_read(struct attar_run *run)
 {
 	counted_list *list = &run->counts;
 
 	for (size_t i = 0, n; i < list->n; i += n) {
 		struct counted *c = &list->at[i];
+		int followed;
 
 		n = group_size(list, i);
+		followed = c->group ? follow_cpus(run, c, n) : 0;
+		if (followed < 0)
+			return followed;
 		for (size_t place = 0; place < c->pub.n_places; place++) {
 			int r = read_place(c, n, place);
 

@@ -2,6 +2,7 @@
 #include "stream/defer.h"
 
 #include "base/base.h"
+#include "perf/open.h"
 
 enum { NONE = -1 };
 
@@ -224,4 +225,35 @@ int defer_take(struct defer *d, const struct attar_layout *layouts, struct attar
 	ev->counter = h->counter;
 	ev->cpu = rec->cpu;
 	return r < 0 ? r : 1;
+}
+
+/* ---- whether the kernel defers ---- */
+
+/* What the event is, and of which of its kinds, does not matter. */
+static bool kernel_defers(void)
+{
+	union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,
+					.config = PERF_COUNT_SW_DUMMY,
+					.exclude_kernel = 1,
+					.sample_period = 1,
+					.sample_type = PERF_SAMPLE_CALLCHAIN,
+					.disabled = 1}};
+	int fd;
+
+	attr.flags |= UAPI_ATTR_DEFER_CALLCHAIN | UAPI_ATTR_DEFER_OUTPUT;
+	fd = open_event(&attr, 0, -1, -1, 0);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+bool attar_stream_defer(struct perf_event_attr *attr)
+{
+	union uapi_attr *whole = (union uapi_attr *)attr;
+
+	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user ||
+		!kernel_defers())
+		return false;
+	whole->flags |= UAPI_ATTR_DEFER_CALLCHAIN | UAPI_ATTR_DEFER_OUTPUT;
+	return true;
 }

@@ -13,8 +13,8 @@
 
 #include "base/map.h"
 #include "perf/counter.h"
+#include "perf/cpus.h"
 #include "perf/follow.h"
-#include "perf/open.h"
 #include "perf/ring.h"
 #include "perf/sample.h"
 #include "perf/target.h"
@@ -51,6 +51,7 @@ struct attar_stream {
 	uint64_t horizon;       /* ns: deliver up to here */
 	uint64_t newest;        /* ns: the newest time in sight */
 	uint64_t delivered;     /* ns: the newest time delivered */
+	uint64_t looked;        /* ns: when CPUs were looked for */
 	uint64_t start_time;    /* ns: samples from before it are early */
 	bool in_round;
 	bool front_done; /* the record in front was delivered: it goes at the next call */
@@ -97,35 +98,6 @@ void attar_stream_attr(struct perf_event_attr *attr, bool track)
 	attr->ksymbol = 1;
 }
 
-/* What the event is, and of which of its kinds, does not matter. */
-static bool kernel_defers(void)
-{
-	union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,
-					.config = PERF_COUNT_SW_DUMMY,
-					.exclude_kernel = 1,
-					.sample_period = 1,
-					.sample_type = PERF_SAMPLE_CALLCHAIN,
-					.disabled = 1}};
-	int fd;
-
-	attr.flags |= UAPI_ATTR_DEFER_CALLCHAIN | UAPI_ATTR_DEFER_OUTPUT;
-	fd = open_event(&attr, 0, -1, -1, 0);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-bool attar_stream_defer(struct perf_event_attr *attr)
-{
-	union uapi_attr *whole = (union uapi_attr *)attr;
-
-	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user ||
-		!kernel_defers())
-		return false;
-	whole->flags |= UAPI_ATTR_DEFER_CALLCHAIN | UAPI_ATTR_DEFER_OUTPUT;
-	return true;
-}
-
 /* ---- opening ---- */
 
 static int index_ids(struct attar_stream *s)
@@ -146,21 +118,37 @@ static int watch(struct attar_stream *s, int fd)
 	return 0;
 }
 
-static int make_cursors(struct attar_stream *s)
+/* For the rings from number `first` on; between rounds, when nothing points to a cursor. */
+static int add_cursors(struct attar_stream *s, size_t first)
 {
-	s->cursors = calloc(s->n_rings, sizeof(*s->cursors));
-	s->merge.heap = calloc(s->n_rings, sizeof(*s->merge.heap));
-	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (!s->cursors || !s->merge.heap || s->epoll_fd < 0)
+	struct cursor *cursors = realloc(s->cursors, s->n_rings * sizeof(*cursors));
+	struct cursor **heap = realloc(s->merge.heap, s->n_rings * sizeof(*heap));
+
+	s->cursors = cursors ? cursors : s->cursors;
+	s->merge.heap = heap ? heap : s->merge.heap;
+	if (!cursors || !heap) {
+		s->n_rings = first;
 		return base_oom();
-	for (size_t i = 0; i < s->n_rings; i++) {
+	}
+	for (size_t i = first; i < s->n_rings; i++) {
 		int r = s->rings[i]->overwritten ? 0 : watch(s, attar_ring_fd(s->rings[i]));
 
 		if (r < 0)
 			return r;
-		s->cursors[i].ring = s->rings[i];
+		s->cursors[i] = (struct cursor){.ring = s->rings[i]};
 	}
-	return s->inlet ? watch(s, inlet_fd(s->inlet)) : 0;
+	return 0;
+}
+
+static int make_cursors(struct attar_stream *s)
+{
+	int r;
+
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
+	r = add_cursors(s, 0);
+	return r == 0 && s->inlet ? watch(s, inlet_fd(s->inlet)) : r;
 }
 
 static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n)
@@ -355,13 +343,29 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 	return true;
 }
 
+/* CPUs that have come online are watched too, within LOOK_MS. */
+static int follow_cpus(struct attar_stream *s)
+{
+	size_t before = s->n_rings;
+	uint64_t time = now();
+	int r;
+
+	if (s->stopped || s->frozen || time - s->looked < LOOK_MS * 1000000ULL)
+		return 0;
+	s->looked = time;
+	r = cpus_follow(s->target, s->counters, s->n_counters, &s->rings, &s->n_rings);
+	if (r > 0)
+		r = index_ids(s);
+	return r == 0 && s->n_rings > before ? add_cursors(s, before) : r;
+}
+
 static int begin_round(struct attar_stream *s)
 {
 	uint64_t time = 0;
-	int r = 0;
+	int r = s->target->listens ? follow_cpus(s) : 0;
 
 	s->inlet_since = s->inlet_horizon;
-	if (s->inlet)
+	if (r == 0 && s->inlet)
 		r = inlet_begin(s->inlet, &s->inlet_horizon);
 	if (r < 0)
 		return r;

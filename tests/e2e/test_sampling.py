@@ -3,6 +3,9 @@
 import re
 import subprocess
 
+import pytest
+
+import guest
 from command import BUILD
 
 
@@ -26,3 +29,14 @@ def test_flight_recorder_has_what_came_last():
 def test_self_read_says_how_it_read():
     out = example('06-self-read')
     assert re.search(r'1000 loops: [1-9]\d* (instructions|task-clock) \(exact\), read by (the thread itself|system calls)', out)
+
+
+@pytest.mark.parametrize('kernel', ['x86', 'debian', 'debian7'])
+def test_cpus_come_and_go(kernel):
+    """CPU 1 is switched off and on under counters, groups and streams."""
+    program = BUILD / 'tests/unit/unit_hotplug'
+    if not program.exists():
+        pytest.skip('no unit tests here (package libcmocka-dev)')
+    done = guest.run(kernel, 'env', 'ATTAR_TEST_HOTPLUG=1', program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'SKIPPED' not in done.stdout + done.stderr

@@ -243,7 +243,7 @@ def test_per_thread(spawn):
 
 
 def test_threads_that_have_ended_keep_their_names(spawn):
-    target = spawn(workload('threads2'), 800)
+    target = spawn(workload('threads2'), 2500)
     wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
     report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid)
     assert not Path(f'/proc/{target.pid}/comm').exists() or target.poll() is not None

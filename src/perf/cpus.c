@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters on CPUs that come and go. An event whose CPU went offline is dead, with its count; when the CPU is back
+ * a new one takes its place. What the new one counts is added to what the old one had: the old count stands in
+ * the fd's base, as minus it. The CPU had run for a moment by then, so the count is PARTIAL from there on.
+ */
+#include "perf/cpus.h"
+
+#include <sys/ioctl.h>
+
+#include "perf/counter.h"
+#include "perf/group.h"
+#include "perf/negotiate.h"
+#include "perf/target.h"
+
+/* A counter alone, or the group that it leads. */
+struct team {
+	struct attar_counter *const *members;
+	size_t n;
+};
+
+static struct team team_of(struct attar_counter *const *c)
+{
+	struct attar_group *g = (*c)->group;
+
+	return g ? (struct team){g->members, g->n} : (struct team){c, 1};
+}
+
+static bool leads(const struct attar_counter *c)
+{
+	return !c->group || c == c->group->members[0];
+}
+
+/* ---- a CPU goes ---- */
+
+static void bury(struct attar_counter *c, struct counter_fd *it)
+{
+	struct attar_value v;
+
+	if (counter_read_fd(c, it, &v) < 0 || v.quality == ATTAR_QUALITY_ERROR)
+		v = (struct attar_value){0};
+	it->base = (struct counter_base){.raw = -v.raw,
+		.time_enabled = -v.time_enabled,
+		.time_running = -v.time_running,
+		.lost = -v.lost};
+	it->gone = true;
+	if (c->group)
+		c->group->plain = false;
+}
+
+/* ---- a CPU comes ---- */
+
+/* Opens all or none; ret_fds has room for each. */
+static int open_team(const struct team *team, struct place p, int *ret_fds)
+{
+	for (size_t m = 0; m < team->n; m++) {
+		int fd = place_open(team->members[m], &p);
+
+		if (fd < 0) {
+			while (m > 0)
+				close(ret_fds[--m]);
+			return fd;
+		}
+		ret_fds[m] = fd;
+		if (m == 0)
+			p.group_fd = fd;
+	}
+	return 0;
+}
+
+/* A ring lives on the fd that it was mapped from, also when that has no event on a CPU any more. */
+static void let_go(struct attar_ring **rings, size_t n, int fd)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rings[i]->fd == fd) {
+			rings[i]->owns_fd = true;
+			return;
+		}
+	close(fd);
+}
+
+static void put_fd(const struct attar_target *t, struct counter_fd *it, int fd)
+{
+	it->fd = fd;
+	it->departures = hotplug_departures(&t->hotplug, it->cpu);
+	it->gone = false;
+	it->gap = it->fresh = true;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &it->id) < 0)
+		it->id = 0;
+}
+
+static int not_again(const struct attar_counter *c, int cpu, int error)
+{
+	if (error == -ENOMEM)
+		return base_oom();
+	if (error != -ENODEV) /* it has gone again, that is all */
+		log_note("'%s' is not watched on CPU %d, which has come online: %s", c->name, cpu,
+			strerror(-error));
+	return 0;
+}
+
+static int reopen(const struct team *team, const struct attar_target *t, size_t place,
+	struct attar_ring **rings, size_t n_rings)
+{
+	const struct counter_fd *it = &team->members[0]->fds.at[place];
+	int *fds _cleanup_free_ = calloc(team->n, sizeof(*fds));
+	int r = fds ? open_team(team, counter_place(t, it->cpu, it->cgroup), fds) : -ENOMEM;
+
+	if (r < 0)
+		return not_again(team->members[0], it->cpu, r);
+	for (size_t m = 0; m < team->n; m++) {
+		struct counter_fd *mine = &team->members[m]->fds.at[place];
+
+		let_go(rings, n_rings, mine->fd);
+		put_fd(t, mine, fds[m]);
+	}
+	return 0;
+}
+
+static int append(const struct team *team, const struct attar_target *t, int cpu, int cgroup)
+{
+	int *fds _cleanup_free_ = calloc(team->n, sizeof(*fds));
+	int r = fds ? 0 : -ENOMEM;
+
+	for (size_t m = 0; r == 0 && m < team->n; m++)
+		r = vec_reserve(&team->members[m]->fds, 1);
+	if (r == 0)
+		r = open_team(team, counter_place(t, cpu, cgroup), fds);
+	if (r < 0)
+		return not_again(team->members[0], cpu, r);
+	for (size_t m = 0; m < team->n; m++) {
+		struct counter_fd *mine = vec_add(&team->members[m]->fds);
+
+		mine->cpu = cpu;
+		mine->tid = -1;
+		mine->cgroup = cgroup;
+		put_fd(t, mine, fds[m]);
+	}
+	return 0;
+}
+
+static bool has_place(const struct attar_counter *c, int cpu, int cgroup)
+{
+	vec_each (&c->fds, it)
+		if (it->cpu == cpu && it->cgroup == cgroup)
+			return true;
+	return false;
+}
+
+/* On CPUs that were not there when the target was made. */
+static int append_all(const struct team *team, const struct attar_target *t)
+{
+	int first = t->kind == ATTAR_TARGET_CGROUPS ? 0 : -1;
+	int end = t->kind == ATTAR_TARGET_CGROUPS ? (int)t->cgroups.n : 0;
+
+	vec_each (&t->cpus, cpu)
+		for (int cgroup = first; cgroup < end; cgroup++) {
+			int r = 0;
+
+			if (hotplug_is_online(&t->hotplug, *cpu) &&
+				!has_place(team->members[0], *cpu, cgroup))
+				r = append(team, t, *cpu, cgroup);
+			if (r < 0)
+				return r;
+		}
+	return 0;
+}
+
+static int follow_team(const struct team *team, const struct attar_target *t,
+	struct attar_ring **rings, size_t n_rings)
+{
+	struct attar_counter *leader = team->members[0];
+
+	for (size_t i = 0; i < leader->fds.n; i++) {
+		const struct counter_fd *it = &leader->fds.at[i];
+		bool left = it->departures != hotplug_departures(&t->hotplug, it->cpu);
+		int r = 0;
+
+		for (size_t m = 0; left && !it->gone && m < team->n; m++)
+			if (!team->members[team->n - 1 - m]->fds.at[i].gone)
+				bury(team->members[team->n - 1 - m],
+					&team->members[team->n - 1 - m]->fds.at[i]);
+		if (it->gone && hotplug_is_online(&t->hotplug, it->cpu))
+			r = reopen(team, t, i, rings, n_rings);
+		if (r < 0)
+			return r;
+	}
+	return t->every_cpu ? append_all(team, t) : 0;
+}
+
+/* ---- what is new begins to work ---- */
+
+static int start(
+	struct attar_counter *c, struct counter_fd *it, struct attar_ring **rings, size_t n_rings)
+{
+	int r = counter_restore(c, it);
+
+	it->fresh = false;
+	if (r == 0 && n_rings)
+		r = ring_redirect(rings, n_rings, c, it);
+	if (r == 0 && leads(c) &&
+		ioctl(it->fd, c->enabled ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0)
+		r = attar_fail(-errno, "cannot enable '%s' on CPU %d: %s", c->name, it->cpu,
+			strerror(errno));
+	return r;
+}
+
+/* Siblings first: their leader's enabling is theirs. */
+static int start_team(const struct team *team, struct attar_ring **rings, size_t n_rings)
+{
+	for (size_t m = team->n; m-- > 0;)
+		vec_each (&team->members[m]->fds, it) {
+			int r = it->fresh ? start(team->members[m], it, rings, n_rings) : 0;
+
+			if (r < 0)
+				return r;
+		}
+	return 0;
+}
+
+/* ---- both ---- */
+
+static int know_new_cpus(struct attar_target *t)
+{
+	for (size_t i = 0; t->every_cpu && i < t->hotplug.online.n; i++) {
+		int cpu = t->hotplug.online.at[i];
+		size_t at = t->cpus.n;
+
+		while (at && t->cpus.at[at - 1] > cpu)
+			at--;
+		if (at && t->cpus.at[at - 1] == cpu)
+			continue;
+		if (vec_reserve(&t->cpus, 1) < 0)
+			return base_oom();
+		memmove(&t->cpus.at[at + 1], &t->cpus.at[at],
+			(t->cpus.n++ - at) * sizeof(*t->cpus.at));
+		t->cpus.at[at] = cpu;
+	}
+	return 0;
+}
+
+static void note(const struct attar_target *t)
+{
+	const struct hotplug *h = &t->hotplug;
+
+	vec_each (&t->cpus, cpu) {
+		bool went = hotplug_in(&h->went, *cpu), on = hotplug_is_online(h, *cpu);
+
+		if (went && !on)
+			log_note("CPU %d went offline: nothing is watched there until it returns",
+				*cpu);
+		else if (went || hotplug_in(&h->came, *cpu))
+			log_note("CPU %d came online: it is watched from now on; what happened "
+				 "there "
+				 "just before is missing",
+				*cpu);
+	}
+}
+
+static int look(struct attar_target *t)
+{
+	int r = hotplug_look(&t->hotplug);
+
+	if (r == 0)
+		r = know_new_cpus(t);
+	if (r == 0)
+		note(t);
+	return r;
+}
+
+int cpus_follow(struct attar_target *t, struct attar_counter *const *counters, size_t n,
+	struct attar_ring ***rings, size_t *n_rings)
+{
+	bool changed = false;
+	int r = t->listens ? look(t) : 0;
+
+	for (size_t i = 0; r == 0 && t->listens && i < n; i++) {
+		struct team team = team_of(&counters[i]);
+
+		if (!leads(counters[i]) || counters[i]->changes_seen == t->hotplug.changes)
+			continue;
+		counters[i]->changes_seen = t->hotplug.changes;
+		changed = true;
+		r = follow_team(&team, t, rings ? *rings : NULL, rings ? *n_rings : 0);
+	}
+	if (r == 0 && changed && rings)
+		r = rings_extend(rings, n_rings, counters, n);
+	for (size_t i = 0; r == 0 && changed && i < n; i++) {
+		struct team team = team_of(&counters[i]);
+
+		if (leads(counters[i]))
+			r = start_team(&team, rings ? *rings : NULL, rings ? *n_rings : 0);
+	}
+	return r < 0 ? r : changed;
+}
+
+int attar_target_follow_cpus(
+	struct attar_target *target, struct attar_counter *const *counters, size_t n)
+{
+	return cpus_follow(target, counters, n, NULL, NULL);
+}

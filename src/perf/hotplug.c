@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf/hotplug.h"
+
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/file.h"
+#include "perf/kernel.h"
+
+enum { UEVENTS = 1 /* the kernel's own multicast group */ };
+
+int hotplug_online(parse_ints *ret_cpus)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	int r = file_read("/sys/devices/system/cpu/online", 65536, &b);
+
+	if (r < 0)
+		return r;
+	return parse_list(buf_text(&b), kernel_get()->cpus_possible, ret_cpus);
+}
+
+static int listen_to_uevents(void)
+{
+	struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_groups = UEVENTS};
+	int fd = socket(
+		AF_NETLINK, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void hotplug_init(struct hotplug *h, const parse_ints *online)
+{
+	h->fd = listen_to_uevents();
+	h->online = *online;
+}
+
+void hotplug_done(struct hotplug *h)
+{
+	if (h->fd >= 0)
+		close(h->fd);
+	vec_done(&h->online);
+	vec_done(&h->departures);
+	vec_done(&h->went);
+	vec_done(&h->came);
+}
+
+bool hotplug_in(const parse_ints *cpus, int cpu)
+{
+	for (size_t i = 0; i < cpus->n; i++)
+		if (cpus->at[i] == cpu)
+			return true;
+	return false;
+}
+
+bool hotplug_is_online(const struct hotplug *h, int cpu)
+{
+	return hotplug_in(&h->online, cpu);
+}
+
+uint32_t hotplug_departures(const struct hotplug *h, int cpu)
+{
+	return (size_t)cpu < h->departures.n ? h->departures.at[cpu] : 0;
+}
+
+static int depart(struct hotplug *h, int cpu)
+{
+	while (h->departures.n <= (size_t)cpu)
+		if (vec_push(&h->departures, 0) < 0)
+			return base_oom();
+	h->departures.at[cpu]++;
+	h->changes++;
+	return vec_push(&h->went, cpu) < 0 ? base_oom() : 0;
+}
+
+/* "offline@/devices/system/cpu/cpu1", and more behind it. Others than the kernel may not send to the group. */
+static int departed(const char *message)
+{
+	int cpu = -1;
+
+	if (sscanf(message, "offline@/devices/system/cpu/cpu%d", &cpu) != 1)
+		return -1;
+	return cpu < kernel_get()->cpus_possible ? cpu : -1;
+}
+
+/* Departures that were announced. */
+static int take_announcements(struct hotplug *h)
+{
+	char message[4096];
+	ssize_t n;
+
+	while (h->fd >= 0 && (n = recv(h->fd, message, sizeof(message) - 1, 0)) >= 0) {
+		int cpu, r;
+
+		message[n] = '\0';
+		cpu = departed(message);
+		r = cpu < 0 ? 0 : depart(h, cpu);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Those that nobody announced are found by comparing. */
+static int compare(struct hotplug *h, const parse_ints *online)
+{
+	for (size_t i = 0; i < h->online.n; i++) {
+		int cpu = h->online.at[i], r;
+
+		if (hotplug_in(&h->went, cpu) || hotplug_in(online, cpu))
+			continue;
+		r = depart(h, cpu);
+		if (r < 0)
+			return r;
+	}
+	vec_each (online, cpu) {
+		if (hotplug_in(&h->online, *cpu))
+			continue;
+		h->changes++;
+		if (vec_push(&h->came, *cpu) < 0)
+			return base_oom();
+	}
+	return 0;
+}
+
+int hotplug_look(struct hotplug *h)
+{
+	parse_ints online = {0};
+	int r;
+
+	h->went.n = h->came.n = 0;
+	r = take_announcements(h);
+	if (r == 0)
+		r = hotplug_online(&online);
+	if (r == 0)
+		r = compare(h, &online);
+	if (r < 0) {
+		vec_done(&online);
+		return r;
+	}
+	vec_done(&h->online);
+	h->online = online;
+	return 0;
+}
