@@ -48,7 +48,7 @@ const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "end after N events", .min = 1),
 	ATTAR_COUNT(T, mmap_pages, 'm', "mmap-pages", "N",
 		"pages of 4 KiB in each CPU's ring (128)", .min = 1, .max = 1 << 20),
-	ATTAR_PERCENT(T, watermark, 0, "watermark", "PCT", "wake up when a ring is this full (50)"),
+	ATTAR_PERCENT(T, watermark, 0, "watermark", "PCT", "wake up when a ring is this full (25)"),
 	{0}};
 
 const struct attar_option common_output_options[] = {
@@ -72,6 +72,6 @@ void common_defaults(struct common_opts *opts)
 	opts->freq = 997;
 	opts->user_callchain = opts->kernel_callchain = -1;
 	opts->mmap_pages = 128;
-	opts->watermark = 50;
+	opts->watermark = 25; /* half leaves too little time on a busy machine: rings overflow */
 	opts->rows = 40;
 }
