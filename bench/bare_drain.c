@@ -7,7 +7,7 @@
  *
  * record: the kernel records and nobody reads, the kernel's own share. PAGES must hold it all.
  *
- * read: a plain reader decodes and counts every field of a record, by system call number.
+ * read: a plain reader decodes and counts every field of a record, by system call number. PAGES is a power of two.
  */
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -111,8 +111,8 @@ static void drain(struct perf_event_mmap_page *page, const char *data, size_t si
 	char whole[65536] __attribute__((aligned(8)));
 
 	while (tail < head) {
-		const struct perf_event_header *h = (const void *)(data + tail % size);
-		size_t length = h->size, first = size - tail % size;
+		const struct perf_event_header *h = (const void *)(data + (tail & (size - 1)));
+		size_t length = h->size, first = size - (tail & (size - 1));
 
 		if (length > first) {
 			memcpy(whole, h, first);
