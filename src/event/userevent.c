@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "event/filter.h"
 #include "event/format.h"
 
 enum { FORMAT_MAX = 32768, NAME_LONGEST = 255 };
@@ -127,6 +128,16 @@ static int find_format(struct parser *parser, const char *name, const struct att
 	return 0;
 }
 
+/* Where a program that runs tells the fields, a mistake is told at once. */
+static int check_filter(struct parser *parser, const char *text, const struct attar_format *format)
+{
+	struct filter *filter = NULL;
+	int r = filter_parse(text, format, &filter);
+
+	filter_free(filter);
+	return r < 0 ? parser_context(parser, parser->event, r) : 0;
+}
+
 /* An event that never happens stands for it, so that it has a place among the others. */
 static int add_user(struct parser *parser, const char *name, const struct tracepoint_parts *parts,
 	enum attar_transport transport)
@@ -134,11 +145,6 @@ static int add_user(struct parser *parser, const char *name, const struct tracep
 	struct attar_event_spec *spec;
 	char *full;
 
-	if (parts->filter)
-		return parser_fail(parser, parser->event, -EOPNOTSUPP,
-			"'user_events:%s' does not come through the kernel here, which is who "
-			"applies the filter '%s': leave it out",
-			name, parts->filter);
 	if (strlen(name) > NAME_LONGEST)
 		return parser_fail(parser, parser->event, -EINVAL,
 			"an event's name has at most %d bytes", NAME_LONGEST);
@@ -154,7 +160,10 @@ static int add_user(struct parser *parser, const char *name, const struct tracep
 	spec->name = list_own(parser->list, full);
 	if (!spec->name)
 		return base_oom();
-	return strpbrk(name, "*?[") ? 0 : find_format(parser, name, &spec->format);
+	if (strpbrk(name, "*?[") || find_format(parser, name, &spec->format) < 0)
+		return 0;
+	return parts->filter && spec->format ? check_filter(parser, parts->filter, spec->format)
+					     : 0;
 }
 
 static int no_kernel(struct parser *parser, const char *name, int error)

@@ -38,6 +38,8 @@ static int own_filter(const struct attar_event_spec *spec, char **ret_filter)
 {
 	int n;
 
+	if (spec->kind == ATTAR_EVENT_USER)
+		return 0; /* no kernel's: we apply it */
 	if (spec->kind != ATTAR_EVENT_TRACEPOINT)
 		n = spec->filter ? asprintf(ret_filter, "%s", spec->filter) : 0;
 	else if (spec->filter)
@@ -84,6 +86,8 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 			continue;
 		}
 		run_stack_attr(&run->opts, stacks, &attr);
+		if (list->at[i].kind == ATTAR_EVENT_USER) /* it never happens: no right is needed */
+			attr.exclude_kernel = attr.exclude_hv = 1;
 		if (list->at[i].kind == ATTAR_EVENT_TRACEPOINT ||
 			list->at[i].kind == ATTAR_EVENT_PROBE)
 			attr.sample_type |= PERF_SAMPLE_RAW;

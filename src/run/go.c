@@ -174,10 +174,12 @@ static bool enough(const struct attar_run *run)
 static int deliver(struct attar_run *run, const struct attar_event *ev)
 {
 	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
+		struct source *s = &run->sources.at[ev->counter];
+
+		if (unlikely(s->usdt || s->keep))
+			return run_user_deliver(run, s, ev);
 		run->seen_total++;
-		if (unlikely(run->sources.at[ev->counter].usdt != NULL))
-			return run_usdt_deliver(run, &run->sources.at[ev->counter], ev);
-		return run->sources.at[ev->counter].fn(run, run->self, ev);
+		return s->fn(run, run->self, ev);
 	}
 	if ((ev->record->type == PERF_RECORD_LOST ||
 		    ev->record->type == PERF_RECORD_LOST_SAMPLES) &&

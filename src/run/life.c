@@ -92,6 +92,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	vec_each (&run->sources, s) {
 		attar_counter_close(s->counter);
 		usdt_free(s->usdt);
+		filter_free(s->keep);
 		free(s->name);
 		free(s->filter);
 	}

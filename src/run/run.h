@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "base/parse.h"
+#include "event/filter.h"
 #include "event/usdt.h"
 #include "run/counts.h"
 
@@ -52,8 +53,9 @@ struct source {
 	struct attar_counter *counter;
 	const struct attar_event_spec *spec; /* borrowed from one of the run's lists; NULL: none */
 	bool is_fallback_allowed;            /* cpu-clock may stand in for it */
-	struct usdt *usdt;  /* makes its records those of an event; NULL: as they are */
-	bool only_unshared; /* of usdt: those of run->unshared alone count */
+	struct usdt *usdt;   /* makes its records those of an event; NULL: as they are */
+	struct filter *keep; /* applied by us, because the kernel does not; NULL: all are kept */
+	bool only_unshared;  /* of usdt: those of run->unshared alone count */
 };
 
 /* A source whose events may come from the memory of programs. */
@@ -97,6 +99,7 @@ struct attar_run {
 	struct attar_report *lines; /* rows of single events, not yet shown */
 	struct attar_section *lines_section;
 	double unresolved;
+	uint64_t dropped; /* of those that the stream delivered, by filters of ours */
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
 	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
 	uint64_t recent;                /* ns of the interval that is being reported */
@@ -138,6 +141,8 @@ int run_list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *ti
 int run_user_open(struct attar_run *run);
 void run_user_close(struct attar_run *run);
 void run_user_started(struct attar_run *run);
+/* What is converted or filtered by us. */
+int run_user_deliver(struct attar_run *run, struct source *s, const struct attar_event *ev);
 /* Takes up what the kernel has got of them meanwhile. */
 int run_user_look(struct attar_run *run);
 void run_user_ended(struct attar_run *run);
@@ -149,7 +154,8 @@ int run_usdt_add(struct attar_run *run, const struct attar_event_spec *spec, att
 /* The same for processes that share no memory with us; none are no mistake. */
 int run_usdt_add_unshared(
 	struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn);
-int run_usdt_deliver(struct attar_run *run, struct source *s, const struct attar_event *ev);
+/* The record as that of the event; false: it is not to be delivered. */
+bool run_usdt_convert(struct attar_run *run, struct source *s, struct attar_record *record);
 
 /* Fills the notes of a report from what was seen since the one before (or the start). */
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope);

@@ -39,14 +39,14 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 
 	if (run->stream)
 		attar_stream_stats(run->stream, &stats);
-	notes.seen = stats.samples;
+	notes.seen = stats.samples - run->dropped;
 	notes.lost = stats.lost;
 	notes.throttled = stats.throttled;
 	if (scope == ATTAR_SCOPE_INTERVAL) {
 		notes.seen -= run->seen_reported;
 		notes.lost -= run->lost_reported;
 		notes.throttled -= run->throttled_reported;
-		run->seen_reported = stats.samples;
+		run->seen_reported = stats.samples - run->dropped;
 		run->lost_reported = stats.lost;
 		run->throttled_reported = stats.throttled;
 	}

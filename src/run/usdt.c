@@ -34,6 +34,7 @@ static int add_source(struct search *search, const struct usdt_site *site)
 	struct attar_run *run = search->run;
 	struct attar_event_spec *spec = NULL;
 	struct perf_event_attr attr = {.sample_period = 1};
+	struct filter *keep = NULL;
 	struct usdt *usdt;
 	char *name = NULL;
 	int r = usdt_new(attar_run_catalog(run), search->path, site, &usdt);
@@ -56,11 +57,15 @@ static int add_source(struct search *search, const struct usdt_site *site)
 	spec->transport = ATTAR_TRANSPORT_USDT;
 	run_stack_attr(&run->opts, search->run->user_stacks, &attr);
 	attr.sample_type |= PERF_SAMPLE_RAW;
-	r = run_add_spec(run, spec, &attr, search->fn);
+	r = spec->filter ? filter_parse(spec->filter, spec->format, &keep) : 0;
+	if (r == 0)
+		r = run_add_spec(run, spec, &attr, search->fn);
 	if (r < 0) {
+		filter_free(keep);
 		usdt_free(usdt);
 		return r;
 	}
+	run->sources.at[run->sources.n - 1].keep = keep;
 	run->sources.at[run->sources.n - 1].usdt = usdt;
 	run->sources.at[run->sources.n - 1].only_unshared = search->only_unshared;
 	return 0;
@@ -282,19 +287,14 @@ int run_usdt_add_unshared(
 
 /* ---- delivering ---- */
 
-int run_usdt_deliver(struct attar_run *run, struct source *s, const struct attar_event *ev)
+bool run_usdt_convert(struct attar_run *run, struct source *s, struct attar_record *record)
 {
-	struct attar_record record = *ev->record;
-	struct attar_event event = *ev;
-	size_t size;
+	struct attar_sample *sample = &record->sample;
+	size_t size = sample->raw ? sample->raw_size : 0;
 
-	if (s->only_unshared && !map_get(&run->unshared, record.pid))
-		return 0;
-	size = usdt_convert(s->usdt, record.sample.raw,
-		record.sample.raw ? record.sample.raw_size : 0, &record.sample.raw);
-	record.sample.raw_size = (uint32_t)size;
-	if (!size)
-		record.sample.raw = NULL;
-	event.record = &record;
-	return s->fn(run, run->self, &event);
+	if (s->only_unshared && !map_get(&run->unshared, record->pid))
+		return false;
+	size = usdt_convert(s->usdt, sample->raw, size, &sample->raw);
+	sample->raw_size = (uint32_t)size;
+	return size > 0;
 }

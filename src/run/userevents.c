@@ -92,6 +92,7 @@ static int introduce(void *ctx, const struct attar_user_event *event)
 	struct user_source *user = find_source(run, event->name);
 	struct source s = {0};
 	struct attar_event_spec *spec;
+	struct filter *keep = NULL;
 	char *name;
 
 	if (!user || asprintf(&name, USER_EVENTS ":%s", event->name) < 0)
@@ -103,17 +104,40 @@ static int introduce(void *ctx, const struct attar_user_event *event)
 		return -1;
 	}
 	*spec = *run->sources.at[user->source].spec;
+	if (spec->filter && filter_parse(spec->filter, event->format, &keep) < 0) {
+		log_note("%s of %s (pid %d) is left out: %s", name, event->comm, event->pid,
+			attar_error());
+		free(name);
+		return -1;
+	}
 	spec->kind = ATTAR_EVENT_USER;
 	spec->name = name;
 	spec->format = event->format;
 	spec->transport = ATTAR_TRANSPORT_SHM;
-	s = (struct source){.name = name, .fn = run->sources.at[user->source].fn, .spec = spec};
+	s = (struct source){
+		.keep = keep, .name = name, .fn = run->sources.at[user->source].fn, .spec = spec};
 	if (vec_push(&run->sources, s) < 0) {
+		filter_free(keep);
 		free(name);
 		return -1;
 	}
 	note_program(run, event->name, event->comm, event->pid);
 	return (int)run->sources.n - 1;
+}
+
+int run_user_deliver(struct attar_run *run, struct source *s, const struct attar_event *ev)
+{
+	struct attar_record record = *ev->record;
+	struct attar_event event = *ev;
+
+	event.record = &record;
+	if ((s->usdt && !run_usdt_convert(run, s, &record)) ||
+		(s->keep && !filter_keeps(s->keep, record.sample.raw, record.sample.raw_size))) {
+		run->dropped++;
+		return 0;
+	}
+	run->seen_total++;
+	return s->fn(run, run->self, &event);
 }
 
 /* ---- opening ---- */
@@ -200,6 +224,7 @@ void run_user_close(struct attar_run *run)
 		struct source *s = &run->sources.at[--run->sources.n];
 
 		attar_counter_close(s->counter);
+		filter_free(s->keep);
 		free(s->filter);
 		free(s->name);
 	}

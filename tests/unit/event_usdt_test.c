@@ -152,7 +152,10 @@ static void test_specs(void **state)
 	attar_event_list_free(list);
 	assert_int_equal(
 		attar_event_list_parse(catalog, "user_events:a/transport=x/", &list), -EINVAL);
-	assert_int_equal(attar_event_list_parse(catalog, "user_events:a/n>5/", &list), -EOPNOTSUPP);
+	list = parse(catalog, "user_events:a/n>5/transport=shm/");
+	assert_string_equal(list->at[0].filter, "n>5");
+	assert_int_equal(list->at[0].transport, ATTAR_TRANSPORT_SHM);
+	attar_event_list_free(list);
 	attar_catalog_free(catalog);
 }
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Filters that attar applies by itself, in the kernel's language. */
+#include "unit.h"
+
+#include "base/buf.h"
+#include "event/filter.h"
+#include "event/userevent.h"
+
+static struct attar_format *format;
+static char raw[128];
+static size_t raw_size;
+
+/* u64 id = 7; s32 change = -3; f64 price = 2.5; u8[4] four = {1, 2, 3, 250}; text = "ACME", behind the 8 bytes of every record. */
+static int make_record(void **state)
+{
+	uint64_t id = 7;
+	int32_t change = -3;
+	double price = 2.5;
+	uint32_t place = 5 << 16 | 4;
+
+	assert_int_equal(userevent_format("order",
+				 "u64 id; s32 change; struct f64 price 8; __rel_loc char[] text; "
+				 "struct u8x4 four 4",
+				 1, &format),
+		0);
+	memcpy(raw + 8, &id, 8);
+	memcpy(raw + 16, &change, 4);
+	memcpy(raw + 20, &price, 8);
+	memcpy(raw + 28, &place, 4);
+	memcpy(raw + 32, "\1\2\3\372", 4);
+	memcpy(raw + 36, "ACME", 5);
+	raw_size = 41;
+	return 0;
+}
+
+static int free_format(void **state)
+{
+	attar_format_free(format);
+	return 0;
+}
+
+static bool keeps_of(const char *text, size_t size)
+{
+	struct filter *filter;
+	bool keeps;
+
+	assert_int_equal(filter_parse(text, format, &filter), 0);
+	keeps = filter_keeps(filter, raw, size);
+	filter_free(filter);
+	return keeps;
+}
+
+static void test_comparisons(void **state)
+{
+	static const char *const kept[] = {"id==7", "id == 0x7", "id!=8", "id<=7", "id>=7", "id<8",
+		"id>6", "id&3", "change==-3", "change<0", "change > -4", "price==2.5", "price>2",
+		"price<2.51", "text==ACME", "text == \"ACME\"", "text != 'acme'", "text ~ \"A*E\"",
+		"common_pid == 0", "!id==8", "! (id==8 || id==9)", "id==1 && id==2 || id==7",
+		"(id==7)&&(text~ACM?)"};
+	static const char *const dropped[] = {"id==8", "id!=7", "id<7", "id>7", "id&8", "change>0",
+		"price>2.5", "text==ACM", "text ~ B*", "!id==7", "id==7 && (id==1 || id==2)"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (!keeps_of(kept[i], raw_size))
+			fail_msg("'%s' drops it", kept[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
+		if (keeps_of(dropped[i], raw_size))
+			fail_msg("'%s' keeps it", dropped[i]);
+}
+
+/* A record that was cut off holds no field behind the cut. */
+static void test_short_records(void **state)
+{
+	for (size_t size = 0; size < raw_size; size++) {
+		assert_int_equal(keeps_of("id==7", size), size >= 16);
+		assert_int_equal(keeps_of("text==ACME", size), false);
+		keeps_of("change<0 || price>0", size);
+	}
+}
+
+static void test_mistakes(void **state)
+{
+	static const char *const wrong[] = {"", "id", "id=7", "id==", "id==x", "id==7 &&", "(id==7",
+		"id==7)", "nofield==7", "id ~ 7", "text<3", "text==\"open", "four==1", "==7",
+		"id==7 id==8", "id==99999999999999999999", "price==1.2.3"};
+	struct filter *filter = NULL;
+	struct buf deep = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		if (filter_parse(wrong[i], format, &filter) != -EINVAL)
+			fail_msg("'%s' is taken", wrong[i]);
+	filter_parse("nofield==7", format, &filter);
+	assert_string_equal(attar_error(), "filter 'nofield==7': 'user_events:order' has no field "
+					   "'nofield'; its fields are id, "
+					   "change, price, text, four");
+	for (int i = 0; i < 100000; i++)
+		buf_char(&deep, "!("[i % 2]);
+	assert_int_equal(filter_parse(buf_text(&deep), format, &filter), -EINVAL);
+	buf_done(&deep);
+}
+
+static void test_text(void **state)
+{
+	char text[256];
+
+	attar_format_print(format, raw, raw_size, text, sizeof(text));
+	assert_string_equal(text, "id=7 change=-3 price=2.5 text=ACME four={1,2,3,250}");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_comparisons),
+		cmocka_unit_test(test_short_records),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_text),
+	};
+
+	return cmocka_run_group_tests(tests, make_record, free_format);
+}
