@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Sampling by the library's own examples, each against a truth."""
+import os
 import re
 import subprocess
 
@@ -29,6 +30,32 @@ def test_flight_recorder_has_what_came_last():
 def test_self_read_says_how_it_read():
     out = example('06-self-read')
     assert re.search(r'1000 loops: [1-9]\d* (instructions|task-clock) \(exact\), read by (the thread itself|system calls)', out)
+
+
+def test_signals_at_each_change():
+    assert example('08-signals') == '23 changes gave 23 traps, 23 more 23 signals\n'
+
+
+def test_aux_data_or_the_reason():
+    """Without Intel PT the kernel's refusal is told; with it there is data."""
+    done = subprocess.run([BUILD / 'examples/09-aux'], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 'Intel PT, Arm SPE and CoreSight do' in done.stderr or re.search(r'[1-9]\d* bytes in', done.stdout)
+
+
+def test_counts_of_each_cpu():
+    lines = example('10-cpus').splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        assert [int(n) for n in re.findall(r'CPU (\d+): \d+ \((?:exact|idle)\)', line)] == list(range(os.cpu_count()))
+
+
+def test_whole_stacks():
+    """1024 pages, each a hundredth one sampled: perhaps ten more for what else the program touches."""
+    out = example('11-stacks')
+    assert len(re.findall(r'^fill < ', out, re.M)) >= 2
+    samples = int(re.search(r'(\d+) samples, \d+ of them joined from two halves, 0 without', out)[1])
+    assert 10 <= samples <= 20
 
 
 @pytest.mark.parametrize('kernel', ['x86', 'debian', 'debian7'])
