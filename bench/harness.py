@@ -68,6 +68,7 @@ class Bench:
     def __init__(self, build, name, rounds, quick):
         self.build, self.name, self.count, self.quick = build, name, rounds, quick
         self.attar = str(build / 'src/cli/attar')
+        self.source = Path(__file__).resolve().parents[1]
         self.comparisons = []
         self.scratch = Path(tempfile.mkdtemp(prefix='attar-bench-'))
 

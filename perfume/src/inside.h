@@ -63,7 +63,7 @@ struct home {
 	uint32_t settled; /* 0 in a forked child that has not looked after its files yet */
 };
 
-static struct home *home_get(void);
+static inline struct home *home_get(void);
 static void lock(sigset_t *ret_old);
 static void unlock(const sigset_t *old);
 
@@ -163,7 +163,8 @@ static int rings_in_use(void);
 static void rings_leave(void);
 
 /* Bytes of payload, 0 when no collector wants it any more, or a negative errno. */
-static int ring_write(struct perfume_event *event, const void *payload, size_t n);
+static __attribute__((noinline)) int ring_write(
+	struct perfume_event *event, const void *payload, size_t n);
 
 static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 

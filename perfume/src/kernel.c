@@ -302,36 +302,89 @@ static int reopened(struct perfume_event *event, int fd)
 	return ret;
 }
 
-static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t payload)
+/* write(2), but no place where a thread can be cancelled. Bytes or a negative errno; errno stays. */
+static long write_to(int fd, const void *packet, size_t n)
 {
+#if defined(__x86_64__) && defined(__LP64__)
+	long ret = SYS_write;
+
+	__asm__ volatile("syscall"
+			 : "+a"(ret)
+			 : "D"((long)fd), "S"(packet), "d"(n)
+			 : "rcx", "r11", "memory");
+	return ret;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = SYS_write;
+	register long x0 __asm__("x0") = fd;
+	register const void *x1 __asm__("x1") = packet;
+	register size_t x2 __asm__("x2") = n;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+	return x0;
+#else
+	int saved = errno;
+	long ret = syscall(SYS_write, fd, packet, n);
+
+	ret = ret < 0 ? -errno : ret;
+	errno = saved;
+	return ret;
+#endif
+}
+
+/* The descriptor that was written to in vain may be the program's doing. What the write says then, or -EBADF. */
+static __attribute__((noinline)) long write_again(struct perfume_event *event, uint32_t *packet, size_t n)
+{
+	long ret = -EBADF;
 	uint64_t target;
-	ssize_t n;
-	int saved = errno, error, fd;
+	int fd, saved = errno;
 
 	do {
 		target = __atomic_load_n(&event->target, __ATOMIC_ACQUIRE);
-		if (target == PERFUME_NO_TARGET)
-			return 0;
+		if (target == PERFUME_NO_TARGET) {
+			ret = (long)sizeof(*packet);
+			break;
+		}
 		fd = (int)(target >> 32);
 		packet[0] = (uint32_t)target;
-		n = write(fd, packet, sizeof(*packet) + payload);
-		error = -errno;
-	} while (unlikely(n < 0) && error == -EBADF && reopened(event, fd));
+		ret = write_to(fd, packet, n);
+	} while (ret == -EBADF && reopened(event, fd));
 	errno = saved;
-	return n < 0 ? error : (int)(n - (ssize_t)sizeof(*packet));
+	return ret;
+}
+
+static int kernel_write(struct perfume_event *event, uint32_t *packet, size_t payload)
+{
+	uint64_t target = __atomic_load_n(&event->target, __ATOMIC_ACQUIRE);
+	long n;
+
+	if (unlikely(target == PERFUME_NO_TARGET))
+		return 0;
+	packet[0] = (uint32_t)target;
+	n = write_to((int)(target >> 32), packet, sizeof(*packet) + payload);
+	if (unlikely(n == -EBADF))
+		n = write_again(event, packet, sizeof(*packet) + payload);
+	return (int)(n < 0 ? n : n - (long)sizeof(*packet));
+}
+
+static __attribute__((noinline)) int settle_now(void)
+{
+	int saved = errno, settled;
+	sigset_t old;
+
+	lock(&old);
+	settled = settle();
+	unlock(&old);
+	errno = saved;
+	return settled;
 }
 
 static int event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload)
 {
-	int settled = 1, ret = 0;
-	sigset_t old;
+	int ret = 0;
 
-	if (unlikely(!home_get()->settled)) {
-		lock(&old);
-		settled = settle();
-		unlock(&old);
-	}
-	if (settled && word & PERFUME_WORD_RING)
+	if (unlikely(!home_get()->settled) && !settle_now())
+		word &= ~(uint32_t)PERFUME_WORD_RING;
+	if (word & PERFUME_WORD_RING)
 		ret = ring_write(event, packet + 1, payload);
 	if (kernel_listens(event, word))
 		ret = kernel_write(event, packet, payload);

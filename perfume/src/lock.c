@@ -31,7 +31,7 @@ static struct home *home_new(void)
 	return home;
 }
 
-static struct home *home_get(void)
+static inline __attribute__((always_inline)) struct home *home_get(void)
 {
 	struct home *home = __atomic_load_n(&shared_home, __ATOMIC_ACQUIRE);
 

@@ -197,9 +197,10 @@ static void put_owner(struct ring *ring)
 	put_record(ring, AREA_OWNER, &tid, sizeof(tid), 0, 0);
 }
 
-static struct ring *get_ring(uint32_t level)
+static __attribute__((noinline)) struct ring *get_ring(uint32_t level)
 {
 	struct ring *ring;
+	int saved = errno;
 	sigset_t old;
 
 	lock(&old);
@@ -216,6 +217,7 @@ static struct ring *get_ring(uint32_t level)
 	}
 	mine.ring[level] = ring;
 	unlock(&old);
+	errno = saved;
 	return ring;
 }
 
@@ -284,7 +286,7 @@ static int ring_write(struct perfume_event *event, const void *payload, size_t n
 {
 	/* Another thread may take the event out of use meanwhile. */
 	uint32_t slot = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), level = mine.depth;
-	int saved = errno, ret;
+	int ret;
 
 	if (unlikely(!slot))
 		return 0;
@@ -293,6 +295,5 @@ static int ring_write(struct perfume_event *event, const void *payload, size_t n
 	ret = write_at_level(event, slot - 1, level, payload, n);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	mine.depth = level;
-	errno = saved;
 	return ret;
 }
