@@ -5,7 +5,7 @@ One event has 20 bytes: a u32 and two u64. Off is beside a loop with one relaxed
 a bare ring for one thread with the same time stamp (bench/perfume_cost.c), and beside an LTTng-UST event with the
 same fields, into ring buffers that overwrite and that nobody reads, as ours (bench/perfume_lttng.c). Through the kernel: in a
 guest with user_events (emulated: only the ratios count), beside write() of the same bytes, and beside writev()
-with one allocated iovec for each field. All are CPU time of the writing thread, the best of seven turns (in the guest: of a hundred short ones) in each round. At the end two
+with one allocated iovec for each field. All are CPU time of the writing thread, the best of seven turns (in the guest: of four hundred short ones) in each round. At the end two
 programs write at full speed while one collector reads: what was written is what was read and what was counted as lost,
 to the event (bench/perfume_flood.c).
 """
@@ -89,7 +89,7 @@ def in_the_kernel(bench, cost):
     write = bench.compare('event through the kernel (guest)', 'ns', 'write() of the same bytes', 1.05)
     iovecs = bench.compare('event through the kernel (guest) ', 'ns', "writev(), malloc'd iovecs", 1)
     # One boot for all rounds.
-    script = f'for i in $(seq {bench.count}); do {cost} kernel 1000 || exit; done'
+    script = f'for i in $(seq {bench.count}); do {cost} kernel 500 || exit; done'
     done = subprocess.run([guest, 'x86', '--timeout', '600', '--', 'sh', '-c', script], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, cwd=bench.source)
     if done.returncode:

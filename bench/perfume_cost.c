@@ -261,7 +261,7 @@ static int run_kernel(unsigned long n)
 		fprintf(stderr, "no user_events here: %s\n", perfume_check_str(perfume_check()));
 		return 77;
 	}
-	compare(100, n, loops, best, 3);
+	compare(400, n, loops, best, 3);
 	printf("{\"ours\": %.1f, \"bare\": %.1f, \"iovecs\": %.1f}\n", best[0], best[1], best[2]);
 	return 0;
 }
