@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""libperfume's events as other tools see them, events that describe themselves, and the library dropped into a program."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import guest
+from command import ATTAR, BUILD, ROOT, run
+
+PERFUME = ROOT / 'perfume'
+HELLO = BUILD / 'perfume/examples/hello_world'
+SHOP = '''
+#include "perfume.h"
+#include <unistd.h>
+PERFUME_HEADER_EVENT(Shop, 4, 2a, order_placed, (u64, id), (str, symbol), (f64s, prices))
+PERFUME_HEADER_EVENT(Shop, 2, 1Gshops, failed)
+int main(void)
+{
+	struct perfume_activity activity = {.id = "0123456789abcde", .opcode = PERFUME_OPCODE_START};
+	double prices[] = {0.5, 2};
+
+	for (int ms = 0; !perfume_order_placed_enabled() && ms < 60000; ms++)
+		usleep(1000);
+	/* An event may be enabled a moment before it is recorded. */
+	for (int i = 0; i < 200; i++) {
+		perfume_order_placed(77, "ATTAR", prices, 2);
+		perfume_order_placed_in(&activity, 78, "", prices, 0);
+		perfume_failed();
+		usleep(10000);
+	}
+	return 0;
+}
+'''
+
+
+def compiler(name):
+    if not shutil.which(name):
+        pytest.skip(f'no {name} here')
+    return name
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A program with the library dropped in: two files beside its own."""
+    (tmp_path / 'shop.c').write_text(SHOP)
+    done = subprocess.run([compiler('gcc'), '-Wall', '-Werror', '-o', 'shop', 'shop.c', PERFUME / 'perfume.c', '-I', PERFUME],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / 'shop'
+
+
+def test_first_program_is_built_as_its_page_says(tmp_path):
+    for file in ('perfume.c', 'perfume.h', 'examples/hello_world.c'):
+        shutil.copy(PERFUME / file, tmp_path)
+    done = subprocess.run(f'{compiler("gcc")} -o hello_world hello_world.c perfume.c -I.', shell=True, cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, '')
+    done = subprocess.run('./hello_world', cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, 'Successfully wrote to probe\n')
+
+
+def test_perf_and_ftrace_see_the_first_program():
+    script = f'''
+        cd /tmp; tracefs=/sys/kernel/tracing
+        {HELLO} >/dev/null 2>&1 & hello=$!
+        until [ -e $tracefs/events/user_events/hello_world_event ]; do :; done
+        echo 1 >$tracefs/events/user_events/hello_world_event/enable
+        timeout 60 cat $tracefs/trace_pipe >pipe & pipe=$!
+        perf record -q -a -e user_events:hello_world_event -o perf.data -- tail --pid=$hello -f /dev/null || exit 3
+        echo perf: $(perf script -i perf.data)
+        until grep -q hellostr pipe; do :; done
+        kill $pipe; echo pipe: $(cat pipe)
+        {HELLO} >/dev/null 2>&1
+        echo trace: $(grep hello_world_event: $tracefs/trace)'''
+    done = guest.run('x86', 'sh', '-c', script)
+    assert done.returncode == 0, done.stderr
+    for tool in ('perf', 'pipe', 'trace'):
+        # ftrace's own words are 0x17 (23) since 6.15 or so.
+        assert re.search(rf'^{tool}: .*hello_world_event: hellostr=(23|0x17 \(23\))', done.stdout, re.M), done.stdout
+
+
+ORDERS = ['order_placed level=information keyword=0x2a: id=77 symbol=ATTAR prices=[0.5,2]',
+          'order_placed level=information keyword=0x2a opcode=start activity=30313233-3435-3637-3839-616263646500: '
+          'id=78 symbol= prices=[]',
+          'failed level=error keyword=0x1']
+
+
+def test_events_that_describe_themselves_are_decoded(root, shop):
+    done = run('trace', '-e', 'user_events:Shop_*', '--', shop)
+    assert done.returncode == 0, done.stderr
+    for line in ORDERS:
+        assert line in done.stdout
+
+
+def test_events_that_describe_themselves_are_decoded_in_the_guest(shop):
+    target = BUILD / 'shop-of-test'
+    shutil.copy(shop, target)
+    script = f'''
+        {target} & shop=$!
+        until [ -e /sys/kernel/tracing/events/user_events/Shop_L4K2a ]; do :; done
+        {ATTAR} trace -e user_events:Shop_L2K1Gshops,user_events:Shop_L4K2a -p $shop'''
+    try:
+        done = guest.run('x86', 'sh', '-c', script)
+    finally:
+        os.unlink(target)
+    assert done.returncode == 0, done.stderr
+    for line in ORDERS:
+        assert line in done.stdout, (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize('test', ['event', 'header', 'name', 'plugin', 'probe'])
+def test_library_is_clean_under_valgrind(test):
+    program = BUILD / f'perfume/tests/perfume_{test}'
+    if not shutil.which('valgrind'):
+        pytest.skip('valgrind is not installed')
+    if b'__asan_init' in program.read_bytes():
+        pytest.skip('built with the address sanitizer, which does not go with valgrind')
+    done = subprocess.run(['valgrind', '-q', '--error-exitcode=9', '--leak-check=full', '--child-silent-after-fork=yes', program],
+                          env=dict(os.environ, PLUGIN=str(BUILD / 'perfume/tests/libplugin.so'), PERFUME_RING='1'),
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
