@@ -55,7 +55,7 @@ ATTAR_API int attar_eventheader_parse(
 	const void *payload, size_t n, struct attar_eventheader *ret_header);
 
 /*
- * "order_placed level=information id=3: id=7 price=2.5 legs={a=1 b=2} prices=[1,2]", in one line. What lies
+ * "order_placed level=information id=3.0: id=7 price=2.5 legs={a=1 b=2} prices=[1,2]", in one line. What lies
  * outside of the payload is shown as "?". Writes at most max bytes with the NUL and returns the length of the whole
  * text, or of what the first 64 KiB of it are cut at. The text holds what processes wrote: escape it for where it goes.
  */

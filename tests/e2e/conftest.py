@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,13 @@ def pytest_runtest_logreport(report):
     """A failure is told when it happens: a run that is cut short still says which test it was."""
     if report.failed:
         print(f'\nFAILED {report.nodeid} ({report.when})', file=sys.__stderr__, flush=True)
+
+
+def pytest_configure():
+    """Whoever starts tests in the background has them ignore interrupts; what they start must not inherit that."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
