@@ -38,6 +38,8 @@ def test_install_and_uninstall(tmp_path, prefix):
     assert done.returncode == 0, done.stderr
     below = tmp_path / prefix.lstrip('/')
     assert (below / 'bin/attar').exists()
+    assert (below / 'share/man/man3/attar_stream_next.3').read_text() == '.so man3/attar_stream.3\n'
+    assert (below / 'share/man/man3/attar_stream.3').exists()
     assert (below / 'include/attar/attar.h').exists()
     for wanted in ('**/libattar.so', '**/libattar.a', '**/attar.pc', 'share/man/man1/attar.1',
                    'share/man/man1/attar-profile.1'):
