@@ -55,6 +55,8 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	int r = attar_event_spec_attr(spec, attr, sizeof(*attr));
 	struct source *s;
 
+	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
+		attr->exclude_kernel = attr->exclude_hv = 1; /* it never happens: no right is needed */
 	if (spec->period) {
 		attr->freq = 0;
 		attr->sample_period = spec->period;
@@ -86,8 +88,6 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 			continue;
 		}
 		run_stack_attr(&run->opts, stacks, &attr);
-		if (list->at[i].kind == ATTAR_EVENT_USER) /* it never happens: no right is needed */
-			attr.exclude_kernel = attr.exclude_hv = 1;
 		if (list->at[i].kind == ATTAR_EVENT_TRACEPOINT ||
 			list->at[i].kind == ATTAR_EVENT_PROBE)
 			attr.sample_type |= PERF_SAMPLE_RAW;

@@ -4,12 +4,13 @@ import json
 import os
 import re
 import signal
+import threading
 import time
 
 import pytest
 
 import guest
-from command import ATTAR, BUILD, ROOT, run, workload
+from command import ATTAR, BUILD, as_nobody, has, run, workload
 
 HELLO = BUILD / 'perfume/examples/hello_world'
 EMIT = workload('emit')
@@ -25,16 +26,16 @@ def order(i):
     return f'id={i} price={i}.25 symbol=S{i} change={-i} lots={{{i},{i + 1}}} last={i % 2}'
 
 
+def rows_in(report):
+    for section in report['sections']:
+        names = [c['name'] for c in section['columns']]
+        yield from (dict(zip(names, row)) for row in section['rows'])
+
+
 def rows_of(path):
     """The event lines of a JSON file, as dicts; the notes of the last report."""
-    rows, notes = [], None
-    for line in path.read_text().splitlines():
-        report = json.loads(line)
-        for section in report['sections']:
-            names = [c['name'] for c in section['columns']]
-            rows += [dict(zip(names, row)) for row in section['rows']]
-        notes = report['notes']
-    return rows, notes
+    reports = [json.loads(line) for line in path.read_text().splitlines()]
+    return [row for report in reports for row in rows_in(report)], reports[-1]['notes']
 
 
 @pytest.fixture
@@ -163,16 +164,9 @@ def test_threads_are_told_apart_by_t(root, trace, emitter):
 def test_killed_writer(root, trace, emitter):
     program = emitter('forever')
     program_pid = program.pid
-    attar_ended = []
-
-    def killer():
-        program.kill()
-        attar_ended.append(True)
-
-    import threading
-    timer = threading.Timer(0.7, killer)
+    timer = threading.Timer(0.7, program.kill)
     timer.start()
-    rows, notes, _ = trace('-p', program_pid, '-e', 'user_events:e2e_tick')
+    rows, _, _ = trace('-p', program_pid, '-e', 'user_events:e2e_tick')
     timer.join()
     numbers = [int(row['fields'].removeprefix('i=')) for row in rows]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) and len(numbers) > 10
@@ -181,10 +175,7 @@ def test_killed_writer(root, trace, emitter):
 def listeners(pid):
     done = run('user-events', 'e2e_tick', '--json')
     assert done.returncode == 0, done.stderr
-    section = json.loads(done.stdout)['sections'][0]
-    names = [c['name'] for c in section['columns']]
-    rows = [dict(zip(names, row)) for row in section['rows']]
-    return next(row['listeners'] for row in rows if row['pid'] == pid)
+    return next(row['listeners'] for row in rows_in(json.loads(done.stdout)) if row['pid'] == pid)
 
 
 def test_killed_collector_leaves_nothing_on(root, spawn, emitter, trace):
@@ -211,26 +202,18 @@ def test_two_at_once_see_the_same(no_kernel, spawn, emitter, tmp_path):
         check_orders(rows_of(tmp_path / f'{i}.json')[0], 400)
 
 
-def test_cgroups(root, trace, emitter):
-    base = '/sys/fs/cgroup'
-    if not os.path.exists(f'{base}/cgroup.procs'):
-        pytest.skip('no cgroup v2 at /sys/fs/cgroup')
-    group = f'{base}/attar-e2e-{os.getpid()}'
-    try:
-        os.mkdir(group)
-    except OSError as error:
-        pytest.skip(f'no control group can be made: {error.strerror}')
-    inside, outside = emitter('forever'), emitter('forever')
-    try:
-        with open(f'{group}/cgroup.procs', 'w', encoding='ascii') as file:
-            file.write(str(inside.pid))
-        rows, _, _ = trace('--cgroups', os.path.basename(group), '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
-        assert {row['tid'] for row in rows} == {inside.pid}
-    finally:
-        inside.kill()
-        inside.wait()
-        os.rmdir(group)
-    assert outside.poll() is None
+def test_without_any_privilege(no_kernel, open_dir):
+    """A user sees the events of his own programs: no tracefs, no perf events of the kernel are needed."""
+    if not has('setpriv'):
+        pytest.skip('setpriv (package util-linux) is not installed')
+    folder = open_dir('emit')
+    done = as_nobody(folder / 'attar', 'trace', '--format', 'json', '-e', 'user_events:e2e_order', '--',
+                     folder / 'emit', 'blind', 50)
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
+    rows = [row for report in reports for row in rows_in(report)]
+    check_orders(rows, 50)
+    assert 'kernel' not in done.stderr
 
 
 # ---- USDT probes ----
@@ -304,10 +287,7 @@ def test_user_events_lists_and_counts(no_kernel, emitter):
     program = emitter('forever')
     done = run('user-events', 'e2e_', '-d', '500ms', '--json')
     assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    section = report['sections'][0]
-    names = [c['name'] for c in section['columns']]
-    rows = {row['name']: row for r in section['rows'] if (row := dict(zip(names, r)))['pid'] == program.pid}
+    rows = {row['name']: row for row in rows_in(json.loads(done.stdout)) if row['pid'] == program.pid}
     assert rows['e2e_order']['fields'] == ('u64 id; struct f64 price 8; __rel_loc char[] symbol; s32 change; '
                                            '__rel_loc u32[] lots; u8 last')
     assert rows['e2e_tick']['transport'] == 'shm' and rows['e2e_tick']['program'] == 'emit'
@@ -403,12 +383,7 @@ def test_hello_world_is_listed_and_seen(root):
 def lines_of(text, mark):
     """What the guest printed between two marks: reports as JSON, the rest as text."""
     part = text.split(f'== {mark}\n', 1)[1].split('\n== ', 1)[0].splitlines()
-    reports = [json.loads(line) for line in part if line.startswith('{')]
-    rows = []
-    for report in reports:
-        for section in report['sections']:
-            names = [c['name'] for c in section['columns']]
-            rows += [dict(zip(names, row)) for row in section['rows']]
+    rows = [row for line in part if line.startswith('{') for row in rows_in(json.loads(line))]
     return rows, [line for line in part if not line.startswith('{')]
 
 
@@ -458,3 +433,21 @@ def test_attar_is_there_before_the_kernels_event(root):
     times = [row['time'] for row in rows]
     assert times == sorted(times)
     check_orders(lines_of(done.stdout, 'blind')[0], 100, 'shm')
+
+
+def test_control_groups(root):
+    """Of two programs that share their memory, the one in the group."""
+    script = f"""
+        mkdir /tmp/groups && mount -t cgroup -o perf_event none /tmp/groups && mkdir /tmp/groups/inside || exit 1
+        export PERFUME_RING=1
+        {EMIT} forever >/dev/null & inside=$!
+        {EMIT} forever >/dev/null & outside=$!
+        echo $inside > /tmp/groups/inside/cgroup.procs
+        {ATTAR} trace -q -o /tmp/c.json --cgroups inside -N 50 -e user_events:e2e_tick/transport=shm/
+        kill $inside $outside
+        echo "== $inside"; cat /tmp/c.json"""
+    done = guest.run('x86', 'sh', '-c', script)
+    assert done.returncode == 0, done.stderr
+    inside = re.search(r'^== (\d+)$', done.stdout, re.M)[1]
+    rows, _ = lines_of(done.stdout, inside)
+    assert len(rows) == 50 and {row['tid'] for row in rows} == {int(inside)}
