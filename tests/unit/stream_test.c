@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -258,6 +259,60 @@ static void test_a_snapshot_is_in_order_over_cpus(void **state)
 	munmap(area, PAGES * page_size());
 }
 
+/* The counter on the side writes forward, the recorder backward: names and samples come in one order. */
+static void test_a_snapshot_has_what_came_beside_it(void **state)
+{
+	enum { PAGES = 30 };
+	struct attar_target *target = live_self();
+	struct attar_stream_opts opts = {.size = sizeof(opts), .keep_own = true};
+	struct perf_event_attr faults = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_ADDR,
+		.exclude_kernel = 1,
+		.write_backward = 1};
+	struct perf_event_attr side = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_period = 1,
+		.exclude_kernel = 1};
+	struct attar_counter *counters[2];
+	char *area = map_pages(PAGES), name[16];
+	struct attar_event ev;
+	struct watched w = {.target = target};
+	size_t next = 0;
+
+	attar_stream_attr(&faults, false);
+	attar_stream_attr(&side, true);
+	if (attar_symbols_new(NULL, &w.symbols) < 0 ||
+		attar_counter_open(target, &faults, "page-faults", 0, &counters[0]) < 0 ||
+		attar_counter_open(target, &side, "dummy", 0, &counters[1]) < 0 ||
+		attar_stream_live(target, counters, 2, w.symbols, &opts, &w.stream) < 0 ||
+		attar_stream_start(w.stream) < 0)
+		fail_msg("%s", attar_error());
+	assert_int_equal(attar_stream_rings(w.stream), 2);
+	for (size_t i = 0; i < PAGES; i++) {
+		snprintf(name, sizeof(name), "page-%zu", i);
+		prctl(PR_SET_NAME, name);
+		touch(area, i, i + 1);
+	}
+	assert_true(attar_stream_snapshot(w.stream) >= PAGES);
+	while (attar_stream_next(w.stream, &ev) > 0) {
+		if (page_of(&ev, area, PAGES) == SIZE_MAX)
+			continue;
+		snprintf(name, sizeof(name), "page-%zu", next);
+		assert_int_equal(page_of(&ev, area, PAGES), next++);
+		assert_string_equal(ev.thread->comm, name);
+		assert_int_equal(ev.counter, 0);
+	}
+	assert_int_equal(next, PAGES);
+	attar_stream_free(w.stream);
+	attar_counter_close(counters[0]);
+	attar_counter_close(counters[1]);
+	attar_target_free(target);
+	attar_symbols_free(w.symbols);
+	munmap(area, PAGES * page_size());
+}
+
 struct writer {
 	char *area;
 	pid_t tid;
@@ -346,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_reads_wait_as_told),
 		cmocka_unit_test(test_a_blocking_read_ends_with_its_target),
 		cmocka_unit_test(test_a_snapshot_is_in_order_over_cpus),
+		cmocka_unit_test(test_a_snapshot_has_what_came_beside_it),
 		cmocka_unit_test(test_no_snapshot_is_torn),
 	};
 
