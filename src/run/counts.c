@@ -425,18 +425,30 @@ static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
 	return r;
 }
 
+int counts_follow(struct attar_run *run)
+{
+	counted_list *list = &run->counts;
+	int r = 0;
+
+	for (size_t i = 0, n; r >= 0 && i < list->n; i += n) {
+		n = group_size(list, i);
+		if (list->at[i].group)
+			r = follow_cpus(run, &list->at[i], n);
+	}
+	return r;
+}
+
 int counts_read(struct attar_run *run)
 {
 	counted_list *list = &run->counts;
+	int followed = counts_follow(run);
 
+	if (followed < 0)
+		return followed;
 	for (size_t i = 0, n; i < list->n; i += n) {
 		struct counted *c = &list->at[i];
-		int followed;
 
 		n = group_size(list, i);
-		followed = c->group ? follow_cpus(run, c, n) : 0;
-		if (followed < 0)
-			return followed;
 		for (size_t place = 0; place < c->pub.n_places; place++) {
 			int r = read_place(c, n, place);
 

@@ -293,6 +293,8 @@ static int loop(struct attar_run *run)
 		if (r < 0 || enough(run))
 			return r;
 		r = run_user_look(run);
+		if (r == 0)
+			r = counts_follow(run);
 		if (r < 0)
 			return r;
 		now = run_now();
