@@ -225,8 +225,10 @@ static struct attar_counter *open_cycles(struct attar_target *target, bool inher
 		.inherit = inherit};
 	struct attar_counter *c = NULL;
 
-	if (attar_counter_open(target, &attr, "cycles", ATTAR_COUNTER_SELF_READ, &c) < 0)
+	if (attar_counter_open(target, &attr, "cycles", ATTAR_COUNTER_SELF_READ, &c) < 0) {
+		attar_target_free(target);
 		live_skip(attar_error());
+	}
 	return c;
 }
 

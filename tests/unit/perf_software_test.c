@@ -105,6 +105,7 @@ static void test_major_and_minor_faults(void **state)
 	attar_counter_enable(minor);
 	for (size_t i = 0; cold && i < PAGES; i++)
 		sum += cold[i * page];
+	(void)sum;
 	live_fault(100);
 	attar_counter_disable(major);
 	attar_counter_disable(minor);
@@ -121,6 +122,12 @@ static void test_major_and_minor_faults(void **state)
 		live_skip("there is no disk to read pages from: no major faults but 0");
 }
 
+__attribute__((no_sanitize("alignment"))) static void add_unaligned(char *bytes)
+{
+	for (int k = 0; k < 32; k++)
+		*(volatile uint64_t *)(void *)(bytes + k) += 1;
+}
+
 /* No CPU of ours traps on unaligned access or emulates instructions of its user code: truly 0, and no other event's. */
 static void test_alignment_and_emulation_faults(void **state)
 {
@@ -133,8 +140,7 @@ static void test_alignment_and_emulation_faults(void **state)
 		attar_counter_enable(c[i]);
 		live_fault(23);
 		live_getppid(23);
-		for (int k = 0; k < 32; k++)
-			*(volatile uint64_t *)(void *)(bytes + k) += 1;
+		add_unaligned(bytes);
 		sched_yield();
 		assert_int_equal(count_of(c[i]), 0);
 		attar_counter_close(c[i]);
@@ -242,12 +248,12 @@ static void test_bpf_output(void **state)
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_RAW};
 	const struct perf_event_attr calls = enter_getppid();
-	struct attar_counter *output, *source;
+	struct attar_counter *output = NULL, *source = NULL;
 	struct attar_target *target;
 	struct attar_layout layout;
-	struct attar_ring **rings;
+	struct attar_ring **rings = NULL;
 	int map = new_map(), program = map < 0 ? -1 : load_writer(map);
-	size_t n;
+	size_t n = 0;
 
 	if (program < 0)
 		live_skip("this process may not load a BPF program");
@@ -263,7 +269,8 @@ static void test_bpf_output(void **state)
 	attar_counter_disable(source);
 	attar_layout_init(&layout, attar_counter_attr(output));
 	assert_int_equal(count_greetings(rings[0], &layout), 23);
-	assert_int_equal(count_of(output), 0); /* it makes records; the kernel does not count them */
+	assert_int_equal(
+		count_of(output), 0); /* it makes records; the kernel does not count them */
 	attar_rings_free(rings, n);
 	attar_counter_close(source);
 	attar_counter_close(output);
