@@ -30,7 +30,13 @@
  * a whole; the members beside attr overlay what older headers lack.
  */
 union uapi_attr {
-	struct perf_event_attr attr;
+	struct {
+		struct perf_event_attr attr;
+		/* What {.attr = {...}} must zero, too: what is outside of the member it need not. */
+		unsigned char newer_[PERF_ATTR_SIZE_VER9 > sizeof(struct perf_event_attr)
+					     ? PERF_ATTR_SIZE_VER9 - sizeof(struct perf_event_attr)
+					     : 0];
+	};
 	uint64_t words[PERF_ATTR_SIZE_VER9 / 8];
 	struct {
 		uint64_t words_before_flags_[5];
