@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Being told to end: once prints, twice aborts; nothing stays behind."""
+import fcntl
 import os
 import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -41,11 +44,18 @@ def test_once_prints_the_report(spawn, number):
     assert Profile(text).own('heavy') > 5
 
 
+def held(pipe):
+    """How many bytes wait in it to be read."""
+    return struct.unpack('i', fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
 def test_twice_aborts(spawn):
     """The second one kills, also while the first is being obeyed: stdout is a pipe that nobody reads."""
     busy = spawn(workload('split7030'), 1000000)
     process = start(spawn, '-F', 5000, '--each', '-p', busy.pid)
-    time.sleep(0.5)
+    fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+    while held(process.stdout) < 4096 - 200:
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     assert process.poll() is None
