@@ -329,31 +329,30 @@ static int read_one_by_one(struct attar_group *g, size_t place, struct attar_val
 	return 0;
 }
 
-/*
- * The usual case: every member is where it was, and counted all the time. False when it is another, which begins anew with the
- * first member.
- */
+/* The usual case: every member is where it was, and all of them counted all the time. False when it is another. */
 static inline __attribute__((always_inline)) bool take_plain(const struct attar_group *g,
 	size_t place, const struct block *b, struct attar_value *values)
 {
 	const struct attar_counter *leader = g->members[0];
 	bool part = is_part(&leader->fds.at[place]);
 	uint64_t enabled = part && !leader->shares ? b->time_running : b->time_enabled;
-	const uint64_t *ids = g->ids + place * g->n, *own = b->first;
+	const uint64_t *ids = g->ids + place * g->n, *own = b->first, none = 0;
+	const uint64_t *lost = b->lost ? own + b->lost : &none;
+	size_t lost_stride = b->lost ? b->stride : 0;
 
-	if (!g->plain || b->nr < g->n || !b->id || (place + 1) * g->n > g->n_ids ||
+	if (!g->plain || b->nr < g->n || !b->id || (place + 1) * g->n > g->n_ids || !enabled ||
 		b->time_running < enabled - enabled / VALUE_GRAIN)
 		return false;
-	for (size_t m = 0; m < g->n; m++, own += b->stride) {
+	for (size_t m = 0; m < g->n; m++, own += b->stride, lost += lost_stride) {
 		if (own[b->id] != ids[m])
 			return false;
 		values[m] = (struct attar_value){.value = own[0],
 			.raw = own[0],
 			.time_enabled = enabled,
 			.time_running = b->time_running,
-			.lost = b->lost ? own[b->lost] : 0,
+			.lost = *lost,
 			.id = ids[m],
-			.quality = enabled || own[0] ? ATTAR_QUALITY_EXACT : ATTAR_QUALITY_IDLE,
+			.quality = ATTAR_QUALITY_EXACT,
 			.elsewhere = part};
 	}
 	return true;
