@@ -5,75 +5,25 @@
  * delivered in global order; later ones wait for the next round. A kernel without use_clockid (before 4.1)
  * keeps another clock, and there the horizon is the newest time of the round before.
  */
-#include "attar/stream.h"
+#include "stream/live.h"
 
 #include <limits.h>
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "base/map.h"
 #include "perf/counter.h"
 #include "perf/cpus.h"
 #include "perf/follow.h"
 #include "perf/ring.h"
 #include "perf/sample.h"
 #include "perf/target.h"
-#include "stream/defer.h"
-#include "stream/inlet.h"
-#include "stream/merge.h"
-#include "stream/procs.h"
 
 enum {
 	RING_BYTES_DEFAULT = 512 * 1024,
 	NOBODY = INT_MIN,
-	LOOK_MS = 100, /* a blocking read looks for records below the watermark */
 };
 
-struct attar_stream {
-	struct attar_target *target;
-	struct attar_counter **counters;
-	struct attar_layout *layouts; /* one for each counter */
-	uint32_t *numbers;            /* of each, as events carry it */
-	bool has_added;               /* they are not simply counted */
-	size_t n_counters;
-	struct attar_ring **rings;
-	struct cursor *cursors; /* one for each ring */
-	size_t n_rings;
-	struct merge merge;
-	struct map ids; /* the kernel's event ids -> counter */
-	uint64_t last_id;
-	uint32_t last_counter;
-	struct procs procs;
-	struct defer defer;
-	struct attar_record record; /* the one being delivered */
-	struct attar_stream_stats stats;
-	uint64_t lost_recorded; /* by LOST records */
-	uint64_t horizon;       /* ns: deliver up to here */
-	uint64_t newest;        /* ns: the newest time in sight */
-	uint64_t delivered;     /* ns: the newest time delivered */
-	uint64_t looked;        /* ns: when CPUs were looked for */
-	uint64_t start_time;    /* ns: samples from before it are early */
-	bool in_round;
-	bool front_done; /* the record in front was delivered: it goes at the next call */
-	bool stopped, has_clock;
-	bool frozen;       /* a snapshot is being delivered */
-	bool fd_given;     /* the caller polls by itself */
-	pid_t skipped_pid; /* whose samples are not delivered: our own, or nobody's */
-	/* The straight way through a run of alike samples of one ring, see follow(). */
-	struct cursor *run;                      /* NULL: there is none */
-	const char *run_from, *run_at, *run_end; /* its bytes; what was passed of them */
-	uint64_t run_limit; /* ns: up to here nothing of another ring comes first */
-	uint64_t run_type;  /* sample_type */
-	uint32_t run_min;   /* bytes of a sample */
-	uint32_t run_counter;
-	int epoll_fd;
-	struct attar_inlet *inlet; /* NULL: none */
-	uint64_t inlet_horizon;    /* ns: its events up to here are in sight */
-	uint64_t inlet_since;      /* the same, of the round before */
-	uint64_t inlet_lost;
-};
-
-static uint64_t now(void)
+uint64_t stream_now(void)
 {
 	struct timespec ts;
 
@@ -109,7 +59,7 @@ static int index_ids(struct attar_stream *s)
 	return 0;
 }
 
-static int watch(struct attar_stream *s, int fd)
+int stream_watch(struct attar_stream *s, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
@@ -131,7 +81,7 @@ static int add_cursors(struct attar_stream *s, size_t first)
 		return base_oom();
 	}
 	for (size_t i = first; i < s->n_rings; i++) {
-		int r = s->rings[i]->overwritten ? 0 : watch(s, attar_ring_fd(s->rings[i]));
+		int r = s->rings[i]->overwritten ? 0 : stream_watch(s, attar_ring_fd(s->rings[i]));
 
 		if (r < 0)
 			return r;
@@ -148,7 +98,7 @@ static int make_cursors(struct attar_stream *s)
 	if (s->epoll_fd < 0)
 		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
 	r = add_cursors(s, 0);
-	return r == 0 && s->inlet ? watch(s, inlet_fd(s->inlet)) : r;
+	return r == 0 && s->inlet ? stream_watch(s, inlet_fd(s->inlet)) : r;
 }
 
 static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n)
@@ -264,7 +214,7 @@ int attar_stream_start(struct attar_stream *s)
 		if (!by_exec)
 			r = attar_counter_enable(s->counters[i]);
 	if (!by_exec && s->has_clock)
-		s->start_time = now();
+		s->start_time = stream_now();
 	return r < 0 ? r : scan_running(s);
 }
 
@@ -347,7 +297,7 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 static int follow_cpus(struct attar_stream *s)
 {
 	size_t before = s->n_rings;
-	uint64_t time = now();
+	uint64_t time = stream_now();
 	int r;
 
 	if (s->stopped || s->frozen || time - s->looked < LOOK_MS * 1000000ULL)
@@ -369,7 +319,7 @@ static int begin_round(struct attar_stream *s)
 		r = inlet_begin(s->inlet, &s->inlet_horizon);
 	if (r < 0)
 		return r;
-	time = s->inlet ? s->inlet_horizon : now();
+	time = s->inlet ? s->inlet_horizon : stream_now();
 	s->horizon = s->stopped     ? UINT64_MAX
 		     : s->has_clock ? time
 		     : s->frozen    ? UINT64_MAX
@@ -701,7 +651,7 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 }
 
 /* A ring whose owner's task has ended hangs up for ever: it is read by the clock from then on. */
-static int poll_rings(struct attar_stream *s, int fd, int timeout_ms)
+int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
 {
 	struct epoll_event events[64];
 	bool told = false;
@@ -736,7 +686,7 @@ static __attribute__((noinline)) int next_of_rounds(
 
 	do {
 		r = next_of_round(s, ret_event);
-	} while (r == 0 && s->fd_given && poll_rings(s, -1, 0) > 0);
+	} while (r == 0 && s->fd_given && stream_poll(s, -1, 0) > 0);
 	while (r == 0 && s->stopped && defer_give_up(&s->defer))
 		r = next_held(s, ret_event);
 	return r;
@@ -747,51 +697,6 @@ int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 	if (likely(s->run) && likely(follow(s, ret_event)))
 		return 1;
 	return next_of_rounds(s, ret_event);
-}
-
-int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
-{
-	int r = fd >= 0 ? watch(s, fd) : 0;
-
-	if (r < 0)
-		return r;
-	r = poll_rings(s, fd, timeout_ms);
-	return r == -EINTR ? 0 : r;
-}
-
-int attar_stream_fd(struct attar_stream *s)
-{
-	s->fd_given = true;
-	return s->epoll_fd;
-}
-
-/* Of a timeout that began at `start`; LOOK_MS at most. */
-static int ms_left(uint64_t start, int timeout_ms)
-{
-	int64_t passed = (int64_t)((now() - start) / 1000000);
-
-	return timeout_ms < 0 ? LOOK_MS
-			      : (int)(passed >= timeout_ms ? 0 : MIN(timeout_ms - passed, LOOK_MS));
-}
-
-int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
-{
-	uint64_t start = now();
-	bool deserted = false;
-
-	for (int left = 1, r;;) {
-		r = attar_stream_next(s, ret_event);
-		if (r || !left || s->stopped)
-			return r;
-		if (deserted)
-			return attar_fail(-ENOTCONN, "there will be no more events: everybody who "
-						     "was watched has ended");
-		left = ms_left(start, timeout_ms);
-		r = left ? poll_rings(s, -1, left) : 0;
-		if (r < 0)
-			return attar_fail(r, "no event was waited for: %s", strerror(-r));
-		deserted = r == 0 && left && attar_target_ended(s->target);
-	}
 }
 
 int attar_stream_snapshot(struct attar_stream *s)
