@@ -68,9 +68,12 @@ def test_never_itself(trace):
 
 
 def test_stacks(trace):
-    done = run('trace', '-N', 3, '-g', '-e', 'raw_syscalls:sys_enter/id==110/', '--', workload('flood'), 100)
+    done = run('trace', '-d', '3s', '-N', 300, '-g', '-e', 'task-clock/period=1000000/', '--', workload('chain5'), 200)
     assert done.returncode == 0, done.stderr
-    assert 'main+0x' in done.stdout
+    chain = r'\n'.join(rf' +[0-9a-f]+ {name}\+0x[0-9a-f]+ \(.*/chain5\)'
+                      for name in ('five', 'four', 'three', 'two', 'one', 'main'))
+    assert re.search(chain, done.stdout), done.stdout[-3000:]
+    done = run('trace', '-N', 3, '-g', '-e', 'raw_syscalls:sys_enter/id==110/', '--', workload('flood'), 100)
     # Kernel code is shown by its whole address, as /proc/kallsyms has it.
     assert re.search(r'^ +ffff[0-9a-f]{12} \w+.*\[kernel', done.stdout, re.M), done.stdout
 

@@ -56,7 +56,9 @@ def test_storm_of_2000_processes(kind, comm, name):
     found = profile('--exclude-kernel', command=[workload('forkstorm'), kind, 2000])
     share_is(found.own(name, comm=comm), found.samples, 1, slack=0.04)
     assert found.samples > 1500
-    assert found.notes['unresolved'] < 0.001
+    # The C library and its loader are stripped unless libc6-dbg is installed.
+    nameless = [row for row in found.pick('[unknown]') if not re.search(r'/(libc|ld-linux)[^/]*$', row['dso'])]
+    assert sum(row['samples'] for row in nameless) < 0.001 * found.samples, nameless
     assert found.notes['lost'] == 0
     assert found.notes['self_rss'] < 32e6
 
