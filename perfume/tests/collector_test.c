@@ -1084,7 +1084,7 @@ static void live_alone(void)
 		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (child < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (child < 0 || mount("none", "/", "", MS_REC | MS_PRIVATE, NULL) < 0 ||
 		mount("proc", "/proc", "proc", 0, NULL) < 0 ||
 		mount("run", "/run", "tmpfs", 0, NULL) < 0) {
 		perror("cannot live alone");

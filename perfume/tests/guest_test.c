@@ -17,6 +17,8 @@
 #define NAME "perfume_guest"
 
 PERFUME_EVENT(perfume_static, (u32, number), (str, text))
+PERFUME_HEADER_EVENT(Guest, 4, 2a, header_one, (u64, id))
+PERFUME_HEADER_EVENT(Guest, 4, 2a, header_two, (str, text))
 
 static struct perfume_ctx *ctx;
 
@@ -279,6 +281,52 @@ static void perf_gets_the_payload(void **state)
 	munmap(ring, 5 * 4096);
 	close(fd);
 	WAIT_UNTIL(!perfume_probe_enabled(probe));
+}
+
+/* The page of the payload is not there yet, as the kernel's own write finds it. */
+static void a_payload_that_is_not_there_yet_is_fetched(void **state)
+{
+	struct perfume_probe *probe = probe_u32();
+	uint32_t *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	listen_in_ftrace(NAME, 1);
+	*page = 7;
+	assert_int_equal(perfume_write(probe, page, 4), 4);
+	assert_int_equal(madvise(page, 4096, MADV_DONTNEED), 0);
+	assert_int_equal(perfume_write(probe, page, 4), 4);
+	assert_int_equal(traced(NAME ": a="), 2);
+	munmap(page, 4096);
+	assert_int_equal(perfume_write_payload(probe, NULL, 4), -EFAULT);
+}
+
+/* ---- names ---- */
+
+/* Tools may stumble over them; the kernel, and programs of today, do not. */
+static void names_with_dots_and_dashes_are_registered(void **state)
+{
+	const char *reason;
+
+	assert_int_equal(perfume_check_name(NAME ".a-b", &reason), PERFUME_NAME_RISKY);
+	assert_non_null(perfume_register(ctx, NAME ".a-b", "u32 a", NULL));
+	assert_true(event_exists(NAME ".a-b"));
+	assert_null(perfume_register(ctx, NAME ":a", "u32 a", NULL));
+	assert_null(perfume_register(ctx, NAME " a", "u32 a", NULL));
+}
+
+/* ---- events that describe themselves ---- */
+
+/* Two events, one tracepoint. */
+static void events_of_one_level_and_keyword_share_a_tracepoint(void **state)
+{
+	assert_int_equal(PERFUME_EVENT_ERROR(header_one), 0);
+	assert_int_equal(PERFUME_EVENT_ERROR(header_two), 0);
+	assert_int_equal(listen_in_ftrace("Guest_L4K2a", 1), 0);
+	assert_true(perfume_header_one(1) > 0);
+	assert_true(perfume_header_two("x") > 0);
+	assert_int_equal(traced("Guest_L4K2a: eventheader_flags="), 2);
+	listen_in_ftrace("Guest_L4K2a", 0);
+	assert_int_equal(perfume_header_one(1), 0);
 }
 
 /* ---- processes ---- */
@@ -601,6 +649,9 @@ int main(void)
 		CASE(the_longest_payload_is_seen_and_a_longer_one_refused),
 		CASE(a_static_event_is_seen_with_its_fields),
 		CASE(perf_gets_the_payload),
+		CASE(a_payload_that_is_not_there_yet_is_fetched),
+		CASE(names_with_dots_and_dashes_are_registered),
+		CASE(events_of_one_level_and_keyword_share_a_tracepoint),
 		CASE(a_forked_child_writes_and_leaves_the_parent_alone),
 		CASE(a_child_hears_of_later_listeners),
 		CASE(a_child_that_shares_memory_writes_too),

@@ -44,12 +44,7 @@ def compiler(name):
 
 @pytest.fixture
 def shop(tmp_path):
-    """A program with the library dropped in: two files beside its own."""
-    (tmp_path / 'shop.c').write_text(SHOP)
-    done = subprocess.run([compiler('gcc'), '-Wall', '-Werror', '-o', 'shop', 'shop.c', PERFUME / 'perfume.c', '-I', PERFUME],
-                          cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return tmp_path / 'shop'
+    return build(tmp_path, 'shop', SHOP)
 
 
 def test_first_program_is_built_as_its_page_says(tmp_path):
@@ -80,6 +75,67 @@ def test_perf_and_ftrace_see_the_first_program():
     for tool in ('perf', 'pipe', 'trace'):
         # ftrace's own words are 0x17 (23) since 6.15 or so.
         assert re.search(rf'^{tool}: .*hello_world_event: hellostr=(23|0x17 \(23\))', done.stdout, re.M), done.stdout
+
+
+EARLY = '''
+#include "perfume.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+PERFUME_EVENT(early_event, (u32, number), (str, text))
+static void listen(const char *on)
+{
+	FILE *file = fopen("/sys/kernel/tracing/events/user_events/early_event/enable", "w");
+
+	if (!file || fputs(on, file) < 0 || fclose(file))
+		exit(1);
+}
+int main(void)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	struct perfume_probe *probe = perfume_register(ctx, "early_probe", "u32 a", NULL);
+
+	printf("%s\\n", perfume_interface_str(perfume_interface()));
+	printf("registered %d %d\\n", PERFUME_EVENT_ERROR(early_event), probe != NULL);
+	printf("off %d %d\\n", perfume_early_event(1, "off"), perfume_early_event_enabled());
+	listen("1");
+	printf("on %d %d\\n", perfume_early_event(2, "on"), perfume_early_event_enabled() != 0);
+	printf("other %d\\n", perfume_probe_enabled(probe));
+	if (!fork())
+		_exit(perfume_early_event(3, "child") == 14 ? 0 : 1);
+	sleep(1);
+	listen("0");
+	printf("off %d %d\\n", perfume_early_event(4, "off"), perfume_early_event_enabled());
+	perfume_free(ctx);
+	return 0;
+}
+'''
+
+
+def build(folder, name, source):
+    """A program with the library dropped in: two files beside its own."""
+    (folder / f'{name}.c').write_text(source)
+    done = subprocess.run([compiler('gcc'), '-Wall', '-Werror', '-o', name, f'{name}.c', PERFUME / 'perfume.c', '-I', PERFUME],
+                          cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / name
+
+
+def test_status_page_of_early_kernels(tmp_path):
+    """Those kernels show the payload of user events in hexadecimal digits."""
+    target = BUILD / 'early-of-test'
+    shutil.copy(build(tmp_path, 'early', EARLY), target)
+    try:
+        done = guest.run('statuspage', 'sh', '-c', f'{target}; cat /sys/kernel/tracing/trace')
+    finally:
+        os.unlink(target)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    lines = done.stdout.splitlines()
+    assert lines[:6] == ['status page of bits (Linux 6.0 to 6.3)', 'registered 0 1', 'off 0 0', 'on 11 1', 'other 0',
+                         'off 0 0']
+    seen = bytes.fromhex(''.join(re.findall(r'^[0-9a-f]{8}: ((?:[0-9a-f]{2} )+)', done.stdout, re.M)))
+    assert re.findall(rb'[\2\3]\0\0\0\0\0[\3\6]\0(?:on|child)\0', seen) == [b'\2\0\0\0\0\0\3\0on\0',
+                                                                              b'\3\0\0\0\0\0\6\0child\0']
 
 
 ORDERS = ['order_placed level=information keyword=0x2a: id=77 symbol=ATTAR prices=[0.5,2]',
