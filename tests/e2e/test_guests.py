@@ -148,3 +148,31 @@ def test_idle_machine(tmp_path):
     assert sum(int(line.rsplit(' ', 1)[1]) for line in lines) == whole - idle
     assert not [line for line in lines if re.search(r'(default_idle|safe_halt)(_\[k\])? \d+$', line)]
     assert (tmp_path / 'out.csv').read_text() and (tmp_path / 'out.html').read_text()
+
+
+# ---- what a run leaves behind ----
+
+PROBES = '/sys/kernel/tracing/dynamic_events'
+
+
+def test_probes_of_a_killed_run(tmp_path):
+    """
+    Where there is no PMU for probes they are made in tracefs: ended by any signal but SIGKILL a run removes them; what a
+    killed one left goes with the next run's start.
+    """
+    shell('x86', tmp_path, f'''
+mount -t tmpfs none "$(readlink -f /sys/bus/event_source/devices/kprobe)"
+started() {{ while ! grep -q do_exit {PROBES} || ! grep -q perf_event /proc/$run/maps; do sleep 0.1; done; }}
+for signal in INT TERM HUP QUIT; do
+    env --default-signal=INT,QUIT $attar trace -e kprobe:do_exit -d 60s >/dev/null & run=$!
+    started; kill -$signal $run; wait $run || true; cat {PROBES} >after_$signal
+done
+$attar trace -e kprobe:do_exit -d 60s >/dev/null & run=$!
+started; kill -KILL $run; wait $run || echo $? >status; cat {PROBES} >left
+$attar trace -e kprobe:do_exit -d 100ms >/dev/null; cat {PROBES} >clean
+ls /sys/kernel/tracing/instances >instances
+''')
+    assert (tmp_path / 'status').read_text() == '137\n'
+    assert 'do_exit' in (tmp_path / 'left').read_text()
+    for name in ('after_INT', 'after_TERM', 'after_HUP', 'after_QUIT', 'clean', 'instances'):
+        assert (tmp_path / name).read_text() == '', name
