@@ -39,8 +39,10 @@ def test_each_system_call_once(trace):
     assert {row['comm'] for row in rows} == {'flood'}
 
 
-def test_23_wakeups(trace):
-    rows, notes = trace('-e', 'sched:sched_wakeup', command=[workload('wakeups23')])
+# The waker itself says that it wakes; that the sleeper woke up is said where it did, by the waker only on the same CPU.
+@pytest.mark.parametrize('event, on', [('sched:sched_waking', []), ('sched:sched_wakeup', ['taskset', '-c', 0])])
+def test_23_wakeups(trace, event, on):
+    rows, notes = trace('-e', event, command=[*on, workload('wakeups23')])
     woken = [row for row in rows if row['comm'] == 'waker' and fields(row)['comm'] == 'sleeper']
     assert len(woken) == 23
     assert notes['lost'] == 0
