@@ -210,8 +210,10 @@ def test_whole_system_uses_its_cpus():
 
 
 def test_group_is_counted_together():
-    found = counts('-e', '{page-faults,minor-faults,task-clock}', '--', workload('faults1000'))
-    assert found['page-faults']['value'] == found['minor-faults']['value'] >= 1000
+    found = counts('-e', '{page-faults,minor-faults,major-faults,task-clock}', '--', workload('faults1000'))
+    faults, minor, major = (found[name]['value'] for name in ('page-faults', 'minor-faults', 'major-faults'))
+    assert faults == minor + major
+    assert minor >= 1000
 
 
 def test_filter_of_a_tracepoint():

@@ -55,9 +55,11 @@ static void listen_to(int signo)
 {
 	struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART};
 
+	sigaction(signo, &action, NULL);
+	if (signo != SIGTRAP)
+		raise(signo); /* the handler's own memory is there from then on */
 	memset(&seen, 0, sizeof(seen));
 	seen.thread = own_tid();
-	sigaction(signo, &action, NULL);
 }
 
 static __attribute__((noinline)) void called(void)
