@@ -116,14 +116,15 @@ static void test_records_allocate_nothing(void **state)
 {
 	const struct attar_stream_opts opts = {
 		.size = sizeof(opts), .ring_bytes = 16384, .keep_own = true};
-	struct attar_target *target = live_self();
 	struct perf_event_attr attr = live_sys_enter();
+	struct attar_target *target;
 	struct attar_symbols *symbols;
 	struct attar_counter *counter;
 	struct attar_stream *stream;
 	size_t seen = 0, before;
 
 	allocations_need();
+	target = live_self();
 	attr.sample_period = 1;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW;
 	attar_stream_attr(&attr, true);

@@ -113,6 +113,18 @@ static size_t drain(struct attar_stream *stream, const char *area, size_t pages)
 	return n;
 }
 
+/* Until reading, which takes memory for what is new, makes no events of its own. */
+static void settle(struct attar_stream *stream)
+{
+	struct attar_event ev;
+	size_t n;
+
+	do {
+		for (n = 0; attar_stream_next(stream, &ev) > 0; n++)
+			;
+	} while (n);
+}
+
 /* 48 bytes a record, a watermark of 4800: the fd is silent at 50 records, speaks at 100, and is silent when read. */
 static void test_one_fd_tells_when_to_read(void **state)
 {
@@ -123,7 +135,7 @@ static void test_one_fd_tells_when_to_read(void **state)
 
 	watch(&w, self, false, 4800, 65536);
 	fd = attar_stream_fd(w.stream);
-	drain(w.stream, area, 300);
+	settle(w.stream);
 	assert_int_equal(readable(fd), 0);
 	touch(area, 0, 50);
 	assert_int_equal(readable(fd), 0);
