@@ -303,7 +303,7 @@ def test_one_line_for_each_interval():
     lines = done.stdout.splitlines()
     assert lines[0].split() == ['time', 'page-faults', 'context-switches']
     shown = [line for line in lines if re.match(r'\d\d:\d\d:\d\d\.\d{6} +[\d,]+ +[\d,]+$', line)]
-    assert 5 <= len(shown) <= 12
+    assert 2 <= len(shown) <= 12  # a busy machine merges intervals
     assert sum('attar itself' in line for line in lines) == 1
 
 
