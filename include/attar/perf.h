@@ -45,7 +45,11 @@ struct attar_target_opts {
 	const char *tids; /* "1,2": single threads; NULL: none */
 	const char *
 		cgroups; /* names below the cgroup root, globs allowed, separated by commas; NULL: none */
-	char *const *command; /* argv of a command to launch, NULL-terminated; NULL: none */
+	/*
+	 * argv of a command to launch, NULL-terminated; NULL: none. It is watched with what it starts; beside
+	 * pids, tids or cgroups it is not: they are watched while it runs.
+	 */
+	char *const *command;
 	/* "NAME=VALUE" for its environment, NULL-terminated; borrowed for the call. NULL: none */
 	const char *const *environment;
 	bool system_wide;  /* watch the CPUs, not the command, while the command runs */

@@ -175,14 +175,15 @@ static int add_tids(struct attar_target *t, const char *tids)
 	return r;
 }
 
-static int add_command(struct attar_target *t, char *const *command, const char *const *environment,
-	bool system_wide)
+/* Beside somebody else to watch, a command only says for how long. */
+static int add_command(struct attar_target *t, const struct attar_target_opts *o)
 {
-	int r = command_fork(&t->command, command, environment);
+	int r = command_fork(&t->command, o->command, o->environment);
 
+	t->by_exec = !o->system_wide && !o->cgroups && !t->tids.n;
 	if (r == 0)
 		r = watch_end(t, t->command.pid);
-	return r == 0 && !system_wide ? add_tid(t, t->command.pid) : r;
+	return r == 0 && t->by_exec ? add_tid(t, t->command.pid) : r;
 }
 
 /* Single threads are watched alone; the calling one never ends before we do. */
@@ -190,7 +191,7 @@ static bool inherits(const struct attar_target_opts *o)
 {
 	bool single = o->tids || o->self;
 
-	return !o->no_inherit && !(single && !o->pids && !o->command);
+	return !o->no_inherit && !(single && !o->pids);
 }
 
 /* Events of a task stay with it; those of a CPU leave with the CPU. */
@@ -223,7 +224,7 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	if (r == 0 && o->cgroups)
 		r = cgroup_open_list(t, o->cgroups);
 	if (r == 0 && o->command)
-		r = add_command(t, o->command, o->environment, o->system_wide || o->cgroups);
+		r = add_command(t, o);
 	if (r < 0)
 		return r;
 	if (o->cgroups && t->tids.n)

@@ -15,6 +15,7 @@ struct attar_target {
 	bool skip_refused;
 	bool any_cpu;
 	bool self;                /* the calling thread */
+	bool by_exec;             /* it is the command, whose exec sets its counters going */
 	bool every_cpu;           /* that is online, one by one or as any */
 	parse_ints cpus;          /* ascending; -1 alone: any */
 	struct hotplug hotplug;   /* what is known of them, if ... */

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "perf/target.h"
 #include "perf/uapi.h"
 #include "run/run.h"
 
@@ -128,8 +129,7 @@ static int fill_attr(
 	memset(attr, 0, sizeof(*attr));
 	r = attar_event_spec_attr(spec, attr, sizeof(*attr));
 	attr->attr.disabled = 1;
-	attr->attr.enable_on_exec = attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
-				    attar_target_command_pid(run->target);
+	attr->attr.enable_on_exec = run->target->by_exec;
 	if (run->user_only)
 		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
 	return r;

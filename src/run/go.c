@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "base/buf.h"
+#include "perf/target.h"
 #include "run/run.h"
 
 enum {
@@ -27,8 +28,7 @@ static void fall_back_to_clock(struct source *s)
 /* Existing threads are attached to while they run and make others: see follow_new_threads(). */
 static bool attaches(const struct attar_run *run)
 {
-	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
-	       !attar_target_command_pid(run->target);
+	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS && !run->target->by_exec;
 }
 
 /* The kernel says no more than EINVAL: the fields that there are usually show what is wrong. */
@@ -64,8 +64,7 @@ int run_open_source(struct attar_run *run, struct source *s, bool first)
 	attr.wakeup_watermark =
 		(uint32_t)((double)run->opts.mmap_pages * PAGE_BYTES * run->opts.watermark / 100);
 	attr.disabled = !attaches(run);
-	attr.enable_on_exec = attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
-			      attar_target_command_pid(run->target);
+	attr.enable_on_exec = run->target->by_exec;
 	r = attar_counter_open(run->target, &attr, s->name, ATTAR_COUNTER_DEGRADE, &s->counter);
 	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
 		fall_back_to_clock(s);
@@ -341,13 +340,11 @@ static int finish(struct attar_run *run)
 
 static int start(struct attar_run *run)
 {
-	bool by_exec = attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS &&
-		       attar_target_command_pid(run->target);
 	int r;
 
 	start_clocks(run);
 	r = run->stream ? attar_stream_start(run->stream) : 0;
-	if (r == 0 && !by_exec)
+	if (r == 0 && !run->target->by_exec)
 		r = counts_enable(run);
 	if (r == 0)
 		run_user_started(run);

@@ -192,7 +192,7 @@ static int scan_running(struct attar_stream *s)
 {
 	if (s->target->kind != ATTAR_TARGET_TASKS)
 		return procs_scan_all(&s->procs);
-	if (s->target->command.pid)
+	if (s->target->by_exec)
 		return 0; /* its exec will tell all there is */
 	vec_each (&s->target->tids, tid) {
 		int64_t pid = *tid;
@@ -207,7 +207,7 @@ static int scan_running(struct attar_stream *s)
 
 int attar_stream_start(struct attar_stream *s)
 {
-	bool by_exec = s->target->kind == ATTAR_TARGET_TASKS && s->target->command.pid;
+	bool by_exec = s->target->by_exec;
 	int r = 0;
 
 	for (size_t i = 0; i < s->n_counters && r == 0; i++)

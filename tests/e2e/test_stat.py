@@ -190,6 +190,13 @@ def test_children_are_counted():
     assert 3000 <= counts('-e', 'page-faults', '--', 'sh', '-c', line)['page-faults']['value'] < 4500
 
 
+def test_a_command_beside_a_process_says_how_long(spawn):
+    """`-p PID -- sleep 1` counts the process, from the start of the command to its end."""
+    process = spawn(workload('split7030'), 1000000)
+    found = counts('-e', 'task-clock,context-switches', '-p', process.pid, '--', 'sleep', 0.5)
+    assert 200 < found['task-clock']['value'] < 700
+
+
 def test_usual_events():
     found = counts('--', workload('faults1000'))
     assert list(found) == ['task-clock', 'context-switches', 'cpu-migrations', 'page-faults',

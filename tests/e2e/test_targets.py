@@ -79,6 +79,26 @@ def test_cpu(spawn):
     assert all(p.poll() is None for p in on)
 
 
+def test_a_command_beside_a_process_says_how_long(spawn):
+    """`-p PID -- sleep 1`: the process is watched, the command is not; the run ends with the command."""
+    process = busy(spawn, workload('split7030'), 1000000)
+    start = time.monotonic()
+    found = profile('--exclude-kernel', '-p', process.pid, command=['sh', '-c', f'{workload("chain5")} 600; exit 7'],
+                    status=7, timeout=30)
+    share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
+    assert {f['comm'] for f in found.functions} == {'split7030'} and time.monotonic() - start < 20
+
+
+def test_a_command_beside_a_thread_says_how_long(spawn):
+    process = busy(spawn, workload('threads2'), 1000000)
+    tasks = {}
+    while len(tasks) < 2:
+        tasks = {(t / 'comm').read_text().strip(): t.name for t in Path(f'/proc/{process.pid}/task').iterdir()
+                 if (t / 'comm').read_text().strip() in ('one', 'three')}
+    found = profile('--exclude-kernel', '-t', tasks['three'], command=[workload('chain5'), 600])
+    assert {f['comm'] for f in found.functions} == {'three'} and found.samples > 50
+
+
 def test_target_that_ends(spawn):
     """The run ends with its last process."""
     process = spawn('sleep', 1)
