@@ -60,7 +60,10 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
+	if (ev->thread->tid < 0) /* its end has begun: it has no number any more */
+		attar_cell_none(lines);
+	else
+		attar_cell_u64(lines, (uint64_t)ev->thread->tid);
 	attar_cell_u64(lines, ev->cpu);
 	attar_cell_u64(lines, ev->record->sample.period);
 	attar_cell_text(lines, attar_run_source_name(run, ev->counter));

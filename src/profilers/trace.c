@@ -125,6 +125,23 @@ static void add_values(struct attar_section *lines, const struct attar_event_spe
 
 /* ---- lines ---- */
 
+/* A task at its end has no number any more where samples are made; the tracepoint itself still tells it. */
+static void tid_cell(struct attar_section *lines, const struct attar_event_spec *spec,
+	const struct attar_event *ev)
+{
+	const struct attar_field *field =
+		spec->format ? attar_format_field(spec->format, "common_pid") : NULL;
+	const struct attar_sample *s = &ev->record->sample;
+	int64_t tid = ev->thread->tid;
+
+	if (tid < 0 && field && s->raw)
+		tid = attar_field_i64(field, s->raw, s->raw_size);
+	if (tid < 0)
+		attar_cell_none(lines);
+	else
+		attar_cell_u64(lines, (uint64_t)tid);
+}
+
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, ev->counter);
@@ -142,7 +159,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
+	tid_cell(lines, spec, ev);
 	if (ev->cpu == UINT32_MAX)
 		attar_cell_none(lines);
 	else

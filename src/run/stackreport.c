@@ -205,7 +205,8 @@ static void write_node(
 		uint32_t number = attar_tree_node(
 			out, parent, ATTAR_FRAME_TASK, task->comm, NULL, node->self);
 
-		attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
+		if (task->pid >= 0) /* at its end a task has no numbers any more */
+			attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
 	} else {
 		const struct function *fn = &sr->functions->all.at[node->key];
 

@@ -69,6 +69,13 @@ def test_never_itself(trace):
     assert not [row for row in rows if row['comm'] == 'attar']
 
 
+def test_threads_at_their_end_keep_their_number(trace):
+    """Where they switch for the last time the kernel's samples do not tell it any more."""
+    rows, _ = trace('-a', '-m', 1024, '-e', 'sched:sched_switch', command=[workload('threadstorm'), '200'])
+    ended = [row for row in rows if row['comm'] == '[exiting]']
+    assert ended and all(row['tid'] == row['values']['prev_pid'] for row in rows)
+
+
 def test_stacks(trace):
     done = run('trace', '-d', '3s', '-N', 300, '-g', '-e', 'task-clock/period=1000000/', '--', workload('chain5'), 200)
     assert done.returncode == 0, done.stderr
