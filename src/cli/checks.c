@@ -19,6 +19,9 @@
 #define CAP_BPF     39
 #endif
 
+#define MOUNT_PROC "mount -t proc proc /proc, as root"
+#define MOUNT_SYS  "mount -t sysfs sysfs /sys, as root"
+
 static void found(struct finding *f, enum check_state state, const char *detail)
 {
 	f->state = state;
@@ -60,7 +63,7 @@ static bool has_right(int number)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
 
-	if (syscall(SYS_capget, &header, data) < 0)
+	if (kernel_get()->user_namespace || syscall(SYS_capget, &header, data) < 0)
 		return false;
 	return (data[number / 32].effective >> (number % 32) & 1) ||
 	       (number >= CAP_PERFMON && data[0].effective >> CAP_SYS_ADMIN & 1);
@@ -72,8 +75,26 @@ static void add_setcap(struct buf *b, const char *names)
 	char exe[4096];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
+	if (kernel_get()->user_namespace) {
+		buf_printf(b, "run it outside of this user namespace, with %s", names);
+		return;
+	}
 	exe[MAX(n, 0)] = '\0';
 	buf_printf(b, "setcap %s=ep %s", names, n > 0 ? exe : "attar");
+}
+
+/* Where nothing is mounted, what stands there cannot be told. */
+static bool is_hidden(struct finding *f, const char *where, const char *remedy)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", where, strcmp(where, "/proc") ? "kernel" : "self");
+	if (access(path, F_OK) == 0)
+		return false;
+	found(f, CHECK_DEGRADED, "not to be seen: ");
+	buf_printf(&f->detail, "%s is not mounted", where);
+	buf_str(&f->remedy, remedy);
+	return true;
 }
 
 static bool is_filtered(void)
@@ -125,6 +146,8 @@ static void check_paranoid(struct finding *f)
 {
 	long long level = (long long)kernel_get()->paranoid;
 
+	if (is_hidden(f, "/proc", MOUNT_PROC))
+		return;
 	buf_printf(&f->detail, "kernel.perf_event_paranoid is %lld: ", level);
 	if (kernel_get()->perfmon) {
 		buf_str(&f->detail, "it does not bind this process");
@@ -210,6 +233,8 @@ static void check_kernel_names(struct finding *f)
 	unsigned long long address = 0;
 	int64_t restricted = 0;
 
+	if (!file && is_hidden(f, "/proc", MOUNT_PROC))
+		return;
 	if (file && fscanf(file, "%llx", &address) != 1)
 		address = 0;
 	if (file)
@@ -239,31 +264,53 @@ static void check_kernel_names(struct finding *f)
 		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1, and cap_syslog for attar");
 }
 
+static void no_tracefs(struct finding *f, int error)
+{
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
+	if (geteuid() == 0 && error != -EACCES) {
+		found(f, CHECK_READY,
+			"not mounted: attar mounts it when a tracepoint is asked for");
+		return;
+	}
+	found(f, CHECK_DEGRADED, "no tracepoints");
+	if (error == -EACCES)
+		buf_printf(&f->remedy,
+			"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root: for this "
+			"user's group alone",
+			(unsigned)getegid());
+	else
+		buf_str(&f->remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
+}
+
 static void check_tracefs(struct finding *f)
 {
 	struct attar_catalog *catalog;
 	const char *path;
 	int r = attar_catalog_new(NULL, &catalog);
 
-	if (r == 0 && (r = attar_catalog_tracefs(catalog, &path)) == 0) {
-		found(f, CHECK_READY, "tracepoints can be read at ");
-		buf_str(&f->detail, path);
-	} else if (geteuid() == 0 && r != -EACCES) {
-		found(f, CHECK_READY,
-			"not mounted: attar mounts it when a tracepoint is asked for");
-	} else {
-		found(f, CHECK_DEGRADED, "no tracepoints");
-		if (r == -EACCES)
-			buf_printf(&f->remedy,
-				"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root: "
-				"for this "
-				"user's group alone",
-				(unsigned)getegid());
-		else
-			buf_str(&f->remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
-	}
+	if (r == 0)
+		r = attar_catalog_tracefs(catalog, &path);
+	if (r == 0)
+		buf_printf(&f->detail, "tracepoints can be read at %s", path);
+	else
+		no_tracefs(f, r);
 	if (r != -ENOMEM)
 		attar_catalog_free(catalog);
+}
+
+/* Before 4.17 there is no PMU for probes: tracefs makes them. */
+static bool has_file_in_tracefs(const char *name)
+{
+	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		snprintf(path, sizeof(path), "%s/%s", roots[i], name);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void check_probe_pmu(struct finding *f, const char *kind, const char *config)
@@ -275,6 +322,13 @@ static void check_probe_pmu(struct finding *f, const char *kind, const char *con
 		found(f, CHECK_READY, "the kernel has a PMU for them");
 		return;
 	}
+	snprintf(path, sizeof(path), "%s_events", kind);
+	if (has_file_in_tracefs(path)) {
+		found(f, CHECK_READY, "tracefs makes them: this kernel has no PMU for them");
+		return;
+	}
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
 	found(f, CHECK_DEGRADED, "none: the kernel was built without");
 	buf_printf(&f->remedy, "a kernel with %s=y", config);
 }
@@ -291,8 +345,7 @@ static void check_uprobes(struct finding *f)
 
 static void check_user_events(struct finding *f)
 {
-	if (access("/sys/kernel/tracing/user_events_data", F_OK) == 0 ||
-		access("/sys/kernel/debug/tracing/user_events_data", F_OK) == 0) {
+	if (has_file_in_tracefs("user_events_data")) {
 		found(f, CHECK_READY, "programs can emit user_events through the kernel");
 		return;
 	}
@@ -327,6 +380,8 @@ static void check_btf(struct finding *f)
 		found(f, CHECK_READY, "the kernel describes its types");
 		return;
 	}
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
 	found(f, CHECK_DEGRADED, "the kernel does not describe its types");
 	buf_str(&f->remedy, "a kernel with CONFIG_DEBUG_INFO_BTF=y");
 }
@@ -372,6 +427,8 @@ static void check_cgroups(struct finding *f)
 {
 	struct buf mounts _cleanup_(buf_done) = {0};
 
+	if (is_hidden(f, "/proc", MOUNT_PROC))
+		return;
 	if (file_read("/proc/self/mounts", 4 << 20, &mounts) == 0 &&
 		(strstr(mounts.data, " cgroup2 ") || strstr(mounts.data, "perf_event"))) {
 		found(f, CHECK_READY, "control groups can be watched");
@@ -385,6 +442,8 @@ static void check_lockdown(struct finding *f)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
 	if (file_read("/sys/kernel/security/lockdown", 256, &b) < 0 ||
 		strstr(buf_text(&b), "[none]")) {
 		found(f, CHECK_READY, "off");
@@ -396,7 +455,7 @@ static void check_lockdown(struct finding *f)
 	}
 }
 
-/* The first namespaces of their kind have these inodes: PROC_PID_INIT_INO, PROC_USER_INIT_INO of linux/proc_ns.h. */
+/* The first namespaces of their kind have known inodes: PROC_PID_INIT_INO of linux/proc_ns.h. */
 static bool is_own_namespace(const char *path, ino_t first)
 {
 	struct stat st;
@@ -407,7 +466,7 @@ static bool is_own_namespace(const char *path, ino_t first)
 static void check_container(struct finding *f)
 {
 	bool pids = is_own_namespace("/proc/self/ns/pid", 0xeffffffc);
-	bool users = is_own_namespace("/proc/self/ns/user", 0xeffffffd);
+	bool users = kernel_get()->user_namespace;
 	bool marked = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
 
 	found(f, CHECK_READY, pids || users || marked ? "inside a container" : "not inside one");

@@ -102,13 +102,19 @@ static bool add_option_at_fault(struct buf *b, const struct refusal *r)
 /* What would mend it: the value of kernel.perf_event_paranoid that is needed. */
 static void add_paranoid(struct buf *b, const struct kernel *k, int needed)
 {
-	buf_printf(b,
-		"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; run as "
-		"root, "
-		"or allow it with: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep attar, or: "
-		"sysctl "
-		"kernel.perf_event_paranoid=%d",
-		(long long)k->paranoid, needed);
+	if (k->user_namespace)
+		buf_printf(b,
+			"kernel.perf_event_paranoid is %lld, and in a user namespace (a rootless "
+			"container) not even root has CAP_PERFMON; run it outside as root, or "
+			"allow it there with: sysctl kernel.perf_event_paranoid=%d",
+			(long long)k->paranoid, needed);
+	else
+		buf_printf(b,
+			"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; "
+			"run as root, or allow it with: setcap "
+			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep attar, or: sysctl "
+			"kernel.perf_event_paranoid=%d",
+			(long long)k->paranoid, needed);
 }
 
 static void add_reason(struct buf *b, const struct refusal *r, const struct kernel *k)

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <linux/capability.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
@@ -12,6 +13,16 @@
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38 /* 5.8 */
 #endif
+
+/* Source: PROC_USER_INIT_INO in linux/proc_ns.h, the inode of the first user namespace. */
+enum { USER_NAMESPACE_FIRST = (int)0xeffffffd };
+
+static bool in_user_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/user", &st) == 0 && st.st_ino != (uint32_t)USER_NAMESPACE_FIRST;
+}
 
 static bool has_capability(int cap)
 {
@@ -58,7 +69,9 @@ void kernel_ask(struct kernel *k)
 	k->max_sample_rate = sysctl_i64("/proc/sys/kernel/perf_event_max_sample_rate", 100000);
 	k->mlock_kb = sysctl_i64("/proc/sys/kernel/perf_event_mlock_kb", 516);
 	k->max_stack = sysctl_i64("/proc/sys/kernel/perf_event_max_stack", 127);
-	k->perfmon = has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN);
+	k->user_namespace = in_user_namespace();
+	k->perfmon = !k->user_namespace &&
+		     (has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN));
 	k->cpus_possible = cpus_possible();
 	attar_error_clear();
 }

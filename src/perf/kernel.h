@@ -17,8 +17,9 @@ struct kernel {
 	int64_t max_sample_rate; /* per second */
 	int64_t mlock_kb;        /* kernel.perf_event_mlock_kb, of each CPU */
 	int64_t max_stack;       /* kernel.perf_event_max_stack */
-	bool perfmon;            /* CAP_PERFMON or CAP_SYS_ADMIN */
-	int cpus_possible;       /* numbers that a CPU can have: 0 .. this - 1 */
+	bool perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN, which bind the kernel's own rules */
+	bool user_namespace; /* a namespace of its own, whose rights count nothing outside it */
+	int cpus_possible;   /* numbers that a CPU can have: 0 .. this - 1 */
 };
 
 const struct kernel *kernel_get(void);

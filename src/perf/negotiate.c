@@ -100,9 +100,11 @@ static int open_user_only(struct attar_counter *c, const struct place *p)
 		return fd;
 	}
 	log_note("%s: only user code is watched, the kernel's part is missing: "
-		 "kernel.perf_event_paranoid is %lld; run as root or give attar CAP_PERFMON "
-		 "(setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep)",
-		c->name, (long long)kernel_get()->paranoid);
+		 "kernel.perf_event_paranoid is %lld; %s",
+		c->name, (long long)kernel_get()->paranoid,
+		kernel_get()->user_namespace ? "run as root outside of this user namespace"
+					     : "run as root or give attar CAP_PERFMON (setcap "
+					       "cap_perfmon,cap_sys_ptrace,cap_syslog=ep)");
 	return fd;
 }
 

@@ -118,6 +118,33 @@ def test_a_pid_namespace_is_a_container():
     assert system['container']['found'] == 'inside a container; processes outside show by number only'
 
 
+def test_a_user_namespace_gives_no_rights(program, sysctl):
+    """Its root has all capabilities, and the kernel's own part is closed to it: no right of the file would mend it."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    if not has('unshare') or run('-Ur', 'true', program='unshare').returncode:
+        pytest.skip('no user namespaces here')
+    system, _ = examine(run('-Ur', program, 'doctor', '--json', program='unshare'))
+    for name in ('paranoid', 'capabilities', 'whole system'):
+        assert system[name]['state'] == 'DEGRADED', system[name]
+        assert system[name]['remedy'].startswith('run it outside of this user namespace, with cap_perfmon')
+    assert system['container']['found'].endswith('its root has no rights over the kernel')
+    done = run('-Ur', program, 'stat', '-a', '-e', 'page-faults', '-d', '100ms', program='unshare')
+    assert done.returncode == 3
+    assert done.stderr.endswith(
+        'kernel.perf_event_paranoid is 2, and in a user namespace (a rootless container) not even root has CAP_PERFMON; '
+        'run it outside as root, or allow it there with: sysctl kernel.perf_event_paranoid=0\n')
+
+
+def test_without_proc_and_sys():
+    """What cannot be seen is not said to be missing in the kernel."""
+    script = f'mount -t tmpfs none /proc; mount -t tmpfs none /sys; exec {ATTAR} doctor --json'
+    system, _ = examine(run('-m', 'sh', '-c', script, program='unshare'))
+    for name, folder in (('paranoid', '/proc'), ('kernel names', '/proc'), ('control groups', '/proc'), ('tracefs', '/sys'),
+                         ('kprobes', '/sys'), ('uprobes', '/sys'), ('BTF', '/sys'), ('lockdown', '/sys')):
+        assert system[name]['found'] == f'not to be seen: {folder} is not mounted', system[name]
+        assert system[name]['remedy'].startswith('mount -t '), system[name]
+
+
 def test_it_mounts_nothing():
     script = f'''umount /sys/kernel/tracing 2>/dev/null; umount /sys/kernel/debug 2>/dev/null
         before=$(cat /proc/self/mounts); {ATTAR} doctor --json || exit
