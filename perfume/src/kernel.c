@@ -399,8 +399,9 @@ __attribute__((destructor)) static void leave(void)
 	int open;
 
 	lock(&old);
+	/* A child that never looked after its own must not write to its parent's. */
 	if (!home_get()->settled)
-		shared.area = NULL;
+		area_leave();
 	while (files) {
 		open = intact(files);
 		for (event = files->events; event; event = event->next) {
