@@ -28,7 +28,6 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <mntent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -423,25 +422,61 @@ static int look_below(struct search *search, const char *root)
 	return fd;
 }
 
+/* In /proc/self/mounts a blank, and what else would be mistaken, is a backslash and three octal digits. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++)
+		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
+			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	*to = 0;
+}
+
+/* A line is "device directory type options 0 0". */
+static int look_at_mount(struct search *search, char *line)
+{
+	char root[ROOT_MAX + sizeof("/tracing")], *directory, *type;
+
+	strsep(&line, " ");
+	directory = strsep(&line, " ");
+	type = strsep(&line, " ");
+	if (!type || strlen(directory) >= ROOT_MAX)
+		return -ENOENT;
+	unescape(directory);
+	strcpy(root, directory);
+	if (!strcmp(type, "debugfs"))
+		strcat(root, "/tracing");
+	else if (strcmp(type, "tracefs"))
+		return -ENOENT;
+	return strlen(root) < ROOT_MAX ? look_below(search, root) : -ENOENT;
+}
+
+/* Without stdio, which allocates. A line longer than the buffer is none of ours. */
 static int look_at_mounts(struct search *search)
 {
-	char line[PATH_MAX], root[ROOT_MAX];
-	struct mntent mount;
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	int fd = -ENOENT, n;
+	char text[PATH_MAX], *line, *end;
+	int mounts = open("/proc/self/mounts", O_RDONLY | O_CLOEXEC), fd = -ENOENT;
+	size_t n = 0;
+	ssize_t got;
 
-	while (mounts && fd < 0 && getmntent_r(mounts, &mount, line, sizeof(line))) {
-		if (!strcmp(mount.mnt_type, "tracefs"))
-			n = snprintf(root, sizeof(root), "%s", mount.mnt_dir);
-		else if (!strcmp(mount.mnt_type, "debugfs"))
-			n = snprintf(root, sizeof(root), "%s/tracing", mount.mnt_dir);
-		else
-			continue;
-		if (n < (int)sizeof(root))
-			fd = look_below(search, root);
+	while (mounts >= 0 && fd < 0 && (got = read(mounts, text + n, sizeof(text) - n)) > 0) {
+		n += (size_t)got;
+		for (line = text; fd < 0 && (end = memchr(line, '\n', n)) != NULL; line = end + 1) {
+			*end = 0;
+			n -= (size_t)(end + 1 - line);
+			fd = look_at_mount(search, line);
+		}
+		memmove(text, line, n);
+		if (n == sizeof(text))
+			n = 0;
 	}
-	if (mounts)
-		endmntent(mounts);
+	if (mounts >= 0)
+		close(mounts);
 	return fd;
 }
 

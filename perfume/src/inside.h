@@ -26,7 +26,6 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <mntent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
