@@ -1878,9 +1878,10 @@ struct type {
 
 static const struct type *find_type(const struct field *field, unsigned i, size_t n)
 {
-	static const struct type types[] = {{"u8", 1}, {"s8", 1}, {"u16", 2}, {"s16", 2},
-		{"u32", 4}, {"s32", 4}, {"u64", 8}, {"s64", 8}, {"int", 4, 1}, {"short", 2, 1},
-		{"char", 1, 1}, {"f32", 4, 0, 1}, {"f64", 8, 0, 1}};
+	static const struct type types[] = {{"u8", 1, 0, 0}, {"s8", 1, 0, 0}, {"u16", 2, 0, 0},
+		{"s16", 2, 0, 0}, {"u32", 4, 0, 0}, {"s32", 4, 0, 0}, {"u64", 8, 0, 0},
+		{"s64", 8, 0, 0}, {"int", 4, 1, 0}, {"short", 2, 1, 0}, {"char", 1, 1, 0},
+		{"f32", 4, 0, 1}, {"f64", 8, 0, 1}};
 	size_t t;
 
 	for (t = 0; t < sizeof(types) / sizeof(types[0]); t++)
@@ -1917,7 +1918,7 @@ static int basic_size(const struct field *field, unsigned i, int is_unsigned, lo
 static int field_size(const struct field *field, long *ret_length)
 {
 	unsigned dynamic = word_is(field, 0, "__data_loc") || word_is(field, 0, "__rel_loc");
-	unsigned is_unsigned = word_is(field, dynamic, "unsigned");
+	unsigned is_unsigned = word_is(field, dynamic, "unsigned") != 0;
 	long n;
 
 	if (word_is(field, 0, "struct")) {

@@ -2,9 +2,9 @@
 /*
  * perfume: a program emits its own trace events, which perf, ftrace, bpftrace and attar record.
  *
- * An event has a name and typed fields. While nobody listens it costs a load and a branch. The
- *kernel's user_events carry it where the kernel has them. To use this library, link libperfume, or
- *put perfume.h and perfume.c among your own sources. Nothing but libc is needed.
+ * An event has a name and typed fields. While nobody listens it costs a load and a branch. The kernel's
+ * user_events carry it where the kernel has them; elsewhere shared memory and USDT probes do. To use this
+ * library, link libperfume, or put perfume.h and perfume.c among your own sources. Nothing but libc is needed.
  *
  * Life cycle: perfume_init -> perfume_register -> perfume_write ... -> perfume_deregister ->
  * perfume_free. A context owns its probes: perfume_free alone is enough.
@@ -16,7 +16,7 @@
  *	perfume_free(ctx);
  *
  * Every function may be called from any thread; perfume_write and perfume_probe_enabled also from
- *signal handlers, in a child after fork or vfork, and at any time before their probe is freed.
+ * signal handlers, in a child after fork or vfork, and at any time before their probe is freed.
  */
 #ifndef PERFUME_H
 #define PERFUME_H
@@ -386,7 +386,7 @@ static inline void perfume_put_counted(
 
 static inline size_t perfume_header_size(const struct perfume_activity *activity, size_t meta)
 {
-	return 8 + (activity ? 4 + 16 + (activity->related ? 16 : 0) : 0) + 4 + meta;
+	return 8 + (activity ? 4u + 16 + (activity->related ? 16 : 0) : 0) + 4 + meta;
 }
 
 static inline void perfume_put_extension(struct perfume_cursor *to, size_t n, unsigned kind)
