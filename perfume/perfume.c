@@ -13,7 +13,8 @@
  * - Descriptors of user_events_data are kept at high numbers. A program that closes "all" of them
  * does not find its next file under our number; we see that ours is gone, and open another
  * (kernel.c).
- * - Lock and mark of the process lie in a page that a forked child finds wiped (lock.c).
+ * - Lock and mark of the process lie in a page that a forked child finds wiped; fork() waits for the lock
+ *   (lock.c).
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -254,6 +255,7 @@ static struct {
 	uint64_t look_ticks;
 	uint32_t fork; /* counts forks: rings of an earlier process are not ours */
 	uint32_t n_slots, n_dead, n_rings;
+	uint32_t n_waits; /* for the lock, of a tenth of a millisecond each */
 	uint8_t live[AREA_SLOTS];
 	uint8_t tried;
 } shared;
@@ -261,6 +263,7 @@ static struct {
 /* Under the lock. text: name and fields, as the kernel spells them. */
 static void ring_add(struct perfume_event *event, const char *text);
 static void ring_remove(struct perfume_event *event);
+static void area_forked(void); /* in a child, at once */
 static void area_fork(void);
 static void area_leave(void);
 static void rings_forget(void);
@@ -328,9 +331,35 @@ static inline int fail(int error, const char *why)
 /* One lock, which a forked child finds open, and the mark by which it knows that it is one. */
 static struct home *shared_home;
 
-static void home_wipe(void)
+/*
+ * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that was made without
+ * fork() finds the lock open all the same.
+ */
+static sigset_t before_fork; /* the signals of the thread that forks, which holds the lock */
+
+static void fork_begins(void)
 {
+	sigset_t old;
+
+	lock(&old);
+	before_fork = old;
+}
+
+static void fork_is_over(void)
+{
+	sigset_t old = before_fork;
+
+	unlock(&old);
+}
+
+static void fork_in_child(void)
+{
+	sigset_t old = before_fork;
+
+	/* Linux before 4.14 cannot wipe a page on fork. */
 	memset(shared_home, 0, sizeof(*shared_home));
+	area_forked();
+	unlock(&old);
 }
 
 static struct home *home_new(void)
@@ -349,9 +378,10 @@ static struct home *home_new(void)
 			munmap(home, page);
 		return none;
 	}
-	/* Linux before 4.14 cannot wipe a page on fork. */
-	if (home == &fallback || madvise(home, page, MADV_WIPEONFORK))
-		pthread_atfork(NULL, NULL, home_wipe);
+	if (home != &fallback)
+		madvise(home, page, MADV_WIPEONFORK);
+	/* Here, where no lock is held: older C libraries hold one of theirs while they call us. */
+	pthread_atfork(fork_begins, fork_is_over, fork_in_child);
 	return home;
 }
 
@@ -1166,7 +1196,7 @@ static int hand_over(uint64_t id)
 	if (fd < 0)
 		return 0;
 	n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, COLLECTOR_SOCKET,
+			(size_t)snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, COLLECTOR_SOCKET,
 				(unsigned long long)id));
 	if (!connect(fd, (struct sockaddr *)&to, n))
 		sent = may_collect(fd) && send_area(fd);
@@ -1253,17 +1283,20 @@ static int fits(const struct area_claim *claim, const char *name)
 
 /* ---- slots ---- */
 
-/* The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for. */
+/*
+ * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for long, and in all
+ * not longer than a second: one may close the lock as often as we open it.
+ */
 static void area_lock(struct area *area)
 {
 	const struct timespec nap = {.tv_nsec = 100000};
-	uint32_t open = 0;
-	int tries = 2000;
+	uint32_t open = 0, tries = 2000;
 
 	while (!__atomic_compare_exchange_n(
 		       &area->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
-		--tries) {
+		--tries && shared.n_waits < 10000) {
 		open = 0;
+		shared.n_waits++;
 		nanosleep(&nap, NULL);
 	}
 }
@@ -1300,7 +1333,7 @@ static struct area_slot *slot_for(struct area *area, const char *text)
  * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with that record when the handler
  * returns; not in the parent's memory.
  */
-static void forked(void)
+static void area_forked(void)
 {
 	if (!shared.area || !rings_in_use() || !is_our_fd())
 		return;
@@ -1312,10 +1345,8 @@ static void forked(void)
 static void area_begin(void)
 {
 	shared.tried = 1;
-	if (!area_new())
-		return;
-	find_collectors();
-	pthread_atfork(NULL, NULL, forked);
+	if (area_new())
+		find_collectors();
 }
 
 static void ring_add(struct perfume_event *event, const char *text)

@@ -113,7 +113,7 @@ static int hand_over(uint64_t id)
 	if (fd < 0)
 		return 0;
 	n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, COLLECTOR_SOCKET,
+			(size_t)snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, COLLECTOR_SOCKET,
 				(unsigned long long)id));
 	if (!connect(fd, (struct sockaddr *)&to, n))
 		sent = may_collect(fd) && send_area(fd);
@@ -200,17 +200,20 @@ static int fits(const struct area_claim *claim, const char *name)
 
 /* ---- slots ---- */
 
-/* The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for. */
+/*
+ * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for long, and in all
+ * not longer than a second: one may close the lock as often as we open it.
+ */
 static void area_lock(struct area *area)
 {
 	const struct timespec nap = {.tv_nsec = 100000};
-	uint32_t open = 0;
-	int tries = 2000;
+	uint32_t open = 0, tries = 2000;
 
 	while (!__atomic_compare_exchange_n(
 		       &area->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
-		--tries) {
+		--tries && shared.n_waits < 10000) {
 		open = 0;
+		shared.n_waits++;
 		nanosleep(&nap, NULL);
 	}
 }
@@ -247,7 +250,7 @@ static struct area_slot *slot_for(struct area *area, const char *text)
  * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with that record when the handler
  * returns; not in the parent's memory.
  */
-static void forked(void)
+static void area_forked(void)
 {
 	if (!shared.area || !rings_in_use() || !is_our_fd())
 		return;
@@ -259,10 +262,8 @@ static void forked(void)
 static void area_begin(void)
 {
 	shared.tried = 1;
-	if (!area_new())
-		return;
-	find_collectors();
-	pthread_atfork(NULL, NULL, forked);
+	if (area_new())
+		find_collectors();
 }
 
 static void ring_add(struct perfume_event *event, const char *text)

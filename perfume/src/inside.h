@@ -11,7 +11,8 @@
  * - Descriptors of user_events_data are kept at high numbers. A program that closes "all" of them
  * does not find its next file under our number; we see that ours is gone, and open another
  * (kernel.c).
- * - Lock and mark of the process lie in a page that a forked child finds wiped (lock.c).
+ * - Lock and mark of the process lie in a page that a forked child finds wiped; fork() waits for the lock
+ *   (lock.c).
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -148,6 +149,7 @@ static struct {
 	uint64_t look_ticks;
 	uint32_t fork; /* counts forks: rings of an earlier process are not ours */
 	uint32_t n_slots, n_dead, n_rings;
+	uint32_t n_waits; /* for the lock, of a tenth of a millisecond each */
 	uint8_t live[AREA_SLOTS];
 	uint8_t tried;
 } shared;
@@ -155,6 +157,7 @@ static struct {
 /* Under the lock. text: name and fields, as the kernel spells them. */
 static void ring_add(struct perfume_event *event, const char *text);
 static void ring_remove(struct perfume_event *event);
+static void area_forked(void); /* in a child, at once */
 static void area_fork(void);
 static void area_leave(void);
 static void rings_forget(void);

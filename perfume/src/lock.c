@@ -4,9 +4,35 @@
 
 static struct home *shared_home;
 
-static void home_wipe(void)
+/*
+ * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that was made without
+ * fork() finds the lock open all the same.
+ */
+static sigset_t before_fork; /* the signals of the thread that forks, which holds the lock */
+
+static void fork_begins(void)
 {
+	sigset_t old;
+
+	lock(&old);
+	before_fork = old;
+}
+
+static void fork_is_over(void)
+{
+	sigset_t old = before_fork;
+
+	unlock(&old);
+}
+
+static void fork_in_child(void)
+{
+	sigset_t old = before_fork;
+
+	/* Linux before 4.14 cannot wipe a page on fork. */
 	memset(shared_home, 0, sizeof(*shared_home));
+	area_forked();
+	unlock(&old);
 }
 
 static struct home *home_new(void)
@@ -25,9 +51,10 @@ static struct home *home_new(void)
 			munmap(home, page);
 		return none;
 	}
-	/* Linux before 4.14 cannot wipe a page on fork. */
-	if (home == &fallback || madvise(home, page, MADV_WIPEONFORK))
-		pthread_atfork(NULL, NULL, home_wipe);
+	if (home != &fallback)
+		madvise(home, page, MADV_WIPEONFORK);
+	/* Here, where no lock is held: older C libraries hold one of theirs while they call us. */
+	pthread_atfork(fork_begins, fork_is_over, fork_in_child);
 	return home;
 }
 

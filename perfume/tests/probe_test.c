@@ -2,6 +2,7 @@
 /* Contexts, probes and writes. Where a listener is wanted, a pipe stands for the kernel's file. */
 #include "tests.h"
 
+#include <sched.h>
 #include <sys/wait.h>
 
 static void an_event_that_nobody_listens_to_is_ignored(void **state)
@@ -208,7 +209,7 @@ static void the_check_has_a_sentence_for_each_result(void **state)
 	assert_string_equal(perfume_interface_str((enum perfume_interface)77), "unknown");
 }
 
-/* The child's lock is open although the parent holds it, and its descriptors are looked at once. */
+/* One made without fork(): its lock is open although the parent holds it, and its descriptors are looked at once. */
 static void a_forked_child_finds_the_lock_open(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
@@ -219,7 +220,7 @@ static void a_forked_child_finds_the_lock_open(void **state)
 
 	listen_to(&probe->event);
 	lock(&old);
-	pid = fork();
+	pid = _Fork();
 	if (!pid) {
 		uint32_t a = 5;
 		int fresh = !home_get()->settled;
@@ -233,6 +234,48 @@ static void a_forked_child_finds_the_lock_open(void **state)
 	expect_packet(&(uint32_t){5}, 4);
 	hang_up(&probe->event);
 	perfume_free(ctx);
+}
+
+static uint32_t changing;
+
+static void *change(void *unused)
+{
+	sigset_t old;
+
+	lock(&old);
+	__atomic_store_n(&changing, 1, __ATOMIC_RELEASE);
+	usleep(50000);
+	__atomic_store_n(&changing, 2, __ATOMIC_RELEASE);
+	unlock(&old);
+	return unused;
+}
+
+/* A list that another thread is about to change would be in the child as it was at that moment, for ever. */
+static void a_fork_waits_until_the_lists_are_whole(void **state)
+{
+	sigset_t before = {0}, after = {0};
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	sigprocmask(SIG_BLOCK, NULL, &before);
+	assert_int_equal(pthread_create(&thread, NULL, change, NULL), 0);
+	while (!__atomic_load_n(&changing, __ATOMIC_ACQUIRE))
+		sched_yield();
+	pid = fork();
+	sigprocmask(SIG_BLOCK, NULL, &after);
+	if (!pid) {
+		struct perfume_ctx *ctx = perfume_init(0);
+		int ok = changing == 2 && !memcmp(&before, &after, sizeof(before)) &&
+			 perfume_register(ctx, "perfume_child", NULL);
+
+		perfume_free(ctx);
+		_exit(ok ? 0 : 1);
+	}
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	pthread_join(thread, NULL);
 }
 
 int main(void)
@@ -250,6 +293,7 @@ int main(void)
 		cmocka_unit_test(unknown_flags_are_refused),
 		cmocka_unit_test(the_check_has_a_sentence_for_each_result),
 		cmocka_unit_test(a_forked_child_finds_the_lock_open),
+		cmocka_unit_test(a_fork_waits_until_the_lists_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
