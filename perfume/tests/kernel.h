@@ -26,10 +26,11 @@
 #define DATA_FILE   TRACEFS "user_events_data"
 #define STATUS_FILE TRACEFS "user_events_status"
 
-/* Looks every millisecond, for ten seconds: what the kernel does in its own time. */
-#define WAIT_UNTIL(condition)                                                                      \
+/* Looks every millisecond, for so many seconds: what the kernel does in its own time. */
+#define WAIT_UNTIL(condition) WAIT_SECONDS(10, condition)
+#define WAIT_SECONDS(seconds, condition)                                                           \
 	do {                                                                                       \
-		int tries_ = 10000;                                                                \
+		int tries_ = 1000 * (seconds);                                                     \
 		while (!(condition) && --tries_)                                                   \
 			usleep(1000);                                                              \
 		if (!tries_)                                                                       \

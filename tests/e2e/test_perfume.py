@@ -167,6 +167,75 @@ def test_events_that_describe_themselves_are_decoded_in_the_guest(shop):
         assert line in done.stdout, (done.stdout, done.stderr)
 
 
+LATE = '''
+#include "perfume.h"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static struct perfume_probe *probe;
+static uint32_t a;
+__attribute__((destructor(101))) static void late(void)
+{
+	perfume_write(probe, &a, sizeof(a));
+}
+int main(void)
+{
+	struct perfume_ctx *ctx = perfume_init(0);
+	int status = -1;
+
+	probe = perfume_register(ctx, "late_event", "u32 a", NULL);
+	perfume_write(probe, &a, sizeof(a));
+	if (!fork())
+		exit(0);
+	wait(&status);
+	return status ? 3 : 0;
+}
+'''
+
+
+def test_child_that_writes_when_the_library_has_ended(root, tmp_path):
+    """The child has not written before: what it has of the shared memory is its parent's."""
+    done = run('trace', '-e', 'user_events:late_event', '--', build(tmp_path, 'late', LATE))
+    assert (done.returncode, done.stdout.count('a=0')) == (0, 1), (done.stdout, done.stderr)
+
+
+FRUGAL = '''
+#include "perfume.h"
+#include <stdio.h>
+extern void *__libc_malloc(size_t n);
+static int allocations;
+void *malloc(size_t n)
+{
+	allocations++;
+	return __libc_malloc(n);
+}
+PERFUME_EVENT(frugal_event, (u64, id), (str, text))
+PERFUME_HEADER_EVENT(Frugal, 4, 1, frugal_header, (u64, id))
+int main(void)
+{
+	int before = allocations;
+
+	perfume_frugal_event(1, "x");
+	return printf("%d %d %d\\n", PERFUME_EVENT_ERROR(frugal_event), before, allocations) < 0;
+}
+'''
+
+
+def test_declared_events_are_registered_without_allocation(root, tmp_path):
+    program = build(tmp_path, 'frugal', FRUGAL)
+    for ring in ('0', '1'):
+        done = subprocess.run(program, env=dict(os.environ, PERFUME_RING=ring), capture_output=True, text=True)
+        assert done.stdout == '0 0 0\n'
+
+
+@pytest.mark.parametrize('command', ['gcc', 'clang'])
+@pytest.mark.parametrize('standard', ['c99', 'gnu11', 'gnu17'])
+def test_dropped_into_a_program_that_wants_no_warnings(tmp_path, command, standard):
+    done = subprocess.run([compiler(command), f'-std={standard}', '-O2', '-Wall', '-Wextra', '-Wconversion', '-Wshadow', '-Werror',
+                           '-c', PERFUME / 'perfume.c', '-o', tmp_path / 'perfume.o'], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, '')
+
+
 @pytest.mark.parametrize('test', ['event', 'header', 'name', 'plugin', 'probe'])
 def test_library_is_clean_under_valgrind(test):
     program = BUILD / f'perfume/tests/perfume_{test}'
