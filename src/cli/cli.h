@@ -23,6 +23,8 @@ int complain(enum status status);
 struct buf;
 /* To stdout as it is; a text that could not be made for want of memory is complained of. The exit status. */
 int print_buf(const struct buf *text);
+/* After the last output by stdio: complains when it did not go out. The exit status. */
+int print_end(void);
 
 /* ---- args.c ---- */
 
@@ -69,6 +71,7 @@ void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lo
 void console_clear(void);
 unsigned console_columns(int fd);
 bool console_colour(int fd);
+const char *console_error(int error); /* why a write failed */
 bool console_ascii(void); /* the locale names a character set that is not UTF-8 */
 
 /* ---- commands: the whole of `attar NAME ...`; argv[0] is the name; each gives the exit status ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stderr: remarks of the library, and one line of progress while a terminal watches. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 
@@ -78,8 +79,20 @@ static void take_log(void *ctx, enum attar_level level, const char *text)
 		print_line(text);
 }
 
+/*
+ * Where stdin, stdout or stderr is closed, the next file or event that we open would take its number, and be
+ * written to as if it were the terminal. What stands there instead can be neither read nor written.
+ */
+static void occupy_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 void console_init(void)
 {
+	occupy_standard_files();
 	attar_log_set(take_log, NULL);
 }
 
@@ -127,7 +140,20 @@ int print_buf(const struct buf *text)
 		return complain(STATUS_FAILED);
 	}
 	fputs(buf_text(text), stdout);
-	return STATUS_OK;
+	return print_end();
+}
+
+int print_end(void)
+{
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
+		return STATUS_OK;
+	attar_fail(-EIO, "cannot write to stdout: %s", console_error(errno));
+	return complain(STATUS_FAILED);
+}
+
+const char *console_error(int error)
+{
+	return error == EBADF ? "it is closed" : strerror(error);
 }
 
 int complain(enum status status)

@@ -244,19 +244,20 @@ static int go(struct list *l)
 	fill(l);
 	if (l->pattern && !l->found)
 		return nothing(l);
-	r = l->names ? 0 : draw(l);
+	if (l->names)
+		return print_end();
+	r = draw(l);
 	return r < 0 && r != -EPIPE ? complain(STATUS_FAILED) : STATUS_OK;
 }
 
-/* An event by its whole name is told in full. */
+/* An event by its whole name is told in full: the exit status, or -ENOENT. */
 static int explain(const char *name)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
 	if (!strchr(name, ':') || strpbrk(name, "*?[") || event_help(&b, name) < 0)
 		return -ENOENT;
-	fputs(buf_text(&b), stdout);
-	return 0;
+	return print_buf(&b);
 }
 
 static int parse(struct list *l, int argc, char **argv)
@@ -287,8 +288,9 @@ int command_list(int argc, char **argv)
 
 	if (parse(&l, argc, argv) < 0)
 		return complain(STATUS_USAGE);
-	if (l.pattern && !l.names && !strcmp(l.format, "text") && explain(l.pattern) == 0)
-		return STATUS_OK;
+	status = l.pattern && !l.names && !strcmp(l.format, "text") ? explain(l.pattern) : -ENOENT;
+	if (status >= 0)
+		return status;
 	status = go(&l);
 	attar_report_free(l.report);
 	attar_catalog_free(l.catalog);

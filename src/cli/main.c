@@ -62,8 +62,10 @@ int command_completion(int argc, char **argv)
 
 static int version(void)
 {
-	printf("attar %s\n", attar_version());
-	return STATUS_OK;
+	struct buf b _cleanup_(buf_done) = {0};
+
+	buf_printf(&b, "attar %s\n", attar_version());
+	return print_buf(&b);
 }
 
 static bool is_one_of(const char *arg, const char *a, const char *b)

@@ -104,7 +104,8 @@ static int failed(const struct output *out, int error)
 		return error;
 	if (error == -EINVAL || error == -ENOMEM)
 		return attar_context(-EIO, "cannot write %s%s%s", quote, name, quote);
-	return attar_fail(-EIO, "cannot write %s%s%s: %s", quote, name, quote, strerror(-error));
+	return attar_fail(
+		-EIO, "cannot write %s%s%s: %s", quote, name, quote, console_error(-error));
 }
 
 static int draw(struct output *out, const struct attar_report *report)

@@ -160,7 +160,8 @@ static int write_failed(int error)
 {
 	if (error == -EPIPE)
 		return attar_fail(error, "the reader of the report went away");
-	return attar_fail(error, "cannot write the report: %s", strerror(-error));
+	return attar_fail(error, "cannot write the report: %s",
+		error == -EBADF ? "it is closed" : strerror(-error));
 }
 
 static int draw(struct attar_renderer *r, const struct attar_report *report)

@@ -103,7 +103,7 @@ static void test_closed_descriptor(void **state)
 	FILE *f = fdopen(dup(1), "w");
 
 	close(fileno(f));
-	assert_refused(f, -EBADF, "cannot write the report: Bad file descriptor");
+	assert_refused(f, -EBADF, "cannot write the report: it is closed");
 	fclose(f);
 }
 
