@@ -42,7 +42,7 @@ struct attar_stream {
 	bool frozen;       /* a snapshot is being delivered */
 	bool fd_given;     /* the caller polls by itself */
 	pid_t skipped_pid; /* whose samples are not delivered: our own, or nobody's */
-	/* The straight way through a run of alike samples of one ring, see follow(). */
+	/* The straight way through a run of alike samples of one ring, see follow() in rounds.c. */
 	struct cursor *run;                      /* NULL: there is none */
 	const char *run_from, *run_at, *run_end; /* its bytes; what was passed of them */
 	uint64_t run_limit; /* ns: up to here nothing of another ring comes first */
@@ -63,5 +63,8 @@ int stream_watch(struct attar_stream *s, int fd);
 
 /* Waits as attar_stream_wait() says, but for fds that are watched already; -EINTR when a signal came. */
 int stream_poll(struct attar_stream *s, int fd, int timeout_ms);
+
+/* CPUs that have come online are watched too, within LOOK_MS. 0 or a negative errno. */
+int stream_follow_cpus(struct attar_stream *s);
 
 #endif

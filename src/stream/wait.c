@@ -2,6 +2,51 @@
 /* Waiting for a stream's events, in as many ways as callers have loops. */
 #include "stream/live.h"
 
+#include <sys/epoll.h>
+#include <time.h>
+
+uint64_t stream_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+int stream_watch(struct attar_stream *s, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST)
+		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
+	return 0;
+}
+
+/* A ring whose owner's task has ended hangs up for ever: it is read by the clock from then on. */
+int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
+{
+	struct epoll_event events[64];
+	bool told = false;
+	int n, result = 0;
+
+	if (s->inlet)
+		timeout_ms = inlet_nap_ms(s->inlet, timeout_ms);
+	n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.fd == fd) {
+			told = true;
+			continue;
+		}
+		if (events[i].events & (EPOLLHUP | EPOLLERR))
+			epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+		result = 1;
+	}
+	s->stats.wakeups += result;
+	return told ? 2 : result;
+}
+
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 {
 	int r = fd >= 0 ? stream_watch(s, fd) : 0;

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a live stream delivers: the kernel's rings, merged, in rounds. A round first takes the time, then looks
+ * how far each ring is written: every record from before that time is then in sight, so those can be
+ * delivered in global order; later ones wait for the next round. A kernel without use_clockid (before 4.1)
+ * keeps another clock, and there the horizon is the newest time of the round before.
+ */
+#include "stream/live.h"
+
+#include "perf/counter.h"
+#include "perf/ring.h"
+#include "perf/sample.h"
+#include "perf/target.h"
+
+/* Puts the next record of the cursor's ring in front; false when there is none for now. */
+static inline bool advance(struct attar_stream *s, struct cursor *c)
+{
+	if (c->header)
+		c->passed_time = c->time;
+	c->header = ring_take(c->ring);
+	if (!c->header)
+		return false;
+	if (unlikely(c->ring->tail > c->give_back)) {
+		attar_ring_release(c->ring);
+		c->give_back = c->ring->tail + c->ring->size / 4;
+	}
+	c->time = attar_record_time(&s->layouts[0], c->header);
+	if (unlikely(c->time < c->passed_time))
+		c->time = c->passed_time;
+	return true;
+}
+
+static int begin_round(struct attar_stream *s)
+{
+	uint64_t time = 0;
+	int r = s->target->listens ? stream_follow_cpus(s) : 0;
+
+	s->inlet_since = s->inlet_horizon;
+	if (r == 0 && s->inlet)
+		r = inlet_begin(s->inlet, &s->inlet_horizon);
+	if (r < 0)
+		return r;
+	time = s->inlet ? s->inlet_horizon : stream_now();
+	s->horizon = s->stopped     ? UINT64_MAX
+		     : s->has_clock ? time
+		     : s->frozen    ? UINT64_MAX
+				    : s->newest;
+	s->merge.n = 0;
+	for (size_t i = 0; i < s->n_rings; i++)
+		attar_ring_begin(s->rings[i]);
+	for (size_t i = 0; i < s->n_rings; i++)
+		if (s->cursors[i].header || advance(s, &s->cursors[i]))
+			merge_push(&s->merge, &s->cursors[i]);
+	s->in_round = true;
+	return 0;
+}
+
+/* Space goes back to the kernel, but for the records in front: they were not delivered. */
+static void end_round(struct attar_stream *s)
+{
+	for (size_t i = 0; i < s->n_rings; i++) {
+		struct cursor *c = &s->cursors[i];
+
+		if (c->header)
+			attar_ring_release(c->ring);
+		else
+			attar_ring_end(c->ring);
+		c->give_back = c->ring->tail + c->ring->size / 4;
+	}
+	if (s->frozen)
+		attar_rings_thaw(s->rings, s->n_rings);
+	s->in_round = s->frozen = false;
+}
+
+static uint32_t counter_of(struct attar_stream *s, uint64_t id)
+{
+	uint64_t *index;
+
+	if (s->n_counters == 1)
+		return 0;
+	if (likely(id == s->last_id))
+		return s->last_counter;
+	index = map_get(&s->ids, id);
+	s->last_id = id;
+	return s->last_counter = index ? (uint32_t)*index : 0;
+}
+
+/* True when the sample is to be delivered. */
+static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
+{
+	const struct attar_record *rec = &s->record;
+
+	if (unlikely(rec->time < s->start_time)) {
+		s->stats.early++;
+		return false;
+	}
+	if (unlikely((pid_t)rec->pid == s->skipped_pid)) {
+		s->stats.own++;
+		return false;
+	}
+	ev->thread = &procs_thread(&s->procs, (pid_t)rec->pid, (pid_t)rec->tid)->pub;
+	s->stats.samples += ev->thread != NULL;
+	return ev->thread != NULL;
+}
+
+static void fill_lost(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+{
+	s->lost_recorded += s->record.lost.lost;
+	ev->lost_from = c->passed_time;
+	ev->lost_to = c->time;
+	if (s->record.type == PERF_RECORD_LOST)
+		ev->counter = s->numbers[counter_of(s, s->record.lost.id)];
+}
+
+/* Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno. */
+static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+{
+	uint32_t counter =
+		counter_of(s, s->n_counters == 1 ? 0 : attar_record_identifier(c->header));
+	struct attar_record *rec = &s->record;
+	int r;
+
+	if (unlikely(attar_record_parse(&s->layouts[counter], c->header, c->header->size, rec) <
+		     0)) {
+		s->stats.malformed++;
+		return 0;
+	}
+	if (unlikely(c->time < s->delivered))
+		s->stats.disordered++;
+	s->delivered = MAX(s->delivered, c->time);
+	*ev = (struct attar_event){.record = rec,
+		.time = s->delivered,
+		.counter = s->numbers[counter],
+		.cpu = rec->cpu};
+	if (likely(rec->type == PERF_RECORD_SAMPLE)) {
+		if (!fill_sample(s, ev))
+			return 0;
+		return unlikely(defer_concerns(&rec->sample)) ? defer_hold(&s->defer, ev) : 1;
+	}
+	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
+		return defer_resume(&s->defer, rec);
+	if (rec->type == PERF_RECORD_LOST || rec->type == PERF_RECORD_LOST_SAMPLES)
+		fill_lost(s, c, ev);
+	s->stats.throttled += rec->type == PERF_RECORD_THROTTLE;
+	r = procs_apply(&s->procs, rec);
+	return r < 0 ? r : 1;
+}
+
+/* The record in front has been dealt with: on to the next; its cursor, NULL when there is none. */
+static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c)
+{
+	if (advance(s, c))
+		merge_sink_first(&s->merge);
+	else
+		merge_drop_first(&s->merge);
+	s->front_done = false;
+	return merge_first(&s->merge);
+}
+
+/*
+ * c's record has just been delivered. Those behind it may go the straight way when it is such a sample as our own
+ * events ask for: up to the next record of another ring or the horizon, and to where the ring's bytes end, those
+ * written or those in one piece, or space is to be given back.
+ */
+static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
+{
+	const struct attar_layout *layout = &s->layouts[counter];
+	const struct attar_ring *ring = c->ring;
+	uint64_t end;
+
+	/* events of an inlet may come between any two; some samples have to wait */
+	if (s->inlet || s->has_added || s->record.type != PERF_RECORD_SAMPLE ||
+		!sample_is_own(layout->sample_type) || s->delivered < s->start_time ||
+		s->counters[counter]->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN)
+		return;
+	end = MIN(ring->head, c->give_back);
+	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
+	s->run = c;
+	s->run_from = s->run_at = ring_at(ring, ring->tail);
+	s->run_end = s->run_from + (end - ring->tail);
+	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
+	s->run_type = layout->sample_type;
+	s->run_min = layout->sample_min;
+	s->run_counter = counter;
+}
+
+/* Tells ring and cursor how far the run went. */
+static void end_run(struct attar_stream *s)
+{
+	struct cursor *c = s->run;
+	struct attar_ring *ring = c->ring;
+
+	s->run = NULL;
+	if (s->run_at == s->run_from)
+		return;
+	c->header = s->record.header;
+	c->time = s->delivered;
+	ring->newest = ring->tail + (uint64_t)((const char *)c->header - s->run_from);
+	ring->tail += (uint64_t)(s->run_at - s->run_from);
+}
+
+/*
+ * The straight way to the next record of the run, if it is a sample of the same event and a known thread and the next
+ * in time: what advance() and dispatch() do, each test and each store once. Everything else is theirs; nothing
+ * has been touched then but s->record.
+ */
+static inline bool follow(struct attar_stream *s, struct attar_event *ev)
+{
+	const struct perf_event_header *header = (const void *)s->run_at;
+	const record_word *words = (const record_word *)header;
+	uint64_t left = (uint64_t)(s->run_end - s->run_at), size, spare, time;
+	struct attar_record *rec = &s->record;
+	uint32_t task[2]; /* pid, tid */
+	struct thread *t;
+
+	if (left < s->run_min || header->type != PERF_RECORD_SAMPLE)
+		return false;
+	size = header->size;
+	spare = size - s->run_min; /* too small a size becomes too large a one */
+	if (spare > left - s->run_min || spare % 8)
+		return false;
+	if (words[SAMPLE_OWN_ID] != s->last_id && s->n_counters > 1)
+		return false;
+	time = words[SAMPLE_OWN_TIME];
+	memcpy(task, &words[SAMPLE_OWN_TASK], sizeof(task));
+	t = *procs_recent(&s->procs, (pid_t)task[1]);
+	if (time < s->delivered || time > s->run_limit || (pid_t)task[0] == s->skipped_pid || !t ||
+		t->pub.tid != (pid_t)task[1])
+		return false;
+	if (!sample_own(s->run_type, header, spare / 8, rec))
+		return false;
+	memcpy(rec, header, sizeof(*header));
+	rec->header = header;
+	s->run_at += size;
+	s->delivered = time;
+	s->stats.samples++;
+	*ev = (struct attar_event){.record = rec,
+		.time = time,
+		.counter = s->run_counter,
+		.cpu = rec->cpu,
+		.thread = &t->pub};
+	return true;
+}
+
+/* ---- events of the inlet ---- */
+
+static int deliver_inlet(
+	struct attar_stream *s, const struct inlet_event *from, struct attar_event *ev)
+{
+	struct thread *thread;
+
+	if (unlikely(from->time < s->start_time)) {
+		s->stats.early++;
+		return 0;
+	}
+	thread = procs_thread(&s->procs, from->pid, from->tid);
+	if (!thread)
+		return base_oom();
+	if (thread->pub.comm[0] == '[' && *from->comm) /* it ended before anybody looked */
+		procs_name(&s->procs, thread, from->comm);
+	s->stats.disordered += from->time < s->delivered;
+	s->delivered = MAX(s->delivered, from->time);
+	s->record = (struct attar_record){.type = PERF_RECORD_SAMPLE,
+		.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)from->pid,
+		.tid = (uint32_t)from->tid,
+		.time = from->time,
+		.cpu = UINT32_MAX,
+		.sample = {.period = 1, .raw = from->raw, .raw_size = from->raw_size}};
+	*ev = (struct attar_event){.record = &s->record,
+		.time = s->delivered,
+		.counter = from->number,
+		.cpu = UINT32_MAX,
+		.thread = &thread->pub};
+	s->stats.samples++;
+	return 1;
+}
+
+/* The inlet's next event when it comes before the record in front of the rings, at `until`. */
+static int next_of_inlet(struct attar_stream *s, uint64_t until, struct attar_event *ev)
+{
+	struct inlet_event from;
+	int r;
+
+	do {
+		r = inlet_next(s->inlet, until, &from);
+		if (r > 0)
+			r = deliver_inlet(s, &from, ev);
+		else
+			return r;
+	} while (r == 0);
+	return r;
+}
+
+/* What rings of programs lost in this round is told at its end: 1. */
+static int lost_of_inlet(struct attar_stream *s, struct attar_event *ev)
+{
+	uint64_t lost = inlet_lost(s->inlet);
+
+	if (!lost)
+		return 0;
+	s->inlet_lost += lost;
+	s->delivered = MAX(s->delivered, s->inlet_horizon);
+	s->record = (struct attar_record){.type = PERF_RECORD_LOST,
+		.pid = UINT32_MAX,
+		.tid = UINT32_MAX,
+		.cpu = UINT32_MAX,
+		.time = s->inlet_horizon,
+		.lost = {.lost = lost}};
+	*ev = (struct attar_event){.record = &s->record,
+		.time = s->delivered,
+		.cpu = UINT32_MAX,
+		.lost_from = s->inlet_since,
+		.lost_to = s->inlet_horizon};
+	return 1;
+}
+
+/* A sample that waited for its user stack, or waited long enough. */
+static int next_held(struct attar_stream *s, struct attar_event *ret_event)
+{
+	struct attar_event ev = {0};
+	int r = defer_take(&s->defer, s->layouts, &s->record, &ev);
+
+	if (r <= 0)
+		return r;
+	ev.thread = &procs_thread(&s->procs, (pid_t)s->record.pid, (pid_t)s->record.tid)->pub;
+	if (!ev.thread)
+		return base_oom();
+	*ret_event = ev;
+	return 1;
+}
+
+/* 1: an event; 0: the round is over. */
+static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
+{
+	int r;
+
+	if (s->run)
+		end_run(s);
+	r = s->in_round ? 0 : begin_round(s);
+	if (r < 0)
+		return r;
+	for (;;) {
+		struct cursor *c = merge_first(&s->merge);
+
+		if (unlikely(defer_is_ready(&s->defer)))
+			return next_held(s, ret_event);
+		if (s->front_done)
+			c = pass_front(s, c);
+		if (unlikely(s->inlet != NULL)) {
+			r = next_of_inlet(
+				s, c && c->time <= s->horizon ? c->time : UINT64_MAX, ret_event);
+			if (r)
+				return r;
+		}
+		if (!c || c->time > s->horizon)
+			break;
+		r = dispatch(s, c, ret_event);
+		s->front_done = true;
+		if (r > 0)
+			begin_run(s, c, ret_event->counter);
+		if (r)
+			return r;
+	}
+	for (size_t i = 0; i < s->merge.n; i++)
+		s->newest = MAX(s->newest, s->merge.heap[i]->time);
+	s->newest = MAX(s->newest, s->delivered);
+	if (s->inlet && lost_of_inlet(s, ret_event))
+		return 1;
+	end_round(s);
+	return 0;
+}
+
+/*
+ * Polling a ring consumes its readiness. A caller who polls must not miss what was written during the last
+ * round, and must not be told of hung up rings for ever: so they are polled here, and read again if it is so.
+ */
+static __attribute__((noinline)) int next_of_rounds(
+	struct attar_stream *s, struct attar_event *ret_event)
+{
+	int r;
+
+	do {
+		r = next_of_round(s, ret_event);
+	} while (r == 0 && s->fd_given && stream_poll(s, -1, 0) > 0);
+	while (r == 0 && s->stopped && defer_give_up(&s->defer))
+		r = next_held(s, ret_event);
+	return r;
+}
+
+int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
+{
+	if (likely(s->run) && likely(follow(s, ret_event)))
+		return 1;
+	return next_of_rounds(s, ret_event);
+}
+
+int attar_stream_snapshot(struct attar_stream *s)
+{
+	int r;
+
+	if (s->frozen)
+		return attar_fail(
+			-EBUSY, "a snapshot is still being delivered: read it to its end");
+	if (s->run)
+		end_run(s);
+	if (s->front_done)
+		pass_front(s, merge_first(&s->merge));
+	if (s->in_round)
+		end_round(s);
+	r = attar_rings_freeze(s->rings, s->n_rings);
+	if (r < 0)
+		return r;
+	s->frozen = true;
+	s->delivered = 0; /* a snapshot goes back in time */
+	return r;
+}
