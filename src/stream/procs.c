@@ -102,19 +102,21 @@ static struct thread *find_thread(const struct procs *p, pid_t tid)
 	return entry ? (struct thread *)(uintptr_t)*entry : NULL;
 }
 
+/* A process whose first thread it would have been goes with a failure. */
 static struct thread *thread_new(
 	struct procs *p, struct process *process, pid_t tid, const char *comm)
 {
 	struct thread *t = calloc(1, sizeof(*t));
 
+	process->threads++;
 	if (!t || !comm || map_put(&p->threads, (uint64_t)tid, (uintptr_t)t) < 0) {
 		free(t);
+		process_unref(p, process);
 		base_oom();
 		return NULL;
 	}
 	t->pub = (struct attar_thread){
 		.tid = tid, .comm = comm, .process = &process->pub, .serial = p->serial++};
-	process->threads++;
 	if (!process->pub.comm || tid == process->pub.pid)
 		process->pub.comm = comm;
 	return t;
@@ -144,12 +146,7 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 		if (p->live)
 			procs_scan(process);
 	}
-	t = thread_new(p, process, tid, comm_of(p, pid, tid, process));
-	if (!t && !process->threads) {
-		process->threads = 1;
-		process_unref(p, process);
-	}
-	return t;
+	return thread_new(p, process, tid, comm_of(p, pid, tid, process));
 }
 
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
@@ -225,6 +222,8 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 	struct thread *old = find_thread(p, (pid_t)f->tid), *parent;
 	struct process *process;
 
+	if (f->tid == f->ptid) /* both are 0: outside our pid namespace tasks have no numbers */
+		return 0;
 	if (old) /* its end was lost, or it was read from /proc before this record came */
 		bury(p, old);
 	parent = procs_thread(p, (pid_t)f->ppid, (pid_t)f->ptid);

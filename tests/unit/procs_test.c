@@ -142,6 +142,20 @@ static void test_idle_and_exiting(void **state)
 	assert_string_equal(procs_thread(&f->procs, -1, -1)->pub.comm, "[exiting]");
 }
 
+/* Every task outside our pid namespace is 0, and its own parent: not a new task. */
+static void test_tasks_without_numbers(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 10; i++)
+		task(f, PERF_RECORD_FORK, 0, 0, 0, 0);
+	task(f, PERF_RECORD_FORK, 1000001, 1000001, 1000001, 1000001);
+	task(f, PERF_RECORD_FORK, 1000002, 1000002, 0, 0);
+	task(f, PERF_RECORD_EXIT, 0, 0, 0, 0);
+	assert_int_equal(f->procs.threads.n, 1);
+	assert_int_equal(f->procs.n_dead, 1);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -152,6 +166,7 @@ int main(void)
 		CASE(test_numbers_are_used_again),
 		CASE(test_the_dead_are_forgotten),
 		CASE(test_idle_and_exiting),
+		CASE(test_tasks_without_numbers),
 	};
 
 	return cmocka_run_group_tests_name("procs", tests, NULL, NULL);
