@@ -62,7 +62,8 @@ static int open_one(struct attar_target *t, const char *path, size_t root_len)
 	if (fd < 0)
 		return attar_fail(
 			-errno, "cannot open the control group %s: %s", path, strerror(errno));
-	r = add(t, fd, path + root_len + strspn(path + root_len, "/"));
+	path += root_len + strspn(path + root_len, "/");
+	r = add(t, fd, *path ? path : "/");
 	if (r < 0)
 		close(fd);
 	return r;

@@ -376,6 +376,23 @@ static int explain_rate(const struct refusal *r)
 		r->event, (unsigned long long)r->attr->attr.sample_freq, (long long)limit);
 }
 
+/* The kernel's word for a directory that is open, and no control group. */
+static int explain_bad_file(const struct refusal *r)
+{
+	char path[64], name[4096];
+	ssize_t n;
+
+	if (!(r->place.flags & PERF_FLAG_PID_CGROUP))
+		return attar_fail(r->error, "cannot open '%s': %s", r->event, strerror(EBADF));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->place.pid);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[MAX(n, 0)] = '\0';
+	return attar_fail(r->error,
+		"cannot open '%s': %s is no control group of a hierarchy that perf events take "
+		"(v2, or v1 with perf_event)",
+		r->event, n > 0 ? name : "this directory");
+}
+
 int explain_refusal(const struct refusal *r)
 {
 	switch (-r->error) {
@@ -407,6 +424,8 @@ int explain_refusal(const struct refusal *r)
 	case EBUSY:
 		return attar_fail(r->error,
 			"'%s' is in use by somebody else who asked for it exclusively", r->event);
+	case EBADF:
+		return explain_bad_file(r);
 	case E2BIG:
 		return explain_too_big(r);
 	case EOVERFLOW:

@@ -50,13 +50,17 @@ static void unmap(struct attar_ring *r)
 
 static int map_failed(int error, const struct attar_ring *r)
 {
+	bool any = r->cpu < 0;
+	int number = any ? r->tid : r->cpu;
+	const char *of = any ? "thread" : "CPU";
+
 	if (error == -EPERM)
 		return attar_fail(error,
-			"not even a ring of one page may be locked for CPU %d: "
+			"not even a ring of one page may be locked for %s %d: "
 			"kernel.perf_event_mlock_kb is %lld and RLIMIT_MEMLOCK is used up; end "
 			"other profilers, or raise one of them",
-			r->cpu, (long long)kernel_get()->mlock_kb);
-	return attar_fail(error, "cannot map the ring of CPU %d: %s", r->cpu, strerror(-error));
+			of, number, (long long)kernel_get()->mlock_kb);
+	return attar_fail(error, "cannot map the ring of %s %d: %s", of, number, strerror(-error));
 }
 
 /* Every ring gets the same size: the first refusal of memory halves them all and begins again. */

@@ -24,6 +24,8 @@
 #include "perf/kernel.h"
 #include "perf/open.h"
 
+enum { NOBODY = 65534, LOCKER = 54321 /* what a user locks is counted for all of its processes */ };
+
 #define SOFTWARE(config_) .type = PERF_TYPE_SOFTWARE, .config = (config_)
 #define DUMMY             SOFTWARE(PERF_COUNT_SW_DUMMY)
 #define CLOCK             SOFTWARE(PERF_COUNT_SW_TASK_CLOCK)
@@ -344,16 +346,37 @@ static void test_knows_that_a_thread_is_gone(void **state)
 	attar_target_free(target);
 }
 
+static void test_knows_what_is_no_control_group(void **state)
+{
+	struct attar_target_opts opts = {
+		.size = sizeof(opts), .cpus = "0", .cgroups = "../../../../../../../../tmp"};
+	struct perf_event_attr attr = {DUMMY};
+	struct attar_target *target;
+	struct attar_counter *c;
+
+	attar_target_free(live_self());
+	if (attar_target_new(&opts, &target) < 0)
+		live_skip("no control groups are mounted");
+	assert_int_equal(attar_counter_open(target, &attr, "it", 0, &c), -EBADF);
+	assert_string_equal(attar_error(),
+		"cannot open 'it': /tmp is no control group of a hierarchy that perf events take "
+		"(v2, or v1 with perf_event)");
+	attar_target_free(target);
+	opts = (struct attar_target_opts){.size = sizeof(opts), .any_cpu = true, .cgroups = "/"};
+	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
+	assert_non_null(strstr(attar_error(), "the CPUs must be told apart"));
+}
+
 /* ---- rights ---- */
 
 /* Runs check() in a child that has given up all rights; its failure is told here. */
-static void as_nobody(void (*check)(void))
+static void as_user(uid_t uid, void (*check)(void))
 {
 	pid_t pid = fork();
 	int status;
 
 	if (pid == 0) {
-		if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		if (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 			_exit(23);
 		prctl(PR_SET_DUMPABLE, 1);
 		check();
@@ -413,6 +436,62 @@ static void check_rights_of_nobody(void)
 	attar_target_free(target);
 }
 
+/* What tells nothing that a user could not see is allowed. */
+static void check_records_of_nobody(void)
+{
+	union uapi_attr attr = {.attr = {DUMMY, .exclude_kernel = 1, .exclude_hv = 1, .ksymbol = 1,
+					.bpf_event = 1, .cgroup = 1}};
+
+	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "it is there since Linux"),
+		"records of code, BPF and groups");
+	attr.attr.text_poke = 1; /* where kernel code can be probed, its changes are secret */
+	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "it is there since Linux") ||
+			strstr(attar_error(),
+				"attr.text_poke (records of changed kernel code) needs"),
+		"records of changed code");
+}
+
+static int tracepoint_id;
+
+static void check_tracepoint_of_nobody(void)
+{
+	union uapi_attr attr = {.attr = {.type = PERF_TYPE_TRACEPOINT,
+					.config = (uint64_t)tracepoint_id,
+					.sample_period = 1,
+					.sample_type = PERF_SAMPLE_RAW}};
+
+	say(try_attr(&attr, "it") < 0 && strstr(attar_error(), "kernel.perf_event_paranoid is 2") &&
+			strstr(attar_error(), "sysctl kernel.perf_event_paranoid=-1"),
+		"a tracepoint");
+}
+
+/* Each ring takes the most that is left, until there is no page for one more. */
+static void check_locked_memory(void)
+{
+	enum { MANY = 1000, WANTED = 1 << 20 };
+	struct attar_target_opts opts = {.size = sizeof(opts), .self = true, .any_cpu = true};
+	struct perf_event_attr attr = {
+		DUMMY, .sample_period = 1, .exclude_kernel = 1, .exclude_hv = 1, .disabled = 1};
+	struct rlimit none = {0};
+	struct attar_target *target;
+	struct attar_counter *c;
+	struct attar_ring **rings;
+	size_t n;
+	int r = setrlimit(RLIMIT_MEMLOCK, &none);
+
+	r = r ? r : attar_target_new(&opts, &target);
+	for (int i = 0; i < MANY && r == 0; i++) {
+		r = attar_counter_open(target, &attr, "it", 0, &c);
+		if (r == 0)
+			r = attar_rings_new(target, &c, 1, WANTED, &rings, &n);
+	}
+	say(r == -EPERM &&
+			strstr(attar_error(),
+				"not even a ring of one page may be locked for thread ") &&
+			strstr(attar_error(), "kernel.perf_event_mlock_kb is"),
+		"locked memory");
+}
+
 static void check_paranoid_3(void)
 {
 	union uapi_attr user = {.attr = {DUMMY, .exclude_kernel = 1, .exclude_hv = 1}};
@@ -433,16 +512,36 @@ static void set_paranoid(long long value)
 	assert_int_equal(fclose(f), 0);
 }
 
+static int id_of_tracepoint(const char *name)
+{
+	char path[128];
+	int id = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%d", &id) != 1)
+		id = 0;
+	if (f)
+		fclose(f);
+	return id;
+}
+
 static void test_tells_which_right_is_missing(void **state)
 {
 	long long before = sysctl_value("perf_event_paranoid");
 
 	attar_target_free(live_self());
 	live_need_root("become another user");
+	tracepoint_id = id_of_tracepoint("sched/sched_switch");
 	set_paranoid(2);
-	as_nobody(check_rights_of_nobody);
+	as_user(NOBODY, check_rights_of_nobody);
+	as_user(NOBODY, check_records_of_nobody);
+	if (tracepoint_id)
+		as_user(NOBODY, check_tracepoint_of_nobody);
+	as_user(LOCKER, check_locked_memory);
 	set_paranoid(3);
-	as_nobody(check_paranoid_3);
+	as_user(NOBODY, check_paranoid_3);
 	set_paranoid(before);
 }
 
@@ -506,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_counts_breakpoint_slots),
 		cmocka_unit_test(test_tells_the_limit_of_files),
 		cmocka_unit_test(test_knows_that_a_thread_is_gone),
+		cmocka_unit_test(test_knows_what_is_no_control_group),
 		cmocka_unit_test(test_tells_which_right_is_missing),
 		cmocka_unit_test(test_recognises_a_seccomp_filter),
 	};
