@@ -72,9 +72,10 @@ typedef int attar_introduce_fn(void *ctx, const struct attar_user_event *event);
 struct attar_inlet_opts {
 	size_t size;          /* sizeof(struct attar_inlet_opts) */
 	const char *patterns; /* names of events, globs, separated by commas; at most 511 bytes */
-	const pid_t *pids;    /* only these processes, and what they fork; borrowed for the call */
+	/* Only these processes, and what they fork; borrowed for the call. Without any, nor tids: all. */
+	const pid_t *pids;
 	size_t n_pids;
-	const pid_t *tids; /* only these threads, whose processes are among pids too */
+	const pid_t *tids; /* and these threads alone of theirs; borrowed for the call */
 	size_t n_tids;
 	bool only_started; /* only what is started with attar_inlet_variable() in its environment */
 	attar_introduce_fn *introduce; /* called once for each name with its fields */

@@ -137,7 +137,7 @@ int run_open_source(struct attar_run *run, struct source *s, bool first);
 
 /* Events of programs; see userevents.c. */
 int run_user_source(struct attar_run *run, const struct attar_event_spec *spec);
-int run_list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids);
+int run_list_processes(const struct attar_run *run, parse_ints *pids); /* of --pids and --tids */
 int run_user_open(struct attar_run *run);
 void run_user_close(struct attar_run *run);
 void run_user_started(struct attar_run *run);

@@ -208,9 +208,9 @@ static int none_found(const struct search *search)
 
 static int search_asked(struct search *search)
 {
-	parse_ints pids = {0}, tids = {0};
+	parse_ints pids = {0};
 	struct attar_run *run = search->run;
-	int r = run_list_tasks(run, &pids, &tids);
+	int r = run_list_processes(run, &pids);
 
 	if (r == 0 && run->command)
 		r = look_at_command(search, run->command[0]);
@@ -219,7 +219,6 @@ static int search_asked(struct search *search)
 	for (size_t i = 0; r == 0 && i < pids.n; i++)
 		r = look_at_process(search, pids.at[i]);
 	vec_done(&pids);
-	vec_done(&tids);
 	return r < 0 || search->n_sites ? MIN(r, 0) : none_found(search);
 }
 
@@ -258,11 +257,11 @@ int run_usdt_add_unshared(
 	struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn)
 {
 	struct search search = {.run = run, .spec = spec, .fn = fn, .only_unshared = true};
-	parse_ints pids = {0}, tids = {0};
+	parse_ints pids = {0};
 	struct map shared = {0};
 	struct dirent *entry;
 	DIR *proc = NULL;
-	int r = run_list_tasks(run, &pids, &tids);
+	int r = run_list_processes(run, &pids);
 
 	if (r == 0)
 		r = userevent_each(pids.at, pids.n, note_shared, &shared);
@@ -276,7 +275,6 @@ int run_usdt_add_unshared(
 	if (proc)
 		closedir(proc);
 	vec_done(&pids);
-	vec_done(&tids);
 	map_done(&shared);
 	map_done(&search.files);
 	if (search.error)

@@ -14,6 +14,7 @@
 #include "event/tracefs.h"
 #include "event/userevent.h"
 #include "run/run.h"
+#include "stream/procs.h"
 
 enum { NOTES_MAX = 20, PID_MAX = 4 << 20 };
 
@@ -142,35 +143,29 @@ int run_user_deliver(struct attar_run *run, struct source *s, const struct attar
 
 /* ---- opening ---- */
 
-/* The process that a thread belongs to, from its status; 0 when it has ended. */
-static pid_t process_of(int tid)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-	const char *line;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	if (file_read(path, 1 << 16, &b) < 0 || !(line = strstr(buf_text(&b), "\nTgid:"))) {
-		attar_error_clear();
-		return 0;
-	}
-	return (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
-}
-
-/* The processes of --pids and --tids. What cannot be parsed is told by who opens the target. */
-int run_list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids)
+/* --pids and --tids. What cannot be parsed is told by who opens the target. */
+static void list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids)
 {
 	if (run->opts.pids && parse_list(run->opts.pids, PID_MAX, pids) < 0)
 		attar_error_clear();
 	if (run->opts.tids && parse_list(run->opts.tids, PID_MAX, tids) < 0)
 		attar_error_clear();
-	vec_each (tids, tid) {
-		pid_t pid = process_of(*tid);
+}
+
+int run_list_processes(const struct attar_run *run, parse_ints *pids)
+{
+	parse_ints tids = {0};
+	int r = 0;
+
+	list_tasks(run, pids, &tids);
+	vec_each (&tids, tid) {
+		pid_t pid = procs_pid_of(*tid);
 
 		if (pid && vec_push(pids, pid) < 0)
-			return base_oom();
+			r = base_oom();
 	}
-	return 0;
+	vec_done(&tids);
+	return r;
 }
 
 static bool only_command(const struct attar_run *run)
@@ -202,8 +197,7 @@ int run_user_open(struct attar_run *run)
 		log_note("--cpus: of events from shared memory the CPU is not known; those of all "
 			 "CPUs are shown");
 	r = join_patterns(run, &patterns);
-	if (r == 0)
-		r = run_list_tasks(run, &pids, &tids);
+	list_tasks(run, &pids, &tids);
 	if (r == 0) {
 		opts.patterns = buf_text(&patterns);
 		opts.pids = pids.at;
@@ -312,13 +306,12 @@ static void say_waiting(const struct look *look)
 /* In the processes that are watched, or all. */
 static int look(const struct attar_run *run, struct look *look)
 {
-	parse_ints pids = {0}, tids = {0};
-	int r = run_list_tasks(run, &pids, &tids);
+	parse_ints pids = {0};
+	int r = run_list_processes(run, &pids);
 
 	if (r == 0)
 		r = userevent_each(pids.at, pids.n, look_at, look);
 	vec_done(&pids);
-	vec_done(&tids);
 	return r;
 }
 

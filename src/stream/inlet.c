@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "base/vec.h"
 #include "event/userevent.h"
+#include "stream/procs.h"
 
 enum {
 	HEADER = 8, /* bytes: the common fields, as the kernel lays them out */
@@ -65,12 +66,35 @@ static int copy_tasks(parse_ints *list, const pid_t *tasks, size_t n)
 	return 0;
 }
 
+/* Listens to the processes of the threads too: what other threads of theirs write is left out later. */
+static int collect(struct attar_inlet *inlet, struct perfume_collector_options *options)
+{
+	parse_ints pids = {0};
+	int r = copy_tasks(&pids, inlet->pids.at, inlet->pids.n);
+
+	vec_each (&inlet->tids, tid) {
+		pid_t pid = procs_pid_of(*tid);
+
+		if (r == 0 && pid && vec_push(&pids, pid) < 0)
+			r = base_oom();
+	}
+	options->pids = pids.at;
+	options->n_pids = pids.n;
+	if (r == 0) {
+		r = perfume_collector_new(options, &inlet->collector);
+		if (r < 0)
+			attar_fail(r, "cannot collect events of programs from shared memory: %s",
+				r == -EINVAL ? "their names are longer than 511 bytes together"
+					     : strerror(-r));
+	}
+	vec_done(&pids);
+	return r;
+}
+
 int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet)
 {
 	struct perfume_collector_options options = {.size = sizeof(options),
 		.patterns = opts->patterns,
-		.pids = opts->pids,
-		.n_pids = opts->n_pids,
 		.only_started = opts->only_started};
 	struct attar_inlet *inlet = calloc(1, sizeof(*inlet));
 	int r;
@@ -82,13 +106,8 @@ int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **re
 	r = copy_tasks(&inlet->pids, opts->pids, opts->n_pids);
 	if (r == 0)
 		r = copy_tasks(&inlet->tids, opts->tids, opts->n_tids);
-	if (r == 0) {
-		r = perfume_collector_new(&options, &inlet->collector);
-		if (r < 0)
-			attar_fail(r, "cannot collect events of programs from shared memory: %s",
-				r == -EINVAL ? "their names are longer than 511 bytes together"
-					     : strerror(-r));
-	}
+	if (r == 0)
+		r = collect(inlet, &options);
 	if (r < 0) {
 		attar_inlet_free(inlet);
 		return r;
@@ -225,12 +244,12 @@ static bool contains(const parse_ints *list, int value)
 	return false;
 }
 
-/* A thread that was asked for by itself; or one of a process that was, or of what that forked. */
+/* With threads that were asked for: one of those, or one of a process that was. */
 static bool is_task(const struct attar_inlet *inlet, pid_t pid, pid_t tid)
 {
 	if (!inlet->tids.n || contains(&inlet->tids, tid))
 		return true;
-	return inlet->pids.n && contains(&inlet->pids, pid);
+	return contains(&inlet->pids, pid);
 }
 
 /* The index of its kind; REFUSED for what is not to be delivered; -ENOMEM. */

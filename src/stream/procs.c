@@ -290,3 +290,17 @@ int procs_scan_all(struct procs *p)
 	closedir(dir);
 	return 0;
 }
+
+pid_t procs_pid_of(pid_t tid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *line;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (file_read(path, 1 << 16, &b) < 0 || !(line = strstr(buf_text(&b), "\nTgid:"))) {
+		attar_error_clear();
+		return 0;
+	}
+	return (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
+}

@@ -60,6 +60,9 @@ void procs_name(struct procs *p, struct thread *t, const char *comm);
 /* Applies COMM, MMAP, MMAP2, FORK, EXIT and KSYMBOL; other records are none of its business. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
 
+/* The process that a thread belongs to, by /proc; 0 when it has ended. */
+pid_t procs_pid_of(pid_t tid);
+
 /* Reads the mappings of pid if that was not done yet. */
 void procs_scan(struct process *process);
 

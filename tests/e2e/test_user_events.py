@@ -156,6 +156,15 @@ def test_threads_are_told_apart_by_t(root, trace, emitter):
     program = emitter('forever')
     rows, _, _ = trace('-t', program.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
     assert {row['tid'] for row in rows} == {program.pid} and len(rows) == 20
+    pair = emitter('pair')
+    rows, _, _ = trace('-p', pair.pid, '-e', 'user_events:e2e_tick', '-d', '300ms')
+    threads = {row['tid'] for row in rows}
+    assert len(threads) == 2 and pair.pid in threads
+    for thread in threads:
+        rows, _, _ = trace('-t', thread, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
+        assert {row['tid'] for row in rows} == {thread} and len(rows) == 20
+    rows, _, _ = trace('-t', pair.pid, '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '300ms')
+    assert {row['tid'] for row in rows} == {pair.pid, program.pid}
     other = emitter('forever')
     rows, _, _ = trace('-p', other.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
     assert {row['tid'] for row in rows} == {other.pid}

@@ -7,6 +7,7 @@
  *	blind N		the same without waiting
  *	flood N		two threads that emit N e2e_tick each as fast as they can
  *	forever		e2e_tick each millisecond
+ *	pair		the same in two threads
  *	named NAME	one event NAME, registered at run time, when somebody listens
  *
  * Order i has the fields id = i, price = i + 0.25, symbol = "S<i>", change = -i, lots = {i, i + 1}, last = i % 2.
@@ -63,6 +64,28 @@ static void once(void)
 	blind();
 }
 
+static void forever(void)
+{
+	for (unsigned long i = 0;; i++) {
+		perfume_e2e_tick(i);
+		nap();
+	}
+}
+
+static void *again(void *none)
+{
+	forever();
+	return none;
+}
+
+static void pair(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, again, NULL);
+	forever();
+}
+
 static void *ticks(void *none)
 {
 	for (unsigned long i = 0; i < n; i++)
@@ -80,14 +103,6 @@ static void flood(void)
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	say("written", 2 * n);
-}
-
-static void forever(void)
-{
-	for (unsigned long i = 0;; i++) {
-		perfume_e2e_tick(i);
-		nap();
-	}
 }
 
 static void named(const char *name)
@@ -117,6 +132,8 @@ int main(int argc, char **argv)
 		flood();
 	else if (!strcmp(mode, "forever"))
 		forever();
+	else if (!strcmp(mode, "pair"))
+		pair();
 	else
 		named(word);
 	return 0;
