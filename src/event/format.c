@@ -328,6 +328,8 @@ static int add_field(struct format *f, struct span line)
 	classify(&field, &d);
 	if (field.place != ATTAR_FIELD_FIXED && field.size < 4)
 		return -EBADMSG;
+	if (field.place != ATTAR_FIELD_FIXED && d.dims.n)
+		d.dims = (struct span){"[]", 2}; /* kernels say a number there that nobody has set */
 	field.is_common = starts(d.name, "common_");
 	field.name = keep(f, d.name, (struct span){d.name.at, 0});
 	field.type = keep(f, d.type, d.dims);

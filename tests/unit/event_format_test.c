@@ -92,6 +92,22 @@ static void test_declarations(void **state)
 	attar_format_free(f);
 }
 
+/* f_show() of 6.12 prints a length of dynamic fields of user_events, which they do not have. */
+static void test_dynamic_fields_have_no_count(void **state)
+{
+	struct attar_format *f =
+		parse(COMMON "\tfield:__rel_loc char text[5813216];\toffset:8;\tsize:4;\tsigned:1;\n"
+			     "\tfield:__rel_loc u32 lots[0];\toffset:12;\tsize:4;\tsigned:0;\n"
+			     "\tfield:u32 fixed[2];\toffset:16;\tsize:8;\tsigned:0;\n");
+
+	assert_string_equal(field(f, "text")->type, "__rel_loc char[]");
+	assert_int_equal(field(f, "text")->kind, ATTAR_FIELD_STRING);
+	assert_string_equal(field(f, "lots")->type, "__rel_loc u32[]");
+	assert_int_equal(field(f, "lots")->element, 4);
+	assert_string_equal(field(f, "fixed")->type, "u32[2]");
+	attar_format_free(f);
+}
+
 static void test_reading(void **state)
 {
 	struct attar_format *f =
@@ -377,6 +393,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_declarations),
+		cmocka_unit_test(test_dynamic_fields_have_no_count),
 		cmocka_unit_test(test_reading),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_need),
