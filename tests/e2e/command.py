@@ -97,6 +97,14 @@ def share_is(part, whole, truth, slack=0.003, sigmas=4.5):
         f'{part} of {whole} samples is {share:.4f}; the truth is {truth} +- {error:.4f}'
 
 
+def compiler():
+    """The command that compiles programs for the built library: a sanitized one wants the sanitizer in them, too."""
+    options = json.loads(subprocess.check_output(['meson', 'introspect', '--buildoptions', BUILD]))
+    sanitizer = next(o['value'] for o in options if o['name'] == 'b_sanitize')
+    flags = [f'-fsanitize={sanitizer}'] if sanitizer != 'none' else []
+    return [*(os.environ.get('CC') or 'gcc').split(), *flags]
+
+
 def has(name):
     return shutil.which(name) is not None
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from command import BUILD, ROOT, has
+from command import BUILD, ROOT, compiler, has
 
 HEADERS = sorted(p.name for p in (ROOT / 'include/attar').glob('*.h'))
 LIBRARY = BUILD / 'src/libattar.so.0'
@@ -56,7 +56,7 @@ def test_examples_build_by_pkg_config_and_run(example, tmp_path):
     flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar-uninstalled'], env=environment,
                            capture_output=True, text=True, check=True).stdout.split()
     program = tmp_path / 'example'
-    subprocess.run(['gcc', '-o', str(program), str(ROOT / 'examples' / example), *flags], check=True)
+    subprocess.run([*compiler(), '-o', str(program), str(ROOT / 'examples' / example), *flags], check=True)
     done = subprocess.run([str(program)], env={**environment, 'LD_LIBRARY_PATH': str(BUILD / 'src')},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
