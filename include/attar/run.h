@@ -258,6 +258,8 @@ struct attar_run_hooks {
 	bool want_tree;  /* call trees, though nobody asked for them by an option */
 	bool want_values; /* the fields of single events as values, attar_row_value(), beside their text */
 	bool unshown;     /* nobody reads the lines of single events: they need not be made */
+	/* Called at each turn of the run, about ten times a second or more. */
+	void (*turn)(void *ctx);
 };
 
 /* A new run of the named profiler with its options at their defaults. -ENOENT: the text suggests the nearest. */

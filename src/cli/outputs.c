@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "report/model.h"
 #include "run/run.h"
 
 static int open_file(struct output *out, const char *path)
@@ -85,7 +86,10 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 	const struct common_opts *c = &run->opts;
 	struct attar_render_opts opts = {
 		.size = sizeof(opts), .command = command_line, .time_frames = c->interval != 0};
-	int r = add_stdout(o, c, &opts);
+	int r;
+
+	printer_open(&o->printer);
+	r = add_stdout(o, c, &opts);
 
 	for (size_t i = 0; r == 0 && i < c->outputs.n; i++)
 		r = add_file(o, c->outputs.at[i], NULL, &opts);
@@ -119,23 +123,67 @@ static int draw(struct output *out, const struct attar_report *report)
 	return r < 0 ? failed(out, r) : 0;
 }
 
+bool outputs_remain(const struct outputs *o)
+{
+	vec_each (&o->all, out)
+		if (!out->failed)
+			return true;
+	return false;
+}
+
+/* Counts what the reader of stdout misses. */
+static void miss(struct outputs *o, const struct attar_report *report)
+{
+	uint64_t lines = 0;
+
+	report_each_section(report, section) lines +=
+		(*section)->kind == ATTAR_SECTION_EVENTS ? (*section)->rows : 0;
+	o->lines_missed += lines;
+	o->reports_missed += !lines;
+}
+
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals)
 {
+	int result = 0;
+
+	if (!o->live)
+		printer_wait(&o->printer);
 	vec_each (&o->all, out) {
 		bool wants = scope == ATTAR_SCOPE_WHOLE ? out->whole || !intervals : !out->whole;
-		int r = wants ? draw(out, report) : 0;
+		int r;
 
-		if (r < 0)
-			return r;
+		if (!wants || out->failed)
+			continue;
+		if (!out->path && o->live && !printer_has_room(&o->printer)) {
+			miss(o, report);
+			continue;
+		}
+		r = draw(out, report);
+		out->failed = r < 0;
+		result = result < 0 ? result : r;
 	}
-	return 0;
+	return result;
+}
+
+static void tell_missed(const struct outputs *o)
+{
+	if (o->lines_missed)
+		log_warn("the reader of stdout was too slow: %llu lines were left out there",
+			(unsigned long long)o->lines_missed);
+	if (o->reports_missed)
+		log_warn("the reader of stdout was too slow: the reports of %llu intervals were "
+			 "left out there",
+			(unsigned long long)o->reports_missed);
 }
 
 int outputs_close(struct outputs *o)
 {
-	int result = 0;
+	int result = printer_close(&o->printer);
 
+	if (result < 0 && result != -EPIPE)
+		result = failed(&(struct output){0}, result);
+	tell_missed(o);
 	vec_each (&o->all, out) {
 		int r = 0;
 

@@ -6,6 +6,7 @@
 #include "attar/report.h"
 #include "attar/run.h"
 #include "base/vec.h"
+#include "cli/printer.h"
 
 struct output {
 	const char *path; /* borrowed; NULL: stdout */
@@ -14,17 +15,24 @@ struct output {
 	bool whole;   /* draws the whole run once */
 	bool created; /* the file was not there before */
 	bool drawn;
+	bool failed; /* and got no more since */
 };
 
 struct outputs {
 	VEC(struct output) all;
 	bool want_whole, want_tree, want_values;
+	bool live; /* rings fill meanwhile: a reader of stdout who stalls misses what comes */
+	struct printer printer;
+	uint64_t lines_missed, reports_missed; /* by that reader */
 };
 
 /* Opens what the run's options ask for. Files are not cut before there is something to write. */
 int outputs_open(struct outputs *o, const struct attar_run *run, const char *command_line);
 
-/* Draws the report on every output that wants this scope. */
+/* Whether there is one that has not failed. */
+bool outputs_remain(const struct outputs *outputs);
+
+/* Draws the report on every output that wants this scope. The first failure's errno; the others are drawn nevertheless. */
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals);
 

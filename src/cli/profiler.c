@@ -16,7 +16,7 @@ static struct attar_run *running;
 struct session {
 	struct attar_run *run;
 	struct outputs outputs;
-	bool broken_pipe;
+	int status; /* of an output that failed while others remained; else 0 */
 };
 
 /* The first signal asks for the end and the report, the second one ends at once. */
@@ -54,15 +54,28 @@ static void raise_file_limit(void)
 	}
 }
 
+/* One output that fails ends the run; the others get what was found until then. */
 static int take_report(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {
 	struct session *s = ctx;
 	int r;
 
 	console_clear();
+	s->outputs.live = !s->run->ended;
 	r = outputs_draw(&s->outputs, report, scope, s->run->opts.interval != 0);
-	s->broken_pipe |= r == -EPIPE;
-	return r;
+	if (r == 0 || !outputs_remain(&s->outputs))
+		return r;
+	if (r != -EPIPE)
+		s->status = complain(status_of(r));
+	attar_run_stop(s->run);
+	return 0;
+}
+
+static void take_turn(void *ctx)
+{
+	struct session *s = ctx;
+
+	printer_push(&s->outputs.printer);
 }
 
 static char *join(int argc, char **argv)
@@ -80,7 +93,9 @@ static int finish(struct session *s, int r)
 	int closed = outputs_close(&s->outputs), command = attar_run_command_status(s->run);
 
 	console_clear();
-	if (s->broken_pipe)
+	if (s->status)
+		return s->status;
+	if (closed == -EPIPE || r == -EPIPE)
 		return STATUS_OK;
 	if (r == 0)
 		r = closed;
@@ -94,7 +109,8 @@ static int go(struct session *s, char *const *command, const char *line)
 	struct attar_run_hooks hooks = {.size = sizeof(hooks),
 		.ctx = s,
 		.report = take_report,
-		.progress = console_progress};
+		.progress = console_progress,
+		.turn = take_turn};
 	int r = outputs_open(&s->outputs, s->run, line);
 
 	if (r < 0) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "base/buf.h"
+#include "base/opts.h"
 #include "perf/target.h"
 #include "run/run.h"
 
@@ -157,9 +158,9 @@ static int show_lines(struct attar_run *run)
 
 	if (!run->lines)
 		return 0;
-	if (run->hooks->report) {
+	if (run->hooks.report) {
 		attar_report_span(run->lines, attar_run_realtime(run, run_now()), 0);
-		r = run->hooks->report(run->hooks->ctx, run->lines, ATTAR_SCOPE_INTERVAL);
+		r = run->hooks.report(run->hooks.ctx, run->lines, ATTAR_SCOPE_INTERVAL);
 	}
 	run->lines = attar_report_free(run->lines);
 	return r;
@@ -221,8 +222,8 @@ static int report(struct attar_run *run, enum attar_scope scope)
 		r = run->profiler->report(run, run->self, out, scope);
 	if (run->stream || run->ended) /* counting costs nothing worth a line at each interval */
 		run_fill_notes(run, out, scope);
-	if (r == 0 && run->hooks->report)
-		r = run->hooks->report(run->hooks->ctx, out, scope);
+	if (r == 0 && run->hooks.report)
+		r = run->hooks.report(run->hooks.ctx, out, scope);
 	attar_report_free(out);
 	run->interval_began = now;
 	return r;
@@ -232,11 +233,11 @@ static void progress(struct attar_run *run, uint64_t now, uint64_t *next)
 {
 	struct attar_stream_stats stats = {0};
 
-	if (!run->hooks->progress || now < *next)
+	if (!run->hooks.progress || now < *next)
 		return;
 	if (run->stream)
 		attar_stream_stats(run->stream, &stats);
-	run->hooks->progress(run->hooks->ctx, now - run->began, stats.samples, stats.lost);
+	run->hooks.progress(run->hooks.ctx, now - run->began, stats.samples, stats.lost);
 	*next = now + PROGRESS_NS;
 }
 
@@ -305,6 +306,8 @@ static int loop(struct attar_run *run)
 				run->opts.interval;
 		}
 		progress(run, now, &next_progress);
+		if (run->hooks.turn)
+			run->hooks.turn(run->hooks.ctx);
 	}
 }
 
@@ -366,17 +369,17 @@ static int last_reports(struct attar_run *run)
 {
 	int r = run->opts.interval ? report(run, ATTAR_SCOPE_INTERVAL) : 0;
 
-	if (r == 0 && (!run->opts.interval || run->hooks->want_whole))
+	if (r == 0 && (!run->opts.interval || run->hooks.want_whole))
 		r = report(run, ATTAR_SCOPE_WHOLE);
 	return r;
 }
 
 int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
-	static const struct attar_run_hooks none = {.size = sizeof(none)};
-	int r = attar_symbols_new(NULL, &run->symbols);
+	int r = hooks ? opts_take(&run->hooks, sizeof(run->hooks), hooks, hooks->size) : 0;
 
-	run->hooks = hooks ? hooks : &none;
+	if (r == 0)
+		r = attar_symbols_new(NULL, &run->symbols);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run->self_began);
 	run->self_entered = run_now();
 	run->ooms = base_oom_count();

@@ -224,7 +224,7 @@ uint64_t attar_run_recent(const struct attar_run *run)
 
 bool attar_run_wants_tree(const struct attar_run *run)
 {
-	return run->hooks->want_tree;
+	return run->hooks.want_tree;
 }
 
 const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run, uint32_t i)
@@ -234,10 +234,10 @@ const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run
 
 bool attar_run_wants_values(const struct attar_run *run)
 {
-	return run->hooks->want_values;
+	return run->hooks.want_values;
 }
 
 bool attar_run_wants_lines(const struct attar_run *run)
 {
-	return run->hooks->report && !run->hooks->unshown;
+	return run->hooks.report && !run->hooks.unshown;
 }

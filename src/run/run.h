@@ -95,7 +95,7 @@ struct attar_run {
 	bool user_only;   /* counts are: the kernel may not be watched */
 	uint64_t rounds;  /* how often the command is run; 0: once */
 
-	const struct attar_run_hooks *hooks;
+	struct attar_run_hooks hooks;
 	struct attar_report *lines; /* rows of single events, not yet shown */
 	struct attar_section *lines_section;
 	double unresolved;

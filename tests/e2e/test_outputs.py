@@ -114,12 +114,80 @@ def test_text_that_cannot_be_written(root, words):
         assert re.search(rf'^attar: cannot write (to stdout|the report): {reason}\Z', done.stderr.strip(), re.M)
 
 
-def test_slow_reader_loses_nothing_unsaid():
-    """A reader that sleeps holds nobody up for ever, and what is lost is in the notes."""
-    done = run('-c', f'{ATTAR} profile -F 997 -i 20 -d 1s --format json | (sleep 2; cat)', program='bash')
+def test_slow_reader_of_reports_misses_nothing(spawn):
+    """Reports wait for a reader who sleeps through the whole run; the rings are read meanwhile."""
+    busy = spawn(workload('split7030'), 1000000)
+    done = run('-c', f'{ATTAR} profile -F 5000 -g -m 64 -i 50 -p {busy.pid} -d 2s --format json | (sleep 3; cat)',
+               program='bash')
     assert done.returncode == 0
-    found = Profile(done.stdout)
-    assert all({'seen', 'lost'} <= set(r['notes']) for r in found.reports)
+    reports = Profile(done.stdout).reports
+    assert len(reports) > 20 and sum(r['notes']['lost'] for r in reports) == 0
+    assert sum(r['notes']['seen'] for r in reports) > 1000
+
+
+def test_stalled_reader_misses_lines_and_is_told(spawn, tmp_path):
+    """
+    What a reader of stdout does not take in time is left out there alone, and counted: nothing is lost in the
+    rings, a file has every sample, and printed and left out are what was seen.
+    """
+    busy = spawn(workload('split7030'), 1000000)
+    out, text = tmp_path / 'all.csv', tmp_path / 'text'
+    done = run('-c', f'{ATTAR} profile -F 20000 --each -g -p {busy.pid} -N 60000 -d 30s -o {out} | '
+                     f'(while [ "$(stat -c %s {out})" -lt 9000000 ]; do sleep 0.1; done; cat >{text})', program='bash')
+    assert done.returncode == 0, done.stderr
+    found = text.read_text()
+    seen, lost = re.search(r'^([\d,]+) samples seen, ([\d,]+) lost', found, re.M).groups()
+    missed = re.search(r'^attar: the reader of stdout was too slow: (\d+) lines were left out there$', done.stderr, re.M)
+    assert int(seen.replace(',', '')) == out.read_text().count(',cpu-clock,') == 60000
+    assert found.count('cpu-clock\n') + int(missed[1]) == 60000 and int(missed[1]) > 1000
+    assert int(lost.replace(',', '')) < 600
+
+
+def test_stopped_terminal(spawn):
+    """After Ctrl-S the rings are read all the same; after Ctrl-Q everything is there."""
+    import fcntl
+    import termios
+    busy = spawn(workload('split7030'), 1000000)
+    master, slave = pty.openpty()
+    termios.tcflow(slave, termios.TCOOFF)
+    attar = spawn(ATTAR, 'profile', '-F', 5000, '-g', '-m', 64, '-i', 50, '-p', busy.pid, '-d', '1500ms', stdout=slave,
+                  stderr=subprocess.DEVNULL)
+    time.sleep(2)
+    assert attar.poll() is None
+    termios.tcflow(slave, termios.TCOON)
+    fcntl.fcntl(master, fcntl.F_SETFL, os.O_NONBLOCK)
+    text = b''
+    while True:
+        ended = attar.poll() is not None
+        try:
+            text += os.read(master, 65536)
+        except BlockingIOError:
+            if ended:
+                break
+            time.sleep(0.01)
+    assert attar.returncode == 0
+    lost = re.findall(rb'samples seen, ([\d,]+) lost', text)
+    assert len(lost) > 15 and set(lost) == {b'0'}
+    os.close(master)
+    os.close(slave)
+
+
+def test_one_output_fails_the_others_are_written(tmp_path):
+    page, numbers = tmp_path / 'x.html', tmp_path / 'x.json'
+    with open('/dev/full', 'w') as full:
+        done = run('profile', '-g', '-i', 50, '-d', '30s', '-o', page, '-o', numbers, stdout=full, stderr=subprocess.PIPE,
+                   timeout=20)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == 'attar: cannot write the results to stdout: No space left on device'
+    assert Profile(numbers.read_text()).notes['seen'] > 0 and page.read_text().rstrip().endswith('</html>')
+
+
+def test_files_are_written_though_the_reader_goes_away(tmp_path):
+    page = tmp_path / 'x.html'
+    done = run('-c', f'{ATTAR} profile -g -i 50 -d 30s -o {page} | head -1; exit ${{PIPESTATUS[0]}}', program='bash',
+               timeout=20)
+    assert done.returncode == 0, done.stderr
+    assert page.read_text().rstrip().endswith('</html>')
 
 
 def on_terminal(columns, *args, env=None):

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/printer.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/base.h"
+
+enum {
+	WAITING_MAX = 4 << 20, /* bytes of text that may wait, and one report more */
+	PATIENCE_MS = 20,      /* rings are made to be left alone for 100 ms */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static size_t unsent(const struct printer *p)
+{
+	return p->waiting.len - p->sent;
+}
+
+/* Waits for room at the reader's. False: there was none in time. */
+static bool await_reader(struct printer *p, int64_t until_ms)
+{
+	struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
+	int64_t left = p->patient ? -1 : until_ms - now_ms();
+
+	if (!p->patient && left <= 0)
+		return false;
+	return poll(&fd, 1, (int)left) != 0;
+}
+
+/* Writes until at most `rest` bytes wait, or the time is over. */
+static void push(struct printer *p, size_t rest, int patience_ms)
+{
+	int64_t until = now_ms() + patience_ms;
+
+	while (!p->error && unsent(p) > rest) {
+		ssize_t n = write(p->fd, p->waiting.data + p->sent, unsent(p));
+
+		if (n > 0) {
+			p->sent += (size_t)n;
+			p->stalled = false;
+		} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+			p->error = -errno;
+		} else if (n < 0 && errno == EAGAIN && !await_reader(p, until)) {
+			p->stalled |= patience_ms > 0;
+			return;
+		}
+	}
+	if (p->error || !unsent(p))
+		buf_reset(&p->waiting), p->sent = 0;
+}
+
+/* Drops what was sent once that is most of the buffer. */
+static void compact(struct printer *p)
+{
+	if (p->sent < p->waiting.len / 2 || !p->sent)
+		return;
+	p->waiting.len -= p->sent;
+	memmove(p->waiting.data, p->waiting.data + p->sent, p->waiting.len);
+	p->sent = 0;
+}
+
+static ssize_t take(void *cookie, const char *text, size_t n)
+{
+	struct printer *p = cookie;
+
+	push(p, 0, 0);
+	compact(p);
+	if (!p->error)
+		buf_add(&p->waiting, text, n);
+	if (buf_failed(&p->waiting))
+		p->error = -ENOMEM;
+	push(p, 0, p->patient ? -1 : 0);
+	if (!p->error)
+		return (ssize_t)n;
+	errno = -p->error;
+	return 0;
+}
+
+/* A descriptor of our own: O_NONBLOCK belongs to what is open, and others may share that with us. */
+static int reopen(int fd)
+{
+	struct stat st;
+	char path[32];
+
+	if (fstat(fd, &st) < 0 || (!S_ISFIFO(st.st_mode) && !isatty(fd)))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+void printer_open(struct printer *p)
+{
+	cookie_io_functions_t functions = {.write = take};
+	FILE *file;
+
+	*p = (struct printer){.fd = reopen(STDOUT_FILENO)};
+	if (p->fd < 0)
+		return;
+	file = fopencookie(p, "w", functions);
+	if (!file) {
+		close(p->fd);
+		return;
+	}
+	setvbuf(file, NULL, _IONBF, 0);
+	p->former = stdout;
+	stdout = file;
+}
+
+bool printer_has_room(struct printer *p)
+{
+	if (p->former && unsent(p) > WAITING_MAX)
+		push(p, WAITING_MAX, p->stalled ? 0 : PATIENCE_MS);
+	return !p->former || unsent(p) <= WAITING_MAX;
+}
+
+void printer_push(struct printer *p)
+{
+	if (p->former)
+		push(p, 0, 0);
+}
+
+void printer_wait(struct printer *p)
+{
+	p->patient = true;
+}
+
+int printer_close(struct printer *p)
+{
+	if (!p->former)
+		return 0;
+	printer_wait(p);
+	push(p, 0, 0);
+	fclose(stdout);
+	stdout = p->former;
+	p->former = NULL;
+	close(p->fd);
+	buf_done(&p->waiting);
+	return p->error;
+}
