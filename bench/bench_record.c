@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decoding samples: attar_record_parse() beside a reader hand-written for the one layout, over the
- *same bytes in the same run. Rounds alternate and the fastest of each counts, so that a noisy
- *machine disturbs both alike.
+ * same bytes in the same run. Rounds alternate and the fastest of each counts, so that a noisy
+ * machine disturbs both alike.
  *
  *	bench_record [rounds]
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/event.h - from the name of an event to what perf_event_open(2) needs, and from a
- *tracepoint's raw bytes to its fields.
+ * attar/event.h - from the name of an event to what perf_event_open(2) needs, and from a tracepoint's raw
+ * bytes to its fields.
  *
- * A struct attar_catalog knows the names of this system: the PMUs of sysfs, the tracepoints of
- *tracefs, the generic names of the kernel. A struct attar_event_list is a parsed event text: one
- *spec per event to open. A struct attar_format says where the fields of a tracepoint's record lie.
+ * A struct attar_catalog knows the names of this system: the PMUs of sysfs, the tracepoints of tracefs, the
+ * generic names of the kernel. A struct attar_event_list is a parsed event text: one spec per event to
+ * open. A struct attar_format says where the fields of a tracepoint's record lie.
  *
  *	struct attar_catalog *catalog;
  *	struct attar_event_list *events;
@@ -17,6 +17,9 @@
  *	attar_catalog_free(catalog);
  *
  * Life: a catalogue outlives its lists and formats. All of it belongs to one thread at a time.
+ *
+ * Sources: Documentation/ABI/testing/sysfs-bus-event_source-devices-* for PMUs, Documentation/trace/events.rst for
+ * formats and filters, perf-list(1) for the grammar of event texts.
  */
 #ifndef ATTAR_EVENT_H
 #define ATTAR_EVENT_H
@@ -60,18 +63,15 @@ enum attar_field_kind {
 /* Where the bytes of a field are. */
 enum attar_field_place {
 	ATTAR_FIELD_FIXED,    /* at offset */
-	ATTAR_FIELD_DATA_LOC, /* at offset lies a word: offset from the record's start, size << 16
-			       */
-	ATTAR_FIELD_REL_LOC,  /* the same, the offset counted from the end of the word (since 5.17)
-			       */
+	ATTAR_FIELD_DATA_LOC, /* at offset lies a word: where in the record, and bytes << 16 */
+	ATTAR_FIELD_REL_LOC,  /* the same, but counted from the end of the word (since 5.17) */
 };
 
 /* One field, resolved once: reading it is a load. Borrowed from its format. */
 struct attar_field {
 	uint16_t offset;  /* bytes from the start of the raw record */
 	uint16_t size;    /* bytes; of the word when the place is not FIXED */
-	uint16_t element; /* bytes of one element: of the number, of the array's numbers, 1 for
-			     chars */
+	uint16_t element; /* bytes of one number, of the array's too; 1 for chars */
 	uint8_t kind;     /* enum attar_field_kind */
 	uint8_t place;    /* enum attar_field_place */
 	bool is_signed;
@@ -88,8 +88,7 @@ struct attar_format {
 	uint64_t id;        /* perf_event_attr.config; common_type of its records */
 	size_t n_fields;
 	const struct attar_field *fields; /* in record order, common fields first */
-	const char *print; /* the print format, as the kernel gives it: a C format string and
-			      arguments */
+	const char *print; /* as the kernel gives it: a C format string and its arguments */
 	uint32_t size;     /* bytes of a record without its dynamic part */
 };
 
@@ -107,6 +106,8 @@ ATTAR_API int attar_catalog_format(struct attar_catalog *catalog, const char *sy
  */
 ATTAR_API int attar_format_parse(
 	const char *system, const char *text, size_t len, struct attar_format **ret_format);
+
+/* Of attar_format_parse() alone. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_format *attar_format_free(struct attar_format *format);
 
 /* The field of that name, or NULL. Borrowed from the format. */
@@ -302,8 +303,7 @@ struct attar_event_spec {
 	bool sample_read;   /* S: a sample of the leader carries the values of its group */
 	bool weak_group;    /* W: may be opened one by one when the group does not fit */
 	uint8_t precise_ip; /* p: 0..3 */
-	bool precise_max;   /* P: as precise as the PMU can; precise_ip is its claim
-			       (caps/max_precise) */
+	bool precise_max;   /* P: as precise as the PMU can; precise_ip is its caps/max_precise */
 	/* What the event asks for when it is sampled; 0: nothing said. At most one of the two. */
 	uint64_t period, freq;
 	/* Where it may be opened: a list of CPUs; none: anywhere. */
@@ -346,6 +346,8 @@ struct attar_event_list {
  */
 ATTAR_API int attar_event_list_parse(
 	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list);
+
+/* With all specs and their strings. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_event_list *attar_event_list_free(struct attar_event_list *list);
 
 /*

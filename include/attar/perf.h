@@ -43,8 +43,8 @@ struct attar_target_opts {
 	const char *cpus; /* "0-3,8"; NULL: every CPU that is online */
 	const char *pids; /* "1,2": processes with all their threads; NULL: none */
 	const char *tids; /* "1,2": single threads; NULL: none */
-	const char *
-		cgroups; /* names below the cgroup root, globs allowed, separated by commas; NULL: none */
+	/* names below the cgroup root, globs allowed, separated by commas; NULL: none */
+	const char *cgroups;
 	/*
 	 * argv of a command to launch, NULL-terminated; NULL: none. It is watched with what it starts; beside
 	 * pids, tids or cgroups it is not: they are watched while it runs.
@@ -74,7 +74,7 @@ struct attar_target;
 ATTAR_API int attar_target_new(
 	const struct attar_target_opts *opts, struct attar_target **ret_target);
 
-/* Ends a command that still runs (SIGTERM, then SIGKILL after a second) and frees. Takes NULL. */
+/* Ends a command that still runs (SIGTERM, then SIGKILL after a second) and frees. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_target *attar_target_free(struct attar_target *target);
 
 /* What kind of target it turned out to be. */
@@ -131,7 +131,7 @@ enum attar_counter_flags {
 ATTAR_API int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter);
 
-/* Takes NULL. A member of a group is closed by attar_group_close(). */
+/* NULL, for the caller's variable. Takes NULL. A member of a group is closed by attar_group_close(). */
 ATTAR_API struct attar_counter *attar_counter_close(struct attar_counter *counter);
 
 /* The name that it was opened with; borrowed from the counter. */
@@ -158,8 +158,8 @@ struct attar_counter_place {
 	int cpu;    /* -1: wherever the thread runs */
 	pid_t tid;  /* -1: whoever runs on the CPU */
 	int cgroup; /* number of the target's control group; -1: none */
-	uint64_t
-		id; /* the kernel's number of the event, as records carry it; 0: it does not tell */
+	/* the kernel's number of the event, as records carry it; 0: it does not tell */
+	uint64_t id;
 };
 
 /* How many places it was opened on. */
@@ -342,6 +342,8 @@ struct attar_group_event {
  */
 ATTAR_API int attar_group_open(struct attar_target *target, const struct attar_group_event *events,
 	size_t n, unsigned flags, struct attar_group **ret_group);
+
+/* Closes all members. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_group *attar_group_close(struct attar_group *group);
 
 /* Member number i, NULL from the last on; borrowed from the group. */
@@ -370,6 +372,8 @@ struct attar_ring;
  */
 ATTAR_API int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n);
+
+/* Unmaps them and frees the array; rings may be NULL. */
 ATTAR_API void attar_rings_free(struct attar_ring **rings, size_t n);
 
 /*
@@ -423,6 +427,8 @@ struct attar_record;
  */
 ATTAR_API int attar_aux_new(
 	struct attar_ring *ring, size_t bytes, bool snapshot, struct attar_aux **ret_aux);
+
+/* Unmaps the area. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_aux *attar_aux_free(struct attar_aux *aux);
 ATTAR_API size_t attar_aux_size(const struct attar_aux *aux); /* bytes */
 

@@ -2,10 +2,9 @@
 /*
  * attar/record.h - the kernel's records, from bytes to fields.
  *
- * A pure parser: no system call, no allocation, no trust in a length. It reads what
- *perf_event_open(2) calls PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a
- *test. A record is a view: every pointer in it points into the bytes that were parsed and is
- *borrowed as long as they are.
+ * A pure parser: no system call, no allocation, no trust in a length. It reads what perf_event_open(2) calls
+ * PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a test. A record is a view: every
+ * pointer in it points into the bytes that were parsed and is borrowed as long as they are.
  *
  *	struct attar_layout layout;
  *	struct attar_record rec;
@@ -34,19 +33,16 @@ struct attar_layout {
 	uint64_t regs_user; /* mask */
 	uint64_t regs_intr; /* mask */
 	bool sample_id_all;
-	/* Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
-	 */
+	/* Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ... */
 	int16_t ip, tid, time, addr, id, stream_id, cpu, period;
 	int16_t fixed_end;   /* where the fields of variable size begin */
 	uint16_t sample_min; /* bytes: the smallest SAMPLE, as every field takes a word or more */
-	/* ... and of the trailer of every other record, counted back from its end (as positive
-	 * numbers). */
+	/* ... and of the trailer of every other record, counted back from its end (positive numbers). */
 	int16_t back_tid, back_time, back_id, back_stream_id, back_cpu;
 	uint16_t trailer_size; /* bytes; 0 without sample_id_all */
 };
 
-/* Never fails: bits of sample_type that are unknown are taken to lay their fields behind the known
- * ones. */
+/* Never fails: bits of sample_type that are unknown are taken to lay their fields behind the known ones. */
 ATTAR_API void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr *attr);
 
 /* One counter's value inside a READ or a SAMPLE with PERF_SAMPLE_READ. */
@@ -79,16 +75,14 @@ ATTAR_API int attar_read_parse(
 	uint64_t read_format, const void *bytes, size_t len, struct attar_read *ret_read);
 
 struct attar_regs {
-	/* PERF_SAMPLE_REGS_ABI_*; 0: none was taken. Unknown bits: nr is 0 and the sample is cut
-	 * here, see rest_size. */
+	/* PERF_SAMPLE_REGS_ABI_*; 0: none was taken. Unknown bits: nr is 0, the sample is cut here, see rest_size. */
 	uint32_t abi;
 	uint32_t nr;
 	uint64_t mask; /* which registers, lowest bit first in values */
 	const uint64_t *values;
 };
 
-/* The fields of a PERF_RECORD_SAMPLE; those that sample_type lacks are 0, NULL or (uint32_t)-1 for
- * ids. */
+/* The fields of a PERF_RECORD_SAMPLE; those that sample_type lacks are 0 or NULL. */
 struct attar_sample {
 	/* What most samples lack. */
 	uint64_t branch_hw_idx; /* UINT64_MAX when absent; only with PERF_SAMPLE_BRANCH_HW_INDEX */
@@ -104,8 +98,8 @@ struct attar_sample {
 	const void *aux;
 	struct attar_read read;
 	struct attar_regs regs_user, regs_intr;
-	uint64_t
-		weight; /* PERF_SAMPLE_WEIGHT, or WEIGHT_STRUCT's three in union perf_sample_weight */
+	/* PERF_SAMPLE_WEIGHT, or WEIGHT_STRUCT's three in union perf_sample_weight */
+	uint64_t weight;
 	uint64_t data_src; /* union perf_mem_data_src */
 	uint64_t transaction;
 	uint64_t phys_addr;
@@ -261,8 +255,7 @@ static inline uint64_t attar_record_time(
 	return *(const uint64_t *)((const char *)header + offset);
 }
 
-/* Whose code an address of a call chain is. The first six are the cpumodes of
- * perf_event_header.misc. */
+/* Whose code an address of a call chain is. The first six are the cpumodes of perf_event_header.misc. */
 enum attar_context {
 	ATTAR_CONTEXT_UNKNOWN,
 	ATTAR_CONTEXT_KERNEL,
@@ -277,8 +270,7 @@ enum attar_context {
 #define ATTAR_MARKER_USER_DEFERRED ((uint64_t)-640)
 
 /*
- * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of
- *sight.
+ * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of sight.
  *
  *	struct attar_callchain chain;
  *	uint64_t ip;
@@ -289,13 +281,11 @@ enum attar_context {
 struct attar_callchain {
 	const uint64_t *at, *end;   /* borrowed, what is left */
 	enum attar_context context; /* of the address that attar_callchain_next() gave last */
-	bool deferred; /* the user part follows in a CALLCHAIN_DEFERRED record with the same cookie
-			*/
+	bool deferred; /* the user part follows in a CALLCHAIN_DEFERRED record of the same cookie */
 	uint64_t cookie; /* 0 unless deferred */
 };
 
-/* entries may be NULL when nr is 0. misc (the record's) tells the context of addresses before any
- * marker. */
+/* entries may be NULL when nr is 0. misc (the record's) tells the context of addresses before any marker. */
 static inline void attar_callchain_init(
 	struct attar_callchain *chain, const uint64_t *entries, uint64_t nr, uint16_t misc)
 {

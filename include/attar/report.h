@@ -37,12 +37,12 @@ enum attar_unit {
 	ATTAR_UNIT_TEXT,
 	ATTAR_UNIT_COUNT,   /* a plain number */
 	ATTAR_UNIT_PERCENT, /* of 100 */
-	ATTAR_UNIT_NS,	    /* a duration */
+	ATTAR_UNIT_NS,      /* a duration */
 	ATTAR_UNIT_TIME,    /* ns since 1970 */
 	ATTAR_UNIT_BYTES,
-	ATTAR_UNIT_HEX,	    /* an address */
+	ATTAR_UNIT_HEX, /* an address */
 	ATTAR_UNIT_HZ,
-	ATTAR_UNIT_ID,	    /* a number that is a name: pid, tid, cpu (never grouped, scaled or summed) */
+	ATTAR_UNIT_ID, /* a number that is a name: pid, tid, cpu (never grouped, scaled or summed) */
 };
 
 enum attar_section_kind {
@@ -64,17 +64,19 @@ enum attar_frame_kind {
 
 /* What every report ends with. */
 struct attar_notes {
-	uint64_t seen;	     /* events that reached the profiler */
-	uint64_t lost;	     /* events that the kernel could not store */
-	uint64_t throttled;  /* times the kernel stopped an event for its rate */
-	double unresolved;   /* share of frames (or of samples) without a name, 0..1; below 0: not applicable */
-	double self_cpu;     /* attar's own CPU time as a share of one CPU, 0..1 */
-	uint64_t self_rss;   /* attar's peak resident memory, bytes */
-	bool counting;	     /* nothing was sampled: seen, lost and throttled say nothing */
+	uint64_t seen;      /* events that reached the profiler */
+	uint64_t lost;      /* events that the kernel could not store */
+	uint64_t throttled; /* times the kernel stopped an event for its rate */
+	double unresolved; /* share of frames (or of samples) without a name, 0..1; below 0: not applicable */
+	double self_cpu;   /* attar's own CPU time as a share of one CPU, 0..1 */
+	uint64_t self_rss; /* attar's peak resident memory, bytes */
+	bool counting;     /* nothing was sampled: seen, lost and throttled say nothing */
 };
 
 /* A new, empty report; NULL when out of memory. profiler is its name. */
 ATTAR_API struct attar_report *attar_report_new(const char *profiler);
+
+/* NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_report *attar_report_free(struct attar_report *report);
 
 /* When it was made (ns since 1970) and over how long (ns). */
@@ -82,7 +84,8 @@ ATTAR_API void attar_report_span(struct attar_report *report, uint64_t time, uin
 ATTAR_API void attar_report_notes(struct attar_report *report, const struct attar_notes *notes);
 
 /* One remark in plain words, kept with the report: "cycles are not available: cpu-clock was sampled". */
-ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt, ...) ATTAR_PRINTF(2, 3);
+ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt, ...)
+	ATTAR_PRINTF(2, 3);
 
 /* A new section; owned by the report. Never NULL (a failed report gives a section that ignores all). */
 ATTAR_API struct attar_section *attar_report_table(struct attar_report *report, const char *name);
@@ -92,7 +95,8 @@ ATTAR_API struct attar_section *attar_report_events(struct attar_report *report,
  * Columns of a table or of event lines, before the first row. A row is filled from the first column on;
  * cells that are not given are none.
  */
-ATTAR_API void attar_section_column(struct attar_section *section, const char *name, enum attar_unit unit);
+ATTAR_API void attar_section_column(
+	struct attar_section *section, const char *name, enum attar_unit unit);
 ATTAR_API void attar_section_row(struct attar_section *section);
 ATTAR_API void attar_cell_u64(struct attar_section *section, uint64_t value);
 ATTAR_API void attar_cell_i64(struct attar_section *section, int64_t value);
@@ -121,29 +125,33 @@ ATTAR_API void attar_value_text(struct attar_section *section, const char *text,
  * enter each once.
  */
 #define ATTAR_TREE_ROOT UINT32_MAX
-ATTAR_API struct attar_section *attar_report_tree(struct attar_report *report, const char *name, enum attar_unit unit);
-ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
-		const char *name, const char *module, uint64_t self);
+ATTAR_API struct attar_section *attar_report_tree(
+	struct attar_report *report, const char *name, enum attar_unit unit);
+ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent,
+	enum attar_frame_kind kind, const char *name, const char *module, uint64_t self);
 /* For an ATTAR_FRAME_TASK node: whose it is, for filters by process and thread. tid 0: the whole process. */
-ATTAR_API void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
+ATTAR_API void attar_tree_task(
+	struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
 /* Text draws the nodes with at least this share (0..1) of the whole; without this call 0.005. */
 ATTAR_API void attar_tree_cutoff(struct attar_section *tree, double share);
 
 /* A histogram: buckets [low, high) with counts, lowest first; unit of low and high. */
-ATTAR_API struct attar_section *attar_report_histogram(struct attar_report *report, const char *name, enum attar_unit unit);
-ATTAR_API void attar_histogram_bucket(struct attar_section *histogram, double low, double high, uint64_t count);
+ATTAR_API struct attar_section *attar_report_histogram(
+	struct attar_report *report, const char *name, enum attar_unit unit);
+ATTAR_API void attar_histogram_bucket(
+	struct attar_section *histogram, double low, double high, uint64_t count);
 
 /* How to draw. */
 struct attar_render_opts {
-	size_t size;	      /* sizeof(struct attar_render_opts) */
-	unsigned columns;     /* width of the terminal; 0: no limit (not a terminal) */
+	size_t size;      /* sizeof(struct attar_render_opts) */
+	unsigned columns; /* width of the terminal; 0: no limit (not a terminal) */
 	bool colour;
-	unsigned max_rows;    /* of a table or the tree's text; 0: all */
-	bool quiet;	      /* text: no notes */
-	bool time_frames;     /* folded: a frame "YYYY-MM-DD" and a frame "HH:MM:SS" before each stack */
-	const char *title;    /* html; NULL: made from the profiler's name */
-	const char *command;  /* html: the command line shown on the page; NULL: none */
-	bool ascii;	      /* text: for a terminal that knows no UTF-8; what is not ASCII is shown as ? and ~ */
+	unsigned max_rows; /* of a table or the tree's text; 0: all */
+	bool quiet;        /* text: no notes */
+	bool time_frames; /* folded: a frame "YYYY-MM-DD" and a frame "HH:MM:SS" before each stack */
+	const char *title;   /* html; NULL: made from the profiler's name */
+	const char *command; /* html: the command line shown on the page; NULL: none */
+	bool ascii; /* text: for a terminal that knows no UTF-8; what is not ASCII is shown as ? and ~ */
 };
 
 /*
@@ -151,8 +159,13 @@ struct attar_render_opts {
  * draw one report that covers everything (a page), so it must be given the whole run's report, once.
  */
 struct attar_renderer;
-ATTAR_API int attar_renderer_new(const char *format, FILE *out, const struct attar_render_opts *opts,
-		struct attar_renderer **ret_renderer);
+
+/*
+ * A renderer of one of attar_formats() that writes to out, which is borrowed for its life; opts may be NULL. -EINVAL:
+ * there is no such format (the error text suggests one).
+ */
+ATTAR_API int attar_renderer_new(const char *format, FILE *out,
+	const struct attar_render_opts *opts, struct attar_renderer **ret_renderer);
 ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
 
 /*
@@ -160,7 +173,10 @@ ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
  * for a report that the format cannot show: folded needs a tree, html is drawn once. Formats without a
  * place for them (csv, folded) tell remarks and notes to the log where out is stdout.
  */
-ATTAR_API int attar_renderer_draw(struct attar_renderer *renderer, const struct attar_report *report);
+ATTAR_API int attar_renderer_draw(
+	struct attar_renderer *renderer, const struct attar_report *report);
+
+/* out stays open. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);
 
 /* The format that a file name's extension asks for: "html" for "x.html"; NULL when none does. */

@@ -53,8 +53,10 @@ struct attar_option {
 	size_t offset;     /* of the member in the struct that the table belongs to */
 	uint64_t bare;     /* TIME: ns of a bare 1 */
 	uint64_t min, max; /* COUNT, TIME, SIZE: what is allowed, 0 and 0: anything */
-	const char *
-		complete; /* what completes it: "file", "pid", "cpu", "format", "event", "cgroup"; NULL: nothing */
+	/*
+	 * what completes it: "file", "pid", "cpu", "format", "event", "cgroup"; NULL: nothing
+	 */
+	const char *complete;
 };
 
 /* A member's offset, or a compile error when it has another type than the option writes. */
@@ -264,6 +266,8 @@ struct attar_run_hooks {
 
 /* A new run of the named profiler with its options at their defaults. -ENOENT: the text suggests the nearest. */
 ATTAR_API int attar_run_new(const char *profiler, struct attar_run **ret_run);
+
+/* Ends it, with a command that it launched. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_run *attar_run_free(struct attar_run *run);
 
 /* Tables of the options that a run of the profiler takes: its own, then common ones by group; NULL group after the last. */
@@ -282,7 +286,10 @@ ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char 
 /* The command to launch; argv is borrowed until the run is freed. */
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
-/* Runs until its end: the target's, the duration's, attar_run_stop(). */
+/*
+ * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run. hooks may be NULL. 0, or
+ * the negative errno of what could not be opened, or of a hook.
+ */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
 
 /* Asks a run to finish and report. Safe in signal handlers and from other threads. */

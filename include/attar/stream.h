@@ -10,8 +10,10 @@
  *	while ((r = attar_stream_next(stream, &event)) > 0)
  *		use(event);
  *
- * The source is the kernel's rings, joined by what programs write to memory shared with us. (A recording and scripted text are to be two further sources of the
- * same events.)
+ * The source is the kernel's rings, joined by what programs write to memory shared with us. (A recording and
+ * scripted text are to be two further sources of the same events.)
+ *
+ * Life: the target, its counters, the symbols and an inlet outlive the stream.
  */
 #ifndef ATTAR_STREAM_H
 #define ATTAR_STREAM_H
@@ -48,8 +50,8 @@ struct attar_thread {
 struct attar_event {
 	const struct attar_record *record; /* PERF_RECORD_SAMPLE, or another kind */
 	uint64_t time; /* ns, CLOCK_MONOTONIC (the kernel's own clock before 4.1) */
-	uint32_t
-		counter; /* which of the stream's counters: an index; of a LOST the one that lost */
+	/* which of the stream's counters: an index; of a LOST the one that lost */
+	uint32_t counter;
 	uint32_t cpu; /* -1: not known */
 	struct attar_thread *thread; /* never NULL for a SAMPLE */
 	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */

@@ -55,13 +55,15 @@ enum attar_dso_kind {
 
 struct attar_symbols_opts {
 	size_t size; /* sizeof(struct attar_symbols_opts) */
-	const char *
-		debug_path; /* colon-separated roots for separate debug files; NULL: "/usr/lib/debug" */
+	/* colon-separated roots for separate debug files; NULL: "/usr/lib/debug" */
+	const char *debug_path;
 	const char *kallsyms_path; /* NULL: "/proc/kallsyms" */
 	bool no_kernel;            /* never read kernel symbols */
 	unsigned max_dsos;         /* bound of the DSO table; 0: 65,000 */
-	unsigned
-		max_open_files; /* files kept open until their names are needed; 0: a quarter of RLIMIT_NOFILE, at most 256 */
+	/*
+	 * files kept open until their names are needed; 0: a quarter of RLIMIT_NOFILE, at most 256
+	 */
+	unsigned max_open_files;
 };
 
 /* A new, empty cache: nothing is read before the first name is asked for. opts may be NULL. -ENOMEM. */
@@ -73,15 +75,18 @@ ATTAR_API struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols
 
 /* One resolved place. Strings are borrowed from the cache, which keeps them until it is freed. */
 struct attar_symbol {
-	const char
-		*name; /* demangled, without parameters; NULL when nothing is known but the place */
+	/* demangled, without parameters; NULL when nothing is known but the place */
+	const char *name;
 	const char *mangled; /* as the symbol table has it; NULL like name */
 	uint64_t offset;     /* bytes from the symbol's start */
-	uint64_t
-		start; /* the symbol's address in its DSO's own terms (ELF vaddr; kernel address) */
+	/* the symbol's address in its DSO's own terms (ELF vaddr; kernel address) */
+	uint64_t start;
 	uint64_t size; /* bytes, 0 when unknown */
-	const char *
-		dso; /* path as the process saw it, "[kernel.kallsyms]", "[module]" (its name), "[vdso]", "[unknown]", perf-PID.map's path */
+	/*
+	 * path as the process saw it, "[kernel.kallsyms]", "[module]" (its name), "[vdso]",
+	 * "[unknown]", perf-PID.map's path
+	 */
+	const char *dso;
 	enum attar_dso_kind kind;
 	/* Source file, line and inlined frames will stand here. */
 };
@@ -110,7 +115,7 @@ static inline unsigned attar_place_dso(attar_place place)
 	return (unsigned)(place >> 48);
 }
 
-/* A new symbol of the kernel (PERF_RECORD_KSYMBOL) or its end. Copies name. */
+/* A new symbol of the kernel (PERF_RECORD_KSYMBOL) or its end. Copies name. 0; -ENOMEM. */
 ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
 	const char *name, bool unregister);
 
@@ -129,8 +134,8 @@ ATTAR_API void attar_symbols_stats(
 /* Who backs a mapping, as PERF_RECORD_MMAP2 or /proc/PID/maps tells. */
 struct attar_mapping {
 	uint64_t start, len, pgoff; /* bytes */
-	const char *
-		path; /* as in the record: "/usr/bin/x", "/memfd:x (deleted)", "[vdso]", "//anon", "" */
+	/* as in the record: "/usr/bin/x", "/memfd:x (deleted)", "[vdso]", "//anon", "" */
+	const char *path;
 	uint32_t maj, min;
 	uint64_t ino;            /* 0: unknown */
 	uint32_t ino_generation; /* 0: unknown, as from /proc */
@@ -143,15 +148,23 @@ struct attar_mapping {
  * The space notes nothing of /proc until it is asked to.
  */
 ATTAR_API struct attar_space *attar_space_new(struct attar_symbols *symbols, pid_t pid);
+
+/* NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_space *attar_space_free(struct attar_space *space);
 
-/* A child after fork: the same mappings, its own pid. Cheap: mappings are shared until one side changes. */
+/*
+ * A child after fork: the same mappings, its own pid. Cheap: mappings are shared until one side changes. NULL when
+ * out of memory.
+ */
 ATTAR_API struct attar_space *attar_space_fork(const struct attar_space *space, pid_t pid);
 
 /* Reads /proc/PID/maps (executable mappings). 0; -ESRCH when the process is gone. */
 ATTAR_API int attar_space_scan(struct attar_space *space);
 
-/* One new mapping; it replaces what it overlaps. Bounded: see attar_space_new() (65,536 mappings, further ones counted as refused). */
+/*
+ * One new mapping; it replaces what it overlaps. A space holds 65,536, further ones are counted as refused. 0;
+ * -EINVAL: it has no extent; -ENOMEM.
+ */
 ATTAR_API int attar_space_map(struct attar_space *space, const struct attar_mapping *mapping);
 
 /* Forgets all mappings (exec). */

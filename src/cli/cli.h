@@ -31,8 +31,8 @@ int print_end(void);
 struct args {
 	char *const *command; /* what follows "--", NULL: nothing */
 	bool help;
-	const char
-		*events; /* with the word "help": the value of the last --event; NULL: not asked */
+	/* with the word "help": the value of the last --event; NULL: not asked */
+	const char *events;
 };
 
 /* Sets the run's options from argv (without the profiler's name). A negative errno has its text. */

@@ -20,8 +20,11 @@ struct counter_fd {
 	int cpu;    /* -1: any */
 	pid_t tid;  /* -1: whoever runs there */
 	int cgroup; /* index, -1: none */
-	uint64_t
-		id; /* the kernel's, where it is asked at once, see counter_id(); 0: it was not, or could not be */
+	/*
+	 * the kernel's, where it is asked at once, see counter_id(); 0: it was not, or could not
+	 * be
+	 */
+	uint64_t id;
 	struct counter_base base;
 	/* Of a CPU that may come and go, see cpus.c. */
 	uint32_t departures; /* of the CPU, when the fd was opened */

@@ -26,8 +26,8 @@ struct feature {
 	const char *what;   /* "a clock of its own" */
 	int since;          /* KERNEL_VERSION_OF() */
 	enum feature_loss loss;
-	struct feature_bits
-		bits[2]; /* it is asked for when one of the first is set; both go with it */
+	/* it is asked for when one of the first is set; both go with it */
+	struct feature_bits bits[2];
 };
 
 /* All of them, the newest first. */

@@ -16,8 +16,8 @@ struct ratio_count {
 /* The count in relation to another one or to the time. */
 struct ratio {
 	double value;
-	const char *
-		of; /* "instructions per cycle", "% of all branches"; NULL: it means nothing more */
+	/* "instructions per cycle", "% of all branches"; NULL: it means nothing more */
+	const char *of;
 };
 
 /* Of counts[i], with elapsed ns of time; at best what its readers expect. */

@@ -7,7 +7,7 @@
  *	 "trees":[...]}
  *
  * A cell is its text; of a number, the pair of the number and its text. html_tree.c tells how a
- *tree is packed.
+ * tree is packed.
  */
 #include "report/html.h"
 

@@ -2,22 +2,25 @@
 /*
  * A call tree packed into a few bytes per node, because a page must carry 100,000 stacks:
  *
- *	{"name","unit","scale","count",	count: of nodes
- *	 "modules":["",...],   names of modules; the first is none
- *	 "shared","names":[],  frames sorted by name: how many UTF-16 units each name shares with
- *the one before (numbers), and the rest of it "kinds","homes",      of each frame: a digit (enum
- *attar_frame_kind), its module (numbers) "nodes",	       the nodes (numbers), each before its
- *children "tasks":[[node,pid,tid],...]}
+ *	{"name", "unit", "scale", "count",  count: of nodes
+ *	 "modules": ["", ...],              names of modules; the first is none
+ *	 "shared", "names": [],             frames sorted by name: how many UTF-16 units each name shares
+ *	                                    with the one before (numbers), and the rest of it
+ *	 "kinds", "homes",                  of each frame: a digit (enum attar_frame_kind), its module
+ *	                                    (numbers)
+ *	 "nodes",                           the nodes (numbers), each before its children
+ *	 "tasks": [[node, pid, tid], ...]}
  *
  * Numbers stand in a string, one after the other, each in digits of an alphabet of 91 printable
  * characters that need no escaping anywhere: 27 digits (the last of the alphabet) of value v mean
- *that more follow, 64 end the number; the least significant digit comes first.
+ * that more follow, 64 end the number; the least significant digit comes first.
  *
  * A node is a number 4 * edge + 2 * up + own, then:
- *	edge 0: a number, the frame. edge n: the n-th frame that occurred below this parent's frame
- *so far. Stacks repeat: what a function calls was mostly seen before, so an edge is one character.
- *	up 1:	a number: how many levels above the node before its parent is found, 1 for a
- *sibling. up 0: it is that node's child. own 1:	a number: the self weight divided by scale.
+ *	edge 0: a number, the frame. edge n: the n-th frame that occurred below this parent's frame so far.
+ *	        Stacks repeat: what a function calls was mostly seen before, so an edge is one character.
+ *	up 1:   a number: how many levels above the node before its parent is found, 1 for a sibling.
+ *	up 0:   it is that node's child.
+ *	own 1:  a number: the self weight divided by scale.
  */
 #include "report/html.h"
 
@@ -25,8 +28,7 @@
 #include "base/map.h"
 #include "report/tree.h"
 
-/* A frame is a name in a module, of a kind: as one key, and as the number that the page knows it
- * by. */
+/* A frame is a name in a module, of a kind: as one key, and as the number that the page knows it by. */
 struct packer {
 	struct attar_renderer *r;
 	struct attar_section *s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walking a report's call tree: every node before its children, the heaviest sibling first. Nothing
- *here recurses: a tree may be a million frames deep.
+ * here recurses: a tree may be a million frames deep.
  *
  *	struct tree_walk walk _cleanup_(tree_walk_done) = {0};
  *	if (tree_walk_init(&walk, section) < 0) return -ENOMEM;

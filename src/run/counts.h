@@ -10,8 +10,8 @@
 struct counted {
 	struct attar_run_counter pub;
 	struct attar_group *group; /* the first member's to close; NULL: refused */
-	struct attar_target
-		*own_target; /* of a device that is watched on CPUs of its own; NULL: the run's */
+	/* of a device that is watched on CPUs of its own; NULL: the run's */
+	struct attar_target *own_target;
 	struct attar_value *values, *recent;
 	char *refused;
 	int error; /* that it was refused with */

@@ -16,8 +16,7 @@ enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
 struct dso_key {
 	enum attar_dso_kind kind;
-	uint32_t owner; /* of JIT memory: a number for its space; vdso: the class, 32 or 64; else 0
-			 */
+	uint32_t owner; /* of JIT memory: a number for its space; vdso: its class, 32 or 64; else 0 */
 	uint64_t dev, ino;   /* major << 32 | minor; 0, 0: unknown */
 	uint32_t generation; /* of the inode; 0: unknown */
 	uint8_t build_id_size;

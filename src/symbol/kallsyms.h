@@ -13,8 +13,7 @@
 struct kallsyms_symbol {
 	uint32_t low; /* lower half of the address */
 	uint32_t name : 30;
-	uint32_t rank : 2; /* 0 global, 1 weak, 2 local; 3: no code starts here, the one before ends
-			    */
+	uint32_t rank : 2; /* 0 global, 1 weak, 2 local; 3: no code starts here, one ends */
 };
 
 /* Symbols of one owner that share the upper half of their addresses; sorted. */

@@ -17,8 +17,8 @@ enum { KERNEL_MAX_LISTS = 4 };
 
 struct kernel {
 	const char *path; /* of kallsyms; NULL: never read; borrowed */
-	struct kallsyms
-		lists[KERNEL_MAX_LISTS]; /* as read, again when modules came: oldest first */
+	/* as read, again when modules came: oldest first */
+	struct kallsyms lists[KERNEL_MAX_LISTS];
 	unsigned n;
 	bool tried;
 	uint64_t modules;    /* a hash of the names of those that were loaded at the last reading */

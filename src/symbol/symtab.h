@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The function symbols of one ELF file as a sorted index of 12 bytes each. Names stay in the file
- *until somebody asks for one (few are ever asked for), or are taken into memory before the file is
- *closed.
+ * until somebody asks for one (few are ever asked for), or are taken into memory before the file is
+ * closed.
  *
  *	struct symtab table = {0};
  *	symtab_add(&table, &elf, elf_section_typed(&elf, SHT_SYMTAB), 0);

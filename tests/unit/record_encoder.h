@@ -2,7 +2,7 @@
 /*
  * Records made from a model, for tests of whatever reads records: the kernel's side of the format,
  * written from the kernel's sources and apart from the parser. A model is seeded, so a failing case
- *is named by its number.
+ * is named by its number.
  *
  *	struct model m;
  *	model_random(&m, seed, PERF_RECORD_SAMPLE, &attr);
@@ -26,8 +26,7 @@ struct model {
 	struct attar_record rec; /* what parsing must give; its pointers are into storage */
 	struct attar_read_value values[MODEL_VALUES];
 	uint64_t time_enabled, time_running;
-	uint64_t stack_room; /* the size that was asked for; rec.sample.stack_size of it were copied
-			      */
+	uint64_t stack_room; /* as asked for; rec.sample.stack_size of it were copied */
 	bool without_hw_idx; /* no branch stack was there to be given */
 	bool with_counters;  /* counters are written, asked for or not */
 	uint64_t rng;
