@@ -33,7 +33,7 @@ def test_chain_of_five():
 
 @pytest.mark.parametrize('depth', [50, 1000])
 def test_deep_recursion_counts_once(depth):
-    found = profile('--exclude-kernel', command=[workload('recurse'), depth, 1500])
+    found = profile('--exclude-kernel', command=[workload('recurse'), depth, 75])
     share_is(found.own('bottom'), found.samples, 1, slack=0.01)
     assert 98 < found.total('dive') <= 100
     deepest = max(found.stacks(), key=len)

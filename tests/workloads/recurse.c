@@ -8,7 +8,7 @@
 
 static KEEP void bottom(void)
 {
-	turns(300000);
+	turns(6000000); /* beside it a thousand returns are nothing */
 }
 
 static KEEP void dive(uint64_t depth)
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 {
 	uint64_t depth = argument(argc, argv, 1, 50);
 
-	for (uint64_t left = argument(argc, argv, 2, 4000); left; left--)
+	for (uint64_t left = argument(argc, argv, 2, 200); left; left--)
 		dive(depth);
 	return 0;
 }
