@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
 
 static const struct command_option list_options[] = {
@@ -48,4 +49,20 @@ const struct command *command_find(const char *name)
 		if (!strcmp(c->name, name))
 			return c;
 	return NULL;
+}
+
+int command_unknown(const char *name)
+{
+	struct suggest near = {.word = name};
+
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		suggest_offer(&near, (*p)->name);
+	for (const struct command *c = commands; c->name; c++)
+		suggest_offer(&near, c->name);
+	if (near.best)
+		attar_fail(
+			-ENOENT, "there is no profiler '%s': did you mean '%s'?", name, near.best);
+	else
+		attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", name);
+	return complain(STATUS_USAGE);
 }

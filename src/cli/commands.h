@@ -21,4 +21,7 @@ extern const struct command commands[];
 /* NULL: no command has this name. */
 const struct command *command_find(const char *name);
 
+/* Complains that there is neither a profiler nor a command of this name; the exit status. */
+int command_unknown(const char *name);
+
 #endif

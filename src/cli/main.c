@@ -35,7 +35,7 @@ int command_help(int argc, char **argv)
 	}
 	r = attar_run_new(name, &run);
 	if (r < 0)
-		return complain(r == -ENOENT ? STATUS_USAGE : STATUS_FAILED);
+		return r == -ENOENT ? command_unknown(name) : complain(STATUS_FAILED);
 	page = help_page(name);
 	if (man)
 		help_man(&b, run, attar_profiler_find(name));

@@ -55,11 +55,16 @@ static void roff_code_line(struct buf *b, const char *text, size_t n)
 	buf_char(b, '\n');
 }
 
+static void upper(struct buf *b, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_char(b, (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 32 : text[i]));
+}
+
 static void heading(struct buf *b, const char *text, size_t n)
 {
 	buf_str(b, ".SH ");
-	for (size_t i = 0; i < n; i++)
-		buf_char(b, (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 32 : text[i]));
+	upper(b, text, n);
 	buf_char(b, '\n');
 }
 
@@ -115,8 +120,10 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 {
 	const char *page = help_page(profiler->name);
 
-	buf_printf(b, ".TH ATTAR\\-%s 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar\\-%s \\- ",
-		profiler->name, attar_version(), profiler->name);
+	buf_str(b, ".TH ATTAR\\-");
+	upper(b, profiler->name, strlen(profiler->name));
+	buf_printf(b, " 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar\\-%s \\- ", attar_version(),
+		profiler->name);
 	roff_line(b, profiler->summary, strlen(profiler->summary));
 	buf_printf(b,
 		".SH SYNOPSIS\n\\fBattar %s\\fR [\\fIOPTIONS\\fR] [\\fB\\-\\-\\fR \\fICOMMAND "

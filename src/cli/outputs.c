@@ -31,6 +31,7 @@ static int add(struct outputs *o, struct output *out, const char *format,
 
 	if (r == 0)
 		out->whole = attar_renderer_whole_run(out->renderer);
+	out->tree = !strcmp(format, "html") || !strcmp(format, "folded");
 	if (r == 0 && vec_push(&o->all, *out) < 0)
 		r = base_oom();
 	if (r < 0) {
@@ -44,7 +45,7 @@ static int add(struct outputs *o, struct output *out, const char *format,
 	}
 	o->want_whole |= out->whole;
 	o->want_values |= !strcmp(format, "json");
-	o->want_tree |= !strcmp(format, "html") || !strcmp(format, "folded");
+	o->want_tree |= out->tree;
 	return 0;
 }
 
@@ -63,6 +64,14 @@ static int add_file(struct outputs *o, const char *path, const char *format,
 			path);
 	r = open_file(&out, path);
 	return r < 0 ? r : add(o, &out, format, opts);
+}
+
+/* Folded stacks, under whatever name, but for what is plainly a page. */
+static const char *flame_graph_format(const char *path)
+{
+	const char *format = attar_format_of(path);
+
+	return format && !strcmp(format, "html") ? format : "folded";
 }
 
 static int add_stdout(
@@ -94,7 +103,7 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 	for (size_t i = 0; r == 0 && i < c->outputs.n; i++)
 		r = add_file(o, c->outputs.at[i], NULL, &opts);
 	if (r == 0 && c->flame_graph)
-		r = add_file(o, c->flame_graph, "folded", &opts);
+		r = add_file(o, c->flame_graph, flame_graph_format(c->flame_graph), &opts);
 	return r;
 }
 
@@ -131,32 +140,39 @@ bool outputs_remain(const struct outputs *o)
 	return false;
 }
 
-/* Counts what the reader of stdout misses. */
-static void miss(struct outputs *o, const struct attar_report *report)
+/* How many single events the report has; 0: it is one of tables. */
+static uint64_t count_lines(const struct attar_report *report)
 {
 	uint64_t lines = 0;
 
 	report_each_section(report, section) lines +=
 		(*section)->kind == ATTAR_SECTION_EVENTS ? (*section)->rows : 0;
-	o->lines_missed += lines;
-	o->reports_missed += !lines;
+	return lines;
+}
+
+static bool wants(const struct output *out, enum attar_scope scope, bool intervals, uint64_t lines)
+{
+	if (out->failed || (out->tree && lines))
+		return false;
+	return scope == ATTAR_SCOPE_WHOLE ? out->whole || !intervals : !out->whole;
 }
 
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals)
 {
+	uint64_t lines = count_lines(report);
 	int result = 0;
 
 	if (!o->live)
 		printer_wait(&o->printer);
 	vec_each (&o->all, out) {
-		bool wants = scope == ATTAR_SCOPE_WHOLE ? out->whole || !intervals : !out->whole;
 		int r;
 
-		if (!wants || out->failed)
+		if (!wants(out, scope, intervals, lines))
 			continue;
 		if (!out->path && o->live && !printer_has_room(&o->printer)) {
-			miss(o, report);
+			o->lines_missed += lines;
+			o->reports_missed += !lines;
 			continue;
 		}
 		r = draw(out, report);

@@ -13,6 +13,7 @@ struct output {
 	FILE *file;
 	struct attar_renderer *renderer;
 	bool whole;   /* draws the whole run once */
+	bool tree;    /* draws stacks alone: single events are not for it */
 	bool created; /* the file was not there before */
 	bool drawn;
 	bool failed; /* and got no more since */

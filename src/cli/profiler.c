@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/escape.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/outputs.h"
 #include "run/run.h"
 
@@ -27,12 +28,19 @@ static void on_signal(int number)
 		attar_run_stop(running);
 }
 
+/* A write whose reader has gone fails. Not SIG_IGN: the command would inherit that. */
+static void on_broken_pipe(int number)
+{
+	(void)number;
+}
+
 static void take_signals(struct attar_run *run)
 {
 	const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 	running = run;
-	signal(SIGPIPE, SIG_IGN);
+	if (signal(SIGPIPE, on_broken_pipe) == SIG_IGN)
+		signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		struct sigaction action = {.sa_handler = on_signal}, old;
 
@@ -153,7 +161,7 @@ int command_profiler(int argc, char **argv)
 	int status, r = attar_run_new(argv[0], &s.run);
 
 	if (r < 0)
-		return complain(r == -ENOENT ? STATUS_USAGE : STATUS_FAILED);
+		return r == -ENOENT ? command_unknown(argv[0]) : complain(STATUS_FAILED);
 	r = args_parse(s.run, argc - 1, argv + 1, &args);
 	if (r < 0)
 		status = complain(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);

@@ -5,18 +5,21 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
-/* The child must not inherit what the tool did to its own signals. */
+/* The child must not inherit how the tool handles its own signals; what is ignored, as by nohup(1), stays so. */
 static void default_signals(void)
 {
+	struct sigaction action;
 	sigset_t none;
 
+	for (int number = 1; number < NSIG; number++)
+		if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN &&
+			action.sa_handler != SIG_DFL)
+			signal(number, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	for (int signal_number = 1; signal_number < NSIG; signal_number++)
-		if (signal_number != SIGKILL && signal_number != SIGSTOP)
-			signal(signal_number, SIG_DFL);
 }
 
 static void child(char *const *argv, int go_fd, int failure_fd)
@@ -71,6 +74,8 @@ int command_fork(struct command *c, char *const *argv, const char *const *enviro
 
 static int exec_failed(const struct command *c, int error)
 {
+	struct stat st;
+
 	if (error == ENOENT && !strchr(c->name, '/'))
 		return attar_fail(
 			-error, "cannot run '%s': there is no such command in PATH", c->name);
@@ -78,6 +83,8 @@ static int exec_failed(const struct command *c, int error)
 		return attar_fail(-error,
 			"cannot run '%s': there is no such file (or its interpreter is missing)",
 			c->name);
+	if (error == EACCES && stat(c->name, &st) == 0 && S_ISDIR(st.st_mode))
+		return attar_fail(-ENOEXEC, "cannot run '%s': it is a directory", c->name);
 	if (error == EACCES)
 		return attar_fail(-ENOEXEC, "cannot run '%s': the file is not executable", c->name);
 	if (error == ENOEXEC)

@@ -137,9 +137,10 @@ static int parse_pids(const char *text, const char *what, parse_ints *ret_pids)
 
 	if (r == -EINVAL)
 		return attar_fail(r, "'%s' is not a list of %s such as 123,456", text, what);
-	for (size_t i = 0; r == 0 && i < ret_pids->n; i++)
-		if (ret_pids->at[i] == 0)
-			return attar_fail(-EINVAL, "0 is not a number of a %s", what);
+	if (r == -ERANGE)
+		return attar_context(-ESRCH, "there are no such %s", what);
+	if (r == 0 && ret_pids->n && ret_pids->at[0] == 0)
+		return attar_fail(-EINVAL, "the numbers of %s begin at 1: there is no 0", what);
 	return r;
 }
 

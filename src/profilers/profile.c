@@ -80,8 +80,12 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	if (!is_busy(run, p, ev))
 		return 0;
 	n = attar_event_stack(ev, places, DEPTH_MAX);
-	if (p->each)
-		return show(p, run, ev, places, n);
+	if (p->each) {
+		int r = show(p, run, ev, places, n);
+
+		if (r < 0 || !attar_run_wants_tree(run))
+			return r;
+	}
 	return samples_add(&p->interval, stack_space_task(&p->space, ev->thread),
 		stacks_intern(&p->space.stacks, places, n), 1);
 }
@@ -105,7 +109,7 @@ static int profile_report(
 		.space = &p->space, .functions = &p->functions, .weight = "samples"};
 	int r;
 
-	if (p->each)
+	if (p->each && !attar_run_wants_tree(run))
 		return 0;
 	sr.samples = &p->interval;
 	r = samples_merge(&p->whole, &p->interval);

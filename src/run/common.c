@@ -59,7 +59,9 @@ const struct attar_option common_output_options[] = {
 	ATTAR_TEXT(T, format, 0, "format", "NAME",
 		"format of what is printed: text, json, csv, folded, html", .complete = "format"),
 	ATTAR_TEXT(T, flame_graph, 0, "flame-graph", "FILE",
-		"write folded stacks to FILE; with -i each stack begins with date and time",
+		"write folded stacks to FILE, or a page where it ends in .html; with -i each "
+		"folded "
+		"stack begins with date and time",
 		.complete = "file"),
 	ATTAR_COUNT(T, rows, 0, "rows", "N", "print at most N rows of a table (40; 0: all)"),
 	ATTAR_FLAG(T, verbose, 'v', "verbose", "say more about what is done, on stderr"),

@@ -33,6 +33,21 @@ def test_folded_shares(tmp_path):
     share_is(counts['heavy'], sum(counts.values()), 0.7)
 
 
+def test_flame_graph_may_be_a_page(tmp_path):
+    page = tmp_path / 'cpu.html'
+    done = run('profile', '-q', '-g', '--flame-graph', page, '--', workload('split7030'), 300)
+    assert done.returncode == 0 and page.read_text().startswith('<!doctype html>')
+
+
+def test_each_sample_and_their_stacks(tmp_path):
+    """--each prints single samples, and -o of what is made of stacks has them all."""
+    folded = tmp_path / 'x.folded'
+    done = run('profile', '-F', 997, '-g', '--exclude-kernel', '--each', '-o', folded, '--', workload('split7030'), 500)
+    assert done.returncode == 0, done.stderr
+    samples = sum(int(line.rsplit(' ', 1)[1]) for line in folded.read_text().splitlines())
+    assert samples == len(re.findall(r'cpu-clock$|cycles$', done.stdout, re.M)) > 50
+
+
 def test_file_is_replaced_only_when_there_is_a_result(tmp_path):
     out = tmp_path / 'x.json'
     out.write_text('precious')

@@ -71,6 +71,15 @@ def test_ignored_hangup_stays_ignored(spawn):
     assert process.returncode == 0 and time.monotonic() - start_time > 0.5
 
 
+def test_command_inherits_what_is_ignored_and_nothing_else(spawn):
+    """As nohup(1) wants it for HUP; and SIGPIPE, which attar itself does not die of, is as ever."""
+    process = spawn(ATTAR, 'profile', '-q', '--', 'grep', 'SigIgn', '/proc/self/status', stdout=subprocess.PIPE, text=True,
+                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    text, _ = process.communicate(timeout=10)
+    ignored = int(text.split()[1], 16)
+    assert ignored & 1 << (signal.SIGHUP - 1) and not ignored & 1 << (signal.SIGPIPE - 1)
+
+
 def test_signals_at_any_moment(spawn):
     """Twenty times, at moments spread over the whole life: a status of its own or death by the signal, no hang."""
     for i in range(20):
