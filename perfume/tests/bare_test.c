@@ -5,10 +5,7 @@
  */
 #include "kernel.h"
 
-#include <linux/perf_event.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
 struct user_reg {
 	uint32_t size;
@@ -192,24 +189,6 @@ static void a_persistent_event_outlives_its_program(void **state)
 	assert_false(event_exists(NAME));
 }
 
-/* The folder in events/user_events_multi whose format has this field, or "". */
-static const char *multi_folder(const char *field)
-{
-	static char folder[256];
-	char command[256];
-	FILE *found;
-
-	snprintf(command, sizeof(command),
-		"grep -l ' %s;' " TRACEFS "events/user_events_multi/" NAME ".*/format 2>/dev/null",
-		field);
-	found = popen(command, "r");
-	folder[0] = 0;
-	if (fgets(folder, sizeof(folder), found))
-		folder[strcspn(folder, "\n")] = 0;
-	pclose(found);
-	return folder;
-}
-
 static void one_name_may_have_many_formats(void **state)
 {
 	char first[256];
@@ -222,20 +201,20 @@ static void one_name_may_have_many_formats(void **state)
 	assert_int_equal(error, 0);
 	assert_int_equal(reg_size(&word, 4, 1, MULTI_FORMAT, NAME " u64 multi_second", NULL), 0);
 	assert_int_equal(reg_size(&word, 4, 2, MULTI_FORMAT, NAME " u64 multi_second", NULL), 0);
-	strcpy(first, multi_folder("multi_first"));
+	strcpy(first, multi_folder(NAME, "multi_first"));
 	assert_true(*first);
-	assert_true(*multi_folder("multi_second"));
-	assert_string_not_equal(first, multi_folder("multi_second"));
+	assert_true(*multi_folder(NAME, "multi_second"));
+	assert_string_not_equal(first, multi_folder(NAME, "multi_second"));
 	/* The file refers to both, until it is closed. */
 	close(fd);
 	fd = open(DATA_FILE, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(unreg(&word, 0), 0);
-	WAIT_UNTIL(!*multi_folder("multi_first"));
+	WAIT_UNTIL(!*multi_folder(NAME, "multi_first"));
 	assert_int_equal(unreg(&word, 1), 0);
 	usleep(100000);
-	assert_true(*multi_folder("multi_second"));
+	assert_true(*multi_folder(NAME, "multi_second"));
 	assert_int_equal(unreg(&word, 2), 0);
-	WAIT_UNTIL(!*multi_folder("multi_second"));
+	WAIT_UNTIL(!*multi_folder(NAME, "multi_second"));
 }
 
 /* ---- processes ---- */
@@ -495,22 +474,6 @@ static void a_payload_longer_than_a_page_is_lost_silently(void **state)
 
 /* ---- perf ---- */
 
-static int open_perf(struct perf_event_mmap_page **ret_ring)
-{
-	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
-	int perf;
-
-	attr.sample_type = PERF_SAMPLE_RAW;
-	attr.sample_period = 1;
-	attr.wakeup_events = 1;
-	attr.config = strtoull(text_of(TRACEFS "events/user_events/" NAME "/id"), NULL, 10);
-	perf = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	assert_true(perf >= 0);
-	*ret_ring = mmap(NULL, 2 * 4096, PROT_READ, MAP_SHARED, perf, 0);
-	assert_ptr_not_equal(*ret_ring, MAP_FAILED);
-	return perf;
-}
-
 /* The offset of a field in the event's format. */
 static unsigned offset_of(const char *field)
 {
@@ -533,7 +496,7 @@ static void perf_gets_the_payload_where_the_format_says(void **state)
 	int perf;
 
 	assert_int_equal(reg(31, NAME " u32 field1; u32 field2", &index), 0);
-	perf = open_perf(&ring);
+	perf = open_perf(NAME, &ring);
 	assert_int_equal(word, 1u << 31);
 	assert_int_equal(put(&index, 4, data, 8), 12);
 	record = (void *)((char *)ring + 4096);
@@ -553,7 +516,7 @@ static void perf_gets_empty_events(void **state)
 	int perf;
 
 	assert_int_equal(reg(31, NAME, &index), 0);
-	perf = open_perf(&ring);
+	perf = open_perf(NAME, &ring);
 	assert_int_equal(word, 1u << 31);
 	assert_int_equal(put(&index, 4, NULL, 0), 4);
 	record = (void *)((char *)ring + 4096);

@@ -8,6 +8,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +109,43 @@ static inline int event_exists(const char *event)
 
 	snprintf(path, sizeof(path), TRACEFS "events/user_events/%s", event);
 	return !access(path, F_OK);
+}
+
+/* The folder in events/user_events_multi whose format has this field, or "". */
+static inline const char *multi_folder(const char *name, const char *field)
+{
+	static char folder[256];
+	char command[512];
+	FILE *found;
+
+	snprintf(command, sizeof(command),
+		"grep -l ' %s;' " TRACEFS "events/user_events_multi/%s.*/format 2>/dev/null", field,
+		name);
+	found = popen(command, "r");
+	folder[0] = 0;
+	if (fgets(folder, sizeof(folder), found))
+		folder[strcspn(folder, "\n")] = 0;
+	pclose(found);
+	return folder;
+}
+
+/* Counts and records the event in this thread. */
+static inline int open_perf(const char *event, struct perf_event_mmap_page **ret_ring)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
+	char path[512];
+	int perf;
+
+	attr.sample_type = PERF_SAMPLE_RAW;
+	attr.sample_period = 1;
+	attr.wakeup_events = 1;
+	snprintf(path, sizeof(path), TRACEFS "events/user_events/%s/id", event);
+	attr.config = strtoull(text_of(path), NULL, 10);
+	perf = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	assert_true(perf >= 0);
+	*ret_ring = mmap(NULL, 2 * 4096, PROT_READ, MAP_SHARED, perf, 0);
+	assert_ptr_not_equal(*ret_ring, MAP_FAILED);
+	return perf;
 }
 
 #endif
