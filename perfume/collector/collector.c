@@ -351,6 +351,19 @@ int perfume_collector_poll(struct perfume_collector *c, int all)
 	return 0;
 }
 
+/* Rings and events that are not read. */
+static uint32_t without_room(const struct perfume_collector *c, const struct writer *writer)
+{
+	uint32_t rings = __atomic_load_n(&writer->area->n_rings, __ATOMIC_RELAXED);
+	uint32_t events = __atomic_load_n(&writer->area->n_slots, __ATOMIC_RELAXED), n = 0;
+
+	if (c->n_readers == MAX_READERS && rings > writer->n_readers && rings <= AREA_RINGS)
+		n += rings - writer->n_readers;
+	if (c->n_events == MAX_EVENTS && events > writer->n_events && events <= AREA_SLOTS)
+		n += events - writer->n_events;
+	return n;
+}
+
 void perfume_collector_stats(
 	const struct perfume_collector *c, struct perfume_collector_stats *ret_stats)
 {
@@ -359,7 +372,9 @@ void perfume_collector_stats(
 	uint32_t i;
 
 	*ret_stats = c->past;
+	ret_stats->no_room = c->past.writers == MAX_WRITERS;
 	for (writer = c->writers; writer; writer = writer->next) {
+		ret_stats->no_room += without_room(c, writer);
 		if (!writer->n_chosen)
 			continue;
 		if (writer->area->lost > writer->lost_no_ring_before)

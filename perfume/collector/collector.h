@@ -75,10 +75,10 @@ struct perfume_collector_stats {
 	uint64_t forged;  /* rings or programs given up because what they hold cannot be */
 	uint32_t writers; /* programs, at present */
 	uint32_t
-		refused; /* programs in which no event can be switched on: no permission to write their memory */
+		refused; /* programs in which no event can be switched on: their memory may not be written */
 	uint32_t no_claim; /* programs with eight collectors already */
 	uint32_t
-		no_room; /* rings and events that are not read, because there are too many of them */
+		no_room; /* rings, events and programs that are not read: there are too many of them */
 };
 
 /* -EINVAL options, -ENOMEM, or what making a socket says. */
@@ -134,7 +134,7 @@ struct perfume_registered {
 typedef int perfume_registered_fn(void *ctx, const struct perfume_registered *registered);
 
 /*
- * Calls fn for each event of the programs found so far, chosen or not, until it returns what is not 0; that.
+ * Calls fn for each event of the programs found so far, chosen or not, until it returns what is not 0; that, or -ENOMEM.
  * A collector whose patterns are "" takes no claim, so it can look on without being one of the eight.
  */
 int perfume_collector_each(

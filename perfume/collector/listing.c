@@ -2,7 +2,9 @@
 /* What programs have registered, and who listens to it. */
 #include "writer.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 uint64_t perfume_collector_horizon(const struct perfume_collector *c)
@@ -35,17 +37,35 @@ static uint64_t written_by(const struct area *area)
 	return sum;
 }
 
-static int tell(const struct perfume_collector *c, const struct writer *writer, uint32_t i,
+/* The enable words of a program, in memory that the process which reads them shares with us. */
+struct words {
+	const struct writer *writer;
+	uint32_t *at;
+};
+
+static int read_words(const void *ctx)
+{
+	const struct words *words = ctx;
+	const struct writer *writer = words->writer;
+	uint32_t i;
+
+	for (i = 0; i < writer->n_events; i++)
+		if (pread(writer->mem, &words->at[i], sizeof(words->at[i]),
+			    (off_t)writer->area->slots[i].word) != sizeof(words->at[i]))
+			words->at[i] = 0;
+	return 0;
+}
+
+static int tell(const struct perfume_collector *c, const struct words *words, uint32_t i,
 	perfume_registered_fn *fn, void *ctx)
 {
+	const struct writer *writer = words->writer;
 	const struct area_slot *slot = &writer->area->slots[i];
 	struct perfume_registered registered = {.source = &writer->events[i]->source};
 
 	if (!__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE))
 		return 0;
-	if (writer->mem < 0 || pread(writer->mem, &registered.word, sizeof(registered.word),
-				       (off_t)slot->word) != sizeof(registered.word))
-		registered.word = 0;
+	registered.word = words->at[i];
 	registered.written = written_by(writer->area);
 	find_listeners(
 		c, writer->area, __atomic_load_n(&slot->wanted, __ATOMIC_RELAXED), &registered);
@@ -54,12 +74,21 @@ static int tell(const struct perfume_collector *c, const struct writer *writer, 
 
 int perfume_collector_each(struct perfume_collector *c, perfume_registered_fn *fn, void *ctx)
 {
-	const struct writer *writer;
+	const size_t n = AREA_SLOTS * sizeof(uint32_t);
+	struct words words;
 	uint32_t i;
 	int result = 0;
 
-	for (writer = c->writers; writer; writer = writer->next)
-		for (i = 0; i < writer->n_events && !writer->gone && !result; i++)
-			result = tell(c, writer, i, fn, ctx);
+	words.at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (words.at == MAP_FAILED)
+		return -ENOMEM;
+	for (words.writer = c->writers; words.writer; words.writer = words.writer->next) {
+		memset(words.at, 0, words.writer->n_events * sizeof(uint32_t));
+		if (words.writer->mem >= 0 && words.writer->n_events && !words.writer->gone)
+			perfume_apart(read_words, &words);
+		for (i = 0; i < words.writer->n_events && !words.writer->gone && !result; i++)
+			result = tell(c, &words, i, fn, ctx);
+	}
+	munmap(words.at, n);
 	return result;
 }

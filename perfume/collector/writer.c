@@ -16,55 +16,131 @@
 
 #define LEASE_NS         3000000000ULL
 #define LOCK_BELIEVED_NS 1000000000ULL
+#define MIN_RING         (64U << 10)
+#define MAX_RING         (64U << 20)
 
 /* ---- its memory ---- */
 
-/* Closes the program's lock. A collector that was killed may have left it closed: for a second that is believed. */
-static int lock_area(struct writer *writer)
+/*
+ * Closes the program's lock, which keeps it from unmapping its words. A collector that was killed may have left it
+ * closed: for a second that is believed.
+ */
+static int lock_area(struct area *area, int believed)
 {
-	uint64_t now;
 	uint32_t open = 0;
 	int tries = 10;
 
 	while (!__atomic_compare_exchange_n(
-		       &writer->area->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
+		       &area->lock, &open, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) &&
 		--tries) {
 		open = 0;
 		usleep(100);
 	}
-	now = perfume_collector_now();
-	if (!writer->locked_since)
-		writer->locked_since = now;
-	if (!tries && now - writer->locked_since < LOCK_BELIEVED_NS)
-		return 0;
-	writer->locked_since = 0;
-	return 1;
+	return tries || !believed;
+}
+
+static void unlock_area(struct area *area)
+{
+	__atomic_store_n(&area->lock, 0, __ATOMIC_RELEASE);
+}
+
+struct pokes {
+	const struct writer *writer;
+	int believed; /* the lock, when it is closed */
+};
+
+/* Stores 1 where the program looks for interest in its events. 1 when the lock is closed. */
+static int poke(const void *ctx)
+{
+	const struct pokes *pokes = ctx;
+	const struct writer *writer = pokes->writer;
+	uint32_t i;
+
+	if (!lock_area(writer->area, pokes->believed))
+		return 1;
+	for (i = 0; i < writer->n_events; i++) {
+		const struct area_slot *slot = &writer->area->slots[i];
+
+		if (writer->events[i]->owed && __atomic_load_n(&slot->live, __ATOMIC_RELAXED))
+			(void)!pwrite(writer->mem, "\1", 1, (off_t)slot->word + 1);
+	}
+	unlock_area(writer->area);
+	return 0;
 }
 
 /*
- * Stores 1 where the program looks for interest in the event; the lock keeps it from unmapping the place. False when
- * the lock is closed.
+ * Are the pages there on which the words lie, so that nobody waits for them? Who runs as our own user may take them
+ * away at a bad moment; but he may stop us as well.
  */
-static int poke(struct writer *writer, struct area_slot *slot)
+static int is_at_hand(const struct writer *writer)
 {
-	if (!lock_area(writer))
-		return 0;
-	if (__atomic_load_n(&slot->live, __ATOMIC_RELAXED))
-		(void)!pwrite(writer->mem, "\1", 1, (off_t)slot->word + 1);
-	__atomic_store_n(&writer->area->lock, 0, __ATOMIC_RELEASE);
-	return 1;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
+	int fd, at_hand = writer->user == geteuid();
+	char path[64];
+	uint32_t i;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)writer->pid);
+	fd = at_hand ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	for (i = 0; i < writer->n_events && at_hand; i++)
+		if (writer->events[i]->owed)
+			at_hand = pread(fd, &entry, sizeof(entry),
+					  (off_t)((writer->area->slots[i].word + 1) / page *
+						  sizeof(entry))) == sizeof(entry) &&
+				  entry >> 63;
+	if (fd >= 0)
+		close(fd);
+	return at_hand;
 }
 
-/* Its memory can be read to the end of its life, and not a moment longer, whoever has its number then. */
+static int poke_safely(const struct pokes *pokes)
+{
+	if (pokes->writer->mem < 0)
+		return -EACCES;
+	return is_at_hand(pokes->writer) ? poke(pokes) : perfume_apart(poke, pokes);
+}
+
+static void refuse(struct perfume_collector *c, struct writer *writer)
+{
+	c->past.refused += !writer->refused;
+	writer->refused = 1;
+	if (writer->mem >= 0)
+		close(writer->mem);
+	writer->mem = -1;
+}
+
+/* What is owed; where the lock is closed, at the next visit. */
+static void wake(struct perfume_collector *c, struct writer *writer)
+{
+	uint64_t now = perfume_collector_now();
+	struct pokes pokes = {
+		writer, !writer->locked_since || now - writer->locked_since < LOCK_BELIEVED_NS};
+	int result = poke_safely(&pokes);
+	uint32_t i;
+
+	if (result == 1 && !writer->locked_since)
+		writer->locked_since = now;
+	if (result == -ETIMEDOUT)
+		unlock_area(writer->area);
+	if (result == -ETIMEDOUT || result == -EACCES)
+		refuse(c, writer);
+	if (result == 1 || (result < 0 && !writer->refused))
+		return;
+	writer->locked_since = 0;
+	for (i = 0; i < writer->n_events; i++)
+		writer->events[i]->owed = 0;
+}
+
+/*
+ * Its memory can be read to the end of its life, and not a moment longer, whoever has its number then. At 0 there is
+ * none: that is an error while it lives.
+ */
 static int ended(const struct writer *writer)
 {
 	char byte;
-	uint64_t word;
 
 	if (writer->mem < 0)
 		return kill(writer->pid, 0) < 0 && errno == ESRCH;
-	word = __atomic_load_n(&writer->area->slots[0].word, __ATOMIC_RELAXED);
-	return pread(writer->mem, &byte, 1, (off_t)word) == 0;
+	return pread(writer->mem, &byte, 1, 0) == 0;
 }
 
 /* Does the process have this very area in its memory? */
@@ -260,10 +336,7 @@ static void learn_events(struct perfume_collector *c, struct writer *writer)
 		writer->n_events++;
 }
 
-/*
- * Sets our bit for what is chosen, and wakes the event up. A program that missed us has cleared it. False when its
- * lock is closed.
- */
+/* Sets our bit for what is chosen. A program that missed us has cleared it. True when the event is to be woken up. */
 static int switch_on(struct perfume_collector *c, struct writer *writer, uint32_t i)
 {
 	struct area_slot *slot = &writer->area->slots[i];
@@ -272,15 +345,14 @@ static int switch_on(struct perfume_collector *c, struct writer *writer, uint32_
 
 	if (!event->chosen || !__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE)) {
 		event->on = event->owed = 0;
-		return 1;
+		return 0;
 	}
 	before = __atomic_fetch_or(&slot->wanted, bit, __ATOMIC_SEQ_CST);
 	if (event->on && !(before & bit))
 		c->past.lapses++;
 	event->on = 1;
-	if (!(before & bit) || event->owed)
-		event->owed = writer->mem >= 0 && !poke(writer, slot);
-	return !event->owed;
+	event->owed |= !(before & bit);
+	return event->owed;
 }
 
 /* While we were stopped, another collector may have taken our place. */
@@ -301,7 +373,7 @@ static void keep_claim(struct perfume_collector *c, struct writer *writer)
 
 void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 {
-	uint32_t i;
+	uint32_t i, owed = 0;
 
 	if (!writer->gone && ended(writer))
 		writer->gone = 1;
@@ -312,8 +384,10 @@ void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 	if (writer->claim < 0)
 		return;
 	renew(writer);
-	for (i = 0; i < writer->n_events && switch_on(c, writer, i); i++)
-		;
+	for (i = 0; i < writer->n_events; i++)
+		owed += (uint32_t)switch_on(c, writer, i);
+	if (owed)
+		wake(c, writer);
 }
 
 /* ---- coming and going ---- */
@@ -354,7 +428,8 @@ static struct writer *writer_new(int fd, const struct stat *st)
 	}
 	writer->ring_size = writer->area->ring_size;
 	if (writer->area->magic != AREA_MAGIC || writer->ring_size != room ||
-		writer->ring_size < 65536 || writer->ring_size & (writer->ring_size - 1)) {
+		writer->ring_size < MIN_RING || writer->ring_size > MAX_RING ||
+		writer->ring_size & (writer->ring_size - 1)) {
 		munmap(writer->area, sizeof(struct area));
 		free(writer);
 		return NULL;
@@ -394,6 +469,7 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 		return 0;
 	}
 	writer->pid = pid;
+	writer->user = st.st_uid;
 	writer->mem = open_memory(pid, st.st_ino, st.st_uid);
 	read_comm(pid, writer->comm);
 	writer->lost_no_ring_before = writer->area->lost;
@@ -402,7 +478,6 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 		writer->claim = *c->patterns ? take_claim(c, writer->area) : -1;
 		perfume_reader_begin(c, writer);
 	}
-	c->past.refused += writer->mem < 0 && !ended(writer);
 	c->past.no_claim += writer->claim < 0 && *c->patterns;
 	c->past.writers++;
 	writer->next = c->writers;

@@ -38,7 +38,7 @@ struct known_event {
 	struct perfume_source source;
 	int chosen;
 	int on;
-	int owed;    /* it is to be switched on, and the program's lock was closed */
+	int owed;    /* it is to be switched on */
 	char text[]; /* source.name and source.fields point into it */
 };
 
@@ -49,6 +49,7 @@ struct writer {
 	dev_t dev;
 	ino_t ino;
 	pid_t pid;
+	uid_t user;
 	char comm[16];
 	int claim;          /* -1: none was to be had */
 	uint32_t ring_size; /* as it was when we came */
@@ -57,6 +58,7 @@ struct writer {
 		n_chosen; /* events; while there are none, what others listen to is not ours to count */
 	uint64_t lost_no_ring_before;
 	uint64_t locked_since; /* its lock has been found closed each time since then, ns; 0: no */
+	int refused;           /* its memory may not be written, or that takes for ever */
 	int gone;              /* 1: the program has ended; 2: forged */
 	struct reader *readers[AREA_RINGS];
 	struct known_event **events;
@@ -89,6 +91,12 @@ struct perfume_collector {
 
 /* collector.c */
 uint64_t perfume_collector_now(void);
+
+/*
+ * apart.c: does fn in a process of its own, which only makes system calls. What fn returns, 0 to 255; or -ETIMEDOUT when
+ * that took longer than a second, and it was ended; or what making a process says.
+ */
+int perfume_apart(int (*fn)(const void *ctx), const void *ctx);
 
 /* writer.c */
 

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -19,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -848,6 +851,139 @@ static void a_record_from_the_future_is_told_as_of_now(void **state)
 	perfume_collector_free(collector);
 }
 
+/* ---- a file system that is asked for a page and never answers: a thread of the snare's ---- */
+
+static void fuse_reply(int fuse, uint64_t unique, int error, const void *body, size_t n)
+{
+	struct fuse_out_header head = {
+		.len = (uint32_t)(sizeof(head) + n), .error = error, .unique = unique};
+	struct iovec pieces[] = {{&head, sizeof(head)}, {(void *)(uintptr_t)body, n}};
+
+	(void)!writev(fuse, pieces, 2);
+}
+
+static void fuse_answer(int fuse, const struct fuse_in_header *request)
+{
+	struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096};
+	struct fuse_attr attr = {.ino = request->nodeid, .size = 4096, .nlink = 1};
+	struct fuse_entry_out entry = {.nodeid = 2, .attr_valid = 99, .entry_valid = 99};
+	struct fuse_attr_out attrs = {.attr_valid = 99};
+	struct fuse_open_out open = {.fh = 1};
+
+	attr.mode = request->nodeid == 1 && request->opcode != FUSE_LOOKUP ? S_IFDIR | 0755
+									   : S_IFREG | 0644;
+	entry.attr = attrs.attr = attr;
+	switch (request->opcode) {
+	case FUSE_INIT:
+		fuse_reply(fuse, request->unique, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		fuse_reply(fuse, request->unique, 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		fuse_reply(fuse, request->unique, 0, &attrs, sizeof(attrs));
+		break;
+	case FUSE_OPEN:
+		fuse_reply(fuse, request->unique, 0, &open, sizeof(open));
+		break;
+	case FUSE_READ:
+	case FUSE_FORGET:
+		break;
+	default:
+		fuse_reply(fuse, request->unique, -ENOSYS, NULL, 0);
+	}
+}
+
+static void *fuse_serve(void *fuse)
+{
+	static char request[65536] __attribute__((aligned(8)));
+
+	while (read((int)(intptr_t)fuse, request, sizeof(request)) > 0)
+		fuse_answer((int)(intptr_t)fuse, (void *)request);
+	return NULL;
+}
+
+/* A page of memory that whoever touches it waits for, for ever. NULL where it cannot be had. */
+static void *page_that_never_comes(void)
+{
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC), file;
+	char options[128];
+	pthread_t thread;
+	void *page;
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || mount("snare", "/run", "fuse", 0, options) ||
+		pthread_create(&thread, NULL, fuse_serve, (void *)(intptr_t)fuse))
+		return NULL;
+	file = open("/run/page", O_RDONLY | O_CLOEXEC);
+	umount2("/run", MNT_DETACH);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	/* At the end it would be closed behind the one who is to answer for it. */
+	close(file);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+/* A program whose enable word lies on such a page. It says on the pipe whether it could be done. */
+static void lay_a_snare(const struct perfume_collector *collector, int end)
+{
+	void *page = page_that_never_comes();
+	struct area *area;
+	int fd;
+
+	if (page) {
+		area = forge(&fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+		area->slots[0].word = (uintptr_t)page;
+		area->slots[0].live = 1;
+		send_fd(collector, fd);
+	}
+	if (write(end, page ? "y" : "n", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static int count_one(void *n, const struct perfume_registered *registered)
+{
+	*(int *)n += !strcmp(registered->source->name, "forged") && !registered->word;
+	return 0;
+}
+
+static void memory_that_never_comes_holds_nobody_up(void **state)
+{
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct timespec before, after;
+	int ends[2], n = 0;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid)
+		lay_a_snare(collector, ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	read_all(collector, 0);
+	read_all(collector, 0);
+	perfume_collector_each(collector, count_one, &n);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true(after.tv_sec - before.tv_sec < 10);
+	if (byte == 'y') {
+		assert_int_equal(stats_of(collector).refused, 1);
+		assert_int_equal(n, 1);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	read_all(collector, 0);
+	read_all(collector, 0);
+	assert_int_equal(stats_of(collector).writers, 0);
+	perfume_collector_free(collector);
+	close(ends[0]);
+	close(ends[1]);
+	if (byte == 'n') {
+		print_message("no file system of our own here\n");
+		skip();
+	}
+}
+
 /* A collector that was killed at a bad moment has left the program's lock closed. */
 static void a_lock_that_stays_closed_is_opened(void **state)
 {
@@ -1123,6 +1259,7 @@ int main(void)
 		CASE(what_is_no_area_is_not_taken),
 		CASE(a_forging_program_does_no_harm),
 		CASE(a_record_from_the_future_is_told_as_of_now),
+		CASE(memory_that_never_comes_holds_nobody_up),
 		CASE(a_lock_that_stays_closed_is_opened),
 		CASE(a_place_that_was_lost_is_not_shared),
 		CASE(a_collector_is_not_taken_for_a_program),
