@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "attar/event.h"
-#include "fuzz_tree.h"
+#include "../tests/unit/folder.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,31 +18,31 @@ static struct attar_catalog *catalog;
 
 static void make_pmus(void)
 {
-	tree_text(PMU "cpu_core/type", "4");
-	tree_text(PMU "cpu_core/cpus", "0-3");
-	tree_text(PMU "cpu_core/format/event", "config:0-7,32-35");
-	tree_text(PMU "cpu_core/format/umask", "config:8-15");
-	tree_text(PMU "cpu_core/format/ldlat", "config1:0-15");
-	tree_text(PMU "cpu_core/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3");
-	tree_text(PMU "cpu_core/caps/max_precise", "3");
-	tree_text(PMU "cpu_atom/type", "10");
-	tree_text(PMU "cpu_atom/cpus", "4-7");
-	tree_text(PMU "cpu_atom/format/event", "config:0-7");
-	tree_text(PMU "uncore_imc_0/type", "20");
-	tree_text(PMU "uncore_imc_0/cpumask", "0");
-	tree_text(PMU "uncore_imc_0/format/event", "config:0-7");
-	tree_text(PMU "uncore_imc_0/events/reads", "event=?");
-	tree_text(PMU "uncore_imc_0/events/reads.unit", "MiB");
-	tree_text(PMU "uncore_imc_0/events/reads.scale", "6.1e-5");
-	tree_text(PMU "uncore_imc_1/type", "21");
-	tree_text(PMU "uncore_imc_1/format/event", "config:0-7");
-	tree_text(PMU "msr/type", "9");
-	tree_text(PMU "msr/events/tsc", "config=0x0");
-	tree_text(PMU "kprobe/type", "6");
-	tree_text(PMU "kprobe/format/retprobe", "config:0");
-	tree_text(PMU "uprobe/type", "7");
-	tree_text(PMU "uprobe/format/retprobe", "config:0");
-	tree_text(PMU "uprobe/format/ref_ctr_offset", "config:32-63");
+	folder_line(PMU "cpu_core/type", "4");
+	folder_line(PMU "cpu_core/cpus", "0-3");
+	folder_line(PMU "cpu_core/format/event", "config:0-7,32-35");
+	folder_line(PMU "cpu_core/format/umask", "config:8-15");
+	folder_line(PMU "cpu_core/format/ldlat", "config1:0-15");
+	folder_line(PMU "cpu_core/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3");
+	folder_line(PMU "cpu_core/caps/max_precise", "3");
+	folder_line(PMU "cpu_atom/type", "10");
+	folder_line(PMU "cpu_atom/cpus", "4-7");
+	folder_line(PMU "cpu_atom/format/event", "config:0-7");
+	folder_line(PMU "uncore_imc_0/type", "20");
+	folder_line(PMU "uncore_imc_0/cpumask", "0");
+	folder_line(PMU "uncore_imc_0/format/event", "config:0-7");
+	folder_line(PMU "uncore_imc_0/events/reads", "event=?");
+	folder_line(PMU "uncore_imc_0/events/reads.unit", "MiB");
+	folder_line(PMU "uncore_imc_0/events/reads.scale", "6.1e-5");
+	folder_line(PMU "uncore_imc_1/type", "21");
+	folder_line(PMU "uncore_imc_1/format/event", "config:0-7");
+	folder_line(PMU "msr/type", "9");
+	folder_line(PMU "msr/events/tsc", "config=0x0");
+	folder_line(PMU "kprobe/type", "6");
+	folder_line(PMU "kprobe/format/retprobe", "config:0");
+	folder_line(PMU "uprobe/type", "7");
+	folder_line(PMU "uprobe/format/retprobe", "config:0");
+	folder_line(PMU "uprobe/format/ref_ctr_offset", "config:32-63");
 }
 
 static void make_tracepoint(const char *system, const char *name, int id)
@@ -50,30 +50,30 @@ static void make_tracepoint(const char *system, const char *name, int id)
 	char path[256], text[512];
 
 	snprintf(path, sizeof(path), "tracing/events/%s/%s/id", system, name);
-	tree_text(path, "1");
+	folder_line(path, "1");
 	snprintf(path, sizeof(path), "tracing/events/%s/%s/format", system, name);
 	snprintf(text, sizeof(text),
 		"name: %s\nID: %d\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
 		"\nprint fmt: \"pid=%%d\", REC->pid\n",
 		name, id);
-	tree_text(path, text);
+	folder_line(path, text);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts)};
+	const char *root = folder_make();
 	char sys[128], tracing[128], proc[128];
 
-	tree_make();
 	make_pmus();
 	make_tracepoint("sched", "sched_switch", 300);
 	make_tracepoint("sched", "sched_wakeup", 301);
 	make_tracepoint("irq", "softirq_entry", 302);
-	tree_text(
+	folder_line(
 		"proc/kallsyms", "ffffffff81000000 T do_nanosleep\nffffffff81000100 t vfs_read\n");
-	snprintf(sys, sizeof(sys), "%s/sys", tree_root);
-	snprintf(tracing, sizeof(tracing), "%s/tracing", tree_root);
-	snprintf(proc, sizeof(proc), "%s/proc", tree_root);
+	snprintf(sys, sizeof(sys), "%s/sys", root);
+	snprintf(tracing, sizeof(tracing), "%s/tracing", root);
+	snprintf(proc, sizeof(proc), "%s/proc", root);
 	opts.sysfs = sys;
 	opts.tracefs = tracing;
 	opts.proc = proc;

@@ -7,20 +7,21 @@
 
 #include "attar/event.h"
 #include "event/pmu.h"
-#include "fuzz_tree.h"
+#include "../tests/unit/folder.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PMU "bus/event_source/devices/fz/"
 
+static const char *root;
 static const char *const files[] = {PMU "format/term", PMU "events/event", PMU "events/event.scale",
 	PMU "events/event.unit", PMU "cpumask", PMU "caps/max_precise"};
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	tree_make();
-	tree_text(PMU "type", "40");
+	root = folder_make();
+	folder_line(PMU "type", "40");
 	return 0;
 }
 
@@ -46,7 +47,7 @@ static void check_bits(const char *text)
 static void parse(const char *text)
 {
 	struct attar_catalog_opts opts = {
-		.size = sizeof(opts), .sysfs = tree_root, .tracefs = tree_root, .proc = tree_root};
+		.size = sizeof(opts), .sysfs = root, .tracefs = root, .proc = root};
 	struct attar_catalog *catalog = NULL;
 	struct attar_event_list *list = NULL;
 
@@ -74,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		char *end = line + strcspn(line, "\n");
 
-		tree_put(files[i], line, (size_t)(end - line));
+		folder_put(files[i], line, (size_t)(end - line));
 		if (*end)
 			*end++ = '\0';
 		if (i == 0)

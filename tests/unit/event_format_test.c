@@ -14,6 +14,7 @@
 
 #include "attar/event.h"
 #include "base/base.h"
+#include "folder.h"
 #include "event/tracefs.h"
 
 #define COMMON                                                                                     \
@@ -95,10 +96,10 @@ static void test_declarations(void **state)
 /* f_show() of 6.12 prints a length of dynamic fields of user_events, which they do not have. */
 static void test_dynamic_fields_have_no_count(void **state)
 {
-	struct attar_format *f =
-		parse(COMMON "\tfield:__rel_loc char text[5813216];\toffset:8;\tsize:4;\tsigned:1;\n"
-			     "\tfield:__rel_loc u32 lots[0];\toffset:12;\tsize:4;\tsigned:0;\n"
-			     "\tfield:u32 fixed[2];\toffset:16;\tsize:8;\tsigned:0;\n");
+	struct attar_format *f = parse(
+		COMMON "\tfield:__rel_loc char text[5813216];\toffset:8;\tsize:4;\tsigned:1;\n"
+		       "\tfield:__rel_loc u32 lots[0];\toffset:12;\tsize:4;\tsigned:0;\n"
+		       "\tfield:u32 fixed[2];\toffset:16;\tsize:8;\tsigned:0;\n");
 
 	assert_string_equal(field(f, "text")->type, "__rel_loc char[]");
 	assert_int_equal(field(f, "text")->kind, ATTAR_FIELD_STRING);
@@ -343,50 +344,37 @@ static void test_live_sentences(void **state)
 
 /* ---- where tracefs is ---- */
 
-static void write_file(const char *root, const char *name, const char *text)
-{
-	char path[512];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
 static void test_find(void **state)
 {
-	char root[] = "/tmp/attar-tracefs.XXXXXX", text[1024], path[512], *found = NULL;
+	char text[1024], path[512], *found = NULL;
+	const char *root = folder_make();
 
-	assert_non_null(mkdtemp(root));
 	snprintf(path, sizeof(path), "mkdir -p %s/self '%s/a b/events' %s/dbg/tracing/events", root,
 		root, root);
 	assert_int_equal(system(path), 0);
-	write_file(root, "self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n");
-	write_file(root, "filesystems", "nodev\ttracefs\n");
+	folder_line("self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw");
+	folder_line("filesystems", "nodev\ttracefs");
 	assert_int_equal(tracefs_find(root, &found), -ENODEV);
 	assert_string_equal(attar_error(), "tracefs is not mounted, so tracepoints have no names: "
 					   "mount -t tracefs nodev /sys/kernel/tracing");
-	write_file(root, "filesystems", "nodev\tproc\n");
+	folder_line("filesystems", "nodev\tproc");
 	assert_int_equal(tracefs_find(root, &found), -ENODEV);
 	assert_non_null(strstr(attar_error(), "CONFIG_TRACING"));
-	snprintf(text, sizeof(text), "1 2 0:1 / %s/dbg rw shared:3 - debugfs none rw\n", root);
-	write_file(root, "self/mountinfo", text);
+	snprintf(text, sizeof(text), "1 2 0:1 / %s/dbg rw shared:3 - debugfs none rw", root);
+	folder_line("self/mountinfo", text);
 	assert_int_equal(tracefs_find(root, &found), 0);
 	assert_non_null(strstr(found, "/dbg/tracing"));
 	free(found);
 	/* A blank in the path, and a bind mount of a part that must not count. */
 	snprintf(text, sizeof(text),
 		"1 2 0:1 /instances/x %s/dbg/tracing rw - tracefs none rw\nbroken\n\n"
-		"2 2 0:1 / %s/a\\040b rw - tracefs nodev rw\n",
+		"2 2 0:1 / %s/a\\040b rw - tracefs nodev rw",
 		root, root);
-	write_file(root, "self/mountinfo", text);
+	folder_line("self/mountinfo", text);
 	assert_int_equal(tracefs_find(root, &found), 0);
 	assert_non_null(strstr(found, "/a b"));
 	free(found);
-	snprintf(path, sizeof(path), "rm -r '%s'", root);
-	assert_int_equal(system(path), 0);
+	folder_remove();
 }
 
 int main(void)

@@ -4,38 +4,30 @@
 
 #include <locale.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "attar/event.h"
 #include "base/base.h"
 #include "event/pmu.h"
 #include "profilers/ratios.h"
 
-static char root[64];
+#include "events.h"
+#include "folder.h"
+
 static struct attar_catalog *catalog;
 
-/* A file below devices/, with the folders it needs. */
+/* A file below devices/. */
 static void put(const char *name, const char *text)
 {
-	char path[512];
-	FILE *file;
+	char path[256];
 
-	snprintf(path, sizeof(path), "%s/bus/event_source/devices/%s", root, name);
-	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(path, 0755);
-		*p = '/';
-	}
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fprintf(file, "%s\n", text);
-	fclose(file);
+	snprintf(path, sizeof(path), "bus/event_source/devices/%s", name);
+	folder_line(path, text);
 }
 
 static void begin(void)
 {
-	strcpy(root, "/tmp/attar-sysfs.XXXXXX");
-	assert_non_null(mkdtemp(root));
+	const char *root = folder_make();
+
 	put("software/type", "1");
 	put("tracepoint/type", "2");
 	put("breakpoint/type", "5");
@@ -48,11 +40,8 @@ static void begin(void)
 
 static void end(void)
 {
-	char command[128];
-
 	catalog = attar_catalog_free(catalog);
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	assert_int_equal(system(command), 0);
+	folder_remove();
 }
 
 static void put_core(const char *name, const char *type, const char *cpus)
@@ -120,20 +109,12 @@ static void intel_hybrid(void)
 
 static struct attar_event_list *parse(const char *text)
 {
-	struct attar_event_list *list = NULL;
-
-	if (attar_event_list_parse(catalog, text, &list) < 0)
-		fail_msg("'%s': %s", text, attar_error());
-	return list;
+	return events_parse(catalog, text);
 }
 
 static void refuse(const char *text, int code, const char *sentence)
 {
-	struct attar_event_list *list = NULL;
-
-	assert_int_equal(attar_event_list_parse(catalog, text, &list), code);
-	assert_string_equal(attar_error(), sentence);
-	assert_null(list);
+	events_refuse(catalog, text, code, sentence);
 }
 
 /* ---- bit fields ---- */

@@ -9,18 +9,18 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "attar/event.h"
+#include "events.h"
+#include "folder.h"
 #include "base/base.h"
 #include "base/file.h"
 #include "event/probe.h"
 
 /* In the data of the file, not in its zeroes: the kernel raises it while the probe is there. */
 __attribute__((section(".probes"))) static volatile unsigned short semaphore;
-static char root[64]; /* a sysfs without PMUs */
+static const char *root; /* a sysfs without PMUs */
 
 #ifdef __aarch64__
 #define KERNEL_GETPPID "__arm64_sys_getppid"
@@ -57,22 +57,10 @@ static const char *self_path(void)
 
 static struct attar_event_list *parse(struct attar_catalog *c, const char *fmt, const char *arg)
 {
-	struct attar_event_list *list = NULL;
 	char text[8192];
 
 	snprintf(text, sizeof(text), fmt, arg);
-	if (attar_event_list_parse(c, text, &list) < 0)
-		fail_msg("'%s': %s", text, attar_error());
-	return list;
-}
-
-static void refuse(struct attar_catalog *c, const char *text, int code, const char *sentence)
-{
-	struct attar_event_list *list = NULL;
-
-	assert_int_equal(attar_event_list_parse(c, text, &list), code);
-	assert_string_equal(attar_error(), sentence);
-	assert_null(list);
+	return events_parse(c, text);
 }
 
 static int open_counter(const struct attar_event_spec *spec)
@@ -284,55 +272,41 @@ static void test_sentences(void **state)
 	struct attar_catalog *c = catalog(NULL);
 	char text[4300], want[4300];
 
-	refuse(c, "uprobe:x", -EINVAL,
+	events_refuse(c, "uprobe:x", -EINVAL,
 		"events, column 9: the file is missing: a probe is written "
 		"uprobe:function@\"file\"");
-	refuse(c, "uprobe:", -EINVAL,
+	events_refuse(c, "uprobe:", -EINVAL,
 		"events, column 8: a probe is written uprobe:function+offset@\"file\"");
-	refuse(c, "kprobe:", -EINVAL,
+	events_refuse(c, "kprobe:", -EINVAL,
 		"events, column 8: a probe is written kprobe:function+offset");
-	refuse(c, "uprobe:x@/bin/ls", -EINVAL,
+	events_refuse(c, "uprobe:x@/bin/ls", -EINVAL,
 		"events, column 10: a path is written in quotes: uprobe:function@\"/bin/ls\"");
-	refuse(c, "uprobe:x@\"/bin/ls", -EINVAL, "events, column 10: this \" is never closed");
-	refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL, "events, column 19: this '(' is never closed");
-	refuse(c, "uprobe:x@\"/no/such\"", -ENOENT,
+	events_refuse(
+		c, "uprobe:x@\"/bin/ls", -EINVAL, "events, column 10: this \" is never closed");
+	events_refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL,
+		"events, column 19: this '(' is never closed");
+	events_refuse(c, "uprobe:x@\"/no/such\"", -ENOENT,
 		"events, column 8: cannot probe /no/such: No such file or directory");
-	refuse(c, "uprobe:x@nothing_is_called_so", -ENOENT,
+	events_refuse(c, "uprobe:x@nothing_is_called_so", -ENOENT,
 		"events, column 8: no program or library 'nothing_is_called_so': its path would "
 		"do");
-	refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
+	events_refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
 		"events, column 8: /etc/passwd is no ELF file");
-	refuse(c, "uprobe:x@\"/etc\"", -EINVAL, "events, column 8: /etc is not a regular file");
+	events_refuse(
+		c, "uprobe:x@\"/etc\"", -EINVAL, "events, column 8: /etc is not a regular file");
 	snprintf(text, sizeof(text), "cs,uprobe:probed_functoin@\"%s\"", self_path());
 	snprintf(want, sizeof(want),
 		"events, column 11: no function 'probed_functoin' in %s: did you mean "
 		"'probed_function'?",
 		self_path());
-	refuse(c, text, -ENOENT, want);
+	events_refuse(c, text, -ENOENT, want);
 	snprintf(text, sizeof(text), "uretprobe:probed_function+4@\"%s\"", self_path());
-	refuse(c, text, -EINVAL,
+	events_refuse(c, text, -EINVAL,
 		"events, column 11: a return probe is of a whole function, without an offset");
 	attar_catalog_free(c);
 }
 
 /* ---- kprobes, on a machine made up ---- */
-
-static void put(const char *name, const char *text)
-{
-	char path[512];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		mkdir(path, 0755);
-		*p = '/';
-	}
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fprintf(file, "%s\n", text);
-	fclose(file);
-}
 
 static void test_kprobe(void **state)
 {
@@ -341,9 +315,9 @@ static void test_kprobe(void **state)
 	struct attar_event_list *list;
 	const struct attar_event_spec *e;
 
-	put("sys/bus/event_source/devices/kprobe/type", "6");
-	put("sys/bus/event_source/devices/kprobe/format/retprobe", "config:0");
-	put("proc/kallsyms",
+	folder_line("sys/bus/event_source/devices/kprobe/type", "6");
+	folder_line("sys/bus/event_source/devices/kprobe/format/retprobe", "config:0");
+	folder_line("proc/kallsyms",
 		"ffffffff81000000 T do_nanosleep\nffffffff81000010 t vfs_read\n"
 		"ffffffff81000020 D not_code\nffffffffc0000000 t ext4_sync_file\t[ext4]");
 	snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
@@ -375,10 +349,10 @@ static void test_kprobe(void **state)
 	assert_true(e[3].exclude_kernel);
 	assert_string_equal((const char *)(uintptr_t)e[4].config1, "do_nanosleep");
 	attar_event_list_free(list);
-	refuse(c, "kprobe:do_nanosleeep", -ENOENT,
+	events_refuse(c, "kprobe:do_nanosleeep", -ENOENT,
 		"events, column 8: the kernel has no function 'do_nanosleeep': did you mean "
 		"'do_nanosleep'?");
-	refuse(c, "kprobe:not_code", -ENOENT,
+	events_refuse(c, "kprobe:not_code", -ENOENT,
 		"events, column 8: the kernel has no function 'not_code'");
 	attar_catalog_free(c);
 }
@@ -426,16 +400,14 @@ static void test_live_kprobe(void **state)
 
 static int make_root(void **state)
 {
-	strcpy(root, "/tmp/attar-probe.XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
+	root = folder_make();
+	return 0;
 }
 
 static int remove_root(void **state)
 {
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	return system(command);
+	folder_remove();
+	return 0;
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include "attar/event.h"
 #include "base/base.h"
 #include "event/names.h"
+#include "events.h"
 
 static struct attar_catalog *catalog;
 
@@ -27,20 +28,12 @@ static int teardown(void **state)
 
 static struct attar_event_list *parse(const char *text)
 {
-	struct attar_event_list *list = NULL;
-
-	if (attar_event_list_parse(catalog, text, &list) < 0)
-		fail_msg("'%s': %s", text, attar_error());
-	return list;
+	return events_parse(catalog, text);
 }
 
 static void refuse(const char *text, int code, const char *sentence)
 {
-	struct attar_event_list *list = (struct attar_event_list *)&list;
-
-	assert_int_equal(attar_event_list_parse(catalog, text, &list), code);
-	assert_string_equal(attar_error(), sentence);
-	assert_ptr_equal(list, &list);
+	events_refuse(catalog, text, code, sentence);
 }
 
 static void expect(const char *text, uint32_t type, uint64_t config)

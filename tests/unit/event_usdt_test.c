@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "event/usdt.h"
+#include "events.h"
 
 static void assert_operand(const char *operand, const char *fetched)
 {
@@ -125,14 +126,6 @@ static void test_files_without_probes(void **state)
 	assert_int_equal(usdt_each("/no/such/file", count, &n), -ENOENT);
 }
 
-static struct attar_event_list *parse(struct attar_catalog *catalog, const char *text)
-{
-	struct attar_event_list *list;
-
-	assert_int_equal(attar_event_list_parse(catalog, text, &list), 0);
-	return list;
-}
-
 /* On a system without tracefs: no kernel has it, so it is looked for in programs. */
 static void test_specs(void **state)
 {
@@ -141,7 +134,8 @@ static void test_specs(void **state)
 	struct attar_catalog *catalog;
 
 	assert_int_equal(attar_catalog_new(&opts, &catalog), 0);
-	list = parse(catalog, "user_events:unit_a,page-faults,user_events:b*/transport=usdt/");
+	list = events_parse(
+		catalog, "user_events:unit_a,page-faults,user_events:b*/transport=usdt/");
 	assert_int_equal(list->n, 3);
 	assert_int_equal(list->at[0].kind, ATTAR_EVENT_USER);
 	assert_string_equal(list->at[0].name, "user_events:unit_a");
@@ -152,7 +146,7 @@ static void test_specs(void **state)
 	attar_event_list_free(list);
 	assert_int_equal(
 		attar_event_list_parse(catalog, "user_events:a/transport=x/", &list), -EINVAL);
-	list = parse(catalog, "user_events:a/n>5/transport=shm/");
+	list = events_parse(catalog, "user_events:a/n>5/transport=shm/");
 	assert_string_equal(list->at[0].filter, "n>5");
 	assert_int_equal(list->at[0].transport, ATTAR_TRANSPORT_SHM);
 	attar_event_list_free(list);

@@ -3,8 +3,8 @@
 #include "unit.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
+#include "folder.h"
 #include "perf/cores.h"
 #include "perf/value.h"
 
@@ -146,48 +146,33 @@ static void test_sums_have_their_worst_quality(void **state)
 
 /* ---- kinds of cores, from a sysfs made here ---- */
 
-static void put(const char *folder, const char *name, const char *file, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/%s/%s", folder, name, file);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
 static void read_cores(struct cores *cores, const char *folder)
 {
 	char online[256];
 
-	put(folder, "cpu_list", "online", "0-11\n");
+	folder_line("cpu_list/online", "0-11");
 	snprintf(online, sizeof(online), "%s/cpu_list/online", folder);
 	cores_read(cores, folder, online);
 }
 
 static void test_knows_kinds_of_cores(void **state)
 {
-	char folder[] = "/tmp/attar-cores.XXXXXX", command[64];
+	const char *folder = folder_make();
 	struct cores cores;
 
-	assert_non_null(mkdtemp(folder));
-	put(folder, "cpu", "type", "4\n");
+	folder_line("cpu/type", "4");
 	read_cores(&cores, folder);
 	assert_int_equal(cores.n, 0);
 	assert_false(cores_has(&cores, PERF_TYPE_HARDWARE, 0));
 
-	put(folder, "cpu_core", "type", "4\n");
-	put(folder, "cpu_core", "cpus", "0-7\n");
-	put(folder, "cpu_atom", "type", "10\n");
-	put(folder, "cpu_atom", "cpus", "8-11\n");
-	put(folder, "uncore_imc", "type", "11\n");
-	put(folder, "uncore_imc", "cpumask", "0\n");
-	put(folder, "all", "type", "12\n");
-	put(folder, "all", "cpus", "0-11\n");
+	folder_line("cpu_core/type", "4");
+	folder_line("cpu_core/cpus", "0-7");
+	folder_line("cpu_atom/type", "10");
+	folder_line("cpu_atom/cpus", "8-11");
+	folder_line("uncore_imc/type", "11");
+	folder_line("uncore_imc/cpumask", "0");
+	folder_line("all/type", "12");
+	folder_line("all/cpus", "0-11");
 	read_cores(&cores, folder);
 	assert_int_equal(cores.n, 2);
 	assert_true(cores_has(&cores, PERF_TYPE_HARDWARE, 0));
@@ -196,8 +181,7 @@ static void test_knows_kinds_of_cores(void **state)
 	assert_false(cores_has(&cores, 11, 0));
 	assert_false(cores_has(&cores, PERF_TYPE_SOFTWARE, 0));
 	assert_false(cores_has(&cores, PERF_TYPE_HARDWARE, 12ULL << 32));
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	assert_int_equal(system(command), 0);
+	folder_remove();
 }
 
 int main(void)
