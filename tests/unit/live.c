@@ -50,24 +50,59 @@ struct attar_counter *live_software(struct attar_target *target, uint64_t config
 	return counter;
 }
 
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+char *live_map(size_t n)
+{
+	char *area = mmap(
+		NULL, n * page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(area, MAP_FAILED);
+	madvise(area, n * page_size(), MADV_NOHUGEPAGE);
+	return area;
+}
+
+void live_unmap(char *area, size_t n)
+{
+	munmap(area, n * page_size());
+}
+
 /* Not by a sanitizer's code: it would fault in its own memory, too. */
-__attribute__((no_sanitize("address"))) static void touch(
+__attribute__((no_sanitize("address"))) static void write_each(
 	volatile char *bytes, size_t n, size_t page)
 {
 	for (size_t i = 0; i < n; i++)
 		bytes[i * page] = 1;
 }
 
+void live_touch(char *area, size_t first, size_t end)
+{
+	size_t page = page_size();
+
+	write_each(area + first * page, end - first, page);
+}
+
 void live_fault(size_t n)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *bytes =
-		mmap(NULL, n * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *area = live_map(n);
 
-	assert_ptr_not_equal(bytes, MAP_FAILED);
-	madvise(bytes, n * page, MADV_NOHUGEPAGE);
-	touch(bytes, n, page);
-	munmap(bytes, n * page);
+	live_touch(area, 0, n);
+	live_unmap(area, n);
+}
+
+size_t live_drain(struct attar_ring *ring, uint32_t type)
+{
+	const struct perf_event_header *header;
+	size_t n = 0;
+
+	attar_ring_begin(ring);
+	while ((header = attar_ring_next(ring)))
+		n += header->type == type;
+	attar_ring_end(ring);
+	return n;
 }
 
 void live_getppid(size_t n)

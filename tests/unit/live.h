@@ -22,6 +22,16 @@ void live_need_root(const char *what);
 /* Makes exactly n page faults: touches n pages that were never touched. */
 void live_fault(size_t n);
 
+/* Memory of n small pages that were never touched, for live_unmap(). */
+char *live_map(size_t n);
+void live_unmap(char *area, size_t n);
+
+/* Writes to the pages from number first to before end: a page fault each, the first time. */
+void live_touch(char *area, size_t first, size_t end);
+
+/* Reads the ring to its end; how many records of that type it held. */
+size_t live_drain(struct attar_ring *ring, uint32_t type);
+
 /* Makes exactly n getppid(2) calls. */
 void live_getppid(size_t n);
 

@@ -3,7 +3,6 @@
 #include "live.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include "attar/record.h"
 #include "base/base.h"
@@ -215,46 +214,26 @@ static size_t consecutive(struct attar_counter *c, struct attar_ring *ring, cons
 	return n;
 }
 
-static char *map_pages(size_t n)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *area =
-		mmap(NULL, n * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(area, MAP_FAILED);
-	madvise(area, n * page, MADV_NOHUGEPAGE);
-	return area;
-}
-
-/* A sanitizer would fault in its own memory, too. */
-__attribute__((no_sanitize("address"))) static void touch(char *area, size_t first, size_t end)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	for (size_t i = first; i < end; i++)
-		((volatile char *)area)[i * page] = 1;
-}
-
 /* 24 bytes a record: a page holds 170 of them. What is frozen is the end; the rest goes on afterwards. */
 static void test_a_live_ring_keeps_the_end(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1000, n;
 	struct attar_target *target = live_self();
 	struct attar_counter *c = open_faults(target, true);
-	char *area = map_pages(pages);
+	char *area = live_map(pages);
 	struct attar_ring **rings;
 	uint64_t last = 0;
 
 	assert_int_equal(attar_rings_new(target, &c, 1, page, &rings, &n), 0);
 	attar_counter_enable(c);
-	touch(area, 0, 600);
+	live_touch(area, 0, 600);
 	assert_true(attar_rings_freeze(rings, n) >= 0);
-	touch(area, 600, 700); /* nobody writes down these */
+	live_touch(area, 600, 700); /* nobody writes down these */
 	assert_in_range(consecutive(c, rings[0], area, pages, &last), page / 24 - 8, page / 24);
 	assert_int_equal(last, 599);
 	assert_int_equal(attar_rings_thaw(rings, n), 0);
 	assert_null(attar_ring_next(rings[0]));
-	touch(area, 700, 720);
+	live_touch(area, 700, 720);
 	assert_true(attar_rings_freeze(rings, n) >= 20);
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 20);
 	assert_int_equal(last, 719);
@@ -262,7 +241,7 @@ static void test_a_live_ring_keeps_the_end(void **state)
 	attar_rings_free(rings, n);
 	attar_counter_close(c);
 	attar_target_free(target);
-	munmap(area, pages * page);
+	live_unmap(area, pages);
 }
 
 static void test_a_live_ring_written_forward(void **state)
@@ -270,19 +249,19 @@ static void test_a_live_ring_written_forward(void **state)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1000, n;
 	struct attar_target *target = live_self();
 	struct attar_counter *c = open_faults(target, false);
-	char *area = map_pages(pages);
+	char *area = live_map(pages);
 	struct attar_ring **rings;
 	uint64_t last = 0;
 
 	assert_int_equal(attar_rings_new_overwritten(target, &c, 1, page, &rings, &n), 0);
 	attar_counter_enable(c);
-	touch(area, 0, 100);
+	live_touch(area, 0, 100);
 	assert_true(attar_rings_freeze(rings, n) >= 100);
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 100);
 	attar_rings_thaw(rings, n);
-	touch(area, 100, 900);
+	live_touch(area, 100, 900);
 	assert_int_equal(attar_rings_freeze(rings, n), -ESTALE);
-	touch(area, 900, 950); /* a refused freeze stops nobody */
+	live_touch(area, 900, 950); /* a refused freeze stops nobody */
 	assert_true(attar_rings_freeze(rings, n) >= 50);
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 50);
 	assert_int_equal(last, 949);
@@ -290,7 +269,7 @@ static void test_a_live_ring_written_forward(void **state)
 	attar_rings_free(rings, n);
 	attar_counter_close(c);
 	attar_target_free(target);
-	munmap(area, pages * page);
+	live_unmap(area, pages);
 }
 
 int main(void)

@@ -39,18 +39,6 @@ static struct attar_counter *open_it(
 	return c;
 }
 
-static size_t drain(struct attar_ring *ring, uint32_t type)
-{
-	const struct perf_event_header *header;
-	size_t n = 0;
-
-	attar_ring_begin(ring);
-	while ((header = attar_ring_next(ring)))
-		n += header->type == type;
-	attar_ring_end(ring);
-	return n;
-}
-
 static void test_sets_the_period(void **state)
 {
 	struct attar_target *target = live_self();
@@ -65,7 +53,7 @@ static void test_sets_the_period(void **state)
 	attar_counter_enable(c);
 	live_fault(100);
 	attar_counter_disable(c);
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
 	assert_int_equal(attar_counter_set_period(c, 0), -EINVAL);
 	assert_int_equal(attar_counter_set_period(c, 1ULL << 63), -EINVAL);
 	assert_non_null(strstr(attar_error(), "a period is between 1 and 2^63 - 1"));
@@ -91,7 +79,7 @@ static void test_refreshes_for_a_number_of_overflows(void **state)
 	assert_int_equal(attar_counter_refresh(c, 10), 0);
 	live_fault(100);
 	assert_int_equal(count_of(c), 10);
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
 	plain = live_software(target, PERF_COUNT_SW_DUMMY);
 	assert_int_equal(attar_counter_refresh(plain, 1), -EINVAL);
 	assert_non_null(strstr(attar_error(), "it is not sampled"));
@@ -273,7 +261,7 @@ static void test_pauses_and_counts_the_loss(void **state)
 	live_fault(5);
 	attar_counter_disable(c);
 	assert_int_equal(count_of(c), 35);
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 15);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 15);
 	if (attar_counter_attr(c)->read_format & (1 << 4)) /* PERF_FORMAT_LOST, 6.0 */
 		assert_int_equal(attar_counter_lost(c), 20);
 	plain = live_software(target, PERF_COUNT_SW_DUMMY);
@@ -300,12 +288,12 @@ static void test_redirects_to_the_rings_of_another(void **state)
 	attar_counter_enable(from);
 	live_fault(10);
 	attar_counter_disable(from); /* looking into the ring faults too */
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
 	assert_int_equal(attar_counter_redirect(from, NULL), 0);
 	attar_counter_enable(from);
 	live_fault(10);
 	attar_counter_disable(from);
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 0);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 0);
 	attr.use_clockid = 1;
 	attr.clockid = 1; /* CLOCK_MONOTONIC */
 	clocked = open_it(target, &attr, "clocked");
@@ -383,11 +371,11 @@ static void test_output_flags_are_a_redirection(void **state)
 	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 	live_fault(10);
 	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
 	attar_counter_enable(from);
 	live_fault(10);
 	attar_counter_disable(from);
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
 	/* neither is of the group: the leader has not counted, and closing it leaves them alone */
 	assert_int_equal(count_of(to), 0);
 	close(fd);

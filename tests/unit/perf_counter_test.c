@@ -230,18 +230,6 @@ static void test_refuses_options_that_it_does_not_know(void **state)
 	assert_int_equal(attar_target_new(&opts.known, &target), -E2BIG);
 }
 
-static size_t drain(struct attar_ring *ring, uint32_t type)
-{
-	const struct perf_event_header *header;
-	size_t n = 0;
-
-	attar_ring_begin(ring);
-	while ((header = attar_ring_next(ring)))
-		n += header->type == type;
-	attar_ring_end(ring);
-	return n;
-}
-
 static void test_has_a_ring_on_any_cpu(void **state)
 {
 	struct attar_target *target = live_self();
@@ -265,7 +253,7 @@ static void test_has_a_ring_on_any_cpu(void **state)
 	live_fault(23);
 	for (int i = 0; i < 2; i++)
 		attar_counter_disable(c[i]);
-	assert_int_equal(drain(rings[0], PERF_RECORD_SAMPLE), 46);
+	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 46);
 	attar_rings_free(rings, n);
 	for (int i = 0; i < 2; i++)
 		attar_counter_close(c[i]);

@@ -71,23 +71,6 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static char *map_pages(size_t n)
-{
-	char *area = mmap(
-		NULL, n * page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(area, MAP_FAILED);
-	madvise(area, n * page_size(), MADV_NOHUGEPAGE);
-	return area;
-}
-
-/* Without faults on a sanitizer's own memory. */
-static __attribute__((no_sanitize("address"))) void touch(char *area, size_t first, size_t end)
-{
-	for (size_t i = first; i < end; i++)
-		((volatile char *)area)[i * page_size()] = 1;
-}
-
 /* Which page of the area the event is about; SIZE_MAX: about none. */
 static size_t page_of(const struct attar_event *ev, const char *area, size_t pages)
 {
@@ -133,33 +116,33 @@ static void test_one_fd_tells_when_to_read(void **state)
 {
 	enum { PAGES = 700 };
 	struct attar_target *self = live_self();
-	char *area = map_pages(PAGES);
+	char *area = live_map(PAGES);
 	struct watched w;
 	size_t n = 200;
 	int fd;
 
 	watch(&w, self, false, 4800, 65536);
 	fd = attar_stream_fd(w.stream);
-	touch(area, 0, n);
+	live_touch(area, 0, n);
 	settle(w.stream);
 	while (readable(fd))
 		;
 	for (; n < 310 && !readable(fd); n++)
-		touch(area, n, n + 1);
+		live_touch(area, n, n + 1);
 	assert_int_equal(drain(w.stream, area, PAGES), n - 200);
 	assert_int_equal(readable(fd), 0);
-	touch(area, n, n + 50);
+	live_touch(area, n, n + 50);
 	assert_int_equal(readable(fd), 0);
-	touch(area, n + 50, n + 110);
+	live_touch(area, n + 50, n + 110);
 	assert_int_equal(readable(fd), 1);
 	assert_int_equal(drain(w.stream, area, PAGES), 110);
 	assert_int_equal(readable(fd), 0);
-	touch(area, n + 110, n + 300);
+	live_touch(area, n + 110, n + 300);
 	assert_int_equal(readable(fd), 1);
 	assert_int_equal(drain(w.stream, area, PAGES), 190);
 	assert_int_equal(readable(fd), 0);
 	unwatch(&w);
-	munmap(area, PAGES * page_size());
+	live_unmap(area, PAGES);
 }
 
 static void read_all_of(struct watched *w, int timeout_ms, const char *area, size_t from, size_t to)
@@ -177,32 +160,32 @@ static void read_all_of(struct watched *w, int timeout_ms, const char *area, siz
 static void test_reads_wait_as_told(void **state)
 {
 	struct attar_target *self = live_self();
-	char *area = map_pages(60);
+	char *area = live_map(60);
 	struct attar_event ev;
 	struct watched w;
 
 	watch(&w, self, false, 0, 65536);
-	touch(area, 0, 20);
+	live_touch(area, 0, 20);
 	read_all_of(&w, 0, area, 0, 20);
 	while (attar_stream_read(w.stream, 0, &ev))
 		;
 	assert_int_equal(attar_stream_read(w.stream, 20, &ev), 0);
-	touch(area, 20, 40);
+	live_touch(area, 20, 40);
 	read_all_of(&w, 1000, area, 20, 40);
-	touch(area, 40, 60);
+	live_touch(area, 40, 60);
 	read_all_of(&w, -1, area, 40, 60);
 	assert_int_equal(attar_stream_stop(w.stream), 0);
 	while (attar_stream_read(w.stream, -1, &ev)) /* stopped: it waits for nothing */
 		;
 	unwatch(&w);
-	munmap(area, 60 * page_size());
+	live_unmap(area, 60);
 }
 
 /* A blocking read of a child's events gives them all, and ends when the child has. */
 static void test_a_blocking_read_ends_with_its_target(void **state)
 {
 	struct attar_target *self = live_self();
-	char *area = map_pages(500), go;
+	char *area = live_map(500), go;
 	struct attar_event ev;
 	struct watched w;
 	int pipe_fds[2], r;
@@ -214,7 +197,7 @@ static void test_a_blocking_read_ends_with_its_target(void **state)
 	child = fork();
 	if (!child) {
 		if (read(pipe_fds[0], &go, 1) == 1)
-			touch(area, 0, 500);
+			live_touch(area, 0, 500);
 		_exit(0);
 	}
 	watch(&w, target_of(child), false, 0, 65536);
@@ -227,7 +210,7 @@ static void test_a_blocking_read_ends_with_its_target(void **state)
 	unwatch(&w);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
-	munmap(area, 500 * page_size());
+	live_unmap(area, 500);
 }
 
 static bool run_on(int cpu)
@@ -244,7 +227,7 @@ static void test_a_snapshot_is_in_order_over_cpus(void **state)
 {
 	enum { PAGES = 120 };
 	struct attar_target *self = live_self();
-	char *area = map_pages(PAGES);
+	char *area = live_map(PAGES);
 	struct attar_event ev;
 	cpu_set_t before;
 	struct watched w;
@@ -258,7 +241,7 @@ static void test_a_snapshot_is_in_order_over_cpus(void **state)
 	assert_int_equal(attar_stream_next(w.stream, &ev), 0);
 	for (size_t i = 0; i < PAGES; i++) {
 		run_on(i % 2);
-		touch(area, i, i + 1);
+		live_touch(area, i, i + 1);
 		if (i != 99)
 			continue;
 		assert_true(attar_stream_snapshot(w.stream) >= 100);
@@ -280,7 +263,7 @@ static void test_a_snapshot_is_in_order_over_cpus(void **state)
 	assert_int_equal(next, PAGES);
 	sched_setaffinity(0, sizeof(before), &before);
 	unwatch(&w);
-	munmap(area, PAGES * page_size());
+	live_unmap(area, PAGES);
 }
 
 /* The counter on the side writes forward, the recorder backward: names and samples come in one order. */
@@ -300,7 +283,7 @@ static void test_a_snapshot_has_what_came_beside_it(void **state)
 		.sample_period = 1,
 		.exclude_kernel = 1};
 	struct attar_counter *counters[2];
-	char *area = map_pages(PAGES), name[16];
+	char *area = live_map(PAGES), name[16];
 	struct attar_event ev;
 	struct watched w = {.target = target};
 	size_t next = 0;
@@ -317,7 +300,7 @@ static void test_a_snapshot_has_what_came_beside_it(void **state)
 	for (size_t i = 0; i < PAGES; i++) {
 		snprintf(name, sizeof(name), "page-%zu", i);
 		prctl(PR_SET_NAME, name);
-		touch(area, i, i + 1);
+		live_touch(area, i, i + 1);
 	}
 	assert_true(attar_stream_snapshot(w.stream) >= PAGES);
 	while (attar_stream_next(w.stream, &ev) > 0) {
@@ -334,7 +317,7 @@ static void test_a_snapshot_has_what_came_beside_it(void **state)
 	attar_counter_close(counters[1]);
 	attar_target_free(target);
 	attar_symbols_free(w.symbols);
-	munmap(area, PAGES * page_size());
+	live_unmap(area, PAGES);
 }
 
 struct writer {
@@ -355,7 +338,7 @@ static void *write_on(void *argument)
 	while (!__atomic_load_n(&w->run, __ATOMIC_ACQUIRE))
 		sched_yield();
 	while (!__atomic_load_n(&w->end, __ATOMIC_ACQUIRE)) {
-		touch(w->area, 0, WRITER_PAGES);
+		live_touch(w->area, 0, WRITER_PAGES);
 		madvise(w->area, WRITER_PAGES * page_size(), MADV_DONTNEED);
 		__atomic_add_fetch(&w->rounds, 1, __ATOMIC_RELEASE);
 	}
@@ -392,7 +375,7 @@ static size_t check_snapshot(struct watched *w, const char *area)
 static void test_no_snapshot_is_torn(void **state)
 {
 	struct attar_target *self = live_self();
-	struct writer writer = {.area = map_pages(WRITER_PAGES)};
+	struct writer writer = {.area = live_map(WRITER_PAGES)};
 	struct attar_stream_stats stats;
 	struct watched w;
 	pthread_t thread;
@@ -415,7 +398,7 @@ static void test_no_snapshot_is_torn(void **state)
 	assert_int_equal(stats.malformed, 0);
 	assert_true(full > 30);
 	unwatch(&w);
-	munmap(writer.area, WRITER_PAGES * page_size());
+	live_unmap(writer.area, WRITER_PAGES);
 }
 
 int main(void)
