@@ -2,6 +2,7 @@
 """What make install puts where, and that make uninstall takes it all away again."""
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -54,24 +55,47 @@ def test_install_and_uninstall(tmp_path, prefix):
     assert not files(tmp_path)
 
 
-def test_a_program_builds_against_the_installed_library(tmp_path, prefix):
-    """By pkg-config alone, from C and from C++ headers, linked both ways."""
-    if not all(map(has, ('make', 'meson', 'pkg-config', 'gcc'))):
-        pytest.skip('make, meson, pkg-config or gcc is not installed')
-    stage = tmp_path / 'stage'
+@pytest.fixture(scope='module')
+def stage(prefix, tmp_path_factory):
+    """An installed tree, and the environment in which pkg-config finds it."""
+    if not all(map(has, ('make', 'meson', 'pkg-config', 'gcc', 'g++'))):
+        pytest.skip('make, meson, pkg-config, gcc or g++ is not installed')
+    stage = tmp_path_factory.mktemp('stage')
     assert make('install', f'DESTDIR={stage}', f'PREFIX={prefix}').returncode == 0
     pc = next(stage.rglob('attar.pc')).parent
-    environment = {**os.environ, 'PKG_CONFIG_PATH': str(pc), 'PKG_CONFIG_SYSROOT_DIR': str(stage)}
-    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar'], env=environment, capture_output=True,
-                           text=True, check=True).stdout.split()
-    source = tmp_path / 'use.c'
-    source.write_text('#include <stdio.h>\n#include <attar/attar.h>\n'
-                      'int main(void) { struct attar_symbols *s; int r = attar_symbols_new(NULL, &s);\n'
+    library = next(stage.rglob('libattar.so')).parent
+    return stage, {**os.environ, 'PKG_CONFIG_PATH': str(pc), 'PKG_CONFIG_SYSROOT_DIR': str(stage),
+                   'LD_LIBRARY_PATH': str(library)}
+
+
+def flags_of(stage):
+    done = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar'], env=stage[1], capture_output=True, text=True,
+                          check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize('example', sorted(p.name for p in (ROOT / 'examples').glob('*.c')))
+def test_every_example_builds_against_the_installed_library(stage, example, tmp_path):
+    """By pkg-config alone, in a folder without the sources; and it runs."""
+    shutil.copy(ROOT / 'examples' / example, tmp_path)
+    subprocess.run([*compiler(), '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-o', 'example', example,
+                    *flags_of(stage)], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / 'example'], env=stage[1], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_cxx_program_builds_against_the_installed_library(stage, tmp_path):
+    """It includes every header that is installed, and calls into the library."""
+    headers = sorted(p.name for p in stage[0].rglob('include/attar/*.h'))
+    assert headers == sorted(p.name for p in (ROOT / 'include/attar').glob('*.h'))
+    source = tmp_path / 'use.cc'
+    source.write_text('\n'.join(f'#include <attar/{name}>' for name in headers) +
+                      '\nint main() { attar_symbols *s; int r = attar_symbols_new(nullptr, &s);\n'
                       'attar_symbols_free(s); return r; }\n')
-    subprocess.run([*compiler(), '-o', tmp_path / 'use', source, *flags], check=True)
-    library = str(next(stage.rglob('libattar.so')).parent)
-    done = subprocess.run([tmp_path / 'use'], env={**os.environ, 'LD_LIBRARY_PATH': library})
-    assert done.returncode == 0
+    name, *flags = compiler()
+    name = name.replace('gcc', 'g++').replace('clang', 'clang++')
+    subprocess.run([name, *flags, '-std=c++17', '-o', tmp_path / 'use', source, *flags_of(stage)], check=True)
+    assert subprocess.run([tmp_path / 'use'], env=stage[1]).returncode == 0
 
 
 def test_exported_names():
