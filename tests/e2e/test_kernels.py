@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The same tree on other kernels: from Debian 12's own to the newest, and on arm64 with a CPU PMU."""
+import json
 import os
+import re
 
 import pytest
 
@@ -52,3 +54,57 @@ def test_profile_of_known_truth(kernel, tmp_path):
     found = Profile((tmp_path / 'out.json').read_text())
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.03)
     share_is(found.own('light'), found.samples, 0.3, slack=0.03)
+
+
+COMMANDS = """
+set -e
+cd {here}
+{attar} doctor --json >{out}/doctor.json
+{attar} list --json >{out}/list.json
+{attar} list sched:sched_switch >{out}/fields
+{attar} trace -e sched:sched_wakeup help >{out}/help
+{attar} stat -q -r 2 -o {out}/stat.json -e '{{page-faults,task-clock}},kprobe:do_exit,{probe},sched:sched_process_exec' -- {faults}
+{attar} stat -q --per-cpu -d 300ms -o {out}/cpus.json
+{attar} trace -g -e 'kprobe:do_exit,{probe},sched:sched_process_exec' -- {faults} >{out}/trace
+{attar} user-events --json >{out}/user.json || true
+"""
+
+
+@pytest.mark.parametrize('kernel', KERNELS)
+def test_every_command(kernel, tmp_path):
+    """Debian's kernels have kprobes and all of tracefs: each command once, and what it says is known beforehand."""
+    build = build_for(kernel)
+    faults = build / 'tests/workloads/faults1000'
+    script = COMMANDS.format(attar=build / 'src/cli/attar', out=tmp_path, here=tmp_path, faults=faults,
+                             probe=f'uprobe:main@"{faults}"')
+    ended = guest.run(kernel, 'sh', '-c', script, share=[tmp_path])
+    assert ended.returncode == 0, ended.stderr
+
+    state = {row['name']: row['state'] for row in table(tmp_path / 'doctor.json', 'system')}
+    for name in ('perf events', 'whole system', 'kernel names', 'tracefs', 'kprobes', 'uprobes', 'BPF', 'BTF'):
+        assert state[name] == 'READY', name
+    assert state['hardware counters'] == ('READY' if kernel == 'arm64' else 'DEGRADED')
+
+    listed = {row['name'] for section in ('software', 'tracepoint', 'to be filled in')
+              for row in table(tmp_path / 'list.json', section)}
+    assert {'page-faults', 'sched:sched_switch', 'kprobe:FUNCTION[+OFFSET]', 'uprobe:FUNCTION@"FILE"'} <= listed
+    assert ' next_comm ' in (tmp_path / 'fields').read_text()
+    assert "attar trace -e 'sched:sched_wakeup/pid>0/'" in (tmp_path / 'help').read_text()
+
+    counts = {row['event'].split(':')[0]: row for row in table(tmp_path / 'stat.json', 'counts')}
+    assert 1000 <= counts['page-faults']['value'] < 1200
+    assert [counts[name]['value'] for name in ('kprobe', 'uprobe', 'sched')] == [1, 1, 1]
+    assert {row['quality'] for row in counts.values()} == {'exact'}
+    cpus = {row['cpu'] for row in table(tmp_path / 'cpus.json', 'counts')}
+    assert cpus == ({0} if kernel == 'arm64' else {0, 1})
+
+    traced = (tmp_path / 'trace').read_text()
+    order = re.findall(r'^\S+ +\S+ +\d+ +\d+ +(sched:sched_process_exec|uprobe|kprobe)', traced, re.M)
+    assert order == ['sched:sched_process_exec', 'uprobe', 'kprobe'], traced
+    assert re.search(r'^ +ffff[0-9a-f]+ do_exit\+', traced, re.M) and re.search(r'^ +[0-9a-f]+ main\+', traced, re.M), traced
+
+
+def table(path, name):
+    """The rows of a report's section."""
+    section = next(s for s in json.loads(path.read_text())['sections'] if s['name'] == name)
+    return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]
