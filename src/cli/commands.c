@@ -33,13 +33,15 @@ static const struct command_option user_events_options[] = {
 static const struct command_option no_options[] = {{0}};
 
 const struct command commands[] = {
-	{"list", "[PATTERN]", "events that can be watched here", list_options, command_list},
+	{"list", "[PATTERN]", "events that can be watched here", list_options, command_list,
+		"event"},
 	{"doctor", "[--json]", "what works here, and the least that mends what does not",
 		doctor_options, command_doctor},
 	{"user-events", "[PART] | watch NAME", "events that programs have registered",
 		user_events_options, command_user_events},
-	{"help", "[NAME]", "the manual of a profiler or command", no_options, command_help},
-	{"completion", "bash|zsh|fish", "a completion script", no_options, command_completion},
+	{"help", "[NAME]", "the manual of a profiler or command", no_options, command_help, "name"},
+	{"completion", "bash|zsh|fish", "a completion script", no_options, command_completion,
+		"shell"},
 	{0},
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion scripts for three shells, made from the option tables. */
+/*
+ * Completion scripts for three shells, made from the option tables. Names of events and processes are asked for when
+ * they are wanted; they never reach a shell as text to be expanded.
+ */
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -19,7 +22,101 @@ static void each_option(struct buf *b, const struct attar_profiler *profiler, op
 	attar_run_free(run);
 }
 
+typedef void dashed_fn(struct buf *b, const char *option, size_t n, const char *help);
+
+/* "-v, --verbose": each of them; a spelling without a dash is an argument. */
+static void each_dashed(struct buf *b, const struct command *c, dashed_fn *fn)
+{
+	for (const struct command_option *o = c->options; o->spelling; o++)
+		for (const char *p = strchr(o->spelling, '-'); p && p[0] == '-';) {
+			size_t n = strcspn(p, ", ");
+
+			fn(b, p, n, o->help);
+			p += n;
+			p += strspn(p, ", ");
+		}
+}
+
+/* How each shell finds what an option's or a command's value may be. */
+static const struct action {
+	const char *what, *bash, *zsh, *fish;
+} actions[] = {
+	{"file", "_attar_files", "_files", " -r -F"},
+	{"pid", "ps -eo pid= 2>/dev/null | _attar_match", "_pids",
+		" -x -a '(__fish_complete_pids)'"},
+	{"cpu", "cat /sys/devices/system/cpu/online | _attar_match", " ",
+		" -x -a '(cat /sys/devices/system/cpu/online)'"},
+	{"format", "printf '%s\\n' text json csv folded html | _attar_match",
+		"(text json csv folded html)", " -x -a 'text json csv folded html'"},
+	{"shell", "printf '%s\\n' bash zsh fish | _attar_match", "(bash zsh fish)",
+		" -x -a 'bash zsh fish'"},
+	{"event", "\"$attar\" list --names 2>/dev/null | _attar_match", "_attar_events",
+		" -x -a '(__fish_complete_list , \"attar list --names 2>/dev/null\")'"},
+	{"name", "printf '%s\\n' $names | _attar_match", "_attar_names", " -x -a \"$attar_names\""},
+	{NULL, "true", " ", " -x"},
+};
+
+static const struct action *action_of(const char *what)
+{
+	const struct action *a = actions;
+
+	while (a->what && (!what || strcmp(a->what, what)))
+		a++;
+	return a;
+}
+
+static void all_names(struct buf *b)
+{
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		buf_printf(b, "%s ", (*p)->name);
+	for (const struct command *c = commands; c->name; c++)
+		buf_printf(b, "%s%s", c->name, c[1].name ? " " : "");
+}
+
 /* ---- bash ---- */
+
+static const char bash_begin[] =
+	"# bash completion for attar\n"
+	"# Lines of stdin that begin with the last of $cur, a list with commas.\n"
+	"_attar_match()\n"
+	"{\n"
+	"\tlocal word\n"
+	"\twhile read -r word; do\n"
+	"\t\t[[ $word == \"${cur##*,}\"* ]] && printf '%s\\n' \"${cur%\"${cur##*,}\"}$word\"\n"
+	"\tdone\n"
+	"}\n"
+	"_attar_files()\n"
+	"{\n"
+	"\tcompgen -f -- \"$cur\"\n"
+	"}\n"
+	"_attar_words()\n"
+	"{\n"
+	"\tif [ \"$COMP_CWORD\" = 1 ]; then\n"
+	"\t\tprintf '%s\\n' --version -h $names | _attar_match\n"
+	"\t\treturn\n"
+	"\tfi\n"
+	"\tif [[ \"$before \" == *' -- '* ]]; then\n"
+	"\t\tcompgen -c -f -- \"$cur\" | sort -u\n"
+	"\t\treturn\n"
+	"\tfi\n"
+	"\tcase \"$name:$prev\" in\n";
+
+/* Readline parts words at : and = too, and wants what follows the last of them. */
+static const char bash_end[] =
+	"'\n"
+	"\tlocal line=${COMP_LINE:0:COMP_POINT} attar=${COMP_WORDS[0]} name=${COMP_WORDS[1]}\n"
+	"\tlocal cur=${line##*[[:space:]]} before prev\n"
+	"\tbefore=${line%\"$cur\"}\n"
+	"\tbefore=${before%\"${before##*[![:space:]]}\"}\n"
+	"\tprev=${before##*[[:space:]]}\n"
+	"\tcase $cur in --*=*) prev=${cur%%=*} cur=${cur#*=};; esac\n"
+	"\tmapfile -t COMPREPLY < <(_attar_words)\n"
+	"\tcase $prev in -o|--output|--flame-graph) compopt -o filenames 2>/dev/null;; esac\n"
+	"\tif [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then\n"
+	"\t\tCOMPREPLY=(\"${COMPREPLY[@]#\"${cur%\"${cur##*:}\"}\"}\")\n"
+	"\tfi\n"
+	"}\n"
+	"complete -F _attar attar\n";
 
 static void bash_word(
 	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
@@ -31,23 +128,9 @@ static void bash_word(
 		buf_printf(b, " -%c", o->letter);
 }
 
-static const char *bash_action(const char *what)
+static void bash_dashed(struct buf *b, const char *option, size_t n, const char *help)
 {
-	static const struct {
-		const char *what, *action;
-	} actions[] = {
-		{"file", "compgen -f -- \"$cur\""},
-		{"pid", "compgen -W \"$(ps -eo pid= 2>/dev/null)\" -- \"$cur\""},
-		{"cpu", "compgen -W \"$(cat /sys/devices/system/cpu/online 2>/dev/null)\" -- "
-			"\"$cur\""},
-		{"format", "compgen -W \"text json csv folded html\" -- \"$cur\""},
-		{"event", "compgen -W \"$(attar list --names 2>/dev/null)\" -- \"$cur\""},
-	};
-
-	for (size_t i = 0; what && i < ARRAY_SIZE(actions); i++)
-		if (!strcmp(actions[i].what, what))
-			return actions[i].action;
-	return "true";
+	buf_printf(b, " %.*s", (int)n, option);
 }
 
 static void bash_value(
@@ -58,29 +141,36 @@ static void bash_value(
 	buf_printf(b, "\t%s:--%s", profiler->name, o->name);
 	if (o->letter)
 		buf_printf(b, "|%s:-%c", profiler->name, o->letter);
-	buf_printf(b, ") mapfile -t COMPREPLY < <(%s); return;;\n", bash_action(o->complete));
+	buf_printf(b, ") %s; return;;\n", action_of(o->complete)->bash);
+}
+
+static void bash_command(struct buf *b, const struct command *c)
+{
+	buf_printf(b, "\t%s)\n\t\tprintf '%%s\\n' -h", c->name);
+	each_dashed(b, c, bash_dashed);
+	buf_str(b, " | _attar_match\n");
+	if (c->complete)
+		buf_printf(b, "\t\t%s\n", action_of(c->complete)->bash);
+	buf_str(b, "\t\t;;\n");
 }
 
 static void bash(struct buf *b)
 {
-	buf_str(b, "# bash completion for attar\n_attar()\n{\n\tlocal "
-		   "cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} "
-		   "name=${COMP_WORDS[1]}\n\tCOMPREPLY=()\n\tif [ \"$COMP_CWORD\" = 1 ]; "
-		   "then\n\t\tmapfile -t COMPREPLY < <(compgen -W \"--version -h");
-	for (const struct command *c = commands; c->name; c++)
-		buf_printf(b, " %s", c->name);
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		buf_printf(b, " %s", (*p)->name);
-	buf_str(b, "\" -- \"$cur\")\n\t\treturn\n\tfi\n\tcase \"$name:$prev\" in\n");
+	buf_str(b, bash_begin);
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		each_option(b, *p, bash_value);
-	buf_str(b, "\tesac\n\tcase \"$name\" in\n");
+	buf_str(b, "\tesac\n\tcase $name in\n");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
-		buf_printf(b, "\t%s) mapfile -t COMPREPLY < <(compgen -W \"-h --help", (*p)->name);
+		buf_printf(b, "\t%s)\n\t\tprintf '%%s\\n' -h --help --", (*p)->name);
 		each_option(b, *p, bash_word);
-		buf_str(b, "\" -- \"$cur\");;\n");
+		buf_str(b, " | _attar_match\n\t\t;;\n");
 	}
-	buf_str(b, "\tesac\n}\ncomplete -F _attar attar\n");
+	for (const struct command *c = commands; c->name; c++)
+		bash_command(b, c);
+	buf_str(b, "\tesac\n}\n");
+	buf_str(b, "_attar()\n{\n\tlocal names='");
+	all_names(b);
+	buf_str(b, bash_end);
 }
 
 /* ---- zsh ---- */
@@ -102,12 +192,7 @@ static void zsh_spec(
 	zsh_text(b, o->help);
 	buf_char(b, ']');
 	if (o->value)
-		buf_printf(b, ":%s:%s", o->value,
-			o->complete && !strcmp(o->complete, "file")  ? "_files"
-			: o->complete && !strcmp(o->complete, "pid") ? "_pids"
-			: o->complete && !strcmp(o->complete, "format")
-				? "(text json csv folded html)"
-				: " ");
+		buf_printf(b, ":%s:%s", o->value, action_of(o->complete)->zsh);
 	buf_char(b, '\'');
 }
 
@@ -121,26 +206,52 @@ static void zsh_option(
 		zsh_spec(b, "-", letter, o);
 }
 
+static void zsh_dashed(struct buf *b, const char *option, size_t n, const char *help)
+{
+	buf_printf(b, " \\\n\t\t'%.*s[", (int)n, option);
+	zsh_text(b, help);
+	buf_str(b, "]'");
+}
+
+static void zsh_name(struct buf *b, const char *name, const char *summary)
+{
+	buf_printf(b, "\t\t'%s:", name);
+	zsh_text(b, summary);
+	buf_str(b, "'\n");
+}
+
+static const char zsh_begin[] = "#compdef attar\n"
+				"# zsh completion for attar\n"
+				"_attar_events()\n"
+				"{\n"
+				"\tlocal -a events=(${(f)\"$(attar list --names 2>/dev/null)\"})\n"
+				"\tcompset -P '*,'\n"
+				"\tcompadd -a events\n"
+				"}\n"
+				"_attar_names()\n"
+				"{\n"
+				"\tlocal -a names=(\n";
+
 static void zsh(struct buf *b)
 {
-	buf_str(b, "#compdef attar\n# zsh completion for attar\n_attar()\n{\n\tlocal "
-		   "name=$words[2]\n\tif (( CURRENT == 2 )); then\n\t\tlocal -a names=(");
+	buf_str(b, zsh_begin);
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		zsh_name(b, (*p)->name, (*p)->summary);
+	for (const struct command *c = commands; c->name; c++)
+		zsh_name(b, c->name, c->summary);
+	buf_str(b, "\t)\n\t_describe profiler names\n}\n_attar()\n{\n"
+		   "\tlocal name=$words[2]\n"
+		   "\tif (( CURRENT == 2 )); then\n\t\t_attar_names\n\t\treturn\n\tfi\n"
+		   "\tshift words; (( CURRENT-- ))\n\tcase $name in\n");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
-		buf_printf(b, "'%s:", (*p)->name);
-		zsh_text(b, (*p)->summary);
-		buf_str(b, "' ");
+		buf_printf(b, "\t%s) _arguments -S", (*p)->name);
+		each_option(b, *p, zsh_option);
+		buf_str(b, " \\\n\t\t'*::command:_normal';;\n");
 	}
 	for (const struct command *c = commands; c->name; c++) {
-		buf_printf(b, "'%s:", c->name);
-		zsh_text(b, c->summary);
-		buf_str(b, "' ");
-	}
-	buf_str(b, ")\n\t\t_describe profiler names\n\t\treturn\n\tfi\n\tshift words; (( "
-		   "CURRENT-- ))\n\tcase $name in\n");
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
-		buf_printf(b, "\t%s) _arguments", (*p)->name);
-		each_option(b, *p, zsh_option);
-		buf_str(b, ";;\n");
+		buf_printf(b, "\t%s) _arguments", c->name);
+		each_dashed(b, c, zsh_dashed);
+		buf_printf(b, " \\\n\t\t'*:argument:%s';;\n", action_of(c->complete)->zsh);
 	}
 	buf_str(b, "\tesac\n}\n_attar \"$@\"\n");
 }
@@ -156,38 +267,76 @@ static void fish_text(struct buf *b, const char *text)
 	}
 }
 
-static void fish_option(
-	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
+static void fish_form(struct buf *b, const struct attar_profiler *profiler,
+	const struct attar_option *o, const char *no)
 {
-	buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s' -l %s", profiler->name,
-		o->name);
+	buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s' -l %s%s",
+		profiler->name, no, o->name);
 	if (o->letter)
 		buf_printf(b, " -s %c", o->letter);
 	if (o->value)
-		buf_str(b, o->complete && !strcmp(o->complete, "file") ? " -r -F" : " -x");
-	if (o->complete && !strcmp(o->complete, "pid"))
-		buf_str(b, " -a '(__fish_complete_pids)'");
-	if (o->complete && !strcmp(o->complete, "format"))
-		buf_str(b, " -a 'text json csv folded html'");
+		buf_str(b, action_of(o->complete)->fish);
 	buf_str(b, " -d '");
 	fish_text(b, o->help);
 	buf_str(b, "'\n");
 }
 
+static void fish_option(
+	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
+{
+	fish_form(b, profiler, o, "");
+	if (o->type == ATTAR_OPTION_SWITCH)
+		fish_form(b, profiler, o, "no-");
+}
+
+static void fish_dashed(struct buf *b, const char *option, size_t n, const char *help)
+{
+	bool is_long = n > 2;
+
+	buf_printf(b, " -%c %.*s -d '", is_long ? 'l' : 's', (int)(n - 1 - is_long),
+		option + 1 + is_long);
+	fish_text(b, help);
+	buf_char(b, '\'');
+}
+
+static void fish_name(struct buf *b, const char *name, const char *summary)
+{
+	buf_printf(b, "complete -c attar -n __fish_use_subcommand -a %s -d '", name);
+	fish_text(b, summary);
+	buf_str(b, "'\n");
+}
+
+static void fish_command(struct buf *b, const struct command *c)
+{
+	fish_name(b, c->name, c->summary);
+	for (const struct command_option *o = c->options; o->spelling; o++) {
+		struct command_option one[] = {*o, {0}};
+		struct command alone = {.options = one};
+
+		if (o->spelling[0] != '-')
+			continue;
+		buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s'", c->name);
+		each_dashed(b, &alone, fish_dashed);
+		buf_char(b, '\n');
+	}
+	if (c->complete)
+		buf_printf(b, "complete -c attar -n '__fish_seen_subcommand_from %s'%s\n", c->name,
+			action_of(c->complete)->fish);
+}
+
 static void fish(struct buf *b)
 {
-	buf_str(b, "# fish completion for attar\ncomplete -c attar -f\n");
+	buf_str(b, "# fish completion for attar\nset -g attar_names '");
+	all_names(b);
+	buf_str(b, "'\ncomplete -c attar -f\n"
+		   "complete -c attar -n 'contains -- -- (commandline -opc)' -F -a "
+		   "'(__fish_complete_command)'\n");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
-		buf_printf(b, "complete -c attar -n __fish_use_subcommand -a %s -d '", (*p)->name);
-		fish_text(b, (*p)->summary);
-		buf_str(b, "'\n");
+		fish_name(b, (*p)->name, (*p)->summary);
 		each_option(b, *p, fish_option);
 	}
-	for (const struct command *c = commands; c->name; c++) {
-		buf_printf(b, "complete -c attar -n __fish_use_subcommand -a %s -d '", c->name);
-		fish_text(b, c->summary);
-		buf_str(b, "'\n");
-	}
+	for (const struct command *c = commands; c->name; c++)
+		fish_command(b, c);
 }
 
 bool complete_script(struct buf *b, const char *shell)

@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from command import run, workload
+from command import ATTAR, has, run, workload
 
 USAGE, FAILED = 2, 1
 
@@ -156,9 +157,53 @@ def test_completion(shell):
     assert 'profile' in done.stdout and 'exclude-kernel' in done.stdout
 
 
-def test_bash_completion_is_valid():
-    done = run('-n', program='bash', input=run('completion', 'bash').stdout, stdin=None)
+@pytest.mark.parametrize('shell', ['bash', 'zsh', 'fish'])
+def test_completion_is_valid(shell):
+    if not has(shell):
+        pytest.skip(f'{shell} (package {shell}) is not installed')
+    done = run('-n', '/dev/stdin', program=shell, input=run('completion', shell).stdout, stdin=None)
     assert done.returncode == 0, done.stderr
+
+
+# What is typed, and what there must be to choose from: what the shell itself puts in for what was typed.
+TYPED = [
+    ('attar pro', {'profile'}),
+    ('attar ', {'profile', 'stat', 'trace', 'list', 'doctor', 'help'}),
+    ('attar profile --exclude-', {'--exclude-user', '--exclude-kernel'}),
+    ('attar profile --no-user', {'--no-user-callchain'}),
+    ('attar profile -g --format js', {'json'}),
+    ('attar profile -e sched:sched_swit', {'sched:sched_switch'}),
+    ('attar profile -e cpu-clock,sched:sched_swit', {'cpu-clock,sched:sched_switch'}),
+    ('attar list --na', {'--names'}),
+    ('attar list sched:sched_swit', {'sched:sched_switch'}),
+    ('attar help doc', {'doctor'}),
+    ('attar completion z', {'zsh'}),
+    ('attar profile -- sle', {'sleep'}),
+]
+
+
+@pytest.mark.parametrize('typed, wanted', TYPED)
+def test_bash_completes(root, typed, wanted):
+    """As readline calls it: words parted at = and : too, and what follows the last of them to be put in."""
+    words = [w for word in typed.split(' ')[1:] for w in re.split('([:=])', word) if w or not word]
+    script = f"""
+        PATH={ATTAR.parent}:$PATH; source <({ATTAR} completion bash)
+        COMP_LINE={shlex.quote(typed)} COMP_POINT=${{#COMP_LINE}} COMP_WORDS=(attar {shlex.join(words)})
+        COMP_CWORD={len(words)}; _attar; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = run('-c', script, program='bash')
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    last = typed.split(' ')[-1]
+    found = {last[:last.rfind(':') + 1] + line for line in done.stdout.splitlines()}
+    assert wanted <= found and all(line.startswith(last) for line in found), found
+
+
+@pytest.mark.parametrize('typed, wanted', TYPED)
+def test_fish_completes(root, typed, wanted):
+    if not has('fish'):
+        pytest.skip('fish (package fish) is not installed')
+    script = f'set PATH {ATTAR.parent} $PATH; {ATTAR} completion fish | source; complete -C {shlex.quote(typed)}'
+    done = run('-c', script, program='fish')
+    assert wanted <= {line.split('\t')[0] for line in done.stdout.splitlines()}, done.stdout + done.stderr
 
 
 # The first document's own lines, with a bound on time, word for word.
