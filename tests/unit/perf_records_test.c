@@ -3,97 +3,24 @@
  * What an option makes the running kernel tell: each test does something whose truth is known, and finds it in
  * the records of its ring; without the option, it is not there.
  */
-#include "live.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/bpf.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "attar/record.h"
 #include "attar/sample.h"
-
-/* One event of this thread (or of a child), and its ring. */
-struct watch {
-	struct attar_target *target;
-	struct attar_counter *c;
-	struct attar_ring **rings;
-	size_t n;
-	struct attar_layout layout;
-};
-
-static const struct perf_event_attr silent = {.type = PERF_TYPE_SOFTWARE,
-	.config = PERF_COUNT_SW_DUMMY,
-	.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
-	.sample_id_all = 1};
-
-/* Opens it on the target, with a ring. Skips where the kernel is older than the option. */
-static void watch_target(
-	struct watch *w, struct attar_target *target, const struct perf_event_attr *attr)
-{
-	struct perf_event_attr a = *attr;
-
-	w->target = target;
-	a.disabled = 1;
-	if (attar_counter_open(target, &a, "it", 0, &w->c) < 0) {
-		attar_target_free(target);
-		if (strstr(attar_error(), "it is there since Linux"))
-			live_skip(attar_error());
-		fail_msg("%s", attar_error());
-	}
-	if (attar_rings_new(target, &w->c, 1, 1 << 18, &w->rings, &w->n) < 0)
-		fail_msg("%s", attar_error());
-	attar_layout_init(&w->layout, attar_counter_attr(w->c));
-	assert_int_equal(attar_counter_enable(w->c), 0);
-}
-
-static void watch_self(struct watch *w, const struct perf_event_attr *attr)
-{
-	watch_target(w, live_self(), attr);
-}
-
-static void done(struct watch *w)
-{
-	attar_rings_free(w->rings, w->n);
-	attar_counter_close(w->c);
-	attar_target_free(w->target);
-}
-
-/* Whether the record is the one that is looked for. */
-typedef bool is_it(const struct attar_record *r, const void *wanted);
-
-/* How many of the type are in the rings that are it; the last one is looked at by `is` alone. Empties them. */
-static size_t count(struct watch *w, uint32_t type, is_it *is, const void *wanted)
-{
-	const struct perf_event_header *header;
-	struct attar_record r;
-	size_t n = 0;
-
-	attar_counter_disable(w->c);
-	for (size_t i = 0; i < w->n; i++) {
-		attar_ring_begin(w->rings[i]);
-		while ((header = attar_ring_next(w->rings[i]))) {
-			if (attar_record_parse(&w->layout, header, header->size, &r) < 0)
-				fail_msg("%s", attar_error());
-			n += r.type == type && (!is || is(&r, wanted));
-		}
-		attar_ring_end(w->rings[i]);
-	}
-	return n;
-}
 
 /*
  * Whether the kernel itself, asked without the library, tells anything when act() is done: some kernels know an
@@ -125,62 +52,6 @@ static bool kernel_tells(const struct perf_event_attr *attr, uint32_t type, void
 	return found;
 }
 
-/* ---- a child that does one thing when it is told ---- */
-
-struct child {
-	pid_t pid;
-	int go;
-};
-
-static struct child child_new(void (*act)(void))
-{
-	struct child c;
-	int ends[2];
-	char byte;
-
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	c.pid = fork();
-	if (c.pid == 0) {
-		close(ends[1]);
-		if (read(ends[0], &byte, 1) == 1)
-			act();
-		_exit(0);
-	}
-	close(ends[0]);
-	c.go = ends[1];
-	return c;
-}
-
-static void child_end(struct child *c)
-{
-	close(c->go);
-	assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
-}
-
-static void child_run(struct child *c)
-{
-	assert_int_equal(write(c->go, "x", 1), 1);
-	child_end(c);
-}
-
-static struct attar_target *target_of(const struct child *c)
-{
-	struct attar_target_opts opts = {.size = sizeof(opts), .any_cpu = true};
-	struct attar_target *target;
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", c->pid);
-	opts.tids = text;
-	assert_int_equal(attar_target_new(&opts, &target), 0);
-	return target;
-}
-
-/* Long enough that a slow guest has gone to sleep before it is over. */
-static void doze(void)
-{
-	usleep(5000);
-}
-
 /* ---- tasks ---- */
 
 static void nothing(void)
@@ -194,7 +65,7 @@ static bool is_task(const struct attar_record *r, const void *pid)
 
 static void test_task(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct child c;
 	struct watch w;
 
@@ -202,29 +73,23 @@ static void test_task(void **state)
 	watch_self(&w, &attr);
 	c = child_new(nothing);
 	child_run(&c);
-	assert_int_equal(count(&w, PERF_RECORD_FORK, is_task, &c.pid), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_FORK, is_task, &c.pid), 1);
+	watch_done(&w);
 	c = child_new(nothing);
-	watch_target(&w, target_of(&c), &attr);
+	watch_target(&w, child_target(&c), &attr);
 	child_run(&c);
-	assert_int_equal(count(&w, PERF_RECORD_EXIT, is_task, &c.pid), 1);
-	done(&w);
-	watch_self(&w, &silent);
+	assert_int_equal(watch_count(&w, PERF_RECORD_EXIT, is_task, &c.pid), 1);
+	watch_done(&w);
+	watch_self(&w, &watch_silent);
 	c = child_new(nothing);
 	child_run(&c);
-	assert_int_equal(count(&w, PERF_RECORD_FORK, NULL, NULL), 0);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_FORK, NULL, NULL), 0);
+	watch_done(&w);
 }
 
 static void fault_23(void)
 {
 	live_fault(23);
-}
-
-static void fault_and_stay(void)
-{
-	live_fault(23);
-	pause();
 }
 
 static uint64_t faults_told;
@@ -262,8 +127,8 @@ static size_t reads_of_children(const struct perf_event_attr *attr)
 		assert_int_equal(attar_target_new(&opts, &target), 0);
 		watch_target(&w, target, attr);
 		run_a_child();
-		told = count(&w, PERF_RECORD_READ, is_of_child, &last_child);
-		done(&w);
+		told = watch_count(&w, PERF_RECORD_READ, is_of_child, &last_child);
+		watch_done(&w);
 	}
 	return told;
 }
@@ -302,29 +167,20 @@ static bool is_exec(const struct attar_record *r, const void *name)
 	return !strcmp(r->comm.comm, name) && r->comm.exec;
 }
 
-static void rename_self(void)
-{
-	char before[16];
-
-	prctl(PR_GET_NAME, before);
-	prctl(PR_SET_NAME, "attar renamed");
-	prctl(PR_SET_NAME, before);
-}
-
 static void test_comm(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 
 	attr.comm = 1;
 	watch_self(&w, &attr);
-	rename_self();
-	assert_int_equal(count(&w, PERF_RECORD_COMM, is_comm, "attar renamed"), 1);
-	done(&w);
-	watch_self(&w, &silent);
-	rename_self();
-	assert_int_equal(count(&w, PERF_RECORD_COMM, NULL, NULL), 0);
-	done(&w);
+	watch_rename();
+	assert_int_equal(watch_count(&w, PERF_RECORD_COMM, is_comm, "attar renamed"), 1);
+	watch_done(&w);
+	watch_self(&w, &watch_silent);
+	watch_rename();
+	assert_int_equal(watch_count(&w, PERF_RECORD_COMM, NULL, NULL), 0);
+	watch_done(&w);
 }
 
 static void exec_true(void)
@@ -335,15 +191,15 @@ static void exec_true(void)
 /* The kernel marks them in any case; asking for it tells whether it does. */
 static void test_comm_exec(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct child c = child_new(exec_true);
 	struct watch w;
 
 	attr.comm = attr.comm_exec = 1;
-	watch_target(&w, target_of(&c), &attr);
+	watch_target(&w, child_target(&c), &attr);
 	child_run(&c);
-	assert_int_equal(count(&w, PERF_RECORD_COMM, is_exec, "true"), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_COMM, is_exec, "true"), 1);
+	watch_done(&w);
 }
 
 /* An event that is removed at exec counts nothing of the new program. */
@@ -358,7 +214,7 @@ static void test_remove_on_exec(void **state)
 	struct attar_value before, whole;
 
 	attar_target_free(target);
-	target = target_of(&child);
+	target = child_target(&child);
 	if (attar_counter_open(target, &attr, "removed", 0, &removed) < 0) {
 		child_run(&child);
 		attar_target_free(target);
@@ -444,25 +300,25 @@ static bool is_data(const struct attar_record *r, const void *at)
 
 static void test_mmap_and_mmap_data(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	uint64_t at;
 
 	attr.mmap = 1;
 	watch_self(&w, &attr);
 	at = map_own_file(PROT_READ | PROT_EXEC);
-	assert_int_equal(count(&w, PERF_RECORD_MMAP, is_map, &at), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP, is_map, &at), 1);
+	watch_done(&w);
 	watch_self(&w, &attr);
 	at = map_own_file(PROT_READ);
-	assert_int_equal(count(&w, PERF_RECORD_MMAP, is_map, &at), 0);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP, is_map, &at), 0);
+	watch_done(&w);
 	attr.mmap = 0;
 	attr.mmap_data = 1;
 	watch_self(&w, &attr);
 	at = map_own_file(PROT_READ);
-	assert_int_equal(count(&w, PERF_RECORD_MMAP, is_data, &at), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP, is_data, &at), 1);
+	watch_done(&w);
 }
 
 static bool has_inode(const struct attar_record *r, const void *at)
@@ -476,15 +332,15 @@ static bool has_inode(const struct attar_record *r, const void *at)
 
 static void test_mmap2(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	uint64_t at;
 
 	attr.mmap = attr.mmap2 = 1;
 	watch_self(&w, &attr);
 	at = map_own_file(PROT_READ | PROT_EXEC);
-	assert_int_equal(count(&w, PERF_RECORD_MMAP2, has_inode, &at), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP2, has_inode, &at), 1);
+	watch_done(&w);
 }
 
 static unsigned char own_build_id[20];
@@ -518,7 +374,7 @@ static bool has_build_id(const struct attar_record *r, const void *at)
 static void test_build_id(void **state)
 {
 	static const unsigned char none[20];
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	uint64_t at;
 
@@ -528,8 +384,8 @@ static void test_build_id(void **state)
 	attr.mmap = attr.mmap2 = attr.build_id = 1;
 	watch_self(&w, &attr);
 	at = map_own_file(PROT_READ | PROT_EXEC);
-	assert_int_equal(count(&w, PERF_RECORD_MMAP2, has_build_id, &at), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP2, has_build_id, &at), 1);
+	watch_done(&w);
 }
 
 /* ---- the kernel ---- */
@@ -571,7 +427,7 @@ static bool is_loaded(const struct attar_record *r, const void *id)
 
 static void test_ksymbol(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	uint32_t id;
 
@@ -579,14 +435,14 @@ static void test_ksymbol(void **state)
 	attr.ksymbol = 1;
 	watch_self(&w, &attr);
 	close(load_program(&id));
-	if (!count(&w, PERF_RECORD_KSYMBOL, is_symbol, "attar_test"))
+	if (!watch_count(&w, PERF_RECORD_KSYMBOL, is_symbol, "attar_test"))
 		live_skip("the kernel interprets BPF: programs have no symbol"); /* no JIT */
-	done(&w);
+	watch_done(&w);
 }
 
 static void test_bpf_event(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	uint32_t id;
 
@@ -594,8 +450,8 @@ static void test_bpf_event(void **state)
 	attr.bpf_event = 1;
 	watch_self(&w, &attr);
 	close(load_program(&id));
-	assert_int_equal(count(&w, PERF_RECORD_BPF_EVENT, is_loaded, &id), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_BPF_EVENT, is_loaded, &id), 1);
+	watch_done(&w);
 }
 
 static bool is_poke(const struct attar_record *r, const void *unused)
@@ -621,7 +477,7 @@ static void patch_the_kernel(void)
 
 static void test_text_poke(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	size_t told;
 
@@ -630,8 +486,8 @@ static void test_text_poke(void **state)
 	attr.text_poke = 1;
 	watch_self(&w, &attr);
 	patch_the_kernel();
-	told = count(&w, PERF_RECORD_TEXT_POKE, is_poke, NULL);
-	done(&w);
+	told = watch_count(&w, PERF_RECORD_TEXT_POKE, is_poke, NULL);
+	watch_done(&w);
 	if (!told && !kernel_tells(&attr, PERF_RECORD_TEXT_POKE, patch_the_kernel))
 		live_skip("this kernel tells no changes of its code");
 	assert_true(told > 0);
@@ -644,7 +500,7 @@ static bool is_switch(const struct attar_record *r, const void *out)
 
 static void test_context_switch(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	bool in = false, out = true;
 	struct watch w;
 
@@ -652,16 +508,17 @@ static void test_context_switch(void **state)
 		attr.context_switch = 1;
 		watch_self(&w, &attr);
 		for (int i = 0; i < 23; i++)
-			doze();
-		assert_true(count(&w, PERF_RECORD_SWITCH, is_switch, both ? &in : &out) >= 23);
-		done(&w);
+			watch_doze();
+		assert_true(
+			watch_count(&w, PERF_RECORD_SWITCH, is_switch, both ? &in : &out) >= 23);
+		watch_done(&w);
 	}
 }
 
 static void new_uts(void)
 {
 	if (unshare(CLONE_NEWUTS) == 0)
-		rename_self();
+		watch_rename();
 }
 
 /* The kernel numbers namespaces: 0 is the network's, 1 the host name's. */
@@ -675,7 +532,7 @@ static bool is_new_uts(const struct attar_record *r, const void *before)
 
 static void test_namespaces(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct child c;
 	struct stat uts;
 	struct watch w;
@@ -684,10 +541,10 @@ static void test_namespaces(void **state)
 	assert_int_equal(stat("/proc/self/ns/uts", &uts), 0);
 	c = child_new(new_uts);
 	attr.namespaces = 1;
-	watch_target(&w, target_of(&c), &attr);
+	watch_target(&w, child_target(&c), &attr);
 	child_run(&c);
-	assert_int_equal(count(&w, PERF_RECORD_NAMESPACES, is_new_uts, &uts.st_ino), 1);
-	done(&w);
+	assert_int_equal(watch_count(&w, PERF_RECORD_NAMESPACES, is_new_uts, &uts.st_ino), 1);
+	watch_done(&w);
 }
 
 /* Where a hierarchy is that perf's controller is in; false when there is none. */
@@ -722,7 +579,7 @@ static void make_group(void)
 
 static void test_cgroup(void **state)
 {
-	struct perf_event_attr attr = silent;
+	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	char name[32];
 	size_t told;
@@ -735,213 +592,11 @@ static void test_cgroup(void **state)
 	attr.cgroup = 1;
 	watch_self(&w, &attr);
 	make_group();
-	told = count(&w, PERF_RECORD_CGROUP, is_cgroup, name);
-	done(&w);
+	told = watch_count(&w, PERF_RECORD_CGROUP, is_cgroup, name);
+	watch_done(&w);
 	if (!told && !kernel_tells(&attr, PERF_RECORD_CGROUP, make_group))
 		live_skip("this kernel tells no new control groups");
 	assert_int_equal(told, 1);
-}
-
-/* ---- who, where, when ---- */
-
-static bool has_tid(const struct attar_record *r, const void *unused)
-{
-	return r->tid == (uint32_t)gettid() && r->time;
-}
-
-static void test_sample_id_all(void **state)
-{
-	for (int on = 0; on < 2; on++) {
-		struct perf_event_attr attr = silent;
-		struct watch w;
-
-		attr.comm = 1;
-		attr.sample_id_all = on;
-		watch_self(&w, &attr);
-		rename_self();
-		assert_int_equal(count(&w, PERF_RECORD_COMM, has_tid, NULL), on ? 2 : 0);
-		done(&w);
-	}
-}
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static bool is_between(const struct attar_record *r, const void *times)
-{
-	const uint64_t *t = times;
-
-	return r->time >= t[0] && r->time <= t[1];
-}
-
-static void test_clocks(void **state)
-{
-	const clockid_t clocks[] = {
-		CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI};
-
-	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
-		struct perf_event_attr attr = silent;
-		uint64_t times[2];
-		struct watch w;
-
-		attr.comm = attr.use_clockid = 1;
-		attr.clockid = clocks[i];
-		watch_self(&w, &attr);
-		times[0] = now(clocks[i]);
-		rename_self();
-		times[1] = now(clocks[i]);
-		assert_int_equal(count(&w, PERF_RECORD_COMM, is_between, times), 2);
-		done(&w);
-	}
-}
-
-/* ---- samples ---- */
-
-static void spin(uint64_t ns)
-{
-	uint64_t end = now(CLOCK_THREAD_CPUTIME_ID) + ns;
-
-	while (now(CLOCK_THREAD_CPUTIME_ID) < end)
-		;
-}
-
-static bool is_10_ms(const struct attar_record *r, const void *unused)
-{
-	return r->sample.period == 10000000;
-}
-
-/* A clock at 100 samples a second has one every 10 ms of CPU time; a slow machine may miss some, but adds none. */
-static void test_frequency(void **state)
-{
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.freq = 1,
-		.sample_freq = 100,
-		.sample_type = PERF_SAMPLE_PERIOD};
-	struct watch w;
-	uint64_t start, end;
-	size_t n;
-
-	watch_self(&w, &attr);
-	start = now(CLOCK_THREAD_CPUTIME_ID);
-	spin(500000000);
-	n = count(&w, PERF_RECORD_SAMPLE, is_10_ms, NULL);
-	end = now(CLOCK_THREAD_CPUTIME_ID);
-	assert_in_range(n, 5, (end - start) / 10000000 + 5);
-	done(&w);
-}
-
-struct frames {
-	size_t user, kernel, most;
-};
-
-static bool add_frames(const struct attar_record *r, const void *frames)
-{
-	struct frames *f = (struct frames *)frames;
-	bool user = false;
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < r->sample.callchain_nr; i++) {
-		uint64_t ip = r->sample.callchain[i];
-
-		if (ip >= (uint64_t)-4095) {
-			user = ip == PERF_CONTEXT_USER;
-			continue;
-		}
-		n++;
-		*(user ? &f->user : &f->kernel) += 1;
-	}
-	f->most = n > f->most ? n : f->most;
-	return true;
-}
-
-/* The stacks at which this thread goes to sleep: in the kernel, called by user code. */
-static struct frames stacks(bool no_user, bool no_kernel, uint16_t deepest)
-{
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_CALLCHAIN,
-		.exclude_callchain_user = no_user,
-		.exclude_callchain_kernel = no_kernel,
-		.sample_max_stack = deepest};
-	struct frames f = {0};
-	struct watch w;
-
-	watch_self(&w, &attr);
-	for (int i = 0; i < 10; i++)
-		doze();
-	assert_true(count(&w, PERF_RECORD_SAMPLE, add_frames, &f) >= 10);
-	done(&w);
-	return f;
-}
-
-static void test_callchains(void **state)
-{
-	struct frames f = stacks(false, false, 0);
-
-	assert_true(f.user && f.kernel);
-	f = stacks(true, false, 0);
-	assert_true(!f.user && f.kernel);
-	f = stacks(false, true, 0);
-	assert_true(f.user && !f.kernel);
-}
-
-static void test_max_stack(void **state)
-{
-	assert_true(stacks(true, false, 0).most > 3);
-	assert_int_equal(stacks(true, false, 3).most, 3);
-}
-
-/* ---- waiting ---- */
-
-static int wait_for(struct watch *w, int timeout_ms)
-{
-	struct pollfd p = {.fd = attar_ring_fd(w->rings[0]), .events = POLLIN};
-
-	return poll(&p, 1, timeout_ms) == 1 && p.revents & POLLIN;
-}
-
-/* The ring's fd wakes at every fifth sample: not before, and a waiting thread too. */
-static void test_wakes_by_events(void **state)
-{
-	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_PAGE_FAULTS,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_ADDR,
-		.exclude_kernel = 1,
-		.wakeup_events = 5,
-		.disabled = 1};
-	struct child c;
-	struct watch w;
-
-	live_fault(1);
-	watch_self(&w, &attr);
-	attar_counter_disable(w.c);
-	assert_false(wait_for(&w, 0));
-	attar_counter_enable(w.c);
-	live_fault(4);
-	attar_counter_disable(w.c);
-	assert_false(wait_for(&w, 10)); /* times out */
-	attar_counter_enable(w.c);
-	live_fault(1);
-	attar_counter_disable(w.c);
-	assert_true(wait_for(&w, 0));
-	assert_int_equal(count(&w, PERF_RECORD_SAMPLE, NULL, NULL), 5);
-	done(&w);
-	c = child_new(fault_and_stay);
-	watch_target(&w, target_of(&c), &attr);
-	assert_int_equal(write(c.go, "x", 1), 1);
-	assert_true(wait_for(&w, 20000)); /* blocks until the child gets there */
-	kill(c.pid, SIGKILL);
-	child_end(&c);
-	assert_true(count(&w, PERF_RECORD_SAMPLE, NULL, NULL) >= 5);
-	done(&w);
 }
 
 int main(void)
@@ -962,12 +617,6 @@ int main(void)
 		cmocka_unit_test(test_context_switch),
 		cmocka_unit_test(test_namespaces),
 		cmocka_unit_test(test_cgroup),
-		cmocka_unit_test(test_sample_id_all),
-		cmocka_unit_test(test_clocks),
-		cmocka_unit_test(test_frequency),
-		cmocka_unit_test(test_callchains),
-		cmocka_unit_test(test_max_stack),
-		cmocka_unit_test(test_wakes_by_events),
 	};
 
 	return cmocka_run_group_tests_name("perf_records", tests, NULL, NULL);
