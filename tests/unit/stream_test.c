@@ -353,7 +353,10 @@ static void wait_for_rounds(const struct writer *w, uint64_t n)
 		sched_yield();
 }
 
-/* Records that are whole and of one run: each is of the page behind the one before. */
+/*
+ * Records that are whole and of one run: each is of the page behind the one before. What comes while a snapshot is
+ * taken is lost, and where it is missing a record says so: the run since then is what is counted.
+ */
 static size_t check_snapshot(struct watched *w, const char *area)
 {
 	struct attar_event ev;
@@ -362,6 +365,8 @@ static size_t check_snapshot(struct watched *w, const char *area)
 	while (attar_stream_next(w->stream, &ev) > 0) {
 		size_t at = page_of(&ev, area, WRITER_PAGES);
 
+		if (ev.record->type == PERF_RECORD_LOST)
+			n = 0;
 		if (at == SIZE_MAX)
 			continue;
 		if (n++)
