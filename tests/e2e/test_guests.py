@@ -57,8 +57,8 @@ def test_debian_refuses_everything_at_3(tmp_path):
 @pytest.mark.parametrize('kernel', ['x86', 'debian7'])
 def test_user_code_with_stacks_at_2(tmp_path, kernel):
     """What a user may do everywhere; kernels differ in what they take call chains for."""
-    done = shell(kernel, tmp_path, f'echo 2 >/proc/sys/kernel/perf_event_paranoid; {AS_NOBODY} $attar profile -F 997 -g '
-                 f'-o out.json -- {workload("split7030")} 1000')
+    done = shell(kernel, tmp_path, f'cp $attar {workload("split7030")} .; echo 2 >/proc/sys/kernel/perf_event_paranoid; '
+                 f'{AS_NOBODY} ./attar profile -F 997 -g -o out.json -- ./split7030 1000')
     assert "only user code is watched, the kernel's part is missing: kernel.perf_event_paranoid is 2" in done.stderr
     profile = found(tmp_path / 'out.json')
     share_is(profile.own('heavy'), profile.samples, 0.7, slack=0.05)

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attar/event.h"
+
 void live_skip(const char *reason)
 {
 	print_message("%s\n", reason);
@@ -135,6 +137,8 @@ static struct perf_event_attr tracepoint(const char *name)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT, .config = tracepoint_id(name), .disabled = 1};
 
+	if (!attr.config && attar_tracefs_mount() >= 0)
+		attr.config = tracepoint_id(name);
 	if (!attr.config)
 		live_skip("tracefs is not mounted or may not be read, so there are no tracepoints");
 	return attr;
