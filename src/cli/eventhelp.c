@@ -29,6 +29,14 @@ static const struct attar_field *filter_field(const struct attar_format *format)
 	return NULL;
 }
 
+/* A command line, in which a name with a file's path in quotes is one word for the shell. */
+static void command(struct buf *b, const char *profiler, const char *event, const char *rest)
+{
+	const char *quote = strpbrk(event, "\"$ {}()<>&|;*?#\\`") ? "'" : "";
+
+	buf_printf(b, "  attar %s -e %s%s%s%s\n", profiler, quote, event, quote, rest);
+}
+
 static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 {
 	const struct attar_format *format = spec->format;
@@ -45,14 +53,17 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (format->fields[i].is_common)
 			buf_printf(b, " %s", format->fields[i].name);
-	buf_printf(b, "\n  print: %s\n\n  attar trace -e %s\n", format->print, spec->name);
+	buf_printf(b, "\n  print: %s\n\n", format->print);
+	command(b, "trace", spec->name, "");
 	if (spec->kind == ATTAR_EVENT_USER) {
 		buf_char(b, '\n');
 		return;
 	}
-	if (filter)
+	if (filter &&
+		spec->kind == ATTAR_EVENT_TRACEPOINT) /* the kernel filters no probes by PMU */
 		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", spec->name, filter->name);
-	buf_printf(b, "  attar profile -e %s -g\n\n", spec->name);
+	command(b, "stat", spec->name, " -i 1s");
+	command(b, "profile", spec->name, " -g\n");
 }
 
 static void counter(struct buf *b, const struct attar_event_spec *spec)
@@ -61,7 +72,10 @@ static void counter(struct buf *b, const struct attar_event_spec *spec)
 		attar_event_kind_name(spec->kind), spec->type, (unsigned long long)spec->config);
 	if (*spec->unit)
 		buf_printf(b, "  counted in %s\n", spec->unit);
-	buf_printf(b, "\n  attar stat -e %s\n  attar profile -e %s -g\n\n", spec->name, spec->name);
+	buf_char(b, '\n');
+	command(b, "stat", spec->name, "");
+	command(b, "trace", spec->name, "");
+	command(b, "profile", spec->name, " -g\n");
 }
 
 int event_help(struct buf *b, const char *text)

@@ -58,6 +58,10 @@ static int choose_key(struct attar_run *run, struct stat *s, bool tasks)
 		attar_run_count_each_cpu(run);
 	if (s->by == BY_THREAD)
 		run_keep_comms(run);
+	if (s->by == BY_THREAD && run->command && !run->opts.pids && !run->opts.tids)
+		log_note("--per-thread: threads that the command starts are counted with the one "
+			 "that starts them; those of a process that runs already are told apart: "
+			 "-p");
 	return 0;
 }
 

@@ -2,10 +2,11 @@
 """attar trace: every event exactly once, in order, with its fields."""
 import json
 import re
+import subprocess
 
 import pytest
 
-from command import run, workload
+from command import ATTAR, run, workload
 
 TRACEFS = '/sys/kernel/tracing'
 
@@ -122,6 +123,21 @@ def test_help_tells_the_fields(root):
             size, offset = size.split(':')[1], offset.split(':')[1]
             assert any(words[0] == name and f' {size} byte' in row and f' at {offset}' in row
                        for row in done.stdout.splitlines() if (words := row.split())), name
+
+
+@pytest.mark.parametrize('event, profilers', [
+    (f'uprobe:main@"{workload("faults1000")}"', ['trace', 'stat', 'profile']),
+    ('sched:sched_wakeup', ['trace', 'trace', 'stat', 'profile']),
+    ('page-faults', ['stat', 'trace', 'profile'])])
+def test_command_lines_of_the_help_work_in_a_shell(root, event, profilers):
+    """Those of a probe too, whose name has quotes in it."""
+    lines = re.findall(r'^  (attar .*)', run('trace', '-e', event, 'help').stdout, re.M)
+    assert [line.split()[1] for line in lines] == profilers
+    for line in lines:
+        line = line.replace('attar', str(ATTAR), 1).replace(' -i 1s', '')
+        done = subprocess.run(f'{line} -d 100ms', shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (line, done.stderr)
+
 
 
 @pytest.mark.parametrize('args, status, sentence', [
