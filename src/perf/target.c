@@ -306,8 +306,7 @@ pid_t attar_target_command_pid(const struct attar_target *t)
 	return t->command.pid;
 }
 
-/* A zombie is at its end too, though its parent may let it wait for long. */
-static bool is_running(pid_t pid)
+bool target_is_running(pid_t pid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 	char path[64];
@@ -329,7 +328,7 @@ static bool all_gone(const struct attar_target *t)
 	for (int i = 0; i < n; i++) /* once it has told, it would wake us for ever */
 		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
 	for (size_t i = 0; i < watched->n; i++)
-		if (is_running(watched->at[i]))
+		if (target_is_running(watched->at[i]))
 			return false;
 	return true;
 }

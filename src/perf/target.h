@@ -40,6 +40,9 @@ int target_rescan(struct attar_target *target);
 /* The tid has a place of its own in this target, or needs none (it is covered by inheritance). */
 int target_know(struct attar_target *target, pid_t tid);
 
+/* A zombie is at its end too, though its parent may let it wait for long. */
+bool target_is_running(pid_t pid);
+
 /* Resolves "a,b*" below the control group roots: opens their directories and notes their names. */
 int cgroup_open_list(struct attar_target *target, const char *names);
 

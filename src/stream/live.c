@@ -126,6 +126,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	if (s->inlet)
 		inlet_target(s->inlet, target);
 	procs_init(&s->procs, symbols, true);
+	s->procs.by_task = target->kind == ATTAR_TARGET_TASKS;
 	defer_init(&s->defer);
 	r = copy_counters(s, counters, n_counters);
 	if (r == 0)

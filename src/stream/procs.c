@@ -4,8 +4,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
+#include "perf/target.h"
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
@@ -241,14 +245,36 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 	return thread_new(p, process, (pid_t)f->tid, parent->pub.comm) ? 0 : base_oom();
 }
 
+/*
+ * The kernel ends the events of a task that takes on another user's rights by its exec (a setuid program), with a
+ * record as if it had exited. Its directory in /proc then belongs to that user.
+ */
+static void note_barred(struct procs *p, const struct thread *t, pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	if (p->barred || !p->live || !p->by_task || !geteuid())
+		return;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (stat(path, &st) < 0 || st.st_uid == geteuid() || !target_is_running(pid))
+		return;
+	p->barred = true;
+	log_note("process %d (%s) has taken on the rights of another user, by a setuid program: "
+		 "the kernel lets only root watch it any further",
+		pid, t->pub.comm);
+}
+
 static int apply_exit(struct procs *p, const struct attar_task *e)
 {
 	struct thread *t = find_thread(p, (pid_t)e->tid);
 
 	if (!t)
 		return 0;
-	if (e->pid == e->tid)
+	if (e->pid == e->tid) {
 		t->pub.process->exited = true;
+		note_barred(p, t, (pid_t)e->pid);
+	}
 	bury(p, t);
 	return 0;
 }

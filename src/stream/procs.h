@@ -32,7 +32,9 @@ struct procs {
 	struct thread *dead, **dead_end;
 	size_t n_dead;
 	uint64_t serial;
-	bool live; /* /proc may be asked */
+	bool live;    /* /proc may be asked */
+	bool by_task; /* events belong to tasks, not to CPUs */
+	bool barred;  /* it was told that one of them may not be watched any more */
 };
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live);

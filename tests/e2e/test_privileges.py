@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Without root: what may be seen is shown, what may not is said, with the least that would mend it."""
+import os
 import re
+import shutil
 
 import pytest
 
-from command import Profile, as_nobody, has, share_is
+from command import NOBODY, Profile, as_nobody, has, run, share_is, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -89,6 +91,39 @@ def test_process_of_another_user(nobody, sysctl):
                                        'attar CAP_PERFMON and CAP_SYS_PTRACE')
 
 
+def test_setuid_program(nobody, sysctl):
+    """The kernel ends the events of who takes on another user's rights: that is said, and the rest is there."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    program = nobody.folder / 'suid'
+    shutil.copy(workload('chain5'), program)
+    program.chmod(0o4755)
+    if os.statvfs(program).f_flag & os.ST_NOSUID:
+        pytest.skip(f'{nobody.folder} is on a file system that is mounted nosuid')
+    done = nobody('profile', '-F', 997, '--format', 'json', '--', 'sh', '-c', f'{nobody.folder}/split7030; {program} 700')
+    assert done.returncode == 0, done.stderr
+    found = Profile(done.stdout)
+    share_is(found.own('heavy'), found.samples, 0.7)
+    assert not found.pick('five')
+    said = [line for line in notes_of(done) if 'rights of another user' in line]
+    assert len(said) == 1 and re.fullmatch(
+        r'attar: process \d+ \(suid\) has taken on the rights of another user, by a setuid program: the kernel lets only '
+        'root watch it any further', said[0])
+
+
+def test_perfmon_alone(nobody, sysctl):
+    """CAP_PERFMON is enough for the whole system; what it does not open is tracefs, and that is what is named."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    may = ['--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=+perfmon', '--ambient-caps=+perfmon',
+           '--bounding-set=-all,+perfmon', nobody.folder / 'attar', 'profile', '-d', '300ms']
+    done = run(*may, '--format', 'json', program='setpriv')
+    assert done.returncode == 0, done.stderr
+    assert Profile(done.stdout).pick(dso='[kernel.kallsyms]')
+    done = run(*may, '-e', 'sched:sched_switch', program='setpriv')
+    assert done.returncode == PERMISSION
+    assert re.fullmatch(r'attar: --event: events, column 1: tracefs may not be read \(/sys/kernel/tracing: Permission denied\): '
+                        r'run as root, or as root open it for a group: .*', notes_of(done)[-1])
+
+
 def test_tracepoint_without_tracefs(nobody):
     done = nobody('profile', '-e', 'sched:sched_switch', '-d', '100ms')
     assert done.returncode == PERMISSION
@@ -110,7 +145,7 @@ def test_locked_memory_makes_smaller_rings(nobody, sysctl):
 
 def test_tracefs_is_mounted_where_it_may_be():
     """As root with tracefs unmounted, in a mount namespace of its own: mounts it and says so."""
-    from command import ATTAR, run, workload
+    from command import ATTAR
     script = ('mount --make-rprivate /; umount -l /sys/kernel/tracing /sys/kernel/debug 2>/dev/null; '
               f'exec {ATTAR} profile -q -e raw_syscalls:sys_enter -N 10 -- {workload("flood")} 100000')
     done = run('-m', 'sh', '-c', script, program='unshare')
