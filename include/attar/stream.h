@@ -88,7 +88,8 @@ struct attar_inlet;
 
 /*
  * Listens to the events of programs. In programs that run already and those that start later they are on from
- * here on; attar_inlet_free() switches them off again.
+ * here on; attar_inlet_free() switches them off again. -EINVAL: opts lacks patterns or introduce, or the patterns
+ * are too long.
  */
 ATTAR_API int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet);
 

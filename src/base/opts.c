@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/opts.h"
 
-int opts_take(void *mine, size_t known, const void *theirs, size_t size)
+int opts_take(void *mine, size_t known, const void *theirs)
 {
 	const unsigned char *bytes = theirs;
+	size_t size;
 
+	if (!theirs)
+		return 0;
+	memcpy(&size, theirs, sizeof(size));
 	if (size < sizeof(size_t))
 		return attar_fail(-EINVAL,
 			"options whose member 'size' is %zu: set it to the size "

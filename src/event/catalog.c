@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "event/catalog.h"
 
+#include "base/opts.h"
 #include "event/format.h"
 #include "event/pmu.h"
 #include "event/probe.h"
@@ -16,10 +17,10 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 {
 	struct attar_catalog_opts o = {0};
 	struct attar_catalog *c;
-	int r;
+	int r = opts_take(&o, sizeof(o), opts);
 
-	if (opts)
-		memcpy(&o, opts, MIN(opts->size, sizeof(o)));
+	if (r < 0)
+		return r;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return base_oom();

@@ -248,7 +248,7 @@ int attar_target_new(const struct attar_target_opts *opts, struct attar_target *
 {
 	struct attar_target_opts known = {0};
 	struct attar_target *t;
-	int r = opts_take(&known, sizeof(known), opts, opts->size);
+	int r = opts_take(&known, sizeof(known), opts);
 
 	if (r < 0)
 		return r;

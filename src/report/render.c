@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/escape.h"
+#include "base/opts.h"
 #include "base/suggest.h"
 #include "report/number.h"
 #include "report/width.h"
@@ -75,6 +76,7 @@ int attar_renderer_new(const char *format, FILE *out, const struct attar_render_
 {
 	const struct render_format *found = find_format(format);
 	struct attar_renderer *r;
+	int e;
 
 	if (!found)
 		return -EINVAL;
@@ -83,11 +85,11 @@ int attar_renderer_new(const char *format, FILE *out, const struct attar_render_
 		return base_oom();
 	r->format = found;
 	r->file = out;
-	if (opts)
-		memcpy(&r->opts, opts, MIN(opts->size, sizeof(r->opts)));
-	if (copy(r->opts.title, &r->title) < 0 || copy(r->opts.command, &r->command) < 0) {
+	if ((e = opts_take(&r->opts, sizeof(r->opts), opts)) < 0 ||
+		(e = copy(r->opts.title, &r->title)) < 0 ||
+		(e = copy(r->opts.command, &r->command)) < 0) {
 		attar_renderer_free(r);
-		return -ENOMEM;
+		return e;
 	}
 	*ret_renderer = r;
 	return 0;

@@ -376,7 +376,7 @@ static int last_reports(struct attar_run *run)
 
 int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
-	int r = hooks ? opts_take(&run->hooks, sizeof(run->hooks), hooks, hooks->size) : 0;
+	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);
 
 	if (r == 0)
 		r = attar_symbols_new(NULL, &run->symbols);

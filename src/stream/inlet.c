@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/opts.h"
 #include "base/parse.h"
 #include "base/vec.h"
 #include "event/userevent.h"
@@ -93,19 +94,27 @@ static int collect(struct attar_inlet *inlet, struct perfume_collector_options *
 
 int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet)
 {
-	struct perfume_collector_options options = {.size = sizeof(options),
-		.patterns = opts->patterns,
-		.only_started = opts->only_started};
-	struct attar_inlet *inlet = calloc(1, sizeof(*inlet));
-	int r;
+	struct perfume_collector_options options = {.size = sizeof(options)};
+	struct attar_inlet_opts o = {0};
+	struct attar_inlet *inlet;
+	int r = opts_take(&o, sizeof(o), opts);
 
+	if (r < 0)
+		return r;
+	if (!o.patterns || !o.introduce)
+		return attar_fail(-EINVAL,
+			"an inlet needs the names of its events (\"*\": all) and "
+			"a function that they are introduced to");
+	inlet = calloc(1, sizeof(*inlet));
 	if (!inlet)
 		return base_oom();
-	inlet->introduce = opts->introduce;
-	inlet->ctx = opts->ctx;
-	r = copy_tasks(&inlet->pids, opts->pids, opts->n_pids);
+	inlet->introduce = o.introduce;
+	inlet->ctx = o.ctx;
+	r = copy_tasks(&inlet->pids, o.pids, o.n_pids);
 	if (r == 0)
-		r = copy_tasks(&inlet->tids, opts->tids, opts->n_tids);
+		r = copy_tasks(&inlet->tids, o.tids, o.n_tids);
+	options.patterns = o.patterns;
+	options.only_started = o.only_started;
 	if (r == 0)
 		r = collect(inlet, &options);
 	if (r < 0) {

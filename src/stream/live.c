@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "base/opts.h"
 #include "perf/counter.h"
 #include "perf/cpus.h"
 #include "perf/follow.h"
@@ -104,9 +105,9 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 
 static int make_rings(struct attar_stream *s, const struct attar_stream_opts *opts)
 {
-	size_t bytes = opts && opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT;
+	size_t bytes = opts->ring_bytes ?: RING_BYTES_DEFAULT;
 
-	return (opts && opts->overwrite ? attar_rings_new_overwritten : attar_rings_new)(
+	return (opts->overwrite ? attar_rings_new_overwritten : attar_rings_new)(
 		s->target, s->counters, s->n_counters, bytes, &s->rings, &s->n_rings);
 }
 
@@ -114,15 +115,19 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
 	struct attar_stream **ret_stream)
 {
-	struct attar_stream *s = calloc(1, sizeof(*s));
-	int r;
+	struct attar_stream_opts o = {0};
+	struct attar_stream *s;
+	int r = opts_take(&o, sizeof(o), opts);
 
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return base_oom();
 	s->epoll_fd = -1;
 	s->target = target;
-	s->skipped_pid = opts && opts->keep_own ? NOBODY : getpid();
-	s->inlet = opts && opts->size >= sizeof(*opts) ? opts->inlet : NULL;
+	s->skipped_pid = o.keep_own ? NOBODY : getpid();
+	s->inlet = o.inlet;
 	if (s->inlet)
 		inlet_target(s->inlet, target);
 	procs_init(&s->procs, symbols, true);
@@ -130,7 +135,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	defer_init(&s->defer);
 	r = copy_counters(s, counters, n_counters);
 	if (r == 0)
-		r = make_rings(s, opts);
+		r = make_rings(s, &o);
 	if (r == 0)
 		r = make_cursors(s);
 	if (r == 0)

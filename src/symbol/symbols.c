@@ -3,20 +3,12 @@
 
 #include <sys/resource.h>
 
+#include "base/opts.h"
 #include "symbol/demangle.h"
 #include "symbol/load.h"
 #include "symbol/vdso.h"
 
 #define OFFSET_MASK 0xffffffffffffULL
-
-/* An option of the caller's struct, which may be older and smaller than ours. */
-#define OPTION(opts, field, fallback)                                                              \
-	((opts) &&                                                                                 \
-				(opts)->size >= offsetof(struct attar_symbols_opts, field) +       \
-							sizeof((opts)->field) &&                   \
-				(opts)->field                                                      \
-			? (opts)->field                                                            \
-			: (fallback))
 
 static unsigned default_open_files(void)
 {
@@ -31,24 +23,28 @@ static unsigned default_open_files(void)
 
 int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols)
 {
-	struct attar_symbols *symbols = calloc(1, sizeof(*symbols));
-	int r;
+	struct attar_symbols_opts o = {0};
+	struct attar_symbols *symbols;
+	int r = opts_take(&o, sizeof(o), opts);
 
+	if (r < 0)
+		return r;
+	symbols = calloc(1, sizeof(*symbols));
 	if (!symbols)
 		return base_oom();
-	r = dsos_init(&symbols->dsos, OPTION(opts, max_dsos, 0));
+	r = dsos_init(&symbols->dsos, o.max_dsos);
 	if (r < 0) {
 		free(symbols);
 		return r;
 	}
-	symbols->max_open = OPTION(opts, max_open_files, default_open_files());
-	symbols->debug_path = strdup(OPTION(opts, debug_path, "/usr/lib/debug"));
-	symbols->kallsyms_path = strdup(OPTION(opts, kallsyms_path, "/proc/kallsyms"));
+	symbols->max_open = o.max_open_files ?: default_open_files();
+	symbols->debug_path = strdup(o.debug_path ?: "/usr/lib/debug");
+	symbols->kallsyms_path = strdup(o.kallsyms_path ?: "/proc/kallsyms");
 	if (!symbols->debug_path || !symbols->kallsyms_path) {
 		attar_symbols_free(symbols);
 		return base_oom();
 	}
-	if (!OPTION(opts, no_kernel, false))
+	if (!o.no_kernel)
 		symbols->kernel.path = symbols->kallsyms_path;
 	*ret_symbols = symbols;
 	return 0;

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Every struct of options may be shorter than ours, and longer by what is zero: programs outlive versions. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attar/attar.h"
+
+/* Makes an object of these options, and frees it. 0 or a negative errno. */
+typedef int make_fn(const void *opts);
+
+static int make_target(const void *opts)
+{
+	struct attar_target *target = NULL;
+	int r = attar_target_new(opts, &target);
+
+	attar_target_free(target);
+	return r;
+}
+
+static int make_catalog(const void *opts)
+{
+	struct attar_catalog *catalog = NULL;
+	int r = attar_catalog_new(opts, &catalog);
+
+	attar_catalog_free(catalog);
+	return r;
+}
+
+static int make_symbols(const void *opts)
+{
+	struct attar_symbols *symbols = NULL;
+	int r = attar_symbols_new(opts, &symbols);
+
+	attar_symbols_free(symbols);
+	return r;
+}
+
+static int make_inlet(const void *opts)
+{
+	struct attar_inlet *inlet = NULL;
+	int r = attar_inlet_new(opts, &inlet);
+
+	attar_inlet_free(inlet);
+	return r;
+}
+
+static int make_renderer(const void *opts)
+{
+	struct attar_renderer *renderer = NULL;
+	int r = attar_renderer_new("text", stdout, opts, &renderer);
+
+	attar_renderer_free(renderer);
+	return r;
+}
+
+/* What does not go, whatever the options say. */
+static void check_refusals(make_fn *make, size_t known)
+{
+	union {
+		size_t size;
+		char bytes[512];
+	} opts = {.size = known + 16};
+
+	assert_true(known + 16 < sizeof(opts));
+	opts.bytes[known + 15] = 1;
+	assert_int_equal(make(&opts), -E2BIG);
+	assert_non_null(strstr(attar_error(), "of which this version of libattar knows"));
+	opts.size = 0;
+	assert_int_equal(make(&opts), -EINVAL);
+	assert_non_null(strstr(attar_error(), "options whose member 'size' is 0"));
+}
+
+static void check(make_fn *make, size_t known)
+{
+	union {
+		size_t size;
+		char bytes[512];
+	} opts = {.size = known};
+
+	assert_int_equal(make(&opts), 0);
+	opts.size = sizeof(size_t);
+	assert_int_equal(make(&opts), 0);
+	opts.size = known + 16;
+	assert_int_equal(make(&opts), 0);
+	check_refusals(make, known);
+}
+
+static void test_sizes(void **state)
+{
+	check(make_target, sizeof(struct attar_target_opts));
+	check(make_catalog, sizeof(struct attar_catalog_opts));
+	check(make_symbols, sizeof(struct attar_symbols_opts));
+	check(make_renderer, sizeof(struct attar_render_opts));
+}
+
+/* What an inlet needs is not zero. */
+static void test_sizes_of_an_inlet(void **state)
+{
+	struct attar_inlet_opts opts = {.size = sizeof(opts), .patterns = "*"};
+
+	check_refusals(make_inlet, sizeof(opts));
+	assert_int_equal(make_inlet(&opts), -EINVAL);
+	assert_non_null(strstr(attar_error(), "an inlet needs the names of its events"));
+}
+
+/* What they are for is refused before anything of the target is looked at. */
+static void test_sizes_of_a_stream(void **state)
+{
+	struct attar_stream_opts opts = {.size = 0};
+	struct attar_stream *stream = NULL;
+
+	assert_int_equal(attar_stream_live(NULL, NULL, 0, NULL, &opts, &stream), -EINVAL);
+	assert_non_null(strstr(attar_error(), "options whose member 'size' is 0"));
+	assert_null(stream);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_sizes_of_an_inlet),
+		cmocka_unit_test(test_sizes_of_a_stream),
+	};
+
+	return cmocka_run_group_tests_name("opts", tests, NULL, NULL);
+}
