@@ -359,7 +359,9 @@ static __attribute__((noinline)) int touch(size_t page)
 	return ((volatile char *)area)[page * 4096] = 1;
 }
 
-static int descend(int depth, size_t page);
+/* A section of its own, whose bounds the linker names. */
+static __attribute__((section("descend_code"), noinline)) int descend(int depth, size_t page);
+extern const char __start_descend_code[], __stop_descend_code[];
 static int (*volatile call)(int, size_t) = descend; /* the compiler makes no copies of it */
 
 /* Faults on the page DEPTH calls below. */
@@ -373,7 +375,7 @@ static int descend(int depth, size_t page)
 
 static size_t frames_in_descend(const struct attar_sample *s, uint16_t misc)
 {
-	uint64_t begin = (uintptr_t)descend, end = begin + 256, ip;
+	uint64_t begin = (uintptr_t)__start_descend_code, end = (uintptr_t)__stop_descend_code, ip;
 	struct attar_callchain chain;
 	size_t n = 0;
 
