@@ -2,6 +2,7 @@
 /* attar list: the events that can be watched here, by kind, each with what it is. */
 #include <fnmatch.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -21,10 +22,10 @@ struct list {
 	size_t found;
 };
 
-/* A pattern of the shell, or a part of the name. */
+/* A kind of events, a pattern of the shell, or a part of the name. */
 static bool wanted(const struct list *l, const char *name)
 {
-	if (!l->pattern)
+	if (!l->pattern || !strcasecmp(l->pattern, l->kind))
 		return true;
 	if (strpbrk(l->pattern, "*?["))
 		return fnmatch(l->pattern, name, 0) == 0;
@@ -38,9 +39,9 @@ static void begin(struct list *l, const char *kind)
 }
 
 /* missing: why it cannot be opened here; NULL when it can. */
-static void add(struct list *l, const char *name, const char *about, const char *missing)
+static void add_wanted(struct list *l, const char *name, const char *about, const char *missing)
 {
-	if (!wanted(l, name) || (missing && !l->verbose))
+	if (missing && !l->verbose)
 		return;
 	l->found++;
 	if (l->names) {
@@ -59,6 +60,12 @@ static void add(struct list *l, const char *name, const char *about, const char 
 	if (l->verbose)
 		attar_cell_text(l->section, missing ? missing : "yes");
 	attar_cell_text(l->section, about);
+}
+
+static void add(struct list *l, const char *name, const char *about, const char *missing)
+{
+	if (wanted(l, name))
+		add_wanted(l, name, about, missing);
 }
 
 /* Whether this process could open it on itself: user code only, so that privilege does not matter. */
@@ -85,8 +92,16 @@ static void add_named(
 	struct list *l, const char *kind, uint32_t type, const struct name *list, size_t n)
 {
 	begin(l, kind);
-	for (size_t i = 0; i < n; i++)
-		add(l, list[i].name, list[i].about, why_missing(type, list[i].config));
+	for (size_t i = 0; i < n; i++) {
+		const struct name *it = &list[i];
+		char about[128];
+
+		if (!wanted(l, it->name) && !(it->alias && wanted(l, it->alias)))
+			continue;
+		snprintf(about, sizeof(about), "%s%s%s", it->about, it->alias ? "; also: " : "",
+			it->alias ? it->alias : "");
+		add_wanted(l, it->name, about, why_missing(type, it->config));
+	}
 }
 
 static void add_caches(struct list *l)

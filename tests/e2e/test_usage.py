@@ -137,6 +137,21 @@ def test_list_pattern(root):
     assert all(row[0].startswith('sched:sched_sw') for row in rows)
 
 
+def test_list_of_one_kind(root):
+    sections = {section['name']: section['rows'] for section in json.loads(run('list', '--json', 'software').stdout)['sections']}
+    assert len(sections['software']) >= 12 and 'page-faults' in [row[0] for row in sections['software']]
+    sections = json.loads(run('list', '--json', 'tracepoint').stdout)['sections']
+    assert len(next(s['rows'] for s in sections if s['name'] == 'tracepoint')) > 500
+
+
+def test_list_finds_other_names(root):
+    for alias, name in (('cs', 'context-switches'), ('migrations', 'cpu-migrations'), ('faults', 'page-faults')):
+        rows = json.loads(run('list', '--json', alias).stdout)['sections'][0]['rows']
+        assert [row[1] for row in rows if row[0] == name][0].endswith(f'; also: {alias}')
+    rows = json.loads(run('list', '-v', '--json', 'branches').stdout)['sections'][0]['rows']
+    assert [row[0] for row in rows] == ['branch-instructions']
+
+
 def test_list_knows_nothing_of_that(root):
     done = run('list', 'zzz')
     assert done.returncode == 1
