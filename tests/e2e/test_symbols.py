@@ -232,6 +232,39 @@ def test_mount_namespace_of_a_running_process(tmp_path, spawn, root):
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
 
 
+@pytest.mark.parametrize('kind', ['file', 'link outside', 'link with dots', 'link inside'])
+def test_links_do_not_lead_out_of_a_container(hidden, tmp_path, spawn, root, kind):
+    """A link in a process' own root that names a file of ours: as the process sees it, there is no such file."""
+    inside, outside = tmp_path / 'inside', tmp_path / 'outside'
+    outside.mkdir()
+    shutil.copy(workload('hidden.debug'), outside / 'hidden.debug')
+    listed = subprocess.run(['ldd', workload('hidden_link')], capture_output=True, text=True, check=True).stdout
+    for library in re.findall(r'(?:=> |^\s*)(/\S+)', listed, re.M):
+        copy = inside / library.lstrip('/')
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, copy)
+    shutil.copy(workload('hidden_link'), inside / 'hidden_link')
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    debug = inside / 'hidden.debug'
+    if kind == 'file':
+        shutil.copy(workload('hidden.debug'), debug)
+    elif kind == 'link inside':
+        shutil.copy(workload('hidden.debug'), inside / 'real')
+        debug.symlink_to('/real')
+    else:
+        debug.symlink_to(outside / 'hidden.debug' if kind == 'link outside' else '../outside/hidden.debug')
+    (inside / 'old').mkdir()
+    process = spawn('unshare', '-m', 'sh', '-c', f'mount --bind {inside} {inside} && cd {inside} && pivot_root . old && '
+                    f'exec /old{shutil.which("chroot")} . /hidden_link 1000000')
+    wait_for(lambda: Path(f'/proc/{process.pid}/comm').read_text() == 'hidden_link\n')
+    found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
+    if kind in ('file', 'link inside'):
+        share_is(found.own('hidden_heavy'), found.samples, 0.7, slack=0.01)
+    else:
+        assert not found.pick('hidden_heavy') and found.notes['unresolved'] > 0.95
+
+
 def wait_for(condition, timeout=10):
     end = time.monotonic() + timeout
     while not condition():
