@@ -237,13 +237,17 @@ def test_dropped_into_a_program_that_wants_no_warnings(tmp_path, command, standa
 
 
 @pytest.mark.parametrize('test', ['event', 'header', 'name', 'plugin', 'probe'])
-def test_library_is_clean_under_valgrind(test):
+def test_library_is_clean_under_valgrind(test, tmp_path):
+    """Without line numbers: valgrind 3.19 gives up on those of clang 14."""
     program = BUILD / f'perfume/tests/perfume_{test}'
     if not shutil.which('valgrind'):
         pytest.skip('valgrind is not installed')
     if b'__asan_init' in program.read_bytes():
         pytest.skip('built with the address sanitizer, which does not go with valgrind')
-    done = subprocess.run(['valgrind', '-q', '--error-exitcode=9', '--leak-check=full', '--child-silent-after-fork=yes', program],
-                          env=dict(os.environ, PLUGIN=str(BUILD / 'perfume/tests/libplugin.so'), PERFUME_RING='1'),
+    plain = tmp_path / program.name
+    subprocess.run(['strip', '--strip-debug', '-o', plain, program], check=True)
+    done = subprocess.run(['valgrind', '-q', '--error-exitcode=9', '--leak-check=full', '--child-silent-after-fork=yes', plain],
+                          env=dict(os.environ, PLUGIN=str(BUILD / 'perfume/tests/libplugin.so'), PERFUME_RING='1',
+                                   LD_LIBRARY_PATH=str(BUILD / 'perfume')),
                           capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
