@@ -64,6 +64,9 @@ int base_oom(void);
 /* How often this thread has said so: whoever went on without that memory tells it at the end. */
 uint64_t base_oom_count(void);
 
+/* ns, CLOCK_MONOTONIC */
+uint64_t base_now(void);
+
 /* A mixer for hash tables of u64 (the finalizer of MurmurHash3). */
 static inline uint64_t base_hash64(uint64_t h)
 {

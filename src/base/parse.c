@@ -137,3 +137,11 @@ int parse_list(const char *text, int max, parse_ints *ret_list)
 	ret_list->n = kept;
 	return 0;
 }
+
+bool parse_ints_have(const parse_ints *list, int value)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->at[i] == value)
+			return true;
+	return false;
+}

@@ -25,4 +25,6 @@ int parse_size(const char *text, uint64_t *ret_bytes);
  */
 int parse_list(const char *text, int max, parse_ints *ret_list);
 
+bool parse_ints_have(const parse_ints *list, int value);
+
 #endif

@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "base/file.h"
@@ -152,14 +151,6 @@ static int add_registered(void *ctx, const struct perfume_registered *event)
 
 /* ---- counting ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static int count_event(struct user_events *u, const struct perfume_source *source)
 {
 	struct row *row;
@@ -189,7 +180,7 @@ static int count_programs(struct user_events *u, uint64_t end)
 	if (r < 0)
 		return attar_fail(r, "cannot listen to programs: %s", strerror(-r));
 	r = perfume_collector_scan(collector);
-	for (uint64_t now = 0; r >= 0 && now < end; now = now_ns()) {
+	for (uint64_t now = 0; r >= 0 && now < end; now = base_now()) {
 		struct pollfd fd = {.fd = perfume_collector_fd(collector), .events = POLLIN};
 
 		r = perfume_collector_poll(collector, 0);
@@ -247,7 +238,7 @@ static int count(struct user_events *u)
 	if (r == 0 && in_kernel)
 		r = count_in_kernel(u, target);
 	if (r == 0)
-		r = count_programs(u, now_ns() + u->duration_ns);
+		r = count_programs(u, base_now() + u->duration_ns);
 	read_kernel(u);
 	attar_target_free(target);
 	return r;

@@ -244,12 +244,12 @@ static void note(const struct attar_target *t)
 	const struct hotplug *h = &t->hotplug;
 
 	vec_each (&t->cpus, cpu) {
-		bool went = hotplug_in(&h->went, *cpu), on = hotplug_is_online(h, *cpu);
+		bool went = parse_ints_have(&h->went, *cpu), on = hotplug_is_online(h, *cpu);
 
 		if (went && !on)
 			log_note("CPU %d went offline: nothing is watched there until it returns",
 				*cpu);
-		else if (went || hotplug_in(&h->came, *cpu))
+		else if (went || parse_ints_have(&h->came, *cpu))
 			log_note("CPU %d came online: it is watched from now on; what happened "
 				 "there "
 				 "just before is missing",

@@ -27,11 +27,11 @@ static bool is_foreign(pid_t pid)
 	return stat(path, &st) == 0 && st.st_uid != geteuid();
 }
 
-/* Nothing at all may be opened, not even what this thread's own user code does with no event. */
-static bool is_sandboxed(void)
+/* 0, or a negative errno: whether this thread's own user code can be watched with the event. */
+static int try_own_code(uint32_t type, uint64_t config)
 {
-	union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,
-					.config = PERF_COUNT_SW_DUMMY,
+	union uapi_attr attr = {.attr = {.type = type,
+					.config = config,
 					.exclude_kernel = 1,
 					.exclude_hv = 1,
 					.disabled = 1}};
@@ -39,7 +39,15 @@ static bool is_sandboxed(void)
 
 	if (fd >= 0)
 		close(fd);
-	return fd == -EPERM || fd == -EACCES || fd == -ENOSYS;
+	return MIN(fd, 0);
+}
+
+/* Nothing at all may be opened, not even what this thread's own user code does with no event. */
+static bool is_sandboxed(void)
+{
+	int r = try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+
+	return r == -EPERM || r == -EACCES || r == -ENOSYS;
 }
 
 static bool has_seccomp_filter(void)
@@ -162,16 +170,7 @@ static int explain_rights(const struct refusal *r)
 
 static bool has_cycles(void)
 {
-	union uapi_attr attr = {.attr = {.type = PERF_TYPE_HARDWARE,
-					.config = PERF_COUNT_HW_CPU_CYCLES,
-					.exclude_kernel = 1,
-					.exclude_hv = 1,
-					.disabled = 1}};
-	int fd = open_event(&attr, 0, -1, -1, 0);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	return try_own_code(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 }
 
 static int explain_no_hardware(const struct refusal *r)

@@ -49,17 +49,9 @@ void hotplug_done(struct hotplug *h)
 	vec_done(&h->came);
 }
 
-bool hotplug_in(const parse_ints *cpus, int cpu)
-{
-	for (size_t i = 0; i < cpus->n; i++)
-		if (cpus->at[i] == cpu)
-			return true;
-	return false;
-}
-
 bool hotplug_is_online(const struct hotplug *h, int cpu)
 {
-	return hotplug_in(&h->online, cpu);
+	return parse_ints_have(&h->online, cpu);
 }
 
 uint32_t hotplug_departures(const struct hotplug *h, int cpu)
@@ -111,14 +103,14 @@ static int compare(struct hotplug *h, const parse_ints *online)
 	for (size_t i = 0; i < h->online.n; i++) {
 		int cpu = h->online.at[i], r;
 
-		if (hotplug_in(&h->went, cpu) || hotplug_in(online, cpu))
+		if (parse_ints_have(&h->went, cpu) || parse_ints_have(online, cpu))
 			continue;
 		r = depart(h, cpu);
 		if (r < 0)
 			return r;
 	}
 	vec_each (online, cpu) {
-		if (hotplug_in(&h->online, *cpu))
+		if (parse_ints_have(&h->online, *cpu))
 			continue;
 		h->changes++;
 		if (vec_push(&h->came, *cpu) < 0)

@@ -26,7 +26,6 @@ void hotplug_done(struct hotplug *h);
 /* Looks for changes since the last look. 0, or a negative errno. */
 int hotplug_look(struct hotplug *h);
 
-bool hotplug_in(const parse_ints *cpus, int cpu);
 bool hotplug_is_online(const struct hotplug *h, int cpu);
 uint32_t hotplug_departures(const struct hotplug *h, int cpu);
 

@@ -23,14 +23,6 @@ static int any_cpu(struct attar_target *t, const struct attar_target_opts *o)
 	return vec_push(&t->cpus, -1) < 0 ? base_oom() : 0;
 }
 
-static bool contains(const parse_ints *list, int value)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->at[i] == value)
-			return true;
-	return false;
-}
-
 static int choose_cpus(struct attar_target *t, const char *list)
 {
 	parse_ints online = {0};
@@ -46,7 +38,7 @@ static int choose_cpus(struct attar_target *t, const char *list)
 	for (size_t i = 0; r == 0 && i < t->cpus.n; i++) {
 		int cpu = t->cpus.at[i];
 
-		if (contains(&online, cpu))
+		if (parse_ints_have(&online, cpu))
 			continue;
 		r = cpu < kernel_get()->cpus_possible
 			    ? attar_fail(-ENODEV, "CPU %d is offline", cpu)

@@ -159,7 +159,7 @@ static int show_lines(struct attar_run *run)
 	if (!run->lines)
 		return 0;
 	if (run->hooks.report) {
-		attar_report_span(run->lines, attar_run_realtime(run, run_now()), 0);
+		attar_report_span(run->lines, attar_run_realtime(run, base_now()), 0);
 		r = run->hooks.report(run->hooks.ctx, run->lines, ATTAR_SCOPE_INTERVAL);
 	}
 	run->lines = attar_report_free(run->lines);
@@ -207,7 +207,7 @@ static int drain(struct attar_run *run)
 
 static int report(struct attar_run *run, enum attar_scope scope)
 {
-	uint64_t now = run->ended ? run->ended : run_now(),
+	uint64_t now = run->ended ? run->ended : base_now(),
 		 since = scope == ATTAR_SCOPE_WHOLE ? run->began : run->interval_began;
 	struct attar_report *out = attar_report_new(run->profiler->name);
 	int r;
@@ -277,7 +277,7 @@ static int loop(struct attar_run *run)
 	uint64_t next_progress = run->began + PROGRESS_NS;
 
 	for (;;) {
-		uint64_t now = run_now();
+		uint64_t now = base_now();
 		bool last = attar_target_ended(run->target) || (end && now >= end);
 		int r;
 
@@ -297,7 +297,7 @@ static int loop(struct attar_run *run)
 			r = counts_follow(run);
 		if (r < 0)
 			return r;
-		now = run_now();
+		now = base_now();
 		if (tick && now >= tick && !(end && now >= end)) {
 			r = report(run, ATTAR_SCOPE_INTERVAL);
 			if (r < 0)
@@ -316,7 +316,7 @@ static void start_clocks(struct attar_run *run)
 	struct timespec real;
 
 	run->ended = 0;
-	run->began = run->interval_began = run_now();
+	run->began = run->interval_began = base_now();
 	clock_gettime(CLOCK_REALTIME, &real);
 	run->realtime_offset =
 		(uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - run->began;
@@ -327,7 +327,7 @@ static int finish(struct attar_run *run)
 {
 	int r = run->stream ? attar_stream_stop(run->stream) : 0;
 
-	run->ended = run_now();
+	run->ended = base_now();
 	if (r == 0)
 		r = counts_disable(run);
 	if (r == 0)
@@ -381,7 +381,7 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 	if (r == 0)
 		r = attar_symbols_new(NULL, &run->symbols);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run->self_began);
-	run->self_entered = run_now();
+	run->self_entered = base_now();
 	run->ooms = base_oom_count();
 	if (r == 0)
 		r = run->profiler->open(run, run->self);

@@ -5,14 +5,6 @@
 #include "base/suggest.h"
 #include "run/run.h"
 
-uint64_t run_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 const struct attar_profiler *attar_profiler_find(const char *name)
 {
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
@@ -214,7 +206,7 @@ const char *attar_run_cgroup(const struct attar_run *run, int i)
 
 uint64_t attar_run_elapsed(const struct attar_run *run)
 {
-	return (run->ended ? run->ended : run_now()) - run->began;
+	return (run->ended ? run->ended : base_now()) - run->began;
 }
 
 uint64_t attar_run_recent(const struct attar_run *run)

@@ -113,7 +113,6 @@ struct attar_run {
 	int command_status;
 };
 
-uint64_t run_now(void); /* ns, CLOCK_MONOTONIC */
 
 /* What --exclude-* and the callchain options say, into attr. */
 void run_stack_attr(const struct common_opts *opts, bool stacks, struct perf_event_attr *attr);

@@ -35,7 +35,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 {
 	struct attar_stream_stats stats = {0};
 	struct attar_notes notes = {.unresolved = run->unresolved, .counting = !run->stream};
-	uint64_t elapsed = run_now() - run->self_entered;
+	uint64_t elapsed = base_now() - run->self_entered;
 
 	if (run->stream)
 		attar_stream_stats(run->stream, &stats);

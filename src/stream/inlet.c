@@ -245,20 +245,12 @@ static bool is_chosen(struct attar_inlet *inlet, pid_t pid)
 	return chosen;
 }
 
-static bool contains(const parse_ints *list, int value)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->at[i] == value)
-			return true;
-	return false;
-}
-
 /* With threads that were asked for: one of those, or one of a process that was. */
 static bool is_task(const struct attar_inlet *inlet, pid_t pid, pid_t tid)
 {
-	if (!inlet->tids.n || contains(&inlet->tids, tid))
+	if (!inlet->tids.n || parse_ints_have(&inlet->tids, tid))
 		return true;
-	return contains(&inlet->pids, pid);
+	return parse_ints_have(&inlet->pids, pid);
 }
 
 /* The index of its kind; REFUSED for what is not to be delivered; -ENOMEM. */

@@ -197,7 +197,7 @@ int attar_stream_start(struct attar_stream *s)
 		if (!by_exec)
 			r = attar_counter_enable(s->counters[i]);
 	if (!by_exec && s->has_clock)
-		s->start_time = stream_now();
+		s->start_time = base_now();
 	return r < 0 ? r : scan_running(s);
 }
 
@@ -261,7 +261,7 @@ int attar_stream_stop(struct attar_stream *s)
 int stream_follow_cpus(struct attar_stream *s)
 {
 	size_t before = s->n_rings;
-	uint64_t time = stream_now();
+	uint64_t time = base_now();
 	int r;
 
 	if (s->stopped || s->frozen || time - s->looked < LOOK_MS * 1000000ULL)

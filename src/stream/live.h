@@ -56,8 +56,6 @@ struct attar_stream {
 	uint64_t inlet_lost;
 };
 
-uint64_t stream_now(void); /* ns, CLOCK_MONOTONIC */
-
 /* The fd wakes the stream up too. */
 int stream_watch(struct attar_stream *s, int fd);
 

@@ -40,7 +40,7 @@ static int begin_round(struct attar_stream *s)
 		r = inlet_begin(s->inlet, &s->inlet_horizon);
 	if (r < 0)
 		return r;
-	time = s->inlet ? s->inlet_horizon : stream_now();
+	time = s->inlet ? s->inlet_horizon : base_now();
 	s->horizon = s->stopped     ? UINT64_MAX
 		     : s->has_clock ? time
 		     : s->frozen    ? UINT64_MAX

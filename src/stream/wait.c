@@ -3,15 +3,6 @@
 #include "stream/live.h"
 
 #include <sys/epoll.h>
-#include <time.h>
-
-uint64_t stream_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 int stream_watch(struct attar_stream *s, int fd)
 {
@@ -66,7 +57,7 @@ int attar_stream_fd(struct attar_stream *s)
 /* Of a timeout that began at `start`; LOOK_MS at most. */
 static int ms_left(uint64_t start, int timeout_ms)
 {
-	int64_t passed = (int64_t)((stream_now() - start) / 1000000);
+	int64_t passed = (int64_t)((base_now() - start) / 1000000);
 
 	return timeout_ms < 0 ? LOOK_MS
 			      : (int)(passed >= timeout_ms ? 0 : MIN(timeout_ms - passed, LOOK_MS));
@@ -74,7 +65,7 @@ static int ms_left(uint64_t start, int timeout_ms)
 
 int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
 {
-	uint64_t start = stream_now();
+	uint64_t start = base_now();
 	bool deserted = false;
 
 	for (int left = 1, r;;) {
