@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "event/names.h"
+#include "event/pfm.h"
 #include "event/tracefs.h"
 #include "perf/open.h"
 
@@ -114,6 +115,16 @@ static void add_caches(struct list *l)
 		add(l, name, about, why_missing(PERF_TYPE_HW_CACHE, config));
 }
 
+static int add_raw(void *ctx, const char *name, const char *about)
+{
+	struct list *l = ctx;
+
+	if (wanted(l, name))
+		add_wanted(
+			l, name, about, why_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
+	return 0;
+}
+
 struct pmu_list {
 	struct list *list;
 	const struct attar_pmu *pmu;
@@ -216,6 +227,8 @@ static void fill(struct list *l)
 	names = names_hardware(&n);
 	add_named(l, "hardware", PERF_TYPE_HARDWARE, names, n);
 	add_caches(l);
+	begin(l, "raw");
+	pfm_events(add_raw, l);
 	names = names_software(&n);
 	add_named(l, "software", PERF_TYPE_SOFTWARE, names, n);
 	add_pmus(l);

@@ -5,6 +5,8 @@
  * nobody else knows: its tables are large, most runs do not need them, and a machine without it
  * loses only these names.
  */
+#include "event/pfm.h"
+
 #include "event/list.h"
 
 #ifdef HAVE_PFM
@@ -16,6 +18,9 @@ struct pfm {
 	pfm_err_t (*initialize)(void);
 	pfm_err_t (*encode)(const char *text, int levels, pfm_os_t os, void *arg);
 	const char *(*message)(int code);
+	pfm_err_t (*pmu)(pfm_pmu_t pmu, pfm_pmu_info_t *ret_info);
+	pfm_err_t (*event)(int number, pfm_os_t os, pfm_event_info_t *ret_info);
+	int (*next)(int number);
 };
 
 static bool load(struct pfm *ret_pfm)
@@ -30,8 +35,11 @@ static bool load(struct pfm *ret_pfm)
 	*(void **)&ret_pfm->initialize = dlsym(library, "pfm_initialize");
 	*(void **)&ret_pfm->encode = dlsym(library, "pfm_get_os_event_encoding");
 	*(void **)&ret_pfm->message = dlsym(library, "pfm_strerror");
-	return ret_pfm->initialize && ret_pfm->encode && ret_pfm->message &&
-	       ret_pfm->initialize() == PFM_SUCCESS;
+	*(void **)&ret_pfm->pmu = dlsym(library, "pfm_get_pmu_info");
+	*(void **)&ret_pfm->event = dlsym(library, "pfm_get_event_info");
+	*(void **)&ret_pfm->next = dlsym(library, "pfm_get_event_next");
+	return ret_pfm->initialize && ret_pfm->encode && ret_pfm->message && ret_pfm->pmu &&
+	       ret_pfm->event && ret_pfm->next && ret_pfm->initialize() == PFM_SUCCESS;
 }
 
 static int add(struct parser *parser, const char *text, const struct perf_event_attr *attr)
@@ -77,7 +85,42 @@ int pfm_parse(struct parser *parser, const char *word)
 	return add(parser, text, &attr);
 }
 
+static int events_of(const struct pfm *pfm, const pfm_pmu_info_t *pmu, pfm_event_fn *fn, void *ctx)
+{
+	int r = 0;
+
+	for (int i = pmu->first_event; i >= 0 && r == 0; i = pfm->next(i)) {
+		pfm_event_info_t event = {.size = sizeof(event)};
+
+		if (pfm->event(i, PFM_OS_PERF_EVENT, &event) == PFM_SUCCESS)
+			r = fn(ctx, event.name, event.desc);
+	}
+	return r;
+}
+
+int pfm_events(pfm_event_fn *fn, void *ctx)
+{
+	struct pfm pfm;
+	int r = 0;
+
+	if (!load(&pfm))
+		return 0;
+	for (int i = 0; i < PFM_PMU_MAX && r == 0; i++) {
+		pfm_pmu_info_t pmu = {.size = sizeof(pmu)};
+
+		if (pfm.pmu((pfm_pmu_t)i, &pmu) == PFM_SUCCESS && pmu.is_present &&
+			pmu.type == PFM_PMU_TYPE_CORE)
+			r = events_of(&pfm, &pmu, fn, ctx);
+	}
+	return r;
+}
+
 #else
+
+int pfm_events(pfm_event_fn *fn, void *ctx)
+{
+	return 0;
+}
 
 int pfm_parse(struct parser *parser, const char *word)
 {

@@ -144,6 +144,16 @@ def test_list_of_one_kind(root):
     assert len(next(s['rows'] for s in sections if s['name'] == 'tracepoint')) > 500
 
 
+def test_list_of_raw_events(root):
+    """Those of another CPU, which libpfm4 is told to take for this one."""
+    done = run('list', '-v', '--json', 'raw', env={**os.environ, 'LIBPFM_FORCE_PMU': 'skl'})
+    sections = {section['name']: section['rows'] for section in json.loads(done.stdout)['sections']}
+    if 'raw' not in sections:
+        pytest.skip('libpfm4, which knows the names of raw events, is not installed')
+    about = {row[0]: row[-1] for row in sections['raw']}
+    assert about['BR_INST_RETIRED'] == 'Branch instructions retired (Precise Event)' and len(about) > 50
+
+
 def test_list_finds_other_names(root):
     for alias, name in (('cs', 'context-switches'), ('migrations', 'cpu-migrations'), ('faults', 'page-faults')):
         rows = json.loads(run('list', '--json', alias).stdout)['sections'][0]['rows']
