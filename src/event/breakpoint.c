@@ -83,8 +83,7 @@ int breakpoint_parse(struct parser *parser)
 	}
 	if (!access)
 		access = HW_BREAKPOINT_RW;
-	/* The kernel takes execute breakpoints only of the size of a long, whatever the
-	 * instruction's. */
+	/* The kernel takes execute breakpoints only of the size of a long, whatever the instruction's. */
 	if (access == HW_BREAKPOINT_X) {
 		if (has_len && len != sizeof(long))
 			return parser_fail(parser, parser->event, -EINVAL,

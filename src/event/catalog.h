@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a catalogue keeps of the system it was made on; every part is filled when first asked for.
- */
+/* What a catalogue keeps of the system it was made on; every part is filled when first asked for. */
 #ifndef EVENT_CATALOG_H
 #define EVENT_CATALOG_H
 

@@ -69,8 +69,7 @@ int parser_parts(struct parser *parser, const char **ret_filter,
  */
 int group_make(struct parser *parser, size_t first);
 
-/* Events of each kind that has a grammar of its own; parser->p stands behind "system:" or "mem:".
- */
+/* Events of each kind that has a grammar of its own; parser->p stands behind "system:" or "mem:". */
 int tracepoint_parse(struct parser *parser, const char *system, size_t n);
 /* The tracepoints that system:name, or the pattern, stands for. */
 int tracepoint_add(struct parser *parser, const char *system, const char *name);

@@ -105,8 +105,7 @@ static bool has(const char *folder, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* A list of CPUs in a file; none when the file is absent, empty or odd. True when the file exists.
- */
+/* A list of CPUs in a file; none when the file is absent, empty or odd. True when the file exists. */
 static bool read_cpus(struct pmu *pmu, const char *name)
 {
 	struct buf b _cleanup_(buf_done) = {0};

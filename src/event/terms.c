@@ -19,8 +19,7 @@ typedef VEC(struct term) term_list;
 
 /* ---- from text to terms ---- */
 
-/* The end of a term: ',' or '/' outside of quotes and parentheses; NULL when the text ends before.
- */
+/* The end of a term: ',' or '/' outside of quotes and parentheses; NULL when the text ends before. */
 static const char *term_end(const char *p)
 {
 	unsigned depth = 0;
@@ -464,8 +463,7 @@ static int add_generic(
 	return r < 0 ? r : 1;
 }
 
-/* The same events for each PMU that the name stands for; those that lack them are left out of a
- * pattern. */
+/* The same events for each PMU that the name stands for; those that lack them are left out of a pattern. */
 static int add_each(
 	struct parser *parser, const char *name, term_list *terms, const char *text, size_t n)
 {

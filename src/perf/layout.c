@@ -44,8 +44,7 @@ static void place_sample(struct attar_layout *layout)
 		layout->id = identifier;
 }
 
-/* The trailer (struct sample_id) is TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER; here from its end.
- */
+/* The trailer (struct sample_id) is TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER; here from its end. */
 static void place_trailer(struct attar_layout *layout)
 {
 	int back = 8;

@@ -9,8 +9,7 @@ struct render_format {
 	const char *name; /* also the file name's extension */
 	bool whole_run;
 
-	/* Appends the report to r->out, with a render_spill() now and then. 0 or a negative errno.
-	 */
+	/* Appends the report to r->out, with a render_spill() now and then. 0 or a negative errno. */
 	int (*draw)(struct attar_renderer *r, const struct attar_report *report);
 };
 

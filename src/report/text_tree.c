@@ -63,8 +63,7 @@ static int falling(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The total from which on at most max_rows nodes remain: a parent weighs no less than its children.
- */
+/* The total from which on at most max_rows nodes remain: a parent weighs no less than its children. */
 static int limit_rows(struct drawing *d)
 {
 	size_t n = d->s->nodes.n, most = d->r->opts.max_rows;

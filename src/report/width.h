@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many columns of a terminal a text takes. The text must be valid UTF-8: escape_text() comes
- * first. */
+/* How many columns of a terminal a text takes. The text must be valid UTF-8: escape_text() comes first. */
 #ifndef REPORT_WIDTH_H
 #define REPORT_WIDTH_H
 
@@ -9,8 +8,7 @@
 /* Wide East Asian characters and emoji count 2, combining marks 0. */
 unsigned width_of(const char *text);
 
-/* Appends text; what is wider than `columns` is cut and ends in an ellipsis. Returns the width
- * appended. */
+/* Appends text; what is wider than `columns` is cut and ends in an ellipsis. Returns the width appended. */
 unsigned width_cut(struct buf *b, const char *text, unsigned columns);
 
 /* The same for a path: it is cut in front, since its end tells more. */

@@ -55,8 +55,7 @@ struct dsos {
 int dsos_init(struct dsos *dsos, unsigned max);
 void dsos_done(struct dsos *dsos);
 
-/* The number of this binary, new or known; ATTAR_DSO_FULL when the table is; 0 when out of memory.
- */
+/* The number of this binary, new or known; ATTAR_DSO_FULL when the table is; 0 when out of memory. */
 uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key);
 
 static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)

@@ -3,8 +3,7 @@
 
 enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10, MAX_DYNAMIC = 1024 };
 
-/* The two classes hold the same fields in different places: one reader for each, with one result.
- */
+/* The two classes hold the same fields in different places: one reader for each, with one result. */
 struct header {
 	uint64_t phoff, shoff;
 	uint32_t phnum, shnum, shstrndx;
@@ -58,8 +57,7 @@ static int read_header(struct elf *elf, struct header *ret_header)
 	return 0;
 }
 
-/* A table of n entries, owned by the caller; NULL without an error when the file does not hold all
- * of it. */
+/* A table of n entries, owned by the caller; NULL without an error when the file does not hold all of it. */
 static int read_table(
 	const struct elf *elf, uint64_t offset, size_t n, size_t size, void **ret_table)
 {

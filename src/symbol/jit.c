@@ -16,8 +16,7 @@ void jit_init(struct jit *jit, pid_t pid)
 	*jit = (struct jit){.pid = pid, .fd = -1};
 }
 
-/* The number after `key` in a status file: of the line's fields the one at `field`, or the last
- * when below 0. */
+/* The number after `key` in a status file: of the line's fields the one at `field`, or the last when below 0. */
 static bool status_field(const char *status, const char *key, int field, unsigned *ret_value)
 {
 	const char *p = strstr(status, key);

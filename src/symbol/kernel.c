@@ -30,8 +30,7 @@ static int64_t sysctl(const char *path)
 	return file_read_i64(path, &value) < 0 ? -1 : value;
 }
 
-/* The kernel shows addresses to CAP_SYSLOG, or to all when kptr_restrict is 0 and perf is free for
- * all. */
+/* The kernel shows addresses to CAP_SYSLOG, or to all when kptr_restrict is 0 and perf is free for all. */
 static void note_hidden(const struct kernel *kernel)
 {
 	int64_t kptr = sysctl("/proc/sys/kernel/kptr_restrict");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's names: its own list, read at the first question, and the symbols that came later
- * (BPF). */
+/* The kernel's names: its own list, read at the first question, and the symbols that came later (BPF). */
 #ifndef SYMBOL_KERNEL_H
 #define SYMBOL_KERNEL_H
 
@@ -34,8 +33,7 @@ struct kernel_hit {
 
 bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit);
 
-/* Enters a late symbol over whatever was there. name is borrowed for as long as the kernel lives.
- */
+/* Enters a late symbol over whatever was there. name is borrowed for as long as the kernel lives. */
 int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *name);
 void kernel_done(struct kernel *kernel);
 

@@ -51,8 +51,7 @@ static bool same_generation(int fd, const struct dso_key *key)
 	       (uint32_t)generation == key->generation;
 }
 
-/* From a handle that touched nothing: opening a fifo or a device just to look at it would have
- * effects. */
+/* From a handle that touched nothing: opening a fifo or a device just to look at it would have effects. */
 int locate_reopen(int handle)
 {
 	char link[64];

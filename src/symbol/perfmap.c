@@ -47,8 +47,7 @@ static const char *split(const char *p, const char *end, uint64_t *ret_start, ui
 	return p;
 }
 
-/* Adds the whole lines of text, which stands at `at` in the file; returns their bytes or a negative
- * errno. */
+/* Adds the whole lines of text, which stands at `at` in the file; returns their bytes or a negative errno. */
 static ssize_t add_lines(struct perfmap *map, const char *text, size_t n, uint64_t at)
 {
 	const char *p = text, *end = text + n, *newline;
@@ -180,8 +179,7 @@ const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t add
 	return best;
 }
 
-/* Reads the line at entry->line, up to max bytes of it. Returns its bytes without the newline, or
- * 0. */
+/* Reads the line at entry->line, up to max bytes of it. Returns its bytes without the newline, or 0. */
 static size_t read_line(
 	const struct source *source, const struct perfmap_entry *entry, char *line, size_t max)
 {

@@ -70,8 +70,7 @@ static int rank_of(const struct elf *elf, const struct symbol *s)
 	return rank;
 }
 
-/* "$x", "$d": where code and data begin (ELF for the Arm architecture, 5.5.5; also RISC-V): no
- * names. */
+/* "$x", "$d": where code and data begin (ELF for the Arm architecture, 5.5.5; also RISC-V): no names. */
 static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
 {
 	const struct symtab_strings *strings = &a->table->strings[a->strings];
@@ -91,8 +90,7 @@ static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
 	return first == '$';
 }
 
-/* For a symbol without a size: as far as its section goes. symtab_finish() ends it at the next
- * symbol. */
+/* For a symbol without a size: as far as its section goes. symtab_finish() ends it at the next symbol. */
 static uint64_t room_of(const struct elf *elf, const struct symbol *s)
 {
 	const struct elf_section *section = section_of(elf, s);
@@ -203,8 +201,7 @@ static int by_address(const void *a, const void *b)
 	return (int)x->rank - (int)y->rank;
 }
 
-/* Keeps, of the symbols at one address, those of the best rank; and no label inside of a function.
- */
+/* Keeps, of the symbols at one address, those of the best rank; and no label inside of a function. */
 static void prune(struct symtab *table)
 {
 	struct symtab_entry *at = table->entries.at;
