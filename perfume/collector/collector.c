@@ -377,6 +377,7 @@ void perfume_collector_stats(
 		ret_stats->no_room += without_room(c, writer);
 		if (!writer->n_chosen)
 			continue;
+		ret_stats->no_claim += writer->claim < 0;
 		if (writer->area->lost > writer->lost_no_ring_before)
 			ret_stats->lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
 		for (i = 0; i < writer->n_readers; i++) {

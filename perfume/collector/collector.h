@@ -76,7 +76,7 @@ struct perfume_collector_stats {
 	uint32_t writers; /* programs, at present */
 	uint32_t
 		refused; /* programs in which no event can be switched on: their memory may not be written */
-	uint32_t no_claim; /* programs with eight collectors already */
+	uint32_t no_claim; /* programs with events for us that have eight collectors already */
 	uint32_t
 		no_room; /* rings, events and programs that are not read: there are too many of them */
 };

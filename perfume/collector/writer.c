@@ -364,9 +364,7 @@ static void keep_claim(struct perfume_collector *c, struct writer *writer)
 		(writer->claim >= 0 && __atomic_load_n(&writer->area->claims[writer->claim].id,
 					       __ATOMIC_ACQUIRE) == c->id))
 		return;
-	c->past.no_claim -= writer->claim < 0;
 	writer->claim = take_claim(c, writer->area);
-	c->past.no_claim += writer->claim < 0;
 	for (i = 0; i < writer->n_events; i++)
 		writer->events[i]->owed = 0;
 }
@@ -478,7 +476,6 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 		writer->claim = *c->patterns ? take_claim(c, writer->area) : -1;
 		perfume_reader_begin(c, writer);
 	}
-	c->past.no_claim += writer->claim < 0 && *c->patterns;
 	c->past.writers++;
 	writer->next = c->writers;
 	c->writers = writer;
@@ -514,7 +511,6 @@ void perfume_writer_free(struct perfume_collector *c, struct writer *writer)
 		leave(writer);
 	if (writer->n_chosen && writer->area->lost > writer->lost_no_ring_before)
 		c->past.lost_no_ring += writer->area->lost - writer->lost_no_ring_before;
-	c->past.no_claim -= writer->claim < 0 && *c->patterns;
 	c->past.writers--;
 	for (i = 0; i < writer->n_readers; i++)
 		perfume_reader_free(c, writer->readers[i]);

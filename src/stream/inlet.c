@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/intern.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/opts.h"
 #include "base/parse.h"
@@ -50,7 +51,8 @@ struct attar_inlet {
 	struct recent recent[RECENT];
 	uint64_t scanned; /* ns: when /proc was looked through */
 	uint64_t lost;
-	size_t round; /* events handed out since the last poll */
+	unsigned told; /* bits: what tell() has told of */
+	size_t round;  /* events handed out since the last poll */
 	bool has_front;
 	struct perfume_received front;
 	int front_kind;
@@ -284,6 +286,37 @@ static int scan_now_and_then(struct attar_inlet *inlet)
 	return perfume_collector_scan(inlet->collector);
 }
 
+/* The first time that events are missing for a reason that is no loss. */
+static void tell(struct attar_inlet *inlet, unsigned bit, uint64_t n, const char *what)
+{
+	if (!n || inlet->told & bit)
+		return;
+	inlet->told |= bit;
+	log_note("events of programs are missing: %s", what);
+}
+
+static void tell_what_is_missing(struct attar_inlet *inlet)
+{
+	struct perfume_collector_stats stats;
+
+	perfume_collector_stats(inlet->collector, &stats);
+	tell(inlet, 1, stats.refused,
+		"the memory of a program cannot be written, so that its events stay off: "
+		"run as root, or start attar before the program");
+	tell(inlet, 2, stats.no_claim,
+		"a program has eight listeners already, the most there can be: end one of them "
+		"(`attar user-events` names them)");
+	tell(inlet, 4, stats.no_room,
+		"there are more programs, threads or events than are read at a time: choose "
+		"programs with -p");
+	tell(inlet, 8, stats.forged,
+		"what a program shows in its shared memory cannot be: nothing more is read from "
+		"it");
+	tell(inlet, 16, stats.lapses,
+		"attar was stopped or did not get the CPU for seconds, and programs had switched "
+		"them off meanwhile: they are on again");
+}
+
 int inlet_begin(struct attar_inlet *inlet, uint64_t *ret_horizon)
 {
 	int r = scan_now_and_then(inlet);
@@ -292,6 +325,7 @@ int inlet_begin(struct attar_inlet *inlet, uint64_t *ret_horizon)
 		r = perfume_collector_poll(inlet->collector, 0);
 	if (r < 0)
 		return attar_fail(r, "cannot read the events of programs: %s", strerror(-r));
+	tell_what_is_missing(inlet);
 	memset(inlet->recent, 0, sizeof(inlet->recent));
 	inlet->round = 0;
 	*ret_horizon = perfume_collector_horizon(inlet->collector);

@@ -211,6 +211,31 @@ def test_two_at_once_see_the_same(no_kernel, spawn, emitter, tmp_path):
         check_orders(rows_of(tmp_path / f'{i}.json')[0], 400)
 
 
+def test_a_ninth_listener_is_told(no_kernel, spawn, emitter):
+    program = emitter('forever')
+    attars = [spawn(ATTAR, 'trace', '-q', '-p', program.pid, '-e', 'user_events:e2e_tick', stdout=-3) for _ in range(8)]
+    for attar in attars:
+        wait_for(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'one never listened')
+    done = run('trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '1s')
+    assert 'events of programs are missing: a program has eight listeners already' in done.stderr
+    attars[0].terminate()
+    attars[0].wait()
+    done = run('trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-N', 5, '-d', '30s')
+    assert done.stdout.count('e2e_tick') == 5 and 'missing' not in done.stderr
+
+
+def test_a_listener_that_was_stopped_is_told(no_kernel, spawn, emitter):
+    program = emitter('forever')
+    attar = spawn(ATTAR, 'trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '10s', stdout=-3, stderr=-1, text=True)
+    wait_for(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'attar never listened')
+    attar.send_signal(signal.SIGSTOP)
+    wait_for(lambda: not listeners(program.pid), 'the event stayed on')
+    time.sleep(1)  # The program looks five times in a second.
+    attar.send_signal(signal.SIGCONT)
+    told = [line for line in attar.stderr if 'events of programs are missing' in line]
+    assert len(told) == 1 and 'attar was stopped' in told[0]
+
+
 def test_without_any_privilege(no_kernel, open_dir):
     """A user sees the events of his own programs: no tracefs, no perf events of the kernel are needed."""
     if not has('setpriv'):
