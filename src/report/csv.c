@@ -105,7 +105,7 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 	struct buf lines _cleanup_(buf_done) = {0};
 
 	for (; section_has_detail(s, row, at); at++) {
-		const char *line = section_text(s, s->details.at[at].text);
+		const char *line = section_detail(s, at);
 
 		if (lines.len)
 			buf_char(&lines, ';');

@@ -47,7 +47,7 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 	for (bool first = true; section_has_detail(s, row, at); at++, first = false) {
 		if (!first)
 			buf_char(b, ',');
-		add_string(b, section_text(s, s->details.at[at].text));
+		add_string(b, section_detail(s, at));
 	}
 	buf_char(b, ']');
 	return at;

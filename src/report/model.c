@@ -347,6 +347,13 @@ struct cell section_cell(const struct attar_section *section, uint32_t row, size
 	return (struct cell){section->kinds.at[at], .bits = section->values.at[at]};
 }
 
+const char *section_detail(const struct attar_section *section, size_t at)
+{
+	const char *text = section_text(section, section->details.at[at].text);
+
+	return text + strspn(text, " ");
+}
+
 bool section_has_detail(const struct attar_section *section, uint32_t row, size_t from)
 {
 	return from < section->details.n && section->details.at[from].row == row;

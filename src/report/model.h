@@ -104,6 +104,8 @@ const char *section_text(const struct attar_section *section, uint32_t id);
 
 struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column);
 
+/* A line under a row without the blanks in front that put it in its column for the eye. */
+const char *section_detail(const struct attar_section *section, size_t at);
 /* Whether detail line number `from` belongs to row: walk rows and details side by side. */
 bool section_has_detail(const struct attar_section *section, uint32_t row, size_t from);
 

@@ -81,7 +81,7 @@ static void test_event_lines_with_their_own_time(void **state)
 	attar_cell_u64(e, 1700000000000000000);
 	attar_cell_text(e, "bash");
 	attar_row_detail(e, "main");
-	attar_row_detail(e, "a;b, c");
+	attar_row_detail(e, "  a;b, c");
 	attar_section_row(e);
 	assert_drawn("csv", plain, report,
 		"time,comm,detail\n"

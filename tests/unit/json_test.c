@@ -86,7 +86,7 @@ static void test_hostile_text_and_details(void **state)
 	attar_cell_text(s, "\"\\\n\x01\xff\xed\xa0\x80</script>");
 	attar_section_row(s);
 	attar_cell_text(s, "");
-	attar_row_detail(s, "a");
+	attar_row_detail(s, "   a");
 	attar_row_detail(s, "b\t");
 	assert_drawn("json", plain, report,
 		"{\"schema\":\"attar/1\",\"profiler\":\"p\\\"\",\"time\":0,\"interval_ns\":0,"
