@@ -43,7 +43,13 @@ def v1_hierarchy(where):
     done = subprocess.run(mount, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f'cannot mount the v1 perf_event hierarchy: {done.stderr.strip()}')
-    yield
+    try:
+        yield
+    finally:
+        give_back(mount, where)
+
+
+def give_back(mount, where):
     for _ in range(20):
         subprocess.run(['umount', where], check=True)
         for _ in range(20): # the kernel takes its time
