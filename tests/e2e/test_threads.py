@@ -32,6 +32,7 @@ def built():
 
 
 def sanitized(built, program):
+    """Without what is no race: the child of a fork cannot join threads of its parent, and would be told so."""
     # In a child that was forked the other threads of its parent look as if nobody had waited for their end.
     env = {**os.environ, 'TSAN_OPTIONS': 'halt_on_error=0:exitcode=66:report_thread_leaks=0', 'CMOCKA_MESSAGE_OUTPUT': 'TAP',
            'PLUGIN': str(built / 'perfume/tests/libplugin.so'),
