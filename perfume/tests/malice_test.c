@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: CC0-1.0 */
+/* A program that means harm cannot harm the collector, nor the other way round. */
+#include "rings.h"
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static uint64_t seed = 88172645463325252ULL;
+
+static uint64_t random_number(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	return seed ^= seed << 17;
+}
+
+/* Sends a descriptor to the collector, as programs send their area. */
+static void send_fd(const struct perfume_collector *collector, int fd)
+{
+	const char *id = strchr(perfume_collector_variable(collector), '=') + 1;
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = {0};
+	char nothing = 0;
+	struct iovec vec = {&nothing, 1};
+	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
+	struct cmsghdr *rights;
+	int out = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+				  (size_t)snprintf(to.sun_path + 1, 64, "perfume-%.16s", id));
+
+	assert_int_equal(connect(out, (struct sockaddr *)&to, n), 0);
+	message.msg_control = control;
+	message.msg_controllen = sizeof(control);
+	rights = CMSG_FIRSTHDR(&message);
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(rights), &fd, sizeof(int));
+	assert_true(sendmsg(out, &message, 0) >= 0);
+	close(out);
+	close(fd);
+}
+
+#define FORGED_RING 65536
+
+static struct area *forge(int *ret_fd, int seals)
+{
+	struct area *area;
+	int fd = memfd_create(AREA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, (off_t)(AREA_DATA + (uint64_t)FORGED_RING * AREA_RINGS)), 0);
+	area = mmap(NULL, AREA_DATA + 4 * FORGED_RING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	area->magic = AREA_MAGIC;
+	area->ring_size = FORGED_RING;
+	area->n_slots = 4;
+	area->n_rings = 4;
+	area->pid = (uint32_t)getpid();
+	area->clock = AREA_CLOCK_MONOTONIC;
+	strcpy(area->slots[0].text, "forged u32 a");
+	fcntl(fd, F_ADD_SEALS, seals);
+	*ret_fd = fd;
+	return area;
+}
+
+static void what_is_no_area_is_not_taken(void **state)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct perfume_collector *collector = collector_for("*", -1);
+	struct area *area;
+	int fd;
+
+	send_fd(collector, open("/dev/zero", O_RDWR | O_CLOEXEC));
+	send_fd(collector, open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+	forge(&fd, F_SEAL_GROW);
+	send_fd(collector, fd);
+	area = forge(&fd, sealed);
+	area->magic++;
+	send_fd(collector, fd);
+	area = forge(&fd, sealed);
+	area->ring_size *= 2;
+	send_fd(collector, fd);
+	area = forge(&fd, sealed);
+	area->ring_size = 12345;
+	send_fd(collector, fd);
+	read_all(collector, 1);
+	assert_int_equal(stats_of(collector).writers, 0);
+	perfume_collector_free(collector);
+}
+
+/* Random damage of every sort, while the collector reads: it ends, it does not crash, it stays within bounds. */
+static void a_forging_program_does_no_harm(void **state)
+{
+	static const uint64_t odd[] = {0, 1, 8, 15, 16, 0xffff, 0x10000, 0x7fffffff, 0xffffffff,
+		1ULL << 32, 1ULL << 63, UINT64_MAX, FORGED_RING, FORGED_RING - 8, 4096};
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	int round, i;
+
+	for (round = 0; round < 300; round++) {
+		struct perfume_collector *collector = collector_for("*", -1);
+		struct area *area;
+		int fd;
+
+		area = forge(&fd, sealed);
+		send_fd(collector, fd);
+		for (i = 0; i < 40; i++) {
+			uint64_t *words = (uint64_t *)area;
+			uint64_t *rings = (uint64_t *)area->rings;
+			uint64_t value =
+				random_number() % 4 ? odd[random_number() % 15] : random_number();
+
+			/* the head, the rings' heads, the first slots, the records */
+			switch (random_number() % 5) {
+			case 0:
+				words[1 + random_number() % 6] = value;
+				break;
+			case 1:
+				rings[random_number() % (4 * sizeof(struct area_ring) / 8)] = value;
+				break;
+			case 2:
+				((uint64_t *)area->slots)[random_number() % 200] = value;
+				break;
+			case 3:
+				rings[random_number() % 4 * sizeof(struct area_ring) / 8 +
+					random_number() % 3] =
+					random_number() % FORGED_RING & ~7ULL;
+				break;
+			default:
+				words[AREA_DATA / 8 + random_number() % (4 * FORGED_RING / 8)] =
+					value;
+			}
+			area->n_rings = area->n_rings > 8 ? 8 : area->n_rings;
+			read_all(collector, i % 2);
+		}
+		munmap(area, AREA_DATA + 4 * FORGED_RING);
+		perfume_collector_free(collector);
+	}
+}
+
+/* The time of its record would hold it back for ever. */
+static void a_record_from_the_future_is_told_as_of_now(void **state)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct area_record record = {.size = 24, .time = UINT64_MAX / 2};
+	struct perfume_received event;
+	struct area *area;
+	int fd;
+
+	area = forge(&fd, sealed);
+	send_fd(collector, fd);
+	perfume_collector_poll(collector, 0);
+	memcpy((char *)area + AREA_DATA, &record, sizeof(record));
+	area->rings[0].reserved = area->rings[0].head = 24;
+	area->rings[0].count = 1;
+	perfume_collector_poll(collector, 0);
+	perfume_collector_poll(collector, 0);
+	assert_int_equal(perfume_collector_next(collector, &event), 1);
+	assert_true(event.time < UINT64_MAX / 4);
+	assert_int_equal(event.size, 8);
+	munmap(area, AREA_DATA + 4 * FORGED_RING);
+	perfume_collector_free(collector);
+}
+
+/* ---- a file system that is asked for a page and never answers: a thread of the snare's ---- */
+
+static void fuse_reply(int fuse, uint64_t unique, int error, const void *body, size_t n)
+{
+	struct fuse_out_header head = {
+		.len = (uint32_t)(sizeof(head) + n), .error = error, .unique = unique};
+	struct iovec pieces[] = {{&head, sizeof(head)}, {(void *)(uintptr_t)body, n}};
+
+	(void)!writev(fuse, pieces, 2);
+}
+
+static void fuse_answer(int fuse, const struct fuse_in_header *request)
+{
+	struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096};
+	struct fuse_attr attr = {.ino = request->nodeid, .size = 4096, .nlink = 1};
+	struct fuse_entry_out entry = {.nodeid = 2, .attr_valid = 99, .entry_valid = 99};
+	struct fuse_attr_out attrs = {.attr_valid = 99};
+	struct fuse_open_out open = {.fh = 1};
+
+	attr.mode = request->nodeid == 1 && request->opcode != FUSE_LOOKUP ? S_IFDIR | 0755
+									   : S_IFREG | 0644;
+	entry.attr = attrs.attr = attr;
+	switch (request->opcode) {
+	case FUSE_INIT:
+		fuse_reply(fuse, request->unique, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		fuse_reply(fuse, request->unique, 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		fuse_reply(fuse, request->unique, 0, &attrs, sizeof(attrs));
+		break;
+	case FUSE_OPEN:
+		fuse_reply(fuse, request->unique, 0, &open, sizeof(open));
+		break;
+	case FUSE_READ:
+	case FUSE_FORGET:
+		break;
+	default:
+		fuse_reply(fuse, request->unique, -ENOSYS, NULL, 0);
+	}
+}
+
+static void *fuse_serve(void *fuse)
+{
+	static char request[65536] __attribute__((aligned(8)));
+
+	while (read((int)(intptr_t)fuse, request, sizeof(request)) > 0)
+		fuse_answer((int)(intptr_t)fuse, (void *)request);
+	return NULL;
+}
+
+/* A page of memory that whoever touches it waits for, for ever. NULL where it cannot be had. */
+static void *page_that_never_comes(void)
+{
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC), file;
+	char options[128];
+	pthread_t thread;
+	void *page;
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || mount("snare", "/run", "fuse", 0, options) ||
+		pthread_create(&thread, NULL, fuse_serve, (void *)(intptr_t)fuse))
+		return NULL;
+	file = open("/run/page", O_RDONLY | O_CLOEXEC);
+	umount2("/run", MNT_DETACH);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+	/* At the end it would be closed behind the one who is to answer for it. */
+	close(file);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+/* A program whose enable word lies on such a page. It says on the pipe whether it could be done. */
+static void lay_a_snare(const struct perfume_collector *collector, int end)
+{
+	void *page = page_that_never_comes();
+	struct area *area;
+	int fd;
+
+	if (page) {
+		area = forge(&fd, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+		area->slots[0].word = (uintptr_t)page;
+		area->slots[0].live = 1;
+		send_fd(collector, fd);
+	}
+	if (write(end, page ? "y" : "n", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static int count_one(void *n, const struct perfume_registered *registered)
+{
+	*(int *)n += !strcmp(registered->source->name, "forged") && !registered->word;
+	return 0;
+}
+
+static void memory_that_never_comes_holds_nobody_up(void **state)
+{
+	struct perfume_collector *collector = collector_for("forged", -1);
+	struct timespec before, after;
+	int ends[2], n = 0;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid)
+		lay_a_snare(collector, ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	read_all(collector, 0);
+	read_all(collector, 0);
+	perfume_collector_each(collector, count_one, &n);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true(after.tv_sec - before.tv_sec < 10);
+	if (byte == 'y') {
+		assert_int_equal(stats_of(collector).refused, 1);
+		assert_int_equal(n, 1);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	read_all(collector, 0);
+	read_all(collector, 0);
+	assert_int_equal(stats_of(collector).writers, 0);
+	perfume_collector_free(collector);
+	close(ends[0]);
+	close(ends[1]);
+	if (byte == 'n') {
+		print_message("no file system of our own here\n");
+		skip();
+	}
+}
+
+/* A collector that was killed at a bad moment has left the program's lock closed. */
+static void a_lock_that_stays_closed_is_opened(void **state)
+{
+	struct program program = start("sixty_four_threads", 1, NULL);
+	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
+	struct area *area;
+
+	hear(&program, "ready");
+	area = area_of(program.pid);
+	area->lock = 1;
+	perfume_collector_scan(collector);
+	READ_UNTIL(collector, got.ticks > 1000);
+	assert_int_equal(area->lock, 0);
+	munmap(area, sizeof(*area));
+	shutdown(program.in, SHUT_WR);
+	hear(&program, "done");
+	assert_int_equal(end_of(&program), 0);
+	perfume_collector_free(collector);
+}
+
+/* It was stopped for so long that a ninth one has taken its place. */
+static void a_place_that_was_lost_is_not_shared(void **state)
+{
+	struct program program = start("for_ever", 1, NULL);
+	struct perfume_collector *collectors[9];
+	struct area *area;
+	int i;
+
+	hear(&program, "ready");
+	area = area_of(program.pid);
+	for (i = 0; i < 9; i++) {
+		collectors[i] = collector_for("ring_tick", program.pid);
+		if (i == 8)
+			area->claims[0].lease = 1;
+		perfume_collector_scan(collectors[i]);
+		assert_int_equal(stats_of(collectors[i]).no_claim, 0);
+	}
+	read_all(collectors[0], 0);
+	assert_int_equal(stats_of(collectors[0]).no_claim, 1);
+	perfume_collector_free(collectors[5]);
+	read_all(collectors[0], 0);
+	assert_int_equal(stats_of(collectors[0]).no_claim, 0);
+	got.ticks = 0;
+	READ_UNTIL(collectors[0], got.ticks > 1000);
+	for (i = 0; i < 9; i++)
+		if (i != 5)
+			perfume_collector_free(collectors[i]);
+	munmap(area, sizeof(*area));
+	kill(program.pid, SIGKILL);
+	end_of(&program);
+}
+
+/* Its memory has the area too, and what the area says about addresses must not be written there. */
+static void a_collector_is_not_taken_for_a_program(void **state)
+{
+	struct program program = start("for_ever", 1, NULL);
+	struct perfume_collector *collector;
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	hear(&program, "ready");
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		collector = collector_for("ring_tick", program.pid);
+		perfume_collector_scan(collector);
+		READ_UNTIL(collector, got.ticks > 3);
+		if (write(ends[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	collector = collector_for("ring_tick", pid);
+	assert_int_equal(perfume_collector_scan(collector), 0);
+	perfume_collector_free(collector);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	kill(program.pid, SIGKILL);
+	end_of(&program);
+}
+
+/* The descriptors that come with the next message to this socket: how many, -1 without a message. */
+static int wait_for_descriptors(int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	char text[16];
+	struct iovec vec = {text, sizeof(text)};
+	struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1, .msg_control = control};
+	int caller = accept(fd, NULL, NULL);
+
+	message.msg_controllen = sizeof(control);
+	if (caller < 0 || recvmsg(caller, &message, 0) <= 0)
+		return -1;
+	return CMSG_FIRSTHDR(&message) != NULL;
+}
+
+/* The collector that a root program is told of was killed, and somebody else has taken its name. */
+static void another_user_is_not_sent_anything(void **state)
+{
+	struct sockaddr_un name = {AF_UNIX, "\0perfume-0123456789abcdef"};
+	socklen_t n = offsetof(struct sockaddr_un, sun_path) + 25;
+	struct program program;
+	int fd, status;
+	pid_t pid;
+
+	if (geteuid()) {
+		print_message("only root can be another user\n");
+		skip();
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, n), 0);
+	pid = fork();
+	if (!pid) {
+		/* Whose name it is, listen() settles. */
+		if (setuid(65534) || listen(fd, 5))
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(wait_for_descriptors(fd) == -1 ? 0 : 2);
+	}
+	waitpid(pid, NULL, WUNTRACED);
+	kill(pid, SIGCONT);
+	program = start("flash", 5, "PERFUME_COLLECTOR=0123456789abcdef:ring_*");
+	hear(&program, "done");
+	assert_int_equal(end_of(&program), 0);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	close(fd);
+}
+
+/* Whoever may read the file of standing orders may lock it. */
+static void a_lock_on_the_standing_orders_holds_nobody_up(void **state)
+{
+	struct perfume_collector *first = collector_for("ring_tick", 0), *collector;
+	struct timespec before, after;
+	int fd;
+
+	if (geteuid()) {
+		print_message("the standing orders of root are root's\n");
+		skip();
+	}
+	fd = open(ORDERS_OF_ROOT, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	collector = collector_for("ring_tick", 0);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true(after.tv_sec - before.tv_sec < 5);
+	close(fd);
+	perfume_collector_free(collector);
+	perfume_collector_free(first);
+}
+
+/* Somebody who may write to the area scribbles all over it. The program goes on. */
+static void a_scribbling_collector_does_no_harm(void **state)
+{
+	struct program program = start("sixty_four_threads", 1, NULL);
+	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
+	struct area *area;
+	int i;
+
+	hear(&program, "ready");
+	area = area_of(program.pid);
+	perfume_collector_scan(collector);
+	READ_UNTIL(collector, got.ticks > 1000);
+	for (i = 0; i < 200000; i++)
+		((uint64_t *)area)[random_number() % (offsetof(struct area, slots) / 8 + 300)] =
+			random_number() % 3 ? random_number() : 0;
+	munmap(area, sizeof(*area));
+	shutdown(program.in, SHUT_WR);
+	hear(&program, "done");
+	assert_int_equal(end_of(&program), 0);
+	read_all(collector, 1);
+	perfume_collector_free(collector);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(what_is_no_area_is_not_taken),
+		CASE(a_forging_program_does_no_harm),
+		CASE(a_record_from_the_future_is_told_as_of_now),
+		CASE(memory_that_never_comes_holds_nobody_up),
+		CASE(a_lock_that_stays_closed_is_opened),
+		CASE(a_place_that_was_lost_is_not_shared),
+		CASE(a_collector_is_not_taken_for_a_program),
+		CASE(another_user_is_not_sent_anything),
+		CASE(a_lock_on_the_standing_orders_holds_nobody_up),
+		CASE(a_scribbling_collector_does_no_harm),
+	};
+
+	live_alone();
+	setenv("PERFUME_RING", "1", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
