@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Memory that runs out, at any moment: the whole answer, a part that says that it is one, or a sentence and status 1."""
 import json
+import math
 import random
 import re
 
@@ -17,8 +18,9 @@ INCOMPLETE = re.compile('out of memory|memory ran out|Cannot allocate memory|rin
 def profile_is_whole(text, _):
     found = Profile(text)
     whole = found.samples
-    return whole > 20 and abs(found.own('heavy') / whole - 0.7) < 0.25 and found.notes['lost'] == 0 \
-        and not found.remarks
+    # Few samples scatter: 4.5 standard deviations.
+    return whole > 20 and abs(found.own('heavy') / whole - 0.7) < 4.5 * math.sqrt(0.7 * 0.3 / whole) \
+        and found.notes['lost'] == 0 and not found.remarks
 
 
 def stat_is_whole(text, _):
