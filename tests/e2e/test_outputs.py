@@ -9,6 +9,7 @@ import time
 import pytest
 
 from command import ATTAR, Profile, has, run, share_is, workload
+from faults import sanitized
 
 
 def test_format_by_extension(tmp_path):
@@ -145,6 +146,8 @@ def test_stalled_reader_misses_lines_and_is_told(spawn, tmp_path):
     What a reader of stdout does not take in time is left out there alone, and counted: nothing is lost in the
     rings, a file has every sample, and printed and left out are what was seen.
     """
+    if sanitized():
+        pytest.skip('a sanitized attar prints so slowly that it hardly outruns a reader that stands')
     busy = spawn(workload('split7030'), 1000000)
     out, text = tmp_path / 'all.csv', tmp_path / 'text'
     done = run('-c', f'{ATTAR} profile -F 20000 --each -g -p {busy.pid} -N 60000 -d 30s -o {out} | '
