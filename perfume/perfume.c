@@ -2272,7 +2272,8 @@ int perfume_write_payload(struct perfume_probe *probe, const void *payload, size
 	if (n && !payload)
 		return fail(-EFAULT, "the payload is NULL");
 	packet = __builtin_alloca(sizeof(*packet) + n);
-	memcpy(packet + 1, payload, n);
+	if (n)
+		memcpy(packet + 1, payload, n);
 	return event_write(&probe->event, word, packet, n);
 }
 

@@ -68,14 +68,32 @@ static int collect(struct attar_ring *r, uint64_t position, uint64_t end, bool l
 	return 0;
 }
 
+static void swap(uint64_t *a, uint64_t *b)
+{
+	uint64_t former = *a;
+
+	*a = *b;
+	*b = former;
+}
+
 static void reverse(struct attar_ring *r)
 {
-	for (size_t i = 0, j = r->positions.n; i + 1 < j--; i++) {
-		uint64_t position = r->positions.at[i];
+	for (size_t i = 0, j = r->positions.n; i + 1 < j--; i++)
+		swap(&r->positions.at[i], &r->positions.at[j]);
+}
 
-		r->positions.at[i] = r->positions.at[j];
-		r->positions.at[j] = position;
-	}
+static bool is_lost(const struct attar_ring *r, uint64_t position)
+{
+	return ((const struct perf_event_header *)(r->data + (position & (r->size - 1))))->type ==
+	       PERF_RECORD_LOST;
+}
+
+/* What was lost is told together with the next record, before it: written backward, too. */
+static void put_losses_first(struct attar_ring *r)
+{
+	for (size_t i = 1; i < r->positions.n; i++)
+		if (is_lost(r, r->positions.at[i]))
+			swap(&r->positions.at[i - 1], &r->positions.at[i]);
 }
 
 static int look_backward(struct attar_ring *r, uint64_t head)
@@ -84,6 +102,7 @@ static int look_backward(struct attar_ring *r, uint64_t head)
 	int result = collect(r, head, head + MIN(written, r->size), written <= r->size);
 
 	reverse(r);
+	put_losses_first(r);
 	return result;
 }
 

@@ -220,6 +220,7 @@ static void test_a_live_ring_keeps_the_end(void **state)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1000, n;
 	struct attar_target *target = live_self();
 	struct attar_counter *c = open_faults(target, true);
+	const struct perf_event_header *header;
 	char *area = live_map(pages);
 	struct attar_ring **rings;
 	uint64_t last = 0;
@@ -235,6 +236,11 @@ static void test_a_live_ring_keeps_the_end(void **state)
 	assert_null(attar_ring_next(rings[0]));
 	live_touch(area, 700, 720);
 	assert_true(attar_rings_freeze(rings, n) >= 20);
+	/* The kernel writes it down with page 700, and in such a ring behind it. */
+	header = attar_ring_next(rings[0]);
+	assert_int_equal(header->type, PERF_RECORD_LOST);
+	assert_in_range(
+		((const uint64_t *)(header + 1))[1], 100, 110); /* and what reading faulted on */
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 20);
 	assert_int_equal(last, 719);
 	attar_rings_thaw(rings, n);
