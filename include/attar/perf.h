@@ -54,13 +54,15 @@ struct attar_target_opts {
 	const char *const *environment;
 	bool system_wide;  /* watch the CPUs, not the command, while the command runs */
 	bool no_inherit;   /* threads and processes created later are not followed */
-	bool skip_refused; /* leave out threads that may not be watched, as long as one may */
+	bool skip_refused; /* leave out what may not be watched or has ended, as long as one is left */
 	bool self;         /* the calling thread, alone */
 	/*
 	 * Threads wherever they run: one place for each thread, not one for each thread on each CPU. Cheap to
 	 * open and to read, and what self-reading needs; but inherited counters without a CPU can have no ring.
 	 */
 	bool any_cpu;
+	/* The whole system, but each thread by itself: all that run now, and with them what they create. */
+	bool every_thread;
 };
 
 struct attar_target;

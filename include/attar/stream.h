@@ -53,7 +53,7 @@ struct attar_event {
 	/* which of the stream's counters: an index; of a LOST the one that lost */
 	uint32_t counter;
 	uint32_t cpu; /* -1: not known */
-	struct attar_thread *thread; /* never NULL for a SAMPLE */
+	struct attar_thread *thread; /* never NULL for a SAMPLE; of an EXIT the one that ended, if known */
 	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */
 	uint64_t lost_from, lost_to; /* ns */
 };

@@ -299,6 +299,24 @@ static void rebase(struct counter_fd *it, const struct attar_value *v)
 	it->base.lost += v->lost;
 }
 
+void counter_take_out(struct attar_counter *c, size_t place, const struct attar_value *told,
+	struct attar_value *sum)
+{
+	struct counter_fd *it = &c->fds.at[place];
+	struct attar_value v = *told;
+
+	if (c->group)
+		c->group->plain = false;
+	rebase(it, &v);
+	if (!c->shares)
+		v.time_enabled = v.time_running;
+	attar_value_join(sum, &v);
+	if (!c->shares)
+		sum->time_enabled = sum->time_running;
+	sum->elsewhere = c->one_core_kind || !c->every_cpu;
+	value_judge(sum);
+}
+
 int attar_counter_reset(struct attar_counter *c)
 {
 	struct attar_value v;

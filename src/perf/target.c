@@ -142,12 +142,36 @@ static int add_pids(struct attar_target *t, const char *pids)
 
 	for (size_t i = 0; r == 0 && i < t->pids.n; i++) {
 		r = add_threads(t, t->pids.at[i]);
+		if ((r == -ENOENT || r == -ESRCH) && t->skip_refused) {
+			r = 0;
+			continue;
+		}
 		if (r == -ENOENT || r == -ESRCH)
 			return attar_fail(-ESRCH, "there is no process %d", t->pids.at[i]);
 		if (r == 0)
 			r = watch_end(t, t->pids.at[i]);
 	}
 	return r;
+}
+
+/* What ends while it is listed is not watched. */
+static int add_process(struct attar_target *t, pid_t pid)
+{
+	int r;
+
+	if (pid == getpid())
+		return 0;
+	r = add_threads(t, pid);
+	if (r == -ENOENT || r == -ESRCH)
+		return 0;
+	return r == 0 && vec_push(&t->pids, pid) < 0 ? base_oom() : r;
+}
+
+static int add_every_process(struct attar_target *t)
+{
+	int r = each_number("/proc", add_process, t);
+
+	return r == -ENOMEM ? r : r < 0 ? attar_fail(r, "cannot list /proc: %s", strerror(-r)) : 0;
 }
 
 static int add_tids(struct attar_target *t, const char *tids)
@@ -210,6 +234,8 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	t->every_cpu = !o->cpus;
 	if (r == 0 && o->self)
 		r = add_tid(t, (pid_t)syscall(SYS_gettid));
+	if (r == 0 && o->every_thread)
+		r = add_every_process(t);
 	if (r == 0 && o->pids)
 		r = add_pids(t, o->pids);
 	if (r == 0 && o->tids)
@@ -223,6 +249,9 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	if (o->cgroups && t->tids.n)
 		return attar_fail(-EINVAL,
 			"control groups cannot be watched together with processes or threads");
+	if (o->every_thread && (o->pids || o->tids || o->self))
+		return attar_fail(-EINVAL,
+			"every thread, and some of them, contradict each other: leave one out");
 	if (o->any_cpu && !t->tids.n)
 		return attar_fail(-EINVAL,
 			"without a process or thread to watch, the CPUs must be told apart: the "

@@ -32,20 +32,30 @@ static const char detail_events[] =
 
 /* ---- what is asked for ---- */
 
-static bool watches_tasks(const struct common_opts *o, const char *const *command)
+static bool watches_tasks(const struct attar_run *run, const struct stat *s)
 {
-	return o->pids || o->tids || (command && !o->all_cpus && !o->cpus && !o->cgroups);
+	return s->per_thread || !(run->opts.cgroups || run_watches_system(run));
 }
 
-static int choose_key(struct attar_run *run, struct stat *s, bool tasks)
+/* Which threads are not told apart, unlike what is asked for. */
+static void note_threads(const struct attar_run *run)
+{
+	if (threads_are_told(run) || run->opts.tids)
+		return;
+	log_note("--per-thread: threads that begin while we count are counted with those that "
+		 "start them%s",
+		run->opts.interval        ? ": in intervals they cannot be told apart"
+		: run_watches_system(run) ? ""
+		: run->opts.cpus          ? ": on chosen CPUs they cannot be told apart"
+					  : ": Linux 6.12 and later tell them apart");
+}
+
+static int choose_key(struct attar_run *run, struct stat *s)
 {
 	if (s->per_cpu + s->per_thread + s->per_socket + (run->opts.cgroups != NULL) > 1)
 		return attar_fail(-EINVAL, "--per-cpu, --per-thread, --per-socket and --cgroups "
 					   "each tell counts apart "
 					   "in their own way: leave all but one out");
-	if (s->per_thread && !tasks)
-		return attar_fail(
-			-EINVAL, "--per-thread needs threads to watch: -p, -t or -- COMMAND");
 	if (s->per_thread && s->repeat)
 		return attar_fail(-EINVAL,
 			"--per-thread contradicts --repeat: each run has threads of its own");
@@ -56,27 +66,24 @@ static int choose_key(struct attar_run *run, struct stat *s, bool tasks)
 				    : BY_NOTHING;
 	if (s->by == BY_CPU || s->by == BY_SOCKET)
 		attar_run_count_each_cpu(run);
-	if (s->by == BY_THREAD)
-		run_keep_comms(run);
-	if (s->by == BY_THREAD && run->command && !run->opts.pids && !run->opts.tids)
-		log_note("--per-thread: threads that the command starts are counted with the one "
-			 "that starts them; those of a process that runs already are told apart: "
-			 "-p");
+	if (s->by == BY_THREAD) {
+		run_count_each_thread(run);
+		note_threads(run);
+	}
 	return 0;
 }
 
 static int stat_open(struct attar_run *run, void *self)
 {
 	struct stat *s = self;
-	bool tasks = watches_tasks(&run->opts, (const char *const *)run->command);
-	int r = choose_key(run, s, tasks);
+	int r = choose_key(run, s);
 
 	if (r == 0 && s->line && !run->opts.interval)
 		r = attar_fail(-EINVAL, "--line needs --interval: a line is printed for each");
 	if (r == 0 && s->repeat)
 		r = attar_run_repeat(run, s->repeat);
 	if (r == 0 && !s->events.n)
-		r = attar_run_count(run, tasks ? task_events : cpu_events);
+		r = attar_run_count(run, watches_tasks(run, s) ? task_events : cpu_events);
 	for (size_t i = 0; r == 0 && i < s->events.n; i++)
 		r = attar_run_count(run, s->events.at[i]);
 	if (r == 0 && s->detail)
@@ -96,6 +103,9 @@ static int socket_of(int cpu)
 	return file_read_i64(path, &socket) < 0 ? 0 : (int)socket;
 }
 
+/* Threads that ended are numbered behind all that can live. */
+enum { ENDED_FIRST = 1 << 24 };
+
 static int key_of(const struct stat *s, const struct attar_counter_place *place)
 {
 	switch (s->by) {
@@ -110,6 +120,25 @@ static int key_of(const struct stat *s, const struct attar_counter_place *place)
 	default:
 		return 0;
 	}
+}
+
+/* What ended threads that were started meanwhile had counted. */
+static int fill_ended(struct attar_run *run, struct tally *t)
+{
+	const struct ended_thread *ended;
+
+	for (size_t e = 0; (ended = run_ended_thread(run, e)); e++) {
+		struct tally_key *key = NULL;
+
+		if (!ended->told)
+			continue;
+		key = tally_key(t, ENDED_FIRST + (int)e);
+		if (!key)
+			return base_oom();
+		for (size_t i = 0; i < t->n_events; i++)
+			attar_value_add(&key->cells[i].sum, &ended->values[i]);
+	}
+	return 0;
 }
 
 /* All counters into the cells of their keys. recent: since the report before. */
@@ -128,7 +157,7 @@ static int fill(struct attar_run *run, const struct stat *s, struct tally *t, bo
 				return base_oom();
 			attar_value_add(&key->cells[i].sum, recent ? &c->recent[p] : &c->values[p]);
 		}
-	return 0;
+	return recent ? 0 : fill_ended(run, t);
 }
 
 static int stat_ended(struct attar_run *run, void *self)
@@ -234,14 +263,17 @@ static void add_ratio(const struct drawing *d, const struct ratio_count *counts,
 }
 
 /* A thread's name; a command that ended before anybody looked is called as it was started. */
-static void add_thread(const struct drawing *d, int tid)
+static void add_thread(const struct drawing *d, int number)
 {
-	const char *comm = run_comm(d->run, tid);
+	const struct ended_thread *ended =
+		number < ENDED_FIRST ? NULL
+				     : run_ended_thread(d->run, (size_t)(number - ENDED_FIRST));
+	const char *comm = ended ? ended->comm : run_comm(d->run, number);
 
 	if (!comm)
 		comm = d->run->command ? basename(d->run->command[0]) : "";
 	attar_cell_text(d->section, comm);
-	attar_cell_u64(d->section, (uint64_t)tid);
+	attar_cell_u64(d->section, (uint64_t)(ended ? ended->tid : number));
 }
 
 static void add_key(const struct drawing *d, const struct tally_key *key)

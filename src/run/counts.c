@@ -41,11 +41,6 @@ void attar_run_count_each_cpu(struct attar_run *run)
 	run->count_each_cpu = true;
 }
 
-void run_keep_comms(struct attar_run *run)
-{
-	run->keep_comms = true;
-}
-
 int attar_run_repeat(struct attar_run *run, uint64_t n)
 {
 	if (!run->command)
@@ -121,8 +116,9 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	return r;
 }
 
-static int fill_attr(
-	struct attar_run *run, const struct attar_event_spec *spec, union uapi_attr *attr)
+/* first: of all events. */
+static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec, bool first,
+	union uapi_attr *attr)
 {
 	int r;
 
@@ -130,6 +126,8 @@ static int fill_attr(
 	r = attar_event_spec_attr(spec, attr, sizeof(*attr));
 	attr->attr.disabled = 1;
 	attr->attr.enable_on_exec = run->target->by_exec;
+	if (threads_are_told(run))
+		threads_attr(&attr->attr, first);
 	if (run->user_only)
 		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
 	return r;
@@ -169,7 +167,7 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 		r = attar_fail(-EINVAL, "a group of %zu events: at most %d can be counted together",
 			n, MEMBERS_MAX);
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = fill_attr(run, c[i].pub.spec, &attrs[i]);
+		r = fill_attr(run, c[i].pub.spec, &c[i] == run->counts.at, &attrs[i]);
 		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
 	}
 	if (r == 0)
@@ -184,7 +182,8 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 static int give_values(struct counted *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		c[i].pub.counter = attar_group_counter(c->group, i);
+		c[i].counter = attar_group_counter(c->group, i);
+		c[i].pub.counter = c[i].counter;
 		c[i].pub.n_places = attar_counter_places(c[i].pub.counter);
 		c[i].values = calloc(c[i].pub.n_places, sizeof(*c[i].values));
 		c[i].recent = calloc(c[i].pub.n_places, sizeof(*c[i].recent));
@@ -263,54 +262,6 @@ static size_t group_size(const counted_list *list, size_t first)
 	return n;
 }
 
-/* ---- the names of threads, kept beyond their end ---- */
-
-static int remember_comm(struct attar_run *run, pid_t tid)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-	char path[64];
-	const char *comm;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
-	if (file_read(path, 64, &b) < 0 || !b.len) {
-		attar_error_clear();
-		return 0;
-	}
-	comm = intern_bytes(&run->texts, b.data, b.len - 1);
-	if (!comm || map_put(&run->comms, (uint64_t)tid, (uintptr_t)comm) < 0)
-		return base_oom();
-	return 0;
-}
-
-/* A command that has not begun is still called as we are. */
-static int remember_comms(struct attar_run *run)
-{
-	const struct counted *c = run->counts.at;
-	pid_t last = -1;
-	int r = 0;
-
-	if (!run->keep_comms)
-		return 0;
-	while (c->refused) /* all have the same threads, and one at least was opened */
-		c++;
-	for (size_t i = 0; r == 0 && i < c->pub.n_places; i++) {
-		pid_t tid = attar_counter_place_at(c->pub.counter, i).tid;
-
-		if (tid < 0 || tid == last || (!run->began && run->command))
-			continue;
-		last = tid;
-		r = remember_comm(run, tid);
-	}
-	return r;
-}
-
-const char *run_comm(const struct attar_run *run, pid_t tid)
-{
-	const uint64_t *comm = map_get(&run->comms, (uint64_t)tid);
-
-	return comm ? (const char *)(uintptr_t)*comm : NULL;
-}
-
 int counts_open(struct attar_run *run)
 {
 	counted_list *list = &run->counts;
@@ -329,7 +280,8 @@ int counts_open(struct attar_run *run)
 		return attar_fail(list->at[0].error, "%s", list->at[0].refused);
 	if (!run->ended) /* not again for a command that is repeated */
 		note_refused(list);
-	return remember_comms(run);
+	r = threads_open(run);
+	return r == 0 ? threads_remember_comms(run) : r;
 }
 
 void counts_close(struct attar_run *run)
@@ -341,6 +293,7 @@ void counts_close(struct attar_run *run)
 		free(c->recent);
 		free(c->refused);
 		c->values = c->recent = NULL;
+		c->counter = NULL;
 		c->refused = NULL;
 		c->pub = (struct attar_run_counter){.name = c->pub.name, .spec = c->pub.spec};
 	}
@@ -350,6 +303,7 @@ void counts_done(struct attar_run *run)
 {
 	counts_close(run);
 	vec_done(&run->counts);
+	threads_done(run);
 	map_done(&run->comms);
 }
 
@@ -460,7 +414,7 @@ int counts_read(struct attar_run *run)
 			attar_values_settle(c[m].pub.counter, c[m].recent);
 		}
 	}
-	return remember_comms(run);
+	return threads_remember_comms(run);
 }
 
 const struct attar_run_counter *attar_run_counter(const struct attar_run *run, size_t i)

@@ -12,6 +12,7 @@ struct counted {
 	struct attar_group *group; /* the first member's to close; NULL: refused */
 	/* of a device that is watched on CPUs of its own; NULL: the run's */
 	struct attar_target *own_target;
+	struct attar_counter *counter; /* of pub */
 	struct attar_value *values, *recent;
 	char *refused;
 	int error; /* that it was refused with */
@@ -32,11 +33,5 @@ int counts_follow(struct attar_run *run);
 /* Reads all of them: one system call for each place of a counter or group. */
 int counts_read(struct attar_run *run);
 void counts_done(struct attar_run *run);
-
-/* Asks for the names of the watched threads to be kept. Only from open(). */
-void run_keep_comms(struct attar_run *run);
-
-/* What the thread was called when it was looked at last; NULL: nobody knows. Borrowed from the run. */
-const char *run_comm(const struct attar_run *run, pid_t tid);
 
 #endif

@@ -99,7 +99,7 @@ static int narrow(struct attar_run *run, int error)
 	int r;
 
 	if ((error != -EACCES && error != -EPERM) || !why || run->command ||
-		attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
+		!run_watches_system(run))
 		return error;
 	close_events(run);
 	r = run_user_open(run);
@@ -121,12 +121,13 @@ static int open_stream(struct attar_run *run)
 	VEC(struct attar_counter *) counters = {0};
 	int r = 0;
 
-	if (!run->sources.n)
-		return 0;
 	vec_each (&run->sources, s)
 		if (vec_push(&counters, s->counter) < 0)
 			r = base_oom();
-	if (r == 0)
+	vec_each (&run->counts, c)
+		if (threads_are_told(run) && c->counter && vec_push(&counters, c->counter) < 0)
+			r = base_oom();
+	if (r == 0 && counters.n)
 		r = attar_stream_live(
 			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);
 	vec_done(&counters);
@@ -185,7 +186,7 @@ static int deliver(struct attar_run *run, const struct attar_event *ev)
 		    ev->record->type == PERF_RECORD_LOST_SAMPLES) &&
 		run->profiler->lost)
 		return run->profiler->lost(run, run->self, ev);
-	return 0;
+	return run->threads.places.n ? threads_deliver(run, ev) : 0;
 }
 
 static int drain(struct attar_run *run)
@@ -331,9 +332,9 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = counts_disable(run);
 	if (r == 0)
-		r = counts_read(run);
-	if (r == 0)
 		r = drain(run);
+	if (r == 0)
+		r = counts_read(run);
 	run_user_ended(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);

@@ -13,6 +13,7 @@
 #include "event/filter.h"
 #include "event/usdt.h"
 #include "run/counts.h"
+#include "run/threads.h"
 
 /* The options that every profiler shares, see common.c. */
 struct common_opts {
@@ -90,8 +91,9 @@ struct attar_run {
 	struct intern noted;                       /* what the log was told about transports */
 	counted_list counts;
 	bool count_each_cpu;
-	bool keep_comms;
+	bool count_each_thread;
 	struct map comms; /* tid -> the name that it had, one of texts */
+	struct threads threads;
 	bool user_only;   /* counts are: the kernel may not be watched */
 	uint64_t rounds;  /* how often the command is run; 0: once */
 
@@ -124,6 +126,9 @@ int run_parse_events(
 /* Adds one of them as a source; attr holds how it is sampled unless the spec says otherwise. */
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr, attar_event_fn *fn);
+
+/* No process, thread or control group is named, nor is a command the one to watch. */
+bool run_watches_system(const struct attar_run *run);
 
 /* Resolves the target that the options describe; narrows it to what this user may see. */
 int run_open_target(struct attar_run *run, bool own_processes);

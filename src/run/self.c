@@ -34,7 +34,7 @@ static uint64_t self_rss(void)
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_stream_stats stats = {0};
-	struct attar_notes notes = {.unresolved = run->unresolved, .counting = !run->stream};
+	struct attar_notes notes = {.unresolved = run->unresolved, .counting = !run->sources.n};
 	uint64_t elapsed = base_now() - run->self_entered;
 
 	if (run->stream)
@@ -56,6 +56,12 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	if (base_oom_count() > run->ooms)
 		attar_report_remark(report,
 			"memory ran out during the run: names, stacks or counts may be missing");
+	if (!run->sources.n && stats.lost)
+		attar_report_remark(report,
+			"%llu records were lost: some threads that ended are counted with those "
+			"that started them",
+			(unsigned long long)stats.lost);
+	threads_remark(run, report);
 	if (stats.malformed)
 		attar_report_remark(report, "%llu records of the kernel could not be read",
 			(unsigned long long)stats.malformed);

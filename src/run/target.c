@@ -35,9 +35,19 @@ static int own_processes(struct buf *ret_pids)
 /* Counting needs one place for each thread; rings, and numbers by CPU, need one for each of its CPUs. */
 static bool is_any_cpu(const struct attar_run *run, const struct attar_target_opts *opts)
 {
-	bool tasks = opts->pids || opts->tids || (opts->command && !opts->system_wide);
+	bool tasks = opts->pids || opts->tids || opts->every_thread ||
+		     (opts->command && !opts->system_wide);
 
-	return tasks && !opts->cpus && !opts->cgroups && !run->sources.n && !run->count_each_cpu;
+	return tasks && !opts->cpus && !opts->cgroups && !run->sources.n && !run->count_each_cpu &&
+	       !threads_are_told(run);
+}
+
+bool run_watches_system(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	bool some = o->pids || o->tids || o->cgroups;
+
+	return o->all_cpus || (!some && (o->cpus || !run->command));
 }
 
 int run_open_target(struct attar_run *run, bool own)
@@ -58,6 +68,7 @@ int run_open_target(struct attar_run *run, bool own)
 	if (run->opts.all_cpus && (opts.pids || opts.tids || opts.cgroups))
 		return attar_fail(-EINVAL,
 			"--all-cpus contradicts --pids, --tids and --cgroups: leave one out");
+	opts.every_thread = run->count_each_thread && !own && run_watches_system(run);
 	if (own) {
 		r = own_processes(&pids);
 		if (r < 0)

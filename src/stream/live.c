@@ -76,6 +76,8 @@ static int make_cursors(struct attar_stream *s)
 	if (s->epoll_fd < 0)
 		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
 	r = add_cursors(s, 0);
+	if (r == 0)
+		r = stream_watch_target(s);
 	return r == 0 && s->inlet ? stream_watch(s, inlet_fd(s->inlet)) : r;
 }
 

@@ -59,6 +59,9 @@ struct attar_stream {
 /* The fd wakes the stream up too. */
 int stream_watch(struct attar_stream *s, int fd);
 
+/* And so does the end of a watched process. */
+int stream_watch_target(struct attar_stream *s);
+
 /* Waits as attar_stream_wait() says, but for fds that are watched already; -EINTR when a signal came. */
 int stream_poll(struct attar_stream *s, int fd, int timeout_ms);
 

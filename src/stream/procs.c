@@ -99,7 +99,7 @@ static struct process *find_process(const struct procs *p, pid_t pid)
 	return entry ? (struct process *)(uintptr_t)*entry : NULL;
 }
 
-static struct thread *find_thread(const struct procs *p, pid_t tid)
+struct thread *procs_known(const struct procs *p, pid_t tid)
 {
 	uint64_t *entry = map_get(&p->threads, (uint64_t)tid);
 
@@ -137,7 +137,7 @@ void procs_scan(struct process *process)
 
 static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 {
-	struct thread *t = find_thread(p, tid);
+	struct thread *t = procs_known(p, tid);
 	struct process *process;
 
 	if (t)
@@ -223,7 +223,7 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 
 static int apply_fork(struct procs *p, const struct attar_task *f)
 {
-	struct thread *old = find_thread(p, (pid_t)f->tid), *parent;
+	struct thread *old = procs_known(p, (pid_t)f->tid), *parent;
 	struct process *process;
 
 	if (f->tid == f->ptid) /* both are 0: outside our pid namespace tasks have no numbers */
@@ -267,7 +267,7 @@ static void note_barred(struct procs *p, const struct thread *t, pid_t pid)
 
 static int apply_exit(struct procs *p, const struct attar_task *e)
 {
-	struct thread *t = find_thread(p, (pid_t)e->tid);
+	struct thread *t = procs_known(p, (pid_t)e->tid);
 
 	if (!t)
 		return 0;

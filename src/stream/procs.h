@@ -45,6 +45,9 @@ static inline struct thread **procs_recent(struct procs *p, pid_t tid)
 	return &p->recent[(unsigned)tid % ARRAY_SIZE(p->recent)];
 }
 
+/* The thread if it is known and lives, otherwise NULL. */
+struct thread *procs_known(const struct procs *p, pid_t tid);
+
 /* The rare rest of procs_thread(). */
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
 

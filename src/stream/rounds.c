@@ -141,6 +141,11 @@ static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar
 		return defer_resume(&s->defer, rec);
 	if (rec->type == PERF_RECORD_LOST || rec->type == PERF_RECORD_LOST_SAMPLES)
 		fill_lost(s, c, ev);
+	if (rec->type == PERF_RECORD_EXIT) {
+		struct thread *t = procs_known(&s->procs, (pid_t)rec->task.tid);
+
+		ev->thread = t ? &t->pub : NULL;
+	}
 	s->stats.throttled += rec->type == PERF_RECORD_THROTTLE;
 	r = procs_apply(&s->procs, rec);
 	return r < 0 ? r : 1;

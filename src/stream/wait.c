@@ -4,13 +4,26 @@
 
 #include <sys/epoll.h>
 
-int stream_watch(struct attar_stream *s, int fd)
+static int watch(const struct attar_stream *s, int fd, uint32_t events)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+	struct epoll_event event = {.events = events, .data.fd = fd};
 
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 && errno != EEXIST)
 		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
 	return 0;
+}
+
+int stream_watch(struct attar_stream *s, int fd)
+{
+	return watch(s, fd, EPOLLIN);
+}
+
+/* Told once: who has ended stays so, and is asked for by attar_target_ended(). */
+int stream_watch_target(struct attar_stream *s)
+{
+	int fd = attar_target_fd(s->target);
+
+	return fd < 0 ? 0 : watch(s, fd, EPOLLIN | EPOLLET);
 }
 
 /* A ring whose owner's task has ended hangs up for ever: it is read by the clock from then on. */

@@ -106,10 +106,35 @@ for i in 1 2 3 4 5 6 7 8; do echo 0 >{CPU}; $attar stat -a -e cpu-clock -d 50ms 
 wait $profile
 echo 0 >{CPU}; $attar profile -F 99 -d 300ms -o offline.json; $attar profile -C 1 -d 300ms 2>refused && exit 9; echo $? >status
 ''')
-    assert found(tmp_path / 'profile.json').samples > 0
+    reports = found(tmp_path / 'profile.json').reports
+    assert len(reports) > 10 and sum(r['notes']['seen'] for r in reports) > 0
     assert found(tmp_path / 'offline.json').notes['seen'] > 0
     assert (tmp_path / 'refused').read_text().splitlines()[-1] == 'attar: CPU 1 is offline'
     assert (tmp_path / 'status').read_text() == '1\n'
+
+
+# ---- threads that begin while we count ----
+
+@pytest.mark.parametrize('kernel', ['x86', 'debian7', 'debian'])
+def test_threads_of_a_command(kernel, tmp_path):
+    """Each is told apart, to the last call, or they are one, and that is said."""
+    flood = workload('flood')
+    shell(kernel, tmp_path, f'''
+$attar stat --per-thread -e raw_syscalls:sys_enter/id==110/,page-faults,task-clock --format json -o stat.json -- \
+    sh -c '{flood} 1000; {flood} 2000 & {flood} 3000; wait' 2>notes
+''')
+    calls = {row['tid']: row for row in counts(tmp_path / 'stat.json') if row['event'].startswith('raw_syscalls')}
+    notes, remarks = (tmp_path / 'notes').read_text(), json.loads((tmp_path / 'stat.json').read_text()).get('remarks', [])
+    if kernel == 'debian7':
+        assert sorted(row['value'] for row in calls.values() if row['comm'] == 'flood') == [1000, 2000, 3000]
+        assert '--per-thread' not in notes and not remarks
+        return
+    one, = calls.values()
+    assert 6000 <= one['value'] < 6005
+    if kernel == 'debian':
+        assert 'Linux 6.12 and later tell them apart' in notes
+    else:
+        assert remarks[0].startswith('3 threads that ended are counted with those that started them: this kernel')
 
 
 # ---- control groups of v1 ----

@@ -259,6 +259,58 @@ def test_threads_that_have_ended_keep_their_names(spawn):
     assert {row['comm'] for row in rows(report)} == {'threads2', 'one', 'three'}
 
 
+GETPPID = f"raw_syscalls:sys_enter/id=={ {'x86_64': 110, 'aarch64': 173}[os.uname().machine]}/"
+
+
+def needs_told_threads(report):
+    if tuple(int(n) for n in os.uname().release.split('.')[:2]) < (6, 12) or \
+            'this kernel does not tell' in ''.join(report.get('remarks', [])):
+        pytest.skip('this kernel does not tell the counts of threads that end')
+
+
+@pytest.mark.parametrize('pinned', [False, True], ids=['anywhere', 'one CPU'])
+@pytest.mark.parametrize('events', ['{},page-faults,task-clock', '{{page-faults,{}}},context-switches'])
+def test_threads_of_a_command(events, pinned):
+    """Each has its own calls, to the last one, whoever started it and whoever ran between."""
+    flood = workload('flood')
+    pin = ['taskset', '-c', min(os.sched_getaffinity(0))] if pinned else []
+    report, = stat('--per-thread', '-e', events.format(GETPPID), '--', *pin, 'sh', '-c',
+                   f'exec >/dev/null; {flood} 1000; {flood} 2000 & {flood} 3000 & {flood} 4000; wait')
+    needs_told_threads(report)
+    found = [row for row in rows(report) if row['event'].startswith('raw_syscalls')]
+    assert {row['comm'] for row in found} == {'flood', 'sh'}
+    assert sorted(row['value'] for row in found if row['comm'] == 'flood') == [1000, 2000, 3000, 4000]
+    assert sum(row['value'] for row in found if row['comm'] == 'sh') < 5
+    assert {row['quality'] for row in rows(report) if row['event'] != 'task-clock'} <= {'exact', 'idle'}
+
+
+def test_many_threads_of_a_process(held):
+    """Those that a process starts after we came are told apart too; together they have all that was counted."""
+    target = held(workload('threadstorm'), 300)
+    both = 'task-clock,dummy'
+    attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', both, '-p', str(target.pid), '--format', 'json'],
+                             stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: waits(attar.pid, 1), 'it watches')
+    target.go()
+    target.wait(20)
+    report, = (json.loads(line) for line in attar.communicate(timeout=20)[0].splitlines())
+    needs_told_threads(report)
+    storm = [row for row in rows(report) if row['comm'] == 'storm' and row['event'] == 'task-clock']
+    assert len(storm) == len({row['tid'] for row in storm}) == 300
+    assert min(row['value'] for row in storm) > 0.1
+
+
+def test_threads_of_the_system(spawn):
+    target = spawn(workload('threads2'), 40000)
+    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
+    report, = stat('--per-thread', '-e', 'task-clock', '-d', '300ms')
+    found = {row['tid']: row for row in rows(report)}
+    assert {found[int(f.name)]['comm'] for f in Path(f'/proc/{target.pid}/task').iterdir()} == {'threads2', 'one', 'three'}
+    assert 1 in found and 2 in found and os.getpid() in found
+    assert all(row['value'] > 0 for row in found.values() if row['comm'] in ('one', 'three'))
+    assert [row['comm'] for row in found.values()].count('one') == 1
+
+
 def test_per_socket():
     report, = stat('--per-socket', '-e', 'cpu-clock', '-d', '200ms')
     sockets = {int(f.read_text()) for f in Path('/sys/devices/system/cpu').glob('cpu*/topology/physical_package_id')}
@@ -376,7 +428,6 @@ def test_unsupported_event_beside_others():
     (['-r', '3', '-i', '100', '--', 'true'], 2, '--repeat contradicts --interval and --duration'),
     (['--line', '--', 'true'], 2, '--line needs --interval'),
     (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'leave all but one out'),
-    (['--per-thread', '-d', '1s'], 2, '--per-thread needs threads to watch'),
     (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread contradicts --repeat'),
     (['-m', '8', '--', 'true'], 2, 'there is no option -m'),
     (['-e', 'page-faults', '--', '/nonexistent'], 1, "cannot run '/nonexistent': there is no such file"),

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that began while we counted, told apart. The kernel counts a new thread with the one that started it
+ * (attr.inherit) and tells, when it ends, how much of that was its own (attr.inherit_stat): that is taken out of
+ * the starter's count.
+ *
+ * Instead of switching between equal sets of counters, the kernel lets two threads exchange them, and is wrong about
+ * which count is which when there are several events. Events whose values go into samples are spared that (since
+ * 6.12): so these ask for it, though they are never sampled.
+ */
+#include "run/threads.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "perf/kernel.h"
+#include "perf/readout.h"
+#include "run/run.h"
+
+/* More are counted with those that started them: so long a table has no reader. */
+enum { THREADS_MAX = 1 << 16 };
+
+void run_count_each_thread(struct attar_run *run)
+{
+	run->count_each_thread = true;
+}
+
+bool threads_are_told(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	bool command = run->command && !run_watches_system(run);
+
+	return run->count_each_thread && kernel_get()->version >= KERNEL_VERSION_OF(6, 12) &&
+	       !o->interval && !o->cpus && !o->tids && !o->cgroups && (o->pids || command);
+}
+
+void threads_attr(struct perf_event_attr *attr, bool first)
+{
+	attar_stream_attr(attr, false);
+	attr->sample_type |= PERF_SAMPLE_READ;
+	attr->inherit_stat = 1;
+	attr->task = attr->comm = attr->comm_exec = first;
+}
+
+static int note_places(struct threads *t, const struct counted *c, uint64_t number)
+{
+	for (size_t i = 0; i < c->pub.n_places; i++) {
+		uint64_t id = attar_counter_place_at(c->pub.counter, i).id;
+
+		if (map_put(&t->places, id, number << 32 | i) < 0)
+			return base_oom();
+	}
+	return 0;
+}
+
+int threads_open(struct attar_run *run)
+{
+	int r = 0;
+
+	threads_done(run);
+	for (size_t i = 0; r == 0 && i < run->counts.n && threads_are_told(run); i++)
+		r = note_places(&run->threads, &run->counts.at[i], i);
+	return r;
+}
+
+void threads_done(struct attar_run *run)
+{
+	struct threads *t = &run->threads;
+
+	vec_each (&t->ended, it)
+		free(it->values);
+	vec_done(&t->ended);
+	map_done(&t->by_tid);
+	map_done(&t->places);
+	*t = (struct threads){0};
+}
+
+/* ---- their names, kept beyond their end ---- */
+
+static int keep_comm(struct attar_run *run, pid_t tid, const char *comm)
+{
+	comm = intern_text(&run->texts, comm);
+	if (!comm || map_put(&run->comms, (uint64_t)tid, (uintptr_t)comm) < 0)
+		return base_oom();
+	return 0;
+}
+
+static int remember_comm(struct attar_run *run, pid_t tid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+	if (file_read(path, 64, &b) < 0 || !b.len) {
+		attar_error_clear();
+		return 0;
+	}
+	b.data[b.len - 1] = 0;
+	return keep_comm(run, tid, b.data);
+}
+
+/* A command that has not begun is still called as we are. */
+int threads_remember_comms(struct attar_run *run)
+{
+	const struct counted *c = run->counts.at;
+	pid_t last = -1;
+	int r = 0;
+
+	if (!run->count_each_thread)
+		return 0;
+	while (c->refused) /* all have the same threads, and one at least was opened */
+		c++;
+	for (size_t i = 0; r == 0 && i < c->pub.n_places; i++) {
+		pid_t tid = attar_counter_place_at(c->pub.counter, i).tid;
+
+		if (tid < 0 || tid == last || (!run->began && run->command))
+			continue;
+		last = tid;
+		r = remember_comm(run, tid);
+	}
+	return r;
+}
+
+const char *run_comm(const struct attar_run *run, pid_t tid)
+{
+	const uint64_t *comm = map_get(&run->comms, (uint64_t)tid);
+
+	return comm ? (const char *)(uintptr_t)*comm : NULL;
+}
+
+/* ---- what the kernel tells ---- */
+
+static struct counted *place_of(struct attar_run *run, uint64_t id, size_t *ret_place)
+{
+	const uint64_t *at = map_get(&run->threads.places, id);
+
+	if (!at)
+		return NULL;
+	*ret_place = (uint32_t)*at;
+	return &run->counts.at[*at >> 32];
+}
+
+/* NULL without an error: there are too many already. */
+static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char *comm,
+	struct ended_thread **ret_ended)
+{
+	struct ended_thread e = {.tid = tid, .starter = starter};
+	struct threads *t = &run->threads;
+
+	*ret_ended = NULL;
+	if (t->ended.n >= THREADS_MAX) {
+		if (!t->too_many)
+			log_note("more than %d threads have ended: further ones are counted with "
+				 "those that started them",
+				THREADS_MAX);
+		t->too_many = true;
+		return 0;
+	}
+	e.comm = intern_text(&run->texts, comm);
+	e.values = calloc(run->counts.n, sizeof(*e.values));
+	if (!e.comm || !e.values || map_put(&t->by_tid, (uint64_t)tid, t->ended.n) < 0 ||
+		vec_push(&t->ended, e) < 0) {
+		free(e.values);
+		return base_oom();
+	}
+	*ret_ended = &t->ended.at[t->ended.n - 1];
+	return 0;
+}
+
+static int note_end(struct attar_run *run, const struct attar_event *ev)
+{
+	pid_t tid = (pid_t)ev->record->task.tid, starter;
+	struct ended_thread *ended;
+	struct counted *c;
+	size_t place;
+
+	c = place_of(run, ev->record->id, &place);
+	if (!c)
+		return 0;
+	starter = attar_counter_place_at(c->pub.counter, place).tid;
+	if (tid == starter)
+		return ev->thread ? keep_comm(run, tid, ev->thread->comm) : 0;
+	return add_ended(run, tid, starter, ev->thread ? ev->thread->comm : "", &ended);
+}
+
+static bool find_value(const struct attar_record *rec, struct attar_value *ret_value)
+{
+	const struct attar_read *read = &rec->read.values;
+
+	for (uint64_t i = 0; i < read->nr; i++) {
+		struct attar_read_value v = attar_read_at(read, i);
+
+		if (v.id != rec->id)
+			continue;
+		*ret_value = (struct attar_value){.raw = v.value,
+			.time_enabled = attar_read_time_enabled(read),
+			.time_running = attar_read_time_running(read),
+			.lost = v.lost,
+			.id = v.id};
+		return true;
+	}
+	return false;
+}
+
+/* What a thread had counted in one of its starter's places. */
+static int take_count(struct attar_run *run, const struct attar_event *ev)
+{
+	pid_t tid = (pid_t)ev->record->read.tid, starter;
+	struct threads *t = &run->threads;
+	struct ended_thread *ended;
+	struct attar_value told;
+	struct counted *c;
+	uint64_t *at;
+	size_t place;
+
+	c = place_of(run, ev->record->id, &place);
+	if (!c || !find_value(ev->record, &told))
+		return 0;
+	at = map_get(&t->by_tid, (uint64_t)tid);
+	ended = at ? &t->ended.at[*at] : NULL;
+	starter = attar_counter_place_at(c->pub.counter, place).tid;
+	if (!ended || ended->starter != starter) {
+		const char *comm = run_comm(run, tid);
+		int r = add_ended(run, tid, starter, comm ? comm : "", &ended);
+
+		if (r < 0 || !ended)
+			return r;
+	}
+	ended->told = true;
+	counter_take_out(c->counter, place, &told, &ended->values[c - run->counts.at]);
+	return 0;
+}
+
+int threads_deliver(struct attar_run *run, const struct attar_event *ev)
+{
+	if (ev->record->type == PERF_RECORD_EXIT)
+		return note_end(run, ev);
+	if (ev->record->type == PERF_RECORD_READ)
+		return take_count(run, ev);
+	return 0;
+}
+
+const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i)
+{
+	return i < run->threads.ended.n ? &run->threads.ended.at[i] : NULL;
+}
+
+/* From 5.13 on the kernel took the thread for gone before it could tell its count: mended in 7.0 and stable releases. */
+void threads_remark(const struct attar_run *run, struct attar_report *report)
+{
+	size_t untold = 0;
+
+	vec_each (&run->threads.ended, it)
+		untold += !it->told;
+	if (untold)
+		attar_report_remark(report,
+			"%zu threads that ended are counted with those that started them: this "
+			"kernel does not tell what was their own (many from 5.13 to 6.19 do not)",
+			untold);
+}

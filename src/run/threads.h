@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads that began while a run counted: what was their own, told when they end. */
+#ifndef RUN_THREADS_H
+#define RUN_THREADS_H
+
+#include "attar/run.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+/* One that has ended. */
+struct ended_thread {
+	pid_t tid;
+	pid_t starter;              /* the watched thread in whose counters it was counted */
+	const char *comm;           /* the last that was known; "": none. Borrowed from the run */
+	bool told;                  /* false: its count is in its starter's */
+	struct attar_value *values; /* its own, of each of the run's counters */
+};
+
+struct threads {
+	VEC(struct ended_thread) ended; /* in the order of their end */
+	struct map by_tid;              /* the newest of that number in ended */
+	struct map places;              /* a counter's id -> its number << 32 | its place */
+	bool too_many;
+};
+
+/* Asks for the watched threads to be told apart, and their names to be kept. Only from open(). */
+void run_count_each_thread(struct attar_run *run);
+
+/* What the thread was called when it was looked at last; NULL: nobody knows. Borrowed from the run. */
+const char *run_comm(const struct attar_run *run, pid_t tid);
+
+/* Thread number i of those that were started meanwhile and have ended; NULL after the last. */
+const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i);
+
+/* The kernel tells of them in this run: not in intervals, nor before 6.12. */
+bool threads_are_told(const struct attar_run *run);
+
+/* What an event needs for it. first: it tells of ends for all. */
+void threads_attr(struct perf_event_attr *attr, bool first);
+
+/* After the counters were opened, and before they are opened again. */
+int threads_open(struct attar_run *run);
+int threads_deliver(struct attar_run *run, const struct attar_event *ev);
+
+/* Into the report: how many could not be told apart. */
+void threads_remark(const struct attar_run *run, struct attar_report *report);
+int threads_remember_comms(struct attar_run *run);
+void threads_done(struct attar_run *run);
+
+#endif
