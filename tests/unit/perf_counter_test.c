@@ -211,6 +211,9 @@ static void test_refuses_contradictions_of_a_target(void **state)
 	opts = (struct attar_target_opts){.size = sizeof(opts), .any_cpu = true};
 	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
 	assert_non_null(strstr(attar_error(), "without a process or thread"));
+	opts = (struct attar_target_opts){.size = sizeof(opts), .every_thread = true, .tids = "1"};
+	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
+	assert_non_null(strstr(attar_error(), "every thread, and some of them, contradict"));
 	opts = (struct attar_target_opts){.size = 0, .self = true};
 	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
 }
