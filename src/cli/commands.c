@@ -27,6 +27,7 @@ static const struct command_option doctor_options[] = {
 
 static const struct command_option user_events_options[] = {
 	{"PART", "only events whose names have this part"},
+	{"-d, --duration TIME", "count for this time: seconds, or with a unit: 500ms, 5s, 1m"},
 	{"--json", "a report for programs"},
 	{"watch NAME", "print the event as it comes; then every option of 'attar trace'"},
 	{0},

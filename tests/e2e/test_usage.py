@@ -107,6 +107,13 @@ def test_help_of_a_command(name):
     assert f'\n  {name} ' in run('-h').stdout
 
 
+def test_help_of_user_events_has_all_that_it_takes():
+    options = run('user-events', '-h').stdout
+    assert all(re.search(rf'^  {spelling} ', options, re.M) for spelling in
+               ('PART', '-d, --duration TIME', '--json', 'watch NAME')), options
+    assert {'-d', '--duration', '--json'} <= set(run('completion', 'bash').stdout.split())
+
+
 @pytest.mark.parametrize('args', [['profile', '-h'], ['profile', '--help'], ['help', 'profile']])
 def test_help_of_a_profiler(args):
     done = run(*args)
