@@ -63,6 +63,16 @@ static int letters(struct attar_run *run, const char *arg, const char *next)
 	return 0;
 }
 
+/* The value that an option gives --event; NULL: it is another one. */
+static const char *event_of(const char *arg, const char *next)
+{
+	if (!strcmp(arg, "-e") || !strcmp(arg, "--event"))
+		return next;
+	if (!strncmp(arg, "--event=", 8))
+		return arg + 8;
+	return !strncmp(arg, "-e", 2) ? arg + 2 : NULL;
+}
+
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args)
 {
 	const char *event = NULL;
@@ -94,8 +104,8 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 				  : letters(run, arg + 1, argv[i + 1]);
 		if (r < 0)
 			return r;
-		if (r && (!strcmp(arg, "-e") || !strcmp(arg, "--event")))
-			event = argv[i + 1];
+		if (event_of(arg, argv[i + 1]))
+			event = event_of(arg, argv[i + 1]);
 		i += r;
 	}
 	*ret_args = args;

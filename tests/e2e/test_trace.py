@@ -112,9 +112,10 @@ def test_end_after_n(trace):
     assert len(rows) == 7
 
 
-def test_help_tells_the_fields(root):
-    done = run('trace', '-e', 'sched:sched_switch', 'help')
-    assert done.returncode == 0
+@pytest.mark.parametrize('words', [['-e', 'EVENT'], ['-eEVENT'], ['--event', 'EVENT'], ['--event=EVENT']], ids=' '.join)
+def test_help_tells_the_fields(root, words):
+    done = run('trace', *(word.replace('EVENT', 'sched:sched_switch') for word in words), 'help')
+    assert done.returncode == 0, done.stderr
     text = open(f'{TRACEFS}/events/sched/sched_switch/format', encoding='utf-8').read()
     for line in text.splitlines():
         if line.startswith('\tfield:') and 'common_' not in line:
