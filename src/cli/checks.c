@@ -295,7 +295,7 @@ static void no_tracefs(struct finding *f, int error)
 
 static void check_tracefs(struct finding *f)
 {
-	struct attar_catalog *catalog;
+	struct attar_catalog *catalog = NULL;
 	const char *path;
 	int r = attar_catalog_new(NULL, &catalog);
 
@@ -305,8 +305,7 @@ static void check_tracefs(struct finding *f)
 		buf_printf(&f->detail, "tracepoints can be read at %s", path);
 	else
 		no_tracefs(f, r);
-	if (r != -ENOMEM)
-		attar_catalog_free(catalog);
+	attar_catalog_free(catalog);
 }
 
 /* Before 4.17 there is no PMU for probes: tracefs makes them. */
