@@ -103,10 +103,10 @@ static int finish(struct session *s, int r)
 	console_clear();
 	if (s->status)
 		return s->status;
-	if (closed == -EPIPE || r == -EPIPE)
-		return STATUS_OK;
 	if (r == 0)
 		r = closed;
+	if (r == -EPIPE)
+		return STATUS_OK;
 	if (r < 0)
 		return complain(status_of(r));
 	return command > 0 ? command : STATUS_OK;
