@@ -400,6 +400,7 @@ static void draw_times(const struct stat *s, struct attar_report *report)
 /* --line: one line for each interval, with a column for each event. */
 static int draw_lines(struct drawing *d, struct attar_report *report)
 {
+	uint64_t now = attar_run_realtime(d->run, base_now());
 	const struct attar_run_counter *c;
 
 	d->section = attar_report_events(report, "counts");
@@ -409,7 +410,7 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 		attar_section_column(d->section, c->name, ATTAR_UNIT_COUNT);
 	vec_each (&d->table->keys, key) {
 		attar_section_row(d->section);
-		attar_cell_u64(d->section, attar_run_realtime(d->run, base_now()));
+		attar_cell_u64(d->section, now);
 		add_key(d, key);
 		for (size_t i = 0; (c = attar_run_counter(d->run, i)); i++)
 			add_value(d, c, &key->cells[i]);

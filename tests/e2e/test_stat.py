@@ -366,6 +366,16 @@ def test_one_line_for_each_interval():
     assert sum('attar itself' in line for line in lines) == 1
 
 
+def test_lines_of_an_interval_have_one_time():
+    """Whoever joins the lines of several CPUs does so by their time."""
+    reports = stat('-i', '50', '-d', '200ms', '--line', '--per-cpu', '-e', 'page-faults')
+    lines = [rows(report) for report in reports if report['sections']]
+    assert lines
+    for interval in lines:
+        assert [row['cpu'] for row in interval] == list(range(os.cpu_count()))
+        assert len({row['time'] for row in interval}) == 1
+
+
 def test_repeat_gives_mean_and_deviation():
     report, = stat('-r', '7', '-e', 'page-faults,task-clock', '--', workload('faults1000'))
     faults, clock = rows(report)
