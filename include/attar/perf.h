@@ -57,8 +57,9 @@ struct attar_target_opts {
 	bool skip_refused; /* leave out what may not be watched or has ended, as long as one is left */
 	bool self;         /* the calling thread, alone */
 	/*
-	 * Threads wherever they run: one place for each thread, not one for each thread on each CPU. Cheap to
-	 * open and to read, and what self-reading needs; but inherited counters without a CPU can have no ring.
+	 * Threads wherever they run: one place for each thread, not one for each thread on each
+	 * CPU. Cheap to open and to read, and what self-reading needs; but inherited counters
+	 * without a CPU can have no ring.
 	 */
 	bool any_cpu;
 	/* The whole system, but each thread by itself: all that run now, and with them what they create. */
@@ -76,13 +77,19 @@ struct attar_target;
 ATTAR_API int attar_target_new(
 	const struct attar_target_opts *opts, struct attar_target **ret_target);
 
-/* Ends a command that still runs (SIGTERM, then SIGKILL after a second) and frees. NULL, for the caller's variable. Takes NULL. */
+/*
+ * Ends a command that still runs (SIGTERM, then SIGKILL after a second) and frees. NULL, for the
+ * caller's variable. Takes NULL.
+ */
 ATTAR_API struct attar_target *attar_target_free(struct attar_target *target);
 
 /* What kind of target it turned out to be. */
 ATTAR_API enum attar_target_kind attar_target_kind_of(const struct attar_target *target);
 
-/* Lets a launched command go on to its exec. 0; -ENOENT: there is no such command; -ENOEXEC: it cannot be executed. */
+/*
+ * Lets a launched command go on to its exec. 0; -ENOENT: there is no such command; -ENOEXEC: it
+ * cannot be executed.
+ */
 ATTAR_API int attar_target_start(struct attar_target *target);
 
 /* The pid of the launched command, 0 without one. */
@@ -100,11 +107,17 @@ ATTAR_API int attar_target_fd(const struct attar_target *target);
 /* The exit status of the ended command as a shell gives it (128 + n for signal n); -1 without one. */
 ATTAR_API int attar_target_command_status(const struct attar_target *target);
 
-/* CPU time of the ended command and of the children that it waited for: ns. -ENOENT: it has not ended, or there is none. */
+/*
+ * CPU time of the ended command and of the children that it waited for: ns. -ENOENT: it has not
+ * ended, or there is none.
+ */
 ATTAR_API int attar_target_command_times(
 	const struct attar_target *target, uint64_t *ret_user, uint64_t *ret_system);
 
-/* The name of control group number i below the root of its hierarchy; NULL from the last on. Borrowed from the target. */
+/*
+ * The name of control group number i below the root of its hierarchy; NULL from the last on.
+ * Borrowed from the target.
+ */
 ATTAR_API const char *attar_target_cgroup(const struct attar_target *target, size_t i);
 
 /* The CPUs of the target, ascending; -1 alone for any_cpu. Borrowed from the target. */
@@ -127,8 +140,8 @@ enum attar_counter_flags {
 /*
  * Opens the event on every place of the target, all or nothing. attr is borrowed for the call; attr->size
  * says how long the caller's struct is (0: the 128 bytes of Linux 5.13), what the kernel is given is
- * negotiated here. read_format gets what attar_counter_read() needs. name is for messages and reports; copied.
- * On failure the error text names the event, the reason and the remedy.
+ * negotiated here. read_format gets what attar_counter_read() needs. name is for messages and reports;
+ * copied. On failure the error text names the event, the reason and the remedy.
  */
 ATTAR_API int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter);
@@ -142,14 +155,17 @@ ATTAR_API const char *attar_counter_name(const struct attar_counter *counter);
 /* The attributes that it was opened with in the end, attr->size bytes; borrowed from the counter. */
 ATTAR_API const struct perf_event_attr *attar_counter_attr(const struct attar_counter *counter);
 
-/* Counting begins, and ends, on all places; 0 or a negative errno. Safe in signal handlers and from any thread. */
+/*
+ * Counting begins, and ends, on all places; 0 or a negative errno. Safe in signal handlers and from
+ * any thread.
+ */
 ATTAR_API int attar_counter_enable(struct attar_counter *counter);
 ATTAR_API int attar_counter_disable(struct attar_counter *counter);
 
 /*
- * All that the calling thread has opened, by libattar or not, whomever it watches, is enabled or disabled by one
- * system call; what other threads have opened is not. Each event for itself: a group is no longer whole
- * after it. 0 or a negative errno.
+ * All that the calling thread has opened, by libattar or not, whomever it watches, is enabled or
+ * disabled by one system call; what other threads have opened is not. Each event for itself: a
+ * group is no longer whole after it. 0 or a negative errno.
  */
 ATTAR_API int attar_counters_enable_all(void);
 ATTAR_API int attar_counters_disable_all(void);
@@ -171,7 +187,7 @@ ATTAR_API size_t attar_counter_places(const struct attar_counter *counter);
 ATTAR_API struct attar_counter_place attar_counter_place_at(
 	const struct attar_counter *counter, size_t i);
 
-/* The records that the kernel could not store for this event so far; 0 where it does not tell (before 6.0). */
+/* Records that the kernel could not store for this event so far; 0 where it does not tell (before 6.0). */
 ATTAR_API uint64_t attar_counter_lost(const struct attar_counter *counter);
 
 /* ---- while it is open; each on all places of the counter ---- */
@@ -185,7 +201,10 @@ ATTAR_API int attar_counter_set_period(struct attar_counter *counter, uint64_t p
  */
 ATTAR_API int attar_counter_refresh(struct attar_counter *counter, unsigned n);
 
-/* Runs the loaded BPF program at each occurrence: of a tracepoint or probe since 4.1, of others that are sampled since 4.9. */
+/*
+ * Runs the loaded BPF program at each occurrence: of a tracepoint or probe since 4.1, of others
+ * that are sampled since 4.9.
+ */
 ATTAR_API int attar_counter_attach_bpf(struct attar_counter *counter, int program_fd);
 
 /*
@@ -196,9 +215,9 @@ ATTAR_API int attar_counter_query_bpf(
 	struct attar_counter *counter, uint32_t *ret_ids, size_t room, size_t *ret_n);
 
 /*
- * Only what the filter lets through counts: of a tracepoint in the kernel's filter language ("prev_pid == 7 &&
- * prio < 10"), of a PMU with AUX data address ranges ("filter 0x1000/64@/bin/ls"). Once only. -EINVAL: the
- * kernel does not take the filter.
+ * Only what the filter lets through counts: of a tracepoint in the kernel's filter language
+ * ("prev_pid == 7 && prio < 10"), of a PMU with AUX data address ranges ("filter
+ * 0x1000/64@/bin/ls"). Once only. -EINVAL: the kernel does not take the filter.
  */
 ATTAR_API int attar_counter_filter(struct attar_counter *counter, const char *filter);
 
@@ -206,7 +225,10 @@ ATTAR_API int attar_counter_filter(struct attar_counter *counter, const char *fi
 ATTAR_API int attar_counter_modify(
 	struct attar_counter *counter, const struct perf_event_attr *attr);
 
-/* Stops or resumes writing to its rings; what comes in between counts as lost (since 4.7). -EINVAL: it has no ring. */
+/*
+ * Stops or resumes writing to its rings; what comes in between counts as lost (since 4.7). -EINVAL:
+ * it has no ring.
+ */
 ATTAR_API int attar_counter_pause(struct attar_counter *counter, bool pause);
 
 /*
@@ -216,11 +238,12 @@ ATTAR_API int attar_counter_pause(struct attar_counter *counter, bool pause);
 ATTAR_API int attar_counter_redirect(struct attar_counter *counter, struct attar_counter *to);
 
 /*
- * CPUs go offline and come back. Looks whether any did since the last look, and opens the counters (of a group,
- * the one that leads it) anew where a CPU has come: counts go on, with the quality PARTIAL, since the CPU had
- * run unwatched for a while; filter, BPF program and signal are set again. Where the target watches every CPU, one
- * that was never there adds places at the end. Of a target of tasks, which take their events along: nothing. One
- * log line says what is missing. A stream does this by itself. 1: something changed; 0.
+ * CPUs go offline and come back. Looks whether any did since the last look, and opens the counters
+ * (of a group, the one that leads it) anew where a CPU has come: counts go on, with the quality
+ * PARTIAL, since the CPU had run unwatched for a while; filter, BPF program and signal are set
+ * again. Where the target watches every CPU, one that was never there adds places at the end. Of a
+ * target of tasks, which take their events along: nothing. One log line says what is missing. A
+ * stream does this by itself. 1: something changed; 0.
  */
 ATTAR_API int attar_target_follow_cpus(
 	struct attar_target *target, struct attar_counter *const *counters, size_t n);
@@ -228,9 +251,9 @@ ATTAR_API int attar_target_follow_cpus(
 /* ---- signals ---- */
 
 /*
- * Sends the signal to the thread tid (0: the calling one) at each overflow on any of the counter's places, as
- * many signals as overflows if it is a real-time signal (SIGRTMIN and above queue); signo 0: no more. -EINVAL:
- * the event is not sampled; -ESRCH: there is no such thread.
+ * Sends the signal to the thread tid (0: the calling one) at each overflow on any of the counter's
+ * places, as many signals as overflows if it is a real-time signal (SIGRTMIN and above queue);
+ * signo 0: no more. -EINVAL: the event is not sampled; -ESRCH: there is no such thread.
  */
 ATTAR_API int attar_counter_signal(struct attar_counter *counter, int signo, pid_t tid);
 
@@ -273,26 +296,29 @@ struct attar_value {
 	uint64_t id;   /* the kernel's; 0 for a sum */
 	enum attar_quality quality;
 	/*
-	 * time_enabled holds also what its task spent where this event does not count: on another CPU, or (hybrid
-	 * machines) on another kind of cores. Time in which it did not run says nothing then, and raw is not scaled.
+	 * time_enabled holds also what its task spent where this event does not count: on another
+	 * CPU, or (hybrid machines) on another kind of cores. Time in which it did not run says
+	 * nothing then, and raw is not scaled.
 	 */
 	bool elsewhere;
 	bool by_self_read; /* read without a system call, see attar_counter_read_self() */
 };
 
 /*
- * Counts, joined over the CPUs of each thread and summed over all places, or those of one place. A count that
- * could not be had is no error but a quality; errors are those of read(2). ret_value->value is never stale.
+ * Counts, joined over the CPUs of each thread and summed over all places, or those of one place,
+ * whose number is below attar_counter_places(). A count that could not be had is no error but a
+ * quality; errors are those of read(2). ret_value->value is never stale.
  */
 ATTAR_API int attar_counter_read(struct attar_counter *counter, struct attar_value *ret_value);
 ATTAR_API int attar_counter_read_at(
 	struct attar_counter *counter, size_t place, struct attar_value *ret_value);
 
 /*
- * As attar_counter_read(), but without a system call where that is possible: for a counter of the calling thread
- * (target .self and .any_cpu, not inherited), while it is on a hardware counter that the CPU lets user code read
- * (x86-64: /sys/bus/event_source/devices/cpu/rdpmc; arm64: kernel.perf_user_access and ATTAR_COUNTER_SELF_READ).
- * Otherwise by read(2): ret_value->by_self_read says which it was.
+ * As attar_counter_read(), but without a system call where that is possible: for a counter of the
+ * calling thread (target .self and .any_cpu, not inherited), while it is on a hardware counter that
+ * the CPU lets user code read (x86-64: /sys/bus/event_source/devices/cpu/rdpmc; arm64:
+ * kernel.perf_user_access and ATTAR_COUNTER_SELF_READ). Otherwise by read(2):
+ * ret_value->by_self_read says which it was.
  */
 ATTAR_API int attar_counter_read_self(struct attar_counter *counter, struct attar_value *ret_value);
 
@@ -310,15 +336,15 @@ ATTAR_API struct attar_value attar_value_since(
 ATTAR_API void attar_value_add(struct attar_value *sum, const struct attar_value *value);
 
 /*
- * Joins the parts of one task's count: of all CPUs, or of all kinds of cores. They were enabled in the same time
- * and ran one after the other, so together they have no `elsewhere`. A whole begins as {0}.
+ * Joins the parts of one task's count: of all CPUs, or of all kinds of cores. They were enabled in the same
+ * time and ran one after the other, so together they have no `elsewhere`. A whole begins as {0}.
  */
 ATTAR_API void attar_value_join(struct attar_value *whole, const struct attar_value *part);
 
 /*
- * A thread's parts on its CPUs do not tell by themselves whether a hardware counter was shared; together they do.
- * Given the values of all places of a counter, or differences of them, this judges the parts by their whole, and
- * scales each as the whole is. Does nothing where places are no parts.
+ * A thread's parts on its CPUs do not tell by themselves whether a hardware counter was shared; together they
+ * do. Given the values of all places of a counter, or differences of them, this judges the parts by their
+ * whole, and scales each as the whole is. Does nothing where places are no parts.
  */
 ATTAR_API void attar_values_settle(const struct attar_counter *counter, struct attar_value *values);
 
@@ -366,11 +392,11 @@ ATTAR_API int attar_group_read_at(
 struct attar_ring;
 
 /*
- * Maps the rings that the counters write to: one for each CPU of the target (of an any_cpu target: for each
- * thread), shared by all counters.
- * bytes is the wish for each ring, rounded up to a power of two of pages; where the limit on locked memory
- * refuses it, smaller ones are taken and a log line says so. ret_rings is an array of *ret_n rings, owned by
- * the caller: attar_rings_free(). Counters must have PERF_SAMPLE_IDENTIFIER when there are several.
+ * Maps the rings that the counters write to: one for each CPU of the target (of an any_cpu target:
+ * for each thread), shared by all counters. bytes is the wish for each ring, rounded up to a power
+ * of two of pages; where the limit on locked memory refuses it, smaller ones are taken and a log
+ * line says so. ret_rings is an array of *ret_n rings, owned by the caller: attar_rings_free().
+ * Counters must have PERF_SAMPLE_IDENTIFIER when there are several.
  */
 ATTAR_API int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n);
@@ -379,10 +405,10 @@ ATTAR_API int attar_rings_new(struct attar_target *target, struct attar_counter 
 ATTAR_API void attar_rings_free(struct attar_ring **rings, size_t n);
 
 /*
- * The same, but a full ring goes on: its newest records overwrite the oldest (a flight recorder). Counters with
- * attr.write_backward (since 4.7) get such rings from attar_rings_new() too, apart from those of other counters.
- * They are read by attar_rings_freeze() alone. Without attr.write_backward all of a ring's records must have been
- * seen before it is written around.
+ * The same, but a full ring goes on: its newest records overwrite the oldest (a flight recorder).
+ * Counters with attr.write_backward (since 4.7) get such rings from attar_rings_new() too, apart
+ * from those of other counters. They are read by attar_rings_freeze() alone. Without
+ * attr.write_backward all of a ring's records must have been seen before it is written around.
  */
 ATTAR_API int attar_rings_new_overwritten(struct attar_target *target,
 	struct attar_counter *const *counters, size_t n_counters, size_t bytes,
@@ -405,11 +431,12 @@ ATTAR_API void attar_ring_release(struct attar_ring *ring);
 ATTAR_API void attar_ring_end(struct attar_ring *ring);
 
 /*
- * Stops the kernel's writing to those of the rings that are overwritten, waits for the writers that are in the
- * middle of a record (some 10 ms), and finds what came since they were frozen last: from then on
- * attar_ring_next() gives these records, oldest first, each whole. They are borrowed until attar_rings_thaw(),
- * after which the kernel goes on; what came in between counts as lost. The number of records found; -ESTALE: a
- * ring that is not written backward was written around, and no record's beginning is known.
+ * Stops the kernel's writing to those of the rings that are overwritten, waits for the writers that
+ * are in the middle of a record (some 10 ms), and finds what came since they were frozen last: from
+ * then on attar_ring_next() gives these records, oldest first, each whole. They are borrowed until
+ * attar_rings_thaw(), after which the kernel goes on; what came in between counts as lost. The
+ * number of records found; -ESTALE: a ring that is not written backward was written around, and no
+ * record's beginning is known.
  */
 ATTAR_API int attar_rings_freeze(struct attar_ring *const *rings, size_t n);
 ATTAR_API int attar_rings_thaw(struct attar_ring *const *rings, size_t n);
@@ -423,9 +450,9 @@ struct attar_aux;
 struct attar_record;
 
 /*
- * Maps an AUX area for the ring, to be freed before it: bytes, rounded up to a power of two of pages, or less with
- * a log line where locked memory is short. The ring's first counter is the one that traces. A snapshot area is
- * overwritten for ever. -EOPNOTSUPP: the counter's PMU has no such area.
+ * Maps an AUX area for the ring, to be freed before it: bytes, rounded up to a power of two of pages, or less
+ * with a log line where locked memory is short. The ring's first counter is the one that traces. A snapshot
+ * area is overwritten for ever. -EOPNOTSUPP: the counter's PMU has no such area.
  */
 ATTAR_API int attar_aux_new(
 	struct attar_ring *ring, size_t bytes, bool snapshot, struct attar_aux **ret_aux);
@@ -451,8 +478,8 @@ struct attar_aux_data {
 };
 
 /*
- * The data that a PERF_RECORD_AUX of the ring tells of, borrowed until it is released. -EBADMSG: the record tells
- * of what is not there.
+ * The data that a PERF_RECORD_AUX of the ring tells of, borrowed until it is released. -EBADMSG:
+ * the record tells of what is not there.
  */
 ATTAR_API int attar_aux_read(
 	struct attar_aux *aux, const struct attar_record *record, struct attar_aux_data *ret_data);
@@ -461,8 +488,8 @@ ATTAR_API int attar_aux_read(
 ATTAR_API void attar_aux_release(struct attar_aux *aux, const struct attar_aux_data *data);
 
 /*
- * What a snapshot area holds, its newest byte last; borrowed until the counter, which must be disabled for it, is
- * enabled again.
+ * What a snapshot area holds, its newest byte last; borrowed until the counter, which must be
+ * disabled for it, is enabled again.
  */
 ATTAR_API int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data);
 

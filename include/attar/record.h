@@ -75,7 +75,10 @@ ATTAR_API int attar_read_parse(
 	uint64_t read_format, const void *bytes, size_t len, struct attar_read *ret_read);
 
 struct attar_regs {
-	/* PERF_SAMPLE_REGS_ABI_*; 0: none was taken. Unknown bits: nr is 0, the sample is cut here, see rest_size. */
+	/*
+	 * PERF_SAMPLE_REGS_ABI_*; 0: none was taken. Unknown bits: nr is 0, the sample is cut here,
+	 * see rest_size.
+	 */
 	uint32_t abi;
 	uint32_t nr;
 	uint64_t mask; /* which registers, lowest bit first in values */
@@ -178,8 +181,8 @@ struct attar_record {
 			uint32_t pid, tid;
 		} itrace_start;
 		struct {
-			uint32_t other_pid,
-				other_tid; /* -1 for SWITCH, the other side for SWITCH_CPU_WIDE */
+			/* The other side, which SWITCH_CPU_WIDE alone tells; -1 for SWITCH. */
+			uint32_t other_pid, other_tid;
 			bool out, preempt;
 		} context_switch;
 		struct {
@@ -242,7 +245,7 @@ static inline uint64_t attar_record_identifier(const struct perf_event_header *h
 	return header->type == PERF_RECORD_SAMPLE ? words[1] : words[header->size / 8 - 1];
 }
 
-/* The record's time in ns without parsing the rest; 0 when it has none. len bytes are readable. */
+/* The record's time in ns without parsing the rest; 0 when it has none. All its bytes are readable. */
 static inline uint64_t attar_record_time(
 	const struct attar_layout *layout, const struct perf_event_header *header)
 {

@@ -68,8 +68,8 @@ struct attar_data_src {
 ATTAR_API struct attar_data_src attar_data_src_decode(uint64_t data_src);
 
 /*
- * The source of data in words: what is known, separated by ", ": operation, where it hit or missed, snoop, TLB,
- * lock, what blocked it, region. "unknown" when nothing is. Returns the length of the whole text.
+ * The source of data in words: what is known, separated by ", ": operation, where it hit or missed, snoop,
+ * TLB, lock, what blocked it, region. "unknown" when nothing is. Returns the length of the whole text.
  */
 ATTAR_API size_t attar_data_src_text(uint64_t data_src, char *text, size_t size);
 

@@ -87,9 +87,9 @@ struct attar_inlet_opts {
 struct attar_inlet;
 
 /*
- * Listens to the events of programs. In programs that run already and those that start later they are on from
- * here on; attar_inlet_free() switches them off again. -EINVAL: opts lacks patterns or introduce, or the patterns
- * are too long.
+ * Listens to the events of programs. In programs that run already and those that start later they
+ * are on from here on; attar_inlet_free() switches them off again. -EINVAL: opts lacks patterns or
+ * introduce, or the patterns are too long.
  */
 ATTAR_API int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet);
 
@@ -108,8 +108,8 @@ struct attar_stream_opts {
 	bool keep_own;     /* deliver events of this very process too */
 	bool overwrite;    /* full rings go on: only attar_stream_snapshot() gives their events */
 	/*
-	 * Events of programs, to be delivered in order with those of the rings as samples with raw bytes; of their
-	 * CPU nothing is known (-1). Borrowed for the stream's life. NULL: none.
+	 * Events of programs, to be delivered in order with those of the rings as samples with raw
+	 * bytes; of their CPU nothing is known (-1). Borrowed for the stream's life. NULL: none.
 	 */
 	struct attar_inlet *inlet;
 };
@@ -139,15 +139,18 @@ ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counte
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
 	struct attar_stream **ret_stream);
 
-/* Sets in attr what a stream needs: identifier, time, tid, cpu, clock, side-band records (when track) and no wakeup per event. */
+/*
+ * Sets in attr what a stream needs: identifier, time, tid, cpu, clock, side-band records (when
+ * track) and no wakeup per event.
+ */
 ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
 
 /*
- * Asks for user call chains that are taken when the thread goes back to its user code (since 6.19), not in the
- * interrupt: pages that are not in memory can be read then, and one walk serves all samples of a system call. The
- * stream joins the halves: such a sample comes when its second half does, with its own, earlier time; without it
- * once 4096 others wait, and at the end. False, and nothing is changed: the kernel cannot, or attr asks for no user
- * call chains.
+ * Asks for user call chains that are taken when the thread goes back to its user code (since 6.19),
+ * not in the interrupt: pages that are not in memory can be read then, and one walk serves all
+ * samples of a system call. The stream joins the halves: such a sample comes when its second half
+ * does, with its own, earlier time; without it once 4096 others wait, and at the end. False, and
+ * nothing is changed: the kernel cannot, or attr asks for no user call chains.
  */
 ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
 
@@ -155,9 +158,9 @@ ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
 ATTAR_API int attar_stream_start(struct attar_stream *stream);
 
 /*
- * Joins a counter that was opened on the same target after the stream: enabled from here on, its samples get that
- * number (attar_event.counter). Borrowed for the stream's life. Not while a round is being delivered: after a 0
- * of attar_stream_next().
+ * Joins a counter that was opened on the same target after the stream: enabled from here on, its
+ * samples get that number (attar_event.counter). Borrowed for the stream's life. Not while a round
+ * is being delivered: after a 0 of attar_stream_next().
  */
 ATTAR_API int attar_stream_add(
 	struct attar_stream *stream, struct attar_counter *counter, uint32_t number);
@@ -178,24 +181,26 @@ ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event 
 ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
 
 /*
- * The next event, waiting for it at most timeout_ms (-1: for ever, 0: not at all). 1; 0 when the time is up, or
- * the stream is stopped and empty; -ENOTCONN: nobody is left to make events and the rings are empty; -EINTR: a
- * signal came. Events are looked for at each watermark, and each 100 ms for those that did not reach it.
+ * The next event, waiting for it at most timeout_ms (-1: for ever, 0: not at all). 1; 0 when the
+ * time is up, or the stream is stopped and empty; -ENOTCONN: nobody is left to make events and the
+ * rings are empty; -EINTR: a signal came. Events are looked for at each watermark, and each 100 ms
+ * for those that did not reach it.
  */
 ATTAR_API int attar_stream_read(
 	struct attar_stream *stream, int timeout_ms, struct attar_event *ret_event);
 
 /*
- * One fd for all rings, for poll(2), epoll(7) and the like: readable when a ring has reached its watermark. Owned
- * by the stream. Call attar_stream_next() until it gives 0 before each poll: readiness is told once.
+ * One fd for all rings, for poll(2), epoll(7) and the like: readable when a ring has reached its watermark.
+ * Owned by the stream. Call attar_stream_next() until it gives 0 before each poll: readiness is told once.
  */
 ATTAR_API int attar_stream_fd(struct attar_stream *stream);
 
 /*
- * Stops the rings that are overwritten (those of counters with attr.write_backward, or all by opts.overwrite) and
- * lets attar_stream_next() deliver what they hold and no snapshot had, in order of time over all CPUs together
- * with what came into other rings; after its 0 they go on. How many records they hold, at least 0; -EBUSY: the
- * snapshot before has not been read to its end; -ESTALE: a ring without attr.write_backward was written around.
+ * Stops the rings that are overwritten (those of counters with attr.write_backward, or all by
+ * opts.overwrite) and lets attar_stream_next() deliver what they hold and no snapshot had, in order
+ * of time over all CPUs together with what came into other rings; after its 0 they go on. How many
+ * records they hold, at least 0; -EBUSY: the snapshot before has not been read to its end; -ESTALE:
+ * a ring without attr.write_backward was written around.
  */
 ATTAR_API int attar_stream_snapshot(struct attar_stream *stream);
 
@@ -218,7 +223,10 @@ ATTAR_API attar_place attar_thread_place(struct attar_thread *thread, uint64_t i
 ATTAR_API size_t attar_event_stack(
 	const struct attar_event *event, attar_place *places, size_t max);
 
-/* Unmaps the rings and forgets all processes; the counters stay open. NULL, for the caller's variable. Takes NULL. */
+/*
+ * Unmaps the rings and forgets all processes; the counters stay open. NULL, for the caller's
+ * variable. Takes NULL.
+ */
 ATTAR_API struct attar_stream *attar_stream_free(struct attar_stream *stream);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AUX areas. Positions are free running and absolute, the tail too: the kernel takes aux_head - aux_tail for what
- * is unread (perf_aux_output_begin() in kernel/events/ring_buffer.c), so a tail modulo the area's size would
- * stop the trace for ever once it has gone round.
+ * AUX areas. Positions are free running and absolute, the tail too: the kernel takes aux_head -
+ * aux_tail for what is unread (perf_aux_output_begin() in kernel/events/ring_buffer.c), so a tail
+ * modulo the area's size would stop the trace for ever once it has gone round.
  */
 #include "perf/aux.h"
 
@@ -21,15 +21,14 @@ static int refused(const struct attar_ring *ring, int error)
 	if (error == EOPNOTSUPP)
 		return attar_fail(-error,
 			"no AUX area for the ring of CPU %d: the PMU of its first counter writes "
-			"to none "
-			"(Intel PT, Arm SPE and CoreSight do); the counter that traces must come "
-			"first",
+			"to none (Intel PT, Arm SPE and CoreSight do); the counter that traces "
+			"must come first",
 			ring->cpu);
 	if (error == EPERM || error == ENOMEM)
 		return attar_fail(-error,
 			"no AUX area for the ring of CPU %d, not even one page: "
-			"kernel.perf_event_mlock_kb "
-			"is %lld and RLIMIT_MEMLOCK is used up; raise one of them",
+			"kernel.perf_event_mlock_kb is %lld and RLIMIT_MEMLOCK is used up; raise "
+			"one of them",
 			ring->cpu, (long long)kernel_get()->mlock_kb);
 	return attar_fail(
 		-error, "no AUX area for the ring of CPU %d: %s", ring->cpu, strerror(error));
@@ -68,10 +67,8 @@ static int map_what_fits(struct attar_aux *aux, const struct attar_ring *ring, s
 	}
 	if (bytes < wanted)
 		log_note("an AUX area of %zu KiB for the ring of CPU %d, not %zu: the limit on "
-			 "locked "
-			 "memory (kernel.perf_event_mlock_kb, %lld, and ulimit -l) refuses more; "
-			 "parts "
-			 "of the trace may be lost",
+			 "locked memory (kernel.perf_event_mlock_kb, %lld, and ulimit -l) refuses "
+			 "more; parts of the trace may be lost",
 			bytes / 1024, ring->cpu, wanted / 1024, (long long)kernel_get()->mlock_kb);
 	return 0;
 }
@@ -84,8 +81,7 @@ int attar_aux_new(struct attar_ring *ring, size_t bytes, bool snapshot, struct a
 	if (ring->overwritten)
 		return attar_fail(-EINVAL,
 			"no AUX area for the ring of CPU %d: the ring itself is overwritten, and "
-			"its page "
-			"cannot be written to",
+			"its page cannot be written to",
 			ring->cpu);
 	aux = calloc(1, sizeof(*aux));
 	if (!aux)
@@ -161,9 +157,9 @@ int attar_aux_read(
 		return attar_fail(-EINVAL, "a %s record tells of no AUX data",
 			attar_record_name(record->type));
 	if (aux->snapshot)
-		return attar_fail(-EINVAL, "an overwritten AUX area is read by "
-					   "attar_aux_snapshot(): what a record tells of "
-					   "may be gone");
+		return attar_fail(-EINVAL,
+			"an overwritten AUX area is read by attar_aux_snapshot(): what a "
+			"record tells of may be gone");
 	why = missing(aux, offset, size);
 	if (why)
 		return attar_fail(-EBADMSG, "an AUX record tells of %llu bytes at %llu: %s",
@@ -198,9 +194,8 @@ int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data)
 	size_t size = went_round(aux, head) ? aux->size : (size_t)head;
 
 	if (!aux->snapshot)
-		return attar_fail(-EINVAL,
-			"this AUX area is not overwritten: its data is told by AUX records, see "
-			"attar_aux_read()");
+		return attar_fail(-EINVAL, "this AUX area is not overwritten: its data is told by "
+					   "AUX records, see attar_aux_read()");
 	*ret_data = span(aux, head - size, size);
 	ret_data->overwritten = true;
 	return 0;

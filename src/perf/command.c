@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* The child must not inherit how the tool handles its own signals; what is ignored, as by nohup(1), stays so. */
+/* The child does not inherit how the tool handles its signals; what is ignored, as by nohup(1), stays so. */
 static void default_signals(void)
 {
 	struct sigaction action;

@@ -7,7 +7,7 @@
 
 struct command {
 	pid_t pid;      /* 0: no command */
-	int go_fd;      /* closing it lets the child go on */
+	int go_fd;      /* a byte lets the child go on to its exec; closed without one, it exits */
 	int failure_fd; /* delivers the errno of a failed exec */
 	bool reaped;
 	int status;            /* as a shell gives it, once reaped */
@@ -17,9 +17,13 @@ struct command {
 
 /* environment: "NAME=VALUE" for it beside ours, ends with NULL; may be NULL. */
 int command_fork(struct command *c, char *const *argv, const char *const *environment);
+
+/* Lets it go on to its exec, once; 0, or why that failed: -ENOENT, -ENOEXEC ... */
 int command_start(struct command *c);
+
 /* Reaps without waiting; true once it has ended. */
 bool command_ended(struct command *c);
+
 /* Ends it if it runs: SIGTERM, SIGKILL a second later. */
 void command_done(struct command *c);
 

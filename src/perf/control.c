@@ -112,11 +112,10 @@ int attar_counter_set_period(struct attar_counter *c, uint64_t period)
 
 int attar_counter_refresh(struct attar_counter *c, unsigned n)
 {
-	return each_place(
-		c, &(struct order){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
-			   c->attr.inherit ? "inherited events cannot be limited to a number of "
-					     "overflows (attr.inherit)"
-					   : "it is not sampled, it only counts"});
+	return each_place(c, &(struct order){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
+				     c->attr.inherit ? "inherited events cannot be limited to a "
+						       "number of overflows (attr.inherit)"
+						     : "it is not sampled, it only counts"});
 }
 
 /* ---- what is kept for fds that are opened later ---- */
@@ -188,11 +187,10 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 		c->attr.type == PERF_TYPE_TRACEPOINT
 			? "an unknown field, or an operator that does not fit its type"
 			: "only tracepoints, and PMUs that trace into an AUX area, take filters";
-	int r = each_place(
-		c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
-			   "it has a filter already, which cannot be changed",
-			   "the filter has more address ranges than its PMU has, or of a kind "
-			   "that it lacks"});
+	int r = each_place(c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
+				      "it has a filter already, which cannot be changed",
+				      "the filter has more address ranges than its PMU has, or of "
+				      "a kind that it lacks"});
 
 	if (r < 0)
 		return attar_context(r, "the filter '%s'", filter);
@@ -236,16 +234,13 @@ int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
 			c->name, to->name, c->fds.n, to->fds.n);
 	for (size_t i = 0; i < c->fds.n; i++) {
 		const struct counter_fd *it = &c->fds.at[i];
-
-		long fd = to ? to->fds.at[i].fd
-			     : -1; /* an unsigned long for the kernel: all of it is -1 */
+		long fd = to ? to->fds.at[i].fd : -1; /* the kernel looks at all 64 bits of -1 */
 
 		if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, fd)) >= 0)
 			continue;
 		return failed(c, it, -errno, "redirect",
-			errno == EINVAL
-				? "the other has no ring, another clock, or is on another CPU "
-				  "or thread"
+			errno == EINVAL  ? "the other has no ring, another clock, or is on another "
+					   "CPU or thread"
 			: errno == EBUSY ? "it has a ring of its own that is mapped"
 					 : strerror(errno));
 	}

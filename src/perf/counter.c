@@ -269,8 +269,8 @@ int attar_counter_open(struct attar_target *target, const struct perf_event_attr
 }
 
 /*
- * Closing the last fd of a tracepoint waits for a grace period of RCU, some 30 ms, under a lock of the kernel:
- * the waits of several add up, also from several threads.
+ * Closing the last fd of a tracepoint waits for a grace period of RCU, some 30 ms, under a lock of
+ * the kernel: the waits of several add up, also from several threads.
  */
 struct attar_counter *attar_counter_close(struct attar_counter *c)
 {

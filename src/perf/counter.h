@@ -17,14 +17,10 @@ struct counter_base {
 /* One fd of a counter and where it counts. */
 struct counter_fd {
 	int fd;
-	int cpu;    /* -1: any */
-	pid_t tid;  /* -1: whoever runs there */
-	int cgroup; /* index, -1: none */
-	/*
-	 * the kernel's, where it is asked at once, see counter_id(); 0: it was not, or could not
-	 * be
-	 */
-	uint64_t id;
+	int cpu;     /* -1: any */
+	pid_t tid;   /* -1: whoever runs there */
+	int cgroup;  /* index, -1: none */
+	uint64_t id; /* the kernel's; 0: it was not asked yet, see counter_id() */
 	struct counter_base base;
 	/* Of a CPU that may come and go, see cpus.c. */
 	uint32_t departures; /* of the CPU, when the fd was opened */
@@ -63,14 +59,15 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 struct attar_counter *counter_free(struct attar_counter *c);
 
 /*
- * The kernel's id, as records carry it; 0 when it cannot be asked. Members of groups and what makes records need it
- * always and have it; a lone count does without the system call.
+ * The kernel's id, as records carry it; 0 when it cannot be asked. Members of groups and what makes
+ * records need it always and have it; a lone count does without the system call.
  */
 uint64_t counter_id(const struct counter_fd *it);
 
 /*
- * Opens n counters, the first as the leader of the others, on the target's places from number `first` on. A
- * place is opened for all or for none; when one is refused, what was opened on earlier places stays to be closed.
+ * Opens n counters, the first as the leader of the others, on the target's places from number
+ * `first` on. A place is opened for all or for none; when one is refused, what was opened on
+ * earlier places stays to be closed.
  */
 int counters_open_places(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t first, unsigned flags);

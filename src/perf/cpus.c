@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters on CPUs that come and go. An event whose CPU went offline is dead, with its count; when the CPU is back
- * a new one takes its place. What the new one counts is added to what the old one had: the old count stands in
- * the fd's base, as minus it. The CPU had run for a moment by then, so the count is PARTIAL from there on.
+ * Counters on CPUs that come and go. An event whose CPU went offline is dead, with its count; when
+ * the CPU is back a new one takes its place. What the new one counts is added to what the old one
+ * had: the old count stands in the fd's base, as minus it. The CPU had run for a moment by then, so
+ * the count is PARTIAL from there on.
  */
 #include "perf/cpus.h"
 
@@ -251,8 +252,7 @@ static void note(const struct attar_target *t)
 				*cpu);
 		else if (went || parse_ints_have(&h->came, *cpu))
 			log_note("CPU %d came online: it is watched from now on; what happened "
-				 "there "
-				 "just before is missing",
+				 "there just before is missing",
 				*cpu);
 	}
 }

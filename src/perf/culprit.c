@@ -17,12 +17,12 @@ int culprit_try(const struct refusal *r, const union uapi_attr *attr)
 	return 0;
 }
 
+/* A branch stack without any kind of branches would be another error. */
 static void leave_out(const struct feature *f, union uapi_attr *attr)
 {
 	feature_drop(f, attr);
 	if (attr->attr.sample_type & PERF_SAMPLE_BRANCH_STACK && !attr->attr.branch_sample_type)
-		attr->attr.branch_sample_type =
-			PERF_SAMPLE_BRANCH_ANY; /* none at all is an error too */
+		attr->attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY;
 }
 
 static bool is_newer(const struct feature *f, const struct refusal *r)
@@ -30,7 +30,7 @@ static bool is_newer(const struct feature *f, const struct refusal *r)
 	return f->since > kernel_get()->version && feature_is_in(f, r->attr);
 }
 
-/* Several may be newer than the kernel at once: without all of them it answers otherwise, and with one not. */
+/* Several may be newer than the kernel at once: without all of them it answers otherwise, with one not. */
 static const struct feature *find_newer(const struct refusal *r, const struct feature *f, size_t n)
 {
 	union uapi_attr without = *r->attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed words of memory accesses and transactions in words: PERF_MEM_* and PERF_TXN_* of linux/perf_event.h. */
+/* What the packed words PERF_MEM_* and PERF_TXN_* of linux/perf_event.h say, as text. */
 #include "attar/sample.h"
 #include "base/base.h"
 #include "perf/uapi.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel says no more than an errno. What it means is found in three steps: from the kind of event, from the
- * state of the system (rights, limits, sandboxes), and by trying which option is at fault.
+ * The kernel says no more than an errno. What it means is found in three steps: from the kind of event, from
+ * the state of the system (rights, limits, sandboxes), and by trying which option is at fault.
  */
 #include "perf/explain.h"
 
@@ -77,9 +77,8 @@ static void add_sandbox(struct buf *b)
 	if (has_seccomp_filter())
 		buf_printf(b,
 			"a seccomp filter refuses perf_event_open(2) to this process%s: run it "
-			"with "
-			"a filter that allows it (docker run --cap-add PERFMON, or --security-opt "
-			"seccomp=FILE)",
+			"with a filter that allows it (docker run --cap-add PERFMON, or "
+			"--security-opt seccomp=FILE)",
 			in_container() ? ", as containers have it" : "");
 	else if (is_locked_down())
 		buf_str(b, "the kernel is locked down (confidentiality): boot with "
@@ -219,8 +218,7 @@ static int explain_no_pmu_event(const struct refusal *r)
 	if (!strcmp(pmu.data, "uprobe") || !strcmp(pmu.data, "kprobe"))
 		return attar_fail(-ENOENT,
 			"'%s' cannot be probed: there is no such file, or the function or offset "
-			"is "
-			"not in it",
+			"is not in it",
 			r->event);
 	return attar_fail(-EOPNOTSUPP, "'%s' is not available: the PMU %s does not know this event",
 		r->event, pmu.data);
@@ -278,8 +276,7 @@ static int explain_too_big(const struct refusal *r)
 	if (!f)
 		return attar_fail(r->error,
 			"'%s' asks for something that is newer than kernel %s, which knows %u "
-			"bytes "
-			"of attributes",
+			"bytes of attributes",
 			r->event, kernel_get()->release, known);
 	return attar_fail(r->error,
 		"'%s' asks for %s (%s), which kernel %s does not know: it is there since %s",
@@ -300,8 +297,7 @@ static int explain_option(const struct refusal *r)
 	if (r->leader && culprit_try(r, r->attr) == 0)
 		return attar_fail(r->error,
 			"'%s' cannot join the group of '%s': they cannot all be counted at the "
-			"same "
-			"time (too few hardware counters, or PMUs that do not go together)",
+			"same time (too few hardware counters, or PMUs that do not go together)",
 			r->event, r->leader);
 	f = culprit_find(r);
 	if (!f && is_generic(&r->attr->attr)) /* arm64 says EINVAL where x86 says ENOENT */
@@ -309,8 +305,7 @@ static int explain_option(const struct refusal *r)
 	if (!f)
 		return attar_fail(r->error,
 			"the kernel refuses '%s': its type, config or options contradict each "
-			"other "
-			"in a way that no single option shows",
+			"other in a way that no single option shows",
 			r->event);
 	if (f->since > kernel_get()->version)
 		return attar_fail(r->error,
@@ -320,8 +315,7 @@ static int explain_option(const struct refusal *r)
 			since(f, first, sizeof(first)));
 	return attar_fail(r->error,
 		"the kernel refuses '%s' with %s (%s): this event cannot have it, or it "
-		"contradicts "
-		"another option",
+		"contradicts another option",
 		r->event, f->option, f->what);
 }
 

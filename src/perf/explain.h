@@ -14,8 +14,8 @@ struct refusal {
 };
 
 /*
- * Sets the error text and returns refusal->error, but -EOPNOTSUPP for every way in which an event can be missing
- * here. Opens and closes scratch copies of the event to find the option at fault.
+ * Sets the error text and returns refusal->error, but -EOPNOTSUPP for every way in which an event
+ * can be missing here. Opens and closes scratch copies of the event to find the option at fault.
  */
 int explain_refusal(const struct refusal *refusal);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an event can ask for beyond its name: each option with the bits of struct perf_event_attr that ask for it,
- * and the first kernel that knows it. One table for giving up what old kernels lack, and for naming it.
+ * What an event can ask for beyond its name: each option with the bits of struct perf_event_attr
+ * that ask for it, and the first kernel that knows it. One table for giving up what old kernels
+ * lack, and for naming it.
  */
 #ifndef PERF_FEATURES_H
 #define PERF_FEATURES_H

@@ -50,8 +50,9 @@ static int open_on_new(struct attar_target *t, struct attar_counter *const *coun
 int follow_new_threads(struct attar_target *t, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_ring **rings, size_t n_rings)
 {
+	/* Disabled counters tell of no fork: a thread that inherited one would be opened again. */
 	if (t->kind != ATTAR_TARGET_TASKS || !t->inherit || !t->pids.n || !counters[0]->enabled)
-		return 0; /* while disabled they tell of no fork: a thread would be opened that is inherited */
+		return 0;
 	for (int round = 0; round < ROUNDS_MAX; round++) {
 		size_t first = t->tids.n;
 		int added, r = 0;

@@ -69,7 +69,7 @@ static int depart(struct hotplug *h, int cpu)
 	return vec_push(&h->went, cpu) < 0 ? base_oom() : 0;
 }
 
-/* "offline@/devices/system/cpu/cpu1", and more behind it. Others than the kernel may not send to the group. */
+/* "offline@/devices/system/cpu/cpu1", and more behind it. Only the kernel may send to the group. */
 static int departed(const char *message)
 {
 	int cpu = -1;

@@ -15,8 +15,8 @@ struct hotplug {
 	parse_ints online;        /* ascending, as of the last look */
 	VEC(uint32_t) departures; /* of each CPU, by its number: how often it was seen to go */
 	uint32_t changes;
-	parse_ints went,
-		came; /* by the last look; one that came back in between: went, and online */
+	/* By the last look. A CPU that came back in between went, and is online. */
+	parse_ints went, came;
 };
 
 /* Begins to listen. online is taken over. */

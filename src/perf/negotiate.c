@@ -47,8 +47,8 @@ static int try_without(struct attar_counter *c, const struct place *p, const cha
 }
 
 /*
- * Gives up one thing after the other until it opens. When nothing helps, it stays given up: what is left holds
- * the reason of the refusal, and the reason alone.
+ * Gives up one thing after the other until it opens. When nothing helps, it stays given up: what is
+ * left holds the reason of the refusal, and the reason alone.
  */
 static int open_older(struct attar_counter *c, const struct place *p, unsigned flags, int refused)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings that the kernel overwrites. It never waits for a reader, so there is none while it writes: a ring is
- * frozen first, by PERF_EVENT_IOC_PAUSE_OUTPUT, which holds up later writers but waits for none that are in the
- * middle of a record. Those run inside a read-side section of RCU (perf_output_begin() in
- * kernel/events/ring_buffer.c), which membarrier(2) waits for.
+ * Rings that the kernel overwrites. It never waits for a reader, so there is none while it writes:
+ * a ring is frozen first, by PERF_EVENT_IOC_PAUSE_OUTPUT, which holds up later writers but waits
+ * for none that are in the middle of a record. Those run inside a read-side section of RCU
+ * (perf_output_begin() in kernel/events/ring_buffer.c), which membarrier(2) waits for.
  *
- * Written backward, data_head runs down from 0 and points to the newest record; from there records lead to ever
- * older ones, until one that the newest ones have overwritten in part. Written forward, data_head points behind
- * the newest record, and where the older ones begin cannot be told but from an end that was seen before.
+ * Written backward, data_head runs down from 0 and points to the newest record; from there records
+ * lead to ever older ones, until one that the newest ones have overwritten in part. Written
+ * forward, data_head points behind the newest record, and where the older ones begin cannot be told
+ * but from an end that was seen before.
  */
 #include <linux/membarrier.h>
 #include <sys/ioctl.h>
@@ -33,8 +34,7 @@ static int pause_writing(struct attar_ring *r, bool pause)
 		return 0;
 	if (errno == ENOTTY)
 		return attar_fail(-EOPNOTSUPP, "this kernel cannot stop writing to a ring, so an "
-					       "overwritten one cannot be "
-					       "read: Linux 4.7 can");
+					       "overwritten one cannot be read: Linux 4.7 can");
 	return attar_fail(-errno, "cannot %s writing to the ring of CPU %d: %s",
 		pause ? "stop" : "resume", r->cpu, strerror(errno));
 }
@@ -56,8 +56,7 @@ static int collect(struct attar_ring *r, uint64_t position, uint64_t end, bool l
 			return 0;
 		if (size < sizeof(*header) || size % 8 || size > end - position) {
 			log_warn("the ring of CPU %d holds a record of an impossible size: what "
-				 "lies "
-				 "beyond it is given up",
+				 "lies beyond it is given up",
 				r->cpu);
 			return 0;
 		}
@@ -115,8 +114,7 @@ static int look_forward(struct attar_ring *r, uint64_t head)
 	r->seen = head;
 	return attar_fail(-ESTALE,
 		"the ring of CPU %d was written around since it was read last: where its records "
-		"begin "
-		"is not known any more; read it more often, or let it be written backward "
+		"begin is not known any more; read it more often, or let it be written backward "
 		"(attr.write_backward, Linux 4.7)",
 		r->cpu);
 }

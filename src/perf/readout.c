@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counters: one system call for each place of a counter or of a whole group, nothing allocated. The
- * kernel gives nothing (end of file) for a pinned event that lost its hardware counter, and it gives the whole
- * group, leader first, whichever member is read.
+ * Reading counters: one system call for each place of a counter or of a whole group, nothing
+ * allocated. The kernel gives nothing (end of file) for a pinned event that lost its hardware
+ * counter, and it gives the whole group, leader first, whichever member is read.
  */
 #include "perf/readout.h"
 
@@ -110,8 +110,8 @@ static inline __attribute__((always_inline)) bool take_apart(
 	b->stride = gap + ids + losses;
 	b->id = ids ? gap : 0;
 	b->lost = losses ? gap + ids : 0;
-	return b->nr <= n &&
-	       b->nr * b->stride <= n; /* the first so that the second does not overflow */
+	/* The first test keeps the second from an overflow. */
+	return b->nr <= n && b->nr * b->stride <= n;
 }
 
 /* A group may have got members that we do not know: reads once more, with room for them. */
@@ -133,8 +133,9 @@ static __attribute__((cold, noinline)) ssize_t read_more(
 }
 
 /*
- * 1 and the block, in the words of the group or in those for one alone; 0 at end of file; or a negative errno. In one piece with its callers: returns that come after a
- * system call are not predicted, and cost more than all else here.
+ * 1 and the block, in the words of the group or in those for one alone; 0 at end of file; or a
+ * negative errno. In one piece with its callers: returns that come after a system call are not
+ * predicted, and cost more than all else here.
  */
 static inline __attribute__((always_inline)) int read_block(const struct attar_counter *c,
 	const struct counter_fd *it, uint64_t *alone, struct block *ret_block)
@@ -347,7 +348,10 @@ static int read_one_by_one(struct attar_group *g, size_t place, struct attar_val
 	return 0;
 }
 
-/* The usual case: every member is where it was, and all of them counted all the time. False when it is another. */
+/*
+ * The usual case: every member is where it was, and all of them counted all the time. False when it
+ * is another.
+ */
 static inline __attribute__((always_inline)) bool take_plain(const struct attar_group *g,
 	size_t place, const struct block *b, struct attar_value *values)
 {

@@ -17,8 +17,8 @@ void readout_finish(
 	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v);
 
 /*
- * What a thread that has ended had counted in one place (PERF_RECORD_READ: raw, times, lost): taken out of the counter,
- * and added to sum, which holds what it counted in other places.
+ * What a thread that has ended had counted in one place (PERF_RECORD_READ: raw, times, lost): taken
+ * out of the counter, and added to sum, which holds what it counted in other places.
  */
 void counter_take_out(struct attar_counter *c, size_t place, const struct attar_value *told,
 	struct attar_value *sum);

@@ -160,8 +160,7 @@ static int check_inherited(const struct attar_target *t, struct attar_counter *c
 		if (c[i]->attr.inherit)
 			return attar_fail(-EINVAL,
 				"'%s' can have no ring: it is inherited by what its threads "
-				"create, "
-				"and watched on any CPU; leave one out",
+				"create, and watched on any CPU; leave one out",
 				c[i]->name);
 	return 0;
 }

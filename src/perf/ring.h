@@ -29,7 +29,10 @@ struct attar_ring {
 	size_t next;             /* of positions */
 };
 
-/* The record at the absolute position, of which bytes are readable; made whole in the bounce buffer if it wraps. */
+/*
+ * The record at the absolute position, of which bytes are readable; made whole in the bounce buffer
+ * if it wraps.
+ */
 const struct perf_event_header *ring_record(
 	struct attar_ring *r, uint64_t position, uint64_t readable);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Source: perf_copy_attr() and perf_event_open() in kernel/events/core.c, arch_build_bp_info() of each architecture. */
+/*
+ * Source: perf_copy_attr() and perf_event_open() in kernel/events/core.c, arch_build_bp_info() of
+ * each architecture.
+ */
 #include "perf/rules.h"
 
 #include <time.h>
@@ -30,8 +33,7 @@ static const char *sample_bits(const struct perf_event_attr *a)
 		return "attr.sample_type has bits that no kernel knows";
 	if (a->sample_type & PERF_SAMPLE_WEIGHT && a->sample_type & PERF_SAMPLE_WEIGHT_STRUCT)
 		return "PERF_SAMPLE_WEIGHT and PERF_SAMPLE_WEIGHT_STRUCT are two forms of the "
-		       "same: "
-		       "leave one out";
+		       "same: leave one out";
 	return NULL;
 }
 
@@ -69,8 +71,7 @@ static const char *signals(const struct perf_event_attr *a)
 
 	if (a->sigtrap && !a->remove_on_exec)
 		return "attr.sigtrap needs attr.remove_on_exec: a new program would be killed by "
-		       "the "
-		       "signal";
+		       "the signal";
 	if (a->remove_on_exec && a->enable_on_exec)
 		return "attr.remove_on_exec and attr.enable_on_exec exclude each other";
 	return whole->sig_data_ && !a->sigtrap ? "attr.sig_data is for attr.sigtrap" : NULL;
@@ -84,8 +85,7 @@ static const char *inheritance(const struct perf_event_attr *a)
 		return NULL;
 	if (!(a->sample_type & PERF_SAMPLE_TID))
 		return "PERF_SAMPLE_READ of an inherited event needs PERF_SAMPLE_TID: values are "
-		       "told "
-		       "for each thread";
+		       "told for each thread";
 	return NULL;
 }
 

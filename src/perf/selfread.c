@@ -5,12 +5,13 @@
 
 #include "perf/readout.h"
 
+/* The kernel changes a page when the thread is scheduled, not a hundred times on end. */
+enum { TRIES_MAX = 100 };
+
+/* config1 of armv8_pmuv3. User code may read since 5.17, with kernel.perf_user_access=1. */
 enum {
-	TRIES_MAX =
-		100, /* the kernel changes a page when the thread is scheduled, not a hundred times on end */
-	ARM64_LONG = 1, /* config1 of armv8_pmuv3: a counter of 64 bits ... */
-	ARM64_RDPMC =
-		2, /* ... that user code may read, since 5.17, with kernel.perf_user_access=1 */
+	ARM64_LONG = 1,  /* a counter of 64 bits */
+	ARM64_RDPMC = 2, /* that user code reads */
 };
 
 /* ---- the CPU's instructions ---- */

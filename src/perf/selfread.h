@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread reads its own counter out of the CPU, without a system call. The kernel keeps in the event's mapped
- * page what must be added, and which hardware counter it is at the moment. Source: the comments in struct
- * perf_event_mmap_page, linux/perf_event.h.
+ * A thread reads its own counter out of the CPU, without a system call. The kernel keeps in the
+ * event's mapped page what must be added, and which hardware counter it is at the moment. Source:
+ * the comments in struct perf_event_mmap_page, linux/perf_event.h.
  */
 #ifndef PERF_SELFREAD_H
 #define PERF_SELFREAD_H

@@ -253,9 +253,8 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 		return attar_fail(-EINVAL,
 			"every thread, and some of them, contradict each other: leave one out");
 	if (o->any_cpu && !t->tids.n)
-		return attar_fail(-EINVAL,
-			"without a process or thread to watch, the CPUs must be told apart: the "
-			"kernel counts on each by itself");
+		return attar_fail(-EINVAL, "without a process or thread to watch, the CPUs must be "
+					   "told apart: the kernel counts on each by itself");
 	r = o->any_cpu || t->tids.n ? 0 : listen_to_hotplug(t);
 	if (r < 0)
 		return r;

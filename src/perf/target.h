@@ -18,8 +18,8 @@ struct attar_target {
 	bool by_exec;             /* it is the command, whose exec sets its counters going */
 	bool every_cpu;           /* that is online, one by one or as any */
 	parse_ints cpus;          /* ascending; -1 alone: any */
-	struct hotplug hotplug;   /* what is known of them, if ... */
-	bool listens;             /* ... it watches CPUs, not tasks */
+	struct hotplug hotplug;   /* their coming and going, if it listens */
+	bool listens;             /* it watches CPUs, not tasks */
 	parse_ints pids;          /* processes asked for: their new threads are ours */
 	parse_ints tids;          /* TASKS: threads to open on */
 	struct map known;         /* tid -> 1, for each of tids */

@@ -55,10 +55,9 @@ _Static_assert(__builtin_offsetof(union uapi_attr, aux_action) == 116, "aux_acti
 _Static_assert(__builtin_offsetof(union uapi_attr, config3) == PERF_ATTR_SIZE_VER7, "config3");
 
 /* Bits of uapi_attr.flags that older headers lack. */
-#define UAPI_ATTR_DEFER_CALLCHAIN                                                                  \
-	(1ULL << 38) /* 6.19: user call chains come in a record of their own */
-#define UAPI_ATTR_DEFER_OUTPUT (1ULL << 39) /* 6.19: this event wants those records */
-#define UAPI_ATTR_FLAGS_KNOWN  ((1ULL << 40) - 1)
+#define UAPI_ATTR_DEFER_CALLCHAIN (1ULL << 38) /* 6.19: user call chains in records of their own */
+#define UAPI_ATTR_DEFER_OUTPUT    (1ULL << 39) /* 6.19: this event wants those records */
+#define UAPI_ATTR_FLAGS_KNOWN     ((1ULL << 40) - 1)
 
 /* uapi_attr.aux_action, 6.13. */
 #define UAPI_AUX_START_PAUSED (1U << 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples whose user stack is still to come. The kernel ends such a call chain by a marker and a cookie, and writes
- * the rest as a CALLCHAIN_DEFERRED record of the same cookie when the thread returns to user code: soon, or after
- * a long sleep. The samples wait here, as copies, and come out whole; or as they are, when the table is full or
- * the stream ends.
+ * Samples whose user stack is still to come. The kernel ends such a call chain by a marker and a
+ * cookie, and writes the rest as a CALLCHAIN_DEFERRED record of the same cookie when the thread
+ * returns to user code: soon, or after a long sleep. The samples wait here, as copies, and come out
+ * whole; or as they are, when the table is full or the stream ends.
  */
 #ifndef STREAM_DEFER_H
 #define STREAM_DEFER_H
@@ -50,7 +50,7 @@ static inline bool defer_concerns(const struct attar_sample *s)
 	       s->callchain[s->callchain_nr - 2] == ATTAR_MARKER_USER_DEFERRED;
 }
 
-/* Copies the sample of the event. In a full table the one that waits longest is ready as it is. 0 or -ENOMEM. */
+/* Copies the event's sample. In a full table the one that waits longest is ready as it is. 0 or -ENOMEM. */
 int defer_hold(struct defer *d, const struct attar_event *ev);
 
 /* What waits for the cookie of this CALLCHAIN_DEFERRED record is ready. 0 or -ENOMEM. */
@@ -65,8 +65,9 @@ static inline bool defer_is_ready(const struct defer *d)
 }
 
 /*
- * The next ready one, parsed into rec with the layout of its counter (layouts[ev->counter]); the event's time and
- * counter are filled in. Both borrow from d until the next call of any of these. 1; 0: none is ready; or -ENOMEM.
+ * The next ready one, parsed into rec with the layout of its counter (layouts[ev->counter]); the
+ * event's time and counter are filled in. Both borrow from d until the next call of any of these.
+ * 1; 0: none is ready; or -ENOMEM.
  */
 int defer_take(struct defer *d, const struct attar_layout *layouts, struct attar_record *rec,
 	struct attar_event *ev);

@@ -104,9 +104,8 @@ int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **re
 	if (r < 0)
 		return r;
 	if (!o.patterns || !o.introduce)
-		return attar_fail(-EINVAL,
-			"an inlet needs the names of its events (\"*\": all) and "
-			"a function that they are introduced to");
+		return attar_fail(-EINVAL, "an inlet needs the names of its events (\"*\": all) "
+					   "and a function that they are introduced to");
 	inlet = calloc(1, sizeof(*inlet));
 	if (!inlet)
 		return base_oom();
@@ -301,8 +300,8 @@ static void tell_what_is_missing(struct attar_inlet *inlet)
 
 	perfume_collector_stats(inlet->collector, &stats);
 	tell(inlet, 1, stats.refused,
-		"the memory of a program cannot be written, so that its events stay off: "
-		"run as root, or start attar before the program");
+		"the memory of a program cannot be written, so that its events stay off: run as "
+		"root, or start attar before the program");
 	tell(inlet, 2, stats.no_claim,
 		"a program has eight listeners already, the most there can be: end one of them "
 		"(`attar user-events` names them)");

@@ -182,7 +182,7 @@ static int scan_running(struct attar_stream *s)
 	vec_each (&s->target->tids, tid) {
 		int64_t pid = *tid;
 
-		/* a process' own number, or the thread's when it was given by itself: its first sample tells the rest */
+		/* Its process is not known when a thread was given by itself: the first sample tells it. */
 		for (size_t i = 0; i < s->target->pids.n; i++)
 			if (s->target->pids.at[i] == pid)
 				procs_thread(&s->procs, (pid_t)pid, (pid_t)pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A min-heap over the heads of rings: each ring is in order of time already, so this gives the order of all. */
+/* A min-heap over the heads of rings: each ring is in order of time already, so it gives the order of all. */
 #ifndef STREAM_MERGE_H
 #define STREAM_MERGE_H
 

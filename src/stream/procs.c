@@ -131,8 +131,7 @@ void procs_scan(struct process *process)
 	if (process->pub.scanned || process->pub.pid <= 0)
 		return;
 	process->pub.scanned = true;
-	attar_space_scan(
-		process->pub.space); /* it may be gone: then its names are missing, and counted */
+	attar_space_scan(process->pub.space);
 }
 
 static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
@@ -246,8 +245,8 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 }
 
 /*
- * The kernel ends the events of a task that takes on another user's rights by its exec (a setuid program), with a
- * record as if it had exited. Its directory in /proc then belongs to that user.
+ * The kernel ends the events of a task that takes on another user's rights by its exec (a setuid
+ * program), with a record as if it had exited. Its directory in /proc then belongs to that user.
  */
 static void note_barred(struct procs *p, const struct thread *t, pid_t pid)
 {

@@ -68,7 +68,7 @@ int procs_apply(struct procs *p, const struct attar_record *rec);
 /* The process that a thread belongs to, by /proc; 0 when it has ended. */
 pid_t procs_pid_of(pid_t tid);
 
-/* Reads the mappings of pid if that was not done yet. */
+/* Reads the mappings of the process once. Of one that is gone, names will be missing: they are counted. */
 void procs_scan(struct process *process);
 
 /* Enters every process that /proc shows, with its mappings. */

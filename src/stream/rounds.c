@@ -163,9 +163,9 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
 }
 
 /*
- * c's record has just been delivered. Those behind it may go the straight way when it is such a sample as our own
- * events ask for: up to the next record of another ring or the horizon, and to where the ring's bytes end, those
- * written or those in one piece, or space is to be given back.
+ * c's record has just been delivered. Those behind it may go the straight way when it is such a
+ * sample as our own events ask for: up to the next record of another ring or the horizon, and to
+ * where the ring's bytes end, those written or those in one piece, or space is to be given back.
  */
 static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
@@ -205,9 +205,9 @@ static void end_run(struct attar_stream *s)
 }
 
 /*
- * The straight way to the next record of the run, if it is a sample of the same event and a known thread and the next
- * in time: what advance() and dispatch() do, each test and each store once. Everything else is theirs; nothing
- * has been touched then but s->record.
+ * The straight way to the next record of the run, if it is a sample of the same event and a known
+ * thread and the next in time: what advance() and dispatch() do, each test and each store once.
+ * Everything else is theirs; nothing has been touched then but s->record.
  */
 static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 {

@@ -348,8 +348,8 @@ static void test_closes_on_exec(void **state)
 }
 
 /*
- * PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT opens an event whose records go to another's ring, and which is not
- * of its group: what opening it alone and redirecting it does.
+ * PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT opens an event whose records go to another's ring,
+ * and which is not of its group: what opening it alone and redirecting it does.
  */
 static void test_output_flags_are_a_redirection(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every way in which perf_event_open(2) is refused, and the sentence that comes of it: what is wrong in the event
- * itself, what the running kernel and machine lack, what rights and limits forbid.
+ * Every way in which perf_event_open(2) is refused, and the sentence that comes of it: what is wrong in the
+ * event itself, what the running kernel and machine lack, what rights and limits forbid.
  */
 #include "live.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU's own counters, on loops of known length. Where one instruction is one cycle and the same in every run
- * (a guest under -icount, which says so by ATTAR_ICOUNT) counts are exact to the constant part around the loop;
- * a real CPU adds what its interrupts do to them. Skipped where there is no CPU PMU.
+ * The CPU's own counters, on loops of known length. Where one instruction is one cycle and the same in every
+ * run (a guest under -icount, which says so by ATTAR_ICOUNT) counts are exact to the constant part around the
+ * loop; a real CPU adds what its interrupts do to them. Skipped where there is no CPU PMU.
  */
 #include "live.h"
 
@@ -129,8 +129,8 @@ static size_t drain(struct attar_ring *ring, const struct attar_layout *layout, 
 }
 
 /*
- * One sample each time that the period is full; a thousand a second of them, which no kernel throttles. Cycles:
- * QEMU delivers few of the overflows of its instruction counter.
+ * One sample each time that the period is full; a thousand a second of them, which no kernel
+ * throttles. Cycles: QEMU delivers few of the overflows of its instruction counter.
  */
 static void test_samples_at_the_period(void **state)
 {

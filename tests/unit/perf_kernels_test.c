@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One library for all kernels: each option is opened on a stand-in for each kernel from 4.0 on, which knows what
- * that kernel knew. Where it is known it arrives as it was asked for; where not, it is refused by name with the
- * first kernel that has it, or given up where that is allowed. The table below was written from the kernel's
- * history, not from the library's own.
+ * One library for all kernels: each option is opened on a stand-in for each kernel from 4.0 on,
+ * which knows what that kernel knew. Where it is known it arrives as it was asked for; where not,
+ * it is refused by name with the first kernel that has it, or given up where that is allowed. The
+ * table below was written from the kernel's history, not from the library's own.
  */
 #include "live.h"
 

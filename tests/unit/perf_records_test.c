@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an option makes the running kernel tell: each test does something whose truth is known, and finds it in
- * the records of its ring; without the option, it is not there.
+ * What an option makes the running kernel tell: each test does something whose truth is known, and
+ * finds it in the records of its ring; without the option, it is not there.
  */
 #include "watch.h"
 
@@ -23,8 +23,8 @@
 #include "attar/sample.h"
 
 /*
- * Whether the kernel itself, asked without the library, tells anything when act() is done: some kernels know an
- * option and forget the record.
+ * Whether the kernel itself, asked without the library, tells anything when act() is done: some
+ * kernels know an option and forget the record.
  */
 static bool kernel_tells(const struct perf_event_attr *attr, uint32_t type, void (*act)(void))
 {
@@ -390,7 +390,7 @@ static void test_build_id(void **state)
 
 /* ---- the kernel ---- */
 
-/* "return 0;" as a socket filter: JIT-compiled, so it is a symbol of the kernel for as long as it is loaded. */
+/* "return 0;" as a socket filter: JIT-compiled, so it is a symbol of the kernel while it is loaded. */
 static int load_program(uint32_t *ret_id)
 {
 	struct bpf_insn code[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is in the samples and records of the running kernel, and when it tells of them: each test does something whose
- * truth is known.
+ * What is in the samples and records of the running kernel, and when it tells of them: each test
+ * does something whose truth is known.
  */
 #include "watch.h"
 
@@ -83,7 +83,10 @@ static bool is_10_ms(const struct attar_record *r, const void *unused)
 	return r->sample.period == 10000000;
 }
 
-/* A clock at 100 samples a second has one every 10 ms of CPU time; a slow machine may miss some, but adds none. */
+/*
+ * A clock at 100 samples a second has one every 10 ms of CPU time; a slow machine may miss some,
+ * but adds none.
+ */
 static void test_frequency(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,

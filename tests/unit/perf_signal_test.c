@@ -96,8 +96,8 @@ static struct attar_counter *open_it(struct attar_target *target, struct perf_ev
 }
 
 /*
- * An arm64 kernel steps over a breakpoint by the CPU's single step. A signal for it takes the step away: after the
- * handler the CPU meets the breakpoint again, for ever.
+ * An arm64 kernel steps over a breakpoint by the CPU's single step. A signal for it takes the step
+ * away: after the handler the CPU meets the breakpoint again, for ever.
  */
 static void need_signals_of_breakpoints(void)
 {

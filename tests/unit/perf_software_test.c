@@ -128,7 +128,10 @@ __attribute__((no_sanitize("alignment"))) static void add_unaligned(char *bytes)
 		*(volatile uint64_t *)(void *)(bytes + k) += 1;
 }
 
-/* No CPU of ours traps on unaligned access or emulates instructions of its user code: truly 0, and no other event's. */
+/*
+ * No CPU of ours traps on unaligned access or emulates instructions of its user code: truly 0, and
+ * no other event's.
+ */
 static void test_alignment_and_emulation_faults(void **state)
 {
 	struct attar_target *target = live_self();

@@ -42,7 +42,8 @@ uint64_t model_below(struct model *m, uint64_t n);
 void model_random(
 	struct model *m, uint64_t seed, uint32_t type, const struct perf_event_attr *attr);
 
-/* A random attr with exactly these sample_type bits; read format, branch type and masks are random.
+/*
+ * A random attr with exactly these sample_type bits; read format, branch type and masks are random.
  */
 void model_attr(uint64_t seed, uint64_t sample_type, struct perf_event_attr *ret_attr);
 

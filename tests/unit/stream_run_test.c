@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples as profilers ask for them, in long runs through a small ring: each system call carries its number as its
- * first argument, so what is delivered can be compared one by one with what was done.
+ * Samples as profilers ask for them, in long runs through a small ring: each system call carries its number
+ * as its first argument, so what is delivered can be compared one by one with what was done.
  */
 #include "live.h"
 
@@ -104,7 +104,7 @@ static uint64_t expect(struct watched *w, uint64_t from)
 	return from;
 }
 
-/* Rounds of 0 to FITS - 1 calls: the ring wraps at every offset that there is, inside and at the end of runs. */
+/* Rounds of 0 to FITS - 1 calls: the ring wraps at every offset there is, inside and at the end of runs. */
 static void every_call_comes(uint64_t more)
 {
 	struct attar_stream_stats stats;

@@ -109,8 +109,8 @@ static void settle(struct attar_stream *stream)
 }
 
 /*
- * 48 bytes a record, a watermark of 4800, which the kernel counts from the last time that it spoke: from there on the
- * fd is silent at 50 records, speaks at 100, and is silent when read.
+ * 48 bytes a record, a watermark of 4800, which the kernel counts from the last time that it spoke:
+ * from there on the fd is silent at 50 records, speaks at 100, and is silent when read.
  */
 static void test_one_fd_tells_when_to_read(void **state)
 {
@@ -222,7 +222,10 @@ static bool run_on(int cpu)
 	return sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
-/* A thread that goes from CPU to CPU at each page: two rings, one order; a second snapshot has the rest alone. */
+/*
+ * A thread that goes from CPU to CPU at each page: two rings, one order; a second snapshot has the
+ * rest alone.
+ */
 static void test_a_snapshot_is_in_order_over_cpus(void **state)
 {
 	enum { PAGES = 120 };
@@ -354,8 +357,8 @@ static void wait_for_rounds(const struct writer *w, uint64_t n)
 }
 
 /*
- * Records that are whole and of one run: each is of the page behind the one before. What comes while a snapshot is
- * taken is lost, and where it is missing a record says so: the run since then is what is counted.
+ * Records that are whole and of one run: each is of the page behind the one before. What comes while a
+ * snapshot is taken is lost, and where it is missing a record says so: the run since then is what is counted.
  */
 static size_t check_snapshot(struct watched *w, const char *area)
 {
