@@ -11,8 +11,8 @@
  * - The write path takes no lock, allocates nothing, leaves errno alone, and hands the kernel one
  *   contiguous buffer.
  * - Descriptors of user_events_data are kept at high numbers. A program that closes "all" of them
- * does not find its next file under our number; we see that ours is gone, and open another
- * (kernel.c).
+ *   does not find its next file under our number; we see that ours is gone, and open another
+ *   (kernel.c).
  * - Lock and mark of the process lie in a page that a forked child finds wiped; fork() waits for the lock
  *   (lock.c).
  */
@@ -57,10 +57,10 @@
  *	struct area	claims of collectors, heads of rings, slots of events
  *	AREA_DATA	the rings' bytes: ring i at AREA_DATA + i * ring_size
  *
- * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of
- * collectors read along; each finds out for itself what it missed, to the event. A collector writes its claim,
- * `wanted` of the slots, and the lock, nothing else; no bit of it can harm the writer. In turn a
- * collector believes nothing it reads without looking: sizes, positions and texts may be forged.
+ * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of collectors
+ * read along; each finds out for itself what it missed, to the event. A collector writes its claim, `wanted`
+ * of the slots, and the lock, nothing else; no bit of it can harm the writer. In turn a collector believes
+ * nothing it reads without looking: sizes, positions and texts may be forged.
  */
 #ifndef RING_H
 #define RING_H
@@ -82,8 +82,7 @@ enum {
 	AREA_SLOTS = 32768,
 	AREA_MARKS = 16,
 	AREA_TEXT = 512,
-	AREA_OWNER =
-		0xffff, /* slot of a record that names the thread (u32) which wrote what follows */
+	AREA_OWNER = 0xffff, /* slot of a record that names the thread (u32) of what follows */
 };
 
 /* A collector. Slot k of the claims is bit k of `wanted`. */
@@ -107,10 +106,9 @@ struct area_slot {
 
 /* Positions count bytes since the ring began; a position's place in the ring is its remainder. */
 struct area_ring {
-	uint64_t
-		reserved; /* up to here bytes may be changing: what is ring_size behind it is lost */
-	uint64_t head;    /* up to here records are complete */
-	uint64_t count;   /* of records up to head */
+	uint64_t reserved; /* bytes up to here may be changing: what is ring_size behind is lost */
+	uint64_t head;     /* up to here records are complete */
+	uint64_t count;    /* of records up to head */
 	uint64_t owner_since; /* position of the first record that the present owner wrote */
 	uint32_t owner;       /* thread id */
 	uint32_t unused;
@@ -133,10 +131,8 @@ struct area {
 	uint32_t clock;     /* of all records */
 	uint32_t n_slots;   /* in use, from the first; never shrinks */
 	uint32_t n_rings;
-	uint32_t
-		lock; /* held around a change of `live`, and around a look at it and the write to the word */
-	uint32_t
-		pid; /* of the program, as it knows itself; its children have the area too at first */
+	uint32_t lock; /* held to change `live`, and to look at it and write to the word */
+	uint32_t pid;  /* of the program, as it knows itself; a child has the area too at first */
 	uint64_t lost; /* events of threads that could not get a ring */
 	struct area_claim claims[AREA_CLAIMS];
 	struct area_ring rings[AREA_RINGS];
@@ -235,8 +231,7 @@ static struct perfume_file *files; /* those that have events */
 static int event_add(struct perfume_file *file, struct perfume_event *event);
 static int event_remove(struct perfume_event *event);
 
-/* packet is room for the write index, and the payload behind it. Bytes of payload or a negative
- * errno. */
+/* packet is room for the write index, and the payload behind it. Bytes of payload or a negative errno. */
 static int event_write(
 	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload);
 
@@ -332,8 +327,8 @@ static inline int fail(int error, const char *why)
 static struct home *shared_home;
 
 /*
- * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that was made without
- * fork() finds the lock open all the same.
+ * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that
+ * was made without fork() finds the lock open all the same.
  */
 static sigset_t before_fork; /* the signals of the thread that forks, which holds the lock */
 
@@ -392,8 +387,7 @@ static inline __attribute__((always_inline)) struct home *home_get(void)
 	return likely(home) ? home : home_new();
 }
 
-/* Signals wait outside: a handler that writes an event never meets a lock which its own thread
- * holds. */
+/* Signals wait outside: a handler that writes an event never meets a lock which its own thread holds. */
 static void lock(sigset_t *ret_old)
 {
 	struct home *home = home_get();
@@ -459,7 +453,8 @@ static void unescape(char *text)
 
 	for (; *text; text++)
 		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
-			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
+				       (text[3] - '0'));
 			text += 3;
 		} else {
 			*to++ = *text;
@@ -631,12 +626,11 @@ const char *perfume_check_str(int error_code)
 					     "nodev /sys/kernel/tracing",
 		[PERFUME_CHECK_NO_PERMISSION] =
 			"no permission to write user_events_data: run as root, or let root give "
-			"this "
-			"user search permission for the tracefs directory and write permission for "
-			"the file",
-		[PERFUME_CHECK_UNKNOWN_INTERFACE] = "this kernel's user_events have a form that "
-						    "this version of perfume does not "
-						    "know: take a newer one",
+			"this user search permission for the tracefs directory and write "
+			"permission for the file",
+		[PERFUME_CHECK_UNKNOWN_INTERFACE] =
+			"this kernel's user_events have a form that this version of perfume does "
+			"not know: take a newer one",
 	};
 
 	if (error_code < 0 || error_code >= (int)(sizeof(texts) / sizeof(texts[0])))
@@ -669,8 +663,7 @@ const char *perfume_interface_str(enum perfume_interface interface)
 								     : interface];
 }
 
-/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor.
- */
+/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor. */
 static int intact(const struct perfume_file *file)
 {
 	struct stat st;
@@ -770,8 +763,7 @@ static int kernel_add(struct perfume_event *event, const char *command)
 	return 0;
 }
 
-/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any
- * more. */
+/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any more. */
 static int kernel_forget(int fd, const struct perfume_event *event)
 {
 	struct user_unreg unreg = {.size = sizeof(unreg), .disable_addr = (uintptr_t)event->word};
@@ -821,10 +813,10 @@ static void file_close(struct perfume_file *file)
 }
 
 /*
- * What a forked child does before it touches an event. Words, descriptors and write indices are inherited
- * and stay good, unless the child closed the descriptors; then it registers anew. The shared memory is the
- * parent's; where the child was forked by a signal handler in the middle of a record, that record comes first.
- * False: not settled yet. Under the lock.
+ * What a forked child does before it touches an event. Words, descriptors and write indices are
+ * inherited and stay good, unless the child closed the descriptors; then it registers anew. The
+ * shared memory is the parent's; where the child was forked by a signal handler in the middle of a
+ * record, that record comes first. False: not settled yet. Under the lock.
  */
 static int settle(void)
 {
@@ -951,8 +943,7 @@ static uint32_t listeners(const struct perfume_event *event)
 	return word;
 }
 
-/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another
- * now. */
+/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another now. */
 static int reopened(struct perfume_event *event, int fd)
 {
 	struct perfume_file *file;
@@ -999,8 +990,9 @@ static long write_to(int fd, const void *packet, size_t n)
 #endif
 }
 
-/* The descriptor that was written to in vain may be the program's doing. What the write says then, or -EBADF. */
-static __attribute__((noinline)) long write_again(struct perfume_event *event, uint32_t *packet, size_t n)
+/* The program may have closed the descriptor that was written to. What another write says, or -EBADF. */
+static __attribute__((noinline)) long write_again(
+	struct perfume_event *event, uint32_t *packet, size_t n)
 {
 	long ret = -EBADF;
 	uint64_t target;
@@ -1085,8 +1077,7 @@ __attribute__((destructor)) static void leave(void)
 }
 
 /* The area that this process shares with collectors: made, filled with events, given to those who asked. */
-#define LEASE_AT_FIRST                                                                             \
-	5000000000ULL /* ns; until the collector has received the area and renews it */
+#define LEASE_AT_FIRST 5000000000ULL /* ns; until the collector has the area and renews it */
 
 static uint64_t now_ns(void)
 {
@@ -1284,8 +1275,8 @@ static int fits(const struct area_claim *claim, const char *name)
 /* ---- slots ---- */
 
 /*
- * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for long, and in all
- * not longer than a second: one may close the lock as often as we open it.
+ * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for
+ * long, and in all not longer than a second: one may close the lock as often as we open it.
  */
 static void area_lock(struct area *area)
 {
@@ -1330,8 +1321,8 @@ static struct area_slot *slot_for(struct area *area, const char *text)
 }
 
 /*
- * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with that record when the handler
- * returns; not in the parent's memory.
+ * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with
+ * that record when the handler returns; not in the parent's memory.
  */
 static void area_forked(void)
 {
@@ -1471,8 +1462,8 @@ static void area_fork(void)
 }
 
 /*
- * At the end, under the lock: gives the memory up. Other threads may be in the middle of a record, at exit; what
- * they write goes nowhere. Collectors keep what they have mapped.
+ * At the end, under the lock: gives the memory up. Other threads may be in the middle of a record,
+ * at exit; what they write goes nowhere. Collectors keep what they have mapped.
  */
 static void area_leave(void)
 {
@@ -1895,8 +1886,7 @@ static int no_such_type(const struct field *field, unsigned i)
 		return fail(-EINVAL, "the kernel knows no 'float' and 'double': use f32 and f64");
 	if (word_is(field, i, "long"))
 		return fail(-EINVAL,
-			"the kernel refuses 'long', which has no certain size: use s64 "
-			"or u64");
+			"the kernel refuses 'long', which has no certain size: use s64 or u64");
 	return fail(-EINVAL, "a field has a type that the kernel does not know");
 }
 
@@ -2252,8 +2242,7 @@ int perfume_probe_flags(const struct perfume_probe *probe)
 	return probe->event.granted;
 }
 
-/* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write
- * index. */
+/* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write index. */
 int perfume_probe_enabled(const struct perfume_probe *probe)
 {
 	return listeners(&probe->event) != 0;
@@ -2277,8 +2266,7 @@ int perfume_write_payload(struct perfume_probe *probe, const void *payload, size
 	return event_write(&probe->event, word, packet, n);
 }
 
-/* The length of the payload, or a negative errno. Only the last piece may be longer than its field.
- */
+/* The length of the payload, or a negative errno. Only the last piece may be longer than its field. */
 static int measure(const struct perfume_probe *probe, const struct iovec *pieces)
 {
 	size_t total = 0;

@@ -2,9 +2,10 @@
 /*
  * perfume: a program emits its own trace events, which perf, ftrace, bpftrace and attar record.
  *
- * An event has a name and typed fields. While nobody listens it costs a load and a branch. The kernel's
- * user_events carry it where the kernel has them; elsewhere shared memory and USDT probes do. To use this
- * library, link libperfume, or put perfume.h and perfume.c among your own sources. Nothing but libc is needed.
+ * An event has a name and typed fields. While nobody listens it costs a load and a branch. The
+ * kernel's user_events carry it where the kernel has them; elsewhere shared memory and USDT probes
+ * do. To use this library, link libperfume, or put perfume.h and perfume.c among your own sources.
+ * Nothing but libc is needed.
  *
  * Life cycle: perfume_init -> perfume_register -> perfume_write ... -> perfume_deregister ->
  * perfume_free. A context owns its probes: perfume_free alone is enough.
@@ -70,11 +71,12 @@ PERFUME_API const char *perfume_interface_str(enum perfume_interface interface);
 
 /* Flags of a context; they hold for every event registered in it. */
 enum {
-	/* Events of the same name and other fields live side by side (Linux 6.9), as
-	   user_events_multi:NAME.ID */
+	/*
+	 * Events of the same name and other fields live side by side (Linux 6.9), as
+	 * user_events_multi:NAME.ID
+	 */
 	PERFUME_MULTI_FORMAT = 1,
-	/* The event stays in the kernel when the last program that knows it has ended; needs
-	   CAP_PERFMON. */
+	/* The event stays in the kernel when the last program that knows it has ended; needs CAP_PERFMON. */
 	PERFUME_PERSIST = 2,
 };
 
@@ -202,9 +204,9 @@ PERFUME_API int perfume_refresh(void);
  *	                const uint32_t *n, size_t n_count       as many numbers as there are
  *	(array, n, u32, 4)  const uint32_t *n      always 4 numbers of u8 .. s64, f32, f64
  *
- * Each event is a USDT probe too, perfume:order_placed, for tools that work by uprobes. Its arguments are the
- * fields, twelve at most: integers, floating point as its bits, strings and arrays as addresses, and sizes and
- * counts as arguments of their own.
+ * Each event is a USDT probe too, perfume:order_placed, for tools that work by uprobes. Its
+ * arguments are the fields, twelve at most: integers, floating point as its bits, strings and
+ * arrays as addresses, and sizes and counts as arguments of their own.
  */
 #define PERFUME_EVENT(...)                                                                         \
 	PERFUME_EVENT_(PERFUME_COUNT(__VA_ARGS__), PERFUME_SOME(__VA_ARGS__), __VA_ARGS__, )
@@ -217,15 +219,16 @@ PERFUME_API int perfume_refresh(void);
 /*
  * ---- events that describe themselves ----
  *
- * The same in Microsoft's EventHeader encoding, which collectors of .NET and OpenTelemetry understand: provider, level and
- * keyword first.
+ * The same in Microsoft's EventHeader encoding, which collectors of .NET and OpenTelemetry
+ * understand: provider, level and keyword first.
  *
  *	PERFUME_HEADER_EVENT(Shop, 4, 2a, order_placed, (u64, id), (str, symbol))
  *
- * Level (1 critical, 2 error, 3 warning, 4 information, 5 verbose) and keyword (a bit for each category) are hexadecimal
- * without 0x. All events of one provider, level and keyword are one tracepoint, here user_events:Shop_L4K2a, and
- * are enabled together; a group of providers may stand behind the keyword, 2aGshops. perfume_order_placed(id, symbol)
- * is as above; perfume_order_placed_in(&activity, id, symbol) says which activity the event belongs to. Such an
+ * Level (1 critical, 2 error, 3 warning, 4 information, 5 verbose) and keyword (a bit for each
+ * category) are hexadecimal without 0x. All events of one provider, level and keyword are one
+ * tracepoint, here user_events:Shop_L4K2a, and are enabled together; a group of providers may stand
+ * behind the keyword, 2aGshops. perfume_order_placed(id, symbol) is as above;
+ * perfume_order_placed_in(&activity, id, symbol) says which activity the event belongs to. Such an
  * event is no USDT probe. An array has at most 65,535 elements.
  */
 #define PERFUME_HEADER_EVENT(provider, level, keyword, ...)                                        \
@@ -255,12 +258,10 @@ PERFUME_API void perfume_activity_new(uint8_t ret_id[16]);
  * its own in it, so that none needs to know of the others.
  */
 enum {
-	PERFUME_WORD_KERNEL =
-		0x00000001, /* set and cleared by the kernel: a user_events listener */
+	PERFUME_WORD_KERNEL = 0x00000001, /* set and cleared by the kernel: user_events' listeners */
 	PERFUME_WORD_STATUS = 0x00000002, /* look at the status page, for kernels before 6.4 */
 	PERFUME_WORD_RING = 0x00000100,	  /* set by collectors: they read shared memory */
-	PERFUME_WORD_USDT_SHIFT =
-		16, /* above: the semaphore of the USDT probe, counted by uprobes */
+	PERFUME_WORD_USDT_SHIFT = 16,	  /* above: the USDT probe's semaphore, counted by uprobes */
 };
 
 struct perfume_event;
@@ -278,10 +279,10 @@ struct perfume_event {
 	const char *fields; /* "u64 id; __rel_loc char[] text" */
 	uint32_t min_size;  /* of the payload */
 	uint32_t status;    /* index in the status page */
-	uint64_t target; /* descriptor << 32 | write index; PERFUME_NO_TARGET: not in the kernel */
-	int error;       /* of the registration */
-	uint32_t slot; /* in the shared memory, from 1; 0: none */
-	uint8_t wanted;  /* PERFUME_MULTI_FORMAT ... */
+	uint64_t target;    /* descriptor << 32 | write index; PERFUME_NO_TARGET: not in the kernel */
+	int error;          /* of the registration */
+	uint32_t slot;      /* in the shared memory, from 1; 0: none */
+	uint8_t wanted;     /* PERFUME_MULTI_FORMAT ... */
 	uint8_t granted;
 	struct perfume_file *file;
 	struct perfume_event *next, *previous; /* of the file */
@@ -396,7 +397,10 @@ static inline void perfume_put_extension(struct perfume_cursor *to, size_t n, un
 	perfume_put(to, head, sizeof(head));
 }
 
-/* LinuxTracepoints' eventheader.h: flags, extensions of kind 2 (activity) and 1 (description); 0x8000: one follows. */
+/*
+ * LinuxTracepoints' eventheader.h: flags, extensions of kind 2 (activity) and 1 (description);
+ * 0x8000: one follows.
+ */
 static inline void perfume_put_header(struct perfume_cursor *to, unsigned level,
 	const struct perfume_activity *activity, const char *meta, size_t n_meta)
 {
@@ -456,11 +460,11 @@ struct perfume_text {
 /* clang-format off */
 
 /*
- * The enable word lies in the section where tools expect the semaphores of USDT probes, under a name that
- * assembly can say. It and the description exist once in a program or plug-in, however many source
- * files have the event.
+ * What each event has: its word, its description, its place in the section, and the question
+ * whether it is enabled. The word lies in the section where tools expect the semaphores of USDT
+ * probes, under a name that assembly can say. It and the description exist once in a program or
+ * plug-in, however many source files have the event.
  */
-/* What each event has: its word, its description, its place in the section, and the question whether it is enabled. */
 #define PERFUME_EVENT_PARTS(event, name, fields, fixed)                                            \
 	PERFUME_C uint32_t perfume_word_##event PERFUME_SHARED;                                    \
 	__attribute__((section(".probes"), PERFUME_KEPT)) uint32_t perfume_word_##event = 0;       \
@@ -526,7 +530,10 @@ struct perfume_text {
 			perfume_word PERFUME_EACH(n, PERFUME_COMMA_PASS, __VA_ARGS__));            \
 	}
 
-/* The payload of an event that describes itself: header, activity, description, and the values one behind the other. */
+/*
+ * The payload of an event that describes itself: header, activity, description, and the values one
+ * behind the other.
+ */
 #define PERFUME_HEADER_EVENT_(n, some, provider, level, keyword, ...)                              \
 	PERFUME_HEADER_EVENT__(n, some, provider, level, keyword, __VA_ARGS__)
 #define PERFUME_HEADER_EVENT__(n, some, provider, level, keyword, event, ...)                      \
@@ -743,8 +750,9 @@ struct perfume_text {
 	perfume_put(&perfume_to, name, (n) * sizeof(*name));
 
 /*
- * ---- events that describe themselves: the encoding and format of each kind, as LinuxTracepoints' eventheader.h numbers
- * them ----
+ * ---- events that describe themselves ----
+ *
+ * The encoding and format of each kind, as LinuxTracepoints' eventheader.h numbers them.
  */
 #define PERFUME_CODE_u8     "\2"
 #define PERFUME_CODE_u16    "\3"
@@ -864,8 +872,8 @@ struct perfume_text {
 	".set perfume_arguments, perfume_arguments + 1\n"
 
 /*
- * A second note, .note.perfume, tells what the arguments are: where the probe is, a letter for each field, and
- * the fields as the library spells them.
+ * A second note, .note.perfume, tells what the arguments are: where the probe is, a letter for each
+ * field, and the fields as the library spells them.
  */
 #define PERFUME_SIGN(...) PERFUME_OF(PERFUME_SIGN, __VA_ARGS__, )
 #define PERFUME_SIGN_number(...)  "n"

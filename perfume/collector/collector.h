@@ -5,8 +5,8 @@
  *
  * Life cycle: perfume_collector_new -> (perfume_collector_scan -> perfume_collector_poll ->
  * perfume_collector_next ...) ... -> perfume_collector_free. Poll at least each second: by that
- * programs know that somebody listens. One collector belongs to one thread at a time; any number of collectors
- * may read the same programs.
+ * programs know that somebody listens. One collector belongs to one thread at a time; any number of
+ * collectors may read the same programs.
  *
  *	struct perfume_collector_options options = {.size = sizeof(options), .patterns = "order_*"};
  *	struct perfume_collector *collector;
@@ -61,8 +61,7 @@ struct perfume_received {
 
 /*
  * written = read + lost, for every ring of programs with events for us, from the moment it was found, to the
- * event. Events of other collectors
- * of the same program are in `read` too; `events` are those handed out.
+ * event. Events of other collectors of the same program are in `read` too; `events` are those handed out.
  */
 struct perfume_collector_stats {
 	uint64_t written;
@@ -70,15 +69,12 @@ struct perfume_collector_stats {
 	uint64_t lost;         /* written over before they were read */
 	uint64_t lost_no_ring; /* more threads than a program has rings for, or memory for them */
 	uint64_t events;
-	uint64_t
-		lapses; /* events switched off by programs because no poll came in time, now on again */
-	uint64_t forged;  /* rings or programs given up because what they hold cannot be */
-	uint32_t writers; /* programs, at present */
-	uint32_t
-		refused; /* programs in which no event can be switched on: their memory may not be written */
+	uint64_t lapses;   /* events that programs switched off as no poll came in time; on again */
+	uint64_t forged;   /* rings or programs given up because what they hold cannot be */
+	uint32_t writers;  /* programs, at present */
+	uint32_t refused;  /* programs whose memory may not be written: their events stay off */
 	uint32_t no_claim; /* programs with events for us that have eight collectors already */
-	uint32_t
-		no_room; /* rings, events and programs that are not read: there are too many of them */
+	uint32_t no_room;  /* rings, events and programs not read: there are too many of them */
 };
 
 /* -EINVAL options, -ENOMEM, or what making a socket says. */
@@ -94,7 +90,9 @@ void perfume_collector_free(struct perfume_collector *collector);
  */
 const char *perfume_collector_variable(const struct perfume_collector *collector);
 
-/* Readable when a program has announced itself; perfume_collector_poll takes it up. Owned by the collector. */
+/*
+ * Readable when a program has announced itself; perfume_collector_poll takes it up. Owned by the collector.
+ */
 int perfume_collector_fd(const struct perfume_collector *collector);
 
 /*
@@ -110,9 +108,9 @@ int perfume_collector_scan(struct perfume_collector *collector);
 int perfume_collector_poll(struct perfume_collector *collector, int all);
 
 /*
- * The next event in the order of time, over all threads of all programs. 1, or 0 when there is none up to
- * the time of the last poll. A thread that lost the CPU in the middle of writing an event delivers it late, out
- * of order.
+ * The next event in the order of time, over all threads of all programs. 1, or 0 when there is none
+ * up to the time of the last poll. A thread that lost the CPU in the middle of writing an event
+ * delivers it late, out of order.
  */
 int perfume_collector_next(
 	struct perfume_collector *collector, struct perfume_received *ret_received);
@@ -134,8 +132,9 @@ struct perfume_registered {
 typedef int perfume_registered_fn(void *ctx, const struct perfume_registered *registered);
 
 /*
- * Calls fn for each event of the programs found so far, chosen or not, until it returns what is not 0; that, or -ENOMEM.
- * A collector whose patterns are "" takes no claim, so it can look on without being one of the eight.
+ * Calls fn for each event of the programs found so far, chosen or not, until it returns what is not
+ * 0; that, or -ENOMEM. A collector whose patterns are "" takes no claim, so it can look on without
+ * being one of the eight.
  */
 int perfume_collector_each(
 	struct perfume_collector *collector, perfume_registered_fn *fn, void *ctx);

@@ -259,8 +259,8 @@ static int add_reader(struct perfume_collector *c, struct writer *writer, int ol
 }
 
 /*
- * What the writer says that it wrote since we came. A writer that was killed may have counted a record that it could
- * not publish any more.
+ * What the writer says that it wrote since we came. A writer that was killed may have counted a
+ * record that it could not publish any more.
  */
 uint64_t perfume_reader_written(const struct reader *reader)
 {

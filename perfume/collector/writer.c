@@ -22,8 +22,8 @@
 /* ---- its memory ---- */
 
 /*
- * Closes the program's lock, which keeps it from unmapping its words. A collector that was killed may have left it
- * closed: for a second that is believed.
+ * Closes the program's lock, which keeps it from unmapping its words. A collector that was killed
+ * may have left it closed: for a second that is believed.
  */
 static int lock_area(struct area *area, int believed)
 {
@@ -69,8 +69,8 @@ static int poke(const void *ctx)
 }
 
 /*
- * Are the pages there on which the words lie, so that nobody waits for them? Who runs as our own user may take them
- * away at a bad moment; but he may stop us as well.
+ * Are the pages there on which the words lie, so that nobody waits for them? Who runs as our own
+ * user may take them away at a bad moment; but he may stop us as well.
  */
 static int is_at_hand(const struct writer *writer)
 {
@@ -131,8 +131,8 @@ static void wake(struct perfume_collector *c, struct writer *writer)
 }
 
 /*
- * Its memory can be read to the end of its life, and not a moment longer, whoever has its number then. At 0 there is
- * none: that is an error while it lives.
+ * Its memory can be read to the end of its life, and not a moment longer, whoever has its number
+ * then. At 0 there is none: that is an error while it lives.
  */
 static int ended(const struct writer *writer)
 {
@@ -161,7 +161,9 @@ static int has_area(pid_t pid, ino_t ino)
 	return found;
 }
 
-/* The number by which a process knows itself, and the user as whom it opens files. False when it has ended. */
+/*
+ * The number by which a process knows itself, and the user as whom it opens files. False when it has ended.
+ */
 static int read_status(pid_t pid, uint32_t *ret_own_pid, uint32_t *ret_user)
 {
 	char line[256], *last;
@@ -336,7 +338,10 @@ static void learn_events(struct perfume_collector *c, struct writer *writer)
 		writer->n_events++;
 }
 
-/* Sets our bit for what is chosen. A program that missed us has cleared it. True when the event is to be woken up. */
+/*
+ * Sets our bit for what is chosen. A program that missed us has cleared it. True when the event is
+ * to be woken up.
+ */
 static int switch_on(struct perfume_collector *c, struct writer *writer, uint32_t i)
 {
 	struct area_slot *slot = &writer->area->slots[i];

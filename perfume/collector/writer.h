@@ -19,9 +19,8 @@
 
 /* One ring, read along. */
 struct reader {
-	const struct area_ring
-		*seen;       /* as the writer shows it; changes at any time, may be forged */
-	unsigned char *data; /* mapped twice; NULL: not yet */
+	const struct area_ring *seen; /* the writer's; changes at any time, may be forged */
+	unsigned char *data;          /* mapped twice; NULL: not yet */
 	uint32_t index;
 	struct writer *writer;
 	uint64_t position, count; /* of the next record to copy */
@@ -45,7 +44,7 @@ struct known_event {
 struct writer {
 	struct area *area; /* changes at any time, may be forged */
 	int fd;            /* of the area */
-	int mem; /* /proc/PID/mem, -1 without permission; bound to the program, not to the number */
+	int mem; /* /proc/PID/mem, -1: no permission; bound to the program, not to the number */
 	dev_t dev;
 	ino_t ino;
 	pid_t pid;
@@ -54,8 +53,7 @@ struct writer {
 	int claim;          /* -1: none was to be had */
 	uint32_t ring_size; /* as it was when we came */
 	uint32_t n_readers, n_events;
-	uint32_t
-		n_chosen; /* events; while there are none, what others listen to is not ours to count */
+	uint32_t n_chosen; /* events for us; with none, what others read is not ours to count */
 	uint64_t lost_no_ring_before;
 	uint64_t locked_since; /* its lock has been found closed each time since then, ns; 0: no */
 	int refused;           /* its memory may not be written, or that takes for ever */
@@ -93,16 +91,16 @@ struct perfume_collector {
 uint64_t perfume_collector_now(void);
 
 /*
- * apart.c: does fn in a process of its own, which only makes system calls. What fn returns, 0 to 255; or -ETIMEDOUT when
- * that took longer than a second, and it was ended; or what making a process says.
+ * apart.c: does fn in a process of its own, which only makes system calls. What fn returns, 0 to 255; or
+ * -ETIMEDOUT when that took longer than a second, and it was ended; or what making a process says.
  */
 int perfume_apart(int (*fn)(const void *ctx), const void *ctx);
 
 /* writer.c */
 
 /*
- * Takes the area that was found in that process or sent by it; the descriptor is ours from now on. 1 new, 0 known, no area
- * or not of this process, or -errno.
+ * Takes the area that was found in that process or sent by it; the descriptor is ours from now on.
+ * 1 new, 0 known, no area or not of this process, or -errno.
  */
 int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid);
 

@@ -2,8 +2,7 @@
 /* The area that this process shares with collectors: made, filled with events, given to those who asked. */
 #include "inside.h"
 
-#define LEASE_AT_FIRST                                                                             \
-	5000000000ULL /* ns; until the collector has received the area and renews it */
+#define LEASE_AT_FIRST 5000000000ULL /* ns; until the collector has the area and renews it */
 
 static uint64_t now_ns(void)
 {
@@ -201,8 +200,8 @@ static int fits(const struct area_claim *claim, const char *name)
 /* ---- slots ---- */
 
 /*
- * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for long, and in all
- * not longer than a second: one may close the lock as often as we open it.
+ * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for
+ * long, and in all not longer than a second: one may close the lock as often as we open it.
  */
 static void area_lock(struct area *area)
 {
@@ -247,8 +246,8 @@ static struct area_slot *slot_for(struct area *area, const char *text)
 }
 
 /*
- * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with that record when the handler
- * returns; not in the parent's memory.
+ * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with
+ * that record when the handler returns; not in the parent's memory.
  */
 static void area_forked(void)
 {
@@ -388,8 +387,8 @@ static void area_fork(void)
 }
 
 /*
- * At the end, under the lock: gives the memory up. Other threads may be in the middle of a record, at exit; what
- * they write goes nowhere. Collectors keep what they have mapped.
+ * At the end, under the lock: gives the memory up. Other threads may be in the middle of a record,
+ * at exit; what they write goes nowhere. Collectors keep what they have mapped.
  */
 static void area_leave(void)
 {

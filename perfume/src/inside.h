@@ -9,8 +9,8 @@
  * - The write path takes no lock, allocates nothing, leaves errno alone, and hands the kernel one
  *   contiguous buffer.
  * - Descriptors of user_events_data are kept at high numbers. A program that closes "all" of them
- * does not find its next file under our number; we see that ours is gone, and open another
- * (kernel.c).
+ *   does not find its next file under our number; we see that ours is gone, and open another
+ *   (kernel.c).
  * - Lock and mark of the process lie in a page that a forked child finds wiped; fork() waits for the lock
  *   (lock.c).
  */
@@ -129,8 +129,7 @@ static struct perfume_file *files; /* those that have events */
 static int event_add(struct perfume_file *file, struct perfume_event *event);
 static int event_remove(struct perfume_event *event);
 
-/* packet is room for the write index, and the payload behind it. Bytes of payload or a negative
- * errno. */
+/* packet is room for the write index, and the payload behind it. Bytes of payload or a negative errno. */
 static int event_write(
 	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload);
 

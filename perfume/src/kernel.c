@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor.
- */
+/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor. */
 #include "inside.h"
 
 static int intact(const struct perfume_file *file)
@@ -102,8 +101,7 @@ static int kernel_add(struct perfume_event *event, const char *command)
 	return 0;
 }
 
-/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any
- * more. */
+/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any more. */
 static int kernel_forget(int fd, const struct perfume_event *event)
 {
 	struct user_unreg unreg = {.size = sizeof(unreg), .disable_addr = (uintptr_t)event->word};
@@ -153,10 +151,10 @@ static void file_close(struct perfume_file *file)
 }
 
 /*
- * What a forked child does before it touches an event. Words, descriptors and write indices are inherited
- * and stay good, unless the child closed the descriptors; then it registers anew. The shared memory is the
- * parent's; where the child was forked by a signal handler in the middle of a record, that record comes first.
- * False: not settled yet. Under the lock.
+ * What a forked child does before it touches an event. Words, descriptors and write indices are
+ * inherited and stay good, unless the child closed the descriptors; then it registers anew. The
+ * shared memory is the parent's; where the child was forked by a signal handler in the middle of a
+ * record, that record comes first. False: not settled yet. Under the lock.
  */
 static int settle(void)
 {
@@ -283,8 +281,7 @@ static uint32_t listeners(const struct perfume_event *event)
 	return word;
 }
 
-/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another
- * now. */
+/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another now. */
 static int reopened(struct perfume_event *event, int fd)
 {
 	struct perfume_file *file;
@@ -331,8 +328,9 @@ static long write_to(int fd, const void *packet, size_t n)
 #endif
 }
 
-/* The descriptor that was written to in vain may be the program's doing. What the write says then, or -EBADF. */
-static __attribute__((noinline)) long write_again(struct perfume_event *event, uint32_t *packet, size_t n)
+/* The program may have closed the descriptor that was written to. What another write says, or -EBADF. */
+static __attribute__((noinline)) long write_again(
+	struct perfume_event *event, uint32_t *packet, size_t n)
 {
 	long ret = -EBADF;
 	uint64_t target;

@@ -5,8 +5,8 @@
 static struct home *shared_home;
 
 /*
- * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that was made without
- * fork() finds the lock open all the same.
+ * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that
+ * was made without fork() finds the lock open all the same.
  */
 static sigset_t before_fork; /* the signals of the thread that forks, which holds the lock */
 
@@ -65,8 +65,7 @@ static inline __attribute__((always_inline)) struct home *home_get(void)
 	return likely(home) ? home : home_new();
 }
 
-/* Signals wait outside: a handler that writes an event never meets a lock which its own thread
- * holds. */
+/* Signals wait outside: a handler that writes an event never meets a lock which its own thread holds. */
 static void lock(sigset_t *ret_old)
 {
 	struct home *home = home_get();

@@ -65,8 +65,7 @@ static int no_such_type(const struct field *field, unsigned i)
 		return fail(-EINVAL, "the kernel knows no 'float' and 'double': use f32 and f64");
 	if (word_is(field, i, "long"))
 		return fail(-EINVAL,
-			"the kernel refuses 'long', which has no certain size: use s64 "
-			"or u64");
+			"the kernel refuses 'long', which has no certain size: use s64 or u64");
 	return fail(-EINVAL, "a field has a type that the kernel does not know");
 }
 

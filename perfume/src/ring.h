@@ -6,10 +6,10 @@
  *	struct area	claims of collectors, heads of rings, slots of events
  *	AREA_DATA	the rings' bytes: ring i at AREA_DATA + i * ring_size
  *
- * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of
- * collectors read along; each finds out for itself what it missed, to the event. A collector writes its claim,
- * `wanted` of the slots, and the lock, nothing else; no bit of it can harm the writer. In turn a
- * collector believes nothing it reads without looking: sizes, positions and texts may be forged.
+ * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of collectors
+ * read along; each finds out for itself what it missed, to the event. A collector writes its claim, `wanted`
+ * of the slots, and the lock, nothing else; no bit of it can harm the writer. In turn a collector believes
+ * nothing it reads without looking: sizes, positions and texts may be forged.
  */
 #ifndef RING_H
 #define RING_H
@@ -31,8 +31,7 @@ enum {
 	AREA_SLOTS = 32768,
 	AREA_MARKS = 16,
 	AREA_TEXT = 512,
-	AREA_OWNER =
-		0xffff, /* slot of a record that names the thread (u32) which wrote what follows */
+	AREA_OWNER = 0xffff, /* slot of a record that names the thread (u32) of what follows */
 };
 
 /* A collector. Slot k of the claims is bit k of `wanted`. */
@@ -56,10 +55,9 @@ struct area_slot {
 
 /* Positions count bytes since the ring began; a position's place in the ring is its remainder. */
 struct area_ring {
-	uint64_t
-		reserved; /* up to here bytes may be changing: what is ring_size behind it is lost */
-	uint64_t head;    /* up to here records are complete */
-	uint64_t count;   /* of records up to head */
+	uint64_t reserved; /* bytes up to here may be changing: what is ring_size behind is lost */
+	uint64_t head;     /* up to here records are complete */
+	uint64_t count;    /* of records up to head */
 	uint64_t owner_since; /* position of the first record that the present owner wrote */
 	uint32_t owner;       /* thread id */
 	uint32_t unused;
@@ -82,10 +80,8 @@ struct area {
 	uint32_t clock;     /* of all records */
 	uint32_t n_slots;   /* in use, from the first; never shrinks */
 	uint32_t n_rings;
-	uint32_t
-		lock; /* held around a change of `live`, and around a look at it and the write to the word */
-	uint32_t
-		pid; /* of the program, as it knows itself; its children have the area too at first */
+	uint32_t lock; /* held to change `live`, and to look at it and write to the word */
+	uint32_t pid;  /* of the program, as it knows itself; a child has the area too at first */
 	uint64_t lost; /* events of threads that could not get a ring */
 	struct area_claim claims[AREA_CLAIMS];
 	struct area_ring rings[AREA_RINGS];

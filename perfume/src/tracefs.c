@@ -42,7 +42,8 @@ static void unescape(char *text)
 
 	for (; *text; text++)
 		if (*text == '\\' && strspn(text + 1, "01234567") >= 3) {
-			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
+				       (text[3] - '0'));
 			text += 3;
 		} else {
 			*to++ = *text;
@@ -214,12 +215,11 @@ const char *perfume_check_str(int error_code)
 					     "nodev /sys/kernel/tracing",
 		[PERFUME_CHECK_NO_PERMISSION] =
 			"no permission to write user_events_data: run as root, or let root give "
-			"this "
-			"user search permission for the tracefs directory and write permission for "
-			"the file",
-		[PERFUME_CHECK_UNKNOWN_INTERFACE] = "this kernel's user_events have a form that "
-						    "this version of perfume does not "
-						    "know: take a newer one",
+			"this user search permission for the tracefs directory and write "
+			"permission for the file",
+		[PERFUME_CHECK_UNKNOWN_INTERFACE] =
+			"this kernel's user_events have a form that this version of perfume does "
+			"not know: take a newer one",
 	};
 
 	if (error_code < 0 || error_code >= (int)(sizeof(texts) / sizeof(texts[0])))

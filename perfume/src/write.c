@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write
- * index. */
+/* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write index. */
 #include "inside.h"
 
 int perfume_probe_enabled(const struct perfume_probe *probe)
@@ -26,8 +25,7 @@ int perfume_write_payload(struct perfume_probe *probe, const void *payload, size
 	return event_write(&probe->event, word, packet, n);
 }
 
-/* The length of the payload, or a negative errno. Only the last piece may be longer than its field.
- */
+/* The length of the payload, or a negative errno. Only the last piece may be longer than its field. */
 static int measure(const struct perfume_probe *probe, const struct iovec *pieces)
 {
 	size_t total = 0;

@@ -310,7 +310,10 @@ static void a_stopped_writer_holds_nobody_up(void **state)
 
 /* ---- collectors ---- */
 
-/* A collector that dies without a word is forgotten by the program when its lease is up; the next one is heard. */
+/*
+ * A collector that dies without a word is forgotten by the program when its lease is up; the next
+ * one is heard.
+ */
 static void a_killed_collector_costs_no_longer_than_its_lease(void **state)
 {
 	struct program program = start("until_left", 5, NULL);

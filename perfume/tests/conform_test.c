@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * What the kernel's own tests of user_events promise (tools/testing/selftests/user_events), through the library.
- * Runs in a guest. Which test stands for which of their cases:
+ * What the kernel's own tests of user_events promise (tools/testing/selftests/user_events), through
+ * the library. Runs in a guest. Which test stands for which of their cases:
  *
  *	case             bare interface (bare_test.c)                  library (here; guest_test.c where marked +)
  *	ftrace:

@@ -200,7 +200,10 @@ static void listeners_come_and_go(void **state)
 	assert_int_equal(write_u32(probe, 1), 0);
 }
 
-/* Where the word's page must be copied first, because a child shared it, the kernel sets the word somewhat later. */
+/*
+ * Where the word's page must be copied first, because a child shared it, the kernel sets the word
+ * somewhat later.
+ */
 static void listen_to_word(const char *event, const uint32_t *word, int on)
 {
 	listen_in_ftrace(event, on);

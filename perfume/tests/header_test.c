@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Events that describe themselves: byte for byte as LinuxTracepoints' eventheader.h has them, and read again by attar. */
+/*
+ * Events that describe themselves: byte for byte as LinuxTracepoints' eventheader.h has them, and
+ * read again by attar.
+ */
 #include "tests.h"
 
 #include "attar/eventheader.h"

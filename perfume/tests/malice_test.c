@@ -97,7 +97,9 @@ static void what_is_no_area_is_not_taken(void **state)
 	perfume_collector_free(collector);
 }
 
-/* Random damage of every sort, while the collector reads: it ends, it does not crash, it stays within bounds. */
+/*
+ * Random damage of every sort, while the collector reads: it ends, it does not crash, it stays within bounds.
+ */
 static void a_forging_program_does_no_harm(void **state)
 {
 	static const uint64_t odd[] = {0, 1, 8, 15, 16, 0xffff, 0x10000, 0x7fffffff, 0xffffffff,

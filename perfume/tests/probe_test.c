@@ -104,8 +104,9 @@ static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
 	listen_to(&probe->event);
 	ctx->file.fd = pipe_ends[1];
 	close(pipe_ends[1]);
-	/* Without user_events there is no way back: nobody can listen. With them there is a
-	 * listener's EBADF. */
+	/*
+	 * Without user_events there is no way back: nobody can listen. With them there is a listener's EBADF.
+	 */
 	assert_in_range(-perfume_write(probe, &a, sizeof(a)), 0, EBADF);
 	assert_int_not_equal((int)(probe->event.target >> 32), pipe_ends[1]);
 	pipe_ends[1] = -1;
@@ -209,7 +210,10 @@ static void the_check_has_a_sentence_for_each_result(void **state)
 	assert_string_equal(perfume_interface_str((enum perfume_interface)77), "unknown");
 }
 
-/* One made without fork(): its lock is open although the parent holds it, and its descriptors are looked at once. */
+/*
+ * One made without fork(): its lock is open although the parent holds it, and its descriptors are
+ * looked at once.
+ */
 static void a_forked_child_finds_the_lock_open(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);

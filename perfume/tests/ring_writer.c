@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * Programs that write to rings, for collector_test and malice_test: ring_writer MODE [N]. Each says "ready" once
- * its events are registered, waits until somebody listens (some modes: until it is told), and says "done N".
+ * Programs that write to rings, for collector_test and malice_test: ring_writer MODE [N]. Each says
+ * "ready" once its events are registered, waits until somebody listens (some modes: until it is
+ * told), and says "done N".
  */
 #include "perfume.h"
 

@@ -82,8 +82,8 @@ int forget(void **state);
 struct area *area_of(pid_t pid);
 
 /*
- * Collectors see every program of the system, so a second run of these tests would disturb this one. As root we
- * go where nobody else is: an own table of processes, own sockets, an own /run.
+ * Collectors see every program of the system, so a second run of these tests would disturb this
+ * one. As root we go where nobody else is: an own table of processes, own sockets, an own /run.
  */
 void live_alone(void);
 
