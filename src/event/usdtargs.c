@@ -13,7 +13,7 @@ enum {
 
 /* ---- operands ---- */
 
-/* The registers of x86-64 as assembly calls them, whatever part is meant; tracefs knows them by the short name. */
+/* The registers of x86-64, whatever part of one is meant; tracefs knows them by the short name. */
 static bool put_x86_register(const char *name, size_t n, struct buf *b)
 {
 	static const char *const names[][5] = {{"ax", "rax", "eax", "ax", "al"},
@@ -48,7 +48,7 @@ static bool put_arm_register(const char *name, size_t n, struct buf *b)
 		return true;
 	}
 	if (n < 2 || n > 3 || (name[0] != 'x' && name[0] != 'w') ||
-		!isdigit((unsigned char)name[1]))
+		!isdigit((unsigned char)name[1]) || (n == 3 && !isdigit((unsigned char)name[2])))
 		return false;
 	buf_printf(b, "%%x%.*s", (int)n - 1, name + 1);
 	return true;
@@ -99,12 +99,21 @@ static int arm_operand(const char *p, struct buf *b)
 	return 0;
 }
 
+/* Digits alone: what a file says goes to tracefs, where a newline would begin another command. */
+static int constant(const char *p, struct buf *b)
+{
+	size_t sign = *p == '-', n = strspn(p + sign, "0123456789xabcdefABCDEF");
+
+	if (!isdigit((unsigned char)p[sign]) || p[sign + n])
+		return not_fetched(p);
+	buf_printf(b, "\\%s", p);
+	return 0;
+}
+
 int usdt_operand(const char *operand, struct buf *b)
 {
-	if (*operand == '$') { /* a constant */
-		buf_printf(b, "\\%s", operand + 1);
-		return 0;
-	}
+	if (*operand == '$')
+		return constant(operand + 1, b);
 	if (*operand == '[' || *operand == 'x' || *operand == 'w' || *operand == 's')
 		return arm_operand(operand, b);
 	return x86_operand(operand, b);
@@ -174,7 +183,8 @@ static int plan_field(const char *text, size_t n, struct usdt_field *f, struct b
 	is_float = *type == 'f';
 	bracket = strchr(type, '[');
 	f->count = bracket ? (uint32_t)strtoul(bracket + 1, NULL, 10) : 1;
-	if (!f->size || (f->sign == 'a' && (!f->count || f->count * f->size > FETCH_BYTES)))
+	if (!f->size || (f->sign == 'n' && f->count != 1) ||
+		(f->sign == 'a' && (!f->count || f->count > FETCH_BYTES / f->size)))
 		return -EBADMSG;
 	if (bracket)
 		*bracket = '\0';
@@ -205,7 +215,7 @@ static void fetch_chunks(
 	}
 }
 
-/* The operands of one field, of which bytes and numbers have two. 0 or a negative errno; -ENODATA: no more. */
+/* The operands of one field: bytes and numbers have two. 0 or a negative errno; -ENODATA: no more. */
 static int fetch_field(
 	struct usdt_field *f, unsigned i, const char **operands, unsigned *left, struct buf *fetch)
 {
@@ -252,17 +262,18 @@ int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS
 	struct buf *fetch, struct buf *spelled)
 {
 	struct buf invented _cleanup_(buf_done) = {0}, invented_signs _cleanup_(buf_done) = {0};
-	const char *text = site->fields, *signs = site->signs, *operands = site->operands;
+	const char *fields_text = site->fields, *signs = site->signs, *operands = site->operands;
+	const char *text;
 	unsigned left = FETCH_BYTES;
 	size_t n = 0;
 	int r = 0;
 
-	if (!text || !signs) {
+	if (!fields_text || !signs) {
 		invent_fields(operands, &invented, &invented_signs);
-		text = buf_text(&invented);
+		fields_text = buf_text(&invented);
 		signs = buf_text(&invented_signs);
 	}
-	for (; *signs && n < USDT_FIELDS; signs++, n++) {
+	for (text = fields_text; *signs && n < USDT_FIELDS; signs++, n++) {
 		struct usdt_field *f = &fields[n];
 		size_t span = strcspn(text, ";"), before = spelled->len;
 
@@ -274,11 +285,13 @@ int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS
 			r = -EBADMSG;
 		if (r < 0 && spelled->data)
 			spelled->data[spelled->len = before] = '\0';
-		if (r == -ENODATA) /* tools refuse more than twelve operands: the rest is not shown */
+		/* Tools refuse more than twelve operands: the rest is not shown. */
+		if (r == -ENODATA)
 			break;
 		if (r == -EBADMSG)
-			return attar_fail(r, "the fields of the USDT probe 'perfume:%s' make no sense: %s",
-				site->event, site->fields);
+			return attar_fail(r,
+				"the fields of the USDT probe 'perfume:%s' make no sense: %s",
+				site->event, fields_text);
 		if (r < 0)
 			return r;
 		text += span + (text[span] == ';');

@@ -42,6 +42,20 @@ static void test_operands(void **state)
 	buf_done(&b);
 }
 
+/* An operand ends up in uprobe_events, where each line is a command: nothing of a file's may begin one. */
+static void test_operands_that_are_commands(void **state)
+{
+	static const char *const commands[] = {"$1\n-:kprobes/other", "$[\np:mine do_exit]", "$",
+		"$-", "$symbol", "x1\n", "%rax\n", "-8(%rbp\n)", "[sp\n, 8]"};
+	struct buf b = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (usdt_operand(commands[i], &b) != -EOPNOTSUPP)
+			fail_msg("'%s' is taken", commands[i]);
+	assert_null(strchr(buf_text(&b), '\n'));
+	buf_done(&b);
+}
+
 static int plan(const struct usdt_site *site, size_t *ret_n, struct buf *fetch, struct buf *spelled)
 {
 	static struct usdt_field fields[USDT_FIELDS];
@@ -94,7 +108,8 @@ static void test_nonsense(void **state)
 	static const struct {
 		const char *fields, *signs;
 	} wrong[] = {{"u64", "n"}, {"u63 id", "n"}, {"u64 id", "x"}, {"u64 id", "t"},
-		{"f32[0] a", "a"}, {"u64[4000000000] a", "a"}, {"", "n"}, {"u64 a; ", "nn"}};
+		{"f32[0] a", "a"}, {"u64[4000000000] a", "a"}, {"", "n"}, {"u64 a; ", "nn"},
+		{"u8[4294967295] a; u8 b", "nn"}};
 	struct buf fetch = {0}, spelled = {0};
 	size_t n;
 
@@ -106,6 +121,11 @@ static void test_nonsense(void **state)
 
 		assert_int_equal(plan(&site, &n, &fetch, &spelled), -EBADMSG);
 	}
+	assert_int_equal(
+		plan(&(struct usdt_site){.event = "x", .operands = "3@%rax"}, &n, &fetch, &spelled),
+		-EBADMSG);
+	assert_string_equal(
+		attar_error(), "the fields of the USDT probe 'perfume:x' make no sense: u24 arg1");
 	buf_done(&fetch);
 	buf_done(&spelled);
 }
@@ -157,6 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_operands_that_are_commands),
 		cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_files_without_probes),
