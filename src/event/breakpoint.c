@@ -49,52 +49,69 @@ static int access_of(const char *at, size_t n)
 	return access;
 }
 
+/* "/len" behind the address, in bytes; 0 when there is none. */
+static int take_length(struct parser *parser, uint64_t *ret_len)
+{
+	const char *at = parser->p + 1;
+	uint64_t len;
+	int r;
+
+	*ret_len = 0;
+	if (*parser->p != '/')
+		return 0;
+	parser->p++;
+	r = number(parser, &len);
+	if (r < 0)
+		return r;
+	if (len < 1 || len > 8)
+		return parser_fail(parser, at, -EINVAL,
+			"a breakpoint watches 1 to 8 bytes, not %llu", (unsigned long long)len);
+	*ret_len = len;
+	return 0;
+}
+
+/* ":rwx" behind that; reading and writing when there is none. */
+static int take_access(struct parser *parser, int *ret_access)
+{
+	const char *at = parser->p + 1;
+	int access = 0;
+	size_t n = 0;
+
+	if (*parser->p == ':') {
+		while (isalnum((unsigned char)at[n]))
+			n++;
+		access = access_of(at, n);
+	}
+	if (access)
+		parser->p += 1 + n;
+	if (access & HW_BREAKPOINT_X && access != HW_BREAKPOINT_X)
+		return parser_fail(parser, at, -EINVAL,
+			"a breakpoint is either of execution (x) or of data (r, w, rw)");
+	*ret_access = access ? access : HW_BREAKPOINT_RW;
+	return 0;
+}
+
 int breakpoint_parse(struct parser *parser)
 {
 	struct attar_event_spec *spec;
 	uint64_t addr, len = 0;
-	bool has_len = false;
-	const char *at;
-	size_t n = 0;
-	int r = number(parser, &addr), access = 0;
+	int access = 0, r = number(parser, &addr);
 
-	if (r == 0 && *parser->p == '/') {
-		parser->p++;
-		has_len = true;
-		at = parser->p;
-		r = number(parser, &len);
-		if (r == 0 && (len < 1 || len > 8))
-			r = parser_fail(parser, at, -EINVAL,
-				"a breakpoint watches 1 to 8 bytes, not %llu",
-				(unsigned long long)len);
-	}
+	if (r == 0)
+		r = take_length(parser, &len);
+	if (r == 0)
+		r = take_access(parser, &access);
 	if (r < 0)
 		return r;
-	if (*parser->p == ':') {
-		while (isalnum((unsigned char)parser->p[1 + n]))
-			n++;
-		access = access_of(parser->p + 1, n);
-		at = parser->p + 1;
-		if (access)
-			parser->p += 1 + n;
-		if (access & HW_BREAKPOINT_X && access != HW_BREAKPOINT_X)
-			return parser_fail(parser, at, -EINVAL,
-				"a breakpoint is either of execution (x) or of data (r, w, rw)");
-	}
-	if (!access)
-		access = HW_BREAKPOINT_RW;
 	/* The kernel takes execute breakpoints only of the size of a long, whatever the instruction's. */
-	if (access == HW_BREAKPOINT_X) {
-		if (has_len && len != sizeof(long))
-			return parser_fail(parser, parser->event, -EINVAL,
-				"an execute breakpoint has no length (or %zu)", sizeof(long));
-		len = sizeof(long);
-	} else if (!has_len) {
-		len = HW_BREAKPOINT_LEN_4;
-	}
-	spec = parser_add(parser, ATTAR_EVENT_BREAKPOINT);
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
+	if (access == HW_BREAKPOINT_X && len && len != sizeof(long))
+		return parser_fail(parser, parser->event, -EINVAL,
+			"an execute breakpoint has no length (or %zu)", sizeof(long));
+	if (!len)
+		len = access == HW_BREAKPOINT_X ? sizeof(long) : HW_BREAKPOINT_LEN_4;
+	r = parser_add(parser, ATTAR_EVENT_BREAKPOINT, &spec);
+	if (r < 0)
+		return r;
 	spec->type = PERF_TYPE_BREAKPOINT;
 	spec->bp_type = (uint32_t)access;
 	spec->config1 = addr; /* bp_addr */

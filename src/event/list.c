@@ -65,27 +65,26 @@ int parser_fail(const struct parser *parser, const char *at, int code, const cha
 	return parser_context(parser, at, attar_fail(code, "%s", text));
 }
 
-struct attar_event_spec *parser_add(struct parser *parser, enum attar_event_kind kind)
+int parser_add(
+	struct parser *parser, enum attar_event_kind kind, struct attar_event_spec **ret_spec)
 {
 	struct list *list = parser->list;
 	struct attar_event_spec *spec;
 
-	if (list->specs.n >= LIST_EVENTS_MAX) {
-		attar_fail(-E2BIG, "more than %d events", LIST_EVENTS_MAX);
-		return NULL;
-	}
+	if (list->specs.n >= LIST_EVENTS_MAX)
+		return parser_fail(
+			parser, parser->event, -E2BIG, "more than %d events", LIST_EVENTS_MAX);
 	spec = vec_add(&list->specs);
-	if (!spec || vec_push(&list->letters, (struct letters){0}) < 0) {
-		base_oom();
-		return NULL;
-	}
+	if (!spec || vec_push(&list->letters, (struct letters){0}) < 0)
+		return base_oom();
 	spec->kind = kind;
 	spec->item = parser->item;
 	spec->column = (unsigned)(parser->event - parser->text) + 1;
 	spec->group = -1;
 	spec->unit = "";
 	spec->scale = 1;
-	return spec;
+	*ret_spec = spec;
+	return 0;
 }
 
 const char *attar_transport_name(enum attar_transport transport)

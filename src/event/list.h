@@ -53,8 +53,9 @@ int parser_fail(const struct parser *parser, const char *at, int code, const cha
 /* Puts the column in front of an error text that is already there. */
 int parser_context(const struct parser *parser, const char *at, int code);
 
-/* A new zeroed spec for the event at hand; NULL with the error text set when there are too many. */
-struct attar_event_spec *parser_add(struct parser *parser, enum attar_event_kind kind);
+/* A new spec for the event at hand, borrowed until the next. 0; -E2BIG when there are too many, -ENOMEM. */
+int parser_add(
+	struct parser *parser, enum attar_event_kind kind, struct attar_event_spec **ret_spec);
 
 /*
  * The parts between slashes: "/filter/option/option=value/" at parser->p, which moves behind it.

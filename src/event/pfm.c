@@ -44,10 +44,11 @@ static bool load(struct pfm *ret_pfm)
 
 static int add(struct parser *parser, const char *text, const struct perf_event_attr *attr)
 {
-	struct attar_event_spec *spec = parser_add(parser, ATTAR_EVENT_RAW);
+	struct attar_event_spec *spec;
+	int r = parser_add(parser, ATTAR_EVENT_RAW, &spec);
 
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
+	if (r < 0)
+		return r;
 	spec->name = text;
 	spec->type = attr->type;
 	spec->config = attr->config;

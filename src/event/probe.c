@@ -250,19 +250,19 @@ static int put_bit(
 /* By the PMU (since 4.17): the probe lives and dies with the file descriptor. */
 static int by_pmu(struct parser *parser, const struct probe *probe, struct pmu *pmu)
 {
-	struct attar_event_spec *spec = parser_add(parser, ATTAR_EVENT_PROBE);
-	int r;
+	struct attar_event_spec *spec;
+	int r = parser_add(parser, ATTAR_EVENT_PROBE, &spec);
 
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
+	if (r < 0)
+		return r;
 	spec->type = pmu->pub.type;
 	r = put_bit(parser, pmu, "retprobe", probe->ret, &spec->config);
 	if (r == 0)
 		r = put_bit(parser, pmu, "ref_ctr_offset", probe->ref, &spec->config);
 	if (r < 0)
 		return r;
-	spec->config1 =
-		(uintptr_t)(probe->user ? probe->file : probe->func); /* uprobe_path, kprobe_func */
+	/* uprobe_path, kprobe_func */
+	spec->config1 = (uintptr_t)(probe->user ? probe->file : probe->func);
 	spec->config2 = probe->offset; /* probe_offset, kprobe_addr */
 	return made_up_format(parser->list, probe, &spec->format);
 }
@@ -278,9 +278,9 @@ static int by_tracefs(struct parser *parser, const struct probe *probe)
 		r = attar_catalog_format(parser->catalog, system, name, &format);
 	if (r < 0)
 		return parser_context(parser, parser->event, r);
-	spec = parser_add(parser, ATTAR_EVENT_PROBE);
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
+	r = parser_add(parser, ATTAR_EVENT_PROBE, &spec);
+	if (r < 0)
+		return r;
 	spec->type = PERF_TYPE_TRACEPOINT;
 	spec->config = format->id;
 	spec->format = format;

@@ -74,6 +74,7 @@ static int numeric(struct parser *parser, const char *word, size_t n)
 	size_t config_n = modifier_span(word + n + 1);
 	struct attar_event_spec *spec;
 	uint64_t type, config;
+	int r;
 
 	parser->p = word + n + 1 + config_n;
 	if (n >= sizeof(type_text) || config_n >= sizeof(config_text))
@@ -86,9 +87,9 @@ static int numeric(struct parser *parser, const char *word, size_t n)
 		return parser_context(parser, word, attar_context(-EINVAL, "TYPE:CONFIG"));
 	if (type > UINT32_MAX)
 		return parser_fail(parser, word, -EINVAL, "TYPE:CONFIG is too large");
-	spec = parser_add(parser, ATTAR_EVENT_RAW);
-	if (!spec)
-		return parser_context(parser, word, -ENOMEM);
+	r = parser_add(parser, ATTAR_EVENT_RAW, &spec);
+	if (r < 0)
+		return r;
 	spec->type = (uint32_t)type;
 	spec->config = config;
 	spec->name = list_text(parser->list, word, n + 1 + config_n);

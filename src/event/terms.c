@@ -339,11 +339,11 @@ static int name_spec(struct build *b, const char *word, size_t word_n, const cha
 static int finish(struct build *b)
 {
 	struct list *list = b->parser->list;
-	struct attar_event_spec *spec = parser_add(b->parser, b->spec.kind);
-	struct attar_event_spec added;
+	struct attar_event_spec *spec, added;
+	int r = parser_add(b->parser, b->spec.kind, &spec);
 
-	if (!spec)
-		return parser_context(b->parser, b->parser->event, -ENOMEM);
+	if (r < 0)
+		return r;
 	added = *spec;
 	*spec = b->spec;
 	spec->item = added.item;

@@ -35,9 +35,9 @@ static int add_one(struct parser *parser, const char *system, const char *name)
 	if (!can_open(parser->catalog, system, name))
 		return parser_fail(parser, parser->event, -ENOENT,
 			"'%s:%s' has a format but perf cannot open it", system, name);
-	spec = parser_add(parser, ATTAR_EVENT_TRACEPOINT);
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
+	r = parser_add(parser, ATTAR_EVENT_TRACEPOINT, &spec);
+	if (r < 0)
+		return r;
 	spec->type = PERF_TYPE_TRACEPOINT;
 	spec->config = format->id;
 	spec->format = format;

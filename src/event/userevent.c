@@ -144,13 +144,14 @@ static int add_user(struct parser *parser, const char *name, const struct tracep
 {
 	struct attar_event_spec *spec;
 	char *full;
+	int r;
 
 	if (strlen(name) > NAME_LONGEST)
 		return parser_fail(parser, parser->event, -EINVAL,
 			"an event's name has at most %d bytes", NAME_LONGEST);
-	spec = parser_add(parser, ATTAR_EVENT_USER);
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
+	r = parser_add(parser, ATTAR_EVENT_USER, &spec);
+	if (r < 0)
+		return r;
 	spec->type = PERF_TYPE_SOFTWARE;
 	spec->config = PERF_COUNT_SW_DUMMY;
 	spec->transport = transport;

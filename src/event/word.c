@@ -70,10 +70,11 @@ bool word_generic(const char *word, size_t n, struct attar_event_spec *spec)
 static int add_generic(
 	struct parser *parser, const struct attar_event_spec *like, const char *word, size_t n)
 {
-	struct attar_event_spec *spec = parser_add(parser, like->kind);
+	struct attar_event_spec *spec;
+	int r = parser_add(parser, like->kind, &spec);
 
-	if (!spec)
-		return parser_context(parser, parser->event, -ENOMEM);
+	if (r < 0)
+		return r;
 	spec->type = like->type;
 	spec->config = like->config;
 	spec->unit = like->unit;

@@ -5,7 +5,7 @@
 #include <linux/hw_breakpoint.h>
 
 #include "attar/event.h"
-#include "base/base.h"
+#include "base/buf.h"
 #include "event/names.h"
 #include "events.h"
 
@@ -238,6 +238,18 @@ static void test_sentences(void **state)
 	refuse("cycles}", -EINVAL, "events, column 7: ',' was expected before '}'");
 }
 
+static void test_too_many(void **state)
+{
+	struct buf text = {0};
+
+	for (int i = 0; i < 16384; i++)
+		buf_str(&text, i ? ",cs" : "cs");
+	attar_event_list_free(parse(buf_text(&text)));
+	buf_str(&text, ",cs");
+	refuse(buf_text(&text), -E2BIG, "events, column 49153: more than 16384 events");
+	buf_done(&text);
+}
+
 /* ---- tracepoints of this machine ---- */
 
 static bool has_tracefs(void)
@@ -349,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_attr_sizes),
 		cmocka_unit_test(test_breakpoints),
 		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_tracepoints),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_raw_names),
