@@ -40,7 +40,7 @@ static const char *term_end(const char *p)
 	return NULL;
 }
 
-static struct term cut_term(struct list *list, const char *at, const char *end)
+static int cut_term(struct list *list, const char *at, const char *end, struct term *ret_term)
 {
 	const char *equal = memchr(at, '=', (size_t)(end - at)), *name_end = equal ? equal : end;
 	struct term term = {.at = at};
@@ -57,7 +57,10 @@ static struct term cut_term(struct list *list, const char *at, const char *end)
 		}
 		term.value = list_text(list, value, (size_t)(end - value));
 	}
-	return term;
+	if (!term.name || (equal && !term.value))
+		return base_oom();
+	*ret_term = term;
+	return 0;
 }
 
 static int read_terms(struct parser *parser, term_list *ret_terms)
@@ -83,8 +86,7 @@ static int read_terms(struct parser *parser, term_list *ret_terms)
 				parser, at, -EINVAL, "a term is missing before '%c'", *at);
 		if (ret_terms->n == TERMS_MAX)
 			return parser_fail(parser, at, -EINVAL, "more than %d terms", TERMS_MAX);
-		term = cut_term(parser->list, at, end);
-		if (!term.name || vec_push(ret_terms, term) < 0)
+		if (cut_term(parser->list, at, end, &term) < 0 || vec_push(ret_terms, term) < 0)
 			return base_oom();
 	} while (*parser->p == ',');
 	parser->p++;
@@ -355,11 +357,10 @@ static int finish(struct build *b)
 	spec->config3 = b->words[3];
 	spec->config4 = b->words[4];
 	list->letters.at[list->specs.n - 1].named = b->name != NULL;
-	if (b->options.n && !list_own(list, b->options.at))
-		return base_oom();
 	spec->options = b->options.at;
 	spec->n_options = b->options.n;
-	b->options.at = NULL; /* now the list's */
+	if (b->options.n && !list_own(list, TAKE_PTR(b->options.at)))
+		return base_oom();
 	if (!b->pmu)
 		return 0;
 	spec->pmu = list_text(list, b->pmu->name, strlen(b->pmu->name));

@@ -73,3 +73,13 @@ def test_memory_runs_out(name, later, root, tmp_path):
     for k in sorted(rng.sample(range(1, allocations + 1), min(MOMENTS, allocations))):
         done = with_fault('alloc', *args, alloc=f'{k}{later}')
         judge(done, is_whole, reference.stdout, f'allocation {k} of {allocations}')
+
+
+def test_every_allocation_of_an_event(tmp_path):
+    """As many terms as fill a list's table of texts, so that handing over the options has to make it larger."""
+    args = ['trace', '-e', 'cpu-clock/time=1,inherit,no-inherit,overwrite,percore/', 'help']
+    counted = tmp_path / 'count'
+    reference = with_fault('alloc', *args, count=counted)
+    assert reference.returncode == 0, reference.stderr
+    for k in range(1, int(counted.read_text()) + 1):
+        judge(with_fault('alloc', *args, alloc=str(k)), is_the_same, reference.stdout, f'allocation {k}')
