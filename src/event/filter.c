@@ -267,6 +267,8 @@ static bool keeps_number(const struct node *node, const void *at, size_t len)
 	struct attar_field number = *node->field;
 	uint64_t value;
 
+	if (len < number.size) /* a dynamic place tells its own length */
+		return false;
 	if (node->described.is_float && node->op != OP_BITS) {
 		double real = field_double(&node->described, at);
 

@@ -10,7 +10,7 @@ static struct attar_format *format;
 static char raw[128];
 static size_t raw_size;
 
-/* u64 id = 7; s32 change = -3; f64 price = 2.5; u8[4] four = {1, 2, 3, 250}; text = "ACME", behind the 8 bytes of every record. */
+/* Behind the 8 bytes of every record: id = 7, change = -3, price = 2.5, four = {1, 2, 3, 250}, text = "ACME". */
 static int make_record(void **state)
 {
 	uint64_t id = 7;
@@ -78,6 +78,26 @@ static void test_short_records(void **state)
 	}
 }
 
+/* A dynamic place says how long it is, which may be shorter than the number that is said to be there. */
+static void test_short_numbers(void **state)
+{
+	static const char text[] = "name: odd\nID: 1\nformat:\n"
+				   "\tfield:__rel_loc f32 real;\toffset:8;\tsize:4;\tsigned:0;\n"
+				   "\tfield:__rel_loc u32 whole;\toffset:8;\tsize:4;\tsigned:0;\n";
+	uint32_t place = 1 << 16;
+	char *record = calloc(1, 13); /* the sanitizer sees its end */
+	struct attar_format *odd;
+	struct filter *filter;
+
+	assert_int_equal(attar_format_parse("user_events", text, strlen(text), &odd), 0);
+	memcpy(record + 8, &place, 4);
+	assert_int_equal(filter_parse("real<1 || real>=1 || whole==0", odd, &filter), 0);
+	assert_false(filter_keeps(filter, record, 13));
+	filter_free(filter);
+	attar_format_free(odd);
+	free(record);
+}
+
 static void test_mistakes(void **state)
 {
 	static const char *const wrong[] = {"", "id", "id=7", "id==", "id==x", "id==7 &&", "(id==7",
@@ -112,6 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_comparisons),
 		cmocka_unit_test(test_short_records),
+		cmocka_unit_test(test_short_numbers),
 		cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_text),
 	};
