@@ -60,7 +60,7 @@ static struct print_value element_value(struct print_value array, uint64_t index
 {
 	struct attar_field f = {.size = array.element, .is_signed = array.is_signed};
 
-	if (!array.bytes || index >= array.len / array.element)
+	if (!array.bytes || array.element > 8 || index >= array.len / array.element)
 		return number_value(0, 32, true);
 	return number_value(attar_field_u64(&f, array.bytes + index * array.element, array.element),
 		array.element * 8U, array.is_signed);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Constant strings of the kernel that tracepoints refer to by address: tracefs lists them for
- * tracers.
- */
+/* Constant strings of the kernel that tracepoints refer to by address: tracefs lists them. */
 #include <stdio.h>
 
 #include "base/file.h"
@@ -10,7 +7,12 @@
 
 enum { TEXT_MAX = 8 << 20 };
 
-/* `0xADDRESS : "text"`, the text with C escapes for quotes and newlines. */
+static char unescaped(char c)
+{
+	return c == 'n' ? '\n' : c == 't' ? '\t' : c;
+}
+
+/* `0xADDRESS : "text"`, the text with C escapes for quotes, newlines and tabs. */
 static void read_line(struct attar_catalog *catalog, char *line)
 {
 	char *colon, *text = strchr(line, '"'), *last = strrchr(line, '"'), *to;
@@ -20,11 +22,8 @@ static void read_line(struct attar_catalog *catalog, char *line)
 		return;
 	*last = '\0';
 	to = ++text;
-	for (char *p = text; *p; p++) {
-		if (*p == '\\' && p[1])
-			p++;
-		*to++ = *p == 'n' && p[-1] == '\\' ? '\n' : *p;
-	}
+	for (char *p = text; *p; p++)
+		*to++ = *p == '\\' && p[1] ? unescaped(*++p) : *p;
 	*to = '\0';
 	map_put(&catalog->strings, address, (uint64_t)(text - catalog->strings_text));
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "event/format.h"
 #include "event/print.h"
+#include "folder.h"
 
 static const char head[] =
 	"name: thing\nID: 23\nformat:\n"
@@ -277,6 +278,41 @@ static uint64_t *look_up(struct map *values, const char *name)
 	return map_get(values, h);
 }
 
+/* An element that is no number is worth 0, an int: its 31 bytes are no width to shift by. */
+static void test_odd_elements(void **state)
+{
+	static const char text[] = "name: odd\nID: 1\nformat:\n"
+				   "\tfield:struct odd odd[2];\toffset:0;\tsize:62;\tsigned:0;\n"
+				   "\nprint fmt: \"%llu\", (u64)((1 + REC->odd[0]) << 100)\n";
+	struct attar_format *f = NULL;
+	char line[64];
+
+	assert_int_equal(attar_format_parse("sys", text, strlen(text), &f), 0);
+	attar_format_print(f, raw, sizeof(raw), line, sizeof(line));
+	assert_string_equal(line, "0");
+	attar_format_free(f);
+}
+
+/* As kernel/trace/trace_printk.c writes them: newline, tab and quote with a backslash. */
+static void test_kernel_strings(void **state)
+{
+	static const char text[] = "0xff01 : \"a\\tb\\n\"\n"
+				   "0xff02 : \"say \\\"no\\\"\"\n"
+				   "0xff03\n";
+	char tracefs[128];
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .tracefs = tracefs};
+	struct attar_catalog *catalog;
+
+	snprintf(tracefs, sizeof(tracefs), "%s", folder_make());
+	folder_put("printk_formats", text, sizeof(text) - 1);
+	assert_int_equal(attar_catalog_new(&opts, &catalog), 0);
+	assert_string_equal(catalog_string(catalog, 0xff01), "a\tb\n");
+	assert_string_equal(catalog_string(catalog, 0xff02), "say \"no\"");
+	assert_null(catalog_string(catalog, 0xff03));
+	attar_catalog_free(catalog);
+	folder_remove();
+}
+
 static void test_btf(void **state)
 {
 	struct blob b = {.h = {.magic = BTF_MAGIC,
@@ -328,6 +364,8 @@ int main(void)
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_odd_elements),
+		cmocka_unit_test(test_kernel_strings),
 		cmocka_unit_test(test_btf),
 	};
 
