@@ -49,6 +49,13 @@ static void bury(struct attar_counter *c, struct counter_fd *it)
 		c->group->plain = false;
 }
 
+/* The leader last: who reads it gets the values of all. */
+static void bury_team(const struct team *team, size_t place)
+{
+	for (size_t m = team->n; m-- > 0;)
+		bury(team->members[m], &team->members[m]->fds.at[place]);
+}
+
 /* ---- a CPU comes ---- */
 
 /* Opens all or none; ret_fds has room for each. */
@@ -86,8 +93,8 @@ static void put_fd(const struct attar_target *t, struct counter_fd *it, int fd)
 	it->departures = hotplug_departures(&t->hotplug, it->cpu);
 	it->gone = false;
 	it->gap = it->fresh = true;
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &it->id) < 0)
-		it->id = 0;
+	it->id = 0;
+	it->id = counter_id(it);
 }
 
 static int not_again(const struct attar_counter *c, int cpu, int error)
@@ -174,13 +181,10 @@ static int follow_team(const struct team *team, const struct attar_target *t,
 
 	for (size_t i = 0; i < leader->fds.n; i++) {
 		const struct counter_fd *it = &leader->fds.at[i];
-		bool left = it->departures != hotplug_departures(&t->hotplug, it->cpu);
 		int r = 0;
 
-		for (size_t m = 0; left && !it->gone && m < team->n; m++)
-			if (!team->members[team->n - 1 - m]->fds.at[i].gone)
-				bury(team->members[team->n - 1 - m],
-					&team->members[team->n - 1 - m]->fds.at[i]);
+		if (!it->gone && it->departures != hotplug_departures(&t->hotplug, it->cpu))
+			bury_team(team, i);
 		if (it->gone && hotplug_is_online(&t->hotplug, it->cpu))
 			r = reopen(team, t, i, rings, n_rings);
 		if (r < 0)

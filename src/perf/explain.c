@@ -129,9 +129,7 @@ static void add_reason(struct buf *b, const struct refusal *r, const struct kern
 	const struct perf_event_attr *attr = &r->attr->attr;
 	bool task = r->place.pid > 0 && !(r->place.flags & PERF_FLAG_PID_CGROUP);
 
-	if (is_sandboxed() && (k->perfmon || k->paranoid <= 2))
-		add_sandbox(b);
-	else if (k->perfmon)
+	if (k->perfmon || (k->paranoid <= 2 && is_sandboxed()))
 		add_sandbox(b);
 	else if (task && is_foreign(r->place.pid))
 		buf_str(b, "it belongs to another user; run as root or as that user, or give attar "

@@ -48,8 +48,7 @@ static uint64_t head_of(const struct attar_ring *r)
 static int collect(struct attar_ring *r, uint64_t position, uint64_t end, bool last_is_whole)
 {
 	while (position != end) {
-		const struct perf_event_header *header =
-			(const void *)(r->data + (position & (r->size - 1)));
+		const struct perf_event_header *header = (const void *)ring_at(r, position);
 		uint64_t size = header->size;
 
 		if (size > end - position && !last_is_whole)
@@ -83,8 +82,7 @@ static void reverse(struct attar_ring *r)
 
 static bool is_lost(const struct attar_ring *r, uint64_t position)
 {
-	return ((const struct perf_event_header *)(r->data + (position & (r->size - 1))))->type ==
-	       PERF_RECORD_LOST;
+	return ((const struct perf_event_header *)ring_at(r, position))->type == PERF_RECORD_LOST;
 }
 
 /* What was lost is told together with the next record, before it: written backward, too. */

@@ -64,7 +64,7 @@ static int text(struct body *b, const char *name, const char **ret_text)
 	return 0;
 }
 
-static int mmap_common(struct body *b, struct attar_mmap *m)
+static void mmap_common(struct body *b, struct attar_mmap *m)
 {
 	*m = (struct attar_mmap){0};
 	m->pid = u32(b);
@@ -72,7 +72,6 @@ static int mmap_common(struct body *b, struct attar_mmap *m)
 	m->addr = u64(b);
 	m->len = u64(b);
 	m->pgoff = u64(b);
-	return 0;
 }
 
 static int parse_mmap(const struct attar_layout *layout, struct body *b, struct attar_record *rec)

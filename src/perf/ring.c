@@ -46,6 +46,7 @@ static int map(struct attar_ring *r, size_t bytes)
 static void unmap(struct attar_ring *r)
 {
 	munmap(r->page, page_size() + r->size);
+	r->page = NULL;
 }
 
 static int map_failed(int error, const struct attar_ring *r)
@@ -63,22 +64,34 @@ static int map_failed(int error, const struct attar_ring *r)
 	return attar_fail(error, "cannot map the ring of %s %d: %s", of, number, strerror(-error));
 }
 
-/* Every ring gets the same size: the first refusal of memory halves them all and begins again. */
-static int map_all(struct attar_ring **rings, size_t n, size_t bytes)
+/* Maps all of them, or none and tells which was refused. */
+static int map_with_size(
+	struct attar_ring **rings, size_t n, size_t bytes, struct attar_ring **ret_refused)
 {
-	size_t wanted = bytes;
-
 	for (size_t i = 0; i < n; i++) {
 		int r = map(rings[i], bytes);
 
 		if (r == 0)
 			continue;
-		if ((r != -EPERM && r != -ENOMEM) || bytes <= page_size())
-			return map_failed(r, rings[i]);
+		*ret_refused = rings[i];
 		while (i > 0)
-			unmap(rings[--i]), rings[i]->page = NULL;
+			unmap(rings[--i]);
+		return r;
+	}
+	return 0;
+}
+
+/* Every ring gets the same size: a refusal of memory halves them all. */
+static int map_all(struct attar_ring **rings, size_t n, size_t bytes)
+{
+	struct attar_ring *refused;
+	size_t wanted = bytes;
+	int r;
+
+	while ((r = map_with_size(rings, n, bytes, &refused)) < 0) {
+		if ((r != -EPERM && r != -ENOMEM) || bytes <= page_size())
+			return map_failed(r, refused);
 		bytes /= 2;
-		i = (size_t)-1;
 	}
 	if (bytes < wanted)
 		log_note("rings of %zu KiB for each CPU, not %zu: the limit on locked memory "

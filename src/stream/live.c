@@ -22,7 +22,7 @@ void attar_stream_attr(struct perf_event_attr *attr, bool track)
 {
 	attr->sample_type |=
 		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST_;
 	attr->sample_id_all = 1;
 	attr->use_clockid = 1;
 	attr->clockid = CLOCK_MONOTONIC;
@@ -234,7 +234,7 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 			counter->name);
 	r = rings_redirect(s->rings, s->n_rings, counter, 0);
 	vec_each (&counter->fds, it)
-		if (r == 0 && map_put(&s->ids, it->id, i) < 0)
+		if (r == 0 && map_put(&s->ids, counter_id(it), i) < 0)
 			r = base_oom();
 	if (r < 0)
 		return r;

@@ -249,6 +249,7 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 
 /* ---- events of the inlet ---- */
 
+/* 1; 0: it came too early to be delivered; or -ENOMEM. */
 static int deliver_inlet(
 	struct attar_stream *s, const struct inlet_event *from, struct attar_event *ev)
 {
@@ -287,13 +288,11 @@ static int next_of_inlet(struct attar_stream *s, uint64_t until, struct attar_ev
 	struct inlet_event from;
 	int r;
 
-	do {
-		r = inlet_next(s->inlet, until, &from);
-		if (r > 0)
-			r = deliver_inlet(s, &from, ev);
-		else
+	while ((r = inlet_next(s->inlet, until, &from)) > 0) {
+		r = deliver_inlet(s, &from, ev);
+		if (r)
 			return r;
-	} while (r == 0);
+	}
 	return r;
 }
 
