@@ -13,13 +13,19 @@ struct fork_record {
 	uint32_t pid, ppid, tid, ptid;
 };
 
-/* Looks through what the ring holds without consuming it. */
+/*
+ * Looks through what the ring holds without consuming it. One that is written backward leads from the newest
+ * record to the oldest; of one that was written around forward no record's beginning is known.
+ */
 static int know_forked(struct attar_target *t, struct attar_ring *r)
 {
-	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), at = r->tail;
+	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t at = r->backward ? head : r->tail, end = r->backward ? 0 : head;
 
-	while (at < head) {
-		const struct perf_event_header *header = ring_record(r, at, head - at);
+	if (end - at > r->size)
+		end = r->backward ? at + r->size : at;
+	while (at != end) {
+		const struct perf_event_header *header = ring_record(r, at, end - at);
 
 		if (!header)
 			break;
