@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -29,6 +30,29 @@ def run(*args, program=ATTAR, timeout=60, **kwargs):
         kwargs['capture_output'] = True
     return subprocess.run([str(program), *map(str, args)], timeout=timeout, text=True,
                           encoding='utf-8', errors='surrogateescape', **kwargs)
+
+
+def wait_until(condition, what, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f'not within {seconds} s: {what}'
+        time.sleep(0.005)
+
+
+def comm_of(pid):
+    return Path(f'/proc/{pid}/comm').read_text().strip()
+
+
+def cpu_seconds(pid):
+    """The time that the process has run in its own code."""
+    ticks = int(Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[11])
+    return ticks / os.sysconf('SC_CLK_TCK')
+
+
+def is_sampling(process):
+    """Whether a started attar has opened its events and mapped its rings."""
+    assert process.poll() is None, f'attar has ended with status {process.returncode}'
+    return 'anon_inode:[perf_event]' in Path(f'/proc/{process.pid}/maps').read_text()
 
 
 class Profile:

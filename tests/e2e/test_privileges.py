@@ -63,7 +63,7 @@ def test_whole_system(nobody, sysctl, level):
 
 def test_whole_system_becomes_own_processes(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
-    script = f'{nobody.folder}/split7030 3000 & exec {nobody.folder}/attar profile -F 997 -d 1s --format json'
+    script = f'{nobody.folder}/split7030 3000 & exec {nobody.folder}/attar profile -F 997 -N 400 -d 30s --format json'
     done = as_nobody('sh', '-c', script)
     assert done.returncode == 0, done.stderr
     assert any('only your own processes are watched' in line for line in notes_of(done))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, Profile, has, perf, run, workload
+from command import ATTAR, Profile, comm_of, has, is_sampling, run, wait_until, workload
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -43,20 +43,15 @@ def overrun(spawn, tmp_path, finish_first):
     os.mkfifo(gate)
     script = f'read line <{gate}; exec {workload("flood")} {CALLS}'
     process = spawn(ATTAR, *COUNT, '-m', 8, '-o', out, '--', 'sh', '-c', script, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 10
-    while b'perf_event' not in Path(f'/proc/{process.pid}/maps').read_bytes():
-        assert time.monotonic() < end and process.poll() is None
-        time.sleep(0.01)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: is_sampling(process), 'it samples')
     child = int(Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text())
+    wait_until(lambda: comm_of(child) == 'sh', 'the shell runs')
+    process.send_signal(signal.SIGSTOP)
     gate.write_text('\n')
-    # The flood has ended when it is a zombie that its stopped parent cannot yet bury.
-    while finish_first and ') Z ' not in Path(f'/proc/{child}/stat').read_text():
-        assert time.monotonic() < end + 10
-        time.sleep(0.01)
-    if not finish_first:
-        time.sleep(0.1)
+    if finish_first: # it is a zombie then, which its stopped parent cannot yet bury
+        wait_until(lambda: ') Z ' in Path(f'/proc/{child}/stat').read_text(), 'the flood has ended')
+    else:
+        wait_until(lambda: comm_of(child) == 'flood', 'the flood has begun')
     process.send_signal(signal.SIGCONT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
@@ -90,8 +85,9 @@ def test_seen_and_lost_are_all(spawn, tmp_path, produced_by_shell, finish_first)
 
 
 def test_own_calls_are_not_watched(spawn, tmp_path):
-    """System-wide, printing each event: what attar itself does makes no events."""
+    """System-wide, printing each event: what attar itself does makes no events; a shell that forks does."""
     out = tmp_path / 'each'
+    spawn('sh', '-c', 'while :; do sleep 0.01; done')
     with open(out, 'w', encoding='utf-8') as f:
         attar = spawn(ATTAR, 'profile', '-e', 'raw_syscalls:sys_enter', '--each', '-d', '500ms', stdout=f,
                       stderr=subprocess.DEVNULL)

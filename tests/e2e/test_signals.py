@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Being told to end: once prints, twice aborts; nothing stays behind."""
 import fcntl
-import os
 import re
 import signal
 import struct
@@ -12,24 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, Profile, workload
-
-
-def is_sampling(pid):
-    """Whether the process has opened its events and mapped its rings."""
-    try:
-        return 'anon_inode:[perf_event]' in Path(f'/proc/{pid}/maps').read_text()
-    except (FileNotFoundError, PermissionError):
-        return False
+from command import ATTAR, Profile, cpu_seconds, is_sampling, run, wait_until, workload
 
 
 def start(spawn, *args, **kwargs):
     kwargs = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **kwargs}
     process = spawn(ATTAR, 'profile', *args, **kwargs)
-    end = time.monotonic() + 10
-    while not is_sampling(process.pid):
-        assert process.poll() is None and time.monotonic() < end, process.communicate()
-        time.sleep(0.002)
+    wait_until(lambda: is_sampling(process), 'it samples')
     return process
 
 
@@ -37,11 +25,12 @@ def start(spawn, *args, **kwargs):
 def test_once_prints_the_report(spawn, number):
     busy = spawn(workload('split7030'), 1000000)
     process = start(spawn, '-q', '-p', busy.pid, '--format', 'json')
-    time.sleep(0.5)
+    before = cpu_seconds(busy.pid)
+    wait_until(lambda: cpu_seconds(busy.pid) > before + 0.3, 'there is something to report')
     process.send_signal(number)
     text, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors
-    assert Profile(text).own('heavy') > 5
+    assert Profile(text).own('heavy') > 50
 
 
 def held(pipe):
@@ -59,12 +48,10 @@ def test_twice_aborts(spawn):
     busy = spawn(workload('split7030'), 1000000)
     process = start(spawn, '-F', 5000, '--each', '-p', busy.pid)
     fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
-    while held(process.stdout) < 4096 - 200:
-        time.sleep(0.01)
+    wait_until(lambda: held(process.stdout) >= 4096 - 200, 'the pipe is full')
     process.send_signal(signal.SIGINT)
     # Two that come before the first is taken are one.
-    while catches(process.pid, signal.SIGINT):
-        time.sleep(0.01)
+    wait_until(lambda: not catches(process.pid, signal.SIGINT), 'the first one is taken')
     time.sleep(0.2)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
@@ -72,11 +59,11 @@ def test_twice_aborts(spawn):
 
 
 def test_ignored_hangup_stays_ignored(spawn):
+    begin = time.monotonic()
     process = start(spawn, '-d', '1s', preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
-    start_time = time.monotonic()
-    process.communicate(timeout=10)
-    assert process.returncode == 0 and time.monotonic() - start_time > 0.5
+    process.communicate(timeout=20)
+    assert process.returncode == 0 and time.monotonic() - begin > 1
 
 
 def test_command_inherits_what_is_ignored_and_nothing_else(spawn):
@@ -105,22 +92,17 @@ def test_command_gets_its_end_too(spawn):
     assert len(children) == 1
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
-    end = time.monotonic() + 3
-    while Path(f'/proc/{children[0]}').exists():
-        assert time.monotonic() < end, 'the command outlived attar'
-        time.sleep(0.01)
+    wait_until(lambda: not Path(f'/proc/{children[0]}').exists(), 'the command is gone')
 
 
-def test_duration_ends_the_command(spawn):
+def test_duration_ends_the_command():
     """-d bounds the run whatever the command would like."""
-    start_time = time.monotonic()
-    process = start(spawn, '-q', '-d', '500ms', '--', 'sleep', '60')
-    process.communicate(timeout=10)
-    assert time.monotonic() - start_time < 5
+    begin = time.monotonic()
+    assert run('profile', '-q', '-d', '500ms', '--', 'sleep', 60).returncode >= 0
+    assert time.monotonic() - begin < 30
 
 
-def test_killed_command_is_reported(spawn):
+def test_killed_command_is_reported():
     """A command that dies by a signal: its status as a shell gives it."""
-    process = start(spawn, '-q', '--', 'sh', '-c', 'sleep 0.3; kill -SEGV $$')
-    process.communicate(timeout=10)
-    assert process.returncode == 128 + signal.SIGSEGV
+    done = run('profile', '-q', '--', 'sh', '-c', 'kill -SEGV $$')
+    assert done.returncode == 128 + signal.SIGSEGV, done.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ENOUGH, Profile, has, profile, run, share_is, workload
+from command import ENOUGH, Profile, comm_of, has, profile, run, share_is, wait_until, workload
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_mount_namespace_of_a_running_process(tmp_path, spawn, root):
     script = (f'mount -t tmpfs none {where} && cp {workload("staticpie")} {where}/only_here && '
               f'exec {where}/only_here 100000')
     process = spawn('unshare', '-m', 'sh', '-c', script)
-    wait_for(lambda: Path(f'/proc/{process.pid}/comm').read_text() == 'only_here\n')
+    wait_until(lambda: comm_of(process.pid) == 'only_here', 'it runs inside')
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
 
@@ -257,19 +257,12 @@ def test_links_do_not_lead_out_of_a_container(hidden, tmp_path, spawn, root, kin
     (inside / 'old').mkdir()
     process = spawn('unshare', '-m', 'sh', '-c', f'mount --bind {inside} {inside} && cd {inside} && pivot_root . old && '
                     f'exec /old{shutil.which("chroot")} . /hidden_link 1000000')
-    wait_for(lambda: Path(f'/proc/{process.pid}/comm').read_text() == 'hidden_link\n')
+    wait_until(lambda: comm_of(process.pid) == 'hidden_link', 'it runs inside')
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     if kind in ('file', 'link inside'):
         share_is(found.own('hidden_heavy'), found.samples, 0.7, slack=0.01)
     else:
         assert not found.pick('hidden_heavy') and found.notes['unresolved'] > 0.95
-
-
-def wait_for(condition, timeout=10):
-    end = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < end, 'waited in vain'
-        time.sleep(0.005)
 
 
 # ---- perf-PID.map: a file that anybody may write into /tmp ----
@@ -278,7 +271,7 @@ def jit_with_map(spawn, spoil):
     """A running jit workload, its map file handed to spoil(path, good text)."""
     process = spawn(workload('jit'), 1000000)
     path = Path(f'/tmp/perf-{process.pid}.map')
-    wait_for(lambda: path.exists() and path.read_text().count('\n') == 2)
+    wait_until(lambda: path.exists() and path.read_text().count('\n') == 2, 'it has written its map')
     text = path.read_text()
     spoil(path, text)
     try:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Whom to watch: processes and threads that come, go, and were never there."""
-import contextlib
 import os
 import re
 import subprocess
@@ -9,60 +8,64 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, ENOUGH, Profile, profile, run, share_is, workload
+from command import ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is, wait_until, workload
 
 
-def busy(spawn, *args):
-    """A workload that is past its exec."""
-    process = spawn(*args)
-    end = time.monotonic() + 5
-    name = Path(args[0]).name[:15]
-    while Path(f'/proc/{process.pid}/comm').read_text().strip() != name:
-        assert time.monotonic() < end
-        time.sleep(0.002)
+def busy(spawn, name, *args, through=()):
+    """A workload that is past its exec, and that of the command which starts it."""
+    process = spawn(*through, workload(name), *args)
+    wait_until(lambda: comm_of(process.pid) == name, f'{name} runs')
     return process
 
 
+def threads_of(process):
+    """The numbers of its two busy threads by their names."""
+    found = {}
+
+    def look():
+        tasks = Path(f'/proc/{process.pid}/task').iterdir()
+        found.update({(task / 'comm').read_text().strip(): task.name for task in tasks})
+        return {'one', 'three'} <= set(found)
+    wait_until(look, 'both threads have their names')
+    return found
+
+
 def test_process(spawn):
-    process = busy(spawn, workload('split7030'), 1000000)
-    other = busy(spawn, workload('chain5'), 1000000)
+    process = busy(spawn, 'split7030', 1000000)
+    other = busy(spawn, 'chain5', 1000000)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
     assert not found.pick('five') and other.poll() is None
 
 
 def test_two_processes(spawn):
-    pids = [busy(spawn, workload(name), 1000000).pid for name in ('split7030', 'chain5')]
+    pids = [busy(spawn, name, 1000000).pid for name in ('split7030', 'chain5')]
     found = profile('--exclude-kernel', '-p', ','.join(map(str, pids)), *ENOUGH)
     assert {f['comm'] for f in found.functions if f['samples']} == {'split7030', 'chain5'}
 
 
 def test_threads_of_a_running_process(spawn):
-    process = busy(spawn, workload('threads2'), 1000000)
+    process = busy(spawn, 'threads2', 1000000)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     assert found.own('spin', comm='three') > 20 and found.own('spin', comm='one') > 20
 
 
 def test_one_thread_alone(spawn):
-    process = busy(spawn, workload('threads2'), 1000000)
-    tasks = {}
-    while len(tasks) < 2:
-        tasks = {(t / 'comm').read_text().strip(): t.name for t in Path(f'/proc/{process.pid}/task').iterdir()
-                 if (t / 'comm').read_text().strip() in ('one', 'three')}
-    found = profile('--exclude-kernel', '-t', tasks['three'], *ENOUGH)
+    process = busy(spawn, 'threads2', 1000000)
+    found = profile('--exclude-kernel', '-t', threads_of(process)['three'], *ENOUGH)
     assert {f['comm'] for f in found.functions if f['samples']} == {'three'}
 
 
 def test_children_born_later(spawn):
     """-p follows what the process starts after the attachment."""
-    process = busy(spawn, workload('forkstorm'), 'fork', 100000)
+    process = busy(spawn, 'forkstorm', 'fork', 100000)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('brief_fork', comm='storm-fork'), found.samples, 1, slack=0.05)
     assert found.samples > 100
 
 
 def test_threads_born_later(spawn):
-    process = busy(spawn, workload('threadstorm'), 1000000, 4)
+    process = busy(spawn, 'threadstorm', 1000000, 4)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('brief', comm='storm'), found.samples, 1, slack=0.05)
     assert found.samples > 100
@@ -72,8 +75,7 @@ def test_cpu(spawn):
     """Only what ran on that CPU."""
     if os.cpu_count() < 2:
         pytest.skip('needs two CPUs')
-    on = [spawn('taskset', '-c', cpu, workload(name), 1000000) for cpu, name in ((0, 'split7030'), (1, 'chain5'))]
-    time.sleep(0.2)
+    on = [busy(spawn, name, 1000000, through=('taskset', '-c', cpu)) for cpu, name in ((0, 'split7030'), (1, 'chain5'))]
     found = profile('--exclude-kernel', '-C', 0, *ENOUGH)
     assert found.own('heavy') > 20 and not found.own('five')
     assert all(p.poll() is None for p in on)
@@ -81,7 +83,7 @@ def test_cpu(spawn):
 
 def test_a_command_beside_a_process_says_how_long(spawn):
     """`-p PID -- sleep 1`: the process is watched, the command is not; the run ends with the command."""
-    process = busy(spawn, workload('split7030'), 1000000)
+    process = busy(spawn, 'split7030', 1000000)
     start = time.monotonic()
     found = profile('--exclude-kernel', '-p', process.pid, command=['sh', '-c', f'{workload("chain5")} 600; exit 7'],
                     status=7, timeout=30)
@@ -90,21 +92,18 @@ def test_a_command_beside_a_process_says_how_long(spawn):
 
 
 def test_a_command_beside_a_thread_says_how_long(spawn):
-    process = busy(spawn, workload('threads2'), 1000000)
-    tasks = {}
-    while len(tasks) < 2:
-        tasks = {(t / 'comm').read_text().strip(): t.name for t in Path(f'/proc/{process.pid}/task').iterdir()
-                 if (t / 'comm').read_text().strip() in ('one', 'three')}
-    found = profile('--exclude-kernel', '-t', tasks['three'], command=[workload('chain5'), 600])
+    process = busy(spawn, 'threads2', 1000000)
+    found = profile('--exclude-kernel', '-t', threads_of(process)['three'], command=[workload('chain5'), 600])
     assert {f['comm'] for f in found.functions} == {'three'} and found.samples > 50
 
 
 def test_target_that_ends(spawn):
     """The run ends with its last process."""
-    process = spawn('sleep', 1)
-    start = time.monotonic()
-    profile('-p', process.pid, timeout=20)
-    assert time.monotonic() - start < 10
+    process = busy(spawn, 'split7030', 1000000)
+    attar = spawn(ATTAR, 'profile', '-q', '-p', process.pid)
+    wait_until(lambda: is_sampling(attar), 'it samples')
+    process.kill()
+    assert attar.wait(20) == 0
 
 
 def test_target_that_dies_while_opening(spawn):
@@ -119,7 +118,7 @@ def test_target_that_dies_while_opening(spawn):
 
 
 def test_one_of_two_targets_is_gone(spawn):
-    process = busy(spawn, workload('split7030'), 1000000)
+    process = busy(spawn, 'split7030', 1000000)
     done = run('profile', '-d', '200ms', '-p', f'{process.pid},999999999')
     assert done.returncode in (1, 2) and '999999999' in done.stderr
 
@@ -127,9 +126,8 @@ def test_one_of_two_targets_is_gone(spawn):
 # ---- control groups, v1 and v2 ----
 
 def test_cgroup(cgroup, spawn):
-    inside = spawn('sh', '-c', f'echo $$ >{cgroup}/cgroup.procs; exec {workload("split7030")} 1000000')
-    outside = busy(spawn, workload('chain5'), 1000000)
-    time.sleep(0.2)
+    inside = busy(spawn, 'split7030', 1000000, through=('sh', '-c', f'echo $$ >{cgroup}/cgroup.procs; exec "$@"', 'sh'))
+    outside = busy(spawn, 'chain5', 1000000)
     found = profile('--exclude-kernel', '--cgroups', cgroup.name, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
     assert not found.pick('five') and outside.poll() is None
@@ -139,7 +137,7 @@ def test_cgroup(cgroup, spawn):
 
 def test_cgroup_removed_while_watched(cgroup, spawn):
     process = spawn(ATTAR, 'profile', '-q', '--cgroups', cgroup.name, '-d', '1500ms', stderr=subprocess.PIPE, text=True)
-    time.sleep(0.5)
+    wait_until(lambda: is_sampling(process), 'it samples')
     cgroup.rmdir()
     _, errors = process.communicate(timeout=10)
     assert process.returncode == 0, errors
@@ -182,7 +180,8 @@ assert start([{workload("twin_b")!r}, '1500'], pid) == pid
 def test_pid_namespace(root):
     """attar inside a pid namespace, watching processes of it."""
     script = (f'mount -t proc proc /proc; {workload("split7030")} 100000 & '
-              f'{ATTAR} profile -q -F 997 --exclude-kernel -p $! -d 500ms --format json; status=$?; kill $!; exit $status')
+              f'{ATTAR} profile -q -F 997 --exclude-kernel -p $! {" ".join(map(str, ENOUGH))} --format json; status=$?; '
+              'kill $!; exit $status')
     done = run('-mpf', 'sh', '-c', script, program='unshare')
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)
@@ -191,7 +190,7 @@ def test_pid_namespace(root):
 
 def test_system_wide_from_inside_a_pid_namespace(root, spawn):
     """Processes outside have no pid there: no crash, and they are counted."""
-    busy(spawn, workload('split7030'), 1000000)
+    busy(spawn, 'split7030', 1000000)
     done = run('-mpf', 'sh', '-c', f'mount -t proc proc /proc; {ATTAR} profile -q -d 500ms --format json',
                program='unshare')
     assert done.returncode == 0, done.stderr
@@ -225,7 +224,7 @@ def test_hidden_proc(root, open_dir):
     folder = open_dir('split7030')
     script = (f'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups '
               f'--inh-caps=-all --bounding-set=-all sh -c "{folder}/split7030 2000 & '
-              f'exec {folder}/attar profile -q -F 997 -d 500ms --format json"')
+              f'exec {folder}/attar profile -q -F 997 {" ".join(map(str, ENOUGH))} --format json"')
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)

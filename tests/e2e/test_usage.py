@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, has, run, workload
+from command import ATTAR, has, run
 
 USAGE, FAILED = 2, 1
 
