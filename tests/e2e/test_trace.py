@@ -90,7 +90,7 @@ def test_stacks(trace):
 
 def test_fields_as_values(trace):
     """Numbers are numbers, texts are texts, arrays are arrays; the same that the kernel prints."""
-    rows, _ = trace('-N', 200, '-a', '-e', 'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter',
+    rows, _ = trace('-m', 1024, '-a', '-e', 'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter',
                     command=[workload('wakeups23')])
     assert {row['event'] for row in rows} >= {'sched:sched_switch', 'raw_syscalls:sys_enter'}
     for row in rows:
@@ -138,7 +138,6 @@ def test_command_lines_of_the_help_work_in_a_shell(root, event, profilers):
         line = line.replace('attar', str(ATTAR), 1).replace(' -i 1s', '')
         done = subprocess.run(f'{line} -d 100ms', shell=True, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (line, done.stderr)
-
 
 
 @pytest.mark.parametrize('args, status, sentence', [
