@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -45,11 +46,14 @@ int command_fork(struct command *c, char *const *argv, const char *const *enviro
 	int go[2], failure[2];
 	pid_t pid;
 
-	if (pipe2(go, O_CLOEXEC) < 0)
-		return attar_fail(-errno, "cannot make a pipe: %s", strerror(errno));
+	/* Sockets: writing to a pipe whose reader was killed would end us by SIGPIPE. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
+		return attar_fail(-errno, "cannot make a pair of sockets: %s", strerror(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
+		int error = errno;
+
 		close(go[0]), close(go[1]);
-		return attar_fail(-errno, "cannot make a pipe: %s", strerror(errno));
+		return attar_fail(-error, "cannot make a pipe: %s", strerror(error));
 	}
 	pid = fork();
 	if (pid == 0) {
@@ -100,7 +104,7 @@ int command_start(struct command *c)
 
 	if (c->go_fd < 0)
 		return 0;
-	n = TEMP_FAILURE_RETRY(write(c->go_fd, "g", 1));
+	n = TEMP_FAILURE_RETRY(send(c->go_fd, "g", 1, MSG_NOSIGNAL));
 	close(TAKE_FD(c->go_fd));
 	do {
 		n = read(c->failure_fd, &error, sizeof(error));
