@@ -57,7 +57,8 @@ int follow_new_threads(struct attar_target *t, struct attar_counter *const *coun
 	size_t n_counters, struct attar_ring **rings, size_t n_rings)
 {
 	/* Disabled counters tell of no fork: a thread that inherited one would be opened again. */
-	if (t->kind != ATTAR_TARGET_TASKS || !t->inherit || !t->pids.n || !counters[0]->enabled)
+	if (t->kind != ATTAR_TARGET_TASKS || !t->inherit || !t->pids.n || !n_counters ||
+		!counters[0]->enabled)
 		return 0;
 	for (int round = 0; round < ROUNDS_MAX; round++) {
 		size_t first = t->tids.n;

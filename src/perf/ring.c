@@ -192,12 +192,9 @@ int rings_extend(struct attar_ring ***rings, size_t *n, struct attar_counter *co
 		if (r < 0)
 			r = map_failed(r, list.at[i]);
 	}
+	while (r < 0 && list.n > *n)
+		ring_free(list.at[--list.n]);
 	*rings = list.at;
-	for (; r < 0 && list.n > *n; list.n--) {
-		if (list.at[list.n - 1]->page)
-			unmap(list.at[list.n - 1]);
-		free(list.at[list.n - 1]);
-	}
 	*n = list.n;
 	return r;
 }
@@ -236,17 +233,21 @@ int attar_rings_new_overwritten(struct attar_target *target, struct attar_counte
 	return new_rings(target, counters, n_counters, bytes, true, ret_rings, ret_n);
 }
 
+void ring_free(struct attar_ring *r)
+{
+	if (r->page)
+		unmap(r);
+	if (r->owns_fd)
+		close(r->fd);
+	free(r->bounce);
+	vec_done(&r->positions);
+	free(r);
+}
+
 void attar_rings_free(struct attar_ring **rings, size_t n)
 {
-	for (size_t i = 0; rings && i < n; i++) {
-		if (rings[i]->page)
-			unmap(rings[i]);
-		if (rings[i]->owns_fd)
-			close(rings[i]->fd);
-		free(rings[i]->bounce);
-		vec_done(&rings[i]->positions);
-		free(rings[i]);
-	}
+	for (size_t i = 0; rings && i < n; i++)
+		ring_free(rings[i]);
 	free(rings);
 }
 

@@ -68,6 +68,9 @@ static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 /* attar_rings_freeze() without stopping the kernel: finds the records of the rings that are overwritten. */
 int rings_look(struct attar_ring *const *rings, size_t n);
 
+/* Unmaps and frees one of attar_rings_new(); the array is the caller's to mend. */
+void ring_free(struct attar_ring *ring);
+
 /* Sends one fd of the counter on to the ring of its CPU. */
 struct counter_fd;
 int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c,

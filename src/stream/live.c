@@ -46,7 +46,7 @@ static int index_ids(struct attar_stream *s)
 	return 0;
 }
 
-/* For the rings from number `first` on; between rounds, when nothing points to a cursor. */
+/* For the rings from number `first` on, or they are given up; between rounds, when nothing points to a cursor. */
 static int add_cursors(struct attar_stream *s, size_t first)
 {
 	struct cursor *cursors = realloc(s->cursors, s->n_rings * sizeof(*cursors));
@@ -55,15 +55,17 @@ static int add_cursors(struct attar_stream *s, size_t first)
 	s->cursors = cursors ? cursors : s->cursors;
 	s->merge.heap = heap ? heap : s->merge.heap;
 	if (!cursors || !heap) {
-		s->n_rings = first;
+		while (s->n_rings > first)
+			ring_free(s->rings[--s->n_rings]);
 		return base_oom();
 	}
+	for (size_t i = first; i < s->n_rings; i++)
+		s->cursors[i] = (struct cursor){.ring = s->rings[i]};
 	for (size_t i = first; i < s->n_rings; i++) {
 		int r = s->rings[i]->overwritten ? 0 : stream_watch(s, attar_ring_fd(s->rings[i]));
 
 		if (r < 0)
 			return r;
-		s->cursors[i] = (struct cursor){.ring = s->rings[i]};
 	}
 	return 0;
 }
@@ -88,9 +90,10 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 	s->numbers = calloc(n, sizeof(*s->numbers));
 	if (!s->counters || !s->layouts || !s->numbers)
 		return base_oom();
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		s->counters[i] = counters[i];
 		s->numbers[i] = (uint32_t)i;
-	memcpy(s->counters, counters, n * sizeof(*counters));
+	}
 	s->n_counters = n;
 	s->has_clock = true;
 	for (size_t i = 0; i < n; i++) {
@@ -264,15 +267,16 @@ int stream_follow_cpus(struct attar_stream *s)
 {
 	size_t before = s->n_rings;
 	uint64_t time = base_now();
-	int r;
+	int r, added;
 
 	if (s->stopped || s->frozen || time - s->looked < LOOK_MS * 1000000ULL)
 		return 0;
 	s->looked = time;
 	r = cpus_follow(s->target, s->counters, s->n_counters, &s->rings, &s->n_rings);
+	added = s->n_rings > before ? add_cursors(s, before) : 0;
 	if (r > 0)
 		r = index_ids(s);
-	return r == 0 && s->n_rings > before ? add_cursors(s, before) : r;
+	return r < 0 ? r : added;
 }
 
 size_t attar_stream_rings(const struct attar_stream *s)

@@ -409,9 +409,76 @@ static void test_no_snapshot_is_torn(void **state)
 	live_unmap(writer.area, WRITER_PAGES);
 }
 
+/* Which call of realloc() fails, counted down; 0: none. */
+static unsigned fails_in;
+
+void *__real_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails_in && !--fails_in ? NULL : __real_realloc(p, size);
+}
+
+static size_t mapped_rings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	size_t n = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, "[perf_event]") != NULL;
+	fclose(maps);
+	return n;
+}
+
+static void test_a_stream_that_finds_no_memory_leaves_no_ring(void **state)
+{
+	struct attar_stream_opts opts = {.size = sizeof(opts)};
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1};
+	struct watched w = {.target = live_self()};
+	int r = -ENOMEM;
+
+	attar_stream_attr(&attr, false);
+	assert_int_equal(attar_symbols_new(NULL, &w.symbols), 0);
+	assert_int_equal(attar_counter_open(w.target, &attr, "page-faults", 0, &w.counter), 0);
+	for (unsigned moment = 1; r < 0; moment++) {
+		fails_in = moment;
+		r = attar_stream_live(w.target, &w.counter, 1, w.symbols, &opts, &w.stream);
+		fails_in = 0;
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(mapped_rings(), r == 0);
+		assert_true(r == 0 || moment < 100);
+	}
+	unwatch(&w);
+	assert_int_equal(mapped_rings(), 0);
+}
+
+static void test_a_stream_needs_no_counter(void **state)
+{
+	char pid[16];
+	struct attar_target_opts target_opts = {.size = sizeof(target_opts), .pids = pid};
+	struct attar_stream_opts opts = {.size = sizeof(opts)};
+	struct attar_event event;
+	struct watched w = {0};
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	assert_int_equal(attar_target_new(&target_opts, &w.target), 0);
+	assert_int_equal(attar_symbols_new(NULL, &w.symbols), 0);
+	assert_int_equal(attar_stream_live(w.target, NULL, 0, w.symbols, &opts, &w.stream), 0);
+	assert_int_equal(attar_stream_start(w.stream), 0);
+	assert_int_equal(attar_stream_next(w.stream, &event), 0);
+	unwatch(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_stream_that_finds_no_memory_leaves_no_ring),
+		cmocka_unit_test(test_a_stream_needs_no_counter),
 		cmocka_unit_test(test_one_fd_tells_when_to_read),
 		cmocka_unit_test(test_reads_wait_as_told),
 		cmocka_unit_test(test_a_blocking_read_ends_with_its_target),
