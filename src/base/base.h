@@ -67,6 +67,24 @@ uint64_t base_oom_count(void);
 /* ns, CLOCK_MONOTONIC */
 uint64_t base_now(void);
 
+/* The same as of the last tick (1 to 10 ms ago): cheaper, for what is looked at now and then. */
+uint64_t base_now_coarse(void);
+
+/*
+ * FNV-1a of n bytes, going on from h: BASE_HASH_START or the hash of what stands before them. Its low bits
+ * are mixed poorly: base_hash64() does that.
+ */
+#define BASE_HASH_START 0xcbf29ce484222325ULL
+
+static inline uint64_t base_hash_bytes(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 0x100000001b3ULL;
+	return h;
+}
+
 /* A mixer for hash tables of u64 (the finalizer of MurmurHash3). */
 static inline uint64_t base_hash64(uint64_t h)
 {

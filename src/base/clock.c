@@ -3,10 +3,20 @@
 
 #include "base/base.h"
 
-uint64_t base_now(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t base_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t base_now_coarse(void)
+{
+	return read_clock(CLOCK_MONOTONIC_COARSE);
 }

@@ -9,19 +9,9 @@ struct intern_block {
 	char bytes[];
 };
 
-/* FNV-1a, mixed. */
-static uint64_t hash_text(const char *text, size_t n)
-{
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ULL;
-	return base_hash64(h);
-}
-
 static const char **find(const struct intern *t, const char *text, size_t n)
 {
-	size_t i = hash_text(text, n) & (t->size - 1);
+	size_t i = base_hash64(base_hash_bytes(BASE_HASH_START, text, n)) & (t->size - 1);
 
 	while (t->slots[i] && (strncmp(t->slots[i], text, n) || t->slots[i][n]))
 		i = (i + 1) & (t->size - 1);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of constants in print formats: what the kernel's macros did not turn into numbers stands
- * in the enums of its BTF (Documentation/bpf/btf.rst). Read once, when the first such name is
- * met.
+ * in the enums of its BTF (Documentation/bpf/btf.rst). Read once, when the first such name is met.
  */
 #include <linux/btf.h>
 #include <stdio.h>
@@ -21,11 +20,7 @@ struct btf {
 
 static uint64_t hash(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3ULL;
-	return h;
+	return base_hash_bytes(BASE_HASH_START, text, strlen(text));
 }
 
 static void add(struct btf *b, uint32_t name_off, uint64_t value)

@@ -6,17 +6,13 @@
 #include "event/format.h"
 #include "event/tracefs.h"
 
-/* FNV-1a; what collides is told apart by comparing names. */
+/* Of "system:name". What collides is told apart by comparing names. */
 static uint64_t hash_name(const char *system, const char *name)
 {
-	uint64_t h = 0xcbf29ce484222325ULL;
+	uint64_t h = base_hash_bytes(BASE_HASH_START, system, strlen(system));
 
-	for (const char *p = system; *p; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3ULL;
-	h = (h ^ ':') * 0x100000001b3ULL;
-	for (const char *p = name; *p; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3ULL;
-	return h;
+	h = base_hash_bytes(h, ":", 1);
+	return base_hash_bytes(h, name, strlen(name));
 }
 
 static int read_format(struct attar_catalog *catalog, const char *system, const char *name,

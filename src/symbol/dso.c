@@ -6,9 +6,7 @@ static uint64_t hash_of(const struct dso_key *key)
 	uint64_t h =
 		base_hash64(key->ino ^ (key->dev << 20) ^ ((uint64_t)key->kind << 60) ^ key->owner);
 
-	for (const char *p = key->path; *p; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3ULL;
-	return base_hash64(h);
+	return base_hash64(base_hash_bytes(h, key->path, strlen(key->path)));
 }
 
 static bool same(const struct dso_key *a, const struct dso_key *b)

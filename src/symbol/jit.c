@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/file.h"
 #include "symbol/locate.h"
@@ -105,19 +104,11 @@ int jit_open(struct jit *jit)
 	return open_trusted(jit, AT_FDCWD) < 0 ? -ENOENT : 0;
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void refresh(struct jit *jit)
 {
 	struct source source;
 
-	jit->checked = now();
+	jit->checked = base_now_coarse();
 	if (source_file(jit->fd, &source) < 0 || perfmap_index(&jit->map, &source) < 0)
 		log_debug("cannot read %s: %s", jit->path, attar_error());
 }
@@ -128,7 +119,7 @@ const struct perfmap_entry *jit_find(struct jit *jit, uint64_t address)
 
 	if (jit->fd < 0)
 		return NULL;
-	if (now() - jit->checked >= REFRESH_NS)
+	if (base_now_coarse() - jit->checked >= REFRESH_NS)
 		refresh(jit);
 	entry = perfmap_find(&jit->map, address);
 	if (entry)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/kernel.h"
 
-#include <time.h>
-
 #include "base/file.h"
 
 enum { MAX_LATE = 65536, MAX_MODULES = 4 << 20 /* bytes of /proc/modules */ };
@@ -61,14 +59,6 @@ static void load(struct kernel *kernel)
 		kernel->n++;
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /*
  * Reads the list at the first question. When an address has no name later, modules may have come since:
  * then a newer list is put beside the old one, which keeps the names of modules that went.
@@ -80,14 +70,14 @@ static bool load_more(struct kernel *kernel)
 	if (!kernel->path || kernel->n == KERNEL_MAX_LISTS)
 		return false;
 	if (kernel->tried) {
-		if (!kernel->n || now() - kernel->checked_ns < CHECK_NS)
+		if (!kernel->n || base_now_coarse() - kernel->checked_ns < CHECK_NS)
 			return false;
-		kernel->checked_ns = now();
+		kernel->checked_ns = base_now_coarse();
 		if (loaded_modules() == kernel->modules)
 			return false;
 	}
 	kernel->tried = true;
-	kernel->checked_ns = now();
+	kernel->checked_ns = base_now_coarse();
 	load(kernel);
 	return kernel->n > n;
 }
