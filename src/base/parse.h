@@ -10,6 +10,15 @@
 
 typedef VEC(int) parse_ints;
 
+/* The value of a hexadecimal digit; -1 for another character, without an error text. */
+static inline int parse_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* Decimal, or hexadecimal after 0x. */
 int parse_u64(const char *text, uint64_t *ret_value);
 

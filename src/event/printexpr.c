@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Expressions of print formats: precedence climbing over the operators of C, and the functions of the kernel's macros. */
+/*
+ * Expressions of print formats: precedence climbing over the operators of C, and the functions of the
+ * kernel's macros.
+ */
 #include <ctype.h>
 
 #include "base/buf.h"
+#include "base/parse.h"
 #include "event/format.h"
 #include "event/printexpr.h"
 
@@ -131,8 +135,7 @@ static char escape(const char **p)
 
 	if (c == 'x') {
 		for (; isxdigit((unsigned char)**p) && digits < 2; ++*p, digits++)
-			value = value * 16 +
-				(isdigit((unsigned char)**p) ? **p - '0' : (**p | 32) - 'a' + 10);
+			value = value * 16 + parse_hex_digit(**p);
 		return (char)value;
 	}
 	if (c >= '0' && c <= '7') {
@@ -166,10 +169,7 @@ const char *print_literal(struct print_source *s)
 	return print_keep(s, buf_take(&b));
 }
 
-/*
- * A C constant has the first type that holds it: int, unsigned (not for decimals), long, unsigned
- * long.
- */
+/* A C constant has the first type that holds it: int, unsigned (not for decimals), long, unsigned long. */
 static int32_t number(struct print_source *s)
 {
 	bool decimal = s->p[0] != '0', is_unsigned = false, is_long = false;

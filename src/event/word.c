@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Events of one word: the kernel's generic names, raw numbers, events that a PMU names. */
-#include <ctype.h>
-#include <stdio.h>
-
 #include "base/suggest.h"
 #include "event/list.h"
 #include "event/names.h"
@@ -17,11 +14,11 @@ static bool raw_config(const char *word, size_t n, uint64_t *ret_config)
 	if (n < 2 || n > 17 || word[0] != 'r')
 		return false;
 	for (size_t i = 1; i < n; i++) {
-		char c = word[i];
+		int digit = parse_hex_digit(word[i]);
 
-		if (!isxdigit((unsigned char)c))
+		if (digit < 0)
 			return false;
-		config = config << 4 | (uint64_t)(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
+		config = config << 4 | (uint64_t)digit;
 	}
 	*ret_config = config;
 	return true;

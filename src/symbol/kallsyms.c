@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include "base/parse.h"
+
 enum {
 	READ_BYTES = 64 << 10,
 	MAX_SYMBOLS = 4 << 20,
@@ -19,14 +21,6 @@ struct line {
 	size_t name_len, owner_len;
 };
 
-static int hex_digit(unsigned char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
@@ -37,7 +31,7 @@ static bool split(const char *p, const char *end, struct line *ret_line)
 	struct line line = {0};
 	int digit;
 
-	for (; p < end && (digit = hex_digit((unsigned char)*p)) >= 0; p++)
+	for (; p < end && (digit = parse_hex_digit(*p)) >= 0; p++)
 		line.address = line.address << 4 | (unsigned)digit;
 	if (end - p < 4 || *p != ' ' || p[2] != ' ')
 		return false;

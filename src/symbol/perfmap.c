@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/perfmap.h"
 
+#include "base/parse.h"
+
 enum {
 	READ_BYTES = 2 * PERFMAP_MAX_LINE,
 	MAX_NESTED = 64, /* entries looked at for the newest that covers an address */
 };
-
-static int hex_digit(unsigned char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* A number and the blanks after it. NULL when there is none, or it needs more than 64 bits. */
 static const char *take_hex(const char *p, const char *end, uint64_t *ret_value)
@@ -23,7 +17,7 @@ static const char *take_hex(const char *p, const char *end, uint64_t *ret_value)
 
 	if (end - p > 2 && p[0] == '0' && p[1] == 'x')
 		p += 2;
-	for (first = p; p < end && (digit = hex_digit((unsigned char)*p)) >= 0; p++) {
+	for (first = p; p < end && (digit = parse_hex_digit(*p)) >= 0; p++) {
 		if (value >> 60)
 			return NULL;
 		value = value << 4 | (unsigned)digit;
