@@ -49,7 +49,7 @@ int map_put(struct map *m, uint64_t key, uint64_t value)
 		return 0;
 	}
 	if ((m->n + 1) * 4 > m->size * 3 && grow(m) < 0)
-		return base_oom();
+		return -ENOMEM;
 	insert(m, key, value);
 	return 0;
 }

@@ -19,7 +19,7 @@
 		size_t size;                                                                       \
 	}
 
-/* Makes room for `more` elements beyond n. 0, or -ENOMEM without an error text. */
+/* Makes room for `more` elements beyond n. 0, or -ENOMEM with its error text. */
 int vec_grow(void **at, size_t *size, size_t n, size_t more, size_t element);
 
 #define vec_reserve(v, more)                                                                       \
