@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/event.h - from the name of an event to what perf_event_open(2) needs, and from a tracepoint's raw
- * bytes to its fields.
+ * attar/event.h - from the name of an event to what perf_event_open(2) needs, and from a tracepoint's
+ * raw bytes to its fields.
  *
- * A struct attar_catalog knows the names of this system: the PMUs of sysfs, the tracepoints of tracefs, the
- * generic names of the kernel. A struct attar_event_list is a parsed event text: one spec per event to
- * open. A struct attar_format says where the fields of a tracepoint's record lie.
+ * A struct attar_catalog knows the names of this system: the PMUs of sysfs, the tracepoints of
+ * tracefs, the generic names of the kernel. A struct attar_event_list is a parsed event text: one
+ * spec per event to open. A struct attar_format says where the fields of a tracepoint's record lie.
  *
  *	struct attar_catalog *catalog;
  *	struct attar_event_list *events;
@@ -18,8 +18,8 @@
  *
  * Life: a catalogue outlives its lists and formats. All of it belongs to one thread at a time.
  *
- * Sources: Documentation/ABI/testing/sysfs-bus-event_source-devices-* for PMUs, Documentation/trace/events.rst for
- * formats and filters, perf-list(1) for the grammar of event texts.
+ * Sources: Documentation/ABI/testing/sysfs-bus-event_source-devices-* for PMUs, perf-list(1) for the
+ * grammar of event texts, Documentation/trace/events.rst for formats and filters.
  */
 #ifndef ATTAR_EVENT_H
 #define ATTAR_EVENT_H
@@ -44,11 +44,14 @@ struct attar_catalog_opts {
 	bool mount; /* mount tracefs when a tracepoint is asked for and it is not mounted */
 };
 
-/* Reads nothing yet: every table is read when it is first asked for. opts may be NULL. */
+/*
+ * Reads nothing yet: every table is read when it is first asked for. opts may be NULL. 0; -EINVAL and
+ * -E2BIG for opts of another version; -ENOMEM. For attar_catalog_free().
+ */
 ATTAR_API int attar_catalog_new(
 	const struct attar_catalog_opts *opts, struct attar_catalog **ret_catalog);
 
-/* NULL, for the caller's variable. Probes that the catalogue made in tracefs are removed. */
+/* Removes the probes that it made in tracefs, too. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog);
 
 /* ---- fields of a tracepoint ---- */
@@ -93,16 +96,17 @@ struct attar_format {
 };
 
 /*
- * The format of a tracepoint of this system. 0; -ENOENT when there is none of that name (the error
- * text suggests one), -EACCES when tracefs may not be read, -ENODEV when it is not mounted or not
- * there. Owned by the catalogue.
+ * The format of a tracepoint of this system, owned by the catalogue. 0; -ENOENT when there is none
+ * of that name (the error text suggests one), -EACCES when tracefs may not be read, -ENODEV when it
+ * is not mounted or not there, -EINVAL for what cannot be a name, -EBADMSG for a malformed format,
+ * -ENOMEM.
  */
 ATTAR_API int attar_catalog_format(struct attar_catalog *catalog, const char *system,
 	const char *name, const struct attar_format **ret_format);
 
 /*
- * The text of a tracefs "format" file (len bytes, from anywhere) as a format. 0, or -EBADMSG with
- * the line at fault. The result is the caller's, for attar_format_free(). `system` is copied.
+ * The text of a tracefs "format" file (len bytes, from anywhere) as a format, for attar_format_free().
+ * `system` and the text are copied. 0; -EBADMSG with the line at fault; -ENOMEM.
  */
 ATTAR_API int attar_format_parse(
 	const char *system, const char *text, size_t len, struct attar_format **ret_format);
@@ -240,14 +244,15 @@ struct attar_pmu {
 /* The i-th PMU by name, NULL after the last. */
 ATTAR_API const struct attar_pmu *attar_catalog_pmu(struct attar_catalog *catalog, size_t i);
 
-/* A number out of the PMU's caps folder ("max_precise", "branches"). -ENOENT when it tells none. */
+/* A number out of the PMU's caps folder ("max_precise", "branches"). 0; -ENOENT when it tells none. */
 ATTAR_API int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64_t *ret_value);
 
 /* An event that a PMU names in sysfs. Strings are borrowed until the callback returns. */
 struct attar_pmu_event {
-	const char *name;  /* written pmu/name/ */
-	const char *terms; /* "event=0x3c,umask=0x1"; a term that is "?" must be given by the user */
-	const char *unit;  /* "" for plain counts */
+	const char *name; /* written pmu/name/ */
+	const char
+		*terms;   /* "event=0x3c,umask=0x1"; a term that is "?" must be given by the user */
+	const char *unit; /* "" for plain counts */
 	double scale;
 };
 
@@ -322,12 +327,13 @@ struct attar_event_spec {
 	const char *pmu; /* name of its PMU; NULL: the kernel chooses */
 	const struct attar_format *format; /* of a tracepoint or probe; NULL for others */
 	/*
-	 * Of user_events:NAME/transport=kernel|shm|usdt/: how it comes. A tracepoint comes through the kernel. Of
-	 * kind USER: what was asked for, and type and config are those of an event that never happens.
+	 * Of user_events:NAME/transport=kernel|shm|usdt/: how it comes. A tracepoint comes through
+	 * the kernel. Of kind USER: what was asked for, and type and config are those of an event
+	 * that never happens.
 	 */
 	enum attar_transport transport;
 	const char *user_event; /* NAME or pattern, to be looked for in programs too; NULL: not */
-	const char *filter; /* sys:name/filter/: NULL without one; not interpreted here */
+	const char *filter;     /* sys:name/filter/: NULL without one; not interpreted here */
 	size_t n_options;
 	const struct attar_event_option *options; /* not interpreted here */
 };

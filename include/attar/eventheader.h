@@ -2,9 +2,10 @@
 /*
  * attar/eventheader.h - events that describe themselves.
  *
- * .NET, OpenTelemetry and libperfume's PERFUME_HEADER_EVENT write events in the EventHeader encoding: tracepoints
- * are shared by all events of one provider, level and keyword, and each record carries its own name and the
- * names and types of its fields. The encoding is defined by eventheader.h of github.com/microsoft/LinuxTracepoints.
+ * .NET, OpenTelemetry and libperfume's PERFUME_HEADER_EVENT write events in the EventHeader
+ * encoding: tracepoints are shared by all events of one provider, level and keyword, and each
+ * record carries its own name and the names and types of its fields. The encoding is defined by
+ * eventheader.h of github.com/microsoft/LinuxTracepoints.
  *
  * Pure over bytes: nothing is allocated or kept, and no record makes it read outside of it.
  *
@@ -45,19 +46,23 @@ struct attar_eventheader {
 ATTAR_API bool attar_eventheader_format(const struct attar_format *format);
 
 /*
- * The keyword in a tracepoint's name, "Provider_L4K2a" or "Provider_L4K2aGgroup"; each bit is a category of the
- * provider's. -EINVAL for another name.
+ * The keyword in a tracepoint's name, "Provider_L4K2a" or "Provider_L4K2aGgroup"; each bit is a
+ * category of the provider's. 0; -EINVAL for another name, without an error text.
  */
 ATTAR_API int attar_eventheader_keyword(const char *name, uint64_t *ret_keyword);
 
-/* 0, or -EBADMSG for a payload whose header or extensions do not lie inside its n bytes. */
+/*
+ * Reads the header and finds the parts of the event; ret_header points into the payload. 0;
+ * -EBADMSG when header or extensions do not lie inside its n bytes, without an error text.
+ */
 ATTAR_API int attar_eventheader_parse(
 	const void *payload, size_t n, struct attar_eventheader *ret_header);
 
 /*
- * "order_placed level=information id=3.0: id=7 price=2.5 legs={a=1 b=2} prices=[1,2]", in one line. What lies
- * outside of the payload is shown as "?". Writes at most max bytes with the NUL and returns the length of the whole
- * text, or of what the first 64 KiB of it are cut at. The text holds what processes wrote: escape it for where it goes.
+ * "order_placed level=information id=3.0: id=7 price=2.5 legs={a=1 b=2} prices=[1,2]", in one line.
+ * What lies outside of the payload is shown as "?", and no field begins after 64 KiB of text.
+ * Writes at most max bytes with the NUL and returns the length of the whole text. It holds what
+ * processes wrote: escape it for where it goes.
  */
 ATTAR_API size_t attar_eventheader_print(const void *payload, size_t n, char *ret_text, size_t max);
 

@@ -60,17 +60,21 @@ struct attar_symbols_opts {
 	const char *kallsyms_path; /* NULL: "/proc/kallsyms" */
 	bool no_kernel;            /* never read kernel symbols */
 	unsigned max_dsos;         /* bound of the DSO table; 0: 65,000 */
-	/*
-	 * files kept open until their names are needed; 0: a quarter of RLIMIT_NOFILE, at most 256
-	 */
+	/* files kept open until their names are needed; 0: a quarter of RLIMIT_NOFILE, at most 256 */
 	unsigned max_open_files;
 };
 
-/* A new, empty cache: nothing is read before the first name is asked for. opts may be NULL. -ENOMEM. */
+/*
+ * A new, empty cache: nothing is read before the first name is asked for. opts may be NULL. 0; -EINVAL and
+ * -E2BIG for opts of another version; -ENOMEM. For attar_symbols_free().
+ */
 ATTAR_API int attar_symbols_new(
 	const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols);
 
-/* Frees the cache and every string that it gave; its spaces must be gone. NULL, for the caller's variable. Takes NULL. */
+/*
+ * Frees the cache and every string that it gave; its spaces must be gone. NULL, for the caller's
+ * variable. Takes NULL.
+ */
 ATTAR_API struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols);
 
 /* One resolved place. Strings are borrowed from the cache, which keeps them until it is freed. */
@@ -83,8 +87,8 @@ struct attar_symbol {
 	uint64_t start;
 	uint64_t size; /* bytes, 0 when unknown */
 	/*
-	 * path as the process saw it, "[kernel.kallsyms]", "[module]" (its name), "[vdso]",
-	 * "[unknown]", perf-PID.map's path
+	 * The path as the process saw it, or that of its perf-PID.map; "[kernel.kallsyms]", a module's
+	 * "[name]", "[bpf]", "[vdso]", "[anon]", "[unknown]".
 	 */
 	const char *dso;
 	enum attar_dso_kind kind;
@@ -92,9 +96,10 @@ struct attar_symbol {
 };
 
 /*
- * Looks the name up. 0 when a name was found; -ENOENT when not (ret_symbol still tells dso, kind and the
- * place's offset in `offset`). Reading a file happens at most once per DSO; a file that cannot be read
- * (cut, noise, a fifo, replaced since it was mapped) only costs its names, and one debug log line.
+ * Looks the name up. 0 when a name was found; -ENOENT when not (ret_symbol still tells dso, kind
+ * and the place's offset in `offset`). Reading a file happens at most once per DSO; a file that
+ * cannot be read (cut, noise, a fifo, replaced since it was mapped) only costs its names, and one
+ * debug log line.
  */
 ATTAR_API int attar_symbols_resolve(
 	struct attar_symbols *symbols, attar_place place, struct attar_symbol *ret_symbol);
@@ -115,7 +120,11 @@ static inline unsigned attar_place_dso(attar_place place)
 	return (unsigned)(place >> 48);
 }
 
-/* A new symbol of the kernel (PERF_RECORD_KSYMBOL) or its end. Copies name. 0; -ENOMEM. */
+/*
+ * A new symbol of the kernel (PERF_RECORD_KSYMBOL): len bytes from addr; copies name. Its end
+ * (unregister) changes nothing: older stacks still go through it. 0; -EINVAL: it has no extent;
+ * -ENOSPC after 65,536 of them; -ENOMEM.
+ */
 ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
 	const char *name, bool unregister);
 
@@ -144,8 +153,8 @@ struct attar_mapping {
 };
 
 /*
- * A new, empty space of process pid (the id as this process sees it, for /proc). NULL when out of memory.
- * The space notes nothing of /proc until it is asked to.
+ * A new, empty space of process pid (the id as this process sees it, for /proc). NULL when out of
+ * memory. The space notes nothing of /proc until it is asked to.
  */
 ATTAR_API struct attar_space *attar_space_new(struct attar_symbols *symbols, pid_t pid);
 
@@ -153,17 +162,20 @@ ATTAR_API struct attar_space *attar_space_new(struct attar_symbols *symbols, pid
 ATTAR_API struct attar_space *attar_space_free(struct attar_space *space);
 
 /*
- * A child after fork: the same mappings, its own pid. Cheap: mappings are shared until one side changes. NULL when
- * out of memory.
+ * A child after fork: the same mappings, its own pid. Cheap: mappings are shared until one side
+ * changes. NULL when out of memory.
  */
 ATTAR_API struct attar_space *attar_space_fork(const struct attar_space *space, pid_t pid);
 
-/* Reads /proc/PID/maps (executable mappings). 0; -ESRCH when the process is gone. */
+/*
+ * Reads /proc/PID/maps (executable mappings). 0; -ESRCH when the process is gone, -EACCES or -EPERM
+ * without the right to look, -ENOMEM.
+ */
 ATTAR_API int attar_space_scan(struct attar_space *space);
 
 /*
- * One new mapping; it replaces what it overlaps. A space holds 65,536, further ones are counted as refused. 0;
- * -EINVAL: it has no extent; -ENOMEM.
+ * One new mapping; it replaces what it overlaps. 0; -EINVAL: it has no extent; -ENOSPC: the space holds
+ * 65,536 already (the statistics count what was refused); -ENOMEM.
  */
 ATTAR_API int attar_space_map(struct attar_space *space, const struct attar_mapping *mapping);
 
@@ -171,9 +183,10 @@ ATTAR_API int attar_space_map(struct attar_space *space, const struct attar_mapp
 ATTAR_API void attar_space_reset(struct attar_space *space);
 
 /*
- * The user address ip as a place. No symbol is read. The first time a DSO is hit its file is opened (while the
- * process lives, through /proc/PID/map_files or /proc/PID/root; so a deleted file or another mount namespace
- * does not matter) and kept open, within max_open_files, until its names are read.
+ * The user address ip as a place. No symbol is read. The first time a DSO is hit its file is opened
+ * (while the process lives, through /proc/PID/map_files or /proc/PID/root; so a deleted file or
+ * another mount namespace does not matter) and kept open, within max_open_files, until its names
+ * are read.
  */
 ATTAR_API attar_place attar_space_place(struct attar_space *space, uint64_t ip);
 
