@@ -37,11 +37,11 @@ static void look_at(struct search *s, const GElf_Sym *sym, const char *name)
 		s->found = true;
 		return;
 	}
+	if (strlen(name) >= BEST_MAX)
+		return;
 	suggest_offer(&s->near, name);
-	if (s->near.best != before && strlen(name) < BEST_MAX)
+	if (s->near.best != before)
 		s->near.best = strcpy(s->best, name);
-	else
-		s->near.best = before;
 }
 
 static void search_table(struct search *s, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
@@ -61,7 +61,6 @@ static void search_table(struct search *s, Elf *elf, Elf_Scn *scn, const GElf_Sh
 	}
 }
 
-/* Bytes in the file, through the segment that maps them. */
 int elf_file_offset(struct Elf *elf, uint64_t vaddr, uint64_t *ret_offset)
 {
 	size_t n = 0;
