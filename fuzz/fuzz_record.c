@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar_record_parse() on arbitrary bytes: the attributes that matter to it, then records one behind the
- * other as a ring holds them. Every range that a parsed record borrows must lie inside it, and is read.
+ * attar_record_parse() on arbitrary bytes: the attributes that matter to it, then records one
+ * behind the other as a ring holds them. Every range that a parsed record borrows must lie inside
+ * it, and is read.
  */
 #include <stdlib.h>
 #include <string.h>

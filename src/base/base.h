@@ -71,8 +71,8 @@ uint64_t base_now(void);
 uint64_t base_now_coarse(void);
 
 /*
- * FNV-1a of n bytes, going on from h: BASE_HASH_START or the hash of what stands before them. Its low bits
- * are mixed poorly: base_hash64() does that.
+ * FNV-1a of n bytes, going on from h: BASE_HASH_START or the hash of what stands before them. Its
+ * low bits are mixed poorly: base_hash64() does that.
  */
 #define BASE_HASH_START 0xcbf29ce484222325ULL
 

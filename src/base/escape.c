@@ -24,8 +24,9 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 }
 
 /*
- * Control characters of ASCII and of Latin-1 (C1, which some terminals obey), and those of Unicode that turn
- * or break a line: U+2028 to U+202E, U+2066 to U+2069. A name must not be able to look like another.
+ * Control characters of ASCII and of Latin-1 (C1, which some terminals obey), and those of Unicode
+ * that turn or break a line: U+2028 to U+202E, U+2066 to U+2069. A name must not be able to look
+ * like another.
  */
 static bool is_control(const unsigned char *p, size_t len)
 {

@@ -14,7 +14,7 @@ void escape_text(struct buf *b, const char *text, size_t n);
 /* The inside of a JSON string (RFC 8259): invalid UTF-8 becomes U+FFFD. */
 void escape_json(struct buf *b, const char *text, size_t n);
 
-/* A CSV field (RFC 4180), quoted when it must be; a leading = + - @ that is not a number gets a ' before it. */
+/* A CSV field (RFC 4180), quoted when it must be; before a leading = + - @ of no number goes a '. */
 void escape_csv(struct buf *b, const char *text, size_t n);
 
 /* HTML text and attribute values. */

@@ -9,8 +9,9 @@
 #include "base/base.h"
 
 /*
- * Copies the caller's struct at theirs (NULL: it gave none) over the zeroed one at mine, of `known` bytes. 0; -EINVAL
- * when its size is that of no struct; -E2BIG when it sets a member that is newer than this library.
+ * Copies the caller's struct at theirs (NULL: it gave none) over the zeroed one at mine, of `known`
+ * bytes. 0; -EINVAL when its size is that of no struct; -E2BIG when it sets a member that is newer
+ * than this library.
  */
 int opts_take(void *mine, size_t known, const void *theirs);
 

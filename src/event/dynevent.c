@@ -53,8 +53,8 @@ static int append(struct attar_catalog *catalog, bool user, const char *text)
 	int fd _cleanup_close_ = -1;
 
 	snprintf(path, sizeof(path), "%s/%s", catalog->tracefs, file_of(user));
-	fd = TEMP_FAILURE_RETRY(open(path,
-		O_WRONLY | O_APPEND | O_CLOEXEC)); /* never truncated: that would remove all */
+	/* Never truncated: that would remove everybody's. */
+	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
 	if (fd < 0)
 		return -errno;
 	return file_write_all(fd, text, strlen(text));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that describe themselves: their header, its extensions, and their fields in the order of their definitions. */
+/* Events that describe themselves: header, extensions, and fields in the order of their definitions. */
 #include "attar/eventheader.h"
 
 #include <errno.h>
@@ -214,7 +214,7 @@ static bool put_elements(struct print_run *run, const struct definition *d, stru
 	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(d->format, fields));
 }
 
-/* `before` stands before the first one, a blank before the others. False when the rest cannot be found. */
+/* `before` stands before the first, a blank before the others. False when the rest cannot be found. */
 static bool put_fields(struct print_run *run, size_t n, struct span *fields, struct span *data,
 	unsigned depth, const char *before)
 {

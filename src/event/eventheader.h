@@ -6,7 +6,7 @@
 #include "attar/eventheader.h"
 #include "event/print.h"
 
-/* enum values are those of the format, see attar/eventheader.h. */
+/* Where a value is. The numbers are those of the encoding, see attar/eventheader.h. */
 enum {
 	ENCODING_STRUCT = 1,
 	ENCODING_VALUE8,
@@ -22,6 +22,7 @@ enum {
 	ENCODING_STRING32,
 };
 
+/* How it is to be shown. */
 enum {
 	FORMAT_DEFAULT,
 	FORMAT_UNSIGNED,
@@ -73,9 +74,13 @@ uint64_t eventheader_number(const uint8_t *at, size_t n, bool big_endian);
 bool eventheader_value(
 	struct print_run *run, unsigned encoding, unsigned format, struct span *data);
 
-/* Writes the event that lies in the run's record behind the common fields. name: of the tracepoint, or NULL. */
+/*
+ * Writes the event that lies in the run's record behind the common fields. name: of the tracepoint,
+ * or NULL.
+ */
 void eventheader_print(struct print_run *run, const char *name);
 
+/* Writes 16 bytes, in the order of a UUID's text. */
 void eventheader_uuid(struct print_run *run, const uint8_t *bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One value of a self-describing event, as its encoding says where it is and its format how to show it. */
+/* One value of a self-describing event: its encoding says where it is, its format how to show it. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,16 +170,16 @@ static void put_number(
 	struct print_run *run, const uint8_t *at, size_t n, unsigned format, bool big_endian)
 {
 	uint64_t number = eventheader_number(at, n, big_endian);
-	int64_t is_signed = (int64_t)(number << (64 - 8 * n)) >> (64 - 8 * n);
+	int64_t as_signed = (int64_t)(number << (64 - 8 * n)) >> (64 - 8 * n);
 
 	if (format == FORMAT_SIGNED || format == FORMAT_PID)
-		print_form(run, "%lld", (long long)is_signed);
+		print_form(run, "%lld", (long long)as_signed);
 	else if (format == FORMAT_HEX)
 		print_form(run, "0x%llx", (unsigned long long)number);
 	else if (format == FORMAT_ERRNO && n == 4)
-		put_errno(run, (int)is_signed);
+		put_errno(run, (int)as_signed);
 	else if (format == FORMAT_TIME && n >= 4)
-		put_time(run, is_signed);
+		put_time(run, as_signed);
 	else if (format == FORMAT_BOOLEAN && n <= 4 && number <= 1)
 		print_form(run, "%s", number ? "true" : "false");
 	else if (format == FORMAT_FLOAT && n >= 4)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Filters of events that no kernel applies, in the kernel's language (Documentation/trace/events.rst): comparisons
- * of fields with numbers (== != < <= > >= &) and texts (== != ~, a glob), joined by && || ! and parentheses.
+ * Filters of events that no kernel applies, in the kernel's language
+ * (Documentation/trace/events.rst): comparisons of fields with numbers (== != < <= > >= &) and
+ * texts (== != ~, a glob), joined by && || ! and parentheses.
  */
 #ifndef EVENT_FILTER_H
 #define EVENT_FILTER_H
@@ -11,8 +12,8 @@
 struct filter;
 
 /*
- * The filter for records of that format, which must outlive it. -EINVAL with a sentence that tells what is wrong,
- * and of an unknown field which there are. For filter_free().
+ * The filter for records of that format, which must outlive it. -EINVAL with a sentence that tells
+ * what is wrong, and of an unknown field which there are. For filter_free().
  */
 int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter);
 struct filter *filter_free(struct filter *filter);

@@ -32,8 +32,8 @@ static inline struct format *format_of(const struct attar_format *pub)
 }
 
 /*
- * Numbers that the kernel knows no type for, as libperfume describes them: "struct f64", "struct u32x4",
- * "__rel_loc f32[]".
+ * Numbers that the kernel knows no type for, as libperfume describes them: "struct f64",
+ * "struct u32x4", "__rel_loc f32[]".
  */
 struct field_described {
 	uint8_t size; /* of one, bytes */

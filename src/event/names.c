@@ -110,8 +110,7 @@ static const struct spelled results[] = {
 	{{"misses", "miss"}, "misses"},
 };
 
-/* The entry of which a spelling stands at *word, as long as possible and as a whole word; -1: none.
- */
+/* The entry of which a spelling is the whole word at *word, the longest; -1: none. Moves *word. */
 static int spelled_at(const struct spelled *list, size_t n, const char **word, const char *end)
 {
 	size_t longest = 0;

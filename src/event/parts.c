@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between the slashes of sys:name/filter/option/option=value/, taken apart but not understood. */
+/* What stands between the slashes of sys:name/filter/option=value/, taken apart but not understood. */
 #include <ctype.h>
 
 #include "event/list.h"

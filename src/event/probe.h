@@ -10,8 +10,9 @@ struct probe {
 	bool user;        /* uprobe: in a file */
 	bool ret;         /* at the function's return */
 	const char *func; /* NULL: none was named */
-	uint64_t offset;  /* from func; without it a kernel address, or an offset in the file */
-	const char *file; /* absolute path, of a uprobe */
+	uint64_t
+		offset; /* bytes from func; without it a kernel address, or an offset in the file */
+	const char *file;  /* absolute path, of a uprobe */
 	const char *fetch; /* " name=FETCH:TYPE ...": what tracefs is to fetch; NULL: nothing */
 	uint64_t ref; /* file offset of the counter that the kernel raises while probed; 0: none */
 };
@@ -36,8 +37,9 @@ void dynevent_remove_stale(struct attar_catalog *catalog);
 /* The offset in the file of a function that its symbol tables name. -ENOENT with a suggestion. */
 int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset);
 
+struct Elf; /* of libelf */
+
 /* Where the byte at that address lies in the file, by the segment that maps it. -ENOENT: nowhere. */
-struct Elf;
 int elf_file_offset(struct Elf *elf, uint64_t vaddr, uint64_t *ret_offset);
 
 /* True unless /proc/kallsyms can be read and lacks the function; ret_best: one like it, or "". */

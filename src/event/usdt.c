@@ -146,8 +146,10 @@ static int each_note(struct notes *notes, usdt_site_fn *fn, void *ctx)
 
 int usdt_each(const char *path, usdt_site_fn *fn, void *ctx)
 {
-	int fd _cleanup_close_ = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	struct notes notes = {0};
+	int r = 0;
 
 	if (fd < 0)
 		return attar_fail(-errno, "cannot open %s: %s", path, strerror(errno));

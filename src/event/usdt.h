@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The USDT twin of an event of libperfume: a probe, described by notes of the program's file, whose arguments the
- * kernel fetches by a uprobe; and how they become the bytes that the event has by every other way.
+ * The USDT twin of an event of libperfume: a probe, described by notes of the program's file, whose
+ * arguments the kernel fetches by a uprobe; and how they become the bytes that the event has by
+ * every other way.
  *
- * Notes: .note.stapsdt as SystemTap's sdt.h writes it, version 3, provider "perfume" (where, semaphore, operands),
- * and .note.perfume (the fields of the event), see perfume/perfume.h. Fetching:
- * Documentation/trace/uprobetracer.rst.
+ * Notes: .note.stapsdt as SystemTap's sdt.h writes it, version 3, provider "perfume" (where,
+ * semaphore, operands), and .note.perfume (the fields of the event), see perfume/perfume.h.
+ * Fetching: Documentation/trace/uprobetracer.rst.
  */
 #ifndef EVENT_USDT_H
 #define EVENT_USDT_H
@@ -26,8 +27,8 @@ struct usdt_site {
 typedef int usdt_site_fn(void *ctx, const struct usdt_site *site);
 
 /*
- * Calls fn for each of libperfume's probes in the file, until it returns what is not 0; that. 0 also for what is no
- * ELF file; a negative errno when it cannot be opened.
+ * Calls fn for each of libperfume's probes in the file, until it returns what is not 0; that. 0
+ * also for what is no ELF file; a negative errno when it cannot be opened.
  */
 int usdt_each(const char *path, usdt_site_fn *fn, void *ctx);
 
@@ -45,8 +46,8 @@ uint64_t usdt_id(const struct usdt *usdt);
 const struct attar_format *usdt_format(const struct usdt *usdt);
 
 /*
- * The raw bytes of the uprobe's record as those of the event. The number of bytes, borrowed until the next call;
- * 0 for a record that is too short.
+ * The raw bytes of the uprobe's record as those of the event. The number of bytes, borrowed until
+ * the next call; 0 for a record that is too short.
  */
 size_t usdt_convert(struct usdt *usdt, const void *raw, size_t size, const void **ret_raw);
 
@@ -68,8 +69,9 @@ struct usdt_field {
 };
 
 /*
- * What the uprobe is to fetch for each field (" name=+0(-24(%bp)):string ...") and the fields as the kernel
- * would spell them. -EOPNOTSUPP: an operand that uprobes cannot fetch; -EBADMSG: the note makes no sense.
+ * What the uprobe is to fetch for each field (" name=+0(-24(%bp)):string ...") and the fields as
+ * the kernel would spell them. -EOPNOTSUPP: an operand that uprobes cannot fetch; -EBADMSG: the
+ * note makes no sense.
  */
 int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS], size_t *ret_n,
 	struct buf *fetch, struct buf *spelled);

@@ -16,8 +16,8 @@ struct tracepoint_parts {
 };
 
 /*
- * The tracepoints of that name or pattern where the kernel has them, otherwise one spec of kind USER. Takes
- * the transport out of the parts.
+ * The tracepoints of that name or pattern where the kernel has them, otherwise one spec of kind
+ * USER. Takes the transport out of the parts.
  */
 int userevent_add(struct parser *parser, const char *name, struct tracepoint_parts *parts);
 
@@ -30,8 +30,9 @@ enum userevent_kernel {
 enum userevent_kernel userevent_kernel(struct attar_catalog *catalog);
 
 /*
- * Calls fn for each event that a program has registered in memory which it shares (of these processes; none:
- * of all), until it returns what is not 0. Listens to none of them. That result, or a negative errno.
+ * Calls fn for each event that a program has registered in memory which it shares (of these
+ * processes; none: of all), until it returns what is not 0. Listens to none of them. That result,
+ * or a negative errno.
  */
 int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, void *ctx);
 

@@ -142,8 +142,7 @@ int debugfile_open(const struct debugfile *which)
 	return r < 0 ? -ENOENT : r;
 }
 
-/* Unpacks packed[n] into *image, in steps, so that a small input cannot claim much before it gives
- * much. */
+/* In steps, so that a small input cannot claim much memory before it gives much. */
 static int unpack(lzma_stream *xz, struct buf *image)
 {
 	uint8_t step[16384];

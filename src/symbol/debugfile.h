@@ -24,7 +24,10 @@ struct debugfile {
  */
 int debugfile_open(const struct debugfile *which);
 
-/* Unpacks .gnu_debugdata (xz) into memory of the caller's. -ENOENT when there is none, or a broken one. */
+/*
+ * Unpacks .gnu_debugdata (xz) into memory of the caller's. 0; -ENOENT when there is none, or a broken one;
+ * -ENOMEM.
+ */
 int debugfile_unpack(const struct elf *elf, uint8_t **ret_image, size_t *ret_size);
 
 #endif

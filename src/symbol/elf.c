@@ -57,7 +57,7 @@ static int read_header(struct elf *elf, struct header *ret_header)
 	return 0;
 }
 
-/* A table of n entries, owned by the caller; NULL without an error when the file does not hold all of it. */
+/* A table of n entries, owned by the caller; NULL and 0 when the file does not hold all of it. */
 static int read_table(
 	const struct elf *elf, uint64_t offset, size_t n, size_t size, void **ret_table)
 {
@@ -211,8 +211,8 @@ static void read_dynamic(
 }
 
 /*
- * A file whose section headers were cut off still tells its loader where .dynsym and .dynstr are. How many
- * symbols there are it does not say: all linkers put the strings right behind them.
+ * A file whose section headers were cut off still tells its loader where .dynsym and .dynstr are. How
+ * many symbols there are it does not say: all linkers put the strings right behind them.
  */
 static int sections_from_dynamic(struct elf *elf)
 {

@@ -15,7 +15,7 @@ void jit_init(struct jit *jit, pid_t pid)
 	*jit = (struct jit){.pid = pid, .fd = -1};
 }
 
-/* The number after `key` in a status file: of the line's fields the one at `field`, or the last when below 0. */
+/* A number of the line that begins with `key`: the one at `field`, or the last when that is below 0. */
 static bool status_field(const char *status, const char *key, int field, unsigned *ret_value)
 {
 	const char *p = strstr(status, key);
@@ -79,8 +79,7 @@ static int open_trusted(struct jit *jit, int root)
 		return handle;
 	if (fstat(handle, &st) < 0 || !trusted(jit, &st)) {
 		log_debug(
-			"%s is not believed: it is no plain file of the process's user or of root",
-			path);
+			"%s is not believed: no plain file of the process's user or of root", path);
 		return -ENOENT;
 	}
 	jit->fd = locate_reopen(handle);

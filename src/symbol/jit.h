@@ -10,8 +10,7 @@
 #include "symbol/perfmap.h"
 
 struct jit {
-	pid_t pid, inner; /* of the process, as we and as itself see it; inner 0: it was never seen
-			     alive */
+	pid_t pid, inner; /* as we and as the process itself see it; inner 0: never seen alive */
 	uid_t uid;        /* the process's effective user while inner is known */
 	char path[40];    /* as the process sees it; "" until the file was found */
 	int fd;           /* the open file, -1 otherwise */
@@ -21,7 +20,7 @@ struct jit {
 
 void jit_init(struct jit *jit, pid_t pid);
 
-/* Looks for the file while the process lives and opens it. 0; -ENOENT when none is there, or none to trust. */
+/* Looks for the file while the process lives and opens it. 0; -ENOENT: none is there, or none to trust. */
 int jit_open(struct jit *jit);
 
 /* The newest entry that covers address after a look at what was appended; NULL when there is none. */

@@ -350,7 +350,7 @@ bool kallsyms_find(const struct kallsyms *list, uint64_t address, struct kallsym
 	const struct kallsyms_region *where = NULL;
 	uint64_t start = 0;
 
-	/* Regions are few (one per module) and may lie inside each other's gaps: the nearest start wins. */
+	/* Regions are few (one per module) and may lie in each other's gaps: the nearest start wins. */
 	vec_each (&list->regions, region) {
 		const struct kallsyms_symbol *symbol = find_in(list, region, address);
 

@@ -28,8 +28,7 @@ struct kallsyms {
 	VEC(struct kallsyms_region) regions;
 	struct buf names;
 	uint64_t lines;
-	bool addresses; /* false after reading: every address was 0, which means they are hidden
-			   from us */
+	bool addresses; /* false after reading: every address was 0, so they are hidden from us */
 };
 
 struct kallsyms_hit {
@@ -38,7 +37,7 @@ struct kallsyms_hit {
 	uint64_t start, size;
 };
 
-/* Reads path. 0 or a negative errno; -EACCES when the kernel hides the addresses. */
+/* Reads path. 0 or a negative errno; -EACCES when the kernel hides the addresses. For kallsyms_done(). */
 int kallsyms_read(struct kallsyms *list, const char *path);
 
 /* The same from text in memory, which need not end in a newline. */

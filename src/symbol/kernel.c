@@ -28,7 +28,7 @@ static int64_t sysctl(const char *path)
 	return file_read_i64(path, &value) < 0 ? -1 : value;
 }
 
-/* The kernel shows addresses to CAP_SYSLOG, or to all when kptr_restrict is 0 and perf is free for all. */
+/* Addresses are shown to CAP_SYSLOG, or to all when kptr_restrict is 0 and perf is free for all. */
 static void note_hidden(const struct kernel *kernel)
 {
 	int64_t kptr = sysctl("/proc/sys/kernel/kptr_restrict");
@@ -60,8 +60,8 @@ static void load(struct kernel *kernel)
 }
 
 /*
- * Reads the list at the first question. When an address has no name later, modules may have come since:
- * then a newer list is put beside the old one, which keeps the names of modules that went.
+ * Reads the list at the first question. When an address has no name later, modules may have come
+ * since: then a newer list is put beside the old one, which keeps the names of modules that went.
  */
 static bool load_more(struct kernel *kernel)
 {

@@ -19,7 +19,7 @@ struct kernel {
 	/* as read, again when modules came: oldest first */
 	struct kallsyms lists[KERNEL_MAX_LISTS];
 	unsigned n;
-	bool tried;
+	bool tried;          /* read, with or without success */
 	uint64_t modules;    /* a hash of the names of those that were loaded at the last reading */
 	uint64_t checked_ns; /* when that was last compared */
 	VEC(struct kernel_symbol) late; /* sorted by start, disjoint */
@@ -31,9 +31,13 @@ struct kernel_hit {
 	uint64_t start, size;
 };
 
+/* May read the list, at the first question and when modules have come since. */
 bool kernel_find(struct kernel *kernel, uint64_t address, struct kernel_hit *ret_hit);
 
-/* Enters a late symbol over whatever was there. name is borrowed for as long as the kernel lives. */
+/*
+ * Enters a late symbol over whatever was there. name is borrowed for as long as the kernel lives.
+ * 0; -EINVAL: it has no extent; -ENOSPC: there are too many; -ENOMEM.
+ */
 int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *name);
 void kernel_done(struct kernel *kernel);
 

@@ -51,7 +51,7 @@ static bool same_generation(int fd, const struct dso_key *key)
 	       (uint32_t)generation == key->generation;
 }
 
-/* From a handle that touched nothing: opening a fifo or a device just to look at it would have effects. */
+/* From a handle, which touched nothing: to open a fifo or a device just for a look would have effects. */
 int locate_reopen(int handle)
 {
 	char link[64];
@@ -187,8 +187,8 @@ int locate_path(int root, const char *path, int flags)
 		return handle < 0 ? -errno : handle;
 	}
 	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (handle < 0 &&
-		(errno == ENOSYS || errno == EPERM)) /* EPERM: a seccomp filter of its time */
+	/* EPERM: by a seccomp filter that is older than the call. */
+	if (handle < 0 && (errno == ENOSYS || errno == EPERM))
 		handle = TEMP_FAILURE_RETRY(
 			openat(root, path + strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC));
 	return handle < 0 ? -errno : handle;

@@ -13,9 +13,9 @@ enum { LOCATE_PIDS = 4 };
 
 struct locate {
 	const struct dso_key *key; /* path, dev, ino, generation */
-	pid_t pids[LOCATE_PIDS];   /* the process, then its ancestors, who share its view or nearly
-				      so; 0: none */
-	uint64_t start, end;       /* the mapping; 0, 0: unknown */
+	/* the process, then its ancestors, who share its view or nearly so; 0: none */
+	pid_t pids[LOCATE_PIDS];
+	uint64_t start, end; /* the mapping; 0, 0: unknown */
 };
 
 /*

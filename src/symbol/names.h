@@ -14,7 +14,7 @@ struct names {
 	size_t bytes;               /* allocated */
 };
 
-/* A copy of n bytes, NUL-terminated; borrowed until names_done(). NULL when memory or the bound is used up. */
+/* A copy of n bytes with a NUL; borrowed until names_done(). NULL when memory or the bound is used up. */
 const char *names_add(struct names *names, const char *text, size_t n);
 void names_done(struct names *names);
 

@@ -41,7 +41,7 @@ static const char *split(const char *p, const char *end, uint64_t *ret_start, ui
 	return p;
 }
 
-/* Adds the whole lines of text, which stands at `at` in the file; returns their bytes or a negative errno. */
+/* Adds the whole lines of text, which is at `at` in the file. Their bytes, or a negative errno. */
 static ssize_t add_lines(struct perfmap *map, const char *text, size_t n, uint64_t at)
 {
 	const char *p = text, *end = text + n, *newline;

@@ -15,9 +15,8 @@
 enum {
 	PERFMAP_MAX_ENTRIES = 1 << 20,
 	PERFMAP_MAX_BYTES = 256 << 20, /* read of a file */
-	PERFMAP_MAX_LINE =
-		32 << 10, /* bytes; a longer one ends the reading: this is no such file */
-	PERFMAP_MAX_NAME = 16 << 10, /* bytes; longer names are cut */
+	PERFMAP_MAX_LINE = 32 << 10,   /* bytes; a longer one ends the reading: no such file */
+	PERFMAP_MAX_NAME = 16 << 10,   /* bytes; longer names are cut */
 };
 
 struct perfmap_entry {

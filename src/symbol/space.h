@@ -10,8 +10,8 @@ enum { SPACE_MAX_RANGES = 65536 };
 /* One executable mapping. place = dso << 48 | (ip - start + pgoff). */
 struct range {
 	uint64_t start, len;
-	uint64_t pgoff; /* file offset; without a file the address itself, so that places are
-			   addresses */
+	/* file offset; without a file the address itself, so that places are addresses */
+	uint64_t pgoff;
 	uint16_t dso;
 	bool memfd; /* JIT so far, but an ELF file may be in there: looked at when it is settled */
 	bool settled; /* its DSO was looked after (opened, or given up) for this mapping */

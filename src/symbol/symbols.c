@@ -126,7 +126,7 @@ static void open_file(struct attar_symbols *symbols, struct dso *dso, const stru
 	find_foreign_debugfile(symbols, dso, where);
 }
 
-/* Half of the files that may stay open may be of this kind; further ones are opened for each question. */
+/* Of the files that may stay open half may be of this kind; others are opened for each question. */
 static void keep_jit(struct attar_symbols *symbols, struct jit *jit)
 {
 	if (jit->fd < 0)
@@ -349,7 +349,7 @@ int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t
 {
 	const char *copy;
 
-	/* The end of a symbol is no reason to forget it: stacks that went through it are still to be named. */
+	/* No reason to forget it: stacks that went through it are still to be named. */
 	if (unregister)
 		return 0;
 	copy = names_add(&symbols->names, name, strlen(name));

@@ -153,7 +153,10 @@ static double seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* A mapping says that path is mapped: its names are asked for, which must give none, soon, in little memory. */
+/*
+ * A mapping says that path is mapped: its names are asked for, which must give none, soon, in
+ * little memory.
+ */
 static void ask_for(const char *path)
 {
 	struct attar_mapping mapping = {.start = 0x400000, .len = 0x1000000, .path = path};

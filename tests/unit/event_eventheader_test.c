@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Self-describing events: bytes put together by the words of LinuxTracepoints' eventheader.h, cut at every place and
- * damaged.
+ * Self-describing events: bytes put together by the words of LinuxTracepoints' eventheader.h, cut
+ * at every place and damaged.
  */
 #include <errno.h>
 #include <stdlib.h>

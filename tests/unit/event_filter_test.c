@@ -10,7 +10,10 @@ static struct attar_format *format;
 static char raw[128];
 static size_t raw_size;
 
-/* Behind the 8 bytes of every record: id = 7, change = -3, price = 2.5, four = {1, 2, 3, 250}, text = "ACME". */
+/*
+ * Behind the 8 bytes of every record: id = 7, change = -3, price = 2.5, four = {1, 2, 3, 250}, text
+ * = "ACME".
+ */
 static int make_record(void **state)
 {
 	uint64_t id = 7;

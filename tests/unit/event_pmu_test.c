@@ -277,7 +277,10 @@ static void expect_ratio(const struct ratio_count *c, size_t i, double value, co
 	assert_true(r.value > 0.999 * value && r.value < 1.001 * value);
 }
 
-/* Each kind of cores has a line of its own, and its own instructions per cycle; none has all of the CPU time. */
+/*
+ * Each kind of cores has a line of its own, and its own instructions per cycle; none has all of the
+ * CPU time.
+ */
 static void test_hybrid_ratios(void **state)
 {
 	const double counted[] = {2e9, 6e9, 2e9, 18e9, 2e9};

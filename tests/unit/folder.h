@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folder of small files, as sysfs and tracefs have them, for tests and fuzz targets: one at a time, gone at exit at
- * the latest. What goes wrong ends the program.
+ * A folder of small files, as sysfs and tracefs have them, for tests and fuzz targets: one at a
+ * time, gone at exit at the latest. What goes wrong ends the program.
  */
 #ifndef FOLDER_H
 #define FOLDER_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every struct of options may be shorter than ours, and longer by what is zero: programs outlive versions. */
+/*
+ * Every struct of options may be shorter than ours, and longer by what is zero: programs outlive
+ * versions.
+ */
 #include "unit.h"
 
 #include <errno.h>
