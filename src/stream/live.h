@@ -54,6 +54,7 @@ struct attar_stream {
 	uint64_t inlet_horizon;    /* ns: its events up to here are in sight */
 	uint64_t inlet_since;      /* the same, of the round before */
 	uint64_t inlet_lost;
+	bool told_full; /* its programs have told of more threads than the table takes */
 };
 
 /* The fd wakes the stream up too. */

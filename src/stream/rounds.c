@@ -12,6 +12,8 @@
 #include "perf/sample.h"
 #include "perf/target.h"
 
+enum { TOLD_THREADS_MAX = 1 << 18 }; /* in the table, beyond which programs add none */
+
 /* Puts the next record of the cursor's ring in front; false when there is none for now. */
 static inline bool advance(struct attar_stream *s, struct cursor *c)
 {
@@ -249,6 +251,27 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 
 /* ---- events of the inlet ---- */
 
+/*
+ * Threads are told by the program: by the numbers of its own pid namespace, or any that it likes. What is another
+ * process' thread here, or one too many, is taken for the program's first.
+ */
+static struct thread *thread_of_inlet(struct attar_stream *s, const struct inlet_event *from)
+{
+	struct thread *t = NULL;
+
+	if (s->procs.threads.n < TOLD_THREADS_MAX || procs_known(&s->procs, from->tid)) {
+		t = procs_thread(&s->procs, from->pid, from->tid);
+	} else if (!s->told_full) {
+		s->told_full = true;
+		log_note("more than %d threads: the events of further ones are shown as of their "
+			 "programs' first",
+			TOLD_THREADS_MAX);
+	}
+	if (t && t->pub.process->pid == from->pid)
+		return t;
+	return procs_thread(&s->procs, from->pid, from->pid);
+}
+
 /* 1; 0: it came too early to be delivered; or -ENOMEM. */
 static int deliver_inlet(
 	struct attar_stream *s, const struct inlet_event *from, struct attar_event *ev)
@@ -259,7 +282,7 @@ static int deliver_inlet(
 		s->stats.early++;
 		return 0;
 	}
-	thread = procs_thread(&s->procs, from->pid, from->tid);
+	thread = thread_of_inlet(s, from);
 	if (!thread)
 		return base_oom();
 	if (thread->pub.comm[0] == '[' && *from->comm) /* it ended before anybody looked */
@@ -269,7 +292,7 @@ static int deliver_inlet(
 	s->record = (struct attar_record){.type = PERF_RECORD_SAMPLE,
 		.misc = PERF_RECORD_MISC_USER,
 		.pid = (uint32_t)from->pid,
-		.tid = (uint32_t)from->tid,
+		.tid = (uint32_t)thread->pub.tid,
 		.time = from->time,
 		.cpu = UINT32_MAX,
 		.sample = {.period = 1, .raw = from->raw, .raw_size = from->raw_size}};

@@ -161,6 +161,14 @@ def test_threads_are_told_apart_by_t(root, trace, emitter):
     assert {row['tid'] for row in rows} == {other.pid}
 
 
+def test_threads_of_another_pid_namespace(root, trace):
+    """A container's program calls itself 1: its events are not those of this system's first process."""
+    rows, _, _ = trace('-a', '-e', 'user_events:e2e_order', command=['unshare', '--pid', '--fork', EMIT, 'once', '50'])
+    check_orders(rows, 50)
+    assert {row['comm'] for row in rows} == {'emit'}
+    assert {row['tid'] for row in rows} != {1}
+
+
 def test_killed_writer(root, trace, emitter):
     program = emitter('forever')
 
