@@ -20,9 +20,12 @@ enum status status_of(int error);
 /* Prints "attar: " and the thread's error text to stderr; returns status. */
 int complain(enum status status);
 
-struct buf;
 /* To stdout as it is; a text that could not be made for want of memory is complained of. The exit status. */
 int print_buf(const struct buf *text);
+
+/* The same with a report, as "text" or "json"; quiet: without its notes. */
+int print_report(const struct attar_report *report, const char *format, bool quiet);
+
 /* After the last output by stdio: complains when it did not go out. The exit status. */
 int print_end(void);
 
@@ -72,7 +75,7 @@ void console_clear(void);
 unsigned console_columns(int fd);
 bool console_colour(int fd);
 const char *console_error(int error); /* why a write failed */
-bool console_ascii(void); /* the locale names a character set that is not UTF-8 */
+bool console_ascii(void);             /* the locale names a character set that is not UTF-8 */
 
 /* ---- commands: the whole of `attar NAME ...`; argv[0] is the name; each gives the exit status ---- */
 

@@ -143,6 +143,22 @@ int print_buf(const struct buf *text)
 	return print_end();
 }
 
+int print_report(const struct attar_report *report, const char *format, bool quiet)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts),
+		.quiet = quiet,
+		.columns = console_columns(STDOUT_FILENO),
+		.colour = console_colour(STDOUT_FILENO)};
+	struct attar_renderer *renderer;
+	int r = attar_renderer_new(format, stdout, &opts, &renderer);
+
+	if (r == 0) {
+		r = attar_renderer_draw(renderer, report);
+		attar_renderer_free(renderer);
+	}
+	return r < 0 && r != -EPIPE ? complain(STATUS_FAILED) : STATUS_OK;
+}
+
 int print_end(void)
 {
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)

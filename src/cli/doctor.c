@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* attar doctor: what works here, what is less than it could be, and the least that would mend it. */
-#include <stdio.h>
-
 #include "base/base.h"
 #include "cli/checks.h"
 #include "cli/cli.h"
@@ -92,27 +90,12 @@ static enum check_state fill(struct attar_report *report, bool json)
 	return worst;
 }
 
-static int draw(const struct attar_report *report, const char *format)
-{
-	struct attar_render_opts opts = {.size = sizeof(opts),
-		.columns = console_columns(STDOUT_FILENO),
-		.colour = console_colour(STDOUT_FILENO)};
-	struct attar_renderer *renderer;
-	int r = attar_renderer_new(format, stdout, &opts, &renderer);
-
-	if (r == 0) {
-		r = attar_renderer_draw(renderer, report);
-		attar_renderer_free(renderer);
-	}
-	return r;
-}
-
 int command_doctor(int argc, char **argv)
 {
 	bool json = argc == 2 && !strcmp(argv[1], "--json");
 	struct attar_report *report;
 	enum check_state worst;
-	int r;
+	int status;
 
 	if (argc > 1 + json) {
 		attar_fail(
@@ -125,9 +108,7 @@ int command_doctor(int argc, char **argv)
 		return complain(STATUS_FAILED);
 	}
 	worst = fill(report, json);
-	r = draw(report, json ? "json" : "text");
+	status = print_report(report, json ? "json" : "text", false);
 	attar_report_free(report);
-	if (r < 0 && r != -EPIPE)
-		return complain(STATUS_FAILED);
-	return worst == CHECK_BLOCKED ? STATUS_UNSUPPORTED : STATUS_OK;
+	return status == STATUS_OK && worst == CHECK_BLOCKED ? STATUS_UNSUPPORTED : status;
 }

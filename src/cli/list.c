@@ -236,22 +236,6 @@ static void fill(struct list *l)
 	add_forms(l);
 }
 
-static int draw(struct list *l)
-{
-	struct attar_render_opts opts = {.size = sizeof(opts),
-		.quiet = true,
-		.columns = console_columns(STDOUT_FILENO),
-		.colour = console_colour(STDOUT_FILENO)};
-	struct attar_renderer *renderer;
-	int r = attar_renderer_new(l->format, stdout, &opts, &renderer);
-
-	if (r == 0) {
-		r = attar_renderer_draw(renderer, l->report);
-		attar_renderer_free(renderer);
-	}
-	return r;
-}
-
 static int nothing(const struct list *l)
 {
 	attar_fail(-ENOENT, "no event here matches '%s'%s", l->pattern,
@@ -272,10 +256,7 @@ static int go(struct list *l)
 	fill(l);
 	if (l->pattern && !l->found)
 		return nothing(l);
-	if (l->names)
-		return print_end();
-	r = draw(l);
-	return r < 0 && r != -EPIPE ? complain(STATUS_FAILED) : STATUS_OK;
+	return l->names ? print_end() : print_report(l->report, l->format, true);
 }
 
 /* An event by its whole name is told in full: the exit status, or -ENOENT. */

@@ -288,22 +288,6 @@ static void fill(struct user_events *u, struct attar_report *report)
 			(unsigned long long)u->lost);
 }
 
-static int draw(const struct attar_report *report, const char *format)
-{
-	struct attar_render_opts how = {.size = sizeof(how),
-		.quiet = true,
-		.columns = console_columns(STDOUT_FILENO),
-		.colour = console_colour(STDOUT_FILENO)};
-	struct attar_renderer *renderer;
-	int r = attar_renderer_new(format, stdout, &how, &renderer);
-
-	if (r == 0) {
-		r = attar_renderer_draw(renderer, report);
-		attar_renderer_free(renderer);
-	}
-	return r;
-}
-
 static void say_none(const struct user_events *u)
 {
 	if (u->rows.n)
@@ -335,7 +319,7 @@ static int list(const char *pattern, uint64_t duration_ns, const char *format)
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
 	struct user_events u = {.pattern = pattern, .duration_ns = duration_ns};
 	struct attar_report *report = attar_report_new("user-events");
-	int r = report ? attar_catalog_new(&opts, &u.catalog) : base_oom();
+	int r = report ? attar_catalog_new(&opts, &u.catalog) : base_oom(), status;
 
 	if (r == 0)
 		r = list_kernel(&u);
@@ -346,11 +330,13 @@ static int list(const char *pattern, uint64_t duration_ns, const char *format)
 	if (r == 0) {
 		say_none(&u);
 		fill(&u, report);
-		r = draw(report, format);
+		status = print_report(report, format, true);
+	} else {
+		status = complain(status_of(r));
 	}
 	attar_report_free(report);
 	done(&u);
-	return r < 0 && r != -EPIPE ? complain(status_of(r)) : STATUS_OK;
+	return status;
 }
 
 /* attar user-events watch NAME [options]: the same as attar trace -e user_events:NAME. */
