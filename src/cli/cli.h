@@ -72,10 +72,10 @@ void console_mode(bool quiet, bool verbose);
 void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
 /* Takes the progress line off the terminal. */
 void console_clear(void);
-unsigned console_columns(int fd);
-bool console_colour(int fd);
-const char *console_error(int error); /* why a write failed */
-bool console_ascii(void);             /* the locale names a character set that is not UTF-8 */
+/* What stdout can show: its width, colours, and whether no more than ASCII. */
+void console_fit(struct attar_render_opts *opts);
+/* Why a write failed, by its errno. */
+const char *console_error(int error);
 
 /* ---- commands: the whole of `attar NAME ...`; argv[0] is the name; each gives the exit status ---- */
 

@@ -14,7 +14,8 @@ static struct {
 	bool quiet, verbose, progress_shown;
 } console;
 
-unsigned console_columns(int fd)
+/* The width of a terminal; 0: it is none. */
+static unsigned columns_of(int fd)
 {
 	struct winsize size;
 
@@ -33,14 +34,15 @@ static bool is_smart(int fd)
 	return isatty(fd) && term && *term && strcmp(term, "dumb");
 }
 
-bool console_colour(int fd)
+static bool has_colour(int fd)
 {
 	const char *no_color = getenv("NO_COLOR");
 
 	return is_smart(fd) && !(no_color && *no_color);
 }
 
-bool console_ascii(void)
+/* The locale names a character set that is not UTF-8. */
+static bool is_ascii(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
@@ -51,6 +53,13 @@ bool console_ascii(void)
 			return !strcasestr(locale, "utf-8") && !strcasestr(locale, "utf8");
 	}
 	return false;
+}
+
+void console_fit(struct attar_render_opts *opts)
+{
+	opts->columns = columns_of(STDOUT_FILENO);
+	opts->colour = has_colour(STDOUT_FILENO);
+	opts->ascii = opts->columns && is_ascii();
 }
 
 void console_clear(void)
@@ -105,7 +114,7 @@ void console_mode(bool quiet, bool verbose)
 void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost)
 {
 	char text[160];
-	unsigned columns = console_columns(STDERR_FILENO);
+	unsigned columns = columns_of(STDERR_FILENO);
 
 	if (console.quiet || !columns || !is_smart(STDERR_FILENO))
 		return;
@@ -145,13 +154,12 @@ int print_buf(const struct buf *text)
 
 int print_report(const struct attar_report *report, const char *format, bool quiet)
 {
-	struct attar_render_opts opts = {.size = sizeof(opts),
-		.quiet = quiet,
-		.columns = console_columns(STDOUT_FILENO),
-		.colour = console_colour(STDOUT_FILENO)};
+	struct attar_render_opts opts = {.size = sizeof(opts), .quiet = quiet};
 	struct attar_renderer *renderer;
-	int r = attar_renderer_new(format, stdout, &opts, &renderer);
+	int r;
 
+	console_fit(&opts);
+	r = attar_renderer_new(format, stdout, &opts, &renderer);
 	if (r == 0) {
 		r = attar_renderer_draw(renderer, report);
 		attar_renderer_free(renderer);

@@ -83,9 +83,7 @@ static int add_stdout(
 
 	if (c->quiet && !c->format)
 		return 0;
-	opts.columns = console_columns(STDOUT_FILENO);
-	opts.colour = console_colour(STDOUT_FILENO);
-	opts.ascii = opts.columns && console_ascii();
+	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
 	return add(o, &out, format, &opts);
 }

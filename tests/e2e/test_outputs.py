@@ -281,6 +281,13 @@ def test_terminal_of_another_character_set(locale, ellipsis):
     assert max(len(visible(line)) for line in text.splitlines() if not line.startswith('attar: ')) <= 20
 
 
+@pytest.mark.parametrize('command', ['doctor', 'list'])
+def test_other_commands_know_the_character_set_too(root, command):
+    for locale, ellipsis in ('C', '~'), ('C.UTF-8', '…'):
+        text = on_terminal(30, command, env={'LC_ALL': locale})
+        assert ellipsis in text and text.isascii() == (ellipsis == '~')
+
+
 FORMS = ['text', 'json', 'csv', 'folded', 'html']
 
 
