@@ -110,7 +110,7 @@ static int try_own_code(void)
 	return try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1, true);
 }
 
-/* The kernel's own rules allow every process to watch its own code up to a level of 2, and CAP_PERFMON always. */
+/* The kernel's own rules let a process watch its own code up to level 2, and with CAP_PERFMON always. */
 static bool is_refused_by_filter(void)
 {
 	int r = try_own_code();
@@ -221,13 +221,14 @@ static void check_pmu(struct finding *f)
 		return;
 	}
 	found(f, CHECK_DEGRADED,
-		"no hardware counters: profiles sample cpu-clock, IPC and cache misses cannot be "
-		"told");
-	buf_str(&f->remedy, "a machine with a PMU, or a virtual machine whose host passes it "
-			    "through (KVM: -cpu host,pmu=on)");
+		"no hardware counters: profiles sample cpu-clock, IPC and cache misses"
+		" cannot be told");
+	buf_str(&f->remedy,
+		"a machine with a PMU, or a virtual machine whose host passes it through"
+		" (KVM: -cpu host,pmu=on)");
 }
 
-/* The first symbols of a CPU's own memory stand at 0 and little above; where addresses are hidden all are 0. */
+/* The first symbols, of a CPU's own memory, stand at 0 and little above; hidden addresses are all 0. */
 static unsigned long long some_address(FILE *kallsyms)
 {
 	enum { LINES = 1000 };
@@ -264,9 +265,8 @@ static void check_kernel_names(struct finding *f)
 		return;
 	}
 	buf_printf(&f->detail,
-		"/proc/kallsyms hides addresses (kernel.kptr_restrict %lld): kernel functions have "
-		"no "
-		"names",
+		"/proc/kallsyms hides addresses (kernel.kptr_restrict %lld):"
+		" kernel functions have no names",
 		(long long)restricted);
 	if (restricted < 2)
 		add_setcap(&f->remedy, "cap_syslog");
@@ -439,7 +439,8 @@ static void check_cgroups(struct finding *f)
 	if (is_hidden(f, "/proc", MOUNT_PROC))
 		return;
 	if (file_read("/proc/self/mounts", 4 << 20, &mounts) == 0 &&
-		(strstr(mounts.data, " cgroup2 ") || strstr(mounts.data, "perf_event"))) {
+		(strstr(buf_text(&mounts), " cgroup2 ") ||
+			strstr(buf_text(&mounts), "perf_event"))) {
 		found(f, CHECK_READY, "control groups can be watched");
 		return;
 	}

@@ -34,23 +34,22 @@ int print_end(void);
 struct args {
 	char *const *command; /* what follows "--", NULL: nothing */
 	bool help;
-	/* with the word "help": the value of the last --event; NULL: not asked */
-	const char *events;
+	const char *events; /* of the last --event, where "help" follows it; NULL: not asked */
 };
 
 /* Sets the run's options from argv (without the profiler's name). A negative errno has its text. */
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
 
-/* ---- help.c: texts read from the descriptors; each appends ---- */
+/* ---- help.c and man.c: texts read from the descriptors; each appends ---- */
+
+struct command;
 
 void help_overview(struct buf *b);
 void help_profiler(
 	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
-void help_options(struct buf *b, const struct attar_run *run);
+void help_command(struct buf *b, const struct command *command);
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 void help_man_overview(struct buf *b);
-struct command;
-void help_command(struct buf *b, const struct command *command);
 /* The page docs/profilers/<name>.md; NULL: none. Static. */
 const char *help_page(const char *profiler);
 

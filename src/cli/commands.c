@@ -7,11 +7,9 @@
 #include "cli/cli.h"
 
 static const struct command_option list_options[] = {
-	{"PATTERN", "only events whose names have this part, or of this kind (hardware, cache, "
-		    "software, "
-		    "PMU, tracepoint); * and ? match as in a shell. The "
-		    "whole name of a "
-		    "tracepoint shows its fields and commands to begin with"},
+	{"PATTERN", "only events whose names have this part, or of this kind (hardware, cache,"
+		    " software, PMU, tracepoint); * and ? match as in a shell. The whole name of a"
+		    " tracepoint shows its fields and commands to begin with"},
 	{"-v, --verbose", "also what cannot be opened here, with the reason"},
 	{"--names", "names alone, one a line"},
 	{"--json", "a report for programs"},

@@ -13,8 +13,8 @@ struct command {
 	const char *summary;                  /* one line, begins in lower case, no full stop */
 	const struct command_option *options; /* ends with a NULL spelling */
 	int (*run)(int argc, char **argv);    /* argv[0] is the name; the exit status */
-	const char *
-		complete; /* what its arguments are: "event", "name", "shell"; NULL: nobody knows */
+	/* what its arguments are: "event", "name", "shell"; NULL: nobody knows */
+	const char *complete;
 };
 
 /* In the order in which they are shown; ends with a NULL name. */

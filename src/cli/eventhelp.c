@@ -59,8 +59,8 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 		buf_char(b, '\n');
 		return;
 	}
-	if (filter &&
-		spec->kind == ATTAR_EVENT_TRACEPOINT) /* the kernel filters no probes by PMU */
+	/* The kernel filters no probes by PMU. */
+	if (filter && spec->kind == ATTAR_EVENT_TRACEPOINT)
 		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", spec->name, filter->name);
 	command(b, "stat", spec->name, " -i 1s");
 	command(b, "profile", spec->name, " -g\n");

@@ -43,11 +43,10 @@ void help_overview(struct buf *b)
 	buf_str(b, "\nOther commands\n");
 	for (const struct command *c = commands; c->name; c++)
 		buf_printf(b, "  %-14s %s\n", c->name, c->summary);
-	buf_str(b, "\n'attar NAME -h' lists the options of a profiler or command. Results go "
-		   "to stdout, "
-		   "remarks to stderr.\n"
-		   "Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not supported "
-		   "here;\n"
+	buf_str(b, "\n'attar NAME -h' lists the options of a profiler or command."
+		   " Results go to stdout, remarks to stderr.\n"
+		   "Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted,"
+		   " 4 not supported here;\n"
 		   "with a command its own status, when attar itself succeeded.\n");
 }
 
@@ -104,7 +103,7 @@ static void option_line(struct buf *b, const struct attar_option *o)
 	help_column(b, b->len - before, o->help);
 }
 
-void help_options(struct buf *b, const struct attar_run *run)
+static void options(struct buf *b, const struct attar_run *run)
 {
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
 		buf_printf(b, "\n%s\n", g->title);
@@ -118,7 +117,7 @@ void help_profiler(
 {
 	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS] [-- COMMAND ARGS...]\n",
 		profiler->name, profiler->summary, profiler->name);
-	help_options(b, run);
+	options(b, run);
 	buf_str(b, "  -h, --help                      this text\n");
 	if (profiler->examples)
 		buf_str(b, "\nExamples\n");

@@ -20,7 +20,7 @@ static int open_file(struct output *out, const char *path)
 		return 0;
 	if (fd >= 0)
 		close(fd);
-	/* a status of its own: it is the file that is not writable, not the kernel that refuses */
+	/* Not errno itself: "Permission denied" by a file is no refusal of the kernel's, with status 3. */
 	return attar_fail(-EIO, "cannot write '%s': %s", path, strerror(error));
 }
 
@@ -97,7 +97,6 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 
 	printer_open(&o->printer);
 	r = add_stdout(o, c, &opts);
-
 	for (size_t i = 0; r == 0 && i < c->outputs.n; i++)
 		r = add_file(o, c->outputs.at[i], NULL, &opts);
 	if (r == 0 && c->flame_graph)

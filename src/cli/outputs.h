@@ -33,7 +33,10 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 /* Whether there is one that has not failed. */
 bool outputs_remain(const struct outputs *outputs);
 
-/* Draws the report on every output that wants this scope. The first failure's errno; the others are drawn nevertheless. */
+/*
+ * Draws the report on every output that wants this scope; intervals: the run has them. 0, or the errno of the
+ * first that failed; the others are drawn nevertheless.
+ */
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals);
 

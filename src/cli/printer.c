@@ -51,8 +51,10 @@ static void push(struct printer *p, size_t rest, int patience_ms)
 			return;
 		}
 	}
-	if (p->error || !unsent(p))
-		buf_reset(&p->waiting), p->sent = 0;
+	if (p->error || !unsent(p)) {
+		buf_reset(&p->waiting);
+		p->sent = 0;
+	}
 }
 
 /* Drops what was sent once that is most of the buffer. */

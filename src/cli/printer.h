@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stdout for as long as a run lasts: a reader that stalls (a pipe into a program that is busy, a terminal after
- * Ctrl-S) must not keep attar from its rings. Text that the reader does not take waits here, up to a
+ * stdout for as long as a run lasts: a reader that stalls (a pipe into a program that is busy, a terminal
+ * after Ctrl-S) must not keep attar from its rings. Text that the reader does not take waits here, up to a
  * bound; what would come on top is for the caller to leave out.
  *
  *	printer_open(&p);            stdout itself now waits for nobody

@@ -92,7 +92,7 @@ static char *join(int argc, char **argv)
 
 	buf_str(&b, "attar");
 	for (int i = 0; i < argc; i++)
-		buf_char(&b, ' '), buf_str(&b, argv[i]);
+		buf_printf(&b, " %s", argv[i]);
 	return buf_take(&b);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attar user-events: the events that programs have registered, with the kernel or without it, and who listens. */
+/* attar user-events: what events programs have registered, with the kernel or without it, and who listens. */
 #include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,7 +12,10 @@
 #include "cli/listeners.h"
 #include "event/userevent.h"
 
-enum { STATUS_MAX = 8 << 20, POLL_MS = 2 }; /* 32,768 events with names of 255 bytes */
+enum {
+	STATUS_MAX = 8 << 20, /* 32,768 events with names of 255 bytes */
+	POLL_MS = 2,
+};
 
 /* One line: an event of the kernel, or of one program. */
 struct row {
@@ -68,8 +71,8 @@ static void fields_of(struct buf *b, struct attar_catalog *catalog, const char *
 }
 
 /*
- * The lines of user_events_status (Documentation/trace/user_events.rst): "name" or "name # Used by perf ftrace",
- * then a blank line and totals. Kernels 5.18 to 6.3 put "number:" before the name.
+ * The lines of user_events_status (Documentation/trace/user_events.rst): "name" or
+ * "name # Used by perf ftrace", then a blank line and totals. Linux 5.18 to 6.3 put "number:" before the name.
  */
 static int add_line(struct user_events *u, char *line)
 {
