@@ -67,10 +67,10 @@ struct attar_notes {
 	uint64_t seen;      /* events that reached the profiler */
 	uint64_t lost;      /* events that the kernel could not store */
 	uint64_t throttled; /* times the kernel stopped an event for its rate */
-	double unresolved; /* share of frames (or of samples) without a name, 0..1; below 0: not applicable */
-	double self_cpu;   /* attar's own CPU time as a share of one CPU, 0..1 */
-	uint64_t self_rss; /* attar's peak resident memory, bytes */
-	bool counting;     /* nothing was sampled: seen, lost and throttled say nothing */
+	double unresolved;  /* share of samples in code without a name, 0..1; below 0: not known */
+	double self_cpu;    /* attar's own CPU time as a share of one CPU, 0..1 */
+	uint64_t self_rss;  /* attar's peak resident memory, bytes */
+	bool counting;      /* nothing was sampled: seen, lost and throttled say nothing */
 };
 
 /* A new, empty report; NULL when out of memory. profiler is its name. */
@@ -81,13 +81,15 @@ ATTAR_API struct attar_report *attar_report_free(struct attar_report *report);
 
 /* When it was made (ns since 1970) and over how long (ns). */
 ATTAR_API void attar_report_span(struct attar_report *report, uint64_t time, uint64_t interval_ns);
+
+/* Copies them. A report without notes is drawn without them. */
 ATTAR_API void attar_report_notes(struct attar_report *report, const struct attar_notes *notes);
 
-/* One remark in plain words, kept with the report: "cycles are not available: cpu-clock was sampled". */
+/* Adds a remark in plain words: "cycles are not available: cpu-clock was sampled". */
 ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 	ATTAR_PRINTF(2, 3);
 
-/* A new section; owned by the report. Never NULL (a failed report gives a section that ignores all). */
+/* Each gives a new section, owned by the report. Never NULL: that of a failed report ignores all. */
 ATTAR_API struct attar_section *attar_report_table(struct attar_report *report, const char *name);
 ATTAR_API struct attar_section *attar_report_events(struct attar_report *report, const char *name);
 
@@ -103,7 +105,8 @@ ATTAR_API void attar_cell_i64(struct attar_section *section, int64_t value);
 ATTAR_API void attar_cell_double(struct attar_section *section, double value);
 ATTAR_API void attar_cell_text(struct attar_section *section, const char *text);
 ATTAR_API void attar_cell_none(struct attar_section *section);
-/* Lines of text that belong under the newest row: a stack under its event. Drawn indented. */
+
+/* A line of text that belongs under the newest row, as a stack's frames under its event. Drawn indented. */
 ATTAR_API void attar_row_detail(struct attar_section *section, const char *line);
 
 /*
@@ -119,19 +122,21 @@ ATTAR_API void attar_value_text(struct attar_section *section, const char *text,
 
 /*
  * A call tree. `unit` is what its weights count. Nodes are entered parents first: attar_tree_node()
- * returns the node's number, to be given as parent of its children; the root's parent is ATTAR_TREE_ROOT.
+ * returns the node's number, to be given as parent of its children; the parent of roots is ATTAR_TREE_ROOT.
  * self is the weight of samples that ended exactly there; totals are summed by the report. `module` is where
- * the code lives (a DSO), NULL for none. Children of one parent with the same name, module and kind are one node:
- * enter each once.
+ * the code lives (a DSO), NULL for none. Children of one parent with the same name, module and kind are one
+ * node: enter each once.
  */
 #define ATTAR_TREE_ROOT UINT32_MAX
 ATTAR_API struct attar_section *attar_report_tree(
 	struct attar_report *report, const char *name, enum attar_unit unit);
 ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent,
 	enum attar_frame_kind kind, const char *name, const char *module, uint64_t self);
+
 /* For an ATTAR_FRAME_TASK node: whose it is, for filters by process and thread. tid 0: the whole process. */
 ATTAR_API void attar_tree_task(
 	struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
+
 /* Text draws the nodes with at least this share (0..1) of the whole; without this call 0.005. */
 ATTAR_API void attar_tree_cutoff(struct attar_section *tree, double share);
 
@@ -146,23 +151,23 @@ struct attar_render_opts {
 	size_t size;      /* sizeof(struct attar_render_opts) */
 	unsigned columns; /* width of the terminal; 0: no limit (not a terminal) */
 	bool colour;
-	unsigned max_rows; /* of a table or the tree's text; 0: all */
-	bool quiet;        /* text: no notes */
-	bool time_frames; /* folded: a frame "YYYY-MM-DD" and a frame "HH:MM:SS" before each stack */
-	const char *title;   /* html; NULL: made from the profiler's name */
-	const char *command; /* html: the command line shown on the page; NULL: none */
-	bool ascii; /* text: for a terminal that knows no UTF-8; what is not ASCII is shown as ? and ~ */
+	unsigned max_rows;   /* text: of a table or a tree; 0: all */
+	bool quiet;          /* text: no remarks, no notes; csv, folded: none to the log */
+	bool time_frames;    /* folded: frames "YYYY-MM-DD" and "HH:MM:SS" before each stack */
+	const char *title;   /* html; copied; NULL: made from the profiler's name */
+	const char *command; /* html: the command line shown on the page; copied; NULL: none */
+	bool ascii;          /* text: ~ and ? stand for what is not ASCII */
 };
 
 /*
- * A renderer in use. Several reports may follow each other (one per interval). `whole_run`: it can only
- * draw one report that covers everything (a page), so it must be given the whole run's report, once.
+ * A renderer in use. Several reports may follow each other (one per interval), unless
+ * attar_renderer_whole_run() says that it draws but one, of everything: a page.
  */
 struct attar_renderer;
 
 /*
- * A renderer of one of attar_formats() that writes to out, which is borrowed for its life; opts may be NULL. -EINVAL:
- * there is no such format (the error text suggests one).
+ * A renderer of one of attar_formats() that writes to out, which is borrowed for its life; opts may be NULL.
+ * -EINVAL: there is no such format (the error text suggests one).
  */
 ATTAR_API int attar_renderer_new(const char *format, FILE *out,
 	const struct attar_render_opts *opts, struct attar_renderer **ret_renderer);

@@ -12,6 +12,8 @@
  *	attar_run_set(run, "duration", "5s");
  *	attar_run_go(run, &hooks);
  *	attar_run_free(run);
+ *
+ * Unless said otherwise an int that is returned is 0, or a negative errno with its sentence in attar_error().
  */
 #ifndef ATTAR_RUN_H
 #define ATTAR_RUN_H
@@ -50,13 +52,10 @@ struct attar_option {
 	const char *value; /* what the value is called in help; NULL for a flag or switch */
 	const char *help;  /* one line, no full stop */
 	enum attar_option_type type;
-	size_t offset;     /* of the member in the struct that the table belongs to */
-	uint64_t bare;     /* TIME: ns of a bare 1 */
-	uint64_t min, max; /* COUNT, TIME, SIZE: what is allowed, 0 and 0: anything */
-	/*
-	 * what completes it: "file", "pid", "cpu", "format", "event", "cgroup"; NULL: nothing
-	 */
-	const char *complete;
+	size_t offset;        /* of the member in the struct that the table belongs to */
+	uint64_t bare;        /* TIME: ns of a bare 1 */
+	uint64_t min, max;    /* COUNT, TIME, SIZE: what is allowed, 0 and 0: anything */
+	const char *complete; /* what completes it: "file", "pid", "event", ...; NULL: nothing */
 };
 
 /* A member's offset, or a compile error when it has another type than the option writes. */
@@ -111,12 +110,12 @@ struct attar_example {
 };
 
 struct attar_profiler {
-	const char *name, *group,
-		*summary; /* summary: one line, begins in lower case, no full stop */
-	const char *page; /* its page, docs/profilers/<name>.md, embedded; NULL: none */
-	unsigned uses; /* enum attar_uses: the common options it takes besides those of every run */
-	const char *needs; /* capabilities as `attar doctor` names them, separated by commas */
-	size_t self_size;  /* bytes of the state that the run allocates, zeroed */
+	const char *name, *group;
+	const char *summary; /* one line, begins in lower case, no full stop */
+	const char *page;    /* its page, docs/profilers/<name>.md, embedded; NULL: none */
+	unsigned uses;       /* enum attar_uses: further common options that it takes */
+	const char *needs;   /* what must work, as `attar doctor` names it, separated by commas */
+	size_t self_size;    /* bytes of the state that the run allocates, zeroed */
 	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
 	const struct attar_example *examples; /* ends with a NULL command */
 	/* Sets what zero does not mean, before options are parsed. May be NULL. */
@@ -126,8 +125,8 @@ struct attar_profiler {
 	/* A window in which the kernel lost events. May be NULL. */
 	attar_event_fn *lost;
 	/*
-	 * What is watched has ended, and counters have their last values; with attar_run_repeat(), once for each
-	 * run of the command. May be NULL.
+	 * What is watched has ended, and counters have their last values; with attar_run_repeat(), once for
+	 * each run of the command. May be NULL.
 	 */
 	int (*ended)(struct attar_run *run, void *self);
 	/* Fills the report. */
@@ -158,7 +157,7 @@ ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
 ATTAR_API int attar_run_events(
 	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
 
-/* What source number i was parsed from; NULL for one that has no name in the catalogue. Borrowed from the run. */
+/* What source number i was parsed from, borrowed from the run; NULL: it was not given as text. */
 ATTAR_API const struct attar_event_spec *attar_run_source_spec(
 	const struct attar_run *run, uint32_t i);
 
@@ -171,8 +170,8 @@ ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_
 /* ---- counting ---- */
 
 /*
- * Adds every event that the text names, to be counted and read at will rather than delivered; those of a group
- * are counted together. Events that this machine lacks are left out as long as another can be counted:
+ * Adds every event that the text names, to be counted and read at will rather than delivered; those of a
+ * group are counted together. Events that this machine lacks are left out as long as another can be counted:
  * struct attar_run_counter tells why. Only from open().
  */
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
@@ -256,30 +255,32 @@ struct attar_run_hooks {
 	int (*report)(void *ctx, const struct attar_report *report, enum attar_scope scope);
 	/* Called about every second: how long it runs, what was seen and lost. */
 	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
-	bool want_whole; /* with intervals: a report of the whole run at the end too */
-	bool want_tree;  /* call trees, though nobody asked for them by an option */
-	bool want_values; /* the fields of single events as values, attar_row_value(), beside their text */
+	bool want_whole;  /* with intervals: a report of the whole run at the end too */
+	bool want_tree;   /* call trees, though nobody asked for them by an option */
+	bool want_values; /* fields of single events as values too, attar_row_value() */
 	bool unshown;     /* nobody reads the lines of single events: they need not be made */
 	/* Called at each turn of the run, about ten times a second or more. */
 	void (*turn)(void *ctx);
 };
 
-/* A new run of the named profiler with its options at their defaults. -ENOENT: the text suggests the nearest. */
+/* A new run of the named profiler, its options at their defaults. -ENOENT: the text suggests the nearest. */
 ATTAR_API int attar_run_new(const char *profiler, struct attar_run **ret_run);
 
 /* Ends it, with a command that it launched. NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_run *attar_run_free(struct attar_run *run);
 
-/* Tables of the options that a run of the profiler takes: its own, then common ones by group; NULL group after the last. */
+/* Options under one heading of the help. */
 struct attar_option_group {
 	const char *title;
 	const struct attar_option *options; /* ends with a NULL name */
 };
+
+/* What a run of its profiler takes: its own options, then common ones. A NULL title ends them. Owned by the run. */
 ATTAR_API const struct attar_option_group *attar_run_option_groups(const struct attar_run *run);
 
 /*
- * Sets an option by its long name ("no-" before a switch turns it off); value is NULL for flags. -ENOENT: no
- * such option; -EINVAL, -ERANGE: the value is wrong. The text names the option.
+ * Sets an option by its long name ("no-" before a switch turns it off); value is copied, and NULL for flags.
+ * -ENOENT: no such option; -EINVAL, -ERANGE: the value is wrong. The text names the option.
  */
 ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char *value);
 
@@ -287,8 +288,8 @@ ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char 
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
 /*
- * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run. hooks may be NULL. 0, or
- * the negative errno of what could not be opened, or of a hook.
+ * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run. hooks are copied, and
+ * may be NULL. 0, or the negative errno of what could not be opened, or of a hook.
  */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
 
