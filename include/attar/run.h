@@ -112,7 +112,6 @@ struct attar_example {
 struct attar_profiler {
 	const char *name, *group;
 	const char *summary; /* one line, begins in lower case, no full stop */
-	const char *page;    /* its page, docs/profilers/<name>.md, embedded; NULL: none */
 	unsigned uses;       /* enum attar_uses: further common options that it takes */
 	const char *needs;   /* what must work, as `attar doctor` names it, separated by commas */
 	size_t self_size;    /* bytes of the state that the run allocates, zeroed */
