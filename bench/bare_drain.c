@@ -7,7 +7,8 @@
  *
  * record: the kernel records and nobody reads, the kernel's own share. PAGES must hold it all.
  *
- * read: a plain reader decodes and counts every field of a record, by system call number. PAGES is a power of two.
+ * read: a plain reader decodes every field of a record and counts by system call number. PAGES must be a
+ * power of two.
  */
 #include <linux/perf_event.h>
 #include <poll.h>

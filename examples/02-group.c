@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two counters that are true together: instructions per cycle, or page faults per context switch without a PMU. */
+/* Two counters that are true together: instructions per cycle; without a PMU, faults per switch. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts a few instructions of this thread without a system call (rdpmc); where that cannot be, by read(2). */
+/* Counts a few instructions of this thread without a system call (rdpmc), or else by read(2). */
 #include <stdio.h>
 
 #include <attar/attar.h>

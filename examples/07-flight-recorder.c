@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring of one page that forgets what is old: when something goes wrong, what came right before it is there. */
+/* A ring of one page that forgets what is old: when something goes wrong, it has what came right before. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>

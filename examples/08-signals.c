@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who changes this variable? A breakpoint on it, and a signal right at each change: SIGTRAP, or one of our own choice. */
+/* Who changes this variable? A breakpoint, and a signal at each change: SIGTRAP, or one of our choice. */
 #include <stdio.h>
 
 #include <linux/hw_breakpoint.h>

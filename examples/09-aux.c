@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Intel PT, which writes a trace by itself, has to tell of a loop: bytes for a decoder. Few machines have it. */
+/* What Intel PT, which few machines have and which writes by itself, tells of a loop: bytes for a decoder. */
 #include <stdio.h>
 
 #include <attar/attar.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that programs emit through libperfume, without the kernel's help: a hundred, or until none comes for 200 ms. */
+/* Events of programs through libperfume, not the kernel: a hundred, or until none comes for 200 ms. */
 #include <stdio.h>
 
 #include <attar/attar.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A record from bytes: a sample with its branches and the source of its data, as a recording would hold it. */
+/* A record from bytes: a sample with its branches and the source of its data, as in a recording. */
 #include <stdio.h>
 #include <string.h>
 

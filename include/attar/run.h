@@ -274,7 +274,7 @@ struct attar_option_group {
 	const struct attar_option *options; /* ends with a NULL name */
 };
 
-/* What a run of its profiler takes: its own options, then common ones. A NULL title ends them. Owned by the run. */
+/* What a run takes: its profiler's options, then common ones; ends with a NULL title. Owned by the run. */
 ATTAR_API const struct attar_option_group *attar_run_option_groups(const struct attar_run *run);
 
 /*
@@ -287,8 +287,8 @@ ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char 
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
 /*
- * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run. hooks are copied, and
- * may be NULL. 0, or the negative errno of what could not be opened, or of a hook.
+ * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run. hooks are copied,
+ * and may be NULL. 0, or the negative errno of what could not be opened, or of a hook.
  */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
 

@@ -72,7 +72,7 @@ static void fields_of(struct buf *b, struct attar_catalog *catalog, const char *
 
 /*
  * The lines of user_events_status (Documentation/trace/user_events.rst): "name" or
- * "name # Used by perf ftrace", then a blank line and totals. Linux 5.18 to 6.3 put "number:" before the name.
+ * "name # Used by perf ftrace", then a blank line and totals. Linux 5.18 to 6.3 put "number:" first.
  */
 static int add_line(struct user_events *u, char *line)
 {

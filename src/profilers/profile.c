@@ -93,7 +93,6 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 static int profile_open(struct attar_run *run, void *self)
 {
 	struct profile *p = self;
-
 	int r = stack_space_init(&p->space);
 
 	functions_init(&p->functions, attar_run_symbols(run));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a count means beside others that were counted together with it: IPC, GHz, miss rates, rates in time. */
+/* What a count means beside others that were counted together with it: IPC, GHz, miss rates, rates. */
 #ifndef PROFILERS_RATIOS_H
 #define PROFILERS_RATIOS_H
 
@@ -16,11 +16,11 @@ struct ratio_count {
 /* The count in relation to another one or to the time. */
 struct ratio {
 	double value;
-	/* "instructions per cycle", "% of all branches"; NULL: it means nothing more */
-	const char *of;
+	const char *
+		of; /* "instructions per cycle", "% of all branches"; NULL: it means nothing more */
 };
 
-/* Of counts[i], with elapsed ns of time; at best what its readers expect. */
+/* Of counts[i] of n, which were counted for elapsed ns; the most telling one that there is. */
 struct ratio ratio_of(const struct ratio_count *counts, size_t n, size_t i, uint64_t elapsed);
 
 #endif

@@ -53,9 +53,9 @@ static void note_threads(const struct attar_run *run)
 static int choose_key(struct attar_run *run, struct stat *s)
 {
 	if (s->per_cpu + s->per_thread + s->per_socket + (run->opts.cgroups != NULL) > 1)
-		return attar_fail(-EINVAL, "--per-cpu, --per-thread, --per-socket and --cgroups "
-					   "each tell counts apart "
-					   "in their own way: leave all but one out");
+		return attar_fail(-EINVAL,
+			"--per-cpu, --per-thread, --per-socket and --cgroups each tell counts apart"
+			" in their own way: leave all but one out");
 	if (s->per_thread && s->repeat)
 		return attar_fail(-EINVAL,
 			"--per-thread contradicts --repeat: each run has threads of its own");

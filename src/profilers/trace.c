@@ -38,7 +38,10 @@ static void columns_of_user(struct attar_section *lines)
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
-/* What the event carries: a tracepoint's fields as the kernel prints them, a breakpoint's address, or how often it had happened. */
+/*
+ * What the event carries: a tracepoint's fields as the kernel prints them, a breakpoint's address, or how
+ * often it had happened.
+ */
 static void fill_fields(
 	char text[FIELDS_MAX], const struct attar_event_spec *spec, const struct attar_sample *s)
 {

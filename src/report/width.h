@@ -14,7 +14,7 @@ unsigned width_cut(struct buf *b, const char *text, unsigned columns);
 /* The same for a path: it is cut in front, since its end tells more. */
 void width_cut_path(struct buf *b, const char *path, unsigned columns);
 
-/* Puts ~ for an ellipsis and ? for each column of what else is not ASCII; as wide as before, and not longer. */
+/* Puts ~ for an ellipsis and ? for each column of what else is not ASCII: no wider, and no longer. */
 void width_make_ascii(struct buf *b);
 
 #endif

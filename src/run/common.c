@@ -6,8 +6,8 @@
 
 const struct attar_option common_target_options[] = {
 	ATTAR_FLAG(T, all_cpus, 'a', "all-cpus",
-		"watch the whole system, also with a command (without one this is the start "
-		"value)"),
+		"watch the whole system, also with a command (without one this is the start"
+		" value)"),
 	ATTAR_TEXT(T, cpus, 'C', "cpus", "LIST", "watch these CPUs only, such as 0-3,8",
 		.complete = "cpu"),
 	ATTAR_TEXT(T, pids, 'p', "pids", "LIST",
@@ -59,9 +59,8 @@ const struct attar_option common_output_options[] = {
 	ATTAR_TEXT(T, format, 0, "format", "NAME",
 		"format of what is printed: text, json, csv, folded, html", .complete = "format"),
 	ATTAR_TEXT(T, flame_graph, 0, "flame-graph", "FILE",
-		"write folded stacks to FILE, or a page where it ends in .html; with -i each "
-		"folded "
-		"stack begins with date and time",
+		"write folded stacks to FILE, or a page where it ends in .html; with -i each"
+		" folded stack begins with date and time",
 		.complete = "file"),
 	ATTAR_COUNT(T, rows, 0, "rows", "N", "print at most N rows of a table (40; 0: all)"),
 	ATTAR_FLAG(T, verbose, 'v', "verbose", "say more about what is done, on stderr"),

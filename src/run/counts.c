@@ -195,7 +195,7 @@ static int give_values(struct counted *c, size_t n)
 	return 0;
 }
 
-/* Rights and means are wanting for all events, an event only for itself: that one is left out with its reason. */
+/* Rights and means are wanting for all events; an event that is wanting is left out, with its reason. */
 static int refuse(struct counted *c, size_t n, int error)
 {
 	if (error == -EACCES || error == -EPERM || error == -ENOMEM || error == -EMFILE)

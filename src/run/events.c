@@ -33,7 +33,7 @@ int run_parse_events(
 	return 0;
 }
 
-/* A tracepoint counts this very process too, unless the kernel is told not to: what we print would make events. */
+/* Of tracepoints this very process is left out: what we print would make events, which we print. */
 static int own_filter(const struct attar_event_spec *spec, char **ret_filter)
 {
 	int n;
@@ -56,7 +56,8 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct source *s;
 
 	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
-		attr->exclude_kernel = attr->exclude_hv = 1; /* it never happens: no right is needed */
+		attr->exclude_kernel = attr->exclude_hv =
+			1; /* it never happens: no right is needed */
 	if (spec->period) {
 		attr->freq = 0;
 		attr->sample_period = spec->period;

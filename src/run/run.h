@@ -94,8 +94,8 @@ struct attar_run {
 	bool count_each_thread;
 	struct map comms; /* tid -> the name that it had, one of texts */
 	struct threads threads;
-	bool user_only;   /* counts are: the kernel may not be watched */
-	uint64_t rounds;  /* how often the command is run; 0: once */
+	bool user_only;  /* counts are: the kernel may not be watched */
+	uint64_t rounds; /* how often the command is run; 0: once */
 
 	struct attar_run_hooks hooks;
 	struct attar_report *lines; /* rows of single events, not yet shown */
@@ -114,7 +114,6 @@ struct attar_run {
 	int stop_fd;           /* an eventfd */
 	int command_status;
 };
-
 
 /* What --exclude-* and the callchain options say, into attr. */
 void run_stack_attr(const struct common_opts *opts, bool stacks, struct perf_event_attr *attr);

@@ -234,7 +234,7 @@ int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 
 /* ---- lines ---- */
 
-/* The address behind a place: that of kernel code lies in the upper half, whose high bits a place leaves out. */
+/* The address behind a place, which leaves out the high bits: kernel code lies in the upper half. */
 static uint64_t shown_address(attar_place place)
 {
 	return (uint64_t)((int64_t)(place << 16) >> 16);

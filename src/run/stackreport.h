@@ -16,7 +16,10 @@ struct stack_report {
 	uint64_t idle;      /* out: the weight of CPUs without work, which is in neither section */
 };
 
-/* Table "functions": self, total, weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. */
+/*
+ * Table "functions": self, total, weight, comm, dso, symbol; by self, then total. with_total: stacks were
+ * taken. 0 or -ENOMEM, as for the tree below.
+ */
 int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
 
 /* Tree "stacks": a root for each task, under it its stacks from the outermost frame on. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that began while we counted, told apart. The kernel counts a new thread with the one that started it
- * (attr.inherit) and tells, when it ends, how much of that was its own (attr.inherit_stat): that is taken out of
- * the starter's count.
+ * Threads that began while we counted, told apart. The kernel counts a new thread with the one that started
+ * it (attr.inherit) and tells, when it ends, how much of that was its own (attr.inherit_stat): that is taken
+ * out of the starter's count.
  *
- * Instead of switching between equal sets of counters, the kernel lets two threads exchange them, and is wrong about
- * which count is which when there are several events. Events whose values go into samples are spared that (since
- * 6.12): so these ask for it, though they are never sampled.
+ * Instead of switching between equal sets of counters the kernel lets two threads exchange them, and is wrong
+ * about which count is which when there are several events. Events whose values go into samples are spared
+ * that since Linux 6.12: so these ask for values, though they are never sampled.
  */
 #include "run/threads.h"
 
@@ -246,7 +246,7 @@ const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t 
 	return i < run->threads.ended.n ? &run->threads.ended.at[i] : NULL;
 }
 
-/* From 5.13 on the kernel took the thread for gone before it could tell its count: mended in 7.0 and stable releases. */
+/* Since 5.13 the kernel takes a thread for gone before it tells its count; mended in 7.0 and stable ones. */
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
 	size_t untold = 0;

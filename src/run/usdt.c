@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of programs by their USDT probes: for user_events:NAME/transport=usdt/, and, unasked, for processes that
- * have the probe but share no memory with us. Each place in a file becomes a source; its records are made
- * into what the event is by other ways before they are delivered.
+ * Events of programs by their USDT probes: for user_events:NAME/transport=usdt/, and, unasked, for processes
+ * that have the probe but share no memory with us. Each place in a file becomes a source; its records are
+ * made into what the event is by other ways before they are delivered.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -195,14 +195,12 @@ static int none_found(const struct search *search)
 		return attar_fail(search->error, "%s", search->sentence);
 	if (search->run->command)
 		return attar_fail(-ENOENT,
-			"%s has no USDT probe 'perfume:%s' (its libraries were not looked into: "
-			"for "
-			"those, start it first and watch it with -p)",
+			"%s has no USDT probe 'perfume:%s' (its libraries were not looked into:"
+			" for those, start it first and watch it with -p)",
 			search->run->command[0], name);
 	return attar_fail(-ENOENT,
-		"no program that runs and is watched has the USDT probe 'perfume:%s' (%zu files "
-		"were "
-		"looked into): start it first, or let attar start it: -- COMMAND",
+		"no program that runs and is watched has the USDT probe 'perfume:%s' (%zu files"
+		" were looked into): start it first, or let attar start it: -- COMMAND",
 		name, search->n_files);
 }
 
@@ -241,14 +239,13 @@ static int note_shared(void *ctx, const struct perfume_registered *event)
 
 static int look_at_unshared(struct search *search, const struct map *shared, pid_t pid)
 {
-	size_t before = search->n_sites;
 	int r;
 
 	if (map_get(shared, (uint64_t)pid))
 		return 0;
 	/* A file that another process brought has been looked into; its probe counts for this one too. */
 	r = look_at_process(search, pid);
-	if (r < 0 || (search->n_sites == before && !search->n_sites))
+	if (r < 0 || !search->n_sites)
 		return r;
 	return map_put(&search->run->unshared, (uint64_t)pid, 1) < 0 ? base_oom() : 0;
 }

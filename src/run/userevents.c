@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sources whose events programs emit: user_events:NAME. Where the kernel has the tracepoint that is a source like
- * any other; beside it, or without it, an inlet listens for the name in the memory of programs. What comes
- * to light there becomes a source of its own, with its own fields, behind those that were asked for.
+ * Sources whose events programs emit: user_events:NAME. Where the kernel has the tracepoint that is a source
+ * like any other; beside it, or without it, an inlet listens for the name in the memory of programs. What
+ * comes to light there becomes a source of its own, with its own fields, behind those that were asked for.
  */
 #include <fnmatch.h>
 #include <stdio.h>

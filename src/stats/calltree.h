@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tree of weighted nodes, each known by its parent and a key of the caller's: stacks merged from the root. */
+/* A tree of weighted nodes, each known by its parent and a key: stacks merged from the root. */
 #ifndef STATS_CALLTREE_H
 #define STATS_CALLTREE_H
 

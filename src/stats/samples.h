@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How often each stack of each task was seen. Two of them can be merged, so that intervals add up to a run.
- * Bounds: stacks by their table, tasks by TASKS_MAX; what comes after is counted under "other tasks" or the empty stack.
+ * Bounds: stacks by their table, tasks by TASKS_MAX; what comes after is counted under "other tasks" or the
+ * empty stack.
  */
 #ifndef STATS_SAMPLES_H
 #define STATS_SAMPLES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts of several events, apart for each CPU, thread or whatever a key numbers, and over several runs: their
- * sum, mean and deviation.
+ * Counts of several events, apart for each CPU, thread or whatever a key numbers, and over several runs:
+ * their sum, mean and deviation.
  *
  *	struct tally table = {.n_events = 8};
  *	struct tally_key *key = tally_key(&table, cpu);
@@ -42,7 +42,7 @@ struct tally {
 	size_t n_events;
 };
 
-/* The key of that number; made, in its order, when it is not there. NULL when out of memory. Borrowed until the next. */
+/* The key of that number, made if it is new; borrowed until the next call. NULL when out of memory. */
 struct tally_key *tally_key(struct tally *t, int number);
 
 /* Adds the table of one run to that of all of them. */
