@@ -142,8 +142,8 @@ static uint64_t count_lines(const struct attar_report *report)
 {
 	uint64_t lines = 0;
 
-	report_each_section(report, section) lines +=
-		(*section)->kind == ATTAR_SECTION_EVENTS ? (*section)->rows : 0;
+	report_each_section (report, section)
+		lines += (*section)->kind == ATTAR_SECTION_EVENTS ? (*section)->rows : 0;
 	return lines;
 }
 

@@ -190,8 +190,7 @@ static void open_block(struct attar_renderer *r, const struct attar_section *s, 
 
 static int draw(struct attar_renderer *r, const struct attar_report *report)
 {
-	report_each_section(report, it)
-	{
+	report_each_section (report, it) {
 		struct attar_section *s = *it;
 
 		if (s->kind == ATTAR_SECTION_TREE)

@@ -94,8 +94,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	int n = 0;
 
 	time_frames(r, report, &before);
-	report_each_section(report, it)
-	{
+	report_each_section (report, it) {
 		if ((*it)->kind != ATTAR_SECTION_TREE)
 			continue;
 		trees++;

@@ -129,8 +129,7 @@ static int add_sections(struct attar_renderer *r, const struct attar_report *rep
 	int n = 0;
 
 	buf_printf(&r->out, "\"%s\":[", trees ? "trees" : "tables");
-	report_each_section(report, it)
-	{
+	report_each_section (report, it) {
 		if (((*it)->kind == ATTAR_SECTION_TREE) != trees)
 			continue;
 		buf_str(&r->out, comma);

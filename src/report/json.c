@@ -245,8 +245,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	buf_str(b, ",\"interval_ns\":");
 	buf_u64(b, report->interval_ns);
 	buf_str(b, ",\"sections\":[");
-	report_each_section(report, it)
-	{
+	report_each_section (report, it) {
 		buf_str(b, comma);
 		draw_section(r, *it);
 		comma = ",";

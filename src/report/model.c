@@ -36,8 +36,7 @@ struct attar_report *attar_report_free(struct attar_report *report)
 {
 	if (!report)
 		return NULL;
-	report_each_section(report, it)
-	{
+	report_each_section (report, it) {
 		vec_done(&(*it)->columns);
 		vec_done(&(*it)->kinds);
 		vec_done(&(*it)->values);

@@ -126,7 +126,9 @@ void text_heading(struct attar_renderer *r, const char *name, const char *rest)
 /* Nothing but event lines: they follow each other without any frame around them. */
 static bool only_events(const struct attar_report *report)
 {
-	report_each_section(report, it) if ((*it)->kind != ATTAR_SECTION_EVENTS) return false;
+	report_each_section (report, it)
+		if ((*it)->kind != ATTAR_SECTION_EVENTS)
+			return false;
 	return report->sections.n > 0;
 }
 
@@ -195,8 +197,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 			buf_char(&r->out, '\n');
 		draw_head(r, report);
 	}
-	report_each_section(report, it)
-	{
+	report_each_section (report, it) {
 		n = draw_section(r, *it);
 		if (n < 0)
 			return n;
