@@ -228,12 +228,12 @@ void attar_row_value(struct attar_section *section, const char *name, bool is_li
 
 static void add_part(struct attar_section *section, struct cell cell)
 {
-	struct named *value = section->named.at + section->named.n - 1;
 	struct attar_report *report = section->report;
+	struct named *value = section->named.n ? &section->named.at[section->named.n - 1] : NULL;
 
 	if (report->fault)
 		return;
-	if (!section->named.n || (value->parts && !value->is_list))
+	if (!value || (value->parts && !value->is_list))
 		spoil(report, "a value was given without a name");
 	else if (vec_push(&section->parts, cell) < 0)
 		spoil(report, out_of_memory);

@@ -164,24 +164,93 @@ static void test_mixes_with_stdio(void **state)
 	fclose(f);
 }
 
-/* Calls in the wrong order are named, and the report is not drawn by halves. */
-static void test_misuse_is_told(void **state)
+static void column_after_row(struct attar_section *t)
 {
-	struct attar_renderer *renderer = NULL;
-	struct attar_report *report = rows(1);
-	struct attar_section *t = attar_report_table(report, "t");
+	attar_section_row(t);
+	attar_section_column(t, "late", ATTAR_UNIT_COUNT);
+}
 
-	attar_section_column(t, "n", ATTAR_UNIT_COUNT);
+static void cell_too_many(struct attar_section *t)
+{
 	attar_section_row(t);
 	attar_cell_u64(t, 1);
 	attar_cell_u64(t, 2);
-	attar_cell_text(attar_report_table(report, "later"), "ignored");
-	assert_int_equal(attar_renderer_new("text", stdout, &plain, &renderer), 0);
-	assert_int_equal(attar_renderer_draw(renderer, report), -EINVAL);
-	assert_string_equal(attar_error(), "the report is not complete: "
-					   "a cell was added behind the last column");
-	attar_renderer_free(renderer);
-	attar_report_free(report);
+}
+
+static void cell_without_row(struct attar_section *t)
+{
+	attar_cell_u64(t, 1);
+}
+
+static void value_without_row(struct attar_section *t)
+{
+	attar_row_value(t, "v", false);
+}
+
+static void value_without_name(struct attar_section *t)
+{
+	attar_section_row(t);
+	attar_value_u64(t, 1);
+}
+
+static void two_values_of_one_name(struct attar_section *t)
+{
+	attar_section_row(t);
+	attar_row_value(t, "v", false);
+	attar_value_u64(t, 1);
+	attar_value_u64(t, 2);
+}
+
+static void detail_without_row(struct attar_section *t)
+{
+	attar_row_detail(t, "line");
+}
+
+static void node_of_a_table(struct attar_section *t)
+{
+	attar_tree_node(t, ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "main", NULL, 1);
+}
+
+static void task_without_node(struct attar_section *t)
+{
+	attar_tree_task(t, 0, 1, 1);
+}
+
+static const struct {
+	void (*misuse)(struct attar_section *t);
+	const char *sentence;
+} misuses[] = {
+	{column_after_row, "a column was added after the first row"},
+	{cell_too_many, "a cell was added behind the last column"},
+	{cell_without_row, "a cell was added behind the last column"},
+	{value_without_row, "a value was added before the first row"},
+	{value_without_name, "a value was given without a name"},
+	{two_values_of_one_name, "a value was given without a name"},
+	{detail_without_row, "a detail line was added before the first row"},
+	{node_of_a_table, "a tree node was added before its parent"},
+	{task_without_node, "a task was set for a tree node that does not exist"},
+};
+
+/* Calls in the wrong order are named, and the report is not drawn by halves. */
+static void test_misuse_is_told(void **state)
+{
+	for (size_t i = 0; i < sizeof(misuses) / sizeof(*misuses); i++) {
+		struct attar_renderer *renderer = NULL;
+		struct attar_report *report = rows(1);
+		struct attar_section *t = attar_report_table(report, "t");
+		char sentence[200];
+
+		attar_section_column(t, "n", ATTAR_UNIT_COUNT);
+		misuses[i].misuse(t);
+		attar_cell_text(attar_report_table(report, "later"), "ignored");
+		assert_int_equal(attar_renderer_new("text", stdout, &plain, &renderer), 0);
+		assert_int_equal(attar_renderer_draw(renderer, report), -EINVAL);
+		snprintf(sentence, sizeof(sentence), "the report is not complete: %s",
+			misuses[i].sentence);
+		assert_string_equal(attar_error(), sentence);
+		attar_renderer_free(renderer);
+		attar_report_free(report);
+	}
 }
 
 int main(void)
