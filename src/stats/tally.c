@@ -19,13 +19,27 @@ double spread_deviation(const struct spread *s)
 	return 100 * sqrt(s->squares / (double)(s->n - 1)) / fabs(s->mean);
 }
 
+/* Where the key of that number stands, or would. */
+static size_t place_of(const struct tally *t, int number)
+{
+	size_t low = 0, high = t->keys.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->keys.at[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 struct tally_key *tally_key(struct tally *t, int number)
 {
 	struct tally_key key = {.number = number};
-	size_t at = t->keys.n;
+	size_t at = place_of(t, number);
 
-	while (at > 0 && t->keys.at[at - 1].number >= number)
-		at--;
 	if (at < t->keys.n && t->keys.at[at].number == number)
 		return &t->keys.at[at];
 	key.cells = calloc(t->n_events, sizeof(*key.cells));
