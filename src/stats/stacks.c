@@ -18,8 +18,10 @@ static uint32_t hash_places(const uint64_t *places, size_t n)
 {
 	uint64_t h = n;
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ places[i]) * 0x9e3779b97f4a7c15ULL, h ^= h >> 32;
+	for (size_t i = 0; i < n; i++) {
+		h = (h ^ places[i]) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 32;
+	}
 	return (uint32_t)base_hash64(h);
 }
 
