@@ -2185,7 +2185,7 @@ struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name
 
 int perfume_add(struct perfume_ctx *ctx, const char *name)
 {
-	return perfume_register_fields(ctx, name, NULL, 0) ? 0 : -EINVAL;
+	return perfume_register_fields(ctx, name, NULL, 0) ? 0 : -errno;
 }
 
 struct perfume_probe *perfume_find(struct perfume_ctx *ctx, const char *name)

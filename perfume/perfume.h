@@ -91,7 +91,10 @@ PERFUME_API struct perfume_ctx *perfume_init(int flags);
 /* Deregisters and frees every probe of the context, then the context. NULL is allowed. */
 PERFUME_API void perfume_free(struct perfume_ctx *ctx);
 
-/* Registers an event without fields; its probe is found with perfume_find. 0, or -EINVAL. */
+/*
+ * Registers an event without fields; its probe is found with perfume_find. 0, or a negative errno:
+ * those of perfume_register.
+ */
 PERFUME_API int perfume_add(struct perfume_ctx *ctx, const char *name);
 
 /* The context's probe of that name, borrowed until it is freed, or NULL. */

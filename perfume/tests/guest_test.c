@@ -151,6 +151,7 @@ static void an_event_with_other_fields_is_refused_with_the_reason(void **state)
 	assert_null(perfume_register(ctx, NAME, "u64 a", NULL));
 	assert_int_equal(errno, EADDRINUSE);
 	assert_non_null(strstr(perfume_error(), "MULTI_FORMAT"));
+	assert_int_equal(perfume_add(ctx, NAME), -EADDRINUSE);
 	probe = perfume_register(multi, NAME "_multi", "u64 a", NULL);
 	second = perfume_register(multi, NAME "_multi", "u32 a", NULL);
 	assert_non_null(probe);
