@@ -47,12 +47,17 @@ static unsigned long pid_namespace(const char *proc)
 	return stat(path, &st) == 0 ? (unsigned long)st.st_ino : 0;
 }
 
+static void path_of(const struct attar_catalog *catalog, bool user, char path[4096])
+{
+	snprintf(path, 4096, "%s/%s", catalog->tracefs, file_of(user));
+}
+
 static int append(struct attar_catalog *catalog, bool user, const char *text)
 {
 	char path[4096];
 	int fd _cleanup_close_ = -1;
 
-	snprintf(path, sizeof(path), "%s/%s", catalog->tracefs, file_of(user));
+	path_of(catalog, user, path);
 	/* Never truncated: that would remove everybody's. */
 	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
 	if (fd < 0)
@@ -126,14 +131,15 @@ static void last_error(const struct attar_catalog *catalog, char text[200])
 
 static int explain(struct attar_catalog *catalog, const struct probe *probe, int r)
 {
-	char text[200], place[64];
+	char text[200], place[64], path[4096];
 
-	if (r == -ENOENT && access(catalog->tracefs, R_OK | X_OK) == 0)
+	/* The kernel says -ENOENT of a file to be probed, too. */
+	path_of(catalog, probe->user, path);
+	if (r == -ENOENT && access(path, F_OK) < 0 && access(catalog->tracefs, R_OK | X_OK) == 0)
 		return attar_fail(-ENODEV, "this kernel has no %s (CONFIG_%s_EVENTS is off)",
 			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");
 	if (r == -EACCES || r == -EPERM)
-		return attar_fail(-EACCES, "probes are made in %s/%s, which needs root",
-			catalog->tracefs, file_of(probe->user));
+		return attar_fail(-EACCES, "probes are made in %s, which needs root", path);
 	last_error(catalog, text);
 	snprintf(place, sizeof(place), "0x%llx", (unsigned long long)probe->offset);
 	return attar_fail(r, "the kernel refuses to probe '%s' (%s)%s",
@@ -222,7 +228,7 @@ static void remove_stale_of(struct attar_catalog *catalog, bool user)
 	struct buf b _cleanup_(buf_done) = {0};
 	char path[4096], *save = NULL;
 
-	snprintf(path, sizeof(path), "%s/%s", catalog->tracefs, file_of(user));
+	path_of(catalog, user, path);
 	if (file_read(path, EVENTS_MAX, &b) < 0 || !b.len)
 		return;
 	/* "p:system/name place arguments..." */

@@ -227,6 +227,22 @@ static void test_by_tracefs(void **state)
 	assert_int_equal(in_tracefs(own), 0);
 }
 
+/* A file that went away since it was found: the kernel has uprobes all the same. */
+static void test_file_that_went_away(void **state)
+{
+	struct attar_catalog *c = catalog(root);
+	const struct probe probe = {.user = true, .offset = 16, .file = "/no/such/file"};
+	const char *system, *name;
+
+	if (!has_uprobes(false)) {
+		attar_catalog_free(c);
+		skip();
+	}
+	assert_true(dynevent_create(c, &probe, &system, &name) < 0);
+	assert_memory_equal(attar_error(), "the kernel refuses to probe '0x10' (", 36);
+	attar_catalog_free(c);
+}
+
 static void test_killed(void **state)
 {
 	struct attar_catalog *c;
@@ -416,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_by_pmu),
 		cmocka_unit_test(test_semaphore),
 		cmocka_unit_test(test_by_tracefs),
+		cmocka_unit_test(test_file_that_went_away),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_sentences),
 		cmocka_unit_test(test_kprobe),
