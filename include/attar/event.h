@@ -249,10 +249,9 @@ ATTAR_API int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64
 
 /* An event that a PMU names in sysfs. Strings are borrowed until the callback returns. */
 struct attar_pmu_event {
-	const char *name; /* written pmu/name/ */
-	const char
-		*terms;   /* "event=0x3c,umask=0x1"; a term that is "?" must be given by the user */
-	const char *unit; /* "" for plain counts */
+	const char *name;  /* written pmu/name/ */
+	const char *terms; /* "event=0x3c,umask=?": the user gives what is "?" */
+	const char *unit;  /* "" for plain counts */
 	double scale;
 };
 

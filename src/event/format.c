@@ -137,60 +137,30 @@ static int split(struct span text, struct decl *ret_decl)
 	return name.n && ret_decl->type.n ? 0 : -EBADMSG;
 }
 
+/* Words of types and their bytes. A type is that of the first of them in it. */
+static const struct {
+	const char *word;
+	unsigned size;
+} type_sizes[] = {{"long", sizeof(long)}, {"size_t", sizeof(long)}, {"u64", 8}, {"s64", 8},
+	{"__u64", 8}, {"__s64", 8}, {"uint64_t", 8}, {"int64_t", 8}, {"__be64", 8},
+	{"dma_addr_t", 8}, {"short", 2}, {"u16", 2}, {"s16", 2}, {"__u16", 2}, {"__s16", 2},
+	{"uint16_t", 2}, {"int16_t", 2}, {"__be16", 2}, {"char", 1}, {"u8", 1}, {"s8", 1},
+	{"__u8", 1}, {"__s8", 1}, {"uint8_t", 1}, {"int8_t", 1}, {"bool", 1}, {"u32", 4},
+	{"s32", 4}, {"__u32", 4}, {"__s32", 4}, {"uint32_t", 4}, {"int32_t", 4}, {"__be32", 4},
+	{"int", 4}, {"unsigned", 4}, {"pid_t", 4}};
+
 /* Bytes of one element of an array of this type, 0 when its name does not tell. */
 static unsigned element_size(struct span type)
 {
-	static const struct {
-		const char *word;
-		unsigned size;
-	} sizes[] = {
-		{"long", sizeof(long)},
-		{"size_t", sizeof(long)},
-		{"u64", 8},
-		{"s64", 8},
-		{"__u64", 8},
-		{"__s64", 8},
-		{"uint64_t", 8},
-		{"int64_t", 8},
-		{"__be64", 8},
-		{"dma_addr_t", 8},
-		{"short", 2},
-		{"u16", 2},
-		{"s16", 2},
-		{"__u16", 2},
-		{"__s16", 2},
-		{"uint16_t", 2},
-		{"int16_t", 2},
-		{"__be16", 2},
-		{"char", 1},
-		{"u8", 1},
-		{"s8", 1},
-		{"__u8", 1},
-		{"__s8", 1},
-		{"uint8_t", 1},
-		{"int8_t", 1},
-		{"bool", 1},
-		{"u32", 4},
-		{"s32", 4},
-		{"__u32", 4},
-		{"__s32", 4},
-		{"uint32_t", 4},
-		{"int32_t", 4},
-		{"__be32", 4},
-		{"int", 4},
-		{"unsigned", 4},
-		{"pid_t", 4},
-	};
-
 	if (contains(type, "*"))
 		return sizeof(void *);
 	if (has_word(type, "struct") || has_word(type, "union"))
 		return 0;
 	if (contains(type, "long long"))
 		return 8;
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-		if (has_word(type, sizes[i].word))
-			return sizes[i].size;
+	for (size_t i = 0; i < ARRAY_SIZE(type_sizes); i++)
+		if (has_word(type, type_sizes[i].word))
+			return type_sizes[i].size;
 	return 0;
 }
 
@@ -329,7 +299,8 @@ static int add_field(struct format *f, struct span line)
 	if (field.place != ATTAR_FIELD_FIXED && field.size < 4)
 		return -EBADMSG;
 	if (field.place != ATTAR_FIELD_FIXED && d.dims.n)
-		d.dims = (struct span){"[]", 2}; /* kernels say a number there that nobody has set */
+		d.dims =
+			(struct span){"[]", 2}; /* kernels say a number there that nobody has set */
 	field.is_common = starts(d.name, "common_");
 	field.name = keep(f, d.name, (struct span){d.name.at, 0});
 	field.type = keep(f, d.type, d.dims);

@@ -54,15 +54,23 @@ int parser_context(const struct parser *parser, const char *at, int code)
 	return attar_context(code, "events, column %zu", (size_t)(at - parser->text) + 1);
 }
 
-int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
+int parser_vfail(
+	const struct parser *parser, const char *at, int code, const char *fmt, va_list args)
 {
 	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	return parser_context(parser, at, attar_fail(code, "%s", text));
+}
+
+int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
+{
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	code = parser_vfail(parser, at, code, fmt, args);
 	va_end(args);
-	return parser_context(parser, at, attar_fail(code, "%s", text));
+	return code;
 }
 
 int parser_add(

@@ -50,6 +50,10 @@ struct parser {
 int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
 	ATTAR_PRINTF(4, 5);
 
+/* The same with the arguments of a caller that has a `...` of its own. */
+int parser_vfail(const struct parser *parser, const char *at, int code, const char *fmt,
+	va_list args) ATTAR_PRINTF(4, 0);
+
 /* Puts the column in front of an error text that is already there. */
 int parser_context(const struct parser *parser, const char *at, int code);
 

@@ -7,11 +7,10 @@
 
 /* A place to probe. Strings are borrowed. */
 struct probe {
-	bool user;        /* uprobe: in a file */
-	bool ret;         /* at the function's return */
-	const char *func; /* NULL: none was named */
-	uint64_t
-		offset; /* bytes from func; without it a kernel address, or an offset in the file */
+	bool user;         /* uprobe: in a file */
+	bool ret;          /* at the function's return */
+	const char *func;  /* NULL: none was named */
+	uint64_t offset;   /* bytes from func; else a kernel address, or an offset in the file */
 	const char *file;  /* absolute path, of a uprobe */
 	const char *fetch; /* " name=FETCH:TYPE ...": what tracefs is to fetch; NULL: nothing */
 	uint64_t ref; /* file offset of the counter that the kernel raises while probed; 0: none */

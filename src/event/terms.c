@@ -113,13 +113,12 @@ static int bad_term(struct build *b, const struct term *term, int code, const ch
 
 static int bad_term(struct build *b, const struct term *term, int code, const char *fmt, ...)
 {
-	char text[512];
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	code = parser_vfail(b->parser, term->at, code, fmt, args);
 	va_end(args);
-	return parser_fail(b->parser, term->at, code, "%s", text);
+	return code;
 }
 
 /* A bare term counts as 1. */

@@ -105,6 +105,12 @@ static int best_mount(char *text, char **ret_path)
 	return best == 1 ? tracefs_denied(-EACCES, best_path) : -ENODEV;
 }
 
+static int no_tracefs(void)
+{
+	return attar_fail(
+		-ENODEV, "this kernel has no tracefs (CONFIG_TRACING is off), so no tracepoints");
+}
+
 static bool kernel_has_tracefs(const char *proc)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -128,8 +134,7 @@ int tracefs_find(const char *proc, char **ret_path)
 	if (r != -ENODEV)
 		return r;
 	if (!kernel_has_tracefs(proc))
-		return attar_fail(-ENODEV,
-			"this kernel has no tracefs (CONFIG_TRACING is off), so no tracepoints");
+		return no_tracefs();
 	return attar_fail(-ENODEV, "tracefs is not mounted, so tracepoints have no names: " MOUNT);
 }
 
@@ -142,8 +147,7 @@ static int mount_standard(void)
 	if (errno == EBUSY) /* another process was faster */
 		return 0;
 	if (errno == ENODEV)
-		return attar_fail(-ENODEV,
-			"this kernel has no tracefs (CONFIG_TRACING is off), so no tracepoints");
+		return no_tracefs();
 	return attar_fail(-errno,
 		"tracefs is not mounted and cannot be mounted here (%s): as root, " MOUNT,
 		strerror(errno));
