@@ -14,9 +14,11 @@
 
 enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
+#define PLACE_OFFSET 0xffffffffffffULL /* the bits of an attar_place below the DSO's number */
+
 struct dso_key {
 	enum attar_dso_kind kind;
-	uint32_t owner; /* of JIT memory: a number for its space; vdso: its class, 32 or 64; else 0 */
+	uint32_t owner; /* JIT memory: a number for its space; vdso: its class, 32 or 64; else 0 */
 	uint64_t dev, ino;   /* major << 32 | minor; 0, 0: unknown */
 	uint32_t generation; /* of the inode; 0: unknown */
 	uint8_t build_id_size;

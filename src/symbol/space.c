@@ -4,8 +4,6 @@
 #include "symbol/maps.h"
 #include "symbol/symbols.h"
 
-#define OFFSET_MASK 0xffffffffffffULL
-
 struct attar_space *attar_space_new(struct attar_symbols *symbols, pid_t pid)
 {
 	struct attar_space *space = calloc(1, sizeof(*space));
@@ -105,18 +103,17 @@ static int own(struct attar_space *space, size_t more)
 }
 
 /* JIT compilers change protections page by page: neighbours of one owner are one range. */
-static bool join(struct ranges *ranges, size_t i)
+static void join(struct ranges *ranges, size_t i)
 {
 	struct range *a = &ranges->at[i], *b = a + 1;
 
 	if (i + 1 >= ranges->n || a->dso != b->dso || a->start + a->len != b->start ||
 		a->pgoff != a->start || a->memfd || b->memfd || b->pgoff != b->start)
-		return false;
+		return;
 	a->len += b->len;
 	a->settled = a->settled && b->settled;
 	memmove(b, b + 1, (ranges->n - i - 2) * sizeof(*b));
 	ranges->n--;
-	return true;
 }
 
 static uint64_t last_of(const struct range *r)
@@ -337,10 +334,10 @@ attar_place attar_space_place(struct attar_space *space, uint64_t ip)
 	if (!range || ip - range->start >= range->len) {
 		i = first_after(space->ranges, ip);
 		if (!space->ranges || i == space->ranges->n || space->ranges->at[i].start > ip)
-			return ip & OFFSET_MASK;
+			return ip & PLACE_OFFSET;
 		range = space->last = &space->ranges->at[i];
 	}
 	if (unlikely(!range->settled))
 		settle(space, range);
-	return (uint64_t)range->dso << 48 | ((ip - range->start + range->pgoff) & OFFSET_MASK);
+	return (uint64_t)range->dso << 48 | ((ip - range->start + range->pgoff) & PLACE_OFFSET);
 }

@@ -8,8 +8,6 @@
 #include "symbol/load.h"
 #include "symbol/vdso.h"
 
-#define OFFSET_MASK 0xffffffffffffULL
-
 static unsigned default_open_files(void)
 {
 	struct rlimit limit;
@@ -211,7 +209,7 @@ static const char *plain_name(struct attar_symbols *symbols, const char *raw)
 static int resolve_kernel(
 	struct attar_symbols *symbols, uint64_t offset, struct attar_symbol *symbol)
 {
-	uint64_t address = offset >> 47 ? offset | ~OFFSET_MASK : offset;
+	uint64_t address = offset >> 47 ? offset | ~PLACE_OFFSET : offset;
 	struct kernel_hit hit;
 
 	if (!kernel_find(&symbols->kernel, address, &hit))
@@ -316,7 +314,7 @@ int attar_symbols_resolve(
 	struct dso *dso = dsos_get(&symbols->dsos, number);
 
 	*ret_symbol = (struct attar_symbol){
-		.offset = place & OFFSET_MASK,
+		.offset = place & PLACE_OFFSET,
 		.dso = dso->key.path,
 		.kind = dso->key.kind,
 	};

@@ -131,7 +131,7 @@ static int add_block(struct adding *a, const uint8_t *block, size_t n, const uin
 
 		s.old = versions[i] & 0x8000; /* VERSYM_HIDDEN */
 		if (add_symbol(a, &s) < 0)
-			return base_oom();
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -153,7 +153,7 @@ static int add_all(struct adding *a, const struct elf_section *section, uint8_t 
 		if (section->type == SHT_DYNSYM && versions && versions->size / 2 >= i + some)
 			source_read(source, versions->offset + i * 2, version, some * 2);
 		if (add_block(a, block, some, version) < 0)
-			return base_oom();
+			return -ENOMEM;
 	}
 	return 0;
 }
