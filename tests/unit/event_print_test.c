@@ -614,46 +614,67 @@ static void compare_all(struct all *all)
 	assert_int_equal(differ, 0);
 }
 
-static void test_all_beside_kernel(void **state)
+static void allow_all_files(void)
 {
 	struct rlimit limit;
-	struct all all = {0};
-	int to[2], from[2];
-	char path[4200], filter[64], byte;
-	pid_t pid;
 
-	snprintf(
-		path, sizeof(path), "%s/instances/attar_test_%d", tracefs ? tracefs : "", getpid());
-	if (!tracefs || geteuid() || mkdir(path, 0755) < 0)
-		skip();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	limit.rlim_cur = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* A process that waits for a byte in to, makes events, and answers with a byte in from. */
+static pid_t start_workload(int to[2], int from[2])
+{
+	pid_t pid;
+
 	assert_int_equal(pipe(to) | pipe(from), 0);
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		workload(to[0], from[1]);
 	}
-	read_functions();
-	attar_catalog_resolver(catalog, name_function, NULL);
-	open_all(&all, pid);
+	return pid;
+}
+
+/* Lets the kernel print what the process meets into the test's instance of tracefs. */
+static void enable_kernel(const struct all *all, pid_t pid)
+{
+	char filter[64], name[512];
+
 	put("trace_clock", "mono");
 	if (!hashes_pointers())
 		put("options/hash-ptr", "0");
 	put("buffer_size_kb", "16384");
 	snprintf(filter, sizeof(filter), "common_pid==%d", pid);
 	put("events/filter", filter);
-	for (size_t i = 0; i < all.n; i++) {
-		char name[512];
+	for (size_t i = 0; i < all->n; i++) {
+		const struct attar_format *f = all->kinds[i].format;
 
-		snprintf(name, sizeof(name), "events/%s/%s/filter", all.kinds[i].format->system,
-			all.kinds[i].format->name);
+		snprintf(name, sizeof(name), "events/%s/%s/filter", f->system, f->name);
 		put(name, filter);
-		snprintf(name, sizeof(name), "events/%s/%s/enable", all.kinds[i].format->system,
-			all.kinds[i].format->name);
+		snprintf(name, sizeof(name), "events/%s/%s/enable", f->system, f->name);
 		put(name, "1");
 	}
+}
+
+static void test_all_beside_kernel(void **state)
+{
+	struct all all = {0};
+	int to[2], from[2];
+	char path[4200], byte;
+	pid_t pid;
+
+	snprintf(
+		path, sizeof(path), "%s/instances/attar_test_%d", tracefs ? tracefs : "", getpid());
+	if (!tracefs || geteuid() || mkdir(path, 0755) < 0)
+		skip();
+	allow_all_files();
+	pid = start_workload(to, from);
+	read_functions();
+	attar_catalog_resolver(catalog, name_function, NULL);
+	open_all(&all, pid);
+	enable_kernel(&all, pid);
 	for (size_t i = 0; i < all.n; i++)
 		ioctl(all.fds[i], PERF_EVENT_IOC_ENABLE, 0);
 	(void)!write(to[1], "x", 1);
