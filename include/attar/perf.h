@@ -138,10 +138,13 @@ enum attar_counter_flags {
 };
 
 /*
- * Opens the event on every place of the target, all or nothing. attr is borrowed for the call; attr->size
- * says how long the caller's struct is (0: the 128 bytes of Linux 5.13), what the kernel is given is
- * negotiated here. read_format gets what attar_counter_read() needs. name is for messages and reports;
- * copied. On failure the error text names the event, the reason and the remedy.
+ * Opens the event on every place of the target, all or nothing. attr is borrowed for the call;
+ * attr->size says how long the caller's struct is (0: the 128 bytes of Linux 5.13), what the kernel
+ * is given is negotiated here. read_format gets what attar_counter_read() needs. name is for
+ * messages and reports; copied. On failure the error text names the event, the reason and the
+ * remedy. -EOPNOTSUPP: the event is not available here; -EACCES, -EPERM: not to us; -EINVAL,
+ * -E2BIG: its options contradict each other, or are newer than kernel or library; -ESRCH: nobody of
+ * the target is left.
  */
 ATTAR_API int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter);
@@ -243,7 +246,7 @@ ATTAR_API int attar_counter_redirect(struct attar_counter *counter, struct attar
  * PARTIAL, since the CPU had run unwatched for a while; filter, BPF program and signal are set
  * again. Where the target watches every CPU, one that was never there adds places at the end. Of a
  * target of tasks, which take their events along: nothing. One log line says what is missing. A
- * stream does this by itself. 1: something changed; 0.
+ * stream does this by itself. 1: something changed; 0: nothing; or a negative errno.
  */
 ATTAR_API int attar_target_follow_cpus(
 	struct attar_target *target, struct attar_counter *const *counters, size_t n);
@@ -365,8 +368,9 @@ struct attar_group_event {
 };
 
 /*
- * Opens all events on all places, or nothing. The first is the leader: it decides for all whether they are
- * disabled, pinned or exclusive, and on which clock. Otherwise as attar_counter_open().
+ * Opens all events on all places, or nothing. The first is the leader: it decides for all whether
+ * they are disabled, pinned or exclusive, and on which clock. Otherwise as attar_counter_open().
+ * -EINVAL too: there are no events or more than 512, or a member contradicts its leader.
  */
 ATTAR_API int attar_group_open(struct attar_target *target, const struct attar_group_event *events,
 	size_t n, unsigned flags, struct attar_group **ret_group);
@@ -396,7 +400,8 @@ struct attar_ring;
  * for each thread), shared by all counters. bytes is the wish for each ring, rounded up to a power
  * of two of pages; where the limit on locked memory refuses it, smaller ones are taken and a log
  * line says so. ret_rings is an array of *ret_n rings, owned by the caller: attar_rings_free().
- * Counters must have PERF_SAMPLE_IDENTIFIER when there are several.
+ * Counters must have PERF_SAMPLE_IDENTIFIER when there are several. -EPERM: not even one page may
+ * be locked; -EINVAL: a counter is inherited, and watched on any CPU.
  */
 ATTAR_API int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n);
@@ -450,9 +455,10 @@ struct attar_aux;
 struct attar_record;
 
 /*
- * Maps an AUX area for the ring, to be freed before it: bytes, rounded up to a power of two of pages, or less
- * with a log line where locked memory is short. The ring's first counter is the one that traces. A snapshot
- * area is overwritten for ever. -EOPNOTSUPP: the counter's PMU has no such area.
+ * Maps an AUX area for the ring, to be freed before it: bytes, rounded up to a power of two of
+ * pages, or less with a log line where locked memory is short. The ring's first counter is the one
+ * that traces. A snapshot area is overwritten for ever. -EOPNOTSUPP: the counter's PMU has no such
+ * area; -EINVAL: the ring is one that is overwritten; -EPERM: not even one page may be locked.
  */
 ATTAR_API int attar_aux_new(
 	struct attar_ring *ring, size_t bytes, bool snapshot, struct attar_aux **ret_aux);
@@ -479,7 +485,7 @@ struct attar_aux_data {
 
 /*
  * The data that a PERF_RECORD_AUX of the ring tells of, borrowed until it is released. -EBADMSG:
- * the record tells of what is not there.
+ * the record tells of what is not there; -EINVAL: it is of another type, or the area is a snapshot.
  */
 ATTAR_API int attar_aux_read(
 	struct attar_aux *aux, const struct attar_record *record, struct attar_aux_data *ret_data);
@@ -489,7 +495,7 @@ ATTAR_API void attar_aux_release(struct attar_aux *aux, const struct attar_aux_d
 
 /*
  * What a snapshot area holds, its newest byte last; borrowed until the counter, which must be
- * disabled for it, is enabled again.
+ * disabled for it, is enabled again. -EINVAL: the area is no snapshot.
  */
 ATTAR_API int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data);
 

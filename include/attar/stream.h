@@ -132,8 +132,10 @@ struct attar_stream_stats {
 struct attar_stream;
 
 /*
- * A stream over counters that are open on target: maps their rings. The counters' attributes are those of
- * attar_stream_attr(). All pointers are borrowed for the stream's life; counters is copied.
+ * A stream over counters that are open on target: maps their rings. The counters' attributes are
+ * those of attar_stream_attr(). All pointers are borrowed for the stream's life; counters is
+ * copied. -EINVAL: the counters lay out the time of their records differently; otherwise as
+ * attar_rings_new().
  */
 ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
@@ -154,7 +156,10 @@ ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
  */
 ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
 
-/* Enables the counters; events count from here on. Then reads what runs already from /proc. */
+/*
+ * Enables the counters; events count from here on. Then reads what runs already from /proc. 0 or a
+ * negative errno.
+ */
 ATTAR_API int attar_stream_start(struct attar_stream *stream);
 
 /*
@@ -165,12 +170,12 @@ ATTAR_API int attar_stream_start(struct attar_stream *stream);
 ATTAR_API int attar_stream_add(
 	struct attar_stream *stream, struct attar_counter *counter, uint32_t number);
 
-/* Disables the counters; what the rings hold is still to be delivered. */
+/* Disables the counters; what the rings hold is still to be delivered. 0 or a negative errno. */
 ATTAR_API int attar_stream_stop(struct attar_stream *stream);
 
 /*
- * The next event in order, 1; 0 when there is none for now (after attar_stream_stop(): ever). Returns to
- * the kernel what was read. Never waits.
+ * The next event in order, 1; 0 when there is none for now (after attar_stream_stop(): ever).
+ * Returns to the kernel what was read. Never waits. -ENOMEM: events may be missing from here on.
  */
 ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event *ret_event);
 
