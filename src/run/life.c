@@ -42,10 +42,21 @@ static void list_groups(struct attar_run *run)
 	*g = (struct attar_option_group){"Output", common_output_options};
 }
 
+/* Without it attar_run_stop() would ask in vain. */
+static int open_stop(struct attar_run *run)
+{
+	run->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (run->stop_fd >= 0)
+		return 0;
+	return attar_fail(-errno, "cannot open an eventfd: %s%s", strerror(errno),
+		errno == EMFILE ? ": raise the limit with ulimit -n" : "");
+}
+
 int attar_run_new(const char *name, struct attar_run **ret_run)
 {
 	const struct attar_profiler *profiler = attar_profiler_find(name);
 	struct attar_run *run;
+	int r;
 
 	if (!profiler)
 		return no_profiler(name);
@@ -56,7 +67,11 @@ int attar_run_new(const char *name, struct attar_run **ret_run)
 	}
 	run->profiler = profiler;
 	run->command_status = -1;
-	run->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = open_stop(run);
+	if (r < 0) {
+		attar_run_free(run);
+		return r;
+	}
 	list_groups(run);
 	common_defaults(&run->opts);
 	if (profiler->defaults)

@@ -2,6 +2,9 @@
 /* Options of a run by name and value, and the sentences for wrong ones. */
 #include "unit.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include "run/run.h"
 
 static int start(void **state)
@@ -104,6 +107,25 @@ static void test_no_option_twice(void **state)
 	}
 }
 
+/* A run that could not be stopped is none. */
+static void test_no_descriptor_left(void **state)
+{
+	struct attar_run *run = NULL;
+	struct rlimit limit, none;
+	int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC), r;
+
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = attar_run_new("profile", &run);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	assert_int_equal(r, -EMFILE);
+	assert_null(run);
+	assert_string_equal(attar_error(),
+		"cannot open an eventfd: Too many open files: raise the limit with ulimit -n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +133,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_mistakes, start, stop),
 		cmocka_unit_test(test_profilers),
 		cmocka_unit_test(test_no_option_twice),
+		cmocka_unit_test(test_no_descriptor_left),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
