@@ -150,8 +150,9 @@ def test_stalled_reader_misses_lines_and_is_told(spawn, tmp_path):
         pytest.skip('a sanitized attar prints so slowly that it hardly outruns a reader that stands')
     busy = spawn(workload('split7030'), 1000000)
     out, text = tmp_path / 'all.csv', tmp_path / 'text'
-    done = run('-c', f'{ATTAR} profile -F 20000 --each -g -p {busy.pid} -N 60000 -d 30s -o {out} | '
-                     f'(while [ "$(stat -c %s {out})" -lt 9000000 ]; do sleep 0.1; done; cat >{text})', program='bash')
+    done = run('-c', f'{ATTAR} profile -F 20000 --each -g -p {busy.pid} -N 60000 -d 100s -o {out} | '
+                     f'(while [ "$(stat -c %s {out})" -lt 9000000 ]; do sleep 0.1; done; cat >{text})', program='bash',
+               timeout=120)
     assert done.returncode == 0, done.stderr
     found = text.read_text()
     seen, lost = re.search(r'^([\d,]+) samples seen, ([\d,]+) lost', found, re.M).groups()
