@@ -378,7 +378,7 @@ int command_user_events(int argc, char **argv)
 	uint64_t duration_ns = 0;
 	bool json = false;
 
-	if (argc > 2 && !strcmp(argv[1], "watch"))
+	if (argc > 2 && !strcmp(argv[1], "watch") && argv[2][0] != '-')
 		return watch(argc - 2, argv + 2);
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--json"))

@@ -334,6 +334,11 @@ def test_user_events_lists_and_counts(no_kernel, emitter):
     assert 0 < rows['e2e_tick']['count'] <= elapsed_ms  # one each millisecond at most
 
 
+def test_watch_wants_a_name(root):
+    done = run('user-events', 'watch', '-h')
+    assert done.returncode == 2 and done.stderr.startswith('attar: user-events takes ')
+
+
 def test_watch(no_kernel, emitter):
     program = emitter('once', '3')
     done = run('user-events', 'watch', 'e2e_order', '-p', program.pid, '-N', 3)
