@@ -100,6 +100,7 @@ enum attar_uses {
 	ATTAR_USES_SAMPLING = 1, /* -F and -e of CPU sampling */
 	ATTAR_USES_STACKS = 2,   /* which parts of a stack, and whose code */
 	ATTAR_USES_RINGS = 4,    /* -m, --watermark, and -N: it takes samples */
+	ATTAR_GIVES_TREE = 8,    /* a call tree where one is wanted, for folded stacks */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -112,7 +113,7 @@ struct attar_example {
 struct attar_profiler {
 	const char *name, *group;
 	const char *summary; /* one line, begins in lower case, no full stop */
-	unsigned uses;       /* enum attar_uses: further common options that it takes */
+	unsigned uses;       /* enum attar_uses: further common options, and what it gives */
 	const char *needs;   /* what must work, as `attar doctor` names it, separated by commas */
 	size_t self_size;    /* bytes of the state that the run allocates, zeroed */
 	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */

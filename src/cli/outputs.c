@@ -49,8 +49,19 @@ static int add(struct outputs *o, struct output *out, const char *format,
 	return 0;
 }
 
-static int add_file(struct outputs *o, const char *path, const char *format,
-	const struct attar_render_opts *opts)
+/* What could not be drawn at the end is told before the run, and before a file is made for it. */
+static int check_format(const struct attar_run *run, const char *format)
+{
+	if (strcmp(format, "folded") != 0 || run->profiler->uses & ATTAR_GIVES_TREE)
+		return 0;
+	return attar_fail(-EINVAL,
+		"folded output is made of stacks that are added up, as 'attar profile -e EVENT' "
+		"does; 'attar %s' does not",
+		run->profiler->name);
+}
+
+static int add_file(struct outputs *o, const struct attar_run *run, const char *path,
+	const char *format, const struct attar_render_opts *opts)
 {
 	struct output out = {0};
 	int r;
@@ -62,7 +73,9 @@ static int add_file(struct outputs *o, const char *path, const char *format,
 			"--output: the name '%s' has no extension that says its format: .html, "
 			".folded, .json, .csv or .txt",
 			path);
-	r = open_file(&out, path);
+	r = check_format(run, format);
+	if (r == 0)
+		r = open_file(&out, path);
 	return r < 0 ? r : add(o, &out, format, opts);
 }
 
@@ -75,17 +88,20 @@ static const char *flame_graph_format(const char *path)
 }
 
 static int add_stdout(
-	struct outputs *o, const struct common_opts *c, const struct attar_render_opts *files)
+	struct outputs *o, const struct attar_run *run, const struct attar_render_opts *files)
 {
+	const struct common_opts *c = &run->opts;
 	struct attar_render_opts opts = *files;
 	struct output out = {.file = stdout};
 	const char *format = c->format ? c->format : "text";
+	int r;
 
 	if (c->quiet && !c->format)
 		return 0;
 	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
-	return add(o, &out, format, &opts);
+	r = check_format(run, format);
+	return r < 0 ? r : add(o, &out, format, &opts);
 }
 
 int outputs_open(struct outputs *o, const struct attar_run *run, const char *command_line)
@@ -96,11 +112,11 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 	int r;
 
 	printer_open(&o->printer);
-	r = add_stdout(o, c, &opts);
+	r = add_stdout(o, run, &opts);
 	for (size_t i = 0; r == 0 && i < c->outputs.n; i++)
-		r = add_file(o, c->outputs.at[i], NULL, &opts);
+		r = add_file(o, run, c->outputs.at[i], NULL, &opts);
 	if (r == 0 && c->flame_graph)
-		r = add_file(o, c->flame_graph, flame_graph_format(c->flame_graph), &opts);
+		r = add_file(o, run, c->flame_graph, flame_graph_format(c->flame_graph), &opts);
 	return r;
 }
 

@@ -59,6 +59,19 @@ def test_file_is_replaced_only_when_there_is_a_result(tmp_path):
     assert not fresh.exists()
 
 
+@pytest.mark.parametrize('profiler', [('stat',), ('trace', '-e', 'page-faults')], ids=lambda words: words[0])
+@pytest.mark.parametrize('words', [('-o', 'x.folded'), ('--flame-graph', 'x'), ('--format', 'folded')], ids=lambda words: words[0])
+def test_stacks_of_what_adds_none_up(root, tmp_path, profiler, words):
+    """Refused before the run; what lies there stays, what does not is not made."""
+    (tmp_path / 'x.folded').write_text('precious')
+    done = run(*profiler, *words, '--', 'touch', tmp_path / 'ran', cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ''
+    assert done.stderr == ("attar: folded output is made of stacks that are added up, as 'attar profile -e EVENT' does; "
+                           f"'attar {profiler[0]}' does not\n")
+    assert [file.name for file in tmp_path.iterdir()] == ['x.folded']
+    assert (tmp_path / 'x.folded').read_text() == 'precious'
+
+
 def test_device_full():
     with open('/dev/full', 'w') as full:
         done = run('profile', '-d', '200ms', stdout=full, stderr=subprocess.PIPE)
