@@ -24,7 +24,8 @@ struct usdt {
 struct notes {
 	Elf *elf;
 	Elf_Data *probes, *perfume;
-	uint64_t base; /* address of .stapsdt.base; 0: none */
+	uint64_t base;     /* address of .stapsdt.base; 0: none */
+	struct map fields; /* address of a probe: the strings that tell its signs and fields */
 };
 
 static void find_sections(struct notes *notes)
@@ -83,25 +84,37 @@ static const char *next_note(const Elf_Data *data, size_t *at, const char *owner
 	return NULL;
 }
 
-/* The fields of the probe at that address, if a note tells them. */
-static void find_fields(const struct notes *notes, uint64_t pc, struct usdt_site *site)
+/* One pass for all probes: a file may have very many of both. */
+static int index_fields(struct notes *notes)
 {
 	const char *p, *end;
 	size_t at = 0;
 
-	while ((p = next_note(notes->perfume, &at, "perfume", 1, 8, &end))) {
-		const char *signs;
+	for (int i = 0;
+		i < NOTES_MAX && (p = next_note(notes->perfume, &at, "perfume", 1, 8, &end)); i++) {
+		const char *strings = p + 8;
 		uint64_t address;
 
 		memcpy(&address, p, 8);
-		if (address != pc)
+		p = strings;
+		if (!take_string(&p, end) || !take_string(&p, end) ||
+			map_get(&notes->fields, address))
 			continue;
-		p += 8;
-		signs = take_string(&p, end);
-		site->fields = take_string(&p, end);
-		site->signs = site->fields ? signs : NULL;
-		return;
+		if (map_put(&notes->fields, address, (uintptr_t)strings) < 0)
+			return -ENOMEM;
 	}
+	return 0;
+}
+
+/* The fields of the probe at that address, if a note tells them. */
+static void find_fields(const struct notes *notes, uint64_t pc, struct usdt_site *site)
+{
+	const uint64_t *strings = map_get(&notes->fields, pc);
+
+	if (!strings)
+		return;
+	site->signs = (const char *)(uintptr_t)*strings;
+	site->fields = site->signs + strlen(site->signs) + 1;
 }
 
 /* Three addresses; provider, name, operands. */
@@ -134,9 +147,10 @@ static int each_note(struct notes *notes, usdt_site_fn *fn, void *ctx)
 {
 	const char *p, *end;
 	size_t at = 0;
-	int r = 0;
+	int r;
 
 	find_sections(notes);
+	r = index_fields(notes);
 	for (int i = 0; r == 0 && i < NOTES_MAX &&
 			(p = next_note(notes->probes, &at, "stapsdt", 3, 24, &end));
 		i++)
@@ -158,6 +172,7 @@ int usdt_each(const char *path, usdt_site_fn *fn, void *ctx)
 	notes.elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (notes.elf && elf_kind(notes.elf) == ELF_K_ELF)
 		r = each_note(&notes, fn, ctx);
+	map_done(&notes.fields);
 	elf_end(notes.elf);
 	return r;
 }

@@ -2,9 +2,14 @@
 /* USDT notes: what uprobes are told to fetch, and user events as the list knows them. */
 #include "unit.h"
 
+#include <elf.h>
+#include <stdio.h>
+#include <time.h>
+
 #include "base/buf.h"
 #include "event/usdt.h"
 #include "events.h"
+#include "folder.h"
 
 static void assert_operand(const char *operand, const char *fetched)
 {
@@ -146,6 +151,103 @@ static void test_files_without_probes(void **state)
 	assert_int_equal(usdt_each("/no/such/file", count, &n), -ENOENT);
 }
 
+/* ---- a file of very many probes ---- */
+
+enum { PROBES = 20000, CODE = 0x1000 };
+
+/* A note of n bytes, of which each is a multiple of 4 here. */
+static void add_note(
+	struct buf *b, const char owner[8], uint32_t type, const void *desc, uint32_t n)
+{
+	buf_add(b, (uint32_t[]){8, n, type}, 12);
+	buf_add(b, owner, 8);
+	buf_add(b, desc, n);
+}
+
+/* Probes at the bytes of the code; notes of fields of all of them, the last one's first. */
+static void add_notes(struct buf *probes, struct buf *fields)
+{
+	struct {
+		uint64_t pc, base, semaphore;
+		char strings[12];
+	} __attribute__((packed)) probe = {.strings = "perfume\0e\0"};
+	struct {
+		uint64_t pc;
+		char strings[8];
+	} field = {.strings = "n\0u64 a"};
+
+	for (uint64_t i = 0; i < PROBES; i++) {
+		probe.pc = CODE + i;
+		add_note(probes, "stapsdt", 3, &probe, sizeof(probe));
+		field.pc = CODE + PROBES - 1 - i;
+		add_note(fields, "perfume", 1, &field, sizeof(field));
+	}
+}
+
+static void make_file(void)
+{
+	static const char names[] = "\0.note.stapsdt\0.note.perfume\0.shstrtab";
+	struct buf probes = {0}, fields = {0}, file = {0};
+	Elf64_Shdr sections[4] = {{0}, {.sh_name = 1, .sh_type = SHT_NOTE, .sh_addralign = 4},
+		{.sh_name = 15, .sh_type = SHT_NOTE, .sh_addralign = 4},
+		{.sh_name = 29, .sh_type = SHT_STRTAB, .sh_size = sizeof(names)}};
+	Elf64_Phdr code = {
+		.p_type = PT_LOAD, .p_vaddr = CODE, .p_filesz = PROBES, .p_memsz = PROBES};
+	Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		.e_type = ET_EXEC,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(h),
+		.e_shoff = sizeof(h) + sizeof(code),
+		.e_ehsize = sizeof(h),
+		.e_phentsize = sizeof(code),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(*sections),
+		.e_shnum = ARRAY_SIZE(sections),
+		.e_shstrndx = 3};
+
+	add_notes(&probes, &fields);
+	sections[1].sh_offset = sizeof(h) + sizeof(code) + sizeof(sections);
+	sections[1].sh_size = probes.len;
+	sections[2].sh_offset = sections[1].sh_offset + probes.len;
+	sections[2].sh_size = fields.len;
+	sections[3].sh_offset = sections[2].sh_offset + fields.len;
+	buf_add(&file, &h, sizeof(h));
+	buf_add(&file, &code, sizeof(code));
+	buf_add(&file, sections, sizeof(sections));
+	buf_add(&file, probes.data, probes.len);
+	buf_add(&file, fields.data, fields.len);
+	buf_add(&file, names, sizeof(names));
+	folder_put("many", file.data, file.len);
+	buf_done(&probes);
+	buf_done(&fields);
+	buf_done(&file);
+}
+
+static int count_told(void *ctx, const struct usdt_site *site)
+{
+	if (!strcmp(site->event, "e") && !strcmp(site->signs, "n") &&
+		!strcmp(site->fields, "u64 a"))
+		++*(int *)ctx;
+	return 0;
+}
+
+/* It must not take a pass over all notes of fields for each probe: that was two seconds here. */
+static void test_many_probes(void **state)
+{
+	char path[256];
+	clock_t before;
+	int told = 0;
+
+	snprintf(path, sizeof(path), "%s/many", folder_make());
+	make_file();
+	before = clock();
+	assert_int_equal(usdt_each(path, count_told, &told), 0);
+	assert_in_range(clock() - before, 0, CLOCKS_PER_SEC);
+	assert_int_equal(told, PROBES);
+	folder_remove();
+}
+
 /* On a system without tracefs: no kernel has it, so it is looked for in programs. */
 static void test_specs(void **state)
 {
@@ -181,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_plan),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_files_without_probes),
+		cmocka_unit_test(test_many_probes),
 		cmocka_unit_test(test_specs),
 	};
 
