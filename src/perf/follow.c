@@ -5,7 +5,7 @@
 #include "perf/ring.h"
 #include "perf/target.h"
 
-enum { ROUNDS_MAX = 16 };
+enum { ROUNDS_MAX = 16 }; /* a process may make threads as fast as they are opened */
 
 /* PERF_RECORD_FORK: header, pid, ppid, tid, ptid. */
 struct fork_record {

@@ -164,6 +164,7 @@ int defer_resume(struct defer *d, const struct attar_record *rec)
 	uint64_t cookie = rec->callchain_deferred.cookie, nr = rec->callchain_deferred.nr;
 	uint64_t *chain = map_get(&d->chains, cookie);
 	int32_t i = chain ? first_of(*chain) : NONE, next;
+	int r = 0;
 
 	put_back_taken(d);
 	map_remove(&d->chains, cookie);
@@ -172,14 +173,17 @@ int defer_resume(struct defer *d, const struct attar_record *rec)
 
 		next = h->next;
 		make_ready(d, i);
-		if (vec_reserve(&h->user, nr) < 0)
-			return base_oom();
+		if (vec_reserve(&h->user, nr) < 0) {
+			r = base_oom();
+			d->missing++;
+			continue;
+		}
 		if (nr)
 			memcpy(h->user.at, rec->callchain_deferred.ips, nr * sizeof(uint64_t));
 		h->user.n = nr;
 		d->stitched++;
 	}
-	return 0;
+	return r;
 }
 
 /* The kernel's half without its marker and cookie, then the user's half, with a marker before it. */

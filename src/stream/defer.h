@@ -53,7 +53,7 @@ static inline bool defer_concerns(const struct attar_sample *s)
 /* Copies the event's sample. In a full table the one that waits longest is ready as it is. 0 or -ENOMEM. */
 int defer_hold(struct defer *d, const struct attar_event *ev);
 
-/* What waits for the cookie of this CALLCHAIN_DEFERRED record is ready. 0 or -ENOMEM. */
+/* Makes ready what waits for the cookie of this CALLCHAIN_DEFERRED record. 0; -ENOMEM: some as it is. */
 int defer_resume(struct defer *d, const struct attar_record *rec);
 
 /* What waits longest is ready as it is. False: nothing waits. */

@@ -131,6 +131,45 @@ static void assert_next(
 	assert_int_equal(chain.deferred, !cookie);
 }
 
+static bool memory_ran_out;
+
+void *__real_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return memory_ran_out ? NULL : __real_realloc(p, size);
+}
+
+static void test_without_memory_they_come_as_they_are(void **state)
+{
+	const uint64_t half[] = {USER, 0x1000, 0x2000};
+	struct written w = second_half(7, 1, 23, half, ARRAY_SIZE(half));
+	struct attar_layout layout;
+	struct attar_record rec;
+	struct attar_event ev;
+	struct defer d;
+
+	attar_layout_init(&layout, &attr_of_all);
+	defer_init(&d);
+	for (uint64_t time = 1; time <= 3; time++)
+		hold(&d, &layout, time, 23);
+	hold(&d, &layout, 4, 42);
+	assert_int_equal(attar_record_parse(&layout, w.words, w.n * 8, &rec), 0);
+	memory_ran_out = true;
+	assert_int_equal(defer_resume(&d, &rec), -ENOMEM);
+	memory_ran_out = false;
+	for (uint64_t time = 1; time <= 3; time++)
+		assert_next(&d, &layout, time, 0);
+	assert_int_equal(defer_take(&d, &layout, &rec, &ev), 0);
+	assert_true(defer_give_up(&d));
+	assert_next(&d, &layout, 4, 0);
+	assert_false(defer_give_up(&d));
+	assert_int_equal(d.stitched, 0);
+	assert_int_equal(d.missing, 4);
+	defer_done(&d);
+}
+
 static void test_joins_by_cookie(void **state)
 {
 	struct attar_layout layout;
@@ -435,6 +474,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_joins_by_cookie),
+		cmocka_unit_test(test_without_memory_they_come_as_they_are),
 		cmocka_unit_test(test_the_table_is_bounded),
 		cmocka_unit_test(test_random_orders),
 		cmocka_unit_test(test_the_stream_joins_halves),
