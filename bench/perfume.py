@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What an event of libperfume costs its program: off, through shared memory, through the kernel, and beside LTTng-UST.
 
-One event has 20 bytes: a u32 and two u64. Off is beside a loop with one relaxed load and a branch; the shared-memory ring beside
-a bare ring for one thread with the same time stamp (bench/perfume_cost.c), and beside an LTTng-UST event with the
-same fields, into ring buffers that overwrite and that nobody reads, as ours (bench/perfume_lttng.c). Through the kernel: in a
-guest with user_events (emulated: only the ratios count), beside write() of the same bytes, and beside writev()
-with one allocated iovec for each field. All are CPU time of the writing thread, the best of seven turns (in the guest: of four hundred short ones) in each round. At the end two
-programs write at full speed while one collector reads: what was written is what was read and what was counted as lost,
-to the event (bench/perfume_flood.c).
+One event has 20 bytes: a u32 and two u64. Off is beside a loop with one relaxed load and a branch. The shared-memory
+ring is beside a bare ring for one thread with the same time stamp (bench/perfume_cost.c), and beside an LTTng-UST event
+with the same fields, into ring buffers that overwrite and that nobody reads, as ours (bench/perfume_lttng.c). Through the
+kernel is in a guest with user_events (emulated: only the ratios count), beside write() of the same bytes, and beside
+writev() with one allocated iovec for each field.
+
+All are CPU time of the writing thread, the best of seven turns in each round (in the guest: of four hundred short ones).
+At the end two programs write at full speed while one collector reads: what was written is what was read and what was
+counted as lost, to the event (bench/perfume_flood.c).
 """
 import contextlib
 import json
