@@ -92,7 +92,7 @@ static enum check_state fill(struct attar_report *report, bool json)
 
 int command_doctor(int argc, char **argv)
 {
-	bool json = argc == 2 && !strcmp(argv[1], "--json");
+	bool json = argc > 1 && !strcmp(argv[1], "--json");
 	struct attar_report *report;
 	enum check_state worst;
 	int status;

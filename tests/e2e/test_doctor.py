@@ -166,5 +166,6 @@ def test_text_for_people(program, sysctl):
 
 
 def test_mistakes():
-    done = run('doctor', '--jsom')
-    assert (done.returncode, done.stderr) == (2, "attar: doctor takes --json and nothing else, not '--jsom'\n")
+    for words in (['--jsom'], ['--json', '--jsom']):
+        done = run('doctor', *words)
+        assert (done.returncode, done.stderr) == (2, "attar: doctor takes --json and nothing else, not '--jsom'\n")
