@@ -83,6 +83,12 @@ static int make_cursors(struct attar_stream *s)
 	return r == 0 && s->inlet ? stream_watch(s, inlet_fd(s->inlet)) : r;
 }
 
+/* Records of one ring are put in order before it is known whose they are. */
+static bool tells_time_alike(const struct attar_layout *a, const struct attar_layout *b)
+{
+	return a->time == b->time && a->back_time == b->back_time;
+}
+
 static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n)
 {
 	s->counters = calloc(n, sizeof(*s->counters));
@@ -99,7 +105,7 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 	for (size_t i = 0; i < n; i++) {
 		attar_layout_init(&s->layouts[i], &counters[i]->attr);
 		s->has_clock &= counters[i]->attr.use_clockid;
-		if (s->layouts[i].time != s->layouts[0].time)
+		if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
 			return attar_fail(-EINVAL,
 				"'%s' and '%s' cannot share a stream: their records have the time "
 				"in different places",
@@ -231,7 +237,7 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	if (r < 0)
 		return r;
 	attar_layout_init(&s->layouts[i], &counter->attr);
-	if (s->layouts[i].time != s->layouts[0].time)
+	if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
 		return attar_fail(-EINVAL,
 			"'%s' cannot join a stream whose records have the time in another place",
 			counter->name);

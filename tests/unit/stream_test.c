@@ -457,6 +457,31 @@ static void test_a_stream_that_finds_no_memory_leaves_no_ring(void **state)
 	assert_int_equal(mapped_rings(), 0);
 }
 
+/* In samples the time stands before the stream's id, in the trailer of other records behind it from their end. */
+static void test_counters_that_tell_the_time_elsewhere_are_refused(void **state)
+{
+	struct attar_stream_opts opts = {.size = sizeof(opts)};
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1};
+	struct attar_counter *counters[2];
+	struct attar_stream *stream;
+	struct watched w;
+
+	watch(&w, live_self(), false, 1, 4096);
+	attar_stream_attr(&attr, false);
+	counters[0] = w.counter;
+	attr.sample_type |= PERF_SAMPLE_STREAM_ID;
+	assert_int_equal(attar_counter_open(w.target, &attr, "numbered", 0, &counters[1]), 0);
+	assert_int_equal(
+		attar_stream_live(w.target, counters, 2, w.symbols, &opts, &stream), -EINVAL);
+	assert_string_equal(attar_error(), "'page-faults' and 'numbered' cannot share a stream: "
+					   "their records have the time in different places");
+	assert_int_equal(attar_stream_add(w.stream, counters[1], 1), -EINVAL);
+	attar_counter_close(counters[1]);
+	unwatch(&w);
+}
+
 static void test_a_stream_needs_no_counter(void **state)
 {
 	char pid[16];
@@ -479,6 +504,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_stream_that_finds_no_memory_leaves_no_ring),
 		cmocka_unit_test(test_a_stream_needs_no_counter),
+		cmocka_unit_test(test_counters_that_tell_the_time_elsewhere_are_refused),
 		cmocka_unit_test(test_one_fd_tells_when_to_read),
 		cmocka_unit_test(test_reads_wait_as_told),
 		cmocka_unit_test(test_a_blocking_read_ends_with_its_target),
