@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/opts.h"
 
+enum { OPTS_MAX = 64 << 10 }; /* bytes: a larger size was never set, and what it spans is not there */
+
 int opts_take(void *mine, size_t known, const void *theirs)
 {
 	const unsigned char *bytes = theirs;
@@ -9,7 +11,7 @@ int opts_take(void *mine, size_t known, const void *theirs)
 	if (!theirs)
 		return 0;
 	memcpy(&size, theirs, sizeof(size));
-	if (size < sizeof(size_t))
+	if (size < sizeof(size_t) || size > OPTS_MAX)
 		return attar_fail(-EINVAL,
 			"options whose member 'size' is %zu: set it to the size "
 			"of their struct",

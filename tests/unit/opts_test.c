@@ -75,6 +75,8 @@ static void check_refusals(make_fn *make, size_t known)
 	opts.size = 0;
 	assert_int_equal(make(&opts), -EINVAL);
 	assert_non_null(strstr(attar_error(), "options whose member 'size' is 0"));
+	opts.size = SIZE_MAX / 0xff * 0x5a; /* as of memory that nobody set */
+	assert_int_equal(make(&opts), -EINVAL);
 }
 
 static void check(make_fn *make, size_t known)
