@@ -21,6 +21,7 @@ struct attar_catalog {
 	bool mount;
 	bool tracefs_seen; /* what others left in it was removed */
 	VEC(struct attar_format *) formats;
+	struct map formats_by_name; /* hash of "system:name" to its index in formats */
 	char *dynevent_system; /* "attar_NS_PID_START"; NULL until one is made */
 	VEC(struct dynevent) dynevents;
 	VEC(struct pmu *) pmus; /* by name */
@@ -32,7 +33,6 @@ struct attar_catalog {
 	bool strings_read;
 	struct map constants; /* of the kernel's enums: hash of the name to the value */
 	bool constants_read;
-	struct map formats_by_name; /* hash of "system:name" to its index in formats */
 };
 
 #endif

@@ -47,12 +47,17 @@ static int wrong(const struct parse *parse, const char *what)
 		(size_t)(parse->p - parse->text) + 1, what);
 }
 
+static void skip_blanks(struct parse *parse)
+{
+	while (isspace((unsigned char)*parse->p))
+		parse->p++;
+}
+
 static bool take(struct parse *parse, const char *token)
 {
 	size_t n = strlen(token);
 
-	while (isspace((unsigned char)*parse->p))
-		parse->p++;
+	skip_blanks(parse);
 	if (strncmp(parse->p, token, n) != 0)
 		return false;
 	parse->p += n;
@@ -167,7 +172,7 @@ static int comparison(struct parse *parse)
 		r = take_operator(parse, &node);
 	if (r < 0)
 		return r;
-	take(parse, "");
+	skip_blanks(parse);
 	r = node.is_text ? take_text(parse, &node) : take_number(parse, &node);
 	return r < 0 ? r : add(parse, &node);
 }
@@ -180,7 +185,7 @@ static int one(struct parse *parse)
 {
 	int r;
 
-	take(parse, "");
+	skip_blanks(parse);
 	if (parse->depth >= DEPTH_MAX)
 		return wrong(parse, "it is nested too deeply");
 	parse->depth++;
@@ -231,7 +236,7 @@ int filter_parse(const char *text, const struct attar_format *format, struct fil
 	if (!filter)
 		return base_oom();
 	filter->root = any(&parse);
-	take(&parse, "");
+	skip_blanks(&parse);
 	if (filter->root >= 0 && *parse.p)
 		filter->root = wrong(&parse, "&& or || is expected here");
 	if (filter->root < 0) {
