@@ -145,7 +145,7 @@ def test_cgroup_of_v1(tmp_path):
 mkdir /tmp/groups; mount -t cgroup -o perf_event none /tmp/groups; mkdir /tmp/groups/one /tmp/groups/none
 sh -c 'echo $$ >/tmp/groups/one/cgroup.procs; exec {workload("split7030")} 1000000' &
 {workload("chain5")} 1000000 &
-sleep 1
+until grep -qs split7030 /proc/$(cat /tmp/groups/one/cgroup.procs)/comm; do sleep 0.1; done
 $attar profile -F 997 --exclude-kernel --cgroups one -d 2s -o one.json
 $attar profile -F 997 --exclude-kernel --cgroups none -d 500ms -o none.json
 $attar stat -e cpu-clock --cgroups one,none -d 1s --format json >stat.json
