@@ -68,51 +68,60 @@ struct user_source {
 struct attar_run {
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
+
+	/* What is asked for. */
 	struct common_opts opts;
 	struct attar_option_group groups[8];
-	struct intern texts;             /* of option values */
+	struct intern texts;             /* of option values, and further names */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
-	char *const *command;
+	char *const *command;            /* borrowed; NULL: none */
+	uint64_t rounds;                 /* how often the command is run; 0: once */
+	struct attar_run_hooks hooks;
 
+	/* What is opened for it. */
 	struct attar_catalog *catalog; /* NULL until it is asked for */
 	VEC(struct attar_event_list *) event_lists;
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	VEC(struct source) sources;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
+	int stop_fd;                 /* an eventfd */
+
+	/* Events of programs. */
 	VEC(struct user_source) user_sources;
 	struct attar_inlet *inlet;                 /* of those; NULL: none */
 	VEC(struct attar_event_spec *) user_specs; /* of sources that came to light later */
-	size_t n_opened;                           /* sources that were there at the start */
-	bool kernel_may_come; /* the kernel has user_events, but not all that was asked for yet */
-	struct map unshared;  /* pids of processes that have the probe but no shared memory */
 	VEC(struct attar_event_spec *) usdt_specs; /* of sources that are USDT probes */
-	bool user_stacks;                          /* samples of events have stacks */
-	struct intern noted;                       /* what the log was told about transports */
+	size_t n_opened;                           /* sources that were there at the start */
+	struct map unshared;  /* pids of processes that have the probe but no shared memory */
+	struct intern noted;  /* what the log was told about transports */
+	bool user_stacks;     /* their samples have stacks */
+	bool kernel_may_come; /* the kernel has user_events, but not all that was asked for yet */
+
+	/* Counting. */
 	counted_list counts;
-	bool count_each_cpu;
-	bool count_each_thread;
+	bool count_each_cpu, count_each_thread;
+	bool user_only;   /* the kernel may not be watched */
 	struct map comms; /* tid -> the name that it had, one of texts */
 	struct threads threads;
-	bool user_only;  /* counts are: the kernel may not be watched */
-	uint64_t rounds; /* how often the command is run; 0: once */
 
-	struct attar_run_hooks hooks;
+	/* What has come so far. */
 	struct attar_report *lines; /* rows of single events, not yet shown */
 	struct attar_section *lines_section;
-	double unresolved;
-	uint64_t dropped; /* of those that the stream delivered, by filters of ours */
+	double unresolved; /* for the notes, see attar_run_unresolved() */
+	uint64_t dropped;  /* of those that the stream delivered, by filters of ours */
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
 	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
 	uint64_t recent;                /* ns of the interval that is being reported */
 	uint64_t ended;                 /* of what is watched; 0: it runs */
-	bool stopped;                   /* by attar_run_stop() */
 	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
-	struct timespec self_began;     /* CPU time of this process, and ... */
-	uint64_t ooms;                  /* base_oom_count() when the run was entered */
-	uint64_t self_entered; /* ... the time (ns, CLOCK_MONOTONIC) when the run was entered */
-	int stop_fd;           /* an eventfd */
-	int command_status;
+	bool stopped;                   /* by attar_run_stop() */
+	int command_status;             /* as attar_run_command_status() gives it */
+
+	/* When attar_run_go() was entered. */
+	struct timespec self_began; /* CPU time of this process */
+	uint64_t self_entered;      /* ns, CLOCK_MONOTONIC */
+	uint64_t ooms;              /* base_oom_count() */
 };
 
 /* What --exclude-* and the callchain options say, into attr. */
