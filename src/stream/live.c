@@ -241,19 +241,21 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 		return attar_fail(-EINVAL,
 			"'%s' cannot join a stream whose records have the time in another place",
 			counter->name);
+	s->counters[i] = counter;
+	s->numbers[i] = number;
+	s->has_added = true;
 	r = rings_redirect(s->rings, s->n_rings, counter, 0);
 	vec_each (&counter->fds, it)
 		if (r == 0 && map_put(&s->ids, counter_id(it), i) < 0)
 			r = base_oom();
+	if (r == 0)
+		r = attar_counter_enable(counter);
 	if (r < 0)
-		return r;
-	s->counters[i] = counter;
-	s->numbers[i] = number;
+		return r; /* what is not counted here is the caller's to close */
 	s->n_counters++;
-	s->has_added = true;
 	s->last_id = 0;
 	s->last_counter = 0;
-	return attar_counter_enable(counter);
+	return 0;
 }
 
 int attar_stream_stop(struct attar_stream *s)

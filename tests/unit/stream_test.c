@@ -457,7 +457,7 @@ static void test_a_stream_that_finds_no_memory_leaves_no_ring(void **state)
 	assert_int_equal(mapped_rings(), 0);
 }
 
-/* In samples the time stands before the stream's id, in the trailer of other records behind it from their end. */
+/* An id of the stream moves no sample's time, but that of other records, which is found from their end. */
 static void test_counters_that_tell_the_time_elsewhere_are_refused(void **state)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts)};
