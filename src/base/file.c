@@ -46,8 +46,8 @@ int file_read_i64(const char *path, int64_t *ret_value)
 	if (r < 0)
 		return r;
 	errno = 0;
-	value = strtoll(buf_text(&b), &end, 0);
-	if (errno || end == buf_text(&b))
+	value = strtoll(buf_text(&b), &end, strstr(buf_text(&b), "0x") ? 16 : 10);
+	if (errno || end == buf_text(&b) || end[strspn(end, " \t\n")])
 		return attar_fail(-EINVAL, "%s does not hold a number", path);
 	*ret_value = value;
 	return 0;

@@ -14,7 +14,7 @@ int file_read(const char *path, size_t max, struct buf *b);
 /* The same from an open fd, which stays the caller's. name is for the error text. */
 int file_read_fd(int fd, const char *name, size_t max, struct buf *b);
 
-/* A file that holds one decimal or 0x number. */
+/* A file that holds one number and no more, decimal or hexadecimal after 0x. 0 or a negative errno. */
 int file_read_i64(const char *path, int64_t *ret_value);
 
 /* Writes all of it. 0 or a negative errno without an error text. */

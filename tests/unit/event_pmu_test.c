@@ -429,6 +429,9 @@ static void test_capabilities(void **state)
 	intel_hybrid();
 	put("cpu_core/caps/branches", "32");
 	put("cpu_core/caps/pmu_name", "alderlake_hybrid");
+	put("cpu_core/caps/zeroes", "010");
+	put("cpu_core/caps/hexadecimal", "0x1f");
+	put("cpu_core/caps/several", "3 4");
 	for (size_t i = 0; (pmu = attar_catalog_pmu(catalog, i)); i++) {
 		core = strcmp(pmu->name, "cpu_core") ? core : pmu;
 		msr = strcmp(pmu->name, "msr") ? msr : pmu;
@@ -439,8 +442,13 @@ static void test_capabilities(void **state)
 	assert_int_equal(value, 3);
 	assert_int_equal(attar_pmu_cap(msr, "branches", &value), -ENOENT);
 	assert_true(attar_pmu_cap(core, "pmu_name", &value) < 0); /* no number */
+	assert_int_equal(attar_pmu_cap(core, "several", &value), -EINVAL);
+	assert_int_equal(attar_pmu_cap(core, "zeroes", &value), 0);
+	assert_int_equal(value, 10);
+	assert_int_equal(attar_pmu_cap(core, "hexadecimal", &value), 0);
+	assert_int_equal(value, 31);
 	assert_int_equal(attar_pmu_cap(core, "../type", &value), -EINVAL);
-	assert_int_equal(value, 3);
+	assert_int_equal(value, 31);
 	end();
 }
 
