@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/opts.h"
 
-enum { OPTS_MAX = 64 << 10 }; /* bytes: a larger size was never set, and what it spans is not there */
+/* Bytes. A larger size was never set, and what it spans is not there. */
+enum { OPTS_MAX = 64 << 10 };
 
 int opts_take(void *mine, size_t known, const void *theirs)
 {

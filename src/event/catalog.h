@@ -22,7 +22,7 @@ struct attar_catalog {
 	bool tracefs_seen; /* what others left in it was removed */
 	VEC(struct attar_format *) formats;
 	struct map formats_by_name; /* hash of "system:name" to its index in formats */
-	char *dynevent_system; /* "attar_NS_PID_START"; NULL until one is made */
+	char *dynevent_system;      /* "attar_NS_PID_START"; NULL until one is made */
 	VEC(struct dynevent) dynevents;
 	VEC(struct pmu *) pmus; /* by name */
 	bool pmus_read;
