@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 VM = ROOT / 'tests/vm'
-NOT_HERE, DIED = 77, 125
+NOT_HERE = 77
 
 
 def made_by(script, *args):
@@ -39,20 +39,12 @@ def done(*command):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def is_tripped(done):
-    """QEMU's emulation can run code that another CPU has just patched as it was before: the kernel dies of its int3."""
-    return done.returncode == DIED and 'Oops: int3' in done.stderr
-
-
 def run(kernel, *command, timeout=300, share=(), **kwargs):
     """The finished command with its output as text. `share`: folders that the command may write."""
     shares = [word for folder in share for word in ('--share', folder)]
-    for _ in range(2):
-        done = subprocess.run(
-            [VM / 'run', kernel, '--timeout', str(timeout), *shares, '--', *map(str, command)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape', **kwargs)
-        if not is_tripped(done):
-            break
+    done = subprocess.run(
+        [VM / 'run', kernel, '--timeout', str(timeout), *shares, '--', *map(str, command)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape', **kwargs)
     if done.returncode == NOT_HERE:
         pytest.skip(done.stderr.strip().removeprefix('vm: '))
     return done
