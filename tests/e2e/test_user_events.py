@@ -274,7 +274,7 @@ def test_usdt_of_a_command(uprobes, trace):
 
 def test_usdt_of_a_program_that_runs(uprobes, trace, emitter):
     """The semaphore rises with the first CPU's probe: what comes before the last one's is not seen, all else is."""
-    program, other = emitter('once', '3000'), emitter('once', '3000')
+    program, other = emitter('late', '3000'), emitter('late', '3000')
     rows, _, _ = trace('-m', 1024, '-p', program.pid, '-e', USDT)
     assert [row['fields'] for row in rows] == [order(i) for i in range(3000)][-len(rows):] and len(rows) > 100
     assert {row['tid'] for row in rows} == {program.pid}

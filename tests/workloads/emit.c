@@ -4,6 +4,7 @@
  * "written N" at the end.
  *
  *	once N		waits until somebody listens to e2e_order, then emits N of them
+ *	late N		the same half a second later
  *	blind N		the same without waiting
  *	flood N		two threads that emit N e2e_tick each as fast as they can
  *	forever		e2e_tick each millisecond
@@ -61,6 +62,14 @@ static void blind(void)
 static void once(void)
 {
 	wait_for(perfume_e2e_order_enabled);
+	blind();
+}
+
+/* Half a second after somebody began to listen: then all of it does. */
+static void late(void)
+{
+	wait_for(perfume_e2e_order_enabled);
+	usleep(500000);
 	blind();
 }
 
@@ -126,6 +135,8 @@ int main(int argc, char **argv)
 	say("ready", (unsigned long)getpid());
 	if (!strcmp(mode, "once"))
 		once();
+	else if (!strcmp(mode, "late"))
+		late();
 	else if (!strcmp(mode, "blind"))
 		blind();
 	else if (!strcmp(mode, "flood"))
