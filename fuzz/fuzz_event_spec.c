@@ -5,6 +5,9 @@
  * CPUs.
  */
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "attar/event.h"
 #include "../tests/unit/folder.h"
