@@ -16,8 +16,7 @@ struct ratio_count {
 /* The count in relation to another one or to the time. */
 struct ratio {
 	double value;
-	const char *
-		of; /* "instructions per cycle", "% of all branches"; NULL: it means nothing more */
+	const char *of; /* "instructions per cycle", "% of all branches"; NULL: nothing more */
 };
 
 /* Of counts[i] of n, which were counted for elapsed ns; the most telling one that there is. */

@@ -56,8 +56,7 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct source *s;
 
 	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
-		attr->exclude_kernel = attr->exclude_hv =
-			1; /* it never happens: no right is needed */
+		attr->exclude_kernel = attr->exclude_hv = 1; /* never happens: needs no right */
 	if (spec->period) {
 		attr->freq = 0;
 		attr->sample_period = spec->period;
