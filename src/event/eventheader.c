@@ -7,7 +7,7 @@
 
 #include "event/eventheader.h"
 
-enum { NESTING_MAX = 8, TEXT_MAX = 1 << 16 };
+enum { NESTING_MAX = 8, TEXT_MAX = 1 << 16, PASSED_MAX = 1 << 16 };
 
 enum { FLAG_LITTLE_ENDIAN = 2, FLAG_EXTENSION = 4 };
 enum { EXTENSION_METADATA = 1, EXTENSION_ACTIVITY = 2, EXTENSION_CHAIN = 0x8000 };
@@ -164,13 +164,16 @@ static bool take_definition(struct span *fields, struct definition *ret)
 static bool put_fields(struct print_run *run, size_t n, struct span *fields, struct span *data,
 	unsigned depth, const char *before);
 
-/* Passes the definitions of n fields, those inside of structs included. */
-static bool skip_fields(size_t n, struct span *fields)
+/*
+ * Passes the definitions of n fields, those inside of structs included. An array of structs in an array passes its own
+ * for each element of the other: so there is an end to it, though each element adds little text.
+ */
+static bool skip_fields(struct print_run *run, size_t n, struct span *fields)
 {
 	struct definition d;
 
 	for (; n; n--) {
-		if (!take_definition(fields, &d))
+		if (run->passed++ > PASSED_MAX || !take_definition(fields, &d))
 			return false;
 		if (d.encoding == ENCODING_STRUCT)
 			n += d.format;
@@ -211,7 +214,7 @@ static bool put_elements(struct print_run *run, const struct definition *d, stru
 	if (!whole)
 		print_text(run, "?", 1);
 	print_text(run, "]", d->is_array);
-	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(d->format, fields));
+	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(run, d->format, fields));
 }
 
 /* `before` stands before the first, a blank before the others. False when the rest cannot be found. */

@@ -101,6 +101,7 @@ struct print_run {
 	/* Output: at most max bytes; len counts also what did not fit. */
 	char *at;
 	size_t max, len;
+	size_t passed; /* definitions of an EventHeader that were passed over */
 };
 
 void print_text(struct print_run *run, const char *text, size_t n);

@@ -10,7 +10,7 @@
 #include "unit.h"
 
 static struct {
-	uint8_t bytes[1024];
+	uint8_t bytes[4096];
 	size_t n;
 } event;
 
@@ -22,7 +22,7 @@ static void put(const void *bytes, size_t n)
 
 #define PUT(text) put(text, sizeof(text) - 1)
 
-static char text[4096];
+static char text[16384];
 
 /* The event as text, from memory that ends where it ends. */
 static const char *printed(void)
@@ -162,6 +162,21 @@ static void test_what_is_missing_is_shown_as_such(void **state)
 	assert_string_equal(ONE("\7", "\142\1\0", "\1"), "e level=information");
 }
 
+/* A thousand elements without members, of structs that say they have 100: little text, and much to be passed over. */
+static void test_definitions_are_not_passed_over_for_ever(void **state)
+{
+	const char *end;
+
+	PUT(PLAIN "\73\1\1\0e\0f\0\241\1\350\3a\0\301\144");
+	for (int i = 0; i < 100; i++)
+		PUT("x\0\2");
+	for (int i = 0; i < 1000; i++)
+		PUT("\0\0");
+	end = strrchr(printed(), '{');
+	assert_string_equal(end, "{a=[]}?]");
+	assert_in_range(end - text, 600 * sizeof("{a=[]}"), 700 * sizeof("{a=[]}"));
+}
+
 static void test_every_cut_and_every_damage_is_borne(void **state)
 {
 	static const char whole[] =
@@ -246,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_big_endian_events_are_read_too),
 		cmocka_unit_test(test_an_event_without_description_is_bytes),
 		cmocka_unit_test(test_what_is_missing_is_shown_as_such),
+		cmocka_unit_test(test_definitions_are_not_passed_over_for_ever),
 		cmocka_unit_test(test_every_cut_and_every_damage_is_borne),
 		cmocka_unit_test(test_the_keyword_is_in_the_name),
 		cmocka_unit_test(test_a_tracepoint_of_this_form_is_recognised),
