@@ -212,16 +212,19 @@ static int kind_of(struct attar_inlet *inlet, const struct perfume_source *sourc
 
 /* ---- whose it is ---- */
 
-/* "0::/a/b": the paths of a process in each hierarchy; the group is one of them or above one. */
-static bool is_below(const char *paths, const char *group)
+/* "4:cpu,cpuacct:/a/b": where a process is in each hierarchy; the group is one of these places or above one. */
+static bool is_below(const char *line, const char *group)
 {
 	size_t n = strlen(group);
 
-	for (const char *p = strstr(paths, ":/"); p; p = strstr(p + 1, ":/")) {
-		const char *path = p + 2;
+	while (*line) {
+		const char *path = line + strcspn(line, "/\n");
 
-		if (!n || (!strncmp(path, group, n) && (path[n] == '/' || path[n] == '\n')))
+		if (*path == '/' &&
+			(!n || (!strncmp(path + 1, group, n) && strchr("/\n", path[1 + n]))))
 			return true;
+		line = path + strcspn(path, "\n");
+		line += *line == '\n';
 	}
 	return false;
 }

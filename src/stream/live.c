@@ -135,7 +135,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return base_oom();
-	s->epoll_fd = -1;
+	s->epoll_fd = s->caller_fd = -1;
 	s->target = target;
 	s->skipped_pid = o.keep_own ? NOBODY : getpid();
 	s->inlet = o.inlet;

@@ -50,6 +50,7 @@ struct attar_stream {
 	uint32_t run_min;   /* bytes of a sample */
 	uint32_t run_counter;
 	int epoll_fd;
+	int caller_fd;             /* in it, of attar_stream_wait(); -1: none */
 	struct attar_inlet *inlet; /* NULL: none */
 	uint64_t inlet_horizon;    /* ns: its events up to here are in sight */
 	uint64_t inlet_since;      /* the same, of the round before */

@@ -51,9 +51,18 @@ int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
 	return told ? 2 : result;
 }
 
+/* Of the caller's fds the last is polled, as long as he gives it. */
+static int watch_caller(struct attar_stream *s, int fd)
+{
+	if (s->caller_fd != fd && s->caller_fd >= 0)
+		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->caller_fd, NULL);
+	s->caller_fd = fd;
+	return fd >= 0 ? stream_watch(s, fd) : 0; /* again: the number may be of another file now */
+}
+
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 {
-	int r = fd >= 0 ? stream_watch(s, fd) : 0;
+	int r = watch_caller(s, fd);
 
 	if (r < 0)
 		return r;
@@ -81,6 +90,7 @@ int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event
 	uint64_t start = base_now();
 	bool deserted = false;
 
+	watch_caller(s, -1);
 	for (int left = 1, r;;) {
 		r = attar_stream_next(s, ret_event);
 		if (r || !left || s->stopped)

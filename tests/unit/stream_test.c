@@ -181,6 +181,40 @@ static void test_reads_wait_as_told(void **state)
 	live_unmap(area, 60);
 }
 
+static uint64_t wakeups(struct attar_stream *stream)
+{
+	struct attar_stream_stats stats;
+
+	attar_stream_stats(stream, &stats);
+	return stats.wakeups;
+}
+
+/* What was polled for the caller wakes no call that he does not give it to. */
+static void test_waits_for_the_fd_that_is_given(void **state)
+{
+	struct attar_target *self = live_self();
+	struct attar_event ev;
+	struct watched w;
+	uint64_t before;
+	int fds[2];
+
+	watch(&w, self, false, 0, 65536);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(attar_stream_wait(w.stream, fds[0], 0), 0);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	while (attar_stream_next(w.stream, &ev) > 0)
+		;
+	assert_int_equal(attar_stream_wait(w.stream, fds[0], 0), 2);
+	before = wakeups(w.stream);
+	while (attar_stream_read(w.stream, 20, &ev) > 0)
+		;
+	assert_in_range(wakeups(w.stream) - before, 0, 10);
+	assert_int_equal(attar_stream_wait(w.stream, fds[0], 0), 2);
+	close(fds[0]);
+	close(fds[1]);
+	unwatch(&w);
+}
+
 /* A blocking read of a child's events gives them all, and ends when the child has. */
 static void test_a_blocking_read_ends_with_its_target(void **state)
 {
@@ -514,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_counters_that_tell_the_time_elsewhere_are_refused),
 		cmocka_unit_test(test_one_fd_tells_when_to_read),
 		cmocka_unit_test(test_reads_wait_as_told),
+		cmocka_unit_test(test_waits_for_the_fd_that_is_given),
 		cmocka_unit_test(test_a_blocking_read_ends_with_its_target),
 		cmocka_unit_test(test_a_snapshot_is_in_order_over_cpus),
 		cmocka_unit_test(test_a_snapshot_has_what_came_beside_it),
