@@ -107,7 +107,7 @@ wait $profile
 echo 0 >{CPU}; $attar profile -F 99 -d 300ms -o offline.json; $attar profile -C 1 -d 300ms 2>refused && exit 9; echo $? >status
 ''')
     reports = found(tmp_path / 'profile.json').reports
-    assert len(reports) > 10 and sum(r['notes']['seen'] for r in reports) > 0
+    assert len(reports) > 2 and sum(r['notes']['seen'] for r in reports) > 0
     assert found(tmp_path / 'offline.json').notes['seen'] > 0
     assert (tmp_path / 'refused').read_text().splitlines()[-1] == 'attar: CPU 1 is offline'
     assert (tmp_path / 'status').read_text() == '1\n'

@@ -21,13 +21,13 @@ def perf_functions(data):
     return found
 
 
-def compare(ours, theirs, top=10):
+def compare(ours, theirs, top=10, slack=0.01):
     n, m = sum(ours.values()), sum(theirs.values())
     assert n > 500 and m > 500, (n, m)
     for name, hits in theirs.most_common(top):
         p, q = ours[name] / n, hits / m
         error = math.sqrt(p * (1 - p) / n + q * (1 - q) / m)
-        assert abs(p - q) <= 4.5 * error + 0.01, \
+        assert abs(p - q) <= 4.5 * error + slack, \
             f'{name}: attar {p:.4f}, perf {q:.4f} +- {error:.4f}\nattar: {ours.most_common(top)}'
 
 
@@ -41,7 +41,8 @@ def test_top_ten(tmp_path, command):
         ours[re.sub(r'(\.(isra|constprop|part|cold)\.\d+|@@.*)+$', '', f['symbol'])] += f['samples']
     subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:u', '-o', data, '--', *words],
                    check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    compare(ours, perf_functions(data))
+    # The clock of a process begins with it: one of 2 ms has two samples, and its start is in the first or in none.
+    compare(ours, perf_functions(data), slack=0.06 if command[0] == 'forkstorm' else 0.01)
 
 
 def test_kernel_top_ten(tmp_path):
