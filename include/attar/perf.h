@@ -391,6 +391,12 @@ ATTAR_API int attar_group_read(struct attar_group *group, struct attar_value *re
 ATTAR_API int attar_group_read_at(
 	struct attar_group *group, size_t place, struct attar_value *ret_values);
 
+/*
+ * The same without times and ids, for loops that read often: the value of each member alone. The
+ * worst quality among them (enum attar_quality), or a negative errno.
+ */
+ATTAR_API int attar_group_values(struct attar_group *group, uint64_t *ret_values);
+
 /* ---- where records arrive ---- */
 
 struct attar_ring;

@@ -439,6 +439,49 @@ int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
 					 : read_group_sums(g, ret_values);
 }
 
+/* What take_plain() takes, the values alone. */
+static inline __attribute__((always_inline)) bool take_plain_values(
+	const struct attar_group *g, const struct block *b, uint64_t *values)
+{
+	const uint64_t *own = b->first;
+
+	if (!g->plain || b->nr < g->n || !b->id || g->n > g->n_ids || !b->time_enabled ||
+		b->time_running != b->time_enabled)
+		return false;
+	for (size_t m = 0; m < g->n; m++, own += b->stride) {
+		if (own[b->id] != g->ids[m])
+			return false;
+		values[m] = own[0];
+	}
+	return true;
+}
+
+static __attribute__((noinline)) int read_group_values(struct attar_group *g, uint64_t *ret_values)
+{
+	int quality = ATTAR_QUALITY_IDLE, r = attar_group_read(g, g->scratch);
+
+	for (size_t m = 0; r == 0 && m < g->n; m++) {
+		ret_values[m] = g->scratch[m].value;
+		quality = MAX(quality, (int)g->scratch[m].quality);
+	}
+	return r < 0 ? r : quality;
+}
+
+int attar_group_values(struct attar_group *g, uint64_t *ret_values)
+{
+	const struct attar_counter *leader = g->members[0];
+	struct block block = {0};
+	int r;
+
+	if (leader->fds.n != 1 || !(leader->attr.read_format & PERF_FORMAT_GROUP) ||
+		leader->fds.at[0].gone)
+		return read_group_values(g, ret_values);
+	r = read_block(leader, leader->fds.at, NULL, &block);
+	if (r > 0 && take_plain_values(g, &block, ret_values))
+		return ATTAR_QUALITY_EXACT;
+	return r < 0 ? r : read_group_values(g, ret_values);
+}
+
 int attar_group_reset(struct attar_group *g)
 {
 	g->plain = false;

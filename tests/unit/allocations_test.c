@@ -79,12 +79,14 @@ static void group_allocates_nothing(struct attar_target *target)
 {
 	struct attar_group *group = open_group(target);
 	struct attar_value values[MEMBERS];
+	uint64_t alone[MEMBERS];
 	size_t before = allocations_made();
 
 	for (size_t i = 0; i < TIMES; i++) {
 		assert_int_equal(attar_group_enable(group), 0);
 		assert_int_equal(attar_group_read(group, values), 0);
 		assert_int_equal(attar_group_read_at(group, 0, values), 0);
+		assert_true(attar_group_values(group, alone) >= 0);
 		assert_int_equal(attar_group_disable(group), 0);
 		if (i >= TIMES / 2) /* values are differences from here on */
 			assert_int_equal(attar_group_reset(group), 0);

@@ -32,6 +32,19 @@ static void read_group(struct attar_group *g, struct attar_value *values)
 		fail_msg("%s", attar_error());
 }
 
+/* A group that stands still gives the same both ways, with the worst of its qualities. */
+static void check_values(struct attar_group *g, const struct attar_value *values, size_t n)
+{
+	uint64_t alone[16];
+	int worst = 0;
+
+	for (size_t i = 0; i < n; i++)
+		worst = MAX(worst, (int)values[i].quality);
+	assert_int_equal(attar_group_values(g, alone), worst);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(alone[i], values[i].value);
+}
+
 /* A PMU each: software, tracepoint, breakpoint. The kernel enables with the leader only its own. */
 static void test_siblings_of_other_pmus_count(void **state)
 {
@@ -66,6 +79,7 @@ static void test_siblings_of_other_pmus_count(void **state)
 	assert_int_equal(v[1].value, 100);
 	assert_int_equal(v[2].value, 23);
 	assert_int_equal(v[3].value, 17);
+	check_values(g, v, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(v[i].quality, ATTAR_QUALITY_EXACT);
 		assert_int_equal(v[i].time_enabled, v[0].time_enabled);
@@ -139,11 +153,13 @@ static void test_resets_all_members(void **state)
 	assert_int_equal(v[0].value, 0);
 	assert_int_equal(v[1].value, 0);
 	assert_int_equal(v[1].time_enabled, 0);
+	check_values(g, v, 2);
 	attar_group_enable(g);
 	live_fault(7);
 	attar_group_disable(g);
 	read_group(g, v);
 	assert_int_equal(v[1].value, 7);
+	check_values(g, v, 2);
 	attar_group_close(g);
 	attar_target_free(target);
 }
@@ -177,6 +193,7 @@ static void test_finds_its_own_among_strangers(void **state)
 	read_group(g, v);
 	assert_int_equal(v[1].value, 31);
 	assert_int_equal(v[1].quality, ATTAR_QUALITY_EXACT);
+	check_values(g, v, 2);
 	for (int i = 0; i < STRANGERS; i++)
 		close(fds[i]);
 	attar_group_close(g);
@@ -239,6 +256,7 @@ static void test_sums_groups_over_cpus(void **state)
 	assert_true(sum[1].value >= 200);
 	assert_int_equal(sum[1].value, total.value);
 	assert_int_equal(sum[1].time_enabled, total.time_enabled);
+	check_values(g, sum, 2);
 	attar_group_close(g);
 	attar_target_free(target);
 }
