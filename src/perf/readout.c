@@ -387,6 +387,16 @@ static __attribute__((noinline)) void take_each(const struct attar_group *g, siz
 		take(g->members[m], &g->members[m]->fds.at[place], b, m, &values[m]);
 }
 
+/* r: 0 when the kernel gave nothing, so that the block holds nothing. */
+static inline __attribute__((always_inline)) void take_block(const struct attar_group *g,
+	size_t place, int r, const struct block *b, struct attar_value *values)
+{
+	for (size_t m = 0; unlikely(r == 0) && m < g->n; m++)
+		take_nothing(&g->members[m]->fds.at[place], &values[m]);
+	if (r > 0 && unlikely(!take_plain(g, place, b, values)))
+		take_each(g, place, b, values);
+}
+
 static inline __attribute__((always_inline)) int read_group_at(
 	struct attar_group *g, size_t place, struct attar_value *ret_values)
 {
@@ -399,10 +409,7 @@ static inline __attribute__((always_inline)) int read_group_at(
 	r = read_block(leader, &leader->fds.at[place], NULL, &block);
 	if (unlikely(r < 0))
 		return r;
-	for (size_t m = 0; unlikely(r == 0) && m < g->n; m++)
-		take_nothing(&g->members[m]->fds.at[place], &ret_values[m]);
-	if (r > 0 && unlikely(!take_plain(g, place, &block, ret_values)))
-		take_each(g, place, &block, ret_values);
+	take_block(g, place, r, &block, ret_values);
 	return 0;
 }
 
@@ -456,15 +463,16 @@ static inline __attribute__((always_inline)) bool take_plain_values(
 	return true;
 }
 
-static __attribute__((noinline)) int read_group_values(struct attar_group *g, uint64_t *ret_values)
+/* The values in scratch; the worst quality among them. */
+static __attribute__((noinline)) int give_values(const struct attar_group *g, uint64_t *ret_values)
 {
-	int quality = ATTAR_QUALITY_IDLE, r = attar_group_read(g, g->scratch);
+	int worst = ATTAR_QUALITY_IDLE;
 
-	for (size_t m = 0; r == 0 && m < g->n; m++) {
+	for (size_t m = 0; m < g->n; m++) {
 		ret_values[m] = g->scratch[m].value;
-		quality = MAX(quality, (int)g->scratch[m].quality);
+		worst = MAX(worst, (int)g->scratch[m].quality);
 	}
-	return r < 0 ? r : quality;
+	return worst;
 }
 
 int attar_group_values(struct attar_group *g, uint64_t *ret_values)
@@ -474,12 +482,17 @@ int attar_group_values(struct attar_group *g, uint64_t *ret_values)
 	int r;
 
 	if (leader->fds.n != 1 || !(leader->attr.read_format & PERF_FORMAT_GROUP) ||
-		leader->fds.at[0].gone)
-		return read_group_values(g, ret_values);
+		leader->fds.at[0].gone) {
+		r = attar_group_read(g, g->scratch);
+		return r < 0 ? r : give_values(g, ret_values);
+	}
 	r = read_block(leader, leader->fds.at, NULL, &block);
+	if (unlikely(r < 0))
+		return r;
 	if (r > 0 && take_plain_values(g, &block, ret_values))
 		return ATTAR_QUALITY_EXACT;
-	return r < 0 ? r : read_group_values(g, ret_values);
+	take_block(g, 0, r, &block, g->scratch);
+	return give_values(g, ret_values);
 }
 
 int attar_group_reset(struct attar_group *g)
