@@ -116,7 +116,15 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	return r;
 }
 
-/* first: of all events. */
+static bool none_is_open(const struct attar_run *run)
+{
+	vec_each (&run->counts, c)
+		if (c->counter)
+			return false;
+	return true;
+}
+
+/* first: of all events that are opened. */
 static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec, bool first,
 	union uapi_attr *attr)
 {
@@ -167,7 +175,7 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 		r = attar_fail(-EINVAL, "a group of %zu events: at most %d can be counted together",
 			n, MEMBERS_MAX);
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = fill_attr(run, c[i].pub.spec, &c[i] == run->counts.at, &attrs[i]);
+		r = fill_attr(run, c[i].pub.spec, i == 0 && none_is_open(run), &attrs[i]);
 		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
 	}
 	if (r == 0)

@@ -155,6 +155,7 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 				 "those that started them",
 				THREADS_MAX);
 		t->too_many = true;
+		map_remove(&t->by_tid, (uint64_t)tid); /* of another that had the number */
 		return 0;
 	}
 	e.comm = intern_text(&run->texts, comm);

@@ -38,13 +38,17 @@ bool threads_are_told(const struct attar_run *run);
 /* What an event needs for it. first: it tells of ends for all. */
 void threads_attr(struct perf_event_attr *attr, bool first);
 
-/* After the counters were opened, and before they are opened again. */
+/* After the counters were opened, and before they are opened again. 0 or -ENOMEM, as for all below. */
 int threads_open(struct attar_run *run);
+void threads_done(struct attar_run *run);
+
+/* Takes what a record of the stream tells; most tell nothing of threads. */
 int threads_deliver(struct attar_run *run, const struct attar_event *ev);
+
+/* Asks for the names of the watched threads, for run_comm(). */
+int threads_remember_comms(struct attar_run *run);
 
 /* Into the report: how many could not be told apart. */
 void threads_remark(const struct attar_run *run, struct attar_report *report);
-int threads_remember_comms(struct attar_run *run);
-void threads_done(struct attar_run *run);
 
 #endif

@@ -278,6 +278,13 @@ def test_threads_of_a_command(events, pinned):
     assert {row['quality'] for row in rows(report) if row['event'] != 'task-clock'} <= {'exact', 'idle'}
 
 
+def test_threads_have_names_though_the_first_event_is_refused():
+    report, = stat('--per-thread', '-e', 'node-prefetch-misses,page-faults', '--', 'sh', '-c', f'{workload("faults1000")}; true')
+    needs_told_threads(report)
+    assert {row['comm']: row['value'] >= 1000 for row in rows(report) if row['event'] == 'page-faults'} == {
+        'sh': False, 'faults1000': True}
+
+
 def test_many_threads_of_a_process(held):
     """Those that a process starts after we came are told apart too; together they have all that was counted."""
     target = held(workload('threadstorm'), 300)
