@@ -61,7 +61,7 @@ def test_whole_stacks():
 @pytest.mark.parametrize('kernel', ['x86', 'debian', 'debian7'])
 def test_cpus_come_and_go(kernel):
     """CPU 1 is switched off and on under counters, groups and streams."""
-    program = BUILD / 'tests/unit/unit_hotplug'
+    program = BUILD / 'tests/live/live_hotplug'
     if not program.exists():
         pytest.skip('no unit tests here (package libcmocka-dev)')
     done = guest.run(kernel, 'env', 'ATTAR_TEST_HOTPLUG=1', program)

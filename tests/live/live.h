@@ -3,7 +3,7 @@
 #ifndef LIVE_H
 #define LIVE_H
 
-#include "unit.h"
+#include "../unit/unit.h"
 
 #include "attar/perf.h"
 
