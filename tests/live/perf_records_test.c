@@ -296,7 +296,7 @@ static uint64_t map_own_file(int prot)
 static bool is_map(const struct attar_record *r, const void *at)
 {
 	return r->mmap.addr == *(const uint64_t *)at && r->mmap.len == 4096 &&
-	       strstr(r->mmap.filename, "unit_perf_records");
+	       strstr(r->mmap.filename, program_invocation_short_name);
 }
 
 static bool is_data(const struct attar_record *r, const void *at)
