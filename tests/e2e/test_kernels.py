@@ -32,10 +32,11 @@ def is_for(kernel, name):
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_unit_tests(kernel):
     build = build_for(kernel)
-    found = sorted(path for path in (build / 'tests/unit').glob('unit_*') if path.is_file())
+    found = sorted(path for pattern in ('unit/unit_*', 'live/live_*')
+                   for path in (build / 'tests').glob(pattern) if path.is_file())
     if not found:
         pytest.skip(f'no unit tests in {build} (package libcmocka-dev)')
-    chosen = [path for path in found if is_for(kernel, path.name.removeprefix('unit_'))]
+    chosen = [path for path in found if is_for(kernel, path.name.partition('_')[2])]
     # counts under -icount are exact: tests of the CPU's counters take no other then
     exact = {'ATTAR_ICOUNT': '1'} if kernel == 'arm64' else {}
     ended = guest.run(kernel, guest.VM / 'units', *chosen, timeout=600, env={**os.environ, **exact})
