@@ -157,8 +157,10 @@ ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
 ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
 
 /*
- * Enables the counters; events count from here on. Then reads what runs already from /proc. 0 or a
- * negative errno.
+ * Enables the counters; events count from here on. Then reads what runs already from /proc. For a
+ * target that is a command, call it before attar_target_start(): a counter that was opened with
+ * attr.enable_on_exec is then enabled by the exec of the command, any other here, so that it counts
+ * what the child does before its exec too. 0 or a negative errno.
  */
 ATTAR_API int attar_stream_start(struct attar_stream *stream);
 

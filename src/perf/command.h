@@ -21,6 +21,12 @@ int command_fork(struct command *c, char *const *argv, const char *const *enviro
 /* Lets it go on to its exec, once; 0, or why that failed: -ENOENT, -ENOEXEC ... */
 int command_start(struct command *c);
 
+/* It has been forked, and waits for command_start(). */
+static inline bool command_is_held(const struct command *c)
+{
+	return c->go_fd >= 0;
+}
+
 /* Reaps without waiting; true once it has ended. */
 bool command_ended(struct command *c);
 

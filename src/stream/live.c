@@ -184,10 +184,17 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 
 static int scan_running(struct attar_stream *s)
 {
+	const struct command *command = &s->target->command;
+
 	if (s->target->kind != ATTAR_TARGET_TASKS)
 		return procs_scan_all(&s->procs);
-	if (s->target->by_exec)
-		return 0; /* its exec will tell all there is */
+	if (s->target->by_exec) {
+		/* The records of its exec describe it, unless it has been started already. */
+		if (!command_is_held(command) &&
+			!procs_thread(&s->procs, command->pid, command->pid))
+			return base_oom();
+		return 0;
+	}
 	vec_each (&s->target->tids, tid) {
 		int64_t pid = *tid;
 
@@ -199,15 +206,20 @@ static int scan_running(struct attar_stream *s)
 	return 0;
 }
 
+/* The exec of a command that is still held enables what was opened with enable_on_exec. */
+static bool exec_enables(const struct attar_target *t, const struct attar_counter *c)
+{
+	return t->by_exec && command_is_held(&t->command) && c->attr.enable_on_exec;
+}
+
 int attar_stream_start(struct attar_stream *s)
 {
-	bool by_exec = s->target->by_exec;
 	int r = 0;
 
 	for (size_t i = 0; i < s->n_counters && r == 0; i++)
-		if (!by_exec)
+		if (!exec_enables(s->target, s->counters[i]))
 			r = attar_counter_enable(s->counters[i]);
-	if (!by_exec && s->has_clock)
+	if (!s->target->by_exec && s->has_clock)
 		s->start_time = base_now();
 	return r < 0 ? r : scan_running(s);
 }
