@@ -104,12 +104,17 @@ ATTAR_API bool attar_target_ended(struct attar_target *target);
 /* An epoll fd that becomes readable when a watched process ends; -1 when none can. Owned by the target. */
 ATTAR_API int attar_target_fd(const struct attar_target *target);
 
-/* The exit status of the ended command as a shell gives it (128 + n for signal n); -1 without one. */
+/*
+ * The exit status of the ended command as a shell gives it (128 + n for signal n). -1: there is no
+ * command, attar_target_ended() has not found its end yet, or the status is not known. A program may
+ * ignore SIGCHLD or reap all of its children (waitpid(-1) in a handler): the end of the command is
+ * noticed all the same, but its status is known since Linux 6.15 only.
+ */
 ATTAR_API int attar_target_command_status(const struct attar_target *target);
 
 /*
  * CPU time of the ended command and of the children that it waited for: ns. -ENOENT: it has not
- * ended, or there is none.
+ * ended, or there is none; -ECHILD: the program reaped it itself, or ignores SIGCHLD.
  */
 ATTAR_API int attar_target_command_times(
 	const struct attar_target *target, uint64_t *ret_user, uint64_t *ret_system);

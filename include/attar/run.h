@@ -202,7 +202,7 @@ ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
 /* ns since the report before, or since the start: what `recent` values were counted in. */
 ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
 
-/* CPU time that the ended command has used, with all that it waited for: ns. -ENOENT: there is none. */
+/* CPU time that the ended command has used, as attar_target_command_times() gives it. */
 ATTAR_API int attar_run_command_times(
 	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
 
@@ -296,7 +296,7 @@ ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *
 /* Asks a run to finish and report. Safe in signal handlers and from other threads. */
 ATTAR_API void attar_run_stop(struct attar_run *run);
 
-/* The exit status of the launched command, -1 without one. */
+/* The exit status of the launched command, as attar_target_command_status() gives it. */
 ATTAR_API int attar_run_command_status(const struct attar_run *run);
 
 #ifdef __cplusplus

@@ -39,6 +39,7 @@ static void take_signals(struct attar_run *run)
 	const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 	running = run;
+	signal(SIGCHLD, SIG_DFL); /* ignored, it would hide the status of the command */
 	if (signal(SIGPIPE, on_broken_pipe) == SIG_IGN)
 		signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {

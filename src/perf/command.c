@@ -4,10 +4,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+
+enum { ID_PIDFD = 3 }; /* P_PIDFD of waitid(2), since 5.4 */
 
 /* The child does not inherit how the tool handles its signals; what is ignored, as by nohup(1), stays so. */
 static void default_signals(void)
@@ -71,8 +75,12 @@ int command_fork(struct command *c, char *const *argv, const char *const *enviro
 		close(go[1]), close(failure[0]);
 		return attar_fail(-error, "cannot fork to run '%s': %s", argv[0], strerror(error));
 	}
-	*c = (struct command){
-		.pid = pid, .go_fd = go[1], .failure_fd = failure[0], .name = argv[0]};
+	*c = (struct command){.pid = pid,
+		.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+		.go_fd = go[1],
+		.failure_fd = failure[0],
+		.status = -1,
+		.name = argv[0]};
 	return 0;
 }
 
@@ -118,25 +126,71 @@ static uint64_t to_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
 }
 
+/* As the ioctl PIDFD_GET_INFO has it, in its first version. */
+struct pidfd_info_v0 {
+	uint64_t mask, cgroup;
+	uint32_t pid, tgid, ppid, ids[8];
+	int32_t exit_code;
+};
+
+/* The status that wait(2) gave to whoever reaped the command: since 6.15. -1: the kernel does not tell. */
+static int status_after_reaping(const struct command *c)
+{
+	enum { INFO_EXIT = 8 };
+	struct pidfd_info_v0 info = {.mask = INFO_EXIT};
+
+	if (c->pidfd < 0 || ioctl(c->pidfd, _IOWR(0xff, 11, struct pidfd_info_v0), &info) < 0 ||
+		!(info.mask & INFO_EXIT))
+		return -1;
+	return WIFSIGNALED(info.exit_code) ? 128 + WTERMSIG(info.exit_code)
+					   : WEXITSTATUS(info.exit_code);
+}
+
+/* waitid(2) with the resources used, without waiting. A pidfd cannot mean another process. */
+static long reap(const struct command *c, siginfo_t *info, struct rusage *usage)
+{
+	long r = -1;
+
+	if (c->pidfd >= 0)
+		r = syscall(SYS_waitid, ID_PIDFD, c->pidfd, info, WEXITED | WNOHANG, usage);
+	if (c->pidfd < 0 || (r < 0 && errno == EINVAL))
+		r = syscall(SYS_waitid, P_PID, c->pid, info, WEXITED | WNOHANG, usage);
+	return r;
+}
+
 bool command_ended(struct command *c)
 {
 	struct rusage usage;
-	int status;
+	siginfo_t info = {0};
 
-	if (c->reaped)
+	if (c->ended)
 		return true;
-	if (wait4(c->pid, &status, WNOHANG, &usage) != c->pid)
+	if (reap(c, &info, &usage) < 0) {
+		/* ECHILD: the program ignores SIGCHLD, or waits for any child. */
+		c->ended = errno == ECHILD;
+		c->status = c->ended ? status_after_reaping(c) : -1;
+		return c->ended;
+	}
+	if (!info.si_pid)
 		return false;
-	c->reaped = true;
+	c->ended = c->has_times = true;
 	c->user = to_ns(&usage.ru_utime);
 	c->system = to_ns(&usage.ru_stime);
-	c->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	c->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 	return true;
+}
+
+static void send_signal(const struct command *c, int number)
+{
+	if (c->pidfd < 0)
+		kill(c->pid, number);
+	else
+		syscall(SYS_pidfd_send_signal, c->pidfd, number, NULL, 0);
 }
 
 void command_done(struct command *c)
 {
-	bool held = c->go_fd >= 0;
+	bool held = command_is_held(c);
 
 	if (!c->pid)
 		return;
@@ -145,12 +199,14 @@ void command_done(struct command *c)
 	if (c->failure_fd >= 0)
 		close(TAKE_FD(c->failure_fd));
 	if (!held && !command_ended(c))
-		kill(c->pid, SIGTERM);
+		send_signal(c, SIGTERM);
 	for (int ms = 0; ms < 1000 && !command_ended(c); ms += 5)
 		poll(NULL, 0, 5);
-	if (!command_ended(c)) {
-		kill(c->pid, SIGKILL);
-		waitpid(c->pid, NULL, 0);
-	}
+	if (!command_ended(c))
+		send_signal(c, SIGKILL);
+	while (!command_ended(c))
+		poll(NULL, 0, 5);
+	if (c->pidfd >= 0)
+		close(TAKE_FD(c->pidfd));
 	c->pid = 0;
 }

@@ -9,9 +9,11 @@ struct command {
 	pid_t pid;      /* 0: no command */
 	int go_fd;      /* a byte lets the child go on to its exec; closed without one, it exits */
 	int failure_fd; /* delivers the errno of a failed exec */
-	bool reaped;
-	int status;            /* as a shell gives it, once reaped */
-	uint64_t user, system; /* ns of CPU time, once reaped */
+	int pidfd;      /* since 5.3; -1: none */
+	bool ended;
+	int status;            /* as a shell gives it, once ended; -1: not known */
+	bool has_times;        /* it was reaped here */
+	uint64_t user, system; /* ns of CPU time */
 	const char *name;      /* argv[0], borrowed from the caller's argv */
 };
 
@@ -27,7 +29,10 @@ static inline bool command_is_held(const struct command *c)
 	return c->go_fd >= 0;
 }
 
-/* Reaps without waiting; true once it has ended. */
+/*
+ * Reaps without waiting; true once it has ended. Where the program reaps all of its children itself, or
+ * ignores SIGCHLD, the CPU times are not known, and before Linux 6.15 neither is the status.
+ */
 bool command_ended(struct command *c);
 
 /* Ends it if it runs: SIGTERM, SIGKILL a second later. */

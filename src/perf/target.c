@@ -275,7 +275,7 @@ int attar_target_new(const struct attar_target_opts *opts, struct attar_target *
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return base_oom();
-	t->epoll_fd = t->command.go_fd = t->command.failure_fd = -1;
+	t->epoll_fd = t->command.go_fd = t->command.failure_fd = t->command.pidfd = -1;
 	r = resolve(t, &known);
 	if (r < 0) {
 		attar_target_free(t);
@@ -367,14 +367,18 @@ int attar_target_fd(const struct attar_target *t)
 
 int attar_target_command_status(const struct attar_target *t)
 {
-	return t->command.reaped ? t->command.status : -1;
+	return t->command.ended ? t->command.status : -1;
 }
 
 int attar_target_command_times(
 	const struct attar_target *t, uint64_t *ret_user, uint64_t *ret_system)
 {
-	if (!t->command.reaped)
+	if (!t->command.ended)
 		return attar_fail(-ENOENT, "there is no command that has ended");
+	if (!t->command.has_times)
+		return attar_fail(-ECHILD, "the CPU times of the command are not known: this "
+					   "program reaped it itself, or "
+					   "ignores SIGCHLD");
 	*ret_user = t->command.user;
 	*ret_system = t->command.system;
 	return 0;

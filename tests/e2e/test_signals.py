@@ -106,3 +106,10 @@ def test_killed_command_is_reported():
     """A command that dies by a signal: its status as a shell gives it."""
     done = run('profile', '-q', '--', 'sh', '-c', 'kill -SEGV $$')
     assert done.returncode == 128 + signal.SIGSEGV, done.stderr
+
+
+def test_a_command_where_sigchld_is_ignored():
+    """As a parent may leave it: the end of the command and its status are noticed all the same."""
+    done = run('stat', '-e', 'page-faults', '--', 'sh', '-c', 'exit 7', timeout=30,
+               preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 7, done.stderr

@@ -2,11 +2,29 @@
 /* A launched command waits for its start, says why it cannot, and may end before it. */
 #include "unit.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "perf/command.h"
+
+/* Linux 5.2: without pidfds. */
+static bool is_old_kernel;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e)
+{
+	if (is_old_kernel && number == SYS_pidfd_open) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return __real_syscall(number, a, b, c, d, e);
+}
 
 static struct command forked(const char *const *argv)
 {
@@ -77,6 +95,82 @@ static void test_what_cannot_be_executed_is_told(void **state)
 	command_done(&c);
 }
 
+static void reap_all(int number)
+{
+	int error = errno;
+
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	errno = error;
+}
+
+/* False: its end was not noticed within 20 s. */
+static bool ends(struct command *c)
+{
+	for (int ms = 0; ms < 20000 && !command_ended(c); ms++)
+		poll(NULL, 0, 1);
+	return command_ended(c);
+}
+
+/* A handler may come too late to reap it. PIDFD_GET_INFO tells the status since Linux 6.15. */
+static bool is_status_known(const struct command *c)
+{
+	return c->has_times || (c->pidfd >= 0 && c->status >= 0);
+}
+
+static void ends_though_reaped(const char *const *argv, int status)
+{
+	struct command c = forked(argv);
+
+	assert_int_equal(command_start(&c), 0);
+	assert_true(ends(&c));
+	assert_int_equal(c.status, is_status_known(&c) ? status : -1);
+	command_done(&c);
+}
+
+static void is_killed_though_reaped(void)
+{
+	struct command c = forked((const char *[]){"sleep", "1000", NULL});
+	pid_t pid = c.pid;
+
+	assert_int_equal(command_start(&c), 0);
+	assert_false(command_ended(&c));
+	command_done(&c);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(errno, ESRCH);
+}
+
+static void with_children_reaped_by(void (*handler)(int number), bool old_kernel)
+{
+	is_old_kernel = old_kernel;
+	signal(SIGCHLD, handler);
+	ends_though_reaped((const char *[]){"sh", "-c", "exit 23", NULL}, 23);
+	ends_though_reaped((const char *[]){"sh", "-c", "kill -9 $$", NULL}, 128 + SIGKILL);
+	is_killed_though_reaped();
+	signal(SIGCHLD, SIG_DFL);
+	is_old_kernel = false;
+}
+
+static void test_one_whose_end_is_ignored(void **state)
+{
+	with_children_reaped_by(SIG_IGN, false);
+	with_children_reaped_by(SIG_IGN, true);
+}
+
+static void test_one_that_a_handler_reaps(void **state)
+{
+	with_children_reaped_by(reap_all, false);
+	with_children_reaped_by(reap_all, true);
+}
+
+static void test_a_kernel_without_pidfds(void **state)
+{
+	is_old_kernel = true;
+	test_a_start_lets_it_run(state);
+	test_one_that_was_killed_before_its_start(state);
+	is_old_kernel = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +178,9 @@ int main(void)
 		cmocka_unit_test(test_one_that_is_never_started_runs_nothing),
 		cmocka_unit_test(test_one_that_was_killed_before_its_start),
 		cmocka_unit_test(test_what_cannot_be_executed_is_told),
+		cmocka_unit_test(test_one_whose_end_is_ignored),
+		cmocka_unit_test(test_one_that_a_handler_reaps),
+		cmocka_unit_test(test_a_kernel_without_pidfds),
 	};
 
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
