@@ -52,8 +52,8 @@ struct attar_target_opts {
 	char *const *command;
 	/* "NAME=VALUE" for its environment, NULL-terminated; borrowed for the call. NULL: none */
 	const char *const *environment;
-	bool system_wide;  /* watch the CPUs, not the command, while the command runs */
-	bool no_inherit;   /* threads and processes created later are not followed */
+	bool system_wide; /* watch the CPUs, not the command, while the command runs */
+	bool no_inherit;  /* threads and processes created later are not followed */
 	bool skip_refused; /* leave out what may not be watched or has ended, as long as one is left */
 	bool self;         /* the calling thread, alone */
 	/*
@@ -64,6 +64,13 @@ struct attar_target_opts {
 	bool any_cpu;
 	/* The whole system, but each thread by itself: all that run now, and with them what they create. */
 	bool every_thread;
+	/*
+	 * Called with prepare_ctx in the process of the command before its exec, to set what the
+	 * command inherits, such as ignored signals or another stdout. It must be async-signal-safe
+	 * (signal-safety(7)). NULL: nothing is called.
+	 */
+	void (*prepare)(void *ctx);
+	void *prepare_ctx;
 };
 
 struct attar_target;

@@ -261,6 +261,8 @@ struct attar_run_hooks {
 	bool unshown;     /* nobody reads the lines of single events: they need not be made */
 	/* Called at each turn of the run, about ten times a second or more. */
 	void (*turn)(void *ctx);
+	/* In the process of a launched command, see attar_target_opts.prepare. */
+	void (*prepare)(void *ctx);
 };
 
 /* A new run of the named profiler, its options at their defaults. -ENOENT: the text suggests the nearest. */

@@ -27,13 +27,17 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void child(char *const *argv, int go_fd, int failure_fd)
+static void child(char *const *argv, const struct command_setup *setup, int go_fd, int failure_fd)
 {
 	char byte;
 	ssize_t n;
 	int error;
 
+	for (const char *const *it = setup->environment; it && *it; it++)
+		putenv((char *)(uintptr_t)*it);
 	default_signals();
+	if (setup->prepare)
+		setup->prepare(setup->ctx);
 	do {
 		n = read(go_fd, &byte, 1);
 	} while (n < 0 && errno == EINTR);
@@ -45,7 +49,7 @@ static void child(char *const *argv, int go_fd, int failure_fd)
 	_exit(127);
 }
 
-int command_fork(struct command *c, char *const *argv, const char *const *environment)
+int command_fork(struct command *c, char *const *argv, const struct command_setup *setup)
 {
 	int go[2], failure[2];
 	pid_t pid;
@@ -63,9 +67,7 @@ int command_fork(struct command *c, char *const *argv, const char *const *enviro
 	if (pid == 0) {
 		close(go[1]);
 		close(failure[0]);
-		for (; environment && *environment; environment++)
-			putenv((char *)(uintptr_t)*environment);
-		child(argv, go[0], failure[1]);
+		child(argv, setup, go[0], failure[1]);
 	}
 	close(go[0]);
 	close(failure[1]);

@@ -17,8 +17,14 @@ struct command {
 	const char *name;      /* argv[0], borrowed from the caller's argv */
 };
 
-/* environment: "NAME=VALUE" for it beside ours, ends with NULL; may be NULL. */
-int command_fork(struct command *c, char *const *argv, const char *const *environment);
+/* How the child's process differs from ours. */
+struct command_setup {
+	const char *const *environment; /* "NAME=VALUE" beside ours, ends with NULL; may be NULL */
+	void (*prepare)(void *ctx);     /* called in the child before its exec; may be NULL */
+	void *ctx;
+};
+
+int command_fork(struct command *c, char *const *argv, const struct command_setup *setup);
 
 /* Lets it go on to its exec, once; 0, or why that failed: -ENOENT, -ENOEXEC ... */
 int command_start(struct command *c);

@@ -195,7 +195,9 @@ static int add_tids(struct attar_target *t, const char *tids)
 /* Beside somebody else to watch, a command only says for how long. */
 static int add_command(struct attar_target *t, const struct attar_target_opts *o)
 {
-	int r = command_fork(&t->command, o->command, o->environment);
+	struct command_setup setup = {
+		.environment = o->environment, .prepare = o->prepare, .ctx = o->prepare_ctx};
+	int r = command_fork(&t->command, o->command, &setup);
 
 	t->by_exec = !o->system_wide && !o->cgroups && !t->tids.n;
 	if (r == 0)

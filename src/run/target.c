@@ -61,6 +61,8 @@ int run_open_target(struct attar_run *run, bool own)
 		.cgroups = run->opts.cgroups,
 		.command = run->command,
 		.environment = environment,
+		.prepare = run->hooks.prepare,
+		.prepare_ctx = run->hooks.ctx,
 		.system_wide = run->opts.all_cpus || (run->opts.cpus && run->command)};
 	int r;
 

@@ -30,7 +30,7 @@ static struct command forked(const char *const *argv)
 {
 	struct command c;
 
-	if (command_fork(&c, (char *const *)(uintptr_t)argv, NULL) < 0)
+	if (command_fork(&c, (char *const *)(uintptr_t)argv, &(struct command_setup){0}) < 0)
 		fail_msg("%s", attar_error());
 	return c;
 }
