@@ -42,6 +42,11 @@ struct attar_catalog_opts {
 	const char *proc;    /* NULL: "/proc" */
 	const char *tracefs; /* NULL: wherever it is mounted */
 	bool mount; /* mount tracefs when a tracepoint is asked for and it is not mounted */
+	/*
+	 * Borrowed for the life of the catalog. Once it is not 0, a list of events with patterns of many
+	 * tracepoints ends with -ECANCELED; a signal handler or another thread may set it. NULL: never.
+	 */
+	const int *stop;
 };
 
 /*

@@ -71,6 +71,12 @@ struct attar_target_opts {
 	 */
 	void (*prepare)(void *ctx);
 	void *prepare_ctx;
+	/*
+	 * Borrowed for the life of the target. Once it is not 0, listing threads and opening counters
+	 * on the target end with -ECANCELED; a signal handler or another thread may set it. NULL:
+	 * nothing stops them.
+	 */
+	const int *stop;
 };
 
 struct attar_target;
@@ -79,7 +85,8 @@ struct attar_target;
  * Resolves whom to watch. A command is forked at once and waits, stopped before its exec, for
  * attar_target_start(). Threads of pids, and commands, are followed into what they create; tids and self are
  * not, unless an event's attr.inherit asks for it. -ESRCH: a pid or tid does not exist; -ERANGE: there is no
- * such CPU; -ENODEV: it is offline; -ENOENT: no such cgroup; -EINVAL: the options contradict each other.
+ * such CPU; -ENODEV: it is offline; -ENOENT: no such cgroup; -EINVAL: the options contradict each other;
+ * -ECANCELED: opts.stop was set.
  */
 ATTAR_API int attar_target_new(
 	const struct attar_target_opts *opts, struct attar_target **ret_target);
@@ -156,7 +163,7 @@ enum attar_counter_flags {
  * messages and reports; copied. On failure the error text names the event, the reason and the
  * remedy. -EOPNOTSUPP: the event is not available here; -EACCES, -EPERM: not to us; -EINVAL,
  * -E2BIG: its options contradict each other, or are newer than kernel or library; -ESRCH: nobody of
- * the target is left.
+ * the target is left; -ECANCELED: the target's opts.stop was set.
  */
 ATTAR_API int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter);

@@ -261,6 +261,11 @@ struct attar_run_hooks {
 	bool unshown;     /* nobody reads the lines of single events: they need not be made */
 	/* Called at each turn of the run, about ten times a second or more. */
 	void (*turn)(void *ctx);
+	/*
+	 * Called about ten times a second when opening events takes longer than a second: how many of
+	 * how many events are open.
+	 */
+	void (*opening)(void *ctx, uint64_t done, uint64_t all);
 	/* In the process of a launched command, see attar_target_opts.prepare. */
 	void (*prepare)(void *ctx);
 };
@@ -291,7 +296,8 @@ ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
 /*
  * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run. hooks are copied,
- * and may be NULL. 0, or the negative errno of what could not be opened, or of a hook.
+ * and may be NULL. 0, or the negative errno of what could not be opened, or of a hook. -ECANCELED:
+ * attar_run_stop() was called before everything was open, and nothing was measured.
  */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
 

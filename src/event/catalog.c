@@ -25,6 +25,7 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 	if (!c)
 		return base_oom();
 	c->mount = o.mount;
+	c->stop = o.stop;
 	r = copy(o.sysfs ? o.sysfs : "/sys", &c->sysfs);
 	if (r == 0)
 		r = copy(o.proc ? o.proc : "/proc", &c->proc);

@@ -19,6 +19,7 @@ struct attar_catalog {
 	char *sysfs, *proc;
 	char *tracefs; /* where it is mounted; NULL until found */
 	bool mount;
+	const int *stop;   /* borrowed; not 0: patterns are given up; NULL: never */
 	bool tracefs_seen; /* what others left in it was removed */
 	VEC(struct attar_format *) formats;
 	struct map formats_by_name; /* hash of "system:name" to its index in formats */

@@ -47,6 +47,11 @@ static int add_one(struct parser *parser, const char *system, const char *name)
 	return spec->name ? 0 : base_oom();
 }
 
+static bool stopped(const struct attar_catalog *catalog)
+{
+	return catalog->stop && __atomic_load_n(catalog->stop, __ATOMIC_RELAXED);
+}
+
 static int add_matching(struct parser *parser, const char *system, const char *pattern)
 {
 	dir_names events _cleanup_(dir_names_done) = {0};
@@ -58,7 +63,10 @@ static int add_matching(struct parser *parser, const char *system, const char *p
 		if (r < 0 || fnmatch(pattern, *event, 0) ||
 			!can_open(parser->catalog, system, *event))
 			continue;
-		r = add_one(parser, system, *event);
+		r = stopped(parser->catalog)
+			    ? parser_fail(parser, parser->event, -ECANCELED,
+				      "stopped while tracepoints were being looked up")
+			    : add_one(parser, system, *event);
 	}
 	return r;
 }

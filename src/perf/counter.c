@@ -223,8 +223,12 @@ int counters_open_places(struct attar_counter *const *c, size_t n, const struct 
 
 	for (size_t i = first; i < place_count(t); i++) {
 		struct place p = place_at(t, i);
-		int r = open_place(c, n, t, i, flags, &failed);
+		int r;
 
+		if (target_stopped(t))
+			return attar_fail(
+				-ECANCELED, "stopped while '%s' was being opened", c[0]->name);
+		r = open_place(c, n, t, i, flags, &failed);
 		if (r == -ENOMEM)
 			return base_oom();
 		if (r < 0 && !vanished(t, r))

@@ -75,9 +75,19 @@ static int each_number(
 		return -errno;
 	while (r == 0 && (entry = readdir(dir)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			r = fn(t, atoi(entry->d_name));
+			r = target_stopped(t) ? -ECANCELED : fn(t, atoi(entry->d_name));
 	closedir(dir);
 	return r;
+}
+
+bool target_stopped(const struct attar_target *t)
+{
+	return t->stop && __atomic_load_n(t->stop, __ATOMIC_RELAXED);
+}
+
+static int stopped(void)
+{
+	return attar_fail(-ECANCELED, "stopped while threads were being listed");
 }
 
 static int add_threads(struct attar_target *t, pid_t pid)
@@ -151,7 +161,7 @@ static int add_pids(struct attar_target *t, const char *pids)
 		if (r == 0)
 			r = watch_end(t, t->pids.at[i]);
 	}
-	return r;
+	return r == -ECANCELED ? stopped() : r;
 }
 
 /* What ends while it is listed is not watched. */
@@ -171,6 +181,8 @@ static int add_every_process(struct attar_target *t)
 {
 	int r = each_number("/proc", add_process, t);
 
+	if (r == -ECANCELED)
+		return stopped();
 	return r == -ENOMEM ? r : r < 0 ? attar_fail(r, "cannot list /proc: %s", strerror(-r)) : 0;
 }
 
@@ -234,6 +246,7 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	t->any_cpu = o->any_cpu;
 	t->self = o->self;
 	t->every_cpu = !o->cpus;
+	t->stop = o->stop;
 	if (r == 0 && o->self)
 		r = add_tid(t, (pid_t)syscall(SYS_gettid));
 	if (r == 0 && o->every_thread)

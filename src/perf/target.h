@@ -16,6 +16,7 @@ struct attar_target {
 	bool any_cpu;
 	bool self;                /* the calling thread */
 	bool by_exec;             /* it is the command, whose exec sets its counters going */
+	const int *stop;          /* borrowed; not 0: opening ends; NULL: never */
 	bool every_cpu;           /* that is online, one by one or as any */
 	parse_ints cpus;          /* ascending; -1 alone: any */
 	struct hotplug hotplug;   /* their coming and going, if it listens */
@@ -36,6 +37,9 @@ struct attar_target {
  * tids. The number added, or a negative errno.
  */
 int target_rescan(struct attar_target *target);
+
+/* Whoever opens counters on it wants to stop: see attar_target_opts.stop. */
+bool target_stopped(const struct attar_target *target);
 
 /* The tid has a place of its own in this target, or needs none (it is covered by inheritance). */
 int target_know(struct attar_target *target, pid_t tid);

@@ -93,7 +93,7 @@ out:
 static int choose_target(struct attar_run *run, struct counted *c, struct attar_target **ret_target)
 {
 	const struct attar_event_spec *spec = c->pub.spec;
-	struct attar_target_opts opts = {.size = sizeof(opts)};
+	struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop_asked};
 	char *cpus _cleanup_free_ = NULL;
 	int r;
 
@@ -206,7 +206,8 @@ static int give_values(struct counted *c, size_t n)
 /* Rights and means are wanting for all events; an event that is wanting is left out, with its reason. */
 static int refuse(struct counted *c, size_t n, int error)
 {
-	if (error == -EACCES || error == -EPERM || error == -ENOMEM || error == -EMFILE)
+	if (error == -EACCES || error == -EPERM || error == -ENOMEM || error == -EMFILE ||
+		error == -ECANCELED)
 		return error;
 	for (size_t i = 0; i < n; i++) {
 		free(c[i].refused);
@@ -278,7 +279,9 @@ int counts_open(struct attar_run *run)
 
 	for (size_t i = 0, n; i < list->n && r == 0; i += n) {
 		n = group_size(list, i);
-		r = open_members(run, &list->at[i], n);
+		r = run_opening(run, run->sources.n + i);
+		if (r == 0)
+			r = open_members(run, &list->at[i], n);
 	}
 	if (r < 0)
 		return r;
@@ -292,24 +295,33 @@ int counts_open(struct attar_run *run)
 	return r == 0 ? threads_remember_comms(run) : r;
 }
 
-void counts_close(struct attar_run *run)
+static void close_one(struct counted *c)
+{
+	c->group = attar_group_close(c->group);
+	c->own_target = attar_target_free(c->own_target);
+	free(c->values);
+	free(c->recent);
+	free(c->refused);
+	c->values = c->recent = NULL;
+	c->counter = NULL;
+	c->refused = NULL;
+	c->pub = (struct attar_run_counter){.name = c->pub.name, .spec = c->pub.spec};
+}
+
+int counts_close(struct attar_run *run)
 {
 	vec_each (&run->counts, c) {
-		c->group = attar_group_close(c->group);
-		c->own_target = attar_target_free(c->own_target);
-		free(c->values);
-		free(c->recent);
-		free(c->refused);
-		c->values = c->recent = NULL;
-		c->counter = NULL;
-		c->refused = NULL;
-		c->pub = (struct attar_run_counter){.name = c->pub.name, .spec = c->pub.spec};
+		if (c->group && run_stop_asked(run))
+			return attar_fail(-ECANCELED, "stopped while events were being closed");
+		close_one(c);
 	}
+	return 0;
 }
 
 void counts_done(struct attar_run *run)
 {
-	counts_close(run);
+	vec_each (&run->counts, c)
+		close_one(c);
 	vec_done(&run->counts);
 	threads_done(run);
 	map_done(&run->comms);

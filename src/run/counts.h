@@ -23,7 +23,9 @@ typedef VEC(struct counted) counted_list;
 
 /* Opens them all, disabled. */
 int counts_open(struct attar_run *run);
-void counts_close(struct attar_run *run);
+
+/* Closes them all, to be opened again; -ECANCELED: attar_run_stop() was called, some are open yet. */
+int counts_close(struct attar_run *run);
 int counts_enable(struct attar_run *run);
 int counts_disable(struct attar_run *run);
 

@@ -11,6 +11,7 @@ enum {
 	POLL_MS = 100,     /* how long a ring below its watermark may wait */
 	PAGE_BYTES = 4096, /* what -m counts in, whatever the machine's pages are */
 	PROGRESS_NS = 1000000000,
+	OPENING_NS = 100000000, /* between two lines of progress while events are opened */
 };
 
 /* ---- opening ---- */
@@ -74,21 +75,44 @@ int run_open_source(struct attar_run *run, struct source *s, bool first)
 	return r == 0 ? set_filter(s) : r;
 }
 
-static void close_events(struct attar_run *run)
+int run_opening(struct attar_run *run, size_t done)
+{
+	size_t all = run->sources.n + run->counts.n;
+	uint64_t now;
+
+	if (run_stop_asked(run))
+		return attar_fail(-ECANCELED,
+			"stopped while events were being opened (%zu of %zu): nothing was measured",
+			done, all);
+	if (!run->hooks.opening)
+		return 0;
+	now = base_now();
+	if (now < run->opening_shown)
+		return 0;
+	run->hooks.opening(run->hooks.ctx, done, all);
+	run->opening_shown = now + OPENING_NS;
+	return 0;
+}
+
+static int close_events(struct attar_run *run)
 {
 	run->stream = attar_stream_free(run->stream);
 	run_user_close(run);
 	vec_each (&run->sources, s)
 		s->counter = attar_counter_close(s->counter);
-	counts_close(run);
+	return counts_close(run);
 }
 
 static int open_events(struct attar_run *run)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < run->sources.n && r == 0; i++)
-		r = run_open_source(run, &run->sources.at[i], i == 0);
+	run->opening_shown = base_now() + PROGRESS_NS;
+	for (size_t i = 0; i < run->sources.n && r == 0; i++) {
+		r = run_opening(run, i);
+		if (r == 0)
+			r = run_open_source(run, &run->sources.at[i], i == 0);
+	}
 	return r == 0 ? counts_open(run) : r;
 }
 
@@ -101,12 +125,15 @@ static int narrow(struct attar_run *run, int error)
 	if ((error != -EACCES && error != -EPERM) || !why || run->command ||
 		!run_watches_system(run))
 		return error;
-	close_events(run);
-	r = run_user_open(run);
+	r = close_events(run);
+	if (r == 0)
+		r = run_user_open(run);
 	if (r == 0)
 		r = run_open_target(run, true);
 	if (r == 0)
 		r = open_events(run);
+	if (r == -ECANCELED)
+		return r;
 	if (r < 0)
 		return attar_fail(error, "%s", why);
 	log_note("only your own processes are watched: %s", why);
@@ -137,10 +164,10 @@ static int open_stream(struct attar_run *run)
 /* Once for a run, but again for each time that a command is repeated. */
 static int open_all(struct attar_run *run)
 {
-	int r;
+	int r = close_events(run);
 
-	close_events(run);
-	r = run_user_open(run);
+	if (r == 0)
+		r = run_user_open(run);
 	if (r == 0)
 		r = run_open_target(run, false);
 	if (r == 0) {
@@ -348,6 +375,7 @@ static int start(struct attar_run *run)
 
 	start_clocks(run);
 	r = run->stream ? attar_stream_start(run->stream) : 0;
+	run->target->stop = NULL; /* what is opened from now on belongs to the report */
 	if (r == 0 && !run->target->by_exec)
 		r = counts_enable(run);
 	if (r == 0)
@@ -386,7 +414,12 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 	run->ooms = base_oom_count();
 	if (r == 0)
 		r = run->profiler->open(run, run->self);
-	for (uint64_t i = 0; r == 0 && !run->stopped && i < MAX(run->rounds, (uint64_t)1); i++)
+	for (uint64_t i = 0; r == 0 && !run->stopped && i < MAX(run->rounds, (uint64_t)1); i++) {
 		r = go_once(run);
+		if (r == -ECANCELED && i > 0 && run_stop_asked(run)) {
+			run->stopped = true; /* what was measured before is reported */
+			r = 0;
+		}
+	}
 	return r == 0 ? last_reports(run) : r;
 }

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 
 #include "base/suggest.h"
+#include "event/catalog.h"
 #include "run/run.h"
 
 const struct attar_profiler *attar_profiler_find(const char *name)
@@ -137,10 +138,37 @@ void attar_run_stop(struct attar_run *run)
 {
 	uint64_t one = 1;
 	int error = errno;
-	ssize_t n = write(run->stop_fd, &one, sizeof(one));
+	ssize_t n;
 
+	__atomic_store_n(&run->stop_asked, 1, __ATOMIC_RELAXED);
+	n = write(run->stop_fd, &one, sizeof(one));
 	(void)n; /* full: it has been asked before */
 	errno = error;
+}
+
+bool run_stop_asked(const struct attar_run *run)
+{
+	return __atomic_load_n(&run->stop_asked, __ATOMIC_RELAXED);
+}
+
+static bool closes_slowly(const struct attar_counter *counter)
+{
+	uint32_t type = counter ? attar_counter_attr(counter)->type : PERF_TYPE_SOFTWARE;
+
+	return type == PERF_TYPE_TRACEPOINT || type >= PERF_TYPE_MAX;
+}
+
+size_t run_slow_closes(const struct attar_run *run)
+{
+	size_t n = 0;
+
+	if (run->catalog && run->catalog->dynevents.n)
+		return 0;
+	vec_each (&run->sources, s)
+		n += closes_slowly(s->counter);
+	vec_each (&run->counts, c)
+		n += closes_slowly(c->counter);
+	return n;
 }
 
 int attar_run_command_status(const struct attar_run *run)
@@ -190,7 +218,8 @@ struct attar_section *attar_run_lines(
 
 struct attar_catalog *attar_run_catalog(struct attar_run *run)
 {
-	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	struct attar_catalog_opts opts = {
+		.size = sizeof(opts), .mount = true, .stop = &run->stop_asked};
 
 	if (!run->catalog && attar_catalog_new(&opts, &run->catalog) < 0)
 		return NULL;

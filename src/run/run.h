@@ -85,7 +85,8 @@ struct attar_run {
 	struct attar_target *target;
 	VEC(struct source) sources;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
-	int stop_fd;                 /* an eventfd */
+	int stop_fd;                 /* an eventfd: attar_run_stop() was called */
+	int stop_asked;              /* the same for loops that open or close; atomic */
 
 	/* Events of programs. */
 	VEC(struct user_source) user_sources;
@@ -112,6 +113,7 @@ struct attar_run {
 	uint64_t dropped;  /* of those that the stream delivered, by filters of ours */
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
 	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
+	uint64_t opening_shown;         /* ns, when the progress of opening is shown next */
 	uint64_t recent;                /* ns of the interval that is being reported */
 	uint64_t ended;                 /* of what is watched; 0: it runs */
 	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
@@ -143,6 +145,19 @@ int run_open_target(struct attar_run *run, bool own_processes);
 
 /* -EOPNOTSUPP for an event that the kernel knows nothing of: only a stream has those. */
 int run_user_refuse(const struct attar_event_spec *spec);
+
+/* Before event number `done` is opened: shows the progress. -ECANCELED: attar_run_stop() was called. */
+int run_opening(struct attar_run *run, size_t done);
+
+/* Whether attar_run_stop() was called. */
+bool run_stop_asked(const struct attar_run *run);
+
+/*
+ * How many tracepoints and probes are open that the kernel removes one by one, some 30 ms each, when
+ * their last descriptor is closed; 0: this process must close them itself, because it has to remove
+ * probes from tracefs afterwards.
+ */
+size_t run_slow_closes(const struct attar_run *run);
 
 /* Opens one source on the run's target. first: it carries the records of processes for all. */
 int run_open_source(struct attar_run *run, struct source *s, bool first);

@@ -63,6 +63,7 @@ int run_open_target(struct attar_run *run, bool own)
 		.environment = environment,
 		.prepare = run->hooks.prepare,
 		.prepare_ctx = run->hooks.ctx,
+		.stop = &run->stop_asked,
 		.system_wide = run->opts.all_cpus || (run->opts.cpus && run->command)};
 	int r;
 

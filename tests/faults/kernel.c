@@ -7,6 +7,7 @@
  *                            uname(2)
  *     FAULT_OPEN=16@3        the 3rd call fails with errno 16, 16@3+ all from the 3rd on
  *     FAULT_TYPE=0           FAULT_OPEN counts events of that type only
+ *     FAULT_DELAY=100        each call takes so many milliseconds, whatever signals come
  *
  * Source of the limits: include/uapi/linux/perf_event.h of each version, perf_copy_attr() and perf_event_alloc() in
  * kernel/events/core.c.
@@ -22,6 +23,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT             __attribute__((visibility("default")))
@@ -45,7 +47,7 @@ static const struct since samples[] = {{0, 14}, {VERSION(3, 10), 16}, {VERSION(3
 	{VERSION(5, 7), 22}, {VERSION(5, 11), 24}, {VERSION(5, 12), 25}};
 static const struct since reads[] = {{0, 4}, {VERSION(6, 0), 5}};
 
-static unsigned kernel, fail_errno, fail_at, opened;
+static unsigned kernel, fail_errno, fail_at, opened, delay_ms;
 static int fail_type = -1;
 static bool fail_on;
 static char release[32];
@@ -53,7 +55,7 @@ static char release[32];
 static __attribute__((constructor)) void begin(void)
 {
 	const char *version = getenv("FAULT_KERNEL"), *open = getenv("FAULT_OPEN"),
-		   *type = getenv("FAULT_TYPE");
+		   *type = getenv("FAULT_TYPE"), *delay = getenv("FAULT_DELAY");
 	unsigned major, minor;
 	char on = 0;
 
@@ -66,6 +68,8 @@ static __attribute__((constructor)) void begin(void)
 		fail_on = on == '+';
 	if (type)
 		fail_type = atoi(type);
+	if (delay)
+		delay_ms = (unsigned)atoi(delay);
 }
 
 #define LIMIT(table) limit(table, sizeof(table) / sizeof(*(table)))
@@ -112,6 +116,14 @@ static bool fails_now(const struct perf_event_attr *attr)
 	return opened == fail_at || (opened > fail_at && fail_on);
 }
 
+static void delay(void)
+{
+	struct timespec left = {delay_ms / 1000, delay_ms % 1000 * 1000000L};
+
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+}
+
 EXPORT long syscall(long number, ...)
 {
 	static long (*real)(long, ...);
@@ -125,6 +137,8 @@ EXPORT long syscall(long number, ...)
 	va_end(args);
 	if (!real)
 		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	if (number == SYS_perf_event_open && delay_ms)
+		delay();
 	if (number == SYS_perf_event_open && kernel)
 		error = refuses((struct perf_event_attr *)a[0]);
 	if (number == SYS_perf_event_open && !error &&
