@@ -69,6 +69,7 @@ bool complete_script(struct buf *b, const char *shell);
 void console_init(void);
 void console_mode(bool quiet, bool verbose);
 void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
+void console_opening(void *ctx, uint64_t done, uint64_t all);
 /* Takes the progress line off the terminal. */
 void console_clear(void);
 /* What stdout can show: its width, colours, and whether no more than ASCII. */

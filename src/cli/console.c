@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/escape.h"
 #include "cli/cli.h"
+#include "report/number.h"
 
 enum { LINE_MAX_BYTES = 2048 };
 
@@ -111,18 +112,37 @@ void console_mode(bool quiet, bool verbose)
 	console.verbose = verbose;
 }
 
-void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost)
+static void show_progress(const char *text)
 {
-	char text[160];
 	unsigned columns = columns_of(STDERR_FILENO);
 
 	if (console.quiet || !columns || !is_smart(STDERR_FILENO))
 		return;
+	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, text);
+	console.progress_shown = true;
+}
+
+void console_opening(void *ctx, uint64_t done, uint64_t all)
+{
+	char room[160];
+	struct buf text = {.data = room, .size = sizeof(room)};
+
+	(void)ctx;
+	buf_str(&text, "opening events: ");
+	number_grouped(&text, done);
+	buf_str(&text, " of ");
+	number_grouped(&text, all);
+	show_progress(buf_text(&text));
+}
+
+void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost)
+{
+	char text[160];
+
 	snprintf(text, sizeof(text), "%llu s, %llu events, %llu lost; Ctrl-C ends and reports",
 		(unsigned long long)(elapsed_ns / 1000000000), (unsigned long long)seen,
 		(unsigned long long)lost);
-	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, text);
-	console.progress_shown = true;
+	show_progress(text);
 }
 
 enum status status_of(int error)

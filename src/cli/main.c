@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/signals.h"
 
 static int overview(void)
 {
@@ -98,6 +99,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	console_init();
+	signals_init();
 	if (argc < 2) {
 		overview();
 		return STATUS_USAGE;

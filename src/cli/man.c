@@ -9,7 +9,23 @@
 
 #define EXIT_STATUS                                                                                \
 	"0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not supported here; with a command "  \
-	"its own status, when attar itself succeeded."
+	"its own status, when attar itself succeeded. A signal that comes before anything was "    \
+	"measured ends attar as it ends other programs: the shell shows 130 for SIGINT, 143 for "  \
+	"SIGTERM."
+
+#define SIGNALS                                                                                    \
+	".SH SIGNALS\nThe first SIGINT, SIGTERM, SIGHUP or SIGQUIT ends the run, and the report "  \
+	"is "                                                                                      \
+	"printed. A second one ends attar at once. Signals within half a second, or the same "     \
+	"signal again from the same process, count as one, because \\fBtimeout\\fR(1) sends its "  \
+	"signal to its child and then to the process group. SIGINT and SIGTERM are handled even "  \
+	"if they were ignored when attar was started, as SIGINT is by a script that ends a "       \
+	"command line with \\fB&\\fR; an ignored SIGHUP or SIGQUIT stays ignored. A command "      \
+	"after "                                                                                   \
+	"\\fB\\-\\-\\fR ignores what attar was started to ignore. The kernel takes about 30 ms "   \
+	"to "                                                                                      \
+	"close a tracepoint; for more than 16, a process named attar-closing waits for that in "   \
+	"the background.\n"
 
 /* Text of a line: what roff takes for its own is escaped; `x` and **x** become bold. */
 static void roff_text(struct buf *b, const char *text, size_t n)
@@ -141,7 +157,7 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 		buf_str(b, "\\fR\n");
 		roff_line(b, e->what, strlen(e->what));
 	}
-	buf_str(b, ".SH EXIT STATUS\n" EXIT_STATUS "\n");
+	buf_str(b, SIGNALS ".SH EXIT STATUS\n" EXIT_STATUS "\n");
 }
 
 static void man_command(struct buf *b, const struct command *c)
@@ -179,6 +195,7 @@ void help_man_overview(struct buf *b)
 	buf_str(b, ".SH OTHER COMMANDS\n");
 	for (const struct command *c = commands; c->name; c++)
 		man_command(b, c);
-	buf_str(b, ".SH EXIT STATUS\n" EXIT_STATUS
-		   "\n.SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nno colours, even on a terminal\n");
+	buf_str(b, SIGNALS
+		".SH EXIT STATUS\n" EXIT_STATUS
+		"\n.SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nno colours, even on a terminal\n");
 }

@@ -1,56 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* attar PROFILER ...: options, outputs, signals, the run, the exit status. */
-#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
 #include "base/base.h"
 #include "base/escape.h"
 #include "cli/cli.h"
+#include "cli/closer.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
+#include "cli/signals.h"
 #include "run/run.h"
 
-/* For the signal handler alone. */
-static struct attar_run *running;
+enum { SLOW_CLOSES_MAX = 16 }; /* half a second; more are closed in the background */
 
 struct session {
 	struct attar_run *run;
 	struct outputs outputs;
-	int status; /* of an output that failed while others remained; else 0 */
+	int status;       /* of an output that failed while others remained; else 0 */
+	bool interrupted; /* by a signal, before anything was measured */
 };
-
-/* The first signal asks for the end and the report, the second one ends at once. */
-static void on_signal(int number)
-{
-	signal(number, SIG_DFL);
-	if (running)
-		attar_run_stop(running);
-}
-
-/* A write whose reader has gone fails. Not SIG_IGN: the command would inherit that. */
-static void on_broken_pipe(int number)
-{
-	(void)number;
-}
-
-static void take_signals(struct attar_run *run)
-{
-	const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-
-	running = run;
-	signal(SIGCHLD, SIG_DFL); /* ignored, it would hide the status of the command */
-	if (signal(SIGPIPE, on_broken_pipe) == SIG_IGN)
-		signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		struct sigaction action = {.sa_handler = on_signal}, old;
-
-		/* what nohup(1) or a shell's background job ignores stays ignored */
-		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
-			continue;
-		sigaction(numbers[i], &action, NULL);
-	}
-}
 
 /* Counters need a file descriptor for each CPU and thread: take all that this process may have. */
 static void raise_file_limit(void)
@@ -87,6 +56,12 @@ static void take_turn(void *ctx)
 	printer_push(&s->outputs.printer);
 }
 
+/* In the process of the command: async-signal-safe. */
+static void prepare_command(void *ctx)
+{
+	signals_restore_ignored();
+}
+
 static char *join(int argc, char **argv)
 {
 	struct buf b = {0};
@@ -102,6 +77,7 @@ static int finish(struct session *s, int r)
 	int closed = outputs_close(&s->outputs), command = attar_run_command_status(s->run);
 
 	console_clear();
+	s->interrupted = r == -ECANCELED && signals_taken();
 	if (s->status)
 		return s->status;
 	if (r == 0)
@@ -119,7 +95,9 @@ static int go(struct session *s, char *const *command, const char *line)
 		.ctx = s,
 		.report = take_report,
 		.progress = console_progress,
-		.turn = take_turn};
+		.turn = take_turn,
+		.opening = console_opening,
+		.prepare = prepare_command};
 	int r = outputs_open(&s->outputs, s->run, line);
 
 	if (r < 0) {
@@ -132,7 +110,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	hooks.want_tree = s->outputs.want_tree;
 	attar_run_command(s->run, command);
 	raise_file_limit();
-	take_signals(s->run);
+	signals_take(s->run);
 	return finish(s, attar_run_go(s->run, &hooks));
 }
 
@@ -174,7 +152,11 @@ int command_profiler(int argc, char **argv)
 		console_mode(s.run->opts.quiet, s.run->opts.verbose);
 		status = go(&s, args.command, line);
 	}
-	running = NULL;
+	signals_release();
+	if (run_slow_closes(s.run) > SLOW_CLOSES_MAX)
+		closer_start();
 	attar_run_free(s.run);
+	if (s.interrupted)
+		signals_raise();
 	return status;
 }

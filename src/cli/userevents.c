@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/listeners.h"
+#include "cli/signals.h"
 #include "event/userevent.h"
 
 enum {
@@ -183,7 +184,7 @@ static int count_programs(struct user_events *u, uint64_t end)
 	if (r < 0)
 		return attar_fail(r, "cannot listen to programs: %s", strerror(-r));
 	r = perfume_collector_scan(collector);
-	for (uint64_t now = 0; r >= 0 && now < end; now = base_now()) {
+	for (uint64_t now = 0; r >= 0 && now < end && !signals_taken(); now = base_now()) {
 		struct pollfd fd = {.fd = perfume_collector_fd(collector), .events = POLLIN};
 
 		r = perfume_collector_poll(collector, 0);
@@ -234,6 +235,7 @@ static int count(struct user_events *u)
 	bool in_kernel = false;
 	int r = 0;
 
+	signals_take(NULL);
 	vec_each (&u->rows, row)
 		in_kernel |= !row->pid;
 	if (in_kernel)

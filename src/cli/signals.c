@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/signals.h"
+
+#include <signal.h>
+
+#include "base/base.h"
+#include "cli/closer.h"
+
+enum { SAME_REQUEST_NS = 500000000 };
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+static struct {
+	struct attar_run *volatile run;
+	volatile sig_atomic_t number; /* of the first signal; 0: none came */
+	pid_t sender;                 /* its sender; 0: the kernel, or an unknown process */
+	uint64_t time;                /* ns, when it came */
+	bool ignored[NSIG]; /* of those that attar handles although it inherited SIG_IGN */
+} state;
+
+/* Signals of a terminal have no sender. */
+static pid_t sender_of(const siginfo_t *info)
+{
+	return info->si_code <= 0 ? info->si_pid : 0;
+}
+
+static bool is_same_request(int number, const siginfo_t *info)
+{
+	pid_t sender = sender_of(info);
+
+	if (sender && sender == state.sender && number == state.number)
+		return true;
+	return base_now() - state.time < SAME_REQUEST_NS;
+}
+
+/* The handled signals are blocked here: the default action takes place on return. */
+static void end_now(int number)
+{
+	closer_start();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	int error = errno;
+
+	(void)context;
+	if (!state.number) {
+		state.sender = sender_of(info);
+		state.time = base_now();
+		state.number = number;
+		if (state.run)
+			attar_run_stop(state.run);
+	} else if (!is_same_request(number, info)) {
+		end_now(number);
+	}
+	errno = error;
+}
+
+/* A write whose reader has gone fails. Not SIG_IGN: the command would inherit that. */
+static void on_broken_pipe(int number)
+{
+	(void)number;
+}
+
+static bool is_ignored(int number)
+{
+	struct sigaction old;
+
+	return sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
+void signals_init(void)
+{
+	/* an ignored SIGCHLD would hide the status of the command */
+	const int always[] = {SIGINT, SIGTERM, SIGCHLD};
+
+	for (size_t i = 0; i < ARRAY_SIZE(always); i++) {
+		if (!is_ignored(always[i]))
+			continue;
+		state.ignored[always[i]] = true;
+		signal(always[i], SIG_DFL);
+	}
+}
+
+void signals_take(struct attar_run *run)
+{
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+
+	state.run = run;
+	if (!is_ignored(SIGPIPE))
+		signal(SIGPIPE, on_broken_pipe);
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		sigaddset(&action.sa_mask, ends[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (!is_ignored(ends[i]))
+			sigaction(ends[i], &action, NULL);
+}
+
+void signals_release(void)
+{
+	state.run = NULL;
+}
+
+int signals_taken(void)
+{
+	return state.number;
+}
+
+void signals_restore_ignored(void)
+{
+	for (int number = 1; number < NSIG; number++)
+		if (state.ignored[number])
+			signal(number, SIG_IGN);
+}
+
+void signals_raise(void)
+{
+	if (!state.number)
+		return;
+	signal(state.number, SIG_DFL);
+	raise(state.number);
+}
