@@ -98,6 +98,7 @@ static int add_stdout(
 
 	if (c->quiet && !c->format)
 		return 0;
+	o->data_on_stdout = strcmp(format, "text") != 0;
 	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
 	r = check_format(run, format);

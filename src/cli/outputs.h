@@ -22,6 +22,7 @@ struct output {
 struct outputs {
 	VEC(struct output) all;
 	bool want_whole, want_tree, want_values;
+	bool data_on_stdout; /* in a format for programs, which the command's text must not break */
 	bool live; /* rings fill meanwhile: a reader of stdout who stalls misses what comes */
 	struct printer printer;
 	uint64_t lines_missed, reports_missed; /* by that reader */

@@ -59,7 +59,11 @@ static void take_turn(void *ctx)
 /* In the process of the command: async-signal-safe. */
 static void prepare_command(void *ctx)
 {
+	const struct session *s = ctx;
+
 	signals_restore_ignored();
+	if (s->outputs.data_on_stdout)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
 static char *join(int argc, char **argv)

@@ -57,7 +57,9 @@ const struct attar_option common_output_options[] = {
 		"json, csv, txt)",
 		.complete = "file"),
 	ATTAR_TEXT(T, format, 0, "format", "NAME",
-		"format of what is printed: text, json, csv, folded, html", .complete = "format"),
+		"format of what is printed: text, json, csv, folded, html; unless it is text, what"
+		" the command prints goes to stderr",
+		.complete = "format"),
 	ATTAR_TEXT(T, flame_graph, 0, "flame-graph", "FILE",
 		"write folded stacks to FILE, or a page where it ends in .html; with -i each"
 		" folded stack begins with date and time",
