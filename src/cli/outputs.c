@@ -2,6 +2,7 @@
 #include "cli/outputs.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -24,11 +25,47 @@ static int open_file(struct output *out, const char *path)
 	return attar_fail(-EIO, "cannot write '%s': %s", path, strerror(error));
 }
 
+/* Outputs to a terminal or a pipe may share it; in a file one would overwrite the other. */
+static void identify(struct output *out, int fd)
+{
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	out->device = st.st_dev;
+	out->inode = st.st_ino;
+}
+
+static int check_unique(const struct outputs *o, const struct output *out)
+{
+	vec_each (&o->all, other) {
+		if (!out->inode || other->inode != out->inode || other->device != out->device)
+			continue;
+		if (!other->path)
+			return attar_fail(-EINVAL,
+				"'%s' is where stdout goes, too: give each output a file of its "
+				"own",
+				out->path);
+		if (!strcmp(other->path, out->path))
+			return attar_fail(-EINVAL,
+				"'%s' is named by two options: give each output a file of its own",
+				out->path);
+		return attar_fail(-EINVAL,
+			"'%s' and '%s' are the same file: give each output a file of its own",
+			other->path, out->path);
+	}
+	return 0;
+}
+
 static int add(struct outputs *o, struct output *out, const char *format,
 	const struct attar_render_opts *opts)
 {
-	int r = attar_renderer_new(format, out->file, opts, &out->renderer);
+	int r;
 
+	identify(out, out->path ? fileno(out->file) : STDOUT_FILENO);
+	r = check_unique(o, out);
+	if (r == 0)
+		r = attar_renderer_new(format, out->file, opts, &out->renderer);
 	if (r == 0)
 		out->whole = attar_renderer_whole_run(out->renderer);
 	out->tree = !strcmp(format, "html") || !strcmp(format, "folded");

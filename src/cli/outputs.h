@@ -3,6 +3,8 @@
 #ifndef CLI_OUTPUTS_H
 #define CLI_OUTPUTS_H
 
+#include <sys/types.h>
+
 #include "attar/report.h"
 #include "attar/run.h"
 #include "base/vec.h"
@@ -11,6 +13,8 @@
 struct output {
 	const char *path; /* borrowed; NULL: stdout */
 	FILE *file;
+	dev_t device; /* of a regular file: what it is, whatever its name */
+	ino_t inode;  /* 0: it is none */
 	struct attar_renderer *renderer;
 	bool whole;   /* draws the whole run once */
 	bool tree;    /* draws stacks alone: single events are not for it */

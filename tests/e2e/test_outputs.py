@@ -72,6 +72,49 @@ def test_stacks_of_what_adds_none_up(root, tmp_path, profiler, words):
     assert (tmp_path / 'x.folded').read_text() == 'precious'
 
 
+@pytest.mark.parametrize('second', ['x.folded', './x.folded', 'symbolic.folded', 'hard.folded', 'dangling.folded'])
+@pytest.mark.parametrize('exists', [True, False])
+def test_one_file_for_two_outputs(tmp_path, second, exists):
+    """Refused before the run; what is there stays as it is, and nothing is created."""
+    if second == 'hard.folded' and not exists:
+        pytest.skip('a hard link needs a file')
+    if exists:
+        (tmp_path / 'x.folded').write_text('precious')
+    if second == 'hard.folded':
+        (tmp_path / second).hardlink_to(tmp_path / 'x.folded')
+    elif second != './x.folded' and second != 'x.folded':
+        (tmp_path / second).symlink_to('x.folded')
+    before = sorted(tmp_path.iterdir())
+    done = run('profile', '-o', 'x.folded', '--flame-graph', second, '--', 'touch', 'ran', cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ''
+    assert done.stderr.endswith(': give each output a file of its own\n') and "'x.folded'" in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+    assert not exists or (tmp_path / 'x.folded').read_text() == 'precious'
+
+
+def test_one_file_for_stdout_and_an_output(tmp_path):
+    out = tmp_path / 'x.txt'
+    with open(out, 'w') as file:
+        done = run('profile', '-d', '100ms', '-o', out, stdout=file, stderr=subprocess.PIPE)
+    assert done.returncode == 2 and done.stderr.endswith(
+        f"'{out}' is where stdout goes, too: give each output a file of its own\n")
+
+
+@pytest.mark.parametrize('form', ['json', 'csv', 'folded', 'html'])
+def test_stdout_of_the_command_stays_out_of_data(form):
+    done = run('profile', '--exclude-kernel', '-g', '--format', form, '--', 'echo', 'spoken')
+    assert done.returncode == 0
+    assert 'spoken\n' in done.stderr and 'spoken\n' not in done.stdout
+    if form == 'json':
+        assert len(Profile(done.stdout).reports) == 1
+
+
+def test_stdout_of_the_command_beside_text():
+    """Text is for people; and with -q stdout belongs to the command."""
+    assert 'spoken\n' in run('profile', '--', 'echo', 'spoken').stdout
+    assert run('profile', '-q', '--', 'echo', 'spoken').stdout == 'spoken\n'
+
+
 def test_device_full():
     with open('/dev/full', 'w') as full:
         done = run('profile', '-d', '200ms', stdout=full, stderr=subprocess.PIPE)
