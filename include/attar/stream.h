@@ -27,11 +27,14 @@
 extern "C" {
 #endif
 
-/* A process, living or not long dead. */
+/*
+ * A process, living or not long dead: the stream keeps those that live and those of the last 1,024 threads
+ * that ended, so its memory does not grow with the number of tasks that come and go.
+ */
 struct attar_process {
 	pid_t pid;
 	pid_t parent;     /* 0: unknown */
-	const char *comm; /* of its first thread; interned for the life of the stream */
+	const char *comm; /* of its first thread; borrowed like that of a thread */
 	struct attar_space *space;
 	bool exited;
 	bool scanned; /* its mappings were read from /proc */
@@ -40,10 +43,16 @@ struct attar_process {
 /* A thread. */
 struct attar_thread {
 	pid_t tid;
-	const char *comm; /* interned for the life of the stream */
+	/*
+	 * Its name, at most 255 bytes; borrowed until the next call on the stream: whoever needs it for longer
+	 * copies it. Threads of one name do not always share one copy.
+	 */
+	const char *comm;
 	struct attar_process *process;
 	bool exited;
 	uint64_t serial; /* counts threads ever seen: tids are used again, this is not */
+	uint64_t
+		comm_hash; /* of comm: the same for equal names, so that tables need not hash it again */
 };
 
 /* One event; everything it points to is borrowed until the next call on its stream. */
@@ -53,7 +62,8 @@ struct attar_event {
 	/* which of the stream's counters: an index; of a LOST the one that lost */
 	uint32_t counter;
 	uint32_t cpu; /* -1: not known */
-	struct attar_thread *thread; /* never NULL for a SAMPLE; of an EXIT the one that ended, if known */
+	struct attar_thread
+		*thread; /* never NULL for a SAMPLE; of an EXIT the one that ended, if known */
 	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */
 	uint64_t lost_from, lost_to; /* ns */
 };
@@ -63,8 +73,9 @@ struct attar_event {
 /* An event that a program has registered. Borrowed for the call, its format for the inlet's life. */
 struct attar_user_event {
 	const char *name;
-	const struct attar_format *format; /* of the raw bytes of its samples, as of a tracepoint's */
-	const char *comm;                  /* of the program */
+	const struct attar_format
+		*format;  /* of the raw bytes of its samples, as of a tracepoint's */
+	const char *comm; /* of the program */
 	pid_t pid;
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/samples.h"
 
-/* The first task of the table is for everybody that finds it full. */
 int stack_space_init(struct stack_space *space)
 {
 	*space = (struct stack_space){.last_key = UINT64_MAX};
@@ -13,29 +12,52 @@ void stack_space_done(struct stack_space *space)
 {
 	stacks_done(&space->stacks);
 	vec_done(&space->tasks);
+	intern_done(&space->comms);
 	map_done(&space->task_of);
 }
 
-static uint32_t add_task(struct stack_space *space, const struct attar_thread *thread, uint64_t key)
+static uint32_t add_task(struct stack_space *space, struct task t, uint64_t key)
+{
+	t.comm = intern_text(&space->comms, t.comm);
+	if (!t.comm || vec_push(&space->tasks, t) < 0)
+		return TASKS_OTHER;
+	if (map_put(&space->task_of, key, space->tasks.n - 1) < 0) {
+		space->tasks.n--;
+		return TASKS_OTHER;
+	}
+	return (uint32_t)(space->tasks.n - 1);
+}
+
+/* The idle task keeps its number, by which it is known. */
+static uint32_t task_by_name(struct stack_space *space, const struct attar_thread *thread)
+{
+	pid_t number = thread->tid ? -1 : 0;
+	struct task t = {.pid = number, .tid = number, .comm = thread->comm};
+	uint64_t key = thread->comm_hash, *found = map_get(&space->task_of, key);
+
+	if (found)
+		return (uint32_t)*found;
+	return space->tasks.n < TASKS_MAX ? add_task(space, t, key) : TASKS_OTHER;
+}
+
+static uint32_t new_task(struct stack_space *space, const struct attar_thread *thread, uint64_t key)
 {
 	struct task t = {.pid = thread->process->pid, .tid = thread->tid, .comm = thread->comm};
 
-	if (space->tasks.n >= TASKS_MAX || vec_push(&space->tasks, t) < 0)
-		return 0;
-	if (map_put(&space->task_of, key, space->tasks.n - 1) < 0)
-		return 0;
-	return (uint32_t)(space->tasks.n - 1);
+	return space->tasks.n < TASKS_THREADS ? add_task(space, t, key)
+					      : task_by_name(space, thread);
 }
 
 uint32_t stack_space_task(struct stack_space *space, const struct attar_thread *thread)
 {
-	uint64_t key = base_hash64((uintptr_t)thread->comm) ^ thread->serial, *found;
+	/* serials begin at 0, and the hash alone is the key of the name */
+	uint64_t key = thread->comm_hash ^ (thread->serial + 1), *found;
 
 	if (likely(key == space->last_key))
 		return space->last_task;
 	found = map_get(&space->task_of, key);
 	space->last_key = key;
-	return space->last_task = found ? (uint32_t)*found : add_task(space, thread, key);
+	return space->last_task = found ? (uint32_t)*found : new_task(space, thread, key);
 }
 
 int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weight)
@@ -47,11 +69,18 @@ int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weigh
 		*found += weight;
 		return 0;
 	}
+	if (s->weights.n >= SAMPLES_PAIRS_MAX && stack != STACKS_FULL) {
+		s->refused += weight;
+		key = (uint64_t)task << 32 | STACKS_FULL;
+		found = map_get(&s->weights, key);
+		weight += found ? *found : 0;
+	}
 	return map_put(&s->weights, key, weight) < 0 ? base_oom() : 0;
 }
 
 int samples_merge(struct samples *to, const struct samples *from)
 {
+	to->refused += from->refused;
 	map_each (&from->weights, it) {
 		int r = samples_add(to, (uint32_t)(it->key >> 32), (uint32_t)it->key, it->value);
 
@@ -64,11 +93,11 @@ int samples_merge(struct samples *to, const struct samples *from)
 void samples_reset(struct samples *s)
 {
 	map_reset(&s->weights);
-	s->total = 0;
+	s->total = s->refused = 0;
 }
 
 void samples_done(struct samples *s)
 {
 	map_done(&s->weights);
-	s->total = 0;
+	s->total = s->refused = 0;
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
-	*p = (struct procs){.symbols = symbols, .live = live};
+	*p = (struct procs){.symbols = symbols, .live = live, .sweep_at = PROCS_SWEEP};
 	p->dead_end = &p->dead;
 }
 
@@ -27,19 +28,25 @@ static void process_unref(struct procs *p, struct process *process)
 	if (entry && *entry == (uintptr_t)process)
 		map_remove(&p->processes, (uint64_t)process->pub.pid);
 	attar_space_free(process->pub.space);
+	comm_unref(process->comm);
 	free(process);
 }
 
 static void thread_free(struct procs *p, struct thread *t)
 {
 	process_unref(p, (struct process *)t->pub.process);
+	comm_unref(t->comm);
 	free(t);
 }
 
 void procs_done(struct procs *p)
 {
-	map_each (&p->threads, it)
-		thread_free(p, (struct thread *)(uintptr_t)it->value);
+	map_each (&p->threads, it) {
+		struct thread *t = (struct thread *)(uintptr_t)it->value;
+
+		if (!t->pub.exited)
+			thread_free(p, t);
+	}
 	while (p->dead) {
 		struct thread *t = p->dead;
 
@@ -48,33 +55,54 @@ void procs_done(struct procs *p)
 	}
 	map_done(&p->threads);
 	map_done(&p->processes);
-	intern_done(&p->names);
 }
 
-/* A /proc file of one line, interned without its newline; NULL when it is gone. */
-static const char *read_comm(struct procs *p, const char *path)
+static struct comm *comm_of_text(const char *text)
+{
+	return comm_new(text, strlen(text));
+}
+
+/* A /proc file of one line, without its newline; NULL when it is gone. */
+static struct comm *read_comm(const struct procs *p, const char *path)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	if (!p->live || file_read(path, 256, &b) < 0 || !b.len)
+	if (!p->live || file_read(path, COMM_BYTES_MAX + 1, &b) < 0 || !b.len)
 		return NULL;
-	return intern_bytes(&p->names, b.data, b.len - (b.data[b.len - 1] == '\n'));
+	return comm_new(b.data, b.len - (b.data[b.len - 1] == '\n'));
 }
 
-static const char *comm_of(struct procs *p, pid_t pid, pid_t tid, const struct process *process)
+/* The caller's; NULL when out of memory. */
+static struct comm *comm_of(
+	const struct procs *p, pid_t pid, pid_t tid, const struct process *process)
 {
-	const char *comm = NULL;
+	struct comm *comm;
 	char path[64];
 
 	if (tid == 0)
-		return intern_text(&p->names, "swapper");
+		return comm_of_text("swapper");
 	if (tid < 0)
-		return intern_text(&p->names, "[exiting]");
+		return comm_of_text("[exiting]");
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	comm = read_comm(p, path);
-	if (!comm && process)
-		comm = process->pub.comm;
-	return comm ? comm : intern_text(&p->names, "[unknown]");
+	if (!comm && process->comm)
+		comm = comm_ref(process->comm);
+	return comm ? comm : comm_of_text("[unknown]");
+}
+
+static void name_thread(struct thread *t, struct comm *comm)
+{
+	comm_unref(t->comm);
+	t->comm = comm_ref(comm);
+	t->pub.comm = comm->text;
+	t->pub.comm_hash = comm->hash;
+}
+
+static void name_process(struct process *process, struct comm *comm)
+{
+	comm_unref(process->comm);
+	process->comm = comm_ref(comm);
+	process->pub.comm = comm->text;
 }
 
 static struct process *process_new(struct procs *p, pid_t pid, struct attar_space *space)
@@ -99,16 +127,27 @@ static struct process *find_process(const struct procs *p, pid_t pid)
 	return entry ? (struct process *)(uintptr_t)*entry : NULL;
 }
 
-struct thread *procs_known(const struct procs *p, pid_t tid)
+/* The thread of that number, living or dead. */
+static struct thread *find_thread(const struct procs *p, pid_t tid)
 {
 	uint64_t *entry = map_get(&p->threads, (uint64_t)tid);
 
 	return entry ? (struct thread *)(uintptr_t)*entry : NULL;
 }
 
-/* A process whose first thread it would have been goes with a failure. */
+struct thread *procs_known(const struct procs *p, pid_t tid)
+{
+	struct thread *t = find_thread(p, tid);
+
+	return t && !t->pub.exited ? t : NULL;
+}
+
+/*
+ * In the place of a dead one of that number. A process whose first thread it would have been goes with a
+ * failure.
+ */
 static struct thread *thread_new(
-	struct procs *p, struct process *process, pid_t tid, const char *comm)
+	struct procs *p, struct process *process, pid_t tid, struct comm *comm)
 {
 	struct thread *t = calloc(1, sizeof(*t));
 
@@ -119,10 +158,11 @@ static struct thread *thread_new(
 		base_oom();
 		return NULL;
 	}
-	t->pub = (struct attar_thread){
-		.tid = tid, .comm = comm, .process = &process->pub, .serial = p->serial++};
-	if (!process->pub.comm || tid == process->pub.pid)
-		process->pub.comm = comm;
+	*procs_recent(p, tid) = NULL;
+	t->pub = (struct attar_thread){.tid = tid, .process = &process->pub, .serial = p->serial++};
+	name_thread(t, comm);
+	if (!process->comm || tid == process->pub.pid)
+		name_process(process, comm);
 	return t;
 }
 
@@ -134,13 +174,70 @@ void procs_scan(struct process *process)
 	attar_space_scan(process->pub.space);
 }
 
+/* Takes a thread out of the dead and of the table, unless another has its number by now. */
+static void forget_oldest(struct procs *p)
+{
+	struct thread *t = p->dead;
+
+	p->dead = t->next_dead;
+	p->n_dead--;
+	if (find_thread(p, t->pub.tid) == t)
+		map_remove(&p->threads, (uint64_t)t->pub.tid);
+	if (*procs_recent(p, t->pub.tid) == t)
+		*procs_recent(p, t->pub.tid) = NULL;
+	thread_free(p, t);
+}
+
+/* Counts a thread among the dead; frees the longest dead when there are too many. */
+static void bury(struct procs *p, struct thread *t)
+{
+	t->pub.exited = true;
+	*p->dead_end = t;
+	p->dead_end = &t->next_dead;
+	if (++p->n_dead > PROCS_DEAD_MAX)
+		forget_oldest(p);
+}
+
+/*
+ * Buries the threads that ended unnoticed, their EXIT records being lost: those that the kernel did not know
+ * this time and the last time, so that records which are still to be read find them alive. Pointers to
+ * threads do not outlive it.
+ */
+static void sweep(struct procs *p)
+{
+	VEC(struct thread *) ended = {0};
+	size_t living;
+
+	map_each (&p->threads, it) {
+		struct thread *t = (struct thread *)(uintptr_t)it->value;
+		bool missed = t->pub.tid > 0 && kill(t->pub.tid, 0) < 0 && errno == ESRCH;
+
+		if (missed && t->missed && !t->pub.exited && vec_push(&ended, t) < 0)
+			break;
+		t->missed = missed;
+	}
+	vec_each (&ended, t)
+		bury(p, *t);
+	vec_done(&ended);
+	living = p->threads.n - MIN(p->n_dead, p->threads.n);
+	p->sweep_at = p->threads.n + MAX(living / 4, (size_t)PROCS_SWEEP);
+}
+
+static void sweep_when_due(struct procs *p)
+{
+	if (p->live && p->threads.n >= p->sweep_at)
+		sweep(p);
+}
+
 static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 {
-	struct thread *t = procs_known(p, tid);
+	struct thread *t = find_thread(p, tid);
 	struct process *process;
+	struct comm *comm;
 
-	if (t)
+	if (t && (!t->pub.exited || t->pub.process->pid == pid))
 		return t;
+	sweep_when_due(p);
 	process = find_process(p, pid);
 	if (!process) {
 		process = process_new(p, pid, attar_space_new(p->symbols, pid));
@@ -149,49 +246,53 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 		if (p->live)
 			procs_scan(process);
 	}
-	return thread_new(p, process, tid, comm_of(p, pid, tid, process));
+	comm = comm_of(p, pid, tid, process);
+	t = thread_new(p, process, tid, comm);
+	comm_unref(comm);
+	return t;
 }
 
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
 {
-	return *procs_recent(p, tid) = enter_thread(p, pid, tid);
+	struct thread *t = enter_thread(p, pid, tid);
+
+	return *procs_recent(p, tid) = t;
 }
 
-void procs_name(struct procs *p, struct thread *t, const char *comm)
+/* The same for what only the living do; by its exec a thread takes over the number of its process' first. */
+static struct thread *living_thread(struct procs *p, pid_t pid, pid_t tid)
 {
+	struct thread *t = procs_thread(p, pid, tid);
+
+	if (!t || !t->pub.exited)
+		return t;
+	t->pub.process->exited = false;
+	return thread_new(p, (struct process *)t->pub.process, tid, t->comm);
+}
+
+void procs_name(struct procs *p, struct thread *t, const char *text)
+{
+	struct comm *comm;
+
 	if (strcmp(t->pub.comm, "[unknown]") != 0)
 		return;
-	comm = intern_text(&p->names, comm);
+	comm = comm_of_text(text);
 	if (comm)
-		t->pub.comm = comm;
-}
-
-/* Takes a thread out of the living; frees the longest dead when there are too many. */
-static void bury(struct procs *p, struct thread *t)
-{
-	map_remove(&p->threads, (uint64_t)t->pub.tid);
-	*procs_recent(p, t->pub.tid) = NULL;
-	t->pub.exited = true;
-	*p->dead_end = t;
-	p->dead_end = &t->next_dead;
-	if (++p->n_dead <= PROCS_DEAD_MAX)
-		return;
-	t = p->dead;
-	p->dead = t->next_dead;
-	p->n_dead--;
-	thread_free(p, t);
+		name_thread(t, comm);
+	comm_unref(comm);
 }
 
 static int apply_comm(struct procs *p, const struct attar_comm *c)
 {
-	struct thread *t = procs_thread(p, (pid_t)c->pid, (pid_t)c->tid);
-	const char *comm = intern_text(&p->names, c->comm);
+	struct thread *t = living_thread(p, (pid_t)c->pid, (pid_t)c->tid);
+	struct comm *comm = t ? comm_of_text(c->comm) : NULL;
 
-	if (!t || !comm)
+	if (!comm)
 		return base_oom();
-	t->pub.comm = comm;
+	name_thread(t, comm);
 	if (c->pid == c->tid)
-		t->pub.process->comm = comm;
+		name_process((struct process *)t->pub.process, comm);
+	comm_unref(comm);
 	if (c->exec)
 		attar_space_reset(t->pub.process->space);
 	return 0;
@@ -213,7 +314,7 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 
 	if (m->pid == UINT32_MAX || rec->misc & PERF_RECORD_MISC_MMAP_DATA)
 		return 0; /* the kernel's own text, or data */
-	t = procs_thread(p, (pid_t)m->pid, (pid_t)m->tid);
+	t = living_thread(p, (pid_t)m->pid, (pid_t)m->tid);
 	if (!t)
 		return base_oom();
 	memcpy(mapping.build_id, m->build_id, sizeof(mapping.build_id));
@@ -222,14 +323,16 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 
 static int apply_fork(struct procs *p, const struct attar_task *f)
 {
-	struct thread *old = procs_known(p, (pid_t)f->tid), *parent;
+	struct thread *old, *parent;
 	struct process *process;
 
 	if (f->tid == f->ptid) /* both are 0: outside our pid namespace tasks have no numbers */
 		return 0;
+	sweep_when_due(p);
+	old = procs_known(p, (pid_t)f->tid);
 	if (old) /* its end was lost, or it was read from /proc before this record came */
 		bury(p, old);
-	parent = procs_thread(p, (pid_t)f->ppid, (pid_t)f->ptid);
+	parent = living_thread(p, (pid_t)f->ppid, (pid_t)f->ptid);
 	if (!parent)
 		return base_oom();
 	process = (struct process *)parent->pub.process;
@@ -241,7 +344,7 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 		process->pub.parent = (pid_t)f->ppid;
 		process->pub.scanned = true;
 	}
-	return thread_new(p, process, (pid_t)f->tid, parent->pub.comm) ? 0 : base_oom();
+	return thread_new(p, process, (pid_t)f->tid, parent->comm) ? 0 : base_oom();
 }
 
 /*

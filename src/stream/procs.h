@@ -2,35 +2,43 @@
 /*
  * The table of processes and threads, moved on by COMM, MMAP, FORK and EXIT records in order of time. The
  * dead are kept for a while, because their last samples may still come, then forgotten oldest first.
+ *
+ * Bounds: the living threads; PROCS_DEAD_MAX dead ones; a process, its mappings and its name for as long
+ * as one of its threads is in the table. Threads whose EXIT record was lost are found by asking the
+ * kernel, each time that the living have become PROCS_SWEEP or a quarter more.
  */
 #ifndef STREAM_PROCS_H
 #define STREAM_PROCS_H
 
 #include "attar/stream.h"
-#include "base/intern.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "stream/comm.h"
 
-enum { PROCS_DEAD_MAX = 4096 };
+enum { PROCS_DEAD_MAX = 1024, PROCS_SWEEP = 4096 };
 
 struct process {
 	struct attar_process pub;
-	unsigned threads; /* entries that point here */
+	struct comm *comm; /* behind pub.comm; NULL: none yet */
+	unsigned threads;  /* entries that point here */
 };
 
 struct thread {
 	struct attar_thread pub;
+	struct comm *comm; /* behind pub.comm */
 	struct thread *next_dead;
+	bool missed; /* the kernel did not know it any more when it was asked last */
 };
 
 struct procs {
 	struct attar_symbols *symbols; /* borrowed */
-	struct intern names;
-	struct map threads;        /* tid -> struct thread * */
+	struct map
+		threads; /* tid -> struct thread *, also of the dead until the tid is used again */
 	struct thread *recent[16]; /* by tid modulo 16: what samples ask for again and again */
 	struct map processes;      /* pid -> struct process * */
 	struct thread *dead, **dead_end;
 	size_t n_dead;
+	size_t sweep_at; /* so many threads */
 	uint64_t serial;
 	bool live;    /* /proc may be asked */
 	bool by_task; /* events belong to tasks, not to CPUs */
@@ -51,7 +59,10 @@ struct thread *procs_known(const struct procs *p, pid_t tid);
 /* The rare rest of procs_thread(). */
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
 
-/* The thread tid of process pid, entered (and asked of /proc) if it is new. NULL when out of memory. */
+/*
+ * The thread tid of process pid, entered (and asked of /proc) if it is new; one that has exited as long as it
+ * is kept and its tid is not used again. NULL when out of memory.
+ */
 static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = *procs_recent(p, tid);

@@ -2,6 +2,8 @@
 /* The process table, moved on by records as the kernel would send them. */
 #include "unit.h"
 
+#include <unistd.h>
+
 #include "stream/procs.h"
 
 struct fixture {
@@ -130,8 +132,65 @@ static void test_the_dead_are_forgotten(void **state)
 		task(f, PERF_RECORD_EXIT, 2000000 + i, 2000000 + i, 1000001, 1000001);
 	}
 	assert_int_equal(f->procs.n_dead, PROCS_DEAD_MAX);
-	assert_int_equal(f->procs.threads.n, 1);
+	assert_int_equal(f->procs.threads.n, PROCS_DEAD_MAX + 1);
 	assert_int_equal(f->procs.processes.n, PROCS_DEAD_MAX + 1);
+}
+
+/* Between its EXIT record and its last instruction a task is still sampled: under its own name. */
+static void test_samples_after_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct thread *t;
+
+	comm(f, 1000001, 1000001, "parent", false);
+	map_code(f, 1000001, 0x400000, "/nowhere/parent");
+	task(f, PERF_RECORD_FORK, 1000002, 1000002, 1000001, 1000001);
+	comm(f, 1000002, 1000002, "child", false);
+	t = procs_thread(&f->procs, 1000002, 1000002);
+	task(f, PERF_RECORD_EXIT, 1000002, 1000002, 1000001, 1000001);
+	assert_ptr_equal(procs_thread(&f->procs, 1000002, 1000002), t);
+	assert_string_equal(t->pub.comm, "child");
+	assert_true(t->pub.exited);
+	assert_null(procs_known(&f->procs, 1000002));
+	assert_string_equal(dso_at(f, t, 0x400010), "/nowhere/parent");
+	for (uint32_t i = 0; i < PROCS_DEAD_MAX; i++) {
+		task(f, PERF_RECORD_FORK, 2000000 + i, 2000000 + i, 1000001, 1000001);
+		task(f, PERF_RECORD_EXIT, 2000000 + i, 2000000 + i, 1000001, 1000001);
+	}
+	t = procs_thread(&f->procs, 1000002, 1000002); /* by now it is forgotten */
+	assert_string_equal(t->pub.comm, "[unknown]");
+	assert_int_equal(f->procs.n_dead, PROCS_DEAD_MAX);
+}
+
+/* A thread that calls exec goes on under the number of its process' first thread, which has ended by then. */
+static void test_exec_by_another_thread(void **state)
+{
+	struct fixture *f = *state;
+	struct thread *t;
+
+	comm(f, 1000001, 1000001, "before", false);
+	task(f, PERF_RECORD_FORK, 1000001, 1000005, 1000001, 1000001);
+	task(f, PERF_RECORD_EXIT, 1000001, 1000001, 1000001, 1000001);
+	comm(f, 1000001, 1000001, "after", true);
+	map_code(f, 1000001, 0x400000, "/nowhere/after");
+	t = procs_known(&f->procs, 1000001);
+	assert_non_null(t);
+	assert_string_equal(t->pub.comm, "after");
+	assert_false(t->pub.process->exited);
+	assert_string_equal(dso_at(f, t, 0x400010), "/nowhere/after");
+}
+
+/* Numbers that no task can have: to the kernel they have ended already, and no record will say so. */
+static void test_lost_ends_are_found(void **state)
+{
+	struct fixture *f = *state;
+
+	f->procs.live = true;
+	for (uint32_t i = 0; i < 20 * PROCS_SWEEP; i++)
+		task(f, PERF_RECORD_FORK, 0x40000000 + i, 0x40000000 + i, (uint32_t)getpid(),
+			(uint32_t)getpid());
+	assert_true(f->procs.threads.n <= 3 * PROCS_SWEEP + PROCS_DEAD_MAX);
+	assert_non_null(procs_known(&f->procs, getpid()));
 }
 
 static void test_idle_and_exiting(void **state)
@@ -152,7 +211,8 @@ static void test_tasks_without_numbers(void **state)
 	task(f, PERF_RECORD_FORK, 1000001, 1000001, 1000001, 1000001);
 	task(f, PERF_RECORD_FORK, 1000002, 1000002, 0, 0);
 	task(f, PERF_RECORD_EXIT, 0, 0, 0, 0);
-	assert_int_equal(f->procs.threads.n, 1);
+	assert_null(procs_known(&f->procs, 0));
+	assert_int_equal(f->procs.threads.n, 2);
 	assert_int_equal(f->procs.n_dead, 1);
 }
 
@@ -165,6 +225,9 @@ int main(void)
 		CASE(test_threads_share_a_process),
 		CASE(test_numbers_are_used_again),
 		CASE(test_the_dead_are_forgotten),
+		CASE(test_samples_after_the_end),
+		CASE(test_exec_by_another_thread),
+		CASE(test_lost_ends_are_found),
 		CASE(test_idle_and_exiting),
 		CASE(test_tasks_without_numbers),
 	};

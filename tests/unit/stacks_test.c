@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "stats/calltree.h"
 #include "stats/samples.h"
 
@@ -83,30 +87,75 @@ static void test_intervals_add_up(void **state)
 	samples_done(&interval);
 }
 
-/* A thread is another task under another name, and the table has an end. */
+static void name(struct attar_thread *thread, const char *comm)
+{
+	thread->comm = comm;
+	thread->comm_hash = base_hash64(base_hash_bytes(BASE_HASH_START, comm, strlen(comm)));
+}
+
+/*
+ * A thread is another task under another name, whoever holds the name's memory by now. When the table of
+ * threads is full, names go on by themselves, and then all that is left is one.
+ */
 static void test_tasks(void **state)
 {
 	struct attar_process process = {.pid = 10};
-	struct attar_thread thread = {
-		.tid = 11, .comm = "before", .process = &process, .serial = 1};
+	struct attar_thread thread = {.tid = 11, .process = &process, .serial = 1};
+	char text[16] = "before";
 	struct stack_space space;
 	uint32_t before, after;
 
 	assert_int_equal(stack_space_init(&space), 0);
+	name(&thread, text);
 	before = stack_space_task(&space, &thread);
-	thread.comm = "after";
+	strcpy(text, "after");
+	name(&thread, text);
 	after = stack_space_task(&space, &thread);
 	assert_int_not_equal(before, after);
-	thread.comm = "before";
+	strcpy(text, "before");
+	name(&thread, text);
 	assert_int_equal(stack_space_task(&space, &thread), before);
+	assert_string_equal(space.tasks.at[before].comm, "before");
+	assert_string_equal(space.tasks.at[after].comm, "after");
 	assert_int_equal(space.tasks.at[before].pid, 10);
 	assert_int_equal(space.tasks.at[before].tid, 11);
-	for (thread.serial = 2; thread.serial < 2 * TASKS_MAX; thread.serial++)
+	for (thread.serial = 2; thread.serial < 2 * TASKS_THREADS; thread.serial++)
 		after = stack_space_task(&space, &thread);
-	assert_int_equal(after, 0);
-	assert_string_equal(space.tasks.at[0].comm, "other tasks");
+	assert_int_equal(space.tasks.n, TASKS_THREADS + 1);
+	assert_string_equal(space.tasks.at[after].comm, "before");
+	assert_int_equal(space.tasks.at[after].tid, -1);
+	for (; thread.serial < 4 * TASKS_THREADS; thread.serial++) {
+		snprintf(text, sizeof(text), "%" PRIu64, thread.serial);
+		name(&thread, text);
+		after = stack_space_task(&space, &thread);
+	}
+	assert_int_equal(after, TASKS_OTHER);
+	assert_string_equal(space.tasks.at[TASKS_OTHER].comm, "other tasks");
 	assert_int_equal(space.tasks.n, TASKS_MAX);
 	stack_space_done(&space);
+}
+
+/* Beyond the bound a sample loses its stack, and is counted under its task. */
+static void test_pairs_are_bounded(void **state)
+{
+	enum { STACKS = SAMPLES_PAIRS_MAX / 4 + 1000 };
+	struct samples whole = {0}, interval = {0};
+
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t task = 0; task < 4; task++)
+			for (uint32_t stack = 1; stack <= STACKS; stack++)
+				assert_int_equal(samples_add(&interval, task, stack, 1), 0);
+		assert_int_equal(interval.total, 4 * STACKS);
+		assert_int_equal(interval.refused, 4000);
+		assert_int_equal(*map_get(&interval.weights, 3ULL << 32 | STACKS_FULL), 4000);
+		assert_int_equal(samples_merge(&whole, &interval), 0);
+		samples_reset(&interval);
+	}
+	assert_int_equal(whole.total, 8 * STACKS);
+	assert_true(whole.weights.n <= SAMPLES_PAIRS_MAX + 4);
+	assert_true(whole.refused >= 8000);
+	samples_done(&whole);
+	samples_done(&interval);
 }
 
 static void test_tree_merges_common_roots(void **state)
@@ -129,6 +178,7 @@ int main(void)
 		cmocka_unit_test(test_bound_is_counted),
 		cmocka_unit_test(test_intervals_add_up),
 		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_pairs_are_bounded),
 		cmocka_unit_test(test_tree_merges_common_roots),
 	};
 
