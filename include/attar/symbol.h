@@ -59,8 +59,15 @@ struct attar_symbols_opts {
 	const char *debug_path;
 	const char *kallsyms_path; /* NULL: "/proc/kallsyms" */
 	bool no_kernel;            /* never read kernel symbols */
-	unsigned max_dsos;         /* bound of the DSO table; 0: 65,000 */
-	/* files kept open until their names are needed; 0: a quarter of RLIMIT_NOFILE, at most 256 */
+	/*
+	 * Bound of the DSO table; 0: 65,000. Only those of which a place was made are kept beyond their last
+	 * mapping.
+	 */
+	unsigned max_dsos;
+	/*
+	 * Files that are kept open for names that are not read yet: binaries, separate debug files and
+	 * perf-PID.map files together; 0: a quarter of RLIMIT_NOFILE, at most 256.
+	 */
 	unsigned max_open_files;
 };
 
@@ -130,7 +137,7 @@ ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr
 
 /* What the cache did, for notes and tests. */
 struct attar_symbols_stats {
-	uint64_t dsos;         /* known */
+	uint64_t dsos;         /* known: mapped, or with a place made of them */
 	uint64_t dsos_refused; /* not entered because the table was full */
 	uint64_t files_read;   /* ELF files whose symbols were loaded */
 	uint64_t files_unreadable;

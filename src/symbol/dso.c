@@ -22,25 +22,23 @@ static bool same(const struct dso_key *a, const struct dso_key *b)
 	return !strcmp(a->path, b->path);
 }
 
-static struct dso *dso_new(const struct dso_key *key)
+/* Fills an empty one. 0 or -ENOMEM. */
+static int dso_init(struct dso *dso, const struct dso_key *key)
 {
-	struct dso *dso = calloc(1, sizeof(*dso));
 	const char *path = strdup(key->path);
 
-	if (!dso || !path) {
-		free(dso);
-		free((char *)path);
-		base_oom();
-		return NULL;
-	}
-	dso->key = *key;
-	dso->fd = dso->debug_fd = dso->jit.fd = -1;
+	if (!path)
+		return base_oom();
+	*dso = (struct dso){.key = *key, .fd = -1, .debug_fd = -1};
+	dso->jit.fd = -1;
 	dso->key.path = path;
-	return dso;
+	return 0;
 }
 
-static void dso_free(struct dso *dso)
+static void dso_done(struct dso *dso)
 {
+	if (dso->state == DSO_FREE)
+		return;
 	base_close_p(&dso->fd);
 	base_close_p(&dso->debug_fd);
 	free(dso->image);
@@ -48,28 +46,97 @@ static void dso_free(struct dso *dso)
 	symtab_done(&dso->table);
 	jit_done(&dso->jit);
 	free((char *)dso->key.path);
-	free(dso);
+}
+
+/* A number of the table for key: one that is free, or the next. 0 when out of memory. */
+static uint32_t take_number(struct dsos *dsos, const struct dso_key *key)
+{
+	uint32_t number = dsos->free, next;
+	struct dso *dso;
+
+	if (number) {
+		dso = dsos->at.at[number];
+		next = dso->next;
+		if (dso_init(dso, key) < 0)
+			return 0;
+		dsos->free = next;
+		return number;
+	}
+	dso = malloc(sizeof(*dso));
+	if (!dso || dso_init(dso, key) < 0) {
+		free(dso);
+		base_oom();
+		return 0;
+	}
+	if (vec_push(&dsos->at, dso) < 0) {
+		dso_done(dso);
+		free(dso);
+		return 0;
+	}
+	return (uint32_t)dsos->at.n - 1;
+}
+
+static void free_number(struct dsos *dsos, uint32_t number)
+{
+	struct dso *dso = dsos->at.at[number];
+
+	dso_done(dso);
+	*dso = (struct dso){.state = DSO_FREE,
+		.key = {.kind = ATTAR_DSO_IS_UNKNOWN, .path = "[unknown]"},
+		.fd = -1,
+		.debug_fd = -1,
+		.next = dsos->free};
+	dso->jit.fd = -1;
+	dsos->free = number;
 }
 
 static uint16_t add(struct dsos *dsos, uint64_t hash, const struct dso_key *key)
 {
 	uint64_t *newest = map_get(&dsos->by_hash, hash);
-	uint32_t number = (uint32_t)dsos->at.n;
-	struct dso *dso = dso_new(key);
+	uint32_t next = newest ? (uint32_t)*newest : 0, number = take_number(dsos, key);
 
-	if (!dso)
+	if (!number)
 		return ATTAR_DSO_UNKNOWN;
-	dso->next = newest ? (uint32_t)*newest : 0;
-	if (vec_push(&dsos->at, dso) < 0) {
-		dso_free(dso);
-		return ATTAR_DSO_UNKNOWN;
-	}
 	if (map_put(&dsos->by_hash, hash, number) < 0) {
-		dsos->at.n--;
-		dso_free(dso);
+		free_number(dsos, number);
 		return ATTAR_DSO_UNKNOWN;
 	}
+	dsos->at.at[number]->next = next;
 	return (uint16_t)number;
+}
+
+/* Out of the list of its hash, whose first one the map has. */
+static void unlink_number(struct dsos *dsos, uint32_t number)
+{
+	uint64_t hash = hash_of(&dsos->at.at[number]->key), *first = map_get(&dsos->by_hash, hash);
+	uint32_t next = dsos->at.at[number]->next, before;
+
+	if (!first)
+		return;
+	before = (uint32_t)*first;
+	if (before != number) {
+		while (dsos->at.at[before]->next != number)
+			before = dsos->at.at[before]->next;
+		dsos->at.at[before]->next = next;
+	} else if (next) {
+		*first = next;
+	} else {
+		map_remove(&dsos->by_hash, hash);
+	}
+}
+
+void dsos_ref(struct dsos *dsos, unsigned number)
+{
+	if (number >= DSO_FIXED)
+		dsos->at.at[number]->refs++;
+}
+
+void dsos_unref(struct dsos *dsos, unsigned number)
+{
+	if (number < DSO_FIXED || --dsos->at.at[number]->refs || dsos->at.at[number]->kept)
+		return;
+	unlink_number(dsos, number);
+	free_number(dsos, number);
 }
 
 uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
@@ -85,7 +152,7 @@ uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
 			dso->key.generation = key->generation;
 		return (uint16_t)i;
 	}
-	if (dsos->at.n >= dsos->max) {
+	if (dsos->at.n >= dsos->max && !dsos->free) {
 		dsos->refused++;
 		return ATTAR_DSO_FULL;
 	}
@@ -94,7 +161,7 @@ uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
 
 int dsos_init(struct dsos *dsos, unsigned max)
 {
-	static const struct dso_key fixed[] = {
+	static const struct dso_key fixed[DSO_FIXED] = {
 		[ATTAR_DSO_UNKNOWN] = {.kind = ATTAR_DSO_IS_UNKNOWN, .path = "[unknown]"},
 		[ATTAR_DSO_KERNEL] = {.kind = ATTAR_DSO_IS_KERNEL, .path = "[kernel.kallsyms]"},
 		[ATTAR_DSO_FULL] = {.kind = ATTAR_DSO_IS_UNKNOWN, .path = "[unknown]", .owner = 1},
@@ -102,11 +169,7 @@ int dsos_init(struct dsos *dsos, unsigned max)
 
 	*dsos = (struct dsos){.max = max && max < DSO_MAX ? max + ARRAY_SIZE(fixed) : DSO_MAX};
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
-		struct dso *dso = dso_new(&fixed[i]);
-
-		if (!dso || vec_push(&dsos->at, dso) < 0) {
-			if (dso)
-				dso_free(dso);
+		if (!take_number(dsos, &fixed[i]) && dsos->at.n != i + 1) {
 			dsos_done(dsos);
 			return base_oom();
 		}
@@ -116,8 +179,10 @@ int dsos_init(struct dsos *dsos, unsigned max)
 
 void dsos_done(struct dsos *dsos)
 {
-	vec_each (&dsos->at, dso)
-		dso_free(*dso);
+	vec_each (&dsos->at, dso) {
+		dso_done(*dso);
+		free(*dso);
+	}
 	vec_done(&dsos->at);
 	map_done(&dsos->by_hash);
 }

@@ -2,6 +2,9 @@
 /*
  * One binary that code is mapped from, and the table that gives each its 16-bit number. Who it is
  * stands in its key; a path alone is nobody, since files are replaced.
+ *
+ * Bound: dsos.max of them. One of which a place was made is kept, for places outlive mappings; one that no
+ * sample ever hit is forgotten with the last mapping of it, and its number is given to another.
  */
 #ifndef SYMBOL_DSO_H
 #define SYMBOL_DSO_H
@@ -26,11 +29,14 @@ struct dso_key {
 	const char *path; /* without " (deleted)" */
 };
 
+enum { DSO_FIXED = ATTAR_DSO_FULL + 1 }; /* numbers that always exist */
+
 enum dso_state {
 	DSO_NEW,    /* nobody hit it */
 	DSO_OPEN,   /* its file is open, its symbols are not read */
 	DSO_LOADED, /* the index is built; the file may still be open for names */
 	DSO_LOST,   /* its file could not be had (tries says how often) or not be read */
+	DSO_FREE,   /* its number waits for another */
 };
 
 struct dso {
@@ -38,7 +44,9 @@ struct dso {
 	enum dso_state state;
 	bool stale; /* lost because another file stood at its path */
 	uint8_t tries;
-	uint32_t next;    /* of the same hash; 0: none */
+	bool kept;        /* a place was made of it */
+	uint32_t refs;    /* mappings, and spaces whose memory without a file it is */
+	uint32_t next;    /* of the same hash, or of the free ones; 0: none */
 	int fd, debug_fd; /* -1: closed */
 	uint8_t *image;   /* vdso: the copied ELF image, owned */
 	size_t image_size;
@@ -50,6 +58,7 @@ struct dso {
 struct dsos {
 	VEC(struct dso *) at; /* by number; 0, 1 and 2 are the fixed ones */
 	struct map by_hash;   /* hash of the key: number of the newest */
+	uint32_t free;        /* the first number to be given again; 0: none */
 	unsigned max;
 	uint64_t refused;
 };
@@ -57,13 +66,20 @@ struct dsos {
 int dsos_init(struct dsos *dsos, unsigned max);
 void dsos_done(struct dsos *dsos);
 
-/* The number of this binary, new or known; ATTAR_DSO_FULL when the table is; 0 when out of memory. */
+/*
+ * The number of this binary, new or known; ATTAR_DSO_FULL when the table is; 0 when out of memory. It takes no
+ * reference: a new one has none, and stays until it had one.
+ */
 uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key);
 
 static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 {
 	return dsos->at.at[number < dsos->at.n ? number : ATTAR_DSO_UNKNOWN];
 }
+
+/* For each mapping of it; the fixed ones are not counted. */
+void dsos_ref(struct dsos *dsos, unsigned number);
+void dsos_unref(struct dsos *dsos, unsigned number);
 
 /* Closes its files; names that were not read yet are taken into memory first. */
 void dso_close(struct dso *dso);

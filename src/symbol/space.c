@@ -17,12 +17,29 @@ struct attar_space *attar_space_new(struct attar_symbols *symbols, pid_t pid)
 	return space;
 }
 
+static void unref_dsos(struct attar_space *space, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dsos_unref(&space->symbols->dsos, ranges[i].dso);
+}
+
+static void ref_dsos(struct attar_space *space, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dsos_ref(&space->symbols->dsos, ranges[i].dso);
+}
+
 static void drop(struct attar_space *space)
 {
-	if (space->ranges && !--space->ranges->refs)
+	if (space->ranges && !--space->ranges->refs) {
+		unref_dsos(space, space->ranges->at, space->ranges->n);
 		free(space->ranges);
+	}
 	space->ranges = NULL;
 	space->last = NULL;
+	if (space->jit)
+		dsos_unref(&space->symbols->dsos, space->jit);
+	space->jit = 0;
 }
 
 struct attar_space *attar_space_free(struct attar_space *space)
@@ -51,7 +68,6 @@ struct attar_space *attar_space_fork(const struct attar_space *space, pid_t pid)
 void attar_space_reset(struct attar_space *space)
 {
 	drop(space);
-	space->jit = 0;
 }
 
 /* The first range that ends after address; n when there is none. */
@@ -93,6 +109,7 @@ static int own(struct attar_space *space, size_t more)
 		ranges->n = n;
 		if (n)
 			memcpy(ranges->at, old->at, n * sizeof(*ranges->at));
+		ref_dsos(space, ranges->at, n);
 		if (old)
 			old->refs--;
 	}
@@ -103,8 +120,9 @@ static int own(struct attar_space *space, size_t more)
 }
 
 /* JIT compilers change protections page by page: neighbours of one owner are one range. */
-static void join(struct ranges *ranges, size_t i)
+static void join(struct attar_space *space, size_t i)
 {
+	struct ranges *ranges = space->ranges;
 	struct range *a = &ranges->at[i], *b = a + 1;
 
 	if (i + 1 >= ranges->n || a->dso != b->dso || a->start + a->len != b->start ||
@@ -112,6 +130,7 @@ static void join(struct ranges *ranges, size_t i)
 		return;
 	a->len += b->len;
 	a->settled = a->settled && b->settled;
+	unref_dsos(space, b, 1);
 	memmove(b, b + 1, (ranges->n - i - 2) * sizeof(*b));
 	ranges->n--;
 }
@@ -153,11 +172,13 @@ static int insert(struct attar_space *space, const struct range *new)
 	if (r < 0)
 		return r;
 	ranges = space->ranges;
+	ref_dsos(space, pieces, n);
+	unref_dsos(space, ranges->at + first, end - first);
 	memmove(ranges->at + first + n, ranges->at + end, (ranges->n - end) * sizeof(*ranges->at));
 	memcpy(ranges->at + first, pieces, n * sizeof(*pieces));
 	ranges->n += n - (end - first);
 	for (size_t i = first + n; i-- > (first ? first - 1 : 0);)
-		join(ranges, i);
+		join(space, i);
 	return 0;
 }
 
@@ -197,6 +218,7 @@ static uint16_t jit_dso(struct attar_space *space)
 	if (!space->jit) {
 		key.owner = ++space->symbols->spaces;
 		space->jit = dsos_intern(&space->symbols->dsos, &key);
+		dsos_ref(&space->symbols->dsos, space->jit);
 		dso = dsos_get(&space->symbols->dsos, space->jit);
 		if (dso->key.kind == ATTAR_DSO_IS_JIT)
 			jit_init(&dso->jit, space->pids[0]);
@@ -247,6 +269,7 @@ int attar_space_map(struct attar_space *space, const struct attar_mapping *mappi
 	struct range range = {
 		.start = mapping->start, .len = mapping->len, .pgoff = mapping->pgoff};
 	const char *path = mapping->path ?: "";
+	int r;
 
 	if (!range.len || range.start + (range.len - 1) < range.start)
 		return attar_fail(-EINVAL, "a mapping of process %d has no extent", space->pids[0]);
@@ -260,7 +283,10 @@ int attar_space_map(struct attar_space *space, const struct attar_mapping *mappi
 	} else {
 		range.dso = file_dso(space, mapping);
 	}
-	return insert(space, &range);
+	dsos_ref(&space->symbols->dsos, range.dso);
+	r = insert(space, &range);
+	dsos_unref(&space->symbols->dsos, range.dso);
+	return r;
 }
 
 static int scan_one(void *ctx, const struct attar_mapping *mapping, bool executable)
@@ -299,7 +325,11 @@ static int adopt(void *ctx, const struct attar_mapping *mapping, bool executable
 	if (mapping->start != a->range->start || mapping->len != a->range->len)
 		return 0;
 	if (starts_with(mapping->path, "/memfd:") && holds_elf(a->space, mapping)) {
-		a->range->dso = file_dso(a->space, mapping);
+		uint16_t dso = file_dso(a->space, mapping);
+
+		dsos_ref(&a->space->symbols->dsos, dso);
+		unref_dsos(a->space, a->range, 1);
+		a->range->dso = dso;
 		a->range->pgoff = mapping->pgoff;
 	}
 	return -EEXIST; /* enough */
@@ -321,6 +351,7 @@ static void settle(struct attar_space *space, struct range *range)
 		settle_memfd(space, range);
 	range->settled = true;
 	dso = dsos_get(&space->symbols->dsos, range->dso);
+	dso->kept = true;
 	where.key = &dso->key;
 	memcpy(where.pids, space->pids, sizeof(where.pids));
 	symbols_open(space->symbols, dso, &where);

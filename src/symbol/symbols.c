@@ -63,14 +63,19 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	return NULL;
 }
 
+static unsigned files_of(const struct dso *dso)
+{
+	return (dso->fd >= 0) + (dso->debug_fd >= 0);
+}
+
 static void load(struct attar_symbols *symbols, struct dso *dso)
 {
 	if (dso->state != DSO_OPEN)
 		return;
+	symbols->open -= files_of(dso);
 	if (load_dso(dso, symbols->debug_path) < 0)
 		log_debug("%s", attar_error());
-	if (dso->key.kind == ATTAR_DSO_IS_FILE && dso->fd < 0)
-		symbols->open--;
+	symbols->open += files_of(dso);
 }
 
 /* Room for one more open file: the eldest gives up its own, after its names were read. */
@@ -78,14 +83,15 @@ static void make_room(struct attar_symbols *symbols)
 {
 	size_t n = symbols->dsos.at.n;
 
-	for (size_t seen = 0; symbols->open >= symbols->max_open && seen < n; seen++) {
+	for (size_t seen = 0; symbols->open + symbols->jits >= symbols->max_open && seen < n;
+		seen++) {
 		struct dso *dso = symbols->dsos.at.at[symbols->oldest++ % n];
 
 		load(symbols, dso);
-		if (dso->key.kind != ATTAR_DSO_IS_FILE || dso->fd < 0)
+		if (!files_of(dso))
 			continue;
+		symbols->open -= files_of(dso);
 		dso_close(dso);
-		symbols->open--;
 	}
 }
 
@@ -120,8 +126,8 @@ static void open_file(struct attar_symbols *symbols, struct dso *dso, const stru
 	}
 	dso->fd = fd;
 	dso->state = DSO_OPEN;
-	symbols->open++;
 	find_foreign_debugfile(symbols, dso, where);
+	symbols->open += files_of(dso);
 }
 
 /* Of the files that may stay open half may be of this kind; others are opened for each question. */
@@ -357,7 +363,6 @@ int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t
 void attar_symbols_stats(const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
 {
 	struct attar_symbols_stats stats = {
-		.dsos = symbols->dsos.at.n,
 		.dsos_refused = symbols->dsos.refused,
 		.mappings_refused = symbols->ranges_refused,
 	};
@@ -365,6 +370,7 @@ void attar_symbols_stats(const struct attar_symbols *symbols, struct attar_symbo
 	for (size_t i = 0; i < symbols->dsos.at.n; i++) {
 		const struct dso *dso = symbols->dsos.at.at[i];
 
+		stats.dsos += dso->state != DSO_FREE;
 		if (dso->key.kind != ATTAR_DSO_IS_FILE)
 			continue;
 		stats.files_read += dso->state == DSO_LOADED;

@@ -15,7 +15,7 @@ struct attar_symbols {
 	struct map symbols; /* number of the DSO << 48 | index in its table: address of the name */
 	struct map plain;   /* address of a mangled name: its demangled form */
 	char *debug_path, *kallsyms_path;
-	unsigned max_open, open; /* DSOs with open files */
+	unsigned max_open, open; /* files of DSOs, and of debug symbols, that are open */
 	unsigned jits;           /* perf-PID.map files kept open */
 	unsigned oldest;         /* modulo their number: the DSO that is next to give up its file */
 	uint32_t spaces;         /* JIT owners given out */

@@ -209,6 +209,42 @@ static void test_bounds(void **state)
 	attar_symbols_free(symbols);
 }
 
+/* Binaries that no sample hit leave with their last mapping; those of which a place was made stay. */
+static void test_untouched_binaries_are_forgotten(void **state)
+{
+	struct attar_symbols *symbols = fresh(16);
+	struct attar_mapping mapping = {.start = 0x400000, .len = 0x1000};
+	struct attar_symbols_stats stats;
+	enum attar_dso_kind kind;
+	attar_place kept = 0;
+	char path[32];
+
+	mapping.path = path;
+	for (unsigned i = 1; i <= 1000; i++) {
+		struct attar_space *space = attar_space_new(symbols, 1 << 30), *child;
+
+		snprintf(path, sizeof(path), "/nowhere/%u", i);
+		mapping.ino = i;
+		assert_int_equal(attar_space_map(space, &mapping), 0);
+		child = attar_space_fork(space, 1 << 29);
+		attar_space_free(space);
+		attar_symbols_stats(symbols, &stats);
+		assert_int_equal(stats.dsos, i <= 500 ? 4 : 5);
+		if (i == 500)
+			kept = attar_space_place(child, 0x400010);
+		mapping.path = "//anon"; /* in the place of the file, and by itself */
+		assert_int_equal(attar_space_map(child, &mapping), 0);
+		mapping.path = path;
+		attar_space_free(child);
+	}
+	attar_symbols_stats(symbols, &stats);
+	assert_int_equal(stats.dsos, 4);
+	assert_int_equal(stats.dsos_refused, 0);
+	assert_string_equal(attar_symbols_dso(symbols, kept, &kind), "/nowhere/500");
+	assert_int_equal(kind, ATTAR_DSO_IS_FILE);
+	attar_symbols_free(symbols);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_untouched_binaries_are_forgotten),
 	};
 
 	return cmocka_run_group_tests_name("space", tests, NULL, NULL);
