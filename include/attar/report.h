@@ -67,7 +67,8 @@ struct attar_notes {
 	uint64_t seen;      /* events that reached the profiler */
 	uint64_t lost;      /* events that the kernel could not store */
 	uint64_t throttled; /* times the kernel stopped an event for its rate */
-	double unresolved;  /* share of samples in code without a name, 0..1; below 0: not known */
+	/* share of samples whose innermost frame has no name, 0..1; below 0: not known */
+	double unresolved;
 	double self_cpu;    /* attar's own CPU time as a share of one CPU, 0..1 */
 	uint64_t self_rss;  /* attar's peak resident memory, bytes */
 	bool counting;      /* nothing was sampled: seen, lost and throttled say nothing */

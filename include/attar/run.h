@@ -239,7 +239,7 @@ ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
 /* Somebody reads the lines of single events, attar_run_lines(). */
 ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
 
-/* The share of frames (0..1) that had no name, for the notes of the report being filled. */
+/* The share of samples (0..1) whose innermost frame has no name, for the notes of the report being filled. */
 ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
 
 /* ns since 1970 of a time on the stream's clock. */

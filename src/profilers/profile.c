@@ -100,6 +100,37 @@ static int profile_open(struct attar_run *run, void *self)
 	return r < 0 ? r : attar_run_sampler(run, true, on_sample);
 }
 
+/* What the bounds of the tables left out. */
+static void remark_bounds(
+	const struct profile *p, const struct stack_report *sr, struct attar_report *report)
+{
+	uint64_t stackless = p->space.stacks.refused + p->whole.refused;
+	struct attar_symbols_stats symbols;
+
+	attar_symbols_stats(p->functions.symbols, &symbols);
+	if (symbols.dsos_refused)
+		attar_report_remark(report,
+			"%llu mappings are of binaries that no longer fitted the table: their "
+			"addresses have no names",
+			(unsigned long long)symbols.dsos_refused);
+	if (stackless)
+		attar_report_remark(report,
+			"%llu samples came when the table of stacks was full: they are counted "
+			"without a stack",
+			(unsigned long long)stackless);
+	if (p->space.tasks.n > TASKS_THREADS)
+		attar_report_remark(report,
+			"more than %d threads were sampled: further ones are shown by name, "
+			"without "
+			"their numbers",
+			TASKS_THREADS);
+	if (sr->others)
+		attar_report_remark(report,
+			"%llu samples came from threads whose names no longer fitted the table: "
+			"they are shown as other tasks",
+			(unsigned long long)sr->others);
+}
+
 static int profile_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -122,13 +153,9 @@ static int profile_report(
 		attar_report_remark(report,
 			"%llu of %llu samples found a CPU idle: they are left out",
 			(unsigned long long)sr.idle, (unsigned long long)sr.samples->total);
-	samples_reset(&p->interval);
 	attar_run_unresolved(run, sr.unresolved);
-	if (p->space.stacks.refused)
-		attar_report_remark(report,
-			"%llu samples came when the table of stacks was full: they are counted "
-			"without a stack",
-			(unsigned long long)p->space.stacks.refused);
+	remark_bounds(p, &sr, report);
+	samples_reset(&p->interval);
 	return r;
 }
 

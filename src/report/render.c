@@ -220,7 +220,7 @@ static void add_sampling(struct buf *b, const struct attar_notes *notes)
 	buf_str(b, ", ");
 	add_part(b, notes->throttled, "throttled; ");
 	if (notes->unresolved >= 0)
-		buf_printf(b, "%.1f%% of frames without a name; ", notes->unresolved * 100);
+		buf_printf(b, "%.1f%% of samples in code without a name; ", notes->unresolved * 100);
 }
 
 void render_notes(struct buf *b, const struct attar_notes *notes)

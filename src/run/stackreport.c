@@ -39,6 +39,75 @@ static bool is_idle(struct stack_report *sr, uint64_t key)
 	return false;
 }
 
+/* ---- addresses without a name ---- */
+
+/* One that so many per thousand of the weight ran in or went through is shown by itself. */
+enum { HOT_PER_THOUSAND = 5 };
+
+struct nameless {
+	uint64_t place, weight;
+	uint64_t seen_in; /* the last stack that was added to it: recursion counts once */
+};
+
+struct nameless_places {
+	VEC(struct nameless) all;
+	struct map index; /* place -> number in all */
+	uint64_t stack_serial;
+};
+
+static int weigh_place(struct nameless_places *p, attar_place place, uint64_t weight)
+{
+	uint64_t *found = map_get(&p->index, place);
+	struct nameless *it;
+
+	if (!found && (vec_push(&p->all, (struct nameless){.place = place}) < 0 ||
+			      map_put(&p->index, place, p->all.n - 1) < 0))
+		return base_oom();
+	it = &p->all.at[found ? *found : p->all.n - 1];
+	if (it->seen_in != p->stack_serial)
+		it->weight += weight;
+	it->seen_in = p->stack_serial;
+	return 0;
+}
+
+static int weigh_nameless(
+	struct stack_report *sr, struct nameless_places *p, uint32_t stack, uint64_t weight)
+{
+	size_t n;
+	const uint64_t *places = stacks_places(&sr->space->stacks, stack, &n);
+	int r = 0;
+
+	p->stack_serial++;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		int function = functions_of(sr->functions, places[i]);
+
+		if (function < 0)
+			return function;
+		if (sr->functions->all.at[function].mixed)
+			r = weigh_place(p, places[i], weight);
+	}
+	return r;
+}
+
+/* Gives the hot ones functions of their own, before anything is added up by function. */
+static int set_hot_apart(struct stack_report *sr)
+{
+	uint64_t whole = sr->samples->total - sr->idle;
+	struct nameless_places p = {0};
+	int r = 0;
+
+	map_each (&sr->samples->weights, it) {
+		if (r == 0 && !is_idle(sr, it->key))
+			r = weigh_nameless(sr, &p, (uint32_t)it->key, it->value);
+	}
+	vec_each (&p.all, it)
+		if (r == 0 && it->weight * 1000 >= whole * HOT_PER_THOUSAND)
+			r = functions_set_apart(sr->functions, it->place);
+	vec_done(&p.all);
+	map_done(&p.index);
+	return r;
+}
+
 /* ---- the table ---- */
 
 /* A function as run by tasks of one name. */
@@ -68,29 +137,36 @@ static struct row *row_of(struct rows *rows, const char *comm, uint32_t function
 	return &rows->all.at[rows->all.n - 1];
 }
 
+static int add_frame(struct stack_report *sr, struct rows *rows, const char *comm, int function,
+	uint64_t self, uint64_t total)
+{
+	struct row *row = function < 0 ? NULL : row_of(rows, comm, (uint32_t)function);
+
+	if (!row)
+		return base_oom();
+	row->self += self;
+	if (!sr->functions->all.at[function].named)
+		rows->unresolved += self;
+	if (row->seen_in != rows->stack_serial)
+		row->total += total;
+	row->seen_in = rows->stack_serial;
+	return 0;
+}
+
 static int add_stack(struct stack_report *sr, struct rows *rows, const char *comm, uint32_t stack,
 	uint64_t weight)
 {
 	size_t n;
 	const uint64_t *places = stacks_places(&sr->space->stacks, stack, &n);
+	int r = 0;
 
 	rows->stack_serial++;
-	for (size_t i = 0; i < n; i++) {
-		int function = functions_of(sr->functions, places[i]);
-		struct row *row = function < 0 ? NULL : row_of(rows, comm, (uint32_t)function);
-
-		if (!row)
-			return base_oom();
-		if (i == 0) {
-			row->self += weight;
-			if (!sr->functions->all.at[function].named)
-				rows->unresolved += weight;
-		}
-		if (row->seen_in != rows->stack_serial)
-			row->total += weight;
-		row->seen_in = rows->stack_serial;
-	}
-	return 0;
+	if (!n)
+		return add_frame(sr, rows, comm, functions_no_stack(sr->functions), weight, weight);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_frame(sr, rows, comm, functions_of(sr->functions, places[i]),
+			i == 0 ? weight : 0, weight);
+	return r;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -140,15 +216,20 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 {
 	struct rows rows = {0};
 	uint64_t busy;
-	int r = 0;
+	int r;
 
-	sr->idle = 0;
+	sr->idle = sr->others = 0;
+	map_each (&sr->samples->weights, it)
+		sr->idle += is_idle(sr, it->key) ? it->value : 0;
+	r = set_hot_apart(sr);
 	map_each (&sr->samples->weights, it) {
-		if (is_idle(sr, it->key))
-			sr->idle += it->value;
-		else if (r == 0)
-			r = add_stack(sr, &rows, sr->space->tasks.at[it->key >> 32].comm,
-				(uint32_t)it->key, it->value);
+		uint32_t task = (uint32_t)(it->key >> 32);
+
+		if (r < 0 || is_idle(sr, it->key))
+			continue;
+		sr->others += task == TASKS_OTHER ? it->value : 0;
+		r = add_stack(
+			sr, &rows, sr->space->tasks.at[task].comm, (uint32_t)it->key, it->value);
 	}
 	if (r == 0) {
 		if (rows.all.n)
@@ -244,16 +325,23 @@ void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lin
 	const attar_place *places, size_t n)
 {
 	struct buf line _cleanup_(buf_done) = {0};
+	char text[PLACE_TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++) {
 		struct attar_symbol sym;
 		bool named = attar_symbols_resolve(symbols, places[i], &sym) == 0;
 
 		buf_reset(&line);
-		buf_printf(&line, "%16llx %s+0x%llx (%s)",
-			(unsigned long long)shown_address(places[i]),
-			named ? sym.name : "[unknown]",
-			(unsigned long long)(named ? sym.offset : 0), sym.dso);
+		buf_printf(&line, "%16llx ", (unsigned long long)shown_address(places[i]));
+		if (named) {
+			buf_printf(&line, "%s+0x%llx", sym.name, (unsigned long long)sym.offset);
+		} else if (sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO) {
+			place_text(symbols, places[i], text);
+			buf_str(&line, text);
+		} else {
+			buf_str(&line, "[unknown]");
+		}
+		buf_printf(&line, " (%s)", sym.dso);
 		attar_row_detail(lines, buf_text(&line));
 	}
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/functions.h"
 
+#include <stdio.h>
+
 void functions_init(struct functions *f, struct attar_symbols *symbols)
 {
 	*f = (struct functions){.symbols = symbols};
@@ -11,12 +13,34 @@ void functions_done(struct functions *f)
 	intern_done(&f->texts);
 	vec_done(&f->all);
 	map_done(&f->by_place);
+	map_done(&f->apart);
 	map_done(&f->by_name);
 }
 
-static int add_function(struct functions *f, const struct function *fn, uint64_t key)
+void place_text(struct attar_symbols *symbols, attar_place place, char text[PLACE_TEXT_MAX])
 {
-	if (vec_push(&f->all, *fn) < 0 || map_put(&f->by_name, key, f->all.n - 1) < 0)
+	enum attar_dso_kind kind;
+	const char *path = attar_symbols_dso(symbols, place, &kind);
+	const char *slash = strrchr(path, '/');
+
+	snprintf(text, PLACE_TEXT_MAX, "%.255s+0x%llx", slash ? slash + 1 : path,
+		(unsigned long long)place & 0xffffffffffffULL);
+}
+
+/* The number of the function with that name in that DSO, new or known. */
+static int enter(struct functions *f, struct function fn)
+{
+	uint64_t key, *found;
+
+	fn.name = intern_text(&f->texts, fn.name);
+	fn.dso = intern_text(&f->texts, fn.dso);
+	if (!fn.name || !fn.dso)
+		return base_oom();
+	key = base_hash64((uintptr_t)fn.name) ^ (uintptr_t)fn.dso;
+	found = map_get(&f->by_name, key);
+	if (found)
+		return (int)*found;
+	if (vec_push(&f->all, fn) < 0 || map_put(&f->by_name, key, f->all.n - 1) < 0)
 		return base_oom();
 	return (int)(f->all.n - 1);
 }
@@ -24,19 +48,18 @@ static int add_function(struct functions *f, const struct function *fn, uint64_t
 static int lookup(struct functions *f, attar_place place)
 {
 	struct attar_symbol sym;
-	struct function fn;
-	uint64_t key, *found;
-	bool named = attar_symbols_resolve(f->symbols, place, &sym) == 0;
+	uint64_t *apart = map_get(&f->apart, place);
+	bool named, in_file;
 
-	fn = (struct function){.name = intern_text(&f->texts, named ? sym.name : "[unknown]"),
-		.dso = intern_text(&f->texts, sym.dso),
-		.kind = sym.kind,
-		.named = named};
-	if (!fn.name || !fn.dso)
-		return base_oom();
-	key = base_hash64((uintptr_t)fn.name) ^ (uintptr_t)fn.dso;
-	found = map_get(&f->by_name, key);
-	return found ? (int)*found : add_function(f, &fn, key);
+	if (apart)
+		return (int)*apart;
+	named = attar_symbols_resolve(f->symbols, place, &sym) == 0;
+	in_file = sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO;
+	return enter(f, (struct function){.name = named ? sym.name : "[unknown]",
+				.dso = sym.dso,
+				.kind = sym.kind,
+				.named = named,
+				.mixed = !named && in_file});
 }
 
 int functions_of(struct functions *f, attar_place place)
@@ -47,7 +70,30 @@ int functions_of(struct functions *f, attar_place place)
 	if (found)
 		return (int)*found;
 	number = lookup(f, place);
+	if (f->by_place.n >= FUNCTIONS_PLACES_MAX)
+		map_reset(&f->by_place);
 	if (number >= 0 && map_put(&f->by_place, place, (uint64_t)number) < 0)
 		return base_oom();
 	return number;
+}
+
+int functions_no_stack(struct functions *f)
+{
+	return enter(f, (struct function){.name = "[no stack]", .dso = "[unknown]"});
+}
+
+int functions_set_apart(struct functions *f, attar_place place)
+{
+	enum attar_dso_kind kind;
+	const char *dso = attar_symbols_dso(f->symbols, place, &kind);
+	char name[PLACE_TEXT_MAX];
+	int number;
+
+	if (f->apart.n >= FUNCTIONS_APART_MAX)
+		return 0;
+	place_text(f->symbols, place, name);
+	number = enter(f, (struct function){.name = name, .dso = dso, .kind = kind});
+	if (number < 0 || map_put(&f->apart, place, (uint64_t)number) < 0)
+		return base_oom();
+	return map_put(&f->by_place, place, (uint64_t)number);
 }

@@ -138,7 +138,7 @@ def test_what_is_told_around_the_graph(page):
     assert page['facts'].text.split('\n')[0].startswith('attar profile -F 997 -g -- ./split')
     assert '5.00 s' in page['facts'].text and 'samples: 1,000' in page['facts'].text
     assert 'cycles are not available: cpu-clock was sampled' in page['notes'].text
-    assert '1,000 samples seen, 0 lost, 0 throttled; 1.2% of frames without a name' in page['notes'].text
+    assert '1,000 samples seen, 0 lost, 0 throttled; 1.2% of samples in code without a name' in page['notes'].text
     assert page['legend'].text.split('\n') == ['User 35.00%', 'Kernel 20.00%', 'Inlined 10.00%', 'JIT 10.00%', 'Unknown 25.00%']
 
 

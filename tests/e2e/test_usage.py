@@ -258,5 +258,5 @@ def test_notes_close_every_report():
     done = run('profile', '-d', '200ms')
     assert done.returncode == 0
     last = done.stdout.strip().splitlines()[-1]
-    assert re.fullmatch(r'[\d,]+ samples seen, \d+ lost, \d+ throttled; [\d.]+% of frames without a name; '
+    assert re.fullmatch(r'[\d,]+ samples seen, \d+ lost, \d+ throttled; [\d.]+% of samples in code without a name; '
                         r'attar itself: [\d.]+% of a CPU, [\d.]+ MiB peak', last), last

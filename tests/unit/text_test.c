@@ -44,7 +44,7 @@ static void test_table_with_head_and_foot(void **state)
 		" 0.40%        -  split  [kernel]  cold\n"
 		"\n"
 		"note: cycles are not available: cpu-clock was sampled\n"
-		"12,345 samples seen, 0 lost, 0 throttled; 1.2% of frames without a name; "
+		"12,345 samples seen, 0 lost, 0 throttled; 1.2% of samples in code without a name; "
 		"attar itself: 0.8% of a CPU, 9.80 MiB peak\n");
 }
 

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of functions over samples whose truth is known: addresses of a file that nobody has names for. */
+#include "drawing.h"
+
+#include "run/stackreport.h"
+
+struct profiled {
+	struct attar_symbols *symbols;
+	struct attar_space *space;
+	struct stack_space stacks;
+	struct functions functions;
+	struct samples samples;
+	uint32_t task;
+};
+
+static void add(struct profiled *p, const uint64_t *ips, size_t n, uint64_t weight)
+{
+	attar_place places[8];
+
+	for (size_t i = 0; i < n; i++)
+		places[i] = attar_space_place(p->space, ips[i]);
+	assert_int_equal(
+		samples_add(&p->samples, p->task,
+			n ? stacks_intern(&p->stacks.stacks, places, n) : STACKS_FULL, weight),
+		0);
+}
+
+static int start(void **state)
+{
+	struct attar_symbols_opts opts = {.size = sizeof(opts), .no_kernel = true};
+	struct attar_mapping mapping = {.start = 0x400000,
+		.len = 0x100000,
+		.pgoff = 0x1000,
+		.path = "/nowhere/libx.so.6",
+		.ino = 1};
+	struct attar_process process = {.pid = 1};
+	struct attar_thread thread = {.tid = 1, .comm = "task", .process = &process};
+	struct profiled *p = calloc(1, sizeof(*p));
+
+	assert_int_equal(attar_symbols_new(&opts, &p->symbols), 0);
+	p->space = attar_space_new(p->symbols, 1 << 30);
+	assert_int_equal(attar_space_map(p->space, &mapping), 0);
+	assert_int_equal(stack_space_init(&p->stacks), 0);
+	functions_init(&p->functions, p->symbols);
+	p->task = stack_space_task(&p->stacks, &thread);
+	*state = p;
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct profiled *p = *state;
+
+	samples_done(&p->samples);
+	functions_done(&p->functions);
+	stack_space_done(&p->stacks);
+	attar_space_free(p->space);
+	attar_symbols_free(p->symbols);
+	free(p);
+	return 0;
+}
+
+/* Frees the text. */
+static void expect(struct attar_report *report, const char *format, const char *const *lines)
+{
+	char *text = draw_one(format, (struct attar_render_opts){0}, report);
+
+	for (; *lines; lines++)
+		if (!strstr(text, *lines))
+			fail_msg("'%s' is not in:\n%s", *lines, text);
+	free(text);
+}
+
+static struct stack_report report_of(struct profiled *p, struct attar_report *report, bool tree)
+{
+	struct stack_report sr = {.space = &p->stacks,
+		.functions = &p->functions,
+		.samples = &p->samples,
+		.weight = "samples"};
+
+	assert_int_equal(stack_report_table(&sr, report, true), 0);
+	if (tree)
+		assert_int_equal(stack_report_tree(&sr, report), 0);
+	return sr;
+}
+
+/*
+ * Of 1000 samples 10 ran at one address and 200 went through another, twice by recursion. 988 are spread over
+ * so many addresses that none has 0.5%.
+ */
+static void test_hot_addresses_are_set_apart(void **state)
+{
+	static const char *const table[] = {
+		",98.8,98.8,988,task,/nowhere/libx.so.6,[unknown]\n",
+		",1,1,10,task,/nowhere/libx.so.6,libx.so.6+0x9f3c1\n",
+		",0.2,0.2,2,task,[unknown],[no stack]\n",
+		",0,20,0,task,/nowhere/libx.so.6,libx.so.6+0x5010\n",
+		NULL,
+	};
+	static const char *const stacks[] = {
+		"task;libx.so.6+0x9f3c1 10\n",
+		"task;libx.so.6+0x5010;libx.so.6+0x5010;[unknown] 200\n",
+		"task;[unknown] 788\n",
+		NULL,
+	};
+	struct attar_report *report = attar_report_new("table"), *tree = attar_report_new("tree");
+	struct profiled *p = *state;
+
+	add(p, (uint64_t[]){0x400000 + 0x9e3c1}, 1, 10);
+	add(p, (uint64_t[]){0x402000}, 1, 4);
+	for (uint64_t i = 0; i < 492; i++)
+		add(p, (uint64_t[]){0x410000 + i, 0x404010, 0x404010}, i < 100 ? 3 : 1, 2);
+	add(p, NULL, 0, 2);
+	assert_int_equal(p->samples.total, 1000);
+	assert_true(report_of(p, report, false).unresolved == 1);
+	report_of(p, tree, true);
+	expect(report, "csv", table);
+	expect(tree, "folded", stacks);
+}
+
+/* An address does not change its name from one report to the next; one of no file never has one. */
+static void test_what_is_apart_stays_apart(void **state)
+{
+	static const char *const first[] = {
+		",66.66666666666667,66.66666666666667,200,task,[unknown],[unknown]\n",
+		",33.333333333333336,33.333333333333336,100,task,/nowhere/"
+		"libx.so.6,libx.so.6+0x1000\n",
+		NULL,
+	};
+	static const char *const second[] = {
+		",99.9,99.9,999,task,[unknown],[unknown]\n",
+		",0.1,0.1,1,task,/nowhere/libx.so.6,libx.so.6+0x1000\n",
+		NULL,
+	};
+	struct attar_report *report = attar_report_new("first");
+	struct profiled *p = *state;
+
+	add(p, (uint64_t[]){0x400000}, 1, 100);
+	add(p, (uint64_t[]){0x1000}, 1, 200);
+	report_of(p, report, false);
+	expect(report, "csv", first);
+	samples_reset(&p->samples);
+	report = attar_report_new("second");
+	add(p, (uint64_t[]){0x400000}, 1, 1);
+	add(p, (uint64_t[]){0x1000}, 1, 999);
+	report_of(p, report, false);
+	expect(report, "csv", second);
+}
+
+/* Single events show every address. */
+static void test_lines(void **state)
+{
+	struct attar_report *report = attar_report_new("lines");
+	struct attar_section *lines = attar_report_events(report, "events");
+	static const char *const want[] = {
+		"9f3c1 libx.so.6+0x9f3c1 (/nowhere/libx.so.6)",
+		"7777 [unknown] ([unknown])",
+		NULL,
+	};
+	struct profiled *p = *state;
+	attar_place places[] = {attar_space_place(p->space, 0x400000 + 0x9e3c1),
+		attar_space_place(p->space, 0x7777)};
+
+	attar_section_column(lines, "n", ATTAR_UNIT_COUNT);
+	attar_section_row(lines);
+	attar_cell_u64(lines, 1);
+	stack_report_lines(p->symbols, lines, places, 2);
+	expect(report, "text", want);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_hot_addresses_are_set_apart),
+		CASE(test_what_is_apart_stays_apart),
+		CASE(test_lines),
+	};
+
+	return cmocka_run_group_tests_name("stackreport", tests, NULL, NULL);
+}
