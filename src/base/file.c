@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include "base/limit.h"
+
 int file_read_fd(int fd, const char *name, size_t max, struct buf *b)
 {
 	char chunk[16384];
@@ -32,7 +34,7 @@ int file_read(const char *path, size_t max, struct buf *b)
 		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, strerror(errno));
+		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
 	return file_read_fd(fd, path, max, b);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 
+#include "base/limit.h"
 #include "base/suggest.h"
 #include "event/probe.h"
 
@@ -112,7 +113,7 @@ int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset
 	Elf *elf;
 
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, strerror(errno));
+		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return attar_fail(-ENOSYS, "libelf is older than its header");
 	elf = elf_begin(fd, ELF_C_READ, NULL);

@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/suggest.h"
 #include "event/probe.h"
 
@@ -21,7 +22,7 @@ bool tracefs_name_ok(const char *name)
 int tracefs_denied(int r, const char *path)
 {
 	if (r != -EACCES && r != -EPERM)
-		return attar_fail(r, "cannot open %s: %s", path, strerror(-r));
+		return attar_fail(r, "cannot open %s: %s", path, limit_open_error(-r));
 	return attar_fail(-EACCES,
 		"tracefs may not be read (%s: %s): run as root, or as root open it for a group: "
 		"mount -o remount,mode=0750,gid=GROUP " STANDARD,

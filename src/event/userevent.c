@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/limit.h"
 #include "event/filter.h"
 #include "event/format.h"
 
@@ -31,7 +32,8 @@ int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, 
 	int r = perfume_collector_new(&options, &collector);
 
 	if (r < 0)
-		return attar_fail(r, "cannot look for events of programs: %s", strerror(-r));
+		return attar_fail(
+			r, "cannot look for events of programs: %s", limit_open_error(-r));
 	r = perfume_collector_scan(collector);
 	if (r >= 0)
 		r = perfume_collector_each(collector, fn, ctx);

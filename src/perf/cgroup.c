@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 
 /* Appends the mount point of a hierarchy that perf events take: v1 perf_event first, then v2. */
 static int find_root(struct buf *ret_root)
@@ -60,8 +61,8 @@ static int open_one(struct attar_target *t, const char *path, size_t root_len)
 		return 0;
 	fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (fd < 0)
-		return attar_fail(
-			-errno, "cannot open the control group %s: %s", path, strerror(errno));
+		return attar_fail(-errno, "cannot open the control group %s: %s", path,
+			limit_open_error(errno));
 	path += root_len + strspn(path + root_len, "/");
 	r = add(t, fd, *path ? path : "/");
 	if (r < 0)

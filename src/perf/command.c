@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/limit.h"
+
 enum { ID_PIDFD = 3 }; /* P_PIDFD of waitid(2), since 5.4 */
 
 /* The child does not inherit how the tool handles its signals; what is ignored, as by nohup(1), stays so. */
@@ -56,12 +58,13 @@ int command_fork(struct command *c, char *const *argv, const struct command_setu
 
 	/* Sockets: writing to a pipe whose reader was killed would end us by SIGPIPE. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
-		return attar_fail(-errno, "cannot make a pair of sockets: %s", strerror(errno));
+		return attar_fail(
+			-errno, "cannot make a pair of sockets: %s", limit_open_error(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
 		int error = errno;
 
 		close(go[0]), close(go[1]);
-		return attar_fail(-error, "cannot make a pipe: %s", strerror(error));
+		return attar_fail(-error, "cannot make a pipe: %s", limit_open_error(error));
 	}
 	pid = fork();
 	if (pid == 0) {

@@ -137,10 +137,21 @@ struct place counter_place(const struct attar_target *t, int cpu, int cgroup)
 	return p;
 }
 
-static int explain(const struct attar_counter *c, const struct place *p, int error)
+/* Of the counters that are opened together one was refused. */
+static int explain(struct attar_counter *const *all, size_t n, const struct attar_target *t,
+	const struct attar_counter *c, const struct place *p, int error)
 {
-	struct refusal refusal = {.error = error, .event = c->name, .attr = &c->whole, .place = *p};
+	struct refusal refusal = {.error = error,
+		.event = c->name,
+		.attr = &c->whole,
+		.place = *p,
+		.events = MAX(t->events, n),
+		.places = place_count(t)};
 
+	refusal.files_left =
+		(refusal.events - MIN(t->events_open, refusal.events)) * refusal.places;
+	for (size_t i = 0; i < n; i++)
+		refusal.files_left -= MIN(all[i]->fds.n, refusal.files_left);
 	if (c->group && c != c->group->members[0])
 		refusal.leader = c->group->members[0]->name;
 	return explain_refusal(&refusal);
@@ -232,7 +243,7 @@ int counters_open_places(struct attar_counter *const *c, size_t n, const struct 
 		if (r == -ENOMEM)
 			return base_oom();
 		if (r < 0 && !vanished(t, r))
-			return explain(failed, &p, r);
+			return explain(c, n, t, failed, &p, r);
 		if (r < 0) {
 			last = i;
 			gone = r;
@@ -241,7 +252,7 @@ int counters_open_places(struct attar_counter *const *c, size_t n, const struct 
 	if (!c[0]->fds.n && failed) {
 		struct place p = place_at(t, last);
 
-		return explain(failed, &p, gone);
+		return explain(c, n, t, failed, &p, gone);
 	}
 	return 0;
 }

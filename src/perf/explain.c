@@ -7,10 +7,10 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "perf/culprit.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
@@ -333,13 +333,19 @@ static int explain_unsupported(const struct refusal *r)
 
 static int explain_files(const struct refusal *r)
 {
-	struct rlimit limit = {0};
+	uint64_t limit = limit_open_files(), needed = limit + r->files_left + LIMIT_SPARE_FILES;
 
-	getrlimit(RLIMIT_NOFILE, &limit);
+	if (r->error == -ENFILE)
+		return attar_fail(
+			r->error, "cannot open '%s': %s", r->event, limit_open_error(ENFILE));
 	return attar_fail(r->error,
-		"'%s' needs more open files than the limit of %llu: raise it with ulimit -n, or "
-		"watch fewer CPUs (-C) or threads (-t)",
-		r->event, (unsigned long long)limit.rlim_cur);
+		"'%s' needs more open files than the limit of %llu: with all else, %zu event%s in "
+		"%zu place%s (CPUs x threads or control groups) need%s %llu: %s, or watch fewer "
+		"CPUs "
+		"(-C) or threads (-t)",
+		r->event, (unsigned long long)limit, r->events, r->events == 1 ? "" : "s",
+		r->places, r->places == 1 ? "" : "s", r->events == 1 ? "s" : "",
+		(unsigned long long)needed, limit_raise_files(needed));
 }
 
 static int explain_stack_depth(const struct refusal *r)

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/opts.h"
 #include "perf/kernel.h"
 
@@ -93,9 +94,14 @@ static int stopped(void)
 static int add_threads(struct attar_target *t, pid_t pid)
 {
 	char path[64];
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return each_number(path, add_tid, t);
+	r = each_number(path, add_tid, t);
+	if (r >= 0 || r == -ENOENT || r == -ESRCH || r == -ENOMEM || r == -ECANCELED)
+		return r;
+	return attar_fail(
+		r, "cannot list the threads of process %d: %s", pid, limit_open_error(-r));
 }
 
 int target_rescan(struct attar_target *t)
@@ -128,8 +134,8 @@ static int watch_end(struct attar_target *t, pid_t pid)
 	if (t->epoll_fd < 0)
 		t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0 || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		return attar_fail(
-			-errno, "cannot watch process %d for its end: %s", pid, strerror(errno));
+		return attar_fail(-errno, "cannot watch process %d for its end: %s", pid,
+			limit_open_error(errno));
 	return 0;
 }
 
@@ -183,7 +189,9 @@ static int add_every_process(struct attar_target *t)
 
 	if (r == -ECANCELED)
 		return stopped();
-	return r == -ENOMEM ? r : r < 0 ? attar_fail(r, "cannot list /proc: %s", strerror(-r)) : 0;
+	if (r >= 0 || r == -ENOMEM)
+		return r;
+	return attar_fail(r, "cannot list /proc: %s", limit_open_error(-r));
 }
 
 static int add_tids(struct attar_target *t, const char *tids)

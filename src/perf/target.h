@@ -30,6 +30,8 @@ struct attar_target {
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
 	size_t running; /* watched processes that have not ended */
+	/* Of the run that opens several: events in all, and those that are open. 0, 0: not known. */
+	size_t events, events_open;
 };
 
 /*

@@ -207,7 +207,7 @@ static int give_values(struct counted *c, size_t n)
 static int refuse(struct counted *c, size_t n, int error)
 {
 	if (error == -EACCES || error == -EPERM || error == -ENOMEM || error == -EMFILE ||
-		error == -ECANCELED)
+		error == -ENFILE || error == -ECANCELED)
 		return error;
 	for (size_t i = 0; i < n; i++) {
 		free(c[i].refused);

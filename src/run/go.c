@@ -80,6 +80,8 @@ int run_opening(struct attar_run *run, size_t done)
 	size_t all = run->sources.n + run->counts.n;
 	uint64_t now;
 
+	run->target->events = all;
+	run->target->events_open = done;
 	if (run_stop_asked(run))
 		return attar_fail(-ECANCELED,
 			"stopped while events were being opened (%zu of %zu): nothing was measured",

@@ -2,6 +2,7 @@
 /* A run's beginning and end, and what a profiler may ask of it. */
 #include <sys/eventfd.h>
 
+#include "base/limit.h"
 #include "base/suggest.h"
 #include "event/catalog.h"
 #include "run/run.h"
@@ -49,8 +50,7 @@ static int open_stop(struct attar_run *run)
 	run->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (run->stop_fd >= 0)
 		return 0;
-	return attar_fail(-errno, "cannot open an eventfd: %s%s", strerror(errno),
-		errno == EMFILE ? ": raise the limit with ulimit -n" : "");
+	return attar_fail(-errno, "cannot open an eventfd: %s", limit_open_error(errno));
 }
 
 int attar_run_new(const char *name, struct attar_run **ret_run)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/limit.h"
 #include "run/run.h"
 
 /* "1,22,333": the processes of this user, without this one. */
@@ -15,7 +16,7 @@ static int own_processes(struct buf *ret_pids)
 	struct dirent *entry;
 
 	if (!dir)
-		return attar_fail(-errno, "cannot list /proc: %s", strerror(errno));
+		return attar_fail(-errno, "cannot list /proc: %s", limit_open_error(errno));
 	while ((entry = readdir(dir))) {
 		char path[300];
 		struct stat st;

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "base/limit.h"
 #include "base/opts.h"
 #include "perf/counter.h"
 #include "perf/cpus.h"
@@ -76,7 +77,7 @@ static int make_cursors(struct attar_stream *s)
 
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
-		return attar_fail(-errno, "cannot poll for events: %s", strerror(errno));
+		return attar_fail(-errno, "cannot poll for events: %s", limit_open_error(errno));
 	r = add_cursors(s, 0);
 	if (r == 0)
 		r = stream_watch_target(s);

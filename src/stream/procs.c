@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/limit.h"
 #include "base/log.h"
 #include "perf/target.h"
 
@@ -408,7 +409,7 @@ int procs_scan_all(struct procs *p)
 	DIR *dir = opendir("/proc");
 
 	if (!dir)
-		return attar_fail(-errno, "cannot list /proc: %s", strerror(errno));
+		return attar_fail(-errno, "cannot list /proc: %s", limit_open_error(errno));
 	while ((entry = readdir(dir))) {
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include "base/limit.h"
 #include "base/parse.h"
 
 enum {
@@ -303,7 +304,7 @@ int kallsyms_read(struct kallsyms *list, const char *path)
 	if (!chunk)
 		return base_oom();
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, strerror(errno));
+		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
 	while (r >= 0) {
 		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
 

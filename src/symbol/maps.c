@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/limit.h"
+
 enum { READ_BYTES = 32 << 10 }; /* more than a path can take, every byte of it escaped */
 
 static bool hex(char **p, char after, uint64_t *ret_value)
@@ -96,14 +98,15 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 	if (fd < 0)
 		return attar_fail(errno == ENOENT ? -ESRCH : -errno,
 			"cannot read the mappings of process %d: %s", pid,
-			errno == ENOENT ? "it is gone" : strerror(errno));
+			errno == ENOENT ? "it is gone" : limit_open_error(errno));
 	for (;;) {
 		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return attar_fail(-errno, "cannot read %s: %s", name, strerror(errno));
+			return attar_fail(
+				-errno, "cannot read %s: %s", name, limit_open_error(errno));
 		if (got == 0)
 			return 0;
 		used = each_line(chunk, kept + (size_t)got, fn, ctx);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "base/limit.h"
 #include "symbol/maps.h"
 
 enum { MAX_IMAGE = 1 << 20 };
@@ -27,8 +28,8 @@ static int read_memory(pid_t pid, uint64_t start, void *bytes, size_t n)
 	fd = TEMP_FAILURE_RETRY(open(name, O_RDONLY | O_CLOEXEC));
 	got = fd < 0 ? -1 : TEMP_FAILURE_RETRY(pread(fd, bytes, n, (off_t)start));
 	if (got < 0)
-		return attar_fail(
-			-errno, "cannot read the memory of process %d: %s", pid, strerror(errno));
+		return attar_fail(-errno, "cannot read the memory of process %d: %s", pid,
+			limit_open_error(errno));
 	return got == (ssize_t)n ? 0 : attar_fail(-EIO, "the memory of process %d ends early", pid);
 }
 

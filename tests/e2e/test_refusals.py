@@ -62,8 +62,10 @@ def test_given_up_silently_but_not_secretly():
 # errno: status, the sentence
 REFUSALS = {
     errno.ENOSPC: (FAILED, r"'cpu-clock' needs a hardware slot, and all are taken \(a breakpoint: most CPUs have four\)"),
-    errno.EMFILE: (FAILED, r"'cpu-clock' needs more open files than the limit of \d+: raise it with ulimit -n, or watch "
-                           r'fewer CPUs \(-C\) or threads \(-t\)'),
+    errno.EMFILE: (FAILED, r"'cpu-clock' needs more open files than the limit of \d+: with all else, 1 event in \d+ places? "
+                           r'\(CPUs x threads or control groups\) needs \d+: run ulimit -n \d+, or watch fewer CPUs \(-C\) or '
+                           r'threads \(-t\)'),
+    errno.ENFILE: (FAILED, "cannot open 'cpu-clock': the system's limit of open files is reached: raise sysctl fs.file-max"),
     errno.EBUSY: (FAILED, r"'cpu-clock' is in use by somebody else who asked for it exclusively"),
     errno.EOPNOTSUPP: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* has no software event number 0"),
     errno.ENOENT: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* has no software event number 0"),

@@ -308,6 +308,7 @@ static void test_tells_the_limit_of_files(void **state)
 	struct perf_event_attr attr = {DUMMY, .exclude_kernel = 1};
 	struct rlimit before, low;
 	struct attar_counter *c;
+	char sentence[256];
 	int next = dup(0), r;
 
 	close(next);
@@ -318,7 +319,12 @@ static void test_tells_the_limit_of_files(void **state)
 	r = attar_counter_open(target, &attr, "it", 0, &c);
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(r, -EMFILE);
-	assert_non_null(strstr(attar_error(), "needs more open files than the limit of"));
+	snprintf(sentence, sizeof(sentence),
+		"'it' needs more open files than the limit of %d: with all else, 1 event in 1 "
+		"place (CPUs x "
+		"threads or control groups) needs %d: run ulimit -n %d",
+		next, next + 65, next + 65);
+	assert_memory_equal(attar_error(), sentence, strlen(sentence));
 	attar_target_free(target);
 }
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
 #include "run/run.h"
@@ -112,6 +113,7 @@ static void test_no_descriptor_left(void **state)
 {
 	struct attar_run *run = NULL;
 	struct rlimit limit, none;
+	char sentence[128];
 	int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC), r;
 
 	close(lowest);
@@ -122,8 +124,10 @@ static void test_no_descriptor_left(void **state)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	assert_int_equal(r, -EMFILE);
 	assert_null(run);
-	assert_string_equal(attar_error(),
-		"cannot open an eventfd: Too many open files: raise the limit with ulimit -n");
+	snprintf(sentence, sizeof(sentence),
+		"cannot open an eventfd: the limit of %d open files is reached: run ulimit -n 1024",
+		lowest);
+	assert_string_equal(attar_error(), sentence);
 }
 
 int main(void)
