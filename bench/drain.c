@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	attar_stream_stop(r.stream);
 	drain(&r);
 	reader_ns = cpu_time() - start;
-	attar_stream_stats(r.stream, &stats);
+	attar_stream_get_stats(r.stream, &stats);
 	flood_print(flood_finish(&flood), stats.samples, stats.lost, reader_ns, stats.wakeups);
 	attar_stream_free(r.stream);
 	attar_counter_close(r.counter);

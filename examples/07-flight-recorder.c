@@ -63,7 +63,7 @@ int main(void)
 	if (attar_stream_snapshot(recorder) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
 	show(recorder, area, page);
-	attar_stream_stats(recorder, &stats);
+	attar_stream_get_stats(recorder, &stats);
 	printf("%llu bytes of older records are forgotten\n", (unsigned long long)stats.forgotten);
 	attar_stream_free(recorder);
 	attar_counter_close(faults);

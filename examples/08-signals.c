@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who changes this variable? A breakpoint, and a signal at each change: SIGTRAP, or one of our choice. */
+#include <signal.h>
 #include <stdio.h>
 
 #include <linux/hw_breakpoint.h>

@@ -68,7 +68,7 @@ int main(void)
 	while (attar_stream_read(stream, -1, &ev) > 0)
 		if (ev.record->type == PERF_RECORD_SAMPLE && shown++ < SHOWN)
 			print_stack(symbols, &ev);
-	attar_stream_stats(stream, &stats);
+	attar_stream_get_stats(stream, &stats);
 	printf("%llu samples, %llu of them joined from two halves, %llu without the second\n",
 		(unsigned long long)stats.samples, (unsigned long long)stats.stitched,
 		(unsigned long long)stats.unstitched);

@@ -261,10 +261,11 @@ PERFUME_API void perfume_activity_new(uint8_t ret_id[16]);
  * its own in it, so that none needs to know of the others.
  */
 enum {
-	PERFUME_WORD_KERNEL = 0x00000001, /* set and cleared by the kernel: user_events' listeners */
+	PERFUME_WORD_KERNEL =
+		0x00000001, /* set and cleared by the kernel: user_events' listeners */
 	PERFUME_WORD_STATUS = 0x00000002, /* look at the status page, for kernels before 6.4 */
-	PERFUME_WORD_RING = 0x00000100,	  /* set by collectors: they read shared memory */
-	PERFUME_WORD_USDT_SHIFT = 16,	  /* above: the USDT probe's semaphore, counted by uprobes */
+	PERFUME_WORD_RING = 0x00000100,   /* set by collectors: they read shared memory */
+	PERFUME_WORD_USDT_SHIFT = 16, /* above: the USDT probe's semaphore, counted by uprobes */
 };
 
 struct perfume_event;
@@ -282,10 +283,10 @@ struct perfume_event {
 	const char *fields; /* "u64 id; __rel_loc char[] text" */
 	uint32_t min_size;  /* of the payload */
 	uint32_t status;    /* index in the status page */
-	uint64_t target;    /* descriptor << 32 | write index; PERFUME_NO_TARGET: not in the kernel */
-	int error;          /* of the registration */
-	uint32_t slot;      /* in the shared memory, from 1; 0: none */
-	uint8_t wanted;     /* PERFUME_MULTI_FORMAT ... */
+	uint64_t target; /* descriptor << 32 | write index; PERFUME_NO_TARGET: not in the kernel */
+	int error;       /* of the registration */
+	uint32_t slot;   /* in the shared memory, from 1; 0: none */
+	uint8_t wanted;  /* PERFUME_MULTI_FORMAT ... */
 	uint8_t granted;
 	struct perfume_file *file;
 	struct perfume_event *next, *previous; /* of the file */
@@ -323,6 +324,15 @@ extern struct perfume_entry *__stop_perfume_events[] PERFUME_SHARED;
 }
 #endif
 
+/* Casts between numbers or from void *, and from a pointer to a number, without a warning in C and C++. */
+#ifdef __cplusplus
+#define PERFUME_CAST(type, value) static_cast<type>(value)
+#define PERFUME_ADDRESS(pointer)  reinterpret_cast<uintptr_t>(pointer)
+#else
+#define PERFUME_CAST(type, value) ((type)(value))
+#define PERFUME_ADDRESS(pointer)  ((uintptr_t)(pointer))
+#endif
+
 /* A payload under construction: fixed fields, and behind them what __rel_loc fields point at. */
 struct perfume_cursor {
 	unsigned char *at, *dynamic;
@@ -338,7 +348,8 @@ static inline void perfume_put(struct perfume_cursor *to, const void *value, siz
 static inline void perfume_put_dynamic(
 	struct perfume_cursor *to, const void *value, size_t n, size_t closing)
 {
-	uint32_t place = (uint32_t)((n + closing) << 16 | (size_t)(to->dynamic - (to->at + 4)));
+	uint32_t place = PERFUME_CAST(
+		uint32_t, (n + closing) << 16 | PERFUME_CAST(size_t, to->dynamic - (to->at + 4)));
 
 	perfume_put(to, &place, sizeof(place));
 	if (n)
@@ -356,7 +367,7 @@ static inline size_t perfume_bounded(size_t n, size_t size)
 
 static inline void perfume_put_address(struct perfume_cursor *to, const void *value)
 {
-	uint64_t address = (uintptr_t)value;
+	uint64_t address = PERFUME_ADDRESS(value);
 
 	perfume_put(to, &address, sizeof(address));
 }
@@ -381,7 +392,7 @@ static inline uint64_t perfume_bits_f64(double value)
 static inline void perfume_put_counted(
 	struct perfume_cursor *to, const void *value, size_t n, size_t size)
 {
-	uint16_t count = (uint16_t)(n / size);
+	uint16_t count = PERFUME_CAST(uint16_t, n / size);
 
 	perfume_put(to, &count, sizeof(count));
 	if (n)
@@ -395,7 +406,7 @@ static inline size_t perfume_header_size(const struct perfume_activity *activity
 
 static inline void perfume_put_extension(struct perfume_cursor *to, size_t n, unsigned kind)
 {
-	uint16_t head[] = {(uint16_t)n, (uint16_t)kind};
+	uint16_t head[] = {PERFUME_CAST(uint16_t, n), PERFUME_CAST(uint16_t, kind)};
 
 	perfume_put(to, head, sizeof(head));
 }
@@ -410,9 +421,9 @@ static inline void perfume_put_header(struct perfume_cursor *to, unsigned level,
 	const int is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 	unsigned char header[8] = {0};
 
-	header[0] = (unsigned char)(4 | is_little << 1 | (sizeof(void *) == 8));
+	header[0] = PERFUME_CAST(unsigned char, 4 | is_little << 1 | (sizeof(void *) == 8));
 	header[6] = activity ? activity->opcode : 0;
-	header[7] = (unsigned char)level;
+	header[7] = PERFUME_CAST(unsigned char, level);
 	perfume_put(to, header, sizeof(header));
 	if (activity) {
 		perfume_put_extension(to, activity->related ? 32 : 16, 2 | 0x8000);
@@ -515,8 +526,10 @@ struct perfume_text {
 		}                                                                                  \
 		if (perfume_n > PERFUME_PAYLOAD_MAX)                                               \
 			return perfume_event_too_long();                                           \
-		perfume_packet = (uint32_t *)__builtin_alloca(sizeof(uint32_t) + perfume_n);       \
-		perfume_to.at = (unsigned char *)(perfume_packet + 1);                             \
+		perfume_packet = PERFUME_CAST(                                                     \
+			uint32_t *, __builtin_alloca(sizeof(uint32_t) + perfume_n));               \
+		perfume_to.at = PERFUME_CAST(                                                      \
+			unsigned char *, PERFUME_CAST(void *, perfume_packet + 1));                \
 		perfume_to.dynamic = perfume_to.at + perfume_fixed;                                \
 		PERFUME_EACH(n, PERFUME_PUT, __VA_ARGS__)                                          \
 		return perfume_event_write(                                                        \
@@ -557,8 +570,10 @@ struct perfume_text {
 			return 0;                                                                  \
 		if (perfume_n > PERFUME_PAYLOAD_MAX)                                               \
 			return perfume_event_too_long();                                           \
-		perfume_packet = (uint32_t *)__builtin_alloca(sizeof(uint32_t) + perfume_n);       \
-		perfume_to.at = (unsigned char *)(perfume_packet + 1);                             \
+		perfume_packet = PERFUME_CAST(                                                     \
+			uint32_t *, __builtin_alloca(sizeof(uint32_t) + perfume_n));               \
+		perfume_to.at = PERFUME_CAST(                                                      \
+			unsigned char *, PERFUME_CAST(void *, perfume_packet + 1));                \
 		perfume_put_header(&perfume_to, 0x##level, perfume_activity, perfume_meta,         \
 			sizeof(perfume_meta) - 1);                                                 \
 		PERFUME_EACH(n, PERFUME_PACK, __VA_ARGS__)                                         \
@@ -586,7 +601,7 @@ struct perfume_text {
 	"u8 eventheader_flags; u8 version; u16 id; u16 tag; u8 opcode; u8 level"
 
 #define PERFUME_FIELDS(n, ...)      "" PERFUME_LIST_##n(PERFUME_FIELD, PERFUME_SEMICOLON, __VA_ARGS__)
-#define PERFUME_FIXED(n, ...)       (uint32_t)(0 PERFUME_EACH(n, PERFUME_SIZE, __VA_ARGS__))
+#define PERFUME_FIXED(n, ...)       PERFUME_CAST(uint32_t, 0 PERFUME_EACH(n, PERFUME_SIZE, __VA_ARGS__))
 #define PERFUME_PARAMS_none(n, ...) void
 #define PERFUME_PARAMS_some(n, ...) PERFUME_LIST_##n(PERFUME_PARAM, PERFUME_COMMA, __VA_ARGS__)
 #define PERFUME_EACH(n, m, ...)     PERFUME_LIST_##n(m, PERFUME_NOTHING, __VA_ARGS__)
@@ -902,17 +917,17 @@ struct perfume_text {
 
 /* Each argument gets a place on the stack: an address there is what every tool can read. */
 #define PERFUME_KEEP(...) PERFUME_OF(PERFUME_KEEP, __VA_ARGS__, )
-#define PERFUME_KEEP_AS(name, value) uint64_t perfume_##name##_is = (uint64_t)(value);
+#define PERFUME_KEEP_AS(name, value) uint64_t perfume_##name##_is = PERFUME_CAST(uint64_t, value);
 #define PERFUME_KEEP_number(kind, name, ...)         PERFUME_KEEP_AS(name, name)
 #define PERFUME_KEEP_float(kind, name, ...)          PERFUME_KEEP_AS(name, perfume_bits_##kind(name))
 #define PERFUME_KEEP_truth(kind, name, ...)          PERFUME_KEEP_AS(name, name != 0)
-#define PERFUME_KEEP_address(kind, name, ...)        PERFUME_KEEP_AS(name, (uintptr_t)name)
-#define PERFUME_KEEP_text(kind, name, ...)           PERFUME_KEEP_AS(name, (uintptr_t)PERFUME_TEXT_DATA(name))
+#define PERFUME_KEEP_address(kind, name, ...)        PERFUME_KEEP_AS(name, PERFUME_ADDRESS(name))
+#define PERFUME_KEEP_text(kind, name, ...)           PERFUME_KEEP_AS(name, PERFUME_ADDRESS(PERFUME_TEXT_DATA(name)))
 #define PERFUME_KEEP_piece(kind, name, ...)                                                        \
-	PERFUME_KEEP_AS(name, (uintptr_t)name) PERFUME_KEEP_AS(name##_size, name##_size)
+	PERFUME_KEEP_AS(name, PERFUME_ADDRESS(name)) PERFUME_KEEP_AS(name##_size, name##_size)
 #define PERFUME_KEEP_many(kind, name, ...)                                                         \
-	PERFUME_KEEP_AS(name, (uintptr_t)name) PERFUME_KEEP_AS(name##_count, name##_count)
-#define PERFUME_KEEP_array(kind, name, type, n, ...) PERFUME_KEEP_AS(name, (uintptr_t)name)
+	PERFUME_KEEP_AS(name, PERFUME_ADDRESS(name)) PERFUME_KEEP_AS(name##_count, name##_count)
+#define PERFUME_KEEP_array(kind, name, type, n, ...) PERFUME_KEEP_AS(name, PERFUME_ADDRESS(name))
 
 #define PERFUME_OPERAND(...) PERFUME_OF(PERFUME_OPERAND, __VA_ARGS__, )
 #define PERFUME_OPERAND_IS(name) [name] "m"(perfume_##name##_is)

@@ -25,6 +25,12 @@ extern "C" {
 
 #define ATTAR_API               __attribute__((visibility("default")))
 #define ATTAR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+/* A cast between numbers, or from void *, without a warning in either language. */
+#ifdef __cplusplus
+#define ATTAR_CAST(type, value) static_cast<type>(value)
+#else
+#define ATTAR_CAST(type, value) ((type)(value))
+#endif
 
 /* The version of the library at run time, as "0.1.0". A static string. */
 ATTAR_API const char *attar_version(void);

@@ -134,13 +134,14 @@ ATTAR_API int attar_format_need(
 static inline uint64_t attar_field_u64(
 	const struct attar_field *field, const void *raw, size_t size)
 {
-	const char *at = (const char *)raw + field->offset;
+	const char *at = ATTAR_CAST(const char *, raw) + field->offset;
+	size_t start = field->offset;
 	uint64_t u64 = 0;
 	uint32_t u32;
 	uint16_t u16;
 	uint8_t u8;
 
-	if ((size_t)field->offset + field->size > size || field->kind != ATTAR_FIELD_NUMBER)
+	if (start + field->size > size || field->kind != ATTAR_FIELD_NUMBER)
 		return 0;
 	switch (field->size) {
 	case 8:
@@ -148,13 +149,13 @@ static inline uint64_t attar_field_u64(
 		return u64;
 	case 4:
 		memcpy(&u32, at, 4);
-		return field->is_signed ? (uint64_t)(int64_t)(int32_t)u32 : u32;
+		return field->is_signed ? ATTAR_CAST(uint64_t, ATTAR_CAST(int32_t, u32)) : u32;
 	case 2:
 		memcpy(&u16, at, 2);
-		return field->is_signed ? (uint64_t)(int64_t)(int16_t)u16 : u16;
+		return field->is_signed ? ATTAR_CAST(uint64_t, ATTAR_CAST(int16_t, u16)) : u16;
 	case 1:
 		memcpy(&u8, at, 1);
-		return field->is_signed ? (uint64_t)(int64_t)(int8_t)u8 : u8;
+		return field->is_signed ? ATTAR_CAST(uint64_t, ATTAR_CAST(int8_t, u8)) : u8;
 	}
 	return 0;
 }
@@ -162,7 +163,7 @@ static inline uint64_t attar_field_u64(
 /* The same as a signed number. */
 static inline int64_t attar_field_i64(const struct attar_field *field, const void *raw, size_t size)
 {
-	return (int64_t)attar_field_u64(field, raw, size);
+	return ATTAR_CAST(int64_t, attar_field_u64(field, raw, size));
 }
 
 /*
@@ -181,14 +182,14 @@ static inline const void *attar_field_bytes(
 	if (field->place != ATTAR_FIELD_FIXED) {
 		if (len < 4)
 			return NULL;
-		memcpy(&word, (const char *)raw + at, 4);
+		memcpy(&word, ATTAR_CAST(const char *, raw) + at, 4);
 		at = (word & 0xffff) + (field->place == ATTAR_FIELD_REL_LOC ? at + 4 : 0);
 		len = word >> 16;
 		if (at + len > size)
 			return NULL;
 	}
 	*ret_len = len;
-	return (const char *)raw + at;
+	return ATTAR_CAST(const char *, raw) + at;
 }
 
 /*
@@ -198,13 +199,16 @@ static inline const void *attar_field_bytes(
 static inline const char *attar_field_string(
 	const struct attar_field *field, const void *raw, size_t size, size_t *ret_len)
 {
-	const char *text = (const char *)attar_field_bytes(field, raw, size, ret_len);
+	const void *bytes = attar_field_bytes(field, raw, size, ret_len);
+	const char *text = ATTAR_CAST(const char *, bytes), *end;
 
 	if (!text || field->kind != ATTAR_FIELD_STRING) {
 		*ret_len = 0;
 		return NULL;
 	}
-	*ret_len = strnlen(text, *ret_len);
+	end = ATTAR_CAST(const char *, memchr(text, '\0', *ret_len));
+	if (end)
+		*ret_len = ATTAR_CAST(size_t, end - text);
 	return text;
 }
 

@@ -22,7 +22,6 @@
 #define ATTAR_PERF_H
 
 #include <linux/perf_event.h>
-#include <signal.h>
 
 #include "attar/base.h"
 
@@ -295,8 +294,11 @@ struct attar_signal {
 	bool late; /* of a TRAP that the thread had blocked: it has run on since (told since 5.18) */
 };
 
-/* For the handler (SA_SIGINFO) of either kind; safe there. False: the signal is of no event. */
-ATTAR_API bool attar_signal_decode(const siginfo_t *info, struct attar_signal *ret_signal);
+/*
+ * For the handler (SA_SIGINFO) of either kind; safe there. info is the siginfo_t * that the handler
+ * got, which strict ISO C does not declare. False: the signal is of no event.
+ */
+ATTAR_API bool attar_signal_decode(const void *info, struct attar_signal *ret_signal);
 
 /* ---- values ---- */
 

@@ -144,6 +144,72 @@ struct attar_ns_link {
 	uint64_t dev, inode;
 };
 
+struct attar_record_lost { /* LOST; for LOST_SAMPLES id is 0 */
+	uint64_t id, lost;
+};
+
+struct attar_record_throttle { /* THROTTLE and UNTHROTTLE */
+	uint64_t time, id, stream_id;
+};
+
+struct attar_record_read {
+	uint32_t pid, tid;
+	struct attar_read values;
+};
+
+struct attar_record_aux {
+	uint64_t offset, size, flags;
+};
+
+struct attar_record_itrace_start {
+	uint32_t pid, tid;
+};
+
+struct attar_record_context_switch {
+	/* The other side, which SWITCH_CPU_WIDE alone tells; -1 for SWITCH. */
+	uint32_t other_pid, other_tid;
+	bool out, preempt;
+};
+
+struct attar_record_namespaces {
+	uint32_t pid, tid;
+	uint64_t nr;
+	const struct attar_ns_link *links;
+};
+
+struct attar_record_ksymbol {
+	uint64_t addr;
+	uint32_t len;
+	uint16_t ksym_type, flags;
+	const char *name;
+};
+
+struct attar_record_bpf_event {
+	uint16_t bpf_type, flags;
+	uint32_t id;
+	const uint8_t *tag; /* 8 bytes */
+};
+
+struct attar_record_cgroup {
+	uint64_t id;
+	const char *path;
+};
+
+struct attar_record_text_poke {
+	uint64_t addr;
+	uint16_t old_len, new_len;
+	const uint8_t *old_bytes, *new_bytes;
+};
+
+struct attar_record_aux_output_hw_id {
+	uint64_t hw_id;
+};
+
+struct attar_record_callchain_deferred {
+	uint64_t cookie, nr;
+	const uint64_t *ips; /* markers included, as in a sample's callchain */
+};
+
 /* One record of any kind. */
 struct attar_record {
 	uint32_t type; /* PERF_RECORD_* */
@@ -164,59 +230,19 @@ struct attar_record {
 		struct attar_mmap mmap;
 		struct attar_comm comm;
 		struct attar_task task;
-		struct {
-			uint64_t id, lost;
-		} lost; /* LOST; for LOST_SAMPLES id is 0 */
-		struct {
-			uint64_t time, id, stream_id;
-		} throttle; /* THROTTLE and UNTHROTTLE */
-		struct {
-			uint32_t pid, tid;
-			struct attar_read values;
-		} read;
-		struct {
-			uint64_t offset, size, flags;
-		} aux;
-		struct {
-			uint32_t pid, tid;
-		} itrace_start;
-		struct {
-			/* The other side, which SWITCH_CPU_WIDE alone tells; -1 for SWITCH. */
-			uint32_t other_pid, other_tid;
-			bool out, preempt;
-		} context_switch;
-		struct {
-			uint32_t pid, tid;
-			uint64_t nr;
-			const struct attar_ns_link *links;
-		} namespaces;
-		struct {
-			uint64_t addr;
-			uint32_t len;
-			uint16_t ksym_type, flags;
-			const char *name;
-		} ksymbol;
-		struct {
-			uint16_t bpf_type, flags;
-			uint32_t id;
-			const uint8_t *tag; /* 8 bytes */
-		} bpf_event;
-		struct {
-			uint64_t id;
-			const char *path;
-		} cgroup;
-		struct {
-			uint64_t addr;
-			uint16_t old_len, new_len;
-			const uint8_t *old_bytes, *new_bytes;
-		} text_poke;
-		struct {
-			uint64_t hw_id;
-		} aux_output_hw_id;
-		struct {
-			uint64_t cookie, nr;
-			const uint64_t *ips; /* markers included, as in a sample's callchain */
-		} callchain_deferred;
+		struct attar_record_lost lost;
+		struct attar_record_throttle throttle;
+		struct attar_record_read read;
+		struct attar_record_aux aux;
+		struct attar_record_itrace_start itrace_start;
+		struct attar_record_context_switch context_switch;
+		struct attar_record_namespaces namespaces;
+		struct attar_record_ksymbol ksymbol;
+		struct attar_record_bpf_event bpf_event;
+		struct attar_record_cgroup cgroup;
+		struct attar_record_text_poke text_poke;
+		struct attar_record_aux_output_hw_id aux_output_hw_id;
+		struct attar_record_callchain_deferred callchain_deferred;
 	};
 };
 
@@ -238,7 +264,8 @@ ATTAR_API const char *attar_record_name(uint32_t type);
  */
 static inline uint64_t attar_record_identifier(const struct perf_event_header *header)
 {
-	const uint64_t *words = (const uint64_t *)header;
+	const void *bytes = header;
+	const uint64_t *words = ATTAR_CAST(const uint64_t *, bytes);
 
 	if (header->size < sizeof(*header) + 8)
 		return 0;
@@ -252,14 +279,16 @@ static inline uint64_t attar_record_time(
 	int offset = header->type == PERF_RECORD_SAMPLE ? layout->time
 		     : layout->back_time > 0            ? header->size - layout->back_time
 							: -1;
+	const void *bytes = header;
 
-	if (offset < (int)sizeof(*header) || offset + 8 > header->size)
+	if (offset < ATTAR_CAST(int, sizeof(*header)) || offset + 8 > header->size)
 		return 0;
-	return *(const uint64_t *)((const char *)header + offset);
+	bytes = ATTAR_CAST(const char *, bytes) + offset;
+	return *ATTAR_CAST(const uint64_t *, bytes);
 }
 
 /* Whose code an address of a call chain is. The first six are the cpumodes of perf_event_header.misc. */
-enum attar_context {
+enum attar_code_context {
 	ATTAR_CONTEXT_UNKNOWN,
 	ATTAR_CONTEXT_KERNEL,
 	ATTAR_CONTEXT_USER,
@@ -270,7 +299,7 @@ enum attar_context {
 };
 
 /* PERF_CONTEXT_USER_DEFERRED, 6.19: the next entry is a cookie. */
-#define ATTAR_MARKER_USER_DEFERRED ((uint64_t)-640)
+#define ATTAR_MARKER_USER_DEFERRED UINT64_C(0xfffffffffffffd80) /* -640 */
 
 /*
  * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of sight.
@@ -282,8 +311,8 @@ enum attar_context {
  *		frame(ip, chain.context);
  */
 struct attar_callchain {
-	const uint64_t *at, *end;   /* borrowed, what is left */
-	enum attar_context context; /* of the address that attar_callchain_next() gave last */
+	const uint64_t *at, *end;        /* borrowed, what is left */
+	enum attar_code_context context; /* of the address that attar_callchain_next() gave last */
 	bool deferred; /* the user part follows in a CALLCHAIN_DEFERRED record of the same cookie */
 	uint64_t cookie; /* 0 unless deferred */
 };
@@ -296,14 +325,15 @@ static inline void attar_callchain_init(
 
 	chain->at = entries;
 	chain->end = nr ? entries + nr : entries;
-	chain->context = cpumode <= PERF_RECORD_MISC_GUEST_USER ? (enum attar_context)cpumode
-								: ATTAR_CONTEXT_UNKNOWN;
+	chain->context = cpumode <= PERF_RECORD_MISC_GUEST_USER
+				 ? ATTAR_CAST(enum attar_code_context, cpumode)
+				 : ATTAR_CONTEXT_UNKNOWN;
 	chain->deferred = false;
 	chain->cookie = 0;
 }
 
 /* What a PERF_CONTEXT_* marker says of the addresses behind it. */
-ATTAR_API enum attar_context attar_callchain_context(uint64_t marker) __attribute__((const));
+ATTAR_API enum attar_code_context attar_callchain_context(uint64_t marker) __attribute__((const));
 
 /* The next address and, in chain->context, its context. False at the end. */
 static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t *ret_ip)
@@ -311,12 +341,12 @@ static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t 
 	while (chain->at != chain->end) {
 		uint64_t ip = *chain->at++;
 
-		if (__builtin_expect(ip < (uint64_t)PERF_CONTEXT_MAX, 1)) {
+		if (__builtin_expect(ip < ATTAR_CAST(uint64_t, PERF_CONTEXT_MAX), 1)) {
 			*ret_ip = ip;
 			return true;
 		}
-		chain->context = ip == (uint64_t)PERF_CONTEXT_USER ? ATTAR_CONTEXT_USER
-				 : ip == (uint64_t)PERF_CONTEXT_KERNEL
+		chain->context = ip == ATTAR_CAST(uint64_t, PERF_CONTEXT_USER) ? ATTAR_CONTEXT_USER
+				 : ip == ATTAR_CAST(uint64_t, PERF_CONTEXT_KERNEL)
 					 ? ATTAR_CONTEXT_KERNEL
 					 : attar_callchain_context(ip);
 		if (ip == ATTAR_MARKER_USER_DEFERRED && chain->at != chain->end) {

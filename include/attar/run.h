@@ -58,13 +58,29 @@ struct attar_option {
 	const char *complete; /* what completes it: "file", "pid", "event", ...; NULL: nothing */
 };
 
-/* A member's offset, or a compile error when it has another type than the option writes. */
+/* 1 when the member has that type, -1 when it has another. */
+#ifdef __cplusplus
+extern "C++" {
+template <typename A, typename B> struct attar_same_type {
+	enum { value = -1 };
+};
+template <typename A> struct attar_same_type<A, A> {
+	enum { value = 1 };
+};
+}
+#define ATTAR_HAS_TYPE(state_, member_, want_)                                                     \
+	attar_same_type<decltype(static_cast<state_ *>(nullptr)->member_), want_>::value
+#else
+#define ATTAR_HAS_TYPE(state_, member_, want_)                                                     \
+	(__builtin_types_compatible_p(__typeof__(((state_ *)0)->member_), want_) ? 1 : -1)
+#endif
+
+/*
+ * A member's offset, or a compile error when it has another type than the option writes. The macros
+ * below name members of struct attar_option in their order, as C++20 demands of such initializers.
+ */
 #define ATTAR_OFFSET(state_, member_, want_)                                                       \
-	(offsetof(state_, member_) +                                                               \
-		0 * sizeof(char[__builtin_types_compatible_p(                                      \
-					__typeof__(((state_ *)0)->member_), want_)                 \
-					? 1                                                        \
-					: -1]))
+	(offsetof(state_, member_) + 0 * sizeof(char[ATTAR_HAS_TYPE(state_, member_, want_)]))
 #define ATTAR_FLAG(state_, member_, letter_, name_, help_)                                         \
 	{                                                                                          \
 		.letter = (letter_), .name = (name_), .help = (help_), .type = ATTAR_OPTION_FLAG,  \
@@ -194,7 +210,8 @@ struct attar_run_counter {
 };
 
 /* Counter number i in the order in which they were named; NULL after the last. */
-ATTAR_API const struct attar_run_counter *attar_run_counter(const struct attar_run *run, size_t i);
+ATTAR_API const struct attar_run_counter *attar_run_get_counter(
+	const struct attar_run *run, size_t i);
 
 /* ns from the start (of this run of the command) to now, or to the end of what is watched. */
 ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);

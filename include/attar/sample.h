@@ -43,7 +43,7 @@ ATTAR_API const char *attar_branch_type_name(const struct attar_branch *branch);
 /* "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH"; "" when not told. */
 ATTAR_API const char *attar_branch_spec_name(const struct attar_branch *branch);
 /* Of whose code the target is. */
-ATTAR_API enum attar_context attar_branch_context(const struct attar_branch *branch);
+ATTAR_API enum attar_code_context attar_branch_context(const struct attar_branch *branch);
 
 /*
  * How often event number `event` of the group occurred between this branch and the one before: one of
@@ -90,9 +90,9 @@ static inline struct attar_weight attar_weight_decode(uint64_t weight)
 {
 	struct attar_weight parts;
 
-	parts.var1 = (uint32_t)weight;
-	parts.var2 = (uint16_t)(weight >> 32);
-	parts.var3 = (uint16_t)(weight >> 48);
+	parts.var1 = ATTAR_CAST(uint32_t, weight);
+	parts.var2 = ATTAR_CAST(uint16_t, weight >> 32);
+	parts.var3 = ATTAR_CAST(uint16_t, weight >> 48);
 	return parts;
 }
 

@@ -227,7 +227,7 @@ ATTAR_API size_t attar_stream_rings(const struct attar_stream *stream);
 ATTAR_API struct attar_ring *attar_stream_ring(const struct attar_stream *stream, size_t i);
 
 /* What went by so far. Asks the kernel for its count of lost records: not for every event. */
-ATTAR_API void attar_stream_stats(
+ATTAR_API void attar_stream_get_stats(
 	struct attar_stream *stream, struct attar_stream_stats *ret_stats);
 
 /* The place of a code address of this thread's user space. Part of the hot path: reads no names. */

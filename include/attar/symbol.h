@@ -118,13 +118,13 @@ ATTAR_API const char *attar_symbols_dso(
 /* A kernel address as a place. */
 static inline attar_place attar_place_kernel(uint64_t address)
 {
-	return (uint64_t)ATTAR_DSO_KERNEL << 48 | (address & 0xffffffffffffULL);
+	return ATTAR_CAST(uint64_t, ATTAR_DSO_KERNEL) << 48 | (address & 0xffffffffffffULL);
 }
 
 /* The DSO's number in a place. */
 static inline unsigned attar_place_dso(attar_place place)
 {
-	return (unsigned)(place >> 48);
+	return ATTAR_CAST(unsigned, place >> 48);
 }
 
 /*
@@ -144,7 +144,7 @@ struct attar_symbols_stats {
 	uint64_t files_replaced;   /* refused because another file stood at their path */
 	uint64_t mappings_refused; /* beyond the bound of one space */
 };
-ATTAR_API void attar_symbols_stats(
+ATTAR_API void attar_symbols_get_stats(
 	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats);
 
 /* Who backs a mapping, as PERF_RECORD_MMAP2 or /proc/PID/maps tells. */

@@ -46,9 +46,9 @@ const char *attar_branch_spec_name(const struct attar_branch *branch)
 	return branch->spec < ARRAY_SIZE(specs) ? specs[branch->spec] : "";
 }
 
-enum attar_context attar_branch_context(const struct attar_branch *branch)
+enum attar_code_context attar_branch_context(const struct attar_branch *branch)
 {
-	static const enum attar_context contexts[] = {
+	static const enum attar_code_context contexts[] = {
 		ATTAR_CONTEXT_UNKNOWN, ATTAR_CONTEXT_USER, ATTAR_CONTEXT_KERNEL, ATTAR_CONTEXT_HV};
 
 	return branch->priv < ARRAY_SIZE(contexts) ? contexts[branch->priv] : ATTAR_CONTEXT_UNKNOWN;

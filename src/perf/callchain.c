@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "perf/uapi.h"
 
-enum attar_context attar_callchain_context(uint64_t marker)
+enum attar_code_context attar_callchain_context(uint64_t marker)
 {
 	switch (marker) {
 	case PERF_CONTEXT_HV:

@@ -84,8 +84,10 @@ static struct attar_signal trap(const siginfo_t *info)
 		.late = t.flags & TRAP_ASYNC};
 }
 
-bool attar_signal_decode(const siginfo_t *info, struct attar_signal *ret_signal)
+bool attar_signal_decode(const void *siginfo, struct attar_signal *ret_signal)
 {
+	const siginfo_t *info = siginfo;
+
 	if (info->si_signo == SIGTRAP && info->si_code == CODE_TRAP_PERF)
 		*ret_signal = trap(info);
 	else if (info->si_code == POLL_IN || info->si_code == POLL_HUP)

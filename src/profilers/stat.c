@@ -146,9 +146,9 @@ static int fill(struct attar_run *run, const struct stat *s, struct tally *t, bo
 {
 	const struct attar_run_counter *c;
 
-	for (t->n_events = 0; attar_run_counter(run, t->n_events);)
+	for (t->n_events = 0; attar_run_get_counter(run, t->n_events);)
 		t->n_events++;
-	for (size_t i = 0; (c = attar_run_counter(run, i)); i++)
+	for (size_t i = 0; (c = attar_run_get_counter(run, i)); i++)
 		for (size_t p = 0; p < c->n_places; p++) {
 			struct attar_counter_place place = attar_counter_place_at(c->counter, p);
 			struct tally_key *key = tally_key(t, key_of(s, &place));
@@ -327,7 +327,7 @@ static void add_counted(const struct drawing *d, const struct attar_value *v)
 static void add_row(const struct drawing *d, const struct tally_key *key,
 	const struct ratio_count *counts, size_t i)
 {
-	const struct attar_run_counter *c = attar_run_counter(d->run, i);
+	const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
 	const struct tally_cell *cell = &key->cells[i];
 
 	attar_section_row(d->section);
@@ -346,7 +346,7 @@ static void fill_ratio_counts(
 	const struct drawing *d, const struct tally_key *key, struct ratio_count *counts)
 {
 	for (size_t i = 0; i < d->table->n_events; i++) {
-		const struct attar_run_counter *c = attar_run_counter(d->run, i);
+		const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
 		const struct perf_event_attr *attr =
 			c->counter ? attar_counter_attr(c->counter) : NULL;
 
@@ -406,13 +406,13 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 	d->section = attar_report_events(report, "counts");
 	attar_section_column(d->section, "time", ATTAR_UNIT_TIME);
 	key_columns(d->section, d->s->by);
-	for (size_t i = 0; (c = attar_run_counter(d->run, i)); i++)
+	for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++)
 		attar_section_column(d->section, c->name, ATTAR_UNIT_COUNT);
 	vec_each (&d->table->keys, key) {
 		attar_section_row(d->section);
 		attar_cell_u64(d->section, now);
 		add_key(d, key);
-		for (size_t i = 0; (c = attar_run_counter(d->run, i)); i++)
+		for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++)
 			add_value(d, c, &key->cells[i]);
 	}
 	return 0;

@@ -437,7 +437,7 @@ int counts_read(struct attar_run *run)
 	return threads_remember_comms(run);
 }
 
-const struct attar_run_counter *attar_run_counter(const struct attar_run *run, size_t i)
+const struct attar_run_counter *attar_run_get_counter(const struct attar_run *run, size_t i)
 {
 	return i < run->counts.n ? &run->counts.at[i].pub : NULL;
 }

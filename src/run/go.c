@@ -266,7 +266,7 @@ static void progress(struct attar_run *run, uint64_t now, uint64_t *next)
 	if (!run->hooks.progress || now < *next)
 		return;
 	if (run->stream)
-		attar_stream_stats(run->stream, &stats);
+		attar_stream_get_stats(run->stream, &stats);
 	run->hooks.progress(run->hooks.ctx, now - run->began, stats.samples, stats.lost);
 	*next = now + PROGRESS_NS;
 }

@@ -38,7 +38,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	uint64_t elapsed = base_now() - run->self_entered;
 
 	if (run->stream)
-		attar_stream_stats(run->stream, &stats);
+		attar_stream_get_stats(run->stream, &stats);
 	notes.seen = stats.samples - run->dropped;
 	notes.lost = stats.lost;
 	notes.throttled = stats.throttled;

@@ -315,7 +315,7 @@ struct attar_ring *attar_stream_ring(const struct attar_stream *s, size_t i)
  * the counters alone (PERF_FORMAT_LOST); threads that have ended took their counters' share with them. The
  * larger figure is the better one.
  */
-void attar_stream_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
+void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
 {
 	uint64_t counted = 0;
 

@@ -6,7 +6,7 @@ attar_place attar_thread_place(struct attar_thread *thread, uint64_t ip)
 	return attar_space_place(thread->process->space, ip);
 }
 
-static attar_place place_of(const struct attar_event *ev, enum attar_context context, uint64_t ip)
+static attar_place place_of(const struct attar_event *ev, enum attar_code_context context, uint64_t ip)
 {
 	return context == ATTAR_CONTEXT_KERNEL ? attar_place_kernel(ip)
 					       : attar_thread_place(ev->thread, ip);

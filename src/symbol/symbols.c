@@ -360,7 +360,8 @@ int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t
 	return copy ? kernel_add(&symbols->kernel, addr, len, copy) : base_oom();
 }
 
-void attar_symbols_stats(const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
+void attar_symbols_get_stats(
+	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
 {
 	struct attar_symbols_stats stats = {
 		.dsos_refused = symbols->dsos.refused,

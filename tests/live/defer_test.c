@@ -378,7 +378,7 @@ static void test_the_stream_joins_halves(void **state)
 	attar_stream_stop(s.stream);
 	assert_int_equal(attar_stream_next(s.stream, &ev), 1); /* at the end, as it is */
 	assert_int_equal(attar_stream_next(s.stream, &ev), 0);
-	attar_stream_stats(s.stream, &stats);
+	attar_stream_get_stats(s.stream, &stats);
 	assert_int_equal(stats.stitched, 400);
 	assert_int_equal(stats.unstitched, 1);
 	assert_int_equal(stats.malformed, 0);
@@ -462,7 +462,7 @@ static void test_the_kernel_defers(void **state)
 		whole++;
 	}
 	assert_int_equal(whole, PAGES);
-	attar_stream_stats(s.stream, &stats);
+	attar_stream_get_stats(s.stream, &stats);
 	assert_true(stats.stitched >= PAGES);
 	print_message("# %llu joined, %llu not\n", (unsigned long long)stats.stitched,
 		(unsigned long long)stats.unstitched);

@@ -58,7 +58,7 @@ static void expect_all(struct watched *w)
 		of_ls += strcmp(ev.thread->comm, "ls") == 0;
 	}
 	assert_int_equal(r, -ENOTCONN);
-	attar_stream_stats(w->stream, &stats);
+	attar_stream_get_stats(w->stream, &stats);
 	assert_int_equal(attar_counter_read(w->counter, &value), 0);
 	assert_true(of_shell > 0);
 	assert_true(of_ls > 0);

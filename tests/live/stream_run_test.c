@@ -118,7 +118,7 @@ static void every_call_comes(uint64_t more)
 		seen = expect(&w, seen);
 		assert_int_equal(seen, made);
 	}
-	attar_stream_stats(w.stream, &stats);
+	attar_stream_get_stats(w.stream, &stats);
 	assert_int_equal(stats.samples, made);
 	assert_int_equal(stats.lost, 0);
 	assert_int_equal(stats.disordered, 0);
@@ -192,7 +192,7 @@ static void test_what_is_missing_was_lost(void **state)
 			}
 		}
 	}
-	attar_stream_stats(w.stream, &stats);
+	attar_stream_get_stats(w.stream, &stats);
 	assert_true(lost > 0);
 	assert_int_equal(seen + stats.lost, made);
 	assert_int_equal(stats.samples, seen);

@@ -185,7 +185,7 @@ static uint64_t wakeups(struct attar_stream *stream)
 {
 	struct attar_stream_stats stats;
 
-	attar_stream_stats(stream, &stats);
+	attar_stream_get_stats(stream, &stats);
 	return stats.wakeups;
 }
 
@@ -443,7 +443,7 @@ static void test_no_snapshot_is_torn(void **state)
 	}
 	__atomic_store_n(&writer.end, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
-	attar_stream_stats(w.stream, &stats);
+	attar_stream_get_stats(w.stream, &stats);
 	assert_int_equal(stats.malformed, 0);
 	assert_true(full > 30);
 	unwatch(&w);

@@ -272,7 +272,7 @@ static void test_callchain_contexts(void **state)
 		PERF_CONTEXT_USER_DEFERRED_, 0xfffffffffffffff0 /* the cookie */};
 	const struct {
 		uint64_t ip;
-		enum attar_context context;
+		enum attar_code_context context;
 	} expected[] = {
 		{0x10, ATTAR_CONTEXT_GUEST_USER},
 		{0x20, ATTAR_CONTEXT_HV},

@@ -196,7 +196,7 @@ static void test_bounds(void **state)
 		assert_int_equal(
 			attar_space_map(space, &mapping), i < SPACE_MAX_RANGES ? 0 : -ENOSPC);
 	}
-	attar_symbols_stats(symbols, &stats);
+	attar_symbols_get_stats(symbols, &stats);
 	assert_int_equal(stats.mappings_refused, 10);
 	assert_true(stats.dsos_refused >= SPACE_MAX_RANGES / 2);
 	assert_int_equal(stats.dsos, 10 + 3);

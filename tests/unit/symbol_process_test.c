@@ -104,7 +104,7 @@ static struct attar_symbols_stats stats(struct seen *seen)
 {
 	struct attar_symbols_stats s;
 
-	attar_symbols_stats(seen->symbols, &s);
+	attar_symbols_get_stats(seen->symbols, &s);
 	return s;
 }
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Each public header compiles alone, as the first of a file, whatever the compiler and the standard."""
+import re
+import subprocess
+
+import pytest
+
+from command import ROOT, has
+
+HEADERS = sorted(f'attar/{p.name}' for p in (ROOT / 'include/attar').glob('*.h')) + ['perfume.h']
+STANDARDS = {
+    'gcc': ['c11', 'c17', 'c2x', 'gnu11', 'gnu17'],
+    'clang': ['c11', 'c17', 'c2x', 'gnu11', 'gnu17'],
+    'g++': ['c++11', 'c++14', 'c++17', 'c++20'],
+    'clang++': ['c++11', 'c++14', 'c++17', 'c++20'],
+}
+MODES = [(compiler, standard) for compiler, standards in STANDARDS.items() for standard in standards]
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror']
+
+# The macros of attar/run.h and perfume.h, as a program uses them.
+MACROS = '''
+#include <attar/attar.h>
+#include <perfume.h>
+
+PERFUME_EVENT(order_placed, (u64, id), (f64, price), (str, symbol))
+PERFUME_HEADER_EVENT(Shop, 4, 2a, order_closed, (u64, id), (str, symbol))
+
+struct state {
+	bool each;
+	int kernel;
+	uint64_t count;
+	const char *text;
+};
+
+static const struct attar_option options[] = {
+	ATTAR_FLAG(struct state, each, 'x', "each", "each by itself"),
+	ATTAR_SWITCH(struct state, kernel, "kernel", "the kernel too"),
+	ATTAR_COUNT(struct state, count, 'n', "count", "N", "how many", .min = 1),
+	ATTAR_TEXT(struct state, text, 't', "text", "TEXT", "what", .min = 1),
+};
+
+void use(void);
+void use(void)
+{
+	perfume_order_placed(options[0].offset, 2.5, options[1].name);
+}
+'''
+
+
+def compiled(compiler, standard, text, *flags):
+    """The finished compiler, which checks the text and writes nothing."""
+    if not has(compiler):
+        pytest.skip(f'{compiler} is not installed')
+    language = 'c++' if '++' in compiler else 'c'
+    cast = ['-Wold-style-cast'] if language == 'c++' else []
+    return subprocess.run([compiler, '-x', language, f'-std={standard}', *WARNINGS, *cast, *flags, '-fsyntax-only',
+                           f'-I{ROOT}/include', f'-I{ROOT}/perfume', '-'],
+                          input=text, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize('compiler, standard', MODES)
+def test_each_header_compiles_alone(compiler, standard):
+    failures = {header: done.stderr for header in HEADERS
+                if (done := compiled(compiler, standard, f'#include <{header}>\n')).returncode}
+    assert not failures
+
+
+@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'), ('g++', 'c++20'), ('clang++', 'c++20')])
+def test_macros_of_the_headers_compile(compiler, standard):
+    done = compiled(compiler, standard, MACROS, '-Wno-missing-field-initializers')
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'), ('g++', 'c++20'), ('clang++', 'c++20')])
+def test_an_option_of_another_type_than_its_member_is_refused(compiler, standard):
+    done = compiled(compiler, standard, MACROS.replace('bool each', 'int each'), '-Wno-missing-field-initializers')
+    assert done.returncode != 0
+
+
+def test_no_type_and_function_share_a_name():
+    """C++ could name the type with its keyword only."""
+    text = re.sub(r'/\*.*?\*/', '', ''.join((ROOT / 'include' / h).read_text() for h in HEADERS[:-1]), flags=re.S)
+    types = set(re.findall(r'\b(?:struct|union|enum) (attar_\w+)', text))
+    functions = set(re.findall(r'\b(attar_\w+)\(', text))
+    assert types and functions and not types & functions
