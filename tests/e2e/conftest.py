@@ -11,13 +11,54 @@ from pathlib import Path
 import pytest
 
 import command
+import guest
 import hierarchy
 
 
+MARKERS = [
+    'guest(kernel): boots this guest (or the one that the parameter "kernel" names)',
+    'parallel: measures nothing of the live machine, so it may run beside other tests',
+    'slow: left out by "make check"',
+]
+# What is only downloaded is ready first; the others' kernels are built.
+KERNELS = ['debian', 'arm64', 'debian7', 'x86', 'statuspage']
+
+
+def kernel_of(item):
+    """The guest that the test boots, or None."""
+    mark = item.get_closest_marker('guest')
+    if not mark:
+        return None
+    return mark.args[0] if mark.args else item.callspec.params['kernel']
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
+    """
+    Of the tests that measure the live machine one runs at a time. Those in guests run beside them, in an order
+    in which they wait as little as possible for kernels that are still being built.
+    """
+    def rank(item):
+        if item.get_closest_marker('parallel'):
+            return 1
+        kernel = kernel_of(item)
+        return 2 + KERNELS.index(kernel) if kernel else 0
+
     for item in items:
         if not command.ATTAR.exists():
             item.add_marker(pytest.mark.skip(reason=f'{command.ATTAR} is not built'))
+        if rank(item) == 0:
+            item.add_marker(pytest.mark.xdist_group('live'))
+        elif rank(item) == 1:
+            # They share what a module sets up.
+            item.add_marker(pytest.mark.xdist_group(item.module.__name__.rpartition('.')[2]))
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """guest.run() refuses to boot for a test that is not marked: it would run among the live ones."""
+    guest.kernel = kernel_of(item)
 
 
 def pytest_runtest_logreport(report):
@@ -26,8 +67,10 @@ def pytest_runtest_logreport(report):
         print(f'\nFAILED {report.nodeid} ({report.when})', file=sys.__stderr__, flush=True)
 
 
-def pytest_configure():
-    """Whoever starts tests in the background has them ignore interrupts; what they start must not inherit that."""
+def pytest_configure(config):
+    """Tests that are started in the background ignore interrupts; their children must not."""
+    for marker in MARKERS:
+        config.addinivalue_line('markers', marker)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

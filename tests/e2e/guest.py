@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs commands in guests: other kernels, the machine's own files. See tests/vm/README.md."""
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +10,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 VM = ROOT / 'tests/vm'
 NOT_HERE = 77
+
+# The guest that the running test is marked with (conftest.py).
+kernel = None
 
 
 def made_by(script, *args):
@@ -24,6 +28,14 @@ def cross_build():
     """The build directory of the tree for arm64."""
     sysroot = made_by('arm64-sysroot')
     build = ROOT / f'build-{sysroot.name}'
+    build.mkdir(exist_ok=True)
+    with open(build / '.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        make_cross_build(sysroot, build)
+    return build
+
+
+def make_cross_build(sysroot, build):
     for tool in ('aarch64-linux-gnu-gcc', 'meson', 'ninja'):
         if not shutil.which(tool):
             pytest.skip(f'no {tool} here, which builds the tree for arm64')
@@ -31,7 +43,6 @@ def cross_build():
         done('meson', 'setup', build, '--cross-file', ROOT / 'cross/aarch64.ini',
              '--cross-file', sysroot / 'meson.ini')
     done('ninja', '-j2', '-C', build)
-    return build
 
 
 def done(*command):
@@ -39,11 +50,12 @@ def done(*command):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def run(kernel, *command, timeout=300, share=(), **kwargs):
+def run(name, *command, timeout=300, share=(), **kwargs):
     """The finished command with its output as text. `share`: folders that the command may write."""
+    assert name == kernel, f'mark the test with @pytest.mark.guest({name!r})'
     shares = [word for folder in share for word in ('--share', folder)]
     done = subprocess.run(
-        [VM / 'run', kernel, '--timeout', str(timeout), *shares, '--', *map(str, command)],
+        [VM / 'run', name, '--timeout', str(timeout), *shares, '--', *map(str, command)],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape', **kwargs)
     if done.returncode == NOT_HERE:
         pytest.skip(done.stderr.strip().removeprefix('vm: '))

@@ -9,6 +9,8 @@ import pytest
 
 from command import BUILD, ROOT, has
 
+pytestmark = [pytest.mark.parallel, pytest.mark.slow]
+
 # What comes from the kernel, or from a user, by the longest grammars.
 LONG = {'event_spec', 'format', 'pmu', 'record'}
 TARGETS = sorted(p.stem.removeprefix('fuzz_') for p in (ROOT / 'fuzz').glob('fuzz_*.c'))

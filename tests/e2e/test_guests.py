@@ -36,6 +36,7 @@ REFUSED = (r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_pa
            r'\(everything\)')
 
 
+@pytest.mark.guest('debian')
 def test_debian_refuses_everything_at_3(tmp_path):
     """Debian's kernels know a third level, which mainline does not: users may watch nothing, not even themselves."""
     runs = {'own': f'profile -- {workload("split7030")} 100', 'system': 'profile -d 100ms',
@@ -55,6 +56,7 @@ def test_debian_refuses_everything_at_3(tmp_path):
 
 
 @pytest.mark.parametrize('kernel', ['x86', 'debian7'])
+@pytest.mark.guest
 def test_user_code_with_stacks_at_2(tmp_path, kernel):
     """What a user may do everywhere; kernels differ in what they take call chains for."""
     done = shell(kernel, tmp_path, f'cp $attar {workload("split7030")} .; echo 2 >/proc/sys/kernel/perf_event_paranoid; '
@@ -67,6 +69,7 @@ def test_user_code_with_stacks_at_2(tmp_path, kernel):
 
 # ---- the kernel slows down ----
 
+@pytest.mark.guest('x86')
 def test_throttling_is_told(tmp_path):
     """The limit is lowered below the frequency of a run: the notes count each time that the kernel stopped sampling."""
     done = shell('x86', tmp_path, '$attar profile -F 5000 --exclude-kernel -d 3s -o out.json -o out.txt -- '
@@ -85,6 +88,7 @@ def test_throttling_is_told(tmp_path):
 CPU = '/sys/devices/system/cpu/cpu1/online'
 
 
+@pytest.mark.guest('x86')
 def test_cpu_goes_away_and_comes_back(tmp_path):
     """Others are watched all the time; no hang, and the end is the usual one."""
     shell('x86', tmp_path, f'''
@@ -99,6 +103,7 @@ wait $profile; wait $stat
     assert profile.notes['lost'] == 0 and (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
 
 
+@pytest.mark.guest('x86')
 def test_cpu_comes_and_goes_all_the_time(tmp_path):
     shell('x86', tmp_path, f'''
 $attar profile -F 997 -g -i 200 -d 4s -o profile.json & profile=$!
@@ -116,6 +121,7 @@ echo 0 >{CPU}; $attar profile -F 99 -d 300ms -o offline.json; $attar profile -C 
 # ---- threads that begin while we count ----
 
 @pytest.mark.parametrize('kernel', ['x86', 'debian7', 'debian'])
+@pytest.mark.guest
 def test_threads_of_a_command(kernel, tmp_path):
     """Each is told apart, to the last call, or they are one, and that is said."""
     flood = workload('flood')
@@ -139,6 +145,7 @@ $attar stat --per-thread -e raw_syscalls:sys_enter/id==110/,page-faults,task-clo
 
 # ---- control groups of v1 ----
 
+@pytest.mark.guest('debian')
 def test_cgroup_of_v1(tmp_path):
     """Only what runs in the group, by name in the perf_event hierarchy; a group without tasks has nothing."""
     shell('debian', tmp_path, f'''
@@ -160,6 +167,7 @@ $attar stat -e cpu-clock --cgroups one,none -d 1s --format json >stat.json
 
 # ---- nothing to do ----
 
+@pytest.mark.guest('x86')
 def test_idle_machine(tmp_path):
     """Idle CPUs are no place where time goes: they are counted, but in no table, stack or page."""
     shell('x86', tmp_path, '$attar profile -F 97 -g -d 3s -o out.json -o out.txt -o out.csv -o out.folded -o out.html')
@@ -180,6 +188,7 @@ def test_idle_machine(tmp_path):
 PROBES = '/sys/kernel/tracing/dynamic_events'
 
 
+@pytest.mark.guest('x86')
 def test_probes_of_a_killed_run(tmp_path):
     """
     Where there is no PMU for probes they are made in tracefs: ended by any signal but SIGKILL a run removes them; what a

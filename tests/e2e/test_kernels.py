@@ -10,6 +10,7 @@ import guest
 from command import BUILD, Profile, share_is
 
 KERNELS = ['debian', 'debian7', 'arm64']
+pytestmark = pytest.mark.guest
 # Under emulation a second is a minute: on x86-64 only what asks the kernel is run once more, and on arm64 all
 # but what takes seconds on a bare machine.
 ASK_THE_KERNEL = ('aux', 'defer', 'event', 'kallsyms', 'overwrite', 'perf', 'procs', 'ring', 'sample', 'stream', 'symbol')

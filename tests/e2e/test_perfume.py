@@ -57,6 +57,7 @@ def test_first_program_is_built_as_its_page_says(tmp_path):
     assert (done.returncode, done.stdout) == (0, 'Successfully wrote to probe\n')
 
 
+@pytest.mark.guest('x86')
 def test_perf_and_ftrace_see_the_first_program():
     script = f'''
         cd /tmp; tracefs=/sys/kernel/tracing
@@ -121,6 +122,7 @@ def build(folder, name, source):
     return folder / name
 
 
+@pytest.mark.guest('statuspage')
 def test_status_page_of_early_kernels(tmp_path):
     """Those kernels show the payload of user events in hexadecimal digits."""
     target = BUILD / 'early-of-test'
@@ -151,6 +153,7 @@ def test_events_that_describe_themselves_are_decoded(root, shop):
         assert line in done.stdout
 
 
+@pytest.mark.guest('x86')
 def test_events_that_describe_themselves_are_decoded_in_the_guest(shop):
     target = BUILD / 'shop-of-test'
     shutil.copy(shop, target)

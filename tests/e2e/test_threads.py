@@ -8,11 +8,13 @@ import pytest
 
 from command import BUILD, ROOT
 
-TESTS = ['unit_threads', 'unit_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe', 'perfume_event', 'perfume_plugin']
+TESTS = ['live_threads', 'live_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe', 'perfume_event',
+         'perfume_plugin']
 
 
 def folder(test):
-    return 'perfume/tests' if test.startswith('perfume') else 'tests/unit'
+    kind = test.partition('_')[0]
+    return 'perfume/tests' if kind == 'perfume' else f'tests/{kind}'
 
 
 @pytest.fixture(scope='module')

@@ -408,6 +408,7 @@ def test_a_command_without_the_event_is_told(no_kernel):
 
 # ---- the kernel, in a guest that has user_events ----
 
+@pytest.mark.guest('x86')
 def test_hello_world_is_listed_and_seen(root):
     script = f'''
         {HELLO} >/dev/null 2>&1 & hello=$!
@@ -431,6 +432,7 @@ def lines_of(text, mark):
     return rows, [line for line in part if not line.startswith('{')]
 
 
+@pytest.mark.guest('x86')
 def test_three_transports_give_the_same(root):
     """On one kernel that has user_events, by a command from its first event on; unasked the kernel's is taken."""
     asked = {'kernel': '/transport=kernel/', 'shm': '/transport=shm/', 'usdt': '/transport=usdt/', 'any': ''}
@@ -455,6 +457,7 @@ def test_three_transports_give_the_same(root):
     assert rows['e2e_order']['fields'].startswith('u64 id; struct f64 price; __rel_loc char[] symbol; s32 change')
 
 
+@pytest.mark.guest('x86')
 def test_attar_is_there_before_the_kernels_event(root):
     """In order of time with other events; and a command's events, though the kernel never heard of them before."""
     script = f"""
@@ -479,6 +482,7 @@ def test_attar_is_there_before_the_kernels_event(root):
     check_orders(lines_of(done.stdout, 'blind')[0], 100, 'shm')
 
 
+@pytest.mark.guest('x86')
 def test_control_groups(root):
     """Of two programs that share their memory, the one in the group."""
     script = f"""

@@ -11,6 +11,7 @@ import guest
 HERE = guest.ROOT / 'tests/vm'
 
 
+@pytest.mark.guest('x86')
 def test_status_and_output_pass_through():
     done = guest.run('x86', 'sh', '-c', 'seq 100000; echo "to stderr" >/dev/stderr; exit 7')
     assert done.returncode == 7
@@ -18,6 +19,7 @@ def test_status_and_output_pass_through():
     assert done.stderr == 'to stderr\n'
 
 
+@pytest.mark.guest('x86')
 def test_words_environment_and_folder_pass_through(tmp_path, monkeypatch):
     words = ['', 'two words', "it's", '$HOME `id` "quoted"', 'new\nline', '*']
     monkeypatch.setenv('ATTAR_TEST_WORD', "a 'b' $c")
@@ -27,6 +29,7 @@ def test_words_environment_and_folder_pass_through(tmp_path, monkeypatch):
     assert done.stdout == f"{tmp_path}\nby the guest\na 'b' $c\n" + ''.join(f'<{w}>' for w in words)
 
 
+@pytest.mark.guest('x86')
 def test_only_shared_folders_are_written(tmp_path):
     done = guest.run('x86', 'sh', '-c', f'echo kept >"{tmp_path}/result"; ! echo lost 2>&- >"{HERE}/result"',
                      share=[tmp_path])
@@ -35,6 +38,7 @@ def test_only_shared_folders_are_written(tmp_path):
     assert not (HERE / 'result').exists()
 
 
+@pytest.mark.guest('x86')
 def test_guest_that_hangs_is_ended():
     begin = time.monotonic()
     done = guest.run('x86', 'sleep', 1000, timeout=15)
@@ -43,24 +47,28 @@ def test_guest_that_hangs_is_ended():
     assert 15 <= time.monotonic() - begin < 30
 
 
+@pytest.mark.guest('x86')
 def test_panic_is_reported():
     done = guest.run('x86', 'sh', '-c', 'echo c >/proc/sysrq-trigger; sleep 100')
     assert done.returncode == 125
     assert 'the kernel of the x86 guest died: Kernel panic - not syncing: sysrq triggered crash' in done.stderr
 
 
+@pytest.mark.guest('x86')
 def test_command_that_does_not_exist():
     done = guest.run('x86', 'no-such-command')
     assert done.returncode == 127
     assert 'no-such-command' in done.stderr
 
 
+@pytest.mark.guest('x86')
 def test_processes_left_behind_do_not_hold_the_guest():
     begin = time.monotonic()
     assert guest.run('x86', 'sh', '-c', 'sleep 1000 & echo done').stdout == 'done\n'
     assert time.monotonic() - begin < 60
 
 
+@pytest.mark.parallel
 def test_wrong_usage_and_missing_guest(tmp_path):
     def status(*words, **kwargs):
         return subprocess.run([HERE / 'run', *words], capture_output=True, text=True, **kwargs)
@@ -79,6 +87,7 @@ def lines(kernel, command):
     return done.stdout.splitlines()
 
 
+@pytest.mark.guest('x86')
 def test_x86_has_what_debian_leaves_out():
     version, *found = lines('x86', 'uname -r; ls /sys/bus/event_source/devices /sys/kernel/tracing; ls /proc/kcore')
     assert version.startswith('6.12.') and version.endswith('-attar')
@@ -87,6 +96,7 @@ def test_x86_has_what_debian_leaves_out():
                  'grep user_events available_events') == ['user_events:hello']
 
 
+@pytest.mark.guest('x86')
 def test_x86_counts_kprobe():
     """Ten shells exit, so a kprobe on do_exit() sees ten calls."""
     hits = lines('x86', 'cd /sys/kernel/tracing && echo p:exits do_exit >kprobe_events && '
@@ -95,6 +105,7 @@ def test_x86_counts_kprobe():
     assert hits == ['10']
 
 
+@pytest.mark.guest('statuspage')
 def test_statuspage_has_the_early_interface():
     version, status, active, *_ = lines(
         'statuspage', 'uname -r; ls /sys/kernel/tracing/user_events_status; '
@@ -104,12 +115,14 @@ def test_statuspage_has_the_early_interface():
 
 
 @pytest.mark.parametrize('kernel, oldest, newest', [('debian', (6, 1), (6, 1)), ('debian7', (7, 0), (99, 0))])
+@pytest.mark.guest
 def test_kernels_of_debian(kernel, oldest, newest):
     version, *devices = lines(kernel, 'uname -r; ls /sys/bus/event_source/devices')
     assert oldest <= tuple(map(int, version.split('.')[:2])) <= newest
     assert {'kprobe', 'uprobe', 'software', 'tracepoint'} <= set(devices)
 
 
+@pytest.mark.guest('arm64')
 def test_arm64_counts_exactly(tmp_path):
     """A loop of twice the length has twice the instructions, but for a constant part, in every run."""
     if not shutil.which('aarch64-linux-gnu-gcc'):
@@ -124,6 +137,7 @@ def test_arm64_counts_exactly(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which('shellcheck'), reason='no shellcheck here')
+@pytest.mark.parallel
 def test_scripts_are_clean():
     scripts = ['arm64-sysroot', 'fetch', 'init', 'initrd-init', 'kernel', 'prepare', 'units']
     done = subprocess.run(['shellcheck', *scripts], cwd=HERE, capture_output=True, text=True)

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -97,6 +98,8 @@ struct worker {
 	int number, result;
 	size_t seen;
 	char error[256];
+	struct attar_run *run;
+	sem_t runs;
 };
 
 static void work(void *(*fn)(void *), struct worker workers[THREADS])
@@ -200,11 +203,21 @@ static int count_report(void *ctx, const struct attar_report *report, enum attar
 	return 0;
 }
 
-/* Until the middle of its time, when another thread ends it. */
-static void *stop_later(void *arg)
+static void say_it_runs(void *ctx)
 {
-	usleep(150000);
-	attar_run_stop(arg);
+	struct worker *w = ctx;
+
+	sem_post(&w->runs);
+}
+
+/* Stops the worker's run from another thread as soon as it is in its loop. */
+static void *stop_when_it_runs(void *arg)
+{
+	struct worker *w = arg;
+
+	while (sem_wait(&w->runs) < 0)
+		;
+	attar_run_stop(w->run);
 	return NULL;
 }
 
@@ -212,22 +225,25 @@ static void *run_until_stopped(void *arg)
 {
 	static const char *const profilers[] = {"stat", "profile", "trace", "stat"};
 	struct worker *w = arg;
-	struct attar_run_hooks hooks = {.size = sizeof(hooks), .ctx = w, .report = count_report};
-	struct attar_run *run = NULL;
+	struct attar_run_hooks hooks = {
+		.size = sizeof(hooks), .ctx = w, .report = count_report, .turn = say_it_runs};
 	pthread_t stopper;
 
-	w->result = attar_run_new(profilers[w->number], &run);
+	sem_init(&w->runs, 0, 0);
+	w->result = attar_run_new(profilers[w->number], &w->run);
 	if (w->result == 0)
-		w->result = attar_run_set(run, "event", "page-faults");
+		w->result = attar_run_set(w->run, "event", "page-faults");
 	if (w->result == 0)
-		w->result = attar_run_set(run, "duration", "60s");
-	if (w->result == 0 && pthread_create(&stopper, NULL, stop_later, run) == 0) {
-		w->result = attar_run_go(run, &hooks);
+		w->result = attar_run_set(w->run, "duration", "60s");
+	if (w->result == 0 && pthread_create(&stopper, NULL, stop_when_it_runs, w) == 0) {
+		w->result = attar_run_go(w->run, &hooks);
+		sem_post(&w->runs); /* a run that failed had no turn */
 		pthread_join(stopper, NULL);
 	}
 	if (w->result < 0)
 		snprintf(w->error, sizeof(w->error), "%s", attar_error());
-	attar_run_free(run);
+	w->run = attar_run_free(w->run);
+	sem_destroy(&w->runs);
 	return NULL;
 }
 
