@@ -107,7 +107,7 @@ static void remark_bounds(
 	uint64_t stackless = p->space.stacks.refused + p->whole.refused;
 	struct attar_symbols_stats symbols;
 
-	attar_symbols_stats(p->functions.symbols, &symbols);
+	attar_symbols_get_stats(p->functions.symbols, &symbols);
 	if (symbols.dsos_refused)
 		attar_report_remark(report,
 			"%llu mappings are of binaries that no longer fitted the table: their "

@@ -270,7 +270,7 @@ static void test_memory_does_not_grow_with_tasks(void **state)
 	assert_int_equal(s->sent, 2 * LATE);
 	assert_int_equal(s->whole.total, s->sent);
 	assert_int_equal(s->stream.stats.malformed, 0);
-	attar_symbols_stats(s->symbols, &symbols);
+	attar_symbols_get_stats(s->symbols, &symbols);
 	assert_true(symbols.dsos <= DSO_FIXED + 1 + 2 * (PROCS_DEAD_MAX + PIDS / 10 + 2));
 	assert_int_equal(symbols.dsos_refused, 0);
 	close_storm(s);

@@ -228,7 +228,7 @@ static void test_untouched_binaries_are_forgotten(void **state)
 		assert_int_equal(attar_space_map(space, &mapping), 0);
 		child = attar_space_fork(space, 1 << 29);
 		attar_space_free(space);
-		attar_symbols_stats(symbols, &stats);
+		attar_symbols_get_stats(symbols, &stats);
 		assert_int_equal(stats.dsos, i <= 500 ? 4 : 5);
 		if (i == 500)
 			kept = attar_space_place(child, 0x400010);
@@ -237,7 +237,7 @@ static void test_untouched_binaries_are_forgotten(void **state)
 		mapping.path = path;
 		attar_space_free(child);
 	}
-	attar_symbols_stats(symbols, &stats);
+	attar_symbols_get_stats(symbols, &stats);
 	assert_int_equal(stats.dsos, 4);
 	assert_int_equal(stats.dsos_refused, 0);
 	assert_string_equal(attar_symbols_dso(symbols, kept, &kind), "/nowhere/500");
