@@ -3,11 +3,12 @@
  * attar/base.h - what every other header stands on: the error chain and the log.
  *
  * A function that can fail returns 0 or more, or a negative errno. The sentence that says what went
- * wrong, why, and what would mend it is kept per thread: ask attar_error() for it. The library never
- * prints and never exits; what costs the user something without being an error (a fallback, a smaller
+ * wrong, why, and what would mend it is kept per thread: ask attar_error() for it. Outputs (parameters
+ * whose names begin with ret_) are written only on success, unless a function says otherwise. The
+ * library never prints and never exits; what costs the user something without being an error (a fallback, a smaller
  * ring) is told to the log callback.
  *
- *	if (attar_run(run) < 0)
+ *	if (attar_target_new(&opts, &target) < 0)
  *		fprintf(stderr, "%s\n", attar_error());
  */
 #ifndef ATTAR_BASE_H
@@ -47,7 +48,11 @@ ATTAR_API int attar_fail(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
  */
 ATTAR_API int attar_context(int code, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
-/* This thread's error text, "" when nothing failed. Borrowed until this thread's next failing call. */
+/*
+ * The sentence of this thread's last failure. Ask for it directly after a call that failed: a call that
+ * succeeds does not clear it, and may leave there a failure that it recovered from. "" before the first
+ * failure and after attar_error_clear(). Borrowed until this thread's next call of the library.
+ */
 ATTAR_API const char *attar_error(void);
 
 /* Forgets this thread's error text. */

@@ -117,7 +117,11 @@ struct attar_stream_opts {
 	size_t size;       /* sizeof(struct attar_stream_opts) */
 	size_t ring_bytes; /* of each CPU; 0: 512 KiB */
 	bool keep_own;     /* deliver events of this very process too */
-	bool overwrite;    /* full rings go on: only attar_stream_snapshot() gives their events */
+	/*
+	 * Full rings go on: only attar_stream_snapshot() gives their events. Every counter needs
+	 * attr.write_backward, which attar_stream_attr() does not set, where the kernel has it (4.7).
+	 */
+	bool overwrite;
 	/*
 	 * Events of programs, to be delivered in order with those of the rings as samples with raw
 	 * bytes; of their CPU nothing is known (-1). Borrowed for the stream's life. NULL: none.
@@ -145,8 +149,8 @@ struct attar_stream;
 /*
  * A stream over counters that are open on target: maps their rings. The counters' attributes are
  * those of attar_stream_attr(). All pointers are borrowed for the stream's life; counters is
- * copied. -EINVAL: the counters lay out the time of their records differently; otherwise as
- * attar_rings_new().
+ * copied. -EINVAL: the counters lay out the time of their records differently, or opts.overwrite
+ * is set and a counter lacks attr.write_backward; otherwise as attar_rings_new().
  */
 ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,

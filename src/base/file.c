@@ -2,6 +2,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "base/limit.h"
 
@@ -70,4 +71,14 @@ int file_write_all(int fd, const void *bytes, size_t n)
 		n -= (size_t)w;
 	}
 	return 0;
+}
+
+void file_of_program(char *ret_path, size_t max)
+{
+	ssize_t n = readlink("/proc/self/exe", ret_path, max - 1);
+
+	if (n > 0)
+		ret_path[n] = '\0';
+	else
+		snprintf(ret_path, max, "%s", program_invocation_short_name);
 }

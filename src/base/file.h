@@ -20,4 +20,7 @@ int file_read_i64(const char *path, int64_t *ret_value);
 /* Writes all of it. 0 or a negative errno without an error text. */
 int file_write_all(int fd, const void *bytes, size_t n);
 
+/* The path of the running program's file, for advice about it; its short name where /proc is missing. */
+void file_of_program(char *ret_path, size_t max);
+
 #endif

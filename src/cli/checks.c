@@ -72,15 +72,14 @@ static bool has_right(int number)
 /* "setcap RIGHTS=ep /usr/bin/attar": the program's own file, and no more than the rights in question. */
 static void add_setcap(struct buf *b, const char *names)
 {
-	char exe[4096];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char program[4096];
 
 	if (kernel_get()->user_namespace) {
 		buf_printf(b, "run it outside of this user namespace, with %s", names);
 		return;
 	}
-	exe[MAX(n, 0)] = '\0';
-	buf_printf(b, "setcap %s=ep %s", names, n > 0 ? exe : "attar");
+	file_of_program(program, sizeof(program));
+	buf_printf(b, "setcap %s=ep %s", names, program);
 }
 
 /* Where nothing is mounted, what stands there cannot be told. */

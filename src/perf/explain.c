@@ -15,6 +15,8 @@
 #include "perf/kernel.h"
 #include "perf/open.h"
 
+enum { PROGRAM_MAX = 512 };
+
 /* ---- rights ---- */
 
 /* Whether the process is another user's: no setting of perf_event_paranoid opens it then. */
@@ -93,22 +95,27 @@ static bool add_option_at_fault(struct buf *b, const struct refusal *r)
 {
 	const struct feature *f = culprit_find(r);
 	union uapi_attr without = *r->attr;
+	char program[PROGRAM_MAX];
 
 	if (!f)
 		return false;
 	feature_drop(f, &without);
 	if (culprit_try(r, &without) != 0)
 		return false;
+	file_of_program(program, sizeof(program));
 	buf_printf(b,
 		"%s (%s) needs CAP_PERFMON, or kernel.perf_event_paranoid below 2 where it tells "
-		"only addresses; run as root, leave it out, or: setcap cap_perfmon=ep PROGRAM",
-		f->option, f->what);
+		"only addresses; run as root, leave it out, or: setcap cap_perfmon=ep %s",
+		f->option, f->what, program);
 	return true;
 }
 
 /* What would mend it: the value of kernel.perf_event_paranoid that is needed. */
 static void add_paranoid(struct buf *b, const struct kernel *k, int needed)
 {
+	char program[PROGRAM_MAX];
+
+	file_of_program(program, sizeof(program));
 	if (k->user_namespace)
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld, and in a user namespace (a rootless "
@@ -119,9 +126,9 @@ static void add_paranoid(struct buf *b, const struct kernel *k, int needed)
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; "
 			"run as root, or allow it with: setcap "
-			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep attar, or: sysctl "
+			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s, or: sysctl "
 			"kernel.perf_event_paranoid=%d",
-			(long long)k->paranoid, needed);
+			(long long)k->paranoid, program, needed);
 }
 
 static void add_reason(struct buf *b, const struct refusal *r, const struct kernel *k)
@@ -132,8 +139,8 @@ static void add_reason(struct buf *b, const struct refusal *r, const struct kern
 	if (k->perfmon || (k->paranoid <= 2 && is_sandboxed()))
 		add_sandbox(b);
 	else if (task && is_foreign(r->place.pid))
-		buf_str(b, "it belongs to another user; run as root or as that user, or give attar "
-			   "CAP_PERFMON and CAP_SYS_PTRACE");
+		buf_str(b, "it belongs to another user; run as root or as that user, or give this "
+			   "program CAP_PERFMON and CAP_SYS_PTRACE");
 	else if (k->paranoid > 2)
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld, which leaves it to CAP_PERFMON; run "

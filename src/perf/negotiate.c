@@ -5,6 +5,7 @@
  */
 #include "perf/negotiate.h"
 
+#include "base/file.h"
 #include "perf/features.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
@@ -87,6 +88,8 @@ static int open_user_chains(struct attar_counter *c, const struct place *p)
 /* Leaves the kernel out where it may not be watched. */
 static int open_user_only(struct attar_counter *c, const struct place *p)
 {
+	bool inner = kernel_get()->user_namespace;
+	char program[512];
 	int fd;
 
 	if (c->attr.exclude_kernel)
@@ -99,12 +102,13 @@ static int open_user_only(struct attar_counter *c, const struct place *p)
 		c->attr.exclude_kernel = c->attr.exclude_hv = 0;
 		return fd;
 	}
+	file_of_program(program, sizeof(program));
 	log_note("%s: only user code is watched, the kernel's part is missing: "
-		 "kernel.perf_event_paranoid is %lld; %s",
+		 "kernel.perf_event_paranoid is %lld; run as root%s%s",
 		c->name, (long long)kernel_get()->paranoid,
-		kernel_get()->user_namespace ? "run as root outside of this user namespace"
-					     : "run as root or give attar CAP_PERFMON (setcap "
-					       "cap_perfmon,cap_sys_ptrace,cap_syslog=ep)");
+		inner ? " outside of this user namespace"
+		      : ", or: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep ",
+		inner ? "" : program);
 	return fd;
 }
 

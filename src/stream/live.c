@@ -11,6 +11,7 @@
 #include "perf/counter.h"
 #include "perf/cpus.h"
 #include "perf/follow.h"
+#include "perf/kernel.h"
 #include "perf/ring.h"
 #include "perf/target.h"
 
@@ -115,10 +116,28 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 	return 0;
 }
 
+/* A forward ring is lost as soon as it has been written around. */
+static int check_overwrite(const struct attar_stream *s)
+{
+	for (size_t i = 0; i < s->n_counters; i++)
+		if (!s->counters[i]->attr.write_backward)
+			return attar_fail(-EINVAL,
+				"'%s' cannot go to rings that are overwritten: set "
+				"attr.write_backward "
+				"before it is opened",
+				s->counters[i]->name);
+	return 0;
+}
+
 static int make_rings(struct attar_stream *s, const struct attar_stream_opts *opts)
 {
 	size_t bytes = opts->ring_bytes ?: RING_BYTES_DEFAULT;
+	int r = 0;
 
+	if (opts->overwrite && kernel_get()->version >= KERNEL_VERSION_OF(4, 7))
+		r = check_overwrite(s);
+	if (r < 0)
+		return r;
 	return (opts->overwrite ? attar_rings_new_overwritten : attar_rings_new)(
 		s->target, s->counters, s->n_counters, bytes, &s->rings, &s->n_rings);
 }
