@@ -58,6 +58,15 @@ static inline void base_close_p(int *fd)
 		fd_;                                                                               \
 	})
 
+/*
+ * A text that the user gave, for a message that repeats it: at most CLIP_TEXT_MAX bytes of it and "..." where it
+ * is longer, cut between characters. Valid to the end of the block.
+ */
+enum { CLIP_TEXT_MAX = 80, CLIP_BYTES = CLIP_TEXT_MAX + 4 };
+#define CLIP(text)      base_clip((char[CLIP_BYTES]){0}, (text), SIZE_MAX)
+#define CLIP_N(text, n) base_clip((char[CLIP_BYTES]){0}, (text), (n))
+const char *base_clip(char clipped[CLIP_BYTES], const char *text, size_t n);
+
 /* The one sentence for a failed allocation; returns -ENOMEM. */
 int base_oom(void);
 

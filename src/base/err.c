@@ -41,6 +41,25 @@ int attar_context(int code, const char *fmt, ...)
 	return negative(code);
 }
 
+const char *base_clip(char clipped[CLIP_BYTES], const char *text, size_t n)
+{
+	size_t kept = CLIP_TEXT_MAX;
+
+	if (!text)
+		return NULL;
+	n = strnlen(text, MIN(n, (size_t)CLIP_TEXT_MAX + 1));
+	if (n <= CLIP_TEXT_MAX) {
+		memcpy(clipped, text, n);
+		clipped[n] = '\0';
+		return clipped;
+	}
+	while (kept && ((unsigned char)text[kept] & 0xc0) == 0x80) /* inside of a character */
+		kept--;
+	memcpy(clipped, text, kept);
+	memcpy(clipped + kept, "...", sizeof("..."));
+	return clipped;
+}
+
 int base_oom(void)
 {
 	oom_count++;

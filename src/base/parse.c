@@ -13,9 +13,9 @@ int parse_u64(const char *text, uint64_t *ret_value)
 	errno = 0;
 	value = strtoull(text, &end, hex ? 16 : 10);
 	if (!isxdigit((unsigned char)text[0]) || *end || end == text)
-		return attar_fail(-EINVAL, "'%s' is not a number", text);
+		return attar_fail(-EINVAL, "'%s' is not a number", CLIP(text));
 	if (errno)
-		return attar_fail(-ERANGE, "'%s' is too large", text);
+		return attar_fail(-ERANGE, "'%s' is too large", CLIP(text));
 	*ret_value = value;
 	return 0;
 }
@@ -59,13 +59,13 @@ static int scaled(const char *text, const struct suffix *list, size_t n, uint64_
 	double value;
 
 	if (fraction(text, &value, &end) < 0)
-		return attar_fail(-EINVAL, "'%s' is not %s", text, what);
+		return attar_fail(-EINVAL, "'%s' is not %s", CLIP(text), what);
 	suffix = find_suffix(list, n, end);
 	if (*end && !suffix)
-		return attar_fail(-EINVAL, "'%s' is not %s", text, what);
+		return attar_fail(-EINVAL, "'%s' is not %s", CLIP(text), what);
 	value = value * (double)(*end ? suffix->factor : bare);
 	if (value >= 0x1p63)
-		return attar_fail(-ERANGE, "'%s' is too large", text);
+		return attar_fail(-ERANGE, "'%s' is too large", CLIP(text));
 	*ret_value = (uint64_t)llround(value);
 	return 0;
 }
@@ -99,9 +99,9 @@ static int list_number(const char *text, const char **p, int max, int *ret_value
 	for (; isdigit((unsigned char)**p) && *p - start < 10; (*p)++)
 		value = value * 10 + (**p - '0');
 	if (*p == start)
-		return attar_fail(-EINVAL, "'%s' is not a list such as 0-3,8", text);
+		return attar_fail(-EINVAL, "'%s' is not a list such as 0-3,8", CLIP(text));
 	if (value > max)
-		return attar_fail(-ERANGE, "%ld in '%s' is above %d", value, text, max);
+		return attar_fail(-ERANGE, "%ld in '%s' is above %d", value, CLIP(text), max);
 	*ret_value = (int)value;
 	return 0;
 }
@@ -120,15 +120,15 @@ int parse_list(const char *text, int max, parse_ints *ret_list)
 		if (*p == '-' && (p++, r = list_number(text, &p, max, &to)) < 0)
 			return r;
 		if (to < from)
-			return attar_fail(
-				-EINVAL, "the range %d-%d in '%s' runs backwards", from, to, text);
+			return attar_fail(-EINVAL, "the range %d-%d in '%s' runs backwards", from,
+				to, CLIP(text));
 		for (int i = from; i <= to; i++)
 			if (vec_push(ret_list, i) < 0)
 				return base_oom();
 		if (!*p || (*p == '\n' && !p[1]))
 			break;
 		if (*p++ != ',')
-			return attar_fail(-EINVAL, "'%s' is not a list such as 0-3,8", text);
+			return attar_fail(-EINVAL, "'%s' is not a list such as 0-3,8", CLIP(text));
 	}
 	qsort(ret_list->at, ret_list->n, sizeof(int), compare_ints);
 	for (size_t i = 0; i < ret_list->n; i++)

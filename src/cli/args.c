@@ -99,7 +99,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		if (arg[0] != '-' || !arg[1])
 			return attar_fail(-EINVAL,
 				"'%s' is not an option; a command to run goes after --: -- %s ...",
-				arg, arg);
+				CLIP(arg), CLIP(arg));
 		r = arg[1] == '-' ? long_option(run, arg + 2, argv[i + 1])
 				  : letters(run, arg + 1, argv[i + 1]);
 		if (r < 0)

@@ -63,9 +63,9 @@ int command_unknown(const char *name)
 	for (const struct command *c = commands; c->name; c++)
 		suggest_offer(&near, c->name);
 	if (near.best)
-		attar_fail(
-			-ENOENT, "there is no profiler '%s': did you mean '%s'?", name, near.best);
+		attar_fail(-ENOENT, "there is no profiler '%s': did you mean '%s'?", CLIP(name),
+			near.best);
 	else
-		attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", name);
+		attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", CLIP(name));
 	return complain(STATUS_USAGE);
 }

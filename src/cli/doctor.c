@@ -98,8 +98,8 @@ int command_doctor(int argc, char **argv)
 	int status;
 
 	if (argc > 1 + json) {
-		attar_fail(
-			-EINVAL, "doctor takes --json and nothing else, not '%s'", argv[1 + json]);
+		attar_fail(-EINVAL, "doctor takes --json and nothing else, not '%s'",
+			CLIP(argv[1 + json]));
 		return complain(STATUS_USAGE);
 	}
 	report = attar_report_new("doctor");

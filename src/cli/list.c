@@ -238,7 +238,7 @@ static void fill(struct list *l)
 
 static int nothing(const struct list *l)
 {
-	attar_fail(-ENOENT, "no event here matches '%s'%s", l->pattern,
+	attar_fail(-ENOENT, "no event here matches '%s'%s", CLIP(l->pattern),
 		l->verbose ? "" : "; 'attar list -v' shows also those that this machine lacks");
 	return complain(STATUS_FAILED);
 }
@@ -280,10 +280,11 @@ static int parse(struct list *l, int argc, char **argv)
 			l->names = true;
 		else if (argv[i][0] == '-')
 			return attar_fail(-EINVAL,
-				"list takes -v, --json, --names and a pattern, not '%s'", argv[i]);
+				"list takes -v, --json, --names and a pattern, not '%s'",
+				CLIP(argv[i]));
 		else if (l->pattern)
 			return attar_fail(-EINVAL, "list takes one pattern: '%s' and '%s' are two",
-				l->pattern, argv[i]);
+				CLIP(l->pattern), CLIP(argv[i]));
 		else
 			l->pattern = argv[i];
 	}

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 		return run_command(command, argc - 1, argv + 1);
 	if (argv[1][0] == '-') {
 		attar_fail(-EINVAL, "a profiler is expected before '%s': attar -h lists them",
-			argv[1]);
+			CLIP(argv[1]));
 		return complain(STATUS_USAGE);
 	}
 	return command_profiler(argc - 1, argv + 1);

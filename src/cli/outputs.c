@@ -22,7 +22,7 @@ static int open_file(struct output *out, const char *path)
 	if (fd >= 0)
 		close(fd);
 	/* Not errno itself: "Permission denied" by a file is no refusal of the kernel's, with status 3. */
-	return attar_fail(-EIO, "cannot write '%s': %s", path, strerror(error));
+	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(error));
 }
 
 /* Outputs to a terminal or a pipe may share it; in a file one would overwrite the other. */
@@ -45,14 +45,14 @@ static int check_unique(const struct outputs *o, const struct output *out)
 			return attar_fail(-EINVAL,
 				"'%s' is where stdout goes, too: give each output a file of its "
 				"own",
-				out->path);
+				CLIP(out->path));
 		if (!strcmp(other->path, out->path))
 			return attar_fail(-EINVAL,
 				"'%s' is named by two options: give each output a file of its own",
-				out->path);
+				CLIP(out->path));
 		return attar_fail(-EINVAL,
 			"'%s' and '%s' are the same file: give each output a file of its own",
-			other->path, out->path);
+			CLIP(other->path), CLIP(out->path));
 	}
 	return 0;
 }
@@ -109,7 +109,7 @@ static int add_file(struct outputs *o, const struct attar_run *run, const char *
 		return attar_fail(-EINVAL,
 			"--output: the name '%s' has no extension that says its format: .html, "
 			".folded, .json, .csv or .txt",
-			path);
+			CLIP(path));
 	r = check_format(run, format);
 	if (r == 0)
 		r = open_file(&out, path);

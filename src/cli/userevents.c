@@ -299,7 +299,7 @@ static void say_none(const struct user_events *u)
 	if (u->rows.n)
 		return;
 	log_note("no program has registered an event%s%s%s%s", u->pattern ? " like '" : "",
-		u->pattern ? u->pattern : "", u->pattern ? "'" : "",
+		u->pattern ? CLIP(u->pattern) : "", u->pattern ? "'" : "",
 		u->kernel_has_none
 			? ": not in the shared memory of programs that use libperfume, and this "
 			  "kernel has no user_events"
@@ -371,7 +371,7 @@ static int wrong(const char *word)
 	attar_fail(-EINVAL,
 		"user-events takes a part of a name, -d TIME to count for, --json, or: watch NAME; "
 		"not '%s'",
-		word);
+		CLIP(word));
 	return complain(STATUS_USAGE);
 }
 

@@ -17,7 +17,7 @@ static int number(struct parser *parser, uint64_t *ret_value)
 	while (isalnum((unsigned char)at[n]))
 		n++;
 	if (n >= sizeof(text))
-		return parser_fail(parser, at, -EINVAL, "'%.*s' is too large", (int)n, at);
+		return parser_fail(parser, at, -EINVAL, "'%s' is too large", CLIP_N(at, n));
 	memcpy(text, at, n);
 	text[n] = '\0';
 	r = parse_u64(text, ret_value);

@@ -143,7 +143,7 @@ static int explain(struct attar_catalog *catalog, const struct probe *probe, int
 	last_error(catalog, text);
 	snprintf(place, sizeof(place), "0x%llx", (unsigned long long)probe->offset);
 	return attar_fail(r, "the kernel refuses to probe '%s' (%s)%s",
-		probe->func ? probe->func : place, strerror(-r), text);
+		CLIP(probe->func ? probe->func : place), strerror(-r), text);
 }
 
 int dynevent_create(struct attar_catalog *catalog, const struct probe *probe,
@@ -160,7 +160,8 @@ int dynevent_create(struct attar_catalog *catalog, const struct probe *probe,
 		return r;
 	if (probe->user && strpbrk(probe->file, " \t\n:"))
 		return attar_fail(-EINVAL,
-			"tracefs cannot probe '%s': its path has a blank or a colon", probe->file);
+			"tracefs cannot probe '%s': its path has a blank or a colon",
+			CLIP(probe->file));
 	made.name = own_name(catalog, probe);
 	if (!made.name || vec_reserve(&catalog->dynevents, 1) < 0) {
 		free(made.name);

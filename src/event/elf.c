@@ -86,7 +86,7 @@ static int search(Elf *elf, const char *path, const char *name, uint64_t *ret_of
 	Elf_Scn *scn = NULL;
 
 	if (elf_kind(elf) != ELF_K_ELF)
-		return attar_fail(-ENOEXEC, "%s is no ELF file", path);
+		return attar_fail(-ENOEXEC, "%s is no ELF file", CLIP(path));
 	while (!s.found && (scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
 
@@ -97,12 +97,12 @@ static int search(Elf *elf, const char *path, const char *name, uint64_t *ret_of
 	if (s.found && elf_file_offset(elf, s.vaddr, ret_offset) == 0)
 		return 0;
 	if (s.near.best)
-		return attar_fail(
-			-ENOENT, "no function '%s' in %s: did you mean '%s'?", name, path, s.best);
+		return attar_fail(-ENOENT, "no function '%s' in %s: did you mean '%s'?", CLIP(name),
+			CLIP(path), s.best);
 	return attar_fail(-ENOENT,
 		"no function '%s' in the symbol tables of %s: a file offset would do, as "
 		"uprobe:0x1234@...",
-		name, path);
+		CLIP(name), CLIP(path));
 }
 
 int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset)
@@ -113,12 +113,13 @@ int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset
 	Elf *elf;
 
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
+		return attar_fail(
+			-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return attar_fail(-ENOSYS, "libelf is older than its header");
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf)
-		return attar_fail(-ENOEXEC, "cannot read %s: %s", path, elf_errmsg(-1));
+		return attar_fail(-ENOEXEC, "cannot read %s: %s", CLIP(path), elf_errmsg(-1));
 	r = search(elf, path, name, ret_offset);
 	elf_end(elf);
 	return r;

@@ -43,7 +43,7 @@ struct parse {
 
 static int wrong(const struct parse *parse, const char *what)
 {
-	return attar_fail(-EINVAL, "filter '%s', column %zu: %s", parse->text,
+	return attar_fail(-EINVAL, "filter '%s', column %zu: %s", CLIP(parse->text),
 		(size_t)(parse->p - parse->text) + 1, what);
 }
 
@@ -84,9 +84,9 @@ static int no_field(const struct parse *parse, const char *name, size_t n)
 		if (!parse->format->fields[i].is_common)
 			buf_printf(&fields, "%s%s", fields.len ? ", " : "",
 				parse->format->fields[i].name);
-	return attar_fail(-EINVAL, "filter '%s': '%s:%s' has no field '%.*s'; its fields are %s",
-		parse->text, parse->format->system, parse->format->name, (int)n, name,
-		buf_text(&fields));
+	return attar_fail(-EINVAL, "filter '%s': '%s:%s' has no field '%s'; its fields are %s",
+		CLIP(parse->text), CLIP(parse->format->system), CLIP(parse->format->name),
+		CLIP_N(name, n), buf_text(&fields));
 }
 
 static int take_field(struct parse *parse, struct node *node)

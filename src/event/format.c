@@ -431,5 +431,6 @@ int attar_format_need(
 	for (size_t i = 0; i < format->n_fields; i++)
 		suggest_offer(&s, format->fields[i].name);
 	return attar_fail(-ENOENT, "%s:%s has no field '%s'%s%s%s", format->system, format->name,
-		name, s.best ? ": did you mean '" : "", s.best ? s.best : "", s.best ? "'?" : "");
+		CLIP(name), s.best ? ": did you mean '" : "", s.best ? s.best : "",
+		s.best ? "'?" : "");
 }

@@ -56,8 +56,8 @@ int attar_catalog_format(struct attar_catalog *catalog, const char *system, cons
 	int r;
 
 	if (!tracefs_name_ok(system) || !tracefs_name_ok(name))
-		return attar_fail(
-			-EINVAL, "'%s:%s' cannot be the name of a tracepoint", system, name);
+		return attar_fail(-EINVAL, "'%s:%s' cannot be the name of a tracepoint",
+			CLIP(system), CLIP(name));
 	if (index) {
 		format = catalog->formats.at[*index];
 		if (!strcmp(format->system, system) && !strcmp(format->name, name)) {

@@ -59,8 +59,8 @@ static int option(struct parser *parser, const char *at, const char *end,
 		at++;
 	if (at == name || (at < end && *at != '='))
 		return parser_fail(parser, name, -EINVAL,
-			"'%.*s' is not an option such as stack or alias=x", (int)(end - name),
-			name);
+			"'%s' is not an option such as stack or alias=x",
+			CLIP_N(name, (size_t)(end - name)));
 	ret_option->name = list_text(parser->list, name, (size_t)(at - name));
 	ret_option->value = NULL;
 	if (at < end) {

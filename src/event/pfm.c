@@ -81,7 +81,7 @@ int pfm_parse(struct parser *parser, const char *word)
 		return 0;
 	if (r != PFM_SUCCESS)
 		return parser_fail(parser, word, -EINVAL,
-			"libpfm4 knows the event but not '%s': %s", text, pfm.message(r));
+			"libpfm4 knows the event but not '%s': %s", CLIP(text), pfm.message(r));
 	parser->p = word + n;
 	return add(parser, text, &attr);
 }

@@ -464,11 +464,12 @@ int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64_t *ret_va
 	int r;
 
 	if (strchr(name, '/') || name[0] == '.')
-		return attar_fail(-EINVAL, "'%s' cannot be the name of a capability", name);
+		return attar_fail(-EINVAL, "'%s' cannot be the name of a capability", CLIP(name));
 	snprintf(path, sizeof(path), "%s/caps/%s", pmu_of(pmu)->path, name);
 	r = file_read_i64(path, &value);
 	if (r == -ENOENT)
-		return attar_fail(-ENOENT, "PMU '%s' does not tell its '%s'", pmu->name, name);
+		return attar_fail(
+			-ENOENT, "PMU '%s' does not tell its '%s'", CLIP(pmu->name), CLIP(name));
 	if (r == 0)
 		*ret_value = value;
 	return r;

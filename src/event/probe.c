@@ -39,7 +39,7 @@ static int number(struct parser *parser, uint64_t *ret_value)
 	size_t n = symbol_span(at);
 
 	if (n >= sizeof(text))
-		return parser_fail(parser, at, -EINVAL, "'%.*s' is not a number", (int)n, at);
+		return parser_fail(parser, at, -EINVAL, "'%s' is not a number", CLIP_N(at, n));
 	memcpy(text, at, n);
 	text[n] = '\0';
 	parser->p += n;
@@ -154,18 +154,19 @@ static int find_file(struct parser *parser, const char *at, struct probe *probe)
 		if (!search_in(libraries, name, path) &&
 			!search_in(programs ? programs : "", name, path))
 			return parser_fail(parser, at, -ENOENT,
-				"no program or library '%s': its path would do", name);
+				"no program or library '%s': its path would do", CLIP(name));
 		name = path;
 	}
 	full = realpath(name, NULL); /* probes stand in inodes; the kernel wants an absolute path */
 	if (!full)
 		return parser_fail(
-			parser, at, -errno, "cannot probe %s: %s", name, strerror(errno));
+			parser, at, -errno, "cannot probe %s: %s", CLIP(name), strerror(errno));
 	probe->file = list_own(parser->list, full);
 	if (!probe->file)
 		return base_oom();
-	return is_file(full) ? 0
-			     : parser_fail(parser, at, -EINVAL, "%s is not a regular file", full);
+	return is_file(full)
+		       ? 0
+		       : parser_fail(parser, at, -EINVAL, "%s is not a regular file", CLIP(full));
 }
 
 static int find_user(struct parser *parser, const char *at, struct probe *probe)
@@ -190,7 +191,7 @@ static int find_kernel(struct parser *parser, const char *at, const struct probe
 	name = name ? name + 1 : probe->func;
 	if (!name || kernel_has_function(parser->catalog, name, best))
 		return 0;
-	return parser_fail(parser, at, -ENOENT, "the kernel has no function '%s'%s%s%s", name,
+	return parser_fail(parser, at, -ENOENT, "the kernel has no function '%s'%s%s%s", CLIP(name),
 		best[0] ? ": did you mean '" : "", best, best[0] ? "'?" : "");
 }
 
@@ -242,7 +243,7 @@ static int put_bit(
 		return 0;
 	if (!format || format->word != 0 || pmu_format_put(format, value, all) < 0)
 		return parser_fail(parser, parser->event, -ENOTSUP,
-			"this kernel's %s PMU has no '%s'", pmu->name, name);
+			"this kernel's %s PMU has no '%s'", pmu->name, CLIP(name));
 	*config = all[0];
 	return 0;
 }

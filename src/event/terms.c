@@ -143,7 +143,7 @@ static int put_field(struct build *b, const struct term *term, const struct pmu_
 		return r;
 	if (pmu_format_put(format, value, b->words) < 0)
 		return bad_term(b, term, -ERANGE, "%s=%s: %s's '%s' has %u bits", term->name,
-			term->value, b->pmu->name, term->name, format->bits);
+			term->value, b->pmu->name, CLIP(term->name), format->bits);
 	return 0;
 }
 
@@ -178,7 +178,7 @@ static int put_event_term(struct build *b, const struct term *at, char *text)
 	if (strncmp(text, "config", 6) || text[6 + strspn(text + 6, "1234")])
 		return bad_term(b, at, -EBADMSG,
 			"sysfs describes %s/%s/ by '%s', which its format lacks", b->pmu->name,
-			at->name, text);
+			at->name, CLIP(text));
 	r = term_number(b, &term, &number);
 	if (r == 0)
 		b->words[text[6] ? text[6] - '0' : 0] |= number;
@@ -270,7 +270,7 @@ static int unknown_term(struct build *b, const struct term *term)
 	for (size_t i = 0; i < ARRAY_SIZE(option_names); i++)
 		suggest_offer(&s, option_names[i]);
 	return bad_term(b, term, -ENOENT, "%s%s has no event or term '%s'%s%s%s",
-		b->pmu ? "PMU " : "a generic event", b->pmu ? b->pmu->name : "", term->name,
+		b->pmu ? "PMU " : "a generic event", b->pmu ? b->pmu->name : "", CLIP(term->name),
 		s.best ? ": did you mean '" : "", s.best ? s.best : "", s.best ? "'?" : "");
 }
 
@@ -384,7 +384,7 @@ static int build(struct build *b, const char *word, size_t word_n, const char *t
 	if (r == 0 && b->field && b->spec.type != (b->pmu ? b->pmu->pub.type : 0))
 		r = bad_term(b, b->field, -EINVAL,
 			"'%s' does not go with a generic event: write its own terms instead",
-			b->field->name);
+			CLIP(b->field->name));
 	if (r == 0 && b->missing)
 		r = parser_fail(b->parser, b->parser->event, -EINVAL, "%s/%.*s/ needs %s=VALUE",
 			b->pmu->name, (int)n, text, b->missing);
@@ -415,9 +415,9 @@ static int unknown_pmu(struct parser *parser, const char *name)
 		suggest_offer(&s, (*pmu)->name);
 	if (s.best)
 		return parser_fail(parser, parser->event, -ENOENT,
-			"no PMU '%s': did you mean '%s'?", name, s.best);
+			"no PMU '%s': did you mean '%s'?", CLIP(name), s.best);
 	return parser_fail(parser, parser->event, -ENOENT,
-		"no PMU '%s' on this machine: see 'attar list'", name);
+		"no PMU '%s' on this machine: see 'attar list'", CLIP(name));
 }
 
 /* cycles/period=1000/ where cores differ: cpu_core/cycles,period=1000/ and so on for each kind. */

@@ -247,7 +247,7 @@ int tracefs_unknown(struct attar_catalog *catalog, const char *system, const cha
 
 	snprintf(full, sizeof(full), "%s:%s", system, name);
 	if (all_names(catalog, &known) < 0)
-		return attar_fail(-ENOENT, "no tracepoint '%s'", full);
+		return attar_fail(-ENOENT, "no tracepoint '%s'", CLIP(full));
 	vec_each (&known, it) {
 		has_system |= !strncmp(*it, system, n) && (*it)[n] == ':';
 		suggest_offer(&s, *it);
@@ -256,9 +256,10 @@ int tracefs_unknown(struct attar_catalog *catalog, const char *system, const cha
 		if (!strcmp(strchr(*it, ':') + 1, name))
 			s.best = *it; /* right name, wrong system */
 	if (s.best)
-		return attar_fail(-ENOENT, "no tracepoint '%s': did you mean '%s'?", full, s.best);
+		return attar_fail(
+			-ENOENT, "no tracepoint '%s': did you mean '%s'?", CLIP(full), s.best);
 	return attar_fail(-ENOENT,
 		has_system ? "no tracepoint '%s': see 'attar list %s:*'"
 			   : "no tracepoint '%s': this kernel has no system '%s'",
-		full, system);
+		CLIP(full), CLIP(system));
 }

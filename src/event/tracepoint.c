@@ -34,7 +34,7 @@ static int add_one(struct parser *parser, const char *system, const char *name)
 		return parser_context(parser, parser->event, r);
 	if (!can_open(parser->catalog, system, name))
 		return parser_fail(parser, parser->event, -ENOENT,
-			"'%s:%s' has a format but perf cannot open it", system, name);
+			"'%s:%s' has a format but perf cannot open it", CLIP(system), CLIP(name));
 	r = parser_add(parser, ATTAR_EVENT_TRACEPOINT, &spec);
 	if (r < 0)
 		return r;
@@ -83,7 +83,7 @@ static int add_pattern(struct parser *parser, const char *system, const char *na
 			r = add_matching(parser, *it, name);
 	if (r == 0 && parser->list->specs.n == parser->first)
 		return parser_fail(parser, parser->event, -ENOENT, "no tracepoint matches '%s:%s'",
-			system, name);
+			CLIP(system), CLIP(name));
 	return r;
 }
 

@@ -167,7 +167,8 @@ int usdt_each(const char *path, usdt_site_fn *fn, void *ctx)
 	int r = 0;
 
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
+		return attar_fail(
+			-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return attar_fail(-ENOSYS, "libelf is older than its header");
 	notes.elf = elf_begin(fd, ELF_C_READ, NULL);

@@ -57,7 +57,8 @@ static bool put_arm_register(const char *name, size_t n, struct buf *b)
 static int not_fetched(const char *operand)
 {
 	return attar_fail(-EOPNOTSUPP,
-		"an argument of the USDT probe lies where uprobes cannot fetch it: '%s'", operand);
+		"an argument of the USDT probe lies where uprobes cannot fetch it: '%s'",
+		CLIP(operand));
 }
 
 /* disp(%reg) */
@@ -291,7 +292,7 @@ int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS
 		if (r == -EBADMSG)
 			return attar_fail(r,
 				"the fields of the USDT probe 'perfume:%s' make no sense: %s",
-				site->event, fields_text);
+				CLIP(site->event), fields_text);
 		if (r < 0)
 			return r;
 		text += span + (text[span] == ';');

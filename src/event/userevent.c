@@ -50,8 +50,8 @@ int userevent_format(const char *name, const char *fields, int id, struct attar_
 		return base_oom();
 	n = perfume_collector_format(name, fields, id, text, FORMAT_MAX);
 	if (n < 0 || n >= FORMAT_MAX)
-		return attar_fail(
-			-EBADMSG, "the fields of '%s' cannot be understood: %s", name, fields);
+		return attar_fail(-EBADMSG, "the fields of '%s' cannot be understood: %s",
+			CLIP(name), fields);
 	return attar_format_parse(USER_EVENTS, text, (size_t)n, ret_format);
 }
 
@@ -65,7 +65,7 @@ static int transport_of(struct parser *parser, const char *word, enum attar_tran
 			return 0;
 		}
 	return parser_fail(parser, parser->event, -EINVAL,
-		"'%s' is no transport: there are kernel, shm and usdt", word);
+		"'%s' is no transport: there are kernel, shm and usdt", CLIP(word));
 }
 
 /* It may stand alone, where a filter stands otherwise. */

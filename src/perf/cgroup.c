@@ -85,7 +85,8 @@ static int open_pattern(struct attar_target *t, const char *root, const char *na
 			r = open_one(t, found.gl_pathv[i], strlen(root));
 	globfree(&found);
 	if (r == 0 && t->cgroups.n == before)
-		return attar_fail(-ENOENT, "there is no control group '%s' below %s", name, root);
+		return attar_fail(
+			-ENOENT, "there is no control group '%s' below %s", CLIP(name), root);
 	return r;
 }
 
@@ -104,5 +105,5 @@ int cgroup_open_list(struct attar_target *t, const char *names)
 		if (r < 0)
 			return r;
 	}
-	return t->cgroups.n ? 0 : attar_fail(-EINVAL, "'%s' names no control group", names);
+	return t->cgroups.n ? 0 : attar_fail(-EINVAL, "'%s' names no control group", CLIP(names));
 }

@@ -78,7 +78,8 @@ int command_fork(struct command *c, char *const *argv, const struct command_setu
 		int error = errno;
 
 		close(go[1]), close(failure[0]);
-		return attar_fail(-error, "cannot fork to run '%s': %s", argv[0], strerror(error));
+		return attar_fail(
+			-error, "cannot fork to run '%s': %s", CLIP(argv[0]), strerror(error));
 	}
 	*c = (struct command){.pid = pid,
 		.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
@@ -95,19 +96,21 @@ static int exec_failed(const struct command *c, int error)
 
 	if (error == ENOENT && !strchr(c->name, '/'))
 		return attar_fail(
-			-error, "cannot run '%s': there is no such command in PATH", c->name);
+			-error, "cannot run '%s': there is no such command in PATH", CLIP(c->name));
 	if (error == ENOENT)
 		return attar_fail(-error,
 			"cannot run '%s': there is no such file (or its interpreter is missing)",
-			c->name);
+			CLIP(c->name));
 	if (error == EACCES && stat(c->name, &st) == 0 && S_ISDIR(st.st_mode))
-		return attar_fail(-ENOEXEC, "cannot run '%s': it is a directory", c->name);
+		return attar_fail(-ENOEXEC, "cannot run '%s': it is a directory", CLIP(c->name));
 	if (error == EACCES)
-		return attar_fail(-ENOEXEC, "cannot run '%s': the file is not executable", c->name);
+		return attar_fail(
+			-ENOEXEC, "cannot run '%s': the file is not executable", CLIP(c->name));
 	if (error == ENOEXEC)
 		return attar_fail(-error,
-			"cannot run '%s': neither a program nor a script with a #! line", c->name);
-	return attar_fail(-error, "cannot run '%s': %s", c->name, strerror(error));
+			"cannot run '%s': neither a program nor a script with a #! line",
+			CLIP(c->name));
+	return attar_fail(-error, "cannot run '%s': %s", CLIP(c->name), strerror(error));
 }
 
 int command_start(struct command *c)

@@ -17,9 +17,9 @@ static int failed(const struct attar_counter *c, const struct counter_fd *it, in
 	const char *what, const char *why)
 {
 	if (it->cpu < 0)
-		return attar_fail(
-			error, "cannot %s '%s' on thread %d: %s", what, c->name, it->tid, why);
-	return attar_fail(error, "cannot %s '%s' on CPU %d: %s", what, c->name, it->cpu, why);
+		return attar_fail(error, "cannot %s '%s' on thread %d: %s", what, CLIP(c->name),
+			it->tid, why);
+	return attar_fail(error, "cannot %s '%s' on CPU %d: %s", what, CLIP(c->name), it->cpu, why);
 }
 
 /* One request for every place, and what EINVAL, EEXIST and EOPNOTSUPP mean for it. */
@@ -193,7 +193,7 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 				      "a kind that it lacks"});
 
 	if (r < 0)
-		return attar_context(r, "the filter '%s'", filter);
+		return attar_context(r, "the filter '%s'", CLIP(filter));
 	keep_text(&c->filter, filter);
 	return 0;
 }
@@ -207,7 +207,7 @@ int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *
 		return attar_fail(-EINVAL,
 			"cannot modify '%s': the kernel modifies breakpoints only, into "
 			"breakpoints",
-			c->name);
+			CLIP(c->name));
 	wanted = c->whole;
 	wanted.attr.bp_type = attr->bp_type;
 	wanted.attr.bp_addr = attr->bp_addr;
@@ -231,7 +231,7 @@ int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
 	if (to && to->fds.n != c->fds.n)
 		return attar_fail(-EINVAL,
 			"cannot send '%s' to the rings of '%s': they have %zu and %zu places",
-			c->name, to->name, c->fds.n, to->fds.n);
+			CLIP(c->name), CLIP(to->name), c->fds.n, to->fds.n);
 	for (size_t i = 0; i < c->fds.n; i++) {
 		const struct counter_fd *it = &c->fds.at[i];
 		long fd = to ? to->fds.at[i].fd : -1; /* the kernel looks at all 64 bits of -1 */

@@ -237,8 +237,8 @@ int counters_open_places(struct attar_counter *const *c, size_t n, const struct 
 		int r;
 
 		if (target_stopped(t))
-			return attar_fail(
-				-ECANCELED, "stopped while '%s' was being opened", c[0]->name);
+			return attar_fail(-ECANCELED, "stopped while '%s' was being opened",
+				CLIP(c[0]->name));
 		r = open_place(c, n, t, i, flags, &failed);
 		if (r == -ENOMEM)
 			return base_oom();

@@ -102,8 +102,8 @@ static int not_again(const struct attar_counter *c, int cpu, int error)
 	if (error == -ENOMEM)
 		return base_oom();
 	if (error != -ENODEV) /* it has gone again, that is all */
-		log_note("'%s' is not watched on CPU %d, which has come online: %s", c->name, cpu,
-			strerror(-error));
+		log_note("'%s' is not watched on CPU %d, which has come online: %s", CLIP(c->name),
+			cpu, strerror(-error));
 	return 0;
 }
 
@@ -205,7 +205,7 @@ static int start(
 		r = ring_redirect(rings, n_rings, c, it);
 	if (r == 0 && leads(c) &&
 		ioctl(it->fd, c->enabled ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0)
-		r = attar_fail(-errno, "cannot enable '%s' on CPU %d: %s", c->name, it->cpu,
+		r = attar_fail(-errno, "cannot enable '%s' on CPU %d: %s", CLIP(c->name), it->cpu,
 			strerror(errno));
 	return r;
 }

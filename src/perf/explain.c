@@ -159,7 +159,7 @@ static int explain_rights(const struct refusal *r)
 	struct kernel k;
 
 	kernel_ask(&k);
-	buf_printf(&b, "not permitted to open '%s' ", r->event);
+	buf_printf(&b, "not permitted to open '%s' ", CLIP(r->event));
 	if (r->place.flags & PERF_FLAG_PID_CGROUP)
 		buf_printf(&b, "in a control group on CPU %d: ", r->place.cpu);
 	else if (r->place.pid > 0)
@@ -182,12 +182,12 @@ static int explain_no_hardware(const struct refusal *r)
 	if (has_cycles())
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: the counters of this CPU do not know this event",
-			r->event);
+			CLIP(r->event));
 	return attar_fail(-EOPNOTSUPP,
 		"'%s' is not available: this machine shows no CPU performance counters (a virtual "
 		"machine without a PMU, or an event that this CPU lacks); software events such as "
 		"cpu-clock work everywhere",
-		r->event);
+		CLIP(r->event));
 }
 
 /* The device of that type; "" when there is none. */
@@ -219,14 +219,14 @@ static int explain_no_pmu_event(const struct refusal *r)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: there is no PMU of type %u here (see "
 			"/sys/bus/event_source/devices)",
-			r->event, r->attr->attr.type);
+			CLIP(r->event), r->attr->attr.type);
 	if (!strcmp(pmu.data, "uprobe") || !strcmp(pmu.data, "kprobe"))
 		return attar_fail(-ENOENT,
 			"'%s' cannot be probed: there is no such file, or the function or offset "
 			"is not in it",
-			r->event);
+			CLIP(r->event));
 	return attar_fail(-EOPNOTSUPP, "'%s' is not available: the PMU %s does not know this event",
-		r->event, pmu.data);
+		CLIP(r->event), pmu.data);
 }
 
 static int explain_missing(const struct refusal *r)
@@ -240,7 +240,7 @@ static int explain_missing(const struct refusal *r)
 			"'%s' cannot be watched in a control group: the perf_event controller is "
 			"bound to a v1 hierarchy that is not mounted: mount -t cgroup -o "
 			"perf_event none DIRECTORY",
-			r->event);
+			CLIP(r->event));
 	switch (attr->type) {
 	case PERF_TYPE_HARDWARE:
 	case PERF_TYPE_HW_CACHE:
@@ -249,16 +249,16 @@ static int explain_missing(const struct refusal *r)
 	case PERF_TYPE_SOFTWARE:
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: kernel %s has no software event number %llu",
-			r->event, release, (unsigned long long)attr->config);
+			CLIP(r->event), release, (unsigned long long)attr->config);
 	case PERF_TYPE_TRACEPOINT:
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' is not available: kernel %s has no tracepoint number %llu", r->event,
-			release, (unsigned long long)attr->config);
+			"'%s' is not available: kernel %s has no tracepoint number %llu",
+			CLIP(r->event), release, (unsigned long long)attr->config);
 	case PERF_TYPE_BREAKPOINT:
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: this machine has no hardware breakpoints of that "
 			"kind",
-			r->event);
+			CLIP(r->event));
 	default:
 		return explain_no_pmu_event(r);
 	}
@@ -282,10 +282,10 @@ static int explain_too_big(const struct refusal *r)
 		return attar_fail(r->error,
 			"'%s' asks for something that is newer than kernel %s, which knows %u "
 			"bytes of attributes",
-			r->event, kernel_get()->release, known);
+			CLIP(r->event), kernel_get()->release, known);
 	return attar_fail(r->error,
 		"'%s' asks for %s (%s), which kernel %s does not know: it is there since %s",
-		r->event, f->option, f->what, kernel_get()->release,
+		CLIP(r->event), f->option, f->what, kernel_get()->release,
 		since(f, first, sizeof(first)));
 }
 
@@ -303,7 +303,7 @@ static int explain_option(const struct refusal *r)
 		return attar_fail(r->error,
 			"'%s' cannot join the group of '%s': they cannot all be counted at the "
 			"same time (too few hardware counters, or PMUs that do not go together)",
-			r->event, r->leader);
+			CLIP(r->event), CLIP(r->leader));
 	f = culprit_find(r);
 	if (!f && is_generic(&r->attr->attr)) /* arm64 says EINVAL where x86 says ENOENT */
 		return explain_no_hardware(r);
@@ -311,17 +311,17 @@ static int explain_option(const struct refusal *r)
 		return attar_fail(r->error,
 			"the kernel refuses '%s': its type, config or options contradict each "
 			"other in a way that no single option shows",
-			r->event);
+			CLIP(r->event));
 	if (f->since > kernel_get()->version)
 		return attar_fail(r->error,
 			"'%s' asks for %s (%s), which kernel %s does not know: it is there since "
 			"%s",
-			r->event, f->option, f->what, kernel_get()->release,
+			CLIP(r->event), f->option, f->what, kernel_get()->release,
 			since(f, first, sizeof(first)));
 	return attar_fail(r->error,
 		"the kernel refuses '%s' with %s (%s): this event cannot have it, or it "
 		"contradicts another option",
-		r->event, f->option, f->what);
+		CLIP(r->event), f->option, f->what);
 }
 
 /* An option that the event's PMU lacks, or the event itself. */
@@ -332,8 +332,8 @@ static int explain_unsupported(const struct refusal *r)
 	if (!f)
 		return explain_missing(r);
 	return attar_fail(-EOPNOTSUPP,
-		"'%s' cannot have %s (%s): what counts it does not offer that", r->event, f->option,
-		f->what);
+		"'%s' cannot have %s (%s): what counts it does not offer that", CLIP(r->event),
+		f->option, f->what);
 }
 
 /* ---- limits ---- */
@@ -344,13 +344,13 @@ static int explain_files(const struct refusal *r)
 
 	if (r->error == -ENFILE)
 		return attar_fail(
-			r->error, "cannot open '%s': %s", r->event, limit_open_error(ENFILE));
+			r->error, "cannot open '%s': %s", CLIP(r->event), limit_open_error(ENFILE));
 	return attar_fail(r->error,
 		"'%s' needs more open files than the limit of %llu: with all else, %zu event%s in "
 		"%zu place%s (CPUs x threads or control groups) need%s %llu: %s, or watch fewer "
 		"CPUs "
 		"(-C) or threads (-t)",
-		r->event, (unsigned long long)limit, r->events, r->events == 1 ? "" : "s",
+		CLIP(r->event), (unsigned long long)limit, r->events, r->events == 1 ? "" : "s",
 		r->places, r->places == 1 ? "" : "s", r->events == 1 ? "s" : "",
 		(unsigned long long)needed, limit_raise_files(needed));
 }
@@ -363,7 +363,7 @@ static int explain_stack_depth(const struct refusal *r)
 	return attar_fail(r->error,
 		"'%s' asks for stacks of %u frames (attr.sample_max_stack): sysctl "
 		"kernel.perf_event_max_stack allows %lld",
-		r->event, r->attr->attr.sample_max_stack, (long long)k.max_stack);
+		CLIP(r->event), r->attr->attr.sample_max_stack, (long long)k.max_stack);
 }
 
 /* The kernel lowers its limit by itself when interrupts take too long. */
@@ -377,7 +377,7 @@ static int explain_rate(const struct refusal *r)
 	return attar_fail(r->error,
 		"'%s': %llu samples per second (attr.sample_freq) are more than the %lld that the "
 		"kernel allows at present (kernel.perf_event_max_sample_rate)",
-		r->event, (unsigned long long)r->attr->attr.sample_freq, (long long)limit);
+		CLIP(r->event), (unsigned long long)r->attr->attr.sample_freq, (long long)limit);
 }
 
 /* The kernel's word for a directory that is open, and no control group. */
@@ -387,14 +387,15 @@ static int explain_bad_file(const struct refusal *r)
 	ssize_t n;
 
 	if (!(r->place.flags & PERF_FLAG_PID_CGROUP))
-		return attar_fail(r->error, "cannot open '%s': %s", r->event, strerror(EBADF));
+		return attar_fail(
+			r->error, "cannot open '%s': %s", CLIP(r->event), strerror(EBADF));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->place.pid);
 	n = readlink(path, name, sizeof(name) - 1);
 	name[MAX(n, 0)] = '\0';
 	return attar_fail(r->error,
 		"cannot open '%s': %s is no control group of a hierarchy that perf events take "
 		"(v2, or v1 with perf_event)",
-		r->event, n > 0 ? name : "this directory");
+		CLIP(r->event), n > 0 ? name : "this directory");
 }
 
 int explain_refusal(const struct refusal *r)
@@ -410,7 +411,7 @@ int explain_refusal(const struct refusal *r)
 			return attar_fail(r->error,
 				"cannot open '%s' on CPU %d: the CPU is offline, or not one that "
 				"this event counts on",
-				r->event, r->place.cpu);
+				CLIP(r->event), r->place.cpu);
 		return explain_missing(r);
 	case EOPNOTSUPP:
 		return explain_unsupported(r);
@@ -424,10 +425,11 @@ int explain_refusal(const struct refusal *r)
 		return attar_fail(r->error,
 			"'%s' needs a hardware slot, and all are taken (a breakpoint: most CPUs "
 			"have four)",
-			r->event);
+			CLIP(r->event));
 	case EBUSY:
 		return attar_fail(r->error,
-			"'%s' is in use by somebody else who asked for it exclusively", r->event);
+			"'%s' is in use by somebody else who asked for it exclusively",
+			CLIP(r->event));
 	case EBADF:
 		return explain_bad_file(r);
 	case E2BIG:
@@ -440,6 +442,7 @@ int explain_refusal(const struct refusal *r)
 	case EINVAL:
 		return explain_rate(r);
 	default:
-		return attar_fail(r->error, "cannot open '%s': %s", r->event, strerror(-r->error));
+		return attar_fail(
+			r->error, "cannot open '%s': %s", CLIP(r->event), strerror(-r->error));
 	}
 }

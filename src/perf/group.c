@@ -27,7 +27,7 @@ int group_grow(struct attar_group *g)
 
 	if (n > WORDS_MAX)
 		return attar_fail(-ENOSPC, "the group of '%s' has too many members to be read",
-			g->members[0]->name);
+			CLIP(g->members[0]->name));
 	words = realloc(g->words, n * sizeof(*words));
 	if (!words)
 		return base_oom();
@@ -43,13 +43,13 @@ static int check_member(const struct attar_group_event *leader, const struct att
 
 	if (what)
 		return attar_fail(-EINVAL,
-			"'%s' cannot be %s: only the leader of a group can, which is '%s'", e->name,
-			what, leader->name);
+			"'%s' cannot be %s: only the leader of a group can, which is '%s'",
+			CLIP(e->name), what, CLIP(leader->name));
 	if (e->attr->use_clockid &&
 		(!leader->attr->use_clockid || e->attr->clockid != leader->attr->clockid))
 		return attar_fail(-EINVAL,
 			"'%s' has another clock (clockid) than the leader of its group, '%s'",
-			e->name, leader->name);
+			CLIP(e->name), CLIP(leader->name));
 	return 0;
 }
 

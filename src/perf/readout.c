@@ -69,10 +69,10 @@ static void sum_add(const struct attar_counter *c, struct readout_sum *s,
 static int failed(const struct attar_counter *c, const struct counter_fd *it, int error)
 {
 	if (it->cpu < 0)
-		return attar_fail(error, "cannot read '%s' of thread %d: %s", c->name, it->tid,
-			strerror(-error));
+		return attar_fail(error, "cannot read '%s' of thread %d: %s", CLIP(c->name),
+			it->tid, strerror(-error));
 	return attar_fail(
-		error, "cannot read '%s' on CPU %d: %s", c->name, it->cpu, strerror(-error));
+		error, "cannot read '%s' on CPU %d: %s", CLIP(c->name), it->cpu, strerror(-error));
 }
 
 /*

@@ -126,8 +126,8 @@ int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counte
 	if (!r || r->fd == it->fd || it->gone)
 		return 0;
 	if (ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
-		return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s", c->name,
-			it->cpu, strerror(errno));
+		return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s",
+			CLIP(c->name), it->cpu, strerror(errno));
 	return 0;
 }
 
@@ -174,7 +174,7 @@ static int check_inherited(const struct attar_target *t, struct attar_counter *c
 			return attar_fail(-EINVAL,
 				"'%s' can have no ring: it is inherited by what its threads "
 				"create, and watched on any CPU; leave one out",
-				c[i]->name);
+				CLIP(c[i]->name));
 	return 0;
 }
 

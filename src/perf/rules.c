@@ -152,12 +152,13 @@ int rules_check(const char *event, const union uapi_attr *attr)
 {
 	if (attr->words[FLAGS_WORD] & ~UAPI_ATTR_FLAGS_KNOWN)
 		return attar_fail(-EINVAL,
-			"'%s': attr has flags that this version of libattar does not know", event);
+			"'%s': attr has flags that this version of libattar does not know",
+			CLIP(event));
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		const char *wrong = rules[i](&attr->attr);
 
 		if (wrong)
-			return attar_fail(-EINVAL, "'%s': %s", event, wrong);
+			return attar_fail(-EINVAL, "'%s': %s", CLIP(event), wrong);
 	}
 	return 0;
 }

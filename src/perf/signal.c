@@ -28,10 +28,10 @@ static int refused(const struct attar_counter *c, pid_t tid, int signo)
 {
 	if (errno == ESRCH)
 		return attar_fail(-ESRCH,
-			"cannot signal overflows of '%s' to thread %d: there is none", c->name,
-			tid);
-	return attar_fail(-errno, "cannot send signal %d at overflows of '%s': %s", signo, c->name,
-		strerror(errno));
+			"cannot signal overflows of '%s' to thread %d: there is none",
+			CLIP(c->name), tid);
+	return attar_fail(-errno, "cannot send signal %d at overflows of '%s': %s", signo,
+		CLIP(c->name), strerror(errno));
 }
 
 int signal_route(const struct attar_counter *c, int fd, int signo, pid_t tid)
@@ -50,14 +50,14 @@ int signal_route(const struct attar_counter *c, int fd, int signo, pid_t tid)
 int attar_counter_signal(struct attar_counter *c, int signo, pid_t tid)
 {
 	if (!c->attr.sample_period)
-		return attar_fail(
-			-EINVAL, "'%s' never overflows: it has no attr.sample_period", c->name);
+		return attar_fail(-EINVAL, "'%s' never overflows: it has no attr.sample_period",
+			CLIP(c->name));
 	if (signo < 0 || signo > SIGRTMAX)
 		return attar_fail(-EINVAL, "there is no signal %d", signo);
 	if (signo == SIGTRAP)
 		return attar_fail(-EINVAL,
 			"SIGTRAP at each overflow of '%s': that is what attr.sigtrap is for",
-			c->name);
+			CLIP(c->name));
 	if (!tid)
 		tid = (pid_t)syscall(SYS_gettid);
 	vec_each (&c->fds, it) {

@@ -144,7 +144,7 @@ static int parse_pids(const char *text, const char *what, parse_ints *ret_pids)
 	int r = parse_list(text, PID_MAX, ret_pids);
 
 	if (r == -EINVAL)
-		return attar_fail(r, "'%s' is not a list of %s such as 123,456", text, what);
+		return attar_fail(r, "'%s' is not a list of %s such as 123,456", CLIP(text), what);
 	if (r == -ERANGE)
 		return attar_context(-ESRCH, "there are no such %s", what);
 	if (r == 0 && ret_pids->n && ret_pids->at[0] == 0)

@@ -105,7 +105,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	if (!trees)
 		return attar_fail(-EINVAL,
 			"'%s' recorded no stacks, and folded output is made of stacks (try -g)",
-			report_text(report, report->profiler));
+			CLIP(report_text(report, report->profiler)));
 	render_log_notes(r, report);
 	return 0;
 }

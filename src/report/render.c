@@ -54,10 +54,10 @@ static const struct render_format *find_format(const char *name)
 		suggest_offer(&near, formats[i]->name);
 	}
 	if (near.best)
-		attar_fail(-EINVAL, "no format '%s': did you mean '%s'?", name, near.best);
+		attar_fail(-EINVAL, "no format '%s': did you mean '%s'?", CLIP(name), near.best);
 	else
 		attar_fail(-EINVAL, "no format '%s': there are text, json, csv, folded and html",
-			name);
+			CLIP(name));
 	return NULL;
 }
 
@@ -220,7 +220,8 @@ static void add_sampling(struct buf *b, const struct attar_notes *notes)
 	buf_str(b, ", ");
 	add_part(b, notes->throttled, "throttled; ");
 	if (notes->unresolved >= 0)
-		buf_printf(b, "%.1f%% of samples in code without a name; ", notes->unresolved * 100);
+		buf_printf(
+			b, "%.1f%% of samples in code without a name; ", notes->unresolved * 100);
 }
 
 void render_notes(struct buf *b, const struct attar_notes *notes)

@@ -101,7 +101,7 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	if (spec->system_wide && attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' counts a device, not a task: watch the whole system (-a)",
-			c->pub.name);
+			CLIP(c->pub.name));
 	if (!spec->n_cpus || attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return 0;
 	cpus = common_cpus(run, spec);
@@ -109,7 +109,8 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 		return base_oom();
 	if (!*cpus)
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' is counted on other CPUs than those that are watched", c->pub.name);
+			"'%s' is counted on other CPUs than those that are watched",
+			CLIP(c->pub.name));
 	opts.cpus = cpus;
 	r = attar_target_new(&opts, &c->own_target);
 	*ret_target = c->own_target;
@@ -249,7 +250,7 @@ static int open_members(struct attar_run *run, struct counted *c, size_t n)
 	if (r == -EINVAL && n > 1 && c->pub.spec->weak_group) {
 		log_note("the group of '%s' does not fit the hardware's counters: its events are "
 			 "counted one by one, in different parts of the time",
-			c->pub.name);
+			CLIP(c->pub.name));
 		r = 0;
 		for (size_t i = 0; i < n && r == 0; i++) {
 			c[i].leads = true;

@@ -44,7 +44,8 @@ static int filter_refused(const struct source *s)
 			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
 	return attar_fail(-EINVAL,
 		"the kernel does not take the filter '%s' of '%s', whose fields are %s",
-		s->spec->filter ? s->spec->filter : s->filter, s->name, buf_text(&fields));
+		CLIP(s->spec->filter ? s->spec->filter : s->filter), CLIP(s->name),
+		buf_text(&fields));
 }
 
 static int set_filter(const struct source *s)

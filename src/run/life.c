@@ -22,9 +22,9 @@ static int no_profiler(const char *name)
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		suggest_offer(&s, (*p)->name);
 	if (s.best)
-		return attar_fail(
-			-ENOENT, "there is no profiler '%s': did you mean '%s'?", name, s.best);
-	return attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", name);
+		return attar_fail(-ENOENT, "there is no profiler '%s': did you mean '%s'?",
+			CLIP(name), s.best);
+	return attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", CLIP(name));
 }
 
 static void list_groups(struct attar_run *run)

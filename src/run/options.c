@@ -30,8 +30,8 @@ static int unknown(struct attar_run *run, const char *name)
 			suggest_offer(&s, o->name);
 	if (s.best)
 		return attar_fail(
-			-ENOENT, "there is no option --%s: did you mean --%s?", name, s.best);
-	return attar_fail(-ENOENT, "there is no option --%s: 'attar %s -h' lists them", name,
+			-ENOENT, "there is no option --%s: did you mean --%s?", CLIP(name), s.best);
+	return attar_fail(-ENOENT, "there is no option --%s: 'attar %s -h' lists them", CLIP(name),
 		run->profiler->name);
 }
 
@@ -47,12 +47,13 @@ static int set_number(const struct attar_option *o, const char *value, uint64_t 
 	if ((o->min && number < o->min) || (o->max && number > o->max)) {
 		if (o->max)
 			return attar_fail(-ERANGE, "--%s: %s is not between %llu and %llu", o->name,
-				value, (unsigned long long)o->min, (unsigned long long)o->max);
+				CLIP(value), (unsigned long long)o->min,
+				(unsigned long long)o->max);
 		if (o->type == ATTAR_OPTION_TIME)
-			return attar_fail(
-				-ERANGE, "--%s: %s is too short: the least is 1ms", o->name, value);
+			return attar_fail(-ERANGE, "--%s: %s is too short: the least is 1ms",
+				o->name, CLIP(value));
 		return attar_fail(-ERANGE, "--%s: %s is too small: the least is %llu", o->name,
-			value, (unsigned long long)o->min);
+			CLIP(value), (unsigned long long)o->min);
 	}
 	*member = number;
 	return 0;
@@ -72,7 +73,7 @@ static int set_percent(const struct attar_option *o, const char *value, double *
 	if (parse_time(copy, 1000, &thousandths) < 0 ||
 		strspn(copy, "0123456789.") != strlen(copy) || thousandths > 100000)
 		return attar_fail(-ERANGE, "--%s: '%s' is not a percentage between 0 and 100",
-			o->name, value);
+			o->name, CLIP(value));
 	*member = (double)thousandths / 1000;
 	return 0;
 }

@@ -26,7 +26,7 @@ static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_
 		return r;
 	if (list->n != 1)
 		return attar_fail(-EINVAL, "--event: '%s' names %zu events: one is sampled",
-			run->opts.event, list->n);
+			CLIP(run->opts.event), list->n);
 	r = run_user_refuse(list->at);
 	if (r < 0)
 		return r;

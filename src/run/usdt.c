@@ -197,11 +197,11 @@ static int none_found(const struct search *search)
 		return attar_fail(-ENOENT,
 			"%s has no USDT probe 'perfume:%s' (its libraries were not looked into:"
 			" for those, start it first and watch it with -p)",
-			search->run->command[0], name);
+			search->run->command[0], CLIP(name));
 	return attar_fail(-ENOENT,
 		"no program that runs and is watched has the USDT probe 'perfume:%s' (%zu files"
 		" were looked into): start it first, or let attar start it: -- COMMAND",
-		name, search->n_files);
+		CLIP(name), search->n_files);
 }
 
 static int search_asked(struct search *search)

@@ -35,7 +35,7 @@ int run_user_refuse(const struct attar_event_spec *spec)
 	return attar_fail(-EOPNOTSUPP,
 		"'%s' does not come through the kernel here: attar trace shows it, and attar "
 		"user-events -d 1s counts it",
-		spec->name);
+		CLIP(spec->name));
 }
 
 static struct user_source *find_source(struct attar_run *run, const char *name)
@@ -298,7 +298,7 @@ static void say_waiting(const struct look *look)
 	log_note(
 		"no program has registered the event '%s' yet%s%s%s; waiting. Looked in %s, and in "
 		"the shared memory of programs that use libperfume (%s there)",
-		look->pattern, look->near.best ? " (did you mean '" : "",
+		CLIP(look->pattern), look->near.best ? " (did you mean '" : "",
 		look->near.best ? look->near.best : "", look->near.best ? "'?)" : "",
 		kernel_words(look->run), seen);
 }
@@ -436,6 +436,7 @@ void run_user_ended(struct attar_run *run)
 			seen |= !fnmatch(
 				user->pattern, strchr(run->sources.at[i].name, ':') + 1, 0);
 		if (run->command && !seen && s->spec->kind == ATTAR_EVENT_USER)
-			log_note("%s has emitted no event '%s'", run->command[0], user->pattern);
+			log_note("%s has emitted no event '%s'", run->command[0],
+				CLIP(user->pattern));
 	}
 }

@@ -171,7 +171,7 @@ static int introduce(struct attar_inlet *inlet, const struct perfume_source *sou
 	if (r < 0) {
 		log_note("the events '%s' of %s (pid %d) are left out: their fields '%s' cannot be "
 			 "understood",
-			source->name, source->comm, source->pid, source->fields);
+			CLIP(source->name), source->comm, source->pid, CLIP(source->fields));
 	} else {
 		struct attar_user_event event = {.name = source->name,
 			.format = kind.format,

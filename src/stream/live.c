@@ -111,7 +111,7 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 			return attar_fail(-EINVAL,
 				"'%s' and '%s' cannot share a stream: their records have the time "
 				"in different places",
-				counters[0]->name, counters[i]->name);
+				CLIP(counters[0]->name), CLIP(counters[i]->name));
 	}
 	return 0;
 }
@@ -272,7 +272,7 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
 		return attar_fail(-EINVAL,
 			"'%s' cannot join a stream whose records have the time in another place",
-			counter->name);
+			CLIP(counter->name));
 	s->counters[i] = counter;
 	s->numbers[i] = number;
 	s->has_added = true;

@@ -147,7 +147,7 @@ int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *
 	size_t first, last;
 
 	if (!len || start + len < start)
-		return attar_fail(-EINVAL, "kernel symbol '%s' has no extent", name);
+		return attar_fail(-EINVAL, "kernel symbol '%s' has no extent", CLIP(name));
 	first = last = late_index(kernel, start);
 	while (last < kernel->late.n && kernel->late.at[last].start < start + len)
 		last++;

@@ -260,3 +260,23 @@ def test_notes_close_every_report():
     last = done.stdout.strip().splitlines()[-1]
     assert re.fullmatch(r'[\d,]+ samples seen, \d+ lost, \d+ throttled; [\d.]+% of samples in code without a name; '
                         r'attar itself: [\d.]+% of a CPU, [\d.]+ MiB peak', last), last
+
+
+LONG = 'x' * 100000
+
+
+@pytest.mark.parametrize('args', [
+    ['profile', '-e', LONG], ['trace', '-e', f'sched:{LONG}'], ['trace', '-e', f'sched:sched_switch/{LONG}==1/'],
+    ['trace', '-e', 'sched:sched_switch/' + '||'.join(['prev_pid==1'] * 8000) + '/', '-d', '10ms'],
+    ['trace', '-e', f'cpu-clock/period={LONG}/'], ['trace', '-e', f'uprobe:{LONG}@"/bin/ls"'],
+    ['trace', '-e', f'uprobe:foo@"/{LONG}"'], ['trace', '-e', 'mem:0x' + '1' * 100000], ['profile', '-p', LONG],
+    ['profile', '-C', LONG], ['profile', '--cgroups', LONG], ['profile', '-d', LONG], ['profile', '-F', '9' * 100000],
+    ['profile', '-o', f'{LONG}.html'], ['profile', '-o', LONG], ['profile', f'--{LONG}'], ['profile', LONG], [LONG],
+    ['profile', '--', LONG], ['list', LONG], ['list', 'a', LONG], ['doctor', LONG], ['user-events', LONG]],
+    ids=lambda args: ' '.join(arg[:24] for arg in args))
+def test_long_words_are_not_repeated_whole(args, root):
+    done = run(*args)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert done.returncode in (0, 1, 2, 4), done.returncode
+    assert any('...' in line for line in lines), lines
+    assert max(map(len, lines)) < 500, max(lines, key=len)
