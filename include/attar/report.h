@@ -72,6 +72,9 @@ struct attar_notes {
 	double self_cpu;    /* attar's own CPU time as a share of one CPU, 0..1 */
 	uint64_t self_rss;  /* attar's peak resident memory, bytes */
 	bool counting;      /* nothing was sampled: seen, lost and throttled say nothing */
+	/* Left out of this output since its previous notes, because its reader was too slow. */
+	uint64_t unprinted;         /* rows of single events */
+	uint64_t unprinted_reports; /* reports of intervals */
 };
 
 /* A new, empty report; NULL when out of memory. profiler is its name. */

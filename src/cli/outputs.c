@@ -183,6 +183,20 @@ static int draw(struct output *out, const struct attar_report *report)
 	return r < 0 ? failed(out, r) : 0;
 }
 
+/* The notes for stdout say what its reader missed since the notes before; files miss nothing. */
+static int draw_printed(struct outputs *o, struct output *out, const struct attar_report *report)
+{
+	struct attar_report noted = *report;
+
+	noted.notes.unprinted = o->lines_missed - o->lines_noted;
+	noted.notes.unprinted_reports = o->reports_missed - o->reports_noted;
+	if (report->has_notes) {
+		o->lines_noted = o->lines_missed;
+		o->reports_noted = o->reports_missed;
+	}
+	return draw(out, &noted);
+}
+
 bool outputs_remain(const struct outputs *o)
 {
 	vec_each (&o->all, out)
@@ -226,7 +240,7 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 			o->reports_missed += !lines;
 			continue;
 		}
-		r = draw(out, report);
+		r = out->path ? draw(out, report) : draw_printed(o, out, report);
 		out->failed = r < 0;
 		result = result < 0 ? result : r;
 	}

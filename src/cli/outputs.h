@@ -30,6 +30,7 @@ struct outputs {
 	bool live; /* rings fill meanwhile: a reader of stdout who stalls misses what comes */
 	struct printer printer;
 	uint64_t lines_missed, reports_missed; /* by that reader */
+	uint64_t lines_noted, reports_noted;   /* of them, those that its reports tell of */
 };
 
 /* Opens what the run's options ask for. Files are not cut before there is something to write. */

@@ -230,6 +230,10 @@ static void add_notes(struct buf *b, const struct attar_report *report)
 	add_double(b, notes->self_cpu >= 0 ? notes->self_cpu : NAN);
 	buf_str(b, ",\"self_rss\":");
 	buf_u64(b, notes->self_rss);
+	buf_str(b, ",\"unprinted\":");
+	buf_u64(b, notes->unprinted);
+	buf_str(b, ",\"unprinted_reports\":");
+	buf_u64(b, notes->unprinted_reports);
 	buf_char(b, '}');
 }
 

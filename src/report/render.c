@@ -224,10 +224,20 @@ static void add_sampling(struct buf *b, const struct attar_notes *notes)
 			b, "%.1f%% of samples in code without a name; ", notes->unresolved * 100);
 }
 
+static void add_unprinted(struct buf *b, uint64_t n, const char *one, const char *many)
+{
+	if (!n)
+		return;
+	add_part(b, n, n == 1 ? one : many);
+	buf_str(b, " not printed because the reader was too slow; ");
+}
+
 void render_notes(struct buf *b, const struct attar_notes *notes)
 {
 	if (!notes->counting)
 		add_sampling(b, notes);
+	add_unprinted(b, notes->unprinted, "line", "lines");
+	add_unprinted(b, notes->unprinted_reports, "report", "reports");
 	buf_str(b, "attar itself: ");
 	if (isfinite(notes->self_cpu) && notes->self_cpu >= 0)
 		buf_printf(b, "%.1f%% of a CPU, ", notes->self_cpu * 100);

@@ -29,7 +29,7 @@ struct attar_renderer {
 /* Writes out what has gathered, once it is enough to be worth a system call. */
 void render_spill(struct attar_renderer *r);
 
-/* The footer of a report: "12,345 samples seen, 0 lost, ...". Two clauses divided by "; ". */
+/* The footer of a report: "12,345 samples seen, 0 lost, ...". Clauses divided by "; ". */
 void render_notes(struct buf *b, const struct attar_notes *notes);
 
 /*

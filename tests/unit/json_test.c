@@ -8,7 +8,7 @@ static const struct attar_render_opts plain = {0};
 static void test_whole_report(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
-	struct attar_notes notes = {10, 2, 1, 0.25, 0.008, 4096};
+	struct attar_notes notes = {10, 2, 1, 0.25, 0.008, 4096, false, 7, 3};
 	struct attar_section *s = attar_report_table(report, "functions");
 	uint32_t task, main;
 
@@ -46,7 +46,7 @@ static void test_whole_report(void **state)
 		"{\"name\":\"count\",\"unit\":\"count\"}],\"rows\":[[0,0.5,9]]}],"
 		"\"remarks\":[\"only 3 of 4 CPUs\"],"
 		"\"notes\":{\"seen\":10,\"lost\":2,\"throttled\":1,\"unresolved\":0.25,"
-		"\"self_cpu\":0.008,\"self_rss\":4096}}\n");
+		"\"self_cpu\":0.008,\"self_rss\":4096,\"unprinted\":7,\"unprinted_reports\":3}}\n");
 }
 
 static void test_numbers_without_a_json_form_are_null(void **state)
@@ -73,7 +73,8 @@ static void test_numbers_without_a_json_form_are_null(void **state)
 		"[null,null],[null,18446744073709551615],[null,null],"
 		"[1e+300,18446744073709551615],[-9223372036854775808,null]]}],"
 		"\"notes\":{\"seen\":18446744073709551615,\"lost\":0,\"throttled\":0,"
-		"\"unresolved\":null,\"self_cpu\":null,\"self_rss\":0}}\n");
+		"\"unresolved\":null,\"self_cpu\":null,\"self_rss\":0,"
+		"\"unprinted\":0,\"unprinted_reports\":0}}\n");
 }
 
 static void test_hostile_text_and_details(void **state)

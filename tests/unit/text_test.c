@@ -48,6 +48,18 @@ static void test_table_with_head_and_foot(void **state)
 		"attar itself: 0.8% of a CPU, 9.80 MiB peak\n");
 }
 
+static void test_what_a_slow_reader_missed(void **state)
+{
+	struct attar_report *report = attar_report_new("trace");
+	struct attar_notes notes = {200000, 0, 0, -1, 0.008, 10276044, false, 152400, 1};
+
+	attar_report_notes(report, &notes);
+	assert_drawn("text", plain, report,
+		"200,000 samples seen, 0 lost, 0 throttled; 152,400 lines not printed because the "
+		"reader was too slow; 1 report not printed because the reader was too slow; "
+		"attar itself: 0.8% of a CPU, 9.80 MiB peak\n");
+}
+
 static void test_table_is_cut_to_the_terminal(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
@@ -403,6 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table_with_head_and_foot),
+		cmocka_unit_test(test_what_a_slow_reader_missed),
 		cmocka_unit_test(test_table_is_cut_to_the_terminal),
 		cmocka_unit_test(test_twenty_columns_keep_number_and_name),
 		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
