@@ -88,6 +88,28 @@ def test_large_integers_are_exact():
     assert [row[1] for row in rows] == [2**64 - 1 - i for i in range(17)]
 
 
+def documented():
+    """The examples of docs/json.md: indented blocks that are JSON."""
+    for block in re.findall(r'(?m)^(?:    .*\n)+', (ROOT / 'docs/json.md').read_text()):
+        if block.lstrip().startswith('{'):
+            yield parse(block)
+
+
+def test_documented_examples():
+    """Each is valid, and has the members, sections and columns that the command beside it gives."""
+    examples = list(documented())
+    assert examples
+    for example in examples:
+        validator().validate(example)
+        check(example)
+    words = re.search(r'`attar (.*) -- ./split7030 300`', (ROOT / 'docs/json.md').read_text())[1].split()
+    real = parse(run(*words, '--', workload('split7030'), 300).stdout)
+    example = examples[0]
+    assert example.keys() - real.keys() == set() and example['notes'].keys() == real['notes'].keys()
+    assert [(s['name'], s['kind'], s['columns']) for s in example['sections']] == \
+        [(s['name'], s['kind'], s['columns']) for s in real['sections']]
+
+
 def test_whole_command(tmp_path):
     """What attar itself writes: with and without stacks, in intervals, and each sample."""
     schema, out = validator(), tmp_path / 'x.json'
