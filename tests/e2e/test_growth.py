@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What attar holds does not grow with the number of processes that come and go."""
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, Profile, compiler, is_sampling, wait_until, workload
+
+
+def resident(pid):
+    """Its anonymous memory in bytes."""
+    lines = Path(f'/proc/{pid}/status').read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith('RssAnon:'))
+
+
+def open_files(pid):
+    return len(os.listdir(f'/proc/{pid}/fd'))
+
+
+def storm_of(storm, n):
+    storm.stdin.write(f'{n}\n')
+    storm.stdin.flush()
+    assert storm.stdout.readline() == f'{n} done\n'
+
+
+def test_storm_of_names(spawn, tmp_path):
+    """4,000 processes with names of their own, and 4,000 more. The tables of dead threads are full by then."""
+    if any('sanitize' in word for word in compiler()):
+        pytest.skip('a sanitizer keeps freed memory')
+    out = tmp_path / 'out.json'
+    storm = spawn(workload('namestorm'), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    attar = spawn(ATTAR, 'profile', '-q', '-g', '-F', 997, '-i', '100ms', '-p', storm.pid, '-o', out)
+    wait_until(lambda: is_sampling(attar), 'the profiler is ready')
+    storm_of(storm, 4000)
+    before = resident(attar.pid), open_files(attar.pid)
+    storm_of(storm, 4000)
+    after = resident(attar.pid), open_files(attar.pid)
+    storm.stdin.close()
+    assert attar.wait(30) == 0
+    assert after[0] < before[0] + (1 << 20), (before, after)
+    assert after[1] <= before[1] + 4, (before, after)
+    reports = [Profile(line) for line in out.read_text().splitlines()]
+    assert sum(report.samples for report in reports) == sum(report.notes['seen'] for report in reports) > 0
+    assert reports[-1].notes['self_rss'] < 16 << 20

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Truth: for each line "N" on stdin N processes live one after another, each under a name of its own ("name0",
+ * "name1" and so on); when they have ended, the line "N done" is written.
+ */
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+static void child(unsigned number)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "name%u", number);
+	prctl(PR_SET_NAME, name);
+	turns(20000);
+	_exit(0);
+}
+
+int main(void)
+{
+	unsigned number = 0, n;
+	int status;
+
+	while (scanf("%u", &n) == 1) {
+		for (unsigned end = number + n; number < end; number++) {
+			pid_t pid = fork();
+
+			if (!pid)
+				child(number);
+			if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+				return 1;
+		}
+		printf("%u done\n", n);
+		fflush(stdout);
+	}
+	return 0;
+}
