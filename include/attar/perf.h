@@ -84,8 +84,9 @@ struct attar_target;
  * Resolves whom to watch. A command is forked at once and waits, stopped before its exec, for
  * attar_target_start(). Threads of pids, and commands, are followed into what they create; tids and self are
  * not, unless an event's attr.inherit asks for it. -ESRCH: a pid or tid does not exist; -ERANGE: there is no
- * such CPU; -ENODEV: it is offline; -ENOENT: no such cgroup; -EINVAL: the options contradict each other;
- * -ECANCELED: opts.stop was set.
+ * such CPU; -ENODEV: it is offline; -ENOENT: no such cgroup; -EINVAL: the options contradict each other
+ * (self, system_wide and every_thread exclude each other and pids, tids and cgroups), or the command is
+ * an empty list; -ECANCELED: opts.stop was set.
  */
 ATTAR_API int attar_target_new(
 	const struct attar_target_opts *opts, struct attar_target **ret_target);
@@ -110,7 +111,8 @@ ATTAR_API pid_t attar_target_command_pid(const struct attar_target *target);
 
 /*
  * True once nobody is left to watch: the command has exited, or every process given by pid. A target of
- * CPUs or control groups never ends by itself. poll() on attar_target_fd() tells when to ask.
+ * CPUs or control groups never ends by itself. poll() on attar_target_fd() tells when to ask. In a child
+ * of the process that created the target: true.
  */
 ATTAR_API bool attar_target_ended(struct attar_target *target);
 
@@ -204,7 +206,7 @@ struct attar_counter_place {
 /* How many places it was opened on. */
 ATTAR_API size_t attar_counter_places(const struct attar_counter *counter);
 
-/* Place number i, below attar_counter_places(). */
+/* Place number i, below attar_counter_places(). Past the end: fd, cpu, tid and cgroup are -1. */
 ATTAR_API struct attar_counter_place attar_counter_place_at(
 	const struct attar_counter *counter, size_t i);
 
@@ -330,8 +332,8 @@ struct attar_value {
 
 /*
  * Counts, joined over the CPUs of each thread and summed over all places, or those of one place,
- * whose number is below attar_counter_places(). A count that could not be had is no error but a
- * quality; errors are those of read(2). ret_value->value is never stale.
+ * whose number is below attar_counter_places() (-EINVAL otherwise). A count that could not be had is
+ * no error but a quality; errors are those of read(2). ret_value->value is never stale.
  */
 ATTAR_API int attar_counter_read(struct attar_counter *counter, struct attar_value *ret_value);
 ATTAR_API int attar_counter_read_at(

@@ -158,6 +158,8 @@ ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
 
 /* ---- what a profiler may ask of its run ---- */
 
+/* What is said to be called only from open() fails with -EINVAL elsewhere. */
+
 /*
  * Adds an event: fn gets each of its samples. attr says what to count or sample; the run adds what a
  * stream needs. name is copied. Only from open().
@@ -312,9 +314,10 @@ ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char 
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
 /*
- * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run. hooks are copied,
- * and may be NULL. 0, or the negative errno of what could not be opened, or of a hook. -ECANCELED:
- * attar_run_stop() was called before everything was open, and nothing was measured.
+ * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run: afterwards
+ * it, attar_run_set() and attar_run_command() fail with -EINVAL. hooks are copied, and may be NULL. 0,
+ * or the negative errno of what could not be opened, or of a hook. -ECANCELED: attar_run_stop()
+ * was called before everything was open, and nothing was measured.
  */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
 

@@ -165,6 +165,15 @@ int perfume_collector_new(
 	return 0;
 }
 
+void perfume_collector_disown(struct perfume_collector *c)
+{
+	struct writer *writer;
+
+	c->orders[0] = 0;
+	for (writer = c->writers; writer; writer = writer->next)
+		writer->claim = -1;
+}
+
 void perfume_collector_free(struct perfume_collector *c)
 {
 	struct writer *writer;

@@ -81,6 +81,12 @@ struct perfume_collector_stats {
 int perfume_collector_new(
 	const struct perfume_collector_options *options, struct perfume_collector **ret_collector);
 
+/*
+ * For a process that was forked after the collector was created: freeing it there leaves on what its
+ * creator has switched on.
+ */
+void perfume_collector_disown(struct perfume_collector *collector);
+
 /* Switches off what it switched on. NULL is allowed. */
 void perfume_collector_free(struct perfume_collector *collector);
 

@@ -4,6 +4,7 @@
 
 #include "attar/event.h"
 #include "base/base.h"
+#include "base/check.h"
 
 /* Past what older headers declare; offsets are the kernel's ABI. */
 enum { CONFIG3_AT = 128 /* 6.3 */, CONFIG4_AT = 136 /* 6.19 */ };
@@ -34,6 +35,9 @@ static void put_flags(const struct attar_event_spec *spec, struct perf_event_att
 
 int attar_event_spec_attr(const struct attar_event_spec *spec, void *bytes, size_t size)
 {
+	CHECK_ARG(spec, "spec");
+	CHECK_ARG(bytes, "attr");
+
 	struct perf_event_attr attr;
 	int r;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "event/catalog.h"
 
+#include "base/check.h"
 #include "base/opts.h"
 #include "event/format.h"
 #include "event/pmu.h"
@@ -15,6 +16,8 @@ static int copy(const char *text, char **ret_copy)
 
 int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalog **ret_catalog)
 {
+	CHECK_ARG(ret_catalog, "ret_catalog");
+
 	struct attar_catalog_opts o = {0};
 	struct attar_catalog *c;
 	int r = opts_take(&o, sizeof(o), opts);
@@ -24,6 +27,7 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return base_oom();
+	c->process = check_process;
 	c->mount = o.mount;
 	c->stop = o.stop;
 	r = copy(o.sysfs ? o.sysfs : "/sys", &c->sysfs);

@@ -16,6 +16,7 @@ struct dynevent {
 };
 
 struct attar_catalog {
+	unsigned process; /* that created it, see base/check.h */
 	char *sysfs, *proc;
 	char *tracefs; /* where it is mounted; NULL until found */
 	bool mount;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "event/probe.h"
 
@@ -198,7 +199,7 @@ void dynevent_remove_own(struct attar_catalog *catalog)
 		int r;
 
 		snprintf(full, sizeof(full), "%s/%s", catalog->dynevent_system, it->name);
-		r = remove_one(catalog, it->user, full);
+		r = is_own_process(catalog) ? remove_one(catalog, it->user, full) : 0;
 		if (r < 0 && r != -ENOENT)
 			log_note("the probe %s stays in tracefs (%s): an event of it is still open",
 				full, strerror(-r));

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/check.h"
 #include "event/eventheader.h"
 
 enum { NESTING_MAX = 8, TEXT_MAX = 1 << 16, PASSED_MAX = 1 << 16 };
@@ -16,6 +17,8 @@ enum { EXTENSION_METADATA = 1, EXTENSION_ACTIVITY = 2, EXTENSION_CHAIN = 0x8000 
 
 bool attar_eventheader_format(const struct attar_format *format)
 {
+	CHECK_ARG_OR(format, "format", false);
+
 	static const char *const names[] = {
 		"eventheader_flags", "version", "id", "tag", "opcode", "level"};
 	static const uint8_t sizes[] = {1, 1, 2, 2, 1, 1};
@@ -36,6 +39,9 @@ bool attar_eventheader_format(const struct attar_format *format)
 
 int attar_eventheader_keyword(const char *name, uint64_t *ret_keyword)
 {
+	CHECK_ARG(name, "name");
+	CHECK_ARG(ret_keyword, "ret_keyword");
+
 	const char *at = strrchr(name, '_');
 	char *end;
 	uint64_t keyword;
@@ -93,6 +99,9 @@ static int take_extension(struct attar_eventheader *header, struct span *span)
 
 int attar_eventheader_parse(const void *payload, size_t n, struct attar_eventheader *ret_header)
 {
+	CHECK_ARG(payload || !n, "payload");
+	CHECK_ARG(ret_header, "ret_header");
+
 	struct span span = {.at = payload, .end = (const uint8_t *)payload + n};
 	struct attar_eventheader header = {0};
 	const uint8_t *at = span_take(&span, 8);
@@ -317,6 +326,9 @@ void eventheader_print(struct print_run *run, const char *name)
 
 size_t attar_eventheader_print(const void *payload, size_t n, char *ret_text, size_t max)
 {
+	CHECK_ARG_OR(payload || !n, "payload", 0);
+	CHECK_ARG_OR(ret_text || !max, "ret_text", 0);
+
 	struct print_run run = {.at = ret_text, .max = max};
 
 	if (max)

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/suggest.h"
 #include "event/print.h"
 
@@ -372,6 +373,10 @@ static int read_text(struct format *f, struct span rest)
 int attar_format_parse(
 	const char *system, const char *text, size_t len, struct attar_format **ret_format)
 {
+	CHECK_ARG(system, "system");
+	CHECK_ARG(text, "text");
+	CHECK_ARG(ret_format, "ret_format");
+
 	struct format *f;
 	int r;
 
@@ -412,6 +417,9 @@ struct attar_format *attar_format_free(struct attar_format *format)
 
 const struct attar_field *attar_format_field(const struct attar_format *format, const char *name)
 {
+	CHECK_ARG_OR(format, "format", NULL);
+	CHECK_ARG_OR(name, "name", NULL);
+
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (!strcmp(format->fields[i].name, name))
 			return &format->fields[i];
@@ -421,6 +429,10 @@ const struct attar_field *attar_format_field(const struct attar_format *format, 
 int attar_format_need(
 	const struct attar_format *format, const char *name, const struct attar_field **ret_field)
 {
+	CHECK_ARG(format, "format");
+	CHECK_ARG(name, "name");
+	CHECK_ARG(ret_field, "ret_field");
+
 	const struct attar_field *field = attar_format_field(format, name);
 	struct suggest s = {.word = name};
 

@@ -2,6 +2,7 @@
 /* Formats of this system's tracepoints, each read from tracefs once. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "event/format.h"
 #include "event/tracefs.h"
@@ -51,6 +52,11 @@ static int remember(struct attar_catalog *catalog, uint64_t key, struct attar_fo
 int attar_catalog_format(struct attar_catalog *catalog, const char *system, const char *name,
 	const struct attar_format **ret_format)
 {
+	CHECK_ARG(catalog, "catalog");
+	CHECK_ARG(system, "system");
+	CHECK_ARG(name, "name");
+	CHECK_ARG(ret_format, "ret_format");
+
 	uint64_t key = hash_name(system, name), *index = map_get(&catalog->formats_by_name, key);
 	struct attar_format *format;
 	int r;

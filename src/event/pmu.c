@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/file.h"
 
 enum { PMUS_MAX = 4096, CPU_MAX = 65535 };
@@ -198,6 +199,8 @@ int pmu_load(struct attar_catalog *catalog)
 
 const struct attar_pmu *attar_catalog_pmu(struct attar_catalog *catalog, size_t i)
 {
+	CHECK_ARG_OR(catalog, "catalog", NULL);
+
 	if (pmu_load(catalog) < 0 || i >= catalog->pmus.n)
 		return NULL;
 	return &catalog->pmus.at[i]->pub;
@@ -445,6 +448,9 @@ static int show_event(const struct pmu *pmu, const char *name, attar_pmu_event_f
 
 int attar_pmu_events(const struct attar_pmu *pub, attar_pmu_event_fn *fn, void *ctx)
 {
+	CHECK_ARG(pub, "pmu");
+	CHECK_ARG(fn, "fn");
+
 	const struct pmu *pmu = pmu_of(pub);
 	dir_names names _cleanup_(dir_names_done) = {0};
 	int r = pmu_event_names(pmu, &names);
@@ -459,6 +465,10 @@ int attar_pmu_events(const struct attar_pmu *pub, attar_pmu_event_fn *fn, void *
 
 int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64_t *ret_value)
 {
+	CHECK_ARG(pmu, "pmu");
+	CHECK_ARG(name, "name");
+	CHECK_ARG(ret_value, "ret_value");
+
 	char path[4096];
 	int64_t value;
 	int r;

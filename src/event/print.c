@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/check.h"
 #include "event/eventheader.h"
 #include "event/format.h"
 
@@ -118,6 +119,10 @@ static const struct print_program *program_of(struct format *f)
 size_t attar_format_print(
 	const struct attar_format *format, const void *raw, size_t size, char *ret_text, size_t max)
 {
+	CHECK_ARG_OR(format, "format", 0);
+	CHECK_ARG_OR(raw || !size, "raw", 0);
+	CHECK_ARG_OR(ret_text || !max, "ret_text", 0);
+
 	struct format *f = format_of(format);
 	struct print_run run = {.program = program_of(f),
 		.catalog = f->catalog,

@@ -15,6 +15,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/parse.h"
 #include "event/list.h"
 #include "event/modifier.h"
@@ -279,6 +280,10 @@ static int items(struct parser *parser)
 int attar_event_list_parse(
 	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list)
 {
+	CHECK_ARG(catalog, "catalog");
+	CHECK_ARG(text, "text");
+	CHECK_ARG(ret_list, "ret_list");
+
 	struct parser parser = {.catalog = catalog, .text = text, .p = text};
 	int r;
 

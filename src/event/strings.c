@@ -2,6 +2,7 @@
 /* Constant strings of the kernel that tracepoints refer to by address: tracefs lists them. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "event/print.h"
 
@@ -58,6 +59,8 @@ const char *catalog_string(struct attar_catalog *catalog, uint64_t address)
 
 void attar_catalog_resolver(struct attar_catalog *catalog, attar_address_fn *fn, void *ctx)
 {
+	CHECK_ARG_OR(catalog, "catalog", );
+
 	catalog->resolve = fn;
 	catalog->resolve_ctx = ctx;
 }

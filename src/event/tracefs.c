@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/limit.h"
 #include "base/suggest.h"
@@ -164,6 +165,9 @@ int attar_tracefs_mount(void)
 
 int attar_catalog_tracefs(struct attar_catalog *catalog, const char **ret_path)
 {
+	CHECK_ARG(catalog, "catalog");
+	CHECK_ARG(ret_path, "ret_path");
+
 	int r = 0;
 
 	if (!catalog->tracefs)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "attar/record.h"
+#include "base/check.h"
 #include "perf/kernel.h"
 
 static size_t page_size(void)
@@ -75,6 +76,9 @@ static int map_what_fits(struct attar_aux *aux, const struct attar_ring *ring, s
 
 int attar_aux_new(struct attar_ring *ring, size_t bytes, bool snapshot, struct attar_aux **ret_aux)
 {
+	CHECK_OWN(ring, "ring");
+	CHECK_ARG(ret_aux, "ret_aux");
+
 	struct attar_aux *aux;
 	int r;
 
@@ -86,6 +90,7 @@ int attar_aux_new(struct attar_ring *ring, size_t bytes, bool snapshot, struct a
 	aux = calloc(1, sizeof(*aux));
 	if (!aux)
 		return base_oom();
+	aux->process = check_process;
 	aux->snapshot = snapshot;
 	r = map_what_fits(aux, ring, bytes);
 	if (r < 0) {
@@ -100,13 +105,16 @@ struct attar_aux *attar_aux_free(struct attar_aux *aux)
 {
 	if (!aux)
 		return NULL;
-	munmap((void *)aux->area, aux->size);
+	if (is_own_process(aux)) /* a child does not inherit the mapping */
+		munmap((void *)aux->area, aux->size);
 	free(aux);
 	return NULL;
 }
 
 size_t attar_aux_size(const struct attar_aux *aux)
 {
+	CHECK_ARG_OR(aux, "aux", 0);
+
 	return aux->size;
 }
 
@@ -150,6 +158,10 @@ static const char *missing(const struct attar_aux *aux, uint64_t offset, uint64_
 int attar_aux_read(
 	struct attar_aux *aux, const struct attar_record *record, struct attar_aux_data *ret_data)
 {
+	CHECK_OWN(aux, "aux");
+	CHECK_ARG(record, "record");
+	CHECK_ARG(ret_data, "ret_data");
+
 	uint64_t offset = record->aux.offset, size = record->aux.size;
 	const char *why;
 
@@ -171,6 +183,9 @@ int attar_aux_read(
 
 void attar_aux_release(struct attar_aux *aux, const struct attar_aux_data *data)
 {
+	CHECK_OWN_OR(aux, "aux", );
+	CHECK_ARG_OR(data, "data", );
+
 	uint64_t end = data->offset + data->size;
 
 	if (!aux->snapshot && end - aux->page->aux_tail <= aux->size)
@@ -190,6 +205,9 @@ static bool went_round(const struct attar_aux *aux, uint64_t head)
 
 int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data)
 {
+	CHECK_OWN(aux, "aux");
+	CHECK_ARG(ret_data, "ret_data");
+
 	uint64_t head = __atomic_load_n(&aux->page->aux_head, __ATOMIC_ACQUIRE);
 	size_t size = went_round(aux, head) ? aux->size : (size_t)head;
 

@@ -196,16 +196,29 @@ static void send_signal(const struct command *c, int number)
 		syscall(SYS_pidfd_send_signal, c->pidfd, number, NULL, 0);
 }
 
+static void close_fds(struct command *c)
+{
+	if (c->go_fd >= 0)
+		close(TAKE_FD(c->go_fd)); /* still held: it exits by itself */
+	if (c->failure_fd >= 0)
+		close(TAKE_FD(c->failure_fd));
+}
+
+void command_disown(struct command *c)
+{
+	close_fds(c);
+	if (c->pidfd >= 0)
+		close(TAKE_FD(c->pidfd));
+	c->pid = 0;
+}
+
 void command_done(struct command *c)
 {
 	bool held = command_is_held(c);
 
 	if (!c->pid)
 		return;
-	if (c->go_fd >= 0)
-		close(TAKE_FD(c->go_fd)); /* still held: it exits by itself */
-	if (c->failure_fd >= 0)
-		close(TAKE_FD(c->failure_fd));
+	close_fds(c);
 	if (!held && !command_ended(c))
 		send_signal(c, SIGTERM);
 	for (int ms = 0; ms < 1000 && !command_ended(c); ms += 5)
@@ -214,7 +227,5 @@ void command_done(struct command *c)
 		send_signal(c, SIGKILL);
 	while (!command_ended(c))
 		poll(NULL, 0, 5);
-	if (c->pidfd >= 0)
-		close(TAKE_FD(c->pidfd));
-	c->pid = 0;
+	command_disown(c);
 }

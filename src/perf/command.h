@@ -41,6 +41,9 @@ static inline bool command_is_held(const struct command *c)
  */
 bool command_ended(struct command *c);
 
+/* In a child of the process that forked it: closes the file descriptors and lets it run. */
+void command_disown(struct command *c);
+
 /* Ends it if it runs: SIGTERM, SIGKILL a second later. */
 void command_done(struct command *c);
 

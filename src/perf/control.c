@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 
+#include "base/check.h"
 #include "perf/counter.h"
 #include "perf/group.h"
 #include "perf/uapi.h"
@@ -54,12 +55,16 @@ static const void *number(uintptr_t n)
 
 int attar_counter_enable(struct attar_counter *c)
 {
+	CHECK_OWN(c, "counter");
+
 	c->enabled = true;
 	return each_place(c, &(struct order){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
 }
 
 int attar_counter_disable(struct attar_counter *c)
 {
+	CHECK_OWN(c, "counter");
+
 	c->enabled = false;
 	return each_place(c, &(struct order){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
 }
@@ -88,16 +93,22 @@ int attar_counters_disable_all(void)
  */
 int attar_group_enable(struct attar_group *g)
 {
+	CHECK_OWN(g, "group");
+
 	return attar_counter_enable(g->members[0]);
 }
 
 int attar_group_disable(struct attar_group *g)
 {
+	CHECK_OWN(g, "group");
+
 	return attar_counter_disable(g->members[0]);
 }
 
 int attar_counter_set_period(struct attar_counter *c, uint64_t period)
 {
+	CHECK_OWN(c, "counter");
+
 	const char *invalid = !c->attr.sample_period ? "it is not sampled, it only counts"
 			      : c->attr.freq
 				      ? "the frequency is above kernel.perf_event_max_sample_rate"
@@ -112,6 +123,8 @@ int attar_counter_set_period(struct attar_counter *c, uint64_t period)
 
 int attar_counter_refresh(struct attar_counter *c, unsigned n)
 {
+	CHECK_OWN(c, "counter");
+
 	return each_place(c, &(struct order){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
 				     c->attr.inherit ? "inherited events cannot be limited to a "
 						       "number of overflows (attr.inherit)"
@@ -146,6 +159,8 @@ int counter_restore(const struct attar_counter *c, const struct counter_fd *it)
 /* A tracepoint has its programs for all of its fds together: the second fd finds that it is there. */
 int attar_counter_attach_bpf(struct attar_counter *c, int program_fd)
 {
+	CHECK_OWN(c, "counter");
+
 	vec_each (&c->fds, it) {
 		if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_BPF, program_fd)) >= 0)
 			continue;
@@ -169,6 +184,10 @@ struct query {
 
 int attar_counter_query_bpf(struct attar_counter *c, uint32_t *ret_ids, size_t room, size_t *ret_n)
 {
+	CHECK_OWN(c, "counter");
+	CHECK_ARG(ret_ids || !room, "ret_ids");
+	CHECK_ARG(ret_n, "ret_n");
+
 	struct query q = {.ids_len = BPF_PROGRAMS_MAX};
 	const struct counter_fd *it = c->fds.at;
 
@@ -183,6 +202,9 @@ int attar_counter_query_bpf(struct attar_counter *c, uint32_t *ret_ids, size_t r
 
 int attar_counter_filter(struct attar_counter *c, const char *filter)
 {
+	CHECK_OWN(c, "counter");
+	CHECK_ARG(filter, "filter");
+
 	const char *invalid =
 		c->attr.type == PERF_TYPE_TRACEPOINT
 			? "an unknown field, or an operator that does not fit its type"
@@ -200,6 +222,9 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 
 int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *attr)
 {
+	CHECK_OWN(c, "counter");
+	CHECK_ARG(attr, "attr");
+
 	union uapi_attr wanted = {0};
 	int r;
 
@@ -222,12 +247,16 @@ int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *
 
 int attar_counter_pause(struct attar_counter *c, bool pause)
 {
+	CHECK_OWN(c, "counter");
+
 	return each_place(c, &(struct order){PERF_EVENT_IOC_PAUSE_OUTPUT, number(pause),
 				     pause ? "pause" : "resume", "it has no ring to write to"});
 }
 
 int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
 {
+	CHECK_OWN(c, "counter");
+
 	if (to && to->fds.n != c->fds.n)
 		return attar_fail(-EINVAL,
 			"cannot send '%s' to the rings of '%s': they have %zu and %zu places",

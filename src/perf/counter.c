@@ -7,6 +7,7 @@
 
 #include <sys/ioctl.h>
 
+#include "base/check.h"
 #include "perf/cores.h"
 #include "perf/explain.h"
 #include "perf/group.h"
@@ -63,6 +64,7 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 		free(c);
 		return base_oom();
 	}
+	c->process = check_process;
 	c->bpf_fd = -1;
 	r = copy_attr(attr, &c->whole);
 	if (r == 0)
@@ -269,6 +271,13 @@ int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t fir
 int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter)
 {
+	CHECK_OWN(target, "target");
+	CHECK_ARG(attr, "attr");
+	CHECK_ARG(name, "name");
+	CHECK_ARG(ret_counter, "ret_counter");
+
+	CHECK_FLAGS(flags, ATTAR_COUNTER_DEGRADE | ATTAR_COUNTER_SELF_READ);
+
 	struct attar_counter *c;
 	int r = counter_new(target, attr, name, &c);
 
@@ -294,23 +303,37 @@ struct attar_counter *attar_counter_close(struct attar_counter *c)
 
 const char *attar_counter_name(const struct attar_counter *c)
 {
+	CHECK_ARG_OR(c, "counter", NULL);
+
 	return c->name;
 }
 
 const struct perf_event_attr *attar_counter_attr(const struct attar_counter *c)
 {
+	CHECK_ARG_OR(c, "counter", NULL);
+
 	return &c->attr;
 }
 
 size_t attar_counter_places(const struct attar_counter *c)
 {
+	CHECK_ARG_OR(c, "counter", 0);
+
 	return c->fds.n;
 }
 
 struct attar_counter_place attar_counter_place_at(const struct attar_counter *c, size_t i)
 {
-	const struct counter_fd *it = &c->fds.at[i];
+	static const struct attar_counter_place nowhere = {
+		.fd = -1, .cpu = -1, .tid = -1, .cgroup = -1};
+	const struct counter_fd *it;
 
+	CHECK_ARG_OR(c, "counter", nowhere);
+	if (i >= c->fds.n) {
+		check_range(__func__, "i", i, c->fds.n);
+		return nowhere;
+	}
+	it = &c->fds.at[i];
 	return (struct attar_counter_place){.fd = it->fd,
 		.cpu = it->cpu,
 		.tid = it->tid,

@@ -30,6 +30,7 @@ struct counter_fd {
 };
 
 struct attar_counter {
+	unsigned process; /* that created it, see base/check.h */
 	char *name;
 	union { /* as opened */
 		struct perf_event_attr attr;

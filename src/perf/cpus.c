@@ -9,6 +9,7 @@
 
 #include <sys/ioctl.h>
 
+#include "base/check.h"
 #include "perf/counter.h"
 #include "perf/group.h"
 #include "perf/negotiate.h"
@@ -301,5 +302,8 @@ int cpus_follow(struct attar_target *t, struct attar_counter *const *counters, s
 int attar_target_follow_cpus(
 	struct attar_target *target, struct attar_counter *const *counters, size_t n)
 {
+	CHECK_OWN(target, "target");
+	CHECK_ARG(counters || !n, "counters");
+
 	return cpus_follow(target, counters, n, NULL, NULL);
 }

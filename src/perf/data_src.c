@@ -2,6 +2,7 @@
 /* What the packed words PERF_MEM_* and PERF_TXN_* of linux/perf_event.h say, as text. */
 #include "attar/sample.h"
 #include "base/base.h"
+#include "base/check.h"
 #include "perf/uapi.h"
 
 #include <stdio.h>
@@ -134,6 +135,8 @@ static size_t finish(struct out *o, const char *nothing)
 
 size_t attar_data_src_text(uint64_t data_src, char *text, size_t size)
 {
+	CHECK_ARG_OR(text || !size, "text", 0);
+
 	static const char *const ops[] = {NULL, "load", "store", "prefetch", "exec"};
 	static const char *const snoops[] = {NULL, "none", "hit", "miss", "hit modified"};
 	static const char *const snoopxs[] = {"forwarded", "from peer"};
@@ -155,6 +158,8 @@ size_t attar_data_src_text(uint64_t data_src, char *text, size_t size)
 
 size_t attar_transaction_text(uint64_t transaction, char *text, size_t size)
 {
+	CHECK_ARG_OR(text || !size, "text", 0);
+
 	static const char *const names[] = {"elision", "transaction", "sync", "async", "retry",
 		"conflict", "capacity write", "capacity read"};
 	struct out o = {.text = text, .size = size};

@@ -5,6 +5,7 @@
  */
 #include "perf/group.h"
 
+#include "base/check.h"
 #include "perf/readout.h"
 #include "perf/target.h"
 
@@ -131,14 +132,24 @@ static int make_members(struct attar_group *g, const struct attar_target *t,
 int attar_group_open(struct attar_target *target, const struct attar_group_event *events, size_t n,
 	unsigned flags, struct attar_group **ret_group)
 {
+	CHECK_OWN(target, "target");
+	CHECK_ARG(events, "events");
+	CHECK_ARG(ret_group, "ret_group");
+
 	struct attar_group *g;
 	int r;
 
+	CHECK_FLAGS(flags, ATTAR_COUNTER_DEGRADE | ATTAR_COUNTER_SELF_READ);
 	if (!n || n > MEMBERS_MAX)
 		return attar_fail(-EINVAL, "a group has 1 to %d events, not %zu", MEMBERS_MAX, n);
+	for (size_t i = 0; i < n; i++) {
+		CHECK_ARG(events[i].name, "events[].name");
+		CHECK_ARG(events[i].attr, "events[].attr");
+	}
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return base_oom();
+	g->process = check_process;
 	r = make_members(g, target, events, n);
 	if (r == 0)
 		r = counters_open_places(g->members, g->n, target, 0, flags);
@@ -168,6 +179,8 @@ struct attar_group *attar_group_close(struct attar_group *g)
 
 struct attar_counter *attar_group_counter(struct attar_group *g, size_t i)
 {
+	CHECK_ARG_OR(g, "group", NULL);
+
 	return i < g->n ? g->members[i] : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "perf/counter.h"
 
 struct attar_group {
+	unsigned process;               /* that created it, see base/check.h */
 	struct attar_counter **members; /* the leader first; each has the same places */
 	size_t n;
 	uint64_t *words; /* what read(2) of the leader gives: room for all members and some more */

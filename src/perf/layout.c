@@ -2,6 +2,7 @@
 /* Where the fields of fixed size stand in an event's records. */
 #include "attar/record.h"
 #include "base/base.h"
+#include "base/check.h"
 #include "perf/uapi.h"
 
 /* Takes the next word's offset when the bit asks for that field. */
@@ -62,6 +63,9 @@ static void place_trailer(struct attar_layout *layout)
 
 void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr *attr)
 {
+	CHECK_ARG_OR(layout, "layout", );
+	CHECK_ARG_OR(attr, "attr", );
+
 	*layout = (struct attar_layout){
 		.sample_type = attr->sample_type,
 		.read_format = attr->read_format,

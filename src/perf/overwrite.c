@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/check.h"
 #include "perf/ring.h"
 
 enum { LOOKS_MAX = 100 };
@@ -157,8 +158,12 @@ int rings_look(struct attar_ring *const *rings, size_t n)
 
 int attar_rings_freeze(struct attar_ring *const *rings, size_t n)
 {
+	CHECK_ARG(rings || !n, "rings");
+
 	int r = 0;
 
+	for (size_t i = 0; i < n; i++)
+		CHECK_OWN(rings[i], "rings[]");
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (rings[i]->overwritten)
 			r = pause_writing(rings[i], true);
@@ -176,8 +181,12 @@ int attar_rings_freeze(struct attar_ring *const *rings, size_t n)
 
 int attar_rings_thaw(struct attar_ring *const *rings, size_t n)
 {
+	CHECK_ARG(rings || !n, "rings");
+
 	int result = 0;
 
+	for (size_t i = 0; i < n; i++)
+		CHECK_OWN(rings[i], "rings[]");
 	for (size_t i = 0; i < n; i++) {
 		int r = rings[i]->frozen ? pause_writing(rings[i], false) : 0;
 
@@ -196,5 +205,7 @@ const struct perf_event_header *ring_take_frozen(struct attar_ring *r)
 
 uint64_t attar_ring_forgotten(const struct attar_ring *r)
 {
+	CHECK_ARG_OR(r, "ring", 0);
+
 	return r->forgotten;
 }

@@ -4,6 +4,7 @@
  * enum perf_event_read_format in linux/perf_event.h. A single counter has its times between value
  * and id; a group has them before all of its values.
  */
+#include "base/check.h"
 #include "perf/record.h"
 #include "perf/uapi.h"
 
@@ -48,6 +49,9 @@ bool record_read(uint64_t format, struct record_cursor *c, struct attar_read *re
 int attar_read_parse(
 	uint64_t read_format, const void *bytes, size_t len, struct attar_read *ret_read)
 {
+	CHECK_ARG(bytes, "bytes");
+	CHECK_ARG(ret_read, "ret_read");
+
 	const record_word *words = bytes;
 	struct record_cursor c = {.at = words, .end = words + len / sizeof(*words)};
 

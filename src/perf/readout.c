@@ -6,6 +6,7 @@
  */
 #include "perf/readout.h"
 
+#include "base/check.h"
 #include "perf/group.h"
 #include "perf/value.h"
 
@@ -226,6 +227,10 @@ int counter_read_fd(
 
 int attar_counter_read_at(struct attar_counter *c, size_t place, struct attar_value *ret_value)
 {
+	CHECK_ARG(c, "counter");
+	CHECK_ARG(ret_value, "ret_value");
+	CHECK_BELOW(place, "place", c->fds.n);
+
 	return read_at(c, &c->fds.at[place], ret_value);
 }
 
@@ -249,6 +254,9 @@ static __attribute__((noinline)) int read_sum(
 
 int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
 {
+	CHECK_ARG(c, "counter");
+	CHECK_ARG(ret_value, "ret_value");
+
 	return c->fds.n == 1 ? read_at(c, c->fds.at, ret_value) : read_sum(c, ret_value);
 }
 
@@ -272,6 +280,9 @@ static void settle_task(const struct attar_counter *c, struct attar_value *value
 
 void attar_values_settle(const struct attar_counter *c, struct attar_value *values)
 {
+	CHECK_ARG_OR(c, "counter", );
+	CHECK_ARG_OR(values, "values", );
+
 	if (!c->shares || !c->fds.n || !is_part(c->fds.at))
 		return;
 	for (size_t i = 0, n; i < c->fds.n; i += n) {
@@ -283,6 +294,8 @@ void attar_values_settle(const struct attar_counter *c, struct attar_value *valu
 
 uint64_t attar_counter_lost(const struct attar_counter *c)
 {
+	CHECK_ARG_OR(c, "counter", 0);
+
 	struct attar_value v;
 	uint64_t lost = 0;
 
@@ -320,6 +333,8 @@ void counter_take_out(struct attar_counter *c, size_t place, const struct attar_
 
 int attar_counter_reset(struct attar_counter *c)
 {
+	CHECK_OWN(c, "counter");
+
 	struct attar_value v;
 
 	if (c->group)
@@ -415,6 +430,11 @@ static inline __attribute__((always_inline)) int read_group_at(
 
 int attar_group_read_at(struct attar_group *g, size_t place, struct attar_value *ret_values)
 {
+	CHECK_ARG(g, "group");
+	CHECK_ARG(ret_values, "ret_values");
+
+	CHECK_BELOW(place, "place", g->members[0]->fds.n);
+
 	return read_group_at(g, place, ret_values);
 }
 
@@ -442,6 +462,9 @@ static __attribute__((noinline)) int read_group_sums(
 
 int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
 {
+	CHECK_ARG(g, "group");
+	CHECK_ARG(ret_values, "ret_values");
+
 	return g->members[0]->fds.n == 1 ? read_group_at(g, 0, ret_values)
 					 : read_group_sums(g, ret_values);
 }
@@ -477,6 +500,9 @@ static __attribute__((noinline)) int give_values(const struct attar_group *g, ui
 
 int attar_group_values(struct attar_group *g, uint64_t *ret_values)
 {
+	CHECK_ARG(g, "group");
+	CHECK_ARG(ret_values, "ret_values");
+
 	const struct attar_counter *leader = g->members[0];
 	struct block block = {0};
 	int r;
@@ -497,6 +523,8 @@ int attar_group_values(struct attar_group *g, uint64_t *ret_values)
 
 int attar_group_reset(struct attar_group *g)
 {
+	CHECK_OWN(g, "group");
+
 	g->plain = false;
 	for (size_t i = 0; i < g->members[0]->fds.n; i++) {
 		int r = attar_group_read_at(g, i, g->scratch);

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "base/check.h"
 #include "perf/counter.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
@@ -157,6 +158,7 @@ static int choose_owners(
 				free(r);
 				return base_oom();
 			}
+			r->process = check_process;
 			r->fd = it->fd;
 			r->cpu = it->cpu;
 			r->tid = ring_tid(it);
@@ -199,12 +201,17 @@ int rings_extend(struct attar_ring ***rings, size_t *n, struct attar_counter *co
 	return r;
 }
 
-static int new_rings(struct attar_target *target, struct attar_counter *const *counters,
-	size_t n_counters, size_t bytes, bool overwritten, struct attar_ring ***ret_rings,
-	size_t *ret_n)
+static int new_rings(const char *function, struct attar_target *target,
+	struct attar_counter *const *counters, size_t n_counters, size_t bytes, bool overwritten,
+	struct attar_ring ***ret_rings, size_t *ret_n)
 {
 	ring_list rings = {0};
-	int r = check_inherited(target, counters, n_counters);
+	int r = 0;
+
+	for (size_t c = 0; c < n_counters; c++)
+		if (!counters[c])
+			return check_missing(function, "counters[]");
+	r = check_inherited(target, counters, n_counters);
 
 	if (r == 0)
 		r = choose_owners(counters, n_counters, overwritten, &rings);
@@ -224,18 +231,28 @@ static int new_rings(struct attar_target *target, struct attar_counter *const *c
 int attar_rings_new(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
 {
-	return new_rings(target, counters, n_counters, bytes, false, ret_rings, ret_n);
+	CHECK_OWN(target, "target");
+	CHECK_ARG(counters || !n_counters, "counters");
+	CHECK_ARG(ret_rings, "ret_rings");
+	CHECK_ARG(ret_n, "ret_n");
+
+	return new_rings(__func__, target, counters, n_counters, bytes, false, ret_rings, ret_n);
 }
 
 int attar_rings_new_overwritten(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, size_t bytes, struct attar_ring ***ret_rings, size_t *ret_n)
 {
-	return new_rings(target, counters, n_counters, bytes, true, ret_rings, ret_n);
+	CHECK_OWN(target, "target");
+	CHECK_ARG(counters || !n_counters, "counters");
+	CHECK_ARG(ret_rings, "ret_rings");
+	CHECK_ARG(ret_n, "ret_n");
+
+	return new_rings(__func__, target, counters, n_counters, bytes, true, ret_rings, ret_n);
 }
 
 void ring_free(struct attar_ring *r)
 {
-	if (r->page)
+	if (r->page && is_own_process(r)) /* a child does not inherit the mapping */
 		unmap(r);
 	if (r->owns_fd)
 		close(r->fd);
@@ -253,16 +270,22 @@ void attar_rings_free(struct attar_ring **rings, size_t n)
 
 int attar_ring_fd(const struct attar_ring *r)
 {
+	CHECK_ARG(r, "ring");
+
 	return r->fd;
 }
 
 int attar_ring_cpu(const struct attar_ring *r)
 {
+	CHECK_ARG(r, "ring");
+
 	return r->cpu;
 }
 
 size_t attar_ring_size(const struct attar_ring *r)
 {
+	CHECK_ARG_OR(r, "ring", 0);
+
 	return r->size;
 }
 
@@ -270,6 +293,10 @@ void attar_ring_begin(struct attar_ring *r)
 {
 	if (r->overwritten)
 		return;
+	if (unlikely(!is_own_process(r))) {
+		r->head = r->tail;
+		return;
+	}
 	r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 	if (unlikely(r->broken))
 		r->tail = r->head;
@@ -318,12 +345,12 @@ const struct perf_event_header *attar_ring_next(struct attar_ring *r)
 
 void attar_ring_release(struct attar_ring *r)
 {
-	if (!r->overwritten)
+	if (!r->overwritten && likely(is_own_process(r)))
 		__atomic_store_n(&r->page->data_tail, r->newest, __ATOMIC_RELEASE);
 }
 
 void attar_ring_end(struct attar_ring *r)
 {
-	if (!r->overwritten)
+	if (!r->overwritten && likely(is_own_process(r)))
 		__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
 }

@@ -16,9 +16,10 @@ struct attar_ring {
 	uint64_t tail;   /* what was passed so far; free running, as the kernel's are */
 	uint64_t newest; /* where the newest passed record begins */
 	int fd;
-	int cpu;      /* -1: that of a thread, wherever it runs */
-	pid_t tid;    /* of that thread; -1: of a CPU */
-	bool owns_fd; /* the counter has another one now */
+	int cpu;          /* -1: that of a thread, wherever it runs */
+	pid_t tid;        /* of that thread; -1: of a CPU */
+	unsigned process; /* that created it, see base/check.h */
+	bool owns_fd;     /* the counter has another one now */
 	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
 	char *bounce; /* for a record that wraps; allocated at the first one */
 	/* Of an overwritten ring, which is mapped read-only: head and tail stay 0. See overwrite.c. */

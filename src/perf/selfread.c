@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "base/check.h"
 #include "perf/readout.h"
 
 /* The kernel changes a page when the thread is scheduled, not a hundred times on end. */
@@ -198,17 +199,20 @@ static void map_page(struct attar_counter *c)
 
 void selfread_done(struct attar_counter *c)
 {
-	if (c->self_page)
+	if (c->self_page && is_own_process(c)) /* a child does not inherit the mapping */
 		munmap((void *)c->self_page, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 int attar_counter_read_self(struct attar_counter *c, struct attar_value *ret_value)
 {
+	CHECK_ARG(c, "counter");
+	CHECK_ARG(ret_value, "ret_value");
+
 	static const struct selfread_cpu cpu = {.pmc = read_pmc, .clock = read_clock};
 	const struct counter_fd *it = c->fds.at;
 	struct selfread_counts counts;
 
-	if (!is_own(c))
+	if (!is_own(c) || unlikely(!is_own_process(c)))
 		return attar_counter_read(c, ret_value);
 	if (unlikely(!c->self_page_asked))
 		map_page(c);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "base/check.h"
 #include "perf/counter.h"
 
 enum { CODE_TRAP_PERF = 6, TRAP_ASYNC = 1 };
@@ -49,6 +50,8 @@ int signal_route(const struct attar_counter *c, int fd, int signo, pid_t tid)
 
 int attar_counter_signal(struct attar_counter *c, int signo, pid_t tid)
 {
+	CHECK_OWN(c, "counter");
+
 	if (!c->attr.sample_period)
 		return attar_fail(-EINVAL, "'%s' never overflows: it has no attr.sample_period",
 			CLIP(c->name));
@@ -88,6 +91,8 @@ bool attar_signal_decode(const void *siginfo, struct attar_signal *ret_signal)
 {
 	const siginfo_t *info = siginfo;
 
+	if (!info || !ret_signal)
+		return false; /* in silence: attar_fail() is not safe in signal handlers */
 	if (info->si_signo == SIGTRAP && info->si_code == CODE_TRAP_PERF)
 		*ret_signal = trap(info);
 	else if (info->si_code == POLL_IN || info->si_code == POLL_HUP)

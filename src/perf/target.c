@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/limit.h"
 #include "base/opts.h"
@@ -245,9 +246,34 @@ static int listen_to_hotplug(struct attar_target *t)
 	return r;
 }
 
+/* Options of which one would be ignored. */
+static int check_opts(const struct attar_target_opts *o)
+{
+	const char *some = o->pids ? "pids" : o->tids ? "tids" : o->cgroups ? "cgroups" : NULL;
+	const char *all = o->self           ? "self"
+			  : o->system_wide  ? "system_wide"
+			  : o->every_thread ? "every_thread"
+					    : NULL;
+
+	if (some && all)
+		return attar_fail(-EINVAL,
+			"the target options '%s' and '%s' contradict each other: leave one out",
+			all, some);
+	if (o->self + o->system_wide + o->every_thread > 1)
+		return attar_fail(-EINVAL, "of the target options 'self', 'system_wide' and "
+					   "'every_thread' only one can be set");
+	if (o->command && !o->command[0])
+		return attar_fail(-EINVAL, "the target option 'command' is an empty list: its "
+					   "first element names the program");
+	return 0;
+}
+
 static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 {
-	int r = o->any_cpu ? any_cpu(t, o) : choose_cpus(t, o->cpus);
+	int r = check_opts(o);
+
+	if (r == 0)
+		r = o->any_cpu ? any_cpu(t, o) : choose_cpus(t, o->cpus);
 
 	t->inherit = inherits(o);
 	t->skip_refused = o->skip_refused;
@@ -272,9 +298,6 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 	if (o->cgroups && t->tids.n)
 		return attar_fail(-EINVAL,
 			"control groups cannot be watched together with processes or threads");
-	if (o->every_thread && (o->pids || o->tids || o->self))
-		return attar_fail(-EINVAL,
-			"every thread, and some of them, contradict each other: leave one out");
 	if (o->any_cpu && !t->tids.n)
 		return attar_fail(-EINVAL, "without a process or thread to watch, the CPUs must be "
 					   "told apart: the kernel counts on each by itself");
@@ -289,6 +312,8 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 
 int attar_target_new(const struct attar_target_opts *opts, struct attar_target **ret_target)
 {
+	CHECK_ARG(ret_target, "ret_target");
+
 	struct attar_target_opts known = {0};
 	struct attar_target *t;
 	int r = opts_take(&known, sizeof(known), opts);
@@ -298,6 +323,7 @@ int attar_target_new(const struct attar_target_opts *opts, struct attar_target *
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return base_oom();
+	t->process = check_process;
 	t->epoll_fd = t->command.go_fd = t->command.failure_fd = t->command.pidfd = -1;
 	r = resolve(t, &known);
 	if (r < 0) {
@@ -312,7 +338,10 @@ struct attar_target *attar_target_free(struct attar_target *t)
 {
 	if (!t)
 		return NULL;
-	command_done(&t->command);
+	if (is_own_process(t))
+		command_done(&t->command);
+	else
+		command_disown(&t->command);
 	if (t->listens)
 		hotplug_done(&t->hotplug);
 	vec_each (&t->pidfds, fd)
@@ -336,16 +365,22 @@ struct attar_target *attar_target_free(struct attar_target *t)
 
 enum attar_target_kind attar_target_kind_of(const struct attar_target *t)
 {
+	CHECK_ARG_OR(t, "target", ATTAR_TARGET_SYSTEM);
+
 	return t->kind;
 }
 
 int attar_target_start(struct attar_target *t)
 {
+	CHECK_OWN(t, "target");
+
 	return t->command.pid ? command_start(&t->command) : 0;
 }
 
 pid_t attar_target_command_pid(const struct attar_target *t)
 {
+	CHECK_ARG_OR(t, "target", 0);
+
 	return t->command.pid;
 }
 
@@ -378,6 +413,8 @@ static bool all_gone(const struct attar_target *t)
 
 bool attar_target_ended(struct attar_target *t)
 {
+	CHECK_OWN_OR(t, "target", true);
+
 	if (t->command.pid)
 		return command_ended(&t->command);
 	return t->running && all_gone(t);
@@ -385,17 +422,25 @@ bool attar_target_ended(struct attar_target *t)
 
 int attar_target_fd(const struct attar_target *t)
 {
+	CHECK_ARG(t, "target");
+
 	return t->epoll_fd;
 }
 
 int attar_target_command_status(const struct attar_target *t)
 {
+	CHECK_ARG_OR(t, "target", -1);
+
 	return t->command.ended ? t->command.status : -1;
 }
 
 int attar_target_command_times(
 	const struct attar_target *t, uint64_t *ret_user, uint64_t *ret_system)
 {
+	CHECK_ARG(t, "target");
+	CHECK_ARG(ret_user, "ret_user");
+	CHECK_ARG(ret_system, "ret_system");
+
 	if (!t->command.ended)
 		return attar_fail(-ENOENT, "there is no command that has ended");
 	if (!t->command.has_times)
@@ -409,11 +454,16 @@ int attar_target_command_times(
 
 const char *attar_target_cgroup(const struct attar_target *t, size_t i)
 {
+	CHECK_ARG_OR(t, "target", NULL);
+
 	return i < t->cgroup_names.n ? t->cgroup_names.at[i] : NULL;
 }
 
 const int *attar_target_cpus(const struct attar_target *t, size_t *ret_n)
 {
+	CHECK_ARG_OR(t, "target", NULL);
+	CHECK_ARG_OR(ret_n, "ret_n", NULL);
+
 	*ret_n = t->cpus.n;
 	return t->cpus.at;
 }

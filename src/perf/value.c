@@ -5,6 +5,8 @@
  */
 #include "perf/value.h"
 
+#include "base/check.h"
+
 uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running)
 {
 	unsigned __int128 scaled = ((unsigned __int128)raw * enabled + running / 2) / running;
@@ -38,6 +40,9 @@ static uint64_t less(uint64_t a, uint64_t b)
 struct attar_value attar_value_since(
 	const struct attar_value *now, const struct attar_value *before)
 {
+	CHECK_ARG_OR(now, "now", (struct attar_value){0});
+	CHECK_ARG_OR(before, "before", (struct attar_value){0});
+
 	struct attar_value v = *now;
 
 	v.time_enabled = less(now->time_enabled, before->time_enabled);
@@ -67,6 +72,9 @@ static enum attar_quality joined(enum attar_quality a, enum attar_quality b)
 
 void attar_value_add(struct attar_value *sum, const struct attar_value *v)
 {
+	CHECK_ARG_OR(sum, "sum", );
+	CHECK_ARG_OR(v, "value", );
+
 	sum->quality = joined(sum->quality, v->quality);
 	if (__builtin_add_overflow(sum->value, v->value, &sum->value))
 		sum->value = UINT64_MAX;
@@ -81,6 +89,9 @@ void attar_value_add(struct attar_value *sum, const struct attar_value *v)
 
 void attar_value_join(struct attar_value *whole, const struct attar_value *part)
 {
+	CHECK_ARG_OR(whole, "whole", );
+	CHECK_ARG_OR(part, "part", );
+
 	bool in_error =
 		part->quality == ATTAR_QUALITY_ERROR || whole->quality == ATTAR_QUALITY_ERROR;
 

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/check.h"
+
 static const char out_of_memory[] = "out of memory";
 
 /* The first fault stays: it is the cause of the others. */
@@ -56,18 +58,26 @@ struct attar_report *attar_report_free(struct attar_report *report)
 
 void attar_report_span(struct attar_report *report, uint64_t time, uint64_t interval_ns)
 {
+	CHECK_ARG_OR(report, "report", );
+
 	report->time = time;
 	report->interval_ns = interval_ns;
 }
 
 void attar_report_notes(struct attar_report *report, const struct attar_notes *notes)
 {
+	CHECK_ARG_OR(report, "report", );
+	CHECK_ARG_OR(notes, "notes", );
+
 	report->notes = *notes;
 	report->has_notes = true;
 }
 
 void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 {
+	CHECK_ARG_OR(report, "report", );
+	CHECK_ARG_OR(fmt, "fmt", );
+
 	char *text = NULL;
 	va_list args;
 	int n;
@@ -105,17 +115,23 @@ static struct attar_section *add_section(
 
 struct attar_section *attar_report_table(struct attar_report *report, const char *name)
 {
+	CHECK_ARG_OR(report, "report", NULL);
+
 	return add_section(report, ATTAR_SECTION_TABLE, name);
 }
 
 struct attar_section *attar_report_events(struct attar_report *report, const char *name)
 {
+	CHECK_ARG_OR(report, "report", NULL);
+
 	return add_section(report, ATTAR_SECTION_EVENTS, name);
 }
 
 struct attar_section *attar_report_histogram(
 	struct attar_report *report, const char *name, enum attar_unit unit)
 {
+	CHECK_ARG_OR(report, "report", NULL);
+
 	struct attar_section *section = add_section(report, ATTAR_SECTION_HISTOGRAM, name);
 
 	attar_section_column(section, "low", unit);
@@ -127,8 +143,12 @@ struct attar_section *attar_report_histogram(
 struct attar_section *attar_report_tree(
 	struct attar_report *report, const char *name, enum attar_unit unit)
 {
+	CHECK_ARG_OR(report, "report", NULL);
+
 	struct attar_section *section = add_section(report, ATTAR_SECTION_TREE, name);
 
+	if ((size_t)unit > ATTAR_UNIT_ID)
+		spoil(report, "a tree has an unknown unit");
 	section->unit = unit;
 	section->cutoff = 0.005;
 	return section;
@@ -136,11 +156,15 @@ struct attar_section *attar_report_tree(
 
 void attar_section_column(struct attar_section *section, const char *name, enum attar_unit unit)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	struct attar_report *report = section->report;
 
 	if (report->fault)
 		return;
-	if (section->rows)
+	if ((size_t)unit > ATTAR_UNIT_ID)
+		spoil(report, "a column has an unknown unit");
+	else if (section->rows)
 		spoil(report, "a column was added after the first row");
 	else if (vec_push(&section->columns, (struct column){keep(report, name), unit}) < 0)
 		spoil(report, out_of_memory);
@@ -148,6 +172,8 @@ void attar_section_column(struct attar_section *section, const char *name, enum 
 
 void attar_section_row(struct attar_section *section)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	struct attar_report *report = section->report;
 	size_t more = section->columns.n;
 
@@ -186,21 +212,29 @@ static void fill(struct attar_section *section, struct cell cell)
 
 void attar_cell_u64(struct attar_section *section, uint64_t value)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	fill(section, (struct cell){CELL_U64, .u64 = value});
 }
 
 void attar_cell_i64(struct attar_section *section, int64_t value)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	fill(section, (struct cell){CELL_I64, .i64 = value});
 }
 
 void attar_cell_double(struct attar_section *section, double value)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	fill(section, (struct cell){CELL_DOUBLE, .real = value});
 }
 
 void attar_cell_text(struct attar_section *section, const char *text)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	struct cell cell = {CELL_TEXT, .bits = 0};
 
 	cell.text = keep(section->report, text);
@@ -209,11 +243,15 @@ void attar_cell_text(struct attar_section *section, const char *text)
 
 void attar_cell_none(struct attar_section *section)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	fill(section, (struct cell){CELL_NONE});
 }
 
 void attar_row_value(struct attar_section *section, const char *name, bool is_list)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	struct attar_report *report = section->report;
 	struct named value = {.row = section->rows - 1, .is_list = is_list};
 
@@ -243,21 +281,30 @@ static void add_part(struct attar_section *section, struct cell cell)
 
 void attar_value_u64(struct attar_section *section, uint64_t value)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	add_part(section, (struct cell){CELL_U64, .u64 = value});
 }
 
 void attar_value_i64(struct attar_section *section, int64_t value)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	add_part(section, (struct cell){CELL_I64, .i64 = value});
 }
 
 void attar_value_double(struct attar_section *section, double value)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	add_part(section, (struct cell){CELL_DOUBLE, .real = value});
 }
 
 void attar_value_text(struct attar_section *section, const char *text, size_t n)
 {
+	CHECK_ARG_OR(section, "section", );
+	CHECK_ARG_OR(text || !n, "text", );
+
 	struct cell cell = {CELL_TEXT, .bits = 0};
 	char *copy = strndup(text, n);
 
@@ -270,6 +317,8 @@ void attar_value_text(struct attar_section *section, const char *text, size_t n)
 
 void attar_row_detail(struct attar_section *section, const char *line)
 {
+	CHECK_ARG_OR(section, "section", );
+
 	struct attar_report *report = section->report;
 
 	if (report->fault)
@@ -284,6 +333,8 @@ void attar_row_detail(struct attar_section *section, const char *line)
 uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
 	const char *name, const char *module, uint64_t self)
 {
+	CHECK_ARG_OR(tree, "tree", 0);
+
 	struct attar_report *report = tree->report;
 	struct tree_node node = {.parent = parent, .kind = kind, .self = self};
 	uint32_t id;
@@ -293,6 +344,10 @@ uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar
 	if (tree->kind != ATTAR_SECTION_TREE || tree->nodes.n >= ATTAR_TREE_ROOT ||
 		(parent != ATTAR_TREE_ROOT && parent >= tree->nodes.n)) {
 		spoil(report, "a tree node was added before its parent");
+		return 0;
+	}
+	if ((size_t)kind > ATTAR_FRAME_TASK) {
+		spoil(report, "a tree node is of an unknown kind");
 		return 0;
 	}
 	node.name = keep(report, name);
@@ -305,6 +360,8 @@ uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar
 
 void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid)
 {
+	CHECK_ARG_OR(tree, "tree", );
+
 	struct attar_report *report = tree->report;
 
 	if (report->fault)
@@ -317,12 +374,16 @@ void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, ui
 
 void attar_tree_cutoff(struct attar_section *tree, double share)
 {
+	CHECK_ARG_OR(tree, "tree", );
+
 	tree->cutoff = share;
 }
 
 void attar_histogram_bucket(
 	struct attar_section *histogram, double low, double high, uint64_t count)
 {
+	CHECK_ARG_OR(histogram, "histogram", );
+
 	attar_section_row(histogram);
 	attar_cell_double(histogram, low);
 	attar_cell_double(histogram, high);

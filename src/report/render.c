@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/escape.h"
 #include "base/opts.h"
 #include "base/suggest.h"
@@ -31,6 +32,8 @@ const char *const *attar_formats(void)
 
 const char *attar_format_of(const char *path)
 {
+	CHECK_ARG_OR(path, "path", NULL);
+
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
 
 	if (dot && strcmp(dot, ".txt") == 0)
@@ -74,6 +77,10 @@ static int copy(const char *text, char **ret_copy)
 int attar_renderer_new(const char *format, FILE *out, const struct attar_render_opts *opts,
 	struct attar_renderer **ret_renderer)
 {
+	CHECK_ARG(format, "format");
+	CHECK_ARG(out, "out");
+	CHECK_ARG(ret_renderer, "ret_renderer");
+
 	const struct render_format *found = find_format(format);
 	struct attar_renderer *r;
 	int e;
@@ -97,6 +104,8 @@ int attar_renderer_new(const char *format, FILE *out, const struct attar_render_
 
 bool attar_renderer_whole_run(const struct attar_renderer *renderer)
 {
+	CHECK_ARG_OR(renderer, "renderer", false);
+
 	return renderer->format->whole_run;
 }
 
@@ -183,6 +192,9 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 
 int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *report)
 {
+	CHECK_ARG(r, "renderer");
+	CHECK_ARG(report, "report");
+
 	locale_t c, old;
 	int n;
 

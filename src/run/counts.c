@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "perf/target.h"
 #include "perf/uapi.h"
@@ -19,6 +20,10 @@ enum { MEMBERS_MAX = 256 };
 
 int attar_run_count(struct attar_run *run, const char *text)
 {
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_OPENING(run);
+
 	const struct attar_event_list *list;
 	int r = run_parse_events(run, text, &list);
 
@@ -38,11 +43,19 @@ int attar_run_count(struct attar_run *run, const char *text)
 
 void attar_run_count_each_cpu(struct attar_run *run)
 {
-	run->count_each_cpu = true;
+	CHECK_OWN_OR(run, "run", );
+
+	if (run->opening)
+		run->count_each_cpu = true;
+	else
+		run_not_opening(__func__);
 }
 
 int attar_run_repeat(struct attar_run *run, uint64_t n)
 {
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
 	if (!run->command)
 		return attar_fail(-EINVAL, "--repeat: there is no command to repeat: -- COMMAND");
 	if (run->opts.interval || run->opts.duration)
@@ -440,5 +453,7 @@ int counts_read(struct attar_run *run)
 
 const struct attar_run_counter *attar_run_get_counter(const struct attar_run *run, size_t i)
 {
+	CHECK_ARG_OR(run, "run", NULL);
+
 	return i < run->counts.n ? &run->counts.at[i].pub : NULL;
 }

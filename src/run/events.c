@@ -2,6 +2,7 @@
 /* Sources that are named: from the text of -e to attributes. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "run/run.h"
 
 void run_stack_attr(const struct common_opts *o, bool stacks, struct perf_event_attr *attr)
@@ -66,7 +67,7 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 		attr->sample_freq = spec->freq;
 	}
 	if (r == 0)
-		r = attar_run_source(run, spec->name, attr, fn);
+		r = run_add_source(run, spec->name, attr, fn);
 	if (r < 0)
 		return r;
 	s = &run->sources.at[run->sources.n - 1];
@@ -76,6 +77,11 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 
 int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)
 {
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_ARG(fn, "fn");
+	CHECK_OPENING(run);
+
 	const struct attar_event_list *list;
 	int r = run_parse_events(run, text, &list);
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/opts.h"
 #include "perf/target.h"
 #include "run/run.h"
@@ -408,15 +409,25 @@ static int last_reports(struct attar_run *run)
 
 int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
+	CHECK_OWN(run, "run");
+	if (run->went)
+		return attar_fail(-EINVAL,
+			"attar_run_go(): this run was started already; create another one with "
+			"attar_run_new()");
+
 	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);
 
+	run->went = r == 0;
 	if (r == 0)
 		r = attar_symbols_new(NULL, &run->symbols);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run->self_began);
 	run->self_entered = base_now();
 	run->ooms = base_oom_count();
-	if (r == 0)
+	if (r == 0) {
+		run->opening = true;
 		r = run->profiler->open(run, run->self);
+		run->opening = false;
+	}
 	for (uint64_t i = 0; r == 0 && !run->stopped && i < MAX(run->rounds, (uint64_t)1); i++) {
 		r = go_once(run);
 		if (r == -ECANCELED && i > 0 && run_stop_asked(run)) {

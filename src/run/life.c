@@ -2,6 +2,7 @@
 /* A run's beginning and end, and what a profiler may ask of it. */
 #include <sys/eventfd.h>
 
+#include "base/check.h"
 #include "base/limit.h"
 #include "base/suggest.h"
 #include "event/catalog.h"
@@ -9,6 +10,8 @@
 
 const struct attar_profiler *attar_profiler_find(const char *name)
 {
+	CHECK_ARG_OR(name, "name", NULL);
+
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		if (!strcmp((*p)->name, name))
 			return *p;
@@ -55,6 +58,9 @@ static int open_stop(struct attar_run *run)
 
 int attar_run_new(const char *name, struct attar_run **ret_run)
 {
+	CHECK_ARG(name, "profiler");
+	CHECK_ARG(ret_run, "ret_run");
+
 	const struct attar_profiler *profiler = attar_profiler_find(name);
 	struct attar_run *run;
 	int r;
@@ -66,6 +72,7 @@ int attar_run_new(const char *name, struct attar_run **ret_run)
 		free(run);
 		return base_oom();
 	}
+	run->process = check_process;
 	run->profiler = profiler;
 	run->command_status = -1;
 	r = open_stop(run);
@@ -126,24 +133,31 @@ struct attar_run *attar_run_free(struct attar_run *run)
 
 const struct attar_option_group *attar_run_option_groups(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", NULL);
+
 	return run->groups;
 }
 
 void attar_run_command(struct attar_run *run, char *const *argv)
 {
-	run->command = argv;
+	CHECK_ARG_OR(run, "run", );
+
+	if (run->went)
+		attar_fail(-EINVAL, "attar_run_command(): the run was started already");
+	else
+		run->command = argv;
 }
 
 void attar_run_stop(struct attar_run *run)
 {
 	uint64_t one = 1;
 	int error = errno;
-	ssize_t n;
 
+	if (!run || !is_own_process(run))
+		return; /* in silence: attar_fail() is not safe in signal handlers */
 	__atomic_store_n(&run->stop_asked, 1, __ATOMIC_RELAXED);
-	n = write(run->stop_fd, &one, sizeof(one));
-	(void)n; /* full: it has been asked before */
-	errno = error;
+	if (write(run->stop_fd, &one, sizeof(one)) < 0)
+		errno = error; /* full: it has been asked before */
 }
 
 bool run_stop_asked(const struct attar_run *run)
@@ -173,10 +187,17 @@ size_t run_slow_closes(const struct attar_run *run)
 
 int attar_run_command_status(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", -1);
+
 	return run->command_status;
 }
 
-int attar_run_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
+int run_not_opening(const char *function)
+{
+	return attar_fail(-EINVAL, "%s(): only open() of a profiler may call it", function);
+}
+
+int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
 	attar_event_fn *fn)
 {
 	struct source s = {.name = strdup(name), .attr = *attr, .fn = fn};
@@ -188,24 +209,46 @@ int attar_run_source(struct attar_run *run, const char *name, const struct perf_
 	return 0;
 }
 
+int attar_run_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
+	attar_event_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(name, "name");
+	CHECK_ARG(attr, "attr");
+	CHECK_ARG(fn, "fn");
+	CHECK_OPENING(run);
+
+	return run_add_source(run, name, attr, fn);
+}
+
 struct attar_symbols *attar_run_symbols(struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", NULL);
+
 	return run->symbols;
 }
 
 const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
 {
+	CHECK_ARG_OR(run, "run", "?");
+
 	return i < run->sources.n ? run->sources.at[i].name : "?";
 }
 
 uint64_t attar_run_freq(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", 0);
+
 	return run->opts.freq;
 }
 
 struct attar_section *attar_run_lines(
 	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section))
 {
+	CHECK_ARG_OR(run, "run", NULL);
+	CHECK_ARG_OR(name, "name", NULL);
+	CHECK_ARG_OR(columns, "columns", NULL);
+
 	if (run->lines)
 		return run->lines_section;
 	run->lines = attar_report_new(run->profiler->name);
@@ -218,6 +261,8 @@ struct attar_section *attar_run_lines(
 
 struct attar_catalog *attar_run_catalog(struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", NULL);
+
 	struct attar_catalog_opts opts = {
 		.size = sizeof(opts), .mount = true, .stop = &run->stop_asked};
 
@@ -228,21 +273,33 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 
 void attar_run_unresolved(struct attar_run *run, double share)
 {
+	CHECK_ARG_OR(run, "run", );
+
 	run->unresolved = share;
 }
 
 uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
 {
+	CHECK_ARG_OR(run, "run", 0);
+
 	return time + run->realtime_offset;
 }
 
 int attar_run_command_times(const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system)
 {
+	CHECK_ARG(run, "run");
+	CHECK_ARG(ret_user, "ret_user");
+	CHECK_ARG(ret_system, "ret_system");
+
+	if (!run->target)
+		return attar_fail(-ENOENT, "there is no command that has ended");
 	return attar_target_command_times(run->target, ret_user, ret_system);
 }
 
 const char *attar_run_cgroup(const struct attar_run *run, int i)
 {
+	CHECK_ARG_OR(run, "run", "");
+
 	const char *name = i >= 0 ? attar_target_cgroup(run->target, (size_t)i) : NULL;
 
 	return name ? name : "";
@@ -250,30 +307,42 @@ const char *attar_run_cgroup(const struct attar_run *run, int i)
 
 uint64_t attar_run_elapsed(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", 0);
+
 	return (run->ended ? run->ended : base_now()) - run->began;
 }
 
 uint64_t attar_run_recent(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", 0);
+
 	return run->recent;
 }
 
 bool attar_run_wants_tree(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", false);
+
 	return run->hooks.want_tree;
 }
 
 const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run, uint32_t i)
 {
+	CHECK_ARG_OR(run, "run", NULL);
+
 	return i < run->sources.n ? run->sources.at[i].spec : NULL;
 }
 
 bool attar_run_wants_values(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", false);
+
 	return run->hooks.want_values;
 }
 
 bool attar_run_wants_lines(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", false);
+
 	return run->hooks.report && !run->hooks.unshown;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Option values from text into the structs that the option tables describe. */
 #include "attar/run.h"
+#include "base/check.h"
 #include "base/parse.h"
 #include "base/suggest.h"
 #include "run/run.h"
@@ -128,6 +129,11 @@ static int set_value(
 
 int attar_run_set(struct attar_run *run, const char *name, const char *value)
 {
+	CHECK_ARG(run, "run");
+	CHECK_ARG(name, "name");
+	if (run->went)
+		return attar_fail(-EINVAL, "attar_run_set(): the run was started already");
+
 	bool negated = !strncmp(name, "no-", 3);
 	const struct attar_option *o;
 	void *state;

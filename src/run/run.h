@@ -66,6 +66,7 @@ struct user_source {
 };
 
 struct attar_run {
+	unsigned process; /* that created it, see base/check.h */
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
 
@@ -117,6 +118,8 @@ struct attar_run {
 	uint64_t recent;                /* ns of the interval that is being reported */
 	uint64_t ended;                 /* of what is watched; 0: it runs */
 	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
+	bool opening;                   /* open() of its profiler is being called */
+	bool went;                      /* attar_run_go() was called */
 	bool stopped;                   /* by attar_run_stop() */
 	int command_status;             /* as attar_run_command_status() gives it */
 
@@ -132,6 +135,18 @@ void run_stack_attr(const struct common_opts *opts, bool stacks, struct perf_eve
 /* The events of a text, kept by the run. */
 int run_parse_events(
 	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
+
+/* Returns from a public function with -EINVAL unless open() of the profiler has called it. */
+#define CHECK_OPENING(run)                                                                         \
+	do {                                                                                       \
+		if (!(run)->opening)                                                               \
+			return run_not_opening(__func__);                                          \
+	} while (0)
+int run_not_opening(const char *function);
+
+/* attar_run_source() at any time. */
+int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
+	attar_event_fn *fn);
 
 /* Adds one of them as a source; attr holds how it is sampled unless the spec says otherwise. */
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,

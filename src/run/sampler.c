@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The event behind CPU sampling: chosen by the options, cycles where there is a PMU, cpu-clock elsewhere. */
+#include "base/check.h"
 #include "perf/kernel.h"
 #include "run/run.h"
 
@@ -39,6 +40,10 @@ static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_
 
 int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 {
+	CHECK_OWN(run, "run");
+	CHECK_ARG(fn, "fn");
+	CHECK_OPENING(run);
+
 	struct perf_event_attr attr = {0};
 	int r = check_freq(&run->opts);
 
@@ -54,7 +59,7 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 		return add_named(run, &attr, fn);
 	attr.type = PERF_TYPE_HARDWARE;
 	attr.config = PERF_COUNT_HW_CPU_CYCLES;
-	r = attar_run_source(run, "cycles", &attr, fn);
+	r = run_add_source(run, "cycles", &attr, fn);
 	if (r == 0)
 		run->sources.at[run->sources.n - 1].is_fallback_allowed = true;
 	return r;

@@ -64,8 +64,7 @@ int run_open_target(struct attar_run *run, bool own)
 		.environment = environment,
 		.prepare = run->hooks.prepare,
 		.prepare_ctx = run->hooks.ctx,
-		.stop = &run->stop_asked,
-		.system_wide = run->opts.all_cpus || (run->opts.cpus && run->command)};
+		.stop = &run->stop_asked};
 	int r;
 
 	run_user_environment(run, environment);
@@ -73,6 +72,7 @@ int run_open_target(struct attar_run *run, bool own)
 		return attar_fail(-EINVAL,
 			"--all-cpus contradicts --pids, --tids and --cgroups: leave one out");
 	opts.every_thread = run->count_each_thread && !own && run_watches_system(run);
+	opts.system_wide = run->command && !own && !opts.every_thread && run_watches_system(run);
 	if (own) {
 		r = own_processes(&pids);
 		if (r < 0)

@@ -2,6 +2,7 @@
 #include "stream/defer.h"
 
 #include "base/base.h"
+#include "base/check.h"
 #include "perf/open.h"
 
 enum { NONE = -1 };
@@ -253,6 +254,8 @@ static bool kernel_defers(void)
 
 bool attar_stream_defer(struct perf_event_attr *attr)
 {
+	CHECK_ARG_OR(attr, "attr", false);
+
 	union uapi_attr *whole = (union uapi_attr *)attr;
 
 	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN) || attr->exclude_callchain_user ||

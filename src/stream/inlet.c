@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "base/intern.h"
 #include "base/log.h"
@@ -39,6 +40,7 @@ struct recent {
 };
 
 struct attar_inlet {
+	unsigned process; /* that created it, see base/check.h */
 	struct perfume_collector *collector;
 	attar_introduce_fn *introduce;
 	void *ctx;
@@ -96,6 +98,8 @@ static int collect(struct attar_inlet *inlet, struct perfume_collector_options *
 
 int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet)
 {
+	CHECK_ARG(ret_inlet, "ret_inlet");
+
 	struct perfume_collector_options options = {.size = sizeof(options)};
 	struct attar_inlet_opts o = {0};
 	struct attar_inlet *inlet;
@@ -106,9 +110,12 @@ int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **re
 	if (!o.patterns || !o.introduce)
 		return attar_fail(-EINVAL, "an inlet needs the names of its events (\"*\": all) "
 					   "and a function that they are introduced to");
+	CHECK_ARG(o.pids || !o.n_pids, "opts->pids");
+	CHECK_ARG(o.tids || !o.n_tids, "opts->tids");
 	inlet = calloc(1, sizeof(*inlet));
 	if (!inlet)
 		return base_oom();
+	inlet->process = check_process;
 	inlet->introduce = o.introduce;
 	inlet->ctx = o.ctx;
 	r = copy_tasks(&inlet->pids, o.pids, o.n_pids);
@@ -130,6 +137,8 @@ struct attar_inlet *attar_inlet_free(struct attar_inlet *inlet)
 {
 	if (!inlet)
 		return NULL;
+	if (inlet->collector && !is_own_process(inlet))
+		perfume_collector_disown(inlet->collector);
 	perfume_collector_free(inlet->collector);
 	vec_each (&inlet->kinds, kind)
 		attar_format_free(kind->format);
@@ -145,6 +154,8 @@ struct attar_inlet *attar_inlet_free(struct attar_inlet *inlet)
 
 const char *attar_inlet_variable(const struct attar_inlet *inlet)
 {
+	CHECK_ARG_OR(inlet, "inlet", NULL);
+
 	return perfume_collector_variable(inlet->collector);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "base/check.h"
 #include "base/limit.h"
 #include "base/opts.h"
 #include "perf/counter.h"
@@ -22,6 +23,8 @@ enum {
 
 void attar_stream_attr(struct perf_event_attr *attr, bool track)
 {
+	CHECK_ARG_OR(attr, "attr", );
+
 	attr->sample_type |=
 		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	attr->read_format |= PERF_FORMAT_ID | PERF_FORMAT_LOST_;
@@ -91,6 +94,24 @@ static bool tells_time_alike(const struct attar_layout *a, const struct attar_la
 	return a->time == b->time && a->back_time == b->back_time;
 }
 
+/* What a stream needs to know whose a record is, and when it was made. */
+static int check_counter(const char *function, const struct attar_counter *c)
+{
+	enum {
+		NEEDED = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			 PERF_SAMPLE_CPU
+	};
+
+	if (!c)
+		return check_missing(function, "counter");
+	if ((c->attr.sample_type & NEEDED) == NEEDED && c->attr.sample_id_all)
+		return 0;
+	return attar_fail(-EINVAL,
+		"%s(): '%s' lacks what a stream needs: call attar_stream_attr() with its "
+		"attributes before attar_counter_open()",
+		function, c->name);
+}
+
 static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n)
 {
 	s->counters = calloc(n, sizeof(*s->counters));
@@ -102,9 +123,12 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 		s->counters[i] = counters[i];
 		s->numbers[i] = (uint32_t)i;
 	}
-	s->n_counters = n;
 	s->has_clock = true;
 	for (size_t i = 0; i < n; i++) {
+		int r = check_counter("attar_stream_live", counters[i]);
+
+		if (r < 0)
+			return r;
 		attar_layout_init(&s->layouts[i], &counters[i]->attr);
 		s->has_clock &= counters[i]->attr.use_clockid;
 		if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
@@ -113,6 +137,7 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 				"in different places",
 				CLIP(counters[0]->name), CLIP(counters[i]->name));
 	}
+	s->n_counters = n;
 	return 0;
 }
 
@@ -152,9 +177,14 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 
 	if (r < 0)
 		return r;
+	CHECK_OWN(target, "target");
+	CHECK_ARG(counters || !n_counters, "counters");
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(ret_stream, "ret_stream");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return base_oom();
+	s->process = check_process;
 	s->epoll_fd = s->caller_fd = -1;
 	s->target = target;
 	s->skipped_pid = o.keep_own ? NOBODY : getpid();
@@ -234,8 +264,15 @@ static bool exec_enables(const struct attar_target *t, const struct attar_counte
 
 int attar_stream_start(struct attar_stream *s)
 {
+	CHECK_OWN(s, "stream");
+
 	int r = 0;
 
+	if (s->started || s->stopped)
+		return attar_fail(-EINVAL,
+			"attar_stream_start(): the stream was %s already; create another one",
+			s->stopped ? "stopped" : "started");
+	s->started = true;
 	for (size_t i = 0; i < s->n_counters && r == 0; i++)
 		if (!exec_enables(s->target, s->counters[i]))
 			r = attar_counter_enable(s->counters[i]);
@@ -263,9 +300,20 @@ static int grow(struct attar_stream *s)
 
 int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint32_t number)
 {
-	size_t i = s->n_counters;
-	int r = grow(s);
+	CHECK_OWN(s, "stream");
+	CHECK_ARG(counter, "counter");
 
+	size_t i = s->n_counters;
+	int r = check_counter(__func__, counter);
+
+	if (r < 0)
+		return r;
+	if (s->stopped)
+		return attar_fail(-EINVAL, "attar_stream_add(): the stream was stopped already");
+	if (s->in_round)
+		return attar_fail(-EBUSY, "attar_stream_add(): call attar_stream_next() until it "
+					  "returns 0 first");
+	r = grow(s);
 	if (r < 0)
 		return r;
 	attar_layout_init(&s->layouts[i], &counter->attr);
@@ -292,6 +340,8 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 
 int attar_stream_stop(struct attar_stream *s)
 {
+	CHECK_OWN(s, "stream");
+
 	int r = 0;
 
 	for (size_t i = 0; i < s->n_counters; i++) {
@@ -321,11 +371,15 @@ int stream_follow_cpus(struct attar_stream *s)
 
 size_t attar_stream_rings(const struct attar_stream *s)
 {
+	CHECK_ARG_OR(s, "stream", 0);
+
 	return s->n_rings;
 }
 
 struct attar_ring *attar_stream_ring(const struct attar_stream *s, size_t i)
 {
+	CHECK_ARG_OR(s, "stream", NULL);
+
 	return i < s->n_rings ? s->rings[i] : NULL;
 }
 
@@ -336,6 +390,9 @@ struct attar_ring *attar_stream_ring(const struct attar_stream *s, size_t i)
  */
 void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
 {
+	CHECK_ARG_OR(s, "stream", );
+	CHECK_ARG_OR(ret_stats, "ret_stats", );
+
 	uint64_t counted = 0;
 
 	for (size_t i = 0; i < s->n_counters; i++)

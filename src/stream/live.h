@@ -13,6 +13,7 @@
 enum { LOOK_MS = 100 }; /* a blocking read looks for records below the watermark */
 
 struct attar_stream {
+	unsigned process; /* that created it, see base/check.h */
 	struct attar_target *target;
 	struct attar_counter **counters;
 	struct attar_layout *layouts; /* one for each counter */
@@ -38,7 +39,7 @@ struct attar_stream {
 	uint64_t start_time;    /* ns: samples from before it are early */
 	bool in_round;
 	bool front_done; /* the record in front was delivered: it goes at the next call */
-	bool stopped, has_clock;
+	bool started, stopped, has_clock;
 	bool frozen;       /* a snapshot is being delivered */
 	bool fd_given;     /* the caller polls by itself */
 	pid_t skipped_pid; /* whose samples are not delivered: our own, or nobody's */

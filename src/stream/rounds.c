@@ -7,6 +7,7 @@
  */
 #include "stream/live.h"
 
+#include "base/check.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/sample.h"
@@ -415,8 +416,21 @@ static __attribute__((noinline)) int next_of_rounds(
 	return r;
 }
 
+static __attribute__((noinline)) int refuse_next(
+	const struct attar_stream *s, const struct attar_event *ret_event)
+{
+	static const char function[] = "attar_stream_next";
+
+	return !s           ? check_missing(function, "stream")
+	       : !ret_event ? check_missing(function, "ret_event")
+			    : check_foreign(function, "stream");
+}
+
+/* CHECK_OWN() and CHECK_ARG() in a form that costs the caller of each event no more than it must. */
 int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 {
+	if (unlikely(!s || !ret_event || !is_own_process(s)))
+		return refuse_next(s, ret_event);
 	if (likely(s->run) && likely(follow(s, ret_event)))
 		return 1;
 	return next_of_rounds(s, ret_event);
@@ -424,6 +438,8 @@ int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 
 int attar_stream_snapshot(struct attar_stream *s)
 {
+	CHECK_OWN(s, "stream");
+
 	int r;
 
 	if (s->frozen)

@@ -4,6 +4,8 @@
 
 #include <sys/epoll.h>
 
+#include "base/check.h"
+
 static int watch(const struct attar_stream *s, int fd, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.fd = fd};
@@ -62,6 +64,8 @@ static int watch_caller(struct attar_stream *s, int fd)
 
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 {
+	CHECK_OWN(s, "stream");
+
 	int r = watch_caller(s, fd);
 
 	if (r < 0)
@@ -72,6 +76,8 @@ int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 
 int attar_stream_fd(struct attar_stream *s)
 {
+	CHECK_OWN(s, "stream");
+
 	s->fd_given = true;
 	return s->epoll_fd;
 }
@@ -87,6 +93,9 @@ static int ms_left(uint64_t start, int timeout_ms)
 
 int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
 {
+	CHECK_OWN(s, "stream");
+	CHECK_ARG(ret_event, "ret_event");
+
 	uint64_t start = base_now();
 	bool deserted = false;
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/space.h"
 
+#include "base/check.h"
 #include "symbol/maps.h"
 #include "symbol/symbols.h"
 
 struct attar_space *attar_space_new(struct attar_symbols *symbols, pid_t pid)
 {
+	CHECK_ARG_OR(symbols, "symbols", NULL);
+
 	struct attar_space *space = calloc(1, sizeof(*space));
 
 	if (!space) {
@@ -53,6 +56,8 @@ struct attar_space *attar_space_free(struct attar_space *space)
 
 struct attar_space *attar_space_fork(const struct attar_space *space, pid_t pid)
 {
+	CHECK_ARG_OR(space, "space", NULL);
+
 	struct attar_space *child = attar_space_new(space->symbols, pid);
 
 	if (!child)
@@ -67,6 +72,8 @@ struct attar_space *attar_space_fork(const struct attar_space *space, pid_t pid)
 
 void attar_space_reset(struct attar_space *space)
 {
+	CHECK_ARG_OR(space, "space", );
+
 	drop(space);
 }
 
@@ -266,6 +273,9 @@ static uint16_t special_dso(struct attar_space *space, const struct attar_mappin
 
 int attar_space_map(struct attar_space *space, const struct attar_mapping *mapping)
 {
+	CHECK_ARG(space, "space");
+	CHECK_ARG(mapping, "mapping");
+
 	struct range range = {
 		.start = mapping->start, .len = mapping->len, .pgoff = mapping->pgoff};
 	const char *path = mapping->path ?: "";
@@ -298,6 +308,8 @@ static int scan_one(void *ctx, const struct attar_mapping *mapping, bool executa
 
 int attar_space_scan(struct attar_space *space)
 {
+	CHECK_ARG(space, "space");
+
 	return maps_read(space->pids[0], scan_one, space);
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include "base/check.h"
 #include "base/opts.h"
 #include "symbol/demangle.h"
 #include "symbol/load.h"
@@ -21,6 +22,8 @@ static unsigned default_open_files(void)
 
 int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbols **ret_symbols)
 {
+	CHECK_ARG(ret_symbols, "ret_symbols");
+
 	struct attar_symbols_opts o = {0};
 	struct attar_symbols *symbols;
 	int r = opts_take(&o, sizeof(o), opts);
@@ -316,6 +319,9 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 int attar_symbols_resolve(
 	struct attar_symbols *symbols, attar_place place, struct attar_symbol *ret_symbol)
 {
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(ret_symbol, "ret_symbol");
+
 	unsigned number = attar_place_dso(place);
 	struct dso *dso = dsos_get(&symbols->dsos, number);
 
@@ -342,6 +348,9 @@ int attar_symbols_resolve(
 const char *attar_symbols_dso(
 	struct attar_symbols *symbols, attar_place place, enum attar_dso_kind *ret_kind)
 {
+	CHECK_ARG_OR(symbols, "symbols", NULL);
+	CHECK_ARG_OR(ret_kind, "ret_kind", NULL);
+
 	const struct dso *dso = dsos_get(&symbols->dsos, attar_place_dso(place));
 
 	*ret_kind = dso->key.kind;
@@ -351,6 +360,9 @@ const char *attar_symbols_dso(
 int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
 	const char *name, bool unregister)
 {
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(name, "name");
+
 	const char *copy;
 
 	/* No reason to forget it: stacks that went through it are still to be named. */
@@ -363,6 +375,9 @@ int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t
 void attar_symbols_get_stats(
 	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
 {
+	CHECK_ARG_OR(symbols, "symbols", );
+	CHECK_ARG_OR(ret_stats, "ret_stats", );
+
 	struct attar_symbols_stats stats = {
 		.dsos_refused = symbols->dsos.refused,
 		.mappings_refused = symbols->ranges_refused,

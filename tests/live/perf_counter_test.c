@@ -202,18 +202,32 @@ static void test_takes_attributes_of_any_age(void **state)
 
 static void test_refuses_contradictions_of_a_target(void **state)
 {
-	struct attar_target_opts opts = {
-		.size = sizeof(opts), .self = true, .any_cpu = true, .cpus = "0"};
+	static char *const no_command[] = {NULL};
+	static const struct {
+		struct attar_target_opts opts;
+		const char *said;
+	} cases[] = {
+		{{.self = true, .any_cpu = true, .cpus = "0"}, "contradict each other"},
+		{{.any_cpu = true}, "without a process or thread"},
+		{{.every_thread = true, .tids = "1"}, "'every_thread' and 'tids' contradict"},
+		{{.self = true, .pids = "1"}, "'self' and 'pids' contradict"},
+		{{.self = true, .tids = "1"}, "'self' and 'tids' contradict"},
+		{{.self = true, .cgroups = "*"}, "'self' and 'cgroups' contradict"},
+		{{.system_wide = true, .pids = "1"}, "'system_wide' and 'pids' contradict"},
+		{{.system_wide = true, .cgroups = "*"}, "'system_wide' and 'cgroups' contradict"},
+		{{.self = true, .system_wide = true}, "only one can be set"},
+		{{.self = true, .every_thread = true}, "only one can be set"},
+		{{.command = no_command}, "is an empty list"},
+	};
+	struct attar_target_opts opts;
 	struct attar_target *target;
 
-	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
-	assert_non_null(strstr(attar_error(), "contradict each other"));
-	opts = (struct attar_target_opts){.size = sizeof(opts), .any_cpu = true};
-	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
-	assert_non_null(strstr(attar_error(), "without a process or thread"));
-	opts = (struct attar_target_opts){.size = sizeof(opts), .every_thread = true, .tids = "1"};
-	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
-	assert_non_null(strstr(attar_error(), "every thread, and some of them, contradict"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		opts = cases[i].opts;
+		opts.size = sizeof(opts);
+		assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
+		assert_non_null(strstr(attar_error(), cases[i].said));
+	}
 	opts = (struct attar_target_opts){.size = 0, .self = true};
 	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
 }

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every public function refuses NULL where it needs a pointer: with its failure value, and a sentence that
+ * names the function and the argument. The other arguments of each call are valid as far as they are
+ * looked at before the one that is missing.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attar/attar.h"
+
+/* Stands for any object: one that this process has created, see base/check.h. */
+static _Alignas(16) char object[1 << 16];
+static void *const any = object;
+
+static int on_event(struct attar_run *run, void *self, const struct attar_event *event)
+{
+	return 0;
+}
+
+static bool on_address(void *ctx, uint64_t address, struct attar_kernel_name *ret_name)
+{
+	return false;
+}
+
+static int on_pmu_event(void *ctx, const struct attar_pmu_event *event)
+{
+	return 0;
+}
+
+static void on_columns(struct attar_section *section)
+{
+}
+
+/* call: as it is written, "attar_function(...)". */
+static void expect_sentence(const char *call, const char *argument)
+{
+	char sentence[200];
+
+	snprintf(sentence, sizeof(sentence), "%.*s(): %s is NULL", (int)strcspn(call, "("), call,
+		argument);
+	if (strcmp(attar_error(), sentence) != 0)
+		fail_msg("%s says '%s'", call, attar_error());
+	attar_error_clear();
+}
+
+#define REFUSES_VALUE(call, value, argument)                                                       \
+	do {                                                                                       \
+		assert_int_equal((call), (value));                                                 \
+		expect_sentence(#call, argument);                                                  \
+	} while (0)
+#define REFUSES(call, argument) REFUSES_VALUE(call, -EINVAL, argument)
+#define REFUSES_NULL(call, argument)                                                               \
+	do {                                                                                       \
+		assert_null(call);                                                                 \
+		expect_sentence(#call, argument);                                                  \
+	} while (0)
+#define REFUSES_TEXT(call, text, argument)                                                         \
+	do {                                                                                       \
+		assert_string_equal(call, text);                                                   \
+		expect_sentence(#call, argument);                                                  \
+	} while (0)
+#define REFUSES_VOID(call, argument)                                                               \
+	do {                                                                                       \
+		call;                                                                              \
+		expect_sentence(#call, argument);                                                  \
+	} while (0)
+
+static void test_catalogs(void **state)
+{
+	REFUSES(attar_catalog_new(NULL, NULL), "ret_catalog");
+	REFUSES(attar_catalog_format(NULL, any, any, any), "catalog");
+	REFUSES(attar_catalog_format(any, NULL, any, any), "system");
+	REFUSES(attar_catalog_format(any, any, NULL, any), "name");
+	REFUSES(attar_catalog_format(any, any, any, NULL), "ret_format");
+	REFUSES_VOID(attar_catalog_resolver(NULL, on_address, any), "catalog");
+	REFUSES_NULL(attar_catalog_pmu(NULL, 1), "catalog");
+	REFUSES(attar_catalog_tracefs(NULL, any), "catalog");
+	REFUSES(attar_catalog_tracefs(any, NULL), "ret_path");
+}
+
+static void test_formats(void **state)
+{
+	REFUSES(attar_format_parse(NULL, any, 1, any), "system");
+	REFUSES(attar_format_parse(any, NULL, 1, any), "text");
+	REFUSES(attar_format_parse(any, any, 1, NULL), "ret_format");
+	REFUSES_NULL(attar_format_field(NULL, any), "format");
+	REFUSES_NULL(attar_format_field(any, NULL), "name");
+	REFUSES(attar_format_need(NULL, any, any), "format");
+	REFUSES(attar_format_need(any, NULL, any), "name");
+	REFUSES(attar_format_need(any, any, NULL), "ret_field");
+	REFUSES_VALUE(attar_format_print(NULL, any, 1, any, 1), 0, "format");
+	REFUSES_VALUE(attar_format_print(any, NULL, 1, any, 1), 0, "raw");
+	REFUSES_VALUE(attar_format_print(any, any, 1, NULL, 1), 0, "ret_text");
+}
+
+static void test_events(void **state)
+{
+	REFUSES(attar_pmu_cap(NULL, any, any), "pmu");
+	REFUSES(attar_pmu_cap(any, NULL, any), "name");
+	REFUSES(attar_pmu_cap(any, any, NULL), "ret_value");
+	REFUSES(attar_pmu_events(NULL, on_pmu_event, any), "pmu");
+	REFUSES(attar_pmu_events(any, NULL, any), "fn");
+	REFUSES(attar_event_list_parse(NULL, any, any), "catalog");
+	REFUSES(attar_event_list_parse(any, NULL, any), "text");
+	REFUSES(attar_event_list_parse(any, any, NULL), "ret_list");
+	REFUSES(attar_event_spec_attr(NULL, any, 1), "spec");
+	REFUSES(attar_event_spec_attr(any, NULL, 1), "attr");
+}
+
+static void test_eventheaders(void **state)
+{
+	REFUSES_VALUE(attar_eventheader_format(NULL), false, "format");
+	REFUSES(attar_eventheader_keyword(NULL, any), "name");
+	REFUSES(attar_eventheader_keyword(any, NULL), "ret_keyword");
+	REFUSES(attar_eventheader_parse(NULL, 1, any), "payload");
+	REFUSES(attar_eventheader_parse(any, 1, NULL), "ret_header");
+	REFUSES_VALUE(attar_eventheader_print(NULL, 1, any, 1), 0, "payload");
+	REFUSES_VALUE(attar_eventheader_print(any, 1, NULL, 1), 0, "ret_text");
+}
+
+static void test_targets(void **state)
+{
+	REFUSES(attar_target_new(NULL, NULL), "ret_target");
+	REFUSES_VALUE(attar_target_kind_of(NULL), ATTAR_TARGET_SYSTEM, "target");
+	REFUSES(attar_target_start(NULL), "target");
+	REFUSES_VALUE(attar_target_command_pid(NULL), 0, "target");
+	REFUSES_VALUE(attar_target_ended(NULL), true, "target");
+	REFUSES(attar_target_fd(NULL), "target");
+	REFUSES_VALUE(attar_target_command_status(NULL), -1, "target");
+	REFUSES(attar_target_command_times(NULL, any, any), "target");
+	REFUSES(attar_target_command_times(any, NULL, any), "ret_user");
+	REFUSES(attar_target_command_times(any, any, NULL), "ret_system");
+	REFUSES_NULL(attar_target_cgroup(NULL, 1), "target");
+	REFUSES_NULL(attar_target_cpus(NULL, any), "target");
+	REFUSES_NULL(attar_target_cpus(any, NULL), "ret_n");
+	REFUSES(attar_target_follow_cpus(NULL, any, 1), "target");
+	REFUSES(attar_target_follow_cpus(any, NULL, 1), "counters");
+}
+
+static void test_counters(void **state)
+{
+	REFUSES(attar_counter_open(NULL, any, any, 1, any), "target");
+	REFUSES(attar_counter_open(any, NULL, any, 1, any), "attr");
+	REFUSES(attar_counter_open(any, any, NULL, 1, any), "name");
+	REFUSES(attar_counter_open(any, any, any, 1, NULL), "ret_counter");
+	REFUSES_NULL(attar_counter_name(NULL), "counter");
+	REFUSES_NULL(attar_counter_attr(NULL), "counter");
+	REFUSES(attar_counter_enable(NULL), "counter");
+	REFUSES(attar_counter_disable(NULL), "counter");
+	REFUSES_VALUE(attar_counter_places(NULL), 0, "counter");
+	REFUSES_VALUE(attar_counter_place_at(NULL, 1).fd, -1, "counter");
+	REFUSES_VALUE(attar_counter_lost(NULL), 0, "counter");
+	REFUSES(attar_counter_set_period(NULL, 1), "counter");
+	REFUSES(attar_counter_refresh(NULL, 1), "counter");
+	REFUSES(attar_counter_attach_bpf(NULL, 1), "counter");
+	REFUSES(attar_counter_query_bpf(NULL, any, 1, any), "counter");
+	REFUSES(attar_counter_query_bpf(any, NULL, 1, any), "ret_ids");
+	REFUSES(attar_counter_query_bpf(any, any, 1, NULL), "ret_n");
+	REFUSES(attar_counter_filter(NULL, any), "counter");
+	REFUSES(attar_counter_filter(any, NULL), "filter");
+	REFUSES(attar_counter_modify(NULL, any), "counter");
+	REFUSES(attar_counter_modify(any, NULL), "attr");
+	REFUSES(attar_counter_pause(NULL, 1), "counter");
+	REFUSES(attar_counter_redirect(NULL, any), "counter");
+	REFUSES(attar_counter_signal(NULL, 1, 1), "counter");
+	REFUSES(attar_counter_read(NULL, any), "counter");
+	REFUSES(attar_counter_read(any, NULL), "ret_value");
+	REFUSES(attar_counter_read_at(NULL, 1, any), "counter");
+	REFUSES(attar_counter_read_at(any, 1, NULL), "ret_value");
+	REFUSES(attar_counter_read_self(NULL, any), "counter");
+	REFUSES(attar_counter_read_self(any, NULL), "ret_value");
+	REFUSES(attar_counter_reset(NULL), "counter");
+}
+
+static void test_values(void **state)
+{
+	REFUSES_VALUE(attar_value_since(NULL, any).value, 0, "now");
+	REFUSES_VALUE(attar_value_since(any, NULL).value, 0, "before");
+	REFUSES_VOID(attar_value_add(NULL, any), "sum");
+	REFUSES_VOID(attar_value_add(any, NULL), "value");
+	REFUSES_VOID(attar_value_join(NULL, any), "whole");
+	REFUSES_VOID(attar_value_join(any, NULL), "part");
+	REFUSES_VOID(attar_values_settle(NULL, any), "counter");
+	REFUSES_VOID(attar_values_settle(any, NULL), "values");
+}
+
+static void test_groups(void **state)
+{
+	REFUSES(attar_group_open(NULL, any, 1, 1, any), "target");
+	REFUSES(attar_group_open(any, NULL, 1, 1, any), "events");
+	REFUSES(attar_group_open(any, any, 1, 1, NULL), "ret_group");
+	REFUSES_NULL(attar_group_counter(NULL, 1), "group");
+	REFUSES(attar_group_enable(NULL), "group");
+	REFUSES(attar_group_disable(NULL), "group");
+	REFUSES(attar_group_reset(NULL), "group");
+	REFUSES(attar_group_read(NULL, any), "group");
+	REFUSES(attar_group_read(any, NULL), "ret_values");
+	REFUSES(attar_group_read_at(NULL, 1, any), "group");
+	REFUSES(attar_group_read_at(any, 1, NULL), "ret_values");
+	REFUSES(attar_group_values(NULL, any), "group");
+	REFUSES(attar_group_values(any, NULL), "ret_values");
+}
+
+static void test_rings(void **state)
+{
+	REFUSES(attar_rings_new(NULL, any, 1, 1, any, any), "target");
+	REFUSES(attar_rings_new(any, NULL, 1, 1, any, any), "counters");
+	REFUSES(attar_rings_new(any, any, 1, 1, NULL, any), "ret_rings");
+	REFUSES(attar_rings_new(any, any, 1, 1, any, NULL), "ret_n");
+	REFUSES(attar_rings_new_overwritten(NULL, any, 1, 1, any, any), "target");
+	REFUSES(attar_rings_new_overwritten(any, NULL, 1, 1, any, any), "counters");
+	REFUSES(attar_rings_new_overwritten(any, any, 1, 1, NULL, any), "ret_rings");
+	REFUSES(attar_rings_new_overwritten(any, any, 1, 1, any, NULL), "ret_n");
+	REFUSES(attar_ring_fd(NULL), "ring");
+	REFUSES(attar_ring_cpu(NULL), "ring");
+	REFUSES_VALUE(attar_ring_size(NULL), 0, "ring");
+	REFUSES(attar_rings_freeze(NULL, 1), "rings");
+	REFUSES(attar_rings_thaw(NULL, 1), "rings");
+	REFUSES_VALUE(attar_ring_forgotten(NULL), 0, "ring");
+}
+
+static void test_aux_areas(void **state)
+{
+	REFUSES(attar_aux_new(NULL, 1, 1, any), "ring");
+	REFUSES(attar_aux_new(any, 1, 1, NULL), "ret_aux");
+	REFUSES_VALUE(attar_aux_size(NULL), 0, "aux");
+	REFUSES(attar_aux_read(NULL, any, any), "aux");
+	REFUSES(attar_aux_read(any, NULL, any), "record");
+	REFUSES(attar_aux_read(any, any, NULL), "ret_data");
+	REFUSES_VOID(attar_aux_release(NULL, any), "aux");
+	REFUSES_VOID(attar_aux_release(any, NULL), "data");
+	REFUSES(attar_aux_snapshot(NULL, any), "aux");
+	REFUSES(attar_aux_snapshot(any, NULL), "ret_data");
+}
+
+static void test_records(void **state)
+{
+	REFUSES_VOID(attar_layout_init(NULL, any), "layout");
+	REFUSES_VOID(attar_layout_init(any, NULL), "attr");
+	REFUSES(attar_read_parse(1, NULL, 1, any), "bytes");
+	REFUSES(attar_read_parse(1, any, 1, NULL), "ret_read");
+	REFUSES_VALUE(attar_data_src_text(1, NULL, 1), 0, "text");
+	REFUSES_VALUE(attar_transaction_text(1, NULL, 1), 0, "text");
+}
+
+static void test_reports(void **state)
+{
+	REFUSES_VOID(attar_report_span(NULL, 1, 1), "report");
+	REFUSES_VOID(attar_report_notes(NULL, any), "report");
+	REFUSES_VOID(attar_report_notes(any, NULL), "notes");
+	REFUSES_VOID(attar_report_remark(NULL, any), "report");
+	REFUSES_VOID(attar_report_remark(any, NULL), "fmt");
+	REFUSES_NULL(attar_report_table(NULL, any), "report");
+	REFUSES_NULL(attar_report_events(NULL, any), "report");
+	REFUSES_NULL(attar_report_tree(NULL, any, 1), "report");
+	REFUSES_NULL(attar_report_histogram(NULL, any, 1), "report");
+}
+
+static void test_sections(void **state)
+{
+	REFUSES_VOID(attar_section_column(NULL, any, 1), "section");
+	REFUSES_VOID(attar_section_row(NULL), "section");
+	REFUSES_VOID(attar_cell_u64(NULL, 1), "section");
+	REFUSES_VOID(attar_cell_i64(NULL, 1), "section");
+	REFUSES_VOID(attar_cell_double(NULL, 1), "section");
+	REFUSES_VOID(attar_cell_text(NULL, any), "section");
+	REFUSES_VOID(attar_cell_none(NULL), "section");
+	REFUSES_VOID(attar_row_detail(NULL, any), "section");
+	REFUSES_VOID(attar_row_value(NULL, any, 1), "section");
+	REFUSES_VOID(attar_value_u64(NULL, 1), "section");
+	REFUSES_VOID(attar_value_i64(NULL, 1), "section");
+	REFUSES_VOID(attar_value_double(NULL, 1), "section");
+	REFUSES_VOID(attar_value_text(NULL, any, 1), "section");
+	REFUSES_VOID(attar_value_text(any, NULL, 1), "text");
+	REFUSES_VALUE(attar_tree_node(NULL, 1, 1, any, any, 1), 0, "tree");
+	REFUSES_VOID(attar_tree_task(NULL, 1, 1, 1), "tree");
+	REFUSES_VOID(attar_tree_cutoff(NULL, 1), "tree");
+	REFUSES_VOID(attar_histogram_bucket(NULL, 1, 1, 1), "histogram");
+}
+
+static void test_renderers(void **state)
+{
+	REFUSES(attar_renderer_new(NULL, any, NULL, any), "format");
+	REFUSES(attar_renderer_new(any, NULL, NULL, any), "out");
+	REFUSES(attar_renderer_new(any, any, NULL, NULL), "ret_renderer");
+	REFUSES_VALUE(attar_renderer_whole_run(NULL), false, "renderer");
+	REFUSES(attar_renderer_draw(NULL, any), "renderer");
+	REFUSES(attar_renderer_draw(any, NULL), "report");
+	REFUSES_NULL(attar_format_of(NULL), "path");
+}
+
+static void test_runs_that_are_asked(void **state)
+{
+	REFUSES_NULL(attar_profiler_find(NULL), "name");
+	REFUSES_NULL(attar_run_source_spec(NULL, 1), "run");
+	REFUSES_NULL(attar_run_get_counter(NULL, 1), "run");
+	REFUSES_VALUE(attar_run_elapsed(NULL), 0, "run");
+	REFUSES_VALUE(attar_run_recent(NULL), 0, "run");
+	REFUSES_TEXT(attar_run_cgroup(NULL, 1), "", "run");
+	REFUSES_NULL(attar_run_catalog(NULL), "run");
+	REFUSES_NULL(attar_run_symbols(NULL), "run");
+	REFUSES_TEXT(attar_run_source_name(NULL, 1), "?", "run");
+	REFUSES_VALUE(attar_run_freq(NULL), 0, "run");
+	REFUSES_NULL(attar_run_lines(NULL, any, on_columns), "run");
+	REFUSES_NULL(attar_run_lines(any, NULL, on_columns), "name");
+	REFUSES_NULL(attar_run_lines(any, any, NULL), "columns");
+	REFUSES_VALUE(attar_run_wants_tree(NULL), false, "run");
+	REFUSES_VALUE(attar_run_wants_values(NULL), false, "run");
+	REFUSES_VALUE(attar_run_wants_lines(NULL), false, "run");
+	REFUSES_VALUE(attar_run_realtime(NULL, 1), 0, "run");
+	REFUSES_NULL(attar_run_option_groups(NULL), "run");
+}
+
+static void test_runs(void **state)
+{
+	REFUSES(attar_run_source(NULL, any, any, on_event), "run");
+	REFUSES(attar_run_source(any, NULL, any, on_event), "name");
+	REFUSES(attar_run_source(any, any, NULL, on_event), "attr");
+	REFUSES(attar_run_source(any, any, any, NULL), "fn");
+	REFUSES(attar_run_events(NULL, any, 1, on_event), "run");
+	REFUSES(attar_run_events(any, NULL, 1, on_event), "text");
+	REFUSES(attar_run_events(any, any, 1, NULL), "fn");
+	REFUSES(attar_run_sampler(NULL, 1, on_event), "run");
+	REFUSES(attar_run_sampler(any, 1, NULL), "fn");
+	REFUSES(attar_run_count(NULL, any), "run");
+	REFUSES(attar_run_count(any, NULL), "text");
+	REFUSES_VOID(attar_run_count_each_cpu(NULL), "run");
+	REFUSES(attar_run_repeat(NULL, 1), "run");
+	REFUSES(attar_run_command_times(NULL, any, any), "run");
+	REFUSES(attar_run_command_times(any, NULL, any), "ret_user");
+	REFUSES(attar_run_command_times(any, any, NULL), "ret_system");
+	REFUSES_VOID(attar_run_unresolved(NULL, 1), "run");
+	REFUSES(attar_run_new(NULL, any), "profiler");
+	REFUSES(attar_run_new(any, NULL), "ret_run");
+	REFUSES(attar_run_set(NULL, any, any), "run");
+	REFUSES(attar_run_set(any, NULL, any), "name");
+	REFUSES_VOID(attar_run_command(NULL, any), "run");
+	REFUSES(attar_run_go(NULL, NULL), "run");
+	REFUSES_VALUE(attar_run_command_status(NULL), -1, "run");
+}
+
+static void test_streams(void **state)
+{
+	REFUSES(attar_inlet_new(NULL, NULL), "ret_inlet");
+	REFUSES_NULL(attar_inlet_variable(NULL), "inlet");
+	REFUSES(attar_stream_live(NULL, any, 1, any, NULL, any), "target");
+	REFUSES(attar_stream_live(any, NULL, 1, any, NULL, any), "counters");
+	REFUSES(attar_stream_live(any, any, 1, NULL, NULL, any), "symbols");
+	REFUSES(attar_stream_live(any, any, 1, any, NULL, NULL), "ret_stream");
+	REFUSES_VOID(attar_stream_attr(NULL, 1), "attr");
+	REFUSES_VALUE(attar_stream_defer(NULL), false, "attr");
+	REFUSES(attar_stream_start(NULL), "stream");
+	REFUSES(attar_stream_add(NULL, any, 1), "stream");
+	REFUSES(attar_stream_add(any, NULL, 1), "counter");
+	REFUSES(attar_stream_stop(NULL), "stream");
+	REFUSES(attar_stream_wait(NULL, 1, 1), "stream");
+	REFUSES(attar_stream_read(NULL, 1, any), "stream");
+	REFUSES(attar_stream_read(any, 1, NULL), "ret_event");
+	REFUSES(attar_stream_fd(NULL), "stream");
+	REFUSES(attar_stream_snapshot(NULL), "stream");
+	REFUSES_VALUE(attar_stream_rings(NULL), 0, "stream");
+	REFUSES_NULL(attar_stream_ring(NULL, 1), "stream");
+	REFUSES_VOID(attar_stream_get_stats(NULL, any), "stream");
+	REFUSES_VOID(attar_stream_get_stats(any, NULL), "ret_stats");
+	REFUSES(attar_stream_next(NULL, any), "stream");
+	REFUSES(attar_stream_next(any, NULL), "ret_event");
+}
+
+static void test_symbols(void **state)
+{
+	REFUSES(attar_symbols_new(NULL, NULL), "ret_symbols");
+	REFUSES(attar_symbols_resolve(NULL, 1, any), "symbols");
+	REFUSES(attar_symbols_resolve(any, 1, NULL), "ret_symbol");
+	REFUSES_NULL(attar_symbols_dso(NULL, 1, any), "symbols");
+	REFUSES_NULL(attar_symbols_dso(any, 1, NULL), "ret_kind");
+	REFUSES(attar_symbols_ksymbol(NULL, 1, 1, any, 1), "symbols");
+	REFUSES(attar_symbols_ksymbol(any, 1, 1, NULL, 1), "name");
+	REFUSES_VOID(attar_symbols_get_stats(NULL, any), "symbols");
+	REFUSES_VOID(attar_symbols_get_stats(any, NULL), "ret_stats");
+}
+
+static void test_spaces(void **state)
+{
+	REFUSES_NULL(attar_space_new(NULL, 1), "symbols");
+	REFUSES_NULL(attar_space_fork(NULL, 1), "space");
+	REFUSES(attar_space_scan(NULL), "space");
+	REFUSES(attar_space_map(NULL, any), "space");
+	REFUSES(attar_space_map(any, NULL), "mapping");
+	REFUSES_VOID(attar_space_reset(NULL), "space");
+}
+
+/* Functions that are safe in signal handlers say nothing. */
+static void test_without_a_sentence(void **state)
+{
+	attar_run_stop(NULL);
+	assert_false(attar_signal_decode(NULL, any));
+	assert_false(attar_signal_decode(any, NULL));
+	assert_string_equal(attar_error(), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_catalogs),
+		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_eventheaders),
+		cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_rings),
+		cmocka_unit_test(test_aux_areas),
+		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_renderers),
+		cmocka_unit_test(test_runs_that_are_asked),
+		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_without_a_sentence),
+	};
+
+	return cmocka_run_group_tests_name("missing_arguments", tests, NULL, NULL);
+}
