@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of this thread: opened and closed, enabled and disabled, read, alone and in a group of eight, by
- * the library and by the bare system calls, which ask the kernel for the same values.
+ * Counters of this thread: opened and closed, enabled and disabled, read, alone and in a group of
+ * eight, by the library and by the bare system calls, which ask the kernel for the same values.
  */
 #include <linux/perf_event.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The same software events of this thread, read by the library and by PAPI: one, and seven in a group. */
+/*
+ * The same software events of this thread, read by the library and by PAPI: one, and seven in a
+ * group.
+ */
 #include <linux/perf_event.h>
 #include <papi.h>
 

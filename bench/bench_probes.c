@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_probes SYSTEM:EVENT...: these tracepoints and five uprobes on every CPU, opened, enabled, disabled
- * and closed, by the library and by bare system calls in the order that waits least. Prints the ms of each
- * step for both, the better of two times.
+ * bench_probes SYSTEM:EVENT...: these tracepoints and five uprobes on every CPU, opened, enabled,
+ * disabled and closed, by the library and by bare system calls in the order that waits least.
+ * Prints the ms of each step for both, the better of two times.
  */
 #include <linux/perf_event.h>
 #include <math.h>

@@ -6,8 +6,8 @@
  *
  *	bench_record [rounds]
  *
- * Instructions: valgrind --tool=callgrind bench_record 1, then callgrind_annotate; calls and cost of
- * attar_record_parse and bare_record_read.
+ * Instructions: valgrind --tool=callgrind bench_record 1, then callgrind_annotate; calls and cost
+ * of attar_record_parse and bare_record_read.
  */
 #include <linux/perf_event.h>
 #include <stdio.h>

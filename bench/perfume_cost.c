@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfume_cost off|ring|kernel EVENTS: what one event of 20 bytes of libperfume costs its program, beside the
- * least that would do. CPU time of the thread, ns; each figure is the best of several turns, which alternate.
+ * perfume_cost off|ring|kernel EVENTS: what one event of 20 bytes of libperfume costs its program,
+ * beside the least that would do. CPU time of the thread, ns; each figure is the best of several
+ * turns, which alternate.
  *
  * off: nobody listens, beside a loop with one relaxed load and a branch.
  *
- * ring: a collector listens through shared memory and never reads, beside a bare ring of the same size for
- * one thread, with the same time stamp.
+ * ring: a collector listens through shared memory and never reads, beside a bare ring of the same
+ * size for one thread, with the same time stamp.
  *
- * kernel: ftrace listens to user_events, beside write() of the same bytes, and beside writev() with one
- * allocated iovec for each field. As root, on a kernel with user_events.
+ * kernel: ftrace listens to user_events, beside write() of the same bytes, and beside writev() with
+ * one allocated iovec for each field. As root, on a kernel with user_events.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -103,7 +104,9 @@ static int run_off(unsigned long n)
 
 /* ---- ring ---- */
 
-/* The least that a ring for one thread can be: a record with its size and time, then where it ends. */
+/*
+ * The least that a ring for one thread can be: a record with its size and time, then where it ends.
+ */
 static unsigned char *bare_ring;
 static uint64_t bare_head;
 

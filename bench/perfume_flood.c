@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfume_flood EVENTS: two programs write so many events each to their rings, as fast as they can, while one
- * collector reads both. Prints what the programs say they wrote, what the collector says of it, and what
- * reading cost.
+ * perfume_flood EVENTS: two programs write so many events each to their rings, as fast as they can,
+ * while one collector reads both. Prints what the programs say they wrote, what the collector says
+ * of it, and what reading cost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,10 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Each writer registers anew, with the collector in its environment: its events are on from the first. */
+/*
+ * Each writer registers anew, with the collector in its environment: its events are on from the
+ * first.
+ */
 static pid_t start_writer(const char *variable, unsigned long n)
 {
 	struct perfume_probe *probe;

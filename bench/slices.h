@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two ways to do the same, in one process: short slices of each in turn, by the CPU time of this thread; the
- * median slice of each counts, so that what disturbs some of them does not.
+ * Two ways to do the same, in one process: short slices of each in turn, by the CPU time of this
+ * thread; the median slice of each counts, so that what disturbs some of them does not.
  */
 #ifndef SLICES_H
 #define SLICES_H

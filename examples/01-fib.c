@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the instructions of a slow fib() and samples 8 bytes of its stack; without a PMU, its time. */
+/*
+ * Counts the instructions of a slow fib() and samples 8 bytes of its stack; without a PMU, its
+ * time.
+ */
 #include <stdio.h>
 #include <time.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where this machine spends half a second: the profiler that the command runs, run from a program. */
+/*
+ * Where this machine spends half a second: the profiler that the command runs, run from a program.
+ */
 #include <stdio.h>
 
 #include <attar/attar.h>

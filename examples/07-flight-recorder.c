@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A ring of one page that forgets what is old: when something goes wrong, it has what came right before. */
+/*
+ * A ring of one page that forgets what is old: when something goes wrong, it has what came right
+ * before.
+ */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who changes this variable? A breakpoint, and a signal at each change: SIGTRAP, or one of our choice. */
+/*
+ * Who changes this variable? A breakpoint, and a signal at each change: SIGTRAP, or one of our
+ * choice.
+ */
 #include <signal.h>
 #include <stdio.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What Intel PT, which few machines have and which writes by itself, tells of a loop: bytes for a decoder. */
+/*
+ * What Intel PT, which few machines have and which writes by itself, tells of a loop: bytes for a
+ * decoder.
+ */
 #include <stdio.h>
 
 #include <attar/attar.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A report of one's own, drawn in each way that fits: how a program's command line is made of letters. */
+/*
+ * A report of one's own, drawn in each way that fits: how a program's command line is made of
+ * letters.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,9 @@
 
 #include <attar/attar.h>
 
-/* Header: little endian, 64 bits, extensions follow; version 0, id 3, no tag, no opcode, level 4. */
+/*
+ * Header: little endian, 64 bits, extensions follow; version 0, id 3, no tag, no opcode, level 4.
+ */
 static const char payload[] =
 	"\x07\x00\x03\x00\x00\x00\x00\x04"
 	/* One extension of 22 bytes: the metadata. */

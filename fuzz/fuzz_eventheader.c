@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A self-describing event of any bytes: it is read and printed, whole and cut, within its bounds. */
+/*
+ * A self-describing event of any bytes: it is read and printed, whole and cut, within its bounds.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -33,8 +33,9 @@ extern "C" {
 #define PERFUME_API __attribute__((visibility("default")))
 
 /*
- * The longest payload of one event, in bytes. The kernel's ring holds 4064 in a page of 4 KiB; it answers a
- * longer write with success, and nobody ever sees the event. Here it is refused with -EMSGSIZE.
+ * The longest payload of one event, in bytes. The kernel's ring holds 4064 in a page of 4 KiB; it
+ * answers a longer write with success, and nobody ever sees the event. Here it is refused with
+ * -EMSGSIZE.
  */
 #define PERFUME_PAYLOAD_MAX 4000
 
@@ -76,7 +77,10 @@ enum {
 	 * user_events_multi:NAME.ID
 	 */
 	PERFUME_MULTI_FORMAT = 1,
-	/* The event stays in the kernel when the last program that knows it has ended; needs CAP_PERFMON. */
+	/*
+	 * The event stays in the kernel when the last program that knows it has ended; needs
+	 * CAP_PERFMON.
+	 */
 	PERFUME_PERSIST = 2,
 };
 
@@ -181,20 +185,23 @@ PERFUME_API int perfume_refresh(void);
  *	PERFUME_EVENT(order_placed, (u64, id), (f64, price), (str, symbol))
  *
  * makes the function int perfume_order_placed(uint64_t id, double price, const char *symbol), whose
- * arguments the compiler checks, and which returns what perfume_write returns. The event is registered when
- * the program or plug-in is loaded and goes when it is unloaded; nothing is allocated. While nobody
- * listens a call is a load and a branch.
+ * arguments the compiler checks, and which returns what perfume_write returns. The event is
+ * registered when the program or plug-in is loaded and goes when it is unloaded; nothing is
+ * allocated. While nobody listens a call is a load and a branch.
  *
- * C evaluates the arguments of a function before it is called, also when nobody listens; what has no side
- * effects the compiler leaves out then. Where the arguments are costly or have effects, write
+ * C evaluates the arguments of a function before it is called, also when nobody listens; what has
+ * no side effects the compiler leaves out then. Where the arguments are costly or have effects,
+ * write
  *
  *	PERFUME(order_placed, next_id(), quote(), name());
  *
- * which evaluates them only while somebody listens; or let the plain call mean that, by one more line:
+ * which evaluates them only while somebody listens; or let the plain call mean that, by one more
+ * line:
  *
  *	#define perfume_order_placed(...) PERFUME(order_placed, __VA_ARGS__)
  *
- * perfume_order_placed_enabled() only asks. There are at most 20 fields, and 10 with a size or count:
+ * perfume_order_placed_enabled() only asks. There are at most 20 fields, and 10 with a size or
+ * count:
  *
  *	(u8, n) .. (u64, n), (s8, n) .. (s64, n)   an integer
  *	(bool, n)                                  an int that is not 0, as a u8
@@ -257,8 +264,8 @@ PERFUME_API void perfume_activity_new(uint8_t ret_id[16]);
 /*
  * ---- what the library and the macros share; not for direct use ----
  *
- * One enable word for each event is all that a disabled event looks at. Each source of interest has bits of
- * its own in it, so that none needs to know of the others.
+ * One enable word for each event is all that a disabled event looks at. Each source of interest has
+ * bits of its own in it, so that none needs to know of the others.
  */
 enum {
 	PERFUME_WORD_KERNEL =
@@ -270,7 +277,9 @@ enum {
 
 struct perfume_event;
 
-/* An open user_events_data: the kernel keeps the events registered through it until it is closed. */
+/*
+ * An open user_events_data: the kernel keeps the events registered through it until it is closed.
+ */
 struct perfume_file {
 	int fd; /* -1 closed */
 	struct perfume_event *events;
@@ -295,8 +304,9 @@ struct perfume_event {
 #define PERFUME_NO_TARGET UINT64_MAX
 
 /*
- * One for each source file that has the event. Pointers to them make up the linker section perfume_events
- * of a program, library or plug-in, which is registered as a whole; the first one stands for all.
+ * One for each source file that has the event. Pointers to them make up the linker section
+ * perfume_events of a program, library or plug-in, which is registered as a whole; the first one
+ * stands for all.
  */
 struct perfume_entry {
 	struct perfume_event *event;
@@ -324,7 +334,10 @@ extern struct perfume_entry *__stop_perfume_events[] PERFUME_SHARED;
 }
 #endif
 
-/* Casts between numbers or from void *, and from a pointer to a number, without a warning in C and C++. */
+/*
+ * Casts between numbers or from void *, and from a pointer to a number, without a warning in C and
+ * C++.
+ */
 #ifdef __cplusplus
 #define PERFUME_CAST(type, value) static_cast<type>(value)
 #define PERFUME_ADDRESS(pointer)  reinterpret_cast<uintptr_t>(pointer)
@@ -344,7 +357,10 @@ static inline void perfume_put(struct perfume_cursor *to, const void *value, siz
 	to->at += n;
 }
 
-/* n bytes, and `closing` zeroes behind them. The offset counts from the end of the word that holds it. */
+/*
+ * n bytes, and `closing` zeroes behind them. The offset counts from the end of the word that holds
+ * it.
+ */
 static inline void perfume_put_dynamic(
 	struct perfume_cursor *to, const void *value, size_t n, size_t closing)
 {
@@ -609,8 +625,8 @@ struct perfume_text {
 /*
  * ---- kinds of fields ----
  *
- * For each kind: its parameters, how they are passed on, how the library spells the field, its fixed size,
- * the length of what lies behind, how it is put, and what a USDT probe shows of it.
+ * For each kind: its parameters, how they are passed on, how the library spells the field, its
+ * fixed size, the length of what lies behind, how it is put, and what a USDT probe shows of it.
  */
 #define PERFUME_KIND_u8    _number
 #define PERFUME_KIND_u16   _number
@@ -832,9 +848,9 @@ struct perfume_text {
 /*
  * ---- the USDT probe: an ELF note says where the probe is, where its semaphore, where its arguments ----
  *
- * The format is that of SystemTap's sdt.h, version 3. The semaphore is the upper half of the enable word. A
- * tool puts a breakpoint on the first nop, or on the second, which newer kernels turn into a call. The
- * assembler counts the arguments: tools refuse a probe that has more than twelve.
+ * The format is that of SystemTap's sdt.h, version 3. The semaphore is the upper half of the enable
+ * word. A tool puts a breakpoint on the first nop, or on the second, which newer kernels turn into
+ * a call. The assembler counts the arguments: tools refuse a probe that has more than twelve.
  */
 #if !defined(PERFUME_NO_USDT) && (defined(__x86_64__) || defined(__aarch64__)) &&                  \
 	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

@@ -2,9 +2,10 @@
 /*
  * attar/record.h - the kernel's records, from bytes to fields.
  *
- * A pure parser: no system call, no allocation, no trust in a length. It reads what perf_event_open(2) calls
- * PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a test. A record is a view: every
- * pointer in it points into the bytes that were parsed and is borrowed as long as they are.
+ * A pure parser: no system call, no allocation, no trust in a length. It reads what
+ * perf_event_open(2) calls PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a
+ * test. A record is a view: every pointer in it points into the bytes that were parsed and is
+ * borrowed as long as they are.
  *
  *	struct attar_layout layout;
  *	struct attar_record rec;
@@ -33,16 +34,24 @@ struct attar_layout {
 	uint64_t regs_user; /* mask */
 	uint64_t regs_intr; /* mask */
 	bool sample_id_all;
-	/* Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ... */
+	/*
+	 * Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
+	 */
 	int16_t ip, tid, time, addr, id, stream_id, cpu, period;
 	int16_t fixed_end;   /* where the fields of variable size begin */
 	uint16_t sample_min; /* bytes: the smallest SAMPLE, as every field takes a word or more */
-	/* ... and of the trailer of every other record, counted back from its end (positive numbers). */
+	/*
+	 * ... and of the trailer of every other record, counted back from its end (positive
+	 * numbers).
+	 */
 	int16_t back_tid, back_time, back_id, back_stream_id, back_cpu;
 	uint16_t trailer_size; /* bytes; 0 without sample_id_all */
 };
 
-/* Never fails: bits of sample_type that are unknown are taken to lay their fields behind the known ones. */
+/*
+ * Never fails: bits of sample_type that are unknown are taken to lay their fields behind the known
+ * ones.
+ */
 ATTAR_API void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr *attr);
 
 /* One counter's value inside a READ or a SAMPLE with PERF_SAMPLE_READ. */
@@ -52,7 +61,10 @@ struct attar_read_value {
 	uint64_t lost; /* 0 without PERF_FORMAT_LOST */
 };
 
-/* A read_format block: its values and times stand where the format says, so ask the functions for them. */
+/*
+ * A read_format block: its values and times stand where the format says, so ask the functions for
+ * them.
+ */
 struct attar_read {
 	uint32_t nr;     /* values: 1 without PERF_FORMAT_GROUP */
 	uint32_t format; /* the read_format that laid them out */
@@ -67,9 +79,9 @@ ATTAR_API uint64_t attar_read_time_enabled(const struct attar_read *read);
 ATTAR_API uint64_t attar_read_time_running(const struct attar_read *read);
 
 /*
- * Parses the len bytes that read(2) of an event with that read_format gave, or such a block inside a
- * record. Bytes used, or -EBADMSG when the block is longer than len. ret_read borrows the bytes, which
- * are aligned to 8.
+ * Parses the len bytes that read(2) of an event with that read_format gave, or such a block inside
+ * a record. Bytes used, or -EBADMSG when the block is longer than len. ret_read borrows the bytes,
+ * which are aligned to 8.
  */
 ATTAR_API int attar_read_parse(
 	uint64_t read_format, const void *bytes, size_t len, struct attar_read *ret_read);
@@ -93,7 +105,9 @@ struct attar_sample {
 	uint32_t branch_nr;
 	uint32_t stack_size; /* bytes that the kernel copied really (dyn_size) */
 	uint32_t aux_size;
-	/* Bytes at the record's end left undecoded because they follow registers of an unknown ABI. */
+	/*
+	 * Bytes at the record's end left undecoded because they follow registers of an unknown ABI.
+	 */
 	uint32_t rest_size;
 	const struct perf_branch_entry *branches;
 	const uint64_t *branch_counters; /* branch_nr of them, or NULL */
@@ -216,8 +230,8 @@ struct attar_record {
 	uint16_t misc;
 	uint16_t size; /* bytes */
 	/*
-	 * Who, where and when: from the sample or from the sample_id trailer; 0 when unknown, but -1 (all
-	 * bits) for pid, tid and cpu.
+	 * Who, where and when: from the sample or from the sample_id trailer; 0 when unknown, but
+	 * -1 (all bits) for pid, tid and cpu.
 	 */
 	uint64_t id; /* PERF_SAMPLE_ID or IDENTIFIER */
 	uint32_t pid, tid;
@@ -272,7 +286,9 @@ static inline uint64_t attar_record_identifier(const struct perf_event_header *h
 	return header->type == PERF_RECORD_SAMPLE ? words[1] : words[header->size / 8 - 1];
 }
 
-/* The record's time in ns without parsing the rest; 0 when it has none. All its bytes are readable. */
+/*
+ * The record's time in ns without parsing the rest; 0 when it has none. All its bytes are readable.
+ */
 static inline uint64_t attar_record_time(
 	const struct attar_layout *layout, const struct perf_event_header *header)
 {
@@ -287,7 +303,10 @@ static inline uint64_t attar_record_time(
 	return *ATTAR_CAST(const uint64_t *, bytes);
 }
 
-/* Whose code an address of a call chain is. The first six are the cpumodes of perf_event_header.misc. */
+/*
+ * Whose code an address of a call chain is. The first six are the cpumodes of
+ * perf_event_header.misc.
+ */
 enum attar_code_context {
 	ATTAR_CONTEXT_UNKNOWN,
 	ATTAR_CONTEXT_KERNEL,
@@ -302,7 +321,8 @@ enum attar_code_context {
 #define ATTAR_MARKER_USER_DEFERRED UINT64_C(0xfffffffffffffd80) /* -640 */
 
 /*
- * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of sight.
+ * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of
+ * sight.
  *
  *	struct attar_callchain chain;
  *	uint64_t ip;
@@ -317,7 +337,10 @@ struct attar_callchain {
 	uint64_t cookie; /* 0 unless deferred */
 };
 
-/* entries may be NULL when nr is 0. misc (the record's) tells the context of addresses before any marker. */
+/*
+ * entries may be NULL when nr is 0. misc (the record's) tells the context of addresses before any
+ * marker.
+ */
 static inline void attar_callchain_init(
 	struct attar_callchain *chain, const uint64_t *entries, uint64_t nr, uint16_t misc)
 {

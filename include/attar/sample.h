@@ -2,10 +2,10 @@
 /*
  * attar/sample.h - what the packed words inside a sample mean.
  *
- * Branches, the source of data, transactions, weights: pure functions over values of struct attar_sample.
- * Bits and names are the kernel's (linux/perf_event.h), also those that are newer than the headers of the
- * machine that builds. A text is cut to fit and always terminated; its whole length is what the function
- * gives, as snprintf(3) does.
+ * Branches, the source of data, transactions, weights: pure functions over values of struct
+ * attar_sample. Bits and names are the kernel's (linux/perf_event.h), also those that are newer
+ * than the headers of the machine that builds. A text is cut to fit and always terminated; its
+ * whole length is what the function gives, as snprintf(3) does.
  *
  *	for (uint32_t i = 0; i < sample->branch_nr; i++) {
  *		struct attar_branch b = attar_branch_at(sample, i);
@@ -46,14 +46,16 @@ ATTAR_API const char *attar_branch_spec_name(const struct attar_branch *branch);
 ATTAR_API enum attar_code_context attar_branch_context(const struct attar_branch *branch);
 
 /*
- * How often event number `event` of the group occurred between this branch and the one before: one of
- * the counters of `width` bits (1 to 64, the PMU's caps/branch_counter_width in sysfs) that share the
- * word. A counter with all bits set may stand for more. 0 beyond the word.
+ * How often event number `event` of the group occurred between this branch and the one before: one
+ * of the counters of `width` bits (1 to 64, the PMU's caps/branch_counter_width in sysfs) that
+ * share the word. A counter with all bits set may stand for more. 0 beyond the word.
  */
 ATTAR_API uint64_t attar_branch_counter(
 	const struct attar_branch *branch, unsigned event, unsigned width);
 
-/* Where the data of a memory access came from: the fields of union perf_mem_data_src, PERF_MEM_*. */
+/*
+ * Where the data of a memory access came from: the fields of union perf_mem_data_src, PERF_MEM_*.
+ */
 struct attar_data_src {
 	uint8_t op;
 	uint16_t lvl;
@@ -68,17 +70,20 @@ struct attar_data_src {
 ATTAR_API struct attar_data_src attar_data_src_decode(uint64_t data_src);
 
 /*
- * The source of data in words: what is known, separated by ", ": operation, where it hit or missed, snoop,
- * TLB, lock, what blocked it, region. "unknown" when nothing is. Returns the length of the whole text.
+ * The source of data in words: what is known, separated by ", ": operation, where it hit or missed,
+ * snoop, TLB, lock, what blocked it, region. "unknown" when nothing is. Returns the length of the
+ * whole text.
  */
 ATTAR_API size_t attar_data_src_text(uint64_t data_src, char *text, size_t size);
 
-/* PERF_SAMPLE_TRANSACTION in words: "transaction, conflict, retry, abort code 0x5"; "none" for 0. */
+/*
+ * PERF_SAMPLE_TRANSACTION in words: "transaction, conflict, retry, abort code 0x5"; "none" for 0.
+ */
 ATTAR_API size_t attar_transaction_text(uint64_t transaction, char *text, size_t size);
 
 /*
- * The parts of PERF_SAMPLE_WEIGHT_STRUCT (union perf_sample_weight). What they mean is the PMU's: on x86
- * var1 is the latency of the access and var2 of the instruction, both in cycles.
+ * The parts of PERF_SAMPLE_WEIGHT_STRUCT (union perf_sample_weight). What they mean is the PMU's:
+ * on x86 var1 is the latency of the access and var2 of the instruction, both in cycles.
  */
 struct attar_weight {
 	uint32_t var1;
@@ -96,7 +101,10 @@ static inline struct attar_weight attar_weight_decode(uint64_t weight)
 	return parts;
 }
 
-/* The kind of a NAMESPACES record's link number index, as in /proc/PID/ns: "net", "uts", ...; "?" beyond. */
+/*
+ * The kind of a NAMESPACES record's link number index, as in /proc/PID/ns: "net", "uts", ...; "?"
+ * beyond.
+ */
 ATTAR_API const char *attar_namespace_name(uint64_t index);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * What may never come to an end is done by a process apart: who touches the memory of another program waits
- * until that memory is there, and it may lie in a file that a hostile file system never delivers.
+ * What may never come to an end is done by a process apart: who touches the memory of another
+ * program waits until that memory is there, and it may lie in a file that a hostile file system
+ * never delivers.
  */
 #include "writer.h"
 
@@ -30,7 +31,9 @@ static int wait_for(pid_t pid)
 	return ended == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
 }
 
-/* Without SIGCHLD: the caller's program does not learn of it, and its handlers of fork do not run. */
+/*
+ * Without SIGCHLD: the caller's program does not learn of it, and its handlers of fork do not run.
+ */
 int perfume_apart(int (*fn)(const void *ctx), const void *ctx)
 {
 	sigset_t all, old;

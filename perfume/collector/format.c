@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* The `format` file that tracefs would have for an event, so that whoever reads those can read rings. */
+/*
+ * The `format` file that tracefs would have for an event, so that whoever reads those can read
+ * rings.
+ */
 #include "writer.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Reading rings along, while their writers write over what is oldest; and all rings in the order of time. */
+/*
+ * Reading rings along, while their writers write over what is oldest; and all rings in the order of
+ * time.
+ */
 #include "writer.h"
 
 #include <errno.h>
@@ -74,8 +77,8 @@ static void give_up(struct perfume_collector *c, struct reader *reader)
 }
 
 /*
- * The oldest record that will not be written over at once: the mark of some sixteenth tells its position
- * and number. 0, or -EAGAIN when the writer was faster than we looked.
+ * The oldest record that will not be written over at once: the mark of some sixteenth tells its
+ * position and number. 0, or -EAGAIN when the writer was faster than we looked.
  */
 static int find_mark(struct reader *reader, uint64_t *ret_position, uint64_t *ret_count)
 {

@@ -129,7 +129,10 @@ static struct perfume_file *files; /* those that have events */
 static int event_add(struct perfume_file *file, struct perfume_event *event);
 static int event_remove(struct perfume_event *event);
 
-/* packet is room for the write index, and the payload behind it. Bytes of payload or a negative errno. */
+/*
+ * packet is room for the write index, and the payload behind it. Bytes of payload or a negative
+ * errno.
+ */
 static int event_write(
 	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload);
 
@@ -186,9 +189,9 @@ struct fields {
 };
 
 /*
- * Appends the fields in `text`, of which there may be several with ';' between them. Returns the size of
- * their values or a negative errno. Types that the kernel does not know are described as structs: f32, f64,
- * and arrays of numbers, "u32[4] counts".
+ * Appends the fields in `text`, of which there may be several with ';' between them. Returns the
+ * size of their values or a negative errno. Types that the kernel does not know are described as
+ * structs: f32, f64, and arrays of numbers, "u32[4] counts".
  */
 static int put_fields(struct fields *out, const char *text);
 

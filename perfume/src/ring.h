@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The memory that a program with events shares with those who collect them: a sealed memfd, "perfume-1",
- * which the program owns and collectors find through /proc/PID/fd, or are sent.
+ * The memory that a program with events shares with those who collect them: a sealed memfd,
+ * "perfume-1", which the program owns and collectors find through /proc/PID/fd, or are sent.
  *
  *	struct area	claims of collectors, heads of rings, slots of events
  *	AREA_DATA	the rings' bytes: ring i at AREA_DATA + i * ring_size
  *
- * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of collectors
- * read along; each finds out for itself what it missed, to the event. A collector writes its claim, `wanted`
- * of the slots, and the lock, nothing else; no bit of it can harm the writer. In turn a collector believes
- * nothing it reads without looking: sizes, positions and texts may be forged.
+ * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of
+ * collectors read along; each finds out for itself what it missed, to the event. A collector writes
+ * its claim, `wanted` of the slots, and the lock, nothing else; no bit of it can harm the writer.
+ * In turn a collector believes nothing it reads without looking: sizes, positions and texts may be
+ * forged.
  */
 #ifndef RING_H
 #define RING_H
 
 #include <stdint.h>
 
-/* Names by which programs and collectors meet: the abstract socket of a collector, standing orders. */
+/*
+ * Names by which programs and collectors meet: the abstract socket of a collector, standing orders.
+ */
 #define COLLECTOR_SOCKET   "perfume-%016llx"
 #define COLLECTOR_VARIABLE "PERFUME_COLLECTOR" /* orders for a program and its children */
 #define ORDERS_OF_ROOT     "/run/perfume-orders"
@@ -61,7 +64,10 @@ struct area_ring {
 	uint64_t owner_since; /* position of the first record that the present owner wrote */
 	uint32_t owner;       /* thread id */
 	uint32_t unused;
-	/* For each sixteenth of the ring the first record that begins in it, and how many are before it. */
+	/*
+	 * For each sixteenth of the ring the first record that begins in it, and how many are
+	 * before it.
+	 */
 	struct {
 		uint64_t position, count;
 	} marks[AREA_MARKS];

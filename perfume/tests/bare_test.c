@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The kernel's interface as of 6.4, without the library: what its own tests promise, and what the library
- * builds upon. Runs in a guest with user_events.
+ * The kernel's interface as of 6.4, without the library: what its own tests promise, and what the
+ * library builds upon. Runs in a guest with user_events.
  */
 #include "kernel.h"
 
@@ -237,7 +237,9 @@ static void a_forked_child_is_told_too(void **state)
 	listen_in_ftrace(NAME, 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	/* The page is shared until one of the two is written: for that the kernel takes its time. */
+	/*
+	 * The page is shared until one of the two is written: for that the kernel takes its time.
+	 */
 	WAIT_UNTIL(__atomic_load_n(&word, __ATOMIC_RELAXED) == 1);
 	listen_in_ftrace(NAME, 0);
 	WAIT_UNTIL(__atomic_load_n(&word, __ATOMIC_RELAXED) == 0);

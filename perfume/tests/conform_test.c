@@ -284,7 +284,9 @@ static void one_name_may_have_many_formats(void **state)
 	assert_true(*first);
 	assert_true(*multi_folder(NAME, "multi_second"));
 	assert_string_not_equal(first, multi_folder(NAME, "multi_second"));
-	/* The kernel keeps an event until the file that knows it is closed: one context, one file. */
+	/*
+	 * The kernel keeps an event until the file that knows it is closed: one context, one file.
+	 */
 	perfume_free(multi);
 	WAIT_UNTIL(!*multi_folder(NAME, "multi_first") && !*multi_folder(NAME, "multi_second"));
 }

@@ -377,7 +377,10 @@ static void a_forked_child_writes_and_leaves_the_parent_alone(void **state)
 	assert_true(IN_CHILD(child_deregisters(probe)));
 	assert_int_equal(write_u32(probe, 3), 4);
 	assert_int_equal(traced(NAME ": a="), 4);
-	/* The page of the word is shared with the child until it is written: the kernel takes its time. */
+	/*
+	 * The page of the word is shared with the child until it is written: the kernel takes its
+	 * time.
+	 */
 	listen_in_ftrace(NAME, 0);
 	WAIT_UNTIL(!perfume_probe_enabled(probe));
 	listen_in_ftrace(NAME, 1);
@@ -594,7 +597,10 @@ static void thirty_two_thousand_events(void **state)
 static int stop;
 static unsigned long written, refused;
 
-/* Behind everybody else: the kernel's workers, on whom each switching waits, need not wait for their turn. */
+/*
+ * Behind everybody else: the kernel's workers, on whom each switching waits, need not wait for
+ * their turn.
+ */
 static void *write_until_stopped(void *probe)
 {
 	unsigned long mine = 0, mine_refused = 0;
@@ -615,7 +621,9 @@ static void *write_until_stopped(void *probe)
 	return NULL;
 }
 
-/* Each switching waits for grace periods of a kernel that is emulated: TOGGLES=10000 takes minutes. */
+/*
+ * Each switching waits for grace periods of a kernel that is emulated: TOGGLES=10000 takes minutes.
+ */
 static void threads_write_while_a_listener_comes_and_goes(void **state)
 {
 	const char *toggles_text = getenv("TOGGLES");

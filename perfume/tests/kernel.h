@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* For tests in a guest with user_events: tracefs, and the kernel's interface without the library. */
+/*
+ * For tests in a guest with user_events: tracefs, and the kernel's interface without the library.
+ */
 #ifndef KERNEL_H
 #define KERNEL_H
 

@@ -98,7 +98,8 @@ static void what_is_no_area_is_not_taken(void **state)
 }
 
 /*
- * Random damage of every sort, while the collector reads: it ends, it does not crash, it stays within bounds.
+ * Random damage of every sort, while the collector reads: it ends, it does not crash, it stays
+ * within bounds.
  */
 static void a_forging_program_does_no_harm(void **state)
 {
@@ -388,7 +389,9 @@ static void a_collector_is_not_taken_for_a_program(void **state)
 	end_of(&program);
 }
 
-/* The descriptors that come with the next message to this socket: how many, -1 without a message. */
+/*
+ * The descriptors that come with the next message to this socket: how many, -1 without a message.
+ */
 static int wait_for_descriptors(int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Events of a plug-in come with dlopen and go with dlclose; the library is linked, as programs do it. */
+/*
+ * Events of a plug-in come with dlopen and go with dlclose; the library is linked, as programs do
+ * it.
+ */
 #include "perfume.h"
 
 #include <dlfcn.h>

@@ -105,7 +105,8 @@ static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
 	ctx->file.fd = pipe_ends[1];
 	close(pipe_ends[1]);
 	/*
-	 * Without user_events there is no way back: nobody can listen. With them there is a listener's EBADF.
+	 * Without user_events there is no way back: nobody can listen. With them there is a
+	 * listener's EBADF.
 	 */
 	assert_in_range(-perfume_write(probe, &a, sizeof(a)), 0, EBADF);
 	assert_int_not_equal((int)(probe->event.target >> 32), pipe_ends[1]);
@@ -254,7 +255,10 @@ static void *change(void *unused)
 	return unused;
 }
 
-/* A list that another thread is about to change would be in the child as it was at that moment, for ever. */
+/*
+ * A list that another thread is about to change would be in the child as it was at that moment, for
+ * ever.
+ */
 static void a_fork_waits_until_the_lists_are_whole(void **state)
 {
 	sigset_t before = {0}, after = {0};

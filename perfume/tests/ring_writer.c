@@ -240,7 +240,10 @@ static void *interrupt_to_fork(void *thread)
 	return NULL;
 }
 
-/* Children come to be in a signal handler, often in the middle of a record, which they write to its end. */
+/*
+ * Children come to be in a signal handler, often in the middle of a record, which they write to its
+ * end.
+ */
 static void forking_in_handlers(void)
 {
 	pthread_t self = pthread_self(), other;

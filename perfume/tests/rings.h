@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * What tests of rings share: programs that write to them, collectors that read them, and the account of what
- * was received. A test's main() goes where nobody else is, asks for rings, and runs its cases:
+ * What tests of rings share: programs that write to them, collectors that read them, and the
+ * account of what was received. A test's main() goes where nobody else is, asks for rings, and runs
+ * its cases:
  *
  *	live_alone();
  *	setenv("PERFUME_RING", "1", 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growable string of bytes. Failure is sticky: after a failed allocation every call does nothing and
- * buf_failed() says so once, at the end. data is always NUL-terminated (after the first append).
+ * A growable string of bytes. Failure is sticky: after a failed allocation every call does nothing
+ * and buf_failed() says so once, at the end. data is always NUL-terminated (after the first
+ * append).
  *
  *	struct buf b _cleanup_(buf_done) = {0};
  *	buf_printf(&b, "%d", 23);

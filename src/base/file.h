@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole small files of /proc, /sys and tracefs, read in a loop that survives EINTR and short reads. */
+/*
+ * Whole small files of /proc, /sys and tracefs, read in a loop that survives EINTR and short reads.
+ */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -14,13 +16,18 @@ int file_read(const char *path, size_t max, struct buf *b);
 /* The same from an open fd, which stays the caller's. name is for the error text. */
 int file_read_fd(int fd, const char *name, size_t max, struct buf *b);
 
-/* A file that holds one number and no more, decimal or hexadecimal after 0x. 0 or a negative errno. */
+/*
+ * A file that holds one number and no more, decimal or hexadecimal after 0x. 0 or a negative errno.
+ */
 int file_read_i64(const char *path, int64_t *ret_value);
 
 /* Writes all of it. 0 or a negative errno without an error text. */
 int file_write_all(int fd, const void *bytes, size_t n);
 
-/* The path of the running program's file, for advice about it; its short name where /proc is missing. */
+/*
+ * The path of the running program's file, for advice about it; its short name where /proc is
+ * missing.
+ */
 void file_of_program(char *ret_path, size_t max);
 
 #endif

@@ -17,7 +17,9 @@ struct intern {
 	size_t bytes; /* held in blocks, for bounds */
 };
 
-/* The kept copy of text, owned by the table; NULL when out of memory. Of bytes: up to n or a NUL. */
+/*
+ * The kept copy of text, owned by the table; NULL when out of memory. Of bytes: up to n or a NUL.
+ */
 const char *intern_text(struct intern *t, const char *text);
 const char *intern_bytes(struct intern *t, const char *text, size_t n);
 void intern_done(struct intern *t);

@@ -11,8 +11,8 @@ enum { LIMIT_SPARE_FILES = 64 }; /* what is opened besides: binaries with names,
 uint64_t limit_open_files(void);
 
 /*
- * Why a file could not be opened: what strerror(error) says, but for EMFILE and ENFILE also the limit and how to
- * raise it. Borrowed until the thread's next call.
+ * Why a file could not be opened: what strerror(error) says, but for EMFILE and ENFILE also the
+ * limit and how to raise it. Borrowed until the thread's next call.
  */
 const char *limit_open_error(int error);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Log lines for the callback that attar_log_set() installed; formatted only when one is installed. */
+/*
+ * Log lines for the callback that attar_log_set() installed; formatted only when one is installed.
+ */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

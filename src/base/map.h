@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash map from u64 to u64 (open addressing, linear probing): ids to indexes, pids to tables. Any key
- * and any value; what is behind a value belongs to the caller.
+ * A hash map from u64 to u64 (open addressing, linear probing): ids to indexes, pids to tables. Any
+ * key and any value; what is behind a value belongs to the caller.
  *
  *	struct map ids = {0};
  *	map_put(&ids, id, index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Option structs grow from version to version. Their first member, size, says how much of it the caller
- * knows: what he does not know is zero, and what we do not know must be.
+ * Option structs grow from version to version. Their first member, size, says how much of it the
+ * caller knows: what he does not know is zero, and what we do not know must be.
  */
 #ifndef BASE_OPTS_H
 #define BASE_OPTS_H

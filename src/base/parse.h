@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text from a command line into values. Each parser takes the whole text (trailing bytes are an error)
- * and on failure leaves *ret_x untouched and an error text that names the text and what was expected.
+ * Text from a command line into values. Each parser takes the whole text (trailing bytes are an
+ * error) and on failure leaves *ret_x untouched and an error text that names the text and what was
+ * expected.
  */
 #ifndef BASE_PARSE_H
 #define BASE_PARSE_H
@@ -29,8 +30,8 @@ int parse_time(const char *text, uint64_t bare, uint64_t *ret_ns);
 int parse_size(const char *text, uint64_t *ret_bytes);
 
 /*
- * A list of numbers and ranges as the kernel writes CPU lists: "0-3,8". Each between 0 and max, sorted,
- * without repeats. The vector is the caller's to vec_done(), also after a failure.
+ * A list of numbers and ranges as the kernel writes CPU lists: "0-3,8". Each between 0 and max,
+ * sorted, without repeats. The vector is the caller's to vec_done(), also after a failure.
  */
 int parse_list(const char *text, int max, parse_ints *ret_list);
 

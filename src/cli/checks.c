@@ -69,7 +69,10 @@ static bool has_right(int number)
 	       (number >= CAP_PERFMON && data[0].effective >> CAP_SYS_ADMIN & 1);
 }
 
-/* "setcap RIGHTS=ep /usr/bin/attar": the program's own file, and no more than the rights in question. */
+/*
+ * "setcap RIGHTS=ep /usr/bin/attar": the program's own file, and no more than the rights in
+ * question.
+ */
 static void add_setcap(struct buf *b, const char *names)
 {
 	char program[4096];
@@ -109,7 +112,10 @@ static int try_own_code(void)
 	return try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1, true);
 }
 
-/* The kernel's own rules let a process watch its own code up to level 2, and with CAP_PERFMON always. */
+/*
+ * The kernel's own rules let a process watch its own code up to level 2, and with CAP_PERFMON
+ * always.
+ */
 static bool is_refused_by_filter(void)
 {
 	int r = try_own_code();
@@ -227,7 +233,10 @@ static void check_pmu(struct finding *f)
 		" (KVM: -cpu host,pmu=on)");
 }
 
-/* The first symbols, of a CPU's own memory, stand at 0 and little above; hidden addresses are all 0. */
+/*
+ * The first symbols, of a CPU's own memory, stand at 0 and little above; hidden addresses are all
+ * 0.
+ */
 static unsigned long long some_address(FILE *kallsyms)
 {
 	enum { LINES = 1000 };

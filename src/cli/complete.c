@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion scripts for three shells, made from the option tables. Names of events and processes are asked
- * for when they are wanted; they never reach a shell as text to be expanded.
+ * Completion scripts for three shells, made from the option tables. Names of events and processes
+ * are asked for when they are wanted; they never reach a shell as text to be expanded.
  */
 #include "base/base.h"
 #include "cli/cli.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Manual pages in roff (man(7)), made from a profiler's descriptor and its page. Of Markdown it knows what
- * the pages use: "## " headings, paragraphs, "- " items, indented or fenced code, `code` and **bold**.
+ * Manual pages in roff (man(7)), made from a profiler's descriptor and its page. Of Markdown it
+ * knows what the pages use: "## " headings, paragraphs, "- " items, indented or fenced code, `code`
+ * and **bold**.
  */
 #include "base/base.h"
 #include "cli/cli.h"

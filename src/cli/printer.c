@@ -84,7 +84,9 @@ static ssize_t take(void *cookie, const char *text, size_t n)
 	return 0;
 }
 
-/* A descriptor of our own: O_NONBLOCK belongs to what is open, and others may share that with us. */
+/*
+ * A descriptor of our own: O_NONBLOCK belongs to what is open, and others may share that with us.
+ */
 static int reopen(int fd)
 {
 	struct stat st;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stdout for as long as a run lasts: a reader that stalls (a pipe into a program that is busy, a terminal
- * after Ctrl-S) must not keep attar from its rings. Text that the reader does not take waits here, up to a
- * bound; what would come on top is for the caller to leave out.
+ * stdout for as long as a run lasts: a reader that stalls (a pipe into a program that is busy, a
+ * terminal after Ctrl-S) must not keep attar from its rings. Text that the reader does not take
+ * waits here, up to a bound; what would come on top is for the caller to leave out.
  *
  *	printer_open(&p);            stdout itself now waits for nobody
  *	printer_has_room(&p)         before each thing to print: shall it be printed?
@@ -30,7 +30,9 @@ struct printer {
 
 void printer_open(struct printer *p);
 
-/* Whether the reader is near enough; waits a moment for one who is behind, unless it has stalled. */
+/*
+ * Whether the reader is near enough; waits a moment for one who is behind, unless it has stalled.
+ */
 bool printer_has_room(struct printer *p);
 
 /* Writes what the reader takes now. */

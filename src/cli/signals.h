@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals that end a command. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT asks it to finish and print its
- * report; a second one ends the process at once.
+ * Signals that end a command. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT asks it to finish and
+ * print its report; a second one ends the process at once.
  *
- * Two signals are one request if they come within half a second, or if one process sends the same signal
- * again: timeout(1) signals its child and then the process group.
+ * Two signals are one request if they come within half a second, or if one process sends the same
+ * signal again: timeout(1) signals its child and then the process group.
  */
 #ifndef CLI_SIGNALS_H
 #define CLI_SIGNALS_H
@@ -13,8 +13,8 @@
 
 /*
  * At the start of the process: SIGINT and SIGTERM work from now on, although a script that starts a
- * command with '&' has it ignore SIGINT, and so does SIGCHLD. An ignored SIGHUP (nohup(1)) or SIGQUIT
- * stays ignored.
+ * command with '&' has it ignore SIGINT, and so does SIGCHLD. An ignored SIGHUP (nohup(1)) or
+ * SIGQUIT stays ignored.
  */
 void signals_init(void);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of user events whose type is told by a name that only libperfume and its readers agree on. */
+/*
+ * Fields of user events whose type is told by a name that only libperfume and its readers agree on.
+ */
 #include "event/format.h"
 
 static const char *behind(const char *text, const char *prefix)

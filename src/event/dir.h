@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The names in a directory of sysfs or tracefs, sorted, so that what is made of them has an order. */
+/*
+ * The names in a directory of sysfs or tracefs, sorted, so that what is made of them has an order.
+ */
 #ifndef EVENT_DIR_H
 #define EVENT_DIR_H
 

@@ -70,7 +70,10 @@ static inline const uint8_t *span_take(struct span *span, size_t n)
 /* A number of 1, 2, 4 or 8 bytes. */
 uint64_t eventheader_number(const uint8_t *at, size_t n, bool big_endian);
 
-/* Takes one value off the data and writes it. False when it is not there, or is of no known encoding. */
+/*
+ * Takes one value off the data and writes it. False when it is not there, or is of no known
+ * encoding.
+ */
 bool eventheader_value(
 	struct print_run *run, unsigned encoding, unsigned format, struct span *data);
 

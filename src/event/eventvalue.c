@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One value of a self-describing event: its encoding says where it is, its format how to show it. */
+/*
+ * One value of a self-describing event: its encoding says where it is, its format how to show it.
+ */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

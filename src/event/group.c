@@ -2,7 +2,10 @@
 #include "event/list.h"
 #include "event/pmu.h"
 
-/* Whose counters an event takes: NULL for events that the kernel counts itself and lets join any group. */
+/*
+ * Whose counters an event takes: NULL for events that the kernel counts itself and lets join any
+ * group.
+ */
 static const char *owner(struct attar_catalog *catalog, const struct attar_event_spec *spec)
 {
 	struct pmu *core;

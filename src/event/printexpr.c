@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions of print formats: precedence climbing over the operators of C, and the functions of the
- * kernel's macros.
+ * Expressions of print formats: precedence climbing over the operators of C, and the functions of
+ * the kernel's macros.
  */
 #include <ctype.h>
 
@@ -169,7 +169,10 @@ const char *print_literal(struct print_source *s)
 	return print_keep(s, buf_take(&b));
 }
 
-/* A C constant has the first type that holds it: int, unsigned (not for decimals), long, unsigned long. */
+/*
+ * A C constant has the first type that holds it: int, unsigned (not for decimals), long, unsigned
+ * long.
+ */
 static int32_t number(struct print_source *s)
 {
 	bool decimal = s->p[0] != '0', is_unsigned = false, is_long = false;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* user_events:NAME: events that programs emit, by the kernel or without it. See perfume/perfume.h. */
+/*
+ * user_events:NAME: events that programs emit, by the kernel or without it. See perfume/perfume.h.
+ */
 #ifndef EVENT_USEREVENT_H
 #define EVENT_USEREVENT_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of a branch stack: struct perf_branch_entry of linux/perf_event.h, bits 0 to 32 of its last word. */
+/*
+ * Entries of a branch stack: struct perf_branch_entry of linux/perf_event.h, bits 0 to 32 of its
+ * last word.
+ */
 #include "attar/sample.h"
 #include "base/base.h"
 #include "perf/record.h"

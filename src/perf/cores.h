@@ -7,18 +7,24 @@
 
 enum { CORES_KINDS_MAX = 8 };
 
-/* The types (perf_event_attr.type) of core PMUs that do not count on every CPU; none on most machines. */
+/*
+ * The types (perf_event_attr.type) of core PMUs that do not count on every CPU; none on most
+ * machines.
+ */
 struct cores {
 	uint32_t types[CORES_KINDS_MAX];
 	size_t n;
 };
 
-/* Reads devices (a folder as /sys/bus/event_source/devices) and the list of CPUs that are online. */
+/*
+ * Reads devices (a folder as /sys/bus/event_source/devices) and the list of CPUs that are online.
+ */
 void cores_read(struct cores *cores, const char *devices, const char *online);
 
 /*
- * True when an event of this type and config counts on one kind of cores while there are others: generic
- * events too, unless config names a PMU in its upper half (since 5.13) and that one counts everywhere.
+ * True when an event of this type and config counts on one kind of cores while there are others:
+ * generic events too, unless config names a PMU in its upper half (since 5.13) and that one counts
+ * everywhere.
  */
 bool cores_has(const struct cores *cores, uint32_t type, uint64_t config);
 

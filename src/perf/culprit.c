@@ -30,7 +30,10 @@ static bool is_newer(const struct feature *f, const struct refusal *r)
 	return f->since > kernel_get()->version && feature_is_in(f, r->attr);
 }
 
-/* Several may be newer than the kernel at once: without all of them it answers otherwise, with one not. */
+/*
+ * Several may be newer than the kernel at once: without all of them it answers otherwise, with one
+ * not.
+ */
 static const struct feature *find_newer(const struct refusal *r, const struct feature *f, size_t n)
 {
 	union uapi_attr without = *r->attr;

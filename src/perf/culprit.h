@@ -12,7 +12,10 @@
  */
 const struct feature *culprit_find(const struct refusal *r);
 
-/* What stands behind the last byte of attributes that the kernel knows; NULL: it says that it knows all. */
+/*
+ * What stands behind the last byte of attributes that the kernel knows; NULL: it says that it knows
+ * all.
+ */
 const struct feature *culprit_too_new(const struct refusal *r, uint32_t *ret_known_bytes);
 
 /* Opens a disabled copy for a moment: 0 or a negative errno. */

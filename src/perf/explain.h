@@ -11,7 +11,10 @@ struct refusal {
 	const char *leader;          /* of the group that it was to join; NULL: none */
 	const union uapi_attr *attr; /* as it was refused */
 	struct place place;
-	/* How many events are opened in how many places each, and the files that are still to be opened for them. */
+	/*
+	 * How many events are opened in how many places each, and the files that are still to be
+	 * opened for them.
+	 */
 	size_t events, places, files_left;
 };
 

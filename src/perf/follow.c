@@ -14,8 +14,9 @@ struct fork_record {
 };
 
 /*
- * Looks through what the ring holds without consuming it. One that is written backward leads from the newest
- * record to the oldest; of one that was written around forward no record's beginning is known.
+ * Looks through what the ring holds without consuming it. One that is written backward leads from
+ * the newest record to the oldest; of one that was written around forward no record's beginning is
+ * known.
  */
 static int know_forked(struct attar_target *t, struct attar_ring *r)
 {

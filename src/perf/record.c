@@ -14,7 +14,10 @@ struct body {
 	const char *at, *end;
 };
 
-/* The fixed part was checked as a whole before a kind's function runs, so these cannot pass the end. */
+/*
+ * The fixed part was checked as a whole before a kind's function runs, so these cannot pass the
+ * end.
+ */
 static uint64_t u64(struct body *b)
 {
 	uint64_t value;

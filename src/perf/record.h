@@ -9,7 +9,10 @@
 #include "attar/record.h"
 #include "base/base.h"
 
-/* Bytes of a ring are no objects of any type: loads through this one are exempt from the aliasing rule. */
+/*
+ * Bytes of a ring are no objects of any type: loads through this one are exempt from the aliasing
+ * rule.
+ */
 typedef uint64_t __attribute__((may_alias)) record_word;
 
 struct record_cursor {
@@ -32,7 +35,9 @@ static inline const record_word *record_take(struct record_cursor *c, uint64_t n
 	return at;
 }
 
-/* -EBADMSG with "malformed SAMPLE record of N bytes: " before the sentence that says what is wrong. */
+/*
+ * -EBADMSG with "malformed SAMPLE record of N bytes: " before the sentence that says what is wrong.
+ */
 int record_bad(const struct perf_event_header *header, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*

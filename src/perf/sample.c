@@ -206,7 +206,10 @@ static int take_shape(struct state *s, bool other)
 	return rc < 0 ? rc : take_tail(s);
 }
 
-/* When the fields as declared do not end where the record does, the other shape may; else they stand. */
+/*
+ * When the fields as declared do not end where the record does, the other shape may; else they
+ * stand.
+ */
 static int take_branches_and_tail(struct state *s)
 {
 	const struct attar_sample sample = *s->sample;

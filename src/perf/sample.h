@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The straight run over a sample that has no rare fields, inlined where samples come by the million. Every
- * length is compared with the record's size before it is believed.
+ * The straight run over a sample that has no rare fields, inlined where samples come by the
+ * million. Every length is compared with the record's size before it is believed.
  */
 #ifndef PERF_SAMPLE_H
 #define PERF_SAMPLE_H
@@ -41,9 +41,9 @@ static inline __attribute__((always_inline)) const record_word *sample_fixed(
 }
 
 /*
- * A sample whose fields are all in SAMPLE_COMMON; its rare fields are not touched. The smallest size of a
- * sample makes sure of the words that hold lengths; spare is how many words this one has beyond it. False
- * when its call chain or its raw data are longer than that.
+ * A sample whose fields are all in SAMPLE_COMMON; its rare fields are not touched. The smallest
+ * size of a sample makes sure of the words that hold lengths; spare is how many words this one has
+ * beyond it. False when its call chain or its raw data are longer than that.
  */
 static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
@@ -70,7 +70,10 @@ static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 	return true;
 }
 
-/* A set of fields that attar's own events ask for: the usual ones, perhaps a call chain, perhaps data. */
+/*
+ * A set of fields that attar's own events ask for: the usual ones, perhaps a call chain, perhaps
+ * data.
+ */
 static inline bool sample_is_own(uint64_t type)
 {
 	return (type & ~(uint64_t)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)) == SAMPLE_USUAL;

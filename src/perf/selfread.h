@@ -21,13 +21,17 @@ struct selfread_counts {
 };
 
 /*
- * True with the counts of this moment. False when the page cannot tell them: the event is on no hardware
- * counter, the CPU or the kernel does not let this thread read it or the time, or the page changes for ever.
+ * True with the counts of this moment. False when the page cannot tell them: the event is on no
+ * hardware counter, the CPU or the kernel does not let this thread read it or the time, or the page
+ * changes for ever.
  */
 bool selfread_page(const struct perf_event_mmap_page *page, const struct selfread_cpu *cpu,
 	struct selfread_counts *ret_counts);
 
-/* Sets what the PMU must be asked for at opening, so that its counters can be read by the thread itself. */
+/*
+ * Sets what the PMU must be asked for at opening, so that its counters can be read by the thread
+ * itself.
+ */
 void selfread_ask(struct perf_event_attr *attr);
 
 /* Lets go of a counter's page. */

@@ -32,7 +32,9 @@
 union uapi_attr {
 	struct {
 		struct perf_event_attr attr;
-		/* What {.attr = {...}} must zero, too: what is outside of the member it need not. */
+		/*
+		 * What {.attr = {...}} must zero, too: what is outside of the member it need not.
+		 */
 		unsigned char newer_[PERF_ATTR_SIZE_VER9 > sizeof(struct perf_event_attr)
 					     ? PERF_ATTR_SIZE_VER9 - sizeof(struct perf_event_attr)
 					     : 0];

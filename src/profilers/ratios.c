@@ -72,8 +72,9 @@ static bool is_clock(const struct attar_event_spec *spec)
 }
 
 /*
- * ns of CPU time that were counted too; 0: no clock was. Of one kind of cores among several (its type is in
- * the upper half of config) nobody knows how much of it was theirs, so their clock rate cannot be told.
+ * ns of CPU time that were counted too; 0: no clock was. Of one kind of cores among several (its
+ * type is in the upper half of config) nobody knows how much of it was theirs, so their clock rate
+ * cannot be told.
  */
 static double cpu_time(const struct ratio_count *counts, size_t n)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a count means beside others that were counted together with it: IPC, GHz, miss rates, rates. */
+/*
+ * What a count means beside others that were counted together with it: IPC, GHz, miss rates, rates.
+ */
 #ifndef PROFILERS_RATIOS_H
 #define PROFILERS_RATIOS_H
 

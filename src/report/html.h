@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two halves of the page's data share. The page is flame.html; html.c says what it gets. */
+/*
+ * What the two halves of the page's data share. The page is flame.html; html.c says what it gets.
+ */
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
 

@@ -28,7 +28,10 @@
 #include "base/map.h"
 #include "report/tree.h"
 
-/* A frame is a name in a module, of a kind: as one key, and as the number that the page knows it by. */
+/*
+ * A frame is a name in a module, of a kind: as one key, and as the number that the page knows it
+ * by.
+ */
 struct packer {
 	struct attar_renderer *r;
 	struct attar_section *s;
@@ -139,7 +142,10 @@ static uint64_t common_scale(const struct attar_section *s)
 	return scale ? scale : 1;
 }
 
-/* The edge to a frame below a parent's frame; 0 for a new one, which then has a number for the next. */
+/*
+ * The edge to a frame below a parent's frame; 0 for a new one, which then has a number for the
+ * next.
+ */
 static uint64_t edge(struct packer *p, uint64_t parent, uint64_t frame)
 {
 	uint64_t key = parent << 32 | frame, *known = map_get(&p->edges, key);

@@ -8,8 +8,8 @@
  *	         |  spin
  *	 29.50%  +- cold
  *
- * A node whose siblings are not worth a line stands right under its parent; where a stack forks, each
- * branch is indented. A percentage stands where it changes.
+ * A node whose siblings are not worth a line stands right under its parent; where a stack forks,
+ * each branch is indented. A percentage stands where it changes.
  */
 #include "report/text.h"
 
@@ -63,7 +63,9 @@ static int falling(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The total from which on at most max_rows nodes remain: a parent weighs no less than its children. */
+/*
+ * The total from which on at most max_rows nodes remain: a parent weighs no less than its children.
+ */
 static int limit_rows(struct drawing *d)
 {
 	size_t n = d->s->nodes.n, most = d->r->opts.max_rows;

@@ -53,7 +53,9 @@ struct tree_walk {
 int tree_walk_init(struct tree_walk *walk, struct attar_section *tree);
 void tree_walk_done(struct tree_walk *walk);
 
-/* The next node and its depth (0: a root); false at the end, or when memory ran out (walk->failed). */
+/*
+ * The next node and its depth (0: a root); false at the end, or when memory ran out (walk->failed).
+ */
 bool tree_walk_next(struct tree_walk *walk, uint32_t *ret_node, uint32_t *ret_depth);
 
 #endif

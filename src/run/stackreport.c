@@ -7,8 +7,9 @@
 /* ---- idle CPUs ---- */
 
 /*
- * Where the idle task waits for work, in Linux 3.16 to 7.0 on x86 and arm64. No record tells that a CPU had
- * nothing to do; attr.exclude_idle would also leave out what interrupts do on a CPU that was idle.
+ * Where the idle task waits for work, in Linux 3.16 to 7.0 on x86 and arm64. No record tells that a
+ * CPU had nothing to do; attr.exclude_idle would also leave out what interrupts do on a CPU that
+ * was idle.
  */
 static const char *const waiting[] = {"acpi_idle_do_entry", "acpi_idle_enter",
 	"acpi_processor_ffh_cstate_enter", "acpi_safe_halt", "amd_e400_idle", "arch_cpu_idle",
@@ -315,7 +316,9 @@ int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 
 /* ---- lines ---- */
 
-/* The address behind a place, which leaves out the high bits: kernel code lies in the upper half. */
+/*
+ * The address behind a place, which leaves out the high bits: kernel code lies in the upper half.
+ */
 static uint64_t shown_address(attar_place place)
 {
 	return (uint64_t)((int64_t)(place << 16) >> 16);

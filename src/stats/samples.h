@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often each stack of each task was seen. Two of them can be merged, so that intervals add up to a run.
+ * How often each stack of each task was seen. Two of them can be merged, so that intervals add up
+ * to a run.
  *
  * Bounds, beyond which every sample is still counted:
  * - TASKS_THREADS tasks are threads of their own; further ones share a task with others of their name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name of a task, shared by the threads that inherited it and freed with the last of them, so that
- * names take no more memory than the threads that are known.
+ * The name of a task, shared by the threads that inherited it and freed with the last of them, so
+ * that names take no more memory than the threads that are known.
  */
 #ifndef STREAM_COMM_H
 #define STREAM_COMM_H

@@ -50,10 +50,16 @@ static inline bool defer_concerns(const struct attar_sample *s)
 	       s->callchain[s->callchain_nr - 2] == ATTAR_MARKER_USER_DEFERRED;
 }
 
-/* Copies the event's sample. In a full table the one that waits longest is ready as it is. 0 or -ENOMEM. */
+/*
+ * Copies the event's sample. In a full table the one that waits longest is ready as it is. 0 or
+ * -ENOMEM.
+ */
 int defer_hold(struct defer *d, const struct attar_event *ev);
 
-/* Makes ready what waits for the cookie of this CALLCHAIN_DEFERRED record. 0; -ENOMEM: some as it is. */
+/*
+ * Makes ready what waits for the cookie of this CALLCHAIN_DEFERRED record. 0; -ENOMEM: some as it
+ * is.
+ */
 int defer_resume(struct defer *d, const struct attar_record *rec);
 
 /* What waits longest is ready as it is. False: nothing waits. */

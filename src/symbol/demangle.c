@@ -45,7 +45,9 @@ static bool unfold(const char *mangled, struct unfolding *u)
 	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, collect, u);
 }
 
-/* What the compiler appends to the name of a part or copy of a function: ".cold", ".constprop.0". */
+/*
+ * What the compiler appends to the name of a part or copy of a function: ".cold", ".constprop.0".
+ */
 static void add_clone(const char *suffix, struct buf *plain)
 {
 	if (*suffix != '.' || !strncmp(suffix, ".llvm.", 6))

@@ -13,7 +13,10 @@ static bool same(const struct dso_key *a, const struct dso_key *b)
 {
 	if (a->kind != b->kind || a->owner != b->owner || a->dev != b->dev || a->ino != b->ino)
 		return false;
-	/* An inode number is used again for the next file; its generation tells, where somebody does. */
+	/*
+	 * An inode number is used again for the next file; its generation tells, where somebody
+	 * does.
+	 */
 	if (a->generation && b->generation && a->generation != b->generation)
 		return false;
 	if (a->build_id_size != b->build_id_size ||

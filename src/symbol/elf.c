@@ -3,7 +3,9 @@
 
 enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10, MAX_DYNAMIC = 1024 };
 
-/* The two classes hold the same fields in different places: one reader for each, with one result. */
+/*
+ * The two classes hold the same fields in different places: one reader for each, with one result.
+ */
 struct header {
 	uint64_t phoff, shoff;
 	uint32_t phnum, shnum, shstrndx;
@@ -211,8 +213,8 @@ static void read_dynamic(
 }
 
 /*
- * A file whose section headers were cut off still tells its loader where .dynsym and .dynstr are. How
- * many symbols there are it does not say: all linkers put the strings right behind them.
+ * A file whose section headers were cut off still tells its loader where .dynsym and .dynstr are.
+ * How many symbols there are it does not say: all linkers put the strings right behind them.
  */
 static int sections_from_dynamic(struct elf *elf)
 {

@@ -20,10 +20,15 @@ struct jit {
 
 void jit_init(struct jit *jit, pid_t pid);
 
-/* Looks for the file while the process lives and opens it. 0; -ENOENT: none is there, or none to trust. */
+/*
+ * Looks for the file while the process lives and opens it. 0; -ENOENT: none is there, or none to
+ * trust.
+ */
 int jit_open(struct jit *jit);
 
-/* The newest entry that covers address after a look at what was appended; NULL when there is none. */
+/*
+ * The newest entry that covers address after a look at what was appended; NULL when there is none.
+ */
 const struct perfmap_entry *jit_find(struct jit *jit, uint64_t address);
 
 int jit_name(const struct jit *jit, const struct perfmap_entry *entry, struct buf *name);

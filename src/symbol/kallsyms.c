@@ -158,7 +158,9 @@ static int add_code(struct kallsyms *list, const struct line *line, int rank)
 		return base_oom();
 	last = region->n ? &list->symbols.at[list->symbols.n - 1] : NULL;
 	if (last && last->low == symbol.low && last->rank != NO_CODE) {
-		/* An alias: the better one stays, and its name moves into the place of the other. */
+		/*
+		 * An alias: the better one stays, and its name moves into the place of the other.
+		 */
 		if (better(list, &symbol, last)) {
 			memmove(list->names.data + last->name, line->name, line->name_len);
 			last->rank = symbol.rank;
@@ -351,7 +353,10 @@ bool kallsyms_find(const struct kallsyms *list, uint64_t address, struct kallsym
 	const struct kallsyms_region *where = NULL;
 	uint64_t start = 0;
 
-	/* Regions are few (one per module) and may lie in each other's gaps: the nearest start wins. */
+	/*
+	 * Regions are few (one per module) and may lie in each other's gaps: the nearest start
+	 * wins.
+	 */
 	vec_each (&list->regions, region) {
 		const struct kallsyms_symbol *symbol = find_in(list, region, address);
 

@@ -37,7 +37,10 @@ struct kallsyms_hit {
 	uint64_t start, size;
 };
 
-/* Reads path. 0 or a negative errno; -EACCES when the kernel hides the addresses. For kallsyms_done(). */
+/*
+ * Reads path. 0 or a negative errno; -EACCES when the kernel hides the addresses. For
+ * kallsyms_done().
+ */
 int kallsyms_read(struct kallsyms *list, const char *path);
 
 /* The same from text in memory, which need not end in a newline. */

@@ -51,7 +51,10 @@ static bool same_generation(int fd, const struct dso_key *key)
 	       (uint32_t)generation == key->generation;
 }
 
-/* From a handle, which touched nothing: to open a fifo or a device just for a look would have effects. */
+/*
+ * From a handle, which touched nothing: to open a fifo or a device just for a look would have
+ * effects.
+ */
 int locate_reopen(int handle)
 {
 	char link[64];

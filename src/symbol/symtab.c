@@ -70,7 +70,10 @@ static int rank_of(const struct elf *elf, const struct symbol *s)
 	return rank;
 }
 
-/* "$x", "$d": where code and data begin (ELF for the Arm architecture, 5.5.5; also RISC-V): no names. */
+/*
+ * "$x", "$d": where code and data begin (ELF for the Arm architecture, 5.5.5; also RISC-V): no
+ * names.
+ */
 static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
 {
 	const struct symtab_strings *strings = &a->table->strings[a->strings];
@@ -90,7 +93,10 @@ static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
 	return first == '$';
 }
 
-/* For a symbol without a size: as far as its section goes. symtab_finish() ends it at the next symbol. */
+/*
+ * For a symbol without a size: as far as its section goes. symtab_finish() ends it at the next
+ * symbol.
+ */
 static uint64_t room_of(const struct elf *elf, const struct symbol *s)
 {
 	const struct elf_section *section = section_of(elf, s);
@@ -201,7 +207,9 @@ static int by_address(const void *a, const void *b)
 	return (int)x->rank - (int)y->rank;
 }
 
-/* Keeps, of the symbols at one address, those of the best rank; and no label inside of a function. */
+/*
+ * Keeps, of the symbols at one address, those of the best rank; and no label inside of a function.
+ */
 static void prune(struct symtab *table)
 {
 	struct symtab_entry *at = table->entries.at;
@@ -311,8 +319,8 @@ static int read_name(const struct symtab *table, const struct symtab_entry *entr
 }
 
 /*
- * How far a name is from what people write: old versions ("f@V", not "f@@V"), glibc's names for itself
- * ("__GI_f"), then underscores.
+ * How far a name is from what people write: old versions ("f@V", not "f@@V"), glibc's names for
+ * itself ("__GI_f"), then underscores.
  */
 static size_t oddness(const char *name)
 {

@@ -63,7 +63,10 @@ void symtab_finish(struct symtab *table);
 /* The symbol that covers vaddr: the innermost one; among aliases the first. */
 bool symtab_find(const struct symtab *table, uint64_t vaddr, size_t *ret_index);
 
-/* Appends the plainest name among the aliases of a symbol to name. 0; -ENODATA when it cannot be read. */
+/*
+ * Appends the plainest name among the aliases of a symbol to name. 0; -ENODATA when it cannot be
+ * read.
+ */
 int symtab_name(const struct symtab *table, size_t index, struct buf *name);
 
 uint64_t symtab_start(const struct symtab *table, size_t index);

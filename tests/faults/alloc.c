@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LD_PRELOAD: memory that runs out at a chosen moment, for the program itself and not for what it starts.
+ * LD_PRELOAD: memory that runs out at a chosen moment, for the program itself and not for what it
+ * starts.
  *
  *     FAULT_ALLOC=17    the 17th allocation since main() fails
  *     FAULT_ALLOC=17+   it and all later ones

@@ -66,7 +66,10 @@ static bool interrupted(void)
 	return true;
 }
 
-/* Whether the kernel may do less than it was asked for: not with the few bytes of a counter or of a small pipe message. */
+/*
+ * Whether the kernel may do less than it was asked for: not with the few bytes of a counter or of a
+ * small pipe message.
+ */
 static bool is_file(int fd)
 {
 	struct stat st;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what this process allocates: malloc() and its kin are replaced in the tests that link allocations.c. */
+/*
+ * Counts what this process allocates: malloc() and its kin are replaced in the tests that link
+ * allocations.c.
+ */
 #ifndef ALLOCATIONS_H
 #define ALLOCATIONS_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AUX areas against a PMU that is played here: a file in memory, laid out as the kernel's mapping is. No machine
- * of the tests has a PMU with an AUX area; what the real kernel does is refuse one, which is tested too.
+ * AUX areas against a PMU that is played here: a file in memory, laid out as the kernel's mapping
+ * is. No machine of the tests has a PMU with an AUX area; what the real kernel does is refuse one,
+ * which is tested too.
  */
 #include "live.h"
 
@@ -109,7 +110,10 @@ static void assert_data(const struct attar_aux_data *data, uint64_t offset, size
 				((const unsigned char *)data->parts[part].bytes)[i], byte_at(at++));
 }
 
-/* From everywhere in the area, also after it has gone round a thousand times and at the end of all numbers. */
+/*
+ * From everywhere in the area, also after it has gone round a thousand times and at the end of all
+ * numbers.
+ */
 static void test_data_in_one_piece_or_two(void **state)
 {
 	const uint64_t rounds[] = {0, 1000, UINT64_MAX / AREA};
@@ -134,7 +138,10 @@ static void test_data_in_one_piece_or_two(void **state)
 	}
 }
 
-/* Full: the trace stops with TRUNCATED. Released, it goes on: the tail is absolute, not modulo the area. */
+/*
+ * Full: the trace stops with TRUNCATED. Released, it goes on: the tail is absolute, not modulo the
+ * area.
+ */
 static void test_a_full_area_and_on(void **state)
 {
 	struct attar_aux_data data;

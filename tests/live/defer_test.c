@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Call chains whose user half comes later: the table of what waits, the stream over written records, the kernel. */
+/*
+ * Call chains whose user half comes later: the table of what waits, the stream over written
+ * records, the kernel.
+ */
 #include "live.h"
 
 #include <stdio.h>
@@ -227,7 +230,10 @@ static void test_the_table_is_bounded(void **state)
 	defer_done(&d);
 }
 
-/* Any order of holding, joining and giving up: each comes out once, whole exactly when its half had come. */
+/*
+ * Any order of holding, joining and giving up: each comes out once, whole exactly when its half had
+ * come.
+ */
 static void test_random_orders(void **state)
 {
 	enum { N = 20000, COOKIES = 500 };
@@ -347,7 +353,10 @@ static void assert_event(struct scripted *s, uint64_t time, size_t user_frames)
 	assert_int_equal(user, user_frames);
 }
 
-/* Round the ring's edge many times. Whole samples go by; halves come with their second half, in its place. */
+/*
+ * Round the ring's edge many times. Whole samples go by; halves come with their second half, in its
+ * place.
+ */
 static void test_the_stream_joins_halves(void **state)
 {
 	const uint64_t user[] = {USER, 0x1001, 0x2001, 0x3001};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests that open events of the running kernel: targets, truths that are known, and reasons to skip. */
+/*
+ * For tests that open events of the running kernel: targets, truths that are known, and reasons to
+ * skip.
+ */
 #ifndef LIVE_H
 #define LIVE_H
 
@@ -39,7 +42,10 @@ void live_getppid(size_t n);
 struct perf_event_attr live_sys_enter(void);
 struct perf_event_attr live_sys_exit(void);
 
-/* A filter for it: calls of getppid(2) by this thread alone need no more than the thread's own event. */
+/*
+ * A filter for it: calls of getppid(2) by this thread alone need no more than the thread's own
+ * event.
+ */
 extern const char live_getppid_filter[];
 
 #endif

@@ -84,7 +84,10 @@ static size_t oldest_whole(const struct played *p)
 	return i;
 }
 
-/* Every number of records up to five times round, of random sizes, from everywhere: the newest whole ones. */
+/*
+ * Every number of records up to five times round, of random sizes, from everywhere: the newest
+ * whole ones.
+ */
 static void test_backward_gives_the_newest_whole_records(void **state)
 {
 	static struct played p;
@@ -214,7 +217,10 @@ static size_t consecutive(struct attar_counter *c, struct attar_ring *ring, cons
 	return n;
 }
 
-/* 24 bytes a record: a page holds 170 of them. What is frozen is the end; the rest goes on afterwards. */
+/*
+ * 24 bytes a record: a page holds 170 of them. What is frozen is the end; the rest goes on
+ * afterwards.
+ */
 static void test_a_live_ring_keeps_the_end(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1000, n;

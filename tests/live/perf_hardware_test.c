@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU's own counters, on loops of known length. Where one instruction is one cycle and the same in every
- * run (a guest under -icount, which says so by ATTAR_ICOUNT) counts are exact to the constant part around the
- * loop; a real CPU adds what its interrupts do to them. Skipped where there is no CPU PMU.
+ * The CPU's own counters, on loops of known length. Where one instruction is one cycle and the same
+ * in every run (a guest under -icount, which says so by ATTAR_ICOUNT) counts are exact to the
+ * constant part around the loop; a real CPU adds what its interrupts do to them. Skipped where
+ * there is no CPU PMU.
  */
 #include "live.h"
 
@@ -73,7 +74,10 @@ static uint64_t count_turns(struct attar_counter *c, uint64_t turns)
 	return v.value;
 }
 
-/* The constant part is that of one turn; what a loop adds to it is two instructions for each further turn. */
+/*
+ * The constant part is that of one turn; what a loop adds to it is two instructions for each
+ * further turn.
+ */
 static void test_counts_instructions(void **state)
 {
 	struct attar_target *target = live_self();
@@ -201,7 +205,9 @@ static void test_scales_when_overcommitted(void **state)
 
 /* ---- groups ---- */
 
-/* Leader and sibling of the CPU's PMU, and siblings of the kernel's: all of them count, together. */
+/*
+ * Leader and sibling of the CPU's PMU, and siblings of the kernel's: all of them count, together.
+ */
 static void test_siblings_of_other_pmus(void **state)
 {
 	const struct perf_event_attr instructions = event(PERF_COUNT_HW_INSTRUCTIONS),

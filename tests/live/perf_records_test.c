@@ -115,8 +115,8 @@ static void run_a_child(void)
 }
 
 /*
- * What the children told, 20 at most: of a child that ends with its parent's counters, which the kernel lets two tasks
- * exchange when one CPU switches between them, nothing is told.
+ * What the children told, 20 at most: of a child that ends with its parent's counters, which the
+ * kernel lets two tasks exchange when one CPU switches between them, nothing is told.
  */
 static size_t reads_of_children(const struct perf_event_attr *attr)
 {
@@ -396,7 +396,9 @@ static void test_build_id(void **state)
 
 /* ---- the kernel ---- */
 
-/* "return 0;" as a socket filter: JIT-compiled, so it is a symbol of the kernel while it is loaded. */
+/*
+ * "return 0;" as a socket filter: JIT-compiled, so it is a symbol of the kernel while it is loaded.
+ */
 static int load_program(uint32_t *ret_id)
 {
 	struct bpf_insn code[] = {

@@ -240,7 +240,9 @@ static void *read_elsewhere(void *counter)
 	return NULL;
 }
 
-/* What it reads by itself lies between what the kernel says before and after; also after a reset. */
+/*
+ * What it reads by itself lies between what the kernel says before and after; also after a reset.
+ */
 static void test_agrees_with_the_kernel(void **state)
 {
 	struct attar_target *target = live_self();

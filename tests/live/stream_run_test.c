@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples as profilers ask for them, in long runs through a small ring: each system call carries its number
- * as its first argument, so what is delivered can be compared one by one with what was done.
+ * Samples as profilers ask for them, in long runs through a small ring: each system call carries
+ * its number as its first argument, so what is delivered can be compared one by one with what was
+ * done.
  */
 #include "live.h"
 
@@ -104,7 +105,10 @@ static uint64_t expect(struct watched *w, uint64_t from)
 	return from;
 }
 
-/* Rounds of 0 to FITS - 1 calls: the ring wraps at every offset there is, inside and at the end of runs. */
+/*
+ * Rounds of 0 to FITS - 1 calls: the ring wraps at every offset there is, inside and at the end of
+ * runs.
+ */
 static void every_call_comes(uint64_t more)
 {
 	struct attar_stream_stats stats;
@@ -167,7 +171,10 @@ static void test_each_sample_is_of_its_event(void **state)
 	unwatch(&w);
 }
 
-/* More than the ring holds: what is missing in the sequence is what LOST records tell, where they tell it. */
+/*
+ * More than the ring holds: what is missing in the sequence is what LOST records tell, where they
+ * tell it.
+ */
 static void test_what_is_missing_was_lost(void **state)
 {
 	uint64_t made = 0, next = 0, lost = 0, seen = 0;
@@ -222,7 +229,10 @@ static struct attar_target *self_on_cpus(void)
 	return target;
 }
 
-/* From CPU to CPU after every one to four calls: runs in each ring that end where the other's begin. */
+/*
+ * From CPU to CPU after every one to four calls: runs in each ring that end where the other's
+ * begin.
+ */
 static void test_runs_end_where_another_ring_comes_first(void **state)
 {
 	uint64_t made = 0, seen = 0;

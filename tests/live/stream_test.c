@@ -96,7 +96,10 @@ static size_t drain(struct attar_stream *stream, const char *area, size_t pages)
 	return n;
 }
 
-/* Until reading, which takes memory for what is new and for many at once, makes no events of its own. */
+/*
+ * Until reading, which takes memory for what is new and for many at once, makes no events of its
+ * own.
+ */
 static void settle(struct attar_stream *stream)
 {
 	struct attar_event ev;
@@ -303,7 +306,10 @@ static void test_a_snapshot_is_in_order_over_cpus(void **state)
 	live_unmap(area, PAGES);
 }
 
-/* The counter on the side writes forward, the recorder backward: names and samples come in one order. */
+/*
+ * The counter on the side writes forward, the recorder backward: names and samples come in one
+ * order.
+ */
 static void test_a_snapshot_has_what_came_beside_it(void **state)
 {
 	enum { PAGES = 30 };
@@ -367,8 +373,8 @@ struct writer {
 enum { WRITER_PAGES = 64 };
 
 /*
- * Faults on its pages round and round, as fast as it can; always on one CPU, for what was lost is told by the next record
- * of the same CPU.
+ * Faults on its pages round and round, as fast as it can; always on one CPU, for what was lost is
+ * told by the next record of the same CPU.
  */
 static void *write_on(void *argument)
 {
@@ -398,8 +404,9 @@ static void wait_for_rounds(const struct writer *w, uint64_t n)
 }
 
 /*
- * Records that are whole and of one run: each is of the page behind the one before. What comes while a
- * snapshot is taken is lost, and where it is missing a record says so: the run since then is what is counted.
+ * Records that are whole and of one run: each is of the page behind the one before. What comes
+ * while a snapshot is taken is lost, and where it is missing a record says so: the run since then
+ * is what is counted.
  */
 static size_t check_snapshot(struct watched *w, const char *area)
 {
@@ -498,7 +505,10 @@ static void test_a_stream_that_finds_no_memory_leaves_no_ring(void **state)
 	assert_int_equal(mapped_rings(), 0);
 }
 
-/* An id of the stream moves no sample's time, but that of other records, which is found from their end. */
+/*
+ * An id of the stream moves no sample's time, but that of other records, which is found from their
+ * end.
+ */
 static void test_counters_that_tell_the_time_elsewhere_are_refused(void **state)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts)};

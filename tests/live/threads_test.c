@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several threads at once, each with objects of its own, and a ring whose writer runs beside its reader. These cases
- * tell most in a build with ThreadSanitizer: tests/e2e/test_threads.py makes one.
+ * Several threads at once, each with objects of its own, and a ring whose writer runs beside its
+ * reader. These cases tell most in a build with ThreadSanitizer: tests/e2e/test_threads.py makes
+ * one.
  */
 #include "live.h"
 
@@ -36,7 +37,10 @@ struct played {
 	char data[RING_BYTES];
 };
 
-/* The kernel's side, in its order: see that there is room, write the bytes, then say how far they go. */
+/*
+ * The kernel's side, in its order: see that there is room, write the bytes, then say how far they
+ * go.
+ */
 static void write_record(struct played *p, const struct numbered *rec)
 {
 	uint64_t head = p->page.data_head;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of what the running kernel tells: one event with its ring, and a child that is watched. */
+/*
+ * For tests of what the running kernel tells: one event with its ring, and a child that is watched.
+ */
 #ifndef WATCH_H
 #define WATCH_H
 
@@ -19,7 +21,10 @@ struct watch {
 /* An event that never happens, for the records that go with it. */
 extern const struct perf_event_attr watch_silent;
 
-/* Opens it, enabled, on the target, which it takes over. Skips where the kernel is older than the option. */
+/*
+ * Opens it, enabled, on the target, which it takes over. Skips where the kernel is older than the
+ * option.
+ */
 void watch_target(struct watch *w, struct attar_target *target, const struct perf_event_attr *attr);
 
 /* The same for this thread. */
@@ -29,7 +34,10 @@ void watch_done(struct watch *w);
 /* Whether the record is the one that is looked for. */
 typedef bool watch_is(const struct attar_record *r, const void *wanted);
 
-/* How many of the type are in the rings that are it; `is` NULL: all. Disables the event and empties its rings. */
+/*
+ * How many of the type are in the rings that are it; `is` NULL: all. Disables the event and empties
+ * its rings.
+ */
 size_t watch_count(struct watch *w, uint32_t type, watch_is *is, const void *wanted);
 
 /* A child that does one thing when it is told. */

@@ -70,7 +70,10 @@ static void test_one_that_is_never_started_runs_nothing(void **state)
 	close(told[0]);
 }
 
-/* As a Ctrl-C at the terminal does before everything is open: its end is told, and nothing else dies of it. */
+/*
+ * As a Ctrl-C at the terminal does before everything is open: its end is told, and nothing else
+ * dies of it.
+ */
 static void test_one_that_was_killed_before_its_start(void **state)
 {
 	struct command c = forked((const char *[]){"true", NULL});

@@ -162,7 +162,10 @@ static void test_what_is_missing_is_shown_as_such(void **state)
 	assert_string_equal(ONE("\7", "\142\1\0", "\1"), "e level=information");
 }
 
-/* A thousand elements without members, of structs that say they have 100: little text, and much to be passed over. */
+/*
+ * A thousand elements without members, of structs that say they have 100: little text, and much to
+ * be passed over.
+ */
 static void test_definitions_are_not_passed_over_for_ever(void **state)
 {
 	const char *end;

@@ -47,7 +47,10 @@ static void test_operands(void **state)
 	buf_done(&b);
 }
 
-/* An operand ends up in uprobe_events, where each line is a command: nothing of a file's may begin one. */
+/*
+ * An operand ends up in uprobe_events, where each line is a command: nothing of a file's may begin
+ * one.
+ */
 static void test_operands_that_are_commands(void **state)
 {
 	static const char *const commands[] = {"$1\n-:kprobes/other", "$[\np:mine do_exit]", "$",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which threads have inherited their counters: the FORK records of rings tell, however those are written. */
+/*
+ * Which threads have inherited their counters: the FORK records of rings tell, however those are
+ * written.
+ */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the page is given; what it does with it is tested in a browser: tests/e2e/test_flamegraph.py. */
+/*
+ * What the page is given; what it does with it is tested in a browser:
+ * tests/e2e/test_flamegraph.py.
+ */
 #include "drawing.h"
 
 static const struct attar_render_opts plain = {0};

@@ -38,7 +38,9 @@ static void test_what_fits_is_left_alone(void **state)
 		assert_int_equal(at[i].width, at[i].wish);
 }
 
-/* 80 columns, 21 of them for numbers and gaps: symbol to 32, dso to 16, then symbol by the last 4. */
+/*
+ * 80 columns, 21 of them for numbers and gaps: symbol to 32, dso to 16, then symbol by the last 4.
+ */
 static void test_texts_give_way_by_turns(void **state)
 {
 	struct layout_column at[5];

@@ -4,7 +4,10 @@
 
 enum { CURSORS = 64, PER_CURSOR = 500 };
 
-/* Cursors whose times grow by random steps come out in one ascending order, every time exactly once. */
+/*
+ * Cursors whose times grow by random steps come out in one ascending order, every time exactly
+ * once.
+ */
 static void test_global_order(void **state)
 {
 	static struct cursor cursors[CURSORS];

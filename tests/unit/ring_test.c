@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of a ring against a kernel that is played here: bytes and positions are all there is between them. */
+/*
+ * The reader of a ring against a kernel that is played here: bytes and positions are all there is
+ * between them.
+ */
 #include "unit.h"
 
 #include "base/base.h"
@@ -26,7 +29,10 @@ static void start(struct played *p, uint64_t at)
 		.fd = -1};
 }
 
-/* The kernel's side: a record of n bytes whose payload counts up from seed; false when it does not fit. */
+/*
+ * The kernel's side: a record of n bytes whose payload counts up from seed; false when it does not
+ * fit.
+ */
 static bool write_record(struct played *p, uint16_t n, unsigned char seed)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = n};
@@ -50,7 +56,10 @@ static void assert_record(const struct perf_event_header *header, uint16_t n, un
 		assert_int_equal(bytes[i], (unsigned char)(seed + i));
 }
 
-/* Two records that begin at every possible place of the ring, so that each wraps in every possible way. */
+/*
+ * Two records that begin at every possible place of the ring, so that each wraps in every possible
+ * way.
+ */
 static void test_wraps_at_every_offset(void **state)
 {
 	static struct played p;
@@ -69,7 +78,10 @@ static void test_wraps_at_every_offset(void **state)
 	}
 }
 
-/* What was not yet passed on stays the reader's: release gives back everything before the newest record. */
+/*
+ * What was not yet passed on stays the reader's: release gives back everything before the newest
+ * record.
+ */
 static void test_release_keeps_the_newest(void **state)
 {
 	static struct played p;

@@ -209,7 +209,9 @@ static void test_bounds(void **state)
 	attar_symbols_free(symbols);
 }
 
-/* Binaries that no sample hit leave with their last mapping; those of which a place was made stay. */
+/*
+ * Binaries that no sample hit leave with their last mapping; those of which a place was made stay.
+ */
 static void test_untouched_binaries_are_forgotten(void **state)
 {
 	struct attar_symbols *symbols = fresh(16);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * emit MODE [N]: a program with events of its own (libperfume). Says "ready PID" when they are registered and
- * "written N" at the end.
+ * emit MODE [N]: a program with events of its own (libperfume). Says "ready PID" when they are
+ * registered and "written N" at the end.
  *
  *	once N		waits until somebody listens to e2e_order, then emits N of them
  *	late N		the same half a second later
@@ -11,7 +11,8 @@
  *	pair		the same in two threads
  *	named NAME	one event NAME, registered at run time, when somebody listens
  *
- * Order i has the fields id = i, price = i + 0.25, symbol = "S<i>", change = -i, lots = {i, i + 1}, last = i % 2.
+ * Order i has the fields id = i, price = i + 0.25, symbol = "S<i>", change = -i, lots = {i, i + 1},
+ * last = i % 2.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: N (argument, 1000000) turns of two instructions each, beside a start and end that are always the same. */
+/*
+ * Truth: N (argument, 1000000) turns of two instructions each, beside a start and end that are
+ * always the same.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 
