@@ -4,6 +4,7 @@
 #   make            builds (and, as root on Debian, first installs the packages that the build needs)
 #   make demo       builds, profiles a demo workload for three seconds, writes demo.html
 #   make test       builds, runs every test; closes with "N passed, N failed, N skipped"
+#   make check      builds, runs the static checks, unit tests and quick end-to-end tests
 #   make bench      builds, measures attar beside its peers
 #   make install    installs under PREFIX (default /usr/local), below DESTDIR when that is given
 #   make uninstall  removes what install put there
@@ -48,8 +49,11 @@ test: configure
 	@tools/need test || true
 	@grep -q unit_map $(BUILD)/build.ninja || meson setup --reconfigure $(BUILD) $(OPTIONS)
 	@ninja -C $(BUILD)
-	@tests/vm/prepare
 	@tests/run $(BUILD)
+
+# What to run after each edit: a minute at most, and no guest.
+check: all
+	@tests/run --fast $(BUILD)
 
 bench: all
 	@tools/need bench || true
@@ -72,4 +76,4 @@ uninstall: all
 clean:
 	rm -rf build build-* demo.html demo.folded
 
-.PHONY: all configure demo test bench install uninstall clean
+.PHONY: all configure demo test check bench install uninstall clean
