@@ -75,6 +75,12 @@ ATTAR_API const char *attar_error(void);
 /* Forgets this thread's error text. */
 ATTAR_API void attar_error_clear(void);
 
+/* How often something happened on a CPU. */
+struct attar_cpu_count {
+	int cpu; /* -1: not known */
+	uint64_t count;
+};
+
 /* How much a log line matters: for debugging, a degradation or its like, or loss that spoils results. */
 enum attar_level { ATTAR_DEBUG, ATTAR_NOTE, ATTAR_WARN };
 

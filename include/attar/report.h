@@ -75,6 +75,10 @@ struct attar_notes {
 	/* Left out of this output since its previous notes, because its reader was too slow. */
 	uint64_t unprinted;         /* rows of single events */
 	uint64_t unprinted_reports; /* reports of intervals */
+	uint64_t lost_side_band; /* records of names, mappings, forks and exits, likewise */
+	uint64_t missing; /* events that the kernel counted, and neither delivered nor lost */
+	const struct attar_cpu_count *missing_by_cpu; /* borrowed for the call */
+	size_t n_missing_by_cpu;
 };
 
 /* A new, empty report; NULL when out of memory. profiler is its name. */

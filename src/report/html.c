@@ -178,7 +178,7 @@ static void add_notes(struct buf *b, const struct attar_report *report)
 	}
 	render_notes(&text, &report->notes);
 	add_member(b, "notes", buf_text(&text));
-	buf_printf(b, "\"lost\":%d,", report->notes.lost > 0);
+	buf_printf(b, "\"lost\":%d,", render_notes_warn(&report->notes));
 	b->failed |= text.failed;
 }
 

@@ -210,6 +210,24 @@ static void add_remarks(struct buf *b, const struct attar_report *report)
 	buf_char(b, ']');
 }
 
+static void add_missing(struct buf *b, const struct attar_notes *notes)
+{
+	buf_str(b, ",\"missing_by_cpu\":[");
+	for (size_t i = 0; i < notes->n_missing_by_cpu; i++) {
+		const struct attar_cpu_count *it = &notes->missing_by_cpu[i];
+
+		buf_printf(b, "%s{\"cpu\":", i ? "," : "");
+		if (it->cpu < 0)
+			buf_str(b, "null");
+		else
+			buf_printf(b, "%d", it->cpu);
+		buf_str(b, ",\"missing\":");
+		buf_u64(b, it->count);
+		buf_char(b, '}');
+	}
+	buf_char(b, ']');
+}
+
 static void add_notes(struct buf *b, const struct attar_report *report)
 {
 	const struct attar_notes *notes = &report->notes;
@@ -222,6 +240,11 @@ static void add_notes(struct buf *b, const struct attar_report *report)
 	buf_u64(b, notes->seen);
 	buf_str(b, ",\"lost\":");
 	buf_u64(b, notes->lost);
+	buf_str(b, ",\"lost_side_band\":");
+	buf_u64(b, notes->lost_side_band);
+	buf_str(b, ",\"missing\":");
+	buf_u64(b, notes->missing);
+	add_missing(b, notes);
 	buf_str(b, ",\"throttled\":");
 	buf_u64(b, notes->throttled);
 	buf_str(b, ",\"unresolved\":");

@@ -51,6 +51,7 @@ struct attar_report *attar_report_free(struct attar_report *report)
 	}
 	vec_done(&report->sections);
 	vec_done(&report->remarks);
+	vec_done(&report->missing);
 	strings_done(&report->strings);
 	free(report);
 	return NULL;
@@ -71,6 +72,11 @@ void attar_report_notes(struct attar_report *report, const struct attar_notes *n
 
 	report->notes = *notes;
 	report->has_notes = true;
+	report->missing.n = 0;
+	for (size_t i = 0; i < notes->n_missing_by_cpu; i++)
+		if (vec_push(&report->missing, notes->missing_by_cpu[i]) < 0)
+			spoil(report, out_of_memory);
+	report->notes.missing_by_cpu = report->missing.at;
 }
 
 void attar_report_remark(struct attar_report *report, const char *fmt, ...)

@@ -88,6 +88,7 @@ struct attar_report {
 	uint64_t interval_ns;
 	bool has_notes;
 	struct attar_notes notes;
+	VEC(struct attar_cpu_count) missing; /* of the notes, by CPU */
 	struct strings strings;
 	VEC(uint32_t) remarks;
 	VEC(struct attar_section *) sections;

@@ -216,6 +216,12 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 	return n;
 }
 
+bool render_notes_warn(const struct attar_notes *notes)
+{
+	return notes->lost || notes->lost_side_band || notes->missing || notes->unprinted ||
+	       notes->unprinted_reports;
+}
+
 static void add_part(struct buf *b, uint64_t n, const char *what)
 {
 	number_grouped(b, n);
@@ -230,7 +236,16 @@ static void add_sampling(struct buf *b, const struct attar_notes *notes)
 		buf_printf(b, " (%.2f%%)",
 			100.0 * (double)notes->lost / ((double)notes->lost + (double)notes->seen));
 	buf_str(b, ", ");
-	add_part(b, notes->throttled, "throttled; ");
+	add_part(b, notes->throttled, "throttled");
+	if (notes->missing) {
+		buf_str(b, ", ");
+		add_part(b, notes->missing, "missing");
+	}
+	if (notes->lost_side_band) {
+		buf_str(b, ", ");
+		add_part(b, notes->lost_side_band, "side-band records lost");
+	}
+	buf_str(b, "; ");
 	if (notes->unresolved >= 0)
 		buf_printf(
 			b, "%.1f%% of samples in code without a name; ", notes->unresolved * 100);

@@ -29,6 +29,9 @@ struct attar_renderer {
 /* Writes out what has gathered, once it is enough to be worth a system call. */
 void render_spill(struct attar_renderer *r);
 
+/* The footer is a warning: something did not come. */
+bool render_notes_warn(const struct attar_notes *notes);
+
 /* The footer of a report: "12,345 samples seen, 0 lost, ...". Clauses divided by "; ". */
 void render_notes(struct buf *b, const struct attar_notes *notes);
 

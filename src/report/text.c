@@ -170,11 +170,6 @@ static int draw_section(struct attar_renderer *r, struct attar_section *s)
 	return 0;
 }
 
-static bool is_incomplete(const struct attar_notes *notes)
-{
-	return notes->lost || notes->unprinted || notes->unprinted_reports;
-}
-
 static void draw_foot(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct buf line _cleanup_(buf_done) = {0};
@@ -187,7 +182,7 @@ static void draw_foot(struct attar_renderer *r, const struct attar_report *repor
 	if (report->has_notes) {
 		buf_reset(&line);
 		render_notes(&line, &report->notes);
-		text_wrap(r, is_incomplete(&report->notes) ? TEXT_WARNING : TEXT_DIM,
+		text_wrap(r, render_notes_warn(&report->notes) ? TEXT_WARNING : TEXT_DIM,
 			buf_text(&line));
 	}
 	r->out.failed |= line.failed;

@@ -45,14 +45,16 @@ static void test_whole_report(void **state)
 		"{\"name\":\"low\",\"unit\":\"ns\"},{\"name\":\"high\",\"unit\":\"ns\"},"
 		"{\"name\":\"count\",\"unit\":\"count\"}],\"rows\":[[0,0.5,9]]}],"
 		"\"remarks\":[\"only 3 of 4 CPUs\"],"
-		"\"notes\":{\"seen\":10,\"lost\":2,\"throttled\":1,\"unresolved\":0.25,"
+		"\"notes\":{\"seen\":10,\"lost\":2,\"lost_side_band\":0,\"missing\":0,"
+		"\"missing_by_cpu\":[],\"throttled\":1,\"unresolved\":0.25,"
 		"\"self_cpu\":0.008,\"self_rss\":4096,\"unprinted\":7,\"unprinted_reports\":3}}\n");
 }
 
 static void test_numbers_without_a_json_form_are_null(void **state)
 {
 	struct attar_report *report = attar_report_new("p");
-	struct attar_notes notes = {UINT64_MAX, 0, 0, -1, 0.0 / 0.0, 0};
+	const struct attar_cpu_count missing[] = {{1, 3}, {-1, 1}};
+	struct attar_notes notes = {UINT64_MAX, 0, 0, -1, 0.0 / 0.0, 0, false, 0, 0, 5, 4, missing, 2};
 	struct attar_section *s = attar_report_table(report, "t");
 
 	attar_report_notes(report, &notes);
@@ -72,7 +74,9 @@ static void test_numbers_without_a_json_form_are_null(void **state)
 		"{\"name\":\"a\",\"unit\":\"count\"},{\"name\":\"b\",\"unit\":\"hex\"}],\"rows\":["
 		"[null,null],[null,18446744073709551615],[null,null],"
 		"[1e+300,18446744073709551615],[-9223372036854775808,null]]}],"
-		"\"notes\":{\"seen\":18446744073709551615,\"lost\":0,\"throttled\":0,"
+		"\"notes\":{\"seen\":18446744073709551615,\"lost\":0,\"lost_side_band\":5,"
+		"\"missing\":4,\"missing_by_cpu\":[{\"cpu\":1,\"missing\":3},"
+		"{\"cpu\":null,\"missing\":1}],\"throttled\":0,"
 		"\"unresolved\":null,\"self_cpu\":null,\"self_rss\":0,"
 		"\"unprinted\":0,\"unprinted_reports\":0}}\n");
 }
