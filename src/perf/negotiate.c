@@ -107,7 +107,8 @@ static int open_user_only(struct attar_counter *c, const struct place *p)
 		 "kernel.perf_event_paranoid is %lld; run as root%s%s",
 		c->name, (long long)kernel_get()->paranoid,
 		inner ? " outside of this user namespace"
-		      : ", or: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep ",
+		      : ", or give it CAP_PERFMON: setcap "
+			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep ",
 		inner ? "" : program);
 	return fd;
 }

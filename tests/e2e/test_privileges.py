@@ -45,6 +45,7 @@ def test_own_command(nobody, sysctl, level):
     assert done.returncode == 0, done.stderr
     said = [line for line in notes_of(done) if 'only user code is watched' in line]
     assert len(said) == 1 and f'kernel.perf_event_paranoid is {level}' in said[0] and 'CAP_PERFMON' in said[0]
+    assert re.search(r'setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep /\S+/attar$', said[0])
     found = Profile(done.stdout)
     share_is(found.own('heavy'), found.samples, 0.7)
     assert not found.pick(dso='[kernel.kallsyms]')
@@ -88,7 +89,7 @@ def test_process_of_another_user(nobody, sysctl):
     done = nobody('profile', '-d', '200ms', '-p', 1)
     assert done.returncode == PERMISSION
     assert notes_of(done)[-1].endswith('on thread 1: it belongs to another user; run as root or as that user, or give '
-                                       'attar CAP_PERFMON and CAP_SYS_PTRACE')
+                                       'this program CAP_PERFMON and CAP_SYS_PTRACE')
 
 
 def test_setuid_program(nobody, sysctl):
