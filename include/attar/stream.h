@@ -55,15 +55,27 @@ struct attar_thread {
 		comm_hash; /* of comm: the same for equal names, so that tables need not hash it again */
 };
 
+/* attar_event.counter of records that no counter of the caller wrote. */
+#define ATTAR_NO_COUNTER UINT32_MAX
+
 /* One event; everything it points to is borrowed until the next call on its stream. */
 struct attar_event {
 	const struct attar_record *record; /* PERF_RECORD_SAMPLE, or another kind */
 	uint64_t time; /* ns, CLOCK_MONOTONIC (the kernel's own clock before 4.1) */
-	/* which of the stream's counters: an index; of a LOST the one that lost */
+	/*
+	 * Which of the stream's counters wrote the record: an index; ATTAR_NO_COUNTER for the
+	 * stream's own side-band event. A LOST record is written together with the next record of
+	 * the ring: it names the counter of that record, and any event that writes to the ring may
+	 * have lost records.
+	 */
 	uint32_t counter;
 	uint32_t cpu; /* -1: not known */
-	struct attar_thread
-		*thread; /* never NULL for a SAMPLE; of an EXIT the one that ended, if known */
+	/*
+	 * Of a SAMPLE: the thread that was running, never NULL. Of a FORK the new thread, of a COMM
+	 * the one that was renamed, with its new name; of an EXIT the one that ended, NULL if it was
+	 * not known. NULL for other records.
+	 */
+	struct attar_thread *thread;
 	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */
 	uint64_t lost_from, lost_to; /* ns */
 };
@@ -116,12 +128,27 @@ ATTAR_API const char *attar_inlet_variable(const struct attar_inlet *inlet);
 struct attar_stream_opts {
 	size_t size;       /* sizeof(struct attar_stream_opts) */
 	size_t ring_bytes; /* of each CPU; 0: 512 KiB */
-	bool keep_own;     /* deliver events of this very process too */
+	/*
+	 * Deliver samples that were taken while a thread of this very process was running. They may
+	 * be about others: without keep_own the sched:sched_switch from this process to another
+	 * thread is left out, and so are the wakeups that it makes; attar_stream_stats.own counts
+	 * them.
+	 */
+	bool keep_own;
 	/*
 	 * Full rings go on: only attar_stream_snapshot() gives their events. Every counter needs
 	 * attr.write_backward, which attar_stream_attr() does not set, where the kernel has it (4.7).
 	 */
 	bool overwrite;
+	/*
+	 * Write side-band records: names and mappings of processes, forks and exits. The stream
+	 * opens an event for them (a dummy) on the target, in the rings of its counters, so that
+	 * their losses are counted apart from those of samples. It costs one file descriptor for
+	 * each place of the target. Without opts.overwrite, counters with attr.write_backward keep
+	 * their rings to themselves: side-band records then get rings of their own, which
+	 * attar_stream_next() reads also between snapshots.
+	 */
+	bool track;
 	/*
 	 * Events of programs, to be delivered in order with those of the rings as samples with raw
 	 * bytes; of their CPU nothing is known (-1). Borrowed for the stream's life. NULL: none.
@@ -132,12 +159,31 @@ struct attar_stream_opts {
 /* What went by, for a report's notes. */
 struct attar_stream_stats {
 	uint64_t samples;    /* delivered */
-	uint64_t own;        /* samples of this process, not delivered */
+	uint64_t own;        /* samples taken in threads of this process, not delivered */
 	uint64_t early;      /* samples from before every place was open, not delivered */
-	uint64_t lost;       /* records that could not be stored, or were overwritten unread */
+	/*
+	 * Samples that could not be stored, or were overwritten unread. Exact since Linux 6.0, to
+	 * which the other records of the counters belong too, such as THROTTLE and, with
+	 * attar_stream_attr(attr, true), side-band records. Before, LOST records tell, as far as
+	 * they were written themselves.
+	 */
+	uint64_t lost;
+	/*
+	 * Side-band records of opts.track that could not be stored: names may be missing. Before
+	 * Linux 6.0 losses count here when the record that was written next is a side-band record.
+	 */
+	uint64_t lost_side_band;
+	/*
+	 * Events that the kernel counted and neither delivered nor lost. Known once the stream is
+	 * stopped and read to its end, for events that the kernel counts one by one: tracepoints,
+	 * probes, breakpoints, faults and switches; not for clocks, hardware counters, what is
+	 * sampled by frequency or was throttled, what a BPF program filters, and rings that are
+	 * overwritten. Before Linux 6.0 they cannot be told from lost ones and count as such.
+	 */
+	uint64_t missing;
 	uint64_t throttled;  /* times that the kernel stopped an event for its rate */
 	uint64_t disordered; /* records that came after a later one had been delivered */
-	uint64_t malformed;  /* records that could not be parsed */
+	uint64_t malformed; /* records that could not be parsed, or are of no event of the stream */
 	uint64_t wakeups;    /* times that waiting ended for data */
 	uint64_t stitched;   /* samples whose user stack came later and was joined */
 	uint64_t unstitched; /* samples delivered without it: it never came, or too late */
@@ -157,8 +203,9 @@ ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counte
 	struct attar_stream **ret_stream);
 
 /*
- * Sets in attr what a stream needs: identifier, time, tid, cpu, clock, side-band records (when
- * track) and no wakeup per event.
+ * Sets in attr what a stream needs: identifier, time, tid, cpu, clock, and no wakeup per event. With
+ * track this very counter also writes the side-band records, and one that is lost counts as a lost
+ * sample; opts.track of attar_stream_live() tells them apart.
  */
 ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
 
@@ -233,6 +280,13 @@ ATTAR_API struct attar_ring *attar_stream_ring(const struct attar_stream *stream
 /* What went by so far. Asks the kernel for its count of lost records: not for every event. */
 ATTAR_API void attar_stream_get_stats(
 	struct attar_stream *stream, struct attar_stream_stats *ret_stats);
+
+/*
+ * On which CPUs the `missing` events of attar_stream_get_stats() were, after its call; how many CPUs.
+ * *ret_counts is borrowed until the stream is freed.
+ */
+ATTAR_API size_t attar_stream_get_missing(
+	struct attar_stream *stream, const struct attar_cpu_count **ret_counts);
 
 /* The place of a code address of this thread's user space. Part of the hot path: reads no names. */
 ATTAR_API attar_place attar_thread_place(struct attar_thread *thread, uint64_t ip);

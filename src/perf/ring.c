@@ -109,12 +109,18 @@ static pid_t ring_tid(const struct counter_fd *it)
 }
 
 /* What is written backward shares no ring with what is not. */
+bool ring_serves(
+	const struct attar_ring *r, const struct attar_counter *c, const struct counter_fd *it)
+{
+	return r->cpu == it->cpu && r->tid == ring_tid(it) &&
+	       r->backward == c->attr.write_backward;
+}
+
 static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct attar_counter *c,
 	const struct counter_fd *it)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rings[i]->cpu == it->cpu && rings[i]->tid == ring_tid(it) &&
-			rings[i]->backward == c->attr.write_backward)
+		if (ring_serves(rings[i], c, it))
 			return rings[i];
 	return NULL;
 }
@@ -126,7 +132,7 @@ int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counte
 
 	if (!r || r->fd == it->fd || it->gone)
 		return 0;
-	if (ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
+	if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd)) < 0)
 		return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s",
 			CLIP(c->name), it->cpu, strerror(errno));
 	return 0;

@@ -72,8 +72,12 @@ int rings_look(struct attar_ring *const *rings, size_t n);
 /* Unmaps and frees one of attar_rings_new(); the array is the caller's to mend. */
 void ring_free(struct attar_ring *ring);
 
-/* Sends one fd of the counter on to the ring of its CPU. */
+/* Whether the fd of the counter writes to this ring. */
 struct counter_fd;
+bool ring_serves(
+	const struct attar_ring *ring, const struct attar_counter *c, const struct counter_fd *it);
+
+/* Sends one fd of the counter on to the ring of its CPU. */
 int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c,
 	const struct counter_fd *it);
 

@@ -56,7 +56,7 @@ static int set_filter(const struct source *s)
 	return r == -EINVAL ? filter_refused(s) : r;
 }
 
-int run_open_source(struct attar_run *run, struct source *s, bool first)
+int run_open_source(struct attar_run *run, struct source *s)
 {
 	struct perf_event_attr attr;
 	int r;
@@ -64,7 +64,7 @@ int run_open_source(struct attar_run *run, struct source *s, bool first)
 	if (!s->name)
 		return base_oom();
 	attr = s->attr;
-	attar_stream_attr(&attr, first);
+	attar_stream_attr(&attr, false);
 	attr.wakeup_watermark =
 		(uint32_t)((double)run->opts.mmap_pages * PAGE_BYTES * run->opts.watermark / 100);
 	attr.disabled = !attaches(run);
@@ -72,7 +72,7 @@ int run_open_source(struct attar_run *run, struct source *s, bool first)
 	r = attar_counter_open(run->target, &attr, s->name, ATTAR_COUNTER_DEGRADE, &s->counter);
 	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
 		fall_back_to_clock(s);
-		return run_open_source(run, s, first);
+		return run_open_source(run, s);
 	}
 	return r == 0 ? set_filter(s) : r;
 }
@@ -115,7 +115,7 @@ static int open_events(struct attar_run *run)
 	for (size_t i = 0; i < run->sources.n && r == 0; i++) {
 		r = run_opening(run, i);
 		if (r == 0)
-			r = run_open_source(run, &run->sources.at[i], i == 0);
+			r = run_open_source(run, &run->sources.at[i]);
 	}
 	return r == 0 ? counts_open(run) : r;
 }
@@ -148,6 +148,7 @@ static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
 		.ring_bytes = run->opts.mmap_pages * PAGE_BYTES,
+		.track = run->sources.n > 0,
 		.inlet = run->inlet};
 	VEC(struct attar_counter *) counters = {0};
 	int r = 0;

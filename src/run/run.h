@@ -113,6 +113,7 @@ struct attar_run {
 	double unresolved; /* for the notes, see attar_run_unresolved() */
 	uint64_t dropped;  /* of those that the stream delivered, by filters of ours */
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
+	uint64_t lost_side_band_reported;
 	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
 	uint64_t opening_shown;         /* ns, when the progress of opening is shown next */
 	uint64_t recent;                /* ns of the interval that is being reported */
@@ -174,8 +175,8 @@ bool run_stop_asked(const struct attar_run *run);
  */
 size_t run_slow_closes(const struct attar_run *run);
 
-/* Opens one source on the run's target. first: it carries the records of processes for all. */
-int run_open_source(struct attar_run *run, struct source *s, bool first);
+/* Opens one source on the run's target. */
+int run_open_source(struct attar_run *run, struct source *s);
 
 /* Events of programs; see userevents.c. */
 int run_user_source(struct attar_run *run, const struct attar_event_spec *spec);

@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "run/run.h"
 
+enum { REMARK_CPUS_MAX = 8 };
+
 static uint64_t self_cpu_ns(const struct attar_run *run)
 {
 	struct timespec ts;
@@ -31,6 +33,56 @@ static uint64_t self_rss(void)
 	return (uint64_t)usage.ru_maxrss * 1024;
 }
 
+/* What is new since it was reported last. Losses are estimates on some kernels and may shrink. */
+static uint64_t since(uint64_t now, uint64_t *reported)
+{
+	uint64_t before = *reported;
+
+	*reported = now;
+	return now > before ? now - before : 0;
+}
+
+static void fill_seen(struct attar_run *run, const struct attar_stream_stats *stats,
+	struct attar_notes *notes, enum attar_scope scope)
+{
+	notes->seen = stats->samples - run->dropped;
+	notes->lost = stats->lost;
+	notes->lost_side_band = stats->lost_side_band;
+	notes->throttled = stats->throttled;
+	notes->missing = stats->missing;
+	if (run->stream)
+		notes->n_missing_by_cpu =
+			attar_stream_get_missing(run->stream, &notes->missing_by_cpu);
+	if (scope != ATTAR_SCOPE_INTERVAL)
+		return;
+	notes->seen = since(notes->seen, &run->seen_reported);
+	notes->lost = since(notes->lost, &run->lost_reported);
+	notes->lost_side_band = since(notes->lost_side_band, &run->lost_side_band_reported);
+	notes->throttled = since(notes->throttled, &run->throttled_reported);
+}
+
+/* By CPU: it is the idle task of some CPUs whose events get lost. */
+static void missing_remark(const struct attar_notes *notes, struct attar_report *report)
+{
+	struct buf cpus _cleanup_(buf_done) = {0};
+	size_t shown = MIN(notes->n_missing_by_cpu, (size_t)REMARK_CPUS_MAX);
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct attar_cpu_count *it = &notes->missing_by_cpu[i];
+
+		if (it->cpu >= 0)
+			buf_printf(&cpus, "%s%llu on CPU %d", cpus.len ? ", " : ": ",
+				(unsigned long long)it->count, it->cpu);
+	}
+	if (shown < notes->n_missing_by_cpu)
+		buf_printf(&cpus, ", and more on %zu other CPUs", notes->n_missing_by_cpu - shown);
+	if (notes->missing)
+		attar_report_remark(report,
+			"the kernel counted %llu events that it neither delivered nor reported as "
+			"lost%s; 'attar stat' counts them",
+			(unsigned long long)notes->missing, buf_text(&cpus));
+}
+
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_stream_stats stats = {0};
@@ -39,20 +91,11 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
-	notes.seen = stats.samples - run->dropped;
-	notes.lost = stats.lost;
-	notes.throttled = stats.throttled;
-	if (scope == ATTAR_SCOPE_INTERVAL) {
-		notes.seen -= run->seen_reported;
-		notes.lost -= run->lost_reported;
-		notes.throttled -= run->throttled_reported;
-		run->seen_reported = stats.samples - run->dropped;
-		run->lost_reported = stats.lost;
-		run->throttled_reported = stats.throttled;
-	}
+	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
 	notes.self_rss = self_rss();
 	attar_report_notes(report, &notes);
+	missing_remark(&notes, report);
 	if (base_oom_count() > run->ooms)
 		attar_report_remark(report,
 			"memory ran out during the run: names, stacks or counts may be missing");

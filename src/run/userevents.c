@@ -363,7 +363,7 @@ static int open_late(struct attar_run *run, const struct attar_event_spec *asked
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	r = run_add_spec(run, spec, &attr, fn);
 	if (r == 0)
-		r = run_open_source(run, &run->sources.at[run->sources.n - 1], false);
+		r = run_open_source(run, &run->sources.at[run->sources.n - 1]);
 	if (r == 0)
 		r = attar_stream_add(run->stream, run->sources.at[run->sources.n - 1].counter,
 			(uint32_t)run->sources.n - 1);

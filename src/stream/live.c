@@ -44,6 +44,7 @@ void attar_stream_attr(struct perf_event_attr *attr, bool track)
 
 static int index_ids(struct attar_stream *s)
 {
+	stream_forget_ids(s);
 	for (size_t i = 0; i < s->n_counters; i++)
 		vec_each (&s->counters[i]->fds, it)
 			if (map_put(&s->ids, counter_id(it), i) < 0)
@@ -66,6 +67,8 @@ static int add_cursors(struct attar_stream *s, size_t first)
 	}
 	for (size_t i = first; i < s->n_rings; i++)
 		s->cursors[i] = (struct cursor){.ring = s->rings[i]};
+	if (missing_grow(s, first, s->n_counters) < 0)
+		return -ENOMEM;
 	for (size_t i = first; i < s->n_rings; i++) {
 		int r = s->rings[i]->overwritten ? 0 : stream_watch(s, attar_ring_fd(s->rings[i]));
 
@@ -112,32 +115,35 @@ static int check_counter(const char *function, const struct attar_counter *c)
 		function, c->name);
 }
 
-static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n)
+/* The counters, and behind them the one of side-band records. */
+static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n,
+	struct attar_counter *side)
 {
-	s->counters = calloc(n, sizeof(*s->counters));
-	s->layouts = calloc(n, sizeof(*s->layouts));
-	s->numbers = calloc(n, sizeof(*s->numbers));
-	if (!s->counters || !s->layouts || !s->numbers)
+	size_t all = n + (side != NULL);
+
+	s->counters = calloc(all, sizeof(*s->counters));
+	s->layouts = calloc(all, sizeof(*s->layouts));
+	s->numbers = calloc(all, sizeof(*s->numbers));
+	s->accounts = calloc(all, sizeof(*s->accounts));
+	if (!s->counters || !s->layouts || !s->numbers || !s->accounts)
 		return base_oom();
-	for (size_t i = 0; i < n; i++) {
-		s->counters[i] = counters[i];
-		s->numbers[i] = (uint32_t)i;
+	for (size_t i = 0; i < all; i++) {
+		s->counters[i] = i < n ? counters[i] : side;
+		s->numbers[i] = i < n ? (uint32_t)i : ATTAR_NO_COUNTER;
 	}
 	s->has_clock = true;
-	for (size_t i = 0; i < n; i++) {
-		int r = check_counter("attar_stream_live", counters[i]);
+	for (size_t i = 0; i < all; i++) {
+		const struct attar_counter *c = s->counters[i];
 
-		if (r < 0)
-			return r;
-		attar_layout_init(&s->layouts[i], &counters[i]->attr);
-		s->has_clock &= counters[i]->attr.use_clockid;
+		attar_layout_init(&s->layouts[i], &c->attr);
+		s->has_clock &= c->attr.use_clockid;
 		if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
 			return attar_fail(-EINVAL,
 				"'%s' and '%s' cannot share a stream: their records have the time "
 				"in different places",
-				CLIP(counters[0]->name), CLIP(counters[i]->name));
+				CLIP(s->counters[0]->name), CLIP(c->name));
 	}
-	s->n_counters = n;
+	s->n_counters = all;
 	return 0;
 }
 
@@ -152,6 +158,26 @@ static int check_overwrite(const struct attar_stream *s)
 				"before it is opened",
 				s->counters[i]->name);
 	return 0;
+}
+
+static int open_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n,
+	const struct attar_stream_opts *opts)
+{
+	struct attar_counter *side = NULL;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = check_counter("attar_stream_live", counters[i]);
+	if (r == 0 && opts->track)
+		r = sideband_open(s->target, n ? counters[0] : NULL, opts->overwrite, &side);
+	if (r < 0)
+		return r;
+	r = copy_counters(s, counters, n, side);
+	if (r == 0 && side)
+		s->side = n;
+	else
+		attar_counter_close(side);
+	return r;
 }
 
 static int make_rings(struct attar_stream *s, const struct attar_stream_opts *opts)
@@ -186,6 +212,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 		return base_oom();
 	s->process = check_process;
 	s->epoll_fd = s->caller_fd = -1;
+	s->side = SIZE_MAX;
 	s->target = target;
 	s->skipped_pid = o.keep_own ? NOBODY : getpid();
 	s->inlet = o.inlet;
@@ -194,13 +221,13 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	procs_init(&s->procs, symbols, true);
 	s->procs.by_task = target->kind == ATTAR_TARGET_TASKS;
 	defer_init(&s->defer);
-	r = copy_counters(s, counters, n_counters);
+	r = open_counters(s, counters, n_counters, &o);
 	if (r == 0)
 		r = make_rings(s, &o);
 	if (r == 0)
 		r = make_cursors(s);
 	if (r == 0)
-		r = follow_new_threads(target, s->counters, n_counters, s->rings, s->n_rings);
+		r = follow_new_threads(target, s->counters, s->n_counters, s->rings, s->n_rings);
 	if (r == 0)
 		r = index_ids(s);
 	if (r < 0) {
@@ -216,15 +243,21 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 	if (!s)
 		return NULL;
 	attar_rings_free(s->rings, s->n_rings);
+	if (s->side != SIZE_MAX)
+		attar_counter_close(s->counters[s->side]);
 	procs_done(&s->procs);
 	defer_done(&s->defer);
 	map_done(&s->ids);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	free(s->merge.heap);
+	for (size_t i = 0; s->cursors && i < s->n_rings; i++)
+		free(s->cursors[i].tallies);
 	free(s->cursors);
+	vec_done(&s->missing);
 	free(s->layouts);
 	free(s->numbers);
+	free(s->accounts);
 	free(s->counters);
 	free(s);
 	return NULL;
@@ -274,6 +307,8 @@ int attar_stream_start(struct attar_stream *s)
 			s->stopped ? "stopped" : "started");
 	s->started = true;
 	for (size_t i = 0; i < s->n_counters && r == 0; i++)
+		r = missing_begin(s, i);
+	for (size_t i = s->n_counters; i-- > 0 && r == 0;) /* side-band records first */
 		if (!exec_enables(s->target, s->counters[i]))
 			r = attar_counter_enable(s->counters[i]);
 	if (!s->target->by_exec && s->has_clock)
@@ -285,7 +320,8 @@ int attar_stream_start(struct attar_stream *s)
 static int grow(struct attar_stream *s)
 {
 	size_t n = s->n_counters + 1;
-	void *counters = reallocarray(s->counters, n, sizeof(*s->counters)), *layouts, *numbers;
+	void *counters = reallocarray(s->counters, n, sizeof(*s->counters)), *layouts, *numbers,
+	     *accounts;
 
 	if (counters)
 		s->counters = counters;
@@ -295,7 +331,12 @@ static int grow(struct attar_stream *s)
 	numbers = reallocarray(s->numbers, n, sizeof(*s->numbers));
 	if (numbers)
 		s->numbers = numbers;
-	return counters && layouts && numbers ? 0 : base_oom();
+	accounts = reallocarray(s->accounts, n, sizeof(*s->accounts));
+	if (accounts)
+		s->accounts = accounts;
+	if (!counters || !layouts || !numbers || !accounts)
+		return base_oom();
+	return missing_grow(s, 0, n);
 }
 
 int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint32_t number)
@@ -329,12 +370,13 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 		if (r == 0 && map_put(&s->ids, counter_id(it), i) < 0)
 			r = base_oom();
 	if (r == 0)
+		r = missing_begin(s, i);
+	if (r == 0)
 		r = attar_counter_enable(counter);
 	if (r < 0)
 		return r; /* what is not counted here is the caller's to close */
 	s->n_counters++;
-	s->last_id = 0;
-	s->last_counter = 0;
+	stream_forget_ids(s);
 	return 0;
 }
 
@@ -381,26 +423,4 @@ struct attar_ring *attar_stream_ring(const struct attar_stream *s, size_t i)
 	CHECK_ARG_OR(s, "stream", NULL);
 
 	return i < s->n_rings ? s->rings[i] : NULL;
-}
-
-/*
- * The kernel writes a LOST record only when a later record fits, so what is lost at the very end is told by
- * the counters alone (PERF_FORMAT_LOST); threads that have ended took their counters' share with them. The
- * larger figure is the better one.
- */
-void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
-{
-	CHECK_ARG_OR(s, "stream", );
-	CHECK_ARG_OR(ret_stats, "ret_stats", );
-
-	uint64_t counted = 0;
-
-	for (size_t i = 0; i < s->n_counters; i++)
-		counted += attar_counter_lost(s->counters[i]);
-	*ret_stats = s->stats;
-	ret_stats->lost = MAX(counted, s->lost_recorded) + s->inlet_lost;
-	ret_stats->stitched = s->defer.stitched;
-	ret_stats->unstitched = s->defer.missing;
-	for (size_t i = 0; i < s->n_rings; i++)
-		ret_stats->forgotten += attar_ring_forgotten(s->rings[i]);
 }

@@ -6,12 +6,19 @@
 #include "attar/perf.h"
 #include "base/base.h"
 
+/* Of a counter in a ring: what it had counted at the start, and the samples that have arrived since. */
+struct tally {
+	uint64_t raw, lost, arrived;
+};
+
 /* A ring and the record at its front. */
 struct cursor {
 	struct attar_ring *ring;
 	const struct perf_event_header *header; /* NULL: the ring is empty for now */
 	uint64_t time;                          /* of header */
 	uint64_t passed_time;                   /* of the record before it */
+	struct tally *tallies; /* one for each counter; owned by the stream */
+	uint64_t strays;       /* records that are of no counter */
 	uint64_t give_back; /* space goes back to the kernel once the ring's tail is beyond */
 };
 

@@ -55,6 +55,7 @@ static int begin_round(struct attar_stream *s)
 		if (s->cursors[i].header || advance(s, &s->cursors[i]))
 			merge_push(&s->merge, &s->cursors[i]);
 	s->in_round = true;
+	s->last_round = s->stopped;
 	return 0;
 }
 
@@ -75,17 +76,35 @@ static void end_round(struct attar_stream *s)
 	s->in_round = s->frozen = false;
 }
 
-static uint32_t counter_of(struct attar_stream *s, uint64_t id)
+void stream_forget_ids(struct attar_stream *s)
 {
+	for (size_t i = 0; i < RECENT_IDS; i++)
+		s->recent_ids[i].counter = NO_COUNTER;
+}
+
+/* The index of the counter that has the id, or NO_COUNTER. */
+static inline uint32_t counter_of(struct attar_stream *s, uint64_t id)
+{
+	typeof(&s->recent_ids[0]) recent = &s->recent_ids[id % RECENT_IDS];
 	uint64_t *index;
 
-	if (s->n_counters == 1)
-		return 0;
-	if (likely(id == s->last_id))
-		return s->last_counter;
+	if (likely(recent->id == id && recent->counter != NO_COUNTER))
+		return recent->counter;
 	index = map_get(&s->ids, id);
-	s->last_id = id;
-	return s->last_counter = index ? (uint32_t)*index : 0;
+	recent->id = id;
+	return recent->counter = index ? (uint32_t)*index : NO_COUNTER;
+}
+
+/* It came, whether it is delivered or not. */
+static void tally(struct attar_stream *s, struct cursor *c, uint32_t counter)
+{
+	const struct attar_record *rec = &s->record;
+	struct account *account = &s->accounts[counter];
+
+	c->tallies[counter].arrived += rec->time >= account->since;
+	if (unlikely(rec->sample.period != 1 &&
+		     s->layouts[counter].sample_type & PERF_SAMPLE_PERIOD))
+		account->unfit = true;
 }
 
 /* True when the sample is to be delivered. */
@@ -106,26 +125,48 @@ static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
 	return ev->thread != NULL;
 }
 
+/* The kernel names the event that wrote next, whichever it was that lost records. */
 static void fill_lost(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
 {
-	s->lost_recorded += s->record.lost.lost;
 	ev->lost_from = c->passed_time;
 	ev->lost_to = c->time;
-	if (s->record.type == PERF_RECORD_LOST)
-		ev->counter = s->numbers[counter_of(s, s->record.lost.id)];
+	if (s->record.type == PERF_RECORD_LOST_SAMPLES)
+		s->lost_in_pmu += s->record.lost.lost;
+	else if (counter_of(s, s->record.lost.id) == s->side)
+		s->lost_side += s->record.lost.lost;
+	else
+		s->lost_recorded += s->record.lost.lost;
+}
+
+/* Which layout the record has; NO_COUNTER: that of an event which is not the stream's. */
+static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event_header *header)
+{
+	uint32_t counter = counter_of(s, attar_record_identifier(header));
+
+	/* a loss may be told by any event that writes to the ring; all tell it in the same way */
+	if (unlikely(counter == NO_COUNTER) && header->type == PERF_RECORD_LOST && s->n_counters)
+		return 0;
+	return counter;
+}
+
+static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t tid)
+{
+	struct thread *t = procs_known(&s->procs, (pid_t)tid);
+
+	return t ? &t->pub : NULL;
 }
 
 /* Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno. */
-static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event *ev)
 {
-	uint32_t counter =
-		counter_of(s, s->n_counters == 1 ? 0 : attar_record_identifier(c->header));
+	uint32_t counter = layout_of(s, c->header);
 	struct attar_record *rec = &s->record;
 	int r;
 
-	if (unlikely(attar_record_parse(&s->layouts[counter], c->header, c->header->size, rec) <
-		     0)) {
+	if (unlikely(counter == NO_COUNTER || attar_record_parse(&s->layouts[counter], c->header,
+						      c->header->size, rec) < 0)) {
 		s->stats.malformed++;
+		c->strays++;
 		return 0;
 	}
 	if (unlikely(c->time < s->delivered))
@@ -136,6 +177,7 @@ static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar
 		.counter = s->numbers[counter],
 		.cpu = rec->cpu};
 	if (likely(rec->type == PERF_RECORD_SAMPLE)) {
+		tally(s, c, counter);
 		if (!fill_sample(s, ev))
 			return 0;
 		return unlikely(defer_concerns(&rec->sample)) ? defer_hold(&s->defer, ev) : 1;
@@ -144,13 +186,17 @@ static int dispatch(struct attar_stream *s, const struct cursor *c, struct attar
 		return defer_resume(&s->defer, rec);
 	if (rec->type == PERF_RECORD_LOST || rec->type == PERF_RECORD_LOST_SAMPLES)
 		fill_lost(s, c, ev);
-	if (rec->type == PERF_RECORD_EXIT) {
-		struct thread *t = procs_known(&s->procs, (pid_t)rec->task.tid);
-
-		ev->thread = t ? &t->pub : NULL;
+	if (rec->type == PERF_RECORD_EXIT)
+		ev->thread = known_thread(s, rec->task.tid);
+	if (rec->type == PERF_RECORD_THROTTLE) {
+		s->stats.throttled++;
+		s->accounts[counter].unfit = true;
 	}
-	s->stats.throttled += rec->type == PERF_RECORD_THROTTLE;
 	r = procs_apply(&s->procs, rec);
+	if (rec->type == PERF_RECORD_FORK)
+		ev->thread = known_thread(s, rec->task.tid);
+	else if (rec->type == PERF_RECORD_COMM)
+		ev->thread = known_thread(s, rec->comm.tid);
 	return r < 0 ? r : 1;
 }
 
@@ -172,14 +218,17 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
  */
 static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
-	const struct attar_layout *layout = &s->layouts[counter];
 	const struct attar_ring *ring = c->ring;
+	const struct attar_layout *layout;
 	uint64_t end;
 
 	/* events of an inlet may come between any two; some samples have to wait */
 	if (s->inlet || s->has_added || s->record.type != PERF_RECORD_SAMPLE ||
-		!sample_is_own(layout->sample_type) || s->delivered < s->start_time ||
+		s->delivered < s->start_time ||
 		s->counters[counter]->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN)
+		return;
+	layout = &s->layouts[counter];
+	if (!sample_is_own(layout->sample_type))
 		return;
 	end = MIN(ring->head, c->give_back);
 	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
@@ -190,6 +239,8 @@ static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter
 	s->run_type = layout->sample_type;
 	s->run_min = layout->sample_min;
 	s->run_counter = counter;
+	s->run_id = s->record.id;
+	s->run_since = s->stats.samples;
 }
 
 /* Tells ring and cursor how far the run went. */
@@ -199,12 +250,22 @@ static void end_run(struct attar_stream *s)
 	struct attar_ring *ring = c->ring;
 
 	s->run = NULL;
+	c->tallies[s->run_counter].arrived += s->stats.samples - s->run_since;
 	if (s->run_at == s->run_from)
 		return;
 	c->header = s->record.header;
 	c->time = s->delivered;
 	ring->newest = ring->tail + (uint64_t)((const char *)c->header - s->run_from);
 	ring->tail += (uint64_t)(s->run_at - s->run_from);
+}
+
+/* Another id of the run's counter, which has one for each of its places. */
+static inline bool is_of_run(struct attar_stream *s, uint64_t id)
+{
+	if (counter_of(s, id) != s->run_counter)
+		return false;
+	s->run_id = id;
+	return true;
 }
 
 /*
@@ -227,7 +288,7 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 	spare = size - s->run_min; /* too small a size becomes too large a one */
 	if (spare > left - s->run_min || spare % 8)
 		return false;
-	if (words[SAMPLE_OWN_ID] != s->last_id && s->n_counters > 1)
+	if (words[SAMPLE_OWN_ID] != s->run_id && !is_of_run(s, words[SAMPLE_OWN_ID]))
 		return false;
 	time = words[SAMPLE_OWN_TIME];
 	memcpy(task, &words[SAMPLE_OWN_TASK], sizeof(task));
@@ -410,7 +471,9 @@ static __attribute__((noinline)) int next_of_rounds(
 
 	do {
 		r = next_of_round(s, ret_event);
-	} while (r == 0 && s->fd_given && stream_poll(s, -1, 0) > 0);
+	} while (r == 0 && (s->stopped ? !s->last_round
+				       : s->fd_given && stream_poll(s, -1, 0) > 0));
+	s->drained = r == 0 && s->stopped;
 	while (r == 0 && s->stopped && defer_give_up(&s->defer))
 		r = next_held(s, ret_event);
 	return r;

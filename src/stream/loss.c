@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What a stream did not deliver. */
+#include "perf/counter.h"
+#include "stream/live.h"
+
+/*
+ * PERF_FORMAT_LOST (since 6.0) counts to the last record, by event, children included: they write
+ * by the event that they inherited. Older kernels tell by LOST records alone, which a later record
+ * brings and which name its event, whichever events the lost records were of.
+ */
+static bool counts_losses(const struct attar_stream *s)
+{
+	for (size_t i = 0; i < s->n_counters; i++)
+		if (!(s->counters[i]->attr.read_format & PERF_FORMAT_LOST_))
+			return false;
+	return true;
+}
+
+static void fill_losses(
+	const struct attar_stream *s, bool counted, struct attar_stream_stats *stats)
+{
+	stats->lost = s->lost_recorded;
+	stats->lost_side_band = s->lost_side;
+	if (counted) {
+		stats->lost = stats->lost_side_band = 0;
+		for (size_t i = 0; i < s->n_counters; i++)
+			*(i == s->side ? &stats->lost_side_band : &stats->lost) +=
+				attar_counter_lost(s->counters[i]);
+	}
+	stats->lost += s->lost_in_pmu + s->inlet_lost;
+}
+
+void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
+{
+	CHECK_ARG_OR(s, "stream", );
+	CHECK_ARG_OR(ret_stats, "ret_stats", );
+
+	bool counted = counts_losses(s);
+
+	missing_settle(s, counted);
+	*ret_stats = s->stats;
+	fill_losses(s, counted, ret_stats);
+	ret_stats->stitched = s->defer.stitched;
+	ret_stats->unstitched = s->defer.missing;
+	for (size_t i = 0; i < s->n_rings; i++)
+		ret_stats->forgotten += attar_ring_forgotten(s->rings[i]);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events that the kernel counted and did not deliver. At the end of a stream each event of its
+ * counters was delivered, or lost, or it is missing: the kernel ran into a fault of its own. Counts
+ * are compared by ring, which means by CPU.
+ *
+ * Only where each count is a sample: of events that the kernel itself counts one by one. Clocks and
+ * hardware counters advance while they make no sample, as does what is sampled by frequency, what is
+ * throttled, and a tracepoint that counts more than 1 at a time (sched:sched_stat_runtime counts ns).
+ */
+#include "base/file.h"
+#include "perf/counter.h"
+#include "perf/ring.h"
+#include "stream/live.h"
+
+/* What one counter counted in the places of one ring. */
+struct counted {
+	uint64_t raw, lost, places;
+};
+
+static bool is_single_software(uint64_t config)
+{
+	switch (config) {
+	case PERF_COUNT_SW_PAGE_FAULTS:
+	case PERF_COUNT_SW_PAGE_FAULTS_MIN:
+	case PERF_COUNT_SW_PAGE_FAULTS_MAJ:
+	case PERF_COUNT_SW_CONTEXT_SWITCHES:
+	case PERF_COUNT_SW_CPU_MIGRATIONS:
+	case PERF_COUNT_SW_ALIGNMENT_FAULTS:
+	case PERF_COUNT_SW_EMULATION_FAULTS:
+	case PERF_COUNT_SW_CGROUP_SWITCHES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_probe(uint32_t type)
+{
+	static const char *const paths[] = {"/sys/bus/event_source/devices/kprobe/type",
+		"/sys/bus/event_source/devices/uprobe/type"};
+	int64_t number;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (file_read_i64(paths[i], &number) == 0 && number == type)
+			return true;
+	attar_error_clear();
+	return false;
+}
+
+static bool counts_one_by_one(const struct perf_event_attr *attr)
+{
+	switch (attr->type) {
+	case PERF_TYPE_SOFTWARE:
+		return is_single_software(attr->config);
+	case PERF_TYPE_TRACEPOINT:
+	case PERF_TYPE_BREAKPOINT:
+		return true;
+	default:
+		return is_probe(attr->type);
+	}
+}
+
+/* With PERF_SAMPLE_PERIOD the kernel makes a sample of each occurrence of such an event, whatever its period. */
+static uint64_t counts_per_sample(const struct perf_event_attr *attr)
+{
+	return attr->sample_type & PERF_SAMPLE_PERIOD ? 1 : attr->sample_period;
+}
+
+/* Each thread that inherits the event is in a period of its own. */
+static bool is_comparable(const struct attar_stream *s, size_t counter)
+{
+	const struct attar_counter *c = s->counters[counter];
+
+	if (counter == s->side || s->accounts[counter].unfit || c->bpf_fd >= 0 || c->attr.freq ||
+		!c->attr.sample_period)
+		return false;
+	if (counts_per_sample(&c->attr) > 1 && c->attr.inherit)
+		return false;
+	return counts_one_by_one(&c->attr);
+}
+
+static size_t ring_of(const struct attar_stream *s, const struct attar_counter *c,
+	const struct counter_fd *it)
+{
+	size_t i = 0;
+
+	while (i < s->n_rings && !ring_serves(s->rings[i], c, it))
+		i++;
+	return i;
+}
+
+/* What it has counted so far, for each ring. 0 or a negative errno. */
+static int read_counter(
+	const struct attar_stream *s, const struct attar_counter *c, struct counted *ret_counted)
+{
+	memset(ret_counted, 0, s->n_rings * sizeof(*ret_counted));
+	vec_each (&c->fds, it) {
+		size_t ring = ring_of(s, c, it);
+		struct attar_value v;
+		int r = counter_read_fd(c, it, &v);
+
+		if (r < 0)
+			return r;
+		if (v.quality == ATTAR_QUALITY_ERROR || ring == s->n_rings)
+			return -ENODATA;
+		ret_counted[ring].raw += v.raw;
+		ret_counted[ring].lost += v.lost;
+		ret_counted[ring].places++;
+	}
+	return 0;
+}
+
+/* ---- the beginning ---- */
+
+/*
+ * A counter that is enabled already: what it counts from here on is compared with the samples from
+ * this moment on. Those of events between it and the reading are compared with nothing, so that too
+ * few may be found missing, never too many.
+ */
+int missing_begin(struct attar_stream *s, size_t counter)
+{
+	const struct attar_counter *c = s->counters[counter];
+	struct account *account = &s->accounts[counter];
+	struct counted *counted;
+
+	*account = (struct account){.since = c->enabled ? base_now() : 0};
+	if (counter == s->side || !s->n_rings)
+		return 0;
+	counted = calloc(s->n_rings, sizeof(*counted));
+	if (!counted)
+		return base_oom();
+	account->unfit = (c->enabled && !s->has_clock) || read_counter(s, c, counted) < 0;
+	for (size_t i = 0; i < s->n_rings; i++)
+		s->cursors[i].tallies[counter] =
+			(struct tally){.raw = counted[i].raw, .lost = counted[i].lost};
+	free(counted);
+	attar_error_clear();
+	return 0;
+}
+
+int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
+{
+	for (size_t i = first_ring; i < s->n_rings; i++) {
+		struct cursor *c = &s->cursors[i];
+		size_t before = c->tallies ? s->n_counters : 0;
+		struct tally *grown = reallocarray(c->tallies, n_counters + 1, sizeof(*grown));
+
+		if (!grown)
+			return base_oom();
+		c->tallies = grown;
+		memset(&grown[before], 0, (n_counters + 1 - before) * sizeof(*grown));
+	}
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* How many events of the counter were not delivered. */
+static uint64_t undelivered(const struct attar_stream *s, size_t counter,
+	const struct tally *tally, const struct counted *counted)
+{
+	uint64_t per_sample = counts_per_sample(&s->counters[counter]->attr);
+	uint64_t made = less(counted->raw, tally->raw) / per_sample;
+
+	if (per_sample > 1) /* the last period of each place has not ended */
+		made = less(made, counted->places);
+	return less(made, tally->arrived);
+}
+
+static int note_missing(struct attar_stream *s, int cpu, uint64_t n)
+{
+	struct attar_cpu_count count = {.cpu = cpu, .count = n};
+
+	s->stats.missing += n;
+	vec_each (&s->missing, it)
+		if (it->cpu == cpu) {
+			it->count += n;
+			return 0;
+		}
+	return vec_push(&s->missing, count) < 0 ? base_oom() : 0;
+}
+
+/* Compares one counter, whose undelivered events are added to those of each ring. False: it cannot be compared. */
+static bool compare(struct attar_stream *s, size_t counter, struct counted *counted,
+	uint64_t *undelivered_of, uint64_t *lost_of)
+{
+	if (!is_comparable(s, counter) || read_counter(s, s->counters[counter], counted) < 0)
+		return false;
+	for (size_t i = 0; i < s->n_rings; i++) {
+		const struct tally *tally = &s->cursors[i].tallies[counter];
+
+		if (s->rings[i]->overwritten || s->rings[i]->broken)
+			continue;
+		undelivered_of[i] += undelivered(s, counter, tally, &counted[i]);
+		lost_of[i] += less(counted[i].lost, tally->lost);
+	}
+	return true;
+}
+
+/* Nothing tells what was lost without a LOST record from what is missing: all of it was lost. */
+static void take_for_lost(struct attar_stream *s, const uint64_t *undelivered_of)
+{
+	uint64_t told = s->lost_recorded + s->lost_side;
+
+	s->lost_recorded = 0;
+	for (size_t i = 0; i < s->n_rings; i++)
+		s->lost_recorded += less(undelivered_of[i], s->cursors[i].strays);
+	s->lost_side = less(told, s->lost_recorded);
+}
+
+static int take_for_missing(
+	struct attar_stream *s, const uint64_t *undelivered_of, const uint64_t *lost_of)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->n_rings; i++) {
+		uint64_t n = less(undelivered_of[i], lost_of[i] + s->cursors[i].strays);
+
+		if (n)
+			r = note_missing(s, s->rings[i]->cpu, n);
+	}
+	return r;
+}
+
+void missing_settle(struct attar_stream *s, bool losses_counted)
+{
+	struct counted *counted _cleanup_free_ = calloc(s->n_rings + 1, sizeof(*counted));
+	uint64_t *sums _cleanup_free_ = calloc(2 * s->n_rings + 1, sizeof(*sums));
+	bool all = true;
+
+	if (s->settled || !s->drained || !counted || !sums)
+		return;
+	s->settled = true;
+	for (size_t i = 0; i < s->n_counters; i++)
+		all &= i == s->side || compare(s, i, counted, sums, sums + s->n_rings);
+	attar_error_clear();
+	if (losses_counted)
+		take_for_missing(s, sums, sums + s->n_rings);
+	else if (all)
+		take_for_lost(s, sums);
+}
+
+size_t attar_stream_get_missing(struct attar_stream *s, const struct attar_cpu_count **ret_counts)
+{
+	*ret_counts = s->missing.at;
+	return s->missing.n;
+}
