@@ -8,9 +8,13 @@
  * hardware counters advance while they make no sample, as does what is sampled by frequency, what is
  * throttled, and a tracepoint that counts more than 1 at a time (sched:sched_stat_runtime counts ns).
  */
+#include <stdio.h>
+
+#include "attar/event.h"
 #include "base/file.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
+#include "perf/target.h"
 #include "stream/live.h"
 
 /* What one counter counted in the places of one ring. */
@@ -48,12 +52,49 @@ static bool is_probe(uint32_t type)
 	return false;
 }
 
-static bool counts_one_by_one(const struct perf_event_attr *attr)
+/* Is it one of these tracepoints of the system sched? They end with NULL. True when that cannot be known. */
+static bool is_sched(uint64_t config, const char *const *names)
+{
+	struct attar_catalog *catalog = NULL;
+	const char *tracefs;
+	bool is = attar_catalog_new(NULL, &catalog) < 0 ||
+		  attar_catalog_tracefs(catalog, &tracefs) < 0;
+
+	for (; !is && *names; names++) {
+		char path[4096];
+		int64_t id;
+
+		snprintf(path, sizeof(path), "%s/events/sched/%s/id", tracefs, *names);
+		is = file_read_i64(path, &id) == 0 && (uint64_t)id == config;
+	}
+	attar_catalog_free(catalog);
+	attar_error_clear();
+	return is;
+}
+
+/*
+ * The kernel counts a wakeup for the thread that is woken as well, in events that watch this thread,
+ * but makes samples of those in the thread that runs alone (the __perf_task() of trace/events/sched.h).
+ */
+static bool is_comparable_tracepoint(const struct attar_stream *s, uint64_t config)
+{
+	static const char *const of_tasks[] = {
+		"sched_waking", "sched_wakeup", "sched_wakeup_new", NULL};
+	static const char *const of_time[] = {"sched_stat_wait", "sched_stat_sleep",
+		"sched_stat_iowait", "sched_stat_blocked", "sched_stat_runtime", NULL};
+
+	if (is_sched(config, of_time))
+		return false;
+	return s->target->kind != ATTAR_TARGET_TASKS || !is_sched(config, of_tasks);
+}
+
+static bool counts_one_by_one(const struct attar_stream *s, const struct perf_event_attr *attr)
 {
 	switch (attr->type) {
 	case PERF_TYPE_SOFTWARE:
 		return is_single_software(attr->config);
 	case PERF_TYPE_TRACEPOINT:
+		return is_comparable_tracepoint(s, attr->config);
 	case PERF_TYPE_BREAKPOINT:
 		return true;
 	default:
@@ -77,7 +118,7 @@ static bool is_comparable(const struct attar_stream *s, size_t counter)
 		return false;
 	if (counts_per_sample(&c->attr) > 1 && c->attr.inherit)
 		return false;
-	return counts_one_by_one(&c->attr);
+	return counts_one_by_one(s, &c->attr);
 }
 
 static size_t ring_of(const struct attar_stream *s, const struct attar_counter *c,
