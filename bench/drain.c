@@ -29,14 +29,14 @@ static int open_counter(struct reader *r, size_t ring)
 		return -1;
 	attr.config = format->id;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
-	attar_stream_attr(&attr, true);
+	attar_stream_attr(&attr, false);
 	attr.wakeup_watermark = ring / 4; /* as its peer */
 	return attar_counter_open(r->target, &attr, "raw_syscalls:sys_enter", 0, &r->counter);
 }
 
 static int open_all(struct reader *r, size_t ring)
 {
-	const struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = ring};
+	const struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = ring, .track = true};
 	const struct attar_target_opts target = {.size = sizeof(target), .cpus = "0"};
 
 	if (attar_target_new(&target, &r->target) < 0 || attar_symbols_new(NULL, &r->symbols) < 0 ||

@@ -37,6 +37,7 @@ int main(void)
 	const struct attar_format *format;
 	struct attar_catalog *catalog;
 	struct attar_symbols *symbols;
+	struct attar_stream_opts opts = {.size = sizeof(opts), .track = true};
 	struct attar_target *target;
 	struct attar_counter *counter;
 	struct attar_stream *stream;
@@ -49,10 +50,10 @@ int main(void)
 		attar_format_need(format, "next_comm", &comm) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
 	attr.config = format->id;
-	attar_stream_attr(&attr, true);
+	attar_stream_attr(&attr, false);
 	if (attar_symbols_new(NULL, &symbols) < 0 || attar_target_new(&whole_system, &target) < 0 ||
 		attar_counter_open(target, &attr, "sched:sched_switch", 0, &counter) < 0 ||
-		attar_stream_live(target, &counter, 1, symbols, NULL, &stream) < 0 ||
+		attar_stream_live(target, &counter, 1, symbols, &opts, &stream) < 0 ||
 		attar_stream_start(stream) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
 	for (end = now() + 0.2; now() < end; attar_stream_wait(stream, -1, 50))

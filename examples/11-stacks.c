@@ -40,7 +40,8 @@ static void print_stack(struct attar_symbols *symbols, const struct attar_event 
 int main(void)
 {
 	struct attar_target_opts self = {.size = sizeof(self), .self = true, .any_cpu = true};
-	struct attar_stream_opts opts = {.size = sizeof(opts), .keep_own = true};
+	struct attar_stream_opts opts = {
+		.size = sizeof(opts), .keep_own = true, .track = true};
 	struct perf_event_attr attr = {.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
@@ -55,7 +56,7 @@ int main(void)
 	struct attar_event ev;
 	int shown = 0;
 
-	attar_stream_attr(&attr, true);
+	attar_stream_attr(&attr, false);
 	if (!attar_stream_defer(&attr))
 		fprintf(stderr, "this kernel takes whole stacks at once\n");
 	if (attar_symbols_new(NULL, &symbols) < 0 || attar_target_new(&self, &target) < 0 ||

@@ -39,6 +39,7 @@ int main(int argc, char **argv)
 		.sample_type = PERF_SAMPLE_IP,
 		.exclude_kernel = 1,
 		.enable_on_exec = 1};
+	struct attar_stream_opts tracked = {.size = sizeof(tracked), .track = true};
 	struct attar_symbols *symbols;
 	struct attar_counter *counter;
 	struct attar_target *target;
@@ -46,10 +47,10 @@ int main(int argc, char **argv)
 	struct attar_event ev;
 	int r;
 
-	attar_stream_attr(&attr, true);
+	attar_stream_attr(&attr, false);
 	if (attar_symbols_new(NULL, &symbols) < 0 || attar_target_new(&opts, &target) < 0 ||
 		attar_counter_open(target, &attr, "page-faults", 0, &counter) < 0 ||
-		attar_stream_live(target, &counter, 1, symbols, NULL, &stream) < 0 ||
+		attar_stream_live(target, &counter, 1, symbols, &tracked, &stream) < 0 ||
 		attar_stream_start(stream) < 0 || attar_target_start(target) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
 	while ((r = attar_stream_read(stream, WAIT_MS, &ev)) >= 0)

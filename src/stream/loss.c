@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a stream did not deliver. */
+#include "base/check.h"
 #include "perf/counter.h"
 #include "stream/live.h"
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "attar/event.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "perf/counter.h"
 #include "perf/ring.h"
@@ -289,6 +290,9 @@ void missing_settle(struct attar_stream *s, bool losses_counted)
 
 size_t attar_stream_get_missing(struct attar_stream *s, const struct attar_cpu_count **ret_counts)
 {
+	CHECK_ARG_OR(s, "stream", 0);
+	CHECK_ARG_OR(ret_counts, "ret_counts", 0);
+
 	*ret_counts = s->missing.at;
 	return s->missing.n;
 }

@@ -7,6 +7,7 @@
  *                            uname(2)
  *     FAULT_OPEN=16@3        the 3rd call fails with errno 16, 16@3+ all from the 3rd on
  *     FAULT_TYPE=0           FAULT_OPEN counts events of that type only
+ *     FAULT_OUTPUT=1         events that share another one's ring write nowhere: they are counted, not delivered
  *     FAULT_DELAY=100        each call takes so many milliseconds, whatever signals come
  *
  * Source of the limits: include/uapi/linux/perf_event.h of each version, perf_copy_attr() and perf_event_alloc() in
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -49,7 +51,7 @@ static const struct since reads[] = {{0, 4}, {VERSION(6, 0), 5}};
 
 static unsigned kernel, fail_errno, fail_at, opened, delay_ms;
 static int fail_type = -1;
-static bool fail_on;
+static bool fail_on, no_output;
 static char release[32];
 
 static __attribute__((constructor)) void begin(void)
@@ -59,6 +61,7 @@ static __attribute__((constructor)) void begin(void)
 	unsigned major, minor;
 	char on = 0;
 
+	no_output = getenv("FAULT_OUTPUT") != NULL;
 	unsetenv("LD_PRELOAD");
 	if (version && sscanf(version, "%u.%u", &major, &minor) == 2) {
 		kernel = VERSION(major, minor);
@@ -149,6 +152,22 @@ EXPORT long syscall(long number, ...)
 		return -1;
 	}
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	static int (*real)(int, unsigned long, ...);
+	va_list args;
+	void *argument;
+
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	if (!real)
+		real = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+	if (request == PERF_EVENT_IOC_SET_OUTPUT && no_output)
+		return 0;
+	return real(fd, request, argument);
 }
 
 EXPORT int uname(struct utsname *name)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Every event is seen, lost or missing: the three add up to what the kernel counted, to the event."""
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, comm_of, is_sampling, run, wait_until, workload
+from faults import with_fault
+
+pytestmark = pytest.mark.usefixtures('root')
+
+CALLS = 100000
+GETPPID = 'syscalls:sys_enter_getppid'
+
+
+def notes_of(path):
+    """The notes of the last report, which stands behind the lines of single events."""
+    with open(path, encoding='utf-8') as f:
+        return json.loads(f.readlines()[-1])['notes']
+
+
+def trace(tmp_path, *args):
+    out = tmp_path / 'x.json'
+    done = run('trace', '-q', '-o', out, *args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    return notes_of(out)
+
+
+def while_stopped(spawn, tmp_path, *args, command):
+    """The notes of a run that is stopped while its command does all its work."""
+    out, gate = tmp_path / 'x.json', tmp_path / 'gate'
+    os.mkfifo(gate)
+    script = f'read line <{gate}; exec {" ".join(map(str, command))}'
+    process = spawn(ATTAR, *args, '-q', '-o', out, '--', 'sh', '-c', script, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: is_sampling(process), 'it samples')
+    child = int(Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text())
+    wait_until(lambda: comm_of(child) == 'sh', 'the shell runs')
+    process.send_signal(signal.SIGSTOP)
+    gate.write_text('\n')
+    wait_until(lambda: ') Z ' in Path(f'/proc/{child}/stat').read_text(), 'the command has ended')
+    process.send_signal(signal.SIGCONT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    return notes_of(out)
+
+
+def test_seen_and_lost_are_all_calls(tmp_path):
+    lost = 0
+    for _ in range(10):
+        notes = trace(tmp_path, '-m', 8, '-e', GETPPID, '--', workload('flood'), CALLS)
+        assert notes['seen'] + notes['lost'] == CALLS, notes
+        assert notes['missing'] == 0
+        lost += notes['lost']
+    assert lost > 0
+
+
+def test_lost_forks_are_no_lost_samples(spawn, tmp_path):
+    notes = while_stopped(spawn, tmp_path, 'trace', '-m', 8, '-e', 'syscalls:sys_enter_acct',
+                          command=[workload('forks'), 3000])
+    assert (notes['seen'], notes['lost'], notes['missing']) == (0, 0, 0)
+    assert notes['lost_side_band'] > 1000
+
+
+def test_a_profile_tells_them_apart(spawn, tmp_path):
+    notes = while_stopped(spawn, tmp_path, 'profile', '-F', 97, '-m', 8, command=[workload('forks'), 3000])
+    assert notes['lost_side_band'] > 1000
+    assert notes['lost'] < notes['lost_side_band'] / 10
+
+
+def test_the_text_tells_both(spawn, tmp_path):
+    out, gate = tmp_path / 'x.txt', tmp_path / 'gate'
+    os.mkfifo(gate)
+    process = spawn(ATTAR, 'trace', '-m', 8, '-e', 'syscalls:sys_enter_acct', '-o', out, '--', 'sh', '-c',
+                    f'read line <{gate}; exec {workload("forks")} 3000', stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: is_sampling(process), 'it samples')
+    child = int(Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text())
+    process.send_signal(signal.SIGSTOP)
+    gate.write_text('\n')
+    wait_until(lambda: ') Z ' in Path(f'/proc/{child}/stat').read_text(), 'the command has ended')
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=30)
+    assert re.search(r'^0 samples seen, 0 lost, 0 throttled, [\d,]+ side-band records lost; ', out.read_text(), re.M)
+
+
+def test_before_linux_6_0_all_that_did_not_come_was_lost(tmp_path):
+    """The kernel counts no losses there, and nothing tells of what is lost at the very end."""
+    out = tmp_path / 'x.json'
+    done = with_fault('kernel', 'trace', '-q', '-m', 8, '-e', GETPPID, '-o', out, '--', workload('flood'), CALLS,
+                      kernel='5.10', stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    notes = notes_of(out)
+    assert notes['seen'] + notes['lost'] == CALLS, notes
+    assert notes['missing'] == 0
+
+
+def test_what_is_counted_and_never_delivered_is_missing(tmp_path):
+    """The second event, and only this, has no ring: each of its occurrences is missing."""
+    out = tmp_path / 'x.txt'
+    done = with_fault('kernel', 'trace', '-m', 1024, '-e', GETPPID, '-e', 'syscalls:sys_exit_getppid', '-o', out, '-o',
+                      tmp_path / 'x.json', '--', workload('flood'), 1000, output=1, stdout=subprocess.DEVNULL,
+                      stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    notes = notes_of(tmp_path / 'x.json')
+    assert (notes['seen'], notes['lost'], notes['missing']) == (1000, 0, 1000)
+    assert sum(one['missing'] for one in notes['missing_by_cpu']) == 1000
+    assert all(one['cpu'] in os.sched_getaffinity(0) for one in notes['missing_by_cpu'])
+    text = out.read_text()
+    assert 'note: the kernel counted 1000 events that it neither delivered nor reported as lost: ' in text
+    assert '1,000 samples seen, 0 lost, 0 throttled, 1,000 missing; ' in text
+
+
+@pytest.mark.parametrize('events', [
+    'page-faults,context-switches,migrations', 'sched:sched_switch,sched:sched_wakeup,sched:sched_waking',
+    'sched:sched_stat_runtime', 'raw_syscalls:sys_enter,raw_syscalls:sys_exit', 'task:*', 'page-faults/period=7/',
+    'raw_syscalls:sys_enter/id==110/', 'page-faults/freq=1000/', 'cpu-clock/period=1000000/'])
+@pytest.mark.parametrize('pages', [8, 1024])
+def test_nothing_is_missing_in_ordinary_runs(tmp_path, events, pages):
+    notes = trace(tmp_path, '-m', pages, '-e', events, '--', workload('forkstorm'), 'exec', 50)
+    assert (notes['missing'], notes['missing_by_cpu']) == (0, []), notes
+
+
+def test_nothing_is_missing_of_a_process_that_runs_already(spawn, tmp_path):
+    """It has made events since its counter was opened, and makes them on while the rings are mapped."""
+    process = spawn('sh', '-c', 'while :; do :; done & while :; do /bin/true; done')
+    for _ in range(5):
+        notes = trace(tmp_path, '-e', 'raw_syscalls:sys_enter,page-faults', '-d', '200ms', '-p', process.pid)
+        assert notes['seen'] > 0
+        assert notes['missing'] == 0, notes
+
+
+def test_a_run_that_ends_by_its_count_misses_nothing(tmp_path):
+    notes = trace(tmp_path, '-N', 10, '-e', GETPPID, '--', workload('flood'), CALLS)
+    assert (notes['seen'], notes['missing']) == (10, 0)

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* What a stream says of records that it did not deliver: lost samples, lost side-band records, missing events. */
+#include "live.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attar/stream.h"
+#include "perf/counter.h"
+#include "stream/live.h"
+
+enum { RING = 4096, EVENTS = 2 };
+
+/* getppid() calls of this thread: their beginning, perhaps their end too. */
+struct watched {
+	struct attar_symbols *symbols;
+	struct attar_target *target;
+	struct attar_counter *counters[EVENTS];
+	size_t n;
+	struct attar_stream *stream;
+};
+
+/* What came. */
+struct seen {
+	uint64_t samples, renames, lost_records;
+};
+
+static void open_event(struct watched *w, struct perf_event_attr attr)
+{
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	attar_stream_attr(&attr, false);
+	if (attar_counter_open(w->target, &attr, "system call", 0, &w->counters[w->n]) < 0 ||
+		attar_counter_filter(w->counters[w->n], live_getppid_filter) < 0)
+		fail_msg("%s", attar_error());
+	w->n++;
+}
+
+static void watch(struct watched *w, bool exits, bool track, bool keep_own)
+{
+	const struct attar_stream_opts opts = {.size = sizeof(opts),
+		.ring_bytes = RING,
+		.keep_own = keep_own,
+		.track = track};
+	struct perf_event_attr enter = live_sys_enter(), exit = live_sys_exit();
+
+	*w = (struct watched){.target = live_self()};
+	open_event(w, enter);
+	if (exits)
+		open_event(w, exit);
+	if (attar_symbols_new(NULL, &w->symbols) < 0 ||
+		attar_stream_live(w->target, w->counters, w->n, w->symbols, &opts, &w->stream) <
+			0 ||
+		attar_stream_start(w->stream) < 0)
+		fail_msg("%s", attar_error());
+}
+
+static void unwatch(struct watched *w)
+{
+	attar_stream_free(w->stream);
+	for (size_t i = 0; i < w->n; i++)
+		attar_counter_close(w->counters[i]);
+	attar_target_free(w->target);
+	attar_symbols_free(w->symbols);
+}
+
+static void read_all(struct watched *w, struct seen *seen)
+{
+	struct attar_event ev;
+
+	while (attar_stream_next(w->stream, &ev) > 0) {
+		seen->samples += ev.record->type == PERF_RECORD_SAMPLE;
+		seen->renames += ev.record->type == PERF_RECORD_COMM;
+		seen->lost_records += ev.record->type == PERF_RECORD_LOST;
+	}
+}
+
+static struct attar_stream_stats finish(struct watched *w, struct seen *seen)
+{
+	struct attar_stream_stats stats;
+
+	assert_int_equal(attar_stream_stop(w->stream), 0);
+	read_all(w, seen);
+	attar_stream_get_stats(w->stream, &stats);
+	return stats;
+}
+
+static void rename_thread(uint64_t n)
+{
+	char name[16], before[16];
+
+	prctl(PR_GET_NAME, before);
+	for (uint64_t i = 1; i < n; i++) {
+		snprintf(name, sizeof(name), "name-%llu", (unsigned long long)i);
+		prctl(PR_SET_NAME, name);
+	}
+	prctl(PR_SET_NAME, before);
+}
+
+/* Both overrun the same ring in turns: each loss is counted to the last record. */
+static void test_both_losses_are_counted_apart(void **state)
+{
+	struct attar_stream_stats stats;
+	struct seen seen = {0};
+	struct watched w;
+
+	watch(&w, false, true, true);
+	if (!(w.counters[0]->attr.read_format & PERF_FORMAT_LOST_)) {
+		unwatch(&w);
+		live_skip("this kernel does not count lost records: Linux 6.0 and later do");
+	}
+	for (int round = 0; round < 20; round++) {
+		live_getppid(100);
+		rename_thread(70);
+		read_all(&w, &seen);
+	}
+	stats = finish(&w, &seen);
+	assert_int_equal(stats.samples, seen.samples);
+	assert_true(stats.lost > 0 && stats.lost_side_band > 0);
+	assert_int_equal(seen.samples + stats.lost, 20 * 100);
+	assert_int_equal(seen.renames + stats.lost_side_band, 20 * 70);
+	assert_int_equal(stats.missing, 0);
+	unwatch(&w);
+}
+
+/* The end of the calls is counted, but has no ring to go to. */
+static void test_what_is_counted_and_not_delivered_is_missing(void **state)
+{
+	const struct attar_cpu_count *counts;
+	struct attar_stream_stats stats;
+	struct seen seen = {0};
+	struct watched w;
+
+	watch(&w, true, true, true);
+	live_getppid(10);
+	read_all(&w, &seen);
+	assert_int_equal(attar_counter_redirect(w.counters[1], NULL), 0);
+	live_getppid(1000);
+	attar_stream_get_stats(w.stream, &stats);
+	assert_int_equal(stats.missing, 0); /* some may be in the ring still */
+	stats = finish(&w, &seen);
+	assert_int_equal(seen.samples + stats.lost, 10 + 1010);
+	assert_int_equal(stats.missing, 1000);
+	assert_int_equal(attar_stream_get_missing(w.stream, &counts), 1);
+	assert_int_equal(counts->cpu, -1); /* the target is a thread on any CPU */
+	assert_int_equal(counts->count, 1000);
+	unwatch(&w);
+}
+
+/* Samples that are left out, and those that were lost, are not missing. */
+static void test_nothing_is_missing_without_a_fault(void **state)
+{
+	for (int keep_own = 0; keep_own < 2; keep_own++) {
+		struct attar_stream_stats stats;
+		struct seen seen = {0};
+		struct watched w;
+
+		watch(&w, true, true, keep_own);
+		for (int round = 0; round < 20; round++) {
+			live_getppid(round % 2 ? 200 : 10);
+			read_all(&w, &seen);
+		}
+		stats = finish(&w, &seen);
+		assert_true(stats.lost > 0);
+		assert_int_equal(stats.samples + stats.own + stats.lost, 2 * 20 * 105);
+		assert_int_equal(stats.missing, 0);
+		unwatch(&w);
+	}
+}
+
+/* It was enabled long before the stream: what it counted then is not missing. */
+static void test_counts_from_before_the_start_are_not_missing(void **state)
+{
+	struct attar_stream_stats stats;
+	struct perf_event_attr exit = live_sys_exit();
+	struct attar_counter *added;
+	struct seen seen = {0};
+	struct watched w;
+
+	watch(&w, false, false, true);
+	exit.disabled = 0;
+	exit.sample_period = 1;
+	exit.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	attar_stream_attr(&exit, false);
+	exit.disabled = 0;
+	assert_int_equal(attar_counter_open(w.target, &exit, "exit", 0, &added), 0);
+	assert_int_equal(attar_counter_filter(added, live_getppid_filter), 0);
+	live_getppid(5);
+	read_all(&w, &seen);
+	assert_int_equal(attar_stream_add(w.stream, added, 1), 0);
+	live_getppid(5);
+	stats = finish(&w, &seen);
+	assert_int_equal(stats.missing, 0);
+	assert_int_equal(seen.samples, 5 + 2 * 5);
+	attar_stream_free(w.stream);
+	w.stream = NULL;
+	attar_counter_close(added);
+	unwatch(&w);
+}
+
+/* A stop in the middle of a round: the rest of the ring is delivered too, before the first 0. */
+static void test_a_stop_in_a_round_loses_nothing(void **state)
+{
+	struct attar_stream_stats stats;
+	struct seen seen = {0};
+	struct attar_event ev;
+	struct watched w;
+
+	watch(&w, false, false, true);
+	live_getppid(5);
+	assert_int_equal(attar_stream_next(w.stream, &ev), 1);
+	live_getppid(5);
+	stats = finish(&w, &seen);
+	assert_int_equal(1 + seen.samples, 10);
+	assert_int_equal(stats.missing, 0);
+	unwatch(&w);
+}
+
+/* As if the ring were shared with an event that is not the stream's. */
+static void test_records_of_a_foreign_event_are_malformed(void **state)
+{
+	struct attar_stream_stats stats;
+	struct seen seen = {0};
+	struct watched w;
+
+	watch(&w, false, false, true);
+	live_getppid(200);
+	map_reset(&w.stream->ids);
+	stream_forget_ids(w.stream);
+	read_all(&w, &seen);
+	live_getppid(1); /* with a LOST record before it, which is told whoever wrote it */
+	stats = finish(&w, &seen);
+	assert_int_equal(seen.samples, 0);
+	assert_int_equal(seen.lost_records, 1);
+	assert_true(stats.lost > 0);
+	assert_int_equal(stats.malformed + stats.lost, 201);
+	assert_int_equal(stats.missing, 0);
+	unwatch(&w);
+}
+
+/* FORK is of the child, COMM of the thread with its new name. */
+static void test_side_band_events_have_their_thread(void **state)
+{
+	char before[16];
+	struct attar_event ev;
+	int forks = 0, names = 0;
+	struct watched w;
+	pid_t child;
+
+	watch(&w, false, true, true);
+	prctl(PR_GET_NAME, before);
+	prctl(PR_SET_NAME, "another-name");
+	prctl(PR_SET_NAME, before);
+	child = fork();
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	while (attar_stream_next(w.stream, &ev) > 0) {
+		assert_int_equal(ev.counter,
+			ev.record->type == PERF_RECORD_SAMPLE ? 0 : ATTAR_NO_COUNTER);
+		if (ev.record->type == PERF_RECORD_FORK) {
+			assert_int_equal(ev.thread->tid, child);
+			assert_int_equal(ev.thread->process->parent, getpid());
+			forks++;
+		}
+		if (ev.record->type == PERF_RECORD_COMM) {
+			assert_int_equal(ev.thread->tid, getpid());
+			assert_string_equal(ev.thread->comm, names ? before : "another-name");
+			names++;
+		}
+	}
+	assert_int_equal(forks, 1);
+	assert_int_equal(names, 2);
+	unwatch(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_both_losses_are_counted_apart),
+		cmocka_unit_test(test_what_is_counted_and_not_delivered_is_missing),
+		cmocka_unit_test(test_nothing_is_missing_without_a_fault),
+		cmocka_unit_test(test_counts_from_before_the_start_are_not_missing),
+		cmocka_unit_test(test_a_stop_in_a_round_loses_nothing),
+		cmocka_unit_test(test_records_of_a_foreign_event_are_malformed),
+		cmocka_unit_test(test_side_band_events_have_their_thread),
+	};
+
+	return cmocka_run_group_tests_name("loss", tests, NULL, NULL);
+}
