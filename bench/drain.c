@@ -36,7 +36,8 @@ static int open_counter(struct reader *r, size_t ring)
 
 static int open_all(struct reader *r, size_t ring)
 {
-	const struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = ring, .track = true};
+	const struct attar_stream_opts opts = {
+		.size = sizeof(opts), .ring_bytes = ring, .track = true};
 	const struct attar_target_opts target = {.size = sizeof(target), .cpus = "0"};
 
 	if (attar_target_new(&target, &r->target) < 0 || attar_symbols_new(NULL, &r->symbols) < 0 ||

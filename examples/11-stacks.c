@@ -40,8 +40,7 @@ static void print_stack(struct attar_symbols *symbols, const struct attar_event 
 int main(void)
 {
 	struct attar_target_opts self = {.size = sizeof(self), .self = true, .any_cpu = true};
-	struct attar_stream_opts opts = {
-		.size = sizeof(opts), .keep_own = true, .track = true};
+	struct attar_stream_opts opts = {.size = sizeof(opts), .keep_own = true, .track = true};
 	struct perf_event_attr attr = {.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,

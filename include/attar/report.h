@@ -69,13 +69,13 @@ struct attar_notes {
 	uint64_t throttled; /* times the kernel stopped an event for its rate */
 	/* share of samples whose innermost frame has no name, 0..1; below 0: not known */
 	double unresolved;
-	double self_cpu;    /* attar's own CPU time as a share of one CPU, 0..1 */
-	uint64_t self_rss;  /* attar's peak resident memory, bytes */
-	bool counting;      /* nothing was sampled: seen, lost and throttled say nothing */
+	double self_cpu;   /* attar's own CPU time as a share of one CPU, 0..1 */
+	uint64_t self_rss; /* attar's peak resident memory, bytes */
+	bool counting;     /* nothing was sampled: seen, lost and throttled say nothing */
 	/* Left out of this output since its previous notes, because its reader was too slow. */
 	uint64_t unprinted;         /* rows of single events */
 	uint64_t unprinted_reports; /* reports of intervals */
-	uint64_t lost_side_band; /* records of names, mappings, forks and exits, likewise */
+	uint64_t lost_side_band;    /* records of names, mappings, forks and exits, likewise */
 	uint64_t missing; /* events that the kernel counted, and neither delivered nor lost */
 	const struct attar_cpu_count *missing_by_cpu; /* borrowed for the call */
 	size_t n_missing_by_cpu;

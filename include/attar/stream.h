@@ -158,9 +158,9 @@ struct attar_stream_opts {
 
 /* What went by, for a report's notes. */
 struct attar_stream_stats {
-	uint64_t samples;    /* delivered */
-	uint64_t own;        /* samples taken in threads of this process, not delivered */
-	uint64_t early;      /* samples from before every place was open, not delivered */
+	uint64_t samples; /* delivered */
+	uint64_t own;     /* samples taken in threads of this process, not delivered */
+	uint64_t early;   /* samples from before every place was open, not delivered */
 	/*
 	 * Samples that could not be stored, or were overwritten unread. Exact since Linux 6.0, to
 	 * which the other records of the counters belong too, such as THROTTLE and, with
@@ -184,8 +184,8 @@ struct attar_stream_stats {
 	uint64_t throttled;  /* times that the kernel stopped an event for its rate */
 	uint64_t disordered; /* records that came after a later one had been delivered */
 	uint64_t malformed; /* records that could not be parsed, or are of no event of the stream */
-	uint64_t wakeups;    /* times that waiting ended for data */
-	uint64_t stitched;   /* samples whose user stack came later and was joined */
+	uint64_t wakeups;   /* times that waiting ended for data */
+	uint64_t stitched;  /* samples whose user stack came later and was joined */
 	uint64_t unstitched; /* samples delivered without it: it never came, or too late */
 	uint64_t forgotten;  /* bytes of records that were overwritten before a snapshot */
 };

@@ -112,8 +112,7 @@ static pid_t ring_tid(const struct counter_fd *it)
 bool ring_serves(
 	const struct attar_ring *r, const struct attar_counter *c, const struct counter_fd *it)
 {
-	return r->cpu == it->cpu && r->tid == ring_tid(it) &&
-	       r->backward == c->attr.write_backward;
+	return r->cpu == it->cpu && r->tid == ring_tid(it) && r->backward == c->attr.write_backward;
 }
 
 static struct attar_ring *find(struct attar_ring **rings, size_t n, const struct attar_counter *c,

@@ -17,8 +17,8 @@ struct cursor {
 	const struct perf_event_header *header; /* NULL: the ring is empty for now */
 	uint64_t time;                          /* of header */
 	uint64_t passed_time;                   /* of the record before it */
-	struct tally *tallies; /* one for each counter; owned by the stream */
-	uint64_t strays;       /* records that are of no counter */
+	struct tally *tallies;                  /* one for each counter; owned by the stream */
+	uint64_t strays;                        /* records that are of no counter */
 	uint64_t give_back; /* space goes back to the kernel once the ring's tail is beyond */
 };
 

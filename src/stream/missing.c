@@ -122,8 +122,8 @@ static bool is_comparable(const struct attar_stream *s, size_t counter)
 	return counts_one_by_one(s, &c->attr);
 }
 
-static size_t ring_of(const struct attar_stream *s, const struct attar_counter *c,
-	const struct counter_fd *it)
+static size_t ring_of(
+	const struct attar_stream *s, const struct attar_counter *c, const struct counter_fd *it)
 {
 	size_t i = 0;
 
@@ -204,8 +204,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* How many events of the counter were not delivered. */
-static uint64_t undelivered(const struct attar_stream *s, size_t counter,
-	const struct tally *tally, const struct counted *counted)
+static uint64_t undelivered(const struct attar_stream *s, size_t counter, const struct tally *tally,
+	const struct counted *counted)
 {
 	uint64_t per_sample = counts_per_sample(&s->counters[counter]->attr);
 	uint64_t made = less(counted->raw, tally->raw) / per_sample;

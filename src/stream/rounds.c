@@ -471,8 +471,8 @@ static __attribute__((noinline)) int next_of_rounds(
 
 	do {
 		r = next_of_round(s, ret_event);
-	} while (r == 0 && (s->stopped ? !s->last_round
-				       : s->fd_given && stream_poll(s, -1, 0) > 0));
+	} while (
+		r == 0 && (s->stopped ? !s->last_round : s->fd_given && stream_poll(s, -1, 0) > 0));
 	s->drained = r == 0 && s->stopped;
 	while (r == 0 && s->stopped && defer_give_up(&s->defer))
 		r = next_held(s, ret_event);

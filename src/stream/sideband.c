@@ -11,8 +11,7 @@
 /* What decides where a record has its time: one ring is put in order before it is known whose records are whose. */
 enum {
 	SHARED_LAYOUT = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
-			PERF_SAMPLE_CPU
+			PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU
 };
 
 /* Enabled when and as the first counter is: its records then tell of the same time. */
@@ -28,8 +27,8 @@ static void follow_first(struct perf_event_attr *attr, const struct attar_counte
 	attr->enable_on_exec = first->attr.enable_on_exec;
 }
 
-int sideband_open(struct attar_target *target, const struct attar_counter *first,
-	bool overwritten, struct attar_counter **ret_counter)
+int sideband_open(struct attar_target *target, const struct attar_counter *first, bool overwritten,
+	struct attar_counter **ret_counter)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,

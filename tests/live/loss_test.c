@@ -42,10 +42,8 @@ static void open_event(struct watched *w, struct perf_event_attr attr)
 
 static void watch(struct watched *w, bool exits, bool track, bool keep_own)
 {
-	const struct attar_stream_opts opts = {.size = sizeof(opts),
-		.ring_bytes = RING,
-		.keep_own = keep_own,
-		.track = track};
+	const struct attar_stream_opts opts = {
+		.size = sizeof(opts), .ring_bytes = RING, .keep_own = keep_own, .track = track};
 	struct perf_event_attr enter = live_sys_enter(), exit = live_sys_exit();
 
 	*w = (struct watched){.target = live_self()};
@@ -260,8 +258,8 @@ static void test_side_band_events_have_their_thread(void **state)
 		_exit(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	while (attar_stream_next(w.stream, &ev) > 0) {
-		assert_int_equal(ev.counter,
-			ev.record->type == PERF_RECORD_SAMPLE ? 0 : ATTAR_NO_COUNTER);
+		assert_int_equal(
+			ev.counter, ev.record->type == PERF_RECORD_SAMPLE ? 0 : ATTAR_NO_COUNTER);
 		if (ev.record->type == PERF_RECORD_FORK) {
 			assert_int_equal(ev.thread->tid, child);
 			assert_int_equal(ev.thread->process->parent, getpid());

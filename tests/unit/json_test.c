@@ -54,7 +54,8 @@ static void test_numbers_without_a_json_form_are_null(void **state)
 {
 	struct attar_report *report = attar_report_new("p");
 	const struct attar_cpu_count missing[] = {{1, 3}, {-1, 1}};
-	struct attar_notes notes = {UINT64_MAX, 0, 0, -1, 0.0 / 0.0, 0, false, 0, 0, 5, 4, missing, 2};
+	struct attar_notes notes = {
+		UINT64_MAX, 0, 0, -1, 0.0 / 0.0, 0, false, 0, 0, 5, 4, missing, 2};
 	struct attar_section *s = attar_report_table(report, "t");
 
 	attar_report_notes(report, &notes);
