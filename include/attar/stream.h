@@ -14,6 +14,12 @@
  * scripted text are to be two further sources of the same events.)
  *
  * Life: the target, its counters, the symbols and an inlet outlive the stream.
+ *
+ * Errors: what is wrong with the arguments, the counters or the limits is found by attar_stream_live(),
+ * attar_stream_add() and attar_stream_start(). Later functions fail only where memory or a system call
+ * fails, -EINTR and -ENOTCONN of attar_stream_read() apart. Lost, malformed and throttled records are no
+ * errors: attar_stream_get_stats() counts them. In a child of the process that created the stream, all
+ * functions that return an int fail with -ECHILD.
  */
 #ifndef ATTAR_STREAM_H
 #define ATTAR_STREAM_H
@@ -195,8 +201,9 @@ struct attar_stream;
 /*
  * A stream over counters that are open on target: maps their rings. The counters' attributes are
  * those of attar_stream_attr(). All pointers are borrowed for the stream's life; counters is
- * copied. -EINVAL: the counters lay out the time of their records differently, or opts.overwrite
- * is set and a counter lacks attr.write_backward; otherwise as attar_rings_new().
+ * copied. -EINVAL: a counter was opened without attar_stream_attr(), or the counters lay out the time
+ * of their records differently, or opts.overwrite is set and a counter lacks attr.write_backward;
+ * otherwise as attar_rings_new().
  */
 ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
@@ -222,14 +229,16 @@ ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
  * Enables the counters; events count from here on. Then reads what runs already from /proc. For a
  * target that is a command, call it before attar_target_start(): a counter that was opened with
  * attr.enable_on_exec is then enabled by the exec of the command, any other here, so that it counts
- * what the child does before its exec too. 0 or a negative errno.
+ * what the child does before its exec too. -EINVAL: the stream was started or stopped already;
+ * otherwise as attar_counter_enable(), or -ENOMEM.
  */
 ATTAR_API int attar_stream_start(struct attar_stream *stream);
 
 /*
  * Joins a counter that was opened on the same target after the stream: enabled from here on, its
  * samples get that number (attar_event.counter). Borrowed for the stream's life. Not while a round
- * is being delivered: after a 0 of attar_stream_next().
+ * is being delivered: after a 0 of attar_stream_next() (-EBUSY). -EINVAL: the counter was opened
+ * without attar_stream_attr() or lays out the time differently, or the stream was stopped.
  */
 ATTAR_API int attar_stream_add(
 	struct attar_stream *stream, struct attar_counter *counter, uint32_t number);

@@ -252,7 +252,7 @@ static void test_reports(void **state)
 	REFUSES_VOID(attar_report_span(NULL, 1, 1), "report");
 	REFUSES_VOID(attar_report_notes(NULL, any), "report");
 	REFUSES_VOID(attar_report_notes(any, NULL), "notes");
-	REFUSES_VOID(attar_report_remark(NULL, any), "report");
+	REFUSES_VOID(attar_report_remark(NULL, "x"), "report");
 	REFUSES_VOID(attar_report_remark(any, NULL), "fmt");
 	REFUSES_NULL(attar_report_table(NULL, any), "report");
 	REFUSES_NULL(attar_report_events(NULL, any), "report");
