@@ -12,6 +12,8 @@ from command import ATTAR, NOBODY, has, run
 from faults import sanitized
 from test_json_schema import validator
 
+pytestmark = pytest.mark.quick
+
 pytestmark = pytest.mark.usefixtures('root')
 UNPRIVILEGED = ('--reuid', NOBODY, '--regid', NOBODY, '--clear-groups')
 SYS_PERF_EVENT_OPEN = {'x86_64': 298, 'aarch64': 241}

@@ -9,7 +9,7 @@ import pytest
 
 from command import BUILD, ROOT, has
 
-pytestmark = [pytest.mark.parallel, pytest.mark.slow]
+pytestmark = pytest.mark.parallel
 
 # What comes from the kernel, or from a user, by the longest grammars.
 LONG = {'event_spec', 'format', 'pmu', 'record'}

@@ -12,6 +12,8 @@ import pytest
 from command import ATTAR, Profile, has, run, share_is, workload
 from faults import sanitized
 
+pytestmark = pytest.mark.quick
+
 
 def test_format_by_extension(tmp_path):
     for extension, first in [('json', '{"schema":"attar/1"'), ('csv', ''), ('html', '<!DOCTYPE html>'), ('folded', ''),

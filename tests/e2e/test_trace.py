@@ -8,6 +8,8 @@ import pytest
 
 from command import ATTAR, run, workload
 
+pytestmark = pytest.mark.quick
+
 TRACEFS = '/sys/kernel/tracing'
 
 

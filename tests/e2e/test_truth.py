@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar profile on workloads whose profile is known: tests/workloads/*.c say the truth in their first comment."""
+import json
 import re
 
 import pytest
@@ -113,18 +114,18 @@ def test_kernel_functions_are_named():
 
 
 def test_intervals_add_up():
-    """Every sample is in exactly one interval."""
-    done = run('profile', '-q', '-F', 997, '--exclude-kernel', '-i', 300, '--format', 'json', '--',
-               workload('split7030'))
+    """Every sample is in exactly one interval: all 1,500 that end the run, and none twice."""
+    done = run('profile', '-q', '-F', 997, '--exclude-kernel', '-i', 300, '-N', 1500,
+               '--format', 'json', '--', workload('split7030'), 1000000)
     assert done.returncode == 0
     found = Profile(done.stdout)
-    heavy = light = 0
-    for report in found.reports:
-        one = Profile(__import__('json').dumps(report))
-        heavy, light = heavy + one.own('heavy'), light + one.own('light')
-    assert len(found.reports) >= 5
-    share_is(heavy, heavy + light, 0.7)
-    assert sum(r['notes']['seen'] for r in found.reports) >= heavy + light
+    intervals = [Profile(json.dumps(report)) for report in found.reports]
+    assert len(intervals) >= 5
+    for one in intervals:
+        assert one.samples == one.notes['seen']
+    assert sum(one.samples for one in intervals) == 1500
+    heavy = sum(one.own('heavy') for one in intervals)
+    share_is(heavy, 1500, 0.7)
 
 
 def test_each_prints_every_sample():

@@ -10,6 +10,8 @@ import pytest
 
 from command import ATTAR, has, run
 
+pytestmark = pytest.mark.quick
+
 USAGE, FAILED = 2, 1
 
 # arguments: status, and the sentence on stderr (a pattern for the whole of it)

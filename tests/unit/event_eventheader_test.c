@@ -197,7 +197,7 @@ static void test_every_cut_and_every_damage_is_borne(void **state)
 		attar_eventheader_print(event.bytes, event.n, text, n % 50);
 		event.n = 0;
 	}
-	for (i = 0; i < 100000; i++) {
+	for (i = 0; i < unit_rounds(100000); i++) {
 		put(whole, sizeof(whole) - 1);
 		for (n = 0; n < 1 + i % 3; n++) {
 			seed = seed * 1664525 + 1013904223;

@@ -137,7 +137,7 @@ static uint64_t random_bits(uint64_t seed)
 
 static void test_samples_of_random_bits(void **state)
 {
-	for (uint64_t seed = 10000; seed < 110000; seed++)
+	for (uint64_t seed = 10000; seed < 10000 + unit_rounds(100000); seed++)
 		sample_of(seed, random_bits(seed));
 }
 
