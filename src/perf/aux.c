@@ -9,15 +9,15 @@
 #include <sys/mman.h>
 
 #include "attar/record.h"
+#include "base/buf.h"
 #include "base/check.h"
-#include "perf/kernel.h"
 
 static size_t page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int refused(const struct attar_ring *ring, int error)
+static int refused(const struct attar_ring *ring, int error, size_t bytes)
 {
 	if (error == EOPNOTSUPP)
 		return attar_fail(-error,
@@ -25,12 +25,14 @@ static int refused(const struct attar_ring *ring, int error)
 			"to none (Intel PT, Arm SPE and CoreSight do); the counter that traces "
 			"must come first",
 			ring->cpu);
-	if (error == EPERM || error == ENOMEM)
+	if (error == EPERM || error == ENOMEM) {
+		struct buf why _cleanup_(buf_done) = {0};
+
+		ring_add_limit(&why, -error, bytes);
 		return attar_fail(-error,
-			"no AUX area for the ring of CPU %d, not even one page: "
-			"kernel.perf_event_mlock_kb is %lld and RLIMIT_MEMLOCK is used up; raise "
-			"one of them",
-			ring->cpu, (long long)kernel_get()->mlock_kb);
+			"no AUX area for the ring of CPU %d, not even one of %zu KiB: %s",
+			ring->cpu, bytes / 1024, buf_text(&why));
+	}
 	return attar_fail(
 		-error, "no AUX area for the ring of CPU %d: %s", ring->cpu, strerror(error));
 }
@@ -55,22 +57,25 @@ static int map(struct attar_aux *aux, const struct attar_ring *ring, size_t byte
 
 static int map_what_fits(struct attar_aux *aux, const struct attar_ring *ring, size_t wanted)
 {
+	struct buf why _cleanup_(buf_done) = {0};
 	size_t bytes = page_size();
-	int r;
+	int r, error = 0;
 
 	while (bytes < wanted && bytes < (size_t)1 << 40)
 		bytes *= 2;
 	wanted = bytes;
 	while ((r = map(aux, ring, bytes)) < 0) {
 		if ((r != -EPERM && r != -ENOMEM) || bytes == page_size())
-			return refused(ring, -r);
+			return refused(ring, -r, bytes);
+		error = r;
 		bytes /= 2;
 	}
-	if (bytes < wanted)
-		log_note("an AUX area of %zu KiB for the ring of CPU %d, not %zu: the limit on "
-			 "locked memory (kernel.perf_event_mlock_kb, %lld, and ulimit -l) refuses "
-			 "more; parts of the trace may be lost",
-			bytes / 1024, ring->cpu, wanted / 1024, (long long)kernel_get()->mlock_kb);
+	if (!error)
+		return 0;
+	ring_add_limit(&why, error, bytes * 2);
+	log_note("an AUX area of %zu KiB for the ring of CPU %d, not %zu: %s; parts of the trace "
+		 "may be lost",
+		bytes / 1024, ring->cpu, wanted / 1024, buf_text(&why));
 	return 0;
 }
 

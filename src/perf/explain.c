@@ -5,176 +5,20 @@
  */
 #include "perf/explain.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/limit.h"
 #include "perf/culprit.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
-
-enum { PROGRAM_MAX = 512 };
-
-/* ---- rights ---- */
-
-/* Whether the process is another user's: no setting of perf_event_paranoid opens it then. */
-static bool is_foreign(pid_t pid)
-{
-	char path[64];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return stat(path, &st) == 0 && st.st_uid != geteuid();
-}
-
-/* 0, or a negative errno: whether this thread's own user code can be watched with the event. */
-static int try_own_code(uint32_t type, uint64_t config)
-{
-	union uapi_attr attr = {.attr = {.type = type,
-					.config = config,
-					.exclude_kernel = 1,
-					.exclude_hv = 1,
-					.disabled = 1}};
-	int fd = open_event(&attr, 0, -1, -1, 0);
-
-	if (fd >= 0)
-		close(fd);
-	return MIN(fd, 0);
-}
-
-/* Nothing at all may be opened, not even what this thread's own user code does with no event. */
-static bool is_sandboxed(void)
-{
-	int r = try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
-
-	return r == -EPERM || r == -EACCES || r == -ENOSYS;
-}
-
-static bool has_seccomp_filter(void)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-
-	return file_read("/proc/self/status", 65536, &b) == 0 &&
-	       strstr(buf_text(&b), "\nSeccomp:\t2");
-}
-
-static bool in_container(void)
-{
-	return access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
-}
-
-static bool is_locked_down(void)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-
-	return file_read("/sys/kernel/security/lockdown", 256, &b) == 0 &&
-	       strstr(buf_text(&b), "[confidentiality]");
-}
-
-/* What refuses where the kernel's own rules allow it. */
-static void add_sandbox(struct buf *b)
-{
-	if (has_seccomp_filter())
-		buf_printf(b,
-			"a seccomp filter refuses perf_event_open(2) to this process%s: run it "
-			"with a filter that allows it (docker run --cap-add PERFMON, or "
-			"--security-opt seccomp=FILE)",
-			in_container() ? ", as containers have it" : "");
-	else if (is_locked_down())
-		buf_str(b, "the kernel is locked down (confidentiality): boot with "
-			   "lockdown=integrity");
-	else
-		buf_str(b, "this process has CAP_PERFMON, so a security module (SELinux, AppArmor) "
-			   "refuses it: see its log");
-}
-
-/* An option that needs more rights than the event itself; false when none is at fault. */
-static bool add_option_at_fault(struct buf *b, const struct refusal *r)
-{
-	const struct feature *f = culprit_find(r);
-	union uapi_attr without = *r->attr;
-	char program[PROGRAM_MAX];
-
-	if (!f)
-		return false;
-	feature_drop(f, &without);
-	if (culprit_try(r, &without) != 0)
-		return false;
-	file_of_program(program, sizeof(program));
-	buf_printf(b,
-		"%s (%s) needs CAP_PERFMON, or kernel.perf_event_paranoid below 2 where it tells "
-		"only addresses; run as root, leave it out, or: setcap cap_perfmon=ep %s",
-		f->option, f->what, program);
-	return true;
-}
-
-/* What would mend it: the value of kernel.perf_event_paranoid that is needed. */
-static void add_paranoid(struct buf *b, const struct kernel *k, int needed)
-{
-	char program[PROGRAM_MAX];
-
-	file_of_program(program, sizeof(program));
-	if (k->user_namespace)
-		buf_printf(b,
-			"kernel.perf_event_paranoid is %lld, and in a user namespace (a rootless "
-			"container) not even root has CAP_PERFMON; run it outside as root, or "
-			"allow it there with: sysctl kernel.perf_event_paranoid=%d",
-			(long long)k->paranoid, needed);
-	else
-		buf_printf(b,
-			"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; "
-			"run as root, or allow it with: setcap "
-			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s, or: sysctl "
-			"kernel.perf_event_paranoid=%d",
-			(long long)k->paranoid, program, needed);
-}
-
-static void add_reason(struct buf *b, const struct refusal *r, const struct kernel *k)
-{
-	const struct perf_event_attr *attr = &r->attr->attr;
-	bool task = r->place.pid > 0 && !(r->place.flags & PERF_FLAG_PID_CGROUP);
-
-	if (k->perfmon || (k->paranoid <= 2 && is_sandboxed()))
-		add_sandbox(b);
-	else if (task && is_foreign(r->place.pid))
-		buf_str(b, "it belongs to another user; run as root or as that user, or give this "
-			   "program CAP_PERFMON and CAP_SYS_PTRACE");
-	else if (k->paranoid > 2)
-		buf_printf(b,
-			"kernel.perf_event_paranoid is %lld, which leaves it to CAP_PERFMON; run "
-			"as root, or: sysctl kernel.perf_event_paranoid=2 (own processes, user "
-			"code), =-1 (everything)",
-			(long long)k->paranoid);
-	else if (task && attr->exclude_kernel && add_option_at_fault(b, r))
-		return;
-	else
-		add_paranoid(b, k, attr->type == PERF_TYPE_TRACEPOINT ? -1 : task ? 1 : 0);
-}
-
-static int explain_rights(const struct refusal *r)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-	struct kernel k;
-
-	kernel_ask(&k);
-	buf_printf(&b, "not permitted to open '%s' ", CLIP(r->event));
-	if (r->place.flags & PERF_FLAG_PID_CGROUP)
-		buf_printf(&b, "in a control group on CPU %d: ", r->place.cpu);
-	else if (r->place.pid > 0)
-		buf_printf(&b, "on thread %d: ", r->place.pid);
-	else
-		buf_printf(&b, "system-wide on CPU %d: ", r->place.cpu);
-	add_reason(&b, r, &k);
-	return attar_fail(r->error, "%s", buf_text(&b));
-}
+#include "perf/rights.h"
 
 /* ---- what is not there ---- */
 
 static bool has_cycles(void)
 {
-	return try_own_code(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
+	return rights_try_own_code(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) == 0;
 }
 
 static int explain_no_hardware(const struct refusal *r)
@@ -190,31 +34,12 @@ static int explain_no_hardware(const struct refusal *r)
 		CLIP(r->event));
 }
 
-/* The device of that type; "" when there is none. */
-static void find_pmu(struct buf *b, uint32_t type)
-{
-	static const char devices[] = "/sys/bus/event_source/devices";
-	struct dirent *entry;
-	DIR *dir = opendir(devices);
-
-	while (dir && !b->len && (entry = readdir(dir))) {
-		char path[512];
-		int64_t number;
-
-		snprintf(path, sizeof(path), "%s/%s/type", devices, entry->d_name);
-		if (entry->d_name[0] != '.' && file_read_i64(path, &number) == 0 && number == type)
-			buf_str(b, entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 /* ENOENT of a probe is that of its file: the kernel has the PMU. */
 static int explain_no_pmu_event(const struct refusal *r)
 {
 	struct buf pmu _cleanup_(buf_done) = {0};
 
-	find_pmu(&pmu, r->attr->attr.type);
+	rights_find_pmu(&pmu, r->attr->attr.type);
 	if (!pmu.len)
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: there is no PMU of type %u here (see "
@@ -229,6 +54,40 @@ static int explain_no_pmu_event(const struct refusal *r)
 		CLIP(r->event), pmu.data);
 }
 
+/* Whether /proc/cgroups tells of a v1 hierarchy that has the controller. */
+static bool is_perf_event_in_v1(void)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *line;
+	int hierarchy;
+
+	return file_read("/proc/cgroups", 65536, &b) == 0 &&
+	       (line = strstr(buf_text(&b), "\nperf_event")) &&
+	       sscanf(line, " perf_event %d", &hierarchy) == 1 && hierarchy > 0;
+}
+
+/* The event itself is there: the directory stands for no living control group with the controller. */
+static int explain_no_cgroup(const struct refusal *r)
+{
+	if (is_perf_event_in_v1())
+		return attar_fail(-EOPNOTSUPP,
+			"'%s' cannot be watched in a control group: the perf_event controller is "
+			"bound to a v1 hierarchy, and this group is not in it: mount -t cgroup -o "
+			"perf_event none DIRECTORY, and name a group there",
+			CLIP(r->event));
+	return attar_fail(r->error,
+		"'%s' cannot be watched in the control group: it was removed, or it has no "
+		"perf_event controller",
+		CLIP(r->event));
+}
+
+static int explain_no_tracepoint(const struct refusal *r)
+{
+	return attar_fail(-EOPNOTSUPP,
+		"'%s' is not available: kernel %s gives perf events no tracepoint number %llu",
+		CLIP(r->event), kernel_get()->release, (unsigned long long)r->attr->attr.config);
+}
+
 static int explain_missing(const struct refusal *r)
 {
 	const struct perf_event_attr *attr = &r->attr->attr;
@@ -236,11 +95,7 @@ static int explain_missing(const struct refusal *r)
 
 	if (r->place.flags & PERF_FLAG_PID_CGROUP && r->error == -ENOENT &&
 		attr->type == PERF_TYPE_SOFTWARE)
-		return attar_fail(-EOPNOTSUPP,
-			"'%s' cannot be watched in a control group: the perf_event controller is "
-			"bound to a v1 hierarchy that is not mounted: mount -t cgroup -o "
-			"perf_event none DIRECTORY",
-			CLIP(r->event));
+		return explain_no_cgroup(r);
 	switch (attr->type) {
 	case PERF_TYPE_HARDWARE:
 	case PERF_TYPE_HW_CACHE:
@@ -251,9 +106,7 @@ static int explain_missing(const struct refusal *r)
 			"'%s' is not available: kernel %s has no software event number %llu",
 			CLIP(r->event), release, (unsigned long long)attr->config);
 	case PERF_TYPE_TRACEPOINT:
-		return attar_fail(-EOPNOTSUPP,
-			"'%s' is not available: kernel %s has no tracepoint number %llu",
-			CLIP(r->event), release, (unsigned long long)attr->config);
+		return explain_no_tracepoint(r);
 	case PERF_TYPE_BREAKPOINT:
 		return attar_fail(-EOPNOTSUPP,
 			"'%s' is not available: this machine has no hardware breakpoints of that "
@@ -278,6 +131,11 @@ static int explain_too_big(const struct refusal *r)
 	const struct feature *f = culprit_too_new(r, &known);
 	char first[32];
 
+	if (known >= open_attr_size(r->attr)) /* it is not the attributes that are too big */
+		return attar_fail(r->error,
+			"'%s' makes records or values of its group larger than the 16 KiB that the "
+			"kernel allows: leave out fields of the sample or members of the group",
+			CLIP(r->event));
 	if (!f)
 		return attar_fail(r->error,
 			"'%s' asks for something that is newer than kernel %s, which knows %u "
@@ -294,6 +152,27 @@ static bool is_generic(const struct perf_event_attr *attr)
 	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
 }
 
+/* perf_trace_event_perm() in kernel/trace/trace_event_perf.c allows ftrace:function no user stacks. */
+static bool lacks_user_stack_rule(const struct refusal *r)
+{
+	union uapi_attr without = *r->attr;
+
+	if (r->attr->attr.type != PERF_TYPE_TRACEPOINT)
+		return false;
+	without.attr.exclude_callchain_user = 1;
+	without.attr.sample_type &= ~(uint64_t)PERF_SAMPLE_STACK_USER;
+	return memcmp(&without, r->attr, sizeof(without)) && culprit_try(r, &without) != r->error;
+}
+
+/* Whether not even a plain count of the tracepoint is taken. */
+static bool is_unknown_tracepoint(const struct refusal *r)
+{
+	union uapi_attr plain = {
+		.attr = {.type = PERF_TYPE_TRACEPOINT, .config = r->attr->attr.config}};
+
+	return culprit_try(r, &plain) == -EINVAL;
+}
+
 static int explain_option(const struct refusal *r)
 {
 	const struct feature *f;
@@ -303,8 +182,16 @@ static int explain_option(const struct refusal *r)
 		return attar_fail(r->error,
 			"'%s' cannot join the group of '%s': they cannot all be counted at the "
 			"same time (too few hardware counters, or PMUs that do not go together)",
-			CLIP(r->event), CLIP(r->leader));
+			CLIP(r->event), r->leader);
+	if (lacks_user_stack_rule(r))
+		return attar_fail(r->error,
+			"'%s' cannot have the user's part of call chains: "
+			"attr.exclude_callchain_user (--no-user-callchain) must be set, and "
+			"PERF_SAMPLE_STACK_USER must not",
+			CLIP(r->event));
 	f = culprit_find(r);
+	if (!f && r->attr->attr.type == PERF_TYPE_TRACEPOINT && is_unknown_tracepoint(r))
+		return explain_no_tracepoint(r);
 	if (!f && is_generic(&r->attr->attr)) /* arm64 says EINVAL where x86 says ENOENT */
 		return explain_no_hardware(r);
 	if (!f)
@@ -380,6 +267,17 @@ static int explain_rate(const struct refusal *r)
 		CLIP(r->event), (unsigned long long)r->attr->attr.sample_freq, (long long)limit);
 }
 
+static int explain_no_slot(const struct refusal *r)
+{
+	if (r->attr->attr.type != PERF_TYPE_BREAKPOINT)
+		return attar_fail(r->error,
+			"cannot open '%s': %s (what counts it has no room left)", CLIP(r->event),
+			strerror(ENOSPC));
+	return attar_fail(r->error,
+		"'%s' needs a hardware breakpoint, and all are taken (most CPUs have four)",
+		CLIP(r->event));
+}
+
 /* The kernel's word for a directory that is open, and no control group. */
 static int explain_bad_file(const struct refusal *r)
 {
@@ -403,7 +301,7 @@ int explain_refusal(const struct refusal *r)
 	switch (-r->error) {
 	case EACCES:
 	case EPERM:
-		return explain_rights(r);
+		return rights_explain(r);
 	case ENOENT:
 		return explain_missing(r);
 	case ENODEV:
@@ -422,13 +320,10 @@ int explain_refusal(const struct refusal *r)
 		return attar_fail(
 			r->error, "there is no process or thread %d (any more)", r->place.pid);
 	case ENOSPC:
-		return attar_fail(r->error,
-			"'%s' needs a hardware slot, and all are taken (a breakpoint: most CPUs "
-			"have four)",
-			CLIP(r->event));
+		return explain_no_slot(r);
 	case EBUSY:
 		return attar_fail(r->error,
-			"'%s' is in use by somebody else who asked for it exclusively",
+			"'%s' is busy: another event or profiler holds what counts it",
 			CLIP(r->event));
 	case EBADF:
 		return explain_bad_file(r);

@@ -70,8 +70,10 @@ void kernel_ask(struct kernel *k)
 	k->mlock_kb = sysctl_i64("/proc/sys/kernel/perf_event_mlock_kb", 516);
 	k->max_stack = sysctl_i64("/proc/sys/kernel/perf_event_max_stack", 127);
 	k->user_namespace = in_user_namespace();
-	k->perfmon = !k->user_namespace &&
-		     (has_capability(CAP_PERFMON) || has_capability(CAP_SYS_ADMIN));
+	k->sys_admin = !k->user_namespace && has_capability(CAP_SYS_ADMIN);
+	k->sys_ptrace = !k->user_namespace && has_capability(CAP_SYS_PTRACE);
+	k->ipc_lock = !k->user_namespace && has_capability(CAP_IPC_LOCK);
+	k->perfmon = k->sys_admin || (!k->user_namespace && has_capability(CAP_PERFMON));
 	k->cpus_possible = cpus_possible();
 	attar_error_clear();
 }

@@ -18,6 +18,9 @@ struct kernel {
 	int64_t mlock_kb;        /* kernel.perf_event_mlock_kb, of each CPU */
 	int64_t max_stack;       /* kernel.perf_event_max_stack */
 	bool perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN, which bind the kernel's own rules */
+	bool sys_admin;      /* CAP_SYS_ADMIN, in the first user namespace, as the next two */
+	bool sys_ptrace;     /* CAP_SYS_PTRACE */
+	bool ipc_lock;       /* CAP_IPC_LOCK: no limit on the memory of rings */
 	bool user_namespace; /* a namespace of its own, whose rights count nothing outside it */
 	int cpus_possible;   /* numbers that a CPU can have: 0 .. this - 1 */
 };

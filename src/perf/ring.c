@@ -10,10 +10,13 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
+#include "base/buf.h"
 #include "base/check.h"
 #include "perf/counter.h"
 #include "perf/kernel.h"
 #include "perf/target.h"
+
+enum { LARGEST_ORDER = 10 /* MAX_PAGE_ORDER of most kernels */ };
 
 typedef VEC(struct attar_ring *) ring_list;
 
@@ -50,19 +53,31 @@ static void unmap(struct attar_ring *r)
 	r->page = NULL;
 }
 
-static int map_failed(int error, const struct attar_ring *r)
+void ring_add_limit(struct buf *b, int error, size_t bytes)
+{
+	if (error == -EPERM)
+		buf_printf(b,
+			"the limit on locked memory (kernel.perf_event_mlock_kb, %lld, and ulimit "
+			"-l) refuses more",
+			(long long)kernel_get()->mlock_kb);
+	else if (bytes / page_size() * sizeof(void *) >= page_size() << LARGEST_ORDER)
+		buf_str(b, "the kernel allows no larger one (ENOMEM)");
+	else
+		buf_str(b, "the kernel has not enough memory for more (ENOMEM)");
+}
+
+static int map_failed(int error, const struct attar_ring *r, size_t bytes)
 {
 	bool any = r->cpu < 0;
-	int number = any ? r->tid : r->cpu;
-	const char *of = any ? "thread" : "CPU";
+	struct buf why _cleanup_(buf_done) = {0};
 
-	if (error == -EPERM)
-		return attar_fail(error,
-			"not even a ring of one page may be locked for %s %d: "
-			"kernel.perf_event_mlock_kb is %lld and RLIMIT_MEMLOCK is used up; end "
-			"other profilers, or raise one of them",
-			of, number, (long long)kernel_get()->mlock_kb);
-	return attar_fail(error, "cannot map the ring of %s %d: %s", of, number, strerror(-error));
+	if (error == -EPERM || error == -ENOMEM)
+		ring_add_limit(&why, error, bytes);
+	else
+		buf_str(&why, strerror(-error));
+	return attar_fail(error, "cannot map a ring of %zu KiB for %s %d: %s%s", bytes / 1024,
+		any ? "thread" : "CPU", any ? r->tid : r->cpu, buf_text(&why),
+		error == -EPERM ? "; end other profilers, or raise one of them" : "");
 }
 
 /* Maps all of them, or none and tells which was refused. */
@@ -85,20 +100,22 @@ static int map_with_size(
 /* Every ring gets the same size: a refusal of memory halves them all. */
 static int map_all(struct attar_ring **rings, size_t n, size_t bytes)
 {
+	struct buf why _cleanup_(buf_done) = {0};
 	struct attar_ring *refused;
 	size_t wanted = bytes;
-	int r;
+	int r, error = 0;
 
 	while ((r = map_with_size(rings, n, bytes, &refused)) < 0) {
 		if ((r != -EPERM && r != -ENOMEM) || bytes <= page_size())
-			return map_failed(r, refused);
+			return map_failed(r, refused, bytes);
+		error = r;
 		bytes /= 2;
 	}
-	if (bytes < wanted)
-		log_note("rings of %zu KiB for each CPU, not %zu: the limit on locked memory "
-			 "(kernel.perf_event_mlock_kb, %lld, and ulimit -l) refuses more; bursts "
-			 "may be lost",
-			bytes / 1024, wanted / 1024, (long long)kernel_get()->mlock_kb);
+	if (!error)
+		return 0;
+	ring_add_limit(&why, error, bytes * 2);
+	log_note("rings of %zu KiB for each CPU, not %zu: %s; bursts may be lost", bytes / 1024,
+		wanted / 1024, buf_text(&why));
 	return 0;
 }
 
@@ -197,7 +214,7 @@ int rings_extend(struct attar_ring ***rings, size_t *n, struct attar_counter *co
 	for (size_t i = *n; r == 0 && i < list.n; i++) {
 		r = map(list.at[i], like->size);
 		if (r < 0)
-			r = map_failed(r, list.at[i]);
+			r = map_failed(r, list.at[i], like->size);
 	}
 	while (r < 0 && list.n > *n)
 		ring_free(list.at[--list.n]);

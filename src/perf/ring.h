@@ -72,6 +72,13 @@ int rings_look(struct attar_ring *const *rings, size_t n);
 /* Unmaps and frees one of attar_rings_new(); the array is the caller's to mend. */
 void ring_free(struct attar_ring *ring);
 
+/*
+ * Appends why the kernel refused to map `bytes`: -EPERM is the limit on locked memory, -ENOMEM a ring too
+ * large for the kernel's list of its pages (rb_alloc() in kernel/events/ring_buffer.c), or a lack of memory.
+ */
+struct buf;
+void ring_add_limit(struct buf *b, int error, size_t bytes);
+
 /* Whether the fd of the counter writes to this ring. */
 struct counter_fd;
 bool ring_serves(

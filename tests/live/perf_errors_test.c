@@ -22,7 +22,9 @@
 
 #include "perf/features.h"
 #include "perf/kernel.h"
+#include "base/buf.h"
 #include "perf/open.h"
+#include "perf/ring.h"
 
 enum { NOBODY = 65534, LOCKER = 54321 /* what a user locks is counted for all of its processes */ };
 
@@ -152,6 +154,8 @@ static void test_tells_what_is_missing(void **state)
 	attar_target_free(live_self());
 	EXPECT(-EOPNOTSUPP, "has no software event number 4711", .attr = {SOFTWARE(4711)});
 	EXPECT(-EOPNOTSUPP, "there is no PMU of type 987654", .attr = {.type = 987654});
+	EXPECT(-EOPNOTSUPP, "gives perf events no tracepoint number 65530",
+		.attr = {.type = PERF_TYPE_TRACEPOINT, .config = 65530, .exclude_kernel = 1});
 	EXPECT(-EOPNOTSUPP,
 		"'it' is not available: ", .attr = {.type = PERF_TYPE_HARDWARE, .config = 4711});
 }
@@ -295,7 +299,7 @@ static void test_counts_breakpoint_slots(void **state)
 		print_message("no hardware breakpoints here\n");
 	else {
 		assert_int_equal(r, -ENOSPC);
-		assert_non_null(strstr(attar_error(), "'watch' needs a hardware slot"));
+		assert_non_null(strstr(attar_error(), "'watch' needs a hardware breakpoint"));
 	}
 	while (n > 0)
 		attar_counter_close(open[--n]);
@@ -326,6 +330,27 @@ static void test_tells_the_limit_of_files(void **state)
 		next, next + 65, next + 65);
 	assert_memory_equal(attar_error(), sentence, strlen(sentence));
 	attar_target_free(target);
+}
+
+/* ENOMEM is no limit on locked memory. */
+static void test_tells_the_limits_of_rings_apart(void **state)
+{
+	const struct {
+		int error;
+		size_t bytes;
+		const char *sentence;
+	} cases[] = {{-EPERM, 1 << 20, "the limit on locked memory (kernel.perf_event_mlock_kb, "},
+		{-ENOMEM, (size_t)1 << 32, "the kernel allows no larger one"},
+		{-ENOMEM, 1 << 20, "the kernel has not enough memory"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct buf b = {0};
+
+		ring_add_limit(&b, cases[i].error, cases[i].bytes);
+		if (strncmp(buf_text(&b), cases[i].sentence, strlen(cases[i].sentence)) != 0)
+			fail_msg("'%s', not '%s'", buf_text(&b), cases[i].sentence);
+		buf_done(&b);
+	}
 }
 
 static void test_knows_that_a_thread_is_gone(void **state)
@@ -493,10 +518,9 @@ static void check_locked_memory(void)
 		if (r == 0)
 			r = attar_rings_new(target, &c, 1, WANTED, &rings, &n);
 	}
-	say(r == -EPERM &&
+	say(r == -EPERM && strstr(attar_error(), "cannot map a ring of 4 KiB for thread ") &&
 			strstr(attar_error(),
-				"not even a ring of one page may be locked for thread ") &&
-			strstr(attar_error(), "kernel.perf_event_mlock_kb is"),
+				"the limit on locked memory (kernel.perf_event_mlock_kb, "),
 		"locked memory");
 }
 
@@ -612,6 +636,7 @@ int main(void)
 		cmocka_unit_test(test_names_the_limit),
 		cmocka_unit_test(test_counts_breakpoint_slots),
 		cmocka_unit_test(test_tells_the_limit_of_files),
+		cmocka_unit_test(test_tells_the_limits_of_rings_apart),
 		cmocka_unit_test(test_knows_that_a_thread_is_gone),
 		cmocka_unit_test(test_knows_what_is_no_control_group),
 		cmocka_unit_test(test_tells_which_right_is_missing),

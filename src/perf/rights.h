@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Why the kernel refused an event with EACCES or EPERM. */
+#ifndef PERF_RIGHTS_H
+#define PERF_RIGHTS_H
+
+#include "base/buf.h"
+#include "perf/explain.h"
+
+/* Sets the error text and returns refusal->error. Opens and closes scratch events to find the cause. */
+int rights_explain(const struct refusal *refusal);
+
+/* 0, or a negative errno: whether this thread's own user code can be watched with the event. */
+int rights_try_own_code(uint32_t type, uint64_t config);
+
+/* The name of the PMU of that type in sysfs; "" if there is none. */
+void rights_find_pmu(struct buf *b, uint32_t type);
+
+#endif
