@@ -305,6 +305,7 @@ struct attar_event_option {
  */
 struct attar_event_spec {
 	const char *name; /* to show: as written, or as expanded from a pattern */
+	const char *pattern; /* that name was expanded from; NULL: named exactly */
 	enum attar_event_kind kind;
 	uint32_t type; /* perf_event_attr.type, and so on */
 	uint32_t bp_type;

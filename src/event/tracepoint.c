@@ -23,7 +23,7 @@ static bool can_open(struct attar_catalog *catalog, const char *system, const ch
 	return access(path, F_OK) == 0;
 }
 
-static int add_one(struct parser *parser, const char *system, const char *name)
+static int add_one(struct parser *parser, const char *system, const char *name, const char *wanted)
 {
 	const struct attar_format *format;
 	struct attar_event_spec *spec;
@@ -41,6 +41,7 @@ static int add_one(struct parser *parser, const char *system, const char *name)
 	spec->type = PERF_TYPE_TRACEPOINT;
 	spec->config = format->id;
 	spec->format = format;
+	spec->pattern = wanted;
 	if (asprintf(&full, "%s:%s", system, name) < 0)
 		return base_oom();
 	spec->name = list_own(parser->list, full);
@@ -52,7 +53,8 @@ static bool stopped(const struct attar_catalog *catalog)
 	return catalog->stop && __atomic_load_n(catalog->stop, __ATOMIC_RELAXED);
 }
 
-static int add_matching(struct parser *parser, const char *system, const char *pattern)
+static int add_matching(
+	struct parser *parser, const char *system, const char *pattern, const char *wanted)
 {
 	dir_names events _cleanup_(dir_names_done) = {0};
 	int r = tracefs_events(parser->catalog, system, &events);
@@ -66,7 +68,7 @@ static int add_matching(struct parser *parser, const char *system, const char *p
 		r = stopped(parser->catalog)
 			    ? parser_fail(parser, parser->event, -ECANCELED,
 				      "stopped while tracepoints were being looked up")
-			    : add_one(parser, system, *event);
+			    : add_one(parser, system, *event, wanted);
 	}
 	return r;
 }
@@ -74,13 +76,16 @@ static int add_matching(struct parser *parser, const char *system, const char *p
 static int add_pattern(struct parser *parser, const char *system, const char *name)
 {
 	dir_names systems _cleanup_(dir_names_done) = {0};
+	char *wanted;
 	int r = tracefs_systems(parser->catalog, &systems);
 
 	if (r < 0)
 		return parser_context(parser, parser->event, r);
+	if (asprintf(&wanted, "%s:%s", system, name) < 0 || !list_own(parser->list, wanted))
+		return base_oom();
 	vec_each (&systems, it)
 		if (r == 0 && fnmatch(system, *it, 0) == 0)
-			r = add_matching(parser, *it, name);
+			r = add_matching(parser, *it, name, wanted);
 	if (r == 0 && parser->list->specs.n == parser->first)
 		return parser_fail(parser, parser->event, -ENOENT, "no tracepoint matches '%s:%s'",
 			CLIP(system), CLIP(name));
@@ -111,7 +116,7 @@ bool tracepoint_is_system(struct parser *parser, const char *word, size_t n)
 int tracepoint_add(struct parser *parser, const char *system, const char *name)
 {
 	return is_pattern(system) || is_pattern(name) ? add_pattern(parser, system, name)
-						      : add_one(parser, system, name);
+						      : add_one(parser, system, name, NULL);
 }
 
 int tracepoint_parse(struct parser *parser, const char *system_at, size_t system_n)

@@ -205,8 +205,8 @@ static bool add_other_user(struct buf *b, const struct refusal *r, const struct 
 	if (k->sys_ptrace || !is_other_user(r->place.pid, &undumpable) || !is_place_refused(r))
 		return false;
 	buf_printf(b,
-		"it %s; run as root%s, or give attar "
-		"CAP_PERFMON and CAP_SYS_PTRACE",
+		"it %s; run as root%s, or give this "
+		"program CAP_PERFMON and CAP_SYS_PTRACE",
 		undumpable ? "may not be traced by its own user (it is not dumpable, as setuid "
 			     "programs are not)"
 			   : "belongs to another user",

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "perf/target.h"
 #include "perf/uapi.h"
+#include "run/leftout.h"
 #include "run/run.h"
 
 enum { MEMBERS_MAX = 256 };
@@ -271,6 +272,11 @@ static int open_members(struct attar_run *run, struct counted *c, size_t n)
 		}
 		return r;
 	}
+	if (r < 0 && leftout_may(c->pub.spec, r)) {
+		c->group = attar_group_close(c->group);
+		c->is_left_out = true;
+		return r;
+	}
 	if (r < 0)
 		return refuse(c, n, r);
 	return give_values(c, n);
@@ -285,20 +291,42 @@ static size_t group_size(const counted_list *list, size_t first)
 	return n;
 }
 
-int counts_open(struct attar_run *run)
+static int open_groups(struct attar_run *run)
 {
 	counted_list *list = &run->counts;
-	size_t refused = 0;
-	int r = 0;
+	struct leftout left = {0};
+	int r = 0, ended;
 
 	for (size_t i = 0, n; i < list->n && r == 0; i += n) {
 		n = group_size(list, i);
 		r = run_opening(run, run->sources.n + i);
 		if (r == 0)
 			r = open_members(run, &list->at[i], n);
+		r = leftout_take(&left, list->at[i].pub.spec, r);
 	}
+	ended = leftout_end(&left);
+	return r < 0 ? r : ended;
+}
+
+static void drop_left_out(counted_list *list)
+{
+	size_t n = 0;
+
+	vec_each (list, c)
+		if (!c->is_left_out)
+			list->at[n++] = *c;
+	list->n = n;
+}
+
+int counts_open(struct attar_run *run)
+{
+	counted_list *list = &run->counts;
+	size_t refused = 0;
+	int r = open_groups(run);
+
 	if (r < 0)
 		return r;
+	drop_left_out(list);
 	vec_each (list, c)
 		refused += c->refused != NULL;
 	if (list->n && refused == list->n)
@@ -319,6 +347,7 @@ static void close_one(struct counted *c)
 	c->values = c->recent = NULL;
 	c->counter = NULL;
 	c->refused = NULL;
+	c->is_left_out = false;
 	c->pub = (struct attar_run_counter){.name = c->pub.name, .spec = c->pub.spec};
 }
 

@@ -17,6 +17,7 @@ struct counted {
 	char *refused;
 	int error; /* that it was refused with */
 	bool leads;
+	bool is_left_out; /* one of a pattern, refused: see run/leftout.h */
 };
 
 typedef VEC(struct counted) counted_list;

@@ -75,6 +75,74 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	return own_filter(spec, &s->filter);
 }
 
+static void source_free(struct source *s)
+{
+	attar_counter_close(s->counter);
+	usdt_free(s->usdt);
+	filter_free(s->keep);
+	free(s->name);
+	free(s->filter);
+}
+
+void run_sources_free(struct attar_run *run)
+{
+	vec_each (&run->sources, s)
+		source_free(s);
+	vec_done(&run->sources);
+}
+
+/* What lies behind a source that goes has another number then. */
+static void move_numbers(struct attar_run *run, uint32_t removed)
+{
+	run->n_opened -= removed < run->n_opened;
+	vec_each (&run->user_sources, user)
+		user->source -= user->source > removed;
+}
+
+void run_sources_drop(struct attar_run *run)
+{
+	uint32_t n = 0;
+
+	vec_each (&run->sources, s) {
+		if (s->is_left_out) {
+			source_free(s);
+			move_numbers(run, n);
+		} else {
+			run->sources.at[n++] = *s;
+		}
+	}
+	run->sources.n = n;
+}
+
+/* The kernel refuses ftrace:function with user stacks: perf_trace_event_perm(). */
+static bool has_no_user_stack(const struct attar_event_spec *spec)
+{
+	return spec->format && !strcmp(spec->format->system, "ftrace") &&
+	       !strcmp(spec->format->name, "function");
+}
+
+/*
+ * Events whose samples have an address of their own: the data address of a fault, of a breakpoint, and what
+ * CPUs tell with precise samples. Others would give 0.
+ */
+static bool carries_address(const struct attar_event_spec *spec)
+{
+	if (spec->kind == ATTAR_EVENT_BREAKPOINT || spec->precise_ip)
+		return true;
+	if (spec->kind != ATTAR_EVENT_SOFTWARE)
+		return false;
+	switch (spec->config) {
+	case PERF_COUNT_SW_PAGE_FAULTS:
+	case PERF_COUNT_SW_PAGE_FAULTS_MIN:
+	case PERF_COUNT_SW_PAGE_FAULTS_MAJ:
+	case PERF_COUNT_SW_ALIGNMENT_FAULTS:
+	case PERF_COUNT_SW_EMULATION_FAULTS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)
 {
 	CHECK_OWN(run, "run");
@@ -97,7 +165,9 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		if (list->at[i].kind == ATTAR_EVENT_TRACEPOINT ||
 			list->at[i].kind == ATTAR_EVENT_PROBE)
 			attr.sample_type |= PERF_SAMPLE_RAW;
-		if (list->at[i].kind == ATTAR_EVENT_BREAKPOINT)
+		if (has_no_user_stack(&list->at[i]))
+			attr.exclude_callchain_user = 1;
+		if (carries_address(&list->at[i]))
 			attr.sample_type |= PERF_SAMPLE_ADDR;
 		r = run_add_spec(run, &list->at[i], &attr, fn);
 		if (r == 0)

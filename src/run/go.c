@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/opts.h"
 #include "perf/target.h"
+#include "run/leftout.h"
 #include "run/run.h"
 
 enum {
@@ -74,7 +75,11 @@ int run_open_source(struct attar_run *run, struct source *s)
 		fall_back_to_clock(s);
 		return run_open_source(run, s);
 	}
-	return r == 0 ? set_filter(s) : r;
+	if (r == 0)
+		r = set_filter(s);
+	if (r < 0)
+		s->counter = attar_counter_close(s->counter);
+	return r;
 }
 
 int run_opening(struct attar_run *run, size_t done)
@@ -107,17 +112,34 @@ static int close_events(struct attar_run *run)
 	return counts_close(run);
 }
 
-static int open_events(struct attar_run *run)
+static int open_sources(struct attar_run *run)
 {
-	int r = 0;
+	struct leftout left = {0};
+	int r = 0, ended;
 
 	run->opening_shown = base_now() + PROGRESS_NS;
-	for (size_t i = 0; i < run->sources.n && r == 0; i++) {
-		r = run_opening(run, i);
-		if (r == 0)
-			r = run_open_source(run, &run->sources.at[i]);
+	vec_each (&run->sources, s) {
+		r = run_opening(run, (size_t)(s - run->sources.at));
+		if (r < 0)
+			break;
+		r = run_open_source(run, s);
+		s->is_left_out = r < 0 && leftout_may(s->spec, r);
+		r = leftout_take(&left, s->spec, r);
+		if (r < 0)
+			break;
 	}
-	return r == 0 ? counts_open(run) : r;
+	ended = leftout_end(&left);
+	return r < 0 ? r : ended;
+}
+
+static int open_events(struct attar_run *run)
+{
+	int r = open_sources(run);
+
+	if (r < 0)
+		return r;
+	run_sources_drop(run);
+	return counts_open(run);
 }
 
 /* Not allowed to watch everything: watch what this user may see, and say so. */

@@ -104,14 +104,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	}
 	vec_done(&run->usdt_specs);
 	map_done(&run->unshared);
-	vec_each (&run->sources, s) {
-		attar_counter_close(s->counter);
-		usdt_free(s->usdt);
-		filter_free(s->keep);
-		free(s->name);
-		free(s->filter);
-	}
-	vec_done(&run->sources);
+	run_sources_free(run);
 	vec_each (&run->event_lists, list)
 		attar_event_list_free(*list);
 	vec_done(&run->event_lists);

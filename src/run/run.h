@@ -56,6 +56,7 @@ struct source {
 	bool is_fallback_allowed;            /* cpu-clock may stand in for it */
 	struct usdt *usdt;   /* makes its records those of an event; NULL: as they are */
 	struct filter *keep; /* applied by us, because the kernel does not; NULL: all are kept */
+	bool is_left_out;    /* one of a pattern, refused: see run/leftout.h */
 	bool only_unshared;  /* of usdt: those of run->unshared alone count */
 };
 
@@ -177,6 +178,12 @@ size_t run_slow_closes(const struct attar_run *run);
 
 /* Opens one source on the run's target. */
 int run_open_source(struct attar_run *run, struct source *s);
+
+/* Closes and frees all sources. */
+void run_sources_free(struct attar_run *run);
+
+/* Removes the sources that are left out. */
+void run_sources_drop(struct attar_run *run);
 
 /* Events of programs; see userevents.c. */
 int run_user_source(struct attar_run *run, const struct attar_event_spec *spec);
