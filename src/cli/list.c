@@ -213,9 +213,9 @@ static void add_forms(struct list *l)
 		NULL);
 	add(l, "kprobe:FUNCTION[+OFFSET]", "a function of the kernel is entered", no_pmu("kprobe"));
 	add(l, "kretprobe:FUNCTION", "a function of the kernel returns", no_pmu("kprobe"));
-	add(l, "uprobe:FUNCTION@\"FILE\"", "a function of a program or library is entered",
+	add(l, "uprobe:FUNCTION[+OFFSET]@FILE", "a function of a program or library is entered",
 		no_pmu("uprobe"));
-	add(l, "uretprobe:FUNCTION@\"FILE\"", "a function of a program or library returns",
+	add(l, "uretprobe:FUNCTION@FILE", "a function of a program or library returns",
 		no_pmu("uprobe"));
 }
 

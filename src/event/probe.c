@@ -65,7 +65,7 @@ static int read_place(struct parser *parser, struct probe *probe)
 
 	if (!n)
 		return parser_fail(parser, at, -EINVAL, "a probe is written %s",
-			probe->user ? "uprobe:function+offset@\"file\"" : "kprobe:function+offset");
+			probe->user ? "uprobe:function+offset@FILE" : "kprobe:function+offset");
 	if (isdigit((unsigned char)at[0]))
 		return number(parser, &probe->offset);
 	probe->func = list_text(parser->list, at, n);
@@ -78,7 +78,37 @@ static int read_place(struct parser *parser, struct probe *probe)
 	return number(parser, &probe->offset);
 }
 
-/* @"file", or @file for a name without slashes; then (counter) for a semaphore. */
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/*
+ * Where a path without quotes ends: behind the part that is a file, so that a filter in slashes may follow;
+ * when no part is, the path is all of it.
+ */
+static const char *path_end(const char *at)
+{
+	size_t all = strcspn(at, ",:{}()@\"' \t\n");
+
+	for (size_t n = all; n > 0; n--) {
+		char *part;
+		bool is_whole;
+
+		if (n < all && at[n] != '/')
+			continue;
+		part = strndup(at, n);
+		is_whole = part && part[n - 1] != '/' && is_file(part);
+		free(part);
+		if (is_whole)
+			return at + n;
+	}
+	return at + (strchr("./", *at) ? all : strcspn(at, "/,:{}()@\"' \t\n"));
+}
+
+/* @"file" or @file; then (counter) for a semaphore. */
 static int read_file(struct parser *parser, struct probe *probe)
 {
 	const char *at = parser->p + 1, *end;
@@ -86,15 +116,16 @@ static int read_file(struct parser *parser, struct probe *probe)
 
 	if (*parser->p != '@')
 		return parser_fail(parser, parser->p, -EINVAL,
-			"the file is missing: a probe is written uprobe:function@\"file\"");
+			"the file is missing: a probe is written uprobe:function@FILE, or "
+			"uprobe:function@\"FILE\"");
 	quote = *at == '"' || *at == '\'' ? *at : 0;
-	end = quote ? strchr(++at, quote) : at + strcspn(at, "/,:{}()@ \t\n");
+	end = quote ? strchr(++at, quote) : path_end(at);
 	if (!end)
 		return parser_fail(parser, at - 1, -EINVAL, "this %c is never closed", quote);
 	if (end == at)
 		return parser_fail(parser, at, -EINVAL,
-			"a path is written in quotes: uprobe:function@\"%s\"",
-			*at == '/' ? "/bin/ls" : "file");
+			"the file is missing: a probe is written uprobe:function@FILE, or "
+			"uprobe:function@\"FILE\"");
 	probe->file = list_text(parser->list, at, (size_t)(end - at));
 	parser->p = end + (quote != 0);
 	if (!probe->file)
@@ -113,13 +144,6 @@ static int read_file(struct parser *parser, struct probe *probe)
 }
 
 /* ---- the file ---- */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
 
 /* A name without slashes is a program of PATH, or a library where libraries are. */
 static bool search_in(const char *folders, const char *name, char path[4096])

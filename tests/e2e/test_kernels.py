@@ -91,7 +91,7 @@ def test_every_command(kernel, tmp_path):
 
     listed = {row['name'] for section in ('software', 'tracepoint', 'to be filled in')
               for row in table(tmp_path / 'list.json', section)}
-    assert {'page-faults', 'sched:sched_switch', 'kprobe:FUNCTION[+OFFSET]', 'uprobe:FUNCTION@"FILE"'} <= listed
+    assert {'page-faults', 'sched:sched_switch', 'kprobe:FUNCTION[+OFFSET]', 'uprobe:FUNCTION[+OFFSET]@FILE'} <= listed
     assert ' next_comm ' in (tmp_path / 'fields').read_text()
     assert "attar trace -e 'sched:sched_wakeup/pid>0/'" in (tmp_path / 'help').read_text()
 

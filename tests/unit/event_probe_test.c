@@ -101,6 +101,33 @@ static bool has_uprobes(bool pmu)
 	return has && geteuid() == 0;
 }
 
+/* Without quotes the path ends behind what is a file; the rest is a filter or modifiers. */
+static void test_paths_without_quotes(void **state)
+{
+	struct attar_catalog *c = catalog(NULL);
+	struct attar_event_list *list;
+	const struct attar_event_spec *e;
+
+	if (!has_uprobes(true)) {
+		attar_catalog_free(c);
+		skip();
+	}
+	list = parse(c,
+		"uprobe:probed_function@%s/__probe_ip>5/stack/,uretprobe:probed_function@/proc/"
+		"self/"
+		"exe:u,cs",
+		self_path());
+	e = list->at;
+	assert_int_equal(list->n, 3);
+	for (int i = 0; i < 2; i++)
+		assert_string_equal((const char *)(uintptr_t)e[i].config1, self_path());
+	assert_string_equal(e[0].filter, "__probe_ip>5");
+	assert_string_equal(e[0].options[0].name, "stack");
+	assert_true(e[1].exclude_kernel);
+	attar_event_list_free(list);
+	attar_catalog_free(c);
+}
+
 static void test_by_pmu(void **state)
 {
 	struct attar_catalog *c = catalog(NULL);
@@ -290,13 +317,16 @@ static void test_sentences(void **state)
 
 	events_refuse(c, "uprobe:x", -EINVAL,
 		"events, column 9: the file is missing: a probe is written "
-		"uprobe:function@\"file\"");
+		"uprobe:function@FILE, or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:", -EINVAL,
-		"events, column 8: a probe is written uprobe:function+offset@\"file\"");
+		"events, column 8: a probe is written uprobe:function+offset@FILE");
 	events_refuse(c, "kprobe:", -EINVAL,
 		"events, column 8: a probe is written kprobe:function+offset");
-	events_refuse(c, "uprobe:x@/bin/ls", -EINVAL,
-		"events, column 10: a path is written in quotes: uprobe:function@\"/bin/ls\"");
+	events_refuse(c, "uprobe:x@", -EINVAL,
+		"events, column 10: the file is missing: a probe is written "
+		"uprobe:function@FILE, or uprobe:function@\"FILE\"");
+	events_refuse(c, "uprobe:x@/no/such/file", -ENOENT,
+		"events, column 8: cannot probe /no/such/file: No such file or directory");
 	events_refuse(
 		c, "uprobe:x@\"/bin/ls", -EINVAL, "events, column 10: this \" is never closed");
 	events_refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL,
@@ -429,6 +459,7 @@ static int remove_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths_without_quotes),
 		cmocka_unit_test(test_by_pmu),
 		cmocka_unit_test(test_semaphore),
 		cmocka_unit_test(test_by_tracefs),
