@@ -12,7 +12,8 @@
 #include "event/catalog.h"
 
 enum print_op {
-	PRINT_UNKNOWN, /* a name that nobody told: what depends on it is shown as "?" */
+	/* a name that is not known: what depends on it is shown as "?", or as a page's number */
+	PRINT_UNKNOWN, /* text: the name */
 	PRINT_NUMBER,  /* number */
 	PRINT_STRING,  /* text */
 	PRINT_FIELD,   /* REC->field */
@@ -112,6 +113,9 @@ void print_program(struct print_run *run);
 
 /* The value of a node as bytes or a number; nodes that only make text are worth 0. */
 struct print_value print_eval(const struct print_run *run, int32_t node);
+
+/* Whether a value is one that "?:" takes the first part for. */
+bool print_is_true(const struct print_run *run, int32_t node);
 
 /* Writes what "%s" makes of a node. */
 void print_string(struct print_run *run, int32_t node);

@@ -257,3 +257,8 @@ struct print_value print_eval(const struct print_run *run, int32_t index)
 	}
 	return number_value(0, 64, false);
 }
+
+bool print_is_true(const struct print_run *run, int32_t index)
+{
+	return is_true(print_eval(run, index));
+}

@@ -467,6 +467,14 @@ static int32_t function(struct print_source *s, const char *name, size_t n)
 
 /* ---- expressions ---- */
 
+static int32_t add_unknown(struct print_source *s, const char *name)
+{
+	struct print_node node = node_of(PRINT_UNKNOWN);
+
+	node.text = print_keep(s, strdup(name));
+	return node.text ? add(s, node) : -1;
+}
+
 static int32_t constant(struct print_source *s, const char *name, size_t n)
 {
 	char text[128];
@@ -481,7 +489,7 @@ static int32_t constant(struct print_source *s, const char *name, size_t n)
 	memcpy(text, name, n);
 	text[n] = '\0';
 	if (!catalog_constant(s->catalog, text, &value))
-		return add(s, node_of(PRINT_UNKNOWN));
+		return add_unknown(s, text);
 	if (value + 0x80000000ULL <= UINT32_MAX) /* an int, as enumerators are */
 		return add_number(s, value, 32, true);
 	return add_number(s, value, 64, true);

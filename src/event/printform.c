@@ -154,8 +154,8 @@ static int amount(const struct print_run *run, int value, bool is_node)
 }
 
 /* A text that something is to be done to: first apart, then with its width. */
-static void put_padded(
-	struct print_run *run, const struct print_piece *piece, int width, int precision)
+static void put_padded(struct print_run *run, const struct print_piece *piece, int32_t node,
+	int width, int precision)
 {
 	char text[PADDED_MAX] = "";
 	struct print_run apart = *run;
@@ -165,7 +165,7 @@ static void put_padded(
 	apart.at = text;
 	apart.max = sizeof(text);
 	apart.len = 0;
-	print_string(&apart, piece->node);
+	print_string(&apart, node);
 	n = MIN(apart.len, sizeof(text) - 1);
 	if (precision >= 0)
 		n = MIN(n, (size_t)precision);
@@ -214,15 +214,64 @@ static void put_number(struct print_run *run, const struct print_piece *piece, i
 	print_form(run, spec, MAX(width, 0), precision, (unsigned long long)number);
 }
 
+/* ---- what depends on a name that is not known ---- */
+
+/* Whether an expression takes a name that the array of struct page begins at. */
+static bool has_page_base(const struct print_run *run, int32_t index)
+{
+	static const char *const bases[] = {"vmemmap_base", "vmemmap", "memstart_addr", "mem_map"};
+	const struct print_node *node = node_at(run, index);
+
+	if (!node || !node->is_unknown)
+		return false;
+	for (size_t i = 0; node->op == PRINT_UNKNOWN && i < ARRAY_SIZE(bases); i++)
+		if (!strcmp(node->text, bases[i]))
+			return true;
+	return has_page_base(run, node->a) || has_page_base(run, node->b) ||
+	       has_page_base(run, node->c);
+}
+
+/* Of "c ? a : b" only the part that counts; casts change no name. */
+static int32_t chosen(const struct print_run *run, int32_t index)
+{
+	for (;;) {
+		const struct print_node *node = &run->program->nodes.at[index];
+
+		if (node->op == PRINT_CAST && node->is_unknown)
+			index = node->a;
+		else if (node->op == PRINT_CHOOSE && !node_at(run, node->a)->is_unknown)
+			index = print_is_true(run, node->a) ? node->b : node->c;
+		else
+			return index;
+	}
+}
+
+/*
+ * The address of a struct page, pfn_to_page(), counts from a base that the kernel does not tell: the number
+ * of the page frame says the same.
+ */
+static void put_unknown(struct print_run *run, int32_t index)
+{
+	const struct print_node *node = &run->program->nodes.at[index];
+
+	if (node->op == PRINT_BINARY && node->token == '+' && has_page_base(run, node->a) &&
+		!node_at(run, node->b)->is_unknown)
+		print_form(run, "pfn:0x%llx", (unsigned long long)print_eval(run, node->b).number);
+	else
+		print_text(run, "?", 1);
+}
+
 static void put_piece(struct print_run *run, const struct print_piece *piece)
 {
 	int width, precision;
+	int32_t node;
 
 	print_text(run, piece->before, strlen(piece->before));
 	if (!piece->conversion)
 		return;
-	if (run->program->nodes.at[piece->node].is_unknown) {
-		print_text(run, "?", 1);
+	node = chosen(run, piece->node);
+	if (run->program->nodes.at[node].is_unknown) {
+		put_unknown(run, node);
 		return;
 	}
 	width = piece->width == -1 && !piece->width_node
@@ -230,13 +279,13 @@ static void put_piece(struct print_run *run, const struct print_piece *piece)
 			: amount(run, piece->width, piece->width_node);
 	precision = amount(run, piece->precision, piece->precision_node);
 	if (piece->conversion == 'p')
-		print_pointer(run, piece->suffix, width ? width : -1, print_eval(run, piece->node));
+		print_pointer(run, piece->suffix, width ? width : -1, print_eval(run, node));
 	else if (piece->conversion != 's')
-		put_number(run, piece, width, precision, print_eval(run, piece->node).number);
+		put_number(run, piece, width, precision, print_eval(run, node).number);
 	else if (width || precision >= 0)
-		put_padded(run, piece, width, precision);
+		put_padded(run, piece, node, width, precision);
 	else
-		print_string(run, piece->node);
+		print_string(run, node);
 }
 
 void print_program(struct print_run *run)

@@ -252,6 +252,35 @@ struct attar_section *attar_run_lines(
 	return run->lines_section;
 }
 
+/* Modules are "[name]" in the cache; the kernel's print formats put the brackets themselves. */
+static const char *module_of(struct attar_run *run, const char *dso)
+{
+	size_t n = strlen(dso);
+
+	if (n < 2 || dso[0] != '[' || !strcmp(dso, "[kernel.kallsyms]"))
+		return NULL;
+	return intern_bytes(&run->texts, dso + 1, n - 2);
+}
+
+/*
+ * What %pS and the like of the kernel's print formats show, but for the size, in which the cache counts
+ * the padding before the next function.
+ */
+static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name *ret_name)
+{
+	struct attar_run *run = ctx;
+	struct attar_symbols *symbols = attar_run_symbols(run);
+	struct attar_symbol symbol;
+
+	if ((int64_t)address >= 0 || !symbols ||
+		attar_symbols_resolve(symbols, attar_place_kernel(address), &symbol) < 0)
+		return false;
+	*ret_name = (struct attar_kernel_name){.name = symbol.mangled,
+		.module = module_of(run, symbol.dso),
+		.start = address - symbol.offset};
+	return true;
+}
+
 struct attar_catalog *attar_run_catalog(struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", NULL);
@@ -259,8 +288,11 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 	struct attar_catalog_opts opts = {
 		.size = sizeof(opts), .mount = true, .stop = &run->stop_asked};
 
-	if (!run->catalog && attar_catalog_new(&opts, &run->catalog) < 0)
+	if (run->catalog)
+		return run->catalog;
+	if (attar_catalog_new(&opts, &run->catalog) < 0)
 		return NULL;
+	attar_catalog_resolver(run->catalog, name_function, run);
 	return run->catalog;
 }
 

@@ -179,6 +179,12 @@ size_t run_slow_closes(const struct attar_run *run);
 /* Opens one source on the run's target. */
 int run_open_source(struct attar_run *run, struct source *s);
 
+/* How source number i is opened. */
+static inline const struct perf_event_attr *run_source_attr(const struct attar_run *run, uint32_t i)
+{
+	return &run->sources.at[i].attr;
+}
+
 /* Closes and frees all sources. */
 void run_sources_free(struct attar_run *run);
 

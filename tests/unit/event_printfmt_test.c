@@ -229,6 +229,13 @@ static void test_unknown(void **state)
 	expect("\"a=%d b=%d\", REC->byte + SOME_CONSTANT, REC->byte", "a=? b=200");
 	expect("\"%s\", __print_symbolic(REC->byte, { ENUM_OF_NOBODY, \"x\" }, { 200, \"known\" })",
 		"known");
+	expect("\"%d\", REC->byte ? REC->number : SOME_CONSTANT", "-5");
+	expect("\"page=%p\", REC->byte != 1 ? (((struct page *)vmemmap_base) + (REC->byte)) : "
+	       "((void *)0)",
+		"page=pfn:0xc8");
+	expect("\"%p\", ((struct page *)-(1 << 3) - (memstart_addr >> 12)) + REC->byte",
+		"pfn:0xc8");
+	expect("\"%p\", SOME_BASE + REC->byte", "?");
 	for (const char *const *bad = (const char *const[]){"\"%d\"", "\"%d\", REC->nothing",
 		     "\"%d\", foo(1)", "\"%d\", ({ int x = 1; x; })", "\"%d\", 1 +", "\"%d\", (1",
 		     "\"%d\", 1, 2", "%d", "\"%n\", 1", "\"%d\", REC->number.x", "\"open",
