@@ -6,6 +6,8 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "event/format.h"
+#include "profilers/samplefields.h"
+#include "run/run.h"
 #include "run/stackreport.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
@@ -38,19 +40,16 @@ static void columns_of_user(struct attar_section *lines)
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
-/*
- * What the event carries: a tracepoint's fields as the kernel prints them, a breakpoint's address, or how
- * often it had happened.
- */
-static void fill_fields(
-	char text[FIELDS_MAX], const struct attar_event_spec *spec, const struct attar_sample *s)
+/* What the event carries: the fields of a tracepoint as the kernel prints them, or where it happened. */
+static void fill_fields(struct attar_run *run, char text[FIELDS_MAX],
+	const struct attar_event_spec *spec, const struct attar_event *ev)
 {
+	const struct attar_sample *s = &ev->record->sample;
+
 	if (spec->format && s->raw)
 		attar_format_print(spec->format, s->raw, s->raw_size, text, FIELDS_MAX);
-	else if (spec->kind == ATTAR_EVENT_BREAKPOINT)
-		snprintf(text, FIELDS_MAX, "addr=0x%llx", (unsigned long long)s->addr);
 	else
-		snprintf(text, FIELDS_MAX, "period=%llu", (unsigned long long)s->period);
+		sample_fields_text(run, ev, run_source_attr(run, ev->counter), text, FIELDS_MAX);
 }
 
 /* ---- fields as values ---- */
@@ -113,17 +112,18 @@ static void field_value(
 }
 
 /* What fill_fields() tells in one text. */
-static void add_values(struct attar_section *lines, const struct attar_event_spec *spec,
-	const struct attar_sample *s)
+static void add_values(struct attar_run *run, struct attar_section *lines,
+	const struct attar_event_spec *spec, const struct attar_event *ev)
 {
-	if (spec->format && s->raw) {
-		for (size_t i = 0; i < spec->format->n_fields; i++)
-			if (!spec->format->fields[i].is_common)
-				field_value(lines, &spec->format->fields[i], s);
+	const struct attar_sample *s = &ev->record->sample;
+
+	if (!spec->format || !s->raw) {
+		sample_fields_values(run, ev, run_source_attr(run, ev->counter), lines);
 		return;
 	}
-	attar_row_value(lines, spec->kind == ATTAR_EVENT_BREAKPOINT ? "addr" : "period", false);
-	attar_value_u64(lines, spec->kind == ATTAR_EVENT_BREAKPOINT ? s->addr : s->period);
+	for (size_t i = 0; i < spec->format->n_fields; i++)
+		if (!spec->format->fields[i].is_common)
+			field_value(lines, &spec->format->fields[i], s);
 }
 
 /* ---- lines ---- */
@@ -158,7 +158,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns_of_kernel);
 	if (!lines)
 		return base_oom();
-	fill_fields(fields, spec, &ev->record->sample);
+	fill_fields(run, fields, spec, ev);
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
@@ -173,16 +173,39 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
 	attar_cell_text(lines, fields);
 	if (attar_run_wants_values(run))
-		add_values(lines, spec, &ev->record->sample);
+		add_values(run, lines, spec, ev);
 	if (t->graph)
 		stack_report_lines(attar_run_symbols(run), lines, places,
 			attar_event_stack(ev, places, DEPTH_MAX));
 	return 0;
 }
 
+/* Whether lines name kernel functions: by a print format (%pS and the like), or for the sampled address. */
+static bool names_kernel(const struct attar_event_spec *spec)
+{
+	static const char *const conversions[] = {"%pS", "%ps", "%pF", "%pf", "%pB"};
+
+	if (!spec->format)
+		return !spec->exclude_kernel && spec->kind != ATTAR_EVENT_USER;
+	for (size_t i = 0; i < ARRAY_SIZE(conversions); i++)
+		if (strstr(spec->format->print, conversions[i]))
+			return true;
+	return false;
+}
+
+/* Reads the kernel's names at once, not when the first event has come. */
+static void read_kernel_names(struct attar_run *run)
+{
+	struct attar_symbol symbol;
+
+	attar_symbols_resolve(attar_run_symbols(run), attar_place_kernel(UINT64_MAX), &symbol);
+	attar_error_clear();
+}
+
 static int trace_open(struct attar_run *run, void *self)
 {
 	struct trace *t = self;
+	bool names = false;
 	int r = 0;
 
 	if (!t->events.n)
@@ -194,7 +217,10 @@ static int trace_open(struct attar_run *run, void *self)
 		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
 
 		t->has_user |= spec->user_event || spec->transport;
+		names |= names_kernel(spec);
 	}
+	if (r == 0 && names && !run->opts.exclude_kernel)
+		read_kernel_names(run);
 	return r;
 }
 
@@ -207,7 +233,11 @@ static int trace_report(
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(struct trace, events, 'e', "event", "EVENTS",
-		"events to watch, separated by commas, * and ? allowed; may be given several times",
+		"events to watch, separated by commas, * and ? allowed; may be given several "
+		"times: "
+		"sched:sched_switch, page-faults, mem:ADDRESS:rw, kprobe:FUNCTION, "
+		"uprobe:FUNCTION@FILE, uretprobe:FUNCTION@FILE (FILE: a path, a program or a "
+		"library)",
 		.complete = "event"),
 	ATTAR_FLAG(struct trace, graph, 'g', "call-graph", "print the stack of each event"),
 	{0},
@@ -218,6 +248,7 @@ static const struct attar_example examples[] = {
 	{"trace -e 'sched:sched_wakeup/prio<10/' -d 5s",
 		"five seconds of wakeups of important threads, filtered by the kernel"},
 	{"trace -e sched:sched_wakeup,sched:sched_switch -p 1234", "what one process does"},
+	{"trace -e uprobe:malloc@libc.so.6 -g -- true", "each call of a function of a library"},
 	{"trace -e page-faults -g -- true", "each page fault of a command, with its stack"},
 	{"trace -e sched:sched_switch help", "the fields of an event, and commands to begin with"},
 	{0},

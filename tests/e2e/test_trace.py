@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """attar trace: every event exactly once, in order, with its fields."""
 import json
+import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -106,7 +108,41 @@ def test_fields_as_values(trace):
             assert set(values) == {'prev_comm', 'prev_pid', 'prev_prio', 'prev_state', 'next_comm', 'next_pid', 'next_prio'}
             assert f'prev_comm={values["prev_comm"]} prev_pid={values["prev_pid"]} ' in row['fields']
     rows, _ = trace('-N', 3, '-e', 'page-faults', command=[workload('faults1000'), '100'])
-    assert [row['values'] for row in rows] == [{'period': 1}] * 3
+    assert len(rows) == 3
+    for row in rows:
+        assert list(row['values']) == ['addr', 'ip', 'symbol', 'offset', 'dso', 'period'] and row['values']['period'] == 1
+
+
+def test_where_page_faults_happen(trace):
+    """The pages are neighbours and are touched in this order, by one instruction of touch()."""
+    rows, _ = trace('-e', 'page-faults:u', command=[workload('faults1000'), '1000'])
+    ours = [row for row in rows if row['values']['symbol'] == 'touch']
+    touched = [row['values']['addr'] // 4096 for row in ours][-1000:]
+    assert touched == list(range(touched[0], touched[0] + 1000))
+    assert len({row['values']['ip'] for row in ours[-1000:]}) == 1
+    for row in ours:
+        v, text = row['values'], fields(row)
+        assert text == {'addr': hex(v['addr']), 'ip': hex(v['ip']), 'symbol': f"touch+{v['offset']:#x}", 'dso': v['dso']}
+        assert v['dso'].endswith('/faults1000')
+
+
+def test_events_without_an_address_tell_the_code(trace):
+    rows, _ = trace('-e', 'task-clock/period=1000000/', '--exclude-kernel', command=[workload('chain5'), 200])
+    assert rows and all(fields(row)['period'] == '1000000' and 'addr' not in row['values'] for row in rows)
+    assert any(re.match(r'(five|turns)\+0x', fields(row).get('symbol', '')) for row in rows)
+
+
+def test_breakpoints_tell_address_and_code(trace, tmp_path):
+    source = tmp_path / 'watched.c'
+    source.write_text('volatile long watched; int main(void) { for (int i = 0; i < 5; i++) watched = i; return 0; }')
+    program = tmp_path / 'watched'
+    subprocess.run(['gcc', '-no-pie', '-fno-pie', '-O1', source, '-o', program], check=True)
+    at = next(int(line.split()[0], 16) for line in
+              subprocess.run(['nm', program], check=True, capture_output=True, text=True).stdout.splitlines()
+              if line.endswith(' watched'))
+    rows, _ = trace('-e', f'mem:{at:#x}/8:w:u', command=[program])
+    assert len(rows) == 5
+    assert {(row['values']['addr'], row['values']['symbol']) for row in rows} == {(at, 'main')}
 
 
 def test_end_after_n(trace):
@@ -163,3 +199,49 @@ def test_counts_as_perf_does(trace, needs_perf, tmp_path):
     script = run('script', '-i', data, program='perf')
     rows, _ = trace('-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '1000'])
     assert len(rows) == len(script.stdout.splitlines()) == 1000
+
+
+@pytest.fixture
+def instance(root):
+    """A tracefs instance of its own, which sees the same events as the kernel prints them."""
+    path = Path(TRACEFS) / 'instances' / f'attar_test_{os.getpid()}'
+    path.mkdir()
+    yield path
+    path.rmdir()
+
+
+@pytest.fixture(scope='module')
+def kernel_functions():
+    """name -> addresses: more than one name can stand for an address, and either may be shown."""
+    found = {}
+    for line in Path('/proc/kallsyms').read_text().splitlines():
+        found.setdefault(line.split()[2], set()).add(int(line.split()[0], 16))
+    return found
+
+
+@pytest.mark.parametrize('event, field', [('kmem/kmalloc', 'call_site'), ('kmem/kmem_cache_free', 'call_site'),
+                                          ('timer/hrtimer_start', 'function')])
+def test_kernel_functions_are_named_as_the_kernel_does(trace, instance, kernel_functions, event, field):
+    def addresses(text):
+        name, _, offset = text.partition('/')[0].partition('+')
+        return {start + int(offset or '0', 16) for start in kernel_functions[name]}
+
+    enable = instance / 'events' / event / 'enable'
+    (instance / 'buffer_size_kb').write_text('16384')
+    enable.write_text('1')
+    rows, _ = trace('-a', '-e', event.replace('/', ':'), command=['sleep', '0.01'])
+    enable.write_text('0')
+    shown = set(re.findall(rf' {field}=(\S+)', (instance / 'trace').read_text()))
+    kernel = set().union(*map(addresses, shown))
+    ours = {fields(row)[field] for row in rows}
+    assert ours
+    for name in ours:
+        assert addresses(name) & kernel, name
+    assert {'+' in name for name in ours} == {'+' in name for name in shown}
+
+
+def test_pages_are_shown_by_their_numbers(trace):
+    """The base of the kernel's array of struct page is not known: the page's number is."""
+    rows, _ = trace('-e', 'kmem:mm_page_alloc', command=[workload('faults1000'), '100'])
+    assert len(rows) >= 100
+    assert all(fields(row)['page'] == f"pfn:{fields(row)['pfn']}" for row in rows)
