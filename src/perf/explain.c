@@ -182,7 +182,7 @@ static int explain_option(const struct refusal *r)
 		return attar_fail(r->error,
 			"'%s' cannot join the group of '%s': they cannot all be counted at the "
 			"same time (too few hardware counters, or PMUs that do not go together)",
-			CLIP(r->event), r->leader);
+			CLIP(r->event), CLIP(r->leader));
 	if (lacks_user_stack_rule(r))
 		return attar_fail(r->error,
 			"'%s' cannot have the user's part of call chains: "
