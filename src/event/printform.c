@@ -247,8 +247,8 @@ static int32_t chosen(const struct print_run *run, int32_t index)
 }
 
 /*
- * The address of a struct page, pfn_to_page(), counts from a base that the kernel does not tell: the number
- * of the page frame says the same.
+ * The address of a struct page, pfn_to_page(), counts from a base that the kernel does not tell:
+ * the number of the page frame says the same.
  */
 static void put_unknown(struct print_run *run, int32_t index)
 {

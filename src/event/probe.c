@@ -86,8 +86,8 @@ static bool is_file(const char *path)
 }
 
 /*
- * Where a path without quotes ends: behind the part that is a file, so that a filter in slashes may follow;
- * when no part is, the path is all of it.
+ * Where a path without quotes ends: behind the part that is a file, so that a filter in slashes may
+ * follow; when no part is, the path is all of it.
  */
 static const char *path_end(const char *at)
 {

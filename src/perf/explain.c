@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel says no more than an errno. What it means is found in three steps: from the kind of event, from
- * the state of the system (rights, limits, sandboxes), and by trying which option is at fault.
+ * The kernel says no more than an errno. What it means is found in three steps: from the kind of
+ * event, from the state of the system (rights, limits, sandboxes), and by trying which option is at
+ * fault.
  */
 #include "perf/explain.h"
 
@@ -66,7 +67,9 @@ static bool is_perf_event_in_v1(void)
 	       sscanf(line, " perf_event %d", &hierarchy) == 1 && hierarchy > 0;
 }
 
-/* The event itself is there: the directory stands for no living control group with the controller. */
+/*
+ * The event itself is there: the directory stands for no living control group with the controller.
+ */
 static int explain_no_cgroup(const struct refusal *r)
 {
 	if (is_perf_event_in_v1())
@@ -152,7 +155,9 @@ static bool is_generic(const struct perf_event_attr *attr)
 	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
 }
 
-/* perf_trace_event_perm() in kernel/trace/trace_event_perf.c allows ftrace:function no user stacks. */
+/*
+ * perf_trace_event_perm() in kernel/trace/trace_event_perf.c allows ftrace:function no user stacks.
+ */
 static bool lacks_user_stack_rule(const struct refusal *r)
 {
 	union uapi_attr without = *r->attr;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel answers EACCES or EPERM for missing rights, for seccomp filters, for security modules and for
- * subsystems that refuse by themselves. A cause is named only where something shows it: a setting, a
- * capability, or another event that can be opened.
+ * The kernel answers EACCES or EPERM for missing rights, for seccomp filters, for security modules
+ * and for subsystems that refuse by themselves. A cause is named only where something shows it: a
+ * setting, a capability, or another event that can be opened.
  *
- * Source: perf_event_open() and perf_copy_attr() in kernel/events/core.c, perf_trace_event_perm() in
- * kernel/trace/trace_event_perf.c, hw_breakpoint_parse() in kernel/events/hw_breakpoint.c.
+ * Source: perf_event_open() and perf_copy_attr() in kernel/events/core.c, perf_trace_event_perm()
+ * in kernel/trace/trace_event_perf.c, hw_breakpoint_parse() in kernel/events/hw_breakpoint.c.
  */
 #include "perf/rights.h"
 
@@ -20,7 +20,9 @@
 #include "perf/open.h"
 
 enum { PROGRAM_MAX = 512 };
-enum { FTRACE_FUNCTION = 1 /* the number of ftrace:function: TRACE_FN of kernel/trace/trace.h */ };
+
+/* The number of ftrace:function: TRACE_FN of kernel/trace/trace.h. */
+enum { FTRACE_FUNCTION = 1 };
 
 /* ---- trying other events ---- */
 
@@ -43,7 +45,10 @@ static bool is_refusal(int error)
 	return error == -EPERM || error == -EACCES || error == -ENOSYS;
 }
 
-/* Whether nothing at all may be opened, not even what this thread's own user code does with no event. */
+/*
+ * Whether nothing at all may be opened, not even what this thread's own user code does with no
+ * event.
+ */
 static bool is_everything_refused(void)
 {
 	return is_refusal(rights_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY));
@@ -65,8 +70,8 @@ static bool is_place_refused(const struct refusal *r)
 }
 
 /*
- * Whether the system call is refused before the kernel looks at it. All kernels answer EINVAL to unknown
- * flags before anything else.
+ * Whether the system call is refused before the kernel looks at it. All kernels answer EINVAL to
+ * unknown flags before anything else.
  */
 static bool is_call_blocked(void)
 {
@@ -271,7 +276,8 @@ static bool add_paranoid(struct buf *b, const struct refusal *r, const struct ke
 
 	if (k->perfmon)
 		return false;
-	if (is_everything_refused()) { /* a value above 2 does so in kernels of some distributions */
+	if (is_everything_refused()) {
+		/* A value above 2 does so in kernels of some distributions. */
 		if (k->paranoid <= 2)
 			return false;
 		buf_printf(b,

@@ -6,7 +6,10 @@
 #include "base/buf.h"
 #include "perf/explain.h"
 
-/* Sets the error text and returns refusal->error. Opens and closes scratch events to find the cause. */
+/*
+ * Sets the error text and returns refusal->error. Opens and closes scratch events to find the
+ * cause.
+ */
 int rights_explain(const struct refusal *refusal);
 
 /* 0, or a negative errno: whether this thread's own user code can be watched with the event. */

@@ -22,7 +22,9 @@ struct attar_ring {
 	bool owns_fd;     /* the counter has another one now */
 	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
 	char *bounce; /* for a record that wraps; allocated at the first one */
-	/* Of an overwritten ring, which is mapped read-only: head and tail stay 0. See overwrite.c. */
+	/*
+	 * Of an overwritten ring, which is mapped read-only: head and tail stay 0. See overwrite.c.
+	 */
 	bool overwritten, backward, frozen;
 	uint64_t seen; /* the kernel's head when it was frozen last: up to there all was given */
 	uint64_t forgotten;      /* bytes that were overwritten before they were seen */
@@ -66,15 +68,19 @@ static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 	return header;
 }
 
-/* attar_rings_freeze() without stopping the kernel: finds the records of the rings that are overwritten. */
+/*
+ * attar_rings_freeze() without stopping the kernel: finds the records of the rings that are
+ * overwritten.
+ */
 int rings_look(struct attar_ring *const *rings, size_t n);
 
 /* Unmaps and frees one of attar_rings_new(); the array is the caller's to mend. */
 void ring_free(struct attar_ring *ring);
 
 /*
- * Appends why the kernel refused to map `bytes`: -EPERM is the limit on locked memory, -ENOMEM a ring too
- * large for the kernel's list of its pages (rb_alloc() in kernel/events/ring_buffer.c), or a lack of memory.
+ * Appends why the kernel refused to map `bytes`: -EPERM is the limit on locked memory, -ENOMEM a
+ * ring too large for the kernel's list of its pages (rb_alloc() in kernel/events/ring_buffer.c), or
+ * a lack of memory.
  */
 struct buf;
 void ring_add_limit(struct buf *b, int error, size_t bytes);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event without fields of its own carries: address, code address with its symbol, period. */
+/*
+ * What an event without fields of its own carries: address, code address with its symbol, period.
+ */
 #ifndef PROFILERS_SAMPLEFIELDS_H
 #define PROFILERS_SAMPLEFIELDS_H
 
 #include "attar/run.h"
 
-/* As one text: "addr=0x7f12a000 ip=0x401196 symbol=fill+0x16 dso=/bin/prog"; period=N unless N is 1. */
+/*
+ * As one text: "addr=0x7f12a000 ip=0x401196 symbol=fill+0x16 dso=/bin/prog"; period=N unless N is
+ * 1.
+ */
 void sample_fields_text(struct attar_run *run, const struct attar_event *ev,
 	const struct perf_event_attr *attr, char *text, size_t size);
 

@@ -40,7 +40,10 @@ static void columns_of_user(struct attar_section *lines)
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
-/* What the event carries: the fields of a tracepoint as the kernel prints them, or where it happened. */
+/*
+ * What the event carries: the fields of a tracepoint as the kernel prints them, or where it
+ * happened.
+ */
 static void fill_fields(struct attar_run *run, char text[FIELDS_MAX],
 	const struct attar_event_spec *spec, const struct attar_event *ev)
 {
@@ -128,7 +131,10 @@ static void add_values(struct attar_run *run, struct attar_section *lines,
 
 /* ---- lines ---- */
 
-/* A task at its end has no number any more where samples are made; the tracepoint itself still tells it. */
+/*
+ * A task at its end has no number any more where samples are made; the tracepoint itself still
+ * tells it.
+ */
 static void tid_cell(struct attar_section *lines, const struct attar_event_spec *spec,
 	const struct attar_event *ev)
 {
@@ -180,7 +186,10 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	return 0;
 }
 
-/* Whether lines name kernel functions: by a print format (%pS and the like), or for the sampled address. */
+/*
+ * Whether lines name kernel functions: by a print format (%pS and the like), or for the sampled
+ * address.
+ */
 static bool names_kernel(const struct attar_event_spec *spec)
 {
 	static const char *const conversions[] = {"%pS", "%ps", "%pF", "%pf", "%pB"};

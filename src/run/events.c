@@ -122,8 +122,8 @@ static bool has_no_user_stack(const struct attar_event_spec *spec)
 }
 
 /*
- * Events whose samples have an address of their own: the data address of a fault, of a breakpoint, and what
- * CPUs tell with precise samples. Others would give 0.
+ * Events whose samples have an address of their own: the data address of a fault, of a breakpoint,
+ * and what CPUs tell with precise samples. Others would give 0.
  */
 static bool carries_address(const struct attar_event_spec *spec)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that a pattern matches and the kernel refuses are left out of the run, with one line for the
- * pattern. An event that was named exactly, and a pattern of which nothing can be opened, end the run.
+ * Events that a pattern matches and the kernel refuses are left out of the run, with one line for
+ * the pattern. An event that was named exactly, and a pattern of which nothing can be opened, end
+ * the run.
  */
 #ifndef RUN_LEFTOUT_H
 #define RUN_LEFTOUT_H
@@ -19,8 +20,8 @@ struct leftout {
 bool leftout_may(const struct attar_event_spec *spec, int error);
 
 /*
- * Takes the next event, in the order of the text, and the result r of opening it. 0, or the error that
- * ends the run: r itself, or that of a pattern before it of which nothing was opened.
+ * Takes the next event, in the order of the text, and the result r of opening it. 0, or the error
+ * that ends the run: r itself, or that of a pattern before it of which nothing was opened.
  */
 int leftout_take(struct leftout *l, const struct attar_event_spec *spec, int r);
 

@@ -263,8 +263,8 @@ static const char *module_of(struct attar_run *run, const char *dso)
 }
 
 /*
- * What %pS and the like of the kernel's print formats show, but for the size, in which the cache counts
- * the padding before the next function.
+ * What %pS and the like of the kernel's print formats show, but for the size, in which the cache
+ * counts the padding before the next function.
  */
 static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name *ret_name)
 {

@@ -110,7 +110,8 @@ def test_fields_as_values(trace):
     rows, _ = trace('-N', 3, '-e', 'page-faults', command=[workload('faults1000'), '100'])
     assert len(rows) == 3
     for row in rows:
-        assert list(row['values']) == ['addr', 'ip', 'symbol', 'offset', 'dso', 'period'] and row['values']['period'] == 1
+        assert list(row['values']) == ['addr', 'ip', 'symbol', 'offset', 'dso', 'period']
+        assert row['values']['period'] == 1
 
 
 def test_where_page_faults_happen(trace):
@@ -122,24 +123,27 @@ def test_where_page_faults_happen(trace):
     assert len({row['values']['ip'] for row in ours[-1000:]}) == 1
     for row in ours:
         v, text = row['values'], fields(row)
-        assert text == {'addr': hex(v['addr']), 'ip': hex(v['ip']), 'symbol': f"touch+{v['offset']:#x}", 'dso': v['dso']}
+        assert text == {'addr': hex(v['addr']), 'ip': hex(v['ip']),
+                        'symbol': f"touch+{v['offset']:#x}", 'dso': v['dso']}
         assert v['dso'].endswith('/faults1000')
 
 
 def test_events_without_an_address_tell_the_code(trace):
-    rows, _ = trace('-e', 'task-clock/period=1000000/', '--exclude-kernel', command=[workload('chain5'), 200])
-    assert rows and all(fields(row)['period'] == '1000000' and 'addr' not in row['values'] for row in rows)
+    rows, _ = trace('-e', 'task-clock/period=1000000/', '--exclude-kernel',
+                    command=[workload('chain5'), 200])
+    assert rows and all(fields(row)['period'] == '1000000' for row in rows)
+    assert not any('addr' in row['values'] for row in rows)
     assert any(re.match(r'(five|turns)\+0x', fields(row).get('symbol', '')) for row in rows)
 
 
 def test_breakpoints_tell_address_and_code(trace, tmp_path):
     source = tmp_path / 'watched.c'
-    source.write_text('volatile long watched; int main(void) { for (int i = 0; i < 5; i++) watched = i; return 0; }')
+    source.write_text('volatile long watched;'
+                      'int main(void) { for (int i = 0; i < 5; i++) watched = i; return 0; }')
     program = tmp_path / 'watched'
     subprocess.run(['gcc', '-no-pie', '-fno-pie', '-O1', source, '-o', program], check=True)
-    at = next(int(line.split()[0], 16) for line in
-              subprocess.run(['nm', program], check=True, capture_output=True, text=True).stdout.splitlines()
-              if line.endswith(' watched'))
+    nm = subprocess.run(['nm', program], check=True, capture_output=True, text=True).stdout
+    at = int(re.search(r'^(\w+) \w watched$', nm, re.M)[1], 16)
     rows, _ = trace('-e', f'mem:{at:#x}/8:w:u', command=[program])
     assert len(rows) == 5
     assert {(row['values']['addr'], row['values']['symbol']) for row in rows} == {(at, 'main')}
@@ -219,9 +223,10 @@ def kernel_functions():
     return found
 
 
-@pytest.mark.parametrize('event, field', [('kmem/kmalloc', 'call_site'), ('kmem/kmem_cache_free', 'call_site'),
+@pytest.mark.parametrize('event, field', [('kmem/kmalloc', 'call_site'),
+                                          ('kmem/kmem_cache_free', 'call_site'),
                                           ('timer/hrtimer_start', 'function')])
-def test_kernel_functions_are_named_as_the_kernel_does(trace, instance, kernel_functions, event, field):
+def test_functions_are_named_as_the_kernel_does(trace, instance, kernel_functions, event, field):
     def addresses(text):
         name, _, offset = text.partition('/')[0].partition('+')
         return {start + int(offset or '0', 16) for start in kernel_functions[name]}
