@@ -77,9 +77,9 @@ struct attar_event {
 	uint32_t counter;
 	uint32_t cpu; /* -1: not known */
 	/*
-	 * Of a SAMPLE: the thread that was running, never NULL. Of a FORK the new thread, of a COMM
-	 * the one that was renamed, with its new name; of an EXIT the one that ended, NULL if it was
-	 * not known. NULL for other records.
+	 * Of a SAMPLE: the thread that was running, never NULL. Of a FORK the new thread, of a
+	 * COMM the one that was renamed, with its new name; of an EXIT the one that ended, NULL if
+	 * it was not known. NULL for other records.
 	 */
 	struct attar_thread *thread;
 	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */
@@ -210,9 +210,9 @@ ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counte
 	struct attar_stream **ret_stream);
 
 /*
- * Sets in attr what a stream needs: identifier, time, tid, cpu, clock, and no wakeup per event. With
- * track this very counter also writes the side-band records, and one that is lost counts as a lost
- * sample; opts.track of attar_stream_live() tells them apart.
+ * Sets in attr what a stream needs: identifier, time, tid, cpu, clock, and no wakeup per event.
+ * With track this very counter also writes the side-band records, and one that is lost counts as a
+ * lost sample; opts.track of attar_stream_live() tells them apart.
  */
 ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
 
@@ -291,8 +291,8 @@ ATTAR_API void attar_stream_get_stats(
 	struct attar_stream *stream, struct attar_stream_stats *ret_stats);
 
 /*
- * On which CPUs the `missing` events of attar_stream_get_stats() were, after its call; how many CPUs.
- * *ret_counts is borrowed until the stream is freed.
+ * On which CPUs the `missing` events of attar_stream_get_stats() were, after its call; how many
+ * CPUs. *ret_counts is borrowed until the stream is freed.
  */
 ATTAR_API size_t attar_stream_get_missing(
 	struct attar_stream *stream, const struct attar_cpu_count **ret_counts);

@@ -84,8 +84,9 @@ struct attar_stream {
 };
 
 /*
- * Opens the event that writes side-band records for a stream on the target, whose first counter (NULL: none)
- * says when it is enabled; overwritten: in the same rings as counters that are written backward. 0, and NULL when nobody is left to watch; or a negative errno.
+ * Opens the event that writes side-band records for a stream on the target, whose first counter
+ * (NULL: none) says when it is enabled; overwritten: in the same rings as counters that are written
+ * backward. 0, and NULL when nobody is left to watch; or a negative errno.
  */
 int sideband_open(struct attar_target *target, const struct attar_counter *first, bool overwritten,
 	struct attar_counter **ret_counter);

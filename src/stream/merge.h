@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* A min-heap over the heads of rings: each ring is in order of time already, so it gives the order of all. */
+/*
+ * A min-heap over the heads of rings: each ring is in order of time already, so it gives the order
+ * of all.
+ */
 #ifndef STREAM_MERGE_H
 #define STREAM_MERGE_H
 
 #include "attar/perf.h"
 #include "base/base.h"
 
-/* Of a counter in a ring: what it had counted at the start, and the samples that have arrived since. */
+/*
+ * Of a counter in a ring: what it had counted at the start, and the samples that have arrived
+ * since.
+ */
 struct tally {
 	uint64_t raw, lost, arrived;
 };

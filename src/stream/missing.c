@@ -5,8 +5,9 @@
  * are compared by ring, which means by CPU.
  *
  * Only where each count is a sample: of events that the kernel itself counts one by one. Clocks and
- * hardware counters advance while they make no sample, as does what is sampled by frequency, what is
- * throttled, and a tracepoint that counts more than 1 at a time (sched:sched_stat_runtime counts ns).
+ * hardware counters advance while they make no sample, as does what is sampled by frequency, what
+ * is throttled, and a tracepoint that counts more than 1 at a time (sched:sched_stat_runtime counts
+ * ns).
  */
 #include <stdio.h>
 
@@ -53,7 +54,10 @@ static bool is_probe(uint32_t type)
 	return false;
 }
 
-/* Is it one of these tracepoints of the system sched? They end with NULL. True when that cannot be known. */
+/*
+ * Is it one of these tracepoints of the system sched? They end with NULL. True when that cannot be
+ * known.
+ */
 static bool is_sched(uint64_t config, const char *const *names)
 {
 	struct attar_catalog *catalog = NULL;
@@ -74,8 +78,9 @@ static bool is_sched(uint64_t config, const char *const *names)
 }
 
 /*
- * The kernel counts a wakeup for the thread that is woken as well, in events that watch this thread,
- * but makes samples of those in the thread that runs alone (the __perf_task() of trace/events/sched.h).
+ * The kernel counts a wakeup for the thread that is woken as well, in events that watch this
+ * thread, but makes samples of those in the thread that runs alone (the __perf_task() of
+ * trace/events/sched.h).
  */
 static bool is_comparable_tracepoint(const struct attar_stream *s, uint64_t config)
 {
@@ -103,7 +108,10 @@ static bool counts_one_by_one(const struct attar_stream *s, const struct perf_ev
 	}
 }
 
-/* With PERF_SAMPLE_PERIOD the kernel makes a sample of each occurrence of such an event, whatever its period. */
+/*
+ * With PERF_SAMPLE_PERIOD the kernel makes a sample of each occurrence of such an event, whatever
+ * its period.
+ */
 static uint64_t counts_per_sample(const struct perf_event_attr *attr)
 {
 	return attr->sample_type & PERF_SAMPLE_PERIOD ? 1 : attr->sample_period;
@@ -228,7 +236,10 @@ static int note_missing(struct attar_stream *s, int cpu, uint64_t n)
 	return vec_push(&s->missing, count) < 0 ? base_oom() : 0;
 }
 
-/* Compares one counter, whose undelivered events are added to those of each ring. False: it cannot be compared. */
+/*
+ * Compares one counter, whose undelivered events are added to those of each ring. False: it cannot
+ * be compared.
+ */
 static bool compare(struct attar_stream *s, size_t counter, struct counted *counted,
 	uint64_t *undelivered_of, uint64_t *lost_of)
 {

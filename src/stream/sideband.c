@@ -8,7 +8,10 @@
 #include "perf/target.h"
 #include "stream/live.h"
 
-/* What decides where a record has its time: one ring is put in order before it is known whose records are whose. */
+/*
+ * What decides where a record has its time: one ring is put in order before it is known whose
+ * records are whose.
+ */
 enum {
 	SHARED_LAYOUT = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU

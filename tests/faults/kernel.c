@@ -7,7 +7,8 @@
  *                            uname(2)
  *     FAULT_OPEN=16@3        the 3rd call fails with errno 16, 16@3+ all from the 3rd on
  *     FAULT_TYPE=0           FAULT_OPEN counts events of that type only
- *     FAULT_OUTPUT=1         events that share another one's ring write nowhere: they are counted, not delivered
+ *     FAULT_OUTPUT=1         events that share another one's ring write nowhere: they are counted,
+ *                            not delivered
  *     FAULT_DELAY=100        each call takes so many milliseconds, whatever signals come
  *
  * Source of the limits: include/uapi/linux/perf_event.h of each version, perf_copy_attr() and perf_event_alloc() in

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a stream says of records that it did not deliver: lost samples, lost side-band records, missing events. */
+/*
+ * What a stream says of records that it did not deliver: lost samples, lost side-band records,
+ * missing events.
+ */
 #include "live.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: COUNT processes live one after another and end at once, without an exec. usage: forks [COUNT] */
+/*
+ * Truth: COUNT processes live one after another and end at once, without an exec. usage: forks
+ * [COUNT]
+ */
 #include <sys/wait.h>
 #include <unistd.h>
 
