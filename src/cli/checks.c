@@ -503,6 +503,7 @@ const struct check checks[CHECKS_MAX] = {
 	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
 	{"kernel names", "names of kernel functions", check_kernel_names},
 	{"tracefs", "tracepoints", check_tracefs},
+	{"delivery", "samples of events on idle CPUs", check_delivery},
 	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},
 	{"uprobes", "uprobe: and uretprobe: events, USDT", check_uprobes},
 	{"user_events", "events of programs, through the kernel: for perf and ftrace",

@@ -21,6 +21,9 @@ struct check {
 
 enum { CHECKS_MAX = 32 };
 
+/* Whether samples of idle CPUs arrive; see delivery.c. */
+void check_delivery(struct finding *f);
+
 extern const struct check checks[CHECKS_MAX]; /* ends with a NULL name */
 
 #endif
