@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the kernel delivers what it counts: some kernels deliver no samples that are taken while a
- * CPU is idle. This thread sleeps on each CPU for a moment, so that its wakeups are made there, most
- * of them in the idle task where the CPU has nothing else to do.
+ * Whether the kernel delivers what it counts: some kernels deliver no samples that are taken while
+ * a CPU is idle. This thread sleeps on each CPU for a moment, so that its wakeups are made there,
+ * most of them in the idle task where the CPU has nothing else to do.
  */
 #include <sched.h>
 #include <time.h>
