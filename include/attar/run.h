@@ -39,6 +39,7 @@ enum attar_option_type {
 	ATTAR_OPTION_PERCENT, /* double, 0..100 */
 	ATTAR_OPTION_TEXT,    /* const char *; owned by the run; given again, the last one counts */
 	ATTAR_OPTION_LIST,    /* struct attar_texts; each time it is given adds one */
+	ATTAR_OPTION_JOINED,  /* const char *; owned by the run; given again, joined with a comma */
 };
 
 struct attar_texts {
@@ -103,6 +104,7 @@ template <typename A> struct attar_same_type<A, A> {
 #define ATTAR_PERCENT(...) ATTAR_VALUE(PERCENT, double, __VA_ARGS__)
 #define ATTAR_TEXT(...)    ATTAR_VALUE(TEXT, const char *, __VA_ARGS__)
 #define ATTAR_LIST(...)    ATTAR_VALUE(LIST, struct attar_texts, __VA_ARGS__)
+#define ATTAR_JOINED(...)  ATTAR_VALUE(JOINED, const char *, __VA_ARGS__)
 
 /* ---- a profiler ---- */
 

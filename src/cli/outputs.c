@@ -153,8 +153,9 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 	r = add_stdout(o, run, &opts);
 	for (size_t i = 0; r == 0 && i < c->outputs.n; i++)
 		r = add_file(o, run, c->outputs.at[i], NULL, &opts);
-	if (r == 0 && c->flame_graph)
-		r = add_file(o, run, c->flame_graph, flame_graph_format(c->flame_graph), &opts);
+	for (size_t i = 0; r == 0 && i < c->flame_graphs.n; i++)
+		r = add_file(o, run, c->flame_graphs.at[i],
+			flame_graph_format(c->flame_graphs.at[i]), &opts);
 	return r;
 }
 

@@ -456,7 +456,7 @@ static void stat_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(struct stat, events, 'e', "event", "EVENTS",
 		"count these events, separated by commas; {a,b} are counted together (the start "
-		"value: the usual ones)",
+		"value: the usual ones); may be given several times",
 		.complete = "event"),
 	ATTAR_FLAG(struct stat, detail, 0, "detail", "count caches and TLBs too"),
 	ATTAR_COUNT(struct stat, repeat, 'r', "repeat", "N",

@@ -8,20 +8,24 @@ const struct attar_option common_target_options[] = {
 	ATTAR_FLAG(T, all_cpus, 'a', "all-cpus",
 		"watch the whole system, also with a command (without one this is the start"
 		" value)"),
-	ATTAR_TEXT(T, cpus, 'C', "cpus", "LIST", "watch these CPUs only, such as 0-3,8",
+	ATTAR_JOINED(T, cpus, 'C', "cpus", "LIST",
+		"watch these CPUs only, such as 0-3,8; may be given several times",
 		.complete = "cpu"),
-	ATTAR_TEXT(T, pids, 'p', "pids", "LIST",
-		"watch these processes, with all threads and what they start later",
+	ATTAR_JOINED(T, pids, 'p', "pids", "LIST",
+		"watch these processes, with all threads and what they start later; may be given "
+		"several times",
 		.complete = "pid"),
-	ATTAR_TEXT(T, tids, 't', "tids", "LIST", "watch these threads alone", .complete = "pid"),
-	ATTAR_TEXT(T, cgroups, 0, "cgroups", "LIST",
-		"watch these control groups (paths below the root, * and ? allowed)",
+	ATTAR_JOINED(T, tids, 't', "tids", "LIST",
+		"watch these threads alone; may be given several times", .complete = "pid"),
+	ATTAR_JOINED(T, cgroups, 0, "cgroups", "LIST",
+		"watch these control groups (paths below the root, * and ? allowed); may be given "
+		"several times",
 		.complete = "cgroup"),
 	{0}};
 
 const struct attar_option common_sampling_options[] = {
 	ATTAR_COUNT(T, freq, 'F', "freq", "HZ", "samples per second and CPU (997)", .min = 1),
-	ATTAR_TEXT(T, event, 'e', "event", "EVENT",
+	ATTAR_JOINED(T, event, 'e', "event", "EVENT",
 		"sample on this event (cycles, or cpu-clock where there is no PMU)",
 		.complete = "event"),
 	{0}};
@@ -54,15 +58,15 @@ const struct attar_option common_ring_options[] = {
 const struct attar_option common_output_options[] = {
 	ATTAR_LIST(T, outputs, 'o', "output", "FILE",
 		"write the results to FILE too, in the format of its extension (html, folded, "
-		"json, csv, txt)",
+		"json, csv, txt); may be given several times",
 		.complete = "file"),
 	ATTAR_TEXT(T, format, 0, "format", "NAME",
 		"format of what is printed: text, json, csv, folded, html; unless it is text, what"
 		" the command prints goes to stderr",
 		.complete = "format"),
-	ATTAR_TEXT(T, flame_graph, 0, "flame-graph", "FILE",
+	ATTAR_LIST(T, flame_graphs, 0, "flame-graph", "FILE",
 		"write folded stacks to FILE, or a page where it ends in .html; with -i each"
-		" folded stack begins with date and time",
+		" folded stack begins with date and time; may be given several times",
 		.complete = "file"),
 	ATTAR_COUNT(T, rows, 0, "rows", "N", "print at most N rows of a table (40; 0: all)"),
 	ATTAR_FLAG(T, verbose, 'v', "verbose", "say more about what is done, on stderr"),

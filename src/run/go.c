@@ -263,7 +263,7 @@ static int drain(struct attar_run *run)
 static int report(struct attar_run *run, enum attar_scope scope)
 {
 	uint64_t now = run->ended ? run->ended : base_now(),
-		 since = scope == ATTAR_SCOPE_WHOLE ? run->began : run->interval_began;
+		 since = scope == ATTAR_SCOPE_WHOLE ? run->first_began : run->interval_began;
 	struct attar_report *out = attar_report_new(run->profiler->name);
 	int r;
 
@@ -292,7 +292,7 @@ static void progress(struct attar_run *run, uint64_t now, uint64_t *next)
 		return;
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
-	run->hooks.progress(run->hooks.ctx, now - run->began, stats.samples, stats.lost);
+	run->hooks.progress(run->hooks.ctx, now - run->first_began, stats.samples, stats.lost);
 	*next = now + PROGRESS_NS;
 }
 
@@ -372,6 +372,8 @@ static void start_clocks(struct attar_run *run)
 
 	run->ended = 0;
 	run->began = run->interval_began = base_now();
+	if (!run->first_began)
+		run->first_began = run->began;
 	clock_gettime(CLOCK_REALTIME, &real);
 	run->realtime_offset =
 		(uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - run->began;

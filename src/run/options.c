@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Option values from text into the structs that the option tables describe. */
 #include "attar/run.h"
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/parse.h"
 #include "base/suggest.h"
@@ -97,6 +98,23 @@ static int set_text(
 	return 0;
 }
 
+/* "1,2" from "1" and "2". */
+static int join_text(
+	struct attar_run *run, const struct attar_option *o, const char *value, const char **member)
+{
+	struct buf joined _cleanup_(buf_done) = {0};
+	const char *text;
+
+	if (!*value || !*member)
+		return set_text(run, o, value, member);
+	buf_printf(&joined, "%s,%s", *member, value);
+	text = buf_failed(&joined) ? NULL : keep(run, joined.data);
+	if (!text)
+		return base_oom();
+	*member = text;
+	return 0;
+}
+
 static int add_text(struct attar_run *run, const char *value, struct attar_texts *member)
 {
 	const char **grown = realloc(member->at, (member->n + 1) * sizeof(*grown)),
@@ -122,6 +140,8 @@ static int set_value(
 		return set_percent(o, value, member);
 	case ATTAR_OPTION_LIST:
 		return add_text(run, value, member);
+	case ATTAR_OPTION_JOINED:
+		return join_text(run, o, value, member);
 	default:
 		return set_text(run, o, value, member);
 	}

@@ -32,8 +32,8 @@ struct common_opts {
 	uint64_t mmap_pages;
 	double watermark; /* percent of a ring */
 	/* how results are shown: for whoever takes the reports */
-	struct attar_texts outputs;
-	const char *format, *flame_graph;
+	struct attar_texts outputs, flame_graphs;
+	const char *format;
 	uint64_t rows;
 	bool verbose, quiet;
 };
@@ -115,7 +115,8 @@ struct attar_run {
 	uint64_t dropped;  /* of those that the stream delivered, by filters of ours */
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
 	uint64_t lost_side_band_reported;
-	uint64_t began, interval_began; /* ns, CLOCK_MONOTONIC */
+	/* ns, CLOCK_MONOTONIC; began: this run of the command, first_began: the first one of them */
+	uint64_t first_began, began, interval_began;
 	uint64_t opening_shown;         /* ns, when the progress of opening is shown next */
 	uint64_t recent;                /* ns of the interval that is being reported */
 	uint64_t ended;                 /* of what is watched; 0: it runs */

@@ -388,6 +388,13 @@ def test_repeat_gives_mean_and_deviation():
     assert command['elapsed'] >= clock['value'] * 1e6 * 0.5
 
 
+def test_repeat_covers_all_runs():
+    """The report's span is that of all runs; the mean duration of one stands beside it."""
+    report, = stat('-r', '5', '-e', 'page-faults', '--', 'sleep', '0.02')
+    command, = rows(report, 'command')
+    assert report['interval_ns'] >= 5 * command['elapsed'] >= 5 * 20e6
+
+
 def test_repeat_knows_the_deviation(tmp_path):
     """1000, 2000, 3000 faults: the mean is 2000, the standard deviation 1000, which is 50 %."""
     count = tmp_path / 'count'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Whom to watch: processes and threads that come, go, and were never there."""
+import json
 import os
 import re
 import subprocess
@@ -42,6 +43,30 @@ def test_two_processes(spawn):
     pids = [busy(spawn, name, 1000000).pid for name in ('split7030', 'chain5')]
     found = profile('--exclude-kernel', '-p', ','.join(map(str, pids)), *ENOUGH)
     assert {f['comm'] for f in found.functions if f['samples']} == {'split7030', 'chain5'}
+
+
+@pytest.mark.parametrize('option', ['-p', '-t', '--pids', '--tids'])
+def test_targets_given_one_by_one(option, spawn):
+    """Options that take a list add to it each time they are given."""
+    pids = [busy(spawn, name, 1000000).pid for name in ('split7030', 'chain5')]
+    done = run('stat', '-q', '--format', 'json', '--per-thread', '-e', 'task-clock', '-d', '50ms',
+               *(word for pid in pids for word in (option, pid)))
+    section, = json.loads(done.stdout)['sections']
+    tid = [column['name'] for column in section['columns']].index('tid')
+    assert {row[tid] for row in section['rows']} == set(pids)
+
+
+def test_cpus_given_one_by_one():
+    cpus = sorted(os.sched_getaffinity(0))
+    done = run('stat', '-q', '--format', 'json', '--per-cpu', '-e', 'cpu-clock', '-d', '50ms',
+               *(word for cpu in cpus for word in ('-C', cpu)))
+    section, = json.loads(done.stdout)['sections']
+    assert [row[0] for row in section['rows']] == cpus
+
+
+def test_only_one_event_is_sampled():
+    done = run('profile', '-e', 'page-faults', '-e', 'cpu-clock', '-d', '50ms')
+    assert done.returncode == 2 and "'page-faults,cpu-clock' names 2 events: one is sampled" in done.stderr
 
 
 def test_threads_of_a_running_process(spawn):

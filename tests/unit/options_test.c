@@ -50,6 +50,24 @@ static void test_values(void **state)
 	assert_int_equal(attar_run_set(run, "output", "b.json"), 0);
 	assert_int_equal(run->opts.outputs.n, 2);
 	assert_string_equal(run->opts.outputs.at[1], "b.json");
+	assert_int_equal(attar_run_set(run, "format", "csv"), 0);
+	assert_int_equal(attar_run_set(run, "format", "json"), 0);
+	assert_string_equal(run->opts.format, "json");
+}
+
+static void test_lists_accumulate(void **state)
+{
+	static const char *const names[] = {"cpus", "pids", "tids", "cgroups", "event"};
+	struct attar_run *run = *state;
+	const char *const *values[] = {&run->opts.cpus, &run->opts.pids, &run->opts.tids,
+		&run->opts.cgroups, &run->opts.event};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(attar_run_set(run, names[i], "1"), 0);
+		assert_int_equal(attar_run_set(run, names[i], "2-3,5"), 0);
+		assert_int_equal(attar_run_set(run, names[i], ""), -EINVAL);
+		assert_string_equal(*values[i], "1,2-3,5");
+	}
 }
 
 static void test_mistakes(void **state)
@@ -134,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_values, start, stop),
+		cmocka_unit_test_setup_teardown(test_lists_accumulate, start, stop),
 		cmocka_unit_test_setup_teardown(test_mistakes, start, stop),
 		cmocka_unit_test(test_profilers),
 		cmocka_unit_test(test_no_option_twice),
