@@ -110,9 +110,10 @@ ATTAR_API int attar_target_start(struct attar_target *target);
 ATTAR_API pid_t attar_target_command_pid(const struct attar_target *target);
 
 /*
- * True once nobody is left to watch: the command has exited, or every process given by pid. A target of
- * CPUs or control groups never ends by itself. poll() on attar_target_fd() tells when to ask. In a child
- * of the process that created the target: true.
+ * True once nobody is left to watch: the command has exited, or every process given by pid, or all
+ * control groups have been removed. A target of CPUs never ends by itself. poll() on
+ * attar_target_fd() tells when to ask; the removal of control groups is noticed only by asking,
+ * within 100 ms. In a child of the process that created the target: true.
  */
 ATTAR_API bool attar_target_ended(struct attar_target *target);
 

@@ -12,6 +12,9 @@
 
 #include "base/file.h"
 #include "base/limit.h"
+#include "base/log.h"
+
+enum { LOOK_NS = 100000000 };
 
 /* Appends the mount point of a hierarchy that perf events take: v1 perf_event first, then v2. */
 static int find_root(struct buf *ret_root)
@@ -49,6 +52,8 @@ static int add(struct attar_target *t, int fd, const char *name)
 		free(copy);
 		return base_oom();
 	}
+	if (vec_push(&t->cgroup_removed, false) < 0)
+		return base_oom();
 	return vec_push(&t->cgroups, fd) < 0 ? base_oom() : 0;
 }
 
@@ -106,4 +111,29 @@ int cgroup_open_list(struct attar_target *t, const char *names)
 			return r;
 	}
 	return t->cgroups.n ? 0 : attar_fail(-EINVAL, "'%s' names no control group", CLIP(names));
+}
+
+/* Every control group has the file, in v1 and v2; a directory that was removed has no files. */
+static bool exists(int fd)
+{
+	return faccessat(fd, "cgroup.procs", F_OK, 0) == 0 || errno != ENOENT;
+}
+
+bool cgroup_all_removed(struct attar_target *t)
+{
+	uint64_t now = base_now();
+	size_t removed = 0;
+
+	if (now - t->cgroups_looked < LOOK_NS)
+		return false;
+	t->cgroups_looked = now;
+	for (size_t i = 0; i < t->cgroups.n; i++) {
+		if (!t->cgroup_removed.at[i] && !exists(t->cgroups.at[i])) {
+			t->cgroup_removed.at[i] = true;
+			log_note("control group '%s' has been removed: it is no longer watched",
+				t->cgroup_names.at[i]);
+		}
+		removed += t->cgroup_removed.at[i];
+	}
+	return t->cgroups.n && removed == t->cgroups.n;
 }

@@ -351,6 +351,7 @@ struct attar_target *attar_target_free(struct attar_target *t)
 	vec_each (&t->cgroup_names, name)
 		free(*name);
 	vec_done(&t->cgroup_names);
+	vec_done(&t->cgroup_removed);
 	if (t->epoll_fd >= 0)
 		close(t->epoll_fd);
 	vec_done(&t->cpus);
@@ -413,11 +414,14 @@ static bool all_gone(const struct attar_target *t)
 
 bool attar_target_ended(struct attar_target *t)
 {
+	bool removed;
+
 	CHECK_OWN_OR(t, "target", true);
+	removed = t->kind == ATTAR_TARGET_CGROUPS && cgroup_all_removed(t);
 
 	if (t->command.pid)
 		return command_ended(&t->command);
-	return t->running && all_gone(t);
+	return removed || (t->running && all_gone(t));
 }
 
 int attar_target_fd(const struct attar_target *t)

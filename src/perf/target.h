@@ -27,6 +27,8 @@ struct attar_target {
 	struct map known;         /* tid -> 1, for each of tids */
 	parse_ints cgroups;       /* CGROUPS: open fds of their directories */
 	VEC(char *) cgroup_names; /* of each of them, below the root */
+	VEC(bool) cgroup_removed; /* each of them */
+	uint64_t cgroups_looked;  /* ns: when it was last checked whether they exist */
 	struct command command;
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
@@ -52,5 +54,11 @@ bool target_is_running(pid_t pid);
 
 /* Resolves "a,b*" below the control group roots: opens their directories and notes their names. */
 int cgroup_open_list(struct attar_target *target, const char *names);
+
+/*
+ * True once all control groups of the target have been removed. Checks at most every 100 ms, and logs the
+ * name of each removed group once.
+ */
+bool cgroup_all_removed(struct attar_target *target);
 
 #endif

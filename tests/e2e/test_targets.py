@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Whom to watch: processes and threads that come, go, and were never there."""
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import hierarchy
 from command import ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is, wait_until, workload
 
 
@@ -166,6 +168,36 @@ def test_cgroup_removed_while_watched(cgroup, spawn):
     cgroup.rmdir()
     _, errors = process.communicate(timeout=10)
     assert process.returncode == 0, errors
+
+
+def watches(process, count):
+    """attar has opened that many events, and waits for what happens."""
+    assert process.poll() is None, f'attar has ended with status {process.returncode}'
+    found = 0
+    for fd in Path(f'/proc/{process.pid}/fd').iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found += 'perf_event' in os.readlink(fd)
+    return found >= count
+
+
+@pytest.mark.parametrize('command', [['profile'], ['trace', '-e', 'page-faults'], ['stat', '-e', 'page-faults']],
+                         ids=['profile', 'trace', 'stat'])
+def test_all_cgroups_are_removed(command, cgroup, spawn, request):
+    """Nobody can be in them any more: that is the end, as with the last watched process."""
+    inner = [cgroup / name for name in 'ab']
+    for group in inner:
+        group.mkdir()
+        request.addfinalizer(lambda group=group: hierarchy.remove(group))
+    attar = spawn(ATTAR, *command, '--cgroups', f'{cgroup.name}/a', '--cgroups', f'{cgroup.name}/b',
+                  stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: watches(attar, 2 * os.cpu_count()), 'it watches both')
+    inner[0].rmdir()
+    said = iter(attar.stderr.readline, '')
+    assert any(f"control group '{cgroup.name}/a' has been removed: it is no longer watched" in line for line in said)
+    assert attar.poll() is None
+    inner[1].rmdir()
+    assert any(f"control group '{cgroup.name}/b' has been removed" in line for line in said)
+    assert attar.wait(20) == 0
 
 
 # ---- identity ----
