@@ -10,13 +10,11 @@
  */
 #include "run/threads.h"
 
-#include <stdio.h>
-
 #include "base/buf.h"
-#include "base/file.h"
 #include "perf/kernel.h"
 #include "perf/readout.h"
 #include "run/run.h"
+#include "stream/taskname.h"
 
 /* More are counted with those that started them: so long a table has no reader. */
 enum { THREADS_MAX = 1 << 16 };
@@ -89,15 +87,8 @@ static int keep_comm(struct attar_run *run, pid_t tid, const char *comm)
 static int remember_comm(struct attar_run *run, pid_t tid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
-	if (file_read(path, 64, &b) < 0 || !b.len) {
-		attar_error_clear();
-		return 0;
-	}
-	b.data[b.len - 1] = 0;
-	return keep_comm(run, tid, b.data);
+	return taskname_read(0, tid, &b) < 0 ? 0 : keep_comm(run, tid, buf_text(&b));
 }
 
 /* A command that has not begun is still called as we are. */

@@ -12,6 +12,7 @@
 #include "base/limit.h"
 #include "base/log.h"
 #include "perf/target.h"
+#include "stream/taskname.h"
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
 {
@@ -63,14 +64,14 @@ static struct comm *comm_of_text(const char *text)
 	return comm_new(text, strlen(text));
 }
 
-/* A /proc file of one line, without its newline; NULL when it is gone. */
-static struct comm *read_comm(const struct procs *p, const char *path)
+/* NULL when the thread is gone. */
+static struct comm *read_comm(const struct procs *p, pid_t pid, pid_t tid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	if (!p->live || file_read(path, COMM_BYTES_MAX + 1, &b) < 0 || !b.len)
+	if (!p->live || taskname_read(pid, tid, &b) < 0)
 		return NULL;
-	return comm_new(b.data, b.len - (b.data[b.len - 1] == '\n'));
+	return comm_new(b.data, b.len);
 }
 
 /* The caller's; NULL when out of memory. */
@@ -78,14 +79,12 @@ static struct comm *comm_of(
 	const struct procs *p, pid_t pid, pid_t tid, const struct process *process)
 {
 	struct comm *comm;
-	char path[64];
 
 	if (tid == 0)
 		return comm_of_text("swapper");
 	if (tid < 0)
 		return comm_of_text("[exiting]");
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	comm = read_comm(p, path);
+	comm = read_comm(p, pid, tid);
 	if (!comm && process->comm)
 		comm = comm_ref(process->comm);
 	return comm ? comm : comm_of_text("[unknown]");

@@ -312,6 +312,13 @@ def test_threads_of_the_system(spawn):
     assert [row['comm'] for row in found.values()].count('one') == 1
 
 
+def test_workers_of_the_kernel_have_the_names_that_it_gives_them():
+    """/proc adds to a worker's name what it works on, and shows long names whole: records have neither."""
+    report, = stat('--per-thread', '-e', 'task-clock', '-d', '50ms')
+    workers = [row['comm'] for row in rows(report) if row['comm'].startswith('kworker/')]
+    assert workers and all(re.fullmatch(r'kworker/(R-.{1,5}|dying|u?\d+:\d+[A-Z]*)', comm) for comm in workers), workers
+
+
 def test_per_socket():
     report, = stat('--per-socket', '-e', 'cpu-clock', '-d', '200ms')
     sockets = {int(f.read_text()) for f in Path('/sys/devices/system/cpu').glob('cpu*/topology/physical_package_id')}
