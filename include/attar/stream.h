@@ -44,6 +44,8 @@ struct attar_process {
 	struct attar_space *space;
 	bool exited;
 	bool scanned; /* its mappings were read from /proc */
+	/* It runs on unseen: it executed a set-user-ID program, at which the kernel ends a task's events. */
+	bool unwatched;
 };
 
 /* A thread. */
@@ -194,6 +196,7 @@ struct attar_stream_stats {
 	uint64_t stitched;  /* samples whose user stack came later and was joined */
 	uint64_t unstitched; /* samples delivered without it: it never came, or too late */
 	uint64_t forgotten;  /* bytes of records that were overwritten before a snapshot */
+	uint64_t unwatched;  /* processes that are, see struct attar_process */
 };
 
 struct attar_stream;

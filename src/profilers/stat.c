@@ -141,6 +141,32 @@ static int fill_ended(struct attar_run *run, struct tally *t)
 	return 0;
 }
 
+static void mark_partial(struct tally_key *key, size_t n_events)
+{
+	for (size_t i = 0; i < n_events; i++)
+		if (key->cells[i].sum.quality < ATTAR_QUALITY_PARTIAL)
+			key->cells[i].sum.quality = ATTAR_QUALITY_PARTIAL;
+}
+
+/* Where the kernel ended events before their task did, counts miss the rest. */
+static void mark_unwatched(const struct attar_run *run, const struct stat *s, struct tally *t)
+{
+	bool told = s->by == BY_THREAD && threads_are_told(run);
+
+	if (!setuid_count(run))
+		return;
+	vec_each (&t->keys, key) {
+		const struct ended_thread *ended =
+			key->number < ENDED_FIRST
+				? NULL
+				: run_ended_thread(run, (size_t)(key->number - ENDED_FIRST));
+		bool unwatched = ended ? ended->unwatched : run_is_unwatched(run, key->number);
+
+		if (!told || unwatched)
+			mark_partial(key, t->n_events);
+	}
+}
+
 /* All counters into the cells of their keys. recent: since the report before. */
 static int fill(struct attar_run *run, const struct stat *s, struct tally *t, bool recent)
 {
@@ -157,7 +183,10 @@ static int fill(struct attar_run *run, const struct stat *s, struct tally *t, bo
 				return base_oom();
 			attar_value_add(&key->cells[i].sum, recent ? &c->recent[p] : &c->values[p]);
 		}
-	return recent ? 0 : fill_ended(run, t);
+	if (!recent && fill_ended(run, t) < 0)
+		return -ENOMEM;
+	mark_unwatched(run, s, t);
+	return 0;
 }
 
 static int stat_ended(struct attar_run *run, void *self)

@@ -105,6 +105,7 @@ int run_opening(struct attar_run *run, size_t done)
 
 static int close_events(struct attar_run *run)
 {
+	setuid_close(run);
 	run->stream = attar_stream_free(run->stream);
 	run_user_close(run);
 	vec_each (&run->sources, s)
@@ -202,7 +203,11 @@ static int open_all(struct attar_run *run)
 		if (r < 0)
 			r = narrow(run, r);
 	}
-	return r == 0 ? open_stream(run) : r;
+	if (r == 0)
+		r = open_stream(run);
+	if (r == 0)
+		setuid_open(run);
+	return r;
 }
 
 /* ---- delivering ---- */
@@ -347,6 +352,7 @@ static int loop(struct attar_run *run)
 		r = drain(run);
 		if (r < 0 || enough(run))
 			return r;
+		setuid_drain(run);
 		r = run_user_look(run);
 		if (r == 0)
 			r = counts_follow(run);
@@ -392,6 +398,7 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = counts_read(run);
 	run_user_ended(run);
+	setuid_stop(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	run->command_status = attar_target_command_status(run->target);

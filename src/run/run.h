@@ -13,6 +13,7 @@
 #include "event/filter.h"
 #include "event/usdt.h"
 #include "run/counts.h"
+#include "run/setuid.h"
 #include "run/threads.h"
 
 /* The options that every profiler shares, see common.c. */
@@ -107,6 +108,7 @@ struct attar_run {
 	bool user_only;   /* the kernel may not be watched */
 	struct map comms; /* tid -> the name that it had, one of texts */
 	struct threads threads;
+	struct setuid_watch setuid;
 
 	/* What has come so far. */
 	struct attar_report *lines; /* rows of single events, not yet shown */

@@ -105,6 +105,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 			"that started them",
 			(unsigned long long)stats.lost);
 	threads_remark(run, report);
+	setuid_remark(run, report);
 	if (stats.malformed)
 		attar_report_remark(report, "%llu records of the kernel could not be read",
 			(unsigned long long)stats.malformed);

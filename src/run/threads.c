@@ -38,7 +38,7 @@ void threads_attr(struct perf_event_attr *attr, bool first)
 	attar_stream_attr(attr, false);
 	attr->sample_type |= PERF_SAMPLE_READ;
 	attr->inherit_stat = 1;
-	attr->task = attr->comm = attr->comm_exec = first;
+	attr->task = attr->comm = attr->comm_exec = attr->mmap = first;
 }
 
 static int note_places(struct threads *t, const struct counted *c, uint64_t number)
@@ -69,6 +69,7 @@ void threads_done(struct attar_run *run)
 	vec_each (&t->ended, it)
 		free(it->values);
 	vec_done(&t->ended);
+	map_done(&t->unwatched);
 	map_done(&t->by_tid);
 	map_done(&t->places);
 	*t = (struct threads){0};
@@ -163,17 +164,30 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 static int note_end(struct attar_run *run, const struct attar_event *ev)
 {
 	pid_t tid = (pid_t)ev->record->task.tid, starter;
+	bool unwatched = ev->thread && ev->thread->process->unwatched;
 	struct ended_thread *ended;
 	struct counted *c;
 	size_t place;
+	int r;
 
 	c = place_of(run, ev->record->id, &place);
 	if (!c)
 		return 0;
 	starter = attar_counter_place_at(c->pub.counter, place).tid;
-	if (tid == starter)
+	if (tid == starter) {
+		if (unwatched && map_put(&run->threads.unwatched, (uint64_t)tid, 1) < 0)
+			return base_oom();
 		return ev->thread ? keep_comm(run, tid, ev->thread->comm) : 0;
-	return add_ended(run, tid, starter, ev->thread ? ev->thread->comm : "", &ended);
+	}
+	r = add_ended(run, tid, starter, ev->thread ? ev->thread->comm : "", &ended);
+	if (r == 0 && ended)
+		ended->unwatched = unwatched;
+	return r;
+}
+
+bool run_is_unwatched(const struct attar_run *run, pid_t tid)
+{
+	return map_get(&run->threads.unwatched, (uint64_t)tid) != NULL;
 }
 
 static bool find_value(const struct attar_record *rec, struct attar_value *ret_value)

@@ -13,6 +13,7 @@ struct ended_thread {
 	pid_t starter;              /* the watched thread in whose counters it was counted */
 	const char *comm;           /* the last that was known; "": none. Borrowed from the run */
 	bool told;                  /* false: its count is in its starter's */
+	bool unwatched;             /* it did not end: see attar_process.unwatched */
 	struct attar_value *values; /* its own, of each of the run's counters */
 };
 
@@ -20,6 +21,7 @@ struct threads {
 	VEC(struct ended_thread) ended; /* in the order of their end */
 	struct map by_tid;              /* the newest of that number in ended */
 	struct map places;              /* a counter's id -> its number << 32 | its place */
+	struct map unwatched;           /* tid -> 1: the watched threads that are */
 	bool too_many;
 };
 
@@ -31,6 +33,9 @@ const char *run_comm(const struct attar_run *run, pid_t tid);
 
 /* Thread number i of those that were started meanwhile and have ended; NULL after the last. */
 const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i);
+
+/* A part of what the watched thread did was not counted: it is a process that executes a setuid program. */
+bool run_is_unwatched(const struct attar_run *run, pid_t tid);
 
 /* The kernel tells of them in this run: not in intervals, nor before 6.12. */
 bool threads_are_told(const struct attar_run *run);

@@ -115,6 +115,12 @@ static int check_counter(const char *function, const struct attar_counter *c)
 		function, c->name);
 }
 
+/* Each exec makes a record, and each mapping of the new program's code. */
+static bool tells_programs(const struct perf_event_attr *attr)
+{
+	return attr->task && attr->comm_exec && (attr->mmap || attr->mmap2);
+}
+
 /* The counters, and behind them the one of side-band records. */
 static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n,
 	struct attar_counter *side)
@@ -137,6 +143,7 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 
 		attar_layout_init(&s->layouts[i], &c->attr);
 		s->has_clock &= c->attr.use_clockid;
+		s->procs.maps |= tells_programs(&c->attr);
 		if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
 			return attar_fail(-EINVAL,
 				"'%s' and '%s' cannot share a stream: their records have the time "

@@ -41,6 +41,7 @@ void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *r
 	missing_settle(s, counted);
 	*ret_stats = s->stats;
 	fill_losses(s, counted, ret_stats);
+	ret_stats->unwatched = s->procs.unwatched;
 	ret_stats->stitched = s->defer.stitched;
 	ret_stats->unstitched = s->defer.missing;
 	for (size_t i = 0; i < s->n_rings; i++)

@@ -5,13 +5,10 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limit.h"
 #include "base/log.h"
-#include "perf/target.h"
 #include "stream/taskname.h"
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
@@ -293,8 +290,13 @@ static int apply_comm(struct procs *p, const struct attar_comm *c)
 	if (c->pid == c->tid)
 		name_process((struct process *)t->pub.process, comm);
 	comm_unref(comm);
-	if (c->exec)
-		attar_space_reset(t->pub.process->space);
+	if (c->exec) {
+		struct process *process = (struct process *)t->pub.process;
+
+		attar_space_reset(process->pub.space);
+		process->is_bare = true;
+		process->losses = p->losses;
+	}
 	return 0;
 }
 
@@ -317,6 +319,7 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 	t = living_thread(p, (pid_t)m->pid, (pid_t)m->tid);
 	if (!t)
 		return base_oom();
+	((struct process *)t->pub.process)->is_bare = false;
 	memcpy(mapping.build_id, m->build_id, sizeof(mapping.build_id));
 	return attar_space_map(t->pub.process->space, &mapping);
 }
@@ -348,23 +351,30 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 }
 
 /*
- * The kernel ends the events of a task that takes on another user's rights by its exec (a setuid
- * program), with a record as if it had exited. Its directory in /proc then belongs to that user.
+ * At the exec of a program that changes the user's rights (set-user-ID, set-group-ID, or one that the user may
+ * not read) the kernel removes all events from the task, whoever opened them, with a record as if it had exited:
+ * begin_new_exec() in fs/exec.c. The record comes right after the exec's, before any code of the program is
+ * mapped; a program that really ends has mapped some.
  */
-static void note_barred(struct procs *p, const struct thread *t, pid_t pid)
+static bool has_exec_ended_events(const struct procs *p, const struct attar_task *e)
 {
-	char path[64];
-	struct stat st;
+	const struct process *process = find_process(p, (pid_t)e->pid);
 
-	if (p->barred || !p->live || !p->by_task || !geteuid())
-		return;
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	if (stat(path, &st) < 0 || st.st_uid == geteuid() || !target_is_running(pid))
-		return;
-	p->barred = true;
-	log_note("process %d (%s) has taken on the rights of another user, by a setuid program: "
-		 "the kernel lets only root watch it any further",
-		pid, t->pub.comm);
+	return process && p->maps && e->pid == e->tid && process->is_bare &&
+	       process->losses == p->losses;
+}
+
+static void note_unwatched(struct procs *p, struct thread *t)
+{
+	t->pub.process->unwatched = true;
+	p->unwatched++;
+	if (!p->quiet)
+		log_note(
+			"process %d (%s) has executed a set-user-ID program, or one that its user "
+			"may not read: there the kernel ends its events, so what it does from then "
+			"on is missing",
+			t->pub.process->pid, t->pub.comm);
+	p->quiet = true;
 }
 
 static int apply_exit(struct procs *p, const struct attar_task *e)
@@ -373,10 +383,13 @@ static int apply_exit(struct procs *p, const struct attar_task *e)
 
 	if (!t)
 		return 0;
-	if (e->pid == e->tid) {
-		t->pub.process->exited = true;
-		note_barred(p, t, (pid_t)e->pid);
+	if (has_exec_ended_events(p, e)) {
+		if (!p->by_task) /* events of CPUs stay */
+			return 0;
+		note_unwatched(p, t);
 	}
+	if (e->pid == e->tid)
+		t->pub.process->exited = true;
 	bury(p, t);
 	return 0;
 }
@@ -393,6 +406,9 @@ int procs_apply(struct procs *p, const struct attar_record *rec)
 		return apply_fork(p, &rec->task);
 	case PERF_RECORD_EXIT:
 		return apply_exit(p, &rec->task);
+	case PERF_RECORD_LOST:
+		p->losses++;
+		return 0;
 	case PERF_RECORD_KSYMBOL:
 		return attar_symbols_ksymbol(p->symbols, rec->ksymbol.addr, rec->ksymbol.len,
 			rec->ksymbol.name,

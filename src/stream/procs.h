@@ -21,6 +21,8 @@ struct process {
 	struct attar_process pub;
 	struct comm *comm; /* behind pub.comm; NULL: none yet */
 	unsigned threads;  /* entries that point here */
+	bool is_bare;      /* it has executed a program of which no mapping was seen yet */
+	uint64_t losses;   /* of the table, at that time */
 };
 
 struct thread {
@@ -40,9 +42,12 @@ struct procs {
 	size_t n_dead;
 	size_t sweep_at; /* so many threads */
 	uint64_t serial;
-	bool live;    /* /proc may be asked */
-	bool by_task; /* events belong to tasks, not to CPUs */
-	bool barred;  /* it was told that one of them may not be watched any more */
+	bool live;          /* /proc may be asked */
+	bool by_task;       /* events belong to tasks, not to CPUs */
+	bool maps;          /* each exec, and each mapping of code, makes a record */
+	uint64_t losses;    /* LOST records so far */
+	uint64_t unwatched; /* processes whose events the kernel has ended */
+	bool quiet;         /* such a process has been named in the log */
 };
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live);
@@ -73,7 +78,7 @@ static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 /* Names a thread that is known by its number alone. */
 void procs_name(struct procs *p, struct thread *t, const char *comm);
 
-/* Applies COMM, MMAP, MMAP2, FORK, EXIT and KSYMBOL; other records are none of its business. */
+/* Applies COMM, MMAP, MMAP2, FORK, EXIT, LOST and KSYMBOL; other records are none of its business. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
 
 /* The process that a thread belongs to, by /proc; 0 when it has ended. */

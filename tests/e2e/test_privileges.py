@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Without root: what may be seen is shown, what may not is said, with the least that would mend it."""
+import json
 import os
 import re
 import shutil
@@ -26,6 +27,13 @@ def nobody(open_dir):
 
     start.folder = folder
     return start
+
+
+def table(report):
+    """The rows of its first section."""
+    section = report['sections'][0]
+    names = [column['name'] for column in section['columns']]
+    return [dict(zip(names, row)) for row in section['rows']]
 
 
 def notes_of(done):
@@ -92,23 +100,89 @@ def test_process_of_another_user(nobody, sysctl):
                                        'this program CAP_PERFMON and CAP_SYS_PTRACE')
 
 
-def test_setuid_program(nobody, sysctl):
-    """The kernel ends the events of who takes on another user's rights: that is said, and the rest is there."""
-    sysctl('kernel.perf_event_paranoid', 2)
+@pytest.fixture
+def setuid_program(nobody):
+    """A copy of chain5 that runs as root, whoever starts it."""
     program = nobody.folder / 'suid'
     shutil.copy(workload('chain5'), program)
     program.chmod(0o4755)
     if os.statvfs(program).f_flag & os.ST_NOSUID:
         pytest.skip(f'{nobody.folder} is on a file system that is mounted nosuid')
-    done = nobody('profile', '-F', 997, '--format', 'json', '--', 'sh', '-c', f'{nobody.folder}/split7030; {program} 700')
+    return program
+
+
+def says_that_events_ended(done):
+    said = [line for line in notes_of(done) if 'set-user-ID' in line]
+    return len(said) == 1 and re.fullmatch(
+        r'attar: process \d+ \(suid\) has executed a set-user-ID program, or one that its user may not read: there the '
+        'kernel ends its events, so what it does from then on is missing', said[0])
+
+
+def remarks_that_events_ended(report):
+    return any(remark.startswith('1 process executed a set-user-ID program') for remark in report.get('remarks', []))
+
+
+def test_setuid_program(nobody, setuid_program, sysctl):
+    """The kernel ends the events of a task that executes a set-user-ID program: that is reported, and the rest is there."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    done = nobody('profile', '-F', 997, '--format', 'json', '--', 'sh', '-c', f'{nobody.folder}/split7030; {setuid_program} 700')
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)
     share_is(found.own('heavy'), found.samples, 0.7)
     assert not found.pick('five')
-    said = [line for line in notes_of(done) if 'rights of another user' in line]
-    assert len(said) == 1 and re.fullmatch(
-        r'attar: process \d+ \(suid\) has taken on the rights of another user, by a setuid program: the kernel lets only '
-        'root watch it any further', said[0])
+    assert says_that_events_ended(done) and remarks_that_events_ended(found.report)
+
+
+@pytest.mark.parametrize('command', ['profile', 'trace', 'stat'])
+@pytest.mark.parametrize('who', ['nobody', 'root'])
+def test_setuid_program_in_each_command(command, who, nobody, setuid_program, sysctl):
+    """However short the program lives, and also when root watches: the kernel ends root's events as well."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    script = f'{nobody.folder}/split7030 1; {setuid_program} 1; true'
+    become = ['setpriv', '--reuid', NOBODY, '--regid', NOBODY, '--clear-groups'] if who == 'root' else []
+    start = nobody if who == 'nobody' else run
+    done = start(command, '-e', 'page-faults', '--format', 'json', '--', *become, 'sh', '-c', script)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert says_that_events_ended(done) and remarks_that_events_ended(report)
+    if command == 'stat':
+        assert table(report)[0]['quality'] == 'partial'
+
+
+def test_unreadable_program(nobody, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    program = nobody.folder / 'suid'
+    shutil.copy(workload('chain5'), program)
+    program.chmod(0o711)
+    done = nobody('stat', '-e', 'page-faults', '--format', 'json', '--', 'sh', '-c', f'{program} 1; true')
+    assert says_that_events_ended(done)
+    assert table(json.loads(done.stdout))[0]['quality'] == 'partial'
+
+
+def test_setuid_program_among_threads(nobody, setuid_program, sysctl):
+    """With --per-thread only the counts of that process are partial; with -r the remark counts all runs."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    script = f'{nobody.folder}/split7030 1; {setuid_program} 1; true'
+    done = nobody('stat', '--per-thread', '-e', 'page-faults', '--format', 'json', '--', 'sh', '-c', script)
+    found = {row['comm']: row['quality'] for row in table(json.loads(done.stdout))}
+    if 'suid' in found: # this kernel counts the threads of a command apart
+        assert found == {'sh': 'exact', 'split7030': 'exact', 'suid': 'partial'}
+    done = nobody('stat', '-r', 3, '-e', 'page-faults', '--format', 'json', '--', 'sh', '-c', script)
+    assert says_that_events_ended(done)
+    assert any(remark.startswith('3 processes executed') for remark in json.loads(done.stdout)['remarks'])
+
+
+def test_program_of_the_own_user(nobody, sysctl):
+    """Whatever rights it has, a program that does not change them is counted to its end."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    program = nobody.folder / 'own'
+    shutil.copy(workload('chain5'), program)
+    os.chown(program, NOBODY, NOBODY)
+    program.chmod(0o4755)
+    script = f'for i in 1 2 3 4 5; do {program} 1; false; done; true'
+    done = nobody('stat', '-e', 'page-faults', '--format', 'json', '--', 'sh', '-c', script)
+    report = json.loads(done.stdout)
+    assert 'set-user-ID' not in done.stderr and table(report)[0]['quality'] == 'exact'
 
 
 def test_perfmon_alone(nobody, sysctl):

@@ -216,6 +216,48 @@ static void test_tasks_without_numbers(void **state)
 	assert_int_equal(f->procs.n_dead, 1);
 }
 
+static void lost(struct fixture *f)
+{
+	struct attar_record rec = {.type = PERF_RECORD_LOST, .lost = {.lost = 1}};
+
+	assert_int_equal(procs_apply(&f->procs, &rec), 0);
+}
+
+static void test_exec_that_ends_events(void **state)
+{
+	struct fixture *f = *state;
+
+	f->procs.maps = f->procs.by_task = true;
+	comm(f, 50, 50, "sudo", true);
+	task(f, PERF_RECORD_EXIT, 50, 50, 1, 1);
+	assert_int_equal(f->procs.unwatched, 1);
+	assert_null(procs_known(&f->procs, 50));
+
+	comm(f, 51, 51, "plain", true); /* a program that ends has mapped its code */
+	map_code(f, 51, 0x1000, "/bin/plain");
+	task(f, PERF_RECORD_EXIT, 51, 51, 1, 1);
+	comm(f, 52, 52, "named", false); /* by prctl(2) */
+	task(f, PERF_RECORD_EXIT, 52, 52, 1, 1);
+	comm(f, 53, 53, "lost", true); /* the records of its mappings may be among the lost */
+	lost(f);
+	task(f, PERF_RECORD_EXIT, 53, 53, 1, 1);
+	assert_int_equal(f->procs.unwatched, 1);
+}
+
+static void test_exec_that_ends_events_of_tasks_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	f->procs.maps = true;
+	comm(f, 50, 50, "sudo", true);
+	task(f, PERF_RECORD_EXIT, 50, 50, 1, 1);
+	assert_int_equal(f->procs.unwatched, 0);
+	assert_non_null(procs_known(&f->procs, 50));
+	map_code(f, 50, 0x1000, "/usr/bin/sudo");
+	task(f, PERF_RECORD_EXIT, 50, 50, 1, 1);
+	assert_null(procs_known(&f->procs, 50));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -230,6 +272,8 @@ int main(void)
 		CASE(test_lost_ends_are_found),
 		CASE(test_idle_and_exiting),
 		CASE(test_tasks_without_numbers),
+		CASE(test_exec_that_ends_events),
+		CASE(test_exec_that_ends_events_of_tasks_alone),
 	};
 
 	return cmocka_run_group_tests_name("procs", tests, NULL, NULL);
