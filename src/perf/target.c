@@ -205,8 +205,10 @@ static int add_tids(struct attar_target *t, const char *tids)
 
 		/* /proc/TID answers for every thread, though readdir shows leaders only */
 		snprintf(path, sizeof(path), "/proc/%d/stat", list.at[i]);
-		r = access(path, F_OK) < 0 ? attar_fail(-ESRCH, "there is no thread %d", list.at[i])
-					   : add_tid(t, list.at[i]);
+		if (access(path, F_OK) == 0)
+			r = add_tid(t, list.at[i]);
+		else if (!t->skip_refused)
+			r = attar_fail(-ESRCH, "there is no thread %d", list.at[i]);
 		t->running++;
 	}
 	vec_done(&list);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "profilers/ratios.h"
+#include "profilers/threadcounts.h"
 #include "run/run.h"
 #include "stats/tally.h"
 
@@ -103,9 +104,6 @@ static int socket_of(int cpu)
 	return file_read_i64(path, &socket) < 0 ? 0 : (int)socket;
 }
 
-/* Threads that ended are numbered behind all that can live. */
-enum { ENDED_FIRST = 1 << 24 };
-
 static int key_of(const struct stat *s, const struct attar_counter_place *place)
 {
 	switch (s->by) {
@@ -119,51 +117,6 @@ static int key_of(const struct stat *s, const struct attar_counter_place *place)
 		return place->cgroup;
 	default:
 		return 0;
-	}
-}
-
-/* What ended threads that were started meanwhile had counted. */
-static int fill_ended(struct attar_run *run, struct tally *t)
-{
-	const struct ended_thread *ended;
-
-	for (size_t e = 0; (ended = run_ended_thread(run, e)); e++) {
-		struct tally_key *key = NULL;
-
-		if (!ended->told)
-			continue;
-		key = tally_key(t, ENDED_FIRST + (int)e);
-		if (!key)
-			return base_oom();
-		for (size_t i = 0; i < t->n_events; i++)
-			attar_value_add(&key->cells[i].sum, &ended->values[i]);
-	}
-	return 0;
-}
-
-static void mark_partial(struct tally_key *key, size_t n_events)
-{
-	for (size_t i = 0; i < n_events; i++)
-		if (key->cells[i].sum.quality < ATTAR_QUALITY_PARTIAL)
-			key->cells[i].sum.quality = ATTAR_QUALITY_PARTIAL;
-}
-
-/* Where the kernel ended events before their task did, counts miss the rest. */
-static void mark_unwatched(const struct attar_run *run, const struct stat *s, struct tally *t)
-{
-	bool told = s->by == BY_THREAD && threads_are_told(run);
-
-	if (!setuid_count(run))
-		return;
-	vec_each (&t->keys, key) {
-		const struct ended_thread *ended =
-			key->number < ENDED_FIRST
-				? NULL
-				: run_ended_thread(run, (size_t)(key->number - ENDED_FIRST));
-		bool unwatched = ended ? ended->unwatched : run_is_unwatched(run, key->number);
-
-		if (!told || unwatched)
-			mark_partial(key, t->n_events);
 	}
 }
 
@@ -183,9 +136,9 @@ static int fill(struct attar_run *run, const struct stat *s, struct tally *t, bo
 				return base_oom();
 			attar_value_add(&key->cells[i].sum, recent ? &c->recent[p] : &c->values[p]);
 		}
-	if (!recent && fill_ended(run, t) < 0)
+	if (!recent && s->by == BY_THREAD && thread_counts_fill(run, t) < 0)
 		return -ENOMEM;
-	mark_unwatched(run, s, t);
+	thread_counts_mark(run, t, s->by == BY_THREAD);
 	return 0;
 }
 
@@ -230,19 +183,21 @@ static bool is_hidden(const struct attar_run_counter *c)
 		       spec->config == PERF_COUNT_SW_CPU_MIGRATIONS);
 }
 
-static bool is_known(const struct attar_run_counter *c, const struct attar_value *v)
+static bool is_known(const struct attar_run_counter *c, const struct tally_cell *cell)
 {
-	return !c->refused && !is_hidden(c) && v->quality != ATTAR_QUALITY_NOT_COUNTED &&
-	       v->quality != ATTAR_QUALITY_ERROR;
+	const struct attar_value *v = &cell->sum;
+
+	return !cell->is_unknown && !c->refused && !is_hidden(c) &&
+	       v->quality != ATTAR_QUALITY_NOT_COUNTED && v->quality != ATTAR_QUALITY_ERROR;
 }
 
-static const char *quality(const struct attar_run_counter *c, const struct attar_value *v)
+static const char *quality(const struct attar_run_counter *c, const struct tally_cell *cell)
 {
 	if (c->refused)
 		return "not supported";
 	if (is_hidden(c))
 		return "not permitted";
-	return attar_quality_name(v->quality);
+	return cell->is_unknown ? "not known" : attar_quality_name(cell->sum.quality);
 }
 
 static double value_of(const struct drawing *d, const struct tally_cell *cell)
@@ -253,7 +208,7 @@ static double value_of(const struct drawing *d, const struct tally_cell *cell)
 static void add_value(
 	const struct drawing *d, const struct attar_run_counter *c, const struct tally_cell *cell)
 {
-	if (!is_known(c, &cell->sum))
+	if (!is_known(c, cell))
 		attar_cell_none(d->section);
 	else if (c->spec->scale == 1 && !(d->mean && cell->runs.n > 1))
 		attar_cell_u64(d->section, cell->sum.value);
@@ -264,7 +219,7 @@ static void add_value(
 static void add_deviation(
 	const struct drawing *d, const struct attar_run_counter *c, const struct tally_cell *cell)
 {
-	if (is_known(c, &cell->sum) && cell->runs.n > 1)
+	if (is_known(c, cell) && cell->runs.n > 1)
 		attar_cell_double(d->section, spread_deviation(&cell->runs));
 	else
 		attar_cell_none(d->section);
@@ -291,18 +246,19 @@ static void add_ratio(const struct drawing *d, const struct ratio_count *counts,
 	attar_cell_text(d->section, ratio.of ? ratio.of : "");
 }
 
-/* A thread's name; a command that ended before anybody looked is called as it was started. */
+/* A command that ended before anybody looked is called as it was started. */
 static void add_thread(const struct drawing *d, int number)
 {
-	const struct ended_thread *ended =
-		number < ENDED_FIRST ? NULL
-				     : run_ended_thread(d->run, (size_t)(number - ENDED_FIRST));
-	const char *comm = ended ? ended->comm : run_comm(d->run, number);
+	const char *comm;
+	pid_t tid = thread_counts_name(d->run, number, &comm);
 
 	if (!comm)
 		comm = d->run->command ? basename(d->run->command[0]) : "";
 	attar_cell_text(d->section, comm);
-	attar_cell_u64(d->section, (uint64_t)(ended ? ended->tid : number));
+	if (tid)
+		attar_cell_u64(d->section, (uint64_t)tid);
+	else
+		attar_cell_none(d->section);
 }
 
 static void add_key(const struct drawing *d, const struct tally_key *key)
@@ -368,7 +324,7 @@ static void add_row(const struct drawing *d, const struct tally_key *key,
 		add_deviation(d, c, cell);
 	add_ratio(d, counts, d->table->n_events, i);
 	add_counted(d, &cell->sum);
-	attar_cell_text(d->section, quality(c, &cell->sum));
+	attar_cell_text(d->section, quality(c, cell));
 }
 
 static void fill_ratio_counts(
@@ -381,7 +337,7 @@ static void fill_ratio_counts(
 
 		counts[i] = (struct ratio_count){.spec = c->spec,
 			.value = value_of(d, &key->cells[i]),
-			.known = is_known(c, &key->cells[i].sum),
+			.known = is_known(c, &key->cells[i]),
 			.all_code = attr && !attr->exclude_kernel && !attr->exclude_user};
 	}
 }
@@ -491,7 +447,8 @@ static const struct attar_option options[] = {
 	ATTAR_COUNT(struct stat, repeat, 'r', "repeat", "N",
 		"run the command N times: means and their deviation", .min = 1, .max = 1000000),
 	ATTAR_FLAG(struct stat, per_cpu, 0, "per-cpu", "tell CPUs apart"),
-	ATTAR_FLAG(struct stat, per_thread, 0, "per-thread", "tell threads apart"),
+	ATTAR_FLAG(struct stat, per_thread, 0, "per-thread",
+		"tell threads apart; a row [unassigned] has the counts of those that cannot be"),
 	ATTAR_FLAG(struct stat, per_socket, 0, "per-socket", "tell processor sockets apart"),
 	ATTAR_FLAG(struct stat, line, 0, "line",
 		"with -i: one line for each interval, a column for each event"),

@@ -334,6 +334,8 @@ int counts_open(struct attar_run *run)
 	if (!run->ended) /* not again for a command that is repeated */
 		note_refused(list);
 	r = threads_open(run);
+	if (r == 0)
+		r = starters_open(run);
 	return r == 0 ? threads_remember_comms(run) : r;
 }
 
@@ -353,6 +355,7 @@ static void close_one(struct counted *c)
 
 int counts_close(struct attar_run *run)
 {
+	starters_close(run);
 	vec_each (&run->counts, c) {
 		if (c->group && run_stop_asked(run))
 			return attar_fail(-ECANCELED, "stopped while events were being closed");
@@ -379,7 +382,7 @@ int counts_enable(struct attar_run *run)
 	vec_each (&run->counts, c)
 		if (c->group && r == 0)
 			r = attar_group_enable(c->group);
-	return r;
+	return r == 0 ? starters_enable(run) : r;
 }
 
 int counts_disable(struct attar_run *run)
@@ -389,7 +392,7 @@ int counts_disable(struct attar_run *run)
 	vec_each (&run->counts, c)
 		if (c->group && r == 0)
 			r = attar_group_disable(c->group);
-	return r;
+	return r == 0 ? starters_disable(run) : r;
 }
 
 /* The members c[0..n) at one place. */

@@ -14,6 +14,7 @@
 #include "event/usdt.h"
 #include "run/counts.h"
 #include "run/setuid.h"
+#include "run/starters.h"
 #include "run/threads.h"
 
 /* The options that every profiler shares, see common.c. */
@@ -108,6 +109,7 @@ struct attar_run {
 	bool user_only;   /* the kernel may not be watched */
 	struct map comms; /* tid -> the name that it had, one of texts */
 	struct threads threads;
+	struct starters starters;
 	struct setuid_watch setuid;
 
 	/* What has come so far. */

@@ -101,8 +101,9 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 			"memory ran out during the run: names, stacks or counts may be missing");
 	if (!run->sources.n && stats.lost)
 		attar_report_remark(report,
-			"%llu records were lost: some threads that ended are counted with those "
-			"that started them",
+			"%llu records were lost: threads that ended without one have no row of "
+			"their "
+			"own, their counts are in the row '[unassigned]'",
 			(unsigned long long)stats.lost);
 	threads_remark(run, report);
 	setuid_remark(run, report);

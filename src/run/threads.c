@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "perf/kernel.h"
 #include "perf/readout.h"
+#include "perf/target.h"
 #include "run/run.h"
 #include "stream/taskname.h"
 
@@ -66,10 +67,14 @@ void threads_done(struct attar_run *run)
 {
 	struct threads *t = &run->threads;
 
-	vec_each (&t->ended, it)
+	vec_each (&t->ended, it) {
 		free(it->values);
+		free(it->parts);
+	}
 	vec_done(&t->ended);
 	map_done(&t->unwatched);
+	map_done(&t->running);
+	map_done(&t->mixed);
 	map_done(&t->by_tid);
 	map_done(&t->places);
 	*t = (struct threads){0};
@@ -143,8 +148,8 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 	*ret_ended = NULL;
 	if (t->ended.n >= THREADS_MAX) {
 		if (!t->too_many)
-			log_note("more than %d threads have ended: further ones are counted with "
-				 "those that started them",
+			log_note("more than %d threads have ended: the counts of further ones are "
+				 "in the row '[unassigned]'",
 				THREADS_MAX);
 		t->too_many = true;
 		map_remove(&t->by_tid, (uint64_t)tid); /* of another that had the number */
@@ -152,13 +157,29 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 	}
 	e.comm = intern_text(&run->texts, comm);
 	e.values = calloc(run->counts.n, sizeof(*e.values));
-	if (!e.comm || !e.values || map_put(&t->by_tid, (uint64_t)tid, t->ended.n) < 0 ||
-		vec_push(&t->ended, e) < 0) {
+	e.parts = calloc(run->counts.n, sizeof(*e.parts));
+	if (!e.comm || !e.values || !e.parts ||
+		map_put(&t->by_tid, (uint64_t)tid, t->ended.n) < 0 || vec_push(&t->ended, e) < 0) {
 		free(e.values);
+		free(e.parts);
 		return base_oom();
 	}
 	*ret_ended = &t->ended.at[t->ended.n - 1];
 	return 0;
+}
+
+static int note_start(struct attar_run *run, const struct attar_record *rec)
+{
+	struct counted *c;
+	size_t place;
+	pid_t starter;
+
+	c = place_of(run, rec->id, &place);
+	if (!c)
+		return 0;
+	starter = attar_counter_place_at(c->pub.counter, place).tid;
+	return map_put(&run->threads.running, rec->task.tid, (uint64_t)starter) < 0 ? base_oom()
+										    : 0;
 }
 
 static int note_end(struct attar_run *run, const struct attar_event *ev)
@@ -179,6 +200,7 @@ static int note_end(struct attar_run *run, const struct attar_event *ev)
 			return base_oom();
 		return ev->thread ? keep_comm(run, tid, ev->thread->comm) : 0;
 	}
+	map_remove(&run->threads.running, (uint64_t)tid);
 	r = add_ended(run, tid, starter, ev->thread ? ev->thread->comm : "", &ended);
 	if (r == 0 && ended)
 		ended->unwatched = unwatched;
@@ -234,12 +256,15 @@ static int take_count(struct attar_run *run, const struct attar_event *ev)
 			return r;
 	}
 	ended->told = true;
+	ended->parts[c - run->counts.at]++;
 	counter_take_out(c->counter, place, &told, &ended->values[c - run->counts.at]);
 	return 0;
 }
 
 int threads_deliver(struct attar_run *run, const struct attar_event *ev)
 {
+	if (ev->record->type == PERF_RECORD_FORK)
+		return note_start(run, ev->record);
 	if (ev->record->type == PERF_RECORD_EXIT)
 		return note_end(run, ev);
 	if (ev->record->type == PERF_RECORD_READ)
@@ -252,16 +277,76 @@ const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t 
 	return i < run->threads.ended.n ? &run->threads.ended.at[i] : NULL;
 }
 
-/* Since 5.13 the kernel takes a thread for gone before it tells its count; mended in 7.0 and stable ones. */
+/* ---- whose count could not be taken apart ---- */
+
+static bool has_losses(const struct attar_run *run)
+{
+	struct attar_stream_stats stats = {0};
+
+	if (run->stream)
+		attar_stream_get_stats(run->stream, &stats);
+	return stats.lost || run->threads.too_many;
+}
+
+bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i)
+{
+	const struct attar_counter *c = run->counts.at[i].counter;
+	uint32_t expected = 0;
+
+	if (!c || ended->parts[i] == run->target->cpus.n)
+		return true;
+	for (size_t place = 0; place < attar_counter_places(c); place++)
+		expected += attar_counter_place_at(c, place).tid == ended->starter;
+	return ended->parts[i] >= expected;
+}
+
+static bool has_all(const struct attar_run *run, const struct ended_thread *ended)
+{
+	for (size_t i = 0; i < run->counts.n; i++)
+		if (!run_is_complete(run, ended, i))
+			return false;
+	return true;
+}
+
+int threads_settle(struct attar_run *run)
+{
+	struct threads *t = &run->threads;
+
+	t->has_losses = has_losses(run);
+	map_each (&t->running, it)
+		if (map_put(&t->mixed, it->value, 1) < 0)
+			return base_oom();
+	vec_each (&t->ended, it)
+		if (!has_all(run, it) && map_put(&t->mixed, (uint64_t)it->starter, 1) < 0)
+			return base_oom();
+	return 0;
+}
+
+bool run_is_mixed(const struct attar_run *run, pid_t tid)
+{
+	return run->threads.has_losses || map_get(&run->threads.mixed, (uint64_t)tid);
+}
+
+/* Since 5.13 the kernel takes a thread for gone before it tells its count; fixed in 7.0 and stable ones. */
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
+	const struct threads *t = &run->threads;
 	size_t untold = 0;
 
-	vec_each (&run->threads.ended, it)
+	vec_each (&t->ended, it)
 		untold += !it->told;
+	if (t->has_losses) /* that says it all */
+		return;
 	if (untold)
 		attar_report_remark(report,
-			"%zu threads that ended are counted with those that started them: this "
-			"kernel does not tell what was their own (many from 5.13 to 6.19 do not)",
+			"%zu threads that ended have no counts of their own: this kernel does not "
+			"tell "
+			"them (many from 5.13 to 6.19 do not); they are in the row '[unassigned]'",
 			untold);
+	if (t->running.n)
+		attar_report_remark(report,
+			"%zu threads that were started meanwhile still run: their counts are in "
+			"the row "
+			"'[unassigned]'",
+			t->running.n);
 }

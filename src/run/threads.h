@@ -15,14 +15,18 @@ struct ended_thread {
 	bool told;                  /* false: its count is in its starter's */
 	bool unwatched;             /* it did not end: see attar_process.unwatched */
 	struct attar_value *values; /* its own, of each of the run's counters */
+	uint32_t *parts;            /* of each value: CPUs that reported it so far */
 };
 
 struct threads {
 	VEC(struct ended_thread) ended; /* in the order of their end */
 	struct map by_tid;              /* the newest of that number in ended */
 	struct map places;              /* a counter's id -> its number << 32 | its place */
-	struct map unwatched;           /* tid -> 1: the watched threads that are */
+	struct map running;             /* tid -> its starter's, of those that have not ended */
+	struct map mixed;     /* tid -> 1: the starters of any that has no count of its own */
+	struct map unwatched; /* tid -> 1: the watched threads that are */
 	bool too_many;
+	bool has_losses; /* of records: anybody may be mixed */
 };
 
 /* Asks for the watched threads to be told apart, and their names to be kept. Only from open(). */
@@ -36,6 +40,16 @@ const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t 
 
 /* A part of what the watched thread did was not counted: it is a process that executes a setuid program. */
 bool run_is_unwatched(const struct attar_run *run, pid_t tid);
+
+/*
+ * The count of the watched thread has that of others in it, which it started. Known when the counting has
+ * ended. -ENOMEM from threads_settle(), which is to be called before.
+ */
+int threads_settle(struct attar_run *run);
+bool run_is_mixed(const struct attar_run *run, pid_t tid);
+
+/* All parts of the ended thread's value of counter number i have come; otherwise its starter has the rest. */
+bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i);
 
 /* The kernel tells of them in this run: not in intervals, nor before 6.12. */
 bool threads_are_told(const struct attar_run *run);

@@ -52,6 +52,11 @@ struct tally_key *tally_key(struct tally *t, int number)
 	return &t->keys.at[at];
 }
 
+void tally_drop_last(struct tally *t)
+{
+	free(t->keys.at[--t->keys.n].cells);
+}
+
 int tally_merge(struct tally *all, const struct tally *run)
 {
 	all->n_events = run->n_events;
@@ -62,6 +67,7 @@ int tally_merge(struct tally *all, const struct tally *run)
 			return base_oom();
 		for (size_t i = 0; i < run->n_events; i++) {
 			attar_value_add(&key->cells[i].sum, &from->cells[i].sum);
+			key->cells[i].is_unknown |= from->cells[i].is_unknown;
 			spread_add(&key->cells[i].runs, (double)from->cells[i].sum.value);
 		}
 	}

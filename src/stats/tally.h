@@ -29,6 +29,7 @@ double spread_deviation(const struct spread *s);
 
 struct tally_cell {
 	struct attar_value sum; /* over the runs */
+	bool is_unknown; /* it was counted, but together with others: it is in another key's sum */
 	struct spread runs;
 };
 
@@ -44,6 +45,9 @@ struct tally {
 
 /* The key of that number, made if it is new; borrowed until the next call. NULL when out of memory. */
 struct tally_key *tally_key(struct tally *t, int number);
+
+/* Takes the key of the highest number out. */
+void tally_drop_last(struct tally *t);
 
 /* Adds the table of one run to that of all of them. */
 int tally_merge(struct tally *all, const struct tally *run);

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -50,9 +51,9 @@ def waits(pid, events):
 @pytest.fixture
 def held(spawn):
     """held(command...) starts a process that runs the command once go() is called."""
-    def start(*command):
+    def start(*command, **kwargs):
         line = 'read _; exec "$@"'
-        process = spawn('sh', '-c', line, 'sh', *command, stdin=subprocess.PIPE)
+        process = spawn('sh', '-c', line, 'sh', *command, stdin=subprocess.PIPE, **kwargs)
         process.go = lambda: (process.stdin.write(b'\n'), process.stdin.close())
         return process
     return start
@@ -299,6 +300,57 @@ def test_many_threads_of_a_process(held):
     storm = [row for row in rows(report) if row['comm'] == 'storm' and row['event'] == 'task-clock']
     assert len(storm) == len({row['tid'] for row in storm}) == 300
     assert min(row['value'] for row in storm) > 0.1
+
+
+def watch_calls(target, *args):
+    """A started attar that counts, for each thread of the process, what it will call."""
+    attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', f'{GETPPID},page-faults', '-p', str(target.pid), *args],
+                             stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: waits(attar.pid, 1), 'it watches')
+    return attar
+
+
+def finish(attar):
+    """Its report, and the rows of the calls."""
+    report, = (json.loads(line) for line in attar.communicate(timeout=60)[0].splitlines())
+    needs_told_threads(report)
+    return report, [row for row in rows(report) if row['event'].startswith('raw_syscalls')]
+
+
+def test_threads_whose_records_are_lost(held, tmp_path):
+    """What they counted is in a row of its own, not in that of their starter; together the rows have all."""
+    target = held('taskset', '-c', min(os.sched_getaffinity(0)), workload('threadcalls'), 6000, 7)
+    table, text = tmp_path / 'out.csv', tmp_path / 'out.txt'
+    attar = watch_calls(target, '--format', 'json', '-o', table, '-o', text)
+    attar.send_signal(signal.SIGSTOP)
+    target.go()
+    target.wait(60)
+    attar.send_signal(signal.SIGCONT)
+    report, found = finish(attar)
+    assert report['notes']['lost'] > 0
+    assert any('records were lost' in remark and "'[unassigned]'" in remark for remark in report['remarks'])
+    by_tid = {row['tid']: row for row in found}
+    assert len(by_tid) == len(found) < 6001
+    assert (by_tid[target.pid]['value'], by_tid[target.pid]['quality']) == (0, 'exact')
+    rest = by_tid[None]
+    assert rest['comm'] == '[unassigned]' and rest['quality'] == 'partial' and rest['value'] > 0
+    assert sum(row['value'] or 0 for row in found) == 7 * 6000
+    assert {row['value'] for row in found if row['quality'] == 'exact'} == {0, 7}
+    assert f',[unassigned],,{rest["value"]},' in table.read_text()
+    assert re.search(rf'^\[unassigned\] +- +{rest["value"]:,} .* partial$', text.read_text(), re.M)
+
+
+def test_threads_that_still_run(held):
+    """So does what was counted by threads that have not ended: of those the kernel reports no count."""
+    target = held(workload('threadcalls'), 3, 7, 'stay', stdout=subprocess.PIPE)
+    attar = watch_calls(target, '--format', 'json')
+    target.go()
+    assert target.stdout.readline() == b'ready\n'
+    attar.send_signal(signal.SIGINT)
+    report, found = finish(attar)
+    assert any('1 threads that were started meanwhile still run' in remark for remark in report['remarks'])
+    assert sorted((row['comm'], row['value'], row['quality']) for row in found) == [
+        ('[unassigned]', 7, 'partial'), ('threadcalls', 0, 'exact'), *[('threadcalls', 7, 'exact')] * 3]
 
 
 def test_threads_of_the_system(spawn):

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "profilers/threadcounts.h"
+
+#include <limits.h>
+
+#include "run/run.h"
+
+/* Threads that ended are numbered behind all that can live; last is what is of unknown threads. */
+enum { ENDED_FIRST = 1 << 24, UNASSIGNED = INT_MAX };
+
+/* What ended threads that were started meanwhile had counted. */
+static int fill_ended(struct attar_run *run, struct tally *t)
+{
+	const struct ended_thread *ended;
+
+	for (size_t e = 0; (ended = run_ended_thread(run, e)); e++) {
+		struct tally_key *key = NULL;
+
+		if (!ended->told)
+			continue;
+		key = tally_key(t, ENDED_FIRST + (int)e);
+		if (!key)
+			return base_oom();
+		for (size_t i = 0; i < t->n_events; i++) {
+			struct tally_cell *cell = &key->cells[i];
+
+			attar_value_add(&cell->sum, &ended->values[i]);
+			if (run_is_complete(run, ended, i))
+				continue;
+			cell->is_unknown = !ended->parts[i];
+			cell->sum.quality = MAX(cell->sum.quality, ATTAR_QUALITY_PARTIAL);
+		}
+	}
+	return 0;
+}
+
+/* From the count of a thread, what others counted that it started. */
+static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct tally_cell *cell,
+	struct attar_value *rest)
+{
+	struct attar_value own = {0}, others = cell->sum;
+
+	if (!others.raw)
+		return;
+	if (starters_read(run, event, tid, &own)) {
+		if (own.raw >= others.raw)
+			return;
+		others = attar_value_since(&others, &own);
+		cell->sum = own;
+	} else {
+		cell->sum = (struct attar_value){0};
+		cell->is_unknown = true;
+	}
+	attar_value_add(rest, &others);
+}
+
+/* What cannot be told apart goes from the rows of threads to one of its own; the sum of all stays. */
+static int split_unassigned(struct attar_run *run, struct tally *t)
+{
+	struct tally_key *rest;
+	bool any = false;
+
+	if (threads_settle(run) < 0 || !(rest = tally_key(t, UNASSIGNED)))
+		return base_oom();
+	for (size_t k = 0; k + 1 < t->keys.n; k++) {
+		struct tally_key *key = &t->keys.at[k];
+
+		for (size_t i = 0; i < t->n_events && key->number < ENDED_FIRST; i++)
+			if (!attar_run_get_counter(run, i)->refused && run_is_mixed(run, key->number))
+				split_cell(
+					run, i, key->number, &key->cells[i], &rest->cells[i].sum);
+	}
+	for (size_t i = 0; i < t->n_events; i++) {
+		struct attar_value *v = &rest->cells[i].sum;
+
+		any |= v->value > 0;
+		if (v->quality < ATTAR_QUALITY_PARTIAL)
+			v->quality = ATTAR_QUALITY_PARTIAL;
+	}
+	if (!any)
+		tally_drop_last(t);
+	return 0;
+}
+
+static void mark_partial(struct tally_key *key, size_t n_events)
+{
+	for (size_t i = 0; i < n_events; i++)
+		if (key->cells[i].sum.quality < ATTAR_QUALITY_PARTIAL)
+			key->cells[i].sum.quality = ATTAR_QUALITY_PARTIAL;
+}
+
+void thread_counts_mark(const struct attar_run *run, struct tally *t, bool by_thread)
+{
+	bool told = by_thread && threads_are_told(run);
+
+	if (!setuid_count(run))
+		return;
+	vec_each (&t->keys, key) {
+		const struct ended_thread *ended =
+			key->number < ENDED_FIRST
+				? NULL
+				: run_ended_thread(run, (size_t)(key->number - ENDED_FIRST));
+		bool unwatched = ended ? ended->unwatched : run_is_unwatched(run, key->number);
+
+		if (!told || unwatched)
+			mark_partial(key, t->n_events);
+	}
+}
+
+int thread_counts_fill(struct attar_run *run, struct tally *t)
+{
+	int r = fill_ended(run, t);
+
+	return r == 0 && threads_are_told(run) ? split_unassigned(run, t) : r;
+}
+
+pid_t thread_counts_name(const struct attar_run *run, int number, const char **ret_comm)
+{
+	const struct ended_thread *ended =
+		number < ENDED_FIRST ? NULL : run_ended_thread(run, (size_t)(number - ENDED_FIRST));
+
+	*ret_comm = number == UNASSIGNED ? "[unassigned]"
+		    : ended              ? ended->comm
+					 : run_comm(run, number);
+	return number == UNASSIGNED ? 0 : ended ? ended->tid : number;
+}
