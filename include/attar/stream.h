@@ -44,7 +44,7 @@ struct attar_process {
 	struct attar_space *space;
 	bool exited;
 	bool scanned; /* its mappings were read from /proc */
-	/* It runs on unseen: it executed a set-user-ID program, at which the kernel ends a task's events. */
+	/* It runs on unseen: at the exec of a set-user-ID program the kernel ends its events */
 	bool unwatched;
 };
 

@@ -56,8 +56,8 @@ bool target_is_running(pid_t pid);
 int cgroup_open_list(struct attar_target *target, const char *names);
 
 /*
- * True once all control groups of the target have been removed. Checks at most every 100 ms, and logs the
- * name of each removed group once.
+ * True once all control groups of the target have been removed. Checks at most every 100 ms, and
+ * logs the name of each removed group once.
  */
 bool cgroup_all_removed(struct attar_target *target);
 

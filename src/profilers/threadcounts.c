@@ -54,7 +54,9 @@ static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct ta
 	attar_value_add(rest, &others);
 }
 
-/* What cannot be told apart goes from the rows of threads to one of its own; the sum of all stays. */
+/*
+ * What cannot be told apart goes from the rows of threads to one of its own; the sum of all stays.
+ */
 static int split_unassigned(struct attar_run *run, struct tally *t)
 {
 	struct tally_key *rest;
@@ -66,7 +68,8 @@ static int split_unassigned(struct attar_run *run, struct tally *t)
 		struct tally_key *key = &t->keys.at[k];
 
 		for (size_t i = 0; i < t->n_events && key->number < ENDED_FIRST; i++)
-			if (!attar_run_get_counter(run, i)->refused && run_is_mixed(run, key->number))
+			if (!attar_run_get_counter(run, i)->refused &&
+				run_is_mixed(run, key->number))
 				split_cell(
 					run, i, key->number, &key->cells[i], &rest->cells[i].sum);
 	}

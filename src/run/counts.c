@@ -366,6 +366,7 @@ int counts_close(struct attar_run *run)
 
 void counts_done(struct attar_run *run)
 {
+	starters_close(run);
 	vec_each (&run->counts, c)
 		close_one(c);
 	vec_done(&run->counts);

@@ -119,7 +119,7 @@ struct attar_run {
 	uint64_t dropped;  /* of those that the stream delivered, by filters of ours */
 	uint64_t seen_total, seen_reported, lost_reported, throttled_reported;
 	uint64_t lost_side_band_reported;
-	/* ns, CLOCK_MONOTONIC; began: this run of the command, first_began: the first one of them */
+	/* ns, CLOCK_MONOTONIC; began: this run of the command, first_began: the first of them */
 	uint64_t first_began, began, interval_began;
 	uint64_t opening_shown;         /* ns, when the progress of opening is shown next */
 	uint64_t recent;                /* ns of the interval that is being reported */

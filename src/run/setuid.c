@@ -9,8 +9,8 @@
 enum {
 	RING_BYTES = 64 << 10,
 	/*
-	 * Threads times CPUs: each is a descriptor, and what a thread starts inherits one for each CPU. Beyond
-	 * that watching would cost more than counting does.
+	 * Threads times CPUs: each is a descriptor, and what a thread starts inherits one for each
+	 * CPU. Beyond that watching would cost more than counting does.
 	 */
 	PLACES_MAX = 1024,
 };
@@ -31,7 +31,8 @@ static void list_numbers(struct buf *b, const parse_ints *numbers)
 static int open_target(struct attar_run *run, struct setuid_watch *w)
 {
 	const struct attar_target *of = run->target;
-	struct attar_target_opts opts = {.size = sizeof(opts), .cpus = run->opts.cpus};
+	struct attar_target_opts opts = {
+		.size = sizeof(opts), .cpus = run->opts.cpus, .stop = &run->stop_asked};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
 	size_t n_cpus;
 	int r;

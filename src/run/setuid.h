@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watched processes whose events the kernel has ended because they executed a set-user-ID program. A run with a
- * stream learns it there. A run that only counts opens a stream for it: of an event that never happens, with
- * small rings, on the same tasks.
+ * Watched processes whose events the kernel has ended because they executed a set-user-ID program.
+ * A run with a stream learns it there. A run that only counts opens a stream for it: of an event
+ * that never happens, with small rings, on the same tasks.
  */
 #ifndef RUN_SETUID_H
 #define RUN_SETUID_H
@@ -17,7 +17,9 @@ struct setuid_watch {
 	uint64_t before; /* such processes in earlier runs of the command */
 };
 
-/* After the run's own events. Without rings (locked memory, descriptors) the run goes on without. */
+/*
+ * After the run's own events. Without rings (locked memory, descriptors) the run goes on without.
+ */
 void setuid_open(struct attar_run *run);
 
 /* Takes what has come. */

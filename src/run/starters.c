@@ -9,8 +9,10 @@
 
 static int open_target(struct attar_run *run)
 {
-	struct attar_target_opts opts = {
-		.size = sizeof(opts), .any_cpu = true, .skip_refused = true};
+	struct attar_target_opts opts = {.size = sizeof(opts),
+		.any_cpu = true,
+		.skip_refused = true,
+		.stop = &run->stop_asked};
 	struct buf tids _cleanup_(buf_done) = {0};
 
 	vec_each (&run->target->tids, tid)

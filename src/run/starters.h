@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the watched threads counted by themselves. Their counters include the threads that they start; of one
- * whose end is not reported (its records were lost, it still runs, the kernel does not report it) the count
- * cannot be taken out again. A second counter on the watched threads, which is not inherited, has their own
- * count nevertheless. Hardware counters are too few for that: there the own count is not known then.
+ * What the watched threads counted by themselves. Their counters include the threads that they
+ * start; of one whose end is not reported (its records were lost, it still runs, the kernel does
+ * not report it) the count cannot be taken out again. A second counter on the watched threads,
+ * which is not inherited, has their own count nevertheless. Hardware counters are too few for that:
+ * there the own count is not known then.
  */
 #ifndef RUN_STARTERS_H
 #define RUN_STARTERS_H

@@ -327,7 +327,7 @@ bool run_is_mixed(const struct attar_run *run, pid_t tid)
 	return run->threads.has_losses || map_get(&run->threads.mixed, (uint64_t)tid);
 }
 
-/* Since 5.13 the kernel takes a thread for gone before it tells its count; fixed in 7.0 and stable ones. */
+/* From 5.13 to 6.19 most kernels drop the record of a thread's count; fixed in 7.0 and stable ones. */
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
 	const struct threads *t = &run->threads;

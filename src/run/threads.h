@@ -38,17 +38,22 @@ const char *run_comm(const struct attar_run *run, pid_t tid);
 /* Thread number i of those that were started meanwhile and have ended; NULL after the last. */
 const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i);
 
-/* A part of what the watched thread did was not counted: it is a process that executes a setuid program. */
+/* A part of what the watched thread did was not counted, see attar_process.unwatched. */
 bool run_is_unwatched(const struct attar_run *run, pid_t tid);
 
 /*
- * The count of the watched thread has that of others in it, which it started. Known when the counting has
- * ended. -ENOMEM from threads_settle(), which is to be called before.
+ * Finds whose counts have those of started threads in them, when the counting has ended. 0 or
+ * -ENOMEM.
  */
 int threads_settle(struct attar_run *run);
+
+/* The count of the watched thread has that of others in it. After threads_settle(). */
 bool run_is_mixed(const struct attar_run *run, pid_t tid);
 
-/* All parts of the ended thread's value of counter number i have come; otherwise its starter has the rest. */
+/*
+ * All parts of the ended thread's value of counter number i have come; otherwise its starter's
+ * value has the rest.
+ */
 bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i);
 
 /* The kernel tells of them in this run: not in intervals, nor before 6.12. */

@@ -351,10 +351,10 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 }
 
 /*
- * At the exec of a program that changes the user's rights (set-user-ID, set-group-ID, or one that the user may
- * not read) the kernel removes all events from the task, whoever opened them, with a record as if it had exited:
- * begin_new_exec() in fs/exec.c. The record comes right after the exec's, before any code of the program is
- * mapped; a program that really ends has mapped some.
+ * At the exec of a program that changes the user's rights (set-user-ID, set-group-ID, or one that
+ * the user may not read) the kernel removes all events from the task, whoever opened them, with a
+ * record as if it had exited: begin_new_exec() in fs/exec.c. The record comes right after the
+ * exec's, before any code of the program is mapped; a program that really ends has mapped some.
  */
 static bool has_exec_ended_events(const struct procs *p, const struct attar_task *e)
 {

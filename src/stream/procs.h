@@ -78,7 +78,7 @@ static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 /* Names a thread that is known by its number alone. */
 void procs_name(struct procs *p, struct thread *t, const char *comm);
 
-/* Applies COMM, MMAP, MMAP2, FORK, EXIT, LOST and KSYMBOL; other records are none of its business. */
+/* Applies COMM, MMAP, MMAP2, FORK, EXIT, LOST and KSYMBOL; ignores other records. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
 
 /* The process that a thread belongs to, by /proc; 0 when it has ended. */

@@ -8,8 +8,9 @@
 enum { COMM_FILE_MAX = 256, STAT_FILE_MAX = 4096 };
 
 /*
- * "kworker/0:1+events" works on it, "kworker/u8:2-flush" has worked on it (wq_worker_comm() of the kernel). A
- * rescuer is called after its queue, "kworker/R-mm_percpu_wq": there '-' is part of the name.
+ * "kworker/0:1+events" works on it, "kworker/u8:2-flush" has worked on it (wq_worker_comm() of the
+ * kernel). A rescuer is called after its queue, "kworker/R-mm_percpu_wq": there '-' is part of the
+ * name.
  */
 static size_t worker_length(const char *shown)
 {

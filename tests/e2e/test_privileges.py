@@ -114,18 +114,20 @@ def setuid_program(nobody):
 def says_that_events_ended(done):
     said = [line for line in notes_of(done) if 'set-user-ID' in line]
     return len(said) == 1 and re.fullmatch(
-        r'attar: process \d+ \(suid\) has executed a set-user-ID program, or one that its user may not read: there the '
-        'kernel ends its events, so what it does from then on is missing', said[0])
+        r'attar: process \d+ \(suid\) has executed a set-user-ID program, or one that its user '
+        'may not read: there the kernel ends its events, so what it does from then on is missing', said[0])
 
 
 def remarks_that_events_ended(report):
-    return any(remark.startswith('1 process executed a set-user-ID program') for remark in report.get('remarks', []))
+    return any(remark.startswith('1 process executed a set-user-ID program')
+               for remark in report.get('remarks', []))
 
 
 def test_setuid_program(nobody, setuid_program, sysctl):
-    """The kernel ends the events of a task that executes a set-user-ID program: that is reported, and the rest is there."""
+    """The kernel ends the events of a task that executes one: that is reported, the rest is there."""
     sysctl('kernel.perf_event_paranoid', 2)
-    done = nobody('profile', '-F', 997, '--format', 'json', '--', 'sh', '-c', f'{nobody.folder}/split7030; {setuid_program} 700')
+    done = nobody('profile', '-F', 997, '--format', 'json', '--', 'sh', '-c',
+                  f'{nobody.folder}/split7030; {setuid_program} 700')
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)
     share_is(found.own('heavy'), found.samples, 0.7)
@@ -136,12 +138,14 @@ def test_setuid_program(nobody, setuid_program, sysctl):
 @pytest.mark.parametrize('command', ['profile', 'trace', 'stat'])
 @pytest.mark.parametrize('who', ['nobody', 'root'])
 def test_setuid_program_in_each_command(command, who, nobody, setuid_program, sysctl):
-    """However short the program lives, and also when root watches: the kernel ends root's events as well."""
+    """However short the program lives, and also when root watches, whose events end as well."""
     sysctl('kernel.perf_event_paranoid', 2)
     script = f'{nobody.folder}/split7030 1; {setuid_program} 1; true'
-    become = ['setpriv', '--reuid', NOBODY, '--regid', NOBODY, '--clear-groups'] if who == 'root' else []
+    become = ['setpriv', '--reuid', NOBODY, '--regid', NOBODY, '--clear-groups']
+    become = become if who == 'root' else []
     start = nobody if who == 'nobody' else run
-    done = start(command, '-e', 'page-faults', '--format', 'json', '--', *become, 'sh', '-c', script)
+    done = start(command, '-e', 'page-faults', '--format', 'json', '--', *become,
+                 'sh', '-c', script)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert says_that_events_ended(done) and remarks_that_events_ended(report)
@@ -154,22 +158,26 @@ def test_unreadable_program(nobody, sysctl):
     program = nobody.folder / 'suid'
     shutil.copy(workload('chain5'), program)
     program.chmod(0o711)
-    done = nobody('stat', '-e', 'page-faults', '--format', 'json', '--', 'sh', '-c', f'{program} 1; true')
+    done = nobody('stat', '-e', 'page-faults', '--format', 'json', '--',
+                  'sh', '-c', f'{program} 1; true')
     assert says_that_events_ended(done)
     assert table(json.loads(done.stdout))[0]['quality'] == 'partial'
 
 
 def test_setuid_program_among_threads(nobody, setuid_program, sysctl):
-    """With --per-thread only the counts of that process are partial; with -r the remark counts all runs."""
+    """With --per-thread its counts alone are partial; with -r the remark is about all runs."""
     sysctl('kernel.perf_event_paranoid', 2)
     script = f'{nobody.folder}/split7030 1; {setuid_program} 1; true'
-    done = nobody('stat', '--per-thread', '-e', 'page-faults', '--format', 'json', '--', 'sh', '-c', script)
+    done = nobody('stat', '--per-thread', '-e', 'page-faults', '--format', 'json', '--',
+                  'sh', '-c', script)
     found = {row['comm']: row['quality'] for row in table(json.loads(done.stdout))}
     if 'suid' in found: # this kernel counts the threads of a command apart
         assert found == {'sh': 'exact', 'split7030': 'exact', 'suid': 'partial'}
-    done = nobody('stat', '-r', 3, '-e', 'page-faults', '--format', 'json', '--', 'sh', '-c', script)
+    done = nobody('stat', '-r', 3, '-e', 'page-faults', '--format', 'json', '--',
+                  'sh', '-c', script)
     assert says_that_events_ended(done)
-    assert any(remark.startswith('3 processes executed') for remark in json.loads(done.stdout)['remarks'])
+    assert any(remark.startswith('3 processes executed')
+               for remark in json.loads(done.stdout)['remarks'])
 
 
 def test_program_of_the_own_user(nobody, sysctl):

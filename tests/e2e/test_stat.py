@@ -304,7 +304,8 @@ def test_many_threads_of_a_process(held):
 
 def watch_calls(target, *args):
     """A started attar that counts, for each thread of the process, what it will call."""
-    attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', f'{GETPPID},page-faults', '-p', str(target.pid), *args],
+    attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', f'{GETPPID},page-faults',
+                              '-p', str(target.pid), *args],
                              stdout=subprocess.PIPE, text=True)
     wait_until(lambda: waits(attar.pid, 1), 'it watches')
     return attar
@@ -318,7 +319,7 @@ def finish(attar):
 
 
 def test_threads_whose_records_are_lost(held, tmp_path):
-    """What they counted is in a row of its own, not in that of their starter; together the rows have all."""
+    """What they counted is in a row of its own, not in that of their starter."""
     target = held('taskset', '-c', min(os.sched_getaffinity(0)), workload('threadcalls'), 6000, 7)
     table, text = tmp_path / 'out.csv', tmp_path / 'out.txt'
     attar = watch_calls(target, '--format', 'json', '-o', table, '-o', text)
@@ -328,7 +329,8 @@ def test_threads_whose_records_are_lost(held, tmp_path):
     attar.send_signal(signal.SIGCONT)
     report, found = finish(attar)
     assert report['notes']['lost'] > 0
-    assert any('records were lost' in remark and "'[unassigned]'" in remark for remark in report['remarks'])
+    assert any('records were lost' in remark and "'[unassigned]'" in remark
+               for remark in report['remarks'])
     by_tid = {row['tid']: row for row in found}
     assert len(by_tid) == len(found) < 6001
     assert (by_tid[target.pid]['value'], by_tid[target.pid]['quality']) == (0, 'exact')
@@ -341,16 +343,18 @@ def test_threads_whose_records_are_lost(held, tmp_path):
 
 
 def test_threads_that_still_run(held):
-    """So does what was counted by threads that have not ended: of those the kernel reports no count."""
+    """So is what threads counted that have not ended: of those the kernel reports no count."""
     target = held(workload('threadcalls'), 3, 7, 'stay', stdout=subprocess.PIPE)
     attar = watch_calls(target, '--format', 'json')
     target.go()
     assert target.stdout.readline() == b'ready\n'
     attar.send_signal(signal.SIGINT)
     report, found = finish(attar)
-    assert any('1 threads that were started meanwhile still run' in remark for remark in report['remarks'])
+    assert any('1 threads that were started meanwhile still run' in remark
+               for remark in report['remarks'])
     assert sorted((row['comm'], row['value'], row['quality']) for row in found) == [
-        ('[unassigned]', 7, 'partial'), ('threadcalls', 0, 'exact'), *[('threadcalls', 7, 'exact')] * 3]
+        ('[unassigned]', 7, 'partial'), ('threadcalls', 0, 'exact'),
+        *[('threadcalls', 7, 'exact')] * 3]
 
 
 def test_threads_of_the_system(spawn):
@@ -365,10 +369,11 @@ def test_threads_of_the_system(spawn):
 
 
 def test_workers_of_the_kernel_have_the_names_that_it_gives_them():
-    """/proc adds to a worker's name what it works on, and shows long names whole: records have neither."""
+    """/proc adds to a worker's name what it works on, and shows long names whole."""
     report, = stat('--per-thread', '-e', 'task-clock', '-d', '50ms')
     workers = [row['comm'] for row in rows(report) if row['comm'].startswith('kworker/')]
-    assert workers and all(re.fullmatch(r'kworker/(R-.{1,5}|dying|u?\d+:\d+[A-Z]*)', comm) for comm in workers), workers
+    own_name = re.compile(r'kworker/(R-.{1,5}|dying|u?\d+:\d+[A-Z]*)')
+    assert workers and all(own_name.fullmatch(comm) for comm in workers), workers
 
 
 def test_per_socket():

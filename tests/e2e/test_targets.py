@@ -68,7 +68,8 @@ def test_cpus_given_one_by_one():
 
 def test_only_one_event_is_sampled():
     done = run('profile', '-e', 'page-faults', '-e', 'cpu-clock', '-d', '50ms')
-    assert done.returncode == 2 and "'page-faults,cpu-clock' names 2 events: one is sampled" in done.stderr
+    assert done.returncode == 2
+    assert "'page-faults,cpu-clock' names 2 events: one is sampled" in done.stderr
 
 
 def test_threads_of_a_running_process(spawn):
@@ -180,8 +181,9 @@ def watches(process, count):
     return found >= count
 
 
-@pytest.mark.parametrize('command', [['profile'], ['trace', '-e', 'page-faults'], ['stat', '-e', 'page-faults']],
-                         ids=['profile', 'trace', 'stat'])
+@pytest.mark.parametrize('command', [
+    ['profile'], ['trace', '-e', 'page-faults'], ['stat', '-e', 'page-faults'],
+], ids=['profile', 'trace', 'stat'])
 def test_all_cgroups_are_removed(command, cgroup, spawn, request):
     """Nobody can be in them any more: that is the end, as with the last watched process."""
     inner = [cgroup / name for name in 'ab']
@@ -193,7 +195,8 @@ def test_all_cgroups_are_removed(command, cgroup, spawn, request):
     wait_until(lambda: watches(attar, 2 * os.cpu_count()), 'it watches both')
     inner[0].rmdir()
     said = iter(attar.stderr.readline, '')
-    assert any(f"control group '{cgroup.name}/a' has been removed: it is no longer watched" in line for line in said)
+    assert any(f"control group '{cgroup.name}/a' has been removed: it is no longer watched" in line
+               for line in said)
     assert attar.poll() is None
     inner[1].rmdir()
     assert any(f"control group '{cgroup.name}/b' has been removed" in line for line in said)
