@@ -57,6 +57,7 @@ struct storm {
 	uint64_t time;
 	/* what a profiler has */
 	struct stack_space space;
+	struct account account;
 	struct functions functions;
 	struct samples interval, whole;
 	uint64_t sent;
@@ -80,7 +81,9 @@ static void open_storm(struct storm *s)
 		.counters = s->counters,
 		.layouts = &s->layout,
 		.numbers = &s->number,
+		.accounts = &s->account,
 		.n_counters = 1,
+		.side = SIZE_MAX,
 		.rings = s->rings,
 		.cursors = &s->cursor,
 		.n_rings = 1,
@@ -89,6 +92,7 @@ static void open_storm(struct storm *s)
 		.skipped_pid = -2,
 		.epoll_fd = -1,
 		.caller_fd = -1};
+	assert_int_equal(missing_grow(&s->stream, 0, 1), 0);
 	procs_init(&s->stream.procs, s->symbols, false);
 	defer_init(&s->stream.defer);
 	assert_int_equal(stack_space_init(&s->space), 0);
@@ -104,6 +108,7 @@ static void close_storm(struct storm *s)
 	procs_done(&s->stream.procs);
 	defer_done(&s->stream.defer);
 	map_done(&s->stream.ids);
+	free(s->cursor.tallies);
 	free((void *)(uintptr_t)s->ring.data);
 	free(s->ring.bounce);
 	attar_symbols_free(s->symbols);
