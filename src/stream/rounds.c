@@ -138,15 +138,29 @@ static void fill_lost(struct attar_stream *s, const struct cursor *c, struct att
 		s->lost_recorded += s->record.lost.lost;
 }
 
-/* Which layout the record has; NO_COUNTER: that of an event which is not the stream's. */
+/*
+ * The kernel hands one struct perf_sample_data to all software events of the same kind on a task
+ * and fills in the id for the first of them only (seen on 6.18): when another program samples page
+ * faults too, our samples may carry the id of its event. In a stream of one event it is known whose
+ * they are.
+ */
+static inline bool is_of_only_counter(
+	const struct attar_stream *s, const struct perf_event_header *header)
+{
+	return header->type == PERF_RECORD_SAMPLE && s->n_counters - (s->side != SIZE_MAX) == 1;
+}
+
+/* Which layout the record has; NO_COUNTER: that of an event that is not the stream's. */
 static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event_header *header)
 {
 	uint32_t counter = counter_of(s, attar_record_identifier(header));
 
-	/* a loss may be told by any event that writes to the ring; all tell it in the same way */
-	if (unlikely(counter == NO_COUNTER) && header->type == PERF_RECORD_LOST && s->n_counters)
+	if (likely(counter != NO_COUNTER) || !s->n_counters)
+		return counter;
+	/* a LOST record may come from any event that writes to the ring; all write the same */
+	if (header->type == PERF_RECORD_LOST || is_of_only_counter(s, header))
 		return 0;
-	return counter;
+	return NO_COUNTER;
 }
 
 static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t tid)
