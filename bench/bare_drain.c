@@ -32,7 +32,7 @@ struct sample {
 	char raw[];
 } __attribute__((packed));
 
-struct tally {
+struct counter_table {
 	uint64_t seen, lost, wakeups, by_id[512], mixed;
 };
 
@@ -88,7 +88,7 @@ static int open_event(size_t ring)
 	return fd;
 }
 
-static void count(struct tally *tally, const struct sample *s, unsigned offset)
+static void count(struct counter_table *tally, const struct sample *s, unsigned offset)
 {
 	uint64_t id;
 
@@ -106,7 +106,7 @@ static void count(struct tally *tally, const struct sample *s, unsigned offset)
 }
 
 static void drain(struct perf_event_mmap_page *page, const char *data, size_t size, unsigned offset,
-	struct tally *tally)
+	struct counter_table *tally)
 {
 	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
 	char whole[65536] __attribute__((aligned(8)));
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	const char *mode = argc > 3 ? argv[1] : "";
 	int reads = !strcmp(mode, "read"), fd = -1;
 	struct perf_event_mmap_page *page = NULL;
-	struct tally tally = {0};
+	struct counter_table tally = {0};
 	uint64_t start, reader_ns;
 	struct flood flood;
 	unsigned offset;

@@ -9,14 +9,14 @@ enum { CPUS_MAX = 1024 };
 
 static void print(struct attar_counter *counter, struct attar_value *before)
 {
-	for (size_t i = 0; i < attar_counter_places(counter) && i < CPUS_MAX; i++) {
+	for (size_t i = 0; i < attar_counter_instances(counter) && i < CPUS_MAX; i++) {
 		struct attar_value now, recent;
 
 		if (attar_counter_read_at(counter, i, &now) < 0)
 			continue;
 		recent = attar_value_since(&now, &before[i]);
 		before[i] = now;
-		printf("CPU %d: %llu (%s)  ", attar_counter_place_at(counter, i).cpu,
+		printf("CPU %d: %llu (%s)  ", attar_counter_instance_at(counter, i).cpu,
 			(unsigned long long)recent.value, attar_quality_name(recent.quality));
 	}
 	printf("\n");

@@ -25,12 +25,12 @@ static __attribute__((noinline)) void work(void)
 
 static void print_stack(struct attar_symbols *symbols, const struct attar_event *ev)
 {
-	attar_place places[FRAMES_MAX];
-	size_t n = attar_event_stack(ev, places, FRAMES_MAX);
+	attar_location locations[FRAMES_MAX];
+	size_t n = attar_event_stack(ev, locations, FRAMES_MAX);
 
 	for (size_t i = 0; i < n; i++) {
 		struct attar_symbol symbol;
-		int r = attar_symbols_resolve(symbols, places[i], &symbol);
+		int r = attar_symbols_resolve(symbols, locations[i], &symbol);
 
 		printf("%s%s", i ? " < " : "", r == 0 ? symbol.name : symbol.dso);
 	}

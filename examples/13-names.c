@@ -5,12 +5,13 @@
 
 #include <attar/attar.h>
 
-static void print(struct attar_symbols *symbols, struct attar_space *space, const void *address)
+static void print(
+	struct attar_symbols *symbols, struct attar_address_space *space, const void *address)
 {
-	attar_place place = attar_space_place(space, (uintptr_t)address);
+	attar_location location = attar_address_space_locate(space, (uintptr_t)address);
 	struct attar_symbol symbol;
 
-	if (attar_symbols_resolve(symbols, place, &symbol) == 0)
+	if (attar_symbols_resolve(symbols, location, &symbol) == 0)
 		printf("%s + %llu in %s\n", symbol.name, (unsigned long long)symbol.offset,
 			symbol.dso);
 	else
@@ -20,18 +21,18 @@ static void print(struct attar_symbols *symbols, struct attar_space *space, cons
 int main(void)
 {
 	struct attar_symbols *symbols;
-	struct attar_space *space;
+	struct attar_address_space *space;
 	int memory = 0;
 
 	if (attar_symbols_new(NULL, &symbols) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
-	space = attar_space_new(symbols, getpid());
-	if (!space || attar_space_scan(space) < 0)
+	space = attar_address_space_new(symbols, getpid());
+	if (!space || attar_address_space_scan(space) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
 	print(symbols, space, (const void *)(uintptr_t)main);
 	print(symbols, space, (const void *)(uintptr_t)getpid);
 	print(symbols, space, &memory);
-	attar_space_free(space);
+	attar_address_space_free(space);
 	attar_symbols_free(symbols);
 	return 0;
 }

@@ -7,7 +7,7 @@
 enum { EVENTS_MAX = 100 };
 
 /* Every event is wanted: the samples of all get the number 1, that behind the only counter's. */
-static int introduce(void *ctx, const struct attar_user_event *event)
+static int on_new_event(void *ctx, const struct attar_user_event *event)
 {
 	(void)ctx;
 	printf("%s of %s (%d) has %zu fields\n", event->name, event->comm, (int)event->pid,
@@ -18,8 +18,8 @@ static int introduce(void *ctx, const struct attar_user_event *event)
 int main(void)
 {
 	struct attar_target_opts self = {.size = sizeof(self), .self = true, .any_cpu = true};
-	struct attar_inlet_opts all = {
-		.size = sizeof(all), .patterns = "*", .introduce = introduce};
+	struct attar_shm_source_opts all = {
+		.size = sizeof(all), .patterns = "*", .on_new_event = on_new_event};
 	struct attar_stream_opts opts = {.size = sizeof(opts)};
 	struct perf_event_attr attr = {.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
@@ -30,13 +30,13 @@ int main(void)
 	struct attar_counter *counter;
 	struct attar_target *target;
 	struct attar_stream *stream;
-	struct attar_inlet *inlet;
+	struct attar_shm_source *shm_source;
 	struct attar_event ev;
 
 	attar_stream_attr(&attr, false);
-	if (attar_inlet_new(&all, &inlet) < 0)
+	if (attar_shm_source_new(&all, &shm_source) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 0; /* may not be had */
-	opts.inlet = inlet;
+	opts.shm_source = shm_source;
 	if (attar_symbols_new(NULL, &symbols) < 0 || attar_target_new(&self, &target) < 0 ||
 		attar_counter_open(target, &attr, "dummy", 0, &counter) < 0 ||
 		attar_stream_live(target, &counter, 1, symbols, &opts, &stream) < 0 ||
@@ -46,7 +46,7 @@ int main(void)
 		if (ev.counter == 1)
 			printf("%s: %u bytes\n", ev.thread->comm, ev.record->sample.raw_size);
 	attar_stream_free(stream);
-	attar_inlet_free(inlet);
+	attar_shm_source_free(shm_source);
 	attar_counter_close(counter);
 	attar_target_free(target);
 	attar_symbols_free(symbols);

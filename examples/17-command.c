@@ -11,7 +11,7 @@ static void print_event(struct attar_symbols *symbols, const struct attar_event 
 {
 	const struct attar_record *record = ev->record;
 	struct attar_symbol symbol;
-	attar_place place;
+	attar_location place;
 
 	if (record->type == PERF_RECORD_FORK)
 		printf("process %u: created by %u\n", record->task.pid, record->task.ppid);

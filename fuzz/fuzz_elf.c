@@ -2,7 +2,7 @@
 /* A whole binary from bytes: frame, notes, debug link, symbol tables, stubs, packed table, names. */
 #include "base/base.h"
 #include "symbol/debugfile.h"
-#include "symbol/load.h"
+#include "symbol/dso_load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dso dso = {
 		.key = {.kind = ATTAR_DSO_IS_VDSO, .path = "[vdso]"}, .fd = -1, .debug_fd = -1};
-	struct source source = {.fd = -1, .memory = data, .size = size};
+	struct byte_source source = {.fd = -1, .memory = data, .size = size};
 	char link[256];
 	struct elf elf;
 	uint32_t crc;
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(dso.image, data, size);
 	dso.image_size = size;
 	dso.state = DSO_OPEN;
-	load_dso(&dso, "/nowhere");
+	dso_load(&dso, "/nowhere");
 	look_everywhere(&dso);
 	dso_close(&dso);
 	look_everywhere(&dso);

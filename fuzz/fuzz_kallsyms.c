@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A list of kernel symbols; what is found must cover what was asked for. */
-#include "symbol/kallsyms.h"
+#include "elf/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

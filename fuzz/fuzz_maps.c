@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of /proc/PID/maps into an address space, which must stay sorted and disjoint. */
 #include "symbol/maps.h"
-#include "symbol/space.h"
+#include "symbol/address_space.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const struct attar_space *space)
+static void check(const struct attar_address_space *space)
 {
 	const struct ranges *ranges = space->ranges;
 
@@ -19,7 +19,7 @@ static void check(const struct attar_space *space)
 	}
 }
 
-static void map_lines(struct attar_space *space, char *text)
+static void map_lines(struct attar_address_space *space, char *text)
 {
 	char *next;
 
@@ -32,12 +32,13 @@ static void map_lines(struct attar_space *space, char *text)
 			*next++ = '\0';
 		if (!maps_line(line, &mapping, &executable))
 			continue;
-		attar_space_map(space, &mapping);
+		attar_address_space_map(space, &mapping);
 		check(space);
 		/* A place that was never hit must not open the file that the fuzzer names. */
 		for (size_t i = 0; i < space->ranges->n; i++)
 			space->ranges->at[i].settled = true;
-		if (attar_place_dso(attar_space_place(space, mapping.start)) == ATTAR_DSO_UNKNOWN)
+		if (attar_location_dso(attar_address_space_locate(space, mapping.start)) ==
+			ATTAR_DSO_UNKNOWN)
 			abort();
 	}
 }
@@ -46,19 +47,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct attar_symbols_opts opts = {.size = sizeof(opts), .no_kernel = true, .max_dsos = 100};
 	struct attar_symbols *symbols;
-	struct attar_space *space, *child;
+	struct attar_address_space *space, *child;
 	char *text = strndup((const char *)data, size);
 
 	if (!text || attar_symbols_new(&opts, &symbols) < 0)
 		abort();
-	space = attar_space_new(symbols, getpid());
-	child = attar_space_fork(space, getpid() + 1);
+	space = attar_address_space_new(symbols, getpid());
+	child = attar_address_space_fork(space, getpid() + 1);
 	map_lines(space, text);
-	child = attar_space_free(child);
-	child = attar_space_fork(space, getpid() + 1);
-	attar_space_free(space);
+	child = attar_address_space_free(child);
+	child = attar_address_space_fork(space, getpid() + 1);
+	attar_address_space_free(space);
 	check(child);
-	attar_space_free(child);
+	attar_address_space_free(child);
 	attar_symbols_free(symbols);
 	free(text);
 	return 0;

@@ -6,8 +6,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct source whole = {.fd = -1, .memory = data, .size = size},
-		      half = {.fd = -1, .memory = data, .size = size / 2};
+	struct byte_source whole = {.fd = -1, .memory = data, .size = size},
+			   half = {.fd = -1, .memory = data, .size = size / 2};
 	struct perfmap once = {0}, twice = {0};
 	struct buf name _cleanup_(buf_done) = {0};
 

@@ -5,7 +5,7 @@
  * a record.
  */
 #include "event/usdt.h"
-#include "event/userevent.h"
+#include "event/user_event.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,15 +16,15 @@
  * what its comment says. The sentence names function and argument in both cases. Functions that are called
  * for each event or record check nothing: attar_ring_begin(), attar_ring_next(), attar_ring_release(),
  * attar_ring_end(), attar_record_parse(), attar_read_at(), attar_read_time_enabled(),
- * attar_read_time_running(), attar_branch_*(), attar_event_stack(), attar_thread_place(),
- * attar_space_place(), and inline functions. An object that was freed must not be used.
+ * attar_read_time_running(), attar_branch_*(), attar_event_stack(), attar_thread_locate(),
+ * attar_address_space_locate(), and inline functions. An object that was freed must not be used.
  *
  * fork(2): targets, counters, groups, rings, AUX areas, streams and runs belong to the process that created
  * them. In a child, functions that would use or change them return -ECHILD, and rings are empty. Reading
  * values and what is kept in memory still works there. All objects can be freed in the child, in the usual
  * order; that does not disturb the parent: its counters stay enabled, its command runs on, its probes stay.
  *
- * Freeing: a target outlives its counters; counters, inlet and symbols outlive the stream; counters outlive
+ * Freeing: a target outlives its counters; counters, shm_source and symbols outlive the stream; counters outlive
  * their rings, and rings their AUX areas; a catalogue outlives its lists and formats, symbols their spaces.
  * Objects that do not depend on each other are freed in any order.
  */

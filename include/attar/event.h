@@ -69,7 +69,7 @@ enum attar_field_kind {
 };
 
 /* Where the bytes of a field are. */
-enum attar_field_place {
+enum attar_field_storage {
 	ATTAR_FIELD_FIXED,    /* at offset */
 	ATTAR_FIELD_DATA_LOC, /* at offset lies a word: where in the record, and bytes << 16 */
 	ATTAR_FIELD_REL_LOC,  /* the same, but counted from the end of the word (since 5.17) */
@@ -81,7 +81,7 @@ struct attar_field {
 	uint16_t size;    /* bytes; of the word when the place is not FIXED */
 	uint16_t element; /* bytes of one number, of the array's too; 1 for chars */
 	uint8_t kind;     /* enum attar_field_kind */
-	uint8_t place;    /* enum attar_field_place */
+	uint8_t place;    /* enum attar_field_storage */
 	bool is_signed;
 	bool is_pointer; /* an address: shown as hexadecimal */
 	bool is_common;  /* of every tracepoint: common_type, common_pid, ... */
@@ -304,7 +304,7 @@ struct attar_event_option {
  * program.
  */
 struct attar_event_spec {
-	const char *name; /* to show: as written, or as expanded from a pattern */
+	const char *name;    /* to show: as written, or as expanded from a pattern */
 	const char *pattern; /* that name was expanded from; NULL: named exactly */
 	enum attar_event_kind kind;
 	uint32_t type; /* perf_event_attr.type, and so on */

@@ -4,7 +4,7 @@
  *
  * A struct attar_target says whom: the whole system, CPUs, processes with all their threads and those
  * that they create later, threads, control groups, or a command to launch. A struct attar_counter is one
- * event opened on a whole target: as many file descriptors as the target has places. A struct attar_ring
+ * event opened on a whole target: as many file descriptors as the target has instances. A struct attar_ring
  * is one buffer of records, shared by every counter of a CPU.
  *
  *	struct attar_target *target;
@@ -56,7 +56,7 @@ struct attar_target_opts {
 	bool skip_refused; /* leave out what may not be watched or has ended, as long as one is left */
 	bool self;         /* the calling thread, alone */
 	/*
-	 * Threads wherever they run: one place for each thread, not one for each thread on each
+	 * Threads wherever they run: one instance for each thread, not one for each thread on each
 	 * CPU. Cheap to open and to read, and what self-reading needs; but inherited counters
 	 * without a CPU can have no ring.
 	 */
@@ -159,7 +159,7 @@ enum attar_counter_flags {
 };
 
 /*
- * Opens the event on every place of the target, all or nothing. attr is borrowed for the call;
+ * Opens the event on every instance of the target, all or nothing. attr is borrowed for the call;
  * attr->size says how long the caller's struct is (0: the 128 bytes of Linux 5.13), what the kernel
  * is given is negotiated here. read_format gets what attar_counter_read() needs. name is for
  * messages and reports; copied. On failure the error text names the event, the reason and the
@@ -180,7 +180,7 @@ ATTAR_API const char *attar_counter_name(const struct attar_counter *counter);
 ATTAR_API const struct perf_event_attr *attar_counter_attr(const struct attar_counter *counter);
 
 /*
- * Counting begins, and ends, on all places; 0 or a negative errno. Safe in signal handlers and from
+ * Counting begins, and ends, on all instances; 0 or a negative errno. Safe in signal handlers and from
  * any thread.
  */
 ATTAR_API int attar_counter_enable(struct attar_counter *counter);
@@ -195,7 +195,7 @@ ATTAR_API int attar_counters_enable_all(void);
 ATTAR_API int attar_counters_disable_all(void);
 
 /* Where one of its file descriptors counts. */
-struct attar_counter_place {
+struct attar_counter_instance {
 	int fd;     /* owned by the counter */
 	int cpu;    /* -1: wherever the thread runs */
 	pid_t tid;  /* -1: whoever runs on the CPU */
@@ -204,23 +204,23 @@ struct attar_counter_place {
 	uint64_t id;
 };
 
-/* How many places it was opened on. */
-ATTAR_API size_t attar_counter_places(const struct attar_counter *counter);
+/* How many instances it was opened on. */
+ATTAR_API size_t attar_counter_instances(const struct attar_counter *counter);
 
-/* Place number i, below attar_counter_places(). Past the end: fd, cpu, tid and cgroup are -1. */
-ATTAR_API struct attar_counter_place attar_counter_place_at(
+/* Place number i, below attar_counter_instances(). Past the end: fd, cpu, tid and cgroup are -1. */
+ATTAR_API struct attar_counter_instance attar_counter_instance_at(
 	const struct attar_counter *counter, size_t i);
 
 /* Records that the kernel could not store for this event so far; 0 where it does not tell (before 6.0). */
 ATTAR_API uint64_t attar_counter_lost(const struct attar_counter *counter);
 
-/* ---- while it is open; each on all places of the counter ---- */
+/* ---- while it is open; each on all instances of the counter ---- */
 
 /* The period from now on; the frequency, for an event opened with attr.freq. -EINVAL: it is not sampled. */
 ATTAR_API int attar_counter_set_period(struct attar_counter *counter, uint64_t period);
 
 /*
- * Enables it for n more overflows on each place, after which the kernel disables it and its fd hangs up.
+ * Enables it for n more overflows on each instance, after which the kernel disables it and its fd hangs up.
  * -EINVAL: it is not sampled, or it is inherited.
  */
 ATTAR_API int attar_counter_refresh(struct attar_counter *counter, unsigned n);
@@ -256,8 +256,8 @@ ATTAR_API int attar_counter_modify(
 ATTAR_API int attar_counter_pause(struct attar_counter *counter, bool pause);
 
 /*
- * Sends its records to the rings of another counter, place by place, or (to is NULL) nowhere. Both have the
- * same places and clock, and it has no rings of its own.
+ * Sends its records to the rings of another counter, instance by instance, or (to is NULL) nowhere. Both have the
+ * same instances and clock, and it has no rings of its own.
  */
 ATTAR_API int attar_counter_redirect(struct attar_counter *counter, struct attar_counter *to);
 
@@ -265,7 +265,7 @@ ATTAR_API int attar_counter_redirect(struct attar_counter *counter, struct attar
  * CPUs go offline and come back. Looks whether any did since the last look, and opens the counters
  * (of a group, the one that leads it) anew where a CPU has come: counts go on, with the quality
  * PARTIAL, since the CPU had run unwatched for a while; filter, BPF program and signal are set
- * again. Where the target watches every CPU, one that was never there adds places at the end. Of a
+ * again. Where the target watches every CPU, one that was never there adds instances at the end. Of a
  * target of tasks, which take their events along: nothing. One log line says what is missing. A
  * stream does this by itself. 1: something changed; 0: nothing; or a negative errno.
  */
@@ -276,7 +276,7 @@ ATTAR_API int attar_target_follow_cpus(
 
 /*
  * Sends the signal to the thread tid (0: the calling one) at each overflow on any of the counter's
- * places, as many signals as overflows if it is a real-time signal (SIGRTMIN and above queue);
+ * instances, as many signals as overflows if it is a real-time signal (SIGRTMIN and above queue);
  * signo 0: no more. -EINVAL: the event is not sampled; -ESRCH: there is no such thread.
  */
 ATTAR_API int attar_counter_signal(struct attar_counter *counter, int signo, pid_t tid);
@@ -290,7 +290,7 @@ enum attar_signal_kind {
 /* What a signal of an event says. */
 struct attar_signal {
 	enum attar_signal_kind kind;
-	int fd;        /* of the place, see attar_counter_place_at(); a TRAP has none: -1 */
+	int fd;        /* of the instance, see attar_counter_instance_at(); a TRAP has none: -1 */
 	uint32_t type; /* of a TRAP, the event's attr.type */
 	uint64_t data; /* of a TRAP, attr.sig_data */
 	uint64_t addr; /* of a TRAP, what the event is about: for a breakpoint its address */
@@ -332,13 +332,13 @@ struct attar_value {
 };
 
 /*
- * Counts, joined over the CPUs of each thread and summed over all places, or those of one place,
- * whose number is below attar_counter_places() (-EINVAL otherwise). A count that could not be had is
+ * Counts, joined over the CPUs of each thread and summed over all instances, or those of one instance,
+ * whose number is below attar_counter_instances() (-EINVAL otherwise). A count that could not be had is
  * no error but a quality; errors are those of read(2). ret_value->value is never stale.
  */
 ATTAR_API int attar_counter_read(struct attar_counter *counter, struct attar_value *ret_value);
 ATTAR_API int attar_counter_read_at(
-	struct attar_counter *counter, size_t place, struct attar_value *ret_value);
+	struct attar_counter *counter, size_t instance, struct attar_value *ret_value);
 
 /*
  * As attar_counter_read(), but without a system call where that is possible: for a counter of the
@@ -355,7 +355,7 @@ ATTAR_API int attar_counter_read_self(struct attar_counter *counter, struct atta
  */
 ATTAR_API int attar_counter_reset(struct attar_counter *counter);
 
-/* What was counted between two values of the same place; its quality is that of this time alone. */
+/* What was counted between two values of the same instance; its quality is that of this time alone. */
 ATTAR_API struct attar_value attar_value_since(
 	const struct attar_value *now, const struct attar_value *before);
 
@@ -370,8 +370,8 @@ ATTAR_API void attar_value_join(struct attar_value *whole, const struct attar_va
 
 /*
  * A thread's parts on its CPUs do not tell by themselves whether a hardware counter was shared; together they
- * do. Given the values of all places of a counter, or differences of them, this judges the parts by their
- * whole, and scales each as the whole is. Does nothing where places are no parts.
+ * do. Given the values of all instances of a counter, or differences of them, this judges the parts by their
+ * whole, and scales each as the whole is. Does nothing where instances are no parts.
  */
 ATTAR_API void attar_values_settle(const struct attar_counter *counter, struct attar_value *values);
 
@@ -382,7 +382,7 @@ ATTAR_API const char *attar_quality_name(enum attar_quality quality);
 
 /*
  * Counters that are on the CPU together or not at all, so that their ratios are true. Each read is one
- * system call for each place.
+ * system call for each instance.
  */
 struct attar_group;
 
@@ -392,7 +392,7 @@ struct attar_group_event {
 };
 
 /*
- * Opens all events on all places, or nothing. The first is the leader: it decides for all whether
+ * Opens all events on all instances, or nothing. The first is the leader: it decides for all whether
  * they are disabled, pinned or exclusive, and on which clock. Otherwise as attar_counter_open().
  * -EINVAL too: there are no events or more than 512, or a member contradicts its leader.
  */
@@ -413,7 +413,7 @@ ATTAR_API int attar_group_reset(struct attar_group *group);
 /* As attar_counter_read() for all members at once: ret_values has room for each, in the order of opening. */
 ATTAR_API int attar_group_read(struct attar_group *group, struct attar_value *ret_values);
 ATTAR_API int attar_group_read_at(
-	struct attar_group *group, size_t place, struct attar_value *ret_values);
+	struct attar_group *group, size_t instance, struct attar_value *ret_values);
 
 /*
  * The same without times and ids, for loops that read often: the value of each member alone. The

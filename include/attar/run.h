@@ -207,9 +207,9 @@ struct attar_run_counter {
 	const char *name;
 	const struct attar_event_spec *spec;
 	const char *refused; /* why it is not counted here, a sentence; NULL: it is */
-	const struct attar_counter *counter; /* its places: attar_counter_place_at() */
-	size_t n_places;
-	/* Of each place, since the start and since the report before; read for each report. */
+	const struct attar_counter *counter; /* its instances: attar_counter_instance_at() */
+	size_t n_instances;
+	/* Of each instance, since the start and since the report before; read for each report. */
 	const struct attar_value *values, *recent;
 };
 
@@ -227,7 +227,7 @@ ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
 ATTAR_API int attar_run_command_times(
 	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
 
-/* The name of the target's control group number i, as attar_counter_place tells it; "" for none. */
+/* The name of the target's control group number i, as attar_counter_instance tells it; "" for none. */
 ATTAR_API const char *attar_run_cgroup(const struct attar_run *run, int i);
 
 /* ---- more that a profiler may ask ---- */
@@ -276,10 +276,10 @@ struct attar_run_hooks {
 	int (*report)(void *ctx, const struct attar_report *report, enum attar_scope scope);
 	/* Called about every second: how long it runs, what was seen and lost. */
 	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
-	bool want_whole;  /* with intervals: a report of the whole run at the end too */
-	bool want_tree;   /* call trees, though nobody asked for them by an option */
-	bool want_values; /* fields of single events as values too, attar_row_value() */
-	bool unshown;     /* nobody reads the lines of single events: they need not be made */
+	bool want_whole;     /* with intervals: a report of the whole run at the end too */
+	bool want_tree;      /* call trees, though nobody asked for them by an option */
+	bool want_values;    /* fields of single events as values too, attar_row_value() */
+	bool no_line_output; /* nobody reads the lines of single events: they need not be made */
 	/* Called at each turn of the run, about ten times a second or more. */
 	void (*turn)(void *ctx);
 	/*

@@ -13,7 +13,7 @@
  * The source is the kernel's rings, joined by what programs write to memory shared with us. (A recording and
  * scripted text are to be two further sources of the same events.)
  *
- * Life: the target, its counters, the symbols and an inlet outlive the stream.
+ * Life: the target, its counters, the symbols and an shm_source outlive the stream.
  *
  * Errors: what is wrong with the arguments, the counters or the limits is found by attar_stream_live(),
  * attar_stream_add() and attar_stream_start(). Later functions fail only where memory or a system call
@@ -41,7 +41,7 @@ struct attar_process {
 	pid_t pid;
 	pid_t parent;     /* 0: unknown */
 	const char *comm; /* of its first thread; borrowed like that of a thread */
-	struct attar_space *space;
+	struct attar_address_space *space;
 	bool exited;
 	bool scanned; /* its mappings were read from /proc */
 	/* It runs on unseen: at the exec of a set-user-ID program the kernel ends its events */
@@ -90,7 +90,7 @@ struct attar_event {
 
 /* ---- events of programs that need no kernel for it: shared memory, see perfume/perfume.h ---- */
 
-/* An event that a program has registered. Borrowed for the call, its format for the inlet's life. */
+/* An event that a program has registered. Borrowed for the call, its format for the shm_source's life. */
 struct attar_user_event {
 	const char *name;
 	const struct attar_format
@@ -100,38 +100,39 @@ struct attar_user_event {
 };
 
 /* Gives an event the number (attar_event.counter) of its samples; -1: they are not wanted. */
-typedef int attar_introduce_fn(void *ctx, const struct attar_user_event *event);
+typedef int attar_new_event_fn(void *ctx, const struct attar_user_event *event);
 
-struct attar_inlet_opts {
-	size_t size;          /* sizeof(struct attar_inlet_opts) */
+struct attar_shm_source_opts {
+	size_t size;          /* sizeof(struct attar_shm_source_opts) */
 	const char *patterns; /* names of events, globs, separated by commas; at most 511 bytes */
 	/* Only these processes, and what they fork; borrowed for the call. Without any, nor tids: all. */
 	const pid_t *pids;
 	size_t n_pids;
 	const pid_t *tids; /* and these threads alone of theirs; borrowed for the call */
 	size_t n_tids;
-	bool only_started; /* only what is started with attar_inlet_variable() in its environment */
-	attar_introduce_fn *introduce; /* called once for each name with its fields */
+	bool only_started; /* only what is started with attar_shm_source_variable() in its environment */
+	attar_new_event_fn *on_new_event; /* called once for each name with its fields */
 	void *ctx;
 };
 
-struct attar_inlet;
+struct attar_shm_source;
 
 /*
  * Listens to the events of programs. In programs that run already and those that start later they
- * are on from here on; attar_inlet_free() switches them off again. -EINVAL: opts lacks patterns or
- * introduce, or the patterns are too long.
+ * are on from here on; attar_shm_source_free() switches them off again. -EINVAL: opts lacks patterns or
+ * on_new_event, or the patterns are too long.
  */
-ATTAR_API int attar_inlet_new(const struct attar_inlet_opts *opts, struct attar_inlet **ret_inlet);
+ATTAR_API int attar_shm_source_new(
+	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_inlet);
 
 /* NULL, for the caller's variable. Takes NULL. */
-ATTAR_API struct attar_inlet *attar_inlet_free(struct attar_inlet *inlet);
+ATTAR_API struct attar_shm_source *attar_shm_source_free(struct attar_shm_source *shm_source);
 
 /*
  * "NAME=VALUE" for the environment of a program to be launched, whose events are then on from the first.
- * Borrowed until the inlet is freed.
+ * Borrowed until the shm_source is freed.
  */
-ATTAR_API const char *attar_inlet_variable(const struct attar_inlet *inlet);
+ATTAR_API const char *attar_shm_source_variable(const struct attar_shm_source *shm_source);
 
 struct attar_stream_opts {
 	size_t size;       /* sizeof(struct attar_stream_opts) */
@@ -152,7 +153,7 @@ struct attar_stream_opts {
 	 * Write side-band records: names and mappings of processes, forks and exits. The stream
 	 * opens an event for them (a dummy) on the target, in the rings of its counters, so that
 	 * their losses are counted apart from those of samples. It costs one file descriptor for
-	 * each place of the target. Without opts.overwrite, counters with attr.write_backward keep
+	 * each location of the target. Without opts.overwrite, counters with attr.write_backward keep
 	 * their rings to themselves: side-band records then get rings of their own, which
 	 * attar_stream_next() reads also between snapshots.
 	 */
@@ -161,14 +162,14 @@ struct attar_stream_opts {
 	 * Events of programs, to be delivered in order with those of the rings as samples with raw
 	 * bytes; of their CPU nothing is known (-1). Borrowed for the stream's life. NULL: none.
 	 */
-	struct attar_inlet *inlet;
+	struct attar_shm_source *shm_source;
 };
 
 /* What went by, for a report's notes. */
 struct attar_stream_stats {
 	uint64_t samples; /* delivered */
 	uint64_t own;     /* samples taken in threads of this process, not delivered */
-	uint64_t early;   /* samples from before every place was open, not delivered */
+	uint64_t early;   /* samples from before every location was open, not delivered */
 	/*
 	 * Samples that could not be stored, or were overwritten unread. Exact since Linux 6.0, to
 	 * which the other records of the counters belong too, such as THROTTLE and, with
@@ -300,16 +301,16 @@ ATTAR_API void attar_stream_get_stats(
 ATTAR_API size_t attar_stream_get_missing(
 	struct attar_stream *stream, const struct attar_cpu_count **ret_counts);
 
-/* The place of a code address of this thread's user space. Part of the hot path: reads no names. */
-ATTAR_API attar_place attar_thread_place(struct attar_thread *thread, uint64_t ip);
+/* The location of a code address of this thread's user space. Part of the hot path: reads no names. */
+ATTAR_API attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip);
 
 /*
- * The stack of a sample as places, leaf first: the kernel's part of its call chain, then the user's; without
+ * The stack of a sample as locations, leaf first: the kernel's part of its call chain, then the user's; without
  * a chain the sampled address alone. At most max of them; the number. A caller outside of all code is no
  * caller (the frame pointer was none): the stack ends before it.
  */
 ATTAR_API size_t attar_event_stack(
-	const struct attar_event *event, attar_place *places, size_t max);
+	const struct attar_event *event, attar_location *locations, size_t max);
 
 /*
  * Unmaps the rings and forgets all processes; the counters stay open. NULL, for the caller's

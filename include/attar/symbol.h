@@ -3,19 +3,19 @@
  * attar/symbol.h - from an address to a name that outlives its process.
  *
  * Three objects. A struct attar_symbols is the shared cache: the kernel's symbols and every binary file
- * (DSO) that was seen, each read once and lazily. A struct attar_space is one address space: which file
- * is mapped where, by whom. An attar_place is a code address made independent of its space: DSO and
+ * (DSO) that was seen, each read once and lazily. A struct attar_address_space is one address space: which file
+ * is mapped where, by whom. An attar_location is a code address made independent of its space: DSO and
  * offset in one word, so that stacks of different processes compare equal and keep their meaning when
  * the process is gone.
  *
  *	struct attar_symbols *syms;
  *	attar_symbols_new(NULL, &syms);
- *	struct attar_space *space = attar_space_new(syms, pid);
- *	attar_space_scan(space);				// /proc/PID/maps
- *	attar_place place = attar_space_place(space, ip);	// cheap: no file is read for names
+ *	struct attar_address_space *space = attar_address_space_new(syms, pid);
+ *	attar_address_space_scan(space);				// /proc/PID/maps
+ *	attar_location location = attar_address_space_locate(space, ip);	// cheap: no file is read for names
  *	struct attar_symbol sym;
- *	attar_symbols_resolve(syms, place, &sym);		// may read the ELF file, once
- *	attar_space_free(space);
+ *	attar_symbols_resolve(syms, location, &sym);		// may read the ELF file, once
+ *	attar_address_space_free(space);
  *	attar_symbols_free(syms);
  *
  * Life: a cache outlives its spaces. All of it belongs to one thread at a time.
@@ -30,14 +30,14 @@ extern "C" {
 #endif
 
 struct attar_symbols;
-struct attar_space;
+struct attar_address_space;
 
 /*
  * DSO number in the upper 16 bits, offset in the lower 48. For a file the offset is the file offset (as
  * pgoff + ip - start of the mapping), for the kernel and for memory without a file it is the address,
  * cut to 48 bits.
  */
-typedef uint64_t attar_place;
+typedef uint64_t attar_location;
 
 enum attar_dso_id {            /* numbers that always exist */
 	ATTAR_DSO_UNKNOWN = 0, /* the address lies in no known mapping; offset = address */
@@ -60,7 +60,7 @@ struct attar_symbols_opts {
 	const char *kallsyms_path; /* NULL: "/proc/kallsyms" */
 	bool no_kernel;            /* never read kernel symbols */
 	/*
-	 * Bound of the DSO table; 0: 65,000. Only those of which a place was made are kept beyond their last
+	 * Bound of the DSO table; 0: 65,000. Only those of which a location was made are kept beyond their last
 	 * mapping.
 	 */
 	unsigned max_dsos;
@@ -84,9 +84,9 @@ ATTAR_API int attar_symbols_new(
  */
 ATTAR_API struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols);
 
-/* One resolved place. Strings are borrowed from the cache, which keeps them until it is freed. */
+/* One resolved location. Strings are borrowed from the cache, which keeps them until it is freed. */
 struct attar_symbol {
-	/* demangled, without parameters; NULL when nothing is known but the place */
+	/* demangled, without parameters; NULL when nothing is known but the location */
 	const char *name;
 	const char *mangled; /* as the symbol table has it; NULL like name */
 	uint64_t offset;     /* bytes from the symbol's start */
@@ -104,27 +104,27 @@ struct attar_symbol {
 
 /*
  * Looks the name up. 0 when a name was found; -ENOENT when not (ret_symbol still tells dso, kind
- * and the place's offset in `offset`). Reading a file happens at most once per DSO; a file that
+ * and the location's offset in `offset`). Reading a file happens at most once per DSO; a file that
  * cannot be read (cut, noise, a fifo, replaced since it was mapped) only costs its names, and one
  * debug log line.
  */
 ATTAR_API int attar_symbols_resolve(
-	struct attar_symbols *symbols, attar_place place, struct attar_symbol *ret_symbol);
+	struct attar_symbols *symbols, attar_location location, struct attar_symbol *ret_symbol);
 
-/* The DSO of a place without reading its symbols: its path and kind. Borrowed from the cache. */
+/* The DSO of a location without reading its symbols: its path and kind. Borrowed from the cache. */
 ATTAR_API const char *attar_symbols_dso(
-	struct attar_symbols *symbols, attar_place place, enum attar_dso_kind *ret_kind);
+	struct attar_symbols *symbols, attar_location location, enum attar_dso_kind *ret_kind);
 
-/* A kernel address as a place. */
-static inline attar_place attar_place_kernel(uint64_t address)
+/* A kernel address as a location. */
+static inline attar_location attar_location_kernel(uint64_t address)
 {
 	return ATTAR_CAST(uint64_t, ATTAR_DSO_KERNEL) << 48 | (address & 0xffffffffffffULL);
 }
 
-/* The DSO's number in a place. */
-static inline unsigned attar_place_dso(attar_place place)
+/* The DSO's number in a location. */
+static inline unsigned attar_location_dso(attar_location location)
 {
-	return ATTAR_CAST(unsigned, place >> 48);
+	return ATTAR_CAST(unsigned, location >> 48);
 }
 
 /*
@@ -137,7 +137,7 @@ ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr
 
 /* What the cache did, for notes and tests. */
 struct attar_symbols_stats {
-	uint64_t dsos;         /* known: mapped, or with a place made of them */
+	uint64_t dsos;         /* known: mapped, or with a location made of them */
 	uint64_t dsos_refused; /* not entered because the table was full */
 	uint64_t files_read;   /* ELF files whose symbols were loaded */
 	uint64_t files_unreadable;
@@ -163,39 +163,42 @@ struct attar_mapping {
  * A new, empty space of process pid (the id as this process sees it, for /proc). NULL when out of
  * memory. The space notes nothing of /proc until it is asked to.
  */
-ATTAR_API struct attar_space *attar_space_new(struct attar_symbols *symbols, pid_t pid);
+ATTAR_API struct attar_address_space *attar_address_space_new(
+	struct attar_symbols *symbols, pid_t pid);
 
 /* NULL, for the caller's variable. Takes NULL. */
-ATTAR_API struct attar_space *attar_space_free(struct attar_space *space);
+ATTAR_API struct attar_address_space *attar_address_space_free(struct attar_address_space *space);
 
 /*
  * A child after fork: the same mappings, its own pid. Cheap: mappings are shared until one side
  * changes. NULL when out of memory.
  */
-ATTAR_API struct attar_space *attar_space_fork(const struct attar_space *space, pid_t pid);
+ATTAR_API struct attar_address_space *attar_address_space_fork(
+	const struct attar_address_space *space, pid_t pid);
 
 /*
  * Reads /proc/PID/maps (executable mappings). 0; -ESRCH when the process is gone, -EACCES or -EPERM
  * without the right to look, -ENOMEM.
  */
-ATTAR_API int attar_space_scan(struct attar_space *space);
+ATTAR_API int attar_address_space_scan(struct attar_address_space *space);
 
 /*
  * One new mapping; it replaces what it overlaps. 0; -EINVAL: it has no extent; -ENOSPC: the space holds
  * 65,536 already (the statistics count what was refused); -ENOMEM.
  */
-ATTAR_API int attar_space_map(struct attar_space *space, const struct attar_mapping *mapping);
+ATTAR_API int attar_address_space_map(
+	struct attar_address_space *space, const struct attar_mapping *mapping);
 
 /* Forgets all mappings (exec). */
-ATTAR_API void attar_space_reset(struct attar_space *space);
+ATTAR_API void attar_address_space_reset(struct attar_address_space *space);
 
 /*
- * The user address ip as a place. No symbol is read. The first time a DSO is hit its file is opened
+ * The user address ip as a location. No symbol is read. The first time a DSO is hit its file is opened
  * (while the process lives, through /proc/PID/map_files or /proc/PID/root; so a deleted file or
  * another mount namespace does not matter) and kept open, within max_open_files, until its names
  * are read.
  */
-ATTAR_API attar_place attar_space_place(struct attar_space *space, uint64_t ip);
+ATTAR_API attar_location attar_address_space_locate(struct attar_address_space *space, uint64_t ip);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,7 @@ static size_t keep_lines(const struct perfume_collector *c, char *text)
 }
 
 /* Other users can lock what they can read: they are not waited for longer than a moment. */
-static void lock_orders(int fd)
+static void lock_requests(int fd)
 {
 	int tries = 100;
 
@@ -93,7 +93,7 @@ static void lock_orders(int fd)
 }
 
 /* Rewrites the file of standing orders with or without a line of ours. 0 or a negative errno. */
-static int write_orders(struct perfume_collector *c, int with_ours)
+static int write_requests(struct perfume_collector *c, int with_ours)
 {
 	char text[9 * (AREA_TEXT + 20)];
 	struct stat st;
@@ -107,7 +107,7 @@ static int write_orders(struct perfume_collector *c, int with_ours)
 		close(fd);
 		return -EPERM;
 	}
-	lock_orders(fd);
+	lock_requests(fd);
 	got = pread(fd, text, sizeof(text) - AREA_TEXT - 20, 0);
 	text[got > 0 ? got : 0] = 0;
 	n = keep_lines(c, text);
@@ -121,12 +121,12 @@ static int write_orders(struct perfume_collector *c, int with_ours)
 	return got < 0 ? -EIO : 0;
 }
 
-static void give_orders(struct perfume_collector *c)
+static void send_requests(struct perfume_collector *c)
 {
 	unsigned user = (unsigned)geteuid();
 
 	snprintf(c->orders, sizeof(c->orders), user ? ORDERS_OF_USER : ORDERS_OF_ROOT, user);
-	if (write_orders(c, 1) < 0)
+	if (write_requests(c, 1) < 0)
 		c->orders[0] = 0;
 }
 
@@ -159,7 +159,7 @@ int perfume_collector_new(
 	snprintf(c->variable, sizeof(c->variable), COLLECTOR_VARIABLE "=%016llx:%s",
 		(unsigned long long)c->id, c->patterns);
 	if (!c->n_pids && !c->only_started && *c->patterns)
-		give_orders(c);
+		send_requests(c);
 	perfume_clock_update(c);
 	*ret_collector = c;
 	return 0;
@@ -181,7 +181,7 @@ void perfume_collector_free(struct perfume_collector *c)
 	if (!c)
 		return;
 	if (c->orders[0])
-		write_orders(c, 0);
+		write_requests(c, 0);
 	while ((writer = c->writers) != NULL) {
 		c->writers = writer->next;
 		perfume_writer_free(c, writer);

@@ -85,7 +85,7 @@ int perfume_collector_each(struct perfume_collector *c, perfume_registered_fn *f
 	for (words.writer = c->writers; words.writer; words.writer = words.writer->next) {
 		memset(words.at, 0, words.writer->n_events * sizeof(uint32_t));
 		if (words.writer->mem >= 0 && words.writer->n_events && !words.writer->gone)
-			perfume_apart(read_words, &words);
+			perfume_helper_process(read_words, &words);
 		for (i = 0; i < words.writer->n_events && !words.writer->gone && !result; i++)
 			result = tell(c, &words, i, fn, ctx);
 	}

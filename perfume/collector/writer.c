@@ -96,7 +96,7 @@ static int poke_safely(const struct pokes *pokes)
 {
 	if (pokes->writer->mem < 0)
 		return -EACCES;
-	return is_at_hand(pokes->writer) ? poke(pokes) : perfume_apart(poke, pokes);
+	return is_at_hand(pokes->writer) ? poke(pokes) : perfume_helper_process(poke, pokes);
 }
 
 static void refuse(struct perfume_collector *c, struct writer *writer)

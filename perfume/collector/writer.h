@@ -94,7 +94,7 @@ uint64_t perfume_collector_now(void);
  * apart.c: does fn in a process of its own, which only makes system calls. What fn returns, 0 to 255; or
  * -ETIMEDOUT when that took longer than a second, and it was ended; or what making a process says.
  */
-int perfume_apart(int (*fn)(const void *ctx), const void *ctx);
+int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx);
 
 /* writer.c */
 

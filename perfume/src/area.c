@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* The area that this process shares with collectors: made, filled with events, given to those who asked. */
-#include "inside.h"
+#include "internal.h"
 
 #define LEASE_AT_FIRST 5000000000ULL /* ns; until the collector has the area and renews it */
 
@@ -142,7 +142,7 @@ static void claim(uint64_t id, const char *patterns, size_t n)
 }
 
 /* Orders are lines: the collector's id in 16 hexadecimal digits, a colon, patterns. */
-static void take_orders(const char *text)
+static void take_requests(const char *text)
 {
 	const char *line, *end;
 
@@ -154,7 +154,7 @@ static void take_orders(const char *text)
 }
 
 /* Standing orders of root, and of this user; of nobody else. */
-static void read_orders(const char *path, uid_t owner)
+static void read_requests(const char *path, uid_t owner)
 {
 	char text[8 * (AREA_TEXT + 20)];
 	struct stat st;
@@ -166,7 +166,7 @@ static void read_orders(const char *path, uid_t owner)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == owner && !(st.st_mode & 022)) {
 		n = read(fd, text, sizeof(text) - 1);
 		text[n > 0 ? n : 0] = 0;
-		take_orders(text);
+		take_requests(text);
 	}
 	close(fd);
 }
@@ -178,10 +178,10 @@ static void find_collectors(void)
 	uid_t user = geteuid();
 
 	if (inherited)
-		take_orders(inherited);
-	read_orders(ORDERS_OF_ROOT, 0);
+		take_requests(inherited);
+	read_requests(ORDERS_OF_ROOT, 0);
 	snprintf(path, sizeof(path), ORDERS_OF_USER, (unsigned)user);
-	read_orders(path, user);
+	read_requests(path, user);
 }
 
 /* True when `name` fits one of the patterns, which come from memory that may change meanwhile. */

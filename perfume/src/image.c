@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* Static events: those of a program, library or plug-in are registered and forgotten together. */
-#include "inside.h"
+#include "internal.h"
 
 /* Under the lock. */
 static void entry_add(struct perfume_file *file, struct perfume_entry *entry)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor. */
-#include "inside.h"
+#include "internal.h"
 
 static int intact(const struct perfume_file *file)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* One lock, which a forked child finds open, and the mark by which it knows that it is one. */
-#include "inside.h"
+#include "internal.h"
 
 static struct home *shared_home;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* Names and fields: what the kernel takes, and in which spelling. */
-#include "inside.h"
+#include "internal.h"
 
 int perfume_check_name(const char *name, const char **ret_reason)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* Contexts and their probes. */
-#include "inside.h"
+#include "internal.h"
 
 const char *perfume_error(void)
 {

@@ -3,7 +3,7 @@
  * Writing to the rings. Each thread has a ring for itself, and another for the signal handler that
  * interrupts it in the middle of a record, so that no ring is ever written by two at a time.
  */
-#include "inside.h"
+#include "internal.h"
 
 #define LEVELS 3 /* the thread, a handler in it, a handler in that */
 

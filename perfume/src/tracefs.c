@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* The kernel's interface: where it is, and which of its forms. */
-#include "inside.h"
+#include "internal.h"
 
 struct search {
 	char root[ROOT_MAX];

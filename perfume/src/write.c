@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write index. */
-#include "inside.h"
+#include "internal.h"
 
 int perfume_probe_enabled(const struct perfume_probe *probe)
 {

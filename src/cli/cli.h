@@ -18,7 +18,7 @@ enum status {
 enum status status_of(int error);
 
 /* Prints "attar: " and the thread's error text to stderr; returns status. */
-int complain(enum status status);
+int report_error(enum status status);
 
 /* To stdout as it is; a text that could not be made for want of memory is complained of. The exit status. */
 int print_buf(const struct buf *text);

@@ -67,5 +67,5 @@ int command_unknown(const char *name)
 			near.best);
 	else
 		attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", CLIP(name));
-	return complain(STATUS_USAGE);
+	return report_error(STATUS_USAGE);
 }

@@ -166,7 +166,7 @@ int print_buf(const struct buf *text)
 {
 	if (buf_failed(text)) {
 		base_oom();
-		return complain(STATUS_FAILED);
+		return report_error(STATUS_FAILED);
 	}
 	fputs(buf_text(text), stdout);
 	return print_end();
@@ -184,7 +184,7 @@ int print_report(const struct attar_report *report, const char *format, bool qui
 		r = attar_renderer_draw(renderer, report);
 		attar_renderer_free(renderer);
 	}
-	return r < 0 && r != -EPIPE ? complain(STATUS_FAILED) : STATUS_OK;
+	return r < 0 && r != -EPIPE ? report_error(STATUS_FAILED) : STATUS_OK;
 }
 
 int print_end(void)
@@ -192,7 +192,7 @@ int print_end(void)
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
 		return STATUS_OK;
 	attar_fail(-EIO, "cannot write to stdout: %s", console_error(errno));
-	return complain(STATUS_FAILED);
+	return report_error(STATUS_FAILED);
 }
 
 const char *console_error(int error)
@@ -200,7 +200,7 @@ const char *console_error(int error)
 	return error == EBADF ? "it is closed" : strerror(error);
 }
 
-int complain(enum status status)
+int report_error(enum status status)
 {
 	print_line(attar_error());
 	return (int)status;

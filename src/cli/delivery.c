@@ -9,7 +9,7 @@
 
 #include "attar/event.h"
 #include "attar/stream.h"
-#include "cli/checks.h"
+#include "cli/doctor_checks.h"
 
 enum { NAPS = 20, NAP_NS = 300 * 1000, CPUS_MAX = 64, RING_BYTES = 64 * 1024 };
 

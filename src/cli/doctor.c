@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* attar doctor: what works here, what is less than it could be, and the least that would mend it. */
 #include "base/base.h"
-#include "cli/checks.h"
+#include "cli/doctor_checks.h"
 #include "cli/cli.h"
 #include "perf/kernel.h"
 
@@ -100,12 +100,12 @@ int command_doctor(int argc, char **argv)
 	if (argc > 1 + json) {
 		attar_fail(-EINVAL, "doctor takes --json and nothing else, not '%s'",
 			CLIP(argv[1 + json]));
-		return complain(STATUS_USAGE);
+		return report_error(STATUS_USAGE);
 	}
 	report = attar_report_new("doctor");
 	if (!report) {
 		base_oom();
-		return complain(STATUS_FAILED);
+		return report_error(STATUS_FAILED);
 	}
 	worst = fill(report, json);
 	status = print_report(report, json ? "json" : "text", false);

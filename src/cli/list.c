@@ -6,9 +6,9 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "event/names.h"
+#include "event/generic_events.h"
 #include "event/pfm.h"
-#include "event/tracefs.h"
+#include "tracefs/tracefs.h"
 #include "perf/open.h"
 
 struct list {
@@ -240,7 +240,7 @@ static int nothing(const struct list *l)
 {
 	attar_fail(-ENOENT, "no event here matches '%s'%s", CLIP(l->pattern),
 		l->verbose ? "" : "; 'attar list -v' shows also those that this machine lacks");
-	return complain(STATUS_FAILED);
+	return report_error(STATUS_FAILED);
 }
 
 static int go(struct list *l)
@@ -251,7 +251,7 @@ static int go(struct list *l)
 	l->report = attar_report_new("list");
 	if (r < 0 || !l->report) {
 		base_oom();
-		return complain(STATUS_FAILED);
+		return report_error(STATUS_FAILED);
 	}
 	fill(l);
 	if (l->pattern && !l->found)
@@ -297,7 +297,7 @@ int command_list(int argc, char **argv)
 	int status;
 
 	if (parse(&l, argc, argv) < 0)
-		return complain(STATUS_USAGE);
+		return report_error(STATUS_USAGE);
 	status = l.pattern && !l.names && !strcmp(l.format, "text") ? explain(l.pattern) : -ENOENT;
 	if (status >= 0)
 		return status;

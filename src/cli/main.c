@@ -36,7 +36,7 @@ int command_help(int argc, char **argv)
 	}
 	r = attar_run_new(name, &run);
 	if (r < 0)
-		return r == -ENOENT ? command_unknown(name) : complain(STATUS_FAILED);
+		return r == -ENOENT ? command_unknown(name) : report_error(STATUS_FAILED);
 	page = help_page(name);
 	if (man)
 		help_man(&b, run, attar_profiler_find(name));
@@ -56,7 +56,7 @@ int command_completion(int argc, char **argv)
 	if (argc < 2 || !complete_script(&b, argv[1])) {
 		attar_fail(
 			-EINVAL, "completion is made for bash, zsh or fish: attar completion bash");
-		return complain(STATUS_USAGE);
+		return report_error(STATUS_USAGE);
 	}
 	return print_buf(&b);
 }
@@ -75,12 +75,12 @@ static bool is_one_of(const char *arg, const char *a, const char *b)
 }
 
 /* A command that went on without memory showed less than there is. */
-static int confess(int status)
+static int check_stdout(int status)
 {
 	if (status != STATUS_OK || !base_oom_count())
 		return status;
 	attar_fail(-ENOMEM, "out of memory: what is shown is not complete");
-	return complain(STATUS_FAILED);
+	return report_error(STATUS_FAILED);
 }
 
 static int run_command(const struct command *command, int argc, char **argv)
@@ -91,7 +91,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 		help_command(&b, command);
 		return print_buf(&b);
 	}
-	return confess(command->run(argc, argv));
+	return check_stdout(command->run(argc, argv));
 }
 
 int main(int argc, char **argv)
@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 	if (argv[1][0] == '-') {
 		attar_fail(-EINVAL, "a profiler is expected before '%s': attar -h lists them",
 			CLIP(argv[1]));
-		return complain(STATUS_USAGE);
+		return report_error(STATUS_USAGE);
 	}
 	return command_profiler(argc - 1, argv + 1);
 }

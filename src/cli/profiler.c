@@ -44,7 +44,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 	if (r == 0 || !outputs_remain(&s->outputs))
 		return r;
 	if (r != -EPIPE)
-		s->status = complain(status_of(r));
+		s->status = report_error(status_of(r));
 	attar_run_stop(s->run);
 	return 0;
 }
@@ -89,7 +89,7 @@ static int finish(struct session *s, int r)
 	if (r == -EPIPE)
 		return STATUS_OK;
 	if (r < 0)
-		return complain(status_of(r));
+		return report_error(status_of(r));
 	return command > 0 ? command : STATUS_OK;
 }
 
@@ -106,11 +106,11 @@ static int go(struct session *s, char *const *command, const char *line)
 
 	if (r < 0) {
 		outputs_close(&s->outputs);
-		return complain(status_of(r));
+		return report_error(status_of(r));
 	}
 	hooks.want_whole = s->outputs.want_whole;
 	hooks.want_values = s->outputs.want_values;
-	hooks.unshown = !s->outputs.all.n;
+	hooks.no_line_output = !s->outputs.all.n;
 	hooks.want_tree = s->outputs.want_tree;
 	attar_run_command(s->run, command);
 	raise_file_limit();
@@ -132,7 +132,7 @@ static int print_event_help(const char *events)
 	int r = event_help(&b, events);
 
 	if (r < 0)
-		return complain(r == -ENOENT ? STATUS_USAGE : status_of(r));
+		return report_error(r == -ENOENT ? STATUS_USAGE : status_of(r));
 	return print_buf(&b);
 }
 
@@ -144,10 +144,10 @@ int command_profiler(int argc, char **argv)
 	int status, r = attar_run_new(argv[0], &s.run);
 
 	if (r < 0)
-		return r == -ENOENT ? command_unknown(argv[0]) : complain(STATUS_FAILED);
+		return r == -ENOENT ? command_unknown(argv[0]) : report_error(STATUS_FAILED);
 	r = args_parse(s.run, argc - 1, argv + 1, &args);
 	if (r < 0)
-		status = complain(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);
+		status = report_error(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);
 	else if (args.events)
 		status = print_event_help(args.events);
 	else if (args.help)

@@ -3,10 +3,10 @@
 
 #include "base/check.h"
 #include "base/opts.h"
-#include "event/format.h"
+#include "tracefs/format.h"
 #include "event/pmu.h"
 #include "event/probe.h"
-#include "event/tracefs.h"
+#include "tracefs/tracefs.h"
 
 static int copy(const char *text, char **ret_copy)
 {

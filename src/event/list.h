@@ -89,10 +89,10 @@ int terms_parse(struct parser *parser, const char *word, size_t n);
  * The event named by one word: generic, raw, or named by a PMU. Adds one spec for each PMU that
  * counts it. 1, 0 when no such event is known, or a negative errno with its sentence.
  */
-int word_parse(struct parser *parser, const char *word, size_t n);
+int simple_event_parse(struct parser *parser, const char *word, size_t n);
 
 /* The generic or raw event that a word stands for: the spec's kind, type, config, unit. */
-bool word_generic(const char *word, size_t n, struct attar_event_spec *spec);
+bool simple_event_generic(const char *word, size_t n, struct attar_event_spec *spec);
 
 /*
  * A name that only libpfm4 knows, with its own modifiers; parser->p moves behind it. 1, 0 when it
@@ -101,6 +101,6 @@ bool word_generic(const char *word, size_t n, struct attar_event_spec *spec);
 int pfm_parse(struct parser *parser, const char *word);
 
 /* Fails with "no event" and what may have been meant. */
-int word_unknown(struct parser *parser, const char *word, size_t n);
+int simple_event_unknown(struct parser *parser, const char *word, size_t n);
 
 #endif

@@ -310,7 +310,7 @@ int pmu_term_names(const struct pmu *pmu, dir_names *ret_names)
 
 /* ---- events ---- */
 
-static bool is_satellite(const char *name)
+static bool is_event_attribute(const char *name)
 {
 	static const char *const ends[] = {".scale", ".unit", ".per-pkg", ".snapshot"};
 	size_t n = strlen(name);
@@ -332,7 +332,7 @@ int pmu_event_names(const struct pmu *pmu, dir_names *ret_names)
 	if (r == -ENOMEM)
 		return r;
 	vec_each (ret_names, name) {
-		if (is_satellite(*name))
+		if (is_event_attribute(*name))
 			free(*name);
 		else
 			ret_names->at[kept++] = *name;
@@ -345,7 +345,7 @@ bool pmu_has_event(const struct pmu *pmu, const char *name)
 {
 	char folder[4096];
 
-	if (!name[0] || name[0] == '.' || strchr(name, '/') || is_satellite(name))
+	if (!name[0] || name[0] == '.' || strchr(name, '/') || is_event_attribute(name))
 		return false;
 	snprintf(folder, sizeof(folder), "%s/events", pmu->path);
 	return has(folder, name);
@@ -373,7 +373,7 @@ static void cut(char *text)
 	text[strcspn(text, "\n")] = '\0';
 }
 
-static int read_satellites(const char *folder, const char *name, struct pmu_event *event)
+static int read_event_attributes(const char *folder, const char *name, struct pmu_event *event)
 {
 	struct buf unit _cleanup_(buf_done) = {0}, scale _cleanup_(buf_done) = {0};
 	char file[600];
@@ -405,7 +405,7 @@ int pmu_event_read(const struct pmu *pmu, const char *name, struct pmu_event *re
 	snprintf(folder, sizeof(folder), "%s/events", pmu->path);
 	r = read_text(folder, name, &b);
 	if (r == 0)
-		r = read_satellites(folder, name, &event);
+		r = read_event_attributes(folder, name, &event);
 	if (r == 0) {
 		buf_add(&b, "", 0);
 		event.terms = buf_take(&b);

@@ -8,7 +8,7 @@
 
 #include "base/parse.h"
 #include "event/catalog.h"
-#include "event/dir.h"
+#include "tracefs/dir.h"
 
 enum { PMU_WORDS = 5 /* config, config1 ... config4 */, PMU_RANGES = 16, PMU_TEXT_MAX = 65536 };
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/parse.h"
-#include "event/format.h"
+#include "tracefs/format.h"
 #include "event/modifier.h"
 #include "event/pmu.h"
 

@@ -130,7 +130,7 @@ static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)
 	if (raw != 0)
 		return raw;
 	if (word[n + 1] == ':')
-		return word_unknown(parser, word, strcspn(word, ",/{} \t\n"));
+		return simple_event_unknown(parser, word, strcspn(word, ",/{} \t\n"));
 	return attar_fail(r, "%s", sentence);
 }
 
@@ -148,11 +148,11 @@ static int event_body(struct parser *parser)
 	parser->p = word + n;
 	if (next == '/')
 		return terms_parse(parser, word, n);
-	r = word_parse(parser, word, n);
+	r = simple_event_parse(parser, word, n);
 	if (r == 0 && next == ':')
 		r = tracepoint_or_raw(parser, word, n);
 	else if (r == 0 && (r = pfm_parse(parser, word)) == 0)
-		r = word_unknown(parser, word, n);
+		r = simple_event_unknown(parser, word, n);
 	return r < 0 ? r : 0;
 }
 

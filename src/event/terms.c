@@ -284,7 +284,7 @@ static bool put_generic(struct build *b, const struct term *term)
 	struct attar_event_spec like = {.unit = "", .scale = 1};
 
 	if (term->value || !b->pmu || !b->pmu->pub.core ||
-		!word_generic(term->name, strlen(term->name), &like) ||
+		!simple_event_generic(term->name, strlen(term->name), &like) ||
 		like.kind == ATTAR_EVENT_SOFTWARE)
 		return false;
 	b->words[0] = like.config;
@@ -454,7 +454,7 @@ static int add_generic(
 	struct build b = {.parser = parser, .terms = terms, .spec = like};
 	int r;
 
-	if (!word_generic(name, strlen(name), &b.spec))
+	if (!simple_event_generic(name, strlen(name), &b.spec))
 		return 0;
 	if (b.spec.kind != ATTAR_EVENT_SOFTWARE && pmu_core(parser->catalog, 1))
 		return add_generic_per_core(parser, terms, name, text, n);

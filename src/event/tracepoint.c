@@ -4,10 +4,10 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
-#include "event/format.h"
+#include "tracefs/format.h"
 #include "event/list.h"
-#include "event/tracefs.h"
-#include "event/userevent.h"
+#include "tracefs/tracefs.h"
+#include "event/user_event.h"
 
 static bool is_pattern(const char *text)
 {

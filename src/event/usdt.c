@@ -7,7 +7,7 @@
 
 #include "base/limit.h"
 #include "event/probe.h"
-#include "event/userevent.h"
+#include "event/user_event.h"
 
 enum { CONVERTED_MAX = 16384, HEADER = 8, NOTES_MAX = 65536 };
 

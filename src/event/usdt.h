@@ -12,7 +12,7 @@
 #define EVENT_USDT_H
 
 #include "base/buf.h"
-#include "event/format.h"
+#include "tracefs/format.h"
 #include "event/list.h"
 
 /* One place in a file. Borrowed until the callback returns. */

@@ -37,7 +37,7 @@ static int refused(const struct attar_ring *ring, int error, size_t bytes)
 		-error, "no AUX area for the ring of CPU %d: %s", ring->cpu, strerror(error));
 }
 
-/* The area's place in the file is told to the kernel by the ring's page, before it is mapped. */
+/* The area's instance in the file is told to the kernel by the ring's page, before it is mapped. */
 static int map(struct attar_aux *aux, const struct attar_ring *ring, size_t bytes)
 {
 	int prot = aux->snapshot ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -198,7 +198,7 @@ void attar_aux_release(struct attar_aux *aux, const struct attar_aux_data *data)
 }
 
 /* Intel PT's head is an offset into the area; what lies behind it is zero until it has gone round once. */
-static bool went_round(const struct attar_aux *aux, uint64_t head)
+static bool has_wrapped(const struct attar_aux *aux, uint64_t head)
 {
 	if (head >= aux->size)
 		return true;
@@ -214,7 +214,7 @@ int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data)
 	CHECK_ARG(ret_data, "ret_data");
 
 	uint64_t head = __atomic_load_n(&aux->page->aux_head, __ATOMIC_ACQUIRE);
-	size_t size = went_round(aux, head) ? aux->size : (size_t)head;
+	size_t size = has_wrapped(aux, head) ? aux->size : (size_t)head;
 
 	if (!aux->snapshot)
 		return attar_fail(-EINVAL, "this AUX area is not overwritten: its data is told by "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be done to open counters, each on all of its places. */
+/* What can be done to open counters, each on all of its instances. */
 #include "attar/perf.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "perf/counter.h"
 #include "perf/group.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 enum { BPF_PROGRAMS_MAX = 64 }; /* of one tracepoint: BPF_TRACE_MAX_PROGS in the kernel */
 
@@ -23,7 +23,7 @@ static int failed(const struct attar_counter *c, const struct counter_fd *it, in
 	return attar_fail(error, "cannot %s '%s' on CPU %d: %s", what, CLIP(c->name), it->cpu, why);
 }
 
-/* One request for every place, and what EINVAL, EEXIST and EOPNOTSUPP mean for it. */
+/* One request for every instance, and what EINVAL, EEXIST and EOPNOTSUPP mean for it. */
 struct order {
 	unsigned long request;
 	const void *argument;
@@ -31,7 +31,7 @@ struct order {
 };
 
 /* A thread that has ended takes no orders and needs none. */
-static int each_place(const struct attar_counter *c, const struct order *o)
+static int each_instance(const struct attar_counter *c, const struct order *o)
 {
 	vec_each (&c->fds, it) {
 		if (it->gone)
@@ -58,7 +58,7 @@ int attar_counter_enable(struct attar_counter *c)
 	CHECK_OWN(c, "counter");
 
 	c->enabled = true;
-	return each_place(c, &(struct order){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
+	return each_instance(c, &(struct order){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
 }
 
 int attar_counter_disable(struct attar_counter *c)
@@ -66,7 +66,7 @@ int attar_counter_disable(struct attar_counter *c)
 	CHECK_OWN(c, "counter");
 
 	c->enabled = false;
-	return each_place(c, &(struct order){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
+	return each_instance(c, &(struct order){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
 }
 
 static int all_of_this_thread(int request, const char *what)
@@ -113,7 +113,7 @@ int attar_counter_set_period(struct attar_counter *c, uint64_t period)
 			      : c->attr.freq
 				      ? "the frequency is above kernel.perf_event_max_sample_rate"
 				      : "a period is between 1 and 2^63 - 1";
-	int r = each_place(
+	int r = each_instance(
 		c, &(struct order){PERF_EVENT_IOC_PERIOD, &period, "set the period of", invalid});
 
 	if (r == 0)
@@ -125,10 +125,10 @@ int attar_counter_refresh(struct attar_counter *c, unsigned n)
 {
 	CHECK_OWN(c, "counter");
 
-	return each_place(c, &(struct order){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
-				     c->attr.inherit ? "inherited events cannot be limited to a "
-						       "number of overflows (attr.inherit)"
-						     : "it is not sampled, it only counts"});
+	return each_instance(c, &(struct order){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
+					c->attr.inherit ? "inherited events cannot be limited to a "
+							  "number of overflows (attr.inherit)"
+							: "it is not sampled, it only counts"});
 }
 
 /* ---- what is kept for fds that are opened later ---- */
@@ -209,10 +209,11 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 		c->attr.type == PERF_TYPE_TRACEPOINT
 			? "an unknown field, or an operator that does not fit its type"
 			: "only tracepoints, and PMUs that trace into an AUX area, take filters";
-	int r = each_place(c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
-				      "it has a filter already, which cannot be changed",
-				      "the filter has more address ranges than its PMU has, or of "
-				      "a kind that it lacks"});
+	int r = each_instance(
+		c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
+			   "it has a filter already, which cannot be changed",
+			   "the filter has more address ranges than its PMU has, or of "
+			   "a kind that it lacks"});
 
 	if (r < 0)
 		return attar_context(r, "the filter '%s'", CLIP(filter));
@@ -238,8 +239,9 @@ int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *
 	wanted.attr.bp_addr = attr->bp_addr;
 	wanted.attr.bp_len = attr->bp_len;
 	wanted.attr.disabled = attr->disabled;
-	r = each_place(c, &(struct order){PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &wanted, "modify",
-				  "the CPU takes no breakpoint of this length, kind or alignment"});
+	r = each_instance(
+		c, &(struct order){PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &wanted, "modify",
+			   "the CPU takes no breakpoint of this length, kind or alignment"});
 	if (r == 0)
 		c->whole = wanted;
 	return r;
@@ -249,8 +251,8 @@ int attar_counter_pause(struct attar_counter *c, bool pause)
 {
 	CHECK_OWN(c, "counter");
 
-	return each_place(c, &(struct order){PERF_EVENT_IOC_PAUSE_OUTPUT, number(pause),
-				     pause ? "pause" : "resume", "it has no ring to write to"});
+	return each_instance(c, &(struct order){PERF_EVENT_IOC_PAUSE_OUTPUT, number(pause),
+					pause ? "pause" : "resume", "it has no ring to write to"});
 }
 
 int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
@@ -259,7 +261,7 @@ int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
 
 	if (to && to->fds.n != c->fds.n)
 		return attar_fail(-EINVAL,
-			"cannot send '%s' to the rings of '%s': they have %zu and %zu places",
+			"cannot send '%s' to the rings of '%s': they have %zu and %zu instances",
 			CLIP(c->name), CLIP(to->name), c->fds.n, to->fds.n);
 	for (size_t i = 0; i < c->fds.n; i++) {
 		const struct counter_fd *it = &c->fds.at[i];

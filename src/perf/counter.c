@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters and groups on every place of a target. A lone counter is a group of one. What the kernel takes of
- * an event is found on the first place; every further place is opened with just that.
+ * Counters and groups on every instance of a target. A lone counter is a group of one. What the kernel takes of
+ * an event is found on the first instance; every further instance is opened with just that.
  */
 #include "perf/counter.h"
 
 #include <sys/ioctl.h>
 
 #include "base/check.h"
-#include "perf/cores.h"
-#include "perf/explain.h"
+#include "perf/hybrid.h"
+#include "perf/open_error.h"
 #include "perf/group.h"
 #include "perf/negotiate.h"
-#include "perf/rules.h"
+#include "perf/attr_check.h"
 #include "perf/selfread.h"
 #include "perf/target.h"
 
@@ -68,7 +68,7 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 	c->bpf_fd = -1;
 	r = copy_attr(attr, &c->whole);
 	if (r == 0)
-		r = rules_check(name, &c->whole);
+		r = attr_check(name, &c->whole);
 	if (r < 0) {
 		counter_free(c);
 		return r;
@@ -77,7 +77,7 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 	c->attr.inherit |= t->kind == ATTAR_TARGET_TASKS && t->inherit;
 	c->shares = !is_software(attr);
 	c->one_core_kind =
-		t->kind == ATTAR_TARGET_TASKS && cores_has(cores_get(), attr->type, attr->config);
+		t->kind == ATTAR_TARGET_TASKS && hybrid_has(hybrid_get(), attr->type, attr->config);
 	c->every_cpu = t->every_cpu;
 	c->self = t->self && t->any_cpu && t->tids.n == 1;
 	c->owner = pthread_self();
@@ -103,9 +103,9 @@ struct attar_counter *counter_free(struct attar_counter *c)
 	return NULL;
 }
 
-/* ---- places ---- */
+/* ---- instances ---- */
 
-static size_t place_count(const struct attar_target *t)
+static size_t instance_count(const struct attar_target *t)
 {
 	size_t who = t->kind == ATTAR_TARGET_TASKS     ? t->tids.n
 		     : t->kind == ATTAR_TARGET_CGROUPS ? t->cgroups.n
@@ -114,10 +114,10 @@ static size_t place_count(const struct attar_target *t)
 	return who * t->cpus.n;
 }
 
-static struct place place_at(const struct attar_target *t, size_t i)
+static struct instance instance_at(const struct attar_target *t, size_t i)
 {
 	size_t who = i / t->cpus.n;
-	struct place p = {.pid = -1, .cpu = t->cpus.at[i % t->cpus.n], .group_fd = -1};
+	struct instance p = {.pid = -1, .cpu = t->cpus.at[i % t->cpus.n], .group_fd = -1};
 
 	if (t->kind == ATTAR_TARGET_TASKS)
 		p.pid = t->tids.at[who];
@@ -128,9 +128,9 @@ static struct place place_at(const struct attar_target *t, size_t i)
 	return p;
 }
 
-struct place counter_place(const struct attar_target *t, int cpu, int cgroup)
+struct instance counter_instance(const struct attar_target *t, int cpu, int cgroup)
 {
-	struct place p = {.pid = -1, .cpu = cpu, .group_fd = -1};
+	struct instance p = {.pid = -1, .cpu = cpu, .group_fd = -1};
 
 	if (cgroup >= 0) {
 		p.pid = t->cgroups.at[cgroup];
@@ -141,22 +141,22 @@ struct place counter_place(const struct attar_target *t, int cpu, int cgroup)
 
 /* Of the counters that are opened together one was refused. */
 static int explain(struct attar_counter *const *all, size_t n, const struct attar_target *t,
-	const struct attar_counter *c, const struct place *p, int error)
+	const struct attar_counter *c, const struct instance *p, int error)
 {
 	struct refusal refusal = {.error = error,
 		.event = c->name,
 		.attr = &c->whole,
-		.place = *p,
+		.instance = *p,
 		.events = MAX(t->events, n),
-		.places = place_count(t)};
+		.instances = instance_count(t)};
 
 	refusal.files_left =
-		(refusal.events - MIN(t->events_open, refusal.events)) * refusal.places;
+		(refusal.events - MIN(t->events_open, refusal.events)) * refusal.instances;
 	for (size_t i = 0; i < n; i++)
 		refusal.files_left -= MIN(all[i]->fds.n, refusal.files_left);
 	if (c->group && c != c->group->members[0])
 		refusal.leader = c->group->members[0]->name;
-	return explain_refusal(&refusal);
+	return open_error_refusal(&refusal);
 }
 
 static uint64_t ask_id(int fd)
@@ -171,8 +171,8 @@ uint64_t counter_id(const struct counter_fd *it)
 	return it->id ? it->id : ask_id(it->fd);
 }
 
-static int keep(
-	struct attar_counter *c, const struct attar_target *t, const struct place *p, int i, int fd)
+static int keep(struct attar_counter *c, const struct attar_target *t, const struct instance *p,
+	int i, int fd)
 {
 	bool is_cgroup = p->flags & PERF_FLAG_PID_CGROUP;
 	struct counter_fd one = {.fd = fd,
@@ -204,15 +204,16 @@ static bool vanished(const struct attar_target *t, int error)
 	return error == -ENODEV;
 }
 
-/* All counters on place number i, or none. The failing counter is told. */
-static int open_place(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+/* All counters on instance number i, or none. The failing counter is told. */
+static int open_instance(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t i, unsigned flags, struct attar_counter **ret_failed)
 {
-	struct place p = place_at(t, i);
+	struct instance p = instance_at(t, i);
 	int r = 0;
 
 	for (size_t m = 0; m < n; m++) {
-		int fd = c[m]->fds.n ? place_open(c[m], &p) : place_open_first(c[m], &p, flags);
+		int fd = c[m]->fds.n ? instance_open(c[m], &p)
+				     : instance_open_first(c[m], &p, flags);
 
 		r = fd < 0 ? fd : keep(c[m], t, &p, (int)i, fd);
 		if (r == 0) {
@@ -227,21 +228,21 @@ static int open_place(struct attar_counter *const *c, size_t n, const struct att
 	return 0;
 }
 
-int counters_open_places(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+int counters_open_instances(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t first, unsigned flags)
 {
 	struct attar_counter *failed = NULL;
 	size_t last = 0;
 	int gone = 0;
 
-	for (size_t i = first; i < place_count(t); i++) {
-		struct place p = place_at(t, i);
+	for (size_t i = first; i < instance_count(t); i++) {
+		struct instance p = instance_at(t, i);
 		int r;
 
 		if (target_stopped(t))
 			return attar_fail(-ECANCELED, "stopped while '%s' was being opened",
 				CLIP(c[0]->name));
-		r = open_place(c, n, t, i, flags, &failed);
+		r = open_instance(c, n, t, i, flags, &failed);
 		if (r == -ENOMEM)
 			return base_oom();
 		if (r < 0 && !vanished(t, r))
@@ -252,7 +253,7 @@ int counters_open_places(struct attar_counter *const *c, size_t n, const struct 
 		}
 	}
 	if (!c[0]->fds.n && failed) {
-		struct place p = place_at(t, last);
+		struct instance p = instance_at(t, last);
 
 		return explain(c, n, t, failed, &p, gone);
 	}
@@ -263,7 +264,7 @@ int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t fir
 {
 	if (c->group) /* its leader opens them all */
 		return c == c->group->members[0] ? group_add_tids(c->group, t, first) : 0;
-	return counters_open_places(&c, 1, t, first * t->cpus.n, 0);
+	return counters_open_instances(&c, 1, t, first * t->cpus.n, 0);
 }
 
 /* ---- life ---- */
@@ -283,7 +284,7 @@ int attar_counter_open(struct attar_target *target, const struct perf_event_attr
 
 	if (r < 0)
 		return r;
-	r = counters_open_places(&c, 1, target, 0, flags);
+	r = counters_open_instances(&c, 1, target, 0, flags);
 	if (r < 0) {
 		counter_free(c);
 		return r;
@@ -315,16 +316,16 @@ const struct perf_event_attr *attar_counter_attr(const struct attar_counter *c)
 	return &c->attr;
 }
 
-size_t attar_counter_places(const struct attar_counter *c)
+size_t attar_counter_instances(const struct attar_counter *c)
 {
 	CHECK_ARG_OR(c, "counter", 0);
 
 	return c->fds.n;
 }
 
-struct attar_counter_place attar_counter_place_at(const struct attar_counter *c, size_t i)
+struct attar_counter_instance attar_counter_instance_at(const struct attar_counter *c, size_t i)
 {
-	static const struct attar_counter_place nowhere = {
+	static const struct attar_counter_instance nowhere = {
 		.fd = -1, .cpu = -1, .tid = -1, .cgroup = -1};
 	const struct counter_fd *it;
 
@@ -334,7 +335,7 @@ struct attar_counter_place attar_counter_place_at(const struct attar_counter *c,
 		return nowhere;
 	}
 	it = &c->fds.at[i];
-	return (struct attar_counter_place){.fd = it->fd,
+	return (struct attar_counter_instance){.fd = it->fd,
 		.cpu = it->cpu,
 		.tid = it->tid,
 		.cgroup = it->cgroup,

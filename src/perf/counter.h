@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A counter from the inside: one event, its fds on the places of a target, and what was reset. */
+/* A counter from the inside: one event, its fds on the instances of a target, and what was reset. */
 #ifndef PERF_COUNTER_H
 #define PERF_COUNTER_H
 
@@ -7,7 +7,7 @@
 
 #include "attar/perf.h"
 #include "base/vec.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 /* What the kernel had counted at the last reset. */
 struct counter_base {
@@ -39,7 +39,7 @@ struct attar_counter {
 	VEC(struct counter_fd) fds;
 	bool shares; /* a hardware counter with others: running less than enabled is an estimate */
 	bool one_core_kind; /* of several that the machine has: see perf/cores.h */
-	bool every_cpu;     /* its places of one task cover the machine */
+	bool every_cpu;     /* its instances of one task cover the machine */
 	bool enabled;
 	uint32_t changes_seen; /* of its target's CPUs */
 	/* What was asked of its fds, for those that are opened later. */
@@ -66,16 +66,16 @@ struct attar_counter *counter_free(struct attar_counter *c);
 uint64_t counter_id(const struct counter_fd *it);
 
 /*
- * Opens n counters, the first as the leader of the others, on the target's places from number
- * `first` on. A place is opened for all or for none; when one is refused, what was opened on
- * earlier places stays to be closed.
+ * Opens n counters, the first as the leader of the others, on the target's instances from number
+ * `first` on. A instance is opened for all or for none; when one is refused, what was opened on
+ * earlier instances stays to be closed.
  */
-int counters_open_places(struct attar_counter *const *c, size_t n, const struct attar_target *t,
+int counters_open_instances(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t first, unsigned flags);
 
-/* A place of a target of CPUs or (cgroup is an index) control groups. */
-struct place;
-struct place counter_place(const struct attar_target *t, int cpu, int cgroup);
+/* A instance of a target of CPUs or (cgroup is an index) control groups. */
+struct instance;
+struct instance counter_instance(const struct attar_target *t, int cpu, int cgroup);
 
 /* Reads one of its fds. */
 int counter_read_fd(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counters on CPUs that come and go. An event whose CPU went offline is dead, with its count; when
- * the CPU is back a new one takes its place. What the new one counts is added to what the old one
+ * the CPU is back a new one takes its instance. What the new one counts is added to what the old one
  * had: the old count stands in the fd's base, as minus it. The CPU had run for a moment by then, so
  * the count is PARTIAL from there on.
  */
@@ -21,7 +21,7 @@ struct team {
 	size_t n;
 };
 
-static struct team team_of(struct attar_counter *const *c)
+static struct team group_of(struct attar_counter *const *c)
 {
 	struct attar_group *g = (*c)->group;
 
@@ -35,7 +35,7 @@ static bool leads(const struct attar_counter *c)
 
 /* ---- a CPU goes ---- */
 
-static void bury(struct attar_counter *c, struct counter_fd *it)
+static void mark_dead(struct attar_counter *c, struct counter_fd *it)
 {
 	struct attar_value v;
 
@@ -51,19 +51,19 @@ static void bury(struct attar_counter *c, struct counter_fd *it)
 }
 
 /* The leader last: who reads it gets the values of all. */
-static void bury_team(const struct team *team, size_t place)
+static void mark_group_dead(const struct team *team, size_t instance)
 {
 	for (size_t m = team->n; m-- > 0;)
-		bury(team->members[m], &team->members[m]->fds.at[place]);
+		mark_dead(team->members[m], &team->members[m]->fds.at[instance]);
 }
 
 /* ---- a CPU comes ---- */
 
 /* Opens all or none; ret_fds has room for each. */
-static int open_team(const struct team *team, struct place p, int *ret_fds)
+static int open_group_at(const struct team *team, struct instance p, int *ret_fds)
 {
 	for (size_t m = 0; m < team->n; m++) {
-		int fd = place_open(team->members[m], &p);
+		int fd = instance_open(team->members[m], &p);
 
 		if (fd < 0) {
 			while (m > 0)
@@ -108,17 +108,17 @@ static int not_again(const struct attar_counter *c, int cpu, int error)
 	return 0;
 }
 
-static int reopen(const struct team *team, const struct attar_target *t, size_t place,
+static int reopen(const struct team *team, const struct attar_target *t, size_t instance,
 	struct attar_ring **rings, size_t n_rings)
 {
-	const struct counter_fd *it = &team->members[0]->fds.at[place];
+	const struct counter_fd *it = &team->members[0]->fds.at[instance];
 	int *fds _cleanup_free_ = calloc(team->n, sizeof(*fds));
-	int r = fds ? open_team(team, counter_place(t, it->cpu, it->cgroup), fds) : -ENOMEM;
+	int r = fds ? open_group_at(team, counter_instance(t, it->cpu, it->cgroup), fds) : -ENOMEM;
 
 	if (r < 0)
 		return not_again(team->members[0], it->cpu, r);
 	for (size_t m = 0; m < team->n; m++) {
-		struct counter_fd *mine = &team->members[m]->fds.at[place];
+		struct counter_fd *mine = &team->members[m]->fds.at[instance];
 
 		let_go(rings, n_rings, mine->fd);
 		put_fd(t, mine, fds[m]);
@@ -134,7 +134,7 @@ static int append(const struct team *team, const struct attar_target *t, int cpu
 	for (size_t m = 0; r == 0 && m < team->n; m++)
 		r = vec_reserve(&team->members[m]->fds, 1);
 	if (r == 0)
-		r = open_team(team, counter_place(t, cpu, cgroup), fds);
+		r = open_group_at(team, counter_instance(t, cpu, cgroup), fds);
 	if (r < 0)
 		return not_again(team->members[0], cpu, r);
 	for (size_t m = 0; m < team->n; m++) {
@@ -148,7 +148,7 @@ static int append(const struct team *team, const struct attar_target *t, int cpu
 	return 0;
 }
 
-static bool has_place(const struct attar_counter *c, int cpu, int cgroup)
+static bool has_instance(const struct attar_counter *c, int cpu, int cgroup)
 {
 	vec_each (&c->fds, it)
 		if (it->cpu == cpu && it->cgroup == cgroup)
@@ -167,7 +167,7 @@ static int append_all(const struct team *team, const struct attar_target *t)
 			int r = 0;
 
 			if (hotplug_is_online(&t->hotplug, *cpu) &&
-				!has_place(team->members[0], *cpu, cgroup))
+				!has_instance(team->members[0], *cpu, cgroup))
 				r = append(team, t, *cpu, cgroup);
 			if (r < 0)
 				return r;
@@ -185,7 +185,7 @@ static int follow_team(const struct team *team, const struct attar_target *t,
 		int r = 0;
 
 		if (!it->gone && it->departures != hotplug_departures(&t->hotplug, it->cpu))
-			bury_team(team, i);
+			mark_group_dead(team, i);
 		if (it->gone && hotplug_is_online(&t->hotplug, it->cpu))
 			r = reopen(team, t, i, rings, n_rings);
 		if (r < 0)
@@ -280,7 +280,7 @@ int cpus_follow(struct attar_target *t, struct attar_counter *const *counters, s
 	int r = t->listens ? look(t) : 0;
 
 	for (size_t i = 0; r == 0 && t->listens && i < n; i++) {
-		struct team team = team_of(&counters[i]);
+		struct team team = group_of(&counters[i]);
 
 		if (!leads(counters[i]) || counters[i]->changes_seen == t->hotplug.changes)
 			continue;
@@ -291,7 +291,7 @@ int cpus_follow(struct attar_target *t, struct attar_counter *const *counters, s
 	if (r == 0 && changed && rings)
 		r = rings_extend(rings, n_rings, counters, n);
 	for (size_t i = 0; r == 0 && changed && i < n; i++) {
-		struct team team = team_of(&counters[i]);
+		struct team team = group_of(&counters[i]);
 
 		if (leads(counters[i]))
 			r = start_team(&team, rings ? *rings : NULL, rings ? *n_rings : 0);

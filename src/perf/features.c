@@ -115,7 +115,7 @@ static const struct feature all[] = {
 		{{FLAGS, BIT(23)}}},
 	{"PERF_SAMPLE_TRANSACTION", "transactions", SINCE(3, 13), FEATURE_KEEP,
 		{SAMPLE(TRANSACTION)}},
-	{"PERF_SAMPLE_IDENTIFIER", "ids in one place of all records", SINCE(3, 12), FEATURE_KEEP,
+	{"PERF_SAMPLE_IDENTIFIER", "ids in one instance of all records", SINCE(3, 12), FEATURE_KEEP,
 		{SAMPLE(IDENTIFIER)}},
 	{"PERF_SAMPLE_DATA_SRC", "sources of data", SINCE(3, 10), FEATURE_KEEP, {SAMPLE(DATA_SRC)}},
 	{"PERF_SAMPLE_WEIGHT", "weights", SINCE(3, 10), FEATURE_KEEP, {SAMPLE(WEIGHT)}},

@@ -8,7 +8,7 @@
 #define PERF_FEATURES_H
 
 #include "base/base.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 /* Bits of the attributes seen as 64-bit words. */
 struct feature_bits {

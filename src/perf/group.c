@@ -6,7 +6,7 @@
 #include "perf/group.h"
 
 #include "base/check.h"
-#include "perf/readout.h"
+#include "perf/counter_read.h"
 #include "perf/target.h"
 
 enum {
@@ -92,7 +92,7 @@ static void share_together(struct attar_group *g)
 		g->members[i]->shares = shares;
 }
 
-/* After places were opened. What is not noted for want of memory is read with more work. */
+/* After instances were opened. What is not noted for want of memory is read with more work. */
 static void note_ids(struct attar_group *g)
 {
 	size_t n = g->members[0]->fds.n * g->n;
@@ -152,7 +152,7 @@ int attar_group_open(struct attar_target *target, const struct attar_group_event
 	g->process = check_process;
 	r = make_members(g, target, events, n);
 	if (r == 0)
-		r = counters_open_places(g->members, g->n, target, 0, flags);
+		r = counters_open_instances(g->members, g->n, target, 0, flags);
 	if (r < 0) {
 		attar_group_close(g);
 		return r;
@@ -186,7 +186,7 @@ struct attar_counter *attar_group_counter(struct attar_group *g, size_t i)
 
 int group_add_tids(struct attar_group *g, struct attar_target *t, size_t first)
 {
-	int r = counters_open_places(g->members, g->n, t, first * t->cpus.n, 0);
+	int r = counters_open_instances(g->members, g->n, t, first * t->cpus.n, 0);
 
 	note_ids(g);
 	return r;

@@ -11,7 +11,7 @@
 #include "perf/open.h"
 #include "perf/selfread.h"
 
-int place_open(struct attar_counter *c, const struct place *p)
+int instance_open(struct attar_counter *c, const struct instance *p)
 {
 	return open_event(&c->whole, p->pid, p->cpu, p->group_fd, p->flags);
 }
@@ -37,9 +37,9 @@ static bool drop_group(union uapi_attr *attr)
 	return had;
 }
 
-static int try_without(struct attar_counter *c, const struct place *p, const char *what)
+static int try_without(struct attar_counter *c, const struct instance *p, const char *what)
 {
-	int fd = place_open(c, p);
+	int fd = instance_open(c, p);
 
 	if (fd >= 0)
 		log_debug("%s: opened without %s, which kernel %s does not know", c->name, what,
@@ -51,7 +51,8 @@ static int try_without(struct attar_counter *c, const struct place *p, const cha
  * Gives up one thing after the other until it opens. When nothing helps, it stays given up: what is
  * left holds the reason of the refusal, and the reason alone.
  */
-static int open_older(struct attar_counter *c, const struct place *p, unsigned flags, int refused)
+static int open_older(
+	struct attar_counter *c, const struct instance *p, unsigned flags, int refused)
 {
 	size_t n;
 	const struct feature *f = features_all(&n);
@@ -72,21 +73,21 @@ static int open_older(struct attar_counter *c, const struct place *p, unsigned f
  * The kernel's part of call chains is refused by itself by some kernels (6.12.117 is one), also to events of
  * user code, whose call chains have none. -EACCES when there is nothing to leave out.
  */
-static int open_user_chains(struct attar_counter *c, const struct place *p)
+static int open_user_chains(struct attar_counter *c, const struct instance *p)
 {
 	int fd;
 
 	if (!(c->attr.sample_type & PERF_SAMPLE_CALLCHAIN) || c->attr.exclude_callchain_kernel)
 		return -EACCES;
 	c->attr.exclude_callchain_kernel = 1;
-	fd = place_open(c, p);
+	fd = instance_open(c, p);
 	if (fd < 0)
 		c->attr.exclude_callchain_kernel = 0;
 	return fd;
 }
 
 /* Leaves the kernel out where it may not be watched. */
-static int open_user_only(struct attar_counter *c, const struct place *p)
+static int open_user_only(struct attar_counter *c, const struct instance *p)
 {
 	bool inner = kernel_get()->user_namespace;
 	char program[512];
@@ -95,7 +96,7 @@ static int open_user_only(struct attar_counter *c, const struct place *p)
 	if (c->attr.exclude_kernel)
 		return open_user_chains(c, p);
 	c->attr.exclude_kernel = c->attr.exclude_hv = 1;
-	fd = place_open(c, p);
+	fd = instance_open(c, p);
 	if (fd == -EACCES)
 		fd = open_user_chains(c, p);
 	if (fd < 0) {
@@ -114,22 +115,22 @@ static int open_user_only(struct attar_counter *c, const struct place *p)
 }
 
 /* A PMU that does not know how to be read by user code refuses what asks for it. */
-static int open_readable(struct attar_counter *c, const struct place *p)
+static int open_readable(struct attar_counter *c, const struct instance *p)
 {
 	uint64_t plain = c->attr.config1;
 	int fd;
 
 	selfread_ask(&c->attr);
-	fd = place_open(c, p);
+	fd = instance_open(c, p);
 	if (fd >= 0 || c->attr.config1 == plain)
 		return fd;
 	c->attr.config1 = plain;
-	return place_open(c, p);
+	return instance_open(c, p);
 }
 
-int place_open_first(struct attar_counter *c, const struct place *p, unsigned flags)
+int instance_open_first(struct attar_counter *c, const struct instance *p, unsigned flags)
 {
-	int fd = flags & ATTAR_COUNTER_SELF_READ ? open_readable(c, p) : place_open(c, p);
+	int fd = flags & ATTAR_COUNTER_SELF_READ ? open_readable(c, p) : instance_open(c, p);
 
 	if (is_too_new(fd))
 		fd = open_older(c, p, flags, fd);

@@ -3,7 +3,7 @@
 
 #include <sys/syscall.h>
 
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 /* Sizes that kernels have published, PERF_ATTR_SIZE_VER0 and later. */
 static const uint32_t attr_sizes[] = {64, 72, 80, 96, 104, 112, 120, 128, 136, 144};

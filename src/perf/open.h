@@ -4,7 +4,7 @@
 #define PERF_OPEN_H
 
 #include "base/base.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 /* The smallest published size that covers every field of attr that is not zero. */
 uint32_t open_attr_size(const union uapi_attr *attr);

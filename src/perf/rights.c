@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 
 #include "base/file.h"
-#include "perf/culprit.h"
+#include "perf/attr_bisect.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
 
@@ -54,15 +54,15 @@ static bool is_everything_refused(void)
 	return is_refusal(rights_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY));
 }
 
-/* Whether an event that never happens is refused at the same place, too. */
-static bool is_place_refused(const struct refusal *r)
+/* Whether an event that never happens is refused at the same instance, too. */
+static bool is_instance_refused(const struct refusal *r)
 {
 	union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,
 					.config = PERF_COUNT_SW_DUMMY,
 					.exclude_kernel = r->attr->attr.exclude_kernel,
 					.exclude_hv = r->attr->attr.exclude_hv,
 					.disabled = 1}};
-	int fd = open_event(&attr, r->place.pid, r->place.cpu, -1, r->place.flags);
+	int fd = open_event(&attr, r->instance.pid, r->instance.cpu, -1, r->instance.flags);
 
 	if (fd >= 0)
 		close(fd);
@@ -207,7 +207,8 @@ static bool add_other_user(struct buf *b, const struct refusal *r, const struct 
 {
 	bool undumpable;
 
-	if (k->sys_ptrace || !is_other_user(r->place.pid, &undumpable) || !is_place_refused(r))
+	if (k->sys_ptrace || !is_other_user(r->instance.pid, &undumpable) ||
+		!is_instance_refused(r))
 		return false;
 	buf_printf(b,
 		"it %s; run as root%s, or give this "
@@ -222,14 +223,14 @@ static bool add_other_user(struct buf *b, const struct refusal *r, const struct 
 /* An option that needs more rights than the event itself. */
 static bool add_option_at_fault(struct buf *b, const struct refusal *r)
 {
-	const struct feature *f = culprit_find(r);
+	const struct feature *f = attr_bisect_find(r);
 	union uapi_attr without = *r->attr;
 	char program[PROGRAM_MAX];
 
 	if (!f)
 		return false;
 	feature_drop(f, &without);
-	if (culprit_try(r, &without) != 0)
+	if (attr_bisect_try(r, &without) != 0)
 		return false;
 	file_of_program(program, sizeof(program));
 	buf_printf(b,
@@ -313,7 +314,7 @@ static void add_unexplained(struct buf *b, const struct refusal *r, const struct
 {
 	const struct perf_event_attr *attr = &r->attr->attr;
 	const char *module = security_module();
-	bool refused_alone = !is_place_refused(r);
+	bool refused_alone = !is_instance_refused(r);
 
 	if (module)
 		buf_printf(b,
@@ -337,13 +338,13 @@ static void add_unexplained(struct buf *b, const struct refusal *r, const struct
 
 static void add_reason(struct buf *b, const struct refusal *r)
 {
-	bool task = r->place.pid >= 0 && !(r->place.flags & PERF_FLAG_PID_CGROUP);
+	bool task = r->instance.pid >= 0 && !(r->instance.flags & PERF_FLAG_PID_CGROUP);
 	struct kernel k;
 
 	kernel_ask(&k);
 	if (add_seccomp(b) || add_special(b, r, &k))
 		return;
-	if (r->place.pid > 0 && task && add_other_user(b, r, &k))
+	if (r->instance.pid > 0 && task && add_other_user(b, r, &k))
 		return;
 	if (add_paranoid(b, r, &k, task) || add_lockdown(b, r))
 		return;
@@ -355,14 +356,14 @@ int rights_explain(const struct refusal *r)
 	struct buf b _cleanup_(buf_done) = {0};
 
 	buf_printf(&b, "not permitted to open '%s' ", CLIP(r->event));
-	if (r->place.flags & PERF_FLAG_PID_CGROUP)
-		buf_printf(&b, "in a control group on CPU %d: ", r->place.cpu);
-	else if (r->place.pid > 0)
-		buf_printf(&b, "on thread %d: ", r->place.pid);
-	else if (r->place.pid == 0)
+	if (r->instance.flags & PERF_FLAG_PID_CGROUP)
+		buf_printf(&b, "in a control group on CPU %d: ", r->instance.cpu);
+	else if (r->instance.pid > 0)
+		buf_printf(&b, "on thread %d: ", r->instance.pid);
+	else if (r->instance.pid == 0)
 		buf_str(&b, "on this thread: ");
 	else
-		buf_printf(&b, "system-wide on CPU %d: ", r->place.cpu);
+		buf_printf(&b, "system-wide on CPU %d: ", r->instance.cpu);
 	add_reason(&b, r);
 	return attar_fail(r->error, "%s", buf_text(&b));
 }

@@ -4,7 +4,7 @@
 #define PERF_RIGHTS_H
 
 #include "base/buf.h"
-#include "perf/explain.h"
+#include "perf/open_error.h"
 
 /*
  * Sets the error text and returns refusal->error. Opens and closes scratch events to find the

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/check.h"
-#include "perf/readout.h"
+#include "perf/counter_read.h"
 
 /* The kernel changes a page when the thread is scheduled, not a hundred times on end. */
 enum { TRIES_MAX = 100 };
@@ -55,7 +55,7 @@ static inline bool has_counter(uint32_t index)
 	return index && index <= 32;
 }
 
-/* The cycle counter is number 31 for user space, whatever its place in the hardware. */
+/* The cycle counter is number 31 for user space, whatever its instance in the hardware. */
 static uint64_t read_pmc(uint32_t index)
 {
 	switch (index) {
@@ -224,6 +224,6 @@ int attar_counter_read_self(struct attar_counter *c, struct attar_value *ret_val
 		.time_running = counts.time_running,
 		.lost = it->base.lost,
 		.by_self_read = true};
-	readout_finish(c, it, ret_value);
+	counter_read_finish(c, it, ret_value);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A resolved target as the counters see it: places, each a thread or control group on a CPU. */
+/* A resolved target as the counters see it: instances, each a thread or control group on a CPU. */
 #ifndef PERF_TARGET_H
 #define PERF_TARGET_H
 
@@ -46,7 +46,7 @@ int target_rescan(struct attar_target *target);
 /* Whoever opens counters on it wants to stop: see attar_target_opts.stop. */
 bool target_stopped(const struct attar_target *target);
 
-/* The tid has a place of its own in this target, or needs none (it is covered by inheritance). */
+/* The tid has a instance of its own in this target, or needs none (it is covered by inheritance). */
 int target_know(struct attar_target *target, pid_t tid);
 
 /* A zombie is at its end too, though its parent may let it wait for long. */

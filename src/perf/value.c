@@ -14,7 +14,7 @@ uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running)
 	return scaled > UINT64_MAX ? UINT64_MAX : (uint64_t)scaled;
 }
 
-void value_judge_partly_run(struct attar_value *v)
+void value_set_quality_partly_run(struct attar_value *v)
 {
 	if (v->elsewhere) {
 		v->quality = ATTAR_QUALITY_PARTIAL;
@@ -51,7 +51,7 @@ struct attar_value attar_value_since(
 	if (now->quality == ATTAR_QUALITY_ERROR)
 		return v;
 	v.raw = less(now->raw, before->raw);
-	value_judge(&v);
+	value_set_quality(&v);
 	if (now->quality == ATTAR_QUALITY_PARTIAL && before->quality < ATTAR_QUALITY_PARTIAL &&
 		v.quality < ATTAR_QUALITY_PARTIAL)
 		v.quality = ATTAR_QUALITY_PARTIAL; /* its gap is in this time */
@@ -104,7 +104,7 @@ void attar_value_join(struct attar_value *whole, const struct attar_value *part)
 	if (in_error)
 		value_error(whole);
 	else
-		value_judge(whole);
+		value_set_quality(whole);
 }
 
 const char *attar_quality_name(enum attar_quality quality)

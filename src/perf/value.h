@@ -15,16 +15,16 @@ uint64_t value_scale(uint64_t raw, uint64_t enabled, uint64_t running);
  */
 enum { VALUE_GRAIN = 1 << 14 };
 
-/* The rare rest of value_judge(). */
-void value_judge_partly_run(struct attar_value *v);
+/* The rare rest of value_set_quality(). */
+void value_set_quality_partly_run(struct attar_value *v);
 
 /* Finds quality and value from raw, the times and elsewhere. */
-static inline void value_judge(struct attar_value *v)
+static inline void value_set_quality(struct attar_value *v)
 {
 	v->value = v->raw;
 	v->quality = v->time_enabled || v->raw ? ATTAR_QUALITY_EXACT : ATTAR_QUALITY_IDLE;
 	if (unlikely(v->time_running < v->time_enabled - v->time_enabled / VALUE_GRAIN))
-		value_judge_partly_run(v);
+		value_set_quality_partly_run(v);
 }
 
 /* A value that is not known for a reason: the event is in error. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* profile: where the CPU time goes, by sampling. */
 #include "base/base.h"
-#include "run/stackreport.h"
+#include "run/stack_report.h"
 #include "attar/run.h"
 
 enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
@@ -51,7 +51,7 @@ static void columns(struct attar_section *lines)
 
 /* --each: one line for each sample, its stack under it with -g. */
 static int show(struct profile *p, struct attar_run *run, const struct attar_event *ev,
-	const attar_place *places, size_t n)
+	const attar_location *locations, size_t n)
 {
 	struct attar_section *lines = attar_run_lines(run, "samples", columns);
 
@@ -67,27 +67,27 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 	attar_cell_u64(lines, ev->cpu);
 	attar_cell_u64(lines, ev->record->sample.period);
 	attar_cell_text(lines, attar_run_source_name(run, ev->counter));
-	stack_report_lines(attar_run_symbols(run), lines, places, p->graph ? n : 1);
+	stack_report_lines(attar_run_symbols(run), lines, locations, p->graph ? n : 1);
 	return 0;
 }
 
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct profile *p = self;
-	attar_place places[DEPTH_MAX];
+	attar_location locations[DEPTH_MAX];
 	size_t n;
 
 	if (!is_busy(run, p, ev))
 		return 0;
-	n = attar_event_stack(ev, places, DEPTH_MAX);
+	n = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (p->each) {
-		int r = show(p, run, ev, places, n);
+		int r = show(p, run, ev, locations, n);
 
 		if (r < 0 || !attar_run_wants_tree(run))
 			return r;
 	}
 	return samples_add(&p->interval, stack_space_task(&p->space, ev->thread),
-		stacks_intern(&p->space.stacks, places, n), 1);
+		stacks_intern(&p->space.stacks, locations, n), 1);
 }
 
 static int profile_open(struct attar_run *run, void *self)

@@ -11,16 +11,16 @@ static bool find_symbol(
 {
 	uint64_t ip = ev->record->sample.ip;
 	unsigned mode = ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	attar_place place;
+	attar_location place;
 
 	if (mode == PERF_RECORD_MISC_KERNEL)
-		place = attar_place_kernel(ip);
+		place = attar_location_kernel(ip);
 	else if (mode == PERF_RECORD_MISC_USER)
-		place = attar_thread_place(ev->thread, ip);
+		place = attar_thread_locate(ev->thread, ip);
 	else
 		return false;
 	return attar_symbols_resolve(attar_run_symbols(run), place, ret_symbol) == 0 ||
-	       attar_place_dso(place) != ATTAR_DSO_UNKNOWN;
+	       attar_location_dso(place) != ATTAR_DSO_UNKNOWN;
 }
 
 static void append(char *text, size_t size, const char *fmt, ...) ATTAR_PRINTF(3, 4);

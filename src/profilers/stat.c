@@ -8,7 +8,7 @@
 #include "profilers/ratios.h"
 #include "profilers/threadcounts.h"
 #include "run/run.h"
-#include "stats/tally.h"
+#include "stats/counter_table.h"
 
 /* What counts are told apart by. */
 enum by { BY_NOTHING, BY_CPU, BY_THREAD, BY_SOCKET, BY_CGROUP };
@@ -19,8 +19,8 @@ struct stat {
 	bool detail, line, per_cpu, per_thread, per_socket;
 
 	enum by by;
-	struct tally whole;                  /* from start to end, of each run of the command */
-	struct spread elapsed, user, system; /* ns, of the same */
+	struct counter_table whole; /* from start to end, of each run of the command */
+	struct running_stats elapsed, user, system; /* ns, of the same */
 };
 
 static const char task_events[] = "task-clock,context-switches,cpu-migrations,page-faults,cycles,"
@@ -41,7 +41,7 @@ static bool watches_tasks(const struct attar_run *run, const struct stat *s)
 /* Which threads are not told apart, unlike what is asked for. */
 static void note_threads(const struct attar_run *run)
 {
-	if (threads_are_told(run) || run->opts.tids)
+	if (exited_threads_reported(run) || run->opts.tids)
 		return;
 	log_note("--per-thread: threads that begin while we count are counted with those that "
 		 "start them%s",
@@ -104,33 +104,34 @@ static int socket_of(int cpu)
 	return file_read_i64(path, &socket) < 0 ? 0 : (int)socket;
 }
 
-static int key_of(const struct stat *s, const struct attar_counter_place *place)
+static int key_of(const struct stat *s, const struct attar_counter_instance *instance)
 {
 	switch (s->by) {
 	case BY_CPU:
-		return place->cpu;
+		return instance->cpu;
 	case BY_THREAD:
-		return place->tid;
+		return instance->tid;
 	case BY_SOCKET:
-		return socket_of(place->cpu);
+		return socket_of(instance->cpu);
 	case BY_CGROUP:
-		return place->cgroup;
+		return instance->cgroup;
 	default:
 		return 0;
 	}
 }
 
 /* All counters into the cells of their keys. recent: since the report before. */
-static int fill(struct attar_run *run, const struct stat *s, struct tally *t, bool recent)
+static int fill(struct attar_run *run, const struct stat *s, struct counter_table *t, bool recent)
 {
 	const struct attar_run_counter *c;
 
 	for (t->n_events = 0; attar_run_get_counter(run, t->n_events);)
 		t->n_events++;
 	for (size_t i = 0; (c = attar_run_get_counter(run, i)); i++)
-		for (size_t p = 0; p < c->n_places; p++) {
-			struct attar_counter_place place = attar_counter_place_at(c->counter, p);
-			struct tally_key *key = tally_key(t, key_of(s, &place));
+		for (size_t p = 0; p < c->n_instances; p++) {
+			struct attar_counter_instance instance =
+				attar_counter_instance_at(c->counter, p);
+			struct counter_table_key *key = counter_table_key(t, key_of(s, &instance));
 
 			if (!key)
 				return base_oom();
@@ -144,18 +145,18 @@ static int fill(struct attar_run *run, const struct stat *s, struct tally *t, bo
 
 static int stat_ended(struct attar_run *run, void *self)
 {
-	struct tally once = {0};
+	struct counter_table once = {0};
 	struct stat *s = self;
 	uint64_t user, system;
 	int r = fill(run, s, &once, false);
 
 	if (r == 0)
-		r = tally_merge(&s->whole, &once);
-	tally_done(&once);
-	spread_add(&s->elapsed, (double)attar_run_elapsed(run));
+		r = counter_table_merge(&s->whole, &once);
+	counter_table_done(&once);
+	running_stats_add(&s->elapsed, (double)attar_run_elapsed(run));
 	if (attar_run_command_times(run, &user, &system) == 0) {
-		spread_add(&s->user, (double)user);
-		spread_add(&s->system, (double)system);
+		running_stats_add(&s->user, (double)user);
+		running_stats_add(&s->system, (double)system);
 	}
 	return r;
 }
@@ -166,7 +167,7 @@ static int stat_ended(struct attar_run *run, void *self)
 struct drawing {
 	struct attar_run *run;
 	const struct stat *s;
-	const struct tally *table;
+	const struct counter_table *table;
 	struct attar_section *section;
 	uint64_t elapsed;
 	bool mean;
@@ -220,7 +221,7 @@ static void add_deviation(
 	const struct drawing *d, const struct attar_run_counter *c, const struct tally_cell *cell)
 {
 	if (is_known(c, cell) && cell->runs.n > 1)
-		attar_cell_double(d->section, spread_deviation(&cell->runs));
+		attar_cell_double(d->section, running_stats_deviation(&cell->runs));
 	else
 		attar_cell_none(d->section);
 }
@@ -261,7 +262,7 @@ static void add_thread(const struct drawing *d, int number)
 		attar_cell_none(d->section);
 }
 
-static void add_key(const struct drawing *d, const struct tally_key *key)
+static void add_key(const struct drawing *d, const struct counter_table_key *key)
 {
 	if (d->s->by == BY_THREAD)
 		add_thread(d, key->number);
@@ -309,7 +310,7 @@ static void add_counted(const struct drawing *d, const struct attar_value *v)
 		attar_cell_none(d->section);
 }
 
-static void add_row(const struct drawing *d, const struct tally_key *key,
+static void add_row(const struct drawing *d, const struct counter_table_key *key,
 	const struct ratio_count *counts, size_t i)
 {
 	const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
@@ -328,7 +329,7 @@ static void add_row(const struct drawing *d, const struct tally_key *key,
 }
 
 static void fill_ratio_counts(
-	const struct drawing *d, const struct tally_key *key, struct ratio_count *counts)
+	const struct drawing *d, const struct counter_table_key *key, struct ratio_count *counts)
 {
 	for (size_t i = 0; i < d->table->n_events; i++) {
 		const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
@@ -376,7 +377,7 @@ static void draw_times(const struct stat *s, struct attar_report *report)
 	attar_section_row(section);
 	attar_cell_double(section, s->elapsed.mean);
 	if (s->repeat)
-		attar_cell_double(section, spread_deviation(&s->elapsed));
+		attar_cell_double(section, running_stats_deviation(&s->elapsed));
 	attar_cell_double(section, s->user.mean);
 	attar_cell_double(section, s->system.mean);
 	attar_cell_u64(section, s->elapsed.n);
@@ -405,14 +406,14 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 
 static int report_recent(struct attar_run *run, const struct stat *s, struct attar_report *report)
 {
-	struct tally recent = {0};
+	struct counter_table recent = {0};
 	struct drawing d = {.run = run, .s = s, .table = &recent};
 	int r = fill(run, s, &recent, true);
 
 	d.elapsed = attar_run_recent(run);
 	if (r == 0)
 		r = s->line ? draw_lines(&d, report) : draw(&d, report);
-	tally_done(&recent);
+	counter_table_done(&recent);
 	return r;
 }
 
@@ -435,7 +436,7 @@ static void stat_close(void *self)
 {
 	struct stat *s = self;
 
-	tally_done(&s->whole);
+	counter_table_done(&s->whole);
 }
 
 static const struct attar_option options[] = {

@@ -9,16 +9,16 @@
 enum { ENDED_FIRST = 1 << 24, UNASSIGNED = INT_MAX };
 
 /* What ended threads that were started meanwhile had counted. */
-static int fill_ended(struct attar_run *run, struct tally *t)
+static int fill_ended(struct attar_run *run, struct counter_table *t)
 {
 	const struct ended_thread *ended;
 
 	for (size_t e = 0; (ended = run_ended_thread(run, e)); e++) {
-		struct tally_key *key = NULL;
+		struct counter_table_key *key = NULL;
 
 		if (!ended->told)
 			continue;
-		key = tally_key(t, ENDED_FIRST + (int)e);
+		key = counter_table_key(t, ENDED_FIRST + (int)e);
 		if (!key)
 			return base_oom();
 		for (size_t i = 0; i < t->n_events; i++) {
@@ -57,15 +57,15 @@ static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct ta
 /*
  * What cannot be told apart goes from the rows of threads to one of its own; the sum of all stays.
  */
-static int split_unassigned(struct attar_run *run, struct tally *t)
+static int split_unassigned(struct attar_run *run, struct counter_table *t)
 {
-	struct tally_key *rest;
+	struct counter_table_key *rest;
 	bool any = false;
 
-	if (threads_settle(run) < 0 || !(rest = tally_key(t, UNASSIGNED)))
+	if (threads_settle(run) < 0 || !(rest = counter_table_key(t, UNASSIGNED)))
 		return base_oom();
 	for (size_t k = 0; k + 1 < t->keys.n; k++) {
-		struct tally_key *key = &t->keys.at[k];
+		struct counter_table_key *key = &t->keys.at[k];
 
 		for (size_t i = 0; i < t->n_events && key->number < ENDED_FIRST; i++)
 			if (!attar_run_get_counter(run, i)->refused &&
@@ -85,16 +85,16 @@ static int split_unassigned(struct attar_run *run, struct tally *t)
 	return 0;
 }
 
-static void mark_partial(struct tally_key *key, size_t n_events)
+static void mark_partial(struct counter_table_key *key, size_t n_events)
 {
 	for (size_t i = 0; i < n_events; i++)
 		if (key->cells[i].sum.quality < ATTAR_QUALITY_PARTIAL)
 			key->cells[i].sum.quality = ATTAR_QUALITY_PARTIAL;
 }
 
-void thread_counts_mark(const struct attar_run *run, struct tally *t, bool by_thread)
+void thread_counts_mark(const struct attar_run *run, struct counter_table *t, bool by_thread)
 {
-	bool told = by_thread && threads_are_told(run);
+	bool told = by_thread && exited_threads_reported(run);
 
 	if (!setuid_count(run))
 		return;
@@ -110,11 +110,11 @@ void thread_counts_mark(const struct attar_run *run, struct tally *t, bool by_th
 	}
 }
 
-int thread_counts_fill(struct attar_run *run, struct tally *t)
+int thread_counts_fill(struct attar_run *run, struct counter_table *t)
 {
 	int r = fill_ended(run, t);
 
-	return r == 0 && threads_are_told(run) ? split_unassigned(run, t) : r;
+	return r == 0 && exited_threads_reported(run) ? split_unassigned(run, t) : r;
 }
 
 pid_t thread_counts_name(const struct attar_run *run, int number, const char **ret_comm)

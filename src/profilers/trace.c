@@ -5,10 +5,10 @@
 #include "attar/run.h"
 #include "base/base.h"
 #include "base/buf.h"
-#include "event/format.h"
+#include "tracefs/format.h"
 #include "profilers/samplefields.h"
 #include "run/run.h"
-#include "run/stackreport.h"
+#include "run/stack_report.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 
@@ -69,13 +69,13 @@ static void number_value(
 }
 
 static void described_values(
-	struct attar_section *lines, const struct field_described *d, const char *at, size_t len)
+	struct attar_section *lines, const struct perfume_type *d, const char *at, size_t len)
 {
 	struct attar_field number = {.is_signed = d->is_signed};
 
 	for (size_t i = 0; i + d->size <= len; i += d->size)
 		if (d->is_float)
-			attar_value_double(lines, field_double(d, at + i));
+			attar_value_double(lines, perfume_type_double(d, at + i));
 		else
 			number_value(lines, &number, at + i, d->size);
 }
@@ -92,10 +92,10 @@ static void bytes_value(struct attar_section *lines, const uint8_t *at, size_t l
 static void field_value(
 	struct attar_section *lines, const struct attar_field *field, const struct attar_sample *s)
 {
-	struct field_described d;
+	struct perfume_type d;
 	size_t len;
 	const char *at = attar_field_bytes(field, s->raw, s->raw_size, &len);
-	bool described = field_described(field, &d);
+	bool described = perfume_type_of(field, &d);
 	bool is_array = field->kind == ATTAR_FIELD_ARRAY;
 
 	attar_row_value(lines, field->name, described ? d.is_array : is_array);
@@ -156,7 +156,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	const struct attar_event_spec *spec = attar_run_source_spec(run, ev->counter);
 	struct attar_section *lines;
 	struct trace *t = self;
-	attar_place places[DEPTH_MAX];
+	attar_location locations[DEPTH_MAX];
 	char fields[FIELDS_MAX];
 
 	if (!attar_run_wants_lines(run))
@@ -181,8 +181,8 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	if (attar_run_wants_values(run))
 		add_values(run, lines, spec, ev);
 	if (t->graph)
-		stack_report_lines(attar_run_symbols(run), lines, places,
-			attar_event_stack(ev, places, DEPTH_MAX));
+		stack_report_lines(attar_run_symbols(run), lines, locations,
+			attar_event_stack(ev, locations, DEPTH_MAX));
 	return 0;
 }
 
@@ -207,7 +207,7 @@ static void read_kernel_names(struct attar_run *run)
 {
 	struct attar_symbol symbol;
 
-	attar_symbols_resolve(attar_run_symbols(run), attar_place_kernel(UINT64_MAX), &symbol);
+	attar_symbols_resolve(attar_run_symbols(run), attar_location_kernel(UINT64_MAX), &symbol);
 	attar_error_clear();
 }
 

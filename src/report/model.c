@@ -8,7 +8,7 @@
 static const char out_of_memory[] = "out of memory";
 
 /* The first fault stays: it is the cause of the others. */
-static void spoil(struct attar_report *report, const char *why)
+static void set_failed(struct attar_report *report, const char *why)
 {
 	if (!report->fault)
 		report->fault = why;
@@ -18,8 +18,8 @@ static uint32_t keep(struct attar_report *report, const char *text)
 {
 	uint32_t id = 0;
 
-	if (text && !report->fault && strings_add(&report->strings, text, &id) < 0)
-		spoil(report, out_of_memory);
+	if (text && !report->fault && string_table_add(&report->strings, text, &id) < 0)
+		set_failed(report, out_of_memory);
 	return id;
 }
 
@@ -29,7 +29,7 @@ struct attar_report *attar_report_new(const char *profiler)
 
 	if (!report)
 		return NULL;
-	report->nowhere.report = report;
+	report->discarded.report = report;
 	report->profiler = keep(report, profiler);
 	return report;
 }
@@ -52,7 +52,7 @@ struct attar_report *attar_report_free(struct attar_report *report)
 	vec_done(&report->sections);
 	vec_done(&report->remarks);
 	vec_done(&report->missing);
-	strings_done(&report->strings);
+	string_table_done(&report->strings);
 	free(report);
 	return NULL;
 }
@@ -75,7 +75,7 @@ void attar_report_notes(struct attar_report *report, const struct attar_notes *n
 	report->missing.n = 0;
 	for (size_t i = 0; i < notes->n_missing_by_cpu; i++)
 		if (vec_push(&report->missing, notes->missing_by_cpu[i]) < 0)
-			spoil(report, out_of_memory);
+			set_failed(report, out_of_memory);
 	report->notes.missing_by_cpu = report->missing.at;
 }
 
@@ -92,11 +92,11 @@ void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 	n = vasprintf(&text, fmt, args);
 	va_end(args);
 	if (n < 0) {
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 		return;
 	}
 	if (vec_push(&report->remarks, keep(report, text)) < 0)
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 	free(text);
 }
 
@@ -106,12 +106,12 @@ static struct attar_section *add_section(
 	struct attar_section *section;
 
 	if (report->fault)
-		return &report->nowhere;
+		return &report->discarded;
 	section = calloc(1, sizeof(*section));
 	if (!section || vec_push(&report->sections, section) < 0) {
 		free(section);
-		spoil(report, out_of_memory);
-		return &report->nowhere;
+		set_failed(report, out_of_memory);
+		return &report->discarded;
 	}
 	section->report = report;
 	section->kind = kind;
@@ -154,7 +154,7 @@ struct attar_section *attar_report_tree(
 	struct attar_section *section = add_section(report, ATTAR_SECTION_TREE, name);
 
 	if ((size_t)unit > ATTAR_UNIT_ID)
-		spoil(report, "a tree has an unknown unit");
+		set_failed(report, "a tree has an unknown unit");
 	section->unit = unit;
 	section->cutoff = 0.005;
 	return section;
@@ -169,11 +169,11 @@ void attar_section_column(struct attar_section *section, const char *name, enum 
 	if (report->fault)
 		return;
 	if ((size_t)unit > ATTAR_UNIT_ID)
-		spoil(report, "a column has an unknown unit");
+		set_failed(report, "a column has an unknown unit");
 	else if (section->rows)
-		spoil(report, "a column was added after the first row");
+		set_failed(report, "a column was added after the first row");
 	else if (vec_push(&section->columns, (struct column){keep(report, name), unit}) < 0)
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 }
 
 void attar_section_row(struct attar_section *section)
@@ -186,11 +186,11 @@ void attar_section_row(struct attar_section *section)
 	if (report->fault)
 		return;
 	if (section->kind == ATTAR_SECTION_TREE || !more || section->rows == UINT32_MAX) {
-		spoil(report, "a row was added to a section without columns");
+		set_failed(report, "a row was added to a section without columns");
 		return;
 	}
 	if (vec_reserve(&section->kinds, more) < 0 || vec_reserve(&section->values, more) < 0) {
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 		return;
 	}
 	memset(section->kinds.at + section->kinds.n, CELL_NONE, more);
@@ -208,7 +208,7 @@ static void fill(struct attar_section *section, struct cell cell)
 	if (section->report->fault)
 		return;
 	if (!section->rows || section->filled == section->columns.n) {
-		spoil(section->report, "a cell was added behind the last column");
+		set_failed(section->report, "a cell was added behind the last column");
 		return;
 	}
 	section->kinds.at[at] = (uint8_t)cell.kind;
@@ -265,9 +265,9 @@ void attar_row_value(struct attar_section *section, const char *name, bool is_li
 		return;
 	value.name = keep(report, name);
 	if (!section->rows)
-		spoil(report, "a value was added before the first row");
+		set_failed(report, "a value was added before the first row");
 	else if (vec_push(&section->named, value) < 0)
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 }
 
 static void add_part(struct attar_section *section, struct cell cell)
@@ -278,9 +278,9 @@ static void add_part(struct attar_section *section, struct cell cell)
 	if (report->fault)
 		return;
 	if (!value || (value->parts && !value->is_list))
-		spoil(report, "a value was given without a name");
+		set_failed(report, "a value was given without a name");
 	else if (vec_push(&section->parts, cell) < 0)
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 	else
 		value->parts++;
 }
@@ -315,7 +315,7 @@ void attar_value_text(struct attar_section *section, const char *text, size_t n)
 	char *copy = strndup(text, n);
 
 	if (!copy)
-		spoil(section->report, out_of_memory);
+		set_failed(section->report, out_of_memory);
 	cell.text = keep(section->report, copy);
 	free(copy);
 	add_part(section, cell);
@@ -330,10 +330,10 @@ void attar_row_detail(struct attar_section *section, const char *line)
 	if (report->fault)
 		return;
 	if (!section->rows)
-		spoil(report, "a detail line was added before the first row");
+		set_failed(report, "a detail line was added before the first row");
 	else if (vec_push(&section->details,
 			 (struct detail){section->rows - 1, keep(report, line)}) < 0)
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 }
 
 uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
@@ -349,18 +349,18 @@ uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar
 		return 0;
 	if (tree->kind != ATTAR_SECTION_TREE || tree->nodes.n >= ATTAR_TREE_ROOT ||
 		(parent != ATTAR_TREE_ROOT && parent >= tree->nodes.n)) {
-		spoil(report, "a tree node was added before its parent");
+		set_failed(report, "a tree node was added before its parent");
 		return 0;
 	}
 	if ((size_t)kind > ATTAR_FRAME_TASK) {
-		spoil(report, "a tree node is of an unknown kind");
+		set_failed(report, "a tree node is of an unknown kind");
 		return 0;
 	}
 	node.name = keep(report, name);
 	id = keep(report, module);
 	node.module = id & (TREE_MODULES - 1);
 	if (id >= TREE_MODULES || vec_push(&tree->nodes, node) < 0)
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 	return (uint32_t)tree->nodes.n - 1;
 }
 
@@ -373,9 +373,9 @@ void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, ui
 	if (report->fault)
 		return;
 	if (node >= tree->nodes.n)
-		spoil(report, "a task was set for a tree node that does not exist");
+		set_failed(report, "a task was set for a tree node that does not exist");
 	else if (vec_push(&tree->tasks, (struct tree_task){node, pid, tid}) < 0)
-		spoil(report, out_of_memory);
+		set_failed(report, out_of_memory);
 }
 
 void attar_tree_cutoff(struct attar_section *tree, double share)
@@ -398,12 +398,12 @@ void attar_histogram_bucket(
 
 const char *report_text(const struct attar_report *report, uint32_t id)
 {
-	return strings_get(&report->strings, id);
+	return string_table_get(&report->strings, id);
 }
 
 const char *section_text(const struct attar_section *section, uint32_t id)
 {
-	return strings_get(&section->report->strings, id);
+	return string_table_get(&section->report->strings, id);
 }
 
 struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column)

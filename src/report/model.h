@@ -7,7 +7,7 @@
 #define REPORT_MODEL_H
 
 #include "attar/report.h"
-#include "report/strings.h"
+#include "report/string_table.h"
 
 enum cell_kind { CELL_NONE, CELL_U64, CELL_I64, CELL_DOUBLE, CELL_TEXT };
 
@@ -89,10 +89,10 @@ struct attar_report {
 	bool has_notes;
 	struct attar_notes notes;
 	VEC(struct attar_cpu_count) missing; /* of the notes, by CPU */
-	struct strings strings;
+	struct string_table strings;
 	VEC(uint32_t) remarks;
 	VEC(struct attar_section *) sections;
-	struct attar_section nowhere; /* what a failed report hands out */
+	struct attar_section discarded; /* what a failed report hands out */
 };
 
 #define report_each_section(report, it)                                                            \

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "perf/target.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 #include "run/leftout.h"
 #include "run/run.h"
 
@@ -149,7 +149,7 @@ static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec,
 	r = attar_event_spec_attr(spec, attr, sizeof(*attr));
 	attr->attr.disabled = 1;
 	attr->attr.enable_on_exec = run->target->by_exec;
-	if (threads_are_told(run))
+	if (exited_threads_reported(run))
 		threads_attr(&attr->attr, first);
 	if (run->user_only)
 		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
@@ -207,9 +207,9 @@ static int give_values(struct counted *c, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		c[i].counter = attar_group_counter(c->group, i);
 		c[i].pub.counter = c[i].counter;
-		c[i].pub.n_places = attar_counter_places(c[i].pub.counter);
-		c[i].values = calloc(c[i].pub.n_places, sizeof(*c[i].values));
-		c[i].recent = calloc(c[i].pub.n_places, sizeof(*c[i].recent));
+		c[i].pub.n_instances = attar_counter_instances(c[i].pub.counter);
+		c[i].values = calloc(c[i].pub.n_instances, sizeof(*c[i].values));
+		c[i].recent = calloc(c[i].pub.n_instances, sizeof(*c[i].recent));
 		if (!c[i].values || !c[i].recent)
 			return base_oom();
 		c[i].pub.values = c[i].values;
@@ -396,17 +396,17 @@ int counts_disable(struct attar_run *run)
 	return r == 0 ? starters_disable(run) : r;
 }
 
-/* The members c[0..n) at one place. */
-static int read_place(struct counted *c, size_t n, size_t place)
+/* The members c[0..n) at one instance. */
+static int read_instance(struct counted *c, size_t n, size_t instance)
 {
 	struct attar_value values[MEMBERS_MAX];
-	int r = attar_group_read_at(c->group, place, values);
+	int r = attar_group_read_at(c->group, instance, values);
 
 	for (size_t i = 0; i < n && r == 0; i++) {
-		c[i].recent[place] = c[i].pub.spec->snapshot
-					     ? values[i]
-					     : attar_value_since(&values[i], &c[i].values[place]);
-		c[i].values[place] = values[i];
+		c[i].recent[instance] = c[i].pub.spec->snapshot ? values[i]
+								: attar_value_since(&values[i],
+									  &c[i].values[instance]);
+		c[i].values[instance] = values[i];
 	}
 	return r;
 }
@@ -422,25 +422,25 @@ static int grow(struct attar_value **values, size_t from, size_t to)
 	return 0;
 }
 
-/* CPUs come and go; those that were never there before add places. */
+/* CPUs come and go; those that were never there before add instances. */
 static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
 {
 	struct attar_counter *leader = attar_group_counter(c->group, 0);
 	int r = attar_target_follow_cpus(c->own_target ? c->own_target : run->target, &leader, 1);
 
 	for (size_t i = 0; r > 0 && i < n; i++) {
-		size_t places = attar_counter_places(c[i].pub.counter);
+		size_t instances = attar_counter_instances(c[i].pub.counter);
 
-		if (places == c[i].pub.n_places)
+		if (instances == c[i].pub.n_instances)
 			continue;
-		r = grow(&c[i].values, c[i].pub.n_places, places);
+		r = grow(&c[i].values, c[i].pub.n_instances, instances);
 		if (r == 0)
-			r = grow(&c[i].recent, c[i].pub.n_places, places);
+			r = grow(&c[i].recent, c[i].pub.n_instances, instances);
 		if (r < 0)
 			return r;
 		c[i].pub.values = c[i].values;
 		c[i].pub.recent = c[i].recent;
-		c[i].pub.n_places = places;
+		c[i].pub.n_instances = instances;
 		r = 1;
 	}
 	return r;
@@ -470,8 +470,8 @@ int counts_read(struct attar_run *run)
 		struct counted *c = &list->at[i];
 
 		n = group_size(list, i);
-		for (size_t place = 0; place < c->pub.n_places; place++) {
-			int r = read_place(c, n, place);
+		for (size_t instance = 0; instance < c->pub.n_instances; instance++) {
+			int r = read_instance(c, n, instance);
 
 			if (r < 0)
 				return r;

@@ -33,7 +33,7 @@ int counts_disable(struct attar_run *run);
 /* Opens them anew on CPUs that have come online. A negative errno, or no news of interest. */
 int counts_follow(struct attar_run *run);
 
-/* Reads all of them: one system call for each place of a counter or group. */
+/* Reads all of them: one system call for each instance of a counter or group. */
 int counts_read(struct attar_run *run);
 void counts_done(struct attar_run *run);
 

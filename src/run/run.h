@@ -10,12 +10,12 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "base/parse.h"
-#include "event/filter.h"
+#include "expr/filter.h"
 #include "event/usdt.h"
 #include "run/counts.h"
 #include "run/setuid.h"
 #include "run/starters.h"
-#include "run/threads.h"
+#include "run/exited_threads.h"
 
 /* The options that every profiler shares, see common.c. */
 struct common_opts {
@@ -94,7 +94,7 @@ struct attar_run {
 
 	/* Events of programs. */
 	VEC(struct user_source) user_sources;
-	struct attar_inlet *inlet;                 /* of those; NULL: none */
+	struct attar_shm_source *shm_source;       /* of those; NULL: none */
 	VEC(struct attar_event_spec *) user_specs; /* of sources that came to light later */
 	VEC(struct attar_event_spec *) usdt_specs; /* of sources that are USDT probes */
 	size_t n_opened;                           /* sources that were there at the start */
@@ -121,14 +121,14 @@ struct attar_run {
 	uint64_t lost_side_band_reported;
 	/* ns, CLOCK_MONOTONIC; began: this run of the command, first_began: the first of them */
 	uint64_t first_began, began, interval_began;
-	uint64_t opening_shown;         /* ns, when the progress of opening is shown next */
-	uint64_t recent;                /* ns of the interval that is being reported */
-	uint64_t ended;                 /* of what is watched; 0: it runs */
-	uint64_t realtime_offset;       /* ns from CLOCK_MONOTONIC to 1970 */
-	bool opening;                   /* open() of its profiler is being called */
-	bool went;                      /* attar_run_go() was called */
-	bool stopped;                   /* by attar_run_stop() */
-	int command_status;             /* as attar_run_command_status() gives it */
+	uint64_t opening_shown;   /* ns, when the progress of opening is shown next */
+	uint64_t recent;          /* ns of the interval that is being reported */
+	uint64_t ended;           /* of what is watched; 0: it runs */
+	uint64_t realtime_offset; /* ns from CLOCK_MONOTONIC to 1970 */
+	bool opening;             /* open() of its profiler is being called */
+	bool went;                /* attar_run_go() was called */
+	bool stopped;             /* by attar_run_stop() */
+	int command_status;       /* as attar_run_command_status() gives it */
 
 	/* When attar_run_go() was entered. */
 	struct timespec self_began; /* CPU time of this process */
@@ -207,7 +207,7 @@ int run_user_deliver(struct attar_run *run, struct source *s, const struct attar
 /* Takes up what the kernel has got of them meanwhile. */
 int run_user_look(struct attar_run *run);
 void run_user_ended(struct attar_run *run);
-/* For the environment of a command; at least 3 places. Ends with NULL. */
+/* For the environment of a command; at least 3 instances. Ends with NULL. */
 void run_user_environment(const struct attar_run *run, const char *environment[3]);
 
 /* A source for each USDT probe of the event in the files of what is watched; see usdt.c. */

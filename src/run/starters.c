@@ -65,7 +65,7 @@ int starters_open(struct attar_run *run)
 	struct starters *s = &run->starters;
 
 	starters_close(run);
-	if (!threads_are_told(run))
+	if (!exited_threads_reported(run))
 		return 0;
 	if (open_target(run) < 0) {
 		attar_error_clear();
@@ -117,8 +117,8 @@ bool starters_read(struct attar_run *run, size_t i, pid_t tid, struct attar_valu
 	struct attar_counter *c =
 		i < run->starters.counters.n ? run->starters.counters.at[i] : NULL;
 
-	for (size_t place = 0; c && place < attar_counter_places(c); place++)
-		if (attar_counter_place_at(c, place).tid == tid)
+	for (size_t place = 0; c && place < attar_counter_instances(c); place++)
+		if (attar_counter_instance_at(c, place).tid == tid)
 			return attar_counter_read_at(c, place, ret_value) == 0;
 	return false;
 }

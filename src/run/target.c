@@ -40,7 +40,7 @@ static bool is_any_cpu(const struct attar_run *run, const struct attar_target_op
 		     (opts->command && !opts->system_wide);
 
 	return tasks && !opts->cpus && !opts->cgroups && !run->sources.n && !run->count_each_cpu &&
-	       !threads_are_told(run);
+	       !exited_threads_reported(run);
 }
 
 bool run_watches_system(const struct attar_run *run)

@@ -12,19 +12,19 @@ void functions_done(struct functions *f)
 {
 	intern_done(&f->texts);
 	vec_done(&f->all);
-	map_done(&f->by_place);
+	map_done(&f->by_location);
 	map_done(&f->apart);
 	map_done(&f->by_name);
 }
 
-void place_text(struct attar_symbols *symbols, attar_place place, char text[PLACE_TEXT_MAX])
+void place_text(struct attar_symbols *symbols, attar_location location, char text[PLACE_TEXT_MAX])
 {
 	enum attar_dso_kind kind;
-	const char *path = attar_symbols_dso(symbols, place, &kind);
+	const char *path = attar_symbols_dso(symbols, location, &kind);
 	const char *slash = strrchr(path, '/');
 
 	snprintf(text, PLACE_TEXT_MAX, "%.255s+0x%llx", slash ? slash + 1 : path,
-		(unsigned long long)place & 0xffffffffffffULL);
+		(unsigned long long)location & 0xffffffffffffULL);
 }
 
 /* The number of the function with that name in that DSO, new or known. */
@@ -45,15 +45,15 @@ static int enter(struct functions *f, struct function fn)
 	return (int)(f->all.n - 1);
 }
 
-static int lookup(struct functions *f, attar_place place)
+static int lookup(struct functions *f, attar_location location)
 {
 	struct attar_symbol sym;
-	uint64_t *apart = map_get(&f->apart, place);
+	uint64_t *apart = map_get(&f->apart, location);
 	bool named, in_file;
 
 	if (apart)
 		return (int)*apart;
-	named = attar_symbols_resolve(f->symbols, place, &sym) == 0;
+	named = attar_symbols_resolve(f->symbols, location, &sym) == 0;
 	in_file = sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO;
 	return enter(f, (struct function){.name = named ? sym.name : "[unknown]",
 				.dso = sym.dso,
@@ -62,17 +62,17 @@ static int lookup(struct functions *f, attar_place place)
 				.mixed = !named && in_file});
 }
 
-int functions_of(struct functions *f, attar_place place)
+int functions_of(struct functions *f, attar_location location)
 {
-	uint64_t *found = map_get(&f->by_place, place);
+	uint64_t *found = map_get(&f->by_location, location);
 	int number;
 
 	if (found)
 		return (int)*found;
-	number = lookup(f, place);
-	if (f->by_place.n >= FUNCTIONS_PLACES_MAX)
-		map_reset(&f->by_place);
-	if (number >= 0 && map_put(&f->by_place, place, (uint64_t)number) < 0)
+	number = lookup(f, location);
+	if (f->by_location.n >= FUNCTIONS_PLACES_MAX)
+		map_reset(&f->by_location);
+	if (number >= 0 && map_put(&f->by_location, location, (uint64_t)number) < 0)
 		return base_oom();
 	return number;
 }
@@ -82,18 +82,18 @@ int functions_no_stack(struct functions *f)
 	return enter(f, (struct function){.name = "[no stack]", .dso = "[unknown]"});
 }
 
-int functions_set_apart(struct functions *f, attar_place place)
+int functions_set_apart(struct functions *f, attar_location location)
 {
 	enum attar_dso_kind kind;
-	const char *dso = attar_symbols_dso(f->symbols, place, &kind);
+	const char *dso = attar_symbols_dso(f->symbols, location, &kind);
 	char name[PLACE_TEXT_MAX];
 	int number;
 
 	if (f->apart.n >= FUNCTIONS_APART_MAX)
 		return 0;
-	place_text(f->symbols, place, name);
+	place_text(f->symbols, location, name);
 	number = enter(f, (struct function){.name = name, .dso = dso, .kind = kind});
-	if (number < 0 || map_put(&f->apart, place, (uint64_t)number) < 0)
+	if (number < 0 || map_put(&f->apart, location, (uint64_t)number) < 0)
 		return base_oom();
-	return map_put(&f->by_place, place, (uint64_t)number);
+	return map_put(&f->by_location, location, (uint64_t)number);
 }

@@ -9,17 +9,17 @@ void stacks_init(struct stacks *s, size_t max_bytes)
 void stacks_done(struct stacks *s)
 {
 	free(s->entries);
-	free(s->places);
+	free(s->locations);
 	free(s->slots);
 	*s = (struct stacks){0};
 }
 
-static uint32_t hash_places(const uint64_t *places, size_t n)
+static uint32_t hash_locations(const uint64_t *locations, size_t n)
 {
 	uint64_t h = n;
 
 	for (size_t i = 0; i < n; i++) {
-		h = (h ^ places[i]) * 0x9e3779b97f4a7c15ULL;
+		h = (h ^ locations[i]) * 0x9e3779b97f4a7c15ULL;
 		h ^= h >> 32;
 	}
 	return (uint32_t)base_hash64(h);
@@ -59,21 +59,22 @@ static int grow_entries(struct stacks *s)
 	return 0;
 }
 
-static int grow_places(struct stacks *s, size_t more)
+static int grow_locations(struct stacks *s, size_t more)
 {
-	size_t room = MAX(s->room_places * 2, s->n_places + more + 4096);
-	uint64_t *places = realloc(s->places, room * sizeof(*places));
+	size_t room = MAX(s->room_locations * 2, s->n_locations + more + 4096);
+	uint64_t *locations = realloc(s->locations, room * sizeof(*locations));
 
-	if (!places)
+	if (!locations)
 		return base_oom();
-	s->places = places;
-	s->room_places = room;
+	s->locations = locations;
+	s->room_locations = room;
 	return 0;
 }
 
 static int make_room(struct stacks *s, size_t n)
 {
-	size_t bytes = (s->n_places + n) * sizeof(*s->places) + s->n * (sizeof(*s->entries) + 8);
+	size_t bytes =
+		(s->n_locations + n) * sizeof(*s->locations) + s->n * (sizeof(*s->entries) + 8);
 
 	if (bytes > s->max_bytes)
 		return -ENOSPC;
@@ -81,12 +82,12 @@ static int make_room(struct stacks *s, size_t n)
 		return -ENOMEM;
 	if (s->n >= s->room && grow_entries(s) < 0)
 		return -ENOMEM;
-	return s->n_places + n > s->room_places ? grow_places(s, n) : 0;
+	return s->n_locations + n > s->room_locations ? grow_locations(s, n) : 0;
 }
 
-uint32_t stacks_intern(struct stacks *s, const uint64_t *places, size_t n)
+uint32_t stacks_intern(struct stacks *s, const uint64_t *locations, size_t n)
 {
-	uint32_t hash = hash_places(places, n), number;
+	uint32_t hash = hash_locations(locations, n), number;
 	size_t i;
 
 	for (i = s->n_slots ? hash & (s->n_slots - 1) : 0; s->n_slots && (number = s->slots[i]);
@@ -94,7 +95,7 @@ uint32_t stacks_intern(struct stacks *s, const uint64_t *places, size_t n)
 		const struct stack_entry *e = &s->entries[number];
 
 		if (e->hash == hash && e->n == n &&
-			!memcmp(s->places + e->first, places, n * sizeof(*places)))
+			!memcmp(s->locations + e->first, locations, n * sizeof(*locations)))
 			return number;
 	}
 	if (make_room(s, n) < 0) {
@@ -103,10 +104,10 @@ uint32_t stacks_intern(struct stacks *s, const uint64_t *places, size_t n)
 	}
 	number = s->n++;
 	s->entries[number] =
-		(struct stack_entry){.hash = hash, .n = (uint32_t)n, .first = s->n_places};
+		(struct stack_entry){.hash = hash, .n = (uint32_t)n, .first = s->n_locations};
 	if (n)
-		memcpy(s->places + s->n_places, places, n * sizeof(*places));
-	s->n_places += n;
+		memcpy(s->locations + s->n_locations, locations, n * sizeof(*locations));
+	s->n_locations += n;
 	for (i = hash & (s->n_slots - 1); s->slots[i];)
 		i = (i + 1) & (s->n_slots - 1);
 	s->slots[i] = number;

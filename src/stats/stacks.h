@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of code places, each kept once under a small number, so that counting a sample is one hash and one
- * comparison. A sequence of places is leaf first, as the kernel delivers it.
+ * Stacks of code locations, each kept once under a small number, so that counting a sample is one hash and one
+ * comparison. A sequence of locations is leaf first, as the kernel delivers it.
  */
 #ifndef STATS_STACKS_H
 #define STATS_STACKS_H
@@ -12,15 +12,15 @@ enum { STACKS_FULL = 0 }; /* the number of every stack that came after the bound
 
 struct stack_entry {
 	uint32_t hash;
-	uint32_t n;   /* places */
+	uint32_t n;   /* locations */
 	size_t first; /* index of the first one in places */
 };
 
 struct stacks {
 	struct stack_entry *entries; /* by number; entry 0 is STACKS_FULL, empty */
 	uint32_t n, room;
-	uint64_t *places;
-	size_t n_places, room_places;
+	uint64_t *locations;
+	size_t n_locations, room_locations;
 	uint32_t *slots; /* open addressing: numbers, 0 is free */
 	size_t n_slots;
 	size_t max_bytes;
@@ -32,12 +32,13 @@ void stacks_init(struct stacks *s, size_t max_bytes);
 void stacks_done(struct stacks *s);
 
 /* The number of this stack; STACKS_FULL when it is new and the bound, or memory, is reached. */
-uint32_t stacks_intern(struct stacks *s, const uint64_t *places, size_t n);
+uint32_t stacks_intern(struct stacks *s, const uint64_t *locations, size_t n);
 
-static inline const uint64_t *stacks_places(const struct stacks *s, uint32_t number, size_t *ret_n)
+static inline const uint64_t *stacks_locations(
+	const struct stacks *s, uint32_t number, size_t *ret_n)
 {
 	*ret_n = s->entries ? s->entries[number].n : 0;
-	return s->entries ? s->places + s->entries[number].first : NULL;
+	return s->entries ? s->locations + s->entries[number].first : NULL;
 }
 
 #endif

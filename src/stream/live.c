@@ -11,7 +11,7 @@
 #include "base/opts.h"
 #include "perf/counter.h"
 #include "perf/cpus.h"
-#include "perf/follow.h"
+#include "perf/attach_threads.h"
 #include "perf/kernel.h"
 #include "perf/ring.h"
 #include "perf/target.h"
@@ -88,7 +88,7 @@ static int make_cursors(struct attar_stream *s)
 	r = add_cursors(s, 0);
 	if (r == 0)
 		r = stream_watch_target(s);
-	return r == 0 && s->inlet ? stream_watch(s, inlet_fd(s->inlet)) : r;
+	return r == 0 && s->shm_source ? stream_watch(s, shm_source_fd(s->shm_source)) : r;
 }
 
 /* Records of one ring are put in order before it is known whose they are. */
@@ -222,19 +222,19 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	s->side = SIZE_MAX;
 	s->target = target;
 	s->skipped_pid = o.keep_own ? NOBODY : getpid();
-	s->inlet = o.inlet;
-	if (s->inlet)
-		inlet_target(s->inlet, target);
+	s->shm_source = o.shm_source;
+	if (s->shm_source)
+		shm_source_target(s->shm_source, target);
 	procs_init(&s->procs, symbols, true);
 	s->procs.by_task = target->kind == ATTAR_TARGET_TASKS;
-	defer_init(&s->defer);
+	deferred_callchain_init(&s->defer);
 	r = open_counters(s, counters, n_counters, &o);
 	if (r == 0)
 		r = make_rings(s, &o);
 	if (r == 0)
 		r = make_cursors(s);
 	if (r == 0)
-		r = follow_new_threads(target, s->counters, s->n_counters, s->rings, s->n_rings);
+		r = attach_new_threads(target, s->counters, s->n_counters, s->rings, s->n_rings);
 	if (r == 0)
 		r = index_ids(s);
 	if (r < 0) {
@@ -253,7 +253,7 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 	if (s->side != SIZE_MAX)
 		attar_counter_close(s->counters[s->side]);
 	procs_done(&s->procs);
-	defer_done(&s->defer);
+	deferred_callchain_done(&s->defer);
 	map_done(&s->ids);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);

@@ -5,8 +5,8 @@
 
 #include "attar/stream.h"
 #include "base/map.h"
-#include "stream/defer.h"
-#include "stream/inlet.h"
+#include "stream/deferred_callchain.h"
+#include "stream/shm_source.h"
 #include "stream/merge.h"
 #include "stream/procs.h"
 
@@ -44,7 +44,7 @@ struct attar_stream {
 		uint32_t counter;
 	} recent_ids[RECENT_IDS];
 	struct procs procs;
-	struct defer defer;
+	struct deferred_callchains defer;
 	struct attar_record record; /* the one being delivered */
 	struct attar_stream_stats stats;
 	uint64_t lost_recorded; /* by LOST records that the events of samples wrote */
@@ -75,11 +75,11 @@ struct attar_stream {
 	uint32_t run_min;   /* bytes of a sample */
 	uint32_t run_counter;
 	int epoll_fd;
-	int caller_fd;             /* in it, of attar_stream_wait(); -1: none */
-	struct attar_inlet *inlet; /* NULL: none */
-	uint64_t inlet_horizon;    /* ns: its events up to here are in sight */
-	uint64_t inlet_since;      /* the same, of the round before */
-	uint64_t inlet_lost;
+	int caller_fd;                       /* in it, of attar_stream_wait(); -1: none */
+	struct attar_shm_source *shm_source; /* NULL: none */
+	uint64_t shm_source_horizon;         /* ns: its events up to here are in sight */
+	uint64_t shm_source_since;           /* the same, of the round before */
+	uint64_t shm_source_lost;
 	bool told_full; /* its programs have told of more threads than the table takes */
 };
 

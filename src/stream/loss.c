@@ -28,7 +28,7 @@ static void fill_losses(
 			*(i == s->side ? &stats->lost_side_band : &stats->lost) +=
 				attar_counter_lost(s->counters[i]);
 	}
-	stats->lost += s->lost_in_pmu + s->inlet_lost;
+	stats->lost += s->lost_in_pmu + s->shm_source_lost;
 }
 
 void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)

@@ -13,7 +13,7 @@
  * Of a counter in a ring: what it had counted at the start, and the samples that have arrived
  * since.
  */
-struct tally {
+struct counter_table {
 	uint64_t raw, lost, arrived;
 };
 
@@ -23,7 +23,7 @@ struct cursor {
 	const struct perf_event_header *header; /* NULL: the ring is empty for now */
 	uint64_t time;                          /* of header */
 	uint64_t passed_time;                   /* of the record before it */
-	struct tally *tallies;                  /* one for each counter; owned by the stream */
+	struct counter_table *tallies;          /* one for each counter; owned by the stream */
 	uint64_t strays;                        /* records that are of no counter */
 	uint64_t give_back; /* space goes back to the kernel once the ring's tail is beyond */
 };

@@ -183,7 +183,7 @@ int missing_begin(struct attar_stream *s, size_t counter)
 	account->unfit = (c->enabled && !s->has_clock) || read_counter(s, c, counted) < 0;
 	for (size_t i = 0; i < s->n_rings; i++)
 		s->cursors[i].tallies[counter] =
-			(struct tally){.raw = counted[i].raw, .lost = counted[i].lost};
+			(struct counter_table){.raw = counted[i].raw, .lost = counted[i].lost};
 	free(counted);
 	attar_error_clear();
 	return 0;
@@ -194,7 +194,8 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
 	for (size_t i = first_ring; i < s->n_rings; i++) {
 		struct cursor *c = &s->cursors[i];
 		size_t before = c->tallies ? s->n_counters : 0;
-		struct tally *grown = reallocarray(c->tallies, n_counters + 1, sizeof(*grown));
+		struct counter_table *grown =
+			reallocarray(c->tallies, n_counters + 1, sizeof(*grown));
 
 		if (!grown)
 			return base_oom();
@@ -212,8 +213,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* How many events of the counter were not delivered. */
-static uint64_t undelivered(const struct attar_stream *s, size_t counter, const struct tally *tally,
-	const struct counted *counted)
+static uint64_t undelivered(const struct attar_stream *s, size_t counter,
+	const struct counter_table *tally, const struct counted *counted)
 {
 	uint64_t per_sample = counts_per_sample(&s->counters[counter]->attr);
 	uint64_t made = less(counted->raw, tally->raw) / per_sample;
@@ -246,7 +247,7 @@ static bool compare(struct attar_stream *s, size_t counter, struct counted *coun
 	if (!is_comparable(s, counter) || read_counter(s, s->counters[counter], counted) < 0)
 		return false;
 	for (size_t i = 0; i < s->n_rings; i++) {
-		const struct tally *tally = &s->cursors[i].tallies[counter];
+		const struct counter_table *tally = &s->cursors[i].tallies[counter];
 
 		if (s->rings[i]->overwritten || s->rings[i]->broken)
 			continue;

@@ -26,7 +26,7 @@ static void process_unref(struct procs *p, struct process *process)
 	entry = map_get(&p->processes, (uint64_t)process->pub.pid);
 	if (entry && *entry == (uintptr_t)process)
 		map_remove(&p->processes, (uint64_t)process->pub.pid);
-	attar_space_free(process->pub.space);
+	attar_address_space_free(process->pub.space);
 	comm_unref(process->comm);
 	free(process);
 }
@@ -102,12 +102,12 @@ static void name_process(struct process *process, struct comm *comm)
 	process->pub.comm = comm->text;
 }
 
-static struct process *process_new(struct procs *p, pid_t pid, struct attar_space *space)
+static struct process *process_new(struct procs *p, pid_t pid, struct attar_address_space *space)
 {
 	struct process *process = calloc(1, sizeof(*process));
 
 	if (!process || !space || map_put(&p->processes, (uint64_t)pid, (uintptr_t)process) < 0) {
-		attar_space_free(space);
+		attar_address_space_free(space);
 		free(process);
 		base_oom();
 		return NULL;
@@ -168,7 +168,7 @@ void procs_scan(struct process *process)
 	if (process->pub.scanned || process->pub.pid <= 0)
 		return;
 	process->pub.scanned = true;
-	attar_space_scan(process->pub.space);
+	attar_address_space_scan(process->pub.space);
 }
 
 /* Takes a thread out of the dead and of the table, unless another has its number by now. */
@@ -186,7 +186,7 @@ static void forget_oldest(struct procs *p)
 }
 
 /* Counts a thread among the dead; frees the longest dead when there are too many. */
-static void bury(struct procs *p, struct thread *t)
+static void mark_dead(struct procs *p, struct thread *t)
 {
 	t->pub.exited = true;
 	*p->dead_end = t;
@@ -214,7 +214,7 @@ static void sweep(struct procs *p)
 		t->missed = missed;
 	}
 	vec_each (&ended, t)
-		bury(p, *t);
+		mark_dead(p, *t);
 	vec_done(&ended);
 	living = p->threads.n - MIN(p->n_dead, p->threads.n);
 	p->sweep_at = p->threads.n + MAX(living / 4, (size_t)PROCS_SWEEP);
@@ -237,7 +237,7 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 	sweep_when_due(p);
 	process = find_process(p, pid);
 	if (!process) {
-		process = process_new(p, pid, attar_space_new(p->symbols, pid));
+		process = process_new(p, pid, attar_address_space_new(p->symbols, pid));
 		if (!process)
 			return NULL;
 		if (p->live)
@@ -293,7 +293,7 @@ static int apply_comm(struct procs *p, const struct attar_comm *c)
 	if (c->exec) {
 		struct process *process = (struct process *)t->pub.process;
 
-		attar_space_reset(process->pub.space);
+		attar_address_space_reset(process->pub.space);
 		process->is_bare = true;
 		process->losses = p->losses;
 	}
@@ -321,7 +321,7 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 		return base_oom();
 	((struct process *)t->pub.process)->is_bare = false;
 	memcpy(mapping.build_id, m->build_id, sizeof(mapping.build_id));
-	return attar_space_map(t->pub.process->space, &mapping);
+	return attar_address_space_map(t->pub.process->space, &mapping);
 }
 
 static int apply_fork(struct procs *p, const struct attar_task *f)
@@ -334,14 +334,14 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 	sweep_when_due(p);
 	old = procs_known(p, (pid_t)f->tid);
 	if (old) /* its end was lost, or it was read from /proc before this record came */
-		bury(p, old);
+		mark_dead(p, old);
 	parent = living_thread(p, (pid_t)f->ppid, (pid_t)f->ptid);
 	if (!parent)
 		return base_oom();
 	process = (struct process *)parent->pub.process;
 	if (f->pid != f->ppid) {
 		process = process_new(p, (pid_t)f->pid,
-			attar_space_fork(parent->pub.process->space, (pid_t)f->pid));
+			attar_address_space_fork(parent->pub.process->space, (pid_t)f->pid));
 		if (!process)
 			return base_oom();
 		process->pub.parent = (pid_t)f->ppid;
@@ -390,7 +390,7 @@ static int apply_exit(struct procs *p, const struct attar_task *e)
 	}
 	if (e->pid == e->tid)
 		t->pub.process->exited = true;
-	bury(p, t);
+	mark_dead(p, t);
 	return 0;
 }
 

@@ -35,8 +35,8 @@ int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
 	bool told = false;
 	int n, result = 0;
 
-	if (s->inlet)
-		timeout_ms = inlet_nap_ms(s->inlet, timeout_ms);
+	if (s->shm_source)
+		timeout_ms = shm_source_nap_ms(s->shm_source, timeout_ms);
 	n = epoll_wait(s->epoll_fd, events, ARRAY_SIZE(events), timeout_ms);
 	if (n < 0)
 		return -errno;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "symbol/crc32.h"
-#include "symbol/locate.h"
+#include "elf/crc32.h"
+#include "symbol/dso_open.h"
 
 enum {
 	MAX_PACKED = 16 << 20, /* bytes of .gnu_debugdata */
@@ -25,14 +25,14 @@ struct identity {
 	uint32_t crc;
 };
 
-static bool crc_fits(const struct source *source, uint32_t crc)
+static bool crc_fits(const struct byte_source *source, uint32_t crc)
 {
 	uint32_t sum;
 
 	return source->size <= MAX_CRC && crc32_of(source, &sum) == 0 && sum == crc;
 }
 
-static bool fits(const struct identity *wanted, const struct source *source)
+static bool fits(const struct identity *wanted, const struct byte_source *source)
 {
 	uint8_t id[ELF_MAX_BUILD_ID];
 	struct elf elf;
@@ -55,15 +55,15 @@ static bool fits(const struct identity *wanted, const struct source *source)
 static int try(const struct identity *wanted, const struct buf *path)
 {
 	int handle _cleanup_close_ = -1, fd _cleanup_close_ = -1;
-	struct source source;
+	struct byte_source source;
 
 	if (buf_failed(path))
 		return base_oom();
-	handle = locate_path(wanted->which->root, buf_text(path), 0);
+	handle = dso_open_path(wanted->which->root, buf_text(path), 0);
 	if (handle < 0)
 		return handle;
-	fd = locate_reopen(handle);
-	if (fd < 0 || source_file(fd, &source) < 0)
+	fd = dso_reopen(handle);
+	if (fd < 0 || byte_source_file(fd, &source) < 0)
 		return -ENOENT;
 	if (!fits(wanted, &source)) {
 		log_debug("%s is not the debug file of %s", buf_text(path), wanted->which->path);
@@ -175,7 +175,7 @@ int debugfile_unpack(const struct elf *elf, uint8_t **ret_image, size_t *ret_siz
 	packed = malloc(section->size);
 	if (!packed)
 		return base_oom();
-	if (source_read(&elf->source, section->offset, packed, section->size) < 0)
+	if (byte_source_read(&elf->source, section->offset, packed, section->size) < 0)
 		return -ENOENT;
 	if (lzma_stream_decoder(&xz, MAX_UNPACKER, 0) != LZMA_OK)
 		return -ENOENT;

@@ -7,7 +7,7 @@
 #ifndef SYMBOL_DEBUGFILE_H
 #define SYMBOL_DEBUGFILE_H
 
-#include "symbol/elf.h"
+#include "elf/elf.h"
 
 /* Which binary, and where to look. */
 struct debugfile {

@@ -3,7 +3,7 @@
  * One binary that code is mapped from, and the table that gives each its 16-bit number. Who it is
  * stands in its key; a path alone is nobody, since files are replaced.
  *
- * Bound: dsos.max of them. One of which a place was made is kept, for places outlive mappings; one that no
+ * Bound: dsos.max of them. One of which a location was made is kept, for locations outlive mappings; one that no
  * sample ever hit is forgotten with the last mapping of it, and its number is given to another.
  */
 #ifndef SYMBOL_DSO_H
@@ -13,11 +13,11 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "symbol/jit.h"
-#include "symbol/symtab.h"
+#include "elf/symtab.h"
 
 enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
-#define PLACE_OFFSET 0xffffffffffffULL /* the bits of an attar_place below the DSO's number */
+#define PLACE_OFFSET 0xffffffffffffULL /* the bits of an attar_location below the DSO's number */
 
 struct dso_key {
 	enum attar_dso_kind kind;
@@ -44,7 +44,7 @@ struct dso {
 	enum dso_state state;
 	bool stale; /* lost because another file stood at its path */
 	uint8_t tries;
-	bool kept;        /* a place was made of it */
+	bool kept;        /* a location was made of it */
 	uint32_t refs;    /* mappings, and spaces whose memory without a file it is */
 	uint32_t next;    /* of the same hash, or of the free ones; 0: none */
 	int fd, debug_fd; /* -1: closed */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "symbol/locate.h"
+#include "symbol/dso_open.h"
 
 #define REFRESH_NS 100000000ULL /* a file is not looked at more often, unless a name is missing */
 
@@ -74,7 +74,7 @@ static int open_trusted(struct jit *jit, int root)
 	char path[40];
 
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->inner ?: jit->pid);
-	handle = locate_path(root, path, O_NOFOLLOW);
+	handle = dso_open_path(root, path, O_NOFOLLOW);
 	if (handle < 0)
 		return handle;
 	if (fstat(handle, &st) < 0 || !trusted(jit, &st)) {
@@ -82,7 +82,7 @@ static int open_trusted(struct jit *jit, int root)
 			"%s is not believed: no plain file of the process's user or of root", path);
 		return -ENOENT;
 	}
-	jit->fd = locate_reopen(handle);
+	jit->fd = dso_reopen(handle);
 	if (jit->fd < 0)
 		return jit->fd;
 	memcpy(jit->path, path, sizeof(path));
@@ -97,7 +97,7 @@ int jit_open(struct jit *jit)
 	if (jit->fd >= 0)
 		return 0;
 	alive = look_at_process(jit);
-	root = alive ? locate_root(jit->pid) : -1;
+	root = alive ? dso_open_root(jit->pid) : -1;
 	if (alive && root >= 0 && open_trusted(jit, root) >= 0)
 		return 0;
 	return open_trusted(jit, AT_FDCWD) < 0 ? -ENOENT : 0;
@@ -105,10 +105,10 @@ int jit_open(struct jit *jit)
 
 static void refresh(struct jit *jit)
 {
-	struct source source;
+	struct byte_source source;
 
 	jit->checked = base_now_coarse();
-	if (source_file(jit->fd, &source) < 0 || perfmap_index(&jit->map, &source) < 0)
+	if (byte_source_file(jit->fd, &source) < 0 || perfmap_index(&jit->map, &source) < 0)
 		log_debug("cannot read %s: %s", jit->path, attar_error());
 }
 
@@ -129,9 +129,9 @@ const struct perfmap_entry *jit_find(struct jit *jit, uint64_t address)
 
 int jit_name(const struct jit *jit, const struct perfmap_entry *entry, struct buf *name)
 {
-	struct source source;
+	struct byte_source source;
 
-	if (jit->fd < 0 || source_file(jit->fd, &source) < 0)
+	if (jit->fd < 0 || byte_source_file(jit->fd, &source) < 0)
 		return -ENODATA;
 	return perfmap_name(&source, entry, name);
 }

@@ -3,8 +3,8 @@
 #ifndef SYMBOL_KERNEL_H
 #define SYMBOL_KERNEL_H
 
-#include "symbol/kallsyms.h"
-#include "symbol/names.h"
+#include "elf/kallsyms.h"
+#include "symbol/string_pool.h"
 
 struct kernel_symbol { /* announced by PERF_RECORD_KSYMBOL */
 	uint64_t start;

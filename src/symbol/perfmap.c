@@ -68,14 +68,14 @@ static ssize_t add_lines(struct perfmap *map, const char *text, size_t n, uint64
 	return p - text;
 }
 
-static int add_from(struct perfmap *map, const struct source *source, char *chunk)
+static int add_from(struct perfmap *map, const struct byte_source *source, char *chunk)
 {
 	while (!map->ended && map->read < source->size) {
 		size_t n = MIN((uint64_t)READ_BYTES, source->size - map->read);
 		ssize_t used;
 
 		if (map->read >= PERFMAP_MAX_BYTES ||
-			source_read(source, map->read, chunk, n) < 0) {
+			byte_source_read(source, map->read, chunk, n) < 0) {
 			map->ended = true;
 			break;
 		}
@@ -128,7 +128,7 @@ static int merge(struct perfmap *map, size_t old)
 		if (!tail)
 			return base_oom();
 		memcpy(tail, at + old, fresh * sizeof(*tail));
-		while (fresh) /* from the back, each to its place */
+		while (fresh) /* from the back, each to its location */
 			at[--n] = old && by_start(&at[old - 1], &tail[fresh - 1]) > 0
 					  ? at[--old]
 					  : tail[--fresh];
@@ -138,7 +138,7 @@ static int merge(struct perfmap *map, size_t old)
 	return 0;
 }
 
-int perfmap_index(struct perfmap *map, const struct source *source)
+int perfmap_index(struct perfmap *map, const struct byte_source *source)
 {
 	char *chunk _cleanup_free_ = NULL;
 	size_t old = map->entries.n;
@@ -175,18 +175,19 @@ const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t add
 
 /* Reads the line at entry->line, up to max bytes of it. Returns its bytes without the newline, or 0. */
 static size_t read_line(
-	const struct source *source, const struct perfmap_entry *entry, char *line, size_t max)
+	const struct byte_source *source, const struct perfmap_entry *entry, char *line, size_t max)
 {
 	size_t n = entry->line < source->size ? MIN((uint64_t)max, source->size - entry->line) : 0;
 	const char *newline;
 
-	if (!n || source_read(source, entry->line, line, n) < 0)
+	if (!n || byte_source_read(source, entry->line, line, n) < 0)
 		return 0;
 	newline = memchr(line, '\n', n);
 	return newline ? (size_t)(newline - line) : n;
 }
 
-int perfmap_name(const struct source *source, const struct perfmap_entry *entry, struct buf *name)
+int perfmap_name(
+	const struct byte_source *source, const struct perfmap_entry *entry, struct buf *name)
 {
 	enum { USUAL = 512 };
 	char line[PERFMAP_MAX_NAME + 64];

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "symbol/source.h"
+#include "elf/byte_source.h"
 
 enum {
 	PERFMAP_MAX_ENTRIES = 1 << 20,
@@ -32,13 +32,14 @@ struct perfmap {
 };
 
 /* Indexes what was appended since the last time. 0, also when there is nothing of use. */
-int perfmap_index(struct perfmap *map, const struct source *source);
+int perfmap_index(struct perfmap *map, const struct byte_source *source);
 
 /* The newest entry that covers address, borrowed until the next refresh; or NULL. */
 const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t address);
 
 /* Appends an entry's name. 0; -ENODATA when the file no longer says the same. */
-int perfmap_name(const struct source *source, const struct perfmap_entry *entry, struct buf *name);
+int perfmap_name(
+	const struct byte_source *source, const struct perfmap_entry *entry, struct buf *name);
 
 void perfmap_done(struct perfmap *map);
 

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/opts.h"
 #include "symbol/demangle.h"
-#include "symbol/load.h"
+#include "symbol/dso_load.h"
 #include "symbol/vdso.h"
 
 static unsigned default_open_files(void)
@@ -57,7 +57,7 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 		return NULL;
 	kernel_done(&symbols->kernel);
 	dsos_done(&symbols->dsos);
-	names_done(&symbols->names);
+	string_pool_done(&symbols->names);
 	map_done(&symbols->symbols);
 	map_done(&symbols->plain);
 	free(symbols->debug_path);
@@ -76,7 +76,7 @@ static void load(struct attar_symbols *symbols, struct dso *dso)
 	if (dso->state != DSO_OPEN)
 		return;
 	symbols->open -= files_of(dso);
-	if (load_dso(dso, symbols->debug_path) < 0)
+	if (dso_load(dso, symbols->debug_path) < 0)
 		log_debug("%s", attar_error());
 	symbols->open += files_of(dso);
 }
@@ -100,25 +100,26 @@ static void make_room(struct attar_symbols *symbols)
 
 /* What stands in a container is out of reach once its last process is gone. */
 static void find_foreign_debugfile(
-	struct attar_symbols *symbols, struct dso *dso, const struct locate *where)
+	struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
-	for (int i = 0; i < LOCATE_PIDS && where->pids[i]; i++) {
-		int root _cleanup_close_ = locate_root(where->pids[i]);
+	for (int i = 0; i < DSO_SEARCH_PIDS && where->pids[i]; i++) {
+		int root _cleanup_close_ = dso_open_root(where->pids[i]);
 
 		if (root < 0)
 			continue;
-		if (locate_foreign(where->pids[i]))
-			load_debugfile(dso, symbols->debug_path, root);
+		if (dso_is_foreign(where->pids[i]))
+			dso_load_debugfile(dso, symbols->debug_path, root);
 		return;
 	}
 }
 
-static void open_file(struct attar_symbols *symbols, struct dso *dso, const struct locate *where)
+static void open_file(
+	struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
 	int fd;
 
 	make_room(symbols);
-	fd = locate_open(where);
+	fd = dso_open(where);
 	if (fd < 0) {
 		dso->tries++;
 		dso->stale = fd == -ESTALE;
@@ -152,7 +153,7 @@ static void open_jit(struct attar_symbols *symbols, struct dso *dso)
 		keep_jit(symbols, &dso->jit);
 }
 
-static void open_vdso(struct dso *dso, const struct locate *where)
+static void open_vdso(struct dso *dso, const struct dso_search *where)
 {
 	dso->state = DSO_OPEN;
 	if (vdso_copy(dso->key.owner == 32, where->pids[0], where->start, where->end, &dso->image,
@@ -163,7 +164,7 @@ static void open_vdso(struct dso *dso, const struct locate *where)
 	dso->tries++;
 }
 
-void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct locate *where)
+void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
 	bool wanted =
 		dso->state == DSO_NEW || (dso->state == DSO_LOST && dso->tries < DSO_MAX_TRIES);
@@ -210,7 +211,7 @@ static const char *plain_name(struct attar_symbols *symbols, const char *raw)
 	write_plain(raw, &plain);
 	name = buf_failed(&plain) || !strcmp(buf_text(&plain), raw)
 		       ? raw
-		       : names_add(&symbols->names, plain.data, plain.len);
+		       : string_pool_add(&symbols->names, plain.data, plain.len);
 	map_put(&symbols->plain, (uintptr_t)raw, (uintptr_t)(name ?: raw));
 	return name ?: raw;
 }
@@ -243,7 +244,7 @@ static const char *raw_name(
 	if (known)
 		return (const char *)(uintptr_t)*known;
 	if (symtab_name(table, index, &name) == 0)
-		raw = names_add(&symbols->names, name.data, name.len);
+		raw = string_pool_add(&symbols->names, name.data, name.len);
 	map_put(&symbols->symbols, key, (uintptr_t)raw);
 	return raw;
 }
@@ -260,7 +261,7 @@ static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
 	if (known)
 		return (const char *)(uintptr_t)*known;
 	if (jit_name(jit, entry, &name) == 0)
-		raw = names_add(&symbols->names, name.data, name.len);
+		raw = string_pool_add(&symbols->names, name.data, name.len);
 	map_put(&symbols->symbols, key, (uintptr_t)raw);
 	return raw;
 }
@@ -296,7 +297,7 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 	const char *raw;
 
 	if (dso->state != DSO_LOADED) {
-		struct locate nobody = {.key = &dso->key};
+		struct dso_search nobody = {.key = &dso->key};
 
 		symbols_open(symbols, dso, &nobody);
 		load(symbols, dso);
@@ -317,16 +318,16 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 }
 
 int attar_symbols_resolve(
-	struct attar_symbols *symbols, attar_place place, struct attar_symbol *ret_symbol)
+	struct attar_symbols *symbols, attar_location location, struct attar_symbol *ret_symbol)
 {
 	CHECK_ARG(symbols, "symbols");
 	CHECK_ARG(ret_symbol, "ret_symbol");
 
-	unsigned number = attar_place_dso(place);
+	unsigned number = attar_location_dso(location);
 	struct dso *dso = dsos_get(&symbols->dsos, number);
 
 	*ret_symbol = (struct attar_symbol){
-		.offset = place & PLACE_OFFSET,
+		.offset = location & PLACE_OFFSET,
 		.dso = dso->key.path,
 		.kind = dso->key.kind,
 	};
@@ -346,12 +347,12 @@ int attar_symbols_resolve(
 }
 
 const char *attar_symbols_dso(
-	struct attar_symbols *symbols, attar_place place, enum attar_dso_kind *ret_kind)
+	struct attar_symbols *symbols, attar_location location, enum attar_dso_kind *ret_kind)
 {
 	CHECK_ARG_OR(symbols, "symbols", NULL);
 	CHECK_ARG_OR(ret_kind, "ret_kind", NULL);
 
-	const struct dso *dso = dsos_get(&symbols->dsos, attar_place_dso(place));
+	const struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
 
 	*ret_kind = dso->key.kind;
 	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
@@ -368,7 +369,7 @@ int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t
 	/* No reason to forget it: stacks that went through it are still to be named. */
 	if (unregister)
 		return 0;
-	copy = names_add(&symbols->names, name, strlen(name));
+	copy = string_pool_add(&symbols->names, name, strlen(name));
 	return copy ? kernel_add(&symbols->kernel, addr, len, copy) : base_oom();
 }
 

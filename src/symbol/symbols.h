@@ -5,13 +5,13 @@
 
 #include "symbol/dso.h"
 #include "symbol/kernel.h"
-#include "symbol/locate.h"
-#include "symbol/names.h"
+#include "symbol/dso_open.h"
+#include "symbol/string_pool.h"
 
 struct attar_symbols {
 	struct kernel kernel;
 	struct dsos dsos;
-	struct names names;
+	struct string_pool names;
 	struct map symbols; /* number of the DSO << 48 | index in its table: address of the name */
 	struct map plain;   /* address of a mangled name: its demangled form */
 	char *debug_path, *kallsyms_path;
@@ -23,6 +23,6 @@ struct attar_symbols {
 };
 
 /* Opens the file of a DSO that was hit for the first time, or again after a failure. */
-void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct locate *where);
+void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/vec.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 struct section {
 	uint64_t offset, size;

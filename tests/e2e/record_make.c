@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../unit/record_encoder.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 enum { SAMPLES = 20 };
 

@@ -21,12 +21,12 @@ struct objects {
 	size_t n_rings;
 	struct attar_symbols *symbols;
 	struct attar_stream *stream;
-	struct attar_inlet *inlet;
+	struct attar_shm_source *shm_source;
 	struct attar_catalog *catalog;
 	struct attar_run *run;
 };
 
-static int introduce(void *ctx, const struct attar_user_event *event)
+static int on_new_event(void *ctx, const struct attar_user_event *event)
 {
 	return 0;
 }
@@ -50,8 +50,8 @@ static void open_all(struct objects *o)
 	struct attar_target_opts opts = {
 		.size = sizeof(opts), .command = (char *const *)(uintptr_t)command};
 	struct attar_stream_opts stream_opts = {.size = sizeof(stream_opts), .keep_own = true};
-	struct attar_inlet_opts inlet_opts = {
-		.size = sizeof(inlet_opts), .patterns = "none", .introduce = introduce};
+	struct attar_shm_source_opts shm_source_opts = {
+		.size = sizeof(shm_source_opts), .patterns = "none", .on_new_event = on_new_event};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .disabled = 1};
 	struct attar_group_event event = {"cpu-clock", &attr};
 
@@ -69,7 +69,7 @@ static void open_all(struct objects *o)
 		attar_stream_live(o->target, &o->counter, 1, o->symbols, &stream_opts, &o->stream),
 		0);
 	assert_int_equal(attar_stream_start(o->stream), 0);
-	assert_int_equal(attar_inlet_new(&inlet_opts, &o->inlet), 0);
+	assert_int_equal(attar_shm_source_new(&shm_source_opts, &o->shm_source), 0);
 	assert_int_equal(attar_catalog_new(NULL, &o->catalog), 0);
 	assert_int_equal(attar_run_new("stat", &o->run), 0);
 }
@@ -79,7 +79,7 @@ static void close_all(struct objects *o)
 	attar_run_free(o->run);
 	attar_catalog_free(o->catalog);
 	attar_stream_free(o->stream);
-	attar_inlet_free(o->inlet);
+	attar_shm_source_free(o->shm_source);
 	attar_rings_free(o->rings, o->n_rings);
 	attar_group_close(o->group);
 	attar_counter_close(o->ringed);

@@ -79,8 +79,8 @@ static struct attar_value on_cpu(struct attar_counter *c, int cpu)
 {
 	struct attar_value v = {.quality = ATTAR_QUALITY_ERROR};
 
-	for (size_t i = 0; i < attar_counter_places(c); i++)
-		if (attar_counter_place_at(c, i).cpu == cpu)
+	for (size_t i = 0; i < attar_counter_instances(c); i++)
+		if (attar_counter_instance_at(c, i).cpu == cpu)
 			assert_int_equal(attar_counter_read_at(c, i, &v), 0);
 	return v;
 }
@@ -175,7 +175,7 @@ static void test_groups_go_on(void **state)
 		fail_msg("%s", attar_error());
 	leader = attar_group_counter(group, 0);
 	second = attar_group_counter(group, 1);
-	assert_int_equal(attar_counter_place_at(leader, place).cpu, 1);
+	assert_int_equal(attar_counter_instance_at(leader, place).cpu, 1);
 	assert_int_equal(attar_counter_filter(leader, filter), 0);
 	attar_group_enable(group);
 	run_on(1);
@@ -211,10 +211,10 @@ static void test_a_new_cpu_is_added(void **state)
 	set_cpu1(false);
 	target = whole_system();
 	c = open_calls(target);
-	assert_int_equal(attar_counter_places(c), 1);
+	assert_int_equal(attar_counter_instances(c), 1);
 	set_cpu1(true);
 	assert_int_equal(attar_target_follow_cpus(target, &c, 1), 1);
-	assert_int_equal(attar_counter_places(c), 2);
+	assert_int_equal(attar_counter_instances(c), 2);
 	cpus = attar_target_cpus(target, &n);
 	assert_int_equal(n, 2);
 	assert_int_equal(cpus[1], 1);

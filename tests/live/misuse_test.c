@@ -44,7 +44,7 @@ static void test_counters(void **state)
 		"attar_counter_open(): unknown flags 0x8000");
 	refused(attar_counter_read_at(counter, 1, &value), -EINVAL,
 		"attar_counter_read_at(): place is 1, but must be below 1");
-	assert_int_equal(attar_counter_place_at(counter, 1).fd, -1);
+	assert_int_equal(attar_counter_instance_at(counter, 1).fd, -1);
 	refused(attar_rings_new(target, &none, 1, 4096, &rings, &n), -EINVAL,
 		"attar_rings_new(): counters[] is NULL");
 	attar_counter_close(counter);
@@ -174,10 +174,10 @@ static void test_reports(void **state)
 
 static void test_inlets(void **state)
 {
-	struct attar_inlet_opts opts = {.size = sizeof(opts), .patterns = "*", .n_pids = 1};
-	struct attar_inlet *inlet;
+	struct attar_shm_source_opts opts = {.size = sizeof(opts), .patterns = "*", .n_pids = 1};
+	struct attar_shm_source *shm_source;
 
-	refused(attar_inlet_new(&opts, &inlet), -EINVAL, "a function");
+	refused(attar_shm_source_new(&opts, &shm_source), -EINVAL, "a function");
 }
 
 /* Names of enums that later versions may have more of. */

@@ -69,11 +69,11 @@ static void test_names_and_bytes(void **state)
 static void test_objects(void **state)
 {
 	struct attar_target_opts wrong = {.size = sizeof(wrong), .pids = "none"};
-	struct attar_inlet_opts nothing = {.size = sizeof(nothing)};
+	struct attar_shm_source_opts nothing = {.size = sizeof(nothing)};
 	struct attar_target *target = live_self(), *ret_target;
 	struct attar_renderer *ret_renderer;
 	struct attar_symbols *ret_symbols;
-	struct attar_inlet *ret_inlet;
+	struct attar_shm_source *ret_inlet;
 	struct attar_run *ret_run;
 	uint64_t times[2];
 
@@ -81,7 +81,7 @@ static void test_objects(void **state)
 	FAILS(times, attar_target_command_times(target, &times[0], &times[1]));
 	FAILS(ret_renderer, attar_renderer_new("no-such-format", stdout, NULL, &ret_renderer));
 	FAILS(ret_symbols, attar_symbols_new((const void *)&too_short, &ret_symbols));
-	FAILS(ret_inlet, attar_inlet_new(&nothing, &ret_inlet));
+	FAILS(ret_inlet, attar_shm_source_new(&nothing, &ret_inlet));
 	FAILS(ret_run, attar_run_new("no-such-profiler", &ret_run));
 	attar_target_free(target);
 }
@@ -107,11 +107,11 @@ static void test_counters(void **state)
 	FAILS(ret_counter, attar_counter_open(target, &attr, "none", 0, &ret_counter));
 	FAILS(ret_group, attar_group_open(target, &member, 0, 0, &ret_group));
 	FAILS(programs, attar_counter_query_bpf(counter, programs.ids, 4, &programs.n));
-	close(attar_counter_place_at(counter, 0).fd);
+	close(attar_counter_instance_at(counter, 0).fd);
 	FAILS(value, attar_counter_read(counter, &value));
 	FAILS(value, attar_counter_read_at(counter, 0, &value));
 	FAILS(value, attar_counter_read_self(counter, &value));
-	close(attar_counter_place_at(attar_group_counter(group, 0), 0).fd);
+	close(attar_counter_instance_at(attar_group_counter(group, 0), 0).fd);
 	FAILS(value, attar_group_read(group, &value));
 	FAILS(value, attar_group_read_at(group, 0, &value));
 	FAILS(ret_u64, attar_group_values(group, &ret_u64));

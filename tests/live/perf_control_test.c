@@ -340,7 +340,7 @@ static void test_closes_on_exec(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *c = live_software(target, PERF_COUNT_SW_DUMMY);
-	int flags = fcntl(attar_counter_place_at(c, 0).fd, F_GETFD);
+	int flags = fcntl(attar_counter_instance_at(c, 0).fd, F_GETFD);
 
 	assert_true(flags >= 0 && flags & FD_CLOEXEC);
 	attar_counter_close(c);
@@ -363,7 +363,7 @@ static void test_output_flags_are_a_redirection(void **state)
 
 	attr.size = PERF_ATTR_SIZE_VER0;
 	assert_int_equal(attar_rings_new(target, &to, 1, 65536, &rings, &n), 0);
-	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, attar_counter_place_at(to, 0).fd,
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, attar_counter_instance_at(to, 0).fd,
 		PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT);
 	assert_true(fd >= 0);
 	assert_int_equal(attar_counter_redirect(from, to), 0);

@@ -25,10 +25,10 @@ static void test_watches_the_calling_thread_with_one_fd(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *c = live_software(target, PERF_COUNT_SW_PAGE_FAULTS);
-	struct attar_counter_place place = attar_counter_place_at(c, 0);
+	struct attar_counter_instance place = attar_counter_instance_at(c, 0);
 	size_t n;
 
-	assert_int_equal(attar_counter_places(c), 1);
+	assert_int_equal(attar_counter_instances(c), 1);
 	assert_int_equal(place.cpu, -1);
 	assert_int_equal(place.tid, syscall(SYS_gettid));
 	assert_int_not_equal(place.id, 0);
@@ -56,7 +56,7 @@ static void test_counts_page_faults_exactly(void **state)
 	assert_int_equal(v.raw, 1000);
 	assert_int_equal(v.quality, ATTAR_QUALITY_EXACT);
 	assert_true(v.time_enabled > 0 && v.time_enabled == v.time_running);
-	assert_int_equal(v.id, attar_counter_place_at(c, 0).id);
+	assert_int_equal(v.id, attar_counter_instance_at(c, 0).id);
 	attar_counter_close(c);
 	attar_target_free(target);
 }
@@ -122,7 +122,7 @@ static void test_sums_a_thread_over_its_cpus(void **state)
 	attar_target_free(live_self());
 	assert_int_equal(attar_target_new(&opts, &target), 0);
 	c = live_software(target, PERF_COUNT_SW_PAGE_FAULTS);
-	n = attar_counter_places(c);
+	n = attar_counter_instances(c);
 	sched_getaffinity(0, sizeof(before), &before);
 	if (n < 2 || CPU_COUNT(&before) < 2)
 		live_skip("one CPU alone");

@@ -180,7 +180,7 @@ static void test_finds_its_own_among_strangers(void **state)
 	struct attar_group *g;
 
 	assert_int_equal(attar_group_open(target, events, 2, 0, &g), 0);
-	leader = attar_counter_place_at(attar_group_counter(g, 0), 0).fd;
+	leader = attar_counter_instance_at(attar_group_counter(g, 0), 0).fd;
 	for (int i = 0; i < STRANGERS; i++) {
 		fds[i] = (int)syscall(SYS_perf_event_open, &dummy, 0, -1, leader, 0);
 		assert_true(fds[i] >= 0);
@@ -251,7 +251,7 @@ static void test_sums_groups_over_cpus(void **state)
 	live_fault(200);
 	attar_group_disable(g);
 	read_group(g, sum);
-	for (size_t i = 0; i < attar_counter_places(attar_group_counter(g, 0)); i++) {
+	for (size_t i = 0; i < attar_counter_instances(attar_group_counter(g, 0)); i++) {
 		assert_int_equal(attar_group_read_at(g, i, one), 0);
 		attar_value_add(&total, &one[1]);
 	}

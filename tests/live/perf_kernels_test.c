@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "perf/kernel.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 #define V(major, minor) KERNEL_VERSION_OF(major, minor)
 #define EVER            V(2, 6)
@@ -458,7 +458,7 @@ static void test_address_filters(void **state)
 	pmu.on = true;
 	assert_int_equal(attar_counter_filter(c, filter), 0);
 	assert_string_equal(pmu.filter, filter);
-	assert_int_equal(pmu.calls, attar_counter_places(c));
+	assert_int_equal(pmu.calls, attar_counter_instances(c));
 	pmu.error = EOPNOTSUPP;
 	assert_int_equal(attar_counter_filter(c, filter), -EOPNOTSUPP);
 	assert_non_null(strstr(attar_error(), filter));

@@ -121,7 +121,7 @@ static void test_a_function_called_23_times_gives_23_signals(void **state)
 	attar_counter_disable(c);
 	assert_int_equal(seen.overflows, CALLS);
 	assert_int_equal(seen.lasts + seen.traps + seen.others + seen.elsewhere, 0);
-	assert_int_equal(seen.fd, attar_counter_place_at(c, 0).fd);
+	assert_int_equal(seen.fd, attar_counter_instance_at(c, 0).fd);
 	assert_int_equal(attar_counter_signal(c, 0, 0), 0);
 	attar_counter_enable(c);
 	called();

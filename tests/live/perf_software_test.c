@@ -266,7 +266,7 @@ static void test_bpf_output(void **state)
 		attar_rings_new(target, &output, 1, 65536, &rings, &n) < 0 ||
 		attar_counter_attach_bpf(source, program) < 0)
 		fail_msg("%s", attar_error());
-	put_in_map(map, attar_counter_place_at(output, 0).fd);
+	put_in_map(map, attar_counter_instance_at(output, 0).fd);
 	attar_counter_enable(source);
 	live_getppid(23);
 	attar_counter_disable(source);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbol/load.h"
+#include "symbol/dso_load.h"
 #include "symbol_child.h"
 
 struct place {
@@ -73,7 +73,7 @@ static bool named(const struct place *p)
 
 	dso.fd = open(p->program, O_RDONLY);
 	assert_true(dso.fd >= 0);
-	assert_int_equal(load_dso(&dso, p->root), 0);
+	assert_int_equal(dso_load(&dso, p->root), 0);
 	if (symtab_find(&dso.table, p->vaddr + 1, &index)) {
 		assert_int_equal(symtab_start(&dso.table, index), p->vaddr);
 		assert_int_equal(symtab_name(&dso.table, index, &name), 0);
@@ -91,11 +91,11 @@ static const char *by_build_id(const struct place *p)
 {
 	static char path[256];
 	uint8_t id[ELF_MAX_BUILD_ID];
-	struct source source;
+	struct byte_source source;
 	struct elf elf;
 	int n, fd = open(p->program, O_RDONLY);
 
-	assert_int_equal(source_file(fd, &source), 0);
+	assert_int_equal(byte_source_file(fd, &source), 0);
 	assert_int_equal(elf_init(&elf, &source), 0);
 	assert_int_equal(elf_build_id(&elf, id), 20);
 	n = snprintf(path, sizeof(path), "%s/.build-id/%02x", p->root, id[0]);

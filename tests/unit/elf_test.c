@@ -15,7 +15,7 @@
 
 #include "attar/symbol.h"
 #include "base/file.h"
-#include "symbol/load.h"
+#include "symbol/dso_load.h"
 #include "symbol_child.h"
 
 static int start(void **state)
@@ -47,7 +47,7 @@ static void survive(const char *bytes, size_t n)
 	memcpy(dso.image, bytes, n);
 	dso.image_size = n;
 	dso.state = DSO_OPEN;
-	load_dso(&dso, "/nowhere");
+	dso_load(&dso, "/nowhere");
 	assert_true(dso.table.entries.n <= n / sizeof(Elf32_Sym));
 	for (size_t i = 0; i < dso.table.entries.n; i++) {
 		buf_reset(&name);
@@ -90,7 +90,8 @@ static void test_every_byte(void **state)
 
 static void functions(struct symtab *table, struct buf *file)
 {
-	struct source source = {.fd = -1, .memory = (const uint8_t *)file->data, .size = file->len};
+	struct byte_source source = {
+		.fd = -1, .memory = (const uint8_t *)file->data, .size = file->len};
 	const struct elf_section *section;
 	struct elf elf;
 
@@ -162,20 +163,21 @@ static void ask_for(const char *path)
 	struct attar_mapping mapping = {.start = 0x400000, .len = 0x1000000, .path = path};
 	double began = seconds(CLOCK_MONOTONIC);
 	struct attar_symbols *symbols;
-	struct attar_space *space;
+	struct attar_address_space *space;
 	struct attar_symbol symbol;
 	struct rusage before, after;
 
 	getrusage(RUSAGE_SELF, &before);
 	assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
-	space = attar_space_new(symbols, getpid());
-	assert_int_equal(attar_space_map(space, &mapping), 0);
+	space = attar_address_space_new(symbols, getpid());
+	assert_int_equal(attar_address_space_map(space, &mapping), 0);
 	for (uint64_t at = 0; at < mapping.len; at += 0x100000)
-		assert_int_equal(attar_symbols_resolve(symbols,
-					 attar_space_place(space, mapping.start + at), &symbol),
+		assert_int_equal(
+			attar_symbols_resolve(symbols,
+				attar_address_space_locate(space, mapping.start + at), &symbol),
 			-ENOENT);
 	assert_string_equal(symbol.dso, path);
-	attar_space_free(space);
+	attar_address_space_free(space);
 	attar_symbols_free(symbols);
 	getrusage(RUSAGE_SELF, &after);
 	assert_true(after.ru_maxrss - before.ru_maxrss < 4096);
@@ -234,7 +236,7 @@ static void test_huge_table(void **state)
 	dso.fd = open(path, O_RDWR | O_CREAT, 0600);
 	assert_int_equal(file_write_all(dso.fd, file->data, file->len), 0);
 	assert_int_equal(ftruncate(dso.fd, 10LL << 30), 0);
-	load_dso(&dso, "/nowhere");
+	dso_load(&dso, "/nowhere");
 	dso_close(&dso);
 	symtab_done(&dso.table);
 	vec_done(&dso.segments);

@@ -3,8 +3,8 @@
 #include "unit.h"
 
 #include "base/buf.h"
-#include "event/filter.h"
-#include "event/userevent.h"
+#include "expr/filter.h"
+#include "event/user_event.h"
 
 static struct attar_format *format;
 static char raw[128];

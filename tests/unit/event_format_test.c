@@ -15,7 +15,7 @@
 #include "attar/event.h"
 #include "base/base.h"
 #include "folder.h"
-#include "event/tracefs.h"
+#include "tracefs/tracefs.h"
 
 #define COMMON                                                                                     \
 	"name: thing\nID: 23\nformat:\n"                                                           \

@@ -25,9 +25,9 @@
 #include "attar/event.h"
 #include "base/base.h"
 #include "base/file.h"
-#include "event/format.h"
-#include "event/print.h"
-#include "event/tracefs.h"
+#include "tracefs/format.h"
+#include "expr/print.h"
+#include "tracefs/tracefs.h"
 
 enum { RING = 64 * 4096 };
 

@@ -10,8 +10,8 @@
 #include "attar/event.h"
 #include "base/base.h"
 #include "base/buf.h"
-#include "event/format.h"
-#include "event/print.h"
+#include "tracefs/format.h"
+#include "expr/print.h"
 #include "folder.h"
 
 static const char head[] =

@@ -6,7 +6,7 @@
 
 #include "attar/event.h"
 #include "base/buf.h"
-#include "event/names.h"
+#include "event/generic_events.h"
 #include "events.h"
 
 static struct attar_catalog *catalog;

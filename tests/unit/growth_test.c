@@ -14,7 +14,7 @@
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
-#include "run/stackreport.h"
+#include "run/stack_report.h"
 #include "stream/live.h"
 #include "symbol/dso.h"
 
@@ -94,7 +94,7 @@ static void open_storm(struct storm *s)
 		.caller_fd = -1};
 	assert_int_equal(missing_grow(&s->stream, 0, 1), 0);
 	procs_init(&s->stream.procs, s->symbols, false);
-	defer_init(&s->stream.defer);
+	deferred_callchain_init(&s->stream.defer);
 	assert_int_equal(stack_space_init(&s->space), 0);
 	functions_init(&s->functions, s->symbols);
 }
@@ -106,7 +106,7 @@ static void close_storm(struct storm *s)
 	functions_done(&s->functions);
 	stack_space_done(&s->space);
 	procs_done(&s->stream.procs);
-	defer_done(&s->stream.defer);
+	deferred_callchain_done(&s->stream.defer);
 	map_done(&s->stream.ids);
 	free(s->cursor.tallies);
 	free((void *)(uintptr_t)s->ring.data);
@@ -202,15 +202,15 @@ static void write_process(struct storm *s, unsigned i)
 
 static void take(struct storm *s, const struct attar_event *ev)
 {
-	attar_place places[16];
+	attar_location locations[16];
 	size_t n;
 
 	if (ev->record->type != PERF_RECORD_SAMPLE)
 		return;
-	n = attar_event_stack(ev, places, ARRAY_SIZE(places));
+	n = attar_event_stack(ev, locations, ARRAY_SIZE(locations));
 	assert_int_equal(n, 3);
 	assert_int_equal(samples_add(&s->interval, stack_space_task(&s->space, ev->thread),
-				 stacks_intern(&s->space.stacks, places, n), 1),
+				 stacks_intern(&s->space.stacks, locations, n), 1),
 		0);
 }
 

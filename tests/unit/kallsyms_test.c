@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "symbol/kallsyms.h"
+#include "elf/kallsyms.h"
 
 static const char fixture[] = "0000000000000000 A fixed_percpu_data\n"
 			      "ffffffff81000000 T _stext\n"

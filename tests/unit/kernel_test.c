@@ -50,7 +50,8 @@ static void check(struct attar_symbols *symbols, uint64_t address, const char *n
 {
 	struct attar_symbol symbol;
 
-	assert_int_equal(attar_symbols_resolve(symbols, attar_place_kernel(address), &symbol), 0);
+	assert_int_equal(
+		attar_symbols_resolve(symbols, attar_location_kernel(address), &symbol), 0);
 	assert_string_equal(symbol.name, name);
 	assert_string_equal(symbol.dso, dso);
 	assert_int_equal(symbol.offset, offset);
@@ -63,7 +64,7 @@ static void check_nameless(struct attar_symbols *symbols, uint64_t address)
 	struct attar_symbol symbol;
 
 	assert_int_equal(
-		attar_symbols_resolve(symbols, attar_place_kernel(address), &symbol), -ENOENT);
+		attar_symbols_resolve(symbols, attar_location_kernel(address), &symbol), -ENOENT);
 	assert_null(symbol.name);
 	assert_string_equal(symbol.dso, "[kernel.kallsyms]");
 }

@@ -151,8 +151,8 @@ static void test_counters(void **state)
 	REFUSES_NULL(attar_counter_attr(NULL), "counter");
 	REFUSES(attar_counter_enable(NULL), "counter");
 	REFUSES(attar_counter_disable(NULL), "counter");
-	REFUSES_VALUE(attar_counter_places(NULL), 0, "counter");
-	REFUSES_VALUE(attar_counter_place_at(NULL, 1).fd, -1, "counter");
+	REFUSES_VALUE(attar_counter_instances(NULL), 0, "counter");
+	REFUSES_VALUE(attar_counter_instance_at(NULL, 1).fd, -1, "counter");
 	REFUSES_VALUE(attar_counter_lost(NULL), 0, "counter");
 	REFUSES(attar_counter_set_period(NULL, 1), "counter");
 	REFUSES(attar_counter_refresh(NULL, 1), "counter");
@@ -345,8 +345,8 @@ static void test_runs(void **state)
 
 static void test_streams(void **state)
 {
-	REFUSES(attar_inlet_new(NULL, NULL), "ret_inlet");
-	REFUSES_NULL(attar_inlet_variable(NULL), "inlet");
+	REFUSES(attar_shm_source_new(NULL, NULL), "ret_inlet");
+	REFUSES_NULL(attar_shm_source_variable(NULL), "shm_source");
 	REFUSES(attar_stream_live(NULL, any, 1, any, NULL, any), "target");
 	REFUSES(attar_stream_live(any, NULL, 1, any, NULL, any), "counters");
 	REFUSES(attar_stream_live(any, any, 1, NULL, NULL, any), "symbols");
@@ -385,12 +385,12 @@ static void test_symbols(void **state)
 
 static void test_spaces(void **state)
 {
-	REFUSES_NULL(attar_space_new(NULL, 1), "symbols");
-	REFUSES_NULL(attar_space_fork(NULL, 1), "space");
-	REFUSES(attar_space_scan(NULL), "space");
-	REFUSES(attar_space_map(NULL, any), "space");
-	REFUSES(attar_space_map(any, NULL), "mapping");
-	REFUSES_VOID(attar_space_reset(NULL), "space");
+	REFUSES_NULL(attar_address_space_new(NULL, 1), "symbols");
+	REFUSES_NULL(attar_address_space_fork(NULL, 1), "space");
+	REFUSES(attar_address_space_scan(NULL), "space");
+	REFUSES(attar_address_space_map(NULL, any), "space");
+	REFUSES(attar_address_space_map(any, NULL), "mapping");
+	REFUSES_VOID(attar_address_space_reset(NULL), "space");
 }
 
 /* Functions that are safe in signal handlers say nothing. */

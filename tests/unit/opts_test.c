@@ -44,10 +44,10 @@ static int make_symbols(const void *opts)
 
 static int make_inlet(const void *opts)
 {
-	struct attar_inlet *inlet = NULL;
-	int r = attar_inlet_new(opts, &inlet);
+	struct attar_shm_source *shm_source = NULL;
+	int r = attar_shm_source_new(opts, &shm_source);
 
-	attar_inlet_free(inlet);
+	attar_shm_source_free(shm_source);
 	return r;
 }
 
@@ -102,14 +102,14 @@ static void test_sizes(void **state)
 	check(make_renderer, sizeof(struct attar_render_opts));
 }
 
-/* What an inlet needs is not zero. */
+/* What an shm_source needs is not zero. */
 static void test_sizes_of_an_inlet(void **state)
 {
-	struct attar_inlet_opts opts = {.size = sizeof(opts), .patterns = "*"};
+	struct attar_shm_source_opts opts = {.size = sizeof(opts), .patterns = "*"};
 
 	check_refusals(make_inlet, sizeof(opts));
 	assert_int_equal(make_inlet(&opts), -EINVAL);
-	assert_non_null(strstr(attar_error(), "an inlet needs the names of its events"));
+	assert_non_null(strstr(attar_error(), "an shm_source needs the names of its events"));
 }
 
 /* What they are for is refused before anything of the target is looked at. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "folder.h"
-#include "perf/cores.h"
+#include "perf/hybrid.h"
 #include "perf/value.h"
 
 static struct attar_value judged(uint64_t raw, uint64_t enabled, uint64_t running, bool elsewhere)
@@ -15,7 +15,7 @@ static struct attar_value judged(uint64_t raw, uint64_t enabled, uint64_t runnin
 		.time_running = running,
 		.elsewhere = elsewhere};
 
-	value_judge(&v);
+	value_set_quality(&v);
 	return v;
 }
 
@@ -152,7 +152,7 @@ static void read_cores(struct cores *cores, const char *folder)
 
 	folder_line("cpu_list/online", "0-11");
 	snprintf(online, sizeof(online), "%s/cpu_list/online", folder);
-	cores_read(cores, folder, online);
+	hybrid_read(cores, folder, online);
 }
 
 static void test_knows_kinds_of_cores(void **state)
@@ -163,7 +163,7 @@ static void test_knows_kinds_of_cores(void **state)
 	folder_line("cpu/type", "4");
 	read_cores(&cores, folder);
 	assert_int_equal(cores.n, 0);
-	assert_false(cores_has(&cores, PERF_TYPE_HARDWARE, 0));
+	assert_false(hybrid_has(&cores, PERF_TYPE_HARDWARE, 0));
 
 	folder_line("cpu_core/type", "4");
 	folder_line("cpu_core/cpus", "0-7");
@@ -175,12 +175,12 @@ static void test_knows_kinds_of_cores(void **state)
 	folder_line("all/cpus", "0-11");
 	read_cores(&cores, folder);
 	assert_int_equal(cores.n, 2);
-	assert_true(cores_has(&cores, PERF_TYPE_HARDWARE, 0));
-	assert_true(cores_has(&cores, PERF_TYPE_HARDWARE, 10ULL << 32));
-	assert_true(cores_has(&cores, 10, 0x3c));
-	assert_false(cores_has(&cores, 11, 0));
-	assert_false(cores_has(&cores, PERF_TYPE_SOFTWARE, 0));
-	assert_false(cores_has(&cores, PERF_TYPE_HARDWARE, 12ULL << 32));
+	assert_true(hybrid_has(&cores, PERF_TYPE_HARDWARE, 0));
+	assert_true(hybrid_has(&cores, PERF_TYPE_HARDWARE, 10ULL << 32));
+	assert_true(hybrid_has(&cores, 10, 0x3c));
+	assert_false(hybrid_has(&cores, 11, 0));
+	assert_false(hybrid_has(&cores, PERF_TYPE_SOFTWARE, 0));
+	assert_false(hybrid_has(&cores, PERF_TYPE_HARDWARE, 12ULL << 32));
 	folder_remove();
 }
 

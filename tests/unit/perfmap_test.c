@@ -13,13 +13,14 @@
 #include "symbol/perfmap.h"
 #include "symbol_child.h"
 
-static struct source bytes(const char *text, size_t n)
+static struct byte_source bytes(const char *text, size_t n)
 {
-	return (struct source){.fd = -1, .memory = (const uint8_t *)text, .size = n};
+	return (struct byte_source){.fd = -1, .memory = (const uint8_t *)text, .size = n};
 }
 
 /* "" when there is no entry, "?" when its name cannot be read */
-static const char *name_at(const struct perfmap *map, const struct source *source, uint64_t address)
+static const char *name_at(
+	const struct perfmap *map, const struct byte_source *source, uint64_t address)
 {
 	static struct buf name;
 	const struct perfmap_entry *entry = perfmap_find(map, address);
@@ -43,7 +44,7 @@ static void test_lines(void **state)
 				   "12345678901234567 1 wide\n"
 				   "7000 10 \x1b[31mred\n"
 				   "8000 10 half";
-	struct source source = bytes(text, sizeof(text) - 1);
+	struct byte_source source = bytes(text, sizeof(text) - 1);
 	struct perfmap map = {0};
 
 	assert_int_equal(perfmap_index(&map, &source), 0);
@@ -76,7 +77,7 @@ static void test_growth(void **state)
 	static char text[65536];
 	unsigned line_of[512] = {0}, size_of[512] = {0};
 	struct perfmap map = {0};
-	struct source source = bytes(text, 0);
+	struct byte_source source = bytes(text, 0);
 	uint64_t seed = 42;
 	size_t n = 0;
 
@@ -108,7 +109,7 @@ static void test_growth(void **state)
 static void test_no_map_at_all(void **state)
 {
 	char *zeros = calloc(1, 1 << 20);
-	struct source source = bytes(zeros, 1 << 20);
+	struct byte_source source = bytes(zeros, 1 << 20);
 	struct perfmap map = {0};
 
 	assert_int_equal(perfmap_index(&map, &source), 0);
@@ -121,7 +122,7 @@ static void test_no_map_at_all(void **state)
 /* This very process as the one with a JIT compiler: which files in /tmp are believed. */
 struct jitted {
 	struct attar_symbols *symbols;
-	struct attar_space *space;
+	struct attar_address_space *space;
 	char path[64];
 };
 
@@ -133,8 +134,8 @@ static int start(void **state)
 	struct jitted *jitted = calloc(1, sizeof(*jitted));
 
 	assert_int_equal(attar_symbols_new(NULL, &jitted->symbols), 0);
-	jitted->space = attar_space_new(jitted->symbols, getpid());
-	assert_int_equal(attar_space_map(jitted->space, &mapping), 0);
+	jitted->space = attar_address_space_new(jitted->symbols, getpid());
+	assert_int_equal(attar_address_space_map(jitted->space, &mapping), 0);
 	snprintf(jitted->path, sizeof(jitted->path), "/tmp/perf-%d.map", getpid());
 	*state = jitted;
 	return 0;
@@ -145,7 +146,7 @@ static int stop(void **state)
 	struct jitted *jitted = *state;
 
 	child_shell("rm -rf '%s'", jitted->path);
-	attar_space_free(jitted->space);
+	attar_address_space_free(jitted->space);
 	attar_symbols_free(jitted->symbols);
 	free(jitted);
 	return 0;
@@ -153,7 +154,7 @@ static int stop(void **state)
 
 static const char *name_of(struct jitted *jitted, uint64_t address, struct attar_symbol *symbol)
 {
-	attar_place place = attar_space_place(jitted->space, address);
+	attar_location place = attar_address_space_locate(jitted->space, address);
 
 	if (attar_symbols_resolve(jitted->symbols, place, symbol) < 0)
 		return "";

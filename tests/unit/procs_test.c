@@ -66,7 +66,7 @@ static const char *dso_at(struct fixture *f, struct thread *t, uint64_t ip)
 {
 	enum attar_dso_kind kind;
 
-	return attar_symbols_dso(f->symbols, attar_thread_place(&t->pub, ip), &kind);
+	return attar_symbols_dso(f->symbols, attar_thread_locate(&t->pub, ip), &kind);
 }
 
 static void test_child_has_its_parents_code(void **state)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "profilers/ratios.h"
-#include "stats/tally.h"
+#include "stats/counter_table.h"
 
 #define SPEC(name_, type_, config_)                                                                \
 	{                                                                                          \
@@ -91,30 +91,30 @@ static void test_never_divides_by_zero(void **state)
 
 static void test_knows_mean_and_deviation(void **state)
 {
-	struct spread s = {0};
+	struct running_stats s = {0};
 
-	assert_true(spread_deviation(&s) == 0);
-	spread_add(&s, 1000);
-	assert_true(spread_deviation(&s) == 0);
-	spread_add(&s, 2000);
-	spread_add(&s, 3000);
+	assert_true(running_stats_deviation(&s) == 0);
+	running_stats_add(&s, 1000);
+	assert_true(running_stats_deviation(&s) == 0);
+	running_stats_add(&s, 2000);
+	running_stats_add(&s, 3000);
 	assert_true(s.mean == 2000);
-	assert_true(fabs(spread_deviation(&s) - 50) < 1e-12);
+	assert_true(fabs(running_stats_deviation(&s) - 50) < 1e-12);
 	/* large numbers with small differences: a sum of squares would have lost them */
-	s = (struct spread){0};
+	s = (struct running_stats){0};
 	for (int i = 0; i < 3; i++)
-		spread_add(&s, 1e15 + i);
-	assert_true(fabs(spread_deviation(&s) - 100 / 1e15) < 1e-18);
+		running_stats_add(&s, 1e15 + i);
+	assert_true(fabs(running_stats_deviation(&s) - 100 / 1e15) < 1e-18);
 }
 
 static void test_keeps_keys_in_order(void **state)
 {
 	const int numbers[] = {3, 0, 7, -1, 3, 0};
 	struct attar_value one = {.value = 1, .raw = 1, .quality = ATTAR_QUALITY_EXACT};
-	struct tally run = {.n_events = 2}, all = {0};
+	struct counter_table run = {.n_events = 2}, all = {0};
 
 	for (size_t i = 0; i < 6; i++) {
-		struct tally_key *key = tally_key(&run, numbers[i]);
+		struct counter_table_key *key = counter_table_key(&run, numbers[i]);
 
 		assert_non_null(key);
 		attar_value_add(&key->cells[1].sum, &one);
@@ -123,13 +123,13 @@ static void test_keeps_keys_in_order(void **state)
 	assert_int_equal(run.keys.at[0].number, -1);
 	assert_int_equal(run.keys.at[3].number, 7);
 	assert_int_equal(run.keys.at[1].cells[1].sum.value, 2);
-	assert_int_equal(tally_merge(&all, &run), 0);
-	assert_int_equal(tally_merge(&all, &run), 0);
+	assert_int_equal(counter_table_merge(&all, &run), 0);
+	assert_int_equal(counter_table_merge(&all, &run), 0);
 	assert_int_equal(all.keys.at[2].cells[1].runs.n, 2);
 	assert_true(all.keys.at[2].cells[1].runs.mean == 2);
 	assert_int_equal(all.keys.at[2].cells[1].sum.value, 4);
-	tally_done(&run);
-	tally_done(&all);
+	counter_table_done(&run);
+	counter_table_done(&all);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 struct encoder {
 	const struct model *m;

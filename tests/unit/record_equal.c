@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 #define SAME(field)       assert_int_equal(got->field, want->field)
 #define SAME_BYTES(at, n) same_bytes(got->at, want->at, n)

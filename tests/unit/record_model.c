@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 uint64_t model_next(struct model *m)
 {

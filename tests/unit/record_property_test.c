@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 enum { ROOM = MODEL_RECORD_MAX, SAMPLE_BITS = 25 };
 

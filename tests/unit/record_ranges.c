@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 typedef void visit_fn(void *ctx, const void *bytes, uint64_t len);
 

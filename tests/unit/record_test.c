@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "attar/record.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 #define HEADER(type, misc, words) ((uint64_t)((words)*8) << 48 | (uint64_t)(misc) << 32 | (type))
 #define PAIR(low, high)           ((uint64_t)(uint32_t)(high) << 32 | (uint32_t)(low))

@@ -6,7 +6,7 @@
 
 #include "attar/sample.h"
 #include "base/base.h"
-#include "perf/uapi.h"
+#include "record/uapi.h"
 
 static void test_branches_are_the_kernels_bit_fields(void **state)
 {

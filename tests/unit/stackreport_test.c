@@ -2,11 +2,11 @@
 /* The table of functions over samples whose truth is known: addresses of a file that nobody has names for. */
 #include "drawing.h"
 
-#include "run/stackreport.h"
+#include "run/stack_report.h"
 
 struct profiled {
 	struct attar_symbols *symbols;
-	struct attar_space *space;
+	struct attar_address_space *space;
 	struct stack_space stacks;
 	struct functions functions;
 	struct samples samples;
@@ -15,13 +15,13 @@ struct profiled {
 
 static void add(struct profiled *p, const uint64_t *ips, size_t n, uint64_t weight)
 {
-	attar_place places[8];
+	attar_location locations[8];
 
 	for (size_t i = 0; i < n; i++)
-		places[i] = attar_space_place(p->space, ips[i]);
+		locations[i] = attar_address_space_locate(p->space, ips[i]);
 	assert_int_equal(
 		samples_add(&p->samples, p->task,
-			n ? stacks_intern(&p->stacks.stacks, places, n) : STACKS_FULL, weight),
+			n ? stacks_intern(&p->stacks.stacks, locations, n) : STACKS_FULL, weight),
 		0);
 }
 
@@ -38,8 +38,8 @@ static int start(void **state)
 	struct profiled *p = calloc(1, sizeof(*p));
 
 	assert_int_equal(attar_symbols_new(&opts, &p->symbols), 0);
-	p->space = attar_space_new(p->symbols, 1 << 30);
-	assert_int_equal(attar_space_map(p->space, &mapping), 0);
+	p->space = attar_address_space_new(p->symbols, 1 << 30);
+	assert_int_equal(attar_address_space_map(p->space, &mapping), 0);
 	assert_int_equal(stack_space_init(&p->stacks), 0);
 	functions_init(&p->functions, p->symbols);
 	p->task = stack_space_task(&p->stacks, &thread);
@@ -54,7 +54,7 @@ static int stop(void **state)
 	samples_done(&p->samples);
 	functions_done(&p->functions);
 	stack_space_done(&p->stacks);
-	attar_space_free(p->space);
+	attar_address_space_free(p->space);
 	attar_symbols_free(p->symbols);
 	free(p);
 	return 0;
@@ -158,13 +158,13 @@ static void test_lines(void **state)
 		NULL,
 	};
 	struct profiled *p = *state;
-	attar_place places[] = {attar_space_place(p->space, 0x400000 + 0x9e3c1),
-		attar_space_place(p->space, 0x7777)};
+	attar_location locations[] = {attar_address_space_locate(p->space, 0x400000 + 0x9e3c1),
+		attar_address_space_locate(p->space, 0x7777)};
 
 	attar_section_column(lines, "n", ATTAR_UNIT_COUNT);
 	attar_section_row(lines);
 	attar_cell_u64(lines, 1);
-	stack_report_lines(p->symbols, lines, places, 2);
+	stack_report_lines(p->symbols, lines, locations, 2);
 	expect(report, "text", want);
 }
 

@@ -20,12 +20,12 @@ static void test_same_stack_same_number(void **state)
 	assert_int_equal(stacks_intern(&s, a, 3), number);
 	assert_int_not_equal(stacks_intern(&s, b, 3), number);
 	assert_int_not_equal(stacks_intern(&s, a, 2), number); /* a prefix is another stack */
-	assert_memory_equal(stacks_places(&s, number, &n), a, sizeof(a));
+	assert_memory_equal(stacks_locations(&s, number, &n), a, sizeof(a));
 	assert_int_equal(n, 3);
 	stacks_done(&s);
 }
 
-/* 50,000 stacks of one to eight places: each keeps its number and its places while the tables grow. */
+/* 50,000 stacks of one to eight locations: each keeps its number and its locations while the tables grow. */
 static void test_many_stacks_survive_growth(void **state)
 {
 	enum { STACKS = 50000 };
@@ -35,17 +35,17 @@ static void test_many_stacks_survive_growth(void **state)
 	stacks_init(&s, 0);
 	for (uint64_t round = 0; round < 2; round++)
 		for (uint64_t i = 0; i < STACKS; i++) {
-			uint64_t places[8];
+			uint64_t locations[8];
 			size_t n = 1 + i % 8, got;
 			uint32_t number;
 
 			for (size_t j = 0; j < n; j++)
-				places[j] = base_hash64(i) + j;
-			number = stacks_intern(&s, places, n);
+				locations[j] = base_hash64(i) + j;
+			number = stacks_intern(&s, locations, n);
 			if (!round)
 				numbers[i] = number;
 			assert_int_equal(number, numbers[i]);
-			assert_memory_equal(stacks_places(&s, number, &got), places, n * 8);
+			assert_memory_equal(stacks_locations(&s, number, &got), locations, n * 8);
 			assert_int_equal(got, n);
 		}
 	assert_int_equal(s.n, STACKS + 1);
@@ -55,17 +55,17 @@ static void test_many_stacks_survive_growth(void **state)
 
 static void test_bound_is_counted(void **state)
 {
-	uint64_t place = 0, refused = 0;
+	uint64_t location = 0, refused = 0;
 	struct stacks s;
 
 	stacks_init(&s, 64 << 10);
-	for (; place < 10000; place++)
-		refused += stacks_intern(&s, &place, 1) == STACKS_FULL;
+	for (; location < 10000; location++)
+		refused += stacks_intern(&s, &location, 1) == STACKS_FULL;
 	assert_true(refused > 0 && refused < 10000);
 	assert_int_equal(s.refused, refused);
-	place = 0;
+	location = 0;
 	assert_int_not_equal(
-		stacks_intern(&s, &place, 1), STACKS_FULL); /* what is known stays known */
+		stacks_intern(&s, &location, 1), STACKS_FULL); /* what is known stays known */
 	stacks_done(&s);
 }
 

@@ -21,7 +21,7 @@
 
 struct seen {
 	struct attar_symbols *symbols;
-	struct attar_space *space;
+	struct attar_address_space *space;
 	struct child child;
 	const char *directory;
 };
@@ -50,7 +50,7 @@ static int stop(void **state)
 	struct seen *seen = *state;
 
 	child_stop(&seen->child);
-	attar_space_free(seen->space);
+	attar_address_space_free(seen->space);
 	attar_symbols_free(seen->symbols);
 	free(seen);
 	child_clean();
@@ -64,16 +64,16 @@ static void run(struct seen *seen, const char *program)
 
 static void scan(struct seen *seen)
 {
-	seen->space = attar_space_new(seen->symbols, seen->child.pid);
-	assert_int_equal(attar_space_scan(seen->space), 0);
+	seen->space = attar_address_space_new(seen->symbols, seen->child.pid);
+	assert_int_equal(attar_address_space_scan(seen->space), 0);
 }
 
-static attar_place place(struct seen *seen, unsigned i)
+static attar_location location(struct seen *seen, unsigned i)
 {
-	return attar_space_place(seen->space, seen->child.functions[i].address + 1);
+	return attar_address_space_locate(seen->space, seen->child.functions[i].address + 1);
 }
 
-static void check_name(struct seen *seen, unsigned i, attar_place where)
+static void check_name(struct seen *seen, unsigned i, attar_location where)
 {
 	struct attar_symbol symbol;
 
@@ -86,7 +86,7 @@ static void check_name(struct seen *seen, unsigned i, attar_place where)
 static void check_names(struct seen *seen)
 {
 	for (unsigned i = 0; i < seen->child.n; i++)
-		check_name(seen, i, place(seen, i));
+		check_name(seen, i, location(seen, i));
 }
 
 static void check_nameless(struct seen *seen)
@@ -95,7 +95,7 @@ static void check_nameless(struct seen *seen)
 
 	for (unsigned i = 0; i < seen->child.n; i++) {
 		assert_int_equal(
-			attar_symbols_resolve(seen->symbols, place(seen, i), &symbol), -ENOENT);
+			attar_symbols_resolve(seen->symbols, location(seen, i), &symbol), -ENOENT);
 		assert_null(symbol.name);
 	}
 }
@@ -146,16 +146,16 @@ static void test_static_pie(void **state)
 static void test_died_after_the_hit(void **state)
 {
 	struct seen *seen = *state;
-	attar_place places[8];
+	attar_location locations[8];
 
 	run(seen, copy(seen, "x"));
 	scan(seen);
 	for (unsigned i = 0; i < seen->child.n; i++)
-		places[i] = place(seen, i);
+		locations[i] = location(seen, i);
 	child_stop(&seen->child);
 	assert_true(child_shell("rm -r '%s'", seen->directory));
 	for (unsigned i = 0; i < seen->child.n; i++)
-		check_name(seen, i, places[i]);
+		check_name(seen, i, locations[i]);
 }
 
 static void test_died_before_the_hit(void **state)
@@ -178,7 +178,7 @@ static void test_deleted(void **state)
 	assert_int_equal(unlink(program), 0);
 	scan(seen);
 	check_names(seen);
-	attar_symbols_resolve(seen->symbols, place(seen, 0), &symbol);
+	attar_symbols_resolve(seen->symbols, location(seen, 0), &symbol);
 	assert_string_equal(symbol.dso, program);
 }
 
@@ -234,16 +234,16 @@ static bool run_hidden(struct seen *seen, child_prepare_fn *prepare, void *ctx)
 static void test_mount_namespace(void **state)
 {
 	struct seen *seen = *state;
-	attar_place places[8];
+	attar_location locations[8];
 
 	if (!run_hidden(seen, own_mounts, seen))
 		skip();
 	scan(seen);
 	for (unsigned i = 0; i < seen->child.n; i++)
-		places[i] = place(seen, i);
+		locations[i] = location(seen, i);
 	child_stop(&seen->child);
 	for (unsigned i = 0; i < seen->child.n; i++)
-		check_name(seen, i, places[i]);
+		check_name(seen, i, locations[i]);
 }
 
 static bool join_mounts(void *ctx)
@@ -259,19 +259,19 @@ static bool join_mounts(void *ctx)
 static void test_mount_namespace_of_the_parent(void **state)
 {
 	struct seen *seen = *state;
-	struct attar_space *parent;
+	struct attar_address_space *parent;
 	struct child first;
 
 	if (!run_hidden(seen, own_mounts, seen))
 		skip();
 	first = seen->child;
-	parent = attar_space_new(seen->symbols, first.pid);
+	parent = attar_address_space_new(seen->symbols, first.pid);
 	assert_true(run_hidden(seen, join_mounts, &first));
-	seen->space = attar_space_fork(parent, seen->child.pid);
-	assert_int_equal(attar_space_scan(seen->space), 0);
+	seen->space = attar_address_space_fork(parent, seen->child.pid);
+	assert_int_equal(attar_address_space_scan(seen->space), 0);
 	child_stop(&seen->child);
 	check_names(seen);
-	attar_space_free(parent);
+	attar_address_space_free(parent);
 	child_stop(&first);
 }
 
@@ -280,9 +280,9 @@ static void test_gone(void **state)
 	struct seen *seen = *state;
 
 	run(seen, child_path("symbol_target"));
-	seen->space = attar_space_new(seen->symbols, seen->child.pid);
+	seen->space = attar_address_space_new(seen->symbols, seen->child.pid);
 	child_stop(&seen->child);
-	assert_int_equal(attar_space_scan(seen->space), -ESRCH);
+	assert_int_equal(attar_address_space_scan(seen->space), -ESRCH);
 	assert_non_null(strstr(attar_error(), "it is gone"));
 }
 
@@ -292,19 +292,19 @@ static void test_few_open_files(void **state)
 	struct attar_symbols_opts opts = {.size = sizeof(opts), .max_open_files = 1};
 	struct seen *seen = *state;
 	struct attar_symbol symbol;
-	attar_place own, libc;
+	attar_location own, libc;
 
 	attar_symbols_free(seen->symbols);
 	assert_int_equal(attar_symbols_new(&opts, &seen->symbols), 0);
 	run(seen, copy(seen, "x"));
 	scan(seen);
-	own = place(seen, 0);
+	own = location(seen, 0);
 	child_stop(&seen->child);
 	assert_true(child_shell("rm -r '%s'", seen->directory));
-	attar_space_free(seen->space);
-	seen->space = attar_space_new(seen->symbols, getpid());
-	assert_int_equal(attar_space_scan(seen->space), 0);
-	libc = attar_space_place(seen->space, (uintptr_t)tsearch + 1);
+	attar_address_space_free(seen->space);
+	seen->space = attar_address_space_new(seen->symbols, getpid());
+	assert_int_equal(attar_address_space_scan(seen->space), 0);
+	libc = attar_address_space_locate(seen->space, (uintptr_t)tsearch + 1);
 	check_name(seen, 0, own);
 	assert_int_equal(attar_symbols_resolve(seen->symbols, libc, &symbol), 0);
 	assert_string_equal(symbol.name, "tsearch");
@@ -324,16 +324,16 @@ static void test_deleted_and_split(void **state)
 	scan(seen);
 	part.start = seen->child.functions[0].address;
 	part.len = 16;
-	part.pgoff = attar_space_place(seen->space, part.start) & 0xffffffffffff;
+	part.pgoff = attar_address_space_locate(seen->space, part.start) & 0xffffffffffff;
 	part.maj = major(st.st_dev);
 	part.min = minor(st.st_dev);
 	part.ino = st.st_ino;
-	attar_space_free(seen->space);
+	attar_address_space_free(seen->space);
 	attar_symbols_free(seen->symbols);
 	assert_int_equal(attar_symbols_new(NULL, &seen->symbols), 0);
-	seen->space = attar_space_new(seen->symbols, seen->child.pid);
-	assert_int_equal(attar_space_map(seen->space, &part), 0);
-	check_name(seen, 0, place(seen, 0));
+	seen->space = attar_address_space_new(seen->symbols, seen->child.pid);
+	assert_int_equal(attar_address_space_map(seen->space, &part), 0);
+	check_name(seen, 0, location(seen, 0));
 }
 
 enum { MEMFD = 77 };

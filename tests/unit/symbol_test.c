@@ -13,7 +13,7 @@
 
 struct own {
 	struct attar_symbols *symbols;
-	struct attar_space *space;
+	struct attar_address_space *space;
 };
 
 static int start(void **state)
@@ -21,8 +21,8 @@ static int start(void **state)
 	struct own *own = calloc(1, sizeof(*own));
 
 	assert_int_equal(attar_symbols_new(NULL, &own->symbols), 0);
-	own->space = attar_space_new(own->symbols, getpid());
-	assert_int_equal(attar_space_scan(own->space), 0);
+	own->space = attar_address_space_new(own->symbols, getpid());
+	assert_int_equal(attar_address_space_scan(own->space), 0);
 	*state = own;
 	return 0;
 }
@@ -31,7 +31,7 @@ static int stop(void **state)
 {
 	struct own *own = *state;
 
-	attar_space_free(own->space);
+	attar_address_space_free(own->space);
 	attar_symbols_free(own->symbols);
 	free(own);
 	return 0;
@@ -45,8 +45,8 @@ static __attribute__((noinline)) int local_function(int a)
 
 static int resolve(struct own *own, const void *address, struct attar_symbol *ret_symbol)
 {
-	return attar_symbols_resolve(
-		own->symbols, attar_space_place(own->space, (uintptr_t)address), ret_symbol);
+	return attar_symbols_resolve(own->symbols,
+		attar_address_space_locate(own->space, (uintptr_t)address), ret_symbol);
 }
 
 static void test_own_function(void **state)
@@ -107,10 +107,10 @@ static void test_nowhere(void **state)
 {
 	struct own *own = *state;
 	struct attar_symbol symbol;
-	attar_place place = attar_space_place(own->space, 0x10);
+	attar_location location = attar_address_space_locate(own->space, 0x10);
 
-	assert_int_equal(attar_place_dso(place), ATTAR_DSO_UNKNOWN);
-	assert_int_equal(attar_symbols_resolve(own->symbols, place, &symbol), -ENOENT);
+	assert_int_equal(attar_location_dso(location), ATTAR_DSO_UNKNOWN);
+	assert_int_equal(attar_symbols_resolve(own->symbols, location, &symbol), -ENOENT);
 	assert_string_equal(symbol.dso, "[unknown]");
 	assert_int_equal(symbol.offset, 0x10);
 	assert_null(symbol.name);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbol/symtab.h"
+#include "elf/symtab.h"
 #include "symbol_child.h"
 
 struct table {
@@ -19,13 +19,13 @@ struct table {
 static void load(struct table *t, const char *path, uint32_t type)
 {
 	const struct elf_section *section;
-	struct source source;
+	struct byte_source source;
 	struct elf elf;
 
 	memset(t, 0, sizeof(*t));
 	t->fd = open(path, O_RDONLY);
 	assert_true(t->fd >= 0);
-	assert_int_equal(source_file(t->fd, &source), 0);
+	assert_int_equal(byte_source_file(t->fd, &source), 0);
 	assert_int_equal(elf_init(&elf, &source), 0);
 	section = elf_section_typed(&elf, type);
 	assert_non_null(section);

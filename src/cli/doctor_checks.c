@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/doctor_checks.h"
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "attar/event.h"
+#include "base/file.h"
+#include "perf/kernel.h"
+#include "perf/open.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38 /* 5.8 */
+#define CAP_BPF     39
+#endif
+
+#define MOUNT_PROC "mount -t proc proc /proc, as root"
+#define MOUNT_SYS  "mount -t sysfs sysfs /sys, as root"
+
+static void found(struct finding *f, enum check_state state, const char *detail)
+{
+	f->state = state;
+	buf_str(&f->detail, detail);
+}
+
+/* Opens an event and closes it again: 0 or a negative errno. */
+static int try_event(uint32_t type, uint64_t config, pid_t pid, int cpu, bool user_only)
+{
+	union uapi_attr attr = {.attr = {.type = type,
+					.config = config,
+					.disabled = 1,
+					.exclude_kernel = user_only,
+					.exclude_hv = user_only}};
+	int fd = open_event(&attr, pid, cpu, -1, 0);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/* ---- rights ---- */
+
+static const struct right {
+	const char *name;
+	int number;
+	const char *gives;
+} rights[] = {
+	{"cap_perfmon", CAP_PERFMON, "the kernel and other users' processes"},
+	{"cap_sys_ptrace", CAP_SYS_PTRACE, "names in other users' processes"},
+	{"cap_syslog", CAP_SYSLOG, "names of kernel functions"},
+	{"cap_dac_read_search", CAP_DAC_READ_SEARCH, "tracepoints"},
+	{"cap_bpf", CAP_BPF, "BPF"},
+};
+
+static bool has_right(int number)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	if (kernel_get()->user_namespace || syscall(SYS_capget, &header, data) < 0)
+		return false;
+	return (data[number / 32].effective >> (number % 32) & 1) ||
+	       (number >= CAP_PERFMON && data[0].effective >> CAP_SYS_ADMIN & 1);
+}
+
+/*
+ * "setcap RIGHTS=ep /usr/bin/attar": the program's own file, and no more than the rights in
+ * question.
+ */
+static void add_setcap(struct buf *b, const char *names)
+{
+	char program[4096];
+
+	if (kernel_get()->user_namespace) {
+		buf_printf(b, "run it outside of this user namespace, with %s", names);
+		return;
+	}
+	file_of_program(program, sizeof(program));
+	buf_printf(b, "setcap %s=ep %s", names, program);
+}
+
+/* Where nothing is mounted, what stands there cannot be told. */
+static bool is_hidden(struct finding *f, const char *where, const char *remedy)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", where, strcmp(where, "/proc") ? "kernel" : "self");
+	if (access(path, F_OK) == 0)
+		return false;
+	found(f, CHECK_DEGRADED, "not to be seen: ");
+	buf_printf(&f->detail, "%s is not mounted", where);
+	buf_str(&f->remedy, remedy);
+	return true;
+}
+
+static bool is_filtered(void)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	return file_read("/proc/self/status", 65536, &b) == 0 &&
+	       strstr(buf_text(&b), "\nSeccomp:\t2");
+}
+
+static int try_own_code(void)
+{
+	return try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1, true);
+}
+
+/*
+ * The kernel's own rules let a process watch its own code up to level 2, and with CAP_PERFMON
+ * always.
+ */
+static bool is_refused_by_filter(void)
+{
+	int r = try_own_code();
+
+	return is_filtered() && (r == -EPERM || r == -EACCES || r == -ENOSYS) &&
+	       (kernel_get()->paranoid <= 2 || kernel_get()->perfmon);
+}
+
+static void check_perf(struct finding *f)
+{
+	int r = try_own_code();
+
+	if (r == 0) {
+		found(f, CHECK_READY, "perf_event_open(2) works");
+		return;
+	}
+	if (is_refused_by_filter()) {
+		found(f, CHECK_BLOCKED, "a seccomp filter refuses perf_event_open(2)");
+		buf_str(&f->remedy,
+			"docker run --cap-add PERFMON, or --security-opt seccomp=FILE with a "
+			"filter that allows it");
+	} else if (r == -ENOSYS) {
+		found(f, CHECK_BLOCKED, "the kernel has no perf events");
+		buf_str(&f->remedy, "a kernel with CONFIG_PERF_EVENTS=y");
+	} else {
+		found(f, CHECK_BLOCKED, "not even this process' own code may be watched");
+		add_setcap(&f->remedy, "cap_perfmon");
+		buf_str(&f->remedy, " (or sysctl kernel.perf_event_paranoid=2, for everybody)");
+	}
+}
+
+static void check_paranoid(struct finding *f)
+{
+	long long level = (long long)kernel_get()->paranoid;
+
+	if (is_hidden(f, "/proc", MOUNT_PROC))
+		return;
+	buf_printf(&f->detail, "kernel.perf_event_paranoid is %lld: ", level);
+	if (kernel_get()->perfmon) {
+		buf_str(&f->detail, "it does not bind this process");
+		return;
+	}
+	buf_str(&f->detail, level < 0    ? "everything is allowed to everybody"
+			    : level == 0 ? "no tracepoints"
+			    : level == 1 ? "own processes alone"
+			    : level == 2 ? "own processes alone, and their user code alone"
+					 : "nothing is allowed");
+	if (level < 0)
+		return;
+	f->state = level > 2 && try_own_code() < 0 ? CHECK_BLOCKED : CHECK_DEGRADED;
+	add_setcap(&f->remedy, "cap_perfmon");
+}
+
+static void check_capabilities(struct finding *f)
+{
+	struct buf missing _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
+		if (has_right(rights[i].number))
+			continue;
+		buf_printf(&missing, "%s%s", missing.len ? "," : "", rights[i].name);
+		buf_printf(&f->detail, "%s%s (%s)", f->detail.len ? ", " : "without ",
+			rights[i].name, rights[i].gives);
+	}
+	if (!missing.len) {
+		found(f, CHECK_READY, "all that attar uses");
+		return;
+	}
+	f->state = CHECK_DEGRADED;
+	add_setcap(&f->remedy, buf_text(&missing));
+}
+
+static void check_system_wide(struct finding *f)
+{
+	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -1, 0, false) == 0) {
+		found(f, CHECK_READY, "every process and the kernel may be watched");
+		return;
+	}
+	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, -1, false) == 0)
+		found(f, CHECK_DEGRADED,
+			"only this user's processes, with the kernel's part of them");
+	else
+		found(f, CHECK_DEGRADED, "only user code of this user's processes");
+	add_setcap(&f->remedy, "cap_perfmon,cap_sys_ptrace");
+}
+
+static void check_seccomp(struct finding *f)
+{
+	if (!is_filtered()) {
+		found(f, CHECK_READY, "no filter");
+	} else if (!is_refused_by_filter()) {
+		found(f, CHECK_READY, "a filter is active, and allows perf_event_open(2)");
+	} else {
+		found(f, CHECK_BLOCKED, "a filter refuses perf_event_open(2)");
+		buf_str(&f->remedy,
+			"a filter that allows it (docker run --security-opt seccomp=FILE)");
+	}
+}
+
+/* ---- the kernel and its settings ---- */
+
+static void check_pmu(struct finding *f)
+{
+	int r = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, true);
+
+	if (r == 0) {
+		found(f, CHECK_READY, "the CPU counts cycles");
+		return;
+	}
+	found(f, CHECK_DEGRADED,
+		"no hardware counters: profiles sample cpu-clock, IPC and cache misses"
+		" cannot be told");
+	buf_str(&f->remedy,
+		"a machine with a PMU, or a virtual machine whose host passes it through"
+		" (KVM: -cpu host,pmu=on)");
+}
+
+/*
+ * The first symbols, of a CPU's own memory, stand at 0 and little above; hidden addresses are all
+ * 0.
+ */
+static unsigned long long some_address(FILE *kallsyms)
+{
+	enum { LINES = 1000 };
+	unsigned long long address = 0;
+
+	for (int i = 0; i < LINES && !address; i++)
+		if (fscanf(kallsyms, "%llx%*[^\n]", &address) != 1)
+			break;
+	return address;
+}
+
+static void check_kernel_names(struct finding *f)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long address = file ? some_address(file) : 0;
+	int64_t restricted = 0;
+
+	if (!file && is_hidden(f, "/proc", MOUNT_PROC))
+		return;
+	if (file)
+		fclose(file);
+	else if (errno == ENOMEM)
+		base_oom();
+	file_read_i64("/proc/sys/kernel/kptr_restrict", &restricted);
+	if (address) {
+		buf_printf(&f->detail, "/proc/kallsyms shows addresses (kernel.kptr_restrict %lld)",
+			(long long)restricted);
+		return;
+	}
+	f->state = CHECK_DEGRADED;
+	if (!file) {
+		buf_str(&f->detail, "there is no /proc/kallsyms: kernel functions have no names");
+		buf_str(&f->remedy, "a kernel with CONFIG_KALLSYMS=y");
+		return;
+	}
+	buf_printf(&f->detail,
+		"/proc/kallsyms hides addresses (kernel.kptr_restrict %lld):"
+		" kernel functions have no names",
+		(long long)restricted);
+	if (restricted < 2)
+		add_setcap(&f->remedy, "cap_syslog");
+	else
+		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1, and cap_syslog for attar");
+}
+
+static void no_tracefs(struct finding *f, int error)
+{
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
+	if (geteuid() == 0 && error != -EACCES) {
+		found(f, CHECK_READY,
+			"not mounted: attar mounts it when a tracepoint is asked for");
+		return;
+	}
+	found(f, CHECK_DEGRADED, "no tracepoints");
+	if (error == -EACCES)
+		buf_printf(&f->remedy,
+			"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root: for this "
+			"user's group alone",
+			(unsigned)getegid());
+	else
+		buf_str(&f->remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
+}
+
+static void check_tracefs(struct finding *f)
+{
+	struct attar_catalog *catalog = NULL;
+	const char *path;
+	int r = attar_catalog_new(NULL, &catalog);
+
+	if (r == 0)
+		r = attar_catalog_tracefs(catalog, &path);
+	if (r == 0)
+		buf_printf(&f->detail, "tracepoints can be read at %s", path);
+	else
+		no_tracefs(f, r);
+	attar_catalog_free(catalog);
+}
+
+/* Before 4.17 there is no PMU for probes: tracefs makes them. */
+static bool has_file_in_tracefs(const char *name)
+{
+	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		snprintf(path, sizeof(path), "%s/%s", roots[i], name);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void check_probe_pmu(struct finding *f, const char *kind, const char *config)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
+	if (access(path, R_OK) == 0) {
+		found(f, CHECK_READY, "the kernel has a PMU for them");
+		return;
+	}
+	snprintf(path, sizeof(path), "%s_events", kind);
+	if (has_file_in_tracefs(path)) {
+		found(f, CHECK_READY, "tracefs makes them: this kernel has no PMU for them");
+		return;
+	}
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
+	found(f, CHECK_DEGRADED, "none: the kernel was built without");
+	buf_printf(&f->remedy, "a kernel with %s=y", config);
+}
+
+static void check_kprobes(struct finding *f)
+{
+	check_probe_pmu(f, "kprobe", "CONFIG_KPROBE_EVENTS");
+}
+
+static void check_uprobes(struct finding *f)
+{
+	check_probe_pmu(f, "uprobe", "CONFIG_UPROBE_EVENTS");
+}
+
+static void check_user_events(struct finding *f)
+{
+	if (has_file_in_tracefs("user_events_data")) {
+		found(f, CHECK_READY, "programs can emit user_events through the kernel");
+		return;
+	}
+	found(f, CHECK_DEGRADED,
+		"not in this kernel (or tracefs hides it): events of libperfume come through "
+		"shared memory to attar, and as USDT probes to others");
+	buf_str(&f->remedy, "a kernel of 6.4 or later with CONFIG_USER_EVENTS=y");
+}
+
+static void check_bpf(struct finding *f)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
+	int fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+
+	if (fd >= 0) {
+		close(fd);
+		found(f, CHECK_READY, "bpf(2) is allowed");
+	} else {
+		found(f, CHECK_DEGRADED,
+			errno == ENOSYS ? "the kernel has no BPF" : "bpf(2) is not permitted");
+		if (errno == ENOSYS)
+			buf_str(&f->remedy, "a kernel with CONFIG_BPF_SYSCALL=y");
+		else
+			add_setcap(&f->remedy, "cap_bpf,cap_perfmon");
+	}
+}
+
+static void check_btf(struct finding *f)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0) {
+		found(f, CHECK_READY, "the kernel describes its types");
+		return;
+	}
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
+	found(f, CHECK_DEGRADED, "the kernel does not describe its types");
+	buf_str(&f->remedy, "a kernel with CONFIG_DEBUG_INFO_BTF=y");
+}
+
+static void check_locked_memory(struct finding *f)
+{
+	const struct kernel *k = kernel_get();
+
+	buf_printf(&f->detail, "rings of up to %lld KiB for each CPU%s", (long long)k->mlock_kb - 4,
+		k->perfmon ? ", without limit for this user" : "");
+	if (k->mlock_kb >= 516 || k->perfmon)
+		return;
+	f->state = CHECK_DEGRADED;
+	buf_str(&f->remedy, "sysctl kernel.perf_event_mlock_kb=516");
+}
+
+static void check_files(struct finding *f)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	buf_printf(&f->detail,
+		"%llu open files at most: one is needed for each event, CPU and thread",
+		(unsigned long long)limit.rlim_max);
+	if (limit.rlim_max >= 4096)
+		return;
+	f->state = CHECK_DEGRADED;
+	buf_str(&f->remedy, "ulimit -n 65536 (hard limit, as root)");
+}
+
+static void check_debug_info(struct finding *f)
+{
+	if (access("/usr/lib/debug/.build-id", R_OK) == 0) {
+		found(f, CHECK_READY, "separate debug files are in /usr/lib/debug");
+		return;
+	}
+	found(f, CHECK_DEGRADED,
+		"no separate debug files: static functions of stripped libraries have no names");
+	buf_str(&f->remedy, "the -dbgsym packages of the libraries in question");
+}
+
+static void check_cgroups(struct finding *f)
+{
+	struct buf mounts _cleanup_(buf_done) = {0};
+
+	if (is_hidden(f, "/proc", MOUNT_PROC))
+		return;
+	if (file_read("/proc/self/mounts", 4 << 20, &mounts) == 0 &&
+		(strstr(buf_text(&mounts), " cgroup2 ") ||
+			strstr(buf_text(&mounts), "perf_event"))) {
+		found(f, CHECK_READY, "control groups can be watched");
+		return;
+	}
+	found(f, CHECK_DEGRADED, "no hierarchy is mounted: --cgroups finds nothing");
+	buf_str(&f->remedy, "mount -t cgroup2 none /sys/fs/cgroup, as root");
+}
+
+static void check_lockdown(struct finding *f)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	if (is_hidden(f, "/sys", MOUNT_SYS))
+		return;
+	if (file_read("/sys/kernel/security/lockdown", 256, &b) < 0 ||
+		strstr(buf_text(&b), "[none]")) {
+		found(f, CHECK_READY, "off");
+	} else if (strstr(buf_text(&b), "[integrity]")) {
+		found(f, CHECK_READY, "integrity: it leaves perf events alone");
+	} else {
+		found(f, CHECK_DEGRADED, "confidentiality: the kernel may not be watched");
+		buf_str(&f->remedy, "boot with lockdown=integrity");
+	}
+}
+
+/* The first namespaces of their kind have known inodes: PROC_PID_INIT_INO of linux/proc_ns.h. */
+static bool is_own_namespace(const char *path, ino_t first)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_ino != first;
+}
+
+static void check_container(struct finding *f)
+{
+	bool pids = is_own_namespace("/proc/self/ns/pid", 0xeffffffc);
+	bool users = kernel_get()->user_namespace;
+	bool marked = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
+
+	found(f, CHECK_READY, pids || users || marked ? "inside a container" : "not inside one");
+	if (pids)
+		buf_str(&f->detail, "; processes outside show by number only");
+	if (users)
+		buf_str(&f->detail, "; its root has no rights over the kernel");
+}
+
+const struct check checks[CHECKS_MAX] = {
+	{"perf events", "everything", check_perf},
+	{"paranoid", "what the kernel allows to users without rights", check_paranoid},
+	{"capabilities", "what this process is allowed beyond that", check_capabilities},
+	{"seccomp", "the system call itself", check_seccomp},
+	{"whole system", "processes of others, the kernel", check_system_wide},
+	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
+	{"kernel names", "names of kernel functions", check_kernel_names},
+	{"tracefs", "tracepoints", check_tracefs},
+	{"delivery", "samples of events on idle CPUs", check_delivery},
+	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},
+	{"uprobes", "uprobe: and uretprobe: events, USDT", check_uprobes},
+	{"user_events", "events of programs, through the kernel: for perf and ftrace",
+		check_user_events},
+	{"BPF", "counting and filtering inside the kernel", check_bpf},
+	{"BTF", "BPF programs that fit this kernel", check_btf},
+	{"locked memory", "the size of rings", check_locked_memory},
+	{"open files", "many threads, CPUs and events at once", check_files},
+	{"debug info", "names in stripped binaries", check_debug_info},
+	{"control groups", "--cgroups", check_cgroups},
+	{"lockdown", "watching the kernel", check_lockdown},
+	{"container", "what can be seen from here", check_container},
+	{0},
+};

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "elf/kallsyms.h"
+
+#include <fcntl.h>
+
+#include "base/limit.h"
+#include "base/parse.h"
+
+enum {
+	READ_BYTES = 64 << 10,
+	MAX_SYMBOLS = 4 << 20,
+	MAX_NAMES = 256 << 20, /* bytes; must fit kallsyms_symbol.name */
+	NO_CODE = 3,           /* rank of an end mark */
+	PAGE = 4096,
+};
+
+/* One line taken apart; the names point into it. */
+struct line {
+	uint64_t address;
+	char type;
+	const char *name, *owner; /* owner with its brackets; NULL: none */
+	size_t name_len, owner_len;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool split(const char *p, const char *end, struct line *ret_line)
+{
+	struct line line = {0};
+	int digit;
+
+	for (; p < end && (digit = parse_hex_digit(*p)) >= 0; p++)
+		line.address = line.address << 4 | (unsigned)digit;
+	if (end - p < 4 || *p != ' ' || p[2] != ' ')
+		return false;
+	line.type = p[1];
+	line.name = p += 3;
+	while (p < end && !is_blank(*p))
+		p++;
+	line.name_len = (size_t)(p - line.name);
+	while (p < end && is_blank(*p))
+		p++;
+	if (p < end && *p == '[' && end[-1] == ']') {
+		line.owner = p;
+		line.owner_len = (size_t)(end - p);
+	}
+	*ret_line = line;
+	return line.name_len > 0;
+}
+
+/* Lower is better; see the header. -1: not code. */
+static int rank_of(char type)
+{
+	switch (type) {
+	case 'T':
+		return 0;
+	case 'W':
+	case 'w':
+		return 1;
+	case 't':
+		return 2;
+	default:
+		return -1;
+	}
+}
+
+static bool starts_with(const struct line *line, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return line->name_len >= n && !memcmp(line->name, prefix, n);
+}
+
+/*
+ * Names that say nothing about code: the padding in front of each function (x86 with
+ * CONFIG_FUNCTION_PADDING, since 6.2) and arm64's mapping symbols.
+ */
+static bool is_noise(const struct line *line)
+{
+	return starts_with(line, "__pfx_") || line->name[0] == '$';
+}
+
+/* Of two names for one address the is_plainer is better: other ABIs' and early copies' last. */
+static int plainness(const char *name, size_t n)
+{
+	struct line line = {.name = name, .name_len = n};
+	int score = 0;
+
+	if (starts_with(&line, "__ia32_") || starts_with(&line, "__pi_") ||
+		starts_with(&line, "compat_"))
+		score += 100;
+	while (n && *name == '_') {
+		score++;
+		name++;
+		n--;
+	}
+	return score;
+}
+
+static bool better(const struct kallsyms *list, const struct kallsyms_symbol *a,
+	const struct kallsyms_symbol *b)
+{
+	const char *name_a = list->names.data + a->name, *name_b = list->names.data + b->name;
+	size_t len_a = strlen(name_a), len_b = strlen(name_b);
+	int plain_a = plainness(name_a, len_a), plain_b = plainness(name_b, len_b);
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	if (plain_a != plain_b)
+		return plain_a < plain_b;
+	return len_a > len_b;
+}
+
+static struct kallsyms_region *region_for(struct kallsyms *list, const struct line *line)
+{
+	struct kallsyms_region *region =
+		list->regions.n ? &list->regions.at[list->regions.n - 1] : NULL;
+	uint64_t high = line->address >> 32 << 32;
+	const char *owner = region && region->owner ? list->names.data + region->owner : "";
+	bool same_owner = strlen(owner) == line->owner_len &&
+			  !memcmp(owner, line->owner ?: "", line->owner_len);
+
+	if (region && region->high == high && same_owner)
+		return region;
+	region = vec_add(&list->regions);
+	if (!region)
+		return NULL;
+	region->high = high;
+	region->first = (uint32_t)list->symbols.n;
+	if (list->regions.n > 1 && same_owner) {
+		region->owner = region[-1].owner;
+	} else if (line->owner) {
+		region->owner = (uint32_t)list->names.len;
+		buf_add(&list->names, line->owner, line->owner_len);
+		buf_char(&list->names, '\0');
+	}
+	return region;
+}
+
+static int add_code(struct kallsyms *list, const struct line *line, int rank)
+{
+	struct kallsyms_region *region = region_for(list, line);
+	struct kallsyms_symbol symbol = {
+		.low = (uint32_t)line->address,
+		.name = (uint32_t)list->names.len & 0x3fffffff,
+		.rank = (unsigned)rank & 3,
+	};
+	struct kallsyms_symbol *last;
+
+	if (!region)
+		return base_oom();
+	buf_add(&list->names, line->name, line->name_len);
+	buf_char(&list->names, '\0');
+	if (buf_failed(&list->names))
+		return base_oom();
+	last = region->n ? &list->symbols.at[list->symbols.n - 1] : NULL;
+	if (last && last->low == symbol.low && last->rank != NO_CODE) {
+		/*
+		 * An alias: the better one stays, and its name moves into the place of the other.
+		 */
+		if (better(list, &symbol, last)) {
+			memmove(list->names.data + last->name, line->name, line->name_len);
+			last->rank = symbol.rank;
+			list->names.len = last->name + line->name_len;
+			buf_char(&list->names, '\0');
+		} else {
+			list->names.len = symbol.name;
+		}
+		return 0;
+	}
+	if (vec_push(&list->symbols, symbol) < 0)
+		return base_oom();
+	region->n++;
+	return 0;
+}
+
+/* Data of the kernel itself follows its code: it ends the last function. */
+static int add_end(struct kallsyms *list, const struct line *line)
+{
+	struct kallsyms_region *region =
+		list->regions.n ? &list->regions.at[list->regions.n - 1] : NULL;
+	struct kallsyms_symbol mark = {.low = (uint32_t)line->address, .rank = NO_CODE};
+
+	if (!region || line->owner || region->owner || region->high != line->address >> 32 << 32)
+		return 0;
+	if (list->symbols.at[list->symbols.n - 1].rank == NO_CODE)
+		return 0;
+	if (vec_push(&list->symbols, mark) < 0)
+		return base_oom();
+	region->n++;
+	return 0;
+}
+
+static int add_line(struct kallsyms *list, const char *text, const char *end)
+{
+	struct line line;
+	int rank;
+
+	if (!split(text, end, &line))
+		return 0;
+	list->lines++;
+	if (!line.address)
+		return 0;
+	list->addresses = true;
+	if (list->symbols.n >= MAX_SYMBOLS ||
+		list->names.len + line.name_len + line.owner_len + 2 > MAX_NAMES)
+		return 0;
+	rank = rank_of(line.type);
+	if (rank < 0)
+		return add_end(list, &line);
+	return is_noise(&line) ? 0 : add_code(list, &line, rank);
+}
+
+/* Takes the whole lines of text; returns how many bytes they were, or a negative errno. */
+static ssize_t add_lines(struct kallsyms *list, const char *text, size_t n)
+{
+	const char *p = text, *end = text + n, *newline;
+
+	while ((newline = memchr(p, '\n', (size_t)(end - p)))) {
+		int r = add_line(list, p, newline);
+
+		if (r < 0)
+			return r;
+		p = newline + 1;
+	}
+	return p - text;
+}
+
+static int by_low(const void *a, const void *b)
+{
+	const struct kallsyms_symbol *x = a, *y = b;
+
+	return x->low != y->low ? (x->low < y->low ? -1 : 1) : (int)x->rank - (int)y->rank;
+}
+
+/* Sorts a region (modules list their symbols in the order of their own table) and drops aliases. */
+static void finish_region(struct kallsyms *list, struct kallsyms_region *region)
+{
+	struct kallsyms_symbol *at = list->symbols.at + region->first;
+	bool sorted = true;
+	uint32_t n = 0;
+	uint64_t last;
+
+	for (uint32_t i = 1; i < region->n && sorted; i++)
+		sorted = at[i - 1].low < at[i].low;
+	if (!sorted) {
+		qsort(at, region->n, sizeof(*at), by_low);
+		for (uint32_t i = 0; i < region->n; i++) {
+			if (!n || at[n - 1].low != at[i].low)
+				at[n++] = at[i];
+			else if (at[i].rank != NO_CODE && better(list, &at[i], &at[n - 1]))
+				at[n - 1] = at[i];
+		}
+		region->n = n;
+	}
+	/* Nobody tells the last one's size: to the end of the page after it. */
+	last = region->high | at[region->n - 1].low;
+	region->end = (last & ~(uint64_t)(PAGE - 1)) + 2 * PAGE;
+	if (region->end < last)
+		region->end = UINT64_MAX;
+}
+
+static int finish(struct kallsyms *list)
+{
+	if (list->lines && !list->addresses)
+		return attar_fail(-EACCES, "the kernel hides its addresses from this user");
+	if (buf_failed(&list->names))
+		return base_oom();
+	for (size_t i = 0; i < list->regions.n; i++)
+		finish_region(list, &list->regions.at[i]);
+	if (!list->symbols.n)
+		return attar_fail(-ENODATA, "no kernel symbol was found");
+	return 0;
+}
+
+/* Offset 0 of the names is "": no owner, no name. */
+static int start(struct kallsyms *list)
+{
+	*list = (struct kallsyms){0};
+	buf_char(&list->names, '\0');
+	return buf_failed(&list->names) ? base_oom() : 0;
+}
+
+int kallsyms_parse(struct kallsyms *list, const char *text, size_t n)
+{
+	int r = start(list);
+	ssize_t used = r < 0 ? r : add_lines(list, text, n);
+
+	if (used < 0)
+		return (int)used;
+	r = add_line(list, text + used, text + n);
+	return r < 0 ? r : finish(list);
+}
+
+int kallsyms_read(struct kallsyms *list, const char *path)
+{
+	char *chunk _cleanup_free_ = malloc(READ_BYTES);
+	int fd _cleanup_close_ =
+		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+	size_t kept = 0;
+	int r = start(list);
+
+	if (!chunk)
+		return base_oom();
+	if (fd < 0)
+		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
+	while (r >= 0) {
+		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return attar_fail(-errno, "cannot read %s: %s", path, strerror(errno));
+		if (got == 0)
+			break;
+		used = add_lines(list, chunk, kept + (size_t)got);
+		if (used < 0)
+			return (int)used;
+		kept += (size_t)got - (size_t)used;
+		if (kept == READ_BYTES) /* no line is that long */
+			return attar_fail(-EBADMSG, "%s is not a list of symbols", path);
+		memmove(chunk, chunk + used, kept);
+	}
+	return r < 0 ? r : finish(list);
+}
+
+/* The symbol of the region that covers address, or NULL. */
+static const struct kallsyms_symbol *find_in(
+	const struct kallsyms *list, const struct kallsyms_region *region, uint64_t address)
+{
+	const struct kallsyms_symbol *at = list->symbols.at + region->first;
+	uint32_t low = 0, high = region->n;
+
+	if (address < (region->high | at[0].low) || address >= region->end)
+		return NULL;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if ((region->high | at[middle].low) <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return at[low].rank == NO_CODE ? NULL : &at[low];
+}
+
+bool kallsyms_find(const struct kallsyms *list, uint64_t address, struct kallsyms_hit *ret_hit)
+{
+	const struct kallsyms_symbol *best = NULL;
+	const struct kallsyms_region *where = NULL;
+	uint64_t start = 0;
+
+	/*
+	 * Regions are few (one per module) and may lie in each other's gaps: the nearest start
+	 * wins.
+	 */
+	vec_each (&list->regions, region) {
+		const struct kallsyms_symbol *symbol = find_in(list, region, address);
+
+		if (!symbol || (best && (region->high | symbol->low) < start))
+			continue;
+		best = symbol;
+		where = region;
+		start = region->high | symbol->low;
+	}
+	if (!best)
+		return false;
+	*ret_hit = (struct kallsyms_hit){
+		.name = list->names.data + best->name,
+		.owner = where->owner ? list->names.data + where->owner : NULL,
+		.start = start,
+		.size = where->end - start,
+	};
+	if (best + 1 < list->symbols.at + where->first + where->n)
+		ret_hit->size = (where->high | best[1].low) - start;
+	return true;
+}
+
+void kallsyms_done(struct kallsyms *list)
+{
+	vec_done(&list->symbols);
+	vec_done(&list->regions);
+	buf_done(&list->names);
+}

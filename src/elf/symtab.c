@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+#include "elf/symtab.h"
+
+enum {
+	BLOCK = 2048,     /* symbols read at a time */
+	NAME_STEP = 256,  /* bytes read at a time */
+	MAX_ALIASES = 16, /* looked at for the plainest name */
+	MAX_NESTED = 64,  /* symbols stepped over to find the one around them */
+};
+
+/* Bits of a rank. Weak names are as good as others: "write" is one, beside "__write". */
+enum {
+	RANK_OLD = 1, /* a version that nobody links with any more: glibc's "cfree" for free() */
+	RANK_LOCAL = 2,
+	RANK_LABEL = 4, /* NOTYPE: assembly without a .type */
+	RANK_UNSIZED = 8,
+};
+
+#define SIZE_MAX_BITS ((1u << 28) - 1)
+
+struct symbol {
+	uint32_t name;
+	uint16_t section;
+	uint8_t type, bind;
+	bool old;
+	uint64_t value, size;
+};
+
+#define SYMBOL_OF(s)                                                                               \
+	(struct symbol)                                                                            \
+	{                                                                                          \
+		.name = (s).st_name, .section = (s).st_shndx, .type = (s).st_info & 15,            \
+		.bind = (s).st_info >> 4, .value = (s).st_value, .size = (s).st_size               \
+	}
+
+/* What the symbols of one section have in common while they are read. */
+struct adding {
+	struct symtab *table;
+	const struct elf *elf;
+	uint64_t bias;
+	unsigned strings;              /* which of table->strings */
+	uint32_t marker_name, no_name; /* names looked at last: a mapping symbol, and none */
+};
+
+static const struct elf_section *section_of(const struct elf *elf, const struct symbol *s)
+{
+	return s->section < elf->sections.n ? &elf->sections.at[s->section] : NULL;
+}
+
+/* The rank of a function's symbol, -1 for everything else. */
+static int rank_of(const struct elf *elf, const struct symbol *s)
+{
+	const struct elf_section *section = section_of(elf, s);
+	int rank = s->size ? 0 : RANK_UNSIZED;
+
+	if (!s->name || s->section == SHN_UNDEF || s->section == SHN_ABS ||
+		s->section == SHN_COMMON)
+		return -1;
+	if (s->type == STT_NOTYPE) {
+		if (!section || !(section->flags & SHF_EXECINSTR))
+			return -1;
+		rank |= RANK_LABEL;
+	} else if (s->type != STT_FUNC && s->type != STT_GNU_IFUNC) {
+		return -1;
+	}
+	if (s->bind == STB_LOCAL)
+		rank |= RANK_LOCAL;
+	else if (s->old)
+		rank |= RANK_OLD;
+	return rank;
+}
+
+/*
+ * "$x", "$d": where code and data begin (ELF for the Arm architecture, 5.5.5; also RISC-V): no
+ * names.
+ */
+static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
+{
+	const struct symtab_strings *strings = &a->table->strings[a->strings];
+	uint16_t machine = a->elf->machine;
+	char first;
+
+	if (s->type != STT_NOTYPE || s->bind != STB_LOCAL)
+		return false;
+	if (machine != EM_AARCH64 && machine != EM_ARM && machine != EM_RISCV)
+		return false;
+	if (s->name == a->marker_name || s->name == a->no_name)
+		return s->name == a->marker_name;
+	if (s->name >= strings->size ||
+		byte_source_read(&strings->source, strings->offset + s->name, &first, 1) < 0)
+		return true;
+	*(first == '$' ? &a->marker_name : &a->no_name) = s->name;
+	return first == '$';
+}
+
+/*
+ * For a symbol without a size: as far as its section goes. symtab_finish() ends it at the next
+ * symbol.
+ */
+static uint64_t room_of(const struct elf *elf, const struct symbol *s)
+{
+	const struct elf_section *section = section_of(elf, s);
+
+	if (!section || s->value < section->addr || s->value - section->addr >= section->size)
+		return 0;
+	return section->size - (s->value - section->addr);
+}
+
+static int add_symbol(struct adding *a, const struct symbol *s)
+{
+	struct symtab *table = a->table;
+	int rank = rank_of(a->elf, s);
+	uint64_t low = s->value + a->bias - table->base, size;
+
+	if (rank < 0 || low > UINT32_MAX || s->name >= 1u << 30 ||
+		table->entries.n >= SYMTAB_MAX_SYMBOLS)
+		return 0;
+	if (is_mapping_symbol(a, s))
+		return 0;
+	size = rank & RANK_UNSIZED ? room_of(a->elf, s) : s->size;
+	return vec_push(
+		&table->entries, (struct symtab_entry){
+					 .low = (uint32_t)low,
+					 .name = s->name & 0x3fffffff,
+					 .table = a->strings & 3,
+					 .size = MIN(size, (uint64_t)SIZE_MAX_BITS) & SIZE_MAX_BITS,
+					 .rank = (unsigned)rank & 15,
+				 });
+}
+
+/* n symbols; versions holds a word for each. */
+static int add_block(struct adding *a, const uint8_t *block, size_t n, const uint16_t *versions)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct symbol s = a->elf->is64 ? SYMBOL_OF(((const Elf64_Sym *)block)[i])
+					       : SYMBOL_OF(((const Elf32_Sym *)block)[i]);
+
+		s.old = versions[i] & 0x8000; /* VERSYM_HIDDEN */
+		if (add_symbol(a, &s) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_all(struct adding *a, const struct elf_section *section, uint8_t *block)
+{
+	const struct byte_source *source = &a->elf->source;
+	const struct elf_section *versions = elf_section_typed(a->elf, SHT_GNU_versym);
+	size_t size = a->elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	uint64_t n = MIN(section->size, source->size - section->offset) / size;
+
+	n = MIN(n, (uint64_t)SYMTAB_MAX_SCANNED);
+	for (uint64_t i = 0; i < n && a->table->entries.n < SYMTAB_MAX_SYMBOLS; i += BLOCK) {
+		size_t some = MIN((uint64_t)BLOCK, n - i);
+		uint16_t version[BLOCK] = {0};
+
+		if (byte_source_read(source, section->offset + i * size, block, some * size) < 0)
+			break;
+		if (section->type == SHT_DYNSYM && versions && versions->size / 2 >= i + some)
+			byte_source_read(source, versions->offset + i * 2, version, some * 2);
+		if (add_block(a, block, some, version) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+uint64_t symtab_base(const struct elf *elf, uint64_t bias)
+{
+	uint64_t low = UINT64_MAX;
+
+	vec_each (&elf->segments, s)
+		if (s->type == PT_LOAD)
+			low = MIN(low, s->vaddr + bias);
+	return low == UINT64_MAX ? 0 : low;
+}
+
+int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
+	uint64_t bias)
+{
+	size_t size = elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	uint8_t *block _cleanup_free_ = NULL;
+	const struct elf_section *strings;
+	struct adding a = {.table = table, .elf = elf, .bias = bias, .strings = table->tables};
+
+	if (section->type == SHT_NOBITS || section->entsize != size ||
+		section->link >= elf->sections.n || table->tables == SYMTAB_MAX_TABLES)
+		return 0;
+	strings = &elf->sections.at[section->link];
+	if (strings->type != SHT_STRTAB || section->offset > elf->source.size)
+		return 0;
+	block = malloc(BLOCK * size);
+	if (!block)
+		return base_oom();
+	if (!table->tables)
+		table->base = symtab_base(elf, bias);
+	table->strings[table->tables++] = (struct symtab_strings){
+		.source = elf->source, .offset = strings->offset, .size = strings->size};
+	return add_all(&a, section, block);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symtab_entry *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	return (int)x->rank - (int)y->rank;
+}
+
+/*
+ * Keeps, of the symbols at one address, those of the best rank; and no label inside of a function.
+ */
+static void prune(struct symtab *table)
+{
+	struct symtab_entry *at = table->entries.at;
+	uint64_t covered = 0; /* end of all sized functions so far */
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->entries.n; i++) {
+		if (kept && at[kept - 1].low == at[i].low && at[kept - 1].rank != at[i].rank)
+			continue;
+		if ((at[i].rank & RANK_UNSIZED) && at[i].low < covered)
+			continue;
+		if (!(at[i].rank & RANK_UNSIZED))
+			covered = MAX(covered, (uint64_t)at[i].low + at[i].size);
+		at[kept++] = at[i];
+	}
+	table->entries.n = kept;
+}
+
+void symtab_finish(struct symtab *table)
+{
+	struct symtab_entry *at = table->entries.at;
+	uint32_t next = UINT32_MAX; /* address of the nearest symbol behind this one */
+
+	if (!table->entries.n)
+		return;
+	qsort(at, table->entries.n, sizeof(*at), by_address);
+	prune(table);
+	for (size_t i = table->entries.n; i--;) {
+		if (i + 1 < table->entries.n && at[i + 1].low != at[i].low)
+			next = at[i + 1].low;
+		if ((at[i].rank & RANK_UNSIZED) && at[i].size > next - at[i].low)
+			at[i].size = (next - at[i].low) & SIZE_MAX_BITS;
+	}
+}
+
+/* The last entry at or below low, n when there is none. */
+static size_t last_below(const struct symtab *table, uint32_t low)
+{
+	size_t first = 0, end = table->entries.n;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (table->entries.at[middle].low <= low)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first ? first - 1 : table->entries.n;
+}
+
+bool symtab_find(const struct symtab *table, uint64_t vaddr, size_t *ret_index)
+{
+	const struct symtab_entry *at = table->entries.at;
+	uint64_t low = vaddr - table->base;
+	size_t i;
+
+	if (vaddr < table->base || low > UINT32_MAX)
+		return false;
+	i = last_below(table, (uint32_t)low);
+	if (i == table->entries.n)
+		return false;
+	for (int steps = 0; steps < MAX_NESTED; steps++, i--) {
+		if (low - at[i].low < at[i].size) {
+			while (i && at[i - 1].low == at[i].low)
+				i--;
+			*ret_index = i;
+			return true;
+		}
+		if (!i)
+			break;
+	}
+	return false;
+}
+
+uint64_t symtab_start(const struct symtab *table, size_t index)
+{
+	return table->base + table->entries.at[index].low;
+}
+
+static int read_name(const struct symtab *table, const struct symtab_entry *entry, struct buf *name)
+{
+	const struct symtab_strings *strings = &table->strings[entry->table];
+	size_t start = name->len;
+
+	for (uint64_t at = entry->name;
+		at < strings->size && name->len - start < SYMTAB_MAX_NAME;) {
+		char step[NAME_STEP];
+		size_t n = MIN((uint64_t)sizeof(step), strings->size - at), len;
+
+		if (byte_source_read(&strings->source, strings->offset + at, step, n) < 0) {
+			/* Perhaps the file ends here: byte by byte up to that end. */
+			n = 1;
+			if (byte_source_read(&strings->source, strings->offset + at, step, n) < 0)
+				break;
+		}
+		len = strnlen(step, n);
+		buf_add(name, step, len);
+		if (len < n)
+			break;
+		at += n;
+	}
+	if (name->len == start)
+		return -ENODATA;
+	buf_str(name, strings->suffix ?: "");
+	return buf_failed(name) ? base_oom() : 0;
+}
+
+/*
+ * How far a name is from what people write: old versions ("f@V", not "f@@V"), glibc's names for
+ * itself ("__GI_f"), then underscores.
+ */
+static size_t decoration_count(const char *name)
+{
+	const char *version = strchr(name, '@');
+	bool mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+
+	return (version && version[1] != '@' ? 100 : 0) + (strncmp(name, "__GI_", 5) ? 0 : 10) +
+	       (mangled ? 0 : strspn(name, "_"));
+}
+
+/* Of equally plain names the longer: "strchr", not "index". */
+static bool is_plainer(const char *a, const char *b)
+{
+	size_t odd_a = decoration_count(a), odd_b = decoration_count(b);
+
+	return odd_a != odd_b ? odd_a < odd_b : strlen(a) > strlen(b);
+}
+
+int symtab_name(const struct symtab *table, size_t index, struct buf *name)
+{
+	struct buf best _cleanup_(buf_done) = {0}, other _cleanup_(buf_done) = {0};
+	const struct symtab_entry *at = table->entries.at;
+	size_t end = MIN(table->entries.n, index + MAX_ALIASES);
+
+	for (size_t i = index; i < end && at[i].low == at[index].low; i++) {
+		buf_reset(&other);
+		if (read_name(table, &at[i], &other) < 0)
+			continue;
+		if (!best.len || is_plainer(buf_text(&other), buf_text(&best))) {
+			struct buf swap = best;
+
+			best = other;
+			other = swap;
+		}
+	}
+	if (!best.len)
+		return -ENODATA;
+	buf_add(name, best.data, best.len);
+	return buf_failed(name) ? base_oom() : 0;
+}
+
+int symtab_keep_names(struct symtab *table)
+{
+	for (unsigned i = 0; i < table->tables; i++) {
+		struct symtab_strings *strings = &table->strings[i];
+		uint64_t n;
+
+		if (strings->owned)
+			continue;
+		n = MIN(strings->size, (uint64_t)SYMTAB_MAX_STRINGS);
+		n = strings->offset > strings->source.size
+			    ? 0
+			    : MIN(n, strings->source.size - strings->offset);
+		strings->owned = malloc(n ?: 1);
+		if (!strings->owned)
+			return base_oom();
+		if (byte_source_read(&strings->source, strings->offset, strings->owned, n) < 0)
+			n = 0;
+		strings->source =
+			(struct byte_source){.fd = -1, .memory = strings->owned, .size = n};
+		strings->offset = 0;
+		strings->size = n;
+	}
+	return 0;
+}
+
+void symtab_done(struct symtab *table)
+{
+	for (unsigned i = 0; i < table->tables; i++)
+		free(table->strings[i].owned);
+	vec_done(&table->entries);
+	*table = (struct symtab){0};
+}

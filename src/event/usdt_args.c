@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* From the operands of a USDT note to what a uprobe is to fetch. */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "event/usdt.h"
+
+enum {
+	ELEMENTS = 64,      /* the most that one argument of a uprobe holds (MAX_ARRAY_LEN) */
+	FETCH_BYTES = 2048, /* of arrays: the whole record has to fit in a page */
+	CHUNKS_MAX = 4,
+};
+
+/* ---- operands ---- */
+
+/* The registers of x86-64, whatever part of one is meant; tracefs knows them by the short name. */
+static bool put_x86_register(const char *name, size_t n, struct buf *b)
+{
+	static const char *const names[][5] = {{"ax", "rax", "eax", "ax", "al"},
+		{"bx", "rbx", "ebx", "bx", "bl"}, {"cx", "rcx", "ecx", "cx", "cl"},
+		{"dx", "rdx", "edx", "dx", "dl"}, {"si", "rsi", "esi", "si", "sil"},
+		{"di", "rdi", "edi", "di", "dil"}, {"bp", "rbp", "ebp", "bp", "bpl"},
+		{"sp", "rsp", "esp", "sp", "spl"}};
+	unsigned number;
+	char suffix = 0, text[8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		for (size_t k = 1; k < 5; k++)
+			if (strlen(names[i][k]) == n && !memcmp(names[i][k], name, n)) {
+				buf_printf(b, "%%%s", names[i][0]);
+				return true;
+			}
+	if (n >= sizeof(text))
+		return false;
+	memcpy(text, name, n);
+	text[n] = '\0';
+	if (sscanf(text, "r%u%c", &number, &suffix) < 1 || number < 8 || number > 15 ||
+		(suffix && !strchr("dwb", suffix)))
+		return false;
+	buf_printf(b, "%%r%u", number);
+	return true;
+}
+
+static bool put_arm_register(const char *name, size_t n, struct buf *b)
+{
+	if (n == 2 && !memcmp(name, "sp", 2)) {
+		buf_str(b, "%sp");
+		return true;
+	}
+	if (n < 2 || n > 3 || (name[0] != 'x' && name[0] != 'w') ||
+		!isdigit((unsigned char)name[1]) || (n == 3 && !isdigit((unsigned char)name[2])))
+		return false;
+	buf_printf(b, "%%x%.*s", (int)n - 1, name + 1);
+	return true;
+}
+
+static int not_fetched(const char *operand)
+{
+	return attar_fail(-EOPNOTSUPP,
+		"an argument of the USDT probe lies where uprobes cannot fetch it: '%s'",
+		CLIP(operand));
+}
+
+/* disp(%reg) */
+static int x86_operand(const char *p, struct buf *b)
+{
+	char *end;
+	long displacement = strtol(p, &end, 0);
+	size_t n;
+
+	if (*p == '%')
+		return put_x86_register(p + 1, strlen(p + 1), b) ? 0 : not_fetched(p);
+	if (end[0] != '(' || end[1] != '%')
+		return not_fetched(p);
+	n = strcspn(end + 2, "),");
+	if (end[2 + n] != ')')
+		return not_fetched(p);
+	buf_printf(b, "%+ld(", displacement);
+	if (!put_x86_register(end + 2, n, b))
+		return not_fetched(p);
+	buf_char(b, ')');
+	return 0;
+}
+
+/* [reg], [reg, 16] */
+static int arm_operand(const char *p, struct buf *b)
+{
+	size_t n;
+	long displacement = 0;
+
+	if (*p != '[')
+		return put_arm_register(p, strlen(p), b) ? 0 : not_fetched(p);
+	n = strcspn(p + 1, ",] ");
+	if (p[1 + n] == ',')
+		displacement = strtol(p + 2 + n + strspn(p + 2 + n, " #"), NULL, 0);
+	buf_printf(b, "%+ld(", displacement);
+	if (!put_arm_register(p + 1, n, b))
+		return not_fetched(p);
+	buf_char(b, ')');
+	return 0;
+}
+
+/* Digits alone: what a file says goes to tracefs, where a newline would begin another command. */
+static int constant(const char *p, struct buf *b)
+{
+	size_t sign = *p == '-', n = strspn(p + sign, "0123456789xabcdefABCDEF");
+
+	if (!isdigit((unsigned char)p[sign]) || p[sign + n])
+		return not_fetched(p);
+	buf_printf(b, "\\%s", p);
+	return 0;
+}
+
+int usdt_operand(const char *operand, struct buf *b)
+{
+	if (*operand == '$')
+		return constant(operand + 1, b);
+	if (*operand == '[' || *operand == 'x' || *operand == 'w' || *operand == 's')
+		return arm_operand(operand, b);
+	return x86_operand(operand, b);
+}
+
+/* The next "8@operand" of the note: blanks inside brackets belong to it. NULL at the end. */
+static const char *take_operand(const char *p, char *text, size_t max, int *ret_size)
+{
+	size_t n = 0;
+	bool inside = false;
+	char *at;
+
+	p += strspn(p, " ");
+	if (!*p)
+		return NULL;
+	*ret_size = (int)strtol(p, &at, 10);
+	if (*at != '@')
+		return NULL;
+	for (p = at + 1; *p && (inside || *p != ' ') && n + 1 < max; p++) {
+		inside = *p == '[' || (inside && *p != ']');
+		text[n++] = *p;
+	}
+	text[n] = '\0';
+	return p;
+}
+
+/* ---- fields ---- */
+
+/* "u32", "f64": bytes of one, 0 for another word. */
+static unsigned number_size(const char *type)
+{
+	unsigned bits;
+	char kind, rest = 0;
+
+	if (!strncmp(type, "char", 4))
+		return 1;
+	if (sscanf(type, "%c%u%c", &kind, &bits, &rest) < 2 || !strchr("usf", kind) ||
+		(rest && rest != '['))
+		return 0;
+	return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
+}
+
+/* One of "u64 id; u32[4] lots; __rel_loc char[] text"; spelled as the kernel wants it. */
+static int plan_field(const char *text, size_t n, struct usdt_field *f, struct buf *spelled)
+{
+	char copy[512], *name, *type = copy, *bracket;
+	bool is_float;
+
+	if (n >= sizeof(copy))
+		return -EBADMSG;
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	name = strrchr(copy, ' ');
+	if (!name || strlen(name + 1) >= sizeof(f->name))
+		return -EBADMSG;
+	*name++ = '\0';
+	strcpy(f->name, name);
+	buf_str(spelled, spelled->len ? "; " : "");
+	if (strchr("tpm", f->sign)) {
+		if (strncmp(type, "__rel_loc ", 10) != 0)
+			return -EBADMSG;
+		buf_printf(spelled, "%s %s", type, name);
+		type += 10;
+	}
+	f->size = (uint8_t)number_size(type);
+	f->is_char = !strncmp(type, "char", 4);
+	is_float = *type == 'f';
+	bracket = strchr(type, '[');
+	f->count = bracket ? (uint32_t)strtoul(bracket + 1, NULL, 10) : 1;
+	if (!f->size || (f->sign == 'n' && f->count != 1) ||
+		(f->sign == 'a' && (!f->count || f->count > FETCH_BYTES / f->size)))
+		return -EBADMSG;
+	if (bracket)
+		*bracket = '\0';
+	if (f->sign == 'a')
+		buf_printf(spelled, "struct %sx%u %s %u", type, f->count, name, f->count * f->size);
+	else if (f->sign == 'n' && is_float)
+		buf_printf(spelled, "struct %s %s %u", type, name, f->size);
+	else if (f->sign == 'n')
+		buf_printf(spelled, "%s %s", type, name);
+	return 0;
+}
+
+static void fetch_chunks(
+	struct usdt_field *f, unsigned i, const char *at, unsigned *left, struct buf *fetch)
+{
+	unsigned bytes = ELEMENTS * f->size, fixed = f->sign == 'a' ? f->count : 0;
+	unsigned wanted = fixed ? (fixed + ELEMENTS - 1) / ELEMENTS : CHUNKS_MAX;
+
+	wanted = MIN(wanted, (unsigned)USDT_CHUNKS);
+	for (f->n_chunks = 0; f->n_chunks < wanted && (*left >= bytes || !f->n_chunks || fixed);
+		f->n_chunks++) {
+		unsigned before = f->n_chunks * ELEMENTS;
+		unsigned n = fixed ? MIN(fixed - before, (unsigned)ELEMENTS) : ELEMENTS;
+
+		buf_printf(fetch, " a%uc%u=+%u(%s):u%u[%u]", i, f->n_chunks, before * f->size, at,
+			f->size * 8, n);
+		*left -= MIN(*left, bytes);
+	}
+}
+
+/* The operands of one field: bytes and numbers have two. 0 or a negative errno; -ENODATA: no more. */
+static int fetch_field(
+	struct usdt_field *f, unsigned i, const char **operands, unsigned *left, struct buf *fetch)
+{
+	struct buf at _cleanup_(buf_done) = {0}, length _cleanup_(buf_done) = {0};
+	char text[128];
+	int size, r;
+
+	*operands = take_operand(*operands, text, sizeof(text), &size);
+	if (!*operands)
+		return -ENODATA;
+	r = usdt_operand(text, &at);
+	if (r == 0 && strchr("pm", f->sign)) {
+		*operands = take_operand(*operands, text, sizeof(text), &size);
+		if (!*operands)
+			return -ENODATA;
+		r = usdt_operand(text, &length);
+		buf_printf(fetch, " a%un=%s:u64", i, buf_text(&length));
+	}
+	if (r < 0)
+		return r;
+	if (f->sign == 'n')
+		buf_printf(fetch, " a%u=%s:u%d", i, buf_text(&at), MIN(abs(size), 8) * 8);
+	else if (f->sign == 't')
+		buf_printf(fetch, " a%u=+0(%s):string", i, buf_text(&at));
+	else
+		fetch_chunks(f, i, buf_text(&at), left, fetch);
+	return 0;
+}
+
+/* A note without names: "8@%rax -4@%ebx" are u64 arg1 and s32 arg2. */
+static void make_field_names(const char *operands, struct buf *fields, struct buf *signs)
+{
+	char text[128];
+	int size;
+
+	for (unsigned i = 1; (operands = take_operand(operands, text, sizeof(text), &size)); i++) {
+		buf_printf(fields, "%s%c%d arg%u", i > 1 ? "; " : "", size < 0 ? 's' : 'u',
+			MIN(abs(size), 8) * 8, i);
+		buf_char(signs, 'n');
+	}
+}
+
+int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS], size_t *ret_n,
+	struct buf *fetch, struct buf *spelled)
+{
+	struct buf invented _cleanup_(buf_done) = {0}, invented_signs _cleanup_(buf_done) = {0};
+	const char *fields_text = site->fields, *signs = site->signs, *operands = site->operands;
+	const char *text;
+	unsigned left = FETCH_BYTES;
+	size_t n = 0;
+	int r = 0;
+
+	if (!fields_text || !signs) {
+		make_field_names(operands, &invented, &invented_signs);
+		fields_text = buf_text(&invented);
+		signs = buf_text(&invented_signs);
+	}
+	for (text = fields_text; *signs && n < USDT_FIELDS; signs++, n++) {
+		struct usdt_field *f = &fields[n];
+		size_t span = strcspn(text, ";"), before = spelled->len;
+
+		*f = (struct usdt_field){.sign = *signs};
+		r = strchr("ntpma", *signs) ? plan_field(text, span, f, spelled) : -EBADMSG;
+		if (r == 0)
+			r = fetch_field(f, (unsigned)n, &operands, &left, fetch);
+		if (r == 0 && strchr("pma", f->sign) && !f->n_chunks)
+			r = -EBADMSG;
+		if (r < 0 && spelled->data)
+			spelled->data[spelled->len = before] = '\0';
+		/* Tools refuse more than twelve operands: the rest is not shown. */
+		if (r == -ENODATA)
+			break;
+		if (r == -EBADMSG)
+			return attar_fail(r,
+				"the fields of the USDT probe 'perfume:%s' make no sense: %s",
+				CLIP(site->event), fields_text);
+		if (r < 0)
+			return r;
+		text += span + (text[span] == ';');
+		text += strspn(text, " ");
+	}
+	*ret_n = n;
+	return buf_failed(fetch) || buf_failed(spelled) ? base_oom() : 0;
+}

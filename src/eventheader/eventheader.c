@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* Events that describe themselves: header, extensions, and fields in the order of their definitions. */
+#include "attar/eventheader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "eventheader/eventheader.h"
+
+enum { NESTING_MAX = 8, TEXT_MAX = 1 << 16, PASSED_MAX = 1 << 16 };
+
+enum { FLAG_LITTLE_ENDIAN = 2, FLAG_EXTENSION = 4 };
+enum { EXTENSION_METADATA = 1, EXTENSION_ACTIVITY = 2, EXTENSION_CHAIN = 0x8000 };
+
+/* ---- the tracepoint ---- */
+
+bool attar_eventheader_format(const struct attar_format *format)
+{
+	CHECK_ARG_OR(format, "format", false);
+
+	static const char *const names[] = {
+		"eventheader_flags", "version", "id", "tag", "opcode", "level"};
+	static const uint8_t sizes[] = {1, 1, 2, 2, 1, 1};
+	size_t n = 0;
+
+	for (size_t i = 0; i < format->n_fields; i++) {
+		const struct attar_field *field = &format->fields[i];
+
+		if (field->is_common)
+			continue;
+		if (n == ARRAY_SIZE(names) || strcmp(field->name, names[n]) ||
+			field->size != sizes[n])
+			return false;
+		n++;
+	}
+	return n == ARRAY_SIZE(names);
+}
+
+int attar_eventheader_keyword(const char *name, uint64_t *ret_keyword)
+{
+	CHECK_ARG(name, "name");
+	CHECK_ARG(ret_keyword, "ret_keyword");
+
+	const char *at = strrchr(name, '_');
+	char *end;
+	uint64_t keyword;
+
+	if (!at || at[1] != 'L' || !strchr("0123456789abcdef", at[2]) || !at[2])
+		return -EINVAL;
+	strtoul(at + 2, &end, 16);
+	if (*end != 'K' || !end[1] || !strchr("0123456789abcdef", end[1]))
+		return -EINVAL;
+	keyword = strtoull(end + 1, &end, 16);
+	/* Options follow: a capital each, with what belongs to it. */
+	if (*end && (*end < 'A' || *end > 'Z'))
+		return -EINVAL;
+	*ret_keyword = keyword;
+	return 0;
+}
+
+/* ---- header and extensions ---- */
+
+static void take_metadata(struct attar_eventheader *header, const uint8_t *at, size_t n)
+{
+	const uint8_t *nul = memchr(at, 0, n), *attributes;
+
+	if (!nul || header->name)
+		return;
+	attributes = memchr(at, ';', (size_t)(nul - at));
+	header->name = (const char *)at;
+	header->name_len = (size_t)((attributes ? attributes : nul) - at);
+	header->fields = nul + 1;
+	header->fields_len = n - (size_t)(nul + 1 - at);
+}
+
+/* The kind of the extension, with the flag that another one follows; or -EBADMSG. */
+static int take_extension(struct attar_eventheader *header, struct span *span)
+{
+	const uint8_t *head = span_take(span, 4), *at;
+	unsigned kind;
+	size_t n;
+
+	if (!head)
+		return -EBADMSG;
+	n = (size_t)eventheader_number(head, 2, span->big_endian);
+	kind = (unsigned)eventheader_number(head + 2, 2, span->big_endian);
+	at = span_take(span, n);
+	if (!at)
+		return -EBADMSG;
+	if ((kind & ~EXTENSION_CHAIN) == EXTENSION_METADATA)
+		take_metadata(header, at, n);
+	if ((kind & ~EXTENSION_CHAIN) == EXTENSION_ACTIVITY && (n == 16 || n == 32)) {
+		header->activity = at;
+		header->related = n == 32 ? at + 16 : NULL;
+	}
+	return (int)kind;
+}
+
+int attar_eventheader_parse(const void *payload, size_t n, struct attar_eventheader *ret_header)
+{
+	CHECK_ARG(payload || !n, "payload");
+	CHECK_ARG(ret_header, "ret_header");
+
+	struct span span = {.at = payload, .end = (const uint8_t *)payload + n};
+	struct attar_eventheader header = {0};
+	const uint8_t *at = span_take(&span, 8);
+	int kind = EXTENSION_CHAIN;
+
+	if (!at)
+		return -EBADMSG;
+	span.big_endian = header.big_endian = !(at[0] & FLAG_LITTLE_ENDIAN);
+	header.version = at[1];
+	header.id = (uint16_t)eventheader_number(at + 2, 2, span.big_endian);
+	header.tag = (uint16_t)eventheader_number(at + 4, 2, span.big_endian);
+	header.opcode = at[6];
+	header.level = at[7];
+	while (at[0] & FLAG_EXTENSION && kind & EXTENSION_CHAIN) {
+		kind = take_extension(&header, &span);
+		if (kind < 0)
+			return kind;
+	}
+	header.data = span.at;
+	header.data_len = span_left(&span);
+	*ret_header = header;
+	return 0;
+}
+
+/* ---- fields ---- */
+
+struct definition {
+	const char *name;
+	size_t name_len;
+	unsigned encoding, format; /* of a struct, format is the number of its fields */
+	bool is_array, is_counted; /* counted: how many there are stands before the values */
+	size_t count;
+};
+
+/* False at the end of the definitions, and where they cannot be. */
+static bool take_definition(struct span *fields, struct definition *ret)
+{
+	const uint8_t *nul = memchr(fields->at, 0, span_left(fields)), *at, *attributes;
+	struct definition d = {.name = (const char *)fields->at, .count = 1};
+
+	if (!span_left(fields) || !nul)
+		return false;
+	attributes = memchr(d.name, ';', (size_t)(nul - fields->at));
+	d.name_len = (size_t)((attributes ? attributes : nul) - fields->at);
+	fields->at = nul + 1;
+	at = span_take(fields, 1);
+	if (!at)
+		return false;
+	d.encoding = *at & 0x1f;
+	d.is_array = *at & 0x60;
+	d.is_counted = *at & 0x40;
+	if (*at & 0x80) {
+		const uint8_t *format = span_take(fields, 1);
+
+		if (!format || (*format & 0x80 && !span_take(fields, 2)))
+			return false;
+		d.format = *format & 0x7f;
+	}
+	if (*at & 0x20) {
+		at = span_take(fields, 2);
+		d.count = at ? (size_t)eventheader_number(at, 2, fields->big_endian) : 0;
+		if (!d.count || d.is_counted)
+			return false;
+	}
+	*ret = d;
+	return true;
+}
+
+static bool put_fields(struct print_run *run, size_t n, struct span *fields, struct span *data,
+	unsigned depth, const char *before);
+
+/*
+ * Passes the definitions of n fields, those inside of structs included. An array of structs in an array passes its own
+ * for each element of the other: so there is an end to it, though each element adds little text.
+ */
+static bool skip_fields(struct print_run *run, size_t n, struct span *fields)
+{
+	struct definition d;
+
+	for (; n; n--) {
+		if (run->passed++ > PASSED_MAX || !take_definition(fields, &d))
+			return false;
+		if (d.encoding == ENCODING_STRUCT)
+			n += d.format;
+	}
+	return true;
+}
+
+/* One element: a value, or the fields of a struct, whose definitions are passed by the last element. */
+static bool put_element(struct print_run *run, const struct definition *d, struct span *fields,
+	struct span *data, unsigned depth)
+{
+	bool whole;
+
+	if (d->encoding != ENCODING_STRUCT)
+		return eventheader_value(run, d->encoding, d->format, data);
+	print_text(run, "{", 1);
+	whole = d->format && depth < NESTING_MAX &&
+		put_fields(run, d->format, fields, data, depth + 1, "");
+	print_text(run, "}", 1);
+	return whole;
+}
+
+static bool put_elements(struct print_run *run, const struct definition *d, struct span *fields,
+	struct span *data, unsigned depth)
+{
+	struct span members = *fields;
+	const uint8_t *at = d->is_counted ? span_take(data, 2) : NULL;
+	size_t n = at ? (size_t)eventheader_number(at, 2, data->big_endian) : d->count;
+	bool whole = at || !d->is_counted;
+
+	print_text(run, "[", d->is_array);
+	for (size_t i = 0; i < n && whole && run->len < TEXT_MAX; i++) {
+		struct span again = members;
+
+		print_text(run, ",", i > 0);
+		whole = put_element(run, d, &again, data, depth);
+	}
+	if (!whole)
+		print_text(run, "?", 1);
+	print_text(run, "]", d->is_array);
+	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(run, d->format, fields));
+}
+
+/* `before` stands before the first, a blank before the others. False when the rest cannot be found. */
+static bool put_fields(struct print_run *run, size_t n, struct span *fields, struct span *data,
+	unsigned depth, const char *before)
+{
+	struct definition d;
+
+	for (size_t i = 0; i < n && run->len < TEXT_MAX; i++) {
+		/* At the top there are as many as there are definitions. */
+		if (!depth && !span_left(fields))
+			break;
+		if (!take_definition(fields, &d))
+			return false;
+		print_form(run, "%s%.*s=", i ? " " : before, (int)d.name_len, d.name);
+		if (!put_elements(run, &d, fields, data, depth))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the line ---- */
+
+static void put_opcode(struct print_run *run, uint8_t opcode)
+{
+	static const char *const names[] = {"info", "start", "stop", "collection-start",
+		"collection-stop", "extension", "reply", "resume", "suspend", "send"};
+
+	if (opcode < ARRAY_SIZE(names))
+		print_form(run, " opcode=%s", names[opcode]);
+	else if (opcode == 0xf0)
+		print_form(run, " opcode=receive");
+	else
+		print_form(run, " opcode=%u", opcode);
+}
+
+static void put_header(
+	struct print_run *run, const struct attar_eventheader *header, const char *tracepoint)
+{
+	static const char *const levels[] = {
+		"0", "critical", "error", "warning", "information", "verbose"};
+	uint64_t keyword;
+
+	if (header->name)
+		print_form(run, "%.*s ", (int)header->name_len, header->name);
+	if (header->level < ARRAY_SIZE(levels))
+		print_form(run, "level=%s", levels[header->level]);
+	else
+		print_form(run, "level=%u", header->level);
+	if (tracepoint && attar_eventheader_keyword(tracepoint, &keyword) == 0)
+		print_form(run, " keyword=0x%llx", (unsigned long long)keyword);
+	if (header->id || header->version)
+		print_form(run, " id=%u.%u", header->id, header->version);
+	if (header->tag)
+		print_form(run, " tag=0x%x", header->tag);
+	if (header->opcode)
+		put_opcode(run, header->opcode);
+	if (header->activity) {
+		print_form(run, " activity=");
+		eventheader_uuid(run, header->activity);
+	}
+	if (header->related) {
+		print_form(run, " related=");
+		eventheader_uuid(run, header->related);
+	}
+}
+
+static void put_event(
+	struct print_run *run, const uint8_t *payload, size_t n, const char *tracepoint)
+{
+	struct attar_eventheader header;
+	struct span fields, data;
+
+	if (attar_eventheader_parse(payload, n, &header) < 0) {
+		print_form(run, "level=?");
+		return;
+	}
+	put_header(run, &header, tracepoint);
+	data = (struct span){header.data, header.data + header.data_len, header.big_endian};
+	if (header.name) {
+		fields = (struct span){
+			header.fields, header.fields + header.fields_len, header.big_endian};
+		put_fields(run, SIZE_MAX, &fields, &data, 0, ": ");
+		return;
+	}
+	print_form(run, ": data=");
+	for (; data.at < data.end && run->len < TEXT_MAX; data.at++)
+		print_form(run, "%02x", *data.at);
+}
+
+void eventheader_print(struct print_run *run, const char *name)
+{
+	const size_t common = 8;
+
+	if (run->size > common)
+		put_event(run, run->raw + common, run->size - common, name);
+	else
+		put_event(run, run->raw, 0, name);
+}
+
+size_t attar_eventheader_print(const void *payload, size_t n, char *ret_text, size_t max)
+{
+	CHECK_ARG_OR(payload || !n, "payload", 0);
+	CHECK_ARG_OR(ret_text || !max, "ret_text", 0);
+
+	struct print_run run = {.at = ret_text, .max = max};
+
+	if (max)
+		ret_text[0] = '\0';
+	put_event(&run, payload, n, NULL);
+	return run.len;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One value of a self-describing event: its encoding says where it is, its format how to show it.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "eventheader/eventheader.h"
+
+uint64_t eventheader_number(const uint8_t *at, size_t n, bool big_endian)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < n; i++)
+		number = number << 8 | at[big_endian ? i : n - 1 - i];
+	return number;
+}
+
+static void put_hex(struct print_run *run, const uint8_t *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		print_form(run, "%02x", at[i]);
+}
+
+void eventheader_uuid(struct print_run *run, const uint8_t *bytes)
+{
+	for (size_t i = 0; i < 16; i++)
+		print_form(
+			run, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+}
+
+/* ---- text ---- */
+
+static void put_code_point(struct print_run *run, uint32_t c)
+{
+	char utf[4];
+	size_t n = 0;
+
+	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		c = 0xfffd;
+	if (c < 0x80) {
+		utf[n++] = (char)c;
+	} else if (c < 0x800) {
+		utf[n++] = (char)(0xc0 | c >> 6);
+	} else if (c < 0x10000) {
+		utf[n++] = (char)(0xe0 | c >> 12);
+		utf[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+	} else {
+		utf[n++] = (char)(0xf0 | c >> 18);
+		utf[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+		utf[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+	}
+	if (c >= 0x80)
+		utf[n++] = (char)(0x80 | (c & 0x3f));
+	print_text(run, utf, n);
+}
+
+/* n units of `unit` bytes: UTF-16 or UTF-32. */
+static void put_wide(
+	struct print_run *run, const uint8_t *at, size_t n, size_t unit, bool big_endian)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t c = (uint32_t)eventheader_number(at + i * unit, unit, big_endian), low;
+
+		if (unit == 2 && c >= 0xd800 && c < 0xdc00 && i + 1 < n) {
+			low = (uint32_t)eventheader_number(at + (i + 1) * 2, 2, big_endian);
+			if (low >= 0xdc00 && low < 0xe000) {
+				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+				i++;
+			}
+		}
+		put_code_point(run, c);
+	}
+}
+
+/* A byte order mark is left out; of wide text it tells the byte order. */
+static void put_string(struct print_run *run, const uint8_t *at, size_t n, size_t unit,
+	unsigned format, bool big_endian)
+{
+	bool mark = format == FORMAT_UTF_BOM || format == FORMAT_XML || format == FORMAT_JSON;
+
+	if (format == FORMAT_BYTES) {
+		put_hex(run, at, n * unit);
+	} else if (unit > 1) {
+		if (mark && n && eventheader_number(at, unit, !big_endian) == 0xfeff)
+			big_endian = !big_endian;
+		if (mark && n && eventheader_number(at, unit, big_endian) == 0xfeff)
+			at += unit, n--;
+		put_wide(run, at, n, unit, big_endian);
+	} else if (format == FORMAT_LATIN1) {
+		for (size_t i = 0; i < n; i++)
+			put_code_point(run, at[i]);
+	} else {
+		if (mark && n >= 3 && !memcmp(at, "\xef\xbb\xbf", 3))
+			at += 3, n -= 3;
+		print_text(run, (const char *)at, n);
+	}
+}
+
+/* Text up to a unit of zeroes, which is taken too; without one up to the end. */
+static bool zero_ended(struct print_run *run, size_t unit, unsigned format, struct span *data)
+{
+	const uint8_t *start = data->at, *end;
+
+	while (span_left(data) >= unit && eventheader_number(data->at, unit, false))
+		data->at += unit;
+	end = data->at;
+	put_string(run, start, (size_t)(end - start) / unit, unit, format, data->big_endian);
+	return span_take(data, unit) != NULL;
+}
+
+static bool counted(struct print_run *run, size_t unit, unsigned format, struct span *data)
+{
+	const uint8_t *count = span_take(data, 2), *text;
+	size_t n = count ? (size_t)eventheader_number(count, 2, data->big_endian) : 0;
+
+	text = count ? span_take(data, n * unit) : NULL;
+	if (text)
+		put_string(run, text, n, unit, format, data->big_endian);
+	return text != NULL;
+}
+
+/* ---- numbers ---- */
+
+/* As short as it can be read back from. */
+static void put_float(struct print_run *run, uint64_t bits, size_t n)
+{
+	uint32_t low = (uint32_t)bits;
+	double value;
+	float narrow;
+	char text[40];
+	int digits;
+
+	memcpy(&narrow, &low, sizeof(narrow));
+	memcpy(&value, &bits, sizeof(value));
+	value = n == 4 ? (double)narrow : value;
+	for (digits = n == 4 ? 6 : 15;; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (digits >= (n == 4 ? 9 : 17) ||
+			(n == 4 ? strtof(text, NULL) == narrow : strtod(text, NULL) == value))
+			break;
+	}
+	print_text(run, text, strlen(text));
+}
+
+/* Seconds since 1970. */
+static void put_time(struct print_run *run, int64_t seconds)
+{
+	time_t t = (time_t)seconds;
+	struct tm tm;
+	char text[80];
+
+	if (gmtime_r(&t, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		print_text(run, text, strlen(text));
+	else
+		print_form(run, "%lld", (long long)seconds);
+}
+
+static void put_errno(struct print_run *run, int error)
+{
+	const char *name = strerrorname_np(error);
+
+	if (name)
+		print_form(run, "%s", name);
+	else
+		print_form(run, "%d", error);
+}
+
+static void put_number(
+	struct print_run *run, const uint8_t *at, size_t n, unsigned format, bool big_endian)
+{
+	uint64_t number = eventheader_number(at, n, big_endian);
+	int64_t as_signed = (int64_t)(number << (64 - 8 * n)) >> (64 - 8 * n);
+
+	if (format == FORMAT_SIGNED || format == FORMAT_PID)
+		print_form(run, "%lld", (long long)as_signed);
+	else if (format == FORMAT_HEX)
+		print_form(run, "0x%llx", (unsigned long long)number);
+	else if (format == FORMAT_ERRNO && n == 4)
+		put_errno(run, (int)as_signed);
+	else if (format == FORMAT_TIME && n >= 4)
+		put_time(run, as_signed);
+	else if (format == FORMAT_BOOLEAN && n <= 4 && number <= 1)
+		print_form(run, "%s", number ? "true" : "false");
+	else if (format == FORMAT_FLOAT && n >= 4)
+		put_float(run, number, n);
+	else if (format == FORMAT_PORT && n == 2)
+		print_form(run, "%u", (unsigned)eventheader_number(at, n, true));
+	else if ((format == FORMAT_LATIN1 && n == 1) || (format == FORMAT_UTF && n <= 4))
+		put_code_point(run, (uint32_t)number);
+	else
+		print_form(run, "%llu", (unsigned long long)number);
+}
+
+static void put_fixed(
+	struct print_run *run, const uint8_t *at, size_t n, unsigned format, bool big_endian)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	if (format == FORMAT_IPV4 && n == 4)
+		print_form(run, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
+	else if (format == FORMAT_IPV6 && n == 16)
+		print_form(run, "%s", inet_ntop(AF_INET6, at, address, sizeof(address)));
+	else if (format == FORMAT_UUID && n == 16)
+		eventheader_uuid(run, at);
+	else if (format == FORMAT_BYTES || n == 16)
+		put_hex(run, at, n);
+	else
+		put_number(run, at, n, format, big_endian);
+}
+
+bool eventheader_value(struct print_run *run, unsigned encoding, unsigned format, struct span *data)
+{
+	const uint8_t *at;
+	size_t n;
+
+	if (encoding >= ENCODING_ZSTRING8 && encoding <= ENCODING_ZSTRING32)
+		return zero_ended(run, (size_t)1 << (encoding - ENCODING_ZSTRING8), format, data);
+	if (encoding >= ENCODING_STRING8 && encoding <= ENCODING_STRING32)
+		return counted(run, (size_t)1 << (encoding - ENCODING_STRING8), format, data);
+	if (encoding < ENCODING_VALUE8 || encoding > ENCODING_VALUE128)
+		return false;
+	n = (size_t)1 << (encoding - ENCODING_VALUE8);
+	at = span_take(data, n);
+	if (at)
+		put_fixed(run, at, n, format, data->big_endian);
+	return at != NULL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Source: perf_copy_attr() and perf_event_open() in kernel/events/core.c, arch_build_bp_info() of
+ * each architecture.
+ */
+#include "perf/attr_check.h"
+
+#include <time.h>
+#include <linux/hw_breakpoint.h>
+
+#include "base/base.h"
+#include "perf/kernel.h"
+
+enum { STACK_USER_MAX = 65528, FLAGS_WORD = 5 };
+
+#define BRANCH_PRIVILEGES                                                                          \
+	(PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV)
+#define BRANCHES_KNOWN ((1ULL << 20) - 1)
+
+/* What is wrong with an event, NULL when nothing is. */
+typedef const char *rule_fn(const struct perf_event_attr *a);
+
+static const char *period(const struct perf_event_attr *a)
+{
+	return !a->freq && a->sample_period >> 63
+		       ? "attr.sample_period: a period is between 1 and 2^63 - 1"
+		       : NULL;
+}
+
+static const char *sample_bits(const struct perf_event_attr *a)
+{
+	if (a->sample_type & ~UAPI_SAMPLE_KNOWN)
+		return "attr.sample_type has bits that no kernel knows";
+	if (a->sample_type & PERF_SAMPLE_WEIGHT && a->sample_type & PERF_SAMPLE_WEIGHT_STRUCT)
+		return "PERF_SAMPLE_WEIGHT and PERF_SAMPLE_WEIGHT_STRUCT are two forms of the "
+		       "same: leave one out";
+	return NULL;
+}
+
+static const char *read_bits(const struct perf_event_attr *a)
+{
+	return a->read_format & ~(uint64_t)(PERF_FORMAT_LOST_ * 2 - 1)
+		       ? "attr.read_format has bits that no kernel knows"
+		       : NULL;
+}
+
+static const char *user_stack(const struct perf_event_attr *a)
+{
+	if (!(a->sample_type & PERF_SAMPLE_STACK_USER))
+		return NULL;
+	return a->sample_stack_user % 8 || a->sample_stack_user > STACK_USER_MAX
+		       ? "attr.sample_stack_user: a multiple of 8 up to 65528 bytes"
+		       : NULL;
+}
+
+static const char *branches(const struct perf_event_attr *a)
+{
+	if (!(a->sample_type & PERF_SAMPLE_BRANCH_STACK))
+		return NULL;
+	if (a->branch_sample_type & ~BRANCHES_KNOWN)
+		return "attr.branch_sample_type has bits that no kernel knows";
+	return a->branch_sample_type & ~(uint64_t)BRANCH_PRIVILEGES
+		       ? NULL
+		       : "attr.branch_sample_type says of whose code, but not which branches: "
+			 "PERF_SAMPLE_BRANCH_ANY is all of them";
+}
+
+static const char *signals(const struct perf_event_attr *a)
+{
+	const union uapi_attr *whole = (const union uapi_attr *)a;
+
+	if (a->sigtrap && !a->remove_on_exec)
+		return "attr.sigtrap needs attr.remove_on_exec: a new program would be killed by "
+		       "the signal";
+	if (a->remove_on_exec && a->enable_on_exec)
+		return "attr.remove_on_exec and attr.enable_on_exec exclude each other";
+	return whole->sig_data_ && !a->sigtrap ? "attr.sig_data is for attr.sigtrap" : NULL;
+}
+
+static const char *inheritance(const struct perf_event_attr *a)
+{
+	if (a->inherit_thread && !a->inherit)
+		return "attr.inherit_thread needs attr.inherit: it narrows it";
+	if (!a->inherit || !(a->sample_type & PERF_SAMPLE_READ))
+		return NULL;
+	if (!(a->sample_type & PERF_SAMPLE_TID))
+		return "PERF_SAMPLE_READ of an inherited event needs PERF_SAMPLE_TID: values are "
+		       "told for each thread";
+	return NULL;
+}
+
+static const char *clocks(const struct perf_event_attr *a)
+{
+	static const int known[] = {
+		CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (a->clockid == known[i])
+			return NULL;
+	return a->use_clockid ? "attr.clockid: the clocks of perf are CLOCK_MONOTONIC, "
+				"CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI"
+			      : NULL;
+}
+
+static const char *aux(const struct perf_event_attr *a)
+{
+	const uint32_t both = UAPI_AUX_PAUSE | UAPI_AUX_RESUME;
+	const union uapi_attr *whole = (const union uapi_attr *)a;
+
+	return (whole->aux_action & both) == both
+		       ? "attr.aux_action: an event pauses the AUX output or resumes it, not both"
+		       : NULL;
+}
+
+static const char *breakpoint_kind(const struct perf_event_attr *a)
+{
+#if defined(__x86_64__)
+	if (a->bp_type == HW_BREAKPOINT_R)
+		return "attr.bp_type: x86 watches reading together with writing only: "
+		       "HW_BREAKPOINT_RW";
+	if (a->bp_type == HW_BREAKPOINT_X && a->bp_len != sizeof(long))
+		return "attr.bp_len: an execution breakpoint has sizeof(long) bytes on x86-64";
+	if (a->bp_len & (a->bp_len - 1) || a->bp_len > 8)
+		return "attr.bp_len: x86 watches 1, 2, 4 or 8 bytes";
+	if (a->bp_len && a->bp_addr % a->bp_len)
+		return "attr.bp_addr: x86 watches addresses that are a multiple of attr.bp_len";
+#else
+	if (a->bp_type == HW_BREAKPOINT_X && a->bp_len != 4)
+		return "attr.bp_len: an execution breakpoint has 4 bytes on arm64";
+	if (a->bp_len > 8)
+		return "attr.bp_len: arm64 watches 1 to 8 bytes";
+#endif
+	return NULL;
+}
+
+static const char *breakpoints(const struct perf_event_attr *a)
+{
+	if (a->type != PERF_TYPE_BREAKPOINT)
+		return NULL;
+	if (!a->bp_type || a->bp_type & ~(uint32_t)(HW_BREAKPOINT_RW | HW_BREAKPOINT_X) ||
+		(a->bp_type & HW_BREAKPOINT_X && a->bp_type != HW_BREAKPOINT_X))
+		return "attr.bp_type: HW_BREAKPOINT_R, _W, _RW, or _X alone";
+	if (!a->bp_len)
+		return "attr.bp_len: a breakpoint has a length";
+	return breakpoint_kind(a);
+}
+
+static rule_fn *const rules[] = {period, sample_bits, read_bits, user_stack, branches, signals,
+	inheritance, clocks, aux, breakpoints};
+
+int attr_check(const char *event, const union uapi_attr *attr)
+{
+	if (attr->words[FLAGS_WORD] & ~UAPI_ATTR_FLAGS_KNOWN)
+		return attar_fail(-EINVAL,
+			"'%s': attr has flags that this version of libattar does not know",
+			CLIP(event));
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		const char *wrong = rules[i](&attr->attr);
+
+		if (wrong)
+			return attar_fail(-EINVAL, "'%s': %s", CLIP(event), wrong);
+	}
+	return 0;
+}

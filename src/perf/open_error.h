@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Why the kernel refused an event, in words: what was at fault, and the least that mends it. */
+#ifndef PERF_OPEN_ERROR_H
+#define PERF_OPEN_ERROR_H
+
+#include "perf/negotiate.h"
+
+struct refusal {
+	int error; /* negative errno */
+	const char *event;
+	const char *leader;          /* of the group that it was to join; NULL: none */
+	const union uapi_attr *attr; /* as it was refused */
+	struct instance instance;
+	/*
+	 * How many events are opened in how many instances each, and the files that are still to be
+	 * opened for them.
+	 */
+	size_t events, instances, files_left;
+};
+
+/*
+ * Sets the error text and returns refusal->error, but -EOPNOTSUPP for every way in which an event
+ * can be missing here. Opens and closes scratch copies of the event to find the option at fault.
+ */
+int open_error_refusal(const struct refusal *refusal);
+
+#endif

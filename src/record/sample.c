@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PERF_RECORD_SAMPLE: the fields in the order in which the kernel writes them (perf_output_sample()
+ * in kernel/events/core.c). What profilers ask for is decoded in one straight run,
+ * see perf/sample.h; all the rest is behind a single test.
+ */
+#include "record/sample.h"
+#include "record/uapi.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "u32 pairs are read as words");
+
+/* One sample while its rarer fields are taken. */
+struct state {
+	const struct attar_layout *layout;
+	const struct perf_event_header *header;
+	struct attar_sample *sample;
+	struct record_cursor c;
+	bool no_hw_idx, swap_counters; /* another shape of branches than the attributes say */
+	bool cut;                      /* the rest cannot be decoded */
+};
+
+static int take_callchain(struct state *s)
+{
+	const record_word *nr = record_take(&s->c, 1);
+
+	if (!nr)
+		return record_bad(s->header, "no room for the call chain's length");
+	s->sample->callchain = (const uint64_t *)record_take(&s->c, *nr);
+	if (!s->sample->callchain)
+		return record_bad(s->header,
+			"a call chain of %llu entries is longer than the record",
+			(unsigned long long)*nr);
+	s->sample->callchain_nr = (uint32_t)*nr;
+	return 0;
+}
+
+/* The kernel pads the size itself, so that it and its u32 fill whole words. */
+static int take_raw(struct state *s)
+{
+	const record_word *first = record_take(&s->c, 1);
+	uint32_t size;
+
+	if (!first)
+		return record_bad(s->header, "no room for the raw data's size");
+	memcpy(&size, first, sizeof(size));
+	if (size % 8 != 4 || !record_take(&s->c, size / 8))
+		return record_bad(s->header, "raw data of %u bytes do not fit the record", size);
+	s->sample->raw_size = size;
+	s->sample->raw = (const char *)first + sizeof(size);
+	return 0;
+}
+
+/*
+ * nr, hw_idx, entries, counters. Attributes do not tell the whole shape: without a branch stack to
+ * give the kernel writes nr = 0 and no hw_idx although it was asked for, and a PMU that logs
+ * counters appends them for every event of the group. See take_branches_and_tail().
+ */
+static int take_branches(struct state *s)
+{
+	uint64_t type = s->layout->branch_sample_type;
+	const record_word *nr = record_take(&s->c, 1);
+	const record_word *hw_idx, *entries, *counters;
+	bool with_counters;
+
+	if (!nr)
+		return record_bad(s->header, "no room for the number of branches");
+	if ((type & PERF_SAMPLE_BRANCH_HW_INDEX) && !s->no_hw_idx) {
+		hw_idx = record_take(&s->c, 1);
+		if (!hw_idx)
+			return record_bad(s->header, "no room for the branches' hardware index");
+		s->sample->branch_hw_idx = *hw_idx;
+	}
+	if (*nr > record_left(&s->c) / 3)
+		return record_bad(s->header, "%llu branches are more than the record holds",
+			(unsigned long long)*nr);
+	with_counters = *nr && !(type & PERF_SAMPLE_BRANCH_COUNTERS_) == s->swap_counters;
+	entries = record_take(&s->c, *nr * 3);
+	counters = with_counters ? record_take(&s->c, *nr) : NULL;
+	if (with_counters && !counters)
+		return record_bad(s->header, "counters of %llu branches do not fit the record",
+			(unsigned long long)*nr);
+	s->sample->branch_nr = (uint32_t)*nr;
+	s->sample->branches = (const struct perf_branch_entry *)entries;
+	s->sample->branch_counters = (const uint64_t *)counters;
+	return 0;
+}
+
+static int take_regs(struct state *s, const char *whose, uint64_t mask, struct attar_regs *regs)
+{
+	const record_word *abi = record_take(&s->c, 1);
+
+	if (!abi)
+		return record_bad(s->header, "no room for the ABI of %s registers", whose);
+	regs->abi = *abi > UINT32_MAX ? UINT32_MAX : (uint32_t)*abi;
+	regs->mask = mask;
+	if (*abi > PERF_SAMPLE_REGS_ABI_64) {
+		s->cut = true;
+		return 0;
+	}
+	if (*abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return 0;
+	regs->nr = (uint32_t)__builtin_popcountll(mask);
+	regs->values = (const uint64_t *)record_take(&s->c, regs->nr);
+	if (!regs->values)
+		return record_bad(s->header, "%llu %s registers do not fit the record",
+			(unsigned long long)regs->nr, whose);
+	return 0;
+}
+
+/* size, bytes, how many of them were copied really; the latter two are absent when size is 0. */
+static int take_stack(struct state *s)
+{
+	const record_word *size = record_take(&s->c, 1), *stack, *used;
+
+	if (!size)
+		return record_bad(s->header, "no room for the stack's size");
+	if (*size == 0)
+		return 0;
+	stack = *size % 8 ? NULL : record_take(&s->c, *size / 8);
+	used = record_take(&s->c, 1);
+	if (!stack || !used || *used > *size)
+		return record_bad(s->header, "a stack of %llu bytes does not fit the record",
+			(unsigned long long)*size);
+	s->sample->stack_size = (uint32_t)*used;
+	s->sample->stack = stack;
+	return 0;
+}
+
+static int take_aux(struct state *s)
+{
+	const record_word *size = record_take(&s->c, 1);
+
+	if (!size)
+		return record_bad(s->header, "no room for the AUX data's size");
+	s->sample->aux = *size % 8 ? NULL : record_take(&s->c, *size / 8);
+	if (!s->sample->aux)
+		return record_bad(s->header, "AUX data of %llu bytes do not fit the record",
+			(unsigned long long)*size);
+	s->sample->aux_size = (uint32_t)*size;
+	return 0;
+}
+
+/* A run of fields of one word each. */
+struct word {
+	uint64_t bit;
+	const char *name;
+	uint64_t *value;
+};
+
+static int take_words(struct state *s, const struct word words[], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const record_word *word;
+
+		if (!(s->layout->sample_type & words[i].bit))
+			continue;
+		word = record_take(&s->c, 1);
+		if (!word)
+			return record_bad(s->header, "no room for the %s", words[i].name);
+		*words[i].value = *word;
+	}
+	return 0;
+}
+
+/* The kernel writes AUX last, whatever the comment in linux/perf_event.h says. */
+static int take_tail(struct state *s)
+{
+	struct attar_sample *sample = s->sample;
+	uint64_t type = s->layout->sample_type;
+	const struct word memory[] = {
+		{PERF_SAMPLE_WEIGHT_TYPE, "weight", &sample->weight},
+		{PERF_SAMPLE_DATA_SRC, "data source", &sample->data_src},
+		{PERF_SAMPLE_TRANSACTION, "transaction", &sample->transaction},
+	};
+	const struct word late[] = {
+		{PERF_SAMPLE_PHYS_ADDR, "physical address", &sample->phys_addr},
+		{PERF_SAMPLE_CGROUP, "cgroup", &sample->cgroup},
+		{PERF_SAMPLE_DATA_PAGE_SIZE, "data page size", &sample->data_page_size},
+		{PERF_SAMPLE_CODE_PAGE_SIZE, "code page size", &sample->code_page_size},
+	};
+	int rc = 0;
+
+	if (type & PERF_SAMPLE_REGS_USER)
+		rc = take_regs(s, "user", s->layout->regs_user, &sample->regs_user);
+	if (rc == 0 && !s->cut && (type & PERF_SAMPLE_STACK_USER))
+		rc = take_stack(s);
+	if (rc == 0 && !s->cut)
+		rc = take_words(s, memory, ARRAY_SIZE(memory));
+	if (rc == 0 && !s->cut && (type & PERF_SAMPLE_REGS_INTR))
+		rc = take_regs(s, "interrupt's", s->layout->regs_intr, &sample->regs_intr);
+	if (rc == 0 && !s->cut)
+		rc = take_words(s, late, ARRAY_SIZE(late));
+	if (rc == 0 && !s->cut && (type & PERF_SAMPLE_AUX))
+		rc = take_aux(s);
+	return rc;
+}
+
+static int take_shape(struct state *s, bool other)
+{
+	uint64_t nr = record_left(&s->c) ? *s->c.at : 0;
+	int rc;
+
+	s->no_hw_idx = other && nr == 0;
+	s->swap_counters = other && nr > 0;
+	rc = take_branches(s);
+	return rc < 0 ? rc : take_tail(s);
+}
+
+/*
+ * When the fields as declared do not end where the record does, the other shape may; else they
+ * stand.
+ */
+static int take_branches_and_tail(struct state *s)
+{
+	const struct attar_sample sample = *s->sample;
+	const struct state state = *s;
+
+	if (take_shape(s, false) == 0 && !s->cut && record_left(&s->c) == 0)
+		return 0;
+	*s = state;
+	*s->sample = sample;
+	if (take_shape(s, true) == 0 && !s->cut && record_left(&s->c) == 0)
+		return 0;
+	*s = state;
+	*s->sample = sample;
+	return take_shape(s, false);
+}
+
+/* All fields of variable size and what follows them, in any combination. */
+static int take_any(struct state *s)
+{
+	uint64_t type = s->layout->sample_type;
+	int rc = 0;
+
+	if ((type & PERF_SAMPLE_READ) &&
+		!record_read(s->layout->read_format, &s->c, &s->sample->read))
+		return record_bad(s->header, "no room for the counters' values");
+	if (type & PERF_SAMPLE_CALLCHAIN)
+		rc = take_callchain(s);
+	if (rc == 0 && (type & PERF_SAMPLE_RAW))
+		rc = take_raw(s);
+	if (rc == 0)
+		rc = type & PERF_SAMPLE_BRANCH_STACK ? take_branches_and_tail(s) : take_tail(s);
+	if (s->cut)
+		s->sample->rest_size = (uint32_t)(record_left(&s->c) * sizeof(*s->c.at));
+	return rc;
+}
+
+/*
+ * Sets what most samples lack to 0. Spelled out: a loop or memset() becomes `rep stos`, which costs
+ * three times as much as all the rest of a sample.
+ */
+static inline void zero_rare(struct attar_record *rec)
+{
+	typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+	enum { START = offsetof(struct attar_record, stream_id) };
+	pair *at = (pair *)((char *)rec + START);
+	const pair zero = {0, 0};
+
+	_Static_assert(offsetof(struct attar_record, sample.ip) - START == 12 * sizeof(pair) &&
+			       offsetof(struct attar_record, sample.branch_hw_idx) == START + 8,
+		"stream_id, branch_hw_idx, and so on up to ip");
+	at[0] = (pair){0, UINT64_MAX};
+	at[1] = zero;
+	at[2] = zero;
+	at[3] = zero;
+	at[4] = zero;
+	at[5] = zero;
+	at[6] = zero;
+	at[7] = zero;
+	at[8] = zero;
+	at[9] = zero;
+	at[10] = zero;
+	at[11] = zero;
+}
+
+static __attribute__((cold, noinline)) int bad_sample(
+	const struct attar_layout *layout, const struct perf_event_header *header)
+{
+	if (header->size < layout->sample_min)
+		return record_bad(header, "its fields take %u at least", layout->sample_min);
+	return record_bad(header, "its call chain or its raw data are longer than it");
+}
+
+static int take_rare(const struct attar_layout *layout, const struct perf_event_header *header,
+	struct attar_record *rec)
+{
+	const char *bytes = (const char *)header;
+	struct state s = {.layout = layout, .header = header, .sample = &rec->sample};
+
+	s.c.at = sample_fixed(layout->sample_type, (const record_word *)(header + 1), rec);
+	s.c.end = (const record_word *)(bytes + header->size);
+	rec->sample.callchain_nr = rec->sample.raw_size = 0;
+	rec->sample.callchain = NULL;
+	rec->sample.raw = NULL;
+	return take_any(&s);
+}
+
+static __attribute__((noinline)) int take_other(const struct attar_layout *layout,
+	const struct perf_event_header *header, unsigned spare, struct attar_record *rec)
+{
+	uint64_t type = layout->sample_type;
+
+	if (type & ~(uint64_t)SAMPLE_COMMON)
+		return take_rare(layout, header, rec);
+	return sample_common(type, header, spare, rec) ? 0 : bad_sample(layout, header);
+}
+
+static inline __attribute__((always_inline)) int take_sample(const struct attar_layout *layout,
+	const struct perf_event_header *header, unsigned size, struct attar_record *rec)
+{
+	unsigned smallest = layout->sample_min, spare = (size - smallest) / 8;
+
+	if (unlikely(size < smallest))
+		return bad_sample(layout, header);
+	zero_rare(rec);
+	if (unlikely(!sample_is_own(layout->sample_type)))
+		return take_other(layout, header, spare, rec);
+	return sample_own(layout->sample_type, header, spare, rec) ? 0 : bad_sample(layout, header);
+}
+
+int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
+	struct attar_record *ret_record)
+{
+	struct perf_event_header header;
+
+	if (unlikely(len < sizeof(header)))
+		return record_odd(layout, bytes, len, ret_record);
+	memcpy(&header, bytes, sizeof(header));
+	if (unlikely(((uintptr_t)bytes | header.size) % 8 || header.size > len))
+		return record_odd(layout, bytes, len, ret_record);
+	memcpy(ret_record, &header, sizeof(header));
+	ret_record->header = bytes;
+	if (unlikely(header.type != PERF_RECORD_SAMPLE))
+		return record_other(layout, bytes, ret_record);
+	return take_sample(layout, bytes, header.size, ret_record);
+}

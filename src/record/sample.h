@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The straight run over a sample that has no rare fields, inlined where samples come by the
+ * million. Every length is compared with the record's size before it is believed.
+ */
+#ifndef RECORD_SAMPLE_H
+#define RECORD_SAMPLE_H
+
+#include "record/record.h"
+
+/* What attar's own events ask for at least; always in this order, a word each. */
+#define SAMPLE_USUAL                                                                               \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+		PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+#define SAMPLE_COMMON                                                                              \
+	(SAMPLE_USUAL | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |                \
+		PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
+
+/* The fields of fixed size. */
+static inline __attribute__((always_inline)) const record_word *sample_fixed(
+	uint64_t type, const record_word *at, struct attar_record *rec)
+{
+	struct attar_sample *sample = &rec->sample;
+
+	rec->id = type & PERF_SAMPLE_IDENTIFIER ? *at++ : 0;
+	sample->ip = type & PERF_SAMPLE_IP ? *at++ : 0;
+	if (type & PERF_SAMPLE_TID)
+		memcpy(&rec->pid, at++, 8); /* and tid */
+	else
+		memset(&rec->pid, 0xff, 8);
+	rec->time = type & PERF_SAMPLE_TIME ? *at++ : 0;
+	if (type & PERF_SAMPLE_ADDR)
+		sample->addr = *at++;
+	if (type & PERF_SAMPLE_ID)
+		rec->id = *at++;
+	if (type & PERF_SAMPLE_STREAM_ID)
+		rec->stream_id = *at++;
+	rec->cpu = type & PERF_SAMPLE_CPU ? (uint32_t)*at++ : UINT32_MAX;
+	sample->period = type & PERF_SAMPLE_PERIOD ? *at++ : 0;
+	return at;
+}
+
+/*
+ * A sample whose fields are all in SAMPLE_COMMON; its rare fields are not touched. The smallest
+ * size of a sample makes sure of the words that hold lengths; spare is how many words this one has
+ * beyond it. False when its call chain or its raw data are longer than that.
+ */
+static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
+	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
+{
+	const record_word *at = sample_fixed(type, (const record_word *)(header + 1), rec);
+	struct attar_sample *sample = &rec->sample;
+	uint64_t nr = 0, raw = 0;
+
+	if (type & PERF_SAMPLE_CALLCHAIN) {
+		nr = *at++;
+		if (unlikely(nr > spare))
+			return false;
+	}
+	sample->callchain = type & PERF_SAMPLE_CALLCHAIN ? (const uint64_t *)at : NULL;
+	at += nr;
+	if (type & PERF_SAMPLE_RAW) {
+		raw = *at;
+		if (unlikely(raw % 8 != 4 || (uint32_t)raw / 8 > spare - nr))
+			return false;
+	}
+	sample->raw = type & PERF_SAMPLE_RAW ? (const char *)at + 4 : NULL;
+	nr |= raw << 32; /* the size alone: what stands above it is shifted out */
+	memcpy(&sample->callchain_nr, &nr, 8); /* and raw_size */
+	return true;
+}
+
+/*
+ * A set of fields that attar's own events ask for: the usual ones, perhaps a call chain, perhaps
+ * data.
+ */
+static inline bool sample_is_own(uint64_t type)
+{
+	return (type & ~(uint64_t)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)) == SAMPLE_USUAL;
+}
+
+/* The fields of an own sample where they always are, counted in words from the header on. */
+enum { SAMPLE_OWN_ID = 1, SAMPLE_OWN_TASK = 3, SAMPLE_OWN_TIME = 4 };
+
+/* sample_common() of such a set, with every test of a bit folded away. */
+static inline __attribute__((always_inline)) bool sample_own(uint64_t type,
+	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
+{
+	enum { STACK = PERF_SAMPLE_CALLCHAIN, DATA = PERF_SAMPLE_RAW };
+
+	switch (type & (STACK | DATA)) {
+	case STACK | DATA:
+		return sample_common(SAMPLE_USUAL | STACK | DATA, header, spare, rec);
+	case STACK:
+		return sample_common(SAMPLE_USUAL | STACK, header, spare, rec);
+	case DATA:
+		return sample_common(SAMPLE_USUAL | DATA, header, spare, rec);
+	default:
+		return sample_common(SAMPLE_USUAL, header, spare, rec);
+	}
+}
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that began while we counted, told apart. The kernel counts a new thread with the one that started
+ * it (attr.inherit) and tells, when it ends, how much of that was its own (attr.inherit_stat): that is taken
+ * out of the starter's count.
+ *
+ * Instead of switching between equal sets of counters the kernel lets two threads exchange them, and is wrong
+ * about which count is which when there are several events. Events whose values go into samples are spared
+ * that since Linux 6.12: so these ask for values, though they are never sampled.
+ */
+#include "run/exited_threads.h"
+
+#include "base/buf.h"
+#include "perf/kernel.h"
+#include "perf/counter_read.h"
+#include "perf/target.h"
+#include "run/run.h"
+#include "stream/taskname.h"
+
+/* More are counted with those that started them: so long a table has no reader. */
+enum { THREADS_MAX = 1 << 16 };
+
+void run_count_each_thread(struct attar_run *run)
+{
+	run->count_each_thread = true;
+}
+
+bool exited_threads_reported(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	bool command = run->command && !run_watches_system(run);
+
+	return run->count_each_thread && kernel_get()->version >= KERNEL_VERSION_OF(6, 12) &&
+	       !o->interval && !o->cpus && !o->tids && !o->cgroups && (o->pids || command);
+}
+
+void threads_attr(struct perf_event_attr *attr, bool first)
+{
+	attar_stream_attr(attr, false);
+	attr->sample_type |= PERF_SAMPLE_READ;
+	attr->inherit_stat = 1;
+	attr->task = attr->comm = attr->comm_exec = attr->mmap = first;
+}
+
+static int note_instances(struct threads *t, const struct counted *c, uint64_t number)
+{
+	for (size_t i = 0; i < c->pub.n_instances; i++) {
+		uint64_t id = attar_counter_instance_at(c->pub.counter, i).id;
+
+		if (map_put(&t->instances, id, number << 32 | i) < 0)
+			return base_oom();
+	}
+	return 0;
+}
+
+int threads_open(struct attar_run *run)
+{
+	int r = 0;
+
+	threads_done(run);
+	for (size_t i = 0; r == 0 && i < run->counts.n && exited_threads_reported(run); i++)
+		r = note_instances(&run->threads, &run->counts.at[i], i);
+	return r;
+}
+
+void threads_done(struct attar_run *run)
+{
+	struct threads *t = &run->threads;
+
+	vec_each (&t->ended, it) {
+		free(it->values);
+		free(it->parts);
+	}
+	vec_done(&t->ended);
+	map_done(&t->unwatched);
+	map_done(&t->running);
+	map_done(&t->mixed);
+	map_done(&t->by_tid);
+	map_done(&t->instances);
+	*t = (struct threads){0};
+}
+
+/* ---- their names, kept beyond their end ---- */
+
+static int keep_comm(struct attar_run *run, pid_t tid, const char *comm)
+{
+	comm = intern_text(&run->texts, comm);
+	if (!comm || map_put(&run->comms, (uint64_t)tid, (uintptr_t)comm) < 0)
+		return base_oom();
+	return 0;
+}
+
+static int remember_comm(struct attar_run *run, pid_t tid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	return taskname_read(0, tid, &b) < 0 ? 0 : keep_comm(run, tid, buf_text(&b));
+}
+
+/* A command that has not begun is still called as we are. */
+int threads_remember_comms(struct attar_run *run)
+{
+	const struct counted *c = run->counts.at;
+	pid_t last = -1;
+	int r = 0;
+
+	if (!run->count_each_thread)
+		return 0;
+	while (c->refused) /* all have the same threads, and one at least was opened */
+		c++;
+	for (size_t i = 0; r == 0 && i < c->pub.n_instances; i++) {
+		pid_t tid = attar_counter_instance_at(c->pub.counter, i).tid;
+
+		if (tid < 0 || tid == last || (!run->began && run->command))
+			continue;
+		last = tid;
+		r = remember_comm(run, tid);
+	}
+	return r;
+}
+
+const char *run_comm(const struct attar_run *run, pid_t tid)
+{
+	const uint64_t *comm = map_get(&run->comms, (uint64_t)tid);
+
+	return comm ? (const char *)(uintptr_t)*comm : NULL;
+}
+
+/* ---- what the kernel tells ---- */
+
+static struct counted *instance_of(struct attar_run *run, uint64_t id, size_t *ret_instance)
+{
+	const uint64_t *at = map_get(&run->threads.instances, id);
+
+	if (!at)
+		return NULL;
+	*ret_instance = (uint32_t)*at;
+	return &run->counts.at[*at >> 32];
+}
+
+/* NULL without an error: there are too many already. */
+static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char *comm,
+	struct ended_thread **ret_ended)
+{
+	struct ended_thread e = {.tid = tid, .starter = starter};
+	struct threads *t = &run->threads;
+
+	*ret_ended = NULL;
+	if (t->ended.n >= THREADS_MAX) {
+		if (!t->too_many)
+			log_note("more than %d threads have ended: the counts of further ones are "
+				 "in the row '[unassigned]'",
+				THREADS_MAX);
+		t->too_many = true;
+		map_remove(&t->by_tid, (uint64_t)tid); /* of another that had the number */
+		return 0;
+	}
+	e.comm = intern_text(&run->texts, comm);
+	e.values = calloc(run->counts.n, sizeof(*e.values));
+	e.parts = calloc(run->counts.n, sizeof(*e.parts));
+	if (!e.comm || !e.values || !e.parts ||
+		map_put(&t->by_tid, (uint64_t)tid, t->ended.n) < 0 || vec_push(&t->ended, e) < 0) {
+		free(e.values);
+		free(e.parts);
+		return base_oom();
+	}
+	*ret_ended = &t->ended.at[t->ended.n - 1];
+	return 0;
+}
+
+static int note_start(struct attar_run *run, const struct attar_record *rec)
+{
+	struct counted *c;
+	size_t instance;
+	pid_t starter;
+
+	c = instance_of(run, rec->id, &instance);
+	if (!c)
+		return 0;
+	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
+	return map_put(&run->threads.running, rec->task.tid, (uint64_t)starter) < 0 ? base_oom()
+										    : 0;
+}
+
+static int note_end(struct attar_run *run, const struct attar_event *ev)
+{
+	pid_t tid = (pid_t)ev->record->task.tid, starter;
+	bool unwatched = ev->thread && ev->thread->process->unwatched;
+	struct ended_thread *ended;
+	struct counted *c;
+	size_t instance;
+	int r;
+
+	c = instance_of(run, ev->record->id, &instance);
+	if (!c)
+		return 0;
+	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
+	if (tid == starter) {
+		if (unwatched && map_put(&run->threads.unwatched, (uint64_t)tid, 1) < 0)
+			return base_oom();
+		return ev->thread ? keep_comm(run, tid, ev->thread->comm) : 0;
+	}
+	map_remove(&run->threads.running, (uint64_t)tid);
+	r = add_ended(run, tid, starter, ev->thread ? ev->thread->comm : "", &ended);
+	if (r == 0 && ended)
+		ended->unwatched = unwatched;
+	return r;
+}
+
+bool run_is_unwatched(const struct attar_run *run, pid_t tid)
+{
+	return map_get(&run->threads.unwatched, (uint64_t)tid) != NULL;
+}
+
+static bool find_value(const struct attar_record *rec, struct attar_value *ret_value)
+{
+	const struct attar_read *read = &rec->read.values;
+
+	for (uint64_t i = 0; i < read->nr; i++) {
+		struct attar_read_value v = attar_read_at(read, i);
+
+		if (v.id != rec->id)
+			continue;
+		*ret_value = (struct attar_value){.raw = v.value,
+			.time_enabled = attar_read_time_enabled(read),
+			.time_running = attar_read_time_running(read),
+			.lost = v.lost,
+			.id = v.id};
+		return true;
+	}
+	return false;
+}
+
+/* What a thread had counted in one of its starter's instances. */
+static int take_count(struct attar_run *run, const struct attar_event *ev)
+{
+	pid_t tid = (pid_t)ev->record->read.tid, starter;
+	struct threads *t = &run->threads;
+	struct ended_thread *ended;
+	struct attar_value told;
+	struct counted *c;
+	uint64_t *at;
+	size_t instance;
+
+	c = instance_of(run, ev->record->id, &instance);
+	if (!c || !find_value(ev->record, &told))
+		return 0;
+	at = map_get(&t->by_tid, (uint64_t)tid);
+	ended = at ? &t->ended.at[*at] : NULL;
+	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
+	if (!ended || ended->starter != starter) {
+		const char *comm = run_comm(run, tid);
+		int r = add_ended(run, tid, starter, comm ? comm : "", &ended);
+
+		if (r < 0 || !ended)
+			return r;
+	}
+	ended->told = true;
+	ended->parts[c - run->counts.at]++;
+	counter_take_out(c->counter, instance, &told, &ended->values[c - run->counts.at]);
+	return 0;
+}
+
+int threads_deliver(struct attar_run *run, const struct attar_event *ev)
+{
+	if (ev->record->type == PERF_RECORD_FORK)
+		return note_start(run, ev->record);
+	if (ev->record->type == PERF_RECORD_EXIT)
+		return note_end(run, ev);
+	if (ev->record->type == PERF_RECORD_READ)
+		return take_count(run, ev);
+	return 0;
+}
+
+const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i)
+{
+	return i < run->threads.ended.n ? &run->threads.ended.at[i] : NULL;
+}
+
+/* ---- whose count could not be taken apart ---- */
+
+static bool has_losses(const struct attar_run *run)
+{
+	struct attar_stream_stats stats = {0};
+
+	if (run->stream)
+		attar_stream_get_stats(run->stream, &stats);
+	return stats.lost || run->threads.too_many;
+}
+
+bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i)
+{
+	const struct attar_counter *c = run->counts.at[i].counter;
+	uint32_t expected = 0;
+
+	if (!c || ended->parts[i] == run->target->cpus.n)
+		return true;
+	for (size_t instance = 0; instance < attar_counter_instances(c); instance++)
+		expected += attar_counter_instance_at(c, instance).tid == ended->starter;
+	return ended->parts[i] >= expected;
+}
+
+static bool has_all(const struct attar_run *run, const struct ended_thread *ended)
+{
+	for (size_t i = 0; i < run->counts.n; i++)
+		if (!run_is_complete(run, ended, i))
+			return false;
+	return true;
+}
+
+int threads_settle(struct attar_run *run)
+{
+	struct threads *t = &run->threads;
+
+	t->has_losses = has_losses(run);
+	map_each (&t->running, it)
+		if (map_put(&t->mixed, it->value, 1) < 0)
+			return base_oom();
+	vec_each (&t->ended, it)
+		if (!has_all(run, it) && map_put(&t->mixed, (uint64_t)it->starter, 1) < 0)
+			return base_oom();
+	return 0;
+}
+
+bool run_is_mixed(const struct attar_run *run, pid_t tid)
+{
+	return run->threads.has_losses || map_get(&run->threads.mixed, (uint64_t)tid);
+}
+
+/* From 5.13 to 6.19 most kernels drop the record of a thread's count; fixed in 7.0 and stable ones. */
+void threads_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const struct threads *t = &run->threads;
+	size_t untold = 0;
+
+	vec_each (&t->ended, it)
+		untold += !it->told;
+	if (t->has_losses) /* that says it all */
+		return;
+	if (untold)
+		attar_report_remark(report,
+			"%zu threads that ended have no counts of their own: this kernel does not "
+			"tell "
+			"them (many from 5.13 to 6.19 do not); they are in the row '[unassigned]'",
+			untold);
+	if (t->running.n)
+		attar_report_remark(report,
+			"%zu threads that were started meanwhile still run: their counts are in "
+			"the row "
+			"'[unassigned]'",
+			t->running.n);
+}

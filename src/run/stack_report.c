@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/stack_report.h"
+
+#include "base/buf.h"
+#include "stats/calltree.h"
+
+/* ---- idle CPUs ---- */
+
+/*
+ * Where the idle task waits for work, in Linux 3.16 to 7.0 on x86 and arm64. No record tells that a
+ * CPU had nothing to do; attr.exclude_idle would also leave out what interrupts do on a CPU that
+ * was idle.
+ */
+static const char *const waiting[] = {"acpi_idle_do_entry", "acpi_idle_enter",
+	"acpi_processor_ffh_cstate_enter", "acpi_safe_halt", "amd_e400_idle", "arch_cpu_idle",
+	"cpu_do_idle", "cpu_idle_poll", "cpu_startup_entry", "cpuidle_enter", "cpuidle_enter_state",
+	"cpuidle_idle_call", "default_idle", "default_idle_call", "do_idle", "intel_idle",
+	"intel_idle_hlt", "intel_idle_ibrs", "intel_idle_irq", "intel_idle_s2idle", "io_idle",
+	"mwait_idle", "mwait_idle_with_hints", "native_safe_halt", "poll_idle",
+	"psci_cpu_suspend_enter", "pv_native_safe_halt", "tdx_safe_halt", "x86_idle",
+	"xen_safe_halt"};
+
+static bool is_idle(struct stack_report *sr, uint64_t key)
+{
+	size_t n;
+	const uint64_t *locations = stacks_locations(&sr->space->stacks, (uint32_t)key, &n);
+	uint32_t task = (uint32_t)(key >> 32);
+	const struct function *fn;
+	int function;
+
+	if (!task || sr->space->tasks.at[task].tid || !n) /* the first stands for many */
+		return false;
+	function = functions_of(sr->functions, locations[0]);
+	if (function < 0)
+		return false;
+	fn = &sr->functions->all.at[function];
+	for (size_t i = 0; fn->kind == ATTAR_DSO_IS_KERNEL && i < ARRAY_SIZE(waiting); i++)
+		if (!strcmp(fn->name, waiting[i]))
+			return true;
+	return false;
+}
+
+/* ---- addresses without a name ---- */
+
+/* One that so many per thousand of the weight ran in or went through is shown by itself. */
+enum { HOT_PER_THOUSAND = 5 };
+
+struct nameless {
+	uint64_t location, weight;
+	uint64_t seen_in; /* the last stack that was added to it: recursion counts once */
+};
+
+struct nameless_locations {
+	VEC(struct nameless) all;
+	struct map index; /* location -> number in all */
+	uint64_t stack_serial;
+};
+
+static int weigh_location(struct nameless_locations *p, attar_location location, uint64_t weight)
+{
+	uint64_t *found = map_get(&p->index, location);
+	struct nameless *it;
+
+	if (!found && (vec_push(&p->all, (struct nameless){.location = location}) < 0 ||
+			      map_put(&p->index, location, p->all.n - 1) < 0))
+		return base_oom();
+	it = &p->all.at[found ? *found : p->all.n - 1];
+	if (it->seen_in != p->stack_serial)
+		it->weight += weight;
+	it->seen_in = p->stack_serial;
+	return 0;
+}
+
+static int weigh_nameless(
+	struct stack_report *sr, struct nameless_locations *p, uint32_t stack, uint64_t weight)
+{
+	size_t n;
+	const uint64_t *locations = stacks_locations(&sr->space->stacks, stack, &n);
+	int r = 0;
+
+	p->stack_serial++;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		int function = functions_of(sr->functions, locations[i]);
+
+		if (function < 0)
+			return function;
+		if (sr->functions->all.at[function].mixed)
+			r = weigh_location(p, locations[i], weight);
+	}
+	return r;
+}
+
+/* Gives the hot ones functions of their own, before anything is added up by function. */
+static int set_hot_apart(struct stack_report *sr)
+{
+	uint64_t whole = sr->samples->total - sr->idle;
+	struct nameless_locations p = {0};
+	int r = 0;
+
+	map_each (&sr->samples->weights, it) {
+		if (r == 0 && !is_idle(sr, it->key))
+			r = weigh_nameless(sr, &p, (uint32_t)it->key, it->value);
+	}
+	vec_each (&p.all, it)
+		if (r == 0 && it->weight * 1000 >= whole * HOT_PER_THOUSAND)
+			r = functions_set_apart(sr->functions, it->location);
+	vec_done(&p.all);
+	map_done(&p.index);
+	return r;
+}
+
+/* ---- the table ---- */
+
+/* A function as run by tasks of one name. */
+struct row {
+	const char *comm;
+	uint32_t function;
+	uint64_t self, total;
+	uint64_t seen_in; /* the last stack that was added to total: recursion counts once */
+};
+
+struct rows {
+	VEC(struct row) all;
+	struct map index; /* comm and function, hashed -> row */
+	uint64_t stack_serial;
+	uint64_t unresolved;
+};
+
+static struct row *row_of(struct rows *rows, const char *comm, uint32_t function)
+{
+	uint64_t key = base_hash64((uintptr_t)comm) ^ function, *found = map_get(&rows->index, key);
+
+	if (found)
+		return &rows->all.at[*found];
+	if (vec_push(&rows->all, (struct row){.comm = comm, .function = function}) < 0 ||
+		map_put(&rows->index, key, rows->all.n - 1) < 0)
+		return NULL;
+	return &rows->all.at[rows->all.n - 1];
+}
+
+static int add_frame(struct stack_report *sr, struct rows *rows, const char *comm, int function,
+	uint64_t self, uint64_t total)
+{
+	struct row *row = function < 0 ? NULL : row_of(rows, comm, (uint32_t)function);
+
+	if (!row)
+		return base_oom();
+	row->self += self;
+	if (!sr->functions->all.at[function].named)
+		rows->unresolved += self;
+	if (row->seen_in != rows->stack_serial)
+		row->total += total;
+	row->seen_in = rows->stack_serial;
+	return 0;
+}
+
+static int add_stack(struct stack_report *sr, struct rows *rows, const char *comm, uint32_t stack,
+	uint64_t weight)
+{
+	size_t n;
+	const uint64_t *locations = stacks_locations(&sr->space->stacks, stack, &n);
+	int r = 0;
+
+	rows->stack_serial++;
+	if (!n)
+		return add_frame(sr, rows, comm, functions_no_stack(sr->functions), weight, weight);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_frame(sr, rows, comm, functions_of(sr->functions, locations[i]),
+			i == 0 ? weight : 0, weight);
+	return r;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self < y->self ? 1 : -1;
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void write_table(
+	struct stack_report *sr, struct rows *rows, struct attar_report *report, bool with_total)
+{
+	struct attar_section *t = attar_report_table(report, "functions");
+	uint64_t whole = sr->samples->total - sr->idle;
+
+	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
+	if (with_total)
+		attar_section_column(t, "total", ATTAR_UNIT_PERCENT);
+	attar_section_column(t, sr->weight, ATTAR_UNIT_COUNT);
+	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "dso", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
+	vec_each (&rows->all, row) {
+		const struct function *fn = &sr->functions->all.at[row->function];
+
+		attar_section_row(t);
+		attar_cell_double(t, percent(row->self, whole));
+		if (with_total)
+			attar_cell_double(t, percent(row->total, whole));
+		attar_cell_u64(t, row->self);
+		attar_cell_text(t, row->comm);
+		attar_cell_text(t, fn->dso);
+		attar_cell_text(t, fn->name);
+	}
+}
+
+int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total)
+{
+	struct rows rows = {0};
+	uint64_t busy;
+	int r;
+
+	sr->idle = sr->others = 0;
+	map_each (&sr->samples->weights, it)
+		sr->idle += is_idle(sr, it->key) ? it->value : 0;
+	r = set_hot_apart(sr);
+	map_each (&sr->samples->weights, it) {
+		uint32_t task = (uint32_t)(it->key >> 32);
+
+		if (r < 0 || is_idle(sr, it->key))
+			continue;
+		sr->others += task == TASKS_OTHER ? it->value : 0;
+		r = add_stack(
+			sr, &rows, sr->space->tasks.at[task].comm, (uint32_t)it->key, it->value);
+	}
+	if (r == 0) {
+		if (rows.all.n)
+			qsort(rows.all.at, rows.all.n, sizeof(*rows.all.at), compare_rows);
+		write_table(sr, &rows, report, with_total);
+		busy = sr->samples->total - sr->idle;
+		sr->unresolved = busy ? (double)rows.unresolved / (double)busy : 0;
+	}
+	vec_done(&rows.all);
+	map_done(&rows.index);
+	return r;
+}
+
+/* ---- the tree ---- */
+
+/* Keys of the tree: a function's number, or a task's with this bit set. */
+#define TASK_KEY 0x80000000u
+
+static int add_to_tree(struct stack_report *sr, struct calltree *tree, uint32_t task,
+	uint32_t stack, uint64_t weight)
+{
+	size_t n;
+	const uint64_t *locations = stacks_locations(&sr->space->stacks, stack, &n);
+	uint32_t node = calltree_child(tree, CALLTREE_ROOT, task | TASK_KEY);
+
+	while (n-- > 0 && node != CALLTREE_ROOT) {
+		int function = functions_of(sr->functions, locations[n]);
+
+		node = function < 0 ? CALLTREE_ROOT
+				    : calltree_child(tree, node, (uint32_t)function);
+	}
+	if (node == CALLTREE_ROOT)
+		return base_oom();
+	tree->nodes.at[node].self += weight;
+	return 0;
+}
+
+static enum attar_frame_kind frame_kind(const struct function *fn)
+{
+	if (!fn->named)
+		return ATTAR_FRAME_UNKNOWN;
+	return fn->kind == ATTAR_DSO_IS_KERNEL ? ATTAR_FRAME_KERNEL
+	       : fn->kind == ATTAR_DSO_IS_JIT  ? ATTAR_FRAME_JIT
+					       : ATTAR_FRAME_USER;
+}
+
+static void write_node(
+	struct stack_report *sr, struct attar_section *out, const struct calltree_node *node)
+{
+	uint32_t parent = node->parent == CALLTREE_ROOT ? ATTAR_TREE_ROOT : node->parent;
+
+	if (node->key & TASK_KEY) {
+		const struct task *task = &sr->space->tasks.at[node->key & ~TASK_KEY];
+		uint32_t number = attar_tree_node(
+			out, parent, ATTAR_FRAME_TASK, task->comm, NULL, node->self);
+
+		if (task->pid >= 0) /* at its end a task has no numbers any more */
+			attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
+	} else {
+		const struct function *fn = &sr->functions->all.at[node->key];
+
+		attar_tree_node(out, parent, frame_kind(fn), fn->name, fn->dso, node->self);
+	}
+}
+
+int stack_report_tree(struct stack_report *sr, struct attar_report *report)
+{
+	struct attar_section *out = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	struct calltree tree = {0};
+	int r = 0;
+
+	map_each (&sr->samples->weights, it) {
+		if (r == 0 && !is_idle(sr, it->key))
+			r = add_to_tree(
+				sr, &tree, (uint32_t)(it->key >> 32), (uint32_t)it->key, it->value);
+	}
+	if (r == 0)
+		vec_each (&tree.nodes, node)
+			write_node(sr, out, node);
+	calltree_done(&tree);
+	return r;
+}
+
+/* ---- lines ---- */
+
+/*
+ * The address behind a location, which leaves out the high bits: kernel code lies in the upper half.
+ */
+static uint64_t shown_address(attar_location location)
+{
+	return (uint64_t)((int64_t)(location << 16) >> 16);
+}
+
+void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lines,
+	const attar_location *locations, size_t n)
+{
+	struct buf line _cleanup_(buf_done) = {0};
+	char text[PLACE_TEXT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		struct attar_symbol sym;
+		bool named = attar_symbols_resolve(symbols, locations[i], &sym) == 0;
+
+		buf_reset(&line);
+		buf_printf(&line, "%16llx ", (unsigned long long)shown_address(locations[i]));
+		if (named) {
+			buf_printf(&line, "%s+0x%llx", sym.name, (unsigned long long)sym.offset);
+		} else if (sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO) {
+			place_text(symbols, locations[i], text);
+			buf_str(&line, text);
+		} else {
+			buf_str(&line, "[unknown]");
+		}
+		buf_printf(&line, " (%s)", sym.dso);
+		attar_row_detail(lines, buf_text(&line));
+	}
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What any profiler of weighted stacks reports: a table of functions, a tree of calls. */
+#ifndef RUN_STACK_REPORT_H
+#define RUN_STACK_REPORT_H
+
+#include "attar/report.h"
+#include "stats/functions.h"
+#include "stats/samples.h"
+
+struct stack_report {
+	struct stack_space *space;
+	struct functions *functions;
+	const struct samples *samples;
+	const char *weight; /* what is counted: "samples" */
+	double unresolved;  /* out: share of the weight whose innermost frame had no name */
+	uint64_t idle;      /* out: the weight of CPUs without work, which is in neither section */
+	uint64_t others;    /* out: the weight of "other tasks" */
+};
+
+/*
+ * Table "functions": self, total, weight, comm, dso, symbol; by self, then total. with_total:
+ * stacks were taken. An address of a file without a name that at least 0.5% of the weight ran in or
+ * went through has a row of its own; what is left of a file without a name is its "[unknown]". 0 or
+ * -ENOMEM, as for the tree below, which is to be asked for after the table.
+ */
+int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
+
+/* Tree "stacks": a root for each task, under it its stacks from the outermost frame on. */
+int stack_report_tree(struct stack_report *sr, struct attar_report *report);
+
+/*
+ * One detail line for each frame under the newest row of lines, leaf first: "address symbol+offset
+ * (dso)".
+ */
+void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lines,
+	const attar_location *locations, size_t n);
+
+#endif

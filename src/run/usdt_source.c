@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of programs by their USDT probes: for user_events:NAME/transport=usdt/, and, unasked, for processes
+ * that have the probe but share no memory with us. Each place in a file becomes a source; its records are
+ * made into what the event is by other ways before they are delivered.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "event/user_event.h"
+#include "run/run.h"
+
+enum { MAPS_MAX = 64 << 20, FILES_MAX = 65536, SITES_MAX = 4096 };
+
+struct search {
+	struct attar_run *run;
+	const struct attar_event_spec *spec; /* what was asked for */
+	attar_event_fn *fn;
+	const char *path;   /* the file being looked at */
+	bool only_unshared; /* events of other processes than run->unshared do not count */
+	struct map files;   /* inode and device of those looked at -> 1 */
+	size_t n_files, n_sites;
+	int error; /* of the first site that could not be probed */
+	char *sentence;
+};
+
+static int add_source(struct search *search, const struct usdt_site *site)
+{
+	struct attar_run *run = search->run;
+	struct attar_event_spec *spec = NULL;
+	struct perf_event_attr attr = {.sample_period = 1};
+	struct filter *keep = NULL;
+	struct usdt *usdt;
+	char *name = NULL;
+	int r = usdt_new(attar_run_catalog(run), search->path, site, &usdt);
+
+	if (r < 0)
+		return r;
+	spec = malloc(sizeof(*spec));
+	if (!spec || asprintf(&name, USER_EVENTS ":%s", site->event) < 0 ||
+		vec_push(&run->usdt_specs, spec) < 0) {
+		free(spec);
+		free(name);
+		usdt_free(usdt);
+		return base_oom();
+	}
+	*spec = *search->spec;
+	spec->type = PERF_TYPE_TRACEPOINT;
+	spec->config = usdt_id(usdt);
+	spec->name = name;
+	spec->format = usdt_format(usdt);
+	spec->transport = ATTAR_TRANSPORT_USDT;
+	run_stack_attr(&run->opts, search->run->user_stacks, &attr);
+	attr.sample_type |= PERF_SAMPLE_RAW;
+	r = spec->filter ? filter_parse(spec->filter, spec->format, &keep) : 0;
+	if (r == 0)
+		r = run_add_spec(run, spec, &attr, search->fn);
+	if (r < 0) {
+		filter_free(keep);
+		usdt_free(usdt);
+		return r;
+	}
+	run->sources.at[run->sources.n - 1].keep = keep;
+	run->sources.at[run->sources.n - 1].usdt = usdt;
+	run->sources.at[run->sources.n - 1].only_unshared = search->only_unshared;
+	return 0;
+}
+
+/* One site that cannot be probed does not keep the others from being watched. */
+static int look_at_site(void *ctx, const struct usdt_site *site)
+{
+	struct search *search = ctx;
+	int r;
+
+	if (fnmatch(search->spec->user_event, site->event, 0) != 0)
+		return 0;
+	if (search->n_sites >= SITES_MAX)
+		return 1;
+	r = add_source(search, site);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 && !search->error) {
+		search->error = r;
+		search->sentence = strdup(attar_error());
+	}
+	search->n_sites += r == 0;
+	return 0;
+}
+
+static int look_at_file(struct search *search, const char *path)
+{
+	struct stat st;
+	uint64_t key;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	key = (uint64_t)st.st_ino * 31 + (uint64_t)st.st_dev * 0x9e3779b97f4a7c15;
+	if (map_get(&search->files, key) || search->files.n >= FILES_MAX)
+		return 0;
+	if (map_put(&search->files, key, 1) < 0)
+		return base_oom();
+	search->n_files++;
+	search->path = path;
+	if (usdt_each(path, look_at_site, search) == -ENOMEM)
+		return -ENOMEM;
+	attar_error_clear();
+	return 0;
+}
+
+/* The path of a mapping that holds code, at the end of its line; NULL for others. Cuts the line. */
+static char *code_path(char *line)
+{
+	char *path = strchr(line, '/'), *access = strchr(line, ' ');
+
+	if (!path || !access || access[3] != 'x')
+		return NULL;
+	return strstr(path, " (deleted)") ? NULL : path;
+}
+
+static int look_at_process(struct search *search, pid_t pid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[4200], *save = NULL;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	if (file_read(path, MAPS_MAX, &b) < 0 || !b.len) {
+		attar_error_clear();
+		return 0;
+	}
+	for (char *line = strtok_r(b.data, "\n", &save); line && r == 0;
+		line = strtok_r(NULL, "\n", &save)) {
+		char *file = code_path(line), *full;
+
+		if (!file)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, file);
+		full = realpath(access(file, F_OK) == 0 ? file : path, NULL);
+		if (full)
+			r = look_at_file(search, full);
+		free(full);
+	}
+	return r;
+}
+
+static int look_at_all(struct search *search)
+{
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	int r = 0;
+
+	while (proc && r == 0 && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
+			r = look_at_process(search, atoi(entry->d_name));
+	if (proc)
+		closedir(proc);
+	return r;
+}
+
+/* The file that execvp() will find. */
+static int look_at_command(struct search *search, const char *name)
+{
+	const char *folders = getenv("PATH");
+	char path[4200];
+
+	if (strchr(name, '/') || !folders) {
+		char *full _cleanup_free_ = realpath(name, NULL);
+
+		return full ? look_at_file(search, full) : 0;
+	}
+	for (const char *p = folders; *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, name);
+		p += n;
+		if (access(path, X_OK) == 0) {
+			char *full _cleanup_free_ = realpath(path, NULL);
+
+			return full ? look_at_file(search, full) : 0;
+		}
+	}
+	return 0;
+}
+
+static int none_found(const struct search *search)
+{
+	const char *name = search->spec->user_event;
+
+	if (search->error)
+		return attar_fail(search->error, "%s", search->sentence);
+	if (search->run->command)
+		return attar_fail(-ENOENT,
+			"%s has no USDT probe 'perfume:%s' (its libraries were not looked into:"
+			" for those, start it first and watch it with -p)",
+			search->run->command[0], CLIP(name));
+	return attar_fail(-ENOENT,
+		"no program that runs and is watched has the USDT probe 'perfume:%s' (%zu files"
+		" were looked into): start it first, or let attar start it: -- COMMAND",
+		CLIP(name), search->n_files);
+}
+
+static int search_asked(struct search *search)
+{
+	parse_ints pids = {0};
+	struct attar_run *run = search->run;
+	int r = run_list_processes(run, &pids);
+
+	if (r == 0 && run->command)
+		r = look_at_command(search, run->command[0]);
+	if (r == 0 && !run->command && !pids.n)
+		r = look_at_all(search);
+	for (size_t i = 0; r == 0 && i < pids.n; i++)
+		r = look_at_process(search, pids.at[i]);
+	vec_done(&pids);
+	return r < 0 || search->n_sites ? MIN(r, 0) : none_found(search);
+}
+
+int run_usdt_add(struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn)
+{
+	struct search search = {.run = run, .spec = spec, .fn = fn};
+	int r = search_asked(&search);
+
+	map_done(&search.files);
+	free(search.sentence);
+	return r;
+}
+
+/* ---- unasked ---- */
+
+static int note_shared(void *ctx, const struct perfume_registered *event)
+{
+	return map_put(ctx, (uint64_t)event->source->pid, 1) < 0 ? base_oom() : 0;
+}
+
+static int look_at_unshared(struct search *search, const struct map *shared, pid_t pid)
+{
+	int r;
+
+	if (map_get(shared, (uint64_t)pid))
+		return 0;
+	/* A file that another process brought has been looked into; its probe counts for this one too. */
+	r = look_at_process(search, pid);
+	if (r < 0 || !search->n_sites)
+		return r;
+	return map_put(&search->run->unshared, (uint64_t)pid, 1) < 0 ? base_oom() : 0;
+}
+
+int run_usdt_add_unshared(
+	struct attar_run *run, const struct attar_event_spec *spec, attar_event_fn *fn)
+{
+	struct search search = {.run = run, .spec = spec, .fn = fn, .only_unshared = true};
+	parse_ints pids = {0};
+	struct map shared = {0};
+	struct dirent *entry;
+	DIR *proc = NULL;
+	int r = run_list_processes(run, &pids);
+
+	if (r == 0)
+		r = userevent_each(pids.at, pids.n, note_shared, &shared);
+	if (r == 0 && !pids.n)
+		proc = opendir("/proc");
+	for (size_t i = 0; r == 0 && i < pids.n; i++)
+		r = look_at_unshared(&search, &shared, pids.at[i]);
+	while (proc && r == 0 && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
+			r = look_at_unshared(&search, &shared, atoi(entry->d_name));
+	if (proc)
+		closedir(proc);
+	vec_done(&pids);
+	map_done(&shared);
+	map_done(&search.files);
+	if (search.error)
+		log_debug("a USDT probe cannot stand in for '%s': %s", spec->name, search.sentence);
+	free(search.sentence);
+	return r;
+}
+
+/* ---- delivering ---- */
+
+bool run_usdt_convert(struct attar_run *run, struct source *s, struct attar_record *record)
+{
+	struct attar_sample *sample = &record->sample;
+	size_t size = sample->raw ? sample->raw_size : 0;
+
+	if (s->only_unshared && !map_get(&run->unshared, record->pid))
+		return false;
+	size = usdt_convert(s->usdt, sample->raw, size, &sample->raw);
+	sample->raw_size = (uint32_t)size;
+	return size > 0;
+}

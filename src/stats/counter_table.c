@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/counter_table.h"
+
+#include <math.h>
+
+void running_stats_add(struct running_stats *s, double value)
+{
+	double off = value - s->mean;
+
+	s->n++;
+	s->mean += off / (double)s->n;
+	s->squares += off * (value - s->mean);
+}
+
+double running_stats_deviation(const struct running_stats *s)
+{
+	if (s->n < 2 || s->mean == 0)
+		return 0;
+	return 100 * sqrt(s->squares / (double)(s->n - 1)) / fabs(s->mean);
+}
+
+/* Where the key of that number stands, or would. */
+static size_t place_of(const struct counter_table *t, int number)
+{
+	size_t low = 0, high = t->keys.n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->keys.at[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct counter_table_key *counter_table_key(struct counter_table *t, int number)
+{
+	struct counter_table_key key = {.number = number};
+	size_t at = place_of(t, number);
+
+	if (at < t->keys.n && t->keys.at[at].number == number)
+		return &t->keys.at[at];
+	key.cells = calloc(t->n_events, sizeof(*key.cells));
+	if (!key.cells || vec_push(&t->keys, key) < 0) {
+		free(key.cells);
+		return NULL;
+	}
+	memmove(&t->keys.at[at + 1], &t->keys.at[at], (t->keys.n - 1 - at) * sizeof(key));
+	t->keys.at[at] = key;
+	return &t->keys.at[at];
+}
+
+void tally_drop_last(struct counter_table *t)
+{
+	free(t->keys.at[--t->keys.n].cells);
+}
+
+int counter_table_merge(struct counter_table *all, const struct counter_table *run)
+{
+	all->n_events = run->n_events;
+	vec_each (&run->keys, from) {
+		struct counter_table_key *key = counter_table_key(all, from->number);
+
+		if (!key)
+			return base_oom();
+		for (size_t i = 0; i < run->n_events; i++) {
+			attar_value_add(&key->cells[i].sum, &from->cells[i].sum);
+			key->cells[i].is_unknown |= from->cells[i].is_unknown;
+			running_stats_add(&key->cells[i].runs, (double)from->cells[i].sum.value);
+		}
+	}
+	return 0;
+}
+
+void counter_table_done(struct counter_table *t)
+{
+	vec_each (&t->keys, key)
+		free(key->cells);
+	vec_done(&t->keys);
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a live stream delivers: the kernel's rings, merged, in rounds. A round first takes the time, then looks
+ * how far each ring is written: every record from before that time is then in sight, so those can be
+ * delivered in global order; later ones wait for the next round. A kernel without use_clockid (before 4.1)
+ * keeps another clock, and there the horizon is the newest time of the round before.
+ */
+#include "stream/live.h"
+
+#include "base/check.h"
+#include "perf/counter.h"
+#include "perf/ring.h"
+#include "record/sample.h"
+#include "perf/target.h"
+
+enum { TOLD_THREADS_MAX = 1 << 18 }; /* in the table, beyond which programs add none */
+
+/* Puts the next record of the cursor's ring in front; false when there is none for now. */
+static inline bool advance(struct attar_stream *s, struct cursor *c)
+{
+	if (c->header)
+		c->passed_time = c->time;
+	c->header = ring_take(c->ring);
+	if (!c->header)
+		return false;
+	if (unlikely(c->ring->tail > c->give_back)) {
+		attar_ring_release(c->ring);
+		c->give_back = c->ring->tail + c->ring->size / 4;
+	}
+	c->time = attar_record_time(&s->layouts[0], c->header);
+	if (unlikely(c->time < c->passed_time))
+		c->time = c->passed_time;
+	return true;
+}
+
+static int begin_round(struct attar_stream *s)
+{
+	uint64_t time = 0;
+	int r = s->target->listens ? stream_follow_cpus(s) : 0;
+
+	s->shm_source_since = s->shm_source_horizon;
+	if (r == 0 && s->shm_source)
+		r = shm_source_begin(s->shm_source, &s->shm_source_horizon);
+	if (r < 0)
+		return r;
+	time = s->shm_source ? s->shm_source_horizon : base_now();
+	s->horizon = s->stopped     ? UINT64_MAX
+		     : s->has_clock ? time
+		     : s->frozen    ? UINT64_MAX
+				    : s->newest;
+	s->merge.n = 0;
+	for (size_t i = 0; i < s->n_rings; i++)
+		attar_ring_begin(s->rings[i]);
+	for (size_t i = 0; i < s->n_rings; i++)
+		if (s->cursors[i].header || advance(s, &s->cursors[i]))
+			merge_push(&s->merge, &s->cursors[i]);
+	s->in_round = true;
+	s->last_round = s->stopped;
+	return 0;
+}
+
+/* Space goes back to the kernel, but for the records in front: they were not delivered. */
+static void end_round(struct attar_stream *s)
+{
+	for (size_t i = 0; i < s->n_rings; i++) {
+		struct cursor *c = &s->cursors[i];
+
+		if (c->header)
+			attar_ring_release(c->ring);
+		else
+			attar_ring_end(c->ring);
+		c->give_back = c->ring->tail + c->ring->size / 4;
+	}
+	if (s->frozen)
+		attar_rings_thaw(s->rings, s->n_rings);
+	s->in_round = s->frozen = false;
+}
+
+void stream_forget_ids(struct attar_stream *s)
+{
+	for (size_t i = 0; i < RECENT_IDS; i++)
+		s->recent_ids[i].counter = NO_COUNTER;
+}
+
+/* The index of the counter that has the id, or NO_COUNTER. */
+static inline uint32_t counter_of(struct attar_stream *s, uint64_t id)
+{
+	typeof(&s->recent_ids[0]) recent = &s->recent_ids[id % RECENT_IDS];
+	uint64_t *index;
+
+	if (likely(recent->id == id && recent->counter != NO_COUNTER))
+		return recent->counter;
+	index = map_get(&s->ids, id);
+	recent->id = id;
+	return recent->counter = index ? (uint32_t)*index : NO_COUNTER;
+}
+
+/* It came, whether it is delivered or not. */
+static void tally(struct attar_stream *s, struct cursor *c, uint32_t counter)
+{
+	const struct attar_record *rec = &s->record;
+	struct account *account = &s->accounts[counter];
+
+	c->tallies[counter].arrived += rec->time >= account->since;
+	if (unlikely(rec->sample.period != 1 &&
+		     s->layouts[counter].sample_type & PERF_SAMPLE_PERIOD))
+		account->unfit = true;
+}
+
+/* True when the sample is to be delivered. */
+static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
+{
+	const struct attar_record *rec = &s->record;
+
+	if (unlikely(rec->time < s->start_time)) {
+		s->stats.early++;
+		return false;
+	}
+	if (unlikely((pid_t)rec->pid == s->skipped_pid)) {
+		s->stats.own++;
+		return false;
+	}
+	ev->thread = &procs_thread(&s->procs, (pid_t)rec->pid, (pid_t)rec->tid)->pub;
+	s->stats.samples += ev->thread != NULL;
+	return ev->thread != NULL;
+}
+
+/* The kernel names the event that wrote next, whichever it was that lost records. */
+static void fill_lost(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
+{
+	ev->lost_from = c->passed_time;
+	ev->lost_to = c->time;
+	if (s->record.type == PERF_RECORD_LOST_SAMPLES)
+		s->lost_in_pmu += s->record.lost.lost;
+	else if (counter_of(s, s->record.lost.id) == s->side)
+		s->lost_side += s->record.lost.lost;
+	else
+		s->lost_recorded += s->record.lost.lost;
+}
+
+/*
+ * The kernel hands one struct perf_sample_data to all software events of the same kind on a task
+ * and fills in the id for the first of them only (seen on 6.18): when another program samples page
+ * faults too, our samples may carry the id of its event. In a stream of one event it is known whose
+ * they are.
+ */
+static inline bool is_of_only_counter(
+	const struct attar_stream *s, const struct perf_event_header *header)
+{
+	return header->type == PERF_RECORD_SAMPLE && s->n_counters - (s->side != SIZE_MAX) == 1;
+}
+
+/* Which layout the record has; NO_COUNTER: that of an event that is not the stream's. */
+static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event_header *header)
+{
+	uint32_t counter = counter_of(s, attar_record_identifier(header));
+
+	if (likely(counter != NO_COUNTER) || !s->n_counters)
+		return counter;
+	/* a LOST record may come from any event that writes to the ring; all write the same */
+	if (header->type == PERF_RECORD_LOST || is_of_only_counter(s, header))
+		return 0;
+	return NO_COUNTER;
+}
+
+static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t tid)
+{
+	struct thread *t = procs_known(&s->procs, (pid_t)tid);
+
+	return t ? &t->pub : NULL;
+}
+
+/* Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno. */
+static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event *ev)
+{
+	uint32_t counter = layout_of(s, c->header);
+	struct attar_record *rec = &s->record;
+	int r;
+
+	if (unlikely(counter == NO_COUNTER || attar_record_parse(&s->layouts[counter], c->header,
+						      c->header->size, rec) < 0)) {
+		s->stats.malformed++;
+		c->strays++;
+		return 0;
+	}
+	if (unlikely(c->time < s->delivered))
+		s->stats.disordered++;
+	s->delivered = MAX(s->delivered, c->time);
+	*ev = (struct attar_event){.record = rec,
+		.time = s->delivered,
+		.counter = s->numbers[counter],
+		.cpu = rec->cpu};
+	if (likely(rec->type == PERF_RECORD_SAMPLE)) {
+		tally(s, c, counter);
+		if (!fill_sample(s, ev))
+			return 0;
+		return unlikely(deferred_callchain_concerns(&rec->sample))
+			       ? deferred_callchain_hold(&s->defer, ev)
+			       : 1;
+	}
+	if (rec->type == PERF_RECORD_CALLCHAIN_DEFERRED_)
+		return deferred_callchain_resume(&s->defer, rec);
+	if (rec->type == PERF_RECORD_LOST || rec->type == PERF_RECORD_LOST_SAMPLES)
+		fill_lost(s, c, ev);
+	if (rec->type == PERF_RECORD_EXIT)
+		ev->thread = known_thread(s, rec->task.tid);
+	if (rec->type == PERF_RECORD_THROTTLE) {
+		s->stats.throttled++;
+		s->accounts[counter].unfit = true;
+	}
+	r = procs_apply(&s->procs, rec);
+	if (rec->type == PERF_RECORD_FORK)
+		ev->thread = known_thread(s, rec->task.tid);
+	else if (rec->type == PERF_RECORD_COMM)
+		ev->thread = known_thread(s, rec->comm.tid);
+	return r < 0 ? r : 1;
+}
+
+/* The record in front has been dealt with: on to the next; its cursor, NULL when there is none. */
+static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c)
+{
+	if (advance(s, c))
+		merge_sink_first(&s->merge);
+	else
+		merge_drop_first(&s->merge);
+	s->front_done = false;
+	return merge_first(&s->merge);
+}
+
+/*
+ * c's record has just been delivered. Those behind it may go the straight way when it is such a
+ * sample as our own events ask for: up to the next record of another ring or the horizon, and to
+ * where the ring's bytes end, those written or those in one piece, or space is to be given back.
+ */
+static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
+{
+	const struct attar_ring *ring = c->ring;
+	const struct attar_layout *layout;
+	uint64_t end;
+
+	/* events of an shm_source may come between any two; some samples have to wait */
+	if (s->shm_source || s->has_added || s->record.type != PERF_RECORD_SAMPLE ||
+		s->delivered < s->start_time ||
+		s->counters[counter]->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN)
+		return;
+	layout = &s->layouts[counter];
+	if (!sample_is_own(layout->sample_type))
+		return;
+	end = MIN(ring->head, c->give_back);
+	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
+	s->run = c;
+	s->run_from = s->run_at = ring_at(ring, ring->tail);
+	s->run_end = s->run_from + (end - ring->tail);
+	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
+	s->run_type = layout->sample_type;
+	s->run_min = layout->sample_min;
+	s->run_counter = counter;
+	s->run_id = s->record.id;
+	s->run_since = s->stats.samples;
+}
+
+/* Tells ring and cursor how far the run went. */
+static void end_run(struct attar_stream *s)
+{
+	struct cursor *c = s->run;
+	struct attar_ring *ring = c->ring;
+
+	s->run = NULL;
+	c->tallies[s->run_counter].arrived += s->stats.samples - s->run_since;
+	if (s->run_at == s->run_from)
+		return;
+	c->header = s->record.header;
+	c->time = s->delivered;
+	ring->newest = ring->tail + (uint64_t)((const char *)c->header - s->run_from);
+	ring->tail += (uint64_t)(s->run_at - s->run_from);
+}
+
+/* Another id of the run's counter, which has one for each of its places. */
+static inline bool is_of_run(struct attar_stream *s, uint64_t id)
+{
+	if (counter_of(s, id) != s->run_counter)
+		return false;
+	s->run_id = id;
+	return true;
+}
+
+/*
+ * The straight way to the next record of the run, if it is a sample of the same event and a known
+ * thread and the next in time: what advance() and dispatch() do, each test and each store once.
+ * Everything else is theirs; nothing has been touched then but s->record.
+ */
+static inline bool follow(struct attar_stream *s, struct attar_event *ev)
+{
+	const struct perf_event_header *header = (const void *)s->run_at;
+	const record_word *words = (const record_word *)header;
+	uint64_t left = (uint64_t)(s->run_end - s->run_at), size, spare, time;
+	struct attar_record *rec = &s->record;
+	uint32_t task[2]; /* pid, tid */
+	struct thread *t;
+
+	if (left < s->run_min || header->type != PERF_RECORD_SAMPLE)
+		return false;
+	size = header->size;
+	spare = size - s->run_min; /* too small a size becomes too large a one */
+	if (spare > left - s->run_min || spare % 8)
+		return false;
+	if (words[SAMPLE_OWN_ID] != s->run_id && !is_of_run(s, words[SAMPLE_OWN_ID]))
+		return false;
+	time = words[SAMPLE_OWN_TIME];
+	memcpy(task, &words[SAMPLE_OWN_TASK], sizeof(task));
+	t = *procs_recent(&s->procs, (pid_t)task[1]);
+	if (time < s->delivered || time > s->run_limit || (pid_t)task[0] == s->skipped_pid || !t ||
+		t->pub.tid != (pid_t)task[1])
+		return false;
+	if (!sample_own(s->run_type, header, spare / 8, rec))
+		return false;
+	memcpy(rec, header, sizeof(*header));
+	rec->header = header;
+	s->run_at += size;
+	s->delivered = time;
+	s->stats.samples++;
+	*ev = (struct attar_event){.record = rec,
+		.time = time,
+		.counter = s->run_counter,
+		.cpu = rec->cpu,
+		.thread = &t->pub};
+	return true;
+}
+
+/* ---- events of the shm_source ---- */
+
+/*
+ * Threads are told by the program: by the numbers of its own pid namespace, or any that it likes. What is another
+ * process' thread here, or one too many, is taken for the program's first.
+ */
+static struct thread *thread_of_inlet(struct attar_stream *s, const struct shm_source_event *from)
+{
+	struct thread *t = NULL;
+
+	if (s->procs.threads.n < TOLD_THREADS_MAX || procs_known(&s->procs, from->tid)) {
+		t = procs_thread(&s->procs, from->pid, from->tid);
+	} else if (!s->told_full) {
+		s->told_full = true;
+		log_note("more than %d threads: the events of further ones are shown as of their "
+			 "programs' first",
+			TOLD_THREADS_MAX);
+	}
+	if (t && t->pub.process->pid == from->pid)
+		return t;
+	return procs_thread(&s->procs, from->pid, from->pid);
+}
+
+/* 1; 0: it came too early to be delivered; or -ENOMEM. */
+static int deliver_inlet(
+	struct attar_stream *s, const struct shm_source_event *from, struct attar_event *ev)
+{
+	struct thread *thread;
+
+	if (unlikely(from->time < s->start_time)) {
+		s->stats.early++;
+		return 0;
+	}
+	thread = thread_of_inlet(s, from);
+	if (!thread)
+		return base_oom();
+	if (thread->pub.comm[0] == '[' && *from->comm) /* it ended before anybody looked */
+		procs_name(&s->procs, thread, from->comm);
+	s->stats.disordered += from->time < s->delivered;
+	s->delivered = MAX(s->delivered, from->time);
+	s->record = (struct attar_record){.type = PERF_RECORD_SAMPLE,
+		.misc = PERF_RECORD_MISC_USER,
+		.pid = (uint32_t)from->pid,
+		.tid = (uint32_t)thread->pub.tid,
+		.time = from->time,
+		.cpu = UINT32_MAX,
+		.sample = {.period = 1, .raw = from->raw, .raw_size = from->raw_size}};
+	*ev = (struct attar_event){.record = &s->record,
+		.time = s->delivered,
+		.counter = from->number,
+		.cpu = UINT32_MAX,
+		.thread = &thread->pub};
+	s->stats.samples++;
+	return 1;
+}
+
+/* The shm_source's next event when it comes before the record in front of the rings, at `until`. */
+static int next_of_inlet(struct attar_stream *s, uint64_t until, struct attar_event *ev)
+{
+	struct shm_source_event from;
+	int r;
+
+	while ((r = shm_source_next(s->shm_source, until, &from)) > 0) {
+		r = deliver_inlet(s, &from, ev);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
+/* What rings of programs lost in this round is told at its end: 1. */
+static int lost_of_inlet(struct attar_stream *s, struct attar_event *ev)
+{
+	uint64_t lost = shm_source_lost(s->shm_source);
+
+	if (!lost)
+		return 0;
+	s->shm_source_lost += lost;
+	s->delivered = MAX(s->delivered, s->shm_source_horizon);
+	s->record = (struct attar_record){.type = PERF_RECORD_LOST,
+		.pid = UINT32_MAX,
+		.tid = UINT32_MAX,
+		.cpu = UINT32_MAX,
+		.time = s->shm_source_horizon,
+		.lost = {.lost = lost}};
+	*ev = (struct attar_event){.record = &s->record,
+		.time = s->delivered,
+		.cpu = UINT32_MAX,
+		.lost_from = s->shm_source_since,
+		.lost_to = s->shm_source_horizon};
+	return 1;
+}
+
+/* A sample that waited for its user stack, or waited long enough. */
+static int next_held(struct attar_stream *s, struct attar_event *ret_event)
+{
+	struct attar_event ev = {0};
+	int r = deferred_callchain_take(&s->defer, s->layouts, &s->record, &ev);
+
+	if (r <= 0)
+		return r;
+	ev.thread = &procs_thread(&s->procs, (pid_t)s->record.pid, (pid_t)s->record.tid)->pub;
+	if (!ev.thread)
+		return base_oom();
+	*ret_event = ev;
+	return 1;
+}
+
+/* 1: an event; 0: the round is over. */
+static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
+{
+	int r;
+
+	if (s->run)
+		end_run(s);
+	r = s->in_round ? 0 : begin_round(s);
+	if (r < 0)
+		return r;
+	for (;;) {
+		struct cursor *c = merge_first(&s->merge);
+
+		if (unlikely(deferred_callchain_is_ready(&s->defer)))
+			return next_held(s, ret_event);
+		if (s->front_done)
+			c = pass_front(s, c);
+		if (unlikely(s->shm_source != NULL)) {
+			r = next_of_inlet(
+				s, c && c->time <= s->horizon ? c->time : UINT64_MAX, ret_event);
+			if (r)
+				return r;
+		}
+		if (!c || c->time > s->horizon)
+			break;
+		r = dispatch(s, c, ret_event);
+		s->front_done = true;
+		if (r > 0)
+			begin_run(s, c, ret_event->counter);
+		if (r)
+			return r;
+	}
+	for (size_t i = 0; i < s->merge.n; i++)
+		s->newest = MAX(s->newest, s->merge.heap[i]->time);
+	s->newest = MAX(s->newest, s->delivered);
+	if (s->shm_source && lost_of_inlet(s, ret_event))
+		return 1;
+	end_round(s);
+	return 0;
+}
+
+/*
+ * Polling a ring consumes its readiness. A caller who polls must not miss what was written during the last
+ * round, and must not be told of hung up rings for ever: so they are polled here, and read again if it is so.
+ */
+static __attribute__((noinline)) int next_of_rounds(
+	struct attar_stream *s, struct attar_event *ret_event)
+{
+	int r;
+
+	do {
+		r = next_of_round(s, ret_event);
+	} while (
+		r == 0 && (s->stopped ? !s->last_round : s->fd_given && stream_poll(s, -1, 0) > 0));
+	s->drained = r == 0 && s->stopped;
+	while (r == 0 && s->stopped && deferred_callchain_give_up(&s->defer))
+		r = next_held(s, ret_event);
+	return r;
+}
+
+static __attribute__((noinline)) int refuse_next(
+	const struct attar_stream *s, const struct attar_event *ret_event)
+{
+	static const char function[] = "attar_stream_next";
+
+	return !s           ? check_missing(function, "stream")
+	       : !ret_event ? check_missing(function, "ret_event")
+			    : check_foreign(function, "stream");
+}
+
+/* CHECK_OWN() and CHECK_ARG() in a form that costs the caller of each event no more than it must. */
+int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
+{
+	if (unlikely(!s || !ret_event || !is_own_process(s)))
+		return refuse_next(s, ret_event);
+	if (likely(s->run) && likely(follow(s, ret_event)))
+		return 1;
+	return next_of_rounds(s, ret_event);
+}
+
+int attar_stream_snapshot(struct attar_stream *s)
+{
+	CHECK_OWN(s, "stream");
+
+	int r;
+
+	if (s->frozen)
+		return attar_fail(
+			-EBUSY, "a snapshot is still being delivered: read it to its end");
+	if (s->run)
+		end_run(s);
+	if (s->front_done)
+		pass_front(s, merge_first(&s->merge));
+	if (s->in_round)
+		end_round(s);
+	r = attar_rings_freeze(s->rings, s->n_rings);
+	if (r < 0)
+		return r;
+	s->frozen = true;
+	s->delivered = 0; /* a snapshot goes back in time */
+	return r;
+}

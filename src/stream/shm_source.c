@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+#include "stream/shm_source.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/intern.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/opts.h"
+#include "base/parse.h"
+#include "base/vec.h"
+#include "event/user_event.h"
+#include "stream/procs.h"
+
+enum {
+	HEADER = 8, /* bytes: the common fields, as the kernel lays them out */
+	FORMATS_MAX = 32768,
+	RECENT = 256, /* a power of two */
+	PIDS_MAX = 65536,
+	BUSY = 256, /* events in one round */
+	IDLE_MS = 10,
+	SCAN_NS = 2000000000,
+	PAYLOAD_MAX = 16384, /* the collector hands out no longer one */
+	REFUSED = -1,        /* no source takes it */
+};
+
+/* An event's name and fields, whoever has them. */
+struct kind {
+	struct attar_format *format; /* NULL: its fields cannot be understood */
+	int number;                  /* of the source; or REFUSED */
+};
+
+/* What a program's event was found to be; valid until the next poll. */
+struct recent {
+	const struct perfume_source *source;
+	int kind; /* index; REFUSED */
+};
+
+struct attar_shm_source {
+	unsigned process; /* that created it, see base/check.h */
+	struct perfume_collector *collector;
+	attar_new_event_fn *on_new_event;
+	void *ctx;
+	parse_ints pids, tids;             /* none: any */
+	const struct attar_target *target; /* whose control groups count; NULL: any */
+	struct map chosen;                 /* pid -> whether it is in one of the control groups */
+	struct intern texts;
+	struct map kinds_by_text; /* address of "name fields" in texts -> index in kinds */
+	VEC(struct kind) kinds;
+	struct recent recent[RECENT];
+	uint64_t scanned; /* ns: when /proc was looked through */
+	uint64_t lost;
+	unsigned told; /* bits: what tell() has told of */
+	size_t round;  /* events handed out since the last poll */
+	bool has_front;
+	struct perfume_received front;
+	int front_kind;
+	_Alignas(8) char raw[HEADER + PAYLOAD_MAX];
+};
+
+/* ---- life ---- */
+
+static int copy_tasks(parse_ints *list, const pid_t *tasks, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (vec_push(list, tasks[i]) < 0)
+			return base_oom();
+	return 0;
+}
+
+/* Listens to the processes of the threads too: what other threads of theirs write is left out later. */
+static int collect(struct attar_shm_source *shm_source, struct perfume_collector_options *options)
+{
+	parse_ints pids = {0};
+	int r = copy_tasks(&pids, shm_source->pids.at, shm_source->pids.n);
+
+	vec_each (&shm_source->tids, tid) {
+		pid_t pid = procs_pid_of(*tid);
+
+		if (r == 0 && pid && vec_push(&pids, pid) < 0)
+			r = base_oom();
+	}
+	options->pids = pids.at;
+	options->n_pids = pids.n;
+	if (r == 0) {
+		r = perfume_collector_new(options, &shm_source->collector);
+		if (r < 0)
+			attar_fail(r, "cannot collect events of programs from shared memory: %s",
+				r == -EINVAL ? "their names are longer than 511 bytes together"
+					     : strerror(-r));
+	}
+	vec_done(&pids);
+	return r;
+}
+
+int attar_shm_source_new(
+	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_inlet)
+{
+	CHECK_ARG(ret_inlet, "ret_inlet");
+
+	struct perfume_collector_options options = {.size = sizeof(options)};
+	struct attar_shm_source_opts o = {0};
+	struct attar_shm_source *shm_source;
+	int r = opts_take(&o, sizeof(o), opts);
+
+	if (r < 0)
+		return r;
+	if (!o.patterns || !o.on_new_event)
+		return attar_fail(-EINVAL,
+			"an shm_source needs the names of its events (\"*\": all) "
+			"and a function that they are introduced to");
+	CHECK_ARG(o.pids || !o.n_pids, "opts->pids");
+	CHECK_ARG(o.tids || !o.n_tids, "opts->tids");
+	shm_source = calloc(1, sizeof(*shm_source));
+	if (!shm_source)
+		return base_oom();
+	shm_source->process = check_process;
+	shm_source->on_new_event = o.on_new_event;
+	shm_source->ctx = o.ctx;
+	r = copy_tasks(&shm_source->pids, o.pids, o.n_pids);
+	if (r == 0)
+		r = copy_tasks(&shm_source->tids, o.tids, o.n_tids);
+	options.patterns = o.patterns;
+	options.only_started = o.only_started;
+	if (r == 0)
+		r = collect(shm_source, &options);
+	if (r < 0) {
+		attar_shm_source_free(shm_source);
+		return r;
+	}
+	*ret_inlet = shm_source;
+	return 0;
+}
+
+struct attar_shm_source *attar_shm_source_free(struct attar_shm_source *shm_source)
+{
+	if (!shm_source)
+		return NULL;
+	if (shm_source->collector && !is_own_process(shm_source))
+		perfume_collector_disown(shm_source->collector);
+	perfume_collector_free(shm_source->collector);
+	vec_each (&shm_source->kinds, kind)
+		attar_format_free(kind->format);
+	vec_done(&shm_source->kinds);
+	map_done(&shm_source->kinds_by_text);
+	map_done(&shm_source->chosen);
+	intern_done(&shm_source->texts);
+	vec_done(&shm_source->pids);
+	vec_done(&shm_source->tids);
+	free(shm_source);
+	return NULL;
+}
+
+const char *attar_shm_source_variable(const struct attar_shm_source *shm_source)
+{
+	CHECK_ARG_OR(shm_source, "shm_source", NULL);
+
+	return perfume_collector_variable(shm_source->collector);
+}
+
+void shm_source_target(struct attar_shm_source *shm_source, const struct attar_target *target)
+{
+	shm_source->target = attar_target_cgroup(target, 0) ? target : NULL;
+}
+
+int shm_source_fd(const struct attar_shm_source *shm_source)
+{
+	return perfume_collector_fd(shm_source->collector);
+}
+
+/* ---- what an event is ---- */
+
+/* The index of the new kind; -ENOMEM. */
+static int on_new_event(struct attar_shm_source *shm_source, const struct perfume_source *source)
+{
+	struct kind kind = {.number = REFUSED};
+	int r = userevent_format(
+		source->name, source->fields, (int)shm_source->kinds.n, &kind.format);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		log_note("the events '%s' of %s (pid %d) are left out: their fields '%s' cannot be "
+			 "understood",
+			CLIP(source->name), source->comm, source->pid, CLIP(source->fields));
+	} else {
+		struct attar_user_event event = {.name = source->name,
+			.format = kind.format,
+			.comm = source->comm,
+			.pid = source->pid};
+
+		kind.number = shm_source->on_new_event(shm_source->ctx, &event);
+	}
+	if (vec_push(&shm_source->kinds, kind) < 0) {
+		attar_format_free(kind.format);
+		return base_oom();
+	}
+	return (int)shm_source->kinds.n - 1;
+}
+
+/* The index of its kind, REFUSED, or -ENOMEM. */
+static int kind_of(struct attar_shm_source *shm_source, const struct perfume_source *source)
+{
+	char text[1024];
+	const char *kept;
+	uint64_t *index;
+	int kind;
+
+	snprintf(text, sizeof(text), "%s %s", source->name, source->fields);
+	kept = intern_text(&shm_source->texts, text);
+	if (!kept)
+		return base_oom();
+	index = map_get(&shm_source->kinds_by_text, (uintptr_t)kept);
+	if (index)
+		return (int)*index;
+	if (shm_source->kinds.n >= FORMATS_MAX)
+		return REFUSED;
+	kind = on_new_event(shm_source, source);
+	if (kind >= 0 && map_put(&shm_source->kinds_by_text, (uintptr_t)kept, (uint64_t)kind) < 0)
+		return base_oom();
+	return kind;
+}
+
+/* ---- whose it is ---- */
+
+/* "4:cpu,cpuacct:/a/b": where a process is in each hierarchy; the group is one of these places or above one. */
+static bool is_below(const char *line, const char *group)
+{
+	size_t n = strlen(group);
+
+	while (*line) {
+		const char *path = line + strcspn(line, "/\n");
+
+		if (*path == '/' &&
+			(!n || (!strncmp(path + 1, group, n) && strchr("/\n", path[1 + n]))))
+			return true;
+		line = path + strcspn(path, "\n");
+		line += *line == '\n';
+	}
+	return false;
+}
+
+static bool is_chosen(struct attar_shm_source *shm_source, pid_t pid)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	uint64_t *known = map_get(&shm_source->chosen, (uint64_t)pid);
+	const char *group;
+	bool chosen = false;
+	char path[64];
+
+	if (known)
+		return *known;
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (file_read(path, 1 << 16, &b) == 0)
+		for (size_t i = 0; (group = attar_target_cgroup(shm_source->target, i)); i++)
+			chosen |= is_below(buf_text(&b), group + (group[0] == '/'));
+	if (shm_source->chosen.n >= PIDS_MAX)
+		map_reset(&shm_source->chosen);
+	map_put(&shm_source->chosen, (uint64_t)pid, chosen);
+	return chosen;
+}
+
+/* With threads that were asked for: one of those, or one of a process that was. */
+static bool is_task(const struct attar_shm_source *shm_source, pid_t pid, pid_t tid)
+{
+	if (!shm_source->tids.n || parse_ints_have(&shm_source->tids, tid))
+		return true;
+	return parse_ints_have(&shm_source->pids, pid);
+}
+
+/* The index of its kind; REFUSED for what is not to be delivered; -ENOMEM. */
+static int classify(struct attar_shm_source *shm_source, const struct perfume_received *event)
+{
+	const struct perfume_source *source = event->source;
+	struct recent *recent = &shm_source->recent[((uintptr_t)source >> 4) & (RECENT - 1)];
+
+	if (recent->source != source) {
+		int kind = kind_of(shm_source, source);
+
+		if (kind == -ENOMEM)
+			return kind;
+		if (kind >= 0 &&
+			(shm_source->kinds.at[kind].number < 0 ||
+				(shm_source->target && !is_chosen(shm_source, source->pid))))
+			kind = REFUSED;
+		*recent = (struct recent){source, kind};
+	}
+	return is_task(shm_source, source->pid, event->tid) ? recent->kind : REFUSED;
+}
+
+/* ---- rounds ---- */
+
+static int scan_now_and_then(struct attar_shm_source *shm_source)
+{
+	uint64_t now = perfume_collector_horizon(shm_source->collector);
+
+	if (shm_source->scanned && now - shm_source->scanned < SCAN_NS)
+		return 0;
+	shm_source->scanned = now ? now : 1;
+	return perfume_collector_scan(shm_source->collector);
+}
+
+/* The first time that events are missing for a reason that is no loss. */
+static void tell(struct attar_shm_source *shm_source, unsigned bit, uint64_t n, const char *what)
+{
+	if (!n || shm_source->told & bit)
+		return;
+	shm_source->told |= bit;
+	log_note("events of programs are missing: %s", what);
+}
+
+static void tell_what_is_missing(struct attar_shm_source *shm_source)
+{
+	struct perfume_collector_stats stats;
+
+	perfume_collector_stats(shm_source->collector, &stats);
+	tell(shm_source, 1, stats.refused,
+		"the memory of a program cannot be written, so that its events stay off: run as "
+		"root, or start attar before the program");
+	tell(shm_source, 2, stats.no_claim,
+		"a program has eight listeners already, the most there can be: end one of them "
+		"(`attar user-events` names them)");
+	tell(shm_source, 4, stats.no_room,
+		"there are more programs, threads or events than are read at a time: choose "
+		"programs with -p");
+	tell(shm_source, 8, stats.forged,
+		"what a program shows in its shared memory cannot be: nothing more is read from "
+		"it");
+	tell(shm_source, 16, stats.lapses,
+		"attar was stopped or did not get the CPU for seconds, and programs had switched "
+		"them off meanwhile: they are on again");
+}
+
+int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon)
+{
+	int r = scan_now_and_then(shm_source);
+
+	if (r >= 0)
+		r = perfume_collector_poll(shm_source->collector, 0);
+	if (r < 0)
+		return attar_fail(r, "cannot read the events of programs: %s", strerror(-r));
+	tell_what_is_missing(shm_source);
+	memset(shm_source->recent, 0, sizeof(shm_source->recent));
+	shm_source->round = 0;
+	*ret_horizon = perfume_collector_horizon(shm_source->collector);
+	return 0;
+}
+
+/* Puts the next event that is to be delivered in front. 1, 0 when there is none, or -ENOMEM. */
+static int fill_front(struct attar_shm_source *shm_source)
+{
+	while (!shm_source->has_front) {
+		int r = perfume_collector_next(shm_source->collector, &shm_source->front);
+
+		if (r <= 0)
+			return r;
+		shm_source->round++;
+		shm_source->front_kind = classify(shm_source, &shm_source->front);
+		if (shm_source->front_kind == -ENOMEM)
+			return -ENOMEM;
+		shm_source->has_front =
+			shm_source->front_kind >= 0 && shm_source->front.size <= PAYLOAD_MAX;
+	}
+	return 1;
+}
+
+/* struct trace_entry: type, flags, preempt count, pid. */
+static void make_raw(struct attar_shm_source *shm_source)
+{
+	uint16_t type = (uint16_t)shm_source->front_kind;
+	int32_t tid = shm_source->front.tid;
+
+	memcpy(shm_source->raw, &type, 2);
+	memset(shm_source->raw + 2, 0, 2);
+	memcpy(shm_source->raw + 4, &tid, 4);
+	memcpy(shm_source->raw + HEADER, shm_source->front.payload, shm_source->front.size);
+}
+
+int shm_source_next(
+	struct attar_shm_source *shm_source, uint64_t until, struct shm_source_event *ret_event)
+{
+	int r = fill_front(shm_source);
+
+	if (r <= 0 || shm_source->front.time > until)
+		return MIN(r, 0);
+	shm_source->has_front = false;
+	make_raw(shm_source);
+	*ret_event = (struct shm_source_event){.time = shm_source->front.time,
+		.number = (uint32_t)shm_source->kinds.at[shm_source->front_kind].number,
+		.pid = shm_source->front.source->pid,
+		.tid = shm_source->front.tid,
+		.comm = shm_source->front.source->comm,
+		.raw = shm_source->raw,
+		.raw_size = (uint32_t)(HEADER + shm_source->front.size)};
+	return 1;
+}
+
+uint64_t shm_source_lost(struct attar_shm_source *shm_source)
+{
+	struct perfume_collector_stats stats;
+	uint64_t before = shm_source->lost;
+
+	perfume_collector_stats(shm_source->collector, &stats);
+	shm_source->lost = MAX(before, stats.lost + stats.lost_no_ring);
+	return shm_source->lost - before;
+}
+
+/* A ring of 1 MiB is written over within a millisecond by who writes as fast as it can. */
+int shm_source_nap_ms(const struct attar_shm_source *shm_source, int max)
+{
+	int nap = shm_source->round >= 16 * BUSY ? 0 : shm_source->round >= BUSY ? 1 : IDLE_MS;
+
+	return max < 0 ? nap : MIN(nap, max);
+}

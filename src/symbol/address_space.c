@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/address_space.h"
+
+#include "base/check.h"
+#include "symbol/maps.h"
+#include "symbol/symbols.h"
+
+struct attar_address_space *attar_address_space_new(struct attar_symbols *symbols, pid_t pid)
+{
+	CHECK_ARG_OR(symbols, "symbols", NULL);
+
+	struct attar_address_space *space = calloc(1, sizeof(*space));
+
+	if (!space) {
+		base_oom();
+		return NULL;
+	}
+	space->symbols = symbols;
+	space->pids[0] = pid;
+	return space;
+}
+
+static void unref_dsos(struct attar_address_space *space, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dsos_unref(&space->symbols->dsos, ranges[i].dso);
+}
+
+static void ref_dsos(struct attar_address_space *space, const struct range *ranges, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dsos_ref(&space->symbols->dsos, ranges[i].dso);
+}
+
+static void drop(struct attar_address_space *space)
+{
+	if (space->ranges && !--space->ranges->refs) {
+		unref_dsos(space, space->ranges->at, space->ranges->n);
+		free(space->ranges);
+	}
+	space->ranges = NULL;
+	space->last = NULL;
+	if (space->jit)
+		dsos_unref(&space->symbols->dsos, space->jit);
+	space->jit = 0;
+}
+
+struct attar_address_space *attar_address_space_free(struct attar_address_space *space)
+{
+	if (space) {
+		drop(space);
+		free(space);
+	}
+	return NULL;
+}
+
+struct attar_address_space *attar_address_space_fork(
+	const struct attar_address_space *space, pid_t pid)
+{
+	CHECK_ARG_OR(space, "space", NULL);
+
+	struct attar_address_space *child = attar_address_space_new(space->symbols, pid);
+
+	if (!child)
+		return NULL;
+	for (int i = 1; i < DSO_SEARCH_PIDS && pid != space->pids[i - 1]; i++)
+		child->pids[i] = space->pids[i - 1];
+	child->ranges = space->ranges;
+	if (child->ranges)
+		child->ranges->refs++;
+	return child;
+}
+
+void attar_address_space_reset(struct attar_address_space *space)
+{
+	CHECK_ARG_OR(space, "space", );
+
+	drop(space);
+}
+
+/* The first range that ends after address; n when there is none. */
+static size_t first_after(const struct ranges *ranges, uint64_t address)
+{
+	size_t low = 0, high = ranges ? ranges->n : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct range *r = &ranges->at[middle];
+
+		/* As a difference: a mapping may end at 2^64. */
+		if (r->start > address || address - r->start < r->len)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Makes the ranges this space's own, with room for `more`. */
+static int own(struct attar_address_space *space, size_t more)
+{
+	struct ranges *old = space->ranges, *ranges;
+	size_t n = old ? old->n : 0, size;
+
+	space->last = NULL;
+	if (old && old->refs == 1 && n + more <= old->size)
+		return 0;
+	size = n + more + (n + more) / 2 + 4;
+	if (old && old->refs == 1) {
+		ranges = realloc(old, sizeof(*ranges) + size * sizeof(*ranges->at));
+		if (!ranges)
+			return base_oom();
+	} else {
+		ranges = malloc(sizeof(*ranges) + size * sizeof(*ranges->at));
+		if (!ranges)
+			return base_oom();
+		ranges->n = n;
+		if (n)
+			memcpy(ranges->at, old->at, n * sizeof(*ranges->at));
+		ref_dsos(space, ranges->at, n);
+		if (old)
+			old->refs--;
+	}
+	ranges->refs = 1;
+	ranges->size = size;
+	space->ranges = ranges;
+	return 0;
+}
+
+/* JIT compilers change protections page by page: neighbours of one owner are one range. */
+static void join(struct attar_address_space *space, size_t i)
+{
+	struct ranges *ranges = space->ranges;
+	struct range *a = &ranges->at[i], *b = a + 1;
+
+	if (i + 1 >= ranges->n || a->dso != b->dso || a->start + a->len != b->start ||
+		a->pgoff != a->start || a->memfd || b->memfd || b->pgoff != b->start)
+		return;
+	a->len += b->len;
+	a->settled = a->settled && b->settled;
+	unref_dsos(space, b, 1);
+	memmove(b, b + 1, (ranges->n - i - 2) * sizeof(*b));
+	ranges->n--;
+}
+
+static uint64_t last_of(const struct range *r)
+{
+	return r->start + (r->len - 1);
+}
+
+/* The new range in the location of those it overlaps: the outer ones keep what sticks out. */
+static int insert(struct attar_address_space *space, const struct range *new)
+{
+	size_t first = first_after(space->ranges, new->start), end = first, n = 0;
+	struct ranges *ranges = space->ranges;
+	struct range pieces[3];
+	int r;
+
+	while (ranges && end < ranges->n && ranges->at[end].start <= last_of(new))
+		end++;
+	if (first < end && ranges->at[first].start < new->start) {
+		pieces[n] = ranges->at[first];
+		pieces[n++].len = new->start - ranges->at[first].start;
+	}
+	pieces[n++] = *new;
+	if (first < end && last_of(&ranges->at[end - 1]) > last_of(new)) {
+		uint64_t cut = last_of(new) + 1 - ranges->at[end - 1].start;
+
+		pieces[n] = ranges->at[end - 1];
+		pieces[n].start += cut;
+		pieces[n].pgoff += cut;
+		pieces[n++].len -= cut;
+	}
+	if (ranges && ranges->n - (end - first) + n > SPACE_MAX_RANGES) {
+		space->symbols->ranges_refused++;
+		return attar_fail(-ENOSPC, "process %d has more than %d executable mappings",
+			space->pids[0], SPACE_MAX_RANGES);
+	}
+	r = own(space, n);
+	if (r < 0)
+		return r;
+	ranges = space->ranges;
+	ref_dsos(space, pieces, n);
+	unref_dsos(space, ranges->at + first, end - first);
+	memmove(ranges->at + first + n, ranges->at + end, (ranges->n - end) * sizeof(*ranges->at));
+	memcpy(ranges->at + first, pieces, n * sizeof(*pieces));
+	ranges->n += n - (end - first);
+	for (size_t i = first + n; i-- > (first ? first - 1 : 0);)
+		join(space, i);
+	return 0;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* Memory whose code no file holds. */
+static bool is_anonymous(const char *path)
+{
+	static const char *const prefixes[] = {
+		"//anon",
+		"[heap]",
+		"[stack",
+		"[anon",
+		"/dev/zero",
+		"/memfd:",
+		"/anon_hugepage",
+		"/SYSV",
+		"anon_inode:",
+	};
+
+	if (!*path)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (starts_with(path, prefixes[i]))
+			return true;
+	return false;
+}
+
+static uint16_t jit_dso(struct attar_address_space *space)
+{
+	struct dso_key key = {.kind = ATTAR_DSO_IS_JIT, .path = "[anon]"};
+	struct dso *dso;
+
+	if (!space->jit) {
+		key.owner = ++space->symbols->spaces;
+		space->jit = dsos_intern(&space->symbols->dsos, &key);
+		dsos_ref(&space->symbols->dsos, space->jit);
+		dso = dsos_get(&space->symbols->dsos, space->jit);
+		if (dso->key.kind == ATTAR_DSO_IS_JIT)
+			jit_init(&dso->jit, space->pids[0]);
+	}
+	return space->jit;
+}
+
+static uint16_t file_dso(struct attar_address_space *space, const struct attar_mapping *mapping)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = strlen(mapping->path), tail = sizeof(deleted) - 1;
+	struct dso_key key = {
+		.kind = ATTAR_DSO_IS_FILE,
+		.dev = (uint64_t)mapping->maj << 32 | mapping->min,
+		.ino = mapping->ino,
+		.generation = mapping->ino_generation,
+		.build_id_size = MIN(mapping->build_id_size, (uint8_t)ELF_MAX_BUILD_ID),
+	};
+	char *path _cleanup_free_ = NULL;
+
+	if (n > tail && !strcmp(mapping->path + n - tail, deleted))
+		n -= tail;
+	path = strndup(mapping->path, n);
+	if (!path) {
+		base_oom();
+		return ATTAR_DSO_UNKNOWN;
+	}
+	key.path = path;
+	memcpy(key.build_id, mapping->build_id, key.build_id_size);
+	return dsos_intern(&space->symbols->dsos, &key);
+}
+
+/* [vdso]; and code of the kernel's that has no names: [vsyscall], [uprobes]. */
+static uint16_t special_dso(struct attar_address_space *space, const struct attar_mapping *mapping)
+{
+	bool vdso = !strcmp(mapping->path, "[vdso]");
+	struct dso_key key = {
+		.kind = vdso ? ATTAR_DSO_IS_VDSO : ATTAR_DSO_IS_UNKNOWN,
+		.owner = mapping->start >> 32 ? 64 : 32,
+		.path = mapping->path,
+	};
+
+	return dsos_intern(&space->symbols->dsos, &key);
+}
+
+int attar_address_space_map(struct attar_address_space *space, const struct attar_mapping *mapping)
+{
+	CHECK_ARG(space, "space");
+	CHECK_ARG(mapping, "mapping");
+
+	struct range range = {
+		.start = mapping->start, .len = mapping->len, .pgoff = mapping->pgoff};
+	const char *path = mapping->path ?: "";
+	int r;
+
+	if (!range.len || range.start + (range.len - 1) < range.start)
+		return attar_fail(-EINVAL, "a mapping of process %d has no extent", space->pids[0]);
+	if (is_anonymous(path)) {
+		range.dso = jit_dso(space);
+		range.pgoff = range.start;
+		range.memfd = starts_with(path, "/memfd:");
+	} else if (path[0] == '[') {
+		range.dso = special_dso(space, mapping);
+		range.pgoff = 0;
+	} else {
+		range.dso = file_dso(space, mapping);
+	}
+	dsos_ref(&space->symbols->dsos, range.dso);
+	r = insert(space, &range);
+	dsos_unref(&space->symbols->dsos, range.dso);
+	return r;
+}
+
+static int scan_one(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	int r = executable ? attar_address_space_map(ctx, mapping) : 0;
+
+	return r == -ENOMEM ? r : 0;
+}
+
+int attar_address_space_scan(struct attar_address_space *space)
+{
+	CHECK_ARG(space, "space");
+
+	return maps_read(space->pids[0], scan_one, space);
+}
+
+static bool holds_elf(const struct attar_address_space *space, const struct attar_mapping *m)
+{
+	struct dso_key key = {.path = "", .dev = (uint64_t)m->maj << 32 | m->min, .ino = m->ino};
+	struct dso_search where = {
+		.key = &key, .pids = {space->pids[0]}, .start = m->start, .end = m->start + m->len};
+	int fd _cleanup_close_ = dso_open(&where);
+	char magic[SELFMAG];
+
+	return fd >= 0 && TEMP_FAILURE_RETRY(pread(fd, magic, SELFMAG, 0)) == SELFMAG &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+struct adoption {
+	struct attar_address_space *space;
+	struct range *range;
+};
+
+static int adopt(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct adoption *a = ctx;
+
+	if (mapping->start != a->range->start || mapping->len != a->range->len)
+		return 0;
+	if (starts_with(mapping->path, "/memfd:") && holds_elf(a->space, mapping)) {
+		uint16_t dso = file_dso(a->space, mapping);
+
+		dsos_ref(&a->space->symbols->dsos, dso);
+		unref_dsos(a->space, a->range, 1);
+		a->range->dso = dso;
+		a->range->pgoff = mapping->pgoff;
+	}
+	return -EEXIST; /* enough */
+}
+
+/* A file in memory is a JIT compiler's buffer or a program: runc runs a sealed copy of itself. */
+static void settle_memfd(struct attar_address_space *space, struct range *range)
+{
+	range->memfd = false;
+	maps_read(space->pids[0], adopt, &(struct adoption){space, range});
+}
+
+static void settle(struct attar_address_space *space, struct range *range)
+{
+	struct dso_search where = {.start = range->start, .end = range->start + range->len};
+	struct dso *dso;
+
+	if (range->memfd)
+		settle_memfd(space, range);
+	range->settled = true;
+	dso = dsos_get(&space->symbols->dsos, range->dso);
+	dso->kept = true;
+	where.key = &dso->key;
+	memcpy(where.pids, space->pids, sizeof(where.pids));
+	symbols_open(space->symbols, dso, &where);
+}
+
+attar_location attar_address_space_locate(struct attar_address_space *space, uint64_t ip)
+{
+	struct range *range = space->last;
+	size_t i;
+
+	if (!range || ip - range->start >= range->len) {
+		i = first_after(space->ranges, ip);
+		if (!space->ranges || i == space->ranges->n || space->ranges->at[i].start > ip)
+			return ip & PLACE_OFFSET;
+		range = space->last = &space->ranges->at[i];
+	}
+	if (unlikely(!range->settled))
+		settle(space, range);
+	return (uint64_t)range->dso << 48 | ((ip - range->start + range->pgoff) & PLACE_OFFSET);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/dso_load.h"
+
+#include <fcntl.h>
+
+#include "symbol/debugfile.h"
+#include "elf/plt.h"
+
+static const struct elf_segment *first_load(const struct elf *elf)
+{
+	vec_each (&elf->segments, segment)
+		if (segment->type == PT_LOAD)
+			return segment;
+	return NULL;
+}
+
+/* Prelink moved binaries and not their debug files. */
+static uint64_t bias_of(const struct elf *elf, const struct elf *debug)
+{
+	const struct elf_segment *ours = first_load(elf), *theirs = first_load(debug);
+
+	return ours && theirs ? ours->vaddr - theirs->vaddr : 0;
+}
+
+static int add_typed(struct symtab *table, const struct elf *elf, uint32_t type, uint64_t bias)
+{
+	const struct elf_section *section = elf_section_typed(elf, type);
+
+	return section ? symtab_add(table, elf, section, bias) : 0;
+}
+
+static int open_debugfile(
+	const struct dso *dso, const struct elf *elf, const char *debug_path, int root)
+{
+	return debugfile_open(&(struct debugfile){
+		.elf = elf, .path = dso->key.path, .roots = debug_path, .root = root});
+}
+
+static int add_debugfile(struct dso *dso, const struct elf *elf, const char *debug_path)
+{
+	struct byte_source source;
+	struct elf debug;
+	int r;
+
+	if (dso->debug_fd < 0 && !dso->image)
+		dso->debug_fd = open_debugfile(dso, elf, debug_path, AT_FDCWD);
+	if (dso->debug_fd < 0 || byte_source_file(dso->debug_fd, &source) < 0 ||
+		elf_init(&debug, &source) < 0)
+		return 0;
+	r = add_typed(&dso->table, &debug, SHT_SYMTAB, bias_of(elf, &debug));
+	elf_done(&debug);
+	return r;
+}
+
+/* What .gnu_debugdata holds are the functions that the dynamic table lacks. */
+static int add_unpacked(struct symtab *table, const struct elf *elf)
+{
+	uint8_t *image _cleanup_free_ = NULL;
+	struct byte_source source = {.fd = -1};
+	struct elf small;
+	size_t size;
+	int r;
+
+	if (debugfile_unpack(elf, &image, &size) < 0)
+		return 0;
+	source.memory = image;
+	source.size = size;
+	if (elf_init(&small, &source) < 0)
+		return 0;
+	r = add_typed(table, &small, SHT_SYMTAB, bias_of(elf, &small));
+	elf_done(&small);
+	return r < 0 ? r : symtab_keep_names(table);
+}
+
+static int add_symbols(struct dso *dso, const struct elf *elf, const char *debug_path)
+{
+	struct symtab *table = &dso->table;
+	int r = add_typed(table, elf, SHT_SYMTAB, 0);
+
+	if (r >= 0 && !table->entries.n)
+		r = add_debugfile(dso, elf, debug_path);
+	if (r >= 0 && !table->entries.n) {
+		r = add_unpacked(table, elf);
+		if (r >= 0)
+			r = add_typed(table, elf, SHT_DYNSYM, 0);
+	}
+	return r < 0 ? r : plt_add(table, elf);
+}
+
+static int keep_segments(struct dso *dso, const struct elf *elf)
+{
+	vec_each (&elf->segments, segment)
+		if (segment->type == PT_LOAD && vec_push(&dso->segments, *segment) < 0)
+			return base_oom();
+	return 0;
+}
+
+/* The record that announced the mapping may have named the build. */
+static int check_build(const struct dso *dso, const struct elf *elf)
+{
+	uint8_t id[ELF_MAX_BUILD_ID];
+	size_t n;
+
+	if (!dso->key.build_id_size)
+		return 0;
+	n = elf_build_id(elf, id);
+	if (n == dso->key.build_id_size && !memcmp(id, dso->key.build_id, n))
+		return 0;
+	return attar_fail(-ESTALE, "the file has another build-id than the mapped one");
+}
+
+static int load_elf(struct dso *dso, const struct elf *elf, const char *debug_path)
+{
+	int r = check_build(dso, elf);
+
+	if (r >= 0)
+		r = keep_segments(dso, elf);
+	if (r >= 0)
+		r = add_symbols(dso, elf, debug_path);
+	if (r < 0)
+		return r;
+	symtab_finish(&dso->table);
+	return 0;
+}
+
+int dso_load(struct dso *dso, const char *debug_path)
+{
+	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
+	struct elf elf = {0};
+	int r = dso->image ? 0 : byte_source_file(dso->fd, &source);
+
+	if (r >= 0)
+		r = elf_init(&elf, &source);
+	if (r >= 0)
+		r = load_elf(dso, &elf, debug_path);
+	elf_done(&elf);
+	dso->state = r < 0 ? DSO_LOST : DSO_LOADED;
+	if (r < 0) {
+		dso->tries = DSO_MAX_TRIES;
+		dso->stale = r == -ESTALE;
+	}
+	if (r < 0 || !dso->table.entries.n) {
+		symtab_done(&dso->table);
+		dso_close(dso);
+	}
+	return r < 0 ? attar_context(r, "no symbols of %s", dso->key.path) : 0;
+}
+
+void dso_load_debugfile(struct dso *dso, const char *debug_path, int root)
+{
+	struct byte_source source;
+	struct elf elf;
+
+	if (byte_source_file(dso->fd, &source) < 0 || elf_init(&elf, &source) < 0)
+		return;
+	if (!elf_section_typed(&elf, SHT_SYMTAB))
+		dso->debug_fd = open_debugfile(dso, &elf, debug_path, root);
+	if (dso->debug_fd < 0)
+		dso->debug_fd = -1;
+	elf_done(&elf);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/dso_open.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "symbol/maps.h"
+
+/* Overlayfs may carry the layer in the upper bits of an inode number ("xino"). */
+#define INO_BITS 0xffffffffffffULL
+
+/*
+ * Do stat() and the mapping speak of one file? They may differ in the device where a file system
+ * shows each subvolume (btrfs) or each mount (overlayfs) as its own, while the mapping tells what
+ * lies below.
+ */
+static bool same_inode(int fd, const struct stat *st, const struct dso_key *key)
+{
+	uint64_t dev = (uint64_t)major(st->st_dev) << 32 | minor(st->st_dev);
+	struct statfs fs;
+
+	if (!key->ino)
+		return true;
+	if (st->st_ino == key->ino && dev == key->dev)
+		return true;
+	if ((st->st_ino & INO_BITS) != (key->ino & INO_BITS) || fstatfs(fd, &fs) < 0)
+		return false;
+	return fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
+}
+
+/* An inode number that came back as another file: the local file systems tell by its generation. */
+static bool same_generation(int fd, const struct dso_key *key)
+{
+	struct statfs fs;
+	int generation = 0;
+
+	if (!key->generation || fstatfs(fd, &fs) < 0)
+		return true;
+	if (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC &&
+		fs.f_type != F2FS_SUPER_MAGIC)
+		return true;
+	return ioctl(fd, FS_IOC_GETVERSION, &generation) < 0 ||
+	       (uint32_t)generation == key->generation;
+}
+
+/*
+ * From a handle, which touched nothing: to open a fifo or a device just for a look would have
+ * effects.
+ */
+int dso_reopen(int handle)
+{
+	char link[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(handle, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", handle);
+	fd = TEMP_FAILURE_RETRY(open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+	return fd < 0 ? -errno : fd;
+}
+
+/* A handle's file, if it is the right one. */
+static int open_checked(int handle, const struct dso_key *key)
+{
+	struct stat st;
+	int fd = dso_reopen(handle);
+
+	if (fd == -ENOEXEC && key->ino)
+		return -ESTALE;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && same_inode(fd, &st, key) && same_generation(fd, key))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+/* Through a link of /proc that leads to the file itself, whatever its path has become. */
+static int open_link(const char *link, const struct dso_key *key)
+{
+	int handle _cleanup_close_ = TEMP_FAILURE_RETRY(open(link, O_PATH | O_CLOEXEC));
+
+	return handle < 0 ? -errno : open_checked(handle, key);
+}
+
+static int open_mapped(const struct dso_search *where)
+{
+	char link[96];
+
+	if (!where->pids[0] || !where->end)
+		return -ESRCH;
+	snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", where->pids[0],
+		(unsigned long long)where->start, (unsigned long long)where->end);
+	return open_link(link, where->key);
+}
+
+/* Any other mapping of the file will do, when this one was split since, or went. */
+struct sibling {
+	const struct dso_key *key;
+	uint64_t start, end;
+};
+
+static int find_sibling(void *ctx, const struct attar_mapping *mapping, bool executable)
+{
+	struct sibling *sibling = ctx;
+	uint64_t dev = (uint64_t)mapping->maj << 32 | mapping->min;
+
+	if (mapping->ino != sibling->key->ino || dev != sibling->key->dev)
+		return 0;
+	sibling->start = mapping->start;
+	sibling->end = mapping->start + mapping->len;
+	return -EEXIST; /* enough */
+}
+
+static int open_sibling(const struct dso_search *where)
+{
+	struct sibling sibling = {.key = where->key};
+	struct dso_search other = *where;
+
+	if (!where->pids[0] || !where->key->ino)
+		return -ESRCH;
+	if (maps_read(where->pids[0], find_sibling, &sibling) != -EEXIST)
+		return -ENOENT;
+	other.start = sibling.start;
+	other.end = sibling.end;
+	return open_mapped(&other);
+}
+
+/* For users who may not follow map_files: the program itself, when this is it. */
+static int open_exe(const struct dso_search *where)
+{
+	char link[64];
+
+	if (!where->pids[0] || !where->key->ino)
+		return -ESRCH;
+	snprintf(link, sizeof(link), "/proc/%d/exe", where->pids[0]);
+	return open_link(link, where->key);
+}
+
+int dso_open_root(pid_t pid)
+{
+	char name[64];
+	int root;
+
+	snprintf(name, sizeof(name), "/proc/%d/root", pid);
+	root = TEMP_FAILURE_RETRY(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+	return root < 0 ? -errno : root;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) < 0 || stat(b, &y) < 0 || (x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+bool dso_is_foreign(pid_t pid)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/ns/mnt", pid);
+	if (!same_file(name, "/proc/self/ns/mnt"))
+		return true;
+	snprintf(name, sizeof(name), "/proc/%d/root/", pid);
+	return !same_file(name, "/");
+}
+
+int dso_open_path(int root, const char *path, int flags)
+{
+	/* openat2() since 5.6 */
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | (unsigned)flags,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int handle;
+
+	if (root == AT_FDCWD) {
+		handle = TEMP_FAILURE_RETRY(open(path, O_PATH | O_CLOEXEC | flags));
+		return handle < 0 ? -errno : handle;
+	}
+	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	/* EPERM: by a seccomp filter that is older than the call. */
+	if (handle < 0 && (errno == ENOSYS || errno == EPERM))
+		handle = TEMP_FAILURE_RETRY(
+			openat(root, path + strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+	return handle < 0 ? -errno : handle;
+}
+
+static int open_in_root(pid_t pid, const struct dso_key *key)
+{
+	int root _cleanup_close_ = dso_open_root(pid), handle _cleanup_close_ = -1;
+
+	if (root < 0)
+		return root;
+	handle = dso_open_path(root, key->path, 0);
+	return handle < 0 ? handle : open_checked(handle, key);
+}
+
+/* Of two failures the one that says more: another file stood there. */
+static int worse(int a, int b)
+{
+	return a == -ESTALE ? a : b;
+}
+
+static int open_by_path(const struct dso_search *where)
+{
+	int r = -ENOENT, said = -ENOENT;
+
+	if (where->key->path[0] != '/')
+		return -ENOENT;
+	for (int i = 0; r < 0 && i < DSO_SEARCH_PIDS && where->pids[i]; i++)
+		said = worse(said, r = open_in_root(where->pids[i], where->key));
+	if (r < 0)
+		said = worse(said, r = open_link(where->key->path, where->key));
+	return r < 0 ? said : r;
+}
+
+int dso_open(const struct dso_search *where)
+{
+	int r = open_mapped(where), said;
+
+	if (r < 0)
+		r = open_exe(where);
+	if (r >= 0)
+		return r;
+	said = r = open_by_path(where);
+	if (r < 0)
+		r = open_sibling(where);
+	return r < 0 ? said : r;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include "tracefs/tracefs.h"
+
+#include <stdio.h>
+#include <sys/mount.h>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/limit.h"
+#include "base/suggest.h"
+#include "event/probe.h"
+
+enum { MOUNTINFO_MAX = 16 << 20 };
+
+#define STANDARD "/sys/kernel/tracing"
+#define MOUNT    "mount -t tracefs nodev " STANDARD
+
+bool tracefs_name_ok(const char *name)
+{
+	return name[0] && name[0] != '.' && strlen(name) < 256 && !strchr(name, '/');
+}
+
+int tracefs_denied(int r, const char *path)
+{
+	if (r != -EACCES && r != -EPERM)
+		return attar_fail(r, "cannot open %s: %s", path, limit_open_error(-r));
+	return attar_fail(-EACCES,
+		"tracefs may not be read (%s: %s): run as root, or as root open it for a group: "
+		"mount -o remount,mode=0750,gid=GROUP " STANDARD,
+		path, strerror(-r));
+}
+
+/* mountinfo writes blanks, tabs, newlines and backslashes as three octal digits. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (char *p = text; *p;) {
+		if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' &&
+			p[3] >= '0' && p[3] <= '7') {
+			*to++ = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 4;
+		} else {
+			*to++ = *p++;
+		}
+	}
+	*to = '\0';
+}
+
+/*
+ * "ID PARENT DEV ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE SUPER": POINT and TYPE of a mount of
+ * a whole file system, or NULL. Cuts the line up.
+ */
+static char *mount_point(char *line, char **ret_type)
+{
+	char *word[5], *dash = strstr(line, " - "), *save = NULL;
+
+	if (!dash)
+		return NULL;
+	*dash = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(word); i++)
+		if (!(word[i] = strtok_r(i ? NULL : line, " ", &save)))
+			return NULL;
+	*ret_type = strtok_r(dash + 3, " ", &save);
+	if (!*ret_type || strcmp(word[3], "/"))
+		return NULL;
+	unescape(word[4]);
+	return word[4];
+}
+
+/* How good a place is: 2 is the events folder itself, 1 one that may not be entered, 0 none. */
+static int rate(const char *path)
+{
+	char events[4096 + 16];
+
+	snprintf(events, sizeof(events), "%s/events", path);
+	if (access(events, R_OK | X_OK) == 0)
+		return 2;
+	return errno == EACCES || errno == EPERM ? 1 : 0;
+}
+
+static int best_mount(char *text, char **ret_path)
+{
+	char *save = NULL, path[4096], best_path[4096] = "";
+	int best = 0;
+
+	for (char *line = strtok_r(text, "\n", &save); line && best < 2;
+		line = strtok_r(NULL, "\n", &save)) {
+		char *type, *point = mount_point(line, &type);
+		bool debugfs;
+		int rating;
+
+		if (!point || (strcmp(type, "tracefs") && strcmp(type, "debugfs")))
+			continue;
+		debugfs = !strcmp(type, "debugfs");
+		if ((size_t)snprintf(path, sizeof(path), "%s%s", point,
+			    debugfs ? "/tracing" : "") >= sizeof(path))
+			continue;
+		rating = rate(path);
+		if (rating > best) {
+			best = rating;
+			memcpy(best_path, path, sizeof(path));
+		}
+	}
+	if (best == 2)
+		return (*ret_path = strdup(best_path)) ? 0 : base_oom();
+	return best == 1 ? tracefs_denied(-EACCES, best_path) : -ENODEV;
+}
+
+static int no_tracefs(void)
+{
+	return attar_fail(
+		-ENODEV, "this kernel has no tracefs (CONFIG_TRACING is off), so no tracepoints");
+}
+
+static bool kernel_has_tracefs(const char *proc)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/filesystems", proc);
+	return file_read(path, MOUNTINFO_MAX, &b) < 0 || strstr(buf_text(&b), "\ttracefs\n");
+}
+
+int tracefs_find(const char *proc, char **ret_path)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[4096];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/self/mountinfo", proc);
+	r = file_read(path, MOUNTINFO_MAX, &b);
+	if (r < 0)
+		return attar_context(r, "cannot look for tracefs");
+	r = b.len ? best_mount(b.data, ret_path) : -ENODEV;
+	if (r != -ENODEV)
+		return r;
+	if (!kernel_has_tracefs(proc))
+		return no_tracefs();
+	return attar_fail(-ENODEV, "tracefs is not mounted, so tracepoints have no names: " MOUNT);
+}
+
+static int mount_standard(void)
+{
+	if (mount("nodev", STANDARD, "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0) {
+		log_note("tracefs was not mounted: mounted it at " STANDARD);
+		return 0;
+	}
+	if (errno == EBUSY) /* another process was faster */
+		return 0;
+	if (errno == ENODEV)
+		return no_tracefs();
+	return attar_fail(-errno,
+		"tracefs is not mounted and cannot be mounted here (%s): as root, " MOUNT,
+		strerror(errno));
+}
+
+int attar_tracefs_mount(void)
+{
+	char *path _cleanup_free_ = NULL;
+	int r = tracefs_find("/proc", &path);
+
+	return r == -ENODEV ? mount_standard() : r;
+}
+
+int attar_catalog_tracefs(struct attar_catalog *catalog, const char **ret_path)
+{
+	CHECK_ARG(catalog, "catalog");
+	CHECK_ARG(ret_path, "ret_path");
+
+	int r = 0;
+
+	if (!catalog->tracefs)
+		r = tracefs_find(catalog->proc, &catalog->tracefs);
+	if (r == -ENODEV && catalog->mount && (r = mount_standard()) == 0)
+		r = tracefs_find(catalog->proc, &catalog->tracefs);
+	if (r < 0)
+		return r;
+	if (!catalog->tracefs_seen) {
+		catalog->tracefs_seen = true;
+		dynevent_remove_stale(catalog);
+	}
+	*ret_path = catalog->tracefs;
+	return 0;
+}
+
+static int names_in(struct attar_catalog *catalog, const char *below, dir_names *ret_names)
+{
+	char path[4096 + 512];
+	const char *root;
+	size_t kept = 0;
+	int r = attar_catalog_tracefs(catalog, &root);
+
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/events/%s", root, below);
+	r = dir_read(path, ret_names);
+	if (r < 0)
+		return tracefs_denied(r, path);
+	/* Beside the folders of systems and tracepoints lie files that switch them all. */
+	vec_each (ret_names, name) {
+		if (!strcmp(*name, "enable") || !strcmp(*name, "filter") ||
+			!strncmp(*name, "header_", 7))
+			free(*name);
+		else
+			ret_names->at[kept++] = *name;
+	}
+	ret_names->n = kept;
+	return 0;
+}
+
+int tracefs_systems(struct attar_catalog *catalog, dir_names *ret_names)
+{
+	return names_in(catalog, "", ret_names);
+}
+
+int tracefs_events(struct attar_catalog *catalog, const char *system, dir_names *ret_names)
+{
+	return names_in(catalog, system, ret_names);
+}
+
+/* Every "system:name", into one list of words that suggestions may borrow from. */
+static int all_names(struct attar_catalog *catalog, dir_names *ret_names)
+{
+	dir_names systems _cleanup_(dir_names_done) = {0};
+	int r = tracefs_systems(catalog, &systems);
+
+	vec_each (&systems, system) {
+		dir_names events _cleanup_(dir_names_done) = {0};
+
+		if (r < 0 || tracefs_events(catalog, *system, &events) < 0)
+			continue;
+		vec_each (&events, event) {
+			char full[520];
+
+			snprintf(full, sizeof(full), "%s:%s", *system, *event);
+			if (r == 0)
+				r = dir_names_add(ret_names, full);
+		}
+	}
+	return r;
+}
+
+int tracefs_unknown(struct attar_catalog *catalog, const char *system, const char *name)
+{
+	dir_names known _cleanup_(dir_names_done) = {0};
+	char full[520];
+	struct suggest s = {.word = full};
+	bool has_system = false;
+	size_t n = strlen(system);
+
+	snprintf(full, sizeof(full), "%s:%s", system, name);
+	if (all_names(catalog, &known) < 0)
+		return attar_fail(-ENOENT, "no tracepoint '%s'", CLIP(full));
+	vec_each (&known, it) {
+		has_system |= !strncmp(*it, system, n) && (*it)[n] == ':';
+		suggest_offer(&s, *it);
+	}
+	vec_each (&known, it)
+		if (!strcmp(strchr(*it, ':') + 1, name))
+			s.best = *it; /* right name, wrong system */
+	if (s.best)
+		return attar_fail(
+			-ENOENT, "no tracepoint '%s': did you mean '%s'?", CLIP(full), s.best);
+	return attar_fail(-ENOENT,
+		has_system ? "no tracepoint '%s': see 'attar list %s:*'"
+			   : "no tracepoint '%s': this kernel has no system '%s'",
+		CLIP(full), CLIP(system));
+}

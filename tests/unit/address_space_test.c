@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Mappings that overlap, compared with an array that holds the truth for every address. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attar/symbol.h"
+#include "symbol/address_space.h"
+
+enum { ADDRESSES = 512 };
+
+static struct attar_symbols *fresh(unsigned max_dsos)
+{
+	struct attar_symbols_opts opts = {
+		.size = sizeof(opts), .no_kernel = true, .max_dsos = max_dsos};
+	struct attar_symbols *symbols;
+
+	assert_int_equal(attar_symbols_new(&opts, &symbols), 0);
+	return symbols;
+}
+
+struct truth {
+	unsigned file[ADDRESSES]; /* number + 1; 0: nothing */
+	uint64_t offset[ADDRESSES];
+};
+
+static void check(
+	struct attar_symbols *symbols, struct attar_address_space *space, const struct truth *truth)
+{
+	for (unsigned i = 0; i < ADDRESSES; i++) {
+		attar_location location = attar_address_space_locate(space, 0x400000 + i);
+		enum attar_dso_kind kind;
+		char want[32] = "[unknown]";
+
+		if (truth->file[i])
+			snprintf(want, sizeof(want), "/nowhere/%u", truth->file[i]);
+		assert_string_equal(attar_symbols_dso(symbols, location, &kind), want);
+		if (truth->file[i])
+			assert_int_equal(location & 0xffffffffffff, truth->offset[i]);
+		else
+			assert_int_equal(location, 0x400000 + i);
+	}
+}
+
+static void map(struct attar_address_space *space, struct truth *truth, unsigned start,
+	unsigned len, unsigned file, uint64_t pgoff)
+{
+	char path[32];
+	struct attar_mapping mapping = {
+		.start = 0x400000 + start, .len = len, .pgoff = pgoff, .path = path};
+
+	snprintf(path, sizeof(path), "/nowhere/%u", file);
+	assert_int_equal(attar_address_space_map(space, &mapping), 0);
+	for (unsigned i = start; i < start + len; i++) {
+		truth->file[i] = file;
+		truth->offset[i] = pgoff + i - start;
+	}
+}
+
+static void test_overlaps(void **state)
+{
+	struct attar_symbols *symbols = fresh(0);
+	struct attar_address_space *space = attar_address_space_new(symbols, 1), *child;
+	struct truth truth = {0}, before;
+	uint64_t seed = 5;
+
+	for (int round = 0; round < 300; round++) {
+		unsigned start, len;
+
+		seed = base_hash64(seed + (unsigned)round);
+		start = seed % (ADDRESSES - 64);
+		len = 1 + (seed >> 20) % 64;
+		before = truth;
+		child = attar_address_space_fork(space, 2);
+		map(space, &truth, start, len, 1 + (seed >> 40) % 5, seed >> 52);
+		check(symbols, space, &truth);
+		if (round % 10 == 0) /* the other side of a fork is as it was */
+			check(symbols, child, &before);
+		attar_address_space_free(child);
+	}
+	attar_address_space_reset(space);
+	memset(&truth, 0, sizeof(truth));
+	check(symbols, space, &truth);
+	attar_address_space_free(space);
+	attar_symbols_free(symbols);
+}
+
+static attar_location place_of(struct attar_address_space *space, const char *path, uint64_t start,
+	uint64_t ino, uint32_t generation)
+{
+	struct attar_mapping mapping = {.start = start,
+		.len = 0x1000,
+		.path = path,
+		.maj = 8,
+		.ino = ino,
+		.ino_generation = generation};
+
+	assert_int_equal(attar_address_space_map(space, &mapping), 0);
+	return attar_address_space_locate(space, start + 0x10) >> 48;
+}
+
+/* Whose code it is: the file's identity, not its path alone; and of memory its process. */
+static void test_identity(void **state)
+{
+	struct attar_symbols *symbols = fresh(0);
+	struct attar_address_space *a = attar_address_space_new(symbols, 1),
+				   *b = attar_address_space_new(symbols, 2);
+
+	assert_true(
+		place_of(a, "/nowhere/x", 0x1000, 7, 0) == place_of(b, "/nowhere/x", 0x9000, 7, 0));
+	assert_true(place_of(a, "/nowhere/x", 0x1000, 7, 0) ==
+		    place_of(b, "/nowhere/x (deleted)", 0x9000, 7, 0));
+	assert_true(
+		place_of(a, "/nowhere/x", 0x1000, 7, 0) != place_of(b, "/nowhere/x", 0x9000, 8, 0));
+	assert_true(
+		place_of(a, "/nowhere/y", 0x1000, 7, 0) != place_of(b, "/nowhere/x", 0x9000, 7, 0));
+	assert_true(
+		place_of(a, "/nowhere/z", 0x1000, 9, 1) == place_of(b, "/nowhere/z", 0x9000, 9, 0));
+	assert_true(
+		place_of(a, "/nowhere/z", 0x1000, 9, 1) != place_of(b, "/nowhere/z", 0x9000, 9, 2));
+	assert_true(place_of(a, "//anon", 0x1000, 0, 0) != place_of(b, "//anon", 0x1000, 0, 0));
+	assert_true(place_of(a, "//anon", 0x1000, 0, 0) == place_of(a, "[heap]", 0x5000, 0, 0));
+	assert_true(place_of(a, "[vdso]", 0x7fff00001000, 0, 0) ==
+		    place_of(b, "[vdso]", 0x7fff00009000, 0, 0));
+	assert_true(place_of(a, "[vdso]", 0x7fff00001000, 0, 0) !=
+		    place_of(b, "[vdso]", 0xf7f00000, 0, 0));
+	attar_address_space_free(a);
+	attar_address_space_free(b);
+	attar_symbols_free(symbols);
+}
+
+/* Memory without a file: the location is the address, and neighbours are one. */
+static void test_memory(void **state)
+{
+	struct attar_mapping page = {.len = 0x1000, .path = ""};
+	struct attar_symbols *symbols = fresh(0);
+	struct attar_address_space *space = attar_address_space_new(symbols, 1);
+	enum attar_dso_kind kind;
+	attar_location location;
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		page.start = 0x10000000 + i * 37 % 100000 * 0x1000;
+		assert_int_equal(attar_address_space_map(space, &page), 0);
+	}
+	assert_int_equal(space->ranges->n, 1);
+	location = attar_address_space_locate(space, 0x10012345);
+	assert_int_equal(location & 0xffffffffffff, 0x10012345);
+	attar_symbols_dso(symbols, location, &kind);
+	assert_int_equal(kind, ATTAR_DSO_IS_JIT);
+	attar_address_space_free(space);
+	attar_symbols_free(symbols);
+}
+
+static void test_edges(void **state)
+{
+	struct attar_mapping top = {
+		.start = 0xffffffffff600000, .len = 0x1000, .path = "[vsyscall]"};
+	struct attar_mapping last = {
+		.start = UINT64_MAX - 0xfff, .len = 0x1000, .path = "/nowhere/last"};
+	struct attar_mapping none = {.start = 0x1000, .path = "/nowhere/none"};
+	struct attar_mapping over = {
+		.start = UINT64_MAX - 0xfff, .len = 0x1001, .path = "/nowhere/over"};
+	struct attar_symbols *symbols = fresh(0);
+	struct attar_address_space *space = attar_address_space_new(symbols, 1);
+	enum attar_dso_kind kind;
+
+	assert_int_equal(attar_address_space_map(space, &none), -EINVAL);
+	assert_int_equal(attar_address_space_map(space, &over), -EINVAL);
+	assert_int_equal(attar_address_space_map(space, &top), 0);
+	assert_int_equal(attar_address_space_map(space, &last), 0);
+	assert_string_equal(
+		attar_symbols_dso(symbols, attar_address_space_locate(space, UINT64_MAX), &kind),
+		"/nowhere/last");
+	assert_string_equal(
+		attar_symbols_dso(symbols, attar_address_space_locate(space, top.start), &kind),
+		"[vsyscall]");
+	assert_int_equal(kind, ATTAR_DSO_IS_UNKNOWN);
+	assert_int_equal(
+		attar_location_dso(attar_address_space_locate(space, 0)), ATTAR_DSO_UNKNOWN);
+	attar_address_space_free(space);
+	attar_symbols_free(symbols);
+}
+
+static void test_bounds(void **state)
+{
+	struct attar_mapping mapping = {.len = 0x1000, .maj = 8};
+	struct attar_symbols *symbols = fresh(10);
+	struct attar_address_space *space = attar_address_space_new(symbols, 1);
+	struct attar_symbols_stats stats;
+	struct attar_symbol symbol;
+	char path[32];
+
+	for (unsigned i = 0; i < SPACE_MAX_RANGES + 10; i++) {
+		snprintf(path, sizeof(path), "/nowhere/%u", i % 20);
+		mapping.path = path;
+		mapping.start = 0x100000 + (uint64_t)i * 0x2000;
+		assert_int_equal(attar_address_space_map(space, &mapping),
+			i < SPACE_MAX_RANGES ? 0 : -ENOSPC);
+	}
+	attar_symbols_get_stats(symbols, &stats);
+	assert_int_equal(stats.mappings_refused, 10);
+	assert_true(stats.dsos_refused >= SPACE_MAX_RANGES / 2);
+	assert_int_equal(stats.dsos, 10 + 3);
+	assert_int_equal(
+		attar_location_dso(attar_address_space_locate(space, 0x100000 + 15 * 0x2000)),
+		ATTAR_DSO_FULL);
+	assert_int_equal(
+		attar_symbols_resolve(symbols,
+			attar_address_space_locate(space, 0x100000 + 15 * 0x2000), &symbol),
+		-ENOENT);
+	attar_address_space_free(space);
+	attar_symbols_free(symbols);
+}
+
+/*
+ * Binaries that no sample hit leave with their last mapping; those of which a location was made stay.
+ */
+static void test_untouched_binaries_are_forgotten(void **state)
+{
+	struct attar_symbols *symbols = fresh(16);
+	struct attar_mapping mapping = {.start = 0x400000, .len = 0x1000};
+	struct attar_symbols_stats stats;
+	enum attar_dso_kind kind;
+	attar_location kept = 0;
+	char path[32];
+
+	mapping.path = path;
+	for (unsigned i = 1; i <= 1000; i++) {
+		struct attar_address_space *space = attar_address_space_new(symbols, 1 << 30),
+					   *child;
+
+		snprintf(path, sizeof(path), "/nowhere/%u", i);
+		mapping.ino = i;
+		assert_int_equal(attar_address_space_map(space, &mapping), 0);
+		child = attar_address_space_fork(space, 1 << 29);
+		attar_address_space_free(space);
+		attar_symbols_get_stats(symbols, &stats);
+		assert_int_equal(stats.dsos, i <= 500 ? 4 : 5);
+		if (i == 500)
+			kept = attar_address_space_locate(child, 0x400010);
+		mapping.path = "//anon"; /* in the location of the file, and by itself */
+		assert_int_equal(attar_address_space_map(child, &mapping), 0);
+		mapping.path = path;
+		attar_address_space_free(child);
+	}
+	attar_symbols_get_stats(symbols, &stats);
+	assert_int_equal(stats.dsos, 4);
+	assert_int_equal(stats.dsos_refused, 0);
+	assert_string_equal(attar_symbols_dso(symbols, kept, &kind), "/nowhere/500");
+	assert_int_equal(kind, ATTAR_DSO_IS_FILE);
+	attar_symbols_free(symbols);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_untouched_binaries_are_forgotten),
+	};
+
+	return cmocka_run_group_tests_name("space", tests, NULL, NULL);
+}
