@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "event/generic_events.h"
 #include "event/pfm.h"
-#include "tracefs/tracefs.h"
+#include "event/catalog.h"
 #include "perf/open.h"
 
 struct list {
@@ -180,12 +180,12 @@ static void add_tracepoints(struct list *l)
 	dir_names systems = {0};
 
 	begin(l, "tracepoint");
-	if (tracefs_systems(l->catalog, &systems) < 0)
+	if (tracefs_systems(&l->catalog->tracefs, &systems) < 0)
 		log_note("no tracepoints in this list: %s", attar_error());
 	vec_each (&systems, system) {
 		dir_names events = {0};
 
-		if (tracefs_events(l->catalog, *system, &events) == 0)
+		if (tracefs_events(&l->catalog->tracefs, *system, &events) == 0)
 			vec_each (&events, event)
 				add_tracepoint(l, *system, *event);
 		dir_names_done(&events);

@@ -3,16 +3,7 @@
 
 #include "base/check.h"
 #include "base/opts.h"
-#include "tracefs/format.h"
 #include "event/pmu.h"
-#include "event/probe.h"
-#include "tracefs/tracefs.h"
-
-static int copy(const char *text, char **ret_copy)
-{
-	*ret_copy = strdup(text);
-	return *ret_copy ? 0 : base_oom();
-}
 
 int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalog **ret_catalog)
 {
@@ -27,14 +18,11 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return base_oom();
-	c->process = check_process;
-	c->mount = o.mount;
+	r = tracefs_init(&c->tracefs, o.sysfs ? o.sysfs : "/sys", o.proc ? o.proc : "/proc",
+		o.tracefs);
+	c->process = c->tracefs.process = check_process;
+	c->tracefs.mount = o.mount;
 	c->stop = o.stop;
-	r = copy(o.sysfs ? o.sysfs : "/sys", &c->sysfs);
-	if (r == 0)
-		r = copy(o.proc ? o.proc : "/proc", &c->proc);
-	if (r == 0 && o.tracefs)
-		r = copy(o.tracefs, &c->tracefs);
 	if (r < 0) {
 		attar_catalog_free(c);
 		return r;
@@ -47,20 +35,40 @@ struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog)
 {
 	if (!catalog)
 		return NULL;
-	dynevent_remove_own(catalog);
-	map_done(&catalog->constants);
-	map_done(&catalog->strings);
-	free(catalog->strings_text);
-	vec_each (&catalog->formats, format)
-		attar_format_free(*format);
-	vec_done(&catalog->formats);
+	tracefs_done(&catalog->tracefs);
 	vec_each (&catalog->pmus, pmu)
 		pmu_free(*pmu);
 	vec_done(&catalog->pmus);
-	map_done(&catalog->formats_by_name);
-	free(catalog->tracefs);
-	free(catalog->proc);
-	free(catalog->sysfs);
 	free(catalog);
 	return NULL;
+}
+
+int attar_catalog_tracefs(struct attar_catalog *catalog, const char **ret_path)
+{
+	CHECK_ARG(catalog, "catalog");
+	CHECK_ARG(ret_path, "ret_path");
+	return tracefs_path(&catalog->tracefs, ret_path);
+}
+
+int attar_catalog_format(struct attar_catalog *catalog, const char *system, const char *name,
+	const struct attar_format **ret_format)
+{
+	CHECK_ARG(catalog, "catalog");
+	CHECK_ARG(system, "system");
+	CHECK_ARG(name, "name");
+	CHECK_ARG(ret_format, "ret_format");
+	return tracefs_format(&catalog->tracefs, system, name, ret_format);
+}
+
+void attar_catalog_resolver(struct attar_catalog *catalog, attar_address_fn *fn, void *ctx)
+{
+	CHECK_ARG_OR(catalog, "catalog", );
+
+	catalog->tracefs.resolve = fn;
+	catalog->tracefs.resolve_ctx = ctx;
+}
+
+int attar_tracefs_mount(void)
+{
+	return tracefs_mount();
 }

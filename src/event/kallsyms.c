@@ -26,7 +26,7 @@ bool kernel_has_function(struct attar_catalog *catalog, const char *name, char r
 	FILE *file;
 
 	ret_best[0] = '\0';
-	snprintf(path, sizeof(path), "%s/kallsyms", catalog->proc);
+	snprintf(path, sizeof(path), "%s/kallsyms", catalog->tracefs.proc);
 	file = fopen(path, "re");
 	if (!file)
 		return true;

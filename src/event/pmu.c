@@ -182,7 +182,7 @@ int pmu_load(struct attar_catalog *catalog)
 	if (catalog->pmus_read)
 		return 0;
 	catalog->pmus_read = true;
-	snprintf(folder, sizeof(folder), "%s/bus/event_source/devices", catalog->sysfs);
+	snprintf(folder, sizeof(folder), "%s/bus/event_source/devices", catalog->tracefs.sysfs);
 	r = dir_read(folder, &names);
 	if (r == -ENOMEM)
 		return base_oom();

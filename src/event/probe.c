@@ -297,7 +297,7 @@ static int by_tracefs(struct parser *parser, const struct probe *probe)
 	const struct attar_format *format;
 	struct attar_event_spec *spec;
 	const char *system, *name;
-	int r = dynevent_create(parser->catalog, probe, &system, &name);
+	int r = dynamic_event_create(&parser->catalog->tracefs, probe, &system, &name);
 
 	if (r == 0)
 		r = attar_catalog_format(parser->catalog, system, name, &format);

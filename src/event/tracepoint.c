@@ -19,7 +19,7 @@ static bool can_open(struct attar_catalog *catalog, const char *system, const ch
 {
 	char path[4096 + 600];
 
-	snprintf(path, sizeof(path), "%s/events/%s/%s/id", catalog->tracefs, system, name);
+	snprintf(path, sizeof(path), "%s/events/%s/%s/id", catalog->tracefs.path, system, name);
 	return access(path, F_OK) == 0;
 }
 
@@ -57,7 +57,7 @@ static int add_matching(
 	struct parser *parser, const char *system, const char *pattern, const char *wanted)
 {
 	dir_names events _cleanup_(dir_names_done) = {0};
-	int r = tracefs_events(parser->catalog, system, &events);
+	int r = tracefs_events(&parser->catalog->tracefs, system, &events);
 
 	if (r < 0)
 		return parser_context(parser, parser->event, r);
@@ -77,7 +77,7 @@ static int add_pattern(struct parser *parser, const char *system, const char *na
 {
 	dir_names systems _cleanup_(dir_names_done) = {0};
 	char *wanted;
-	int r = tracefs_systems(parser->catalog, &systems);
+	int r = tracefs_systems(&parser->catalog->tracefs, &systems);
 
 	if (r < 0)
 		return parser_context(parser, parser->event, r);
@@ -105,7 +105,7 @@ bool tracepoint_is_system(struct parser *parser, const char *word, size_t n)
 {
 	dir_names systems _cleanup_(dir_names_done) = {0};
 
-	if (tracefs_systems(parser->catalog, &systems) < 0)
+	if (tracefs_systems(&parser->catalog->tracefs, &systems) < 0)
 		return false;
 	vec_each (&systems, it)
 		if (strlen(*it) == n && memcmp(*it, word, n) == 0)

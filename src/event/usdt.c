@@ -226,7 +226,7 @@ int usdt_new(struct attar_catalog *catalog, const char *path, const struct usdt_
 	r = usdt_plan(site, usdt->fields, &usdt->n_fields, &fetch, &spelled);
 	if (r == 0) {
 		probe.fetch = buf_text(&fetch);
-		r = dynevent_create(catalog, &probe, &system, &name);
+		r = dynamic_event_create(&catalog->tracefs, &probe, &system, &name);
 	}
 	if (r == 0)
 		r = attar_catalog_format(catalog, system, name, &usdt->fetched);

@@ -488,7 +488,7 @@ static int32_t constant(struct print_source *s, const char *name, size_t n)
 		return -1;
 	memcpy(text, name, n);
 	text[n] = '\0';
-	if (!catalog_constant(s->catalog, text, &value))
+	if (!tracefs_constant(s->tracefs, text, &value))
 		return add_unknown(s, text);
 	if (value + 0x80000000ULL <= UINT32_MAX) /* an int, as enumerators are */
 		return add_number(s, value, 32, true);

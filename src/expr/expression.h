@@ -9,7 +9,7 @@
 struct print_source {
 	const char *p;
 	const struct attar_format *format;
-	struct attar_catalog *catalog;
+	struct tracefs *tracefs;
 	struct print_program *program;
 	unsigned depth; /* of the parser's own recursion */
 };

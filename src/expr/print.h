@@ -9,7 +9,7 @@
 #ifndef EXPR_PRINT_H
 #define EXPR_PRINT_H
 
-#include "event/catalog.h"
+#include "tracefs/format.h"
 
 enum print_op {
 	/* a name that is not known: what depends on it is shown as "?", or as a page's number */
@@ -77,9 +77,9 @@ struct print_program {
 
 /*
  * The program of a format, NULL when its print format is beyond us. Names of constants are looked
- * up in the catalogue, when there is one. For print_free().
+ * up in tracefs and BTF unless tracefs is NULL. For print_free().
  */
-struct print_program *print_parse(const struct attar_format *format, struct attar_catalog *catalog);
+struct print_program *print_parse(const struct attar_format *format, struct tracefs *tracefs);
 void print_free(struct print_program *program);
 
 /* What an expression is worth. */
@@ -96,7 +96,7 @@ struct print_value {
 /* One record being printed. */
 struct print_run {
 	const struct print_program *program;
-	struct attar_catalog *catalog; /* knows functions and strings of the kernel; NULL: none */
+	struct tracefs *tracefs; /* knows functions and strings of the kernel; NULL: none */
 	const uint8_t *raw;
 	size_t size;
 	/* Output: at most max bytes; len counts also what did not fit. */
@@ -107,6 +107,9 @@ struct print_run {
 
 void print_text(struct print_run *run, const char *text, size_t n);
 void print_form(struct print_run *run, const char *fmt, ...) ATTAR_PRINTF(2, 3);
+
+/* Writes a blank unless it is first, and "name=value". */
+void print_field(struct print_run *run, const struct attar_field *field);
 
 /* Writes the whole of a program. */
 void print_program(struct print_run *run);
@@ -124,14 +127,5 @@ void print_string(struct print_run *run, int32_t node);
 void print_pointer(struct print_run *run, const char *suffix, int width, struct print_value value);
 
 void print_bitmap(struct print_run *run, const uint8_t *bytes, size_t bits, bool as_list);
-
-/* The value of a constant of the kernel, by the enums of its BTF. */
-bool catalog_constant(struct attar_catalog *catalog, const char *name, uint64_t *ret_value);
-
-/* Fills hashes of names and values from the bytes of a BTF file; nothing when it is malformed. */
-void btf_constants(const char *bytes, size_t len, struct map *ret_values);
-
-/* The constant string at an address of the kernel, NULL when it is not known. */
-const char *catalog_string(struct attar_catalog *catalog, uint64_t address);
 
 #endif

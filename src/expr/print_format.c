@@ -92,7 +92,7 @@ static void put_array(struct print_run *run, const struct print_node *node)
 
 static void put_constant(struct print_run *run, uint64_t address)
 {
-	const char *text = catalog_string(run->catalog, address);
+	const char *text = tracefs_string(run->tracefs, address);
 
 	if (text)
 		print_text(run, text, strlen(text));

@@ -92,9 +92,9 @@ static bool pieces(struct print_source *s, const char *fmt)
 	}
 }
 
-struct print_program *print_parse(const struct attar_format *format, struct attar_catalog *catalog)
+struct print_program *print_parse(const struct attar_format *format, struct tracefs *tracefs)
 {
-	struct print_source s = {.p = format->print, .format = format, .catalog = catalog};
+	struct print_source s = {.p = format->print, .format = format, .tracefs = tracefs};
 	const char *fmt;
 
 	s.program = calloc(1, sizeof(*s.program));

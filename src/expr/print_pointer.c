@@ -14,9 +14,9 @@
 static void put_function(struct print_run *run, uint64_t address, bool with_offset)
 {
 	struct attar_kernel_name name = {0};
-	struct attar_catalog *c = run->catalog;
+	struct tracefs *t = run->tracefs;
 
-	if (!c || !c->resolve || !c->resolve(c->resolve_ctx, address, &name) || !name.name) {
+	if (!t || !t->resolve || !t->resolve(t->resolve_ctx, address, &name) || !name.name) {
 		print_form(run, "0x%llx", (unsigned long long)address);
 		return;
 	}

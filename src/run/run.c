@@ -170,7 +170,7 @@ size_t run_slow_closes(const struct attar_run *run)
 {
 	size_t n = 0;
 
-	if (run->catalog && run->catalog->dynevents.n)
+	if (run->catalog && run->catalog->tracefs.dynamic_events.n)
 		return 0;
 	vec_each (&run->sources, s)
 		n += closes_slowly(s->counter);

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/parse.h"
 #include "base/suggest.h"
-#include "tracefs/tracefs.h"
+#include "event/catalog.h"
 #include "event/user_event.h"
 #include "run/run.h"
 #include "stream/procs.h"
@@ -379,7 +379,7 @@ static int look_for(struct attar_run *run, const struct user_source *user)
 	const struct attar_event_spec *asked = s->spec;
 	attar_event_fn *fn = s->fn;
 	dir_names names _cleanup_(dir_names_done) = {0};
-	int r = tracefs_events(attar_run_catalog(run), USER_EVENTS, &names);
+	int r = tracefs_events(&attar_run_catalog(run)->tracefs, USER_EVENTS, &names);
 
 	for (size_t i = 0; r == 0 && i < names.n; i++) {
 		const struct attar_format *format;

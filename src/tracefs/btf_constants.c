@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "expr/print.h"
+#include "tracefs/tracefs.h"
 
 enum { BTF_MAX = 256 << 20, KIND_ENUM64 = 19 /* since 6.0 */ };
 
@@ -112,23 +112,23 @@ void btf_constants(const char *bytes, size_t len, struct map *ret_values)
 	map_done(&b.twice);
 }
 
-bool catalog_constant(struct attar_catalog *catalog, const char *name, uint64_t *ret_value)
+bool tracefs_constant(struct tracefs *tracefs, const char *name, uint64_t *ret_value)
 {
 	uint64_t *value;
 
-	if (!catalog)
+	if (!tracefs)
 		return false;
-	if (!catalog->constants_read) {
+	if (!tracefs->constants_read) {
 		struct buf b _cleanup_(buf_done) = {0};
 		char path[4096];
 
-		catalog->constants_read = true;
-		snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", catalog->sysfs);
+		tracefs->constants_read = true;
+		snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", tracefs->sysfs);
 		if (file_read(path, BTF_MAX, &b) == 0)
-			btf_constants(b.data, b.len, &catalog->constants);
+			btf_constants(b.data, b.len, &tracefs->constants);
 		attar_error_clear();
 	}
-	value = map_get(&catalog->constants, hash(name));
+	value = map_get(&tracefs->constants, hash(name));
 	if (value)
 		*ret_value = *value;
 	return value != NULL;

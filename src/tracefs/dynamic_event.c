@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "event/probe.h"
+#include "tracefs/dynamic_event.h"
 
 enum { EVENTS_MAX = 4 << 20, STEM_MAX = 40 };
 
@@ -48,17 +48,17 @@ static unsigned long pid_namespace(const char *proc)
 	return stat(path, &st) == 0 ? (unsigned long)st.st_ino : 0;
 }
 
-static void path_of(const struct attar_catalog *catalog, bool user, char path[4096])
+static void path_of(const struct tracefs *tracefs, bool user, char path[4096])
 {
-	snprintf(path, 4096, "%s/%s", catalog->tracefs, file_of(user));
+	snprintf(path, 4096, "%s/%s", tracefs->path, file_of(user));
 }
 
-static int append(struct attar_catalog *catalog, bool user, const char *text)
+static int append(struct tracefs *tracefs, bool user, const char *text)
 {
 	char path[4096];
 	int fd _cleanup_close_ = -1;
 
-	path_of(catalog, user, path);
+	path_of(tracefs, user, path);
 	/* Never truncated: that would remove everybody's. */
 	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
 	if (fd < 0)
@@ -68,26 +68,26 @@ static int append(struct attar_catalog *catalog, bool user, const char *text)
 
 /* ---- making ---- */
 
-static int own_system(struct attar_catalog *catalog)
+static int own_system(struct tracefs *tracefs)
 {
 	unsigned long long ticks = 0;
 	int r;
 
-	if (catalog->dynevent_system)
+	if (tracefs->dynamic_event_system)
 		return 0;
-	r = start_time(catalog->proc, "self", &ticks);
+	r = start_time(tracefs->proc, "self", &ticks);
 	if (r < 0)
 		return attar_context(r, "cannot name a probe");
-	if (asprintf(&catalog->dynevent_system, "attar_%lx_%d_%llu", pid_namespace(catalog->proc),
+	if (asprintf(&tracefs->dynamic_event_system, "attar_%lx_%d_%llu", pid_namespace(tracefs->proc),
 		    getpid(), ticks) < 0) {
-		catalog->dynevent_system = NULL;
+		tracefs->dynamic_event_system = NULL;
 		return base_oom();
 	}
 	return 0;
 }
 
 /* A C identifier from the function's name, unlike the others of this process. */
-static char *own_name(const struct attar_catalog *catalog, const struct probe *probe)
+static char *own_name(const struct tracefs *tracefs, const struct probe *probe)
 {
 	char stem[STEM_MAX], *name;
 	size_t n = 0;
@@ -95,7 +95,7 @@ static char *own_name(const struct attar_catalog *catalog, const struct probe *p
 	for (const char *p = probe->func ? probe->func : "at"; *p && n < sizeof(stem) - 1; p++)
 		stem[n++] = isalnum((unsigned char)*p) ? *p : '_';
 	stem[n] = '\0';
-	return asprintf(&name, "%s_%p_%zu", stem, (void *)catalog, catalog->dynevents.n) < 0 ? NULL
+	return asprintf(&name, "%s_%p_%zu", stem, (void *)tracefs, tracefs->dynamic_events.n) < 0 ? NULL
 											     : name;
 }
 
@@ -114,14 +114,14 @@ static void place_text(struct buf *b, const struct probe *probe)
 }
 
 /* The kernel's own words about what it refused last: "[ 1.2] trace_kprobe: error: TEXT". */
-static void last_error(const struct attar_catalog *catalog, char text[200])
+static void last_error(const struct tracefs *tracefs, char text[200])
 {
 	struct buf b _cleanup_(buf_done) = {0};
 	const char *p, *found = NULL;
 	char path[4096];
 
 	text[0] = '\0';
-	snprintf(path, sizeof(path), "%s/error_log", catalog->tracefs);
+	snprintf(path, sizeof(path), "%s/error_log", tracefs->path);
 	if (file_read(path, 1 << 20, &b) < 0 || !b.len)
 		return;
 	for (p = b.data; (p = strstr(p, "error: ")); p += 7)
@@ -130,88 +130,88 @@ static void last_error(const struct attar_catalog *catalog, char text[200])
 		snprintf(text, 200, ": %.*s", (int)strcspn(found, "\n"), found);
 }
 
-static int explain(struct attar_catalog *catalog, const struct probe *probe, int r)
+static int explain(struct tracefs *tracefs, const struct probe *probe, int r)
 {
 	char text[200], place[64], path[4096];
 
 	/* The kernel says -ENOENT of a file to be probed, too. */
-	path_of(catalog, probe->user, path);
-	if (r == -ENOENT && access(path, F_OK) < 0 && access(catalog->tracefs, R_OK | X_OK) == 0)
+	path_of(tracefs, probe->user, path);
+	if (r == -ENOENT && access(path, F_OK) < 0 && access(tracefs->path, R_OK | X_OK) == 0)
 		return attar_fail(-ENODEV, "this kernel has no %s (CONFIG_%s_EVENTS is off)",
 			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");
 	if (r == -EACCES || r == -EPERM)
 		return attar_fail(-EACCES, "probes are made in %s, which needs root", path);
-	last_error(catalog, text);
+	last_error(tracefs, text);
 	snprintf(place, sizeof(place), "0x%llx", (unsigned long long)probe->offset);
 	return attar_fail(r, "the kernel refuses to probe '%s' (%s)%s",
 		CLIP(probe->func ? probe->func : place), strerror(-r), text);
 }
 
-int dynevent_create(struct attar_catalog *catalog, const struct probe *probe,
+int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 	const char **ret_system, const char **ret_name)
 {
 	struct buf b _cleanup_(buf_done) = {0};
-	struct dynevent made = {.user = probe->user};
-	const char *tracefs;
-	int r = attar_catalog_tracefs(catalog, &tracefs);
+	struct dynamic_event made = {.user = probe->user};
+	const char *path;
+	int r = tracefs_path(tracefs, &path);
 
 	if (r == 0)
-		r = own_system(catalog);
+		r = own_system(tracefs);
 	if (r < 0)
 		return r;
 	if (probe->user && strpbrk(probe->file, " \t\n:"))
 		return attar_fail(-EINVAL,
 			"tracefs cannot probe '%s': its path has a blank or a colon",
 			CLIP(probe->file));
-	made.name = own_name(catalog, probe);
-	if (!made.name || vec_reserve(&catalog->dynevents, 1) < 0) {
+	made.name = own_name(tracefs, probe);
+	if (!made.name || vec_reserve(&tracefs->dynamic_events, 1) < 0) {
 		free(made.name);
 		return base_oom();
 	}
-	buf_printf(&b, "%c:%s/%s ", probe->ret ? 'r' : 'p', catalog->dynevent_system, made.name);
+	buf_printf(&b, "%c:%s/%s ", probe->ret ? 'r' : 'p', tracefs->dynamic_event_system, made.name);
 	place_text(&b, probe);
-	r = buf_failed(&b) ? -ENOMEM : append(catalog, probe->user, b.data);
+	r = buf_failed(&b) ? -ENOMEM : append(tracefs, probe->user, b.data);
 	if (r < 0) {
 		free(made.name);
-		return r == -ENOMEM ? base_oom() : explain(catalog, probe, r);
+		return r == -ENOMEM ? base_oom() : explain(tracefs, probe, r);
 	}
-	catalog->dynevents.at[catalog->dynevents.n++] = made;
-	*ret_system = catalog->dynevent_system;
+	tracefs->dynamic_events.at[tracefs->dynamic_events.n++] = made;
+	*ret_system = tracefs->dynamic_event_system;
 	*ret_name = made.name;
 	return 0;
 }
 
 /* ---- removing ---- */
 
-static int remove_one(struct attar_catalog *catalog, bool user, const char *full_name)
+static int remove_one(struct tracefs *tracefs, bool user, const char *full_name)
 {
 	char text[256];
 
 	if ((size_t)snprintf(text, sizeof(text), "-:%s\n", full_name) >= sizeof(text))
 		return -EINVAL;
-	return append(catalog, user, text);
+	return append(tracefs, user, text);
 }
 
-void dynevent_remove_own(struct attar_catalog *catalog)
+void dynamic_event_remove_own(struct tracefs *tracefs)
 {
-	vec_each (&catalog->dynevents, it) {
+	vec_each (&tracefs->dynamic_events, it) {
 		char full[200];
 		int r;
 
-		snprintf(full, sizeof(full), "%s/%s", catalog->dynevent_system, it->name);
-		r = is_own_process(catalog) ? remove_one(catalog, it->user, full) : 0;
+		snprintf(full, sizeof(full), "%s/%s", tracefs->dynamic_event_system, it->name);
+		r = is_own_process(tracefs) ? remove_one(tracefs, it->user, full) : 0;
 		if (r < 0 && r != -ENOENT)
 			log_note("the probe %s stays in tracefs (%s): an event of it is still open",
 				full, strerror(-r));
 		free(it->name);
 	}
-	vec_done(&catalog->dynevents);
-	free(catalog->dynevent_system);
-	catalog->dynevent_system = NULL;
+	vec_done(&tracefs->dynamic_events);
+	free(tracefs->dynamic_event_system);
+	tracefs->dynamic_event_system = NULL;
 }
 
 /* True for "attar_NS_PID_START/..." of our PID namespace when no process PID started then. */
-static bool is_stale(const struct attar_catalog *catalog, const char *full_name)
+static bool is_stale(const struct tracefs *tracefs, const char *full_name)
 {
 	unsigned long ns;
 	unsigned long long ticks, now = 0;
@@ -219,18 +219,18 @@ static bool is_stale(const struct attar_catalog *catalog, const char *full_name)
 
 	if (sscanf(full_name, "attar_%lx_%15[0-9]_%llu/", &ns, pid, &ticks) != 3)
 		return false;
-	if (ns != pid_namespace(catalog->proc))
+	if (ns != pid_namespace(tracefs->proc))
 		return false;
-	return start_time(catalog->proc, pid, &now) < 0 ? access(catalog->proc, X_OK) == 0
+	return start_time(tracefs->proc, pid, &now) < 0 ? access(tracefs->proc, X_OK) == 0
 							: now != ticks;
 }
 
-static void remove_stale_of(struct attar_catalog *catalog, bool user)
+static void remove_stale_of(struct tracefs *tracefs, bool user)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 	char path[4096], *save = NULL;
 
-	path_of(catalog, user, path);
+	path_of(tracefs, user, path);
 	if (file_read(path, EVENTS_MAX, &b) < 0 || !b.len)
 		return;
 	/* "p:system/name place arguments..." */
@@ -240,15 +240,15 @@ static void remove_stale_of(struct attar_catalog *catalog, bool user)
 		if (!name)
 			continue;
 		name[1 + strcspn(name + 1, " ")] = '\0';
-		if (is_stale(catalog, name + 1) && remove_one(catalog, user, name + 1) == 0)
+		if (is_stale(tracefs, name + 1) && remove_one(tracefs, user, name + 1) == 0)
 			log_note("removed the probe %s, left behind by a process that was killed",
 				name + 1);
 	}
 }
 
-void dynevent_remove_stale(struct attar_catalog *catalog)
+void dynamic_event_remove_stale(struct tracefs *tracefs)
 {
-	remove_stale_of(catalog, false);
-	remove_stale_of(catalog, true);
+	remove_stale_of(tracefs, false);
+	remove_stale_of(tracefs, true);
 	attar_error_clear();
 }

@@ -11,7 +11,6 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
-#include "expr/print.h"
 
 struct span {
 	const char *at;
@@ -410,7 +409,8 @@ struct attar_format *attar_format_free(struct attar_format *format)
 		return NULL;
 	vec_done(&f->fields);
 	free(f->strings);
-	print_free(f->program);
+	if (f->program)
+		f->free_program(f->program);
 	free(f);
 	return NULL;
 }

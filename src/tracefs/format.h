@@ -3,7 +3,7 @@
 #ifndef TRACEFS_FORMAT_H
 #define TRACEFS_FORMAT_H
 
-#include "event/catalog.h"
+#include "tracefs/tracefs.h"
 
 enum { FORMAT_TEXT_MAX = 1 << 20, FORMAT_FIELDS_MAX = 1024 };
 
@@ -14,8 +14,9 @@ struct format {
 	VEC(struct attar_field) fields;
 	char *strings; /* every name and type; never larger than the text they came from */
 	size_t strings_len, strings_size;
-	struct attar_catalog *catalog; /* of whose kernel it is; NULL: of none */
+	struct tracefs *tracefs; /* that it was read from; NULL: none */
 	struct print_program *program; /* NULL: printed field by field, or not yet parsed */
+	void (*free_program)(struct print_program *program); /* set with program */
 	bool print_parsed;
 	bool is_eventheader; /* records are in the EventHeader encoding */
 };

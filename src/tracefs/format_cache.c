@@ -16,20 +16,20 @@ static uint64_t hash_name(const char *system, const char *name)
 	return base_hash_bytes(h, name, strlen(name));
 }
 
-static int read_format(struct attar_catalog *catalog, const char *system, const char *name,
+static int read_format(struct tracefs *tracefs, const char *system, const char *name,
 	struct attar_format **ret_format)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 	char path[4096 + 600];
 	const char *root;
-	int r = attar_catalog_tracefs(catalog, &root);
+	int r = tracefs_path(tracefs, &root);
 
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/events/%s/%s/format", root, system, name);
 	r = file_read(path, FORMAT_TEXT_MAX, &b);
 	if (r == -ENOENT || r == -ENOTDIR)
-		return tracefs_unknown(catalog, system, name);
+		return tracefs_unknown(tracefs, system, name);
 	if (r == -EACCES || r == -EPERM)
 		return tracefs_denied(r, path);
 	if (r == 0)
@@ -37,27 +37,22 @@ static int read_format(struct attar_catalog *catalog, const char *system, const 
 	return r < 0 ? attar_context(r, "tracepoint %s:%s", system, name) : 0;
 }
 
-static int remember(struct attar_catalog *catalog, uint64_t key, struct attar_format *format)
+static int remember(struct tracefs *tracefs, uint64_t key, struct attar_format *format)
 {
-	if (vec_reserve(&catalog->formats, 1) < 0 ||
-		map_put(&catalog->formats_by_name, key, catalog->formats.n) < 0) {
+	if (vec_reserve(&tracefs->formats, 1) < 0 ||
+		map_put(&tracefs->formats_by_name, key, tracefs->formats.n) < 0) {
 		attar_format_free(format);
 		return base_oom();
 	}
-	format_of(format)->catalog = catalog;
-	catalog->formats.at[catalog->formats.n++] = format;
+	format_of(format)->tracefs = tracefs;
+	tracefs->formats.at[tracefs->formats.n++] = format;
 	return 0;
 }
 
-int attar_catalog_format(struct attar_catalog *catalog, const char *system, const char *name,
+int tracefs_format(struct tracefs *tracefs, const char *system, const char *name,
 	const struct attar_format **ret_format)
 {
-	CHECK_ARG(catalog, "catalog");
-	CHECK_ARG(system, "system");
-	CHECK_ARG(name, "name");
-	CHECK_ARG(ret_format, "ret_format");
-
-	uint64_t key = hash_name(system, name), *index = map_get(&catalog->formats_by_name, key);
+	uint64_t key = hash_name(system, name), *index = map_get(&tracefs->formats_by_name, key);
 	struct attar_format *format;
 	int r;
 
@@ -65,15 +60,15 @@ int attar_catalog_format(struct attar_catalog *catalog, const char *system, cons
 		return attar_fail(-EINVAL, "'%s:%s' cannot be the name of a tracepoint",
 			CLIP(system), CLIP(name));
 	if (index) {
-		format = catalog->formats.at[*index];
+		format = tracefs->formats.at[*index];
 		if (!strcmp(format->system, system) && !strcmp(format->name, name)) {
 			*ret_format = format;
 			return 0;
 		}
 	}
-	r = read_format(catalog, system, name, &format);
+	r = read_format(tracefs, system, name, &format);
 	if (r == 0)
-		r = remember(catalog, key, format);
+		r = remember(tracefs, key, format);
 	if (r == 0)
 		*ret_format = format;
 	return r;

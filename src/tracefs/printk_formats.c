@@ -2,9 +2,8 @@
 /* Constant strings of the kernel that tracepoints refer to by address: tracefs lists them. */
 #include <stdio.h>
 
-#include "base/check.h"
 #include "base/file.h"
-#include "expr/print.h"
+#include "tracefs/tracefs.h"
 
 enum { TEXT_MAX = 8 << 20 };
 
@@ -14,7 +13,7 @@ static char unescaped(char c)
 }
 
 /* `0xADDRESS : "text"`, the text with C escapes for quotes, newlines and tabs. */
-static void read_line(struct attar_catalog *catalog, char *line)
+static void read_line(struct tracefs *tracefs, char *line)
 {
 	char *colon, *text = strchr(line, '"'), *last = strrchr(line, '"'), *to;
 	uint64_t address = strtoull(line, &colon, 16);
@@ -26,41 +25,33 @@ static void read_line(struct attar_catalog *catalog, char *line)
 	for (char *p = text; *p; p++)
 		*to++ = *p == '\\' && p[1] ? unescaped(*++p) : *p;
 	*to = '\0';
-	map_put(&catalog->strings, address, (uint64_t)(text - catalog->strings_text));
+	map_put(&tracefs->strings, address, (uint64_t)(text - tracefs->strings_text));
 }
 
-static void read_strings(struct attar_catalog *catalog)
+static void read_strings(struct tracefs *tracefs)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 	char path[4096], *save = NULL;
 
-	catalog->strings_read = true;
-	if (!catalog->tracefs)
+	tracefs->strings_read = true;
+	if (!tracefs->path)
 		return;
-	snprintf(path, sizeof(path), "%s/printk_formats", catalog->tracefs);
-	if (file_read(path, TEXT_MAX, &b) < 0 || !(catalog->strings_text = buf_take(&b)))
+	snprintf(path, sizeof(path), "%s/printk_formats", tracefs->path);
+	if (file_read(path, TEXT_MAX, &b) < 0 || !(tracefs->strings_text = buf_take(&b)))
 		return;
-	for (char *line = strtok_r(catalog->strings_text, "\n", &save); line;
+	for (char *line = strtok_r(tracefs->strings_text, "\n", &save); line;
 		line = strtok_r(NULL, "\n", &save))
-		read_line(catalog, line);
+		read_line(tracefs, line);
 }
 
-const char *catalog_string(struct attar_catalog *catalog, uint64_t address)
+const char *tracefs_string(struct tracefs *tracefs, uint64_t address)
 {
 	uint64_t *offset;
 
-	if (!catalog)
+	if (!tracefs)
 		return NULL;
-	if (!catalog->strings_read)
-		read_strings(catalog);
-	offset = map_get(&catalog->strings, address);
-	return offset ? catalog->strings_text + *offset : NULL;
-}
-
-void attar_catalog_resolver(struct attar_catalog *catalog, attar_address_fn *fn, void *ctx)
-{
-	CHECK_ARG_OR(catalog, "catalog", );
-
-	catalog->resolve = fn;
-	catalog->resolve_ctx = ctx;
+	if (!tracefs->strings_read)
+		read_strings(tracefs);
+	offset = map_get(&tracefs->strings, address);
+	return offset ? tracefs->strings_text + *offset : NULL;
 }

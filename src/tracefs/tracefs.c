@@ -8,12 +8,42 @@
 #include "base/file.h"
 #include "base/limit.h"
 #include "base/suggest.h"
-#include "event/probe.h"
+#include "tracefs/dynamic_event.h"
 
 enum { MOUNTINFO_MAX = 16 << 20 };
 
 #define STANDARD "/sys/kernel/tracing"
 #define MOUNT    "mount -t tracefs nodev " STANDARD
+
+static int copy(const char *text, char **ret_copy)
+{
+	*ret_copy = strdup(text);
+	return *ret_copy ? 0 : base_oom();
+}
+
+int tracefs_init(struct tracefs *tracefs, const char *sysfs, const char *proc, const char *path)
+{
+	int r = copy(sysfs, &tracefs->sysfs);
+
+	if (r == 0)
+		r = copy(proc, &tracefs->proc);
+	return r == 0 && path ? copy(path, &tracefs->path) : r;
+}
+
+void tracefs_done(struct tracefs *tracefs)
+{
+	dynamic_event_remove_own(tracefs);
+	map_done(&tracefs->constants);
+	map_done(&tracefs->strings);
+	free(tracefs->strings_text);
+	vec_each (&tracefs->formats, format)
+		attar_format_free(*format);
+	vec_done(&tracefs->formats);
+	map_done(&tracefs->formats_by_name);
+	free(tracefs->path);
+	free(tracefs->proc);
+	free(tracefs->sysfs);
+}
 
 bool tracefs_name_ok(const char *name)
 {
@@ -155,7 +185,7 @@ static int mount_standard(void)
 		strerror(errno));
 }
 
-int attar_tracefs_mount(void)
+int tracefs_mount(void)
 {
 	char *path _cleanup_free_ = NULL;
 	int r = tracefs_find("/proc", &path);
@@ -163,33 +193,30 @@ int attar_tracefs_mount(void)
 	return r == -ENODEV ? mount_standard() : r;
 }
 
-int attar_catalog_tracefs(struct attar_catalog *catalog, const char **ret_path)
+int tracefs_path(struct tracefs *tracefs, const char **ret_path)
 {
-	CHECK_ARG(catalog, "catalog");
-	CHECK_ARG(ret_path, "ret_path");
-
 	int r = 0;
 
-	if (!catalog->tracefs)
-		r = tracefs_find(catalog->proc, &catalog->tracefs);
-	if (r == -ENODEV && catalog->mount && (r = mount_standard()) == 0)
-		r = tracefs_find(catalog->proc, &catalog->tracefs);
+	if (!tracefs->path)
+		r = tracefs_find(tracefs->proc, &tracefs->path);
+	if (r == -ENODEV && tracefs->mount && (r = mount_standard()) == 0)
+		r = tracefs_find(tracefs->proc, &tracefs->path);
 	if (r < 0)
 		return r;
-	if (!catalog->tracefs_seen) {
-		catalog->tracefs_seen = true;
-		dynevent_remove_stale(catalog);
+	if (!tracefs->seen) {
+		tracefs->seen = true;
+		dynamic_event_remove_stale(tracefs);
 	}
-	*ret_path = catalog->tracefs;
+	*ret_path = tracefs->path;
 	return 0;
 }
 
-static int names_in(struct attar_catalog *catalog, const char *below, dir_names *ret_names)
+static int names_in(struct tracefs *tracefs, const char *below, dir_names *ret_names)
 {
 	char path[4096 + 512];
 	const char *root;
 	size_t kept = 0;
-	int r = attar_catalog_tracefs(catalog, &root);
+	int r = tracefs_path(tracefs, &root);
 
 	if (r < 0)
 		return r;
@@ -209,26 +236,26 @@ static int names_in(struct attar_catalog *catalog, const char *below, dir_names 
 	return 0;
 }
 
-int tracefs_systems(struct attar_catalog *catalog, dir_names *ret_names)
+int tracefs_systems(struct tracefs *tracefs, dir_names *ret_names)
 {
-	return names_in(catalog, "", ret_names);
+	return names_in(tracefs, "", ret_names);
 }
 
-int tracefs_events(struct attar_catalog *catalog, const char *system, dir_names *ret_names)
+int tracefs_events(struct tracefs *tracefs, const char *system, dir_names *ret_names)
 {
-	return names_in(catalog, system, ret_names);
+	return names_in(tracefs, system, ret_names);
 }
 
 /* Every "system:name", into one list of words that suggestions may borrow from. */
-static int all_names(struct attar_catalog *catalog, dir_names *ret_names)
+static int all_names(struct tracefs *tracefs, dir_names *ret_names)
 {
 	dir_names systems _cleanup_(dir_names_done) = {0};
-	int r = tracefs_systems(catalog, &systems);
+	int r = tracefs_systems(tracefs, &systems);
 
 	vec_each (&systems, system) {
 		dir_names events _cleanup_(dir_names_done) = {0};
 
-		if (r < 0 || tracefs_events(catalog, *system, &events) < 0)
+		if (r < 0 || tracefs_events(tracefs, *system, &events) < 0)
 			continue;
 		vec_each (&events, event) {
 			char full[520];
@@ -241,7 +268,7 @@ static int all_names(struct attar_catalog *catalog, dir_names *ret_names)
 	return r;
 }
 
-int tracefs_unknown(struct attar_catalog *catalog, const char *system, const char *name)
+int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *name)
 {
 	dir_names known _cleanup_(dir_names_done) = {0};
 	char full[520];
@@ -250,7 +277,7 @@ int tracefs_unknown(struct attar_catalog *catalog, const char *system, const cha
 	size_t n = strlen(system);
 
 	snprintf(full, sizeof(full), "%s:%s", system, name);
-	if (all_names(catalog, &known) < 0)
+	if (all_names(tracefs, &known) < 0)
 		return attar_fail(-ENOENT, "no tracepoint '%s'", CLIP(full));
 	vec_each (&known, it) {
 		has_system |= !strncmp(*it, system, n) && (*it)[n] == ':';

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "attar/event.h"
+#include "event/catalog.h"
 #include "base/base.h"
 #include "folder.h"
 #include "tracefs/tracefs.h"
@@ -208,11 +209,11 @@ static void test_live_all(void **state)
 	dir_names systems = {0};
 	size_t n = 0, fields = 0;
 
-	assert_int_equal(tracefs_systems(catalog, &systems), 0);
+	assert_int_equal(tracefs_systems(&catalog->tracefs, &systems), 0);
 	vec_each (&systems, system) {
 		dir_names events = {0};
 
-		assert_int_equal(tracefs_events(catalog, *system, &events), 0);
+		assert_int_equal(tracefs_events(&catalog->tracefs, *system, &events), 0);
 		vec_each (&events, event) {
 			const struct attar_format *format = NULL;
 			int r = attar_catalog_format(catalog, *system, *event, &format);

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 
 #include "attar/event.h"
+#include "event/catalog.h"
 #include "base/base.h"
 #include "base/file.h"
 #include "tracefs/format.h"
@@ -738,11 +739,11 @@ static void test_random_records(void **state)
 	if (!tracefs)
 		skip();
 	assert_int_equal(mprotect(end, 4096, PROT_NONE), 0);
-	assert_int_equal(tracefs_systems(catalog, &systems), 0);
+	assert_int_equal(tracefs_systems(&catalog->tracefs, &systems), 0);
 	vec_each (&systems, system) {
 		dir_names events = {0};
 
-		assert_int_equal(tracefs_events(catalog, *system, &events), 0);
+		assert_int_equal(tracefs_events(&catalog->tracefs, *system, &events), 0);
 		vec_each (&events, event) {
 			const struct attar_format *f;
 

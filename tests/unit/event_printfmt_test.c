@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "attar/event.h"
+#include "event/catalog.h"
 #include "base/base.h"
 #include "base/buf.h"
 #include "tracefs/format.h"
@@ -217,7 +218,7 @@ static void test_functions(void **state)
 
 	assert_int_equal(attar_catalog_new(NULL, &catalog), 0);
 	attar_catalog_resolver(catalog, name_it, name);
-	format_of(f)->catalog = catalog;
+	format_of(f)->tracefs = &catalog->tracefs;
 	attar_format_print(f, raw, sizeof(raw), line, sizeof(line));
 	assert_string_equal(line, "do_it+0x4/0x40 [mod]|do_it [mod]|0x0");
 	attar_format_free(f);
@@ -313,9 +314,9 @@ static void test_kernel_strings(void **state)
 	snprintf(tracefs, sizeof(tracefs), "%s", folder_make());
 	folder_put("printk_formats", text, sizeof(text) - 1);
 	assert_int_equal(attar_catalog_new(&opts, &catalog), 0);
-	assert_string_equal(catalog_string(catalog, 0xff01), "a\tb\n");
-	assert_string_equal(catalog_string(catalog, 0xff02), "say \"no\"");
-	assert_null(catalog_string(catalog, 0xff03));
+	assert_string_equal(tracefs_string(&catalog->tracefs, 0xff01), "a\tb\n");
+	assert_string_equal(tracefs_string(&catalog->tracefs, 0xff02), "say \"no\"");
+	assert_null(tracefs_string(&catalog->tracefs, 0xff03));
 	attar_catalog_free(catalog);
 	folder_remove();
 }

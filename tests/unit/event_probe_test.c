@@ -265,7 +265,7 @@ static void test_file_that_went_away(void **state)
 		attar_catalog_free(c);
 		skip();
 	}
-	assert_true(dynevent_create(c, &probe, &system, &name) < 0);
+	assert_true(dynamic_event_create(&c->tracefs, &probe, &system, &name) < 0);
 	assert_memory_equal(attar_error(), "the kernel refuses to probe '0x10' (", 36);
 	attar_catalog_free(c);
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* A record as one line of text: by its print format, as an EventHeader, or field by field. */
+#include "base/check.h"
+#include "eventheader/eventheader.h"
+#include "expr/print.h"
+#include "tracefs/format.h"
+
+/* The print format is parsed when the first record comes. */
+static const struct print_program *program_of(struct format *f)
+{
+	if (!f->print_parsed) {
+		f->print_parsed = true;
+		f->is_eventheader = attar_eventheader_format(&f->pub);
+		if (!strncmp(f->pub.system, "user_events", strlen("user_events")))
+			return NULL; /* made of its fields, and knows neither arrays nor fractions */
+		f->program = print_parse(&f->pub, f->tracefs);
+		f->free_program = print_free;
+		if (!f->program)
+			log_debug("%s:%s is printed field by field: its print format is beyond us",
+				f->pub.system, f->pub.name);
+	}
+	return f->program;
+}
+
+size_t attar_format_print(
+	const struct attar_format *format, const void *raw, size_t size, char *ret_text, size_t max)
+{
+	CHECK_ARG_OR(format, "format", 0);
+	CHECK_ARG_OR(raw || !size, "raw", 0);
+	CHECK_ARG_OR(ret_text || !max, "ret_text", 0);
+
+	struct format *f = format_of(format);
+	struct print_run run = {.program = program_of(f),
+		.tracefs = f->tracefs,
+		.raw = raw,
+		.size = size,
+		.at = ret_text,
+		.max = max};
+
+	if (max)
+		ret_text[0] = '\0';
+	if (f->is_eventheader) {
+		eventheader_print(&run, format->name);
+		return run.len;
+	}
+	/* Cut off records are listed, so that one sees what is missing. */
+	if (run.program && size >= format->size) {
+		print_program(&run);
+	} else {
+		for (size_t i = 0; i < format->n_fields; i++)
+			if (!format->fields[i].is_common)
+				print_field(&run, &format->fields[i]);
+	}
+	/* Some formats end in a newline, which the caller writes. */
+	while (run.len && run.len < max && strchr("\n ", ret_text[run.len - 1]))
+		ret_text[--run.len] = '\0';
+	return run.len;
+}
