@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "elf/elf.h"
 
+#include "elf/note.h"
+
 enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10, MAX_DYNAMIC = 1024 };
 
 /*
@@ -160,8 +162,7 @@ static int read_sections(struct elf *elf, const struct header *h)
 	return read_section_names(elf, names);
 }
 
-/* The file offset of an address that a PT_LOAD segment holds. */
-static bool offset_of(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset)
+bool elf_file_offset(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset)
 {
 	vec_each (&elf->segments, s) {
 		if (s->type != PT_LOAD || vaddr < s->vaddr || vaddr - s->vaddr >= s->filesz)
@@ -225,8 +226,8 @@ static int sections_from_dynamic(struct elf *elf)
 	vec_each (&elf->segments, segment)
 		if (segment->type == PT_DYNAMIC)
 			read_dynamic(elf, segment, &d);
-	if (d.strtab <= d.symtab || !offset_of(elf, d.symtab, &symbols.offset) ||
-		!offset_of(elf, d.strtab, &strings.offset))
+	if (d.strtab <= d.symtab || !elf_file_offset(elf, d.symtab, &symbols.offset) ||
+		!elf_file_offset(elf, d.strtab, &strings.offset))
 		return 0;
 	symbols.size = d.strtab - d.symtab;
 	symbols.entsize = d.syment;
@@ -272,6 +273,26 @@ const struct elf_section *elf_section_named(const struct elf *elf, const char *n
 	return NULL;
 }
 
+int elf_section_read(const struct elf *elf, const struct elf_section *section, size_t max,
+	uint8_t **ret_bytes)
+{
+	uint8_t *bytes;
+
+	if (section->type == SHT_NOBITS || section->size > max ||
+		section->size > elf->source.size)
+		return -ENODATA;
+	bytes = malloc(section->size + 1);
+	if (!bytes)
+		return base_oom();
+	if (byte_source_read(&elf->source, section->offset, bytes, section->size) < 0) {
+		free(bytes);
+		return -ENODATA;
+	}
+	bytes[section->size] = '\0';
+	*ret_bytes = bytes;
+	return 0;
+}
+
 const struct elf_section *elf_section_typed(const struct elf *elf, uint32_t type)
 {
 	vec_each (&elf->sections, section)
@@ -297,32 +318,18 @@ bool elf_vaddr(const struct elf_segment *segments, size_t n, uint64_t offset, ui
 	return false;
 }
 
-/* A block of notes: size of name, size of descriptor, type, then both padded to 4 (or 8) bytes. */
-static size_t build_id_in(const uint8_t *notes, size_t n, uint8_t *id)
+static size_t build_id_in(const uint8_t *bytes, size_t n, uint8_t *id)
 {
-	size_t at = 0;
+	struct elf_notes notes = {.bytes = bytes, .size = n};
+	struct elf_note note;
 
-	while (n - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		size_t name, desc;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = at + sizeof(note);
-		if (note.n_namesz > n - name)
+	while (elf_note_next(&notes, &note)) {
+		if (!elf_note_is(&note, "GNU", NT_GNU_BUILD_ID))
+			continue;
+		if (!note.desc_size || note.desc_size > ELF_MAX_BUILD_ID)
 			return 0;
-		desc = ROUND_UP(name + note.n_namesz, 4);
-		if (desc > n || note.n_descsz > n - desc)
-			return 0;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-			!memcmp(notes + name, "GNU", 4)) {
-			if (!note.n_descsz || note.n_descsz > ELF_MAX_BUILD_ID)
-				return 0;
-			memcpy(id, notes + desc, note.n_descsz);
-			return note.n_descsz;
-		}
-		at = ROUND_UP(desc + note.n_descsz, 4);
-		if (at > n)
-			return 0;
+		memcpy(id, note.desc, note.desc_size);
+		return note.desc_size;
 	}
 	return 0;
 }

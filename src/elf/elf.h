@@ -43,6 +43,16 @@ void elf_done(struct elf *elf);
 const struct elf_section *elf_section_named(const struct elf *elf, const char *name);
 const struct elf_section *elf_section_typed(const struct elf *elf, uint32_t type);
 
+/*
+ * The bytes of a section with a NUL behind, for free(). 0; -ENODATA, without an error text, when
+ * it has none in the file or more than max; -ENOMEM.
+ */
+int elf_section_read(const struct elf *elf, const struct elf_section *section, size_t max,
+	uint8_t **ret_bytes);
+
+/* The file offset of the byte at an address, by the segment that loads it. */
+bool elf_file_offset(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset);
+
 /* Where the byte at a file offset lies in memory: executable segments first. */
 bool elf_vaddr(const struct elf_segment *segments, size_t n, uint64_t offset, uint64_t *ret_vaddr);
 
@@ -51,5 +61,15 @@ size_t elf_build_id(const struct elf *elf, uint8_t *id);
 
 /* The name (NUL-terminated, at most NAME_MAX bytes) and CRC of .gnu_debuglink. */
 bool elf_debuglink(const struct elf *elf, char name[256], uint32_t *ret_crc);
+
+/* An ELF file and its descriptor. */
+struct elf_file {
+	struct elf elf;
+	int fd;
+};
+
+/* 0; -ENOEXEC when it is not an ELF file of this machine's byte order; or the errno of open(2). */
+int elf_file_open(struct elf_file *file, const char *path);
+void elf_file_close(struct elf_file *file);
 
 #endif

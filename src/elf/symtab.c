@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "elf/symtab.h"
 
+#include "elf/symbol_table.h"
+
 enum {
-	BLOCK = 2048,     /* symbols read at a time */
 	NAME_STEP = 256,  /* bytes read at a time */
 	MAX_ALIASES = 16, /* looked at for the plainest name */
 	MAX_NESTED = 64,  /* symbols stepped over to find the one around them */
@@ -18,21 +19,6 @@ enum {
 
 #define SIZE_MAX_BITS ((1u << 28) - 1)
 
-struct symbol {
-	uint32_t name;
-	uint16_t section;
-	uint8_t type, bind;
-	bool old;
-	uint64_t value, size;
-};
-
-#define SYMBOL_OF(s)                                                                               \
-	(struct symbol)                                                                            \
-	{                                                                                          \
-		.name = (s).st_name, .section = (s).st_shndx, .type = (s).st_info & 15,            \
-		.bind = (s).st_info >> 4, .value = (s).st_value, .size = (s).st_size               \
-	}
-
 /* What the symbols of one section have in common while they are read. */
 struct adding {
 	struct symtab *table;
@@ -42,13 +28,13 @@ struct adding {
 	uint32_t marker_name, no_name; /* names looked at last: a mapping symbol, and none */
 };
 
-static const struct elf_section *section_of(const struct elf *elf, const struct symbol *s)
+static const struct elf_section *section_of(const struct elf *elf, const struct elf_symbol *s)
 {
 	return s->section < elf->sections.n ? &elf->sections.at[s->section] : NULL;
 }
 
 /* The rank of a function's symbol, -1 for everything else. */
-static int rank_of(const struct elf *elf, const struct symbol *s)
+static int rank_of(const struct elf *elf, const struct elf_symbol *s)
 {
 	const struct elf_section *section = section_of(elf, s);
 	int rank = s->size ? 0 : RANK_UNSIZED;
@@ -74,7 +60,7 @@ static int rank_of(const struct elf *elf, const struct symbol *s)
  * "$x", "$d": where code and data begin (ELF for the Arm architecture, 5.5.5; also RISC-V): no
  * names.
  */
-static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
+static bool is_mapping_symbol(struct adding *a, const struct elf_symbol *s)
 {
 	const struct symtab_strings *strings = &a->table->strings[a->strings];
 	uint16_t machine = a->elf->machine;
@@ -97,7 +83,7 @@ static bool is_mapping_symbol(struct adding *a, const struct symbol *s)
  * For a symbol without a size: as far as its section goes. symtab_finish() ends it at the next
  * symbol.
  */
-static uint64_t room_of(const struct elf *elf, const struct symbol *s)
+static uint64_t room_of(const struct elf *elf, const struct elf_symbol *s)
 {
 	const struct elf_section *section = section_of(elf, s);
 
@@ -106,14 +92,17 @@ static uint64_t room_of(const struct elf *elf, const struct symbol *s)
 	return section->size - (s->value - section->addr);
 }
 
-static int add_symbol(struct adding *a, const struct symbol *s)
+/* 1: the table is full. */
+static int add_symbol(void *ctx, const struct elf_symbol *s)
 {
+	struct adding *a = ctx;
 	struct symtab *table = a->table;
 	int rank = rank_of(a->elf, s);
 	uint64_t low = s->value + a->bias - table->base, size;
 
-	if (rank < 0 || low > UINT32_MAX || s->name >= 1u << 30 ||
-		table->entries.n >= SYMTAB_MAX_SYMBOLS)
+	if (table->entries.n >= SYMTAB_MAX_SYMBOLS)
+		return 1;
+	if (rank < 0 || low > UINT32_MAX || s->name >= 1u << 30)
 		return 0;
 	if (is_mapping_symbol(a, s))
 		return 0;
@@ -126,42 +115,6 @@ static int add_symbol(struct adding *a, const struct symbol *s)
 					 .size = MIN(size, (uint64_t)SIZE_MAX_BITS) & SIZE_MAX_BITS,
 					 .rank = (unsigned)rank & 15,
 				 });
-}
-
-/* n symbols; versions holds a word for each. */
-static int add_block(struct adding *a, const uint8_t *block, size_t n, const uint16_t *versions)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct symbol s = a->elf->is64 ? SYMBOL_OF(((const Elf64_Sym *)block)[i])
-					       : SYMBOL_OF(((const Elf32_Sym *)block)[i]);
-
-		s.old = versions[i] & 0x8000; /* VERSYM_HIDDEN */
-		if (add_symbol(a, &s) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int add_all(struct adding *a, const struct elf_section *section, uint8_t *block)
-{
-	const struct byte_source *source = &a->elf->source;
-	const struct elf_section *versions = elf_section_typed(a->elf, SHT_GNU_versym);
-	size_t size = a->elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	uint64_t n = MIN(section->size, source->size - section->offset) / size;
-
-	n = MIN(n, (uint64_t)SYMTAB_MAX_SCANNED);
-	for (uint64_t i = 0; i < n && a->table->entries.n < SYMTAB_MAX_SYMBOLS; i += BLOCK) {
-		size_t some = MIN((uint64_t)BLOCK, n - i);
-		uint16_t version[BLOCK] = {0};
-
-		if (byte_source_read(source, section->offset + i * size, block, some * size) < 0)
-			break;
-		if (section->type == SHT_DYNSYM && versions && versions->size / 2 >= i + some)
-			byte_source_read(source, versions->offset + i * 2, version, some * 2);
-		if (add_block(a, block, some, version) < 0)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 uint64_t symtab_base(const struct elf *elf, uint64_t bias)
@@ -177,25 +130,18 @@ uint64_t symtab_base(const struct elf *elf, uint64_t bias)
 int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
 	uint64_t bias)
 {
-	size_t size = elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	uint8_t *block _cleanup_free_ = NULL;
-	const struct elf_section *strings;
+	const struct elf_section *strings = elf_symbol_strings(elf, section);
 	struct adding a = {.table = table, .elf = elf, .bias = bias, .strings = table->tables};
+	int r;
 
-	if (section->type == SHT_NOBITS || section->entsize != size ||
-		section->link >= elf->sections.n || table->tables == SYMTAB_MAX_TABLES)
+	if (!strings || table->tables == SYMTAB_MAX_TABLES)
 		return 0;
-	strings = &elf->sections.at[section->link];
-	if (strings->type != SHT_STRTAB || section->offset > elf->source.size)
-		return 0;
-	block = malloc(BLOCK * size);
-	if (!block)
-		return base_oom();
 	if (!table->tables)
 		table->base = symtab_base(elf, bias);
 	table->strings[table->tables++] = (struct symtab_strings){
 		.source = elf->source, .offset = strings->offset, .size = strings->size};
-	return add_all(&a, section, block);
+	r = elf_symbol_each(elf, section, add_symbol, &a);
+	return MIN(r, 0);
 }
 
 static int by_address(const void *a, const void *b)

@@ -18,7 +18,6 @@
 
 enum {
 	SYMTAB_MAX_SYMBOLS = 4 << 20,  /* functions of one file; further ones are left out */
-	SYMTAB_MAX_SCANNED = 8 << 20,  /* symbols of any kind looked at in one table */
 	SYMTAB_MAX_NAME = 16 << 10,    /* bytes; longer names are cut */
 	SYMTAB_MAX_STRINGS = 64 << 20, /* bytes of names taken into memory per table */
 	SYMTAB_MAX_TABLES = 4,

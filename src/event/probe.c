@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/parse.h"
 #include "tracefs/format.h"
+#include "elf/function.h"
 #include "event/modifier.h"
 #include "event/pmu.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "event/usdt.h"
 
-#include <fcntl.h>
-#include <gelf.h>
 #include <stdio.h>
 
-#include "base/limit.h"
+#include "elf/elf.h"
+#include "elf/note.h"
 #include "event/probe.h"
 #include "event/user_event.h"
 
-enum { CONVERTED_MAX = 16384, HEADER = 8, NOTES_MAX = 65536 };
+enum { CONVERTED_MAX = 16384, HEADER = 8, NOTES_MAX = 65536, NOTES_SIZE_MAX = 64 << 20 };
 
 struct usdt {
 	struct attar_format *format;
@@ -23,33 +22,33 @@ struct usdt {
 /* ---- notes ---- */
 
 struct notes {
-	Elf *elf;
-	Elf_Data *probes, *perfume;
+	struct elf_file file;
+	uint8_t *probes, *perfume; /* bytes of the two note sections, owned; NULL: none */
+	size_t probes_size, perfume_size;
 	uint64_t base;     /* address of .stapsdt.base; 0: none */
 	struct map fields; /* address of a probe: the strings that tell its signs and fields */
 };
 
-static void find_sections(struct notes *notes)
+static int read_section(struct notes *notes, const char *name, uint8_t **ret_bytes, size_t *ret_n)
 {
-	Elf_Scn *scn = NULL;
-	size_t names;
+	const struct elf_section *section = elf_section_named(&notes->file.elf, name);
+	int r = section ? elf_section_read(&notes->file.elf, section, NOTES_SIZE_MAX, ret_bytes)
+			: -ENODATA;
 
-	if (elf_getshdrstrndx(notes->elf, &names) < 0)
-		return;
-	while ((scn = elf_nextscn(notes->elf, scn))) {
-		GElf_Shdr shdr;
-		const char *name;
+	if (r == 0)
+		*ret_n = section->size;
+	return r == -ENODATA ? 0 : r;
+}
 
-		if (!gelf_getshdr(scn, &shdr) ||
-			!(name = elf_strptr(notes->elf, names, shdr.sh_name)))
-			continue;
-		if (!strcmp(name, ".note.stapsdt"))
-			notes->probes = elf_getdata(scn, NULL);
-		else if (!strcmp(name, ".note.perfume"))
-			notes->perfume = elf_getdata(scn, NULL);
-		else if (!strcmp(name, ".stapsdt.base"))
-			notes->base = shdr.sh_addr;
-	}
+static int read_sections(struct notes *notes)
+{
+	const struct elf_section *base = elf_section_named(&notes->file.elf, ".stapsdt.base");
+	int r = read_section(notes, ".note.stapsdt", &notes->probes, &notes->probes_size);
+
+	if (r == 0)
+		r = read_section(notes, ".note.perfume", &notes->perfume, &notes->perfume_size);
+	notes->base = base ? base->addr : 0;
+	return r;
 }
 
 /* Strings of a note, one after the other; NULL when one does not end inside it. */
@@ -64,40 +63,28 @@ static const char *take_string(const char **p, const char *end)
 	return text;
 }
 
-/* The next note of that owner and type with at least `least` bytes: its description. Moves *at. */
-static const char *next_note(const Elf_Data *data, size_t *at, const char *owner, uint32_t type,
-	size_t least, const char **ret_end)
+/* The next note of that owner and type with at least `least` bytes. */
+static bool next_note(struct elf_notes *notes, const char *owner, uint32_t type, size_t least,
+	struct elf_note *ret_note)
 {
-	GElf_Nhdr nhdr;
-	size_t name, desc, here = *at;
-
-	while (data &&
-		(*at = gelf_getnote((Elf_Data *)(uintptr_t)data, here, &nhdr, &name, &desc))) {
-		const char *bytes = data->d_buf;
-
-		here = *at;
-		if (nhdr.n_type != type || nhdr.n_namesz != strlen(owner) + 1 ||
-			memcmp(bytes + name, owner, nhdr.n_namesz) != 0 || nhdr.n_descsz < least)
-			continue;
-		*ret_end = bytes + desc + nhdr.n_descsz;
-		return bytes + desc;
-	}
-	return NULL;
+	while (elf_note_next(notes, ret_note))
+		if (elf_note_is(ret_note, owner, type) && ret_note->desc_size >= least)
+			return true;
+	return false;
 }
 
 /* One pass for all probes: a file may have very many of both. */
 static int index_fields(struct notes *notes)
 {
-	const char *p, *end;
-	size_t at = 0;
+	struct elf_notes at = {.bytes = notes->perfume, .size = notes->perfume_size};
+	struct elf_note note;
 
-	for (int i = 0;
-		i < NOTES_MAX && (p = next_note(notes->perfume, &at, "perfume", 1, 8, &end)); i++) {
-		const char *strings = p + 8;
+	for (int i = 0; i < NOTES_MAX && next_note(&at, "perfume", 1, 8, &note); i++) {
+		const char *strings = (const char *)note.desc + 8, *p = strings,
+			   *end = (const char *)note.desc + note.desc_size;
 		uint64_t address;
 
-		memcpy(&address, p, 8);
-		p = strings;
+		memcpy(&address, note.desc, 8);
 		if (!take_string(&p, end) || !take_string(&p, end) ||
 			map_get(&notes->fields, address))
 			continue;
@@ -119,12 +106,13 @@ static void find_fields(const struct notes *notes, uint64_t pc, struct usdt_site
 }
 
 /* Three addresses; provider, name, operands. */
-static int look_at(
-	const struct notes *notes, const char *p, const char *end, usdt_site_fn *fn, void *ctx)
+static int visit_note(
+	const struct notes *notes, const struct elf_note *note, usdt_site_fn *fn, void *ctx)
 {
+	const char *p = (const char *)note->desc, *end = p + note->desc_size, *provider;
+	const struct elf *elf = &notes->file.elf;
 	struct usdt_site site = {0};
-	uint64_t words[3], pc;
-	const char *provider;
+	uint64_t words[3], moved;
 
 	memcpy(words, p, sizeof(words));
 	p += sizeof(words);
@@ -133,12 +121,10 @@ static int look_at(
 	site.operands = site.event ? take_string(&p, end) : NULL;
 	if (!site.operands || strcmp(provider, "perfume") != 0)
 		return 0;
-	pc = words[0] + (notes->base ? notes->base - words[1] : 0);
-	if (elf_file_offset(notes->elf, pc, &site.offset) < 0)
+	moved = notes->base ? notes->base - words[1] : 0; /* by prelink */
+	if (!elf_file_offset(elf, words[0] + moved, &site.offset))
 		return 0;
-	if (words[2] &&
-		elf_file_offset(notes->elf, words[2] + (notes->base ? notes->base - words[1] : 0),
-			&site.ref) < 0)
+	if (words[2] && !elf_file_offset(elf, words[2] + moved, &site.ref))
 		return 0;
 	find_fields(notes, words[0], &site);
 	return fn(ctx, &site);
@@ -146,36 +132,30 @@ static int look_at(
 
 static int each_note(struct notes *notes, usdt_site_fn *fn, void *ctx)
 {
-	const char *p, *end;
-	size_t at = 0;
-	int r;
+	struct elf_notes at;
+	struct elf_note note;
+	int r = read_sections(notes);
 
-	find_sections(notes);
-	r = index_fields(notes);
-	for (int i = 0; r == 0 && i < NOTES_MAX &&
-			(p = next_note(notes->probes, &at, "stapsdt", 3, 24, &end));
-		i++)
-		r = look_at(notes, p, end, fn, ctx);
+	if (r == 0)
+		r = index_fields(notes);
+	at = (struct elf_notes){.bytes = notes->probes, .size = notes->probes_size};
+	for (int i = 0; r == 0 && i < NOTES_MAX && next_note(&at, "stapsdt", 3, 24, &note); i++)
+		r = visit_note(notes, &note, fn, ctx);
 	return r;
 }
 
 int usdt_each(const char *path, usdt_site_fn *fn, void *ctx)
 {
-	int fd _cleanup_close_ =
-		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	struct notes notes = {0};
-	int r = 0;
+	int r = elf_file_open(&notes.file, path);
 
-	if (fd < 0)
-		return attar_fail(
-			-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return attar_fail(-ENOSYS, "libelf is older than its header");
-	notes.elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (notes.elf && elf_kind(notes.elf) == ELF_K_ELF)
-		r = each_note(&notes, fn, ctx);
+	if (r < 0)
+		return r == -ENOEXEC ? 0 : r;
+	r = each_note(&notes, fn, ctx);
 	map_done(&notes.fields);
-	elf_end(notes.elf);
+	free(notes.probes);
+	free(notes.perfume);
+	elf_file_close(&notes.file);
 	return r;
 }
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+
+#include "base/limit.h"
+#include "elf/elf.h"
+
+int elf_file_open(struct elf_file *file, const char *path)
+{
+	struct byte_source source;
+	int r;
+
+	/* O_NONBLOCK: a fifo at this path must not block us. */
+	file->fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+	if (file->fd < 0)
+		return attar_fail(-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
+	r = byte_source_file(file->fd, &source);
+	if (r == 0)
+		r = elf_init(&file->elf, &source);
+	if (r == 0)
+		return 0;
+	close(file->fd);
+	return r == -ENOEXEC ? attar_fail(-ENOEXEC, "%s is not an ELF file", CLIP(path))
+			     : attar_context(r, "cannot read %s", CLIP(path));
+}
+
+void elf_file_close(struct elf_file *file)
+{
+	elf_done(&file->elf);
+	close(file->fd);
+}
