@@ -1,55 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "elf/kallsyms.h"
 
-#include <fcntl.h>
-
-#include "base/limit.h"
-#include "base/parse.h"
+#include "elf/kallsyms_text.h"
 
 enum {
-	READ_BYTES = 64 << 10,
 	MAX_SYMBOLS = 4 << 20,
 	MAX_NAMES = 256 << 20, /* bytes; must fit kallsyms_symbol.name */
 	NO_CODE = 3,           /* rank of an end mark */
 	PAGE = 4096,
 };
-
-/* One line taken apart; the names point into it. */
-struct line {
-	uint64_t address;
-	char type;
-	const char *name, *owner; /* owner with its brackets; NULL: none */
-	size_t name_len, owner_len;
-};
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool split(const char *p, const char *end, struct line *ret_line)
-{
-	struct line line = {0};
-	int digit;
-
-	for (; p < end && (digit = parse_hex_digit(*p)) >= 0; p++)
-		line.address = line.address << 4 | (unsigned)digit;
-	if (end - p < 4 || *p != ' ' || p[2] != ' ')
-		return false;
-	line.type = p[1];
-	line.name = p += 3;
-	while (p < end && !is_blank(*p))
-		p++;
-	line.name_len = (size_t)(p - line.name);
-	while (p < end && is_blank(*p))
-		p++;
-	if (p < end && *p == '[' && end[-1] == ']') {
-		line.owner = p;
-		line.owner_len = (size_t)(end - p);
-	}
-	*ret_line = line;
-	return line.name_len > 0;
-}
 
 /* Lower is better; see the header. -1: not code. */
 static int rank_of(char type)
@@ -67,7 +26,7 @@ static int rank_of(char type)
 	}
 }
 
-static bool starts_with(const struct line *line, const char *prefix)
+static bool starts_with(const struct kallsyms_line *line, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
@@ -78,7 +37,7 @@ static bool starts_with(const struct line *line, const char *prefix)
  * Names that say nothing about code: the padding in front of each function (x86 with
  * CONFIG_FUNCTION_PADDING, since 6.2) and arm64's mapping symbols.
  */
-static bool is_noise(const struct line *line)
+static bool is_noise(const struct kallsyms_line *line)
 {
 	return starts_with(line, "__pfx_") || line->name[0] == '$';
 }
@@ -86,7 +45,7 @@ static bool is_noise(const struct line *line)
 /* Of two names for one address the is_plainer is better: other ABIs' and early copies' last. */
 static int plainness(const char *name, size_t n)
 {
-	struct line line = {.name = name, .name_len = n};
+	struct kallsyms_line line = {.name = name, .name_len = n};
 	int score = 0;
 
 	if (starts_with(&line, "__ia32_") || starts_with(&line, "__pi_") ||
@@ -114,7 +73,7 @@ static bool better(const struct kallsyms *list, const struct kallsyms_symbol *a,
 	return len_a > len_b;
 }
 
-static struct kallsyms_region *region_for(struct kallsyms *list, const struct line *line)
+static struct kallsyms_region *region_for(struct kallsyms *list, const struct kallsyms_line *line)
 {
 	struct kallsyms_region *region =
 		list->regions.n ? &list->regions.at[list->regions.n - 1] : NULL;
@@ -140,7 +99,7 @@ static struct kallsyms_region *region_for(struct kallsyms *list, const struct li
 	return region;
 }
 
-static int add_code(struct kallsyms *list, const struct line *line, int rank)
+static int add_code(struct kallsyms *list, const struct kallsyms_line *line, int rank)
 {
 	struct kallsyms_region *region = region_for(list, line);
 	struct kallsyms_symbol symbol = {
@@ -178,7 +137,7 @@ static int add_code(struct kallsyms *list, const struct line *line, int rank)
 }
 
 /* Data of the kernel itself follows its code: it ends the last function. */
-static int add_end(struct kallsyms *list, const struct line *line)
+static int add_end(struct kallsyms *list, const struct kallsyms_line *line)
 {
 	struct kallsyms_region *region =
 		list->regions.n ? &list->regions.at[list->regions.n - 1] : NULL;
@@ -194,39 +153,21 @@ static int add_end(struct kallsyms *list, const struct line *line)
 	return 0;
 }
 
-static int add_line(struct kallsyms *list, const char *text, const char *end)
+static int add_line(void *ctx, const struct kallsyms_line *line)
 {
-	struct line line;
-	int rank;
+	struct kallsyms *list = ctx;
+	int rank = rank_of(line->type);
 
-	if (!split(text, end, &line))
-		return 0;
 	list->lines++;
-	if (!line.address)
+	if (!line->address)
 		return 0;
 	list->addresses = true;
 	if (list->symbols.n >= MAX_SYMBOLS ||
-		list->names.len + line.name_len + line.owner_len + 2 > MAX_NAMES)
+		list->names.len + line->name_len + line->owner_len + 2 > MAX_NAMES)
 		return 0;
-	rank = rank_of(line.type);
 	if (rank < 0)
-		return add_end(list, &line);
-	return is_noise(&line) ? 0 : add_code(list, &line, rank);
-}
-
-/* Takes the whole lines of text; returns how many bytes they were, or a negative errno. */
-static ssize_t add_lines(struct kallsyms *list, const char *text, size_t n)
-{
-	const char *p = text, *end = text + n, *newline;
-
-	while ((newline = memchr(p, '\n', (size_t)(end - p)))) {
-		int r = add_line(list, p, newline);
-
-		if (r < 0)
-			return r;
-		p = newline + 1;
-	}
-	return p - text;
+		return add_end(list, line);
+	return is_noise(line) ? 0 : add_code(list, line, rank);
 }
 
 static int by_low(const void *a, const void *b)
@@ -287,43 +228,18 @@ static int start(struct kallsyms *list)
 int kallsyms_parse(struct kallsyms *list, const char *text, size_t n)
 {
 	int r = start(list);
-	ssize_t used = r < 0 ? r : add_lines(list, text, n);
 
-	if (used < 0)
-		return (int)used;
-	r = add_line(list, text + used, text + n);
+	if (r == 0)
+		r = kallsyms_each_of_text(text, n, add_line, list);
 	return r < 0 ? r : finish(list);
 }
 
 int kallsyms_read(struct kallsyms *list, const char *path)
 {
-	char *chunk _cleanup_free_ = malloc(READ_BYTES);
-	int fd _cleanup_close_ =
-		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-	size_t kept = 0;
 	int r = start(list);
 
-	if (!chunk)
-		return base_oom();
-	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
-	while (r >= 0) {
-		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return attar_fail(-errno, "cannot read %s: %s", path, strerror(errno));
-		if (got == 0)
-			break;
-		used = add_lines(list, chunk, kept + (size_t)got);
-		if (used < 0)
-			return (int)used;
-		kept += (size_t)got - (size_t)used;
-		if (kept == READ_BYTES) /* no line is that long */
-			return attar_fail(-EBADMSG, "%s is not a list of symbols", path);
-		memmove(chunk, chunk + used, kept);
-	}
+	if (r == 0)
+		r = kallsyms_each(path, add_line, list);
 	return r < 0 ? r : finish(list);
 }
 
