@@ -123,7 +123,7 @@ struct attar_shm_source;
  * on_new_event, or the patterns are too long.
  */
 ATTAR_API int attar_shm_source_new(
-	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_inlet);
+	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_shm_source);
 
 /* NULL, for the caller's variable. Takes NULL. */
 ATTAR_API struct attar_shm_source *attar_shm_source_free(struct attar_shm_source *shm_source);

@@ -273,13 +273,12 @@ const struct elf_section *elf_section_named(const struct elf *elf, const char *n
 	return NULL;
 }
 
-int elf_section_read(const struct elf *elf, const struct elf_section *section, size_t max,
-	uint8_t **ret_bytes)
+int elf_section_read(
+	const struct elf *elf, const struct elf_section *section, size_t max, uint8_t **ret_bytes)
 {
 	uint8_t *bytes;
 
-	if (section->type == SHT_NOBITS || section->size > max ||
-		section->size > elf->source.size)
+	if (section->type == SHT_NOBITS || section->size > max || section->size > elf->source.size)
 		return -ENODATA;
 	bytes = malloc(section->size + 1);
 	if (!bytes)

@@ -47,8 +47,8 @@ const struct elf_section *elf_section_typed(const struct elf *elf, uint32_t type
  * The bytes of a section with a NUL behind, for free(). 0; -ENODATA, without an error text, when
  * it has none in the file or more than max; -ENOMEM.
  */
-int elf_section_read(const struct elf *elf, const struct elf_section *section, size_t max,
-	uint8_t **ret_bytes);
+int elf_section_read(
+	const struct elf *elf, const struct elf_section *section, size_t max, uint8_t **ret_bytes);
 
 /* The file offset of the byte at an address, by the segment that loads it. */
 bool elf_file_offset(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset);

@@ -47,8 +47,7 @@ static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 }
 
 /* 1: found. */
-static int search_table(
-	struct search *s, const struct elf *elf, const struct elf_section *section)
+static int search_table(struct search *s, const struct elf *elf, const struct elf_section *section)
 {
 	const struct elf_section *strings = elf_symbol_strings(elf, section);
 	char *names _cleanup_free_ = NULL;
@@ -64,8 +63,7 @@ static int search_table(
 	return elf_symbol_each(elf, section, compare_symbol, s);
 }
 
-static int search(
-	const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
+static int search(const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
 {
 	struct search s = {.name = name, .near.word = name};
 	int r = 0;
@@ -78,9 +76,8 @@ static int search(
 	if (r == 1 && elf_file_offset(elf, s.vaddr, ret_offset))
 		return 0;
 	if (s.near.best)
-		return attar_fail(
-			-ENOENT, "no function '%s' in %s: did you mean '%s'?",
-			CLIP(name), CLIP(path), s.best);
+		return attar_fail(-ENOENT, "no function '%s' in %s: did you mean '%s'?", CLIP(name),
+			CLIP(path), s.best);
 	return attar_fail(-ENOENT,
 		"no function '%s' in the symbol tables of %s: give its file offset instead, as in "
 		"uprobe:0x1234@...",

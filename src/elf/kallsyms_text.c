@@ -38,8 +38,7 @@ static bool split(const char *p, const char *end, struct kallsyms_line *ret_line
 }
 
 /* The complete lines of text; *ret_used is how many bytes they were. */
-static int each_line(
-	const char *text, size_t n, kallsyms_line_fn *fn, void *ctx, size_t *ret_used)
+static int each_line(const char *text, size_t n, kallsyms_line_fn *fn, void *ctx, size_t *ret_used)
 {
 	const char *p = text, *end = text + n, *newline;
 	struct kallsyms_line line;
@@ -76,19 +75,21 @@ int kallsyms_each(const char *path, kallsyms_line_fn *fn, void *ctx)
 	if (!chunk)
 		return base_oom();
 	if (fd < 0)
-		return attar_fail(-errno, "cannot open %s: %s", path, limit_open_error(errno));
+		return attar_fail(
+			-errno, "cannot open %s: %s", CLIP(path), limit_open_error(errno));
 	while (r == 0) {
 		ssize_t got = TEMP_FAILURE_RETRY(read(fd, chunk + kept, READ_BYTES - kept));
 
 		if (got < 0)
-			return attar_fail(-errno, "cannot read %s: %s", path, strerror(errno));
+			return attar_fail(
+				-errno, "cannot read %s: %s", CLIP(path), strerror(errno));
 		if (got == 0)
 			break;
 		kept += (size_t)got;
 		r = each_line(chunk, kept, fn, ctx, &used);
 		kept -= used;
 		if (kept == READ_BYTES)
-			return attar_fail(-EBADMSG, "%s is not a list of symbols", path);
+			return attar_fail(-EBADMSG, "%s is not a list of symbols", CLIP(path));
 		memmove(chunk, chunk + used, kept);
 	}
 	return r;

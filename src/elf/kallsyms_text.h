@@ -10,8 +10,8 @@
 
 /* One line; the names point into it and have no NUL. */
 struct kallsyms_line {
-	uint64_t address; /* 0 when addresses are hidden */
-	char type;        /* as nm(1) shows it: t, T, w and W are code */
+	uint64_t address;         /* 0 when addresses are hidden */
+	char type;                /* as nm(1) shows it: t, T, w and W are code */
 	const char *name, *owner; /* owner with its brackets; NULL: the kernel itself */
 	size_t name_len, owner_len;
 };

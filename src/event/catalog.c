@@ -18,8 +18,8 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return base_oom();
-	r = tracefs_init(&c->tracefs, o.sysfs ? o.sysfs : "/sys", o.proc ? o.proc : "/proc",
-		o.tracefs);
+	r = tracefs_init(
+		&c->tracefs, o.sysfs ? o.sysfs : "/sys", o.proc ? o.proc : "/proc", o.tracefs);
 	c->process = c->tracefs.process = check_process;
 	c->tracefs.mount = o.mount;
 	c->stop = o.stop;

@@ -50,8 +50,7 @@ static int suggest(void *ctx, const struct kallsyms_line *line)
 
 bool kernel_has_function(struct attar_catalog *catalog, const char *name, char ret_best[128])
 {
-	struct search s = {
-		.name = name, .len = strlen(name), .near.word = name, .best = ret_best};
+	struct search s = {.name = name, .len = strlen(name), .near.word = name, .best = ret_best};
 	char path[4096];
 	int r;
 

@@ -7,7 +7,7 @@
 #ifndef EXPR_FILTER_H
 #define EXPR_FILTER_H
 
-#include "attar/event.h"
+#include "attar/format.h"
 
 struct filter;
 

@@ -333,7 +333,7 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
  * Threads are told by the program: by the numbers of its own pid namespace, or any that it likes. What is another
  * process' thread here, or one too many, is taken for the program's first.
  */
-static struct thread *thread_of_inlet(struct attar_stream *s, const struct shm_source_event *from)
+static struct thread *thread_of_shm_source(struct attar_stream *s, const struct shm_source_event *from)
 {
 	struct thread *t = NULL;
 
@@ -351,7 +351,7 @@ static struct thread *thread_of_inlet(struct attar_stream *s, const struct shm_s
 }
 
 /* 1; 0: it came too early to be delivered; or -ENOMEM. */
-static int deliver_inlet(
+static int deliver_shm_source(
 	struct attar_stream *s, const struct shm_source_event *from, struct attar_event *ev)
 {
 	struct thread *thread;
@@ -360,7 +360,7 @@ static int deliver_inlet(
 		s->stats.early++;
 		return 0;
 	}
-	thread = thread_of_inlet(s, from);
+	thread = thread_of_shm_source(s, from);
 	if (!thread)
 		return base_oom();
 	if (thread->pub.comm[0] == '[' && *from->comm) /* it ended before anybody looked */
@@ -384,13 +384,13 @@ static int deliver_inlet(
 }
 
 /* The shm_source's next event when it comes before the record in front of the rings, at `until`. */
-static int next_of_inlet(struct attar_stream *s, uint64_t until, struct attar_event *ev)
+static int next_of_shm_source(struct attar_stream *s, uint64_t until, struct attar_event *ev)
 {
 	struct shm_source_event from;
 	int r;
 
 	while ((r = shm_source_next(s->shm_source, until, &from)) > 0) {
-		r = deliver_inlet(s, &from, ev);
+		r = deliver_shm_source(s, &from, ev);
 		if (r)
 			return r;
 	}
@@ -398,7 +398,7 @@ static int next_of_inlet(struct attar_stream *s, uint64_t until, struct attar_ev
 }
 
 /* What rings of programs lost in this round is told at its end: 1. */
-static int lost_of_inlet(struct attar_stream *s, struct attar_event *ev)
+static int lost_of_shm_source(struct attar_stream *s, struct attar_event *ev)
 {
 	uint64_t lost = shm_source_lost(s->shm_source);
 
@@ -453,7 +453,7 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 		if (s->front_done)
 			c = pass_front(s, c);
 		if (unlikely(s->shm_source != NULL)) {
-			r = next_of_inlet(
+			r = next_of_shm_source(
 				s, c && c->time <= s->horizon ? c->time : UINT64_MAX, ret_event);
 			if (r)
 				return r;
@@ -470,7 +470,7 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 	for (size_t i = 0; i < s->merge.n; i++)
 		s->newest = MAX(s->newest, s->merge.heap[i]->time);
 	s->newest = MAX(s->newest, s->delivered);
-	if (s->shm_source && lost_of_inlet(s, ret_event))
+	if (s->shm_source && lost_of_shm_source(s, ret_event))
 		return 1;
 	end_round(s);
 	return 0;

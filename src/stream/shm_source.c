@@ -97,9 +97,9 @@ static int collect(struct attar_shm_source *shm_source, struct perfume_collector
 }
 
 int attar_shm_source_new(
-	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_inlet)
+	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_shm_source)
 {
-	CHECK_ARG(ret_inlet, "ret_inlet");
+	CHECK_ARG(ret_shm_source, "ret_shm_source");
 
 	struct perfume_collector_options options = {.size = sizeof(options)};
 	struct attar_shm_source_opts o = {0};
@@ -131,7 +131,7 @@ int attar_shm_source_new(
 		attar_shm_source_free(shm_source);
 		return r;
 	}
-	*ret_inlet = shm_source;
+	*ret_shm_source = shm_source;
 	return 0;
 }
 

@@ -78,8 +78,8 @@ static int own_system(struct tracefs *tracefs)
 	r = start_time(tracefs->proc, "self", &ticks);
 	if (r < 0)
 		return attar_context(r, "cannot name a probe");
-	if (asprintf(&tracefs->dynamic_event_system, "attar_%lx_%d_%llu", pid_namespace(tracefs->proc),
-		    getpid(), ticks) < 0) {
+	if (asprintf(&tracefs->dynamic_event_system, "attar_%lx_%d_%llu",
+		    pid_namespace(tracefs->proc), getpid(), ticks) < 0) {
 		tracefs->dynamic_event_system = NULL;
 		return base_oom();
 	}
@@ -95,8 +95,9 @@ static char *own_name(const struct tracefs *tracefs, const struct probe *probe)
 	for (const char *p = probe->func ? probe->func : "at"; *p && n < sizeof(stem) - 1; p++)
 		stem[n++] = isalnum((unsigned char)*p) ? *p : '_';
 	stem[n] = '\0';
-	return asprintf(&name, "%s_%p_%zu", stem, (void *)tracefs, tracefs->dynamic_events.n) < 0 ? NULL
-											     : name;
+	return asprintf(&name, "%s_%p_%zu", stem, (void *)tracefs, tracefs->dynamic_events.n) < 0
+		       ? NULL
+		       : name;
 }
 
 static void place_text(struct buf *b, const struct probe *probe)
@@ -168,7 +169,8 @@ int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 		free(made.name);
 		return base_oom();
 	}
-	buf_printf(&b, "%c:%s/%s ", probe->ret ? 'r' : 'p', tracefs->dynamic_event_system, made.name);
+	buf_printf(
+		&b, "%c:%s/%s ", probe->ret ? 'r' : 'p', tracefs->dynamic_event_system, made.name);
 	place_text(&b, probe);
 	r = buf_failed(&b) ? -ENOMEM : append(tracefs, probe->user, b.data);
 	if (r < 0) {

@@ -14,7 +14,7 @@ struct format {
 	VEC(struct attar_field) fields;
 	char *strings; /* every name and type; never larger than the text they came from */
 	size_t strings_len, strings_size;
-	struct tracefs *tracefs; /* that it was read from; NULL: none */
+	struct tracefs *tracefs;       /* that it was read from; NULL: none */
 	struct print_program *program; /* NULL: printed field by field, or not yet parsed */
 	void (*free_program)(struct print_program *program); /* set with program */
 	bool print_parsed;

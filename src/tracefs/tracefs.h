@@ -15,14 +15,14 @@ struct dynamic_event {
 
 /* Every part is read when it is first asked for. */
 struct tracefs {
-	unsigned process; /* that created it, see base/check.h */
+	unsigned process;   /* that created it, see base/check.h */
 	char *sysfs, *proc; /* owned */
 	char *path;         /* where it is mounted; NULL until found; owned */
 	bool mount;         /* mount it when it is not mounted */
 	bool seen;          /* stale probes of other processes were removed */
 	VEC(struct attar_format *) formats;
-	struct map formats_by_name;  /* hash of "system:name" to its index in formats */
-	char *dynamic_event_system;  /* "attar_NS_PID_START"; NULL until one is made */
+	struct map formats_by_name; /* hash of "system:name" to its index in formats */
+	char *dynamic_event_system; /* "attar_NS_PID_START"; NULL until one is made */
 	VEC(struct dynamic_event) dynamic_events;
 	attar_address_fn *resolve; /* names kernel functions; NULL: none */
 	void *resolve_ctx;
@@ -48,7 +48,6 @@ int tracefs_path(struct tracefs *tracefs, const char **ret_path);
 /* As attar_catalog_format(). */
 int tracefs_format(struct tracefs *tracefs, const char *system, const char *name,
 	const struct attar_format **ret_format);
-
 
 /*
  * The mount point of tracefs (itself, or inside debugfs) as `proc`/self/mountinfo tells. 0 with a

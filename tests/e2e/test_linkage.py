@@ -57,7 +57,7 @@ def static_flags(library):
     return [str(library), *(flag for flag in out if flag != '-lattar' and not flag.startswith('-L'))]
 
 
-@pytest.mark.parametrize('example', ['03-profile', '11-stacks', '12-report', '13-names', '14-inlet', '16-eventheader'])
+@pytest.mark.parametrize('example', ['03-profile', '11-stacks', '12-report', '13-names', '14-shm-source', '16-eventheader'])
 def test_a_program_may_define_names_that_the_static_library_uses_inside(example, tmp_path):
     if not has('pkg-config') or not has('nm'):
         pytest.skip('pkg-config or nm is not installed')

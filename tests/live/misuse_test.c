@@ -172,7 +172,7 @@ static void test_reports(void **state)
 	drawn(report, "a tree node is of an unknown kind");
 }
 
-static void test_inlets(void **state)
+static void test_shm_sources(void **state)
 {
 	struct attar_shm_source_opts opts = {.size = sizeof(opts), .patterns = "*", .n_pids = 1};
 	struct attar_shm_source *shm_source;
@@ -199,7 +199,7 @@ int main(void)
 		cmocka_unit_test(test_a_run_that_does_not_open),
 		cmocka_unit_test(test_a_run_goes_once),
 		cmocka_unit_test(test_reports),
-		cmocka_unit_test(test_inlets),
+		cmocka_unit_test(test_shm_sources),
 		cmocka_unit_test(test_names_of_unknown_values),
 	};
 

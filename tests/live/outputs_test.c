@@ -73,7 +73,7 @@ static void test_objects(void **state)
 	struct attar_target *target = live_self(), *ret_target;
 	struct attar_renderer *ret_renderer;
 	struct attar_symbols *ret_symbols;
-	struct attar_shm_source *ret_inlet;
+	struct attar_shm_source *ret_shm_source;
 	struct attar_run *ret_run;
 	uint64_t times[2];
 
@@ -81,7 +81,7 @@ static void test_objects(void **state)
 	FAILS(times, attar_target_command_times(target, &times[0], &times[1]));
 	FAILS(ret_renderer, attar_renderer_new("no-such-format", stdout, NULL, &ret_renderer));
 	FAILS(ret_symbols, attar_symbols_new((const void *)&too_short, &ret_symbols));
-	FAILS(ret_inlet, attar_shm_source_new(&nothing, &ret_inlet));
+	FAILS(ret_shm_source, attar_shm_source_new(&nothing, &ret_shm_source));
 	FAILS(ret_run, attar_run_new("no-such-profiler", &ret_run));
 	attar_target_free(target);
 }

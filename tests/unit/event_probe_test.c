@@ -337,7 +337,7 @@ static void test_sentences(void **state)
 		"events, column 8: no program or library 'nothing_is_called_so': its path would "
 		"do");
 	events_refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
-		"events, column 8: /etc/passwd is no ELF file");
+		"events, column 8: /etc/passwd is not an ELF file");
 	events_refuse(
 		c, "uprobe:x@\"/etc\"", -EINVAL, "events, column 8: /etc is not a regular file");
 	snprintf(text, sizeof(text), "cs,uprobe:probed_functoin@\"%s\"", self_path());

@@ -345,7 +345,7 @@ static void test_runs(void **state)
 
 static void test_streams(void **state)
 {
-	REFUSES(attar_shm_source_new(NULL, NULL), "ret_inlet");
+	REFUSES(attar_shm_source_new(NULL, NULL), "ret_shm_source");
 	REFUSES_NULL(attar_shm_source_variable(NULL), "shm_source");
 	REFUSES(attar_stream_live(NULL, any, 1, any, NULL, any), "target");
 	REFUSES(attar_stream_live(any, NULL, 1, any, NULL, any), "counters");

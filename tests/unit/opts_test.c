@@ -42,7 +42,7 @@ static int make_symbols(const void *opts)
 	return r;
 }
 
-static int make_inlet(const void *opts)
+static int make_shm_source(const void *opts)
 {
 	struct attar_shm_source *shm_source = NULL;
 	int r = attar_shm_source_new(opts, &shm_source);
@@ -103,12 +103,12 @@ static void test_sizes(void **state)
 }
 
 /* What an shm_source needs is not zero. */
-static void test_sizes_of_an_inlet(void **state)
+static void test_sizes_of_a_shm_source(void **state)
 {
 	struct attar_shm_source_opts opts = {.size = sizeof(opts), .patterns = "*"};
 
-	check_refusals(make_inlet, sizeof(opts));
-	assert_int_equal(make_inlet(&opts), -EINVAL);
+	check_refusals(make_shm_source, sizeof(opts));
+	assert_int_equal(make_shm_source(&opts), -EINVAL);
 	assert_non_null(strstr(attar_error(), "an shm_source needs the names of its events"));
 }
 
@@ -127,7 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_sizes_of_an_inlet),
+		cmocka_unit_test(test_sizes_of_a_shm_source),
 		cmocka_unit_test(test_sizes_of_a_stream),
 	};
 
