@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every source file uses: the error chain, scope exit, small arithmetic. */
+/* Basics for all source files: error handling, cleanup attributes, arithmetic. */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 
@@ -28,7 +28,7 @@
 #define likely(x)       __builtin_expect(!!(x), 1)
 #define unlikely(x)     __builtin_expect(!!(x), 0)
 
-/* Scope exit: char *text _cleanup_free_ = NULL; int fd _cleanup_close_ = -1; */
+/* Cleanup at scope exit: char *text _cleanup_free_ = NULL; int fd _cleanup_close_ = -1; */
 #define _cleanup_(fn)   __attribute__((cleanup(fn)))
 #define _cleanup_free_  _cleanup_(base_free_p)
 #define _cleanup_close_ _cleanup_(base_close_p)
@@ -44,7 +44,7 @@ static inline void base_close_p(int *fd)
 		close(*fd);
 }
 
-/* Hands a pointer or fd out of its cleanup scope. */
+/* Takes a pointer or fd out of its cleanup scope. */
 #define TAKE_PTR(p)                                                                                \
 	({                                                                                         \
 		__typeof__(p) p_ = (p);                                                            \
@@ -59,29 +59,29 @@ static inline void base_close_p(int *fd)
 	})
 
 /*
- * A text that the user gave, for a message that repeats it: at most CLIP_TEXT_MAX bytes of it and "..." where it
- * is longer, cut between characters. Valid to the end of the block.
+ * Truncates user input for quoting in a message: at most CLIP_TEXT_MAX bytes, then "...", cut
+ * between UTF-8 characters. Valid until the end of the block.
  */
 enum { CLIP_TEXT_MAX = 80, CLIP_BYTES = CLIP_TEXT_MAX + 4 };
 #define CLIP(text)      base_clip((char[CLIP_BYTES]){0}, (text), SIZE_MAX)
 #define CLIP_N(text, n) base_clip((char[CLIP_BYTES]){0}, (text), (n))
 const char *base_clip(char clipped[CLIP_BYTES], const char *text, size_t n);
 
-/* The one sentence for a failed allocation; returns -ENOMEM. */
+/* Sets the error text "out of memory"; returns -ENOMEM. */
 int base_oom(void);
 
-/* How often this thread has said so: whoever went on without that memory tells it at the end. */
+/* The number of base_oom() calls of this thread, to report those that did not end the operation. */
 uint64_t base_oom_count(void);
 
-/* ns, CLOCK_MONOTONIC */
+/* CLOCK_MONOTONIC in ns. */
 uint64_t base_now(void);
 
-/* The same as of the last tick (1 to 10 ms ago): cheaper, for what is looked at now and then. */
+/* CLOCK_MONOTONIC_COARSE in ns: the time of the last tick (1 to 10 ms ago), but cheaper. */
 uint64_t base_now_coarse(void);
 
 /*
- * FNV-1a of n bytes, going on from h: BASE_HASH_START or the hash of what stands before them. Its
- * low bits are mixed poorly: base_hash64() does that.
+ * FNV-1a of n bytes, continued from h: BASE_HASH_START or the hash of the preceding bytes. The low
+ * bits are mixed poorly; use base_hash64() to mix them.
  */
 #define BASE_HASH_START 0xcbf29ce484222325ULL
 

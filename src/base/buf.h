@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A growable string of bytes. Failure is sticky: after a failed allocation every call does nothing
- * and buf_failed() says so once, at the end. data is always NUL-terminated (after the first
+ * and buf_failed() reports it at the end. data is always NUL-terminated (after the first
  * append).
  *
  *	struct buf b _cleanup_(buf_done) = {0};
@@ -26,7 +26,7 @@ void buf_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 void buf_u64(struct buf *b, uint64_t n); /* decimal, faster than printf */
 
-/* Forgets the contents, keeps the memory. */
+/* Clears the contents, keeps the memory. */
 void buf_reset(struct buf *b);
 void buf_done(struct buf *b);
 
@@ -35,7 +35,7 @@ static inline bool buf_failed(const struct buf *b)
 	return b->failed;
 }
 
-/* The contents as a string owned by the caller, the buf is empty again; NULL when it had failed. */
+/* Returns the contents as a string owned by the caller and empties the buf; NULL if it failed. */
 char *buf_take(struct buf *b);
 
 /* The contents as a string borrowed until the next call; "" while empty. */

@@ -10,7 +10,7 @@ static void count_fork(void)
 	check_process++;
 }
 
-/* Fails only when out of memory: forks are not noticed then. */
+/* Fails only if out of memory; forks are not detected then. */
 static __attribute__((constructor)) void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, count_fork);

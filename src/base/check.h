@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of the arguments of public functions. Each macro returns from the function that uses it, with a
- * sentence in attar_error() that names function and argument.
+ * Checks of the arguments of public functions. On failure, each macro returns from the calling
+ * function and sets an error text that names function and argument.
  *
  *	int attar_counter_read(struct attar_counter *c, struct attar_value *ret_value)
  *	{
  *		CHECK_ARG(c, "counter");
  *		CHECK_ARG(ret_value, "ret_value");
  *
- * Functions that are called for each event have none of them: attar/base.h lists these.
+ * Functions that are called per event have no checks; attar/base.h lists them.
  */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
@@ -16,8 +16,8 @@
 #include "base/base.h"
 
 /*
- * How often this process and its ancestors have forked since the library was loaded. An object keeps the
- * number that was valid when it was created; in a child of its process it is another one.
+ * The number of forks of this process and its ancestors since the library was loaded. An object
+ * stores the value at its creation; a child process has a different one.
  */
 extern unsigned check_process;
 
@@ -34,7 +34,7 @@ int check_foreign(const char *function, const char *argument);
 			return check_missing(__func__, name);                                      \
 	} while (0)
 
-/* The same for a function that returns no errno, but `failure` (which may be empty). */
+/* The same for a function that returns `failure` (which may be empty) instead of an errno. */
 #define CHECK_ARG_OR(argument, name, failure)                                                      \
 	do {                                                                                       \
 		if (unlikely(!(argument))) {                                                       \

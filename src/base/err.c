@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread's error chain. A fixed buffer, so that reporting "out of memory" needs no memory. */
+/* Error text per thread, in a fixed buffer so that "out of memory" can be reported. */
 #include "base/base.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int negative(int code)
 
 int attar_fail(int code, const char *fmt, ...)
 {
-	char text[TEXT_MAX]; /* apart: an argument may be the old error text */
+	char text[TEXT_MAX]; /* separate: an argument may be the old error text */
 	va_list args;
 
 	va_start(args, fmt);
@@ -53,7 +53,7 @@ const char *base_clip(char clipped[CLIP_BYTES], const char *text, size_t n)
 		clipped[n] = '\0';
 		return clipped;
 	}
-	while (kept && ((unsigned char)text[kept] & 0xc0) == 0x80) /* inside of a character */
+	while (kept && ((unsigned char)text[kept] & 0xc0) == 0x80) /* inside a character */
 		kept--;
 	memcpy(clipped, text, kept);
 	memcpy(clipped + kept, "...", sizeof("..."));

@@ -24,9 +24,9 @@ static size_t utf8_length(const unsigned char *p, size_t n)
 }
 
 /*
- * Control characters of ASCII and of Latin-1 (C1, which some terminals obey), and those of Unicode
- * that turn or break a line: U+2028 to U+202E, U+2066 to U+2069. A name must not be able to look
- * like another.
+ * Control characters of ASCII and Latin-1 (C1, which some terminals interpret), and Unicode
+ * characters that reorder or break lines: U+2028 to U+202E, U+2066 to U+2069. They could make a
+ * name look like another one.
  */
 static bool is_control(const unsigned char *p, size_t len)
 {
@@ -49,7 +49,9 @@ static void add_hex(struct buf *b, const unsigned char *p, size_t len)
 		buf_printf(b, "\\x%02x", p[i]);
 }
 
-/* Appends the printable character at p, or its bytes as \xNN; returns how many bytes that took. */
+/*
+ * Appends the printable character at p, or its bytes as \xNN; returns the number of bytes consumed.
+ */
 static size_t add_printable(struct buf *b, const unsigned char *p, size_t n)
 {
 	size_t len = utf8_length(p, n);
@@ -88,7 +90,7 @@ void escape_json(struct buf *b, const char *text, size_t n)
 	}
 }
 
-/* A sign that starts a number is no formula. */
+/* A sign that starts a number does not start a formula. */
 static bool is_formula(const char *text, size_t n)
 {
 	if (!n || !memchr("=+-@", text[0], 4))

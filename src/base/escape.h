@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that other processes chose (comm, paths, symbol names, fields) made harmless for where it
- * goes. Each appends to b; none of them trusts the bytes to be UTF-8 or to be short.
+ * Escapes untrusted text (comm, paths, symbol names, fields) for an output format. Each function
+ * appends to b. The input need not be valid UTF-8 and may have any length.
  */
 #ifndef BASE_ESCAPE_H
 #define BASE_ESCAPE_H
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 /*
- * For a terminal or a log: what controls it (also the direction of text) and invalid UTF-8 as \xNN.
+ * For terminals and logs: control characters (also bidirectional ones) and invalid UTF-8 as \xNN.
  */
 void escape_text(struct buf *b, const char *text, size_t n);
 
@@ -17,7 +17,8 @@ void escape_text(struct buf *b, const char *text, size_t n);
 void escape_json(struct buf *b, const char *text, size_t n);
 
 /*
- * A CSV field (RFC 4180), quoted when it must be; before a leading = + - @ of no number goes a '.
+ * A CSV field (RFC 4180), quoted if necessary; a leading = + - @ that does not start a number is
+ * prefixed with ', so that spreadsheets do not evaluate it.
  */
 void escape_csv(struct buf *b, const char *text, size_t n);
 
@@ -25,8 +26,8 @@ void escape_csv(struct buf *b, const char *text, size_t n);
 void escape_html(struct buf *b, const char *text, size_t n);
 
 /*
- * A frame of a folded stack: ';' becomes ':', blanks at the ends and control bytes as
- * escape_text().
+ * A frame of a folded stack: ';' becomes ':'; leading and trailing blanks and control bytes are
+ * escaped as by escape_text().
  */
 void escape_folded(struct buf *b, const char *text, size_t n);
 

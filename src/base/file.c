@@ -30,7 +30,7 @@ int file_read_fd(int fd, const char *name, size_t max, struct buf *b)
 
 int file_read(const char *path, size_t max, struct buf *b)
 {
-	/* O_NONBLOCK: a fifo put where a file should be must not stop us. */
+	/* O_NONBLOCK: do not block if the path is a FIFO. */
 	int fd _cleanup_close_ =
 		TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 
@@ -51,7 +51,7 @@ int file_read_i64(const char *path, int64_t *ret_value)
 	errno = 0;
 	value = strtoll(buf_text(&b), &end, strstr(buf_text(&b), "0x") ? 16 : 10);
 	if (errno || end == buf_text(&b) || end[strspn(end, " \t\n")])
-		return attar_fail(-EINVAL, "%s does not hold a number", path);
+		return attar_fail(-EINVAL, "%s does not contain a number", path);
 	*ret_value = value;
 	return 0;
 }

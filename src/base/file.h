@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole small files of /proc, /sys and tracefs, read in a loop that survives EINTR and short reads.
+ * Reads small files of /proc, /sys and tracefs; handles EINTR and short reads.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -8,25 +8,25 @@
 #include "base/buf.h"
 
 /*
- * Appends the file's bytes to b, at most max of them (more is -EFBIG). 0 or a negative errno; the
- * error text names the path.
+ * Appends the contents of a file to b. Returns 0, -EFBIG if it is larger than max bytes, or another
+ * negative errno; the error text names the path.
  */
 int file_read(const char *path, size_t max, struct buf *b);
 
-/* The same from an open fd, which stays the caller's. name is for the error text. */
+/* The same from an open fd, which the caller still owns. name is for the error text. */
 int file_read_fd(int fd, const char *name, size_t max, struct buf *b);
 
 /*
- * A file that holds one number and no more, decimal or hexadecimal after 0x. 0 or a negative errno.
+ * Reads a file that contains a single number, decimal or hexadecimal (0x). Returns 0 or a negative
+ * errno.
  */
 int file_read_i64(const char *path, int64_t *ret_value);
 
-/* Writes all of it. 0 or a negative errno without an error text. */
+/* Writes all n bytes. Returns 0 or a negative errno without an error text. */
 int file_write_all(int fd, const void *bytes, size_t n);
 
 /*
- * The path of the running program's file, for advice about it; its short name where /proc is
- * missing.
+ * The path of the running program, for messages; its short name if /proc is not mounted.
  */
 void file_of_program(char *ret_path, size_t max);
 

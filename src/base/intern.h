@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strings kept once: the same text gives the same pointer for the life of the table, so that texts
- * compare by pointer.
+ * String interning: equal strings have the same pointer until the table is freed, so that they can
+ * be compared by pointer.
  */
 #ifndef BASE_INTERN_H
 #define BASE_INTERN_H
@@ -14,11 +14,12 @@ struct intern {
 	const char **slots; /* open addressing; NULL: free */
 	size_t size, n;
 	struct intern_block *blocks;
-	size_t bytes; /* held in blocks, for bounds */
+	size_t bytes; /* allocated in blocks, for limits */
 };
 
 /*
- * The kept copy of text, owned by the table; NULL when out of memory. Of bytes: up to n or a NUL.
+ * The interned copy of text, owned by the table; NULL if out of memory. intern_bytes() takes up to
+ * n bytes, or up to a NUL.
  */
 const char *intern_text(struct intern *t, const char *text);
 const char *intern_bytes(struct intern *t, const char *text, size_t n);

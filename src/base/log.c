@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* One of the two globals that the house allows: the log callback. */
+/* The log callback, one of the two global variables. */
 static attar_log_fn *log_fn;
 static void *log_ctx;
 

@@ -54,7 +54,7 @@ int map_put(struct map *m, uint64_t key, uint64_t value)
 	return 0;
 }
 
-/* Closes the gap by moving back every later slot of the run that would no longer be found. */
+/* Backward-shift deletion: moves later slots of the run that would no longer be found. */
 bool map_remove(struct map *m, uint64_t key)
 {
 	uint64_t *value = map_get(m, key);

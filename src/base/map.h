@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A hash map from u64 to u64 (open addressing, linear probing): ids to indexes, pids to tables. Any
- * key and any value; what is behind a value belongs to the caller.
+ * key and value are valid. If values are pointers, the caller owns what they point to.
  *
  *	struct map ids = {0};
  *	map_put(&ids, id, index);
@@ -31,7 +31,7 @@ uint64_t *map_get(const struct map *m, uint64_t key);
 /* Sets or replaces. 0, or -ENOMEM with its error text. */
 int map_put(struct map *m, uint64_t key, uint64_t value);
 
-/* True when key was there. */
+/* True if key existed. */
 bool map_remove(struct map *m, uint64_t key);
 void map_reset(struct map *m);
 void map_done(struct map *m);

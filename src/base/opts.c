@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/opts.h"
 
-/* Bytes. A larger size was never set, and what it spans is not there. */
+/* Bytes. A larger size is uninitialized, and reading that much could fault. */
 enum { OPTS_MAX = 64 << 10 };
 
 int opts_take(void *mine, size_t known, const void *theirs)
@@ -14,13 +14,15 @@ int opts_take(void *mine, size_t known, const void *theirs)
 	memcpy(&size, theirs, sizeof(size));
 	if (size < sizeof(size_t) || size > OPTS_MAX)
 		return attar_fail(-EINVAL,
-			"options whose member 'size' is %zu: set it to the size "
-			"of their struct",
+			"the member 'size' of the options is %zu: set it to the sizeof of "
+			"their struct",
 			size);
 	for (size_t i = known; i < size; i++)
 		if (bytes[i])
 			return attar_fail(-E2BIG,
-				"options of %zu bytes, of which this version of libattar knows %zu",
+				"options of %zu bytes set members that this version of libattar "
+				"does not "
+				"support (it supports %zu bytes)",
 				size, known);
 	memcpy(mine, theirs, MIN(known, size));
 	return 0;

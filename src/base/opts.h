@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Option structs grow from version to version. Their first member, size, says how much of it the
- * caller knows: what he does not know is zero, and what we do not know must be.
+ * Extensible option structs. The first member, size, is the size of the struct known to the caller:
+ * later members are zero for a smaller size, and must be zero for a larger one.
  */
 #ifndef BASE_OPTS_H
 #define BASE_OPTS_H
@@ -9,9 +9,8 @@
 #include "base/base.h"
 
 /*
- * Copies the caller's struct at theirs (NULL: it gave none) over the zeroed one at mine, of `known`
- * bytes. 0; -EINVAL when its size is that of no struct; -E2BIG when it sets a member that is newer
- * than this library.
+ * Copies the caller's struct `theirs` (may be NULL) to the zeroed struct `mine` of `known` bytes.
+ * Returns 0; -EINVAL for an invalid size; -E2BIG if a member newer than this library is set.
  */
 int opts_take(void *mine, size_t known, const void *theirs);
 

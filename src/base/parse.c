@@ -20,7 +20,7 @@ int parse_u64(const char *text, uint64_t *ret_value)
 	return 0;
 }
 
-/* A non-negative decimal fraction (no exponent, no locale) and where it ended. */
+/* Parses a non-negative decimal fraction (no exponent, no locale); *ret_end is its end. */
 static int fraction(const char *text, double *ret_value, const char **ret_end)
 {
 	double value = 0, place = 1;
@@ -101,7 +101,8 @@ static int list_number(const char *text, const char **p, int max, int *ret_value
 	if (*p == start)
 		return attar_fail(-EINVAL, "'%s' is not a list such as 0-3,8", CLIP(text));
 	if (value > max)
-		return attar_fail(-ERANGE, "%ld in '%s' is above %d", value, CLIP(text), max);
+		return attar_fail(
+			-ERANGE, "%ld in '%s' exceeds the maximum of %d", value, CLIP(text), max);
 	*ret_value = (int)value;
 	return 0;
 }
@@ -120,8 +121,8 @@ int parse_list(const char *text, int max, parse_ints *ret_list)
 		if (*p == '-' && (p++, r = list_number(text, &p, max, &to)) < 0)
 			return r;
 		if (to < from)
-			return attar_fail(-EINVAL, "the range %d-%d in '%s' runs backwards", from,
-				to, CLIP(text));
+			return attar_fail(-EINVAL, "the range %d-%d in '%s' is reversed", from, to,
+				CLIP(text));
 		for (int i = from; i <= to; i++)
 			if (vec_push(ret_list, i) < 0)
 				return base_oom();

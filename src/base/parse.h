@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text from a command line into values. Each parser takes the whole text (trailing bytes are an
- * error) and on failure leaves *ret_x untouched and an error text that names the text and what was
- * expected.
+ * Parsers for command-line values. Each parses the whole text (trailing bytes are an error). On
+ * failure *ret_x is unchanged, and the error text has the input and the expected syntax.
  */
 #ifndef BASE_PARSE_H
 #define BASE_PARSE_H
@@ -23,15 +22,18 @@ static inline int parse_hex_digit(char c)
 /* Decimal, or hexadecimal after 0x. */
 int parse_u64(const char *text, uint64_t *ret_value);
 
-/* A duration in ns: "250ms", "5s", "1.5s", "4us", "2m", "1h"; a bare number counts in `bare` ns. */
+/*
+ * A duration in ns: "250ms", "5s", "1.5s", "4us", "2m", "1h"; a number without a unit is in units
+ * of `bare` ns.
+ */
 int parse_time(const char *text, uint64_t bare, uint64_t *ret_ns);
 
 /* A size in bytes: "4096", "64K", "4M", "1G" (powers of 1024). */
 int parse_size(const char *text, uint64_t *ret_bytes);
 
 /*
- * A list of numbers and ranges as the kernel writes CPU lists: "0-3,8". Each between 0 and max,
- * sorted, without repeats. The vector is the caller's to vec_done(), also after a failure.
+ * A list of numbers and ranges in the syntax of the kernel's CPU lists: "0-3,8". Each is between 0
+ * and max; sorted, without duplicates. Free with vec_done(), also after a failure.
  */
 int parse_list(const char *text, int max, parse_ints *ret_list);
 

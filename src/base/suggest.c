@@ -3,7 +3,9 @@
 
 enum { WORD_MAX = 64 };
 
-/* Optimal string alignment: insert, delete, replace, and swap of neighbours cost 1 each. */
+/*
+ * Optimal string alignment: insert, delete, replace, and swapping adjacent characters cost 1 each.
+ */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[3][WORD_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Did you mean: the nearest of some known words. */
+/* Spelling suggestions: the most similar of a set of known words. */
 #ifndef BASE_SUGGEST_H
 #define BASE_SUGGEST_H
 
@@ -8,11 +8,11 @@
 /* Keeps the best word seen. Start with .best = NULL and .word set. */
 struct suggest {
 	const char *word; /* what the user wrote */
-	const char *best; /* borrowed from the words offered; NULL when none is near */
+	const char *best; /* borrowed from the words offered; NULL: none is similar */
 	unsigned distance;
 };
 
-/* Offers one known word. Only words within a third of their length (edits and swaps) are near. */
+/* Offers a known word. It is similar if the edit distance is at most a third of its length. */
 void suggest_offer(struct suggest *s, const char *known);
 
 #endif

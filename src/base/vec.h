@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A growable array of any type, as macros over one reallocation.
+ * A growable array of any type, implemented with macros.
  *
  *	VEC(int) cpus = {0};
  *	if (vec_push(&cpus, 3) < 0) return base_oom();
@@ -19,19 +19,18 @@
 		size_t size;                                                                       \
 	}
 
-/* Makes room for `more` elements beyond n. 0, or -ENOMEM with its error text. */
+/* Reserves space for `more` elements after n. Returns 0, or -ENOMEM with an error text. */
 int vec_grow(void **at, size_t *size, size_t n, size_t more, size_t element);
 
 #define vec_reserve(v, more)                                                                       \
 	vec_grow((void **)&(v)->at, &(v)->size, (v)->n, (more), sizeof(*(v)->at))
 #define vec_push(v, ...) (vec_reserve(v, 1) < 0 ? -ENOMEM : ((v)->at[(v)->n++] = (__VA_ARGS__), 0))
-/* A new zeroed element's address, or NULL. */
+/* Appends a zeroed element; returns its address, or NULL if out of memory. */
 #define vec_add(v)                                                                                 \
 	(vec_reserve(v, 1) < 0                                                                     \
 			? NULL                                                                     \
 			: (__typeof__((v)->at))memset(&(v)->at[(v)->n++], 0, sizeof(*(v)->at)))
-#define vec_each(v, it)                                                                            \
-	for (__typeof__(&*(v)->at) it = (v)->at; it && it < (v)->at + (v)->n; it++)
+#define vec_each(v, it) for (__typeof__(&*(v)->at) it = (v)->at; it && it < (v)->at + (v)->n; it++)
 #define vec_done(v)                                                                                \
 	do {                                                                                       \
 		free((v)->at);                                                                     \

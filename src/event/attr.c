@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* From a spec to the kernel's struct, whichever header the caller was built with. */
+/* Converts a spec to a struct perf_event_attr of any version of the kernel headers. */
 #include <stddef.h>
 
 #include "attar/event.h"
 #include "base/base.h"
 #include "base/check.h"
 
-/* Past what older headers declare; offsets are the kernel's ABI. */
+/* Offsets of members that older headers do not declare; they are kernel ABI. */
 enum { CONFIG3_AT = 128 /* 6.3 */, CONFIG4_AT = 136 /* 6.19 */ };
 
 static int put_past(void *attr, size_t size, size_t at, uint64_t value, const char *name)
@@ -15,7 +15,7 @@ static int put_past(void *attr, size_t size, size_t at, uint64_t value, const ch
 		memcpy((char *)attr + at, &value, sizeof(value));
 	else if (value)
 		return attar_fail(-E2BIG,
-			"the event needs %s: its perf_event_attr must have %zu bytes, not %zu",
+			"the event needs %s: perf_event_attr must have at least %zu bytes, not %zu",
 			name, at + sizeof(value), size);
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include "base/parse.h"
 #include "event/list.h"
 
-/* A number up to the end of the word, in the words of parse_u64(). */
+/* Parses a number up to the end of the word; same errors as parse_u64(). */
 static int number(struct parser *parser, uint64_t *ret_value)
 {
 	const char *at = parser->p;
@@ -27,7 +27,7 @@ static int number(struct parser *parser, uint64_t *ret_value)
 	return 0;
 }
 
-/* The letters of ":rwx"; 0 when what follows the colon are modifiers of another kind. */
+/* The access bits of ":rwx"; 0 if the letters after the colon are event modifiers. */
 static int access_of(const char *at, size_t n)
 {
 	static const struct {
@@ -49,7 +49,7 @@ static int access_of(const char *at, size_t n)
 	return access;
 }
 
-/* "/len" behind the address, in bytes; 0 when there is none. */
+/* "/len" after the address, in bytes; 0 if absent. */
 static int take_length(struct parser *parser, uint64_t *ret_len)
 {
 	const char *at = parser->p + 1;
@@ -65,12 +65,13 @@ static int take_length(struct parser *parser, uint64_t *ret_len)
 		return r;
 	if (len < 1 || len > 8)
 		return parser_fail(parser, at, -EINVAL,
-			"a breakpoint watches 1 to 8 bytes, not %llu", (unsigned long long)len);
+			"the length of a breakpoint must be 1 to 8 bytes, not %llu",
+			(unsigned long long)len);
 	*ret_len = len;
 	return 0;
 }
 
-/* ":rwx" behind that; reading and writing when there is none. */
+/* ":rwx" after that; rw if absent. */
 static int take_access(struct parser *parser, int *ret_access)
 {
 	const char *at = parser->p + 1;
@@ -86,7 +87,7 @@ static int take_access(struct parser *parser, int *ret_access)
 		parser->p += 1 + n;
 	if (access & HW_BREAKPOINT_X && access != HW_BREAKPOINT_X)
 		return parser_fail(parser, at, -EINVAL,
-			"a breakpoint is either of execution (x) or of data (r, w, rw)");
+			"a breakpoint is either for execution (x) or for data (r, w, rw)");
 	*ret_access = access ? access : HW_BREAKPOINT_RW;
 	return 0;
 }
@@ -103,10 +104,13 @@ int breakpoint_parse(struct parser *parser)
 		r = take_access(parser, &access);
 	if (r < 0)
 		return r;
-	/* The kernel takes execute breakpoints only of the size of a long, whatever the instruction's. */
+	/*
+	 * The kernel accepts execute breakpoints only with the size of a long, regardless of the
+	 * instruction's size.
+	 */
 	if (access == HW_BREAKPOINT_X && len && len != sizeof(long))
 		return parser_fail(parser, parser->event, -EINVAL,
-			"an execute breakpoint has no length (or %zu)", sizeof(long));
+			"an execute breakpoint must have no length, or length %zu", sizeof(long));
 	if (!len)
 		len = access == HW_BREAKPOINT_X ? sizeof(long) : HW_BREAKPOINT_LEN_4;
 	r = parser_add(parser, ATTAR_EVENT_BREAKPOINT, &spec);

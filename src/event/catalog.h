@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a catalog keeps of the system it was made on; every part is read when first asked for. */
+/* The state of a catalog; each part is read from the system on first use. */
 #ifndef EVENT_CATALOG_H
 #define EVENT_CATALOG_H
 
@@ -9,7 +9,7 @@
 struct pmu;
 
 struct attar_catalog {
-	unsigned process; /* that created it, see base/check.h */
+	unsigned process; /* the process that created it, see base/check.h */
 	const int *stop; /* borrowed; not 0: expanding patterns ends with -ECANCELED; NULL: never */
 	struct tracefs tracefs;
 	VEC(struct pmu *) pmus; /* by name */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A record as one line of text: by its print format, as an EventHeader, or field by field. */
+/* Formats a record as one line: by its print format, as an EventHeader, or field by field. */
 #include "base/check.h"
 #include "eventheader/eventheader.h"
 #include "expr/print.h"
 #include "tracefs/format.h"
 
-/* The print format is parsed when the first record comes. */
+/* The print format is parsed on the first record. */
 static const struct print_program *program_of(struct format *f)
 {
 	if (!f->print_parsed) {
 		f->print_parsed = true;
 		f->is_eventheader = attar_eventheader_format(&f->pub);
 		if (!strncmp(f->pub.system, "user_events", strlen("user_events")))
-			return NULL; /* made of its fields, and knows neither arrays nor fractions */
+			return NULL; /* generated from the fields, without arrays and floating point */
 		f->program = print_parse(&f->pub, f->tracefs);
 		f->free_program = print_free;
 		if (!f->program)
-			log_debug("%s:%s is printed field by field: its print format is beyond us",
+			log_debug("%s:%s is printed field by field: its print format is not "
+				  "supported",
 				f->pub.system, f->pub.name);
 	}
 	return f->program;
@@ -43,7 +44,7 @@ size_t attar_format_print(
 		eventheader_print(&run, format->name);
 		return run.len;
 	}
-	/* Cut off records are listed, so that one sees what is missing. */
+	/* Truncated records are printed field by field, to show what is missing. */
 	if (run.program && size >= format->size) {
 		print_program(&run);
 	} else {
@@ -51,7 +52,7 @@ size_t attar_format_print(
 			if (!format->fields[i].is_common)
 				print_field(&run, &format->fields[i]);
 	}
-	/* Some formats end in a newline, which the caller writes. */
+	/* Remove a trailing newline: the caller writes one. */
 	while (run.len && run.len < max && strchr("\n ", ret_text[run.len - 1]))
 		ret_text[--run.len] = '\0';
 	return run.len;

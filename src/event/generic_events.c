@@ -18,16 +18,16 @@ const struct name *names_hardware(size_t *ret_n)
 			"core clock cycles, affected by frequency scaling"},
 		{"instructions", NULL, HW(INSTRUCTIONS), "retired instructions"},
 		{"cache-references", NULL, HW(CACHE_REFERENCES),
-			"accesses of the last-level cache, usually"},
-		{"cache-misses", NULL, HW(CACHE_MISSES), "misses of the last-level cache, usually"},
+			"cache accesses, usually of the last level"},
+		{"cache-misses", NULL, HW(CACHE_MISSES), "cache misses, usually of the last level"},
 		{"branch-instructions", "branches", HW(BRANCH_INSTRUCTIONS), "retired branches"},
 		{"branch-misses", NULL, HW(BRANCH_MISSES), "mispredicted branches"},
 		{"bus-cycles", NULL, HW(BUS_CYCLES),
-			"cycles of the bus or of a clock of constant rate"},
+			"bus cycles, or cycles of a constant-rate clock"},
 		{"stalled-cycles-frontend", "idle-cycles-frontend", HW(STALLED_CYCLES_FRONTEND),
-			"cycles without an instruction to issue"},
+			"cycles in which the frontend delivered no instructions"},
 		{"stalled-cycles-backend", "idle-cycles-backend", HW(STALLED_CYCLES_BACKEND),
-			"cycles without a resource to issue to"},
+			"cycles in which the backend could not accept instructions"},
 		{"ref-cycles", NULL, HW(REF_CPU_CYCLES),
 			"core cycles at a constant reference rate"},
 	};
@@ -40,16 +40,16 @@ const struct name *names_software(size_t *ret_n)
 {
 	static const struct name list[] = {
 		{"cpu-clock", NULL, SW(CPU_CLOCK), "time on the CPU, from a timer", "msec", 1e-6},
-		{"task-clock", NULL, SW(TASK_CLOCK), "time that the task ran", "msec", 1e-6},
+		{"task-clock", NULL, SW(TASK_CLOCK), "time the task ran on a CPU", "msec", 1e-6},
 		{"page-faults", "faults", SW(PAGE_FAULTS), "page faults"},
 		{"context-switches", "cs", SW(CONTEXT_SWITCHES), "context switches"},
-		{"cpu-migrations", "migrations", SW(CPU_MIGRATIONS), "moves to another CPU"},
-		{"minor-faults", NULL, SW(PAGE_FAULTS_MIN), "page faults without input or output"},
-		{"major-faults", NULL, SW(PAGE_FAULTS_MAJ), "page faults that had to read"},
+		{"cpu-migrations", "migrations", SW(CPU_MIGRATIONS), "migrations to another CPU"},
+		{"minor-faults", NULL, SW(PAGE_FAULTS_MIN), "page faults without disk I/O"},
+		{"major-faults", NULL, SW(PAGE_FAULTS_MAJ), "page faults with disk I/O"},
 		{"alignment-faults", NULL, SW(ALIGNMENT_FAULTS),
-			"unaligned accesses that the kernel mended (none on x86)"},
+			"unaligned accesses fixed up by the kernel (none on x86)"},
 		{"emulation-faults", NULL, SW(EMULATION_FAULTS),
-			"instructions that the kernel emulated (none on x86)"},
+			"instructions emulated by the kernel (none on x86)"},
 		{"dummy", NULL, SW(DUMMY), "counts nothing; carries side-band records"},
 		{"bpf-output", NULL, SW(BPF_OUTPUT), "samples written by a BPF program"},
 		{"cgroup-switches", NULL, SW(CGROUP_SWITCHES), "context switches between cgroups"},
@@ -85,7 +85,7 @@ enum {
 struct spelled {
 	const char *words[SPELLINGS];
 	const char *about;
-	unsigned ops; /* that exist, of caches */
+	unsigned ops; /* supported operations, of caches only */
 };
 
 static const struct spelled caches[] = {
@@ -96,7 +96,7 @@ static const struct spelled caches[] = {
 	{{"dTLB", "d-tlb", "Data-TLB"}, "data TLB", READ | WRITE | PREFETCH},
 	{{"iTLB", "i-tlb", "Instruction-TLB"}, "instruction TLB", READ},
 	{{"branch", "branches", "bpu", "btb", "bpc"}, "branch predictor", READ},
-	{{"node"}, "memory of the own NUMA node", READ | WRITE | PREFETCH},
+	{{"node"}, "local NUMA node's memory", READ | WRITE | PREFETCH},
 };
 
 static const struct spelled ops[] = {
@@ -110,7 +110,7 @@ static const struct spelled results[] = {
 	{{"misses", "miss"}, "misses"},
 };
 
-/* The entry of which a spelling is the whole word at *word, the longest; -1: none. Moves *word. */
+/* The entry with the longest spelling that is a whole word at *word; -1: none. Advances *word. */
 static int spelled_at(const struct spelled *list, size_t n, const char **word, const char *end)
 {
 	size_t longest = 0;
@@ -139,7 +139,7 @@ bool names_cache(const char *word, size_t n, uint64_t *ret_config)
 	if (cache < 0)
 		return false;
 	while (p < end) {
-		p++; /* the '-' that ended the word before */
+		p++; /* the '-' after the previous word */
 		if (op < 0 && (op = spelled_at(ops, ARRAY_SIZE(ops), &p, end)) >= 0)
 			continue;
 		if (result < 0 && (result = spelled_at(results, ARRAY_SIZE(results), &p, end)) >= 0)

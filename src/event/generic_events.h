@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names that mean the same on every kernel: generic hardware, cache and software events. */
+/* Event names that are the same on every kernel: generic hardware, cache and software events. */
 #ifndef EVENT_GENERIC_EVENTS_H
 #define EVENT_GENERIC_EVENTS_H
 
@@ -19,13 +19,13 @@ struct name {
 const struct name *names_hardware(size_t *ret_n); /* PERF_TYPE_HARDWARE */
 const struct name *names_software(size_t *ret_n); /* PERF_TYPE_SOFTWARE */
 
-/* The entry whose name or alias the n bytes at word are, or NULL. */
+/* The entry whose name or alias equals the n bytes at word; NULL: none. */
 const struct name *names_find(const struct name *list, size_t list_n, const char *word, size_t n);
 
 /*
- * The config of PERF_TYPE_HW_CACHE that a word such as "L1-dcache-load-misses" stands for: TYPE,
- * TYPE-OP, TYPE-RESULT, TYPE-OP-RESULT or TYPE-RESULT-OP in any of perf's spellings. False when it
- * stands for none or for what no kernel counts (a store to the instruction cache).
+ * The config of PERF_TYPE_HW_CACHE for a word such as "L1-dcache-load-misses": TYPE, TYPE-OP,
+ * TYPE-RESULT, TYPE-OP-RESULT or TYPE-RESULT-OP in any of perf's spellings. False if it is not a
+ * cache event, or one that no kernel supports (a store to the instruction cache).
  */
 bool names_cache(const char *word, size_t n, uint64_t *ret_config);
 

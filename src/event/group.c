@@ -3,8 +3,7 @@
 #include "event/pmu.h"
 
 /*
- * Whose counters an event takes: NULL for events that the kernel counts itself and lets join any
- * group.
+ * The PMU whose counters an event uses; NULL for software events, which can be in any group.
  */
 static const char *owner(struct attar_catalog *catalog, const struct attar_event_spec *spec)
 {
@@ -22,7 +21,7 @@ static const char *owner(struct attar_catalog *catalog, const struct attar_event
 	if (spec->pmu)
 		return strcmp(spec->pmu, "msr") ? spec->pmu : NULL;
 	if (spec->type > PERF_TYPE_MAX)
-		return ""; /* a number, whoever that is */
+		return ""; /* a numeric type without a known PMU */
 	core = pmu_core(catalog, 0);
 	return core ? core->name : "cpu";
 }
@@ -40,7 +39,7 @@ static int number_of(owner_list *owners, const char *name, size_t *ret_index)
 	return vec_push(owners, name);
 }
 
-/* Moves element `from` down to `to`, those between one up: the order of the others stays. */
+/* Moves element `from` down to `to`; the order of the others does not change. */
 static void move_down(struct list *list, size_t from, size_t to)
 {
 	struct attar_event_spec spec = list->specs.at[from];
@@ -52,7 +51,7 @@ static void move_down(struct list *list, size_t from, size_t to)
 	list->letters.at[to] = letters;
 }
 
-/* A group of two PMUs that no pattern or kind of core made: the user should know. */
+/* Logs a note if the user put events of several PMUs into a group, not a pattern or core type. */
 static void note_split(const struct parser *parser, size_t first, size_t owners)
 {
 	const struct list *list = parser->list;
@@ -62,8 +61,8 @@ static void note_split(const struct parser *parser, size_t first, size_t owners)
 		if (i == first || list->specs.at[i].item != list->specs.at[i - 1].item)
 			items++;
 	if (items * owners > list->specs.n - first)
-		log_note("a group cannot hold events of %zu PMUs: it was split into one group for "
-			 "each",
+		log_note("a group cannot contain events of %zu PMUs: it was split into one group "
+			 "per PMU",
 			owners);
 }
 

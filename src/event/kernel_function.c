@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the kernel has a function: known before a probe on it fails with a bare errno. */
+/*
+ * Checks that a kernel function exists, because a probe on a missing one fails with a bare errno.
+ */
 #include <stdio.h>
 
 #include "base/suggest.h"
@@ -11,7 +13,7 @@ enum { NAME_SIZE = 128 };
 struct search {
 	const char *name;
 	size_t len;
-	bool any; /* the list names code */
+	bool any; /* kallsyms has code symbols */
 	struct suggest near;
 	char *best; /* NAME_SIZE bytes */
 };
@@ -21,7 +23,7 @@ static bool is_code(const struct kallsyms_line *line)
 	return strchr("tTwW", line->type) != NULL;
 }
 
-/* 1: this is the function. */
+/* Returns 1 if this is the function. */
 static int compare(void *ctx, const struct kallsyms_line *line)
 {
 	struct search *s = ctx;

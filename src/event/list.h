@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of events under construction, and the parser that walks over the text it is made from. */
+/* An event list under construction, and the parser of event strings. */
 #ifndef EVENT_LIST_H
 #define EVENT_LIST_H
 
@@ -7,11 +7,11 @@
 
 enum { LIST_EVENTS_MAX = 16384, LIST_TEXT_MAX = 1 << 20 };
 
-/* Modifier letters as they stand in the text. */
+/* Modifier letters in the event string. */
 struct letters {
 	const char *at;
 	size_t n;
-	bool named; /* the user named the event: the letters are not put behind its name */
+	bool named; /* the user named the event: letters are not appended to the name */
 };
 
 struct list {
@@ -19,7 +19,7 @@ struct list {
 	VEC(struct attar_event_spec) specs;
 	VEC(struct letters) letters;        /* one per spec */
 	VEC(void *) owned;                  /* strings and arrays that specs point to */
-	VEC(struct attar_format *) formats; /* those that no file of tracefs holds */
+	VEC(struct attar_format *) formats; /* formats that are not from tracefs */
 };
 
 static inline struct list *list_of(struct attar_event_list *pub)
@@ -27,80 +27,87 @@ static inline struct list *list_of(struct attar_event_list *pub)
 	return (struct list *)pub;
 }
 
-/* Makes p part of the list, which frees it at once when it cannot. p, or NULL. */
+/* Transfers ownership of p to the list. Returns p; frees p and returns NULL if out of memory. */
 void *list_own(struct list *list, void *p);
 
-/* A copy of n bytes as a string of the list; NULL when out of memory. */
+/* Copies n bytes to a string owned by the list; NULL if out of memory. */
 char *list_text(struct list *list, const char *at, size_t n);
 
-/* Copies the array of CPUs into the list and the spec. */
+/* Copies the array of CPUs to the spec; the list owns the copy. */
 int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n);
 
 struct parser {
 	struct attar_catalog *catalog;
 	struct list *list;
 	const char *text; /* all of it */
-	const char *p;    /* what comes next */
+	const char *p;    /* next character */
 	unsigned item;
-	const char *event; /* where the event at hand began */
+	const char *event; /* start of the current event */
 	size_t first;      /* its first spec */
 };
 
-/* Fails with "events, column N: ..." for the place `at` in the text. */
+/* Fails with "events, column N: ..." for position `at` in the text. */
 int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
 	ATTAR_PRINTF(4, 5);
 
-/* The same with the arguments of a caller that has a `...` of its own. */
+/* The same with a va_list. */
 int parser_vfail(const struct parser *parser, const char *at, int code, const char *fmt,
 	va_list args) ATTAR_PRINTF(4, 0);
 
-/* Puts the column in front of an error text that is already there. */
+/* Prepends the column to the current error text. */
 int parser_context(const struct parser *parser, const char *at, int code);
 
-/* A new spec for the event at hand, borrowed until the next. 0; -E2BIG when there are too many, -ENOMEM. */
+/*
+ * Adds a spec for the current event; borrowed until the next call. Returns 0; -E2BIG if there are
+ * too many, -ENOMEM.
+ */
 int parser_add(
 	struct parser *parser, enum attar_event_kind kind, struct attar_event_spec **ret_spec);
 
 /*
- * The parts between slashes: "/filter/option/option=value/" at parser->p, which moves behind it.
- * Quotes and parentheses protect slashes. The first part is the filter.
+ * The parts between slashes: "/filter/option/option=value/" at parser->p, which is advanced past
+ * it. Slashes within quotes and parentheses are not separators. The first part is the filter.
  */
 int parser_parts(struct parser *parser, const char **ret_filter,
 	const struct attar_event_option **ret_options, size_t *ret_n);
 
 /*
- * Makes the specs from `first` on one group; or several, one for each PMU among them: the kernel
- * groups no two PMUs, but lets software events join any.
+ * Groups the specs from `first` on: one group per PMU, because the kernel does not allow events of
+ * different PMUs in a group. Software events can be in any group.
  */
 int group_make(struct parser *parser, size_t first);
 
-/* Events of each kind that has a grammar of its own; parser->p stands behind "system:" or "mem:". */
+/*
+ * Parsers for event kinds with their own grammar; parser->p is after "system:" or "mem:".
+ */
 int tracepoint_parse(struct parser *parser, const char *system, size_t n);
-/* The tracepoints that system:name, or the pattern, stands for. */
+/* Adds the tracepoint system:name, or all that match the pattern. */
 int tracepoint_add(struct parser *parser, const char *system, const char *name);
-/* Whether the kernel has tracepoints of the system that the first n bytes of word name. */
+/* Whether the first n bytes of word are the name of a tracepoint system. */
 bool tracepoint_is_system(struct parser *parser, const char *word, size_t n);
 int breakpoint_parse(struct parser *parser);
 
-/* pmu/terms/ with the n bytes of the PMU's name at word; parser->p stands at the slash. */
+/* pmu/terms/ where the n bytes at word are the PMU's name; parser->p is at the slash. */
 int terms_parse(struct parser *parser, const char *word, size_t n);
 
 /*
- * The event named by one word: generic, raw, or named by a PMU. Adds one spec for each PMU that
- * counts it. 1, 0 when no such event is known, or a negative errno with its sentence.
+ * Parses an event of one word: generic, raw, or a PMU's named event. Adds one spec for each PMU
+ * that has it. Returns 1, 0 if the event is unknown, or a negative errno with an error text.
  */
 int simple_event_parse(struct parser *parser, const char *word, size_t n);
 
-/* The generic or raw event that a word stands for: the spec's kind, type, config, unit. */
+/*
+ * Sets kind, type, config and unit of the spec for a generic or raw event; false if it is neither.
+ */
 bool simple_event_generic(const char *word, size_t n, struct attar_event_spec *spec);
 
 /*
- * A name that only libpfm4 knows, with its own modifiers; parser->p moves behind it. 1, 0 when it
- * is not known either (or the library is not there), or a negative errno with its sentence.
+ * Parses a libpfm4 event name with its modifiers; parser->p is advanced past it. Returns 1, 0 if it
+ * is unknown (or the library is not installed), or a negative errno with an error text.
  */
 int pfm_parse(struct parser *parser, const char *word);
 
-/* Fails with "no event" and what may have been meant. */
+/* Fails with "no event" and suggests a similar name. */
 int simple_event_unknown(struct parser *parser, const char *word, size_t n);
 
 #endif

@@ -30,7 +30,7 @@ static size_t count(const char *letters, char c)
 	return n;
 }
 
-/* Naming a level counts it and leaves out those of its kind that are not named. */
+/* Naming a privilege level excludes the levels of its kind that are not named. */
 static void levels(struct attar_event_spec *spec, const char *letters)
 {
 	bool u = count(letters, 'u'), k = count(letters, 'k'), h = count(letters, 'h');
@@ -61,7 +61,8 @@ int modifier_apply(struct list *list, struct attar_event_spec *spec, struct lett
 		of_group.at);
 	levels(spec, letters);
 	if (count(letters, 'p') > 3)
-		return attar_fail(-EINVAL, "more than three p: ppp is the most precise there is");
+		return attar_fail(
+			-EINVAL, "more than three p modifiers: ppp is the highest precision");
 	spec->precise_ip = MAX(spec->precise_ip, (uint8_t)count(letters, 'p'));
 	spec->precise_max |= count(letters, 'P') > 0;
 	spec->exclude_idle |= count(letters, 'I') > 0;

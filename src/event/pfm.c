@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of raw events as the makers of CPUs give them ("INST_RETIRED:ANY_P",
- * "skl::UOPS_ISSUED:ANY:u"), encoded by libpfm4. The library is loaded when a name is met that
- * nobody else knows: its tables are large, most runs do not need them, and a machine without it
- * loses only these names.
+ * Vendor names of raw events ("INST_RETIRED:ANY_P", "skl::UOPS_ISSUED:ANY:u"), encoded by libpfm4.
+ * The library is loaded with dlopen(3) only for a name that is otherwise unknown: its tables are
+ * large and rarely needed, and it is optional.
  */
 #include "event/pfm.h"
 
@@ -29,7 +28,7 @@ static bool load(struct pfm *ret_pfm)
 	void *library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_NODELETE);
 
 	if (!library) {
-		log_debug("names of raw events are not known: %s", dlerror());
+		log_debug("vendor names of raw events are not available: %s", dlerror());
 		return false;
 	}
 	*(void **)&ret_pfm->initialize = dlsym(library, "pfm_initialize");
@@ -80,8 +79,8 @@ int pfm_parse(struct parser *parser, const char *word)
 	if (r == PFM_ERR_NOTFOUND || r == PFM_ERR_NOTSUPP || r == PFM_ERR_NOINIT)
 		return 0;
 	if (r != PFM_SUCCESS)
-		return parser_fail(parser, word, -EINVAL,
-			"libpfm4 knows the event but not '%s': %s", CLIP(text), pfm.message(r));
+		return parser_fail(parser, word, -EINVAL, "libpfm4 cannot encode '%s': %s",
+			CLIP(text), pfm.message(r));
 	parser->p = word + n;
 	return add(parser, text, &attr);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Raw events of CPUs by the names of their makers, which libpfm4 knows. */
+/* Raw CPU events by vendor name, encoded by libpfm4. */
 #ifndef EVENT_PFM_H
 #define EVENT_PFM_H
 
-/* An event of a CPU of this machine: "UOPS_ISSUED", and what it counts. Not 0 ends the listing. */
+/*
+ * Called with the name ("UOPS_ISSUED") and description of an event of this machine's CPUs. A
+ * nonzero result stops the iteration.
+ */
 typedef int pfm_event_fn(void *ctx, const char *name, const char *about);
 
-/* 0, also where libpfm4 is not installed; or what fn returned. */
+/* Returns 0, also if libpfm4 is not installed, or the nonzero result of fn. */
 int pfm_events(pfm_event_fn *fn, void *ctx);
 
 #endif

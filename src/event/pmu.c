@@ -106,7 +106,9 @@ static bool has(const char *folder, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* A list of CPUs in a file; none when the file is absent, empty or odd. True when the file exists. */
+/*
+ * Reads a CPU list; it is empty if the file is absent, empty or malformed. True if the file exists.
+ */
 static bool read_cpus(struct pmu *pmu, const char *name)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -121,9 +123,8 @@ static bool read_cpus(struct pmu *pmu, const char *name)
 }
 
 /*
- * `cpus` are those that a PMU of CPU cores runs on. `cpumask` names one CPU for each instance of a
- * device that many share: it counts no task. (The cpumask of arm's statistical profiling is a list
- * of cores.)
+ * `cpus` lists the CPUs of a core PMU. `cpumask` has one CPU per instance of a shared device, which
+ * cannot count per task. (The cpumask of Arm SPE is a list of cores.)
  */
 static void read_kind(struct pmu *pmu)
 {
@@ -163,7 +164,7 @@ static int add_pmu(struct attar_catalog *catalog, const char *folder, const char
 		return base_oom();
 	}
 	if (file_read_i64(type_path, &type) < 0 || type < 0 || type > INT32_MAX) {
-		pmu_free(pmu); /* going away, or no PMU */
+		pmu_free(pmu); /* being removed, or not a PMU */
 		return 0;
 	}
 	pmu->pub.name = pmu->name;
@@ -206,7 +207,7 @@ const struct attar_pmu *attar_catalog_pmu(struct attar_catalog *catalog, size_t 
 	return &catalog->pmus.at[i]->pub;
 }
 
-/* ---- which PMUs a name means ---- */
+/* ---- matching PMU names ---- */
 
 static size_t without_instance(const char *name)
 {
@@ -351,7 +352,7 @@ bool pmu_has_event(const struct pmu *pmu, const char *name)
 	return has(folder, name);
 }
 
-/* The kernel writes the point of a fraction as a point, whatever the user's locale. */
+/* The kernel writes a decimal point, regardless of the locale. */
 static int read_scale(const char *text, double *ret_scale)
 {
 	locale_t plain = newlocale(LC_NUMERIC_MASK, "C", NULL);
@@ -391,7 +392,7 @@ static int read_event_attributes(const char *folder, const char *name, struct pm
 	snprintf(file, sizeof(file), "%s.scale", name);
 	if (has(folder, file) && read_text(folder, file, &scale) == 0 &&
 		read_scale(buf_text(&scale), &event->scale) < 0)
-		return attar_fail(-EBADMSG, "%s/%s does not hold a scale", folder, file);
+		return attar_fail(-EBADMSG, "%s/%s does not contain a scale", folder, file);
 	return 0;
 }
 
@@ -435,7 +436,7 @@ static int show_event(const struct pmu *pmu, const char *name, attar_pmu_event_f
 
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0) { /* what sysfs holds is odd: this event cannot be opened, the others can */
+	if (r < 0) { /* malformed in sysfs: skip this event */
 		log_debug("%s", attar_error());
 		return 0;
 	}
@@ -474,12 +475,12 @@ int attar_pmu_cap(const struct attar_pmu *pmu, const char *name, int64_t *ret_va
 	int r;
 
 	if (strchr(name, '/') || name[0] == '.')
-		return attar_fail(-EINVAL, "'%s' cannot be the name of a capability", CLIP(name));
+		return attar_fail(-EINVAL, "'%s' is not a valid capability name", CLIP(name));
 	snprintf(path, sizeof(path), "%s/caps/%s", pmu_of(pmu)->path, name);
 	r = file_read_i64(path, &value);
 	if (r == -ENOENT)
-		return attar_fail(
-			-ENOENT, "PMU '%s' does not tell its '%s'", CLIP(pmu->name), CLIP(name));
+		return attar_fail(-ENOENT, "PMU '%s' does not have the capability '%s'",
+			CLIP(pmu->name), CLIP(name));
 	if (r == 0)
 		*ret_value = value;
 	return r;

@@ -47,7 +47,7 @@ static int number(struct parser *parser, uint64_t *ret_value)
 	return parse_u64(text, ret_value) < 0 ? parser_context(parser, at, -EINVAL) : 0;
 }
 
-/* A module's function is module:function; letters behind a colon may also be modifiers. */
+/* A module's function is module:function, but letters after a colon may also be modifiers. */
 static size_t function_span(const char *p, bool user)
 {
 	size_t n = symbol_span(p), letters;
@@ -65,7 +65,7 @@ static int read_place(struct parser *parser, struct probe *probe)
 	size_t n = function_span(at, probe->user);
 
 	if (!n)
-		return parser_fail(parser, at, -EINVAL, "a probe is written %s",
+		return parser_fail(parser, at, -EINVAL, "the syntax of a probe is %s",
 			probe->user ? "uprobe:function+offset@FILE" : "kprobe:function+offset");
 	if (isdigit((unsigned char)at[0]))
 		return number(parser, &probe->offset);
@@ -87,8 +87,8 @@ static bool is_file(const char *path)
 }
 
 /*
- * Where a path without quotes ends: behind the part that is a file, so that a filter in slashes may
- * follow; when no part is, the path is all of it.
+ * The end of an unquoted path: after the longest prefix that is a file, because a filter in slashes
+ * may follow; if there is no such prefix, all of it.
  */
 static const char *path_end(const char *at)
 {
@@ -109,7 +109,7 @@ static const char *path_end(const char *at)
 	return at + (strchr("./", *at) ? all : strcspn(at, "/,:{}()@\"' \t\n"));
 }
 
-/* @"file" or @file; then (counter) for a semaphore. */
+/* @"file" or @file, then (offset) of a semaphore. */
 static int read_file(struct parser *parser, struct probe *probe)
 {
 	const char *at = parser->p + 1, *end;
@@ -117,15 +117,15 @@ static int read_file(struct parser *parser, struct probe *probe)
 
 	if (*parser->p != '@')
 		return parser_fail(parser, parser->p, -EINVAL,
-			"the file is missing: a probe is written uprobe:function@FILE, or "
+			"missing file: the syntax is uprobe:function@FILE or "
 			"uprobe:function@\"FILE\"");
 	quote = *at == '"' || *at == '\'' ? *at : 0;
 	end = quote ? strchr(++at, quote) : path_end(at);
 	if (!end)
-		return parser_fail(parser, at - 1, -EINVAL, "this %c is never closed", quote);
+		return parser_fail(parser, at - 1, -EINVAL, "missing closing %c", quote);
 	if (end == at)
 		return parser_fail(parser, at, -EINVAL,
-			"the file is missing: a probe is written uprobe:function@FILE, or "
+			"missing file: the syntax is uprobe:function@FILE or "
 			"uprobe:function@\"FILE\"");
 	probe->file = list_text(parser->list, at, (size_t)(end - at));
 	parser->p = end + (quote != 0);
@@ -137,16 +137,16 @@ static int read_file(struct parser *parser, struct probe *probe)
 	if (number(parser, &probe->ref) < 0)
 		return -EINVAL;
 	if (*parser->p != ')')
-		return parser_fail(parser, at, -EINVAL, "this '(' is never closed");
+		return parser_fail(parser, at, -EINVAL, "missing ')' for this '('");
 	parser->p++;
 	return probe->ref <= UINT32_MAX
 		       ? 0
-		       : parser_fail(parser, at, -EINVAL, "the counter's offset is too large");
+		       : parser_fail(parser, at, -EINVAL, "the semaphore's offset is too large");
 }
 
 /* ---- the file ---- */
 
-/* A name without slashes is a program of PATH, or a library where libraries are. */
+/* A name without slashes is a program in PATH, or a library in the standard directories. */
 static bool search_in(const char *folders, const char *name, char path[4096])
 {
 	for (const char *p = folders; *p; p += strspn(p, ":")) {
@@ -179,10 +179,10 @@ static int find_file(struct parser *parser, const char *at, struct probe *probe)
 		if (!search_in(libraries, name, path) &&
 			!search_in(programs ? programs : "", name, path))
 			return parser_fail(parser, at, -ENOENT,
-				"no program or library '%s': its path would do", CLIP(name));
+				"no program or library '%s': specify its path", CLIP(name));
 		name = path;
 	}
-	full = realpath(name, NULL); /* probes stand in inodes; the kernel wants an absolute path */
+	full = realpath(name, NULL); /* the kernel requires an absolute path */
 	if (!full)
 		return parser_fail(
 			parser, at, -errno, "cannot probe %s: %s", CLIP(name), strerror(errno));
@@ -223,8 +223,8 @@ static int find_kernel(struct parser *parser, const char *at, const struct probe
 /* ---- the event ---- */
 
 /*
- * What a probe of the PMU writes into PERF_SAMPLE_RAW: struct kprobe_trace_entry_head and its like
- * in kernel/trace. No file of tracefs tells it, because the probe has no name there.
+ * The format of PERF_SAMPLE_RAW for probes of a PMU: struct kprobe_trace_entry_head etc. in
+ * kernel/trace. tracefs has no format file for them, because they have no name there.
  */
 static int made_up_format(
 	struct list *list, const struct probe *probe, const struct attar_format **ret_format)
@@ -268,12 +268,12 @@ static int put_bit(
 		return 0;
 	if (!format || format->word != 0 || pmu_format_put(format, value, all) < 0)
 		return parser_fail(parser, parser->event, -ENOTSUP,
-			"this kernel's %s PMU has no '%s'", pmu->name, CLIP(name));
+			"the %s PMU of this kernel does not support '%s'", pmu->name, CLIP(name));
 	*config = all[0];
 	return 0;
 }
 
-/* By the PMU (since 4.17): the probe lives and dies with the file descriptor. */
+/* By PMU (since 4.17): the probe exists as long as the file descriptor. */
 static int by_pmu(struct parser *parser, const struct probe *probe, struct pmu *pmu)
 {
 	struct attar_event_spec *spec;
@@ -338,8 +338,7 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 	if (r == 0 && probe.user)
 		r = read_file(parser, &probe);
 	if (r == 0 && probe.ret && probe.func && probe.offset)
-		r = parser_fail(parser, at, -EINVAL,
-			"a return probe is of a whole function, without an offset");
+		r = parser_fail(parser, at, -EINVAL, "a return probe cannot have an offset");
 	end = parser->p;
 	if (r == 0)
 		r = probe.user ? find_user(parser, at, &probe) : find_kernel(parser, at, &probe);

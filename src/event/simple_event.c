@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of one word: the kernel's generic names, raw numbers, events that a PMU names. */
+/* Events of one word: generic events, raw numbers, named events of a PMU. */
 #include "base/suggest.h"
 #include "event/list.h"
 #include "event/generic_events.h"
 #include "event/pmu.h"
 #include "event/terms.h"
 
-/* "r1a8": hexadecimal digits behind an r. */
+/* "r1a8": hexadecimal digits after an r. */
 static bool raw_config(const char *word, size_t n, uint64_t *ret_config)
 {
 	uint64_t config = 0;
@@ -80,7 +80,7 @@ static int add_generic(
 	return spec->name ? 1 : base_oom();
 }
 
-/* Where cores differ, each kind counts for itself: one event for each. */
+/* On hybrid CPUs, one event for each core PMU. */
 static int add_per_core(struct parser *parser, const char *word, size_t n)
 {
 	struct pmu *pmu;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The grammar of event texts, which is perf's:
+ * The grammar of event strings, as in perf:
  *
  *	list  := item { ',' item }
  *	item  := event | [name ':'] '{' event { ',' event } '}' [':' letters]
@@ -10,7 +10,7 @@
  *	       | 'mem:' addr ['/' len] [':' rwx] [':' letters]
  *	       | ('kprobe:' | 'kretprobe:' | 'uprobe:' | 'uretprobe:') place [parts]
  *
- * A cursor walks over the text once; each kind of event has a file of its own.
+ * The string is parsed in one pass; each kind of event has its own source file.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void skip_blanks(struct parser *parser)
 		parser->p++;
 }
 
-/* The name at the front of an event: up to what has a meaning in the grammar. */
+/* The length of the name at the start of an event. */
 static size_t word_span(const char *p)
 {
 	return strcspn(p, ",:/{} \t\n");
@@ -41,7 +41,7 @@ static bool is(const char *word, size_t n, const char *text)
 
 /* ---- modifiers ---- */
 
-/* Takes ":letters", or the letters right behind a PMU's closing slash. */
+/* Takes ":letters", or the letters directly after a PMU's closing slash. */
 static int letters_after(struct parser *parser, struct letters *ret_letters)
 {
 	const char *bad, *at = parser->p;
@@ -56,12 +56,12 @@ static int letters_after(struct parser *parser, struct letters *ret_letters)
 	bad = modifier_unknown(at + colon, n);
 	if (bad)
 		return parser_fail(parser, bad, -EINVAL,
-			"'%c' is not a modifier: there are " MODIFIER_LETTERS
+			"'%c' is not a modifier: use one of " MODIFIER_LETTERS
 			" (u user, k kernel, p precise ...)",
 			*bad);
 	if (colon && !n)
 		return parser_fail(
-			parser, at, -EINVAL, "modifiers (such as u or k) are missing behind ':'");
+			parser, at, -EINVAL, "expected modifiers (such as u or k) after ':'");
 	parser->p += colon + n;
 	return 0;
 }
@@ -110,9 +110,10 @@ static int colon(struct parser *parser, const char *word, size_t n)
 }
 
 /*
- * system:name, when it is no probe, breakpoint or number. CPU makers' names have colons too: they
- * are asked for when no such tracepoint is here, whose sentence stays otherwise. The kernel's systems
- * are not asked for: libpfm4 knows those too, where debugfs is mounted, and says less about them.
+ * system:name, if it is not a probe, breakpoint or number. CPU vendors' event names have colons
+ * too: they are looked up if there is no such tracepoint; if that fails, the tracepoint's error
+ * text is kept. Existing tracepoint systems are not looked up in libpfm4, which also knows
+ * tracepoints if debugfs is mounted, but with worse error messages.
  */
 static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)
 {
@@ -142,9 +143,9 @@ static int event_body(struct parser *parser)
 	int r;
 
 	if (!n && !next)
-		return parser_fail(parser, word, -EINVAL, "an event is missing at the end");
+		return parser_fail(parser, word, -EINVAL, "expected an event at the end");
 	if (!n && next != ':')
-		return parser_fail(parser, word, -EINVAL, "an event is missing before '%c'", next);
+		return parser_fail(parser, word, -EINVAL, "expected an event before '%c'", next);
 	parser->p = word + n;
 	if (next == '/')
 		return terms_parse(parser, word, n);
@@ -178,9 +179,9 @@ static int event(struct parser *parser)
 	return 0;
 }
 
-/* ---- groups and the whole ---- */
+/* ---- groups and lists ---- */
 
-/* As precise as the PMU claims to be; who claims nothing is asked for everything. */
+/* The PMU's maximum precision; 3 if it does not report one. */
 static void be_precise(struct parser *parser, struct attar_event_spec *spec)
 {
 	const struct attar_pmu *pmu = NULL;
@@ -226,8 +227,7 @@ static int group(struct parser *parser)
 			break;
 		if (*parser->p != ',')
 			return parser_fail(parser, *parser->p ? parser->p : open, -EINVAL,
-				*parser->p ? "',' or '}' was expected here"
-					   : "this '{' is never closed");
+				*parser->p ? "expected ',' or '}'" : "missing '}' for this '{'");
 		parser->p++;
 	}
 	parser->p++;
@@ -238,7 +238,7 @@ static int group(struct parser *parser)
 	return r < 0 ? r : finish(parser, first, letters);
 }
 
-/* perf lets a group have a name; nothing is done with it. */
+/* A group may have a name, as in perf; it is ignored. */
 static void skip_group_name(struct parser *parser)
 {
 	size_t n = word_span(parser->p);
@@ -272,7 +272,7 @@ static int items(struct parser *parser)
 			return 0;
 		if (*parser->p != ',')
 			return parser_fail(parser, parser->p, -EINVAL,
-				"',' was expected before '%.20s'", parser->p);
+				"expected ',' before '%.20s'", parser->p);
 		parser->p++;
 	}
 }
@@ -288,7 +288,8 @@ int attar_event_list_parse(
 	int r;
 
 	if (strnlen(text, LIST_TEXT_MAX) == LIST_TEXT_MAX)
-		return attar_fail(-E2BIG, "an event text of more than %d bytes", LIST_TEXT_MAX);
+		return attar_fail(
+			-E2BIG, "the event string is longer than %d bytes", LIST_TEXT_MAX);
 	parser.list = calloc(1, sizeof(*parser.list));
 	if (!parser.list)
 		return base_oom();

@@ -17,9 +17,11 @@ struct term {
 
 typedef VEC(struct term) term_list;
 
-/* ---- from text to terms ---- */
+/* ---- parsing terms ---- */
 
-/* The end of a term: ',' or '/' outside of quotes and parentheses; NULL when the text ends before. */
+/*
+ * The end of a term: ',' or '/' outside of quotes and parentheses; NULL: not terminated.
+ */
 static const char *term_end(const char *p)
 {
 	unsigned depth = 0;
@@ -76,14 +78,12 @@ static int read_terms(struct parser *parser, term_list *ret_terms)
 		end = term_end(at);
 		if (!end)
 			return parser_fail(parser, open, -EINVAL,
-				"this '/' is never closed: write pmu/term=1,.../ with a '/' at the "
-				"end");
+				"missing closing '/': the syntax is pmu/term=1,.../");
 		parser->p = end;
 		if (at == end && *end == '/' && !ret_terms->n)
 			break;
 		if (at == end || *at == '=')
-			return parser_fail(
-				parser, at, -EINVAL, "a term is missing before '%c'", *at);
+			return parser_fail(parser, at, -EINVAL, "expected a term before '%c'", *at);
 		if (ret_terms->n == TERMS_MAX)
 			return parser_fail(parser, at, -EINVAL, "more than %d terms", TERMS_MAX);
 		if (cut_term(parser->list, at, end, &term) < 0 || vec_push(ret_terms, term) < 0)
@@ -93,17 +93,17 @@ static int read_terms(struct parser *parser, term_list *ret_terms)
 	return 0;
 }
 
-/* ---- from terms to a spec ---- */
+/* ---- building a spec ---- */
 
-/* One event being put together. */
+/* An event under construction. */
 struct build {
 	struct parser *parser;
-	struct pmu *pmu; /* NULL: of no PMU, only terms that every event has */
+	struct pmu *pmu; /* NULL: no PMU, only common terms */
 	struct attar_event_spec spec;
 	uint64_t words[PMU_WORDS];
-	const char *name;         /* the user's, by name=; NULL */
-	const struct term *field; /* the last event or bit field that set config; NULL */
-	const char *missing;      /* a parameter of the event that must be given; NULL */
+	const char *name;         /* set by name=; NULL: not set */
+	const struct term *field; /* the last event or bit field that set config; NULL: none */
+	const char *missing;      /* a required parameter that is not given; NULL: none */
 	term_list *terms;
 	VEC(struct attar_event_option) options;
 };
@@ -121,7 +121,7 @@ static int bad_term(struct build *b, const struct term *term, int code, const ch
 	return code;
 }
 
-/* A bare term counts as 1. */
+/* A term without a value is 1. */
 static int term_number(struct build *b, const struct term *term, uint64_t *ret_value)
 {
 	if (!term->value) {
@@ -155,7 +155,7 @@ static bool is_given(term_list *terms, const char *name)
 	return false;
 }
 
-/* One "term=value" of a named event as sysfs writes it. at: the term that the user wrote. */
+/* Applies one "term=value" of a named event in sysfs. at: the term that the user wrote. */
 static int put_event_term(struct build *b, const struct term *at, char *text)
 {
 	char *value = strchr(text, '=');
@@ -177,8 +177,8 @@ static int put_event_term(struct build *b, const struct term *at, char *text)
 		return put_field(b, &term, format);
 	if (strncmp(text, "config", 6) || text[6 + strspn(text + 6, "1234")])
 		return bad_term(b, at, -EBADMSG,
-			"sysfs describes %s/%s/ by '%s', which its format lacks", b->pmu->name,
-			at->name, CLIP(text));
+			"%s/%s/ in sysfs uses the term '%s', which the PMU's format does not have",
+			b->pmu->name, at->name, CLIP(text));
 	r = term_number(b, &term, &number);
 	if (r == 0)
 		b->words[text[6] ? text[6] - '0' : 0] |= number;
@@ -208,7 +208,7 @@ static int put_event(struct build *b, const struct term *term)
 	return r;
 }
 
-/* Terms that every PMU has. 1, 0 when the term is none of them, or a negative errno. */
+/* Terms common to all PMUs. Returns 1, 0 if the term is not one of them, or a negative errno. */
 static int put_common(struct build *b, const struct term *term)
 {
 	static const char *const numbers[] = {"config", "config1", "config2", "config3", "config4"};
@@ -275,9 +275,8 @@ static int unknown_term(struct build *b, const struct term *term)
 }
 
 /*
- * A generic name between the slashes of a PMU of cores. Where there are several such PMUs the
- * kernel wants to be told which by the upper half of config (since 5.13); for raw numbers the type
- * does.
+ * A generic event name between the slashes of a core PMU. If there are several core PMUs, the upper
+ * half of config selects one (since 5.13); for raw events the type does.
  */
 static bool put_generic(struct build *b, const struct term *term)
 {
@@ -319,7 +318,7 @@ static int put_term(struct build *b, const struct term *term)
 	return put_generic(b, term) ? 0 : unknown_term(b, term);
 }
 
-/* ---- from a spec into the list ---- */
+/* ---- adding a spec to the list ---- */
 
 static int name_spec(struct build *b, const char *word, size_t word_n, const char *text, size_t n)
 {
@@ -367,7 +366,7 @@ static int finish(struct build *b)
 	return spec->pmu ? list_cpus(list, spec, b->pmu->cpus.at, b->pmu->cpus.n) : base_oom();
 }
 
-/* Puts one event together and adds it; word/text/ is how it was written. */
+/* Builds an event and adds it; word/text/ is how it was written. */
 static int build(struct build *b, const char *word, size_t word_n, const char *text, size_t n)
 {
 	int r = 0;
@@ -383,7 +382,8 @@ static int build(struct build *b, const char *word, size_t word_n, const char *t
 			r = put_term(b, term);
 	if (r == 0 && b->field && b->spec.type != (b->pmu ? b->pmu->pub.type : 0))
 		r = bad_term(b, b->field, -EINVAL,
-			"'%s' does not go with a generic event: write its own terms instead",
+			"'%s' cannot be combined with a generic event: use the PMU's raw terms "
+			"instead",
 			CLIP(b->field->name));
 	if (r == 0 && b->missing)
 		r = parser_fail(b->parser, b->parser->event, -EINVAL, "%s/%.*s/ needs %s=VALUE",
@@ -420,7 +420,7 @@ static int unknown_pmu(struct parser *parser, const char *name)
 		"no PMU '%s' on this machine: see 'attar list'", CLIP(name));
 }
 
-/* cycles/period=1000/ where cores differ: cpu_core/cycles,period=1000/ and so on for each kind. */
+/* cycles/period=1000/ on hybrid CPUs: cpu_core/cycles,period=1000/ and so on for each core PMU. */
 static int add_generic_per_core(
 	struct parser *parser, term_list *terms, const char *name, const char *text, size_t n)
 {
@@ -446,7 +446,10 @@ static int add_generic_per_core(
 	return r < 0 ? r : 1;
 }
 
-/* cycles/period=1000/: a generic event with terms that every event has. 0 when the name is none. */
+/*
+ * cycles/period=1000/: a generic event with common terms. Returns 0 if the name is not a generic
+ * event.
+ */
 static int add_generic(
 	struct parser *parser, term_list *terms, const char *name, const char *text, size_t n)
 {
@@ -463,7 +466,9 @@ static int add_generic(
 	return r < 0 ? r : 1;
 }
 
-/* The same events for each PMU that the name stands for; those that lack them are left out of a pattern. */
+/*
+ * Adds the event for each PMU that matches the name; if several match, PMUs without it are skipped.
+ */
 static int add_each(
 	struct parser *parser, const char *name, term_list *terms, const char *text, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between the slashes of pmu/term=value,event,.../. */
+/* The terms between slashes: pmu/term=value,event,.../. */
 #ifndef EVENT_TERMS_H
 #define EVENT_TERMS_H
 
@@ -7,7 +7,10 @@
 
 struct pmu;
 
-/* Adds pmu/word/ where the PMU has such an event or the word is generic. 1, or a negative errno. */
+/*
+ * Adds pmu/word/ if the PMU has such an event or the word is generic. Returns 1, or a negative
+ * errno.
+ */
 int terms_add_word(struct parser *parser, struct pmu *pmu, const char *word, size_t n);
 
 #endif

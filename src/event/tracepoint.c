@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sys:name and patterns of it, as events. */
+/* Tracepoint events: sys:name and patterns. */
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static bool is_pattern(const char *text)
 	return strpbrk(text, "*?[") != NULL;
 }
 
-/* Some folders of events/ftrace only describe what the tracer writes: perf cannot open those. */
+/* Some directories of events/ftrace only describe records of the tracer; perf cannot open them. */
 static bool can_open(struct attar_catalog *catalog, const char *system, const char *name)
 {
 	char path[4096 + 600];
@@ -34,7 +34,8 @@ static int add_one(struct parser *parser, const char *system, const char *name, 
 		return parser_context(parser, parser->event, r);
 	if (!can_open(parser->catalog, system, name))
 		return parser_fail(parser, parser->event, -ENOENT,
-			"'%s:%s' has a format but perf cannot open it", CLIP(system), CLIP(name));
+			"'%s:%s' cannot be opened with perf_event_open(2): it has no id",
+			CLIP(system), CLIP(name));
 	r = parser_add(parser, ATTAR_EVENT_TRACEPOINT, &spec);
 	if (r < 0)
 		return r;
@@ -65,10 +66,9 @@ static int add_matching(
 		if (r < 0 || fnmatch(pattern, *event, 0) ||
 			!can_open(parser->catalog, system, *event))
 			continue;
-		r = stopped(parser->catalog)
-			    ? parser_fail(parser, parser->event, -ECANCELED,
-				      "stopped while tracepoints were being looked up")
-			    : add_one(parser, system, *event, wanted);
+		r = stopped(parser->catalog) ? parser_fail(parser, parser->event, -ECANCELED,
+						       "canceled while looking up tracepoints")
+					     : add_one(parser, system, *event, wanted);
 	}
 	return r;
 }
@@ -131,7 +131,7 @@ int tracepoint_parse(struct parser *parser, const char *system_at, size_t system
 		return base_oom();
 	if (!n || !system_n)
 		return parser_fail(parser, parser->p, -EINVAL,
-			"a tracepoint is written system:name, as sched:sched_switch");
+			"the syntax of a tracepoint is system:name, such as sched:sched_switch");
 	parser->p += n;
 	r = *parser->p == '/'
 		    ? parser_parts(parser, &parts.filter, &parts.options, &parts.n_options)

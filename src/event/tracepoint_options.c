@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between the slashes of sys:name/filter/option=value/, taken apart but not understood. */
+/*
+ * Splits sys:name/filter/option=value/ at slashes, without interpreting the parts.
+ */
 #include <ctype.h>
 
 #include "event/list.h"
@@ -37,7 +39,7 @@ static void trim(const char **at, const char **end)
 		--*end;
 }
 
-/* Quotes around the whole of a value are not part of it. */
+/* Removes quotes around the whole value. */
 static void unquote(const char **at, const char **end)
 {
 	const char *a = *at, *e = *end;
@@ -91,8 +93,7 @@ int parser_parts(struct parser *parser, const char **ret_filter,
 
 		if (!slash) {
 			r = parser_fail(parser, open, -EINVAL,
-				"this '/' is never closed: write sys:name/filter/ with a '/' at "
-				"the end");
+				"missing closing '/': the syntax is sys:name/filter/");
 			break;
 		}
 		parser->p = slash + 1;

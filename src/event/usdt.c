@@ -12,10 +12,10 @@ enum { CONVERTED_MAX = 16384, HEADER = 8, NOTES_MAX = 65536, NOTES_SIZE_MAX = 64
 
 struct usdt {
 	struct attar_format *format;
-	const struct attar_format *fetched; /* of the uprobe; the catalogue's */
+	const struct attar_format *fetched; /* of the uprobe; owned by the catalog */
 	size_t n_fields;
 	struct usdt_field fields[USDT_FIELDS];
-	size_t fixed; /* bytes of the payload before what is of any length */
+	size_t fixed; /* bytes of the payload before the variable-length data */
 	_Alignas(8) char raw[HEADER + CONVERTED_MAX];
 };
 
@@ -26,7 +26,7 @@ struct notes {
 	uint8_t *probes, *perfume; /* bytes of the two note sections, owned; NULL: none */
 	size_t probes_size, perfume_size;
 	uint64_t base;     /* address of .stapsdt.base; 0: none */
-	struct map fields; /* address of a probe: the strings that tell its signs and fields */
+	struct map fields; /* address of a probe to the strings with its signs and fields */
 };
 
 static int read_section(struct notes *notes, const char *name, uint8_t **ret_bytes, size_t *ret_n)
@@ -51,7 +51,7 @@ static int read_sections(struct notes *notes)
 	return r;
 }
 
-/* Strings of a note, one after the other; NULL when one does not end inside it. */
+/* Takes the next string of a note; NULL if it is not terminated within the note. */
 static const char *take_string(const char **p, const char *end)
 {
 	const char *text = *p;
@@ -73,7 +73,7 @@ static bool next_note(struct elf_notes *notes, const char *owner, uint32_t type,
 	return false;
 }
 
-/* One pass for all probes: a file may have very many of both. */
+/* Index all probes in one pass: a file may have many probes and notes. */
 static int index_fields(struct notes *notes)
 {
 	struct elf_notes at = {.bytes = notes->perfume, .size = notes->perfume_size};
@@ -94,7 +94,7 @@ static int index_fields(struct notes *notes)
 	return 0;
 }
 
-/* The fields of the probe at that address, if a note tells them. */
+/* Sets the fields of the probe at that address, if it has a note. */
 static void find_fields(const struct notes *notes, uint64_t pc, struct usdt_site *site)
 {
 	const uint64_t *strings = map_get(&notes->fields, pc);
@@ -121,7 +121,7 @@ static int visit_note(
 	site.operands = site.event ? take_string(&p, end) : NULL;
 	if (!site.operands || strcmp(provider, "perfume") != 0)
 		return 0;
-	moved = notes->base ? notes->base - words[1] : 0; /* by prelink */
+	moved = notes->base ? notes->base - words[1] : 0; /* by prelink(8) */
 	if (!elf_file_offset(elf, words[0] + moved, &site.offset))
 		return 0;
 	if (words[2] && !elf_file_offset(elf, words[2] + moved, &site.ref))
@@ -170,7 +170,7 @@ static const struct attar_field *fetched_field(
 	return attar_format_field(usdt->fetched, name);
 }
 
-/* Which fields of the uprobe hold what, and where it goes. */
+/* Looks up the uprobe's fields and computes the offsets in the payload. */
 static void resolve(struct usdt *usdt)
 {
 	unsigned at = 0;
@@ -246,7 +246,7 @@ struct record {
 	size_t size;
 };
 
-/* Appends at most n bytes of the chunks, to where at most `room` are. The bytes. */
+/* Copies at most n bytes of the chunks to a buffer of `room` bytes. Returns the bytes copied. */
 static size_t copy_chunks(
 	const struct usdt_field *f, const struct record *from, size_t n, char *to, size_t room)
 {
@@ -268,7 +268,7 @@ static size_t copy_chunks(
 	return done;
 }
 
-/* What lies behind the fixed part. The bytes written to `to`. */
+/* Writes the data after the fixed part to `to`. Returns its size in bytes. */
 static size_t copy_dynamic(
 	const struct usdt_field *f, const struct record *from, char *to, size_t room)
 {

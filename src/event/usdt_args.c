@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* From the operands of a USDT note to what a uprobe is to fetch. */
+/* Converts the operands of a USDT note to fetch arguments of a uprobe. */
 #include <ctype.h>
 #include <stdio.h>
 
 #include "event/usdt.h"
 
 enum {
-	ELEMENTS = 64,      /* the most that one argument of a uprobe holds (MAX_ARRAY_LEN) */
-	FETCH_BYTES = 2048, /* of arrays: the whole record has to fit in a page */
+	ELEMENTS = 64,      /* maximum array length of a uprobe argument (MAX_ARRAY_LEN) */
+	FETCH_BYTES = 2048, /* for all arrays: a record must fit in a page */
 	CHUNKS_MAX = 4,
 };
 
 /* ---- operands ---- */
 
-/* The registers of x86-64, whatever part of one is meant; tracefs knows them by the short name. */
+/* x86-64 registers: tracefs uses the short name for all sizes. */
 static bool put_x86_register(const char *name, size_t n, struct buf *b)
 {
 	static const char *const names[][5] = {{"ax", "rax", "eax", "ax", "al"},
@@ -56,8 +56,7 @@ static bool put_arm_register(const char *name, size_t n, struct buf *b)
 
 static int not_fetched(const char *operand)
 {
-	return attar_fail(-EOPNOTSUPP,
-		"an argument of the USDT probe lies where uprobes cannot fetch it: '%s'",
+	return attar_fail(-EOPNOTSUPP, "uprobes cannot fetch the argument '%s' of the USDT probe",
 		CLIP(operand));
 }
 
@@ -100,7 +99,10 @@ static int arm_operand(const char *p, struct buf *b)
 	return 0;
 }
 
-/* Digits alone: what a file says goes to tracefs, where a newline would begin another command. */
+/*
+ * Accepts only digits: the text comes from a file and is written to tracefs, where a newline would
+ * start another command.
+ */
 static int constant(const char *p, struct buf *b)
 {
 	size_t sign = *p == '-', n = strspn(p + sign, "0123456789xabcdefABCDEF");
@@ -120,7 +122,7 @@ int usdt_operand(const char *operand, struct buf *b)
 	return x86_operand(operand, b);
 }
 
-/* The next "8@operand" of the note: blanks inside brackets belong to it. NULL at the end. */
+/* Takes the next "8@operand" of the note; it may contain blanks in brackets. NULL at the end. */
 static const char *take_operand(const char *p, char *text, size_t max, int *ret_size)
 {
 	size_t n = 0;
@@ -143,7 +145,7 @@ static const char *take_operand(const char *p, char *text, size_t max, int *ret_
 
 /* ---- fields ---- */
 
-/* "u32", "f64": bytes of one, 0 for another word. */
+/* The size in bytes of "u32", "f64" etc.; 0: not a number type. */
 static unsigned number_size(const char *type)
 {
 	unsigned bits;
@@ -157,7 +159,7 @@ static unsigned number_size(const char *type)
 	return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
 }
 
-/* One of "u64 id; u32[4] lots; __rel_loc char[] text"; spelled as the kernel wants it. */
+/* One of "u64 id; u32[4] lots; __rel_loc char[] text"; written in the kernel's syntax. */
 static int plan_field(const char *text, size_t n, struct usdt_field *f, struct buf *spelled)
 {
 	char copy[512], *name, *type = copy, *bracket;
@@ -216,7 +218,10 @@ static void fetch_chunks(
 	}
 }
 
-/* The operands of one field: bytes and numbers have two. 0 or a negative errno; -ENODATA: no more. */
+/*
+ * Adds the operands of one field (two for types p and m). Returns 0 or a negative errno; -ENODATA:
+ * no more operands.
+ */
 static int fetch_field(
 	struct usdt_field *f, unsigned i, const char **operands, unsigned *left, struct buf *fetch)
 {
@@ -286,12 +291,11 @@ int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS
 			r = -EBADMSG;
 		if (r < 0 && spelled->data)
 			spelled->data[spelled->len = before] = '\0';
-		/* Tools refuse more than twelve operands: the rest is not shown. */
+		/* USDT probes have at most 12 operands: skip the remaining fields. */
 		if (r == -ENODATA)
 			break;
 		if (r == -EBADMSG)
-			return attar_fail(r,
-				"the fields of the USDT probe 'perfume:%s' make no sense: %s",
+			return attar_fail(r, "malformed fields of the USDT probe 'perfume:%s': %s",
 				CLIP(site->event), fields_text);
 		if (r < 0)
 			return r;

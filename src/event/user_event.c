@@ -9,7 +9,7 @@
 
 enum { FORMAT_MAX = 32768, NAME_LONGEST = 255 };
 
-/* ---- what there is ---- */
+/* ---- registered events ---- */
 
 enum userevent_kernel userevent_kernel(struct attar_catalog *catalog)
 {
@@ -33,7 +33,7 @@ int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, 
 
 	if (r < 0)
 		return attar_fail(
-			r, "cannot look for events of programs: %s", limit_open_error(-r));
+			r, "cannot search for events of programs: %s", limit_open_error(-r));
 	r = perfume_collector_scan(collector);
 	if (r >= 0)
 		r = perfume_collector_each(collector, fn, ctx);
@@ -50,12 +50,11 @@ int userevent_format(const char *name, const char *fields, int id, struct attar_
 		return base_oom();
 	n = perfume_collector_format(name, fields, id, text, FORMAT_MAX);
 	if (n < 0 || n >= FORMAT_MAX)
-		return attar_fail(-EBADMSG, "the fields of '%s' cannot be understood: %s",
-			CLIP(name), fields);
+		return attar_fail(-EBADMSG, "malformed fields of '%s': %s", CLIP(name), fields);
 	return attar_format_parse(USER_EVENTS, text, (size_t)n, ret_format);
 }
 
-/* ---- the name in the text ---- */
+/* ---- parsing ---- */
 
 static int transport_of(struct parser *parser, const char *word, enum attar_transport *ret)
 {
@@ -65,10 +64,10 @@ static int transport_of(struct parser *parser, const char *word, enum attar_tran
 			return 0;
 		}
 	return parser_fail(parser, parser->event, -EINVAL,
-		"'%s' is no transport: there are kernel, shm and usdt", CLIP(word));
+		"'%s' is not a transport: use kernel, shm or usdt", CLIP(word));
 }
 
-/* It may stand alone, where a filter stands otherwise. */
+/* It may also be in the position of the filter. */
 static int take_transport(
 	struct parser *parser, struct tracepoint_parts *parts, enum attar_transport *ret)
 {
@@ -87,7 +86,7 @@ static int take_transport(
 	return 0;
 }
 
-/* The one format that all programs with this event agree on; or none. */
+/* The format of an event, if it is the same in all programs. */
 struct agreed {
 	const char *name;
 	struct attar_format *format;
@@ -130,7 +129,7 @@ static int find_format(struct parser *parser, const char *name, const struct att
 	return 0;
 }
 
-/* Where a program that runs tells the fields, a mistake is told at once. */
+/* If a running program provides the fields, report filter errors now. */
 static int check_filter(struct parser *parser, const char *text, const struct attar_format *format)
 {
 	struct filter *filter = NULL;
@@ -140,7 +139,7 @@ static int check_filter(struct parser *parser, const char *text, const struct at
 	return r < 0 ? parser_context(parser, parser->event, r) : 0;
 }
 
-/* An event that never happens stands for it, so that it has a place among the others. */
+/* Adds a dummy event, which keeps the position in the list. */
 static int add_user(struct parser *parser, const char *name, const struct tracepoint_parts *parts,
 	enum attar_transport transport)
 {
@@ -150,7 +149,7 @@ static int add_user(struct parser *parser, const char *name, const struct tracep
 
 	if (strlen(name) > NAME_LONGEST)
 		return parser_fail(parser, parser->event, -EINVAL,
-			"an event's name has at most %d bytes", NAME_LONGEST);
+			"the name of an event must be at most %d bytes long", NAME_LONGEST);
 	r = parser_add(parser, ATTAR_EVENT_USER, &spec);
 	if (r < 0)
 		return r;
@@ -174,8 +173,8 @@ static int no_kernel(struct parser *parser, const char *name, int error)
 	if (userevent_kernel(parser->catalog) != USEREVENT_KERNEL_NO)
 		return error;
 	return parser_fail(parser, parser->event, -EOPNOTSUPP,
-		"'user_events:%s' cannot come through the kernel: this one has no user_events (6.4 "
-		"or later with CONFIG_USER_EVENTS=y); transport=shm and transport=usdt need none",
+		"'user_events:%s': transport=kernel requires Linux 6.4 or newer with "
+		"CONFIG_USER_EVENTS=y; transport=shm and transport=usdt do not",
 		name);
 }
 

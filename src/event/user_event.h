@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * user_events:NAME: events that programs emit, by the kernel or without it. See perfume/perfume.h.
+ * user_events:NAME: events emitted by programs, through the kernel or shared memory. See
+ * perfume/perfume.h.
  */
 #ifndef EVENT_USER_EVENT_H
 #define EVENT_USER_EVENT_H
@@ -18,27 +19,27 @@ struct tracepoint_parts {
 };
 
 /*
- * The tracepoints of that name or pattern where the kernel has them, otherwise one spec of kind
- * USER. Takes the transport out of the parts.
+ * Adds the tracepoints of that name or pattern if the kernel has them, otherwise one spec of kind
+ * ATTAR_EVENT_USER. Removes the transport from the parts.
  */
 int userevent_add(struct parser *parser, const char *name, struct tracepoint_parts *parts);
 
-/* What the kernel has of it. */
+/* Kernel support for user_events. */
 enum userevent_kernel {
 	USEREVENT_KERNEL_YES,
-	USEREVENT_KERNEL_NO,     /* compiled without CONFIG_USER_EVENTS, or too old */
-	USEREVENT_KERNEL_UNSEEN, /* tracefs may not be looked into, or is not there */
+	USEREVENT_KERNEL_NO,     /* built without CONFIG_USER_EVENTS, or too old */
+	USEREVENT_KERNEL_UNSEEN, /* unknown: tracefs is not readable or not mounted */
 };
 enum userevent_kernel userevent_kernel(struct attar_catalog *catalog);
 
 /*
- * Calls fn for each event that a program has registered in memory which it shares (of these
- * processes; none: of all), until it returns what is not 0. Listens to none of them. That result,
- * or a negative errno.
+ * Calls fn for each event that programs have registered in shared memory (those of pids; none: all
+ * processes), without enabling any. Stops at a nonzero result of fn and returns it. Returns 0 or a
+ * negative errno otherwise.
  */
 int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, void *ctx);
 
-/* The format of an event with these fields, as that of a tracepoint; owned by the caller. */
+/* Creates a tracepoint format for an event with these fields; owned by the caller. */
 int userevent_format(
 	const char *name, const char *fields, int id, struct attar_format **ret_format);
 

@@ -78,7 +78,7 @@ void attar_address_space_reset(struct attar_address_space *space)
 	drop(space);
 }
 
-/* The first range that ends after address; n when there is none. */
+/* The index of the first range that ends after address; n if there is none. */
 static size_t first_after(const struct ranges *ranges, uint64_t address)
 {
 	size_t low = 0, high = ranges ? ranges->n : 0;
@@ -87,7 +87,7 @@ static size_t first_after(const struct ranges *ranges, uint64_t address)
 		size_t middle = low + (high - low) / 2;
 		const struct range *r = &ranges->at[middle];
 
-		/* As a difference: a mapping may end at 2^64. */
+		/* Compare the difference, because a mapping may end at 2^64. */
 		if (r->start > address || address - r->start < r->len)
 			high = middle;
 		else
@@ -96,7 +96,7 @@ static size_t first_after(const struct ranges *ranges, uint64_t address)
 	return low;
 }
 
-/* Makes the ranges this space's own, with room for `more`. */
+/* Unshares the ranges and reserves space for `more`. */
 static int own(struct attar_address_space *space, size_t more)
 {
 	struct ranges *old = space->ranges, *ranges;
@@ -127,7 +127,7 @@ static int own(struct attar_address_space *space, size_t more)
 	return 0;
 }
 
-/* JIT compilers change protections page by page: neighbours of one owner are one range. */
+/* JIT compilers change protections page by page: merge adjacent ranges of an owner. */
 static void join(struct attar_address_space *space, size_t i)
 {
 	struct ranges *ranges = space->ranges;
@@ -148,7 +148,7 @@ static uint64_t last_of(const struct range *r)
 	return r->start + (r->len - 1);
 }
 
-/* The new range in the location of those it overlaps: the outer ones keep what sticks out. */
+/* Replaces the overlapped ranges; the first and last keep their parts that do not overlap. */
 static int insert(struct attar_address_space *space, const struct range *new)
 {
 	size_t first = first_after(space->ranges, new->start), end = first, n = 0;
@@ -195,7 +195,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Memory whose code no file holds. */
+/* Executable memory that is not backed by a file. */
 static bool is_anonymous(const char *path)
 {
 	static const char *const prefixes[] = {
@@ -259,7 +259,7 @@ static uint16_t file_dso(struct attar_address_space *space, const struct attar_m
 	return dsos_intern(&space->symbols->dsos, &key);
 }
 
-/* [vdso]; and code of the kernel's that has no names: [vsyscall], [uprobes]. */
+/* [vdso]; and kernel code without symbols: [vsyscall], [uprobes]. */
 static uint16_t special_dso(struct attar_address_space *space, const struct attar_mapping *mapping)
 {
 	bool vdso = !strcmp(mapping->path, "[vdso]");
@@ -283,7 +283,8 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 	int r;
 
 	if (!range.len || range.start + (range.len - 1) < range.start)
-		return attar_fail(-EINVAL, "a mapping of process %d has no extent", space->pids[0]);
+		return attar_fail(-EINVAL,
+			"a mapping of process %d is empty or its range overflows", space->pids[0]);
 	if (is_anonymous(path)) {
 		range.dso = jit_dso(space);
 		range.pgoff = range.start;
@@ -348,7 +349,7 @@ static int adopt(void *ctx, const struct attar_mapping *mapping, bool executable
 	return -EEXIST; /* enough */
 }
 
-/* A file in memory is a JIT compiler's buffer or a program: runc runs a sealed copy of itself. */
+/* A memfd is a JIT compiler's buffer or a program: runc runs a sealed copy of itself. */
 static void settle_memfd(struct attar_address_space *space, struct range *range)
 {
 	range->memfd = false;

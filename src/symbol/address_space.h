@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which file lies where in one address space. */
+/* The file mappings of an address space. */
 #ifndef SYMBOL_ADDRESS_SPACE_H
 #define SYMBOL_ADDRESS_SPACE_H
 
@@ -10,11 +10,11 @@ enum { SPACE_MAX_RANGES = 65536 };
 /* One executable mapping. location = dso << 48 | (ip - start + pgoff). */
 struct range {
 	uint64_t start, len;
-	/* file offset; without a file the address itself, so that locations are addresses */
+	/* file offset; for anonymous memory the address, so that locations are addresses */
 	uint64_t pgoff;
 	uint16_t dso;
-	bool memfd; /* JIT so far, but an ELF file may be in there: looked at when it is settled */
-	bool settled; /* its DSO was looked after (opened, or given up) for this mapping */
+	bool memfd;   /* treated as JIT, but may contain an ELF file: checked when settled */
+	bool settled; /* its DSO was opened, or failed to open, for this mapping */
 };
 
 /* Mappings, sorted and disjoint; shared by a process and its children until one of them changes. */
@@ -27,9 +27,9 @@ struct ranges {
 struct attar_address_space {
 	struct attar_symbols *symbols; /* borrowed */
 	struct ranges *ranges;         /* NULL: none */
-	struct range *last;            /* the hit before this one; points into ranges or is NULL */
-	pid_t pids[DSO_SEARCH_PIDS];   /* itself, then its ancestors; 0: none */
-	uint16_t jit;                  /* the DSO of its memory without a file; 0: none yet */
+	struct range *last;          /* range of the previous lookup; points into ranges, or NULL */
+	pid_t pids[DSO_SEARCH_PIDS]; /* itself, then its ancestors; 0: none */
+	uint16_t jit;                /* the DSO of its anonymous memory; 0: none yet */
 };
 
 #endif

@@ -16,7 +16,7 @@ enum {
 	MAX_CRC = 512 << 20,     /* bytes of a debug file that is known by CRC only */
 };
 
-/* What makes a file the debug file of a binary. */
+/* Identifies the debug file of a binary. */
 struct identity {
 	const struct debugfile *which;
 	uint8_t id[ELF_MAX_BUILD_ID];
@@ -51,7 +51,7 @@ static bool fits(const struct identity *wanted, const struct byte_source *source
 	return wanted->link[0] && crc_fits(source, wanted->crc);
 }
 
-/* fd of the file if it is the right one. */
+/* Returns an fd if the file matches. */
 static int try(const struct identity *wanted, const struct buf *path)
 {
 	int handle _cleanup_close_ = -1, fd _cleanup_close_ = -1;
@@ -142,7 +142,7 @@ int debugfile_open(const struct debugfile *which)
 	return r < 0 ? -ENOENT : r;
 }
 
-/* In steps, so that a small input cannot claim much memory before it gives much. */
+/* Grow in steps, so that memory use follows the actual output. */
 static int unpack(lzma_stream *xz, struct buf *image)
 {
 	uint8_t step[16384];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The separate debug file of a stripped binary, and the small symbol table that some distributions
- * leave in one. Conventions: "Debugging Information in Separate Files" in GDB's manual,
+ * Separate debug files of stripped binaries, and the small symbol table that some distributions
+ * embed in binaries. Conventions: "Debugging Information in Separate Files" in GDB's manual,
  * "MiniDebugInfo" there.
  */
 #ifndef SYMBOL_DEBUGFILE_H
@@ -9,7 +9,7 @@
 
 #include "elf/elf.h"
 
-/* Which binary, and where to look. */
+/* The binary, and search paths. */
 struct debugfile {
 	const struct elf *elf;
 	const char *path;  /* the binary's, below root */
@@ -19,14 +19,14 @@ struct debugfile {
 
 /*
  * Opens the debug file: by build-id, then by debug link next to the binary, in .debug and below the
- * roots. It is the right one when its build-id is the binary's or, where one of them has none, the
- * link's CRC. The fd is the caller's. -ENOENT when there is none.
+ * roots. The file matches if its build-id is that of the binary, or, if one of them has no
+ * build-id, if its CRC is that in the link. Returns an fd owned by the caller, or -ENOENT.
  */
 int debugfile_open(const struct debugfile *which);
 
 /*
- * Unpacks .gnu_debugdata (xz) into memory of the caller's. 0; -ENOENT when there is none, or a broken one;
- * -ENOMEM.
+ * Decompresses .gnu_debugdata (xz); the caller frees *ret_image. Returns 0; -ENOENT if the section
+ * is missing or malformed; -ENOMEM.
  */
 int debugfile_unpack(const struct elf *elf, uint8_t **ret_image, size_t *ret_size);
 

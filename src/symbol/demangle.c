@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work is libiberty's (GNU's own demangler, the one of c++filt and gdb). Its callback interface
- * allocates nothing, so that leaving it by a jump is safe: that bounds names that would unfold
- * without end.
+ * Uses the demangler of libiberty (as c++filt and gdb do). Its callback interface does not
+ * allocate, so it can be left with longjmp(3), which limits names that expand without bound.
  */
 #include "symbol/demangle.h"
 
@@ -23,7 +22,7 @@ static void collect(const char *text, size_t n, void *ctx)
 	struct unfolding *u = ctx;
 
 	if (u->plain->len - u->start + n > MAX_PLAIN) {
-		/* Between two identifiers there is always one of these. */
+		/* Identifiers are always separated by one of these. */
 		if (!u->rust || memchr(":<>, ", *text, 5))
 			longjmp(u->too_long, 1);
 		return;
@@ -46,7 +45,7 @@ static bool unfold(const char *mangled, struct unfolding *u)
 }
 
 /*
- * What the compiler appends to the name of a part or copy of a function: ".cold", ".constprop.0".
+ * Suffixes that compilers append to names of function parts and clones: ".cold", ".constprop.0".
  */
 static void add_clone(const char *suffix, struct buf *plain)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* C++ (Itanium ABI) and Rust (legacy and v0) names as people write them. */
+/* C++ (Itanium ABI) and Rust (legacy and v0) names demangled. */
 #ifndef SYMBOL_DEMANGLE_H
 #define SYMBOL_DEMANGLE_H
 
 #include "base/buf.h"
 
 /*
- * Appends the plain form of a mangled name: without parameters, without Rust's hash, with a clone's
- * suffix ("f [clone .cold]"). False, and nothing appended, when it is not mangled or not
- * understood.
+ * Appends a demangled name: without parameters, without Rust's hash, with a clone's suffix ("f
+ * [clone .cold]"). Returns false and appends nothing if it is not mangled or cannot be demangled.
  */
 bool demangle(const char *mangled, struct buf *ret_plain);
 

@@ -14,8 +14,7 @@ static bool same(const struct dso_key *a, const struct dso_key *b)
 	if (a->kind != b->kind || a->owner != b->owner || a->dev != b->dev || a->ino != b->ino)
 		return false;
 	/*
-	 * An inode number is used again for the next file; its generation tells, where somebody
-	 * does.
+	 * Inode numbers are reused; compare the generation if both are known.
 	 */
 	if (a->generation && b->generation && a->generation != b->generation)
 		return false;
@@ -25,7 +24,7 @@ static bool same(const struct dso_key *a, const struct dso_key *b)
 	return !strcmp(a->path, b->path);
 }
 
-/* Fills an empty one. 0 or -ENOMEM. */
+/* Initializes a DSO. Returns 0 or -ENOMEM. */
 static int dso_init(struct dso *dso, const struct dso_key *key)
 {
 	const char *path = strdup(key->path);
@@ -51,7 +50,7 @@ static void dso_done(struct dso *dso)
 	free((char *)dso->key.path);
 }
 
-/* A number of the table for key: one that is free, or the next. 0 when out of memory. */
+/* Allocates a number for key: a free one, or the next. 0 if out of memory. */
 static uint32_t take_number(struct dsos *dsos, const struct dso_key *key)
 {
 	uint32_t number = dsos->free, next;
@@ -108,7 +107,7 @@ static uint16_t add(struct dsos *dsos, uint64_t hash, const struct dso_key *key)
 	return (uint16_t)number;
 }
 
-/* Out of the list of its hash, whose first one the map has. */
+/* Removes it from the list of its hash; the map has the head. */
 static void unlink_number(struct dsos *dsos, uint32_t number)
 {
 	uint64_t hash = hash_of(&dsos->at.at[number]->key), *first = map_get(&dsos->by_hash, hash);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One binary that code is mapped from, and the table that gives each its 16-bit number. Who it is
- * stands in its key; a path alone is nobody, since files are replaced.
+ * DSOs: binaries that code is mapped from, and the table of their 16-bit numbers. A DSO is
+ * identified by its key; the path is not sufficient, because files are replaced.
  *
- * Bound: dsos.max of them. One of which a location was made is kept, for locations outlive mappings; one that no
- * sample ever hit is forgotten with the last mapping of it, and its number is given to another.
+ * Limit: dsos.max. A DSO that a location refers to is kept, because locations outlive mappings.
+ * Others are freed with their last mapping, and the number is reused.
  */
 #ifndef SYMBOL_DSO_H
 #define SYMBOL_DSO_H
@@ -21,7 +21,7 @@ enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
 struct dso_key {
 	enum attar_dso_kind kind;
-	uint32_t owner; /* JIT memory: a number for its space; vdso: its class, 32 or 64; else 0 */
+	uint32_t owner;      /* JIT memory: its address space; vdso: ELF class, 32 or 64; else 0 */
 	uint64_t dev, ino;   /* major << 32 | minor; 0, 0: unknown */
 	uint32_t generation; /* of the inode; 0: unknown */
 	uint8_t build_id_size;
@@ -32,21 +32,21 @@ struct dso_key {
 enum { DSO_FIXED = ATTAR_DSO_FULL + 1 }; /* numbers that always exist */
 
 enum dso_state {
-	DSO_NEW,    /* nobody hit it */
-	DSO_OPEN,   /* its file is open, its symbols are not read */
-	DSO_LOADED, /* the index is built; the file may still be open for names */
-	DSO_LOST,   /* its file could not be had (tries says how often) or not be read */
-	DSO_FREE,   /* its number waits for another */
+	DSO_NEW,    /* no location refers to it */
+	DSO_OPEN,   /* file is open, symbols are not read */
+	DSO_LOADED, /* index is built; the file may still be open for names */
+	DSO_LOST,   /* file could not be opened (`tries` attempts) or read */
+	DSO_FREE,   /* number is unused */
 };
 
 struct dso {
 	struct dso_key key; /* path owned */
 	enum dso_state state;
-	bool stale; /* lost because another file stood at its path */
+	bool stale; /* lost because its path has a different file */
 	uint8_t tries;
-	bool kept;        /* a location was made of it */
-	uint32_t refs;    /* mappings, and spaces whose memory without a file it is */
-	uint32_t next;    /* of the same hash, or of the free ones; 0: none */
+	bool kept;        /* a location refers to it */
+	uint32_t refs;    /* mappings, and address spaces with this as anonymous memory */
+	uint32_t next;    /* next with the same hash, or next free; 0: none */
 	int fd, debug_fd; /* -1: closed */
 	uint8_t *image;   /* vdso: the copied ELF image, owned */
 	size_t image_size;
@@ -56,9 +56,9 @@ struct dso {
 };
 
 struct dsos {
-	VEC(struct dso *) at; /* by number; 0, 1 and 2 are the fixed ones */
-	struct map by_hash;   /* hash of the key: number of the newest */
-	uint32_t free;        /* the first number to be given again; 0: none */
+	VEC(struct dso *) at; /* by number; 0, 1 and 2 are fixed */
+	struct map by_hash;   /* hash of the key to the newest number */
+	uint32_t free;        /* the first free number; 0: none */
 	unsigned max;
 	uint64_t refused;
 };
@@ -67,8 +67,9 @@ int dsos_init(struct dsos *dsos, unsigned max);
 void dsos_done(struct dsos *dsos);
 
 /*
- * The number of this binary, new or known; ATTAR_DSO_FULL when the table is; 0 when out of memory. It takes no
- * reference: a new one has none, and stays until it had one.
+ * Looks up or adds a DSO and returns its number; ATTAR_DSO_FULL if the table is full; 0 if out of
+ * memory. Does not take a reference: a new DSO has none, and is kept until its first one is
+ * released.
  */
 uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key);
 
@@ -77,11 +78,11 @@ static inline struct dso *dsos_get(const struct dsos *dsos, unsigned number)
 	return dsos->at.at[number < dsos->at.n ? number : ATTAR_DSO_UNKNOWN];
 }
 
-/* For each mapping of it; the fixed ones are not counted. */
+/* Reference counts, one per mapping; the fixed DSOs are not counted. */
 void dsos_ref(struct dsos *dsos, unsigned number);
 void dsos_unref(struct dsos *dsos, unsigned number);
 
-/* Closes its files; names that were not read yet are taken into memory first. */
+/* Closes its files, after reading the remaining names into memory. */
 void dso_close(struct dso *dso);
 
 #endif

@@ -14,7 +14,7 @@ static const struct elf_segment *first_load(const struct elf *elf)
 	return NULL;
 }
 
-/* Prelink moved binaries and not their debug files. */
+/* prelink(8) relocated binaries but not their debug files. */
 static uint64_t bias_of(const struct elf *elf, const struct elf *debug)
 {
 	const struct elf_segment *ours = first_load(elf), *theirs = first_load(debug);
@@ -52,7 +52,7 @@ static int add_debugfile(struct dso *dso, const struct elf *elf, const char *deb
 	return r;
 }
 
-/* What .gnu_debugdata holds are the functions that the dynamic table lacks. */
+/* .gnu_debugdata has the functions that are not in the dynamic symbol table. */
 static int add_unpacked(struct symtab *table, const struct elf *elf)
 {
 	uint8_t *image _cleanup_free_ = NULL;
@@ -95,7 +95,7 @@ static int keep_segments(struct dso *dso, const struct elf *elf)
 	return 0;
 }
 
-/* The record that announced the mapping may have named the build. */
+/* The mapping's record may contain a build-id. */
 static int check_build(const struct dso *dso, const struct elf *elf)
 {
 	uint8_t id[ELF_MAX_BUILD_ID];
@@ -106,7 +106,7 @@ static int check_build(const struct dso *dso, const struct elf *elf)
 	n = elf_build_id(elf, id);
 	if (n == dso->key.build_id_size && !memcmp(id, dso->key.build_id, n))
 		return 0;
-	return attar_fail(-ESTALE, "the file has another build-id than the mapped one");
+	return attar_fail(-ESTALE, "the build-id of the file differs from that of the mapping");
 }
 
 static int load_elf(struct dso *dso, const struct elf *elf, const char *debug_path)
@@ -143,7 +143,7 @@ int dso_load(struct dso *dso, const char *debug_path)
 		symtab_done(&dso->table);
 		dso_close(dso);
 	}
-	return r < 0 ? attar_context(r, "no symbols of %s", dso->key.path) : 0;
+	return r < 0 ? attar_context(r, "cannot read symbols of %s", dso->key.path) : 0;
 }
 
 void dso_load_debugfile(struct dso *dso, const char *debug_path, int root)

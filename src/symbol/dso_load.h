@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* From an open binary to its index of functions, from wherever their names are kept. */
+/* Builds the function index of an open binary from its available symbol tables. */
 #ifndef SYMBOL_DSO_LOAD_H
 #define SYMBOL_DSO_LOAD_H
 
 #include "symbol/dso.h"
 
 /*
- * Reads the symbols of a DSO whose file is open (or whose image was copied), once: its own table,
- * else that of its debug file, else the small one inside of it and the dynamic one. 0; or an error
- * text and a negative errno, and the DSO is lost. debug_path: see struct attar_symbols_opts.
+ * Reads the symbols of a DSO whose file is open (or whose image was copied), once: from its own
+ * symbol table, else from its debug file, else from .gnu_debugdata and the dynamic symbol table.
+ * Returns 0; or a negative errno with an error text, and the DSO is DSO_LOST. debug_path: see
+ * struct attar_symbols_opts.
  */
 int dso_load(struct dso *dso, const char *debug_path);
 
 /*
- * Opens the debug file of an open DSO ahead of time, below another root than ours, as long as that
- * can be reached. Nothing is said when there is none.
+ * Opens the debug file of an open DSO in advance, below a different root directory while that is
+ * accessible. Ignores a missing file.
  */
 void dso_load_debugfile(struct dso *dso, const char *debug_path, int root);
 

@@ -14,13 +14,12 @@
 
 #include "symbol/maps.h"
 
-/* Overlayfs may carry the layer in the upper bits of an inode number ("xino"). */
+/* Overlayfs may encode the layer in the upper bits of an inode number ("xino"). */
 #define INO_BITS 0xffffffffffffULL
 
 /*
- * Do stat() and the mapping speak of one file? They may differ in the device where a file system
- * shows each subvolume (btrfs) or each mount (overlayfs) as its own, while the mapping tells what
- * lies below.
+ * Whether stat() and the mapping refer to the same file. The device may differ if stat() reports
+ * one per subvolume (btrfs) or mount (overlayfs), but the mapping has the underlying one.
  */
 static bool same_inode(int fd, const struct stat *st, const struct dso_key *key)
 {
@@ -36,7 +35,7 @@ static bool same_inode(int fd, const struct stat *st, const struct dso_key *key)
 	return fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC;
 }
 
-/* An inode number that came back as another file: the local file systems tell by its generation. */
+/* Detects a reused inode number by its generation, on local file systems. */
 static bool same_generation(int fd, const struct dso_key *key)
 {
 	struct statfs fs;
@@ -52,8 +51,7 @@ static bool same_generation(int fd, const struct dso_key *key)
 }
 
 /*
- * From a handle, which touched nothing: to open a fifo or a device just for a look would have
- * effects.
+ * From an O_PATH fd, because opening a FIFO or device has side effects.
  */
 int dso_reopen(int handle)
 {
@@ -70,7 +68,7 @@ int dso_reopen(int handle)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A handle's file, if it is the right one. */
+/* Reopens an O_PATH fd if the file matches. */
 static int open_checked(int handle, const struct dso_key *key)
 {
 	struct stat st;
@@ -86,7 +84,7 @@ static int open_checked(int handle, const struct dso_key *key)
 	return -ESTALE;
 }
 
-/* Through a link of /proc that leads to the file itself, whatever its path has become. */
+/* Through a /proc link to the file itself, regardless of its current path. */
 static int open_link(const char *link, const struct dso_key *key)
 {
 	int handle _cleanup_close_ = TEMP_FAILURE_RETRY(open(link, O_PATH | O_CLOEXEC));
@@ -105,7 +103,7 @@ static int open_mapped(const struct dso_search *where)
 	return open_link(link, where->key);
 }
 
-/* Any other mapping of the file will do, when this one was split since, or went. */
+/* Tries other mappings of the file, if this one was split or unmapped. */
 struct sibling {
 	const struct dso_key *key;
 	uint64_t start, end;
@@ -137,7 +135,7 @@ static int open_sibling(const struct dso_search *where)
 	return open_mapped(&other);
 }
 
-/* For users who may not follow map_files: the program itself, when this is it. */
+/* For users without access to map_files: /proc/PID/exe, if it is this file. */
 static int open_exe(const struct dso_search *where)
 {
 	char link[64];
@@ -190,7 +188,7 @@ int dso_open_path(int root, const char *path, int flags)
 		return handle < 0 ? -errno : handle;
 	}
 	handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	/* EPERM: by a seccomp filter that is older than the call. */
+	/* EPERM: from a seccomp filter that does not know the call. */
 	if (handle < 0 && (errno == ENOSYS || errno == EPERM))
 		handle = TEMP_FAILURE_RETRY(
 			openat(root, path + strspn(path, "/"), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -207,7 +205,7 @@ static int open_in_root(pid_t pid, const struct dso_key *key)
 	return handle < 0 ? handle : open_checked(handle, key);
 }
 
-/* Of two failures the one that says more: another file stood there. */
+/* Of two errors, prefer -ESTALE: the path has a different file. */
 static int worse(int a, int b)
 {
 	return a == -ESTALE ? a : b;

@@ -15,7 +15,9 @@ void jit_init(struct jit *jit, pid_t pid)
 	*jit = (struct jit){.pid = pid, .fd = -1};
 }
 
-/* A number of the line that begins with `key`: the one at `field`, or the last when that is below 0. */
+/*
+ * Reads a number from the line that starts with `key`: number `field`, or the last if negative.
+ */
 static bool status_field(const char *status, const char *key, int field, unsigned *ret_value)
 {
 	const char *p = strstr(status, key);
@@ -39,7 +41,7 @@ static bool status_field(const char *status, const char *key, int field, unsigne
 	return found;
 }
 
-/* Its own number in its own pid namespace names the file, its user owns it. */
+/* The file is named after the PID in the process's own namespace, and owned by its user. */
 static bool look_at_process(struct jit *jit)
 {
 	struct buf status _cleanup_(buf_done) = {0};
@@ -58,7 +60,7 @@ static bool look_at_process(struct jit *jit)
 	return true;
 }
 
-/* One link only: a foreign file could have been linked here under this name. */
+/* Exactly one link: another user could have hard-linked a file to this name. */
 static bool trusted(const struct jit *jit, const struct stat *st)
 {
 	uid_t owner = jit->inner ? jit->uid : geteuid();

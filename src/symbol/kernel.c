@@ -7,7 +7,7 @@ enum { MAX_LATE = 65536, MAX_MODULES = 4 << 20 /* bytes of /proc/modules */ };
 
 #define CHECK_NS 1000000000ULL /* modules are not looked for more often */
 
-/* The names of the loaded modules as one number. */
+/* A hash of the names of loaded modules. */
 static uint64_t loaded_modules(void)
 {
 	struct buf text _cleanup_(buf_done) = {0};
@@ -28,17 +28,21 @@ static int64_t sysctl(const char *path)
 	return file_read_i64(path, &value) < 0 ? -1 : value;
 }
 
-/* Addresses are shown to CAP_SYSLOG, or to all when kptr_restrict is 0 and perf is free for all. */
+/*
+ * Addresses are visible with CAP_SYSLOG, or to all users if kptr_restrict is 0 and
+ * perf_event_paranoid allows it.
+ */
 static void note_hidden(const struct kernel *kernel)
 {
 	int64_t kptr = sysctl("/proc/sys/kernel/kptr_restrict");
 	int64_t paranoid = sysctl("/proc/sys/kernel/perf_event_paranoid");
 
-	log_note("kernel functions have no names: %s hides its addresses (kernel.kptr_restrict=%d, "
+	log_note("kernel functions are not resolved: %s hides its addresses "
+		 "(kernel.kptr_restrict=%d, "
 		 "kernel.perf_event_paranoid=%d); %s, or set kernel.kptr_restrict=0 and "
 		 "kernel.perf_event_paranoid=1",
 		kernel->path, (int)kptr, (int)paranoid,
-		kptr > 1 ? "no user may see them while kptr_restrict is 2: set it to 1"
+		kptr > 1 ? "kptr_restrict=2 hides them from all users: set it to 1"
 			 : "run as root or with CAP_SYSLOG");
 }
 
@@ -52,7 +56,7 @@ static void load(struct kernel *kernel)
 	if (r == -EACCES && list->lines)
 		note_hidden(kernel);
 	else if (r < 0)
-		log_note("kernel functions have no names: %s", attar_error());
+		log_note("kernel functions are not resolved: %s", attar_error());
 	if (r < 0)
 		kallsyms_done(list);
 	else
@@ -60,8 +64,8 @@ static void load(struct kernel *kernel)
 }
 
 /*
- * Reads the list at the first question. When an address has no name later, modules may have come
- * since: then a newer list is put beside the old one, which keeps the names of modules that went.
+ * Reads kallsyms on first use. If an address is not found later, modules may have been loaded:
+ * kallsyms is then read again, and old lists are kept for symbols of unloaded modules.
  */
 static bool load_more(struct kernel *kernel)
 {
@@ -82,7 +86,7 @@ static bool load_more(struct kernel *kernel)
 	return kernel->n > n;
 }
 
-/* The first late symbol that ends after address. */
+/* The index of the first late symbol that ends after address. */
 static size_t late_index(const struct kernel *kernel, uint64_t address)
 {
 	size_t low = 0, high = kernel->late.n;
@@ -147,14 +151,15 @@ int kernel_add(struct kernel *kernel, uint64_t start, uint32_t len, const char *
 	size_t first, last;
 
 	if (!len || start + len < start)
-		return attar_fail(-EINVAL, "kernel symbol '%s' has no extent", CLIP(name));
+		return attar_fail(
+			-EINVAL, "kernel symbol '%s' is empty or its range overflows", CLIP(name));
 	first = last = late_index(kernel, start);
 	while (last < kernel->late.n && kernel->late.at[last].start < start + len)
 		last++;
 	if (first == last) {
 		if (kernel->late.n >= MAX_LATE)
 			return attar_fail(
-				-ENOSPC, "more than %d kernel symbols came and went", MAX_LATE);
+				-ENOSPC, "more than %d kernel symbols were added", MAX_LATE);
 		if (vec_reserve(&kernel->late, 1) < 0)
 			return base_oom();
 		last = first + 1;

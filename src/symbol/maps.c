@@ -63,7 +63,7 @@ bool maps_line(char *line, struct attar_mapping *ret_mapping, bool *ret_executab
 	return true;
 }
 
-/* Calls fn for each whole line; returns the bytes used, or what fn returned below 0. */
+/* Calls fn for each whole line; returns the bytes used, or the negative result of fn. */
 static ssize_t each_line(char *text, size_t n, maps_fn *fn, void *ctx)
 {
 	char *p = text, *newline;
@@ -98,7 +98,7 @@ int maps_read(pid_t pid, maps_fn *fn, void *ctx)
 	if (fd < 0)
 		return attar_fail(errno == ENOENT ? -ESRCH : -errno,
 			"cannot read the mappings of process %d: %s", pid,
-			errno == ENOENT ? "it is gone" : limit_open_error(errno));
+			errno == ENOENT ? "no such process" : limit_open_error(errno));
 	for (;;) {
 		ssize_t got = read(fd, chunk + kept, READ_BYTES - kept), used;
 

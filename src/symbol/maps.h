@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/PID/maps, line by line, however long it is (format: proc(5)). */
+/* Reads /proc/PID/maps line by line (format: proc(5)). */
 #ifndef SYMBOL_MAPS_H
 #define SYMBOL_MAPS_H
 
 #include "attar/symbol.h"
 #include "base/base.h"
 
-/* Receives one mapping; its path is borrowed until it returns. Below 0 ends the reading. */
+/*
+ * Called with one mapping; its path is borrowed until the callback returns. A negative result stops
+ * reading.
+ */
 typedef int maps_fn(void *ctx, const struct attar_mapping *mapping, bool executable);
 
-/* Takes one line apart, in place. False when it is none. */
+/* Parses a line in place. False if it is malformed. */
 bool maps_line(char *line, struct attar_mapping *ret_mapping, bool *ret_executable);
 
-/* All of the file. 0; -ESRCH when the process is gone; what fn returned below 0. */
+/*
+ * Reads the whole file. Returns 0; -ESRCH if there is no such process; the negative result of fn.
+ */
 int maps_read(pid_t pid, maps_fn *fn, void *ctx);
 
 #endif

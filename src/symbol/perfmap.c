@@ -8,7 +8,7 @@ enum {
 	MAX_NESTED = 64, /* entries looked at for the newest that covers an address */
 };
 
-/* A number and the blanks after it. NULL when there is none, or it needs more than 64 bits. */
+/* Parses a hexadecimal number and the blanks after it. NULL if missing, or larger than 64 bits. */
 static const char *take_hex(const char *p, const char *end, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -30,7 +30,7 @@ static const char *take_hex(const char *p, const char *end, uint64_t *ret_value)
 	return p;
 }
 
-/* One line without its newline. Returns where the name begins, NULL when it is no entry. */
+/* Parses a line without its newline. Returns the start of the name, NULL if it is not an entry. */
 static const char *split(const char *p, const char *end, uint64_t *ret_start, uint64_t *ret_size)
 {
 	p = take_hex(p, end, ret_start);
@@ -41,7 +41,10 @@ static const char *split(const char *p, const char *end, uint64_t *ret_start, ui
 	return p;
 }
 
-/* Adds the whole lines of text, which is at `at` in the file. Their bytes, or a negative errno. */
+/*
+ * Adds the complete lines of text, which is at file offset `at`. Returns their size in bytes, or a
+ * negative errno.
+ */
 static ssize_t add_lines(struct perfmap *map, const char *text, size_t n, uint64_t at)
 {
 	const char *p = text, *end = text + n, *newline;
@@ -100,7 +103,7 @@ static int by_start(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Of entries with one start the last is the newest. */
+/* Of entries with the same start, the last is the newest. */
 static void keep_newest(struct perfmap *map)
 {
 	struct perfmap_entry *at = map->entries.at;
@@ -114,7 +117,7 @@ static void keep_newest(struct perfmap *map)
 	map->entries.n = kept;
 }
 
-/* Sorts the entries from `old` on into the sorted ones before. */
+/* Merges the entries from `old` on into the sorted ones before. */
 static int merge(struct perfmap *map, size_t old)
 {
 	size_t n = map->entries.n, fresh = n - old;
@@ -173,7 +176,10 @@ const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t add
 	return best;
 }
 
-/* Reads the line at entry->line, up to max bytes of it. Returns its bytes without the newline, or 0. */
+/*
+ * Reads the line at entry->line, up to max bytes of it. Returns its bytes without the newline, or
+ * 0.
+ */
 static size_t read_line(
 	const struct byte_source *source, const struct perfmap_entry *entry, char *line, size_t max)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names that a JIT compiler writes down for its code: /tmp/perf-PID.map, lines of "START SIZE
- * name" in hexadecimal (format: jit-interface.txt in linux/tools/perf/Documentation). It grows
- * while the program runs, and later lines speak of newer code. Only an index is kept in memory; a
- * name is read from the file when it is asked for.
+ * Symbols written by a JIT compiler: /tmp/perf-PID.map, lines of "START SIZE name" in hexadecimal
+ * (format: jit-interface.txt in linux/tools/perf/Documentation). It grows while the program runs,
+ * and later lines are for newer code. Only an index is kept in memory; names are read from the file
+ * on demand.
  */
 #ifndef SYMBOL_PERFMAP_H
 #define SYMBOL_PERFMAP_H
@@ -14,30 +14,30 @@
 
 enum {
 	PERFMAP_MAX_ENTRIES = 1 << 20,
-	PERFMAP_MAX_BYTES = 256 << 20, /* read of a file */
-	PERFMAP_MAX_LINE = 32 << 10,   /* bytes; a longer one ends the reading: no such file */
-	PERFMAP_MAX_NAME = 16 << 10,   /* bytes; longer names are cut */
+	PERFMAP_MAX_BYTES = 256 << 20, /* maximum read from a file */
+	PERFMAP_MAX_LINE = 32 << 10,   /* bytes; a longer line is not a map file: stop reading */
+	PERFMAP_MAX_NAME = 16 << 10,   /* bytes; longer names are truncated */
 };
 
 struct perfmap_entry {
 	uint64_t start;
 	uint32_t size; /* bytes */
-	uint32_t line; /* where its line begins in the file: later is newer */
+	uint32_t line; /* file offset of its line: higher is newer */
 };
 
 struct perfmap {
 	uint64_t read;                     /* bytes indexed so far: whole lines */
-	bool ended;                        /* a bound was reached, or noise */
+	bool ended;                        /* a limit was reached, or the data is malformed */
 	VEC(struct perfmap_entry) entries; /* sorted by start; of equal starts only the newest */
 };
 
-/* Indexes what was appended since the last time. 0, also when there is nothing of use. */
+/* Indexes data appended since the last call. Returns 0, also if there are no new entries. */
 int perfmap_index(struct perfmap *map, const struct byte_source *source);
 
-/* The newest entry that covers address, borrowed until the next refresh; or NULL. */
+/* The newest entry that contains address, borrowed until the next perfmap_index(); or NULL. */
 const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t address);
 
-/* Appends an entry's name. 0; -ENODATA when the file no longer says the same. */
+/* Appends the name of an entry. Returns 0; -ENODATA if the file has changed there. */
 int perfmap_name(
 	const struct byte_source *source, const struct perfmap_entry *entry, struct buf *name);
 

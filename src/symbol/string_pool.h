@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings that stay where they are until all are freed: what a struct attar_symbol points to. */
+/* Strings with stable addresses until all are freed; a struct attar_symbol points to them. */
 #ifndef SYMBOL_STRING_POOL_H
 #define SYMBOL_STRING_POOL_H
 
 #include "base/base.h"
 
-enum { STRING_POOL_MAX_BYTES = 128 << 20 }; /* of one store; then nothing more is added */
+enum { STRING_POOL_MAX_BYTES = 128 << 20 }; /* limit of a pool */
 
 struct string_pool_chunk;
 
@@ -14,7 +14,10 @@ struct string_pool {
 	size_t bytes;                     /* allocated */
 };
 
-/* A copy of n bytes with a NUL; borrowed until string_pool_done(). NULL when memory or the bound is used up. */
+/*
+ * A NUL-terminated copy of n bytes, borrowed until string_pool_done(). NULL if out of memory or
+ * over the limit.
+ */
 const char *string_pool_add(struct string_pool *names, const char *text, size_t n);
 void string_pool_done(struct string_pool *names);
 

@@ -81,7 +81,7 @@ static void load(struct attar_symbols *symbols, struct dso *dso)
 	symbols->open += files_of(dso);
 }
 
-/* Room for one more open file: the eldest gives up its own, after its names were read. */
+/* Makes room for an open file: reads the names of the oldest DSO and closes its file. */
 static void make_room(struct attar_symbols *symbols)
 {
 	size_t n = symbols->dsos.at.n;
@@ -98,7 +98,7 @@ static void make_room(struct attar_symbols *symbols)
 	}
 }
 
-/* What stands in a container is out of reach once its last process is gone. */
+/* Files in a container are inaccessible after its last process has exited. */
 static void find_foreign_debugfile(
 	struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
@@ -124,8 +124,8 @@ static void open_file(
 		dso->tries++;
 		dso->stale = fd == -ESTALE;
 		dso->state = DSO_LOST;
-		log_debug("no symbols of %s: %s", dso->key.path,
-			dso->stale ? "another file stands at its path" : strerror(-fd));
+		log_debug("cannot read symbols of %s: %s", dso->key.path,
+			dso->stale ? "its path has a different file" : strerror(-fd));
 		return;
 	}
 	dso->fd = fd;
@@ -134,7 +134,7 @@ static void open_file(
 	symbols->open += files_of(dso);
 }
 
-/* Of the files that may stay open half may be of this kind; others are opened for each question. */
+/* Up to half of the open files may be perf-PID.map files; others are opened for each lookup. */
 static void keep_jit(struct attar_symbols *symbols, struct jit *jit)
 {
 	if (jit->fd < 0)
@@ -159,7 +159,7 @@ static void open_vdso(struct dso *dso, const struct dso_search *where)
 	if (vdso_copy(dso->key.owner == 32, where->pids[0], where->start, where->end, &dso->image,
 		    &dso->image_size) >= 0)
 		return;
-	log_debug("no symbols of the vdso: %s", attar_error());
+	log_debug("cannot read symbols of the vdso: %s", attar_error());
 	dso->state = DSO_LOST;
 	dso->tries++;
 }
@@ -177,7 +177,10 @@ void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct d
 		open_jit(symbols, dso);
 }
 
-/* The version that some tables append: "memcpy@@GLIBC_2.14". What the PLT's stubs have is no version. */
+/*
+ * The version suffix in some symbol tables: "memcpy@@GLIBC_2.14". PLT stubs have "@plt", which is
+ * not a version.
+ */
 static size_t version_at(const char *raw)
 {
 	const char *at = strchr(raw, '@');
@@ -196,7 +199,7 @@ static void write_plain(const char *raw, struct buf *plain)
 		buf_add(plain, raw, whole);
 }
 
-/* A name as people read it: demangled, without a version. */
+/* The display name: demangled, without a version. */
 static const char *plain_name(struct attar_symbols *symbols, const char *raw)
 {
 	struct buf plain _cleanup_(buf_done) = {0};
@@ -233,7 +236,7 @@ static int resolve_kernel(
 	return 0;
 }
 
-/* The name of a table's symbol, read from the file when it is asked for the first time. */
+/* The name of a symbol, read from the file on first use. */
 static const char *raw_name(
 	struct attar_symbols *symbols, unsigned number, const struct symtab *table, size_t index)
 {
@@ -249,7 +252,9 @@ static const char *raw_name(
 	return raw;
 }
 
-/* The same for a line of a perf-PID.map: lines move in the index, not in the file. */
+/*
+ * The same for an entry of a perf-PID.map, identified by file offset, because its index may change.
+ */
 static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
 	const struct jit *jit, const struct perfmap_entry *entry)
 {
@@ -366,7 +371,7 @@ int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t
 
 	const char *copy;
 
-	/* No reason to forget it: stacks that went through it are still to be named. */
+	/* Keep the symbol: earlier stacks may still refer to it. */
 	if (unregister)
 		return 0;
 	copy = string_pool_add(&symbols->names, name, strlen(name));

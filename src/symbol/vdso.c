@@ -30,7 +30,8 @@ static int read_memory(pid_t pid, uint64_t start, void *bytes, size_t n)
 	if (got < 0)
 		return attar_fail(-errno, "cannot read the memory of process %d: %s", pid,
 			limit_open_error(errno));
-	return got == (ssize_t)n ? 0 : attar_fail(-EIO, "the memory of process %d ends early", pid);
+	return got == (ssize_t)n ? 0
+				 : attar_fail(-EIO, "short read of the memory of process %d", pid);
 }
 
 int vdso_copy(
@@ -49,7 +50,7 @@ int vdso_copy(
 		end = own.start + own.len;
 	}
 	if (end <= start || end - start > MAX_IMAGE)
-		return attar_fail(-ENOENT, "no [vdso] is mapped");
+		return attar_fail(-ENOENT, "no [vdso] mapping was found");
 	image = malloc(end - start);
 	if (!image)
 		return base_oom();

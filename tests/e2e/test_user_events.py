@@ -370,11 +370,11 @@ def test_filter_with_a_wrong_field(no_kernel, emitter):
 
 @pytest.mark.parametrize('args, status, sentence', [
     (['-e', 'user_events:e2e_order/transport=kernel/'], 4,
-     "'user_events:e2e_order' cannot come through the kernel: this one has no user_events (6.4 or later with "
-     'CONFIG_USER_EVENTS=y); transport=shm and transport=usdt need none'),
+     "'user_events:e2e_order': transport=kernel requires Linux 6.4 or newer with CONFIG_USER_EVENTS=y; "
+     'transport=shm and transport=usdt do not'),
     (['-e', 'user_events:e2e_order/transport=pigeon/'], 2,
-     "'pigeon' is no transport: there are kernel, shm and usdt"),
-    (['-e', 'user_events:e2e_order/id>5'], 2, "this '/' is never closed"),
+     "'pigeon' is not a transport: use kernel, shm or usdt"),
+    (['-e', 'user_events:e2e_order/id>5'], 2, "missing closing '/'"),
 ])
 def test_mistakes(no_kernel, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)

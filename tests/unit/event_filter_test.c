@@ -81,7 +81,10 @@ static void test_short_records(void **state)
 	}
 }
 
-/* A dynamic place says how long it is, which may be shorter than the number that is said to be there. */
+/*
+ * A dynamic place says how long it is, which may be shorter than the number that is said to be
+ * there.
+ */
 static void test_short_numbers(void **state)
 {
 	static const char text[] = "name: odd\nID: 1\nformat:\n"

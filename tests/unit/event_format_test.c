@@ -295,7 +295,9 @@ static void test_live_switch(void **state)
 		skip();
 	}
 	ioctl(ring.fd, PERF_EVENT_IOC_ENABLE, 0);
-	/* On a slow machine a sleep may be over before it began: the kernel's count is the truth. */
+	/*
+	 * On a slow machine a sleep may be over before it began: the kernel's count is the truth.
+	 */
 	for (long end = switches_away() + 23; switches_away() < end;)
 		poll(NULL, 0, 1);
 	ioctl(ring.fd, PERF_EVENT_IOC_DISABLE, 0);

@@ -393,17 +393,16 @@ static void test_terms(void **state)
 	refuse("cpu_cor/slots/", -ENOENT,
 		"events, column 1: no PMU 'cpu_cor': did you mean 'cpu_core'?");
 	refuse("cpu_core/event=1,umask=1", -EINVAL,
-		"events, column 9: this '/' is never closed: write pmu/term=1,.../ with a '/' at "
-		"the end");
+		"events, column 9: missing closing '/': the syntax is pmu/term=1,.../");
 	refuse("cpu_core/event=x/", -EINVAL, "events, column 10: event: 'x' is not a number");
 	refuse("cpu_core/event=1,,umask=1/", -EINVAL,
-		"events, column 18: a term is missing before ','");
+		"events, column 18: expected a term before ','");
 	refuse("cpu_core/event=1/ux", -EINVAL,
-		"events, column 19: 'x' is not a modifier: there are "
+		"events, column 19: 'x' is not a modifier: use one of "
 		"ukhGHpPSDeIW (u user, k kernel, p precise ...)");
 	refuse("cycles/event=1/", -EINVAL,
-		"events, column 8: 'event' does not go with a generic event: write its own terms "
-		"instead");
+		"events, column 8: 'event' cannot be combined with a generic event: use the PMU's "
+		"raw terms instead");
 	end();
 }
 
@@ -517,8 +516,8 @@ static void test_amd(void **state)
 	assert_int_equal(e[6].config, 1 << 19);
 	attar_event_list_free(list);
 	refuse("amd_umc_0/strange/", -EBADMSG,
-		"events, column 11: sysfs describes amd_umc_0/strange/ by 'colour', which its "
-		"format lacks");
+		"events, column 11: amd_umc_0/strange/ in sysfs uses the term 'colour', which the "
+		"PMU's format does not have");
 	end();
 }
 
@@ -573,7 +572,7 @@ static void test_arm(void **state)
 	refuse("hv_24x7/PM_INST/", -EINVAL, "events, column 1: hv_24x7/PM_INST/ needs core=VALUE");
 	assert_int_equal(
 		attar_event_list_parse(catalog, "hv_24x7/PM_CYC,core=1/", &list), -EBADMSG);
-	assert_non_null(strstr(attar_error(), "PM_CYC.scale does not hold a scale"));
+	assert_non_null(strstr(attar_error(), "PM_CYC.scale does not contain a scale"));
 	end();
 }
 

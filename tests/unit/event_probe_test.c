@@ -316,26 +316,24 @@ static void test_sentences(void **state)
 	char text[4300], want[4300];
 
 	events_refuse(c, "uprobe:x", -EINVAL,
-		"events, column 9: the file is missing: a probe is written "
-		"uprobe:function@FILE, or uprobe:function@\"FILE\"");
+		"events, column 9: missing file: the syntax is "
+		"uprobe:function@FILE or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:", -EINVAL,
-		"events, column 8: a probe is written uprobe:function+offset@FILE");
+		"events, column 8: the syntax of a probe is uprobe:function+offset@FILE");
 	events_refuse(c, "kprobe:", -EINVAL,
-		"events, column 8: a probe is written kprobe:function+offset");
+		"events, column 8: the syntax of a probe is kprobe:function+offset");
 	events_refuse(c, "uprobe:x@", -EINVAL,
-		"events, column 10: the file is missing: a probe is written "
-		"uprobe:function@FILE, or uprobe:function@\"FILE\"");
+		"events, column 10: missing file: the syntax is "
+		"uprobe:function@FILE or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:x@/no/such/file", -ENOENT,
 		"events, column 8: cannot probe /no/such/file: No such file or directory");
-	events_refuse(
-		c, "uprobe:x@\"/bin/ls", -EINVAL, "events, column 10: this \" is never closed");
+	events_refuse(c, "uprobe:x@\"/bin/ls", -EINVAL, "events, column 10: missing closing \"");
 	events_refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL,
-		"events, column 19: this '(' is never closed");
+		"events, column 19: missing ')' for this '('");
 	events_refuse(c, "uprobe:x@\"/no/such\"", -ENOENT,
 		"events, column 8: cannot probe /no/such: No such file or directory");
 	events_refuse(c, "uprobe:x@nothing_is_called_so", -ENOENT,
-		"events, column 8: no program or library 'nothing_is_called_so': its path would "
-		"do");
+		"events, column 8: no program or library 'nothing_is_called_so': specify its path");
 	events_refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
 		"events, column 8: /etc/passwd is not an ELF file");
 	events_refuse(
@@ -347,8 +345,7 @@ static void test_sentences(void **state)
 		self_path());
 	events_refuse(c, text, -ENOENT, want);
 	snprintf(text, sizeof(text), "uretprobe:probed_function+4@\"%s\"", self_path());
-	events_refuse(c, text, -EINVAL,
-		"events, column 11: a return probe is of a whole function, without an offset");
+	events_refuse(c, text, -EINVAL, "events, column 11: a return probe cannot have an offset");
 	attar_catalog_free(c);
 }
 

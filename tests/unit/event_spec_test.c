@@ -178,8 +178,8 @@ static void test_attr_sizes(void **state)
 	spec.config4 = 0;
 	assert_int_equal(attar_event_spec_attr(&spec, bytes, 136), 0);
 	assert_int_equal(attar_event_spec_attr(&spec, bytes, 128), -E2BIG);
-	assert_string_equal(attar_error(), "the event needs config3 (kernel 6.3): its "
-					   "perf_event_attr must have 136 bytes, not 128");
+	assert_string_equal(attar_error(), "the event needs config3 (kernel 6.3): perf_event_attr "
+					   "must have at least 136 bytes, not 128");
 }
 
 static void test_breakpoints(void **state)
@@ -204,19 +204,20 @@ static void test_breakpoints(void **state)
 	assert_true(e[3].exclude_user && e[3].bp_type == HW_BREAKPOINT_RW);
 	attar_event_list_free(list);
 	refuse("mem:0x1000/9", -EINVAL,
-		"events, column 12: a breakpoint watches 1 to 8 bytes, not 9");
+		"events, column 12: the length of a breakpoint must be 1 to 8 bytes, not 9");
 	refuse("mem:0x1000:rx", -EINVAL,
-		"events, column 12: a breakpoint is either of execution (x) or of data (r, w, rw)");
+		"events, column 12: a breakpoint is either for execution (x) or for data (r, w, "
+		"rw)");
 	refuse("mem:main", -EINVAL, "events, column 5: 'main' is not a number");
 	refuse("mem:0x1000/4:x", -EINVAL,
-		"events, column 1: an execute breakpoint has no length (or 8)");
+		"events, column 1: an execute breakpoint must have no length, or length 8");
 }
 
 static void test_sentences(void **state)
 {
-	refuse("", -EINVAL, "events, column 1: an event is missing at the end");
-	refuse("cycles,", -EINVAL, "events, column 8: an event is missing at the end");
-	refuse("cycles,,faults", -EINVAL, "events, column 8: an event is missing before ','");
+	refuse("", -EINVAL, "events, column 1: expected an event at the end");
+	refuse("cycles,", -EINVAL, "events, column 8: expected an event at the end");
+	refuse("cycles,,faults", -EINVAL, "events, column 8: expected an event before ','");
 	refuse("cycles, cycels", -ENOENT,
 		"events, column 9: no event 'cycels': did you mean 'cycles'?");
 	refuse("L1-dcache-load-mises", -ENOENT,
@@ -225,17 +226,17 @@ static void test_sentences(void **state)
 	refuse("qqqqqqqqqqq", -ENOENT,
 		"events, column 1: no event 'qqqqqqqqqqq': see 'attar list'");
 	refuse("cycles:ux", -EINVAL,
-		"events, column 9: 'x' is not a modifier: there are ukhGHpPSDeIW (u user, k "
+		"events, column 9: 'x' is not a modifier: use one of ukhGHpPSDeIW (u user, k "
 		"kernel, p precise ...)");
 	refuse("cycles:", -EINVAL,
-		"events, column 7: modifiers (such as u or k) are missing behind ':'");
+		"events, column 7: expected modifiers (such as u or k) after ':'");
 	refuse("cycles:pppp", -EINVAL,
-		"events, column 1: more than three p: ppp is the most precise there is");
-	refuse("{cycles,faults", -EINVAL, "events, column 1: this '{' is never closed");
-	refuse("{cycles faults}", -EINVAL, "events, column 9: ',' or '}' was expected here");
-	refuse("cycles faults", -EINVAL, "events, column 8: ',' was expected before 'faults'");
-	refuse("{}", -EINVAL, "events, column 2: an event is missing before '}'");
-	refuse("cycles}", -EINVAL, "events, column 7: ',' was expected before '}'");
+		"events, column 1: more than three p modifiers: ppp is the highest precision");
+	refuse("{cycles,faults", -EINVAL, "events, column 1: missing '}' for this '{'");
+	refuse("{cycles faults}", -EINVAL, "events, column 9: expected ',' or '}'");
+	refuse("cycles faults", -EINVAL, "events, column 8: expected ',' before 'faults'");
+	refuse("{}", -EINVAL, "events, column 2: expected an event before '}'");
+	refuse("cycles}", -EINVAL, "events, column 7: expected ',' before '}'");
 }
 
 static void test_too_many(void **state)
@@ -286,9 +287,11 @@ static void test_tracepoints(void **state)
 		"'sched:sched_switch'?");
 	refuse("cycles,sched:zz*", -ENOENT, "events, column 8: no tracepoint matches 'sched:zz*'");
 	refuse("sched:", -EINVAL,
-		"events, column 7: a tracepoint is written system:name, as sched:sched_switch");
+		"events, column 7: the syntax of a tracepoint is system:name, such as "
+		"sched:sched_switch");
 	refuse(":x", -EINVAL,
-		"events, column 2: a tracepoint is written system:name, as sched:sched_switch");
+		"events, column 2: the syntax of a tracepoint is system:name, such as "
+		"sched:sched_switch");
 }
 
 static void test_parts(void **state)
@@ -316,8 +319,7 @@ static void test_parts(void **state)
 	assert_int_equal(e[2].n_options, 0);
 	attar_event_list_free(list);
 	refuse("sched:sched_wakeup/prio<10,cs", -EINVAL,
-		"events, column 19: this '/' is never closed: write sys:name/filter/ with a '/' at "
-		"the end");
+		"events, column 19: missing closing '/': the syntax is sys:name/filter/");
 	refuse("sched:sched_wakeup//9<x/", -EINVAL,
 		"events, column 21: '9<x' is not an option such as stack or alias=x");
 }

@@ -133,7 +133,7 @@ static void test_nonsense(void **state)
 		plan(&(struct usdt_site){.event = "x", .operands = "3@%rax"}, &n, &fetch, &spelled),
 		-EBADMSG);
 	assert_string_equal(
-		attar_error(), "the fields of the USDT probe 'perfume:x' make no sense: u24 arg1");
+		attar_error(), "malformed fields of the USDT probe 'perfume:x': u24 arg1");
 	buf_done(&fetch);
 	buf_done(&spelled);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel symbols through the public interface, with a list of our own and symbols that come later. */
+/*
+ * Kernel symbols through the public interface, with a list of our own and symbols that come later.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -127,7 +129,7 @@ static void test_hidden(void **state)
 	check_nameless(symbols, 0xffffffff81000124);
 	attar_log_set(NULL, NULL);
 	assert_int_equal(notes.n, 1);
-	assert_non_null(strstr(notes.last, "kernel functions have no names"));
+	assert_non_null(strstr(notes.last, "kernel functions are not resolved"));
 	assert_non_null(strstr(notes.last, "kernel.kptr_restrict="));
 	assert_non_null(strstr(notes.last, "CAP_SYSLOG"));
 	attar_symbols_free(symbols);
@@ -148,7 +150,7 @@ static void test_no_list(void **state)
 	attar_log_set(NULL, NULL);
 	assert_int_equal(notes.n, 1);
 	assert_string_equal(notes.last,
-		"kernel functions have no names: cannot open /nowhere/kallsyms: "
+		"kernel functions are not resolved: cannot open /nowhere/kallsyms: "
 		"No such file or directory");
 	attar_symbols_free(symbols);
 

@@ -99,7 +99,7 @@ static void test_errors(void **state)
 	assert_int_equal(maps_read(getpid(), refuse, NULL), -ENOMEM);
 	assert_int_equal(maps_read(0x3fffffff, refuse, NULL), -ESRCH);
 	assert_string_equal(
-		attar_error(), "cannot read the mappings of process 1073741823: it is gone");
+		attar_error(), "cannot read the mappings of process 1073741823: no such process");
 }
 
 int main(void)

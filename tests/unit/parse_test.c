@@ -14,8 +14,9 @@ static void test_times(void **state)
 	assert_int_equal(ns, 1000000000);
 	assert_int_equal(parse_time("4us", 1, &ns), 0);
 	assert_int_equal(ns, 4000);
-	for (const char *const *bad = (const char *const[]){"", "s", ".", "-1s", "1x", "1s ", "1e3", NULL};
-			*bad; bad++)
+	for (const char *const *bad =
+			(const char *const[]){"", "s", ".", "-1s", "1x", "1s ", "1e3", NULL};
+		*bad; bad++)
 		assert_int_equal(parse_time(*bad, 1, &ns), -EINVAL);
 	assert_int_equal(parse_time("99999999999h", 1, &ns), -ERANGE);
 	assert_int_equal(ns, 4000); /* untouched by failures */
@@ -43,22 +44,23 @@ static void test_lists(void **state)
 	assert_int_equal(list.at[3], 3);
 	assert_int_equal(list.at[4], 8);
 	vec_done(&list);
-	for (const char *const *bad = (const char *const[]){"", "a", "1-", "1,", "-1", "3-1", "1 2", NULL};
-			*bad; bad++) {
+	for (const char *const *bad =
+			(const char *const[]){"", "a", "1-", "1,", "-1", "3-1", "1 2", NULL};
+		*bad; bad++) {
 		assert_int_equal(parse_list(*bad, 9, &list), -EINVAL);
 		vec_done(&list);
 	}
 	assert_int_equal(parse_list("99", 1, &list), -ERANGE);
-	assert_string_equal(attar_error(), "99 in '99' is above 1");
+	assert_string_equal(attar_error(), "99 in '99' exceeds the maximum of 1");
 	vec_done(&list);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(test_times),
-			cmocka_unit_test(test_numbers),
-			cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_lists),
 	};
 
 	return cmocka_run_group_tests_name("parse", tests, NULL, NULL);

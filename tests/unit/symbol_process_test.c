@@ -283,7 +283,7 @@ static void test_gone(void **state)
 	seen->space = attar_address_space_new(seen->symbols, seen->child.pid);
 	child_stop(&seen->child);
 	assert_int_equal(attar_address_space_scan(seen->space), -ESRCH);
-	assert_non_null(strstr(attar_error(), "it is gone"));
+	assert_non_null(strstr(attar_error(), "no such process"));
 }
 
 /* With one file that may stay open at a time, every name is still there. */
@@ -310,7 +310,9 @@ static void test_few_open_files(void **state)
 	assert_string_equal(symbol.name, "tsearch");
 }
 
-/* What map_files calls by the mapping's ends, after the mapping was split: another mapping helps. */
+/*
+ * What map_files calls by the mapping's ends, after the mapping was split: another mapping helps.
+ */
 static void test_deleted_and_split(void **state)
 {
 	struct seen *seen = *state;
