@@ -46,6 +46,12 @@ struct attar_catalog_opts {
 	 * thread, expanding tracepoint patterns fails with -ECANCELED. NULL: never canceled.
 	 */
 	const int *stop;
+	/*
+	 * The events are for tasks and what they create (perf_event_attr.inherit). Uprobes are then
+	 * events of tracefs where it can be written: in a task that inherited it, a uprobe of the PMU
+	 * counts nothing (seen on 6.18).
+	 */
+	bool inherited;
 };
 
 /*

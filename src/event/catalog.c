@@ -23,6 +23,7 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 	c->process = c->tracefs.process = check_process;
 	c->tracefs.mount = o.mount;
 	c->stop = o.stop;
+	c->inherited = o.inherited;
 	if (r < 0) {
 		attar_catalog_free(c);
 		return r;

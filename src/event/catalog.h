@@ -11,6 +11,7 @@ struct pmu;
 struct attar_catalog {
 	unsigned process; /* the process that created it, see base/check.h */
 	const int *stop; /* borrowed; not 0: expanding patterns ends with -ECANCELED; NULL: never */
+	bool inherited; /* see struct attar_catalog_opts */
 	struct tracefs tracefs;
 	VEC(struct pmu *) pmus; /* by name */
 	bool pmus_read;

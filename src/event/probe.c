@@ -313,12 +313,28 @@ static int by_tracefs(struct parser *parser, const struct probe *probe)
 	return 0;
 }
 
+/* Uprobes of the PMU count nothing in tasks that inherit them, see struct attar_catalog_opts. */
+static int add_inherited(struct parser *parser, const struct probe *probe, struct pmu *pmu)
+{
+	int r = by_tracefs(parser, probe);
+
+	if (r == 0 || r == -ENOMEM || !pmu)
+		return r;
+	log_note("uprobes on %s count only in the tasks given, not in those that they create: %s",
+		CLIP(probe->file), attar_error());
+	return by_pmu(parser, probe, pmu);
+}
+
 static int add(struct parser *parser, const struct probe *probe, const char *end)
 {
 	struct pmu *pmu = pmu_match(parser->catalog, probe->user ? "uprobe" : "kprobe", 0);
 	struct attar_event_spec *spec;
-	int r = pmu ? by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);
+	int r;
 
+	if (probe->user && parser->catalog->inherited)
+		r = add_inherited(parser, probe, pmu);
+	else
+		r = pmu ? by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);
 	if (r < 0)
 		return r;
 	spec = &parser->list->specs.at[parser->list->specs.n - 1];

@@ -286,8 +286,10 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", NULL);
 
-	struct attar_catalog_opts opts = {
-		.size = sizeof(opts), .mount = true, .stop = &run->stop_asked};
+	struct attar_catalog_opts opts = {.size = sizeof(opts),
+		.mount = true,
+		.stop = &run->stop_asked,
+		.inherited = !run_watches_system(run) && !run->opts.cgroups};
 
 	if (run->catalog)
 		return run->catalog;

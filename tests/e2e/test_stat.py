@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -158,6 +159,18 @@ def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
         assert f'250;;{group}:dive' in theirs.read_text()
     finally:
         tell(probes, f'-:{group}/dive')
+
+
+@pytest.mark.parametrize('runs, calls', [('%s', 10000), ('sh -c "%s 100 3; %s 50 1"', 350)])
+def test_uprobe_counts_in_children(runs, calls):
+    """
+    Forked children, and commands of a shell. The kernel misses calls while other children end (perf
+    stat does too), so the count may be lower than the truth, but is not 0.
+    """
+    name = workload('childcalls')
+    command = shlex.split(runs.replace('%s', str(name)))
+    row, = counts('-e', f'uprobe:counted_call@"{name}"', '--', *command).values()
+    assert calls / 10 <= row['value'] <= calls
 
 
 def test_msr_agrees_with_perf(needs_perf, held, spawn, tmp_path):
