@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of a profiler: -x, -xVALUE, -x VALUE, flags bundled as -gv, --name VALUE, --name=VALUE,
- * --no-name, and -- before a command. What each takes stands in the option tables.
+ * The command line of a profiler: -x, -xVALUE, -x VALUE, flags bundled as -gv, --name VALUE,
+ * --name=VALUE,
+ * --no-name, and -- before a command. The option tables define whether an option takes a value.
  */
 #include "base/base.h"
 #include "cli/cli.h"
@@ -29,7 +30,7 @@ static bool takes_value(const struct attar_option *o)
 	return o && o->type != ATTAR_OPTION_FLAG && o->type != ATTAR_OPTION_SWITCH;
 }
 
-/* How many further arguments it took (0 or 1), or a negative errno. */
+/* Returns the number of additional arguments consumed (0 or 1), or a negative errno. */
 static int long_option(struct attar_run *run, const char *arg, const char *next)
 {
 	const char *equals = strchr(arg, '=');
@@ -51,7 +52,7 @@ static int letters(struct attar_run *run, const char *arg, const char *next)
 		int r;
 
 		if (!o)
-			return attar_fail(-ENOENT, "there is no option -%c: -h lists them", *p);
+			return attar_fail(-ENOENT, "unknown option -%c: -h lists the options", *p);
 		if (takes_value(o)) {
 			r = attar_run_set(run, o->name, p[1] ? p + 1 : next);
 			return r < 0 ? r : !p[1];
@@ -63,7 +64,7 @@ static int letters(struct attar_run *run, const char *arg, const char *next)
 	return 0;
 }
 
-/* The value that an option gives --event; NULL: it is another one. */
+/* The value of -e or --event; NULL for any other option. */
 static const char *event_of(const char *arg, const char *next)
 {
 	if (!strcmp(arg, "-e") || !strcmp(arg, "--event"))
@@ -98,7 +99,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		}
 		if (arg[0] != '-' || !arg[1])
 			return attar_fail(-EINVAL,
-				"'%s' is not an option; a command to run goes after --: -- %s ...",
+				"'%s' is not an option; put a command to run after --: -- %s ...",
 				CLIP(arg), CLIP(arg));
 		r = arg[1] == '-' ? long_option(run, arg + 2, argv[i + 1])
 				  : letters(run, arg + 1, argv[i + 1]);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The command's own parts. Every number in enum status is a promise to scripts. */
+/*
+ * Internal interface of the attar command. The values of enum status are stable: scripts use them.
+ */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -14,33 +16,39 @@ enum status {
 	STATUS_UNSUPPORTED = 4,
 };
 
-/* The status for a failed library call. */
+/* The exit status for a negative errno of the library. */
 enum status status_of(int error);
 
-/* Prints "attar: " and the thread's error text to stderr; returns status. */
+/* Prints "attar: " and the error text of this thread to stderr; returns status. */
 int report_error(enum status status);
 
-/* To stdout as it is; a text that could not be made for want of memory is complained of. The exit status. */
+/*
+ * Prints the text to stdout, or an error if it is incomplete because memory ran out. Returns the
+ * exit status.
+ */
 int print_buf(const struct buf *text);
 
-/* The same with a report, as "text" or "json"; quiet: without its notes. */
+/* Prints a report as "text" or "json"; quiet: without notes. Returns the exit status. */
 int print_report(const struct attar_report *report, const char *format, bool quiet);
 
-/* After the last output by stdio: complains when it did not go out. The exit status. */
+/* Flushes stdout; prints an error if that or an earlier write failed. Returns the exit status. */
 int print_end(void);
 
 /* ---- args.c ---- */
 
 struct args {
-	char *const *command; /* what follows "--", NULL: nothing */
+	char *const *command; /* the arguments after "--"; NULL: none */
 	bool help;
-	const char *events; /* of the last --event, where "help" follows it; NULL: not asked */
+	const char *events; /* the last --event, if "help" follows it; NULL: no help requested */
 };
 
-/* Sets the run's options from argv (without the profiler's name). A negative errno has its text. */
+/*
+ * Sets options of the run from argv (without the profiler's name). 0, or a negative errno with
+ * error text.
+ */
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
 
-/* ---- help.c and man.c: texts read from the descriptors; each appends ---- */
+/* ---- help.c and man.c: append text generated from the profiler descriptors ---- */
 
 struct command;
 
@@ -50,34 +58,34 @@ void help_profiler(
 void help_command(struct buf *b, const struct command *command);
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 void help_man_overview(struct buf *b);
-/* The page docs/profilers/<name>.md; NULL: none. Static. */
+/* The text of docs/profilers/<name>.md (static); NULL: no such page. */
 const char *help_page(const char *profiler);
 
-/* ---- eventhelp.c ---- */
+/* ---- event_help.c ---- */
 
-/* Appends what each event of the text is and carries. */
+/* Appends a description of each event in the list `text`, with its fields. */
 int event_help(struct buf *b, const char *text);
 
 /* ---- complete.c ---- */
 
-/* A completion script for "bash", "zsh" or "fish"; false for another shell. */
+/* Appends a completion script for "bash", "zsh" or "fish"; returns false for any other shell. */
 bool complete_script(struct buf *b, const char *shell);
 
 /* ---- console.c ---- */
 
-/* Takes the library's log lines and progress to stderr. */
+/* Sends log messages and progress of the library to stderr. */
 void console_init(void);
 void console_mode(bool quiet, bool verbose);
 void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
 void console_opening(void *ctx, uint64_t done, uint64_t all);
-/* Takes the progress line off the terminal. */
+/* Erases the progress line from the terminal. */
 void console_clear(void);
-/* What stdout can show: its width, colours, and whether no more than ASCII. */
+/* Sets width, colour and ASCII-only mode according to stdout. */
 void console_fit(struct attar_render_opts *opts);
-/* Why a write failed, by its errno. */
+/* The reason of a failed write, from its errno (positive). */
 const char *console_error(int error);
 
-/* ---- commands: the whole of `attar NAME ...`; argv[0] is the name; each gives the exit status ---- */
+/* ---- commands: implement `attar NAME ...`; argv[0] is NAME; return the exit status ---- */
 
 int command_profiler(int argc, char **argv);
 int command_list(int argc, char **argv);

@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Waits for the end of the parent, and is killed by it. */
-static void outlive(pid_t parent)
+/* Waits until the parent exits, which kills this process (PR_SET_PDEATHSIG). */
+static void wait_for_parent(pid_t parent)
 {
 	prctl(PR_SET_NAME, "attar-closing");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -16,8 +16,8 @@ static void outlive(pid_t parent)
 	_exit(0);
 }
 
-/* Readers of pipes and users of the working directory must not wait for the child. */
-static void let_go(void)
+/* The child must not keep pipes open or the working directory busy. */
+static void release_files(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		close(fd);
@@ -34,8 +34,8 @@ void closer_start(void)
 	sigprocmask(SIG_BLOCK, &all, &former);
 	/* Not fork(3): that may take locks, and this may be called in a signal handler. */
 	if (syscall(SYS_clone, 0, NULL, NULL, NULL, NULL) == 0) {
-		let_go();
-		outlive(parent);
+		release_files();
+		wait_for_parent(parent);
 	}
 	sigprocmask(SIG_SETMASK, &former, NULL);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending without waiting for tracepoints to be closed. The kernel removes a tracepoint when its
- * last descriptor is closed, which takes some 30 ms each, one after the other, also when a process
- * exits. A child that shares the descriptors until the parent has ended takes over that wait.
+ * Exits without waiting until tracepoints are closed. Closing the last descriptor of a tracepoint
+ * takes about 30 ms, one after the other, also when a process exits. A child that shares the
+ * descriptors and outlives the parent closes them in the background.
  */
 #ifndef CLI_CLOSER_H
 #define CLI_CLOSER_H
 
 /*
- * Starts the child, right before this process ends. If no process can be started, this one waits
- * itself. Async-signal-safe.
+ * Starts the child; call right before this process exits. If that fails, this process waits itself.
+ * Async-signal-safe.
  */
 void closer_start(void);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands beside the profilers: the table that help, manual and completion are read from. */
+/*
+ * The commands that are not profilers. Help texts, manual pages and completion scripts are
+ * generated from this table.
+ */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
@@ -10,20 +13,20 @@ struct command_option {
 
 struct command {
 	const char *name, *arguments;         /* "list", "[PATTERN]" */
-	const char *summary;                  /* one line, begins in lower case, no full stop */
+	const char *summary;                  /* one line, starts in lower case, no full stop */
 	const struct command_option *options; /* ends with a NULL spelling */
 	int (*run)(int argc, char **argv);    /* argv[0] is the name; the exit status */
-	/* what its arguments are: "event", "name", "shell"; NULL: nobody knows */
+	/* how its arguments are completed: "event", "name", "shell"; NULL: not at all */
 	const char *complete;
 };
 
-/* In the order in which they are shown; ends with a NULL name. */
+/* In display order; ends with a NULL name. */
 extern const struct command commands[];
 
-/* NULL: no command has this name. */
+/* Returns NULL if no command has this name. */
 const struct command *command_find(const char *name);
 
-/* Complains that there is neither a profiler nor a command of this name; the exit status. */
+/* Prints an error for an unknown profiler or command; returns the exit status. */
 int command_unknown(const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion scripts for three shells, made from the option tables. Names of events and processes
- * are asked for when they are wanted; they never reach a shell as text to be expanded.
+ * Completion scripts for three shells, generated from the option tables. Names of events and
+ * processes are queried at completion time and are never expanded by the shell.
  */
 #include "base/base.h"
 #include "cli/cli.h"
@@ -24,7 +24,7 @@ static void each_option(struct buf *b, const struct attar_profiler *profiler, op
 
 typedef void dashed_fn(struct buf *b, const char *option, size_t n, const char *help);
 
-/* "-v, --verbose": each of them; a spelling without a dash is an argument. */
+/* Calls fn for -v and --verbose in "-v, --verbose"; a spelling without a dash is an argument. */
 static void each_dashed(struct buf *b, const struct command *c, dashed_fn *fn)
 {
 	for (const struct command_option *o = c->options; o->spelling; o++)
@@ -37,7 +37,7 @@ static void each_dashed(struct buf *b, const struct command *c, dashed_fn *fn)
 		}
 }
 
-/* How each shell finds what an option's or a command's value may be. */
+/* How each shell completes the value of an option or command. */
 static const struct action {
 	const char *what, *bash, *zsh, *fish;
 } actions[] = {
@@ -101,7 +101,7 @@ static const char bash_begin[] =
 	"\tfi\n"
 	"\tcase \"$name:$prev\" in\n";
 
-/* Readline parts words at : and = too, and wants what follows the last of them. */
+/* Readline also splits words at : and =, and expects only the part after the last one. */
 static const char bash_end[] =
 	"'\n"
 	"\tlocal line=${COMP_LINE:0:COMP_POINT} attar=${COMP_WORDS[0]} name=${COMP_WORDS[1]}\n"

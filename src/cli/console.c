@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stderr: remarks of the library, and one line of progress while a terminal watches. */
+/* stderr: log messages of the library, and a progress line on terminals. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -15,7 +15,7 @@ static struct {
 	bool quiet, verbose, progress_shown;
 } console;
 
-/* The width of a terminal; 0: it is none. */
+/* The width of the terminal; 0 if fd is not a terminal. */
 static unsigned columns_of(int fd)
 {
 	struct winsize size;
@@ -27,8 +27,8 @@ static unsigned columns_of(int fd)
 	return size.ws_col;
 }
 
-/* Whether escape sequences mean something there. */
-static bool is_smart(int fd)
+/* Whether fd is a terminal that understands escape sequences. */
+static bool has_escape_sequences(int fd)
 {
 	const char *term = getenv("TERM");
 
@@ -39,10 +39,10 @@ static bool has_colour(int fd)
 {
 	const char *no_color = getenv("NO_COLOR");
 
-	return is_smart(fd) && !(no_color && *no_color);
+	return has_escape_sequences(fd) && !(no_color && *no_color);
 }
 
-/* The locale names a character set that is not UTF-8. */
+/* Whether the locale names a character set other than UTF-8. */
 static bool is_ascii(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -71,14 +71,14 @@ void console_clear(void)
 	console.progress_shown = false;
 }
 
-/* Needs no memory: what it says may be that there is none. Each byte becomes four at most. */
+/* Allocates nothing, because it also reports ENOMEM. Escaping makes at most 4 bytes of one. */
 static void print_line(const char *text)
 {
-	char room[4 * LINE_MAX_BYTES + 1];
-	struct buf b = {.data = room, .size = sizeof(room)};
+	char storage[4 * LINE_MAX_BYTES + 1];
+	struct buf b = {.data = storage, .size = sizeof(storage)};
 
 	console_clear();
-	room[0] = '\0';
+	storage[0] = '\0';
 	escape_text(&b, text, strnlen(text, LINE_MAX_BYTES));
 	fprintf(stderr, "attar: %s\n", buf_text(&b));
 }
@@ -90,8 +90,9 @@ static void take_log(void *ctx, enum attar_level level, const char *text)
 }
 
 /*
- * Where stdin, stdout or stderr is closed, the next file or event that we open would take its number, and be
- * written to as if it were the terminal. What stands there instead can be neither read nor written.
+ * If stdin, stdout or stderr is closed, the next file or event that is opened would get its number
+ * and would be read or written as if it were the terminal. Opens /dev/null there, in the mode in
+ * which reads of stdin and writes to stdout and stderr fail.
  */
 static void occupy_standard_files(void)
 {
@@ -116,7 +117,7 @@ static void show_progress(const char *text)
 {
 	unsigned columns = columns_of(STDERR_FILENO);
 
-	if (console.quiet || !columns || !is_smart(STDERR_FILENO))
+	if (console.quiet || !columns || !has_escape_sequences(STDERR_FILENO))
 		return;
 	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, text);
 	console.progress_shown = true;
@@ -124,8 +125,8 @@ static void show_progress(const char *text)
 
 void console_opening(void *ctx, uint64_t done, uint64_t all)
 {
-	char room[160];
-	struct buf text = {.data = room, .size = sizeof(room)};
+	char storage[160];
+	struct buf text = {.data = storage, .size = sizeof(storage)};
 
 	(void)ctx;
 	buf_str(&text, "opening events: ");
@@ -139,7 +140,8 @@ void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lo
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), "%llu s, %llu events, %llu lost; Ctrl-C ends and reports",
+	snprintf(text, sizeof(text),
+		"%llu s, %llu events, %llu lost; press Ctrl-C to stop and print the report",
 		(unsigned long long)(elapsed_ns / 1000000000), (unsigned long long)seen,
 		(unsigned long long)lost);
 	show_progress(text);

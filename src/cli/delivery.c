@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the kernel delivers what it counts: some kernels deliver no samples that are taken while
- * a CPU is idle. This thread sleeps on each CPU for a moment, so that its wakeups are made there,
- * most of them in the idle task where the CPU has nothing else to do.
+ * Checks whether the kernel delivers all samples that it counts: some kernels drop samples taken
+ * while a CPU is idle. This thread sleeps briefly on each CPU. On an otherwise idle CPU its wakeups
+ * are then raised in the context of the idle task.
  */
 #include <sched.h>
 #include <time.h>
@@ -98,17 +98,17 @@ static size_t find_missing(struct probe *p, const struct attar_cpu_count **ret_c
 	return attar_stream_get_missing(p->stream, ret_counts);
 }
 
-static void tell(struct finding *f, const struct attar_cpu_count *counts, size_t n)
+static void report_missing(struct finding *f, const struct attar_cpu_count *counts, size_t n)
 {
 	if (!n) {
-		buf_str(&f->detail, "what the kernel counted was delivered");
+		buf_str(&f->detail, "all events counted by the kernel were delivered");
 		return;
 	}
 	f->state = CHECK_DEGRADED;
-	buf_str(&f->detail, "the kernel counts events on idle CPUs that it does not deliver:");
+	buf_str(&f->detail, "the kernel counts events on idle CPUs but does not deliver them:");
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&f->detail, "%s CPU %d", i ? "," : "", counts[i].cpu);
-	buf_str(&f->remedy, "count such events with 'attar stat', which has all of them");
+	buf_str(&f->remedy, "use 'attar stat', which counts all events");
 }
 
 void check_delivery(struct finding *f)
@@ -117,14 +117,13 @@ void check_delivery(struct finding *f)
 	struct probe p = {0};
 
 	if (open_probe(&p) < 0) {
-		buf_str(&f->detail,
-			"not checked: sched:sched_wakeup of the whole system cannot be watched");
+		buf_str(&f->detail, "not checked: sched:sched_wakeup cannot be opened system-wide");
 	} else {
 		size_t n;
 
 		sleep_everywhere();
 		n = find_missing(&p, &counts);
-		tell(f, counts, n);
+		report_missing(f, counts, n);
 	}
 	close_probe(&p);
 }

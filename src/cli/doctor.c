@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attar doctor: what works here, what is less than it could be, and the least that would mend it. */
+/* attar doctor: checks system support and suggests fixes. */
 #include "base/base.h"
 #include "cli/doctor_checks.h"
 #include "cli/cli.h"
@@ -7,7 +7,7 @@
 
 static const char *const state_names[] = {"READY", "DEGRADED", "BLOCKED"};
 
-/* For people the remedy stands under its row, where a narrow terminal does not cut it off. */
+/* In text output the fix is a line of its own, so that a narrow terminal does not cut it off. */
 static void add_row(struct attar_section *t, bool json, const char *name, const char *gives,
 	const struct finding *f)
 {
@@ -22,7 +22,7 @@ static void add_row(struct attar_section *t, bool json, const char *name, const 
 	} else if (f->remedy.len) {
 		struct buf line _cleanup_(buf_done) = {0};
 
-		buf_printf(&line, "mend: %s", buf_text(&f->remedy));
+		buf_printf(&line, "fix: %s", buf_text(&f->remedy));
 		attar_row_detail(t, buf_text(&line));
 	}
 }
@@ -47,7 +47,7 @@ static void finding_done(struct finding *f)
 	buf_done(&f->remedy);
 }
 
-/* A profiler works as well as the worst of what it needs, and lacks what that would give. */
+/* The state of a profiler is the worst state of the checks that it depends on. */
 static void add_profiler(struct attar_section *t, bool json, const struct attar_profiler *p,
 	const struct finding *findings)
 {
@@ -98,7 +98,7 @@ int command_doctor(int argc, char **argv)
 	int status;
 
 	if (argc > 1 + json) {
-		attar_fail(-EINVAL, "doctor takes --json and nothing else, not '%s'",
+		attar_fail(-EINVAL, "doctor: invalid argument '%s': the only option is --json",
 			CLIP(argv[1 + json]));
 		return report_error(STATUS_USAGE);
 	}

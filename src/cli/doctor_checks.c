@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
+#include "perf/rights.h"
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38 /* 5.8 */
@@ -44,21 +45,21 @@ static int try_event(uint32_t type, uint64_t config, pid_t pid, int cpu, bool us
 	return 0;
 }
 
-/* ---- rights ---- */
+/* ---- capabilities and permissions ---- */
 
-static const struct right {
+static const struct capability {
 	const char *name;
 	int number;
 	const char *gives;
-} rights[] = {
-	{"cap_perfmon", CAP_PERFMON, "the kernel and other users' processes"},
-	{"cap_sys_ptrace", CAP_SYS_PTRACE, "names in other users' processes"},
-	{"cap_syslog", CAP_SYSLOG, "names of kernel functions"},
+} capabilities[] = {
+	{"cap_perfmon", CAP_PERFMON, "kernel and other users' processes"},
+	{"cap_sys_ptrace", CAP_SYS_PTRACE, "symbols of other users' processes"},
+	{"cap_syslog", CAP_SYSLOG, "kernel symbols"},
 	{"cap_dac_read_search", CAP_DAC_READ_SEARCH, "tracepoints"},
 	{"cap_bpf", CAP_BPF, "BPF"},
 };
 
-static bool has_right(int number)
+static bool has_capability(int number)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
@@ -69,59 +70,59 @@ static bool has_right(int number)
 	       (number >= CAP_PERFMON && data[0].effective >> CAP_SYS_ADMIN & 1);
 }
 
-/*
- * "setcap RIGHTS=ep /usr/bin/attar": the program's own file, and no more than the rights in
- * question.
- */
+/* Appends "setcap CAPABILITIES=ep FILE", where FILE is the running program. */
 static void add_setcap(struct buf *b, const char *names)
 {
 	char program[4096];
 
 	if (kernel_get()->user_namespace) {
-		buf_printf(b, "run it outside of this user namespace, with %s", names);
+		buf_printf(b, "run it outside this user namespace, with %s", names);
 		return;
 	}
 	file_of_program(program, sizeof(program));
 	buf_printf(b, "setcap %s=ep %s", names, program);
 }
 
-/* Where nothing is mounted, what stands there cannot be told. */
-static bool is_hidden(struct finding *f, const char *where, const char *remedy)
+/* Whether the check needs /proc or /sys (`where`) and it is not mounted. */
+static bool is_not_mounted(struct finding *f, const char *where, const char *remedy)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s/%s", where, strcmp(where, "/proc") ? "kernel" : "self");
 	if (access(path, F_OK) == 0)
 		return false;
-	found(f, CHECK_DEGRADED, "not to be seen: ");
+	found(f, CHECK_DEGRADED, "unknown: ");
 	buf_printf(&f->detail, "%s is not mounted", where);
 	buf_str(&f->remedy, remedy);
 	return true;
 }
 
-static bool is_filtered(void)
-{
-	struct buf b _cleanup_(buf_done) = {0};
-
-	return file_read("/proc/self/status", 65536, &b) == 0 &&
-	       strstr(buf_text(&b), "\nSeccomp:\t2");
-}
-
 static int try_own_code(void)
 {
-	return try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1, true);
+	return rights_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
 }
 
-/*
- * The kernel's own rules let a process watch its own code up to level 2, and with CAP_PERFMON
- * always.
- */
-static bool is_refused_by_filter(void)
+/* The cause, as far as it is known, of a refusal by kernel.perf_event_paranoid or an LSM. */
+static void add_refusal(struct finding *f, int error)
 {
-	int r = try_own_code();
+	const union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,
+					      .config = PERF_COUNT_SW_TASK_CLOCK,
+					      .exclude_kernel = 1,
+					      .exclude_hv = 1}};
+	const struct refusal refusal = {.error = error,
+		.event = "task-clock",
+		.attr = &attr,
+		.instance = {.pid = 0, .cpu = -1}};
+	const struct kernel *k = kernel_get();
 
-	return is_filtered() && (r == -EPERM || r == -EACCES || r == -ENOSYS) &&
-	       (kernel_get()->paranoid <= 2 || kernel_get()->perfmon);
+	rights_explain(&refusal);
+	found(f, CHECK_BLOCKED, attar_error());
+	if (k->perfmon || k->paranoid <= 2) {
+		buf_str(&f->remedy, "allow perf events in the policy of the security module");
+		return;
+	}
+	add_setcap(&f->remedy, "cap_perfmon");
+	buf_str(&f->remedy, " (or, for all users: sysctl kernel.perf_event_paranoid=2)");
 }
 
 static void check_perf(struct finding *f)
@@ -132,18 +133,20 @@ static void check_perf(struct finding *f)
 		found(f, CHECK_READY, "perf_event_open(2) works");
 		return;
 	}
-	if (is_refused_by_filter()) {
+	if (rights_refused_by_seccomp()) {
 		found(f, CHECK_BLOCKED, "a seccomp filter refuses perf_event_open(2)");
 		buf_str(&f->remedy,
 			"docker run --cap-add PERFMON, or --security-opt seccomp=FILE with a "
 			"filter that allows it");
 	} else if (r == -ENOSYS) {
-		found(f, CHECK_BLOCKED, "the kernel has no perf events");
-		buf_str(&f->remedy, "a kernel with CONFIG_PERF_EVENTS=y");
+		found(f, CHECK_BLOCKED, "the kernel has no perf events, or a sandbox hides them");
+		buf_str(&f->remedy, "use a kernel with CONFIG_PERF_EVENTS=y");
+	} else if (r == -EPERM || r == -EACCES) {
+		add_refusal(f, r);
 	} else {
-		found(f, CHECK_BLOCKED, "not even this process' own code may be watched");
-		add_setcap(&f->remedy, "cap_perfmon");
-		buf_str(&f->remedy, " (or sysctl kernel.perf_event_paranoid=2, for everybody)");
+		found(f, CHECK_BLOCKED, "perf_event_open(2) failed: ");
+		buf_str(&f->detail, strerror(-r));
+		buf_str(&f->remedy, "remove the cause of this error");
 	}
 }
 
@@ -151,18 +154,18 @@ static void check_paranoid(struct finding *f)
 {
 	long long level = (long long)kernel_get()->paranoid;
 
-	if (is_hidden(f, "/proc", MOUNT_PROC))
+	if (is_not_mounted(f, "/proc", MOUNT_PROC))
 		return;
 	buf_printf(&f->detail, "kernel.perf_event_paranoid is %lld: ", level);
 	if (kernel_get()->perfmon) {
-		buf_str(&f->detail, "it does not bind this process");
+		buf_str(&f->detail, "it does not restrict this process");
 		return;
 	}
-	buf_str(&f->detail, level < 0    ? "everything is allowed to everybody"
-			    : level == 0 ? "no tracepoints"
-			    : level == 1 ? "own processes alone"
-			    : level == 2 ? "own processes alone, and their user code alone"
-					 : "nothing is allowed");
+	buf_str(&f->detail, level < 0    ? "no restrictions"
+			    : level == 0 ? "no raw tracepoint data"
+			    : level == 1 ? "only this user's processes"
+			    : level == 2 ? "only user code of this user's processes"
+					 : "no access");
 	if (level < 0)
 		return;
 	f->state = level > 2 && try_own_code() < 0 ? CHECK_BLOCKED : CHECK_DEGRADED;
@@ -173,15 +176,15 @@ static void check_capabilities(struct finding *f)
 {
 	struct buf missing _cleanup_(buf_done) = {0};
 
-	for (size_t i = 0; i < ARRAY_SIZE(rights); i++) {
-		if (has_right(rights[i].number))
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
+		if (has_capability(capabilities[i].number))
 			continue;
-		buf_printf(&missing, "%s%s", missing.len ? "," : "", rights[i].name);
+		buf_printf(&missing, "%s%s", missing.len ? "," : "", capabilities[i].name);
 		buf_printf(&f->detail, "%s%s (%s)", f->detail.len ? ", " : "without ",
-			rights[i].name, rights[i].gives);
+			capabilities[i].name, capabilities[i].gives);
 	}
 	if (!missing.len) {
-		found(f, CHECK_READY, "all that attar uses");
+		found(f, CHECK_READY, "all capabilities that attar uses");
 		return;
 	}
 	f->state = CHECK_DEGRADED;
@@ -191,12 +194,11 @@ static void check_capabilities(struct finding *f)
 static void check_system_wide(struct finding *f)
 {
 	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -1, 0, false) == 0) {
-		found(f, CHECK_READY, "every process and the kernel may be watched");
+		found(f, CHECK_READY, "all processes and the kernel can be observed");
 		return;
 	}
 	if (try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 0, -1, false) == 0)
-		found(f, CHECK_DEGRADED,
-			"only this user's processes, with the kernel's part of them");
+		found(f, CHECK_DEGRADED, "only this user's processes, in user and kernel mode");
 	else
 		found(f, CHECK_DEGRADED, "only user code of this user's processes");
 	add_setcap(&f->remedy, "cap_perfmon,cap_sys_ptrace");
@@ -204,40 +206,40 @@ static void check_system_wide(struct finding *f)
 
 static void check_seccomp(struct finding *f)
 {
-	if (!is_filtered()) {
+	if (!rights_has_seccomp_filter()) {
 		found(f, CHECK_READY, "no filter");
-	} else if (!is_refused_by_filter()) {
-		found(f, CHECK_READY, "a filter is active, and allows perf_event_open(2)");
+	} else if (!rights_refused_by_seccomp()) {
+		found(f, CHECK_READY, "a filter is active and allows perf_event_open(2)");
 	} else {
 		found(f, CHECK_BLOCKED, "a filter refuses perf_event_open(2)");
 		buf_str(&f->remedy,
-			"a filter that allows it (docker run --security-opt seccomp=FILE)");
+			"use a filter that allows it (docker run --security-opt seccomp=FILE)");
 	}
 }
 
-/* ---- the kernel and its settings ---- */
+/* ---- kernel features and settings ---- */
 
 static void check_pmu(struct finding *f)
 {
 	int r = try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, true);
 
 	if (r == 0) {
-		found(f, CHECK_READY, "the CPU counts cycles");
+		found(f, CHECK_READY, "the CPU can count cycles");
 		return;
 	}
 	found(f, CHECK_DEGRADED,
-		"no hardware counters: profiles sample cpu-clock, IPC and cache misses"
-		" cannot be told");
+		"no hardware counters: profiles sample cpu-clock; IPC and cache misses"
+		" are unavailable");
 	buf_str(&f->remedy,
-		"a machine with a PMU, or a virtual machine whose host passes it through"
+		"use a machine with a PMU, or a virtual machine whose host passes the PMU through"
 		" (KVM: -cpu host,pmu=on)");
 }
 
 /*
- * The first symbols, of a CPU's own memory, stand at 0 and little above; hidden addresses are all
- * 0.
+ * The first nonzero address. Hidden addresses are all 0, and so are those of the first per-CPU
+ * symbols.
  */
-static unsigned long long some_address(FILE *kallsyms)
+static unsigned long long first_address(FILE *kallsyms)
 {
 	enum { LINES = 1000 };
 	unsigned long long address = 0;
@@ -248,13 +250,13 @@ static unsigned long long some_address(FILE *kallsyms)
 	return address;
 }
 
-static void check_kernel_names(struct finding *f)
+static void check_kernel_symbols(struct finding *f)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
-	unsigned long long address = file ? some_address(file) : 0;
+	unsigned long long address = file ? first_address(file) : 0;
 	int64_t restricted = 0;
 
-	if (!file && is_hidden(f, "/proc", MOUNT_PROC))
+	if (!file && is_not_mounted(f, "/proc", MOUNT_PROC))
 		return;
 	if (file)
 		fclose(file);
@@ -262,40 +264,41 @@ static void check_kernel_names(struct finding *f)
 		base_oom();
 	file_read_i64("/proc/sys/kernel/kptr_restrict", &restricted);
 	if (address) {
-		buf_printf(&f->detail, "/proc/kallsyms shows addresses (kernel.kptr_restrict %lld)",
+		buf_printf(&f->detail,
+			"/proc/kallsyms shows addresses (kernel.kptr_restrict is %lld)",
 			(long long)restricted);
 		return;
 	}
 	f->state = CHECK_DEGRADED;
 	if (!file) {
-		buf_str(&f->detail, "there is no /proc/kallsyms: kernel functions have no names");
-		buf_str(&f->remedy, "a kernel with CONFIG_KALLSYMS=y");
+		buf_str(&f->detail, "/proc/kallsyms does not exist: no kernel symbols");
+		buf_str(&f->remedy, "use a kernel with CONFIG_KALLSYMS=y");
 		return;
 	}
 	buf_printf(&f->detail,
-		"/proc/kallsyms hides addresses (kernel.kptr_restrict %lld):"
-		" kernel functions have no names",
+		"/proc/kallsyms hides addresses (kernel.kptr_restrict is %lld): no kernel symbols",
 		(long long)restricted);
 	if (restricted < 2)
 		add_setcap(&f->remedy, "cap_syslog");
 	else
-		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1, and cap_syslog for attar");
+		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1, and give attar cap_syslog");
 }
 
 static void no_tracefs(struct finding *f, int error)
 {
-	if (is_hidden(f, "/sys", MOUNT_SYS))
+	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
 	if (geteuid() == 0 && error != -EACCES) {
 		found(f, CHECK_READY,
-			"not mounted: attar mounts it when a tracepoint is asked for");
+			"not mounted: attar mounts it when a tracepoint is requested");
 		return;
 	}
 	found(f, CHECK_DEGRADED, "no tracepoints");
 	if (error == -EACCES)
 		buf_printf(&f->remedy,
-			"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root: for this "
-			"user's group alone",
+			"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root (gives "
+			"access "
+			"to this user's group only)",
 			(unsigned)getegid());
 	else
 		buf_str(&f->remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
@@ -310,13 +313,13 @@ static void check_tracefs(struct finding *f)
 	if (r == 0)
 		r = attar_catalog_tracefs(catalog, &path);
 	if (r == 0)
-		buf_printf(&f->detail, "tracepoints can be read at %s", path);
+		buf_printf(&f->detail, "tracepoints are readable in %s", path);
 	else
 		no_tracefs(f, r);
 	attar_catalog_free(catalog);
 }
 
-/* Before 4.17 there is no PMU for probes: tracefs makes them. */
+/* Before Linux 4.17 there are no probe PMUs; probes are created in tracefs. */
 static bool has_file_in_tracefs(const char *name)
 {
 	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
@@ -341,13 +344,13 @@ static void check_probe_pmu(struct finding *f, const char *kind, const char *con
 	}
 	snprintf(path, sizeof(path), "%s_events", kind);
 	if (has_file_in_tracefs(path)) {
-		found(f, CHECK_READY, "tracefs makes them: this kernel has no PMU for them");
+		found(f, CHECK_READY, "created in tracefs: this kernel has no PMU for them");
 		return;
 	}
-	if (is_hidden(f, "/sys", MOUNT_SYS))
+	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
-	found(f, CHECK_DEGRADED, "none: the kernel was built without");
-	buf_printf(&f->remedy, "a kernel with %s=y", config);
+	found(f, CHECK_DEGRADED, "not supported by this kernel");
+	buf_printf(&f->remedy, "use a kernel with %s=y", config);
 }
 
 static void check_kprobes(struct finding *f)
@@ -367,9 +370,10 @@ static void check_user_events(struct finding *f)
 		return;
 	}
 	found(f, CHECK_DEGRADED,
-		"not in this kernel (or tracefs hides it): events of libperfume come through "
-		"shared memory to attar, and as USDT probes to others");
-	buf_str(&f->remedy, "a kernel of 6.4 or later with CONFIG_USER_EVENTS=y");
+		"not supported by this kernel, or hidden by tracefs: libperfume delivers events to "
+		"attar "
+		"through shared memory, and to other tools as USDT probes");
+	buf_str(&f->remedy, "use Linux 6.4 or newer with CONFIG_USER_EVENTS=y");
 }
 
 static void check_bpf(struct finding *f)
@@ -383,9 +387,10 @@ static void check_bpf(struct finding *f)
 		found(f, CHECK_READY, "bpf(2) is allowed");
 	} else {
 		found(f, CHECK_DEGRADED,
-			errno == ENOSYS ? "the kernel has no BPF" : "bpf(2) is not permitted");
+			errno == ENOSYS ? "not supported by this kernel"
+					: "bpf(2) is not permitted");
 		if (errno == ENOSYS)
-			buf_str(&f->remedy, "a kernel with CONFIG_BPF_SYSCALL=y");
+			buf_str(&f->remedy, "use a kernel with CONFIG_BPF_SYSCALL=y");
 		else
 			add_setcap(&f->remedy, "cap_bpf,cap_perfmon");
 	}
@@ -394,22 +399,29 @@ static void check_bpf(struct finding *f)
 static void check_btf(struct finding *f)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0) {
-		found(f, CHECK_READY, "the kernel describes its types");
+		found(f, CHECK_READY, "/sys/kernel/btf/vmlinux is readable");
 		return;
 	}
-	if (is_hidden(f, "/sys", MOUNT_SYS))
+	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
-	found(f, CHECK_DEGRADED, "the kernel does not describe its types");
-	buf_str(&f->remedy, "a kernel with CONFIG_DEBUG_INFO_BTF=y");
+	found(f, CHECK_DEGRADED, "/sys/kernel/btf/vmlinux is missing");
+	buf_str(&f->remedy, "use a kernel with CONFIG_DEBUG_INFO_BTF=y");
 }
 
+/* perf_mmap() in kernel/events/core.c: the limit applies only while paranoid is 0 or above. */
 static void check_locked_memory(struct finding *f)
 {
 	const struct kernel *k = kernel_get();
+	bool unlimited = k->ipc_lock || (k->paranoid < 0 && k->paranoid != INT64_MIN);
 
-	buf_printf(&f->detail, "rings of up to %lld KiB for each CPU%s", (long long)k->mlock_kb - 4,
-		k->perfmon ? ", without limit for this user" : "");
-	if (k->mlock_kb >= 516 || k->perfmon)
+	if (unlimited) {
+		buf_printf(&f->detail, "the size of ring buffers is not limited (%s)",
+			k->ipc_lock ? "CAP_IPC_LOCK" : "kernel.perf_event_paranoid is -1");
+		return;
+	}
+	buf_printf(
+		&f->detail, "ring buffers of up to %lld KiB per CPU", (long long)k->mlock_kb - 4);
+	if (k->mlock_kb >= 516)
 		return;
 	f->state = CHECK_DEGRADED;
 	buf_str(&f->remedy, "sysctl kernel.perf_event_mlock_kb=516");
@@ -421,7 +433,7 @@ static void check_files(struct finding *f)
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	buf_printf(&f->detail,
-		"%llu open files at most: one is needed for each event, CPU and thread",
+		"at most %llu open files: one is needed for each event on each CPU or thread",
 		(unsigned long long)limit.rlim_max);
 	if (limit.rlim_max >= 4096)
 		return;
@@ -436,23 +448,23 @@ static void check_debug_info(struct finding *f)
 		return;
 	}
 	found(f, CHECK_DEGRADED,
-		"no separate debug files: static functions of stripped libraries have no names");
-	buf_str(&f->remedy, "the -dbgsym packages of the libraries in question");
+		"no separate debug files: static functions of stripped binaries have no symbols");
+	buf_str(&f->remedy, "install the -dbgsym (debuginfo) packages of these binaries");
 }
 
 static void check_cgroups(struct finding *f)
 {
 	struct buf mounts _cleanup_(buf_done) = {0};
 
-	if (is_hidden(f, "/proc", MOUNT_PROC))
+	if (is_not_mounted(f, "/proc", MOUNT_PROC))
 		return;
 	if (file_read("/proc/self/mounts", 4 << 20, &mounts) == 0 &&
 		(strstr(buf_text(&mounts), " cgroup2 ") ||
 			strstr(buf_text(&mounts), "perf_event"))) {
-		found(f, CHECK_READY, "control groups can be watched");
+		found(f, CHECK_READY, "control groups can be observed");
 		return;
 	}
-	found(f, CHECK_DEGRADED, "no hierarchy is mounted: --cgroups finds nothing");
+	found(f, CHECK_DEGRADED, "no control group hierarchy is mounted: --cgroups finds nothing");
 	buf_str(&f->remedy, "mount -t cgroup2 none /sys/fs/cgroup, as root");
 }
 
@@ -460,21 +472,21 @@ static void check_lockdown(struct finding *f)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	if (is_hidden(f, "/sys", MOUNT_SYS))
+	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
 	if (file_read("/sys/kernel/security/lockdown", 256, &b) < 0 ||
 		strstr(buf_text(&b), "[none]")) {
 		found(f, CHECK_READY, "off");
 	} else if (strstr(buf_text(&b), "[integrity]")) {
-		found(f, CHECK_READY, "integrity: it leaves perf events alone");
+		found(f, CHECK_READY, "integrity: perf events are not restricted");
 	} else {
-		found(f, CHECK_DEGRADED, "confidentiality: the kernel may not be watched");
+		found(f, CHECK_DEGRADED, "confidentiality: the kernel cannot be observed");
 		buf_str(&f->remedy, "boot with lockdown=integrity");
 	}
 }
 
-/* The first namespaces of their kind have known inodes: PROC_PID_INIT_INO of linux/proc_ns.h. */
-static bool is_own_namespace(const char *path, ino_t first)
+/* The initial namespaces have fixed inode numbers: PROC_PID_INIT_INO in linux/proc_ns.h. */
+static bool is_other_namespace(const char *path, ino_t first)
 {
 	struct stat st;
 
@@ -483,38 +495,38 @@ static bool is_own_namespace(const char *path, ino_t first)
 
 static void check_container(struct finding *f)
 {
-	bool pids = is_own_namespace("/proc/self/ns/pid", 0xeffffffc);
+	bool pids = is_other_namespace("/proc/self/ns/pid", 0xeffffffc);
 	bool users = kernel_get()->user_namespace;
 	bool marked = access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
 
-	found(f, CHECK_READY, pids || users || marked ? "inside a container" : "not inside one");
+	found(f, CHECK_READY,
+		pids || users || marked ? "inside a container" : "not inside a container");
 	if (pids)
-		buf_str(&f->detail, "; processes outside show by number only");
+		buf_str(&f->detail, "; processes outside it are shown by PID only");
 	if (users)
-		buf_str(&f->detail, "; its root has no rights over the kernel");
+		buf_str(&f->detail, "; its root has no capabilities in the host's user namespace");
 }
 
 const struct check checks[CHECKS_MAX] = {
-	{"perf events", "everything", check_perf},
-	{"paranoid", "what the kernel allows to users without rights", check_paranoid},
-	{"capabilities", "what this process is allowed beyond that", check_capabilities},
-	{"seccomp", "the system call itself", check_seccomp},
-	{"whole system", "processes of others, the kernel", check_system_wide},
+	{"perf events", "all measurements", check_perf},
+	{"paranoid", "access without capabilities", check_paranoid},
+	{"capabilities", "access beyond that", check_capabilities},
+	{"seccomp", "the perf_event_open(2) system call", check_seccomp},
+	{"whole system", "other users' processes, the kernel", check_system_wide},
 	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
-	{"kernel names", "names of kernel functions", check_kernel_names},
+	{"kernel names", "names of kernel functions", check_kernel_symbols},
 	{"tracefs", "tracepoints", check_tracefs},
 	{"delivery", "samples of events on idle CPUs", check_delivery},
 	{"kprobes", "kprobe: and kretprobe: events", check_kprobes},
 	{"uprobes", "uprobe: and uretprobe: events, USDT", check_uprobes},
-	{"user_events", "events of programs, through the kernel: for perf and ftrace",
-		check_user_events},
+	{"user_events", "events of programs, also for perf and ftrace", check_user_events},
 	{"BPF", "counting and filtering inside the kernel", check_bpf},
-	{"BTF", "BPF programs that fit this kernel", check_btf},
-	{"locked memory", "the size of rings", check_locked_memory},
-	{"open files", "many threads, CPUs and events at once", check_files},
-	{"debug info", "names in stripped binaries", check_debug_info},
+	{"BTF", "portable BPF programs (CO-RE)", check_btf},
+	{"locked memory", "large ring buffers", check_locked_memory},
+	{"open files", "many threads, CPUs and events", check_files},
+	{"debug info", "symbols of stripped binaries", check_debug_info},
 	{"control groups", "--cgroups", check_cgroups},
-	{"lockdown", "watching the kernel", check_lockdown},
-	{"container", "what can be seen from here", check_container},
+	{"lockdown", "observing the kernel", check_lockdown},
+	{"container", "visibility of processes", check_container},
 	{0},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an event is and carries: attar trace -e EVENT help, attar list EVENT. */
+/* Describes an event and its fields: attar trace -e EVENT help, attar list EVENT. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -16,11 +16,11 @@ static void field_line(struct buf *b, const struct attar_field *f)
 	if (f->place == ATTAR_FIELD_FIXED)
 		buf_printf(b, " %u byte%s at %u", f->size, f->size == 1 ? "" : "s", f->offset);
 	else
-		buf_printf(b, " of varying length, its place told at %u", f->offset);
+		buf_printf(b, " variable length, location at %u", f->offset);
 	buf_str(b, f->kind == ATTAR_FIELD_NUMBER && f->is_signed ? ", signed\n" : "\n");
 }
 
-/* A field that makes a good filter: the first number of the event's own. */
+/* A field for the example filter: the first number that is not a common field. */
 static const struct attar_field *filter_field(const struct attar_format *format)
 {
 	for (size_t i = 0; i < format->n_fields; i++)
@@ -29,7 +29,7 @@ static const struct attar_field *filter_field(const struct attar_format *format)
 	return NULL;
 }
 
-/* A command line, in which a name with a file's path in quotes is one word for the shell. */
+/* An example command line; the event is quoted if the shell would split or expand it. */
 static void command(struct buf *b, const char *profiler, const char *event, const char *rest)
 {
 	const char *quote = strpbrk(event, "\"$ {}()<>&|;*?#\\`") ? "'" : "";
@@ -43,13 +43,14 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 	const struct attar_field *filter = filter_field(format);
 
 	if (spec->kind == ATTAR_EVENT_USER)
-		buf_printf(b, "%s (of a program, through shared memory)\n", spec->name);
+		buf_printf(b, "%s (event of a program, delivered through shared memory)\n",
+			spec->name);
 	else
 		buf_printf(b, "%s (id %llu)\n", spec->name, (unsigned long long)format->id);
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			field_line(b, &format->fields[i]);
-	buf_str(b, "  of every event:");
+	buf_str(b, "  common fields:");
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (format->fields[i].is_common)
 			buf_printf(b, " %s", format->fields[i].name);
@@ -59,7 +60,7 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 		buf_char(b, '\n');
 		return;
 	}
-	/* The kernel filters no probes by PMU. */
+	/* The kernel does not support filters for events of the probe PMUs. */
 	if (filter && spec->kind == ATTAR_EVENT_TRACEPOINT)
 		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", spec->name, filter->name);
 	command(b, "stat", spec->name, " -i 1s");
@@ -71,7 +72,7 @@ static void counter(struct buf *b, const struct attar_event_spec *spec)
 	buf_printf(b, "%s (%s event, type %u, config 0x%llx)\n", spec->name,
 		attar_event_kind_name(spec->kind), spec->type, (unsigned long long)spec->config);
 	if (*spec->unit)
-		buf_printf(b, "  counted in %s\n", spec->unit);
+		buf_printf(b, "  unit: %s\n", spec->unit);
 	buf_char(b, '\n');
 	command(b, "stat", spec->name, "");
 	command(b, "trace", spec->name, "");

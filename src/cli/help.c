@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Help texts and manual pages, read from the descriptors: nothing here knows a profiler by name. */
+/* Help texts, generated from the profiler descriptors. */
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
@@ -23,7 +23,7 @@ static void add_group(struct buf *b, const char *group)
 			buf_printf(b, "  %-14s %s\n", (*p)->name, (*p)->summary);
 }
 
-static bool seen_before(const struct attar_profiler *const *p)
+static bool is_group_listed(const struct attar_profiler *const *p)
 {
 	for (const struct attar_profiler *const *q = attar_profilers(); q < p; q++)
 		if (!strcmp((*q)->group, (*p)->group))
@@ -33,21 +33,21 @@ static bool seen_before(const struct attar_profiler *const *p)
 
 void help_overview(struct buf *b)
 {
-	buf_str(b, "attar - what a running Linux system does, one profiler for each question\n\n"
+	buf_str(b, "attar - performance monitoring for Linux\n\n"
 		   "Usage: attar PROFILER [OPTIONS] [-- COMMAND ARGS...]\n"
 		   "       attar COMMAND | --version\n\n"
 		   "Profilers");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		if (!seen_before(p))
+		if (!is_group_listed(p))
 			add_group(b, (*p)->group);
 	buf_str(b, "\nOther commands\n");
 	for (const struct command *c = commands; c->name; c++)
 		buf_printf(b, "  %-14s %s\n", c->name, c->summary);
 	buf_str(b, "\n'attar NAME -h' lists the options of a profiler or command."
-		   " Results go to stdout, remarks to stderr.\n"
-		   "Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted,"
-		   " 4 not supported here;\n"
-		   "with a command its own status, when attar itself succeeded.\n");
+		   " Results go to stdout, messages to stderr.\n"
+		   "Exit status: 0 success, 1 failure, 2 usage error, 3 permission denied,"
+		   " 4 not supported;\n"
+		   "if attar runs a command and succeeds, the exit status of the command.\n");
 }
 
 /* "-F, --freq HZ"; "    --[no-]user-callchain". */
@@ -62,7 +62,7 @@ static void option_name(struct buf *b, const struct attar_option *o)
 		buf_printf(b, " %s", o->value);
 }
 
-/* Words of text into lines that begin at column `indent`, none past WIDTH. */
+/* Wraps text to lines from column `indent` to WIDTH. */
 static void fill(struct buf *b, const char *text, size_t indent)
 {
 	size_t at = indent;
@@ -84,7 +84,7 @@ static void fill(struct buf *b, const char *text, size_t indent)
 	buf_char(b, '\n');
 }
 
-/* The end of a line that so far has `used` columns: the text in the second column. */
+/* Appends text in the second column of a line that has `used` columns. */
 static void help_column(struct buf *b, size_t used, const char *text)
 {
 	if (used + 2 > OPTION_COLUMN)
@@ -118,12 +118,12 @@ void help_profiler(
 	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS] [-- COMMAND ARGS...]\n",
 		profiler->name, profiler->summary, profiler->name);
 	options(b, run);
-	buf_str(b, "  -h, --help                      this text\n");
+	buf_str(b, "  -h, --help                      show this help\n");
 	if (profiler->examples)
 		buf_str(b, "\nExamples\n");
 	for (const struct attar_example *e = profiler->examples; e && e->command; e++)
 		buf_printf(b, "  attar %s\n      %s\n", e->command, e->what);
-	buf_printf(b, "\n'attar help %s' tells how to read the results.\n", profiler->name);
+	buf_printf(b, "\n'attar help %s' explains how to read the results.\n", profiler->name);
 }
 
 void help_command(struct buf *b, const struct command *command)

@@ -69,7 +69,9 @@ static void add(struct list *l, const char *name, const char *about, const char 
 		add_wanted(l, name, about, missing);
 }
 
-/* Whether this process could open it on itself: user code only, so that privilege does not matter. */
+/*
+ * Whether this process could open it on itself: user code only, so that privilege does not matter.
+ */
 static const char *why_missing(uint32_t type, uint64_t config)
 {
 	union uapi_attr attr = {.attr = {.type = type,

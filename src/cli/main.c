@@ -15,7 +15,9 @@ static int overview(void)
 	return print_buf(&b);
 }
 
-/* attar help PROFILER: the whole manual, as text; attar help --man PROFILER: as roff, for man(1). */
+/*
+ * attar help PROFILER: the whole manual, as text; attar help --man PROFILER: as roff, for man(1).
+ */
 int command_help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Manual pages in roff (man(7)), made from a profiler's descriptor and its page. Of Markdown it
- * knows what the pages use: "## " headings, paragraphs, "- " items, indented or fenced code, `code`
- * and **bold**.
+ * Manual pages in roff (man(7)), generated from the descriptor of a profiler and its Markdown page.
+ * Supported Markdown: "## " headings, paragraphs, "- " items, indented or fenced code, `code` and
+ * **bold**.
  */
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 
 #define EXIT_STATUS                                                                                \
-	"0 done, 1 failed, 2 wrong usage, 3 not permitted, 4 not supported here; with a command "  \
-	"its own status, when attar itself succeeded. A signal that comes before anything was "    \
-	"measured ends attar as it ends other programs: the shell shows 130 for SIGINT, 143 for "  \
+	"0 success, 1 failure, 2 usage error, 3 permission denied, 4 not supported; if attar "     \
+	"runs a command and succeeds, the exit status of the command. A signal that arrives "      \
+	"before "                                                                                  \
+	"measurement has started terminates attar: the shell shows 130 for SIGINT, 143 for "       \
 	"SIGTERM."
 
 #define SIGNALS                                                                                    \
@@ -28,7 +29,7 @@
 	"close a tracepoint; for more than 16, a process named attar-closing waits for that in "   \
 	"the background.\n"
 
-/* Text of a line: what roff takes for its own is escaped; `x` and **x** become bold. */
+/* Escapes a line of text for roff; `x` and **x** become bold. */
 static void roff_text(struct buf *b, const char *text, size_t n)
 {
 	bool bold = false;
@@ -60,7 +61,7 @@ static void roff_line(struct buf *b, const char *text, size_t n)
 	buf_char(b, '\n');
 }
 
-/* Code is set as it is: no bold, no filling. */
+/* A line of code: escaped only. */
 static void roff_code_line(struct buf *b, const char *text, size_t n)
 {
 	if (n && (text[0] == '.' || text[0] == '\''))
@@ -98,7 +99,7 @@ static void page_to_roff(struct buf *b, const char *page)
 		} else if (code) {
 			roff_code_line(b, page, n);
 		} else if (!strncmp(page, "# ", 2)) {
-			; /* the title: it stands in NAME */
+			; /* the title is in NAME already */
 		} else if (!strncmp(page, "## ", 3)) {
 			heading(b, page + 3, n - 3);
 		} else if (!strncmp(page, "- ", 2)) {
@@ -184,8 +185,8 @@ static void man_command(struct buf *b, const struct command *c)
 void help_man_overview(struct buf *b)
 {
 	buf_printf(b,
-		".TH ATTAR 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar \\- what a running Linux "
-		"system does, one profiler for each question\n.SH SYNOPSIS\n\\fBattar\\fR "
+		".TH ATTAR 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar \\- performance "
+		"monitoring for Linux\n.SH SYNOPSIS\n\\fBattar\\fR "
 		"\\fIPROFILER\\fR [\\fIOPTIONS\\fR] [\\fB\\-\\-\\fR \\fICOMMAND ARGS\\fR...]\n.SH "
 		"PROFILERS\n",
 		attar_version());
@@ -198,5 +199,5 @@ void help_man_overview(struct buf *b)
 		man_command(b, c);
 	buf_str(b, SIGNALS
 		".SH EXIT STATUS\n" EXIT_STATUS
-		"\n.SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nno colours, even on a terminal\n");
+		"\n.SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\ndisables colours on terminals\n");
 }

@@ -21,7 +21,10 @@ static int open_file(struct output *out, const char *path)
 		return 0;
 	if (fd >= 0)
 		close(fd);
-	/* Not errno itself: "Permission denied" by a file is no refusal of the kernel's, with status 3. */
+	/*
+	 * Not errno itself: "Permission denied" by a file is no refusal of the kernel's, with
+	 * status 3.
+	 */
 	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(error));
 }
 

@@ -40,13 +40,16 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 bool outputs_remain(const struct outputs *outputs);
 
 /*
- * Draws the report on every output that wants this scope; intervals: the run has them. 0, or the errno of the
- * first that failed; the others are drawn nevertheless.
+ * Draws the report on every output that wants this scope; intervals: the run has them. 0, or the
+ * errno of the first that failed; the others are drawn nevertheless.
  */
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals);
 
-/* Closes; removes files that were made and got nothing. 0, or the errno of a write that failed late. */
+/*
+ * Closes; removes files that were made and got nothing. 0, or the errno of a write that failed
+ * late.
+ */
 int outputs_close(struct outputs *o);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* attar user-events: what events programs have registered, with the kernel or without it, and who listens. */
+/*
+ * attar user-events: what events programs have registered, with the kernel or without it, and who
+ * listens.
+ */
 #include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
@@ -73,8 +76,8 @@ static void fields_of(struct buf *b, struct attar_catalog *catalog, const char *
 }
 
 /*
- * The lines of user_events_status (Documentation/trace/user_events.rst): "name" or
- * "name # Used by perf ftrace", then a blank line and totals. Linux 5.18 to 6.3 put "number:" first.
+ * The lines of user_events_status (Documentation/trace/user_events.rst): "name" or "name # Used by
+ * perf ftrace", then a blank line and totals. Linux 5.18 to 6.3 put "number:" first.
  */
 static int add_line(struct user_events *u, char *line)
 {

@@ -77,12 +77,16 @@ static bool is_call_blocked(void)
 {
 	union uapi_attr attr = {.attr = {.size = PERF_ATTR_SIZE_VER0}};
 
-	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, ~0UL) < 0 && is_refusal(-errno);
+	if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, ~0UL) >= 0)
+		return false;
+	/* ENOSYS without this sysctl: the kernel was built without perf events */
+	return errno == EPERM || errno == EACCES ||
+	       (errno == ENOSYS && kernel_get()->paranoid != INT64_MIN);
 }
 
 /* ---- what the system tells ---- */
 
-static bool has_seccomp_filter(void)
+bool rights_has_seccomp_filter(void)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
@@ -166,11 +170,16 @@ static bool is_probe(const struct refusal *r, const char *which)
 	return !strcmp(buf_text(&pmu), which);
 }
 
+bool rights_refused_by_seccomp(void)
+{
+	return rights_has_seccomp_filter() && is_call_blocked();
+}
+
 /* ---- causes; each returns false when it is none ---- */
 
 static bool add_seccomp(struct buf *b)
 {
-	if (!has_seccomp_filter() || !is_call_blocked())
+	if (!rights_refused_by_seccomp())
 		return false;
 	buf_printf(b,
 		"a seccomp filter refuses perf_event_open(2) to this process%s: run it "

@@ -15,6 +15,11 @@ int rights_explain(const struct refusal *refusal);
 /* 0, or a negative errno: whether this thread's own user code can be watched with the event. */
 int rights_try_own_code(uint32_t type, uint64_t config);
 
+bool rights_has_seccomp_filter(void);
+
+/* Whether a seccomp filter refuses every perf_event_open(2) of this thread. */
+bool rights_refused_by_seccomp(void);
+
 /* The name of the PMU of that type in sysfs; "" if there is none. */
 void rights_find_pmu(struct buf *b, uint32_t type);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs attar with faults put in by the libraries of tests/faults, each of which says in its first comment what it does."""
+"""Runs attar with fault injection by the libraries of tests/faults, each documented in its first comment."""
 import json
 import os
 
@@ -9,28 +9,29 @@ from command import BUILD, run
 
 
 def sanitized():
-    """A sanitizer replaces the functions that the libraries replace, and must be the first to be loaded."""
+    """Sanitizers interpose the same functions as the libraries, and must be loaded first."""
     return b'__asan_init' in (BUILD / 'src/cli/attar').read_bytes() or \
         b'__ubsan_handle' in (BUILD / 'src/cli/attar').read_bytes()
 
 
-def with_fault(library, *args, timeout=30, **fault):
-    """attar with these arguments and, for itself alone, the library and what tells it the fault (FAULT_...)."""
+def with_fault(library, *args, timeout=30, preexec_fn=None, **fault):
+    """Run attar with the library preloaded; `fault` becomes its FAULT_... variables."""
     if sanitized():
-        pytest.skip('faults are put in by LD_PRELOAD, which does not go with a sanitizer')
+        pytest.skip('fault injection by LD_PRELOAD does not work with sanitizers')
     path = BUILD / f'tests/faults/fault_{library}.so'
     assert path.exists(), f'{path} is not built'
-    told = {f'FAULT_{name.upper()}': str(value) for name, value in fault.items()}
-    return run(*args, timeout=timeout, env={**os.environ, 'LD_PRELOAD': str(path), **told})
+    variables = {f'FAULT_{name.upper()}': str(value) for name, value in fault.items()}
+    return run(*args, timeout=timeout, preexec_fn=preexec_fn,
+               env={**os.environ, 'LD_PRELOAD': str(path), **variables})
 
 
 def said(done):
-    """The lines of stderr that are attar's."""
+    """The lines that attar itself wrote to stderr."""
     return [line for line in done.stderr.splitlines() if line.startswith('attar: ')]
 
 
 def counted(text, event):
-    """The value of an event in the JSON of attar stat."""
+    """The value of an event in the JSON output of attar stat."""
     section = json.loads(text)['sections'][0]
     names = [column['name'] for column in section['columns']]
     return next(row[names.index('value')] for row in section['rows'] if row[names.index('event')] == event)

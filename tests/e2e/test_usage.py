@@ -16,13 +16,14 @@ USAGE, FAILED = 2, 1
 
 # arguments: status, and the sentence on stderr (a pattern for the whole of it)
 MISTAKES = [
-    (['profle'], USAGE, r"attar: there is no profiler 'profle': did you mean 'profile'\?"),
-    (['lst'], USAGE, r"attar: there is no profiler 'lst': did you mean 'list'\?"),
-    (['help', 'docter'], USAGE, r"attar: there is no profiler 'docter': did you mean 'doctor'\?"),
-    (['zzzzzz'], USAGE, r"attar: there is no profiler 'zzzzzz': 'attar -h' lists them"),
+    (['profle'], USAGE, r"attar: unknown profiler or command 'profle': did you mean 'profile'\?"),
+    (['lst'], USAGE, r"attar: unknown profiler or command 'lst': did you mean 'list'\?"),
+    (['help', 'docter'], USAGE,
+     r"attar: unknown profiler or command 'docter': did you mean 'doctor'\?"),
+    (['zzzzzz'], USAGE, r"attar: unknown profiler or command 'zzzzzz': 'attar -h' lists them"),
     (['profile', '--flam-graph', 'x'], USAGE, r"attar: there is no option --flam-graph: did you mean --flame-graph\?"),
     (['profile', '--zzzzzzzz'], USAGE, r"attar: there is no option --zzzzzzzz: 'attar profile -h' lists them"),
-    (['profile', '-Z'], USAGE, r'attar: there is no option -Z: -h lists them'),
+    (['profile', '-Z'], USAGE, r'attar: unknown option -Z: -h lists the options'),
     (['profile', '-F', '0'], USAGE, r'attar: --freq: 0 is too small: the least is 1'),
     (['profile', '-F', '10000000'], USAGE,
      r'attar: --freq: 10000000 is more than the \d+ samples per second that the kernel allows '
@@ -55,9 +56,9 @@ MISTAKES = [
     (['profile', '--exclude-user', '--exclude-kernel'], USAGE,
      r'attar: --exclude-user and --exclude-kernel together leave nothing to sample'),
     (['profile', 'sleep', '1'], USAGE,
-     r"attar: 'sleep' is not an option; a command to run goes after --: -- sleep \.\.\."),
+     r"attar: 'sleep' is not an option; put a command to run after --: -- sleep \.\.\."),
     (['profile', '--'], USAGE, r'attar: a command is expected after --'),
-    (['profile', '-g=3'], USAGE, r'attar: there is no option -=: -h lists them'),
+    (['profile', '-g=3'], USAGE, r'attar: unknown option -=: -h lists the options'),
     (['profile', '--call-graph=fp'], USAGE, r'attar: --call-graph takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
      r"attar: --output: the name 'x.pdf' has no extension that says its format: \.html, \.folded, \.json, \.csv or \.txt"),
