@@ -17,30 +17,28 @@ enum { STACK_USER_MAX = 65528, FLAGS_WORD = 5 };
 	(PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV)
 #define BRANCHES_KNOWN ((1ULL << 20) - 1)
 
-/* What is wrong with an event, NULL when nothing is. */
+/* Returns a description of what is invalid, or NULL. */
 typedef const char *rule_fn(const struct perf_event_attr *a);
 
 static const char *period(const struct perf_event_attr *a)
 {
-	return !a->freq && a->sample_period >> 63
-		       ? "attr.sample_period: a period is between 1 and 2^63 - 1"
-		       : NULL;
+	return !a->freq && a->sample_period >> 63 ? "attr.sample_period must be at most 2^63 - 1"
+						  : NULL;
 }
 
 static const char *sample_bits(const struct perf_event_attr *a)
 {
 	if (a->sample_type & ~UAPI_SAMPLE_KNOWN)
-		return "attr.sample_type has bits that no kernel knows";
+		return "attr.sample_type has unknown bits set";
 	if (a->sample_type & PERF_SAMPLE_WEIGHT && a->sample_type & PERF_SAMPLE_WEIGHT_STRUCT)
-		return "PERF_SAMPLE_WEIGHT and PERF_SAMPLE_WEIGHT_STRUCT are two forms of the "
-		       "same: leave one out";
+		return "PERF_SAMPLE_WEIGHT and PERF_SAMPLE_WEIGHT_STRUCT are mutually exclusive";
 	return NULL;
 }
 
 static const char *read_bits(const struct perf_event_attr *a)
 {
 	return a->read_format & ~(uint64_t)(PERF_FORMAT_LOST_ * 2 - 1)
-		       ? "attr.read_format has bits that no kernel knows"
+		       ? "attr.read_format has unknown bits set"
 		       : NULL;
 }
 
@@ -49,7 +47,7 @@ static const char *user_stack(const struct perf_event_attr *a)
 	if (!(a->sample_type & PERF_SAMPLE_STACK_USER))
 		return NULL;
 	return a->sample_stack_user % 8 || a->sample_stack_user > STACK_USER_MAX
-		       ? "attr.sample_stack_user: a multiple of 8 up to 65528 bytes"
+		       ? "attr.sample_stack_user must be a multiple of 8, at most 65528 bytes"
 		       : NULL;
 }
 
@@ -58,11 +56,11 @@ static const char *branches(const struct perf_event_attr *a)
 	if (!(a->sample_type & PERF_SAMPLE_BRANCH_STACK))
 		return NULL;
 	if (a->branch_sample_type & ~BRANCHES_KNOWN)
-		return "attr.branch_sample_type has bits that no kernel knows";
+		return "attr.branch_sample_type has unknown bits set";
 	return a->branch_sample_type & ~(uint64_t)BRANCH_PRIVILEGES
 		       ? NULL
-		       : "attr.branch_sample_type says of whose code, but not which branches: "
-			 "PERF_SAMPLE_BRANCH_ANY is all of them";
+		       : "attr.branch_sample_type sets privilege levels but no branch types: add "
+			 "PERF_SAMPLE_BRANCH_ANY for all branches";
 }
 
 static const char *signals(const struct perf_event_attr *a)
@@ -70,22 +68,22 @@ static const char *signals(const struct perf_event_attr *a)
 	const union uapi_attr *whole = (const union uapi_attr *)a;
 
 	if (a->sigtrap && !a->remove_on_exec)
-		return "attr.sigtrap needs attr.remove_on_exec: a new program would be killed by "
-		       "the signal";
+		return "attr.sigtrap requires attr.remove_on_exec: the signal would kill the "
+		       "program that exec starts";
 	if (a->remove_on_exec && a->enable_on_exec)
-		return "attr.remove_on_exec and attr.enable_on_exec exclude each other";
-	return whole->sig_data_ && !a->sigtrap ? "attr.sig_data is for attr.sigtrap" : NULL;
+		return "attr.remove_on_exec and attr.enable_on_exec are mutually exclusive";
+	return whole->sig_data_ && !a->sigtrap ? "attr.sig_data requires attr.sigtrap" : NULL;
 }
 
 static const char *inheritance(const struct perf_event_attr *a)
 {
 	if (a->inherit_thread && !a->inherit)
-		return "attr.inherit_thread needs attr.inherit: it narrows it";
+		return "attr.inherit_thread requires attr.inherit, which it restricts to threads";
 	if (!a->inherit || !(a->sample_type & PERF_SAMPLE_READ))
 		return NULL;
 	if (!(a->sample_type & PERF_SAMPLE_TID))
-		return "PERF_SAMPLE_READ of an inherited event needs PERF_SAMPLE_TID: values are "
-		       "told for each thread";
+		return "PERF_SAMPLE_READ of an inherited event requires PERF_SAMPLE_TID: values "
+		       "are reported per thread";
 	return NULL;
 }
 
@@ -97,8 +95,8 @@ static const char *clocks(const struct perf_event_attr *a)
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (a->clockid == known[i])
 			return NULL;
-	return a->use_clockid ? "attr.clockid: the clocks of perf are CLOCK_MONOTONIC, "
-				"CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME and CLOCK_TAI"
+	return a->use_clockid ? "attr.clockid must be CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, "
+				"CLOCK_REALTIME, CLOCK_BOOTTIME or CLOCK_TAI"
 			      : NULL;
 }
 
@@ -108,7 +106,7 @@ static const char *aux(const struct perf_event_attr *a)
 	const union uapi_attr *whole = (const union uapi_attr *)a;
 
 	return (whole->aux_action & both) == both
-		       ? "attr.aux_action: an event pauses the AUX output or resumes it, not both"
+		       ? "attr.aux_action can either pause or resume the AUX output, not both"
 		       : NULL;
 }
 
@@ -116,19 +114,18 @@ static const char *breakpoint_kind(const struct perf_event_attr *a)
 {
 #if defined(__x86_64__)
 	if (a->bp_type == HW_BREAKPOINT_R)
-		return "attr.bp_type: x86 watches reading together with writing only: "
-		       "HW_BREAKPOINT_RW";
+		return "attr.bp_type: x86 has no read-only breakpoints; use HW_BREAKPOINT_RW";
 	if (a->bp_type == HW_BREAKPOINT_X && a->bp_len != sizeof(long))
-		return "attr.bp_len: an execution breakpoint has sizeof(long) bytes on x86-64";
+		return "attr.bp_len of an execution breakpoint must be sizeof(long) on x86-64";
 	if (a->bp_len & (a->bp_len - 1) || a->bp_len > 8)
-		return "attr.bp_len: x86 watches 1, 2, 4 or 8 bytes";
+		return "attr.bp_len must be 1, 2, 4 or 8 bytes on x86";
 	if (a->bp_len && a->bp_addr % a->bp_len)
-		return "attr.bp_addr: x86 watches addresses that are a multiple of attr.bp_len";
+		return "attr.bp_addr must be a multiple of attr.bp_len on x86";
 #else
 	if (a->bp_type == HW_BREAKPOINT_X && a->bp_len != 4)
-		return "attr.bp_len: an execution breakpoint has 4 bytes on arm64";
+		return "attr.bp_len of an execution breakpoint must be 4 bytes on arm64";
 	if (a->bp_len > 8)
-		return "attr.bp_len: arm64 watches 1 to 8 bytes";
+		return "attr.bp_len must be 1 to 8 bytes on arm64";
 #endif
 	return NULL;
 }
@@ -139,9 +136,9 @@ static const char *breakpoints(const struct perf_event_attr *a)
 		return NULL;
 	if (!a->bp_type || a->bp_type & ~(uint32_t)(HW_BREAKPOINT_RW | HW_BREAKPOINT_X) ||
 		(a->bp_type & HW_BREAKPOINT_X && a->bp_type != HW_BREAKPOINT_X))
-		return "attr.bp_type: HW_BREAKPOINT_R, _W, _RW, or _X alone";
+		return "attr.bp_type must be HW_BREAKPOINT_R, _W, _RW or _X";
 	if (!a->bp_len)
-		return "attr.bp_len: a breakpoint has a length";
+		return "attr.bp_len of a breakpoint must not be 0";
 	return breakpoint_kind(a);
 }
 
@@ -152,7 +149,7 @@ int attr_check(const char *event, const union uapi_attr *attr)
 {
 	if (attr->words[FLAGS_WORD] & ~UAPI_ATTR_FLAGS_KNOWN)
 		return attar_fail(-EINVAL,
-			"'%s': attr has flags that this version of libattar does not know",
+			"'%s': attr has flags set that this version of libattar does not support",
 			CLIP(event));
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		const char *wrong = rules[i](&attr->attr);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters and groups on every instance of a target. A lone counter is a group of one. What the kernel takes of
- * an event is found on the first instance; every further instance is opened with just that.
+ * Opens counters and groups on every instance of a target. A single counter is a group of one. The
+ * attributes that the kernel accepts are negotiated on the first instance; all further instances
+ * are opened with the same attributes.
  */
 #include "perf/counter.h"
 
@@ -18,7 +19,7 @@
 
 /* ---- attributes ---- */
 
-/* The caller's struct may be of another age than ours: its size tells. */
+/* The caller's struct may be older or newer than ours: its size tells which. */
 static int copy_attr(const struct perf_event_attr *attr, union uapi_attr *ret_attr)
 {
 	size_t size = attr->size ? attr->size : PERF_ATTR_SIZE_VER7;
@@ -26,19 +27,19 @@ static int copy_attr(const struct perf_event_attr *attr, union uapi_attr *ret_at
 
 	if (size < PERF_ATTR_SIZE_VER0)
 		return attar_fail(-EINVAL,
-			"attr.size is %zu: a perf_event_attr has at least %d bytes", size,
+			"attr.size is %zu: struct perf_event_attr has at least %d bytes", size,
 			PERF_ATTR_SIZE_VER0);
 	for (size_t i = sizeof(*ret_attr); i < size; i++)
 		if (bytes[i])
 			return attar_fail(-E2BIG,
-				"attr.size is %zu, and byte %zu is set: this version of libattar "
-				"knows %zu bytes",
+				"attr.size is %zu and byte %zu is not 0: this version of libattar "
+				"supports %zu bytes",
 				size, i, sizeof(*ret_attr));
 	memcpy(ret_attr, attr, MIN(size, sizeof(*ret_attr)));
 	return 0;
 }
 
-/* What reading wants. Records that could not be stored are counted for events that make records. */
+/* The read_format that counter_read needs. Events that write records also count lost records. */
 static uint64_t read_format(const struct perf_event_attr *attr)
 {
 	uint64_t format =
@@ -47,7 +48,7 @@ static uint64_t read_format(const struct perf_event_attr *attr)
 	return attr->sample_period ? format | PERF_FORMAT_LOST_ : format;
 }
 
-/* What the kernel counts itself, or in breakpoints of its own, waits for no hardware counter. */
+/* Software events, tracepoints and breakpoints do not share hardware counters. */
 static bool is_software(const struct perf_event_attr *attr)
 {
 	return attr->type == PERF_TYPE_SOFTWARE || attr->type == PERF_TYPE_TRACEPOINT ||
@@ -139,7 +140,7 @@ struct instance counter_instance(const struct attar_target *t, int cpu, int cgro
 	return p;
 }
 
-/* Of the counters that are opened together one was refused. */
+/* Explains why one of the counters that are opened together was refused. */
 static int explain(struct attar_counter *const *all, size_t n, const struct attar_target *t,
 	const struct attar_counter *c, const struct instance *p, int error)
 {
@@ -195,7 +196,7 @@ static void drop_newest(struct attar_counter *c)
 	close(c->fds.at[--c->fds.n].fd);
 }
 
-/* A thread may end, and a CPU go offline, between being listed and being opened: that is no failure. */
+/* A thread may exit, or a CPU go offline, between listing and opening: not an error. */
 static bool vanished(const struct attar_target *t, int error)
 {
 	if (t->kind == ATTAR_TARGET_TASKS &&
@@ -204,7 +205,7 @@ static bool vanished(const struct attar_target *t, int error)
 	return error == -ENODEV;
 }
 
-/* All counters on instance number i, or none. The failing counter is told. */
+/* Opens all counters on instance i, or none. Returns the counter that failed. */
 static int open_instance(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t i, unsigned flags, struct attar_counter **ret_failed)
 {
@@ -240,8 +241,8 @@ int counters_open_instances(struct attar_counter *const *c, size_t n, const stru
 		int r;
 
 		if (target_stopped(t))
-			return attar_fail(-ECANCELED, "stopped while '%s' was being opened",
-				CLIP(c[0]->name));
+			return attar_fail(
+				-ECANCELED, "stopped while opening '%s'", CLIP(c[0]->name));
 		r = open_instance(c, n, t, i, flags, &failed);
 		if (r == -ENOMEM)
 			return base_oom();
@@ -262,12 +263,12 @@ int counters_open_instances(struct attar_counter *const *c, size_t n, const stru
 
 int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t first)
 {
-	if (c->group) /* its leader opens them all */
+	if (c->group) /* the leader opens the whole group */
 		return c == c->group->members[0] ? group_add_tids(c->group, t, first) : 0;
 	return counters_open_instances(&c, 1, t, first * t->cpus.n, 0);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter)
@@ -294,8 +295,8 @@ int attar_counter_open(struct attar_target *target, const struct perf_event_attr
 }
 
 /*
- * Closing the last fd of a tracepoint waits for a grace period of RCU, some 30 ms, under a lock of
- * the kernel: the waits of several add up, also from several threads.
+ * Closing the last fd of a tracepoint waits for an RCU grace period, about 30 ms, under a kernel
+ * lock: the waits for several tracepoints add up, also across threads.
  */
 struct attar_counter *attar_counter_close(struct attar_counter *c)
 {

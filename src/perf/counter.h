@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A counter from the inside: one event, its fds on the instances of a target, and what was reset. */
+/*
+ * A counter from the inside: one event, its fds on the instances of a target, and what was reset.
+ */
 #ifndef PERF_COUNTER_H
 #define PERF_COUNTER_H
 

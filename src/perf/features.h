@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an event can ask for beyond its name: each option with the bits of struct perf_event_attr
- * that ask for it, and the first kernel that knows it. One table for giving up what old kernels
- * lack, and for naming it.
+ * Optional features of events: each option with its bits in struct perf_event_attr and the first
+ * kernel version that supports it. Used to drop what old kernels lack, and to name it in messages.
  */
 #ifndef PERF_FEATURES_H
 #define PERF_FEATURES_H
@@ -17,30 +16,33 @@ struct feature_bits {
 };
 
 enum feature_loss {
-	FEATURE_KEEP,   /* without it the answer is another one */
-	FEATURE_QUIET,  /* without it a part is missing: given up when degrading is allowed */
-	FEATURE_ALWAYS, /* the library's own wish: given up at any time */
+	FEATURE_KEEP,   /* cannot be dropped: results would differ */
+	FEATURE_QUIET,  /* may be dropped when degrading is allowed: part of the data is missing */
+	FEATURE_ALWAYS, /* set by the library itself: may always be dropped */
 };
 
 struct feature {
 	const char *option; /* "attr.use_clockid" */
-	const char *what;   /* "a clock of its own" */
+	const char *what;   /* "a selectable clock" */
 	int since;          /* KERNEL_VERSION_OF() */
 	enum feature_loss loss;
-	/* it is asked for when one of the first is set; both go with it */
+	/* requested if a bit of the first is set; both are dropped together */
 	struct feature_bits bits[2];
 };
 
-/* All of them, the newest first. */
+/* All features, newest first. */
 const struct feature *features_all(size_t *ret_n);
 
 bool feature_is_in(const struct feature *f, const union uapi_attr *attr);
 void feature_drop(const struct feature *f, union uapi_attr *attr);
 
-/* Asks for it again, as `from` asked. */
+/* Sets the feature's bits again, with the values in `from`. */
 void feature_put(const struct feature *f, const union uapi_attr *from, union uapi_attr *attr);
 
-/* The first byte of it that is set behind the first `size` bytes of the attributes; SIZE_MAX: none is. */
+/*
+ * Offset of the first byte of the feature that is set past `size` bytes of attributes; SIZE_MAX:
+ * none.
+ */
 size_t feature_past(const struct feature *f, const union uapi_attr *attr, size_t size);
 
 #endif

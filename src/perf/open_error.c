@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel says no more than an errno. What it means is found in three steps: from the kind of
- * event, from the state of the system (rights, limits, sandboxes), and by trying which option is at
- * fault.
+ * perf_event_open(2) returns only an errno. Its cause is determined in three steps: from the type
+ * of the event, from the state of the system (permissions, limits, sandboxes), and by testing which
+ * option causes the failure.
  */
 #include "perf/open_error.h"
 
@@ -15,7 +15,7 @@
 #include "perf/open.h"
 #include "perf/rights.h"
 
-/* ---- what is not there ---- */
+/* ---- missing events ---- */
 
 static bool has_cycles(void)
 {
@@ -26,16 +26,16 @@ static int open_error_no_hardware(const struct refusal *r)
 {
 	if (has_cycles())
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' is not available: the counters of this CPU do not know this event",
+			"'%s' is not available: this CPU does not support the event",
 			CLIP(r->event));
 	return attar_fail(-EOPNOTSUPP,
-		"'%s' is not available: this machine shows no CPU performance counters (a virtual "
-		"machine without a PMU, or an event that this CPU lacks); software events such as "
-		"cpu-clock work everywhere",
+		"'%s' is not available: no hardware performance counters found (a virtual machine "
+		"without a PMU, or an event that this CPU does not support); use a software event "
+		"such as cpu-clock",
 		CLIP(r->event));
 }
 
-/* ENOENT of a probe is that of its file: the kernel has the PMU. */
+/* For a probe, ENOENT refers to the probed file: the PMU exists. */
 static int open_error_no_pmu_event(const struct refusal *r)
 {
 	struct buf pmu _cleanup_(buf_done) = {0};
@@ -43,19 +43,19 @@ static int open_error_no_pmu_event(const struct refusal *r)
 	rights_find_pmu(&pmu, r->attr->attr.type);
 	if (!pmu.len)
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' is not available: there is no PMU of type %u here (see "
+			"'%s' is not available: this system has no PMU of type %u (see "
 			"/sys/bus/event_source/devices)",
 			CLIP(r->event), r->attr->attr.type);
 	if (!strcmp(pmu.data, "uprobe") || !strcmp(pmu.data, "kprobe"))
 		return attar_fail(-ENOENT,
-			"'%s' cannot be probed: there is no such file, or the function or offset "
-			"is not in it",
+			"'%s' cannot be probed: the file does not exist, or does not contain the "
+			"function or offset",
 			CLIP(r->event));
-	return attar_fail(-EOPNOTSUPP, "'%s' is not available: the PMU %s does not know this event",
+	return attar_fail(-EOPNOTSUPP, "'%s' is not available: PMU %s does not support the event",
 		CLIP(r->event), pmu.data);
 }
 
-/* Whether /proc/cgroups tells of a v1 hierarchy that has the controller. */
+/* True if /proc/cgroups lists the perf_event controller in a v1 hierarchy. */
 static bool is_perf_event_in_v1(void)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -68,18 +68,18 @@ static bool is_perf_event_in_v1(void)
 }
 
 /*
- * The event itself is there: the directory stands for no living control group with the controller.
+ * The event itself exists: the directory is not a live control group with the controller.
  */
 static int open_error_no_cgroup(const struct refusal *r)
 {
 	if (is_perf_event_in_v1())
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' cannot be watched in a control group: the perf_event controller is "
-			"bound to a v1 hierarchy, and this group is not in it: mount -t cgroup -o "
-			"perf_event none DIRECTORY, and name a group there",
+			"'%s' cannot be monitored in this control group: the perf_event controller "
+			"is bound to a v1 hierarchy that does not contain the group; run mount -t "
+			"cgroup -o perf_event none DIRECTORY and use a group below it",
 			CLIP(r->event));
 	return attar_fail(r->error,
-		"'%s' cannot be watched in the control group: it was removed, or it has no "
+		"'%s' cannot be monitored in the control group: it was removed, or it has no "
 		"perf_event controller",
 		CLIP(r->event));
 }
@@ -87,7 +87,7 @@ static int open_error_no_cgroup(const struct refusal *r)
 static int open_error_no_tracepoint(const struct refusal *r)
 {
 	return attar_fail(-EOPNOTSUPP,
-		"'%s' is not available: kernel %s gives perf events no tracepoint number %llu",
+		"'%s' is not available: kernel %s has no tracepoint with id %llu for perf events",
 		CLIP(r->event), kernel_get()->release, (unsigned long long)r->attr->attr.config);
 }
 
@@ -106,14 +106,14 @@ static int open_error_missing(const struct refusal *r)
 		return open_error_no_hardware(r);
 	case PERF_TYPE_SOFTWARE:
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' is not available: kernel %s has no software event number %llu",
+			"'%s' is not available: kernel %s does not support software event %llu",
 			CLIP(r->event), release, (unsigned long long)attr->config);
 	case PERF_TYPE_TRACEPOINT:
 		return open_error_no_tracepoint(r);
 	case PERF_TYPE_BREAKPOINT:
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' is not available: this machine has no hardware breakpoints of that "
-			"kind",
+			"'%s' is not available: this CPU does not support hardware breakpoints of "
+			"this type",
 			CLIP(r->event));
 	default:
 		return open_error_no_pmu_event(r);
@@ -134,20 +134,19 @@ static int open_error_too_big(const struct refusal *r)
 	const struct feature *f = attr_bisect_too_new(r, &known);
 	char first[32];
 
-	if (known >= open_attr_size(r->attr)) /* it is not the attributes that are too big */
+	if (known >= open_attr_size(r->attr)) /* E2BIG is not about the attributes */
 		return attar_fail(r->error,
-			"'%s' makes records or values of its group larger than the 16 KiB that the "
-			"kernel allows: leave out fields of the sample or members of the group",
+			"'%s' exceeds the kernel's limit of 16 KiB for a record or for the values "
+			"of a group: use fewer sample fields or group members",
 			CLIP(r->event));
 	if (!f)
 		return attar_fail(r->error,
-			"'%s' asks for something that is newer than kernel %s, which knows %u "
-			"bytes of attributes",
+			"'%s' uses attributes that are newer than kernel %s, which supports %u "
+			"bytes of struct perf_event_attr",
 			CLIP(r->event), kernel_get()->release, known);
 	return attar_fail(r->error,
-		"'%s' asks for %s (%s), which kernel %s does not know: it is there since %s",
-		CLIP(r->event), f->option, f->what, kernel_get()->release,
-		since(f, first, sizeof(first)));
+		"'%s' uses %s (%s), which requires %s or newer; this is kernel %s", CLIP(r->event),
+		f->option, f->what, since(f, first, sizeof(first)), kernel_get()->release);
 }
 
 static bool is_generic(const struct perf_event_attr *attr)
@@ -156,7 +155,8 @@ static bool is_generic(const struct perf_event_attr *attr)
 }
 
 /*
- * perf_trace_event_perm() in kernel/trace/trace_event_perf.c allows ftrace:function no user stacks.
+ * perf_trace_event_perm() in kernel/trace/trace_event_perf.c rejects user stacks for
+ * ftrace:function.
  */
 static bool lacks_user_stack_rule(const struct refusal *r)
 {
@@ -170,7 +170,7 @@ static bool lacks_user_stack_rule(const struct refusal *r)
 	       attr_bisect_try(r, &without) != r->error;
 }
 
-/* Whether not even a plain count of the tracepoint is taken. */
+/* True if even a plain count of the tracepoint fails with EINVAL. */
 static bool is_unknown_tracepoint(const struct refusal *r)
 {
 	union uapi_attr plain = {
@@ -186,47 +186,45 @@ static int open_error_option(const struct refusal *r)
 
 	if (r->leader && attr_bisect_try(r, r->attr) == 0)
 		return attar_fail(r->error,
-			"'%s' cannot join the group of '%s': they cannot all be counted at the "
-			"same time (too few hardware counters, or PMUs that do not go together)",
+			"'%s' cannot join the group of '%s': the group cannot be scheduled as a "
+			"whole (too few hardware counters, or incompatible PMUs); use a smaller "
+			"group",
 			CLIP(r->event), CLIP(r->leader));
 	if (lacks_user_stack_rule(r))
 		return attar_fail(r->error,
-			"'%s' cannot have the user's part of call chains: "
-			"attr.exclude_callchain_user (--no-user-callchain) must be set, and "
-			"PERF_SAMPLE_STACK_USER must not",
+			"'%s' does not support user call chains: set attr.exclude_callchain_user "
+			"(--no-user-callchain) and do not set PERF_SAMPLE_STACK_USER",
 			CLIP(r->event));
 	f = attr_bisect_find(r);
 	if (!f && r->attr->attr.type == PERF_TYPE_TRACEPOINT && is_unknown_tracepoint(r))
 		return open_error_no_tracepoint(r);
-	if (!f && is_generic(&r->attr->attr)) /* arm64 says EINVAL where x86 says ENOENT */
+	if (!f && is_generic(&r->attr->attr)) /* arm64 returns EINVAL where x86 returns ENOENT */
 		return open_error_no_hardware(r);
 	if (!f)
 		return attar_fail(r->error,
-			"the kernel refuses '%s': its type, config or options contradict each "
-			"other in a way that no single option shows",
+			"the kernel rejects '%s' as invalid: its type, config or a combination of "
+			"options is not supported; no single option is the cause",
 			CLIP(r->event));
 	if (f->since > kernel_get()->version)
 		return attar_fail(r->error,
-			"'%s' asks for %s (%s), which kernel %s does not know: it is there since "
-			"%s",
-			CLIP(r->event), f->option, f->what, kernel_get()->release,
-			since(f, first, sizeof(first)));
+			"'%s' uses %s (%s), which requires %s or newer; this is kernel %s",
+			CLIP(r->event), f->option, f->what, since(f, first, sizeof(first)),
+			kernel_get()->release);
 	return attar_fail(r->error,
-		"the kernel refuses '%s' with %s (%s): this event cannot have it, or it "
-		"contradicts another option",
+		"the kernel rejects '%s' with %s (%s): the event does not support it, or it "
+		"conflicts with another option",
 		CLIP(r->event), f->option, f->what);
 }
 
-/* An option that the event's PMU lacks, or the event itself. */
+/* The event's PMU lacks the option, or the event itself is missing. */
 static int open_error_unsupported(const struct refusal *r)
 {
 	const struct feature *f = attr_bisect_find(r);
 
 	if (!f)
 		return open_error_missing(r);
-	return attar_fail(-EOPNOTSUPP,
-		"'%s' cannot have %s (%s): what counts it does not offer that", CLIP(r->event),
-		f->option, f->what);
+	return attar_fail(-EOPNOTSUPP, "'%s' does not support %s (%s): its PMU lacks this feature",
+		CLIP(r->event), f->option, f->what);
 }
 
 /* ---- limits ---- */
@@ -239,10 +237,9 @@ static int open_error_files(const struct refusal *r)
 		return attar_fail(
 			r->error, "cannot open '%s': %s", CLIP(r->event), limit_open_error(ENFILE));
 	return attar_fail(r->error,
-		"'%s' needs more open files than the limit of %llu: with all else, %zu event%s in "
-		"%zu instance%s (CPUs x threads or control groups) need%s %llu: %s, or watch fewer "
-		"CPUs "
-		"(-C) or threads (-t)",
+		"'%s' exceeds the limit of %llu open files: %zu event%s in %zu instance%s (CPUs x "
+		"threads or control groups) need%s %llu in total: %s, or monitor fewer CPUs (-C) "
+		"or threads (-t)",
 		CLIP(r->event), (unsigned long long)limit, r->events, r->events == 1 ? "" : "s",
 		r->instances, r->instances == 1 ? "" : "s", r->events == 1 ? "s" : "",
 		(unsigned long long)needed, limit_raise_files(needed));
@@ -254,12 +251,12 @@ static int open_error_stack_depth(const struct refusal *r)
 
 	kernel_ask(&k);
 	return attar_fail(r->error,
-		"'%s' asks for stacks of %u frames (attr.sample_max_stack): sysctl "
+		"'%s' requests stacks of %u frames (attr.sample_max_stack), but sysctl "
 		"kernel.perf_event_max_stack allows %lld",
 		CLIP(r->event), r->attr->attr.sample_max_stack, (long long)k.max_stack);
 }
 
-/* The kernel lowers its limit by itself when interrupts take too long. */
+/* The kernel lowers the limit automatically when interrupts take too long. */
 static int open_error_rate(const struct refusal *r)
 {
 	int64_t limit;
@@ -268,23 +265,22 @@ static int open_error_rate(const struct refusal *r)
 		!r->attr->attr.freq || r->attr->attr.sample_freq <= (uint64_t)limit)
 		return open_error_option(r);
 	return attar_fail(r->error,
-		"'%s': %llu samples per second (attr.sample_freq) are more than the %lld that the "
-		"kernel allows at present (kernel.perf_event_max_sample_rate)",
+		"'%s': %llu samples per second (attr.sample_freq) exceed the current limit of %lld "
+		"(sysctl kernel.perf_event_max_sample_rate)",
 		CLIP(r->event), (unsigned long long)r->attr->attr.sample_freq, (long long)limit);
 }
 
 static int open_error_no_slot(const struct refusal *r)
 {
 	if (r->attr->attr.type != PERF_TYPE_BREAKPOINT)
-		return attar_fail(r->error,
-			"cannot open '%s': %s (what counts it has no room left)", CLIP(r->event),
-			strerror(ENOSPC));
+		return attar_fail(r->error, "cannot open '%s': %s (its PMU has no free counter)",
+			CLIP(r->event), strerror(ENOSPC));
 	return attar_fail(r->error,
-		"'%s' needs a hardware breakpoint, and all are taken (most CPUs have four)",
+		"'%s' needs a hardware breakpoint, and all are in use (most CPUs have four)",
 		CLIP(r->event));
 }
 
-/* The kernel's word for a directory that is open, and no control group. */
+/* The kernel returns EBADF for an open directory that is not a control group. */
 static int open_error_bad_file(const struct refusal *r)
 {
 	char path[64], name[4096];
@@ -297,8 +293,8 @@ static int open_error_bad_file(const struct refusal *r)
 	n = readlink(path, name, sizeof(name) - 1);
 	name[MAX(n, 0)] = '\0';
 	return attar_fail(r->error,
-		"cannot open '%s': %s is no control group of a hierarchy that perf events take "
-		"(v2, or v1 with perf_event)",
+		"cannot open '%s': %s is not a control group of the v2 hierarchy, or of a v1 "
+		"hierarchy with perf_event",
 		CLIP(r->event), n > 0 ? name : "this directory");
 }
 
@@ -313,8 +309,8 @@ int open_error_refusal(const struct refusal *r)
 	case ENODEV:
 		if (r->instance.cpu >= 0)
 			return attar_fail(r->error,
-				"cannot open '%s' on CPU %d: the CPU is offline, or not one that "
-				"this event counts on",
+				"cannot open '%s' on CPU %d: the CPU is offline, or the event does "
+				"not count on this CPU",
 				CLIP(r->event), r->instance.cpu);
 		return open_error_missing(r);
 	case EOPNOTSUPP:
@@ -323,13 +319,14 @@ int open_error_refusal(const struct refusal *r)
 	case ENFILE:
 		return open_error_files(r);
 	case ESRCH:
-		return attar_fail(
-			r->error, "there is no process or thread %d (any more)", r->instance.pid);
+		return attar_fail(r->error, "process or thread %d does not exist, or has exited",
+			r->instance.pid);
 	case ENOSPC:
 		return open_error_no_slot(r);
 	case EBUSY:
 		return attar_fail(r->error,
-			"'%s' is busy: another event or profiler holds what counts it",
+			"'%s' is busy: its counter or PMU is held exclusively by another event or "
+			"profiler",
 			CLIP(r->event));
 	case EBADF:
 		return open_error_bad_file(r);
@@ -338,8 +335,9 @@ int open_error_refusal(const struct refusal *r)
 	case EOVERFLOW:
 		return open_error_stack_depth(r);
 	case ENOSYS:
-		return attar_fail(r->error, "this kernel was built without perf events "
-					    "(CONFIG_PERF_EVENTS), or a sandbox hides them");
+		return attar_fail(r->error,
+			"perf_event_open(2) is not available: the kernel was built "
+			"without CONFIG_PERF_EVENTS, or a sandbox blocks it");
 	case EINVAL:
 		return open_error_rate(r);
 	default:

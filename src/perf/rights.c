@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel answers EACCES or EPERM for missing rights, for seccomp filters, for security modules
- * and for subsystems that refuse by themselves. A cause is named only where something shows it: a
- * setting, a capability, or another event that can be opened.
+ * The kernel returns EACCES or EPERM for missing privileges, seccomp filters, security modules and
+ * subsystems with checks of their own. A cause is reported only with evidence for it: a setting, a
+ * capability, or another event that can be opened.
  *
  * Source: perf_event_open() and perf_copy_attr() in kernel/events/core.c, perf_trace_event_perm()
  * in kernel/trace/trace_event_perf.c, hw_breakpoint_parse() in kernel/events/hw_breakpoint.c.
@@ -46,15 +46,14 @@ static bool is_refusal(int error)
 }
 
 /*
- * Whether nothing at all may be opened, not even what this thread's own user code does with no
- * event.
+ * True if no event can be opened, not even a dummy event for this thread's own user code.
  */
 static bool is_everything_refused(void)
 {
 	return is_refusal(rights_try_own_code(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY));
 }
 
-/* Whether an event that never happens is refused at the same instance, too. */
+/* True if a dummy event is refused on the same instance, too. */
 static bool is_instance_refused(const struct refusal *r)
 {
 	union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,
@@ -70,8 +69,8 @@ static bool is_instance_refused(const struct refusal *r)
 }
 
 /*
- * Whether the system call is refused before the kernel looks at it. All kernels answer EINVAL to
- * unknown flags before anything else.
+ * True if the system call fails before the kernel checks its arguments. All kernels check for
+ * unknown flags (EINVAL) first.
  */
 static bool is_call_blocked(void)
 {
@@ -84,7 +83,7 @@ static bool is_call_blocked(void)
 	       (errno == ENOSYS && kernel_get()->paranoid != INT64_MIN);
 }
 
-/* ---- what the system tells ---- */
+/* ---- system state ---- */
 
 bool rights_has_seccomp_filter(void)
 {
@@ -107,7 +106,7 @@ static bool is_locked_down(void)
 	       strstr(buf_text(&b), "[confidentiality]");
 }
 
-/* An active security module that decides on perf events; NULL: none is known to be active. */
+/* An active security module that may deny perf events; NULL: none is known to be active. */
 static const char *security_module(void)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -122,7 +121,7 @@ static const char *security_module(void)
 	return strstr(buf_text(&b), "bpf") ? "a BPF program (LSM)" : NULL;
 }
 
-/* Process files belong to root while the process may not be traced by its own user. */
+/* The /proc files of a non-dumpable process belong to root. */
 static bool is_other_user(pid_t pid, bool *ret_undumpable)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -175,17 +174,17 @@ bool rights_refused_by_seccomp(void)
 	return rights_has_seccomp_filter() && is_call_blocked();
 }
 
-/* ---- causes; each returns false when it is none ---- */
+/* ---- causes; each returns false if it does not apply ---- */
 
 static bool add_seccomp(struct buf *b)
 {
 	if (!rights_refused_by_seccomp())
 		return false;
 	buf_printf(b,
-		"a seccomp filter refuses perf_event_open(2) to this process%s: run it "
-		"with a filter that allows it (docker run --cap-add PERFMON, or "
+		"a seccomp filter blocks perf_event_open(2) for this process%s: run it with a "
+		"filter that allows the system call (docker run --cap-add PERFMON, or "
 		"--security-opt seccomp=FILE)",
-		in_container() ? ", as containers have it" : "");
+		in_container() ? "(default in containers)" : "");
 	return true;
 }
 
@@ -195,7 +194,7 @@ static bool add_special(struct buf *b, const struct refusal *r, const struct ker
 	const struct perf_event_attr *attr = &r->attr->attr;
 
 	if (attr->type == PERF_TYPE_BREAKPOINT && !k->sys_admin && (int64_t)attr->bp_addr < 0) {
-		buf_str(b, "breakpoints on kernel addresses need CAP_SYS_ADMIN; run as root");
+		buf_str(b, "breakpoints on kernel addresses require CAP_SYS_ADMIN; run as root");
 		return true;
 	}
 	if (!k->perfmon && (is_probe(r, "uprobe") || is_probe(r, "kprobe"))) {
@@ -203,8 +202,8 @@ static bool add_special(struct buf *b, const struct refusal *r, const struct ker
 
 		file_of_program(program, sizeof(program));
 		buf_printf(b,
-			"probes need CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), whatever "
-			"kernel.perf_event_paranoid says; run as root, or: setcap "
+			"probes require CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), regardless "
+			"of kernel.perf_event_paranoid; run as root, or: setcap "
 			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s",
 			program);
 		return true;
@@ -219,12 +218,10 @@ static bool add_other_user(struct buf *b, const struct refusal *r, const struct 
 	if (k->sys_ptrace || !is_other_user(r->instance.pid, &undumpable) ||
 		!is_instance_refused(r))
 		return false;
-	buf_printf(b,
-		"it %s; run as root%s, or give this "
-		"program CAP_PERFMON and CAP_SYS_PTRACE",
-		undumpable ? "may not be traced by its own user (it is not dumpable, as setuid "
-			     "programs are not)"
-			   : "belongs to another user",
+	buf_printf(b, "%s; run as root%s, or give this program CAP_PERFMON and CAP_SYS_PTRACE",
+		undumpable ? "the process is not dumpable (as setuid programs are) and cannot be "
+			     "traced by its own user"
+			   : "the process belongs to another user",
 		undumpable ? "" : " or as that user");
 	return true;
 }
@@ -243,8 +240,8 @@ static bool add_option_at_fault(struct buf *b, const struct refusal *r)
 		return false;
 	file_of_program(program, sizeof(program));
 	buf_printf(b,
-		"%s (%s) needs CAP_PERFMON, or kernel.perf_event_paranoid below 2 where it tells "
-		"only addresses; run as root, leave it out, or: setcap cap_perfmon=ep %s",
+		"%s (%s) requires CAP_PERFMON, or kernel.perf_event_paranoid below 2 if it reports "
+		"only addresses; run as root, do not use it, or run: setcap cap_perfmon=ep %s",
 		f->option, f->what, program);
 	return true;
 }
@@ -267,14 +264,14 @@ static void add_level(struct buf *b, const struct kernel *k, int needed)
 	file_of_program(program, sizeof(program));
 	if (k->user_namespace)
 		buf_printf(b,
-			"kernel.perf_event_paranoid is %lld, and in a user namespace (a rootless "
-			"container) not even root has CAP_PERFMON; run it outside as root, or "
-			"allow it there with: sysctl kernel.perf_event_paranoid=%d",
+			"kernel.perf_event_paranoid is %lld, and even root lacks CAP_PERFMON in a "
+			"user namespace (rootless container); run as root outside the container, "
+			"or run there: sysctl kernel.perf_event_paranoid=%d",
 			(long long)k->paranoid, needed);
 	else
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; "
-			"run as root, or allow it with: setcap "
+			"run as root, or run: setcap "
 			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s, or: sysctl "
 			"kernel.perf_event_paranoid=%d",
 			(long long)k->paranoid, program, needed);
@@ -287,12 +284,13 @@ static bool add_paranoid(struct buf *b, const struct refusal *r, const struct ke
 	if (k->perfmon)
 		return false;
 	if (is_everything_refused()) {
-		/* A value above 2 does so in kernels of some distributions. */
+		/* Some distributions' kernels refuse all events if the value is above 2. */
 		if (k->paranoid <= 2)
 			return false;
 		buf_printf(b,
-			"kernel.perf_event_paranoid is %lld, which leaves it to CAP_PERFMON; run "
-			"as root, or: sysctl kernel.perf_event_paranoid=2 (own processes, user "
+			"kernel.perf_event_paranoid is %lld, which requires CAP_PERFMON for all "
+			"events; run as root, or run: sysctl kernel.perf_event_paranoid=2 (own "
+			"processes, user "
 			"code), =-1 (everything)",
 			(long long)k->paranoid);
 		return true;
@@ -318,7 +316,7 @@ static bool add_lockdown(struct buf *b, const struct refusal *r)
 	return true;
 }
 
-/* None of the kernel's own rules for perf events refuses it. */
+/* The refusal does not follow from the kernel's own rules for perf events. */
 static void add_unexplained(struct buf *b, const struct refusal *r, const struct kernel *k)
 {
 	const struct perf_event_attr *attr = &r->attr->attr;
@@ -327,19 +325,19 @@ static void add_unexplained(struct buf *b, const struct refusal *r, const struct
 
 	if (module)
 		buf_printf(b,
-			"kernel.perf_event_paranoid and the rights of this process allow it, and "
-			"%s is active and may refuse it: see its log",
+			"kernel.perf_event_paranoid and the capabilities of this process allow it, "
+			"but %s is active and may deny it: see its log",
 			module);
 	else if (refused_alone && attr->type == PERF_TYPE_TRACEPOINT &&
 		 attr->config == FTRACE_FUNCTION)
-		buf_str(b, "other events can be opened here, but this kernel refuses to trace "
-			   "functions (ftrace)");
+		buf_str(b, "other events can be opened, but this kernel does not allow function "
+			   "tracing (ftrace)");
 	else if (refused_alone)
-		buf_str(b, "other events can be opened here; the kernel refuses this one without "
-			   "giving a reason");
+		buf_str(b, "other events can be opened; the kernel gives no reason for refusing "
+			   "this one");
 	else
 		buf_printf(b,
-			"%s, and no seccomp filter or security module is known to refuse it; the "
+			"%s, and no seccomp filter or security module is known to deny it; the "
 			"kernel gives no reason",
 			k->perfmon ? "this process has CAP_PERFMON"
 				   : "kernel.perf_event_paranoid allows it");

@@ -20,8 +20,8 @@ enum { PID_MAX = 4194304 }; /* PID_MAX_LIMIT of 64-bit kernels */
 static int any_cpu(struct attar_target *t, const struct attar_target_opts *o)
 {
 	if (o->cpus)
-		return attar_fail(-EINVAL,
-			"a list of CPUs and 'any CPU' contradict each other: leave one out");
+		return attar_fail(
+			-EINVAL, "the target options 'cpus' and 'any_cpu' are mutually exclusive");
 	return vec_push(&t->cpus, -1) < 0 ? base_oom() : 0;
 }
 
@@ -44,7 +44,7 @@ static int choose_cpus(struct attar_target *t, const char *list)
 			continue;
 		r = cpu < kernel_get()->cpus_possible
 			    ? attar_fail(-ENODEV, "CPU %d is offline", cpu)
-			    : attar_fail(-ERANGE, "there is no CPU %d: this machine has CPUs 0-%d",
+			    : attar_fail(-ERANGE, "no such CPU: %d (this system has CPUs 0-%d)",
 				      cpu, kernel_get()->cpus_possible - 1);
 	}
 	vec_done(&online);
@@ -65,7 +65,7 @@ static int add_tid(struct attar_target *t, pid_t tid)
 	return target_know(t, tid);
 }
 
-/* The entries of a /proc directory that are numbers, each given to fn. */
+/* Calls fn for each numeric entry of a /proc directory. */
 static int each_number(
 	const char *path, int (*fn)(struct attar_target *, pid_t), struct attar_target *t)
 {
@@ -89,7 +89,7 @@ bool target_stopped(const struct attar_target *t)
 
 static int stopped(void)
 {
-	return attar_fail(-ECANCELED, "stopped while threads were being listed");
+	return attar_fail(-ECANCELED, "stopped while listing threads");
 }
 
 static int add_threads(struct attar_target *t, pid_t pid)
@@ -118,7 +118,10 @@ int target_rescan(struct attar_target *t)
 	return (int)(t->tids.n - before);
 }
 
-/* The end of pid can be polled for: since 5.3; before that attar_target_ended() asks with kill(2). */
+/*
+ * Polls for the exit of pid with a pidfd (since Linux 5.3); before, attar_target_ended() checks
+ * /proc.
+ */
 static int watch_end(struct attar_target *t, pid_t pid)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -135,7 +138,7 @@ static int watch_end(struct attar_target *t, pid_t pid)
 	if (t->epoll_fd < 0)
 		t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0 || epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		return attar_fail(-errno, "cannot watch process %d for its end: %s", pid,
+		return attar_fail(-errno, "cannot wait for the exit of process %d: %s", pid,
 			limit_open_error(errno));
 	return 0;
 }
@@ -147,9 +150,9 @@ static int parse_pids(const char *text, const char *what, parse_ints *ret_pids)
 	if (r == -EINVAL)
 		return attar_fail(r, "'%s' is not a list of %s such as 123,456", CLIP(text), what);
 	if (r == -ERANGE)
-		return attar_context(-ESRCH, "there are no such %s", what);
+		return attar_context(-ESRCH, "no such %s", what);
 	if (r == 0 && ret_pids->n && ret_pids->at[0] == 0)
-		return attar_fail(-EINVAL, "the numbers of %s begin at 1: there is no 0", what);
+		return attar_fail(-EINVAL, "invalid list of %s: 0 is not a valid id", what);
 	return r;
 }
 
@@ -164,14 +167,14 @@ static int add_pids(struct attar_target *t, const char *pids)
 			continue;
 		}
 		if (r == -ENOENT || r == -ESRCH)
-			return attar_fail(-ESRCH, "there is no process %d", t->pids.at[i]);
+			return attar_fail(-ESRCH, "no such process: %d", t->pids.at[i]);
 		if (r == 0)
 			r = watch_end(t, t->pids.at[i]);
 	}
 	return r == -ECANCELED ? stopped() : r;
 }
 
-/* What ends while it is listed is not watched. */
+/* Processes that exit while being listed are skipped. */
 static int add_process(struct attar_target *t, pid_t pid)
 {
 	int r;
@@ -203,19 +206,19 @@ static int add_tids(struct attar_target *t, const char *tids)
 	for (size_t i = 0; r == 0 && i < list.n; i++) {
 		char path[64];
 
-		/* /proc/TID answers for every thread, though readdir shows leaders only */
+		/* /proc/TID answers for every thread, though readdir lists only group leaders */
 		snprintf(path, sizeof(path), "/proc/%d/stat", list.at[i]);
 		if (access(path, F_OK) == 0)
 			r = add_tid(t, list.at[i]);
 		else if (!t->skip_refused)
-			r = attar_fail(-ESRCH, "there is no thread %d", list.at[i]);
+			r = attar_fail(-ESRCH, "no such thread: %d", list.at[i]);
 		t->running++;
 	}
 	vec_done(&list);
 	return r;
 }
 
-/* Beside somebody else to watch, a command only says for how long. */
+/* With other targets given, the command only determines the duration. */
 static int add_command(struct attar_target *t, const struct attar_target_opts *o)
 {
 	struct command_setup setup = {
@@ -228,7 +231,7 @@ static int add_command(struct attar_target *t, const struct attar_target_opts *o
 	return r == 0 && t->by_exec ? add_tid(t, t->command.pid) : r;
 }
 
-/* Single threads are watched alone; the calling one never ends before we do. */
+/* Single threads are not followed into the threads that they create. */
 static bool inherits(const struct attar_target_opts *o)
 {
 	bool single = o->tids || o->self;
@@ -236,7 +239,7 @@ static bool inherits(const struct attar_target_opts *o)
 	return !o->no_inherit && !(single && !o->pids);
 }
 
-/* Events of a task stay with it; those of a CPU leave with the CPU. */
+/* Per-task events survive CPU hotplug; per-CPU events are lost when the CPU goes offline. */
 static int listen_to_hotplug(struct attar_target *t)
 {
 	parse_ints online = {0};
@@ -248,7 +251,7 @@ static int listen_to_hotplug(struct attar_target *t)
 	return r;
 }
 
-/* Options of which one would be ignored. */
+/* Rejects combinations in which one option would be ignored. */
 static int check_opts(const struct attar_target_opts *o)
 {
 	const char *some = o->pids ? "pids" : o->tids ? "tids" : o->cgroups ? "cgroups" : NULL;
@@ -259,14 +262,13 @@ static int check_opts(const struct attar_target_opts *o)
 
 	if (some && all)
 		return attar_fail(-EINVAL,
-			"the target options '%s' and '%s' contradict each other: leave one out",
-			all, some);
+			"the target options '%s' and '%s' are mutually exclusive", all, some);
 	if (o->self + o->system_wide + o->every_thread > 1)
-		return attar_fail(-EINVAL, "of the target options 'self', 'system_wide' and "
-					   "'every_thread' only one can be set");
+		return attar_fail(-EINVAL, "the target options 'self', 'system_wide' and "
+					   "'every_thread' are mutually exclusive");
 	if (o->command && !o->command[0])
-		return attar_fail(-EINVAL, "the target option 'command' is an empty list: its "
-					   "first element names the program");
+		return attar_fail(-EINVAL, "the target option 'command' is empty: its first "
+					   "element must name the program");
 	return 0;
 }
 
@@ -299,10 +301,10 @@ static int resolve(struct attar_target *t, const struct attar_target_opts *o)
 		return r;
 	if (o->cgroups && t->tids.n)
 		return attar_fail(-EINVAL,
-			"control groups cannot be watched together with processes or threads");
+			"control groups cannot be monitored together with processes or threads");
 	if (o->any_cpu && !t->tids.n)
-		return attar_fail(-EINVAL, "without a process or thread to watch, the CPUs must be "
-					   "told apart: the kernel counts on each by itself");
+		return attar_fail(-EINVAL, "the target option 'any_cpu' requires a process or "
+					   "thread: the kernel counts system-wide events per CPU");
 	r = o->any_cpu || t->tids.n ? 0 : listen_to_hotplug(t);
 	if (r < 0)
 		return r;
@@ -406,7 +408,7 @@ static bool all_gone(const struct attar_target *t)
 	struct epoll_event events[64];
 	int n = t->epoll_fd < 0 ? 0 : epoll_wait(t->epoll_fd, events, ARRAY_SIZE(events), 0);
 
-	for (int i = 0; i < n; i++) /* once it has told, it would wake us for ever */
+	for (int i = 0; i < n; i++) /* it stays readable, and would wake the caller forever */
 		epoll_ctl(t->epoll_fd, EPOLL_CTL_DEL, events[i].data.fd, NULL);
 	for (size_t i = 0; i < watched->n; i++)
 		if (target_is_running(watched->at[i]))
@@ -447,11 +449,10 @@ int attar_target_command_times(
 	CHECK_ARG(ret_system, "ret_system");
 
 	if (!t->command.ended)
-		return attar_fail(-ENOENT, "there is no command that has ended");
+		return attar_fail(-ENOENT, "no command has exited");
 	if (!t->command.has_times)
-		return attar_fail(-ECHILD, "the CPU times of the command are not known: this "
-					   "program reaped it itself, or "
-					   "ignores SIGCHLD");
+		return attar_fail(-ECHILD, "the CPU times of the command are unknown: the calling "
+					   "program reaped it itself, or ignores SIGCHLD");
 	*ret_user = t->command.user;
 	*ret_system = t->command.system;
 	return 0;

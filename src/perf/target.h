@@ -33,20 +33,24 @@ struct attar_target {
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
 	size_t running; /* watched processes that have not ended */
-	/* Of the run that opens several: events in all, and those that are open. 0, 0: not known. */
+	/*
+	 * Of the run that opens several: events in all, and those that are open. 0, 0: not known.
+	 */
 	size_t events, events_open;
 };
 
 /*
- * Adds the threads that the target's processes have by now and the target does not know, to the end of
- * tids. The number added, or a negative errno.
+ * Adds the threads that the target's processes have by now and the target does not know, to the end
+ * of tids. The number added, or a negative errno.
  */
 int target_rescan(struct attar_target *target);
 
 /* Whoever opens counters on it wants to stop: see attar_target_opts.stop. */
 bool target_stopped(const struct attar_target *target);
 
-/* The tid has a instance of its own in this target, or needs none (it is covered by inheritance). */
+/*
+ * The tid has a instance of its own in this target, or needs none (it is covered by inheritance).
+ */
 int target_know(struct attar_target *target, pid_t tid);
 
 /* A zombie is at its end too, though its parent may let it wait for long. */

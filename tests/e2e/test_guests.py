@@ -31,8 +31,8 @@ def counts(path):
 
 # ---- rights ----
 
-REFUSED = (r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_paranoid is {level}, which leaves it to "
-           r'CAP_PERFMON; run as root, or: sysctl kernel.perf_event_paranoid=2 \(own processes, user code\), =-1 '
+REFUSED = (r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_paranoid is {level}, which requires "
+           r'CAP_PERFMON for all events; run as root, or run: sysctl kernel.perf_event_paranoid=2 \(own processes, user code\), =-1 '
            r'\(everything\)')
 
 

@@ -47,8 +47,8 @@ def test_own_command(nobody, sysctl, level):
     done = nobody('profile', '-F', 997, '-g', '--format', 'json', '--', nobody.folder / 'split7030')
     if done.returncode == PERMISSION and level > 2:
         # Debian's and Ubuntu's kernels refuse everything at 3 and 4.
-        assert re.search(rf'kernel.perf_event_paranoid is {level}, which leaves it to CAP_PERFMON; run as root, or: '
-                         r'sysctl kernel.perf_event_paranoid=2', done.stderr)
+        assert re.search(rf'kernel.perf_event_paranoid is {level}, which requires CAP_PERFMON for all events; '
+                         r'run as root, or run: sysctl kernel.perf_event_paranoid=2', done.stderr)
         return
     assert done.returncode == 0, done.stderr
     said = [line for line in notes_of(done) if 'only user code is watched' in line]
@@ -96,8 +96,8 @@ def test_process_of_another_user(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = nobody('profile', '-d', '200ms', '-p', 1)
     assert done.returncode == PERMISSION
-    assert notes_of(done)[-1].endswith('on thread 1: it belongs to another user; run as root or as that user, or give '
-                                       'this program CAP_PERFMON and CAP_SYS_PTRACE')
+    assert notes_of(done)[-1].endswith('on thread 1: the process belongs to another user; run as root or as that user, '
+                                       'or give this program CAP_PERFMON and CAP_SYS_PTRACE')
 
 
 @pytest.fixture

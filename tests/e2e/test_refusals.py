@@ -49,8 +49,8 @@ def test_kernel_that_is_too_old():
     """What no run can do without is named, with the first kernel that has it."""
     done = with_fault('kernel', 'profile', '-d', '100ms', kernel='3.10')
     assert done.returncode in (FAILED, USAGE, UNSUPPORTED)
-    assert said(done)[-1].endswith('asks for PERF_SAMPLE_IDENTIFIER (ids in one place of all records), which kernel '
-                                   '3.10.0 does not know: it is there since Linux 3.12')
+    assert said(done)[-1].endswith('uses PERF_SAMPLE_IDENTIFIER (event ids at a fixed offset in records), which '
+                                   'requires Linux 3.12 or newer; this is kernel 3.10.0')
 
 
 def test_given_up_silently_but_not_secretly():
@@ -61,30 +61,32 @@ def test_given_up_silently_but_not_secretly():
 
 # As root no cause can be shown: no security module is blamed that is not active.
 UNEXPLAINED = (r'(this process has CAP_PERFMON, and no seccomp filter or security module is known to '
-               r'refuse it; the kernel gives no reason|'
-               r'.* (SELinux|a BPF program \(LSM\)) is active and may refuse it: see its log)')
+               r'deny it; the kernel gives no reason|'
+               r'.* (SELinux|a BPF program \(LSM\)) is active and may deny it: see its log)')
 REFUSED = r"not permitted to open 'cpu-clock' system-wide on CPU \d+: " + UNEXPLAINED
 
 # errno: status, the sentence
 REFUSALS = {
     errno.ENOSPC: (FAILED, r"cannot open 'cpu-clock': No space left on device "
-                           r'\(what counts it has no room left\)'),
-    errno.EMFILE: (FAILED, r"'cpu-clock' needs more open files than the limit of \d+: with all else, 1 event in \d+ instances? "
-                           r'\(CPUs x threads or control groups\) needs? \d+: run ulimit -n \d+, or .* fewer CPUs \(-C\) or '
-                           r'threads \(-t\)'),
+                           r'\(its PMU has no free counter\)'),
+    errno.EMFILE: (FAILED, r"'cpu-clock' exceeds the limit of \d+ open files: 1 event in \d+ instances? "
+                           r'\(CPUs x threads or control groups\) needs \d+ in total: run ulimit '
+                           r'-n \d+, or monitor fewer CPUs \(-C\) or threads \(-t\)'),
     errno.ENFILE: (FAILED, "cannot open 'cpu-clock': the system's limit of open files is reached: raise sysctl fs.file-max"),
-    errno.EBUSY: (FAILED, r"'cpu-clock' is busy: another event or profiler holds what counts it"),
-    errno.EOPNOTSUPP: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* has no software event number 0"),
-    errno.ENOENT: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* has no software event number 0"),
-    errno.ENOSYS: (UNSUPPORTED, r'this kernel was built without perf events \(CONFIG_PERF_EVENTS\), or a sandbox hides '
-                                'them'),
+    errno.EBUSY: (FAILED, r"'cpu-clock' is busy: its counter or PMU is held exclusively "
+                          'by another event or profiler'),
+    errno.EOPNOTSUPP: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* does not support software event 0"),
+    errno.ENOENT: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* does not support software event 0"),
+    errno.ENOSYS: (UNSUPPORTED, r'perf_event_open\(2\) is not available: the kernel was built without '
+                                'CONFIG_PERF_EVENTS, or a sandbox blocks it'),
     errno.ENOMEM: (FAILED, 'out of memory'),
     errno.EIO: (FAILED, "cannot open 'cpu-clock': Input/output error"),
     errno.EACCES: (PERMISSION, REFUSED),
     errno.EPERM: (PERMISSION, REFUSED),
-    errno.EINVAL: (USAGE, r"the kernel refuses 'cpu-clock': its type, config or options contradict each other in a way that "
-                          r'no single option shows'),
-    errno.ENODEV: (FAILED, r"cannot open 'cpu-clock' on CPU \d+: the CPU is offline, or not one that this event counts on"),
+    errno.EINVAL: (USAGE, r"the kernel rejects 'cpu-clock' as invalid: its type, config or a combination of "
+                          r'options is not supported; no single option is the cause'),
+    errno.ENODEV: (FAILED, r"cannot open 'cpu-clock' on CPU \d+: the CPU is offline, or the event does not "
+                          r'count on this CPU'),
 }
 
 
@@ -130,7 +132,7 @@ def test_fifth_breakpoint():
     events = ','.join(f'mem:{0x601000 + 8 * i:#x}:w' for i in range(5))
     done = run('trace', '-e', events, '--', 'true')
     assert done.returncode == FAILED
-    assert re.fullmatch(r"attar: 'mem:0x601020:w' needs a hardware breakpoint, and all are taken "
+    assert re.fullmatch(r"attar: 'mem:0x601020:w' needs a hardware breakpoint, and all are in use "
                         r'\(most CPUs have four\)', said(done)[-1]), done.stderr
 
 
@@ -173,4 +175,4 @@ def test_function_tracing(profiler):
     """ftrace:function is counted and traced, or the kernel's refusal of function tracing is named."""
     done = run(profiler, '-e', 'ftrace:function', '-N' if profiler == 'trace' else '-d',
                1 if profiler == 'trace' else '10ms', '-C', 0)
-    assert done.returncode == 0 or 'this kernel refuses to trace functions (ftrace)' in done.stderr
+    assert done.returncode == 0 or 'this kernel does not allow function tracing (ftrace)' in done.stderr

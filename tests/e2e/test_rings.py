@@ -109,7 +109,7 @@ def test_few_file_descriptors_suffice(limit):
 def test_too_few_file_descriptors():
     done = run('--nofile=6:6', ATTAR, 'profile', '-d', '200ms', program='prlimit')
     assert done.returncode == 1
-    assert re.search(r"attar: '[\w-]+' needs more open files than the limit of 6: .* run ulimit -n \d+, or .* fewer "
+    assert re.search(r"attar: '[\w-]+' exceeds the limit of 6 open files: .* run ulimit -n \d+, or monitor fewer "
                      r'CPUs \(-C\) or threads \(-t\)', done.stderr)
 
 
@@ -125,7 +125,7 @@ def test_many_threads_need_many_descriptors(spawn):
     finally:
         over.set()
     assert done.returncode == 1
-    assert 'needs more open files than the limit of 64' in done.stderr
+    assert 'exceeds the limit of 64 open files' in done.stderr
 
 
 def test_wakeups_are_few():

@@ -526,7 +526,7 @@ def test_unsupported_event_beside_others():
     (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread contradicts --repeat'),
     (['-m', '8', '--', 'true'], 2, 'unknown option -m'),
     (['-e', 'page-faults', '--', '/nonexistent'], 1, "cannot run '/nonexistent': there is no such file"),
-    (['-p', '4194304'], 1, 'there is no process 4194304'),
+    (['-p', '4194304'], 1, 'no such process: 4194304'),
 ])
 def test_mistakes(args, status, sentence):
     done = run('stat', *args)

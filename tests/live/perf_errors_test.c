@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every way in which perf_event_open(2) is refused, and the sentence that comes of it: what is wrong in the
- * event itself, what the running kernel and machine lack, what rights and limits forbid.
+ * Every way in which perf_event_open(2) is refused, and the sentence that comes of it: what is
+ * wrong in the event itself, what the running kernel and machine lack, what rights and limits
+ * forbid.
  */
 #include "live.h"
 
@@ -70,38 +71,39 @@ static void expect(const union uapi_attr *attr, int error, const char *sentence)
 static void test_names_the_option_at_fault(void **state)
 {
 	attar_target_free(live_self());
-	EXPECT(-EINVAL, "attr.sigtrap needs attr.remove_on_exec",
+	EXPECT(-EINVAL, "attr.sigtrap requires attr.remove_on_exec",
 		.attr = {DUMMY, .sigtrap = 1, .sample_period = 1});
-	EXPECT(-EINVAL, "attr.remove_on_exec and attr.enable_on_exec exclude each other",
+	EXPECT(-EINVAL, "attr.remove_on_exec and attr.enable_on_exec are mutually exclusive",
 		.attr = {DUMMY, .remove_on_exec = 1, .enable_on_exec = 1});
-	EXPECT(-EINVAL, "two forms of the same",
+	EXPECT(-EINVAL, "PERF_SAMPLE_WEIGHT_STRUCT are mutually exclusive",
 		.attr = {DUMMY, .sample_type = PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT});
-	EXPECT(-EINVAL, "attr.sample_type has bits that no kernel knows",
+	EXPECT(-EINVAL, "attr.sample_type has unknown bits set",
 		.attr = {DUMMY, .sample_type = 1ULL << 40});
-	EXPECT(-EINVAL, "attr.read_format has bits that no kernel knows",
+	EXPECT(-EINVAL, "attr.read_format has unknown bits set",
 		.attr = {DUMMY, .read_format = 1 << 20});
-	EXPECT(-EINVAL, "needs PERF_SAMPLE_TID",
+	EXPECT(-EINVAL, "requires PERF_SAMPLE_TID",
 		.attr = {DUMMY, .inherit = 1, .sample_type = PERF_SAMPLE_READ});
-	EXPECT(-EINVAL, "attr.inherit_thread needs attr.inherit",
+	EXPECT(-EINVAL, "attr.inherit_thread requires attr.inherit",
 		.attr = {DUMMY, .inherit_thread = 1});
-	EXPECT(-EINVAL, "a period is between 1 and 2^63 - 1",
+	EXPECT(-EINVAL, "attr.sample_period must be at most 2^63 - 1",
 		.attr = {DUMMY, .sample_period = 1ULL << 63});
-	EXPECT(-EINVAL, "a multiple of 8 up to 65528 bytes",
+	EXPECT(-EINVAL, "must be a multiple of 8, at most 65528 bytes",
 		.attr = {DUMMY, .sample_type = PERF_SAMPLE_STACK_USER, .sample_stack_user = 12});
-	EXPECT(-EINVAL, "a multiple of 8 up to 65528 bytes",
+	EXPECT(-EINVAL, "must be a multiple of 8, at most 65528 bytes",
 		.attr = {DUMMY, .sample_type = PERF_SAMPLE_STACK_USER, .sample_stack_user = 65536});
-	EXPECT(-EINVAL, "the clocks of perf are",
+	EXPECT(-EINVAL, "attr.clockid must be",
 		.attr = {DUMMY, .use_clockid = 1, .clockid = 2 /* CLOCK_PROCESS_CPUTIME_ID */});
-	EXPECT(-EINVAL, "but not which branches",
+	EXPECT(-EINVAL, "sets privilege levels but no branch types",
 		.attr = {DUMMY, .sample_type = PERF_SAMPLE_BRANCH_STACK,
 			.branch_sample_type = PERF_SAMPLE_BRANCH_USER});
-	EXPECT(-EINVAL, "branch_sample_type has bits that no kernel knows",
+	EXPECT(-EINVAL, "branch_sample_type has unknown bits set",
 		.attr = {DUMMY, .sample_type = PERF_SAMPLE_BRANCH_STACK,
 			.branch_sample_type = 1ULL << 50});
-	EXPECT(-EINVAL, "pauses the AUX output or resumes it",
+	EXPECT(-EINVAL, "can either pause or resume the AUX output",
 		.aux_action = UAPI_AUX_PAUSE | UAPI_AUX_RESUME);
-	EXPECT(-EINVAL, "attr.sig_data is for attr.sigtrap", .sig_data_ = 1);
-	EXPECT(-EINVAL, "flags that this version of libattar does not know", .flags = 1ULL << 60);
+	EXPECT(-EINVAL, "attr.sig_data requires attr.sigtrap", .sig_data_ = 1);
+	EXPECT(-EINVAL, "flags set that this version of libattar does not support",
+		.flags = 1ULL << 60);
 }
 
 static void test_knows_the_rules_of_breakpoints(void **state)
@@ -109,37 +111,37 @@ static void test_knows_the_rules_of_breakpoints(void **state)
 	static long watched[2];
 
 	attar_target_free(live_self());
-	EXPECT(-EINVAL, "a breakpoint has a length",
+	EXPECT(-EINVAL, "attr.bp_len of a breakpoint must not be 0",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_W,
 			.bp_addr = (uintptr_t)watched});
-	EXPECT(-EINVAL, "or _X alone",
+	EXPECT(-EINVAL, "attr.bp_type must be",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_X | HW_BREAKPOINT_R,
 			.bp_addr = (uintptr_t)watched,
 			.bp_len = 8});
-	EXPECT(-EINVAL, "attr.bp_len: an execution breakpoint has",
+	EXPECT(-EINVAL, "attr.bp_len of an execution breakpoint must be",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_X,
 			.bp_addr = (uintptr_t)watched,
 			.bp_len = 1});
-	EXPECT(-EINVAL, "attr.bp_len:",
+	EXPECT(-EINVAL, "attr.bp_len must be",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_W,
 			.bp_addr = (uintptr_t)watched,
 			.bp_len = 16});
 #if defined(__x86_64__)
-	EXPECT(-EINVAL, "x86 watches reading together with writing only",
+	EXPECT(-EINVAL, "x86 has no read-only breakpoints",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_R,
 			.bp_addr = (uintptr_t)watched,
 			.bp_len = 8});
-	EXPECT(-EINVAL, "x86 watches 1, 2, 4 or 8 bytes",
+	EXPECT(-EINVAL, "attr.bp_len must be 1, 2, 4 or 8 bytes on x86",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_W,
 			.bp_addr = (uintptr_t)watched,
 			.bp_len = 3});
-	EXPECT(-EINVAL, "addresses that are a multiple of attr.bp_len",
+	EXPECT(-EINVAL, "attr.bp_addr must be a multiple of attr.bp_len",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_W,
 			.bp_addr = (uintptr_t)watched + 4,
@@ -152,9 +154,9 @@ static void test_knows_the_rules_of_breakpoints(void **state)
 static void test_tells_what_is_missing(void **state)
 {
 	attar_target_free(live_self());
-	EXPECT(-EOPNOTSUPP, "has no software event number 4711", .attr = {SOFTWARE(4711)});
-	EXPECT(-EOPNOTSUPP, "there is no PMU of type 987654", .attr = {.type = 987654});
-	EXPECT(-EOPNOTSUPP, "gives perf events no tracepoint number 65530",
+	EXPECT(-EOPNOTSUPP, "does not support software event 4711", .attr = {SOFTWARE(4711)});
+	EXPECT(-EOPNOTSUPP, "this system has no PMU of type 987654", .attr = {.type = 987654});
+	EXPECT(-EOPNOTSUPP, "has no tracepoint with id 65530",
 		.attr = {.type = PERF_TYPE_TRACEPOINT, .config = 65530, .exclude_kernel = 1});
 	EXPECT(-EOPNOTSUPP,
 		"'it' is not available: ", .attr = {.type = PERF_TYPE_HARDWARE, .config = 4711});
@@ -183,11 +185,14 @@ static void test_tells_a_missing_file_from_a_missing_pmu(void **state)
 	live_need_root("place uprobes");
 	if (!type)
 		live_skip("this kernel has no PMU for uprobes");
-	EXPECT(-ENOENT, "there is no such file, or the function or offset is not in it",
+	EXPECT(-ENOENT, "the file does not exist, or does not contain the function or offset",
 		.attr = {.type = type, .config1 = (uintptr_t) "/nonexistent", .config2 = 0});
 }
 
-/* Each option that is newer than the kernel is refused with its name and the first kernel that has it. */
+/*
+ * Each option that is newer than the kernel is refused with its name and the first kernel that has
+ * it.
+ */
 static void test_names_what_the_kernel_does_not_know(void **state)
 {
 	size_t n, tried = 0;
@@ -205,7 +210,7 @@ static void test_names_what_the_kernel_does_not_know(void **state)
 		if (attr.attr.sample_type & PERF_SAMPLE_BRANCH_STACK ||
 			attr.attr.branch_sample_type)
 			continue; /* needs branches to begin with */
-		snprintf(since, sizeof(since), "it is there since Linux %d.%d", f[i].since / 1000,
+		snprintf(since, sizeof(since), "requires Linux %d.%d or newer", f[i].since / 1000,
 			f[i].since % 1000);
 		if (attr.aux_action || attr.attr.sigtrap)
 			continue; /* not without company */
@@ -226,7 +231,7 @@ static void test_finds_the_culprit_by_trying(void **state)
 			.sample_type = PERF_SAMPLE_REGS_USER, .sample_regs_user = 1ULL << 63}};
 
 	attar_target_free(live_self());
-	EXPECT(-EOPNOTSUPP, "'it' cannot have PERF_SAMPLE_BRANCH_STACK (branch stacks)",
+	EXPECT(-EOPNOTSUPP, "'it' does not support PERF_SAMPLE_BRANCH_STACK (branch stacks)",
 		.attr = {CLOCK, .sample_period = 1000000, .exclude_kernel = 1,
 			.sample_type = PERF_SAMPLE_BRANCH_STACK,
 			.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER});
@@ -324,9 +329,8 @@ static void test_tells_the_limit_of_files(void **state)
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(r, -EMFILE);
 	snprintf(sentence, sizeof(sentence),
-		"'it' needs more open files than the limit of %d: with all else, 1 event in 1 "
-		"place (CPUs x "
-		"threads or control groups) needs %d: run ulimit -n %d",
+		"'it' exceeds the limit of %d open files: 1 event in 1 instance (CPUs x "
+		"threads or control groups) needs %d in total: run ulimit -n %d",
 		next, next + 65, next + 65);
 	assert_memory_equal(attar_error(), sentence, strlen(sentence));
 	attar_target_free(target);
@@ -372,7 +376,8 @@ static void test_knows_that_a_thread_is_gone(void **state)
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(attar_counter_open(target, &attr, "it", 0, &c), -ESRCH);
-	snprintf(sentence, sizeof(sentence), "there is no process or thread %d (any more)", pid);
+	snprintf(sentence, sizeof(sentence), "process or thread %d does not exist, or has exited",
+		pid);
 	assert_string_equal(attar_error(), sentence);
 	attar_target_free(target);
 }
@@ -390,12 +395,12 @@ static void test_knows_what_is_no_control_group(void **state)
 		live_skip("no control groups are mounted");
 	assert_int_equal(attar_counter_open(target, &attr, "it", 0, &c), -EBADF);
 	assert_string_equal(attar_error(),
-		"cannot open 'it': /tmp is no control group of a hierarchy that perf events take "
-		"(v2, or v1 with perf_event)");
+		"cannot open 'it': /tmp is not a control group of the v2 hierarchy, or of a v1 "
+		"hierarchy with perf_event");
 	attar_target_free(target);
 	opts = (struct attar_target_opts){.size = sizeof(opts), .any_cpu = true, .cgroups = "/"};
 	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
-	assert_non_null(strstr(attar_error(), "the CPUs must be told apart"));
+	assert_non_null(strstr(attar_error(), "'any_cpu' requires a process or thread"));
 }
 
 /* ---- rights ---- */
@@ -450,11 +455,12 @@ static void check_rights_of_nobody(void)
 		"the kernel's part");
 	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_IP, false) == 0, "user code");
 	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_PHYS_ADDR, false) == -EACCES &&
-			strstr(attar_error(), "PERF_SAMPLE_PHYS_ADDR (physical addresses) needs") &&
+			strstr(attar_error(),
+				"PERF_SAMPLE_PHYS_ADDR (physical addresses) requires") &&
 			strstr(attar_error(), "setcap cap_perfmon=ep /"),
 		"physical addresses");
 	say(try_user(PERF_COUNT_SW_DUMMY, PERF_SAMPLE_IP, true) == -EACCES &&
-			strstr(attar_error(), "attr.namespaces (records of namespaces) needs"),
+			strstr(attar_error(), "attr.namespaces (records of namespaces) requires"),
 		"namespaces");
 	say(attar_target_new(&system, &target) == 0 &&
 			attar_counter_open(target, &user, "it", 0, &c) == -EACCES &&
@@ -464,7 +470,7 @@ static void check_rights_of_nobody(void)
 	attar_target_free(target);
 	say(attar_target_new(&init, &target) == 0 &&
 			attar_counter_open(target, &user, "it", 0, &c) == -EACCES &&
-			strstr(attar_error(), "it belongs to another user"),
+			strstr(attar_error(), "the process belongs to another user"),
 		"another user's process");
 	attar_target_free(target);
 }
@@ -475,12 +481,12 @@ static void check_records_of_nobody(void)
 	union uapi_attr attr = {.attr = {DUMMY, .exclude_kernel = 1, .exclude_hv = 1, .ksymbol = 1,
 					.bpf_event = 1, .cgroup = 1}};
 
-	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "it is there since Linux"),
+	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "or newer; this is kernel"),
 		"records of code, BPF and groups");
 	attr.attr.text_poke = 1; /* where kernel code can be probed, its changes are secret */
-	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "it is there since Linux") ||
+	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "or newer; this is kernel") ||
 			strstr(attar_error(),
-				"attr.text_poke (records of changed kernel code) needs"),
+				"attr.text_poke (records of changed kernel code) requires"),
 		"records of changed code");
 }
 
@@ -612,8 +618,7 @@ static void test_recognises_a_seccomp_filter(void **state)
 	if (pid == 0) {
 		forbid_perf();
 		say(try_attr(&attr, "it") == -EPERM &&
-				strstr(attar_error(),
-					"a seccomp filter refuses perf_event_open(2)"),
+				strstr(attar_error(), "a seccomp filter blocks perf_event_open(2)"),
 			"a filter");
 		_exit(0);
 	}

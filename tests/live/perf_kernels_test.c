@@ -299,7 +299,9 @@ static const struct option fields[] = {
 };
 
 static const struct option branches[] = {
-	/* with user, kernel, hv; any, any_call, any_return, ind_call; abort_tx, in_tx, no_tx; cond */
+	/*
+	 * with user, kernel, hv; any, any_call, any_return, ind_call; abort_tx, in_tx, no_tx; cond
+	 */
 	{NULL, V(3, 4), REFUSED, {SAMPLES, ANY_BRANCH(1)}},
 	{NULL, V(3, 4), REFUSED, {SAMPLES, ANY_BRANCH(2)}},
 	{NULL, V(3, 4), REFUSED, {SAMPLES, ANY_BRANCH(4)}},
@@ -396,8 +398,8 @@ static void assert_refused(struct attar_target *target, const struct option *o)
 
 	if (r == 0)
 		fail_msg("%s opened on %s", o->name, fake.told.release);
-	snprintf(sentence, sizeof(sentence), "'it' asks for %s (", o->name);
-	snprintf(since, sizeof(since), ": it is there since Linux %d.%d", o->since / 1000,
+	snprintf(sentence, sizeof(sentence), "'it' uses %s (", o->name);
+	snprintf(since, sizeof(since), "requires Linux %d.%d or newer", o->since / 1000,
 		o->since % 1000);
 	if (!strstr(attar_error(), sentence) || !strstr(attar_error(), fake.told.release) ||
 		!strstr(attar_error(), since))
@@ -442,7 +444,10 @@ static void test_branch_options_on_every_kernel(void **state)
 	try_all(branches, sizeof(branches) / sizeof(branches[0]));
 }
 
-/* The PMU's own language reaches every fd of the event as it was written; what it cannot do is said. */
+/*
+ * The PMU's own language reaches every fd of the event as it was written; what it cannot do is
+ * said.
+ */
 static void test_address_filters(void **state)
 {
 	static const char filter[] = "filter 0x1000/64@/bin/true, stop 0x2000@/bin/true";

@@ -21,7 +21,7 @@ void watch_target(struct watch *w, struct attar_target *target, const struct per
 	a.disabled = 1;
 	if (attar_counter_open(target, &a, "it", 0, &w->c) < 0) {
 		attar_target_free(target);
-		if (strstr(attar_error(), "it is there since Linux"))
+		if (strstr(attar_error(), "or newer; this is kernel"))
 			live_skip(attar_error());
 		fail_msg("%s", attar_error());
 	}
