@@ -48,8 +48,8 @@ struct attar_catalog_opts {
 	const int *stop;
 	/*
 	 * The events are for tasks and what they create (perf_event_attr.inherit). Uprobes are then
-	 * events of tracefs where it can be written: in a task that inherited it, a uprobe of the PMU
-	 * counts nothing (seen on 6.18).
+	 * events of tracefs if it can be written: a uprobe of the PMU counts nothing in a task that
+	 * inherited it (seen on 6.18).
 	 */
 	bool inherited;
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a live stream delivers: the kernel's rings, merged, in rounds. A round first takes the time, then looks
- * how far each ring is written: every record from before that time is then in sight, so those can be
- * delivered in global order; later ones wait for the next round. A kernel without use_clockid (before 4.1)
- * keeps another clock, and there the horizon is the newest time of the round before.
+ * How a live stream delivers the records of the kernel's rings: merged, in rounds. A round first
+ * takes the time, then looks how far each ring is written: every record from before that time is
+ * then in sight, so those can be delivered in global order; later ones wait for the next round. A
+ * kernel without use_clockid (before 4.1) keeps another clock; there the horizon is the newest time
+ * of the round before.
  */
 #include "stream/live.h"
 
@@ -147,7 +148,8 @@ static void fill_lost(struct attar_stream *s, const struct cursor *c, struct att
 static inline bool is_of_only_counter(
 	const struct attar_stream *s, const struct perf_event_header *header)
 {
-	return header->type == PERF_RECORD_SAMPLE && s->n_counters - (s->side != SIZE_MAX) == 1;
+	return header->type == PERF_RECORD_SAMPLE && s->n_counters - (s->side != SIZE_MAX) == 1 &&
+	       s->counters[0]->attr.type == PERF_TYPE_SOFTWARE;
 }
 
 /* Which layout the record has; NO_COUNTER: that of an event that is not the stream's. */
@@ -333,7 +335,8 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
  * Threads are told by the program: by the numbers of its own pid namespace, or any that it likes. What is another
  * process' thread here, or one too many, is taken for the program's first.
  */
-static struct thread *thread_of_shm_source(struct attar_stream *s, const struct shm_source_event *from)
+static struct thread *thread_of_shm_source(
+	struct attar_stream *s, const struct shm_source_event *from)
 {
 	struct thread *t = NULL;
 

@@ -43,7 +43,7 @@ static void test_counters(void **state)
 	refused(attar_counter_open(target, attr, "x", 0x8003, &none), -EINVAL,
 		"attar_counter_open(): unknown flags 0x8000");
 	refused(attar_counter_read_at(counter, 1, &value), -EINVAL,
-		"attar_counter_read_at(): place is 1, but must be below 1");
+		"attar_counter_read_at(): instance is 1, but must be below 1");
 	assert_int_equal(attar_counter_instance_at(counter, 1).fd, -1);
 	refused(attar_rings_new(target, &none, 1, 4096, &rings, &n), -EINVAL,
 		"attar_rings_new(): counters[] is NULL");
@@ -70,7 +70,7 @@ static void test_groups(void **state)
 	event.attr = &attr;
 	assert_int_equal(attar_group_open(target, &event, 1, 0, &group), 0);
 	refused(attar_group_read_at(group, 1, &value), -EINVAL,
-		"attar_group_read_at(): place is 1, but must be below 1");
+		"attar_group_read_at(): instance is 1, but must be below 1");
 	attar_group_close(group);
 	attar_target_free(target);
 }
