@@ -76,7 +76,8 @@ static int map_failed(int error, const struct attar_ring *r, size_t bytes)
 	else
 		buf_str(&why, strerror(-error));
 	return attar_fail(error, "cannot map a ring of %zu KiB for %s %d: %s%s", bytes / 1024,
-		any ? "thread" : "CPU", any ? r->tid : r->cpu, buf_text(&why),
+		any ? "thread" : "CPU", any ? r->tid : r->cpu,
+		buf_failed(&why) ? strerror(-error) : buf_text(&why),
 		error == -EPERM ? "; end other profilers, or raise one of them" : "");
 }
 
