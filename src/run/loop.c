@@ -468,5 +468,8 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 			r = 0;
 		}
 	}
-	return r == 0 ? last_reports(run) : r;
+	if (r == 0)
+		r = last_reports(run);
+	/* when memory runs out, there may be none for the sentence */
+	return r < 0 && !*attar_error() ? attar_fail(r, "%s", strerror(-r)) : r;
 }

@@ -39,10 +39,13 @@ static uint64_t flags_of(const char *directory)
 	unsigned long long flags = 0;
 	const char *end;
 	char path[96];
+	int r;
 
 	snprintf(path, sizeof(path), "%s/stat", directory);
-	if (file_read(path, STAT_FILE_MAX, &b) < 0) {
-		attar_error_clear();
+	r = file_read(path, STAT_FILE_MAX, &b);
+	if (r < 0) {
+		if (r != -ENOMEM)
+			attar_error_clear();
 		return 0;
 	}
 	end = strrchr(buf_text(&b), ')');
@@ -67,7 +70,8 @@ int taskname_read(pid_t pid, pid_t tid, struct buf *b)
 	if (r == 0 && !b->len)
 		r = -ESRCH;
 	if (r < 0) {
-		attar_error_clear();
+		if (r != -ENOMEM)
+			attar_error_clear();
 		return r;
 	}
 	b->data[--b->len] = '\0'; /* the newline */
