@@ -168,8 +168,9 @@ def test_a_user_namespace_gives_no_rights(program, sysctl):
     done = run('-Ur', program, 'stat', '-a', '-e', 'page-faults', '-d', '100ms', program='unshare')
     assert done.returncode == 3
     assert done.stderr.endswith(
-        'kernel.perf_event_paranoid is 2, and in a user namespace (a rootless container) not even root has CAP_PERFMON; '
-        'run it outside as root, or allow it there with: sysctl kernel.perf_event_paranoid=0\n')
+        'kernel.perf_event_paranoid is 2, and even root lacks CAP_PERFMON in a user namespace '
+        '(rootless container); run as root outside the container, or run there: '
+        'sysctl kernel.perf_event_paranoid=0\n')
 
 
 def test_without_proc_and_sys():
