@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/eventheader.h - events that describe themselves.
+ * attar/eventheader.h - decode self-describing events.
  *
  * .NET, OpenTelemetry and libperfume's PERFUME_HEADER_EVENT write events in the EventHeader
- * encoding: tracepoints are shared by all events of one provider, level and keyword, and each
- * record carries its own name and the names and types of its fields. The encoding is defined by
+ * encoding. All events with the same provider, level and keyword share a tracepoint; each record
+ * contains the event's name and the names and types of its fields. The encoding is defined by
  * eventheader.h of github.com/microsoft/LinuxTracepoints.
  *
- * Pure over bytes: nothing is allocated or kept, and no record makes it read outside of it.
+ * Pure functions on bytes: they allocate nothing, keep no state and never read outside the record.
  *
  *	struct attar_eventheader header;
  *	char text[4096];
@@ -25,44 +25,45 @@
 extern "C" {
 #endif
 
-/* One event. Pointers are borrowed from its payload. */
+/* An event. Pointers are borrowed from its payload. */
 struct attar_eventheader {
 	uint8_t version;
-	uint16_t id;  /* that of the provider's documentation; 0: none */
-	uint16_t tag; /* the provider's own */
+	uint16_t id;  /* assigned by the provider; 0: none */
+	uint16_t tag; /* provider-defined */
 	uint8_t opcode;
 	uint8_t level;    /* 1 critical, 2 error, 3 warning, 4 information, 5 verbose */
-	bool big_endian;  /* its numbers */
-	const char *name; /* UTF-8 without NUL; NULL when the event does not describe itself */
+	bool big_endian;  /* byte order of its numbers */
+	const char *name; /* UTF-8 without NUL; NULL if the event has no metadata */
 	size_t name_len;
-	const uint8_t *activity, *related; /* 16 bytes each, NULL: none */
-	const uint8_t *fields;             /* their definitions */
+	const uint8_t *activity, *related; /* UUIDs of 16 bytes each; NULL: none */
+	const uint8_t *fields;             /* field definitions */
 	size_t fields_len;
-	const uint8_t *data; /* their values */
+	const uint8_t *data; /* field values */
 	size_t data_len;
 };
 
-/* True when the tracepoint's records are in this encoding: its fields are those of the header. */
+/* True if the tracepoint has the fields of the EventHeader encoding. */
 ATTAR_API bool attar_eventheader_format(const struct attar_format *format);
 
 /*
- * The keyword in a tracepoint's name, "Provider_L4K2a" or "Provider_L4K2aGgroup"; each bit is a
- * category of the provider's. 0; -EINVAL for another name, without an error text.
+ * Gets the keyword from a tracepoint's name, "Provider_L4K2a" or "Provider_L4K2aGgroup". Each bit
+ * is a category defined by the provider. Returns 0, or -EINVAL without an error text for other
+ * names.
  */
 ATTAR_API int attar_eventheader_keyword(const char *name, uint64_t *ret_keyword);
 
 /*
- * Reads the header and finds the parts of the event; ret_header points into the payload. 0;
- * -EBADMSG when header or extensions do not lie inside its n bytes, without an error text.
+ * Parses the header and extensions of an event; ret_header points into the payload of n bytes.
+ * Returns 0, or -EBADMSG without an error text if they exceed the payload.
  */
 ATTAR_API int attar_eventheader_parse(
 	const void *payload, size_t n, struct attar_eventheader *ret_header);
 
 /*
- * "order_placed level=information id=3.0: id=7 price=2.5 legs={a=1 b=2} prices=[1,2]", in one line.
- * What lies outside of the payload is shown as "?", and no field begins after 64 KiB of text.
- * Writes at most max bytes with the NUL and returns the length of the whole text. It holds what
- * processes wrote: escape it for where it goes.
+ * "order_placed level=information id=3.0: id=7 price=2.5 legs={a=1 b=2} prices=[1,2]", as one line.
+ * Values outside the payload are shown as "?"; fields that would begin after 64 KiB of text are
+ * omitted. Writes at most max bytes including the NUL and returns the length of the complete text.
+ * The text contains data written by processes: escape it before output.
  */
 ATTAR_API size_t attar_eventheader_print(const void *payload, size_t n, char *ret_text, size_t max);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/format.h - the fields of a tracepoint's raw record.
+ * attar/format.h - fields of raw tracepoint records.
  *
- * A struct attar_format describes the record of one tracepoint, as its "format" file in tracefs
+ * A struct attar_format describes the records of a tracepoint, as its "format" file in tracefs
  * does: name, offset, size and type of each field, and the kernel's print format.
  *
  *	const struct attar_field *prio;
@@ -10,7 +10,7 @@
  *		return report(attar_error());
  *	use(attar_field_i64(prio, sample->raw, sample->raw_size));
  *
- * Source: Documentation/trace/events.rst.
+ * See Documentation/trace/events.rst of the kernel.
  */
 #ifndef ATTAR_FORMAT_H
 #define ATTAR_FORMAT_H
@@ -25,64 +25,71 @@ extern "C" {
 
 enum attar_field_kind {
 	ATTAR_FIELD_NUMBER,
-	ATTAR_FIELD_STRING, /* chars: a fixed array, or of dynamic length */
-	ATTAR_FIELD_ARRAY,  /* of numbers, `element` bytes each */
-	ATTAR_FIELD_BYTES,  /* a struct, a bitmap: anything else */
+	ATTAR_FIELD_STRING, /* characters: fixed-size array or dynamic length */
+	ATTAR_FIELD_ARRAY,  /* numbers of `element` bytes each */
+	ATTAR_FIELD_BYTES,  /* anything else, such as a struct or a bitmap */
 };
 
-/* Where the bytes of a field are. */
+/* Where the bytes of a field are stored. */
 enum attar_field_storage {
 	ATTAR_FIELD_FIXED,    /* at offset */
-	ATTAR_FIELD_DATA_LOC, /* at offset lies a word: where in the record, and bytes << 16 */
-	ATTAR_FIELD_REL_LOC,  /* the same, but counted from the end of the word (since 5.17) */
+	ATTAR_FIELD_DATA_LOC, /* u32 at offset: offset in the record | size in bytes << 16 */
+	ATTAR_FIELD_REL_LOC,  /* as DATA_LOC, but relative to the end of that u32 (since 5.17) */
 };
 
-/* One field, resolved once: reading it is a load. Borrowed from its format. */
+/* A field of a tracepoint. Borrowed from its format. */
 struct attar_field {
 	uint16_t offset;  /* bytes from the start of the raw record */
-	uint16_t size;    /* bytes; of the word when the place is not FIXED */
-	uint16_t element; /* bytes of one number, of the array's too; 1 for chars */
+	uint16_t size;    /* bytes; 4 for the location word if place is not FIXED */
+	uint16_t element; /* bytes of a number or an array element; 1 for characters */
 	uint8_t kind;     /* enum attar_field_kind */
 	uint8_t place;    /* enum attar_field_storage */
 	bool is_signed;
-	bool is_pointer; /* an address: shown as hexadecimal */
-	bool is_common;  /* of every tracepoint: common_type, common_pid, ... */
+	bool is_pointer; /* an address, printed in hexadecimal */
+	bool is_common;  /* common to all tracepoints: common_type, common_pid, ... */
 	const char *name;
-	const char *type; /* as the kernel declares it: "pid_t", "char[16]", "__data_loc char[]" */
+	const char *type; /* as declared by the kernel: "pid_t", "char[16]", "__data_loc char[]" */
 };
 
-/* A tracepoint: its id, its fields and how the kernel prints it. */
+/* A tracepoint: its id, fields and print format. */
 struct attar_format {
 	const char *system; /* "sched" */
 	const char *name;   /* "sched_switch" */
 	uint64_t id;        /* perf_event_attr.config; common_type of its records */
 	size_t n_fields;
 	const struct attar_field *fields; /* in record order, common fields first */
-	const char *print; /* as the kernel gives it: a C format string and its arguments */
-	uint32_t size;     /* bytes of a record without its dynamic part */
+	const char *print; /* "print fmt" of the kernel: a C format string and its arguments */
+	uint32_t size;     /* bytes of a record without dynamic fields */
 };
 
 /*
- * The text of a tracefs "format" file (len bytes, from anywhere) as a format, for attar_format_free().
- * `system` and the text are copied. 0; -EBADMSG with the line at fault; -ENOMEM.
+ * Parses the text of a tracefs "format" file (len bytes, from any source). `system` and the text
+ * are copied. Free the result with attar_format_free(). Returns 0; -EBADMSG if the text is
+ * malformed, with an error text that names the line; or -ENOMEM.
  */
 ATTAR_API int attar_format_parse(
 	const char *system, const char *text, size_t len, struct attar_format **ret_format);
 
-/* Of attar_format_parse() alone. NULL, for the caller's variable. Takes NULL. */
+/*
+ * Frees a format created by attar_format_parse(), and no other. Accepts NULL. Returns NULL, to
+ * assign to the caller's variable.
+ */
 ATTAR_API struct attar_format *attar_format_free(struct attar_format *format);
 
-/* The field of that name, or NULL. Borrowed from the format. */
+/* Returns the field with this name, or NULL. Borrowed from the format. */
 ATTAR_API const struct attar_field *attar_format_field(
 	const struct attar_format *format, const char *name);
 
-/* The same; without it -ENOENT, and the error text names the tracepoint and suggests a field. */
+/*
+ * As attar_format_field(), but returns -ENOENT if there is no such field; the error text names the
+ * tracepoint and suggests a field.
+ */
 ATTAR_API int attar_format_need(
 	const struct attar_format *format, const char *name, const struct attar_field **ret_field);
 
 /*
- * A number out of a raw record of `size` bytes, sign-extended when the field is signed. 0 for a
- * field that is no number or does not lie inside the record.
+ * Reads a number from a raw record of `size` bytes, sign-extended if the field is signed. Returns 0
+ * if the field is not a number or exceeds the record.
  */
 static inline uint64_t attar_field_u64(
 	const struct attar_field *field, const void *raw, size_t size)
@@ -113,15 +120,15 @@ static inline uint64_t attar_field_u64(
 	return 0;
 }
 
-/* The same as a signed number. */
+/* As attar_field_u64(), as a signed number. */
 static inline int64_t attar_field_i64(const struct attar_field *field, const void *raw, size_t size)
 {
 	return ATTAR_CAST(int64_t, attar_field_u64(field, raw, size));
 }
 
 /*
- * The bytes of a field of any kind and their number; NULL and 0 when they do not lie inside the
- * record. Borrowed from raw, not aligned.
+ * Returns the bytes of a field of any kind and stores their number in *ret_len; NULL and 0 if they
+ * exceed the record. Borrowed from raw, unaligned.
  */
 static inline const void *attar_field_bytes(
 	const struct attar_field *field, const void *raw, size_t size, size_t *ret_len)
@@ -146,8 +153,9 @@ static inline const void *attar_field_bytes(
 }
 
 /*
- * The text of a string field and its length, up to its NUL or its end: it may lack the NUL. NULL
- * and 0 when it is no string or does not lie inside the record. Borrowed from raw.
+ * Returns the text of a string field and stores its length in *ret_len. The text ends at its NUL
+ * or, if it has none, at the end of the field. NULL and 0 if the field is not a string or exceeds
+ * the record. Borrowed from raw.
  */
 static inline const char *attar_field_string(
 	const struct attar_field *field, const void *raw, size_t size, size_t *ret_len)
@@ -166,22 +174,23 @@ static inline const char *attar_field_string(
 }
 
 /*
- * The record as one line of text, by the kernel's own print format; as "name=value ..." where
- * that says what only the kernel can. Writes at most max bytes with the NUL and returns the
- * length that the whole text has, as snprintf() does. No record and no format makes it read
- * outside of them. The text holds what processes wrote: escape it for where it goes.
+ * Formats a record as one line of text using the kernel's print format, or as "name=value ..." if
+ * that can only be evaluated in the kernel. Writes at most max bytes including the NUL and returns
+ * the length of the complete text, as snprintf() does. Never reads outside the record, even if
+ * record or format are malformed. The text contains data written by processes: escape it before
+ * output.
  */
 ATTAR_API size_t attar_format_print(const struct attar_format *format, const void *raw, size_t size,
 	char *ret_text, size_t max);
 
-/* A function of the kernel. Strings are borrowed until the next call of who gave them. */
+/* A kernel function. Strings are borrowed until the next call of the attar_address_fn. */
 struct attar_kernel_name {
 	const char *name;
-	const char *module;   /* NULL: none */
+	const char *module;   /* NULL for the kernel itself */
 	uint64_t start, size; /* size in bytes; 0: unknown */
 };
 
-/* Tells the function that an address lies in; false when it is not known. */
+/* Looks up the function that contains an address; returns false if it is unknown. */
 typedef bool attar_address_fn(void *ctx, uint64_t address, struct attar_kernel_name *ret_name);
 
 #ifdef __cplusplus

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/record.h - the kernel's records, from bytes to fields.
+ * attar/record.h - parse perf_event records.
  *
- * A pure parser: no system call, no allocation, no trust in a length. It reads what
- * perf_event_open(2) calls PERF_RECORD_*, wherever the bytes come from: a ring, a perf.data file, a
- * test. A record is a view: every pointer in it points into the bytes that were parsed and is
- * borrowed as long as they are.
+ * Parses PERF_RECORD_* (see perf_event_open(2)) from any source: a ring buffer, a perf.data file, a
+ * test. The parser makes no system calls, allocates nothing and validates every length. A parsed
+ * record is a view: its pointers refer to the parsed bytes and are valid as long as these are.
  *
  *	struct attar_layout layout;
  *	struct attar_record rec;
@@ -13,7 +12,7 @@
  *	if (attar_record_parse(&layout, bytes, size, &rec) == 0 && rec.type == PERF_RECORD_SAMPLE)
  *		use(rec.sample.ip);
  *
- * Layouts and semantics: linux/perf_event.h, perf_event_open(2).
+ * Layouts and semantics: see linux/perf_event.h and perf_event_open(2).
  */
 #ifndef ATTAR_RECORD_H
 #define ATTAR_RECORD_H
@@ -26,7 +25,7 @@
 extern "C" {
 #endif
 
-/* How the records of one event are laid out: computed once from its attributes. */
+/* Layout of an event's records, computed once from its attributes. */
 struct attar_layout {
 	uint64_t sample_type;
 	uint64_t read_format;
@@ -38,23 +37,20 @@ struct attar_layout {
 	 * Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
 	 */
 	int16_t ip, tid, time, addr, id, stream_id, cpu, period;
-	int16_t fixed_end;   /* where the fields of variable size begin */
-	uint16_t sample_min; /* bytes: the smallest SAMPLE, as every field takes a word or more */
+	int16_t fixed_end;   /* offset of the first variable-size field */
+	uint16_t sample_min; /* minimum size of a SAMPLE in bytes: at least 8 per field */
 	/*
-	 * ... and of the trailer of every other record, counted back from its end (positive
-	 * numbers).
+	 * ... and of the sample_id trailer of all other records, as positive distances from the end
+	 * of the record.
 	 */
 	int16_t back_tid, back_time, back_id, back_stream_id, back_cpu;
 	uint16_t trailer_size; /* bytes; 0 without sample_id_all */
 };
 
-/*
- * Never fails: bits of sample_type that are unknown are taken to lay their fields behind the known
- * ones.
- */
+/* Never fails. Fields of unknown sample_type bits are assumed to follow the known ones. */
 ATTAR_API void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr *attr);
 
-/* One counter's value inside a READ or a SAMPLE with PERF_SAMPLE_READ. */
+/* A counter value in a READ record, or in a SAMPLE with PERF_SAMPLE_READ. */
 struct attar_read_value {
 	uint64_t value;
 	uint64_t id;   /* 0 without PERF_FORMAT_ID */
@@ -62,60 +58,58 @@ struct attar_read_value {
 };
 
 /*
- * A read_format block: its values and times stand where the format says, so ask the functions for
- * them.
+ * A read_format block. The positions of values and times depend on the format: use the functions
+ * below.
  */
 struct attar_read {
-	uint32_t nr;     /* values: 1 without PERF_FORMAT_GROUP */
-	uint32_t format; /* the read_format that laid them out */
+	uint32_t nr;     /* number of values; 1 without PERF_FORMAT_GROUP */
+	uint32_t format; /* read_format of the block */
 	const uint64_t *words;
 };
 
-/* The value number index, all zero from nr on. */
+/* Returns the value at index; all fields are 0 if index >= nr. */
 ATTAR_API struct attar_read_value attar_read_at(const struct attar_read *read, uint64_t index);
 
-/* For how long the event was enabled and really counted, in ns; 0 for what the format lacks. */
+/* Time enabled and time running, in ns; 0 if the format lacks it. */
 ATTAR_API uint64_t attar_read_time_enabled(const struct attar_read *read);
 ATTAR_API uint64_t attar_read_time_running(const struct attar_read *read);
 
 /*
- * Parses the len bytes that read(2) of an event with that read_format gave, or such a block inside
- * a record. Bytes used, or -EBADMSG when the block is longer than len. ret_read borrows the bytes,
- * which are aligned to 8.
+ * Parses the len bytes returned by read(2) on an event with this read_format, or such a block in a
+ * record. Returns the number of bytes used, or -EBADMSG if the block is longer than len. ret_read
+ * borrows the bytes, which must be aligned to 8.
  */
 ATTAR_API int attar_read_parse(
 	uint64_t read_format, const void *bytes, size_t len, struct attar_read *ret_read);
 
 struct attar_regs {
 	/*
-	 * PERF_SAMPLE_REGS_ABI_*; 0: none was taken. Unknown bits: nr is 0, the sample is cut here,
-	 * see rest_size.
+	 * PERF_SAMPLE_REGS_ABI_*; 0 if no registers were sampled. With unknown bits nr is 0 and the
+	 * rest of the sample is not decoded, see rest_size.
 	 */
 	uint32_t abi;
 	uint32_t nr;
-	uint64_t mask; /* which registers, lowest bit first in values */
+	uint64_t mask; /* sampled registers; values are in order of ascending bit */
 	const uint64_t *values;
 };
 
-/* The fields of a PERF_RECORD_SAMPLE; those that sample_type lacks are 0 or NULL. */
+/* The fields of a PERF_RECORD_SAMPLE; those not in sample_type are 0 or NULL. */
 struct attar_sample {
-	/* What most samples lack. */
+	/* Fields absent from most samples. */
 	uint64_t branch_hw_idx; /* UINT64_MAX when absent; only with PERF_SAMPLE_BRANCH_HW_INDEX */
 	uint64_t addr;
 	uint32_t branch_nr;
-	uint32_t stack_size; /* bytes that the kernel copied really (dyn_size) */
+	uint32_t stack_size; /* bytes actually copied by the kernel (dyn_size) */
 	uint32_t aux_size;
-	/*
-	 * Bytes at the record's end left undecoded because they follow registers of an unknown ABI.
-	 */
+	/* Number of undecoded bytes at the end of the record, after registers of an unknown ABI. */
 	uint32_t rest_size;
 	const struct perf_branch_entry *branches;
-	const uint64_t *branch_counters; /* branch_nr of them, or NULL */
+	const uint64_t *branch_counters; /* branch_nr entries, or NULL */
 	const void *stack;
 	const void *aux;
 	struct attar_read read;
 	struct attar_regs regs_user, regs_intr;
-	/* PERF_SAMPLE_WEIGHT, or WEIGHT_STRUCT's three in union perf_sample_weight */
+	/* PERF_SAMPLE_WEIGHT, or union perf_sample_weight with PERF_SAMPLE_WEIGHT_STRUCT */
 	uint64_t weight;
 	uint64_t data_src; /* union perf_mem_data_src */
 	uint64_t transaction;
@@ -137,7 +131,7 @@ struct attar_mmap { /* MMAP and MMAP2 */
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
 	uint32_t prot, flags;
-	uint8_t build_id_size; /* bytes; above 0: maj, min and ino are absent */
+	uint8_t build_id_size; /* bytes; if nonzero, maj, min and ino are absent */
 	uint8_t build_id[20];
 	const char *filename; /* NUL-terminated inside the record */
 	bool has_ino;         /* MMAP2 without a build-id */
@@ -180,7 +174,7 @@ struct attar_record_itrace_start {
 };
 
 struct attar_record_context_switch {
-	/* The other side, which SWITCH_CPU_WIDE alone tells; -1 for SWITCH. */
+	/* The other task, for SWITCH_CPU_WIDE only; -1 for SWITCH. */
 	uint32_t other_pid, other_tid;
 	bool out, preempt;
 };
@@ -221,7 +215,7 @@ struct attar_record_aux_output_hw_id {
 
 struct attar_record_callchain_deferred {
 	uint64_t cookie, nr;
-	const uint64_t *ips; /* markers included, as in a sample's callchain */
+	const uint64_t *ips; /* including markers, as in a sample's callchain */
 };
 
 /* One record of any kind. */
@@ -230,8 +224,8 @@ struct attar_record {
 	uint16_t misc;
 	uint16_t size; /* bytes */
 	/*
-	 * Who, where and when: from the sample or from the sample_id trailer; 0 when unknown, but
-	 * -1 (all bits) for pid, tid and cpu.
+	 * Common fields, from the sample or the sample_id trailer. If unknown, pid, tid and cpu are
+	 * -1 (all bits set) and the others are 0.
 	 */
 	uint64_t id; /* PERF_SAMPLE_ID or IDENTIFIER */
 	uint32_t pid, tid;
@@ -261,20 +255,22 @@ struct attar_record {
 };
 
 /*
- * Parses the record at bytes, of which len are readable; bytes are aligned to 8, as they are in a
- * ring. 0; -EBADMSG when the record is malformed (its size below a header or above len, a length
- * inside it past its end, a text that does not end): the error text names the field, and what
- * ret_record holds is not to be used. An unknown type is no error: only its header is read.
+ * Parses the record at bytes, of which len are readable. bytes must be aligned to 8, as in a ring
+ * buffer. Returns 0, or -EBADMSG if the record is malformed: its size is less than a header or
+ * greater than len, a length in it exceeds the record, or a string is not terminated. The error
+ * text names the field; the contents of ret_record are then undefined. An unknown type is not an
+ * error: only its header is parsed.
  */
 ATTAR_API int attar_record_parse(const struct attar_layout *layout, const void *bytes, size_t len,
 	struct attar_record *ret_record);
 
-/* A name for messages: "SAMPLE", "MMAP2" ...; "?" for an unknown type. */
+/* The name of a record type for messages: "SAMPLE", "MMAP2" ...; "?" for an unknown type. */
 ATTAR_API const char *attar_record_name(uint32_t type);
 
 /*
- * The id that says which event a record of a shared ring belongs to: the first word of a SAMPLE,
- * the last of any other, as PERF_SAMPLE_IDENTIFIER lays it out. 0 when the record is too short.
+ * The id of the event that wrote a record, for events with PERF_SAMPLE_IDENTIFIER that share a
+ * ring: the first word of a SAMPLE, the last word of any other record. 0 if the record is too
+ * short.
  */
 static inline uint64_t attar_record_identifier(const struct perf_event_header *header)
 {
@@ -287,7 +283,8 @@ static inline uint64_t attar_record_identifier(const struct perf_event_header *h
 }
 
 /*
- * The record's time in ns without parsing the rest; 0 when it has none. All its bytes are readable.
+ * The record's time in ns, without parsing the rest; 0 if it has none. All bytes of the record must
+ * be readable.
  */
 static inline uint64_t attar_record_time(
 	const struct attar_layout *layout, const struct perf_event_header *header)
@@ -304,7 +301,7 @@ static inline uint64_t attar_record_time(
 }
 
 /*
- * Whose code an address of a call chain is. The first six are the cpumodes of
+ * Execution context of an address in a call chain. The first six are the cpumodes of
  * perf_event_header.misc.
  */
 enum attar_code_context {
@@ -314,15 +311,14 @@ enum attar_code_context {
 	ATTAR_CONTEXT_HV, /* hypervisor */
 	ATTAR_CONTEXT_GUEST_KERNEL,
 	ATTAR_CONTEXT_GUEST_USER,
-	ATTAR_CONTEXT_GUEST, /* kernel or user, unknown which */
+	ATTAR_CONTEXT_GUEST, /* kernel or user */
 };
 
-/* PERF_CONTEXT_USER_DEFERRED, 6.19: the next entry is a cookie. */
+/* PERF_CONTEXT_USER_DEFERRED (since 6.19): the next entry is a cookie. */
 #define ATTAR_MARKER_USER_DEFERRED UINT64_C(0xfffffffffffffd80) /* -640 */
 
 /*
- * Walks a call chain, innermost frame first, and keeps the kernel's PERF_CONTEXT_* markers out of
- * sight.
+ * Iterates over a call chain, innermost frame first, skipping PERF_CONTEXT_* markers.
  *
  *	struct attar_callchain chain;
  *	uint64_t ip;
@@ -331,15 +327,16 @@ enum attar_code_context {
  *		frame(ip, chain.context);
  */
 struct attar_callchain {
-	const uint64_t *at, *end;        /* borrowed, what is left */
-	enum attar_code_context context; /* of the address that attar_callchain_next() gave last */
-	bool deferred; /* the user part follows in a CALLCHAIN_DEFERRED record of the same cookie */
+	const uint64_t *at, *end; /* remaining entries; borrowed */
+	enum attar_code_context
+		context; /* of the last address returned by attar_callchain_next() */
+	bool deferred; /* user frames follow in a CALLCHAIN_DEFERRED record with the same cookie */
 	uint64_t cookie; /* 0 unless deferred */
 };
 
 /*
- * entries may be NULL when nr is 0. misc (the record's) tells the context of addresses before any
- * marker.
+ * entries may be NULL if nr is 0. misc is the record's; it gives the context of addresses before
+ * the first marker.
  */
 static inline void attar_callchain_init(
 	struct attar_callchain *chain, const uint64_t *entries, uint64_t nr, uint16_t misc)
@@ -355,10 +352,12 @@ static inline void attar_callchain_init(
 	chain->cookie = 0;
 }
 
-/* What a PERF_CONTEXT_* marker says of the addresses behind it. */
+/* The context of the addresses that follow a PERF_CONTEXT_* marker. */
 ATTAR_API enum attar_code_context attar_callchain_context(uint64_t marker) __attribute__((const));
 
-/* The next address and, in chain->context, its context. False at the end. */
+/*
+ * Stores the next address in *ret_ip and its context in chain->context. Returns false at the end.
+ */
 static inline bool attar_callchain_next(struct attar_callchain *chain, uint64_t *ret_ip)
 {
 	while (chain->at != chain->end) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes by offset, of a file or of memory, checked against its size. Files are read by pread() and
- * never mapped: one that is cut while we read it costs an error, not a SIGBUS.
+ * Bounds-checked access to the bytes of a file or of memory by offset. Files are read with pread()
+ * and never mapped: truncating a file while it is read causes an error, not a SIGBUS.
  */
 #ifndef ELF_BYTE_SOURCE_H
 #define ELF_BYTE_SOURCE_H
@@ -9,15 +9,18 @@
 #include "base/base.h"
 
 struct byte_source { /* owns neither */
-	int fd;      /* when memory is NULL */
+	int fd;      /* used if memory is NULL */
 	const uint8_t *memory;
 	uint64_t size; /* bytes */
 };
 
-/* A source for an open regular file; its size is taken now. */
+/* Initializes a source from an open regular file; the size is determined here. */
 int byte_source_file(int fd, struct byte_source *ret_source);
 
-/* All n bytes at offset. 0; -ENODATA when they are not there; a read's errno. No error text. */
+/*
+ * Reads n bytes at offset. Returns 0, -ENODATA if they are out of bounds, or the negative errno of
+ * pread(2). Sets no error text.
+ */
 int byte_source_read(const struct byte_source *source, uint64_t offset, void *bytes, size_t n);
 
 #endif

@@ -3,7 +3,7 @@
 
 enum { SLICES = 8, READ_BYTES = 64 << 10 };
 
-/* table[0] advances the sum by one byte, table[k] by that byte with k zero bytes behind it. */
+/* table[0] advances the sum by one byte, table[k] by that byte followed by k zero bytes. */
 static void fill(uint32_t table[SLICES][256])
 {
 	for (uint32_t i = 0; i < 256; i++) {

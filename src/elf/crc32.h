@@ -5,7 +5,9 @@
 
 #include "elf/byte_source.h"
 
-/* Over all bytes of source. 0; a negative errno when they cannot be read. */
+/*
+ * Computes the CRC over all bytes of source. Returns 0, or a negative errno if they cannot be read.
+ */
 int crc32_of(const struct byte_source *source, uint32_t *ret_sum);
 
 #endif

@@ -6,7 +6,7 @@
 enum { MAX_SECTION_NAMES = 1 << 20, MAX_NOTES = 64 << 10, MAX_DYNAMIC = 1024 };
 
 /*
- * The two classes hold the same fields in different places: one reader for each, with one result.
+ * Both classes have the same fields at different offsets: a reader for each yields a common struct.
  */
 struct header {
 	uint64_t phoff, shoff;
@@ -50,18 +50,18 @@ static int read_header(struct elf *elf, struct header *ret_header)
 		return attar_fail(-ENOEXEC, "not an ELF file");
 	if (ident[EI_DATA] !=
 		(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB))
-		return attar_fail(-ENOEXEC, "an ELF file of the other byte order");
+		return attar_fail(-ENOEXEC, "ELF file of the wrong byte order");
 	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
-		return attar_fail(-ENOEXEC, "an ELF file of an unknown class");
+		return attar_fail(-ENOEXEC, "ELF file of unknown class");
 	elf->is64 = ident[EI_CLASS] == ELFCLASS64;
 	if (byte_source_read(&elf->source, 0, &e, elf->is64 ? sizeof(e.e64) : sizeof(e.e32)) < 0)
-		return attar_fail(-ENOEXEC, "an ELF file cut in its header");
+		return attar_fail(-ENOEXEC, "ELF file with a truncated header");
 	elf->machine = elf->is64 ? e.e64.e_machine : e.e32.e_machine;
 	*ret_header = elf->is64 ? HEADER_OF(e.e64) : HEADER_OF(e.e32);
 	return 0;
 }
 
-/* A table of n entries, owned by the caller; NULL and 0 when the file does not hold all of it. */
+/* Reads a table of n entries, owned by the caller; NULL and 0 if it exceeds the file. */
 static int read_table(
 	const struct elf *elf, uint64_t offset, size_t n, size_t size, void **ret_table)
 {
@@ -119,7 +119,7 @@ static int read_section_names(struct elf *elf, uint32_t index)
 	return 0;
 }
 
-/* Files with more sections than the header's 16 bits count say so in section 0. */
+/* If the number of sections exceeds the header's 16 bits, it is stored in section 0. */
 static int count_sections(
 	const struct elf *elf, const struct header *h, size_t *ret_n, uint32_t *ret_names)
 {
@@ -137,7 +137,7 @@ static int count_sections(
 	return 0;
 }
 
-/* A file without sections (or with a broken table) still has its segments: that is no error. */
+/* Not an error: a file without sections (or with a broken table) still has segments. */
 static int read_sections(struct elf *elf, const struct header *h)
 {
 	size_t size = elf->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr), n = 0;
@@ -173,7 +173,7 @@ bool elf_file_offset(const struct elf *elf, uint64_t vaddr, uint64_t *ret_offset
 	return false;
 }
 
-/* What the dynamic loader is told about the symbols: addresses and sizes in bytes. */
+/* Symbol information from PT_DYNAMIC: addresses and sizes in bytes. */
 struct dynamic {
 	uint64_t symtab, strtab, strsz, syment;
 };
@@ -214,8 +214,8 @@ static void read_dynamic(
 }
 
 /*
- * A file whose section headers were cut off still tells its loader where .dynsym and .dynstr are.
- * How many symbols there are it does not say: all linkers put the strings right behind them.
+ * For a file without section headers, PT_DYNAMIC locates .dynsym and .dynstr. It does not contain
+ * the number of symbols, but all linkers place the strings immediately after them.
  */
 static int sections_from_dynamic(struct elf *elf)
 {
@@ -302,7 +302,7 @@ const struct elf_section *elf_section_typed(const struct elf *elf, uint32_t type
 
 bool elf_vaddr(const struct elf_segment *segments, size_t n, uint64_t offset, uint64_t *ret_vaddr)
 {
-	/* Neighbouring segments may share a page of the file: code is in the executable one. */
+	/* Adjacent segments may share a page of the file: code is in the executable one. */
 	for (int executable = 1; executable >= 0; executable--)
 		for (size_t i = 0; i < n; i++) {
 			const struct elf_segment *s = &segments[i];
@@ -353,7 +353,7 @@ size_t elf_build_id(const struct elf *elf, uint8_t *id)
 {
 	size_t n = 0;
 
-	/* Sections first: in a separate debug file the segments' offsets mean nothing. */
+	/* Sections first: in a separate debug file the segments' offsets are invalid. */
 	vec_each (&elf->sections, section)
 		if (!n && section->type == SHT_NOTE)
 			n = build_id_at(elf, section->offset, section->size, id);

@@ -9,7 +9,7 @@ int elf_file_open(struct elf_file *file, const char *path)
 	struct byte_source source;
 	int r;
 
-	/* O_NONBLOCK: a fifo at this path must not block us. */
+	/* O_NONBLOCK: do not block if path is a FIFO. */
 	file->fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 	if (file->fd < 0)
 		return attar_fail(

@@ -8,7 +8,7 @@ enum { BEST_MAX = 256, NAMES_MAX = 256 << 20 };
 
 struct search {
 	const char *name;
-	const char *strings; /* of the table at hand, with a NUL behind */
+	const char *strings; /* of the current table, NUL-terminated */
 	size_t strings_size;
 	uint64_t vaddr;
 	struct suggest near;
@@ -23,7 +23,7 @@ static bool is_named(const char *symbol, const char *name)
 	return !strncmp(symbol, name, n) && (!symbol[n] || symbol[n] == '@');
 }
 
-/* 1: this is the function. */
+/* Returns 1 if this is the function. */
 static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 {
 	struct search *s = ctx;
@@ -46,7 +46,7 @@ static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 	return 0;
 }
 
-/* 1: found. */
+/* Returns 1 if found. */
 static int search_table(struct search *s, const struct elf *elf, const struct elf_section *section)
 {
 	const struct elf_section *strings = elf_symbol_strings(elf, section);
@@ -79,7 +79,7 @@ static int search(const struct elf *elf, const char *path, const char *name, uin
 		return attar_fail(-ENOENT, "no function '%s' in %s: did you mean '%s'?", CLIP(name),
 			CLIP(path), s.best);
 	return attar_fail(-ENOENT,
-		"no function '%s' in the symbol tables of %s: give its file offset instead, as in "
+		"no function '%s' in the symbol tables of %s: use its file offset instead, as in "
 		"uprobe:0x1234@...",
 		CLIP(name), CLIP(path));
 }

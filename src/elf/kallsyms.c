@@ -6,11 +6,11 @@
 enum {
 	MAX_SYMBOLS = 4 << 20,
 	MAX_NAMES = 256 << 20, /* bytes; must fit kallsyms_symbol.name */
-	NO_CODE = 3,           /* rank of an end mark */
+	NO_CODE = 3,           /* rank of an end marker */
 	PAGE = 4096,
 };
 
-/* Lower is better; see the header. -1: not code. */
+/* Returns the rank, lower is better (see the header), or -1 if the symbol is not code. */
 static int rank_of(char type)
 {
 	switch (type) {
@@ -34,15 +34,17 @@ static bool starts_with(const struct kallsyms_line *line, const char *prefix)
 }
 
 /*
- * Names that say nothing about code: the padding in front of each function (x86 with
- * CONFIG_FUNCTION_PADDING, since 6.2) and arm64's mapping symbols.
+ * Symbols that are not functions: padding before each function (x86 with CONFIG_FUNCTION_PADDING,
+ * since 6.2) and arm64 mapping symbols.
  */
 static bool is_noise(const struct kallsyms_line *line)
 {
 	return starts_with(line, "__pfx_") || line->name[0] == '$';
 }
 
-/* Of two names for one address the is_plainer is better: other ABIs' and early copies' last. */
+/*
+ * Orders names of the same address by plainness: names for other ABIs and early copies come last.
+ */
 static int plainness(const char *name, size_t n)
 {
 	struct kallsyms_line line = {.name = name, .name_len = n};
@@ -117,9 +119,7 @@ static int add_code(struct kallsyms *list, const struct kallsyms_line *line, int
 		return base_oom();
 	last = region->n ? &list->symbols.at[list->symbols.n - 1] : NULL;
 	if (last && last->low == symbol.low && last->rank != NO_CODE) {
-		/*
-		 * An alias: the better one stays, and its name moves into the place of the other.
-		 */
+		/* An alias: keep the better one and move its name to the position of the other. */
 		if (better(list, &symbol, last)) {
 			memmove(list->names.data + last->name, line->name, line->name_len);
 			last->rank = symbol.rank;
@@ -136,7 +136,7 @@ static int add_code(struct kallsyms *list, const struct kallsyms_line *line, int
 	return 0;
 }
 
-/* Data of the kernel itself follows its code: it ends the last function. */
+/* Kernel data follows kernel code: it ends the last function. */
 static int add_end(struct kallsyms *list, const struct kallsyms_line *line)
 {
 	struct kallsyms_region *region =
@@ -197,7 +197,7 @@ static void finish_region(struct kallsyms *list, struct kallsyms_region *region)
 		}
 		region->n = n;
 	}
-	/* Nobody tells the last one's size: to the end of the page after it. */
+	/* The size of the last symbol is unknown: extend it to the end of the next page. */
 	last = region->high | at[region->n - 1].low;
 	region->end = (last & ~(uint64_t)(PAGE - 1)) + 2 * PAGE;
 	if (region->end < last)
@@ -207,17 +207,17 @@ static void finish_region(struct kallsyms *list, struct kallsyms_region *region)
 static int finish(struct kallsyms *list)
 {
 	if (list->lines && !list->addresses)
-		return attar_fail(-EACCES, "the kernel hides its addresses from this user");
+		return attar_fail(-EACCES, "the kernel hides symbol addresses from this user");
 	if (buf_failed(&list->names))
 		return base_oom();
 	for (size_t i = 0; i < list->regions.n; i++)
 		finish_region(list, &list->regions.at[i]);
 	if (!list->symbols.n)
-		return attar_fail(-ENODATA, "no kernel symbol was found");
+		return attar_fail(-ENODATA, "no kernel symbols found");
 	return 0;
 }
 
-/* Offset 0 of the names is "": no owner, no name. */
+/* Offset 0 of the names is the empty string: no owner, no name. */
 static int start(struct kallsyms *list)
 {
 	*list = (struct kallsyms){0};
@@ -270,8 +270,8 @@ bool kallsyms_find(const struct kallsyms *list, uint64_t address, struct kallsym
 	uint64_t start = 0;
 
 	/*
-	 * Regions are few (one per module) and may lie in each other's gaps: the nearest start
-	 * wins.
+	 * There are few regions (one per module), and they may be located in gaps of others: the
+	 * nearest start wins.
 	 */
 	vec_each (&list->regions, region) {
 		const struct kallsyms_symbol *symbol = find_in(list, region, address);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's own symbol list, as text "ffffffff81000000 T _text [module]" per line (format:
- * kernel/kallsyms.c, s_show()). Only code is kept, and one name per address: 8 bytes and the name
- * for each.
+ * The kernel's symbol list, with lines such as "ffffffff81000000 T _text [module]" (format:
+ * kernel/kallsyms.c, s_show()). Only code symbols are kept, one name per address; each takes 8
+ * bytes plus the name.
  */
 #ifndef ELF_KALLSYMS_H
 #define ELF_KALLSYMS_H
@@ -13,12 +13,12 @@
 struct kallsyms_symbol {
 	uint32_t low; /* lower half of the address */
 	uint32_t name : 30;
-	uint32_t rank : 2; /* 0 global, 1 weak, 2 local; 3: no code starts here, one ends */
+	uint32_t rank : 2; /* 0 global, 1 weak, 2 local; 3: end marker, no code starts here */
 };
 
-/* Symbols of one owner that share the upper half of their addresses; sorted. */
+/* Symbols of one owner with the same upper half of the address; sorted. */
 struct kallsyms_region {
-	uint64_t high, end; /* no symbol of the region covers `end` or more */
+	uint64_t high, end; /* upper bound (exclusive) of the region's symbols */
 	uint32_t first, n;
 	uint32_t owner; /* offset in the names: "[ext4]"; 0: the kernel itself */
 };
@@ -28,7 +28,7 @@ struct kallsyms {
 	VEC(struct kallsyms_region) regions;
 	struct buf names;
 	uint64_t lines;
-	bool addresses; /* false after reading: every address was 0, so they are hidden from us */
+	bool addresses; /* false after reading if all addresses were 0, which means hidden */
 };
 
 struct kallsyms_hit {
@@ -38,12 +38,12 @@ struct kallsyms_hit {
 };
 
 /*
- * Reads path. 0 or a negative errno; -EACCES when the kernel hides the addresses. For
- * kallsyms_done().
+ * Reads the symbols from path. Returns 0 or a negative errno; -EACCES if the kernel hides the
+ * addresses. Release with kallsyms_done().
  */
 int kallsyms_read(struct kallsyms *list, const char *path);
 
-/* The same from text in memory, which need not end in a newline. */
+/* The same for text in memory, which need not end in a newline. */
 int kallsyms_parse(struct kallsyms *list, const char *text, size_t n);
 
 bool kallsyms_find(const struct kallsyms *list, uint64_t address, struct kallsyms_hit *ret_hit);

@@ -6,7 +6,7 @@
 #include "base/limit.h"
 #include "base/parse.h"
 
-enum { READ_BYTES = 64 << 10 }; /* no line is that long */
+enum { READ_BYTES = 64 << 10 }; /* exceeds the longest line */
 
 static bool is_blank(char c)
 {
@@ -37,7 +37,7 @@ static bool split(const char *p, const char *end, struct kallsyms_line *ret_line
 	return line.name_len > 0;
 }
 
-/* The complete lines of text; *ret_used is how many bytes they were. */
+/* Calls fn for the complete lines of text and stores their size in bytes in *ret_used. */
 static int each_line(const char *text, size_t n, kallsyms_line_fn *fn, void *ctx, size_t *ret_used)
 {
 	const char *p = text, *end = text + n, *newline;
@@ -89,7 +89,7 @@ int kallsyms_each(const char *path, kallsyms_line_fn *fn, void *ctx)
 		r = each_line(chunk, kept, fn, ctx, &used);
 		kept -= used;
 		if (kept == READ_BYTES)
-			return attar_fail(-EBADMSG, "%s is not a list of symbols", CLIP(path));
+			return attar_fail(-EBADMSG, "%s is not a kallsyms symbol list", CLIP(path));
 		memmove(chunk, chunk + used, kept);
 	}
 	return r;

@@ -3,7 +3,7 @@
 
 #include <elf.h>
 
-/* Size of the name, size of the descriptor, type; then both, each padded to 4 bytes. */
+/* Name size, descriptor size, type; then name and descriptor, each padded to 4 bytes. */
 bool elf_note_next(struct elf_notes *notes, struct elf_note *ret_note)
 {
 	Elf64_Nhdr header;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes of a note section (gabi, "Note Section"). */
+/* Parse note sections (gABI, "Note Section"). */
 #ifndef ELF_NOTE_H
 #define ELF_NOTE_H
 
 #include "base/base.h"
 
-/* A block of notes in memory, 4-byte aligned as all but some of GNU's are. */
+/* A block of notes in memory with 4-byte alignment, as all but some GNU notes have. */
 struct elf_notes {
 	const uint8_t *bytes; /* borrowed */
-	size_t size, at;      /* bytes; of the next note */
+	size_t size, at;      /* offset of the next note in bytes */
 };
 
 struct elf_note {
@@ -18,10 +18,10 @@ struct elf_note {
 	size_t desc_size;
 };
 
-/* False after the last, and at a note that does not lie inside the block. */
+/* Returns false after the last note and for a note that exceeds the block. */
 bool elf_note_next(struct elf_notes *notes, struct elf_note *ret_note);
 
-/* Whether a note is of this owner and type. */
+/* Whether a note has this owner and type. */
 bool elf_note_is(const struct elf_note *note, const char *owner, uint32_t type);
 
 #endif

@@ -5,7 +5,7 @@ enum { MAX_STUBS = 65536 };
 
 struct stubs {
 	const struct elf_section *code, *relocations, *symbols, *strings;
-	uint64_t header, stub, n; /* bytes of the header and of one stub; stubs */
+	uint64_t header, stub, n; /* bytes of the header and of one stub; number of stubs */
 };
 
 static const struct elf_section *linked(const struct elf *elf, const struct elf_section *section)
@@ -45,7 +45,7 @@ static bool find(const struct elf *elf, struct stubs *s)
 	return s->stub == 16 || s->stub == 24;
 }
 
-/* The name of the symbol that relocation i is about: an offset in the strings, 0 for none. */
+/* The name of the symbol of relocation i: an offset in the strings, 0 for none. */
 static uint32_t name_of(const struct elf *elf, const struct stubs *s, uint64_t i)
 {
 	union {

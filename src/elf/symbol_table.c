@@ -28,7 +28,7 @@ const struct elf_section *elf_symbol_strings(
 	return strings->type == SHT_STRTAB ? strings : NULL;
 }
 
-/* Calls fn for n symbols; versions holds a word for each. */
+/* Calls fn for n symbols; versions has one word per symbol. */
 static int each_of_block(const struct elf *elf, const uint8_t *block, size_t n,
 	const uint16_t *versions, elf_symbol_fn *fn, void *ctx)
 {

@@ -5,13 +5,13 @@
 
 enum {
 	NAME_STEP = 256,  /* bytes read at a time */
-	MAX_ALIASES = 16, /* looked at for the plainest name */
-	MAX_NESTED = 64,  /* symbols stepped over to find the one around them */
+	MAX_ALIASES = 16, /* limit of aliases compared to find the plainest name */
+	MAX_NESTED = 64,  /* limit of nested symbols skipped to find the enclosing one */
 };
 
-/* Bits of a rank. Weak names are as good as others: "write" is one, beside "__write". */
+/* Bits of a rank. Weak names are not ranked lower: "write" is one, an alias of "__write". */
 enum {
-	RANK_OLD = 1, /* a version that nobody links with any more: glibc's "cfree" for free() */
+	RANK_OLD = 1, /* a version no longer used by new links: glibc's "cfree" for free() */
 	RANK_LOCAL = 2,
 	RANK_LABEL = 4, /* NOTYPE: assembly without a .type */
 	RANK_UNSIZED = 8,
@@ -19,13 +19,13 @@ enum {
 
 #define SIZE_MAX_BITS ((1u << 28) - 1)
 
-/* What the symbols of one section have in common while they are read. */
+/* State shared by the symbols of a section while they are read. */
 struct adding {
 	struct symtab *table;
 	const struct elf *elf;
 	uint64_t bias;
-	unsigned strings;              /* which of table->strings */
-	uint32_t marker_name, no_name; /* names looked at last: a mapping symbol, and none */
+	unsigned strings;              /* index in table->strings */
+	uint32_t marker_name, no_name; /* names checked last: a mapping symbol, another name */
 };
 
 static const struct elf_section *section_of(const struct elf *elf, const struct elf_symbol *s)
@@ -33,7 +33,7 @@ static const struct elf_section *section_of(const struct elf *elf, const struct 
 	return s->section < elf->sections.n ? &elf->sections.at[s->section] : NULL;
 }
 
-/* The rank of a function's symbol, -1 for everything else. */
+/* The rank of a function symbol; -1 for all others. */
 static int rank_of(const struct elf *elf, const struct elf_symbol *s)
 {
 	const struct elf_section *section = section_of(elf, s);
@@ -57,8 +57,8 @@ static int rank_of(const struct elf *elf, const struct elf_symbol *s)
 }
 
 /*
- * "$x", "$d": where code and data begin (ELF for the Arm architecture, 5.5.5; also RISC-V): no
- * names.
+ * "$x", "$d": mapping symbols that mark the start of code and data (ELF for the Arm architecture,
+ * 5.5.5; also RISC-V), not function names.
  */
 static bool is_mapping_symbol(struct adding *a, const struct elf_symbol *s)
 {
@@ -80,8 +80,8 @@ static bool is_mapping_symbol(struct adding *a, const struct elf_symbol *s)
 }
 
 /*
- * For a symbol without a size: as far as its section goes. symtab_finish() ends it at the next
- * symbol.
+ * The size of a symbol without one: up to the end of its section. symtab_finish() ends it at the
+ * next symbol.
  */
 static uint64_t room_of(const struct elf *elf, const struct elf_symbol *s)
 {
@@ -92,7 +92,7 @@ static uint64_t room_of(const struct elf *elf, const struct elf_symbol *s)
 	return section->size - (s->value - section->addr);
 }
 
-/* 1: the table is full. */
+/* Returns 1 if the table is full. */
 static int add_symbol(void *ctx, const struct elf_symbol *s)
 {
 	struct adding *a = ctx;
@@ -153,9 +153,7 @@ static int by_address(const void *a, const void *b)
 	return (int)x->rank - (int)y->rank;
 }
 
-/*
- * Keeps, of the symbols at one address, those of the best rank; and no label inside of a function.
- */
+/* Keeps the best-ranked symbols of each address and drops labels inside functions. */
 static void prune(struct symtab *table)
 {
 	struct symtab_entry *at = table->entries.at;
@@ -177,7 +175,7 @@ static void prune(struct symtab *table)
 void symtab_finish(struct symtab *table)
 {
 	struct symtab_entry *at = table->entries.at;
-	uint32_t next = UINT32_MAX; /* address of the nearest symbol behind this one */
+	uint32_t next = UINT32_MAX; /* address of the next higher symbol */
 
 	if (!table->entries.n)
 		return;
@@ -191,7 +189,7 @@ void symtab_finish(struct symtab *table)
 	}
 }
 
-/* The last entry at or below low, n when there is none. */
+/* Returns the last entry at or below low, or n if there is none. */
 static size_t last_below(const struct symtab *table, uint32_t low)
 {
 	size_t first = 0, end = table->entries.n;
@@ -247,7 +245,7 @@ static int read_name(const struct symtab *table, const struct symtab_entry *entr
 		size_t n = MIN((uint64_t)sizeof(step), strings->size - at), len;
 
 		if (byte_source_read(&strings->source, strings->offset + at, step, n) < 0) {
-			/* Perhaps the file ends here: byte by byte up to that end. */
+			/* The file may end here: read byte by byte up to the end. */
 			n = 1;
 			if (byte_source_read(&strings->source, strings->offset + at, step, n) < 0)
 				break;
@@ -265,8 +263,8 @@ static int read_name(const struct symtab *table, const struct symtab_entry *entr
 }
 
 /*
- * How far a name is from what people write: old versions ("f@V", not "f@@V"), glibc's names for
- * itself ("__GI_f"), then underscores.
+ * How much a name differs from its usual form: old versions ("f@V", not "f@@V"), glibc-internal
+ * names ("__GI_f"), then underscores.
  */
 static size_t decoration_count(const char *name)
 {
@@ -277,7 +275,7 @@ static size_t decoration_count(const char *name)
 	       (mangled ? 0 : strspn(name, "_"));
 }
 
-/* Of equally plain names the longer: "strchr", not "index". */
+/* Among equally plain names, prefer the longest: "strchr", not "index". */
 static bool is_plainer(const char *a, const char *b)
 {
 	size_t odd_a = decoration_count(a), odd_b = decoration_count(b);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The function symbols of one ELF file as a sorted index of 12 bytes each. Names stay in the file
- * until somebody asks for one (few are ever asked for), or are taken into memory before the file is
- * closed.
+ * The function symbols of one ELF file as a sorted index of 12 bytes each. Names are read from the
+ * file on demand (few are ever needed), or copied to memory before the file is closed.
  *
  *	struct symtab table = {0};
  *	symtab_add(&table, &elf, elf_section_typed(&elf, SHT_SYMTAB), 0);
@@ -17,9 +16,9 @@
 #include "elf/elf.h"
 
 enum {
-	SYMTAB_MAX_SYMBOLS = 4 << 20,  /* functions of one file; further ones are left out */
-	SYMTAB_MAX_NAME = 16 << 10,    /* bytes; longer names are cut */
-	SYMTAB_MAX_STRINGS = 64 << 20, /* bytes of names taken into memory per table */
+	SYMTAB_MAX_SYMBOLS = 4 << 20,  /* functions per file; further ones are ignored */
+	SYMTAB_MAX_NAME = 16 << 10,    /* bytes; longer names are truncated */
+	SYMTAB_MAX_STRINGS = 64 << 20, /* maximum bytes of names kept in memory per table */
 	SYMTAB_MAX_TABLES = 4,
 };
 
@@ -34,8 +33,8 @@ struct symtab_entry {
 struct symtab_strings {
 	struct byte_source source;
 	uint64_t offset, size;
-	uint8_t *owned;     /* the strings when they were taken into memory: source refers to it */
-	const char *suffix; /* appended to each name: static, NULL for none */
+	uint8_t *owned;     /* the strings if copied to memory: source refers to it */
+	const char *suffix; /* suffix of each name: static, or NULL */
 };
 
 struct symtab {
@@ -46,31 +45,33 @@ struct symtab {
 };
 
 /*
- * Adds the functions of a symbol table section; bias is added to their addresses. Nothing is an
- * error but want of memory: what does not fit the file or the bounds is left out. The source of elf
- * stays in use for names until symtab_keep_names() or symtab_done().
+ * Adds the functions of a symbol table section; bias is added to their addresses. The only error is
+ * lack of memory: symbols outside the file or the limits are skipped. The source of elf is used to
+ * read names until symtab_keep_names() or symtab_done().
  */
 int symtab_add(struct symtab *table, const struct elf *elf, const struct elf_section *section,
 	uint64_t bias);
 
-/* What entries count from: the lowest loaded address. */
+/* The base of entries: the lowest loaded address. */
 uint64_t symtab_base(const struct elf *elf, uint64_t bias);
 
-/* Sorts, ends symbols without a size at the next one, and drops labels inside of functions. */
+/*
+ * Sorts the table, ends symbols without a size at the next one, and drops labels inside functions.
+ */
 void symtab_finish(struct symtab *table);
 
-/* The symbol that covers vaddr: the innermost one; among aliases the first. */
+/* Finds the innermost symbol that contains vaddr; among aliases the first. */
 bool symtab_find(const struct symtab *table, uint64_t vaddr, size_t *ret_index);
 
 /*
- * Appends the plainest name among the aliases of a symbol to name. 0; -ENODATA when it cannot be
- * read.
+ * Appends the plainest name among the aliases of a symbol to name. Returns 0, or -ENODATA if it
+ * cannot be read.
  */
 int symtab_name(const struct symtab *table, size_t index, struct buf *name);
 
 uint64_t symtab_start(const struct symtab *table, size_t index);
 
-/* Takes all names into memory, so that the files behind may be closed. */
+/* Copies all names to memory, so that the files can be closed. */
 int symtab_keep_names(struct symtab *table);
 void symtab_done(struct symtab *table);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events that describe themselves: header, extensions, and fields in the order of their definitions. */
+/*
+ * Decode self-describing events: header, extensions, and fields in the order of their definitions.
+ */
 #include "attar/eventheader.h"
 
 #include <errno.h>
@@ -52,7 +54,7 @@ int attar_eventheader_keyword(const char *name, uint64_t *ret_keyword)
 	if (*end != 'K' || !end[1] || !strchr("0123456789abcdef", end[1]))
 		return -EINVAL;
 	keyword = strtoull(end + 1, &end, 16);
-	/* Options follow: a capital each, with what belongs to it. */
+	/* Options follow: a capital letter each, with its value. */
 	if (*end && (*end < 'A' || *end > 'Z'))
 		return -EINVAL;
 	*ret_keyword = keyword;
@@ -74,7 +76,7 @@ static void take_metadata(struct attar_eventheader *header, const uint8_t *at, s
 	header->fields_len = n - (size_t)(nul + 1 - at);
 }
 
-/* The kind of the extension, with the flag that another one follows; or -EBADMSG. */
+/* Returns the kind of the extension, including the flag that another one follows, or -EBADMSG. */
 static int take_extension(struct attar_eventheader *header, struct span *span)
 {
 	const uint8_t *head = span_take(span, 4), *at;
@@ -131,12 +133,12 @@ int attar_eventheader_parse(const void *payload, size_t n, struct attar_eventhea
 struct definition {
 	const char *name;
 	size_t name_len;
-	unsigned encoding, format; /* of a struct, format is the number of its fields */
-	bool is_array, is_counted; /* counted: how many there are stands before the values */
+	unsigned encoding, format; /* for a struct, format is its number of fields */
+	bool is_array, is_counted; /* counted: the number of values precedes them */
 	size_t count;
 };
 
-/* False at the end of the definitions, and where they cannot be. */
+/* Returns false at the end of the definitions and if they are malformed. */
 static bool take_definition(struct span *fields, struct definition *ret)
 {
 	const uint8_t *nul = memchr(fields->at, 0, span_left(fields)), *at, *attributes;
@@ -174,8 +176,9 @@ static bool put_fields(struct print_run *run, size_t n, struct span *fields, str
 	unsigned depth, const char *before);
 
 /*
- * Passes the definitions of n fields, those inside of structs included. An array of structs in an array passes its own
- * for each element of the other: so there is an end to it, though each element adds little text.
+ * Skips the definitions of n fields, including those in structs. For nested arrays of structs, the
+ * inner definitions are skipped for each outer element; the number of skipped definitions is
+ * limited, since the elements may add little text.
  */
 static bool skip_fields(struct print_run *run, size_t n, struct span *fields)
 {
@@ -190,7 +193,9 @@ static bool skip_fields(struct print_run *run, size_t n, struct span *fields)
 	return true;
 }
 
-/* One element: a value, or the fields of a struct, whose definitions are passed by the last element. */
+/*
+ * Writes one element: a value, or the fields of a struct, whose definitions the last element skips.
+ */
 static bool put_element(struct print_run *run, const struct definition *d, struct span *fields,
 	struct span *data, unsigned depth)
 {
@@ -226,14 +231,17 @@ static bool put_elements(struct print_run *run, const struct definition *d, stru
 	return whole && (d->encoding != ENCODING_STRUCT || skip_fields(run, d->format, fields));
 }
 
-/* `before` stands before the first, a blank before the others. False when the rest cannot be found. */
+/*
+ * Writes `before` before the first, a space before the others. Returns false if the position of the
+ * rest is unknown.
+ */
 static bool put_fields(struct print_run *run, size_t n, struct span *fields, struct span *data,
 	unsigned depth, const char *before)
 {
 	struct definition d;
 
 	for (size_t i = 0; i < n && run->len < TEXT_MAX; i++) {
-		/* At the top there are as many as there are definitions. */
+		/* At the top level, n is unlimited: all definitions are used. */
 		if (!depth && !span_left(fields))
 			break;
 		if (!take_definition(fields, &d))
@@ -245,7 +253,7 @@ static bool put_fields(struct print_run *run, size_t n, struct span *fields, str
 	return true;
 }
 
-/* ---- the line ---- */
+/* ---- output ---- */
 
 static void put_opcode(struct print_run *run, uint8_t opcode)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of decoding the EventHeader encoding. */
+/* Internals of the EventHeader decoder. */
 #ifndef EVENTHEADER_EVENTHEADER_H
 #define EVENTHEADER_EVENTHEADER_H
 
 #include "attar/eventheader.h"
 #include "expr/print.h"
 
-/* Where a value is. The numbers are those of the encoding, see attar/eventheader.h. */
+/* How a value is encoded. The numbers are those of the encoding, see attar/eventheader.h. */
 enum {
 	ENCODING_STRUCT = 1,
 	ENCODING_VALUE8,
@@ -22,7 +22,7 @@ enum {
 	ENCODING_STRING32,
 };
 
-/* How it is to be shown. */
+/* How a value is formatted. */
 enum {
 	FORMAT_DEFAULT,
 	FORMAT_UNSIGNED,
@@ -45,7 +45,7 @@ enum {
 	FORMAT_IPV6,
 };
 
-/* Bytes that are read one after another, up to their end. */
+/* A bounded reader of bytes. */
 struct span {
 	const uint8_t *at, *end;
 	bool big_endian;
@@ -56,7 +56,7 @@ static inline size_t span_left(const struct span *span)
 	return (size_t)(span->end - span->at);
 }
 
-/* The next n bytes, or NULL when there are fewer. */
+/* Returns the next n bytes, or NULL if there are fewer. */
 static inline const uint8_t *span_take(struct span *span, size_t n)
 {
 	const uint8_t *at = span->at;
@@ -67,23 +67,23 @@ static inline const uint8_t *span_take(struct span *span, size_t n)
 	return at;
 }
 
-/* A number of 1, 2, 4 or 8 bytes. */
+/* Reads a number of 1, 2, 4 or 8 bytes. */
 uint64_t eventheader_number(const uint8_t *at, size_t n, bool big_endian);
 
 /*
- * Takes one value off the data and writes it. False when it is not there, or is of no known
- * encoding.
+ * Reads a value from the data and writes it as text. Returns false if it is truncated or has an
+ * unknown encoding.
  */
 bool eventheader_value(
 	struct print_run *run, unsigned encoding, unsigned format, struct span *data);
 
 /*
- * Writes the event that lies in the run's record behind the common fields. name: of the tracepoint,
- * or NULL.
+ * Writes the event that follows the common fields in the run's record. name: of the tracepoint, or
+ * NULL.
  */
 void eventheader_print(struct print_run *run, const char *name);
 
-/* Writes 16 bytes, in the order of a UUID's text. */
+/* Writes 16 bytes as a UUID. */
 void eventheader_uuid(struct print_run *run, const uint8_t *bytes);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One value of a self-describing event: its encoding says where it is, its format how to show it.
+ * Format a value of a self-describing event: the encoding determines its bytes, the format its
+ * text.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void put_wide(
 	}
 }
 
-/* A byte order mark is left out; of wide text it tells the byte order. */
+/* Skips a byte order mark; for wide text it determines the byte order. */
 static void put_string(struct print_run *run, const uint8_t *at, size_t n, size_t unit,
 	unsigned format, bool big_endian)
 {
@@ -99,7 +100,7 @@ static void put_string(struct print_run *run, const uint8_t *at, size_t n, size_
 	}
 }
 
-/* Text up to a unit of zeroes, which is taken too; without one up to the end. */
+/* Takes text up to and including a zero unit, or up to the end. */
 static bool zero_ended(struct print_run *run, size_t unit, unsigned format, struct span *data)
 {
 	const uint8_t *start = data->at, *end;
@@ -124,7 +125,7 @@ static bool counted(struct print_run *run, size_t unit, unsigned format, struct 
 
 /* ---- numbers ---- */
 
-/* As short as it can be read back from. */
+/* The shortest text that parses to the same number. */
 static void put_float(struct print_run *run, uint64_t bits, size_t n)
 {
 	uint32_t low = (uint32_t)bits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of a print format's expressions, by the rules of C: promotion, width, sign. */
+/* Evaluate expressions of print formats by the rules of C: promotion, width, sign. */
 #include "expr/print.h"
 
 static struct print_value number_value(uint64_t number, unsigned bits, bool is_signed)
@@ -47,7 +47,7 @@ static struct print_value field_value(const struct print_run *run, const struct 
 		run->raw ? attar_field_u64(f, run->raw, run->size) : 0, f->size * 8U, f->is_signed);
 }
 
-/* Where a field lies, whatever it is: for %pI4 and its like. */
+/* The location of a field of any kind: for %pI4 and similar conversions. */
 static struct print_value field_address(const struct print_run *run, const struct attar_field *f)
 {
 	if (!run->raw || (size_t)f->offset + f->size > run->size)
@@ -80,7 +80,7 @@ static struct print_value promote(struct print_value v)
 static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
 {
 	if (!b)
-		return 0; /* the kernel would have died */
+		return 0; /* avoids a division trap */
 	if (!is_signed)
 		return rest ? a % b : a / b;
 	if ((int64_t)b == -1)

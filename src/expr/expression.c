@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Expressions of print formats: precedence climbing over the operators of C, and the functions of
- * the kernel's macros.
+ * Parse expressions of print formats: precedence climbing for C operators, and the functions of the
+ * kernel's macros.
  */
 #include <ctype.h>
 
@@ -14,7 +14,7 @@ enum { NODES_MAX = 8192, DEPTH_MAX = 200 };
 
 static int32_t unary(struct print_source *s);
 
-/* ---- letters ---- */
+/* ---- lexer ---- */
 
 void print_blanks(struct print_source *s)
 {
@@ -57,7 +57,7 @@ static int32_t add(struct print_source *s, struct print_node node)
 	unsigned depth = 0;
 
 	node.is_unknown = node.op == PRINT_UNKNOWN;
-	/* Entries are a list, walked in a loop. */
+	/* Entries are a list, processed in a loop. */
 	for (size_t i = 0; node.op != PRINT_ENTRY && i < ARRAY_SIZE(below); i++) {
 		const struct print_node *child;
 
@@ -78,7 +78,7 @@ static struct print_node node_of(enum print_op op)
 	return (struct print_node){.op = (uint8_t)op, .bits = 64, .a = -1, .b = -1, .c = -1};
 }
 
-/* A node of one or two others (b: -1 for one); -1 when they failed to parse. */
+/* Creates a node with one or two operands (b: -1 for one); returns -1 if they failed to parse. */
 static int32_t add_over(struct print_source *s, enum print_op op, int32_t a, int32_t b)
 {
 	struct print_node node = node_of(op);
@@ -170,8 +170,8 @@ const char *print_literal(struct print_source *s)
 }
 
 /*
- * A C constant has the first type that holds it: int, unsigned (not for decimals), long, unsigned
- * long.
+ * A C constant has the first type that can represent it: int, unsigned (not for decimals), long,
+ * unsigned long.
  */
 static int32_t number(struct print_source *s)
 {
@@ -211,8 +211,8 @@ static int32_t character(struct print_source *s)
 /* ---- types ---- */
 
 /*
- * The words of a type up to its ')': its size in bits, 0 when unknown. "struct x *" is a pointer;
- * element is what it points to.
+ * Parses the words of a type up to its ')'. Returns its size in bits, 0 if unknown. "struct x *" is
+ * a pointer; element is the type it points to.
  */
 static bool type_name(struct print_source *s, struct print_node *ret_cast)
 {
@@ -234,14 +234,14 @@ static bool type_name(struct print_source *s, struct print_node *ret_cast)
 	} else if (size) {
 		cast.bits = (uint8_t)(size * 8);
 	} else {
-		cast.bits = 0; /* a typedef that nobody told: the value as it is */
+		cast.bits = 0; /* an unknown typedef: the value is unchanged */
 	}
 	s->p = end + 1;
 	*ret_cast = cast;
 	return true;
 }
 
-/* A parenthesis opens a type when a word follows that is neither the record nor a function. */
+/* A parenthesis starts a type if it is followed by a word other than the record or a function. */
 static bool opens_type(const struct print_source *s)
 {
 	const char *p = s->p;
@@ -284,8 +284,8 @@ static int32_t of_field(struct print_source *s, enum print_op op, const struct a
 }
 
 /*
- * One {value, "text"}. 1 and its node; 0 for an end mark ({-1, NULL}, {}) and for a value that
- * nobody told, which nothing will match; -1 when it is malformed.
+ * Parses one {value, "text"}. Returns 1 and its node; 0 for an end marker ({-1, NULL}, {}) and for
+ * an unknown value, which never matches; -1 if it is malformed.
  */
 static int entry(struct print_source *s, int32_t *ret_node)
 {
@@ -313,7 +313,7 @@ static int entry(struct print_source *s, int32_t *ret_node)
 	return *ret_node < 0 ? -1 : 1;
 }
 
-/* All entries, as a list. False when they are malformed; the list may be empty: -1. */
+/* Parses all entries as a list. Returns false if they are malformed; an empty list is -1. */
 static bool entries(struct print_source *s, int32_t *ret_first)
 {
 	int32_t last = -1, node;
@@ -353,7 +353,7 @@ static int32_t flags(struct print_source *s)
 	return entries(s, &node.b) && print_take(s, ")") ? add(s, node) : -1;
 }
 
-/* n arguments and the closing parenthesis. */
+/* Parses n arguments and the closing parenthesis. */
 static int32_t arguments(struct print_source *s, enum print_op op, int n)
 {
 	struct print_node node = node_of(op);
@@ -422,7 +422,7 @@ static bool named(const char *name, size_t n, const char *text)
 	return strlen(text) == n && !strncmp(name, text, n);
 }
 
-/* "__get_rel_x" of relative fields is "__get_x": the field knows how it is stored. */
+/* "__get_rel_x" for relative fields is treated as "__get_x": the field knows how it is stored. */
 static int32_t function(struct print_source *s, const char *name, size_t n)
 {
 	char plain[64];
@@ -535,14 +535,14 @@ static int32_t postfix(struct print_source *s)
 	return a;
 }
 
-/* Behind a type in parentheses stands an operand; behind a value it does not. */
+/* An operand follows a type in parentheses, but not a value. */
 static bool before_operand(struct print_source *s)
 {
 	print_blanks(s);
 	return is_word(*s->p) || (*s->p && strchr("(\"'", *s->p));
 }
 
-/* -1 with s->p where it was when there is no type, but an expression. */
+/* Returns -1 and leaves s->p unchanged if there is an expression instead of a type. */
 static int32_t cast(struct print_source *s, bool *ret_is_cast)
 {
 	const char *before = s->p;
@@ -607,7 +607,7 @@ struct infix {
 	uint8_t rank; /* higher binds tighter */
 };
 
-/* The longer of two that begin alike stands first. */
+/* Of two with a common prefix, the longer comes first. */
 static const struct infix infixes[] = {
 	{"<<", TOKEN_SHL, 8},
 	{">>", TOKEN_SHR, 8},

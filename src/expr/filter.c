@@ -22,7 +22,7 @@ struct node {
 	enum op op;
 	int a, b; /* of AND, OR, NOT */
 	const struct attar_field *field;
-	struct perfume_type described; /* size 0: the field is what its kind says */
+	struct perfume_type described; /* size 0: the type is given by the field's kind */
 	bool is_text;
 	double real;
 	int64_t number;
@@ -64,11 +64,11 @@ static bool take(struct parse *parse, const char *token)
 	return true;
 }
 
-/* The index of a new node. */
+/* Returns the index of a new node. */
 static int add(struct parse *parse, const struct node *node)
 {
 	if (parse->filter->nodes.n >= NODES_MAX)
-		return wrong(parse, "it is too long");
+		return wrong(parse, "the expression is too long");
 	if (vec_push(&parse->filter->nodes, *node) < 0)
 		return base_oom();
 	return (int)parse->filter->nodes.n - 1;
@@ -98,7 +98,7 @@ static int take_field(struct parse *parse, struct node *node)
 	while (isalnum((unsigned char)name[n]) || name[n] == '_')
 		n++;
 	if (!n || n >= sizeof(text))
-		return wrong(parse, "a field is expected here");
+		return wrong(parse, "expected a field name");
 	memcpy(text, name, n);
 	text[n] = '\0';
 	node->field = attar_format_field(parse->format, text);
@@ -106,9 +106,9 @@ static int take_field(struct parse *parse, struct node *node)
 		return no_field(parse, name, n);
 	node->is_text = node->field->kind == ATTAR_FIELD_STRING;
 	if (perfume_type_of(node->field, &node->described) && node->described.is_array)
-		return wrong(parse, "an array cannot be compared");
+		return wrong(parse, "cannot compare an array");
 	if (!node->is_text && !node->described.size && node->field->kind != ATTAR_FIELD_NUMBER)
-		return wrong(parse, "only numbers and texts can be compared");
+		return wrong(parse, "only numbers and strings can be compared");
 	parse->p += n;
 	return 0;
 }
@@ -121,14 +121,15 @@ static int take_operator(struct parse *parse, struct node *node)
 		node->op = operators[i].op;
 		if (node->is_text != (node->op == OP_LIKE) && node->op != OP_EQ &&
 			node->op != OP_NE)
-			return wrong(parse, node->is_text ? "a text is compared by ==, != or ~"
-							  : "~ compares texts");
+			return wrong(parse,
+				node->is_text ? "strings can only be compared with ==, != or ~"
+					      : "~ can only compare strings");
 		return 0;
 	}
-	return wrong(parse, "one of == != < <= > >= & ~ is expected here");
+	return wrong(parse, "expected one of == != < <= > >= & ~");
 }
 
-/* Quotes may be left out around a word. */
+/* Quotes around a word are optional. */
 static int take_text(struct parse *parse, struct node *node)
 {
 	char quote = *parse->p == '"' || *parse->p == '\'' ? *parse->p : '\0';
@@ -137,9 +138,9 @@ static int take_text(struct parse *parse, struct node *node)
 	parse->p += quote != '\0';
 	n = quote ? strcspn(parse->p, quote == '"' ? "\"" : "'") : strcspn(parse->p, " \t)&|");
 	if (quote && !parse->p[n])
-		return wrong(parse, "this text is never closed");
+		return wrong(parse, "missing closing quote");
 	if (n >= TEXT_MAX)
-		return wrong(parse, "this text is too long");
+		return wrong(parse, "the string is too long");
 	memcpy(node->text, parse->p, n);
 	node->text[n] = '\0';
 	parse->p += n + (quote != '\0');
@@ -158,7 +159,7 @@ static int take_number(struct parse *parse, struct node *node)
 						: (int64_t)strtoull(parse->p, &end, 0);
 	}
 	if (end == parse->p || errno || isalnum((unsigned char)*end) || *end == '.')
-		return wrong(parse, "a number is expected here");
+		return wrong(parse, "expected a number");
 	parse->p = end;
 	return 0;
 }
@@ -177,7 +178,7 @@ static int comparison(struct parse *parse)
 	return r < 0 ? r : add(parse, &node);
 }
 
-/* ---- joined ---- */
+/* ---- boolean operators ---- */
 
 static int any(struct parse *parse);
 
@@ -187,7 +188,7 @@ static int one(struct parse *parse)
 
 	skip_blanks(parse);
 	if (parse->depth >= DEPTH_MAX)
-		return wrong(parse, "it is nested too deeply");
+		return wrong(parse, "the expression is nested too deeply");
 	parse->depth++;
 	if (take(parse, "!")) {
 		r = one(parse);
@@ -196,7 +197,7 @@ static int one(struct parse *parse)
 	} else if (take(parse, "(")) {
 		r = any(parse);
 		if (r >= 0 && !take(parse, ")"))
-			r = wrong(parse, "')' is expected here");
+			r = wrong(parse, "expected ')'");
 	} else {
 		r = comparison(parse);
 	}
@@ -238,7 +239,7 @@ int filter_parse(const char *text, const struct attar_format *format, struct fil
 	filter->root = any(&parse);
 	skip_blanks(&parse);
 	if (filter->root >= 0 && *parse.p)
-		filter->root = wrong(&parse, "&& or || is expected here");
+		filter->root = wrong(&parse, "expected && or ||");
 	if (filter->root < 0) {
 		int r = filter->root;
 
@@ -272,7 +273,7 @@ static bool keeps_number(const struct node *node, const void *at, size_t len)
 	struct attar_field number = *node->field;
 	uint64_t value;
 
-	if (len < number.size) /* a dynamic place tells its own length */
+	if (len < number.size) /* a dynamic field has its own length */
 		return false;
 	if (node->described.is_float && node->op != OP_BITS) {
 		double real = perfume_type_double(&node->described, at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tracepoint's record as text: by its print format, or field by field. */
+/* Format a tracepoint's record as text: with its print format, or field by field. */
 #include "expr/print.h"
 
 #include <math.h>
@@ -7,7 +7,10 @@
 
 #include "tracefs/format.h"
 
-/* Addresses as hexadecimal; so are those of probes, which the kernel declares as plain longs. */
+/*
+ * Prints addresses in hexadecimal, including those of probes, which the kernel declares as plain
+ * longs.
+ */
 static bool is_address(const struct attar_field *field)
 {
 	return field->is_pointer || !strncmp(field->name, "__probe_", 8);
@@ -40,7 +43,7 @@ static void put_double(struct print_run *run, double value)
 {
 	char text[32];
 
-	/* the shortest text that reads back as the same number */
+	/* the shortest text that parses to the same number */
 	for (int digits = 6; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value || isnan(value))
@@ -74,7 +77,7 @@ void print_field(struct print_run *run, const struct attar_field *field)
 
 	print_form(run, "%s%s=", run->len ? " " : "", field->name);
 	if (!at) {
-		print_text(run, "?", 1); /* not inside the record */
+		print_text(run, "?", 1); /* outside the record */
 		return;
 	}
 	if (perfume_type_of(field, &d)) {

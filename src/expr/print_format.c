@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Text out of a print format's nodes and conversions. */
+/* Format text from a print format's nodes and conversions. */
 #include <stdio.h>
 
 #include "expr/print.h"
 
-enum { PADDED_MAX = 4096 /* of a text with a width */ };
+enum { PADDED_MAX = 4096 /* maximum size of text with a width */ };
 
 void print_text(struct print_run *run, const char *text, size_t n)
 {
@@ -30,7 +30,7 @@ void print_form(struct print_run *run, const char *fmt, ...)
 		print_text(run, text, MIN((size_t)n, sizeof(text) - 1));
 }
 
-/* ---- nodes that make text ---- */
+/* ---- nodes that produce text ---- */
 
 static const struct print_node *node_at(const struct print_run *run, int32_t index)
 {
@@ -153,7 +153,7 @@ static int amount(const struct print_run *run, int value, bool is_node)
 	return number < -PADDED_MAX ? -PADDED_MAX : number > PADDED_MAX ? PADDED_MAX : (int)number;
 }
 
-/* A text that something is to be done to: first apart, then with its width. */
+/* Text with a width: format it to a buffer first, then apply the width. */
 static void put_padded(struct print_run *run, const struct print_piece *piece, int32_t node,
 	int width, int precision)
 {
@@ -178,7 +178,7 @@ static void put_padded(struct print_run *run, const struct print_piece *piece, i
 		print_text(run, " ", 1);
 }
 
-/* The kernel writes 0x0 for the zero of "%#x", the C library 0. */
+/* For "%#x" and zero, the kernel writes 0x0, the C library 0. */
 static void put_zero(struct print_run *run, const struct print_piece *piece, int width)
 {
 	bool zeroes = strchr(piece->flags, '0') && !strchr(piece->flags, '-');
@@ -214,9 +214,9 @@ static void put_number(struct print_run *run, const struct print_piece *piece, i
 	print_form(run, spec, MAX(width, 0), precision, (unsigned long long)number);
 }
 
-/* ---- what depends on a name that is not known ---- */
+/* ---- values that depend on unknown names ---- */
 
-/* Whether an expression takes a name that the array of struct page begins at. */
+/* Whether an expression uses the name of the base of the struct page array. */
 static bool has_page_base(const struct print_run *run, int32_t index)
 {
 	static const char *const bases[] = {"vmemmap_base", "vmemmap", "memstart_addr", "mem_map"};
@@ -231,7 +231,7 @@ static bool has_page_base(const struct print_run *run, int32_t index)
 	       has_page_base(run, node->c);
 }
 
-/* Of "c ? a : b" only the part that counts; casts change no name. */
+/* Follows only the selected operand of "c ? a : b"; ignores casts. */
 static int32_t chosen(const struct print_run *run, int32_t index)
 {
 	for (;;) {
@@ -247,8 +247,8 @@ static int32_t chosen(const struct print_run *run, int32_t index)
 }
 
 /*
- * The address of a struct page, pfn_to_page(), counts from a base that the kernel does not tell:
- * the number of the page frame says the same.
+ * The address of a struct page, pfn_to_page(), is relative to a base that is unknown in user space:
+ * print the page frame number instead.
  */
 static void put_unknown(struct print_run *run, int32_t index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parser of print formats: the format string, with an expression for each conversion. */
+/* Parse print formats: the format string, and an expression for each conversion. */
 #include <ctype.h>
 
 #include "base/buf.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel's printk makes of "%p" and the letters behind it:
- * Documentation/core-api/printk-formats.rst.
+ * Implement the printk conversions "%p" with a suffix: Documentation/core-api/printk-formats.rst.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -118,7 +117,9 @@ static void put_uuid(struct print_run *run, const char *suffix, const uint8_t *a
 	}
 }
 
-/* h hC hD hN: bytes with a blank, colon, dash or nothing between; the width says how many. */
+/*
+ * h hC hD hN: bytes separated by a space, colon, dash or nothing; the width is the number of bytes.
+ */
 static void put_hex(struct print_run *run, const char *suffix, int width, struct print_value v)
 {
 	const char *between = suffix[1] == 'C'   ? ":"
@@ -152,7 +153,9 @@ static void put_ranges(struct print_run *run, const uint8_t *bytes, size_t bits)
 	}
 }
 
-/* Words of 32 bits, the highest first; the kernel's bitmaps are of longs, here little-endian. */
+/*
+ * Words of 32 bits, the highest first; the kernel's bitmaps consist of longs, here little-endian.
+ */
 void print_bitmap(struct print_run *run, const uint8_t *bytes, size_t bits, bool as_list)
 {
 	size_t words = (bits + 31) / 32;
@@ -171,7 +174,7 @@ void print_bitmap(struct print_run *run, const uint8_t *bytes, size_t bits, bool
 	}
 }
 
-/* a ad ap: an address of bus or memory, through a pointer to it. */
+/* a ad ap: a physical or DMA address, given by a pointer to it. */
 static void put_physical(struct print_run *run, struct print_value v)
 {
 	uint64_t address = 0;
@@ -240,7 +243,7 @@ void print_pointer(struct print_run *run, const char *suffix, int width, struct 
 	case 'e':
 		put_error(run, v.number);
 		break;
-	default: /* the kernel would hash it; here who may trace may see */
+	default: /* the kernel would hash it; users who may trace may see it */
 		print_form(run, "%016llx", (unsigned long long)v.number);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of a branch stack: struct perf_branch_entry of linux/perf_event.h, bits 0 to 32 of its
+ * Decode branch stack entries: struct perf_branch_entry of linux/perf_event.h, bits 0 to 32 of its
  * last word.
  */
 #include "attar/sample.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The markers of a call chain: enum perf_callchain_context in linux/perf_event.h. */
+/* Call chain markers: enum perf_callchain_context in linux/perf_event.h. */
 #include "attar/record.h"
 #include "base/base.h"
 #include "record/uapi.h"

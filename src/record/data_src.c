@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the packed words PERF_MEM_* and PERF_TXN_* of linux/perf_event.h say, as text. */
+/* Format the packed words PERF_MEM_* and PERF_TXN_* of linux/perf_event.h as text. */
 #include "attar/sample.h"
 #include "base/base.h"
 #include "base/check.h"
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Text in the caller's room; what does not fit is only counted. */
+/* Text in the caller's buffer; len also counts what does not fit. */
 struct out {
 	char *text;
 	size_t size, len;
@@ -22,7 +22,7 @@ static void add(struct out *o, const char *text)
 	o->len += strlen(text);
 }
 
-/* Begins another part of a list. */
+/* Starts the next item of a list. */
 static void part(struct out *o, const char *text)
 {
 	if (o->len)
@@ -30,7 +30,10 @@ static void part(struct out *o, const char *text)
 	add(o, text);
 }
 
-/* Names of the bits that are set, one part each, behind prefix. Bit 0 of these sets is "not available". */
+/*
+ * Appends the names of the bits that are set, one item each, after prefix. Bit 0 of these sets is
+ * "not available".
+ */
 static void bits(
 	struct out *o, uint64_t set, const char *prefix, const char *const names[], unsigned n)
 {
@@ -60,8 +63,8 @@ struct attar_data_src attar_data_src_decode(uint64_t w)
 }
 
 /*
- * The level: lvl_num where the PMU tells it, with hops and remote saying how far away; else the older
- * set of bits. Hit and miss are bits of the older set in both cases.
+ * The level: lvl_num if the PMU reports it, with the distance in hops and remote; otherwise the
+ * older set of bits. Hit and miss are bits of the older set in both cases.
  */
 static void level(struct out *o, const struct attar_data_src *d)
 {
@@ -91,7 +94,7 @@ static void level(struct out *o, const struct attar_data_src *d)
 		part(o, hops[d->hops]);
 }
 
-/* Which TLB, and with what success: the bits go together. */
+/* TLB level and hit or miss: the bits are combined. */
 static void tlb(struct out *o, unsigned set)
 {
 	static const char *const where[] = {NULL, NULL, NULL, " L1", " L2", " walker", " OS fault"};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the fields of fixed size stand in an event's records. */
+/* Offsets of the fixed-size fields in an event's records. */
 #include "attar/record.h"
 #include "base/base.h"
 #include "base/check.h"
 #include "record/uapi.h"
 
-/* Takes the next word's offset when the bit asks for that field. */
+/* Assigns the next word's offset if the field's bit is set. */
 static int16_t place(const struct attar_layout *layout, uint64_t bit, int *offset)
 {
 	int here = *offset;
@@ -16,7 +16,7 @@ static int16_t place(const struct attar_layout *layout, uint64_t bit, int *offse
 	return (int16_t)here;
 }
 
-/* Of the two weights a sample has one; every other known bit costs a word at least. */
+/* A sample has at most one of the two weights; every other known bit adds at least one word. */
 static uint16_t smallest_sample(uint64_t sample_type)
 {
 	uint64_t bits = sample_type & UAPI_SAMPLE_KNOWN;
@@ -45,7 +45,10 @@ static void place_sample(struct attar_layout *layout)
 		layout->id = identifier;
 }
 
-/* The trailer (struct sample_id) is TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER; here from its end. */
+/*
+ * The trailer (struct sample_id) is TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER; processed from its
+ * end.
+ */
 static void place_trailer(struct attar_layout *layout)
 {
 	int back = 8;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of read_format: from read(2), from READ records, inside samples. Layout: the comment over
- * enum perf_event_read_format in linux/perf_event.h. A single counter has its times between value
- * and id; a group has them before all of its values.
+ * Parse read_format blocks from read(2), READ records and samples. Layout: the comment over enum
+ * perf_event_read_format in linux/perf_event.h. The times of a single counter are between value and
+ * id; those of a group precede its values.
  */
 #include "base/check.h"
 #include "record/record.h"
@@ -19,7 +19,7 @@ static unsigned times(uint64_t format)
 	       has(format, PERF_FORMAT_TOTAL_TIME_RUNNING);
 }
 
-/* Words of one value of a group; also those of a single counter without its times. */
+/* Words per value of a group, or of a single counter without its times. */
 static unsigned stride(uint64_t format)
 {
 	return 1 + has(format, PERF_FORMAT_ID) + has(format, PERF_FORMAT_LOST_);
@@ -57,7 +57,7 @@ int attar_read_parse(
 
 	if (!record_read(read_format, &c, ret_read))
 		return attar_fail(-EBADMSG,
-			"%zu bytes are too few for a counter's values in read format %#llx", len,
+			"%zu bytes are too short for counter values with read_format %#llx", len,
 			(unsigned long long)read_format);
 	return (int)((c.at - words) * sizeof(*words));
 }

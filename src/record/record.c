@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of all kinds. Each but SAMPLE is a part of fixed size, for some kinds a text or an array,
- * and the trailer that sample_id_all asks for. Layouts: enum perf_event_type in linux/perf_event.h.
+ * Parse records of all types. All but SAMPLE consist of a fixed-size part, for some types a string
+ * or an array, and the trailer requested by sample_id_all. Layouts: enum perf_event_type in
+ * linux/perf_event.h.
  */
 #include "record/record.h"
 #include "record/uapi.h"
@@ -15,8 +16,8 @@ struct body {
 };
 
 /*
- * The fixed part was checked as a whole before a kind's function runs, so these cannot pass the
- * end.
+ * The size of the fixed part is checked before a type's function is called, so these cannot read
+ * past the end.
  */
 static uint64_t u64(struct body *b)
 {
@@ -58,11 +59,11 @@ static const void *skip(struct body *b, size_t n)
 	return at;
 }
 
-/* The text that fills the rest, padded with NULs to whole words. */
+/* The string that fills the rest, padded with NULs to whole words. */
 static int text(struct body *b, const char *name, const char **ret_text)
 {
 	if (!memchr(b->at, '\0', left(b)))
-		return record_bad(b->header, "the %s does not end inside it", name);
+		return record_bad(b->header, "the %s is not terminated", name);
 	*ret_text = b->at;
 	return 0;
 }
@@ -89,9 +90,11 @@ static int parse_mmap2(const struct attar_layout *layout, struct body *b, struct
 
 	mmap_common(b, m);
 	if (rec->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-		m->build_id_size = *(const uint8_t *)skip(b, 4); /* and three reserved bytes */
+		m->build_id_size =
+			*(const uint8_t *)skip(b, 4); /* followed by three reserved bytes */
 		if (m->build_id_size > sizeof(m->build_id))
-			return record_bad(b->header, "a build-id of %u bytes", m->build_id_size);
+			return record_bad(
+				b->header, "invalid build-id size of %u bytes", m->build_id_size);
 		memcpy(m->build_id, skip(b, sizeof(m->build_id)), m->build_id_size);
 	} else {
 		m->has_ino = true;
@@ -147,7 +150,7 @@ static int parse_read(const struct attar_layout *layout, struct body *b, struct 
 	rec->read.tid = u32(b);
 	c.at = (const record_word *)b->at;
 	if (!record_read(layout->read_format, &c, &rec->read.values))
-		return record_bad(b->header, "no room for the counters' values");
+		return record_bad(b->header, "the counter values are truncated");
 	return 0;
 }
 
@@ -186,7 +189,7 @@ static int parse_namespaces(
 	rec->namespaces.nr = u64(b);
 	rec->namespaces.links = (const struct attar_ns_link *)b->at;
 	if (rec->namespaces.nr > left(b) / sizeof(struct attar_ns_link))
-		return record_bad(b->header, "%llu namespaces are more than it holds",
+		return record_bad(b->header, "%llu namespaces do not fit",
 			(unsigned long long)rec->namespaces.nr);
 	return 0;
 }
@@ -198,7 +201,7 @@ static int parse_ksymbol(
 	rec->ksymbol.len = u32(b);
 	rec->ksymbol.ksym_type = u16(b);
 	rec->ksymbol.flags = u16(b);
-	return text(b, "symbol's name", &rec->ksymbol.name);
+	return text(b, "symbol name", &rec->ksymbol.name);
 }
 
 static int parse_bpf_event(
@@ -214,7 +217,7 @@ static int parse_bpf_event(
 static int parse_cgroup(const struct attar_layout *layout, struct body *b, struct attar_record *rec)
 {
 	rec->cgroup.id = u64(b);
-	return text(b, "cgroup's path", &rec->cgroup.path);
+	return text(b, "cgroup path", &rec->cgroup.path);
 }
 
 static int parse_text_poke(
@@ -224,8 +227,7 @@ static int parse_text_poke(
 	rec->text_poke.old_len = u16(b);
 	rec->text_poke.new_len = u16(b);
 	if ((size_t)rec->text_poke.old_len + rec->text_poke.new_len > left(b))
-		return record_bad(b->header,
-			"%u old and %u new bytes of code are more than it holds",
+		return record_bad(b->header, "%u old and %u new bytes of code do not fit",
 			rec->text_poke.old_len, rec->text_poke.new_len);
 	rec->text_poke.old_bytes = skip(b, rec->text_poke.old_len);
 	rec->text_poke.new_bytes = skip(b, rec->text_poke.new_len);
@@ -246,12 +248,12 @@ static int parse_callchain_deferred(
 	rec->callchain_deferred.nr = u64(b);
 	rec->callchain_deferred.ips = (const uint64_t *)b->at;
 	if (rec->callchain_deferred.nr > left(b) / sizeof(uint64_t))
-		return record_bad(b->header, "a call chain of %llu entries is longer than it",
+		return record_bad(b->header, "a call chain of %llu entries does not fit",
 			(unsigned long long)rec->callchain_deferred.nr);
 	return 0;
 }
 
-/* What is known of each type: how many bytes its fixed part has, and what reads it. */
+/* The known types: size of the fixed part in bytes, and parser. */
 static const struct kind {
 	const char *name;
 	uint16_t fixed;
@@ -305,7 +307,7 @@ int record_bad(const struct perf_event_header *header, const char *fmt, ...)
 		attar_record_name(header->type), header->size, why);
 }
 
-/* The trailer (struct sample_id): who wrote the record, when, where, for which event. */
+/* The trailer (struct sample_id): task, time, CPU and event of the record. */
 static void read_trailer(
 	const struct attar_layout *layout, const char *end, struct attar_record *rec)
 {
@@ -333,11 +335,11 @@ int record_other(const struct attar_layout *layout, const struct perf_event_head
 	rec->pid = rec->tid = rec->cpu = UINT32_MAX;
 	rec->time = rec->id = rec->stream_id = 0;
 	if (header->size < sizeof(*header))
-		return record_bad(header, "less than its header");
+		return record_bad(header, "smaller than its header");
 	if (!kind)
 		return 0;
 	if (header->size < sizeof(*header) + kind->fixed + layout->trailer_size)
-		return record_bad(header, "its fields of fixed size alone take %zu",
+		return record_bad(header, "its fixed-size fields take %zu bytes",
 			sizeof(*header) + kind->fixed + layout->trailer_size);
 	read_trailer(layout, bytes + header->size, rec);
 	body.end = bytes + header->size - layout->trailer_size;
@@ -350,13 +352,14 @@ int record_odd(
 	const struct perf_event_header *header = bytes;
 
 	if (len < sizeof(*header))
-		return attar_fail(-EBADMSG, "%zu bytes are too few for a record", len);
+		return attar_fail(-EBADMSG, "%zu bytes are too short for a record", len);
 	if ((uintptr_t)bytes % 8)
-		return attar_fail(-EBADMSG, "a record that does not start at a multiple of 8");
+		return attar_fail(
+			-EBADMSG, "misaligned record: it must start at a multiple of 8 bytes");
 	if (header->size > len)
-		return record_bad(header, "only %zu are there", len);
+		return record_bad(header, "only %zu bytes are available", len);
 	if (kind_of(header->type))
-		return record_bad(header, "not a multiple of 8");
+		return record_bad(header, "its size is not a multiple of 8");
 	*rec = (struct attar_record){
 		.type = header->type, .misc = header->misc, .size = header->size, .header = header};
 	return record_other(layout, header, rec);

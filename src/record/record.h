@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the record parser's files share: a cursor over the words of one record. It never passes its
- * end, and every length that the record claims is compared with what is left before it is believed.
+ * Internals of the record parser: a bounded cursor over the words of a record. Every length in the
+ * record is compared with the remaining size before it is used.
  */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
@@ -10,7 +10,7 @@
 #include "base/base.h"
 
 /*
- * Bytes of a ring are no objects of any type: loads through this one are exempt from the aliasing
+ * Ring bytes have no effective type: loads through this type are exempt from the strict aliasing
  * rule.
  */
 typedef uint64_t __attribute__((may_alias)) record_word;
@@ -24,7 +24,7 @@ static inline uint64_t record_left(const struct record_cursor *c)
 	return (uint64_t)(c->end - c->at); /* words */
 }
 
-/* The next n words, or NULL when there are fewer. */
+/* Returns the next n words, or NULL if there are fewer. */
 static inline const record_word *record_take(struct record_cursor *c, uint64_t n)
 {
 	const record_word *at = c->at;
@@ -36,22 +36,23 @@ static inline const record_word *record_take(struct record_cursor *c, uint64_t n
 }
 
 /*
- * -EBADMSG with "malformed SAMPLE record of N bytes: " before the sentence that says what is wrong.
+ * Fails with -EBADMSG and "malformed SAMPLE record of N bytes: ", followed by the formatted reason.
  */
 int record_bad(const struct perf_event_header *header, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /*
- * A record that is not as the kernel would place it in a ring: outside of its bytes, or (an error
- * but for unknown types, which perf's tools invent) of a size that is no multiple of 8.
+ * Handles records that the kernel would not write to a ring: outside of the given bytes, or with a
+ * size that is not a multiple of 8. The latter is an error except for unknown types, since
+ * user-space tools define such types.
  */
 int record_odd(
 	const struct attar_layout *layout, const void *bytes, size_t len, struct attar_record *rec);
 
-/* Any record but a SAMPLE; rec has its header already. */
+/* Parses any record except SAMPLE; the header fields of rec are already set. */
 int record_other(const struct attar_layout *layout, const struct perf_event_header *header,
 	struct attar_record *rec);
 
-/* Moves the cursor over a block of read_format. False when it is longer than what is left. */
+/* Advances the cursor past a read_format block. Returns false if the block exceeds the record. */
 bool record_read(uint64_t read_format, struct record_cursor *c, struct attar_read *ret_read);
 
 #endif

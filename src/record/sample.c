@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PERF_RECORD_SAMPLE: the fields in the order in which the kernel writes them (perf_output_sample()
- * in kernel/events/core.c). What profilers ask for is decoded in one straight run,
- * see perf/sample.h; all the rest is behind a single test.
+ * Parse PERF_RECORD_SAMPLE: fields are in the order in which the kernel writes them
+ * (perf_output_sample() in kernel/events/core.c). The fields that profilers use are decoded in a
+ * fast path, see record/sample.h; all others are behind a single test.
  */
 #include "record/sample.h"
 #include "record/uapi.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "u32 pairs are read as words");
 
-/* One sample while its rarer fields are taken. */
+/* Parser state for a sample with rare fields. */
 struct state {
 	const struct attar_layout *layout;
 	const struct perf_event_header *header;
 	struct attar_sample *sample;
 	struct record_cursor c;
-	bool no_hw_idx, swap_counters; /* another shape of branches than the attributes say */
+	bool no_hw_idx, swap_counters; /* branch layout differs from the attributes */
 	bool cut;                      /* the rest cannot be decoded */
 };
 
@@ -24,35 +24,34 @@ static int take_callchain(struct state *s)
 	const record_word *nr = record_take(&s->c, 1);
 
 	if (!nr)
-		return record_bad(s->header, "no room for the call chain's length");
+		return record_bad(s->header, "the call chain length is missing");
 	s->sample->callchain = (const uint64_t *)record_take(&s->c, *nr);
 	if (!s->sample->callchain)
-		return record_bad(s->header,
-			"a call chain of %llu entries is longer than the record",
+		return record_bad(s->header, "a call chain of %llu entries does not fit",
 			(unsigned long long)*nr);
 	s->sample->callchain_nr = (uint32_t)*nr;
 	return 0;
 }
 
-/* The kernel pads the size itself, so that it and its u32 fill whole words. */
+/* The kernel pads the data so that the u32 size and the data fill whole words. */
 static int take_raw(struct state *s)
 {
 	const record_word *first = record_take(&s->c, 1);
 	uint32_t size;
 
 	if (!first)
-		return record_bad(s->header, "no room for the raw data's size");
+		return record_bad(s->header, "the raw data size is missing");
 	memcpy(&size, first, sizeof(size));
 	if (size % 8 != 4 || !record_take(&s->c, size / 8))
-		return record_bad(s->header, "raw data of %u bytes do not fit the record", size);
+		return record_bad(s->header, "raw data of %u bytes does not fit", size);
 	s->sample->raw_size = size;
 	s->sample->raw = (const char *)first + sizeof(size);
 	return 0;
 }
 
 /*
- * nr, hw_idx, entries, counters. Attributes do not tell the whole shape: without a branch stack to
- * give the kernel writes nr = 0 and no hw_idx although it was asked for, and a PMU that logs
+ * nr, hw_idx, entries, counters. The attributes do not fully determine the layout: if no branch
+ * stack is available the kernel writes nr = 0 and omits a requested hw_idx, and a PMU that logs
  * counters appends them for every event of the group. See take_branches_and_tail().
  */
 static int take_branches(struct state *s)
@@ -63,21 +62,21 @@ static int take_branches(struct state *s)
 	bool with_counters;
 
 	if (!nr)
-		return record_bad(s->header, "no room for the number of branches");
+		return record_bad(s->header, "the number of branches is missing");
 	if ((type & PERF_SAMPLE_BRANCH_HW_INDEX) && !s->no_hw_idx) {
 		hw_idx = record_take(&s->c, 1);
 		if (!hw_idx)
-			return record_bad(s->header, "no room for the branches' hardware index");
+			return record_bad(
+				s->header, "the hardware index of the branches is missing");
 		s->sample->branch_hw_idx = *hw_idx;
 	}
 	if (*nr > record_left(&s->c) / 3)
-		return record_bad(s->header, "%llu branches are more than the record holds",
-			(unsigned long long)*nr);
+		return record_bad(s->header, "%llu branches do not fit", (unsigned long long)*nr);
 	with_counters = *nr && !(type & PERF_SAMPLE_BRANCH_COUNTERS_) == s->swap_counters;
 	entries = record_take(&s->c, *nr * 3);
 	counters = with_counters ? record_take(&s->c, *nr) : NULL;
 	if (with_counters && !counters)
-		return record_bad(s->header, "counters of %llu branches do not fit the record",
+		return record_bad(s->header, "the counters of %llu branches do not fit",
 			(unsigned long long)*nr);
 	s->sample->branch_nr = (uint32_t)*nr;
 	s->sample->branches = (const struct perf_branch_entry *)entries;
@@ -90,7 +89,7 @@ static int take_regs(struct state *s, const char *whose, uint64_t mask, struct a
 	const record_word *abi = record_take(&s->c, 1);
 
 	if (!abi)
-		return record_bad(s->header, "no room for the ABI of %s registers", whose);
+		return record_bad(s->header, "the ABI of the %s registers is missing", whose);
 	regs->abi = *abi > UINT32_MAX ? UINT32_MAX : (uint32_t)*abi;
 	regs->mask = mask;
 	if (*abi > PERF_SAMPLE_REGS_ABI_64) {
@@ -102,25 +101,25 @@ static int take_regs(struct state *s, const char *whose, uint64_t mask, struct a
 	regs->nr = (uint32_t)__builtin_popcountll(mask);
 	regs->values = (const uint64_t *)record_take(&s->c, regs->nr);
 	if (!regs->values)
-		return record_bad(s->header, "%llu %s registers do not fit the record",
+		return record_bad(s->header, "%llu %s registers do not fit",
 			(unsigned long long)regs->nr, whose);
 	return 0;
 }
 
-/* size, bytes, how many of them were copied really; the latter two are absent when size is 0. */
+/* size, bytes, and number of bytes actually copied; the latter two are absent if size is 0. */
 static int take_stack(struct state *s)
 {
 	const record_word *size = record_take(&s->c, 1), *stack, *used;
 
 	if (!size)
-		return record_bad(s->header, "no room for the stack's size");
+		return record_bad(s->header, "the stack size is missing");
 	if (*size == 0)
 		return 0;
 	stack = *size % 8 ? NULL : record_take(&s->c, *size / 8);
 	used = record_take(&s->c, 1);
 	if (!stack || !used || *used > *size)
-		return record_bad(s->header, "a stack of %llu bytes does not fit the record",
-			(unsigned long long)*size);
+		return record_bad(
+			s->header, "a stack of %llu bytes does not fit", (unsigned long long)*size);
 	s->sample->stack_size = (uint32_t)*used;
 	s->sample->stack = stack;
 	return 0;
@@ -131,16 +130,16 @@ static int take_aux(struct state *s)
 	const record_word *size = record_take(&s->c, 1);
 
 	if (!size)
-		return record_bad(s->header, "no room for the AUX data's size");
+		return record_bad(s->header, "the AUX data size is missing");
 	s->sample->aux = *size % 8 ? NULL : record_take(&s->c, *size / 8);
 	if (!s->sample->aux)
-		return record_bad(s->header, "AUX data of %llu bytes do not fit the record",
+		return record_bad(s->header, "AUX data of %llu bytes does not fit",
 			(unsigned long long)*size);
 	s->sample->aux_size = (uint32_t)*size;
 	return 0;
 }
 
-/* A run of fields of one word each. */
+/* Takes consecutive fields of one word each. */
 struct word {
 	uint64_t bit;
 	const char *name;
@@ -156,13 +155,13 @@ static int take_words(struct state *s, const struct word words[], size_t n)
 			continue;
 		word = record_take(&s->c, 1);
 		if (!word)
-			return record_bad(s->header, "no room for the %s", words[i].name);
+			return record_bad(s->header, "the %s is missing", words[i].name);
 		*words[i].value = *word;
 	}
 	return 0;
 }
 
-/* The kernel writes AUX last, whatever the comment in linux/perf_event.h says. */
+/* The kernel writes AUX last, contrary to the comment in linux/perf_event.h. */
 static int take_tail(struct state *s)
 {
 	struct attar_sample *sample = s->sample;
@@ -207,8 +206,8 @@ static int take_shape(struct state *s, bool other)
 }
 
 /*
- * When the fields as declared do not end where the record does, the other shape may; else they
- * stand.
+ * If the declared layout does not end at the end of the record, try the alternative layout; if that
+ * does not either, keep the declared one.
  */
 static int take_branches_and_tail(struct state *s)
 {
@@ -226,7 +225,7 @@ static int take_branches_and_tail(struct state *s)
 	return take_shape(s, false);
 }
 
-/* All fields of variable size and what follows them, in any combination. */
+/* Takes all variable-size fields and those that follow them, in any combination. */
 static int take_any(struct state *s)
 {
 	uint64_t type = s->layout->sample_type;
@@ -234,7 +233,7 @@ static int take_any(struct state *s)
 
 	if ((type & PERF_SAMPLE_READ) &&
 		!record_read(s->layout->read_format, &s->c, &s->sample->read))
-		return record_bad(s->header, "no room for the counters' values");
+		return record_bad(s->header, "the counter values are truncated");
 	if (type & PERF_SAMPLE_CALLCHAIN)
 		rc = take_callchain(s);
 	if (rc == 0 && (type & PERF_SAMPLE_RAW))
@@ -247,8 +246,8 @@ static int take_any(struct state *s)
 }
 
 /*
- * Sets what most samples lack to 0. Spelled out: a loop or memset() becomes `rep stos`, which costs
- * three times as much as all the rest of a sample.
+ * Clears the fields absent from most samples. Unrolled, because compilers turn a loop or memset()
+ * into `rep stos`, which takes three times as long as the rest of a sample.
  */
 static inline void zero_rare(struct attar_record *rec)
 {
@@ -278,8 +277,8 @@ static __attribute__((cold, noinline)) int bad_sample(
 	const struct attar_layout *layout, const struct perf_event_header *header)
 {
 	if (header->size < layout->sample_min)
-		return record_bad(header, "its fields take %u at least", layout->sample_min);
-	return record_bad(header, "its call chain or its raw data are longer than it");
+		return record_bad(header, "its fields take at least %u bytes", layout->sample_min);
+	return record_bad(header, "its call chain or raw data does not fit");
 }
 
 static int take_rare(const struct attar_layout *layout, const struct perf_event_header *header,

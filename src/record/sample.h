@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The straight run over a sample that has no rare fields, inlined where samples come by the
- * million. Every length is compared with the record's size before it is believed.
+ * Fast path for samples without rare fields, inlined into hot loops. Every length is compared with
+ * the record's size before it is used.
  */
 #ifndef RECORD_SAMPLE_H
 #define RECORD_SAMPLE_H
 
 #include "record/record.h"
 
-/* What attar's own events ask for at least; always in this order, a word each. */
+/* Fields that all of attar's own events request; always in this order, one word each. */
 #define SAMPLE_USUAL                                                                               \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 		PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
@@ -16,7 +16,7 @@
 	(SAMPLE_USUAL | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |                \
 		PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)
 
-/* The fields of fixed size. */
+/* The fixed-size fields. */
 static inline __attribute__((always_inline)) const record_word *sample_fixed(
 	uint64_t type, const record_word *at, struct attar_record *rec)
 {
@@ -41,9 +41,9 @@ static inline __attribute__((always_inline)) const record_word *sample_fixed(
 }
 
 /*
- * A sample whose fields are all in SAMPLE_COMMON; its rare fields are not touched. The smallest
- * size of a sample makes sure of the words that hold lengths; spare is how many words this one has
- * beyond it. False when its call chain or its raw data are longer than that.
+ * Parses a sample whose fields are all in SAMPLE_COMMON; rare fields are not written. The minimum
+ * size of a sample includes the words that hold lengths; spare is the number of words beyond it.
+ * Returns false if call chain or raw data exceed spare.
  */
 static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
@@ -65,24 +65,24 @@ static inline __attribute__((always_inline)) bool sample_common(uint64_t type,
 			return false;
 	}
 	sample->raw = type & PERF_SAMPLE_RAW ? (const char *)at + 4 : NULL;
-	nr |= raw << 32; /* the size alone: what stands above it is shifted out */
+	nr |= raw << 32; /* the size alone: the bytes above it are shifted out */
 	memcpy(&sample->callchain_nr, &nr, 8); /* and raw_size */
 	return true;
 }
 
 /*
- * A set of fields that attar's own events ask for: the usual ones, perhaps a call chain, perhaps
- * data.
+ * Whether the fields are a set that attar's own events request: the usual ones, optionally with a
+ * call chain or raw data.
  */
 static inline bool sample_is_own(uint64_t type)
 {
 	return (type & ~(uint64_t)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)) == SAMPLE_USUAL;
 }
 
-/* The fields of an own sample where they always are, counted in words from the header on. */
+/* Fixed positions of the fields in samples of attar's own events, in words after the header. */
 enum { SAMPLE_OWN_ID = 1, SAMPLE_OWN_TASK = 3, SAMPLE_OWN_TIME = 4 };
 
-/* sample_common() of such a set, with every test of a bit folded away. */
+/* sample_common() for such a set, with all bit tests folded at compile time. */
 static inline __attribute__((always_inline)) bool sample_own(uint64_t type,
 	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What linux/perf_event.h knows since Linux 6.1, for builds against older headers: each constant
- * with the first kernel that has it. Values are the kernel's ABI. The kernel's own names are enum
- * members, which the preprocessor cannot see, so those stand here with an underscore at their end;
- * macros of the kernel keep their names.
+ * Additions to linux/perf_event.h since about Linux 6.1, for builds against older headers. Each
+ * constant is annotated with the first kernel that has it. Enum members of the kernel header are
+ * invisible to the preprocessor, so their names here end in an underscore; macros keep the kernel's
+ * names.
  */
 #ifndef RECORD_UAPI_H
 #define RECORD_UAPI_H
@@ -11,7 +11,7 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-/* Sizes of struct perf_event_attr; the older ones for completeness of the table. */
+/* Sizes of struct perf_event_attr; older ones for completeness. */
 #ifndef PERF_ATTR_SIZE_VER6
 #define PERF_ATTR_SIZE_VER6 120 /* 5.5: aux_sample_size */
 #endif
@@ -26,14 +26,15 @@
 #endif
 
 /*
- * struct perf_event_attr at its newest known size, whatever size the build machine's is. Zero it as
- * a whole; the members beside attr overlay what older headers lack.
+ * struct perf_event_attr at its newest known size, independent of the build machine's headers. Zero
+ * all of it; the members beside attr overlay fields that older headers lack.
  */
 union uapi_attr {
 	struct {
 		struct perf_event_attr attr;
 		/*
-		 * What {.attr = {...}} must zero, too: what is outside of the member it need not.
+		 * Also zeroed by {.attr = {...}}: C does not require bytes outside the initialized
+		 * member to be zeroed.
 		 */
 		unsigned char newer_[PERF_ATTR_SIZE_VER9 > sizeof(struct perf_event_attr)
 					     ? PERF_ATTR_SIZE_VER9 - sizeof(struct perf_event_attr)
@@ -42,7 +43,7 @@ union uapi_attr {
 	uint64_t words[PERF_ATTR_SIZE_VER9 / 8];
 	struct {
 		uint64_t words_before_flags_[5];
-		uint64_t flags; /* the bit fields from disabled on */
+		uint64_t flags; /* the bit fields starting with disabled */
 		uint64_t words_before_aux_[8];
 		uint32_t aux_sample_size_;
 		uint32_t aux_action; /* UAPI_AUX_* */
@@ -57,7 +58,7 @@ _Static_assert(__builtin_offsetof(union uapi_attr, aux_action) == 116, "aux_acti
 _Static_assert(__builtin_offsetof(union uapi_attr, config3) == PERF_ATTR_SIZE_VER7, "config3");
 
 /* Bits of uapi_attr.flags that older headers lack. */
-#define UAPI_ATTR_DEFER_CALLCHAIN (1ULL << 38) /* 6.19: user call chains in records of their own */
+#define UAPI_ATTR_DEFER_CALLCHAIN (1ULL << 38) /* 6.19: user call chains in separate records */
 #define UAPI_ATTR_DEFER_OUTPUT    (1ULL << 39) /* 6.19: this event wants those records */
 #define UAPI_ATTR_FLAGS_KNOWN     ((1ULL << 40) - 1)
 
@@ -70,13 +71,13 @@ _Static_assert(__builtin_offsetof(union uapi_attr, config3) == PERF_ATTR_SIZE_VE
 #define PERF_SAMPLE_BRANCH_PRIV_SAVE_ (1U << 18) /* 6.1 */
 #define PERF_SAMPLE_BRANCH_COUNTERS_  (1U << 19) /* 6.8 */
 
-/* All bits of sample_type that a sample's decoder knows; none was added since 5.12. */
+/* All sample_type bits known to the sample parser; none were added since 5.12. */
 #define UAPI_SAMPLE_KNOWN ((1ULL << 25) - 1)
 
 /* read_format. */
 #define PERF_FORMAT_LOST_ (1U << 4) /* 6.0 */
 
-/* Record types, and the newest one known. */
+/* Record types, including the newest known one. */
 #define PERF_RECORD_AUX_OUTPUT_HW_ID_   21 /* 5.16 */
 #define PERF_RECORD_CALLCHAIN_DEFERRED_ 22 /* 6.19 */
 #define UAPI_RECORD_NEWEST              PERF_RECORD_CALLCHAIN_DEFERRED_

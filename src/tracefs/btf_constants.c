@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of constants in print formats: what the kernel's macros did not turn into numbers stands
- * in the enums of its BTF (Documentation/bpf/btf.rst). Read once, when the first such name is met.
+ * Resolve constant names in print formats: enumerators that the kernel's macros did not replace by
+ * numbers are looked up in the kernel's BTF (Documentation/bpf/btf.rst), which is read once, on
+ * first use.
  */
 #include <linux/btf.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@ enum { BTF_MAX = 256 << 20, KIND_ENUM64 = 19 /* since 6.0 */ };
 struct btf {
 	const char *strings;
 	uint32_t strings_len;
-	struct map *values; /* hash of the name to the value */
-	struct map twice;   /* hashes with two different values: they mean nothing */
+	struct map *values; /* maps hash of name to value */
+	struct map twice;   /* hashes with two different values: ambiguous, not used */
 };
 
 static uint64_t hash(const char *text)
@@ -44,7 +45,7 @@ static void add_enum(struct btf *b, const uint32_t *at, unsigned n, bool wide)
 			wide ? at[1] | (uint64_t)at[2] << 32 : (uint64_t)(int64_t)(int32_t)at[1]);
 }
 
-/* Bytes behind a struct btf_type; -1 for a kind that is not known, where the walk must end. */
+/* Number of bytes after a struct btf_type; -1 for an unknown kind, where parsing must stop. */
 static int64_t size_behind(unsigned kind, unsigned n)
 {
 	switch (kind) {

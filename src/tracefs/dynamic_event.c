@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes through tracefs (Documentation/trace/kprobetrace.rst, uprobetracer.rst). They belong to
- * the system, not to the process that made them, so their names tell whose they are:
- * attar_NS_PID_START/NAME, with the PID namespace, the pid in it and its start time. What a killed
- * process left is removed by the next one.
+ * Probes through tracefs (Documentation/trace/kprobetrace.rst, uprobetracer.rst). They are
+ * system-wide and outlive their creator, so their names identify it: attar_NS_PID_START/NAME, with
+ * the PID namespace, the PID in it and the start time of the process. Probes left behind by a
+ * killed process are removed by the next one.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ static const char *file_of(bool user)
 	return user ? "uprobe_events" : "kprobe_events";
 }
 
-/* Field 22 of /proc/PID/stat: ticks from boot to the start of the process. */
+/* Field 22 of /proc/PID/stat: start time of the process in ticks since boot. */
 static int start_time(const char *proc, const char *pid, unsigned long long *ret_ticks)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -33,7 +33,7 @@ static int start_time(const char *proc, const char *pid, unsigned long long *ret
 	r = file_read(path, 65536, &b);
 	if (r < 0)
 		return r;
-	p = strrchr(buf_text(&b), ')'); /* comm may hold anything */
+	p = strrchr(buf_text(&b), ')'); /* comm may contain any characters */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	return p && sscanf(p, " %llu", ret_ticks) == 1 ? 0 : -EBADMSG;
@@ -59,14 +59,14 @@ static int append(struct tracefs *tracefs, bool user, const char *text)
 	int fd _cleanup_close_ = -1;
 
 	path_of(tracefs, user, path);
-	/* Never truncated: that would remove everybody's. */
+	/* Never opened with O_TRUNC: that would remove all probes of the system. */
 	fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_APPEND | O_CLOEXEC));
 	if (fd < 0)
 		return -errno;
 	return file_write_all(fd, text, strlen(text));
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static int own_system(struct tracefs *tracefs)
 {
@@ -86,7 +86,7 @@ static int own_system(struct tracefs *tracefs)
 	return 0;
 }
 
-/* A C identifier from the function's name, unlike the others of this process. */
+/* Derives a C identifier from the function's name, unique in this process. */
 static char *own_name(const struct tracefs *tracefs, const struct probe *probe)
 {
 	char stem[STEM_MAX], *name;
@@ -114,7 +114,7 @@ static void place_text(struct buf *b, const struct probe *probe)
 	buf_char(b, '\n');
 }
 
-/* The kernel's own words about what it refused last: "[ 1.2] trace_kprobe: error: TEXT". */
+/* The kernel's last error message: "[ 1.2] trace_kprobe: error: TEXT". */
 static void last_error(const struct tracefs *tracefs, char text[200])
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -135,13 +135,14 @@ static int explain(struct tracefs *tracefs, const struct probe *probe, int r)
 {
 	char text[200], place[64], path[4096];
 
-	/* The kernel says -ENOENT of a file to be probed, too. */
+	/* The kernel also returns -ENOENT for the file to be probed. */
 	path_of(tracefs, probe->user, path);
 	if (r == -ENOENT && access(path, F_OK) < 0 && access(tracefs->path, R_OK | X_OK) == 0)
-		return attar_fail(-ENODEV, "this kernel has no %s (CONFIG_%s_EVENTS is off)",
+		return attar_fail(-ENODEV,
+			"this kernel does not support %s (CONFIG_%s_EVENTS is not set)",
 			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");
 	if (r == -EACCES || r == -EPERM)
-		return attar_fail(-EACCES, "probes are made in %s, which needs root", path);
+		return attar_fail(-EACCES, "cannot create probes: writing %s requires root", path);
 	last_error(tracefs, text);
 	snprintf(place, sizeof(place), "0x%llx", (unsigned long long)probe->offset);
 	return attar_fail(r, "the kernel refuses to probe '%s' (%s)%s",
@@ -162,7 +163,7 @@ int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 		return r;
 	if (probe->user && strpbrk(probe->file, " \t\n:"))
 		return attar_fail(-EINVAL,
-			"tracefs cannot probe '%s': its path has a blank or a colon",
+			"tracefs cannot probe '%s': its path contains white space or a colon",
 			CLIP(probe->file));
 	made.name = own_name(tracefs, probe);
 	if (!made.name || vec_reserve(&tracefs->dynamic_events, 1) < 0) {
@@ -183,7 +184,7 @@ int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 	return 0;
 }
 
-/* ---- removing ---- */
+/* ---- removal ---- */
 
 static int remove_one(struct tracefs *tracefs, bool user, const char *full_name)
 {
@@ -203,7 +204,8 @@ void dynamic_event_remove_own(struct tracefs *tracefs)
 		snprintf(full, sizeof(full), "%s/%s", tracefs->dynamic_event_system, it->name);
 		r = is_own_process(tracefs) ? remove_one(tracefs, it->user, full) : 0;
 		if (r < 0 && r != -ENOENT)
-			log_note("the probe %s stays in tracefs (%s): an event of it is still open",
+			log_note("cannot remove the probe %s from tracefs (%s): one of its events "
+				 "is still open",
 				full, strerror(-r));
 		free(it->name);
 	}
@@ -212,7 +214,10 @@ void dynamic_event_remove_own(struct tracefs *tracefs)
 	tracefs->dynamic_event_system = NULL;
 }
 
-/* True for "attar_NS_PID_START/..." of our PID namespace when no process PID started then. */
+/*
+ * True for "attar_NS_PID_START/..." of our PID namespace if no process PID with this start time
+ * exists.
+ */
 static bool is_stale(const struct tracefs *tracefs, const char *full_name)
 {
 	unsigned long ns;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The "format" files of tracefs. Their form is written down in the kernel's
- * Documentation/trace/events.rst; the declarations in it are the C text of the tracepoint's macro,
- * with all that C allows.
+ * Parse the "format" files of tracefs. The kernel's Documentation/trace/events.rst describes the
+ * syntax; field declarations are arbitrary C text from the tracepoint's macro.
  */
 #include "tracefs/format.h"
 
@@ -52,7 +51,7 @@ static bool contains(struct span s, const char *text)
 	return memmem(s.at, s.n, text, strlen(text)) != NULL;
 }
 
-/* A word as a whole, not as part of another. */
+/* Whether text contains a whole word. */
 static bool has_word(struct span s, const char *word)
 {
 	size_t n = strlen(word);
@@ -64,7 +63,7 @@ static bool has_word(struct span s, const char *word)
 	return false;
 }
 
-/* Decimal, at most max. -EBADMSG without a text. */
+/* Parses a decimal number up to max. Returns 0 or -EBADMSG without an error text. */
 static int number(struct span *s, uint64_t max, uint64_t *ret_value)
 {
 	uint64_t value = 0;
@@ -94,7 +93,7 @@ static const char *keep(struct format *f, struct span a, struct span b)
 	return start;
 }
 
-/* A declaration taken apart: "type name dims", where dynamic arrays have the dims in the type. */
+/* A parsed declaration: "type name dims", dynamic arrays have the dims in the type. */
 struct decl {
 	struct span type, name, dims;
 };
@@ -137,7 +136,7 @@ static int split(struct span text, struct decl *ret_decl)
 	return name.n && ret_decl->type.n ? 0 : -EBADMSG;
 }
 
-/* Words of types and their bytes. A type is that of the first of them in it. */
+/* Type words and their sizes in bytes. The first one found in a type determines its size. */
 static const struct {
 	const char *word;
 	unsigned size;
@@ -149,7 +148,7 @@ static const struct {
 	{"s32", 4}, {"__u32", 4}, {"__s32", 4}, {"uint32_t", 4}, {"int32_t", 4}, {"__be32", 4},
 	{"int", 4}, {"unsigned", 4}, {"pid_t", 4}};
 
-/* Bytes of one element of an array of this type, 0 when its name does not tell. */
+/* Size of an array element of this type in bytes, 0 if the name does not determine it. */
 static unsigned element_size(struct span type)
 {
 	if (contains(type, "*"))
@@ -184,7 +183,7 @@ unsigned format_type_size(const char *type, size_t n, bool *ret_signed)
 	return element_size(span);
 }
 
-/* The product of "[6][2]"; 0 when a dimension is not a plain number. */
+/* The product of dimensions such as "[6][2]"; 0 if one is not a plain number. */
 static uint64_t element_count(struct span dims)
 {
 	uint64_t count = 1, n;
@@ -206,8 +205,9 @@ static bool is_number_size(uint64_t size)
 }
 
 /*
- * Whether chars are text. Kernels built with -funsigned-char (since 6.2) say signed:0 for plain
- * char, so only the declaration tells: "char" is text, "unsigned char" and "u8" are numbers.
+ * Whether characters are text. Kernels built with -funsigned-char (since 6.2) report signed:0 for
+ * plain char, so this depends on the declaration: "char" is text, "unsigned char" and "u8" are
+ * numbers.
  */
 static bool is_text(struct span type)
 {
@@ -299,8 +299,7 @@ static int add_field(struct format *f, struct span line)
 	if (field.place != ATTAR_FIELD_FIXED && field.size < 4)
 		return -EBADMSG;
 	if (field.place != ATTAR_FIELD_FIXED && d.dims.n)
-		d.dims =
-			(struct span){"[]", 2}; /* kernels say a number there that nobody has set */
+		d.dims = (struct span){"[]", 2}; /* kernels write an uninitialized number there */
 	field.is_common = starts(d.name, "common_");
 	field.name = keep(f, d.name, (struct span){d.name.at, 0});
 	field.type = keep(f, d.type, d.dims);
@@ -346,7 +345,7 @@ static int read_text(struct format *f, struct span rest)
 	for (unsigned row = 1; rest.n; row++) {
 		struct span line;
 
-		if (skip(&rest, "print fmt:")) { /* the last: it may hold anything */
+		if (skip(&rest, "print fmt:")) { /* last line: arbitrary text */
 			f->pub.print = keep(f, trim(rest), (struct span){rest.at, 0});
 			break;
 		}
@@ -360,7 +359,7 @@ static int read_text(struct format *f, struct span rest)
 				(int)MIN(line.n, 100), line.at);
 	}
 	if (!f->pub.name || !has_id)
-		return attar_fail(-EBADMSG, "a tracepoint's format without its %s line",
+		return attar_fail(-EBADMSG, "the tracepoint's format has no %s line",
 			f->pub.name ? "ID" : "name");
 	if (!f->pub.print)
 		f->pub.print = "";
@@ -380,11 +379,12 @@ int attar_format_parse(
 	int r;
 
 	if (len > FORMAT_TEXT_MAX)
-		return attar_fail(-EBADMSG, "a tracepoint's format of %zu bytes", len);
+		return attar_fail(
+			-EBADMSG, "the tracepoint's format is too large (%zu bytes)", len);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return base_oom();
-	/* Each name and type takes fewer bytes than the line that declares it. */
+	/* Name and type of a field are shorter than the line that declares it. */
 	f->strings_size = len + strlen(system) + 2;
 	f->strings = malloc(f->strings_size);
 	r = f->strings ? 0 : base_oom();

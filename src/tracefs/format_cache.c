@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats of this system's tracepoints, each read from tracefs once. */
+/* Cache of this system's tracepoint formats: each is read from tracefs once. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -7,7 +7,7 @@
 #include "tracefs/format.h"
 #include "tracefs/tracefs.h"
 
-/* Of "system:name". What collides is told apart by comparing names. */
+/* Hash of "system:name". Collisions are resolved by comparing names. */
 static uint64_t hash_name(const char *system, const char *name)
 {
 	uint64_t h = base_hash_bytes(BASE_HASH_START, system, strlen(system));
@@ -57,8 +57,8 @@ int tracefs_format(struct tracefs *tracefs, const char *system, const char *name
 	int r;
 
 	if (!tracefs_name_ok(system) || !tracefs_name_ok(name))
-		return attar_fail(-EINVAL, "'%s:%s' cannot be the name of a tracepoint",
-			CLIP(system), CLIP(name));
+		return attar_fail(-EINVAL, "'%s:%s' is not a valid tracepoint name", CLIP(system),
+			CLIP(name));
 	if (index) {
 		format = tracefs->formats.at[*index];
 		if (!strcmp(format->system, system) && !strcmp(format->name, name)) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Fields of user events whose type is told by a name that only libperfume and its readers agree on.
- */
+/* Fields of user events whose type name is a convention of libperfume and its readers. */
 #include "tracefs/format.h"
 
 static const char *behind(const char *text, const char *prefix)
@@ -11,7 +9,7 @@ static const char *behind(const char *text, const char *prefix)
 	return strncmp(text, prefix, n) ? NULL : text + n;
 }
 
-/* "u8" to "u64", "s8" to "s64", "f32", "f64"; what follows it, or NULL. */
+/* Parses "u8" to "u64", "s8" to "s64", "f32", "f64". Returns the rest of the text, or NULL. */
 static const char *take_type(const char *p, struct perfume_type *d)
 {
 	char kind = *p;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Constant strings of the kernel that tracepoints refer to by address: tracefs lists them. */
+/*
+ * Constant kernel strings that tracepoints refer to by address, read from printk_formats in
+ * tracefs.
+ */
 #include <stdio.h>
 
 #include "base/file.h"

@@ -55,12 +55,13 @@ int tracefs_denied(int r, const char *path)
 	if (r != -EACCES && r != -EPERM)
 		return attar_fail(r, "cannot open %s: %s", path, limit_open_error(-r));
 	return attar_fail(-EACCES,
-		"tracefs may not be read (%s: %s): run as root, or as root open it for a group: "
+		"no permission to read tracefs (%s: %s): run as root, or grant a group access as "
+		"root: "
 		"mount -o remount,mode=0750,gid=GROUP " STANDARD,
 		path, strerror(-r));
 }
 
-/* mountinfo writes blanks, tabs, newlines and backslashes as three octal digits. */
+/* mountinfo escapes spaces, tabs, newlines and backslashes as three octal digits. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -78,8 +79,8 @@ static void unescape(char *text)
 }
 
 /*
- * "ID PARENT DEV ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE SUPER": POINT and TYPE of a mount of
- * a whole file system, or NULL. Cuts the line up.
+ * "ID PARENT DEV ROOT POINT OPTIONS [FIELDS...] - TYPE SOURCE SUPER": gets POINT and TYPE if the
+ * root of a file system is mounted, else NULL. Modifies the line.
  */
 static char *mount_point(char *line, char **ret_type)
 {
@@ -98,7 +99,7 @@ static char *mount_point(char *line, char **ret_type)
 	return word[4];
 }
 
-/* How good a place is: 2 is the events folder itself, 1 one that may not be entered, 0 none. */
+/* Rates a candidate: 2 if it contains the events directory, 1 if access is denied, 0 otherwise. */
 static int rate(const char *path)
 {
 	char events[4096 + 16];
@@ -139,8 +140,8 @@ static int best_mount(char *text, char **ret_path)
 
 static int no_tracefs(void)
 {
-	return attar_fail(
-		-ENODEV, "this kernel has no tracefs (CONFIG_TRACING is off), so no tracepoints");
+	return attar_fail(-ENODEV,
+		"this kernel does not support tracefs and tracepoints (CONFIG_TRACING is not set)");
 }
 
 static bool kernel_has_tracefs(const char *proc)
@@ -161,13 +162,14 @@ int tracefs_find(const char *proc, char **ret_path)
 	snprintf(path, sizeof(path), "%s/self/mountinfo", proc);
 	r = file_read(path, MOUNTINFO_MAX, &b);
 	if (r < 0)
-		return attar_context(r, "cannot look for tracefs");
+		return attar_context(r, "cannot find the tracefs mount point");
 	r = b.len ? best_mount(b.data, ret_path) : -ENODEV;
 	if (r != -ENODEV)
 		return r;
 	if (!kernel_has_tracefs(proc))
 		return no_tracefs();
-	return attar_fail(-ENODEV, "tracefs is not mounted, so tracepoints have no names: " MOUNT);
+	return attar_fail(
+		-ENODEV, "tracefs is not mounted, so tracepoint names cannot be resolved: " MOUNT);
 }
 
 static int mount_standard(void)
@@ -176,7 +178,7 @@ static int mount_standard(void)
 		log_note("tracefs was not mounted: mounted it at " STANDARD);
 		return 0;
 	}
-	if (errno == EBUSY) /* another process was faster */
+	if (errno == EBUSY) /* another process mounted it concurrently */
 		return 0;
 	if (errno == ENODEV)
 		return no_tracefs();
@@ -224,7 +226,7 @@ static int names_in(struct tracefs *tracefs, const char *below, dir_names *ret_n
 	r = dir_read(path, ret_names);
 	if (r < 0)
 		return tracefs_denied(r, path);
-	/* Beside the folders of systems and tracepoints lie files that switch them all. */
+	/* Skip the control files next to the directories of systems and tracepoints. */
 	vec_each (ret_names, name) {
 		if (!strcmp(*name, "enable") || !strcmp(*name, "filter") ||
 			!strncmp(*name, "header_", 7))
@@ -246,7 +248,7 @@ int tracefs_events(struct tracefs *tracefs, const char *system, dir_names *ret_n
 	return names_in(tracefs, system, ret_names);
 }
 
-/* Every "system:name", into one list of words that suggestions may borrow from. */
+/* Collects all "system:name" in one list, from which suggestions borrow. */
 static int all_names(struct tracefs *tracefs, dir_names *ret_names)
 {
 	dir_names systems _cleanup_(dir_names_done) = {0};
@@ -285,7 +287,7 @@ int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *nam
 	}
 	vec_each (&known, it)
 		if (!strcmp(strchr(*it, ':') + 1, name))
-			s.best = *it; /* right name, wrong system */
+			s.best = *it; /* correct name, wrong system */
 	if (s.best)
 		return attar_fail(
 			-ENOENT, "no tracepoint '%s': did you mean '%s'?", CLIP(full), s.best);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracefs: where it is mounted, the tracepoints in it, and what else it and BTF tell of the kernel. */
+/* tracefs: mount point, tracepoints, and other kernel information from tracefs and BTF. */
 #ifndef TRACEFS_TRACEFS_H
 #define TRACEFS_TRACEFS_H
 
@@ -7,36 +7,36 @@
 #include "base/map.h"
 #include "tracefs/dir.h"
 
-/* A probe that was made in tracefs. */
+/* A probe event created in tracefs. */
 struct dynamic_event {
 	bool user;
 	char *name;
 };
 
-/* Every part is read when it is first asked for. */
+/* All parts are read on first use. */
 struct tracefs {
 	unsigned process;   /* that created it, see base/check.h */
 	char *sysfs, *proc; /* owned */
 	char *path;         /* where it is mounted; NULL until found; owned */
-	bool mount;         /* mount it when it is not mounted */
+	bool mount;         /* mount tracefs if it is not mounted */
 	bool seen;          /* stale probes of other processes were removed */
 	VEC(struct attar_format *) formats;
-	struct map formats_by_name; /* hash of "system:name" to its index in formats */
-	char *dynamic_event_system; /* "attar_NS_PID_START"; NULL until one is made */
+	struct map formats_by_name; /* maps hash of "system:name" to index in formats */
+	char *dynamic_event_system; /* "attar_NS_PID_START"; NULL until the first event is created */
 	VEC(struct dynamic_event) dynamic_events;
-	attar_address_fn *resolve; /* names kernel functions; NULL: none */
+	attar_address_fn *resolve; /* resolves kernel functions; NULL: none */
 	void *resolve_ctx;
-	struct map strings; /* of printk_formats: address to offset in strings_text */
+	struct map strings; /* from printk_formats: maps address to offset in strings_text */
 	char *strings_text;
 	bool strings_read;
-	struct map constants; /* of the kernel's enums: hash of the name to the value */
+	struct map constants; /* the kernel's enumerators: maps hash of name to value */
 	bool constants_read;
 };
 
-/* Copies sysfs and proc, and path unless it is NULL. 0 or -ENOMEM. */
+/* Copies sysfs and proc, and path unless it is NULL. Returns 0 or -ENOMEM. */
 int tracefs_init(struct tracefs *tracefs, const char *sysfs, const char *proc, const char *path);
 
-/* Removes the probes that it made, and frees what it holds. */
+/* Removes the probes it created and frees its resources. */
 void tracefs_done(struct tracefs *tracefs);
 
 /* As attar_tracefs_mount(). */
@@ -50,32 +50,35 @@ int tracefs_format(struct tracefs *tracefs, const char *system, const char *name
 	const struct attar_format **ret_format);
 
 /*
- * The mount point of tracefs (itself, or inside debugfs) as `proc`/self/mountinfo tells. 0 with a
- * path that is the caller's to free; -ENODEV when there is none, -EACCES when it may not be
- * entered, with sentences that say what mends it.
+ * Finds the mount point of tracefs (directly, or in debugfs) in `proc`/self/mountinfo. Returns 0
+ * and a path that the caller must free; -ENODEV if there is none; or -EACCES if access is denied.
+ * The error text suggests a fix.
  */
 int tracefs_find(const char *proc, char **ret_path);
 
-/* True for what may be a directory of events/: never a path out of it. */
+/* True if name is a valid directory name in events/, that is, it cannot escape from it. */
 bool tracefs_name_ok(const char *name);
 
-/* Fails with the sentence for a file of tracefs that could not be opened with error code r. */
+/* Fails with the error text for a tracefs file whose open(2) failed with r, a negative errno. */
 int tracefs_denied(int r, const char *path);
 
-/* Systems, or the tracepoints of one; sorted. 0 or a negative errno with its sentence. */
+/*
+ * Lists systems, or the tracepoints of a system; sorted. Returns 0 or a negative errno with an
+ * error text.
+ */
 int tracefs_systems(struct tracefs *tracefs, dir_names *ret_names);
 int tracefs_events(struct tracefs *tracefs, const char *system, dir_names *ret_names);
 
-/* Fails with "no tracepoint 'system:name'" and what may have been meant. */
+/* Fails with "no tracepoint 'system:name'" and a suggestion. */
 int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *name);
 
-/* The value of a constant of the kernel, by the enums of its BTF. */
+/* Looks up the value of a kernel constant in the enums of its BTF. */
 bool tracefs_constant(struct tracefs *tracefs, const char *name, uint64_t *ret_value);
 
-/* Fills hashes of names and values from the bytes of a BTF file; nothing when it is malformed. */
+/* Fills the map from hashes of names to values from a BTF file; adds nothing if it is malformed. */
 void btf_constants(const char *bytes, size_t len, struct map *ret_values);
 
-/* The constant string at an address of the kernel, NULL when it is not known. */
+/* Returns the constant string at a kernel address, or NULL if it is unknown. */
 const char *tracefs_string(struct tracefs *tracefs, uint64_t address);
 
 #endif

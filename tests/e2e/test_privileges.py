@@ -203,14 +203,14 @@ def test_perfmon_alone(nobody, sysctl):
     assert Profile(done.stdout).pick(dso='[kernel.kallsyms]')
     done = run(*may, '-e', 'sched:sched_switch', program='setpriv')
     assert done.returncode == PERMISSION
-    assert re.fullmatch(r'attar: --event: events, column 1: tracefs may not be read \(/sys/kernel/tracing: Permission denied\): '
-                        r'run as root, or as root open it for a group: .*', notes_of(done)[-1])
+    assert re.fullmatch(r'attar: --event: events, column 1: no permission to read tracefs \(/sys/kernel/tracing: Permission denied\): '
+                        r'run as root, or grant a group access as root: .*', notes_of(done)[-1])
 
 
 def test_tracepoint_without_tracefs(nobody):
     done = nobody('profile', '-e', 'sched:sched_switch', '-d', '100ms')
     assert done.returncode == PERMISSION
-    assert 'tracefs may not be read' in done.stderr and 'run as root' in done.stderr
+    assert 'no permission to read tracefs' in done.stderr and 'run as root' in done.stderr
 
 
 def test_locked_memory_makes_smaller_rings(nobody, sysctl):

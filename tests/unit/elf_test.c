@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are not what they seem: cut anywhere, every byte flipped, huge, or no files at all. */
+/* Malformed ELF files: truncated anywhere, every byte flipped, huge, or not regular files. */
 #include "unit.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* Loads bytes and asks for everything in them; what comes out is of no interest. */
+/* Loads bytes and calls all functions on them, ignoring the results. */
 static void survive(const char *bytes, size_t n)
 {
 	struct dso dso = {
@@ -67,7 +67,7 @@ static void test_cut_anywhere(void **state)
 		survive(file->data, n);
 }
 
-/* Each byte of the headers, and others, set to what hurts most. */
+/* Each byte of the headers, and others, set to extreme values. */
 static void test_every_byte(void **state)
 {
 	static const unsigned char values[] = {0, 1, 0x7f, 0x80, 0xff};
@@ -103,7 +103,7 @@ static void functions(struct symtab *table, struct buf *file)
 	elf_done(&elf);
 }
 
-/* Without section headers the dynamic segment tells the same functions. */
+/* Without section headers the dynamic segment yields the same functions. */
 static void test_no_sections(void **state)
 {
 	struct buf file _cleanup_(buf_done) = {0}, name _cleanup_(buf_done) = {0};
@@ -119,7 +119,7 @@ static void test_no_sections(void **state)
 	functions(&without, &file);
 	assert_true(with.entries.n > 1000);
 	for (size_t i = 0; i < with.entries.n; i++) {
-		if (with.entries.at[i].rank) /* labels are told by their section only */
+		if (with.entries.at[i].rank) /* labels are known only with sections */
 			continue;
 		assert_true(symtab_find(&without, symtab_start(&with, i), &index));
 		assert_int_equal(symtab_start(&without, index), symtab_start(&with, i));
@@ -154,10 +154,7 @@ static double seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/*
- * A mapping says that path is mapped: its names are asked for, which must give none, soon, in
- * little memory.
- */
+/* A mapping refers to path: resolving names in it must fail quickly and use little memory. */
 static void ask_for(const char *path)
 {
 	struct attar_mapping mapping = {.start = 0x400000, .len = 0x1000000, .path = path};
@@ -206,12 +203,12 @@ static void test_no_files(void **state)
 	ask_for(path);
 	assert_true(child_shell("head -c 3000 '%s' > '%s'", child_path("symbol_target"), path));
 	ask_for(path);
-	/* A real header in front of 10 GB of nothing. */
+	/* A valid header followed by 10 GB of zeros. */
 	assert_true(child_shell("truncate -s 10G '%s'", path));
 	ask_for(path);
 }
 
-/* The table claims to fill the whole of a sparse file. */
+/* The table claims to cover all of a sparse file. */
 static void test_huge_table(void **state)
 {
 	struct buf *file = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Self-describing events: bytes put together by the words of LinuxTracepoints' eventheader.h, cut
- * at every place and damaged.
+ * Self-describing events: bytes assembled according to eventheader.h of LinuxTracepoints, truncated
+ * at every offset and corrupted.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void put(const void *bytes, size_t n)
 
 static char text[16384];
 
-/* The event as text, from memory that ends where it ends. */
+/* Formats the event from a buffer of exactly its size. */
 static const char *printed(void)
 {
 	uint8_t *copy = malloc(event.n ? event.n : 1);
@@ -100,7 +100,7 @@ static void test_numbers_have_their_formats(void **state)
 	assert_string_equal(ONE("\5", "\6", "0123456789ABCDEF"),
 		"e level=information: f=30313233343536373839414243444546");
 	assert_string_equal(ONE("\6", "\203\13", "\344\0"), "e level=information: f=ä");
-	/* A tag behind the format is passed over; an unknown format is the default. */
+	/* A tag after the format is skipped; an unknown format is treated as the default. */
 	assert_string_equal(ONE("\10", "\202\201\42\42", "\7"), "e level=information: f=7");
 	assert_string_equal(ONE("\6", "\202\176", "\7"), "e level=information: f=7");
 }
@@ -132,7 +132,7 @@ static void test_arrays_and_structs_nest(void **state)
 	/* two of {a, {b}}, then c */
 	PUT(PLAIN "\23\0\1\0e\0f\0\301\2a\0\2s\0\201\1b\0\2c\0\2\2\0\1\2\3\4\5");
 	assert_string_equal(printed(), "e level=information: f=[{a=1 s={b=2}},{a=3 s={b=4}}] c=5");
-	/* none of them, and c */
+	/* no elements, then c */
 	PUT(PLAIN "\23\0\1\0e\0f\0\301\2a\0\2s\0\201\1b\0\2c\0\2\0\0\5");
 	assert_string_equal(printed(), "e level=information: f=[] c=5");
 }
@@ -157,14 +157,14 @@ static void test_what_is_missing_is_shown_as_such(void **state)
 	assert_string_equal(ONE("\5", "\102", "\2\0\1"), "e level=information: f=[1,?]");
 	assert_string_equal(ONE("\5", "\37", "\1\2"), "e level=information: f=?");
 	assert_string_equal(ONE("\6", "\201\0", ""), "e level=information: f={}?");
-	/* A constant array is not empty, and not counted as well. */
+	/* A constant array is never empty, and never also a counted one. */
 	assert_string_equal(ONE("\7", "\42\0\0", "\1"), "e level=information");
 	assert_string_equal(ONE("\7", "\142\1\0", "\1"), "e level=information");
 }
 
 /*
- * A thousand elements without members, of structs that say they have 100: little text, and much to
- * be passed over.
+ * A thousand empty elements of structs that claim 100 members: little text, but many definitions to
+ * skip.
  */
 static void test_definitions_are_not_passed_over_for_ever(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters that attar applies by itself, in the kernel's language. */
+/* Filters evaluated by attar, in the kernel's filter syntax. */
 #include "unit.h"
 
 #include "base/buf.h"
@@ -11,8 +11,8 @@ static char raw[128];
 static size_t raw_size;
 
 /*
- * Behind the 8 bytes of every record: id = 7, change = -3, price = 2.5, four = {1, 2, 3, 250}, text
- * = "ACME".
+ * After the 8 bytes common to all records: id = 7, change = -3, price = 2.5, four = {1, 2, 3, 250},
+ * text = "ACME".
  */
 static int make_record(void **state)
 {
@@ -71,7 +71,7 @@ static void test_comparisons(void **state)
 			fail_msg("'%s' keeps it", dropped[i]);
 }
 
-/* A record that was cut off holds no field behind the cut. */
+/* A truncated record has no fields after the end. */
 static void test_short_records(void **state)
 {
 	for (size_t size = 0; size < raw_size; size++) {
@@ -81,17 +81,14 @@ static void test_short_records(void **state)
 	}
 }
 
-/*
- * A dynamic place says how long it is, which may be shorter than the number that is said to be
- * there.
- */
+/* A dynamic field has its own length, which may be less than the size of the declared number. */
 static void test_short_numbers(void **state)
 {
 	static const char text[] = "name: odd\nID: 1\nformat:\n"
 				   "\tfield:__rel_loc f32 real;\toffset:8;\tsize:4;\tsigned:0;\n"
 				   "\tfield:__rel_loc u32 whole;\toffset:8;\tsize:4;\tsigned:0;\n";
 	uint32_t place = 1 << 16;
-	char *record = calloc(1, 13); /* the sanitizer sees its end */
+	char *record = calloc(1, 13); /* exact size, so that the sanitizer detects overreads */
 	struct attar_format *odd;
 	struct filter *filter;
 

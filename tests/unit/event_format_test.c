@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracepoint formats: those of fixtures, of this machine, and against a record of this kernel. */
+/* Tracepoint formats: fixtures, those of this machine, and a record of the running kernel. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -56,7 +56,7 @@ static void test_declarations(void **state)
 		"\tfield:pid_t pid;\toffset:128;\tsize:4;\tsigned:1;\n"
 		"\tfield:int grid[2][3];\toffset:132;\tsize:24;\tsigned:1;\n"
 		"\tfield:struct in6_addr * addr;\toffset:160;\tsize:8;\tsigned:0;\n"
-		"\tfield:enum x state;\toffset:168;\tsize:4;\n" /* before signed: was written */
+		"\tfield:enum x state;\toffset:168;\tsize:4;\n" /* before kernels that write "signed:" */
 		"\nprint fmt: \"%s\", REC->comm\n");
 
 	assert_string_equal(f->system, "sys");
@@ -94,7 +94,7 @@ static void test_declarations(void **state)
 	attar_format_free(f);
 }
 
-/* f_show() of 6.12 prints a length of dynamic fields of user_events, which they do not have. */
+/* f_show() of 6.12 prints a length for dynamic fields of user_events, which have none. */
 static void test_dynamic_fields_have_no_count(void **state)
 {
 	struct attar_format *f = parse(
@@ -124,7 +124,7 @@ static void test_reading(void **state)
 
 	memcpy(raw + 20, &(int64_t){-5}, 8);
 	memcpy(raw + 28, "ab\0cd", 5);
-	memcpy(raw + 33, "xyz", 3); /* rel counts from the end of its word: 20 + 13 */
+	memcpy(raw + 33, "xyz", 3); /* rel is relative to the end of its word: 20 + 13 */
 	assert_int_equal(attar_field_i64(field(f, "a"), raw, sizeof(raw)), -1);
 	assert_int_equal(attar_field_u64(field(f, "b"), raw, sizeof(raw)), 0xfffe);
 	assert_int_equal(attar_field_i64(field(f, "c"), raw, sizeof(raw)), -5);
@@ -133,7 +133,7 @@ static void test_reading(void **state)
 	assert_string_equal(attar_field_string(field(f, "name"), raw, sizeof(raw), &len), "ab");
 	assert_int_equal(len, 2);
 	assert_memory_equal(attar_field_string(field(f, "rel"), raw, sizeof(raw), &len), "xyz", 3);
-	assert_int_equal(len, 3); /* no NUL inside */
+	assert_int_equal(len, 3); /* not terminated */
 	assert_null(attar_field_string(field(f, "name"), raw, 32, &len));
 	assert_int_equal(len, 0);
 	raw[14] = 255;
@@ -164,7 +164,7 @@ static void test_malformed(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(
 			attar_format_parse("s", bad[i], strlen(bad[i]), &format), -EBADMSG);
-	assert_ptr_equal(format, &format); /* untouched by failures */
+	assert_ptr_equal(format, &format); /* unchanged by failures */
 	attar_format_parse("s", bad[6], strlen(bad[6]), &format);
 	assert_string_equal(
 		attar_error(), "line 3 of the tracepoint's format is malformed: '\tfield:int a'");
@@ -219,7 +219,7 @@ static void test_live_all(void **state)
 			int r = attar_catalog_format(catalog, *system, *event, &format);
 
 			if (r == -ENOENT)
-				continue; /* removed meanwhile */
+				continue; /* removed concurrently */
 			if (r < 0)
 				fail_msg("%s:%s: %s", *system, *event, attar_error());
 			assert_non_null(attar_format_field(format, "common_pid"));
@@ -271,7 +271,7 @@ static long switches_away(void)
 	return usage.ru_nvcsw;
 }
 
-/* Our own switches away: prev_pid and prev_comm are us. */
+/* Context switches away from this task: prev_pid and prev_comm are ours. */
 static void test_live_switch(void **state)
 {
 	struct attar_catalog *catalog = live();
@@ -296,7 +296,7 @@ static void test_live_switch(void **state)
 	}
 	ioctl(ring.fd, PERF_EVENT_IOC_ENABLE, 0);
 	/*
-	 * On a slow machine a sleep may be over before it began: the kernel's count is the truth.
+	 * On a slow machine a sleep may return without a switch: compare with the kernel's count.
 	 */
 	for (long end = switches_away() + 23; switches_away() < end;)
 		poll(NULL, 0, 1);
@@ -358,8 +358,9 @@ static void test_find(void **state)
 	folder_line("self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw");
 	folder_line("filesystems", "nodev\ttracefs");
 	assert_int_equal(tracefs_find(root, &found), -ENODEV);
-	assert_string_equal(attar_error(), "tracefs is not mounted, so tracepoints have no names: "
-					   "mount -t tracefs nodev /sys/kernel/tracing");
+	assert_string_equal(attar_error(),
+		"tracefs is not mounted, so tracepoint names cannot be resolved: "
+		"mount -t tracefs nodev /sys/kernel/tracing");
 	folder_line("filesystems", "nodev\tproc");
 	assert_int_equal(tracefs_find(root, &found), -ENODEV);
 	assert_non_null(strstr(attar_error(), "CONFIG_TRACING"));
@@ -368,7 +369,7 @@ static void test_find(void **state)
 	assert_int_equal(tracefs_find(root, &found), 0);
 	assert_non_null(strstr(found, "/dbg/tracing"));
 	free(found);
-	/* A blank in the path, and a bind mount of a part that must not count. */
+	/* A path with a space, and a bind mount of a subdirectory, which must be ignored. */
 	snprintf(text, sizeof(text),
 		"1 2 0:1 /instances/x %s/dbg/tracing rw - tracefs none rw\nbroken\n\n"
 		"2 2 0:1 / %s/a\\040b rw - tracefs nodev rw",

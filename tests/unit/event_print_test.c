@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records as text: beside what the kernel itself prints for the same events, and for records that
- * lie.
+ * Records as text: compared with the kernel's output for the same events, and for malformed
+ * records.
  */
 #include "unit.h"
 
@@ -91,7 +91,7 @@ static void test_fields(void **state)
 	assert_int_equal(attar_format_parse("sys", text, strlen(text), &f), 0);
 	assert_int_equal(attar_format_print(f, raw, sizeof(raw), line, sizeof(line)), 51);
 	assert_string_equal(line, "comm=abcd a=-2 at=0x10 mac={1,255} name=hi x=dead01");
-	/* Cut off by the buffer, by the record, and empty. */
+	/* Truncated by the buffer or the record, and empty. */
 	assert_int_equal(attar_format_print(f, raw, sizeof(raw), line, 8), 51);
 	assert_string_equal(line, "comm=ab");
 	attar_format_print(f, raw, 14, line, sizeof(line));
@@ -101,10 +101,10 @@ static void test_fields(void **state)
 	attar_format_free(f);
 }
 
-/* ---- beside the kernel's own text ---- */
+/* ---- comparison with the kernel's text ---- */
 
 struct beside {
-	const char *event, *filter; /* filter: for both, so that both see the same */
+	const char *event, *filter; /* applied to both, so that both record the same events */
 	void (*act)(void);
 };
 
@@ -191,7 +191,7 @@ static struct perf_event_mmap_page *open_ring(
 	return p;
 }
 
-/* The lines of the instance's trace without what stands before the event's text. */
+/* The lines of the instance's trace, without the prefix of the event's text. */
 static char *kernel_text(const char *event, struct buf *b)
 {
 	char path[4200], name[256];
@@ -295,11 +295,11 @@ static void test_beside_kernel(void **state)
 	rmdir(path);
 }
 
-/* ---- all events of a workload, beside the kernel ---- */
+/* ---- all events of a workload, compared with the kernel ---- */
 
 enum { KINDS_MAX = 8192, BIG_RING = 16 << 20 };
 
-/* Does a bit of everything, between two messages of its parent. */
+/* Triggers many kinds of events, between two messages from its parent. */
 static void workload(int from_parent, int to_parent)
 {
 	char byte, path[] = "/tmp/attar-print.XXXXXX";
@@ -348,18 +348,18 @@ struct kind {
 	unsigned lines;
 };
 
-/* Events that the two observers do not see alike, with the reason. */
+/* Events that differ between the two observers, with the reason. */
 static bool is_special(const char *system, const char *name)
 {
 	static const char *const special[] = {
-		"ftrace:*", /* no events of perf */
+		"ftrace:*", /* not perf events */
 		"irq_vectors:*", "irq:*",
-		"rcu:*", /* also come while one is on and the other is not */
+		"rcu:*", /* also occur while only one of them is enabled */
 		"timer:*", "hrtimer:*", "workqueue:*", "preemptirq:*", "tlb:*",
-		"x86_fpu:*",                /* perf has switched away from the task already */
-		"sched:sched_stat_runtime", /* comes with the switch that ends the measuring */
-		"syscalls:*",               /* the kernel adds the name of the call */
-		"fib:*",                    /* leaves bytes of the record as they were */
+		"x86_fpu:*",                /* perf has already been scheduled out for the task */
+		"sched:sched_stat_runtime", /* occurs with the switch that ends the measurement */
+		"syscalls:*",               /* the kernel adds the syscall's name */
+		"fib:*",                    /* leaves bytes of the record uninitialized */
 	};
 	char full[512];
 
@@ -431,8 +431,7 @@ static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name 
 }
 
 /*
- * Pointers are hashed unless the instance is told not to. 6.1 then forgets the strings, 6.12 does
- * not.
+ * Pointers are hashed unless the instance disables it. 6.1 then omits the strings, 6.12 does not.
  */
 static bool hashes_pointers(void)
 {
@@ -445,8 +444,7 @@ static bool hashes_pointers(void)
 }
 
 /*
- * What the kernel reads in its own variables (jiffies, vmemmap_base) cannot be compared, nor what
- * it hashes.
+ * Values that depend on kernel variables (jiffies, vmemmap_base) or are hashed cannot be compared.
  */
 static bool is_comparable(const struct attar_format *format)
 {
@@ -470,7 +468,7 @@ struct all {
 	struct perf_event_mmap_page *page;
 };
 
-/* Opens one event on the workload, into the ring of all. */
+/* Opens an event on the workload, redirected to the shared ring. */
 static void open_one(struct all *all, const struct attar_event_spec *spec, pid_t pid)
 {
 	struct perf_event_attr attr = {
@@ -495,7 +493,7 @@ static void open_one(struct all *all, const struct attar_event_spec *spec, pid_t
 }
 
 /*
- * EVENTS may name others: with '*:*' it takes minutes, for closing each waits for a grace period.
+ * EVENTS may select others: '*:*' takes minutes, since closing each event waits for a grace period.
  */
 static void open_all(struct all *all, pid_t pid)
 {
@@ -512,7 +510,7 @@ static void open_all(struct all *all, pid_t pid)
 		struct attar_event_list *list = NULL;
 
 		if (attar_event_list_parse(catalog, p, &list) < 0)
-			continue; /* not in this kernel */
+			continue; /* absent in this kernel */
 		for (size_t i = 0; i < list->n; i++)
 			open_one(all, &list->at[i], pid);
 		attar_event_list_free(list);
@@ -553,7 +551,7 @@ static void read_own(struct all *all)
 	}
 }
 
-/* "   comm-123     [001] d..2.  12.345678: name: text", where comm may hold anything. */
+/* "   comm-123     [001] d..2.  12.345678: name: text", where comm may contain any characters. */
 static void read_kernel(struct all *all)
 {
 	char path[4200], *line = NULL;
@@ -624,7 +622,7 @@ static void allow_all_files(void)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* A process that waits for a byte in to, makes events, and answers with a byte in from. */
+/* A process that waits for a byte on `to`, triggers events, and replies with a byte on `from`. */
 static pid_t start_workload(int to[2], int from[2])
 {
 	pid_t pid;
@@ -638,7 +636,7 @@ static pid_t start_workload(int to[2], int from[2])
 	return pid;
 }
 
-/* Lets the kernel print what the process meets into the test's instance of tracefs. */
+/* Traces the process in the test's tracefs instance. */
 static void enable_kernel(const struct all *all, pid_t pid)
 {
 	char filter[64], name[512];
@@ -680,7 +678,7 @@ static void test_all_beside_kernel(void **state)
 		ioctl(all.fds[i], PERF_EVENT_IOC_ENABLE, 0);
 	(void)!write(to[1], "x", 1);
 	assert_int_equal(read(from[0], &byte, 1), 1);
-	poll(NULL, 0, 50); /* it has gone to sleep again */
+	poll(NULL, 0, 50); /* it sleeps again */
 	for (size_t i = 0; i < all.n; i++)
 		ioctl(all.fds[i], PERF_EVENT_IOC_DISABLE, 0);
 	put("events/enable", "0");
@@ -699,7 +697,7 @@ static void test_all_beside_kernel(void **state)
 	attar_catalog_resolver(catalog, NULL, NULL);
 }
 
-/* ---- records that lie ---- */
+/* ---- malformed records ---- */
 
 static uint64_t random_u64(uint64_t *seed)
 {
@@ -707,7 +705,7 @@ static uint64_t random_u64(uint64_t *seed)
 	return base_hash64(*seed);
 }
 
-/* Makes the dynamic fields of a random record point inside it, to strings with an end. */
+/* Makes the dynamic fields of a random record point inside it, to terminated strings. */
 static void make_sound(const struct attar_format *f, uint8_t *raw, size_t size)
 {
 	for (size_t i = 0; i < f->n_fields; i++) {
@@ -724,8 +722,8 @@ static void make_sound(const struct attar_format *f, uint8_t *raw, size_t size)
 }
 
 /*
- * Every format of this machine with random records, at the very end of a page behind which
- * nothing is: reading past them is fatal.
+ * All formats of this machine with random records that end at an unmapped page: reading past the
+ * end is fatal.
  */
 static void test_random_records(void **state)
 {

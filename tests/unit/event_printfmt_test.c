@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Print formats, conversion by conversion and operator by operator, on one record. */
+/* Print formats: each conversion and operator, applied to one record. */
 #include "unit.h"
 
 #include <linux/btf.h>
@@ -125,7 +125,7 @@ static void test_operators(void **state)
 	expect("\"%d %d %d %d\", 2 + 3 * 4, (2 + 3) * 4, 10 - 3 - 2, 100 / 7 % 5", "14 20 5 4");
 	expect("\"%d %d %d %d\", 1 << 2 + 1, 6 & 3 == 3, 1 | 2 ^ 3, !0 && !1 || 1", "8 0 1 1");
 	expect("\"%d %d %d\", REC->number < 0, REC->number > REC->big, REC->byte > 100", "1 1 1");
-	expect("\"%d %d\", -1 < 0u, (int)-1 < (long)0u", "0 1"); /* as C compares */
+	expect("\"%d %d\", -1 < 0u, (int)-1 < (long)0u", "0 1"); /* as in C */
 	expect("\"%d %llu %d\", REC->number / 2, (u64)-1 / 2, -7 % 3", "-2 9223372036854775807 -1");
 	expect("\"%d %d\", 5 / (REC->byte - 200), 5 % 0", "0 0"); /* never a trap */
 	expect("\"%llx %x %d\", 1ULL << 40, 1 << 40, ~0", "10000000000 0 -1");
@@ -169,12 +169,12 @@ static void test_text(void **state)
 	expect("\"%u %x\", ((u32 *)__get_dynamic_array(list))[1], *(u32 "
 	       "*)__get_dynamic_array(list)",
 		"32 1");
-	expect("\"%u\", ((u32 *)__get_dynamic_array(list))[3]", "0"); /* outside */
+	expect("\"%u\", ((u32 *)__get_dynamic_array(list))[3]", "0"); /* out of bounds */
 	expect("\"%s %s\", __get_bitmask(mask), __get_cpumask(mask)",
 		"00000000,00000003,00000000,8000000f 00000000,00000003,00000000,8000000f");
 	expect("\"%llu.%09u\", __print_ns_to_secs(1500000000), __print_ns_without_secs(1500000000)",
 		"1.500000000");
-	expect("\"%s\", (char *)REC->at", "0xffff888000001000"); /* a string that nobody told */
+	expect("\"%s\", (char *)REC->at", "0xffff888000001000"); /* an unknown string */
 	expect("\"%s\", NULL", "(null)");
 }
 
@@ -246,7 +246,7 @@ static void test_unknown(void **state)
 		refuse(*bad);
 }
 
-/* Nesting and length have bounds. */
+/* Nesting and length are limited. */
 static void test_bounds(void **state)
 {
 	struct buf b = {0};
@@ -286,7 +286,10 @@ static uint64_t *look_up(struct map *values, const char *name)
 	return map_get(values, h);
 }
 
-/* An element that is no number is worth 0, an int: its 31 bytes are no width to shift by. */
+/*
+ * An element that is not a number evaluates to 0 of type int: its 31 bytes must not be used as a
+ * shift width.
+ */
 static void test_odd_elements(void **state)
 {
 	static const char text[] = "name: odd\nID: 1\nformat:\n"
@@ -301,7 +304,7 @@ static void test_odd_elements(void **state)
 	attar_format_free(f);
 }
 
-/* As kernel/trace/trace_printk.c writes them: newline, tab and quote with a backslash. */
+/* As written by kernel/trace/trace_printk.c: newline, tab and quote escaped with a backslash. */
 static void test_kernel_strings(void **state)
 {
 	static const char text[] = "0xff01 : \"a\\tb\\n\"\n"
@@ -343,17 +346,18 @@ static void test_btf(void **state)
 	assert_int_equal(*look_up(&values, "ONE"), 5); /* the same in both enums */
 	assert_int_equal(*look_up(&values, "NEG"), UINT64_MAX);
 	assert_int_equal(*look_up(&values, "WIDE"), 0x100000001);
-	assert_null(look_up(&values, "TWICE")); /* two values */
+	assert_null(look_up(&values, "TWICE")); /* two different values */
 	map_done(&values);
 	for (size_t n = 0; n < sizeof(b); n++) {
-		char *cut = malloc(n ? n : 1); /* the sanitizer sees its end */
+		char *cut =
+			malloc(n ? n : 1); /* exact size, so that the sanitizer detects overreads */
 
 		memcpy(cut, &b, n);
 		btf_constants(cut, n, &values);
 		assert_int_equal(values.n, 0);
 		free(cut);
 	}
-	b.small.info = 31U << 24; /* a kind of the future: what stands before it is known */
+	b.small.info = 31U << 24; /* an unknown, newer kind: the types before it are known */
 	btf_constants((char *)&b, sizeof(b), &values);
 	assert_int_equal(values.n, 0);
 	b.small.info = BTF_KIND_ENUM << 24 | 0xffff;

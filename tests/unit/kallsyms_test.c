@@ -74,7 +74,7 @@ static void test_noise(void **state)
 		"ffffffff81000000 T \t[x]\nfffffffffffffffff81000000 T wide\n";
 	struct kallsyms list;
 
-	/* "wide" has too many digits, which only costs the upper ones. */
+	/* "wide" has too many digits; only the upper ones are lost. */
 	assert_int_equal(kallsyms_parse(&list, noise, sizeof(noise) - 1), 0);
 	check(&list, 0xffffffff81000000, "wide", "", 0);
 	kallsyms_done(&list);
@@ -82,7 +82,7 @@ static void test_noise(void **state)
 	kallsyms_done(&list);
 }
 
-/* Every function that the running kernel lists is found under its own address. */
+/* Every function listed by the running kernel is found by its address. */
 static void test_live(void **state)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -92,7 +92,7 @@ static void test_live(void **state)
 	int r = kallsyms_read(&list, "/proc/kallsyms");
 
 	if (r == -EACCES)
-		print_message("skipped: the kernel hides its addresses from this user\n");
+		print_message("skipped: the kernel hides symbol addresses from this user\n");
 	if (r == -EACCES || !f) {
 		kallsyms_done(&list);
 		skip();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From the model to bytes, in the order of perf_output_sample() and its kin in kernel/events. */
+/*
+ * Encode a model as bytes, in the order of perf_output_sample() and related functions in
+ * kernel/events.
+ */
 #include "record_encoder.h"
 
 #include <assert.h>

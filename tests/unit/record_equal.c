@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A parsed record against its model, field by field. */
+/* Compare a parsed record with its model, field by field. */
 #include "unit.h"
 #include "record_encoder.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random records: what the kernel could have meant. */
+/* Generate random records that the kernel could have written. */
 #include "record_encoder.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@ static uint32_t next32(struct model *m)
 	return (uint32_t)model_next(m);
 }
 
-/* An array of random words that lives as long as the model. */
+/* Allocates an array of random words with the lifetime of the model. */
 static uint64_t *words(struct model *m, size_t n)
 {
 	uint64_t *at = m->storage + m->used;
@@ -35,7 +35,7 @@ static uint64_t *words(struct model *m, size_t n)
 	return at;
 }
 
-/* A text of 0 to 40 bytes, of any bytes but NUL. */
+/* A string of 0 to 40 bytes, of any bytes except NUL. */
 static const char *text(struct model *m)
 {
 	size_t len = model_below(m, 41);
@@ -83,7 +83,7 @@ static void fill_branches(struct model *m, struct attar_sample *s)
 	m->without_hw_idx = s->branch_nr == 0 && model_below(m, 2);
 	if ((type & PERF_SAMPLE_BRANCH_HW_INDEX) && !m->without_hw_idx)
 		s->branch_hw_idx = model_next(m);
-	/* A group's other events get counters unasked. */
+	/* Other events of the group get counters without requesting them. */
 	m->with_counters = (type & PERF_SAMPLE_BRANCH_COUNTERS_) || model_below(m, 4) == 0;
 	if (m->with_counters && s->branch_nr)
 		s->branch_counters = words(m, s->branch_nr);

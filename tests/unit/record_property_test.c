@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parser against the encoder: what was meant comes back, and bytes that were cut, changed or
- * made up are refused or read without leaving them. Records stand right before an unreadable page.
+ * Property tests of parser and encoder: parsing returns the encoded model; truncated, modified or
+ * random bytes are rejected or parsed without out-of-bounds reads. Records end at an unreadable
+ * page.
  */
 #include "unit.h"
 #include "record_encoder.h"
@@ -17,7 +18,7 @@
 
 enum { ROOM = MODEL_RECORD_MAX, SAMPLE_BITS = 25 };
 
-/* ROOM bytes that end where an unreadable page starts. */
+/* ROOM bytes that end at an unreadable page. */
 static char *wall;
 static struct model m;
 static uint64_t words[ROOM / 8];
@@ -34,7 +35,10 @@ static int build_wall(void **state)
 	return 0;
 }
 
-/* A copy of the words' first len bytes before the wall, as near as the start's alignment lets. */
+/*
+ * Copies the first len bytes of words as close to the unreadable page as the alignment of the start
+ * permits.
+ */
 static char *at_wall(size_t len)
 {
 	char *at = wall - ROUND_UP(len, 8);
@@ -57,7 +61,7 @@ static void inside(void *ctx, const void *bytes, uint64_t len)
 			at - b->start, b->end - b->start);
 }
 
-/* Parses a record that may be anything: an error or a view that stays inside. */
+/* Parses an arbitrary record: the result is an error or a view inside the record. */
 static int parse_anything(const struct attar_layout *layout, const char *at, size_t len)
 {
 	struct bounds bounds = {.start = at, .end = at + len};
@@ -102,7 +106,7 @@ static void sample_of(uint64_t seed, uint64_t sample_type)
 	round_trip(seed, PERF_RECORD_SAMPLE, &attr);
 }
 
-/* No bit, each one, each pair, all, all but one. */
+/* No bit, each bit, each pair, all, all but one. */
 static void test_samples_of_every_pair_of_bits(void **state)
 {
 	uint64_t seed = 1;
@@ -118,7 +122,7 @@ static void test_samples_of_every_pair_of_bits(void **state)
 	}
 }
 
-/* Any bits; every other time a set of the common fields, for which the decoder takes short ways. */
+/* Any bits; every other time a set of common fields, for which the parser has a fast path. */
 static uint64_t random_bits(uint64_t seed)
 {
 	static const uint64_t usual = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
@@ -178,7 +182,7 @@ static void test_all_read_formats(void **state)
 	}
 }
 
-/* A random record of any kind in words; its size. */
+/* Writes a random record of any type to words and returns its size. */
 static size_t random_record(uint64_t seed, struct attar_layout *ret_layout)
 {
 	uint32_t type = seed % 2 ? PERF_RECORD_SAMPLE
@@ -191,7 +195,10 @@ static size_t random_record(uint64_t seed, struct attar_layout *ret_layout)
 	return model_encode(&m, words);
 }
 
-/* Fewer bytes than the header says are refused; a header that says fewer is refused or obeyed. */
+/*
+ * Fewer bytes than the header's size are rejected; a smaller size in the header is rejected or
+ * respected.
+ */
 static void test_every_truncation(void **state)
 {
 	for (uint64_t seed = 300000; seed < 301000; seed++) {
@@ -212,7 +219,7 @@ static void test_every_truncation(void **state)
 	}
 }
 
-/* One word of a good record replaced by what a length should not be. */
+/* One word of a valid record replaced by an invalid length. */
 static void test_lying_lengths(void **state)
 {
 	static const uint64_t lies[] = {0, 1, 2, 7, 8, 9, 0x7f, 0xff, 0xffff, 0x10000, 0x7fffffff,
@@ -259,10 +266,10 @@ static void test_random_bytes(void **state)
 		attar_layout_init(&layout, &attr);
 		parsed += parse_anything(&layout, at_wall(size), size) == 0;
 	}
-	assert_true(parsed > 1000); /* or the test would say nothing about the ranges */
+	assert_true(parsed > 1000); /* otherwise the test would not check any ranges */
 }
 
-/* Registers of an ABI that came after this library: what stands behind them is kept raw. */
+/* Registers of an unknown, newer ABI: the rest of the sample is not decoded. */
 static void test_unknown_register_abi(void **state)
 {
 	for (uint64_t seed = 700000; seed < 701000; seed++) {
@@ -281,7 +288,7 @@ static void test_unknown_register_abi(void **state)
 		attar_layout_init(&layout, &attr);
 		model_random(&m, seed, PERF_RECORD_SAMPLE, &attr);
 		size = model_encode(&m, words);
-		words[user ? 2 : 3] = 6; /* the ABI: 64 bits and SIMD registers, say */
+		words[user ? 2 : 3] = 6; /* the ABI: for example, 64 bits and SIMD registers */
 		at = at_wall(size);
 		assert_int_equal(attar_record_parse(&layout, at, size, &rec), 0);
 		assert_int_equal(rec.tid, m.rec.tid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records written out by hand, word by word, as linux/perf_event.h describes them. */
+/* Parse hand-written records, word by word as described in linux/perf_event.h. */
 #include "unit.h"
 
 #include <errno.h>
@@ -153,12 +153,13 @@ static void test_says_what_is_malformed(void **state)
 
 	attar_layout_init(&layout, &attr);
 	assert_int_equal(attar_record_parse(&layout, comm, sizeof(comm), &rec), -EBADMSG);
-	assert_string_equal(attar_error(),
-		"malformed COMM record of 56 bytes: the comm does not end inside it");
+	assert_string_equal(
+		attar_error(), "malformed COMM record of 56 bytes: the comm is not terminated");
 	assert_int_equal(attar_record_parse(&layout, comm, 4, &rec), -EBADMSG);
-	assert_string_equal(attar_error(), "4 bytes are too few for a record");
+	assert_string_equal(attar_error(), "4 bytes are too short for a record");
 	assert_int_equal(attar_record_parse(&layout, comm, 48, &rec), -EBADMSG);
-	assert_string_equal(attar_error(), "malformed COMM record of 56 bytes: only 48 are there");
+	assert_string_equal(
+		attar_error(), "malformed COMM record of 56 bytes: only 48 bytes are available");
 	assert_int_equal(attar_record_parse(&layout, unknown, sizeof(unknown), &rec), 0);
 	assert_int_equal(rec.type, 200);
 	assert_string_equal(attar_record_name(200), "?");
@@ -182,7 +183,7 @@ static void test_wants_whole_aligned_words(void **state)
 	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), -EBADMSG);
 	assert_string_equal(
 		attar_error(), "malformed SWITCH record of 12 bytes: not a multiple of 8");
-	header->type = 81; /* perf's own COMPRESSED has such sizes */
+	header->type = 81; /* perf's COMPRESSED records have such sizes */
 	assert_int_equal(attar_record_parse(&layout, header, 12, &rec), 0);
 	assert_int_equal(rec.size, 12);
 	header->size = 7;
@@ -200,7 +201,7 @@ static int parse_as(
 	return attar_record_parse(&layout, bytes, size, ret_record);
 }
 
-/* The kernel copies whole words, so a size that is none is a lie. */
+/* The kernel copies whole words, so other sizes are invalid. */
 static void test_sizes_of_data_are_whole_words(void **state)
 {
 	const uint64_t stack[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 12, 1, 2};
@@ -218,7 +219,7 @@ static void test_sizes_of_data_are_whole_words(void **state)
 	assert_int_equal(parse_as(PERF_SAMPLE_RAW | PERF_SAMPLE_CGROUP, raw, 32, &rec), -EBADMSG);
 }
 
-/* An ABI word is 64 bits wide; what does not fit our field is unknown, never "none". */
+/* The ABI word has 64 bits; a value that does not fit our field is unknown, never "none". */
 static void test_wide_register_abi(void **state)
 {
 	const uint64_t bytes[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 1ULL << 32, 5, 6};
@@ -230,7 +231,7 @@ static void test_wide_register_abi(void **state)
 	assert_int_equal(rec.sample.rest_size, 16);
 }
 
-/* What read(2) gives: a lone counter, then a group of two. */
+/* As returned by read(2): a single counter, then a group of two. */
 static void test_read_blocks(void **state)
 {
 	const uint64_t lone[] = {1000, 20, 10, 77, 3};
@@ -257,18 +258,18 @@ static void test_read_blocks(void **state)
 	assert_int_equal(attar_read_at(&read, 1).id, 78);
 	assert_int_equal(attar_read_at(&read, 1).lost, 0);
 
-	/* 0 bytes are what a pinned event in its error state gives. */
+	/* read(2) of a pinned event in error state returns 0 bytes. */
 	assert_int_equal(attar_read_parse(times, group, 0, &read), -EBADMSG);
 	assert_int_equal(attar_read_parse(times, group, sizeof(group) - 8, &read), -EBADMSG);
 	assert_string_equal(
-		attar_error(), "48 bytes are too few for a counter's values in read format 0xf");
+		attar_error(), "48 bytes are too short for counter values with read_format 0xf");
 }
 
 static void test_callchain_contexts(void **state)
 {
 	const uint64_t entries[] = {0x10, PERF_CONTEXT_HV, 0x20, PERF_CONTEXT_KERNEL, 0x30, 0x31,
 		PERF_CONTEXT_GUEST_KERNEL, PERF_CONTEXT_GUEST_USER, 0x40,
-		(uint64_t)-4000 /* none that is known */, 0x50, PERF_CONTEXT_USER, 0x60,
+		(uint64_t)-4000 /* unknown type */, 0x50, PERF_CONTEXT_USER, 0x60,
 		PERF_CONTEXT_USER_DEFERRED_, 0xfffffffffffffff0 /* the cookie */};
 	const struct {
 		uint64_t ip;
@@ -300,7 +301,7 @@ static void test_callchain_contexts(void **state)
 	assert_int_equal(attar_callchain_context(PERF_CONTEXT_USER), ATTAR_CONTEXT_USER);
 	assert_int_equal(attar_callchain_context(PERF_CONTEXT_GUEST), ATTAR_CONTEXT_GUEST);
 
-	/* A chain cut right behind the marker has no cookie to give. */
+	/* A chain truncated right after the marker has no cookie. */
 	attar_callchain_init(&chain, entries, WORDS(entries) - 1, 0);
 	while (attar_callchain_next(&chain, &ip))
 		;

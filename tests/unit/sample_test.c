@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Packed words against the compiler's own reading of the kernel's bit fields, and their texts. */
+/*
+ * Compare decoded packed words with the compiler's view of the kernel's bit fields; check their
+ * text.
+ */
 #include "unit.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The index of functions against nm(1), over whole binaries. */
+/* Compare the function index with nm(1) for complete binaries. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void load(struct table *t, const char *path, uint32_t type)
 	elf_done(&elf);
 }
 
-/* Is name one that the table tells for the symbol at index? */
+/* Whether name is one of the table's names for the symbol at index. */
 static bool told(const struct symtab *symtab, size_t index, const char *name)
 {
 	struct buf best _cleanup_(buf_done) = {0};
@@ -44,8 +44,8 @@ static bool told(const struct symtab *symtab, size_t index, const char *name)
 }
 
 /*
- * Every function that nm lists starts where the table says, and covers its own last byte; and of the
- * names at one address one is told. Returns how many there were.
+ * Checks that every function listed by nm has the same start in the table and covers its last byte,
+ * and that the table returns one of the names of an address. Returns the number of functions.
  */
 static unsigned agree(const struct symtab *symtab, const char *path, const char *option)
 {
@@ -87,7 +87,7 @@ static void check(const char *path, uint32_t type, const char *option, unsigned 
 	load(&t, path, type);
 	assert_true(agree(&t.symtab, path, option) >= at_least);
 	assert_int_equal(symtab_keep_names(&t.symtab), 0);
-	close(t.fd); /* names must not need the file any more */
+	close(t.fd); /* names must be available without the file */
 	t.fd = -1;
 	assert_true(agree(&t.symtab, path, option) >= at_least);
 	symtab_done(&t.symtab);
@@ -129,17 +129,17 @@ static void find(const struct symtab *table, uint64_t vaddr, int64_t start)
 		assert_int_equal(start, -1);
 }
 
-/* A function in a function, a label in it, a label between, gaps. */
+/* A nested function, a label in a function, a label between functions, gaps. */
 static void test_nesting(void **state)
 {
 	struct symtab table = {.base = 0x1000};
 
 	vec_push(&table.entries,
-		entry(0x300, 0x50, 8 | 4)); /* a label, then nothing to the section's end */
+		entry(0x300, 0x50, 8 | 4)); /* a label, then no symbols up to the section's end */
 	vec_push(&table.entries, entry(0x100, 0x100, 0));
 	vec_push(&table.entries, entry(0x180, 0x10, 3));
 	vec_push(&table.entries, entry(0x1a0, 0x300, 8 | 4));
-	vec_push(&table.entries, entry(0x200, 0x200, 8 | 4)); /* as far as the next */
+	vec_push(&table.entries, entry(0x200, 0x200, 8 | 4)); /* up to the next symbol */
 	vec_push(&table.entries, entry(0x280, 0x10, 0));
 	symtab_finish(&table);
 	find(&table, 0x0, -1);
