@@ -59,7 +59,7 @@ static void survive(const char *bytes, size_t n)
 	free(dso.image);
 }
 
-static void test_cut_anywhere(void **state)
+static void test_truncated(void **state)
 {
 	struct buf *file = *state;
 
@@ -68,7 +68,7 @@ static void test_cut_anywhere(void **state)
 }
 
 /* Each byte of the headers, and others, set to extreme values. */
-static void test_every_byte(void **state)
+static void test_corrupted_bytes(void **state)
 {
 	static const unsigned char values[] = {0, 1, 0x7f, 0x80, 0xff};
 	struct buf *file = *state;
@@ -130,7 +130,7 @@ static void test_no_sections(void **state)
 	symtab_done(&without);
 }
 
-static void test_noise(void **state)
+static void test_random_bytes(void **state)
 {
 	char noise[4096];
 	uint64_t seed = 1;
@@ -181,7 +181,7 @@ static void ask_for(const char *path)
 	assert_true(seconds(CLOCK_MONOTONIC) - began < 2);
 }
 
-static void test_no_files(void **state)
+static void test_not_regular_files(void **state)
 {
 	const char *directory = child_directory();
 	char path[96];
@@ -245,11 +245,11 @@ static void test_huge_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_cut_anywhere),
-		CASE(test_every_byte),
+		CASE(test_truncated),
+		CASE(test_corrupted_bytes),
 		CASE(test_no_sections),
-		CASE(test_noise),
-		CASE(test_no_files),
+		CASE(test_random_bytes),
+		CASE(test_not_regular_files),
 		CASE(test_huge_table),
 	};
 

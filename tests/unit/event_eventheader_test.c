@@ -44,7 +44,7 @@ static const char *printed(void)
 /* An event of one field named f. */
 #define ONE(length, definition, data) (PUT(PLAIN length "\0\1\0e\0f\0" definition data), printed())
 
-static void test_the_header_is_read(void **state)
+static void test_header(void **state)
 {
 	struct attar_eventheader header;
 
@@ -76,7 +76,7 @@ static void test_the_header_is_read(void **state)
 				       "related=61626364-6566-6768-696a-6b6c6d6e6f70: id=7");
 }
 
-static void test_numbers_have_their_formats(void **state)
+static void test_number_formats(void **state)
 {
 	assert_string_equal(ONE("\5", "\2", "\377"), "e level=information: f=255");
 	assert_string_equal(ONE("\6", "\202\2", "\377"), "e level=information: f=-1");
@@ -105,7 +105,7 @@ static void test_numbers_have_their_formats(void **state)
 	assert_string_equal(ONE("\6", "\202\176", "\7"), "e level=information: f=7");
 }
 
-static void test_text_becomes_utf8(void **state)
+static void test_text_encodings(void **state)
 {
 	assert_string_equal(ONE("\5", "\7", "abc\0"), "e level=information: f=abc");
 	assert_string_equal(ONE("\5", "\12", "\2\0abc"), "e level=information: f=ab");
@@ -121,7 +121,7 @@ static void test_text_becomes_utf8(void **state)
 	assert_string_equal(ONE("\5", "\11", "a\0\0\0\0\0\0\0"), "e level=information: f=a");
 }
 
-static void test_arrays_and_structs_nest(void **state)
+static void test_nested_arrays_and_structs(void **state)
 {
 	assert_string_equal(ONE("\7", "\42\2\0", "\1\2"), "e level=information: f=[1,2]");
 	assert_string_equal(ONE("\5", "\103", "\2\0\1\0\2\0"), "e level=information: f=[1,2]");
@@ -137,13 +137,13 @@ static void test_arrays_and_structs_nest(void **state)
 	assert_string_equal(printed(), "e level=information: f=[] c=5");
 }
 
-static void test_big_endian_events_are_read_too(void **state)
+static void test_big_endian(void **state)
 {
 	PUT("\5\0\0\7\0\0\0\1\0\10\0\1e\0f\0\4g\0\12\0\0\1\0\0\2hi");
 	assert_string_equal(printed(), "e level=critical id=7.0: f=256 g=hi");
 }
 
-static void test_an_event_without_description_is_bytes(void **state)
+static void test_event_without_metadata(void **state)
 {
 	PUT("\3\0\7\0\0\0\360\377\1\2\3");
 	assert_string_equal(printed(), "level=255 id=7.0 opcode=receive: data=010203");
@@ -151,7 +151,7 @@ static void test_an_event_without_description_is_bytes(void **state)
 	assert_string_equal(printed(), "level=?");
 }
 
-static void test_what_is_missing_is_shown_as_such(void **state)
+static void test_missing_values(void **state)
 {
 	assert_string_equal(ONE("\5", "\4", "\1\2"), "e level=information: f=?");
 	assert_string_equal(ONE("\5", "\102", "\2\0\1"), "e level=information: f=[1,?]");
@@ -166,7 +166,7 @@ static void test_what_is_missing_is_shown_as_such(void **state)
  * A thousand empty elements of structs that claim 100 members: little text, but many definitions to
  * skip.
  */
-static void test_definitions_are_not_passed_over_for_ever(void **state)
+static void test_limit_of_skipped_definitions(void **state)
 {
 	const char *end;
 
@@ -180,7 +180,7 @@ static void test_definitions_are_not_passed_over_for_ever(void **state)
 	assert_in_range(end - text, 600 * sizeof("{a=[]}"), 700 * sizeof("{a=[]}"));
 }
 
-static void test_every_cut_and_every_damage_is_borne(void **state)
+static void test_truncated_and_corrupted(void **state)
 {
 	static const char whole[] =
 		"\7\2\3\1\4\0\1\3\40\0\2\200ABCDEFGHIJKLMNOPabcdefghijklmnop\62\0\1\0order\0"
@@ -208,7 +208,7 @@ static void test_every_cut_and_every_damage_is_borne(void **state)
 	}
 }
 
-static void test_the_keyword_is_in_the_name(void **state)
+static void test_keyword(void **state)
 {
 	uint64_t keyword = 1;
 
@@ -225,7 +225,7 @@ static void test_the_keyword_is_in_the_name(void **state)
 	assert_int_equal(attar_eventheader_keyword("MyProvider_L4K1-", &keyword), -EINVAL);
 }
 
-static void test_a_tracepoint_of_this_form_is_recognised(void **state)
+static void test_recognize_format(void **state)
 {
 	static const char tracefs[] =
 		"name: MyProvider_L4K2a\nID: 7\nformat:\n"
@@ -257,17 +257,17 @@ static void test_a_tracepoint_of_this_form_is_recognised(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_header_is_read),
-		cmocka_unit_test(test_numbers_have_their_formats),
-		cmocka_unit_test(test_text_becomes_utf8),
-		cmocka_unit_test(test_arrays_and_structs_nest),
-		cmocka_unit_test(test_big_endian_events_are_read_too),
-		cmocka_unit_test(test_an_event_without_description_is_bytes),
-		cmocka_unit_test(test_what_is_missing_is_shown_as_such),
-		cmocka_unit_test(test_definitions_are_not_passed_over_for_ever),
-		cmocka_unit_test(test_every_cut_and_every_damage_is_borne),
-		cmocka_unit_test(test_the_keyword_is_in_the_name),
-		cmocka_unit_test(test_a_tracepoint_of_this_form_is_recognised),
+		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_number_formats),
+		cmocka_unit_test(test_text_encodings),
+		cmocka_unit_test(test_nested_arrays_and_structs),
+		cmocka_unit_test(test_big_endian),
+		cmocka_unit_test(test_event_without_metadata),
+		cmocka_unit_test(test_missing_values),
+		cmocka_unit_test(test_limit_of_skipped_definitions),
+		cmocka_unit_test(test_truncated_and_corrupted),
+		cmocka_unit_test(test_keyword),
+		cmocka_unit_test(test_recognize_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

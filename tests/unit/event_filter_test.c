@@ -72,7 +72,7 @@ static void test_comparisons(void **state)
 }
 
 /* A truncated record has no fields after the end. */
-static void test_short_records(void **state)
+static void test_truncated_records(void **state)
 {
 	for (size_t size = 0; size < raw_size; size++) {
 		assert_int_equal(keeps_of("id==7", size), size >= 16);
@@ -101,7 +101,7 @@ static void test_short_numbers(void **state)
 	free(record);
 }
 
-static void test_mistakes(void **state)
+static void test_errors(void **state)
 {
 	static const char *const wrong[] = {"", "id", "id=7", "id==", "id==x", "id==7 &&", "(id==7",
 		"id==7)", "nofield==7", "id ~ 7", "text<3", "text==\"open", "four==1", "==7",
@@ -134,9 +134,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_comparisons),
-		cmocka_unit_test(test_short_records),
+		cmocka_unit_test(test_truncated_records),
 		cmocka_unit_test(test_short_numbers),
-		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_text),
 	};
 

@@ -325,7 +325,7 @@ static void test_live_switch(void **state)
 	attar_catalog_free(catalog);
 }
 
-static void test_live_sentences(void **state)
+static void test_live_errors(void **state)
 {
 	struct attar_catalog *catalog = live();
 	const struct attar_format *format;
@@ -392,7 +392,7 @@ int main(void)
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_live_all),
 		cmocka_unit_test(test_live_switch),
-		cmocka_unit_test(test_live_sentences),
+		cmocka_unit_test(test_live_errors),
 	};
 
 	return cmocka_run_group_tests_name("event_format", tests, NULL, NULL);

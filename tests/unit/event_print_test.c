@@ -268,7 +268,7 @@ static void compare(const struct beside *with)
 	attar_event_list_free(list);
 }
 
-static void test_beside_kernel(void **state)
+static void test_compare_with_kernel(void **state)
 {
 	static const struct beside events[] = {
 		{"sched:sched_process_fork", "common_pid==%d", act_fork},
@@ -657,7 +657,7 @@ static void enable_kernel(const struct all *all, pid_t pid)
 	}
 }
 
-static void test_all_beside_kernel(void **state)
+static void test_compare_all_with_kernel(void **state)
 {
 	struct all all = {0};
 	int to[2], from[2];
@@ -777,8 +777,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_beside_kernel),
-		cmocka_unit_test(test_all_beside_kernel),
+		cmocka_unit_test(test_compare_with_kernel),
+		cmocka_unit_test(test_compare_all_with_kernel),
 		cmocka_unit_test(test_random_records),
 	};
 

@@ -247,7 +247,7 @@ static void test_unknown(void **state)
 }
 
 /* Nesting and length are limited. */
-static void test_bounds(void **state)
+static void test_limits(void **state)
 {
 	struct buf b = {0};
 
@@ -375,7 +375,7 @@ int main(void)
 		cmocka_unit_test(test_pointers),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_odd_elements),
 		cmocka_unit_test(test_kernel_strings),
 		cmocka_unit_test(test_btf),

@@ -67,7 +67,7 @@ static void test_hidden(void **state)
 	kallsyms_done(&list);
 }
 
-static void test_noise(void **state)
+static void test_random_bytes(void **state)
 {
 	static const char noise[] =
 		"\n\n \nxyz\nffffffff81000000\nffffffff81000000 T\nffffffff81000000 T \n[\n"
@@ -118,7 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixture),
 		cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_random_bytes),
 		cmocka_unit_test(test_live),
 	};
 

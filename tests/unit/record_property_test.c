@@ -220,7 +220,7 @@ static void test_every_truncation(void **state)
 }
 
 /* One word of a valid record replaced by an invalid length. */
-static void test_lying_lengths(void **state)
+static void test_invalid_lengths(void **state)
 {
 	static const uint64_t lies[] = {0, 1, 2, 7, 8, 9, 0x7f, 0xff, 0xffff, 0x10000, 0x7fffffff,
 		0x80000000, 0xffffffff, 0x1000000000000000, 0x1fffffffffffffff, 0x2000000000000000,
@@ -309,7 +309,7 @@ int main(void)
 		cmocka_unit_test(test_all_kinds_with_all_trailers),
 		cmocka_unit_test(test_all_read_formats),
 		cmocka_unit_test(test_every_truncation),
-		cmocka_unit_test(test_lying_lengths),
+		cmocka_unit_test(test_invalid_lengths),
 		cmocka_unit_test(test_random_bytes),
 		cmocka_unit_test(test_unknown_register_abi),
 	};

@@ -143,7 +143,7 @@ static void test_tasks_and_maps(void **state)
 	assert_int_equal(rec.throttle.stream_id, 78);
 }
 
-static void test_says_what_is_malformed(void **state)
+static void test_malformed_messages(void **state)
 {
 	uint64_t comm[] = {
 		HEADER(PERF_RECORD_COMM, 0, 7), PAIR(100, 101), 0x6161616161616161, TRAILER};
@@ -167,7 +167,7 @@ static void test_says_what_is_malformed(void **state)
 		attar_record_name(PERF_RECORD_CALLCHAIN_DEFERRED_), "CALLCHAIN_DEFERRED");
 }
 
-static void test_wants_whole_aligned_words(void **state)
+static void test_alignment_and_size(void **state)
 {
 	uint64_t bytes[] = {0, HEADER(PERF_RECORD_SWITCH, 0, 1), HEADER(PERF_RECORD_SWITCH, 0, 1)};
 	struct perf_event_header *header = (struct perf_event_header *)&bytes[1];
@@ -202,7 +202,7 @@ static int parse_as(
 }
 
 /* The kernel copies whole words, so other sizes are invalid. */
-static void test_sizes_of_data_are_whole_words(void **state)
+static void test_data_sizes_are_whole_words(void **state)
 {
 	const uint64_t stack[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 12, 1, 2};
 	const uint64_t used[] = {HEADER(PERF_RECORD_SAMPLE, 0, 4), 8, 1, 9};
@@ -316,12 +316,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_tasks_and_maps),
-		cmocka_unit_test(test_says_what_is_malformed),
+		cmocka_unit_test(test_malformed_messages),
 		cmocka_unit_test(test_callchain_contexts),
-		cmocka_unit_test(test_sizes_of_data_are_whole_words),
+		cmocka_unit_test(test_data_sizes_are_whole_words),
 		cmocka_unit_test(test_wide_register_abi),
 		cmocka_unit_test(test_read_blocks),
-		cmocka_unit_test(test_wants_whole_aligned_words),
+		cmocka_unit_test(test_alignment_and_size),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);

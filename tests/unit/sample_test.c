@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "record/uapi.h"
 
-static void test_branches_are_the_kernels_bit_fields(void **state)
+static void test_branches_match_kernel_bit_fields(void **state)
 {
 	for (uint64_t seed = 0; seed < 10000; seed++) {
 		uint64_t words[6] = {
@@ -79,7 +79,7 @@ static void test_branch_counters(void **state)
 	assert_int_equal(attar_branch_counter(&b, 0, 65), 0);
 }
 
-static void test_data_src_is_the_kernels_bit_fields(void **state)
+static void test_data_src_matches_kernel_bit_fields(void **state)
 {
 	for (uint64_t seed = 0; seed < 10000; seed++) {
 		union perf_mem_data_src truth = {.val = base_hash64(seed)};
@@ -104,7 +104,7 @@ static void test_data_src_is_the_kernels_bit_fields(void **state)
 #define REGION(n)    ((uint64_t)(n) << PERF_MEM_REGION_SHIFT_)
 #define NOTHING_MORE (S(SNOOP, NA) | S(TLB, NA) | S(LOCK, NA) | S(BLK, NA))
 
-static void test_data_src_in_words(void **state)
+static void test_data_src_text(void **state)
 {
 	static const struct {
 		uint64_t word;
@@ -153,7 +153,7 @@ static void test_data_src_in_words(void **state)
 	assert_int_equal(attar_data_src_text(0, none, 0), 7);
 }
 
-static void test_transactions_in_words(void **state)
+static void test_transaction_text(void **state)
 {
 	char text[128];
 
@@ -184,12 +184,12 @@ static void test_weights_and_namespaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_branches_are_the_kernels_bit_fields),
+		cmocka_unit_test(test_branches_match_kernel_bit_fields),
 		cmocka_unit_test(test_branch_names),
 		cmocka_unit_test(test_branch_counters),
-		cmocka_unit_test(test_data_src_is_the_kernels_bit_fields),
-		cmocka_unit_test(test_data_src_in_words),
-		cmocka_unit_test(test_transactions_in_words),
+		cmocka_unit_test(test_data_src_matches_kernel_bit_fields),
+		cmocka_unit_test(test_data_src_text),
+		cmocka_unit_test(test_transaction_text),
 		cmocka_unit_test(test_weights_and_namespaces),
 	};
 
