@@ -178,7 +178,8 @@ static void test_alignment_and_size(void **state)
 	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), 0);
 	assert_int_equal(rec.size, 8);
 	assert_int_equal(attar_record_parse(&layout, (char *)header + 4, 8, &rec), -EBADMSG);
-	assert_string_equal(attar_error(), "a record that does not start at a multiple of 8");
+	assert_string_equal(
+		attar_error(), "misaligned record: it must start at a multiple of 8 bytes");
 	header->size = 12;
 	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), -EBADMSG);
 	assert_string_equal(
@@ -212,7 +213,7 @@ static void test_data_sizes_are_whole_words(void **state)
 
 	assert_int_equal(parse_as(PERF_SAMPLE_STACK_USER, stack, 32, &rec), -EBADMSG);
 	assert_string_equal(attar_error(), "malformed SAMPLE record of 32 bytes: "
-					   "a stack of 12 bytes does not fit the record");
+					   "a stack of 12 bytes does not fit");
 	assert_int_equal(parse_as(PERF_SAMPLE_STACK_USER, used, 32, &rec), -EBADMSG);
 	assert_int_equal(parse_as(PERF_SAMPLE_AUX, aux, 32, &rec), -EBADMSG);
 	assert_int_equal(parse_as(PERF_SAMPLE_RAW, raw, 32, &rec), -EBADMSG);
