@@ -56,7 +56,7 @@ static void test_declarations(void **state)
 		"\tfield:pid_t pid;\toffset:128;\tsize:4;\tsigned:1;\n"
 		"\tfield:int grid[2][3];\toffset:132;\tsize:24;\tsigned:1;\n"
 		"\tfield:struct in6_addr * addr;\toffset:160;\tsize:8;\tsigned:0;\n"
-		"\tfield:enum x state;\toffset:168;\tsize:4;\n" /* before kernels that write "signed:" */
+		"\tfield:enum x state;\toffset:168;\tsize:4;\n" /* kernels without "signed:" */
 		"\nprint fmt: \"%s\", REC->comm\n");
 
 	assert_string_equal(f->system, "sys");

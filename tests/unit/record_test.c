@@ -182,14 +182,15 @@ static void test_alignment_and_size(void **state)
 		attar_error(), "misaligned record: it must start at a multiple of 8 bytes");
 	header->size = 12;
 	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), -EBADMSG);
-	assert_string_equal(
-		attar_error(), "malformed SWITCH record of 12 bytes: not a multiple of 8");
+	assert_string_equal(attar_error(),
+		"malformed SWITCH record of 12 bytes: its size is not a multiple of 8");
 	header->type = 81; /* perf's COMPRESSED records have such sizes */
 	assert_int_equal(attar_record_parse(&layout, header, 12, &rec), 0);
 	assert_int_equal(rec.size, 12);
 	header->size = 7;
 	assert_int_equal(attar_record_parse(&layout, header, 16, &rec), -EBADMSG);
-	assert_string_equal(attar_error(), "malformed ? record of 7 bytes: less than its header");
+	assert_string_equal(
+		attar_error(), "malformed ? record of 7 bytes: smaller than its header");
 }
 
 static int parse_as(
