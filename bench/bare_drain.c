@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bare_drain none|record|read CALLS PAGES: the least that reading a flood of raw_syscalls:sys_enter on the
- * first CPU can cost.
+ * bare_drain none|record|read CALLS PAGES: the least that reading a flood of raw_syscalls:sys_enter
+ * on the first CPU can cost.
  *
  * none: no event is open, the bare speed of the flood.
  *
  * record: the kernel records and nobody reads, the kernel's own share. PAGES must hold it all.
  *
- * read: a plain reader decodes every field of a record and counts by system call number. PAGES must be a
- * power of two.
+ * read: a plain reader decodes every field of a record and counts by system call number. PAGES must
+ * be a power of two.
  */
 #include <linux/perf_event.h>
 #include <poll.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drain CALLS PAGES: what bare_drain read does, by the library's stream as every profiler uses it: rings,
- * decoded records, order of time over CPUs, the process table, fields by the kernel's own format.
+ * drain CALLS PAGES: what bare_drain read does, by the library's stream as every profiler uses it:
+ * rings, decoded records, order of time over CPUs, the process table, fields by the kernel's own
+ * format.
  */
 #include "attar/event.h"
 #include "attar/stream.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who gives the CPU to whom, for 200 ms: a tracepoint, its fields found once, its events in order of time. */
+/*
+ * Who gives the CPU to whom, for 200 ms: a tracepoint, its fields found once, its events in order
+ * of time.
+ */
 #include <stdio.h>
 #include <time.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions fault on memory, with their callers: stacks, whole where the kernel gives two halves. */
+/*
+ * Which functions fault on memory, with their callers: stacks, whole where the kernel gives two
+ * halves.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

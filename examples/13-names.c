@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of addresses: a function of this program, one of the C library, and memory that is no code. */
+/*
+ * The names of addresses: a function of this program, one of the C library, and memory that is no
+ * code.
+ */
 #include <stdio.h>
 #include <unistd.h>
 

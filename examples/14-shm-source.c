@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events of programs through libperfume, not the kernel: a hundred, or until none comes for 200 ms. */
+/*
+ * Events of programs through libperfume, not the kernel: a hundred, or until none comes for 200 ms.
+ */
 #include <stdio.h>
 
 #include <attar/attar.h>

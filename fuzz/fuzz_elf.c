@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole binary from bytes: frame, notes, debug link, symbol tables, stubs, packed table, names. */
+/*
+ * A whole binary from bytes: frame, notes, debug link, symbol tables, stubs, packed table, names.
+ */
 #include "base/base.h"
 #include "symbol/debugfile.h"
 #include "symbol/dso_load.h"

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Made of src/ by amalgamate: change the chapters there, not this file. */
+/* Generated from src/ by amalgamate; do not edit. */
 
 /*
- * libperfume, from the inside. The chapters below src/ make one translation unit: `amalgamate` lays
- * them one behind the other into perfume.c, which is what is built, tested and dropped into
- * programs.
+ * Internals of libperfume. The source files in src/ form one translation unit: `amalgamate`
+ * concatenates them into perfume.c, which is built, tested and copied into programs.
  *
- * What must hold, because the kernel and other processes reach into this one:
- * - An enable word that the kernel knows is never given back to malloc or unmapped (word.c).
+ * Invariants, because the kernel and other processes write to this process's memory:
+ * - An enable word that the kernel knows is never freed or unmapped (enable_word.c).
  * - The write path takes no lock, allocates nothing, leaves errno alone, and hands the kernel one
  *   contiguous buffer.
- * - Descriptors of user_events_data are kept at high numbers. A program that closes "all" of them
- *   does not find its next file under our number; we see that ours is gone, and open another
+ * - Descriptors of user_events_data are kept at high numbers. If a program closes all descriptors,
+ *   its next file does not get our number; the library detects the loss and reopens the file
  *   (kernel.c).
- * - Lock and mark of the process lie in a page that a forked child finds wiped; fork() waits for the lock
+ * - The process's lock and state are in a page that is zeroed in a forked child; fork() waits for the lock
  *   (lock.c).
  */
 #ifndef INSIDE_H
@@ -51,17 +50,16 @@
 
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The memory that a program with events shares with those who collect them: a sealed memfd,
- * "perfume-1", which the program owns and collectors find through /proc/PID/fd, or are sent.
+ * The memory that a program with events shares with collectors: a sealed memfd, "perfume-1", which
+ * the program owns and collectors find through /proc/PID/fd or receive over a socket.
  *
  *	struct area	claims of collectors, heads of rings, slots of events
  *	AREA_DATA	the rings' bytes: ring i at AREA_DATA + i * ring_size
  *
- * A ring has one writer, a thread, which never waits: it writes over what is oldest. Any number of
- * collectors read along; each finds out for itself what it missed, to the event. A collector writes
- * its claim, `wanted` of the slots, and the lock, nothing else; no bit of it can harm the writer.
- * In turn a collector believes nothing it reads without looking: sizes, positions and texts may be
- * forged.
+ * A ring has one writer thread, which never waits and overwrites the oldest records. Each collector
+ * determines exactly how many events it missed. A collector only writes to its claim, `wanted` of
+ * the slots, and the lock; no value of these can harm the writer. Collectors validate everything
+ * they read, because sizes, positions and texts may be forged.
  */
 #ifndef RING_H
 #define RING_H
@@ -69,12 +67,13 @@
 #include <stdint.h>
 
 /*
- * Names by which programs and collectors meet: the abstract socket of a collector, standing orders.
+ * Names by which programs and collectors find each other: the collector's abstract socket and the
+ * request files.
  */
 #define COLLECTOR_SOCKET   "perfume-%016llx"
-#define COLLECTOR_VARIABLE "PERFUME_COLLECTOR" /* orders for a program and its children */
-#define ORDERS_OF_ROOT     "/run/perfume-orders"
-#define ORDERS_OF_USER     "/run/user/%u/perfume-orders"
+#define COLLECTOR_VARIABLE "PERFUME_COLLECTOR" /* request for a program and its children */
+#define REQUESTS_OF_ROOT   "/run/perfume-orders"
+#define REQUESTS_OF_USER   "/run/user/%u/perfume-orders"
 
 #define AREA_NAME  "perfume-1"
 #define AREA_MAGIC 0x3167656d75667270ULL
@@ -85,39 +84,41 @@ enum {
 	AREA_SLOTS = 32768,
 	AREA_MARKS = 16,
 	AREA_TEXT = 512,
-	AREA_OWNER = 0xffff, /* slot of a record that names the thread (u32) of what follows */
+	AREA_OWNER = 0xffff, /* slot of a record with the tid (u32) of the records that follow */
 };
 
-/* A collector. Slot k of the claims is bit k of `wanted`. */
+/* A collector's claim. Claim k corresponds to bit k of `wanted`. */
 struct area_claim {
-	uint64_t id;    /* of the collector, by which it is sent areas; 0: free */
-	uint64_t lease; /* it counts as alive until then: CLOCK_MONOTONIC, ns */
-	/* "order_*,tick": what is enabled when it is registered; may be empty */
+	uint64_t id;    /* of the collector, to which areas are sent; 0: free */
+	uint64_t lease; /* expiry time: CLOCK_MONOTONIC, ns */
+	/* events to enable at registration, such as "order_*,tick"; may be empty */
 	char patterns[AREA_TEXT];
 };
 
 /*
- * An event. To listen: set the bit in `wanted`, then store 1 in the second byte of the word, in the
- * writer's memory. To leave: clear the bit; the writer clears the byte itself when it finds nobody.
+ * An event. To enable it: set the bit in `wanted`, then store 1 in the second byte of the word in
+ * the writer's memory. To disable it: clear the bit; the writer clears the byte when no bit is set.
  */
 struct area_slot {
 	uint64_t word; /* address of the enable word in the writer */
-	uint32_t live; /* 0: out of use, and the address must not be written to */
+	uint32_t live; /* 0: deregistered; the address must not be written to */
 	uint32_t wanted;
-	char text[AREA_TEXT]; /* name, blank, fields, as the kernel spells them; never changes */
+	char text[AREA_TEXT]; /* name, space, fields in the kernel's syntax; constant */
 };
 
-/* Positions count bytes since the ring began; a position's place in the ring is its remainder. */
+/*
+ * Positions count bytes since the ring was created; the offset in the ring is position modulo size.
+ */
 struct area_ring {
-	uint64_t reserved; /* bytes up to here may be changing: what is ring_size behind is lost */
-	uint64_t head;     /* up to here records are complete */
-	uint64_t count;    /* of records up to head */
-	uint64_t owner_since; /* position of the first record that the present owner wrote */
+	uint64_t reserved;    /* bytes up to here may be changing; older than ring_size is lost */
+	uint64_t head;        /* records before this position are complete */
+	uint64_t count;       /* of records up to head */
+	uint64_t owner_since; /* position of the current owner's first record */
 	uint32_t owner;       /* thread id */
 	uint32_t unused;
 	/*
-	 * For each sixteenth of the ring the first record that begins in it, and how many are
-	 * before it.
+	 * For each sixteenth of the ring, the first record that begins in it, and the number of
+	 * records before it.
 	 */
 	struct {
 		uint64_t position, count;
@@ -125,7 +126,7 @@ struct area_ring {
 } __attribute__((aligned(128)));
 
 enum {
-	AREA_CLOCK_UNKNOWN, /* no ring is in use yet */
+	AREA_CLOCK_UNKNOWN, /* no ring in use yet */
 	AREA_CLOCK_MONOTONIC,
 	AREA_CLOCK_TSC,     /* of x86-64 */
 	AREA_CLOCK_COUNTER, /* cntvct_el0 of arm64 */
@@ -135,10 +136,10 @@ struct area {
 	uint64_t magic;
 	uint32_t ring_size; /* a power of two */
 	uint32_t clock;     /* of all records */
-	uint32_t n_slots;   /* in use, from the first; never shrinks */
+	uint32_t n_slots;   /* slots in use; never shrinks */
 	uint32_t n_rings;
-	uint32_t lock; /* held to change `live`, and to look at it and write to the word */
-	uint32_t pid;  /* of the program, as it knows itself; a child has the area too at first */
+	uint32_t lock; /* held to change `live`, or to check it and write to the word */
+	uint32_t pid;  /* in the program's PID namespace; a new child initially has the area, too */
 	uint64_t lost; /* events of threads that could not get a ring */
 	struct area_claim claims[AREA_CLAIMS];
 	struct area_ring rings[AREA_RINGS];
@@ -147,11 +148,11 @@ struct area {
 
 #define AREA_DATA ((sizeof(struct area) + 0xffff) & ~(uint64_t)0xffff)
 
-/* What stands in a ring, at multiples of 8; the payload follows. */
+/* Header of a record, at a multiple of 8 bytes; the payload follows. */
 struct area_record {
-	uint32_t size;    /* of all of it, a multiple of 8 */
+	uint32_t size;    /* of the whole record, a multiple of 8 */
 	uint16_t slot;    /* of the event */
-	uint16_t padding; /* behind the payload, less than 8 */
+	uint16_t padding; /* bytes after the payload, less than 8 */
 	uint64_t time;
 };
 
@@ -160,22 +161,22 @@ struct area_record {
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define COMMAND_MAX 512  /* of the kernel: name and fields, with the closing NUL */
-#define ARRAY_MAX   1024 /* of the kernel: elements of char[N] */
-#define ROOT_MAX    256  /* of the path that tracefs is mounted at */
+#define COMMAND_MAX 512  /* kernel limit: name and fields, including the NUL */
+#define ARRAY_MAX   1024 /* kernel limit: elements of char[N] */
+#define ROOT_MAX    256  /* length of the tracefs mount path */
 
 /* ---- lock.c ---- */
 
 struct home {
-	uint32_t lock;    /* 0 open, 1 closed, 2 closed and waited for */
-	uint32_t settled; /* 0 in a forked child that has not looked after its files yet */
+	uint32_t lock;    /* 0 free, 1 held, 2 held with waiters */
+	uint32_t settled; /* 0 in a forked child that has not reinitialized yet */
 };
 
 static inline struct home *home_get(void);
 static void lock(sigset_t *ret_old);
 static void unlock(const sigset_t *old);
 
-/* ---- the kernel's structures: linux/user_events.h, and what stood there before 6.4 ---- */
+/* ---- kernel structures: linux/user_events.h, and its versions before Linux 6.4 ---- */
 
 struct user_reg { /* 6.4 and later */
 	uint32_t size;
@@ -216,13 +217,13 @@ struct user_reg_bytes { /* 5.18 and 5.19 */
 
 /* ---- tracefs.c ---- */
 
-/* What is known of the kernel. Written under the lock. */
+/* State of the kernel interface. Written with the lock held. */
 static struct {
-	char root[ROOT_MAX]; /* the tracefs that has user_events; "" while none is known */
+	char root[ROOT_MAX]; /* mount point of the tracefs with user_events; "" if unknown */
 	dev_t dev;
-	ino_t ino; /* of its user_events_data: is a descriptor still ours? */
+	ino_t ino; /* of its user_events_data, to detect replaced descriptors */
 	enum perfume_interface interface;
-	const volatile uint8_t *status; /* the status page of kernels before 6.4 */
+	const volatile uint8_t *status; /* the status page, before Linux 6.4 */
 } kernel;
 
 static int open_below(const char *root, const char *file, int flags);
@@ -231,65 +232,68 @@ static int raise_fd(int fd, int above);
 
 /* ---- kernel.c ---- */
 
-static struct perfume_file *files; /* those that have events */
+static struct perfume_file *files; /* files with registered events */
 
-/* Under the lock. */
+/* Called with the lock held. */
 static int event_add(struct perfume_file *file, struct perfume_event *event);
 static int event_remove(struct perfume_event *event);
 
 /*
- * packet is room for the write index, and the payload behind it. Bytes of payload or a negative
- * errno.
+ * packet has room for the write index, followed by the payload. Returns the number of payload bytes
+ * or a negative errno.
  */
 static int event_write(
 	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload);
 
-/* The enable word, or 0 when nobody listens. */
+/* Returns the enable word, or 0 if the event is disabled. */
 static uint32_t listeners(const struct perfume_event *event);
 
 /* ---- area.c and ring.c ---- */
 
-/* This process's side of the memory that it shares with collectors. Written under the lock. */
+/* This process's state of the memory shared with collectors. Written with the lock held. */
 static struct {
-	struct area *area; /* NULL: there is none */
+	struct area *area; /* NULL: none */
 	int fd;
 	pid_t pid;
-	struct stat stat; /* is the descriptor still ours? */
+	struct stat stat; /* of the descriptor, to detect that it was replaced */
 	uint32_t ring_size, clock;
 	uint64_t look_ticks;
-	uint32_t fork; /* counts forks: rings of an earlier process are not ours */
+	uint32_t fork; /* fork generation, to detect rings of the parent */
 	uint32_t n_slots, n_dead, n_rings;
-	uint32_t n_waits; /* for the lock, of a tenth of a millisecond each */
+	uint32_t n_waits; /* waits for the lock, 0.1 ms each */
 	uint8_t live[AREA_SLOTS];
 	uint8_t tried;
 } shared;
 
-/* Under the lock. text: name and fields, as the kernel spells them. */
+/* Called with the lock held. text: name and fields in the kernel's syntax. */
 static void ring_add(struct perfume_event *event, const char *text);
 static void ring_remove(struct perfume_event *event);
-static void area_forked(void); /* in a child, at once */
+static void area_forked(void); /* called immediately in a forked child */
 static void area_fork(void);
 static void area_leave(void);
 static void rings_forget(void);
 static int rings_in_use(void);
 static void rings_leave(void);
 
-/* Bytes of payload, 0 when no collector wants it any more, or a negative errno. */
+/*
+ * Returns the number of payload bytes, 0 if no collector wants the event any more, or a negative
+ * errno.
+ */
 static __attribute__((noinline)) int ring_write(
 	struct perfume_event *event, const void *payload, size_t n);
 
 static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
-/* ---- word.c, under the lock ---- */
+/* ---- enable_word.c; called with the lock held ---- */
 
-static uint32_t nobody; /* the word of an event that is out of use: always 0 */
+static uint32_t nobody; /* the word of a deregistered event: always 0 */
 
 static uint32_t *word_new(void);
 static void word_free(const uint32_t *word);
 
 /* ---- name.c ---- */
 
-/* Fields in the one spelling that all kernels take for the same: "u32 a; u64 b". */
+/* Fields in the canonical syntax that all kernels treat as equal: "u32 a; u64 b". */
 struct fields {
 	size_t n;
 	int too_long;
@@ -297,9 +301,9 @@ struct fields {
 };
 
 /*
- * Appends the fields in `text`, of which there may be several with ';' between them. Returns the
- * size of their values or a negative errno. Types that the kernel does not know are described as
- * structs: f32, f64, and arrays of numbers, "u32[4] counts".
+ * Appends the fields in `text`, separated by ';'. Returns the size of their values or a negative
+ * errno. Types unknown to the kernel (f32, f64, and arrays of numbers such as "u32[4] counts") are
+ * described as structs.
  */
 static int put_fields(struct fields *out, const char *text);
 
@@ -316,14 +320,14 @@ struct perfume_probe {
 	struct perfume_ctx *ctx;
 	struct perfume_probe *next, *previous; /* of the context */
 	uint32_t n_fields;
-	uint32_t sizes[]; /* of the field strings; the texts follow */
+	uint32_t sizes[]; /* of the field strings; followed by the texts */
 };
 
-/* ---- sentences ---- */
+/* ---- error messages ---- */
 
 static __thread const char *sentence __attribute__((tls_model("initial-exec")));
 
-/* return fail(-EINVAL, "why"); what perfume_error() then says. */
+/* Usage: return fail(-EINVAL, "reason"). perfume_error() returns the reason. */
 static inline int fail(int error, const char *why)
 {
 	sentence = why;
@@ -332,14 +336,14 @@ static inline int fail(int error, const char *why)
 
 #endif
 
-/* One lock, which a forked child finds open, and the mark by which it knows that it is one. */
+/* The lock, which is free in a forked child, and the flag that identifies a forked child. */
 static struct home *shared_home;
 
 /*
- * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that
- * was made without fork() finds the lock open all the same.
+ * fork() waits for the lock, so that all lists are consistent in the child. The lock is also free
+ * in a child that was created without fork().
  */
-static sigset_t before_fork; /* the signals of the thread that forks, which holds the lock */
+static sigset_t before_fork; /* signal mask of the forking thread, which holds the lock */
 
 static void fork_begins(void)
 {
@@ -360,7 +364,7 @@ static void fork_in_child(void)
 {
 	sigset_t old = before_fork;
 
-	/* Linux before 4.14 cannot wipe a page on fork. */
+	/* Linux before 4.14 has no MADV_WIPEONFORK. */
 	memset(shared_home, 0, sizeof(*shared_home));
 	area_forked();
 	unlock(&old);
@@ -384,7 +388,10 @@ static struct home *home_new(void)
 	}
 	if (home != &fallback)
 		madvise(home, page, MADV_WIPEONFORK);
-	/* Here, where no lock is held: older C libraries hold one of theirs while they call us. */
+	/*
+	 * Do this here without our lock, because older C libraries hold a lock of their own while
+	 * they call us.
+	 */
 	pthread_atfork(fork_begins, fork_is_over, fork_in_child);
 	return home;
 }
@@ -396,7 +403,10 @@ static inline __attribute__((always_inline)) struct home *home_get(void)
 	return likely(home) ? home : home_new();
 }
 
-/* Signals wait outside: a handler that writes an event never meets a lock which its own thread holds. */
+/*
+ * Blocks signals, so that a handler that writes an event cannot deadlock on a lock held by its own
+ * thread.
+ */
 static void lock(sigset_t *ret_old)
 {
 	struct home *home = home_get();
@@ -421,10 +431,10 @@ static void unlock(const sigset_t *old)
 	sigprocmask(SIG_SETMASK, old, NULL);
 }
 
-/* The kernel's interface: where it is, and which of its forms. */
+/* Detection of the kernel interface: its location and variant. */
 struct search {
 	char root[ROOT_MAX];
-	int denied;  /* something was there that we may not see */
+	int denied;  /* an existing directory is not accessible */
 	int mounted; /* a tracefs, without user_events */
 };
 
@@ -439,7 +449,9 @@ static int open_below(const char *root, const char *file, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* user_events_data below root, or a negative errno; what was seen there is noted. */
+/*
+ * Opens user_events_data below root. Returns a negative errno on failure, and records the findings.
+ */
 static int look_below(struct search *search, const char *root)
 {
 	const long tracefs = 0x74726163;
@@ -455,7 +467,9 @@ static int look_below(struct search *search, const char *root)
 	return fd;
 }
 
-/* In /proc/self/mounts a blank, and what else would be mistaken, is a backslash and three octal digits. */
+/*
+ * Decodes /proc/self/mounts, where spaces and other special characters are octal escapes like \040.
+ */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -490,7 +504,7 @@ static int look_at_mount(struct search *search, char *line)
 	return strlen(root) < ROOT_MAX ? look_below(search, root) : -ENOENT;
 }
 
-/* Without stdio, which allocates. A line longer than the buffer is none of ours. */
+/* Avoids stdio, which allocates memory. Skips lines longer than the buffer. */
 static int look_at_mounts(struct search *search)
 {
 	char text[PATH_MAX], *line, *end;
@@ -514,7 +528,7 @@ static int look_at_mounts(struct search *search)
 	return fd;
 }
 
-/* Since 6.4 a sysctl tells even those who cannot see tracefs; before, nothing does. */
+/* Since Linux 6.4, a sysctl reveals support even without access to tracefs. */
 static int kernel_may_have_it(void)
 {
 	struct utsname name;
@@ -527,7 +541,7 @@ static int kernel_may_have_it(void)
 	       (major == 5 ? minor >= 18 : major == 6 && minor < 4);
 }
 
-/* A fresh descriptor of user_events_data, or a negative PERFUME_CHECK_*. */
+/* Returns a new descriptor of user_events_data, or a negative PERFUME_CHECK_*. */
 static int find_data_file(void)
 {
 	struct search search = {0};
@@ -549,10 +563,10 @@ static int find_data_file(void)
 }
 
 /*
- * The three forms tell themselves apart without registering anything. Before 6.4 the status file
- * can be mapped, and a registration is refused for its size (EINVAL) before its missing name is
- * (EFAULT): 24 bytes were the least in 5.18, 20 since 6.0. Since 6.4 there is a call to unregister,
- * which finds nothing (ENOENT).
+ * Distinguishes the three variants without registering an event. Before 6.4, the status file can be
+ * mapped, and a registration fails for its size (EINVAL) before it fails for its missing name
+ * (EFAULT): the minimum size is 24 bytes in 5.18 and 20 bytes since 6.0. Since 6.4, there is an
+ * unregister ioctl, which fails with ENOENT.
  */
 static enum perfume_interface recognise(int fd)
 {
@@ -575,7 +589,7 @@ static enum perfume_interface recognise(int fd)
 	return errno == EFAULT ? PERFUME_INTERFACE_STATUS_BITS : PERFUME_INTERFACE_STATUS_BYTES;
 }
 
-/* Moves a descriptor above `above`, and out of the way of the program's own; see inside.h. */
+/* Moves a descriptor above `above`, away from those of the program; see internal.h. */
 static int raise_fd(int fd, int above)
 {
 	struct rlimit limit;
@@ -590,7 +604,10 @@ static int raise_fd(int fd, int above)
 	return raised;
 }
 
-/* A descriptor of a form that we know, or a negative PERFUME_CHECK_*. Under the lock. */
+/*
+ * Returns a descriptor of a known variant, or a negative PERFUME_CHECK_*. Called with the lock
+ * held.
+ */
 static int open_data_file(void)
 {
 	int fd = find_data_file();
@@ -627,9 +644,9 @@ int perfume_check(void)
 const char *perfume_check_str(int error_code)
 {
 	static const char *const texts[] = {
-		[PERFUME_CHECK_OK] = "user_events work",
+		[PERFUME_CHECK_OK] = "user_events are available",
 		[PERFUME_CHECK_NO_KERNEL_SUPPORT] =
-			"this kernel has no user_events: they need Linux 6.4 or later, built with "
+			"this kernel has no user_events: they require Linux 6.4 or newer with "
 			"CONFIG_USER_EVENTS=y",
 		[PERFUME_CHECK_NO_TRACEFS] = "tracefs is not mounted: as root, mount -t tracefs "
 					     "nodev /sys/kernel/tracing",
@@ -637,9 +654,9 @@ const char *perfume_check_str(int error_code)
 			"no permission to write user_events_data: run as root, or let root give "
 			"this user search permission for the tracefs directory and write "
 			"permission for the file",
-		[PERFUME_CHECK_UNKNOWN_INTERFACE] =
-			"this kernel's user_events have a form that this version of perfume does "
-			"not know: take a newer one",
+		[PERFUME_CHECK_UNKNOWN_INTERFACE] = "this kernel's user_events interface is "
+						    "unknown to this version of perfume: "
+						    "update perfume",
 	};
 
 	if (error_code < 0 || error_code >= (int)(sizeof(texts) / sizeof(texts[0])))
@@ -672,7 +689,7 @@ const char *perfume_interface_str(enum perfume_interface interface)
 								     : interface];
 }
 
-/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor. */
+/* Kernel events: registration, deregistration, writing, and recovery of a lost descriptor. */
 static int intact(const struct perfume_file *file)
 {
 	struct stat st;
@@ -685,20 +702,20 @@ static int kernel_refuses(int error)
 {
 	switch (error) {
 	case -EINVAL:
-		return fail(error, "the kernel refuses the name or a field of the event");
+		return fail(error, "the kernel rejected the event's name or one of its fields");
 	case -EADDRINUSE:
-		return fail(error, "the event exists with other fields: take another name, or a "
+		return fail(error, "the event exists with different fields: use another name, or a "
 				   "context with PERFUME_MULTI_FORMAT");
 	case -EMFILE:
-		return fail(error, "the kernel's table of user_events is full: raise the sysctl "
+		return fail(error, "the kernel's user_events table is full: raise the sysctl "
 				   "kernel.user_events_max");
 	case -ENOMEM:
 		return fail(error, "out of memory");
 	}
-	return fail(error, "the kernel refuses to register the event");
+	return fail(error, "the kernel rejected the registration of the event");
 }
 
-/* Flags that this kernel does not know (EINVAL) or this process may not use (EPERM) are dropped. */
+/* Drops flags that this kernel does not support (EINVAL) or this process may not use (EPERM). */
 static int register_word(struct perfume_event *event, const char *command)
 {
 	struct user_reg reg = {.size = sizeof(reg), .enable_size = sizeof(*event->word)};
@@ -722,7 +739,7 @@ static int register_word(struct perfume_event *event, const char *command)
 	return (int)reg.write_index;
 }
 
-/* The status page is read-only and everybody's, so the word only says to look there. */
+/* The status page is read-only and shared by all processes, so the word only says to check it. */
 static int register_status(struct perfume_event *event, const char *command)
 {
 	struct user_reg_bits bits = {.size = sizeof(bits), .name_args = (uintptr_t)command};
@@ -736,7 +753,7 @@ static int register_status(struct perfume_event *event, const char *command)
 	return (int)(in_bits ? bits.write_index : bytes.write_index);
 }
 
-/* Name and fields as the kernel wants them; 0 or a negative errno. */
+/* Formats name and fields in the kernel's syntax. Returns 0 or a negative errno. */
 static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 {
 	struct fields fields = {0};
@@ -745,7 +762,7 @@ static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 	if (size < 0)
 		return size;
 	if (size > PERFUME_PAYLOAD_MAX)
-		return fail(-EINVAL, "the fields are longer than an event can be");
+		return fail(-EINVAL, "the fields are longer than 4000 bytes");
 	if (strlen(event->name) + !!fields.n + fields.n >= COMMAND_MAX)
 		return fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
 	strcpy(command, event->name);
@@ -754,7 +771,7 @@ static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 	return 0;
 }
 
-/* 0, also where there is no kernel interface; or what the kernel has against the event. */
+/* Returns 0, also without a kernel interface, or the negative errno of the registration. */
 static int kernel_add(struct perfume_event *event, const char *command)
 {
 	int index;
@@ -772,7 +789,10 @@ static int kernel_add(struct perfume_event *event, const char *command)
 	return 0;
 }
 
-/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any more. */
+/*
+ * Works with any descriptor of user_events_data. Returns true if the kernel no longer writes to the
+ * word.
+ */
 static int kernel_forget(int fd, const struct perfume_event *event)
 {
 	struct user_unreg unreg = {.size = sizeof(unreg), .disable_addr = (uintptr_t)event->word};
@@ -783,9 +803,8 @@ static int kernel_forget(int fd, const struct perfume_event *event)
 }
 
 /*
- * The program closed our descriptor, with all others perhaps. The kernel still knows the words,
- * which belong to the process; only the write indices went. Calls nothing that a signal handler may
- * not.
+ * The program closed our descriptor, perhaps with all others. The enable words belong to the
+ * process and are still registered; only the write indices are lost. Async-signal-safe.
  */
 static void recover(struct perfume_file *file)
 {
@@ -822,10 +841,11 @@ static void file_close(struct perfume_file *file)
 }
 
 /*
- * What a forked child does before it touches an event. Words, descriptors and write indices are
- * inherited and stay good, unless the child closed the descriptors; then it registers anew. The
- * shared memory is the parent's; where the child was forked by a signal handler in the middle of a
- * record, that record comes first. False: not settled yet. Under the lock.
+ * Reinitializes a forked child before it accesses an event. Enable words, descriptors and write
+ * indices are inherited and stay valid, unless the child closed the descriptors; then it registers
+ * the events again. The shared memory belongs to the parent; if a signal handler forked in the
+ * middle of a record, that record is completed first. Returns false if reinitialization is still
+ * pending. Called with the lock held.
  */
 static int settle(void)
 {
@@ -844,7 +864,7 @@ static int settle(void)
 	return 1;
 }
 
-/* 0, or a negative errno: then the event is to be removed again. */
+/* Returns 0 or a negative errno; on failure, the caller removes the event. */
 static int event_add(struct perfume_file *file, struct perfume_event *event)
 {
 	char command[COMMAND_MAX];
@@ -871,7 +891,7 @@ static int event_add(struct perfume_file *file, struct perfume_event *event)
 	return error;
 }
 
-/* True when nobody will write to the event's word any more. */
+/* Returns true if the event's word is no longer written to by the kernel or collectors. */
 static int event_remove(struct perfume_event *event)
 {
 	struct perfume_file *file = event->file;
@@ -952,7 +972,10 @@ static uint32_t listeners(const struct perfume_event *event)
 	return word;
 }
 
-/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another now. */
+/*
+ * EBADF means that the event is disabled or that the descriptor was closed. Returns true if the
+ * descriptor was reopened.
+ */
 static int reopened(struct perfume_event *event, int fd)
 {
 	struct perfume_file *file;
@@ -970,7 +993,9 @@ static int reopened(struct perfume_event *event, int fd)
 	return ret;
 }
 
-/* write(2), but no place where a thread can be cancelled. Bytes or a negative errno; errno stays. */
+/*
+ * write(2) without a cancellation point. Returns bytes or a negative errno; does not modify errno.
+ */
 static long write_to(int fd, const void *packet, size_t n)
 {
 #if defined(__x86_64__) && defined(__LP64__)
@@ -999,7 +1024,7 @@ static long write_to(int fd, const void *packet, size_t n)
 #endif
 }
 
-/* The program may have closed the descriptor that was written to. What another write says, or -EBADF. */
+/* The program may have closed the descriptor. Returns the result of a second write, or -EBADF. */
 static __attribute__((noinline)) long write_again(
 	struct perfume_event *event, uint32_t *packet, size_t n)
 {
@@ -1060,7 +1085,7 @@ static int event_write(struct perfume_event *event, uint32_t word, uint32_t *pac
 	return ret;
 }
 
-/* dlclose and exit: the kernel lets go of every word, wherever it lies. */
+/* At dlclose and exit: unregisters all enable words from the kernel. */
 __attribute__((destructor)) static void leave(void)
 {
 	struct perfume_event *event;
@@ -1068,7 +1093,7 @@ __attribute__((destructor)) static void leave(void)
 	int open;
 
 	lock(&old);
-	/* A child that never looked after its own must not write to its parent's. */
+	/* A child that has not reinitialized must not write to its parent's area. */
 	if (!home_get()->settled)
 		area_leave();
 	while (files) {
@@ -1085,8 +1110,12 @@ __attribute__((destructor)) static void leave(void)
 	unlock(&old);
 }
 
-/* The area that this process shares with collectors: made, filled with events, given to those who asked. */
-#define LEASE_AT_FIRST 5000000000ULL /* ns; until the collector has the area and renews it */
+/*
+ * The memory area shared with collectors: creates it, fills it with events, and sends it to
+ * collectors.
+ */
+#define LEASE_AT_FIRST                                                                             \
+	5000000000ULL /* ns; until the collector receives the area and renews the lease */
 
 static uint64_t now_ns(void)
 {
@@ -1096,7 +1125,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Rings are for where the kernel has no user_events for us. PERFUME_RING=0 never, 1 always. */
+/*
+ * Rings are used if user_events are unavailable. PERFUME_RING=0 disables them, 1 always enables
+ * them.
+ */
 static int area_is_wanted(void)
 {
 	const char *text = secure_getenv("PERFUME_RING");
@@ -1107,7 +1139,7 @@ static int area_is_wanted(void)
 	       kernel.interface == PERFUME_INTERFACE_UNKNOWN;
 }
 
-/* Bytes of one ring: 1 MiB, or PERFUME_RING_KB, a power of two from 64 to 65536. */
+/* Ring size in bytes: 1 MiB by default, or PERFUME_RING_KB, a power of two from 64 to 65536. */
 static uint32_t ring_size(void)
 {
 	const char *text = secure_getenv("PERFUME_RING_KB");
@@ -1125,7 +1157,7 @@ static struct area *area_new(void)
 	void *area = MAP_FAILED;
 	int fd;
 
-	/* To go beyond `ulimit -f` is answered by a deadly signal; only what is used takes memory. */
+	/* Exceeding `ulimit -f` raises a fatal signal. Unused pages take no memory. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < all)
 		return NULL;
 	fd = memfd_create(AREA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -1148,7 +1180,7 @@ static struct area *area_new(void)
 	return area;
 }
 
-/* The program may have closed our descriptor, and have another file under its number. */
+/* The program may have closed our descriptor and reused its number for another file. */
 static int is_our_fd(void)
 {
 	struct stat st;
@@ -1176,7 +1208,7 @@ static int send_area(int fd)
 	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
 }
 
-/* Root and this user may read along. Anybody can take the name of a collector that was killed. */
+/* Only root and this user may read. Any user can bind the socket name of a killed collector. */
 static int may_collect(int fd)
 {
 	struct ucred peer;
@@ -1186,7 +1218,7 @@ static int may_collect(int fd)
 	       (!peer.uid || peer.uid == geteuid());
 }
 
-/* Sends the area to the collector of that id. False when it is no more. */
+/* Sends the area to the collector with that id. Returns false if the collector has exited. */
 static int hand_over(uint64_t id)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -1201,7 +1233,7 @@ static int hand_over(uint64_t id)
 	if (!connect(fd, (struct sockaddr *)&to, n))
 		sent = may_collect(fd) && send_area(fd);
 	else
-		/* A full queue is no reason to think it gone: it will find us in /proc. */
+		/* A full queue does not mean that it has exited; it will find us in /proc. */
 		sent = errno == EAGAIN;
 	close(fd);
 	return sent;
@@ -1225,7 +1257,7 @@ static void claim(uint64_t id, const char *patterns, size_t n)
 	__atomic_store_n(&claim->lease, now_ns() + LEASE_AT_FIRST, __ATOMIC_RELEASE);
 }
 
-/* Orders are lines: the collector's id in 16 hexadecimal digits, a colon, patterns. */
+/* A request is a line: the collector's id as 16 hexadecimal digits, a colon, and patterns. */
 static void take_requests(const char *text)
 {
 	const char *line, *end;
@@ -1237,7 +1269,7 @@ static void take_requests(const char *text)
 	}
 }
 
-/* Standing orders of root, and of this user; of nobody else. */
+/* Reads the request files of root and of this user only. */
 static void read_requests(const char *path, uid_t owner)
 {
 	char text[8 * (AREA_TEXT + 20)];
@@ -1263,12 +1295,12 @@ static void find_collectors(void)
 
 	if (inherited)
 		take_requests(inherited);
-	read_requests(ORDERS_OF_ROOT, 0);
-	snprintf(path, sizeof(path), ORDERS_OF_USER, (unsigned)user);
+	read_requests(REQUESTS_OF_ROOT, 0);
+	snprintf(path, sizeof(path), REQUESTS_OF_USER, (unsigned)user);
 	read_requests(path, user);
 }
 
-/* True when `name` fits one of the patterns, which come from memory that may change meanwhile. */
+/* Returns whether `name` matches one of the patterns, which are in volatile memory. */
 static int fits(const struct area_claim *claim, const char *name)
 {
 	char patterns[AREA_TEXT], *pattern, *rest = patterns;
@@ -1284,8 +1316,8 @@ static int fits(const struct area_claim *claim, const char *name)
 /* ---- slots ---- */
 
 /*
- * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for
- * long, and in all not longer than a second: one may close the lock as often as we open it.
+ * A collector holds the lock for microseconds. Do not wait long for a stopped collector, and at
+ * most one second in total, because a collector can take the lock any number of times.
  */
 static void area_lock(struct area *area)
 {
@@ -1306,7 +1338,7 @@ static void area_unlock(struct area *area)
 	__atomic_store_n(&area->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The slot that the same event had before, a free one, or NULL. */
+/* Returns the previous slot of the same event, a free slot, or NULL. */
 static struct area_slot *slot_for(struct area *area, const char *text)
 {
 	struct area_slot *slot = area->slots;
@@ -1330,8 +1362,8 @@ static struct area_slot *slot_for(struct area *area, const char *text)
 }
 
 /*
- * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with
- * that record when the handler returns; not in the parent's memory.
+ * Called immediately in a forked child. If a signal handler forked in the middle of a record, the
+ * child completes that record when the handler returns, but must not write to the parent's memory.
  */
 static void area_forked(void)
 {
@@ -1391,9 +1423,9 @@ static void ring_remove(struct perfume_event *event)
 	event->slot = 0;
 }
 
-/* ---- fork, and the end ---- */
+/* ---- fork and exit ---- */
 
-/* The collectors of the parent are those of the child. */
+/* The child inherits the parent's collectors. */
 static void inherit(const struct area *parent)
 {
 	char patterns[AREA_TEXT];
@@ -1407,7 +1439,7 @@ static void inherit(const struct area *parent)
 	}
 }
 
-/* Which bits in the child's area are those of the parent's collectors. */
+/* Maps the `wanted` bits of the parent's area to those of the child's area. */
 static uint32_t translate(const struct area *parent, uint32_t wanted)
 {
 	uint32_t ours = 0;
@@ -1421,7 +1453,7 @@ static uint32_t translate(const struct area *parent, uint32_t wanted)
 	return ours;
 }
 
-/* An event of the parent's area in the child's, in the same slot. */
+/* Copies an event of the parent's area to the same slot of the child's area. */
 static void slot_fork(const struct area *parent, struct perfume_event *event)
 {
 	struct area_slot *slot;
@@ -1443,7 +1475,7 @@ static void slot_fork(const struct area *parent, struct perfume_event *event)
 		__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_RELAXED);
 }
 
-/* In a forked child, under the lock: an area of its own. */
+/* Creates the area of a forked child. Called with the lock held. */
 static void area_fork(void)
 {
 	struct area *parent = shared.area;
@@ -1471,8 +1503,8 @@ static void area_fork(void)
 }
 
 /*
- * At the end, under the lock: gives the memory up. Other threads may be in the middle of a record,
- * at exit; what they write goes nowhere. Collectors keep what they have mapped.
+ * Releases the memory at exit. Called with the lock held. Records that other threads are writing at
+ * this time are discarded. Collectors keep their mappings.
  */
 static void area_leave(void)
 {
@@ -1488,18 +1520,18 @@ static void area_leave(void)
 }
 
 /*
- * Writing to the rings. Each thread has a ring for itself, and another for the signal handler that
- * interrupts it in the middle of a record, so that no ring is ever written by two at a time.
+ * Writing to the rings. Each thread has its own ring, and another one for a signal handler that
+ * interrupts it in the middle of a record, so that a ring never has concurrent writers.
  */
 #define LEVELS 3 /* the thread, a handler in it, a handler in that */
 
-/* What only the writer knows of a ring; what collectors see may be scribbled on. */
+/* Private state of a ring's writer; shared memory is untrusted. */
 struct ring {
-	unsigned char *data; /* mapped twice, so that no record is cut at the end */
+	unsigned char *data; /* mapped twice, so that records are contiguous at the end */
 	struct area_ring *seen;
 	uint64_t head, count;
 	pid_t owner;
-	uint64_t looked; /* when the claims were looked at, in ticks of the clock */
+	uint64_t looked; /* time of the last check of the claims, in clock ticks */
 	uint32_t alive;  /* the collectors that were alive then */
 };
 
@@ -1507,7 +1539,7 @@ static struct ring rings[AREA_RINGS];
 
 static __thread struct {
 	struct ring *ring[LEVELS];
-	uint32_t fork; /* of which process the rings are */
+	uint32_t fork; /* fork generation of the process that owns the rings */
 	uint32_t depth;
 } mine __attribute__((tls_model("initial-exec")));
 
@@ -1529,7 +1561,7 @@ static uint64_t ticks(uint32_t clock)
 	return now_ns();
 }
 
-/* The kernel says whether the TSC may be trusted: its own clock is made of it then. */
+/* The TSC is reliable if the kernel uses it as its clock source. */
 static uint32_t choose_clock(void)
 {
 #ifdef __x86_64__
@@ -1564,9 +1596,9 @@ static uint64_t ticks_between_looks(uint32_t clock)
 	return clock == AREA_CLOCK_TSC ? 1ULL << 29 : hz / 5;
 }
 
-/* ---- getting a ring ---- */
+/* ---- ring allocation ---- */
 
-/* Does this code run in a signal handler, which interrupted the writing of a record? */
+/* Returns whether this code runs in a signal handler that interrupted the writing of a record. */
 static int rings_in_use(void)
 {
 	return mine.depth != 0;
@@ -1611,13 +1643,19 @@ static unsigned char *map_twice(uint32_t i)
 	return data == MAP_FAILED ? NULL : data;
 }
 
-/* A ring whose thread has ended, else a new one, else NULL. Under the lock. */
+/*
+ * Returns a ring whose thread has exited, otherwise a new one, otherwise NULL. Called with the lock
+ * held.
+ */
 static struct ring *find_ring(void)
 {
 	struct ring *ring;
 	uint32_t i;
 
-	/* A vfork child borrows the memory of the thread that waits for it, and leaves it no ring. */
+	/*
+	 * A vfork child shares the memory of the waiting parent thread and must not leave a ring in
+	 * it.
+	 */
 	if (getpid() != shared.pid)
 		return NULL;
 	for (i = 0; i < shared.n_rings; i++)
@@ -1644,7 +1682,10 @@ static struct ring *find_ring(void)
 
 static void put_mark(struct area_ring *seen, uint64_t position, uint64_t count, uint32_t sixteenth)
 {
-	/* A reader that sees the new position sees the new count, or finds that the position changed. */
+	/*
+	 * A reader that sees the new position also sees the new count, or detects that the position
+	 * changed.
+	 */
 	__atomic_store_n(&seen->marks[sixteenth].position, UINT64_MAX, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	seen->marks[sixteenth].count = count;
@@ -1673,7 +1714,7 @@ static void put_record(struct ring *ring, uint16_t slot, const void *payload, si
 
 /* ---- the ring of this thread ---- */
 
-/* Whose records follow. Not an event, so not counted. */
+/* Writes the tid of the records that follow. This is not an event and not counted. */
 static void put_owner(struct ring *ring)
 {
 	uint32_t tid = (uint32_t)ring->owner;
@@ -1709,7 +1750,10 @@ static __attribute__((noinline)) struct ring *get_ring(uint32_t level)
 
 /* ---- writing ---- */
 
-/* Which collectors have renewed their lease. One that was killed must not cost for ever. */
+/*
+ * Returns the collectors with a valid lease, so that a killed collector does not cause permanent
+ * overhead.
+ */
 static void look(struct ring *ring, uint64_t now_ticks)
 {
 	uint64_t now = now_ns();
@@ -1723,8 +1767,8 @@ static void look(struct ring *ring, uint64_t now_ticks)
 }
 
 /*
- * What is left of `wanted` when the dead are gone. When nobody is, the event is switched off, unless somebody
- * just came: he has set `wanted` first, then the word.
+ * Removes exited collectors from `wanted` and returns the rest. If none remains, disables the
+ * event, unless a collector is just being added: it sets `wanted` first, then the word.
  */
 static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
 {
@@ -1770,7 +1814,7 @@ static int write_at_level(
 
 static int ring_write(struct perfume_event *event, const void *payload, size_t n)
 {
-	/* Another thread may take the event out of use meanwhile. */
+	/* Another thread may deregister the event meanwhile. */
 	uint32_t slot = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), level = mine.depth;
 	int ret;
 
@@ -1785,8 +1829,9 @@ static int ring_write(struct perfume_event *event, const void *payload, size_t n
 }
 
 /*
- * The arena of enable words. It is never unmapped, and a word is used again only when the kernel
- * has let go of it: the kernel writes to the address of a word, whatever lies there.
+ * Allocator of enable words. Its memory is never unmapped, and a word is reused only after the
+ * kernel has unregistered it, because the kernel writes to the address of a registered word at any
+ * time.
  */
 #define CHUNK_WORDS 4096
 
@@ -1831,7 +1876,7 @@ static void word_free(const uint32_t *word)
 	chunk->used[at / 64] &= ~(1ULL << at % 64);
 }
 
-/* Names and fields: what the kernel takes, and in which spelling. */
+/* Validation of names and fields, and their syntax for the kernel. */
 int perfume_check_name(const char *name, const char **ret_reason)
 {
 	static const char plain[] =
@@ -1844,17 +1889,18 @@ int perfume_check_name(const char *name, const char **ret_reason)
 	else if (strlen(name) >= COMMAND_MAX)
 		reason = "the name is longer than the kernel's 511 bytes";
 	else if (strchr(name, ':'))
-		reason = "the name has a ':', behind which the kernel expects flags";
+		reason = "the name contains a ':', after which the kernel expects flags";
 	else if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-		reason = "the name cannot be that of a directory in tracefs";
+		reason = "the name contains '/' or is '.' or '..', which a directory in tracefs "
+			 "cannot have";
 	for (none = name; !reason && *none; none++)
 		if ((unsigned char)*none <= ' ' || *none == 0x7f)
-			reason = "the name has a blank or a control character";
+			reason = "the name contains a space or a control character";
 	if (!reason)
 		ret = PERFUME_NAME_OK;
 	if (!reason && (name[strspn(name, plain)] || isdigit((unsigned char)*name))) {
 		ret = PERFUME_NAME_RISKY;
-		reason = "the kernel takes the name, but tools expect letters, digits and '_': "
+		reason = "the kernel accepts the name, but tools expect letters, digits and '_': "
 			 "some versions of perf crash on '.' and '-'";
 	}
 	if (ret_reason)
@@ -1875,7 +1921,10 @@ static int word_is(const struct field *field, unsigned i, const char *text)
 	       !memcmp(field->word[i], text, field->size[i]);
 }
 
-/* A number as the kernel reads it from at most 7 characters, up to `end`; -1 when it is none. */
+/*
+ * Parses a number of at most 7 characters up to `end`, as the kernel does. Returns -1 if it is
+ * invalid.
+ */
 static long number(const char *text, size_t n, int base, char end)
 {
 	char digits[8], *stop;
@@ -1892,18 +1941,19 @@ static long number(const char *text, size_t n, int base, char end)
 static int no_such_type(const struct field *field, unsigned i)
 {
 	if (word_is(field, i, "float") || word_is(field, i, "double"))
-		return fail(-EINVAL, "the kernel knows no 'float' and 'double': use f32 and f64");
+		return fail(-EINVAL,
+			"the kernel does not support 'float' and 'double': use f32 and f64");
 	if (word_is(field, i, "long"))
 		return fail(-EINVAL,
-			"the kernel refuses 'long', which has no certain size: use s64 or u64");
-	return fail(-EINVAL, "a field has a type that the kernel does not know");
+			"the kernel does not support 'long', whose size varies: use s64 or u64");
+	return fail(-EINVAL, "a field has a type that the kernel does not support");
 }
 
 struct type {
 	const char *name;
 	int size;
-	int of_c;    /* may stand behind "unsigned" */
-	int foreign; /* the kernel does not know it: described as a struct */
+	int of_c;    /* allowed after "unsigned" */
+	int foreign; /* unknown to the kernel: described as a struct */
 };
 
 static const struct type *find_type(const struct field *field, unsigned i, size_t n)
@@ -1920,7 +1970,10 @@ static const struct type *find_type(const struct field *field, unsigned i, size_
 	return NULL;
 }
 
-/* The size of the type at word i, or a negative errno; *ret_length is N of an array that is not of char. */
+/*
+ * Returns the size of the type at word i, or a negative errno. *ret_length is N for an array of a
+ * type other than char.
+ */
 static int basic_size(const struct field *field, unsigned i, int is_unsigned, long *ret_length)
 {
 	const char *text = field->word[i], *bracket = memchr(text, '[', field->size[i]);
@@ -1935,7 +1988,7 @@ static int basic_size(const struct field *field, unsigned i, int is_unsigned, lo
 		return type->size;
 	length = number(bracket + 1, field->size[i] - n - 1, 0, ']');
 	if (length < 1 || length > ARRAY_MAX)
-		return fail(-EINVAL, "the length of an array is a number from 1 to 1024");
+		return fail(-EINVAL, "the length of an array must be a number from 1 to 1024");
 	if (strncmp(text, "char", 4)) {
 		if (type->of_c)
 			return no_such_type(field, i);
@@ -1944,7 +1997,10 @@ static int basic_size(const struct field *field, unsigned i, int is_unsigned, lo
 	return (int)length * type->size;
 }
 
-/* Of the field's value, or a negative errno. *ret_length as above; 0: the kernel knows the type. */
+/*
+ * Returns the size of the field's value, or a negative errno. *ret_length as above; 0: the kernel
+ * knows the type.
+ */
 static int field_size(const struct field *field, long *ret_length)
 {
 	unsigned dynamic = word_is(field, 0, "__data_loc") || word_is(field, 0, "__rel_loc");
@@ -1954,17 +2010,18 @@ static int field_size(const struct field *field, long *ret_length)
 	if (word_is(field, 0, "struct")) {
 		n = field->n == 4 ? number(field->word[3], field->size[3], 10, 0) : -1;
 		if (n < 1 || n > PERFUME_PAYLOAD_MAX)
-			return fail(-EINVAL, "a struct is described by 'struct NAME field SIZE'");
+			return fail(-EINVAL,
+				"the syntax of a struct field is 'struct NAME field SIZE'");
 		return (int)n;
 	}
 	if (field->n != dynamic + is_unsigned + 2)
-		return fail(-EINVAL, "a field is a type, a blank and a name");
+		return fail(-EINVAL, "the syntax of a field is 'TYPE NAME'");
 	if (dynamic)
 		return (int)sizeof(uint32_t);
 	return basic_size(field, is_unsigned, (int)is_unsigned, ret_length);
 }
 
-/* Takes the words up to the next ';' and returns where it stopped, or NULL when they are too many. */
+/* Parses the words up to the next ';'. Returns the end, or NULL if there are too many words. */
 static const char *take_words(const char *text, struct field *field)
 {
 	field->n = 0;
@@ -2032,7 +2089,7 @@ static int put_fields(struct fields *out, const char *text)
 	for (; *text; text += *text == ';') {
 		text = take_words(text, &field);
 		if (!text)
-			return fail(-EINVAL, "a field is a type, a blank and a name");
+			return fail(-EINVAL, "the syntax of a field is 'TYPE NAME'");
 		if (!field.n)
 			continue;
 		size = put_field(out, &field);
@@ -2048,7 +2105,7 @@ static int put_fields(struct fields *out, const char *text)
 /* Contexts and their probes. */
 const char *perfume_error(void)
 {
-	return sentence ? sentence : "nothing has failed";
+	return sentence ? sentence : "no error";
 }
 
 struct perfume_ctx *perfume_init(int flags)
@@ -2056,8 +2113,8 @@ struct perfume_ctx *perfume_init(int flags)
 	struct perfume_ctx *ctx;
 
 	if (flags & ~(PERFUME_MULTI_FORMAT | PERFUME_PERSIST)) {
-		fail(-EINVAL,
-			"perfume_init knows the flags PERFUME_MULTI_FORMAT and PERFUME_PERSIST");
+		fail(-EINVAL, "perfume_init: unknown flags; valid are PERFUME_MULTI_FORMAT and "
+			      "PERFUME_PERSIST");
 		errno = EINVAL;
 		return NULL;
 	}
@@ -2087,7 +2144,10 @@ static struct perfume_probe *refuse(int error)
 	return NULL;
 }
 
-/* A probe with its texts, not registered yet; NULL with a sentence. */
+/*
+ * Allocates an unregistered probe with its texts. Returns NULL and sets the error message on
+ * failure.
+ */
 static struct perfume_probe *probe_new(const char *name, const struct fields *fields, size_t n)
 {
 	struct perfume_probe *probe;
@@ -2106,7 +2166,7 @@ static struct perfume_probe *probe_new(const char *name, const struct fields *fi
 	return probe;
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static void probe_remove(struct perfume_probe *probe)
 {
 	uint32_t *word = probe->event.word;
@@ -2117,7 +2177,7 @@ static void probe_remove(struct perfume_probe *probe)
 		word_free(word);
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static int probe_add(struct perfume_ctx *ctx, struct perfume_probe *probe)
 {
 	int error;
@@ -2151,10 +2211,9 @@ struct perfume_probe *perfume_register_fields(
 	int size;
 
 	if (!ctx || perfume_check_name(name, &reason) < 0)
-		return refuse(fail(-EINVAL, ctx ? reason : "no context was given"));
+		return refuse(fail(-EINVAL, ctx ? reason : "the context is NULL"));
 	if (n > sizeof(sizes) / sizeof(sizes[0]))
-		return refuse(
-			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
+		return refuse(fail(-EINVAL, "the fields are longer than the kernel's 511 bytes"));
 	for (i = 0; i < n; i++) {
 		size = put_fields(&all, fields[i]);
 		if (size < 0)
@@ -2187,8 +2246,7 @@ struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name
 		fields[n++] = field;
 	va_end(args);
 	if (field)
-		return refuse(
-			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
+		return refuse(fail(-EINVAL, "the fields are longer than the kernel's 511 bytes"));
 	return perfume_register_fields(ctx, name, fields, n);
 }
 
@@ -2216,7 +2274,7 @@ int perfume_deregister(struct perfume_ctx *ctx, struct perfume_probe *probe)
 	int saved = errno;
 
 	if (!ctx || !probe || probe->ctx != ctx)
-		return fail(-EINVAL, "the probe is not one of this context");
+		return fail(-EINVAL, "the probe does not belong to this context");
 	lock(&old);
 	if (probe->event.file)
 		probe_remove(probe);
@@ -2251,7 +2309,10 @@ int perfume_probe_flags(const struct perfume_probe *probe)
 	return probe->event.granted;
 }
 
-/* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write index. */
+/*
+ * Writing a probe: the values are copied to one buffer on the stack, after room for the write
+ * index.
+ */
 int perfume_probe_enabled(const struct perfume_probe *probe)
 {
 	return listeners(&probe->event) != 0;
@@ -2264,7 +2325,7 @@ int perfume_write_payload(struct perfume_probe *probe, const void *payload, size
 	if (!word)
 		return 0;
 	if (n > PERFUME_PAYLOAD_MAX)
-		return fail(-EMSGSIZE, "the payload is longer than an event can be");
+		return fail(-EMSGSIZE, "the payload is longer than 4000 bytes");
 	if (n < probe->event.min_size)
 		return fail(-EINVAL, "the payload is shorter than the fields");
 	if (n && !payload)
@@ -2275,7 +2336,10 @@ int perfume_write_payload(struct perfume_probe *probe, const void *payload, size
 	return event_write(&probe->event, word, packet, n);
 }
 
-/* The length of the payload, or a negative errno. Only the last piece may be longer than its field. */
+/*
+ * Returns the length of the payload, or a negative errno. Only the last value may be longer than
+ * its field.
+ */
 static int measure(const struct perfume_probe *probe, const struct iovec *pieces)
 {
 	size_t total = 0;
@@ -2285,13 +2349,12 @@ static int measure(const struct perfume_probe *probe, const struct iovec *pieces
 		size_t n = pieces[i].iov_len, field = probe->sizes[i];
 
 		if (n < field || (n > field && i + 1 < probe->n_fields))
-			return fail(
-				-EINVAL, "a piece of the payload has not the size of its field");
+			return fail(-EINVAL, "a value does not have the size of its field");
 		if (n && !pieces[i].iov_base)
-			return fail(-EFAULT, "a piece of the payload is NULL");
+			return fail(-EFAULT, "a value is a NULL pointer");
 		total += n;
 		if (total > PERFUME_PAYLOAD_MAX)
-			return fail(-EMSGSIZE, "the payload is longer than an event can be");
+			return fail(-EMSGSIZE, "the payload is longer than 4000 bytes");
 	}
 	return (int)total;
 }
@@ -2312,8 +2375,8 @@ static int write_pieces(struct perfume_probe *probe, uint32_t word, const struct
 }
 
 /*
- * An int where a size_t belongs leaves the upper half of what is read undefined; no payload needs
- * that half.
+ * If the caller passes an int instead of a size_t, the upper half of the value is undefined; no
+ * payload needs that half.
  */
 #define TAKE_PIECES(pieces, probe, args)                                                           \
 	for (uint32_t i = 0; i < (probe)->n_fields; i++) {                                         \
@@ -2353,8 +2416,11 @@ int(perfume_write)(struct perfume_probe *probe, ...)
 	return write_pieces(probe, word, pieces);
 }
 
-/* Static events: those of a program, library or plug-in are registered and forgotten together. */
-/* Under the lock. */
+/*
+ * Static events: the events of a program, library or plug-in are registered and deregistered
+ * together.
+ */
+/* Called with the lock held. */
 static void entry_add(struct perfume_file *file, struct perfume_entry *entry)
 {
 	struct perfume_event *event = entry->event;
@@ -2365,7 +2431,7 @@ static void entry_add(struct perfume_file *file, struct perfume_entry *entry)
 	} else {
 		event->error = event_add(file, event);
 	}
-	/* Nobody can listen to an event whose fields are in doubt. */
+	/* An event with conflicting fields cannot be enabled. */
 	if (event->error < 0 && event->file)
 		event_remove(event);
 }
@@ -2410,14 +2476,15 @@ int perfume_event_error(const struct perfume_event *event)
 	case 0:
 		return 0;
 	case -EEXIST:
-		return fail(-EEXIST, "two source files of the program give the event other fields");
+		return fail(-EEXIST,
+			"source files of the program declare the event with different fields");
 	}
 	return kernel_refuses(event->error);
 }
 
 int perfume_event_too_long(void)
 {
-	return fail(-EMSGSIZE, "the payload is longer than an event can be");
+	return fail(-EMSGSIZE, "the payload is longer than 4000 bytes");
 }
 
 int perfume_event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t n)
@@ -2432,7 +2499,9 @@ void perfume_activity_new(uint8_t ret_id[16])
 		__atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED)};
 	int saved = errno;
 
-	/* Before the kernel's generator is ready, time and number must do. */
+	/*
+	 * Fall back to the time and a counter until the kernel's random number generator is ready.
+	 */
 	(void)!getrandom(words, sizeof(words), GRND_NONBLOCK);
 	memcpy(ret_id, words, sizeof(words));
 	ret_id[6] = (uint8_t)((ret_id[6] & 0x0f) | 0x40);

@@ -2,13 +2,13 @@
 /*
  * perfume: a program emits its own trace events, which perf, ftrace, bpftrace and attar record.
  *
- * An event has a name and typed fields. While nobody listens it costs a load and a branch. The
- * kernel's user_events carry it where the kernel has them; elsewhere shared memory and USDT probes
- * do. To use this library, link libperfume, or put perfume.h and perfume.c among your own sources.
- * Nothing but libc is needed.
+ * An event has a name and typed fields. A disabled event costs a load and a branch. Events are
+ * delivered through the kernel's user_events if available, otherwise through shared memory and USDT
+ * probes. To use this library, link with libperfume, or add perfume.h and perfume.c to your
+ * sources. It depends only on libc.
  *
  * Life cycle: perfume_init -> perfume_register -> perfume_write ... -> perfume_deregister ->
- * perfume_free. A context owns its probes: perfume_free alone is enough.
+ * perfume_free. A context owns its probes; perfume_free also frees them.
  *
  *	struct perfume_ctx *ctx = perfume_init(0);
  *	struct perfume_probe *probe = perfume_register(ctx, "tick", "u32 count", NULL);
@@ -16,8 +16,8 @@
  *	perfume_write(probe, &count, sizeof(count));
  *	perfume_free(ctx);
  *
- * Every function may be called from any thread; perfume_write and perfume_probe_enabled also from
- * signal handlers, in a child after fork or vfork, and at any time before their probe is freed.
+ * All functions are thread-safe. perfume_write and perfume_probe_enabled are also async-signal-safe
+ * and may be called in a child after fork or vfork, at any time before their probe is freed.
  */
 #ifndef PERFUME_H
 #define PERFUME_H
@@ -33,16 +33,16 @@ extern "C" {
 #define PERFUME_API __attribute__((visibility("default")))
 
 /*
- * The longest payload of one event, in bytes. The kernel's ring holds 4064 in a page of 4 KiB; it
- * answers a longer write with success, and nobody ever sees the event. Here it is refused with
- * -EMSGSIZE.
+ * Maximum payload size of an event, in bytes. The kernel's trace buffer accepts at most 4064 bytes
+ * with 4 KiB pages, and silently drops longer events although the write succeeds. Longer payloads
+ * fail with -EMSGSIZE here.
  */
 #define PERFUME_PAYLOAD_MAX 4000
 
 struct perfume_ctx;
 struct perfume_probe;
 
-/* What perfume_check() found. The values never change their meaning. */
+/* Results of perfume_check(). The values are part of the ABI and do not change. */
 enum {
 	PERFUME_CHECK_OK = 0,
 	PERFUME_CHECK_NO_KERNEL_SUPPORT,
@@ -51,201 +51,209 @@ enum {
 	PERFUME_CHECK_UNKNOWN_INTERFACE,
 };
 
-/* Can this process emit events through the kernel's user_events? One of PERFUME_CHECK_*. */
+/*
+ * Checks whether this process can emit events through the kernel's user_events. Returns
+ * PERFUME_CHECK_*.
+ */
 PERFUME_API int perfume_check(void);
 
-/* What a result of perfume_check() means and what would mend it. Never NULL, never to be freed. */
+/* Describes a result of perfume_check() and how to fix it. Never NULL; do not free it. */
 PERFUME_API const char *perfume_check_str(int error_code);
 
-/* The form of the kernel's interface; see docs/user_events.md. */
+/* The variant of the kernel's user_events interface; see docs/user_events.md. */
 enum perfume_interface {
-	PERFUME_INTERFACE_NONE,         /* this process reaches none */
+	PERFUME_INTERFACE_NONE,         /* not available to this process */
 	PERFUME_INTERFACE_ENABLE_WORDS, /* Linux 6.4 and later: the kernel writes enable words */
 	PERFUME_INTERFACE_STATUS_BITS,  /* 6.0 to 6.3: a page with a bit for each event */
 	PERFUME_INTERFACE_STATUS_BYTES, /* 5.18 and 5.19: a page with a byte for each event */
-	PERFUME_INTERFACE_UNKNOWN,      /* there is one, and it is none of these */
+	PERFUME_INTERFACE_UNKNOWN,      /* available, but of an unknown variant */
 };
 PERFUME_API enum perfume_interface perfume_interface(void);
 
-/* "enable words (Linux 6.4 and later)" and so on. Never NULL, never to be freed. */
+/* Name of the variant, such as "enable words (Linux 6.4 and later)". Never NULL; do not free it. */
 PERFUME_API const char *perfume_interface_str(enum perfume_interface interface);
 
-/* Flags of a context; they hold for every event registered in it. */
+/* Flags of a context; they apply to every event registered in it. */
 enum {
 	/*
-	 * Events of the same name and other fields live side by side (Linux 6.9), as
-	 * user_events_multi:NAME.ID
+	 * Allow events with the same name but different fields, as user_events_multi:NAME.ID.
+	 * Requires Linux 6.9 or newer.
 	 */
 	PERFUME_MULTI_FORMAT = 1,
 	/*
-	 * The event stays in the kernel when the last program that knows it has ended; needs
-	 * CAP_PERFMON.
+	 * Keep the event registered in the kernel after the last program that uses it has exited.
+	 * Requires CAP_PERFMON.
 	 */
 	PERFUME_PERSIST = 2,
 };
 
 /*
- * A context for probes, to be freed with perfume_free. flags is 0 or PERFUME_*; where the kernel
- * does not grant a flag, an event is registered without it, and perfume_probe_flags tells. NULL
- * with errno on failure. A kernel without user_events is no failure: nobody can listen there, and
- * writes are ignored.
+ * Creates a context for probes; free it with perfume_free. flags is 0 or a combination of
+ * PERFUME_*. If the kernel rejects a flag, events are registered without it; perfume_probe_flags
+ * returns the flags in effect. Returns NULL and sets errno on failure. Missing user_events support
+ * in the kernel is not an error: events stay disabled and writes are ignored.
  */
 PERFUME_API struct perfume_ctx *perfume_init(int flags);
 
-/* Deregisters and frees every probe of the context, then the context. NULL is allowed. */
+/* Deregisters and frees all probes of the context, then the context itself. ctx may be NULL. */
 PERFUME_API void perfume_free(struct perfume_ctx *ctx);
 
 /*
- * Registers an event without fields; its probe is found with perfume_find. 0, or a negative errno:
- * those of perfume_register.
+ * Registers an event without fields; perfume_find returns its probe. Returns 0 or a negative errno,
+ * as for perfume_register.
  */
 PERFUME_API int perfume_add(struct perfume_ctx *ctx, const char *name);
 
-/* The context's probe of that name, borrowed until it is freed, or NULL. */
+/* Returns the context's probe with that name, or NULL. The context keeps ownership. */
 PERFUME_API struct perfume_probe *perfume_find(struct perfume_ctx *ctx, const char *name);
 
 /*
- * Registers the event `name`; the fields follow as strings, "u32 a", "__rel_loc char[] text", then
- * NULL. The types are those of the kernel: s8 u8 .. s64 u64, int, unsigned int, short, unsigned
- * short, char, unsigned char, char[N], unsigned char[N], __data_loc T, __rel_loc T, struct NAME
- * field SIZE. The probe is owned by the context. NULL with errno on failure, and perfume_error says
- * why: EINVAL name or field, ENOMEM, EADDRINUSE the event exists with other fields, EMFILE the
- * kernel's table is full.
+ * Registers the event `name`. The fields follow as strings, such as "u32 a" and "__rel_loc char[]
+ * text", terminated by NULL. Valid types are those of the kernel: s8 u8 .. s64 u64, int, unsigned
+ * int, short, unsigned short, char, unsigned char, char[N], unsigned char[N], __data_loc T,
+ * __rel_loc T, struct NAME field SIZE. The probe is owned by the context. Returns NULL and sets
+ * errno on failure; perfume_error returns the reason: EINVAL invalid name or field, ENOMEM,
+ * EADDRINUSE the event exists with different fields, EMFILE the kernel's event table is full.
  */
 PERFUME_API struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name, ...);
 
-/* The same with the n fields in an array. */
+/* Like perfume_register, with the n fields in an array. */
 PERFUME_API struct perfume_probe *perfume_register_fields(
 	struct perfume_ctx *ctx, const char *name, const char *const *fields, size_t n);
 
 /*
- * Takes the event out of use: nobody can listen to this probe any more, and writes to it are
- * ignored. Its memory stays until perfume_probe_free or perfume_free. 0, or -EINVAL when the probe
- * is not one of ctx.
+ * Disables the probe permanently: it can no longer be enabled, and writes to it are ignored. Its
+ * memory remains valid until perfume_probe_free or perfume_free. Returns 0, or -EINVAL if the probe
+ * does not belong to ctx.
  */
 PERFUME_API int perfume_deregister(struct perfume_ctx *ctx, struct perfume_probe *probe);
 
-/* Deregisters if need be and frees the probe, which also leaves its context. NULL is allowed. */
+/*
+ * Deregisters the probe if necessary, removes it from its context and frees it. probe may be NULL.
+ */
 PERFUME_API void perfume_probe_free(struct perfume_probe *probe);
 
-/* Non-zero while anybody listens. */
+/* Returns non-zero while a tracer has the event enabled. */
 PERFUME_API int perfume_probe_enabled(const struct perfume_probe *probe);
 
-/* The flags that the kernel granted: PERFUME_MULTI_FORMAT and PERFUME_PERSIST. */
+/* Returns the flags accepted by the kernel: PERFUME_MULTI_FORMAT and PERFUME_PERSIST. */
 PERFUME_API int perfume_probe_flags(const struct perfume_probe *probe);
 
 /*
- * perfume_write(probe, &a, sizeof(a), &b, sizeof(b) ...): one pair of pointer and size for each
- * field string of the registration. The pieces are laid one behind the other, and the last may be
- * longer than its field: the rest is what __data_loc and __rel_loc fields point at.
+ * perfume_write(probe, &a, sizeof(a), &b, sizeof(b) ...) writes an event: one pointer and size per
+ * registered field string. The values are concatenated. The last value may be longer than its
+ * field; the excess holds the data that __data_loc and __rel_loc fields refer to.
  *
- * The number of payload bytes written; 0 when nobody listens; or a negative errno, with errno
- * itself left alone: -EBADF the last listener left during the call, -EINVAL the pairs do not fit
- * the fields, -EFAULT a NULL pointer or a __rel_loc that points outside, -EMSGSIZE longer than
- * PERFUME_PAYLOAD_MAX.
+ * Returns the number of payload bytes written, 0 if the event is disabled, or a negative errno:
+ * -EBADF the event was disabled during the call, -EINVAL the values do not match the fields,
+ * -EFAULT a NULL pointer or a __rel_loc that points outside the payload, -EMSGSIZE the payload is
+ * longer than PERFUME_PAYLOAD_MAX. errno is not modified.
  */
 #define perfume_write(...) perfume_write_counted(PERFUME_COUNT(__VA_ARGS__), __VA_ARGS__)
 
-/* What perfume_write becomes: count is the number of arguments after it. */
+/* What the macro perfume_write expands to; count is the number of arguments that follow. */
 PERFUME_API int perfume_write_counted(int count, struct perfume_probe *probe, ...);
 
-/* The function for those who cannot use the macro: the pairs are not counted. */
+/*
+ * perfume_write as a function, for callers that cannot use the macro; it does not check the number
+ * of arguments.
+ */
 PERFUME_API int(perfume_write)(struct perfume_probe *probe, ...);
 
-/* Writes a payload that lies in one piece; results as of perfume_write. */
+/* Writes a contiguous payload. Returns the same values as perfume_write. */
 PERFUME_API int perfume_write_payload(struct perfume_probe *probe, const void *payload, size_t n);
 
-/* What perfume_check_name() thinks of an event's name. */
+/* Results of perfume_check_name(). */
 enum {
 	PERFUME_NAME_OK = 0,
-	PERFUME_NAME_RISKY = 1, /* the kernel takes it, some tools do not */
+	PERFUME_NAME_RISKY = 1, /* accepted by the kernel, but not by all tools */
 };
 
 /*
- * PERFUME_NAME_OK, PERFUME_NAME_RISKY, or -EINVAL for a name that cannot be registered. *ret_reason
- * (may be NULL) is set to a sentence that says why; it is never to be freed, and is NULL for a name
- * without blemish.
+ * Checks an event name. Returns PERFUME_NAME_OK, PERFUME_NAME_RISKY, or -EINVAL if the name cannot
+ * be registered. If ret_reason is not NULL, *ret_reason is set to the reason, or to NULL for
+ * PERFUME_NAME_OK; do not free it.
  */
 PERFUME_API int perfume_check_name(const char *name, const char **ret_reason);
 
-/* Why the last call on this thread failed: a sentence, never NULL, never to be freed. */
+/* Returns why the last failed call of this thread failed. Never NULL; do not free it. */
 PERFUME_API const char *perfume_error(void);
 
 /*
- * Registers whatever could not be registered when it was declared, because tracefs was not mounted
- * yet or the permission was missing. 0, or a negative errno.
+ * Retries the registration of events that failed to register earlier, for example because tracefs
+ * was not mounted or permission was missing. Returns 0 or a negative errno.
  */
 PERFUME_API int perfume_refresh(void);
 
 /*
- * ---- events that are known when the program is written ----
+ * ---- static events ----
  *
- * At the level of a file, and in a header as well:
+ * At file scope in a source file or header,
  *
  *	PERFUME_EVENT(order_placed, (u64, id), (f64, price), (str, symbol))
  *
- * makes the function int perfume_order_placed(uint64_t id, double price, const char *symbol), whose
- * arguments the compiler checks, and which returns what perfume_write returns. The event is
- * registered when the program or plug-in is loaded and goes when it is unloaded; nothing is
- * allocated. While nobody listens a call is a load and a branch.
+ * defines the type-checked function int perfume_order_placed(uint64_t id, double price, const char
+ * *symbol), which returns the same values as perfume_write. The event is registered when the
+ * program or plug-in is loaded and deregistered when it is unloaded; no memory is allocated. A call
+ * of a disabled event costs a load and a branch.
  *
- * C evaluates the arguments of a function before it is called, also when nobody listens; what has
- * no side effects the compiler leaves out then. Where the arguments are costly or have effects,
- * write
+ * Function arguments are evaluated even if the event is disabled, unless they have no side effects
+ * and the compiler optimizes them away. If the arguments are expensive or have side effects, write
  *
  *	PERFUME(order_placed, next_id(), quote(), name());
  *
- * which evaluates them only while somebody listens; or let the plain call mean that, by one more
- * line:
+ * which evaluates them only while the event is enabled. To get the same with the plain call, add
  *
  *	#define perfume_order_placed(...) PERFUME(order_placed, __VA_ARGS__)
  *
- * perfume_order_placed_enabled() only asks. There are at most 20 fields, and 10 with a size or
- * count:
+ * perfume_order_placed_enabled() returns whether the event is enabled. An event has at most 20
+ * fields, of which at most 10 have a size or count:
  *
  *	(u8, n) .. (u64, n), (s8, n) .. (s64, n)   an integer
  *	(bool, n)                                  an int that is not 0, as a u8
  *	(ptr, n)                                   an address, as a u64
  *	(f32, n), (f64, n)                         float, double
  *	(str, n)        const char *n              a string; in C++ also std::string, std::string_view
- *	(strn, n)       const char *n, size_t n_size            a string that needs no NUL
+ *	(strn, n)       const char *n, size_t n_size            a string without terminating NUL
  *	(bytes, n)      const void *n, size_t n_size            bytes
  *	(u8s, n) .. (s64s, n), (f32s, n), (f64s, n)
- *	                const uint32_t *n, size_t n_count       as many numbers as there are
- *	(array, n, u32, 4)  const uint32_t *n      always 4 numbers of u8 .. s64, f32, f64
+ *	                const uint32_t *n, size_t n_count       a variable-length array
+ *	(array, n, u32, 4)  const uint32_t *n      a fixed-size array of u8 .. s64, f32, f64
  *
- * Each event is a USDT probe too, perfume:order_placed, for tools that work by uprobes. Its
- * arguments are the fields, twelve at most: integers, floating point as its bits, strings and
- * arrays as addresses, and sizes and counts as arguments of their own.
+ * Each event is also the USDT probe perfume:order_placed, for tools based on uprobes. The fields
+ * are passed as at most twelve arguments: integers; floating-point numbers as their bit patterns;
+ * strings and arrays as addresses; sizes and counts as separate arguments.
  */
 #define PERFUME_EVENT(...)                                                                         \
 	PERFUME_EVENT_(PERFUME_COUNT(__VA_ARGS__), PERFUME_SOME(__VA_ARGS__), __VA_ARGS__, )
 
 #define PERFUME(event, ...) (perfume_##event##_enabled() ? (perfume_##event)(__VA_ARGS__) : 0)
 
-/* 0, or the negative errno that the event's registration met, of which perfume_error then tells. */
+/*
+ * Result of the event's registration: 0 or a negative errno; perfume_error then returns the reason.
+ */
 #define PERFUME_EVENT_ERROR(event) perfume_event_error(&perfume_event_##event)
 
 /*
- * ---- events that describe themselves ----
+ * ---- self-describing events ----
  *
- * The same in Microsoft's EventHeader encoding, which collectors of .NET and OpenTelemetry
- * understand: provider, level and keyword first.
+ * Like PERFUME_EVENT, in Microsoft's EventHeader encoding, which .NET and OpenTelemetry collectors
+ * understand. The provider, level and keyword come first.
  *
  *	PERFUME_HEADER_EVENT(Shop, 4, 2a, order_placed, (u64, id), (str, symbol))
  *
- * Level (1 critical, 2 error, 3 warning, 4 information, 5 verbose) and keyword (a bit for each
- * category) are hexadecimal without 0x. All events of one provider, level and keyword are one
- * tracepoint, here user_events:Shop_L4K2a, and are enabled together; a group of providers may stand
- * behind the keyword, 2aGshops. perfume_order_placed(id, symbol) is as above;
- * perfume_order_placed_in(&activity, id, symbol) says which activity the event belongs to. Such an
- * event is no USDT probe. An array has at most 65,535 elements.
+ * The level (1 critical, 2 error, 3 warning, 4 information, 5 verbose) and keyword (one bit per
+ * category) are hexadecimal without 0x. All events with the same provider, level and keyword share
+ * one tracepoint, here user_events:Shop_L4K2a, and are enabled together. The keyword may be
+ * followed by a provider group, as in 2aGshops. perfume_order_placed(id, symbol) writes the event;
+ * perfume_order_placed_in(&activity, id, symbol) also assigns it to an activity. These events have
+ * no USDT probe. An array has at most 65,535 elements.
  */
 #define PERFUME_HEADER_EVENT(provider, level, keyword, ...)                                        \
 	PERFUME_HEADER_EVENT_(PERFUME_COUNT(__VA_ARGS__), PERFUME_SOME(__VA_ARGS__), provider,     \
 		level, keyword, __VA_ARGS__, )
 
-/* What an event does for its activity. */
+/* The event's role in its activity. */
 enum {
 	PERFUME_OPCODE_INFO = 0,
 	PERFUME_OPCODE_START = 1,
@@ -254,32 +262,31 @@ enum {
 
 struct perfume_activity {
 	uint8_t id[16];
-	const uint8_t *related; /* the 16 bytes of its parent's id, in its first event; or NULL */
+	const uint8_t *related; /* 16-byte id of the parent, in the first event; or NULL */
 	uint8_t opcode;         /* PERFUME_OPCODE_* */
 };
 
-/* A new id, like no other: a random UUID. */
+/* Generates a new activity id, a random UUID. */
 PERFUME_API void perfume_activity_new(uint8_t ret_id[16]);
 
 /*
- * ---- what the library and the macros share; not for direct use ----
+ * ---- shared by the library and the macros; internal ----
  *
- * One enable word for each event is all that a disabled event looks at. Each source of interest has
- * bits of its own in it, so that none needs to know of the others.
+ * A disabled event only tests its enable word. Each kind of tracer has its own bits in the word, so
+ * they do not need to coordinate.
  */
 enum {
 	PERFUME_WORD_KERNEL =
-		0x00000001, /* set and cleared by the kernel: user_events' listeners */
-	PERFUME_WORD_STATUS = 0x00000002, /* look at the status page, for kernels before 6.4 */
-	PERFUME_WORD_RING = 0x00000100,   /* set by collectors: they read shared memory */
-	PERFUME_WORD_USDT_SHIFT = 16, /* above: the USDT probe's semaphore, counted by uprobes */
+		0x00000001, /* set and cleared by the kernel for user_events tracers */
+	PERFUME_WORD_STATUS = 0x00000002, /* check the status page (before Linux 6.4) */
+	PERFUME_WORD_RING = 0x00000100,   /* set by shared-memory collectors */
+	PERFUME_WORD_USDT_SHIFT =
+		16, /* upper half: semaphore of the USDT probe, counted by uprobes */
 };
 
 struct perfume_event;
 
-/*
- * An open user_events_data: the kernel keeps the events registered through it until it is closed.
- */
+/* An open user_events_data file. Events registered through it exist until it is closed. */
 struct perfume_file {
 	int fd; /* -1 closed */
 	struct perfume_event *events;
@@ -290,12 +297,13 @@ struct perfume_event {
 	uint32_t *word; /* the enable word */
 	const char *name;
 	const char *fields; /* "u64 id; __rel_loc char[] text" */
-	uint32_t min_size;  /* of the payload */
+	uint32_t min_size;  /* of the payload, bytes */
 	uint32_t status;    /* index in the status page */
-	uint64_t target; /* descriptor << 32 | write index; PERFUME_NO_TARGET: not in the kernel */
-	int error;       /* of the registration */
-	uint32_t slot;   /* in the shared memory, from 1; 0: none */
-	uint8_t wanted;  /* PERFUME_MULTI_FORMAT ... */
+	uint64_t
+		target; /* fd << 32 | write index, or PERFUME_NO_TARGET if not registered in the kernel */
+	int error;      /* of the registration */
+	uint32_t slot;  /* in the shared memory, starting at 1; 0: none */
+	uint8_t wanted; /* PERFUME_MULTI_FORMAT ... */
 	uint8_t granted;
 	struct perfume_file *file;
 	struct perfume_event *next, *previous; /* of the file */
@@ -304,9 +312,9 @@ struct perfume_event {
 #define PERFUME_NO_TARGET UINT64_MAX
 
 /*
- * One for each source file that has the event. Pointers to them make up the linker section
- * perfume_events of a program, library or plug-in, which is registered as a whole; the first one
- * stands for all.
+ * One per source file that declares the event. The linker section perfume_events of a program,
+ * library or plug-in holds pointers to them and is registered as a whole; the first entry
+ * represents all entries.
  */
 struct perfume_entry {
 	struct perfume_event *event;
@@ -320,7 +328,7 @@ PERFUME_API void perfume_image_remove(struct perfume_entry **start, struct perfu
 PERFUME_API uint32_t perfume_event_enabled(const struct perfume_event *event);
 PERFUME_API int perfume_event_error(const struct perfume_event *event);
 
-/* packet is room for the write index, and the payload of n bytes behind it. */
+/* packet has room for the write index, followed by the payload of n bytes. */
 PERFUME_API int perfume_event_write(
 	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t n);
 PERFUME_API int perfume_event_too_long(void);
@@ -335,7 +343,7 @@ extern struct perfume_entry *__stop_perfume_events[] PERFUME_SHARED;
 #endif
 
 /*
- * Casts between numbers or from void *, and from a pointer to a number, without a warning in C and
+ * Casts between numbers, from void *, and from a pointer to a number, without warnings in C and
  * C++.
  */
 #ifdef __cplusplus
@@ -346,7 +354,7 @@ extern struct perfume_entry *__stop_perfume_events[] PERFUME_SHARED;
 #define PERFUME_ADDRESS(pointer)  ((uintptr_t)(pointer))
 #endif
 
-/* A payload under construction: fixed fields, and behind them what __rel_loc fields point at. */
+/* A payload under construction: the fixed-size fields, followed by the data of __rel_loc fields. */
 struct perfume_cursor {
 	unsigned char *at, *dynamic;
 };
@@ -358,8 +366,8 @@ static inline void perfume_put(struct perfume_cursor *to, const void *value, siz
 }
 
 /*
- * n bytes, and `closing` zeroes behind them. The offset counts from the end of the word that holds
- * it.
+ * Appends n bytes and `closing` zero bytes. The offset is relative to the end of the word that
+ * holds it.
  */
 static inline void perfume_put_dynamic(
 	struct perfume_cursor *to, const void *value, size_t n, size_t closing)
@@ -375,7 +383,7 @@ static inline void perfume_put_dynamic(
 	to->dynamic += n + closing;
 }
 
-/* Bounded, so that a sum of sizes does not wrap round. */
+/* Clamped so that a sum of sizes does not overflow. */
 static inline size_t perfume_bounded(size_t n, size_t size)
 {
 	return n > PERFUME_PAYLOAD_MAX / size ? PERFUME_PAYLOAD_MAX + 1 : n * size;
@@ -404,7 +412,7 @@ static inline uint64_t perfume_bits_f64(double value)
 	return bits;
 }
 
-/* n bytes, which are elements of `size` each, behind their number. */
+/* Appends the number of elements, then n bytes of elements with `size` bytes each. */
 static inline void perfume_put_counted(
 	struct perfume_cursor *to, const void *value, size_t n, size_t size)
 {
@@ -429,7 +437,7 @@ static inline void perfume_put_extension(struct perfume_cursor *to, size_t n, un
 
 /*
  * LinuxTracepoints' eventheader.h: flags, extensions of kind 2 (activity) and 1 (description);
- * 0x8000: one follows.
+ * 0x8000: another extension follows.
  */
 static inline void perfume_put_header(struct perfume_cursor *to, unsigned level,
 	const struct perfume_activity *activity, const char *meta, size_t n_meta)
@@ -452,7 +460,7 @@ static inline void perfume_put_header(struct perfume_cursor *to, unsigned level,
 }
 
 #ifdef __cplusplus
-/* What a str field takes: a C string, or anything with data() and size(). */
+/* Argument of a str field: a C string, or any type with data() and size(). */
 struct perfume_text {
 	const char *data;
 	size_t size;
@@ -486,14 +494,15 @@ struct perfume_text {
 #define PERFUME_KEPT used
 #endif
 
-/* It takes macros that make statements for something else. */
+/* clang-format misformats macros that expand to statements. */
 /* clang-format off */
 
 /*
- * What each event has: its word, its description, its place in the section, and the question
- * whether it is enabled. The word lies in the section where tools expect the semaphores of USDT
- * probes, under a name that assembly can say. It and the description exist once in a program or
- * plug-in, however many source files have the event.
+ * Definitions for each event: its enable word, its description, its entry in the linker section,
+ * and the function that tests whether it is enabled. The word is placed in the section where tools
+ * expect USDT semaphores, under a name that assembly code can refer to. The word and the
+ * description exist once per program or plug-in, regardless of how many source files declare the
+ * event.
  */
 #define PERFUME_EVENT_PARTS(event, name, fields, fixed)                                            \
 	PERFUME_C uint32_t perfume_word_##event PERFUME_SHARED;                                    \
@@ -563,8 +572,8 @@ struct perfume_text {
 	}
 
 /*
- * The payload of an event that describes itself: header, activity, description, and the values one
- * behind the other.
+ * The payload of a self-describing event: header, activity, description, and the concatenated
+ * values.
  */
 #define PERFUME_HEADER_EVENT_(n, some, provider, level, keyword, ...)                              \
 	PERFUME_HEADER_EVENT__(n, some, provider, level, keyword, __VA_ARGS__)
@@ -625,8 +634,8 @@ struct perfume_text {
 /*
  * ---- kinds of fields ----
  *
- * For each kind: its parameters, how they are passed on, how the library spells the field, its
- * fixed size, the length of what lies behind, how it is put, and what a USDT probe shows of it.
+ * For each kind: its parameters, how they are passed on, the field's text, its fixed size, the
+ * length of its variable-size data, how it is stored, and its USDT arguments.
  */
 #define PERFUME_KIND_u8    _number
 #define PERFUME_KIND_u16   _number
@@ -784,9 +793,9 @@ struct perfume_text {
 	perfume_put(&perfume_to, name, (n) * sizeof(*name));
 
 /*
- * ---- events that describe themselves ----
+ * ---- self-describing events ----
  *
- * The encoding and format of each kind, as LinuxTracepoints' eventheader.h numbers them.
+ * The encoding and format of each kind, with the numbers of LinuxTracepoints' eventheader.h.
  */
 #define PERFUME_CODE_u8     "\2"
 #define PERFUME_CODE_u16    "\3"
@@ -846,11 +855,12 @@ struct perfume_text {
 	perfume_put_counted(&perfume_to, name, (n) * sizeof(*name), sizeof(*name));
 
 /*
- * ---- the USDT probe: an ELF note says where the probe is, where its semaphore, where its arguments ----
+ * ---- USDT probe: an ELF note with the location of the probe, its semaphore and its arguments ----
  *
  * The format is that of SystemTap's sdt.h, version 3. The semaphore is the upper half of the enable
- * word. A tool puts a breakpoint on the first nop, or on the second, which newer kernels turn into
- * a call. The assembler counts the arguments: tools refuse a probe that has more than twelve.
+ * word. Tools place a breakpoint on the first nop, or on the second, which newer kernels replace
+ * with a call. The assembler counts the arguments, because tools reject probes with more than
+ * twelve.
  */
 #if !defined(PERFUME_NO_USDT) && (defined(__x86_64__) || defined(__aarch64__)) &&                  \
 	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -906,8 +916,8 @@ struct perfume_text {
 	".set perfume_arguments, perfume_arguments + 1\n"
 
 /*
- * A second note, .note.perfume, tells what the arguments are: where the probe is, a letter for each
- * field, and the fields as the library spells them.
+ * A second note, .note.perfume, describes the arguments: the location of the probe, one letter per
+ * field, and the text of the fields.
  */
 #define PERFUME_SIGN(...) PERFUME_OF(PERFUME_SIGN, __VA_ARGS__, )
 #define PERFUME_SIGN_number(...)  "n"
@@ -931,7 +941,7 @@ struct perfume_text {
 	PERFUME_ARGUMENT("8@", name) PERFUME_ARGUMENT("8@", name##_count)
 #define PERFUME_SHOW_array(kind, name, type, n, ...) PERFUME_ARGUMENT("8@", name)
 
-/* Each argument gets a place on the stack: an address there is what every tool can read. */
+/* Each argument is stored on the stack, because all tools can read arguments from memory. */
 #define PERFUME_KEEP(...) PERFUME_OF(PERFUME_KEEP, __VA_ARGS__, )
 #define PERFUME_KEEP_AS(name, value) uint64_t perfume_##name##_is = PERFUME_CAST(uint64_t, value);
 #define PERFUME_KEEP_number(kind, name, ...)         PERFUME_KEEP_AS(name, name)
@@ -984,7 +994,7 @@ struct perfume_text {
 #define PERFUME_LIST_19(m, sep, a, ...) m a sep() PERFUME_LIST_18(m, sep, __VA_ARGS__)
 #define PERFUME_LIST_20(m, sep, a, ...) m a sep() PERFUME_LIST_19(m, sep, __VA_ARGS__)
 
-/* _some, or _none when there is one argument only. */
+/* _none for a single argument, _some otherwise. */
 #define PERFUME_SOME(...)                                                                          \
 	PERFUME_PICK_22(__VA_ARGS__, _some, _some, _some, _some, _some, _some, _some, _some,       \
 		_some, _some, _some, _some, _some, _some, _some, _some, _some, _some, _some,       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* The collector: how programs find it and it finds programs, and its account. */
+/* The collector: discovery of programs, and statistics. */
 #include "writer.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ uint64_t perfume_collector_now(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* ---- being found: a socket, and standing orders ---- */
+/* ---- discovery by programs: a socket and request files ---- */
 
 static socklen_t address_of(uint64_t id, struct sockaddr_un *ret_address)
 {
@@ -65,7 +65,7 @@ static int is_alive(uint64_t id)
 	return alive;
 }
 
-/* The lines of collectors that live, other than ours, moved to the front of text; their length. */
+/* Moves the lines of other live collectors to the front of text. Returns their length. */
 static size_t keep_lines(const struct perfume_collector *c, char *text)
 {
 	char *line, *rest = text, *out = text;
@@ -83,7 +83,7 @@ static size_t keep_lines(const struct perfume_collector *c, char *text)
 	return (size_t)(out - text);
 }
 
-/* Other users can lock what they can read: they are not waited for longer than a moment. */
+/* Other users can lock any file that they can read, so do not wait long for the lock. */
 static void lock_requests(int fd)
 {
 	int tries = 100;
@@ -92,14 +92,14 @@ static void lock_requests(int fd)
 		usleep(1000);
 }
 
-/* Rewrites the file of standing orders with or without a line of ours. 0 or a negative errno. */
+/* Rewrites the request file with or without our line. Returns 0 or a negative errno. */
 static int write_requests(struct perfume_collector *c, int with_ours)
 {
 	char text[9 * (AREA_TEXT + 20)];
 	struct stat st;
 	ssize_t got;
 	size_t n;
-	int fd = open(c->orders, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int fd = open(c->requests, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 
 	if (fd < 0)
 		return -errno;
@@ -125,12 +125,13 @@ static void send_requests(struct perfume_collector *c)
 {
 	unsigned user = (unsigned)geteuid();
 
-	snprintf(c->orders, sizeof(c->orders), user ? ORDERS_OF_USER : ORDERS_OF_ROOT, user);
+	snprintf(
+		c->requests, sizeof(c->requests), user ? REQUESTS_OF_USER : REQUESTS_OF_ROOT, user);
 	if (write_requests(c, 1) < 0)
-		c->orders[0] = 0;
+		c->requests[0] = 0;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 int perfume_collector_new(
 	const struct perfume_collector_options *options, struct perfume_collector **ret_collector)
@@ -169,7 +170,7 @@ void perfume_collector_disown(struct perfume_collector *c)
 {
 	struct writer *writer;
 
-	c->orders[0] = 0;
+	c->requests[0] = 0;
 	for (writer = c->writers; writer; writer = writer->next)
 		writer->claim = -1;
 }
@@ -180,7 +181,7 @@ void perfume_collector_free(struct perfume_collector *c)
 
 	if (!c)
 		return;
-	if (c->orders[0])
+	if (c->requests[0])
 		write_requests(c, 0);
 	while ((writer = c->writers) != NULL) {
 		c->writers = writer->next;
@@ -207,7 +208,7 @@ int perfume_collector_fd(const struct perfume_collector *c)
 
 /* ---- finding programs ---- */
 
-/* 1 new, 0 no area there or known already. */
+/* Returns 1 for a new area, 0 if fd is not an area or is already known. */
 static int look_at_fd(struct perfume_collector *c, pid_t pid, int fds, const char *name)
 {
 	char target[64];
@@ -258,7 +259,9 @@ int perfume_collector_scan(struct perfume_collector *c)
 	return found;
 }
 
-/* An area that the program at the other end sent, or a negative errno. It may send anything. */
+/*
+ * Returns the descriptor of an area sent by the peer, or a negative errno. The peer is untrusted.
+ */
 static int receive(int caller)
 {
 	char control[CMSG_SPACE(sizeof(int) * 8)] __attribute__((aligned(8)));
@@ -286,8 +289,8 @@ static int receive(int caller)
 	return fd < 0 ? -EBADMSG : fd;
 }
 
-/* False when the program has not said anything yet. */
-static int hear(struct perfume_collector *c, int caller)
+/* Returns false if the program has not sent a message yet. */
+static int handle_caller(struct perfume_collector *c, int caller)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
@@ -295,7 +298,7 @@ static int hear(struct perfume_collector *c, int caller)
 
 	if (fd == -EAGAIN)
 		return 0;
-	/* A process that we cannot name, in a container around ours, has the number 0. */
+	/* The PID is 0 for a process outside our PID namespace. */
 	if (fd >= 0 && !getsockopt(caller, SOL_SOCKET, SO_PEERCRED, &peer, &n) && peer.pid > 0)
 		perfume_writer_add(c, fd, peer.pid);
 	else if (fd >= 0)
@@ -303,7 +306,7 @@ static int hear(struct perfume_collector *c, int caller)
 	return 1;
 }
 
-/* Who calls and says nothing is forgotten when there are too many of that sort. */
+/* Drop the oldest silent connection if there are too many. */
 static void keep_caller(struct perfume_collector *c, int caller)
 {
 	if (c->n_callers == MAX_CALLERS) {
@@ -319,7 +322,7 @@ static void answer_callers(struct perfume_collector *c)
 	int caller, i, kept = 0, tries;
 
 	for (i = 0; i < c->n_callers; i++)
-		if (hear(c, c->callers[i]))
+		if (handle_caller(c, c->callers[i]))
 			close(c->callers[i]);
 		else
 			c->callers[kept++] = c->callers[i];
@@ -328,7 +331,7 @@ static void answer_callers(struct perfume_collector *c)
 		caller = accept4(c->socket, NULL, NULL, SOCK_CLOEXEC);
 		if (caller < 0)
 			break;
-		if (hear(c, caller))
+		if (handle_caller(c, caller))
 			close(caller);
 		else
 			keep_caller(c, caller);
@@ -343,7 +346,10 @@ int perfume_collector_poll(struct perfume_collector *c, int all)
 
 	answer_callers(c);
 	perfume_clock_update(c);
-	/* What is older has been published by now, unless its thread lost the CPU in the middle of it. */
+	/*
+	 * Older records have been published by now, unless their thread was preempted while
+	 * writing.
+	 */
 	c->horizon = all ? UINT64_MAX : perfume_collector_now();
 	for (link = &c->writers; (writer = *link) != NULL;) {
 		int drained = writer->gone;
@@ -360,7 +366,7 @@ int perfume_collector_poll(struct perfume_collector *c, int all)
 	return 0;
 }
 
-/* Rings and events that are not read. */
+/* Number of rings and events that are not read. */
 static uint32_t without_room(const struct perfume_collector *c, const struct writer *writer)
 {
 	uint32_t rings = __atomic_load_n(&writer->area->n_rings, __ATOMIC_RELAXED);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The other end of libperfume's shared-memory rings: finds the programs that emit events where the kernel
- * has no user_events, switches their events on, and reads what they write.
+ * Reader of libperfume's shared-memory rings: finds the programs that emit events without
+ * user_events support in the kernel, enables their events, and reads their records.
  *
  * Life cycle: perfume_collector_new -> (perfume_collector_scan -> perfume_collector_poll ->
- * perfume_collector_next ...) ... -> perfume_collector_free. Poll at least each second: by that
- * programs know that somebody listens. One collector belongs to one thread at a time; any number of
- * collectors may read the same programs.
+ * perfume_collector_next ...) ... -> perfume_collector_free. Poll at least once per second to renew
+ * the lease without which programs disable their events. A collector must not be used by several
+ * threads concurrently. Up to eight collectors can read the same program.
  *
  *	struct perfume_collector_options options = {.size = sizeof(options), .patterns = "order_*"};
  *	struct perfume_collector *collector;
@@ -20,7 +20,7 @@
  *			printf("%s in %d: %zu bytes\n", event.source->name, event.source->pid, event.size);
  *	perfume_collector_free(collector);
  *
- * Functions return 0 or more, or a negative errno.
+ * Unless stated otherwise, functions that return int return a negative errno on failure.
  */
 #ifndef PERFUME_COLLECTOR_H
 #define PERFUME_COLLECTOR_H
@@ -37,118 +37,126 @@ struct perfume_collector;
 
 struct perfume_collector_options {
 	size_t size;          /* sizeof(struct perfume_collector_options) */
-	const char *patterns; /* names of events, globs, with commas between; at most 511 bytes */
-	const pid_t *pids;    /* only these processes and those they fork */
-	size_t n_pids;        /* 0: all processes, also those that start later */
+	const char *patterns; /* comma-separated globs of event names; at most 511 bytes */
+	const pid_t *pids;    /* only these processes and their children */
+	size_t n_pids;        /* 0: all processes, including those that start later */
 	int only_started; /* 1: only processes with perfume_collector_variable in their environment */
 };
 
-/* An event of a program. Borrowed until the next perfume_collector_poll. */
+/* An event of a program. Valid until the next perfume_collector_poll. */
 struct perfume_source {
 	const char *name;
-	const char *fields; /* as the kernel spells them: "u64 id; __rel_loc char[] text" */
+	const char *fields; /* in the kernel's syntax: "u64 id; __rel_loc char[] text" */
 	pid_t pid;
-	const char *comm; /* of the process, when it was found */
+	const char *comm; /* of the process at the time it was found */
 };
 
 struct perfume_received {
 	uint64_t time; /* CLOCK_MONOTONIC, ns */
 	const struct perfume_source *source;
 	pid_t tid;
-	const void *payload; /* laid out by the fields, packed. Borrowed until the next call. */
+	const void *payload; /* packed, in the order of the fields; valid until the next call */
 	size_t size;
 };
 
 /*
- * written = read + lost, for every ring of programs with events for us, from the moment it was found, to the
- * event. Events of other collectors of the same program are in `read` too; `events` are those handed out.
+ * For all rings of programs with selected events, from the time each ring was found: written = read
+ * + lost, exactly. `read` includes events that only other collectors of the same program selected;
+ * `events` counts those returned by perfume_collector_next.
  */
 struct perfume_collector_stats {
 	uint64_t written;
 	uint64_t read;
-	uint64_t lost;         /* written over before they were read */
-	uint64_t lost_no_ring; /* more threads than a program has rings for, or memory for them */
+	uint64_t lost;         /* overwritten before they were read */
+	uint64_t lost_no_ring; /* the program had no ring for the thread, or no memory for one */
 	uint64_t events;
-	uint64_t lapses;   /* events that programs switched off as no poll came in time; on again */
-	uint64_t forged;   /* rings or programs given up because what they hold cannot be */
-	uint32_t writers;  /* programs, at present */
-	uint32_t refused;  /* programs whose memory may not be written: their events stay off */
-	uint32_t no_claim; /* programs with events for us that have eight collectors already */
-	uint32_t no_room;  /* rings, events and programs not read: there are too many of them */
+	uint64_t lapses;   /* times events were disabled because a poll was late; enabled again */
+	uint64_t forged;   /* rings or programs abandoned because their contents are invalid */
+	uint32_t writers;  /* current number of programs */
+	uint32_t refused;  /* programs whose memory is not writable: their events stay disabled */
+	uint32_t no_claim; /* programs with selected events that already have eight collectors */
+	uint32_t no_room;  /* rings, events and programs not read because a limit was reached */
 };
 
-/* -EINVAL options, -ENOMEM, or what making a socket says. */
+/*
+ * Creates a collector. Returns -EINVAL for invalid options, -ENOMEM, or the error of creating a
+ * socket. Free it with perfume_collector_free.
+ */
 int perfume_collector_new(
 	const struct perfume_collector_options *options, struct perfume_collector **ret_collector);
 
 /*
- * For a process that was forked after the collector was created: freeing it there leaves on what its
- * creator has switched on.
+ * For a process forked after the collector was created: freeing the collector in this process does
+ * not disable the events that the parent enabled.
  */
 void perfume_collector_disown(struct perfume_collector *collector);
 
-/* Switches off what it switched on. NULL is allowed. */
+/* Disables the events that the collector enabled and frees it. collector may be NULL. */
 void perfume_collector_free(struct perfume_collector *collector);
 
 /*
- * "PERFUME_COLLECTOR=...": for the environment of a program to be started, whose events, and those of its
- * children, are then on from the first. Borrowed until the collector is freed.
+ * Returns the environment variable "PERFUME_COLLECTOR=..." to start a program with, so that its
+ * events and those of its children are enabled from the beginning. Valid until the collector is
+ * freed.
  */
 const char *perfume_collector_variable(const struct perfume_collector *collector);
 
 /*
- * Readable when a program has announced itself; perfume_collector_poll takes it up. Owned by the collector.
+ * Returns a descriptor that is readable when a program has connected; perfume_collector_poll then
+ * adds the program. Owned by the collector.
  */
 int perfume_collector_fd(const struct perfume_collector *collector);
 
 /*
- * Looks through /proc for programs that run already. Programs that start later announce themselves, unless
- * they live in a container, so now and then is enough. The number of programs found anew.
+ * Scans /proc for running programs. Programs that start later connect on their own, except from
+ * within containers, so an occasional scan is sufficient. Returns the number of newly found
+ * programs.
  */
 int perfume_collector_scan(struct perfume_collector *collector);
 
 /*
- * Takes up new programs and new events, tells programs that we live, and sets the time up to which
- * perfume_collector_next hands out events: now; with `all`, as long as there are any. 0.
+ * Adds new programs and events, renews the leases, and sets the time up to which
+ * perfume_collector_next returns events: the current time or, if `all` is set, unlimited. Returns
+ * 0.
  */
 int perfume_collector_poll(struct perfume_collector *collector, int all);
 
 /*
- * The next event in the order of time, over all threads of all programs. 1, or 0 when there is none
- * up to the time of the last poll. A thread that lost the CPU in the middle of writing an event
- * delivers it late, out of order.
+ * Returns the next event in time order, across all threads of all programs. Returns 1, or 0 if
+ * there is no event up to the time of the last poll. An event of a thread that was preempted while
+ * writing it may be returned late, out of order.
  */
 int perfume_collector_next(
 	struct perfume_collector *collector, struct perfume_received *ret_received);
 
-/* The time up to which perfume_collector_next hands out events: that of the last poll, ns. */
+/* Returns the time of the last poll, up to which perfume_collector_next returns events, in ns. */
 uint64_t perfume_collector_horizon(const struct perfume_collector *collector);
 
 void perfume_collector_stats(
 	const struct perfume_collector *collector, struct perfume_collector_stats *ret_stats);
 
-/* An event that a program has registered, and who listens to it by now. */
+/* An event registered by a program, and its current listeners. */
 struct perfume_registered {
 	const struct perfume_source *source;
-	uint32_t word; /* its enable word: bit 0 the kernel, bit 8 rings, from bit 16 USDT probes */
+	uint32_t word; /* enable word: bit 0 kernel, bit 8 rings, bits 16 to 31 USDT probes */
 	unsigned n_listeners;
 	uint64_t listeners[8]; /* ids of other collectors; each has the socket "@perfume-%016x" */
-	uint64_t written;      /* to the rings of its program so far, of whatever event */
+	uint64_t written;      /* events of any kind written to the program's rings so far */
 };
 typedef int perfume_registered_fn(void *ctx, const struct perfume_registered *registered);
 
 /*
- * Calls fn for each event of the programs found so far, chosen or not, until it returns what is not
- * 0; that, or -ENOMEM. A collector whose patterns are "" takes no claim, so it can look on without
- * being one of the eight.
+ * Calls fn for each event of the programs found so far, selected or not, until fn returns non-zero.
+ * Returns that value, 0, or -ENOMEM. A collector with empty patterns does not count as one of the
+ * eight collectors of a program.
  */
 int perfume_collector_each(
 	struct perfume_collector *collector, perfume_registered_fn *fn, void *ctx);
 
 /*
- * What tracefs would have in the `format` file of an event with these fields: the payload behind a header
- * of 8 bytes. Writes at most n bytes, NUL included; the length of the whole text, or -EINVAL for fields that
- * cannot be. id is the number that the text gives the event.
+ * Formats the tracefs `format` file of an event with these fields: an 8-byte header followed by the
+ * payload. Writes at most n bytes including the NUL. Returns the length of the complete text, or
+ * -EINVAL for invalid fields. id is the event's ID in the text.
  */
 int perfume_collector_format(const char *name, const char *fields, int id, char *text, size_t n);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The `format` file that tracefs would have for an event, so that whoever reads those can read
- * rings.
+ * The tracefs `format` file of an event, so that parsers of format files can decode ring records.
  */
 #include "writer.h"
 
@@ -11,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER 8 /* bytes of the fields that all events have in common */
+#define HEADER 8 /* bytes of the common fields of all events */
 
-/* A text that may be longer than the room for it; its length is counted to the end. */
+/* A bounded text buffer; the length counts truncated text, too. */
 struct text {
 	char *at;
 	size_t room, n;
@@ -63,7 +62,10 @@ static int size_of(const char *type)
 	return 0;
 }
 
-/* Takes one field, "type name" or "struct type name size", up to ';'. NULL when it is none. */
+/*
+ * Parses one field, "type name" or "struct type name size", up to ';'. Returns NULL if it is
+ * invalid.
+ */
 static const char *take_field(const char *text, struct field *ret_field)
 {
 	char *blank;

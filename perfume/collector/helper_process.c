@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * What may never come to an end is done by a process apart: who touches the memory of another
- * program waits until that memory is there, and it may lie in a file that a hostile file system
- * never delivers.
+ * Runs operations that may block forever in a child process: accessing the memory of another
+ * program blocks until its pages are available, and a hostile file system may never provide them.
  */
 #include "writer.h"
 
@@ -15,7 +14,7 @@
 
 #define PATIENCE_NS 1000000000ULL
 
-/* Its status, or -ETIMEDOUT. */
+/* Returns the exit status of the child, or -ETIMEDOUT. */
 static int wait_for(pid_t pid)
 {
 	const struct timespec nap = {.tv_nsec = 50000};
@@ -31,9 +30,7 @@ static int wait_for(pid_t pid)
 	return ended == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -ECHILD;
 }
 
-/*
- * Without SIGCHLD: the caller's program does not learn of it, and its handlers of fork do not run.
- */
+/* Without SIGCHLD, the caller does not notice the child; its fork handlers do not run. */
 int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx)
 {
 	sigset_t all, old;

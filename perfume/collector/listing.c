@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* What programs have registered, and who listens to it. */
+/* Lists registered events of programs and their listeners. */
 #include "writer.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static uint64_t written_by(const struct area *area)
 	return sum;
 }
 
-/* The enable words of a program, in memory that the process which reads them shares with us. */
+/* The enable words of a program, in memory shared with the helper process that reads them. */
 struct words {
 	const struct writer *writer;
 	uint32_t *at;

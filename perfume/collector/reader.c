@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/*
- * Reading rings along, while their writers write over what is oldest; and all rings in the order of
- * time.
- */
+/* Reads rings while their writers overwrite the oldest records, and merges all rings by time. */
 #include "writer.h"
 
 #include <errno.h>
@@ -27,7 +24,7 @@ static uint64_t ticks_now(void)
 #endif
 }
 
-/* Compares the counter with the clock again, so that what NTP does to the clock is followed. */
+/* Recalibrates the counter against the clock, to follow NTP adjustments. */
 void perfume_clock_update(struct perfume_collector *c)
 {
 	uint64_t ns = perfume_collector_now(), ticks = ticks_now(), since = ns - c->clock.ns;
@@ -45,7 +42,7 @@ static uint64_t ticks_to_ns(struct perfume_collector *c, uint64_t ticks)
 	const double year = 3e16;
 	double since;
 
-	/* A rate needs two looks at the clock, some way apart. */
+	/* A rate requires two clock readings that are some time apart. */
 	while (!(c->clock.ns_per_tick > 0))
 		perfume_clock_update(c);
 	since = (double)(int64_t)(ticks - c->clock.ticks) * c->clock.ns_per_tick;
@@ -54,7 +51,7 @@ static uint64_t ticks_to_ns(struct perfume_collector *c, uint64_t ticks)
 								: since);
 }
 
-/* CLOCK_MONOTONIC, ns. What says that it comes from the future is told as of now. */
+/* Converts to CLOCK_MONOTONIC ns. Times in the future are clamped to the current time. */
 static uint64_t to_ns(struct perfume_collector *c, uint32_t clock, uint64_t time)
 {
 	const uint64_t second = 1000000000;
@@ -77,8 +74,9 @@ static void give_up(struct perfume_collector *c, struct reader *reader)
 }
 
 /*
- * The oldest record that will not be written over at once: the mark of some sixteenth tells its
- * position and number. 0, or -EAGAIN when the writer was faster than we looked.
+ * Finds the oldest record that is not about to be overwritten, by the marks of the ring's
+ * sixteenths, which hold its position and number. Returns 0, or -EAGAIN if the writer overtook the
+ * reader.
  */
 static int find_mark(struct reader *reader, uint64_t *ret_position, uint64_t *ret_count)
 {
@@ -103,7 +101,7 @@ static int find_mark(struct reader *reader, uint64_t *ret_position, uint64_t *re
 	return best == UINT64_MAX ? -EAGAIN : 0;
 }
 
-/* Goes on at a mark, and counts what lies between. 0 or -EAGAIN. */
+/* Continues at a mark and counts the skipped records as lost. Returns 0 or -EAGAIN. */
 static int catch_up(struct perfume_collector *c, struct reader *reader)
 {
 	uint64_t position, count;
@@ -120,7 +118,7 @@ static int catch_up(struct perfume_collector *c, struct reader *reader)
 		reader->lost += count - reader->count;
 	reader->position = position;
 	reader->count = count;
-	/* The record that names the owner may be among the lost. */
+	/* The record with the owner's tid may be among the lost records. */
 	if (position >= __atomic_load_n(&reader->seen->owner_since, __ATOMIC_ACQUIRE))
 		reader->tid = (pid_t)reader->seen->owner;
 	return 0;
@@ -141,7 +139,7 @@ static void *map_twice(int fd, uint32_t i, size_t size)
 	return data == MAP_FAILED ? NULL : data;
 }
 
-/* Most rings are never read: a collector that only passes by maps none. 0 or a negative errno. */
+/* Maps the ring on first use, because most rings are never read. Returns 0 or a negative errno. */
 static int open_ring(struct reader *reader)
 {
 	struct writer *writer = reader->writer;
@@ -153,7 +151,7 @@ static int open_ring(struct reader *reader)
 	return reader->chunk && reader->data ? 0 : -ENOMEM;
 }
 
-/* Copies what the ring has into the empty chunk. The bytes copied; 0 when there is nothing new. */
+/* Copies new data of the ring into the empty chunk. Returns the number of bytes copied. */
 static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 {
 	uint64_t size = reader->writer->ring_size, head, n;
@@ -179,7 +177,7 @@ static size_t copy_chunk(struct perfume_collector *c, struct reader *reader)
 	return 0;
 }
 
-/* The record at the front of the chunk when it is whole and can be, else NULL. */
+/* Returns the first record of the chunk if it is complete and valid, otherwise NULL. */
 static const struct area_record *front(const struct reader *reader)
 {
 	const struct area_record *record = (const void *)(reader->chunk + reader->at);
@@ -201,7 +199,7 @@ static void pass(struct reader *reader, const struct area_record *record)
 	reader->position += record->size;
 }
 
-/* Makes the front a record that was written since we came. False when the ring has none. */
+/* Advances to the first record written since the ring was added. Returns false if there is none. */
 static int advance(struct perfume_collector *c, struct reader *reader)
 {
 	const struct area_record *record;
@@ -220,7 +218,7 @@ static int advance(struct perfume_collector *c, struct reader *reader)
 			reader->base = reader->count;
 			continue;
 		}
-		/* The rest of the chunk is the beginning of a record: copied again with its end. */
+		/* The chunk ends within a record; copy that record again from its beginning. */
 		reader->at = 0;
 		reader->end = copy_chunk(c, reader);
 		if (!reader->end)
@@ -235,7 +233,7 @@ static int advance(struct perfume_collector *c, struct reader *reader)
 	return 1;
 }
 
-/* old: the ring was in use before we came, and we begin where it is now. */
+/* old: the ring was already in use; start at its current position. */
 static int add_reader(struct perfume_collector *c, struct writer *writer, int old)
 {
 	uint32_t i = writer->n_readers;
@@ -262,8 +260,8 @@ static int add_reader(struct perfume_collector *c, struct writer *writer, int ol
 }
 
 /*
- * What the writer says that it wrote since we came. A writer that was killed may have counted a
- * record that it could not publish any more.
+ * Number of records written since the ring was added, according to the writer. A writer that was
+ * killed may have counted a record without publishing it.
  */
 uint64_t perfume_reader_written(const struct reader *reader)
 {
@@ -305,7 +303,7 @@ void perfume_reader_free(struct perfume_collector *c, struct reader *reader)
 	free(reader);
 }
 
-/* ---- all rings, by time ---- */
+/* ---- merging all rings by time ---- */
 
 static void sift_down(struct perfume_collector *c, size_t i)
 {
@@ -341,7 +339,7 @@ static int push(struct perfume_collector *c, struct reader *reader)
 	return 0;
 }
 
-/* The reader at the top has a new front, or none. */
+/* Restores the heap after the top reader advanced or ran empty. */
 static void top_moved(struct perfume_collector *c, int has_front)
 {
 	if (!has_front) {
@@ -352,7 +350,7 @@ static void top_moved(struct perfume_collector *c, int has_front)
 		sift_down(c, 0);
 }
 
-/* The rings that a program has already when we come. */
+/* Adds the rings that a program has when it is found. */
 void perfume_reader_begin(struct perfume_collector *c, struct writer *writer)
 {
 	uint32_t n = __atomic_load_n(&writer->area->n_rings, __ATOMIC_ACQUIRE);
@@ -361,7 +359,7 @@ void perfume_reader_begin(struct perfume_collector *c, struct writer *writer)
 		;
 }
 
-/* New rings of a program, and those that have something again, are put in the heap. */
+/* Adds new rings, and rings that have records again, to the heap. */
 void perfume_reader_visit(struct perfume_collector *c, struct writer *writer)
 {
 	uint32_t n = __atomic_load_n(&writer->area->n_rings, __ATOMIC_ACQUIRE), i;
@@ -380,7 +378,7 @@ static const struct known_event *event_of(const struct reader *reader, uint16_t 
 	return slot < writer->n_events ? writer->events[slot] : NULL;
 }
 
-/* What was handed out is done with only now: its payload is in the chunk. */
+/* Release the record that was returned last; its payload was in the chunk. */
 static void take_front(struct perfume_collector *c)
 {
 	struct reader *reader = c->heap[0];

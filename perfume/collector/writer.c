@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* A program with events: claiming a place among its collectors, switching its events on and off. */
+/* A program with events: claims one of its collector slots, enables and disables its events. */
 #include "writer.h"
 
 #include <errno.h>
@@ -22,10 +22,10 @@
 /* ---- its memory ---- */
 
 /*
- * Closes the program's lock, which keeps it from unmapping its words. A collector that was killed
- * may have left it closed: for a second that is believed.
+ * Takes the program's lock, which prevents it from unmapping its enable words. A killed collector
+ * may have left the lock held, so it is ignored after one second.
  */
-static int lock_area(struct area *area, int believed)
+static int lock_area(struct area *area, int respect_lock)
 {
 	uint32_t open = 0;
 	int tries = 10;
@@ -36,7 +36,7 @@ static int lock_area(struct area *area, int believed)
 		open = 0;
 		usleep(100);
 	}
-	return tries || !believed;
+	return tries || !respect_lock;
 }
 
 static void unlock_area(struct area *area)
@@ -44,24 +44,24 @@ static void unlock_area(struct area *area)
 	__atomic_store_n(&area->lock, 0, __ATOMIC_RELEASE);
 }
 
-struct pokes {
+struct word_update {
 	const struct writer *writer;
-	int believed; /* the lock, when it is closed */
+	int respect_lock; /* respect the lock if it is held */
 };
 
-/* Stores 1 where the program looks for interest in its events. 1 when the lock is closed. */
-static int poke(const void *ctx)
+/* Sets the enable words of events to be enabled. Returns 1 if the lock is held. */
+static int set_words(const void *ctx)
 {
-	const struct pokes *pokes = ctx;
-	const struct writer *writer = pokes->writer;
+	const struct word_update *update = ctx;
+	const struct writer *writer = update->writer;
 	uint32_t i;
 
-	if (!lock_area(writer->area, pokes->believed))
+	if (!lock_area(writer->area, update->respect_lock))
 		return 1;
 	for (i = 0; i < writer->n_events; i++) {
 		const struct area_slot *slot = &writer->area->slots[i];
 
-		if (writer->events[i]->owed && __atomic_load_n(&slot->live, __ATOMIC_RELAXED))
+		if (writer->events[i]->pending && __atomic_load_n(&slot->live, __ATOMIC_RELAXED))
 			(void)!pwrite(writer->mem, "\1", 1, (off_t)slot->word + 1);
 	}
 	unlock_area(writer->area);
@@ -69,37 +69,38 @@ static int poke(const void *ctx)
 }
 
 /*
- * Are the pages there on which the words lie, so that nobody waits for them? Who runs as our own
- * user may take them away at a bad moment; but he may stop us as well.
+ * Returns whether the pages of the enable words are present, so that access does not block. A
+ * process of our own user could remove them in the meantime, but it could also stop this process.
  */
-static int is_at_hand(const struct writer *writer)
+static int words_are_resident(const struct writer *writer)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), entry;
-	int fd, at_hand = writer->user == geteuid();
+	int fd, resident = writer->user == geteuid();
 	char path[64];
 	uint32_t i;
 
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)writer->pid);
-	fd = at_hand ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	for (i = 0; i < writer->n_events && at_hand; i++)
-		if (writer->events[i]->owed)
-			at_hand = pread(fd, &entry, sizeof(entry),
-					  (off_t)((writer->area->slots[i].word + 1) / page *
-						  sizeof(entry))) == sizeof(entry) &&
-				  entry >> 63;
+	fd = resident ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	for (i = 0; i < writer->n_events && resident; i++)
+		if (writer->events[i]->pending)
+			resident = pread(fd, &entry, sizeof(entry),
+					   (off_t)((writer->area->slots[i].word + 1) / page *
+						   sizeof(entry))) == sizeof(entry) &&
+				   entry >> 63;
 	if (fd >= 0)
 		close(fd);
-	return at_hand;
+	return resident;
 }
 
-static int poke_safely(const struct pokes *pokes)
+static int set_words_safely(const struct word_update *update)
 {
-	if (pokes->writer->mem < 0)
+	if (update->writer->mem < 0)
 		return -EACCES;
-	return is_at_hand(pokes->writer) ? poke(pokes) : perfume_helper_process(poke, pokes);
+	return words_are_resident(update->writer) ? set_words(update)
+						  : perfume_helper_process(set_words, update);
 }
 
-static void refuse(struct perfume_collector *c, struct writer *writer)
+static void give_up_writing(struct perfume_collector *c, struct writer *writer)
 {
 	c->past.refused += !writer->refused;
 	writer->refused = 1;
@@ -108,13 +109,13 @@ static void refuse(struct perfume_collector *c, struct writer *writer)
 	writer->mem = -1;
 }
 
-/* What is owed; where the lock is closed, at the next visit. */
-static void wake(struct perfume_collector *c, struct writer *writer)
+/* Enables pending events; if the lock is held, retries at the next visit. */
+static void enable_pending(struct perfume_collector *c, struct writer *writer)
 {
 	uint64_t now = perfume_collector_now();
-	struct pokes pokes = {
+	struct word_update update = {
 		writer, !writer->locked_since || now - writer->locked_since < LOCK_BELIEVED_NS};
-	int result = poke_safely(&pokes);
+	int result = set_words_safely(&update);
 	uint32_t i;
 
 	if (result == 1 && !writer->locked_since)
@@ -122,17 +123,17 @@ static void wake(struct perfume_collector *c, struct writer *writer)
 	if (result == -ETIMEDOUT)
 		unlock_area(writer->area);
 	if (result == -ETIMEDOUT || result == -EACCES)
-		refuse(c, writer);
+		give_up_writing(c, writer);
 	if (result == 1 || (result < 0 && !writer->refused))
 		return;
 	writer->locked_since = 0;
 	for (i = 0; i < writer->n_events; i++)
-		writer->events[i]->owed = 0;
+		writer->events[i]->pending = 0;
 }
 
 /*
- * Its memory can be read to the end of its life, and not a moment longer, whoever has its number
- * then. At 0 there is none: that is an error while it lives.
+ * Returns whether the program has exited. Its /proc/PID/mem returns EOF after exit, even if the PID
+ * is reused; while it runs, reading address 0 is an error.
  */
 static int ended(const struct writer *writer)
 {
@@ -143,7 +144,7 @@ static int ended(const struct writer *writer)
 	return pread(writer->mem, &byte, 1, 0) == 0;
 }
 
-/* Does the process have this very area in its memory? */
+/* Returns whether the process has this area mapped. */
 static int has_area(pid_t pid, ino_t ino)
 {
 	unsigned long long line_ino;
@@ -162,7 +163,8 @@ static int has_area(pid_t pid, ino_t ino)
 }
 
 /*
- * The number by which a process knows itself, and the user as whom it opens files. False when it has ended.
+ * Gets the PID of a process in its own PID namespace, and its fsuid. Returns false if the process
+ * has exited.
  */
 static int read_status(pid_t pid, uint32_t *ret_own_pid, uint32_t *ret_user)
 {
@@ -185,9 +187,10 @@ static int read_status(pid_t pid, uint32_t *ret_own_pid, uint32_t *ret_user)
 }
 
 /*
- * Of the process whose area it is. The number may have passed to another one meanwhile: then that has not
- * the area, or what was opened is the memory of one that has ended. Nobody can make us write to the memory of
- * another user, who has only mapped his area: a collector, say.
+ * Opens the memory of the process that owns the area. If the PID was reused meanwhile, either the
+ * new process has not mapped the area, or the opened memory is that of the exited process. A
+ * program cannot make the collector write to the memory of another user that has mapped its area,
+ * such as another collector.
  */
 static int open_memory(pid_t pid, ino_t ino, uid_t owner)
 {
@@ -229,7 +232,7 @@ static void renew(struct writer *writer)
 			perfume_collector_now() + LEASE_NS, __ATOMIC_RELEASE);
 }
 
-/* Nobody may listen in the name of a collector that is no more. */
+/* Clear the `wanted` bits that the exited collector left behind. */
 static void clear_claim(struct area *area, int k)
 {
 	uint32_t n = __atomic_load_n(&area->n_slots, __ATOMIC_ACQUIRE), i;
@@ -238,7 +241,7 @@ static void clear_claim(struct area *area, int k)
 		__atomic_fetch_and(&area->slots[i].wanted, ~(1u << k), __ATOMIC_RELAXED);
 }
 
-/* The claim that the program made in our name, because it knew of us before we of it; or -1. */
+/* Returns the claim that the program made for us because it found us first, or -1. */
 static int find_claim(const struct perfume_collector *c, const struct area *area)
 {
 	int k;
@@ -249,7 +252,7 @@ static int find_claim(const struct perfume_collector *c, const struct area *area
 	return -1;
 }
 
-/* A free one, else one that ran out, else -1. */
+/* Returns a free claim, otherwise an expired one, otherwise -1. */
 static int take_claim(const struct perfume_collector *c, struct area *area)
 {
 	uint64_t id, lease, now = perfume_collector_now();
@@ -339,8 +342,8 @@ static void learn_events(struct perfume_collector *c, struct writer *writer)
 }
 
 /*
- * Sets our bit for what is chosen. A program that missed us has cleared it. True when the event is
- * to be woken up.
+ * Sets our `wanted` bit for a selected event. The program clears it if the lease expired. Returns
+ * true if the event has to be enabled.
  */
 static int switch_on(struct perfume_collector *c, struct writer *writer, uint32_t i)
 {
@@ -349,18 +352,18 @@ static int switch_on(struct perfume_collector *c, struct writer *writer, uint32_
 	uint32_t bit = 1u << writer->claim, before;
 
 	if (!event->chosen || !__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE)) {
-		event->on = event->owed = 0;
+		event->on = event->pending = 0;
 		return 0;
 	}
 	before = __atomic_fetch_or(&slot->wanted, bit, __ATOMIC_SEQ_CST);
 	if (event->on && !(before & bit))
 		c->past.lapses++;
 	event->on = 1;
-	event->owed |= !(before & bit);
-	return event->owed;
+	event->pending |= !(before & bit);
+	return event->pending;
 }
 
-/* While we were stopped, another collector may have taken our place. */
+/* Another collector may have taken our claim while this process was stopped. */
 static void keep_claim(struct perfume_collector *c, struct writer *writer)
 {
 	uint32_t i;
@@ -371,12 +374,12 @@ static void keep_claim(struct perfume_collector *c, struct writer *writer)
 		return;
 	writer->claim = take_claim(c, writer->area);
 	for (i = 0; i < writer->n_events; i++)
-		writer->events[i]->owed = 0;
+		writer->events[i]->pending = 0;
 }
 
 void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 {
-	uint32_t i, owed = 0;
+	uint32_t i, pending = 0;
 
 	if (!writer->gone && ended(writer))
 		writer->gone = 1;
@@ -388,12 +391,12 @@ void perfume_writer_visit(struct perfume_collector *c, struct writer *writer)
 		return;
 	renew(writer);
 	for (i = 0; i < writer->n_events; i++)
-		owed += (uint32_t)switch_on(c, writer, i);
-	if (owed)
-		wake(c, writer);
+		pending += (uint32_t)switch_on(c, writer, i);
+	if (pending)
+		enable_pending(c, writer);
 }
 
-/* ---- coming and going ---- */
+/* ---- adding and removing programs ---- */
 
 static int known(const struct perfume_collector *c, const struct stat *st)
 {
@@ -405,7 +408,10 @@ static int known(const struct perfume_collector *c, const struct stat *st)
 	return 0;
 }
 
-/* Only what cannot be cut short under our eyes: a memory file of plain pages whose size is sealed. */
+/*
+ * Accept only a memfd without huge pages whose size is sealed, because it cannot be truncated while
+ * mapped.
+ */
 static int is_area(int fd, struct stat *ret_stat)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -443,7 +449,7 @@ static struct writer *writer_new(int fd, const struct stat *st)
 	return writer;
 }
 
-/* A forked child has the area of its parent until it looks after its own, and collectors have it too. */
+/* A forked child has its parent's area until it creates its own; collectors have it mapped, too. */
 static int is_of_another(const struct area *area, pid_t pid)
 {
 	uint32_t own_pid, user;

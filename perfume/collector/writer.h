@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Inside the collector: programs, their rings, and the heap in which rings wait for their turn. */
+/*
+ * Internals of the collector: programs, their rings, and the heap that requests the rings by time.
+ */
 #ifndef WRITER_H
 #define WRITER_H
 
@@ -11,24 +13,24 @@
 
 #include <sys/stat.h>
 
-#define MAX_CALLERS 32    /* programs that have called and not said anything yet */
-#define CHUNK       16384 /* bytes copied out of a ring at a time; no record is longer */
+#define MAX_CALLERS 32    /* connected programs that have not sent a message yet */
+#define CHUNK       16384 /* bytes copied from a ring at a time; the maximum record size */
 #define MAX_WRITERS 4096
 #define MAX_READERS 4096   /* rings of all programs: 64 MiB of chunks */
 #define MAX_EVENTS  262144 /* of all programs */
 
-/* One ring, read along. */
+/* Read state of one ring. */
 struct reader {
-	const struct area_ring *seen; /* the writer's; changes at any time, may be forged */
-	unsigned char *data;          /* mapped twice; NULL: not yet */
+	const struct area_ring *seen; /* the writer's; volatile and untrusted */
+	unsigned char *data;          /* mapped twice; NULL: not mapped yet */
 	uint32_t index;
 	struct writer *writer;
 	uint64_t position, count; /* of the next record to copy */
-	uint64_t skip_to;         /* what is before was written before we came */
+	uint64_t skip_to;         /* records before this position predate the collector */
 	uint64_t read, lost, base;
-	uint64_t time; /* of the first record in the chunk, ns; never runs backwards */
+	uint64_t time; /* of the first record in the chunk, ns; monotonic */
 	pid_t tid;
-	size_t at, end;       /* of the chunk: what is copied and not handed out */
+	size_t at, end;       /* range of the chunk that was not returned yet */
 	uint32_t waiting;     /* 1: in the heap */
 	unsigned char *chunk; /* of CHUNK bytes */
 };
@@ -37,27 +39,28 @@ struct known_event {
 	struct perfume_source source;
 	int chosen;
 	int on;
-	int owed;    /* it is to be switched on */
+	int pending; /* has yet to be enabled */
 	char text[]; /* source.name and source.fields point into it */
 };
 
 struct writer {
-	struct area *area; /* changes at any time, may be forged */
+	struct area *area; /* volatile and untrusted */
 	int fd;            /* of the area */
-	int mem; /* /proc/PID/mem, -1: no permission; bound to the program, not to the number */
+	int mem; /* /proc/PID/mem, -1: no permission; refers to the program even if the PID is reused */
 	dev_t dev;
 	ino_t ino;
 	pid_t pid;
 	uid_t user;
 	char comm[16];
-	int claim;          /* -1: none was to be had */
-	uint32_t ring_size; /* as it was when we came */
+	int claim;          /* -1: none was free */
+	uint32_t ring_size; /* as of when the program was added */
 	uint32_t n_readers, n_events;
-	uint32_t n_chosen; /* events for us; with none, what others read is not ours to count */
+	uint32_t n_chosen; /* selected events; if 0, records of the rings are not counted */
 	uint64_t lost_no_ring_before;
-	uint64_t locked_since; /* its lock has been found closed each time since then, ns; 0: no */
-	int refused;           /* its memory may not be written, or that takes for ever */
-	int gone;              /* 1: the program has ended; 2: forged */
+	uint64_t
+		locked_since; /* lock observed held at each visit since this time, ns; 0: not held */
+	int refused;          /* its memory is not writable, or a write blocks forever */
+	int gone;             /* 1: the program exited; 2: invalid contents */
 	struct reader *readers[AREA_RINGS];
 	struct known_event **events;
 	struct writer *next;
@@ -73,49 +76,50 @@ struct perfume_collector {
 	pid_t *pids;
 	size_t n_pids;
 	int only_started;
-	char orders[64]; /* the file of standing orders that has a line of ours; "" none */
+	char requests[64]; /* request file that contains our line; "" none */
 	struct writer *writers;
 	uint64_t horizon;
 	struct {
 		uint64_t ticks, ns;
 		double ns_per_tick;
 	} clock;
-	struct reader **heap; /* the earliest first */
+	struct reader **heap; /* earliest first */
 	size_t n_heap, heap_room;
 	uint32_t n_events, n_readers;
-	int handed_out; /* the front of the first in the heap is with the caller */
-	struct perfume_collector_stats past; /* of writers that are gone */
+	int handed_out; /* the caller holds the first record of the heap's top */
+	struct perfume_collector_stats past; /* of removed writers */
 };
 
 /* collector.c */
 uint64_t perfume_collector_now(void);
 
 /*
- * apart.c: does fn in a process of its own, which only makes system calls. What fn returns, 0 to 255; or
- * -ETIMEDOUT when that took longer than a second, and it was ended; or what making a process says.
+ * helper_process.c: runs fn, which may only make system calls, in a child process. Returns the
+ * result of fn, 0 to 255; -ETIMEDOUT if the child was killed after one second; or the error of
+ * creating the child.
  */
 int perfume_helper_process(int (*fn)(const void *ctx), const void *ctx);
 
 /* writer.c */
 
 /*
- * Takes the area that was found in that process or sent by it; the descriptor is ours from now on.
- * 1 new, 0 known, no area or not of this process, or -errno.
+ * Adds the area found in or sent by the process; takes ownership of fd. Returns 1 if it is new, 0
+ * if it is known, not an area or not of this process, or -errno.
  */
 int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid);
 
-/* New events are switched on, the lease is renewed; the program may turn out to have ended. */
+/* Enables new events, renews the lease, and detects whether the program has exited. */
 void perfume_writer_visit(struct perfume_collector *c, struct writer *writer);
 
-/* Does a ring of it wait in the heap? */
+/* Returns whether any of the program's rings is in the heap. */
 int perfume_writer_waits(const struct writer *writer);
 
-/* Events are switched off; what rings there are leaves the heap. */
+/* Disables the program's events and removes its rings from the heap. */
 void perfume_writer_free(struct perfume_collector *c, struct writer *writer);
 
 /* reader.c */
 void perfume_reader_visit(struct perfume_collector *c, struct writer *writer);
-/* The program has its first event for us: what others read or lost of it before does not count. */
+/* Called at the program's first selected event: earlier records do not count as read or lost. */
 void perfume_reader_count_from_here(struct writer *writer);
 void perfume_reader_begin(struct perfume_collector *c, struct writer *writer);
 void perfume_reader_free(struct perfume_collector *c, struct reader *reader);

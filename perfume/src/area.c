@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* The area that this process shares with collectors: made, filled with events, given to those who asked. */
+/*
+ * The memory area shared with collectors: creates it, fills it with events, and sends it to
+ * collectors.
+ */
 #include "internal.h"
 
-#define LEASE_AT_FIRST 5000000000ULL /* ns; until the collector has the area and renews it */
+#define LEASE_AT_FIRST                                                                             \
+	5000000000ULL /* ns; until the collector receives the area and renews the lease */
 
 static uint64_t now_ns(void)
 {
@@ -12,7 +16,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Rings are for where the kernel has no user_events for us. PERFUME_RING=0 never, 1 always. */
+/*
+ * Rings are used if user_events are unavailable. PERFUME_RING=0 disables them, 1 always enables
+ * them.
+ */
 static int area_is_wanted(void)
 {
 	const char *text = secure_getenv("PERFUME_RING");
@@ -23,7 +30,7 @@ static int area_is_wanted(void)
 	       kernel.interface == PERFUME_INTERFACE_UNKNOWN;
 }
 
-/* Bytes of one ring: 1 MiB, or PERFUME_RING_KB, a power of two from 64 to 65536. */
+/* Ring size in bytes: 1 MiB by default, or PERFUME_RING_KB, a power of two from 64 to 65536. */
 static uint32_t ring_size(void)
 {
 	const char *text = secure_getenv("PERFUME_RING_KB");
@@ -41,7 +48,7 @@ static struct area *area_new(void)
 	void *area = MAP_FAILED;
 	int fd;
 
-	/* To go beyond `ulimit -f` is answered by a deadly signal; only what is used takes memory. */
+	/* Exceeding `ulimit -f` raises a fatal signal. Unused pages take no memory. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < all)
 		return NULL;
 	fd = memfd_create(AREA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -64,7 +71,7 @@ static struct area *area_new(void)
 	return area;
 }
 
-/* The program may have closed our descriptor, and have another file under its number. */
+/* The program may have closed our descriptor and reused its number for another file. */
 static int is_our_fd(void)
 {
 	struct stat st;
@@ -92,7 +99,7 @@ static int send_area(int fd)
 	return sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
 }
 
-/* Root and this user may read along. Anybody can take the name of a collector that was killed. */
+/* Only root and this user may read. Any user can bind the socket name of a killed collector. */
 static int may_collect(int fd)
 {
 	struct ucred peer;
@@ -102,7 +109,7 @@ static int may_collect(int fd)
 	       (!peer.uid || peer.uid == geteuid());
 }
 
-/* Sends the area to the collector of that id. False when it is no more. */
+/* Sends the area to the collector with that id. Returns false if the collector has exited. */
 static int hand_over(uint64_t id)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -117,7 +124,7 @@ static int hand_over(uint64_t id)
 	if (!connect(fd, (struct sockaddr *)&to, n))
 		sent = may_collect(fd) && send_area(fd);
 	else
-		/* A full queue is no reason to think it gone: it will find us in /proc. */
+		/* A full queue does not mean that it has exited; it will find us in /proc. */
 		sent = errno == EAGAIN;
 	close(fd);
 	return sent;
@@ -141,7 +148,7 @@ static void claim(uint64_t id, const char *patterns, size_t n)
 	__atomic_store_n(&claim->lease, now_ns() + LEASE_AT_FIRST, __ATOMIC_RELEASE);
 }
 
-/* Orders are lines: the collector's id in 16 hexadecimal digits, a colon, patterns. */
+/* A request is a line: the collector's id as 16 hexadecimal digits, a colon, and patterns. */
 static void take_requests(const char *text)
 {
 	const char *line, *end;
@@ -153,7 +160,7 @@ static void take_requests(const char *text)
 	}
 }
 
-/* Standing orders of root, and of this user; of nobody else. */
+/* Reads the request files of root and of this user only. */
 static void read_requests(const char *path, uid_t owner)
 {
 	char text[8 * (AREA_TEXT + 20)];
@@ -179,12 +186,12 @@ static void find_collectors(void)
 
 	if (inherited)
 		take_requests(inherited);
-	read_requests(ORDERS_OF_ROOT, 0);
-	snprintf(path, sizeof(path), ORDERS_OF_USER, (unsigned)user);
+	read_requests(REQUESTS_OF_ROOT, 0);
+	snprintf(path, sizeof(path), REQUESTS_OF_USER, (unsigned)user);
 	read_requests(path, user);
 }
 
-/* True when `name` fits one of the patterns, which come from memory that may change meanwhile. */
+/* Returns whether `name` matches one of the patterns, which are in volatile memory. */
 static int fits(const struct area_claim *claim, const char *name)
 {
 	char patterns[AREA_TEXT], *pattern, *rest = patterns;
@@ -200,8 +207,8 @@ static int fits(const struct area_claim *claim, const char *name)
 /* ---- slots ---- */
 
 /*
- * The collector that holds it needs microseconds. One that was stopped meanwhile is not waited for
- * long, and in all not longer than a second: one may close the lock as often as we open it.
+ * A collector holds the lock for microseconds. Do not wait long for a stopped collector, and at
+ * most one second in total, because a collector can take the lock any number of times.
  */
 static void area_lock(struct area *area)
 {
@@ -222,7 +229,7 @@ static void area_unlock(struct area *area)
 	__atomic_store_n(&area->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The slot that the same event had before, a free one, or NULL. */
+/* Returns the previous slot of the same event, a free slot, or NULL. */
 static struct area_slot *slot_for(struct area *area, const char *text)
 {
 	struct area_slot *slot = area->slots;
@@ -246,8 +253,8 @@ static struct area_slot *slot_for(struct area *area, const char *text)
 }
 
 /*
- * In a child, at once. Forked by a signal handler in the middle of a record, it will go on with
- * that record when the handler returns; not in the parent's memory.
+ * Called immediately in a forked child. If a signal handler forked in the middle of a record, the
+ * child completes that record when the handler returns, but must not write to the parent's memory.
  */
 static void area_forked(void)
 {
@@ -307,9 +314,9 @@ static void ring_remove(struct perfume_event *event)
 	event->slot = 0;
 }
 
-/* ---- fork, and the end ---- */
+/* ---- fork and exit ---- */
 
-/* The collectors of the parent are those of the child. */
+/* The child inherits the parent's collectors. */
 static void inherit(const struct area *parent)
 {
 	char patterns[AREA_TEXT];
@@ -323,7 +330,7 @@ static void inherit(const struct area *parent)
 	}
 }
 
-/* Which bits in the child's area are those of the parent's collectors. */
+/* Maps the `wanted` bits of the parent's area to those of the child's area. */
 static uint32_t translate(const struct area *parent, uint32_t wanted)
 {
 	uint32_t ours = 0;
@@ -337,7 +344,7 @@ static uint32_t translate(const struct area *parent, uint32_t wanted)
 	return ours;
 }
 
-/* An event of the parent's area in the child's, in the same slot. */
+/* Copies an event of the parent's area to the same slot of the child's area. */
 static void slot_fork(const struct area *parent, struct perfume_event *event)
 {
 	struct area_slot *slot;
@@ -359,7 +366,7 @@ static void slot_fork(const struct area *parent, struct perfume_event *event)
 		__atomic_fetch_and(event->word, ~(uint32_t)PERFUME_WORD_RING, __ATOMIC_RELAXED);
 }
 
-/* In a forked child, under the lock: an area of its own. */
+/* Creates the area of a forked child. Called with the lock held. */
 static void area_fork(void)
 {
 	struct area *parent = shared.area;
@@ -387,8 +394,8 @@ static void area_fork(void)
 }
 
 /*
- * At the end, under the lock: gives the memory up. Other threads may be in the middle of a record,
- * at exit; what they write goes nowhere. Collectors keep what they have mapped.
+ * Releases the memory at exit. Called with the lock held. Records that other threads are writing at
+ * this time are discarded. Collectors keep their mappings.
  */
 static void area_leave(void)
 {

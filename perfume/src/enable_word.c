@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The arena of enable words. It is never unmapped, and a word is used again only when the kernel
- * has let go of it: the kernel writes to the address of a word, whatever lies there.
+ * Allocator of enable words. Its memory is never unmapped, and a word is reused only after the
+ * kernel has unregistered it, because the kernel writes to the address of a registered word at any
+ * time.
  */
 #include "internal.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Static events: those of a program, library or plug-in are registered and forgotten together. */
+/*
+ * Static events: the events of a program, library or plug-in are registered and deregistered
+ * together.
+ */
 #include "internal.h"
 
-/* Under the lock. */
+/* Called with the lock held. */
 static void entry_add(struct perfume_file *file, struct perfume_entry *entry)
 {
 	struct perfume_event *event = entry->event;
@@ -13,7 +16,7 @@ static void entry_add(struct perfume_file *file, struct perfume_entry *entry)
 	} else {
 		event->error = event_add(file, event);
 	}
-	/* Nobody can listen to an event whose fields are in doubt. */
+	/* An event with conflicting fields cannot be enabled. */
 	if (event->error < 0 && event->file)
 		event_remove(event);
 }
@@ -58,14 +61,15 @@ int perfume_event_error(const struct perfume_event *event)
 	case 0:
 		return 0;
 	case -EEXIST:
-		return fail(-EEXIST, "two source files of the program give the event other fields");
+		return fail(-EEXIST,
+			"source files of the program declare the event with different fields");
 	}
 	return kernel_refuses(event->error);
 }
 
 int perfume_event_too_long(void)
 {
-	return fail(-EMSGSIZE, "the payload is longer than an event can be");
+	return fail(-EMSGSIZE, "the payload is longer than 4000 bytes");
 }
 
 int perfume_event_write(struct perfume_event *event, uint32_t word, uint32_t *packet, size_t n)
@@ -80,7 +84,9 @@ void perfume_activity_new(uint8_t ret_id[16])
 		__atomic_add_fetch(&counter, 1, __ATOMIC_RELAXED)};
 	int saved = errno;
 
-	/* Before the kernel's generator is ready, time and number must do. */
+	/*
+	 * Fall back to the time and a counter until the kernel's random number generator is ready.
+	 */
 	(void)!getrandom(words, sizeof(words), GRND_NONBLOCK);
 	memcpy(ret_id, words, sizeof(words));
 	ret_id[6] = (uint8_t)((ret_id[6] & 0x0f) | 0x40);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * libperfume, from the inside. The chapters below src/ make one translation unit: `amalgamate` lays
- * them one behind the other into perfume.c, which is what is built, tested and dropped into
- * programs.
+ * Internals of libperfume. The source files in src/ form one translation unit: `amalgamate`
+ * concatenates them into perfume.c, which is built, tested and copied into programs.
  *
- * What must hold, because the kernel and other processes reach into this one:
- * - An enable word that the kernel knows is never given back to malloc or unmapped (word.c).
+ * Invariants, because the kernel and other processes write to this process's memory:
+ * - An enable word that the kernel knows is never freed or unmapped (enable_word.c).
  * - The write path takes no lock, allocates nothing, leaves errno alone, and hands the kernel one
  *   contiguous buffer.
- * - Descriptors of user_events_data are kept at high numbers. A program that closes "all" of them
- *   does not find its next file under our number; we see that ours is gone, and open another
+ * - Descriptors of user_events_data are kept at high numbers. If a program closes all descriptors,
+ *   its next file does not get our number; the library detects the loss and reopens the file
  *   (kernel.c).
- * - Lock and mark of the process lie in a page that a forked child finds wiped; fork() waits for the lock
+ * - The process's lock and state are in a page that is zeroed in a forked child; fork() waits for the lock
  *   (lock.c).
  */
 #ifndef INSIDE_H
@@ -52,22 +51,22 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define COMMAND_MAX 512  /* of the kernel: name and fields, with the closing NUL */
-#define ARRAY_MAX   1024 /* of the kernel: elements of char[N] */
-#define ROOT_MAX    256  /* of the path that tracefs is mounted at */
+#define COMMAND_MAX 512  /* kernel limit: name and fields, including the NUL */
+#define ARRAY_MAX   1024 /* kernel limit: elements of char[N] */
+#define ROOT_MAX    256  /* length of the tracefs mount path */
 
 /* ---- lock.c ---- */
 
 struct home {
-	uint32_t lock;    /* 0 open, 1 closed, 2 closed and waited for */
-	uint32_t settled; /* 0 in a forked child that has not looked after its files yet */
+	uint32_t lock;    /* 0 free, 1 held, 2 held with waiters */
+	uint32_t settled; /* 0 in a forked child that has not reinitialized yet */
 };
 
 static inline struct home *home_get(void);
 static void lock(sigset_t *ret_old);
 static void unlock(const sigset_t *old);
 
-/* ---- the kernel's structures: linux/user_events.h, and what stood there before 6.4 ---- */
+/* ---- kernel structures: linux/user_events.h, and its versions before Linux 6.4 ---- */
 
 struct user_reg { /* 6.4 and later */
 	uint32_t size;
@@ -108,13 +107,13 @@ struct user_reg_bytes { /* 5.18 and 5.19 */
 
 /* ---- tracefs.c ---- */
 
-/* What is known of the kernel. Written under the lock. */
+/* State of the kernel interface. Written with the lock held. */
 static struct {
-	char root[ROOT_MAX]; /* the tracefs that has user_events; "" while none is known */
+	char root[ROOT_MAX]; /* mount point of the tracefs with user_events; "" if unknown */
 	dev_t dev;
-	ino_t ino; /* of its user_events_data: is a descriptor still ours? */
+	ino_t ino; /* of its user_events_data, to detect replaced descriptors */
 	enum perfume_interface interface;
-	const volatile uint8_t *status; /* the status page of kernels before 6.4 */
+	const volatile uint8_t *status; /* the status page, before Linux 6.4 */
 } kernel;
 
 static int open_below(const char *root, const char *file, int flags);
@@ -123,65 +122,68 @@ static int raise_fd(int fd, int above);
 
 /* ---- kernel.c ---- */
 
-static struct perfume_file *files; /* those that have events */
+static struct perfume_file *files; /* files with registered events */
 
-/* Under the lock. */
+/* Called with the lock held. */
 static int event_add(struct perfume_file *file, struct perfume_event *event);
 static int event_remove(struct perfume_event *event);
 
 /*
- * packet is room for the write index, and the payload behind it. Bytes of payload or a negative
- * errno.
+ * packet has room for the write index, followed by the payload. Returns the number of payload bytes
+ * or a negative errno.
  */
 static int event_write(
 	struct perfume_event *event, uint32_t word, uint32_t *packet, size_t payload);
 
-/* The enable word, or 0 when nobody listens. */
+/* Returns the enable word, or 0 if the event is disabled. */
 static uint32_t listeners(const struct perfume_event *event);
 
 /* ---- area.c and ring.c ---- */
 
-/* This process's side of the memory that it shares with collectors. Written under the lock. */
+/* This process's state of the memory shared with collectors. Written with the lock held. */
 static struct {
-	struct area *area; /* NULL: there is none */
+	struct area *area; /* NULL: none */
 	int fd;
 	pid_t pid;
-	struct stat stat; /* is the descriptor still ours? */
+	struct stat stat; /* of the descriptor, to detect that it was replaced */
 	uint32_t ring_size, clock;
 	uint64_t look_ticks;
-	uint32_t fork; /* counts forks: rings of an earlier process are not ours */
+	uint32_t fork; /* fork generation, to detect rings of the parent */
 	uint32_t n_slots, n_dead, n_rings;
-	uint32_t n_waits; /* for the lock, of a tenth of a millisecond each */
+	uint32_t n_waits; /* waits for the lock, 0.1 ms each */
 	uint8_t live[AREA_SLOTS];
 	uint8_t tried;
 } shared;
 
-/* Under the lock. text: name and fields, as the kernel spells them. */
+/* Called with the lock held. text: name and fields in the kernel's syntax. */
 static void ring_add(struct perfume_event *event, const char *text);
 static void ring_remove(struct perfume_event *event);
-static void area_forked(void); /* in a child, at once */
+static void area_forked(void); /* called immediately in a forked child */
 static void area_fork(void);
 static void area_leave(void);
 static void rings_forget(void);
 static int rings_in_use(void);
 static void rings_leave(void);
 
-/* Bytes of payload, 0 when no collector wants it any more, or a negative errno. */
+/*
+ * Returns the number of payload bytes, 0 if no collector wants the event any more, or a negative
+ * errno.
+ */
 static __attribute__((noinline)) int ring_write(
 	struct perfume_event *event, const void *payload, size_t n);
 
 static uint64_t now_ns(void); /* CLOCK_MONOTONIC */
 
-/* ---- word.c, under the lock ---- */
+/* ---- enable_word.c; called with the lock held ---- */
 
-static uint32_t nobody; /* the word of an event that is out of use: always 0 */
+static uint32_t nobody; /* the word of a deregistered event: always 0 */
 
 static uint32_t *word_new(void);
 static void word_free(const uint32_t *word);
 
 /* ---- name.c ---- */
 
-/* Fields in the one spelling that all kernels take for the same: "u32 a; u64 b". */
+/* Fields in the canonical syntax that all kernels treat as equal: "u32 a; u64 b". */
 struct fields {
 	size_t n;
 	int too_long;
@@ -189,9 +191,9 @@ struct fields {
 };
 
 /*
- * Appends the fields in `text`, of which there may be several with ';' between them. Returns the
- * size of their values or a negative errno. Types that the kernel does not know are described as
- * structs: f32, f64, and arrays of numbers, "u32[4] counts".
+ * Appends the fields in `text`, separated by ';'. Returns the size of their values or a negative
+ * errno. Types unknown to the kernel (f32, f64, and arrays of numbers such as "u32[4] counts") are
+ * described as structs.
  */
 static int put_fields(struct fields *out, const char *text);
 
@@ -208,14 +210,14 @@ struct perfume_probe {
 	struct perfume_ctx *ctx;
 	struct perfume_probe *next, *previous; /* of the context */
 	uint32_t n_fields;
-	uint32_t sizes[]; /* of the field strings; the texts follow */
+	uint32_t sizes[]; /* of the field strings; followed by the texts */
 };
 
-/* ---- sentences ---- */
+/* ---- error messages ---- */
 
 static __thread const char *sentence __attribute__((tls_model("initial-exec")));
 
-/* return fail(-EINVAL, "why"); what perfume_error() then says. */
+/* Usage: return fail(-EINVAL, "reason"). perfume_error() returns the reason. */
 static inline int fail(int error, const char *why)
 {
 	sentence = why;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Events in the kernel: registering, unregistering, writing, and the way back to a lost descriptor. */
+/* Kernel events: registration, deregistration, writing, and recovery of a lost descriptor. */
 #include "internal.h"
 
 static int intact(const struct perfume_file *file)
@@ -14,20 +14,20 @@ static int kernel_refuses(int error)
 {
 	switch (error) {
 	case -EINVAL:
-		return fail(error, "the kernel refuses the name or a field of the event");
+		return fail(error, "the kernel rejected the event's name or one of its fields");
 	case -EADDRINUSE:
-		return fail(error, "the event exists with other fields: take another name, or a "
+		return fail(error, "the event exists with different fields: use another name, or a "
 				   "context with PERFUME_MULTI_FORMAT");
 	case -EMFILE:
-		return fail(error, "the kernel's table of user_events is full: raise the sysctl "
+		return fail(error, "the kernel's user_events table is full: raise the sysctl "
 				   "kernel.user_events_max");
 	case -ENOMEM:
 		return fail(error, "out of memory");
 	}
-	return fail(error, "the kernel refuses to register the event");
+	return fail(error, "the kernel rejected the registration of the event");
 }
 
-/* Flags that this kernel does not know (EINVAL) or this process may not use (EPERM) are dropped. */
+/* Drops flags that this kernel does not support (EINVAL) or this process may not use (EPERM). */
 static int register_word(struct perfume_event *event, const char *command)
 {
 	struct user_reg reg = {.size = sizeof(reg), .enable_size = sizeof(*event->word)};
@@ -51,7 +51,7 @@ static int register_word(struct perfume_event *event, const char *command)
 	return (int)reg.write_index;
 }
 
-/* The status page is read-only and everybody's, so the word only says to look there. */
+/* The status page is read-only and shared by all processes, so the word only says to check it. */
 static int register_status(struct perfume_event *event, const char *command)
 {
 	struct user_reg_bits bits = {.size = sizeof(bits), .name_args = (uintptr_t)command};
@@ -65,7 +65,7 @@ static int register_status(struct perfume_event *event, const char *command)
 	return (int)(in_bits ? bits.write_index : bytes.write_index);
 }
 
-/* Name and fields as the kernel wants them; 0 or a negative errno. */
+/* Formats name and fields in the kernel's syntax. Returns 0 or a negative errno. */
 static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 {
 	struct fields fields = {0};
@@ -74,7 +74,7 @@ static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 	if (size < 0)
 		return size;
 	if (size > PERFUME_PAYLOAD_MAX)
-		return fail(-EINVAL, "the fields are longer than an event can be");
+		return fail(-EINVAL, "the fields are longer than 4000 bytes");
 	if (strlen(event->name) + !!fields.n + fields.n >= COMMAND_MAX)
 		return fail(-EINVAL, "name and fields are longer than the kernel's 511 bytes");
 	strcpy(command, event->name);
@@ -83,7 +83,7 @@ static int spell(const struct perfume_event *event, char command[COMMAND_MAX])
 	return 0;
 }
 
-/* 0, also where there is no kernel interface; or what the kernel has against the event. */
+/* Returns 0, also without a kernel interface, or the negative errno of the registration. */
 static int kernel_add(struct perfume_event *event, const char *command)
 {
 	int index;
@@ -101,7 +101,10 @@ static int kernel_add(struct perfume_event *event, const char *command)
 	return 0;
 }
 
-/* Through any descriptor of the kernel's file. True when the kernel will not write to the word any more. */
+/*
+ * Works with any descriptor of user_events_data. Returns true if the kernel no longer writes to the
+ * word.
+ */
 static int kernel_forget(int fd, const struct perfume_event *event)
 {
 	struct user_unreg unreg = {.size = sizeof(unreg), .disable_addr = (uintptr_t)event->word};
@@ -112,9 +115,8 @@ static int kernel_forget(int fd, const struct perfume_event *event)
 }
 
 /*
- * The program closed our descriptor, with all others perhaps. The kernel still knows the words,
- * which belong to the process; only the write indices went. Calls nothing that a signal handler may
- * not.
+ * The program closed our descriptor, perhaps with all others. The enable words belong to the
+ * process and are still registered; only the write indices are lost. Async-signal-safe.
  */
 static void recover(struct perfume_file *file)
 {
@@ -151,10 +153,11 @@ static void file_close(struct perfume_file *file)
 }
 
 /*
- * What a forked child does before it touches an event. Words, descriptors and write indices are
- * inherited and stay good, unless the child closed the descriptors; then it registers anew. The
- * shared memory is the parent's; where the child was forked by a signal handler in the middle of a
- * record, that record comes first. False: not settled yet. Under the lock.
+ * Reinitializes a forked child before it accesses an event. Enable words, descriptors and write
+ * indices are inherited and stay valid, unless the child closed the descriptors; then it registers
+ * the events again. The shared memory belongs to the parent; if a signal handler forked in the
+ * middle of a record, that record is completed first. Returns false if reinitialization is still
+ * pending. Called with the lock held.
  */
 static int settle(void)
 {
@@ -173,7 +176,7 @@ static int settle(void)
 	return 1;
 }
 
-/* 0, or a negative errno: then the event is to be removed again. */
+/* Returns 0 or a negative errno; on failure, the caller removes the event. */
 static int event_add(struct perfume_file *file, struct perfume_event *event)
 {
 	char command[COMMAND_MAX];
@@ -200,7 +203,7 @@ static int event_add(struct perfume_file *file, struct perfume_event *event)
 	return error;
 }
 
-/* True when nobody will write to the event's word any more. */
+/* Returns true if the event's word is no longer written to by the kernel or collectors. */
 static int event_remove(struct perfume_event *event)
 {
 	struct perfume_file *file = event->file;
@@ -281,7 +284,10 @@ static uint32_t listeners(const struct perfume_event *event)
 	return word;
 }
 
-/* EBADF says that nobody listens, or that the descriptor is no more. True when there is another now. */
+/*
+ * EBADF means that the event is disabled or that the descriptor was closed. Returns true if the
+ * descriptor was reopened.
+ */
 static int reopened(struct perfume_event *event, int fd)
 {
 	struct perfume_file *file;
@@ -299,7 +305,9 @@ static int reopened(struct perfume_event *event, int fd)
 	return ret;
 }
 
-/* write(2), but no place where a thread can be cancelled. Bytes or a negative errno; errno stays. */
+/*
+ * write(2) without a cancellation point. Returns bytes or a negative errno; does not modify errno.
+ */
 static long write_to(int fd, const void *packet, size_t n)
 {
 #if defined(__x86_64__) && defined(__LP64__)
@@ -328,7 +336,7 @@ static long write_to(int fd, const void *packet, size_t n)
 #endif
 }
 
-/* The program may have closed the descriptor that was written to. What another write says, or -EBADF. */
+/* The program may have closed the descriptor. Returns the result of a second write, or -EBADF. */
 static __attribute__((noinline)) long write_again(
 	struct perfume_event *event, uint32_t *packet, size_t n)
 {
@@ -389,7 +397,7 @@ static int event_write(struct perfume_event *event, uint32_t word, uint32_t *pac
 	return ret;
 }
 
-/* dlclose and exit: the kernel lets go of every word, wherever it lies. */
+/* At dlclose and exit: unregisters all enable words from the kernel. */
 __attribute__((destructor)) static void leave(void)
 {
 	struct perfume_event *event;
@@ -397,7 +405,7 @@ __attribute__((destructor)) static void leave(void)
 	int open;
 
 	lock(&old);
-	/* A child that never looked after its own must not write to its parent's. */
+	/* A child that has not reinitialized must not write to its parent's area. */
 	if (!home_get()->settled)
 		area_leave();
 	while (files) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* One lock, which a forked child finds open, and the mark by which it knows that it is one. */
+/* The lock, which is free in a forked child, and the flag that identifies a forked child. */
 #include "internal.h"
 
 static struct home *shared_home;
 
 /*
- * fork() waits for the lock, so that a child finds every list whole, and the lock open. One that
- * was made without fork() finds the lock open all the same.
+ * fork() waits for the lock, so that all lists are consistent in the child. The lock is also free
+ * in a child that was created without fork().
  */
-static sigset_t before_fork; /* the signals of the thread that forks, which holds the lock */
+static sigset_t before_fork; /* signal mask of the forking thread, which holds the lock */
 
 static void fork_begins(void)
 {
@@ -29,7 +29,7 @@ static void fork_in_child(void)
 {
 	sigset_t old = before_fork;
 
-	/* Linux before 4.14 cannot wipe a page on fork. */
+	/* Linux before 4.14 has no MADV_WIPEONFORK. */
 	memset(shared_home, 0, sizeof(*shared_home));
 	area_forked();
 	unlock(&old);
@@ -53,7 +53,10 @@ static struct home *home_new(void)
 	}
 	if (home != &fallback)
 		madvise(home, page, MADV_WIPEONFORK);
-	/* Here, where no lock is held: older C libraries hold one of theirs while they call us. */
+	/*
+	 * Do this here without our lock, because older C libraries hold a lock of their own while
+	 * they call us.
+	 */
 	pthread_atfork(fork_begins, fork_is_over, fork_in_child);
 	return home;
 }
@@ -65,7 +68,10 @@ static inline __attribute__((always_inline)) struct home *home_get(void)
 	return likely(home) ? home : home_new();
 }
 
-/* Signals wait outside: a handler that writes an event never meets a lock which its own thread holds. */
+/*
+ * Blocks signals, so that a handler that writes an event cannot deadlock on a lock held by its own
+ * thread.
+ */
 static void lock(sigset_t *ret_old)
 {
 	struct home *home = home_get();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Names and fields: what the kernel takes, and in which spelling. */
+/* Validation of names and fields, and their syntax for the kernel. */
 #include "internal.h"
 
 int perfume_check_name(const char *name, const char **ret_reason)
@@ -14,17 +14,18 @@ int perfume_check_name(const char *name, const char **ret_reason)
 	else if (strlen(name) >= COMMAND_MAX)
 		reason = "the name is longer than the kernel's 511 bytes";
 	else if (strchr(name, ':'))
-		reason = "the name has a ':', behind which the kernel expects flags";
+		reason = "the name contains a ':', after which the kernel expects flags";
 	else if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-		reason = "the name cannot be that of a directory in tracefs";
+		reason = "the name contains '/' or is '.' or '..', which a directory in tracefs "
+			 "cannot have";
 	for (none = name; !reason && *none; none++)
 		if ((unsigned char)*none <= ' ' || *none == 0x7f)
-			reason = "the name has a blank or a control character";
+			reason = "the name contains a space or a control character";
 	if (!reason)
 		ret = PERFUME_NAME_OK;
 	if (!reason && (name[strspn(name, plain)] || isdigit((unsigned char)*name))) {
 		ret = PERFUME_NAME_RISKY;
-		reason = "the kernel takes the name, but tools expect letters, digits and '_': "
+		reason = "the kernel accepts the name, but tools expect letters, digits and '_': "
 			 "some versions of perf crash on '.' and '-'";
 	}
 	if (ret_reason)
@@ -45,7 +46,10 @@ static int word_is(const struct field *field, unsigned i, const char *text)
 	       !memcmp(field->word[i], text, field->size[i]);
 }
 
-/* A number as the kernel reads it from at most 7 characters, up to `end`; -1 when it is none. */
+/*
+ * Parses a number of at most 7 characters up to `end`, as the kernel does. Returns -1 if it is
+ * invalid.
+ */
 static long number(const char *text, size_t n, int base, char end)
 {
 	char digits[8], *stop;
@@ -62,18 +66,19 @@ static long number(const char *text, size_t n, int base, char end)
 static int no_such_type(const struct field *field, unsigned i)
 {
 	if (word_is(field, i, "float") || word_is(field, i, "double"))
-		return fail(-EINVAL, "the kernel knows no 'float' and 'double': use f32 and f64");
+		return fail(-EINVAL,
+			"the kernel does not support 'float' and 'double': use f32 and f64");
 	if (word_is(field, i, "long"))
 		return fail(-EINVAL,
-			"the kernel refuses 'long', which has no certain size: use s64 or u64");
-	return fail(-EINVAL, "a field has a type that the kernel does not know");
+			"the kernel does not support 'long', whose size varies: use s64 or u64");
+	return fail(-EINVAL, "a field has a type that the kernel does not support");
 }
 
 struct type {
 	const char *name;
 	int size;
-	int of_c;    /* may stand behind "unsigned" */
-	int foreign; /* the kernel does not know it: described as a struct */
+	int of_c;    /* allowed after "unsigned" */
+	int foreign; /* unknown to the kernel: described as a struct */
 };
 
 static const struct type *find_type(const struct field *field, unsigned i, size_t n)
@@ -90,7 +95,10 @@ static const struct type *find_type(const struct field *field, unsigned i, size_
 	return NULL;
 }
 
-/* The size of the type at word i, or a negative errno; *ret_length is N of an array that is not of char. */
+/*
+ * Returns the size of the type at word i, or a negative errno. *ret_length is N for an array of a
+ * type other than char.
+ */
 static int basic_size(const struct field *field, unsigned i, int is_unsigned, long *ret_length)
 {
 	const char *text = field->word[i], *bracket = memchr(text, '[', field->size[i]);
@@ -105,7 +113,7 @@ static int basic_size(const struct field *field, unsigned i, int is_unsigned, lo
 		return type->size;
 	length = number(bracket + 1, field->size[i] - n - 1, 0, ']');
 	if (length < 1 || length > ARRAY_MAX)
-		return fail(-EINVAL, "the length of an array is a number from 1 to 1024");
+		return fail(-EINVAL, "the length of an array must be a number from 1 to 1024");
 	if (strncmp(text, "char", 4)) {
 		if (type->of_c)
 			return no_such_type(field, i);
@@ -114,7 +122,10 @@ static int basic_size(const struct field *field, unsigned i, int is_unsigned, lo
 	return (int)length * type->size;
 }
 
-/* Of the field's value, or a negative errno. *ret_length as above; 0: the kernel knows the type. */
+/*
+ * Returns the size of the field's value, or a negative errno. *ret_length as above; 0: the kernel
+ * knows the type.
+ */
 static int field_size(const struct field *field, long *ret_length)
 {
 	unsigned dynamic = word_is(field, 0, "__data_loc") || word_is(field, 0, "__rel_loc");
@@ -124,17 +135,18 @@ static int field_size(const struct field *field, long *ret_length)
 	if (word_is(field, 0, "struct")) {
 		n = field->n == 4 ? number(field->word[3], field->size[3], 10, 0) : -1;
 		if (n < 1 || n > PERFUME_PAYLOAD_MAX)
-			return fail(-EINVAL, "a struct is described by 'struct NAME field SIZE'");
+			return fail(-EINVAL,
+				"the syntax of a struct field is 'struct NAME field SIZE'");
 		return (int)n;
 	}
 	if (field->n != dynamic + is_unsigned + 2)
-		return fail(-EINVAL, "a field is a type, a blank and a name");
+		return fail(-EINVAL, "the syntax of a field is 'TYPE NAME'");
 	if (dynamic)
 		return (int)sizeof(uint32_t);
 	return basic_size(field, is_unsigned, (int)is_unsigned, ret_length);
 }
 
-/* Takes the words up to the next ';' and returns where it stopped, or NULL when they are too many. */
+/* Parses the words up to the next ';'. Returns the end, or NULL if there are too many words. */
 static const char *take_words(const char *text, struct field *field)
 {
 	field->n = 0;
@@ -202,7 +214,7 @@ static int put_fields(struct fields *out, const char *text)
 	for (; *text; text += *text == ';') {
 		text = take_words(text, &field);
 		if (!text)
-			return fail(-EINVAL, "a field is a type, a blank and a name");
+			return fail(-EINVAL, "the syntax of a field is 'TYPE NAME'");
 		if (!field.n)
 			continue;
 		size = put_field(out, &field);

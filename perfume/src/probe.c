@@ -4,7 +4,7 @@
 
 const char *perfume_error(void)
 {
-	return sentence ? sentence : "nothing has failed";
+	return sentence ? sentence : "no error";
 }
 
 struct perfume_ctx *perfume_init(int flags)
@@ -12,8 +12,8 @@ struct perfume_ctx *perfume_init(int flags)
 	struct perfume_ctx *ctx;
 
 	if (flags & ~(PERFUME_MULTI_FORMAT | PERFUME_PERSIST)) {
-		fail(-EINVAL,
-			"perfume_init knows the flags PERFUME_MULTI_FORMAT and PERFUME_PERSIST");
+		fail(-EINVAL, "perfume_init: unknown flags; valid are PERFUME_MULTI_FORMAT and "
+			      "PERFUME_PERSIST");
 		errno = EINVAL;
 		return NULL;
 	}
@@ -43,7 +43,10 @@ static struct perfume_probe *refuse(int error)
 	return NULL;
 }
 
-/* A probe with its texts, not registered yet; NULL with a sentence. */
+/*
+ * Allocates an unregistered probe with its texts. Returns NULL and sets the error message on
+ * failure.
+ */
 static struct perfume_probe *probe_new(const char *name, const struct fields *fields, size_t n)
 {
 	struct perfume_probe *probe;
@@ -62,7 +65,7 @@ static struct perfume_probe *probe_new(const char *name, const struct fields *fi
 	return probe;
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static void probe_remove(struct perfume_probe *probe)
 {
 	uint32_t *word = probe->event.word;
@@ -73,7 +76,7 @@ static void probe_remove(struct perfume_probe *probe)
 		word_free(word);
 }
 
-/* Under the lock. */
+/* Called with the lock held. */
 static int probe_add(struct perfume_ctx *ctx, struct perfume_probe *probe)
 {
 	int error;
@@ -107,10 +110,9 @@ struct perfume_probe *perfume_register_fields(
 	int size;
 
 	if (!ctx || perfume_check_name(name, &reason) < 0)
-		return refuse(fail(-EINVAL, ctx ? reason : "no context was given"));
+		return refuse(fail(-EINVAL, ctx ? reason : "the context is NULL"));
 	if (n > sizeof(sizes) / sizeof(sizes[0]))
-		return refuse(
-			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
+		return refuse(fail(-EINVAL, "the fields are longer than the kernel's 511 bytes"));
 	for (i = 0; i < n; i++) {
 		size = put_fields(&all, fields[i]);
 		if (size < 0)
@@ -143,8 +145,7 @@ struct perfume_probe *perfume_register(struct perfume_ctx *ctx, const char *name
 		fields[n++] = field;
 	va_end(args);
 	if (field)
-		return refuse(
-			fail(-EINVAL, "there are more fields than the kernel's 511 bytes hold"));
+		return refuse(fail(-EINVAL, "the fields are longer than the kernel's 511 bytes"));
 	return perfume_register_fields(ctx, name, fields, n);
 }
 
@@ -172,7 +173,7 @@ int perfume_deregister(struct perfume_ctx *ctx, struct perfume_probe *probe)
 	int saved = errno;
 
 	if (!ctx || !probe || probe->ctx != ctx)
-		return fail(-EINVAL, "the probe is not one of this context");
+		return fail(-EINVAL, "the probe does not belong to this context");
 	lock(&old);
 	if (probe->event.file)
 		probe_remove(probe);

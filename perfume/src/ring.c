@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * Writing to the rings. Each thread has a ring for itself, and another for the signal handler that
- * interrupts it in the middle of a record, so that no ring is ever written by two at a time.
+ * Writing to the rings. Each thread has its own ring, and another one for a signal handler that
+ * interrupts it in the middle of a record, so that a ring never has concurrent writers.
  */
 #include "internal.h"
 
 #define LEVELS 3 /* the thread, a handler in it, a handler in that */
 
-/* What only the writer knows of a ring; what collectors see may be scribbled on. */
+/* Private state of a ring's writer; shared memory is untrusted. */
 struct ring {
-	unsigned char *data; /* mapped twice, so that no record is cut at the end */
+	unsigned char *data; /* mapped twice, so that records are contiguous at the end */
 	struct area_ring *seen;
 	uint64_t head, count;
 	pid_t owner;
-	uint64_t looked; /* when the claims were looked at, in ticks of the clock */
+	uint64_t looked; /* time of the last check of the claims, in clock ticks */
 	uint32_t alive;  /* the collectors that were alive then */
 };
 
@@ -21,7 +21,7 @@ static struct ring rings[AREA_RINGS];
 
 static __thread struct {
 	struct ring *ring[LEVELS];
-	uint32_t fork; /* of which process the rings are */
+	uint32_t fork; /* fork generation of the process that owns the rings */
 	uint32_t depth;
 } mine __attribute__((tls_model("initial-exec")));
 
@@ -43,7 +43,7 @@ static uint64_t ticks(uint32_t clock)
 	return now_ns();
 }
 
-/* The kernel says whether the TSC may be trusted: its own clock is made of it then. */
+/* The TSC is reliable if the kernel uses it as its clock source. */
 static uint32_t choose_clock(void)
 {
 #ifdef __x86_64__
@@ -78,9 +78,9 @@ static uint64_t ticks_between_looks(uint32_t clock)
 	return clock == AREA_CLOCK_TSC ? 1ULL << 29 : hz / 5;
 }
 
-/* ---- getting a ring ---- */
+/* ---- ring allocation ---- */
 
-/* Does this code run in a signal handler, which interrupted the writing of a record? */
+/* Returns whether this code runs in a signal handler that interrupted the writing of a record. */
 static int rings_in_use(void)
 {
 	return mine.depth != 0;
@@ -125,13 +125,19 @@ static unsigned char *map_twice(uint32_t i)
 	return data == MAP_FAILED ? NULL : data;
 }
 
-/* A ring whose thread has ended, else a new one, else NULL. Under the lock. */
+/*
+ * Returns a ring whose thread has exited, otherwise a new one, otherwise NULL. Called with the lock
+ * held.
+ */
 static struct ring *find_ring(void)
 {
 	struct ring *ring;
 	uint32_t i;
 
-	/* A vfork child borrows the memory of the thread that waits for it, and leaves it no ring. */
+	/*
+	 * A vfork child shares the memory of the waiting parent thread and must not leave a ring in
+	 * it.
+	 */
 	if (getpid() != shared.pid)
 		return NULL;
 	for (i = 0; i < shared.n_rings; i++)
@@ -158,7 +164,10 @@ static struct ring *find_ring(void)
 
 static void put_mark(struct area_ring *seen, uint64_t position, uint64_t count, uint32_t sixteenth)
 {
-	/* A reader that sees the new position sees the new count, or finds that the position changed. */
+	/*
+	 * A reader that sees the new position also sees the new count, or detects that the position
+	 * changed.
+	 */
 	__atomic_store_n(&seen->marks[sixteenth].position, UINT64_MAX, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	seen->marks[sixteenth].count = count;
@@ -187,7 +196,7 @@ static void put_record(struct ring *ring, uint16_t slot, const void *payload, si
 
 /* ---- the ring of this thread ---- */
 
-/* Whose records follow. Not an event, so not counted. */
+/* Writes the tid of the records that follow. This is not an event and not counted. */
 static void put_owner(struct ring *ring)
 {
 	uint32_t tid = (uint32_t)ring->owner;
@@ -223,7 +232,10 @@ static __attribute__((noinline)) struct ring *get_ring(uint32_t level)
 
 /* ---- writing ---- */
 
-/* Which collectors have renewed their lease. One that was killed must not cost for ever. */
+/*
+ * Returns the collectors with a valid lease, so that a killed collector does not cause permanent
+ * overhead.
+ */
 static void look(struct ring *ring, uint64_t now_ticks)
 {
 	uint64_t now = now_ns();
@@ -237,8 +249,8 @@ static void look(struct ring *ring, uint64_t now_ticks)
 }
 
 /*
- * What is left of `wanted` when the dead are gone. When nobody is, the event is switched off, unless somebody
- * just came: he has set `wanted` first, then the word.
+ * Removes exited collectors from `wanted` and returns the rest. If none remains, disables the
+ * event, unless a collector is just being added: it sets `wanted` first, then the word.
  */
 static uint32_t drop(struct perfume_event *event, struct area_slot *slot, uint32_t dead)
 {
@@ -284,7 +296,7 @@ static int write_at_level(
 
 static int ring_write(struct perfume_event *event, const void *payload, size_t n)
 {
-	/* Another thread may take the event out of use meanwhile. */
+	/* Another thread may deregister the event meanwhile. */
 	uint32_t slot = __atomic_load_n(&event->slot, __ATOMIC_RELAXED), level = mine.depth;
 	int ret;
 

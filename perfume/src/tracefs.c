@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* The kernel's interface: where it is, and which of its forms. */
+/* Detection of the kernel interface: its location and variant. */
 #include "internal.h"
 
 struct search {
 	char root[ROOT_MAX];
-	int denied;  /* something was there that we may not see */
+	int denied;  /* an existing directory is not accessible */
 	int mounted; /* a tracefs, without user_events */
 };
 
@@ -19,7 +19,9 @@ static int open_below(const char *root, const char *file, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* user_events_data below root, or a negative errno; what was seen there is noted. */
+/*
+ * Opens user_events_data below root. Returns a negative errno on failure, and records the findings.
+ */
 static int look_below(struct search *search, const char *root)
 {
 	const long tracefs = 0x74726163;
@@ -35,7 +37,9 @@ static int look_below(struct search *search, const char *root)
 	return fd;
 }
 
-/* In /proc/self/mounts a blank, and what else would be mistaken, is a backslash and three octal digits. */
+/*
+ * Decodes /proc/self/mounts, where spaces and other special characters are octal escapes like \040.
+ */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -70,7 +74,7 @@ static int look_at_mount(struct search *search, char *line)
 	return strlen(root) < ROOT_MAX ? look_below(search, root) : -ENOENT;
 }
 
-/* Without stdio, which allocates. A line longer than the buffer is none of ours. */
+/* Avoids stdio, which allocates memory. Skips lines longer than the buffer. */
 static int look_at_mounts(struct search *search)
 {
 	char text[PATH_MAX], *line, *end;
@@ -94,7 +98,7 @@ static int look_at_mounts(struct search *search)
 	return fd;
 }
 
-/* Since 6.4 a sysctl tells even those who cannot see tracefs; before, nothing does. */
+/* Since Linux 6.4, a sysctl reveals support even without access to tracefs. */
 static int kernel_may_have_it(void)
 {
 	struct utsname name;
@@ -107,7 +111,7 @@ static int kernel_may_have_it(void)
 	       (major == 5 ? minor >= 18 : major == 6 && minor < 4);
 }
 
-/* A fresh descriptor of user_events_data, or a negative PERFUME_CHECK_*. */
+/* Returns a new descriptor of user_events_data, or a negative PERFUME_CHECK_*. */
 static int find_data_file(void)
 {
 	struct search search = {0};
@@ -129,10 +133,10 @@ static int find_data_file(void)
 }
 
 /*
- * The three forms tell themselves apart without registering anything. Before 6.4 the status file
- * can be mapped, and a registration is refused for its size (EINVAL) before its missing name is
- * (EFAULT): 24 bytes were the least in 5.18, 20 since 6.0. Since 6.4 there is a call to unregister,
- * which finds nothing (ENOENT).
+ * Distinguishes the three variants without registering an event. Before 6.4, the status file can be
+ * mapped, and a registration fails for its size (EINVAL) before it fails for its missing name
+ * (EFAULT): the minimum size is 24 bytes in 5.18 and 20 bytes since 6.0. Since 6.4, there is an
+ * unregister ioctl, which fails with ENOENT.
  */
 static enum perfume_interface recognise(int fd)
 {
@@ -155,7 +159,7 @@ static enum perfume_interface recognise(int fd)
 	return errno == EFAULT ? PERFUME_INTERFACE_STATUS_BITS : PERFUME_INTERFACE_STATUS_BYTES;
 }
 
-/* Moves a descriptor above `above`, and out of the way of the program's own; see inside.h. */
+/* Moves a descriptor above `above`, away from those of the program; see internal.h. */
 static int raise_fd(int fd, int above)
 {
 	struct rlimit limit;
@@ -170,7 +174,10 @@ static int raise_fd(int fd, int above)
 	return raised;
 }
 
-/* A descriptor of a form that we know, or a negative PERFUME_CHECK_*. Under the lock. */
+/*
+ * Returns a descriptor of a known variant, or a negative PERFUME_CHECK_*. Called with the lock
+ * held.
+ */
 static int open_data_file(void)
 {
 	int fd = find_data_file();
@@ -207,9 +214,9 @@ int perfume_check(void)
 const char *perfume_check_str(int error_code)
 {
 	static const char *const texts[] = {
-		[PERFUME_CHECK_OK] = "user_events work",
+		[PERFUME_CHECK_OK] = "user_events are available",
 		[PERFUME_CHECK_NO_KERNEL_SUPPORT] =
-			"this kernel has no user_events: they need Linux 6.4 or later, built with "
+			"this kernel has no user_events: they require Linux 6.4 or newer with "
 			"CONFIG_USER_EVENTS=y",
 		[PERFUME_CHECK_NO_TRACEFS] = "tracefs is not mounted: as root, mount -t tracefs "
 					     "nodev /sys/kernel/tracing",
@@ -217,9 +224,9 @@ const char *perfume_check_str(int error_code)
 			"no permission to write user_events_data: run as root, or let root give "
 			"this user search permission for the tracefs directory and write "
 			"permission for the file",
-		[PERFUME_CHECK_UNKNOWN_INTERFACE] =
-			"this kernel's user_events have a form that this version of perfume does "
-			"not know: take a newer one",
+		[PERFUME_CHECK_UNKNOWN_INTERFACE] = "this kernel's user_events interface is "
+						    "unknown to this version of perfume: "
+						    "update perfume",
 	};
 
 	if (error_code < 0 || error_code >= (int)(sizeof(texts) / sizeof(texts[0])))

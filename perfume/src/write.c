@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Writing a probe: the pieces are laid into one buffer on the stack, behind room for the write index. */
+/*
+ * Writing a probe: the values are copied to one buffer on the stack, after room for the write
+ * index.
+ */
 #include "internal.h"
 
 int perfume_probe_enabled(const struct perfume_probe *probe)
@@ -14,7 +17,7 @@ int perfume_write_payload(struct perfume_probe *probe, const void *payload, size
 	if (!word)
 		return 0;
 	if (n > PERFUME_PAYLOAD_MAX)
-		return fail(-EMSGSIZE, "the payload is longer than an event can be");
+		return fail(-EMSGSIZE, "the payload is longer than 4000 bytes");
 	if (n < probe->event.min_size)
 		return fail(-EINVAL, "the payload is shorter than the fields");
 	if (n && !payload)
@@ -25,7 +28,10 @@ int perfume_write_payload(struct perfume_probe *probe, const void *payload, size
 	return event_write(&probe->event, word, packet, n);
 }
 
-/* The length of the payload, or a negative errno. Only the last piece may be longer than its field. */
+/*
+ * Returns the length of the payload, or a negative errno. Only the last value may be longer than
+ * its field.
+ */
 static int measure(const struct perfume_probe *probe, const struct iovec *pieces)
 {
 	size_t total = 0;
@@ -35,13 +41,12 @@ static int measure(const struct perfume_probe *probe, const struct iovec *pieces
 		size_t n = pieces[i].iov_len, field = probe->sizes[i];
 
 		if (n < field || (n > field && i + 1 < probe->n_fields))
-			return fail(
-				-EINVAL, "a piece of the payload has not the size of its field");
+			return fail(-EINVAL, "a value does not have the size of its field");
 		if (n && !pieces[i].iov_base)
-			return fail(-EFAULT, "a piece of the payload is NULL");
+			return fail(-EFAULT, "a value is a NULL pointer");
 		total += n;
 		if (total > PERFUME_PAYLOAD_MAX)
-			return fail(-EMSGSIZE, "the payload is longer than an event can be");
+			return fail(-EMSGSIZE, "the payload is longer than 4000 bytes");
 	}
 	return (int)total;
 }
@@ -62,8 +67,8 @@ static int write_pieces(struct perfume_probe *probe, uint32_t word, const struct
 }
 
 /*
- * An int where a size_t belongs leaves the upper half of what is read undefined; no payload needs
- * that half.
+ * If the caller passes an int instead of a size_t, the upper half of the value is undefined; no
+ * payload needs that half.
  */
 #define TAKE_PIECES(pieces, probe, args)                                                           \
 	for (uint32_t i = 0; i < (probe)->n_fields; i++) {                                         \

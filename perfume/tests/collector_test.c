@@ -69,7 +69,7 @@ static void standing_orders_reach_programs_that_start_later(void **state)
 	struct program program;
 	struct stat st;
 
-	if (stat(geteuid() ? "/run/user" : ORDERS_OF_ROOT, &st)) {
+	if (stat(geteuid() ? "/run/user" : REQUESTS_OF_ROOT, &st)) {
 		print_message("no place for standing orders here\n");
 		skip();
 	}
@@ -82,7 +82,7 @@ static void standing_orders_reach_programs_that_start_later(void **state)
 	program = start("ordered", 10, NULL);
 	end_of(&program);
 	if (!geteuid()) {
-		assert_int_equal(stat(ORDERS_OF_ROOT, &st), 0);
+		assert_int_equal(stat(REQUESTS_OF_ROOT, &st), 0);
 		assert_int_equal(st.st_size, 0);
 	}
 }

@@ -249,7 +249,7 @@ static void two_source_files_must_agree_on_the_fields(void **state)
 	perfume_image_add(section, section + 2);
 	assert_null(event.file);
 	assert_int_equal(perfume_event_error(&event), -EEXIST);
-	assert_non_null(strstr(perfume_error(), "two source files"));
+	assert_non_null(strstr(perfume_error(), "different fields"));
 	perfume_image_remove(section, section + 2);
 }
 

@@ -450,7 +450,7 @@ static void a_lock_on_the_standing_orders_holds_nobody_up(void **state)
 		print_message("the standing orders of root are root's\n");
 		skip();
 	}
-	fd = open(ORDERS_OF_ROOT, O_RDONLY | O_CLOEXEC);
+	fd = open(REQUESTS_OF_ROOT, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(flock(fd, LOCK_SH), 0);
 	clock_gettime(CLOCK_MONOTONIC, &before);

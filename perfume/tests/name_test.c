@@ -16,9 +16,9 @@ static void names_are_judged_with_a_reason(void **state)
 		{"9lives", PERFUME_NAME_RISKY, "letters"},
 		{"caf\xc3\xa9", PERFUME_NAME_RISKY, "letters"},
 		{"a:b", -EINVAL, "flags"},
-		{"a b", -EINVAL, "blank"},
-		{"a\tb", -EINVAL, "blank"},
-		{"a\nb", -EINVAL, "blank"},
+		{"a b", -EINVAL, "space"},
+		{"a\tb", -EINVAL, "space"},
+		{"a\nb", -EINVAL, "space"},
 		{"a/b", -EINVAL, "directory"},
 		{".", -EINVAL, "directory"},
 		{"..", -EINVAL, "directory"},
@@ -109,23 +109,23 @@ static void fields_that_the_kernel_refuses_are_refused_with_the_reason(void **st
 	static const struct {
 		const char *text, *reason;
 	} cases[] = {
-		{"u32", "name"},
-		{"unsigned int", "name"},
-		{"__rel_loc char[]", "name"},
-		{"u32 a b", "name"},
-		{"u32 a 4", "name"},
-		{"a b c d e f", "name"},
-		{"char a 20", "name"},
+		{"u32", "TYPE NAME"},
+		{"unsigned int", "TYPE NAME"},
+		{"__rel_loc char[]", "TYPE NAME"},
+		{"u32 a b", "TYPE NAME"},
+		{"u32 a 4", "TYPE NAME"},
+		{"a b c d e f", "TYPE NAME"},
+		{"char a 20", "TYPE NAME"},
 		{"long a", "s64"},
 		{"unsigned long a", "s64"},
 		{"float a", "f32"},
 		{"double a", "f64"},
-		{"int[4] a", "does not know"},
+		{"int[4] a", "does not support"},
 		{"u32[0] a", "length"},
 		{"u32[] a", "length"},
 		{"u32[1025] a", "length"},
-		{"string a", "does not know"},
-		{"unsigned u32 a", "does not know"},
+		{"string a", "does not support"},
+		{"unsigned u32 a", "does not support"},
 		{"char[aa] a", "length"},
 		{"char[] a", "length"},
 		{"char[0] a", "length"},
@@ -156,11 +156,11 @@ static void fields_longer_than_an_event_are_refused(void **state)
 	struct perfume_ctx *ctx = perfume_init(0);
 
 	assert_null(perfume_register(ctx, "perfume_big", "u64[500] a", "u8 b", NULL));
-	assert_non_null(strstr(perfume_error(), "longer than an event"));
+	assert_non_null(strstr(perfume_error(), "longer than 4000 bytes"));
 	assert_null(perfume_register(ctx, "perfume_big", "char[1024] a", "char[1024] b",
 		"char[1024] c", "char[1024] d", NULL));
 	assert_int_equal(errno, EINVAL);
-	assert_non_null(strstr(perfume_error(), "longer than an event"));
+	assert_non_null(strstr(perfume_error(), "longer than 4000 bytes"));
 	perfume_free(ctx);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LD_PRELOAD: perf_event_open(2) as another kernel would answer it. Only the program itself, not what it starts.
+ * LD_PRELOAD: perf_event_open(2) as another kernel would answer it. Only the program itself, not
+ * what it starts.
  *
  *     FAULT_KERNEL=4.4       as that version does: it knows so many bytes of attributes (E2BIG, and the size that it
  *                            knows is written back), so many flags, sample and read formats (EINVAL), and says so in
@@ -11,8 +12,8 @@
  *                            not delivered
  *     FAULT_DELAY=100        each call takes so many milliseconds, whatever signals come
  *
- * Source of the limits: include/uapi/linux/perf_event.h of each version, perf_copy_attr() and perf_event_alloc() in
- * kernel/events/core.c.
+ * Source of the limits: include/uapi/linux/perf_event.h of each version, perf_copy_attr() and
+ * perf_event_alloc() in kernel/events/core.c.
  */
 #include <dlfcn.h>
 #include <errno.h>
