@@ -2,9 +2,9 @@
 /*
  * attar/report.h - what a profiler found, ready to be drawn.
  *
- * A report is a list of sections (tables, trees, histograms, event lines) and notes: what was seen, what
- * was lost, what the measuring itself cost. It knows nothing of how it will look. A renderer draws any
- * report to a stream: text, JSON, CSV, folded stacks, a flame graph page.
+ * A report is a list of sections (tables, trees, histograms, event lines) and notes: what was seen,
+ * what was lost, what the measuring itself cost. It knows nothing of how it will look. A renderer
+ * draws any report to a stream: text, JSON, CSV, folded stacks, a flame graph page.
  *
  *	struct attar_report *report = attar_report_new("profile");
  *	struct attar_section *t = attar_report_table(report, "functions");
@@ -16,8 +16,8 @@
  *	...
  *	attar_report_free(report);
  *
- * Text is copied. What goes wrong is sticky (memory that ran out, calls in the wrong order): the report
- * then ignores what follows, and attar_renderer_draw() refuses it with the reason.
+ * Text is copied. What goes wrong is sticky (memory that ran out, calls in the wrong order): the
+ * report then ignores what follows, and attar_renderer_draw() refuses it with the reason.
  */
 #ifndef ATTAR_REPORT_H
 #define ATTAR_REPORT_H
@@ -97,13 +97,15 @@ ATTAR_API void attar_report_notes(struct attar_report *report, const struct atta
 ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 	ATTAR_PRINTF(2, 3);
 
-/* Each gives a new section, owned by the report. Never NULL: that of a failed report ignores all. */
+/*
+ * Each gives a new section, owned by the report. Never NULL: that of a failed report ignores all.
+ */
 ATTAR_API struct attar_section *attar_report_table(struct attar_report *report, const char *name);
 ATTAR_API struct attar_section *attar_report_events(struct attar_report *report, const char *name);
 
 /*
- * Columns of a table or of event lines, before the first row. A row is filled from the first column on;
- * cells that are not given are none.
+ * Columns of a table or of event lines, before the first row. A row is filled from the first column
+ * on; cells that are not given are none.
  */
 ATTAR_API void attar_section_column(
 	struct attar_section *section, const char *name, enum attar_unit unit);
@@ -114,13 +116,16 @@ ATTAR_API void attar_cell_double(struct attar_section *section, double value);
 ATTAR_API void attar_cell_text(struct attar_section *section, const char *text);
 ATTAR_API void attar_cell_none(struct attar_section *section);
 
-/* A line of text that belongs under the newest row, as a stack's frames under its event. Drawn indented. */
+/*
+ * A line of text that belongs under the newest row, as a stack's frames under its event. Drawn
+ * indented.
+ */
 ATTAR_API void attar_row_detail(struct attar_section *section, const char *line);
 
 /*
- * Named values that belong to the newest row, for programs to read: JSON has them as an object in a column
- * "values". attar_row_value() begins one; the calls that follow it give its number or text, of a list as
- * many as there are. Nothing else draws them.
+ * Named values that belong to the newest row, for programs to read: JSON has them as an object in a
+ * column "values". attar_row_value() begins one; the calls that follow it give its number or text,
+ * of a list as many as there are. Nothing else draws them.
  */
 ATTAR_API void attar_row_value(struct attar_section *section, const char *name, bool is_list);
 ATTAR_API void attar_value_u64(struct attar_section *section, uint64_t value);
@@ -130,10 +135,10 @@ ATTAR_API void attar_value_text(struct attar_section *section, const char *text,
 
 /*
  * A call tree. `unit` is what its weights count. Nodes are entered parents first: attar_tree_node()
- * returns the node's number, to be given as parent of its children; the parent of roots is ATTAR_TREE_ROOT.
- * self is the weight of samples that ended exactly there; totals are summed by the report. `module` is where
- * the code lives (a DSO), NULL for none. Children of one parent with the same name, module and kind are one
- * node: enter each once.
+ * returns the node's number, to be given as parent of its children; the parent of roots is
+ * ATTAR_TREE_ROOT. self is the weight of samples that ended exactly there; totals are summed by the
+ * report. `module` is where the code lives (a DSO), NULL for none. Children of one parent with the
+ * same name, module and kind are one node: enter each once.
  */
 #define ATTAR_TREE_ROOT UINT32_MAX
 ATTAR_API struct attar_section *attar_report_tree(
@@ -141,7 +146,10 @@ ATTAR_API struct attar_section *attar_report_tree(
 ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent,
 	enum attar_frame_kind kind, const char *name, const char *module, uint64_t self);
 
-/* For an ATTAR_FRAME_TASK node: whose it is, for filters by process and thread. tid 0: the whole process. */
+/*
+ * For an ATTAR_FRAME_TASK node: whose it is, for filters by process and thread. tid 0: the whole
+ * process.
+ */
 ATTAR_API void attar_tree_task(
 	struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
 
@@ -174,7 +182,8 @@ struct attar_render_opts {
 struct attar_renderer;
 
 /*
- * A renderer of one of attar_formats() that writes to out, which is borrowed for its life; opts may be NULL.
+ * A renderer of one of attar_formats() that writes to out, which is borrowed for its life; opts may
+ * be NULL.
  * -EINVAL: there is no such format (the error text suggests one).
  */
 ATTAR_API int attar_renderer_new(const char *format, FILE *out,
@@ -182,9 +191,10 @@ ATTAR_API int attar_renderer_new(const char *format, FILE *out,
 ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
 
 /*
- * Draws and flushes. 0; -EPIPE when the reader went away, or else the errno of the failed write; -EINVAL
- * for a report that the format cannot show: folded needs a tree, html is drawn once. Formats without a
- * place for them (csv, folded) tell remarks and notes to the log where out is stdout.
+ * Draws and flushes. 0; -EPIPE when the reader went away, or else the errno of the failed write;
+ * -EINVAL for a report that the format cannot show: folded needs a tree, html is drawn once.
+ * Formats without a place for them (csv, folded) tell remarks and notes to the log where out is
+ * stdout.
  */
 ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);

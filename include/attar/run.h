@@ -2,9 +2,10 @@
 /*
  * attar/run.h - run a profiler, or write one.
  *
- * A profiler is one const struct: its name, its options, what it does with each event and how it fills a
- * report. A run joins it with a target, a stream, symbols, intervals and whoever takes the reports. The
- * descriptor is the single source: help, completion, manual pages and bindings are read from it.
+ * A profiler is one const struct: its name, its options, what it does with each event and how it
+ * fills a report. A run joins it with a target, a stream, symbols, intervals and whoever takes the
+ * reports. The descriptor is the single source: help, completion, manual pages and bindings are
+ * read from it.
  *
  *	struct attar_run *run;
  *	attar_run_new("profile", &run);
@@ -13,7 +14,8 @@
  *	attar_run_go(run, &hooks);
  *	attar_run_free(run);
  *
- * Unless said otherwise an int that is returned is 0, or a negative errno with its sentence in attar_error().
+ * Unless said otherwise an int that is returned is 0, or a negative errno with its sentence in
+ * attar_error().
  */
 #ifndef ATTAR_RUN_H
 #define ATTAR_RUN_H
@@ -138,13 +140,16 @@ struct attar_profiler {
 	const struct attar_example *examples; /* ends with a NULL command */
 	/* Sets what zero does not mean, before options are parsed. May be NULL. */
 	void (*defaults)(void *self);
-	/* Asks for its events: attar_run_source(), attar_run_sampler(), attar_run_count() and their like. */
+	/*
+	 * Asks for its events: attar_run_source(), attar_run_sampler(), attar_run_count() and their
+	 * like.
+	 */
 	int (*open)(struct attar_run *run, void *self);
 	/* A window in which the kernel lost events. May be NULL. */
 	attar_event_fn *lost;
 	/*
-	 * What is watched has ended, and counters have their last values; with attar_run_repeat(), once for
-	 * each run of the command. May be NULL.
+	 * What is watched has ended, and counters have their last values; with attar_run_repeat(),
+	 * once for each run of the command. May be NULL.
 	 */
 	int (*ended)(struct attar_run *run, void *self);
 	/* Fills the report. */
@@ -163,16 +168,16 @@ ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
 /* What is said to be called only from open() fails with -EINVAL elsewhere. */
 
 /*
- * Adds an event: fn gets each of its samples. attr says what to count or sample; the run adds what a
- * stream needs. name is copied. Only from open().
+ * Adds an event: fn gets each of its samples. attr says what to count or sample; the run adds what
+ * a stream needs. name is copied. Only from open().
  */
 ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
 	const struct perf_event_attr *attr, attar_event_fn *fn);
 
 /*
- * Adds every event that the text names, sampled each time it happens (or as its own period says), with its
- * stack when stacks is set. Tracepoints carry their fields: attar_run_source_spec(). This process' own are
- * left out by the kernel where it can. Only from open().
+ * Adds every event that the text names, sampled each time it happens (or as its own period says),
+ * with its stack when stacks is set. Tracepoints carry their fields: attar_run_source_spec(). This
+ * process' own are left out by the kernel where it can. Only from open().
  */
 ATTAR_API int attar_run_events(
 	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
@@ -182,24 +187,26 @@ ATTAR_API const struct attar_event_spec *attar_run_source_spec(
 	const struct attar_run *run, uint32_t i);
 
 /*
- * Adds the event for CPU sampling that the run's options (-F, -e, --exclude-*, callchains) ask for: cycles,
- * or cpu-clock where there is no PMU. stacks: call chains are wanted.
+ * Adds the event for CPU sampling that the run's options (-F, -e, --exclude-*, callchains) ask for:
+ * cycles, or cpu-clock where there is no PMU. stacks: call chains are wanted.
  */
 ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
 /* ---- counting ---- */
 
 /*
- * Adds every event that the text names, to be counted and read at will rather than delivered; those of a
- * group are counted together. Events that this machine lacks are left out as long as another can be counted:
- * struct attar_run_counter tells why. Only from open().
+ * Adds every event that the text names, to be counted and read at will rather than delivered; those
+ * of a group are counted together. Events that this machine lacks are left out as long as another
+ * can be counted: struct attar_run_counter tells why. Only from open().
  */
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
 
 /* Watched threads are to be counted on each CPU by itself. Only from open(). */
 ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);
 
-/* The command is to be run n times, one after the other. -EINVAL: there is none. Only from open(). */
+/*
+ * The command is to be run n times, one after the other. -EINVAL: there is none. Only from open().
+ */
 ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
 
 /* An event that is counted. Borrowed from the run, until the command is run again. */
@@ -227,7 +234,9 @@ ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
 ATTAR_API int attar_run_command_times(
 	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
 
-/* The name of the target's control group number i, as attar_counter_instance tells it; "" for none. */
+/*
+ * The name of the target's control group number i, as attar_counter_instance tells it; "" for none.
+ */
 ATTAR_API const char *attar_run_cgroup(const struct attar_run *run, int i);
 
 /* ---- more that a profiler may ask ---- */
@@ -245,8 +254,9 @@ ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_
 ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
 
 /*
- * The section of lines that are shown at once rather than at the next report; made, with its columns,
- * when the last lines have been shown. NULL when out of memory. Borrowed until the event function returns.
+ * The section of lines that are shown at once rather than at the next report; made, with its
+ * columns, when the last lines have been shown. NULL when out of memory. Borrowed until the event
+ * function returns.
  */
 ATTAR_API struct attar_section *attar_run_lines(
 	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section));
@@ -254,13 +264,18 @@ ATTAR_API struct attar_section *attar_run_lines(
 /* Somebody takes trees: a page, folded stacks. A profiler may leave them out otherwise. */
 ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
 
-/* Somebody takes the fields of single events as values: JSON. A profiler leaves them out otherwise. */
+/*
+ * Somebody takes the fields of single events as values: JSON. A profiler leaves them out otherwise.
+ */
 ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
 
 /* Somebody reads the lines of single events, attar_run_lines(). */
 ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
 
-/* The share of samples (0..1) whose innermost frame has no name, for the notes of the report being filled. */
+/*
+ * The share of samples (0..1) whose innermost frame has no name, for the notes of the report being
+ * filled.
+ */
 ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
 
 /* ns since 1970 of a time on the stream's clock. */
@@ -283,15 +298,18 @@ struct attar_run_hooks {
 	/* Called at each turn of the run, about ten times a second or more. */
 	void (*turn)(void *ctx);
 	/*
-	 * Called about ten times a second when opening events takes longer than a second: how many of
-	 * how many events are open.
+	 * Called about ten times a second when opening events takes longer than a second: how many
+	 * of how many events are open.
 	 */
 	void (*opening)(void *ctx, uint64_t done, uint64_t all);
 	/* In the process of a launched command, see attar_target_opts.prepare. */
 	void (*prepare)(void *ctx);
 };
 
-/* A new run of the named profiler, its options at their defaults. -ENOENT: the text suggests the nearest. */
+/*
+ * A new run of the named profiler, its options at their defaults. -ENOENT: the text suggests the
+ * nearest.
+ */
 ATTAR_API int attar_run_new(const char *profiler, struct attar_run **ret_run);
 
 /* Ends it, with a command that it launched. NULL, for the caller's variable. Takes NULL. */
@@ -303,11 +321,15 @@ struct attar_option_group {
 	const struct attar_option *options; /* ends with a NULL name */
 };
 
-/* What a run takes: its profiler's options, then common ones; ends with a NULL title. Owned by the run. */
+/*
+ * What a run takes: its profiler's options, then common ones; ends with a NULL title. Owned by the
+ * run.
+ */
 ATTAR_API const struct attar_option_group *attar_run_option_groups(const struct attar_run *run);
 
 /*
- * Sets an option by its long name ("no-" before a switch turns it off); value is copied, and NULL for flags.
+ * Sets an option by its long name ("no-" before a switch turns it off); value is copied, and NULL
+ * for flags.
  * -ENOENT: no such option; -EINVAL, -ERANGE: the value is wrong. The text names the option.
  */
 ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char *value);
@@ -317,8 +339,8 @@ ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
 /*
  * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run: afterwards
- * it, attar_run_set() and attar_run_command() fail with -EINVAL. hooks are copied, and may be NULL. 0,
- * or the negative errno of what could not be opened, or of a hook. -ECANCELED: attar_run_stop()
+ * it, attar_run_set() and attar_run_command() fail with -EINVAL. hooks are copied, and may be NULL.
+ * 0, or the negative errno of what could not be opened, or of a hook. -ECANCELED: attar_run_stop()
  * was called before everything was open, and nothing was measured.
  */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);

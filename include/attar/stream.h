@@ -2,24 +2,25 @@
 /*
  * attar/stream.h - events in order of time, each with the task that it belongs to.
  *
- * A stream delivers what its source holds as one sequence, ordered over all CPUs, and keeps the table of
- * processes up to date as it goes: when an event is delivered, the table is as it was at that moment.
+ * A stream delivers what its source holds as one sequence, ordered over all CPUs, and keeps the
+ * table of processes up to date as it goes: when an event is delivered, the table is as it was at
+ * that moment.
  *
  *	struct attar_stream *stream;
  *	attar_stream_live(target, counters, n, symbols, &opts, &stream);
  *	while ((r = attar_stream_next(stream, &event)) > 0)
  *		use(event);
  *
- * The source is the kernel's rings, joined by what programs write to memory shared with us. (A recording and
- * scripted text are to be two further sources of the same events.)
+ * The source is the kernel's rings, joined by what programs write to memory shared with us. (A
+ * recording and scripted text are to be two further sources of the same events.)
  *
  * Life: the target, its counters, the symbols and an shm_source outlive the stream.
  *
- * Errors: what is wrong with the arguments, the counters or the limits is found by attar_stream_live(),
- * attar_stream_add() and attar_stream_start(). Later functions fail only where memory or a system call
- * fails, -EINTR and -ENOTCONN of attar_stream_read() apart. Lost, malformed and throttled records are no
- * errors: attar_stream_get_stats() counts them. In a child of the process that created the stream, all
- * functions that return an int fail with -ECHILD.
+ * Errors: what is wrong with the arguments, the counters or the limits is found by
+ * attar_stream_live(), attar_stream_add() and attar_stream_start(). Later functions fail only where
+ * memory or a system call fails, -EINTR and -ENOTCONN of attar_stream_read() apart. Lost, malformed
+ * and throttled records are no errors: attar_stream_get_stats() counts them. In a child of the
+ * process that created the stream, all functions that return an int fail with -ECHILD.
  */
 #ifndef ATTAR_STREAM_H
 #define ATTAR_STREAM_H
@@ -34,8 +35,8 @@ extern "C" {
 #endif
 
 /*
- * A process, living or not long dead: the stream keeps those that live and those of the last 1,024 threads
- * that ended, so its memory does not grow with the number of tasks that come and go.
+ * A process, living or not long dead: the stream keeps those that live and those of the last 1,024
+ * threads that ended, so its memory does not grow with the number of tasks that come and go.
  */
 struct attar_process {
 	pid_t pid;
@@ -52,8 +53,8 @@ struct attar_process {
 struct attar_thread {
 	pid_t tid;
 	/*
-	 * Its name, at most 255 bytes; borrowed until the next call on the stream: whoever needs it for longer
-	 * copies it. Threads of one name do not always share one copy.
+	 * Its name, at most 255 bytes; borrowed until the next call on the stream: whoever needs it
+	 * for longer copies it. Threads of one name do not always share one copy.
 	 */
 	const char *comm;
 	struct attar_process *process;
@@ -90,7 +91,10 @@ struct attar_event {
 
 /* ---- events of programs that need no kernel for it: shared memory, see perfume/perfume.h ---- */
 
-/* An event that a program has registered. Borrowed for the call, its format for the shm_source's life. */
+/*
+ * An event that a program has registered. Borrowed for the call, its format for the shm_source's
+ * life.
+ */
 struct attar_user_event {
 	const char *name;
 	const struct attar_format
@@ -105,7 +109,10 @@ typedef int attar_new_event_fn(void *ctx, const struct attar_user_event *event);
 struct attar_shm_source_opts {
 	size_t size;          /* sizeof(struct attar_shm_source_opts) */
 	const char *patterns; /* names of events, globs, separated by commas; at most 511 bytes */
-	/* Only these processes, and what they fork; borrowed for the call. Without any, nor tids: all. */
+	/*
+	 * Only these processes, and what they fork; borrowed for the call. Without any, nor tids:
+	 * all.
+	 */
 	const pid_t *pids;
 	size_t n_pids;
 	const pid_t *tids; /* and these threads alone of theirs; borrowed for the call */
@@ -119,8 +126,8 @@ struct attar_shm_source;
 
 /*
  * Listens to the events of programs. In programs that run already and those that start later they
- * are on from here on; attar_shm_source_free() switches them off again. -EINVAL: opts lacks patterns or
- * on_new_event, or the patterns are too long.
+ * are on from here on; attar_shm_source_free() switches them off again. -EINVAL: opts lacks
+ * patterns or on_new_event, or the patterns are too long.
  */
 ATTAR_API int attar_shm_source_new(
 	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_shm_source);
@@ -129,8 +136,8 @@ ATTAR_API int attar_shm_source_new(
 ATTAR_API struct attar_shm_source *attar_shm_source_free(struct attar_shm_source *shm_source);
 
 /*
- * "NAME=VALUE" for the environment of a program to be launched, whose events are then on from the first.
- * Borrowed until the shm_source is freed.
+ * "NAME=VALUE" for the environment of a program to be launched, whose events are then on from the
+ * first. Borrowed until the shm_source is freed.
  */
 ATTAR_API const char *attar_shm_source_variable(const struct attar_shm_source *shm_source);
 
@@ -146,15 +153,16 @@ struct attar_stream_opts {
 	bool keep_own;
 	/*
 	 * Full rings go on: only attar_stream_snapshot() gives their events. Every counter needs
-	 * attr.write_backward, which attar_stream_attr() does not set, where the kernel has it (4.7).
+	 * attr.write_backward, which attar_stream_attr() does not set, where the kernel has it
+	 * (4.7).
 	 */
 	bool overwrite;
 	/*
 	 * Write side-band records: names and mappings of processes, forks and exits. The stream
 	 * opens an event for them (a dummy) on the target, in the rings of its counters, so that
 	 * their losses are counted apart from those of samples. It costs one file descriptor for
-	 * each location of the target. Without opts.overwrite, counters with attr.write_backward keep
-	 * their rings to themselves: side-band records then get rings of their own, which
+	 * each location of the target. Without opts.overwrite, counters with attr.write_backward
+	 * keep their rings to themselves: side-band records then get rings of their own, which
 	 * attar_stream_next() reads also between snapshots.
 	 */
 	bool track;
@@ -205,9 +213,9 @@ struct attar_stream;
 /*
  * A stream over counters that are open on target: maps their rings. The counters' attributes are
  * those of attar_stream_attr(). All pointers are borrowed for the stream's life; counters is
- * copied. -EINVAL: a counter was opened without attar_stream_attr(), or the counters lay out the time
- * of their records differently, or opts.overwrite is set and a counter lacks attr.write_backward;
- * otherwise as attar_rings_new().
+ * copied. -EINVAL: a counter was opened without attar_stream_attr(), or the counters lay out the
+ * time of their records differently, or opts.overwrite is set and a counter lacks
+ * attr.write_backward; otherwise as attar_rings_new().
  */
 ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
@@ -257,8 +265,8 @@ ATTAR_API int attar_stream_stop(struct attar_stream *stream);
 ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event *ret_event);
 
 /*
- * Waits until a ring has reached its watermark or the fd of the caller (-1: none) is readable, at most
- * timeout_ms (-1: for ever). 1: rings should be read; 2: the fd is readable; 0: neither.
+ * Waits until a ring has reached its watermark or the fd of the caller (-1: none) is readable, at
+ * most timeout_ms (-1: for ever). 1: rings should be read; 2: the fd is readable; 0: neither.
  */
 ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
 
@@ -272,8 +280,9 @@ ATTAR_API int attar_stream_read(
 	struct attar_stream *stream, int timeout_ms, struct attar_event *ret_event);
 
 /*
- * One fd for all rings, for poll(2), epoll(7) and the like: readable when a ring has reached its watermark.
- * Owned by the stream. Call attar_stream_next() until it gives 0 before each poll: readiness is told once.
+ * One fd for all rings, for poll(2), epoll(7) and the like: readable when a ring has reached its
+ * watermark. Owned by the stream. Call attar_stream_next() until it gives 0 before each poll:
+ * readiness is told once.
  */
 ATTAR_API int attar_stream_fd(struct attar_stream *stream);
 
@@ -301,13 +310,15 @@ ATTAR_API void attar_stream_get_stats(
 ATTAR_API size_t attar_stream_get_missing(
 	struct attar_stream *stream, const struct attar_cpu_count **ret_counts);
 
-/* The location of a code address of this thread's user space. Part of the hot path: reads no names. */
+/*
+ * The location of a code address of this thread's user space. Part of the hot path: reads no names.
+ */
 ATTAR_API attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip);
 
 /*
- * The stack of a sample as locations, leaf first: the kernel's part of its call chain, then the user's; without
- * a chain the sampled address alone. At most max of them; the number. A caller outside of all code is no
- * caller (the frame pointer was none): the stack ends before it.
+ * The stack of a sample as locations, leaf first: the kernel's part of its call chain, then the
+ * user's; without a chain the sampled address alone. At most max of them; the number. A caller
+ * outside of all code is no caller (the frame pointer was none): the stack ends before it.
  */
 ATTAR_API size_t attar_event_stack(
 	const struct attar_event *event, attar_location *locations, size_t max);

@@ -6,7 +6,7 @@
 
 enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
 
-/* The samples that a CPU has had in the present second, for --than. */
+/* The number of samples of a CPU in the current second, for --than. */
 struct cpu_second {
 	uint64_t began; /* ns */
 	uint64_t n;
@@ -23,7 +23,7 @@ struct profile {
 	VEC(struct cpu_second) seconds; /* by CPU */
 };
 
-/* --than: only what comes once a CPU has been busy for that share of the present second. */
+/* --than: whether the CPU has already been busy for that share of the current second. */
 static bool is_busy(struct attar_run *run, struct profile *p, const struct attar_event *ev)
 {
 	struct cpu_second *cpu;
@@ -60,7 +60,7 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
-	if (ev->thread->tid < 0) /* its end has begun: it has no number any more */
+	if (ev->thread->tid < 0) /* exiting: tid is already invalid */
 		attar_cell_none(lines);
 	else
 		attar_cell_u64(lines, (uint64_t)ev->thread->tid);
@@ -100,7 +100,7 @@ static int profile_open(struct attar_run *run, void *self)
 	return r < 0 ? r : attar_run_sampler(run, true, on_sample);
 }
 
-/* What the bounds of the tables left out. */
+/* Adds remarks about what did not fit the tables. */
 static void remark_bounds(
 	const struct profile *p, const struct stack_report *sr, struct attar_report *report)
 {
@@ -110,24 +110,23 @@ static void remark_bounds(
 	attar_symbols_get_stats(p->functions.symbols, &symbols);
 	if (symbols.dsos_refused)
 		attar_report_remark(report,
-			"%llu mappings are of binaries that no longer fitted the table: their "
-			"addresses have no names",
+			"the table of binaries is full: addresses in %llu mappings are shown "
+			"without "
+			"names",
 			(unsigned long long)symbols.dsos_refused);
 	if (stackless)
 		attar_report_remark(report,
-			"%llu samples came when the table of stacks was full: they are counted "
-			"without a stack",
+			"the table of stacks is full: %llu samples are counted without a stack",
 			(unsigned long long)stackless);
 	if (p->space.tasks.n > TASKS_THREADS)
 		attar_report_remark(report,
 			"more than %d threads were sampled: further ones are shown by name, "
 			"without "
-			"their numbers",
+			"their tids",
 			TASKS_THREADS);
 	if (sr->others)
 		attar_report_remark(report,
-			"%llu samples came from threads whose names no longer fitted the table: "
-			"they are shown as other tasks",
+			"the table of thread names is full: %llu samples are shown as other tasks",
 			(unsigned long long)sr->others);
 }
 
@@ -151,7 +150,7 @@ static int profile_report(
 		r = stack_report_tree(&sr, report);
 	if (sr.idle)
 		attar_report_remark(report,
-			"%llu of %llu samples found a CPU idle: they are left out",
+			"excluded %llu of %llu samples that were taken on idle CPUs",
 			(unsigned long long)sr.idle, (unsigned long long)sr.samples->total);
 	attar_run_unresolved(run, sr.unresolved);
 	remark_bounds(p, &sr, report);
@@ -175,21 +174,21 @@ static void profile_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct profile, graph, 'g', "call-graph", "show the hottest stacks as a tree"),
 	ATTAR_FLAG(struct profile, each, 0, "each",
-		"print every sample as it comes, with -g its stack"),
+		"print every sample as it arrives, with its stack if -g is given"),
 	ATTAR_PERCENT(struct profile, than, 0, "than", "PCT",
-		"count samples of a CPU only while it was busy for more than this share of the "
+		"only count samples of a CPU while it is busy for more than this share of a "
 		"second"),
 	{0}};
 
 static const struct attar_example examples[] = {
 	{"profile", "the hottest functions of the whole system, until Ctrl-C"},
-	{"profile -F 997 -g", "the hottest stacks too"},
-	{"profile -d 10s -o cpu.html", "a flame graph of ten seconds that opens in a browser"},
+	{"profile -F 997 -g", "also the hottest stacks"},
+	{"profile -d 10s -o cpu.html", "a flame graph of ten seconds, as an HTML page"},
 	{"profile -F 997 -g --flame-graph cpu.folded", "folded stacks for other tools"},
 	{"profile -F 997 -C 0-3 --exclude-kernel --than 30",
-		"user code of four CPUs, while they are busy for more than 30%"},
-	{"profile -i 1s -p 1234", "one process and what it starts, each second"},
-	{"profile -g -- make -j4", "a command and all that it runs"}, {0}};
+		"user code on four CPUs, while they are more than 30% busy"},
+	{"profile -i 1s -p 1234", "one process and its new children, every second"},
+	{"profile -g -- make -j4", "a command and all its child processes"}, {0}};
 
 const struct attar_profiler profiler_profile = {
 	.name = "profile",

@@ -5,12 +5,12 @@
 
 enum { NS_PER_S = 1000000000 };
 
-/* What PERF_TYPE_HW_CACHE packs into config: cache, operation, result. */
+/* The layout of config for PERF_TYPE_HW_CACHE: cache, operation, result. */
 #define CACHE_MISS ((uint64_t)PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
 #define CACHE(cache_, op_)                                                                         \
 	(PERF_COUNT_HW_CACHE_##cache_ | (uint64_t)PERF_COUNT_HW_CACHE_OP_##op_ << 8)
 
-/* An event, the one that it is a part of, and how its share is told. */
+/* An event, the event that it is divided by, and the unit of the ratio. */
 struct relation {
 	uint32_t type;
 	uint64_t part, whole;
@@ -44,7 +44,7 @@ static const struct relation relations[] = {
 	{HC, CACHE(NODE, READ) | CACHE_MISS, CACHE(NODE, READ), 100, "% of loads of own memory"},
 };
 
-/* Counted under the same conditions: the same PMU, and the same levels of privilege. */
+/* Counted under the same conditions: same PMU and same privilege levels. */
 static bool is_alike(const struct attar_event_spec *a, const struct attar_event_spec *b)
 {
 	bool same_pmu = a->pmu == b->pmu || (a->pmu && b->pmu && !strcmp(a->pmu, b->pmu));
@@ -72,9 +72,8 @@ static bool is_clock(const struct attar_event_spec *spec)
 }
 
 /*
- * ns of CPU time that were counted too; 0: no clock was. Of one kind of cores among several (its
- * type is in the upper half of config) nobody knows how much of it was theirs, so their clock rate
- * cannot be told.
+ * The counted CPU time in ns; 0: no clock was counted. For one core type of a hybrid CPU (its PMU
+ * type is in the upper half of config) the share of that time is unknown, and so is its clock rate.
  */
 static double cpu_time(const struct ratio_count *counts, size_t n)
 {

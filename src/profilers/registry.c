@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every profiler, one line each, in alphabetical order (a unit test checks it). */
+/* All profilers, one per line, in alphabetical order (a unit test checks it). */
 #include "attar/run.h"
 
 #define PROFILERS(X)                                                                               \

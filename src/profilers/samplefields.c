@@ -5,27 +5,27 @@
 
 #include "base/base.h"
 
-/* Where the sampled code lies; false when nothing names it (a guest's, a hypervisor's). */
+/* Resolves the sampled IP; false if it has no symbol or DSO (guest or hypervisor code). */
 static bool find_symbol(
 	struct attar_run *run, const struct attar_event *ev, struct attar_symbol *ret_symbol)
 {
 	uint64_t ip = ev->record->sample.ip;
 	unsigned mode = ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	attar_location place;
+	attar_location location;
 
 	if (mode == PERF_RECORD_MISC_KERNEL)
-		place = attar_location_kernel(ip);
+		location = attar_location_kernel(ip);
 	else if (mode == PERF_RECORD_MISC_USER)
-		place = attar_thread_locate(ev->thread, ip);
+		location = attar_thread_locate(ev->thread, ip);
 	else
 		return false;
-	return attar_symbols_resolve(attar_run_symbols(run), place, ret_symbol) == 0 ||
-	       attar_location_dso(place) != ATTAR_DSO_UNKNOWN;
+	return attar_symbols_resolve(attar_run_symbols(run), location, ret_symbol) == 0 ||
+	       attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
 }
 
 static void append(char *text, size_t size, const char *fmt, ...) ATTAR_PRINTF(3, 4);
 
-/* Cuts what does not fit. */
+/* Truncates what does not fit. */
 static void append(char *text, size_t size, const char *fmt, ...)
 {
 	size_t n = strlen(text);

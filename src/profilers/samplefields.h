@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an event without fields of its own carries: address, code address with its symbol, period.
+ * The output fields of an event without a format: data address, IP with its symbol, period.
  */
 #ifndef PROFILERS_SAMPLEFIELDS_H
 #define PROFILERS_SAMPLEFIELDS_H
@@ -14,7 +14,7 @@
 void sample_fields_text(struct attar_run *run, const struct attar_event *ev,
 	const struct perf_event_attr *attr, char *text, size_t size);
 
-/* The same as values of the newest row of lines, and always the period. */
+/* Adds the same as values to the last row of lines, always including the period. */
 void sample_fields_values(struct attar_run *run, const struct attar_event *ev,
 	const struct perf_event_attr *attr, struct attar_section *lines);
 

@@ -10,7 +10,7 @@
 #include "run/run.h"
 #include "stats/counter_table.h"
 
-/* What counts are told apart by. */
+/* The aggregation key of counts. */
 enum by { BY_NOTHING, BY_CPU, BY_THREAD, BY_SOCKET, BY_CGROUP };
 
 struct stat {
@@ -31,35 +31,33 @@ static const char detail_events[] =
 	"cache-references,cache-misses,L1-dcache-loads,L1-dcache-load-misses,LLC-loads,"
 	"LLC-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses";
 
-/* ---- what is asked for ---- */
+/* ---- configuration ---- */
 
 static bool watches_tasks(const struct attar_run *run, const struct stat *s)
 {
 	return s->per_thread || !(run->opts.cgroups || run_watches_system(run));
 }
 
-/* Which threads are not told apart, unlike what is asked for. */
+/* Logs why --per-thread cannot separate some threads. */
 static void note_threads(const struct attar_run *run)
 {
 	if (exited_threads_reported(run) || run->opts.tids)
 		return;
-	log_note("--per-thread: threads that begin while we count are counted with those that "
-		 "start them%s",
-		run->opts.interval        ? ": in intervals they cannot be told apart"
+	log_note("--per-thread: threads created during the run are counted with their creators%s",
+		run->opts.interval        ? ": --interval does not allow separate counts"
 		: run_watches_system(run) ? ""
-		: run->opts.cpus          ? ": on chosen CPUs they cannot be told apart"
-					  : ": Linux 6.12 and later tell them apart");
+		: run->opts.cpus          ? ": --cpus does not allow separate counts"
+					  : ": separate counts require Linux 6.12 or newer");
 }
 
 static int choose_key(struct attar_run *run, struct stat *s)
 {
 	if (s->per_cpu + s->per_thread + s->per_socket + (run->opts.cgroups != NULL) > 1)
-		return attar_fail(-EINVAL,
-			"--per-cpu, --per-thread, --per-socket and --cgroups each tell counts apart"
-			" in their own way: leave all but one out");
+		return attar_fail(-EINVAL, "--per-cpu, --per-thread, --per-socket and --cgroups "
+					   "are mutually exclusive");
 	if (s->per_thread && s->repeat)
 		return attar_fail(-EINVAL,
-			"--per-thread contradicts --repeat: each run has threads of its own");
+			"--per-thread conflicts with --repeat: each run has different threads");
 	s->by = s->per_cpu          ? BY_CPU
 		: s->per_thread     ? BY_THREAD
 		: s->per_socket     ? BY_SOCKET
@@ -80,7 +78,7 @@ static int stat_open(struct attar_run *run, void *self)
 	int r = choose_key(run, s);
 
 	if (r == 0 && s->line && !run->opts.interval)
-		r = attar_fail(-EINVAL, "--line needs --interval: a line is printed for each");
+		r = attar_fail(-EINVAL, "--line needs --interval: it prints one line per interval");
 	if (r == 0 && s->repeat)
 		r = attar_run_repeat(run, s->repeat);
 	if (r == 0 && !s->events.n)
@@ -120,7 +118,7 @@ static int key_of(const struct stat *s, const struct attar_counter_instance *ins
 	}
 }
 
-/* All counters into the cells of their keys. recent: since the report before. */
+/* Adds all counters to the cells of their keys. recent: counts since the previous report. */
 static int fill(struct attar_run *run, const struct stat *s, struct counter_table *t, bool recent)
 {
 	const struct attar_run_counter *c;
@@ -163,7 +161,7 @@ static int stat_ended(struct attar_run *run, void *self)
 
 /* ---- reports ---- */
 
-/* A table that is being drawn: of one run's interval, or of the mean of all runs. */
+/* A table that is being drawn: one interval, or the mean of all runs. */
 struct drawing {
 	struct attar_run *run;
 	const struct stat *s;
@@ -173,7 +171,7 @@ struct drawing {
 	bool mean;
 };
 
-/* What happens in the kernel alone is never seen where only user code may be watched. */
+/* Events that only occur in the kernel are never counted without permission to watch it. */
 static bool is_hidden(const struct attar_run_counter *c)
 {
 	const struct attar_event_spec *spec = c->spec;
@@ -247,7 +245,7 @@ static void add_ratio(const struct drawing *d, const struct ratio_count *counts,
 	attar_cell_text(d->section, ratio.of ? ratio.of : "");
 }
 
-/* A command that ended before anybody looked is called as it was started. */
+/* If the command exited before its name was read, its program name is used. */
 static void add_thread(const struct drawing *d, int number)
 {
 	const char *comm;
@@ -300,7 +298,7 @@ static void columns(const struct drawing *d)
 	attar_section_column(d->section, "quality", ATTAR_UNIT_TEXT);
 }
 
-/* The share of the time in which the event was really counted. */
+/* The percentage of the time during which the event was on a hardware counter. */
 static void add_counted(const struct drawing *d, const struct attar_value *v)
 {
 	if (v->time_enabled)
@@ -360,7 +358,7 @@ static int draw(struct drawing *d, struct attar_report *report)
 	return 0;
 }
 
-/* What the command itself took. */
+/* The times of the command. */
 static void draw_times(const struct stat *s, struct attar_report *report)
 {
 	struct attar_section *section;
@@ -441,28 +439,31 @@ static void stat_close(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(struct stat, events, 'e', "event", "EVENTS",
-		"count these events, separated by commas; {a,b} are counted together (the start "
-		"value: the usual ones); may be given several times",
+		"count these events, separated by commas; {a,b} is a group (default: a standard "
+		"set); may be repeated",
 		.complete = "event"),
-	ATTAR_FLAG(struct stat, detail, 0, "detail", "count caches and TLBs too"),
+	ATTAR_FLAG(struct stat, detail, 0, "detail", "also count cache and TLB events"),
 	ATTAR_COUNT(struct stat, repeat, 'r', "repeat", "N",
-		"run the command N times: means and their deviation", .min = 1, .max = 1000000),
-	ATTAR_FLAG(struct stat, per_cpu, 0, "per-cpu", "tell CPUs apart"),
+		"run the command N times and report means and deviations", .min = 1,
+		.max = 1000000),
+	ATTAR_FLAG(struct stat, per_cpu, 0, "per-cpu", "report each CPU separately"),
 	ATTAR_FLAG(struct stat, per_thread, 0, "per-thread",
-		"tell threads apart; a row [unassigned] has the counts of those that cannot be"),
-	ATTAR_FLAG(struct stat, per_socket, 0, "per-socket", "tell processor sockets apart"),
+		"report each thread separately; the row [unassigned] has counts of unknown "
+		"threads"),
+	ATTAR_FLAG(struct stat, per_socket, 0, "per-socket",
+		"report each processor socket separately"),
 	ATTAR_FLAG(struct stat, line, 0, "line",
-		"with -i: one line for each interval, a column for each event"),
+		"with -i: print one line per interval, with one column per event"),
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"stat -- make -j4", "what a command costs: time, faults, cycles, instructions, misses"},
-	{"stat -r 10 -- ./bench", "ten runs, means and deviations"},
-	{"stat -d 5s --per-cpu", "the whole system for five seconds, each CPU by itself"},
+	{"stat -- make -j4", "time, faults, cycles, instructions and misses of a command"},
+	{"stat -r 10 -- ./bench", "means and deviations of ten runs"},
+	{"stat -d 5s --per-cpu", "the whole system for five seconds, per CPU"},
 	{"stat -e '{cycles,instructions}:u,page-faults' -p 1234 -i 1s",
-		"one process, each second; the group gives a true IPC"},
+		"one process, every second; the group makes the IPC exact"},
 	{"stat -e sched:sched_switch,irq:softirq_entry -i 10 --line -d 1s",
-		"how events spread in time, in steps of 10 ms"},
+		"how events are distributed over time, in steps of 10 ms"},
 	{0}};
 
 const struct attar_profiler profiler_stat = {

@@ -5,10 +5,10 @@
 
 #include "run/run.h"
 
-/* Threads that ended are numbered behind all that can live; last is what is of unknown threads. */
+/* Keys of exited threads are above all tids; the last key is for counts of unknown threads. */
 enum { ENDED_FIRST = 1 << 24, UNASSIGNED = INT_MAX };
 
-/* What ended threads that were started meanwhile had counted. */
+/* Adds the counts of exited threads that were created during the run. */
 static int fill_ended(struct attar_run *run, struct counter_table *t)
 {
 	const struct ended_thread *ended;
@@ -34,7 +34,7 @@ static int fill_ended(struct attar_run *run, struct counter_table *t)
 	return 0;
 }
 
-/* From the count of a thread, what others counted that it started. */
+/* Moves the part of a thread's count that belongs to threads it created to *rest. */
 static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct tally_cell *cell,
 	struct attar_value *rest)
 {
@@ -55,7 +55,7 @@ static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct ta
 }
 
 /*
- * What cannot be told apart goes from the rows of threads to one of its own; the sum of all stays.
+ * Moves counts that cannot be assigned to a thread to a row of their own; the sum is unchanged.
  */
 static int split_unassigned(struct attar_run *run, struct counter_table *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace: events as they come, in order of time, with their fields. */
+/* trace: prints events as they occur, in order of time, with their fields. */
 #include <stdio.h>
 
 #include "attar/run.h"
@@ -15,7 +15,7 @@ enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 struct trace {
 	struct attar_texts events;
 	bool graph;
-	bool has_user; /* events of programs are among them: lines tell how they came */
+	bool has_user; /* user events are among them: lines have a transport column */
 };
 
 static void columns(struct attar_section *lines)
@@ -41,8 +41,8 @@ static void columns_of_user(struct attar_section *lines)
 }
 
 /*
- * What the event carries: the fields of a tracepoint as the kernel prints them, or where it
- * happened.
+ * Formats the fields of a tracepoint as the kernel prints them, or those of the sample for other
+ * events.
  */
 static void fill_fields(struct attar_run *run, char text[FIELDS_MAX],
 	const struct attar_event_spec *spec, const struct attar_event *ev)
@@ -114,7 +114,7 @@ static void field_value(
 		bytes_value(lines, (const uint8_t *)at, len);
 }
 
-/* What fill_fields() tells in one text. */
+/* Adds the fields of fill_fields() as separate values. */
 static void add_values(struct attar_run *run, struct attar_section *lines,
 	const struct attar_event_spec *spec, const struct attar_event *ev)
 {
@@ -132,8 +132,7 @@ static void add_values(struct attar_run *run, struct attar_section *lines,
 /* ---- lines ---- */
 
 /*
- * A task at its end has no number any more where samples are made; the tracepoint itself still
- * tells it.
+ * Samples of an exiting task have no valid tid; the tracepoint's common_pid field still has it.
  */
 static void tid_cell(struct attar_section *lines, const struct attar_event_spec *spec,
 	const struct attar_event *ev)
@@ -202,7 +201,7 @@ static bool names_kernel(const struct attar_event_spec *spec)
 	return false;
 }
 
-/* Reads the kernel's names at once, not when the first event has come. */
+/* Reads the kernel symbols now, not when the first event arrives. */
 static void read_kernel_names(struct attar_run *run)
 {
 	struct attar_symbol symbol;
@@ -218,8 +217,8 @@ static int trace_open(struct attar_run *run, void *self)
 	int r = 0;
 
 	if (!t->events.n)
-		return attar_fail(-EINVAL,
-			"trace needs an event: -e sched:sched_switch; 'attar list' shows them");
+		return attar_fail(-EINVAL, "trace needs an event, such as -e sched:sched_switch; "
+					   "'attar list' shows all");
 	for (size_t i = 0; r == 0 && i < t->events.n; i++)
 		r = attar_run_events(run, t->events.at[i], t->graph, on_event);
 	for (uint32_t i = 0; r == 0 && attar_run_source_spec(run, i); i++) {
@@ -233,7 +232,7 @@ static int trace_open(struct attar_run *run, void *self)
 	return r;
 }
 
-/* Everything was shown as it came: the notes remain. */
+/* All events have been printed: the report only has notes. */
 static int trace_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
@@ -242,8 +241,7 @@ static int trace_report(
 
 static const struct attar_option options[] = {
 	ATTAR_LIST(struct trace, events, 'e', "event", "EVENTS",
-		"events to watch, separated by commas, * and ? allowed; may be given several "
-		"times: "
+		"events to print, separated by commas, * and ? match; may be repeated: "
 		"sched:sched_switch, page-faults, mem:ADDRESS:rw, kprobe:FUNCTION, "
 		"uprobe:FUNCTION@FILE, uretprobe:FUNCTION@FILE (FILE: a path, a program or a "
 		"library)",
@@ -253,20 +251,22 @@ static const struct attar_option options[] = {
 };
 
 static const struct attar_example examples[] = {
-	{"trace -e sched:sched_switch", "every switch from one thread to another, until Ctrl-C"},
+	{"trace -e sched:sched_switch", "every context switch, until Ctrl-C"},
 	{"trace -e 'sched:sched_wakeup/prio<10/' -d 5s",
-		"five seconds of wakeups of important threads, filtered by the kernel"},
-	{"trace -e sched:sched_wakeup,sched:sched_switch -p 1234", "what one process does"},
-	{"trace -e uprobe:malloc@libc.so.6 -g -- true", "each call of a function of a library"},
+		"five seconds of wakeups of high-priority threads, filtered in the kernel"},
+	{"trace -e sched:sched_wakeup,sched:sched_switch -p 1234",
+		"wakeups and context switches of one process"},
+	{"trace -e uprobe:malloc@libc.so.6 -g -- true",
+		"each call of a library function, with its stack"},
 	{"trace -e page-faults -g -- true", "each page fault of a command, with its stack"},
-	{"trace -e sched:sched_switch help", "the fields of an event, and commands to begin with"},
+	{"trace -e sched:sched_switch help", "the fields of an event, and example commands"},
 	{0},
 };
 
 const struct attar_profiler profiler_trace = {
 	.name = "trace",
 	.group = "Events",
-	.summary = "events as they come, in order of time, with their fields",
+	.summary = "print events as they occur, in order of time, with their fields",
 	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct trace),

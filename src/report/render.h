@@ -9,7 +9,9 @@ struct render_format {
 	const char *name; /* also the file name's extension */
 	bool whole_run;
 
-	/* Appends the report to r->out, with a render_spill() now and then. 0 or a negative errno. */
+	/*
+	 * Appends the report to r->out, with a render_spill() now and then. 0 or a negative errno.
+	 */
 	int (*draw)(struct attar_renderer *r, const struct attar_report *report);
 };
 
@@ -36,8 +38,8 @@ bool render_notes_warn(const struct attar_notes *notes);
 void render_notes(struct buf *b, const struct attar_notes *notes);
 
 /*
- * For formats that have no place for them: remarks and footer go to the log, when the report goes to
- * stdout. Beside a file there is another output, or a wish for silence.
+ * For formats that have no place for them: remarks and footer go to the log, when the report goes
+ * to stdout. Beside a file there is another output, or a wish for silence.
  */
 void render_log_notes(const struct attar_renderer *r, const struct attar_report *report);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A report for people: headings, tables, stacks as a tree, and what the reader must know about them. */
+/*
+ * A report for people: headings, tables, stacks as a tree, and what the reader must know about
+ * them.
+ */
 #include "report/text.h"
 
 #include "base/escape.h"

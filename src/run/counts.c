@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting: events in groups (a lone one is a group of one), opened on the run's target and read at will. An
- * event that this machine lacks is left out with its reason; what may not be watched ends the run.
+ * Counting: opens events in groups (a single event is a group of one) on the run's target and reads
+ * them on demand. An event that this machine does not support is skipped and the reason recorded; a
+ * permission error ends the run.
  */
 #include "run/counts.h"
 
@@ -17,7 +18,7 @@
 
 enum { MEMBERS_MAX = 256 };
 
-/* ---- what is asked for ---- */
+/* ---- configuration ---- */
 
 int attar_run_count(struct attar_run *run, const char *text)
 {
@@ -58,17 +59,16 @@ int attar_run_repeat(struct attar_run *run, uint64_t n)
 	CHECK_OPENING(run);
 
 	if (!run->command)
-		return attar_fail(-EINVAL, "--repeat: there is no command to repeat: -- COMMAND");
+		return attar_fail(-EINVAL, "--repeat needs a command: -- COMMAND");
 	if (run->opts.interval || run->opts.duration)
-		return attar_fail(
-			-EINVAL, "--repeat contradicts --interval and --duration: leave one out");
+		return attar_fail(-EINVAL, "--repeat conflicts with --interval and --duration");
 	run->rounds = n;
 	return 0;
 }
 
 /* ---- opening ---- */
 
-/* Numbers as a list that attar_target_opts takes. */
+/* A CPU list in the format of attar_target_opts. */
 static char *cpu_list(const int *cpus, size_t n)
 {
 	struct buf b = {0};
@@ -86,7 +86,7 @@ static bool contains(const int *list, size_t n, int value)
 	return false;
 }
 
-/* The CPUs that both the event and the target have. */
+/* The intersection of the CPUs of the event and of the target. */
 static char *common_cpus(const struct attar_run *run, const struct attar_event_spec *spec)
 {
 	VEC(int) both = {0};
@@ -103,7 +103,7 @@ out:
 	return list;
 }
 
-/* An event of a device, or of one kind of cores, is opened on the CPUs that it names. */
+/* Events of an uncore or hybrid PMU are opened on the CPUs that the PMU names. */
 static int choose_target(struct attar_run *run, struct counted *c, struct attar_target **ret_target)
 {
 	const struct attar_event_spec *spec = c->pub.spec;
@@ -114,7 +114,7 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	*ret_target = run->target;
 	if (spec->system_wide && attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return attar_fail(-EOPNOTSUPP,
-			"'%s' counts a device, not a task: watch the whole system (-a)",
+			"'%s' counts a device, not a task: use -a to watch the whole system",
 			CLIP(c->pub.name));
 	if (!spec->n_cpus || attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
 		return 0;
@@ -122,8 +122,7 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	if (!cpus)
 		return base_oom();
 	if (!*cpus)
-		return attar_fail(-EOPNOTSUPP,
-			"'%s' is counted on other CPUs than those that are watched",
+		return attar_fail(-EOPNOTSUPP, "'%s' cannot be counted on any of the watched CPUs",
 			CLIP(c->pub.name));
 	opts.cpus = cpus;
 	r = attar_target_new(&opts, &c->own_target);
@@ -139,7 +138,7 @@ static bool none_is_open(const struct attar_run *run)
 	return true;
 }
 
-/* first: of all events that are opened. */
+/* first: this is the first event that is opened. */
 static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec, bool first,
 	union uapi_attr *attr)
 {
@@ -156,7 +155,7 @@ static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec,
 	return r;
 }
 
-/* What rights refuse to the first event they refuse to all: that is said once. */
+/* If permissions limit the first event to user code, they limit all: remember it for the rest. */
 static void note_user_only(
 	struct attar_run *run, struct attar_group *group, const union uapi_attr *asked)
 {
@@ -187,8 +186,8 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 	int r = choose_target(run, c, &target);
 
 	if (r == 0 && n > MEMBERS_MAX)
-		r = attar_fail(-EINVAL, "a group of %zu events: at most %d can be counted together",
-			n, MEMBERS_MAX);
+		r = attar_fail(-EINVAL, "a group of %zu events is too large: the maximum is %d", n,
+			MEMBERS_MAX);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		r = fill_attr(run, c[i].pub.spec, i == 0 && none_is_open(run), &attrs[i]);
 		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
@@ -218,7 +217,9 @@ static int give_values(struct counted *c, size_t n)
 	return 0;
 }
 
-/* Rights and means are wanting for all events; an event that is wanting is left out, with its reason. */
+/*
+ * Lack of permission, memory or descriptors affects every event; other errors only skip this one.
+ */
 static int refuse(struct counted *c, size_t n, int error)
 {
 	if (error == -EACCES || error == -EPERM || error == -ENOMEM || error == -EMFILE ||
@@ -235,7 +236,7 @@ static int refuse(struct counted *c, size_t n, int error)
 	return 0;
 }
 
-/* "is not available: ...", without the name of the event before it. */
+/* The message without the leading event name: "is not available: ...". */
 static const char *reason(const struct counted *c)
 {
 	const char *end = strstr(c->refused, "' ");
@@ -243,7 +244,7 @@ static const char *reason(const struct counted *c)
 	return end ? end + 2 : c->refused;
 }
 
-/* Each reason once, however many events it concerns. */
+/* Logs each reason once, even if it applies to several events. */
 static void note_refused(const counted_list *list)
 {
 	const char *last = "";
@@ -256,14 +257,15 @@ static void note_refused(const counted_list *list)
 	}
 }
 
-/* A weak group that the hardware has no room for falls apart into lone events. */
+/* A weak group that does not fit the hardware is split into single events. */
 static int open_members(struct attar_run *run, struct counted *c, size_t n)
 {
 	int r = open_group(run, c, n);
 
 	if (r == -EINVAL && n > 1 && c->pub.spec->weak_group) {
-		log_note("the group of '%s' does not fit the hardware's counters: its events are "
-			 "counted one by one, in different parts of the time",
+		log_note("the group of '%s' does not fit the hardware counters: its events are "
+			 "counted "
+			 "separately, at different times",
 			CLIP(c->pub.name));
 		r = 0;
 		for (size_t i = 0; i < n && r == 0; i++) {
@@ -331,7 +333,7 @@ int counts_open(struct attar_run *run)
 		refused += c->refused != NULL;
 	if (list->n && refused == list->n)
 		return attar_fail(list->at[0].error, "%s", list->at[0].refused);
-	if (!run->ended) /* not again for a command that is repeated */
+	if (!run->ended) /* only in the first run of a repeated command */
 		note_refused(list);
 	r = threads_open(run);
 	if (r == 0)
@@ -422,7 +424,7 @@ static int grow(struct attar_value **values, size_t from, size_t to)
 	return 0;
 }
 
-/* CPUs come and go; those that were never there before add instances. */
+/* Follows CPU hotplug; a CPU that is online for the first time adds instances. */
 static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
 {
 	struct attar_counter *leader = attar_group_counter(c->group, 0);

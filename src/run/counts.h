@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of a run that are counted and read, beside those that are sampled and delivered. */
+/* The events of a run that are counted and read, as opposed to sampled and delivered. */
 #ifndef RUN_COUNTS_H
 #define RUN_COUNTS_H
 
 #include "attar/run.h"
 #include "base/vec.h"
 
-/* One event. Those of a group are neighbours. */
+/* One event. The members of a group are adjacent. */
 struct counted {
 	struct attar_run_counter pub;
 	struct attar_group *group; /* the first member's to close; NULL: refused */
-	/* of a device that is watched on CPUs of its own; NULL: the run's */
+	/* for an event of a PMU with its own CPU list; NULL: the run's target */
 	struct attar_target *own_target;
 	struct attar_counter *counter; /* of pub */
 	struct attar_value *values, *recent;
 	char *refused;
-	int error; /* that it was refused with */
+	int error; /* the negative errno of refused */
 	bool leads;
-	bool is_left_out; /* one of a pattern, refused: see run/leftout.h */
+	bool is_left_out; /* matched by a pattern and refused: see run/leftout.h */
 };
 
 typedef VEC(struct counted) counted_list;
@@ -25,12 +25,15 @@ typedef VEC(struct counted) counted_list;
 /* Opens them all, disabled. */
 int counts_open(struct attar_run *run);
 
-/* Closes them all, to be opened again; -ECANCELED: attar_run_stop() was called, some are open yet. */
+/*
+ * Closes them all, to be opened again; -ECANCELED: attar_run_stop() was called, some are still
+ * open.
+ */
 int counts_close(struct attar_run *run);
 int counts_enable(struct attar_run *run);
 int counts_disable(struct attar_run *run);
 
-/* Opens them anew on CPUs that have come online. A negative errno, or no news of interest. */
+/* Opens them on CPUs that have come online. A negative errno, otherwise a value to ignore. */
 int counts_follow(struct attar_run *run);
 
 /* Reads all of them: one system call for each instance of a counter or group. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sources that are named: from the text of -e to attributes. */
+/* Sources by name: parses the text of -e and sets up their attributes. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -34,13 +34,13 @@ int run_parse_events(
 	return 0;
 }
 
-/* Of tracepoints this very process is left out: what we print would make events, which we print. */
+/* Excludes this process from tracepoints: printing an event would cause further events. */
 static int own_filter(const struct attar_event_spec *spec, char **ret_filter)
 {
 	int n;
 
 	if (spec->kind == ATTAR_EVENT_USER)
-		return 0; /* no kernel's: we apply it */
+		return 0; /* not in the kernel: filtered in user space */
 	if (spec->kind != ATTAR_EVENT_TRACEPOINT)
 		n = spec->filter ? asprintf(ret_filter, "%s", spec->filter) : 0;
 	else if (spec->filter)
@@ -57,7 +57,7 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct source *s;
 
 	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
-		attr->exclude_kernel = attr->exclude_hv = 1; /* never happens: needs no right */
+		attr->exclude_kernel = attr->exclude_hv = 1; /* never fires: needs no permission */
 	if (spec->period) {
 		attr->freq = 0;
 		attr->sample_period = spec->period;
@@ -91,7 +91,7 @@ void run_sources_free(struct attar_run *run)
 	vec_done(&run->sources);
 }
 
-/* What lies behind a source that goes has another number then. */
+/* Renumbers the sources after a removed one. */
 static void move_numbers(struct attar_run *run, uint32_t removed)
 {
 	run->n_opened -= removed < run->n_opened;
@@ -122,8 +122,8 @@ static bool has_no_user_stack(const struct attar_event_spec *spec)
 }
 
 /*
- * Events whose samples have an address of their own: the data address of a fault, of a breakpoint,
- * and what CPUs tell with precise samples. Others would give 0.
+ * Whether samples of the event have a data address: page faults, breakpoints and precise hardware
+ * samples do. Others would report 0.
  */
 static bool carries_address(const struct attar_event_spec *spec)
 {

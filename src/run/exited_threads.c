@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that began while we counted, told apart. The kernel counts a new thread with the one that started
- * it (attr.inherit) and tells, when it ends, how much of that was its own (attr.inherit_stat): that is taken
- * out of the starter's count.
+ * Per-thread counts of threads that are created during the run. The kernel adds the counts of a new
+ * thread to those of its creator (attr.inherit) and reports the thread's own counts when it exits
+ * (attr.inherit_stat): they are subtracted from the creator's count.
  *
- * Instead of switching between equal sets of counters the kernel lets two threads exchange them, and is wrong
- * about which count is which when there are several events. Events whose values go into samples are spared
- * that since Linux 6.12: so these ask for values, though they are never sampled.
+ * On a switch between threads with equal sets of counters, the kernel swaps their contexts instead,
+ * and mixes up the counts when there are several events. Since Linux 6.12 it does not do so for
+ * events with PERF_SAMPLE_READ: so these events set it, although they are never sampled.
  */
 #include "run/exited_threads.h"
 
@@ -17,7 +17,7 @@
 #include "run/run.h"
 #include "stream/taskname.h"
 
-/* More are counted with those that started them: so long a table has no reader. */
+/* Further threads are counted with their creators: nobody reads a longer table. */
 enum { THREADS_MAX = 1 << 16 };
 
 void run_count_each_thread(struct attar_run *run)
@@ -80,7 +80,7 @@ void threads_done(struct attar_run *run)
 	*t = (struct threads){0};
 }
 
-/* ---- their names, kept beyond their end ---- */
+/* ---- thread names, kept after exit ---- */
 
 static int keep_comm(struct attar_run *run, pid_t tid, const char *comm)
 {
@@ -97,7 +97,7 @@ static int remember_comm(struct attar_run *run, pid_t tid)
 	return taskname_read(0, tid, &b) < 0 ? 0 : keep_comm(run, tid, buf_text(&b));
 }
 
-/* A command that has not begun is still called as we are. */
+/* Before its exec, the command still has the name of this process. */
 int threads_remember_comms(struct attar_run *run)
 {
 	const struct counted *c = run->counts.at;
@@ -106,7 +106,7 @@ int threads_remember_comms(struct attar_run *run)
 
 	if (!run->count_each_thread)
 		return 0;
-	while (c->refused) /* all have the same threads, and one at least was opened */
+	while (c->refused) /* all have the same threads, and at least one was opened */
 		c++;
 	for (size_t i = 0; r == 0 && i < c->pub.n_instances; i++) {
 		pid_t tid = attar_counter_instance_at(c->pub.counter, i).tid;
@@ -126,7 +126,7 @@ const char *run_comm(const struct attar_run *run, pid_t tid)
 	return comm ? (const char *)(uintptr_t)*comm : NULL;
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- records from the kernel ---- */
 
 static struct counted *instance_of(struct attar_run *run, uint64_t id, size_t *ret_instance)
 {
@@ -138,7 +138,7 @@ static struct counted *instance_of(struct attar_run *run, uint64_t id, size_t *r
 	return &run->counts.at[*at >> 32];
 }
 
-/* NULL without an error: there are too many already. */
+/* *ret_ended is NULL, without an error, if the table is full. */
 static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char *comm,
 	struct ended_thread **ret_ended)
 {
@@ -148,11 +148,11 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 	*ret_ended = NULL;
 	if (t->ended.n >= THREADS_MAX) {
 		if (!t->too_many)
-			log_note("more than %d threads have ended: the counts of further ones are "
+			log_note("more than %d threads have exited: the counts of further ones are "
 				 "in the row '[unassigned]'",
 				THREADS_MAX);
 		t->too_many = true;
-		map_remove(&t->by_tid, (uint64_t)tid); /* of another that had the number */
+		map_remove(&t->by_tid, (uint64_t)tid); /* an earlier thread with the same tid */
 		return 0;
 	}
 	e.comm = intern_text(&run->texts, comm);
@@ -231,7 +231,7 @@ static bool find_value(const struct attar_record *rec, struct attar_value *ret_v
 	return false;
 }
 
-/* What a thread had counted in one of its starter's instances. */
+/* Handles a READ record: the thread's own count in one of its creator's instances. */
 static int take_count(struct attar_run *run, const struct attar_event *ev)
 {
 	pid_t tid = (pid_t)ev->record->read.tid, starter;
@@ -277,7 +277,7 @@ const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t 
 	return i < run->threads.ended.n ? &run->threads.ended.at[i] : NULL;
 }
 
-/* ---- whose count could not be taken apart ---- */
+/* ---- counts that could not be separated ---- */
 
 static bool has_losses(const struct attar_run *run)
 {
@@ -327,7 +327,9 @@ bool run_is_mixed(const struct attar_run *run, pid_t tid)
 	return run->threads.has_losses || map_get(&run->threads.mixed, (uint64_t)tid);
 }
 
-/* From 5.13 to 6.19 most kernels drop the record of a thread's count; fixed in 7.0 and stable ones. */
+/*
+ * From 5.13 to 6.19 most kernels drop the record of a thread's count; fixed in 7.0 and stable ones.
+ */
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
 	const struct threads *t = &run->threads;
@@ -335,18 +337,19 @@ void threads_remark(const struct attar_run *run, struct attar_report *report)
 
 	vec_each (&t->ended, it)
 		untold += !it->told;
-	if (t->has_losses) /* that says it all */
+	if (t->has_losses) /* its remark covers these too */
 		return;
 	if (untold)
 		attar_report_remark(report,
-			"%zu threads that ended have no counts of their own: this kernel does not "
-			"tell "
-			"them (many from 5.13 to 6.19 do not); they are in the row '[unassigned]'",
+			"%zu exited threads have no counts of their own: this kernel does not "
+			"report "
+			"them (a bug of many kernels from 5.13 to 6.19); they are in the row "
+			"'[unassigned]'",
 			untold);
 	if (t->running.n)
 		attar_report_remark(report,
-			"%zu threads that were started meanwhile still run: their counts are in "
-			"the row "
-			"'[unassigned]'",
+			"%zu threads that were created during the run are still running: their "
+			"counts "
+			"are in the row '[unassigned]'",
 			t->running.n);
 }

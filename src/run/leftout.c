@@ -43,7 +43,7 @@ static int leave(struct leftout *l, const struct attar_event_spec *spec, int err
 {
 	int r = 0;
 
-	log_debug("left out: %s", attar_error());
+	log_debug("skipped: %s", attar_error());
 	if (!l->left) {
 		l->error = error;
 		l->why = strdup(attar_error());
@@ -76,9 +76,8 @@ int leftout_end(struct leftout *l)
 	if (l->left && l->left == l->matched)
 		r = attar_fail(l->error, "%s", l->why);
 	else if (l->left)
-		log_note("%zu of the %zu events that '%s' matches %s left out: %s%s", l->left,
-			l->matched, l->pattern, l->left == 1 ? "is" : "are", l->why,
-			l->names ? l->names : "");
+		log_note("skipped %zu of the %zu events that match '%s': %s%s", l->left, l->matched,
+			l->pattern, l->why, l->names ? l->names : "");
 	forget(l);
 	return r;
 }

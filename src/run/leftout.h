@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that a pattern matches and the kernel refuses are left out of the run, with one line for
- * the pattern. An event that was named exactly, and a pattern of which nothing can be opened, end
- * the run.
+ * Events that match a pattern and are refused by the kernel are skipped, with one note per pattern.
+ * A refused event that was named exactly, or a pattern none of whose events can be opened, ends the
+ * run.
  */
 #ifndef RUN_LEFTOUT_H
 #define RUN_LEFTOUT_H
@@ -10,22 +10,24 @@
 #include "attar/event.h"
 
 struct leftout {
-	const char *pattern;  /* of the events at hand, borrowed; NULL: none */
-	size_t matched, left; /* events of it */
-	char *why, *names;    /* the sentence for the first one; further names */
-	int error;            /* that the first was refused with */
+	const char *pattern;  /* the current pattern, borrowed; NULL: none */
+	size_t matched, left; /* number of its events, and of those that were skipped */
+	char *why, *names;    /* the message for the first one; further names */
+	int error;            /* the negative errno of the first one */
 };
 
-/* Whether the refusal of this event leaves the rest of its pattern alone. */
+/* Whether the event may be skipped after this error. */
 bool leftout_may(const struct attar_event_spec *spec, int error);
 
 /*
- * Takes the next event, in the order of the text, and the result r of opening it. 0, or the error
- * that ends the run: r itself, or that of a pattern before it of which nothing was opened.
+ * Records the next event, in the order of the text, and the result r of opening it. 0, or the error
+ * that ends the run: r itself, or that of a previous pattern of which nothing could be opened.
  */
 int leftout_take(struct leftout *l, const struct attar_event_spec *spec, int r);
 
-/* Ends the pattern at hand. 0, or its error when nothing of it was opened. Frees what l holds. */
+/*
+ * Ends the current pattern. 0, or its error if none of its events was opened. Frees what l holds.
+ */
 int leftout_end(struct leftout *l);
 
 #endif

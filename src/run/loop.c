@@ -25,17 +25,20 @@ static void fall_back_to_clock(struct source *s)
 	s->is_fallback_allowed = false;
 	free(s->name);
 	s->name = strdup("cpu-clock");
-	log_note("no hardware counter for cycles here (a virtual machine without a PMU?): sampling "
-		 "cpu-clock instead, which cannot look inside code that keeps interrupts off");
+	log_note("no hardware cycle counter (a virtual machine without a PMU?): sampling cpu-clock "
+		 "instead, which cannot see into code that runs with interrupts disabled");
 }
 
-/* Existing threads are attached to while they run and make others: see attach_new_threads(). */
+/*
+ * Events of existing threads are enabled at open: they run and create others meanwhile, see
+ * attach_new_threads().
+ */
 static bool attaches(const struct attar_run *run)
 {
 	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS && !run->target->by_exec;
 }
 
-/* The kernel says no more than EINVAL: the fields that there are usually show what is wrong. */
+/* The kernel only reports EINVAL: the list of valid fields usually shows what is wrong. */
 static int filter_refused(const struct source *s)
 {
 	struct buf fields _cleanup_(buf_done) = {0};
@@ -45,7 +48,7 @@ static int filter_refused(const struct source *s)
 		if (!format->fields[i].is_common)
 			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
 	return attar_fail(-EINVAL,
-		"the kernel does not take the filter '%s' of '%s', whose fields are %s",
+		"the kernel rejected the filter '%s' of '%s', whose fields are %s",
 		CLIP(s->spec->filter ? s->spec->filter : s->filter), CLIP(s->name),
 		buf_text(&fields));
 }
@@ -143,7 +146,7 @@ static int open_events(struct attar_run *run)
 	return counts_open(run);
 }
 
-/* Not allowed to watch everything: watch what this user may see, and say so. */
+/* Without permission to watch the whole system, watch this user's processes and log a note. */
 static int narrow(struct attar_run *run, int error)
 {
 	char *why _cleanup_free_ = strdup(attar_error());
@@ -163,7 +166,7 @@ static int narrow(struct attar_run *run, int error)
 		return r;
 	if (r < 0)
 		return attar_fail(error, "%s", why);
-	log_note("only your own processes are watched: %s", why);
+	log_note("watching only your own processes: %s", why);
 	return 0;
 }
 
@@ -190,7 +193,7 @@ static int open_stream(struct attar_run *run)
 	return r;
 }
 
-/* Once for a run, but again for each time that a command is repeated. */
+/* Called once per run of the command. */
 static int open_all(struct attar_run *run)
 {
 	int r = close_events(run);
@@ -281,7 +284,7 @@ static int report(struct attar_run *run, enum attar_scope scope)
 	attar_report_span(out, attar_run_realtime(run, now), now - since);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
-	if (run->stream || run->ended) /* counting costs nothing worth a line at each interval */
+	if (run->stream || run->ended) /* counting has no overhead worth a line per interval */
 		run_fill_notes(run, out, scope);
 	if (r == 0 && run->hooks.report)
 		r = run->hooks.report(run->hooks.ctx, out, scope);
@@ -314,7 +317,10 @@ static int wait_ms(uint64_t now, uint64_t until)
 	return ms > POLL_MS ? POLL_MS : (int)ms;
 }
 
-/* 2: attar_run_stop() was called. Without a stream only that, the target's end and the time can wake us. */
+/*
+ * 2: attar_run_stop() was called. Without a stream, only a stop, the end of the target or the
+ * timeout wake it.
+ */
 static int wait_for(struct attar_run *run, int timeout_ms)
 {
 	struct pollfd fds[] = {{.fd = run->stop_fd, .events = POLLIN},
@@ -386,7 +392,7 @@ static void start_clocks(struct attar_run *run)
 		(uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - run->began;
 }
 
-/* What the rings still hold is delivered before the last report. */
+/* Delivers what the rings still hold before the last report. */
 static int finish(struct attar_run *run)
 {
 	int r = run->stream ? attar_stream_stop(run->stream) : 0;
@@ -445,7 +451,7 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 	CHECK_OWN(run, "run");
 	if (run->went)
 		return attar_fail(-EINVAL,
-			"attar_run_go(): this run was started already; create another one with "
+			"attar_run_go(): the run has already been started; create a new one with "
 			"attar_run_new()");
 
 	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);

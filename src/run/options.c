@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Option values from text into the structs that the option tables describe. */
+/* Parses option values into the structs that the option tables describe. */
 #include "attar/run.h"
 #include "base/buf.h"
 #include "base/check.h"
@@ -32,8 +32,8 @@ static int unknown(struct attar_run *run, const char *name)
 			suggest_offer(&s, o->name);
 	if (s.best)
 		return attar_fail(
-			-ENOENT, "there is no option --%s: did you mean --%s?", CLIP(name), s.best);
-	return attar_fail(-ENOENT, "there is no option --%s: 'attar %s -h' lists them", CLIP(name),
+			-ENOENT, "no such option --%s: did you mean --%s?", CLIP(name), s.best);
+	return attar_fail(-ENOENT, "no such option --%s: 'attar %s -h' lists them", CLIP(name),
 		run->profiler->name);
 }
 
@@ -52,9 +52,9 @@ static int set_number(const struct attar_option *o, const char *value, uint64_t 
 				CLIP(value), (unsigned long long)o->min,
 				(unsigned long long)o->max);
 		if (o->type == ATTAR_OPTION_TIME)
-			return attar_fail(-ERANGE, "--%s: %s is too short: the least is 1ms",
+			return attar_fail(-ERANGE, "--%s: %s is too short: the minimum is 1ms",
 				o->name, CLIP(value));
-		return attar_fail(-ERANGE, "--%s: %s is too small: the least is %llu", o->name,
+		return attar_fail(-ERANGE, "--%s: %s is too small: the minimum is %llu", o->name,
 			CLIP(value), (unsigned long long)o->min);
 	}
 	*member = number;
@@ -152,7 +152,7 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 	CHECK_ARG(run, "run");
 	CHECK_ARG(name, "name");
 	if (run->went)
-		return attar_fail(-EINVAL, "attar_run_set(): the run was started already");
+		return attar_fail(-EINVAL, "attar_run_set(): the run has already been started");
 
 	bool negated = !strncmp(name, "no-", 3);
 	const struct attar_option *o;

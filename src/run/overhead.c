@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a report says about the measuring itself. */
+/* The notes of a report about the measurement itself: losses, overhead, unresolved names. */
 #include <sys/resource.h>
 
 #include "base/file.h"
@@ -17,8 +17,9 @@ static uint64_t self_cpu_ns(const struct attar_run *run)
 }
 
 /*
- * Peak resident memory. exec() hands ru_maxrss of the calling process down, so a small program started from a
- * large one would be told the large one's peak; VmHWM belongs to the address space alone.
+ * Peak resident memory. exec() hands ru_maxrss of the calling process down, so a small program
+ * started from a large one would report the large one's peak; VmHWM belongs to the address space
+ * alone.
  */
 static uint64_t self_rss(void)
 {
@@ -33,7 +34,7 @@ static uint64_t self_rss(void)
 	return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-/* What is new since it was reported last. Losses are estimates on some kernels and may shrink. */
+/* The increase since the last report. Losses are estimates on some kernels and may shrink. */
 static uint64_t since(uint64_t now, uint64_t *reported)
 {
 	uint64_t before = *reported;
@@ -61,7 +62,7 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 	notes->throttled = since(notes->throttled, &run->throttled_reported);
 }
 
-/* By CPU: it is the idle task of some CPUs whose events get lost. */
+/* Per CPU: some kernels lose events of the idle task of some CPUs. */
 static void missing_remark(const struct attar_notes *notes, struct attar_report *report)
 {
 	struct buf cpus _cleanup_(buf_done) = {0};
@@ -98,16 +99,15 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	missing_remark(&notes, report);
 	if (base_oom_count() > run->ooms)
 		attar_report_remark(report,
-			"memory ran out during the run: names, stacks or counts may be missing");
+			"out of memory during the run: names, stacks or counts may be missing");
 	if (!run->sources.n && stats.lost)
 		attar_report_remark(report,
-			"%llu records were lost: threads that ended without one have no row of "
-			"their "
-			"own, their counts are in the row '[unassigned]'",
+			"%llu records were lost: threads whose exit record was lost have no row of "
+			"their own; their counts are in the row '[unassigned]'",
 			(unsigned long long)stats.lost);
 	threads_remark(run, report);
 	setuid_remark(run, report);
 	if (stats.malformed)
-		attar_report_remark(report, "%llu records of the kernel could not be read",
+		attar_report_remark(report, "%llu records from the kernel could not be parsed",
 			(unsigned long long)stats.malformed);
 }

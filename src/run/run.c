@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A run's beginning and end, and what a profiler may ask of it. */
+/* Creates and frees a run; the functions that a profiler calls on it. */
 #include <sys/eventfd.h>
 
 #include "base/check.h"
@@ -25,9 +25,9 @@ static int no_profiler(const char *name)
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		suggest_offer(&s, (*p)->name);
 	if (s.best)
-		return attar_fail(-ENOENT, "there is no profiler '%s': did you mean '%s'?",
-			CLIP(name), s.best);
-	return attar_fail(-ENOENT, "there is no profiler '%s': 'attar -h' lists them", CLIP(name));
+		return attar_fail(
+			-ENOENT, "no such profiler '%s': did you mean '%s'?", CLIP(name), s.best);
+	return attar_fail(-ENOENT, "no such profiler '%s': 'attar -h' lists them", CLIP(name));
 }
 
 static void list_groups(struct attar_run *run)
@@ -40,14 +40,16 @@ static void list_groups(struct attar_run *run)
 		*g++ = (struct attar_option_group){"Sampling", common_sampling_options};
 	if (run->profiler->uses & ATTAR_USES_STACKS)
 		*g++ = (struct attar_option_group){"Stacks", common_stack_options};
-	*g++ = (struct attar_option_group){"Whom to watch", common_target_options};
-	*g++ = (struct attar_option_group){"How long", common_run_options};
+	*g++ = (struct attar_option_group){"Targets", common_target_options};
+	*g++ = (struct attar_option_group){"Duration and intervals", common_run_options};
 	if (run->profiler->uses & ATTAR_USES_RINGS)
-		*g++ = (struct attar_option_group){"How many, and rings", common_ring_options};
-	*g = (struct attar_option_group){"Output", common_output_options};
+		*g++ = (struct attar_option_group){"Limits and ring buffers", common_ring_options};
+	*g++ = (struct attar_option_group){"Output", common_output_options};
+	if (run->profiler->uses & ATTAR_GIVES_TREE)
+		*g = (struct attar_option_group){"Flame graphs", common_tree_options};
 }
 
-/* Without it attar_run_stop() would ask in vain. */
+/* The eventfd by which attar_run_stop() wakes the run. */
 static int open_stop(struct attar_run *run)
 {
 	run->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -137,7 +139,7 @@ void attar_run_command(struct attar_run *run, char *const *argv)
 	CHECK_ARG_OR(run, "run", );
 
 	if (run->went)
-		attar_fail(-EINVAL, "attar_run_command(): the run was started already");
+		attar_fail(-EINVAL, "attar_run_command(): the run has already been started");
 	else
 		run->command = argv;
 }
@@ -148,10 +150,10 @@ void attar_run_stop(struct attar_run *run)
 	int error = errno;
 
 	if (!run || !is_own_process(run))
-		return; /* in silence: attar_fail() is not safe in signal handlers */
+		return; /* no error is set: attar_fail() is not async-signal-safe */
 	__atomic_store_n(&run->stop_asked, 1, __ATOMIC_RELAXED);
 	if (write(run->stop_fd, &one, sizeof(one)) < 0)
-		errno = error; /* full: it has been asked before */
+		errno = error; /* full: a stop has already been requested */
 }
 
 bool run_stop_asked(const struct attar_run *run)
@@ -188,7 +190,7 @@ int attar_run_command_status(const struct attar_run *run)
 
 int run_not_opening(const char *function)
 {
-	return attar_fail(-EINVAL, "%s(): only open() of a profiler may call it", function);
+	return attar_fail(-EINVAL, "%s(): may only be called from a profiler's open()", function);
 }
 
 int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
@@ -264,8 +266,8 @@ static const char *module_of(struct attar_run *run, const char *dso)
 }
 
 /*
- * What %pS and the like of the kernel's print formats show, but for the size, in which the cache
- * counts the padding before the next function.
+ * Resolves an address for %pS and similar conversions of the kernel's print formats. The size is
+ * omitted: the symbol cache includes the padding before the next function in it.
  */
 static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name *ret_name)
 {
@@ -320,7 +322,7 @@ int attar_run_command_times(const struct attar_run *run, uint64_t *ret_user, uin
 	CHECK_ARG(ret_system, "ret_system");
 
 	if (!run->target)
-		return attar_fail(-ENOENT, "there is no command that has ended");
+		return attar_fail(-ENOENT, "no command has ended");
 	return attar_target_command_times(run->target, ret_user, ret_system);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The event behind CPU sampling: chosen by the options, cycles where there is a PMU, cpu-clock elsewhere. */
+/* The event for CPU sampling: that of --event, else cycles, or cpu-clock without a PMU. */
 #include "base/check.h"
 #include "perf/kernel.h"
 #include "run/run.h"
 
-/* Frequencies above the kernel's limit are refused by it with a bare EINVAL. */
+/* The kernel refuses frequencies above its limit with a bare EINVAL. */
 static int check_freq(const struct common_opts *o)
 {
 	const struct kernel *k = kernel_get();
@@ -17,7 +17,7 @@ static int check_freq(const struct common_opts *o)
 		(unsigned long long)o->freq, (long long)k->max_sample_rate);
 }
 
-/* -e: one event of any kind; what counts rarely (a tracepoint) is sampled each time unless told otherwise. */
+/* -e: one event of any kind; by default a tracepoint or probe is sampled each time it fires. */
 static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_event_fn *fn)
 {
 	const struct attar_event_list *list;
@@ -26,7 +26,8 @@ static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_
 	if (r < 0)
 		return r;
 	if (list->n != 1)
-		return attar_fail(-EINVAL, "--event: '%s' names %zu events: one is sampled",
+		return attar_fail(-EINVAL,
+			"--event: '%s' matches %zu events: exactly one can be sampled",
 			CLIP(run->opts.event), list->n);
 	r = run_user_refuse(list->at);
 	if (r < 0)
@@ -50,8 +51,8 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	if (r < 0)
 		return r;
 	if (run->opts.exclude_user && run->opts.exclude_kernel)
-		return attar_fail(-EINVAL,
-			"--exclude-user and --exclude-kernel together leave nothing to sample");
+		return attar_fail(-EINVAL, "--exclude-user and --exclude-kernel are mutually "
+					   "exclusive: nothing would be sampled");
 	attr.freq = 1;
 	attr.sample_freq = run->opts.freq;
 	run_stack_attr(&run->opts, stacks, &attr);

@@ -9,8 +9,8 @@
 enum {
 	RING_BYTES = 64 << 10,
 	/*
-	 * Threads times CPUs: each is a descriptor, and what a thread starts inherits one for each
-	 * CPU. Beyond that watching would cost more than counting does.
+	 * Threads times CPUs: each takes a descriptor, and new threads inherit one event per CPU.
+	 * Above this limit, watching would cost more than counting.
 	 */
 	PLACES_MAX = 1024,
 };
@@ -27,7 +27,7 @@ static void list_numbers(struct buf *b, const parse_ints *numbers)
 		buf_printf(b, "%s%d", b->len ? "," : "", numbers->at[i]);
 }
 
-/* The run's tasks on each CPU: inherited events have rings only there. */
+/* The run's tasks on each CPU: inherited events can only have per-CPU rings. */
 static int open_target(struct attar_run *run, struct setuid_watch *w)
 {
 	const struct attar_target *of = run->target;
@@ -73,7 +73,7 @@ static int open_stream(struct attar_run *run, struct setuid_watch *w)
 		r = attar_stream_live(w->target, &w->counter, 1, run->symbols, &opts, &w->stream);
 	if (r < 0)
 		return r;
-	w->stream->procs.live = false; /* what runs already need not be known by name */
+	w->stream->procs.live = false; /* names of existing tasks are not needed */
 	w->stream->procs.quiet = w->before > 0;
 	return 0;
 }
@@ -135,9 +135,9 @@ void setuid_remark(const struct attar_run *run, struct attar_report *report)
 
 	if (n)
 		attar_report_remark(report,
-			"%llu %s executed a set-user-ID program, or one that the user may not "
-			"read, "
-			"where the kernel ends events: what %s did from then on is missing",
+			"%llu %s executed a set-user-ID or unreadable program, for which the "
+			"kernel "
+			"disables events: what %s did afterwards is missing",
 			(unsigned long long)n, n == 1 ? "process" : "processes",
 			n == 1 ? "it" : "they");
 }

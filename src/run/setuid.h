@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Watched processes whose events the kernel has ended because they executed a set-user-ID program.
- * A run with a stream learns it there. A run that only counts opens a stream for it: of an event
- * that never happens, with small rings, on the same tasks.
+ * Detects watched processes whose events the kernel disabled because they executed a set-user-ID
+ * program. A run with a stream learns it from the stream. A run that only counts opens one for this
+ * purpose: a dummy event with small rings on the same tasks.
  */
 #ifndef RUN_SETUID_H
 #define RUN_SETUID_H
@@ -18,23 +18,24 @@ struct setuid_watch {
 };
 
 /*
- * After the run's own events. Without rings (locked memory, descriptors) the run goes on without.
+ * To be called after the run's own events are open. If rings cannot be mapped (locked memory,
+ * descriptors), the run continues without the detection.
  */
 void setuid_open(struct attar_run *run);
 
-/* Takes what has come. */
+/* Processes pending records. */
 void setuid_drain(struct attar_run *run);
 
-/* The same for the last time, when what is watched has ended. */
+/* Stops the stream and processes the remaining records, at the end of the measurement. */
 void setuid_stop(struct attar_run *run);
 
-/* Before the run's streams are freed. */
+/* To be called before the run's streams are freed. */
 void setuid_close(struct attar_run *run);
 
 /* How many such processes there are, in this run of the command. */
 uint64_t setuid_count(const struct attar_run *run);
 
-/* Into the report: that what they did is missing. */
+/* Adds a remark to the report that their events are missing. */
 void setuid_remark(const struct attar_run *run, struct attar_report *report);
 
 #endif

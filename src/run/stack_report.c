@@ -7,9 +7,9 @@
 /* ---- idle CPUs ---- */
 
 /*
- * Where the idle task waits for work, in Linux 3.16 to 7.0 on x86 and arm64. No record tells that a
- * CPU had nothing to do; attr.exclude_idle would also leave out what interrupts do on a CPU that
- * was idle.
+ * The functions in which the idle task waits, in Linux 3.16 to 7.0 on x86 and arm64. No record says
+ * that a CPU was idle; attr.exclude_idle would also exclude interrupt handlers that run on an idle
+ * CPU.
  */
 static const char *const waiting[] = {"acpi_idle_do_entry", "acpi_idle_enter",
 	"acpi_processor_ffh_cstate_enter", "acpi_safe_halt", "amd_e400_idle", "arch_cpu_idle",
@@ -28,7 +28,7 @@ static bool is_idle(struct stack_report *sr, uint64_t key)
 	const struct function *fn;
 	int function;
 
-	if (!task || sr->space->tasks.at[task].tid || !n) /* the first stands for many */
+	if (!task || sr->space->tasks.at[task].tid || !n) /* task 0 represents several */
 		return false;
 	function = functions_of(sr->functions, locations[0]);
 	if (function < 0)
@@ -42,7 +42,7 @@ static bool is_idle(struct stack_report *sr, uint64_t key)
 
 /* ---- addresses without a name ---- */
 
-/* One that so many per thousand of the weight ran in or went through is shown by itself. */
+/* An unnamed address with at least this share of the total weight gets its own row. */
 enum { HOT_PER_THOUSAND = 5 };
 
 struct nameless {
@@ -90,7 +90,7 @@ static int weigh_nameless(
 	return r;
 }
 
-/* Gives the hot ones functions of their own, before anything is added up by function. */
+/* Makes the hot addresses functions of their own, before weights are summed by function. */
 static int set_hot_apart(struct stack_report *sr)
 {
 	uint64_t whole = sr->samples->total - sr->idle;
@@ -287,7 +287,7 @@ static void write_node(
 		uint32_t number = attar_tree_node(
 			out, parent, ATTAR_FRAME_TASK, task->comm, NULL, node->self);
 
-		if (task->pid >= 0) /* at its end a task has no numbers any more */
+		if (task->pid >= 0) /* an exiting task has no valid pid and tid */
 			attar_tree_task(out, number, (uint32_t)task->pid, (uint32_t)task->tid);
 	} else {
 		const struct function *fn = &sr->functions->all.at[node->key];
@@ -317,7 +317,8 @@ int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 /* ---- lines ---- */
 
 /*
- * The address behind a location, which leaves out the high bits: kernel code lies in the upper half.
+ * The address behind a location, which leaves out the high bits: kernel code lies in the upper
+ * half.
  */
 static uint64_t shown_address(attar_location location)
 {

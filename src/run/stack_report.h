@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What any profiler of weighted stacks reports: a table of functions, a tree of calls. */
+/* Reports for profilers of weighted stacks: a table of functions and a call tree. */
 #ifndef RUN_STACK_REPORT_H
 #define RUN_STACK_REPORT_H
 
@@ -13,7 +13,7 @@ struct stack_report {
 	const struct samples *samples;
 	const char *weight; /* what is counted: "samples" */
 	double unresolved;  /* out: share of the weight whose innermost frame had no name */
-	uint64_t idle;      /* out: the weight of CPUs without work, which is in neither section */
+	uint64_t idle;      /* out: the weight of idle CPUs, which is in neither section */
 	uint64_t others;    /* out: the weight of "other tasks" */
 };
 
@@ -25,7 +25,7 @@ struct stack_report {
  */
 int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
 
-/* Tree "stacks": a root for each task, under it its stacks from the outermost frame on. */
+/* Tree "stacks": one root per task, with its stacks below, outermost frame first. */
 int stack_report_tree(struct stack_report *sr, struct attar_report *report);
 
 /*

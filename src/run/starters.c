@@ -23,7 +23,7 @@ static int open_target(struct attar_run *run)
 	return attar_target_new(&opts, &run->starters.target);
 }
 
-/* A member of a group is counted when all of its group is. */
+/* A group member is counted only while its whole group is. */
 static bool waits_for_hardware(const struct attar_counter *c)
 {
 	for (size_t m = 0; c->group && m < c->group->n; m++)
@@ -32,7 +32,7 @@ static bool waits_for_hardware(const struct attar_counter *c)
 	return c->shares;
 }
 
-/* As the run's counter was opened, but for this thread alone, and without records. */
+/* The attributes of the run's counter, without inheritance and records. */
 static void fill_attr(const struct attar_counter *of, union uapi_attr *attr)
 {
 	*attr = of->whole;
@@ -117,8 +117,8 @@ bool starters_read(struct attar_run *run, size_t i, pid_t tid, struct attar_valu
 	struct attar_counter *c =
 		i < run->starters.counters.n ? run->starters.counters.at[i] : NULL;
 
-	for (size_t place = 0; c && place < attar_counter_instances(c); place++)
-		if (attar_counter_instance_at(c, place).tid == tid)
-			return attar_counter_read_at(c, place, ret_value) == 0;
+	for (size_t i_instance = 0; c && i_instance < attar_counter_instances(c); i_instance++)
+		if (attar_counter_instance_at(c, i_instance).tid == tid)
+			return attar_counter_read_at(c, i_instance, ret_value) == 0;
 	return false;
 }

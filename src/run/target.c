@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From options to a target, narrowed to what this user may see. */
+/* Creates the target from the options, or one of this user's processes only. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int own_processes(struct buf *ret_pids)
 	return buf_failed(ret_pids) ? base_oom() : 0;
 }
 
-/* Counting needs one place for each thread; rings, and numbers by CPU, need one for each of its CPUs. */
+/* Counting needs one instance per thread; rings and per-CPU counts need one per thread and CPU. */
 static bool is_any_cpu(const struct attar_run *run, const struct attar_target_opts *opts)
 {
 	bool tasks = opts->pids || opts->tids || opts->every_thread ||
@@ -69,8 +69,8 @@ int run_open_target(struct attar_run *run, bool own)
 
 	run_user_environment(run, environment);
 	if (run->opts.all_cpus && (opts.pids || opts.tids || opts.cgroups))
-		return attar_fail(-EINVAL,
-			"--all-cpus contradicts --pids, --tids and --cgroups: leave one out");
+		return attar_fail(
+			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");
 	opts.every_thread = run->count_each_thread && !own && run_watches_system(run);
 	opts.system_wide = run->command && !own && !opts.every_thread && run_watches_system(run);
 	if (own) {
@@ -78,7 +78,7 @@ int run_open_target(struct attar_run *run, bool own)
 		if (r < 0)
 			return r;
 		if (!pids.len)
-			return attar_fail(-EACCES, "this user has no other process to watch");
+			return attar_fail(-EACCES, "this user has no other processes to watch");
 		opts.pids = pids.data;
 		opts.skip_refused = true;
 	}

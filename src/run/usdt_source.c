@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of programs by their USDT probes: for user_events:NAME/transport=usdt/, and, unasked, for processes
- * that have the probe but share no memory with us. Each place in a file becomes a source; its records are
- * made into what the event is by other ways before they are delivered.
+ * User events through USDT probes: for user_events:NAME/transport=usdt/, and automatically for
+ * processes that have the probe but share no memory with attar. Each probe site in a file becomes a
+ * source; its records are converted to the format of the user event before delivery.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -19,11 +19,11 @@ enum { MAPS_MAX = 64 << 20, FILES_MAX = 65536, SITES_MAX = 4096 };
 
 struct search {
 	struct attar_run *run;
-	const struct attar_event_spec *spec; /* what was asked for */
+	const struct attar_event_spec *spec; /* the requested event */
 	attar_event_fn *fn;
 	const char *path;   /* the file being looked at */
-	bool only_unshared; /* events of other processes than run->unshared do not count */
-	struct map files;   /* inode and device of those looked at -> 1 */
+	bool only_unshared; /* only events of processes in run->unshared count */
+	struct map files;   /* inode and device of the searched ones -> 1 */
 	size_t n_files, n_sites;
 	int error; /* of the first site that could not be probed */
 	char *sentence;
@@ -71,7 +71,7 @@ static int add_source(struct search *search, const struct usdt_site *site)
 	return 0;
 }
 
-/* One site that cannot be probed does not keep the others from being watched. */
+/* A site that cannot be probed does not stop the search. */
 static int look_at_site(void *ctx, const struct usdt_site *site)
 {
 	struct search *search = ctx;
@@ -112,7 +112,7 @@ static int look_at_file(struct search *search, const char *path)
 	return 0;
 }
 
-/* The path of a mapping that holds code, at the end of its line; NULL for others. Cuts the line. */
+/* The path of an executable mapping, from a line of /proc/PID/maps; NULL for other lines. */
 static char *code_path(char *line)
 {
 	char *path = strchr(line, '/'), *access = strchr(line, ' ');
@@ -162,7 +162,7 @@ static int look_at_all(struct search *search)
 	return r;
 }
 
-/* The file that execvp() will find. */
+/* The file that execvp() would run. */
 static int look_at_command(struct search *search, const char *name)
 {
 	const char *folders = getenv("PATH");
@@ -195,12 +195,12 @@ static int none_found(const struct search *search)
 		return attar_fail(search->error, "%s", search->sentence);
 	if (search->run->command)
 		return attar_fail(-ENOENT,
-			"%s has no USDT probe 'perfume:%s' (its libraries were not looked into:"
-			" for those, start it first and watch it with -p)",
+			"%s has no USDT probe 'perfume:%s' (its libraries were not searched: to "
+			"include them, start it first and watch it with -p)",
 			search->run->command[0], CLIP(name));
 	return attar_fail(-ENOENT,
-		"no program that runs and is watched has the USDT probe 'perfume:%s' (%zu files"
-		" were looked into): start it first, or let attar start it: -- COMMAND",
+		"no watched program has the USDT probe 'perfume:%s' (%zu files searched): start it "
+		"first, or let attar start it: -- COMMAND",
 		CLIP(name), search->n_files);
 }
 
@@ -230,7 +230,7 @@ int run_usdt_add(struct attar_run *run, const struct attar_event_spec *spec, att
 	return r;
 }
 
-/* ---- unasked ---- */
+/* ---- processes without shared memory ---- */
 
 static int note_shared(void *ctx, const struct perfume_registered *event)
 {
@@ -243,7 +243,9 @@ static int look_at_unshared(struct search *search, const struct map *shared, pid
 
 	if (map_get(shared, (uint64_t)pid))
 		return 0;
-	/* A file that another process brought has been looked into; its probe counts for this one too. */
+	/*
+	 * Files are searched once: a probe found through another process applies to this one too.
+	 */
 	r = look_at_process(search, pid);
 	if (r < 0 || !search->n_sites)
 		return r;
@@ -275,7 +277,7 @@ int run_usdt_add_unshared(
 	map_done(&shared);
 	map_done(&search.files);
 	if (search.error)
-		log_debug("a USDT probe cannot stand in for '%s': %s", spec->name, search.sentence);
+		log_debug("cannot use a USDT probe for '%s': %s", spec->name, search.sentence);
 	free(search.sentence);
 	return r;
 }

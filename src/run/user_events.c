@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sources whose events programs emit: user_events:NAME. Where the kernel has the tracepoint that is a source
- * like any other; beside it, or without it, an shm_source listens for the name in the memory of programs. What
- * comes to light there becomes a source of its own, with its own fields, behind those that were asked for.
+ * Sources of events that programs emit: user_events:NAME. If the kernel has the tracepoint, it is
+ * an ordinary source; in addition, an shm_source looks for the name in the shared memory of
+ * programs. An event that is discovered there becomes a new source, with its own fields, after the
+ * requested ones.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -33,8 +34,8 @@ int run_user_refuse(const struct attar_event_spec *spec)
 	if (spec->kind != ATTAR_EVENT_USER)
 		return 0;
 	return attar_fail(-EOPNOTSUPP,
-		"'%s' does not come through the kernel here: attar trace shows it, and attar "
-		"user-events -d 1s counts it",
+		"'%s' is not registered with the kernel: 'attar trace' shows it, and 'attar "
+		"user-events -d 1s' counts it",
 		CLIP(spec->name));
 }
 
@@ -46,7 +47,7 @@ static struct user_source *find_source(struct attar_run *run, const char *name)
 	return NULL;
 }
 
-/* ---- what the log is told ---- */
+/* ---- log notes ---- */
 
 static const char *words_of(enum attar_transport transport)
 {
@@ -60,7 +61,7 @@ static const char *words_of(enum attar_transport transport)
 	}
 }
 
-/* Once for each event and transport; a pattern may bring thousands to light. */
+/* Once per event and transport, and limited: a pattern may match thousands of events. */
 static void note_transport(
 	struct attar_run *run, const char *name, enum attar_transport transport, const char *from)
 {
@@ -71,9 +72,10 @@ static void note_transport(
 	if (!intern_text(&run->noted, text) || run->noted.n == before || before > NOTES_MAX)
 		return;
 	if (before == NOTES_MAX)
-		log_note("and more events of programs, whose transport only JSON tells");
+		log_note("more user events were found; their transports are listed only in JSON "
+			 "output");
 	else
-		log_note("%s comes through %s%s", name, words_of(transport), from);
+		log_note("%s is received through %s%s", name, words_of(transport), from);
 }
 
 static void note_program(struct attar_run *run, const char *name, const char *comm, pid_t pid)
@@ -85,7 +87,7 @@ static void note_program(struct attar_run *run, const char *name, const char *co
 	note_transport(run, full, ATTAR_TRANSPORT_SHM, from);
 }
 
-/* ---- what comes to light ---- */
+/* ---- discovered events ---- */
 
 static int on_new_event(void *ctx, const struct attar_user_event *event)
 {
@@ -106,7 +108,7 @@ static int on_new_event(void *ctx, const struct attar_user_event *event)
 	}
 	*spec = *run->sources.at[user->source].spec;
 	if (spec->filter && filter_parse(spec->filter, event->format, &keep) < 0) {
-		log_note("%s of %s (pid %d) is left out: %s", name, event->comm, event->pid,
+		log_note("skipped %s of %s (pid %d): %s", name, event->comm, event->pid,
 			attar_error());
 		free(name);
 		return -1;
@@ -143,7 +145,7 @@ int run_user_deliver(struct attar_run *run, struct source *s, const struct attar
 
 /* ---- opening ---- */
 
-/* --pids and --tids. What cannot be parsed is told by who opens the target. */
+/* --pids and --tids. Opening the target reports parse errors. */
 static void list_tasks(const struct attar_run *run, parse_ints *pids, parse_ints *tids)
 {
 	if (run->opts.pids && parse_list(run->opts.pids, PID_MAX, pids) < 0)
@@ -194,8 +196,9 @@ int run_user_open(struct attar_run *run)
 	if (!run->user_sources.n)
 		return 0;
 	if (run->opts.cpus)
-		log_note("--cpus: of events from shared memory the CPU is not known; those of all "
-			 "CPUs are shown");
+		log_note("--cpus: the CPU of events from shared memory is unknown; events of all "
+			 "CPUs are "
+			 "shown");
 	r = join_patterns(run, &patterns);
 	list_tasks(run, &pids, &tids);
 	if (r == 0) {
@@ -228,8 +231,8 @@ void run_user_close(struct attar_run *run)
 }
 
 /*
- * Where the kernel has user_events but not yet this one, a command is asked for rings too: it could not be
- * told in time otherwise that somebody listens.
+ * If the kernel has user_events but the event is not registered yet, the command is also asked to
+ * use rings: a listener that attaches after registration would miss its first events.
  */
 void run_user_environment(const struct attar_run *run, const char *environment[3])
 {
@@ -285,16 +288,16 @@ static const char *kernel_words(struct attar_run *run)
 	case USEREVENT_KERNEL_NO:
 		return "the kernel, which has no user_events";
 	default:
-		return "the kernel, whose tracefs may not be read";
+		return "the kernel, whose tracefs is not readable";
 	}
 }
 
 static void say_waiting(const struct look *look)
 {
-	char seen[64] = "no events of any program";
+	char seen[64] = "found no events";
 
 	if (look->registered)
-		snprintf(seen, sizeof(seen), "%zu events of programs", look->registered);
+		snprintf(seen, sizeof(seen), "found %zu other events", look->registered);
 	log_note(
 		"no program has registered the event '%s' yet%s%s%s; waiting. Looked in %s, and in "
 		"the shared memory of programs that use libperfume (%s there)",
@@ -303,7 +306,7 @@ static void say_waiting(const struct look *look)
 		kernel_words(look->run), seen);
 }
 
-/* In the processes that are watched, or all. */
+/* In the watched processes, or in all of them. */
 static int look(const struct attar_run *run, struct look *look)
 {
 	parse_ints pids = {0};
@@ -315,7 +318,7 @@ static int look(const struct attar_run *run, struct look *look)
 	return r;
 }
 
-/* ---- what the kernel gets later ---- */
+/* ---- events registered with the kernel later ---- */
 
 static bool may_come(struct attar_run *run, const struct attar_event_spec *spec)
 {
@@ -372,7 +375,7 @@ static int open_late(struct attar_run *run, const struct attar_event_spec *asked
 	return r;
 }
 
-/* An event that goes while it is looked at is none. */
+/* Ignores events that are unregistered in the meantime. */
 static int look_for(struct attar_run *run, const struct user_source *user)
 {
 	const struct source *s = &run->sources.at[user->source];
@@ -425,7 +428,7 @@ void run_user_started(struct attar_run *run)
 	}
 }
 
-/* A command that has ended without the event is told of: it may have been a mistake. */
+/* Logs a note if the command never emitted a requested event: its name may be wrong. */
 void run_user_ended(struct attar_run *run)
 {
 	vec_each (&run->user_sources, user) {
@@ -436,7 +439,6 @@ void run_user_ended(struct attar_run *run)
 			seen |= !fnmatch(
 				user->pattern, strchr(run->sources.at[i].name, ':') + 1, 0);
 		if (run->command && !seen && s->spec->kind == ATTAR_EVENT_USER)
-			log_note("%s has emitted no event '%s'", run->command[0],
-				CLIP(user->pattern));
+			log_note("%s emitted no event '%s'", run->command[0], CLIP(user->pattern));
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts of several events, apart for each CPU, thread or whatever a key numbers, and over several runs:
- * their sum, mean and deviation.
+ * Counts of several events, apart for each CPU, thread or whatever a key numbers, and over several
+ * runs: their sum, mean and deviation.
  *
  *	struct counter_table table = {.n_events = 8};
  *	struct counter_table_key *key = counter_table_key(&table, cpu);
@@ -24,7 +24,9 @@ struct running_stats {
 
 void running_stats_add(struct running_stats *s, double value);
 
-/* The standard deviation of one measurement in percent of the mean; 0 with less than two of them. */
+/*
+ * The standard deviation of one measurement in percent of the mean; 0 with less than two of them.
+ */
 double running_stats_deviation(const struct running_stats *s);
 
 struct tally_cell {
@@ -43,7 +45,9 @@ struct counter_table {
 	size_t n_events;
 };
 
-/* The key of that number, made if it is new; borrowed until the next call. NULL when out of memory. */
+/*
+ * The key of that number, made if it is new; borrowed until the next call. NULL when out of memory.
+ */
 struct counter_table_key *counter_table_key(struct counter_table *t, int number);
 
 /* Takes the key of the highest number out. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions by small numbers: locations that belong to the same function of the same binary share one. Names
- * are asked for when a report is drawn.
+ * Functions by small numbers: locations that belong to the same function of the same binary share
+ * one. Names are asked for when a report is drawn.
  *
- * Places of a binary without a name share one function, "[unknown]", unless functions_set_apart() gave a location
- * one of its own: "MODULE+0xOFFSET", the offset in the file.
+ * Places of a binary without a name share one function, "[unknown]", unless functions_set_apart()
+ * gave a location one of its own: "MODULE+0xOFFSET", the offset in the file.
  *
- * Bounds: FUNCTIONS_PLACES_MAX locations are remembered, and asked for again beyond; FUNCTIONS_APART_MAX nameless
- * ones are set apart; names are bounded by the cache of symbols.
+ * Bounds: FUNCTIONS_PLACES_MAX locations are remembered, and asked for again beyond;
+ * FUNCTIONS_APART_MAX nameless ones are set apart; names are bounded by the cache of symbols.
  */
 #ifndef STATS_FUNCTIONS_H
 #define STATS_FUNCTIONS_H
@@ -29,7 +29,10 @@ struct function {
 
 enum { PLACE_TEXT_MAX = 288 };
 
-/* "MODULE+0xOFFSET": the last part of the DSO's path, at most 255 bytes of it, and the offset in its file. */
+/*
+ * "MODULE+0xOFFSET": the last part of the DSO's path, at most 255 bytes of it, and the offset in
+ * its file.
+ */
 void place_text(struct attar_symbols *symbols, attar_location location, char text[PLACE_TEXT_MAX]);
 
 struct functions {
@@ -51,8 +54,8 @@ int functions_of(struct functions *f, attar_location location);
 int functions_no_stack(struct functions *f);
 
 /*
- * From here on the nameless location of a mixed function has a number of its own. 0, also when there are too many;
- * or -ENOMEM.
+ * From here on the nameless location of a mixed function has a number of its own. 0, also when
+ * there are too many; or -ENOMEM.
  */
 int functions_set_apart(struct functions *f, attar_location location);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of code locations, each kept once under a small number, so that counting a sample is one hash and one
- * comparison. A sequence of locations is leaf first, as the kernel delivers it.
+ * Stacks of code locations, each kept once under a small number, so that counting a sample is one
+ * hash and one comparison. A sequence of locations is leaf first, as the kernel delivers it.
  */
 #ifndef STATS_STACKS_H
 #define STATS_STACKS_H

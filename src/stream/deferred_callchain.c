@@ -188,7 +188,9 @@ int deferred_callchain_resume(struct deferred_callchains *d, const struct attar_
 	return r;
 }
 
-/* The kernel's half without its marker and cookie, then the user's half, with a marker before it. */
+/*
+ * The kernel's half without its marker and cookie, then the user's half, with a marker before it.
+ */
 static int stitch(struct deferred_callchains *d, const struct held *h, struct attar_sample *s)
 {
 	size_t kernel = s->callchain_nr - 2;

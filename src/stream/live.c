@@ -52,7 +52,10 @@ static int index_ids(struct attar_stream *s)
 	return 0;
 }
 
-/* For the rings from number `first` on, or they are given up; between rounds, when nothing points to a cursor. */
+/*
+ * For the rings from number `first` on, or they are given up; between rounds, when nothing points
+ * to a cursor.
+ */
 static int add_cursors(struct attar_stream *s, size_t first)
 {
 	struct cursor *cursors = realloc(s->cursors, s->n_rings * sizeof(*cursors));
@@ -288,7 +291,10 @@ static int scan_running(struct attar_stream *s)
 	vec_each (&s->target->tids, tid) {
 		int64_t pid = *tid;
 
-		/* Its process is not known when a thread was given by itself: the first sample tells it. */
+		/*
+		 * Its process is not known when a thread was given by itself: the first sample
+		 * tells it.
+		 */
 		for (size_t i = 0; i < s->target->pids.n; i++)
 			if (s->target->pids.at[i] == pid)
 				procs_thread(&s->procs, (pid_t)pid, (pid_t)pid);

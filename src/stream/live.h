@@ -109,7 +109,10 @@ int stream_watch(struct attar_stream *s, int fd);
 /* And so does the end of a watched process. */
 int stream_watch_target(struct attar_stream *s);
 
-/* Waits as attar_stream_wait() says, but for fds that are watched already; -EINTR when a signal came. */
+/*
+ * Waits as attar_stream_wait() says, but for fds that are watched already; -EINTR when a signal
+ * came.
+ */
 int stream_poll(struct attar_stream *s, int fd, int timeout_ms);
 
 /* CPUs that have come online are watched too, within LOOK_MS. 0 or a negative errno. */

@@ -172,7 +172,9 @@ static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t 
 	return t ? &t->pub : NULL;
 }
 
-/* Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno. */
+/*
+ * Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno.
+ */
 static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event *ev)
 {
 	uint32_t counter = layout_of(s, c->header);
@@ -332,8 +334,8 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 /* ---- events of the shm_source ---- */
 
 /*
- * Threads are told by the program: by the numbers of its own pid namespace, or any that it likes. What is another
- * process' thread here, or one too many, is taken for the program's first.
+ * Threads are told by the program: by the numbers of its own pid namespace, or any that it likes.
+ * What is another process' thread here, or one too many, is taken for the program's first.
  */
 static struct thread *thread_of_shm_source(
 	struct attar_stream *s, const struct shm_source_event *from)
@@ -480,8 +482,9 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 }
 
 /*
- * Polling a ring consumes its readiness. A caller who polls must not miss what was written during the last
- * round, and must not be told of hung up rings for ever: so they are polled here, and read again if it is so.
+ * Polling a ring consumes its readiness. A caller who polls must not miss what was written during
+ * the last round, and must not be told of hung up rings for ever: so they are polled here, and read
+ * again if it is so.
  */
 static __attribute__((noinline)) int next_of_rounds(
 	struct attar_stream *s, struct attar_event *ret_event)
@@ -508,7 +511,9 @@ static __attribute__((noinline)) int refuse_next(
 			    : check_foreign(function, "stream");
 }
 
-/* CHECK_OWN() and CHECK_ARG() in a form that costs the caller of each event no more than it must. */
+/*
+ * CHECK_OWN() and CHECK_ARG() in a form that costs the caller of each event no more than it must.
+ */
 int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 {
 	if (unlikely(!s || !ret_event || !is_own_process(s)))

@@ -140,8 +140,8 @@ struct thread *procs_known(const struct procs *p, pid_t tid)
 }
 
 /*
- * In the place of a dead one of that number. A process whose first thread it would have been goes with a
- * failure.
+ * In the place of a dead one of that number. A process whose first thread it would have been goes
+ * with a failure.
  */
 static struct thread *thread_new(
 	struct procs *p, struct process *process, pid_t tid, struct comm *comm)
@@ -196,9 +196,9 @@ static void mark_dead(struct procs *p, struct thread *t)
 }
 
 /*
- * Buries the threads that ended unnoticed, their EXIT records being lost: those that the kernel did not know
- * this time and the last time, so that records which are still to be read find them alive. Pointers to
- * threads do not outlive it.
+ * Buries the threads that ended unnoticed, their EXIT records being lost: those that the kernel did
+ * not know this time and the last time, so that records which are still to be read find them alive.
+ * Pointers to threads do not outlive it.
  */
 static void sweep(struct procs *p)
 {
@@ -256,7 +256,10 @@ struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
 	return *procs_recent(p, tid) = t;
 }
 
-/* The same for what only the living do; by its exec a thread takes over the number of its process' first. */
+/*
+ * The same for what only the living do; by its exec a thread takes over the number of its process'
+ * first.
+ */
 static struct thread *living_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = procs_thread(p, pid, tid);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of processes and threads, moved on by COMM, MMAP, FORK and EXIT records in order of time. The
- * dead are kept for a while, because their last samples may still come, then forgotten oldest first.
+ * The table of processes and threads, moved on by COMM, MMAP, FORK and EXIT records in order of
+ * time. The dead are kept for a while, because their last samples may still come, then forgotten
+ * oldest first.
  *
- * Bounds: the living threads; PROCS_DEAD_MAX dead ones; a process, its mappings and its name for as long
- * as one of its threads is in the table. Threads whose EXIT record was lost are found by asking the
- * kernel, each time that the living have become PROCS_SWEEP or a quarter more.
+ * Bounds: the living threads; PROCS_DEAD_MAX dead ones; a process, its mappings and its name for as
+ * long as one of its threads is in the table. Threads whose EXIT record was lost are found by
+ * asking the kernel, each time that the living have become PROCS_SWEEP or a quarter more.
  */
 #ifndef STREAM_PROCS_H
 #define STREAM_PROCS_H
@@ -65,8 +66,8 @@ struct thread *procs_known(const struct procs *p, pid_t tid);
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
 
 /*
- * The thread tid of process pid, entered (and asked of /proc) if it is new; one that has exited as long as it
- * is kept and its tid is not used again. NULL when out of memory.
+ * The thread tid of process pid, entered (and asked of /proc) if it is new; one that has exited as
+ * long as it is kept and its tid is not used again. NULL when out of memory.
  */
 static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 {
@@ -84,7 +85,10 @@ int procs_apply(struct procs *p, const struct attar_record *rec);
 /* The process that a thread belongs to, by /proc; 0 when it has ended. */
 pid_t procs_pid_of(pid_t tid);
 
-/* Reads the mappings of the process once. Of one that is gone, names will be missing: they are counted. */
+/*
+ * Reads the mappings of the process once. Of one that is gone, names will be missing: they are
+ * counted.
+ */
 void procs_scan(struct process *process);
 
 /* Enters every process that /proc shows, with its mappings. */

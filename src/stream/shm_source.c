@@ -71,7 +71,10 @@ static int copy_tasks(parse_ints *list, const pid_t *tasks, size_t n)
 	return 0;
 }
 
-/* Listens to the processes of the threads too: what other threads of theirs write is left out later. */
+/*
+ * Listens to the processes of the threads too: what other threads of theirs write is left out
+ * later.
+ */
 static int collect(struct attar_shm_source *shm_source, struct perfume_collector_options *options)
 {
 	parse_ints pids = {0};
@@ -226,7 +229,10 @@ static int kind_of(struct attar_shm_source *shm_source, const struct perfume_sou
 
 /* ---- whose it is ---- */
 
-/* "4:cpu,cpuacct:/a/b": where a process is in each hierarchy; the group is one of these places or above one. */
+/*
+ * "4:cpu,cpuacct:/a/b": where a process is in each hierarchy; the group is one of these places or
+ * above one.
+ */
 static bool is_below(const char *line, const char *group)
 {
 	size_t n = strlen(group);

@@ -21,14 +21,14 @@ struct shm_source_event {
 };
 
 /*
- * The control groups of a target are those whose programs are listened to. Borrowed for the shm_source's
- * life.
+ * The control groups of a target are those whose programs are listened to. Borrowed for the
+ * shm_source's life.
  */
 void shm_source_target(struct attar_shm_source *shm_source, const struct attar_target *target);
 
 /*
- * Looks for programs and events that are new, and sets how far shm_source_next() goes: the time of this
- * moment, ret_horizon.
+ * Looks for programs and events that are new, and sets how far shm_source_next() goes: the time of
+ * this moment, ret_horizon.
  */
 int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon);
 

@@ -138,9 +138,9 @@ $attar stat --per-thread -e raw_syscalls:sys_enter/id==110/,page-faults,task-clo
     one, = calls.values()
     assert 6000 <= one['value'] < 6005
     if kernel == 'debian':
-        assert 'Linux 6.12 and later tell them apart' in notes
+        assert 'separate counts require Linux 6.12 or newer' in notes
     else:
-        assert remarks[0].startswith('3 threads that ended are counted with those that started them: this kernel')
+        assert remarks[0].startswith('3 exited threads have no counts of their own: this kernel')
 
 
 # ---- control groups of v1 ----
@@ -172,7 +172,7 @@ def test_idle_machine(tmp_path):
     """Idle CPUs are no place where time goes: they are counted, but in no table, stack or page."""
     shell('x86', tmp_path, '$attar profile -F 97 -g -d 3s -o out.json -o out.txt -o out.csv -o out.folded -o out.html')
     report = found(tmp_path / 'out.json')
-    remark = re.fullmatch(r'(\d+) of (\d+) samples found a CPU idle: they are left out', report.remarks[0])
+    remark = re.fullmatch(r'excluded (\d+) of (\d+) samples that were taken on idle CPUs', report.remarks[0])
     idle, whole = map(int, remark.groups())
     assert whole == report.notes['seen'] > 100 and idle > whole / 2
     assert report.samples == whole - idle

@@ -12,7 +12,7 @@ from faults import counted, said, with_fault
 
 MOMENTS = 60
 # What a run says that went on without some of the memory.
-INCOMPLETE = re.compile('out of memory|memory ran out|Cannot allocate memory|rings of .* not')
+INCOMPLETE = re.compile('out of memory|Cannot allocate memory|rings of .* not')
 
 
 def profile_is_whole(text, _):

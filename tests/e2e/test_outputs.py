@@ -63,7 +63,7 @@ def test_file_is_replaced_only_when_there_is_a_result(tmp_path):
 
 
 @pytest.mark.parametrize('profiler', [('stat',), ('trace', '-e', 'page-faults')], ids=lambda words: words[0])
-@pytest.mark.parametrize('words', [('-o', 'x.folded'), ('--flame-graph', 'x'), ('--format', 'folded')], ids=lambda words: words[0])
+@pytest.mark.parametrize('words', [('-o', 'x.folded'), ('--format', 'folded')], ids=lambda words: words[0])
 def test_stacks_of_what_adds_none_up(root, tmp_path, profiler, words):
     """Refused before the run; what lies there stays, what does not is not made."""
     (tmp_path / 'x.folded').write_text('precious')
@@ -73,6 +73,13 @@ def test_stacks_of_what_adds_none_up(root, tmp_path, profiler, words):
                            f"'attar {profiler[0]}' does not\n")
     assert [file.name for file in tmp_path.iterdir()] == ['x.folded']
     assert (tmp_path / 'x.folded').read_text() == 'precious'
+
+
+@pytest.mark.parametrize('profiler', ['stat', 'trace'])
+def test_flame_graph_is_an_option_of_stack_profilers_only(profiler):
+    assert '--flame-graph' not in run(profiler, '-h').stdout
+    done = run(profiler, '--flame-graph', 'x', '--', 'true')
+    assert done.returncode == 2 and 'no such option --flame-graph' in done.stderr
 
 
 @pytest.mark.parametrize('second', ['x.folded', './x.folded', 'symbolic.folded', 'hard.folded', 'dangling.folded'])

@@ -75,7 +75,7 @@ def test_whole_system_becomes_own_processes(nobody, sysctl):
     script = f'{nobody.folder}/split7030 3000 & exec {nobody.folder}/attar profile -F 997 -N 400 -d 30s --format json'
     done = as_nobody('sh', '-c', script)
     assert done.returncode == 0, done.stderr
-    assert any('only your own processes are watched' in line for line in notes_of(done))
+    assert any('watching only your own processes' in line for line in notes_of(done))
     found = Profile(done.stdout)
     share_is(found.own('heavy', comm='split7030'), found.samples, 0.7, slack=0.01)
 

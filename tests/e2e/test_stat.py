@@ -363,7 +363,7 @@ def test_threads_that_still_run(held):
     assert target.stdout.readline() == b'ready\n'
     attar.send_signal(signal.SIGINT)
     report, found = finish(attar)
-    assert any('1 threads that were started meanwhile still run' in remark
+    assert any('1 threads that were created during the run are still running' in remark
                for remark in report['remarks'])
     assert sorted((row['comm'], row['value'], row['quality']) for row in found) == [
         ('[unassigned]', 7, 'partial'), ('threadcalls', 0, 'exact'),
@@ -519,11 +519,11 @@ def test_unsupported_event_beside_others():
 @pytest.mark.parametrize('args, status, sentence', [
     (['-e', 'nonsense', '--', 'true'], 2, "no event 'nonsense'"),
     (['-r', '0', '--', 'true'], 2, '--repeat: 0 is not between 1 and 1000000'),
-    (['-r', '3'], 2, '--repeat: there is no command to repeat: -- COMMAND'),
-    (['-r', '3', '-i', '100', '--', 'true'], 2, '--repeat contradicts --interval and --duration'),
+    (['-r', '3'], 2, '--repeat needs a command: -- COMMAND'),
+    (['-r', '3', '-i', '100', '--', 'true'], 2, '--repeat conflicts with --interval and --duration'),
     (['--line', '--', 'true'], 2, '--line needs --interval'),
-    (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'leave all but one out'),
-    (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread contradicts --repeat'),
+    (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'are mutually exclusive'),
+    (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread conflicts with --repeat'),
     (['-m', '8', '--', 'true'], 2, 'unknown option -m'),
     (['-e', 'page-faults', '--', '/nonexistent'], 1, "cannot run '/nonexistent': there is no such file"),
     (['-p', '4194304'], 1, 'no such process: 4194304'),
@@ -554,4 +554,4 @@ def test_whole_system_needs_privilege(open_dir, sysctl):
     done = as_nobody(open_dir() / 'attar', 'stat', '-C', '0', '-d', '1s')
     assert 'kernel.perf_event_paranoid is 2' in done.stderr
     # what other processes that user may have just now is not ours to say: they alone are watched then
-    assert done.returncode == (0 if 'only your own processes are watched' in done.stderr else 3)
+    assert done.returncode == (0 if 'watching only your own processes' in done.stderr else 3)

@@ -69,7 +69,7 @@ def test_cpus_given_one_by_one():
 def test_only_one_event_is_sampled():
     done = run('profile', '-e', 'page-faults', '-e', 'cpu-clock', '-d', '50ms')
     assert done.returncode == 2
-    assert "'page-faults,cpu-clock' names 2 events: one is sampled" in done.stderr
+    assert "'page-faults,cpu-clock' matches 2 events: exactly one can be sampled" in done.stderr
 
 
 def test_threads_of_a_running_process(spawn):

@@ -183,10 +183,10 @@ def test_command_lines_of_the_help_work_in_a_shell(root, event, profilers):
 
 
 @pytest.mark.parametrize('args, status, sentence', [
-    ([], 2, "attar: trace needs an event: -e sched:sched_switch; 'attar list' shows them"),
+    ([], 2, "attar: trace needs an event, such as -e sched:sched_switch; 'attar list' shows all"),
     (['-e', 'sched:sched_swich'], 2, "no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'?"),
     (['-e', 'sched:sched_wakeup/nofield==1/'], 2,
-     "attar: the kernel does not take the filter 'nofield==1' of 'sched:sched_wakeup', "
+     "attar: the kernel rejected the filter 'nofield==1' of 'sched:sched_wakeup', "
      'whose fields are comm, pid, prio, target_cpu'),
 ])
 def test_mistakes(root, args, status, sentence):

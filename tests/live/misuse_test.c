@@ -112,7 +112,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 static void test_a_run_that_does_not_open(void **state)
 {
-	static const char only_open[] = "only open() of a profiler may call it";
+	static const char only_open[] = "may only be called from a profiler's open()";
 	struct perf_event_attr attr = {0};
 	struct attar_run *run;
 	uint64_t user, system;
@@ -140,10 +140,11 @@ static void test_a_run_goes_once(void **state)
 	assert_int_equal(attar_run_set(run, "event", "page-faults"), 0);
 	attar_run_command(run, (char *const *)(uintptr_t)command);
 	assert_int_equal(attar_run_go(run, NULL), 0);
-	refused(attar_run_go(run, NULL), -EINVAL, "attar_run_go(): this run was started already");
-	refused(attar_run_set(run, "event", "cpu-clock"), -EINVAL, "was started already");
+	refused(attar_run_go(run, NULL), -EINVAL,
+		"attar_run_go(): the run has already been started");
+	refused(attar_run_set(run, "event", "cpu-clock"), -EINVAL, "has already been started");
 	attar_run_command(run, NULL);
-	refused(0, 0, "was started already");
+	refused(0, 0, "has already been started");
 	attar_run_free(run);
 }
 

@@ -74,14 +74,15 @@ static void test_mistakes(void **state)
 {
 	struct attar_run *run = *state;
 
-	refused(run, "freqq", "1", -ENOENT, "there is no option --freqq: did you mean --freq?");
+	refused(run, "freqq", "1", -ENOENT, "no such option --freqq: did you mean --freq?");
 	refused(run, "no-exclude-user", NULL, -ENOENT,
-		"there is no option --no-exclude-user: did you mean --exclude-user?");
+		"no such option --no-exclude-user: did you mean --exclude-user?");
 	refused(run, "freq", NULL, -EINVAL, "--freq needs a value: --freq HZ");
-	refused(run, "freq", "0", -ERANGE, "--freq: 0 is too small: the least is 1");
+	refused(run, "freq", "0", -ERANGE, "--freq: 0 is too small: the minimum is 1");
 	refused(run, "freq", "99Hz", -EINVAL, "--freq: '99Hz' is not a number");
 	refused(run, "exclude-user", "yes", -EINVAL, "--exclude-user takes no value");
-	refused(run, "interval", "1us", -ERANGE, "--interval: 1us is too short: the least is 1ms");
+	refused(run, "interval", "1us", -ERANGE,
+		"--interval: 1us is too short: the minimum is 1ms");
 	refused(run, "watermark", "101", -ERANGE,
 		"--watermark: '101' is not a percentage between 0 and 100");
 	refused(run, "watermark", "1s", -ERANGE,
@@ -100,10 +101,9 @@ static void test_profilers(void **state)
 	for (; p[0] && p[1]; p++)
 		assert_true(strcmp(p[0]->name, p[1]->name) < 0);
 	assert_int_equal(attar_run_new("profil", &run), -ENOENT);
-	assert_string_equal(
-		attar_error(), "there is no profiler 'profil': did you mean 'profile'?");
+	assert_string_equal(attar_error(), "no such profiler 'profil': did you mean 'profile'?");
 	assert_int_equal(attar_run_new("zzz", &run), -ENOENT);
-	assert_string_equal(attar_error(), "there is no profiler 'zzz': 'attar -h' lists them");
+	assert_string_equal(attar_error(), "no such profiler 'zzz': 'attar -h' lists them");
 }
 
 /* The same letter means one thing, and no name stands twice, whichever profiler it is. */
