@@ -44,8 +44,11 @@ def built():
 @pytest.fixture(scope='session')
 def runs(built, tmp_path_factory):
     """All of them, two at a time."""
+    base = tmp_path_factory.mktemp('fuzz')  # not in the threads: mktemp is not thread-safe
+
     def fuzz(target):
-        scratch = tmp_path_factory.mktemp(f'fuzz-{target}')
+        scratch = base / target
+        scratch.mkdir()
         known = ROOT / 'fuzz/corpus' / target
         return subprocess.run([str(built / f'fuzz_{target}'), f'-max_total_time={seconds_for(target)}', '-timeout=10',
                                '-rss_limit_mb=1024', '-print_final_stats=1', f'-artifact_prefix={scratch}/', str(scratch),

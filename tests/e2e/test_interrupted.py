@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Signals at any moment, and calls that do less than they were asked for: the results are whole."""
+import re
+
 import pytest
 
 from command import Profile, run, share_is, workload
@@ -33,11 +35,16 @@ def test_stat(fault, root):
     assert counted(done.stdout, 'sched:sched_process_exit') == counted(calm.stdout, 'sched:sched_process_exit') >= 40
 
 
+def without_delivery(text):
+    """The text of doctor without its check of delivered events, which depends on what else runs."""
+    return re.sub(r'^\S+ +delivery .*\n(?: +fix: .*\n)?', '', text, flags=re.M)
+
+
 @pytest.mark.parametrize('command', ['list', 'doctor'])
 def test_what_is_there(fault, root, command):
     done = with_fault('calls', command, **fault)
     assert done.returncode == 0 and done.stderr == ''
-    assert done.stdout == run(command).stdout
+    assert without_delivery(done.stdout) == without_delivery(run(command).stdout)
 
 
 @pytest.mark.parametrize('form', ['json', 'csv', 'html', 'folded', 'txt'])
