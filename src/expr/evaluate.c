@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Evaluate expressions of print formats by the rules of C: promotion, width, sign. */
+#include <time.h>
+
 #include "expr/print.h"
 
 static struct print_value number_value(uint64_t number, unsigned bits, bool is_signed)
@@ -208,6 +210,23 @@ static struct print_value part_of_time(struct print_value v, bool seconds)
 	return number_value(seconds ? v.number / 1000000000 : v.number % 1000000000, 64, false);
 }
 
+/*
+ * The kernel's own trace files also use the value at the time of printing. 64-bit kernels start the
+ * counter 300 s before 2^32 (INITIAL_JIFFIES); the first tick comes some ms after the clock's 0, so
+ * this is a little ahead and differences to earlier values are never negative.
+ */
+static struct print_value jiffies_value(void)
+{
+	struct timespec tick; /* the resolution of the coarse clock is the period of the tick */
+	uint64_t period, hz;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) < 0 || tick.tv_nsec <= 0)
+		return number_value(0, 64, false);
+	period = (uint64_t)tick.tv_nsec;
+	hz = (1000000000 + period / 2) / period;
+	return number_value((uint32_t)(0 - 300 * hz) + base_now() / period, 64, false);
+}
+
 struct print_value print_eval(const struct print_run *run, int32_t index)
 {
 	const struct print_node *node = &run->program->nodes.at[index];
@@ -245,6 +264,8 @@ struct print_value print_eval(const struct print_run *run, int32_t index)
 	case PRINT_SECONDS:
 	case PRINT_REST_NS:
 		return part_of_time(print_eval(run, node->a), node->op == PRINT_SECONDS);
+	case PRINT_JIFFIES:
+		return jiffies_value();
 	case PRINT_UNKNOWN:
 	case PRINT_SYMBOLIC:
 	case PRINT_FLAGS:

@@ -484,6 +484,8 @@ static int32_t constant(struct print_source *s, const char *name, size_t n)
 		return add_number(s, name[0] == 't', 32, true);
 	if (named(name, n, "NULL"))
 		return add_number(s, 0, 64, false);
+	if (named(name, n, "jiffies"))
+		return add(s, node_of(PRINT_JIFFIES));
 	if (n >= sizeof(text))
 		return -1;
 	memcpy(text, name, n);

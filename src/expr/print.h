@@ -36,6 +36,7 @@ enum print_op {
 	PRINT_BITMASK,  /* a: bytes */
 	PRINT_SECONDS,  /* a / 10^9 */
 	PRINT_REST_NS,  /* a % 10^9 */
+	PRINT_JIFFIES,  /* the kernel's tick counter when the record is printed */
 };
 
 /* Tokens of operators with more than one character. */

@@ -2,6 +2,7 @@
 /* Print formats: each conversion and operator, applied to one record. */
 #include "unit.h"
 
+#include <inttypes.h>
 #include <linux/btf.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "event/catalog.h"
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "tracefs/format.h"
 #include "expr/print.h"
 #include "folder.h"
@@ -246,6 +248,40 @@ static void test_unknown(void **state)
 		refuse(*bad);
 }
 
+/* The kernel's tick counter; 0 if this user may not read it. */
+static uint64_t kernel_jiffies(void)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *line;
+
+	if (file_read("/proc/timer_list", 16 << 20, &b) < 0 ||
+		!(line = strstr(buf_text(&b), "\njiffies: ")))
+		return 0;
+	return strtoull(line + strlen("\njiffies: "), NULL, 10);
+}
+
+/* The age of an inode that became dirty 7 s ago, as in the print formats of writeback. */
+static void test_jiffies(void **state)
+{
+	struct attar_format *f =
+		format_of_text("\"%lu %lu\", (jiffies - REC->big) / 250, jiffies");
+	uint64_t before = kernel_jiffies(), big = before - 7 * 250, age, shown;
+	char line[64];
+
+	if (!before) {
+		attar_format_free(f);
+		print_message("cannot read the kernel's jiffies in /proc/timer_list\n");
+		skip();
+	}
+	put(8, &big, sizeof(big));
+	attar_format_print(f, raw, sizeof(raw), line, sizeof(line));
+	assert_int_equal(sscanf(line, "%" SCNu64 " %" SCNu64, &age, &shown), 2);
+	assert_in_range(shown, before, kernel_jiffies() + 10 * 1000);
+	assert_in_range(age, 7, (shown - big) / 250);
+	attar_format_free(f);
+	make_record(state);
+}
+
 /* Nesting and length are limited. */
 static void test_limits(void **state)
 {
@@ -375,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_pointers),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_jiffies),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_odd_elements),
 		cmocka_unit_test(test_kernel_strings),
