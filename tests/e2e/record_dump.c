@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What attar's parser reads in a perf.data file: a line of JSON for each of the kernel's records, with
- * its offset in the file, so that a test can lay it beside what perf reads there.
+ * What attar's parser reads in a perf.data file: a line of JSON for each of the kernel's records,
+ * with its offset in the file, so that a test can lay it beside what perf reads there.
  *
  *	record_dump perf.data
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf.data file of random records, as perf can read it: what the machine at hand cannot record (branch
- * stacks, memory accesses, transactions), for a comparison of two readers.
+ * A perf.data file of random records, as perf can read it: what the machine at hand cannot record
+ * (branch stacks, memory accesses, transactions), for a comparison of two readers.
  *
  *	record_make SEED SAMPLE_TYPE perf.data
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A child that is forked without an exec has copies of all objects: it can free them, but not use them. */
+/*
+ * A child that is forked without an exec has copies of all objects: it can free them, but not use
+ * them.
+ */
 #include "live.h"
 
 #include <errno.h>

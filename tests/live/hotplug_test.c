@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs that go and come back while they are watched. This switches CPU 1 off and on, so it runs only where that is
- * asked for: in a guest, with ATTAR_TEST_HOTPLUG=1.
+ * CPUs that go and come back while they are watched. This switches CPU 1 off and on, so it runs
+ * only where that is asked for: in a guest, with ATTAR_TEST_HOTPLUG=1.
  */
 #include "live.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Public functions that fail leave their outputs as they were, and say why. Not here: what is documented
- * to write on failure too (attar_record_parse(), attar_symbols_resolve()).
+ * Public functions that fail leave their outputs as they were, and say why. Not here: what is
+ * documented to write on failure too (attar_record_parse(), attar_symbols_resolve()).
  */
 #include "live.h"
 
@@ -18,7 +18,9 @@ static const struct {
 	size_t size;
 } too_short = {.size = 1};
 
-/* Fails unless the call gives a negative errno and an error text and leaves the output as it was. */
+/*
+ * Fails unless the call gives a negative errno and an error text and leaves the output as it was.
+ */
 #define FAILS(output, call)                                                                        \
 	do {                                                                                       \
 		unsigned char before[sizeof(output)];                                              \

@@ -163,7 +163,10 @@ static void test_resets_all_members(void **state)
 	attar_target_free(target);
 }
 
-/* Others may add members to our leader: then more comes than there was room for, and ids tell whose it is. */
+/*
+ * Others may add members to our leader: then more comes than there was room for, and ids tell whose
+ * it is.
+ */
 static void test_finds_its_own_among_strangers(void **state)
 {
 	enum { STRANGERS = 40 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals of overflows: as many as there were, to the thread that was named, with what the event said. */
+/*
+ * Signals of overflows: as many as there were, to the thread that was named, with what the event
+ * said.
+ */
 #include "live.h"
 
 #include <errno.h>

@@ -180,7 +180,9 @@ static int new_map(void)
 	return (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
 }
 
-/* Writes the eight bytes "attar!!!" to the event in slot 0 of the map, at each call of getppid(2). */
+/*
+ * Writes the eight bytes "attar!!!" to the event in slot 0 of the map, at each call of getppid(2).
+ */
 static int load_writer(int map)
 {
 	const struct bpf_insn code[] = {

@@ -216,7 +216,8 @@ static void test_bounds(void **state)
 }
 
 /*
- * Binaries that no sample hit leave with their last mapping; those of which a location was made stay.
+ * Binaries that no sample hit leave with their last mapping; those of which a location was made
+ * stay.
  */
 static void test_untouched_binaries_are_forgotten(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A storm of short-lived processes, record by record, through a stream and into the tables and reports of a
- * profiler: no sample is lost or goes to another task, and memory does not depend on how many there were.
+ * A storm of short-lived processes, record by record, through a stream and into the tables and
+ * reports of a profiler: no sample is lost or goes to another task, and memory does not depend on
+ * how many there were.
  */
 #include "record_encoder.h"
 #include "unit.h"
@@ -229,7 +230,10 @@ static void draw(struct storm *s)
 	samples_reset(&s->interval);
 }
 
-/* Processes from number `from` to before `to`. Each name is that of its own process, and still known. */
+/*
+ * Processes from number `from` to before `to`. Each name is that of its own process, and still
+ * known.
+ */
 static void run(struct storm *s, unsigned from, unsigned to)
 {
 	struct attar_event ev;

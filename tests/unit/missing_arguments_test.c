@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every public function refuses NULL where it needs a pointer: with its failure value, and a sentence that
- * names the function and the argument. The other arguments of each call are valid as far as they are
- * looked at before the one that is missing.
+ * Every public function refuses NULL where it needs a pointer: with its failure value, and a
+ * sentence that names the function and the argument. The other arguments of each call are valid as
+ * far as they are looked at before the one that is missing.
  */
 #include "unit.h"
 

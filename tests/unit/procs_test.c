@@ -162,7 +162,10 @@ static void test_samples_after_the_end(void **state)
 	assert_int_equal(f->procs.n_dead, PROCS_DEAD_MAX);
 }
 
-/* A thread that calls exec goes on under the number of its process' first thread, which has ended by then. */
+/*
+ * A thread that calls exec goes on under the number of its process' first thread, which has ended
+ * by then.
+ */
 static void test_exec_by_another_thread(void **state)
 {
 	struct fixture *f = *state;
@@ -180,7 +183,9 @@ static void test_exec_by_another_thread(void **state)
 	assert_string_equal(dso_at(f, t, 0x400010), "/nowhere/after");
 }
 
-/* Numbers that no task can have: to the kernel they have ended already, and no record will say so. */
+/*
+ * Numbers that no task can have: to the kernel they have ended already, and no record will say so.
+ */
 static void test_lost_ends_are_found(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of functions over samples whose truth is known: addresses of a file that nobody has names for. */
+/*
+ * The table of functions over samples whose truth is known: addresses of a file that nobody has
+ * names for.
+ */
 #include "drawing.h"
 
 #include "run/stack_report.h"
@@ -85,8 +88,8 @@ static struct stack_report report_of(struct profiled *p, struct attar_report *re
 }
 
 /*
- * Of 1000 samples 10 ran at one address and 200 went through another, twice by recursion. 988 are spread over
- * so many addresses that none has 0.5%.
+ * Of 1000 samples 10 ran at one address and 200 went through another, twice by recursion. 988 are
+ * spread over so many addresses that none has 0.5%.
  */
 static void test_hot_addresses_are_set_apart(void **state)
 {

@@ -25,7 +25,10 @@ static void test_same_stack_same_number(void **state)
 	stacks_done(&s);
 }
 
-/* 50,000 stacks of one to eight locations: each keeps its number and its locations while the tables grow. */
+/*
+ * 50,000 stacks of one to eight locations: each keeps its number and its locations while the tables
+ * grow.
+ */
 static void test_many_stacks_survive_growth(void **state)
 {
 	enum { STACKS = 50000 };
@@ -94,8 +97,8 @@ static void name(struct attar_thread *thread, const char *comm)
 }
 
 /*
- * A thread is another task under another name, whoever holds the name's memory by now. When the table of
- * threads is full, names go on by themselves, and then all that is left is one.
+ * A thread is another task under another name, whoever holds the name's memory by now. When the
+ * table of threads is full, names go on by themselves, and then all that is left is one.
  */
 static void test_tasks(void **state)
 {
