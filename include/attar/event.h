@@ -73,8 +73,8 @@ ATTAR_API struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog
 /*
  * Reads the format of a tracepoint of this system; it is owned by the catalog. Returns 0; -ENOENT
  * if there is no such tracepoint (the error text may suggest a similar one), -EACCES if tracefs is
- * not readable, -ENODEV if it is not mounted or not supported, -EINVAL for an invalid name,
- * -EBADMSG for a malformed format, -ENOMEM.
+ * not readable, -ENODEV if it is not mounted, -EOPNOTSUPP if the kernel does not support it,
+ * -EINVAL for an invalid name, -EBADMSG for a malformed format, -ENOMEM.
  */
 ATTAR_API int attar_catalog_format(struct attar_catalog *catalog, const char *system,
 	const char *name, const struct attar_format **ret_format);
@@ -210,8 +210,8 @@ struct attar_event_list {
 /*
  * Parses a comma-separated event string in perf's grammar. Returns 0, or a negative errno and an
  * error text with the column and the expected syntax: -EINVAL for invalid syntax, -ENOENT for names
- * that do not exist on this system, -EACCES and -ENODEV as attar_catalog_format(). Free with
- * attar_event_list_free().
+ * that do not exist on this system, -EOPNOTSUPP for PMUs and probes that this machine or kernel does
+ * not have, -EACCES and -ENODEV as attar_catalog_format(). Free with attar_event_list_free().
  */
 ATTAR_API int attar_event_list_parse(
 	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list);
@@ -237,8 +237,8 @@ ATTAR_API const char *attar_event_kind_name(enum attar_event_kind kind);
 
 /*
  * Mounts tracefs at /sys/kernel/tracing if it is not mounted anywhere, and logs that it did.
- * Returns 0, also if it was already mounted; -EPERM without permission, -ENODEV if the kernel has
- * no tracing support. The error text suggests a fix.
+ * Returns 0, also if it was already mounted; -EPERM without permission, -EOPNOTSUPP if the kernel
+ * has no tracing support. The error text suggests a fix.
  */
 ATTAR_API int attar_tracefs_mount(void);
 

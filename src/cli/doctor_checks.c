@@ -288,6 +288,10 @@ static void no_tracefs(struct finding *f, int error)
 {
 	if (is_not_mounted(f, "/sys", MOUNT_SYS))
 		return;
+	if (error == -EOPNOTSUPP) {
+		found(f, CHECK_DEGRADED, "not supported by this kernel");
+		return;
+	}
 	if (geteuid() == 0 && error != -EACCES) {
 		found(f, CHECK_READY,
 			"not mounted: attar mounts it when a tracepoint is requested");

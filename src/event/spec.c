@@ -122,7 +122,7 @@ static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)
 	bool own =
 		is(word, n, "mem") || probe_word(word, n) || (n && isdigit((unsigned char)word[0]));
 
-	if (own || (r != -ENOENT && r != -ENODEV))
+	if (own || (r != -ENOENT && r != -ENODEV && r != -EOPNOTSUPP))
 		return r;
 	if (word[n + 1] != ':' && tracepoint_is_system(parser, word, n))
 		return r;

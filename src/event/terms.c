@@ -416,8 +416,8 @@ static int unknown_pmu(struct parser *parser, const char *name)
 	if (s.best)
 		return parser_fail(parser, parser->event, -ENOENT,
 			"no PMU '%s': did you mean '%s'?", CLIP(name), s.best);
-	return parser_fail(parser, parser->event, -ENOENT,
-		"no PMU '%s' on this machine: see 'attar list'", CLIP(name));
+	return parser_fail(parser, parser->event, -EOPNOTSUPP,
+		"this machine has no PMU '%s': see 'attar list'", CLIP(name));
 }
 
 /* cycles/period=1000/ on hybrid CPUs: cpu_core/cycles,period=1000/ and so on for each core PMU. */

@@ -188,7 +188,7 @@ int userevent_add(struct parser *parser, const char *name, struct tracepoint_par
 	if (transport == ATTAR_TRANSPORT_SHM || transport == ATTAR_TRANSPORT_USDT)
 		return add_user(parser, name, parts, transport);
 	r = tracepoint_add(parser, USER_EVENTS, name);
-	if (r == -ENOENT || r == -ENODEV || r == -EACCES) {
+	if (r == -ENOENT || r == -ENODEV || r == -EOPNOTSUPP || r == -EACCES) {
 		if (transport == ATTAR_TRANSPORT_KERNEL)
 			return no_kernel(parser, name, r);
 		attar_error_clear();

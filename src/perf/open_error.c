@@ -6,6 +6,7 @@
  */
 #include "perf/open_error.h"
 
+#include <linux/hw_breakpoint.h>
 #include <stdio.h>
 
 #include "base/file.h"
@@ -140,11 +141,11 @@ static int open_error_too_big(const struct refusal *r)
 			"of a group: use fewer sample fields or group members",
 			CLIP(r->event));
 	if (!f)
-		return attar_fail(r->error,
+		return attar_fail(-EOPNOTSUPP,
 			"'%s' uses attributes that are newer than kernel %s, which supports %u "
 			"bytes of struct perf_event_attr",
 			CLIP(r->event), kernel_get()->release, known);
-	return attar_fail(r->error,
+	return attar_fail(-EOPNOTSUPP,
 		"'%s' uses %s (%s), which requires %s or newer; this is kernel %s", CLIP(r->event),
 		f->option, f->what, since(f, first, sizeof(first)), kernel_get()->release);
 }
@@ -179,6 +180,35 @@ static bool is_unknown_tracepoint(const struct refusal *r)
 	return attr_bisect_try(r, &plain) == -EINVAL;
 }
 
+static int open_error_kernel_breakpoint(const struct refusal *r)
+{
+	if (r->attr->attr.bp_type != HW_BREAKPOINT_X)
+		return attar_fail(r->error,
+			"'%s': the kernel protects this address from breakpoints, as it does for "
+			"the data of its entry code and debug registers",
+			CLIP(r->event));
+	if (access("/sys/bus/event_source/devices/kprobe", F_OK) < 0 &&
+		access("/proc/sys/debug/kprobes-optimization", F_OK) < 0)
+		return attar_fail(-EOPNOTSUPP,
+			"'%s': execution breakpoints on kernel addresses require a kernel with "
+			"kprobes (CONFIG_KPROBES is not set)",
+			CLIP(r->event));
+	return attar_fail(r->error,
+		"'%s': the address is in kernel code that does not allow probes", CLIP(r->event));
+}
+
+/* Only x86 restricts the addresses: arch_build_bp_info() in arch/x86/kernel/hw_breakpoint.c. */
+static bool is_kernel_breakpoint(const struct perf_event_attr *attr)
+{
+#if defined(__x86_64__)
+	const bool has_rule = true;
+#else
+	const bool has_rule = false;
+#endif
+
+	return has_rule && attr->type == PERF_TYPE_BREAKPOINT && (int64_t)attr->bp_addr < 0;
+}
+
 static int open_error_option(const struct refusal *r)
 {
 	const struct feature *f;
@@ -196,6 +226,8 @@ static int open_error_option(const struct refusal *r)
 			"(--no-user-callchain) and do not set PERF_SAMPLE_STACK_USER",
 			CLIP(r->event));
 	f = attr_bisect_find(r);
+	if (!f && is_kernel_breakpoint(&r->attr->attr))
+		return open_error_kernel_breakpoint(r);
 	if (!f && r->attr->attr.type == PERF_TYPE_TRACEPOINT && is_unknown_tracepoint(r))
 		return open_error_no_tracepoint(r);
 	if (!f && is_generic(&r->attr->attr)) /* arm64 returns EINVAL where x86 returns ENOENT */
@@ -206,7 +238,7 @@ static int open_error_option(const struct refusal *r)
 			"options is not supported; no single option is the cause",
 			CLIP(r->event));
 	if (f->since > kernel_get()->version)
-		return attar_fail(r->error,
+		return attar_fail(-EOPNOTSUPP,
 			"'%s' uses %s (%s), which requires %s or newer; this is kernel %s",
 			CLIP(r->event), f->option, f->what, since(f, first, sizeof(first)),
 			kernel_get()->release);

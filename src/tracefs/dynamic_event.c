@@ -138,7 +138,7 @@ static int explain(struct tracefs *tracefs, const struct probe *probe, int r)
 	/* The kernel also returns -ENOENT for the file to be probed. */
 	path_of(tracefs, probe->user, path);
 	if (r == -ENOENT && access(path, F_OK) < 0 && access(tracefs->path, R_OK | X_OK) == 0)
-		return attar_fail(-ENODEV,
+		return attar_fail(-EOPNOTSUPP,
 			"this kernel does not support %s (CONFIG_%s_EVENTS is not set)",
 			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");
 	if (r == -EACCES || r == -EPERM)

@@ -140,7 +140,7 @@ static int best_mount(char *text, char **ret_path)
 
 static int no_tracefs(void)
 {
-	return attar_fail(-ENODEV,
+	return attar_fail(-EOPNOTSUPP,
 		"this kernel does not support tracefs and tracepoints (CONFIG_TRACING is not set)");
 }
 

@@ -48,7 +48,7 @@ def test_stat_of_a_group_on_old_kernels(version):
 def test_kernel_that_is_too_old():
     """What no run can do without is named, with the first kernel that has it."""
     done = with_fault('kernel', 'profile', '-d', '100ms', kernel='3.10')
-    assert done.returncode in (FAILED, USAGE, UNSUPPORTED)
+    assert done.returncode == UNSUPPORTED
     assert said(done)[-1].endswith('uses PERF_SAMPLE_IDENTIFIER (event ids at a fixed offset in records), which '
                                    'requires Linux 3.12 or newer; this is kernel 3.10.0')
 
@@ -134,6 +134,35 @@ def test_fifth_breakpoint():
     assert done.returncode == FAILED
     assert re.fullmatch(r"attar: 'mem:0x601020:w' needs a hardware breakpoint, and all are in use "
                         r'\(most CPUs have four\)', said(done)[-1]), done.stderr
+
+
+@pytest.mark.parametrize('arguments', [('-d', '100ms'), ('--', 'true')], ids=['system', 'command'])
+@pytest.mark.parametrize('profiler', ['stat', 'trace'])
+def test_kprobe_without_kprobes(profiler, arguments):
+    """A feature that the kernel lacks is not supported, whatever is to be watched."""
+    if os.path.exists('/sys/kernel/tracing/kprobe_events'):
+        pytest.skip('this kernel has kprobes')
+    for event in 'kprobe:do_exit', 'kretprobe:do_exit':
+        done = run(profiler, '-e', event, *arguments)
+        assert 'this kernel does not support kprobes' in said(done)[-1]
+        assert (done.returncode, done.stdout) == (UNSUPPORTED, '')
+
+
+def test_breakpoint_on_kernel_code():
+    """x86 allows them where kprobes are allowed; the kernel only reports EINVAL."""
+    address = next(line.split()[0] for line in open('/proc/kallsyms') if line.split()[2] == '_text')
+    done = run('stat', '-e', f'mem:0x{address}:x', '-d', '100ms')
+    if os.uname().machine != 'x86_64' or os.path.exists('/sys/kernel/tracing/kprobe_events'):
+        pytest.skip('this kernel allows breakpoints on kernel code')
+    assert said(done)[-1].endswith('execution breakpoints on kernel addresses require a kernel with kprobes '
+                                   '(CONFIG_KPROBES is not set)')
+    assert done.returncode == UNSUPPORTED
+
+
+def test_pmu_that_this_machine_lacks():
+    done = run('stat', '-e', 'some_accelerator/commands/', '--', 'true')
+    assert said(done)[-1].endswith("this machine has no PMU 'some_accelerator': see 'attar list'")
+    assert done.returncode == UNSUPPORTED
 
 
 PATTERN = 'sched:sched_process_*'
