@@ -5,7 +5,8 @@
 
 #include "base/base.h"
 
-enum { LIMIT_SPARE_FILES = 64 }; /* for other files: binaries with symbols, outputs, epoll */
+/* Needed when all events are open: epoll, CPU hotplug, /proc, binaries with symbols. */
+enum { LIMIT_SPARE_FILES = 8 };
 
 /* The soft limit of RLIMIT_NOFILE; 0: unknown. */
 uint64_t limit_open_files(void);

@@ -106,15 +106,6 @@ struct attar_counter *counter_free(struct attar_counter *c)
 
 /* ---- instances ---- */
 
-static size_t instance_count(const struct attar_target *t)
-{
-	size_t who = t->kind == ATTAR_TARGET_TASKS     ? t->tids.n
-		     : t->kind == ATTAR_TARGET_CGROUPS ? t->cgroups.n
-						       : 1;
-
-	return who * t->cpus.n;
-}
-
 static struct instance instance_at(const struct attar_target *t, size_t i)
 {
 	size_t who = i / t->cpus.n;
@@ -149,10 +140,11 @@ static int explain(struct attar_counter *const *all, size_t n, const struct atta
 		.attr = &c->whole,
 		.instance = *p,
 		.events = MAX(t->events, n),
-		.instances = instance_count(t)};
+		.instances = target_instances(t)};
 
 	refusal.files_left =
-		(refusal.events - MIN(t->events_open, refusal.events)) * refusal.instances;
+		(refusal.events - MIN(t->events_open, refusal.events)) * refusal.instances +
+		t->files_later;
 	for (size_t i = 0; i < n; i++)
 		refusal.files_left -= MIN(all[i]->fds.n, refusal.files_left);
 	if (c->group && c != c->group->members[0])
@@ -236,7 +228,7 @@ int counters_open_instances(struct attar_counter *const *c, size_t n, const stru
 	size_t last = 0;
 	int gone = 0;
 
-	for (size_t i = first; i < instance_count(t); i++) {
+	for (size_t i = first; i < target_instances(t); i++) {
 		struct instance p = instance_at(t, i);
 		int r;
 

@@ -13,7 +13,7 @@ struct refusal {
 	struct instance instance;
 	/*
 	 * How many events are opened in how many instances each, and the files that are still to be
-	 * opened for them.
+	 * opened for them and after them.
 	 */
 	size_t events, instances, files_left;
 };

@@ -51,6 +51,15 @@ static int choose_cpus(struct attar_target *t, const char *list)
 	return r;
 }
 
+size_t target_instances(const struct attar_target *t)
+{
+	size_t who = t->kind == ATTAR_TARGET_TASKS     ? t->tids.n
+		     : t->kind == ATTAR_TARGET_CGROUPS ? t->cgroups.n
+						       : 1;
+
+	return who * t->cpus.n;
+}
+
 int target_know(struct attar_target *t, pid_t tid)
 {
 	return map_put(&t->known, (uint64_t)tid, 1) < 0 ? base_oom() : 0;

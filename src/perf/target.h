@@ -34,9 +34,10 @@ struct attar_target {
 	parse_ints pidfds;
 	size_t running; /* watched processes that have not ended */
 	/*
-	 * Of the run that opens several: events in all, and those that are open. 0, 0: not known.
+	 * Of the run that opens several: events in all, those that are open, and the files that it
+	 * opens after them. 0: not known.
 	 */
-	size_t events, events_open;
+	size_t events, events_open, files_later;
 };
 
 /*
@@ -44,6 +45,9 @@ struct attar_target {
  * of tids. The number added, or a negative errno.
  */
 int target_rescan(struct attar_target *target);
+
+/* The number of instances that a counter has on the target. */
+size_t target_instances(const struct attar_target *target);
 
 /* Whoever opens counters on it wants to stop: see attar_target_opts.stop. */
 bool target_stopped(const struct attar_target *target);

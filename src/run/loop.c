@@ -85,6 +85,19 @@ int run_open_source(struct attar_run *run, struct source *s)
 	return r;
 }
 
+static size_t side_band_files(const struct attar_run *run)
+{
+	return run->sources.n ? target_instances(run->target) : 0;
+}
+
+/* The files of the counters that are opened after the events, for messages about limits. */
+static size_t count_later_files(const struct attar_run *run)
+{
+	if (exited_threads_reported(run))
+		return side_band_files(run) + run->counts.n * run->target->tids.n;
+	return side_band_files(run) + setuid_files(run);
+}
+
 int run_opening(struct attar_run *run, size_t done)
 {
 	size_t all = run->sources.n + run->counts.n;
@@ -92,6 +105,7 @@ int run_opening(struct attar_run *run, size_t done)
 
 	run->target->events = all;
 	run->target->events_open = done;
+	run->target->files_later = count_later_files(run);
 	if (run_stop_asked(run))
 		return attar_fail(-ECANCELED,
 			"stopped while events were being opened (%zu of %zu): nothing was measured",
@@ -186,6 +200,8 @@ static int open_stream(struct attar_run *run)
 		if (exited_threads_reported(run) && c->counter &&
 			vec_push(&counters, c->counter) < 0)
 			r = base_oom();
+	run->target->events_open = run->target->events;
+	run->target->files_later = side_band_files(run);
 	if (r == 0 && counters.n)
 		r = attar_stream_live(
 			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);

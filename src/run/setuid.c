@@ -68,7 +68,7 @@ static int open_stream(struct attar_run *run, struct setuid_watch *w)
 	attr.ksymbol = 0;
 	attr.wakeup_watermark = RING_BYTES / 4;
 	attr.disabled = attr.enable_on_exec = w->target->by_exec;
-	r = attar_counter_open(w->target, &attr, "dummy", 0, &w->counter);
+	r = attar_counter_open(w->target, &attr, "side-band records", 0, &w->counter);
 	if (r == 0)
 		r = attar_stream_live(w->target, &w->counter, 1, run->symbols, &opts, &w->stream);
 	if (r < 0)
@@ -83,6 +83,16 @@ static void drop(struct setuid_watch *w)
 	w->stream = attar_stream_free(w->stream);
 	w->counter = attar_counter_close(w->counter);
 	w->target = attar_target_free(w->target);
+}
+
+size_t setuid_files(const struct attar_run *run)
+{
+	const struct attar_target *of = run->target;
+	size_t n = of->tids.n * (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+
+	if (run->sources.n || !run->counts.n || of->kind != ATTAR_TARGET_TASKS || n > PLACES_MAX)
+		return 0;
+	return n;
 }
 
 void setuid_open(struct attar_run *run)

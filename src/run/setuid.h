@@ -23,6 +23,9 @@ struct setuid_watch {
  */
 void setuid_open(struct attar_run *run);
 
+/* The number of files that setuid_open() will open; 0 if it is not needed. */
+size_t setuid_files(const struct attar_run *run);
+
 /* Processes pending records. */
 void setuid_drain(struct attar_run *run);
 

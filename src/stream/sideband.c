@@ -43,7 +43,8 @@ int sideband_open(struct attar_target *target, const struct attar_counter *first
 	if (first)
 		follow_first(&attr, first);
 	attr.write_backward = overwritten && first && first->attr.write_backward;
-	r = attar_counter_open(target, &attr, "dummy", ATTAR_COUNTER_DEGRADE, ret_counter);
+	r = attar_counter_open(
+		target, &attr, "side-band records", ATTAR_COUNTER_DEGRADE, ret_counter);
 	if (r != -ESRCH)
 		return r;
 	attar_error_clear(); /* everybody who was watched has ended: there is nothing to tell */

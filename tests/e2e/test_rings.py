@@ -113,6 +113,32 @@ def test_too_few_file_descriptors():
                      r'CPUs \(-C\) or threads \(-t\)', done.stderr)
 
 
+LIMITED = {
+    'trace': ('-e', 'page-faults', '-d', '100ms'),
+    'profile': ('-e', 'cpu-clock', '-d', '100ms'),
+    'stat': ('-e', 'page-faults,context-switches,cpu-migrations', '-d', '100ms'),
+    'stat of a command': ('-e', 'page-faults,context-switches', '--', 'true'),
+    'trace of a command': ('-e', 'page-faults,context-switches', '--', 'true'),
+}
+
+
+@pytest.mark.parametrize('case', LIMITED)
+def test_needed_files_are_enough_and_not_many_more(case):
+    """
+    At each limit that is too low for the events, the message says how many files are needed. They include
+    those that a run can do without: the detection of set-user-ID programs, and 8 for names.
+    """
+    def limited(limit):
+        return run(f'--nofile={limit}:{limit}', ATTAR, case.split()[0], *LIMITED[case], program='prlimit')
+
+    limits = range(7, 1000)
+    least = next(limit for limit in limits if limited(limit).returncode == 0)
+    said = [re.search(r'files need (\d+) in total: run ulimit -n (\d+)', limited(limit).stderr)
+            for limit in range(7, least)]
+    needed = {int(n) for found in said if found for n in found.groups()}
+    assert needed and least <= min(needed) and max(needed) <= least + 2 * os.cpu_count() + 8
+
+
 def test_many_threads_need_many_descriptors(spawn):
     """A limit that the threads of a process exceed: said, not silently halved."""
     import threading
