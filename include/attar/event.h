@@ -210,8 +210,8 @@ struct attar_event_list {
 /*
  * Parses a comma-separated event string in perf's grammar. Returns 0, or a negative errno and an
  * error text with the column and the expected syntax: -EINVAL for invalid syntax, -ENOENT for names
- * that do not exist on this system, -EOPNOTSUPP for PMUs and probes that this machine or kernel does
- * not have, -EACCES and -ENODEV as attar_catalog_format(). Free with attar_event_list_free().
+ * that do not exist on this system, -EOPNOTSUPP for PMUs and probes that this machine or kernel
+ * does not have, -EACCES and -ENODEV as attar_catalog_format(). Free with attar_event_list_free().
  */
 ATTAR_API int attar_event_list_parse(
 	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list);

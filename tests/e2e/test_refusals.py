@@ -150,12 +150,13 @@ def test_kprobe_without_kprobes(profiler, arguments):
 
 def test_breakpoint_on_kernel_code():
     """x86 allows them where kprobes are allowed; the kernel only reports EINVAL."""
-    address = next(line.split()[0] for line in open('/proc/kallsyms') if line.split()[2] == '_text')
+    with open('/proc/kallsyms') as symbols:
+        address = next(line.split()[0] for line in symbols if line.split()[2] == '_text')
     done = run('stat', '-e', f'mem:0x{address}:x', '-d', '100ms')
     if os.uname().machine != 'x86_64' or os.path.exists('/sys/kernel/tracing/kprobe_events'):
         pytest.skip('this kernel allows breakpoints on kernel code')
-    assert said(done)[-1].endswith('execution breakpoints on kernel addresses require a kernel with kprobes '
-                                   '(CONFIG_KPROBES is not set)')
+    assert said(done)[-1].endswith('execution breakpoints on kernel addresses require a kernel '
+                                   'with kprobes (CONFIG_KPROBES is not set)')
     assert done.returncode == UNSUPPORTED
 
 

@@ -125,11 +125,12 @@ LIMITED = {
 @pytest.mark.parametrize('case', LIMITED)
 def test_needed_files_are_enough_and_not_many_more(case):
     """
-    At each limit that is too low for the events, the message says how many files are needed. They include
-    those that a run can do without: the detection of set-user-ID programs, and 8 for names.
+    At each limit that is too low for the events, the message says how many files are needed. They
+    include some that a run can do without: the detection of set-user-ID programs, and 8 for names.
     """
     def limited(limit):
-        return run(f'--nofile={limit}:{limit}', ATTAR, case.split()[0], *LIMITED[case], program='prlimit')
+        return run(f'--nofile={limit}:{limit}', ATTAR, case.split()[0], *LIMITED[case],
+                   program='prlimit')
 
     limits = range(7, 1000)
     least = next(limit for limit in limits if limited(limit).returncode == 0)
