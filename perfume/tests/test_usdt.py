@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: CC0-1.0
-"""The USDT twin of a static event, seen by bpftrace and perf through uprobes of the machine's own kernel."""
+"""The USDT probe of a static event, read by bpftrace and perf through uprobes of this kernel."""
 import os
 import shutil
 import struct
@@ -38,7 +38,7 @@ def scratch():
 
 
 def build(folder, *compiler):
-    """The emitter with the library dropped in, as this compiler makes it."""
+    """Build the emitter with the library's two source files, with the compiler of this build."""
     if not shutil.which(compiler[0]):
         pytest.skip(f'no {compiler[0]} here')
     program = folder / 'emitter'
@@ -48,7 +48,7 @@ def build(folder, *compiler):
 
 
 def watch(program):
-    """What bpftrace sees of the emitter's events: a list of texts, and what the emitter said."""
+    """Return the events of the emitter that bpftrace prints, and the emitter's own output."""
     if not shutil.which('bpftrace'):
         pytest.skip('bpftrace is not installed')
     script = (f'usdt:{program}:{PROBE} {{ printf("%d %lx %s %d %d %d\\n", '
@@ -74,8 +74,10 @@ def test_bpftrace_sees_every_argument(uprobes, scratch, compiler):
     assert said == [f'evaluated {EVENTS}']
 
 
-def test_the_semaphore_is_counted_in_processes_that_run_already(uprobes, scratch):
-    """The emitter waits for its listener; only the kernel can tell it of one."""
+def test_semaphore_is_raised_in_running_processes(uprobes, scratch):
+    """
+    The emitter waits for a listener; only the kernel's count of the semaphore can show it one.
+    """
     if not shutil.which('bpftrace'):
         pytest.skip('bpftrace is not installed')
     program = build(scratch, 'gcc', '-O2')
@@ -114,7 +116,7 @@ def test_perf_records_the_probe(uprobes, scratch):
         assert int(fields['arg4']) == -i
 
 
-def test_a_probe_has_twelve_arguments_at_most(scratch):
+def test_probe_has_at_most_twelve_arguments(scratch):
     source = scratch / 'wide.c'
     fields = ', '.join(f'(u32, f{i})' for i in range(20))
     source.write_text(f'#include "perfume.h"\nPERFUME_EVENT(wide, {fields})\n'

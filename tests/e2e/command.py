@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the built attar and reads what it found."""
+"""Run the built attar and read its reports."""
 import json
 import math
 import os
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get('ATTAR_BUILD', ROOT / 'build')).resolve()
 ATTAR = BUILD / 'src/cli/attar'
 NOBODY = 65534
-# For targets that never end: so many samples, however long a crowded machine takes for them.
+# For targets that never end: the number of samples to take, however long a busy machine needs.
 ENOUGH = ('-N', 400, '-d', '30s')
 
 
@@ -24,7 +24,7 @@ def workload(name):
 
 
 def run(*args, program=ATTAR, timeout=60, **kwargs):
-    """attar with these arguments; its output as text in which foreign bytes are kept."""
+    """Run attar with these arguments; undecodable bytes of its output are preserved."""
     kwargs.setdefault('stdin', subprocess.DEVNULL)
     if not {'stdout', 'stderr', 'capture_output'} & set(kwargs):
         kwargs['capture_output'] = True
@@ -44,19 +44,19 @@ def comm_of(pid):
 
 
 def cpu_seconds(pid):
-    """The time that the process has run in its own code."""
+    """Return the CPU time that the process has used in user mode."""
     ticks = int(Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[11])
     return ticks / os.sysconf('SC_CLK_TCK')
 
 
 def is_sampling(process):
-    """Whether a started attar has opened its events and mapped its rings."""
+    """Return whether a started attar has opened its events and mapped its rings."""
     assert process.poll() is None, f'attar has ended with status {process.returncode}'
     return 'anon_inode:[perf_event]' in Path(f'/proc/{process.pid}/maps').read_text()
 
 
 class Profile:
-    """What a run of attar profile found, from its JSON."""
+    """The JSON report of a run of attar profile."""
 
     def __init__(self, text, done=None):
         self.reports = [json.loads(line) for line in text.splitlines()]
@@ -76,7 +76,9 @@ class Profile:
         raise KeyError(section)
 
     def pick(self, symbol=None, comm=None, dso=None):
-        """The functions of that name, task and file (each a text, or a compiled pattern)."""
+        """
+        Return the functions with that name, task and file (each a string or a compiled pattern).
+        """
         def fits(wanted, value):
             if wanted is None:
                 return True
@@ -85,15 +87,15 @@ class Profile:
                 and fits(dso, Path(f['dso']).name if isinstance(dso, str) else f['dso'])]
 
     def own(self, symbol=None, comm=None, dso=None):
-        """How many samples were in the function itself."""
+        """Return the number of samples in the function itself."""
         return sum(f['samples'] for f in self.pick(symbol, comm, dso))
 
     def total(self, symbol):
-        """The percentage of samples that had the function anywhere in their stack."""
+        """Return the percentage of samples with the function anywhere in their stack."""
         return sum(f['total'] for f in self.pick(symbol))
 
     def stacks(self):
-        """How often each stack was sampled: (task, outermost function, ..., innermost)."""
+        """Count the samples by stack: (task, outermost function, ..., innermost)."""
         nodes, paths, found = self.rows('stacks'), [], Counter()
         for node in nodes:
             above = () if node['parent'] in (-1, None) else paths[node['parent']]
@@ -104,7 +106,7 @@ class Profile:
 
 
 def profile(*args, command=None, freq=997, graph=True, status=0, timeout=90, **kwargs):
-    """Runs attar profile to its end; fails unless it ends with that status."""
+    """Run attar profile to its end, and fail if its exit status is another."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / 'out.json'
         words = ['profile', '-q', '-F', freq, *(['-g'] if graph else []), '-o', out, *args]
@@ -114,7 +116,7 @@ def profile(*args, command=None, freq=997, graph=True, status=0, timeout=90, **k
 
 
 def share_is(part, whole, truth, slack=0.003, sigmas=4.5):
-    """Fails unless part/whole is the true share within sampling error (slack: start-up, the odd interrupt)."""
+    """Fail unless part/whole is the share within sampling error (slack: start-up, interrupts)."""
     assert whole >= 50, f'only {whole} samples'
     share, error = part / whole, math.sqrt(max(truth * (1 - truth), 1e-4) / whole)
     assert abs(share - truth) <= sigmas * error + slack, \
@@ -122,7 +124,7 @@ def share_is(part, whole, truth, slack=0.003, sigmas=4.5):
 
 
 def compiler():
-    """The command that compiles programs for the built library: a sanitized one wants the sanitizer in them, too."""
+    """Return the compiler command for programs that use the library, with its sanitizers."""
     options = json.loads(subprocess.check_output(['meson', 'introspect', '--buildoptions', BUILD]))
     sanitizer = next(o['value'] for o in options if o['name'] == 'b_sanitize')
     flags = [f'-fsanitize={sanitizer}'] if sanitizer != 'none' else []
@@ -134,12 +136,12 @@ def has(name):
 
 
 def perf(*args):
-    """perf's standard output."""
+    """Run perf and return its standard output."""
     return subprocess.run(['perf', *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors='replace', timeout=120, check=True).stdout
 
 
 def as_nobody(*args, drop=(), **kwargs):
-    """attar as a user without any privilege (the program must lie where that user may read it)."""
+    """Run attar as a user without privileges (who must be able to read the program)."""
     return run('--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=-all', '--bounding-set=-all',
                *args, program='setpriv', **kwargs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Puts the machine in the state that a test needs, and back."""
+"""Fixtures that bring the machine into the state that a test needs, and restore it."""
 import contextlib
 import os
 import shutil
@@ -20,12 +20,12 @@ MARKERS = [
     'parallel: measures nothing of the live machine, so it may run beside other tests',
     'quick: part of "make check"',
 ]
-# What is only downloaded is ready first; the others' kernels are built.
+# Guests that are only downloaded come first; the other kernels are being built meanwhile.
 KERNELS = ['debian', 'arm64', 'debian7', 'x86', 'statuspage']
 
 
 def kernel_of(item):
-    """The guest that the test boots, or None."""
+    """Return the guest that the test boots, or None."""
     mark = item.get_closest_marker('guest')
     if not mark:
         return None
@@ -35,8 +35,8 @@ def kernel_of(item):
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """
-    Of the tests that measure the live machine one runs at a time. Those in guests run beside them, in an order
-    in which they wait as little as possible for kernels that are still being built.
+    Tests that measure the live machine run one at a time. Tests in guests run in parallel with
+    them, ordered so that they wait as little as possible for kernels that are still being built.
     """
     def rank(item):
         if item.get_closest_marker('parallel'):
@@ -50,25 +50,25 @@ def pytest_collection_modifyitems(items):
         if rank(item) == 0:
             item.add_marker(pytest.mark.xdist_group('live'))
         elif rank(item) == 1:
-            # They share what a module sets up.
+            # These share fixtures of their module.
             item.add_marker(pytest.mark.xdist_group(item.module.__name__.rpartition('.')[2]))
     items.sort(key=rank)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """guest.run() refuses to boot for a test that is not marked: it would run among the live ones."""
+    """guest.run() refuses to boot in a test without the mark: it would run among the live tests."""
     guest.kernel = kernel_of(item)
 
 
 def pytest_runtest_logreport(report):
-    """A failure is told when it happens: a run that is cut short still says which test it was."""
+    """Print a failure at once, so that a run that is aborted has reported it."""
     if report.failed:
         print(f'\nFAILED {report.nodeid} ({report.when})', file=sys.__stderr__, flush=True)
 
 
 def pytest_configure(config):
-    """Tests that are started in the background ignore interrupts; their children must not."""
+    """A background job ignores SIGINT and SIGQUIT, but the programs that the tests start must not."""
     for marker in MARKERS:
         config.addinivalue_line('markers', marker)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
@@ -90,7 +90,7 @@ def needs_perf():
 
 @pytest.fixture
 def sysctl(root):
-    """sysctl('kernel.x', 3) sets it for this test."""
+    """sysctl('kernel.x', 3) sets a value for the duration of the test."""
     before = {}
 
     def set_value(name, value):
@@ -105,7 +105,7 @@ def sysctl(root):
 
 @pytest.fixture
 def spawn():
-    """spawn(command...) starts a process that is gone after the test."""
+    """spawn(command...) starts a process that is killed after the test."""
     processes = []
 
     def start(*args, **kwargs):
@@ -123,7 +123,7 @@ def spawn():
 
 @pytest.fixture
 def open_dir(tmp_path_factory):
-    """A folder that every user may read, with the tested command and the named workloads in it."""
+    """A folder that every user may read, with the tested command and the given workloads."""
     folder = Path(f'/tmp/attar-test-{os.getpid()}')
     folder.mkdir(mode=0o755)
 
@@ -140,7 +140,7 @@ def open_dir(tmp_path_factory):
 
 @pytest.fixture(params=['v2', 'v1'])
 def cgroup(request, root, tmp_path):
-    """A fresh control group; of v1 in a hierarchy that is mounted for the test alone."""
+    """A new control group; for v1 in a hierarchy that is mounted for this test only."""
     with contextlib.ExitStack() as stack:
         where = hierarchy.hierarchies().get(request.param)
         if request.param == 'v2' and not (where and hierarchy.in_v2()):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs attar with fault injection by the libraries of tests/faults, each documented in its first comment."""
+"""Run attar with fault injection; the first comment of each library in tests/faults describes it.
+"""
 import json
 import os
 
@@ -9,13 +10,13 @@ from command import BUILD, run
 
 
 def sanitized():
-    """Sanitizers interpose the same functions as the libraries, and must be loaded first."""
+    """Sanitizers interpose the same functions as the libraries and must be loaded first."""
     return b'__asan_init' in (BUILD / 'src/cli/attar').read_bytes() or \
         b'__ubsan_handle' in (BUILD / 'src/cli/attar').read_bytes()
 
 
 def with_fault(library, *args, timeout=30, preexec_fn=None, **fault):
-    """Run attar with the library preloaded; `fault` becomes its FAULT_... variables."""
+    """Run attar with the library preloaded; `fault` sets its FAULT_... variables."""
     if sanitized():
         pytest.skip('fault injection by LD_PRELOAD does not work with sanitizers')
     path = BUILD / f'tests/faults/fault_{library}.so'
@@ -26,12 +27,12 @@ def with_fault(library, *args, timeout=30, preexec_fn=None, **fault):
 
 
 def said(done):
-    """The lines that attar itself wrote to stderr."""
+    """Return the lines that attar itself wrote to stderr."""
     return [line for line in done.stderr.splitlines() if line.startswith('attar: ')]
 
 
 def counted(text, event):
-    """The value of an event in the JSON output of attar stat."""
+    """Return the value of an event in the JSON output of attar stat."""
     section = json.loads(text)['sections'][0]
     names = [column['name'] for column in section['columns']]
     return next(row[names.index('value')] for row in section['rows'] if row[names.index('event')] == event)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs commands in guests: other kernels, the machine's own files. See tests/vm/README.md."""
+"""Run commands in guests: other kernels with the machine's own files. See tests/vm/README.md."""
 import fcntl
 import shutil
 import subprocess
@@ -11,12 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 VM = ROOT / 'tests/vm'
 NOT_HERE = 77
 
-# The guest that the running test is marked with (conftest.py).
+# The guest for which the running test is marked (set by conftest.py).
 kernel = None
 
 
 def made_by(script, *args):
-    """What a script of tests/vm prints; where it cannot do its work the test is skipped with its reason."""
+    """Return the output of a script of tests/vm; skip the test if the script cannot do its work."""
     done = subprocess.run([VM / script, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == NOT_HERE:
         pytest.skip(done.stderr.strip().removeprefix('vm: '))
@@ -25,12 +25,12 @@ def made_by(script, *args):
 
 
 def cross_build():
-    """The build directory of the tree for arm64."""
+    """Return the build directory for arm64."""
     sysroot = made_by('arm64-sysroot')
     build = ROOT / f'build-{sysroot.name}'
     build.mkdir(exist_ok=True)
     with open(build / '.lock', 'w') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in parallel
         make_cross_build(sysroot, build)
     return build
 
@@ -51,7 +51,7 @@ def done(*command):
 
 
 def run(name, *command, timeout=300, share=(), **kwargs):
-    """The finished command with its output as text. `share`: folders that the command may write."""
+    """Return the finished command with its output as text. `share`: folders that it may write."""
     assert name == kernel, f'mark the test with @pytest.mark.guest({name!r})'
     shares = [word for folder in share for word in ('--share', folder)]
     done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where control groups are that perf takes, of v1 and of v2."""
+"""The cgroup hierarchies that perf can use, of v1 and v2."""
 import contextlib
 import re
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 
 def hierarchies():
-    """Where perf can look for control groups: v1's perf_event, else v2."""
+    """Return the mount points that perf can use: perf_event of v1, and v2."""
     found = {}
     for line in Path('/proc/mounts').read_text().splitlines():
         _, where, kind, options = line.split()[:4]
@@ -22,7 +22,9 @@ def hierarchies():
 
 
 def in_v2():
-    """Whether the perf_event controller is free for v2: a v1 hierarchy of it lingers until its last group is gone."""
+    """
+    Whether v2 has the perf_event controller: a v1 hierarchy keeps it until its last group is gone.
+    """
     return re.search(r'^perf_event\t0\t', Path('/proc/cgroups').read_text(), re.M)
 
 
@@ -38,7 +40,7 @@ def remove(group):
 
 @contextlib.contextmanager
 def v1_hierarchy(where):
-    """Mounted for a test alone; unmounted again and again until the kernel gives the controller back."""
+    """Mount it for one test; retry the unmount until the kernel gives the controller back."""
     mount = ['mount', '-t', 'cgroup', '-o', 'perf_event', 'none', where]
     done = subprocess.run(mount, capture_output=True, text=True)
     if done.returncode:
@@ -52,7 +54,7 @@ def v1_hierarchy(where):
 def give_back(mount, where):
     for _ in range(20):
         subprocess.run(['umount', where], check=True)
-        for _ in range(20): # the kernel takes its time
+        for _ in range(20):  # the kernel releases it with a delay
             if in_v2():
                 return
             time.sleep(0.05)

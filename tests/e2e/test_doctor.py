@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attar doctor: findings are true, suggested fixes work, and nothing is changed."""
+"""attar doctor: its findings are true, its suggested fixes work, and it changes nothing."""
 import ctypes
 import errno
 import json
@@ -25,7 +25,7 @@ def program(open_dir):
 
 
 def examine(done, status=0):
-    """The rows by section and name."""
+    """Return the rows by section and name."""
     assert done.returncode == status, done.stdout + done.stderr
     report = json.loads(done.stdout)
     validator().validate(report)
@@ -100,7 +100,7 @@ def refuse_perf_event_open():
     """Install the seccomp filter of containers: only perf_event_open(2) fails, with EPERM."""
     number = SYS_PERF_EVENT_OPEN[subprocess.os.uname().machine]
     install_filter([
-        (0x20, 0, 0, 0),             # load the number of the system call
+        (0x20, 0, 0, 0),  # load the system call number
         (0x15, 0, 1, number),        # perf_event_open?
         (0x06, 0, 0, 0x00050001),    # SECCOMP_RET_ERRNO | EPERM
         (0x06, 0, 0, 0x7fff0000)])   # SECCOMP_RET_ALLOW
@@ -127,7 +127,7 @@ def test_a_seccomp_filter_that_refuses_nothing_is_not_blamed(error):
     assert 'a seccomp filter refuses' not in system['perf events']['found']
 
 
-def test_limit_of_rings_needs_cap_ipc_lock(program, sysctl):
+def test_ring_limit_is_lifted_by_cap_ipc_lock(program, sysctl):
     """CAP_PERFMON does not lift the limit on locked memory; CAP_IPC_LOCK and paranoid -1 do."""
     sysctl('kernel.perf_event_paranoid', 2)
     sysctl('kernel.perf_event_mlock_kb', 64)
@@ -140,7 +140,7 @@ def test_limit_of_rings_needs_cap_ipc_lock(program, sysctl):
     assert examine(as_user(program))[0]['locked memory']['state'] == 'READY'
 
 
-def test_few_open_files():
+def test_low_limit_on_open_files_is_reported():
     system, _ = examine(run('doctor', '--json',
                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))))
     assert system['open files']['state'] == 'DEGRADED'
@@ -154,7 +154,7 @@ def test_a_pid_namespace_is_a_container():
     assert system['container']['found'] == 'inside a container; processes outside it are shown by PID only'
 
 
-def test_a_user_namespace_gives_no_rights(program, sysctl):
+def test_user_namespace_gives_no_privileges(program, sysctl):
     """Its root has all capabilities there, but none in the initial namespace; setcap would not help."""
     sysctl('kernel.perf_event_paranoid', 2)
     if not has('unshare') or run('-Ur', 'true', program='unshare').returncode:
@@ -173,7 +173,7 @@ def test_a_user_namespace_gives_no_rights(program, sysctl):
         'sysctl kernel.perf_event_paranoid=0\n')
 
 
-def test_without_proc_and_sys():
+def test_unmounted_proc_and_sys_are_reported():
     """A feature is unknown, not missing in the kernel, if /proc or /sys is not mounted."""
     if sanitized():
         pytest.skip('sanitizers read /proc')
@@ -185,7 +185,7 @@ def test_without_proc_and_sys():
         assert system[name]['remedy'].startswith('mount -t '), system[name]
 
 
-def test_it_mounts_nothing():
+def test_doctor_mounts_nothing():
     script = f'''umount /sys/kernel/tracing 2>/dev/null; umount /sys/kernel/debug 2>/dev/null
         before=$(cat /proc/self/mounts); {ATTAR} doctor --json || exit
         [ "$before" = "$(cat /proc/self/mounts)" ] || echo "mounts changed" >&2'''
@@ -202,7 +202,7 @@ def test_text_output(program, sysctl):
     assert f'        fix: setcap cap_perfmon=ep {program}\n' in done.stdout
 
 
-def test_invalid_arguments():
+def test_invalid_arguments_are_refused():
     for words in (['--jsom'], ['--json', '--jsom']):
         done = run('doctor', *words)
         assert (done.returncode, done.stderr) == (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The flame graph page in a browser: clicked, zoomed, searched, filtered, and given hostile names."""
+"""The flame graph page in a browser: clicks, zoom, search, filters and hostile names."""
 import json
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ def make(path, kind, number=1):
 
 
 class Page:
-    """A page on show, and what a person can do with it."""
+    """An open page, and the actions of its user."""
 
     def __init__(self, browser, path):
         self.browser, self.path = browser, path
@@ -69,7 +69,7 @@ class Page:
         return self.js('return attar.rect(arguments[0])', frame)
 
     def at(self, frame):
-        """A mouse that stands on the frame."""
+        """Move the mouse onto the frame."""
         rect = self.rect(frame)
         assert rect, f'{frame} is not drawn'
         actions = ActionChains(self.browser, duration=0)
@@ -81,7 +81,10 @@ class Page:
         self.at(frame).click().perform()
 
     def tip(self, frame):
-        """The lines of what is told of the frame; the browser hands the movement to the page when it draws next."""
+        """
+        Return the lines of the frame's tooltip; the browser delivers mouse moves before it next
+        draws.
+        """
         self.at(frame).perform()
         WebDriverWait(self.browser, 10).until(lambda _: self['tip'].text.startswith(frame))
         return self['tip'].text.split('\n')
@@ -98,7 +101,7 @@ class Page:
         return [' '.join(option.text.split()) for option in Select(self['task']).options]
 
     def colour(self, frame):
-        """The colour behind the frame's text, as it stands on the canvas."""
+        """Return the background colour of the frame on the canvas."""
         rect = self.rect(frame)
         return tuple(self.js('''
             const [x, y] = arguments, canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect();
@@ -111,12 +114,12 @@ class Page:
             'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
 
     def quiet(self):
-        """No line on the console, and nothing asked of the network but the file itself."""
-        # Reading the canvas is what the tests do, not the page.
+        """Fail if the console has a message or anything but the file itself was requested."""
+        # Only the tests read the canvas, not the page.
         assert [e for e in self.browser.get_log('browser') if 'getImageData' not in e['message']] == []
         asked = [json.loads(entry['message'])['message'] for entry in self.browser.get_log('performance')]
         urls = {m['params']['request']['url'] for m in asked if m['method'] == 'Network.requestWillBeSent'}
-        # chrome: is the browser's own start page, data: carries itself.
+        # chrome: is the browser's start page, data: URLs have their own content.
         assert {url for url in urls if not url.startswith(('chrome', 'data:'))} <= {f'file://{self.path}'}
 
 
@@ -132,7 +135,7 @@ def page(browser, split):
     page.quiet()
 
 
-def test_what_is_told_around_the_graph(page):
+def test_page_has_title_legend_and_notes(page):
     assert page.browser.title == 'attar profile'
     assert page['title'].text == 'attar profile'
     assert page['facts'].text.split('\n')[0].startswith('attar profile -F 997 -g -- ./split')
@@ -142,14 +145,14 @@ def test_what_is_told_around_the_graph(page):
     assert page['legend'].text.split('\n') == ['User 35.00%', 'Kernel 20.00%', 'Inlined 10.00%', 'JIT 10.00%', 'Unknown 25.00%']
 
 
-def test_widths_are_shares(page):
+def test_frame_widths_are_shares_of_samples(page):
     width = page.rect('all')['width']
     for frame, share in [('split', .65), ('node', .35), ('split-main', .45), ('main', .45), ('sys_read', .2), ('mix', .1),
                          ('cold', .2), ('0x7f0012345678', .25)]:
         assert page.rect(frame)['width'] == pytest.approx(share * width, abs=1)
 
 
-def test_callers_below_then_above(page):
+def test_flip_puts_callers_above(page):
     assert page.rect('main')['y'] > page.rect('hot')['y']
     page['down'].click()
     assert page.rect('main')['y'] < page.rect('hot')['y']
@@ -158,7 +161,7 @@ def test_callers_below_then_above(page):
     assert page.rect('main')['y'] > page.rect('hot')['y']
 
 
-def test_click_zooms(page):
+def test_click_zooms_in(page):
     assert not page['reset'].is_enabled()
     page.click('split-worker')
     assert page.state['zoom'] == 'split-worker'
@@ -168,13 +171,13 @@ def test_click_zooms(page):
     page.click('cold')
     assert page.state['zoom'] == 'cold'
     assert page.rect('hot')['width'] == pytest.approx(page.rect('all')['width'] / 4, abs=1)
-    page.click('split')  # a caller of what is on show
+    page.click('split')  # a caller of the zoomed frame
     assert page.state['zoom'] == 'split'
     page['reset'].click()
     assert page.state['zoom'] == 'all'
 
 
-def test_tooltip_tells_self_and_total(page):
+def test_tooltip_shows_self_and_total(page):
     assert page.tip('LazyCompile:~run app.js:3') == [
         'LazyCompile:~run app.js:3', 'perf-77.map · JIT', 'Total 35.00%, 350', 'Self 10.00%, 100']
     page.click('split')
@@ -182,13 +185,14 @@ def test_tooltip_tells_self_and_total(page):
 
 
 def test_search_counts_every_stack_once(page):
-    """hot is below main, and below cold."""
+    """hot is called by main and by cold."""
     assert page.search('hot') == '45.00% matched'
     assert page.search('^(main|hot)$') == '50.00% matched'
     assert page.search('MAIN') == 'no match'
     assert page.search('cold|sys_read|hot') == '60.00% matched'
     assert page.search('nothing like it') == 'no match'
-    assert page.search('run app.js:3(') == 'no match'  # no regular expression: searched for as it is
+    # not a regular expression: searched literally
+    assert page.search('run app.js:3(') == 'no match'
     page.search('hot')
     found, other = page.colour('hot'), page.colour('main')
     assert found[2] > 150 > other[2]  # magenta, orange
@@ -214,7 +218,7 @@ def test_filter_by_process_and_thread(page):
     choose = Select(page['task']).select_by_value
 
     def fills(frame):
-        """Both in one look: the page may lay itself out again in between."""
+        """Read both at once, because the page may lay itself out again in between."""
         return page.js('const [a, b] = [attar.rect("all"), attar.rect(arguments[0])]; return Math.abs(a.width - b.width) < 1', frame)
     choose('77')
     assert page.state['total'] == 350
@@ -230,7 +234,7 @@ def test_filter_by_process_and_thread(page):
     assert page.state['total'] == 1000
 
 
-def test_keyboard_alone(page):
+def test_page_is_usable_with_the_keyboard(page):
     page['view'].click()
     page.keys(Keys.ESCAPE, Keys.HOME)
     page.keys(Keys.ARROW_UP)
@@ -253,7 +257,7 @@ def test_keyboard_alone(page):
     page.keys('sf', '/')
     assert page.js('return document.activeElement.id') == 'search'
     page.keys('cold')
-    assert page['matched'].text == 'no match'  # split-main is zoomed
+    assert page['matched'].text == 'no match'  # split-main is zoomed in
     page.keys(Keys.ESCAPE, Keys.ESCAPE)
     assert page.state['zoom'] == 'all' and page['matched'].text == ''
     page.js('document.activeElement.blur()')
@@ -263,7 +267,7 @@ def test_keyboard_alone(page):
     assert not page['keys'].is_displayed()
 
 
-def test_next_match(page):
+def test_next_match_is_selected(page):
     page.search('hot')
     page['view'].click()
     page.keys('n')
@@ -272,7 +276,7 @@ def test_next_match(page):
     assert (first, page.state['chosen']) == ('hot', 'hot')
 
 
-def test_copy_a_name(page):
+def test_name_is_copied(page):
     page.click('LazyCompile:~run app.js:3')
     page.js('''window.said = [];
         const copy = document.getElementById("copy");
@@ -300,8 +304,8 @@ def rgb(text):
 
 
 @pytest.mark.parametrize('scheme,ink', [('light', (28, 26, 23)), ('dark', (245, 241, 234))])
-def test_light_and_dark(page, scheme, ink):
-    """The system's preference, while the page is open; text is readable on every colour."""
+def test_page_follows_light_and_dark_mode(page, scheme, ink):
+    """The system's preference changes while the page is open; text is readable on every colour."""
     page.emulate(scheme)
     try:
         WebDriverWait(page.browser, 20).until(lambda _: (luminance(page.colour('main')) > .3) == (scheme == 'light'))
@@ -372,8 +376,8 @@ def test_hostile_names_are_text(browser, tmp_path):
     page.quiet()
 
 
-def test_data_survive_the_packing(browser, tmp_path):
-    """Random trees: every stack and weight of the page is one of the JSON report."""
+def test_packed_data_equal_the_json_report(browser, tmp_path):
+    """Random trees: every stack and weight of the page is in the JSON report and vice versa."""
     for seed in range(1, 31):
         page = Page(browser, make(tmp_path / 'random.html', 'random', seed))
         text = subprocess.run([DEMO, 'random', 'json', str(seed)], capture_output=True, check=True).stdout
@@ -385,14 +389,14 @@ def test_data_survive_the_packing(browser, tmp_path):
         for stack, weight in page.js('return attar.stacks()'):
             found[len(stack), stack[-1]] += weight
         assert sum(found.values()) == sum(wanted.values())
-        # What is no text is shown as bytes, and JSON replaces it: compare the names that are plain.
+        # Invalid text is shown as bytes in the page and replaced in JSON: compare plain names only.
         plain = {key: n for key, n in wanted.items() if n and key[1].isprintable() and '\ufffd' not in key[1]}
         assert len(plain) > 5 and all(found[key] == n for key, n in plain.items())
         page.quiet()
 
 
 def test_100000_stacks_are_small_and_fast(browser, tmp_path):
-    """Below 3 MB, and shown within a second of CPU that is not shared: the best of five."""
+    """The page is below 3 MB and is shown within a second of CPU time: the best of five runs."""
     path, times = make(tmp_path / 'many.html', 'many', 100000), []
     assert path.stat().st_size < 3_000_000
     for _ in range(5):
@@ -434,8 +438,8 @@ def test_narrow_window(browser, split):
     page.quiet()
 
 
-def test_what_attar_writes(browser, tmp_path):
-    """The page of a real run: 70 of 100 samples of split7030 are in heavy."""
+def test_page_of_a_real_run(browser, tmp_path):
+    """The page of a real run: 70% of the samples of split7030 are in heavy."""
     out = tmp_path / 'real.html'
     done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '-o', out, '--', workload('split7030'))
     assert done.returncode == 0, done.stderr

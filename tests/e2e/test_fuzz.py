@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every parser of foreign bytes against libFuzzer, with ASan and UBSan: 60 s or 30 s each in CI, 5 s by hand."""
+"""Fuzz every parser of untrusted bytes with ASan and UBSan: 60 s or 30 s each in CI, else 5 s."""
 import os
 import re
 import subprocess
@@ -11,7 +11,7 @@ from command import BUILD, ROOT, has
 
 pytestmark = pytest.mark.parallel
 
-# What comes from the kernel, or from a user, by the longest grammars.
+# Input from the kernel, or from users with the largest grammars.
 LONG = {'event_spec', 'format', 'pmu', 'record'}
 TARGETS = sorted(p.stem.removeprefix('fuzz_') for p in (ROOT / 'fuzz').glob('fuzz_*.c'))
 
@@ -22,7 +22,7 @@ def seconds_for(target):
 
 @pytest.fixture(scope='session')
 def built():
-    """The folder of the fuzz targets, beside the build that is tested."""
+    """Build the fuzz targets in a folder next to the tested build."""
     build = BUILD.parent / f'{BUILD.name}-fuzz'
     if not has('clang'):
         pytest.skip('clang is not installed')
@@ -43,7 +43,7 @@ def built():
 
 @pytest.fixture(scope='session')
 def runs(built, tmp_path_factory):
-    """All of them, two at a time."""
+    """Run all targets, two at a time."""
     base = tmp_path_factory.mktemp('fuzz')  # not in the threads: mktemp is not thread-safe
 
     def fuzz(target):
@@ -59,7 +59,7 @@ def runs(built, tmp_path_factory):
 
 
 @pytest.mark.parametrize('target', TARGETS)
-def test_survives(runs, target):
+def test_fuzz_target_finds_no_crash(runs, target):
     done = runs[target].result()
     assert done.returncode == 0, done.stderr[-6000:]
     executed = re.search(r'stat::number_of_executed_units: (\d+)', done.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What attar holds does not grow with the number of processes that come and go."""
+"""attar's memory does not grow with the number of processes that start and exit."""
 import os
 import subprocess
 from pathlib import Path
@@ -10,7 +10,7 @@ from command import ATTAR, Profile, compiler, is_sampling, wait_until, workload
 
 
 def resident(pid):
-    """Its anonymous memory in bytes."""
+    """Return the anonymous memory of the process in bytes."""
     lines = Path(f'/proc/{pid}/status').read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith('RssAnon:'))
 
@@ -25,8 +25,8 @@ def storm_of(storm, n):
     assert storm.stdout.readline() == f'{n} done\n'
 
 
-def test_storm_of_names(spawn, tmp_path):
-    """4,000 processes with names of their own, and 4,000 more. The tables of dead threads are full by then."""
+def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
+    """4,000 processes with different names fill the tables of exited threads; 4,000 more follow."""
     if any('sanitize' in word for word in compiler()):
         pytest.skip('a sanitizer keeps freed memory')
     out = tmp_path / 'out.json'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Faults that a test must not put into the machine it runs on: they are put into guests."""
+"""Faults that a test must not cause on the machine it runs on are caused in guests."""
 import json
 import re
 
@@ -13,7 +13,9 @@ AS_NOBODY = 'setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all 
 
 
 def shell(kernel, tmp_path, script, *words):
-    """Runs the script in the guest, in a folder that it may write, with $attar set; its lines must all succeed."""
+    """
+    Run the script in the guest, in a writable folder, with $attar set; every line must succeed.
+    """
     done = guest.run(kernel, 'sh', '-ec', f'attar={ATTAR}; cd {tmp_path}; chmod 777 .; {script}', 'sh', *words, share=[tmp_path])
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -29,7 +31,7 @@ def counts(path):
     return [dict(zip(names, row)) for row in section['rows']]
 
 
-# ---- rights ----
+# ---- privileges ----
 
 REFUSED = (r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_paranoid is {level}, which requires "
            r'CAP_PERFMON for all events; run as root, or run: sysctl kernel.perf_event_paranoid=2 \(own processes, user code\), =-1 '
@@ -38,7 +40,9 @@ REFUSED = (r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_pa
 
 @pytest.mark.guest('debian')
 def test_debian_refuses_everything_at_3(tmp_path):
-    """Debian's kernels know a third level, which mainline does not: users may watch nothing, not even themselves."""
+    """
+    Debian's kernels have a level 3, unlike mainline: users may watch nothing, not even themselves.
+    """
     runs = {'own': f'profile -- {workload("split7030")} 100', 'system': 'profile -d 100ms',
             'stat': f'stat -e cpu-clock -- {workload("split7030")} 100', 'trace': 'trace -e page-faults -d 100ms'}
     script = ''
@@ -58,7 +62,7 @@ def test_debian_refuses_everything_at_3(tmp_path):
 @pytest.mark.parametrize('kernel', ['x86', 'debian7'])
 @pytest.mark.guest
 def test_user_code_with_stacks_at_2(tmp_path, kernel):
-    """What a user may do everywhere; kernels differ in what they take call chains for."""
+    """What users may always do; kernels differ in the call chains that they allow."""
     done = shell(kernel, tmp_path, f'cp $attar {workload("split7030")} .; echo 2 >/proc/sys/kernel/perf_event_paranoid; '
                  f'{AS_NOBODY} ./attar profile -F 997 -g -o out.json -- ./split7030 1000')
     assert "only user code is watched, the kernel's part is missing: kernel.perf_event_paranoid is 2" in done.stderr
@@ -67,11 +71,11 @@ def test_user_code_with_stacks_at_2(tmp_path, kernel):
     assert profile.total('main') > 80
 
 
-# ---- the kernel slows down ----
+# ---- throttling ----
 
 @pytest.mark.guest('x86')
-def test_throttling_is_told(tmp_path):
-    """The limit is lowered below the frequency of a run: the notes count each time that the kernel stopped sampling."""
+def test_throttling_is_counted(tmp_path):
+    """The limit is set below the frequency of a run: the notes count each throttling."""
     done = shell('x86', tmp_path, '$attar profile -F 5000 --exclude-kernel -d 3s -o out.json -o out.txt -- '
                  f'{workload("split7030")} 1000000 & '
                  'while ! grep -q perf_event /proc/$!/maps; do sleep 0.1; done; sleep 1; '
@@ -83,14 +87,14 @@ def test_throttling_is_told(tmp_path):
     share_is(profile.own('heavy'), profile.samples, 0.7, slack=0.05)
 
 
-# ---- CPUs come and go ----
+# ---- CPU hotplug ----
 
 CPU = '/sys/devices/system/cpu/cpu1/online'
 
 
 @pytest.mark.guest('x86')
-def test_cpu_goes_away_and_comes_back(tmp_path):
-    """Others are watched all the time; no hang, and the end is the usual one."""
+def test_cpu_goes_offline_and_online(tmp_path):
+    """The other CPUs are watched all the time; attar does not hang, and it ends as usual."""
     shell('x86', tmp_path, f'''
 taskset -c 0 {workload("split7030")} 1000000 &
 $attar profile -F 997 --exclude-kernel -d 4s -o profile.json & profile=$!
@@ -104,7 +108,7 @@ wait $profile; wait $stat
 
 
 @pytest.mark.guest('x86')
-def test_cpu_comes_and_goes_all_the_time(tmp_path):
+def test_cpu_goes_offline_and_online_repeatedly(tmp_path):
     shell('x86', tmp_path, f'''
 $attar profile -F 997 -g -i 200 -d 4s -o profile.json & profile=$!
 for i in 1 2 3 4 5 6 7 8; do echo 0 >{CPU}; $attar stat -a -e cpu-clock -d 50ms -q; echo 1 >{CPU}; done
@@ -118,12 +122,12 @@ echo 0 >{CPU}; $attar profile -F 99 -d 300ms -o offline.json; $attar profile -C 
     assert (tmp_path / 'status').read_text() == '1\n'
 
 
-# ---- threads that begin while we count ----
+# ---- threads that start during a run ----
 
 @pytest.mark.parametrize('kernel', ['x86', 'debian7', 'debian'])
 @pytest.mark.guest
-def test_threads_of_a_command(kernel, tmp_path):
-    """Each is told apart, to the last call, or they are one, and that is said."""
+def test_threads_of_a_command_are_counted_separately(kernel, tmp_path):
+    """Each thread is counted exactly, or they are counted together and attar says so."""
     flood = workload('flood')
     shell(kernel, tmp_path, f'''
 $attar stat --per-thread -e raw_syscalls:sys_enter/id==110/,page-faults,task-clock --format json -o stat.json -- \
@@ -146,8 +150,8 @@ $attar stat --per-thread -e raw_syscalls:sys_enter/id==110/,page-faults,task-clo
 # ---- control groups of v1 ----
 
 @pytest.mark.guest('debian')
-def test_cgroup_of_v1(tmp_path):
-    """Only what runs in the group, by name in the perf_event hierarchy; a group without tasks has nothing."""
+def test_cgroup_v1_is_watched(tmp_path):
+    """Only tasks in the group of the perf_event hierarchy are sampled; an empty group has none."""
     shell('debian', tmp_path, f'''
 mkdir /tmp/groups; mount -t cgroup -o perf_event none /tmp/groups; mkdir /tmp/groups/one /tmp/groups/none
 sh -c 'echo $$ >/tmp/groups/one/cgroup.procs; exec {workload("split7030")} 1000000' &
@@ -165,11 +169,11 @@ $attar stat -e cpu-clock --cgroups one,none -d 1s --format json >stat.json
     assert stat['one'] > 100 and stat['none'] == 0
 
 
-# ---- nothing to do ----
+# ---- idle machine ----
 
 @pytest.mark.guest('x86')
-def test_idle_machine(tmp_path):
-    """Idle CPUs are no place where time goes: they are counted, but in no table, stack or page."""
+def test_idle_cpus_are_left_out(tmp_path):
+    """Samples of idle CPUs are counted, but are in no table, stack or page."""
     shell('x86', tmp_path, '$attar profile -F 97 -g -d 3s -o out.json -o out.txt -o out.csv -o out.folded -o out.html')
     report = found(tmp_path / 'out.json')
     remark = re.fullmatch(r'excluded (\d+) of (\d+) samples that were taken on idle CPUs', report.remarks[0])
@@ -183,16 +187,16 @@ def test_idle_machine(tmp_path):
     assert (tmp_path / 'out.csv').read_text() and (tmp_path / 'out.html').read_text()
 
 
-# ---- what a run leaves behind ----
+# ---- probes after a killed run ----
 
 PROBES = '/sys/kernel/tracing/dynamic_events'
 
 
 @pytest.mark.guest('x86')
-def test_probes_of_a_killed_run(tmp_path):
+def test_probes_of_a_killed_run_are_removed(tmp_path):
     """
-    Where there is no PMU for probes they are made in tracefs: ended by any signal but SIGKILL a run removes them; what a
-    killed one left goes with the next run's start.
+    Without a PMU for probes they are created in tracefs. A run that ends by any signal but SIGKILL
+    removes them; the next run removes those that a killed run left.
     """
     shell('x86', tmp_path, f'''
 mount -t tmpfs none "$(readlink -f /sys/bus/event_source/devices/kprobe)"

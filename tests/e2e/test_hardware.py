@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The CPU's counters through attar, in a guest where every instruction is one cycle and counted exactly."""
+"""Hardware counters in a guest where every instruction is one cycle and is counted exactly."""
 import json
 
 import pytest
@@ -21,7 +21,7 @@ def rows(path):
 
 @pytest.fixture(scope='module')
 def out(tmp_path_factory):
-    """The folder with what attar found there: one boot for all tests."""
+    """The folder with the reports; one boot for all tests."""
     folder = tmp_path_factory.mktemp('arm64')
     build = guest.cross_build()
     attar, turns = build / 'src/cli/attar', build / 'tests/workloads/turns'
@@ -39,7 +39,9 @@ def out(tmp_path_factory):
 
 
 def test_loops_are_counted_exactly(out):
-    """What a longer loop counts more is two instructions a turn; start and end differ by the odd branch."""
+    """
+    A longer loop has two more instructions per iteration; start and end differ by a few branches.
+    """
     short, *longer = ({row['event']: row for row in rows(out / f'{n}.json')} for n in LOOPS)
     for n, found in zip(LOOPS[1:], longer):
         for event in ('instructions:u', 'cycles:u'):
@@ -54,7 +56,8 @@ def test_siblings_of_another_pmu_count(out):
     for n in LOOPS:
         instructions, faults, cycles = rows(out / f'group{n}.json')
         assert {row['quality'] for row in (instructions, faults, cycles)} == {'exact'}
-        assert instructions['value'] == cycles['value'] # on the CPU together, so to the last one
+        # on the CPU at the same time, so their counts are equal
+        assert instructions['value'] == cycles['value']
         assert 2 * n < instructions['value'] < 2 * n + 200000
         assert 20 < faults['value'] < 200
 

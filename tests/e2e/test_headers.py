@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each public header compiles alone, as the first of a file, whatever the compiler and the standard."""
+"""Each public header compiles alone, with all supported compilers and standards."""
 import re
 import subprocess
 
@@ -17,7 +17,7 @@ STANDARDS = {
 MODES = [(compiler, standard) for compiler, standards in STANDARDS.items() for standard in standards]
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror']
 
-# The macros of attar/run.h and perfume.h, as a program uses them.
+# The macros of attar/run.h and perfume.h as a program uses them.
 MACROS = '''
 #include <attar/attar.h>
 #include <perfume.h>
@@ -48,7 +48,7 @@ void use(void)
 
 
 def compiled(compiler, standard, text, *flags):
-    """The finished compiler, which checks the text and writes nothing."""
+    """Check the syntax of the text, and return the finished compiler process."""
     if not has(compiler):
         pytest.skip(f'{compiler} is not installed')
     language = 'c++' if '++' in compiler else 'c'
@@ -72,13 +72,13 @@ def test_macros_of_the_headers_compile(compiler, standard):
 
 
 @pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'), ('g++', 'c++20'), ('clang++', 'c++20')])
-def test_an_option_of_another_type_than_its_member_is_refused(compiler, standard):
+def test_option_for_a_member_of_another_type_does_not_compile(compiler, standard):
     done = compiled(compiler, standard, MACROS.replace('bool each', 'int each'), '-Wno-missing-field-initializers')
     assert done.returncode != 0
 
 
 def test_no_type_and_function_share_a_name():
-    """C++ could name the type with its keyword only."""
+    """In C++ such a type could only be named with its keyword."""
     text = re.sub(r'/\*.*?\*/', '', ''.join((ROOT / 'include' / h).read_text() for h in HEADERS[:-1]), flags=re.S)
     types = set(re.findall(r'\b(?:struct|union|enum) (attar_\w+)', text))
     functions = set(re.findall(r'\b(attar_\w+)\(', text))

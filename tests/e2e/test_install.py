@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What make install puts where, and that make uninstall takes it all away again."""
+"""Where make install puts files, and that make uninstall removes them all."""
 import os
 import re
 import shutil
@@ -12,7 +12,7 @@ from command import BUILD, ROOT, compiler, has, run
 
 
 def make(*words):
-    """With the options that the build directory is set up with: others would set it up anew."""
+    """Run make with the options of the build directory, which must not be configured again."""
     sanitizer = re.search(r'-Db_sanitize=(\S+)', (BUILD / '.options').read_text())
     words += (f'SANITIZE={sanitizer[1] if sanitizer else ""}',)
     return subprocess.run(['make', '-s', '-C', ROOT, f'BUILD={BUILD}', *words], stdin=subprocess.DEVNULL,
@@ -21,7 +21,7 @@ def make(*words):
 
 @pytest.fixture(scope='module')
 def prefix():
-    """The prefix of the build directory."""
+    """Return the prefix of the build directory."""
     options = BUILD / '.options'
     words = options.read_text().split() if options.exists() else []
     for word in words:
@@ -76,7 +76,7 @@ def flags_of(stage):
 
 @pytest.mark.parametrize('example', sorted(p.name for p in (ROOT / 'examples').glob('*.c')))
 def test_every_example_builds_against_the_installed_library(stage, example, tmp_path):
-    """By pkg-config alone, in a folder without the sources; and it runs."""
+    """It builds with pkg-config in a folder without the sources, and it runs."""
     shutil.copy(ROOT / 'examples' / example, tmp_path)
     subprocess.run([*compiler(), '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-o', 'example', example,
                     *flags_of(stage)], cwd=tmp_path, check=True)
@@ -85,7 +85,7 @@ def test_every_example_builds_against_the_installed_library(stage, example, tmp_
 
 
 def test_a_cxx_program_builds_against_the_installed_library(stage, tmp_path):
-    """It includes every header that is installed, and calls into the library."""
+    """It includes every installed header and calls into the library."""
     headers = sorted(p.name for p in stage[0].rglob('include/attar/*.h'))
     assert headers == sorted(p.name for p in (ROOT / 'include/attar').glob('*.h'))
     source = tmp_path / 'use.cc'
@@ -99,11 +99,11 @@ def test_a_cxx_program_builds_against_the_installed_library(stage, tmp_path):
 
 
 def test_exported_names():
-    """The shared library shows attar_* and nothing else."""
+    """The shared library exports attar_* only."""
     library = Path(BUILD / 'src/libattar.so')
     if not has('nm'):
         pytest.skip('nm (package binutils) is not installed')
     out = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True, check=True).stdout
     names = [line.split()[-1].split('@')[0] for line in out.splitlines()]
-    # Names in capitals are the version nodes.
+    # Upper-case names are the version nodes.
     assert names and not [n for n in names if not n.startswith('attar_') and not n.isupper() and '_' in n]

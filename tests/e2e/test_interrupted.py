@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Signals at any moment, and calls that do less than they were asked for: the results are whole."""
+"""Signals at any time, and system calls that transfer less than requested: results are complete."""
 import re
 
 import pytest
@@ -21,14 +21,14 @@ def test_profile(fault, root):
 
 
 def test_trace(fault, root):
-    """Each of the program's 1000 faults is a line."""
+    """Each of the program's 1000 faults has a line."""
     done = with_fault('calls', 'trace', '-e', 'page-faults', '--', workload('faults1000'), **fault)
     assert done.returncode == 0, done.stderr
     assert 1000 <= sum('faults1000' in line for line in done.stdout.splitlines()) < 1200
 
 
 def test_stat(fault, root):
-    """No shorter than without: the command's calls are counted to its end."""
+    """The calls of the command are counted to its end, as without faults."""
     args = ['stat', '-e', 'sched:sched_process_exit', '--format', 'json', '--', workload('forkstorm'), 'fork', 40]
     done, calm = with_fault('calls', *args, **fault), run(*args)
     assert done.returncode == 0, done.stderr
@@ -36,12 +36,12 @@ def test_stat(fault, root):
 
 
 def without_delivery(text):
-    """The text of doctor without its check of delivered events, which depends on what else runs."""
+    """Remove the check of delivered events, whose result depends on other processes."""
     return re.sub(r'^\S+ +delivery .*\n(?: +fix: .*\n)?', '', text, flags=re.M)
 
 
 @pytest.mark.parametrize('command', ['list', 'doctor'])
-def test_what_is_there(fault, root, command):
+def test_list_and_doctor(fault, root, command):
     done = with_fault('calls', command, **fault)
     assert done.returncode == 0 and done.stderr == ''
     assert without_delivery(done.stdout) == without_delivery(run(command).stdout)
@@ -49,7 +49,7 @@ def test_what_is_there(fault, root, command):
 
 @pytest.mark.parametrize('form', ['json', 'csv', 'html', 'folded', 'txt'])
 def test_files(fault, root, tmp_path, form):
-    """Written to the last byte: what comes from the same samples through one descriptor or another."""
+    """Two files with the same samples, written through two descriptors, are equal."""
     one, other = tmp_path / f'one.{form}', tmp_path / f'other.{form}'
     done = with_fault('calls', 'profile', '-g', '-q', '-o', one, '-o', other, '--', workload('split7030'), 200, **fault)
     assert done.returncode == 0, done.stderr

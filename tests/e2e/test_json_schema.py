@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every renderer on reports of every shape, and on reports of random bytes."""
+"""Every renderer with reports of every shape, and with reports of random bytes."""
 import csv
 import io
 import json
@@ -40,7 +40,7 @@ def validator():
 
 
 def check(report):
-    """What the schema cannot say: rows as long as the columns, parents first, totals that add up."""
+    """Check what the schema cannot express: length of rows, parents first, totals."""
     for section in report['sections']:
         assert all(len(row) == len(section['columns']) for row in section['rows'])
         if section['kind'] != 'tree':
@@ -55,7 +55,7 @@ def check(report):
 
 
 @pytest.mark.parametrize('kind', ['split', 'tables', 'empty', 'hostile'])
-def test_known_reports(kind):
+def test_known_reports_are_valid(kind):
     text = demo(kind, 'json').decode()
     assert text.count('\n') == 1
     report = parse(text)
@@ -63,7 +63,7 @@ def test_known_reports(kind):
     check(report)
 
 
-def test_schema_refuses_what_is_wrong():
+def test_schema_refuses_invalid_reports():
     good = parse(demo('split', 'json'))
     for spoil in [lambda r: r.pop('notes'), lambda r: r.update(schema='attar/2'), lambda r: r.update(more=1),
                   lambda r: r['sections'][0].pop('kind'), lambda r: r['sections'][1]['rows'][0].__setitem__(0, -2),
@@ -75,7 +75,7 @@ def test_schema_refuses_what_is_wrong():
             validator().validate(report)
 
 
-def test_random_json():
+def test_random_reports_are_valid_json():
     schema = validator()
     for seed in SEEDS:
         report = parse(demo('random', 'json', seed).decode('utf-8', 'strict'))
@@ -89,14 +89,14 @@ def test_large_integers_are_exact():
 
 
 def documented():
-    """The examples of docs/json.md: indented blocks that are JSON."""
+    """Return the examples of docs/json.md: indented blocks of JSON."""
     for block in re.findall(r'(?m)^(?:    .*\n)+', (ROOT / 'docs/json.md').read_text()):
         if block.lstrip().startswith('{'):
             yield parse(block)
 
 
-def test_documented_examples():
-    """Each is valid, and has the members, sections and columns that the command beside it gives."""
+def test_documented_examples_are_valid():
+    """Each is valid, and has the members, sections and columns that its command prints."""
     examples = list(documented())
     assert examples
     for example in examples:
@@ -110,8 +110,8 @@ def test_documented_examples():
         [(s['name'], s['kind'], s['columns']) for s in real['sections']]
 
 
-def test_whole_command(tmp_path):
-    """What attar itself writes: with and without stacks, in intervals, and each sample."""
+def test_reports_of_attar_are_valid(tmp_path):
+    """Reports of attar itself: with and without stacks, in intervals, and single samples."""
     schema, out = validator(), tmp_path / 'x.json'
     for options in [[], ['-g'], ['-g', '-i', '200'], ['--each']]:
         done = run('profile', '-q', '-F', 997, *options, '-o', out, '--', workload('split7030'), 500)
@@ -123,8 +123,8 @@ def test_whole_command(tmp_path):
             check(parse(line))
 
 
-def test_values_of_events(tmp_path):
-    """attar trace: with stacks, with events of programs, and in a report where only some rows have values."""
+def test_event_values_are_valid(tmp_path):
+    """attar trace: with stacks, with events of programs, and with values in some rows only."""
     if os.geteuid():
         pytest.skip('needs root')
     schema, out = validator(), tmp_path / 'x.json'
@@ -141,7 +141,7 @@ def test_values_of_events(tmp_path):
 
 
 @pytest.mark.parametrize('form', ['csv', 'folded'])
-def test_notes_beside_formats_without_a_place_for_them(form, tmp_path):
+def test_csv_and_folded_print_notes_to_stderr(form, tmp_path):
     told = re.compile(r'^attar: [\d,]+ samples? seen, 0 lost, 0 throttled; .* of a CPU, .* peak$', re.M)
     done = run('profile', '-g', '--format', form, '--', workload('split7030'), 500)
     assert done.returncode == 0 and len(told.findall(done.stderr)) == 1, done.stderr
@@ -151,7 +151,7 @@ def test_notes_beside_formats_without_a_place_for_them(form, tmp_path):
 
 
 def blocks(text):
-    """The blocks of a CSV report: (name or None, column names, rows)."""
+    """Return the blocks of a CSV report: (name or None, column names, rows)."""
     for block in text.split('\n\n'):
         rows = list(csv.reader(io.StringIO(block, newline=''), strict=True))
         name = None
@@ -161,11 +161,11 @@ def blocks(text):
 
 
 def harmless(text):
-    """No control byte but the newline, none of C1, and valid UTF-8."""
+    """Whether it has no control bytes but newlines, none of C1, and is valid UTF-8."""
     return not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f]', text.decode('utf-8', 'strict'))
 
 
-def test_random_csv():
+def test_random_reports_are_valid_csv():
     for seed in SEEDS:
         text, report = demo('random', 'csv', seed), parse(demo('random', 'json', seed))
         assert harmless(text)
@@ -179,7 +179,7 @@ def test_random_csv():
                     assert cell[:1] not in ('=', '@') and (cell[:1] not in ('+', '-') or cell[1:2].isdigit() or cell == '-')
 
 
-def test_random_csv_holds_the_numbers_of_json():
+def test_csv_has_the_numbers_of_json():
     for seed in SEEDS:
         trees = [s for s in parse(demo('random', 'json', seed))['sections'] if s['kind'] == 'tree']
         *_, (_, names, rows) = blocks(demo('random', 'csv', seed).decode())
@@ -201,8 +201,8 @@ def folded(text):
     return found
 
 
-def test_random_folded():
-    """The stacks are those of the tree: the same weights in the same depths."""
+def test_folded_stacks_equal_the_tree():
+    """The stacks are those of the tree: the same weights at the same depths."""
     for seed in SEEDS:
         text = demo('random', 'folded', seed)
         assert harmless(text)
@@ -217,7 +217,7 @@ def test_random_folded():
         assert +found == +written
 
 
-def test_hostile_text_reaches_no_terminal():
+def test_hostile_text_is_escaped_on_a_terminal():
     for form, name in [('text', b'\\x1b]0;PWN\\x07'), ('csv', b'\\x1b]0;PWN\\x07'), ('folded', b'\\x1b]0:PWN\\x07')]:
         text = demo('hostile', form)
         assert harmless(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The same tree on other kernels: from Debian 12's own to the newest, and on arm64 with a CPU PMU."""
+"""The same tree on other kernels: from Debian 12's to the newest, and on arm64 with a CPU PMU."""
 import json
 import os
 import re
@@ -11,18 +11,18 @@ from command import BUILD, Profile, share_is
 
 KERNELS = ['debian', 'debian7', 'arm64']
 pytestmark = pytest.mark.guest
-# Under emulation a second is a minute: on x86-64 only what asks the kernel is run once more, and on arm64 all
-# but what takes seconds on a bare machine.
+# Under emulation a second takes a minute: on x86-64 only tests that use the kernel are repeated,
+# and on arm64 all but those that take seconds on a real machine.
 ASK_THE_KERNEL = ('aux', 'defer', 'event', 'kallsyms', 'overwrite', 'perf', 'procs', 'ring', 'sample', 'stream', 'symbol')
-TAKE_LONG = ('debugfile', 'space')
-# What makes text of values is the same on every architecture.
+TAKE_LONG = ('address_space', 'debugfile')
+# Formatting of values is the same on every architecture.
 PLAIN_TEXT = ('csv', 'folded', 'html', 'options', 'opts', 'render', 'suggest', 'text', 'tree')
-# Pairs its lines with those of the kernel's own trace one by one, which a slow guest does not keep in step.
+# Compares its lines with those of the kernel's own trace, which fall out of step in a slow guest.
 IN_STEP = ('event_print',)
 
 
 def build_for(kernel):
-    """The build directory whose programs run there."""
+    """Return the build directory whose programs run there."""
     return guest.cross_build() if kernel == 'arm64' else BUILD
 
 
@@ -40,7 +40,7 @@ def test_unit_tests(kernel):
     if not found:
         pytest.skip(f'no unit tests in {build} (package libcmocka-dev)')
     chosen = [path for path in found if is_for(kernel, path.name.partition('_')[2])]
-    # counts under -icount are exact: tests of the CPU's counters take no other then
+    # counts are exact only under -icount, where the tests of hardware counters run
     env = {'ATTAR_TEST_SHARE': '10'} | ({'ATTAR_ICOUNT': '1'} if kernel == 'arm64' else {})
     ended = guest.run(kernel, guest.VM / 'units', *chosen, timeout=600, env=os.environ | env)
     assert ended.stdout.splitlines() == [f'ok - {path.name}' for path in chosen], ended.stdout + ended.stderr
@@ -49,7 +49,7 @@ def test_unit_tests(kernel):
 
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_profile_of_known_truth(kernel, tmp_path):
-    """70 % of the time is heavy()'s: by cpu-clock, and on arm64, where there is a PMU, by cycles."""
+    """70% of the time is in heavy(): with cpu-clock, and on arm64, which has a PMU, with cycles."""
     build = build_for(kernel)
     ended = guest.run(kernel, build / 'src/cli/attar', 'profile', '-F', 997, '-g', '--exclude-kernel',
                       '-o', tmp_path / 'out.json', '--', build / 'tests/workloads/split7030', 2000, share=[tmp_path])
@@ -76,7 +76,9 @@ cd {here}
 
 @pytest.mark.parametrize('kernel', KERNELS)
 def test_every_command(kernel, tmp_path):
-    """Debian's kernels have kprobes and all of tracefs: each command once, and what it says is known beforehand."""
+    """
+    Debian's kernels have kprobes and all of tracefs: each command runs once, with a known result.
+    """
     build = build_for(kernel)
     faults = build / 'tests/workloads/faults1000'
     script = COMMANDS.format(attar=build / 'src/cli/attar', out=tmp_path, here=tmp_path, faults=faults,
@@ -109,6 +111,6 @@ def test_every_command(kernel, tmp_path):
 
 
 def table(path, name):
-    """The rows of a report's section."""
+    """Return the rows of a section of the report."""
     section = next(s for s in json.loads(path.read_text())['sections'] if s['name'] == name)
     return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libattar as a program sees it: declarations, symbols, pkg-config."""
+"""libattar as seen by a program: declarations, symbols, pkg-config."""
 import os
 import re
 import subprocess
@@ -45,7 +45,7 @@ def test_examples_build_by_pkg_config_and_run(example, tmp_path):
 
 
 @pytest.mark.parametrize('name', ['attar', 'perfume'])
-def test_abi_is_the_recorded_one(name):
+def test_abi_equals_the_recorded_one(name):
     if not has('abidiff'):
         pytest.skip('abidiff (package abigail-tools) is not installed')
     if os.uname().machine != 'x86_64' or 'clang' in compiler()[0]:

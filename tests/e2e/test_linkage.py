@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The names that the libraries define, and what happens when a program defines the same ones."""
+"""The names that the libraries define, and programs that define the same names."""
 import os
 import re
 import subprocess
@@ -18,7 +18,7 @@ LIBRARIES = {
 
 
 def symbols(library, *flags):
-    """The names that nm prints, without versions and without those of its own sections."""
+    """Return the names that nm prints, without versions and section names."""
     out = subprocess.run(['nm', '--defined-only', *flags, str(library)], capture_output=True, text=True, check=True)
     rows = (line.split() for line in out.stdout.splitlines())
     return {row[2].split('@')[0] for row in rows if len(row) == 3 and row[1] != 'A'}
@@ -41,7 +41,7 @@ def test_static_and_shared_library_define_the_same_names():
 
 
 def inner_names():
-    """Names of functions and objects inside libattar.a that files of it, or of libiberty, share."""
+    """Return names inside libattar.a that are shared by its files or with libiberty."""
     found = symbols(BUILD / 'src/libattar-inside.a', '-g')
     iberty = subprocess.run([*compiler(), '-print-file-name=libiberty.a'], capture_output=True, text=True, check=True)
     if Path(iberty.stdout.strip()).is_file():
@@ -50,7 +50,7 @@ def inner_names():
 
 
 def static_flags(library):
-    """What pkg-config says a static link needs beside the library itself, which is named by its path."""
+    """Return the flags of pkg-config for a static link, with the library given by its path."""
     environment = {**os.environ, 'PKG_CONFIG_PATH': str(BUILD / 'meson-private')}
     out = subprocess.run(['pkg-config', '--static', '--libs', 'attar'], env=environment, capture_output=True,
                          text=True, check=True).stdout.split()
@@ -58,7 +58,7 @@ def static_flags(library):
 
 
 @pytest.mark.parametrize('example', ['03-profile', '11-stacks', '12-report', '13-names', '14-shm-source', '16-eventheader'])
-def test_a_program_may_define_names_that_the_static_library_uses_inside(example, tmp_path):
+def test_program_may_define_internal_names_of_the_static_library(example, tmp_path):
     if not has('pkg-config') or not has('nm'):
         pytest.skip('pkg-config or nm is not installed')
     names = inner_names()

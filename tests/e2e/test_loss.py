@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every event is seen, lost or missing: the three add up to what the kernel counted."""
+"""Every event is seen, lost or missing: their sum is what the kernel counted."""
 import json
 import os
 import re
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.usefixtures('root')
 
 CALLS = 100000
 GETPPID = 'syscalls:sys_enter_getppid'
-ACCT = 'syscalls:sys_enter_acct'  # which the workloads do not call
+ACCT = 'syscalls:sys_enter_acct'  # not called by the workloads
 
 
 def notes_of(path):
-    """The notes of the last report, which stands behind the lines of single events."""
+    """Return the notes of the last report, which follows the lines of single events."""
     with open(path, encoding='utf-8') as f:
         return json.loads(f.readlines()[-1])['notes']
 
@@ -33,7 +33,7 @@ def trace(tmp_path, *args):
 
 
 def while_stopped(spawn, out, *args, command):
-    """Runs attar, which is stopped while its command does all its work and writes to out."""
+    """Run attar, stopped while its command does all its work and writes to `out`."""
     gate = out.with_name('gate')
     os.mkfifo(gate)
     script = f'read line <{gate}; exec {" ".join(map(str, command))}'
@@ -50,7 +50,7 @@ def while_stopped(spawn, out, *args, command):
     assert process.returncode == 0, errors
 
 
-def test_seen_and_lost_are_all_calls(tmp_path):
+def test_seen_and_lost_add_up_to_all_calls(tmp_path):
     lost = 0
     for _ in range(10):
         notes = trace(tmp_path, '-m', 8, '-e', GETPPID, '--', workload('flood'), CALLS)
@@ -60,7 +60,7 @@ def test_seen_and_lost_are_all_calls(tmp_path):
     assert lost > 0
 
 
-def test_lost_forks_are_no_lost_samples(spawn, tmp_path):
+def test_lost_forks_are_not_lost_samples(spawn, tmp_path):
     out = tmp_path / 'x.json'
     while_stopped(spawn, out, 'trace', '-m', 8, '-e', ACCT, command=[workload('forks'), 3000])
     notes = notes_of(out)
@@ -68,7 +68,7 @@ def test_lost_forks_are_no_lost_samples(spawn, tmp_path):
     assert notes['lost_side_band'] > 1000
 
 
-def test_a_profile_tells_them_apart(spawn, tmp_path):
+def test_profile_counts_lost_side_band_separately(spawn, tmp_path):
     out = tmp_path / 'x.json'
     while_stopped(spawn, out, 'profile', '-F', 97, '-m', 8, command=[workload('forks'), 3000])
     notes = notes_of(out)
@@ -76,15 +76,15 @@ def test_a_profile_tells_them_apart(spawn, tmp_path):
     assert notes['lost'] < notes['lost_side_band'] / 10
 
 
-def test_the_text_tells_both(spawn, tmp_path):
+def test_text_shows_both_kinds_of_losses(spawn, tmp_path):
     out = tmp_path / 'x.txt'
     while_stopped(spawn, out, 'trace', '-m', 8, '-e', ACCT, command=[workload('forks'), 3000])
     foot = r'^0 samples seen, 0 lost, 0 throttled, [\d,]+ side-band records lost; '
     assert re.search(foot, out.read_text(), re.M)
 
 
-def test_before_linux_6_0_all_that_did_not_come_was_lost(tmp_path):
-    """The kernel counts no losses there, and nothing tells of what is lost at the very end."""
+def test_before_linux_6_0_undelivered_events_count_as_lost(tmp_path):
+    """These kernels do not count losses, and losses at the very end have no record."""
     out = tmp_path / 'x.json'
     done = with_fault('kernel', 'trace', '-q', '-m', 8, '-e', GETPPID, '-o', out, '--',
                       workload('flood'), CALLS, kernel='5.10', stdout=subprocess.DEVNULL,
@@ -95,8 +95,8 @@ def test_before_linux_6_0_all_that_did_not_come_was_lost(tmp_path):
     assert notes['missing'] == 0
 
 
-def test_what_is_counted_and_never_delivered_is_missing(tmp_path):
-    """The second event, and only this, has no ring: each of its occurrences is missing."""
+def test_events_counted_but_not_delivered_are_missing(tmp_path):
+    """Only the second event has no ring: each of its occurrences is missing."""
     out = tmp_path / 'x.txt'
     done = with_fault('kernel', 'trace', '-m', 1024, '-e', GETPPID,
                       '-e', 'syscalls:sys_exit_getppid', '-o', out, '-o', tmp_path / 'x.json',
@@ -118,13 +118,13 @@ def test_what_is_counted_and_never_delivered_is_missing(tmp_path):
     'raw_syscalls:sys_enter,raw_syscalls:sys_exit', 'task:*', 'page-faults/period=7/',
     'raw_syscalls:sys_enter/id==110/', 'page-faults/freq=1000/', 'cpu-clock/period=1000000/'])
 @pytest.mark.parametrize('pages', [8, 1024])
-def test_nothing_is_missing_in_ordinary_runs(tmp_path, events, pages):
+def test_normal_runs_miss_nothing(tmp_path, events, pages):
     notes = trace(tmp_path, '-m', pages, '-e', events, '--', workload('forkstorm'), 'exec', 50)
     assert (notes['missing'], notes['missing_by_cpu']) == (0, []), notes
 
 
-def test_nothing_is_missing_of_a_process_that_runs_already(spawn, tmp_path):
-    """It makes events since its counter was opened, also while the rings are mapped."""
+def test_running_process_misses_nothing(spawn, tmp_path):
+    """It causes events from the moment its counter is opened, also while the rings are mapped."""
     process = spawn('sh', '-c', 'while :; do :; done & while :; do /bin/true; done')
     for _ in range(5):
         notes = trace(tmp_path, '-e', 'raw_syscalls:sys_enter,page-faults', '-d', '200ms',
@@ -133,6 +133,6 @@ def test_nothing_is_missing_of_a_process_that_runs_already(spawn, tmp_path):
         assert notes['missing'] == 0, notes
 
 
-def test_a_run_that_ends_by_its_count_misses_nothing(tmp_path):
+def test_run_ended_by_its_event_count_misses_nothing(tmp_path):
     notes = trace(tmp_path, '-N', 10, '-e', GETPPID, '--', workload('flood'), CALLS)
     assert (notes['seen'], notes['missing']) == (10, 0)

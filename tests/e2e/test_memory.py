@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Memory that runs out, at any moment: the whole answer, a part that says that it is one, or a sentence and status 1."""
+"""Memory runs out at any allocation: the result is complete, or is marked as incomplete, or attar
+exits with status 1 and a message."""
 import json
 import math
 import random
@@ -11,14 +12,14 @@ from command import Profile, workload
 from faults import counted, said, with_fault
 
 MOMENTS = 60
-# What a run says that went on without some of the memory.
+# Messages of a run that continued with less memory.
 INCOMPLETE = re.compile('out of memory|Cannot allocate memory|rings of .* not')
 
 
 def profile_is_whole(text, _):
     found = Profile(text)
     whole = found.samples
-    # Few samples scatter: 4.5 standard deviations.
+    # Few samples: allow 4.5 standard deviations.
     return whole > 20 and abs(found.own('heavy') / whole - 0.7) < 4.5 * math.sqrt(0.7 * 0.3 / whole) \
         and found.notes['lost'] == 0 and not found.remarks
 
@@ -63,7 +64,7 @@ def judge(done, is_whole, reference, moment):
 
 @pytest.mark.parametrize('later', ['', '+'], ids=['once', 'for good'])
 @pytest.mark.parametrize('name', COMMANDS)
-def test_memory_runs_out(name, later, root, tmp_path):
+def test_failed_allocation_is_reported(name, later, root, tmp_path):
     args, is_whole = COMMANDS[name]
     counted = tmp_path / 'count'
     reference = with_fault('alloc', *args, count=counted)
@@ -75,8 +76,8 @@ def test_memory_runs_out(name, later, root, tmp_path):
         judge(done, is_whole, reference.stdout, f'allocation {k} of {allocations}')
 
 
-def test_every_allocation_of_an_event(tmp_path):
-    """As many terms as fill a list's table of texts, so that handing over the options has to make it larger."""
+def test_every_failed_allocation_of_an_event_is_reported(tmp_path):
+    """So many terms that the list of strings has to grow when the options are passed on."""
     args = ['trace', '-e', 'cpu-clock/time=1,inherit,no-inherit,overwrite,percore/', 'help']
     counted = tmp_path / 'count'
     reference = with_fault('alloc', *args, count=counted)

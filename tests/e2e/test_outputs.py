@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where results go, and what happens when they cannot."""
+"""Where results are written, and what happens when they cannot be."""
 import json
 import os
 import pty
@@ -37,14 +37,14 @@ def test_folded_shares(tmp_path):
     share_is(counts['heavy'], sum(counts.values()), 0.7)
 
 
-def test_flame_graph_may_be_a_page(tmp_path):
+def test_flame_graph_option_writes_html(tmp_path):
     page = tmp_path / 'cpu.html'
     done = run('profile', '-q', '-g', '--flame-graph', page, '--', workload('split7030'), 300)
     assert done.returncode == 0 and page.read_text().startswith('<!doctype html>')
 
 
-def test_each_sample_and_their_stacks(tmp_path):
-    """--each prints single samples, and -o of what is made of stacks has them all."""
+def test_each_can_be_combined_with_stacks(tmp_path):
+    """--each prints single samples, and an output made of stacks has them all."""
     folded = tmp_path / 'x.folded'
     done = run('profile', '-F', 997, '-g', '--exclude-kernel', '--each', '-o', folded, '--', workload('split7030'), 500)
     assert done.returncode == 0, done.stderr
@@ -52,7 +52,7 @@ def test_each_sample_and_their_stacks(tmp_path):
     assert samples == len(re.findall(r'cpu-clock$|cycles$', done.stdout, re.M)) > 50
 
 
-def test_file_is_replaced_only_when_there_is_a_result(tmp_path):
+def test_file_is_replaced_only_by_a_result(tmp_path):
     out = tmp_path / 'x.json'
     out.write_text('precious')
     assert run('profile', '-o', out, '-p', 999999999).returncode != 0
@@ -64,8 +64,8 @@ def test_file_is_replaced_only_when_there_is_a_result(tmp_path):
 
 @pytest.mark.parametrize('profiler', [('stat',), ('trace', '-e', 'page-faults')], ids=lambda words: words[0])
 @pytest.mark.parametrize('words', [('-o', 'x.folded'), ('--format', 'folded')], ids=lambda words: words[0])
-def test_stacks_of_what_adds_none_up(root, tmp_path, profiler, words):
-    """Refused before the run; what lies there stays, what does not is not made."""
+def test_stack_formats_are_refused_without_stacks(root, tmp_path, profiler, words):
+    """Refused before the run: an existing file is unchanged, and none is created."""
     (tmp_path / 'x.folded').write_text('precious')
     done = run(*profiler, *words, '--', 'touch', tmp_path / 'ran', cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ''
@@ -84,8 +84,8 @@ def test_flame_graph_is_an_option_of_stack_profilers_only(profiler):
 
 @pytest.mark.parametrize('second', ['x.folded', './x.folded', 'symbolic.folded', 'hard.folded', 'dangling.folded'])
 @pytest.mark.parametrize('exists', [True, False])
-def test_one_file_for_two_outputs(tmp_path, second, exists):
-    """Refused before the run; what is there stays as it is, and nothing is created."""
+def test_same_file_for_two_outputs_is_refused(tmp_path, second, exists):
+    """Refused before the run: an existing file is unchanged, and none is created."""
     if second == 'hard.folded' and not exists:
         pytest.skip('a hard link needs a file')
     if exists:
@@ -102,7 +102,7 @@ def test_one_file_for_two_outputs(tmp_path, second, exists):
     assert not exists or (tmp_path / 'x.folded').read_text() == 'precious'
 
 
-def test_one_file_for_stdout_and_an_output(tmp_path):
+def test_file_of_stdout_as_output_is_refused(tmp_path):
     out = tmp_path / 'x.txt'
     with open(out, 'w') as file:
         done = run('profile', '-d', '100ms', '-o', out, stdout=file, stderr=subprocess.PIPE)
@@ -111,7 +111,7 @@ def test_one_file_for_stdout_and_an_output(tmp_path):
 
 
 @pytest.mark.parametrize('form', ['json', 'csv', 'folded', 'html'])
-def test_stdout_of_the_command_stays_out_of_data(form):
+def test_stdout_of_the_command_is_separate_from_data(form):
     done = run('profile', '--exclude-kernel', '-g', '--format', form, '--', 'echo', 'spoken')
     assert done.returncode == 0
     assert 'spoken\n' in done.stderr and 'spoken\n' not in done.stdout
@@ -119,21 +119,21 @@ def test_stdout_of_the_command_stays_out_of_data(form):
         assert len(Profile(done.stdout).reports) == 1
 
 
-def test_stdout_of_the_command_beside_text():
-    """Text is for people; and with -q stdout belongs to the command."""
+def test_stdout_of_the_command_with_text_reports():
+    """Text is for people; with -q, stdout belongs to the command."""
     assert 'spoken\n' in run('profile', '--', 'echo', 'spoken').stdout
     assert run('profile', '-q', '--', 'echo', 'spoken').stdout == 'spoken\n'
 
 
-def test_device_full():
+def test_full_device_is_reported():
     with open('/dev/full', 'w') as full:
         done = run('profile', '-d', '200ms', stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == 'attar: cannot write the results to stdout: No space left on device'
 
 
-def test_disk_full(tmp_path, root):
-    """A file system of 16 KiB cannot hold a flame graph page."""
+def test_full_disk_is_reported(tmp_path, root):
+    """A file system of 16 KiB is too small for a flame graph page."""
     if not has('unshare'):
         pytest.skip('unshare (package util-linux) is not installed')
     where = tmp_path / 'small'
@@ -144,7 +144,7 @@ def test_disk_full(tmp_path, root):
     assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{where}/x.html': No space left on device"
 
 
-def test_file_not_writable(tmp_path, open_dir, root):
+def test_unwritable_file_is_reported(tmp_path, open_dir, root):
     from command import as_nobody
     folder = open_dir('split7030')
     done = as_nobody(folder / 'attar', 'profile', '-q', '-o', folder / 'x.json', '--', folder / 'split7030', 100)
@@ -152,7 +152,7 @@ def test_file_not_writable(tmp_path, open_dir, root):
     assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{folder}/x.json': Permission denied"
 
 
-def test_output_is_a_folder(tmp_path):
+def test_folder_as_output_is_refused(tmp_path):
     folder = tmp_path / 'x.json'
     folder.mkdir()
     done = run('profile', '-d', '100ms', '-o', folder)
@@ -160,8 +160,8 @@ def test_output_is_a_folder(tmp_path):
     assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{folder}': Is a directory"
 
 
-def test_reader_goes_away_early():
-    """`attar ... | head -1`: ends at once, quietly."""
+def test_closed_pipe_ends_attar_quietly():
+    """`attar ... | head -1` ends at once, without a message."""
     start = time.monotonic()
     done = run('-c', f'set -o pipefail; {ATTAR} profile -i 50 -d 30s | head -1; exit ${{PIPESTATUS[0]}}', program='bash')
     assert done.returncode == 0, done.stderr
@@ -170,14 +170,14 @@ def test_reader_goes_away_early():
     assert done.stdout.count('\n') == 1
 
 
-def test_stdout_closed_from_the_start():
+def test_closed_stdout_at_start():
     done = run('-c', f'exec {ATTAR} profile -d 200ms >&-', program='bash')
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == 'attar: cannot write the results to stdout: it is closed'
 
 
-def test_closed_descriptors_are_not_taken_for_others(tmp_path):
-    """With stdin, stdout and stderr closed no file of ours gets their numbers, and with them their text."""
+def test_closed_descriptors_are_not_reused(tmp_path):
+    """With stdin, stdout and stderr closed, no file that attar opens gets their descriptors."""
     out = tmp_path / 'x.json'
     done = run('-c', f'exec {ATTAR} profile -v -q -d 200ms -o {out} <&- >&- 2>&-', program='bash')
     assert done.returncode == 0
@@ -189,7 +189,7 @@ TEXTS = ['-h', '--version', 'profile -h', 'help profile', 'help --man profile', 
 
 
 @pytest.mark.parametrize('words', TEXTS)
-def test_text_that_cannot_be_written(root, words):
+def test_text_that_cannot_be_written_fails(root, words):
     for where, reason in ('/dev/full', 'No space left on device'), ('&-', 'it is closed'):
         done = run('-c', f'exec {ATTAR} {words} >{where}', program='bash')
         assert done.returncode == 1
@@ -197,18 +197,19 @@ def test_text_that_cannot_be_written(root, words):
 
 
 def test_slow_reader_of_reports_misses_nothing(spawn):
-    """Reports wait for a reader who sleeps through the whole run; the rings are read meanwhile."""
+    """Reports wait for a reader that sleeps during the whole run; the rings are read meanwhile."""
     busy = spawn(workload('split7030'), 1000000)
     done = run('-c', f'{ATTAR} profile -F 5000 -g -m 64 -i 50 -p {busy.pid} -d 2s --format json | (sleep 3; cat)',
                program='bash')
     assert done.returncode == 0
     reports = Profile(done.stdout).reports
-    assert len(reports) > 10 and sum(r['notes']['lost'] for r in reports) == 0  # a busy machine merges intervals
+    # a busy machine merges intervals
+    assert len(reports) > 10 and sum(r['notes']['lost'] for r in reports) == 0
     assert sum(r['notes']['seen'] for r in reports) > 200
 
 
 def printed_and_missed(form, text, errors):
-    """How many rows are in what was printed, and how many its notes say are not."""
+    """Return the number of printed rows, and the number of unprinted rows in the notes."""
     if form == 'json':
         reports = [json.loads(line) for line in text.splitlines()]
         rows = sum(len(s['rows']) for r in reports for s in r['sections'] if s['kind'] == 'events')
@@ -219,10 +220,10 @@ def printed_and_missed(form, text, errors):
 
 
 @pytest.mark.parametrize('form', ['text', 'json', 'csv'])
-def test_stalled_reader_misses_lines_and_is_told(spawn, tmp_path, form):
+def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
     """
-    What a reader of stdout does not take in time is left out there alone, and counted: nothing is lost in the
-    rings, a file has every sample, and printed and left out are what was seen.
+    Lines that a slow reader of stdout misses are dropped there only, and counted: no ring loses
+    events, a file has every sample, and printed and dropped lines add up to what was seen.
     """
     if sanitized():
         pytest.skip('a sanitized attar prints so slowly that it hardly outruns a reader that stands')
@@ -242,8 +243,8 @@ def test_stalled_reader_misses_lines_and_is_told(spawn, tmp_path, form):
         assert int(lost.replace(',', '')) < 600
 
 
-def test_stopped_terminal(spawn):
-    """After Ctrl-S the rings are read all the same; after Ctrl-Q everything is there."""
+def test_stopped_terminal_does_not_block_rings(spawn):
+    """After Ctrl-S the rings are still read; after Ctrl-Q all output appears."""
     import fcntl
     import termios
     busy = spawn(workload('split7030'), 1000000)
@@ -271,7 +272,7 @@ def test_stopped_terminal(spawn):
     os.close(slave)
 
 
-def test_one_output_fails_the_others_are_written(tmp_path):
+def test_failed_output_does_not_affect_others(tmp_path):
     page, numbers = tmp_path / 'x.html', tmp_path / 'x.json'
     with open('/dev/full', 'w') as full:
         done = run('profile', '-g', '-i', 50, '-d', '30s', '-o', page, '-o', numbers, stdout=full, stderr=subprocess.PIPE,
@@ -282,7 +283,7 @@ def test_one_output_fails_the_others_are_written(tmp_path):
     assert sum(r['notes']['seen'] for r in reports) > 0 and page.read_text().rstrip().endswith('</html>')
 
 
-def test_files_are_written_though_the_reader_goes_away(tmp_path):
+def test_files_are_written_after_the_reader_exits(tmp_path):
     page = tmp_path / 'x.html'
     done = run('-c', f'{ATTAR} profile -g -i 50 -d 30s -o {page} | head -1; exit ${{PIPESTATUS[0]}}', program='bash',
                timeout=20)
@@ -291,7 +292,7 @@ def test_files_are_written_though_the_reader_goes_away(tmp_path):
 
 
 def on_terminal(columns, *args, env=None):
-    """Runs attar with a terminal of that width as stdout and stderr; what appeared on it."""
+    """Run attar on a terminal of that width, and return what appeared on it."""
     import fcntl
     import struct
     import termios
@@ -319,8 +320,8 @@ def visible(line):
 
 
 @pytest.mark.parametrize('columns', [20, 40, 80, 200])
-def test_terminal_width(columns):
-    """The report's lines fit; only sentences on stderr may wrap."""
+def test_report_fits_the_terminal(columns):
+    """All lines of the report fit; only messages on stderr may wrap."""
     text = on_terminal(columns, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'), 800)
     lines = [visible(line) for line in text.splitlines() if not line.startswith('attar: ')]
     assert columns == 20 or any('heavy' in line for line in lines)
@@ -328,7 +329,7 @@ def test_terminal_width(columns):
     assert not too_long, too_long[:3]
 
 
-def test_no_color():
+def test_no_color_is_honoured():
     args = ['profile', '--exclude-kernel', '--', workload('split7030'), 300]
     colour = re.compile('\x1b\\[[0-9;]*m')
     assert colour.search(on_terminal(80, *args))
@@ -345,8 +346,8 @@ def test_progress_on_a_terminal():
     assert re.search(r'\d+ s, [\d,]+ events', text)
 
 
-def test_terminal_that_knows_no_escape_sequences():
-    """20 columns and TERM=dumb, in a run that is long enough for a line of progress."""
+def test_dumb_terminal_gets_no_escape_sequences():
+    """20 columns and TERM=dumb, in a run long enough to show progress."""
     for term in ('dumb', ''):
         text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '-d', '5s', '--', workload('split7030'), 1500,
                            env={'TERM': term})
@@ -354,8 +355,8 @@ def test_terminal_that_knows_no_escape_sequences():
 
 
 @pytest.mark.parametrize('locale, ellipsis', [('C', '~'), ('de_DE.ISO-8859-1', '~'), ('C.UTF-8', '…'), ('', '…')])
-def test_terminal_of_another_character_set(locale, ellipsis):
-    """What is cut to 20 columns ends in an ellipsis that the terminal can show."""
+def test_ascii_terminal_gets_ascii(locale, ellipsis):
+    """Text that is cut at 20 columns ends in an ellipsis that the terminal can show."""
     env = {'LC_ALL': locale, 'LC_CTYPE': '', 'LANG': ''}
     text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'), 400, env=env)
     assert ellipsis in text and text.isascii() == (ellipsis == '~')
@@ -363,7 +364,7 @@ def test_terminal_of_another_character_set(locale, ellipsis):
 
 
 @pytest.mark.parametrize('command', ['doctor', 'list'])
-def test_other_commands_know_the_character_set_too(root, command):
+def test_ascii_terminal_gets_ascii_from_other_commands(root, command):
     for locale, ellipsis in ('C', '~'), ('C.UTF-8', '…'):
         text = on_terminal(30, command, env={'LC_ALL': locale})
         assert ellipsis in text and text.isascii() == (ellipsis == '~')
@@ -374,8 +375,8 @@ FORMS = ['text', 'json', 'csv', 'folded', 'html']
 
 @pytest.mark.parametrize('form', FORMS)
 @pytest.mark.parametrize('event, least', [('mem:0x601000:w', 0), ('sched:sched_process_exec', 1)])
-def test_hardly_any_samples(root, tmp_path, form, event, least):
-    """None at all, or the one of the command's own exec: every form is valid and says so."""
+def test_reports_with_few_samples(root, tmp_path, form, event, least):
+    """No sample, or only one of the command's exec: every format is valid and says so."""
     out = tmp_path / 'out'
     done = run('profile', '-g', '-e', event, '--format', form, '--', 'true')
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attar and perf on the same workload at the same time: the top ten agree within sampling error."""
+"""attar and perf on the same workload: the top ten agree within sampling error."""
 import math
 import re
 import subprocess
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
 
 
 def perf_functions(data):
-    """Samples by function, from perf script."""
+    """Count samples by function in the output of perf script."""
     found = Counter()
     for line in perf('script', '-i', data, '-F', 'ip,sym,dso', '-G').splitlines():
         if m := re.match(r'\s*[0-9a-f]+ (.*) \((.*)\)$', line):
@@ -32,7 +32,7 @@ def compare(ours, theirs, top=10, slack=0.01):
 
 
 @pytest.mark.parametrize('command', [['demo', '3'], ['split7030'], ['forkstorm', 'exec', '500'], ['mangled']])
-def test_top_ten(tmp_path, command):
+def test_top_ten_agree(tmp_path, command):
     data = tmp_path / 'perf.data'
     words = [workload(command[0]), *command[1:]]
     found = profile('--exclude-kernel', command=words)
@@ -41,12 +41,13 @@ def test_top_ten(tmp_path, command):
         ours[re.sub(r'(\.(isra|constprop|part|cold)\.\d+|@@.*)+$', '', f['symbol'])] += f['samples']
     subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:u', '-o', data, '--', *words],
                    check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    # The clock of a process begins with it: one of 2 ms has two samples, and its start is in the first or in none.
+    # Sampling starts with each process: one of 2 ms has two samples; its start is in the first or
+    # none.
     compare(ours, perf_functions(data), slack=0.06 if command[0] == 'forkstorm' else 0.01)
 
 
-def test_kernel_top_ten(tmp_path):
-    """The kernel's functions under a flood of system calls."""
+def test_top_kernel_functions_agree(tmp_path):
+    """Kernel functions in a flood of system calls."""
     data = tmp_path / 'perf.data'
     words = [workload('flood'), '5000000']
     found = profile('--exclude-user', command=words)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""libperfume's events as other tools see them, events that describe themselves, and the library dropped into a program."""
+"""libperfume's events in other tools, self-describing events, and the library's sources built into
+a program."""
 import os
 import re
 import shutil
@@ -47,7 +48,7 @@ def shop(tmp_path):
     return build(tmp_path, 'shop', SHOP)
 
 
-def test_first_program_is_built_as_its_page_says(tmp_path):
+def test_documented_commands_build_the_first_program(tmp_path):
     for file in ('perfume.c', 'perfume.h', 'examples/hello_world.c'):
         shutil.copy(PERFUME / file, tmp_path)
     done = subprocess.run(f'{compiler("gcc")} -o hello_world hello_world.c perfume.c -I.', shell=True, cwd=tmp_path,
@@ -58,7 +59,7 @@ def test_first_program_is_built_as_its_page_says(tmp_path):
 
 
 @pytest.mark.guest('x86')
-def test_perf_and_ftrace_see_the_first_program():
+def test_perf_and_ftrace_record_the_first_program():
     script = f'''
         cd /tmp; tracefs=/sys/kernel/tracing
         {HELLO} >/dev/null 2>&1 & hello=$!
@@ -74,7 +75,7 @@ def test_perf_and_ftrace_see_the_first_program():
     done = guest.run('x86', 'sh', '-c', script)
     assert done.returncode == 0, done.stderr
     for tool in ('perf', 'pipe', 'trace'):
-        # ftrace's own words are 0x17 (23) since 6.15 or so.
+        # ftrace prints 0x17 (23) since about 6.15.
         assert re.search(rf'^{tool}: .*hello_world_event: hellostr=(23|0x17 \(23\))', done.stdout, re.M), done.stdout
 
 
@@ -114,7 +115,7 @@ int main(void)
 
 
 def build(folder, name, source):
-    """A program with the library dropped in: two files beside its own."""
+    """Build a program with the two source files of the library."""
     (folder / f'{name}.c').write_text(source)
     done = subprocess.run([compiler('gcc'), '-Wall', '-Werror', '-o', name, f'{name}.c', PERFUME / 'perfume.c', '-I', PERFUME],
                           cwd=folder, capture_output=True, text=True)
@@ -123,8 +124,8 @@ def build(folder, name, source):
 
 
 @pytest.mark.guest('statuspage')
-def test_status_page_of_early_kernels(tmp_path):
-    """Those kernels show the payload of user events in hexadecimal digits."""
+def test_events_on_kernels_with_a_status_page(tmp_path):
+    """These kernels print the payload of user events as hexadecimal digits."""
     target = BUILD / 'early-of-test'
     shutil.copy(build(tmp_path, 'early', EARLY), target)
     try:
@@ -146,7 +147,7 @@ ORDERS = ['order_placed level=information keyword=0x2a: id=77 symbol=ATTAR price
           'failed level=error keyword=0x1']
 
 
-def test_events_that_describe_themselves_are_decoded(root, shop):
+def test_self_describing_events_are_decoded(root, shop):
     done = run('trace', '-e', 'user_events:Shop_*', '--', shop)
     assert done.returncode == 0, done.stderr
     for line in ORDERS:
@@ -154,7 +155,7 @@ def test_events_that_describe_themselves_are_decoded(root, shop):
 
 
 @pytest.mark.guest('x86')
-def test_events_that_describe_themselves_are_decoded_in_the_guest(shop):
+def test_self_describing_events_are_decoded_in_the_guest(shop):
     target = BUILD / 'shop-of-test'
     shutil.copy(shop, target)
     script = f'''
@@ -196,8 +197,8 @@ int main(void)
 '''
 
 
-def test_child_that_writes_when_the_library_has_ended(root, tmp_path):
-    """The child has not written before: what it has of the shared memory is its parent's."""
+def test_child_writes_after_the_library_is_finished(root, tmp_path):
+    """The child has not written before: it has only its parent's shared memory."""
     done = run('trace', '-e', 'user_events:late_event', '--', build(tmp_path, 'late', LATE))
     assert (done.returncode, done.stdout.count('a=0')) == (0, 1), (done.stdout, done.stderr)
 
@@ -233,7 +234,7 @@ def test_declared_events_are_registered_without_allocation(root, tmp_path):
 
 @pytest.mark.parametrize('command', ['gcc', 'clang'])
 @pytest.mark.parametrize('standard', ['c99', 'gnu11', 'gnu17'])
-def test_dropped_into_a_program_that_wants_no_warnings(tmp_path, command, standard):
+def test_sources_compile_without_warnings(tmp_path, command, standard):
     done = subprocess.run([compiler(command), f'-std={standard}', '-O2', '-Wall', '-Wextra', '-Wconversion', '-Wshadow', '-Werror',
                            '-c', PERFUME / 'perfume.c', '-o', tmp_path / 'perfume.o'], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, '')
@@ -241,7 +242,7 @@ def test_dropped_into_a_program_that_wants_no_warnings(tmp_path, command, standa
 
 @pytest.mark.parametrize('test', ['event', 'header', 'name', 'plugin', 'probe'])
 def test_library_is_clean_under_valgrind(test, tmp_path):
-    """Without line numbers: valgrind 3.19 gives up on those of clang 14."""
+    """Without line numbers: valgrind 3.19 cannot read those of clang 14."""
     program = BUILD / f'perfume/tests/perfume_{test}'
     if not shutil.which('valgrind'):
         pytest.skip('valgrind is not installed')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Without root: what may be seen is shown, what may not is said, with the least that would mend it."""
+"""Without root: permitted events are shown, others are reported with the smallest fix."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ PERMISSION = 3
 
 @pytest.fixture
 def nobody(open_dir):
-    """nobody(*arguments) runs attar without privileges; its folder has two workloads."""
+    """nobody(*arguments) runs attar without privileges in a folder with two workloads."""
     if not has('setpriv'):
         pytest.skip('setpriv (package util-linux) is not installed')
     folder = open_dir('split7030', 'flood')
@@ -30,7 +30,7 @@ def nobody(open_dir):
 
 
 def table(report):
-    """The rows of its first section."""
+    """Return the rows of the first section."""
     section = report['sections'][0]
     names = [column['name'] for column in section['columns']]
     return [dict(zip(names, row)) for row in section['rows']]
@@ -41,12 +41,14 @@ def notes_of(done):
 
 
 @pytest.mark.parametrize('level', PARANOID)
-def test_own_command(nobody, sysctl, level):
-    """User code of one's own command: works, with one line that says what is missing and how to get it."""
+def test_own_command_is_watched(nobody, sysctl, level):
+    """
+    User code of the user's own command works; one line says what is missing and how to get it.
+    """
     sysctl('kernel.perf_event_paranoid', level)
     done = nobody('profile', '-F', 997, '-g', '--format', 'json', '--', nobody.folder / 'split7030')
     if done.returncode == PERMISSION and level > 2:
-        # Debian's and Ubuntu's kernels refuse everything at 3 and 4.
+        # Debian's and Ubuntu's kernels refuse everything at levels 3 and 4.
         assert re.search(rf'kernel.perf_event_paranoid is {level}, which requires CAP_PERFMON for all events; '
                          r'run as root, or run: sysctl kernel.perf_event_paranoid=2', done.stderr)
         return
@@ -60,8 +62,8 @@ def test_own_command(nobody, sysctl, level):
 
 
 @pytest.mark.parametrize('level', PARANOID)
-def test_whole_system(nobody, sysctl, level):
-    """The whole system is refused; there is nothing else of this user, so that is the end, with a remedy."""
+def test_whole_system_is_refused(nobody, sysctl, level):
+    """The whole system is refused and this user has no other process: an error with the fix."""
     sysctl('kernel.perf_event_paranoid', level)
     done = nobody('profile', '-d', '200ms')
     assert done.returncode == PERMISSION
@@ -70,7 +72,7 @@ def test_whole_system(nobody, sysctl, level):
                     rf'{level}\b.*(sysctl kernel.perf_event_paranoid=)', last), last
 
 
-def test_whole_system_becomes_own_processes(nobody, sysctl):
+def test_own_processes_are_watched_instead_of_the_system(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     script = f'{nobody.folder}/split7030 3000 & exec {nobody.folder}/attar profile -F 997 -N 400 -d 30s --format json'
     done = as_nobody('sh', '-c', script)
@@ -81,8 +83,8 @@ def test_whole_system_becomes_own_processes(nobody, sysctl):
 
 
 @pytest.mark.parametrize('level, whole_system', [(1, False), (0, True), (-1, True)])
-def test_what_lower_levels_allow(nobody, sysctl, level, whole_system):
-    """The kernel's part of one's own processes at 1, the whole system at 0."""
+def test_lower_paranoid_levels_allow_more(nobody, sysctl, level, whole_system):
+    """Kernel code of own processes at level 1, the whole system at level 0."""
     sysctl('kernel.perf_event_paranoid', level)
     own = nobody('profile', '--format', 'json', '--', nobody.folder / 'flood', 2000000)
     assert own.returncode == 0 and 'only user code' not in own.stderr
@@ -92,7 +94,7 @@ def test_what_lower_levels_allow(nobody, sysctl, level, whole_system):
     assert (system.returncode == 0) == whole_system
 
 
-def test_process_of_another_user(nobody, sysctl):
+def test_process_of_another_user_is_refused(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = nobody('profile', '-d', '200ms', '-p', 1)
     assert done.returncode == PERMISSION
@@ -123,8 +125,10 @@ def remarks_that_events_ended(report):
                for remark in report.get('remarks', []))
 
 
-def test_setuid_program(nobody, setuid_program, sysctl):
-    """The kernel ends the events of a task that executes one: that is reported, the rest is there."""
+def test_setuid_program_is_reported(nobody, setuid_program, sysctl):
+    """
+    The kernel ends the events of a task that executes one: this is reported, the rest is shown.
+    """
     sysctl('kernel.perf_event_paranoid', 2)
     done = nobody('profile', '-F', 997, '--format', 'json', '--', 'sh', '-c',
                   f'{nobody.folder}/split7030; {setuid_program} 700')
@@ -137,8 +141,8 @@ def test_setuid_program(nobody, setuid_program, sysctl):
 
 @pytest.mark.parametrize('command', ['profile', 'trace', 'stat'])
 @pytest.mark.parametrize('who', ['nobody', 'root'])
-def test_setuid_program_in_each_command(command, who, nobody, setuid_program, sysctl):
-    """However short the program lives, and also when root watches, whose events end as well."""
+def test_setuid_program_is_reported_by_each_command(command, who, nobody, setuid_program, sysctl):
+    """However short the program runs, and also if root watches, whose events end as well."""
     sysctl('kernel.perf_event_paranoid', 2)
     script = f'{nobody.folder}/split7030 1; {setuid_program} 1; true'
     become = ['setpriv', '--reuid', NOBODY, '--regid', NOBODY, '--clear-groups']
@@ -153,7 +157,7 @@ def test_setuid_program_in_each_command(command, who, nobody, setuid_program, sy
         assert table(report)[0]['quality'] == 'partial'
 
 
-def test_unreadable_program(nobody, sysctl):
+def test_counts_of_an_unreadable_program_are_partial(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     program = nobody.folder / 'suid'
     shutil.copy(workload('chain5'), program)
@@ -164,14 +168,14 @@ def test_unreadable_program(nobody, sysctl):
     assert table(json.loads(done.stdout))[0]['quality'] == 'partial'
 
 
-def test_setuid_program_among_threads(nobody, setuid_program, sysctl):
-    """With --per-thread its counts alone are partial; with -r the remark is about all runs."""
+def test_setuid_program_makes_only_its_counts_partial(nobody, setuid_program, sysctl):
+    """With --per-thread only its counts are partial; with -r the remark is about all runs."""
     sysctl('kernel.perf_event_paranoid', 2)
     script = f'{nobody.folder}/split7030 1; {setuid_program} 1; true'
     done = nobody('stat', '--per-thread', '-e', 'page-faults', '--format', 'json', '--',
                   'sh', '-c', script)
     found = {row['comm']: row['quality'] for row in table(json.loads(done.stdout))}
-    if 'suid' in found: # this kernel counts the threads of a command apart
+    if 'suid' in found:  # this kernel counts the threads of a command separately
         assert found == {'sh': 'exact', 'split7030': 'exact', 'suid': 'partial'}
     done = nobody('stat', '-r', 3, '-e', 'page-faults', '--format', 'json', '--',
                   'sh', '-c', script)
@@ -180,8 +184,8 @@ def test_setuid_program_among_threads(nobody, setuid_program, sysctl):
                for remark in json.loads(done.stdout)['remarks'])
 
 
-def test_program_of_the_own_user(nobody, sysctl):
-    """Whatever rights it has, a program that does not change them is counted to its end."""
+def test_setuid_program_of_the_same_user_is_counted(nobody, sysctl):
+    """A program that does not change the user is counted to its end, whatever its mode."""
     sysctl('kernel.perf_event_paranoid', 2)
     program = nobody.folder / 'own'
     shutil.copy(workload('chain5'), program)
@@ -193,8 +197,8 @@ def test_program_of_the_own_user(nobody, sysctl):
     assert 'set-user-ID' not in done.stderr and table(report)[0]['quality'] == 'exact'
 
 
-def test_perfmon_alone(nobody, sysctl):
-    """CAP_PERFMON is enough for the whole system; what it does not open is tracefs, and that is what is named."""
+def test_perfmon_without_tracefs_names_tracefs(nobody, sysctl):
+    """CAP_PERFMON permits the whole system but not tracefs, and the message names tracefs."""
     sysctl('kernel.perf_event_paranoid', 2)
     may = ['--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=+perfmon', '--ambient-caps=+perfmon',
            '--bounding-set=-all,+perfmon', nobody.folder / 'attar', 'profile', '-d', '300ms']
@@ -207,14 +211,17 @@ def test_perfmon_alone(nobody, sysctl):
                         r'run as root, or grant a group access as root: .*', notes_of(done)[-1])
 
 
-def test_tracepoint_without_tracefs(nobody):
+def test_tracepoint_without_tracefs_is_refused(nobody):
     done = nobody('profile', '-e', 'sched:sched_switch', '-d', '100ms')
     assert done.returncode == PERMISSION
     assert 'no permission to read tracefs' in done.stderr and 'run as root' in done.stderr
 
 
-def test_locked_memory_makes_smaller_rings(nobody, sysctl):
-    """Beyond perf_event_mlock_kb: the rings shrink until they fit, in one line, and the run goes on."""
+def test_limit_on_locked_memory_shrinks_rings(nobody, sysctl):
+    """
+    Beyond perf_event_mlock_kb the rings shrink until they fit, with one line, and the run
+    continues.
+    """
     sysctl('kernel.perf_event_mlock_kb', 516)
     done = nobody('profile', '-F', 997, '-m', 16384, '--format', 'json', '--', nobody.folder / 'split7030', 2000,
                   wrap=('prlimit', '--memlock=65536:65536'))
@@ -226,8 +233,8 @@ def test_locked_memory_makes_smaller_rings(nobody, sysctl):
     share_is(found.own('heavy'), found.samples, 0.7)
 
 
-def test_tracefs_is_mounted_where_it_may_be():
-    """As root with tracefs unmounted, in a mount namespace of its own: mounts it and says so."""
+def test_root_mounts_tracefs():
+    """As root with tracefs unmounted, in its own mount namespace: attar mounts it and says so."""
     from command import ATTAR
     script = ('mount --make-rprivate /; umount -l /sys/kernel/tracing /sys/kernel/debug 2>/dev/null; '
               f'exec {ATTAR} profile -q -e raw_syscalls:sys_enter -N 10 -- {workload("flood")} 100000')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The record parser and perf's on the same perf.data: what `perf script -D` prints is what attar reads."""
+"""attar's record parser and perf's on the same perf.data: compare with `perf script -D`."""
 import json
 import re
 import subprocess
@@ -25,7 +25,7 @@ def signed(number):
 
 
 def page_size(bytes_):
-    """As perf writes sizes of pages."""
+    """Format page sizes as perf does."""
     if not bytes_:
         return 'N/A'
     unit = 0
@@ -36,7 +36,7 @@ def page_size(bytes_):
 
 
 def blocks(text):
-    """What perf says of each record: offset in the file, type, the rest of the line, the lines below."""
+    """Return each record of perf: file offset, type, rest of the line, lines below."""
     start = re.compile(r'(?:(-?\d+) )?(?:(\d+) )?0x([0-9a-f]+)(?:@\S+)? \[0x[0-9a-f]+\]: PERF_RECORD_(\w+)(.*)')
     found = []
     for line in text.splitlines():
@@ -48,7 +48,7 @@ def blocks(text):
 
 
 def expected_sample(line, below):
-    """The fields of a sample that perf prints."""
+    """Return the fields of a sample that perf prints."""
     m = re.match(r'\(IP, 0x([0-9a-f]+)\): (-?\d+)/(-?\d+): (?:0x)?([0-9a-f]+) period: (\d+) addr: (?:0x)?([0-9a-f]+)', line)
     want = {'misc': int(m[1], 16), 'pid': int(m[2]), 'tid': int(m[3]), 'ip': int(m[4], 16),
             'period': int(m[5]), 'addr': int(m[6], 16)}
@@ -71,7 +71,7 @@ def expected_sample(line, below):
         elif m := re.match(r'\.\.\. ustack: size (\d+)', text):
             want['stack_size'] = int(m[1])
         elif m := re.match(r'\.\.\. weight: (\d+)(?:,0x([0-9a-f]+),0x([0-9a-f]+))?', text):
-            # Of WEIGHT_STRUCT's parts perf keeps those that the machine's PMUs give: on x86 two.
+            # Of WEIGHT_STRUCT perf keeps the parts that the machine's PMUs provide: two on x86.
             if m[2] is None:
                 want['weight'] = int(m[1])
             else:
@@ -128,7 +128,9 @@ def expected_namespaces(line, below):
 
 
 def expected(kind, line, below):
-    """The fields that perf prints of a record, by the names of record_dump; None for kinds it leaves bare."""
+    """
+    Return the fields that perf prints of a record, named as in record_dump; None for other types.
+    """
     if kind == 'SAMPLE':
         return expected_sample(line, below)
     if kind in ('MMAP', 'MMAP2'):
@@ -147,7 +149,7 @@ def expected(kind, line, below):
         m = re.match(r' (IN|OUT)( preempt)? *(?:(?:prev|next) pid/tid: *(-?\d+)/(-?\d+))?', line)
         want = {'out': int(m[1] == 'OUT'), 'preempt': int(bool(m[2]))}
         if not want['out']:
-            del want['preempt'] # perf prints it for OUT alone
+            del want['preempt']  # perf prints it for OUT only
         return want | ({'other_pid': int(m[3]), 'other_tid': int(m[4])} if m[3] else {})
     if kind in ('LOST', 'LOST_SAMPLES'):
         return {'lost': int(re.search(r'(?:lost|lost samples) ?: ?(\d+)', line)[1])}
@@ -169,7 +171,7 @@ def expected(kind, line, below):
 def same(ours, want, where):
     for name, value in want.items():
         if name == 'period' and name not in ours:
-            continue # perf takes it from the attributes when samples lack it
+            continue  # perf takes it from the attributes if samples lack it
         got = ours.get(name)
         if name == 'weight_parts':
             got = [ours['weight'] & 0xffffffff, ours['weight'] >> 32 & 0xffff]
@@ -183,7 +185,7 @@ def same(ours, want, where):
 
 
 def compare(data):
-    """Lays the two readings side by side; how many records of each kind were compared."""
+    """Compare both parsers' results; return the number of compared records by type."""
     done = run(data, program=BUILD / 'tests/e2e/record_dump')
     assert done.returncode == 0, done.stderr
     ours = {record['offset']: record for record in map(json.loads, done.stdout.splitlines())}
@@ -203,12 +205,12 @@ def compare(data):
 @pytest.mark.parametrize('bits', [
     *(1 << bit for bit in SAMPLE_BITS.values()), ONE_WEIGHT, ALL & ~(1 << SAMPLE_BITS['WEIGHT'])],
     ids=[*SAMPLE_BITS, 'all-weight', 'all-weight-struct'])
-def test_made_records(tmp_path, bits):
-    """Random records of what this machine cannot record, of this field and of random others."""
+def test_generated_records(tmp_path, bits):
+    """Random records with a field that this machine cannot record, and with random other fields."""
     data = tmp_path / 'perf.data'
     always = 1 << SAMPLE_BITS['TID'] | 1 << SAMPLE_BITS['IP'] | 1 << SAMPLE_BITS['TIME']
     for seed, more in ((1, 0), (2, 0x0f0f0f0), (3, 0x0a5b3c6), (4, ONE_WEIGHT)):
-        if bits & 1 << SAMPLE_BITS['WEIGHT_STRUCT']: # the kernel gives one of the two
+        if bits & 1 << SAMPLE_BITS['WEIGHT_STRUCT']:  # the kernel provides one of the two
             more &= ~(1 << SAMPLE_BITS['WEIGHT'])
         subprocess.run([BUILD / 'tests/e2e/record_make', str(seed), hex(bits | always | more), data], check=True)
         kinds = compare(data)
@@ -228,7 +230,7 @@ def test_made_records(tmp_path, bits):
     (['-e', 'cpu-clock', '-I', '--user-regs=ip,sp,ax', '-W'], []),
     (['-e', 'sched:sched_process_exec,cpu-clock', '-R', '-c', '1000000'], []),
 ], ids=lambda value: ' '.join(value) if value and value[0].startswith('-') else '')
-def test_recorded(tmp_path, root, options, kinds):
+def test_recorded_processes(tmp_path, root, options, kinds):
     """Recordings of real processes with every kind of software sampling that perf offers."""
     data = tmp_path / 'perf.data'
     script = f'for i in 1 2 3; do {workload("demo")} 0.1 >/dev/null; done; ls -R /usr/include >/dev/null'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""perf_event_open(2) as other kernels answer it: what is given up, what is said, and with which status it ends."""
+"""perf_event_open(2) as other kernels answer it: fallbacks, messages and exit status."""
 import errno
 import os
 import re
@@ -17,7 +17,7 @@ OLD = ['3.16', '4.0', '4.4', '4.9', '4.14', '4.19', '5.4', '5.10', '5.15', '6.0'
 
 @pytest.mark.parametrize('version', OLD)
 def test_profile_on_old_kernels(version):
-    """Without what that kernel does not know the truth is the same."""
+    """Without the features that the kernel lacks, the result is the same."""
     done = with_fault('kernel', 'profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--',
                       workload('split7030'), 1000, kernel=version)
     assert done.returncode == 0, done.stderr
@@ -28,7 +28,7 @@ def test_profile_on_old_kernels(version):
 
 @pytest.mark.parametrize('version', OLD)
 def test_trace_on_old_kernels(version):
-    """In order of time, also where the kernel has no clock that we know."""
+    """Events are in time order, also if the kernel has no clock that attar knows."""
     done = with_fault('kernel', 'trace', '-e', 'page-faults', '--', workload('faults1000'), kernel=version)
     assert done.returncode == 0, done.stderr
     times = [line.split()[0] for line in done.stdout.splitlines() if 'faults1000' in line]
@@ -45,27 +45,27 @@ def test_stat_of_a_group_on_old_kernels(version):
     assert counted(done.stdout, 'sched:sched_process_exit') == counted(calm.stdout, 'sched:sched_process_exit') >= 40
 
 
-def test_kernel_that_is_too_old():
-    """What no run can do without is named, with the first kernel that has it."""
+def test_too_old_kernel_is_refused():
+    """A feature that every run needs is named, with the first kernel that has it."""
     done = with_fault('kernel', 'profile', '-d', '100ms', kernel='3.10')
     assert done.returncode == UNSUPPORTED
     assert said(done)[-1].endswith('uses PERF_SAMPLE_IDENTIFIER (event ids at a fixed offset in records), which '
                                    'requires Linux 3.12 or newer; this is kernel 3.10.0')
 
 
-def test_given_up_silently_but_not_secretly():
-    """-v says what an old kernel made us leave out."""
+def test_fallbacks_are_listed_with_verbose():
+    """-v lists what was left out for an old kernel."""
     done = with_fault('kernel', 'profile', '-v', '-e', 'cpu-clock', '--', workload('split7030'), 50, kernel='4.4')
     assert re.search(r"cpu-clock: opened without .*, which kernel 4\.4\.0 does not know", done.stderr), done.stderr
 
 
-# As root no cause can be shown: no security module is blamed that is not active.
+# As root there is no evidence of a cause: a security module that is not active is not blamed.
 UNEXPLAINED = (r'(this process has CAP_PERFMON, and no seccomp filter or security module is known to '
                r'deny it; the kernel gives no reason|'
                r'.* (SELinux|a BPF program \(LSM\)) is active and may deny it: see its log)')
 REFUSED = r"not permitted to open 'cpu-clock' system-wide on CPU \d+: " + UNEXPLAINED
 
-# errno: status, the sentence
+# errno: status, message
 REFUSALS = {
     errno.ENOSPC: (FAILED, r"cannot open 'cpu-clock': No space left on device "
                            r'\(its PMU has no free counter\)'),
@@ -92,7 +92,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize('profiler', ['profile', 'stat', 'trace'])
 @pytest.mark.parametrize('error', REFUSALS, ids=errno.errorcode.get)
-def test_every_open_is_refused(profiler, error):
+def test_refusal_of_every_open_is_reported(profiler, error):
     status, sentence = REFUSALS[error]
     done = with_fault('kernel', profiler, '-e', 'cpu-clock', '-d', '100ms', open=f'{error}@1+')
     assert re.fullmatch('attar: ' + sentence, said(done)[-1]), done.stderr
@@ -102,7 +102,7 @@ def test_every_open_is_refused(profiler, error):
 @pytest.mark.parametrize('nth', [1, 2, 3, 4])
 @pytest.mark.parametrize('error', [errno.ENOSPC, errno.EMFILE, errno.EBUSY, errno.EIO, errno.ENOMEM],
                          ids=errno.errorcode.get)
-def test_one_open_is_refused(error, nth):
+def test_refusal_of_one_open_is_reported(error, nth):
     """One event per CPU is opened, then one dummy event per CPU for side-band records."""
     cpus = os.cpu_count()
     status, sentence = REFUSALS[error]
@@ -116,8 +116,8 @@ def test_one_open_is_refused(error, nth):
         assert done.returncode == 0 and done.stderr == ''
 
 
-def test_threads_that_end_while_they_are_opened(spawn):
-    """ESRCH for some of a process' threads is no fault of the others."""
+def test_threads_that_exit_during_open_are_skipped(spawn):
+    """ESRCH for some threads of a process does not affect the others."""
     target = spawn(workload('threads2'), 1000000)
     while len(os.listdir(f'/proc/{target.pid}/task')) < 3:
         pass
@@ -127,8 +127,8 @@ def test_threads_that_end_while_they_are_opened(spawn):
     assert Profile(done.stdout).samples > 5
 
 
-def test_fifth_breakpoint():
-    """The machine's own refusal: x86 has four."""
+def test_fifth_breakpoint_is_refused():
+    """Refused by the machine itself: x86 has four breakpoints."""
     events = ','.join(f'mem:{0x601000 + 8 * i:#x}:w' for i in range(5))
     done = run('trace', '-e', events, '--', 'true')
     assert done.returncode == FAILED
@@ -170,8 +170,10 @@ PATTERN = 'sched:sched_process_*'
 
 
 @pytest.mark.parametrize('profiler', ['stat', 'trace'])
-def test_pattern_leaves_out_what_is_refused(profiler):
-    """The rest of the pattern is watched, and one line says how many are missing, and why."""
+def test_pattern_leaves_out_refused_events(profiler):
+    """
+    The rest of the pattern is watched; one line gives the number of missing events and the reason.
+    """
     events = os.listdir('/sys/kernel/tracing/events/sched')
     n = sum(name.startswith('sched_process_') for name in events)
     done = with_fault('kernel', profiler, '-e', PATTERN, '--', 'true',
@@ -184,15 +186,15 @@ def test_pattern_leaves_out_what_is_refused(profiler):
 
 
 @pytest.mark.parametrize('profiler', ['stat', 'trace'])
-def test_pattern_of_which_nothing_opens_fails(profiler):
+def test_pattern_without_usable_event_fails(profiler):
     done = with_fault('kernel', profiler, '-e', PATTERN, '--', 'true',
                       open=f'{errno.EBUSY}@1+', type=2)
     assert (done.returncode, done.stdout) == (FAILED, '')
     assert re.fullmatch(r"attar: 'sched:sched_process_\w+' is busy: .*", said(done)[-1])
 
 
-def test_pattern_leaves_out_what_lacks_the_field_of_a_filter():
-    """next_pid is a field of sched_switch alone."""
+def test_pattern_leaves_out_events_without_the_filtered_field():
+    """Of these events, only sched_switch has the field next_pid."""
     done = run('trace', '-e', 'sched:sched_[sw]*/next_pid>0/', '-d', '100ms')
     assert done.returncode == 0, done.stderr
     assert re.search(r"events that match 'sched:sched_\[sw\]\*': "
@@ -200,8 +202,8 @@ def test_pattern_leaves_out_what_lacks_the_field_of_a_filter():
 
 
 @pytest.mark.parametrize('profiler', ['stat', 'trace'])
-def test_function_tracing(profiler):
-    """ftrace:function is counted and traced, or the kernel's refusal of function tracing is named."""
+def test_function_tracing_works_or_is_refused_by_name(profiler):
+    """ftrace:function is counted and traced, or the message names the kernel's refusal."""
     done = run(profiler, '-e', 'ftrace:function', '-N' if profiler == 'trace' else '-d',
                1 if profiler == 'trace' else '10ms', '-C', 0)
     assert done.returncode == 0 or 'this kernel does not allow function tracing (ftrace)' in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Loss is counted to the last record; limits of the system are met with a sentence."""
+"""Losses are counted to the last record; reaching a system limit is reported."""
 import os
 import re
 import signal
@@ -19,7 +19,7 @@ COUNT = ['profile', '-e', 'raw_syscalls:sys_enter', '--no-user-callchain', '--no
 
 @pytest.fixture(scope='module')
 def produced(tmp_path_factory):
-    """How many system calls the flood makes, by perf's counter in the kernel."""
+    """Return the number of system calls of the flood, counted by the kernel for perf."""
     if not has('perf'):
         pytest.skip('perf (package linux-perf) is not installed')
     out = tmp_path_factory.mktemp('perf') / 'stat'
@@ -28,7 +28,7 @@ def produced(tmp_path_factory):
     return int(re.search(r'^(\d+),', out.read_text(), re.M)[1])
 
 
-def test_nothing_lost_at_4_mib(produced, tmp_path):
+def test_ring_of_4_mib_loses_nothing(produced, tmp_path):
     out = tmp_path / 'x.json'
     done = run(*COUNT, '-m', 1024, '-o', out, '--', workload('flood'), CALLS)
     assert done.returncode == 0, done.stderr
@@ -37,7 +37,7 @@ def test_nothing_lost_at_4_mib(produced, tmp_path):
 
 
 def overrun(spawn, tmp_path, finish_first):
-    """A stopped reader of small rings: what it got and what it missed."""
+    """Stop the reader of small rings: return the events that it got and lost."""
     out = tmp_path / 'x.json'
     gate = tmp_path / 'gate'
     os.mkfifo(gate)
@@ -48,7 +48,7 @@ def overrun(spawn, tmp_path, finish_first):
     wait_until(lambda: comm_of(child) == 'sh', 'the shell runs')
     process.send_signal(signal.SIGSTOP)
     gate.write_text('\n')
-    if finish_first: # it is a zombie then, which its stopped parent cannot yet bury
+    if finish_first:  # its stopped parent cannot reap it yet
         wait_until(lambda: ') Z ' in Path(f'/proc/{child}/stat').read_text(), 'the flood has ended')
     else:
         wait_until(lambda: comm_of(child) == 'flood', 'the flood has begun')
@@ -60,7 +60,7 @@ def overrun(spawn, tmp_path, finish_first):
 
 @pytest.fixture(scope='module')
 def produced_by_shell(tmp_path_factory, produced):
-    """The same flood behind a shell that waits for a line; perf counts both."""
+    """The same flood in a shell that waits for a line; perf counts both."""
     folder = tmp_path_factory.mktemp('gate')
     gate, out = folder / 'gate', folder / 'stat'
     os.mkfifo(gate)
@@ -73,10 +73,10 @@ def produced_by_shell(tmp_path_factory, produced):
 
 
 @pytest.mark.parametrize('finish_first', [False, True], ids=['reader slow', 'reader stopped to the end'])
-def test_seen_and_lost_are_all(spawn, tmp_path, produced_by_shell, finish_first):
+def test_seen_and_lost_add_up_to_all_calls(spawn, tmp_path, produced_by_shell, finish_first):
     """
-    Exact, also when the last record is lost, so that no later record tells of it, and when the record that
-    says that the process has ended is lost, which is a side-band record.
+    Exact, also if the last record is lost, so that no later record reports it, and if the record of
+    the process' end is lost, which is a side-band record.
     """
     notes = overrun(spawn, tmp_path, finish_first)
     assert notes['seen'] + notes['lost'] == produced_by_shell, notes
@@ -84,8 +84,8 @@ def test_seen_and_lost_are_all(spawn, tmp_path, produced_by_shell, finish_first)
         assert notes['lost'] > CALLS / 2
 
 
-def test_own_calls_are_not_watched(spawn, tmp_path):
-    """System-wide, printing each event: what attar itself does makes no events; a shell that forks does."""
+def test_calls_of_attar_are_not_watched(spawn, tmp_path):
+    """System-wide with each event printed: attar causes no events; a shell that forks does."""
     out = tmp_path / 'each'
     spawn('sh', '-c', 'while :; do sleep 0.01; done')
     with open(out, 'w', encoding='utf-8') as f:
@@ -99,14 +99,14 @@ def test_own_calls_are_not_watched(spawn, tmp_path):
 
 @pytest.mark.parametrize('limit', [64, 12])
 def test_few_file_descriptors_suffice(limit):
-    """One ring per CPU needs few; files of symbols are opened one at a time."""
+    """One ring per CPU needs few descriptors; files of symbols are opened one at a time."""
     done = run(f'--nofile={limit}:{limit}', ATTAR, 'profile', '-q', '-d', '200ms', program='prlimit')
     assert done.returncode == 0, done.stderr
     if os.cpu_count() > 2 and limit < 20:
         pytest.skip('more CPUs than descriptors')
 
 
-def test_too_few_file_descriptors():
+def test_too_few_file_descriptors_are_reported():
     done = run('--nofile=6:6', ATTAR, 'profile', '-d', '200ms', program='prlimit')
     assert done.returncode == 1
     assert re.search(r"attar: '[\w-]+' exceeds the limit of 6 open files: .* run ulimit -n \d+, or monitor fewer "
@@ -141,7 +141,7 @@ def test_needed_files_are_enough_and_not_many_more(case):
 
 
 def test_many_threads_need_many_descriptors(spawn):
-    """A limit that the threads of a process exceed: said, not silently halved."""
+    """A limit that the threads of a process exceed is reported, not silently halved."""
     import threading
     over = threading.Event()
     threads = [threading.Thread(target=over.wait, daemon=True) for _ in range(100)]
@@ -156,7 +156,9 @@ def test_many_threads_need_many_descriptors(spawn):
 
 
 def test_wakeups_are_few():
-    """Below its watermark a ring wakes nobody: the reader sleeps 100 ms at a time, not once per sample."""
+    """
+    Below its watermark a ring wakes no reader: attar sleeps 100 ms, not until the next sample.
+    """
     process = subprocess.Popen([ATTAR, 'profile', '-q', '-F', '5000', '-d', '2s', '--', workload('split7030')],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sampling by the library's own examples, each against a truth."""
+"""Sampling in the library's examples, compared with known results."""
 import os
 import re
 import subprocess
@@ -17,8 +17,8 @@ def example(name):
     return done.stdout
 
 
-def test_flight_recorder_has_what_came_last():
-    """Of 701 pages that were touched one after the other, the last ones, without a gap; older ones are gone."""
+def test_flight_recorder_has_the_last_events():
+    """The last of 701 pages touched one after another, without a gap; older ones are gone."""
     out = example('07-flight-recorder')
     pages = [int(n) for n in re.findall(r'first touch of page (\d+)', out)]
     times = [int(n) for n in re.findall(r'^(\d+) first touch', out, re.M)]
@@ -28,12 +28,12 @@ def test_flight_recorder_has_what_came_last():
     assert int(re.search(r'(\d+) bytes of older', out)[1]) >= (701 - 4096 // 48) * 48
 
 
-def test_self_read_says_how_it_read():
+def test_self_read_reports_how_it_read():
     out = example('06-self-read')
     assert re.search(r'1000 loops: [1-9]\d* (instructions|task-clock) \(exact\), read by (the thread itself|system calls)', out)
 
 
-def test_signals_at_each_change():
+def test_each_change_gives_a_signal():
     assert example('08-signals') == '23 changes gave 23 traps, 23 more 23 signals\n'
 
 
@@ -47,26 +47,28 @@ def aux_example():
 
 
 @pytest.mark.skipif(INTEL_PT, reason='this CPU has Intel PT')
-def test_aux_without_such_a_pmu_is_refused():
+def test_aux_without_a_tracing_pmu_is_refused():
     done = aux_example()
     assert 'Intel PT, Arm SPE and CoreSight do' in done.stderr
     assert 'bytes in' not in done.stdout
 
 
 @pytest.mark.skipif(not INTEL_PT, reason='this CPU has no Intel PT')
-def test_aux_data():
+def test_aux_data_are_read():
     assert re.search(r'[1-9]\d* bytes in', aux_example().stdout)
 
 
-def test_counts_of_each_cpu():
+def test_each_cpu_has_a_count():
     lines = example('10-cpus').splitlines()
     assert len(lines) == 5
     for line in lines:
         assert [int(n) for n in re.findall(r'CPU (\d+): \d+ \((?:exact|idle)\)', line)] == list(range(os.cpu_count()))
 
 
-def test_whole_stacks():
-    """1024 pages, each a hundredth one sampled: perhaps ten more for what else the program touches."""
+def test_stacks_are_complete():
+    """
+    1024 pages, every hundredth sampled: up to ten more samples for other pages of the program.
+    """
     out = example('11-stacks')
     assert len(re.findall(r'^fill < ', out, re.M)) >= 2
     samples = int(re.search(r'(\d+) samples, \d+ of them joined from two halves, 0 without', out)[1])
@@ -75,7 +77,7 @@ def test_whole_stacks():
 
 @pytest.mark.guest
 @pytest.mark.parametrize('kernel', ['x86', 'debian', 'debian7'])
-def test_cpus_come_and_go(kernel):
+def test_cpus_go_offline_and_online(kernel):
     """CPU 1 is switched off and on under counters, groups and streams."""
     program = BUILD / 'tests/live/live_hotplug'
     if not program.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Being told to end: once prints, twice aborts; nothing stays behind."""
+"""Requests to end: the first prints the report, the second aborts; nothing is left behind."""
 import contextlib
 import fcntl
 import os
@@ -26,7 +26,7 @@ def start(spawn, *args, **kwargs):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-def test_once_prints_the_report(spawn, number):
+def test_first_signal_prints_the_report(spawn, number):
     busy = spawn(workload('split7030'), 1000000)
     process = start(spawn, '-q', '-p', busy.pid, '--format', 'json')
     before = cpu_seconds(busy.pid)
@@ -38,24 +38,24 @@ def test_once_prints_the_report(spawn, number):
 
 
 def held(pipe):
-    """How many bytes wait in it to be read."""
+    """Return the number of bytes that can be read from it."""
     return struct.unpack('i', fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
 def in_status(pid, name, number):
-    """Whether the signal is in that mask of /proc/PID/status."""
+    """Return whether the signal is in that mask of /proc/PID/status."""
     mask = re.search(rf'^{name}:\s*(\w+)', Path(f'/proc/{pid}/status').read_text(), re.M)[1]
     return int(mask, 16) >> (number - 1) & 1
 
 
 def send(process, number):
-    """Sends the signal from this process, and waits until it was taken."""
+    """Send the signal from this process, and wait until it was received."""
     process.send_signal(number)
     wait_until(lambda: not in_status(process.pid, 'ShdPnd', number), 'the signal is taken')
 
 
 def start_with_full_pipe(spawn):
-    """A run that, told to end, waits for its reader."""
+    """Start a run that, when asked to end, waits for its reader."""
     busy = spawn(workload('split7030'), 1000000)
     process = start(spawn, '-F', 5000, '--each', '-p', busy.pid)
     fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
@@ -64,8 +64,8 @@ def start_with_full_pipe(spawn):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_repeated_signal_of_one_process_is_one_request(spawn, number):
-    """timeout(1) signals its child and then the process group, which the child is in."""
+def test_repeated_signal_of_one_process_counts_as_one(spawn, number):
+    """timeout(1) signals its child and then the process group, which includes the child."""
     process = start_with_full_pipe(spawn)
     send(process, number)
     send(process, number)
@@ -74,8 +74,10 @@ def test_repeated_signal_of_one_process_is_one_request(spawn, number):
     assert re.search(r'^[\d,]+ samples seen', text, re.M)
 
 
-def test_signals_at_once_are_one_request(spawn):
-    """Two signals of two processes wait for a stopped attar, which takes both when it goes on."""
+def test_two_signals_within_half_a_second_count_as_one(spawn):
+    """
+    Two signals of two processes wait for a stopped attar, which receives both when it continues.
+    """
     process = start_with_full_pipe(spawn)
     process.send_signal(signal.SIGSTOP)
     wait_until(lambda: Path(f'/proc/{process.pid}/stat').read_text().rpartition(')')[2].split()[0] == 'T', 'it stands')
@@ -87,8 +89,8 @@ def test_signals_at_once_are_one_request(spawn):
     assert re.search(r'^[\d,]+ samples seen', text, re.M)
 
 
-def test_timeout_leaves_a_report(spawn, tmp_path):
-    """timeout(1) beside busy loops, ten times."""
+def test_timeout_prints_a_report(spawn, tmp_path):
+    """timeout(1) with busy loops in the background, ten times."""
     for _ in range(3):
         spawn(workload('split7030'), 1000000)
     for i in range(10):
@@ -99,11 +101,11 @@ def test_timeout_leaves_a_report(spawn, tmp_path):
 
 
 @pytest.mark.parametrize('second', ['another signal', 'another process'])
-def test_twice_aborts(spawn, second):
-    """The second one kills, also while the first is being obeyed: stdout is a pipe that nobody reads."""
+def test_second_signal_aborts(spawn, second):
+    """The second one kills attar also while it handles the first: nobody reads its stdout."""
     process = start_with_full_pipe(spawn)
     send(process, signal.SIGINT)
-    time.sleep(0.6)  # what comes within half a second is the same request
+    time.sleep(0.6)  # signals within half a second are the same request
     assert process.poll() is None
     if second == 'another signal':
         process.send_signal(signal.SIGTERM)
@@ -114,13 +116,13 @@ def test_twice_aborts(spawn, second):
 
 
 def ignore(*numbers):
-    """For a child: what a script has a command ignore that it starts with '&', or what nohup(1) does."""
+    """For a child: the dispositions that a script's '&' or nohup(1) sets."""
     return lambda: [signal.signal(number, signal.SIG_IGN) for number in numbers]
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_background_of_a_script(spawn, number):
-    """An inherited SIG_IGN of SIGINT is no wish to run for ever."""
+def test_signal_ends_a_background_job(spawn, number):
+    """An inherited SIG_IGN of SIGINT does not make attar run forever."""
     process = start(spawn, '-q', '--format', 'json', preexec_fn=ignore(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))
     process.send_signal(number)
     text, errors = process.communicate(timeout=20)
@@ -128,7 +130,7 @@ def test_background_of_a_script(spawn, number):
     assert Profile(text).notes['lost'] == 0
 
 
-def test_other_commands_in_the_background(spawn):
+def test_signal_ends_other_commands_in_the_background(spawn):
     process = spawn(ATTAR, 'user-events', '-d', '1h', preexec_fn=ignore(signal.SIGINT), stdout=subprocess.PIPE, text=True)
     wait_until(lambda: in_status(process.pid, 'SigCgt', signal.SIGINT), 'it counts')
     process.send_signal(signal.SIGINT)
@@ -144,8 +146,8 @@ def test_ignored_hangup_stays_ignored(spawn):
     assert process.returncode == 0 and time.monotonic() - begin > 1
 
 
-def test_command_inherits_what_is_ignored_and_nothing_else(spawn):
-    """As nohup(1) wants it for HUP; and SIGPIPE, which attar itself does not die of, is as ever."""
+def test_command_inherits_only_ignored_signals(spawn):
+    """SIGHUP stays ignored as nohup(1) requires; SIGPIPE, which attar ignores, has its default."""
     process = spawn(ATTAR, 'profile', '-q', '--', 'grep', 'SigIgn', '/proc/self/status', stdout=subprocess.PIPE, text=True,
                     preexec_fn=ignore(signal.SIGHUP, signal.SIGINT))
     text, _ = process.communicate(timeout=10)
@@ -153,8 +155,8 @@ def test_command_inherits_what_is_ignored_and_nothing_else(spawn):
     assert {signal.SIGHUP, signal.SIGINT} <= set(ignored) and not {signal.SIGPIPE, signal.SIGTERM} & set(ignored)
 
 
-def test_signals_at_any_moment(spawn):
-    """Twenty times, at moments spread over the whole life: a status of its own or death by the signal, no hang."""
+def test_signal_at_any_time_ends_attar(spawn):
+    """At twenty moments of a run: a status of attar or death by the signal, no hang."""
     for i in range(20):
         process = spawn(ATTAR, 'profile', '-q', '-d', '5s', stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         time.sleep(0.003 * i)
@@ -163,8 +165,10 @@ def test_signals_at_any_moment(spawn):
         assert process.returncode in (0, -signal.SIGINT), (i, process.returncode, errors)
 
 
-def test_opening_shows_progress_and_can_be_stopped(spawn, tmp_path):
-    """Each event takes 0.1 s a CPU to open: progress after a second, and an end long before all are open."""
+def test_opening_shows_progress_and_can_be_interrupted(spawn, tmp_path):
+    """
+    Each event takes 0.1 s per CPU to open: progress after a second, and a stop before all are open.
+    """
     if sanitized():
         pytest.skip('calls are delayed by LD_PRELOAD, which does not go with a sanitizer')
     out = tmp_path / 'x.json'
@@ -188,15 +192,17 @@ def test_opening_shows_progress_and_can_be_stopped(spawn, tmp_path):
 
 
 def closers():
-    """Processes that wait for tracepoints of an ended attar to be closed."""
+    """Return the processes that wait for the tracepoints of a finished attar to be closed."""
     def name(path):
         with contextlib.suppress(OSError):
             return path.read_text().strip()
     return {path.parent.name for path in Path('/proc').glob('[0-9]*/comm') if name(path) == 'attar-closing'}
 
 
-def test_many_tracepoints_are_closed_in_the_background(root, spawn):
-    """The kernel takes some 30 ms to close each: the end of attar does not wait for it, and no process is left behind."""
+def test_tracepoints_are_closed_in_the_background(root, spawn):
+    """
+    The kernel takes about 30 ms to close each: attar does not wait for it, and no process stays.
+    """
     before = closers()
     process = spawn(ATTAR, 'stat', '-q', '-d', '1h', '-e', 'syscalls:sys_enter_[a-m]*')
     wait_until(lambda: len(list(Path(f'/proc/{process.pid}/fd').iterdir())) > 200, 'they are open')
@@ -209,8 +215,8 @@ def test_many_tracepoints_are_closed_in_the_background(root, spawn):
     assert closed - begin < 2 or ended - begin < (closed - begin) / 2
 
 
-def test_command_gets_its_end_too(spawn):
-    """Ctrl-C in a terminal reaches both; SIGTERM to attar alone must not leave the command behind."""
+def test_sigterm_ends_the_command_too(spawn):
+    """Ctrl-C in a terminal reaches both; SIGTERM to attar alone must end the command too."""
     process = start(spawn, '-q', '--', workload('split7030'), 1000000)
     children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
     assert len(children) == 1
@@ -220,20 +226,20 @@ def test_command_gets_its_end_too(spawn):
 
 
 def test_duration_ends_the_command():
-    """-d bounds the run whatever the command would like."""
+    """-d limits the run, whatever the command does."""
     begin = time.monotonic()
     assert run('profile', '-q', '-d', '500ms', '--', 'sleep', 60).returncode >= 0
     assert time.monotonic() - begin < 30
 
 
 def test_killed_command_is_reported():
-    """A command that dies by a signal: its status as a shell gives it."""
+    """A command that is killed by a signal: its status as in a shell."""
     done = run('profile', '-q', '--', 'sh', '-c', 'kill -SEGV $$')
     assert done.returncode == 128 + signal.SIGSEGV, done.stderr
 
 
-def test_a_command_where_sigchld_is_ignored():
-    """As a parent may leave it: the end of the command and its status are noticed all the same."""
+def test_command_exit_is_noticed_with_sigchld_ignored():
+    """As a parent may leave it: the command's exit and status are still detected."""
     done = run('stat', '-e', 'page-faults', '--', 'sh', '-c', 'exit 7', timeout=30,
                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     assert done.returncode == 7, done.stderr

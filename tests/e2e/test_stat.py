@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attar stat: counts against known truths and against perf stat on the same run, its tables, its mistakes."""
+"""attar stat: counts compared with known values and with perf stat, tables, and errors."""
 import csv
 import io
 import json
@@ -27,20 +27,20 @@ def rows(report, section='counts'):
 
 
 def stat(*args, status=0, **kwargs):
-    """All reports of attar stat, from its JSON."""
+    """Return all reports of attar stat, from its JSON."""
     done = run('stat', '--format', 'json', *args, **kwargs)
     assert done.returncode == status, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def counts(*args, **kwargs):
-    """The only report's rows by event."""
+    """Return the rows of the only report by event."""
     report, = stat(*args, **kwargs)
     return {row['event']: row for row in rows(report)}
 
 
 def waits(pid, events):
-    """The process has opened its events and sleeps: so it has enabled them."""
+    """Whether the process has opened its events and sleeps, that is, has enabled them."""
     try:
         fds = [os.readlink(f) for f in Path(f'/proc/{pid}/fd').iterdir()]
         state = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
@@ -51,7 +51,7 @@ def waits(pid, events):
 
 @pytest.fixture
 def held(spawn):
-    """held(command...) starts a process that runs the command once go() is called."""
+    """held(command...) starts a process that runs the command after go() is called."""
     def start(*command, **kwargs):
         line = 'read _; exec "$@"'
         process = spawn('sh', '-c', line, 'sh', *command, stdin=subprocess.PIPE, **kwargs)
@@ -61,7 +61,7 @@ def held(spawn):
 
 
 def both_count(held, spawn, folder, events, *command):
-    """What attar and perf count of the same command: both attach to the process that will run it, so both see all."""
+    """Count a command with attar and perf: both attach to the process that will execute it."""
     ours, theirs = folder / 'ours.json', folder / 'theirs.csv'
     target = held(*command)
     wait_until(lambda: comm_of(target.pid) == 'sh', 'the shell runs')
@@ -69,7 +69,7 @@ def both_count(held, spawn, folder, events, *command):
     perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', ','.join(events), '-p', target.pid)
     wait_until(lambda: waits(attar.pid, len(events)) and waits(perf.pid, len(events)), 'both watch')
     target.go()
-    target.wait(20) # perf waits for its parent to take note of its end
+    target.wait(20)  # perf waits until its parent has reaped the process
     assert attar.wait(20) == 0
     perf.wait(20)
     found = {row['event']: row['value'] for row in rows(json.loads(ours.read_text()))}
@@ -79,8 +79,8 @@ def both_count(held, spawn, folder, events, *command):
     return found, expected
 
 
-def test_counts_what_perf_stat_counts(needs_perf, held, spawn, tmp_path):
-    """The same, to the last event."""
+def test_counts_equal_those_of_perf_stat(needs_perf, held, spawn, tmp_path):
+    """The counts are equal."""
     events = ['page-faults', 'minor-faults', 'context-switches', 'task-clock', 'raw_syscalls:sys_enter']
     found, expected = both_count(held, spawn, tmp_path, events, workload('faults1000'), 3000)
     assert 3000 < found['page-faults'] < 3300
@@ -88,8 +88,8 @@ def test_counts_what_perf_stat_counts(needs_perf, held, spawn, tmp_path):
     assert found == {event: expected[event] for event in found}
 
 
-def test_counts_what_perf_stat_counts_of_all_software_events(needs_perf, held, spawn, tmp_path):
-    """The names of one source are those of the other; a command that moves between CPUs, sleeps and reads a disk."""
+def test_software_event_counts_equal_those_of_perf_stat(needs_perf, held, spawn, tmp_path):
+    """Event names of both tools agree; the command moves between CPUs, sleeps and reads a disk."""
     events = ['major-faults', 'cpu-migrations', 'alignment-faults', 'emulation-faults', 'bpf-output', 'dummy',
               'cgroup-switches', 'cpu-clock']
     line = ('for cpu in 0 1 0 1 0 1; do taskset -cp $cpu $$ >/dev/null 2>&1; done; '
@@ -102,8 +102,8 @@ def test_counts_what_perf_stat_counts_of_all_software_events(needs_perf, held, s
     assert found['dummy'] == found['bpf-output'] == 0
 
 
-def test_switches_between_groups(needs_perf, held, spawn, cgroup, tmp_path_factory):
-    """Alone in its control group, a task that sleeps 23 times gives way to tasks of other groups."""
+def test_cgroup_switches_are_counted(needs_perf, held, spawn, cgroup, tmp_path_factory):
+    """Alone in its control group, a task that sleeps 23 times switches to tasks of other groups."""
     def start(*command):
         target = held(*command)
         (cgroup / 'cgroup.procs').write_text(str(target.pid))
@@ -116,13 +116,14 @@ def test_switches_between_groups(needs_perf, held, spawn, cgroup, tmp_path_facto
 
 
 def test_breakpoint_agrees_with_perf(needs_perf, held, spawn, tmp_path):
-    """A variable that is written 23 times, by a thread born later; where it lies is known without ASLR."""
+    """A variable written 23 times, by a thread created later; without ASLR its address is known."""
     if os.uname().machine != 'x86_64':
         pytest.skip('where programs lie without ASLR is known for x86-64')
     name = workload('wakeups23')
     symbols = subprocess.run(['nm', name], capture_output=True, text=True, check=True).stdout
     offset = int(re.search(r'^([0-9a-f]+) \w woken$', symbols, re.M)[1], 16)
-    event = f'mem:{0x555555554000 + offset:#x}/8:w:u' # the kernel writes there too, when it clears the program's data
+    # the kernel writes there too, when it clears the program's data
+    event = f'mem:{0x555555554000 + offset:#x}/8:w:u'
     found, expected = both_count(held, spawn, tmp_path, [event], 'setarch', '-R', name)
     assert found[event] == 23
     assert list(expected.values()) == [23]
@@ -135,7 +136,7 @@ def tell(file, line):
 
 
 def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
-    """Five calls of a function, each 50 deep. perf counts them by a probe that was made for it in tracefs."""
+    """Five calls of a function, each 50 levels deep. perf counts them with a probe in tracefs."""
     name = workload('recurse')
     symbols = subprocess.run(['nm', name], capture_output=True, text=True, check=True).stdout
     offset = int(re.search(r'^([0-9a-f]+) \w dive$', symbols, re.M)[1], 16)
@@ -165,7 +166,7 @@ def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
 def test_uprobe_counts_in_children(runs, calls):
     """
     Forked children, and commands of a shell. The kernel misses calls while other children end (perf
-    stat does too), so the count may be lower than the truth, but is not 0.
+    stat does too), so the count may be too low, but is not 0.
     """
     name = workload('childcalls')
     command = shlex.split(runs.replace('%s', str(name)))
@@ -174,7 +175,9 @@ def test_uprobe_counts_in_children(runs, calls):
 
 
 def test_msr_agrees_with_perf(needs_perf, held, spawn, tmp_path):
-    """The time stamp counter while the task runs: a PMU of sysfs that takes no exclusions."""
+    """
+    The time stamp counter while the task runs: a PMU of sysfs that does not support exclusions.
+    """
     if not Path('/sys/bus/event_source/devices/msr/events/tsc').exists():
         pytest.skip('this machine has no msr PMU')
     found, expected = both_count(held, spawn, tmp_path, ['msr/tsc/'], workload('split7030'), 300)
@@ -182,7 +185,7 @@ def test_msr_agrees_with_perf(needs_perf, held, spawn, tmp_path):
     assert found['msr/tsc/'] == pytest.approx(expected['msr/tsc/'], rel=0.02)
 
 
-def test_command_from_exec_to_end():
+def test_command_is_counted_from_exec_to_exit():
     found = counts('-e', 'page-faults,task-clock', '--', workload('faults1000'))
     assert 1000 <= found['page-faults']['value'] < 1300
     assert found['page-faults']['quality'] == 'exact'
@@ -196,16 +199,17 @@ def test_children_are_counted():
     assert 3000 <= counts('-e', 'page-faults', '--', 'sh', '-c', line)['page-faults']['value'] < 4500
 
 
-def test_a_command_beside_a_process_says_how_long(spawn):
+def test_command_given_with_pid_sets_the_duration(spawn):
     """`-p PID -- sleep 1` counts the process, from the start of the command to its end."""
     process = spawn(workload('split7030'), 1000000)
     report, = stat('-e', 'task-clock', '-p', process.pid, '--', 'sleep', 0.5)
     clock, = rows(report)
     elapsed_ms = report['interval_ns'] / 1e6
-    assert elapsed_ms >= 500 and 25 < clock['value'] < 1.05 * elapsed_ms  # a busy machine gives it a part of the time
+    # on a busy machine it has a part of the time
+    assert elapsed_ms >= 500 and 25 < clock['value'] < 1.05 * elapsed_ms
 
 
-def test_usual_events():
+def test_default_events():
     found = counts('--', workload('faults1000'))
     assert list(found) == ['task-clock', 'context-switches', 'cpu-migrations', 'page-faults',
                            'cycles', 'instructions', 'branches', 'branch-misses']
@@ -218,20 +222,20 @@ def test_usual_events():
     assert faults['ratio'] == pytest.approx(faults['value'] / found['task-clock']['value'] * 1000, rel=1e-6)
 
 
-def test_whole_system_uses_its_cpus():
+def test_whole_system_counts_all_cpus():
     found = counts('-d', '500ms')
     assert list(found)[0] == 'cpu-clock'
     assert found['cpu-clock']['ratio'] == pytest.approx(os.cpu_count(), rel=0.1)
 
 
-def test_group_is_counted_together():
+def test_group_members_are_counted_together():
     found = counts('-e', '{page-faults,minor-faults,major-faults,task-clock}', '--', workload('faults1000'))
     faults, minor, major = (found[name]['value'] for name in ('page-faults', 'minor-faults', 'major-faults'))
     assert faults == minor + major
     assert minor >= 1000
 
 
-def test_filter_of_a_tracepoint():
+def test_filter_limits_a_tracepoint():
     number = {'x86_64': 0, 'aarch64': 63}[os.uname().machine]
     every = counts('-e', 'raw_syscalls:sys_enter', '--', 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=2300')
     reads = counts('-e', f'raw_syscalls:sys_enter/id=={number}/', '--',
@@ -241,16 +245,16 @@ def test_filter_of_a_tracepoint():
     assert every >= reads + 2300 # as many writes
 
 
-def test_per_cpu():
+def test_per_cpu_has_a_row_for_each_cpu():
     cpu = max(os.sched_getaffinity(0))
     report, = stat('--per-cpu', '-e', 'page-faults', '--', 'taskset', '-c', cpu, workload('faults1000'))
     found = {row['cpu']: row['value'] for row in rows(report)}
     assert set(found) == set(range(os.cpu_count()))
     assert 1000 <= found[cpu]
-    assert sum(found.values()) - found[cpu] < 100 # before taskset(1) had its effect
+    assert sum(found.values()) - found[cpu] < 100  # before taskset(1) took effect
 
 
-def test_per_thread(spawn):
+def test_per_thread_has_a_row_for_each_thread(spawn):
     target = spawn(workload('threads2'), 40000)
     wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
     report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid, '-d', '200ms')
@@ -259,7 +263,7 @@ def test_per_thread(spawn):
     assert {row['tid'] for row in rows(report)} == {int(f.name) for f in Path(f'/proc/{target.pid}/task').iterdir()}
 
 
-def test_threads_that_have_ended_keep_their_names(spawn):
+def test_exited_threads_keep_their_names(spawn):
     target = spawn(workload('threads2'), 2500)
     wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
     report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid)
@@ -278,8 +282,8 @@ def needs_told_threads(report):
 
 @pytest.mark.parametrize('pinned', [False, True], ids=['anywhere', 'one CPU'])
 @pytest.mark.parametrize('events', ['{},page-faults,task-clock', '{{page-faults,{}}},context-switches'])
-def test_threads_of_a_command(events, pinned):
-    """Each has its own calls, to the last one, whoever started it and whoever ran between."""
+def test_threads_of_a_command_are_counted_separately(events, pinned):
+    """Each has exactly its own calls, whoever started it and whatever ran in between."""
     flood = workload('flood')
     pin = ['taskset', '-c', min(os.sched_getaffinity(0))] if pinned else []
     report, = stat('--per-thread', '-e', events.format(GETPPID), '--', *pin, 'sh', '-c',
@@ -292,15 +296,17 @@ def test_threads_of_a_command(events, pinned):
     assert {row['quality'] for row in rows(report) if row['event'] != 'task-clock'} <= {'exact', 'idle'}
 
 
-def test_threads_have_names_though_the_first_event_is_refused():
+def test_threads_have_names_if_the_first_event_is_refused():
     report, = stat('--per-thread', '-e', 'node-prefetch-misses,page-faults', '--', 'sh', '-c', f'{workload("faults1000")}; true')
     needs_told_threads(report)
     assert {row['comm']: row['value'] >= 1000 for row in rows(report) if row['event'] == 'page-faults'} == {
         'sh': False, 'faults1000': True}
 
 
-def test_many_threads_of_a_process(held):
-    """Those that a process starts after we came are told apart too; together they have all that was counted."""
+def test_threads_started_later_are_counted_separately(held):
+    """
+    Threads that a process starts after attar attached are distinguished too; the sum is exact.
+    """
     target = held(workload('threadstorm'), 300)
     both = 'task-clock,dummy'
     attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', both, '-p', str(target.pid), '--format', 'json'],
@@ -316,7 +322,7 @@ def test_many_threads_of_a_process(held):
 
 
 def watch_calls(target, *args):
-    """A started attar that counts, for each thread of the process, what it will call."""
+    """Start attar to count the calls of each thread of the process."""
     attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', f'{GETPPID},page-faults',
                               '-p', str(target.pid), *args],
                              stdout=subprocess.PIPE, text=True)
@@ -325,14 +331,14 @@ def watch_calls(target, *args):
 
 
 def finish(attar):
-    """Its report, and the rows of the calls."""
+    """Return its report, and the rows of the calls."""
     report, = (json.loads(line) for line in attar.communicate(timeout=60)[0].splitlines())
     needs_told_threads(report)
     return report, [row for row in rows(report) if row['event'].startswith('raw_syscalls')]
 
 
-def test_threads_whose_records_are_lost(held, tmp_path):
-    """What they counted is in a row of its own, not in that of their starter."""
+def test_threads_with_lost_records_are_unassigned(held, tmp_path):
+    """Their counts are in a row of their own, not in that of the thread that started them."""
     target = held('taskset', '-c', min(os.sched_getaffinity(0)), workload('threadcalls'), 6000, 7)
     table, text = tmp_path / 'out.csv', tmp_path / 'out.txt'
     attar = watch_calls(target, '--format', 'json', '-o', table, '-o', text)
@@ -355,8 +361,8 @@ def test_threads_whose_records_are_lost(held, tmp_path):
     assert re.search(rf'^\[unassigned\] +- +{rest["value"]:,} .* partial$', text.read_text(), re.M)
 
 
-def test_threads_that_still_run(held):
-    """So is what threads counted that have not ended: of those the kernel reports no count."""
+def test_running_threads_are_unassigned(held):
+    """So are the counts of threads that have not ended: the kernel does not report them."""
     target = held(workload('threadcalls'), 3, 7, 'stay', stdout=subprocess.PIPE)
     attar = watch_calls(target, '--format', 'json')
     target.go()
@@ -370,7 +376,7 @@ def test_threads_that_still_run(held):
         *[('threadcalls', 7, 'exact')] * 3]
 
 
-def test_threads_of_the_system(spawn):
+def test_every_thread_of_the_system_has_a_row(spawn):
     target = spawn(workload('threads2'), 40000)
     wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
     report, = stat('--per-thread', '-e', 'task-clock', '-d', '300ms')
@@ -381,21 +387,21 @@ def test_threads_of_the_system(spawn):
     assert [row['comm'] for row in found.values()].count('one') == 1
 
 
-def test_workers_of_the_kernel_have_the_names_that_it_gives_them():
-    """/proc adds to a worker's name what it works on, and shows long names whole."""
+def test_kernel_workers_have_the_names_in_kernel_records():
+    """/proc adds a worker's current work to its name, and shows long names in full."""
     report, = stat('--per-thread', '-e', 'task-clock', '-d', '50ms')
     workers = [row['comm'] for row in rows(report) if row['comm'].startswith('kworker/')]
     own_name = re.compile(r'kworker/(R-.{1,5}|dying|u?\d+:\d+[A-Z]*)')
     assert workers and all(own_name.fullmatch(comm) for comm in workers), workers
 
 
-def test_per_socket():
+def test_per_socket_has_a_row_for_each_socket():
     report, = stat('--per-socket', '-e', 'cpu-clock', '-d', '200ms')
     sockets = {int(f.read_text()) for f in Path('/sys/devices/system/cpu').glob('cpu*/topology/physical_package_id')}
     assert {row['socket'] for row in rows(report)} == {max(s, 0) for s in sockets}
 
 
-def test_cgroups(cgroup):
+def test_each_cgroup_has_a_row(cgroup):
     inner = [cgroup / name for name in 'ab']
     for group in inner:
         group.mkdir()
@@ -411,14 +417,14 @@ def test_cgroups(cgroup):
 
 
 def test_intervals_add_up(held, spawn, needs_perf, tmp_path):
-    """The intervals of one run together count what perf counts of the whole."""
+    """The counts of a run's intervals add up to perf's count of the whole."""
     ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
     target = held('sh', '-c', f'for i in 1 2 3 4 5 6; do {workload("faults1000")}; sleep 0.2; done')
     attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-i', '20', '-e', 'page-faults', '-p', target.pid)
     perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', 'page-faults', '-p', target.pid)
     wait_until(lambda: waits(attar.pid, 1) and waits(perf.pid, 1), 'both watch')
     target.go()
-    target.wait(20) # perf waits for its parent to take note of its end
+    target.wait(20)  # perf waits until its parent has reaped the process
     assert attar.wait(20) == 0
     perf.wait(20)
     reports = [json.loads(line) for line in ours.read_text().splitlines()]
@@ -429,13 +435,13 @@ def test_intervals_add_up(held, spawn, needs_perf, tmp_path):
     assert sum(values) == int(expected.split(';')[0])
 
 
-def test_a_duration_of_whole_intervals_has_no_crumb_at_its_end():
+def test_duration_of_whole_intervals_has_no_short_last_interval():
     reports = stat('-e', 'cpu-clock', '-i', '200', '-d', '600ms')
     assert 1 <= len(reports) <= 3  # a busy machine merges intervals
     assert sum(report['interval_ns'] for report in reports) >= 600_000_000
 
 
-def test_one_line_for_each_interval():
+def test_each_interval_has_one_line():
     done = run('stat', '-i', '20', '-d', '200ms', '--line', '-e', 'page-faults,context-switches')
     lines = done.stdout.splitlines()
     assert lines[0].split() == ['time', 'page-faults', 'context-switches']
@@ -444,8 +450,8 @@ def test_one_line_for_each_interval():
     assert sum('attar itself' in line for line in lines) == 1
 
 
-def test_lines_of_an_interval_have_one_time():
-    """Whoever joins the lines of several CPUs does so by their time."""
+def test_lines_of_an_interval_have_the_same_time():
+    """Lines of several CPUs can be joined by their time."""
     reports = stat('-i', '50', '-d', '200ms', '--line', '--per-cpu', '-e', 'page-faults')
     lines = [rows(report) for report in reports if report['sections']]
     assert lines
@@ -466,14 +472,14 @@ def test_repeat_gives_mean_and_deviation():
 
 
 def test_repeat_covers_all_runs():
-    """The report's span is that of all runs; the mean duration of one stands beside it."""
+    """The report covers the span of all runs; it also has the mean duration of one."""
     report, = stat('-r', '5', '-e', 'page-faults', '--', 'sleep', '0.02')
     command, = rows(report, 'command')
     assert report['interval_ns'] >= 5 * command['elapsed'] >= 5 * 20e6
 
 
-def test_repeat_knows_the_deviation(tmp_path):
-    """1000, 2000, 3000 faults: the mean is 2000, the standard deviation 1000, which is 50 %."""
+def test_repeat_computes_the_standard_deviation(tmp_path):
+    """1000, 2000, 3000 faults: the mean is 2000, the standard deviation 1000, which is 50%."""
     count = tmp_path / 'count'
     count.write_text('0')
     line = f'n=$(($(cat {count}) + 1000)); echo $n >{count}; exec {workload("faults1000")} $n'
@@ -483,7 +489,7 @@ def test_repeat_knows_the_deviation(tmp_path):
     assert 35 < faults['deviation'] < 50.5
 
 
-def test_csv():
+def test_csv_has_a_row_for_each_event():
     done = run('stat', '--format', 'csv', '-e', 'page-faults', '--', workload('faults1000'))
     table = list(csv.reader(io.StringIO(done.stdout)))
     head = next(row for row in table if 'event' in row)
@@ -493,7 +499,7 @@ def test_csv():
     assert row['quality'] == 'exact'
 
 
-def test_status_of_the_command():
+def test_exit_status_is_that_of_the_command():
     assert run('stat', '-e', 'page-faults', '--', 'sh', '-c', 'exit 23').returncode == 23
 
 
@@ -505,8 +511,8 @@ def test_text_table():
     assert 'samples' not in done.stdout
 
 
-def test_unsupported_event_beside_others():
-    """One event that is missing is told, with its reason, and costs no other."""
+def test_unsupported_event_does_not_affect_others():
+    """The missing event is reported with its reason; the others are counted."""
     done = run('stat', '--format', 'json', '-e', 'page-faults,cpu-clock,node-prefetch-misses', '--', 'true')
     found = {row['event']: row for row in rows(json.loads(done.stdout))}
     if found['node-prefetch-misses']['quality'] != 'not supported':
@@ -528,14 +534,14 @@ def test_unsupported_event_beside_others():
     (['-e', 'page-faults', '--', '/nonexistent'], 1, "cannot run '/nonexistent': there is no such file"),
     (['-p', '4194304'], 1, 'no such process: 4194304'),
 ])
-def test_mistakes(args, status, sentence):
+def test_wrong_arguments_are_refused(args, status, sentence):
     done = run('stat', *args)
     assert sentence in done.stderr
     assert done.returncode == status
 
 
-def test_user_code_alone_without_privilege(open_dir, sysctl):
-    """What happens in the kernel is not called 0 where it cannot be seen."""
+def test_users_count_only_user_code(open_dir, sysctl):
+    """Events in the kernel are not reported as 0 if they are not visible."""
     sysctl('kernel.perf_event_paranoid', 2)
     where = open_dir('faults1000')
     done = as_nobody(where / 'attar', 'stat', '--format', 'json', '-e', 'page-faults,context-switches',
@@ -553,5 +559,5 @@ def test_whole_system_needs_privilege(open_dir, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = as_nobody(open_dir() / 'attar', 'stat', '-C', '0', '-d', '1s')
     assert 'kernel.perf_event_paranoid is 2' in done.stderr
-    # what other processes that user may have just now is not ours to say: they alone are watched then
+    # if that user has other processes, attar watches only those and succeeds
     assert done.returncode == (0 if 'watching only your own processes' in done.stderr else 3)

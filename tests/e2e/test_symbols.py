@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names from files that lie elsewhere, have changed, or lie about themselves."""
+"""Names from files in other locations, changed files, and files with wrong contents."""
 import os
 import re
 import shutil
@@ -20,12 +20,12 @@ def hidden():
 
 
 def build_id(path):
-    """From the notes of an ELF file, as hex."""
+    """Return the build ID in the notes of an ELF file as hex."""
     text = subprocess.run(['readelf', '-n', path], capture_output=True, text=True).stdout
     return re.search(r'Build ID: ([0-9a-f]+)', text)[1]
 
 
-def test_debug_file_beside_the_program(hidden, tmp_path):
+def test_debug_file_next_to_the_program(hidden, tmp_path):
     for name in ('hidden_link', 'hidden.debug'):
         shutil.copy(workload(name), tmp_path)
     found = profile('--exclude-kernel', command=[tmp_path / 'hidden_link'])
@@ -100,8 +100,8 @@ SPOILERS = [cut, noise, fifo, sparse, folder, link_to_itself, empty, another_pro
 
 
 @pytest.mark.parametrize('spoil', SPOILERS, ids=lambda f: f.__name__)
-def test_spoilt_debug_file(hidden, tmp_path, spoil):
-    """Neither a crash nor a wait nor a wrong name: the functions stay without one."""
+def test_corrupt_debug_file_gives_no_names(hidden, tmp_path, spoil):
+    """No crash, no hang and no wrong name: the functions have no names."""
     for name in ('hidden_link', 'hidden.debug'):
         shutil.copy(workload(name), tmp_path)
     spoil(tmp_path / 'hidden.debug')
@@ -114,8 +114,8 @@ def test_spoilt_debug_file(hidden, tmp_path, spoil):
 
 
 @pytest.mark.parametrize('spoil', SPOILERS, ids=lambda f: f.__name__)
-def test_program_replaced_while_it_runs(tmp_path, spawn, spoil):
-    """What was mapped counts, not what lies there now."""
+def test_replaced_program_keeps_its_names(tmp_path, spawn, spoil):
+    """The mapped file counts, not the one that is at the path now."""
     program = tmp_path / 'program'
     shutil.copy(workload('split7030'), program)
     process = spawn(program, 100000)
@@ -131,7 +131,7 @@ def test_program_replaced_while_it_runs(tmp_path, spawn, spoil):
         assert found.notes['unresolved'] > 0.95
 
 
-def test_deleted_program(tmp_path, spawn, root):
+def test_deleted_program_keeps_its_names(tmp_path, spawn, root):
     program = tmp_path / 'program'
     shutil.copy(workload('split7030'), program)
     process = spawn(program, 100000)
@@ -140,7 +140,7 @@ def test_deleted_program(tmp_path, spawn, root):
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
 
 
-# Where the fields of the ELF header lie that say where the rest is, and how large they are.
+# Offsets and sizes of the fields in the ELF header that locate the tables.
 FIELDS = {'e_shoff': (40, 'Q'), 'e_shentsize': (58, 'H'), 'e_shnum': (60, 'H'), 'e_shstrndx': (62, 'H')}
 
 
@@ -150,7 +150,7 @@ def spoil_header(image, field, value):
 
 
 def spoil_section(image, wanted_type, offset, value):
-    """Writes value at offset of every section header of that type."""
+    """Write value at offset of every section header of that type."""
     start, = struct.unpack_from('<Q', image, 40)
     number, = struct.unpack_from('<H', image, 60)
     for i in range(number):
@@ -179,8 +179,8 @@ LIES = {
 
 
 @pytest.mark.parametrize('lie', LIES)
-def test_program_whose_section_headers_lie(tmp_path, lie):
-    """The kernel runs it, for it reads program headers only."""
+def test_wrong_section_headers_do_no_harm(tmp_path, lie):
+    """The kernel runs it, because it reads program headers only."""
     image = bytearray(Path(workload('split7030')).read_bytes())
     LIES[lie](image)
     program = tmp_path / 'liar'
@@ -191,7 +191,7 @@ def test_program_whose_section_headers_lie(tmp_path, lie):
     assert found.notes['self_rss'] < 64e6
 
 
-def test_program_cut_after_its_segments(tmp_path):
+def test_program_truncated_after_its_segments(tmp_path):
     image = bytearray(Path(workload('split7030')).read_bytes())
     start, = struct.unpack_from('<Q', image, 32)
     number, = struct.unpack_from('<H', image, 56)
@@ -205,8 +205,8 @@ def test_program_cut_after_its_segments(tmp_path):
     assert found.own(dso='cut') > 0.95 * found.samples
 
 
-def test_mount_namespace_of_its_own(tmp_path, root):
-    """The file exists only where the process sees it."""
+def test_program_in_another_mount_namespace(tmp_path, root):
+    """The file exists only in the mount namespace of the process."""
     if not has('unshare'):
         pytest.skip('unshare (package util-linux) is not installed')
     where = tmp_path / 'inside'
@@ -219,7 +219,7 @@ def test_mount_namespace_of_its_own(tmp_path, root):
     share_is(found.own('light'), n, 0.3)
 
 
-def test_mount_namespace_of_a_running_process(tmp_path, spawn, root):
+def test_running_process_in_another_mount_namespace(tmp_path, spawn, root):
     if not has('unshare'):
         pytest.skip('unshare (package util-linux) is not installed')
     where = tmp_path / 'inside'
@@ -233,8 +233,10 @@ def test_mount_namespace_of_a_running_process(tmp_path, spawn, root):
 
 
 @pytest.mark.parametrize('kind', ['file', 'link outside', 'link with dots', 'link inside'])
-def test_links_do_not_lead_out_of_a_container(hidden, tmp_path, spawn, root, kind):
-    """A link in a process' own root that names a file of ours: as the process sees it, there is no such file."""
+def test_links_do_not_leave_a_container(hidden, tmp_path, spawn, root, kind):
+    """
+    A link in the root of a process that names a file of the host: the process has no such file.
+    """
     inside, outside = tmp_path / 'inside', tmp_path / 'outside'
     outside.mkdir()
     shutil.copy(workload('hidden.debug'), outside / 'hidden.debug')
@@ -265,10 +267,10 @@ def test_links_do_not_lead_out_of_a_container(hidden, tmp_path, spawn, root, kin
         assert not found.pick('hidden_heavy') and found.notes['unresolved'] > 0.95
 
 
-# ---- perf-PID.map: a file that anybody may write into /tmp ----
+# ---- perf-PID.map: a file that any user may create in /tmp ----
 
 def jit_with_map(spawn, spoil):
-    """A running jit workload, its map file handed to spoil(path, good text)."""
+    """A running jit workload whose map file was passed to spoil(path, good text)."""
     process = spawn(workload('jit'), 1000000)
     path = Path(f'/tmp/perf-{process.pid}.map')
     wait_until(lambda: path.exists() and path.read_text().count('\n') == 2, 'it has written its map')
@@ -297,13 +299,13 @@ BAD_MAPS = {
 
 
 @pytest.mark.parametrize('kind', MAPS)
-def test_perf_map(spawn, root, kind):
+def test_perf_map_names_jit_code(spawn, root, kind):
     found = jit_with_map(spawn, MAPS[kind])
     share_is(found.own('jit_heavy'), found.samples, 0.7, slack=0.02)
 
 
 @pytest.mark.parametrize('kind', BAD_MAPS)
-def test_perf_map_not_to_be_trusted(spawn, root, kind):
+def test_untrusted_perf_map_is_ignored(spawn, root, kind):
     found = jit_with_map(spawn, BAD_MAPS[kind])
     assert not found.pick('jit_heavy')
     assert found.notes['self_rss'] < 64e6
@@ -311,7 +313,7 @@ def test_perf_map_not_to_be_trusted(spawn, root, kind):
 
 # ---- hostile names ----
 
-def test_long_name():
+def test_long_name_is_shown():
     name = 'name_' + 10000 * 'x'
     found = profile('--exclude-kernel', command=[workload('longname')])
     names = {f['symbol'] for f in found.functions if f['symbol'].startswith('name_')}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whom to watch: processes and threads that come, go, and were never there."""
+"""Targets: processes and threads that start, exit, or do not exist."""
 import contextlib
 import json
 import os
@@ -15,14 +15,14 @@ from command import ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, 
 
 
 def busy(spawn, name, *args, through=()):
-    """A workload that is past its exec, and that of the command which starts it."""
+    """A workload after its exec, and after that of the command which starts it."""
     process = spawn(*through, workload(name), *args)
     wait_until(lambda: comm_of(process.pid) == name, f'{name} runs')
     return process
 
 
 def threads_of(process):
-    """The numbers of its two busy threads by their names."""
+    """Return the thread IDs of its two busy threads by name."""
     found = {}
 
     def look():
@@ -33,7 +33,7 @@ def threads_of(process):
     return found
 
 
-def test_process(spawn):
+def test_process_is_watched(spawn):
     process = busy(spawn, 'split7030', 1000000)
     other = busy(spawn, 'chain5', 1000000)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
@@ -41,15 +41,15 @@ def test_process(spawn):
     assert not found.pick('five') and other.poll() is None
 
 
-def test_two_processes(spawn):
+def test_two_processes_are_watched(spawn):
     pids = [busy(spawn, name, 1000000).pid for name in ('split7030', 'chain5')]
     found = profile('--exclude-kernel', '-p', ','.join(map(str, pids)), *ENOUGH)
     assert {f['comm'] for f in found.functions if f['samples']} == {'split7030', 'chain5'}
 
 
 @pytest.mark.parametrize('option', ['-p', '-t', '--pids', '--tids'])
-def test_targets_given_one_by_one(option, spawn):
-    """Options that take a list add to it each time they are given."""
+def test_repeated_target_options_accumulate(option, spawn):
+    """An option that takes a list extends it each time it is given."""
     pids = [busy(spawn, name, 1000000).pid for name in ('split7030', 'chain5')]
     done = run('stat', '-q', '--format', 'json', '--per-thread', '-e', 'task-clock', '-d', '50ms',
                *(word for pid in pids for word in (option, pid)))
@@ -58,7 +58,7 @@ def test_targets_given_one_by_one(option, spawn):
     assert {row[tid] for row in section['rows']} == set(pids)
 
 
-def test_cpus_given_one_by_one():
+def test_repeated_cpu_options_accumulate():
     cpus = sorted(os.sched_getaffinity(0))
     done = run('stat', '-q', '--format', 'json', '--per-cpu', '-e', 'cpu-clock', '-d', '50ms',
                *(word for cpu in cpus for word in ('-C', cpu)))
@@ -72,34 +72,34 @@ def test_only_one_event_is_sampled():
     assert "'page-faults,cpu-clock' matches 2 events: exactly one can be sampled" in done.stderr
 
 
-def test_threads_of_a_running_process(spawn):
+def test_all_threads_of_a_running_process_are_watched(spawn):
     process = busy(spawn, 'threads2', 1000000)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     assert found.own('spin', comm='three') > 20 and found.own('spin', comm='one') > 20
 
 
-def test_one_thread_alone(spawn):
+def test_only_the_given_thread_is_watched(spawn):
     process = busy(spawn, 'threads2', 1000000)
     found = profile('--exclude-kernel', '-t', threads_of(process)['three'], *ENOUGH)
     assert {f['comm'] for f in found.functions if f['samples']} == {'three'}
 
 
-def test_children_born_later(spawn):
-    """-p follows what the process starts after the attachment."""
+def test_later_children_are_watched(spawn):
+    """-p follows processes and threads that start after attar attached."""
     process = busy(spawn, 'forkstorm', 'fork', 100000)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('brief_fork', comm='storm-fork'), found.samples, 1, slack=0.05)
     assert found.samples > 100
 
 
-def test_threads_born_later(spawn):
+def test_later_threads_are_watched(spawn):
     process = busy(spawn, 'threadstorm', 1000000, 4)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
     share_is(found.own('brief', comm='storm'), found.samples, 1, slack=0.05)
     assert found.samples > 100
 
 
-def test_cpu(spawn):
+def test_only_the_given_cpu_is_watched(spawn):
     """Only what ran on that CPU."""
     if os.cpu_count() < 2:
         pytest.skip('needs two CPUs')
@@ -109,8 +109,10 @@ def test_cpu(spawn):
     assert all(p.poll() is None for p in on)
 
 
-def test_a_command_beside_a_process_says_how_long(spawn):
-    """`-p PID -- sleep 1`: the process is watched, the command is not; the run ends with the command."""
+def test_command_given_with_pid_sets_the_duration(spawn):
+    """
+    `-p PID -- sleep 1`: the process is watched, the command is not; the run ends with the command.
+    """
     process = busy(spawn, 'split7030', 1000000)
     start = time.monotonic()
     found = profile('--exclude-kernel', '-p', process.pid, command=['sh', '-c', f'{workload("chain5")} 600; exit 7'],
@@ -119,13 +121,13 @@ def test_a_command_beside_a_process_says_how_long(spawn):
     assert {f['comm'] for f in found.functions} == {'split7030'} and time.monotonic() - start < 20
 
 
-def test_a_command_beside_a_thread_says_how_long(spawn):
+def test_command_given_with_tid_sets_the_duration(spawn):
     process = busy(spawn, 'threads2', 1000000)
     found = profile('--exclude-kernel', '-t', threads_of(process)['three'], command=[workload('chain5'), 600])
     assert {f['comm'] for f in found.functions} == {'three'} and found.samples > 50
 
 
-def test_target_that_ends(spawn):
+def test_run_ends_with_its_last_process(spawn):
     """The run ends with its last process."""
     process = busy(spawn, 'split7030', 1000000)
     attar = spawn(ATTAR, 'profile', '-q', '-p', process.pid)
@@ -134,8 +136,8 @@ def test_target_that_ends(spawn):
     assert attar.wait(20) == 0
 
 
-def test_target_that_dies_while_opening(spawn):
-    """Two hundred times: a report or a sentence, never a crash."""
+def test_target_may_exit_during_open(spawn):
+    """Two hundred times: a report or a message, never a crash."""
     for i in range(200):
         process = subprocess.Popen(['sleep', '0.004'])
         done = run('profile', '-q', '-d', '20ms', '-p', process.pid, timeout=10)
@@ -145,7 +147,7 @@ def test_target_that_dies_while_opening(spawn):
             assert re.search(rf'(process|process or thread) {process.pid}', done.stderr), done.stderr
 
 
-def test_one_of_two_targets_is_gone(spawn):
+def test_missing_target_is_reported(spawn):
     process = busy(spawn, 'split7030', 1000000)
     done = run('profile', '-d', '200ms', '-p', f'{process.pid},999999999')
     assert done.returncode in (1, 2) and '999999999' in done.stderr
@@ -153,7 +155,7 @@ def test_one_of_two_targets_is_gone(spawn):
 
 # ---- control groups, v1 and v2 ----
 
-def test_cgroup(cgroup, spawn):
+def test_only_the_given_cgroup_is_watched(cgroup, spawn):
     inside = busy(spawn, 'split7030', 1000000, through=('sh', '-c', f'echo $$ >{cgroup}/cgroup.procs; exec "$@"', 'sh'))
     outside = busy(spawn, 'chain5', 1000000)
     found = profile('--exclude-kernel', '--cgroups', cgroup.name, *ENOUGH)
@@ -163,7 +165,7 @@ def test_cgroup(cgroup, spawn):
     inside.wait()
 
 
-def test_cgroup_removed_while_watched(cgroup, spawn):
+def test_run_survives_the_removal_of_its_cgroup(cgroup, spawn):
     process = spawn(ATTAR, 'profile', '-q', '--cgroups', cgroup.name, '-d', '1500ms', stderr=subprocess.PIPE, text=True)
     wait_until(lambda: is_sampling(process), 'it samples')
     cgroup.rmdir()
@@ -172,7 +174,7 @@ def test_cgroup_removed_while_watched(cgroup, spawn):
 
 
 def watches(process, count):
-    """attar has opened that many events, and waits for what happens."""
+    """Whether attar has opened that many events and waits for them."""
     assert process.poll() is None, f'attar has ended with status {process.returncode}'
     found = 0
     for fd in Path(f'/proc/{process.pid}/fd').iterdir():
@@ -184,8 +186,8 @@ def watches(process, count):
 @pytest.mark.parametrize('command', [
     ['profile'], ['trace', '-e', 'page-faults'], ['stat', '-e', 'page-faults'],
 ], ids=['profile', 'trace', 'stat'])
-def test_all_cgroups_are_removed(command, cgroup, spawn, request):
-    """Nobody can be in them any more: that is the end, as with the last watched process."""
+def test_run_ends_when_all_cgroups_are_removed(command, cgroup, spawn, request):
+    """No task can be in them any more: the run ends, as with the last watched process."""
     inner = [cgroup / name for name in 'ab']
     for group in inner:
         group.mkdir()
@@ -203,10 +205,10 @@ def test_all_cgroups_are_removed(command, cgroup, spawn, request):
     assert attar.wait(20) == 0
 
 
-# ---- identity ----
+# ---- PIDs and namespaces ----
 
-def test_pid_used_again(root, tmp_path):
-    """Two programs one after the other under the same pid keep their own names and functions."""
+def test_reused_pid_has_two_programs(root, tmp_path):
+    """Two programs that use the same PID in turn keep their own names and functions."""
     last = Path('/proc/sys/kernel/ns_last_pid')
     if not last.exists():
         pytest.skip('this kernel has no ns_last_pid (CONFIG_CHECKPOINT_RESTORE)')
@@ -237,8 +239,8 @@ assert start([{workload("twin_b")!r}, '1500'], pid) == pid
     assert a + b == found.own('twin')
 
 
-def test_pid_namespace(root):
-    """attar inside a pid namespace, watching processes of it."""
+def test_attar_inside_a_pid_namespace(root):
+    """attar in a PID namespace, watching processes of it."""
     script = (f'mount -t proc proc /proc; {workload("split7030")} 100000 & '
               f'{ATTAR} profile -q -F 997 --exclude-kernel -p $! {" ".join(map(str, ENOUGH))} --format json; status=$?; '
               'kill $!; exit $status')
@@ -249,7 +251,7 @@ def test_pid_namespace(root):
 
 
 def test_system_wide_from_inside_a_pid_namespace(root, spawn):
-    """Processes outside have no pid there: no crash, and they are counted."""
+    """Processes outside have no PID there: attar does not crash, and they are counted."""
     busy(spawn, 'split7030', 1000000)
     done = run('-mpf', 'sh', '-c', f'mount -t proc proc /proc; {ATTAR} profile -q -d 500ms --format json',
                program='unshare')
@@ -257,8 +259,8 @@ def test_system_wide_from_inside_a_pid_namespace(root, spawn):
     assert Profile(done.stdout).samples > 20
 
 
-def test_60000_mappings(tmp_path, spawn, root):
-    """A process whose maps are larger than any buffer."""
+def test_process_with_60000_mappings(tmp_path, spawn, root):
+    """A process whose maps file is larger than any buffer."""
     script = tmp_path / 'maps.py'
     script.write_text('''
 import ctypes, time
@@ -279,8 +281,8 @@ while True:
     assert found.own(dso=re.compile('.*python3.*|.*libpython.*')) > 0.9 * found.samples
 
 
-def test_hidden_proc(root, open_dir):
-    """/proc with hidepid=2, as a user: own processes are found as ever."""
+def test_own_processes_are_found_with_hidepid(root, open_dir):
+    """/proc with hidepid=2, as a user: own processes are still found."""
     folder = open_dir('split7030')
     script = (f'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups '
               f'--inh-caps=-all --bounding-set=-all sh -c "{folder}/split7030 2000 & '

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What threads share, under ThreadSanitizer: rings beside their writers, streams and runs side by side, libperfume."""
+"""Data shared by threads, under ThreadSanitizer: rings and their writers, parallel streams and
+runs, libperfume."""
 import os
 import re
 import subprocess
@@ -19,7 +20,7 @@ def folder(test):
 
 @pytest.fixture(scope='module')
 def built():
-    """The folder of a build with the sanitizer, beside the build that is tested."""
+    """Build with the sanitizer in a folder next to the tested build."""
     build = BUILD.parent / f'{BUILD.name}-thread'
     if not (build / 'build.ninja').exists():
         done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Db_sanitize=thread', '-Db_lundef=false'],
@@ -34,8 +35,8 @@ def built():
 
 
 def sanitized(built, program):
-    """Without what is no race: the child of a fork cannot join threads of its parent, and would be told so."""
-    # In a child that was forked the other threads of its parent look as if nobody had waited for their end.
+    """Run the program without reports of thread leaks."""
+    # The child of a fork cannot join threads of its parent, which would be reported as leaks.
     env = {**os.environ, 'TSAN_OPTIONS': 'halt_on_error=0:exitcode=66:report_thread_leaks=0', 'CMOCKA_MESSAGE_OUTPUT': 'TAP',
            'PLUGIN': str(built / 'perfume/tests/libplugin.so'),
            'LD_LIBRARY_PATH': f'{built / "perfume"}:{built / "perfume/tests"}'}
@@ -43,13 +44,13 @@ def sanitized(built, program):
 
 
 @pytest.mark.parametrize('test', TESTS)
-def test_no_races(built, test):
+def test_no_data_races(built, test):
     done = sanitized(built, built / folder(test) / test)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[:6000]
     assert re.search(r'^ok 1', done.stdout, re.M)
 
 
-def test_a_race_would_be_seen(built, tmp_path):
+def test_a_data_race_is_detected(built, tmp_path):
     source = tmp_path / 'race.c'
     source.write_text('''#include <pthread.h>
         static int shared; static void *bump(void *p) { shared++; return p; }

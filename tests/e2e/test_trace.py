@@ -17,7 +17,9 @@ TRACEFS = '/sys/kernel/tracing'
 
 @pytest.fixture
 def trace(root, tmp_path):
-    """trace(options..., command=[...]) gives the rows as dicts, and the notes of the last report."""
+    """
+    trace(options..., command=[...]) returns the rows as dicts, and the notes of the last report.
+    """
     def go(*args, command=None, status=0):
         out = tmp_path / 'out.json'
         done = run('trace', '-q', '-o', out, *args, *(['--', *command] if command else []))
@@ -37,29 +39,30 @@ def fields(row):
     return dict(pair.split('=', 1) for pair in row['fields'].split(' ') if '=' in pair)
 
 
-def test_each_system_call_once(trace):
+def test_each_system_call_is_traced_once(trace):
     rows, notes = trace('-m', 1024, '-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '5000'])
     assert len(rows) == 5000
     assert notes['lost'] == 0
     assert {row['comm'] for row in rows} == {'flood'}
 
 
-# The waker itself says that it wakes; that the sleeper woke up is said where it did, by the waker only on the same CPU.
+# sched_waking happens in the waker; sched_wakeup on the sleeper's CPU, in the waker only if that is
+# the same CPU.
 @pytest.mark.parametrize('event, on', [('sched:sched_waking', []), ('sched:sched_wakeup', ['taskset', '-c', 0])])
-def test_23_wakeups(trace, event, on):
+def test_23_wakeups_are_traced(trace, event, on):
     rows, notes = trace('-e', event, command=[*on, workload('wakeups23')])
     woken = [row for row in rows if row['comm'] == 'waker' and fields(row)['comm'] == 'sleeper']
     assert len(woken) == 23
     assert notes['lost'] == 0
 
 
-def test_1000_faults(trace):
+def test_1000_page_faults_are_traced(trace):
     before, _ = trace('-e', 'page-faults', '--exclude-kernel', command=[workload('faults1000'), '1'])
     after, _ = trace('-e', 'page-faults', '--exclude-kernel', command=[workload('faults1000'), '1001'])
     assert len(after) - len(before) == pytest.approx(1000, abs=4)
 
 
-def test_order_of_time_over_all_cpus(trace):
+def test_events_of_all_cpus_are_in_time_order(trace):
     rows, notes = trace('-a', '-m', 1024, '-e', 'sched:sched_switch,sched:sched_wakeup',
                         command=[workload('threadstorm'), '200'])
     times = [row['time'] for row in rows]
@@ -68,32 +71,34 @@ def test_order_of_time_over_all_cpus(trace):
     assert notes['lost'] == 0
 
 
-def test_never_itself(trace):
+def test_attar_does_not_trace_itself(trace):
     rows, _ = trace('-d', '500ms', '-e', 'raw_syscalls:sys_enter', command=[workload('flood'), '200000'])
     assert rows
     assert not [row for row in rows if row['comm'] == 'attar']
 
 
-def test_threads_at_their_end_keep_their_number(trace):
-    """Where they switch for the last time the kernel's samples do not tell it any more."""
+def test_exiting_threads_keep_their_tid(trace):
+    """In their last switch, the kernel's samples no longer have it."""
     rows, _ = trace('-a', '-m', 1024, '-e', 'sched:sched_switch', command=[workload('threadstorm'), '200'])
     ended = [row for row in rows if row['comm'] == '[exiting]']
     assert ended and all(row['tid'] == row['values']['prev_pid'] for row in rows)
 
 
-def test_stacks(trace):
+def test_events_have_stacks(trace):
     done = run('trace', '-d', '3s', '-N', 300, '-g', '-e', 'task-clock/period=1000000/', '--', workload('chain5'), 200)
     assert done.returncode == 0, done.stderr
     chain = r'\n'.join(rf' +[0-9a-f]+ {name}\+0x[0-9a-f]+ \(.*/chain5\)'
                       for name in ('five', 'four', 'three', 'two', 'one', 'main'))
     assert re.search(chain, done.stdout), done.stdout[-3000:]
     done = run('trace', '-N', 3, '-g', '-e', 'raw_syscalls:sys_enter/id==110/', '--', workload('flood'), 100)
-    # Kernel code is shown by its whole address, as /proc/kallsyms has it.
+    # Kernel code is shown by its full address, as in /proc/kallsyms.
     assert re.search(r'^ +ffff[0-9a-f]{12} \w+.*\[kernel', done.stdout, re.M), done.stdout
 
 
-def test_fields_as_values(trace):
-    """Numbers are numbers, texts are texts, arrays are arrays; the same that the kernel prints."""
+def test_json_has_fields_as_typed_values(trace):
+    """
+    Numbers are numbers, texts are texts, arrays are arrays; equal to those that the kernel prints.
+    """
     rows, _ = trace('-m', 1024, '-a', '-e', 'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter',
                     command=[workload('wakeups23')])
     assert {row['event'] for row in rows} >= {'sched:sched_switch', 'raw_syscalls:sys_enter'}
@@ -114,8 +119,8 @@ def test_fields_as_values(trace):
         assert row['values']['period'] == 1
 
 
-def test_where_page_faults_happen(trace):
-    """The pages are neighbours and are touched in this order, by one instruction of touch()."""
+def test_page_faults_have_address_and_code(trace):
+    """The pages are adjacent and are touched in order, by one instruction of touch()."""
     rows, _ = trace('-e', 'page-faults:u', command=[workload('faults1000'), '1000'])
     ours = [row for row in rows if row['values']['symbol'] == 'touch']
     touched = [row['values']['addr'] // 4096 for row in ours][-1000:]
@@ -128,7 +133,7 @@ def test_where_page_faults_happen(trace):
         assert v['dso'].endswith('/faults1000')
 
 
-def test_events_without_an_address_tell_the_code(trace):
+def test_events_without_data_address_have_the_code_address(trace):
     rows, _ = trace('-e', 'task-clock/period=1000000/', '--exclude-kernel',
                     command=[workload('chain5'), 200])
     assert rows and all(fields(row)['period'] == '1000000' for row in rows)
@@ -136,7 +141,7 @@ def test_events_without_an_address_tell_the_code(trace):
     assert any(re.match(r'(five|turns)\+0x', fields(row).get('symbol', '')) for row in rows)
 
 
-def test_breakpoints_tell_address_and_code(trace, tmp_path):
+def test_breakpoints_have_address_and_code(trace, tmp_path):
     source = tmp_path / 'watched.c'
     source.write_text('volatile long watched;'
                       'int main(void) { for (int i = 0; i < 5; i++) watched = i; return 0; }')
@@ -149,13 +154,13 @@ def test_breakpoints_tell_address_and_code(trace, tmp_path):
     assert {(row['values']['addr'], row['values']['symbol']) for row in rows} == {(at, 'main')}
 
 
-def test_end_after_n(trace):
+def test_run_ends_after_n_events(trace):
     rows, notes = trace('-N', 7, '-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '1000'])
     assert len(rows) == 7
 
 
 @pytest.mark.parametrize('words', [['-e', 'EVENT'], ['-eEVENT'], ['--event', 'EVENT'], ['--event=EVENT']], ids=' '.join)
-def test_help_tells_the_fields(root, words):
+def test_help_lists_the_fields(root, words):
     done = run('trace', *(word.replace('EVENT', 'sched:sched_switch') for word in words), 'help')
     assert done.returncode == 0, done.stderr
     text = open(f'{TRACEFS}/events/sched/sched_switch/format', encoding='utf-8').read()
@@ -172,8 +177,8 @@ def test_help_tells_the_fields(root, words):
     (f'uprobe:main@"{workload("faults1000")}"', ['trace', 'stat', 'profile']),
     ('sched:sched_wakeup', ['trace', 'trace', 'stat', 'profile']),
     ('page-faults', ['stat', 'trace', 'profile'])])
-def test_command_lines_of_the_help_work_in_a_shell(root, event, profilers):
-    """Those of a probe too, whose name has quotes in it."""
+def test_commands_printed_by_help_work_in_a_shell(root, event, profilers):
+    """Also those of a probe, whose name has quotes."""
     lines = re.findall(r'^  (attar .*)', run('trace', '-e', event, 'help').stdout, re.M)
     assert [line.split()[1] for line in lines] == profilers
     for line in lines:
@@ -189,13 +194,13 @@ def test_command_lines_of_the_help_work_in_a_shell(root, event, profilers):
      "attar: the kernel rejected the filter 'nofield==1' of 'sched:sched_wakeup', "
      'whose fields are comm, pid, prio, target_cpu'),
 ])
-def test_mistakes(root, args, status, sentence):
+def test_wrong_arguments_are_refused(root, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)
     assert done.returncode == status
     assert sentence in done.stderr
 
 
-def test_counts_as_perf_does(trace, needs_perf, tmp_path):
+def test_counts_equal_those_of_perf(trace, needs_perf, tmp_path):
     data = tmp_path / 'perf.data'
     done = run('record', '-q', '-o', data, '-e', 'raw_syscalls:sys_enter', '--filter', 'id == 110', '--',
                workload('flood'), '1000', program='perf')
@@ -207,7 +212,7 @@ def test_counts_as_perf_does(trace, needs_perf, tmp_path):
 
 @pytest.fixture
 def instance(root):
-    """A tracefs instance of its own, which sees the same events as the kernel prints them."""
+    """A tracefs instance, in which the kernel prints the same events."""
     path = Path(TRACEFS) / 'instances' / f'attar_test_{os.getpid()}'
     path.mkdir()
     yield path
@@ -216,7 +221,7 @@ def instance(root):
 
 @pytest.fixture(scope='module')
 def kernel_functions():
-    """name -> addresses: more than one name can stand for an address, and either may be shown."""
+    """name -> addresses: an address may have several names, and any of them may be shown."""
     found = {}
     for line in Path('/proc/kallsyms').read_text().splitlines():
         found.setdefault(line.split()[2], set()).add(int(line.split()[0], 16))
@@ -226,7 +231,7 @@ def kernel_functions():
 @pytest.mark.parametrize('event, field', [('kmem/kmalloc', 'call_site'),
                                           ('kmem/kmem_cache_free', 'call_site'),
                                           ('timer/hrtimer_start', 'function')])
-def test_functions_are_named_as_the_kernel_does(trace, instance, kernel_functions, event, field):
+def test_kernel_functions_are_named_as_by_the_kernel(trace, instance, kernel_functions, event, field):
     def addresses(text):
         name, _, offset = text.partition('/')[0].partition('+')
         return {start + int(offset or '0', 16) for start in kernel_functions[name]}
@@ -245,8 +250,10 @@ def test_functions_are_named_as_the_kernel_does(trace, instance, kernel_function
     assert {'+' in name for name in ours} == {'+' in name for name in shown}
 
 
-def test_pages_are_shown_by_their_numbers(trace):
-    """The base of the kernel's array of struct page is not known: the page's number is."""
+def test_struct_page_is_shown_as_page_frame_number(trace):
+    """
+    The base of the kernel's array of struct page is unknown, but the page frame number is known.
+    """
     rows, _ = trace('-e', 'kmem:mm_page_alloc', command=[workload('faults1000'), '100'])
     assert len(rows) >= 100
     assert all(fields(row)['page'] == f"pfn:{fields(row)['pfn']}" for row in rows)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""attar profile on workloads whose profile is known: tests/workloads/*.c say the truth in their first comment."""
+"""attar profile on workloads with a known profile, stated in the first comment of
+tests/workloads/*.c."""
 import json
 import re
 
@@ -52,8 +53,8 @@ def test_two_threads_by_weight():
 
 @pytest.mark.parametrize('kind, comm, name', [
     ('fork', 'storm-fork', 'brief_fork'), ('exec', 'forkstorm', 'brief_exec')])
-def test_storm_of_2000_processes(kind, comm, name):
-    """All are named, after they are gone; each lived about 2 ms, so most were met by a sample."""
+def test_2000_short_processes_have_names(kind, comm, name):
+    """All have names after they exited; each lived for about 2 ms, so most were sampled."""
     found = profile('--exclude-kernel', command=[workload('forkstorm'), kind, 2000])
     share_is(found.own(name, comm=comm), found.samples, 1, slack=0.04)
     assert found.samples > 1500
@@ -64,43 +65,43 @@ def test_storm_of_2000_processes(kind, comm, name):
     assert found.notes['self_rss'] < 32e6
 
 
-def test_storm_of_threads():
+def test_short_threads_are_sampled():
     found = profile('--exclude-kernel', command=[workload('threadstorm'), 1000])
     share_is(found.own('brief', comm='storm'), found.samples, 1, slack=0.02)
 
 
-def test_mangled_names():
+def test_mangled_names_are_demangled():
     found = profile('--exclude-kernel', command=[workload('mangled')])
     for name in (re.compile(r'shop::Cart<16>::total(\(int\) const)?'), 'core::ptr::drop_in_place',
                  'mycrate::example', '_ZNotMangledAtAll'):
         share_is(found.own(name), found.samples, 0.25)
 
 
-def test_static_pie():
+def test_static_pie_has_names():
     found = profile('--exclude-kernel', command=[workload('staticpie')])
     share_is(found.own('heavy'), found.samples, 0.7)
     share_is(found.own('light'), found.samples, 0.3)
 
 
-def test_jit_named_by_perf_map():
+def test_jit_code_is_named_by_perf_map():
     found = profile('--exclude-kernel', command=[workload('jit')])
     share_is(found.own('jit_heavy'), found.samples, 0.7, slack=0.01)
     share_is(found.own('jit_light'), found.samples, 0.3, slack=0.01)
 
 
-def test_object_loaded_after_the_start():
+def test_library_loaded_later_has_names():
     found = profile('--exclude-kernel', command=[workload('dlopens'), workload('plugin.so')])
     share_is(found.own('plugin_hot', dso='plugin.so'), found.samples, 1, slack=0.01)
 
 
-def test_equal_names_in_two_files():
+def test_equal_names_in_two_files_stay_separate():
     command = ['sh', '-c', f'{workload("twin_a")} 4500 & {workload("twin_b")} 1500; wait']
     found = profile('--exclude-kernel', command=command)
     share_is(found.own('twin', dso='twin_a'), found.samples, 0.75, slack=0.01)
     share_is(found.own('twin', dso='twin_b'), found.samples, 0.25, slack=0.01)
 
 
-def test_vdso():
+def test_vdso_has_names():
     found = profile('--exclude-kernel', command=[workload('vdso'), 50000])
     inside = found.own(re.compile(r'.*clock_gettime.*'), dso='[vdso]')
     assert inside > 0.8 * found.samples
@@ -114,7 +115,7 @@ def test_kernel_functions_are_named():
 
 
 def test_intervals_add_up():
-    """Every sample is in exactly one interval: all 1,500 that end the run, and none twice."""
+    """Each of the 1,500 samples that end the run is in exactly one interval."""
     done = run('profile', '-q', '-F', 997, '--exclude-kernel', '-i', 300, '-N', 1500,
                '--format', 'json', '--', workload('split7030'), 1000000)
     assert done.returncode == 0
@@ -141,5 +142,5 @@ def test_count_ends_the_run():
     assert found.samples == 200
 
 
-def test_status_is_the_commands():
+def test_exit_status_is_that_of_the_command():
     assert run('profile', '-q', '--', 'sh', '-c', 'exit 7').returncode == 7

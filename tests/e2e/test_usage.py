@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What attar says to those who mistype, and to those who ask."""
+"""attar's answers to wrong arguments, and its help."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.quick
 
 USAGE, FAILED = 2, 1
 
-# arguments: status, and the sentence on stderr (a pattern for the whole of it)
+# arguments: status, and the message on stderr (a pattern for all of it)
 MISTAKES = [
     (['profle'], USAGE, r"attar: unknown profiler or command 'profle': did you mean 'profile'\?"),
     (['lst'], USAGE, r"attar: unknown profiler or command 'lst': did you mean 'list'\?"),
@@ -77,31 +77,31 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize('args, status, sentence', MISTAKES, ids=lambda v: ' '.join(v) if isinstance(v, list) else '')
-def test_mistake(args, status, sentence):
+def test_wrong_arguments_are_refused(args, status, sentence):
     done = run(*args, timeout=20)
     error = done.stderr.strip()
     assert re.fullmatch(sentence, error.splitlines()[-1]), error
     assert done.returncode == status, (done.returncode, error)
     assert done.stdout == ''
-    # A sentence names its thing; it never ends in a bare number of the kernel.
+    # A message names the object; it never ends with a bare number of the kernel.
     assert not re.search(r'errno|error -?\d+', error, re.I)
 
 
-def test_no_arguments_is_a_question():
+def test_no_arguments_lists_the_commands():
     done = run()
     assert 'profile' in done.stdout + done.stderr
     assert done.returncode in (0, USAGE)
 
 
 @pytest.mark.parametrize('args', [['-h'], ['--help'], ['help']])
-def test_overview(args):
+def test_help_has_an_overview(args):
     done = run(*args)
     assert done.returncode == 0 and done.stderr == ''
     assert re.search(r'^\s+profile\s+where the CPU time goes', done.stdout, re.M)
 
 
 @pytest.mark.parametrize('name', ['list', 'doctor', 'user-events', 'help', 'completion'])
-def test_help_of_a_command(name):
+def test_help_describes_a_command(name):
     done = run(name, '-h')
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f'attar {name} - ')
@@ -110,7 +110,7 @@ def test_help_of_a_command(name):
     assert f'\n  {name} ' in run('-h').stdout
 
 
-def test_help_of_user_events_has_all_that_it_takes():
+def test_help_of_user_events_has_all_its_options():
     options = run('user-events', '-h').stdout
     assert all(re.search(rf'^  {spelling} ', options, re.M) for spelling in
                ('PART', '-d, --duration TIME', '--json', 'watch NAME')), options
@@ -118,7 +118,7 @@ def test_help_of_user_events_has_all_that_it_takes():
 
 
 @pytest.mark.parametrize('args', [['profile', '-h'], ['profile', '--help'], ['help', 'profile']])
-def test_help_of_a_profiler(args):
+def test_help_describes_a_profiler(args):
     done = run(*args)
     assert done.returncode == 0 and done.stderr == ''
     for option in ('-F', '-g', '-C', '-p', '-t', '--cgroups', '-i', '-d', '-N', '-m', '--watermark', '--exclude-user',
@@ -127,7 +127,7 @@ def test_help_of_a_profiler(args):
         assert option in done.stdout, option
 
 
-def test_list(root):
+def test_list_has_events_of_each_kind(root):
     done = run('list')
     assert done.returncode == 0
     names = {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
@@ -140,22 +140,22 @@ def test_list_shows_every_tracepoint(root):
     assert set(lines) <= set(done.stdout.split())
 
 
-def test_list_pattern(root):
+def test_list_takes_a_pattern(root):
     done = run('list', '--json', 'sched:sched_sw*')
     rows = json.loads(done.stdout)['sections'][0]['rows']
     assert 'sched:sched_switch' in [row[0] for row in rows]
     assert all(row[0].startswith('sched:sched_sw') for row in rows)
 
 
-def test_list_of_one_kind(root):
+def test_list_takes_a_kind(root):
     sections = {section['name']: section['rows'] for section in json.loads(run('list', '--json', 'software').stdout)['sections']}
     assert len(sections['software']) >= 12 and 'page-faults' in [row[0] for row in sections['software']]
     sections = json.loads(run('list', '--json', 'tracepoint').stdout)['sections']
     assert len(next(s['rows'] for s in sections if s['name'] == 'tracepoint')) > 500
 
 
-def test_list_of_raw_events(root):
-    """Those of another CPU, which libpfm4 is told to take for this one."""
+def test_list_has_raw_events(root):
+    """Those of another CPU, which libpfm4 is told to use instead of this one."""
     done = run('list', '-v', '--json', 'raw', env={**os.environ, 'LIBPFM_FORCE_PMU': 'skl'})
     sections = {section['name']: section['rows'] for section in json.loads(done.stdout)['sections']}
     if 'raw' not in sections:
@@ -164,7 +164,7 @@ def test_list_of_raw_events(root):
     assert about['BR_INST_RETIRED'] == 'Branch instructions retired (Precise Event)' and len(about) > 50
 
 
-def test_list_finds_other_names(root):
+def test_list_finds_aliases(root):
     for alias, name in (('cs', 'context-switches'), ('migrations', 'cpu-migrations'), ('faults', 'page-faults')):
         rows = json.loads(run('list', '--json', alias).stdout)['sections'][0]['rows']
         assert [row[1] for row in rows if row[0] == name][0].endswith(f'; also: {alias}')
@@ -172,21 +172,21 @@ def test_list_finds_other_names(root):
     assert [row[0] for row in rows] == ['branch-instructions']
 
 
-def test_list_knows_nothing_of_that(root):
+def test_list_reports_an_unknown_name(root):
     done = run('list', 'zzz')
     assert done.returncode == 1
     assert done.stderr == ("attar: no event here matches 'zzz'; 'attar list -v' shows also those that this machine "
                            'lacks\n')
 
 
-def test_version():
+def test_version_is_printed():
     done = run('--version')
     assert done.returncode == 0
     assert re.fullmatch(r'attar \d+\.\d+\.\d+\n', done.stdout)
 
 
 @pytest.mark.parametrize('shell', ['bash', 'zsh', 'fish'])
-def test_completion(shell):
+def test_completion_is_printed_for_each_shell(shell):
     done = run('completion', shell)
     assert done.returncode == 0 and done.stderr == ''
     assert 'profile' in done.stdout and 'exclude-kernel' in done.stdout
@@ -200,7 +200,7 @@ def test_completion_is_valid(shell):
     assert done.returncode == 0, done.stderr
 
 
-# What is typed, and what there must be to choose from: what the shell itself puts in for what was typed.
+# What is typed, and candidates that completion must offer, as whole words.
 TYPED = [
     ('attar pro', {'profile'}),
     ('attar ', {'profile', 'stat', 'trace', 'list', 'doctor', 'help'}),
@@ -218,8 +218,8 @@ TYPED = [
 
 
 @pytest.mark.parametrize('typed, wanted', TYPED)
-def test_bash_completes(root, typed, wanted):
-    """As readline calls it: words parted at = and : too, and what follows the last of them to be put in."""
+def test_bash_completes_words(root, typed, wanted):
+    """Called as by readline: words are split at = and : too, and the rest of the last is inserted."""
     words = [w for word in typed.split(' ')[1:] for w in re.split('([:=])', word) if w or not word]
     script = f"""
         PATH={ATTAR.parent}:$PATH; source <({ATTAR} completion bash)
@@ -233,7 +233,7 @@ def test_bash_completes(root, typed, wanted):
 
 
 @pytest.mark.parametrize('typed, wanted', TYPED)
-def test_fish_completes(root, typed, wanted):
+def test_fish_completes_words(root, typed, wanted):
     if not has('fish'):
         pytest.skip('fish (package fish) is not installed')
     script = f'set PATH {ATTAR.parent} $PATH; {ATTAR} completion fish | source; complete -C {shlex.quote(typed)}'
@@ -241,7 +241,7 @@ def test_fish_completes(root, typed, wanted):
     assert wanted <= {line.split('\t')[0] for line in done.stdout.splitlines()}, done.stdout + done.stderr
 
 
-# The first document's own lines, with a bound on time, word for word.
+# Command lines that must keep working, each within a time limit.
 LINES = [
     'profile -F 997 -g -d 300ms',
     'profile -F 997 -g --flame-graph cpu.folded -d 300ms',
@@ -250,14 +250,14 @@ LINES = [
 
 
 @pytest.mark.parametrize('line', LINES)
-def test_lines_of_the_first_document(tmp_path, line):
+def test_command_lines_work(tmp_path, line):
     if '-C 0-1' in line and os.cpu_count() < 2:
         pytest.skip('needs two CPUs')
     done = run(*line.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
-def test_notes_close_every_report():
+def test_notes_are_the_last_line():
     done = run('profile', '-d', '200ms')
     assert done.returncode == 0
     last = done.stdout.strip().splitlines()[-1]
@@ -277,7 +277,7 @@ LONG = 'x' * 100000
     ['profile', '-o', f'{LONG}.html'], ['profile', '-o', LONG], ['profile', f'--{LONG}'], ['profile', LONG], [LONG],
     ['profile', '--', LONG], ['list', LONG], ['list', 'a', LONG], ['doctor', LONG], ['user-events', LONG]],
     ids=lambda args: ' '.join(arg[:24] for arg in args))
-def test_long_words_are_not_repeated_whole(args, root):
+def test_long_arguments_are_shortened_in_messages(args, root):
     done = run(*args)
     lines = (done.stdout + done.stderr).splitlines()
     assert done.returncode in (0, 1, 2, 4), done.returncode

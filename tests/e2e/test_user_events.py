@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Events of programs, through shared memory, USDT probes and the kernel: to the event, and the same text for all."""
+"""Events of programs through shared memory, USDT probes and the kernel: exact, and with equal text.
+"""
 import json
 import os
 import re
@@ -31,7 +32,7 @@ def rows_in(report):
 
 
 def rows_of(path):
-    """The event lines of a JSON file, as dicts; the notes of the last report."""
+    """Return the event lines of a JSON file as dicts, and the notes of the last report."""
     reports = [json.loads(line) for line in path.read_text().splitlines()]
     return [row for report in reports for row in rows_in(report)], reports[-1]['notes']
 
@@ -44,7 +45,7 @@ def no_kernel(root):
 
 @pytest.fixture
 def trace(no_kernel, tmp_path):
-    """trace(options..., command=[...]): rows, notes, stderr."""
+    """trace(options..., command=[...]) returns rows, notes and stderr."""
     def go(*args, command=None, status=0, **kwargs):
         out = tmp_path / 'out.json'
         done = run('trace', '-o', out, *args, *(['--', *command] if command else []), **kwargs)
@@ -55,7 +56,7 @@ def trace(no_kernel, tmp_path):
 
 @pytest.fixture
 def emitter(spawn):
-    """emitter(mode, n...) starts one and waits for its first line."""
+    """emitter(mode, n...) starts an emitter and waits for its first line."""
     def go(*words, **kwargs):
         process = spawn(EMIT, *words, stdout=-1, text=True, **kwargs)
         assert process.stdout.readline() == f'ready {process.pid}\n'
@@ -83,8 +84,8 @@ def check_orders(rows, n, transport='shm'):
 # ---- shared memory ----
 
 @pytest.mark.parametrize('mode', ['once', 'blind'])
-def test_command_from_its_first_event(trace, mode):
-    """blind never asks whether anybody listens: the events are on when main() begins."""
+def test_command_is_traced_from_its_first_event(trace, mode):
+    """The mode blind never checks for listeners: the events are enabled when main() begins."""
     rows, notes, done = trace('-e', 'user_events:e2e_order', command=[EMIT, mode, '5000'])
     check_orders(rows, 5000)
     assert notes['seen'] == 5000 and notes['lost'] == 0
@@ -93,7 +94,7 @@ def test_command_from_its_first_event(trace, mode):
     assert len(re.findall('user_events:e2e_order is received through shared memory', done.stderr)) == 1
 
 
-def test_program_that_runs_already(trace, emitter):
+def test_running_program_is_traced(trace, emitter):
     program = emitter('once', '2000')
     rows, notes, _ = trace('-p', program.pid, '-e', 'user_events:e2e_order', '-N', 2000)
     check_orders(rows, 2000)
@@ -101,7 +102,7 @@ def test_program_that_runs_already(trace, emitter):
     assert ended(program) == 2000
 
 
-def test_program_that_starts_later(no_kernel, spawn, emitter, tmp_path):
+def test_later_program_is_traced(no_kernel, spawn, emitter, tmp_path):
     out = tmp_path / 'out.json'
     attar = spawn(ATTAR, 'trace', '-o', out, '-e', 'user_events:e2e_order', '-N', 300, '-d', '60s', stderr=-1,
                   text=True)
@@ -113,7 +114,7 @@ def test_program_that_starts_later(no_kernel, spawn, emitter, tmp_path):
     assert ended(program) == 300
 
 
-def test_did_you_mean(no_kernel, spawn, emitter):
+def test_similar_name_is_suggested(no_kernel, spawn, emitter):
     emitter('once', '1')
     attar = spawn(ATTAR, 'trace', '-q', '-e', 'user_events:e2e_ordr', '-d', '200ms')
     assert attar.wait(60) == 0
@@ -121,21 +122,21 @@ def test_did_you_mean(no_kernel, spawn, emitter):
     assert "'e2e_ordr' yet (did you mean 'e2e_order'?); waiting" in done.stderr
 
 
-def test_mixed_with_the_kernels(trace):
+def test_program_and_kernel_events_are_in_time_order(trace):
     rows, notes, _ = trace('-m', 1024, '-e', 'sched:sched_process_exit,user_events:e2e_*,raw_syscalls:sys_enter/id==1/',
                            command=[EMIT, 'once', '100'])
     times = [row['time'] for row in rows]
     assert times == sorted(times)
     mine = [row for row in rows if row['event'] == 'user_events:e2e_order']
     check_orders(mine, 100)
-    # write(2) of "ready" is before all of them, that of "written" and the exit behind
+    # write(2) of "ready" precedes all of them; that of "written" and the exit follow
     kinds = [row['event'].split(':')[0] for row in rows]
     assert kinds[0] == 'raw_syscalls' and kinds[-1] == 'sched'
     assert 'raw_syscalls' in kinds[kinds.index('user_events') + 100:]
 
 
-def test_flood_is_accounted_for_to_the_event(trace):
-    """Two writers at full speed: what was written is what was read and what was lost."""
+def test_seen_and_lost_add_up_to_all_events(trace):
+    """Two writers at full speed: events written are events read plus events lost."""
     rows, notes, done = trace('-e', 'user_events:e2e_tick', command=[EMIT, 'flood', '1000000'])
     assert notes['seen'] == len(rows)
     assert notes['seen'] + notes['lost'] == 2000000
@@ -143,7 +144,7 @@ def test_flood_is_accounted_for_to_the_event(trace):
     assert times == sorted(times)
 
 
-def test_threads_are_told_apart_by_t(root, trace, emitter):
+def test_tid_option_selects_events_of_a_thread(root, trace, emitter):
     program = emitter('forever')
     rows, _, _ = trace('-t', program.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
     assert {row['tid'] for row in rows} == {program.pid} and len(rows) == 20
@@ -161,15 +162,15 @@ def test_threads_are_told_apart_by_t(root, trace, emitter):
     assert {row['tid'] for row in rows} == {other.pid}
 
 
-def test_threads_of_another_pid_namespace(root, trace):
-    """A container's program calls itself 1: its events are not those of this system's first process."""
+def test_threads_of_another_pid_namespace_are_not_confused(root, trace):
+    """A program that is PID 1 in a container is not shown as the host's PID 1."""
     rows, _, _ = trace('-a', '-e', 'user_events:e2e_order', command=['unshare', '--pid', '--fork', EMIT, 'once', '50'])
     check_orders(rows, 50)
     assert {row['comm'] for row in rows} == {'emit'}
     assert {row['tid'] for row in rows} != {1}
 
 
-def test_killed_writer(root, trace, emitter):
+def test_killed_writer_leaves_whole_records(root, trace, emitter):
     program = emitter('forever')
 
     def kill():
@@ -190,7 +191,7 @@ def listeners(pid):
     return next(row['listeners'] for row in rows_in(json.loads(done.stdout)) if row['pid'] == pid)
 
 
-def test_killed_collector_leaves_nothing_on(root, spawn, emitter, trace):
+def test_killed_collector_leaves_no_event_enabled(root, spawn, emitter, trace):
     program = emitter('forever')
     attar = spawn(ATTAR, 'trace', '-q', '-p', program.pid, '-e', 'user_events:e2e_tick')
     wait_until(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'attar listens')
@@ -201,7 +202,7 @@ def test_killed_collector_leaves_nothing_on(root, spawn, emitter, trace):
     assert len(rows) == 20
 
 
-def test_two_at_once_see_the_same(no_kernel, spawn, emitter, tmp_path):
+def test_two_listeners_see_the_same_events(no_kernel, spawn, emitter, tmp_path):
     program = emitter('once', '400')
     os.kill(program.pid, signal.SIGSTOP)
     attars = [spawn(ATTAR, 'trace', '-q', '-o', tmp_path / f'{i}.json', '-p', program.pid, '-e',
@@ -214,7 +215,7 @@ def test_two_at_once_see_the_same(no_kernel, spawn, emitter, tmp_path):
         check_orders(rows_of(tmp_path / f'{i}.json')[0], 400)
 
 
-def test_a_ninth_listener_is_told(no_kernel, spawn, emitter):
+def test_ninth_listener_is_refused(no_kernel, spawn, emitter):
     program = emitter('forever')
     attars = [spawn(ATTAR, 'trace', '-q', '-p', program.pid, '-e', 'user_events:e2e_tick', stdout=-3) for _ in range(8)]
     for attar in attars:
@@ -227,20 +228,20 @@ def test_a_ninth_listener_is_told(no_kernel, spawn, emitter):
     assert done.stdout.count('e2e_tick') == 5 and 'missing' not in done.stderr
 
 
-def test_a_listener_that_was_stopped_is_told(no_kernel, spawn, emitter):
+def test_stopped_listener_reports_missed_programs(no_kernel, spawn, emitter):
     program = emitter('forever')
     attar = spawn(ATTAR, 'trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '10s', stdout=-3, stderr=-1, text=True)
     wait_until(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'attar listens')
     attar.send_signal(signal.SIGSTOP)
     wait_until(lambda: not listeners(program.pid), 'the event is off')
-    time.sleep(1)  # The program looks five times in a second.
+    time.sleep(1)  # The program checks five times per second.
     attar.send_signal(signal.SIGCONT)
     told = [line for line in attar.stderr if 'events of programs are missing' in line]
     assert len(told) == 1 and 'attar was stopped' in told[0]
 
 
-def test_without_any_privilege(no_kernel, open_dir):
-    """A user sees the events of his own programs: no tracefs, no perf events of the kernel are needed."""
+def test_own_programs_are_traced_without_privileges(no_kernel, open_dir):
+    """Users see the events of their own programs: no tracefs and no perf events are needed."""
     if not has('setpriv'):
         pytest.skip('setpriv (package util-linux) is not installed')
     folder = open_dir('emit')
@@ -265,15 +266,18 @@ def uprobes(no_kernel):
 USDT = 'user_events:e2e_order/transport=usdt/'
 
 
-def test_usdt_of_a_command(uprobes, trace):
+def test_usdt_traces_a_command(uprobes, trace):
     rows, notes, done = trace('-m', 1024, '-e', USDT, command=[EMIT, 'once', '500'])
     check_orders(rows, 500, 'usdt')
     assert notes['seen'] == 500 and notes['lost'] == 0
     assert done.stderr.count('user_events:e2e_order is received through USDT probes') == 1
 
 
-def test_usdt_of_a_program_that_runs(uprobes, trace, emitter):
-    """The semaphore rises with the first CPU's probe: what comes before the last one's is not seen, all else is."""
+def test_usdt_traces_a_running_program(uprobes, trace, emitter):
+    """
+    The semaphore is incremented with the first CPU's probe: events before the last CPU's probe are
+    missed, all others are seen.
+    """
     program, other = emitter('late', '3000'), emitter('late', '3000')
     rows, _, _ = trace('-m', 1024, '-p', program.pid, '-e', USDT)
     assert [row['fields'] for row in rows] == [order(i) for i in range(3000)][-len(rows):] and len(rows) > 100
@@ -281,8 +285,10 @@ def test_usdt_of_a_program_that_runs(uprobes, trace, emitter):
     assert ended(program) == 3000 and other.poll() is None
 
 
-def test_usdt_stands_in_where_no_memory_is_shared(uprobes, trace, emitter):
-    """Nothing was said of transports: one program shares its memory, one may not. No event comes twice."""
+def test_usdt_is_used_without_shared_memory(uprobes, trace, emitter):
+    """
+    No transport is given: one program shares its memory, the other cannot. No event is shown twice.
+    """
     shared = emitter('forever')
     unshared = emitter('forever', env={**os.environ, 'PERFUME_RING': '0'})
     rows, notes, done = trace('-p', f'{shared.pid},{unshared.pid}', '-e', 'user_events:e2e_tick', '-N', 400, '-d', '60s')
@@ -295,7 +301,7 @@ def test_usdt_stands_in_where_no_memory_is_shared(uprobes, trace, emitter):
 
 
 def test_usdt_leaves_nothing_in_tracefs(uprobes, spawn, emitter, trace):
-    """Killed, it leaves a probe that is off, and the next start takes it away."""
+    """A killed run leaves a disabled probe, which the next start removes."""
     program = emitter('forever')
     with open('/sys/kernel/tracing/uprobe_events', encoding='ascii') as file:
         before = file.read()
@@ -312,13 +318,13 @@ def test_usdt_leaves_nothing_in_tracefs(uprobes, spawn, emitter, trace):
     assert not [line for line in left if EMIT in line]
 
 
-def test_usdt_of_what_has_none(uprobes):
+def test_usdt_without_probe_is_refused(uprobes):
     done = run('trace', '-e', USDT, '--', 'true')
     assert done.returncode == 1
     assert "true has no USDT probe 'perfume:e2e_order'" in done.stderr
 
 
-# ---- what there is, and mistakes ----
+# ---- listing, watching, and errors ----
 
 def test_user_events_lists_and_counts(no_kernel, emitter):
     program = emitter('forever')
@@ -331,15 +337,15 @@ def test_user_events_lists_and_counts(no_kernel, emitter):
                                            '__rel_loc u32[] lots; u8 last')
     assert rows['e2e_tick']['transport'] == 'shm' and rows['e2e_tick']['program'] == 'emit'
     assert rows['e2e_order']['count'] == 0
-    assert 0 < rows['e2e_tick']['count'] <= elapsed_ms  # one each millisecond at most
+    assert 0 < rows['e2e_tick']['count'] <= elapsed_ms  # at most one per millisecond
 
 
-def test_watch_wants_a_name(root):
+def test_watch_needs_a_name(root):
     done = run('user-events', 'watch', '-h')
     assert done.returncode == 2 and done.stderr.startswith('attar: user-events takes ')
 
 
-def test_watch(no_kernel, emitter):
+def test_watch_prints_each_event(no_kernel, emitter):
     program = emitter('once', '3')
     done = run('user-events', 'watch', 'e2e_order', '-p', program.pid, '-N', 3)
     assert done.returncode == 0, done.stderr
@@ -351,8 +357,8 @@ FILTERS = {'id>=90': range(90, 100), 'price > 3.5 && price < 6': [4, 5], 'symbol
 
 
 @pytest.mark.parametrize('transport', ['', 'transport=usdt/'], ids=['shm', 'usdt'])
-def test_filters(uprobes, trace, transport):
-    """attar applies them where the kernel does not, in the kernel's language."""
+def test_filters_select_events(uprobes, trace, transport):
+    """attar applies filters that the kernel cannot, in the kernel's language."""
     for words, numbers in FILTERS.items():
         rows, notes, _ = trace('-m', 512, '-e', f'user_events:e2e_order/{words}/{transport}',
                                command=[EMIT, 'blind' if not transport else 'once', '100'])
@@ -360,7 +366,7 @@ def test_filters(uprobes, trace, transport):
         assert notes['seen'] == len(rows)
 
 
-def test_filter_with_a_wrong_field(no_kernel, emitter):
+def test_filter_with_unknown_field_is_refused(no_kernel, emitter):
     emitter('forever')
     done = run('trace', '-d', '100ms', '-e', 'user_events:e2e_order/no>5/')
     assert done.returncode == 2
@@ -376,22 +382,22 @@ def test_filter_with_a_wrong_field(no_kernel, emitter):
      "'pigeon' is not a transport: use kernel, shm or usdt"),
     (['-e', 'user_events:e2e_order/id>5'], 2, "missing closing '/'"),
 ])
-def test_mistakes(no_kernel, args, status, sentence):
+def test_wrong_arguments_are_refused(no_kernel, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)
     assert done.returncode == status, done.stderr
     assert sentence in done.stderr
 
 
 @pytest.mark.parametrize('command', [('stat', '-e', 'user_events:e2e_tick'), ('profile', '-e', 'user_events:e2e_tick')])
-def test_what_only_trace_can(no_kernel, command):
-    """Counting or sampling an event that never happens would be a lie."""
+def test_stat_and_profile_refuse_program_events(no_kernel, command):
+    """Counting or sampling an event that never happens would give a wrong result."""
     done = run(*command, '-d', '100ms')
     assert done.returncode == 4
     assert ("'user_events:e2e_tick' is not registered with the kernel: 'attar trace' shows it, and 'attar user-events -d "
             "1s' counts it") in done.stderr
 
 
-def test_help_tells_the_fields_of_a_program(no_kernel, emitter):
+def test_help_lists_the_fields_of_a_program_event(no_kernel, emitter):
     emitter('forever')
     done = run('trace', '-e', 'user_events:e2e_order', 'help')
     assert done.returncode == 0
@@ -400,7 +406,7 @@ def test_help_tells_the_fields_of_a_program(no_kernel, emitter):
     assert 'attar profile' not in done.stdout and 'attar trace -e user_events:e2e_order\n' in done.stdout
 
 
-def test_a_command_without_the_event_is_told(no_kernel):
+def test_command_without_the_event_is_reported(no_kernel):
     done = run('trace', '-e', 'user_events:e2e_order', '--', 'true')
     assert done.returncode == 0
     assert "attar: true emitted no event 'e2e_order'\n" in done.stderr
@@ -409,7 +415,7 @@ def test_a_command_without_the_event_is_told(no_kernel):
 # ---- the kernel, in a guest that has user_events ----
 
 @pytest.mark.guest('x86')
-def test_hello_world_is_listed_and_seen(root):
+def test_hello_world_is_listed_and_traced(root):
     script = f'''
         {HELLO} >/dev/null 2>&1 & hello=$!
         until {ATTAR} user-events hello_world_event | grep -q hello_world_event; do :; done
@@ -426,15 +432,17 @@ def test_hello_world_is_listed_and_seen(root):
 
 
 def lines_of(text, mark):
-    """What the guest printed between two marks: reports as JSON, the rest as text."""
+    """Return what the guest printed between two marks: reports as JSON, the rest as text."""
     part = text.split(f'== {mark}\n', 1)[1].split('\n== ', 1)[0].splitlines()
     rows = [row for line in part if line.startswith('{') for row in rows_in(json.loads(line))]
     return rows, [line for line in part if not line.startswith('{')]
 
 
 @pytest.mark.guest('x86')
-def test_three_transports_give_the_same(root):
-    """On one kernel that has user_events, by a command from its first event on; unasked the kernel's is taken."""
+def test_all_transports_show_the_same_events(root):
+    """
+    On a kernel with user_events, for a command from its first event; the default is the kernel's.
+    """
     asked = {'kernel': '/transport=kernel/', 'shm': '/transport=shm/', 'usdt': '/transport=usdt/', 'any': ''}
     runs = ''.join(f"""
         echo; echo '== {name}'
@@ -458,8 +466,10 @@ def test_three_transports_give_the_same(root):
 
 
 @pytest.mark.guest('x86')
-def test_attar_is_there_before_the_kernels_event(root):
-    """In order of time with other events; and a command's events, though the kernel never heard of them before."""
+def test_attar_may_start_before_the_kernel_has_the_event(root):
+    """
+    In time order with other events; also for a command whose event the kernel does not know yet.
+    """
     script = f"""
         {ATTAR} trace -o /tmp/late.json -e 'user_events:e2e_tic*,sched:sched_process_exec' -N 100 >/tmp/out 2>/tmp/err & a=$!
         until grep -q 'yet; waiting' /tmp/err; do :; done
@@ -483,8 +493,8 @@ def test_attar_is_there_before_the_kernels_event(root):
 
 
 @pytest.mark.guest('x86')
-def test_control_groups(root):
-    """Of two programs that share their memory, the one in the group."""
+def test_cgroup_option_selects_programs(root):
+    """Of two programs that share their memory, only the one in the group is shown."""
     script = f"""
         mkdir /tmp/groups && mount -t cgroup -o perf_event none /tmp/groups && mkdir /tmp/groups/inside || exit 1
         export PERFUME_RING=1

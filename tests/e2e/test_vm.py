@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The guests themselves: what a test there relies on."""
+"""The guests: the properties that tests in guests rely on."""
 import shutil
 import subprocess
 import time
@@ -12,7 +12,7 @@ HERE = guest.ROOT / 'tests/vm'
 
 
 @pytest.mark.guest('x86')
-def test_status_and_output_pass_through():
+def test_exit_status_and_output_are_passed_on():
     done = guest.run('x86', 'sh', '-c', 'seq 100000; echo "to stderr" >/dev/stderr; exit 7')
     assert done.returncode == 7
     assert done.stdout == ''.join(f'{i}\n' for i in range(1, 100001))
@@ -20,7 +20,7 @@ def test_status_and_output_pass_through():
 
 
 @pytest.mark.guest('x86')
-def test_words_environment_and_folder_pass_through(tmp_path, monkeypatch):
+def test_arguments_environment_and_folder_are_passed_on(tmp_path, monkeypatch):
     words = ['', 'two words', "it's", '$HOME `id` "quoted"', 'new\nline', '*']
     monkeypatch.setenv('ATTAR_TEST_WORD', "a 'b' $c")
     (tmp_path / 'seen').write_text('by the guest')
@@ -30,7 +30,7 @@ def test_words_environment_and_folder_pass_through(tmp_path, monkeypatch):
 
 
 @pytest.mark.guest('x86')
-def test_only_shared_folders_are_written(tmp_path):
+def test_only_shared_folders_are_writable(tmp_path):
     done = guest.run('x86', 'sh', '-c', f'echo kept >"{tmp_path}/result"; ! echo lost 2>&- >"{HERE}/result"',
                      share=[tmp_path])
     assert (done.returncode, done.stderr) == (0, '')
@@ -39,7 +39,7 @@ def test_only_shared_folders_are_written(tmp_path):
 
 
 @pytest.mark.guest('x86')
-def test_guest_that_hangs_is_ended():
+def test_hanging_guest_is_killed():
     begin = time.monotonic()
     done = guest.run('x86', 'sleep', 1000, timeout=15)
     assert done.returncode == 124
@@ -55,21 +55,21 @@ def test_panic_is_reported():
 
 
 @pytest.mark.guest('x86')
-def test_command_that_does_not_exist():
+def test_missing_command_has_status_127():
     done = guest.run('x86', 'no-such-command')
     assert done.returncode == 127
     assert 'no-such-command' in done.stderr
 
 
 @pytest.mark.guest('x86')
-def test_processes_left_behind_do_not_hold_the_guest():
+def test_background_processes_do_not_delay_power_off():
     begin = time.monotonic()
     assert guest.run('x86', 'sh', '-c', 'sleep 1000 & echo done').stdout == 'done\n'
     assert time.monotonic() - begin < 60
 
 
 @pytest.mark.parallel
-def test_wrong_usage_and_missing_guest(tmp_path):
+def test_wrong_usage_and_unavailable_guest(tmp_path):
     def status(*words, **kwargs):
         return subprocess.run([HERE / 'run', *words], capture_output=True, text=True, **kwargs)
 
@@ -88,7 +88,7 @@ def lines(kernel, command):
 
 
 @pytest.mark.guest('x86')
-def test_x86_has_what_debian_leaves_out():
+def test_x86_has_features_missing_in_debian():
     version, *found = lines('x86', 'uname -r; ls /sys/bus/event_source/devices /sys/kernel/tracing; ls /proc/kcore')
     assert version.startswith('6.12.') and version.endswith('-attar')
     assert {'kprobe', 'uprobe', 'user_events_data', 'dynamic_events', '/proc/kcore'} <= set(found)
@@ -98,7 +98,7 @@ def test_x86_has_what_debian_leaves_out():
 
 @pytest.mark.guest('x86')
 def test_x86_counts_kprobe():
-    """Ten shells exit, so a kprobe on do_exit() sees ten calls."""
+    """Ten shells exit, so a kprobe on do_exit() counts ten calls."""
     hits = lines('x86', 'cd /sys/kernel/tracing && echo p:exits do_exit >kprobe_events && '
                  'echo 1 >events/kprobes/exits/enable && for i in 1 2 3 4 5 6 7 8 9 10; do (:) ; done; '
                  'echo 0 >events/kprobes/exits/enable; grep -c "sh-.*exits:" trace')
@@ -106,7 +106,7 @@ def test_x86_counts_kprobe():
 
 
 @pytest.mark.guest('statuspage')
-def test_statuspage_has_the_early_interface():
+def test_statuspage_has_the_status_page_interface():
     version, status, active, *_ = lines(
         'statuspage', 'uname -r; ls /sys/kernel/tracing/user_events_status; '
         'grep Active /sys/kernel/tracing/user_events_status')
@@ -116,7 +116,7 @@ def test_statuspage_has_the_early_interface():
 
 @pytest.mark.parametrize('kernel, oldest, newest', [('debian', (6, 1), (6, 1)), ('debian7', (7, 0), (99, 0))])
 @pytest.mark.guest
-def test_kernels_of_debian(kernel, oldest, newest):
+def test_debian_kernels_boot(kernel, oldest, newest):
     version, *devices = lines(kernel, 'uname -r; ls /sys/bus/event_source/devices')
     assert oldest <= tuple(map(int, version.split('.')[:2])) <= newest
     assert {'kprobe', 'uprobe', 'software', 'tracepoint'} <= set(devices)
@@ -124,7 +124,9 @@ def test_kernels_of_debian(kernel, oldest, newest):
 
 @pytest.mark.guest('arm64')
 def test_arm64_counts_exactly(tmp_path):
-    """A loop of twice the length has twice the instructions, but for a constant part, in every run."""
+    """
+    A loop of twice the length has twice the instructions, except for a constant, in every run.
+    """
     if not shutil.which('aarch64-linux-gnu-gcc'):
         pytest.skip('no aarch64-linux-gnu-gcc here (package gcc-aarch64-linux-gnu)')
     subprocess.run(['aarch64-linux-gnu-gcc', '-O2', '-static', '-o', tmp_path / 'loop', HERE / 'loop.c'], check=True)
@@ -138,7 +140,7 @@ def test_arm64_counts_exactly(tmp_path):
 
 @pytest.mark.skipif(not shutil.which('shellcheck'), reason='no shellcheck here')
 @pytest.mark.parallel
-def test_scripts_are_clean():
+def test_scripts_pass_shellcheck():
     scripts = ['arm64-sysroot', 'fetch', 'init', 'initrd-init', 'kernel', 'prepare', 'units']
     done = subprocess.run(['shellcheck', *scripts], cwd=HERE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
