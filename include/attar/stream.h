@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/stream.h - events in order of time, each with the task that it belongs to.
+ * attar/stream.h - events in time order, each with its thread.
  *
- * A stream delivers what its source holds as one sequence, ordered over all CPUs, and keeps the
- * table of processes up to date as it goes: when an event is delivered, the table is as it was at
- * that moment.
+ * A stream merges the events of all sources and CPUs into one sequence in time order and keeps a
+ * process table up to date: when an event is delivered, the table is in the state of that moment.
  *
  *	struct attar_stream *stream;
  *	attar_stream_live(target, counters, n, symbols, &opts, &stream);
  *	while ((r = attar_stream_next(stream, &event)) > 0)
  *		use(event);
  *
- * The source is the kernel's rings, joined by what programs write to memory shared with us. (A
- * recording and scripted text are to be two further sources of the same events.)
+ * Sources are the kernel's rings, and shared memory that programs write to. (Recordings and
+ * scripted text are planned as two further sources of the same events.)
  *
- * Life: the target, its counters, the symbols and an shm_source outlive the stream.
+ * Lifetime: the target, its counters, the symbols and an shm_source must outlive the stream.
  *
- * Errors: what is wrong with the arguments, the counters or the limits is found by
- * attar_stream_live(), attar_stream_add() and attar_stream_start(). Later functions fail only where
- * memory or a system call fails, -EINTR and -ENOTCONN of attar_stream_read() apart. Lost, malformed
- * and throttled records are no errors: attar_stream_get_stats() counts them. In a child of the
- * process that created the stream, all functions that return an int fail with -ECHILD.
+ * Errors: attar_stream_live(), attar_stream_add() and attar_stream_start() report invalid
+ * arguments, unsuitable counters and exceeded limits. Later functions fail only if memory or a
+ * system call fails, except for -EINTR and -ENOTCONN of attar_stream_read(). Lost, malformed and
+ * throttled records are not errors: attar_stream_get_stats() counts them. In a child of the process
+ * that created the stream, all functions that return an int fail with -ECHILD.
  */
 #ifndef ATTAR_STREAM_H
 #define ATTAR_STREAM_H
@@ -35,17 +34,17 @@ extern "C" {
 #endif
 
 /*
- * A process, living or not long dead: the stream keeps those that live and those of the last 1,024
- * threads that ended, so its memory does not grow with the number of tasks that come and go.
+ * A running or recently exited process. The stream keeps all running ones and those of the last
+ * 1,024 exited threads, so its memory does not grow with the number of tasks created.
  */
 struct attar_process {
 	pid_t pid;
 	pid_t parent;     /* 0: unknown */
-	const char *comm; /* of its first thread; borrowed like that of a thread */
+	const char *comm; /* of its first thread; borrowed as attar_thread.comm */
 	struct attar_address_space *space;
 	bool exited;
 	bool scanned; /* its mappings were read from /proc */
-	/* It runs on unseen: at the exec of a set-user-ID program the kernel ends its events */
+	/* still runs, but the kernel ended its events at the exec of a set-user-ID program */
 	bool unwatched;
 };
 
@@ -53,279 +52,289 @@ struct attar_process {
 struct attar_thread {
 	pid_t tid;
 	/*
-	 * Its name, at most 255 bytes; borrowed until the next call on the stream: whoever needs it
-	 * for longer copies it. Threads of one name do not always share one copy.
+	 * At most 255 bytes. Borrowed until the next call on the stream: copy it to keep it.
+	 * Threads with equal names do not always share one copy.
 	 */
 	const char *comm;
 	struct attar_process *process;
 	bool exited;
-	uint64_t serial; /* counts threads ever seen: tids are used again, this is not */
 	uint64_t
-		comm_hash; /* of comm: the same for equal names, so that tables need not hash it again */
+		serial; /* number of the thread in order of appearance; unlike a tid never reused */
+	uint64_t comm_hash; /* hash of comm, so that tables need not compute it */
 };
 
-/* attar_event.counter of records that no counter of the caller wrote. */
+/* attar_event.counter of records that were not written by a counter of the caller. */
 #define ATTAR_NO_COUNTER UINT32_MAX
 
-/* One event; everything it points to is borrowed until the next call on its stream. */
+/* One event. Everything that it points to is borrowed until the next call on its stream. */
 struct attar_event {
 	const struct attar_record *record; /* PERF_RECORD_SAMPLE, or another kind */
 	uint64_t time; /* ns, CLOCK_MONOTONIC (the kernel's own clock before 4.1) */
 	/*
-	 * Which of the stream's counters wrote the record: an index; ATTAR_NO_COUNTER for the
-	 * stream's own side-band event. A LOST record is written together with the next record of
-	 * the ring: it names the counter of that record, and any event that writes to the ring may
-	 * have lost records.
+	 * Index of the stream's counter that wrote the record; ATTAR_NO_COUNTER for the stream's
+	 * own side-band event. The kernel writes a LOST record together with the ring's next
+	 * record: it has the counter of that record, and any event that writes to the ring may have
+	 * lost records.
 	 */
 	uint32_t counter;
-	uint32_t cpu; /* -1: not known */
+	uint32_t cpu; /* -1: unknown */
 	/*
-	 * Of a SAMPLE: the thread that was running, never NULL. Of a FORK the new thread, of a
-	 * COMM the one that was renamed, with its new name; of an EXIT the one that ended, NULL if
-	 * it was not known. NULL for other records.
+	 * SAMPLE: the thread that was running, never NULL. FORK: the new thread. COMM: the renamed
+	 * thread, with its new name. EXIT: the thread that exited, NULL if unknown. Other records:
+	 * NULL.
 	 */
 	struct attar_thread *thread;
-	/* For PERF_RECORD_LOST: the window in which the records were lost, on this CPU. */
+	/* PERF_RECORD_LOST: the period in which records were lost on this CPU. */
 	uint64_t lost_from, lost_to; /* ns */
 };
 
-/* ---- events of programs that need no kernel for it: shared memory, see perfume/perfume.h ---- */
+/* ---- events emitted by programs through shared memory, see perfume/perfume.h ---- */
 
 /*
- * An event that a program has registered. Borrowed for the call, its format for the shm_source's
- * life.
+ * An event that a program has registered. Borrowed for the call; its format until the shm_source is
+ * freed.
  */
 struct attar_user_event {
 	const char *name;
-	const struct attar_format
-		*format;  /* of the raw bytes of its samples, as of a tracepoint's */
+	/* of the raw bytes of its samples, as for a tracepoint */
+	const struct attar_format *format;
 	const char *comm; /* of the program */
 	pid_t pid;
 };
 
-/* Gives an event the number (attar_event.counter) of its samples; -1: they are not wanted. */
+/*
+ * Called for a new event. Returns the number for its samples (attar_event.counter), or -1 to ignore
+ * them.
+ */
 typedef int attar_new_event_fn(void *ctx, const struct attar_user_event *event);
 
 struct attar_shm_source_opts {
 	size_t size;          /* sizeof(struct attar_shm_source_opts) */
-	const char *patterns; /* names of events, globs, separated by commas; at most 511 bytes */
+	const char *patterns; /* event names or globs, comma-separated; at most 511 bytes */
 	/*
-	 * Only these processes, and what they fork; borrowed for the call. Without any, nor tids:
-	 * all.
+	 * Only these processes and their future children; borrowed for the call. If neither pids
+	 * nor tids are given: all processes.
 	 */
 	const pid_t *pids;
 	size_t n_pids;
-	const pid_t *tids; /* and these threads alone of theirs; borrowed for the call */
+	const pid_t *tids; /* only these threads; borrowed for the call */
 	size_t n_tids;
-	bool only_started; /* only what is started with attar_shm_source_variable() in its environment */
-	attar_new_event_fn *on_new_event; /* called once for each name with its fields */
+	/* only programs started with attar_shm_source_variable() in their environment */
+	bool only_started;
+	attar_new_event_fn *on_new_event; /* called once per combination of name and fields */
 	void *ctx;
 };
 
 struct attar_shm_source;
 
 /*
- * Listens to the events of programs. In programs that run already and those that start later they
- * are on from here on; attar_shm_source_free() switches them off again. -EINVAL: opts lacks
- * patterns or on_new_event, or the patterns are too long.
+ * Starts listening to events of programs: enables them in running programs and in those started
+ * later, until attar_shm_source_free(). -EINVAL: opts lacks patterns or on_new_event, or the
+ * patterns are too long.
  */
 ATTAR_API int attar_shm_source_new(
 	const struct attar_shm_source_opts *opts, struct attar_shm_source **ret_shm_source);
 
-/* NULL, for the caller's variable. Takes NULL. */
+/* Disables the events and frees the source. Returns NULL. shm_source may be NULL. */
 ATTAR_API struct attar_shm_source *attar_shm_source_free(struct attar_shm_source *shm_source);
 
 /*
- * "NAME=VALUE" for the environment of a program to be launched, whose events are then on from the
- * first. Borrowed until the shm_source is freed.
+ * "NAME=VALUE" for the environment of a program to be launched: its events are then enabled from
+ * its start. Borrowed until the shm_source is freed.
  */
 ATTAR_API const char *attar_shm_source_variable(const struct attar_shm_source *shm_source);
 
 struct attar_stream_opts {
 	size_t size;       /* sizeof(struct attar_stream_opts) */
-	size_t ring_bytes; /* of each CPU; 0: 512 KiB */
+	size_t ring_bytes; /* size of each CPU's ring; 0: 512 KiB */
 	/*
-	 * Deliver samples that were taken while a thread of this very process was running. They may
-	 * be about others: without keep_own the sched:sched_switch from this process to another
-	 * thread is left out, and so are the wakeups that it makes; attar_stream_stats.own counts
-	 * them.
+	 * Deliver samples taken while a thread of the calling process was running. Such samples can
+	 * concern other tasks: without keep_own, a sched:sched_switch from this process to another
+	 * thread and wakeups by this process are not delivered; attar_stream_stats.own counts them.
 	 */
 	bool keep_own;
 	/*
-	 * Full rings go on: only attar_stream_snapshot() gives their events. Every counter needs
-	 * attr.write_backward, which attar_stream_attr() does not set, where the kernel has it
-	 * (4.7).
+	 * Rings overwrite their oldest records when full; their events are delivered only by
+	 * attar_stream_snapshot(). Every counter needs attr.write_backward (Linux 4.7), which
+	 * attar_stream_attr() does not set.
 	 */
 	bool overwrite;
 	/*
 	 * Write side-band records: names and mappings of processes, forks and exits. The stream
-	 * opens an event for them (a dummy) on the target, in the rings of its counters, so that
-	 * their losses are counted apart from those of samples. It costs one file descriptor for
-	 * each location of the target. Without opts.overwrite, counters with attr.write_backward
-	 * keep their rings to themselves: side-band records then get rings of their own, which
-	 * attar_stream_next() reads also between snapshots.
+	 * opens a dummy event for them on the target, which writes to the rings of its counters, so
+	 * that their losses are counted separately from those of samples. It needs one file
+	 * descriptor per instance of the target. Without opts.overwrite, counters with
+	 * attr.write_backward have separate rings: side-band records then get their own rings,
+	 * which attar_stream_next() also reads between snapshots.
 	 */
 	bool track;
 	/*
-	 * Events of programs, to be delivered in order with those of the rings as samples with raw
-	 * bytes; of their CPU nothing is known (-1). Borrowed for the stream's life. NULL: none.
+	 * Source of events emitted by programs, delivered in order with those of the rings, as
+	 * samples with raw bytes; their CPU is unknown (-1). Borrowed until the stream is freed.
+	 * NULL: none.
 	 */
 	struct attar_shm_source *shm_source;
 };
 
-/* What went by, for a report's notes. */
+/* Statistics of a stream, for a report's notes. */
 struct attar_stream_stats {
 	uint64_t samples; /* delivered */
 	uint64_t own;     /* samples taken in threads of this process, not delivered */
-	uint64_t early;   /* samples from before every location was open, not delivered */
+	uint64_t early;   /* samples from before all instances were open, not delivered */
 	/*
-	 * Samples that could not be stored, or were overwritten unread. Exact since Linux 6.0, to
-	 * which the other records of the counters belong too, such as THROTTLE and, with
-	 * attar_stream_attr(attr, true), side-band records. Before, LOST records tell, as far as
-	 * they were written themselves.
+	 * Samples that could not be stored, or were overwritten unread. Exact since Linux 6.0;
+	 * includes other records of the counters, such as THROTTLE and, with
+	 * attar_stream_attr(attr, true), side-band records. Before 6.0 from LOST records, which the
+	 * kernel cannot always write.
 	 */
 	uint64_t lost;
 	/*
 	 * Side-band records of opts.track that could not be stored: names may be missing. Before
-	 * Linux 6.0 losses count here when the record that was written next is a side-band record.
+	 * Linux 6.0 a loss is counted here if the next record written is a side-band record.
 	 */
 	uint64_t lost_side_band;
 	/*
-	 * Events that the kernel counted and neither delivered nor lost. Known once the stream is
-	 * stopped and read to its end, for events that the kernel counts one by one: tracepoints,
-	 * probes, breakpoints, faults and switches; not for clocks, hardware counters, what is
-	 * sampled by frequency or was throttled, what a BPF program filters, and rings that are
-	 * overwritten. Before Linux 6.0 they cannot be told from lost ones and count as such.
+	 * Events that the kernel counted but neither delivered nor lost. Known after the stream was
+	 * stopped and fully read, for events that the kernel counts one by one: tracepoints,
+	 * probes, breakpoints, faults and switches. Not for clocks, hardware counters, events
+	 * sampled by frequency, throttled or filtered by BPF, and overwritable rings. Before Linux
+	 * 6.0 they are counted as lost.
 	 */
 	uint64_t missing;
-	uint64_t throttled;  /* times that the kernel stopped an event for its rate */
-	uint64_t disordered; /* records that came after a later one had been delivered */
-	uint64_t malformed; /* records that could not be parsed, or are of no event of the stream */
-	uint64_t wakeups;   /* times that waiting ended for data */
-	uint64_t stitched;  /* samples whose user stack came later and was joined */
-	uint64_t unstitched; /* samples delivered without it: it never came, or too late */
-	uint64_t forgotten;  /* bytes of records that were overwritten before a snapshot */
-	uint64_t unwatched;  /* processes that are, see struct attar_process */
+	uint64_t throttled;  /* times that the kernel throttled an event */
+	uint64_t disordered; /* records that arrived after a newer one had been delivered */
+	uint64_t
+		malformed; /* records that could not be parsed, or belong to no event of the stream */
+	uint64_t wakeups;    /* times that a wait ended because of data */
+	uint64_t stitched;   /* samples joined with a deferred user stack */
+	uint64_t unstitched; /* samples whose deferred user stack never arrived, or too late */
+	uint64_t forgotten;  /* bytes of records overwritten before a snapshot */
+	uint64_t unwatched;  /* number of such processes, see struct attar_process */
 };
 
 struct attar_stream;
 
 /*
- * A stream over counters that are open on target: maps their rings. The counters' attributes are
- * those of attar_stream_attr(). All pointers are borrowed for the stream's life; counters is
- * copied. -EINVAL: a counter was opened without attar_stream_attr(), or the counters lay out the
- * time of their records differently, or opts.overwrite is set and a counter lacks
- * attr.write_backward; otherwise as attar_rings_new().
+ * Creates a stream of the counters, which are open on target, and maps their rings. Prepare the
+ * counters' attributes with attar_stream_attr(). All pointers are borrowed until the stream is
+ * freed; the array counters is copied. -EINVAL: a counter was opened without attar_stream_attr(),
+ * the counters' records have their time at different offsets, or opts.overwrite is set and a
+ * counter lacks attr.write_backward; otherwise as attar_rings_new().
  */
 ATTAR_API int attar_stream_live(struct attar_target *target, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_symbols *symbols, const struct attar_stream_opts *opts,
 	struct attar_stream **ret_stream);
 
 /*
- * Sets in attr what a stream needs: identifier, time, tid, cpu, clock, and no wakeup per event.
- * With track this very counter also writes the side-band records, and one that is lost counts as a
- * lost sample; opts.track of attar_stream_live() tells them apart.
+ * Sets what a stream needs in attr: identifier, time, tid, cpu, clock, and no wakeup per event.
+ * With track this counter itself writes the side-band records, and a lost one counts as a lost
+ * sample; opts.track of attar_stream_live() counts them separately.
  */
 ATTAR_API void attar_stream_attr(struct perf_event_attr *attr, bool track);
 
 /*
- * Asks for user call chains that are taken when the thread goes back to its user code (since 6.19),
- * not in the interrupt: pages that are not in memory can be read then, and one walk serves all
- * samples of a system call. The stream joins the halves: such a sample comes when its second half
- * does, with its own, earlier time; without it once 4096 others wait, and at the end. False, and
- * nothing is changed: the kernel cannot, or attr asks for no user call chains.
+ * Requests deferred user call chains (since Linux 6.19): the kernel takes them when the thread
+ * returns to user mode, not in the interrupt. Pages that are not in memory can then be read, and
+ * one unwind serves all samples of a system call. The stream joins both halves: such a sample is
+ * delivered when its second half arrives, with its own, earlier time, or without it when 4096
+ * others wait, and at the end. Returns false and changes nothing if the kernel does not support it,
+ * or attr requests no user call chains.
  */
 ATTAR_API bool attar_stream_defer(struct perf_event_attr *attr);
 
 /*
- * Enables the counters; events count from here on. Then reads what runs already from /proc. For a
- * target that is a command, call it before attar_target_start(): a counter that was opened with
- * attr.enable_on_exec is then enabled by the exec of the command, any other here, so that it counts
- * what the child does before its exec too. -EINVAL: the stream was started or stopped already;
- * otherwise as attar_counter_enable(), or -ENOMEM.
+ * Enables the counters, then reads the running processes from /proc. If the target is a command,
+ * call this before attar_target_start(): counters opened with attr.enable_on_exec are enabled by
+ * the exec of the command, all others by this call, so that they also count what the child does
+ * before its exec. -EINVAL: the stream was already started or stopped; otherwise as
+ * attar_counter_enable(), or -ENOMEM.
  */
 ATTAR_API int attar_stream_start(struct attar_stream *stream);
 
 /*
- * Joins a counter that was opened on the same target after the stream: enabled from here on, its
- * samples get that number (attar_event.counter). Borrowed for the stream's life. Not while a round
- * is being delivered: after a 0 of attar_stream_next() (-EBUSY). -EINVAL: the counter was opened
- * without attar_stream_attr() or lays out the time differently, or the stream was stopped.
+ * Adds a counter that was opened on the same target after the stream was created, and enables it.
+ * Its samples get this number (attar_event.counter). Borrowed until the stream is freed. -EBUSY:
+ * called in the middle of a round; call it after attar_stream_next() has returned 0. -EINVAL: the
+ * counter was opened without attar_stream_attr(), its records have the time at a different offset,
+ * or the stream was stopped.
  */
 ATTAR_API int attar_stream_add(
 	struct attar_stream *stream, struct attar_counter *counter, uint32_t number);
 
-/* Disables the counters; what the rings hold is still to be delivered. 0 or a negative errno. */
+/* Disables the counters; events in the rings can still be read. 0 or a negative errno. */
 ATTAR_API int attar_stream_stop(struct attar_stream *stream);
 
 /*
- * The next event in order, 1; 0 when there is none for now (after attar_stream_stop(): ever).
- * Returns to the kernel what was read. Never waits. -ENOMEM: events may be missing from here on.
+ * Returns 1 and the next event in order; 0 if there is none now (after attar_stream_stop(): never
+ * again). Releases the ring space of events already read. Never waits. -ENOMEM: events may be
+ * missing from here on.
  */
 ATTAR_API int attar_stream_next(struct attar_stream *stream, struct attar_event *ret_event);
 
 /*
- * Waits until a ring has reached its watermark or the fd of the caller (-1: none) is readable, at
- * most timeout_ms (-1: for ever). 1: rings should be read; 2: the fd is readable; 0: neither.
+ * Waits until a ring has reached its watermark or the caller's fd (-1: none) is readable, at most
+ * timeout_ms (-1: no limit). Returns 1 if rings should be read, 2 if the fd is readable, 0 on
+ * timeout.
  */
 ATTAR_API int attar_stream_wait(struct attar_stream *stream, int fd, int timeout_ms);
 
 /*
- * The next event, waiting for it at most timeout_ms (-1: for ever, 0: not at all). 1; 0 when the
- * time is up, or the stream is stopped and empty; -ENOTCONN: nobody is left to make events and the
- * rings are empty; -EINTR: a signal came. Events are looked for at each watermark, and each 100 ms
- * for those that did not reach it.
+ * As attar_stream_next(), but waits for an event at most timeout_ms (-1: no limit, 0: does not
+ * wait). Returns 1; 0 on timeout, or if the stream is stopped and empty; -ENOTCONN if all monitored
+ * tasks have exited and the rings are empty; -EINTR on a signal. Rings are read when one reaches
+ * its watermark, and at least every 100 ms.
  */
 ATTAR_API int attar_stream_read(
 	struct attar_stream *stream, int timeout_ms, struct attar_event *ret_event);
 
 /*
  * One fd for all rings, for poll(2), epoll(7) and the like: readable when a ring has reached its
- * watermark. Owned by the stream. Call attar_stream_next() until it gives 0 before each poll:
- * readiness is told once.
+ * watermark. Owned by the stream. Call attar_stream_next() until it returns 0 before each poll:
+ * readiness is reported once (edge-triggered).
  */
 ATTAR_API int attar_stream_fd(struct attar_stream *stream);
 
 /*
- * Stops the rings that are overwritten (those of counters with attr.write_backward, or all by
- * opts.overwrite) and lets attar_stream_next() deliver what they hold and no snapshot had, in order
- * of time over all CPUs together with what came into other rings; after its 0 they go on. How many
- * records they hold, at least 0; -EBUSY: the snapshot before has not been read to its end; -ESTALE:
- * a ring without attr.write_backward was written around.
+ * Pauses the overwritable rings (those of counters with attr.write_backward, or all with
+ * opts.overwrite) and lets attar_stream_next() deliver the records that no earlier snapshot
+ * contained, in time order over all CPUs together with the records of other rings; when it returns
+ * 0, the rings resume. Returns the number of records in them, at least 0; -EBUSY: the previous
+ * snapshot has not been read to its end; -ESTALE: a ring without attr.write_backward has wrapped.
  */
 ATTAR_API int attar_stream_snapshot(struct attar_stream *stream);
 
-/* Its rings; number i, NULL from the last on; borrowed from the stream. */
+/* The number of rings; ring i, NULL if out of range. Borrowed from the stream. */
 ATTAR_API size_t attar_stream_rings(const struct attar_stream *stream);
 ATTAR_API struct attar_ring *attar_stream_ring(const struct attar_stream *stream, size_t i);
 
-/* What went by so far. Asks the kernel for its count of lost records: not for every event. */
+/* The statistics so far. Reads the kernel's counts of lost records: do not call it per event. */
 ATTAR_API void attar_stream_get_stats(
 	struct attar_stream *stream, struct attar_stream_stats *ret_stats);
 
 /*
- * On which CPUs the `missing` events of attar_stream_get_stats() were, after its call; how many
- * CPUs. *ret_counts is borrowed until the stream is freed.
+ * The `missing` events by CPU, as of the last attar_stream_get_stats(). Returns the number of CPUs.
+ * *ret_counts is borrowed until the stream is freed.
  */
 ATTAR_API size_t attar_stream_get_missing(
 	struct attar_stream *stream, const struct attar_cpu_count **ret_counts);
 
 /*
- * The location of a code address of this thread's user space. Part of the hot path: reads no names.
+ * The location of a user-space code address of this thread. Part of the hot path: reads no symbols.
  */
 ATTAR_API attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip);
 
 /*
- * The stack of a sample as locations, leaf first: the kernel's part of its call chain, then the
- * user's; without a chain the sampled address alone. At most max of them; the number. A caller
- * outside of all code is no caller (the frame pointer was none): the stack ends before it.
+ * The stack of a sample as locations, innermost frame first: the kernel part of its call chain,
+ * then the user part; without a call chain only the sampled address. Writes at most max locations
+ * and returns their number. The stack ends before the first caller that is outside all code (an
+ * invalid frame pointer).
  */
 ATTAR_API size_t attar_event_stack(
 	const struct attar_event *event, attar_location *locations, size_t max);
 
 /*
- * Unmaps the rings and forgets all processes; the counters stay open. NULL, for the caller's
- * variable. Takes NULL.
+ * Unmaps the rings and frees the process table; the counters stay open. Returns NULL. stream may be
+ * NULL.
  */
 ATTAR_API struct attar_stream *attar_stream_free(struct attar_stream *stream);
 

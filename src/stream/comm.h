@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name of a task, shared by the threads that inherited it and freed with the last of them, so
- * that names take no more memory than the threads that are known.
+ * The name of a task. It is reference-counted and shared by the threads that inherited it, so that
+ * names need memory only for the threads in the table.
  */
 #ifndef STREAM_COMM_H
 #define STREAM_COMM_H
 
 #include "base/base.h"
 
-enum { COMM_BYTES_MAX = 255 }; /* longer names are cut; the kernel's have 15, a worker's up to 63 */
+enum {
+	COMM_BYTES_MAX = 255
+}; /* longer names are truncated; the kernel's have up to 15, workers' up to 63 */
 
 struct comm {
 	unsigned refs;
@@ -16,7 +18,10 @@ struct comm {
 	char text[];
 };
 
-/* A name of n bytes, or up to a NUL among them; NULL when out of memory. For comm_unref(). */
+/*
+ * Creates a name from n bytes, or up to a NUL among them. NULL if out of memory. Release with
+ * comm_unref().
+ */
 struct comm *comm_new(const char *text, size_t n);
 
 static inline struct comm *comm_ref(struct comm *comm)
@@ -25,7 +30,7 @@ static inline struct comm *comm_ref(struct comm *comm)
 	return comm;
 }
 
-/* NULL, for the caller's variable. Takes NULL. */
+/* Returns NULL. comm may be NULL. */
 struct comm *comm_unref(struct comm *comm);
 
 #endif

@@ -41,7 +41,7 @@ void deferred_callchain_done(struct deferred_callchains *d)
 	deferred_callchain_init(d);
 }
 
-/* The memory of the table, when the first sample waits. */
+/* Allocates the table for the first sample that waits. */
 static int make_slots(struct deferred_callchains *d)
 {
 	if (d->slots)
@@ -95,7 +95,7 @@ bool deferred_callchain_give_up(struct deferred_callchains *d)
 	if (i < 0)
 		return false;
 	h = &d->slots[i];
-	/* The oldest of all is the first of its cookie. */
+	/* The oldest sample is the first one with its cookie. */
 	if (h->next >= 0) {
 		uint64_t *chain = map_get(&d->chains, h->cookie);
 
@@ -108,7 +108,7 @@ bool deferred_callchain_give_up(struct deferred_callchains *d)
 	return true;
 }
 
-/* The end of the chain of those with the same cookie, or the beginning of one. */
+/* Appends slot i to the list of its cookie. */
 static int link_cookie(struct deferred_callchains *d, int32_t i)
 {
 	uint64_t *chain = map_get(&d->chains, d->slots[i].cookie);
@@ -136,7 +136,7 @@ static int copy(struct held *h, const struct attar_event *ev)
 	return 0;
 }
 
-/* The slot that was delivered last is free now. */
+/* Frees the slot that was delivered last. */
 static void put_back_taken(struct deferred_callchains *d)
 {
 	if (d->taken >= 0)
@@ -151,7 +151,7 @@ int deferred_callchain_hold(struct deferred_callchains *d, const struct attar_ev
 	if (make_slots(d) < 0)
 		return -ENOMEM;
 	put_back_taken(d);
-	if (d->free.n == 1) /* one is kept, for what is ready to be delivered before the next */
+	if (d->free.n == 1) /* one stays free for a sample that is ready before the next */
 		deferred_callchain_give_up(d);
 	i = d->free.at[d->free.n - 1];
 	if (copy(&d->slots[i], ev) < 0 || link_cookie(d, i) < 0)
@@ -189,7 +189,7 @@ int deferred_callchain_resume(struct deferred_callchains *d, const struct attar_
 }
 
 /*
- * The kernel's half without its marker and cookie, then the user's half, with a marker before it.
+ * Joins the kernel half, without its marker and cookie, and the user half, with a marker before it.
  */
 static int stitch(struct deferred_callchains *d, const struct held *h, struct attar_sample *s)
 {
@@ -235,9 +235,9 @@ int deferred_callchain_take(struct deferred_callchains *d, const struct attar_la
 	return r < 0 ? r : 1;
 }
 
-/* ---- whether the kernel defers ---- */
+/* ---- support by the kernel ---- */
 
-/* What the event is, and of which of its kinds, does not matter. */
+/* Any event will do: support does not depend on its type. */
 static bool kernel_defers(void)
 {
 	union uapi_attr attr = {.attr = {.type = PERF_TYPE_SOFTWARE,

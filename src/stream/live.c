@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of a live stream: its rings and counters, and what comes and goes while it runs. */
+/* Creates, starts, extends and stops a live stream: its counters and rings. */
 #include "stream/live.h"
 
 #include <limits.h>
@@ -18,7 +18,7 @@
 
 enum {
 	RING_BYTES_DEFAULT = 512 * 1024,
-	NOBODY = INT_MIN,
+	NO_PID = INT_MIN,
 };
 
 void attar_stream_attr(struct perf_event_attr *attr, bool track)
@@ -53,8 +53,8 @@ static int index_ids(struct attar_stream *s)
 }
 
 /*
- * For the rings from number `first` on, or they are given up; between rounds, when nothing points
- * to a cursor.
+ * Adds cursors for the rings from `first` on; frees these rings on failure. Call it between rounds,
+ * when nothing points to a cursor.
  */
 static int add_cursors(struct attar_stream *s, size_t first)
 {
@@ -94,13 +94,13 @@ static int make_cursors(struct attar_stream *s)
 	return r == 0 && s->shm_source ? stream_watch(s, shm_source_fd(s->shm_source)) : r;
 }
 
-/* Records of one ring are put in order before it is known whose they are. */
-static bool tells_time_alike(const struct attar_layout *a, const struct attar_layout *b)
+/* Records of a ring are ordered by time before their event is known. */
+static bool has_time_at_same_offset(const struct attar_layout *a, const struct attar_layout *b)
 {
 	return a->time == b->time && a->back_time == b->back_time;
 }
 
-/* What a stream needs to know whose a record is, and when it was made. */
+/* Requires the fields that identify a record's event, task and time. */
 static int check_counter(const char *function, const struct attar_counter *c)
 {
 	enum {
@@ -118,13 +118,13 @@ static int check_counter(const char *function, const struct attar_counter *c)
 		function, c->name);
 }
 
-/* Each exec makes a record, and each mapping of the new program's code. */
-static bool tells_programs(const struct perf_event_attr *attr)
+/* True if each exec and each mapping of the new program's code writes a record. */
+static bool records_programs(const struct perf_event_attr *attr)
 {
 	return attr->task && attr->comm_exec && (attr->mmap || attr->mmap2);
 }
 
-/* The counters, and behind them the one of side-band records. */
+/* The counters, followed by the one of side-band records. */
 static int copy_counters(struct attar_stream *s, struct attar_counter *const *counters, size_t n,
 	struct attar_counter *side)
 {
@@ -146,26 +146,25 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 
 		attar_layout_init(&s->layouts[i], &c->attr);
 		s->has_clock &= c->attr.use_clockid;
-		s->procs.maps |= tells_programs(&c->attr);
-		if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
+		s->procs.maps |= records_programs(&c->attr);
+		if (!has_time_at_same_offset(&s->layouts[i], &s->layouts[0]))
 			return attar_fail(-EINVAL,
 				"'%s' and '%s' cannot share a stream: their records have the time "
-				"in different places",
+				"at different offsets",
 				CLIP(s->counters[0]->name), CLIP(c->name));
 	}
 	s->n_counters = all;
 	return 0;
 }
 
-/* A forward ring is lost as soon as it has been written around. */
+/* A forward-written ring is unreadable as soon as it has wrapped. */
 static int check_overwrite(const struct attar_stream *s)
 {
 	for (size_t i = 0; i < s->n_counters; i++)
 		if (!s->counters[i]->attr.write_backward)
 			return attar_fail(-EINVAL,
-				"'%s' cannot go to rings that are overwritten: set "
-				"attr.write_backward "
-				"before it is opened",
+				"'%s' cannot use overwritable rings: set attr.write_backward "
+				"before opening it",
 				s->counters[i]->name);
 	return 0;
 }
@@ -224,7 +223,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	s->epoll_fd = s->caller_fd = -1;
 	s->side = SIZE_MAX;
 	s->target = target;
-	s->skipped_pid = o.keep_own ? NOBODY : getpid();
+	s->skipped_pid = o.keep_own ? NO_PID : getpid();
 	s->shm_source = o.shm_source;
 	if (s->shm_source)
 		shm_source_target(s->shm_source, target);
@@ -282,7 +281,7 @@ static int scan_running(struct attar_stream *s)
 	if (s->target->kind != ATTAR_TARGET_TASKS)
 		return procs_scan_all(&s->procs);
 	if (s->target->by_exec) {
-		/* The records of its exec describe it, unless it has been started already. */
+		/* The records of its exec describe it, unless it was already started. */
 		if (!command_is_held(command) &&
 			!procs_thread(&s->procs, command->pid, command->pid))
 			return base_oom();
@@ -291,10 +290,7 @@ static int scan_running(struct attar_stream *s)
 	vec_each (&s->target->tids, tid) {
 		int64_t pid = *tid;
 
-		/*
-		 * Its process is not known when a thread was given by itself: the first sample
-		 * tells it.
-		 */
+		/* The process of a single thread is unknown until its first sample. */
 		for (size_t i = 0; i < s->target->pids.n; i++)
 			if (s->target->pids.at[i] == pid)
 				procs_thread(&s->procs, (pid_t)pid, (pid_t)pid);
@@ -316,7 +312,7 @@ int attar_stream_start(struct attar_stream *s)
 
 	if (s->started || s->stopped)
 		return attar_fail(-EINVAL,
-			"attar_stream_start(): the stream was %s already; create another one",
+			"attar_stream_start(): the stream was already %s; create another one",
 			s->stopped ? "stopped" : "started");
 	s->started = true;
 	for (size_t i = 0; i < s->n_counters && r == 0; i++)
@@ -329,7 +325,7 @@ int attar_stream_start(struct attar_stream *s)
 	return r < 0 ? r : scan_running(s);
 }
 
-/* Room for one more counter in all that there is one of for each. */
+/* Grows all per-counter arrays by one. */
 static int grow(struct attar_stream *s)
 {
 	size_t n = s->n_counters + 1;
@@ -363,7 +359,7 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	if (r < 0)
 		return r;
 	if (s->stopped)
-		return attar_fail(-EINVAL, "attar_stream_add(): the stream was stopped already");
+		return attar_fail(-EINVAL, "attar_stream_add(): the stream was already stopped");
 	if (s->in_round)
 		return attar_fail(-EBUSY, "attar_stream_add(): call attar_stream_next() until it "
 					  "returns 0 first");
@@ -371,9 +367,10 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	if (r < 0)
 		return r;
 	attar_layout_init(&s->layouts[i], &counter->attr);
-	if (!tells_time_alike(&s->layouts[i], &s->layouts[0]))
+	if (!has_time_at_same_offset(&s->layouts[i], &s->layouts[0]))
 		return attar_fail(-EINVAL,
-			"'%s' cannot join a stream whose records have the time in another place",
+			"'%s' cannot be added: the stream's records have the time at another "
+			"offset",
 			CLIP(counter->name));
 	s->counters[i] = counter;
 	s->numbers[i] = number;
@@ -387,7 +384,7 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 	if (r == 0)
 		r = attar_counter_enable(counter);
 	if (r < 0)
-		return r; /* what is not counted here is the caller's to close */
+		return r; /* not added: the caller closes it */
 	s->n_counters++;
 	stream_forget_ids(s);
 	return 0;
@@ -414,9 +411,9 @@ int stream_follow_cpus(struct attar_stream *s)
 	uint64_t time = base_now();
 	int r, added;
 
-	if (s->stopped || s->frozen || time - s->looked < LOOK_MS * 1000000ULL)
+	if (s->stopped || s->frozen || time - s->cpus_checked < POLL_MS * 1000000ULL)
 		return 0;
-	s->looked = time;
+	s->cpus_checked = time;
 	r = cpus_follow(s->target, s->counters, s->n_counters, &s->rings, &s->n_rings);
 	added = s->n_rings > before ? add_cursors(s, before) : 0;
 	if (r > 0)

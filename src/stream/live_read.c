@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a live stream delivers the records of the kernel's rings: merged, in rounds. A round first
- * takes the time, then looks how far each ring is written: every record from before that time is
- * then in sight, so those can be delivered in global order; later ones wait for the next round. A
- * kernel without use_clockid (before 4.1) keeps another clock; there the horizon is the newest time
- * of the round before.
+ * Delivers the records of a live stream: merges the rings, in rounds. A round first reads the clock
+ * (the horizon), then the write position of each ring. Every record older than the horizon is then
+ * visible and can be delivered in global order; newer ones wait for the next round. A kernel
+ * without use_clockid (before 4.1) has another clock; there the horizon is the newest time of the
+ * previous round.
  */
 #include "stream/live.h"
 
@@ -14,9 +14,9 @@
 #include "record/sample.h"
 #include "perf/target.h"
 
-enum { TOLD_THREADS_MAX = 1 << 18 }; /* in the table, beyond which programs add none */
+enum { SHM_THREADS_MAX = 1 << 18 }; /* threads in the table above which program events add none */
 
-/* Puts the next record of the cursor's ring in front; false when there is none for now. */
+/* Advances the cursor to the ring's next record; false if there is none now. */
 static inline bool advance(struct attar_stream *s, struct cursor *c)
 {
 	if (c->header)
@@ -60,7 +60,7 @@ static int begin_round(struct attar_stream *s)
 	return 0;
 }
 
-/* Space goes back to the kernel, but for the records in front: they were not delivered. */
+/* Releases ring space to the kernel, except of the records in front, which were not delivered. */
 static void end_round(struct attar_stream *s)
 {
 	for (size_t i = 0; i < s->n_rings; i++) {
@@ -96,7 +96,7 @@ static inline uint32_t counter_of(struct attar_stream *s, uint64_t id)
 	return recent->counter = index ? (uint32_t)*index : NO_COUNTER;
 }
 
-/* It came, whether it is delivered or not. */
+/* Counts an arrived sample, whether it is delivered or not. */
 static void tally(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
 	const struct attar_record *rec = &s->record;
@@ -108,7 +108,7 @@ static void tally(struct attar_stream *s, struct cursor *c, uint32_t counter)
 		account->unfit = true;
 }
 
-/* True when the sample is to be delivered. */
+/* True if the sample is to be delivered. */
 static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
 {
 	const struct attar_record *rec = &s->record;
@@ -126,7 +126,7 @@ static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
 	return ev->thread != NULL;
 }
 
-/* The kernel names the event that wrote next, whichever it was that lost records. */
+/* The id is that of the event that wrote the next record, not of the one that lost records. */
 static void fill_lost(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
 {
 	ev->lost_from = c->passed_time;
@@ -140,10 +140,10 @@ static void fill_lost(struct attar_stream *s, const struct cursor *c, struct att
 }
 
 /*
- * The kernel hands one struct perf_sample_data to all software events of the same kind on a task
- * and fills in the id for the first of them only (seen on 6.18): when another program samples page
- * faults too, our samples may carry the id of its event. In a stream of one event it is known whose
- * they are.
+ * The kernel passes one struct perf_sample_data to all software events of the same kind on a task
+ * and sets the id for the first of them only (seen on 6.18): when another program samples page
+ * faults too, our samples may carry the id of its event. In a stream of one event they must belong
+ * to it.
  */
 static inline bool is_of_only_counter(
 	const struct attar_stream *s, const struct perf_event_header *header)
@@ -152,14 +152,16 @@ static inline bool is_of_only_counter(
 	       s->counters[0]->attr.type == PERF_TYPE_SOFTWARE;
 }
 
-/* Which layout the record has; NO_COUNTER: that of an event that is not the stream's. */
+/* The counter whose layout the record has; NO_COUNTER: the event is not the stream's. */
 static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event_header *header)
 {
 	uint32_t counter = counter_of(s, attar_record_identifier(header));
 
 	if (likely(counter != NO_COUNTER) || !s->n_counters)
 		return counter;
-	/* a LOST record may come from any event that writes to the ring; all write the same */
+	/*
+	 * a LOST record may come from any event that writes to the ring; all have the same layout
+	 */
 	if (header->type == PERF_RECORD_LOST || is_of_only_counter(s, header))
 		return 0;
 	return NO_COUNTER;
@@ -173,7 +175,8 @@ static struct attar_thread *known_thread(const struct attar_stream *s, uint32_t 
 }
 
 /*
- * Decodes the record in front of c. 1: deliver ev; 0: it was dealt with here; or a negative errno.
+ * Decodes the record in front of c. Returns 1: deliver ev; 0: nothing to deliver; or a negative
+ * errno.
  */
 static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event *ev)
 {
@@ -220,7 +223,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 	return r < 0 ? r : 1;
 }
 
-/* The record in front has been dealt with: on to the next; its cursor, NULL when there is none. */
+/* Drops the record in front; returns the cursor of the next one, NULL if there is none. */
 static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c)
 {
 	if (advance(s, c))
@@ -232,9 +235,10 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
 }
 
 /*
- * c's record has just been delivered. Those behind it may go the straight way when it is such a
- * sample as our own events ask for: up to the next record of another ring or the horizon, and to
- * where the ring's bytes end, those written or those in one piece, or space is to be given back.
+ * Starts a run after c's record was delivered, if it is a sample with exactly the fields of attar's
+ * own events. A run takes the fast path until the next record of another ring or the horizon, and
+ * at most to the end of the written bytes, the wraparound of the ring, or the point where space is
+ * to be released.
  */
 static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
@@ -242,7 +246,7 @@ static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter
 	const struct attar_layout *layout;
 	uint64_t end;
 
-	/* events of an shm_source may come between any two; some samples have to wait */
+	/* an shm_source may have events in between; deferred samples have to wait */
 	if (s->shm_source || s->has_added || s->record.type != PERF_RECORD_SAMPLE ||
 		s->delivered < s->start_time ||
 		s->counters[counter]->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN)
@@ -263,7 +267,7 @@ static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter
 	s->run_since = s->stats.samples;
 }
 
-/* Tells ring and cursor how far the run went. */
+/* Updates ring and cursor to the end of the run. */
 static void end_run(struct attar_stream *s)
 {
 	struct cursor *c = s->run;
@@ -279,7 +283,7 @@ static void end_run(struct attar_stream *s)
 	ring->tail += (uint64_t)(s->run_at - s->run_from);
 }
 
-/* Another id of the run's counter, which has one for each of its places. */
+/* True for another id of the run's counter, which has one per instance. */
 static inline bool is_of_run(struct attar_stream *s, uint64_t id)
 {
 	if (counter_of(s, id) != s->run_counter)
@@ -289,9 +293,10 @@ static inline bool is_of_run(struct attar_stream *s, uint64_t id)
 }
 
 /*
- * The straight way to the next record of the run, if it is a sample of the same event and a known
- * thread and the next in time: what advance() and dispatch() do, each test and each store once.
- * Everything else is theirs; nothing has been touched then but s->record.
+ * The fast path: takes the next record of the run if it is a sample of the same event and a known
+ * thread, and the next in time. Does what advance() and dispatch() do, with each test and each
+ * store once. Otherwise returns false, having changed only s->record, and leaves the record to
+ * these functions.
  */
 static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 {
@@ -305,7 +310,7 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 	if (left < s->run_min || header->type != PERF_RECORD_SAMPLE)
 		return false;
 	size = header->size;
-	spare = size - s->run_min; /* too small a size becomes too large a one */
+	spare = size - s->run_min; /* wraps to a large value if size is too small */
 	if (spare > left - s->run_min || spare % 8)
 		return false;
 	if (words[SAMPLE_OWN_ID] != s->run_id && !is_of_run(s, words[SAMPLE_OWN_ID]))
@@ -334,28 +339,29 @@ static inline bool follow(struct attar_stream *s, struct attar_event *ev)
 /* ---- events of the shm_source ---- */
 
 /*
- * Threads are told by the program: by the numbers of its own pid namespace, or any that it likes.
- * What is another process' thread here, or one too many, is taken for the program's first.
+ * The program itself supplies the tid: in its own PID namespace, or an arbitrary number. A tid that
+ * belongs to another process here, or exceeds the limit, is attributed to the program's first
+ * thread.
  */
 static struct thread *thread_of_shm_source(
 	struct attar_stream *s, const struct shm_source_event *from)
 {
 	struct thread *t = NULL;
 
-	if (s->procs.threads.n < TOLD_THREADS_MAX || procs_known(&s->procs, from->tid)) {
+	if (s->procs.threads.n < SHM_THREADS_MAX || procs_known(&s->procs, from->tid)) {
 		t = procs_thread(&s->procs, from->pid, from->tid);
-	} else if (!s->told_full) {
-		s->told_full = true;
-		log_note("more than %d threads: the events of further ones are shown as of their "
-			 "programs' first",
-			TOLD_THREADS_MAX);
+	} else if (!s->full_reported) {
+		s->full_reported = true;
+		log_note("more than %d threads: events of further threads are attributed to the "
+			 "first thread of their program",
+			SHM_THREADS_MAX);
 	}
 	if (t && t->pub.process->pid == from->pid)
 		return t;
 	return procs_thread(&s->procs, from->pid, from->pid);
 }
 
-/* 1; 0: it came too early to be delivered; or -ENOMEM. */
+/* Returns 1; 0 if the event is from before the start; or -ENOMEM. */
 static int deliver_shm_source(
 	struct attar_stream *s, const struct shm_source_event *from, struct attar_event *ev)
 {
@@ -368,7 +374,7 @@ static int deliver_shm_source(
 	thread = thread_of_shm_source(s, from);
 	if (!thread)
 		return base_oom();
-	if (thread->pub.comm[0] == '[' && *from->comm) /* it ended before anybody looked */
+	if (thread->pub.comm[0] == '[' && *from->comm) /* it exited before its name was read */
 		procs_name(&s->procs, thread, from->comm);
 	s->stats.disordered += from->time < s->delivered;
 	s->delivered = MAX(s->delivered, from->time);
@@ -388,7 +394,7 @@ static int deliver_shm_source(
 	return 1;
 }
 
-/* The shm_source's next event when it comes before the record in front of the rings, at `until`. */
+/* The shm_source's next event, if it is not later than `until`. */
 static int next_of_shm_source(struct attar_stream *s, uint64_t until, struct attar_event *ev)
 {
 	struct shm_source_event from;
@@ -402,7 +408,7 @@ static int next_of_shm_source(struct attar_stream *s, uint64_t until, struct att
 	return r;
 }
 
-/* What rings of programs lost in this round is told at its end: 1. */
+/* At the end of a round: returns 1 with a LOST record if rings of programs lost events in it. */
 static int lost_of_shm_source(struct attar_stream *s, struct attar_event *ev)
 {
 	uint64_t lost = shm_source_lost(s->shm_source);
@@ -425,7 +431,7 @@ static int lost_of_shm_source(struct attar_stream *s, struct attar_event *ev)
 	return 1;
 }
 
-/* A sample that waited for its user stack, or waited long enough. */
+/* Delivers a sample that has its deferred user stack, or no longer waits for it. */
 static int next_held(struct attar_stream *s, struct attar_event *ret_event)
 {
 	struct attar_event ev = {0};
@@ -440,7 +446,7 @@ static int next_held(struct attar_stream *s, struct attar_event *ret_event)
 	return 1;
 }
 
-/* 1: an event; 0: the round is over. */
+/* Returns 1 with an event; 0: the round is over. */
 static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 {
 	int r;
@@ -482,9 +488,9 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 }
 
 /*
- * Polling a ring consumes its readiness. A caller who polls must not miss what was written during
- * the last round, and must not be told of hung up rings for ever: so they are polled here, and read
- * again if it is so.
+ * Polling a ring consumes its readiness. A caller that polls must not miss what was written during
+ * the last round, and must not be woken forever by rings that hung up: poll them here, and start
+ * another round if one is ready.
  */
 static __attribute__((noinline)) int next_of_rounds(
 	struct attar_stream *s, struct attar_event *ret_event)
@@ -511,9 +517,7 @@ static __attribute__((noinline)) int refuse_next(
 			    : check_foreign(function, "stream");
 }
 
-/*
- * CHECK_OWN() and CHECK_ARG() in a form that costs the caller of each event no more than it must.
- */
+/* The checks of CHECK_OWN() and CHECK_ARG(), out of line to keep the per-event path short. */
 int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 {
 	if (unlikely(!s || !ret_event || !is_own_process(s)))
@@ -542,6 +546,6 @@ int attar_stream_snapshot(struct attar_stream *s)
 	if (r < 0)
 		return r;
 	s->frozen = true;
-	s->delivered = 0; /* a snapshot goes back in time */
+	s->delivered = 0; /* records of a snapshot are older */
 	return r;
 }

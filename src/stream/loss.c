@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What a stream did not deliver. */
+/* Lost records of a stream. */
 #include "base/check.h"
 #include "perf/counter.h"
 #include "stream/live.h"
 
 /*
- * PERF_FORMAT_LOST (since 6.0) counts to the last record, by event, children included: they write
- * by the event that they inherited. Older kernels tell by LOST records alone, which a later record
- * brings and which name its event, whichever events the lost records were of.
+ * PERF_FORMAT_LOST (since 6.0) counts exactly, per event, children included: they write through the
+ * event that they inherited. Older kernels report losses only in LOST records. These are written
+ * with the ring's next record and name its event, whichever events the lost records belonged to.
  */
 static bool counts_losses(const struct attar_stream *s)
 {

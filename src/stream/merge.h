@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A min-heap over the heads of rings: each ring is in order of time already, so it gives the order
- * of all.
+ * A min-heap over the first records of all rings. Each ring is in time order, so the heap gives the
+ * global order.
  */
 #ifndef STREAM_MERGE_H
 #define STREAM_MERGE_H
@@ -10,8 +10,7 @@
 #include "base/base.h"
 
 /*
- * Of a counter in a ring: what it had counted at the start, and the samples that have arrived
- * since.
+ * Per counter and ring: the counts at the start, and the number of samples that have arrived since.
  */
 struct counter_table {
 	uint64_t raw, lost, arrived;
@@ -21,11 +20,11 @@ struct counter_table {
 struct cursor {
 	struct attar_ring *ring;
 	const struct perf_event_header *header; /* NULL: the ring is empty for now */
-	uint64_t time;                          /* of header */
+	uint64_t time;                          /* of header, ns */
 	uint64_t passed_time;                   /* of the record before it */
 	struct counter_table *tallies;          /* one for each counter; owned by the stream */
-	uint64_t strays;                        /* records that are of no counter */
-	uint64_t give_back; /* space goes back to the kernel once the ring's tail is beyond */
+	uint64_t strays;                        /* records of no counter */
+	uint64_t give_back; /* space is released once the ring's tail exceeds this */
 };
 
 struct merge {
@@ -35,13 +34,13 @@ struct merge {
 
 void merge_push(struct merge *m, struct cursor *c);
 
-/* The cursor with the earliest record; NULL when the heap is empty. */
+/* The cursor with the earliest record; NULL if the heap is empty. */
 static inline struct cursor *merge_first(const struct merge *m)
 {
 	return m->n ? m->heap[0] : NULL;
 }
 
-/* The time up to which the first cursor stays the first; UINT64_MAX when it is the only one. */
+/* The time up to which the first cursor stays first; UINT64_MAX if it is the only one. */
 static inline uint64_t merge_second_time(const struct merge *m)
 {
 	uint64_t left = m->n > 1 ? m->heap[1]->time : UINT64_MAX;
@@ -50,7 +49,7 @@ static inline uint64_t merge_second_time(const struct merge *m)
 	return MIN(left, right);
 }
 
-/* Restores the order of several after the first cursor's time has grown. */
+/* Restores the heap order after the first cursor's time has increased. */
 void merge_sink(struct merge *m);
 
 static inline void merge_sink_first(struct merge *m)
@@ -59,7 +58,7 @@ static inline void merge_sink_first(struct merge *m)
 		merge_sink(m);
 }
 
-/* Takes the first cursor out. */
+/* Removes the first cursor. */
 void merge_drop_first(struct merge *m);
 
 #endif

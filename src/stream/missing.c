@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that the kernel counted and did not deliver. At the end of a stream each event of its
- * counters was delivered, or lost, or it is missing: the kernel ran into a fault of its own. Counts
- * are compared by ring, which means by CPU.
+ * Finds events that the kernel counted but did not deliver. At the end of a stream each counted
+ * event was delivered or lost; otherwise it is missing, because of a defect in the kernel. Counts
+ * are compared per ring, that is per CPU.
  *
- * Only where each count is a sample: of events that the kernel itself counts one by one. Clocks and
- * hardware counters advance while they make no sample, as does what is sampled by frequency, what
- * is throttled, and a tracepoint that counts more than 1 at a time (sched:sched_stat_runtime counts
- * ns).
+ * Compares only events for which each count is a sample: those that the kernel itself counts one by
+ * one. Clocks and hardware counters advance without producing samples, as do events that are
+ * sampled by frequency or throttled, and tracepoints that count more than 1 at a time
+ * (sched:sched_stat_runtime counts ns).
  */
 #include <stdio.h>
 
@@ -19,9 +19,9 @@
 #include "perf/target.h"
 #include "stream/live.h"
 
-/* What one counter counted in the places of one ring. */
+/* The counts of one counter in the instances that write to one ring. */
 struct counted {
-	uint64_t raw, lost, places;
+	uint64_t raw, lost, instances;
 };
 
 static bool is_single_software(uint64_t config)
@@ -55,8 +55,8 @@ static bool is_probe(uint32_t type)
 }
 
 /*
- * Is it one of these tracepoints of the system sched? They end with NULL. True when that cannot be
- * known.
+ * True if the tracepoint is one of `names` (NULL-terminated) of the system sched, or if that cannot
+ * be determined.
  */
 static bool is_sched(uint64_t config, const char *const *names)
 {
@@ -78,9 +78,8 @@ static bool is_sched(uint64_t config, const char *const *names)
 }
 
 /*
- * The kernel counts a wakeup for the thread that is woken as well, in events that watch this
- * thread, but makes samples of those in the thread that runs alone (the __perf_task() of
- * trace/events/sched.h).
+ * The kernel also counts a wakeup for the woken thread, in events on this thread, but writes
+ * samples only for the thread that runs (__perf_task() in trace/events/sched.h).
  */
 static bool is_comparable_tracepoint(const struct attar_stream *s, uint64_t config)
 {
@@ -109,7 +108,7 @@ static bool counts_one_by_one(const struct attar_stream *s, const struct perf_ev
 }
 
 /*
- * With PERF_SAMPLE_PERIOD the kernel makes a sample of each occurrence of such an event, whatever
+ * With PERF_SAMPLE_PERIOD the kernel writes a sample for each occurrence of such an event, whatever
  * its period.
  */
 static uint64_t counts_per_sample(const struct perf_event_attr *attr)
@@ -117,7 +116,7 @@ static uint64_t counts_per_sample(const struct perf_event_attr *attr)
 	return attr->sample_type & PERF_SAMPLE_PERIOD ? 1 : attr->sample_period;
 }
 
-/* Each thread that inherits the event is in a period of its own. */
+/* A thread that inherits the event has its own period. */
 static bool is_comparable(const struct attar_stream *s, size_t counter)
 {
 	const struct attar_counter *c = s->counters[counter];
@@ -140,7 +139,7 @@ static size_t ring_of(
 	return i;
 }
 
-/* What it has counted so far, for each ring. 0 or a negative errno. */
+/* Reads the counts so far, by ring. 0 or a negative errno. */
 static int read_counter(
 	const struct attar_stream *s, const struct attar_counter *c, struct counted *ret_counted)
 {
@@ -156,7 +155,7 @@ static int read_counter(
 			return -ENODATA;
 		ret_counted[ring].raw += v.raw;
 		ret_counted[ring].lost += v.lost;
-		ret_counted[ring].places++;
+		ret_counted[ring].instances++;
 	}
 	return 0;
 }
@@ -164,9 +163,9 @@ static int read_counter(
 /* ---- the beginning ---- */
 
 /*
- * A counter that is enabled already: what it counts from here on is compared with the samples from
- * this moment on. Those of events between it and the reading are compared with nothing, so that too
- * few may be found missing, never too many.
+ * If the counter is already enabled, its counts from here on are compared with the samples from
+ * this moment on. Samples of events between this moment and the read have no count: too few events
+ * may be found missing, never too many.
  */
 int missing_begin(struct attar_stream *s, size_t counter)
 {
@@ -207,21 +206,21 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters)
 
 /* ---- the end ---- */
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t difference_or_0(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-/* How many events of the counter were not delivered. */
+/* The number of the counter's events that were not delivered. */
 static uint64_t undelivered(const struct attar_stream *s, size_t counter,
 	const struct counter_table *tally, const struct counted *counted)
 {
 	uint64_t per_sample = counts_per_sample(&s->counters[counter]->attr);
-	uint64_t made = less(counted->raw, tally->raw) / per_sample;
+	uint64_t made = difference_or_0(counted->raw, tally->raw) / per_sample;
 
-	if (per_sample > 1) /* the last period of each place has not ended */
-		made = less(made, counted->places);
-	return less(made, tally->arrived);
+	if (per_sample > 1) /* the last period of each instance is incomplete */
+		made = difference_or_0(made, counted->instances);
+	return difference_or_0(made, tally->arrived);
 }
 
 static int note_missing(struct attar_stream *s, int cpu, uint64_t n)
@@ -238,8 +237,8 @@ static int note_missing(struct attar_stream *s, int cpu, uint64_t n)
 }
 
 /*
- * Compares one counter, whose undelivered events are added to those of each ring. False: it cannot
- * be compared.
+ * Compares one counter and adds its undelivered and lost events to the sums of each ring. Returns
+ * false if it cannot be compared.
  */
 static bool compare(struct attar_stream *s, size_t counter, struct counted *counted,
 	uint64_t *undelivered_of, uint64_t *lost_of)
@@ -252,29 +251,29 @@ static bool compare(struct attar_stream *s, size_t counter, struct counted *coun
 		if (s->rings[i]->overwritten || s->rings[i]->broken)
 			continue;
 		undelivered_of[i] += undelivered(s, counter, tally, &counted[i]);
-		lost_of[i] += less(counted[i].lost, tally->lost);
+		lost_of[i] += difference_or_0(counted[i].lost, tally->lost);
 	}
 	return true;
 }
 
-/* Nothing tells what was lost without a LOST record from what is missing: all of it was lost. */
-static void take_for_lost(struct attar_stream *s, const uint64_t *undelivered_of)
+/* Losses without a LOST record cannot be distinguished from missing events: count all as lost. */
+static void count_as_lost(struct attar_stream *s, const uint64_t *undelivered_of)
 {
-	uint64_t told = s->lost_recorded + s->lost_side;
+	uint64_t reported = s->lost_recorded + s->lost_side;
 
 	s->lost_recorded = 0;
 	for (size_t i = 0; i < s->n_rings; i++)
-		s->lost_recorded += less(undelivered_of[i], s->cursors[i].strays);
-	s->lost_side = less(told, s->lost_recorded);
+		s->lost_recorded += difference_or_0(undelivered_of[i], s->cursors[i].strays);
+	s->lost_side = difference_or_0(reported, s->lost_recorded);
 }
 
-static int take_for_missing(
+static int count_as_missing(
 	struct attar_stream *s, const uint64_t *undelivered_of, const uint64_t *lost_of)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < s->n_rings; i++) {
-		uint64_t n = less(undelivered_of[i], lost_of[i] + s->cursors[i].strays);
+		uint64_t n = difference_or_0(undelivered_of[i], lost_of[i] + s->cursors[i].strays);
 
 		if (n)
 			r = note_missing(s, s->rings[i]->cpu, n);
@@ -295,9 +294,9 @@ void missing_settle(struct attar_stream *s, bool losses_counted)
 		all &= i == s->side || compare(s, i, counted, sums, sums + s->n_rings);
 	attar_error_clear();
 	if (losses_counted)
-		take_for_missing(s, sums, sums + s->n_rings);
+		count_as_missing(s, sums, sums + s->n_rings);
 	else if (all)
-		take_for_lost(s, sums);
+		count_as_lost(s, sums);
 }
 
 size_t attar_stream_get_missing(struct attar_stream *s, const struct attar_cpu_count **ret_counts)

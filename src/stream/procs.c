@@ -61,7 +61,7 @@ static struct comm *comm_of_text(const char *text)
 	return comm_new(text, strlen(text));
 }
 
-/* NULL when the thread is gone. */
+/* NULL if the thread has exited. */
 static struct comm *read_comm(const struct procs *p, pid_t pid, pid_t tid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -71,7 +71,7 @@ static struct comm *read_comm(const struct procs *p, pid_t pid, pid_t tid)
 	return comm_new(b.data, b.len);
 }
 
-/* The caller's; NULL when out of memory. */
+/* The name of a new thread, owned by the caller; NULL if out of memory. */
 static struct comm *comm_of(
 	const struct procs *p, pid_t pid, pid_t tid, const struct process *process)
 {
@@ -124,7 +124,7 @@ static struct process *find_process(const struct procs *p, pid_t pid)
 	return entry ? (struct process *)(uintptr_t)*entry : NULL;
 }
 
-/* The thread of that number, living or dead. */
+/* The thread with this tid, running or exited. */
 static struct thread *find_thread(const struct procs *p, pid_t tid)
 {
 	uint64_t *entry = map_get(&p->threads, (uint64_t)tid);
@@ -140,8 +140,8 @@ struct thread *procs_known(const struct procs *p, pid_t tid)
 }
 
 /*
- * In the place of a dead one of that number. A process whose first thread it would have been goes
- * with a failure.
+ * Adds a thread; replaces an exited one with this tid. On failure a process without other threads
+ * is freed.
  */
 static struct thread *thread_new(
 	struct procs *p, struct process *process, pid_t tid, struct comm *comm)
@@ -171,7 +171,7 @@ void procs_scan(struct process *process)
 	attar_address_space_scan(process->pub.space);
 }
 
-/* Takes a thread out of the dead and of the table, unless another has its number by now. */
+/* Frees the thread that exited first; removes it from the table unless its tid was reused. */
 static void forget_oldest(struct procs *p)
 {
 	struct thread *t = p->dead;
@@ -185,7 +185,7 @@ static void forget_oldest(struct procs *p)
 	thread_free(p, t);
 }
 
-/* Counts a thread among the dead; frees the longest dead when there are too many. */
+/* Adds a thread to the exited ones; frees the oldest if there are too many. */
 static void mark_dead(struct procs *p, struct thread *t)
 {
 	t->pub.exited = true;
@@ -196,28 +196,27 @@ static void mark_dead(struct procs *p, struct thread *t)
 }
 
 /*
- * Buries the threads that ended unnoticed, their EXIT records being lost: those that the kernel did
- * not know this time and the last time, so that records which are still to be read find them alive.
- * Pointers to threads do not outlive it.
+ * Marks threads whose EXIT record was lost as exited: those that did not exist at this sweep and
+ * the previous one, so that records still to be read find them. Invalidates pointers to threads.
  */
 static void sweep(struct procs *p)
 {
 	VEC(struct thread *) ended = {0};
-	size_t living;
+	size_t running;
 
 	map_each (&p->threads, it) {
 		struct thread *t = (struct thread *)(uintptr_t)it->value;
-		bool missed = t->pub.tid > 0 && kill(t->pub.tid, 0) < 0 && errno == ESRCH;
+		bool gone = t->pub.tid > 0 && kill(t->pub.tid, 0) < 0 && errno == ESRCH;
 
-		if (missed && t->missed && !t->pub.exited && vec_push(&ended, t) < 0)
+		if (gone && t->gone && !t->pub.exited && vec_push(&ended, t) < 0)
 			break;
-		t->missed = missed;
+		t->gone = gone;
 	}
 	vec_each (&ended, t)
 		mark_dead(p, *t);
 	vec_done(&ended);
-	living = p->threads.n - MIN(p->n_dead, p->threads.n);
-	p->sweep_at = p->threads.n + MAX(living / 4, (size_t)PROCS_SWEEP);
+	running = p->threads.n - MIN(p->n_dead, p->threads.n);
+	p->sweep_at = p->threads.n + MAX(running / 4, (size_t)PROCS_SWEEP);
 }
 
 static void sweep_when_due(struct procs *p)
@@ -257,10 +256,10 @@ struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid)
 }
 
 /*
- * The same for what only the living do; by its exec a thread takes over the number of its process'
- * first.
+ * As procs_thread(), for records that only a running thread causes: an exited thread is replaced.
+ * (At an exec, the calling thread takes over the tid of its process.)
  */
-static struct thread *living_thread(struct procs *p, pid_t pid, pid_t tid)
+static struct thread *running_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = procs_thread(p, pid, tid);
 
@@ -284,7 +283,7 @@ void procs_name(struct procs *p, struct thread *t, const char *text)
 
 static int apply_comm(struct procs *p, const struct attar_comm *c)
 {
-	struct thread *t = living_thread(p, (pid_t)c->pid, (pid_t)c->tid);
+	struct thread *t = running_thread(p, (pid_t)c->pid, (pid_t)c->tid);
 	struct comm *comm = t ? comm_of_text(c->comm) : NULL;
 
 	if (!comm)
@@ -318,8 +317,8 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 	struct thread *t;
 
 	if (m->pid == UINT32_MAX || rec->misc & PERF_RECORD_MISC_MMAP_DATA)
-		return 0; /* the kernel's own text, or data */
-	t = living_thread(p, (pid_t)m->pid, (pid_t)m->tid);
+		return 0; /* kernel text, or data */
+	t = running_thread(p, (pid_t)m->pid, (pid_t)m->tid);
 	if (!t)
 		return base_oom();
 	((struct process *)t->pub.process)->is_bare = false;
@@ -332,13 +331,13 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 	struct thread *old, *parent;
 	struct process *process;
 
-	if (f->tid == f->ptid) /* both are 0: outside our pid namespace tasks have no numbers */
+	if (f->tid == f->ptid) /* both are 0: the task is outside our PID namespace */
 		return 0;
 	sweep_when_due(p);
 	old = procs_known(p, (pid_t)f->tid);
-	if (old) /* its end was lost, or it was read from /proc before this record came */
+	if (old) /* its EXIT record was lost, or it was read from /proc before this record */
 		mark_dead(p, old);
-	parent = living_thread(p, (pid_t)f->ppid, (pid_t)f->ptid);
+	parent = running_thread(p, (pid_t)f->ppid, (pid_t)f->ptid);
 	if (!parent)
 		return base_oom();
 	process = (struct process *)parent->pub.process;
@@ -354,10 +353,10 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 }
 
 /*
- * At the exec of a program that changes the user's rights (set-user-ID, set-group-ID, or one that
- * the user may not read) the kernel removes all events from the task, whoever opened them, with a
- * record as if it had exited: begin_new_exec() in fs/exec.c. The record comes right after the
- * exec's, before any code of the program is mapped; a program that really ends has mapped some.
+ * At the exec of a program that changes privileges (set-user-ID, set-group-ID, or one that the user
+ * may not read) the kernel removes all events from the task, whoever opened them, and writes a
+ * record as if it had exited: begin_new_exec() in fs/exec.c. The record follows that of the exec
+ * directly, before any code of the program is mapped; a program that really exits has mapped some.
  */
 static bool has_exec_ended_events(const struct procs *p, const struct attar_task *e)
 {
@@ -372,10 +371,9 @@ static void note_unwatched(struct procs *p, struct thread *t)
 	t->pub.process->unwatched = true;
 	p->unwatched++;
 	if (!p->quiet)
-		log_note(
-			"process %d (%s) has executed a set-user-ID program, or one that its user "
-			"may not read: there the kernel ends its events, so what it does from then "
-			"on is missing",
+		log_note("process %d (%s) has executed a set-user-ID program, or one that its user "
+			 "may not read: the kernel then ends its events, so its later activity is "
+			 "missing",
 			t->pub.process->pid, t->pub.comm);
 	p->quiet = true;
 }
@@ -387,7 +385,7 @@ static int apply_exit(struct procs *p, const struct attar_task *e)
 	if (!t)
 		return 0;
 	if (has_exec_ended_events(p, e)) {
-		if (!p->by_task) /* events of CPUs stay */
+		if (!p->by_task) /* events on CPUs are not affected */
 			return 0;
 		note_unwatched(p, t);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of processes and threads, moved on by COMM, MMAP, FORK and EXIT records in order of
- * time. The dead are kept for a while, because their last samples may still come, then forgotten
- * oldest first.
+ * The table of processes and threads, updated by COMM, MMAP, FORK and EXIT records in time order.
+ * Exited threads are kept for a while, because their last samples may still arrive; the oldest are
+ * removed first.
  *
- * Bounds: the living threads; PROCS_DEAD_MAX dead ones; a process, its mappings and its name for as
- * long as one of its threads is in the table. Threads whose EXIT record was lost are found by
- * asking the kernel, each time that the living have become PROCS_SWEEP or a quarter more.
+ * Bounds: all running threads, PROCS_DEAD_MAX exited ones, and a process, its mappings and its name
+ * as long as one of its threads is in the table. Threads whose EXIT record was lost are found by
+ * kill(tid, 0), each time the number of running threads has grown by PROCS_SWEEP or a quarter.
  */
 #ifndef STREAM_PROCS_H
 #define STREAM_PROCS_H
@@ -21,34 +21,34 @@ enum { PROCS_DEAD_MAX = 1024, PROCS_SWEEP = 4096 };
 struct process {
 	struct attar_process pub;
 	struct comm *comm; /* behind pub.comm; NULL: none yet */
-	unsigned threads;  /* entries that point here */
-	bool is_bare;      /* it has executed a program of which no mapping was seen yet */
-	uint64_t losses;   /* of the table, at that time */
+	unsigned threads;  /* number of threads in the table that belong to it */
+	bool is_bare;      /* no mapping was recorded since its exec */
+	uint64_t losses;   /* procs.losses at the exec */
 };
 
 struct thread {
 	struct attar_thread pub;
 	struct comm *comm; /* behind pub.comm */
 	struct thread *next_dead;
-	bool missed; /* the kernel did not know it any more when it was asked last */
+	bool gone; /* did not exist at the last sweep */
 };
 
 struct procs {
 	struct attar_symbols *symbols; /* borrowed */
-	struct map
-		threads; /* tid -> struct thread *, also of the dead until the tid is used again */
-	struct thread *recent[16]; /* by tid modulo 16: what samples ask for again and again */
+	/* tid -> struct thread *, also of exited ones until the tid is reused */
+	struct map threads;
+	struct thread *recent[16]; /* cache, by tid modulo 16 */
 	struct map processes;      /* pid -> struct process * */
 	struct thread *dead, **dead_end;
 	size_t n_dead;
-	size_t sweep_at; /* so many threads */
+	size_t sweep_at; /* number of threads at which to sweep */
 	uint64_t serial;
-	bool live;          /* /proc may be asked */
+	bool live;          /* /proc may be read */
 	bool by_task;       /* events belong to tasks, not to CPUs */
-	bool maps;          /* each exec, and each mapping of code, makes a record */
+	bool maps;          /* each exec and each mapping of code writes a record */
 	uint64_t losses;    /* LOST records so far */
 	uint64_t unwatched; /* processes whose events the kernel has ended */
-	bool quiet;         /* such a process has been named in the log */
+	bool quiet;         /* the log already names such a process */
 };
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live);
@@ -59,15 +59,15 @@ static inline struct thread **procs_recent(struct procs *p, pid_t tid)
 	return &p->recent[(unsigned)tid % ARRAY_SIZE(p->recent)];
 }
 
-/* The thread if it is known and lives, otherwise NULL. */
+/* The thread if it is in the table and has not exited, otherwise NULL. */
 struct thread *procs_known(const struct procs *p, pid_t tid);
 
-/* The rare rest of procs_thread(). */
+/* The slow path of procs_thread(). */
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
 
 /*
- * The thread tid of process pid, entered (and asked of /proc) if it is new; one that has exited as
- * long as it is kept and its tid is not used again. NULL when out of memory.
+ * The thread tid of process pid. A new one is added, with its name from /proc; an exited one is
+ * returned as long as it is kept and its tid is not reused. NULL if out of memory.
  */
 static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 {
@@ -76,22 +76,19 @@ static inline struct thread *procs_thread(struct procs *p, pid_t pid, pid_t tid)
 	return likely(t && t->pub.tid == tid) ? t : procs_find(p, pid, tid);
 }
 
-/* Names a thread that is known by its number alone. */
+/* Sets the name of a thread whose name is unknown. */
 void procs_name(struct procs *p, struct thread *t, const char *comm);
 
 /* Applies COMM, MMAP, MMAP2, FORK, EXIT, LOST and KSYMBOL; ignores other records. */
 int procs_apply(struct procs *p, const struct attar_record *rec);
 
-/* The process that a thread belongs to, by /proc; 0 when it has ended. */
+/* The process of a thread, from /proc; 0 if it has exited. */
 pid_t procs_pid_of(pid_t tid);
 
-/*
- * Reads the mappings of the process once. Of one that is gone, names will be missing: they are
- * counted.
- */
+/* Reads the mappings of the process, once. If it has exited, its symbols will be missing. */
 void procs_scan(struct process *process);
 
-/* Enters every process that /proc shows, with its mappings. */
+/* Adds all processes in /proc, with their mappings. */
 int procs_scan_all(struct procs *p);
 
 #endif

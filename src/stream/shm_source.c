@@ -16,52 +16,52 @@
 #include "stream/procs.h"
 
 enum {
-	HEADER = 8, /* bytes: the common fields, as the kernel lays them out */
+	HEADER = 8, /* bytes of the common fields, laid out as by the kernel */
 	FORMATS_MAX = 32768,
 	RECENT = 256, /* a power of two */
 	PIDS_MAX = 65536,
 	BUSY = 256, /* events in one round */
 	IDLE_MS = 10,
 	SCAN_NS = 2000000000,
-	PAYLOAD_MAX = 16384, /* the collector hands out no longer one */
-	REFUSED = -1,        /* no source takes it */
+	PAYLOAD_MAX = 16384, /* the collector's maximum */
+	REFUSED = -1,        /* ignored */
 };
 
-/* An event's name and fields, whoever has them. */
+/* An event's name and fields, the same for all programs. */
 struct kind {
-	struct attar_format *format; /* NULL: its fields cannot be understood */
-	int number;                  /* of the source; or REFUSED */
+	struct attar_format *format; /* NULL: its fields are invalid */
+	int number;                  /* from on_new_event; or REFUSED */
 };
 
-/* What a program's event was found to be; valid until the next poll. */
+/* Cache: the kind of a program's event; valid until the next poll. */
 struct recent {
 	const struct perfume_source *source;
 	int kind; /* index; REFUSED */
 };
 
 struct attar_shm_source {
-	unsigned process; /* that created it, see base/check.h */
+	unsigned process; /* the process that created it, see base/check.h */
 	struct perfume_collector *collector;
 	attar_new_event_fn *on_new_event;
 	void *ctx;
 	parse_ints pids, tids;             /* none: any */
-	const struct attar_target *target; /* whose control groups count; NULL: any */
-	struct map chosen;                 /* pid -> whether it is in one of the control groups */
+	const struct attar_target *target; /* receive its control groups only; NULL: all */
+	struct map selected;               /* pid -> whether it is in one of the control groups */
 	struct intern texts;
 	struct map kinds_by_text; /* address of "name fields" in texts -> index in kinds */
 	VEC(struct kind) kinds;
 	struct recent recent[RECENT];
-	uint64_t scanned; /* ns: when /proc was looked through */
+	uint64_t scanned; /* ns: time of the last scan of /proc */
 	uint64_t lost;
-	unsigned told; /* bits: what tell() has told of */
-	size_t round;  /* events handed out since the last poll */
+	unsigned reported; /* bits: what report_once() has logged */
+	size_t round;      /* events delivered since the last poll */
 	bool has_front;
 	struct perfume_received front;
 	int front_kind;
 	_Alignas(8) char raw[HEADER + PAYLOAD_MAX];
 };
 
-/* ---- life ---- */
+/* ---- creation and release ---- */
 
 static int copy_tasks(parse_ints *list, const pid_t *tasks, size_t n)
 {
@@ -72,7 +72,7 @@ static int copy_tasks(parse_ints *list, const pid_t *tasks, size_t n)
 }
 
 /*
- * Listens to the processes of the threads too: what other threads of theirs write is left out
+ * Also listens to the processes of the requested threads; events of their other threads are dropped
  * later.
  */
 static int collect(struct attar_shm_source *shm_source, struct perfume_collector_options *options)
@@ -92,7 +92,7 @@ static int collect(struct attar_shm_source *shm_source, struct perfume_collector
 		r = perfume_collector_new(options, &shm_source->collector);
 		if (r < 0)
 			attar_fail(r, "cannot collect events of programs from shared memory: %s",
-				r == -EINVAL ? "their names are longer than 511 bytes together"
+				r == -EINVAL ? "the list of names is longer than 511 bytes"
 					     : strerror(-r));
 	}
 	vec_done(&pids);
@@ -112,9 +112,8 @@ int attar_shm_source_new(
 	if (r < 0)
 		return r;
 	if (!o.patterns || !o.on_new_event)
-		return attar_fail(-EINVAL,
-			"an shm_source needs the names of its events (\"*\": all) "
-			"and a function that they are introduced to");
+		return attar_fail(-EINVAL, "an shm_source needs patterns of event names (\"*\": "
+					   "all) and on_new_event");
 	CHECK_ARG(o.pids || !o.n_pids, "opts->pids");
 	CHECK_ARG(o.tids || !o.n_tids, "opts->tids");
 	shm_source = calloc(1, sizeof(*shm_source));
@@ -149,7 +148,7 @@ struct attar_shm_source *attar_shm_source_free(struct attar_shm_source *shm_sour
 		attar_format_free(kind->format);
 	vec_done(&shm_source->kinds);
 	map_done(&shm_source->kinds_by_text);
-	map_done(&shm_source->chosen);
+	map_done(&shm_source->selected);
 	intern_done(&shm_source->texts);
 	vec_done(&shm_source->pids);
 	vec_done(&shm_source->tids);
@@ -174,7 +173,7 @@ int shm_source_fd(const struct attar_shm_source *shm_source)
 	return perfume_collector_fd(shm_source->collector);
 }
 
-/* ---- what an event is ---- */
+/* ---- kinds of events ---- */
 
 /* The index of the new kind; -ENOMEM. */
 static int on_new_event(struct attar_shm_source *shm_source, const struct perfume_source *source)
@@ -186,8 +185,7 @@ static int on_new_event(struct attar_shm_source *shm_source, const struct perfum
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		log_note("the events '%s' of %s (pid %d) are left out: their fields '%s' cannot be "
-			 "understood",
+		log_note("ignoring the events '%s' of %s (pid %d): their fields '%s' are not valid",
 			CLIP(source->name), source->comm, source->pid, CLIP(source->fields));
 	} else {
 		struct attar_user_event event = {.name = source->name,
@@ -227,11 +225,11 @@ static int kind_of(struct attar_shm_source *shm_source, const struct perfume_sou
 	return kind;
 }
 
-/* ---- whose it is ---- */
+/* ---- selection of tasks ---- */
 
 /*
- * "4:cpu,cpuacct:/a/b": where a process is in each hierarchy; the group is one of these places or
- * above one.
+ * True if the group, or a group below it, is in the lines of /proc/PID/cgroup, such as
+ * "4:cpu,cpuacct:/a/b".
  */
 static bool is_below(const char *line, const char *group)
 {
@@ -249,12 +247,12 @@ static bool is_below(const char *line, const char *group)
 	return false;
 }
 
-static bool is_chosen(struct attar_shm_source *shm_source, pid_t pid)
+static bool is_selected(struct attar_shm_source *shm_source, pid_t pid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
-	uint64_t *known = map_get(&shm_source->chosen, (uint64_t)pid);
+	uint64_t *known = map_get(&shm_source->selected, (uint64_t)pid);
 	const char *group;
-	bool chosen = false;
+	bool selected = false;
 	char path[64];
 
 	if (known)
@@ -262,14 +260,14 @@ static bool is_chosen(struct attar_shm_source *shm_source, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 	if (file_read(path, 1 << 16, &b) == 0)
 		for (size_t i = 0; (group = attar_target_cgroup(shm_source->target, i)); i++)
-			chosen |= is_below(buf_text(&b), group + (group[0] == '/'));
-	if (shm_source->chosen.n >= PIDS_MAX)
-		map_reset(&shm_source->chosen);
-	map_put(&shm_source->chosen, (uint64_t)pid, chosen);
-	return chosen;
+			selected |= is_below(buf_text(&b), group + (group[0] == '/'));
+	if (shm_source->selected.n >= PIDS_MAX)
+		map_reset(&shm_source->selected);
+	map_put(&shm_source->selected, (uint64_t)pid, selected);
+	return selected;
 }
 
-/* With threads that were asked for: one of those, or one of a process that was. */
+/* If threads were requested: true for these, and for threads of requested processes. */
 static bool is_task(const struct attar_shm_source *shm_source, pid_t pid, pid_t tid)
 {
 	if (!shm_source->tids.n || parse_ints_have(&shm_source->tids, tid))
@@ -277,7 +275,7 @@ static bool is_task(const struct attar_shm_source *shm_source, pid_t pid, pid_t 
 	return parse_ints_have(&shm_source->pids, pid);
 }
 
-/* The index of its kind; REFUSED for what is not to be delivered; -ENOMEM. */
+/* The index of the event's kind; REFUSED: do not deliver it; -ENOMEM. */
 static int classify(struct attar_shm_source *shm_source, const struct perfume_received *event)
 {
 	const struct perfume_source *source = event->source;
@@ -290,7 +288,7 @@ static int classify(struct attar_shm_source *shm_source, const struct perfume_re
 			return kind;
 		if (kind >= 0 &&
 			(shm_source->kinds.at[kind].number < 0 ||
-				(shm_source->target && !is_chosen(shm_source, source->pid))))
+				(shm_source->target && !is_selected(shm_source, source->pid))))
 			kind = REFUSED;
 		*recent = (struct recent){source, kind};
 	}
@@ -299,7 +297,7 @@ static int classify(struct attar_shm_source *shm_source, const struct perfume_re
 
 /* ---- rounds ---- */
 
-static int scan_now_and_then(struct attar_shm_source *shm_source)
+static int scan_when_due(struct attar_shm_source *shm_source)
 {
 	uint64_t now = perfume_collector_horizon(shm_source->collector);
 
@@ -309,53 +307,53 @@ static int scan_now_and_then(struct attar_shm_source *shm_source)
 	return perfume_collector_scan(shm_source->collector);
 }
 
-/* The first time that events are missing for a reason that is no loss. */
-static void tell(struct attar_shm_source *shm_source, unsigned bit, uint64_t n, const char *what)
+/* Logs a reason for missing events other than loss, the first time. */
+static void report_once(
+	struct attar_shm_source *shm_source, unsigned bit, uint64_t n, const char *what)
 {
-	if (!n || shm_source->told & bit)
+	if (!n || shm_source->reported & bit)
 		return;
-	shm_source->told |= bit;
+	shm_source->reported |= bit;
 	log_note("events of programs are missing: %s", what);
 }
 
-static void tell_what_is_missing(struct attar_shm_source *shm_source)
+static void report_missing(struct attar_shm_source *shm_source)
 {
 	struct perfume_collector_stats stats;
 
 	perfume_collector_stats(shm_source->collector, &stats);
-	tell(shm_source, 1, stats.refused,
-		"the memory of a program cannot be written, so that its events stay off: run as "
+	report_once(shm_source, 1, stats.refused,
+		"the memory of a program is not writable, so its events stay disabled: run as "
 		"root, or start attar before the program");
-	tell(shm_source, 2, stats.no_claim,
-		"a program has eight listeners already, the most there can be: end one of them "
-		"(`attar user-events` names them)");
-	tell(shm_source, 4, stats.no_room,
-		"there are more programs, threads or events than are read at a time: choose "
+	report_once(shm_source, 2, stats.no_claim,
+		"a program already has eight listeners, the maximum: end one of them (`attar "
+		"user-events` lists them)");
+	report_once(shm_source, 4, stats.no_room,
+		"there are more programs, threads or events than attar can read at once: select "
 		"programs with -p");
-	tell(shm_source, 8, stats.forged,
-		"what a program shows in its shared memory cannot be: nothing more is read from "
-		"it");
-	tell(shm_source, 16, stats.lapses,
-		"attar was stopped or did not get the CPU for seconds, and programs had switched "
-		"them off meanwhile: they are on again");
+	report_once(shm_source, 8, stats.forged,
+		"the shared memory of a program has invalid contents: attar stops reading it");
+	report_once(shm_source, 16, stats.lapses,
+		"attar was stopped or did not run for seconds, and programs disabled their events "
+		"in the meantime: they are enabled again");
 }
 
 int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon)
 {
-	int r = scan_now_and_then(shm_source);
+	int r = scan_when_due(shm_source);
 
 	if (r >= 0)
 		r = perfume_collector_poll(shm_source->collector, 0);
 	if (r < 0)
 		return attar_fail(r, "cannot read the events of programs: %s", strerror(-r));
-	tell_what_is_missing(shm_source);
+	report_missing(shm_source);
 	memset(shm_source->recent, 0, sizeof(shm_source->recent));
 	shm_source->round = 0;
 	*ret_horizon = perfume_collector_horizon(shm_source->collector);
 	return 0;
 }
 
-/* Puts the next event that is to be delivered in front. 1, 0 when there is none, or -ENOMEM. */
+/* Fetches the next event to deliver. Returns 1, 0 if there is none, or -ENOMEM. */
 static int fill_front(struct attar_shm_source *shm_source)
 {
 	while (!shm_source->has_front) {
@@ -414,7 +412,7 @@ uint64_t shm_source_lost(struct attar_shm_source *shm_source)
 	return shm_source->lost - before;
 }
 
-/* A ring of 1 MiB is written over within a millisecond by who writes as fast as it can. */
+/* A program that writes at full speed overwrites a ring of 1 MiB within a millisecond. */
 int shm_source_nap_ms(const struct attar_shm_source *shm_source, int max)
 {
 	int nap = shm_source->round >= 16 * BUSY ? 0 : shm_source->round >= BUSY ? 1 : IDLE_MS;

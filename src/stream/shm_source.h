@@ -1,51 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The second way into a stream: events that programs write to memory which they share with us (see
- * perfume/collector/collector.h), made into samples that look as if the kernel had recorded them.
- * Their rings need no permission of perf, and lose what is overwritten before it was read: that is
- * counted.
+ * The second source of a stream: events that programs write to memory shared with attar (see
+ * perfume/collector/collector.h), converted to samples as if the kernel had recorded them. Their
+ * rings need no perf permission. Events overwritten before they were read are counted as lost.
  */
 #ifndef STREAM_SHM_SOURCE_H
 #define STREAM_SHM_SOURCE_H
 
 #include "attar/stream.h"
 
-/* An event in front of an shm_source; all of it borrowed until the next call. */
+/* The next event of an shm_source. Borrowed until the next call. */
 struct shm_source_event {
 	uint64_t time;
-	uint32_t number; /* of the source, as it was introduced */
+	uint32_t number; /* returned by on_new_event */
 	pid_t pid, tid;
-	const char *comm; /* of the process, when it was found */
+	const char *comm; /* of the process, at the time it was found */
 	const void *raw;
 	uint32_t raw_size;
 };
 
 /*
- * The control groups of a target are those whose programs are listened to. Borrowed for the
- * shm_source's life.
+ * If the target has control groups, receives events of programs in them only. target is borrowed
+ * until the shm_source is freed.
  */
 void shm_source_target(struct attar_shm_source *shm_source, const struct attar_target *target);
 
 /*
- * Looks for programs and events that are new, and sets how far shm_source_next() goes: the time of
- * this moment, ret_horizon.
+ * Looks for new programs and events. Sets *ret_horizon to the current time: all events up to it are
+ * visible.
  */
 int shm_source_begin(struct attar_shm_source *shm_source, uint64_t *ret_horizon);
 
-/* The next event that is no later than `until`: 1; 0: none; -ENOMEM. */
+/* Returns 1 with the next event not later than `until`; 0: none; -ENOMEM. */
 int shm_source_next(
 	struct attar_shm_source *shm_source, uint64_t until, struct shm_source_event *ret_event);
 
-/* How many more were lost since the last call. */
+/* The number of events lost since the last call. */
 uint64_t shm_source_lost(struct attar_shm_source *shm_source);
 
-/*
- * How long a stream may sleep before the rings are to be looked at again, ms, at most max (-1: no
- * limit).
- */
+/* The time in ms after which the rings must be read again, at most max (-1: no limit). */
 int shm_source_nap_ms(const struct attar_shm_source *shm_source, int max);
 
-/* Readable when a program has announced itself. */
+/* Readable when a new program has registered. */
 int shm_source_fd(const struct attar_shm_source *shm_source);
 
 #endif

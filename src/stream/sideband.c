@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The event that writes side-band records (names, mappings, forks and exits): a dummy, which never
- * makes a sample. The kernel counts lost records by event, so the records that this one lost are
- * side-band records, and those that the other events lost are samples.
+ * The event that writes side-band records (names, mappings, forks and exits). It is a dummy event,
+ * which never produces a sample. The kernel counts lost records per event, so losses of this event
+ * are side-band records and losses of all others are samples.
  */
 #include "perf/counter.h"
 #include "perf/target.h"
 #include "stream/live.h"
 
 /*
- * What decides where a record has its time: one ring is put in order before it is known whose
- * records are whose.
+ * Bits that determine the offset of the time in a record. Records of a ring are ordered before
+ * their event is known.
  */
 enum {
 	SHARED_LAYOUT = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU
 };
 
-/* Enabled when and as the first counter is: its records then tell of the same time. */
+/* Enables it when and as the first counter, so that its records cover the same time. */
 static void follow_first(struct perf_event_attr *attr, const struct attar_counter *first)
 {
 	attr->sample_type = first->attr.sample_type & SHARED_LAYOUT;
@@ -35,7 +35,7 @@ int sideband_open(struct attar_target *target, const struct attar_counter *first
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
-		.exclude_kernel = 1, /* needs no right then; the records are the same */
+		.exclude_kernel = 1, /* needs no privilege then; the records are the same */
 		.exclude_hv = 1};
 	int r;
 
@@ -47,7 +47,7 @@ int sideband_open(struct attar_target *target, const struct attar_counter *first
 		target, &attr, "side-band records", ATTAR_COUNTER_DEGRADE, ret_counter);
 	if (r != -ESRCH)
 		return r;
-	attar_error_clear(); /* everybody who was watched has ended: there is nothing to tell */
+	attar_error_clear(); /* all watched tasks have exited: no records to write */
 	*ret_counter = NULL;
 	return 0;
 }

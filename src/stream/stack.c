@@ -6,7 +6,7 @@ attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip)
 	return attar_address_space_locate(thread->process->space, ip);
 }
 
-static attar_location place_of(
+static attar_location locate(
 	const struct attar_event *ev, enum attar_code_context context, uint64_t ip)
 {
 	return context == ATTAR_CONTEXT_KERNEL ? attar_location_kernel(ip)
@@ -22,12 +22,12 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 
 	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
 	while (n < max && attar_callchain_next(&chain, &ip)) {
-		locations[n] = place_of(ev, chain.context, ip);
+		locations[n] = locate(ev, chain.context, ip);
 		if (n && attar_location_dso(locations[n]) == ATTAR_DSO_UNKNOWN)
 			break;
 		n++;
 	}
 	if (!n && max)
-		locations[n++] = place_of(ev, chain.context, s->ip);
+		locations[n++] = locate(ev, chain.context, s->ip);
 	return n;
 }

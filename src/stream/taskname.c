@@ -8,9 +8,9 @@
 enum { COMM_FILE_MAX = 256, STAT_FILE_MAX = 4096 };
 
 /*
- * "kworker/0:1+events" works on it, "kworker/u8:2-flush" has worked on it (wq_worker_comm() of the
- * kernel). A rescuer is called after its queue, "kworker/R-mm_percpu_wq": there '-' is part of the
- * name.
+ * "kworker/0:1+events" is working on events, "kworker/u8:2-flush" last worked on flush
+ * (wq_worker_comm() of the kernel). A rescuer is named after its queue, "kworker/R-mm_percpu_wq":
+ * there '-' is part of the name.
  */
 static size_t worker_length(const char *shown)
 {
@@ -32,7 +32,7 @@ size_t taskname_length(const char *shown, uint64_t flags)
 	return MIN(length, (size_t)TASKNAME_MAX);
 }
 
-/* 0 too when it has ended. */
+/* The task's flags; 0 also if it has exited. */
 static uint64_t flags_of(const char *directory)
 {
 	struct buf b _cleanup_(buf_done) = {0};

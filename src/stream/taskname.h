@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of tasks from /proc, as the kernel's own records have them. For its workers /proc appends
- * what they work on ("kworker/0:1-events"), and of its other threads it shows names of any length;
- * the task's own name, which records and tracepoints have, is "kworker/0:1" and has at most 15
- * bytes.
+ * Names of tasks from /proc, as they appear in the kernel's records. For workers, /proc appends
+ * their current work ("kworker/0:1-events"), and it shows longer names of other kernel threads; the
+ * task's own name, as in records and tracepoints, is "kworker/0:1" and has at most 15 bytes.
  */
 #ifndef STREAM_TASKNAME_H
 #define STREAM_TASKNAME_H
 
 #include "base/buf.h"
 
-/* Bytes of a task's name (TASK_COMM_LEN - 1). */
+/* Maximum length of a task's name in bytes (TASK_COMM_LEN - 1). */
 enum { TASKNAME_MAX = 15 };
 
 /* Flags of a task in /proc/PID/stat (PF_* of linux/sched.h). */
 enum { TASKNAME_WORKER = 0x20, TASKNAME_KERNEL_THREAD = 0x200000 };
 
 /*
- * How many bytes of the name that /proc shows are the task's own. Other than the kernel's tasks:
- * all.
+ * The number of bytes of the name shown by /proc that are the task's own name. All, unless it is a
+ * kernel thread.
  */
 size_t taskname_length(const char *shown, uint64_t flags);
 
 /*
- * Sets b to the name of thread tid of process pid; tid's own leader when pid is unknown (0). A
- * negative errno, without an error text, when the thread has ended.
+ * Sets b to the name of thread tid of process pid; pid 0: unknown, tid is then looked up as
+ * /proc/TID. Returns a negative errno, without an error text, if the thread has exited.
  */
 int taskname_read(pid_t pid, pid_t tid, struct buf *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for a stream's events, in as many ways as callers have loops. */
+/* Functions that wait for a stream's events: poll, epoll and blocking reads. */
 #include "stream/live.h"
 
 #include <sys/epoll.h>
@@ -20,7 +20,7 @@ int stream_watch(struct attar_stream *s, int fd)
 	return watch(s, fd, EPOLLIN);
 }
 
-/* Told once: who has ended stays so, and is asked for by attar_target_ended(). */
+/* Edge-triggered: exited processes stay readable; attar_target_ended() has the state. */
 int stream_watch_target(struct attar_stream *s)
 {
 	int fd = attar_target_fd(s->target);
@@ -28,11 +28,13 @@ int stream_watch_target(struct attar_stream *s)
 	return fd < 0 ? 0 : watch(s, fd, EPOLLIN | EPOLLET);
 }
 
-/* A ring whose owner's task has ended hangs up for ever: it is read by the clock from then on. */
+/*
+ * A ring whose task has exited reports EPOLLHUP forever: remove it; timeouts read it from then on.
+ */
 int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
 {
 	struct epoll_event events[64];
-	bool told = false;
+	bool caller_ready = false;
 	int n, result = 0;
 
 	if (s->shm_source)
@@ -42,7 +44,7 @@ int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
 		return -errno;
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.fd == fd) {
-			told = true;
+			caller_ready = true;
 			continue;
 		}
 		if (events[i].events & (EPOLLHUP | EPOLLERR))
@@ -50,16 +52,17 @@ int stream_poll(struct attar_stream *s, int fd, int timeout_ms)
 		result = 1;
 	}
 	s->stats.wakeups += result;
-	return told ? 2 : result;
+	return caller_ready ? 2 : result;
 }
 
-/* Of the caller's fds the last is polled, as long as he gives it. */
+/* Polls the fd of the caller's last call; -1 removes it. */
 static int watch_caller(struct attar_stream *s, int fd)
 {
 	if (s->caller_fd != fd && s->caller_fd >= 0)
 		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->caller_fd, NULL);
 	s->caller_fd = fd;
-	return fd >= 0 ? stream_watch(s, fd) : 0; /* again: the number may be of another file now */
+	return fd >= 0 ? stream_watch(s, fd)
+		       : 0; /* add it again: the number may be another file now */
 }
 
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
@@ -82,13 +85,13 @@ int attar_stream_fd(struct attar_stream *s)
 	return s->epoll_fd;
 }
 
-/* Of a timeout that began at `start`; LOOK_MS at most. */
+/* The rest of a timeout that began at `start`, at most POLL_MS. */
 static int ms_left(uint64_t start, int timeout_ms)
 {
 	int64_t passed = (int64_t)((base_now() - start) / 1000000);
 
-	return timeout_ms < 0 ? LOOK_MS
-			      : (int)(passed >= timeout_ms ? 0 : MIN(timeout_ms - passed, LOOK_MS));
+	return timeout_ms < 0 ? POLL_MS
+			      : (int)(passed >= timeout_ms ? 0 : MIN(timeout_ms - passed, POLL_MS));
 }
 
 int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
@@ -97,20 +100,20 @@ int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event
 	CHECK_ARG(ret_event, "ret_event");
 
 	uint64_t start = base_now();
-	bool deserted = false;
+	bool ended = false;
 
 	watch_caller(s, -1);
 	for (int left = 1, r;;) {
 		r = attar_stream_next(s, ret_event);
 		if (r || !left || s->stopped)
 			return r;
-		if (deserted)
-			return attar_fail(-ENOTCONN, "there will be no more events: everybody who "
-						     "was watched has ended");
+		if (ended)
+			return attar_fail(
+				-ENOTCONN, "no more events: all watched tasks have exited");
 		left = ms_left(start, timeout_ms);
 		r = left ? stream_poll(s, -1, left) : 0;
 		if (r < 0)
-			return attar_fail(r, "no event was waited for: %s", strerror(-r));
-		deserted = r == 0 && left && attar_target_ended(s->target);
+			return attar_fail(r, "cannot wait for events: %s", strerror(-r));
+		ended = r == 0 && left && attar_target_ended(s->target);
 	}
 }

@@ -117,7 +117,7 @@ def says_that_events_ended(done):
     said = [line for line in notes_of(done) if 'set-user-ID' in line]
     return len(said) == 1 and re.fullmatch(
         r'attar: process \d+ \(suid\) has executed a set-user-ID program, or one that its user '
-        'may not read: there the kernel ends its events, so what it does from then on is missing', said[0])
+        'may not read: the kernel then ends its events, so its later activity is missing', said[0])
 
 
 def remarks_that_events_ended(report):

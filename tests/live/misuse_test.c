@@ -92,12 +92,12 @@ static void test_streams(void **state)
 	refused(attar_stream_add(stream, bare, 1), -EINVAL,
 		"attar_stream_add(): 'page-faults' lacks what a stream needs");
 	assert_int_equal(attar_stream_start(stream), 0);
-	refused(attar_stream_start(stream), -EINVAL, "the stream was started already");
+	refused(attar_stream_start(stream), -EINVAL, "the stream was already started");
 	assert_int_equal(attar_stream_stop(stream), 0);
-	refused(attar_stream_start(stream), -EINVAL, "the stream was stopped already");
+	refused(attar_stream_start(stream), -EINVAL, "the stream was already stopped");
 	attar_counter_close(bare);
 	bare = open_faults(target, true);
-	refused(attar_stream_add(stream, bare, 1), -EINVAL, "the stream was stopped already");
+	refused(attar_stream_add(stream, bare, 1), -EINVAL, "the stream was already stopped");
 	attar_stream_free(stream);
 	attar_counter_close(bare);
 	attar_counter_close(counter);
@@ -178,7 +178,7 @@ static void test_shm_sources(void **state)
 	struct attar_shm_source_opts opts = {.size = sizeof(opts), .patterns = "*", .n_pids = 1};
 	struct attar_shm_source *shm_source;
 
-	refused(attar_shm_source_new(&opts, &shm_source), -EINVAL, "a function");
+	refused(attar_shm_source_new(&opts, &shm_source), -EINVAL, "and on_new_event");
 }
 
 /* Names of enums that later versions may have more of. */

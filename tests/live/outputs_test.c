@@ -152,9 +152,8 @@ static void test_rings_and_streams(void **state)
 	FAILS(ret, attar_rings_new_overwritten(target, &inherited, 1, 4096, &ret.rings, &ret.n));
 	FAILS(ret_stream, attar_stream_live(target, &inherited, 1, symbols, NULL, &ret_stream));
 	FAILS(ret_stream, attar_stream_live(target, &forward, 1, symbols, &overwrite, &ret_stream));
-	assert_non_null(
-		strstr(attar_error(), "'forward' cannot go to rings that are overwritten: set "
-				      "attr.write_backward"));
+	assert_non_null(strstr(attar_error(), "'forward' cannot use overwritable rings: set "
+					      "attr.write_backward"));
 	assert_int_equal(attar_rings_new(target, &forward, 1, 4096, &rings, &n), 0);
 	FAILS(ret_aux, attar_aux_new(rings[0], 4096, false, &ret_aux));
 	attar_rings_free(rings, n);

@@ -527,7 +527,7 @@ static void test_counters_that_tell_the_time_elsewhere_are_refused(void **state)
 	assert_int_equal(
 		attar_stream_live(w.target, counters, 2, w.symbols, &opts, &stream), -EINVAL);
 	assert_string_equal(attar_error(), "'page-faults' and 'numbered' cannot share a stream: "
-					   "their records have the time in different places");
+					   "their records have the time at different offsets");
 	assert_int_equal(attar_stream_add(w.stream, counters[1], 1), -EINVAL);
 	attar_counter_close(counters[1]);
 	unwatch(&w);

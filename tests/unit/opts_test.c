@@ -102,14 +102,14 @@ static void test_sizes(void **state)
 	check(make_renderer, sizeof(struct attar_render_opts));
 }
 
-/* What an shm_source needs is not zero. */
+/* An shm_source needs patterns and on_new_event. */
 static void test_sizes_of_a_shm_source(void **state)
 {
 	struct attar_shm_source_opts opts = {.size = sizeof(opts), .patterns = "*"};
 
 	check_refusals(make_shm_source, sizeof(opts));
 	assert_int_equal(make_shm_source(&opts), -EINVAL);
-	assert_non_null(strstr(attar_error(), "an shm_source needs the names of its events"));
+	assert_non_null(strstr(attar_error(), "an shm_source needs patterns of event names"));
 }
 
 /* What they are for is refused before anything of the target is looked at. */
