@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/listeners.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/proc.h"
 
 enum { UNIX_MAX = 64 << 20 };
 
@@ -30,46 +29,48 @@ static void find_sockets(struct map *ids)
 	}
 }
 
-static void look_at_process(struct listeners *l, const struct map *ids, const char *pid)
+struct search {
+	struct listeners *listeners;
+	struct map ids; /* inode of a socket -> id */
+	pid_t pid;
+};
+
+static int look_at_fd(void *ctx, int fd)
 {
-	char path[300];
-	struct dirent *entry;
-	DIR *fds;
+	struct search *search = ctx;
+	char path[64], target[64];
+	uint64_t *id;
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
-	fds = opendir(path);
-	while (fds && (entry = readdir(fds))) {
-		char target[64];
-		ssize_t n = readlinkat(dirfd(fds), entry->d_name, target, sizeof(target) - 1);
-		uint64_t *id;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", search->pid, fd);
+	n = readlink(path, target, sizeof(target) - 1);
+	target[MAX(n, 0)] = '\0';
+	if (strncmp(target, "socket:[", 8) != 0)
+		return 0;
+	id = map_get(&search->ids, strtoull(target + 8, NULL, 10));
+	if (id)
+		map_put(&search->listeners->pids, *id, (uint64_t)search->pid);
+	return 0;
+}
 
-		if (n <= 0)
-			continue;
-		target[n] = '\0';
-		if (strncmp(target, "socket:[", 8) != 0)
-			continue;
-		id = map_get(ids, strtoull(target + 8, NULL, 10));
-		if (id)
-			map_put(&l->pids, *id, strtoull(pid, NULL, 10));
-	}
-	if (fds)
-		closedir(fds);
+static int look_at_process(void *ctx, pid_t pid)
+{
+	struct search *search = ctx;
+
+	search->pid = pid;
+	proc_each_fd(pid, look_at_fd, search);
+	return 0;
 }
 
 static void search(struct listeners *l)
 {
-	struct map ids = {0};
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
+	struct search search = {.listeners = l};
 
 	l->searched = true;
-	find_sockets(&ids);
-	while (proc && ids.n && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			look_at_process(l, &ids, entry->d_name);
-	if (proc)
-		closedir(proc);
-	map_done(&ids);
+	find_sockets(&search.ids);
+	if (search.ids.n)
+		proc_each_process(look_at_process, &search);
+	map_done(&search.ids);
 	attar_error_clear();
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "perf/target.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -13,6 +11,7 @@
 #include "base/file.h"
 #include "base/limit.h"
 #include "base/opts.h"
+#include "base/proc.h"
 #include "perf/kernel.h"
 
 enum { PID_MAX = 4194304 }; /* PID_MAX_LIMIT of 64-bit kernels */
@@ -74,26 +73,16 @@ static int add_tid(struct attar_target *t, pid_t tid)
 	return target_know(t, tid);
 }
 
-/* Calls fn for each numeric entry of a /proc directory. */
-static int each_number(
-	const char *path, int (*fn)(struct attar_target *, pid_t), struct attar_target *t)
-{
-	struct dirent *entry;
-	DIR *dir = opendir(path);
-	int r = 0;
-
-	if (!dir)
-		return -errno;
-	while (r == 0 && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			r = target_stopped(t) ? -ECANCELED : fn(t, atoi(entry->d_name));
-	closedir(dir);
-	return r;
-}
-
 bool target_stopped(const struct attar_target *t)
 {
 	return t->stop && __atomic_load_n(t->stop, __ATOMIC_RELAXED);
+}
+
+static int add_listed_tid(void *ctx, pid_t tid)
+{
+	struct attar_target *t = ctx;
+
+	return target_stopped(t) ? -ECANCELED : add_tid(t, tid);
 }
 
 static int stopped(void)
@@ -103,11 +92,8 @@ static int stopped(void)
 
 static int add_threads(struct attar_target *t, pid_t pid)
 {
-	char path[64];
-	int r;
+	int r = proc_each_thread(pid, add_listed_tid, t);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	r = each_number(path, add_tid, t);
 	if (r >= 0 || r == -ENOENT || r == -ESRCH || r == -ENOMEM || r == -ECANCELED)
 		return r;
 	return attar_fail(
@@ -184,8 +170,9 @@ static int add_pids(struct attar_target *t, const char *pids)
 }
 
 /* Processes that exit while being listed are skipped. */
-static int add_process(struct attar_target *t, pid_t pid)
+static int add_process(void *ctx, pid_t pid)
 {
+	struct attar_target *t = ctx;
 	int r;
 
 	if (pid == getpid())
@@ -198,13 +185,9 @@ static int add_process(struct attar_target *t, pid_t pid)
 
 static int add_every_process(struct attar_target *t)
 {
-	int r = each_number("/proc", add_process, t);
+	int r = proc_each_process(add_process, t);
 
-	if (r == -ECANCELED)
-		return stopped();
-	if (r >= 0 || r == -ENOMEM)
-		return r;
-	return attar_fail(r, "cannot list /proc: %s", limit_open_error(-r));
+	return r == -ECANCELED ? stopped() : r;
 }
 
 static int add_tids(struct attar_target *t, const char *tids)

@@ -1,36 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates the target from the options, or one of this user's processes only. */
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/limit.h"
+#include "base/proc.h"
 #include "run/run.h"
+
+static int add_own_process(void *ctx, pid_t pid)
+{
+	struct buf *pids = ctx;
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (pid != getpid() && stat(path, &st) == 0 && st.st_uid == geteuid())
+		buf_printf(pids, "%s%d", pids->len ? "," : "", pid);
+	return 0;
+}
 
 /* "1,22,333": the processes of this user, without this one. */
 static int own_processes(struct buf *ret_pids)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
+	int r = proc_each_process(add_own_process, ret_pids);
 
-	if (!dir)
-		return attar_fail(-errno, "cannot list /proc: %s", limit_open_error(errno));
-	while ((entry = readdir(dir))) {
-		char path[300];
-		struct stat st;
-
-		snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
-		if (!isdigit((unsigned char)entry->d_name[0]) || atoi(entry->d_name) == getpid() ||
-			stat(path, &st) < 0 || st.st_uid != geteuid())
-			continue;
-		if (ret_pids->len)
-			buf_char(ret_pids, ',');
-		buf_str(ret_pids, entry->d_name);
-	}
-	closedir(dir);
-	return buf_failed(ret_pids) ? base_oom() : 0;
+	return r == 0 && buf_failed(ret_pids) ? base_oom() : r;
 }
 
 /* Counting needs one instance per thread; rings and per-CPU counts need one per thread and CPU. */

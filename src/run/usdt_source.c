@@ -4,14 +4,13 @@
  * processes that have the probe but share no memory with attar. Each probe site in a file becomes a
  * source; its records are converted to the format of the user event before delivery.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/proc.h"
 #include "event/user_event.h"
 #include "run/run.h"
 
@@ -23,6 +22,7 @@ struct search {
 	attar_event_fn *fn;
 	const char *path;   /* the file being looked at */
 	bool only_unshared; /* only events of processes in run->unshared count */
+	struct map shared;  /* processes with shared memory, to be skipped */
 	struct map files;   /* inode and device of the searched ones -> 1 */
 	size_t n_files, n_sites;
 	int error; /* of the first site that could not be probed */
@@ -148,18 +148,9 @@ static int look_at_process(struct search *search, pid_t pid)
 	return r;
 }
 
-static int look_at_all(struct search *search)
+static int look_at_other(void *ctx, pid_t pid)
 {
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	int r = 0;
-
-	while (proc && r == 0 && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
-			r = look_at_process(search, atoi(entry->d_name));
-	if (proc)
-		closedir(proc);
-	return r;
+	return pid == getpid() ? 0 : look_at_process(ctx, pid);
 }
 
 /* The file that execvp() would run. */
@@ -213,7 +204,7 @@ static int search_asked(struct search *search)
 	if (r == 0 && run->command)
 		r = look_at_command(search, run->command[0]);
 	if (r == 0 && !run->command && !pids.n)
-		r = look_at_all(search);
+		r = proc_each_process(look_at_other, search);
 	for (size_t i = 0; r == 0 && i < pids.n; i++)
 		r = look_at_process(search, pids.at[i]);
 	vec_done(&pids);
@@ -237,11 +228,12 @@ static int note_shared(void *ctx, const struct perfume_registered *event)
 	return map_put(ctx, (uint64_t)event->source->pid, 1) < 0 ? base_oom() : 0;
 }
 
-static int look_at_unshared(struct search *search, const struct map *shared, pid_t pid)
+static int look_at_unshared(void *ctx, pid_t pid)
 {
+	struct search *search = ctx;
 	int r;
 
-	if (map_get(shared, (uint64_t)pid))
+	if (pid == getpid() || map_get(&search->shared, (uint64_t)pid))
 		return 0;
 	/*
 	 * Files are searched once: a probe found through another process applies to this one too.
@@ -257,24 +249,16 @@ int run_usdt_add_unshared(
 {
 	struct search search = {.run = run, .spec = spec, .fn = fn, .only_unshared = true};
 	parse_ints pids = {0};
-	struct map shared = {0};
-	struct dirent *entry;
-	DIR *proc = NULL;
 	int r = run_list_processes(run, &pids);
 
 	if (r == 0)
-		r = userevent_each(pids.at, pids.n, note_shared, &shared);
+		r = userevent_each(pids.at, pids.n, note_shared, &search.shared);
 	if (r == 0 && !pids.n)
-		proc = opendir("/proc");
+		r = proc_each_process(look_at_unshared, &search);
 	for (size_t i = 0; r == 0 && i < pids.n; i++)
-		r = look_at_unshared(&search, &shared, pids.at[i]);
-	while (proc && r == 0 && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
-			r = look_at_unshared(&search, &shared, atoi(entry->d_name));
-	if (proc)
-		closedir(proc);
+		r = look_at_unshared(&search, pids.at[i]);
 	vec_done(&pids);
-	map_done(&shared);
+	map_done(&search.shared);
 	map_done(&search.files);
 	if (search.error)
 		log_debug("cannot use a USDT probe for '%s': %s", spec->name, search.sentence);

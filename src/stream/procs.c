@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "stream/procs.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 
 #include "base/file.h"
-#include "base/limit.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "stream/taskname.h"
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live)
@@ -419,21 +417,15 @@ int procs_apply(struct procs *p, const struct attar_record *rec)
 	}
 }
 
+static int scan_process(void *ctx, pid_t pid)
+{
+	procs_thread(ctx, pid, pid);
+	return 0;
+}
+
 int procs_scan_all(struct procs *p)
 {
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-
-	if (!dir)
-		return attar_fail(-errno, "cannot list /proc: %s", limit_open_error(errno));
-	while ((entry = readdir(dir))) {
-		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
-
-		if (pid)
-			procs_thread(p, pid, pid);
-	}
-	closedir(dir);
-	return 0;
+	return proc_each_process(scan_process, p);
 }
 
 pid_t procs_pid_of(pid_t tid)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/limit.h"
+
+/* False for names such as "self" and "sys". */
+static bool is_number(const char *name, int *ret_number)
+{
+	long number = 0;
+
+	for (const char *p = name; *p; p++) {
+		if (!isdigit((unsigned char)*p) || number > INT_MAX / 10)
+			return false;
+		number = number * 10 + (*p - '0');
+	}
+	*ret_number = (int)number;
+	return *name && number <= INT_MAX;
+}
+
+static int failed(const char *path, int error)
+{
+	return attar_fail(-error, "cannot list %s: %s", path, limit_open_error(error));
+}
+
+static int each_number(const char *path, proc_fn *fn, void *ctx)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int number, r = 0;
+
+	if (!dir)
+		return failed(path, errno);
+	for (;;) {
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry)
+			break;
+		if (is_number(entry->d_name, &number))
+			r = fn(ctx, number);
+		if (r)
+			break;
+	}
+	/* The process ended during the walk: the list is complete. */
+	if (!entry && errno != ENOENT && errno != ESRCH)
+		r = failed(path, errno);
+	closedir(dir);
+	return r;
+}
+
+int proc_each_process(proc_fn *fn, void *ctx)
+{
+	return each_number("/proc", fn, ctx);
+}
+
+int proc_each_thread(pid_t pid, proc_fn *fn, void *ctx)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return each_number(path, fn, ctx);
+}
+
+int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	return each_number(path, fn, ctx);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/proc.h"
+
+enum { THREADS = 300, STOP = 7 };
+
+struct seen {
+	int searched; /* this number */
+	int times, n; /* it was seen, and all numbers */
+	pid_t kill;   /* process to end at the first number; 0: none */
+};
+
+static void end_process(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static int see(void *ctx, int number)
+{
+	struct seen *seen = ctx;
+
+	seen->n++;
+	seen->times += number == seen->searched;
+	if (seen->kill && seen->n == 1)
+		end_process(seen->kill);
+	return 0;
+}
+
+static int stop(void *ctx, int number)
+{
+	struct seen *seen = ctx;
+
+	seen->n++;
+	return STOP;
+}
+
+static void *wait_forever(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+/* A child with that many threads besides the first. */
+static pid_t start_child(int threads)
+{
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		pthread_t thread;
+
+		for (int i = 0; i < threads; i++)
+			if (pthread_create(&thread, NULL, wait_forever, NULL))
+				_exit(1);
+		if (write(ready[1], "", 1) == 1)
+			wait_forever(NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void test_lists(void **state)
+{
+	struct seen process = {.searched = getpid()}, thread, fd;
+	pid_t pid = start_child(3);
+
+	assert_int_equal(proc_each_process(see, &process), 0);
+	assert_int_equal(process.times, 1);
+	thread = (struct seen){.searched = pid};
+	assert_int_equal(proc_each_thread(pid, see, &thread), 0);
+	assert_int_equal(thread.times, 1);
+	assert_int_equal(thread.n, 4);
+	fd = (struct seen){.searched = dup(0)};
+	assert_int_equal(proc_each_fd(getpid(), see, &fd), 0);
+	assert_int_equal(fd.times, 1);
+	close(fd.searched);
+	end_process(pid);
+}
+
+static void test_a_result_ends_the_walk(void **state)
+{
+	struct seen seen = {0};
+
+	assert_int_equal(proc_each_process(stop, &seen), STOP);
+	assert_int_equal(seen.n, 1);
+}
+
+/* More threads than one getdents64(2) returns, so that the walk meets the dead process. */
+static void test_a_process_that_ends_ends_the_walk(void **state)
+{
+	pid_t pid = start_child(THREADS);
+	struct seen seen = {.kill = pid}, again = {0};
+
+	assert_int_equal(proc_each_thread(pid, see, &seen), 0);
+	assert_in_range(seen.n, 1, THREADS + 1);
+	assert_int_equal(proc_each_thread(pid, see, &again), -ENOENT);
+	assert_int_equal(again.n, 0);
+	assert_non_null(strstr(attar_error(), "/task"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_a_result_ends_the_walk),
+		cmocka_unit_test(test_a_process_that_ends_ends_the_walk),
+	};
+
+	return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
+}
