@@ -5,21 +5,29 @@
 
 #include "base/check.h"
 
-static const char out_of_memory[] = "out of memory";
-
 /* The first fault stays: it is the cause of the others. */
 static void set_failed(struct attar_report *report, const char *why)
 {
-	if (!report->fault)
-		report->fault = why;
+	if (report->fault)
+		return;
+	report->fault = why;
+	report->error = -EINVAL;
+}
+
+static void set_out_of_memory(struct attar_report *report)
+{
+	if (report->fault)
+		return;
+	report->fault = "out of memory";
+	report->error = -ENOMEM;
 }
 
 static uint32_t keep(struct attar_report *report, const char *text)
 {
 	uint32_t id = 0;
 
-	if (text && !report->fault && string_table_add(&report->strings, text, &id) < 0)
-		set_failed(report, out_of_memory);
+	if (text && !report->fault && intern_id(&report->strings, text, &id) < 0)
+		set_out_of_memory(report);
 	return id;
 }
 
@@ -52,7 +60,7 @@ struct attar_report *attar_report_free(struct attar_report *report)
 	vec_done(&report->sections);
 	vec_done(&report->remarks);
 	vec_done(&report->missing);
-	string_table_done(&report->strings);
+	intern_done(&report->strings);
 	free(report);
 	return NULL;
 }
@@ -75,7 +83,7 @@ void attar_report_notes(struct attar_report *report, const struct attar_notes *n
 	report->missing.n = 0;
 	for (size_t i = 0; i < notes->n_missing_by_cpu; i++)
 		if (vec_push(&report->missing, notes->missing_by_cpu[i]) < 0)
-			set_failed(report, out_of_memory);
+			set_out_of_memory(report);
 	report->notes.missing_by_cpu = report->missing.at;
 }
 
@@ -92,11 +100,11 @@ void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 	n = vasprintf(&text, fmt, args);
 	va_end(args);
 	if (n < 0) {
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 		return;
 	}
 	if (vec_push(&report->remarks, keep(report, text)) < 0)
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 	free(text);
 }
 
@@ -110,7 +118,7 @@ static struct attar_section *add_section(
 	section = calloc(1, sizeof(*section));
 	if (!section || vec_push(&report->sections, section) < 0) {
 		free(section);
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 		return &report->discarded;
 	}
 	section->report = report;
@@ -173,7 +181,7 @@ void attar_section_column(struct attar_section *section, const char *name, enum 
 	else if (section->rows)
 		set_failed(report, "a column was added after the first row");
 	else if (vec_push(&section->columns, (struct column){keep(report, name), unit}) < 0)
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 }
 
 void attar_section_row(struct attar_section *section)
@@ -190,7 +198,7 @@ void attar_section_row(struct attar_section *section)
 		return;
 	}
 	if (vec_reserve(&section->kinds, more) < 0 || vec_reserve(&section->values, more) < 0) {
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 		return;
 	}
 	memset(section->kinds.at + section->kinds.n, CELL_NONE, more);
@@ -267,7 +275,7 @@ void attar_row_value(struct attar_section *section, const char *name, bool is_li
 	if (!section->rows)
 		set_failed(report, "a value was added before the first row");
 	else if (vec_push(&section->named, value) < 0)
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 }
 
 static void add_part(struct attar_section *section, struct cell cell)
@@ -280,7 +288,7 @@ static void add_part(struct attar_section *section, struct cell cell)
 	if (!value || (value->parts && !value->is_list))
 		set_failed(report, "a value was given without a name");
 	else if (vec_push(&section->parts, cell) < 0)
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 	else
 		value->parts++;
 }
@@ -315,7 +323,7 @@ void attar_value_text(struct attar_section *section, const char *text, size_t n)
 	char *copy = strndup(text, n);
 
 	if (!copy)
-		set_failed(section->report, out_of_memory);
+		set_out_of_memory(section->report);
 	cell.text = keep(section->report, copy);
 	free(copy);
 	add_part(section, cell);
@@ -333,7 +341,7 @@ void attar_row_detail(struct attar_section *section, const char *line)
 		set_failed(report, "a detail line was added before the first row");
 	else if (vec_push(&section->details,
 			 (struct detail){section->rows - 1, keep(report, line)}) < 0)
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 }
 
 uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
@@ -360,7 +368,7 @@ uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar
 	id = keep(report, module);
 	node.module = id & (TREE_MODULES - 1);
 	if (id >= TREE_MODULES || vec_push(&tree->nodes, node) < 0)
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 	return (uint32_t)tree->nodes.n - 1;
 }
 
@@ -375,7 +383,7 @@ void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, ui
 	if (node >= tree->nodes.n)
 		set_failed(report, "a task was set for a tree node that does not exist");
 	else if (vec_push(&tree->tasks, (struct tree_task){node, pid, tid}) < 0)
-		set_failed(report, out_of_memory);
+		set_out_of_memory(report);
 }
 
 void attar_tree_cutoff(struct attar_section *tree, double share)
@@ -398,12 +406,12 @@ void attar_histogram_bucket(
 
 const char *report_text(const struct attar_report *report, uint32_t id)
 {
-	return string_table_get(&report->strings, id);
+	return intern_get(&report->strings, id);
 }
 
 const char *section_text(const struct attar_section *section, uint32_t id)
 {
-	return string_table_get(&section->report->strings, id);
+	return intern_get(&section->report->strings, id);
 }
 
 struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column)

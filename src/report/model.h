@@ -7,7 +7,7 @@
 #define REPORT_MODEL_H
 
 #include "attar/report.h"
-#include "report/string_table.h"
+#include "base/intern.h"
 
 enum cell_kind { CELL_NONE, CELL_U64, CELL_I64, CELL_DOUBLE, CELL_TEXT };
 
@@ -83,13 +83,14 @@ struct attar_section {
 
 struct attar_report {
 	const char *fault; /* why it cannot be drawn; NULL: it can */
+	int error;         /* -EINVAL or -ENOMEM, if there is a fault */
 	uint32_t profiler;
 	uint64_t time;
 	uint64_t interval_ns;
 	bool has_notes;
 	struct attar_notes notes;
 	VEC(struct attar_cpu_count) missing; /* of the notes, by CPU */
-	struct string_table strings;
+	struct intern strings;
 	VEC(uint32_t) remarks;
 	VEC(struct attar_section *) sections;
 	struct attar_section discarded; /* what a failed report hands out */

@@ -199,8 +199,7 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 	int n;
 
 	if (report->fault)
-		return attar_fail(strcmp(report->fault, "out of memory") == 0 ? -ENOMEM : -EINVAL,
-			"the report is not complete: %s", report->fault);
+		return attar_fail(report->error, "the report is not complete: %s", report->fault);
 	if (r->format->whole_run && r->drawn)
 		return attar_fail(-EINVAL,
 			"%s holds the report of one whole run, it was drawn already",

@@ -3,6 +3,7 @@
 #ifndef REPORT_RENDER_H
 #define REPORT_RENDER_H
 
+#include "base/buf.h"
 #include "report/model.h"
 
 struct render_format {
