@@ -16,6 +16,28 @@ char *list_text(struct list *list, const char *at, size_t n)
 	return list_own(list, strndup(at, n));
 }
 
+const char *list_find(const char *text, const char *ends)
+{
+	unsigned depth = 0;
+	char quote = 0;
+
+	for (const char *p = text; *p; p++) {
+		if (quote && *p == '\\' && p[1])
+			p++;
+		else if (quote)
+			quote = *p == quote ? 0 : quote;
+		else if (*p == '"' || *p == '\'')
+			quote = *p;
+		else if (*p == '(')
+			depth++;
+		else if (*p == ')' && depth)
+			depth--;
+		else if (!depth && strchr(ends, *p))
+			return p;
+	}
+	return NULL;
+}
+
 int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n)
 {
 	int *copy;

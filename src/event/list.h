@@ -33,6 +33,12 @@ void *list_own(struct list *list, void *p);
 /* Copies n bytes to a string owned by the list; NULL if out of memory. */
 char *list_text(struct list *list, const char *at, size_t n);
 
+/*
+ * The first character of `ends` in text outside of quotes and parentheses; NULL if there is none. A
+ * backslash in quotes escapes the next character.
+ */
+const char *list_find(const char *text, const char *ends);
+
 /* Copies the array of CPUs to the spec; the list owns the copy. */
 int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n);
 

@@ -19,29 +19,6 @@ typedef VEC(struct term) term_list;
 
 /* ---- parsing terms ---- */
 
-/*
- * The end of a term: ',' or '/' outside of quotes and parentheses; NULL: not terminated.
- */
-static const char *term_end(const char *p)
-{
-	unsigned depth = 0;
-	char quote = 0;
-
-	for (; *p; p++) {
-		if (quote)
-			quote = *p == quote ? 0 : quote;
-		else if (*p == '"' || *p == '\'')
-			quote = *p;
-		else if (*p == '(')
-			depth++;
-		else if (*p == ')' && depth)
-			depth--;
-		else if ((*p == ',' || *p == '/') && !depth)
-			return p;
-	}
-	return NULL;
-}
-
 static int cut_term(struct list *list, const char *at, const char *end, struct term *ret_term)
 {
 	const char *equal = memchr(at, '=', (size_t)(end - at)), *name_end = equal ? equal : end;
@@ -75,7 +52,7 @@ static int read_terms(struct parser *parser, term_list *ret_terms)
 
 		while (isspace((unsigned char)*at))
 			at++;
-		end = term_end(at);
+		end = list_find(at, ",/");
 		if (!end)
 			return parser_fail(parser, open, -EINVAL,
 				"missing closing '/': the syntax is pmu/term=1,.../");

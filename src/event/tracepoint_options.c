@@ -6,31 +6,6 @@
 
 #include "event/list.h"
 
-/* The end of a part: the next slash outside of quotes and parentheses, or NULL. */
-static const char *part_end(const char *p)
-{
-	unsigned depth = 0;
-	char quote = 0;
-
-	for (; *p; p++) {
-		if (quote) {
-			if (*p == '\\' && p[1])
-				p++;
-			else if (*p == quote)
-				quote = 0;
-		} else if (*p == '"' || *p == '\'') {
-			quote = *p;
-		} else if (*p == '(') {
-			depth++;
-		} else if (*p == ')' && depth) {
-			depth--;
-		} else if (*p == '/' && !depth) {
-			return p;
-		}
-	}
-	return NULL;
-}
-
 static void trim(const char **at, const char **end)
 {
 	while (*at < *end && isspace((unsigned char)**at))
@@ -88,7 +63,7 @@ int parser_parts(struct parser *parser, const char **ret_filter,
 	int r = 0;
 
 	for (bool first = true; r == 0 && (first || !ends_event(*parser->p)); first = false) {
-		const char *at = parser->p + first, *slash = part_end(at), *end = slash;
+		const char *at = parser->p + first, *slash = list_find(at, "/"), *end = slash;
 		struct attar_event_option *o;
 
 		if (!slash) {
