@@ -236,24 +236,32 @@ static int refuse(struct counted *c, size_t n, int error)
 	return 0;
 }
 
-/* The message without the leading event name: "is not available: ...". */
-static const char *reason(const struct counted *c)
+static bool is_of_cpu(const struct attar_event_spec *spec)
 {
-	const char *end = strstr(c->refused, "' ");
-
-	return end ? end + 2 : c->refused;
+	return spec->type == PERF_TYPE_HARDWARE || spec->type == PERF_TYPE_HW_CACHE ||
+	       spec->type == PERF_TYPE_RAW;
 }
 
-/* Logs each reason once, even if it applies to several events. */
+/* Whether the kernel lacks both events for the same reason: their PMU does not have them. */
+static bool is_refused_alike(const struct counted *a, const struct counted *b)
+{
+	const struct attar_event_spec *x = a->pub.spec, *y = b->pub.spec;
+
+	return a->error == -EOPNOTSUPP && b->error == -EOPNOTSUPP &&
+	       x->precise_ip == y->precise_ip && x->precise_max == y->precise_max &&
+	       ((is_of_cpu(x) && is_of_cpu(y)) || (x->type == y->type && x->type >= PERF_TYPE_MAX));
+}
+
+/* Logs a reason that applies to several consecutive events once. */
 static void note_refused(const counted_list *list)
 {
-	const char *last = "";
+	const struct counted *last = NULL;
 
 	vec_each (list, c) {
-		if (c->refused && strcmp(reason(c), last)) {
-			log_note("%s", c->refused);
-			last = reason(c);
-		}
+		if (!c->refused || (last && is_refused_alike(last, c)))
+			continue;
+		log_note("%s", c->refused);
+		last = c;
 	}
 }
 

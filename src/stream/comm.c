@@ -12,6 +12,7 @@ struct comm *comm_new(const char *text, size_t n)
 		return NULL;
 	}
 	comm->refs = 1;
+	comm->unknown = false;
 	comm->hash = base_hash64(base_hash_bytes(BASE_HASH_START, text, n));
 	memcpy(comm->text, text, n);
 	comm->text[n] = '\0';

@@ -15,6 +15,7 @@ enum {
 struct comm {
 	unsigned refs;
 	uint64_t hash; /* of the text */
+	bool unknown;  /* stands for a name that is not known, such as "[unknown]" */
 	char text[];
 };
 

@@ -374,7 +374,7 @@ static int deliver_shm_source(
 	thread = thread_of_shm_source(s, from);
 	if (!thread)
 		return base_oom();
-	if (thread->pub.comm[0] == '[' && *from->comm) /* it exited before its name was read */
+	if (*from->comm) /* it may have exited before its name was read */
 		procs_name(&s->procs, thread, from->comm);
 	s->stats.disordered += from->time < s->delivered;
 	s->delivered = MAX(s->delivered, from->time);

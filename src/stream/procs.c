@@ -59,6 +59,16 @@ static struct comm *comm_of_text(const char *text)
 	return comm_new(text, strlen(text));
 }
 
+/* A name for a thread whose own is not known. */
+static struct comm *comm_unknown(const char *text)
+{
+	struct comm *comm = comm_of_text(text);
+
+	if (comm)
+		comm->unknown = true;
+	return comm;
+}
+
 /* NULL if the thread has exited. */
 static struct comm *read_comm(const struct procs *p, pid_t pid, pid_t tid)
 {
@@ -78,11 +88,11 @@ static struct comm *comm_of(
 	if (tid == 0)
 		return comm_of_text("swapper");
 	if (tid < 0)
-		return comm_of_text("[exiting]");
+		return comm_unknown("[exiting]");
 	comm = read_comm(p, pid, tid);
 	if (!comm && process->comm)
 		comm = comm_ref(process->comm);
-	return comm ? comm : comm_of_text("[unknown]");
+	return comm ? comm : comm_unknown("[unknown]");
 }
 
 static void name_thread(struct thread *t, struct comm *comm)
@@ -271,7 +281,7 @@ void procs_name(struct procs *p, struct thread *t, const char *text)
 {
 	struct comm *comm;
 
-	if (strcmp(t->pub.comm, "[unknown]") != 0)
+	if (!t->comm->unknown)
 		return;
 	comm = comm_of_text(text);
 	if (comm)

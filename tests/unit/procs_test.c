@@ -162,6 +162,25 @@ static void test_samples_after_the_end(void **state)
 	assert_int_equal(f->procs.n_dead, PROCS_DEAD_MAX);
 }
 
+/* Only a name that stands for an unknown one is replaced, whatever the name is. */
+static void test_names_of_unknown_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct thread *t = procs_thread(&f->procs, 1000001, 1000001);
+
+	assert_string_equal(t->pub.comm, "[unknown]");
+	procs_name(&f->procs, t, "[unknown]");
+	procs_name(&f->procs, t, "other");
+	assert_string_equal(t->pub.comm, "[unknown]");
+	comm(f, 1000002, 1000002, "[unknown]", false);
+	t = procs_thread(&f->procs, 1000002, 1000002);
+	procs_name(&f->procs, t, "other");
+	assert_string_equal(t->pub.comm, "[unknown]");
+	t = procs_thread(&f->procs, 1000003, 1000003);
+	procs_name(&f->procs, t, "third");
+	assert_string_equal(t->pub.comm, "third");
+}
+
 /*
  * A thread that calls exec goes on under the number of its process' first thread, which has ended
  * by then.
@@ -273,6 +292,7 @@ int main(void)
 		CASE(test_numbers_are_used_again),
 		CASE(test_the_dead_are_forgotten),
 		CASE(test_samples_after_the_end),
+		CASE(test_names_of_unknown_threads),
 		CASE(test_exec_by_another_thread),
 		CASE(test_lost_ends_are_found),
 		CASE(test_idle_and_exiting),
