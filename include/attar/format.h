@@ -173,6 +173,55 @@ static inline const char *attar_field_string(
 	return text;
 }
 
+/* The type of the numbers in a field. */
+struct attar_number_type {
+	uint8_t size; /* bytes of each: 1, 2, 4 or 8; numbers of another size are read as 0 */
+	bool is_signed, is_float;
+	bool is_array; /* the field holds any number of them, one after the other */
+};
+
+/*
+ * Returns the type of the numbers in a field of kind NUMBER or ARRAY, or of a numeric type of
+ * libperfume that the kernel does not support ("struct f64", "struct u32x4", "__rel_loc f32[]").
+ * Returns false if the field does not hold numbers.
+ */
+ATTAR_API bool attar_field_number_type(
+	const struct attar_field *field, struct attar_number_type *ret_type);
+
+/*
+ * Reads an integer (is_float is false) of this type, sign-extended if it is signed. `at` is
+ * unaligned, usually from attar_field_bytes().
+ */
+static inline uint64_t attar_number_u64(const struct attar_number_type *type, const void *at)
+{
+	struct attar_field field;
+
+	memset(&field, 0, sizeof(field)); /* kind: ATTAR_FIELD_NUMBER */
+	field.size = type->size;
+	field.is_signed = type->is_signed;
+	return attar_field_u64(&field, at, type->size);
+}
+
+/* As attar_number_u64(), as a signed number. */
+static inline int64_t attar_number_i64(const struct attar_number_type *type, const void *at)
+{
+	return ATTAR_CAST(int64_t, attar_number_u64(type, at));
+}
+
+/* Reads a floating-point number (is_float is true) of this type. `at` is unaligned. */
+static inline double attar_number_double(const struct attar_number_type *type, const void *at)
+{
+	double f64;
+	float f32;
+
+	if (type->size == 4) {
+		memcpy(&f32, at, 4);
+		return ATTAR_CAST(double, f32);
+	}
+	memcpy(&f64, at, 8);
+	return f64;
+}
+
 /*
  * Formats a record as one line of text using the kernel's print format, or as "name=value ..." if
  * that can only be evaluated in the kernel. Writes at most max bytes including the NUL and returns

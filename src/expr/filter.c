@@ -22,7 +22,7 @@ struct node {
 	enum op op;
 	int a, b; /* of AND, OR, NOT */
 	const struct attar_field *field;
-	struct perfume_type described; /* size 0: the type is given by the field's kind */
+	struct attar_number_type described; /* size 0: the type is given by the field's kind */
 	bool is_text;
 	double real;
 	int64_t number;
@@ -276,7 +276,7 @@ static bool keeps_number(const struct node *node, const void *at, size_t len)
 	if (len < number.size) /* a dynamic field has its own length */
 		return false;
 	if (node->described.is_float && node->op != OP_BITS) {
-		double real = perfume_type_double(&node->described, at);
+		double real = attar_number_double(&node->described, at);
 
 		return COMPARE(node->op, real, node->real);
 	}

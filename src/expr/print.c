@@ -53,7 +53,7 @@ static void put_double(struct print_run *run, double value)
 }
 
 static void put_described(
-	struct print_run *run, const struct perfume_type *d, const uint8_t *at, size_t len)
+	struct print_run *run, const struct attar_number_type *d, const uint8_t *at, size_t len)
 {
 	struct attar_field element = {.size = d->size, .is_signed = d->is_signed, .name = ""};
 	size_t n = len / d->size;
@@ -62,7 +62,7 @@ static void put_described(
 	for (size_t i = 0; i < n; i++, at += d->size) {
 		print_text(run, ",", i > 0);
 		if (d->is_float)
-			put_double(run, perfume_type_double(d, at));
+			put_double(run, attar_number_double(d, at));
 		else
 			put_number(run, &element, attar_field_u64(&element, at, d->size));
 	}
@@ -71,7 +71,7 @@ static void put_described(
 
 void print_field(struct print_run *run, const struct attar_field *field)
 {
-	struct perfume_type d;
+	struct attar_number_type d;
 	size_t len;
 	const uint8_t *at = attar_field_bytes(field, run->raw, run->size, &len);
 

@@ -4,8 +4,6 @@
 
 #include "attar/run.h"
 #include "base/base.h"
-#include "base/buf.h"
-#include "tracefs/format.h"
 #include "profilers/samplefields.h"
 #include "run/run.h"
 #include "run/stack_report.h"
@@ -57,76 +55,70 @@ static void fill_fields(struct attar_run *run, char text[FIELDS_MAX],
 
 /* ---- fields as values ---- */
 
-static void number_value(
-	struct attar_section *lines, const struct attar_field *field, const void *at, size_t size)
+static void add_number(
+	struct attar_section *lines, const struct attar_number_type *type, const char *at)
 {
-	struct attar_field number = {.size = (uint16_t)size, .is_signed = field->is_signed};
-
-	if (field->is_signed)
-		attar_value_i64(lines, attar_field_i64(&number, at, size));
+	if (type->is_float)
+		attar_value_double(lines, attar_number_double(type, at));
+	else if (type->is_signed)
+		attar_value_i64(lines, attar_number_i64(type, at));
 	else
-		attar_value_u64(lines, attar_field_u64(&number, at, size));
+		attar_value_u64(lines, attar_number_u64(type, at));
 }
 
-static void described_values(
-	struct attar_section *lines, const struct perfume_type *d, const char *at, size_t len)
+/* In hexadecimal. */
+static int add_bytes(struct attar_section *lines, const char *at, size_t len)
 {
-	struct attar_field number = {.is_signed = d->is_signed};
+	static const char digits[] = "0123456789abcdef";
+	char *hex = malloc(2 * len + 1);
 
-	for (size_t i = 0; i + d->size <= len; i += d->size)
-		if (d->is_float)
-			attar_value_double(lines, perfume_type_double(d, at + i));
-		else
-			number_value(lines, &number, at + i, d->size);
+	if (!hex)
+		return attar_fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < len; i++) {
+		hex[2 * i] = digits[(uint8_t)at[i] >> 4];
+		hex[2 * i + 1] = digits[(uint8_t)at[i] & 15];
+	}
+	attar_value_text(lines, hex, 2 * len);
+	free(hex);
+	return 0;
 }
 
-static void bytes_value(struct attar_section *lines, const uint8_t *at, size_t len)
-{
-	struct buf hex _cleanup_(buf_done) = {0};
-
-	for (size_t i = 0; i < len; i++)
-		buf_printf(&hex, "%02x", at[i]);
-	attar_value_text(lines, buf_text(&hex), hex.len);
-}
-
-static void field_value(
+static int add_field(
 	struct attar_section *lines, const struct attar_field *field, const struct attar_sample *s)
 {
-	struct perfume_type d;
+	struct attar_number_type type = {0};
+	bool has_numbers = attar_field_number_type(field, &type);
 	size_t len;
 	const char *at = attar_field_bytes(field, s->raw, s->raw_size, &len);
-	bool described = perfume_type_of(field, &d);
-	bool is_array = field->kind == ATTAR_FIELD_ARRAY;
 
-	attar_row_value(lines, field->name, described ? d.is_array : is_array);
+	attar_row_value(lines, field->name, type.is_array);
 	if (!at)
-		return;
-	if (described)
-		described_values(lines, &d, at, len);
-	else if (field->kind == ATTAR_FIELD_NUMBER)
-		number_value(lines, field, at, len);
+		return 0;
+	if (has_numbers)
+		for (size_t i = 0; type.size && i + type.size <= len; i += type.size)
+			add_number(lines, &type, at + i);
 	else if (field->kind == ATTAR_FIELD_STRING)
 		attar_value_text(lines, at, strnlen(at, len));
-	else if (is_array)
-		for (size_t i = 0; field->element && i + field->element <= len; i += field->element)
-			number_value(lines, field, at + i, field->element);
 	else
-		bytes_value(lines, (const uint8_t *)at, len);
+		return add_bytes(lines, at, len);
+	return 0;
 }
 
 /* Adds the fields of fill_fields() as separate values. */
-static void add_values(struct attar_run *run, struct attar_section *lines,
+static int add_values(struct attar_run *run, struct attar_section *lines,
 	const struct attar_event_spec *spec, const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
+	int r = 0;
 
 	if (!spec->format || !s->raw) {
 		sample_fields_values(run, ev, run_source_attr(run, ev->counter), lines);
-		return;
+		return 0;
 	}
-	for (size_t i = 0; i < spec->format->n_fields; i++)
+	for (size_t i = 0; r == 0 && i < spec->format->n_fields; i++)
 		if (!spec->format->fields[i].is_common)
-			field_value(lines, &spec->format->fields[i], s);
+			r = add_field(lines, &spec->format->fields[i], s);
+	return r;
 }
 
 /* ---- lines ---- */
@@ -157,6 +149,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	struct trace *t = self;
 	attar_location locations[DEPTH_MAX];
 	char fields[FIELDS_MAX];
+	int r = 0;
 
 	if (!attar_run_wants_lines(run))
 		return 0;
@@ -178,11 +171,11 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
 	attar_cell_text(lines, fields);
 	if (attar_run_wants_values(run))
-		add_values(run, lines, spec, ev);
+		r = add_values(run, lines, spec, ev);
 	if (t->graph)
 		stack_report_lines(attar_run_symbols(run), lines, locations,
 			attar_event_stack(ev, locations, DEPTH_MAX));
-	return 0;
+	return r;
 }
 
 /*

@@ -33,18 +33,9 @@ static inline struct format *format_of(const struct attar_format *pub)
 }
 
 /*
- * Numeric types of libperfume that the kernel does not support: "struct f64", "struct u32x4",
- * "__rel_loc f32[]".
+ * Returns true if the field has a numeric type of libperfume that the kernel does not support:
+ * "struct f64", "struct u32x4", "__rel_loc f32[]".
  */
-struct perfume_type {
-	uint8_t size; /* bytes per element */
-	bool is_signed, is_float, is_array;
-};
-
-/* Returns true if the field has such a type. */
-bool perfume_type_of(const struct attar_field *field, struct perfume_type *ret_described);
-
-/* The value at `at`, which need not be aligned. */
-double perfume_type_double(const struct perfume_type *described, const void *at);
+bool perfume_type_of(const struct attar_field *field, struct attar_number_type *ret_type);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fields of user events whose type name is a convention of libperfume and its readers. */
+#include "base/check.h"
 #include "tracefs/format.h"
 
 static const char *behind(const char *text, const char *prefix)
@@ -10,7 +11,7 @@ static const char *behind(const char *text, const char *prefix)
 }
 
 /* Parses "u8" to "u64", "s8" to "s64", "f32", "f64". Returns the rest of the text, or NULL. */
-static const char *take_type(const char *p, struct perfume_type *d)
+static const char *take_type(const char *p, struct attar_number_type *d)
 {
 	char kind = *p;
 	char *end;
@@ -27,9 +28,9 @@ static const char *take_type(const char *p, struct perfume_type *d)
 	return end;
 }
 
-bool perfume_type_of(const struct attar_field *field, struct perfume_type *ret_described)
+bool perfume_type_of(const struct attar_field *field, struct attar_number_type *ret_type)
 {
-	struct perfume_type d = {0};
+	struct attar_number_type d = {0};
 	const char *p = behind(field->type, "struct "), *end;
 
 	if (!p)
@@ -42,19 +43,22 @@ bool perfume_type_of(const struct attar_field *field, struct perfume_type *ret_d
 	d.is_array = *end != '\0';
 	if (!d.is_array && field->size != d.size)
 		return false;
-	*ret_described = d;
+	*ret_type = d;
 	return true;
 }
 
-double perfume_type_double(const struct perfume_type *described, const void *at)
+bool attar_field_number_type(const struct attar_field *field, struct attar_number_type *ret_type)
 {
-	double f64;
-	float f32;
+	CHECK_ARG_OR(field, "field", false);
+	CHECK_ARG_OR(ret_type, "ret_type", false);
 
-	if (described->size == 4) {
-		memcpy(&f32, at, 4);
-		return f32;
-	}
-	memcpy(&f64, at, 8);
-	return f64;
+	if (field->type && perfume_type_of(field, ret_type))
+		return true;
+	if (field->kind != ATTAR_FIELD_NUMBER && field->kind != ATTAR_FIELD_ARRAY)
+		return false;
+	*ret_type = (struct attar_number_type){
+		.size = (uint8_t)(field->kind == ATTAR_FIELD_ARRAY ? field->element : field->size),
+		.is_signed = field->is_signed,
+		.is_array = field->kind == ATTAR_FIELD_ARRAY};
+	return true;
 }

@@ -143,6 +143,35 @@ static void test_reading(void **state)
 	attar_format_free(f);
 }
 
+static void test_number_types(void **state)
+{
+	struct attar_format *f =
+		parse(COMMON "\tfield:s16 level;\toffset:8;\tsize:2;\tsigned:1;\n"
+			     "\tfield:u32 list[3];\toffset:12;\tsize:12;\tsigned:0;\n"
+			     "\tfield:struct f64 price;\toffset:24;\tsize:8;\tsigned:0;\n"
+			     "\tfield:__rel_loc f32[] rates;\toffset:32;\tsize:4;\tsigned:0;\n"
+			     "\tfield:char comm[16];\toffset:36;\tsize:16;\tsigned:0;\n"
+			     "\nprint fmt: \"\"\n");
+	const int16_t level[4] = {-7};
+	const double price = 2.5;
+	const float rate[2] = {0.25};
+	struct attar_number_type type;
+
+	assert_true(attar_field_number_type(field(f, "level"), &type));
+	assert_true(type.is_signed && !type.is_array && !type.is_float);
+	assert_int_equal(attar_number_i64(&type, level), -7);
+	assert_true(attar_field_number_type(field(f, "list"), &type));
+	assert_true(type.size == 4 && type.is_array && !type.is_signed);
+	assert_true(attar_field_number_type(field(f, "price"), &type));
+	assert_true(type.is_float && !type.is_array);
+	assert_true(attar_number_double(&type, &price) == price);
+	assert_true(attar_field_number_type(field(f, "rates"), &type));
+	assert_true(type.is_float && type.is_array);
+	assert_true(attar_number_double(&type, rate) == (double)rate[0]);
+	assert_false(attar_field_number_type(field(f, "comm"), &type));
+	attar_format_free(f);
+}
+
 static void test_malformed(void **state)
 {
 	static const char *const bad[] = {
@@ -387,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_declarations),
 		cmocka_unit_test(test_dynamic_fields_have_no_count),
 		cmocka_unit_test(test_reading),
+		cmocka_unit_test(test_number_types),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_need),
 		cmocka_unit_test(test_find),

@@ -92,6 +92,8 @@ static void test_formats(void **state)
 	REFUSES(attar_format_need(NULL, any, any), "format");
 	REFUSES(attar_format_need(any, NULL, any), "name");
 	REFUSES(attar_format_need(any, any, NULL), "ret_field");
+	REFUSES_VALUE(attar_field_number_type(NULL, any), false, "field");
+	REFUSES_VALUE(attar_field_number_type(any, NULL), false, "ret_type");
 	REFUSES_VALUE(attar_format_print(NULL, any, 1, any, 1), 0, "format");
 	REFUSES_VALUE(attar_format_print(any, NULL, 1, any, 1), 0, "raw");
 	REFUSES_VALUE(attar_format_print(any, any, 1, NULL, 1), 0, "ret_text");
