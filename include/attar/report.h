@@ -52,6 +52,12 @@ enum attar_section_kind {
 	ATTAR_SECTION_EVENTS,
 };
 
+/* The part of a run that a report covers. */
+enum attar_scope {
+	ATTAR_SCOPE_INTERVAL, /* since the previous report; the profiler then begins anew */
+	ATTAR_SCOPE_WHOLE,    /* since the start */
+};
+
 /* Of whose code a frame is: chosen for colours, legends and suffixes. */
 enum attar_frame_kind {
 	ATTAR_FRAME_USER,

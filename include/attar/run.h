@@ -22,6 +22,7 @@
 
 #include "attar/event.h"
 #include "attar/report.h"
+#include "attar/stats.h"
 #include "attar/stream.h"
 
 #ifdef __cplusplus
@@ -109,12 +110,6 @@ template <typename A> struct attar_same_type<A, A> {
 #define ATTAR_JOINED(...)  ATTAR_VALUE(JOINED, const char *, __VA_ARGS__)
 
 /* ---- a profiler ---- */
-
-/* What part of a run a report is to cover. */
-enum attar_scope {
-	ATTAR_SCOPE_INTERVAL, /* since the report before; the profiler begins anew afterwards */
-	ATTAR_SCOPE_WHOLE,    /* since the start */
-};
 
 enum attar_uses {
 	ATTAR_USES_SAMPLING = 1, /* -F and -e of CPU sampling */

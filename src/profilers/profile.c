@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* profile: where the CPU time goes, by sampling. */
-#include "base/base.h"
-#include "run/stack_report.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "attar/run.h"
 
 enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
@@ -16,12 +18,27 @@ struct profile {
 	bool graph, each;
 	double than; /* percent */
 
-	struct stack_space space;
-	struct samples interval, whole;
-	struct functions functions;
-	bool ready;
-	VEC(struct cpu_second) seconds; /* by CPU */
+	struct attar_stacks *stacks;
+	struct cpu_second *seconds; /* by CPU */
+	size_t n_seconds;
 };
+
+/* The second of a CPU, NULL if out of memory. */
+static struct cpu_second *second_of(struct profile *p, uint32_t cpu)
+{
+	struct cpu_second *more;
+	size_t n = (size_t)cpu + 1;
+
+	if (cpu < p->n_seconds)
+		return &p->seconds[cpu];
+	more = realloc(p->seconds, n * sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + p->n_seconds, 0, (n - p->n_seconds) * sizeof(*more));
+	p->seconds = more;
+	p->n_seconds = n;
+	return &more[cpu];
+}
 
 /* --than: whether the CPU has already been busy for that share of the current second. */
 static bool is_busy(struct attar_run *run, struct profile *p, const struct attar_event *ev)
@@ -30,10 +47,9 @@ static bool is_busy(struct attar_run *run, struct profile *p, const struct attar
 
 	if (p->than <= 0)
 		return true;
-	while (p->seconds.n <= ev->cpu)
-		if (!vec_add(&p->seconds))
-			return true;
-	cpu = &p->seconds.at[ev->cpu];
+	cpu = second_of(p, ev->cpu);
+	if (!cpu)
+		return true;
 	if (ev->time - cpu->began >= NS_PER_S)
 		*cpu = (struct cpu_second){.began = ev->time};
 	return (double)++cpu->n >= (double)attar_run_freq(run) * p->than / 100;
@@ -56,7 +72,7 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 	struct attar_section *lines = attar_run_lines(run, "samples", columns);
 
 	if (!lines)
-		return base_oom();
+		return -ENOMEM;
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
@@ -67,7 +83,7 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 	attar_cell_u64(lines, ev->cpu);
 	attar_cell_u64(lines, ev->record->sample.period);
 	attar_cell_text(lines, attar_run_source_name(run, ev->counter));
-	stack_report_lines(attar_run_symbols(run), lines, locations, p->graph ? n : 1);
+	attar_row_stack(lines, attar_run_symbols(run), locations, p->graph ? n : 1);
 	return 0;
 }
 
@@ -86,75 +102,31 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		if (r < 0 || !attar_run_wants_tree(run))
 			return r;
 	}
-	return samples_add(&p->interval, stack_space_task(&p->space, ev->thread),
-		stacks_intern(&p->space.stacks, locations, n), 1);
+	return attar_stacks_add(p->stacks, ev->thread, locations, n, 1);
 }
 
 static int profile_open(struct attar_run *run, void *self)
 {
 	struct profile *p = self;
-	int r = stack_space_init(&p->space);
+	int r = attar_stacks_new(attar_run_symbols(run), &p->stacks);
 
-	functions_init(&p->functions, attar_run_symbols(run));
-	p->ready = true;
 	return r < 0 ? r : attar_run_sampler(run, true, on_sample);
-}
-
-/* Adds remarks about what did not fit the tables. */
-static void remark_bounds(
-	const struct profile *p, const struct stack_report *sr, struct attar_report *report)
-{
-	uint64_t stackless = p->space.stacks.refused + p->whole.refused;
-	struct attar_symbols_stats symbols;
-
-	attar_symbols_get_stats(p->functions.symbols, &symbols);
-	if (symbols.dsos_refused)
-		attar_report_remark(report,
-			"the table of binaries is full: addresses in %llu mappings are shown "
-			"without "
-			"names",
-			(unsigned long long)symbols.dsos_refused);
-	if (stackless)
-		attar_report_remark(report,
-			"the table of stacks is full: %llu samples are counted without a stack",
-			(unsigned long long)stackless);
-	if (p->space.tasks.n > TASKS_THREADS)
-		attar_report_remark(report,
-			"more than %d threads were sampled: further ones are shown by name, "
-			"without "
-			"their tids",
-			TASKS_THREADS);
-	if (sr->others)
-		attar_report_remark(report,
-			"the table of thread names is full: %llu samples are shown as other tasks",
-			(unsigned long long)sr->others);
 }
 
 static int profile_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct profile *p = self;
-	struct stack_report sr = {
-		.space = &p->space, .functions = &p->functions, .weight = "samples"};
+	struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .tree = p->graph || attar_run_wants_tree(run)};
+	double unresolved;
 	int r;
 
 	if (p->each && !attar_run_wants_tree(run))
 		return 0;
-	sr.samples = &p->interval;
-	r = samples_merge(&p->whole, &p->interval);
-	if (scope == ATTAR_SCOPE_WHOLE)
-		sr.samples = &p->whole;
+	r = attar_stacks_report(p->stacks, report, scope, &opts, &unresolved);
 	if (r == 0)
-		r = stack_report_table(&sr, report, true);
-	if (r == 0 && (p->graph || attar_run_wants_tree(run)))
-		r = stack_report_tree(&sr, report);
-	if (sr.idle)
-		attar_report_remark(report,
-			"excluded %llu of %llu samples that were taken on idle CPUs",
-			(unsigned long long)sr.idle, (unsigned long long)sr.samples->total);
-	attar_run_unresolved(run, sr.unresolved);
-	remark_bounds(p, &sr, report);
-	samples_reset(&p->interval);
+		attar_run_unresolved(run, unresolved);
 	return r;
 }
 
@@ -162,13 +134,8 @@ static void profile_close(void *self)
 {
 	struct profile *p = self;
 
-	if (!p->ready)
-		return;
-	samples_done(&p->interval);
-	samples_done(&p->whole);
-	functions_done(&p->functions);
-	stack_space_done(&p->space);
-	vec_done(&p->seconds);
+	attar_stacks_free(p->stacks);
+	free(p->seconds);
 }
 
 static const struct attar_option options[] = {

@@ -20,7 +20,7 @@ struct stat {
 
 	enum by by;
 	struct counter_table whole; /* from start to end, of each run of the command */
-	struct running_stats elapsed, user, system; /* ns, of the same */
+	struct attar_series elapsed, user, system; /* ns, of the same */
 };
 
 static const char task_events[] = "task-clock,context-switches,cpu-migrations,page-faults,cycles,"
@@ -151,10 +151,10 @@ static int stat_ended(struct attar_run *run, void *self)
 	if (r == 0)
 		r = counter_table_merge(&s->whole, &once);
 	counter_table_done(&once);
-	running_stats_add(&s->elapsed, (double)attar_run_elapsed(run));
+	attar_series_add(&s->elapsed, (double)attar_run_elapsed(run));
 	if (attar_run_command_times(run, &user, &system) == 0) {
-		running_stats_add(&s->user, (double)user);
-		running_stats_add(&s->system, (double)system);
+		attar_series_add(&s->user, (double)user);
+		attar_series_add(&s->system, (double)system);
 	}
 	return r;
 }
@@ -219,7 +219,7 @@ static void add_deviation(
 	const struct drawing *d, const struct attar_run_counter *c, const struct tally_cell *cell)
 {
 	if (is_known(c, cell) && cell->runs.n > 1)
-		attar_cell_double(d->section, running_stats_deviation(&cell->runs));
+		attar_cell_double(d->section, attar_series_deviation(&cell->runs));
 	else
 		attar_cell_none(d->section);
 }
@@ -375,7 +375,7 @@ static void draw_times(const struct stat *s, struct attar_report *report)
 	attar_section_row(section);
 	attar_cell_double(section, s->elapsed.mean);
 	if (s->repeat)
-		attar_cell_double(section, running_stats_deviation(&s->elapsed));
+		attar_cell_double(section, attar_series_deviation(&s->elapsed));
 	attar_cell_double(section, s->user.mean);
 	attar_cell_double(section, s->system.mean);
 	attar_cell_u64(section, s->elapsed.n);

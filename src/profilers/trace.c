@@ -6,7 +6,6 @@
 #include "base/base.h"
 #include "profilers/samplefields.h"
 #include "run/run.h"
-#include "run/stack_report.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 
@@ -155,7 +154,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 		return 0;
 	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns_of_kernel);
 	if (!lines)
-		return base_oom();
+		return -ENOMEM;
 	fill_fields(run, fields, spec, ev);
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
@@ -173,7 +172,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	if (attar_run_wants_values(run))
 		r = add_values(run, lines, spec, ev);
 	if (t->graph)
-		stack_report_lines(attar_run_symbols(run), lines, locations,
+		attar_row_stack(lines, attar_run_symbols(run), locations,
 			attar_event_stack(ev, locations, DEPTH_MAX));
 	return r;
 }

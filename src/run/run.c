@@ -248,8 +248,10 @@ struct attar_section *attar_run_lines(
 	if (run->lines)
 		return run->lines_section;
 	run->lines = attar_report_new(run->profiler->name);
-	if (!run->lines)
+	if (!run->lines) {
+		base_oom();
 		return NULL;
+	}
 	run->lines_section = attar_report_events(run->lines, name);
 	columns(run->lines_section);
 	return run->lines_section;

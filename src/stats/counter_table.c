@@ -1,24 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/counter_table.h"
 
-#include <math.h>
-
-void running_stats_add(struct running_stats *s, double value)
-{
-	double off = value - s->mean;
-
-	s->n++;
-	s->mean += off / (double)s->n;
-	s->squares += off * (value - s->mean);
-}
-
-double running_stats_deviation(const struct running_stats *s)
-{
-	if (s->n < 2 || s->mean == 0)
-		return 0;
-	return 100 * sqrt(s->squares / (double)(s->n - 1)) / fabs(s->mean);
-}
-
 /* Where the key of that number stands, or would. */
 static size_t place_of(const struct counter_table *t, int number)
 {
@@ -68,7 +50,7 @@ int counter_table_merge(struct counter_table *all, const struct counter_table *r
 		for (size_t i = 0; i < run->n_events; i++) {
 			attar_value_add(&key->cells[i].sum, &from->cells[i].sum);
 			key->cells[i].is_unknown |= from->cells[i].is_unknown;
-			running_stats_add(&key->cells[i].runs, (double)from->cells[i].sum.value);
+			attar_series_add(&key->cells[i].runs, (double)from->cells[i].sum.value);
 		}
 	}
 	return 0;

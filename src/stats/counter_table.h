@@ -14,25 +14,13 @@
 #define STATS_COUNTER_TABLE_H
 
 #include "attar/perf.h"
+#include "attar/stats.h"
 #include "base/vec.h"
-
-/* A number that is measured again and again (Welford's method). */
-struct running_stats {
-	double mean, squares; /* of the distances from the mean */
-	uint64_t n;
-};
-
-void running_stats_add(struct running_stats *s, double value);
-
-/*
- * The standard deviation of one measurement in percent of the mean; 0 with less than two of them.
- */
-double running_stats_deviation(const struct running_stats *s);
 
 struct tally_cell {
 	struct attar_value sum; /* over the runs */
 	bool is_unknown; /* it was counted, but together with others: it is in another key's sum */
-	struct running_stats runs;
+	struct attar_series runs;
 };
 
 struct counter_table_key {

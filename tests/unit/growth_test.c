@@ -15,7 +15,7 @@
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
-#include "run/stack_report.h"
+#include "stats/stack_report.h"
 #include "stream/live.h"
 #include "symbol/dso.h"
 

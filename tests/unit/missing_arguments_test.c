@@ -284,6 +284,21 @@ static void test_sections(void **state)
 	REFUSES_VOID(attar_histogram_bucket(NULL, 1, 1, 1), "histogram");
 }
 
+static void test_aggregates(void **state)
+{
+	REFUSES(attar_stacks_new(NULL, any), "symbols");
+	REFUSES(attar_stacks_new(any, NULL), "ret_stacks");
+	REFUSES(attar_stacks_report(NULL, any, ATTAR_SCOPE_WHOLE, NULL, any), "stacks");
+	REFUSES(attar_stacks_report(any, NULL, ATTAR_SCOPE_WHOLE, NULL, any), "report");
+	REFUSES(attar_stacks_report(any, any, ATTAR_SCOPE_WHOLE, NULL, NULL), "ret_unresolved");
+	REFUSES_VOID(attar_row_stack(NULL, any, any, 1), "section");
+	REFUSES_VOID(attar_row_stack(any, NULL, any, 1), "symbols");
+	REFUSES_VOID(attar_row_stack(any, any, NULL, 1), "locations");
+	REFUSES_VOID(attar_series_add(NULL, 1), "series");
+	assert_true(attar_series_deviation(NULL) == 0);
+	expect_sentence("attar_series_deviation(NULL)", "series");
+}
+
 static void test_renderers(void **state)
 {
 	REFUSES(attar_renderer_new(NULL, any, NULL, any), "format");
@@ -420,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_aggregates),
 		cmocka_unit_test(test_renderers),
 		cmocka_unit_test(test_runs_that_are_asked),
 		cmocka_unit_test(test_runs),

@@ -91,20 +91,20 @@ static void test_never_divides_by_zero(void **state)
 
 static void test_knows_mean_and_deviation(void **state)
 {
-	struct running_stats s = {0};
+	struct attar_series s = {0};
 
-	assert_true(running_stats_deviation(&s) == 0);
-	running_stats_add(&s, 1000);
-	assert_true(running_stats_deviation(&s) == 0);
-	running_stats_add(&s, 2000);
-	running_stats_add(&s, 3000);
+	assert_true(attar_series_deviation(&s) == 0);
+	attar_series_add(&s, 1000);
+	assert_true(attar_series_deviation(&s) == 0);
+	attar_series_add(&s, 2000);
+	attar_series_add(&s, 3000);
 	assert_true(s.mean == 2000);
-	assert_true(fabs(running_stats_deviation(&s) - 50) < 1e-12);
+	assert_true(fabs(attar_series_deviation(&s) - 50) < 1e-12);
 	/* large numbers with small differences: a sum of squares would have lost them */
-	s = (struct running_stats){0};
+	s = (struct attar_series){0};
 	for (int i = 0; i < 3; i++)
-		running_stats_add(&s, 1e15 + i);
-	assert_true(fabs(running_stats_deviation(&s) - 100 / 1e15) < 1e-18);
+		attar_series_add(&s, 1e15 + i);
+	assert_true(fabs(attar_series_deviation(&s) - 100 / 1e15) < 1e-18);
 }
 
 static void test_keeps_keys_in_order(void **state)

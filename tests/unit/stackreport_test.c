@@ -5,7 +5,8 @@
  */
 #include "drawing.h"
 
-#include "run/stack_report.h"
+#include "attar/stats.h"
+#include "stats/stack_report.h"
 
 struct profiled {
 	struct attar_symbols *symbols;
@@ -167,7 +168,7 @@ static void test_lines(void **state)
 	attar_section_column(lines, "n", ATTAR_UNIT_COUNT);
 	attar_section_row(lines);
 	attar_cell_u64(lines, 1);
-	stack_report_lines(p->symbols, lines, locations, 2);
+	attar_row_stack(lines, p->symbols, locations, 2);
 	expect(report, "text", want);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports for profilers of weighted stacks: a table of functions and a call tree. */
-#ifndef RUN_STACK_REPORT_H
-#define RUN_STACK_REPORT_H
+#ifndef STATS_STACK_REPORT_H
+#define STATS_STACK_REPORT_H
 
 #include "attar/report.h"
 #include "stats/functions.h"
@@ -27,12 +27,5 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 
 /* Tree "stacks": one root per task, with its stacks below, outermost frame first. */
 int stack_report_tree(struct stack_report *sr, struct attar_report *report);
-
-/*
- * One detail line for each frame under the newest row of lines, leaf first: "address symbol+offset
- * (dso)".
- */
-void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lines,
-	const attar_location *locations, size_t n);
 
 #endif

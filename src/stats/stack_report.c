@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/stack_report.h"
+#include "stats/stack_report.h"
 
+#include "attar/stats.h"
 #include "base/buf.h"
+#include "base/check.h"
 #include "stats/calltree.h"
 
 /* ---- idle CPUs ---- */
@@ -325,9 +327,13 @@ static uint64_t shown_address(attar_location location)
 	return (uint64_t)((int64_t)(location << 16) >> 16);
 }
 
-void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lines,
+void attar_row_stack(struct attar_section *section, struct attar_symbols *symbols,
 	const attar_location *locations, size_t n)
 {
+	CHECK_ARG_OR(section, "section", );
+	CHECK_ARG_OR(symbols, "symbols", );
+	CHECK_ARG_OR(locations, "locations", );
+
 	struct buf line _cleanup_(buf_done) = {0};
 	char text[PLACE_TEXT_MAX];
 
@@ -346,6 +352,6 @@ void stack_report_lines(struct attar_symbols *symbols, struct attar_section *lin
 			buf_str(&line, "[unknown]");
 		}
 		buf_printf(&line, " (%s)", sym.dso);
-		attar_row_detail(lines, buf_text(&line));
+		attar_row_detail(section, buf_text(&line));
 	}
 }

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/stats.h - aggregates for profilers: weighted stacks, means and deviations.
+ *
+ * Samples are added to a struct attar_stacks with the stack of each; a report then has a table of
+ * functions and a call tree. Symbols are resolved when a report is filled, not when samples are
+ * added.
+ *
+ *	struct attar_stacks *stacks;
+ *	attar_stacks_new(symbols, &stacks);
+ *	...
+ *	n = attar_event_stack(ev, locations, MAX);
+ *	attar_stacks_add(stacks, ev->thread, locations, n, 1);
+ *	...
+ *	attar_stacks_report(stacks, report, ATTAR_SCOPE_WHOLE, NULL, &unresolved);
+ *	attar_stacks_free(stacks);
+ *
+ * Memory is bounded; samples beyond a bound are still counted, and the report says how many.
+ */
+#ifndef ATTAR_STATS_H
+#define ATTAR_STATS_H
+
+#include "attar/report.h"
+#include "attar/stream.h"
+#include "attar/symbol.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- stacks ---- */
+
+/* Weights by task and stack, since the previous report and since the start. */
+struct attar_stacks;
+
+/*
+ * Creates an empty aggregate. symbols resolves the locations; borrowed until attar_stacks_free().
+ * Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_stacks_new(struct attar_symbols *symbols, struct attar_stacks **ret_stacks);
+
+/* Frees the aggregate. Returns NULL, to assign to the caller's variable. Accepts NULL. */
+ATTAR_API struct attar_stacks *attar_stacks_free(struct attar_stacks *stacks);
+
+/*
+ * Adds a weight (1: one sample) to a stack of n locations, innermost first, of a thread. n may be
+ * 0: no stack. Called per event: does not check its arguments. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_stacks_add(struct attar_stacks *stacks, const struct attar_thread *thread,
+	const attar_location *locations, size_t n, uint64_t weight);
+
+/* What attar_stacks_report() adds. */
+struct attar_stacks_opts {
+	size_t size;        /* sizeof(struct attar_stacks_opts) */
+	const char *weight; /* what is counted, a column of the table; NULL: "samples" */
+	bool tree;          /* also add the call tree */
+};
+
+/*
+ * Adds to the report: the table "functions" (self, total, weight, comm, dso, symbol; by self, then
+ * total); the tree "stacks" if opts.tree is set, one root per task, outermost frame first; and
+ * remarks about samples of idle CPUs, which are in neither, and about full tables. An address
+ * without a symbol that has at least 0.5% of the weight is a row of its own; other addresses
+ * without a symbol are the "[unknown]" of their file. opts may be NULL. *ret_unresolved is the
+ * share of the weight (0..1) whose innermost frame has no name, for attar_run_unresolved().
+ *
+ * ATTAR_SCOPE_INTERVAL covers what was added since the previous call, ATTAR_SCOPE_WHOLE everything.
+ * Each call begins a new interval. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report,
+	enum attar_scope scope, const struct attar_stacks_opts *opts, double *ret_unresolved);
+
+/*
+ * Adds a detail line under the newest row of the section for each of n locations, innermost first:
+ * "address symbol+offset (dso)".
+ */
+ATTAR_API void attar_row_stack(struct attar_section *section, struct attar_symbols *symbols,
+	const attar_location *locations, size_t n);
+
+/* ---- repeated measurements ---- */
+
+/* A value that is measured repeatedly (Welford's method). Zeroed: no measurements. */
+struct attar_series {
+	uint64_t n;     /* measurements */
+	double mean;    /* 0 without measurements */
+	double squares; /* sum of the squared distances from the mean */
+};
+
+/* Adds a measurement. */
+ATTAR_API void attar_series_add(struct attar_series *series, double value);
+
+/*
+ * The standard deviation of one measurement in percent of the mean; 0 with fewer than two
+ * measurements.
+ */
+ATTAR_API double attar_series_deviation(const struct attar_series *series);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

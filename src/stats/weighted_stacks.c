@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* The public aggregate of weighted stacks: tables of an interval and of the whole run. */
+#include "attar/stats.h"
+
+#include "base/check.h"
+#include "base/opts.h"
+#include "stats/functions.h"
+#include "stats/samples.h"
+#include "stats/stack_report.h"
+
+struct attar_stacks {
+	struct stack_space space;
+	struct functions functions;
+	struct samples interval, whole;
+};
+
+int attar_stacks_new(struct attar_symbols *symbols, struct attar_stacks **ret_stacks)
+{
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(ret_stacks, "ret_stacks");
+
+	struct attar_stacks *stacks = calloc(1, sizeof(*stacks));
+
+	if (!stacks)
+		return base_oom();
+	functions_init(&stacks->functions, symbols);
+	if (stack_space_init(&stacks->space) < 0) {
+		attar_stacks_free(stacks);
+		return base_oom();
+	}
+	*ret_stacks = stacks;
+	return 0;
+}
+
+struct attar_stacks *attar_stacks_free(struct attar_stacks *stacks)
+{
+	if (!stacks)
+		return NULL;
+	samples_done(&stacks->interval);
+	samples_done(&stacks->whole);
+	functions_done(&stacks->functions);
+	stack_space_done(&stacks->space);
+	free(stacks);
+	return NULL;
+}
+
+int attar_stacks_add(struct attar_stacks *stacks, const struct attar_thread *thread,
+	const attar_location *locations, size_t n, uint64_t weight)
+{
+	return samples_add(&stacks->interval, stack_space_task(&stacks->space, thread),
+		stacks_intern(&stacks->space.stacks, locations, n), weight);
+}
+
+static void remark_idle(const struct stack_report *sr, struct attar_report *report)
+{
+	if (sr->idle)
+		attar_report_remark(report, "excluded %llu of %llu %s that were taken on idle CPUs",
+			(unsigned long long)sr->idle, (unsigned long long)sr->samples->total,
+			sr->weight);
+}
+
+/* Adds remarks about what did not fit the tables. */
+static void remark_bounds(const struct attar_stacks *stacks, const struct stack_report *sr,
+	struct attar_report *report)
+{
+	uint64_t stackless = stacks->space.stacks.refused + stacks->whole.refused;
+	struct attar_symbols_stats symbols;
+
+	attar_symbols_get_stats(stacks->functions.symbols, &symbols);
+	if (symbols.dsos_refused)
+		attar_report_remark(report,
+			"the table of binaries is full: addresses in %llu mappings are shown "
+			"without names",
+			(unsigned long long)symbols.dsos_refused);
+	if (stackless)
+		attar_report_remark(report,
+			"the table of stacks is full: %llu %s are counted without a stack",
+			(unsigned long long)stackless, sr->weight);
+	if (stacks->space.tasks.n > TASKS_THREADS)
+		attar_report_remark(report,
+			"more than %d threads were sampled: further ones are shown by name, "
+			"without their tids",
+			TASKS_THREADS);
+	if (sr->others)
+		attar_report_remark(report,
+			"the table of thread names is full: %llu %s are shown as other tasks",
+			(unsigned long long)sr->others, sr->weight);
+}
+
+int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report,
+	enum attar_scope scope, const struct attar_stacks_opts *opts, double *ret_unresolved)
+{
+	CHECK_ARG(stacks, "stacks");
+	CHECK_ARG(report, "report");
+	CHECK_ARG(ret_unresolved, "ret_unresolved");
+
+	struct attar_stacks_opts o = {0};
+	struct stack_report sr = {.space = &stacks->space,
+		.functions = &stacks->functions,
+		.samples = scope == ATTAR_SCOPE_WHOLE ? &stacks->whole : &stacks->interval};
+	int r = opts_take(&o, sizeof(o), opts);
+
+	if (r < 0)
+		return r;
+	sr.weight = o.weight ? o.weight : "samples";
+	r = samples_merge(&stacks->whole, &stacks->interval);
+	if (r == 0)
+		r = stack_report_table(&sr, report, true);
+	if (r == 0 && o.tree)
+		r = stack_report_tree(&sr, report);
+	remark_idle(&sr, report);
+	remark_bounds(stacks, &sr, report);
+	samples_reset(&stacks->interval);
+	if (r == 0)
+		*ret_unresolved = sr.unresolved;
+	return r;
+}
