@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/report.h - what a profiler found, ready to be drawn.
+ * attar/report.h - the result of a profiler, independent of its output format.
  *
- * A report is a list of sections (tables, trees, histograms, event lines) and notes: what was seen,
- * what was lost, what the measuring itself cost. It knows nothing of how it will look. A renderer
- * draws any report to a stream: text, JSON, CSV, folded stacks, a flame graph page.
+ * A report is a list of sections (tables, trees, histograms, event lines) and notes: numbers of
+ * samples and losses, and the overhead of the measurement. It is independent of presentation: a
+ * renderer draws any report as text, JSON, CSV, folded stacks or a flame graph page.
  *
  *	struct attar_report *report = attar_report_new("profile");
  *	struct attar_section *t = attar_report_table(report, "functions");
@@ -16,8 +16,8 @@
  *	...
  *	attar_report_free(report);
  *
- * Text is copied. What goes wrong is sticky (memory that ran out, calls in the wrong order): the
- * report then ignores what follows, and attar_renderer_draw() refuses it with the reason.
+ * Text is copied. Errors (out of memory, calls in the wrong order) are sticky: the report ignores
+ * all later calls, and attar_renderer_draw() fails with the reason.
  */
 #ifndef ATTAR_REPORT_H
 #define ATTAR_REPORT_H
@@ -36,13 +36,13 @@ struct attar_section;
 enum attar_unit {
 	ATTAR_UNIT_TEXT,
 	ATTAR_UNIT_COUNT,   /* a plain number */
-	ATTAR_UNIT_PERCENT, /* of 100 */
+	ATTAR_UNIT_PERCENT, /* 0..100 */
 	ATTAR_UNIT_NS,      /* a duration */
 	ATTAR_UNIT_TIME,    /* ns since 1970 */
 	ATTAR_UNIT_BYTES,
 	ATTAR_UNIT_HEX, /* an address */
 	ATTAR_UNIT_HZ,
-	ATTAR_UNIT_ID, /* a number that is a name: pid, tid, cpu (never grouped, scaled or summed) */
+	ATTAR_UNIT_ID, /* an identifier: pid, tid, cpu (never grouped, scaled or summed) */
 };
 
 enum attar_section_kind {
@@ -58,7 +58,7 @@ enum attar_scope {
 	ATTAR_SCOPE_WHOLE,    /* since the start */
 };
 
-/* Of whose code a frame is: chosen for colours, legends and suffixes. */
+/* The kind of a frame's code, for colors, legends and suffixes. */
 enum attar_frame_kind {
 	ATTAR_FRAME_USER,
 	ATTAR_FRAME_KERNEL,
@@ -68,50 +68,51 @@ enum attar_frame_kind {
 	ATTAR_FRAME_TASK,    /* not code: a process or thread, the root of its stacks */
 };
 
-/* What every report ends with. */
+/* The summary at the end of a report. */
 struct attar_notes {
-	uint64_t seen;      /* events that reached the profiler */
+	uint64_t seen;      /* events delivered to the profiler */
 	uint64_t lost;      /* events that the kernel could not store */
-	uint64_t throttled; /* times the kernel stopped an event for its rate */
-	/* share of samples whose innermost frame has no name, 0..1; below 0: not known */
+	uint64_t throttled; /* times the kernel throttled an event */
+	/* share of samples whose innermost frame has no symbol, 0..1; negative: unknown */
 	double unresolved;
 	double self_cpu;   /* attar's own CPU time as a share of one CPU, 0..1 */
 	uint64_t self_rss; /* attar's peak resident memory, bytes */
-	bool counting;     /* nothing was sampled: seen, lost and throttled say nothing */
-	/* Left out of this output since its previous notes, because its reader was too slow. */
+	bool counting;     /* nothing was sampled: seen, lost and throttled do not apply */
+	/* Omitted from this output since its previous notes because its reader was too slow. */
 	uint64_t unprinted;         /* rows of single events */
 	uint64_t unprinted_reports; /* reports of intervals */
-	uint64_t lost_side_band;    /* records of names, mappings, forks and exits, likewise */
-	uint64_t missing; /* events that the kernel counted, and neither delivered nor lost */
+	uint64_t lost_side_band;    /* side-band records that could not be stored */
+	uint64_t missing; /* events that the kernel counted but neither delivered nor lost */
 	const struct attar_cpu_count *missing_by_cpu; /* borrowed for the call */
 	size_t n_missing_by_cpu;
 };
 
-/* A new, empty report; NULL when out of memory. profiler is its name. */
+/* Creates an empty report of the profiler with this name. NULL if out of memory. */
 ATTAR_API struct attar_report *attar_report_new(const char *profiler);
 
-/* NULL, for the caller's variable. Takes NULL. */
+/* Frees the report. Returns NULL. report may be NULL. */
 ATTAR_API struct attar_report *attar_report_free(struct attar_report *report);
 
-/* When it was made (ns since 1970) and over how long (ns). */
+/* Sets the time of the report (ns since 1970) and the interval that it covers (ns). */
 ATTAR_API void attar_report_span(struct attar_report *report, uint64_t time, uint64_t interval_ns);
 
-/* Copies them. A report without notes is drawn without them. */
+/* Sets the notes (copied). A report without notes is drawn without a summary. */
 ATTAR_API void attar_report_notes(struct attar_report *report, const struct attar_notes *notes);
 
-/* Adds a remark in plain words: "cycles are not available: cpu-clock was sampled". */
+/* Adds a remark, such as "cycles are not available: cpu-clock was sampled". */
 ATTAR_API void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 	ATTAR_PRINTF(2, 3);
 
 /*
- * Each gives a new section, owned by the report. Never NULL: that of a failed report ignores all.
+ * Adds a section, owned by the report. Never NULL, except for report NULL: sections of a failed
+ * report ignore all calls.
  */
 ATTAR_API struct attar_section *attar_report_table(struct attar_report *report, const char *name);
 ATTAR_API struct attar_section *attar_report_events(struct attar_report *report, const char *name);
 
 /*
- * Columns of a table or of event lines, before the first row. A row is filled from the first column
- * on; cells that are not given are none.
+ * Columns of a table or of event lines are added before the first row. Cells fill a row from the
+ * first column on; missing cells at its end are none.
  */
 ATTAR_API void attar_section_column(
 	struct attar_section *section, const char *name, enum attar_unit unit);
@@ -123,15 +124,15 @@ ATTAR_API void attar_cell_text(struct attar_section *section, const char *text);
 ATTAR_API void attar_cell_none(struct attar_section *section);
 
 /*
- * A line of text that belongs under the newest row, as a stack's frames under its event. Drawn
- * indented.
+ * Adds a line of text to the newest row, such as a frame of an event's stack. Drawn indented below
+ * the row.
  */
 ATTAR_API void attar_row_detail(struct attar_section *section, const char *line);
 
 /*
- * Named values that belong to the newest row, for programs to read: JSON has them as an object in a
- * column "values". attar_row_value() begins one; the calls that follow it give its number or text,
- * of a list as many as there are. Nothing else draws them.
+ * Named values of the newest row, for programs: only JSON output has them, as an object in a column
+ * "values". attar_row_value() begins one; the calls that follow set its number or text, or for a
+ * list, append elements.
  */
 ATTAR_API void attar_row_value(struct attar_section *section, const char *name, bool is_list);
 ATTAR_API void attar_value_u64(struct attar_section *section, uint64_t value);
@@ -140,11 +141,11 @@ ATTAR_API void attar_value_double(struct attar_section *section, double value);
 ATTAR_API void attar_value_text(struct attar_section *section, const char *text, size_t n);
 
 /*
- * A call tree. `unit` is what its weights count. Nodes are entered parents first: attar_tree_node()
- * returns the node's number, to be given as parent of its children; the parent of roots is
- * ATTAR_TREE_ROOT. self is the weight of samples that ended exactly there; totals are summed by the
- * report. `module` is where the code lives (a DSO), NULL for none. Children of one parent with the
- * same name, module and kind are one node: enter each once.
+ * A call tree. `unit` is the unit of its weights. Add parents before their children:
+ * attar_tree_node() returns the number of the node, which is passed as parent of its children; the
+ * parent of roots is ATTAR_TREE_ROOT. self is the weight of samples that ended in this frame; the
+ * report computes the totals. `module` is the DSO of the code, NULL for none. Children of one
+ * parent with the same name, module and kind are one node: add each once.
  */
 #define ATTAR_TREE_ROOT UINT32_MAX
 ATTAR_API struct attar_section *attar_report_tree(
@@ -153,64 +154,61 @@ ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent,
 	enum attar_frame_kind kind, const char *name, const char *module, uint64_t self);
 
 /*
- * For an ATTAR_FRAME_TASK node: whose it is, for filters by process and thread. tid 0: the whole
- * process.
+ * Sets the process and thread of an ATTAR_FRAME_TASK node, for filters. tid 0: the whole process.
  */
 ATTAR_API void attar_tree_task(
 	struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
 
-/* Text draws the nodes with at least this share (0..1) of the whole; without this call 0.005. */
+/* Text output shows nodes with at least this share (0..1) of the whole; default 0.005. */
 ATTAR_API void attar_tree_cutoff(struct attar_section *tree, double share);
 
-/* A histogram: buckets [low, high) with counts, lowest first; unit of low and high. */
+/* A histogram: buckets [low, high) with counts, lowest first; `unit` is that of low and high. */
 ATTAR_API struct attar_section *attar_report_histogram(
 	struct attar_report *report, const char *name, enum attar_unit unit);
 ATTAR_API void attar_histogram_bucket(
 	struct attar_section *histogram, double low, double high, uint64_t count);
 
-/* How to draw. */
+/* Options of a renderer. */
 struct attar_render_opts {
 	size_t size;      /* sizeof(struct attar_render_opts) */
-	unsigned columns; /* width of the terminal; 0: no limit (not a terminal) */
+	unsigned columns; /* terminal width; 0: no limit (not a terminal) */
 	bool colour;
-	unsigned max_rows;   /* text: of a table or a tree; 0: all */
-	bool quiet;          /* text: no remarks, no notes; csv, folded: none to the log */
+	unsigned max_rows;   /* text: maximum per table or tree; 0: all */
+	bool quiet;          /* text: no remarks and notes; csv, folded: do not log them */
 	bool time_frames;    /* folded: frames "YYYY-MM-DD" and "HH:MM:SS" before each stack */
 	const char *title;   /* html; copied; NULL: made from the profiler's name */
 	const char *command; /* html: the command line shown on the page; copied; NULL: none */
-	bool ascii;          /* text: ~ and ? stand for what is not ASCII */
+	bool ascii;          /* text: replace non-ASCII characters with ~ and ? */
 };
 
 /*
- * A renderer in use. Several reports may follow each other (one per interval), unless
- * attar_renderer_whole_run() says that it draws but one, of everything: a page.
+ * Draws any number of reports one after the other (one per interval), or a single report of the
+ * whole run if attar_renderer_whole_run() returns true (html).
  */
 struct attar_renderer;
 
 /*
- * A renderer of one of attar_formats() that writes to out, which is borrowed for its life; opts may
- * be NULL.
- * -EINVAL: there is no such format (the error text suggests one).
+ * Creates a renderer for one of attar_formats() that writes to out, which is borrowed until the
+ * renderer is freed; opts may be NULL. -EINVAL: no such format (the error text suggests one).
  */
 ATTAR_API int attar_renderer_new(const char *format, FILE *out,
 	const struct attar_render_opts *opts, struct attar_renderer **ret_renderer);
 ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
 
 /*
- * Draws and flushes. 0; -EPIPE when the reader went away, or else the errno of the failed write;
- * -EINVAL for a report that the format cannot show: folded needs a tree, html is drawn once.
- * Formats without a place for them (csv, folded) tell remarks and notes to the log where out is
- * stdout.
+ * Draws and flushes. Returns 0; -EPIPE if the reader closed the pipe, or the errno of another
+ * failed write; -EINVAL for a report that the format cannot represent: folded needs a tree, and
+ * html is drawn once. csv and folded have no remarks and notes: these are logged if out is stdout.
  */
 ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);
 
-/* out stays open. NULL, for the caller's variable. Takes NULL. */
+/* Frees the renderer; out stays open. Returns NULL. renderer may be NULL. */
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);
 
-/* The format that a file name's extension asks for: "html" for "x.html"; NULL when none does. */
+/* The format for a file name's extension: "html" for "x.html"; NULL if it has none. */
 ATTAR_API const char *attar_format_of(const char *path);
-/* The formats in order, NULL after the last: for help and completion. */
+/* The names of all formats, NULL after the last. */
 ATTAR_API const char *const *attar_formats(void);
 
 #ifdef __cplusplus

@@ -182,7 +182,7 @@ static bool is_hidden(const struct attar_run_counter *c)
 		       spec->config == PERF_COUNT_SW_CPU_MIGRATIONS);
 }
 
-static bool is_known(const struct attar_run_counter *c, const struct tally_cell *cell)
+static bool is_known(const struct attar_run_counter *c, const struct counter_cell *cell)
 {
 	const struct attar_value *v = &cell->sum;
 
@@ -190,7 +190,7 @@ static bool is_known(const struct attar_run_counter *c, const struct tally_cell 
 	       v->quality != ATTAR_QUALITY_NOT_COUNTED && v->quality != ATTAR_QUALITY_ERROR;
 }
 
-static const char *quality(const struct attar_run_counter *c, const struct tally_cell *cell)
+static const char *quality(const struct attar_run_counter *c, const struct counter_cell *cell)
 {
 	if (c->refused)
 		return "not supported";
@@ -199,13 +199,13 @@ static const char *quality(const struct attar_run_counter *c, const struct tally
 	return cell->is_unknown ? "not known" : attar_quality_name(cell->sum.quality);
 }
 
-static double value_of(const struct drawing *d, const struct tally_cell *cell)
+static double value_of(const struct drawing *d, const struct counter_cell *cell)
 {
 	return d->mean ? cell->runs.mean : (double)cell->sum.value;
 }
 
 static void add_value(
-	const struct drawing *d, const struct attar_run_counter *c, const struct tally_cell *cell)
+	const struct drawing *d, const struct attar_run_counter *c, const struct counter_cell *cell)
 {
 	if (!is_known(c, cell))
 		attar_cell_none(d->section);
@@ -216,7 +216,7 @@ static void add_value(
 }
 
 static void add_deviation(
-	const struct drawing *d, const struct attar_run_counter *c, const struct tally_cell *cell)
+	const struct drawing *d, const struct attar_run_counter *c, const struct counter_cell *cell)
 {
 	if (is_known(c, cell) && cell->runs.n > 1)
 		attar_cell_double(d->section, attar_series_deviation(&cell->runs));
@@ -312,7 +312,7 @@ static void add_row(const struct drawing *d, const struct counter_table_key *key
 	const struct ratio_count *counts, size_t i)
 {
 	const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
-	const struct tally_cell *cell = &key->cells[i];
+	const struct counter_cell *cell = &key->cells[i];
 
 	attar_section_row(d->section);
 	add_key(d, key);

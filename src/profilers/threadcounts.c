@@ -22,7 +22,7 @@ static int fill_ended(struct attar_run *run, struct counter_table *t)
 		if (!key)
 			return base_oom();
 		for (size_t i = 0; i < t->n_events; i++) {
-			struct tally_cell *cell = &key->cells[i];
+			struct counter_cell *cell = &key->cells[i];
 
 			attar_value_add(&cell->sum, &ended->values[i]);
 			if (run_is_complete(run, ended, i))
@@ -35,7 +35,7 @@ static int fill_ended(struct attar_run *run, struct counter_table *t)
 }
 
 /* Moves the part of a thread's count that belongs to threads it created to *rest. */
-static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct tally_cell *cell,
+static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct counter_cell *cell,
 	struct attar_value *rest)
 {
 	struct attar_value own = {0}, others = cell->sum;
@@ -81,7 +81,7 @@ static int split_unassigned(struct attar_run *run, struct counter_table *t)
 			v->quality = ATTAR_QUALITY_PARTIAL;
 	}
 	if (!any)
-		tally_drop_last(t);
+		counter_table_drop_last(t);
 	return 0;
 }
 

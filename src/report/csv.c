@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CSV for spreadsheets and data frames: RFC 4180 with plain newlines, as data frames write it. One
- * section is one block: a line of column names and its rows. A report of one section is one block
- * and nothing else, and the next reports of the same shape go on in it, so that a run with an
- * interval is one table over time. Where there are more sections, blocks are divided by an empty
- * line and each starts with "# name".
+ * CSV for spreadsheets and data frames: RFC 4180 with LF line ends. Each section is a block: a line
+ * of column names and its rows. A report of one section is only this block, and later reports with
+ * the same columns continue it, so that a run with intervals is one table. If there are several
+ * sections, blocks are separated by an empty line and each starts with "# name".
  *
- * Numbers are bare; a column's unit stands in its name (self_percent, wait_ns).
+ * Numbers have no units; the column name contains the unit (self_percent, wait_ns).
  */
 #include "report/render.h"
 
@@ -25,7 +24,7 @@ static void end_row(struct attar_renderer *r)
 	render_spill(r);
 }
 
-/* Event lines bring their own times. */
+/* Event lines have a time column. */
 static bool has_time(const struct attar_section *s)
 {
 	for (size_t i = 0; i < s->columns.n; i++)
@@ -99,7 +98,7 @@ static void add_cell(struct buf *b, const struct attar_section *s, uint32_t row,
 		number_plain(b, s->columns.at[column].unit, cell);
 }
 
-/* The lines of a row as one field, as folded stacks write them: "main;work;hot". */
+/* The detail lines of a row as one field in the form of folded stacks: "main;work;hot". */
 static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t row, size_t at)
 {
 	struct buf lines _cleanup_(buf_done) = {0};
@@ -163,7 +162,7 @@ static void draw_nodes(struct attar_renderer *r, struct attar_section *s)
 	}
 }
 
-/* Starts a block unless the rows go on in the open one. */
+/* Starts a block, unless the rows continue the open one. */
 static void open_block(struct attar_renderer *r, const struct attar_section *s, bool alone)
 {
 	struct buf head _cleanup_(buf_done) = {0}, name _cleanup_(buf_done) = {0};

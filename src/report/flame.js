@@ -35,7 +35,7 @@ function weight(value) {
 	}
 }
 
-/* ---- The packed tree: html_tree.c tells how ---- */
+/* ---- The packed tree, see html_tree.c ---- */
 
 const DIGITS = "!#$%&'()*+,-./0123456789:;=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{|}~";
 const VALUE = new Uint8Array(128);
@@ -58,7 +58,7 @@ function unpackNames(packed) {
 	return packed.names.map(rest => last = last.slice(0, shared()) + rest);
 }
 
-/* Node 0 is the whole; a node's descendants are the nodes behind it, up to end[node]. */
+/* Node 0 is the root of all; a node's descendants follow it, up to end[node]. */
 function unpack(packed) {
 	const n = packed.count + 1, next = reader(packed.nodes), home = reader(packed.homes), fans = [];
 	const m = {
@@ -86,7 +86,7 @@ function unpack(packed) {
 		m.end[i] = Math.max(m.end[i], i + 1);
 		if (i) m.end[m.parent[i]] = Math.max(m.end[m.parent[i]], m.end[i]);
 	}
-	/* A node belongs to the nearest task above it: the number of a row of tasks, or NONE. */
+	/* The nearest task above each node: an index of tasks, or NONE. */
 	m.task.fill(NONE);
 	m.tasks.forEach((task, row) => m.task[task[0] + 1] = row);
 	for (let i = 1; i < n; i++)
@@ -94,7 +94,7 @@ function unpack(packed) {
 	return m;
 }
 
-/* The weights of what the filter lets through: keep(row of tasks). */
+/* The weights of nodes that pass the filter keep(index of tasks). */
 function weigh(m, keep) {
 	m.filtered = !!keep;
 	m.own = keep ? m.self.map((w, i) => m.task[i] != NONE && keep(m.tasks[m.task[i]]) ? w : 0) : m.self;
@@ -132,7 +132,7 @@ function place(depth, x, w, node) {
 	row.node.push(node);
 }
 
-/* The children of a node as boxes; those too thin to be seen become one box of nothing in particular. */
+/* The children of a node as boxes; those too thin to be visible are merged into one box. */
 function placeChildren(node, x, scale, push) {
 	const list = children(node), depth = model.depth[node] + 1;
 	let thin = 0;
@@ -198,7 +198,7 @@ function hash(text) {
 const HUES = 5, TONES = 5;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/* By kind: hue and its span, saturation, lightness and its span; on white and on black. */
+/* By kind: hue and its range, saturation, lightness and its range; on white and on black. */
 const PAINT = [
 	{light: [22, 24, 88, 66, 9], dark: [14, 24, 56, 31, 9]},
 	{light: [196, 22, 62, 66, 9], dark: [200, 20, 44, 33, 9]},
@@ -221,14 +221,14 @@ function choosePaint() {
 	shades = [];
 }
 
-/* The kind is the colour, the module its hue, the name its tone: a library is seen as one. */
+/* The kind selects the color, the module its hue, the name its tone: a library has one hue. */
 function shade(node) {
 	const frame = model.frame[node], pick = () =>
 		colours[kindOf(node)][hash(homeOf(node)) % HUES * TONES + hash(nameOf(node)) % TONES];
 	return shades[frame + 1] ??= pick();
 }
 
-/* "std::vector<int>::size() const" is "size" where there is no room for all of it. */
+/* "std::vector<int>::size() const" is shortened to "size" if it does not fit. */
 function brief(name) {
 	let plain = name;
 	for (let i = 0; i < 8 && plain.includes("<"); i++) plain = plain.replace(/<[^<>]*>/g, "");
@@ -278,7 +278,7 @@ function paint() {
 	markBox($("chosen"), chosen);
 }
 
-/* Where a node is drawn, in pixels of the graph; null when it is too thin. */
+/* The position of a node in pixels of the graph; null if it is too thin. */
 function rectOf(node) {
 	const row = node == NONE ? undefined : rows[model.depth[node]];
 	const i = row ? row.node.indexOf(node) : -1;
@@ -299,13 +299,13 @@ function markBox(mark, node) {
 let pending = 0;
 const paintSoon = () => pending ||= requestAnimationFrame(() => { pending = 0; paint(); });
 
-/* Lays out again; keep: do not scroll to where the stacks begin. */
+/* Updates the layout; keep: do not scroll to the first frames. */
 function redraw(keep) {
 	const view = $("view"), foot = graphHeight() - view.scrollTop - view.clientHeight;
 	layout();
 	const most = Math.max(260, innerHeight - view.getBoundingClientRect().top - scrollY - 90);
 	view.style.height = rows.length ? Math.min(graphHeight() + 2, most) + "px" : "";
-	if (view.clientWidth != width) layout(); /* a scroll bar came or went */
+	if (view.clientWidth != width) layout(); /* a scroll bar appeared or disappeared */
 	$("room").style.height = graphHeight() + "px";
 	if (!keep) view.scrollTop = flame ? graphHeight() : 0;
 	else if (flame) view.scrollTop = graphHeight() - view.clientHeight - foot;
@@ -316,7 +316,7 @@ function redraw(keep) {
 	paint();
 }
 
-/* ---- What is told about a frame ---- */
+/* ---- Details of a frame ---- */
 
 function shares(value) {
 	let text = `${percent(value / model.total[0])}, ${weight(value)}`;
@@ -386,7 +386,7 @@ function search(text) {
 	paint();
 }
 
-/* The share of the view that is at or below a frame that matches: every stack counts once. */
+/* The share of the view at or below matching frames: each stack counts once. */
 function matchedWeight() {
 	let sum = 0;
 	for (let i = zoom; i < model.end[zoom];) {
@@ -413,7 +413,7 @@ function toMatch(step) {
 	choose(found[at < 0 ? (step > 0 ? 0 : found.length - 1) : (at + step + found.length) % found.length]);
 }
 
-/* ---- Moving about ---- */
+/* ---- Navigation ---- */
 
 function choose(node) {
 	chosen = node;
@@ -489,7 +489,7 @@ async function copyName() {
 	try {
 		await navigator.clipboard.writeText(text);
 	} catch {
-		/* Browsers that keep the clipboard from pages that are files. */
+		/* Some browsers do not give pages from files access to the clipboard. */
 		const area = element("textarea", "quiet");
 		area.value = text;
 		document.body.append(area);
@@ -521,7 +521,7 @@ function setByName(value) {
 	redraw(true);
 }
 
-/* The processes by weight, each with its threads when it has more than one. */
+/* The processes by weight, each with its threads if it has more than one. */
 function processes() {
 	const found = new Map();
 	for (const [node, pid, tid] of model.tasks) {
@@ -616,11 +616,11 @@ function wire() {
 	document.addEventListener("keydown", onKey);
 	dark.addEventListener("change", () => { choosePaint(); redraw(true); });
 	addEventListener("resize", () => redraw(true));
-	/* A scroll bar of the page comes and goes without a resize. */
+	/* The page's scroll bar can appear or disappear without a resize event. */
 	new ResizeObserver(() => { if ($("view").clientWidth != width) redraw(true); }).observe($("view"));
 }
 
-/* ---- Around the graph ---- */
+/* ---- Title, tables and notes ---- */
 
 function showFacts() {
 	const facts = [];
@@ -711,7 +711,7 @@ if (data.trees.length) {
 	openTree(0);
 }
 
-/* For tests: where the first frame of a name is drawn on the page, and what is on show. */
+/* For tests: the position of the first frame with a name, and the state of the view. */
 window.attar = {
 	rect(name) {
 		const node = rows.flatMap(row => row.node).find(n => n != NONE && nameOf(n) == name);

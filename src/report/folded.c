@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folded stacks, one a line: "root;caller;leaf 23", the format that flame graph programs read. The
- * suffixes are theirs: _[k] kernel, _[i] inlined, _[j] compiled at run time.
+ * Folded stacks, one per line: "root;caller;leaf 23", the input format of flame graph tools, with
+ * their suffixes: _[k] kernel, _[i] inlined, _[j] JIT-compiled.
  */
 #include "report/render.h"
 
@@ -9,7 +9,7 @@
 #include "report/number.h"
 #include "report/tree.h"
 
-/* The stack on the way to a node: the text up to each depth. */
+/* The frames from the root to a node, as text with the length at each depth. */
 struct path {
 	struct buf text;
 	VEC(size_t) ends;
@@ -39,7 +39,7 @@ static const char *mark_of(unsigned kind)
 					     : "";
 }
 
-/* Cuts the path back to `depth` frames and adds one. */
+/* Truncates the path to `depth` frames and adds one. */
 static int path_add(
 	struct path *p, uint32_t depth, const struct attar_section *s, const struct tree_node *node)
 {
@@ -104,7 +104,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	}
 	if (!trees)
 		return attar_fail(-EINVAL,
-			"'%s' recorded no stacks, and folded output is made of stacks (try -g)",
+			"folded output needs call stacks, and '%s' recorded none: try -g",
 			CLIP(report_text(report, report->profiler)));
 	render_log_notes(r, report);
 	return 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One page that needs nothing else: flame.html with a JSON object in it.
+ * A self-contained page: flame.html with the report as a JSON object in it.
  *
  *	{"title","command","profiler","when","span","remarks":[...],"notes":"..."|null,
  *	 "tables":[{"name","kind","columns":[{"name","number":0|1,"unit"}],"rows":[[cell,...]]}],
  *	 "trees":[...]}
  *
- * A cell is its text; of a number, the pair of the number and its text. html_tree.c tells how a
- * tree is packed.
+ * A text cell is a string; a number cell is a pair of the number and its text. See html_tree.c for
+ * the packed tree.
  */
 #include "report/html.h"
 
@@ -82,7 +82,7 @@ static void add_columns(struct buf *b, const struct attar_section *s)
 		buf_str(b, ",{\"name\":\"detail\",\"number\":0,\"unit\":\"lines\"}");
 }
 
-/* The lines of a row as one text. Returns the number of the next row's first. */
+/* The detail lines of a row as one string. Returns the index of the next row's first line. */
 static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t row, size_t at)
 {
 	struct buf lines _cleanup_(buf_done) = {0};
@@ -145,7 +145,7 @@ static int add_sections(struct attar_renderer *r, const struct attar_report *rep
 	return 0;
 }
 
-/* "2026-11-21 06:28:31" and "5.00 s", empty when not known. */
+/* "2026-11-21 06:28:31" and "5.00 s"; empty if unknown. */
 static void add_span(struct buf *b, const struct attar_report *report)
 {
 	struct number_moment m = number_moment(report->time);

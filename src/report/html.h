@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the two halves of the page's data share. The page is flame.html; html.c says what it gets.
- */
+/* Shared by html.c and html_tree.c, which write the data of the page flame.html. */
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
 
 #include "report/render.h"
 
-/* flame.html, as tools/embed wrote it. NUL-terminated. */
+/* flame.html, embedded by tools/embed. NUL-terminated. */
 extern const char html_page[];
 
-/* A JSON string that is harmless inside <script>: control bytes as \xNN, no '<'. */
+/* Appends a JSON string that is safe inside <script>: control bytes as \xNN, no '<'. */
 void html_string(struct buf *b, const char *text);
 
-/* A tree as a JSON object. 0 or a negative errno. */
+/* Appends a tree as a JSON object. 0 or a negative errno. */
 int html_tree(struct attar_renderer *r, struct attar_section *s);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call tree packed into a few bytes per node, because a page must carry 100,000 stacks:
+ * A call tree packed into a few bytes per node, because a page can contain 100,000 stacks:
  *
  *	{"name", "unit", "scale", "count",  count: of nodes
  *	 "modules": ["", ...],              names of modules; the first is none
@@ -28,10 +28,7 @@
 #include "base/map.h"
 #include "report/tree.h"
 
-/*
- * A frame is a name in a module, of a kind: as one key, and as the number that the page knows it
- * by.
- */
+/* A frame is a combination of name, module and kind: packed in a key, and numbered for the page. */
 struct packer {
 	struct attar_renderer *r;
 	struct attar_section *s;
@@ -91,7 +88,7 @@ static int by_name(const void *a, const void *b, void *arg)
 	return r ? r : (x > y) - (x < y);
 }
 
-/* Numbers the frames by name, so that neighbours share long beginnings. */
+/* Numbers the frames in order of name, so that adjacent names have long common prefixes. */
 static void number_frames(struct packer *p)
 {
 	for (size_t i = 0; i < p->s->nodes.n; i++) {
@@ -109,7 +106,7 @@ static void number_frames(struct packer *p)
 		*map_get(&p->frames, p->keys.at[i]) = i;
 }
 
-/* The page's number of a module; a new one is remembered. */
+/* The page's number of a module; adds a new one. */
 static uint64_t module_number(struct packer *p, uint32_t module)
 {
 	uint64_t *known = map_get(&p->modules, module);
@@ -132,7 +129,7 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* Samples of a clock all weigh its period: that is written once. */
+/* The greatest common divisor of all weights: samples of a clock all have its period. */
 static uint64_t common_scale(const struct attar_section *s)
 {
 	uint64_t scale = 0;
@@ -142,10 +139,7 @@ static uint64_t common_scale(const struct attar_section *s)
 	return scale ? scale : 1;
 }
 
-/*
- * The edge to a frame below a parent's frame; 0 for a new one, which then has a number for the
- * next.
- */
+/* The number of the edge from a parent's frame to a frame; 0 for a new one, which gets a number. */
 static uint64_t edge(struct packer *p, uint64_t parent, uint64_t frame)
 {
 	uint64_t key = parent << 32 | frame, *known = map_get(&p->edges, key);
@@ -206,7 +200,7 @@ static int add_nodes(struct packer *p)
 	return error;
 }
 
-/* How much of two texts is the same: in bytes, up to whole characters, and in UTF-16 units. */
+/* The length of the common prefix in whole characters: in bytes, and in UTF-16 units. */
 static size_t common_start(const char *a, const char *b, uint32_t *ret_units)
 {
 	size_t n = 0, whole = 0;
@@ -228,7 +222,7 @@ static size_t common_start(const char *a, const char *b, uint32_t *ret_units)
 	return whole;
 }
 
-/* Both halves of the names. The names are compared as they are shown: escaped. */
+/* Writes "names" and "shared". The names are compared in escaped form, as they are shown. */
 static void add_names(struct packer *p)
 {
 	struct buf *b = &p->r->out, shared _cleanup_(buf_done) = {0};

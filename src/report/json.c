@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One object a line, as docs/report.schema.json says. */
+/* One object per line, see docs/report.schema.json. */
 #include "report/render.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ static void add_cell(struct buf *b, const struct attar_section *s, struct cell c
 		number_plain(b, ATTAR_UNIT_ID, cell);
 }
 
-/* The last cell of a row where the section has details: its lines. Returns the next row's first. */
+/* The last cell of a row: its detail lines. Returns the index of the next row's first line. */
 static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t row, size_t at)
 {
 	buf_str(b, ",[");
@@ -53,8 +53,8 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 	return at;
 }
 
-/* Where drawing has come to in what stands beside the cells. */
-struct beside {
+/* Position in the data that is stored separately from the cells. */
+struct position {
 	size_t detail, named, part;
 };
 
@@ -70,7 +70,7 @@ static void add_parts(
 
 /* The values of a row: {"prev_pid":3,"lots":[1,2]}. */
 static void add_values(
-	struct buf *b, const struct attar_section *s, uint32_t row, struct beside *at)
+	struct buf *b, const struct attar_section *s, uint32_t row, struct position *at)
 {
 	buf_str(b, ",{");
 	for (bool first = true; at->named < s->named.n; at->named++, first = false) {
@@ -93,7 +93,7 @@ static void add_values(
 static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct buf *b = &r->out;
-	struct beside at = {0};
+	struct position at = {0};
 
 	buf_str(b, "\"columns\":[");
 	for (size_t i = 0; i < s->columns.n; i++) {
@@ -154,7 +154,7 @@ static void add_node(struct buf *b, const struct attar_section *s, const struct 
 	buf_u64(b, node->total);
 }
 
-/* tid is null where a node stands for a whole process, both where it is no task. */
+/* tid is null if the node is a whole process; both are null if it is not a task. */
 static void add_task(struct buf *b, const struct tree_task *task)
 {
 	if (!task) {

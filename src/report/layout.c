@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/layout.h"
 
-enum { UNLIMITED = 48 }; /* without a limit a longer text just sticks out */
+enum { UNLIMITED = 48 }; /* width of text columns without a limit; longer text exceeds it */
 
-/* By turns the last text column and the others give way, down to what still tells something. */
+/* Minimum widths, in steps: shrink the last text column and then the others to each of them. */
 static const struct {
 	unsigned last, others;
 } least[] = {{32, 16}, {20, 10}, {12, 8}};
 
-/* What the columns take beyond the limit. */
+/* By how much the columns exceed the limit. */
 static unsigned excess(const struct layout_column *at, size_t n, unsigned columns)
 {
 	size_t sum = 0;
@@ -19,14 +19,14 @@ static unsigned excess(const struct layout_column *at, size_t n, unsigned column
 	return sum > columns ? (unsigned)(sum - columns) : 0;
 }
 
-static void shrink(struct layout_column *column, unsigned floor, unsigned over)
+static void shrink(struct layout_column *column, unsigned minimum, unsigned over)
 {
-	if (column->width > floor)
-		column->width -= MIN(over, column->width - floor);
+	if (column->width > minimum)
+		column->width -= MIN(over, column->width - minimum);
 }
 
-/* Cuts texts only. True when that was enough. */
-static bool squeeze(struct layout_column *at, size_t n, size_t last, unsigned columns)
+/* Shrinks text columns only. True if that was enough. */
+static bool shrink_text(struct layout_column *at, size_t n, size_t last, unsigned columns)
 {
 	for (size_t i = 0; i < n; i++)
 		at[i].width = at[i].wish;
@@ -73,7 +73,7 @@ size_t layout_fit(struct layout_column *at, size_t n, unsigned columns)
 		no_limit(at, n);
 		return 0;
 	}
-	while (!squeeze(at, n, last, columns) && (hide = to_hide(at, n, last)) < n) {
+	while (!shrink_text(at, n, last, columns) && (hide = to_hide(at, n, last)) < n) {
 		at[hide].hidden = true;
 		hidden++;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How wide the columns of a text table become on a terminal that may be too narrow for them. */
+/* Column widths of a text table on a terminal that may be too narrow. */
 #ifndef REPORT_LAYOUT_H
 #define REPORT_LAYOUT_H
 
@@ -8,17 +8,17 @@
 enum { LAYOUT_GAP = 2 }; /* blanks between two columns */
 
 struct layout_column {
-	unsigned wish; /* its widest cell */
-	bool text;     /* may be cut; numbers never are */
+	unsigned wish; /* width of its widest cell */
+	bool text;     /* may be truncated; numbers are not */
 
-	unsigned width; /* out: what it gets */
+	unsigned width; /* out: assigned width */
 	bool hidden;    /* out */
 };
 
 /*
- * Cuts the last text column first, then the others; when all are as short as is useful, hides
- * columns from the right, but neither the first nor the last text column. columns 0: no limit.
- * Returns how many columns it hid.
+ * Shrinks the last text column first, then the others. When all have their minimum width, hides
+ * columns from the right, except the first column and the last text column. columns 0: no limit.
+ * Returns the number of hidden columns.
  */
 size_t layout_fit(struct layout_column *at, size_t n, unsigned columns);
 

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-/* The first fault stays: it is the cause of the others. */
+/* Keeps the first error, which causes later ones. */
 static void set_failed(struct attar_report *report, const char *why)
 {
 	if (report->fault)
@@ -216,7 +216,7 @@ static void fill(struct attar_section *section, struct cell cell)
 	if (section->report->fault)
 		return;
 	if (!section->rows || section->filled == section->columns.n) {
-		set_failed(section->report, "a cell was added behind the last column");
+		set_failed(section->report, "a cell was added after the last column");
 		return;
 	}
 	section->kinds.at[at] = (uint8_t)cell.kind;
@@ -361,7 +361,7 @@ uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar
 		return 0;
 	}
 	if ((size_t)kind > ATTAR_FRAME_TASK) {
-		set_failed(report, "a tree node is of an unknown kind");
+		set_failed(report, "a tree node has an unknown kind");
 		return 0;
 	}
 	node.name = keep(report, name);

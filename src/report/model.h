@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is inside a report, for the renderers: sections of packed cells, or of tree nodes of 32
- * bytes, over one table of interned text.
+ * Data structures of a report, for the renderers: sections of packed cells or of tree nodes (32
+ * bytes each), and one table of interned strings.
  */
 #ifndef REPORT_MODEL_H
 #define REPORT_MODEL_H
@@ -17,7 +17,7 @@ struct cell {
 		uint64_t u64;
 		int64_t i64;
 		double real;
-		uint32_t text; /* a number of report->strings */
+		uint32_t text; /* index in report->strings */
 		uint64_t bits;
 	};
 };
@@ -32,7 +32,7 @@ struct detail {
 	uint32_t text;
 };
 
-/* A value of a row: its name, and as many parts behind it as it has. */
+/* A named value of a row; its parts follow in attar_section.parts. */
 struct named {
 	uint32_t row;
 	uint32_t name;
@@ -43,7 +43,7 @@ struct named {
 enum { TREE_MODULES = 1 << 29 };
 
 struct tree_node {
-	uint32_t parent; /* ATTAR_TREE_ROOT, or a smaller number than its own */
+	uint32_t parent; /* ATTAR_TREE_ROOT, or an index smaller than its own */
 	uint32_t name;
 	uint32_t module : 29; /* 0: none */
 	uint32_t kind : 3;    /* enum attar_frame_kind */
@@ -65,12 +65,12 @@ struct attar_section {
 	/* Tables, event lines, histograms (columns low, high, count). */
 	VEC(struct column) columns;
 	VEC(uint8_t) kinds;   /* enum cell_kind, row after row */
-	VEC(uint64_t) values; /* beside kinds */
+	VEC(uint64_t) values; /* parallel to kinds */
 	uint32_t rows;
-	size_t filled;              /* cells of the newest row */
+	size_t filled;              /* filled cells of the newest row */
 	VEC(struct detail) details; /* in the order of their rows */
 	VEC(struct named) named;    /* in the order of their rows */
-	VEC(struct cell) parts;     /* of all that is named, one after the other */
+	VEC(struct cell) parts;     /* of all named values, consecutively */
 
 	/* Trees. */
 	enum attar_unit unit;
@@ -82,36 +82,36 @@ struct attar_section {
 };
 
 struct attar_report {
-	const char *fault; /* why it cannot be drawn; NULL: it can */
+	const char *fault; /* why it cannot be drawn; NULL: no error */
 	int error;         /* -EINVAL or -ENOMEM, if there is a fault */
 	uint32_t profiler;
 	uint64_t time;
 	uint64_t interval_ns;
 	bool has_notes;
 	struct attar_notes notes;
-	VEC(struct attar_cpu_count) missing; /* of the notes, by CPU */
+	VEC(struct attar_cpu_count) missing; /* for notes.missing_by_cpu */
 	struct intern strings;
 	VEC(uint32_t) remarks;
 	VEC(struct attar_section *) sections;
-	struct attar_section discarded; /* what a failed report hands out */
+	struct attar_section discarded; /* returned for new sections of a failed report */
 };
 
 #define report_each_section(report, it)                                                            \
 	for (struct attar_section **it = (report)->sections.at;                                    \
 		it && it < (report)->sections.at + (report)->sections.n; it++)
 
-/* The text of a number, borrowed until the report changes. */
+/* The string with this index, borrowed until the report changes. */
 const char *report_text(const struct attar_report *report, uint32_t id);
 const char *section_text(const struct attar_section *section, uint32_t id);
 
 struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column);
 
-/* A line under a row without the blanks in front that put it in its column for the eye. */
+/* A detail line without its indentation. */
 const char *section_detail(const struct attar_section *section, size_t at);
-/* Whether detail line number `from` belongs to row: walk rows and details side by side. */
+/* True if detail line `from` belongs to row: iterate over rows and details in parallel. */
 bool section_has_detail(const struct attar_section *section, uint32_t row, size_t from);
 
-/* The names that JSON and CSV use. */
+/* Names used in JSON and CSV. */
 const char *unit_name(enum attar_unit unit);
 const char *section_kind_name(enum attar_section_kind kind);
 const char *frame_kind_name(unsigned kind);

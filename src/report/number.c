@@ -35,7 +35,7 @@ void number_grouped(struct buf *b, uint64_t value)
 	buf_add(b, text + i, sizeof(text) - i);
 }
 
-/* A double in groups of three, with `decimals` behind the point. */
+/* A double with grouped digits and `decimals` decimal places. */
 static void grouped_double(struct buf *b, double value, int decimals)
 {
 	char text[400], *point;
@@ -53,7 +53,7 @@ static void grouped_double(struct buf *b, double value, int decimals)
 	}
 }
 
-/* The steps of a unit: each is `factor` of the one before. */
+/* The prefixes of a unit: each is `factor` times the previous one. */
 struct scale {
 	double factor;
 	const char *steps[8];
@@ -149,7 +149,7 @@ static bool is_number(struct cell cell)
 	       (cell.kind == CELL_DOUBLE && isfinite(cell.real));
 }
 
-/* Moments and addresses are whole numbers: a double has no such form. */
+/* Times and addresses are integers: a double is shown as a plain number. */
 static enum attar_unit unit_for(enum attar_unit unit, struct cell cell)
 {
 	bool whole = unit == ATTAR_UNIT_TIME || unit == ATTAR_UNIT_HEX;

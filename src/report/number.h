@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers as text: for machines (exact, shortest) and for people (grouped, scaled, with a unit).
- * They expect the C locale: a renderer draws under it.
+ * Numbers as text: for programs (exact, shortest) and for people (grouped, scaled, with a unit).
+ * Requires the C numeric locale, which attar_renderer_draw() sets.
  */
 #ifndef REPORT_NUMBER_H
 #define REPORT_NUMBER_H
@@ -18,13 +18,15 @@ void number_grouped(struct buf *b, uint64_t value);
 /* A duration as "1.23 us", bytes as "9.8 MiB", a rate as "2.40 GHz": three digits and the unit. */
 void number_scaled(struct buf *b, enum attar_unit unit, double value);
 
-/* A cell that is no text, for people, in its column's unit; "-" for none and for NaN. */
+/* A number cell for people, in its column's unit; "-" for none and for NaN. */
 void number_cell(struct buf *b, enum attar_unit unit, struct cell cell);
 
-/* The same for machines: plain digits, never a unit; a TIME as "2026-11-21T06:28:31.000000000Z". */
+/*
+ * The same for programs: plain digits without a unit; a TIME as "2026-11-21T06:28:31.000000000Z".
+ */
 void number_plain(struct buf *b, enum attar_unit unit, struct cell cell);
 
-/* The local "YYYY-MM-DD" and "HH:MM:SS" of ns since 1970, and the nanoseconds of its second. */
+/* Local date "YYYY-MM-DD" and time "HH:MM:SS" of ns since 1970, and the nanoseconds. */
 struct number_moment {
 	char date[32];
 	char clock[16];

@@ -46,7 +46,7 @@ const char *attar_format_of(const char *path)
 	return NULL;
 }
 
-/* NULL with an error text when there is none. */
+/* NULL with an error text if there is none. */
 static const struct render_format *find_format(const char *name)
 {
 	struct suggest near = {.word = name};
@@ -59,7 +59,8 @@ static const struct render_format *find_format(const char *name)
 	if (near.best)
 		attar_fail(-EINVAL, "no format '%s': did you mean '%s'?", CLIP(name), near.best);
 	else
-		attar_fail(-EINVAL, "no format '%s': there are text, json, csv, folded and html",
+		attar_fail(-EINVAL,
+			"no format '%s': available are text, json, csv, folded and html",
 			CLIP(name));
 	return NULL;
 }
@@ -122,8 +123,8 @@ struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
 	return NULL;
 }
 
-/* A reader that is slow, on a descriptor that does not wait: wait for it here. */
-static int write_patiently(int fd, const char *bytes, size_t n)
+/* Waits for a slow reader if the descriptor is non-blocking. */
+static int write_all(int fd, const char *bytes, size_t n)
 {
 	while (n) {
 		ssize_t w = write(fd, bytes, n);
@@ -143,8 +144,8 @@ static int write_patiently(int fd, const char *bytes, size_t n)
 }
 
 /*
- * Past stdio where there is a descriptor: stdio does not tell how much of a write that a signal
- * interrupted went out.
+ * Bypasses stdio if there is a descriptor: stdio does not report how much of an interrupted write
+ * was written.
  */
 static void write_out(struct attar_renderer *r)
 {
@@ -154,7 +155,7 @@ static void write_out(struct attar_renderer *r)
 		width_make_ascii(&r->out);
 	if (r->error || !r->out.len) {
 	} else if (fd >= 0) {
-		r->error = write_patiently(fd, r->out.data, r->out.len);
+		r->error = write_all(fd, r->out.data, r->out.len);
 	} else if (fwrite(r->out.data, 1, r->out.len, r->file) != r->out.len) {
 		r->error = errno ? -errno : -EIO;
 	}
@@ -170,7 +171,7 @@ void render_spill(struct attar_renderer *r)
 static int write_failed(int error)
 {
 	if (error == -EPIPE)
-		return attar_fail(error, "the reader of the report went away");
+		return attar_fail(error, "the reader of the report closed the pipe");
 	return attar_fail(error, "cannot write the report: %s",
 		error == -EBADF ? "it is closed" : strerror(-error));
 }
@@ -202,7 +203,7 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 		return attar_fail(report->error, "the report is not complete: %s", report->fault);
 	if (r->format->whole_run && r->drawn)
 		return attar_fail(-EINVAL,
-			"%s holds the report of one whole run, it was drawn already",
+			"%s output holds the report of one whole run and was already drawn",
 			r->format->name);
 	c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	if (!c)

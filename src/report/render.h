@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the renderers share: the output stream, and what each must bring. */
+/* Interface of the renderers, and their shared output stream. */
 #ifndef REPORT_RENDER_H
 #define REPORT_RENDER_H
 
@@ -11,7 +11,7 @@ struct render_format {
 	bool whole_run;
 
 	/*
-	 * Appends the report to r->out, with a render_spill() now and then. 0 or a negative errno.
+	 * Appends the report to r->out and calls render_spill() regularly. 0 or a negative errno.
 	 */
 	int (*draw)(struct attar_renderer *r, const struct attar_report *report);
 };
@@ -22,26 +22,23 @@ struct attar_renderer {
 	struct attar_render_opts opts;
 	char *title;
 	char *command;
-	struct buf out;       /* drawn but not yet written */
+	struct buf out;       /* drawn, not yet written */
 	int error;            /* of the first failed write: negative errno */
 	uint64_t drawn;       /* reports */
-	struct buf open;      /* what the next report may continue: the heading last drawn */
-	VEC(unsigned) widths; /* text: of the columns of the open event lines */
+	struct buf open;      /* the heading last drawn, which the next report may continue */
+	VEC(unsigned) widths; /* text: widths of the current columns of event lines */
 };
 
-/* Writes out what has gathered, once it is enough to be worth a system call. */
+/* Writes the buffered output once it is large enough. */
 void render_spill(struct attar_renderer *r);
 
-/* The footer is a warning: something did not come. */
+/* True if the footer is a warning: something was lost, missing or not printed. */
 bool render_notes_warn(const struct attar_notes *notes);
 
-/* The footer of a report: "12,345 samples seen, 0 lost, ...". Clauses divided by "; ". */
+/* The footer of a report: "12,345 samples seen, 0 lost, ...". Clauses are separated by "; ". */
 void render_notes(struct buf *b, const struct attar_notes *notes);
 
-/*
- * For formats that have no place for them: remarks and footer go to the log, when the report goes
- * to stdout. Beside a file there is another output, or a wish for silence.
- */
+/* Logs remarks and footer, for formats that cannot contain them, if the report goes to stdout. */
 void render_log_notes(const struct attar_renderer *r, const struct attar_report *report);
 
 extern const struct render_format render_text, render_json, render_csv, render_folded, render_html;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A report for people: headings, tables, stacks as a tree, and what the reader must know about
- * them.
- */
+/* A report as text for people: headings, tables, stacks as a tree, remarks and notes. */
 #include "report/text.h"
 
 #include "base/escape.h"
@@ -29,7 +26,7 @@ enum text_style text_heat(double percent)
 	return percent >= 5 ? TEXT_HOT : percent >= 0.5 ? TEXT_WARM : TEXT_PLAIN;
 }
 
-static void pad(struct buf *b, unsigned blanks)
+static void add_spaces(struct buf *b, unsigned blanks)
 {
 	while (blanks--)
 		buf_char(b, ' ');
@@ -71,19 +68,19 @@ void text_add_field(
 	width = width_of(text);
 	blanks = field->width > width ? MIN(field->width - width, left(r, *used)) : 0;
 	if (field->right) {
-		pad(&r->out, blanks);
+		add_spaces(&r->out, blanks);
 		*used += blanks;
 	}
 	text_add(r, used, field->style, text);
 	if (!field->right && !field->last) {
 		blanks = MIN(blanks, left(r, *used));
-		pad(&r->out, blanks);
+		add_spaces(&r->out, blanks);
 		*used += blanks;
 	}
 	r->out.failed |= cut.failed;
 }
 
-/* The end of the first word of text, which may start with blanks. */
+/* The end of the first word of text, which may start with spaces. */
 static const char *word_end(const char *text)
 {
 	text += strspn(text, " ");
@@ -126,7 +123,7 @@ void text_heading(struct attar_renderer *r, const char *name, const char *rest)
 	r->out.failed |= safe.failed;
 }
 
-/* Nothing but event lines: they follow each other without any frame around them. */
+/* Only event lines: these are printed without headings and empty lines. */
 static bool only_events(const struct attar_report *report)
 {
 	report_each_section (report, it)

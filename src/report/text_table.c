@@ -54,7 +54,7 @@ static uint32_t rows_shown(const struct attar_renderer *r, const struct attar_se
 	return s->kind == ATTAR_SECTION_TABLE && most && s->rows > most ? most : s->rows;
 }
 
-/* Every column's widest cell among those that will be shown. */
+/* Determines the widest shown cell of each column. */
 static int grid_init(struct grid *g)
 {
 	const struct attar_section *s = g->s;
@@ -72,7 +72,7 @@ static int grid_init(struct grid *g)
 	return 0;
 }
 
-/* What follows the newest column that is shown: nothing, so that no line ends in blanks. */
+/* True for the last shown column, which has no trailing spaces. */
 static bool is_last(const struct grid *g, size_t column)
 {
 	for (size_t i = column + 1; i < g->columns.n; i++)
@@ -90,7 +90,7 @@ static enum text_style cell_style(const struct grid *g, uint32_t row, size_t col
 	return TEXT_PLAIN;
 }
 
-/* row UINT32_MAX: the names of the columns. Leaves the line open; returns the columns used. */
+/* row UINT32_MAX: the column names. Does not end the line; returns the width used. */
 static unsigned draw_cells(struct attar_renderer *r, struct grid *g, uint32_t row)
 {
 	unsigned used = 0;
@@ -114,7 +114,7 @@ static unsigned draw_cells(struct attar_renderer *r, struct grid *g, uint32_t ro
 	return used;
 }
 
-/* Returns the number of the next row's first detail line. */
+/* Returns the index of the next row's first detail line. */
 static size_t draw_details(struct attar_renderer *r, struct grid *g, uint32_t row, size_t at)
 {
 	for (; section_has_detail(g->s, row, at); at++) {
@@ -143,7 +143,7 @@ static void draw_rows(struct attar_renderer *r, struct grid *g)
 	}
 }
 
-/* A line of a number and words, as "(3 more rows)". */
+/* A line with a number and a text, such as "(3 more rows)". */
 static void draw_count(struct attar_renderer *r, size_t n, const char *one, const char *many)
 {
 	struct buf line _cleanup_(buf_done) = {0};
@@ -186,7 +186,7 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 		draw_count(r, hidden, "column hidden", "columns hidden");
 }
 
-/* Event lines of one shape go on without a new heading, in columns that only ever grow. */
+/* True if event lines have the same columns as before: no new heading; columns only get wider. */
 static bool continues(struct attar_renderer *r, struct grid *g)
 {
 	struct buf shape _cleanup_(buf_done) = {0};
@@ -224,7 +224,7 @@ void text_events(struct attar_renderer *r, const struct attar_section *s)
 	draw_rows(r, &g);
 }
 
-/* A bar in what is left of the line, at least one mark for a bucket that has anything in it. */
+/* A bar in the rest of the line; at least one character unless the bucket is empty. */
 static void draw_bar(struct attar_renderer *r, unsigned used, uint64_t count, uint64_t most)
 {
 	unsigned room = r->opts.columns

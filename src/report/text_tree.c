@@ -8,8 +8,8 @@
  *	         |  spin
  *	 29.50%  +- cold
  *
- * A node whose siblings are not worth a line stands right under its parent; where a stack forks,
- * each branch is indented. A percentage stands where it changes.
+ * A node without visible siblings is shown directly below its parent; where the tree branches, each
+ * branch is indented. A percentage is shown where it changes.
  */
 #include "report/text.h"
 
@@ -20,13 +20,13 @@
 #include "report/tree.h"
 #include "report/width.h"
 
-/* One family being drawn: its visible members are children[at] to children[shown - 1]. */
+/* Siblings being drawn: children[at] to children[shown - 1] are visible. */
 struct level {
 	uint32_t at, shown, end;
 	uint32_t parent;
-	uint32_t guide; /* bytes of the guides that its members stand behind */
+	uint32_t guide; /* bytes of the guides in front of them */
 	bool fork;
-	uint64_t rest; /* of those that are not shown together; 0: not worth a line */
+	uint64_t rest; /* total weight of the hidden ones; 0: below the cut-off */
 };
 
 struct drawing {
@@ -34,13 +34,13 @@ struct drawing {
 	struct attar_section *s;
 	struct tree_order order;
 	VEC(struct level) levels;
-	struct buf guides; /* "|  " or blanks for each fork above */
+	struct buf guides; /* "|  " or spaces for each branch above */
 	struct buf line;
-	uint64_t worth;  /* the cut-off as a weight: what is below is not worth a line */
-	uint64_t least;  /* nodes below are left out; above worth where rows are limited */
-	size_t drawn;    /* nodes */
-	size_t most;     /* nodes to draw */
-	uint32_t widest; /* guides beyond this are left out */
+	uint64_t cutoff; /* as a weight: nodes below are not drawn */
+	uint64_t least;  /* minimum weight of drawn nodes; above cutoff if rows are limited */
+	size_t drawn;    /* number of nodes */
+	size_t most;     /* maximum number of nodes */
+	uint32_t widest; /* maximum bytes of guides */
 };
 
 static void drawing_done(struct drawing *d)
@@ -64,7 +64,8 @@ static int falling(const void *a, const void *b)
 }
 
 /*
- * The total from which on at most max_rows nodes remain: a parent weighs no less than its children.
+ * Sets the minimum total so that at most max_rows nodes remain; no parent weighs less than its
+ * children.
  */
 static int limit_rows(struct drawing *d)
 {
@@ -84,7 +85,7 @@ static int limit_rows(struct drawing *d)
 	return 0;
 }
 
-/* The share as a percentage in 7 columns, blank when it is not worth repeating. */
+/* The share as a percentage in 7 columns; empty if not `shown`. */
 static void add_share(struct drawing *d, unsigned *used, uint64_t weight, bool shown)
 {
 	double percent = 100 * tree_share(d->s, weight);
@@ -124,7 +125,7 @@ static const char *file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The module where it differs from the caller's, and the self time of what also calls others. */
+/* The module if it differs from the caller's, and the self share of a node with children. */
 static void add_remarks(struct drawing *d, unsigned *used, const struct level *level, uint32_t n)
 {
 	const struct tree_node *node = node_of(d, n);
@@ -135,7 +136,7 @@ static void add_remarks(struct drawing *d, unsigned *used, const struct level *l
 			d, used, TEXT_DIM, " (", file_name(section_text(d->s, node->module)), ")");
 	if (node->kind == ATTAR_FRAME_INLINED)
 		text_add(d->r, used, TEXT_DIM, " (inlined)");
-	if (node->self < node->total && node->self && node->self >= d->worth) {
+	if (node->self < node->total && node->self && node->self >= d->cutoff) {
 		buf_reset(&d->line);
 		buf_printf(&d->line, ", self %.2f%%", 100 * tree_share(d->s, node->self));
 		text_add(d->r, used, TEXT_DIM, buf_text(&d->line));
@@ -167,7 +168,7 @@ static void draw_node(struct drawing *d, const struct level *level, uint32_t n)
 	d->drawn++;
 }
 
-/* What the cut-off left out of a family. */
+/* A line for the hidden siblings. */
 static void draw_rest(struct drawing *d, const struct level *level)
 {
 	unsigned used = 0;
@@ -184,7 +185,7 @@ static void draw_rest(struct drawing *d, const struct level *level)
 	end_line(d);
 }
 
-/* The guide that members of a fork leave for the lines below them. */
+/* The guide in front of the lines below a branch. */
 static void add_guide(struct drawing *d, const struct level *level)
 {
 	bool more = level->at < level->shown || level->rest;
@@ -194,7 +195,7 @@ static void add_guide(struct drawing *d, const struct level *level)
 		buf_str(&d->guides, more ? "|  " : "   ");
 }
 
-/* Opens the children of a node; `above` is the level that it stands in, NULL for the roots. */
+/* Opens the children of a node; `above` is the node's level, NULL for the roots. */
 static int push_level(struct drawing *d, const struct level *above, uint32_t node)
 {
 	struct tree_range range = tree_children(&d->order, node);
@@ -209,13 +210,13 @@ static int push_level(struct drawing *d, const struct level *above, uint32_t nod
 		level.shown++;
 	for (uint32_t i = level.shown; i < level.end; i++)
 		level.rest += node_of(d, d->order.children[i])->total;
-	if (level.rest < d->worth)
+	if (level.rest < d->cutoff)
 		level.rest = 0;
 	level.fork = above && level.shown - level.at + (level.rest > 0) > 1;
 	return vec_push(&d->levels, level) < 0 ? base_oom() : 0;
 }
 
-/* The indent has eaten the line: says so instead of going deeper. */
+/* If the indentation fills the line, prints "(deeper)" instead of the children. */
 static bool too_deep(struct drawing *d, struct level *level)
 {
 	unsigned used = 0;
@@ -254,7 +255,7 @@ static int draw_levels(struct drawing *d)
 	return n;
 }
 
-/* Frames of the same weight as the last that max_rows let through. */
+/* A line for further frames with the same weight as the last one within max_rows. */
 static void draw_more(struct drawing *d)
 {
 	size_t n = 0;
@@ -272,7 +273,7 @@ static void draw_more(struct drawing *d)
 	end_line(d);
 }
 
-/* The least weight that has the share; never 0, so that what weighs nothing is not drawn. */
+/* The cut-off as a weight; at least 1, so that nodes without weight are not drawn. */
 static uint64_t weight_of(const struct attar_section *s)
 {
 	double weight = ceil(s->cutoff * (double)s->whole);
@@ -308,7 +309,7 @@ int text_tree(struct attar_renderer *r, struct attar_section *s)
 		return 0;
 	}
 	d.widest = !columns ? UINT32_MAX : columns > 48 ? columns - 32 : columns / 3;
-	d.worth = d.least = weight_of(s);
+	d.cutoff = d.least = weight_of(s);
 	n = limit_rows(&d);
 	if (n == 0)
 		n = draw_levels(&d);

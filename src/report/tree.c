@@ -15,7 +15,7 @@ int tree_task_order(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* Parents come first, so one pass from the end gives every child to its parent complete. */
+/* Parents precede children: one pass from the end adds each complete child to its parent. */
 void tree_sum(struct attar_section *tree)
 {
 	struct tree_node *nodes = tree->nodes.at;
@@ -68,8 +68,8 @@ static int by_weight(const void *a, const void *b, void *arg)
 	return r ? r : (x > y) - (x < y);
 }
 
-/* Which family of starts a parent has: the roots are the first. */
-static size_t family(uint32_t parent)
+/* The index of a parent's children in starts; the roots are the first. */
+static size_t group_of(uint32_t parent)
 {
 	return parent == ATTAR_TREE_ROOT ? 0 : (size_t)parent + 1;
 }
@@ -85,11 +85,11 @@ int tree_order_init(struct tree_order *order, struct attar_section *tree)
 	if (!starts || !order->children)
 		return base_oom();
 	for (size_t i = 0; i < n; i++)
-		starts[family(tree->nodes.at[i].parent) + 2]++;
+		starts[group_of(tree->nodes.at[i].parent) + 2]++;
 	for (size_t i = 2; i < n + 3; i++)
 		starts[i] += starts[i - 1];
 	for (size_t i = 0; i < n; i++)
-		order->children[starts[family(tree->nodes.at[i].parent) + 1]++] = (uint32_t)i;
+		order->children[starts[group_of(tree->nodes.at[i].parent) + 1]++] = (uint32_t)i;
 	for (size_t i = 0; i <= n; i++)
 		if (starts[i + 1] - starts[i] > 1)
 			qsort_r(order->children + starts[i], starts[i + 1] - starts[i],
@@ -106,7 +106,7 @@ void tree_order_done(struct tree_order *order)
 
 struct tree_range tree_children(const struct tree_order *order, uint32_t node)
 {
-	const uint32_t *start = order->starts + family(node);
+	const uint32_t *start = order->starts + group_of(node);
 
 	return (struct tree_range){start[0], start[1]};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walking a report's call tree: every node before its children, the heaviest sibling first. Nothing
- * here recurses: a tree may be a million frames deep.
+ * Iteration over a report's call tree: nodes before their children, the heaviest sibling first. Not
+ * recursive: a tree may be a million frames deep.
  *
  *	struct tree_walk walk _cleanup_(tree_walk_done) = {0};
  *	if (tree_walk_init(&walk, section) < 0) return -ENOMEM;
@@ -12,22 +12,22 @@
 
 #include "report/model.h"
 
-/* Sums the totals (saturating) and sorts the tasks, unless that was done. */
+/* Computes the totals (saturating) and sorts the tasks, unless already done. */
 void tree_sum(struct attar_section *tree);
 
-/* The number of its parent, -1 for a root. */
+/* The index of the node's parent, -1 for a root. */
 long long tree_parent_id(const struct tree_node *node);
 
 /* Compares two struct tree_task by node, for qsort() and bsearch(). */
 int tree_task_order(const void *a, const void *b);
 
-/* The task that a node stands for, or NULL. Ask for rising nodes: *at goes along, from 0. */
+/* The task of a node, or NULL. Call it with ascending nodes; *at is the position, initially 0. */
 const struct tree_task *tree_task_of(const struct attar_section *tree, uint32_t node, size_t *at);
 
-/* The share of the whole, 0..1. */
+/* The weight as a share of the whole, 0..1. */
 double tree_share(const struct attar_section *tree, uint64_t weight);
 
-/* The children of all nodes in one array, each family by falling total, then by name. */
+/* The children of all nodes in one array, siblings sorted by descending total, then by name. */
 struct tree_order {
 	uint32_t *starts; /* of node n: children[starts[n + 1]] up to children[starts[n + 2]] */
 	uint32_t *children;
@@ -37,7 +37,7 @@ struct tree_range {
 	uint32_t at, end; /* indexes of tree_order.children */
 };
 
-/* 0, or -ENOMEM with its error text. Sums the tree first. */
+/* Calls tree_sum() first. Returns 0, or -ENOMEM with an error text. */
 int tree_order_init(struct tree_order *order, struct attar_section *tree);
 void tree_order_done(struct tree_order *order);
 
@@ -46,7 +46,7 @@ struct tree_range tree_children(const struct tree_order *order, uint32_t node);
 
 struct tree_walk {
 	struct tree_order order;
-	VEC(struct tree_range) open; /* the families on the way to where it stands */
+	VEC(struct tree_range) open; /* siblings at each level of the current path */
 	bool failed;
 };
 
@@ -54,7 +54,8 @@ int tree_walk_init(struct tree_walk *walk, struct attar_section *tree);
 void tree_walk_done(struct tree_walk *walk);
 
 /*
- * The next node and its depth (0: a root); false at the end, or when memory ran out (walk->failed).
+ * The next node and its depth (0: a root). Returns false at the end, or if out of memory
+ * (walk->failed).
  */
 bool tree_walk_next(struct tree_walk *walk, uint32_t *ret_node, uint32_t *ret_depth);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many columns of a terminal a text takes. The text must be valid UTF-8: escape_text() comes
+ * Display width of text in terminal columns. The text must be valid UTF-8: call escape_text()
  * first.
  */
 #ifndef REPORT_WIDTH_H
@@ -11,17 +11,15 @@
 /* Wide East Asian characters and emoji count 2, combining marks 0. */
 unsigned width_of(const char *text);
 
-/*
- * Appends text; what is wider than `columns` is cut and ends in an ellipsis. Returns the width
- * appended.
- */
+/* Appends text, truncated to `columns` with an ellipsis at its end. Returns the width appended. */
 unsigned width_cut(struct buf *b, const char *text, unsigned columns);
 
-/* The same for a path: it is cut in front, since its end tells more. */
+/* The same for a path, whose beginning is truncated, since its end is more informative. */
 void width_cut_path(struct buf *b, const char *path, unsigned columns);
 
 /*
- * Puts ~ for an ellipsis and ? for each column of what else is not ASCII: no wider, and no longer.
+ * Replaces ellipses with ~ and each column of other non-ASCII characters with ?. The text gets
+ * neither wider nor longer.
  */
 void width_make_ascii(struct buf *b);
 

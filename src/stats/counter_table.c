@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/counter_table.h"
 
-/* Where the key of that number stands, or would. */
-static size_t place_of(const struct counter_table *t, int number)
+/* The index of the key with that number, or where to insert it. */
+static size_t index_of(const struct counter_table *t, int number)
 {
 	size_t low = 0, high = t->keys.n;
 
@@ -20,7 +20,7 @@ static size_t place_of(const struct counter_table *t, int number)
 struct counter_table_key *counter_table_key(struct counter_table *t, int number)
 {
 	struct counter_table_key key = {.number = number};
-	size_t at = place_of(t, number);
+	size_t at = index_of(t, number);
 
 	if (at < t->keys.n && t->keys.at[at].number == number)
 		return &t->keys.at[at];
@@ -34,7 +34,7 @@ struct counter_table_key *counter_table_key(struct counter_table *t, int number)
 	return &t->keys.at[at];
 }
 
-void tally_drop_last(struct counter_table *t)
+void counter_table_drop_last(struct counter_table *t)
 {
 	free(t->keys.at[--t->keys.n].cells);
 }

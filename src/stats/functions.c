@@ -17,17 +17,18 @@ void functions_done(struct functions *f)
 	map_done(&f->by_name);
 }
 
-void place_text(struct attar_symbols *symbols, attar_location location, char text[PLACE_TEXT_MAX])
+void location_text(
+	struct attar_symbols *symbols, attar_location location, char text[LOCATION_TEXT_MAX])
 {
 	enum attar_dso_kind kind;
 	const char *path = attar_symbols_dso(symbols, location, &kind);
 	const char *slash = strrchr(path, '/');
 
-	snprintf(text, PLACE_TEXT_MAX, "%.255s+0x%llx", slash ? slash + 1 : path,
+	snprintf(text, LOCATION_TEXT_MAX, "%.255s+0x%llx", slash ? slash + 1 : path,
 		(unsigned long long)location & 0xffffffffffffULL);
 }
 
-/* The number of the function with that name in that DSO, new or known. */
+/* The number of the function with this name in this DSO; adds a new one. */
 static int enter(struct functions *f, struct function fn)
 {
 	uint64_t key, *found;
@@ -70,7 +71,7 @@ int functions_of(struct functions *f, attar_location location)
 	if (found)
 		return (int)*found;
 	number = lookup(f, location);
-	if (f->by_location.n >= FUNCTIONS_PLACES_MAX)
+	if (f->by_location.n >= FUNCTIONS_LOCATIONS_MAX)
 		map_reset(&f->by_location);
 	if (number >= 0 && map_put(&f->by_location, location, (uint64_t)number) < 0)
 		return base_oom();
@@ -86,12 +87,12 @@ int functions_set_apart(struct functions *f, attar_location location)
 {
 	enum attar_dso_kind kind;
 	const char *dso = attar_symbols_dso(f->symbols, location, &kind);
-	char name[PLACE_TEXT_MAX];
+	char name[LOCATION_TEXT_MAX];
 	int number;
 
 	if (f->apart.n >= FUNCTIONS_APART_MAX)
 		return 0;
-	place_text(f->symbols, location, name);
+	location_text(f->symbols, location, name);
 	number = enter(f, (struct function){.name = name, .dso = dso, .kind = kind});
 	if (number < 0 || map_put(&f->apart, location, (uint64_t)number) < 0)
 		return base_oom();

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions by small numbers: locations that belong to the same function of the same binary share
- * one. Names are asked for when a report is drawn.
+ * Functions and their small numbers: all locations in the same function of the same binary share
+ * one. Symbols are resolved when a report is drawn.
  *
- * Places of a binary without a name share one function, "[unknown]", unless functions_set_apart()
- * gave a location one of its own: "MODULE+0xOFFSET", the offset in the file.
+ * All locations of a binary without a symbol share one function, "[unknown]", unless
+ * functions_set_apart() gave a location its own: "MODULE+0xOFFSET", the offset in the file.
  *
- * Bounds: FUNCTIONS_PLACES_MAX locations are remembered, and asked for again beyond;
- * FUNCTIONS_APART_MAX nameless ones are set apart; names are bounded by the cache of symbols.
+ * Bounds: FUNCTIONS_LOCATIONS_MAX locations are cached, then the cache is emptied; at most
+ * FUNCTIONS_APART_MAX locations without a symbol get their own function; names are bounded by the
+ * symbol cache.
  */
 #ifndef STATS_FUNCTIONS_H
 #define STATS_FUNCTIONS_H
@@ -17,45 +18,46 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-enum { FUNCTIONS_PLACES_MAX = 1 << 18, FUNCTIONS_APART_MAX = 4096 };
+enum { FUNCTIONS_LOCATIONS_MAX = 1 << 18, FUNCTIONS_APART_MAX = 4096 };
 
 struct function {
-	const char *name; /* "[unknown]" when it has none, or "MODULE+0xOFFSET" */
+	const char *name; /* the symbol, "[unknown]" or "MODULE+0xOFFSET" */
 	const char *dso;
 	enum attar_dso_kind kind;
 	bool named;
-	bool mixed; /* nameless locations of a binary, which can be set apart */
+	bool mixed; /* all locations of a binary without a symbol; they can be set apart */
 };
 
-enum { PLACE_TEXT_MAX = 288 };
+enum { LOCATION_TEXT_MAX = 288 };
 
 /*
  * "MODULE+0xOFFSET": the last part of the DSO's path, at most 255 bytes of it, and the offset in
  * its file.
  */
-void place_text(struct attar_symbols *symbols, attar_location location, char text[PLACE_TEXT_MAX]);
+void location_text(
+	struct attar_symbols *symbols, attar_location location, char text[LOCATION_TEXT_MAX]);
 
 struct functions {
 	struct attar_symbols *symbols; /* borrowed */
 	struct intern texts;
 	VEC(struct function) all;
-	struct map by_location; /* location -> number; forgotten when it is full */
-	struct map apart;       /* nameless location -> number of its own */
+	struct map by_location; /* location -> number; emptied when full */
+	struct map apart;       /* location without a symbol -> its own number */
 	struct map by_name;     /* name and dso, hashed by their interned addresses -> number */
 };
 
 void functions_init(struct functions *f, struct attar_symbols *symbols);
 void functions_done(struct functions *f);
 
-/* The function's number; -ENOMEM. */
+/* The number of the location's function; -ENOMEM. */
 int functions_of(struct functions *f, attar_location location);
 
-/* The number of what stands for samples without a stack; -ENOMEM. */
+/* The number of the function "[no stack]", for samples without a stack; -ENOMEM. */
 int functions_no_stack(struct functions *f);
 
 /*
- * From here on the nameless location of a mixed function has a number of its own. 0, also when
- * there are too many; or -ENOMEM.
+ * Gives a location of a mixed function its own number from here on. Returns 0, also if there are
+ * too many; or -ENOMEM.
  */
 int functions_set_apart(struct functions *f, attar_location location);
 

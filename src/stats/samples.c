@@ -28,7 +28,7 @@ static uint32_t add_task(struct stack_space *space, struct task t, uint64_t key)
 	return (uint32_t)(space->tasks.n - 1);
 }
 
-/* The idle task keeps its number, by which it is known. */
+/* The idle task keeps pid and tid 0. */
 static uint32_t task_by_name(struct stack_space *space, const struct attar_thread *thread)
 {
 	pid_t number = thread->tid ? -1 : 0;
@@ -50,7 +50,7 @@ static uint32_t new_task(struct stack_space *space, const struct attar_thread *t
 
 uint32_t stack_space_task(struct stack_space *space, const struct attar_thread *thread)
 {
-	/* serials begin at 0, and the hash alone is the key of the name */
+	/* + 1: serials begin at 0, and the hash alone is the key of a name */
 	uint64_t key = thread->comm_hash ^ (thread->serial + 1), *found;
 
 	if (likely(key == space->last_key))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often each stack of each task was seen. Two of them can be merged, so that intervals add up
- * to a run.
+ * Weights by task and stack. Tables of intervals can be merged into that of the run.
  *
- * Bounds, beyond which every sample is still counted:
- * - TASKS_THREADS tasks are threads of their own; further ones share a task with others of their name;
- * - TASKS_MAX tasks in all; the rest are "other tasks";
- * - stacks by their table, and SAMPLES_PAIRS_MAX pairs of a task and a stack: further ones are counted under
- *   their task without a stack (STACKS_FULL).
+ * Bounds; beyond them every sample is still counted:
+ * - TASKS_THREADS tasks are single threads; further threads share a task with others of the same
+ * name;
+ * - TASKS_MAX tasks in total; all others are "other tasks";
+ * - stacks: see stacks.h; SAMPLES_PAIRS_MAX pairs of task and stack: further samples are counted
+ * for their task without a stack (STACKS_FULL).
  */
 #ifndef STATS_SAMPLES_H
 #define STATS_SAMPLES_H
@@ -20,18 +20,18 @@
 
 enum { TASKS_OTHER = 0, TASKS_THREADS = 12288, TASKS_MAX = 16384, SAMPLES_PAIRS_MAX = 1 << 19 };
 
-/* A thread under one name: it is another task after exec or a change of its name. */
+/* A thread and its name: after an exec or a change of its name it is another task. */
 struct task {
-	pid_t pid, tid;   /* -1: of several, or not known any more */
+	pid_t pid, tid;   /* -1: several, or unknown */
 	const char *comm; /* interned in the space */
 };
 
-/* The tasks and stacks that several struct samples share. */
+/* Tasks and stacks shared by several struct samples. */
 struct stack_space {
 	struct stacks stacks;
-	VEC(struct task) tasks; /* number TASKS_OTHER stands for all that found the table full */
+	VEC(struct task) tasks; /* entry TASKS_OTHER: all threads beyond the bound */
 	struct intern comms;
-	struct map task_of; /* the hash of its name, with or without its thread's serial -> index */
+	struct map task_of; /* hash of the name, or of name and thread serial -> index */
 	uint64_t last_key;
 	uint32_t last_task;
 };
@@ -39,13 +39,13 @@ struct stack_space {
 int stack_space_init(struct stack_space *space);
 void stack_space_done(struct stack_space *space);
 
-/* The index of this thread under its present name. */
+/* The index of the task for this thread and its current name. */
 uint32_t stack_space_task(struct stack_space *space, const struct attar_thread *thread);
 
 struct samples {
 	struct map weights; /* task << 32 | stack -> weight */
 	uint64_t total;
-	uint64_t refused; /* of total: the weight that SAMPLES_PAIRS_MAX left without a stack */
+	uint64_t refused; /* part of total without a stack because of SAMPLES_PAIRS_MAX */
 };
 
 int samples_add(struct samples *s, uint32_t task, uint32_t stack, uint64_t weight);

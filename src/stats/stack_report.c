@@ -335,7 +335,7 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 	CHECK_ARG_OR(locations, "locations", );
 
 	struct buf line _cleanup_(buf_done) = {0};
-	char text[PLACE_TEXT_MAX];
+	char text[LOCATION_TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++) {
 		struct attar_symbol sym;
@@ -346,7 +346,7 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 		if (named) {
 			buf_printf(&line, "%s+0x%llx", sym.name, (unsigned long long)sym.offset);
 		} else if (sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO) {
-			place_text(symbols, locations[i], text);
+			location_text(symbols, locations[i], text);
 			buf_str(&line, text);
 		} else {
 			buf_str(&line, "[unknown]");

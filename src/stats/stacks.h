@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks of code locations, each kept once under a small number, so that counting a sample is one
- * hash and one comparison. A sequence of locations is leaf first, as the kernel delivers it.
+ * Interned stacks of code locations: each distinct stack has a small number, so that counting a
+ * sample takes one hash and one comparison. Locations are ordered innermost frame first, as the
+ * kernel delivers them.
  */
 #ifndef STATS_STACKS_H
 #define STATS_STACKS_H
 
 #include "base/base.h"
 
-enum { STACKS_FULL = 0 }; /* the number of every stack that came after the bound was reached */
+enum { STACKS_FULL = 0 }; /* the number of all new stacks after the bound is reached */
 
 struct stack_entry {
 	uint32_t hash;
 	uint32_t n;   /* locations */
-	size_t first; /* index of the first one in places */
+	size_t first; /* index of the first one in locations */
 };
 
 struct stacks {
@@ -21,17 +22,17 @@ struct stacks {
 	uint32_t n, room;
 	uint64_t *locations;
 	size_t n_locations, room_locations;
-	uint32_t *slots; /* open addressing: numbers, 0 is free */
+	uint32_t *slots; /* hash table with open addressing: numbers, 0: free */
 	size_t n_slots;
 	size_t max_bytes;
-	uint64_t refused; /* stacks that the bound turned away */
+	uint64_t refused; /* stacks not added because of the bound */
 };
 
 /* max_bytes bounds the memory; 0: 64 MiB. */
 void stacks_init(struct stacks *s, size_t max_bytes);
 void stacks_done(struct stacks *s);
 
-/* The number of this stack; STACKS_FULL when it is new and the bound, or memory, is reached. */
+/* The number of this stack; STACKS_FULL if it is new and the bound is reached, or out of memory. */
 uint32_t stacks_intern(struct stacks *s, const uint64_t *locations, size_t n);
 
 static inline const uint64_t *stacks_locations(

@@ -64,7 +64,7 @@ MISTAKES = [
      r"attar: --output: the name 'x.pdf' has no extension that says its format: \.html, \.folded, \.json, \.csv or \.txt"),
     (['profile', '--format', 'jsn', '-d', '1'], USAGE, r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
-     r"attar: no format 'xyzzy': there are text, json, csv, folded and html"),
+     r"attar: no format 'xyzzy': available are text, json, csv, folded and html"),
     (['profile', '--', '/no/such/command'], FAILED,
      r"attar: cannot run '/no/such/command': there is no such file \(or its interpreter is missing\)"),
     (['profile', '--', 'no-such-command'], FAILED,

@@ -170,7 +170,7 @@ static void test_reports(void **state)
 	report = attar_report_new("x");
 	attar_tree_node(attar_report_tree(report, "t", ATTAR_UNIT_COUNT), ATTAR_TREE_ROOT,
 		(enum attar_frame_kind)99, "n", NULL, 1);
-	drawn(report, "a tree node is of an unknown kind");
+	drawn(report, "a tree node has an unknown kind");
 }
 
 static void test_shm_sources(void **state)

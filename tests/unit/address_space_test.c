@@ -88,8 +88,8 @@ static void test_overlaps(void **state)
 	attar_symbols_free(symbols);
 }
 
-static attar_location place_of(struct attar_address_space *space, const char *path, uint64_t start,
-	uint64_t ino, uint32_t generation)
+static attar_location location_of(struct attar_address_space *space, const char *path,
+	uint64_t start, uint64_t ino, uint32_t generation)
 {
 	struct attar_mapping mapping = {.start = start,
 		.len = 0x1000,
@@ -109,24 +109,26 @@ static void test_identity(void **state)
 	struct attar_address_space *a = attar_address_space_new(symbols, 1),
 				   *b = attar_address_space_new(symbols, 2);
 
+	assert_true(location_of(a, "/nowhere/x", 0x1000, 7, 0) ==
+		    location_of(b, "/nowhere/x", 0x9000, 7, 0));
+	assert_true(location_of(a, "/nowhere/x", 0x1000, 7, 0) ==
+		    location_of(b, "/nowhere/x (deleted)", 0x9000, 7, 0));
+	assert_true(location_of(a, "/nowhere/x", 0x1000, 7, 0) !=
+		    location_of(b, "/nowhere/x", 0x9000, 8, 0));
+	assert_true(location_of(a, "/nowhere/y", 0x1000, 7, 0) !=
+		    location_of(b, "/nowhere/x", 0x9000, 7, 0));
+	assert_true(location_of(a, "/nowhere/z", 0x1000, 9, 1) ==
+		    location_of(b, "/nowhere/z", 0x9000, 9, 0));
+	assert_true(location_of(a, "/nowhere/z", 0x1000, 9, 1) !=
+		    location_of(b, "/nowhere/z", 0x9000, 9, 2));
 	assert_true(
-		place_of(a, "/nowhere/x", 0x1000, 7, 0) == place_of(b, "/nowhere/x", 0x9000, 7, 0));
-	assert_true(place_of(a, "/nowhere/x", 0x1000, 7, 0) ==
-		    place_of(b, "/nowhere/x (deleted)", 0x9000, 7, 0));
+		location_of(a, "//anon", 0x1000, 0, 0) != location_of(b, "//anon", 0x1000, 0, 0));
 	assert_true(
-		place_of(a, "/nowhere/x", 0x1000, 7, 0) != place_of(b, "/nowhere/x", 0x9000, 8, 0));
-	assert_true(
-		place_of(a, "/nowhere/y", 0x1000, 7, 0) != place_of(b, "/nowhere/x", 0x9000, 7, 0));
-	assert_true(
-		place_of(a, "/nowhere/z", 0x1000, 9, 1) == place_of(b, "/nowhere/z", 0x9000, 9, 0));
-	assert_true(
-		place_of(a, "/nowhere/z", 0x1000, 9, 1) != place_of(b, "/nowhere/z", 0x9000, 9, 2));
-	assert_true(place_of(a, "//anon", 0x1000, 0, 0) != place_of(b, "//anon", 0x1000, 0, 0));
-	assert_true(place_of(a, "//anon", 0x1000, 0, 0) == place_of(a, "[heap]", 0x5000, 0, 0));
-	assert_true(place_of(a, "[vdso]", 0x7fff00001000, 0, 0) ==
-		    place_of(b, "[vdso]", 0x7fff00009000, 0, 0));
-	assert_true(place_of(a, "[vdso]", 0x7fff00001000, 0, 0) !=
-		    place_of(b, "[vdso]", 0xf7f00000, 0, 0));
+		location_of(a, "//anon", 0x1000, 0, 0) == location_of(a, "[heap]", 0x5000, 0, 0));
+	assert_true(location_of(a, "[vdso]", 0x7fff00001000, 0, 0) ==
+		    location_of(b, "[vdso]", 0x7fff00009000, 0, 0));
+	assert_true(location_of(a, "[vdso]", 0x7fff00001000, 0, 0) !=
+		    location_of(b, "[vdso]", 0xf7f00000, 0, 0));
 	attar_address_space_free(a);
 	attar_address_space_free(b);
 	attar_symbols_free(symbols);

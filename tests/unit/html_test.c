@@ -101,8 +101,8 @@ static void test_one_page_one_report(void **state)
 	assert_true(attar_renderer_whole_run(renderer));
 	assert_int_equal(attar_renderer_draw(renderer, report), 0);
 	assert_true(attar_renderer_draw(renderer, report) < 0);
-	assert_string_equal(
-		attar_error(), "html holds the report of one whole run, it was drawn already");
+	assert_string_equal(attar_error(),
+		"html output holds the report of one whole run and was already drawn");
 	attar_renderer_free(renderer);
 	attar_report_free(report);
 	fclose(f);

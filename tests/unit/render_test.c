@@ -49,7 +49,7 @@ static void test_unknown_format(void **state)
 	assert_string_equal(attar_error(), "no format 'jsom': did you mean 'json'?");
 	assert_int_equal(attar_renderer_new("pdf", stdout, &plain, &renderer), -EINVAL);
 	assert_string_equal(
-		attar_error(), "no format 'pdf': there are text, json, csv, folded and html");
+		attar_error(), "no format 'pdf': available are text, json, csv, folded and html");
 	assert_null(renderer);
 }
 
@@ -94,7 +94,7 @@ static void test_reader_gone(void **state)
 	assert_int_equal(pipe(fds), 0);
 	f = fdopen(fds[1], "w");
 	close(fds[0]);
-	assert_refused(f, -EPIPE, "the reader of the report went away");
+	assert_refused(f, -EPIPE, "the reader of the report closed the pipe");
 	fclose(f);
 }
 
@@ -221,8 +221,8 @@ static const struct {
 	const char *sentence;
 } misuses[] = {
 	{column_after_row, "a column was added after the first row"},
-	{cell_too_many, "a cell was added behind the last column"},
-	{cell_without_row, "a cell was added behind the last column"},
+	{cell_too_many, "a cell was added after the last column"},
+	{cell_without_row, "a cell was added after the last column"},
 	{value_without_row, "a value was added before the first row"},
 	{value_without_name, "a value was given without a name"},
 	{two_values_of_one_name, "a value was given without a name"},
