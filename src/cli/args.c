@@ -6,6 +6,7 @@
  */
 #include "base/base.h"
 #include "cli/cli.h"
+#include "run/run.h"
 
 static const struct attar_option *find_letter(const struct attar_run *run, char letter)
 {
@@ -52,7 +53,8 @@ static int letters(struct attar_run *run, const char *arg, const char *next)
 		int r;
 
 		if (!o)
-			return attar_fail(-ENOENT, "unknown option -%c: -h lists the options", *p);
+			return attar_fail(-ENOENT, "no such option -%c: 'attar %s -h' lists them",
+				*p, run->profiler->name);
 		if (takes_value(o)) {
 			r = attar_run_set(run, o->name, p[1] ? p + 1 : next);
 			return r < 0 ? r : !p[1];

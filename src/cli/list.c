@@ -21,6 +21,8 @@ struct list {
 	struct attar_section *section; /* of the kind at hand; NULL until it has a row */
 	const char *kind;
 	size_t found;
+	int unreadable; /* why there are no tracepoints: a negative errno with its message; or 0 */
+	char *unreadable_text;
 };
 
 /* A kind of events, a pattern of the shell, or a part of the name. */
@@ -182,8 +184,9 @@ static void add_tracepoints(struct list *l)
 	dir_names systems = {0};
 
 	begin(l, "tracepoint");
-	if (tracefs_systems(&l->catalog->tracefs, &systems) < 0)
-		log_note("no tracepoints in this list: %s", attar_error());
+	l->unreadable = tracefs_systems(&l->catalog->tracefs, &systems);
+	if (l->unreadable < 0)
+		l->unreadable_text = strdup(attar_error());
 	vec_each (&systems, system) {
 		dir_names events = {0};
 
@@ -240,6 +243,10 @@ static void fill(struct list *l)
 
 static int nothing(const struct list *l)
 {
+	if (l->unreadable_text) {
+		attar_fail(l->unreadable, "%s", l->unreadable_text);
+		return report_error(status_of(l->unreadable));
+	}
 	attar_fail(-ENOENT, "no event here matches '%s'%s", CLIP(l->pattern),
 		l->verbose ? "" : "; 'attar list -v' shows also those that this machine lacks");
 	return report_error(STATUS_FAILED);
@@ -258,6 +265,8 @@ static int go(struct list *l)
 	fill(l);
 	if (l->pattern && !l->found)
 		return nothing(l);
+	if (l->unreadable_text)
+		log_note("no tracepoints in this list: %s", l->unreadable_text);
 	return l->names ? print_end() : print_report(l->report, l->format, true);
 }
 
@@ -304,6 +313,7 @@ int command_list(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	status = go(&l);
+	free(l.unreadable_text);
 	attar_report_free(l.report);
 	attar_catalog_free(l.catalog);
 	return status;

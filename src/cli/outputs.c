@@ -139,6 +139,7 @@ static int add_stdout(
 	if (c->quiet && !c->format)
 		return 0;
 	o->data_on_stdout = strcmp(format, "text") != 0;
+	o->notes_on_stderr = !c->quiet && (!strcmp(format, "csv") || !strcmp(format, "folded"));
 	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
 	r = check_format(run, format);
@@ -251,15 +252,22 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 	return result;
 }
 
+/* Each loss is reported on stderr once. */
 static void tell_missed(const struct outputs *o)
 {
-	if (o->lines_missed)
+	uint64_t lines = o->lines_missed, reports = o->reports_missed;
+
+	if (o->notes_on_stderr) {
+		lines -= o->lines_noted;
+		reports -= o->reports_noted;
+	}
+	if (lines)
 		log_warn("the reader of stdout was too slow: %llu lines were left out there",
-			(unsigned long long)o->lines_missed);
-	if (o->reports_missed)
+			(unsigned long long)lines);
+	if (reports)
 		log_warn("the reader of stdout was too slow: the reports of %llu intervals were "
 			 "left out there",
-			(unsigned long long)o->reports_missed);
+			(unsigned long long)reports);
 }
 
 int outputs_close(struct outputs *o)

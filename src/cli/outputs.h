@@ -27,6 +27,7 @@ struct outputs {
 	VEC(struct output) all;
 	bool want_whole, want_tree, want_values;
 	bool data_on_stdout; /* in a format for programs, which the command's text must not break */
+	bool notes_on_stderr; /* those of stdout's reports: its format has no place for them */
 	bool live; /* rings fill meanwhile: a reader of stdout who stalls misses what comes */
 	struct printer printer;
 	uint64_t lines_missed, reports_missed; /* by that reader */

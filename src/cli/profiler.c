@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attar PROFILER ...: options, outputs, signals, the run, the exit status. */
+#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -88,6 +89,8 @@ static int finish(struct session *s, int r)
 		r = closed;
 	if (r == -EPIPE)
 		return STATUS_OK;
+	if (s->interrupted)
+		attar_context(r, "interrupted by SIG%s", sigabbrev_np(signals_taken()));
 	if (r < 0)
 		return report_error(status_of(r));
 	return command > 0 ? command : STATUS_OK;

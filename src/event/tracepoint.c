@@ -66,9 +66,9 @@ static int add_matching(
 		if (r < 0 || fnmatch(pattern, *event, 0) ||
 			!can_open(parser->catalog, system, *event))
 			continue;
-		r = stopped(parser->catalog) ? parser_fail(parser, parser->event, -ECANCELED,
-						       "canceled while looking up tracepoints")
-					     : add_one(parser, system, *event, wanted);
+		r = stopped(parser->catalog)
+			    ? attar_fail(-ECANCELED, "stopped while looking up tracepoints")
+			    : add_one(parser, system, *event, wanted);
 	}
 	return r;
 }

@@ -187,8 +187,19 @@ def test_opening_shows_progress_and_can_be_interrupted(spawn, tmp_path):
     os.close(master)
     shown = re.search(rb'opening events: (\d+) of 2,000', text)
     assert shown and 0 < int(shown[1]) < 100
-    assert re.search(rb'attar: .*stopped while .*open(ing|ed)', text)
+    assert re.search(rb'attar: interrupted by SIGINT: stopped while .*open(ing|ed)', text)
     assert not out.exists()
+
+
+def test_stopped_while_tracepoints_are_looked_up(root, spawn):
+    """That is no error in the names of the events: they are not mentioned."""
+    process = spawn(ATTAR, 'stat', '-e', ','.join(['syscalls:*'] * 100), stderr=subprocess.PIPE,
+                    text=True)
+    wait_until(lambda: in_status(process.pid, 'SigCgt', signal.SIGINT), 'it handles signals')
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGINT
+    assert errors == 'attar: interrupted by SIGINT: stopped while looking up tracepoints\n'
 
 
 def closers():

@@ -530,7 +530,7 @@ def test_unsupported_event_does_not_affect_others():
     (['--line', '--', 'true'], 2, '--line needs --interval'),
     (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'are mutually exclusive'),
     (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread conflicts with --repeat'),
-    (['-m', '8', '--', 'true'], 2, 'unknown option -m'),
+    (['-m', '8', '--', 'true'], 2, "no such option -m: 'attar stat -h' lists them"),
     (['-e', 'page-faults', '--', '/nonexistent'], 1, "cannot run '/nonexistent': there is no such file"),
     (['-p', '4194304'], 1, 'no such process: 4194304'),
 ])
