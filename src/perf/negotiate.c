@@ -95,6 +95,8 @@ static int open_user_only(struct attar_counter *c, const struct instance *p)
 
 	if (c->attr.exclude_kernel)
 		return open_user_chains(c, p);
+	if (c->attr.exclude_user) /* nothing would be left */
+		return -EACCES;
 	c->attr.exclude_kernel = c->attr.exclude_hv = 1;
 	fd = instance_open(c, p);
 	if (fd == -EACCES)

@@ -190,12 +190,15 @@ static bool is_known(const struct attar_run_counter *c, const struct counter_cel
 	       v->quality != ATTAR_QUALITY_NOT_COUNTED && v->quality != ATTAR_QUALITY_ERROR;
 }
 
-static const char *quality(const struct attar_run_counter *c, const struct counter_cell *cell)
+static const char *quality(const struct drawing *d, size_t i, const struct counter_cell *cell)
 {
+	const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
+	int error = d->run->counts.at[i].error;
+
+	if (is_hidden(c) || (c->refused && (error == -EACCES || error == -EPERM)))
+		return "not permitted";
 	if (c->refused)
 		return "not supported";
-	if (is_hidden(c))
-		return "not permitted";
 	return cell->is_unknown ? "not known" : attar_quality_name(cell->sum.quality);
 }
 
@@ -323,7 +326,7 @@ static void add_row(const struct drawing *d, const struct counter_table_key *key
 		add_deviation(d, c, cell);
 	add_ratio(d, counts, d->table->n_events, i);
 	add_counted(d, &cell->sum);
-	attar_cell_text(d->section, quality(c, cell));
+	attar_cell_text(d->section, quality(d, i, cell));
 }
 
 static void fill_ratio_counts(

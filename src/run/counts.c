@@ -150,7 +150,7 @@ static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec,
 	attr->attr.enable_on_exec = run->target->by_exec;
 	if (exited_threads_reported(run))
 		threads_attr(&attr->attr, first);
-	if (run->user_only)
+	if (run->user_only && !attr->attr.exclude_user)
 		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
 	return r;
 }
@@ -217,12 +217,23 @@ static int give_values(struct counted *c, size_t n)
 	return 0;
 }
 
+/* Events of the kernel alone need more rights than others. */
+static bool is_kernel_only(const struct counted *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (c[i].pub.spec->exclude_user)
+			return true;
+	return false;
+}
+
 /*
  * Lack of permission, memory or descriptors affects every event; other errors only skip this one.
  */
 static int refuse(struct counted *c, size_t n, int error)
 {
-	if (error == -EACCES || error == -EPERM || error == -ENOMEM || error == -EMFILE ||
+	bool denied = error == -EACCES || error == -EPERM;
+
+	if ((denied && !is_kernel_only(c, n)) || error == -ENOMEM || error == -EMFILE ||
 		error == -ENFILE || error == -ECANCELED)
 		return error;
 	for (size_t i = 0; i < n; i++) {

@@ -24,6 +24,8 @@ int run_parse_events(
 	struct attar_event_list *list;
 	int r = catalog ? attar_event_list_parse(catalog, text, &list) : -ENOMEM;
 
+	if (r == -ECANCELED) /* not an error in the text */
+		return r;
 	if (r < 0)
 		return attar_context(r == -ENOENT ? -EINVAL : r, "--event");
 	if (vec_push(&run->event_lists, list) < 0) {
@@ -50,12 +52,33 @@ static int own_filter(const struct attar_event_spec *spec, char **ret_filter)
 	return n < 0 ? base_oom() : 0;
 }
 
+/*
+ * --exclude-user and --exclude-kernel add to the modifiers of the event. Tracepoints and probes
+ * happen in the code that they are in.
+ */
+static int exclude(const struct common_opts *o, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr)
+{
+	if (spec->kind == ATTAR_EVENT_TRACEPOINT || spec->kind == ATTAR_EVENT_PROBE ||
+		spec->kind == ATTAR_EVENT_USER)
+		return 0;
+	if ((spec->exclude_user && o->exclude_kernel) || (spec->exclude_kernel && o->exclude_user))
+		return attar_fail(-EINVAL, "'%s' with --exclude-%s: nothing would be sampled",
+			CLIP(spec->name), o->exclude_user ? "user" : "kernel");
+	attr->exclude_user |= o->exclude_user;
+	attr->exclude_kernel |= o->exclude_kernel;
+	attr->exclude_hv |= o->exclude_kernel;
+	return 0;
+}
+
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr, attar_event_fn *fn)
 {
 	int r = attar_event_spec_attr(spec, attr, sizeof(*attr));
 	struct source *s;
 
+	if (r == 0)
+		r = exclude(&run->opts, spec, attr);
 	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
 		attr->exclude_kernel = attr->exclude_hv = 1; /* never fires: needs no permission */
 	if (spec->period) {

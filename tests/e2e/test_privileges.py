@@ -217,6 +217,49 @@ def test_tracepoint_without_tracefs_is_refused(nobody):
     assert 'no permission to read tracefs' in done.stderr and 'run as root' in done.stderr
 
 
+@pytest.mark.parametrize('what', ['sched:sched_switch', 'sched:*', 'sched_switch'])
+@pytest.mark.parametrize('form', [(), ('--names',), ('--json',)], ids=' '.join)
+def test_list_of_tracepoints_without_tracefs(nobody, what, form):
+    """Whether there is such an event is unknown."""
+    done = nobody('list', *form, what)
+    assert (done.returncode, done.stdout) == (PERMISSION, '')
+    assert done.stderr.startswith('attar: no permission to read tracefs (/sys/kernel/tracing: ')
+    assert done.stderr.count('\n') == 1
+
+
+def test_list_without_tracefs(nobody):
+    """What can be read is listed."""
+    done = nobody('list', '--names', 'page-faults')
+    assert (done.returncode, done.stdout) == (0, 'page-faults\n')
+    assert done.stderr.startswith('attar: no tracepoints in this list: no permission to read ')
+
+
+def test_event_of_the_kernel_alone(nobody, sysctl):
+    """It is not permitted, which is not 0; other events are counted."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    for events in 'page-faults:k,page-faults:u', 'page-faults,page-faults:k':
+        done = nobody('stat', '-e', events, '--format', 'json', '--', 'true')
+        assert done.returncode == 0, done.stderr
+        found = {row['event']: row for row in table(json.loads(done.stdout))}
+        assert found['page-faults:u']['value'] > 0
+        assert found['page-faults:k']['value'] is None
+        assert found['page-faults:k']['quality'] == 'not permitted'
+        assert "not permitted to open 'page-faults:k'" in done.stderr
+
+
+@pytest.mark.parametrize('arguments', [
+    ('stat', '-e', 'page-faults:k'), ('stat', '-e', '{page-faults,page-faults:k}'),
+    ('trace', '-e', 'page-faults:k'), ('profile', '--exclude-user', '-e', 'cpu-clock')],
+    ids=' '.join)
+def test_events_of_the_kernel_alone(nobody, sysctl, arguments):
+    sysctl('kernel.perf_event_paranoid', 2)
+    done = nobody(*arguments, '--', 'true')
+    assert (done.returncode, done.stdout) == (PERMISSION, '')
+    assert re.search(r"attar: not permitted to open '(page-faults:k|cpu-clock)' on thread \d+: "
+                     'kernel.perf_event_paranoid is 2 and this process lacks CAP_PERFMON',
+                     notes_of(done)[-1])
+
+
 def test_limit_on_locked_memory_shrinks_rings(nobody, sysctl):
     """
     Beyond perf_event_mlock_kb the rings shrink until they fit, with one line, and the run

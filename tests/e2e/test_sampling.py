@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import guest
-from command import BUILD
+from command import BUILD, profile, run, workload
 
 
 def example(name):
@@ -85,3 +85,19 @@ def test_cpus_go_offline_and_online(kernel):
     done = guest.run(kernel, 'env', 'ATTAR_TEST_HOTPLUG=1', program)
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'SKIPPED' not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize('event', [(), ('-e', 'cpu-clock')], ids=['default', 'named'])
+def test_excluded_code(root, event):
+    """split7030 runs in user code: without it there are no samples of its functions."""
+    found = profile('--exclude-user', *event, command=[workload('split7030'), 300])
+    assert not found.pick('heavy') and not found.pick('light')
+    found = profile('--exclude-kernel', *event, command=[workload('split7030'), 300])
+    assert found.own('heavy') > 10 and not found.pick(dso='[kernel.kallsyms]')
+
+
+def test_nothing_left_after_exclusion():
+    done = run('profile', '--exclude-user', '-e', 'cpu-clock:u', '--', 'true')
+    assert done.returncode == 2
+    assert done.stderr == ("attar: 'cpu-clock:u' with --exclude-user: "
+                           'nothing would be sampled\n')
