@@ -56,9 +56,9 @@ struct attar_option {
 	const char *value; /* what the value is called in help; NULL for a flag or switch */
 	const char *help;  /* one line, no full stop */
 	enum attar_option_type type;
-	size_t offset;        /* of the member in the struct that the table belongs to */
-	uint64_t bare;        /* TIME: ns of a bare 1 */
-	uint64_t min, max;    /* COUNT, TIME, SIZE: what is allowed, 0 and 0: anything */
+	size_t offset;     /* of the member in the struct that the table belongs to */
+	uint64_t bare;     /* TIME: ns of a bare 1 */
+	uint64_t min, max; /* COUNT, TIME, SIZE: what is allowed, 0 and 0: anything; PERCENT: min */
 	const char *complete; /* what completes it: "file", "pid", "event", ...; NULL: nothing */
 };
 

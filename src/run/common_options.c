@@ -49,9 +49,9 @@ const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "stop after N events", .min = 1),
 	ATTAR_COUNT(T, mmap_pages, 'm', "mmap-pages", "N",
 		"size of each CPU's ring buffer in pages of 4 KiB (default 128)", .min = 1,
-		.max = 1 << 20),
+		.max = 1 << 16),
 	ATTAR_PERCENT(T, watermark, 0, "watermark", "PCT",
-		"wake up when a ring buffer is this full (default 25)"),
+		"wake up when a ring buffer is this full: 1 to 100 (default 25)", .min = 1),
 	{0}};
 
 const struct attar_option common_output_options[] = {
@@ -82,7 +82,7 @@ void common_defaults(struct common_opts *opts)
 {
 	opts->freq = 997;
 	opts->user_callchain = opts->kernel_callchain = -1;
-	opts->mmap_pages = 128;
+	opts->mmap_pages = RUN_DEFAULT_PAGES;
 	opts->watermark = 25; /* at 50, rings overflow on a busy machine */
 	opts->rows = 40;
 }

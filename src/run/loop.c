@@ -10,8 +10,7 @@
 #include "run/run.h"
 
 enum {
-	POLL_MS = 100,     /* how long a ring below its watermark may wait */
-	PAGE_BYTES = 4096, /* what -m counts in, whatever the machine's pages are */
+	POLL_MS = 100, /* how long a ring below its watermark may wait */
 	PROGRESS_NS = 1000000000,
 	OPENING_NS = 100000000, /* between two lines of progress while events are opened */
 };
@@ -69,8 +68,8 @@ int run_open_source(struct attar_run *run, struct source *s)
 		return base_oom();
 	attr = s->attr;
 	attar_stream_attr(&attr, false);
-	attr.wakeup_watermark =
-		(uint32_t)((double)run->opts.mmap_pages * PAGE_BYTES * run->opts.watermark / 100);
+	attr.wakeup_watermark = (uint32_t)((double)run->opts.mmap_pages * RUN_PAGE_BYTES *
+					   run->opts.watermark / 100);
 	attr.disabled = !attaches(run);
 	attr.enable_on_exec = run->target->by_exec;
 	r = attar_counter_open(run->target, &attr, s->name, ATTAR_COUNTER_DEGRADE, &s->counter);
@@ -187,7 +186,7 @@ static int narrow(struct attar_run *run, int error)
 static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
-		.ring_bytes = run->opts.mmap_pages * PAGE_BYTES,
+		.ring_bytes = run->opts.mmap_pages * RUN_PAGE_BYTES,
 		.track = run->sources.n > 0,
 		.shm_source = run->shm_source};
 	VEC(struct attar_counter *) counters = {0};

@@ -73,9 +73,10 @@ static int set_percent(const struct attar_option *o, const char *value, double *
 		copy[n - 1] = '\0';
 	/* a fraction in units of 1/1000, read without the locale */
 	if (parse_time(copy, 1000, &thousandths) < 0 ||
-		strspn(copy, "0123456789.") != strlen(copy) || thousandths > 100000)
-		return attar_fail(-ERANGE, "--%s: '%s' is not a percentage between 0 and 100",
-			o->name, CLIP(value));
+		strspn(copy, "0123456789.") != strlen(copy) || thousandths > 100000 ||
+		thousandths < o->min * 1000)
+		return attar_fail(-ERANGE, "--%s: '%s' is not a percentage between %llu and 100",
+			o->name, CLIP(value), (unsigned long long)o->min);
 	*member = (double)thousandths / 1000;
 	return 0;
 }

@@ -17,6 +17,11 @@
 #include "run/starters.h"
 #include "run/exited_threads.h"
 
+enum {
+	RUN_PAGE_BYTES = 4096,   /* the unit of -m, whatever the size of the machine's pages */
+	RUN_DEFAULT_PAGES = 128, /* of each ring */
+};
+
 /* The options that all profilers share, see common_options.c. */
 struct common_opts {
 	/* targets */

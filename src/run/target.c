@@ -5,6 +5,8 @@
 
 #include "base/buf.h"
 #include "base/proc.h"
+#include "base/limit.h"
+#include "perf/target.h"
 #include "run/run.h"
 
 static int add_own_process(void *ctx, pid_t pid)
@@ -45,6 +47,24 @@ bool run_watches_system(const struct attar_run *run)
 	return o->all_cpus || (!some && (o->cpus || !run->command));
 }
 
+/* Rings that take most of the memory would push out what is measured. */
+static int check_ring_memory(const struct attar_run *run)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t pages = run->opts.mmap_pages, most;
+	const struct attar_target *t = run->target;
+	size_t rings = t->cpus.n && t->cpus.at[0] >= 0 ? t->cpus.n : t->tids.n;
+
+	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
+	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
+	if (!run->sources.n || pages <= most)
+		return 0;
+	return attar_fail(-ERANGE,
+		"--mmap-pages: %zu rings of %llu pages exceed a quarter of this machine's memory: "
+		"use at most %llu pages",
+		rings, (unsigned long long)pages, (unsigned long long)most);
+}
+
 int run_open_target(struct attar_run *run, bool own)
 {
 	struct buf pids _cleanup_(buf_done) = {0};
@@ -78,5 +98,6 @@ int run_open_target(struct attar_run *run, bool own)
 	}
 	opts.any_cpu = is_any_cpu(run, &opts);
 	run->target = attar_target_free(run->target);
-	return attar_target_new(&opts, &run->target);
+	r = attar_target_new(&opts, &run->target);
+	return r == 0 ? check_ring_memory(run) : r;
 }

@@ -70,8 +70,8 @@ REFUSALS = {
     errno.ENOSPC: (FAILED, r"cannot open 'cpu-clock': No space left on device "
                            r'\(its PMU has no free counter\)'),
     errno.EMFILE: (FAILED, r"'cpu-clock' exceeds the limit of \d+ open files: 1 event in \d+ instances? "
-                           r'\(CPUs x threads or control groups\) and other files need \d+ in total: run '
-                           r'ulimit -n \d+, or monitor fewer CPUs \(-C\) or threads \(-t\)'),
+                           r'\(CPUs x threads or control groups\) and other files need \d+ in '
+                           r'total: run ulimit -n \d+, or monitor fewer CPUs \(-C\) or threads \(-t\)'),
     errno.ENFILE: (FAILED, "cannot open 'cpu-clock': the system's limit of open files is reached: raise sysctl fs.file-max"),
     errno.EBUSY: (FAILED, r"'cpu-clock' is busy: its counter or PMU is held exclusively "
                           'by another event or profiler'),

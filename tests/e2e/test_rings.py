@@ -113,6 +113,17 @@ def test_too_few_file_descriptors_are_reported():
                      r'CPUs \(-C\) or threads \(-t\)', done.stderr)
 
 
+def test_rings_larger_than_a_quarter_of_the_memory():
+    """Of the machine's memory; the message names the largest size that is possible."""
+    most = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGESIZE') // 4096 // 4 // os.cpu_count()
+    if most >= 65536:
+        pytest.skip('the largest rings fit into the memory of this machine')
+    done = run('trace', '-e', 'page-faults', '-m', 65536, '-d', '100ms')
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr == (f'attar: --mmap-pages: {os.cpu_count()} rings of 65536 pages exceed a '
+                           f"quarter of this machine's memory: use at most {most} pages\n")
+
+
 LIMITED = {
     'trace': ('-e', 'page-faults', '-d', '100ms'),
     'profile': ('-e', 'cpu-clock', '-d', '100ms'),

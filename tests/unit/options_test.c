@@ -84,11 +84,13 @@ static void test_mistakes(void **state)
 	refused(run, "interval", "1us", -ERANGE,
 		"--interval: 1us is too short: the minimum is 1ms");
 	refused(run, "watermark", "101", -ERANGE,
-		"--watermark: '101' is not a percentage between 0 and 100");
+		"--watermark: '101' is not a percentage between 1 and 100");
+	refused(run, "watermark", "0", -ERANGE,
+		"--watermark: '0' is not a percentage between 1 and 100");
 	refused(run, "watermark", "1s", -ERANGE,
-		"--watermark: '1s' is not a percentage between 0 and 100");
+		"--watermark: '1s' is not a percentage between 1 and 100");
 	refused(run, "mmap-pages", "9999999", -ERANGE,
-		"--mmap-pages: 9999999 is not between 1 and 1048576");
+		"--mmap-pages: 9999999 is not between 1 and 65536");
 	refused(run, "cpus", "", -EINVAL, "--cpus: the value is empty");
 	assert_int_equal(run->opts.freq, 997); /* untouched */
 }
