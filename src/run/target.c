@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/proc.h"
-#include "base/limit.h"
 #include "perf/target.h"
 #include "run/run.h"
 
