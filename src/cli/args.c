@@ -6,7 +6,6 @@
  */
 #include "base/base.h"
 #include "cli/cli.h"
-#include "run/run.h"
 
 static const struct attar_option *find_letter(const struct attar_run *run, char letter)
 {
@@ -46,7 +45,7 @@ static int long_option(struct attar_run *run, const char *arg, const char *next)
 	return r < 0 ? r : separate;
 }
 
-static int letters(struct attar_run *run, const char *arg, const char *next)
+static int letters(struct attar_run *run, const char *profiler, const char *arg, const char *next)
 {
 	for (const char *p = arg; *p; p++) {
 		const struct attar_option *o = find_letter(run, *p);
@@ -54,7 +53,7 @@ static int letters(struct attar_run *run, const char *arg, const char *next)
 
 		if (!o)
 			return attar_fail(-ENOENT, "no such option -%c: 'attar %s -h' lists them",
-				*p, run->profiler->name);
+				*p, profiler);
 		if (takes_value(o)) {
 			r = attar_run_set(run, o->name, p[1] ? p + 1 : next);
 			return r < 0 ? r : !p[1];
@@ -81,7 +80,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 	const char *event = NULL;
 	struct args args = {0};
 
-	for (int i = 0; i < argc; i++) {
+	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i];
 		int r;
 
@@ -104,7 +103,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 				"'%s' is not an option; put a command to run after --: -- %s ...",
 				CLIP(arg), CLIP(arg));
 		r = arg[1] == '-' ? long_option(run, arg + 2, argv[i + 1])
-				  : letters(run, arg + 1, argv[i + 1]);
+				  : letters(run, argv[0], arg + 1, argv[i + 1]);
 		if (r < 0)
 			return r;
 		if (event_of(arg, argv[i + 1]))

@@ -43,8 +43,8 @@ struct args {
 };
 
 /*
- * Sets options of the run from argv (without the profiler's name). 0, or a negative errno with
- * error text.
+ * Sets options of the run from argv; argv[0] is the name of the profiler. 0, or a negative errno
+ * with error text.
  */
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args);
 

@@ -148,7 +148,7 @@ int command_profiler(int argc, char **argv)
 
 	if (r < 0)
 		return r == -ENOENT ? command_unknown(argv[0]) : report_error(STATUS_FAILED);
-	r = args_parse(s.run, argc - 1, argv + 1, &args);
+	r = args_parse(s.run, argc, argv, &args);
 	if (r < 0)
 		status = report_error(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);
 	else if (args.events)
