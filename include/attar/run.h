@@ -213,6 +213,7 @@ struct attar_run_counter {
 	size_t n_instances;
 	/* Of each instance, since the start and since the report before; read for each report. */
 	const struct attar_value *values, *recent;
+	int error; /* the negative errno of refused; 0: none */
 };
 
 /* Counter number i in the order in which they were named; NULL after the last. */
@@ -224,6 +225,38 @@ ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
 
 /* ns since the report before, or since the start: what `recent` values were counted in. */
 ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
+
+/* What attar_run_count_rows() separates counts by. */
+enum attar_count_by {
+	ATTAR_COUNT_TOTAL, /* nothing: one row (default) */
+	ATTAR_COUNT_BY_CPU,
+	ATTAR_COUNT_BY_THREAD,
+	ATTAR_COUNT_BY_SOCKET, /* of processors */
+	ATTAR_COUNT_BY_CGROUP,
+};
+
+/*
+ * Requests separate counts. ATTAR_COUNT_BY_THREAD: threads that are created during the run are
+ * separate too if the kernel reports their counts (Linux 6.12; not with intervals); otherwise they
+ * are counted with their creators, and a note is logged. Only from open().
+ */
+ATTAR_API int attar_run_count_by(struct attar_run *run, enum attar_count_by by);
+
+/* The counts of one CPU, thread, socket or control group. */
+struct attar_count_row {
+	int number; /* of the CPU, socket or control group (attar_run_cgroup()); otherwise 0 */
+	pid_t tid;  /* 0: counts that cannot be assigned to a thread, or not by thread */
+	const char *comm;                 /* the thread's name; "": unknown, or not by thread */
+	const struct attar_count *counts; /* one for each attar_run_get_counter() */
+};
+
+/*
+ * The counts as rows in the order of their numbers or tids. ATTAR_SCOPE_INTERVAL: since the
+ * previous report; ATTAR_SCOPE_WHOLE: of all ended runs of the command, to be called from ended()
+ * or later. Owned by the run and valid until the next call. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
+	const struct attar_count_row **ret_rows, size_t *ret_n);
 
 /* CPU time that the ended command has used, as attar_target_command_times() gives it. */
 ATTAR_API int attar_run_command_times(
@@ -244,6 +277,16 @@ ATTAR_API struct attar_symbols *attar_run_symbols(struct attar_run *run);
 
 /* The name of source number i as it was opened ("cpu-clock"). */
 ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_t i);
+
+/* The attributes that source number i was requested with. Borrowed from the run; NULL: none. */
+ATTAR_API const struct perf_event_attr *attar_run_source_attr(
+	const struct attar_run *run, uint32_t i);
+
+/* What the options select: the whole system, tasks or control groups. */
+ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
+
+/* The interval of reports, ns; 0: one report at the end. */
+ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
 
 /* The sampling frequency asked for, per second. */
 ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);

@@ -20,6 +20,7 @@
 #ifndef ATTAR_STATS_H
 #define ATTAR_STATS_H
 
+#include "attar/perf.h"
 #include "attar/report.h"
 #include "attar/stream.h"
 #include "attar/symbol.h"
@@ -94,6 +95,13 @@ ATTAR_API void attar_series_add(struct attar_series *series, double value);
  * measurements.
  */
 ATTAR_API double attar_series_deviation(const struct attar_series *series);
+
+/* The count of an event in several runs of a command. */
+struct attar_count {
+	struct attar_value sum; /* of all runs */
+	bool is_unknown;        /* counted together with other threads: included in another count */
+	struct attar_series runs; /* of the value in each run; none for an interval */
+};
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "profilers/ratios.h"
+#include "ratios.h"
 
-#include "base/base.h"
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { NS_PER_S = 1000000000 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "profilers/samplefields.h"
+#include "samplefields.h"
 
 #include <stdio.h>
-
-#include "base/base.h"
+#include <string.h>
 
 /* Resolves the sampled IP; false if it has no symbol or DSO (guest or hypervisor code). */
 static bool find_symbol(

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* stat: how often events happen, by counting. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "attar/run.h"
-#include "base/buf.h"
-#include "base/file.h"
-#include "profilers/ratios.h"
-#include "profilers/threadcounts.h"
-#include "run/run.h"
-#include "stats/counter_table.h"
-
-/* The aggregation key of counts. */
-enum by { BY_NOTHING, BY_CPU, BY_THREAD, BY_SOCKET, BY_CGROUP };
+#include "ratios.h"
 
 struct stat {
 	struct attar_texts events;
 	uint64_t repeat;
 	bool detail, line, per_cpu, per_thread, per_socket;
 
-	enum by by;
-	struct counter_table whole; /* from start to end, of each run of the command */
-	struct attar_series elapsed, user, system; /* ns, of the same */
+	enum attar_count_by by;
+	struct attar_series elapsed, user, system; /* ns, of each run of the command */
 };
 
 static const char task_events[] = "task-clock,context-switches,cpu-migrations,page-faults,cycles,"
@@ -35,41 +29,25 @@ static const char detail_events[] =
 
 static bool watches_tasks(const struct attar_run *run, const struct stat *s)
 {
-	return s->per_thread || !(run->opts.cgroups || run_watches_system(run));
-}
-
-/* Logs why --per-thread cannot separate some threads. */
-static void note_threads(const struct attar_run *run)
-{
-	if (exited_threads_reported(run) || run->opts.tids)
-		return;
-	log_note("--per-thread: threads created during the run are counted with their creators%s",
-		run->opts.interval        ? ": --interval does not allow separate counts"
-		: run_watches_system(run) ? ""
-		: run->opts.cpus          ? ": --cpus does not allow separate counts"
-					  : ": separate counts require Linux 6.12 or newer");
+	return s->per_thread || attar_run_target_kind(run) == ATTAR_TARGET_TASKS;
 }
 
 static int choose_key(struct attar_run *run, struct stat *s)
 {
-	if (s->per_cpu + s->per_thread + s->per_socket + (run->opts.cgroups != NULL) > 1)
+	bool by_cgroup = attar_run_target_kind(run) == ATTAR_TARGET_CGROUPS;
+
+	if (s->per_cpu + s->per_thread + s->per_socket + by_cgroup > 1)
 		return attar_fail(-EINVAL, "--per-cpu, --per-thread, --per-socket and --cgroups "
 					   "are mutually exclusive");
 	if (s->per_thread && s->repeat)
 		return attar_fail(-EINVAL,
 			"--per-thread conflicts with --repeat: each run has different threads");
-	s->by = s->per_cpu          ? BY_CPU
-		: s->per_thread     ? BY_THREAD
-		: s->per_socket     ? BY_SOCKET
-		: run->opts.cgroups ? BY_CGROUP
-				    : BY_NOTHING;
-	if (s->by == BY_CPU || s->by == BY_SOCKET)
-		attar_run_count_each_cpu(run);
-	if (s->by == BY_THREAD) {
-		run_count_each_thread(run);
-		note_threads(run);
-	}
-	return 0;
+	s->by = s->per_cpu      ? ATTAR_COUNT_BY_CPU
+		: s->per_thread ? ATTAR_COUNT_BY_THREAD
+		: s->per_socket ? ATTAR_COUNT_BY_SOCKET
+		: by_cgroup     ? ATTAR_COUNT_BY_CGROUP
+				: ATTAR_COUNT_TOTAL;
+	return attar_run_count_by(run, s->by);
 }
 
 static int stat_open(struct attar_run *run, void *self)
@@ -77,7 +55,7 @@ static int stat_open(struct attar_run *run, void *self)
 	struct stat *s = self;
 	int r = choose_key(run, s);
 
-	if (r == 0 && s->line && !run->opts.interval)
+	if (r == 0 && s->line && !attar_run_interval(run))
 		r = attar_fail(-EINVAL, "--line needs --interval: it prints one line per interval");
 	if (r == 0 && s->repeat)
 		r = attar_run_repeat(run, s->repeat);
@@ -92,71 +70,17 @@ static int stat_open(struct attar_run *run, void *self)
 
 /* ---- counting ---- */
 
-static int socket_of(int cpu)
-{
-	char path[96];
-	int64_t socket = 0;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/physical_package_id",
-		cpu);
-	return file_read_i64(path, &socket) < 0 ? 0 : (int)socket;
-}
-
-static int key_of(const struct stat *s, const struct attar_counter_instance *instance)
-{
-	switch (s->by) {
-	case BY_CPU:
-		return instance->cpu;
-	case BY_THREAD:
-		return instance->tid;
-	case BY_SOCKET:
-		return socket_of(instance->cpu);
-	case BY_CGROUP:
-		return instance->cgroup;
-	default:
-		return 0;
-	}
-}
-
-/* Adds all counters to the cells of their keys. recent: counts since the previous report. */
-static int fill(struct attar_run *run, const struct stat *s, struct counter_table *t, bool recent)
-{
-	const struct attar_run_counter *c;
-
-	for (t->n_events = 0; attar_run_get_counter(run, t->n_events);)
-		t->n_events++;
-	for (size_t i = 0; (c = attar_run_get_counter(run, i)); i++)
-		for (size_t p = 0; p < c->n_instances; p++) {
-			struct attar_counter_instance instance =
-				attar_counter_instance_at(c->counter, p);
-			struct counter_table_key *key = counter_table_key(t, key_of(s, &instance));
-
-			if (!key)
-				return base_oom();
-			attar_value_add(&key->cells[i].sum, recent ? &c->recent[p] : &c->values[p]);
-		}
-	if (!recent && s->by == BY_THREAD && thread_counts_fill(run, t) < 0)
-		return -ENOMEM;
-	thread_counts_mark(run, t, s->by == BY_THREAD);
-	return 0;
-}
-
 static int stat_ended(struct attar_run *run, void *self)
 {
-	struct counter_table once = {0};
 	struct stat *s = self;
 	uint64_t user, system;
-	int r = fill(run, s, &once, false);
 
-	if (r == 0)
-		r = counter_table_merge(&s->whole, &once);
-	counter_table_done(&once);
 	attar_series_add(&s->elapsed, (double)attar_run_elapsed(run));
 	if (attar_run_command_times(run, &user, &system) == 0) {
 		attar_series_add(&s->user, (double)user);
 		attar_series_add(&s->system, (double)system);
 	}
-	return r;
+	return 0;
 }
 
 /* ---- reports ---- */
@@ -165,7 +89,8 @@ static int stat_ended(struct attar_run *run, void *self)
 struct drawing {
 	struct attar_run *run;
 	const struct stat *s;
-	const struct counter_table *table;
+	const struct attar_count_row *rows;
+	size_t n_rows, n_events;
 	struct attar_section *section;
 	uint64_t elapsed;
 	bool mean;
@@ -182,47 +107,44 @@ static bool is_hidden(const struct attar_run_counter *c)
 		       spec->config == PERF_COUNT_SW_CPU_MIGRATIONS);
 }
 
-static bool is_known(const struct attar_run_counter *c, const struct counter_cell *cell)
+static bool is_known(const struct attar_run_counter *c, const struct attar_count *count)
 {
-	const struct attar_value *v = &cell->sum;
+	const struct attar_value *v = &count->sum;
 
-	return !cell->is_unknown && !c->refused && !is_hidden(c) &&
+	return !count->is_unknown && !c->refused && !is_hidden(c) &&
 	       v->quality != ATTAR_QUALITY_NOT_COUNTED && v->quality != ATTAR_QUALITY_ERROR;
 }
 
-static const char *quality(const struct drawing *d, size_t i, const struct counter_cell *cell)
+static const char *quality(const struct attar_run_counter *c, const struct attar_count *count)
 {
-	const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
-	int error = d->run->counts.at[i].error;
-
-	if (is_hidden(c) || (c->refused && (error == -EACCES || error == -EPERM)))
+	if (is_hidden(c) || (c->refused && (c->error == -EACCES || c->error == -EPERM)))
 		return "not permitted";
 	if (c->refused)
 		return "not supported";
-	return cell->is_unknown ? "not known" : attar_quality_name(cell->sum.quality);
+	return count->is_unknown ? "not known" : attar_quality_name(count->sum.quality);
 }
 
-static double value_of(const struct drawing *d, const struct counter_cell *cell)
+static double value_of(const struct drawing *d, const struct attar_count *count)
 {
-	return d->mean ? cell->runs.mean : (double)cell->sum.value;
+	return d->mean ? count->runs.mean : (double)count->sum.value;
 }
 
 static void add_value(
-	const struct drawing *d, const struct attar_run_counter *c, const struct counter_cell *cell)
+	const struct drawing *d, const struct attar_run_counter *c, const struct attar_count *count)
 {
-	if (!is_known(c, cell))
+	if (!is_known(c, count))
 		attar_cell_none(d->section);
-	else if (c->spec->scale == 1 && !(d->mean && cell->runs.n > 1))
-		attar_cell_u64(d->section, cell->sum.value);
+	else if (c->spec->scale == 1 && !(d->mean && count->runs.n > 1))
+		attar_cell_u64(d->section, count->sum.value);
 	else
-		attar_cell_double(d->section, value_of(d, cell) * c->spec->scale);
+		attar_cell_double(d->section, value_of(d, count) * c->spec->scale);
 }
 
 static void add_deviation(
-	const struct drawing *d, const struct attar_run_counter *c, const struct counter_cell *cell)
+	const struct drawing *d, const struct attar_run_counter *c, const struct attar_count *count)
 {
-	if (is_known(c, cell) && cell->runs.n > 1)
-		attar_cell_double(d->section, attar_series_deviation(&cell->runs));
+	if (is_known(c, count) && count->runs.n > 1)
+		attar_cell_double(d->section, attar_series_deviation(&count->runs));
 	else
 		attar_cell_none(d->section);
 }
@@ -248,40 +170,34 @@ static void add_ratio(const struct drawing *d, const struct ratio_count *counts,
 	attar_cell_text(d->section, ratio.of ? ratio.of : "");
 }
 
-/* If the command exited before its name was read, its program name is used. */
-static void add_thread(const struct drawing *d, int number)
+static void add_thread(const struct drawing *d, const struct attar_count_row *row)
 {
-	const char *comm;
-	pid_t tid = thread_counts_name(d->run, number, &comm);
-
-	if (!comm)
-		comm = d->run->command ? basename(d->run->command[0]) : "";
-	attar_cell_text(d->section, comm);
-	if (tid)
-		attar_cell_u64(d->section, (uint64_t)tid);
+	attar_cell_text(d->section, row->comm);
+	if (row->tid)
+		attar_cell_u64(d->section, (uint64_t)row->tid);
 	else
 		attar_cell_none(d->section);
 }
 
-static void add_key(const struct drawing *d, const struct counter_table_key *key)
+static void add_key(const struct drawing *d, const struct attar_count_row *row)
 {
-	if (d->s->by == BY_THREAD)
-		add_thread(d, key->number);
-	else if (d->s->by == BY_CGROUP)
-		attar_cell_text(d->section, attar_run_cgroup(d->run, key->number));
-	else if (d->s->by != BY_NOTHING)
-		attar_cell_u64(d->section, (uint64_t)key->number);
+	if (d->s->by == ATTAR_COUNT_BY_THREAD)
+		add_thread(d, row);
+	else if (d->s->by == ATTAR_COUNT_BY_CGROUP)
+		attar_cell_text(d->section, attar_run_cgroup(d->run, row->number));
+	else if (d->s->by != ATTAR_COUNT_TOTAL)
+		attar_cell_u64(d->section, (uint64_t)row->number);
 }
 
-static void key_columns(struct attar_section *section, enum by by)
+static void key_columns(struct attar_section *section, enum attar_count_by by)
 {
-	if (by == BY_CPU)
+	if (by == ATTAR_COUNT_BY_CPU)
 		attar_section_column(section, "cpu", ATTAR_UNIT_ID);
-	if (by == BY_SOCKET)
+	if (by == ATTAR_COUNT_BY_SOCKET)
 		attar_section_column(section, "socket", ATTAR_UNIT_ID);
-	if (by == BY_CGROUP)
+	if (by == ATTAR_COUNT_BY_CGROUP)
 		attar_section_column(section, "cgroup", ATTAR_UNIT_TEXT);
-	if (by == BY_THREAD) {
+	if (by == ATTAR_COUNT_BY_THREAD) {
 		attar_section_column(section, "comm", ATTAR_UNIT_TEXT);
 		attar_section_column(section, "tid", ATTAR_UNIT_ID);
 	}
@@ -311,51 +227,51 @@ static void add_counted(const struct drawing *d, const struct attar_value *v)
 		attar_cell_none(d->section);
 }
 
-static void add_row(const struct drawing *d, const struct counter_table_key *key,
+static void add_row(const struct drawing *d, const struct attar_count_row *row,
 	const struct ratio_count *counts, size_t i)
 {
 	const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
-	const struct counter_cell *cell = &key->cells[i];
+	const struct attar_count *count = &row->counts[i];
 
 	attar_section_row(d->section);
-	add_key(d, key);
-	add_value(d, c, cell);
+	add_key(d, row);
+	add_value(d, c, count);
 	attar_cell_text(d->section, c->spec->unit);
 	add_name(d, c);
 	if (d->s->repeat)
-		add_deviation(d, c, cell);
-	add_ratio(d, counts, d->table->n_events, i);
-	add_counted(d, &cell->sum);
-	attar_cell_text(d->section, quality(d, i, cell));
+		add_deviation(d, c, count);
+	add_ratio(d, counts, d->n_events, i);
+	add_counted(d, &count->sum);
+	attar_cell_text(d->section, quality(c, count));
 }
 
 static void fill_ratio_counts(
-	const struct drawing *d, const struct counter_table_key *key, struct ratio_count *counts)
+	const struct drawing *d, const struct attar_count_row *row, struct ratio_count *counts)
 {
-	for (size_t i = 0; i < d->table->n_events; i++) {
+	for (size_t i = 0; i < d->n_events; i++) {
 		const struct attar_run_counter *c = attar_run_get_counter(d->run, i);
 		const struct perf_event_attr *attr =
 			c->counter ? attar_counter_attr(c->counter) : NULL;
 
 		counts[i] = (struct ratio_count){.spec = c->spec,
-			.value = value_of(d, &key->cells[i]),
-			.known = is_known(c, &key->cells[i]),
+			.value = value_of(d, &row->counts[i]),
+			.known = is_known(c, &row->counts[i]),
 			.all_code = attr && !attr->exclude_kernel && !attr->exclude_user};
 	}
 }
 
 static int draw(struct drawing *d, struct attar_report *report)
 {
-	struct ratio_count *counts = calloc(MAX(d->table->n_events, (size_t)1), sizeof(*counts));
+	struct ratio_count *counts = calloc(d->n_events + 1, sizeof(*counts));
 
 	if (!counts)
-		return base_oom();
+		return attar_fail(-ENOMEM, "out of memory");
 	d->section = attar_report_table(report, "counts");
 	columns(d);
-	vec_each (&d->table->keys, key) {
-		fill_ratio_counts(d, key, counts);
-		for (size_t i = 0; i < d->table->n_events; i++)
-			add_row(d, key, counts, i);
+	for (size_t r = 0; r < d->n_rows; r++) {
+		fill_ratio_counts(d, &d->rows[r], counts);
+		for (size_t i = 0; i < d->n_events; i++)
+			add_row(d, &d->rows[r], counts, i);
 	}
 	free(counts);
 	return 0;
@@ -384,10 +300,18 @@ static void draw_times(const struct stat *s, struct attar_report *report)
 	attar_cell_u64(section, s->elapsed.n);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* --line: one line for each interval, with a column for each event. */
 static int draw_lines(struct drawing *d, struct attar_report *report)
 {
-	uint64_t now = attar_run_realtime(d->run, base_now());
+	uint64_t now = attar_run_realtime(d->run, now_ns());
 	const struct attar_run_counter *c;
 
 	d->section = attar_report_events(report, "counts");
@@ -395,49 +319,34 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 	key_columns(d->section, d->s->by);
 	for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++)
 		attar_section_column(d->section, c->name, ATTAR_UNIT_COUNT);
-	vec_each (&d->table->keys, key) {
+	for (const struct attar_count_row *row = d->rows; row < d->rows + d->n_rows; row++) {
 		attar_section_row(d->section);
 		attar_cell_u64(d->section, now);
-		add_key(d, key);
+		add_key(d, row);
 		for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++)
-			add_value(d, c, &key->cells[i]);
+			add_value(d, c, &row->counts[i]);
 	}
 	return 0;
-}
-
-static int report_recent(struct attar_run *run, const struct stat *s, struct attar_report *report)
-{
-	struct counter_table recent = {0};
-	struct drawing d = {.run = run, .s = s, .table = &recent};
-	int r = fill(run, s, &recent, true);
-
-	d.elapsed = attar_run_recent(run);
-	if (r == 0)
-		r = s->line ? draw_lines(&d, report) : draw(&d, report);
-	counter_table_done(&recent);
-	return r;
 }
 
 static int stat_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct stat *s = self;
-	struct drawing d = {.run = run, .s = s, .table = &s->whole, .mean = true};
-	int r;
+	struct drawing d = {.run = run, .s = s, .mean = scope == ATTAR_SCOPE_WHOLE};
+	int r = attar_run_count_rows(run, scope, &d.rows, &d.n_rows);
 
-	if (scope == ATTAR_SCOPE_INTERVAL)
-		return report_recent(run, s, report);
-	d.elapsed = (uint64_t)s->elapsed.mean;
+	if (r < 0)
+		return r;
+	while (attar_run_get_counter(run, d.n_events))
+		d.n_events++;
+	d.elapsed = d.mean ? (uint64_t)s->elapsed.mean : attar_run_recent(run);
+	if (s->line && !d.mean)
+		return draw_lines(&d, report);
 	r = draw(&d, report);
-	draw_times(s, report);
+	if (d.mean)
+		draw_times(s, report);
 	return r;
-}
-
-static void stat_close(void *self)
-{
-	struct stat *s = self;
-
-	counter_table_done(&s->whole);
 }
 
 static const struct attar_option options[] = {
@@ -480,5 +389,4 @@ const struct attar_profiler profiler_stat = {
 	.open = stat_open,
 	.ended = stat_ended,
 	.report = stat_report,
-	.close = stat_close,
 };

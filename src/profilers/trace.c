@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* trace: prints events as they occur, in order of time, with their fields. */
-#include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "attar/run.h"
-#include "base/base.h"
-#include "profilers/samplefields.h"
-#include "run/run.h"
+#include "samplefields.h"
 
 enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 
@@ -49,7 +49,8 @@ static void fill_fields(struct attar_run *run, char text[FIELDS_MAX],
 	if (spec->format && s->raw)
 		attar_format_print(spec->format, s->raw, s->raw_size, text, FIELDS_MAX);
 	else
-		sample_fields_text(run, ev, run_source_attr(run, ev->counter), text, FIELDS_MAX);
+		sample_fields_text(
+			run, ev, attar_run_source_attr(run, ev->counter), text, FIELDS_MAX);
 }
 
 /* ---- fields as values ---- */
@@ -111,7 +112,7 @@ static int add_values(struct attar_run *run, struct attar_section *lines,
 	int r = 0;
 
 	if (!spec->format || !s->raw) {
-		sample_fields_values(run, ev, run_source_attr(run, ev->counter), lines);
+		sample_fields_values(run, ev, attar_run_source_attr(run, ev->counter), lines);
 		return 0;
 	}
 	for (size_t i = 0; r == 0 && i < spec->format->n_fields; i++)
@@ -187,7 +188,7 @@ static bool names_kernel(const struct attar_event_spec *spec)
 
 	if (!spec->format)
 		return !spec->exclude_kernel && spec->kind != ATTAR_EVENT_USER;
-	for (size_t i = 0; i < ARRAY_SIZE(conversions); i++)
+	for (size_t i = 0; i < sizeof(conversions) / sizeof(conversions[0]); i++)
 		if (strstr(spec->format->print, conversions[i]))
 			return true;
 	return false;
@@ -217,9 +218,9 @@ static int trace_open(struct attar_run *run, void *self)
 		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
 
 		t->has_user |= spec->user_event || spec->transport;
-		names |= names_kernel(spec);
+		names |= !attar_run_source_attr(run, i)->exclude_kernel && names_kernel(spec);
 	}
-	if (r == 0 && names && !run->opts.exclude_kernel)
+	if (r == 0 && names)
 		read_kernel_names(run);
 	return r;
 }

@@ -242,7 +242,7 @@ static int refuse(struct counted *c, size_t n, int error)
 		if (!c[i].refused)
 			return base_oom();
 		c[i].pub.refused = c[i].refused;
-		c[i].error = error;
+		c[i].pub.error = error;
 	}
 	return 0;
 }
@@ -258,7 +258,7 @@ static bool is_refused_alike(const struct counted *a, const struct counted *b)
 {
 	const struct attar_event_spec *x = a->pub.spec, *y = b->pub.spec;
 
-	return a->error == -EOPNOTSUPP && b->error == -EOPNOTSUPP &&
+	return a->pub.error == -EOPNOTSUPP && b->pub.error == -EOPNOTSUPP &&
 	       x->precise_ip == y->precise_ip && x->precise_max == y->precise_max &&
 	       ((is_of_cpu(x) && is_of_cpu(y)) || (x->type == y->type && x->type >= PERF_TYPE_MAX));
 }
@@ -351,7 +351,7 @@ int counts_open(struct attar_run *run)
 	vec_each (list, c)
 		refused += c->refused != NULL;
 	if (list->n && refused == list->n)
-		return attar_fail(list->at[0].error, "%s", list->at[0].refused);
+		return attar_fail(list->at[0].pub.error, "%s", list->at[0].refused);
 	if (!run->ended) /* only in the first run of a repeated command */
 		note_refused(list);
 	r = threads_open(run);
@@ -392,6 +392,7 @@ void counts_done(struct attar_run *run)
 		close_one(c);
 	vec_done(&run->counts);
 	threads_done(run);
+	count_rows_done(&run->count_rows);
 	map_done(&run->comms);
 }
 

@@ -15,7 +15,6 @@ struct counted {
 	struct attar_counter *counter; /* of pub */
 	struct attar_value *values, *recent;
 	char *refused;
-	int error; /* the negative errno of refused */
 	bool leads;
 	bool is_left_out; /* matched by a pattern and refused: see run/leftout.h */
 };

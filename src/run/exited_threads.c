@@ -20,9 +20,22 @@
 /* Further threads are counted with their creators: nobody reads a longer table. */
 enum { THREADS_MAX = 1 << 16 };
 
+/* Logs why the threads that are created during the run have no counts of their own. */
+static void note_threads(const struct attar_run *run)
+{
+	if (exited_threads_reported(run) || run->opts.tids)
+		return;
+	log_note("threads created during the run are counted with their creators%s",
+		run->opts.interval        ? ": --interval does not allow separate counts"
+		: run_watches_system(run) ? ""
+		: run->opts.cpus          ? ": --cpus does not allow separate counts"
+					  : ": separate counts require Linux 6.12 or newer");
+}
+
 void run_count_each_thread(struct attar_run *run)
 {
 	run->count_each_thread = true;
+	note_threads(run);
 }
 
 bool exited_threads_reported(const struct attar_run *run)

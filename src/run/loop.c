@@ -421,6 +421,8 @@ static int finish(struct attar_run *run)
 		r = counts_read(run);
 	run_user_ended(run);
 	setuid_stop(run);
+	if (r == 0 && run->counts.n)
+		r = count_rows_add_run(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
 	run->command_status = attar_target_command_status(run->target);

@@ -231,6 +231,29 @@ const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
 	return i < run->sources.n ? run->sources.at[i].name : "?";
 }
 
+const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run, uint32_t i)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	return i < run->sources.n ? &run->sources.at[i].attr : NULL;
+}
+
+enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", ATTAR_TARGET_SYSTEM);
+
+	if (run->opts.cgroups)
+		return ATTAR_TARGET_CGROUPS;
+	return run_watches_system(run) ? ATTAR_TARGET_SYSTEM : ATTAR_TARGET_TASKS;
+}
+
+uint64_t attar_run_interval(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->opts.interval;
+}
+
 uint64_t attar_run_freq(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);

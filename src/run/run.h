@@ -12,6 +12,7 @@
 #include "base/parse.h"
 #include "expr/filter.h"
 #include "event/usdt.h"
+#include "run/count_rows.h"
 #include "run/counts.h"
 #include "run/setuid.h"
 #include "run/starters.h"
@@ -111,6 +112,7 @@ struct attar_run {
 
 	/* Counting. */
 	counted_list counts;
+	struct count_rows count_rows;
 	bool count_each_cpu, count_each_thread;
 	bool user_only;   /* no permission to count kernel code */
 	struct map comms; /* tid -> its last known name, in texts */
@@ -192,12 +194,6 @@ size_t run_slow_closes(const struct attar_run *run);
 
 /* Opens one source on the run's target. */
 int run_open_source(struct attar_run *run, struct source *s);
-
-/* How source number i is opened. */
-static inline const struct perf_event_attr *run_source_attr(const struct attar_run *run, uint32_t i)
-{
-	return &run->sources.at[i].attr;
-}
 
 /* Closes and frees all sources. */
 void run_sources_free(struct attar_run *run);

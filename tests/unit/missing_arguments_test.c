@@ -321,6 +321,9 @@ static void test_runs_that_are_asked(void **state)
 	REFUSES_NULL(attar_run_catalog(NULL), "run");
 	REFUSES_NULL(attar_run_symbols(NULL), "run");
 	REFUSES_TEXT(attar_run_source_name(NULL, 1), "?", "run");
+	REFUSES_NULL(attar_run_source_attr(NULL, 1), "run");
+	REFUSES_VALUE(attar_run_target_kind(NULL), ATTAR_TARGET_SYSTEM, "run");
+	REFUSES_VALUE(attar_run_interval(NULL), 0, "run");
 	REFUSES_VALUE(attar_run_freq(NULL), 0, "run");
 	REFUSES_NULL(attar_run_lines(NULL, any, on_columns), "run");
 	REFUSES_NULL(attar_run_lines(any, NULL, on_columns), "name");
@@ -346,6 +349,8 @@ static void test_runs(void **state)
 	REFUSES(attar_run_count(NULL, any), "run");
 	REFUSES(attar_run_count(any, NULL), "text");
 	REFUSES_VOID(attar_run_count_each_cpu(NULL), "run");
+	REFUSES(attar_run_count_by(NULL, ATTAR_COUNT_TOTAL), "run");
+	REFUSES(attar_run_count_rows(NULL, ATTAR_SCOPE_WHOLE, any, any), "run");
 	REFUSES(attar_run_repeat(NULL, 1), "run");
 	REFUSES(attar_run_command_times(NULL, any, any), "run");
 	REFUSES(attar_run_command_times(any, NULL, any), "ret_user");

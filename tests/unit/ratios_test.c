@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "profilers/ratios.h"
-#include "stats/counter_table.h"
+#include "stats/count_table.h"
 
 #define SPEC(name_, type_, config_)                                                                \
 	{                                                                                          \
@@ -111,25 +111,25 @@ static void test_keeps_keys_in_order(void **state)
 {
 	const int numbers[] = {3, 0, 7, -1, 3, 0};
 	struct attar_value one = {.value = 1, .raw = 1, .quality = ATTAR_QUALITY_EXACT};
-	struct counter_table run = {.n_events = 2}, all = {0};
+	struct count_table run = {.n_events = 2}, all = {0};
 
 	for (size_t i = 0; i < 6; i++) {
-		struct counter_table_key *key = counter_table_key(&run, numbers[i]);
+		struct count_table_key *key = count_table_key(&run, numbers[i]);
 
 		assert_non_null(key);
-		attar_value_add(&key->cells[1].sum, &one);
+		attar_value_add(&key->counts[1].sum, &one);
 	}
 	assert_int_equal(run.keys.n, 4);
 	assert_int_equal(run.keys.at[0].number, -1);
 	assert_int_equal(run.keys.at[3].number, 7);
-	assert_int_equal(run.keys.at[1].cells[1].sum.value, 2);
-	assert_int_equal(counter_table_merge(&all, &run), 0);
-	assert_int_equal(counter_table_merge(&all, &run), 0);
-	assert_int_equal(all.keys.at[2].cells[1].runs.n, 2);
-	assert_true(all.keys.at[2].cells[1].runs.mean == 2);
-	assert_int_equal(all.keys.at[2].cells[1].sum.value, 4);
-	counter_table_done(&run);
-	counter_table_done(&all);
+	assert_int_equal(run.keys.at[1].counts[1].sum.value, 2);
+	assert_int_equal(count_table_merge(&all, &run), 0);
+	assert_int_equal(count_table_merge(&all, &run), 0);
+	assert_int_equal(all.keys.at[2].counts[1].runs.n, 2);
+	assert_true(all.keys.at[2].counts[1].runs.mean == 2);
+	assert_int_equal(all.keys.at[2].counts[1].sum.value, 4);
+	count_table_done(&run);
+	count_table_done(&all);
 }
 
 int main(void)

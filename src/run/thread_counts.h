@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rows of stat --per-thread: exited threads, counts of unknown threads, and partial counts.
+ * The rows of per-thread counts: exited threads, counts of unknown threads, and partial counts.
  */
-#ifndef PROFILERS_THREADCOUNTS_H
-#define PROFILERS_THREADCOUNTS_H
+#ifndef RUN_THREAD_COUNTS_H
+#define RUN_THREAD_COUNTS_H
 
 #include "attar/run.h"
-#include "stats/counter_table.h"
+#include "stats/count_table.h"
 
 /*
  * Adds rows for threads that were created during the run and have exited. Counts of unknown threads
  * are moved from the count of their creator to a row of their own: the sum of all rows is the total
  * count. 0 or -ENOMEM.
  */
-int thread_counts_fill(struct attar_run *run, struct counter_table *t);
+int thread_counts_fill(struct attar_run *run, struct count_table *t);
 
 /*
  * Marks counts as partial whose event the kernel disabled before the task exited. by_thread: keys
  * are threads.
  */
-void thread_counts_mark(const struct attar_run *run, struct counter_table *t, bool by_thread);
+void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool by_thread);
 
 /*
  * The tid and name of the thread with this key; tid 0: unknown threads. *ret_comm is NULL if the

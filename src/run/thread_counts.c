@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "profilers/threadcounts.h"
+#include "run/thread_counts.h"
 
 #include <limits.h>
 
@@ -9,36 +9,36 @@
 enum { ENDED_FIRST = 1 << 24, UNASSIGNED = INT_MAX };
 
 /* Adds the counts of exited threads that were created during the run. */
-static int fill_ended(struct attar_run *run, struct counter_table *t)
+static int fill_ended(struct attar_run *run, struct count_table *t)
 {
 	const struct ended_thread *ended;
 
 	for (size_t e = 0; (ended = run_ended_thread(run, e)); e++) {
-		struct counter_table_key *key = NULL;
+		struct count_table_key *key = NULL;
 
 		if (!ended->told)
 			continue;
-		key = counter_table_key(t, ENDED_FIRST + (int)e);
+		key = count_table_key(t, ENDED_FIRST + (int)e);
 		if (!key)
 			return base_oom();
 		for (size_t i = 0; i < t->n_events; i++) {
-			struct counter_cell *cell = &key->cells[i];
+			struct attar_count *count = &key->counts[i];
 
-			attar_value_add(&cell->sum, &ended->values[i]);
+			attar_value_add(&count->sum, &ended->values[i]);
 			if (run_is_complete(run, ended, i))
 				continue;
-			cell->is_unknown = !ended->parts[i];
-			cell->sum.quality = MAX(cell->sum.quality, ATTAR_QUALITY_PARTIAL);
+			count->is_unknown = !ended->parts[i];
+			count->sum.quality = MAX(count->sum.quality, ATTAR_QUALITY_PARTIAL);
 		}
 	}
 	return 0;
 }
 
 /* Moves the part of a thread's count that belongs to threads it created to *rest. */
-static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct counter_cell *cell,
+static void split_count(struct attar_run *run, size_t event, pid_t tid, struct attar_count *count,
 	struct attar_value *rest)
 {
-	struct attar_value own = {0}, others = cell->sum;
+	struct attar_value own = {0}, others = count->sum;
 
 	if (!others.raw)
 		return;
@@ -46,10 +46,10 @@ static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct co
 		if (own.raw >= others.raw)
 			return;
 		others = attar_value_since(&others, &own);
-		cell->sum = own;
+		count->sum = own;
 	} else {
-		cell->sum = (struct attar_value){0};
-		cell->is_unknown = true;
+		count->sum = (struct attar_value){0};
+		count->is_unknown = true;
 	}
 	attar_value_add(rest, &others);
 }
@@ -57,42 +57,42 @@ static void split_cell(struct attar_run *run, size_t event, pid_t tid, struct co
 /*
  * Moves counts that cannot be assigned to a thread to a row of their own; the sum is unchanged.
  */
-static int split_unassigned(struct attar_run *run, struct counter_table *t)
+static int split_unassigned(struct attar_run *run, struct count_table *t)
 {
-	struct counter_table_key *rest;
+	struct count_table_key *rest;
 	bool any = false;
 
-	if (threads_settle(run) < 0 || !(rest = counter_table_key(t, UNASSIGNED)))
+	if (threads_settle(run) < 0 || !(rest = count_table_key(t, UNASSIGNED)))
 		return base_oom();
 	for (size_t k = 0; k + 1 < t->keys.n; k++) {
-		struct counter_table_key *key = &t->keys.at[k];
+		struct count_table_key *key = &t->keys.at[k];
 
 		for (size_t i = 0; i < t->n_events && key->number < ENDED_FIRST; i++)
 			if (!attar_run_get_counter(run, i)->refused &&
 				run_is_mixed(run, key->number))
-				split_cell(
-					run, i, key->number, &key->cells[i], &rest->cells[i].sum);
+				split_count(
+					run, i, key->number, &key->counts[i], &rest->counts[i].sum);
 	}
 	for (size_t i = 0; i < t->n_events; i++) {
-		struct attar_value *v = &rest->cells[i].sum;
+		struct attar_value *v = &rest->counts[i].sum;
 
 		any |= v->value > 0;
 		if (v->quality < ATTAR_QUALITY_PARTIAL)
 			v->quality = ATTAR_QUALITY_PARTIAL;
 	}
 	if (!any)
-		counter_table_drop_last(t);
+		count_table_drop_last(t);
 	return 0;
 }
 
-static void mark_partial(struct counter_table_key *key, size_t n_events)
+static void mark_partial(struct count_table_key *key, size_t n_events)
 {
 	for (size_t i = 0; i < n_events; i++)
-		if (key->cells[i].sum.quality < ATTAR_QUALITY_PARTIAL)
-			key->cells[i].sum.quality = ATTAR_QUALITY_PARTIAL;
+		if (key->counts[i].sum.quality < ATTAR_QUALITY_PARTIAL)
+			key->counts[i].sum.quality = ATTAR_QUALITY_PARTIAL;
 }
 
-void thread_counts_mark(const struct attar_run *run, struct counter_table *t, bool by_thread)
+void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool by_thread)
 {
 	bool told = by_thread && exited_threads_reported(run);
 
@@ -110,7 +110,7 @@ void thread_counts_mark(const struct attar_run *run, struct counter_table *t, bo
 	}
 }
 
-int thread_counts_fill(struct attar_run *run, struct counter_table *t)
+int thread_counts_fill(struct attar_run *run, struct count_table *t)
 {
 	int r = fill_ended(run, t);
 

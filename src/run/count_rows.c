@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/count_rows.h"
+
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "run/run.h"
+#include "run/thread_counts.h"
+
+int attar_run_count_by(struct attar_run *run, enum attar_count_by by)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+	if ((unsigned)by > ATTAR_COUNT_BY_CGROUP)
+		return check_range(__func__, "by", by, ATTAR_COUNT_BY_CGROUP + 1);
+
+	run->count_rows.by = by;
+	if (by == ATTAR_COUNT_BY_CPU || by == ATTAR_COUNT_BY_SOCKET)
+		run->count_each_cpu = true;
+	if (by == ATTAR_COUNT_BY_THREAD)
+		run_count_each_thread(run);
+	return 0;
+}
+
+static int socket_of(int cpu)
+{
+	char path[96];
+	int64_t socket = 0;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/physical_package_id",
+		cpu);
+	return file_read_i64(path, &socket) < 0 ? 0 : (int)socket;
+}
+
+static int key_of(enum attar_count_by by, const struct attar_counter_instance *instance)
+{
+	switch (by) {
+	case ATTAR_COUNT_BY_CPU:
+		return instance->cpu;
+	case ATTAR_COUNT_BY_THREAD:
+		return instance->tid;
+	case ATTAR_COUNT_BY_SOCKET:
+		return socket_of(instance->cpu);
+	case ATTAR_COUNT_BY_CGROUP:
+		return instance->cgroup;
+	default:
+		return 0;
+	}
+}
+
+/* Adds all counters to the counts of their keys. recent: since the previous report. */
+static int fill(struct attar_run *run, struct count_table *t, bool recent)
+{
+	enum attar_count_by by = run->count_rows.by;
+
+	t->n_events = run->counts.n;
+	for (size_t i = 0; i < run->counts.n; i++) {
+		const struct attar_run_counter *c = &run->counts.at[i].pub;
+
+		for (size_t p = 0; p < c->n_instances; p++) {
+			struct attar_counter_instance instance =
+				attar_counter_instance_at(c->counter, p);
+			struct count_table_key *key = count_table_key(t, key_of(by, &instance));
+
+			if (!key)
+				return base_oom();
+			attar_value_add(
+				&key->counts[i].sum, recent ? &c->recent[p] : &c->values[p]);
+		}
+	}
+	if (!recent && by == ATTAR_COUNT_BY_THREAD && thread_counts_fill(run, t) < 0)
+		return -ENOMEM;
+	thread_counts_mark(run, t, by == ATTAR_COUNT_BY_THREAD);
+	return 0;
+}
+
+int count_rows_add_run(struct attar_run *run)
+{
+	struct count_table once = {0};
+	int r = fill(run, &once, false);
+
+	if (r == 0)
+		r = count_table_merge(&run->count_rows.whole, &once);
+	count_table_done(&once);
+	return r;
+}
+
+/* If the command exited before its name was read, its program name is used. */
+static const char *comm_of(const struct attar_run *run, const char *comm)
+{
+	if (comm)
+		return comm;
+	return run->command ? basename(run->command[0]) : "";
+}
+
+static int add_row(struct attar_run *run, const struct count_table_key *key)
+{
+	struct attar_count_row row = {.number = key->number, .comm = "", .counts = key->counts};
+	const char *comm;
+
+	if (run->count_rows.by == ATTAR_COUNT_BY_THREAD) {
+		row.tid = thread_counts_name(run, key->number, &comm);
+		row.comm = comm_of(run, comm);
+		row.number = 0;
+	}
+	return vec_push(&run->count_rows.rows, row);
+}
+
+int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
+	const struct attar_count_row **ret_rows, size_t *ret_n)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(ret_rows, "ret_rows");
+	CHECK_ARG(ret_n, "ret_n");
+
+	struct count_rows *rows = &run->count_rows;
+	struct count_table *table = scope == ATTAR_SCOPE_WHOLE ? &rows->whole : &rows->recent;
+	int r = 0;
+
+	rows->rows.n = 0;
+	count_table_done(&rows->recent);
+	if (scope == ATTAR_SCOPE_INTERVAL)
+		r = fill(run, table, true);
+	vec_each (&table->keys, key)
+		if (r == 0)
+			r = add_row(run, key);
+	if (r < 0)
+		return r;
+	*ret_rows = rows->rows.at;
+	*ret_n = rows->rows.n;
+	return 0;
+}
+
+void count_rows_done(struct count_rows *rows)
+{
+	count_table_done(&rows->whole);
+	count_table_done(&rows->recent);
+	vec_done(&rows->rows);
+}
