@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * The kernel's interface as of 6.4, without the library: what its own tests promise, and what the
- * library builds upon. Runs in a guest with user_events.
+ * The kernel's interface as of 6.4, without the library: the cases of the kernel's own tests, and
+ * what the library relies on. Runs in a guest with user_events.
  */
 #include "kernel.h"
 
@@ -70,7 +70,7 @@ static int del(const char *name)
 	return ioctl(fd, DEL, name) ? -errno : 0;
 }
 
-/* An event goes when nobody refers to it any more, after a moment. */
+/* An unreferenced event disappears after a moment. */
 static int gone(void)
 {
 	del(NAME);
@@ -163,7 +163,7 @@ static void the_word_follows_the_listeners(void **state)
 	assert_int_equal(word, 0);
 	listen_in_ftrace(NAME, 1);
 	assert_int_equal(word, 1);
-	/* Somebody listens already: the new bit is set at once. */
+	/* The event already has a listener: the new bit is set at once. */
 	assert_int_equal(reg(5, NAME, NULL), 0);
 	assert_int_equal(word, 0x21);
 	assert_int_equal(unreg(&word, 0), 0);
@@ -205,7 +205,7 @@ static void one_name_may_have_many_formats(void **state)
 	assert_true(*first);
 	assert_true(*multi_folder(NAME, "multi_second"));
 	assert_string_not_equal(first, multi_folder(NAME, "multi_second"));
-	/* The file refers to both, until it is closed. */
+	/* The file refers to both until it is closed. */
 	close(fd);
 	fd = open(DATA_FILE, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(unreg(&word, 0), 0);
@@ -219,8 +219,8 @@ static void one_name_may_have_many_formats(void **state)
 
 /* ---- processes ---- */
 
-/* The child has copies of the words and of the kernel's interest in them. */
-static void a_forked_child_is_told_too(void **state)
+/* The child has copies of the words, and of their registration in the kernel. */
+static void a_forked_child_is_enabled_too(void **state)
 {
 	int status;
 	pid_t pid;
@@ -237,9 +237,7 @@ static void a_forked_child_is_told_too(void **state)
 	listen_in_ftrace(NAME, 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	/*
-	 * The page is shared until one of the two is written: for that the kernel takes its time.
-	 */
+	/* The page is shared until one process writes to it; the kernel updates it with a delay. */
 	WAIT_UNTIL(__atomic_load_n(&word, __ATOMIC_RELAXED) == 1);
 	listen_in_ftrace(NAME, 0);
 	WAIT_UNTIL(__atomic_load_n(&word, __ATOMIC_RELAXED) == 0);
@@ -270,7 +268,10 @@ static void a_child_that_shares_memory_shares_the_words(void **state)
 
 /* ---- fields ---- */
 
-/* Creates the event by dynamic_events, as `fields`, and deletes it. 0 or a negative errno. */
+/*
+ * Creates the event with these fields through dynamic_events, and deletes it. Returns 0 or a
+ * negative errno.
+ */
 static int parsed(const char *fields)
 {
 	char command[256];
@@ -336,7 +337,7 @@ static void an_event_matches_itself_only(void **state)
 	}
 }
 
-static void every_type_has_its_way_to_be_printed(void **state)
+static void every_type_has_a_print_format(void **state)
 {
 	static const struct {
 		const char *type, *print;
@@ -388,7 +389,7 @@ static int put(const void *head, size_t n_head, const void *body, size_t n_body)
 	return n < 0 ? -errno : (int)n;
 }
 
-static void writes_are_refused_for_their_own_reasons(void **state)
+static void invalid_writes_have_distinct_errors(void **state)
 {
 	uint32_t index = 0, wrong = 77, negative = (uint32_t)-1, data[3] = {1, 2, 3};
 	int before;
@@ -419,7 +420,7 @@ static void an_event_may_be_empty(void **state)
 	assert_int_equal(traced(NAME ":"), 1);
 }
 
-static void a_page_that_is_not_there_yet_is_fetched(void **state)
+static void an_unmapped_payload_page_is_faulted_in(void **state)
 {
 	uint32_t *page =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -476,7 +477,7 @@ static void a_payload_longer_than_a_page_is_lost_silently(void **state)
 
 /* ---- perf ---- */
 
-/* The offset of a field in the event's format. */
+/* Returns the offset of a field in the event's format. */
 static unsigned offset_of(const char *field)
 {
 	const char *format = text_of(TRACEFS "events/user_events/" NAME "/format");
@@ -540,14 +541,14 @@ int main(void)
 		CASE(the_word_follows_the_listeners),
 		CASE(a_persistent_event_outlives_its_program),
 		CASE(one_name_may_have_many_formats),
-		CASE(a_forked_child_is_told_too),
+		CASE(a_forked_child_is_enabled_too),
 		CASE(a_child_that_shares_memory_shares_the_words),
 		CASE(fields_of_these_types_are_taken),
 		CASE(an_event_matches_itself_only),
-		CASE(every_type_has_its_way_to_be_printed),
-		CASE(writes_are_refused_for_their_own_reasons),
+		CASE(every_type_has_a_print_format),
+		CASE(invalid_writes_have_distinct_errors),
 		CASE(an_event_may_be_empty),
-		CASE(a_page_that_is_not_there_yet_is_fetched),
+		CASE(an_unmapped_payload_page_is_faulted_in),
 		CASE(dynamic_fields_must_lie_inside_and_end_with_nul),
 		CASE(a_payload_longer_than_a_page_is_lost_silently),
 		CASE(perf_gets_the_payload_where_the_format_says),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Programs write to rings, collectors read them: nothing is lost untold. */
+/* Programs write to rings and collectors read them: every loss is counted. */
 #include "rings.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 /* ---- finding each other ---- */
 
-static void a_running_program_is_found_and_switched_on(void **state)
+static void a_running_program_is_found_and_enabled(void **state)
 {
 	struct program program = start("texts", 3, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
@@ -31,7 +31,7 @@ static void a_running_program_is_found_and_switched_on(void **state)
 	perfume_collector_free(collector);
 }
 
-static void only_what_the_patterns_name_is_switched_on(void **state)
+static void only_matching_events_are_enabled(void **state)
 {
 	struct program program = start("texts", 3, NULL);
 	struct perfume_collector *collector = collector_for("nothing,ring_tick", program.pid);
@@ -46,8 +46,8 @@ static void only_what_the_patterns_name_is_switched_on(void **state)
 	perfume_collector_free(collector);
 }
 
-/* It is gone before we look, and so is its number; what it wrote is not. */
-static void a_program_that_flashes_by_is_read_from_its_first_event(void **state)
+/* It has exited before we look, and its PID is free; its events are still there. */
+static void a_short_program_is_read_from_its_first_event(void **state)
 {
 	struct perfume_collector *collector = collector_for("ring_*", -1);
 	struct program program = start("flash", 1000, perfume_collector_variable(collector));
@@ -119,7 +119,7 @@ static void a_fork_in_the_middle_of_a_record_does_no_harm(void **state)
 	perfume_collector_free(collector);
 }
 
-static void a_program_that_becomes_another_is_read_on(void **state)
+static void a_program_is_read_after_an_exec(void **state)
 {
 	struct perfume_collector *collector = collector_for("ring_*", -1);
 	struct program program = start("execing", 5, perfume_collector_variable(collector));
@@ -158,7 +158,7 @@ static void payloads_of_every_length_arrive_or_are_refused(void **state)
 
 /* ---- threads ---- */
 
-static void every_thread_is_read_in_its_order(void **state)
+static void events_of_each_thread_are_in_order(void **state)
 {
 	struct program program = start("eight_threads", 3000, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
@@ -176,7 +176,7 @@ static void every_thread_is_read_in_its_order(void **state)
 	perfume_collector_free(collector);
 }
 
-static void threads_that_end_leave_their_ring_to_others(void **state)
+static void rings_of_exited_threads_are_reused(void **state)
 {
 	struct program program = start("thousand_short_threads", 3, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
@@ -221,7 +221,7 @@ static void signal_handlers_write_in_the_middle_of_a_write(void **state)
 
 	hear(&program, "ready");
 	perfume_collector_scan(collector);
-	/* The program writes as fast as it can; loss is no fault here, a wrong account is. */
+	/* The program writes as fast as it can: losses are allowed, wrong counts are not. */
 	READ_UNTIL(collector, stats_of(collector).written > 1000);
 	while (waitid(P_PID, (id_t)program.pid, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) ==
 			0 &&
@@ -256,7 +256,7 @@ static void a_full_ring_keeps_the_newest_and_counts_the_rest(void **state)
 	/* 1 MiB holds 32768 records of 32 bytes, of which a sixteenth is not trusted. */
 	assert_in_range(stats.read, 1 << 14, 1 << 16);
 	assert_int_equal(got.last_i, 999999);
-	/* What was read is what was written last, but for the first chunk perhaps. */
+	/* What was read is what was written last, except perhaps for the first chunk. */
 	assert_true(got.n_wrong_sequence <= 2);
 	end_of(&program);
 	expect_balance(collector);
@@ -283,7 +283,7 @@ static void a_killed_writer_leaves_whole_records(void **state)
 	}
 }
 
-static void a_stopped_writer_holds_nobody_up(void **state)
+static void a_stopped_writer_does_not_block_others(void **state)
 {
 	struct perfume_collector *collector = collector_for("ring_*", -1);
 	const char *variable = perfume_collector_variable(collector);
@@ -310,11 +310,8 @@ static void a_stopped_writer_holds_nobody_up(void **state)
 
 /* ---- collectors ---- */
 
-/*
- * A collector that dies without a word is forgotten by the program when its lease is up; the next
- * one is heard.
- */
-static void a_killed_collector_costs_no_longer_than_its_lease(void **state)
+/* A killed collector is forgotten by the program when its lease expires; the next one is served. */
+static void a_killed_collector_expires_with_its_lease(void **state)
 {
 	struct program program = start("until_left", 5, NULL);
 	struct perfume_collector *collector;
@@ -335,7 +332,7 @@ static void a_killed_collector_costs_no_longer_than_its_lease(void **state)
 	perfume_collector_scan(collector);
 	hear(&program, "done");
 	READ_UNTIL(collector, got.ticks == 1);
-	/* What others had written before is none of ours. */
+	/* Events that were written before are not delivered. */
 	assert_int_equal(got.last_i, 77);
 	end_of(&program);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
@@ -344,7 +341,7 @@ static void a_killed_collector_costs_no_longer_than_its_lease(void **state)
 	perfume_collector_free(collector);
 }
 
-static void a_stopped_collector_finds_its_events_off_and_says_so(void **state)
+static void a_stopped_collector_reports_disabled_events(void **state)
 {
 	struct program program = start("until_left", 5, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
@@ -352,7 +349,7 @@ static void a_stopped_collector_finds_its_events_off_and_says_so(void **state)
 	hear(&program, "ready");
 	perfume_collector_scan(collector);
 	read_all(collector, 0);
-	/* As if stopped: no poll until the program has given us up. */
+	/* As if stopped: no poll until the program has dropped this collector. */
 	hear(&program, "left");
 	hear(&program, "ready");
 	READ_UNTIL(collector, got.last_i == 77);
@@ -362,7 +359,7 @@ static void a_stopped_collector_finds_its_events_off_and_says_so(void **state)
 	perfume_collector_free(collector);
 }
 
-static void two_collectors_read_the_same_and_leave_apart(void **state)
+static void two_collectors_read_the_same_events(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
 	struct perfume_collector *first = collector_for("ring_tick", program.pid);
@@ -386,8 +383,8 @@ static void two_collectors_read_the_same_and_leave_apart(void **state)
 	perfume_collector_free(second);
 }
 
-/* What others listen to is neither ours to read nor ours to lose. */
-static void a_collector_of_nothing_here_counts_nothing(void **state)
+/* Events of other listeners are neither read nor counted as lost. */
+static void a_collector_without_matching_events_counts_nothing(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
 	struct perfume_collector *busy = collector_for("ring_tick", program.pid);
@@ -410,7 +407,7 @@ static void a_collector_of_nothing_here_counts_nothing(void **state)
 	perfume_collector_free(busy);
 }
 
-static void a_ninth_collector_is_told_that_there_is_no_place(void **state)
+static void a_ninth_collector_is_refused(void **state)
 {
 	struct program program = start("until_left", 1, NULL);
 	struct perfume_collector *collectors[9];
@@ -433,7 +430,7 @@ static void a_ninth_collector_is_told_that_there_is_no_place(void **state)
 	end_of(&program);
 }
 
-static void switching_ten_thousand_times_while_64_threads_write(void **state)
+static void events_are_toggled_while_64_threads_write(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
 	int i;
@@ -458,7 +455,7 @@ static void switching_ten_thousand_times_while_64_threads_write(void **state)
 
 /* ---- plug-ins, and very many events ---- */
 
-static void a_plugin_is_switched_on_each_time_it_is_loaded(void **state)
+static void a_plugin_is_enabled_each_time_it_is_loaded(void **state)
 {
 	struct program program = start("plugins", 200, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick,plugin_*", program.pid);
@@ -475,7 +472,7 @@ static void a_plugin_is_switched_on_each_time_it_is_loaded(void **state)
 	perfume_collector_free(collector);
 }
 
-static void thirty_two_thousand_events_are_switched_on(void **state)
+static void thirty_two_thousand_events_are_enabled(void **state)
 {
 	struct program program = start("dynamic", 32000, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
@@ -493,7 +490,7 @@ static void thirty_two_thousand_events_are_switched_on(void **state)
 
 /* ---- formats ---- */
 
-static void an_event_has_the_format_that_tracefs_would_show(void **state)
+static void an_event_has_its_tracefs_format(void **state)
 {
 	char text[4096];
 	int n = perfume_collector_format(
@@ -540,30 +537,30 @@ static void options_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_running_program_is_found_and_switched_on),
-		CASE(only_what_the_patterns_name_is_switched_on),
-		CASE(a_program_that_flashes_by_is_read_from_its_first_event),
+		CASE(a_running_program_is_found_and_enabled),
+		CASE(only_matching_events_are_enabled),
+		CASE(a_short_program_is_read_from_its_first_event),
 		CASE(standing_orders_reach_programs_that_start_later),
 		CASE(a_forked_child_is_read_too),
 		CASE(a_fork_in_the_middle_of_a_record_does_no_harm),
-		CASE(a_program_that_becomes_another_is_read_on),
+		CASE(a_program_is_read_after_an_exec),
 		CASE(payloads_of_every_length_arrive_or_are_refused),
-		CASE(every_thread_is_read_in_its_order),
-		CASE(threads_that_end_leave_their_ring_to_others),
+		CASE(events_of_each_thread_are_in_order),
+		CASE(rings_of_exited_threads_are_reused),
 		CASE(more_threads_than_rings_are_counted),
 		CASE(signal_handlers_write_in_the_middle_of_a_write),
 		CASE(a_full_ring_keeps_the_newest_and_counts_the_rest),
 		CASE(a_killed_writer_leaves_whole_records),
-		CASE(a_stopped_writer_holds_nobody_up),
-		CASE(a_killed_collector_costs_no_longer_than_its_lease),
-		CASE(a_stopped_collector_finds_its_events_off_and_says_so),
-		CASE(two_collectors_read_the_same_and_leave_apart),
-		CASE(a_collector_of_nothing_here_counts_nothing),
-		CASE(a_ninth_collector_is_told_that_there_is_no_place),
-		CASE(switching_ten_thousand_times_while_64_threads_write),
-		CASE(a_plugin_is_switched_on_each_time_it_is_loaded),
-		CASE(thirty_two_thousand_events_are_switched_on),
-		CASE(an_event_has_the_format_that_tracefs_would_show),
+		CASE(a_stopped_writer_does_not_block_others),
+		CASE(a_killed_collector_expires_with_its_lease),
+		CASE(a_stopped_collector_reports_disabled_events),
+		CASE(two_collectors_read_the_same_events),
+		CASE(a_collector_without_matching_events_counts_nothing),
+		CASE(a_ninth_collector_is_refused),
+		CASE(events_are_toggled_while_64_threads_write),
+		CASE(a_plugin_is_enabled_each_time_it_is_loaded),
+		CASE(thirty_two_thousand_events_are_enabled),
+		CASE(an_event_has_its_tracefs_format),
 		CASE(options_are_checked),
 	};
 

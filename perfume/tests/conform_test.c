@@ -1,31 +1,46 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * What the kernel's own tests of user_events promise (tools/testing/selftests/user_events), through
- * the library. Runs in a guest. Which test stands for which of their cases:
+ * The cases of the kernel's own tests of user_events (tools/testing/selftests/user_events), with
+ * the library. Runs in a guest. The tests of each case: with the bare interface in bare_test.c;
+ * with the library here, or in guest_test.c if marked +:
  *
- *	case             bare interface (bare_test.c)                  library (here; guest_test.c where marked +)
  *	ftrace:
- *	register_events  registering_gives_an_index_...                an_event_is_shared_and_kept_while_it_is_used
- *	write_events     writes_are_refused_for_their_own_reasons      writes_are_counted_or_refused,
- *	                                                               the_last_listener_leaving_is_ebadf +
- *	write_empty_...  an_event_may_be_empty                         an_event_may_be_empty
- *	write_fault      a_page_that_is_not_there_yet_is_fetched       a_payload_that_is_not_there_yet_is_fetched +
- *	write_validator  dynamic_fields_must_lie_inside_...            dynamic_fields_must_lie_inside_and_end_with_nul
- *	print_fmt        every_type_has_its_way_to_be_printed          every_type_has_its_way_to_be_printed
+ *	register_events  registering_gives_an_index_and_keeps_the_event
+ *	                 an_event_is_shared_and_kept_while_it_is_used
+ *	write_events     invalid_writes_have_distinct_errors
+ *	                 writes_are_counted_or_refused, the_last_listener_leaving_is_ebadf +
+ *	write_empty_...  an_event_may_be_empty
+ *	                 an_event_may_be_empty
+ *	write_fault      an_unmapped_payload_page_is_faulted_in
+ *	                 an_unmapped_payload_page_is_faulted_in +
+ *	write_validator  dynamic_fields_must_lie_inside_and_end_with_nul
+ *	                 dynamic_fields_must_lie_inside_and_end_with_nul
+ *	print_fmt        every_type_has_a_print_format
+ *	                 every_type_has_a_print_format
  *	dyn:
  *	basic_types, loc_types, size_types
- *	                 fields_of_these_types_are_taken               fields_of_these_types_are_taken
- *	matching         an_event_matches_itself_only                  an_event_matches_itself_only
+ *	                 fields_of_these_types_are_taken
+ *	                 fields_of_these_types_are_taken
+ *	matching         an_event_matches_itself_only
+ *	                 an_event_matches_itself_only
  *	abi:
- *	enablement       the_word_follows_the_listeners                a_probe_follows_the_listeners
- *	flags            a_persistent_event_outlives_its_program       a_persistent_event_stays +
- *	bit_sizes        bits_and_sizes_of_enable_words_are_checked    (the library chooses bit and size)
- *	multi_format     one_name_may_have_many_formats                one_name_may_have_many_formats
- *	forks            a_forked_child_is_told_too                    a_forked_child_writes_... +
- *	clones           a_child_that_shares_memory_shares_the_words   a_child_that_shares_memory_writes_too +
+ *	enablement       the_word_follows_the_listeners
+ *	                 a_probe_follows_the_listeners
+ *	flags            a_persistent_event_outlives_its_program
+ *	                 a_persistent_event_stays +
+ *	bit_sizes        bits_and_sizes_of_enable_words_are_checked
+ *	                 (the library chooses bit and size)
+ *	multi_format     one_name_may_have_many_formats
+ *	                 one_name_may_have_many_formats
+ *	forks            a_forked_child_is_enabled_too
+ *	                 a_forked_child_writes_without_affecting_the_parent +
+ *	clones           a_child_that_shares_memory_shares_the_words
+ *	                 a_child_that_shares_memory_writes_too +
  *	perf:
- *	perf_write       perf_gets_the_payload_where_the_format_says   perf_gets_the_payload +
- *	perf_empty_...   perf_gets_empty_events                        perf_gets_empty_events
+ *	perf_write       perf_gets_the_payload_where_the_format_says
+ *	                 perf_gets_the_payload +
+ *	perf_empty_...   perf_gets_empty_events
+ *	                 perf_gets_empty_events
  */
 #include "kernel.h"
 #include "perfume.h"
@@ -148,7 +163,7 @@ static void dynamic_fields_must_lie_inside_and_end_with_nul(void **state)
 	assert_int_equal(traced(NAME ":"), 1);
 }
 
-static void every_type_has_its_way_to_be_printed(void **state)
+static void every_type_has_a_print_format(void **state)
 {
 	static const struct {
 		const char *type, *print;
@@ -252,7 +267,7 @@ static void a_probe_follows_the_listeners(void **state)
 	assert_false(perfume_probe_enabled(probe));
 	listen_in_ftrace(NAME, 1);
 	assert_true(perfume_probe_enabled(probe));
-	/* Somebody listens already. */
+	/* The event already has a listener. */
 	later = probe_of("u32 a");
 	assert_true(perfume_probe_enabled(later));
 	assert_int_equal(perfume_deregister(ctx, probe), 0);
@@ -285,7 +300,8 @@ static void one_name_may_have_many_formats(void **state)
 	assert_true(*multi_folder(NAME, "multi_second"));
 	assert_string_not_equal(first, multi_folder(NAME, "multi_second"));
 	/*
-	 * The kernel keeps an event until the file that knows it is closed: one context, one file.
+	 * The kernel keeps an event until the file that registered it is closed: one context, one
+	 * file.
 	 */
 	perfume_free(multi);
 	WAIT_UNTIL(!*multi_folder(NAME, "multi_first") && !*multi_folder(NAME, "multi_second"));
@@ -322,7 +338,7 @@ int main(void)
 		CASE(writes_are_counted_or_refused),
 		CASE(an_event_may_be_empty),
 		CASE(dynamic_fields_must_lie_inside_and_end_with_nul),
-		CASE(every_type_has_its_way_to_be_printed),
+		CASE(every_type_has_a_print_format),
 		CASE(fields_of_these_types_are_taken),
 		CASE(an_event_matches_itself_only),
 		CASE(a_probe_follows_the_listeners),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * emitter N: says "ready", waits until somebody listens, emits order_placed N times, and says how
- * often the arguments were evaluated. Event i has the fields i, i + 0.5, "S<i>", -i, {i, i + 1} and
- * i % 256.
+ * emitter N: prints "ready", waits for a listener, emits order_placed N times, and prints how often
+ * the arguments were evaluated. Event i has the fields i, i + 0.5, "S<i>", -i, {i, i + 1} and i %
+ * 256.
  */
 #include "perfume.h"
 

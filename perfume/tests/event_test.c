@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Static events: what their macros make, byte for byte. */
+/* Static events: the bytes that their macros produce. */
 #include "tests.h"
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ PERFUME_EVENT(twenty_dynamic, (str, a), (str, b), (str, c), (str, d), (str, e), 
 
 #define perfume_plain(...) PERFUME(plain, ##__VA_ARGS__)
 
-/* What a test expects, put together by hand. */
+/* The expected bytes, assembled by hand. */
 static struct {
 	unsigned char bytes[8192];
 	size_t n;
@@ -73,7 +73,7 @@ static uint64_t next_id(void)
 	return (uint64_t)++evaluated;
 }
 
-static void arguments_are_evaluated_only_while_somebody_listens(void **state)
+static void arguments_are_evaluated_only_with_a_listener(void **state)
 {
 	evaluated = 0;
 	assert_int_equal(PERFUME(order_placed, next_id(), 2.5, "x"), 0);
@@ -88,7 +88,7 @@ static void arguments_are_evaluated_only_while_somebody_listens(void **state)
 	assert_int_equal(evaluated, 1);
 }
 
-static void a_string_lies_behind_the_fixed_fields(void **state)
+static void a_string_follows_the_fixed_fields(void **state)
 {
 	listen_to(&perfume_event_order_placed);
 	assert_int_equal(perfume_order_placed(77, 2.5, "ATTAR"), 26);
@@ -125,7 +125,7 @@ static void integers_are_packed(void **state)
 	hang_up(&perfume_event_integers);
 }
 
-static void truth_addresses_and_arrays_are_fixed(void **state)
+static void booleans_addresses_and_arrays_are_fixed_fields(void **state)
 {
 	const uint16_t three[] = {100, 200, 300};
 
@@ -140,7 +140,7 @@ static void truth_addresses_and_arrays_are_fixed(void **state)
 	assert_string_equal(perfume_event_others.fields, "f32 a; u8 b; u64 c; u16[3] d");
 }
 
-/* Offsets count from the end of the word that holds them. */
+/* Offsets count from the end of the word that contains them. */
 static void dynamic_fields_follow_in_their_order(void **state)
 {
 	const uint32_t numbers[] = {11, 22};
@@ -185,7 +185,7 @@ static void twenty_fields_fit(void **state)
 	hang_up(&perfume_event_twenty_dynamic);
 }
 
-static void a_payload_too_long_is_refused(void **state)
+static void a_too_long_payload_is_refused(void **state)
 {
 	static char text[PERFUME_PAYLOAD_MAX];
 
@@ -202,8 +202,8 @@ static void a_payload_too_long_is_refused(void **state)
 	hang_up(&perfume_event_dynamic);
 }
 
-/* On kernels before 6.4 the word says for ever to ask the status page. */
-static void the_status_page_is_asked_where_the_word_says_so(void **state)
+/* On kernels before 6.4 the word permanently says to check the status page. */
+static void the_status_page_is_used_if_the_word_says_so(void **state)
 {
 	static uint8_t page[4096];
 	struct perfume_event *event = &perfume_event_order_placed;
@@ -258,14 +258,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_are_registered_before_main),
 		cmocka_unit_test(an_event_without_fields_has_no_payload),
-		cmocka_unit_test(arguments_are_evaluated_only_while_somebody_listens),
-		cmocka_unit_test(a_string_lies_behind_the_fixed_fields),
+		cmocka_unit_test(arguments_are_evaluated_only_with_a_listener),
+		cmocka_unit_test(a_string_follows_the_fixed_fields),
 		cmocka_unit_test(integers_are_packed),
-		cmocka_unit_test(truth_addresses_and_arrays_are_fixed),
+		cmocka_unit_test(booleans_addresses_and_arrays_are_fixed_fields),
 		cmocka_unit_test(dynamic_fields_follow_in_their_order),
 		cmocka_unit_test(twenty_fields_fit),
-		cmocka_unit_test(a_payload_too_long_is_refused),
-		cmocka_unit_test(the_status_page_is_asked_where_the_word_says_so),
+		cmocka_unit_test(a_too_long_payload_is_refused),
+		cmocka_unit_test(the_status_page_is_used_if_the_word_says_so),
 		cmocka_unit_test(two_source_files_must_agree_on_the_fields),
 	};
 

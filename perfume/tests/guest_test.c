@@ -37,7 +37,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Runs the statement in a child; false is its failure. */
+/* Runs the statement in a child; false if it failed. */
 #define IN_CHILD(statement)                                                                        \
 	({                                                                                         \
 		pid_t pid_ = fork();                                                               \
@@ -102,11 +102,11 @@ static int with_permission(void)
 	if (setgid(65534) || setuid(65534) || perfume_check() != PERFUME_CHECK_OK)
 		return 0;
 	probe = perfume_register(mine, NAME, "u32 a", NULL);
-	/* PERSIST needs CAP_PERFMON: the event is there without it. */
+	/* PERSIST needs CAP_PERFMON: the event exists without it. */
 	return probe && perfume_probe_flags(probe) == 0 && event_exists(NAME);
 }
 
-static void a_user_without_permission_is_told_so(void **state)
+static void missing_permission_is_reported(void **state)
 {
 	assert_true(IN_CHILD(without_permission()));
 	chmod(TRACEFS, 0755);
@@ -188,7 +188,7 @@ static void an_event_goes_with_its_last_probe(void **state)
 
 /* ---- writing ---- */
 
-static void listeners_come_and_go(void **state)
+static void a_probe_follows_its_listeners(void **state)
 {
 	struct perfume_probe *probe = probe_u32();
 
@@ -202,8 +202,8 @@ static void listeners_come_and_go(void **state)
 }
 
 /*
- * Where the word's page must be copied first, because a child shared it, the kernel sets the word
- * somewhat later.
+ * If the page of the word must be copied first, because a child shares it, the kernel sets the word
+ * with a delay.
  */
 static void listen_to_word(const char *event, const uint32_t *word, int on)
 {
@@ -211,7 +211,7 @@ static void listen_to_word(const char *event, const uint32_t *word, int on)
 	WAIT_UNTIL(!!__atomic_load_n(word, __ATOMIC_RELAXED) == on);
 }
 
-/* The listener left between our look at the word and the kernel's. */
+/* The listener left between the library's check of the word and the kernel's. */
 static void the_last_listener_leaving_is_ebadf(void **state)
 {
 	listen_to_word("perfume_static", &perfume_word_perfume_static, 1);
@@ -224,7 +224,7 @@ static void the_last_listener_leaving_is_ebadf(void **state)
 	perfume_word_perfume_static = 0;
 }
 
-static void what_the_kernel_finds_wrong_is_told_apart(void **state)
+static void errors_of_the_kernel_are_distinguished(void **state)
 {
 	struct perfume_probe *probe = perfume_register(ctx, NAME, "__rel_loc char[] text", NULL);
 	uint32_t outside[] = {5 << 16 | 99, 0}, raw[] = {4 << 16, 0x41414141};
@@ -294,8 +294,8 @@ static void perf_gets_the_payload(void **state)
 	WAIT_UNTIL(!perfume_probe_enabled(probe));
 }
 
-/* The page of the payload is not there yet, as the kernel's own write finds it. */
-static void a_payload_that_is_not_there_yet_is_fetched(void **state)
+/* The page of the payload is not present when the kernel's write first reads it. */
+static void an_unmapped_payload_page_is_faulted_in(void **state)
 {
 	struct perfume_probe *probe = probe_u32();
 	uint32_t *page =
@@ -313,7 +313,7 @@ static void a_payload_that_is_not_there_yet_is_fetched(void **state)
 
 /* ---- names ---- */
 
-/* Tools may stumble over them; the kernel, and programs of today, do not. */
+/* Some tools may fail on them; the kernel and current programs do not. */
 static void names_with_dots_and_dashes_are_registered(void **state)
 {
 	const char *reason;
@@ -351,7 +351,7 @@ static int child_writes(struct perfume_probe *probe)
 static int child_closed_everything(struct perfume_probe *probe)
 {
 	syscall(SYS_close_range, 3, ~0u, 0);
-	/* What the child opens now must not be written to by us. */
+	/* The library must not write to a file that the child opens now. */
 	int mine = open("/tmp/mine", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	struct stat st;
 	int ok = child_writes(probe) && child_writes(probe);
@@ -365,7 +365,7 @@ static int child_deregisters(struct perfume_probe *probe)
 	return 1;
 }
 
-static void a_forked_child_writes_and_leaves_the_parent_alone(void **state)
+static void a_forked_child_writes_without_affecting_the_parent(void **state)
 {
 	struct perfume_probe *probe = probe_u32();
 
@@ -378,8 +378,8 @@ static void a_forked_child_writes_and_leaves_the_parent_alone(void **state)
 	assert_int_equal(write_u32(probe, 3), 4);
 	assert_int_equal(traced(NAME ": a="), 4);
 	/*
-	 * The page of the word is shared with the child until it is written: the kernel takes its
-	 * time.
+	 * The page of the word is shared with the child until it is written; the kernel updates it
+	 * with a delay.
 	 */
 	listen_in_ftrace(NAME, 0);
 	WAIT_UNTIL(!perfume_probe_enabled(probe));
@@ -388,8 +388,8 @@ static void a_forked_child_writes_and_leaves_the_parent_alone(void **state)
 	assert_int_equal(write_u32(probe, 3), 4);
 }
 
-/* A child that was forked while nobody listened is told when somebody does. */
-static void a_child_hears_of_later_listeners(void **state)
+/* A child that was forked without a listener notices a later one. */
+static void a_child_notices_later_listeners(void **state)
 {
 	struct perfume_probe *probe = probe_u32();
 	int status;
@@ -425,7 +425,7 @@ static void a_child_that_shares_memory_writes_too(void **state)
 	assert_int_equal(traced(NAME ": a="), 2);
 }
 
-static void exec_takes_the_registration_along(void **state)
+static void exec_ends_the_registration(void **state)
 {
 	struct perfume_probe *probe = probe_u32();
 
@@ -473,7 +473,7 @@ static void descriptors_closed_by_the_program_are_opened_again(void **state)
 	assert_int_equal(traced(NAME ": a="), 3);
 	assert_int_equal(fstat(mine, &st), 0);
 	assert_int_equal(st.st_size, 0);
-	/* And a probe can be taken out although its descriptor is gone. */
+	/* A probe can also be deregistered after its descriptor was closed. */
 	syscall(SYS_close_range, 3, ~0u, 0);
 	assert_int_equal(perfume_deregister(ctx, probe), 0);
 	listen_in_ftrace(NAME, 0);
@@ -482,7 +482,7 @@ static void descriptors_closed_by_the_program_are_opened_again(void **state)
 
 /* ---- memory that the kernel must not write to ---- */
 
-/* Keeps the event alive in another process, and lets it be switched there. */
+/* Keeps the event alive in another process, and lets it be enabled there. */
 static pid_t keep_alive(int *ret_end)
 {
 	int ends[2];
@@ -533,7 +533,7 @@ static void freed_probes_leave_no_pointer_in_the_kernel(void **state)
 	close(end);
 }
 
-/* The plug-in's memory is used for something else after dlclose, and then somebody listens. */
+/* The memory of the plug-in is reused after dlclose, before a listener arrives. */
 static void a_plugin_leaves_no_pointer_in_the_kernel(void **state)
 {
 	void *plugin = dlopen(getenv("PLUGIN"), RTLD_NOW | RTLD_LOCAL);
@@ -568,7 +568,7 @@ static void a_plugin_leaves_no_pointer_in_the_kernel(void **state)
 
 /* ---- many ---- */
 
-static void thirty_two_thousand_events(void **state)
+static void thirty_two_thousand_events_are_registered(void **state)
 {
 	struct timespec start, end;
 	struct perfume_probe *probe = NULL;
@@ -590,17 +590,14 @@ static void thirty_two_thousand_events(void **state)
 	listen_in_ftrace(NAME "_31999", 0);
 	perfume_free(ctx);
 	ctx = NULL;
-	/* The kernel takes them away one after another. */
+	/* The kernel deletes them one after another. */
 	WAIT_SECONDS(200, !event_exists(NAME "_31999"));
 }
 
 static int stop;
 static unsigned long written, refused;
 
-/*
- * Behind everybody else: the kernel's workers, on whom each switching waits, need not wait for
- * their turn.
- */
+/* At low priority, so that the kernel's workers, on which each toggle waits, run first. */
 static void *write_until_stopped(void *probe)
 {
 	unsigned long mine = 0, mine_refused = 0;
@@ -621,9 +618,7 @@ static void *write_until_stopped(void *probe)
 	return NULL;
 }
 
-/*
- * Each switching waits for grace periods of a kernel that is emulated: TOGGLES=10000 takes minutes.
- */
+/* Each toggle waits for grace periods of an emulated kernel: TOGGLES=10000 takes minutes. */
 static void threads_write_while_a_listener_comes_and_goes(void **state)
 {
 	const char *toggles_text = getenv("TOGGLES");
@@ -638,7 +633,7 @@ static void threads_write_while_a_listener_comes_and_goes(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (i = 0; i < 64; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, write_until_stopped, probe), 0);
-	/* Not to wait for its turn behind the 64. */
+	/* So that it does not wait for its turn after the 64. */
 	sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1});
 	for (i = 0; i < toggles; i++) {
 		assert_int_equal(listen_in_ftrace(NAME, 1), 0);
@@ -662,30 +657,30 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(tracefs_is_found_at_any_mount),
-		CASE(a_user_without_permission_is_told_so),
+		CASE(missing_permission_is_reported),
 		CASE(registering_twice_gives_two_probes_of_one_event),
 		CASE(an_event_with_other_fields_is_refused_with_the_reason),
 		CASE(a_persistent_event_stays),
 		CASE(an_event_goes_with_its_last_probe),
-		CASE(listeners_come_and_go),
+		CASE(a_probe_follows_its_listeners),
 		CASE(the_last_listener_leaving_is_ebadf),
-		CASE(what_the_kernel_finds_wrong_is_told_apart),
+		CASE(errors_of_the_kernel_are_distinguished),
 		CASE(the_longest_payload_is_seen_and_a_longer_one_refused),
 		CASE(a_static_event_is_seen_with_its_fields),
 		CASE(perf_gets_the_payload),
-		CASE(a_payload_that_is_not_there_yet_is_fetched),
+		CASE(an_unmapped_payload_page_is_faulted_in),
 		CASE(names_with_dots_and_dashes_are_registered),
 		CASE(events_of_one_level_and_keyword_share_a_tracepoint),
-		CASE(a_forked_child_writes_and_leaves_the_parent_alone),
-		CASE(a_child_hears_of_later_listeners),
+		CASE(a_forked_child_writes_without_affecting_the_parent),
+		CASE(a_child_notices_later_listeners),
 		CASE(a_child_that_shares_memory_writes_too),
-		CASE(exec_takes_the_registration_along),
+		CASE(exec_ends_the_registration),
 		CASE(a_killed_program_leaves_nothing),
 		CASE(descriptors_closed_by_the_program_are_opened_again),
 		CASE(freed_probes_leave_no_pointer_in_the_kernel),
 		CASE(a_plugin_leaves_no_pointer_in_the_kernel),
 		CASE(threads_write_while_a_listener_comes_and_goes),
-		CASE(thirty_two_thousand_events),
+		CASE(thirty_two_thousand_events_are_registered),
 	};
 
 	if (access(DATA_FILE, W_OK))

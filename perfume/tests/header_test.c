@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * Events that describe themselves: byte for byte as LinuxTracepoints' eventheader.h has them, and
- * read again by attar.
+ * Self-describing events: the bytes are those of LinuxTracepoints' eventheader.h, and attar decodes
+ * them.
  */
 #include "tests.h"
 
@@ -15,7 +15,7 @@ PERFUME_HEADER_EVENT(Shop, 1, ffffffffffffffff, all_kinds, (u8, a), (s8, b), (u1
 	(bytes, m), (u8s, n), (s16s, o), (f64s, p), (array, q, u32, 3), (s32s, r), (u64s, s),
 	(f32s, t))
 
-/* What arrived, as attar prints it. */
+/* Returns the received event as attar prints it. */
 static const char *printed(void)
 {
 	static char text[1024];
@@ -55,7 +55,7 @@ static void events_of_one_level_and_keyword_share_a_tracepoint(void **state)
 	assert_int_equal(PERFUME_EVENT_ERROR(order_gone), 0);
 }
 
-static void an_activity_goes_before_the_description(void **state)
+static void an_activity_precedes_the_description(void **state)
 {
 	struct perfume_activity parent = {.id = "0123456789abcde"}, own = {.id = "ABCDEFGHIJKLMNO"};
 
@@ -71,7 +71,7 @@ static void an_activity_goes_before_the_description(void **state)
 	hang_up(&perfume_event_opened);
 }
 
-static void every_kind_of_field_is_read_again(void **state)
+static void every_kind_of_field_is_decoded(void **state)
 {
 	const uint8_t bytes[] = {1, 2};
 	const int16_t shorts[] = {-1, 2};
@@ -90,7 +90,7 @@ static void every_kind_of_field_is_read_again(void **state)
 	hang_up(&perfume_event_all_kinds);
 }
 
-static void a_payload_too_long_is_refused(void **state)
+static void a_too_long_payload_is_refused(void **state)
 {
 	static char text[PERFUME_PAYLOAD_MAX];
 
@@ -101,7 +101,7 @@ static void a_payload_too_long_is_refused(void **state)
 	hang_up(&perfume_event_order_placed);
 }
 
-static void activities_have_ids_of_their_own(void **state)
+static void activities_have_unique_ids(void **state)
 {
 	uint8_t one[16], other[16];
 
@@ -117,10 +117,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_bytes_are_those_of_the_encoding),
 		cmocka_unit_test(events_of_one_level_and_keyword_share_a_tracepoint),
-		cmocka_unit_test(an_activity_goes_before_the_description),
-		cmocka_unit_test(every_kind_of_field_is_read_again),
-		cmocka_unit_test(a_payload_too_long_is_refused),
-		cmocka_unit_test(activities_have_ids_of_their_own),
+		cmocka_unit_test(an_activity_precedes_the_description),
+		cmocka_unit_test(every_kind_of_field_is_decoded),
+		cmocka_unit_test(a_too_long_payload_is_refused),
+		cmocka_unit_test(activities_have_unique_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

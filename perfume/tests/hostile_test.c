@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* A program that means harm cannot harm the collector, nor the other way round. */
+/* A malicious program cannot harm the collector, nor a malicious collector a program. */
 #include "rings.h"
 
 #include <fcntl.h>
@@ -72,7 +72,7 @@ static struct area *forge(int *ret_fd, int seals)
 	return area;
 }
 
-static void what_is_no_area_is_not_taken(void **state)
+static void an_invalid_area_is_refused(void **state)
 {
 	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	struct perfume_collector *collector = collector_for("*", -1);
@@ -98,10 +98,10 @@ static void what_is_no_area_is_not_taken(void **state)
 }
 
 /*
- * Random damage of every sort, while the collector reads: it ends, it does not crash, it stays
- * within bounds.
+ * Random corruption of every kind while the collector reads: it terminates, does not crash and
+ * stays within bounds.
  */
-static void a_forging_program_does_no_harm(void **state)
+static void a_forged_area_does_no_harm(void **state)
 {
 	static const uint64_t odd[] = {0, 1, 8, 15, 16, 0xffff, 0x10000, 0x7fffffff, 0xffffffff,
 		1ULL << 32, 1ULL << 63, UINT64_MAX, FORGED_RING, FORGED_RING - 8, 4096};
@@ -149,8 +149,8 @@ static void a_forging_program_does_no_harm(void **state)
 	}
 }
 
-/* The time of its record would hold it back for ever. */
-static void a_record_from_the_future_is_told_as_of_now(void **state)
+/* With the time of its record it would be held back forever. */
+static void a_record_from_the_future_gets_the_current_time(void **state)
 {
 	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	struct perfume_collector *collector = collector_for("forged", -1);
@@ -174,7 +174,9 @@ static void a_record_from_the_future_is_told_as_of_now(void **state)
 	perfume_collector_free(collector);
 }
 
-/* ---- a file system that is asked for a page and never answers: a thread of the snare's ---- */
+/*
+ * ---- a file system, run by a thread of the child, that never answers the request for a page ----
+ */
 
 static void fuse_reply(int fuse, uint64_t unique, int error, const void *body, size_t n)
 {
@@ -226,7 +228,7 @@ static void *fuse_serve(void *fuse)
 	return NULL;
 }
 
-/* A page of memory that whoever touches it waits for, for ever. NULL where it cannot be had. */
+/* Returns a page of memory on which any access waits forever, or NULL if that is not possible. */
 static void *page_that_never_comes(void)
 {
 	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC), file;
@@ -241,12 +243,15 @@ static void *page_that_never_comes(void)
 	file = open("/run/page", O_RDONLY | O_CLOEXEC);
 	umount2("/run", MNT_DETACH);
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-	/* At the end it would be closed behind the one who is to answer for it. */
+	/* At exit it would be closed after the thread that should answer for it. */
 	close(file);
 	return page == MAP_FAILED ? NULL : page;
 }
 
-/* A program whose enable word lies on such a page. It says on the pipe whether it could be done. */
+/*
+ * A program whose enable word lies on such a page. It reports on the pipe whether this was
+ * possible.
+ */
 static void lay_a_snare(const struct perfume_collector *collector, int end)
 {
 	void *page = page_that_never_comes();
@@ -270,7 +275,7 @@ static int count_one(void *n, const struct perfume_registered *registered)
 	return 0;
 }
 
-static void memory_that_never_comes_holds_nobody_up(void **state)
+static void memory_that_never_arrives_blocks_nobody(void **state)
 {
 	struct perfume_collector *collector = collector_for("forged", -1);
 	struct timespec before, after;
@@ -307,8 +312,8 @@ static void memory_that_never_comes_holds_nobody_up(void **state)
 	}
 }
 
-/* A collector that was killed at a bad moment has left the program's lock closed. */
-static void a_lock_that_stays_closed_is_opened(void **state)
+/* A collector that was killed at a bad moment has left the program's lock taken. */
+static void a_lock_left_by_a_killed_collector_is_released(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
@@ -327,8 +332,8 @@ static void a_lock_that_stays_closed_is_opened(void **state)
 	perfume_collector_free(collector);
 }
 
-/* It was stopped for so long that a ninth one has taken its place. */
-static void a_place_that_was_lost_is_not_shared(void **state)
+/* It was stopped for so long that a ninth one has taken its slot. */
+static void a_lost_slot_is_not_shared(void **state)
 {
 	struct program program = start("for_ever", 1, NULL);
 	struct perfume_collector *collectors[9];
@@ -359,7 +364,10 @@ static void a_place_that_was_lost_is_not_shared(void **state)
 	end_of(&program);
 }
 
-/* Its memory has the area too, and what the area says about addresses must not be written there. */
+/*
+ * A collector maps the area too, but the addresses in the area must not be written in the
+ * collector.
+ */
 static void a_collector_is_not_taken_for_a_program(void **state)
 {
 	struct program program = start("for_ever", 1, NULL);
@@ -389,9 +397,7 @@ static void a_collector_is_not_taken_for_a_program(void **state)
 	end_of(&program);
 }
 
-/*
- * The descriptors that come with the next message to this socket: how many, -1 without a message.
- */
+/* Returns the number of descriptors in the next message to this socket; -1 without a message. */
 static int wait_for_descriptors(int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
@@ -406,8 +412,11 @@ static int wait_for_descriptors(int fd)
 	return CMSG_FIRSTHDR(&message) != NULL;
 }
 
-/* The collector that a root program is told of was killed, and somebody else has taken its name. */
-static void another_user_is_not_sent_anything(void **state)
+/*
+ * The collector whose name root's program was given was killed, and another user has taken the
+ * name.
+ */
+static void nothing_is_sent_to_another_user(void **state)
 {
 	struct sockaddr_un name = {AF_UNIX, "\0perfume-0123456789abcdef"};
 	socklen_t n = offsetof(struct sockaddr_un, sun_path) + 25;
@@ -423,7 +432,7 @@ static void another_user_is_not_sent_anything(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, n), 0);
 	pid = fork();
 	if (!pid) {
-		/* Whose name it is, listen() settles. */
+		/* listen() decides who owns the name. */
 		if (setuid(65534) || listen(fd, 5))
 			_exit(1);
 		raise(SIGSTOP);
@@ -439,8 +448,8 @@ static void another_user_is_not_sent_anything(void **state)
 	close(fd);
 }
 
-/* Whoever may read the file of standing orders may lock it. */
-static void a_lock_on_the_standing_orders_holds_nobody_up(void **state)
+/* Any user who may read the file of orders may lock it. */
+static void a_lock_on_the_orders_file_blocks_nobody(void **state)
 {
 	struct perfume_collector *first = collector_for("ring_tick", 0), *collector;
 	struct timespec before, after;
@@ -462,7 +471,7 @@ static void a_lock_on_the_standing_orders_holds_nobody_up(void **state)
 	perfume_collector_free(first);
 }
 
-/* Somebody who may write to the area scribbles all over it. The program goes on. */
+/* A user who may write to the area overwrites all of it. The program continues. */
 static void a_scribbling_collector_does_no_harm(void **state)
 {
 	struct program program = start("sixty_four_threads", 1, NULL);
@@ -488,15 +497,15 @@ static void a_scribbling_collector_does_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(what_is_no_area_is_not_taken),
-		CASE(a_forging_program_does_no_harm),
-		CASE(a_record_from_the_future_is_told_as_of_now),
-		CASE(memory_that_never_comes_holds_nobody_up),
-		CASE(a_lock_that_stays_closed_is_opened),
-		CASE(a_place_that_was_lost_is_not_shared),
+		CASE(an_invalid_area_is_refused),
+		CASE(a_forged_area_does_no_harm),
+		CASE(a_record_from_the_future_gets_the_current_time),
+		CASE(memory_that_never_arrives_blocks_nobody),
+		CASE(a_lock_left_by_a_killed_collector_is_released),
+		CASE(a_lost_slot_is_not_shared),
 		CASE(a_collector_is_not_taken_for_a_program),
-		CASE(another_user_is_not_sent_anything),
-		CASE(a_lock_on_the_standing_orders_holds_nobody_up),
+		CASE(nothing_is_sent_to_another_user),
+		CASE(a_lock_on_the_orders_file_blocks_nobody),
 		CASE(a_scribbling_collector_does_no_harm),
 	};
 

@@ -31,7 +31,7 @@
 #define DATA_FILE   TRACEFS "user_events_data"
 #define STATUS_FILE TRACEFS "user_events_status"
 
-/* Looks every millisecond, for so many seconds: what the kernel does in its own time. */
+/* Checks every millisecond for that many seconds, for what the kernel does asynchronously. */
 #define WAIT_UNTIL(condition) WAIT_SECONDS(10, condition)
 #define WAIT_SECONDS(seconds, condition)                                                           \
 	do {                                                                                       \
@@ -61,7 +61,7 @@ static inline int put_text_in(const char *path, const char *text)
 	return (int)n;
 }
 
-/* Up to a megabyte of a file, NUL-terminated; in memory that the next call overwrites. */
+/* Returns up to a megabyte of a file, NUL-terminated, in memory that the next call overwrites. */
 static inline const char *text_of(const char *path)
 {
 	static char text[1 << 20];
@@ -78,7 +78,7 @@ static inline const char *text_of(const char *path)
 	return text;
 }
 
-/* Switches an event of the system user_events on or off. 0 or a negative errno. */
+/* Enables or disables an event of the system user_events. Returns 0 or a negative errno. */
 static inline int listen_in_ftrace(const char *event, int on)
 {
 	char path[512];
@@ -92,7 +92,7 @@ static inline void forget_trace(void)
 	close(open(TRACEFS "trace", O_WRONLY | O_TRUNC | O_CLOEXEC));
 }
 
-/* How many lines of the trace have this text. */
+/* Returns the number of lines of the trace with this text. */
 static inline int traced(const char *text)
 {
 	const char *at = text_of(TRACEFS "trace");
@@ -113,7 +113,7 @@ static inline int event_exists(const char *event)
 	return !access(path, F_OK);
 }
 
-/* The folder in events/user_events_multi whose format has this field, or "". */
+/* Returns the folder in events/user_events_multi whose format has this field, or "". */
 static inline const char *multi_folder(const char *name, const char *field)
 {
 	static char folder[256];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Names and fields, against what the kernel's own tests of user_events take and refuse. */
+/* Names and fields, compared with what the kernel's own tests of user_events accept and refuse. */
 #include "tests.h"
 
-static void names_are_judged_with_a_reason(void **state)
+static void invalid_names_are_refused_with_a_reason(void **state)
 {
 	static const struct {
 		const char *name;
@@ -57,7 +57,7 @@ static void name_and_fields_together_have_511_bytes(void **state)
 	assert_int_equal(strlen(command), 511);
 }
 
-/* The fields as the library spells them; NULL, and the sentence is for perfume_error(). */
+/* Returns the fields as the library formats them, or NULL with the message in perfume_error(). */
 static const char *spelled(const char *text, int *ret_size)
 {
 	static struct fields fields;
@@ -167,7 +167,7 @@ static void fields_longer_than_an_event_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_judged_with_a_reason),
+		cmocka_unit_test(invalid_names_are_refused_with_a_reason),
 		cmocka_unit_test(name_and_fields_together_have_511_bytes),
 		cmocka_unit_test(fields_have_one_spelling),
 		cmocka_unit_test(fields_that_the_kernel_refuses_are_refused_with_the_reason),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* A plug-in with an event of its own. */
+/* A plug-in with its own event. */
 #include "perfume.h"
 
 PERFUME_EVENT(plugin_called, (u32, times), (str, who))

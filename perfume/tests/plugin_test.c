@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * Events of a plug-in come with dlopen and go with dlclose; the library is linked, as programs do
- * it.
+ * Events of a plug-in are registered by dlopen and removed by dlclose; the library is linked as in
+ * programs.
  */
 #include "perfume.h"
 
@@ -26,7 +26,7 @@ static void load(void)
 	plugin_call = (int (*)(uint32_t))(uintptr_t)dlsym(plugin, "plugin_call");
 }
 
-static void events_come_and_go_with_their_plugin(void **state)
+static void events_exist_while_their_plugin_is_loaded(void **state)
 {
 	int i;
 
@@ -42,8 +42,8 @@ static void events_come_and_go_with_their_plugin(void **state)
 	assert_int_equal(perfume_refresh(), 0);
 }
 
-/* A plug-in has a file of the kernel for itself, so that its events go when it goes. */
-static void a_plugin_is_registered_apart_from_the_program(void **state)
+/* A plug-in has its own file of the kernel, so that its events end with it. */
+static void a_plugin_is_registered_separately(void **state)
 {
 	load();
 	assert_ptr_not_equal(plugin_event()->file, perfume_event_program_called.file);
@@ -53,8 +53,8 @@ static void a_plugin_is_registered_apart_from_the_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_come_and_go_with_their_plugin),
-		cmocka_unit_test(a_plugin_is_registered_apart_from_the_program),
+		cmocka_unit_test(events_exist_while_their_plugin_is_loaded),
+		cmocka_unit_test(a_plugin_is_registered_separately),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* Contexts, probes and writes. Where a listener is wanted, a pipe stands for the kernel's file. */
+/*
+ * Contexts, probes and writes. Tests that need a listener use a pipe in place of the kernel's file.
+ */
 #include "tests.h"
 
 #include <sched.h>
 #include <sys/wait.h>
 
-static void an_event_that_nobody_listens_to_is_ignored(void **state)
+static void an_event_without_listeners_is_not_written(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
 	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", "u32 a", NULL);
@@ -19,7 +21,7 @@ static void an_event_that_nobody_listens_to_is_ignored(void **state)
 	perfume_free(ctx);
 }
 
-static void the_pieces_make_one_buffer_behind_the_index(void **state)
+static void the_pieces_follow_the_index_in_one_buffer(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
 	struct perfume_probe *probe =
@@ -43,7 +45,7 @@ static void the_pieces_make_one_buffer_behind_the_index(void **state)
 	expect_packet(expected, 13);
 	assert_int_equal(perfume_write_payload(probe, expected, 13), 13);
 	expect_packet(expected, 13);
-	/* An int is as good as a size_t. */
+	/* An int is accepted in place of a size_t. */
 	assert_int_equal(perfume_write(probe, &whole, 4, &b, 1, &c, 8), 13);
 	hang_up(&probe->event);
 	perfume_free(ctx);
@@ -79,7 +81,7 @@ static void a_payload_that_does_not_fit_is_refused(void **state)
 	perfume_free(ctx);
 }
 
-static void the_kernels_answer_is_kept_apart_from_errno(void **state)
+static void errors_of_the_kernel_do_not_change_errno(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
 	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", NULL);
@@ -105,8 +107,8 @@ static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
 	ctx->file.fd = pipe_ends[1];
 	close(pipe_ends[1]);
 	/*
-	 * Without user_events there is no way back: nobody can listen. With them there is a
-	 * listener's EBADF.
+	 * Without user_events there can be no listener. With them, the error is EBADF for lack of a
+	 * listener.
 	 */
 	assert_in_range(-perfume_write(probe, &a, sizeof(a)), 0, EBADF);
 	assert_int_not_equal((int)(probe->event.target >> 32), pipe_ends[1]);
@@ -115,7 +117,7 @@ static void a_descriptor_that_the_program_closed_is_not_written_to(void **state)
 	perfume_free(ctx);
 }
 
-static void every_order_of_tearing_down_is_safe(void **state)
+static void every_order_of_freeing_is_safe(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0), *other = perfume_init(0);
 	struct perfume_probe *a, *b, *c;
@@ -145,7 +147,7 @@ static void every_order_of_tearing_down_is_safe(void **state)
 	assert_null(files);
 }
 
-static void a_word_is_used_again_after_its_event(void **state)
+static void the_word_of_a_freed_event_is_reused(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
 	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", NULL);
@@ -178,7 +180,7 @@ static void there_are_words_for_many_events(void **state)
 	perfume_free(ctx);
 }
 
-static void add_makes_a_probe_that_can_be_found(void **state)
+static void an_added_probe_can_be_found(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
 
@@ -196,7 +198,7 @@ static void unknown_flags_are_refused(void **state)
 	assert_non_null(strstr(perfume_error(), "PERFUME_PERSIST"));
 }
 
-static void the_check_has_a_sentence_for_each_result(void **state)
+static void the_check_has_a_message_for_each_result(void **state)
 {
 	int code;
 
@@ -212,10 +214,10 @@ static void the_check_has_a_sentence_for_each_result(void **state)
 }
 
 /*
- * One made without fork(): its lock is open although the parent holds it, and its descriptors are
- * looked at once.
+ * A child made without fork(): its lock is free although the parent holds it, and its descriptors
+ * are checked at once.
  */
-static void a_forked_child_finds_the_lock_open(void **state)
+static void the_lock_is_free_in_a_forked_child(void **state)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
 	struct perfume_probe *probe = perfume_register(ctx, "perfume_unit", "u32 a", NULL);
@@ -255,11 +257,8 @@ static void *change(void *unused)
 	return unused;
 }
 
-/*
- * A list that another thread is about to change would be in the child as it was at that moment, for
- * ever.
- */
-static void a_fork_waits_until_the_lists_are_whole(void **state)
+/* Otherwise the child would keep a list as it was while another thread changed it. */
+static void a_fork_waits_for_changes_of_the_lists(void **state)
 {
 	sigset_t before = {0}, after = {0};
 	pthread_t thread;
@@ -289,19 +288,19 @@ static void a_fork_waits_until_the_lists_are_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_event_that_nobody_listens_to_is_ignored),
-		cmocka_unit_test(the_pieces_make_one_buffer_behind_the_index),
+		cmocka_unit_test(an_event_without_listeners_is_not_written),
+		cmocka_unit_test(the_pieces_follow_the_index_in_one_buffer),
 		cmocka_unit_test(a_payload_that_does_not_fit_is_refused),
-		cmocka_unit_test(the_kernels_answer_is_kept_apart_from_errno),
+		cmocka_unit_test(errors_of_the_kernel_do_not_change_errno),
 		cmocka_unit_test(a_descriptor_that_the_program_closed_is_not_written_to),
-		cmocka_unit_test(every_order_of_tearing_down_is_safe),
-		cmocka_unit_test(a_word_is_used_again_after_its_event),
+		cmocka_unit_test(every_order_of_freeing_is_safe),
+		cmocka_unit_test(the_word_of_a_freed_event_is_reused),
 		cmocka_unit_test(there_are_words_for_many_events),
-		cmocka_unit_test(add_makes_a_probe_that_can_be_found),
+		cmocka_unit_test(an_added_probe_can_be_found),
 		cmocka_unit_test(unknown_flags_are_refused),
-		cmocka_unit_test(the_check_has_a_sentence_for_each_result),
-		cmocka_unit_test(a_forked_child_finds_the_lock_open),
-		cmocka_unit_test(a_fork_waits_until_the_lists_are_whole),
+		cmocka_unit_test(the_check_has_a_message_for_each_result),
+		cmocka_unit_test(the_lock_is_free_in_a_forked_child),
+		cmocka_unit_test(a_fork_waits_for_changes_of_the_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * Programs that write to rings, for collector_test and malice_test: ring_writer MODE [N]. Each says
- * "ready" once its events are registered, waits until somebody listens (some modes: until it is
- * told), and says "done N".
+ * Programs that write to rings, for collector_test and hostile_test: ring_writer MODE [N]. Each
+ * prints "ready" after its events are registered, waits for a listener (some modes: for a request),
+ * and prints "done N".
  */
 #include "perfume.h"
 
@@ -56,7 +56,7 @@ static void emit(void)
 	tick(NULL);
 }
 
-/* Ends at once, whether anybody listens or not. */
+/* Exits at once, with or without a listener. */
 static void flash(void)
 {
 	tick(NULL);
@@ -119,7 +119,7 @@ static void *tick_together(void *none)
 	return NULL;
 }
 
-/* All are alive at the same time, so no ring can be used again. */
+/* All are alive at the same time, so no ring can be reused. */
 static void three_hundred_threads(void)
 {
 	pthread_t threads[300];
@@ -133,7 +133,7 @@ static void three_hundred_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* One after another: they have the same ring. */
+/* One after another: they use the same ring. */
 static void thousand_short_threads(void)
 {
 	unsigned i;
@@ -182,7 +182,7 @@ static void forking(void)
 	pid_t pid;
 
 	wait_for_listener();
-	/* Children that never write and end tidily take nothing from the parent. */
+	/* Children that never write and exit normally take nothing from the parent. */
 	pid = fork();
 	if (!pid)
 		exit(0);
@@ -240,10 +240,7 @@ static void *interrupt_to_fork(void *thread)
 	return NULL;
 }
 
-/*
- * Children come to be in a signal handler, often in the middle of a record, which they write to its
- * end.
- */
+/* Children are forked in a signal handler, often in the middle of a record, which they complete. */
 static void forking_in_handlers(void)
 {
 	pthread_t self = pthread_self(), other;
@@ -265,7 +262,7 @@ static void forking_in_handlers(void)
 			exit(1);
 }
 
-/* Becomes another program under the same number. */
+/* Executes another program with the same PID. */
 static void execing(void)
 {
 	char number[32];
@@ -276,7 +273,7 @@ static void execing(void)
 	execl("/proc/self/exe", "ring_writer", "flash", number, NULL);
 }
 
-/* Payloads around every border there is. Says how many were refused. */
+/* Payloads around every size limit. Prints how many were refused. */
 static void lengths(void)
 {
 	static const char payload[8192];
@@ -296,7 +293,7 @@ static void lengths(void)
 	perfume_free(ctx);
 }
 
-/* A plug-in that comes and goes; its events are switched on whenever it is there. */
+/* A plug-in is loaded and unloaded repeatedly; its events are enabled whenever it is loaded. */
 static void plugins(void)
 {
 	unsigned long i, written = 0;
@@ -312,7 +309,7 @@ static void plugins(void)
 	say("written", written);
 }
 
-/* Names that are known only now. */
+/* Names that are only known at run time. */
 static void dynamic(void)
 {
 	struct perfume_ctx *ctx = perfume_init(0);
@@ -351,7 +348,7 @@ static void sixty_four_threads(void)
 	pthread_t threads[64];
 	unsigned i;
 
-	/* So many that a collector beside them would hardly get a turn. */
+	/* There are so many that a collector would hardly run. */
 	if (nice(19) < 0)
 		exit(1);
 	wait_for_listener();
@@ -361,7 +358,7 @@ static void sixty_four_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* Writes until nobody listens any more. */
+/* Writes until the last listener has left. */
 static void until_left(void)
 {
 	wait_for_listener();

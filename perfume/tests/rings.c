@@ -20,7 +20,7 @@ struct program start(const char *mode, unsigned long n, const char *variable)
 	snprintf(number, sizeof(number), "%lu", n);
 	program.pid = fork();
 	if (!program.pid) {
-		/* A test that fails leaves nobody behind. */
+		/* A failed test leaves no process behind. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(in[0], 0);
 		dup2(out[1], 1);

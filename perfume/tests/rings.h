@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: CC0-1.0 */
 /*
- * What tests of rings share: programs that write to them, collectors that read them, and the
- * account of what was received. A test's main() goes where nobody else is, asks for rings, and runs
- * its cases:
+ * Common code of ring tests: programs that write to rings, collectors that read them, and counts of
+ * what was received. A test's main() isolates itself, requests rings, and runs its cases:
  *
  *	live_alone();
  *	setenv("PERFUME_RING", "1", 1);
@@ -24,7 +23,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* Begins a test case with an empty account. */
+/* Defines a test case that starts with empty counts. */
 #define CASE(name) cmocka_unit_test_setup(name, forget)
 
 struct program {
@@ -33,7 +32,7 @@ struct program {
 	int in;
 };
 
-/* What was received, of the events whose fields are (u64 i, u64 not_i). */
+/* What was received of the events whose fields are (u64 i, u64 not_i). */
 extern struct received {
 	uint64_t n, ticks, wrong_payload, out_of_order, last_time;
 	uint64_t last_i, first_i;
@@ -50,19 +49,19 @@ extern struct received {
 /* Starts ring_writer in that mode. variable: an environment setting for it, or NULL. */
 struct program start(const char *mode, unsigned long n, const char *variable);
 
-/* The number behind that word in the next line. */
+/* Returns the number after that word in the next line. */
 unsigned long hear(struct program *program, const char *word);
 
-/* Waits for it; its status as waitpid() gives it. */
+/* Waits for it to end, and returns its status as waitpid() does. */
 int end_of(struct program *program);
 
-/* pid: of the only program to read, 0 for all, -1 for those only that start later. */
+/* pid: the only program to read; 0 for all; -1 for those that start later only. */
 struct perfume_collector *collector_for(const char *patterns, pid_t pid);
 
-/* Polls once and takes what there is into the account. */
+/* Polls once and counts what has arrived. */
 void read_all(struct perfume_collector *collector, int all);
 
-/* Reads until the account says so, for half a minute at most. */
+/* Reads until the condition holds, for half a minute at most. */
 #define READ_UNTIL(collector, condition)                                                           \
 	do {                                                                                       \
 		int tries_ = 30000;                                                                \
@@ -74,17 +73,17 @@ void read_all(struct perfume_collector *collector, int all);
 
 struct perfume_collector_stats stats_of(struct perfume_collector *collector);
 
-/* Written = read + lost, to the event. */
+/* Checks that written = read + lost for each event. */
 void expect_balance(struct perfume_collector *collector);
 
 int forget(void **state);
 
-/* The area of a program, as a collector maps it. */
+/* Maps the area of a program as a collector does. */
 struct area *area_of(pid_t pid);
 
 /*
- * Collectors see every program of the system, so a second run of these tests would disturb this
- * one. As root we go where nobody else is: an own table of processes, own sockets, an own /run.
+ * Collectors see every program of the system, so a parallel run of these tests would disturb this
+ * one. As root, isolate the process: its own PID namespace, sockets and /run.
  */
 void live_alone(void);
 

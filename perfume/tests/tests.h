@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: CC0-1.0 */
-/* cmocka, the inside of the library, and a listener: a pipe that stands for the kernel's file. */
+/* cmocka, the internals of the library, and a listener: a pipe in place of the kernel's file. */
 #ifndef TESTS_H
 #define TESTS_H
 
@@ -12,7 +12,7 @@
 
 static int pipe_ends[2];
 
-/* Makes the event believe that somebody listens, and that the pipe is user_events_data. */
+/* Makes the event see a listener, with the pipe as user_events_data. */
 static inline void listen_to(struct perfume_event *event)
 {
 	assert_int_equal(pipe2(pipe_ends, O_NONBLOCK | O_CLOEXEC), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What attar's parser reads in a perf.data file: a line of JSON for each of the kernel's records,
- * with its offset in the file, so that a test can lay it beside what perf reads there.
+ * with its offset in the file, so that a test can compare it with what perf reads.
  *
  *	record_dump perf.data
  *
@@ -26,7 +26,7 @@ struct file_header {
 	struct section attrs, data, event_types;
 };
 
-/* One event of the file: its layout, and the ids by which its records name it. */
+/* One event of the file: its layout, and the IDs by which its records identify it. */
 struct event {
 	struct attar_layout layout;
 	const uint64_t *ids;
@@ -70,7 +70,9 @@ static void read_events(
 	}
 }
 
-/* Several events of one file are told apart by PERF_SAMPLE_IDENTIFIER, which perf then asks for. */
+/*
+ * Several events of one file are distinguished by PERF_SAMPLE_IDENTIFIER, which perf then requests.
+ */
 static const struct attar_layout *layout_of(
 	const event_list *events, const struct perf_event_header *header)
 {
@@ -308,7 +310,7 @@ int main(int argc, char **argv)
 
 		if (h->size < sizeof(*h))
 			die("a record of no size");
-		if (h->type < 64) /* above stand those of perf itself */
+		if (h->type < 64) /* larger types are perf's own records */
 			dump(&events, record, header.data.size - at, header.data.offset + at);
 		at += h->size;
 	}

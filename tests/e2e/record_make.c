@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A perf.data file of random records, as perf can read it: what the machine at hand cannot record
- * (branch stacks, memory accesses, transactions), for a comparison of two readers.
+ * Write a perf.data file of random records that perf can read, with fields that this machine cannot
+ * record (branch stacks, memory accesses, transactions), to compare two readers.
  *
  *	record_make SEED SAMPLE_TYPE perf.data
  */
@@ -33,7 +33,7 @@ struct file_attr {
 static struct model m;
 static uint64_t words[MODEL_RECORD_MAX / 8];
 
-/* Ids that look like a machine's, and only shapes of branches that perf 6.1 knows. */
+/* IDs in the range of a real machine, and only kinds of branches that perf 6.1 supports. */
 static void tame(uint64_t number)
 {
 	bool told = m.rec.type == PERF_RECORD_SAMPLE || m.attr.sample_id_all;
@@ -49,13 +49,13 @@ static void tame(uint64_t number)
 		m.rec.time = 1000000000 + number * 1000;
 	if (m.rec.type != PERF_RECORD_SAMPLE)
 		return;
-	if (m.rec.sample.read.nr == 0) /* perf refuses a group of none */
+	if (m.rec.sample.read.nr == 0) /* perf refuses a group without members */
 		m.rec.sample.read.nr = bits & PERF_SAMPLE_READ ? 1 : 0;
 	m.with_counters = m.without_hw_idx = false;
 	m.rec.sample.branch_counters = NULL;
 }
 
-/* The kinds that perf prints in words; the rest need a table of processes that is true. */
+/* Types that perf prints as text; the others need a consistent process table. */
 static uint32_t type_of(uint64_t number)
 {
 	static const uint32_t others[] = {PERF_RECORD_LOST_SAMPLES, PERF_RECORD_SWITCH,

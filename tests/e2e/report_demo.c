@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_demo KIND FORMAT [NUMBER]: a report with known contents on stdout, for the tests of what
- * the renderers write. NUMBER is the seed of "random" and the count of stacks of "many".
+ * report_demo KIND FORMAT [NUMBER]: prints a report with known contents, to test the renderers.
+ * NUMBER is the seed of "random" and the number of stacks of "many".
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -165,7 +165,7 @@ static void make_hostile(struct attar_report *report, uint64_t number)
 }
 
 /*
- * Stacks as a large C++ service makes them: 4,000 functions with long names, each calling up to six
+ * Stacks like those of a large C++ service: 4,000 functions with long names, each calling up to six
  * others, 12 to 40 frames deep; `number` distinct ones.
  */
 struct many {
@@ -192,7 +192,7 @@ static uint32_t function_called(uint32_t caller, uint32_t call)
 	return (caller * 2654435761u + call * 40503u + 12345u) % 4000;
 }
 
-/* One random stack. True when it is a new one. */
+/* One random stack. Returns true if it is new. */
 static bool add_stack(struct many *m, size_t *n)
 {
 	uint32_t node = (uint32_t)rnd(4), function = node, depth = 12 + (uint32_t)rnd(29);
@@ -235,7 +235,7 @@ static void make_many(struct attar_report *report, uint64_t number)
 	free(m);
 }
 
-/* One stack, `number` deep. */
+/* One stack of depth `number`. */
 static void make_deep(struct attar_report *report, uint64_t number)
 {
 	struct attar_section *s = attar_report_tree(report, "samples", ATTAR_UNIT_COUNT);
@@ -249,7 +249,7 @@ static void make_deep(struct attar_report *report, uint64_t number)
 	finish(report, number);
 }
 
-/* Any bytes but NUL, or words from a small set so that names repeat. */
+/* Any bytes except NUL, or words from a small set so that names repeat. */
 static void random_name(char *name, size_t size)
 {
 	size_t n = rnd(4) ? rnd(12) : rnd(size - 1);
@@ -323,7 +323,8 @@ static void random_tree(struct attar_section *s)
 
 		random_name(name, sizeof(name) - 8);
 		random_name(module, rnd(2) ? 3 : sizeof(module));
-		snprintf(name + strlen(name), 8, "%u", i % 50); /* few repeat below one parent */
+		snprintf(name + strlen(name), 8, "%u",
+			i % 50); /* few have the same name below one parent */
 		attar_tree_node(
 			s, parent, kind, name, rnd(3) ? module : NULL, rnd(3) * rnd(50) * 7);
 		if (kind == ATTAR_FRAME_TASK)

@@ -9,7 +9,7 @@ import pytest
 
 from command import BUILD, ROOT
 
-TESTS = ['live_exited_threads', 'live_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe', 'perfume_event',
+TESTS = ['live_threads', 'live_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe', 'perfume_event',
          'perfume_plugin']
 
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LD_PRELOAD: memory that runs out at a chosen moment, for the program itself and not for what it
- * starts.
+ * LD_PRELOAD: allocations that fail, in the program itself and not in programs that it starts.
  *
  *     FAULT_ALLOC=17    the 17th allocation since main() fails
- *     FAULT_ALLOC=17+   it and all later ones
- *     FAULT_COUNT=FILE  the number of allocations goes there at the end
+ *     FAULT_ALLOC=17+   it and all later ones fail
+ *     FAULT_COUNT=FILE  the number of allocations is written there at exit
  *
- * malloc, calloc, realloc, mmap are counted together, by whichever library they are called.
+ * Calls of malloc, calloc, realloc and mmap by any library are counted together.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -20,7 +19,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* glibc's own, by the names under which it exports them. */
+/* glibc's own functions, under the names that it exports. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LD_PRELOAD: system calls that are interrupted, or do less than they were asked for.
+ * LD_PRELOAD: system calls that are interrupted, or transfer less than requested, in the program
+ * itself and not in programs that it starts.
  *
- *     FAULT_CALLS=SEED  one in four calls of open, read, write, poll, epoll_wait, ioctl, waitpid is interrupted before
- *                       it did anything; one in four reads and writes of a file is cut short
- *     FAULT_STORM=HZ    a signal so often, whose handler does nothing and does not restart what it interrupts
- *
- * Only the program itself, not what it starts.
+ *     FAULT_CALLS=SEED  one in four calls of open, read, write, poll, epoll_wait, ioctl, waitpid is
+ *                       interrupted at once; one in four reads and writes of a file is short
+ *     FAULT_STORM=HZ    signals at this rate, whose handler does nothing, without SA_RESTART
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +66,7 @@ static bool interrupted(void)
 }
 
 /*
- * Whether the kernel may do less than it was asked for: not with the few bytes of a counter or of a
+ * Whether the kernel may transfer less than requested: not for the few bytes of a counter or a
  * small pipe message.
  */
 static bool is_file(int fd)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LD_PRELOAD: perf_event_open(2) as another kernel would answer it. Only the program itself, not
- * what it starts.
+ * LD_PRELOAD: perf_event_open(2) as in another kernel, in the program itself and not in programs
+ * that it starts.
  *
- *     FAULT_KERNEL=4.4       as that version does: it knows so many bytes of attributes (E2BIG, and the size that it
- *                            knows is written back), so many flags, sample and read formats (EINVAL), and says so in
- *                            uname(2)
- *     FAULT_OPEN=16@3        the 3rd call fails with errno 16, 16@3+ all from the 3rd on
- *     FAULT_TYPE=0           FAULT_OPEN counts events of that type only
- *     FAULT_OUTPUT=1         events that share another one's ring write nowhere: they are counted,
- *                            not delivered
- *     FAULT_DELAY=100        each call takes so many milliseconds, whatever signals come
+ *     FAULT_KERNEL=4.4   like that version: attributes up to its size (else E2BIG, and the size is
+ *                        written back), its flags, sample types and read formats (else EINVAL), and
+ *                        its version in uname(2)
+ *     FAULT_OPEN=16@3    the 3rd call fails with errno 16; 16@3+: all from the 3rd on
+ *     FAULT_TYPE=0       FAULT_OPEN counts events of that type only
+ *     FAULT_OUTPUT=1     events that share another one's ring write nowhere: they are counted, not
+ *                        delivered
+ *     FAULT_DELAY=100    each call takes that many milliseconds, even if signals arrive
  *
  * Source of the limits: include/uapi/linux/perf_event.h of each version, perf_copy_attr() and
  * perf_event_alloc() in kernel/events/core.c.
@@ -35,7 +35,7 @@
 #define FLAGS_OF(attr)     (((const uint64_t *)(attr))[5])
 #define GROUP_OF_INHERITED VERSION(4, 13)
 
-/* What a limit was from a version on; the last one that applies counts. */
+/* A limit since a version; the last one that applies is used. */
 struct since {
 	unsigned version, value;
 };
@@ -93,7 +93,7 @@ static bool is_beyond(uint64_t bits, unsigned known)
 	return bits >> known;
 }
 
-/* 0, or the errno that a kernel of that version answers. */
+/* Returns 0, or the errno of a kernel of that version. */
 static int refuses(struct perf_event_attr *attr)
 {
 	const unsigned char *bytes = (const unsigned char *)attr;

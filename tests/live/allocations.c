@@ -40,7 +40,7 @@ void allocations_need(void)
 	assert_int_equal(allocations_made(), before + 1);
 }
 
-/* glibc's own, under the names that it keeps for this. */
+/* glibc's own functions, under the names that it exports. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *old, size_t size);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts what this process allocates: malloc() and its kin are replaced in the tests that link
- * allocations.c.
+ * Counts allocations of this process: tests that link allocations.c replace malloc() and related
+ * functions.
  */
 #ifndef ALLOCATIONS_H
 #define ALLOCATIONS_H
 
 #include <stddef.h>
 
-/* Skips the test where a sanitizer has replaced them already. */
+/* Skips the test if a sanitizer replaces them too. */
 void allocations_need(void);
 
-/* Calls of malloc(), calloc(), realloc() and the aligned ones so far. */
+/* Returns the number of calls of malloc(), calloc(), realloc() and the aligned variants so far. */
 size_t allocations_made(void);
 
 #endif

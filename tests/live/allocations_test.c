@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a counter, enabling it and passing a record on allocate nothing: counted, not timed. */
+/* Reading a counter, enabling it and delivering a record allocate nothing. */
 #include "allocations.h"
 #include "live.h"
 
@@ -14,7 +14,7 @@ enum { TIMES = 1000, MEMBERS = 4 };
 static const uint64_t configs[MEMBERS] = {PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_PAGE_FAULTS,
 	PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS};
 
-/* This thread on each CPU: several places, which are summed. */
+/* This thread on each CPU: several instances, whose values are added. */
 static struct attar_target *self_on_cpus(void)
 {
 	char tid[16];
@@ -113,7 +113,7 @@ static size_t drain(struct attar_stream *stream)
 	return n;
 }
 
-/* 20 records at a time into a ring that holds some 50: most of its rounds wrap. */
+/* 20 records at a time into a ring for about 50: most rounds wrap. */
 static void test_records_allocate_nothing(void **state)
 {
 	const struct attar_stream_opts opts = {
@@ -136,7 +136,7 @@ static void test_records_allocate_nothing(void **state)
 		attar_stream_live(target, &counter, 1, symbols, &opts, &stream) < 0 ||
 		attar_stream_start(stream) < 0)
 		fail_msg("%s", attar_error());
-	for (int i = 0; i < 10; i++) { /* this thread gets known, the first record wraps */
+	for (int i = 0; i < 10; i++) { /* adds this thread to the table; the first record wraps */
 		live_getppid(20);
 		drain(stream);
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AUX areas against a PMU that is played here: a file in memory, laid out as the kernel's mapping
- * is. No machine of the tests has a PMU with an AUX area; what the real kernel does is refuse one,
- * which is tested too.
+ * AUX areas with a simulated PMU: a file in memory with the layout of the kernel's mapping. No test
+ * machine has a PMU with an AUX area; on these the kernel refuses one, which is tested too.
  */
 #include "live.h"
 
@@ -21,7 +20,7 @@ struct played {
 	struct attar_ring ring;
 	struct attar_aux *aux;
 	struct perf_event_mmap_page *page;
-	unsigned char *area; /* as the PMU sees it */
+	unsigned char *area; /* as seen by the PMU */
 	bool overwrite, stopped;
 };
 
@@ -82,7 +81,9 @@ static struct attar_record parse(uint64_t offset, uint64_t size, uint64_t flags)
 	return rec;
 }
 
-/* As the kernel: what does not fit before the tail is lost, said so, and the event stops. */
+/*
+ * Like the kernel: data that do not fit before the tail are lost and reported, and the event stops.
+ */
 static struct attar_record trace(struct played *p, size_t bytes)
 {
 	uint64_t head = p->page->aux_head, room = AREA - (head - p->page->aux_tail);
@@ -111,10 +112,9 @@ static void assert_data(const struct attar_aux_data *data, uint64_t offset, size
 }
 
 /*
- * From everywhere in the area, also after it has gone round a thousand times and at the end of all
- * numbers.
+ * At every position of the area, also after a thousand wraps and near the maximum of the counters.
  */
-static void test_data_in_one_piece_or_two(void **state)
+static void test_data_are_one_or_two_pieces(void **state)
 {
 	const uint64_t rounds[] = {0, 1000, UINT64_MAX / AREA};
 	struct attar_aux_data data;
@@ -139,10 +139,10 @@ static void test_data_in_one_piece_or_two(void **state)
 }
 
 /*
- * Full: the trace stops with TRUNCATED. Released, it goes on: the tail is absolute, not modulo the
- * area.
+ * When the area is full, the trace stops with TRUNCATED. After a release it continues: the tail is
+ * absolute, not modulo the area.
  */
-static void test_a_full_area_and_on(void **state)
+static void test_full_area_continues_after_a_release(void **state)
 {
 	struct attar_aux_data data;
 	struct attar_record rec;
@@ -161,8 +161,11 @@ static void test_a_full_area_and_on(void **state)
 	finish(&p);
 }
 
-/* Several records can be read before one release gives all back; what was given back is gone. */
-static void test_release_is_of_all_before(void **state)
+/*
+ * Several records can be read before one release returns all; returned data are no longer
+ * available.
+ */
+static void test_release_includes_all_earlier_data(void **state)
 {
 	struct attar_aux_data first, second;
 	struct attar_record a, b;
@@ -175,13 +178,13 @@ static void test_release_is_of_all_before(void **state)
 	assert_int_equal(attar_aux_read(p.aux, &b, &second), 0);
 	attar_aux_release(p.aux, &second);
 	assert_int_equal(p.page->aux_tail, 3000);
-	attar_aux_release(p.aux, &first); /* too late: it does not go back */
+	attar_aux_release(p.aux, &first); /* too late: the tail does not move back */
 	assert_int_equal(p.page->aux_tail, 3000);
 	assert_int_equal(attar_aux_read(p.aux, &a, &first), -EBADMSG);
 	finish(&p);
 }
 
-static void test_flags(void **state)
+static void test_record_flags_are_decoded(void **state)
 {
 	struct attar_aux_data data;
 	struct attar_record rec;
@@ -199,8 +202,8 @@ static void test_flags(void **state)
 	finish(&p);
 }
 
-/* Records that tell of what is not there are refused, whatever their numbers. */
-static void test_records_that_lie(void **state)
+/* Records of data that do not exist are refused, whatever their values. */
+static void test_invalid_records_are_refused(void **state)
 {
 	const uint64_t numbers[] = {
 		1, 100, 200, AREA - 1, AREA + 1, UINT64_MAX, UINT64_MAX - AREA, 1ULL << 63};
@@ -224,8 +227,8 @@ static void test_records_that_lie(void **state)
 	finish(&p);
 }
 
-/* Heads that run free, and (Intel PT) heads that are offsets into the area. */
-static void test_snapshots(void **state)
+/* Heads that are free-running, and (Intel PT) heads that are offsets into the area. */
+static void test_snapshot_returns_the_newest_data(void **state)
 {
 	struct attar_aux_data data;
 	struct attar_record rec;
@@ -252,7 +255,7 @@ static void test_snapshots(void **state)
 	finish(&p);
 }
 
-static void test_the_kernel_refuses_where_there_is_none(void **state)
+static void test_pmu_without_aux_is_refused(void **state)
 {
 	struct attar_target *self = live_self();
 	struct attar_counter *c = live_software(self, PERF_COUNT_SW_DUMMY);
@@ -274,13 +277,13 @@ static void test_the_kernel_refuses_where_there_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_data_in_one_piece_or_two),
-		cmocka_unit_test(test_a_full_area_and_on),
-		cmocka_unit_test(test_release_is_of_all_before),
-		cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_records_that_lie),
-		cmocka_unit_test(test_snapshots),
-		cmocka_unit_test(test_the_kernel_refuses_where_there_is_none),
+		cmocka_unit_test(test_data_are_one_or_two_pieces),
+		cmocka_unit_test(test_full_area_continues_after_a_release),
+		cmocka_unit_test(test_release_includes_all_earlier_data),
+		cmocka_unit_test(test_record_flags_are_decoded),
+		cmocka_unit_test(test_invalid_records_are_refused),
+		cmocka_unit_test(test_snapshot_returns_the_newest_data),
+		cmocka_unit_test(test_pmu_without_aux_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("aux", tests, NULL, NULL);

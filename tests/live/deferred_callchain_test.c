@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call chains whose user half comes later: the table of what waits, the stream over written
- * records, the kernel.
+ * Call chains whose user half is delivered later: the table of waiting samples, the stream with
+ * written records, and the kernel.
  */
 #include "live.h"
 
@@ -111,7 +111,7 @@ static void resume(
 	assert_int_equal(deferred_callchain_resume(d, &rec), 0);
 }
 
-/* The next one out is of this time, and whole if it has a cookie to be of. */
+/* The next sample has this time, and is complete if it has a cookie. */
 static void assert_next(struct deferred_callchains *d, const struct attar_layout *layout,
 	uint64_t time, uint64_t cookie)
 {
@@ -146,7 +146,7 @@ void *__wrap_realloc(void *p, size_t size)
 	return memory_ran_out ? NULL : __real_realloc(p, size);
 }
 
-static void test_without_memory_they_come_as_they_are(void **state)
+static void test_samples_are_delivered_without_memory(void **state)
 {
 	const uint64_t half[] = {USER, 0x1000, 0x2000};
 	struct written w = second_half(7, 1, 23, half, ARRAY_SIZE(half));
@@ -175,7 +175,7 @@ static void test_without_memory_they_come_as_they_are(void **state)
 	deferred_callchain_done(&d);
 }
 
-static void test_joins_by_cookie(void **state)
+static void test_halves_are_joined_by_cookie(void **state)
 {
 	struct attar_layout layout;
 	struct attar_record rec;
@@ -184,7 +184,7 @@ static void test_joins_by_cookie(void **state)
 
 	attar_layout_init(&layout, &attr_of_all);
 	deferred_callchain_init(&d);
-	resume(&d, &layout, 5); /* nobody waits for it */
+	resume(&d, &layout, 5); /* no sample waits for it */
 	hold(&d, &layout, 10, 1);
 	hold(&d, &layout, 11, 2);
 	hold(&d, &layout, 12, 1);
@@ -194,7 +194,7 @@ static void test_joins_by_cookie(void **state)
 	assert_next(&d, &layout, 10, 1);
 	assert_next(&d, &layout, 12, 1);
 	assert_int_equal(deferred_callchain_take(&d, &layout, &rec, &ev), 0);
-	resume(&d, &layout, 1); /* a cookie serves once */
+	resume(&d, &layout, 1); /* a cookie is used once */
 	assert_int_equal(deferred_callchain_take(&d, &layout, &rec, &ev), 0);
 	resume(&d, &layout, 3);
 	assert_next(&d, &layout, 13, 3);
@@ -206,8 +206,8 @@ static void test_joins_by_cookie(void **state)
 	deferred_callchain_done(&d);
 }
 
-/* A full table gives the oldest up, each once, and what is left can still be joined. */
-static void test_the_table_is_bounded(void **state)
+/* A full table delivers the oldest samples, each once; the rest can still be joined. */
+static void test_table_is_bounded(void **state)
 {
 	const uint64_t total = 3 * DEFER_MAX;
 	struct attar_layout layout;
@@ -217,7 +217,7 @@ static void test_the_table_is_bounded(void **state)
 	attar_layout_init(&layout, &attr_of_all);
 	deferred_callchain_init(&d);
 	for (uint64_t i = 0; i < total; i++) {
-		hold(&d, &layout, i, 1 + i / 3); /* three of a cookie */
+		hold(&d, &layout, i, 1 + i / 3); /* three per cookie */
 		if (deferred_callchain_is_ready(&d))
 			assert_next(&d, &layout, out++, 0);
 	}
@@ -233,8 +233,8 @@ static void test_the_table_is_bounded(void **state)
 }
 
 /*
- * Any order of holding, joining and giving up: each comes out once, whole exactly when its half had
- * come.
+ * Any order of holding, joining and dropping: each is delivered once, complete if and only if its
+ * half arrived.
  */
 static void test_random_orders(void **state)
 {
@@ -271,7 +271,7 @@ static void test_random_orders(void **state)
 
 /* ---- the stream, over a ring that the test writes ---- */
 
-/* The kernel lets nobody write to its ring's data: the stream reads this memory in its place. */
+/* A ring's data cannot be written by user space: the stream reads this memory instead. */
 static _Alignas(8) char data[4096];
 
 struct scripted {
@@ -299,7 +299,7 @@ static void open_scripted(struct scripted *s)
 		attar_stream_live(s->target, &s->counter, 1, s->symbols, &opts, &s->stream) < 0 ||
 		attar_stream_start(s->stream) < 0)
 		fail_msg("%s", attar_error());
-	s->counter->whole.flags |= UAPI_ATTR_DEFER_CALLCHAIN; /* as if the kernel did it */
+	s->counter->whole.flags |= UAPI_ATTR_DEFER_CALLCHAIN; /* as the kernel does */
 	s->id = s->counter->fds.at[0].id;
 	attar_stream_ring(s->stream, 0)->data = data;
 }
@@ -358,10 +358,10 @@ static void assert_event(struct scripted *s, uint64_t time, size_t user_frames)
 }
 
 /*
- * Round the ring's edge many times. Whole samples go by; halves come with their second half, in its
- * place.
+ * The ring wraps many times. Complete samples pass through; halves are delivered with their second
+ * half, in its position.
  */
-static void test_the_stream_joins_halves(void **state)
+static void test_stream_joins_halves(void **state)
 {
 	const uint64_t user[] = {USER, 0x1001, 0x2001, 0x3001};
 	struct attar_stream_stats stats;
@@ -389,7 +389,8 @@ static void test_the_stream_joins_halves(void **state)
 	write_sample(&s, now(), 1000);
 	assert_int_equal(attar_stream_next(s.stream, &ev), 0);
 	attar_stream_stop(s.stream);
-	assert_int_equal(attar_stream_next(s.stream, &ev), 1); /* at the end, as it is */
+	assert_int_equal(attar_stream_next(s.stream, &ev),
+		1); /* at the end it is delivered without its half */
 	assert_int_equal(attar_stream_next(s.stream, &ev), 0);
 	attar_stream_get_stats(s.stream, &stats);
 	assert_int_equal(stats.stitched, 400);
@@ -407,16 +408,17 @@ static char *area;
 
 static __attribute__((noinline)) int touch(size_t page)
 {
-	__asm__ volatile("" ::"r"(__builtin_frame_address(0))); /* it has a frame, though a leaf */
+	__asm__ volatile(
+		"" ::"r"(__builtin_frame_address(0))); /* has a frame although it is a leaf */
 	return ((volatile char *)area)[page * 4096] = 1;
 }
 
-/* A section of its own, whose bounds the linker names. */
+/* A section of its own, whose bounds the linker defines. */
 static __attribute__((section("descend_code"), noinline)) int descend(int depth, size_t page);
 extern const char __start_descend_code[], __stop_descend_code[];
 static int (*volatile call)(int, size_t) = descend; /* the compiler makes no copies of it */
 
-/* Faults on the page DEPTH calls below. */
+/* Causes a page fault DEPTH calls below. */
 static int descend(int depth, size_t page)
 {
 	int r = depth ? call(depth - 1, page) : touch(page);
@@ -437,7 +439,7 @@ static size_t frames_in_descend(const struct attar_sample *s, uint16_t misc)
 	return n;
 }
 
-static void test_the_kernel_defers(void **state)
+static void test_kernel_defers_user_callchains(void **state)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts), .keep_own = true};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -486,12 +488,12 @@ static void test_the_kernel_defers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_joins_by_cookie),
-		cmocka_unit_test(test_without_memory_they_come_as_they_are),
-		cmocka_unit_test(test_the_table_is_bounded),
+		cmocka_unit_test(test_halves_are_joined_by_cookie),
+		cmocka_unit_test(test_samples_are_delivered_without_memory),
+		cmocka_unit_test(test_table_is_bounded),
 		cmocka_unit_test(test_random_orders),
-		cmocka_unit_test(test_the_stream_joins_halves),
-		cmocka_unit_test(test_the_kernel_defers),
+		cmocka_unit_test(test_stream_joins_halves),
+		cmocka_unit_test(test_kernel_defers_user_callchains),
 	};
 
 	return cmocka_run_group_tests_name("defer", tests, NULL, NULL);

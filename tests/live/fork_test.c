@@ -175,7 +175,7 @@ static void use_targets_and_runs(struct objects *o)
 	attar_run_stop(o->run);
 }
 
-/* Reading changes nothing: it is allowed, also where a page of the parent was mapped for it. */
+/* Reading changes nothing: it is allowed, also if a page of the parent was mapped for it. */
 static void read_values(struct objects *o)
 {
 	struct attar_value value;
@@ -185,7 +185,10 @@ static void read_values(struct objects *o)
 	failures += attar_group_read(o->group, &value) != 0;
 }
 
-/* The number of failures in a child that uses all objects, or none, and frees them. */
+/*
+ * Returns the number of failures in a child that frees all objects, after using them if `use` is
+ * set.
+ */
 static int in_a_child(struct objects *o, bool use)
 {
 	pid_t child = fork();
@@ -219,7 +222,7 @@ static size_t delivered(struct attar_stream *stream)
 	return n;
 }
 
-static void test_a_child_neither_uses_nor_disturbs(void **state)
+static void test_child_can_only_free_inherited_objects(void **state)
 {
 	struct attar_value value;
 	struct objects o;
@@ -238,8 +241,8 @@ static void test_a_child_neither_uses_nor_disturbs(void **state)
 	close_all(&o);
 }
 
-/* In the middle of a round, too, when the next record has been found already. */
-static void test_a_child_of_the_middle_of_a_round(void **state)
+/* Also during a round, when the next record has been found already. */
+static void test_child_forked_during_a_round(void **state)
 {
 	struct attar_event event;
 	struct objects o;
@@ -256,8 +259,8 @@ static void test_a_child_of_the_middle_of_a_round(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_child_neither_uses_nor_disturbs),
-		cmocka_unit_test(test_a_child_of_the_middle_of_a_round),
+		cmocka_unit_test(test_child_can_only_free_inherited_objects),
+		cmocka_unit_test(test_child_forked_during_a_round),
 	};
 
 	return cmocka_run_group_tests_name("fork", tests, NULL, NULL);

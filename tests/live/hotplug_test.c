@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs that go and come back while they are watched. This switches CPU 1 off and on, so it runs
- * only where that is asked for: in a guest, with ATTAR_TEST_HOTPLUG=1.
+ * CPUs go offline and online while they are watched. This switches CPU 1 off and on, so it only
+ * runs on request: in a guest, with ATTAR_TEST_HOTPLUG=1.
  */
 #include "live.h"
 
@@ -17,7 +17,7 @@
 
 enum { CALLS = 23 };
 
-static char filter[64]; /* lets only this thread's getppid(2) through, on whatever CPU */
+static char filter[64]; /* lets only getppid(2) of this thread through, on any CPU */
 
 static void run_on(int cpu)
 {
@@ -74,7 +74,7 @@ static void call_on(int cpu)
 	live_getppid(CALLS);
 }
 
-/* What the counter's place on a CPU has counted; at most one. */
+/* Returns the value of the counter's instance on a CPU; at most one. */
 static struct attar_value on_cpu(struct attar_counter *c, int cpu)
 {
 	struct attar_value v = {.quality = ATTAR_QUALITY_ERROR};
@@ -94,7 +94,7 @@ static void assert_count(
 	assert_int_equal(v.quality, quality);
 }
 
-static void test_counts_go_on(void **state)
+static void test_counts_continue(void **state)
 {
 	struct attar_value sum, before;
 	struct attar_target *target;
@@ -131,8 +131,8 @@ static void test_counts_go_on(void **state)
 	attar_target_free(target);
 }
 
-/* Off and on between two looks: the list of online CPUs is the same, the events are dead. */
-static void test_a_short_absence_is_noticed(void **state)
+/* Off and on between two checks: the list of online CPUs is the same, but the events are dead. */
+static void test_short_absence_is_noticed(void **state)
 {
 	struct attar_target *target;
 	struct attar_counter *c;
@@ -157,7 +157,7 @@ static void test_a_short_absence_is_noticed(void **state)
 	attar_target_free(target);
 }
 
-static void test_groups_go_on(void **state)
+static void test_groups_continue(void **state)
 {
 	struct perf_event_attr calls,
 		faults = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS};
@@ -200,7 +200,7 @@ static void test_groups_go_on(void **state)
 	attar_target_free(target);
 }
 
-static void test_a_new_cpu_is_added(void **state)
+static void test_new_cpu_is_added(void **state)
 {
 	struct attar_target *target;
 	struct attar_counter *c;
@@ -232,7 +232,7 @@ struct watched {
 	struct attar_counter *calls, *other;
 	struct attar_stream *stream;
 	size_t n;      /* samples of this thread's calls, in order */
-	size_t others; /* of the other event, which comes on every CPU */
+	size_t others; /* of the other event, which occurs on every CPU */
 	uint64_t time;
 };
 
@@ -281,7 +281,7 @@ static void drain(struct watched *w)
 	}
 }
 
-/* A stream looks for CPUs each 100 ms. */
+/* A stream checks for CPUs every 100 ms. */
 static void drain_for(struct watched *w, int ms)
 {
 	struct timespec ts;
@@ -299,7 +299,7 @@ static void drain_for(struct watched *w, int ms)
 	}
 }
 
-static void test_a_stream_goes_on(void **state)
+static void test_stream_continues(void **state)
 {
 	struct watched w;
 
@@ -309,7 +309,7 @@ static void test_a_stream_goes_on(void **state)
 		call_on(1);
 		drain(&w);
 		assert_int_equal(w.n, round * CALLS);
-		call_on(1); /* what is in the ring when its CPU goes is not lost */
+		call_on(1); /* records in the ring of a CPU that goes offline are not lost */
 		set_cpu1(false);
 		drain_for(&w, 300);
 		assert_int_equal(w.n, (round + 1) * CALLS);
@@ -329,7 +329,7 @@ static void test_a_stream_goes_on(void **state)
 	unwatch(&w);
 }
 
-static void test_a_stream_takes_in_a_new_cpu(void **state)
+static void test_stream_adds_a_new_cpu(void **state)
 {
 	struct watched w;
 
@@ -349,12 +349,12 @@ static void test_a_stream_takes_in_a_new_cpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts_go_on),
-		cmocka_unit_test(test_a_short_absence_is_noticed),
-		cmocka_unit_test(test_groups_go_on),
-		cmocka_unit_test(test_a_new_cpu_is_added),
-		cmocka_unit_test(test_a_stream_goes_on),
-		cmocka_unit_test(test_a_stream_takes_in_a_new_cpu),
+		cmocka_unit_test(test_counts_continue),
+		cmocka_unit_test(test_short_absence_is_noticed),
+		cmocka_unit_test(test_groups_continue),
+		cmocka_unit_test(test_new_cpu_is_added),
+		cmocka_unit_test(test_stream_continues),
+		cmocka_unit_test(test_stream_adds_a_new_cpu),
 	};
 
 	return cmocka_run_group_tests_name("hotplug", tests, NULL, NULL);

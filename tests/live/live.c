@@ -72,7 +72,7 @@ void live_unmap(char *area, size_t n)
 	munmap(area, n * page_size());
 }
 
-/* Not by a sanitizer's code: it would fault in its own memory, too. */
+/* Not instrumented: a sanitizer would cause faults in its own memory, too. */
 __attribute__((no_sanitize("address"))) static void write_each(
 	volatile char *bytes, size_t n, size_t page)
 {

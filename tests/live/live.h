@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests that open events of the running kernel: targets, truths that are known, and reasons to
- * skip.
+ * For tests that open events of the running kernel: targets, actions with known counts, and skips.
  */
 #ifndef LIVE_H
 #define LIVE_H
@@ -10,42 +9,39 @@
 
 #include "attar/perf.h"
 
-/* The calling thread, on any CPU. Skips the test where the kernel lets it watch nothing. */
+/* The calling thread, on any CPU. Skips the test if the kernel refuses to watch it. */
 struct attar_target *live_self(void);
 
-/* Opens a software event of this kind; fails the test when that is refused. */
+/* Opens a software event of this kind; fails the test if that is refused. */
 struct attar_counter *live_software(struct attar_target *target, uint64_t config);
 
-/* Skips the test, for this reason. */
+/* Skips the test for this reason. */
 void live_skip(const char *reason);
 
 /* Skips the test unless it runs as root. */
 void live_need_root(const char *what);
 
-/* Makes exactly n page faults: touches n pages that were never touched. */
+/* Causes exactly n page faults: touches n new pages. */
 void live_fault(size_t n);
 
-/* Memory of n small pages that were never touched, for live_unmap(). */
+/* Maps n small untouched pages, for live_unmap(). */
 char *live_map(size_t n);
 void live_unmap(char *area, size_t n);
 
-/* Writes to the pages from number first to before end: a page fault each, the first time. */
+/* Writes to the pages [first, end): a page fault each, the first time. */
 void live_touch(char *area, size_t first, size_t end);
 
-/* Reads the ring to its end; how many records of that type it held. */
+/* Reads the ring to its end; returns the number of records of that type. */
 size_t live_drain(struct attar_ring *ring, uint32_t type);
 
 /* Makes exactly n getppid(2) calls. */
 void live_getppid(size_t n);
 
-/* The tracepoints of raw_syscalls as events; skip the test where tracefs cannot be read. */
+/* The tracepoints of raw_syscalls as events; skip the test if tracefs cannot be read. */
 struct perf_event_attr live_sys_enter(void);
 struct perf_event_attr live_sys_exit(void);
 
-/*
- * A filter for it: calls of getppid(2) by this thread alone need no more than the thread's own
- * event.
- */
+/* A filter for it: the thread's own event is sufficient for getppid(2) calls of this thread. */
 extern const char live_getppid_filter[];
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a stream says of records that it did not deliver: lost samples, lost side-band records,
- * missing events.
+ * What a stream reports about undelivered records: lost samples, lost side-band records, missing
+ * events.
  */
 #include "live.h"
 
@@ -18,7 +18,7 @@
 
 enum { RING = 4096, EVENTS = 2 };
 
-/* getppid() calls of this thread: their beginning, perhaps their end too. */
+/* getppid() calls of this thread: their entry, and perhaps their exit too. */
 struct watched {
 	struct attar_symbols *symbols;
 	struct attar_target *target;
@@ -27,7 +27,7 @@ struct watched {
 	struct attar_stream *stream;
 };
 
-/* What came. */
+/* What was delivered. */
 struct seen {
 	uint64_t samples, renames, lost_records;
 };
@@ -102,8 +102,8 @@ static void rename_thread(uint64_t n)
 	prctl(PR_SET_NAME, before);
 }
 
-/* Both overrun the same ring in turns: each loss is counted to the last record. */
-static void test_both_losses_are_counted_apart(void **state)
+/* Both overrun the same ring in turn: each loss is counted exactly. */
+static void test_lost_samples_and_side_band_are_counted_separately(void **state)
 {
 	struct attar_stream_stats stats;
 	struct seen seen = {0};
@@ -128,8 +128,8 @@ static void test_both_losses_are_counted_apart(void **state)
 	unwatch(&w);
 }
 
-/* The end of the calls is counted, but has no ring to go to. */
-static void test_what_is_counted_and_not_delivered_is_missing(void **state)
+/* The exit of the calls is counted, but has no ring. */
+static void test_events_counted_but_not_delivered_are_missing(void **state)
 {
 	const struct attar_cpu_count *counts;
 	struct attar_stream_stats stats;
@@ -142,7 +142,7 @@ static void test_what_is_counted_and_not_delivered_is_missing(void **state)
 	assert_int_equal(attar_counter_redirect(w.counters[1], NULL), 0);
 	live_getppid(1000);
 	attar_stream_get_stats(w.stream, &stats);
-	assert_int_equal(stats.missing, 0); /* some may be in the ring still */
+	assert_int_equal(stats.missing, 0); /* some may still be in the ring */
 	stats = finish(&w, &seen);
 	assert_int_equal(seen.samples + stats.lost, 10 + 1010);
 	assert_int_equal(stats.missing, 1000);
@@ -152,8 +152,8 @@ static void test_what_is_counted_and_not_delivered_is_missing(void **state)
 	unwatch(&w);
 }
 
-/* Samples that are left out, and those that were lost, are not missing. */
-static void test_nothing_is_missing_without_a_fault(void **state)
+/* Samples that are left out and samples that were lost are not missing. */
+static void test_normal_streams_miss_nothing(void **state)
 {
 	for (int keep_own = 0; keep_own < 2; keep_own++) {
 		struct attar_stream_stats stats;
@@ -203,8 +203,8 @@ static void test_counts_from_before_the_start_are_not_missing(void **state)
 	unwatch(&w);
 }
 
-/* A stop in the middle of a round: the rest of the ring is delivered too, before the first 0. */
-static void test_a_stop_in_a_round_loses_nothing(void **state)
+/* A stop during a round: the rest of the ring is delivered too, before the first 0. */
+static void test_stop_during_a_round_loses_nothing(void **state)
 {
 	struct attar_stream_stats stats;
 	struct seen seen = {0};
@@ -222,7 +222,7 @@ static void test_a_stop_in_a_round_loses_nothing(void **state)
 }
 
 /* As if the ring were shared with an event that is not the stream's. */
-static void test_records_of_a_foreign_event_are_malformed(void **state)
+static void test_records_of_unknown_events_are_malformed(void **state)
 {
 	struct attar_stream_stats stats;
 	struct seen seen = {0};
@@ -233,7 +233,7 @@ static void test_records_of_a_foreign_event_are_malformed(void **state)
 	map_reset(&w.stream->ids);
 	stream_forget_ids(w.stream);
 	read_all(&w, &seen);
-	live_getppid(1); /* with a LOST record before it, which is told whoever wrote it */
+	live_getppid(1); /* with a LOST record before it, which is counted whoever caused it */
 	stats = finish(&w, &seen);
 	assert_int_equal(seen.samples, 0);
 	assert_int_equal(seen.lost_records, 1);
@@ -243,8 +243,8 @@ static void test_records_of_a_foreign_event_are_malformed(void **state)
 	unwatch(&w);
 }
 
-/* FORK is of the child, COMM of the thread with its new name. */
-static void test_side_band_events_have_their_thread(void **state)
+/* FORK has the child, COMM the thread with its new name. */
+static void test_fork_and_comm_events_have_their_thread(void **state)
 {
 	char before[16];
 	struct attar_event ev;
@@ -282,13 +282,13 @@ static void test_side_band_events_have_their_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_losses_are_counted_apart),
-		cmocka_unit_test(test_what_is_counted_and_not_delivered_is_missing),
-		cmocka_unit_test(test_nothing_is_missing_without_a_fault),
+		cmocka_unit_test(test_lost_samples_and_side_band_are_counted_separately),
+		cmocka_unit_test(test_events_counted_but_not_delivered_are_missing),
+		cmocka_unit_test(test_normal_streams_miss_nothing),
 		cmocka_unit_test(test_counts_from_before_the_start_are_not_missing),
-		cmocka_unit_test(test_a_stop_in_a_round_loses_nothing),
-		cmocka_unit_test(test_records_of_a_foreign_event_are_malformed),
-		cmocka_unit_test(test_side_band_events_have_their_thread),
+		cmocka_unit_test(test_stop_during_a_round_loses_nothing),
+		cmocka_unit_test(test_records_of_unknown_events_are_malformed),
+		cmocka_unit_test(test_fork_and_comm_events_have_their_thread),
 	};
 
 	return cmocka_run_group_tests_name("loss", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls in the wrong state, indexes past the end and unknown flags are refused with a sentence. */
+/* Calls in the wrong state, out-of-range indexes and unknown flags are refused with a message. */
 #include "live.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	return 0;
 }
 
-static void test_a_run_that_does_not_open(void **state)
+static void test_run_that_fails_to_open(void **state)
 {
 	static const char only_open[] = "may only be called from a profiler's open()";
 	struct perf_event_attr attr = {0};
@@ -131,7 +131,7 @@ static void test_a_run_that_does_not_open(void **state)
 	attar_run_free(run);
 }
 
-static void test_a_run_goes_once(void **state)
+static void test_run_goes_only_once(void **state)
 {
 	static const char *const command[] = {"true", NULL};
 	struct attar_run *run;
@@ -182,7 +182,7 @@ static void test_shm_sources(void **state)
 	refused(attar_shm_source_new(&opts, &shm_source), -EINVAL, "and on_new_event");
 }
 
-/* Names of enums that later versions may have more of. */
+/* Names of enums to which later versions may add values. */
 static void test_names_of_unknown_values(void **state)
 {
 	assert_string_equal(attar_quality_name((enum attar_quality)99), "?");
@@ -198,8 +198,8 @@ int main(void)
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_a_run_that_does_not_open),
-		cmocka_unit_test(test_a_run_goes_once),
+		cmocka_unit_test(test_run_that_fails_to_open),
+		cmocka_unit_test(test_run_goes_only_once),
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_shm_sources),
 		cmocka_unit_test(test_names_of_unknown_values),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Public functions that fail leave their outputs as they were, and say why. Not here: what is
- * documented to write on failure too (attar_record_parse(), attar_symbols_resolve()).
+ * Public functions that fail leave their outputs unchanged and set a message. Not tested here:
+ * functions that are documented to write on failure (attar_record_parse(),
+ * attar_symbols_resolve()).
  */
 #include "live.h"
 
@@ -19,7 +20,7 @@ static const struct {
 } too_short = {.size = 1};
 
 /*
- * Fails unless the call gives a negative errno and an error text and leaves the output as it was.
+ * Fails unless the call returns a negative errno, sets a message and leaves the output unchanged.
  */
 #define FAILS(output, call)                                                                        \
 	do {                                                                                       \
@@ -34,7 +35,7 @@ static const struct {
 			fail_msg("fails, and wrote its output: %s", #call);                        \
 	} while (0)
 
-static void test_names_and_bytes(void **state)
+static void test_parsers_keep_outputs_on_failure(void **state)
 {
 	static const char text[] =
 		"name: it\nID: 7\nformat:\n\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n\n"
@@ -68,7 +69,7 @@ static void test_names_and_bytes(void **state)
 	attar_catalog_free(catalog);
 }
 
-static void test_objects(void **state)
+static void test_constructors_keep_outputs_on_failure(void **state)
 {
 	struct attar_target_opts wrong = {.size = sizeof(wrong), .pids = "none"};
 	struct attar_shm_source_opts nothing = {.size = sizeof(nothing)};
@@ -88,7 +89,7 @@ static void test_objects(void **state)
 	attar_target_free(target);
 }
 
-static void test_counters(void **state)
+static void test_counters_keep_outputs_on_failure(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .config = 0xfff},
 			       faults = {.type = PERF_TYPE_SOFTWARE,
@@ -123,7 +124,7 @@ static void test_counters(void **state)
 }
 
 /* A recorder whose counter writes forward would lose its records as soon as the ring is full. */
-static void test_rings_and_streams(void **state)
+static void test_rings_and_streams_keep_outputs_on_failure(void **state)
 {
 	struct attar_stream_opts overwrite = {.size = sizeof(overwrite), .overwrite = true};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -163,7 +164,7 @@ static void test_rings_and_streams(void **state)
 	attar_target_free(target);
 }
 
-static void test_the_error_text_stays_until_the_next_failure(void **state)
+static void test_error_text_lasts_until_the_next_failure(void **state)
 {
 	struct attar_symbols *symbols;
 	struct attar_run *run;
@@ -184,11 +185,11 @@ static void test_the_error_text_stays_until_the_next_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_and_bytes),
-		cmocka_unit_test(test_objects),
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_rings_and_streams),
-		cmocka_unit_test(test_the_error_text_stays_until_the_next_failure),
+		cmocka_unit_test(test_parsers_keep_outputs_on_failure),
+		cmocka_unit_test(test_constructors_keep_outputs_on_failure),
+		cmocka_unit_test(test_counters_keep_outputs_on_failure),
+		cmocka_unit_test(test_rings_and_streams_keep_outputs_on_failure),
+		cmocka_unit_test(test_error_text_lasts_until_the_next_failure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings that are overwritten: the kernel is played here, then the real one runs. */
+/* Rings that are overwritten: first with a simulated kernel, then with the real one. */
 #include "live.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void start(struct played *p, bool backward, uint64_t at)
 		.seen = at};
 }
 
-/* As the kernel writes: without a look at who reads. Payloads carry the record's number. */
+/* Writes like the kernel, without regard to readers. Payloads contain the record's number. */
 static void write_record(struct played *p, uint16_t size)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = size};
@@ -65,7 +65,7 @@ static int look(struct played *p)
 	return rings_look(&ring, 1);
 }
 
-/* All records from number `first` on are given, oldest first, and then nothing. */
+/* All records from number `first` on are returned, oldest first, and then none. */
 static void assert_records(struct played *p, size_t first)
 {
 	for (size_t i = first; i < p->n; i++)
@@ -74,7 +74,7 @@ static void assert_records(struct played *p, size_t first)
 	p->ring.frozen = false;
 }
 
-/* The oldest record that is whole when the newest SIZE bytes are kept. */
+/* Returns the oldest complete record in the newest SIZE bytes. */
 static size_t oldest_whole(const struct played *p)
 {
 	size_t bytes = 0, i = p->n;
@@ -85,10 +85,10 @@ static size_t oldest_whole(const struct played *p)
 }
 
 /*
- * Every number of records up to five times round, of random sizes, from everywhere: the newest
- * whole ones.
+ * Any number of records up to five wraps, of random sizes, from every position: the newest complete
+ * ones are returned.
  */
-static void test_backward_gives_the_newest_whole_records(void **state)
+static void test_backward_ring_gives_the_newest_complete_records(void **state)
 {
 	static struct played p;
 
@@ -109,7 +109,7 @@ static void test_backward_gives_the_newest_whole_records(void **state)
 	start(&p, true, 0);
 }
 
-/* What one snapshot gave the next gives not again. */
+/* A snapshot does not return the records of the previous one. */
 static void test_snapshots_give_each_record_once(void **state)
 {
 	static struct played p;
@@ -129,7 +129,7 @@ static void test_snapshots_give_each_record_once(void **state)
 	start(&p, true, 0);
 }
 
-static void test_forward_gives_all_or_says_that_it_cannot(void **state)
+static void test_forward_ring_gives_all_records_or_fails(void **state)
 {
 	static struct played p;
 
@@ -151,8 +151,8 @@ static void test_forward_gives_all_or_says_that_it_cannot(void **state)
 	start(&p, false, 0);
 }
 
-/* Bytes that are no records, and any other bytes, end the look; they are never read beyond. */
-static void test_nonsense_ends_a_look(void **state)
+/* Bytes that are not records end the snapshot; nothing beyond is read. */
+static void test_invalid_bytes_end_the_snapshot(void **state)
 {
 	static struct played p;
 
@@ -191,7 +191,7 @@ static struct attar_counter *open_faults(struct attar_target *target, bool backw
 	return counter;
 }
 
-/* The page numbers of area that the frozen ring has, oldest first; they must follow each other. */
+/* Returns the page numbers of area in the frozen ring, oldest first; they must be consecutive. */
 static size_t consecutive(struct attar_counter *c, struct attar_ring *ring, const char *area,
 	size_t pages, uint64_t *ret_last)
 {
@@ -218,10 +218,9 @@ static size_t consecutive(struct attar_counter *c, struct attar_ring *ring, cons
 }
 
 /*
- * 24 bytes a record: a page holds 170 of them. What is frozen is the end; the rest goes on
- * afterwards.
+ * 24 bytes per record: a page holds 170 of them. The end is frozen; the rest continues afterwards.
  */
-static void test_a_live_ring_keeps_the_end(void **state)
+static void test_live_backward_ring_keeps_the_end(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1000, n;
 	struct attar_target *target = live_self();
@@ -235,18 +234,18 @@ static void test_a_live_ring_keeps_the_end(void **state)
 	attar_counter_enable(c);
 	live_touch(area, 0, 600);
 	assert_true(attar_rings_freeze(rings, n) >= 0);
-	live_touch(area, 600, 700); /* nobody writes down these */
+	live_touch(area, 600, 700); /* these are not recorded */
 	assert_in_range(consecutive(c, rings[0], area, pages, &last), page / 24 - 8, page / 24);
 	assert_int_equal(last, 599);
 	assert_int_equal(attar_rings_thaw(rings, n), 0);
 	assert_null(attar_ring_next(rings[0]));
 	live_touch(area, 700, 720);
 	assert_true(attar_rings_freeze(rings, n) >= 20);
-	/* The kernel writes it down with page 700, and in such a ring behind it. */
+	/* The kernel records it with page 700, and in such a ring after it. */
 	header = attar_ring_next(rings[0]);
 	assert_int_equal(header->type, PERF_RECORD_LOST);
 	assert_in_range(
-		((const uint64_t *)(header + 1))[1], 100, 200); /* and what reading faulted on */
+		((const uint64_t *)(header + 1))[1], 100, 200); /* and the page faults of reading */
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 20);
 	assert_int_equal(last, 719);
 	attar_rings_thaw(rings, n);
@@ -256,7 +255,7 @@ static void test_a_live_ring_keeps_the_end(void **state)
 	live_unmap(area, pages);
 }
 
-static void test_a_live_ring_written_forward(void **state)
+static void test_live_forward_ring(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = 1000, n;
 	struct attar_target *target = live_self();
@@ -273,7 +272,7 @@ static void test_a_live_ring_written_forward(void **state)
 	attar_rings_thaw(rings, n);
 	live_touch(area, 100, 900);
 	assert_int_equal(attar_rings_freeze(rings, n), -ESTALE);
-	live_touch(area, 900, 950); /* a refused freeze stops nobody */
+	live_touch(area, 900, 950); /* a refused freeze stops no ring */
 	assert_true(attar_rings_freeze(rings, n) >= 50);
 	assert_int_equal(consecutive(c, rings[0], area, pages, &last), 50);
 	assert_int_equal(last, 949);
@@ -287,12 +286,12 @@ static void test_a_live_ring_written_forward(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_backward_gives_the_newest_whole_records),
+		cmocka_unit_test(test_backward_ring_gives_the_newest_complete_records),
 		cmocka_unit_test(test_snapshots_give_each_record_once),
-		cmocka_unit_test(test_forward_gives_all_or_says_that_it_cannot),
-		cmocka_unit_test(test_nonsense_ends_a_look),
-		cmocka_unit_test(test_a_live_ring_keeps_the_end),
-		cmocka_unit_test(test_a_live_ring_written_forward),
+		cmocka_unit_test(test_forward_ring_gives_all_records_or_fails),
+		cmocka_unit_test(test_invalid_bytes_end_the_snapshot),
+		cmocka_unit_test(test_live_backward_ring_keeps_the_end),
+		cmocka_unit_test(test_live_forward_ring),
 	};
 
 	return cmocka_run_group_tests_name("overwrite", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to open counters: period, refresh, filter, BPF, modify, pause, redirect. */
+/* Operations on open counters: period, refresh, filter, BPF, modify, pause, redirect. */
 #include "live.h"
 
 #include <errno.h>
@@ -66,8 +66,8 @@ static void test_sets_the_period(void **state)
 	attar_target_free(target);
 }
 
-/* The kernel disables it at the last overflow: what comes later is not even counted. */
-static void test_refreshes_for_a_number_of_overflows(void **state)
+/* The kernel disables it at the last overflow: later events are not even counted. */
+static void test_refresh_limits_the_number_of_overflows(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *c = open_it(target, &sampled_faults, "faults"), *plain;
@@ -113,7 +113,9 @@ static void test_filters_a_tracepoint(void **state)
 	attar_target_free(target);
 }
 
-/* "return verdict;": 0 drops the event, 1 lets it through. -1 when this process may not load it. */
+/*
+ * "return verdict;": 0 drops the event, 1 accepts it. Returns -1 if this process may not load it.
+ */
 static int load_program(int verdict)
 {
 	struct bpf_insn code[] = {
@@ -128,7 +130,7 @@ static int load_program(int verdict)
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 }
 
-static void test_attaches_and_asks_for_bpf(void **state)
+static void test_attaches_and_queries_bpf(void **state)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts), .self = true};
 	const struct perf_event_attr calls = live_sys_enter();
@@ -156,7 +158,7 @@ static void test_attaches_and_asks_for_bpf(void **state)
 	attar_counter_disable(c);
 	assert_int_equal(n, 1);
 	assert_int_not_equal(id, 0);
-	assert_true(count_of(c) < 23); /* reset() and attaching made some calls of their own */
+	assert_true(count_of(c) < 23); /* reset() and attaching made some calls too */
 	assert_int_equal(attar_counter_attach_bpf(c, drops), -EEXIST);
 	assert_non_null(strstr(attar_error(), "it has one already"));
 	attar_counter_close(c);
@@ -211,7 +213,7 @@ __attribute__((noinline)) static void executed(void)
 	__asm__ volatile("");
 }
 
-/* Each time that the CPU comes to the function's first instruction. */
+/* Each time that the CPU reaches the function's first instruction. */
 static void test_counts_executions(void **state)
 {
 	struct attar_target *target = live_self();
@@ -273,7 +275,7 @@ static void test_pauses_and_counts_the_loss(void **state)
 	attar_target_free(target);
 }
 
-static void test_redirects_to_the_rings_of_another(void **state)
+static void test_redirects_to_rings_of_another_counter(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *to = open_it(target, &sampled_faults, "first"),
@@ -287,7 +289,7 @@ static void test_redirects_to_the_rings_of_another(void **state)
 	assert_int_equal(attar_counter_redirect(from, to), 0);
 	attar_counter_enable(from);
 	live_fault(10);
-	attar_counter_disable(from); /* looking into the ring faults too */
+	attar_counter_disable(from); /* reading the ring faults too */
 	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
 	assert_int_equal(attar_counter_redirect(from, NULL), 0);
 	attar_counter_enable(from);
@@ -312,8 +314,11 @@ static void *fault_and_enable_all(void *unused)
 	return NULL;
 }
 
-/* All that this thread has opened, whomever it watches; another thread has no say in it. */
-static void test_enables_all_of_this_thread(void **state)
+/*
+ * All counters that this thread has opened, whatever they watch; another thread does not affect
+ * them.
+ */
+static void test_enables_all_counters_of_this_thread(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *c[2];
@@ -348,10 +353,10 @@ static void test_closes_on_exec(void **state)
 }
 
 /*
- * PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT opens an event whose records go to another's ring,
- * and which is not of its group: what opening it alone and redirecting it does.
+ * PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT opens an event that writes to another's ring and is
+ * not in its group: the same as opening it alone and redirecting it.
  */
-static void test_output_flags_are_a_redirection(void **state)
+static void test_output_flags_equal_a_redirection(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *to = open_it(target, &sampled_faults, "first"),
@@ -376,7 +381,9 @@ static void test_output_flags_are_a_redirection(void **state)
 	live_fault(10);
 	attar_counter_disable(from);
 	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
-	/* neither is of the group: the leader has not counted, and closing it leaves them alone */
+	/*
+	 * neither is in the group: the leader has not counted, and closing it does not affect them
+	 */
 	assert_int_equal(count_of(to), 0);
 	close(fd);
 	attar_rings_free(rings, n);
@@ -389,16 +396,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sets_the_period),
-		cmocka_unit_test(test_refreshes_for_a_number_of_overflows),
+		cmocka_unit_test(test_refresh_limits_the_number_of_overflows),
 		cmocka_unit_test(test_filters_a_tracepoint),
-		cmocka_unit_test(test_attaches_and_asks_for_bpf),
+		cmocka_unit_test(test_attaches_and_queries_bpf),
 		cmocka_unit_test(test_moves_a_breakpoint),
 		cmocka_unit_test(test_counts_executions),
 		cmocka_unit_test(test_pauses_and_counts_the_loss),
-		cmocka_unit_test(test_redirects_to_the_rings_of_another),
-		cmocka_unit_test(test_enables_all_of_this_thread),
+		cmocka_unit_test(test_redirects_to_rings_of_another_counter),
+		cmocka_unit_test(test_enables_all_counters_of_this_thread),
 		cmocka_unit_test(test_closes_on_exec),
-		cmocka_unit_test(test_output_flags_are_a_redirection),
+		cmocka_unit_test(test_output_flags_equal_a_redirection),
 	};
 
 	return cmocka_run_group_tests_name("perf_control", tests, NULL, NULL);

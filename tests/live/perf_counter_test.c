@@ -75,7 +75,7 @@ static void fault_in_a_child(size_t n)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* PERF_EVENT_IOC_RESET leaves the times, and what children that ended had counted. */
+/* PERF_EVENT_IOC_RESET does not reset the times, nor the counts of exited children. */
 static void test_resets_to_zero_with_children_and_times(void **state)
 {
 	struct attar_target *target = live_self();
@@ -113,7 +113,7 @@ static void stay_on(int cpu)
 }
 
 /*
- * A thread on two CPUs: each place was enabled all the time, and ran for a part of it. Nothing is
+ * A thread on two CPUs: each instance was enabled all the time and ran for a part of it. Nothing is
  * scaled.
  */
 static void test_sums_a_thread_over_its_cpus(void **state)
@@ -154,10 +154,10 @@ static void test_sums_a_thread_over_its_cpus(void **state)
 }
 
 /*
- * The kernel gives end of file for a pinned event that lost its place, and never less than a whole
- * block.
+ * The kernel returns end of file for a pinned event that lost its counter, and never less than a
+ * whole block.
  */
-static void test_never_takes_old_bytes_for_a_count(void **state)
+static void test_short_read_is_not_taken_for_a_count(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *c = live_software(target, PERF_COUNT_SW_PAGE_FAULTS);
@@ -185,7 +185,7 @@ static void test_never_takes_old_bytes_for_a_count(void **state)
 	attar_target_free(target);
 }
 
-static void test_takes_attributes_of_any_age(void **state)
+static void test_takes_attributes_of_any_size(void **state)
 {
 	struct attar_target *target = live_self();
 	union {
@@ -202,14 +202,14 @@ static void test_takes_attributes_of_any_age(void **state)
 	attar_counter_close(c);
 	a.bytes[200] = 1;
 	assert_int_equal(attar_counter_open(target, &a.attr, "dummy", 0, &c), -E2BIG);
-	assert_string_equal(attar_error(),
-		"attr.size is 256 and byte 200 is not 0: this version of libattar supports 144 bytes");
+	assert_string_equal(attar_error(), "attr.size is 256 and byte 200 is not 0: this version "
+					   "of libattar supports 144 bytes");
 	a.attr.size = 32;
 	assert_int_equal(attar_counter_open(target, &a.attr, "dummy", 0, &c), -EINVAL);
 	attar_target_free(target);
 }
 
-static void test_refuses_contradictions_of_a_target(void **state)
+static void test_refuses_conflicting_target_options(void **state)
 {
 	static char *const no_command[] = {NULL};
 	static const struct {
@@ -244,8 +244,8 @@ static void test_refuses_contradictions_of_a_target(void **state)
 	assert_int_equal(attar_target_new(&opts, &target), -EINVAL);
 }
 
-/* A caller built against a newer header: what it sets beyond our struct cannot be ignored. */
-static void test_refuses_options_that_it_does_not_know(void **state)
+/* A caller built with a newer header: options beyond our struct cannot be ignored. */
+static void test_refuses_unknown_options(void **state)
 {
 	struct {
 		struct attar_target_opts known;
@@ -303,10 +303,10 @@ int main(void)
 		cmocka_unit_test(test_counts_page_faults_exactly),
 		cmocka_unit_test(test_resets_to_zero_with_children_and_times),
 		cmocka_unit_test(test_sums_a_thread_over_its_cpus),
-		cmocka_unit_test(test_never_takes_old_bytes_for_a_count),
-		cmocka_unit_test(test_takes_attributes_of_any_age),
-		cmocka_unit_test(test_refuses_contradictions_of_a_target),
-		cmocka_unit_test(test_refuses_options_that_it_does_not_know),
+		cmocka_unit_test(test_short_read_is_not_taken_for_a_count),
+		cmocka_unit_test(test_takes_attributes_of_any_size),
+		cmocka_unit_test(test_refuses_conflicting_target_options),
+		cmocka_unit_test(test_refuses_unknown_options),
 		cmocka_unit_test(test_has_a_ring_on_any_cpu),
 	};
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every way in which perf_event_open(2) is refused, and the sentence that comes of it: what is
- * wrong in the event itself, what the running kernel and machine lack, what rights and limits
- * forbid.
+ * Each reason for which perf_event_open(2) is refused, and its message: errors in the event itself,
+ * features that the running kernel and machine lack, missing privileges and limits.
  */
 #include "live.h"
 
@@ -27,13 +26,15 @@
 #include "perf/open.h"
 #include "perf/ring.h"
 
-enum { NOBODY = 65534, LOCKER = 54321 /* what a user locks is counted for all of its processes */ };
+enum { NOBODY = 65534, LOCKER = 54321 /* locked memory is counted for all processes of a user */ };
 
 #define SOFTWARE(config_) .type = PERF_TYPE_SOFTWARE, .config = (config_)
 #define DUMMY             SOFTWARE(PERF_COUNT_SW_DUMMY)
 #define CLOCK             SOFTWARE(PERF_COUNT_SW_TASK_CLOCK)
 
-/* Opens it on this thread: the errno, or 0 when it opened. The sentence is in attar_error(). */
+/*
+ * Opens it on this thread: returns the errno, or 0 if it opened. The message is in attar_error().
+ */
 static int try_attr(const union uapi_attr *attr, const char *name)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts), .self = true, .any_cpu = true};
@@ -66,9 +67,9 @@ static void expect(const union uapi_attr *attr, int error, const char *sentence)
 #define EXPECT(error_, sentence_, ...)                                                             \
 	expect(&(union uapi_attr){__VA_ARGS__}, (error_), (sentence_))
 
-/* ---- wrong in itself ---- */
+/* ---- invalid events ---- */
 
-static void test_names_the_option_at_fault(void **state)
+static void test_names_the_invalid_option(void **state)
 {
 	attar_target_free(live_self());
 	EXPECT(-EINVAL, "attr.sigtrap requires attr.remove_on_exec",
@@ -106,7 +107,7 @@ static void test_names_the_option_at_fault(void **state)
 		.flags = 1ULL << 60);
 }
 
-static void test_knows_the_rules_of_breakpoints(void **state)
+static void test_names_the_violated_rule_of_breakpoints(void **state)
 {
 	static long watched[2];
 
@@ -149,9 +150,9 @@ static void test_knows_the_rules_of_breakpoints(void **state)
 #endif
 }
 
-/* ---- not here ---- */
+/* ---- unavailable events ---- */
 
-static void test_tells_what_is_missing(void **state)
+static void test_names_the_missing_event(void **state)
 {
 	attar_target_free(live_self());
 	EXPECT(-EOPNOTSUPP, "does not support software event 4711", .attr = {SOFTWARE(4711)});
@@ -177,7 +178,7 @@ static uint32_t type_of_pmu(const char *name)
 	return type;
 }
 
-static void test_tells_a_missing_file_from_a_missing_pmu(void **state)
+static void test_distinguishes_missing_file_and_missing_pmu(void **state)
 {
 	uint32_t type = type_of_pmu("uprobe");
 
@@ -193,7 +194,7 @@ static void test_tells_a_missing_file_from_a_missing_pmu(void **state)
  * Each option that is newer than the kernel is refused with its name and the first kernel that has
  * it.
  */
-static void test_names_what_the_kernel_does_not_know(void **state)
+static void test_names_options_newer_than_the_kernel(void **state)
 {
 	size_t n, tried = 0;
 	const struct feature *f = features_all(&n);
@@ -209,13 +210,13 @@ static void test_names_what_the_kernel_does_not_know(void **state)
 			attr.words[f[i].bits[j].word] |= f[i].bits[j].mask & -f[i].bits[j].mask;
 		if (attr.attr.sample_type & PERF_SAMPLE_BRANCH_STACK ||
 			attr.attr.branch_sample_type)
-			continue; /* needs branches to begin with */
+			continue; /* requires branches */
 		snprintf(since, sizeof(since), "requires Linux %d.%d or newer", f[i].since / 1000,
 			f[i].since % 1000);
 		if (attr.aux_action || attr.attr.sigtrap)
-			continue; /* not without company */
+			continue; /* not valid alone */
 		if (try_attr(&attr, "it") == 0)
-			continue; /* ported back */
+			continue; /* a backport */
 		if (!strstr(attar_error(), since) || !strstr(attar_error(), f[i].option))
 			fail_msg("%s: %s", f[i].option, attar_error());
 		tried++;
@@ -223,8 +224,8 @@ static void test_names_what_the_kernel_does_not_know(void **state)
 	print_message("%zu options are newer than kernel %s\n", tried, kernel_get()->release);
 }
 
-/* What no single kernel version tells: the event's own PMU does not offer it. */
-static void test_finds_the_culprit_by_trying(void **state)
+/* What no kernel version determines: the event's own PMU does not support it. */
+static void test_finds_the_refused_option_by_trial(void **state)
 {
 	const union uapi_attr registers = {
 		.attr = {CLOCK, .sample_period = 1000000, .exclude_kernel = 1,
@@ -235,12 +236,12 @@ static void test_finds_the_culprit_by_trying(void **state)
 		.attr = {CLOCK, .sample_period = 1000000, .exclude_kernel = 1,
 			.sample_type = PERF_SAMPLE_BRANCH_STACK,
 			.branch_sample_type = PERF_SAMPLE_BRANCH_ANY | PERF_SAMPLE_BRANCH_USER});
-	/* EINVAL or EOPNOTSUPP, by the kernel's age */
+	/* EINVAL or EOPNOTSUPP, depending on the kernel's age */
 	assert_true(try_attr(&registers, "it") < 0);
 	assert_non_null(strstr(attar_error(), "PERF_SAMPLE_REGS_USER (registers of user code)"));
 }
 
-static void test_msr_excludes_nothing(void **state)
+static void test_msr_refuses_exclusions_and_sampling(void **state)
 {
 	uint32_t type = type_of_pmu("msr");
 
@@ -270,7 +271,7 @@ static long long sysctl_value(const char *name)
 	return value;
 }
 
-static void test_names_the_limit(void **state)
+static void test_names_the_exceeded_limit(void **state)
 {
 	attar_target_free(live_self());
 	EXPECT(-EINVAL, "kernel.perf_event_max_sample_rate",
@@ -311,7 +312,7 @@ static void test_counts_breakpoint_slots(void **state)
 	attar_target_free(target);
 }
 
-static void test_tells_the_limit_of_files(void **state)
+static void test_names_the_limit_on_open_files(void **state)
 {
 	struct attar_target *target = live_self();
 	struct perf_event_attr attr = {DUMMY, .exclude_kernel = 1};
@@ -336,8 +337,8 @@ static void test_tells_the_limit_of_files(void **state)
 	attar_target_free(target);
 }
 
-/* ENOMEM is no limit on locked memory. */
-static void test_tells_the_limits_of_rings_apart(void **state)
+/* ENOMEM is not caused by the limit on locked memory. */
+static void test_distinguishes_the_limits_of_rings(void **state)
 {
 	const struct {
 		int error;
@@ -357,7 +358,7 @@ static void test_tells_the_limits_of_rings_apart(void **state)
 	}
 }
 
-static void test_knows_that_a_thread_is_gone(void **state)
+static void test_reports_an_exited_thread(void **state)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts), .any_cpu = true};
 	struct perf_event_attr attr = {DUMMY, .exclude_kernel = 1};
@@ -382,7 +383,7 @@ static void test_knows_that_a_thread_is_gone(void **state)
 	attar_target_free(target);
 }
 
-static void test_knows_what_is_no_control_group(void **state)
+static void test_reports_a_folder_that_is_not_a_control_group(void **state)
 {
 	struct attar_target_opts opts = {
 		.size = sizeof(opts), .cpus = "0", .cgroups = "../../../../../../../../tmp"};
@@ -403,9 +404,9 @@ static void test_knows_what_is_no_control_group(void **state)
 	assert_non_null(strstr(attar_error(), "'any_cpu' requires a process or thread"));
 }
 
-/* ---- rights ---- */
+/* ---- privileges ---- */
 
-/* Runs check() in a child that has given up all rights; its failure is told here. */
+/* Runs check() in a child without privileges; its failure is reported here. */
 static void as_user(uid_t uid, void (*check)(void))
 {
 	pid_t pid = fork();
@@ -475,7 +476,7 @@ static void check_rights_of_nobody(void)
 	attar_target_free(target);
 }
 
-/* What tells nothing that a user could not see is allowed. */
+/* Records without information that a user could not see are allowed. */
 static void check_records_of_nobody(void)
 {
 	union uapi_attr attr = {.attr = {DUMMY, .exclude_kernel = 1, .exclude_hv = 1, .ksymbol = 1,
@@ -483,7 +484,7 @@ static void check_records_of_nobody(void)
 
 	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "or newer; this is kernel"),
 		"records of code, BPF and groups");
-	attr.attr.text_poke = 1; /* where kernel code can be probed, its changes are secret */
+	attr.attr.text_poke = 1; /* if kernel code can be probed, its changes are secret */
 	say(try_attr(&attr, "it") == 0 || strstr(attar_error(), "or newer; this is kernel") ||
 			strstr(attar_error(),
 				"attr.text_poke (records of changed kernel code) requires"),
@@ -504,7 +505,7 @@ static void check_tracepoint_of_nobody(void)
 		"a tracepoint");
 }
 
-/* Each ring takes the most that is left, until there is no page for one more. */
+/* Each ring gets the largest size that is left, until there is no page for one more. */
 static void check_locked_memory(void)
 {
 	enum { MANY = 1000, WANTED = 1 << 20 };
@@ -535,7 +536,7 @@ static void check_paranoid_3(void)
 	union uapi_attr user = {.attr = {DUMMY, .exclude_kernel = 1, .exclude_hv = 1}};
 
 	if (try_attr(&user, "it") == 0)
-		return; /* only some distributions know more than 2 */
+		return; /* only some distributions have levels above 2 */
 	say(strstr(attar_error(), "kernel.perf_event_paranoid is 3") &&
 			strstr(attar_error(), "sysctl kernel.perf_event_paranoid=2"),
 		"all of it");
@@ -565,7 +566,7 @@ static int id_of_tracepoint(const char *name)
 	return id;
 }
 
-static void test_tells_which_right_is_missing(void **state)
+static void test_names_the_missing_privilege(void **state)
 {
 	long long before = sysctl_value("perf_event_paranoid");
 
@@ -591,7 +592,7 @@ static void test_tells_which_right_is_missing(void **state)
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* As containers' start filters do: perf_event_open(2) gives EPERM. */
+/* Like the seccomp filters of containers: perf_event_open(2) fails with EPERM. */
 static void forbid_perf(void)
 {
 	struct sock_filter code[] = {
@@ -631,20 +632,20 @@ static void test_recognises_a_seccomp_filter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_the_option_at_fault),
-		cmocka_unit_test(test_knows_the_rules_of_breakpoints),
-		cmocka_unit_test(test_tells_what_is_missing),
-		cmocka_unit_test(test_tells_a_missing_file_from_a_missing_pmu),
-		cmocka_unit_test(test_names_what_the_kernel_does_not_know),
-		cmocka_unit_test(test_finds_the_culprit_by_trying),
-		cmocka_unit_test(test_msr_excludes_nothing),
-		cmocka_unit_test(test_names_the_limit),
+		cmocka_unit_test(test_names_the_invalid_option),
+		cmocka_unit_test(test_names_the_violated_rule_of_breakpoints),
+		cmocka_unit_test(test_names_the_missing_event),
+		cmocka_unit_test(test_distinguishes_missing_file_and_missing_pmu),
+		cmocka_unit_test(test_names_options_newer_than_the_kernel),
+		cmocka_unit_test(test_finds_the_refused_option_by_trial),
+		cmocka_unit_test(test_msr_refuses_exclusions_and_sampling),
+		cmocka_unit_test(test_names_the_exceeded_limit),
 		cmocka_unit_test(test_counts_breakpoint_slots),
-		cmocka_unit_test(test_tells_the_limit_of_files),
-		cmocka_unit_test(test_tells_the_limits_of_rings_apart),
-		cmocka_unit_test(test_knows_that_a_thread_is_gone),
-		cmocka_unit_test(test_knows_what_is_no_control_group),
-		cmocka_unit_test(test_tells_which_right_is_missing),
+		cmocka_unit_test(test_names_the_limit_on_open_files),
+		cmocka_unit_test(test_distinguishes_the_limits_of_rings),
+		cmocka_unit_test(test_reports_an_exited_thread),
+		cmocka_unit_test(test_reports_a_folder_that_is_not_a_control_group),
+		cmocka_unit_test(test_names_the_missing_privilege),
 		cmocka_unit_test(test_recognises_a_seccomp_filter),
 	};
 

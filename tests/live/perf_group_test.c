@@ -32,7 +32,7 @@ static void read_group(struct attar_group *g, struct attar_value *values)
 		fail_msg("%s", attar_error());
 }
 
-/* A group that stands still gives the same both ways, with the worst of its qualities. */
+/* A disabled group returns the same values in both ways, with the worst of their qualities. */
 static void check_values(struct attar_group *g, const struct attar_value *values, size_t n)
 {
 	uint64_t alone[16];
@@ -45,7 +45,10 @@ static void check_values(struct attar_group *g, const struct attar_value *values
 		assert_int_equal(alone[i], values[i].value);
 }
 
-/* A PMU each: software, tracepoint, breakpoint. The kernel enables with the leader only its own. */
+/*
+ * One of each PMU: software, tracepoint, breakpoint. The kernel enables only siblings of the
+ * leader's PMU with it.
+ */
 static void test_siblings_of_other_pmus_count(void **state)
 {
 	static volatile long watched;
@@ -83,7 +86,7 @@ static void test_siblings_of_other_pmus_count(void **state)
 		assert_int_equal(v[i].quality, ATTAR_QUALITY_EXACT);
 		assert_int_equal(v[i].time_enabled, v[0].time_enabled);
 	}
-	/* reading a sibling gives the whole group, of which it takes its own part */
+	/* reading a sibling returns the whole group, of which it uses its own part */
 	assert_int_equal(attar_counter_read(attar_group_counter(g, 2), &v[0]), 0);
 	assert_int_equal(v[0].value, 23);
 	assert_null(attar_group_counter(g, 4));
@@ -91,7 +94,7 @@ static void test_siblings_of_other_pmus_count(void **state)
 	attar_target_free(target);
 }
 
-static void test_opens_all_or_nothing(void **state)
+static void test_open_is_all_or_nothing(void **state)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts), .self = true};
 	const struct perf_event_attr missing = {.type = PERF_TYPE_SOFTWARE, .config = 4711};
@@ -111,7 +114,7 @@ static void test_opens_all_or_nothing(void **state)
 	attar_target_free(target);
 }
 
-static void test_names_what_only_a_leader_can(void **state)
+static void test_names_options_of_leaders_only(void **state)
 {
 	struct attar_target *target = live_self();
 	struct perf_event_attr sibling = faults;
@@ -164,10 +167,10 @@ static void test_resets_all_members(void **state)
 }
 
 /*
- * Others may add members to our leader: then more comes than there was room for, and ids tell whose
- * it is.
+ * Other code may add members to our leader: then read() returns more than expected, and IDs
+ * identify the values.
  */
-static void test_finds_its_own_among_strangers(void **state)
+static void test_finds_its_values_among_foreign_members(void **state)
 {
 	enum { STRANGERS = 40 };
 	struct attar_target *target = live_self();
@@ -203,7 +206,7 @@ static void test_finds_its_own_among_strangers(void **state)
 }
 
 /* Counted by the kernel itself: the read(2) calls of this thread. */
-static void test_reads_eight_by_one_system_call(void **state)
+static void test_reads_eight_counters_with_one_system_call(void **state)
 {
 	struct attar_target *target = live_self();
 	struct perf_event_attr calls = live_sys_enter();
@@ -235,7 +238,7 @@ static void test_reads_eight_by_one_system_call(void **state)
 	attar_target_free(target);
 }
 
-/* On every CPU: each place is a group of its own, and the sums are those of all. */
+/* On every CPU: each instance is a group of its own, and the values are the sums of all. */
 static void test_sums_groups_over_cpus(void **state)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts)};
@@ -270,11 +273,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_siblings_of_other_pmus_count),
-		cmocka_unit_test(test_opens_all_or_nothing),
-		cmocka_unit_test(test_names_what_only_a_leader_can),
+		cmocka_unit_test(test_open_is_all_or_nothing),
+		cmocka_unit_test(test_names_options_of_leaders_only),
 		cmocka_unit_test(test_resets_all_members),
-		cmocka_unit_test(test_finds_its_own_among_strangers),
-		cmocka_unit_test(test_reads_eight_by_one_system_call),
+		cmocka_unit_test(test_finds_its_values_among_foreign_members),
+		cmocka_unit_test(test_reads_eight_counters_with_one_system_call),
 		cmocka_unit_test(test_sums_groups_over_cpus),
 	};
 

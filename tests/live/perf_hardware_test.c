@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU's own counters, on loops of known length. Where one instruction is one cycle and the same
- * in every run (a guest under -icount, which says so by ATTAR_ICOUNT) counts are exact to the
- * constant part around the loop; a real CPU adds what its interrupts do to them. Skipped where
- * there is no CPU PMU.
+ * Hardware counters, with loops of known length. If one instruction is one cycle and the same in
+ * every run (a guest under -icount, indicated by ATTAR_ICOUNT), counts are exact except for a
+ * constant part around the loop; on a real CPU, interrupts add to them. Skipped without a CPU PMU.
  */
 #include "live.h"
 
@@ -20,7 +19,7 @@ static bool is_exact(void)
 	return getenv("ATTAR_ICOUNT") != NULL;
 }
 
-/* Two instructions a turn. */
+/* Two instructions per iteration. */
 __attribute__((noinline)) static void turn(uint64_t n)
 {
 #ifdef __aarch64__
@@ -39,7 +38,7 @@ static struct perf_event_attr event(uint64_t config)
 		.disabled = 1};
 }
 
-/* Skips where there is none. */
+/* Skips the test if there is none. */
 static struct attar_counter *open_or_skip(
 	struct attar_target *target, const struct perf_event_attr *attr, unsigned flags)
 {
@@ -74,10 +73,7 @@ static uint64_t count_turns(struct attar_counter *c, uint64_t turns)
 	return v.value;
 }
 
-/*
- * The constant part is that of one turn; what a loop adds to it is two instructions for each
- * further turn.
- */
+/* The constant part is that of one iteration; each further iteration adds two instructions. */
 static void test_counts_instructions(void **state)
 {
 	struct attar_target *target = live_self();
@@ -133,8 +129,8 @@ static size_t drain(struct attar_ring *ring, const struct attar_layout *layout, 
 }
 
 /*
- * One sample each time that the period is full; a thousand a second of them, which no kernel
- * throttles. Cycles: QEMU delivers few of the overflows of its instruction counter.
+ * One sample each time that the period is full; a thousand per second, which no kernel throttles.
+ * Cycles: QEMU delivers few of the overflows of its instruction counter.
  */
 static void test_samples_at_the_period(void **state)
 {
@@ -198,7 +194,7 @@ static void test_scales_when_overcommitted(void **state)
 			assert_int_equal(v.quality, ATTAR_QUALITY_NOT_COUNTED);
 		attar_counter_close(c[i]);
 	}
-	/* all but those that never had their turn, which say so */
+	/* all except those that were never scheduled, which are marked so */
 	assert_true(scaled >= 7);
 	attar_target_free(target);
 }
@@ -206,7 +202,8 @@ static void test_scales_when_overcommitted(void **state)
 /* ---- groups ---- */
 
 /*
- * Leader and sibling of the CPU's PMU, and siblings of the kernel's: all of them count, together.
+ * Leader and sibling of the CPU's PMU, and siblings of the kernel's: all of them count at the same
+ * time.
  */
 static void test_siblings_of_other_pmus(void **state)
 {
@@ -246,7 +243,7 @@ static void test_siblings_of_other_pmus(void **state)
 
 /* ---- without a system call ---- */
 
-/* The switches of self-reading: arm64's sysctl, x86's file of the PMU. NULL: there is none here. */
+/* The switches of self-reading: arm64's sysctl, or x86's file of the PMU. NULL if there is none. */
 static const char *access_path(void)
 {
 	static const char *const paths[] = {
@@ -271,7 +268,7 @@ static int set_access(const char *path, int value)
 	return before;
 }
 
-/* A loop between two readings of one's own; says in what way they were read. */
+/* A loop between two self-readings; returns how they were read. */
 static uint64_t read_around(struct attar_counter *c, uint64_t turns, bool *ret_by_self)
 {
 	struct attar_value before, after;
@@ -306,7 +303,7 @@ static void count_around(bool allowed)
 	attar_target_free(target);
 }
 
-static void test_reads_itself_where_allowed(void **state)
+static void test_self_reading_agrees_with_read(void **state)
 {
 	const char *path = access_path();
 	struct perf_event_attr attr = event(PERF_COUNT_HW_INSTRUCTIONS);
@@ -332,7 +329,7 @@ int main(void)
 		cmocka_unit_test(test_samples_at_the_period),
 		cmocka_unit_test(test_scales_when_overcommitted),
 		cmocka_unit_test(test_siblings_of_other_pmus),
-		cmocka_unit_test(test_reads_itself_where_allowed),
+		cmocka_unit_test(test_self_reading_agrees_with_read),
 	};
 
 	return cmocka_run_group_tests_name("perf_hardware", tests, NULL, NULL);

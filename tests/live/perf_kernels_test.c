@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One library for all kernels: each option is opened on a stand-in for each kernel from 4.0 on,
- * which knows what that kernel knew. Where it is known it arrives as it was asked for; where not,
- * it is refused by name with the first kernel that has it, or given up where that is allowed. The
- * table below was written from the kernel's history, not from the library's own.
+ * One library for all kernels: each option is opened on a simulation of each kernel since 4.0. If
+ * the kernel has the option, it arrives unchanged; otherwise it is refused by name with the first
+ * kernel that has it, or dropped if that is allowed. The table below was written from the kernel's
+ * history, independently of the library's.
  */
 #include "live.h"
 
@@ -21,7 +21,7 @@
 #define V(major, minor) KERNEL_VERSION_OF(major, minor)
 #define EVER            V(2, 6)
 
-/* Words of the attributes, as the kernel's struct has them. */
+/* Words of the attributes, as in the kernel's struct. */
 enum {
 	CONFIG,
 	PERIOD = 2,
@@ -48,7 +48,7 @@ enum {
 static struct {
 	int version; /* 0: the running kernel's own system call is used */
 	struct kernel told;
-	union uapi_attr taken; /* as the last event was opened */
+	union uapi_attr taken; /* as passed when the last event was opened */
 } fake;
 
 static const struct {
@@ -57,7 +57,7 @@ static const struct {
 } sizes[] = {{EVER, 64}, {V(2, 6) + 1, 72}, {V(3, 4), 80}, {V(3, 7), 96}, {V(3, 19), 104},
 	{V(4, 1), 112}, {V(5, 5), 120}, {V(5, 13), 128}, {V(6, 3), 136}, {V(6, 19), 144}};
 
-/* When the bits of a word came that are not there since ever. */
+/* The versions that added bits to a word. */
 static const struct {
 	int word, since;
 	uint64_t bits;
@@ -135,7 +135,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 const struct kernel *__real_kernel_get(void);
 const struct kernel *__wrap_kernel_get(void);
 
-/* Stands in for perf_event_open(2) alone. What it takes becomes an event that costs nothing. */
+/* Replaces perf_event_open(2) only. An accepted event becomes a dummy event. */
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	struct perf_event_attr dummy = {.type = PERF_TYPE_SOFTWARE,
@@ -154,7 +154,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 	return __real_syscall(number, &dummy, 0, -1, -1, 0);
 }
 
-/* A PMU that takes address filters, of which it has two. */
+/* A PMU with two address filters. */
 static struct {
 	bool on;
 	int error;
@@ -193,9 +193,9 @@ static void become(int version)
 enum without { REFUSED, LEFT_OUT };
 
 struct option {
-	const char *name; /* as the refusal tells it; NULL: every kernel since 4.0 has it */
+	const char *name; /* as in the refusal; NULL: every kernel since 4.0 has it */
 	int since;
-	enum without without; /* what becomes of it where it may be given up */
+	enum without without; /* the result if it may be dropped */
 	struct {
 		int word;
 		uint64_t value;
@@ -358,7 +358,7 @@ static bool arrived(const struct option *o)
 	return true;
 }
 
-/* No longer than the newest field in use needs, so that older kernels take it. */
+/* No longer than the newest used field needs, so that older kernels accept it. */
 static void assert_smallest(void)
 {
 	uint32_t size = fake.taken.attr.size;
@@ -384,7 +384,10 @@ static void assert_known(struct attar_target *target, const struct option *o)
 				attar_error());
 		assert_true(arrived(o));
 		assert_smallest();
-		/* our own wish costs nobody an event: the count of lost records */
+		/*
+		 * the library's own optional feature never causes a refusal: the count of lost
+		 * records
+		 */
 		assert_int_equal(!!(fake.taken.attr.read_format & PERF_FORMAT_LOST_),
 			samples && fake.version >= V(6, 0));
 	}
@@ -445,8 +448,8 @@ static void test_branch_options_on_every_kernel(void **state)
 }
 
 /*
- * The PMU's own language reaches every fd of the event as it was written; what it cannot do is
- * said.
+ * The filter reaches every fd of the event as written; unsupported filters are refused with a
+ * message.
  */
 static void test_address_filters(void **state)
 {

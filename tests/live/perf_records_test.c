@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an option makes the running kernel tell: each test does something whose truth is known, and
- * finds it in the records of its ring; without the option, it is not there.
+ * The records that an option enables in the running kernel: each test causes a known event and
+ * finds it in the records of its ring; without the option, the record is absent.
  */
 #include "watch.h"
 
@@ -24,8 +24,8 @@
 #include "perf/kernel.h"
 
 /*
- * Whether the kernel itself, asked without the library, tells anything when act() is done: some
- * kernels know an option and forget the record.
+ * Whether the kernel itself, without the library, writes such a record when act() is called: some
+ * kernels accept an option but never write the record.
  */
 static bool kernel_tells(const struct perf_event_attr *attr, uint32_t type, void (*act)(void))
 {
@@ -36,7 +36,7 @@ static bool kernel_tells(const struct perf_event_attr *attr, uint32_t type, void
 	int fd;
 
 	a.size = sizeof(a);
-	/* inherited events have rings on a CPU only: here they are watched as on no other */
+	/* inherited events have rings on a CPU only: use one CPU */
 	fd = (int)syscall(SYS_perf_event_open, &a, 0, a.inherit ? sched_getcpu() : -1, -1, 0);
 	assert_true(fd >= 0);
 	ring = mmap(NULL, 17 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -64,7 +64,7 @@ static bool is_task(const struct attar_record *r, const void *pid)
 	return r->task.pid == (uint32_t) * (const pid_t *)pid && r->task.ppid != 0;
 }
 
-static void test_task(void **state)
+static void test_task_gives_fork_and_exit(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct child c;
@@ -95,7 +95,7 @@ static void fault_23(void)
 
 static uint64_t faults_told;
 
-/* One record for each CPU: the child may have moved. */
+/* One record for each CPU: the child may have migrated. */
 static bool is_of_child(const struct attar_record *r, const void *pid)
 {
 	if (r->read.pid != (uint32_t) * (const pid_t *)pid)
@@ -115,8 +115,8 @@ static void run_a_child(void)
 }
 
 /*
- * What the children told, 20 at most: of a child that ends with its parent's counters, which the
- * kernel lets two tasks exchange when one CPU switches between them, nothing is told.
+ * Returns the counts that children reported, 20 at most: a child may report nothing if the kernel
+ * has exchanged its counters with its parent's in a context switch between them.
  */
 static size_t reads_of_children(const struct perf_event_attr *attr)
 {
@@ -137,8 +137,8 @@ static size_t reads_of_children(const struct perf_event_attr *attr)
 	return told;
 }
 
-/* A child of an inherited event tells its own count when it ends. */
-static void test_inherit_stat(void **state)
+/* A child of an inherited event reports its own count at its end. */
+static void test_inherit_stat_gives_counts_of_children(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
@@ -173,7 +173,7 @@ static bool is_exec(const struct attar_record *r, const void *name)
 	return !strcmp(r->comm.comm, name) && r->comm.exec;
 }
 
-static void test_comm(void **state)
+static void test_comm_gives_a_renamed_thread(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
@@ -194,8 +194,8 @@ static void exec_true(void)
 	execlp("true", "true", (char *)NULL);
 }
 
-/* The kernel marks them in any case; asking for it tells whether it does. */
-static void test_comm_exec(void **state)
+/* The kernel sets the mark in any case; the option only shows whether it does. */
+static void test_comm_exec_marks_an_exec(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct child c = child_new(exec_true);
@@ -209,7 +209,7 @@ static void test_comm_exec(void **state)
 }
 
 /* An event that is removed at exec counts nothing of the new program. */
-static void test_remove_on_exec(void **state)
+static void test_remove_on_exec_ends_counting(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
@@ -231,7 +231,7 @@ static void test_remove_on_exec(void **state)
 	child_run(&child);
 	assert_int_equal(attar_counter_read(removed, &before), 0);
 	assert_int_equal(attar_counter_read(kept, &whole), 0);
-	assert_true(before.value + 20 < whole.value); /* the new program's loader alone */
+	assert_true(before.value + 20 < whole.value); /* only the new program's loader */
 	attar_counter_close(removed);
 	attar_counter_close(kept);
 	attar_target_free(target);
@@ -243,7 +243,7 @@ static void *fault_in_thread(void *n)
 	return NULL;
 }
 
-static void test_inherit_thread(void **state)
+static void test_inherit_thread_excludes_processes(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
@@ -304,7 +304,7 @@ static bool is_data(const struct attar_record *r, const void *at)
 	return is_map(r, at) && r->misc & PERF_RECORD_MISC_MMAP_DATA;
 }
 
-static void test_mmap_and_mmap_data(void **state)
+static void test_mmap_and_mmap_data_give_mappings(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
@@ -336,7 +336,7 @@ static bool has_inode(const struct attar_record *r, const void *at)
 	       r->mmap.prot == (PROT_READ | PROT_EXEC);
 }
 
-static void test_mmap2(void **state)
+static void test_mmap2_gives_the_inode(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
@@ -351,7 +351,7 @@ static void test_mmap2(void **state)
 
 static unsigned char own_build_id[20];
 
-/* The first program header list is that of the program itself: its note of the linker. */
+/* The first program header list is that of the program itself: find the linker's note. */
 static int find_build_id(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -377,7 +377,7 @@ static bool has_build_id(const struct attar_record *r, const void *at)
 	       !memcmp(r->mmap.build_id, own_build_id, 20);
 }
 
-static void test_build_id(void **state)
+static void test_build_id_is_that_of_the_file(void **state)
 {
 	static const unsigned char none[20];
 	struct perf_event_attr attr = watch_silent;
@@ -396,9 +396,7 @@ static void test_build_id(void **state)
 
 /* ---- the kernel ---- */
 
-/*
- * "return 0;" as a socket filter: JIT-compiled, so it is a symbol of the kernel while it is loaded.
- */
+/* "return 0;" as a socket filter: JIT-compiled, so it is a kernel symbol while it is loaded. */
 static int load_program(uint32_t *ret_id)
 {
 	struct bpf_insn code[] = {
@@ -433,7 +431,7 @@ static bool is_loaded(const struct attar_record *r, const void *id)
 	return r->bpf_event.bpf_type == 1 && r->bpf_event.id == *(const uint32_t *)id;
 }
 
-static void test_ksymbol(void **state)
+static void test_ksymbol_gives_a_bpf_program(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
@@ -448,7 +446,7 @@ static void test_ksymbol(void **state)
 	watch_done(&w);
 }
 
-static void test_bpf_event(void **state)
+static void test_bpf_event_gives_load_and_unload(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
@@ -470,7 +468,7 @@ static bool is_poke(const struct attar_record *r, const void *unused)
 			       r->text_poke.old_len));
 }
 
-/* Opening a tracepoint that nobody uses patches its place in the kernel's code. */
+/* Opening an unused tracepoint patches the kernel's code. */
 static void patch_the_kernel(void)
 {
 	struct perf_event_attr calls = live_sys_enter();
@@ -483,7 +481,7 @@ static void patch_the_kernel(void)
 	attar_target_free(target);
 }
 
-static void test_text_poke(void **state)
+static void test_text_poke_gives_patched_code(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
@@ -506,7 +504,7 @@ static bool is_switch(const struct attar_record *r, const void *out)
 	return r->context_switch.out == *(const bool *)out && r->tid == (uint32_t)gettid();
 }
 
-static void test_context_switch(void **state)
+static void test_context_switch_gives_a_switch(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	bool in = false, out = true;
@@ -538,7 +536,7 @@ static bool is_new_uts(const struct attar_record *r, const void *before)
 	       stat("/proc/self/ns/net", &own) == 0 && r->namespaces.links[0].inode == own.st_ino;
 }
 
-static void test_namespaces(void **state)
+static void test_namespaces_gives_a_new_namespace(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct child c;
@@ -555,7 +553,7 @@ static void test_namespaces(void **state)
 	watch_done(&w);
 }
 
-/* Where a hierarchy is that perf's controller is in; false when there is none. */
+/* Finds a cgroup hierarchy with perf's controller; false if there is none. */
 static bool find_hierarchy(char *path)
 {
 	char line[512], type[32], options[256], where[256];
@@ -585,7 +583,7 @@ static void make_group(void)
 		rmdir(group);
 }
 
-static void test_cgroup(void **state)
+static void test_cgroup_gives_a_new_cgroup(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
@@ -610,21 +608,21 @@ static void test_cgroup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_task),
-		cmocka_unit_test(test_inherit_stat),
-		cmocka_unit_test(test_comm),
-		cmocka_unit_test(test_comm_exec),
-		cmocka_unit_test(test_remove_on_exec),
-		cmocka_unit_test(test_inherit_thread),
-		cmocka_unit_test(test_mmap_and_mmap_data),
-		cmocka_unit_test(test_mmap2),
-		cmocka_unit_test(test_build_id),
-		cmocka_unit_test(test_ksymbol),
-		cmocka_unit_test(test_bpf_event),
-		cmocka_unit_test(test_text_poke),
-		cmocka_unit_test(test_context_switch),
-		cmocka_unit_test(test_namespaces),
-		cmocka_unit_test(test_cgroup),
+		cmocka_unit_test(test_task_gives_fork_and_exit),
+		cmocka_unit_test(test_inherit_stat_gives_counts_of_children),
+		cmocka_unit_test(test_comm_gives_a_renamed_thread),
+		cmocka_unit_test(test_comm_exec_marks_an_exec),
+		cmocka_unit_test(test_remove_on_exec_ends_counting),
+		cmocka_unit_test(test_inherit_thread_excludes_processes),
+		cmocka_unit_test(test_mmap_and_mmap_data_give_mappings),
+		cmocka_unit_test(test_mmap2_gives_the_inode),
+		cmocka_unit_test(test_build_id_is_that_of_the_file),
+		cmocka_unit_test(test_ksymbol_gives_a_bpf_program),
+		cmocka_unit_test(test_bpf_event_gives_load_and_unload),
+		cmocka_unit_test(test_text_poke_gives_patched_code),
+		cmocka_unit_test(test_context_switch_gives_a_switch),
+		cmocka_unit_test(test_namespaces_gives_a_new_namespace),
+		cmocka_unit_test(test_cgroup_gives_a_new_cgroup),
 	};
 
 	return cmocka_run_group_tests_name("perf_records", tests, NULL, NULL);

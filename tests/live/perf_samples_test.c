@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is in the samples and records of the running kernel, and when it tells of them: each test
- * does something whose truth is known.
+ * Contents of samples and records of the running kernel, and wakeups: each test causes known
+ * events.
  */
 #include "watch.h"
 
@@ -10,14 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- who, where, when ---- */
+/* ---- thread, CPU, time ---- */
 
 static bool has_tid(const struct attar_record *r, const void *unused)
 {
 	return r->tid == (uint32_t)gettid() && r->time;
 }
 
-static void test_sample_id_all(void **state)
+static void test_sample_id_all_gives_trailers(void **state)
 {
 	for (int on = 0; on < 2; on++) {
 		struct perf_event_attr attr = watch_silent;
@@ -47,7 +47,7 @@ static bool is_between(const struct attar_record *r, const void *times)
 	return r->time >= t[0] && r->time <= t[1];
 }
 
-static void test_clocks(void **state)
+static void test_time_is_of_the_chosen_clock(void **state)
 {
 	const clockid_t clocks[] = {
 		CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_TAI};
@@ -84,10 +84,10 @@ static bool is_10_ms(const struct attar_record *r, const void *unused)
 }
 
 /*
- * A clock at 100 samples a second has one every 10 ms of CPU time; a slow machine may miss some,
+ * A clock at 100 samples per second has one every 10 ms of CPU time; a slow machine may miss some,
  * but adds none.
  */
-static void test_frequency(void **state)
+static void test_frequency_sets_the_number_of_samples(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
@@ -131,7 +131,7 @@ static bool add_frames(const struct attar_record *r, const void *frames)
 	return true;
 }
 
-/* The stacks at which this thread goes to sleep: in the kernel, called by user code. */
+/* Returns the stacks at which this thread goes to sleep: in the kernel, called by user code. */
 static struct frames stacks(bool no_user, bool no_kernel, uint16_t deepest)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -152,7 +152,7 @@ static struct frames stacks(bool no_user, bool no_kernel, uint16_t deepest)
 	return f;
 }
 
-static void test_callchains(void **state)
+static void test_callchain_options_exclude_frames(void **state)
 {
 	struct frames f = stacks(false, false, 0);
 
@@ -163,7 +163,7 @@ static void test_callchains(void **state)
 	assert_true(f.user && !f.kernel);
 }
 
-static void test_max_stack(void **state)
+static void test_max_stack_limits_the_callchain(void **state)
 {
 	assert_true(stacks(true, false, 0).most > 3);
 	assert_int_equal(stacks(true, false, 3).most, 3);
@@ -184,8 +184,10 @@ static void fault_and_stay(void)
 	pause();
 }
 
-/* The ring's fd wakes at every fifth sample: not before, and a waiting thread too. */
-static void test_wakes_by_events(void **state)
+/*
+ * The ring's fd becomes readable at every fifth sample, not before; a blocked thread wakes up too.
+ */
+static void test_ring_wakes_after_wakeup_events(void **state)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
@@ -214,7 +216,7 @@ static void test_wakes_by_events(void **state)
 	c = child_new(fault_and_stay);
 	watch_target(&w, child_target(&c), &attr);
 	assert_int_equal(write(c.go, "x", 1), 1);
-	assert_true(wait_for(&w, 20000)); /* blocks until the child gets there */
+	assert_true(wait_for(&w, 20000)); /* blocks until the child reaches it */
 	kill(c.pid, SIGKILL);
 	child_end(&c);
 	assert_true(watch_count(&w, PERF_RECORD_SAMPLE, NULL, NULL) >= 5);
@@ -224,12 +226,12 @@ static void test_wakes_by_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample_id_all),
-		cmocka_unit_test(test_clocks),
-		cmocka_unit_test(test_frequency),
-		cmocka_unit_test(test_callchains),
-		cmocka_unit_test(test_max_stack),
-		cmocka_unit_test(test_wakes_by_events),
+		cmocka_unit_test(test_sample_id_all_gives_trailers),
+		cmocka_unit_test(test_time_is_of_the_chosen_clock),
+		cmocka_unit_test(test_frequency_sets_the_number_of_samples),
+		cmocka_unit_test(test_callchain_options_exclude_frames),
+		cmocka_unit_test(test_max_stack_limits_the_callchain),
+		cmocka_unit_test(test_ring_wakes_after_wakeup_events),
 	};
 
 	return cmocka_run_group_tests_name("perf_samples", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Self-reading: pages made here tell what the CPU would, and the running kernel what it allows. */
+/* Self-reading: with simulated pages and CPU, and on the running kernel as far as it allows. */
 #include "live.h"
 
 #include <pthread.h>
@@ -9,12 +9,12 @@
 
 #include "perf/selfread.h"
 
-/* ---- a CPU made here ---- */
+/* ---- a simulated CPU ---- */
 
 static struct perf_event_mmap_page page;
 static uint64_t pmc_value, clock_value;
 static uint32_t pmc_index;
-static int interruptions; /* how often the kernel comes between; -1: each time */
+static int interruptions; /* how often the kernel updates in between; -1: each time */
 
 static uint64_t fake_pmc(uint32_t index)
 {
@@ -72,7 +72,7 @@ static void test_extends_the_sign(void **state)
 	pmc_value = 0xfffffffffff0; /* -16 in 48 bits */
 	assert_true(selfread_page(&page, &cpu, &c));
 	assert_int_equal(c.raw, 984);
-	pmc_value |= 0xabcdULL << 48; /* what is above the width says nothing */
+	pmc_value |= 0xabcdULL << 48; /* bits above the width are ignored */
 	assert_true(selfread_page(&page, &cpu, &c));
 	assert_int_equal(c.raw, 984);
 	page.pmc_width = 64;
@@ -92,7 +92,7 @@ static void test_extends_the_sign(void **state)
 	assert_true(c.raw == (uint64_t)(1 - (1LL << 40)));
 }
 
-/* Cycles to ns as the kernel does it: against the same product in 128 bits. */
+/* Cycles to ns as in the kernel: compared with the same product in 128 bits. */
 static void test_converts_cycles_to_time(void **state)
 {
 	const uint64_t cycles[] = {0, 1, 999, 1ULL << 31, 123456789012345, UINT64_MAX >> 12};
@@ -111,15 +111,15 @@ static void test_converts_cycles_to_time(void **state)
 		assert_true(c.time_enabled == truth);
 		assert_true(c.time_running == truth);
 	}
-	/* the offset is what the kernel subtracts: it is below zero */
+	/* the offset is subtracted by the kernel: it is negative */
 	page.time_offset = (uint64_t)-50;
 	clock_value = 2097152;
 	assert_true(selfread_page(&page, &cpu, &c));
 	assert_int_equal(c.time_enabled, 871526 - 50);
 }
 
-/* A clock of 24 bits that has wrapped around since the kernel looked. */
-static void test_knows_clocks_that_wrap(void **state)
+/* A clock of 24 bits that has wrapped since the kernel's last update. */
+static void test_extends_clocks_that_wrap(void **state)
 {
 	struct selfread_counts c;
 
@@ -133,7 +133,7 @@ static void test_knows_clocks_that_wrap(void **state)
 	assert_int_equal(c.time_enabled, 0x5fffff0 + 0x20);
 }
 
-static void test_begins_again_when_the_kernel_came_between(void **state)
+static void test_retries_after_an_update_by_the_kernel(void **state)
 {
 	struct selfread_counts c;
 
@@ -145,11 +145,11 @@ static void test_begins_again_when_the_kernel_came_between(void **state)
 	interruptions = -1;
 	assert_false(selfread_page(&page, &cpu, &c));
 	begin();
-	page.lock = 3; /* in the middle of a change, for ever */
+	page.lock = 3; /* the kernel is updating forever */
 	assert_false(selfread_page(&page, &cpu, &c));
 }
 
-static void test_reads_only_what_it_may(void **state)
+static void test_reads_only_permitted_counters(void **state)
 {
 	struct selfread_counts c = {.raw = 23};
 
@@ -176,7 +176,7 @@ static struct attar_value by_self(struct attar_counter *c)
 	return v;
 }
 
-/* What has no hardware counter is read by read(2), and the value says so. */
+/* Events without a hardware counter are read by read(2), and the value says so. */
 static void test_falls_back_to_a_system_call(void **state)
 {
 	struct attar_target *target = live_self();
@@ -198,7 +198,7 @@ static void test_falls_back_to_a_system_call(void **state)
 	attar_target_free(target);
 }
 
-/* On arm64 the system's owner must allow it. */
+/* On arm64 the administrator must allow it. */
 static const char user_access[] = "/proc/sys/kernel/perf_user_access";
 
 static int set_user_access(int value)
@@ -240,9 +240,7 @@ static void *read_elsewhere(void *counter)
 	return NULL;
 }
 
-/*
- * What it reads by itself lies between what the kernel says before and after; also after a reset.
- */
+/* Values read directly are between the kernel's before and after; also after a reset. */
 static void test_agrees_with_the_kernel(void **state)
 {
 	struct attar_target *target = live_self();
@@ -274,7 +272,7 @@ static void test_agrees_with_the_kernel(void **state)
 	pthread_join(other, NULL);
 	attar_counter_close(c);
 	c = open_cycles(target, true);
-	assert_false(by_self(c).by_self_read); /* children's counts are in no page */
+	assert_false(by_self(c).by_self_read); /* the page does not include counts of children */
 	attar_counter_close(c);
 	set_user_access(before);
 	attar_target_free(target);
@@ -286,9 +284,9 @@ int main(void)
 		cmocka_unit_test(test_adds_the_counter_to_the_page),
 		cmocka_unit_test(test_extends_the_sign),
 		cmocka_unit_test(test_converts_cycles_to_time),
-		cmocka_unit_test(test_knows_clocks_that_wrap),
-		cmocka_unit_test(test_begins_again_when_the_kernel_came_between),
-		cmocka_unit_test(test_reads_only_what_it_may),
+		cmocka_unit_test(test_extends_clocks_that_wrap),
+		cmocka_unit_test(test_retries_after_an_update_by_the_kernel),
+		cmocka_unit_test(test_reads_only_permitted_counters),
 		cmocka_unit_test(test_falls_back_to_a_system_call),
 		cmocka_unit_test(test_agrees_with_the_kernel),
 	};

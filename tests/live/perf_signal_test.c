@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Signals of overflows: as many as there were, to the thread that was named, with what the event
- * said.
- */
+/* Signals of overflows: one each, to the given thread, with the event's data. */
 #include "live.h"
 
 #include <errno.h>
@@ -60,7 +57,7 @@ static void listen_to(int signo)
 
 	sigaction(signo, &action, NULL);
 	if (signo != SIGTRAP)
-		raise(signo); /* the handler's own memory is there from then on */
+		raise(signo); /* maps the handler's own memory in advance */
 	memset(&seen, 0, sizeof(seen));
 	seen.thread = own_tid();
 }
@@ -99,8 +96,8 @@ static struct attar_counter *open_it(struct attar_target *target, struct perf_ev
 }
 
 /*
- * An arm64 kernel steps over a breakpoint by the CPU's single step. A signal for it takes the step
- * away: after the handler the CPU meets the breakpoint again, for ever.
+ * An arm64 kernel steps over a breakpoint with the CPU's single step. A signal for it cancels the
+ * step: after the handler the CPU hits the breakpoint again, forever.
  */
 static void need_signals_of_breakpoints(void)
 {
@@ -133,7 +130,7 @@ static void test_a_function_called_23_times_gives_23_signals(void **state)
 	attar_target_free(self);
 }
 
-static void test_page_faults_by_signals_and_the_last_one(void **state)
+static void test_signals_until_the_refresh_limit(void **state)
 {
 	struct attar_target *self = live_self();
 	struct attar_counter *c = open_it(self, faults);
@@ -166,8 +163,8 @@ static void *listen_only(void *unused)
 	return NULL;
 }
 
-/* Another thread than the one that overflows hears of it. */
-static void test_signals_go_to_the_named_thread(void **state)
+/* Another thread than the one that overflows receives the signals. */
+static void test_signals_go_to_the_given_thread(void **state)
 {
 	struct attar_target *self = live_self();
 	struct attar_counter *c = open_it(self, faults);
@@ -184,15 +181,15 @@ static void test_signals_go_to_the_named_thread(void **state)
 	live_fault(CALLS);
 	attar_counter_disable(c);
 	pthread_barrier_wait(&listener.barrier);
-	pthread_join(thread, NULL); /* its signals were pending before its end: all are handled */
+	pthread_join(thread, NULL); /* its signals were pending before it ended: all are handled */
 	assert_int_equal(seen.overflows, CALLS);
 	assert_int_equal(seen.elsewhere, 0);
 	attar_counter_close(c);
 	attar_target_free(self);
 }
 
-/* SIGTRAP right where it happens: at each write the handler has run before the next line does. */
-static void test_sigtrap_says_what_happened(void **state)
+/* SIGTRAP is synchronous: at each write the handler has run before the next line. */
+static void test_sigtrap_identifies_the_event(void **state)
 {
 	struct perf_event_attr attr = breakpoint(HW_BREAKPOINT_W, &watched);
 	struct attar_target *self = live_self();
@@ -206,7 +203,7 @@ static void test_sigtrap_says_what_happened(void **state)
 	attar_counter_enable(c);
 	for (int i = 0; i < CALLS; i++) {
 		watched++;
-		__asm__ volatile("" ::: "memory"); /* the handler has changed what was seen */
+		__asm__ volatile("" ::: "memory"); /* the handler has changed `seen` */
 		if (seen.traps != i + 1)
 			break;
 	}
@@ -222,8 +219,8 @@ static void test_sigtrap_says_what_happened(void **state)
 	attar_target_free(self);
 }
 
-/* Blocked, it comes when it is let through, and says that it is late (5.18). */
-static void test_a_blocked_sigtrap_is_late(void **state)
+/* While blocked it is delayed, and then marked as asynchronous (5.18). */
+static void test_blocked_sigtrap_is_marked_asynchronous(void **state)
 {
 	struct perf_event_attr attr = breakpoint(HW_BREAKPOINT_W, &watched);
 	struct attar_target *self = live_self();
@@ -274,10 +271,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_function_called_23_times_gives_23_signals),
-		cmocka_unit_test(test_page_faults_by_signals_and_the_last_one),
-		cmocka_unit_test(test_signals_go_to_the_named_thread),
-		cmocka_unit_test(test_sigtrap_says_what_happened),
-		cmocka_unit_test(test_a_blocked_sigtrap_is_late),
+		cmocka_unit_test(test_signals_until_the_refresh_limit),
+		cmocka_unit_test(test_signals_go_to_the_given_thread),
+		cmocka_unit_test(test_sigtrap_identifies_the_event),
+		cmocka_unit_test(test_blocked_sigtrap_is_marked_asynchronous),
 		cmocka_unit_test(test_refusals_name_the_reason),
 	};
 

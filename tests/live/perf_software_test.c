@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's own events, each made to happen a known number of times. */
+/* The kernel's software events, each caused a known number of times. */
 #include "live.h"
 
 #include <errno.h>
@@ -28,9 +28,9 @@ static uint64_t count_of(struct attar_counter *c)
 	return v.value;
 }
 
-/* ---- moving between CPUs ---- */
+/* ---- migrations ---- */
 
-static void test_migrations(void **state)
+static void test_migrations_are_counted(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *c = live_software(target, PERF_COUNT_SW_CPU_MIGRATIONS);
@@ -63,7 +63,7 @@ static void test_migrations(void **state)
 
 enum { PAGES = 64 };
 
-/* A file none of whose pages is in memory; NULL where there is no disk to be read. */
+/* Maps a file none of whose pages is in memory; NULL if no file of a disk can be used. */
 static char *map_cold(void)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -85,11 +85,11 @@ static char *map_cold(void)
 		return NULL;
 	for (int i = 0; i < PAGES; i++)
 		cold &= !(resident[i] & 1);
-	madvise(at, PAGES * page, MADV_RANDOM); /* no reading ahead */
+	madvise(at, PAGES * page, MADV_RANDOM); /* no readahead */
 	return cold ? at : NULL;
 }
 
-static void test_major_and_minor_faults(void **state)
+static void test_major_and_minor_faults_are_counted(void **state)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct attar_target *target = live_self();
@@ -129,10 +129,10 @@ __attribute__((no_sanitize("alignment"))) static void add_unaligned(char *bytes)
 }
 
 /*
- * No CPU of ours traps on unaligned access or emulates instructions of its user code: truly 0, and
- * no other event's.
+ * No supported CPU traps on unaligned access or emulates instructions here: the counts are 0, and
+ * not those of another event.
  */
-static void test_alignment_and_emulation_faults(void **state)
+static void test_alignment_and_emulation_faults_are_zero(void **state)
 {
 	struct attar_target *target = live_self();
 	struct attar_counter *c[2] = {live_software(target, PERF_COUNT_SW_ALIGNMENT_FAULTS),
@@ -246,7 +246,7 @@ static size_t count_greetings(struct attar_ring *ring, const struct attar_layout
 	return n;
 }
 
-static void test_bpf_output(void **state)
+static void test_bpf_output_is_recorded(void **state)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_BPF_OUTPUT,
@@ -275,7 +275,7 @@ static void test_bpf_output(void **state)
 	attar_layout_init(&layout, attar_counter_attr(output));
 	assert_int_equal(count_greetings(rings[0], &layout), 23);
 	assert_int_equal(
-		count_of(output), 0); /* it makes records; the kernel does not count them */
+		count_of(output), 0); /* it writes records; the kernel does not count them */
 	attar_rings_free(rings, n);
 	attar_counter_close(source);
 	attar_counter_close(output);
@@ -287,11 +287,11 @@ static void test_bpf_output(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_migrations),
-		cmocka_unit_test(test_major_and_minor_faults),
-		cmocka_unit_test(test_alignment_and_emulation_faults),
+		cmocka_unit_test(test_migrations_are_counted),
+		cmocka_unit_test(test_major_and_minor_faults_are_counted),
+		cmocka_unit_test(test_alignment_and_emulation_faults_are_zero),
 		cmocka_unit_test(test_dummy_counts_nothing),
-		cmocka_unit_test(test_bpf_output),
+		cmocka_unit_test(test_bpf_output_is_recorded),
 	};
 
 	return cmocka_run_group_tests_name("perf_software", tests, NULL, NULL);

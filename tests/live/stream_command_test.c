@@ -42,7 +42,7 @@ static void unwatch(struct watched *w)
 	attar_symbols_free(w->symbols);
 }
 
-/* Reads until the command has ended. All that was counted is delivered, of both programs. */
+/* Reads until the command has ended. All counted events are delivered, of both programs. */
 static void expect_all(struct watched *w)
 {
 	struct attar_stream_stats stats;
@@ -77,12 +77,12 @@ static void delivers_all(bool enable_on_exec)
 	unwatch(&w);
 }
 
-static void test_counters_that_the_start_enables(void **state)
+static void test_start_enables_counters(void **state)
 {
 	delivers_all(false);
 }
 
-static void test_counters_that_the_exec_enables(void **state)
+static void test_exec_enables_counters(void **state)
 {
 	delivers_all(true);
 }
@@ -90,8 +90,8 @@ static void test_counters_that_the_exec_enables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters_that_the_start_enables),
-		cmocka_unit_test(test_counters_that_the_exec_enables),
+		cmocka_unit_test(test_start_enables_counters),
+		cmocka_unit_test(test_exec_enables_counters),
 	};
 
 	return cmocka_run_group_tests_name("stream_command", tests, NULL, NULL);

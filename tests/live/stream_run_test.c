@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples as profilers ask for them, in long runs through a small ring: each system call carries
- * its number as its first argument, so what is delivered can be compared one by one with what was
- * done.
+ * Samples as profilers request them, in long runs through a small ring: the first argument of each
+ * system call is its number, so delivered and actual calls can be compared one by one.
  */
 #include "live.h"
 
@@ -17,7 +16,7 @@
 
 enum {
 	RING = 8192,
-	FITS = 16 /* calls: with a call chain, or when each makes two samples */,
+	FITS = 16 /* calls: with a call chain, or if each makes two samples */,
 	EVENTS = 2
 };
 
@@ -73,7 +72,7 @@ static void call(uint64_t from, uint64_t to)
 		syscall(SYS_getppid, i);
 }
 
-/* The first argument of sys_enter: behind the common fields and the system call's number. */
+/* The first argument of sys_enter: after the common fields and the system call's number. */
 static uint64_t number_of(const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
@@ -84,7 +83,7 @@ static uint64_t number_of(const struct attar_event *ev)
 	return number;
 }
 
-/* Every call between from and to, in order; the number of the one that is expected next. */
+/* Expects every call starting at `from`, in order; returns the number of the next one. */
 static uint64_t expect(struct watched *w, uint64_t from)
 {
 	struct attar_event ev;
@@ -106,7 +105,7 @@ static uint64_t expect(struct watched *w, uint64_t from)
 }
 
 /*
- * Rounds of 0 to FITS - 1 calls: the ring wraps at every offset there is, inside and at the end of
+ * Rounds of 0 to FITS - 1 calls: the ring wraps at every possible offset, inside and at the end of
  * runs.
  */
 static void every_call_comes(uint64_t more)
@@ -130,23 +129,23 @@ static void every_call_comes(uint64_t more)
 	unwatch(&w);
 }
 
-static void test_every_call_comes(void **state)
+static void test_every_call_is_delivered(void **state)
 {
 	every_call_comes(0);
 }
 
-static void test_every_call_comes_with_its_chain(void **state)
+static void test_every_call_is_delivered_with_its_callchain(void **state)
 {
 	every_call_comes(PERF_SAMPLE_CALLCHAIN); /* 136 bytes and more: records that wrap */
 }
 
-static void test_every_call_comes_with_rare_fields(void **state)
+static void test_every_call_is_delivered_with_rare_fields(void **state)
 {
-	every_call_comes(PERF_SAMPLE_ADDR); /* no straight way */
+	every_call_comes(PERF_SAMPLE_ADDR); /* not on the fast path */
 }
 
-/* Two events take turns in one ring, then one of them has it to itself. */
-static void test_each_sample_is_of_its_event(void **state)
+/* Two events alternate in one ring, then one of them has it alone. */
+static void test_each_sample_has_its_event(void **state)
 {
 	struct attar_event ev;
 	uint64_t seen = 0;
@@ -172,10 +171,10 @@ static void test_each_sample_is_of_its_event(void **state)
 }
 
 /*
- * More than the ring holds: what is missing in the sequence is what LOST records tell, where they
- * tell it.
+ * More than the ring holds: calls missing from the sequence are those that LOST records report, at
+ * the same position.
  */
-static void test_what_is_missing_was_lost(void **state)
+static void test_missing_calls_are_counted_as_lost(void **state)
 {
 	uint64_t made = 0, next = 0, lost = 0, seen = 0;
 	struct attar_stream_stats stats;
@@ -230,10 +229,10 @@ static struct attar_target *self_on_cpus(void)
 }
 
 /*
- * From CPU to CPU after every one to four calls: runs in each ring that end where the other's
+ * The thread changes the CPU after every one to four calls: runs in each ring end where the other's
  * begin.
  */
-static void test_runs_end_where_another_ring_comes_first(void **state)
+static void test_runs_end_at_an_older_record_of_another_ring(void **state)
 {
 	uint64_t made = 0, seen = 0;
 	cpu_set_t before;
@@ -259,12 +258,12 @@ static void test_runs_end_where_another_ring_comes_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_call_comes),
-		cmocka_unit_test(test_every_call_comes_with_its_chain),
-		cmocka_unit_test(test_every_call_comes_with_rare_fields),
-		cmocka_unit_test(test_each_sample_is_of_its_event),
-		cmocka_unit_test(test_what_is_missing_was_lost),
-		cmocka_unit_test(test_runs_end_where_another_ring_comes_first),
+		cmocka_unit_test(test_every_call_is_delivered),
+		cmocka_unit_test(test_every_call_is_delivered_with_its_callchain),
+		cmocka_unit_test(test_every_call_is_delivered_with_rare_fields),
+		cmocka_unit_test(test_each_sample_has_its_event),
+		cmocka_unit_test(test_missing_calls_are_counted_as_lost),
+		cmocka_unit_test(test_runs_end_at_an_older_record_of_another_ring),
 	};
 
 	return cmocka_run_group_tests_name("stream_run", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The live stream: its fd, its ways of waiting, its snapshots. */
+/* The live stream: its fd, blocking and timed reads, snapshots. */
 #include "live.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "attar/stream.h"
 
-/* A stream of the user page faults of a target, each one with its address. */
+/* A stream of the user page faults of a target, each with its address. */
 struct watched {
 	struct attar_symbols *symbols;
 	struct attar_target *target;
@@ -71,7 +71,7 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Which page of the area the event is about; SIZE_MAX: about none. */
+/* Returns the page of the area that the event is about, or SIZE_MAX. */
 static size_t page_of(const struct attar_event *ev, const char *area, size_t pages)
 {
 	uint64_t at = (ev->record->sample.addr - (uintptr_t)area) / page_size();
@@ -96,10 +96,7 @@ static size_t drain(struct attar_stream *stream, const char *area, size_t pages)
 	return n;
 }
 
-/*
- * Until reading, which takes memory for what is new and for many at once, makes no events of its
- * own.
- */
+/* Reads until reading, which allocates memory for new things, causes no events of its own. */
 static void settle(struct attar_stream *stream)
 {
 	struct attar_event ev;
@@ -112,10 +109,10 @@ static void settle(struct attar_stream *stream)
 }
 
 /*
- * 48 bytes a record, a watermark of 4800, which the kernel counts from the last time that it spoke:
- * from there on the fd is silent at 50 records, speaks at 100, and is silent when read.
+ * 48 bytes per record, a watermark of 4800 bytes, which the kernel counts from the last wakeup: the
+ * fd is not readable after 50 records, readable after 100, and not readable after reading.
  */
-static void test_one_fd_tells_when_to_read(void **state)
+static void test_fd_is_readable_at_the_watermark(void **state)
 {
 	enum { PAGES = 700 };
 	struct attar_target *self = live_self();
@@ -159,8 +156,8 @@ static void read_all_of(struct watched *w, int timeout_ms, const char *area, siz
 	}
 }
 
-/* Not at all, for a time, and for ever: each gives every event, also below the watermark. */
-static void test_reads_wait_as_told(void **state)
+/* Non-blocking, timed and blocking reads: each returns every event, also below the watermark. */
+static void test_reads_block_wait_or_return(void **state)
 {
 	struct attar_target *self = live_self();
 	char *area = live_map(60);
@@ -178,7 +175,7 @@ static void test_reads_wait_as_told(void **state)
 	live_touch(area, 40, 60);
 	read_all_of(&w, -1, area, 40, 60);
 	assert_int_equal(attar_stream_stop(w.stream), 0);
-	while (attar_stream_read(w.stream, -1, &ev)) /* stopped: it waits for nothing */
+	while (attar_stream_read(w.stream, -1, &ev)) /* stopped: it does not wait */
 		;
 	unwatch(&w);
 	live_unmap(area, 60);
@@ -192,8 +189,8 @@ static uint64_t wakeups(struct attar_stream *stream)
 	return stats.wakeups;
 }
 
-/* What was polled for the caller wakes no call that he does not give it to. */
-static void test_waits_for_the_fd_that_is_given(void **state)
+/* What was polled for the caller does not wake a call for another fd. */
+static void test_waits_for_the_given_fd_only(void **state)
 {
 	struct attar_target *self = live_self();
 	struct attar_event ev;
@@ -218,8 +215,8 @@ static void test_waits_for_the_fd_that_is_given(void **state)
 	unwatch(&w);
 }
 
-/* A blocking read of a child's events gives them all, and ends when the child has. */
-static void test_a_blocking_read_ends_with_its_target(void **state)
+/* A blocking read of a child's events returns them all, and ends with the child. */
+static void test_blocking_read_ends_with_its_target(void **state)
 {
 	struct attar_target *self = live_self();
 	char *area = live_map(500), go;
@@ -260,10 +257,10 @@ static bool run_on(int cpu)
 }
 
 /*
- * A thread that goes from CPU to CPU at each page: two rings, one order; a second snapshot has the
- * rest alone.
+ * A thread that changes the CPU at each page: two rings, one order; a second snapshot has only the
+ * rest.
  */
-static void test_a_snapshot_is_in_order_over_cpus(void **state)
+static void test_snapshot_is_ordered_over_cpus(void **state)
 {
 	enum { PAGES = 120 };
 	struct attar_target *self = live_self();
@@ -307,10 +304,9 @@ static void test_a_snapshot_is_in_order_over_cpus(void **state)
 }
 
 /*
- * The counter on the side writes forward, the recorder backward: names and samples come in one
- * order.
+ * The side-band counter writes forward, the recorder backward: names and samples are in one order.
  */
-static void test_a_snapshot_has_what_came_beside_it(void **state)
+static void test_snapshot_includes_side_band_events(void **state)
 {
 	enum { PAGES = 30 };
 	struct attar_target *target = live_self();
@@ -373,8 +369,8 @@ struct writer {
 enum { WRITER_PAGES = 64 };
 
 /*
- * Faults on its pages round and round, as fast as it can; always on one CPU, for what was lost is
- * told by the next record of the same CPU.
+ * Causes faults on its pages repeatedly, as fast as it can; on one CPU only, because losses are
+ * reported in the next record of the same CPU.
  */
 static void *write_on(void *argument)
 {
@@ -404,9 +400,9 @@ static void wait_for_rounds(const struct writer *w, uint64_t n)
 }
 
 /*
- * Records that are whole and of one run: each is of the page behind the one before. What comes
- * while a snapshot is taken is lost, and where it is missing a record says so: the run since then
- * is what is counted.
+ * Records are complete and consecutive: each is for the page after the previous one's. Events
+ * during a snapshot are lost, and a record reports it where they are missing: the records since
+ * then are counted.
  */
 static size_t check_snapshot(struct watched *w, const char *area)
 {
@@ -427,7 +423,7 @@ static size_t check_snapshot(struct watched *w, const char *area)
 	return n;
 }
 
-/* The writer never stops: no snapshot has a torn record or misses one in the middle. */
+/* The writer never stops: no snapshot has a torn record or a gap in the middle. */
 static void test_no_snapshot_is_torn(void **state)
 {
 	struct attar_target *self = live_self();
@@ -481,7 +477,7 @@ static size_t mapped_rings(void)
 	return n;
 }
 
-static void test_a_stream_that_finds_no_memory_leaves_no_ring(void **state)
+static void test_stream_without_memory_leaves_no_ring(void **state)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts)};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -506,10 +502,10 @@ static void test_a_stream_that_finds_no_memory_leaves_no_ring(void **state)
 }
 
 /*
- * An id of the stream moves no sample's time, but that of other records, which is found from their
- * end.
+ * A stream ID does not change the position of the time in samples, but in other records, where it
+ * is found from the end.
  */
-static void test_counters_that_tell_the_time_elsewhere_are_refused(void **state)
+static void test_counters_with_time_at_other_offsets_are_refused(void **state)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts)};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -533,7 +529,7 @@ static void test_counters_that_tell_the_time_elsewhere_are_refused(void **state)
 	unwatch(&w);
 }
 
-static void test_a_stream_needs_no_counter(void **state)
+static void test_stream_without_counters(void **state)
 {
 	char pid[16];
 	struct attar_target_opts target_opts = {.size = sizeof(target_opts), .pids = pid};
@@ -553,15 +549,15 @@ static void test_a_stream_needs_no_counter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_stream_that_finds_no_memory_leaves_no_ring),
-		cmocka_unit_test(test_a_stream_needs_no_counter),
-		cmocka_unit_test(test_counters_that_tell_the_time_elsewhere_are_refused),
-		cmocka_unit_test(test_one_fd_tells_when_to_read),
-		cmocka_unit_test(test_reads_wait_as_told),
-		cmocka_unit_test(test_waits_for_the_fd_that_is_given),
-		cmocka_unit_test(test_a_blocking_read_ends_with_its_target),
-		cmocka_unit_test(test_a_snapshot_is_in_order_over_cpus),
-		cmocka_unit_test(test_a_snapshot_has_what_came_beside_it),
+		cmocka_unit_test(test_stream_without_memory_leaves_no_ring),
+		cmocka_unit_test(test_stream_without_counters),
+		cmocka_unit_test(test_counters_with_time_at_other_offsets_are_refused),
+		cmocka_unit_test(test_fd_is_readable_at_the_watermark),
+		cmocka_unit_test(test_reads_block_wait_or_return),
+		cmocka_unit_test(test_waits_for_the_given_fd_only),
+		cmocka_unit_test(test_blocking_read_ends_with_its_target),
+		cmocka_unit_test(test_snapshot_is_ordered_over_cpus),
+		cmocka_unit_test(test_snapshot_includes_side_band_events),
 		cmocka_unit_test(test_no_snapshot_is_torn),
 	};
 

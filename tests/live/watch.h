@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of what the running kernel tells: one event with its ring, and a child that is watched.
+ * For tests of records of the running kernel: one event with its ring, and a child that is watched.
  */
 #ifndef WATCH_H
 #define WATCH_H
@@ -18,12 +18,12 @@ struct watch {
 	struct attar_layout layout;
 };
 
-/* An event that never happens, for the records that go with it. */
+/* An event that never happens, for the records that accompany it. */
 extern const struct perf_event_attr watch_silent;
 
 /*
- * Opens it, enabled, on the target, which it takes over. Skips where the kernel is older than the
- * option.
+ * Opens it, enabled, on the target, which it takes over. Skips the test if the kernel is older than
+ * the option.
  */
 void watch_target(struct watch *w, struct attar_target *target, const struct perf_event_attr *attr);
 
@@ -31,16 +31,16 @@ void watch_target(struct watch *w, struct attar_target *target, const struct per
 void watch_self(struct watch *w, const struct perf_event_attr *attr);
 void watch_done(struct watch *w);
 
-/* Whether the record is the one that is looked for. */
+/* Whether the record is the expected one. */
 typedef bool watch_is(const struct attar_record *r, const void *wanted);
 
 /*
- * How many of the type are in the rings that are it; `is` NULL: all. Disables the event and empties
- * its rings.
+ * Returns the number of records of the type for which `is` holds; NULL: all. Disables the event and
+ * empties its rings.
  */
 size_t watch_count(struct watch *w, uint32_t type, watch_is *is, const void *wanted);
 
-/* A child that does one thing when it is told. */
+/* A child that performs one action on request. */
 struct child {
 	pid_t pid;
 	int go;
@@ -48,19 +48,19 @@ struct child {
 
 struct child child_new(void (*act)(void));
 
-/* Tells it, and waits for its end. */
+/* Requests the action, and waits for the child's end. */
 void child_run(struct child *c);
 
-/* Waits for its end, whether it was told or not. */
+/* Waits for the child's end, with or without a request. */
 void child_end(struct child *c);
 
-/* The child alone, on any CPU. */
+/* Only the child, on any CPU. */
 struct attar_target *child_target(const struct child *c);
 
-/* Sleeps long enough that a slow guest has gone to sleep before it is over. */
+/* Sleeps long enough for a slow guest to go to sleep before the time is over. */
 void watch_doze(void);
 
-/* Gives this thread another name and its own again: two COMM records. */
+/* Renames this thread and restores its name: two COMM records. */
 void watch_rename(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mappings that overlap, compared with an array that holds the truth for every address. */
+/* Overlapping mappings, compared with an array that has the truth for every address. */
 #include "unit.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ static void test_overlaps(void **state)
 		child = attar_address_space_fork(space, 2);
 		map(space, &truth, start, len, 1 + (seed >> 40) % 5, seed >> 52);
 		check(symbols, space, &truth);
-		if (round % 10 == 0) /* the other side of a fork is as it was */
+		if (round % 10 == 0) /* the other side of a fork is unchanged */
 			check(symbols, child, &before);
 		attar_address_space_free(child);
 	}
@@ -102,8 +102,8 @@ static attar_location location_of(struct attar_address_space *space, const char 
 	return attar_address_space_locate(space, start + 0x10) >> 48;
 }
 
-/* Whose code it is: the file's identity, not its path alone; and of memory its process. */
-static void test_identity(void **state)
+/* The owner of code: the file's identity, not only its path; for memory, its process. */
+static void test_same_file_has_same_identity(void **state)
 {
 	struct attar_symbols *symbols = fresh(0);
 	struct attar_address_space *a = attar_address_space_new(symbols, 1),
@@ -134,8 +134,8 @@ static void test_identity(void **state)
 	attar_symbols_free(symbols);
 }
 
-/* Memory without a file: the location is the address, and neighbours are one. */
-static void test_memory(void **state)
+/* Memory without a file: the location is the address, and adjacent mappings are one. */
+static void test_memory_without_a_file(void **state)
 {
 	struct attar_mapping page = {.len = 0x1000, .path = ""};
 	struct attar_symbols *symbols = fresh(0);
@@ -217,10 +217,7 @@ static void test_bounds(void **state)
 	attar_symbols_free(symbols);
 }
 
-/*
- * Binaries that no sample hit leave with their last mapping; those of which a location was made
- * stay.
- */
+/* Binaries without samples are forgotten with their last mapping; those with a location stay. */
 static void test_untouched_binaries_are_forgotten(void **state)
 {
 	struct attar_symbols *symbols = fresh(16);
@@ -261,8 +258,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_same_file_has_same_identity),
+		cmocka_unit_test(test_memory_without_a_file),
 		cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_untouched_binaries_are_forgotten),

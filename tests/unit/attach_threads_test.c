@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which threads have inherited their counters: the FORK records of rings tell, however those are
- * written.
+ * Threads that have inherited their counters are found by the FORK records in rings, whatever kind
+ * of ring it is.
  */
 #include "unit.h"
 
@@ -16,7 +16,7 @@
 
 enum { SIZE = 4096, RECORD = 64, FITS = SIZE / RECORD, FIRST = 1 << 23 /* beyond any thread */ };
 
-/* A ring of records of one size, which fill it without a rest. */
+/* A ring of records of one size, which divides the ring's size. */
 struct played {
 	struct perf_event_mmap_page page;
 	_Alignas(8) char data[SIZE];
@@ -45,7 +45,7 @@ static void write_fork(struct played *p, uint32_t tid)
 	p->page.data_head = at + (p->ring.backward ? 0 : RECORD);
 }
 
-/* This process alone, whose threads are all known: nothing is to be opened. */
+/* Only this process, whose threads are all known: nothing is to be opened. */
 static struct attar_target *this_process(void)
 {
 	char pid[16];
@@ -58,7 +58,7 @@ static struct attar_target *this_process(void)
 	return target;
 }
 
-/* How many of n forked threads the target knows once it has followed, counted from the newest. */
+/* Returns how many of n forked threads, from the newest back, the target knows after attaching. */
 static size_t known_of(struct played *p, uint32_t n)
 {
 	struct attar_counter counter = {.enabled = true}, *c = &counter;
@@ -75,7 +75,7 @@ static size_t known_of(struct played *p, uint32_t n)
 	return known;
 }
 
-static void test_a_ring_that_waits_for_its_reader(void **state)
+static void test_forks_in_a_normal_ring(void **state)
 {
 	struct played p;
 
@@ -84,7 +84,7 @@ static void test_a_ring_that_waits_for_its_reader(void **state)
 	assert_int_equal(p.ring.tail, 0); /* nothing was consumed */
 }
 
-static void test_a_ring_written_backward(void **state)
+static void test_forks_in_a_ring_written_backward(void **state)
 {
 	struct played p;
 
@@ -94,8 +94,8 @@ static void test_a_ring_written_backward(void **state)
 	assert_int_equal(known_of(&p, 3 * FITS), FITS);
 }
 
-/* Written around forward, it has no beginning: what stands there is not taken for records. */
-static void test_a_ring_written_around(void **state)
+/* A ring that is overwritten forward has no known start: its bytes are not taken for records. */
+static void test_overwritten_forward_ring_is_skipped(void **state)
 {
 	struct played p;
 
@@ -108,9 +108,9 @@ static void test_a_ring_written_around(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_ring_that_waits_for_its_reader),
-		cmocka_unit_test(test_a_ring_written_backward),
-		cmocka_unit_test(test_a_ring_written_around),
+		cmocka_unit_test(test_forks_in_a_normal_ring),
+		cmocka_unit_test(test_forks_in_a_ring_written_backward),
+		cmocka_unit_test(test_overwritten_forward_ring_is_skipped),
 	};
 
 	return cmocka_run_group_tests_name("follow", tests, NULL, NULL);

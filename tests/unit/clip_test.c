@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of users in messages: short ones whole, long ones cut between characters. */
+/* User text in messages: short text is unchanged, long text is cut between characters. */
 #include "unit.h"
 
 #include <string.h>
 
 #include "base/base.h"
 
-static void test_short_texts_are_whole(void **state)
+static void test_short_texts_are_unchanged(void **state)
 {
 	char text[CLIP_TEXT_MAX + 1];
 
@@ -31,8 +31,8 @@ static void test_long_texts_are_cut(void **state)
 	assert_string_equal(CLIP_N(text, CLIP_TEXT_MAX + 1), want);
 }
 
-/* A character of three bytes lies across the place of the cut. */
-static void test_characters_stay_whole(void **state)
+/* A character of three bytes lies across the limit. */
+static void test_characters_are_not_split(void **state)
 {
 	char text[200], want[CLIP_BYTES] = "";
 
@@ -47,9 +47,9 @@ static void test_characters_stay_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_short_texts_are_whole),
+		cmocka_unit_test(test_short_texts_are_unchanged),
 		cmocka_unit_test(test_long_texts_are_cut),
-		cmocka_unit_test(test_characters_stay_whole),
+		cmocka_unit_test(test_characters_are_not_split),
 	};
 
 	return cmocka_run_group_tests_name("clip", tests, NULL, NULL);

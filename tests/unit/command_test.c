@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A launched command waits for its start, says why it cannot, and may end before it. */
+/* A launched command waits for its start, reports why it cannot run, and may exit before it. */
 #include "unit.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static void await_end(const struct command *c)
 	assert_int_equal(waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT), 0);
 }
 
-static void test_a_start_lets_it_run(void **state)
+static void test_start_runs_the_command(void **state)
 {
 	struct command c = forked((const char *[]){"sh", "-c", "exit 23", NULL});
 
@@ -54,7 +54,7 @@ static void test_a_start_lets_it_run(void **state)
 	command_done(&c);
 }
 
-static void test_one_that_is_never_started_runs_nothing(void **state)
+static void test_unstarted_command_does_not_run(void **state)
 {
 	struct command c;
 	int told[2];
@@ -71,10 +71,10 @@ static void test_one_that_is_never_started_runs_nothing(void **state)
 }
 
 /*
- * As a Ctrl-C at the terminal does before everything is open: its end is told, and nothing else
- * dies of it.
+ * Like a Ctrl-C at the terminal before everything is open: its end is reported, and no other
+ * process is affected.
  */
-static void test_one_that_was_killed_before_its_start(void **state)
+static void test_command_killed_before_its_start_is_reported(void **state)
 {
 	struct command c = forked((const char *[]){"true", NULL});
 
@@ -86,7 +86,7 @@ static void test_one_that_was_killed_before_its_start(void **state)
 	command_done(&c);
 }
 
-static void test_what_cannot_be_executed_is_told(void **state)
+static void test_failed_exec_is_reported(void **state)
 {
 	struct command c = forked((const char *[]){"/nowhere/at/all", NULL});
 
@@ -107,7 +107,7 @@ static void reap_all(int number)
 	errno = error;
 }
 
-/* False: its end was not noticed within 20 s. */
+/* False if its end was not noticed within 20 s. */
 static bool ends(struct command *c)
 {
 	for (int ms = 0; ms < 20000 && !command_ended(c); ms++)
@@ -115,7 +115,7 @@ static bool ends(struct command *c)
 	return command_ended(c);
 }
 
-/* A handler may come too late to reap it. PIDFD_GET_INFO tells the status since Linux 6.15. */
+/* A handler may run too late to reap it. PIDFD_GET_INFO has the status since Linux 6.15. */
 static bool is_status_known(const struct command *c)
 {
 	return c->has_times || (c->pidfd >= 0 && c->status >= 0);
@@ -154,36 +154,36 @@ static void with_children_reaped_by(void (*handler)(int number), bool old_kernel
 	is_old_kernel = false;
 }
 
-static void test_one_whose_end_is_ignored(void **state)
+static void test_exit_is_noticed_with_sigchld_ignored(void **state)
 {
 	with_children_reaped_by(SIG_IGN, false);
 	with_children_reaped_by(SIG_IGN, true);
 }
 
-static void test_one_that_a_handler_reaps(void **state)
+static void test_exit_is_noticed_with_a_reaping_handler(void **state)
 {
 	with_children_reaped_by(reap_all, false);
 	with_children_reaped_by(reap_all, true);
 }
 
-static void test_a_kernel_without_pidfds(void **state)
+static void test_kernel_without_pidfds(void **state)
 {
 	is_old_kernel = true;
-	test_a_start_lets_it_run(state);
-	test_one_that_was_killed_before_its_start(state);
+	test_start_runs_the_command(state);
+	test_command_killed_before_its_start_is_reported(state);
 	is_old_kernel = false;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_start_lets_it_run),
-		cmocka_unit_test(test_one_that_is_never_started_runs_nothing),
-		cmocka_unit_test(test_one_that_was_killed_before_its_start),
-		cmocka_unit_test(test_what_cannot_be_executed_is_told),
-		cmocka_unit_test(test_one_whose_end_is_ignored),
-		cmocka_unit_test(test_one_that_a_handler_reaps),
-		cmocka_unit_test(test_a_kernel_without_pidfds),
+		cmocka_unit_test(test_start_runs_the_command),
+		cmocka_unit_test(test_unstarted_command_does_not_run),
+		cmocka_unit_test(test_command_killed_before_its_start_is_reported),
+		cmocka_unit_test(test_failed_exec_is_reported),
+		cmocka_unit_test(test_exit_is_noticed_with_sigchld_ignored),
+		cmocka_unit_test(test_exit_is_noticed_with_a_reaping_handler),
+		cmocka_unit_test(test_kernel_without_pidfds),
 	};
 
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);

@@ -104,6 +104,6 @@ int main(void)
 		cmocka_unit_test(test_empty_report),
 	};
 
-	setenv("TZ", "Asia/Kolkata", 1); /* times are UTC all the same */
+	setenv("TZ", "Asia/Kolkata", 1); /* times are UTC regardless */
 	return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
 }

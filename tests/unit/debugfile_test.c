@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A stripped binary and the places where its symbols may be kept; made with objcopy from
- * symbol_target. */
+/*
+ * A stripped binary and the locations where its symbols may be; made with objcopy from
+ * symbol_target.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -61,7 +63,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* Does loading the stripped binary find target_local where it is? */
+/* Whether loading the stripped binary finds target_local at its address. */
 static bool named(const struct place *p)
 {
 	struct dso dso = {.key = {.kind = ATTAR_DSO_IS_FILE, .path = p->program},
@@ -109,7 +111,7 @@ static const char *by_build_id(const struct place *p)
 	return path;
 }
 
-static void test_none(void **state)
+static void test_stripped_without_debug_file(void **state)
 {
 	struct place *p = *state;
 
@@ -125,7 +127,7 @@ static void test_build_id(void **state)
 	assert_true(named(p));
 }
 
-static void test_build_id_of_another(void **state)
+static void test_build_id_of_another_file(void **state)
 {
 	struct place *p = *state;
 
@@ -134,8 +136,8 @@ static void test_build_id_of_another(void **state)
 	assert_false(named(p));
 }
 
-/* Nothing of these may stop us, or be taken for a debug file. */
-static void test_oddities_at_the_path(void **state)
+/* None of these may block, or be taken for a debug file. */
+static void test_invalid_files_at_the_path(void **state)
 {
 	struct place *p = *state;
 	const char *path = by_build_id(p);
@@ -166,7 +168,7 @@ static void forget_build_id(const struct place *p)
 		"objcopy --remove-section .note.gnu.build-id '%s' 2>/dev/null", p->program));
 }
 
-static void test_link_beside(void **state)
+static void test_link_in_the_same_directory(void **state)
 {
 	struct place *p = *state;
 
@@ -207,7 +209,7 @@ static void test_link_with_another_crc(void **state)
 	assert_false(named(p));
 }
 
-static void test_mini(void **state)
+static void test_minidebuginfo(void **state)
 {
 	struct place *p = *state;
 
@@ -233,15 +235,15 @@ static void test_mini(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_none),
+		CASE(test_stripped_without_debug_file),
 		CASE(test_build_id),
-		CASE(test_build_id_of_another),
-		CASE(test_oddities_at_the_path),
-		CASE(test_link_beside),
+		CASE(test_build_id_of_another_file),
+		CASE(test_invalid_files_at_the_path),
+		CASE(test_link_in_the_same_directory),
 		CASE(test_link_in_debug_directory),
 		CASE(test_link_below_root),
 		CASE(test_link_with_another_crc),
-		CASE(test_mini),
+		CASE(test_minidebuginfo),
 	};
 
 	if (!child_shell("command -v objcopy > /dev/null")) {

@@ -67,7 +67,7 @@ static size_t substitution(char *to, int i)
 			       : sprintf(to, "S%c%c_", digits[i / 36], digits[i % 36]));
 }
 
-/* Each argument is a template of the one before, twice: 2^80 names if it were written out. */
+/* Each argument is a template of the previous one, twice: 2^80 names if written out. */
 static void test_doubling(void **state)
 {
 	static char text[8192];
@@ -84,7 +84,7 @@ static void test_doubling(void **state)
 	memcpy(text + n, "Evv", 4);
 	assert_false(demangle(text, &b));
 	assert_string_equal(buf_text(&b), "");
-	/* The same in Rust, where an argument is a tuple of the one before. */
+	/* The same in Rust, where an argument is a tuple of the previous one. */
 	check("_RIC1aThhETB3_B3_ETB7_B7_EE",
 		"a::<(u8, u8), ((u8, u8), (u8, u8)), (((u8, u8), (u8, u8)), "
 		"((u8, u8), (u8, u8)))>");

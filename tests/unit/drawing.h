@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drawing a report into memory, for the tests of the renderers. */
+/* Render a report into memory, for tests of the renderers. */
 #ifndef DRAWING_H
 #define DRAWING_H
 
@@ -11,7 +11,9 @@
 
 #include "attar/report.h"
 
-/* Draws `n` reports with one renderer, frees them, and returns the text: the caller's to free. */
+/*
+ * Renders `n` reports with one renderer, frees them, and returns the text, which the caller frees.
+ */
 static inline char *draw_all(
 	const char *format, struct attar_render_opts opts, struct attar_report **reports, size_t n)
 {

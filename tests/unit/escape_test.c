@@ -16,7 +16,7 @@ static void assert_escaped(escape_fn *escape, const char *text, const char *expe
 	buf_done(&b);
 }
 
-static void test_text(void **state)
+static void test_text_is_escaped(void **state)
 {
 	assert_escaped(escape_text, "plain C:\\x äöü 漢字 😀", "plain C:\\x äöü 漢字 😀");
 	assert_escaped(escape_text, "\033[2J\a\x7f\t\n", "\\x1b[2J\\x07\\x7f\\x09\\x0a");
@@ -29,8 +29,8 @@ static void test_text(void **state)
 	assert_escaped(escape_text, "\u2027\u202f\u2065\u206a", "\u2027\u202f\u2065\u206a");
 }
 
-/* Overlong, surrogate, beyond Unicode, cut short, alone. */
-static void test_what_is_no_utf8(void **state)
+/* Overlong, surrogate, beyond Unicode, truncated, alone. */
+static void test_invalid_utf8(void **state)
 {
 	static const char *const bad[][2] = {
 		{"\xc0\xaf", "\\xc0\\xaf"},
@@ -73,8 +73,8 @@ static void test_formats(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_what_is_no_utf8),
+		cmocka_unit_test(test_text_is_escaped),
+		cmocka_unit_test(test_invalid_utf8),
 		cmocka_unit_test(test_formats),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PMUs of machines that nobody has on the desk: trees of sysfs, written by hand. */
+/* PMUs of machines that are not available for tests: hand-written sysfs trees. */
 #include "unit.h"
 
 #include <locale.h>
@@ -131,9 +131,10 @@ static void test_bits(void **state)
 	assert_int_equal(words[1], 0xa000000bc);
 	assert_int_equal(pmu_format_put(&f, 0x1000, words), -ERANGE);
 	assert_int_equal(words[1], 0xa000000bc);
-	assert_int_equal(pmu_format_put(&f, 1, words), 0); /* over what was there */
+	assert_int_equal(pmu_format_put(&f, 1, words), 0); /* over existing bits */
 	assert_int_equal(words[1], 1);
-	assert_int_equal(pmu_format_parse("config:35,0-2", &f), 0); /* the order is the value's */
+	assert_int_equal(
+		pmu_format_parse("config:35,0-2", &f), 0); /* the order is that of the value */
 	words[0] = 0;
 	assert_int_equal(pmu_format_put(&f, 0x9, words), 0);
 	assert_int_equal(words[0], 1ULL << 35 | 4);
@@ -153,7 +154,7 @@ static uint64_t random_u64(uint64_t *seed)
 	return base_hash64(*seed);
 }
 
-/* Any format and value: gathering the bits again by the format's own words gives the value. */
+/* Any format and value: gathering the bits by the format's words gives the value. */
 static void test_bits_property(void **state)
 {
 	uint64_t seed = 23;
@@ -278,8 +279,8 @@ static void expect_ratio(const struct ratio_count *c, size_t i, double value, co
 }
 
 /*
- * Each kind of cores has a line of its own, and its own instructions per cycle; none has all of the
- * CPU time.
+ * Each kind of core has its own row, and its own instructions per cycle; none has all of the CPU
+ * time.
  */
 static void test_hybrid_ratios(void **state)
 {
@@ -372,7 +373,7 @@ static void test_terms(void **state)
 	assert_int_equal(e[0].config1, 0x55);
 	assert_string_equal(e[0].name, "cpu_core/event=0x3c,umask=0x1,inv,cmask=2,config1=0x55/u");
 	assert_int_equal(e[1].config, 0x1cd);
-	assert_int_equal(e[1].config1, 30); /* the user's over the event's own */
+	assert_int_equal(e[1].config1, 30); /* the user's value overrides the event's */
 	assert_int_equal(e[1].precise_ip, 3);
 	assert_int_equal(e[2].config, 0);
 	assert_int_equal(e[3].type, 9);
@@ -440,7 +441,7 @@ static void test_capabilities(void **state)
 	assert_int_equal(attar_pmu_cap(core, "max_precise", &value), 0);
 	assert_int_equal(value, 3);
 	assert_int_equal(attar_pmu_cap(msr, "branches", &value), -ENOENT);
-	assert_true(attar_pmu_cap(core, "pmu_name", &value) < 0); /* no number */
+	assert_true(attar_pmu_cap(core, "pmu_name", &value) < 0); /* not a number */
 	assert_int_equal(attar_pmu_cap(core, "several", &value), -EINVAL);
 	assert_int_equal(attar_pmu_cap(core, "zeroes", &value), 0);
 	assert_int_equal(value, 10);
@@ -505,7 +506,7 @@ static void test_amd(void **state)
 	e = list->at;
 	assert_int_equal(list->n, 7);
 	assert_int_equal(e[0].config, 0);
-	assert_null(e[0].pmu); /* one kind of core: the kernel knows */
+	assert_null(e[0].pmu); /* one kind of core: the kernel resolves it */
 	assert_int_equal(e[1].type, PERF_TYPE_HARDWARE);
 	assert_int_equal(e[2].config, 0x1000000c3);
 	assert_int_equal(e[3].type, 4);
@@ -576,8 +577,8 @@ static void test_arm(void **state)
 	end();
 }
 
-/* A locale whose fractions have a comma must not change scales. */
-static void test_locale(void **state)
+/* A locale with a decimal comma must not change scales. */
+static void test_scales_ignore_the_locale(void **state)
 {
 	struct attar_event_list *list;
 	bool set = setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "fr_FR.UTF-8");
@@ -592,7 +593,7 @@ static void test_locale(void **state)
 		print_message("no locale with a decimal comma is installed: tested with C only\n");
 }
 
-/* Trees that a kernel would not make. */
+/* Trees that no kernel would create. */
 static void test_broken_trees(void **state)
 {
 	struct attar_event_list *list = NULL;
@@ -633,7 +634,7 @@ int main(void)
 		cmocka_unit_test(test_events_of),
 		cmocka_unit_test(test_amd),
 		cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_locale),
+		cmocka_unit_test(test_scales_ignore_the_locale),
 		cmocka_unit_test(test_broken_trees),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes: on functions of this very program, by the PMU and by tracefs, and what killed processes
- * leave.
+ * Probes: on functions of this program, by the PMU and by tracefs, and those left by killed
+ * processes.
  */
 #include "unit.h"
 
@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "event/probe.h"
 
-/* In the data of the file, not in its zeroes: the kernel raises it while the probe is there. */
+/* In the file's data, not in .bss: the kernel increments it while the probe exists. */
 __attribute__((section(".probes"))) static volatile unsigned short semaphore;
 static const char *root; /* a sysfs without PMUs */
 
@@ -71,7 +71,7 @@ static int open_counter(const struct attar_event_spec *spec)
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Counts what 23 calls of the probed function make. */
+/* Counts 23 calls of the probed function. */
 static void count_calls(const struct attar_event_spec *spec)
 {
 	int fd = open_counter(spec);
@@ -101,7 +101,7 @@ static bool has_uprobes(bool pmu)
 	return has && geteuid() == 0;
 }
 
-/* Without quotes the path ends behind what is a file; the rest is a filter or modifiers. */
+/* Without quotes the path ends after an existing file; the rest is a filter or modifiers. */
 static void test_paths_without_quotes(void **state)
 {
 	struct attar_catalog *c = catalog(NULL);
@@ -128,7 +128,7 @@ static void test_paths_without_quotes(void **state)
 	attar_catalog_free(c);
 }
 
-static void test_by_pmu(void **state)
+static void test_uprobes_by_pmu(void **state)
 {
 	struct attar_catalog *c = catalog(NULL);
 	struct attar_event_list *list;
@@ -159,7 +159,7 @@ static void test_by_pmu(void **state)
 	attar_catalog_free(c);
 }
 
-/* Where an address of this program lies in its file. */
+/* Returns the offset of an address of this program in its file. */
 static uint64_t offset_of(const volatile void *p)
 {
 	struct buf b = {0};
@@ -189,7 +189,7 @@ static void test_semaphore(void **state)
 		attar_catalog_free(c);
 		skip();
 	}
-	semaphore = 0; /* written: the page is ours */
+	semaphore = 0; /* written: the page is private */
 	snprintf(text, sizeof(text), "uprobe:0x%llx@\"%s\"(0x%llx)",
 		(unsigned long long)offset_of((void *)(uintptr_t)probed_function), self_path(),
 		(unsigned long long)offset_of(&semaphore));
@@ -204,7 +204,7 @@ static void test_semaphore(void **state)
 	attar_catalog_free(c);
 }
 
-/* How many probes of tracefs have the text in their line. */
+/* Returns the number of probes in tracefs with the text in their line. */
 static unsigned in_tracefs(const char *text)
 {
 	struct buf b = {0};
@@ -217,7 +217,7 @@ static unsigned in_tracefs(const char *text)
 	return n;
 }
 
-static void test_by_tracefs(void **state)
+static void test_uprobes_by_tracefs(void **state)
 {
 	struct attar_catalog *c = catalog(root), *other;
 	struct attar_event_list *list;
@@ -244,7 +244,7 @@ static void test_by_tracefs(void **state)
 	count_calls(&e[0]);
 	count_calls(&e[1]);
 	assert_int_equal(in_tracefs(own), 2);
-	/* Another run of attar leaves alone what belongs to the living. */
+	/* Another run of attar does not touch probes of running processes. */
 	other = catalog(root);
 	assert_int_equal(attar_catalog_tracefs(other, &path), 0);
 	attar_catalog_free(other);
@@ -254,8 +254,8 @@ static void test_by_tracefs(void **state)
 	assert_int_equal(in_tracefs(own), 0);
 }
 
-/* A file that went away since it was found: the kernel has uprobes all the same. */
-static void test_file_that_went_away(void **state)
+/* A file that was removed after it was found: the kernel's uprobes still work. */
+static void test_removed_file(void **state)
 {
 	struct attar_catalog *c = catalog(root);
 	const struct probe probe = {.user = true, .offset = 16, .file = "/no/such/file"};
@@ -270,7 +270,7 @@ static void test_file_that_went_away(void **state)
 	attar_catalog_free(c);
 }
 
-static void test_killed(void **state)
+static void test_probes_of_killed_processes_are_removed(void **state)
 {
 	struct attar_catalog *c;
 	struct attar_event_list *list = NULL;
@@ -283,7 +283,7 @@ static void test_killed(void **state)
 		skip();
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
-	if (pid == 0) { /* no assertions here: the parent looks */
+	if (pid == 0) { /* no assertions here: the parent checks */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		attar_catalog_new(
 			&(struct attar_catalog_opts){
@@ -310,7 +310,7 @@ static void test_killed(void **state)
 	attar_catalog_free(c);
 }
 
-static void test_sentences(void **state)
+static void test_error_messages(void **state)
 {
 	struct attar_catalog *c = catalog(NULL);
 	char text[4300], want[4300];
@@ -349,7 +349,7 @@ static void test_sentences(void **state)
 	attar_catalog_free(c);
 }
 
-/* ---- kprobes, on a machine made up ---- */
+/* ---- kprobes, on a simulated machine ---- */
 
 static void test_kprobe(void **state)
 {
@@ -457,12 +457,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths_without_quotes),
-		cmocka_unit_test(test_by_pmu),
+		cmocka_unit_test(test_uprobes_by_pmu),
 		cmocka_unit_test(test_semaphore),
-		cmocka_unit_test(test_by_tracefs),
-		cmocka_unit_test(test_file_that_went_away),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_uprobes_by_tracefs),
+		cmocka_unit_test(test_removed_file),
+		cmocka_unit_test(test_probes_of_killed_processes_are_removed),
+		cmocka_unit_test(test_error_messages),
 		cmocka_unit_test(test_kprobe),
 		cmocka_unit_test(test_live_kprobe),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event texts: what they become, and what is said about those that become nothing. */
+/* Event texts: their results, and the messages for invalid ones. */
 #include "unit.h"
 
 #include <linux/hw_breakpoint.h>
@@ -65,7 +65,7 @@ static void test_generic(void **state)
 	expect("1:3", PERF_TYPE_SOFTWARE, 3);
 }
 
-/* All generic names of the kernel's two lists, by the numbers of its ABI. */
+/* All generic names of the kernel's two lists, with the numbers of its ABI. */
 static void test_generic_numbers(void **state)
 {
 	static const char *const names[2][12] = {
@@ -116,7 +116,7 @@ static void test_caches(void **state)
 	assert_int_equal(cache("Data-TLB-speculative-read"), 0x203);
 	assert_int_equal(cache("bpu"), 5);
 	assert_int_equal(cache("LLC-loads-ops"), 2);
-	/* What no cache does, and what is no name. */
+	/* Operations that a cache lacks, and invalid names. */
 	assert_int_equal(cache("iTLB-stores"), UINT64_MAX);
 	assert_int_equal(cache("L1-dcache-"), UINT64_MAX);
 	assert_int_equal(cache("L1-dcacheloads"), UINT64_MAX);
@@ -159,7 +159,7 @@ static void test_modifiers(void **state)
 	assert_int_equal(attr.size, sizeof(attr));
 	assert_int_equal(attr.precise_ip, 2);
 	assert_true(attr.exclude_user && attr.exclude_idle && !attr.exclude_kernel);
-	assert_int_equal(attr.sample_period, 7); /* what is not the spec's stays */
+	assert_int_equal(attr.sample_period, 7); /* values that are not the spec's are unchanged */
 	attar_event_list_free(list);
 }
 
@@ -213,7 +213,7 @@ static void test_breakpoints(void **state)
 		"events, column 1: an execute breakpoint must have no length, or length 8");
 }
 
-static void test_sentences(void **state)
+static void test_error_messages(void **state)
 {
 	refuse("", -EINVAL, "events, column 1: expected an event at the end");
 	refuse("cycles,", -EINVAL, "events, column 8: expected an event at the end");
@@ -324,7 +324,7 @@ static void test_parts(void **state)
 		"events, column 21: '9<x' is not an option such as stack or alias=x");
 }
 
-/* Encodings of CPUs that this is not: libpfm4 gives them when it is told to. */
+/* Encodings for other CPUs: libpfm4 returns them on request. */
 static void test_raw_names(void **state)
 {
 	struct attar_event_list *list = NULL;
@@ -362,7 +362,7 @@ int main(void)
 		cmocka_unit_test(test_modifiers),
 		cmocka_unit_test(test_attr_sizes),
 		cmocka_unit_test(test_breakpoints),
-		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_error_messages),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_tracepoints),
 		cmocka_unit_test(test_parts),

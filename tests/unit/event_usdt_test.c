@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* USDT notes: what uprobes are told to fetch, and user events as the list knows them. */
+/* USDT notes: the arguments that uprobes fetch, and user events as the list shows them. */
 #include "unit.h"
 
 #include <elf.h>
@@ -38,7 +38,7 @@ static void test_operands(void **state)
 	assert_operand("[sp, 16]", "+16(%sp)");
 	assert_operand("[x29, -16]", "-16(%x29)");
 	assert_operand("[x1]", "+0(%x1)");
-	/* what uprobes cannot fetch is said, not guessed */
+	/* operands that uprobes cannot fetch are reported, not guessed */
 	assert_int_equal(usdt_operand("8(%rax,%rbx,8)", &b), -EOPNOTSUPP);
 	assert_int_equal(usdt_operand("%xmm0", &b), -EOPNOTSUPP);
 	assert_int_equal(usdt_operand("counter(%rip)", &b), -EOPNOTSUPP);
@@ -48,10 +48,10 @@ static void test_operands(void **state)
 }
 
 /*
- * An operand ends up in uprobe_events, where each line is a command: nothing of a file's may begin
- * one.
+ * An operand is written to uprobe_events, where each line is a command: no part of a file's operand
+ * may start one.
  */
-static void test_operands_that_are_commands(void **state)
+static void test_operands_cannot_inject_commands(void **state)
 {
 	static const char *const commands[] = {"$1\n-:kprobes/other", "$[\np:mine do_exit]", "$",
 		"$-", "$symbol", "x1\n", "%rax\n", "-8(%rbp\n)", "[sp\n, 8]"};
@@ -111,7 +111,7 @@ static void test_plan(void **state)
 	buf_done(&spelled);
 }
 
-static void test_nonsense(void **state)
+static void test_invalid_notes(void **state)
 {
 	static const struct {
 		const char *fields, *signs;
@@ -158,7 +158,7 @@ static void test_files_without_probes(void **state)
 
 enum { PROBES = 20000, CODE = 0x1000 };
 
-/* A note of n bytes, of which each is a multiple of 4 here. */
+/* A note of n bytes, all multiples of 4 here. */
 static void add_note(
 	struct buf *b, const char owner[8], uint32_t type, const void *desc, uint32_t n)
 {
@@ -167,7 +167,7 @@ static void add_note(
 	buf_add(b, desc, n);
 }
 
-/* Probes at the bytes of the code; notes of fields of all of them, the last one's first. */
+/* Probes at the bytes of the code; notes of fields of all of them in reverse order. */
 static void add_notes(struct buf *probes, struct buf *fields)
 {
 	struct {
@@ -235,7 +235,7 @@ static int count_told(void *ctx, const struct usdt_site *site)
 	return 0;
 }
 
-/* It must not take a pass over all notes of fields for each probe: that was two seconds here. */
+/* A pass over all notes of fields for each probe would take two seconds here. */
 static void test_many_probes(void **state)
 {
 	char path[256];
@@ -251,7 +251,7 @@ static void test_many_probes(void **state)
 	folder_remove();
 }
 
-/* On a system without tracefs: no kernel has it, so it is looked for in programs. */
+/* On a system without tracefs: no kernel has the event, so programs are searched for it. */
 static void test_specs(void **state)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .tracefs = "/no/such/folder"};
@@ -282,9 +282,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_operands),
-		cmocka_unit_test(test_operands_that_are_commands),
+		cmocka_unit_test(test_operands_cannot_inject_commands),
 		cmocka_unit_test(test_plan),
-		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_invalid_notes),
 		cmocka_unit_test(test_files_without_probes),
 		cmocka_unit_test(test_many_probes),
 		cmocka_unit_test(test_specs),

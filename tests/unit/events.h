@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For tests of event texts: what they are parsed to, and the sentences that refuse them. */
+/* For tests of event texts: their parsed events, and the messages that refuse them. */
 #ifndef EVENTS_H
 #define EVENTS_H
 
@@ -7,10 +7,10 @@
 
 #include "attar/event.h"
 
-/* The events of a text; fails the test when it is refused. */
+/* Returns the events of a text; fails the test if it is refused. */
 struct attar_event_list *events_parse(struct attar_catalog *catalog, const char *text);
 
-/* Fails the test unless the text is refused with exactly this code and sentence. */
+/* Fails the test unless the text is refused with exactly this code and message. */
 void events_refuse(struct attar_catalog *catalog, const char *text, int code, const char *sentence);
 
 #endif

@@ -23,7 +23,7 @@ void folder_remove(void)
 	*root = '\0';
 }
 
-/* Not by a child that exits. */
+/* Not in a child that exits. */
 static void leave(void)
 {
 	if (getpid() == maker)

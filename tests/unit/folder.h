@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folder of small files, as sysfs and tracefs have them, for tests and fuzz targets: one at a
- * time, gone at exit at the latest. What goes wrong ends the program.
+ * A folder of small files, like those of sysfs and tracefs, for tests and fuzz targets: one at a
+ * time, removed at exit at the latest. Errors end the program.
  */
 #ifndef FOLDER_H
 #define FOLDER_H
 
 #include <stddef.h>
 
-/* A new, empty folder; its path, valid until folder_remove(). */
+/* Creates a new, empty folder; returns its path, valid until folder_remove(). */
 const char *folder_make(void);
 void folder_remove(void);
 
-/* Writes a file below the folder, with the folders that it needs. */
+/* Writes a file below the folder, and creates the folders that it needs. */
 void folder_put(const char *name, const char *bytes, size_t n);
 
 /* The same for one line, without its newline. */

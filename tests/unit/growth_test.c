@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A storm of short-lived processes, record by record, through a stream and into the tables and
- * reports of a profiler: no sample is lost or goes to another task, and memory does not depend on
- * how many there were.
+ * Many short-lived processes, record by record, through a stream and into the tables and reports of
+ * a profiler: no sample is lost or attributed to another task, and memory does not depend on their
+ * number.
  */
 #include "record_encoder.h"
 #include "unit.h"
@@ -36,8 +36,8 @@ enum { EARLY = 100000, LATE = 1000000 };
 enum {
 	RING_BYTES = 1 << 18,
 	ROUND = 200,    /* processes whose records fit the ring */
-	PIDS = 30000,   /* before they are used again */
-	SHELL = 900000, /* the process that starts all */
+	PIDS = 30000,   /* before they are reused */
+	SHELL = 900000, /* the process that starts all others */
 	CODE = 0x400000,
 	ADDRESSES = 3000, /* that are sampled */
 	REPORT_EACH = 5000,
@@ -56,7 +56,7 @@ struct storm {
 	struct model model;
 	uint64_t words[MODEL_RECORD_MAX / sizeof(uint64_t)];
 	uint64_t time;
-	/* what a profiler has */
+	/* the tables of a profiler */
 	struct stack_space space;
 	struct account account;
 	struct functions functions;
@@ -115,7 +115,7 @@ static void close_storm(struct storm *s)
 	attar_symbols_free(s->symbols);
 }
 
-/* ---- what the kernel would write ---- */
+/* ---- the records of the kernel ---- */
 
 static struct attar_record *begin(struct storm *s, uint32_t type, uint32_t pid)
 {
@@ -180,7 +180,7 @@ static void write_sample(struct storm *s, uint32_t pid, uint64_t ip)
 	s->sent++;
 }
 
-/* Its end is lost now and then; its last sample comes after its end, as it does in the kernel. */
+/* Its EXIT record is sometimes lost; its last sample follows its EXIT, as in the kernel. */
 static void write_process(struct storm *s, unsigned i)
 {
 	uint32_t pid = 1000 + i % PIDS;
@@ -199,7 +199,7 @@ static void write_process(struct storm *s, unsigned i)
 	write_sample(s, pid, CODE + 1);
 }
 
-/* ---- what a profiler does ---- */
+/* ---- the work of a profiler ---- */
 
 static void take(struct storm *s, const struct attar_event *ev)
 {
@@ -230,10 +230,7 @@ static void draw(struct storm *s)
 	samples_reset(&s->interval);
 }
 
-/*
- * Processes from number `from` to before `to`. Each name is that of its own process, and still
- * known.
- */
+/* Processes [from, to). Each name is that of its own process, and still known. */
 static void run(struct storm *s, unsigned from, unsigned to)
 {
 	struct attar_event ev;

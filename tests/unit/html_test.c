@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the page is given; what it does with it is tested in a browser:
- * tests/e2e/test_flamegraph.py.
- */
+/* The data of the page; the page itself is tested in a browser: tests/e2e/test_flamegraph.py. */
 #include "drawing.h"
 
 static const struct attar_render_opts plain = {0};
@@ -16,7 +13,7 @@ static void assert_holds(struct attar_report *report, const char *part)
 }
 
 /* Frames are numbered by name: a 0, b 1, t 2. Digits are ! # $ % & ' for 0 to 5. The scale is 3. */
-static void test_nodes(void **state)
+static void test_nodes_are_encoded(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
 	struct attar_section *s = attar_report_tree(report, "s", ATTAR_UNIT_COUNT);
@@ -34,8 +31,8 @@ static void test_nodes(void **state)
 		"\"homes\":\"##!\",\n\"modules\":[\"\",\"m\"],\n\"tasks\":[[0,7,0]]}]}");
 }
 
-/* A call seen before is one number: 4 * 1 + 1 for the first edge below f, with a weight. */
-static void test_repeated_calls(void **state)
+/* A repeated call is one number: 4 * 1 + 1 for the first edge below f, with a weight. */
+static void test_repeated_calls_are_one_number(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
 	struct attar_section *s = attar_report_tree(report, "s", ATTAR_UNIT_NS);
@@ -111,8 +108,8 @@ static void test_one_page_one_report(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nodes),
-		cmocka_unit_test(test_repeated_calls),
+		cmocka_unit_test(test_nodes_are_encoded),
+		cmocka_unit_test(test_repeated_calls_are_one_number),
 		cmocka_unit_test(test_names_share_whole_characters),
 		cmocka_unit_test(test_tables_notes_and_hostile_text),
 		cmocka_unit_test(test_one_page_one_report),

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Kernel symbols through the public interface, with a list of our own and symbols that come later.
- */
+/* Kernel symbols through the public interface, with a list of our own and later symbols. */
 #include "unit.h"
 
 #include <errno.h>
@@ -89,7 +87,7 @@ static void test_names(void **state)
 	child_clean();
 }
 
-/* BPF programs come, go, and come again at the same place. */
+/* BPF programs are loaded, unloaded, and loaded again at the same address. */
 static void test_late_symbols(void **state)
 {
 	struct attar_symbols *symbols = with(list);

@@ -28,7 +28,7 @@ static void test_no_limit(void **state)
 	assert_int_equal(at[4].width, 20);
 }
 
-static void test_what_fits_is_left_alone(void **state)
+static void test_fitting_columns_are_unchanged(void **state)
 {
 	struct layout_column at[5];
 
@@ -39,9 +39,10 @@ static void test_what_fits_is_left_alone(void **state)
 }
 
 /*
- * 80 columns, 21 of them for numbers and gaps: symbol to 32, dso to 16, then symbol by the last 4.
+ * 80 columns, 21 of them for numbers and gaps: symbol shrinks to 32, dso to 16, then symbol by the
+ * last 4.
  */
-static void test_texts_give_way_by_turns(void **state)
+static void test_text_columns_shrink_in_turn(void **state)
 {
 	struct layout_column at[5];
 
@@ -52,7 +53,7 @@ static void test_texts_give_way_by_turns(void **state)
 	assert_int_equal(at[2].width, 15);
 }
 
-static void test_numbers_are_never_cut_but_hidden(void **state)
+static void test_numbers_are_hidden_instead_of_cut(void **state)
 {
 	struct layout_column at[5];
 
@@ -78,7 +79,7 @@ static void test_no_columns_and_no_texts(void **state)
 	assert_false(numbers[0].hidden);
 }
 
-/* Whatever the columns are: what is shown fits, or is one number and one text of one column. */
+/* Any set of columns: what is shown fits, or is one number and one text of one column. */
 static void test_every_width(void **state)
 {
 	uint64_t seed = 23;
@@ -107,9 +108,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_limit),
-		cmocka_unit_test(test_what_fits_is_left_alone),
-		cmocka_unit_test(test_texts_give_way_by_turns),
-		cmocka_unit_test(test_numbers_are_never_cut_but_hidden),
+		cmocka_unit_test(test_fitting_columns_are_unchanged),
+		cmocka_unit_test(test_text_columns_shrink_in_turn),
+		cmocka_unit_test(test_numbers_are_hidden_instead_of_cut),
 		cmocka_unit_test(test_no_columns_and_no_texts),
 		cmocka_unit_test(test_every_width),
 	};

@@ -2,7 +2,7 @@
 #include "unit.h"
 #include "base/map.h"
 
-static void test_finds_what_was_put(void **state)
+static void test_finds_inserted_values(void **state)
 {
 	struct map m = {0};
 
@@ -16,7 +16,7 @@ static void test_finds_what_was_put(void **state)
 	map_done(&m);
 }
 
-/* Against a plain array as the truth: 20,000 steps of put and remove over 512 keys. */
+/* Compared with a plain array: 20,000 steps of put and remove over 512 keys. */
 static void test_agrees_with_an_array(void **state)
 {
 	uint64_t truth[512] = {0}, seed = 23;
@@ -48,8 +48,8 @@ static void test_agrees_with_an_array(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-			cmocka_unit_test(test_finds_what_was_put),
-			cmocka_unit_test(test_agrees_with_an_array),
+		cmocka_unit_test(test_finds_inserted_values),
+		cmocka_unit_test(test_agrees_with_an_array),
 	};
 
 	return cmocka_run_group_tests_name("map", tests, NULL, NULL);

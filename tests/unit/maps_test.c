@@ -84,7 +84,8 @@ static void test_many(void **state)
 	for (size_t i = 0; i < PAGES; i += 2)
 		assert_int_equal(mprotect(pages + i * PAGE, PAGE, PROT_READ | PROT_EXEC), 0);
 	assert_int_equal(maps_read(getpid(), count, &seen), 0);
-	assert_in_range(seen.n, PAGES - 1, PAGES); /* the last may have joined its neighbour */
+	assert_in_range(
+		seen.n, PAGES - 1, PAGES); /* the last may have been merged with its neighbour */
 	assert_int_equal(seen.executable, PAGES / 2);
 	munmap(pages, (size_t)PAGES * PAGE);
 }

@@ -5,8 +5,7 @@
 enum { CURSORS = 64, PER_CURSOR = 500 };
 
 /*
- * Cursors whose times grow by random steps come out in one ascending order, every time exactly
- * once.
+ * Cursors whose times grow by random steps are merged in ascending order, every time exactly once.
  */
 static void test_global_order(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every public function refuses NULL where it needs a pointer: with its failure value, and a
- * sentence that names the function and the argument. The other arguments of each call are valid as
- * far as they are looked at before the one that is missing.
+ * message that names the function and the argument. The other arguments of each call are valid as
+ * far as they are checked before the missing one.
  */
 #include "unit.h"
 
@@ -35,7 +35,7 @@ static void on_columns(struct attar_section *section)
 {
 }
 
-/* call: as it is written, "attar_function(...)". */
+/* call: as written, "attar_function(...)". */
 static void expect_sentence(const char *call, const char *argument)
 {
 	char sentence[200];
@@ -310,7 +310,7 @@ static void test_renderers(void **state)
 	REFUSES_NULL(attar_format_of(NULL), "path");
 }
 
-static void test_runs_that_are_asked(void **state)
+static void test_run_queries(void **state)
 {
 	REFUSES_NULL(attar_profiler_find(NULL), "name");
 	REFUSES_NULL(attar_run_source_spec(NULL, 1), "run");
@@ -415,8 +415,8 @@ static void test_spaces(void **state)
 	REFUSES_VOID(attar_address_space_reset(NULL), "space");
 }
 
-/* Functions that are safe in signal handlers say nothing. */
-static void test_without_a_sentence(void **state)
+/* Functions that are safe in signal handlers set no message. */
+static void test_signal_safe_functions_set_no_message(void **state)
 {
 	attar_run_stop(NULL);
 	assert_false(attar_signal_decode(NULL, any));
@@ -442,12 +442,12 @@ int main(void)
 		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_aggregates),
 		cmocka_unit_test(test_renderers),
-		cmocka_unit_test(test_runs_that_are_asked),
+		cmocka_unit_test(test_run_queries),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_symbols),
 		cmocka_unit_test(test_spaces),
-		cmocka_unit_test(test_without_a_sentence),
+		cmocka_unit_test(test_signal_safe_functions_set_no_message),
 	};
 
 	return cmocka_run_group_tests_name("missing_arguments", tests, NULL, NULL);

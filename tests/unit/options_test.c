@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of a run by name and value, and the sentences for wrong ones. */
+/* Options of a run by name and value, and the messages for invalid ones. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -33,9 +33,9 @@ static void test_values(void **state)
 	assert_int_equal(run->opts.freq, 997);
 	assert_int_equal(attar_run_set(run, "freq", "99"), 0);
 	assert_int_equal(run->opts.freq, 99);
-	assert_int_equal(attar_run_set(run, "interval", "1000"), 0); /* bare: ms */
+	assert_int_equal(attar_run_set(run, "interval", "1000"), 0); /* no unit: ms */
 	assert_int_equal(run->opts.interval, 1000000000);
-	assert_int_equal(attar_run_set(run, "duration", "2"), 0); /* bare: s */
+	assert_int_equal(attar_run_set(run, "duration", "2"), 0); /* no unit: s */
 	assert_int_equal(run->opts.duration, 2000000000);
 	assert_int_equal(attar_run_set(run, "duration", "250ms"), 0);
 	assert_int_equal(run->opts.duration, 250000000);
@@ -70,7 +70,7 @@ static void test_lists_accumulate(void **state)
 	}
 }
 
-static void test_mistakes(void **state)
+static void test_invalid_options_are_refused(void **state)
 {
 	struct attar_run *run = *state;
 
@@ -108,8 +108,8 @@ static void test_profilers(void **state)
 	assert_string_equal(attar_error(), "no such profiler 'zzz': 'attar -h' lists them");
 }
 
-/* The same letter means one thing, and no name stands twice, whichever profiler it is. */
-static void test_no_option_twice(void **state)
+/* A letter has the same meaning, and no name occurs twice, in every profiler. */
+static void test_options_are_unique(void **state)
 {
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
 		struct attar_run *run;
@@ -128,8 +128,8 @@ static void test_no_option_twice(void **state)
 	}
 }
 
-/* A run that could not be stopped is none. */
-static void test_no_descriptor_left(void **state)
+/* A run that could not be stopped is refused. */
+static void test_run_without_descriptors_is_refused(void **state)
 {
 	struct attar_run *run = NULL;
 	struct rlimit limit, none;
@@ -155,10 +155,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_values, start, stop),
 		cmocka_unit_test_setup_teardown(test_lists_accumulate, start, stop),
-		cmocka_unit_test_setup_teardown(test_mistakes, start, stop),
+		cmocka_unit_test_setup_teardown(test_invalid_options_are_refused, start, stop),
 		cmocka_unit_test(test_profilers),
-		cmocka_unit_test(test_no_option_twice),
-		cmocka_unit_test(test_no_descriptor_left),
+		cmocka_unit_test(test_options_are_unique),
+		cmocka_unit_test(test_run_without_descriptors_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

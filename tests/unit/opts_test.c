@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every struct of options may be shorter than ours, and longer by what is zero: programs outlive
- * versions.
+ * Every struct of options may be shorter than ours, and longer if the rest is zero: programs and
+ * libraries of different versions work together.
  */
 #include "unit.h"
 
@@ -12,7 +12,7 @@
 
 #include "attar/attar.h"
 
-/* Makes an object of these options, and frees it. 0 or a negative errno. */
+/* Creates an object with these options, and frees it. Returns 0 or a negative errno. */
 typedef int make_fn(const void *opts);
 
 static int make_target(const void *opts)
@@ -60,7 +60,7 @@ static int make_renderer(const void *opts)
 	return r;
 }
 
-/* What does not go, whatever the options say. */
+/* What is refused for any options. */
 static void check_refusals(make_fn *make, size_t known)
 {
 	union {
@@ -75,7 +75,7 @@ static void check_refusals(make_fn *make, size_t known)
 	opts.size = 0;
 	assert_int_equal(make(&opts), -EINVAL);
 	assert_non_null(strstr(attar_error(), "the member 'size' of the options is 0"));
-	opts.size = SIZE_MAX / 0xff * 0x5a; /* as of memory that nobody set */
+	opts.size = SIZE_MAX / 0xff * 0x5a; /* like memory that was never initialized */
 	assert_int_equal(make(&opts), -EINVAL);
 }
 
@@ -94,7 +94,7 @@ static void check(make_fn *make, size_t known)
 	check_refusals(make, known);
 }
 
-static void test_sizes(void **state)
+static void test_sizes_of_options(void **state)
 {
 	check(make_target, sizeof(struct attar_target_opts));
 	check(make_catalog, sizeof(struct attar_catalog_opts));
@@ -112,7 +112,7 @@ static void test_sizes_of_a_shm_source(void **state)
 	assert_non_null(strstr(attar_error(), "an shm_source needs patterns of event names"));
 }
 
-/* What they are for is refused before anything of the target is looked at. */
+/* Invalid options are refused before the target is checked. */
 static void test_sizes_of_a_stream(void **state)
 {
 	struct attar_stream_opts opts = {.size = 0};
@@ -126,7 +126,7 @@ static void test_sizes_of_a_stream(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_sizes_of_options),
 		cmocka_unit_test(test_sizes_of_a_shm_source),
 		cmocka_unit_test(test_sizes_of_a_stream),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What counts are worth: scaling, qualities, differences, sums. */
+/* The quality of counts: scaling, qualities, differences, sums. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void test_scales_in_128_bits(void **state)
 	assert_true(value_scale(UINT64_MAX / 2, UINT64_MAX, UINT64_MAX) == UINT64_MAX / 2);
 }
 
-static void test_tells_zero_from_unknown(void **state)
+static void test_distinguishes_zero_from_unknown(void **state)
 {
 	struct attar_value v = judged(0, 0, 0, false);
 
@@ -48,18 +48,18 @@ static void test_tells_zero_from_unknown(void **state)
 	assert_int_equal(v.raw, 5);
 }
 
-static void test_takes_a_grain_of_time_for_none(void **state)
+static void test_ignores_tiny_time_differences(void **state)
 {
 	assert_int_equal(judged(7, 1000000000, 999990000, false).quality, ATTAR_QUALITY_EXACT);
 	assert_int_equal(judged(7, 1000000000, 999990000, false).value, 7);
 	assert_int_equal(judged(7, 1000000000, 999900000, false).quality, ATTAR_QUALITY_SCALED);
 	assert_int_equal(judged(7, 100, 100, false).quality, ATTAR_QUALITY_EXACT);
 	assert_int_equal(judged(7, 100, 99, false).quality, ATTAR_QUALITY_SCALED);
-	/* times that two clocks took: running may be the larger */
+	/* times taken with two clocks: running may be the larger */
 	assert_int_equal(judged(7, 100, 101, false).quality, ATTAR_QUALITY_EXACT);
 }
 
-static void test_does_not_scale_what_was_elsewhere(void **state)
+static void test_does_not_scale_time_on_other_cores(void **state)
 {
 	struct attar_value v = judged(500, 1000, 400, true);
 
@@ -87,7 +87,7 @@ static void test_joins_the_parts_of_a_task(void **state)
 	assert_int_equal(whole.value, 1000);
 }
 
-static void test_takes_the_difference(void **state)
+static void test_computes_differences(void **state)
 {
 	struct attar_value before = judged(1000, 10000, 10000, false),
 			   now = judged(1600, 30000, 20000, false), v;
@@ -100,7 +100,7 @@ static void test_takes_the_difference(void **state)
 	assert_int_equal(v.quality, ATTAR_QUALITY_SCALED);
 	v = attar_value_since(&before, &before);
 	assert_int_equal(v.quality, ATTAR_QUALITY_IDLE);
-	/* never below zero, whatever the kernel says */
+	/* never below zero, whatever the kernel returns */
 	v = attar_value_since(&before, &now);
 	assert_int_equal(v.raw, 0);
 	assert_int_equal(v.time_enabled, 0);
@@ -144,7 +144,7 @@ static void test_sums_have_their_worst_quality(void **state)
 	assert_true(sum.value == UINT64_MAX);
 }
 
-/* ---- kinds of cores, from a sysfs made here ---- */
+/* ---- kinds of cores, from a simulated sysfs ---- */
 
 static void read_cores(struct cores *cores, const char *folder)
 {
@@ -155,7 +155,7 @@ static void read_cores(struct cores *cores, const char *folder)
 	hybrid_read(cores, folder, online);
 }
 
-static void test_knows_kinds_of_cores(void **state)
+static void test_finds_kinds_of_cores(void **state)
 {
 	const char *folder = folder_make();
 	struct cores cores;
@@ -188,13 +188,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scales_in_128_bits),
-		cmocka_unit_test(test_tells_zero_from_unknown),
-		cmocka_unit_test(test_takes_a_grain_of_time_for_none),
-		cmocka_unit_test(test_does_not_scale_what_was_elsewhere),
+		cmocka_unit_test(test_distinguishes_zero_from_unknown),
+		cmocka_unit_test(test_ignores_tiny_time_differences),
+		cmocka_unit_test(test_does_not_scale_time_on_other_cores),
 		cmocka_unit_test(test_joins_the_parts_of_a_task),
-		cmocka_unit_test(test_takes_the_difference),
+		cmocka_unit_test(test_computes_differences),
 		cmocka_unit_test(test_sums_have_their_worst_quality),
-		cmocka_unit_test(test_knows_kinds_of_cores),
+		cmocka_unit_test(test_finds_kinds_of_cores),
 	};
 
 	return cmocka_run_group_tests_name("perf_value", tests, NULL, NULL);

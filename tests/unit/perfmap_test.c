@@ -59,8 +59,10 @@ static void test_lines(void **state)
 	perfmap_done(&map);
 }
 
-/* Of the entries that cover an address the newest, where an entry ends the life of older ones of
- * its start. */
+/*
+ * Of the entries that cover an address the newest counts; an entry replaces older ones with its
+ * start.
+ */
 static unsigned truth(const unsigned line[512], const unsigned size[512], unsigned address)
 {
 	unsigned newest = 0;
@@ -71,7 +73,7 @@ static unsigned truth(const unsigned line[512], const unsigned size[512], unsign
 	return newest;
 }
 
-/* Appended in odd pieces, as a running program does. */
+/* Appended in pieces, as a running program does. */
 static void test_growth(void **state)
 {
 	static char text[65536];
@@ -106,7 +108,7 @@ static void test_growth(void **state)
 	perfmap_done(&map);
 }
 
-static void test_no_map_at_all(void **state)
+static void test_missing_map(void **state)
 {
 	char *zeros = calloc(1, 1 << 20);
 	struct byte_source source = bytes(zeros, 1 << 20);
@@ -119,7 +121,7 @@ static void test_no_map_at_all(void **state)
 	free(zeros);
 }
 
-/* This very process as the one with a JIT compiler: which files in /tmp are believed. */
+/* This process as one with a JIT compiler: which files in /tmp are trusted. */
 struct jitted {
 	struct attar_symbols *symbols;
 	struct attar_address_space *space;
@@ -175,11 +177,11 @@ static void test_own_map(void **state)
 	assert_int_equal(symbol.start, JIT_START + 0x100);
 	assert_int_equal(symbol.size, 0x10);
 	assert_string_equal(symbol.dso, jitted->path);
-	/* Code that was compiled since. */
+	/* Code that was compiled later. */
 	assert_true(child_shell("echo '%x 10 late' >> '%s'", JIT_START + 0x200, jitted->path));
 	assert_string_equal(name_of(jitted, JIT_START + 0x205, &symbol), "late");
 	assert_string_equal(name_of(jitted, JIT_START + 0x105, &symbol), "early");
-	/* Cut: no name is better than one of another line. */
+	/* Truncated: no name is better than one of another line. */
 	assert_true(child_shell("printf 'x' > '%s'", jitted->path));
 	assert_string_equal(name_of(jitted, JIT_START + 0x205, &symbol), "late");
 }
@@ -193,7 +195,7 @@ static void refuse(struct jitted *jitted, const char *why)
 	assert_true(child_shell("rm -rf '%s'", jitted->path));
 }
 
-static void test_not_believed(void **state)
+static void test_untrusted_map_is_ignored(void **state)
 {
 	struct jitted *jitted = *state;
 	const char *line = "10000100 10 lie";
@@ -230,9 +232,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_no_map_at_all),
+		cmocka_unit_test(test_missing_map),
 		CASE(test_own_map),
-		CASE(test_not_believed),
+		CASE(test_untrusted_map_is_ignored),
 		CASE(test_sparse),
 	};
 

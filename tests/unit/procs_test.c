@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process table, moved on by records as the kernel would send them. */
+/* The process table, updated by records as the kernel would write them. */
 #include "unit.h"
 
 #include <unistd.h>
@@ -69,7 +69,7 @@ static const char *dso_at(struct fixture *f, struct thread *t, uint64_t ip)
 	return attar_symbols_dso(f->symbols, attar_thread_locate(&t->pub, ip), &kind);
 }
 
-static void test_child_has_its_parents_code(void **state)
+static void test_child_inherits_mappings(void **state)
 {
 	struct fixture *f = *state;
 	struct thread *child;
@@ -98,15 +98,15 @@ static void test_threads_share_a_process(void **state)
 	comm(f, 1000001, 1000001, "main", false);
 	task(f, PERF_RECORD_FORK, 1000001, 1000005, 1000001, 1000001);
 	comm(f, 1000001, 1000005, "worker", false);
-	map_code(f, 1000001, 0x400000, "/nowhere/late"); /* mapped after the thread began */
+	map_code(f, 1000001, 0x400000, "/nowhere/late"); /* mapped after the thread started */
 	thread = procs_thread(&f->procs, 1000001, 1000005);
 	assert_string_equal(thread->pub.comm, "worker");
 	assert_string_equal(thread->pub.process->comm, "main");
 	assert_string_equal(dso_at(f, thread, 0x400010), "/nowhere/late");
 }
 
-/* A number used again is another task: its serial tells. */
-static void test_numbers_are_used_again(void **state)
+/* A reused PID is another task, with another serial number. */
+static void test_reused_pid_is_another_task(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t first;
@@ -121,8 +121,8 @@ static void test_numbers_are_used_again(void **state)
 	assert_string_equal(procs_thread(&f->procs, 1000002, 1000002)->pub.comm, "parent");
 }
 
-/* A storm leaves no more behind than the bound. */
-static void test_the_dead_are_forgotten(void **state)
+/* Many short processes leave no more behind than the limit. */
+static void test_exited_tasks_are_forgotten(void **state)
 {
 	struct fixture *f = *state;
 
@@ -137,7 +137,7 @@ static void test_the_dead_are_forgotten(void **state)
 }
 
 /* Between its EXIT record and its last instruction a task is still sampled: under its own name. */
-static void test_samples_after_the_end(void **state)
+static void test_samples_after_exit(void **state)
 {
 	struct fixture *f = *state;
 	struct thread *t;
@@ -182,8 +182,8 @@ static void test_names_of_unknown_threads(void **state)
 }
 
 /*
- * A thread that calls exec goes on under the number of its process' first thread, which has ended
- * by then.
+ * A thread that calls exec takes over the TID of its process' first thread, which has exited by
+ * then.
  */
 static void test_exec_by_another_thread(void **state)
 {
@@ -202,10 +202,8 @@ static void test_exec_by_another_thread(void **state)
 	assert_string_equal(dso_at(f, t, 0x400010), "/nowhere/after");
 }
 
-/*
- * Numbers that no task can have: to the kernel they have ended already, and no record will say so.
- */
-static void test_lost_ends_are_found(void **state)
+/* TIDs that no task can have: the kernel reports no end for them. */
+static void test_lost_exits_are_found(void **state)
 {
 	struct fixture *f = *state;
 
@@ -225,8 +223,8 @@ static void test_idle_and_exiting(void **state)
 	assert_string_equal(procs_thread(&f->procs, -1, -1)->pub.comm, "[exiting]");
 }
 
-/* Every task outside our pid namespace is 0, and its own parent: not a new task. */
-static void test_tasks_without_numbers(void **state)
+/* Every task outside our PID namespace has PID 0 and itself as parent: it is not a new task. */
+static void test_tasks_without_pid(void **state)
 {
 	struct fixture *f = *state;
 
@@ -257,18 +255,18 @@ static void test_exec_that_ends_events(void **state)
 	assert_int_equal(f->procs.unwatched, 1);
 	assert_null(procs_known(&f->procs, 50));
 
-	comm(f, 51, 51, "plain", true); /* a program that ends has mapped its code */
+	comm(f, 51, 51, "plain", true); /* a program that exits has mapped its code */
 	map_code(f, 51, 0x1000, "/bin/plain");
 	task(f, PERF_RECORD_EXIT, 51, 51, 1, 1);
 	comm(f, 52, 52, "named", false); /* by prctl(2) */
 	task(f, PERF_RECORD_EXIT, 52, 52, 1, 1);
-	comm(f, 53, 53, "lost", true); /* the records of its mappings may be among the lost */
+	comm(f, 53, 53, "lost", true); /* the records of its mappings may be among the lost ones */
 	lost(f);
 	task(f, PERF_RECORD_EXIT, 53, 53, 1, 1);
 	assert_int_equal(f->procs.unwatched, 1);
 }
 
-static void test_exec_that_ends_events_of_tasks_alone(void **state)
+static void test_exec_that_ends_events_of_tasks_only(void **state)
 {
 	struct fixture *f = *state;
 
@@ -287,18 +285,18 @@ static void test_exec_that_ends_events_of_tasks_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_child_has_its_parents_code),
+		CASE(test_child_inherits_mappings),
 		CASE(test_threads_share_a_process),
-		CASE(test_numbers_are_used_again),
-		CASE(test_the_dead_are_forgotten),
-		CASE(test_samples_after_the_end),
+		CASE(test_reused_pid_is_another_task),
+		CASE(test_exited_tasks_are_forgotten),
+		CASE(test_samples_after_exit),
 		CASE(test_names_of_unknown_threads),
 		CASE(test_exec_by_another_thread),
-		CASE(test_lost_ends_are_found),
+		CASE(test_lost_exits_are_found),
 		CASE(test_idle_and_exiting),
-		CASE(test_tasks_without_numbers),
+		CASE(test_tasks_without_pid),
 		CASE(test_exec_that_ends_events),
-		CASE(test_exec_that_ends_events_of_tasks_alone),
+		CASE(test_exec_that_ends_events_of_tasks_only),
 	};
 
 	return cmocka_run_group_tests_name("procs", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What counts mean beside each other, and over several runs. */
+/* Ratios of counts, and means over several runs. */
 #include "unit.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static void test_relates_events(void **state)
 	check(ratio_of(c + 7, 1, 0, 4000000000), 125, "per second");
 }
 
-static void test_relates_only_what_is_alike(void **state)
+static void test_relates_only_comparable_counts(void **state)
 {
 	struct attar_event_spec user_cycles = cycles, atom_cycles = cycles;
 	struct ratio_count c[] = {count_of(&instructions, 9e9), count_of(&user_cycles, 6e9)};
@@ -69,8 +69,8 @@ static void test_relates_only_what_is_alike(void **state)
 	assert_null(ratio_of(c, 2, 1, 1000000000).of);
 }
 
-/* Cycles of user code alone say nothing about the clock. */
-static void test_tells_no_clock_rate_of_a_part(void **state)
+/* Cycles of user code alone give no clock rate. */
+static void test_partial_cycles_give_no_clock_rate(void **state)
 {
 	struct ratio_count c[] = {count_of(&clock, 1e9), count_of(&cycles, 1e9)};
 
@@ -89,7 +89,7 @@ static void test_never_divides_by_zero(void **state)
 	}
 }
 
-static void test_knows_mean_and_deviation(void **state)
+static void test_computes_mean_and_deviation(void **state)
 {
 	struct attar_series s = {0};
 
@@ -100,7 +100,7 @@ static void test_knows_mean_and_deviation(void **state)
 	attar_series_add(&s, 3000);
 	assert_true(s.mean == 2000);
 	assert_true(fabs(attar_series_deviation(&s) - 50) < 1e-12);
-	/* large numbers with small differences: a sum of squares would have lost them */
+	/* large numbers with small differences: a sum of squares would lose precision */
 	s = (struct attar_series){0};
 	for (int i = 0; i < 3; i++)
 		attar_series_add(&s, 1e15 + i);
@@ -136,10 +136,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_relates_events),
-		cmocka_unit_test(test_relates_only_what_is_alike),
-		cmocka_unit_test(test_tells_no_clock_rate_of_a_part),
+		cmocka_unit_test(test_relates_only_comparable_counts),
+		cmocka_unit_test(test_partial_cycles_give_no_clock_rate),
 		cmocka_unit_test(test_never_divides_by_zero),
-		cmocka_unit_test(test_knows_mean_and_deviation),
+		cmocka_unit_test(test_computes_mean_and_deviation),
 		cmocka_unit_test(test_keeps_keys_in_order),
 	};
 

@@ -53,8 +53,7 @@ static void test_unknown_format(void **state)
 	assert_null(renderer);
 }
 
-/* One small report and one of several buffers: the error comes from the write, not from the close.
- */
+/* One small report and one of several buffers: the error is that of the write, not of the close. */
 static void assert_refused(FILE *f, int error, const char *sentence)
 {
 	for (uint32_t n = 1; n < 200000; n += 100000) {
@@ -85,7 +84,7 @@ static void test_disk_full(void **state)
 	fclose(f);
 }
 
-static void test_reader_gone(void **state)
+static void test_closed_pipe(void **state)
 {
 	int fds[2];
 	FILE *f;
@@ -107,7 +106,7 @@ static void test_closed_descriptor(void **state)
 	fclose(f);
 }
 
-/* Reads to the end, in small steps. Returns the bytes. */
+/* Reads to the end in small steps. Returns the bytes. */
 static void *slow_reader(void *arg)
 {
 	static _Thread_local char buf[1000];
@@ -119,8 +118,8 @@ static void *slow_reader(void *arg)
 	return (void *)sum;
 }
 
-/* A pipe that does not wait, much smaller than the report, loses nothing. */
-static void test_pipe_that_does_not_block(void **state)
+/* A non-blocking pipe, much smaller than the report, loses nothing. */
+static void test_nonblocking_pipe(void **state)
 {
 	struct attar_renderer *renderer = NULL;
 	struct attar_report *report = rows(100000);
@@ -144,8 +143,8 @@ static void test_pipe_that_does_not_block(void **state)
 	attar_report_free(report);
 }
 
-/* What the caller printed before stays before. */
-static void test_mixes_with_stdio(void **state)
+/* Output that the caller printed before stays before. */
+static void test_output_follows_earlier_stdio(void **state)
 {
 	struct attar_renderer *renderer = NULL;
 	struct attar_report *report = rows(1);
@@ -231,8 +230,8 @@ static const struct {
 	{task_without_node, "a task was set for a tree node that does not exist"},
 };
 
-/* Calls in the wrong order are named, and the report is not drawn by halves. */
-static void test_misuse_is_told(void **state)
+/* Calls in the wrong order are reported, and the report is not drawn partially. */
+static void test_misuse_is_reported(void **state)
 {
 	for (size_t i = 0; i < sizeof(misuses) / sizeof(*misuses); i++) {
 		struct attar_renderer *renderer = NULL;
@@ -259,11 +258,11 @@ int main(void)
 		cmocka_unit_test(test_format_of_a_file_name),
 		cmocka_unit_test(test_unknown_format),
 		cmocka_unit_test(test_disk_full),
-		cmocka_unit_test(test_reader_gone),
+		cmocka_unit_test(test_closed_pipe),
 		cmocka_unit_test(test_closed_descriptor),
-		cmocka_unit_test(test_pipe_that_does_not_block),
-		cmocka_unit_test(test_mixes_with_stdio),
-		cmocka_unit_test(test_misuse_is_told),
+		cmocka_unit_test(test_nonblocking_pipe),
+		cmocka_unit_test(test_output_follows_earlier_stdio),
+		cmocka_unit_test(test_misuse_is_reported),
 	};
 
 	return cmocka_run_group_tests_name("render", tests, NULL, NULL);

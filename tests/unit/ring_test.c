@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The reader of a ring against a kernel that is played here: bytes and positions are all there is
- * between them.
- */
+/* The reader of a ring with a simulated kernel: bytes and positions are the whole interface. */
 #include "unit.h"
 
 #include "base/base.h"
@@ -30,7 +27,7 @@ static void start(struct played *p, uint64_t at)
 }
 
 /*
- * The kernel's side: a record of n bytes whose payload counts up from seed; false when it does not
+ * The kernel's side: a record of n bytes whose payload counts up from seed; false if it does not
  * fit.
  */
 static bool write_record(struct played *p, uint16_t n, unsigned char seed)
@@ -82,7 +79,7 @@ static void test_wraps_at_every_offset(void **state)
  * What was not yet passed on stays the reader's: release gives back everything before the newest
  * record.
  */
-static void test_release_keeps_the_newest(void **state)
+static void test_release_keeps_the_newest_record(void **state)
 {
 	static struct played p;
 
@@ -100,8 +97,8 @@ static void test_release_keeps_the_newest(void **state)
 	assert_int_equal(p.page.data_tail, 128);
 }
 
-/* Records that the kernel writes while we read are for the next look. */
-static void test_reads_up_to_the_look(void **state)
+/* Records that the kernel writes while we read are left for the next read. */
+static void test_reads_up_to_the_head_at_begin(void **state)
 {
 	static struct played p;
 
@@ -115,8 +112,8 @@ static void test_reads_up_to_the_look(void **state)
 	assert_record(attar_ring_next(&p.ring), 64, 2);
 }
 
-/* 100,000 records of changing sizes through a full ring, none lost, none torn. */
-static void test_long_run(void **state)
+/* 100,000 records of varying sizes through a full ring: none lost, none torn. */
+static void test_100000_records_arrive_intact(void **state)
 {
 	static struct played p;
 	uint64_t seed = 23, written = 0, read = 0;
@@ -136,8 +133,11 @@ static void test_long_run(void **state)
 	free(p.ring.bounce);
 }
 
-/* A size of 0 would be read for ever; one past the head would be read as records that are none. */
-static void test_impossible_sizes(void **state)
+/*
+ * A size of 0 would be read forever; a size beyond the head would be read as records that do not
+ * exist.
+ */
+static void test_invalid_sizes_end_the_read(void **state)
 {
 	const uint16_t sizes[] = {0, 7, 72, 65535};
 	static struct played p;
@@ -158,10 +158,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wraps_at_every_offset),
-		cmocka_unit_test(test_release_keeps_the_newest),
-		cmocka_unit_test(test_reads_up_to_the_look),
-		cmocka_unit_test(test_long_run),
-		cmocka_unit_test(test_impossible_sizes),
+		cmocka_unit_test(test_release_keeps_the_newest_record),
+		cmocka_unit_test(test_reads_up_to_the_head_at_begin),
+		cmocka_unit_test(test_100000_records_arrive_intact),
+		cmocka_unit_test(test_invalid_sizes_end_the_read),
 	};
 
 	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of functions over samples whose truth is known: addresses of a file that nobody has
- * names for.
- */
+/* The table of functions for known samples: addresses of a file without symbols. */
 #include "drawing.h"
 
 #include "attar/stats.h"
@@ -89,10 +86,10 @@ static struct stack_report report_of(struct profiled *p, struct attar_report *re
 }
 
 /*
- * Of 1000 samples 10 ran at one address and 200 went through another, twice by recursion. 988 are
- * spread over so many addresses that none has 0.5%.
+ * Of 1000 samples, 10 ran at one address and 200 passed through another, twice by recursion. 988
+ * are spread over so many addresses that none has 0.5%.
  */
-static void test_hot_addresses_are_set_apart(void **state)
+static void test_hot_addresses_are_listed_separately(void **state)
 {
 	static const char *const table[] = {
 		",98.8,98.8,988,task,/nowhere/libx.so.6,[unknown]\n",
@@ -122,8 +119,8 @@ static void test_hot_addresses_are_set_apart(void **state)
 	expect(tree, "folded", stacks);
 }
 
-/* An address does not change its name from one report to the next; one of no file never has one. */
-static void test_what_is_apart_stays_apart(void **state)
+/* The name of an address does not change between reports; an address without a file has none. */
+static void test_separate_addresses_stay_separate(void **state)
 {
 	static const char *const first[] = {
 		",66.66666666666667,66.66666666666667,200,task,[unknown],[unknown]\n",
@@ -152,7 +149,7 @@ static void test_what_is_apart_stays_apart(void **state)
 }
 
 /* Single events show every address. */
-static void test_lines(void **state)
+static void test_lines_show_every_address(void **state)
 {
 	struct attar_report *report = attar_report_new("lines");
 	struct attar_section *lines = attar_report_events(report, "events");
@@ -177,9 +174,9 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_hot_addresses_are_set_apart),
-		CASE(test_what_is_apart_stays_apart),
-		CASE(test_lines),
+		CASE(test_hot_addresses_are_listed_separately),
+		CASE(test_separate_addresses_stay_separate),
+		CASE(test_lines_show_every_address),
 	};
 
 	return cmocka_run_group_tests_name("stackreport", tests, NULL, NULL);

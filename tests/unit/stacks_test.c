@@ -67,8 +67,7 @@ static void test_bound_is_counted(void **state)
 	assert_true(refused > 0 && refused < 10000);
 	assert_int_equal(s.refused, refused);
 	location = 0;
-	assert_int_not_equal(
-		stacks_intern(&s, &location, 1), STACKS_FULL); /* what is known stays known */
+	assert_int_not_equal(stacks_intern(&s, &location, 1), STACKS_FULL); /* known entries stay */
 	stacks_done(&s);
 }
 
@@ -97,10 +96,10 @@ static void name(struct attar_thread *thread, const char *comm)
 }
 
 /*
- * A thread is another task under another name, whoever holds the name's memory by now. When the
- * table of threads is full, names go on by themselves, and then all that is left is one.
+ * A thread with another name is another task, whatever memory holds the name now. When the table of
+ * threads is full, samples are counted by name only, and finally all together.
  */
-static void test_tasks(void **state)
+static void test_renamed_thread_is_another_task(void **state)
 {
 	struct attar_process process = {.pid = 10};
 	struct attar_thread thread = {.tid = 11, .process = &process, .serial = 1};
@@ -138,7 +137,7 @@ static void test_tasks(void **state)
 	stack_space_done(&space);
 }
 
-/* Beyond the bound a sample loses its stack, and is counted under its task. */
+/* Beyond the limit a sample loses its stack and is counted for its task. */
 static void test_pairs_are_bounded(void **state)
 {
 	enum { STACKS = SAMPLES_PAIRS_MAX / 4 + 1000 };
@@ -167,7 +166,8 @@ static void test_tree_merges_common_roots(void **state)
 	uint32_t root = calltree_child(&t, CALLTREE_ROOT, 1), a = calltree_child(&t, root, 2);
 
 	assert_int_equal(calltree_child(&t, root, 2), a);
-	assert_int_not_equal(calltree_child(&t, a, 2), a); /* recursion is deeper, not the same */
+	assert_int_not_equal(
+		calltree_child(&t, a, 2), a); /* recursion adds depth and is not merged */
 	assert_int_equal(t.nodes.n, 3);
 	assert_int_equal(t.nodes.at[a].parent, root);
 	calltree_done(&t);
@@ -180,7 +180,7 @@ int main(void)
 		cmocka_unit_test(test_many_stacks_survive_growth),
 		cmocka_unit_test(test_bound_is_counted),
 		cmocka_unit_test(test_intervals_add_up),
-		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_renamed_thread_is_another_task),
 		cmocka_unit_test(test_pairs_are_bounded),
 		cmocka_unit_test(test_tree_merges_common_roots),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A running symbol_target and what it says of its own functions. */
+/* A running symbol_target and the addresses that it prints of its functions. */
 #ifndef SYMBOL_CHILD_H
 #define SYMBOL_CHILD_H
 
@@ -25,14 +25,14 @@ typedef bool child_prepare_fn(void *ctx);
 bool child_start(struct child *child, const char *program, child_prepare_fn *prepare, void *ctx);
 void child_stop(struct child *child);
 
-/* The path of another file in this test's folder of the build, in a static buffer. */
+/* Returns the path of another file in this test's build folder, in a static buffer. */
 const char *child_path(const char *name);
 
 /* A new empty directory under /tmp, in a static buffer; child_clean() removes it and all below. */
 const char *child_directory(void);
 void child_clean(void);
 
-/* Runs a shell command, made like printf() makes it; true when it exits with 0. */
+/* Runs a shell command, formatted as by printf(); true if it exits with 0. */
 bool child_shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

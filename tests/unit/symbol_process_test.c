@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of other processes, as they live, die, lose their file and hide it in a mount namespace. */
+/* Names of other processes: running, exited, with deleted files and in a mount namespace. */
 #include "unit.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static struct attar_symbols_stats stats(struct seen *seen)
 	return s;
 }
 
-/* A copy of the target in the test's own directory. */
+/* Copies the target to the test's own directory. */
 static const char *copy(struct seen *seen, const char *name)
 {
 	static char path[128];
@@ -118,7 +118,7 @@ static const char *copy(struct seen *seen, const char *name)
 	return path;
 }
 
-static void test_living(void **state)
+static void test_running_process(void **state)
 {
 	struct seen *seen = *state;
 
@@ -143,7 +143,7 @@ static void test_static_pie(void **state)
 	check_names(seen);
 }
 
-static void test_died_after_the_hit(void **state)
+static void test_exited_after_the_sample(void **state)
 {
 	struct seen *seen = *state;
 	attar_location locations[8];
@@ -158,7 +158,7 @@ static void test_died_after_the_hit(void **state)
 		check_name(seen, i, locations[i]);
 }
 
-static void test_died_before_the_hit(void **state)
+static void test_exited_before_the_sample(void **state)
 {
 	struct seen *seen = *state;
 
@@ -168,7 +168,7 @@ static void test_died_before_the_hit(void **state)
 	check_names(seen);
 }
 
-static void test_deleted(void **state)
+static void test_deleted_file(void **state)
 {
 	struct seen *seen = *state;
 	const char *program = copy(seen, "x");
@@ -182,7 +182,7 @@ static void test_deleted(void **state)
 	assert_string_equal(symbol.dso, program);
 }
 
-static void test_replaced_while_it_lives(void **state)
+static void test_replaced_while_running(void **state)
 {
 	struct seen *seen = *state;
 	const char *program = copy(seen, "x");
@@ -195,8 +195,8 @@ static void test_replaced_while_it_lives(void **state)
 	assert_int_equal(stats(seen).files_replaced, 0);
 }
 
-/* Nothing is better than names of another build. */
-static void test_replaced_and_dead(void **state)
+/* No name is better than names of another build. */
+static void test_replaced_after_exit(void **state)
 {
 	struct seen *seen = *state;
 	const char *program = copy(seen, "x");
@@ -255,7 +255,7 @@ static bool join_mounts(void *ctx)
 	return setns(open(name, O_RDONLY), CLONE_NEWNS) == 0;
 }
 
-/* A short-lived process of a container: its parent, still there, sees the same files. */
+/* A short-lived process of a container: its parent, still running, has the same files. */
 static void test_mount_namespace_of_the_parent(void **state)
 {
 	struct seen *seen = *state;
@@ -275,7 +275,7 @@ static void test_mount_namespace_of_the_parent(void **state)
 	child_stop(&first);
 }
 
-static void test_gone(void **state)
+static void test_nonexistent_process(void **state)
 {
 	struct seen *seen = *state;
 
@@ -286,7 +286,7 @@ static void test_gone(void **state)
 	assert_non_null(strstr(attar_error(), "no such process"));
 }
 
-/* With one file that may stay open at a time, every name is still there. */
+/* With one file open at a time, every name is still found. */
 static void test_few_open_files(void **state)
 {
 	struct attar_symbols_opts opts = {.size = sizeof(opts), .max_open_files = 1};
@@ -311,9 +311,9 @@ static void test_few_open_files(void **state)
 }
 
 /*
- * What map_files calls by the mapping's ends, after the mapping was split: another mapping helps.
+ * map_files names a mapping by its bounds, which change when it is split: another mapping is used.
  */
-static void test_deleted_and_split(void **state)
+static void test_deleted_file_with_split_mapping(void **state)
 {
 	struct seen *seen = *state;
 	const char *program = copy(seen, "x");
@@ -372,18 +372,18 @@ static void test_program_in_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_living),
+		CASE(test_running_process),
 		CASE(test_static_pie),
-		CASE(test_died_after_the_hit),
-		CASE(test_died_before_the_hit),
-		CASE(test_deleted),
-		CASE(test_replaced_while_it_lives),
-		CASE(test_replaced_and_dead),
+		CASE(test_exited_after_the_sample),
+		CASE(test_exited_before_the_sample),
+		CASE(test_deleted_file),
+		CASE(test_replaced_while_running),
+		CASE(test_replaced_after_exit),
 		CASE(test_mount_namespace),
 		CASE(test_mount_namespace_of_the_parent),
-		CASE(test_deleted_and_split),
+		CASE(test_deleted_file_with_split_mapping),
 		CASE(test_program_in_memory),
-		CASE(test_gone),
+		CASE(test_nonexistent_process),
 		CASE(test_few_open_files),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program to be looked at: prints "name address" of some of its functions, then ".", and waits
- * until its input ends. Its functions have no other meaning than their names.
+ * A program to be inspected: prints "name address" of some of its functions, then ".", and waits
+ * until its input ends. Its functions only serve as names.
  */
 #include <stdint.h>
 #include <stdio.h>

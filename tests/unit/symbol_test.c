@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names for addresses of this very process, compared with what the compiler and the loader know. */
+/* Names for addresses of this process, compared with those of the compiler and the loader. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -64,11 +64,10 @@ static void test_own_function(void **state)
 	assert_int_equal(symbol.kind, ATTAR_DSO_IS_FILE);
 }
 
-/* The loader and the table must mean the same function: one address, whichever of its aliases is
- * told. */
+/* The loader and the table must return the same function: one address, with any of its aliases. */
 static void test_agrees_with_dladdr(void **state)
 {
-	/* None that a sanitizer would put its own before. */
+	/* Functions that no sanitizer intercepts. */
 	static const char *const names[] = {"tsearch", "fnmatch", "bsearch", "getopt_long",
 		"openlog", "lfind", "rand_r", "hcreate", "l64a", "posix_spawn", "getsubopt",
 		"regerror"};
@@ -103,7 +102,7 @@ static void test_vdso(void **state)
 	assert_int_equal(symbol.kind, ATTAR_DSO_IS_VDSO);
 }
 
-static void test_nowhere(void **state)
+static void test_unmapped_address(void **state)
 {
 	struct own *own = *state;
 	struct attar_symbol symbol;
@@ -122,7 +121,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_own_function, start, stop),
 		cmocka_unit_test_setup_teardown(test_agrees_with_dladdr, start, stop),
 		cmocka_unit_test_setup_teardown(test_vdso, start, stop),
-		cmocka_unit_test_setup_teardown(test_nowhere, start, stop),
+		cmocka_unit_test_setup_teardown(test_unmapped_address, start, stop),
 	};
 
 	return cmocka_run_group_tests_name("symbol", tests, NULL, NULL);

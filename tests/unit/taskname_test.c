@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of tasks without what /proc adds to those of the kernel's threads. */
+/* Names of tasks without what /proc adds to those of kernel threads. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void is_named(const char *shown, uint64_t flags, const char *name)
 	assert_string_equal(own, name);
 }
 
-static void test_workers(void **state)
+static void test_kernel_workers(void **state)
 {
 	const uint64_t worker = TASKNAME_WORKER | TASKNAME_KERNEL_THREAD;
 
@@ -31,7 +31,7 @@ static void test_workers(void **state)
 	is_named("btrfs-worker+btrfs-worker", worker, "btrfs-worker");
 }
 
-static void test_other_threads_of_the_kernel(void **state)
+static void test_other_kernel_threads(void **state)
 {
 	is_named("irq/24-aerdrv", TASKNAME_KERNEL_THREAD, "irq/24-aerdrv");
 	is_named("rcu_tasks_trace_kthread", TASKNAME_KERNEL_THREAD, "rcu_tasks_trace");
@@ -43,7 +43,7 @@ static void test_processes_keep_their_names(void **state)
 	is_named("g++-12", 0, "g++-12");
 }
 
-static void test_of_this_process(void **state)
+static void test_name_of_this_process(void **state)
 {
 	static const char *const names[] = {"plain", "kworker/0:1-me", "a-b+c", "new\nline", "-"};
 	struct buf b _cleanup_(buf_done) = {0};
@@ -61,10 +61,10 @@ static void test_of_this_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_workers),
-		cmocka_unit_test(test_other_threads_of_the_kernel),
+		cmocka_unit_test(test_kernel_workers),
+		cmocka_unit_test(test_other_kernel_threads),
 		cmocka_unit_test(test_processes_keep_their_names),
-		cmocka_unit_test(test_of_this_process),
+		cmocka_unit_test(test_name_of_this_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

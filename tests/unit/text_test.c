@@ -48,7 +48,7 @@ static void test_table_with_head_and_foot(void **state)
 		"attar itself: 0.8% of a CPU, 9.80 MiB peak\n");
 }
 
-static void test_what_a_slow_reader_missed(void **state)
+static void test_lines_missed_by_a_slow_reader(void **state)
 {
 	struct attar_report *report = attar_report_new("trace");
 	struct attar_notes notes = {200000, 0, 0, -1, 0.008, 10276044, false, 152400, 1};
@@ -72,7 +72,7 @@ static void test_table_is_cut_to_the_terminal(void **state)
 		" 0.40%        -  split  [kernel]  cold\n");
 }
 
-static void test_twenty_columns_keep_number_and_name(void **state)
+static void test_20_columns_keep_number_and_name(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
 	struct attar_notes notes = {5, 1, 0, -1, 0.5, 1 << 20};
@@ -221,7 +221,7 @@ static void test_tree_of_the_hottest_stacks(void **state)
 		"  0.80%  +- (2 more below 0.50%)\n");
 }
 
-static void test_tree_cut_off_by_share_and_rows(void **state)
+static void test_tree_is_limited_by_share_and_rows(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
 
@@ -246,7 +246,7 @@ static void test_tree_cut_off_by_share_and_rows(void **state)
 		" 31.00%  +- (3 more below 69.00%)\n");
 }
 
-static void test_tree_on_twenty_columns(void **state)
+static void test_tree_on_20_columns(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
 
@@ -264,7 +264,7 @@ static void test_tree_on_twenty_columns(void **state)
 		"  0.80%  +- (2 more…\n");
 }
 
-/* A path loses its front, and in a tree all but its file's name. */
+/* The start of a path is cut; in a tree, all but its file name. */
 static void test_paths_keep_their_ends(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
@@ -348,7 +348,7 @@ static struct attar_report *events(const char *comm, const char *line)
 	return report;
 }
 
-static void test_event_lines_go_on_in_their_columns(void **state)
+static void test_event_lines_keep_their_columns(void **state)
 {
 	struct attar_report *reports[] = {
 		events("bash", "main+0x17 (bash)"), events("kworker/0:1", NULL), events("a", NULL)};
@@ -380,7 +380,7 @@ static void test_histogram(void **state)
 		"4.00 us  8.00 us  1,000  ########\n");
 }
 
-static void test_colour_only_when_asked(void **state)
+static void test_colour_only_on_request(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
 	struct attar_section *t = attar_report_table(report, "f");
@@ -415,22 +415,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table_with_head_and_foot),
-		cmocka_unit_test(test_what_a_slow_reader_missed),
+		cmocka_unit_test(test_lines_missed_by_a_slow_reader),
 		cmocka_unit_test(test_table_is_cut_to_the_terminal),
-		cmocka_unit_test(test_twenty_columns_keep_number_and_name),
+		cmocka_unit_test(test_20_columns_keep_number_and_name),
 		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_hostile_names_are_harmless),
 		cmocka_unit_test(test_tree_of_the_hottest_stacks),
-		cmocka_unit_test(test_tree_cut_off_by_share_and_rows),
-		cmocka_unit_test(test_tree_on_twenty_columns),
+		cmocka_unit_test(test_tree_is_limited_by_share_and_rows),
+		cmocka_unit_test(test_tree_on_20_columns),
 		cmocka_unit_test(test_paths_keep_their_ends),
 		cmocka_unit_test(test_tree_of_a_million_frames),
 		cmocka_unit_test(test_empty_report),
 		cmocka_unit_test(test_max_rows_of_a_table),
-		cmocka_unit_test(test_event_lines_go_on_in_their_columns),
+		cmocka_unit_test(test_event_lines_keep_their_columns),
 		cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_colour_only_when_asked),
+		cmocka_unit_test(test_colour_only_on_request),
 		cmocka_unit_test(test_wide_characters_keep_columns),
 	};
 

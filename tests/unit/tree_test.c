@@ -85,7 +85,7 @@ static void test_a_parent_must_exist(void **state)
 	attar_report_free(report);
 }
 
-/* A node is 32 bytes, so that a profile of a million nodes is worth 32 MB. */
+/* A node is 32 bytes, so a profile of a million nodes needs 32 MB. */
 static void test_nodes_are_small(void **state)
 {
 	assert_int_equal(sizeof(struct tree_node), 32);

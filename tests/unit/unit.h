@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmocka with the headers that it wants first. */
+/* cmocka with the headers that it requires. */
 #ifndef UNIT_H
 #define UNIT_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * usage: loop N...: for each N, counts a loop of N turns of two instructions each, in user mode,
- * and prints "N INSTRUCTIONS CYCLES". Bare system calls only: it tells whether the guest's PMU is
- * to be trusted.
+ * usage: loop N...: for each N, counts a loop of N iterations of two instructions each, in user
+ * mode, and prints "N INSTRUCTIONS CYCLES". Uses system calls only: it shows whether the guest's
+ * PMU is exact.
  */
 #include <linux/perf_event.h>
 #include <stdint.h>

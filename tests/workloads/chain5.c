@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: all time is five()'s own; it is called main > one > two > three > four > five. usage:
- * chain5 [CYCLES] */
+/*
+ * Truth: all time is five()'s own; it is called main > one > two > three > four > five.
+ * usage: chain5 [CYCLES]
+ */
 #include "workload.h"
 
 static KEEP void five(void)

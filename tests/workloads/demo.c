@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `make demo` profiles: a small service as one meets them. It makes access-log lines, parses
+ * The program that `make demo` profiles: a small service. It generates access-log lines, parses
  * them, counts them by path in a hash table, sorts the table for a "top ten" every so often, and
- * checksums what it has read; two workers, named "parser" and "auditor". Runs for 10 seconds, or as
- * many as it is told.
+ * computes checksums of what it has read; two workers, named "parser" and "auditor". Runs for 10
+ * seconds, or for the number in its argument.
  */
 #include <pthread.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static uint64_t random_number(struct worker *w)
 	return w->seed;
 }
 
-/* Low numbers are hit far more often than high ones, as paths of a site are. */
+/* Low numbers are used far more often than high ones, like paths of a site. */
 static KEEP void make_log(struct worker *w)
 {
 	w->len = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * emit MODE [N]: a program with events of its own (libperfume). Says "ready PID" when they are
+ * emit MODE [N]: a program with its own events (libperfume). Prints "ready PID" when they are
  * registered and "written N" at the end.
  *
- *	once N		waits until somebody listens to e2e_order, then emits N of them
+ *	once N		waits for a listener of e2e_order, then emits N of them
  *	late N		the same half a second later
  *	blind N		the same without waiting
  *	flood N		two threads that emit N e2e_tick each as fast as they can
- *	forever		e2e_tick each millisecond
+ *	forever		e2e_tick every millisecond
  *	pair		the same in two threads
- *	named NAME	one event NAME, registered at run time, when somebody listens
+ *	named NAME	one event NAME, registered at run time, when it has a listener
  *
  * Order i has the fields id = i, price = i + 0.25, symbol = "S<i>", change = -i, lots = {i, i + 1},
  * last = i % 2.
@@ -66,7 +66,7 @@ static void once(void)
 	blind();
 }
 
-/* Half a second after somebody began to listen: then all of it does. */
+/* Half a second after the first listener: then all transports listen. */
 static void late(void)
 {
 	wait_for(perfume_e2e_order_enabled);

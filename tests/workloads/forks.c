@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: COUNT processes live one after another and end at once, without an exec. usage: forks
+ * Truth: COUNT processes run one after another and exit at once, without an exec. usage: forks
  * [COUNT]
  */
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Truth: all time is the own time of one function; the build renames it to HOSTILE_NAME
- * (meson.build), and the comm is 15 bytes that would set a terminal's title, end a line and break
- * CSV, JSON and HTML.
+ * (meson.build), and the comm is 15 bytes that, unescaped, set a terminal's title, end a line and
+ * break CSV, JSON and HTML.
  */
 #include <sys/prctl.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: 70 % of the time runs in anonymous memory that only /tmp/perf-PID.map names "jit_heavy",
- * 30 % in "jit_light". usage: jit [CYCLES]; the map file is removed at the end
+ * Truth: 70% of the time runs in anonymous memory that only /tmp/perf-PID.map names "jit_heavy",
+ * 30% in "jit_light". usage: jit [CYCLES]; the map file is removed at the end
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -9,8 +9,7 @@
 
 #include "workload.h"
 
-/* Counts its argument down to 0 and returns: a function that a just-in-time compiler could have
- * made. */
+/* Counts its argument down to 0 and returns: like the code of a just-in-time compiler. */
 #if defined(__x86_64__)
 static const uint8_t loop[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0x5d, 0xc3};
 #elif defined(__aarch64__)

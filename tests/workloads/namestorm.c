@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: for each line "N" on stdin N processes live one after another, each under a name of its
- * own ("name0", "name1" and so on); when they have ended, the line "N done" is written.
+ * Truth: for each line "N" on stdin, N processes run one after another, each with its own name
+ * ("name0", "name1" and so on); after they have exited, the line "N done" is written.
  */
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Built as a shared object that the workload dlopens loads after its start. Truth: plugin_hot()
- * spends all time. */
+/*
+ * Built as a shared object that the workload dlopens loads after its start. Truth: plugin_hot()
+ * uses all of the time.
+ */
 #include "workload.h"
 
 __attribute__((visibility("default"))) void plugin_hot(uint64_t n);

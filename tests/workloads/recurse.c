@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Truth: all time is bottom()'s own, under DEPTH frames of dive() under main(). A profile counts
- * dive() once in a stack, so its total is 100 %, not DEPTH times that. usage: recurse [DEPTH
+ * dive() once per stack, so its total is 100%, not DEPTH times that. usage: recurse [DEPTH
  * [CYCLES]]
  */
 #include "workload.h"
 
 static KEEP void bottom(void)
 {
-	turns(6000000); /* beside it a thousand returns are nothing */
+	turns(6000000); /* a thousand returns are negligible compared with it */
 }
 
 static KEEP void dive(uint64_t depth)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Truth: 70 % of the user time is heavy()'s own, 30 % is light()'s. usage: split7030 [CYCLES]; 5000
- * take 2 to 3 s */
+/*
+ * Truth: 70% of the user time is heavy()'s own, 30% is light()'s.
+ * usage: split7030 [CYCLES]; 5000 take 2 to 3 s
+ */
 #include "workload.h"
 
 static KEEP void heavy(uint64_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: COUNT threads live one after another, WIDTH at a time, each named "storm" and 2 ms busy in
+ * Truth: COUNT threads run one after another, WIDTH at a time, each named "storm" and 2 ms busy in
  * brief(). usage: threadstorm [COUNT [WIDTH]]
  */
 #include <pthread.h>

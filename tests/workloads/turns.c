@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Truth: N (argument, 1000000) turns of two instructions each, beside a start and end that are
- * always the same.
+ * Truth: N (argument, 1000000) iterations of two instructions each, plus a start and an end that
+ * are always the same.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the workloads share. A workload is a small program whose profile is known before it runs: it
- * does fixed amounts of work, counted in turns of one loop, so that its shares depend on no clock.
+ * Common code of the workloads. A workload is a small program with a known profile: it does fixed
+ * amounts of work, counted in iterations of one loop, so its shares do not depend on a clock.
  */
 #ifndef WORKLOAD_H
 #define WORKLOAD_H
@@ -19,16 +19,15 @@
 #endif
 
 /*
- * One turn is a multiplication that waits for the one before: 3 to 5 cycles on any machine,
- * whatever the alignment. Inlined, so that the time is its caller's own. 1,000,000 turns are 1 to 2
- * ms.
+ * One iteration is a multiplication that depends on the previous one: 3 to 5 cycles on any machine,
+ * whatever the alignment. Inlined, so that the time is the caller's own. 1,000,000 iterations are 1
+ * to 2 ms.
  */
 static inline __attribute__((always_inline)) void turns(uint64_t n)
 {
 	uint64_t x = n | 1;
 
-	/* Even a leaf keeps a frame when its address is asked for; else its caller is lost from
-	 * stacks. */
+	/* Forces a frame in leaf functions too; otherwise their caller is missing in stacks. */
 	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));
 	for (uint64_t i = 0; i < n; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
@@ -36,14 +35,14 @@ static inline __attribute__((always_inline)) void turns(uint64_t n)
 	}
 }
 
-/* 1 to 8 in no rhythm, so that a sampler of any frequency meets every phase of a cycle. */
+/* 1 to 8 in irregular order, so that a sampler of any frequency sees every phase of a cycle. */
 static inline uint64_t uneven(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
 	return 1 + (*seed >> 61);
 }
 
-/* The nth argument as a number, or what it is by default. */
+/* Returns the nth argument as a number, or its default. */
 static inline uint64_t argument(int argc, char **argv, int n, uint64_t otherwise)
 {
 	return argc > n ? strtoull(argv[n], NULL, 0) : otherwise;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several threads at once, each with objects of its own, and a ring whose writer runs beside its
- * reader. These cases tell most in a build with ThreadSanitizer: tests/e2e/test_threads.py makes
- * one.
+ * Several threads at once, each with its own objects, and a ring whose writer runs in parallel with
+ * its reader. These tests are most useful with ThreadSanitizer: tests/e2e/test_threads.py builds
+ * them with it.
  */
 #include "live.h"
 
@@ -37,10 +37,7 @@ struct played {
 	char data[RING_BYTES];
 };
 
-/*
- * The kernel's side, in its order: see that there is room, write the bytes, then say how far they
- * go.
- */
+/* The kernel's side, in its order: check for space, write the bytes, then publish the head. */
 static void write_record(struct played *p, const struct numbered *rec)
 {
 	uint64_t head = p->page.data_head;
@@ -69,7 +66,7 @@ static void *play_kernel(void *arg)
 	return NULL;
 }
 
-static void test_a_ring_is_read_while_it_is_written(void **state)
+static void test_ring_is_read_while_it_is_written(void **state)
 {
 	static struct played p;
 	struct attar_ring ring = {.page = &p.page, .data = p.data, .size = RING_BYTES, .fd = -1};
@@ -96,7 +93,7 @@ static void test_a_ring_is_read_while_it_is_written(void **state)
 	free(ring.bounce);
 }
 
-/* ---- threads with objects of their own; what they found is looked at when they have ended ---- */
+/* ---- threads with their own objects; results are checked after they have ended ---- */
 
 struct worker {
 	int number, result;
@@ -132,7 +129,7 @@ static size_t touch_pages(size_t n)
 	return (size_t)area;
 }
 
-/* How many faults in [area, area + n pages) the stream tells of. */
+/* Returns the number of faults in [area, area + n pages) that the stream delivers. */
 static size_t faults_in(struct attar_stream *stream, size_t area, size_t n)
 {
 	size_t bytes = n * (size_t)sysconf(_SC_PAGESIZE), found = 0;
@@ -186,7 +183,7 @@ static void *watch_own_faults(void *arg)
 	return NULL;
 }
 
-static void test_streams_side_by_side(void **state)
+static void test_streams_run_in_parallel(void **state)
 {
 	struct worker workers[THREADS];
 
@@ -214,7 +211,7 @@ static void say_it_runs(void *ctx)
 	sem_post(&w->runs);
 }
 
-/* Stops the worker's run from another thread as soon as it is in its loop. */
+/* Stops the worker's run from another thread as soon as its loop runs. */
 static void *stop_when_it_runs(void *arg)
 {
 	struct worker *w = arg;
@@ -241,7 +238,7 @@ static void *run_until_stopped(void *arg)
 		w->result = attar_run_set(w->run, "duration", "60s");
 	if (w->result == 0 && pthread_create(&stopper, NULL, stop_when_it_runs, w) == 0) {
 		w->result = attar_run_go(w->run, &hooks);
-		sem_post(&w->runs); /* a run that failed had no turn */
+		sem_post(&w->runs); /* a run that failed had no round */
 		pthread_join(stopper, NULL);
 	}
 	if (w->result < 0)
@@ -251,7 +248,7 @@ static void *run_until_stopped(void *arg)
 	return NULL;
 }
 
-static void test_runs_side_by_side_are_stopped_from_elsewhere(void **state)
+static void test_parallel_runs_are_stopped_by_other_threads(void **state)
 {
 	struct worker workers[THREADS];
 
@@ -278,7 +275,7 @@ static void *fail_in_its_own_words(void *arg)
 	return NULL;
 }
 
-static void test_errors_are_of_the_thread_that_met_them(void **state)
+static void test_errors_belong_to_their_thread(void **state)
 {
 	struct worker workers[THREADS];
 
@@ -294,10 +291,10 @@ static void test_errors_are_of_the_thread_that_met_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_ring_is_read_while_it_is_written),
-		cmocka_unit_test(test_streams_side_by_side),
-		cmocka_unit_test(test_runs_side_by_side_are_stopped_from_elsewhere),
-		cmocka_unit_test(test_errors_are_of_the_thread_that_met_them),
+		cmocka_unit_test(test_ring_is_read_while_it_is_written),
+		cmocka_unit_test(test_streams_run_in_parallel),
+		cmocka_unit_test(test_parallel_runs_are_stopped_by_other_threads),
+		cmocka_unit_test(test_errors_belong_to_their_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
