@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attar list: the events that can be watched here, by kind, each with what it is. */
+/* attar list: the events available on this system, by kind, with descriptions. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <strings.h>
@@ -12,20 +12,20 @@
 #include "perf/open.h"
 
 struct list {
-	const char *pattern; /* NULL: everything */
-	bool verbose;        /* what is missing too, and why */
-	bool names;          /* names alone, one on each line */
+	const char *pattern; /* NULL: all events */
+	bool verbose;        /* also list unavailable events, with the reason */
+	bool names;          /* only names, one per line */
 	const char *format;
 	struct attar_catalog *catalog;
 	struct attar_report *report;
-	struct attar_section *section; /* of the kind at hand; NULL until it has a row */
+	struct attar_section *section; /* of the current kind; NULL until it has a row */
 	const char *kind;
 	size_t found;
 	int unreadable; /* why there are no tracepoints: a negative errno with its message; or 0 */
 	char *unreadable_text;
 };
 
-/* A kind of events, a pattern of the shell, or a part of the name. */
+/* The pattern is a kind of events, a shell pattern, or a part of the name. */
 static bool wanted(const struct list *l, const char *name)
 {
 	if (!l->pattern || !strcasecmp(l->pattern, l->kind))
@@ -41,7 +41,7 @@ static void begin(struct list *l, const char *kind)
 	l->section = NULL;
 }
 
-/* missing: why it cannot be opened here; NULL when it can. */
+/* missing: why it cannot be opened on this system; NULL if it can. */
 static void add_wanted(struct list *l, const char *name, const char *about, const char *missing)
 {
 	if (missing && !l->verbose)
@@ -72,9 +72,10 @@ static void add(struct list *l, const char *name, const char *about, const char 
 }
 
 /*
- * Whether this process could open it on itself: user code only, so that privilege does not matter.
+ * NULL if this process can open the event on itself, otherwise the reason. Tests user code only,
+ * which needs no privileges.
  */
-static const char *why_missing(uint32_t type, uint64_t config)
+static const char *reason_missing(uint32_t type, uint64_t config)
 {
 	union uapi_attr attr = {.attr = {.type = type,
 					.config = config,
@@ -88,7 +89,7 @@ static const char *why_missing(uint32_t type, uint64_t config)
 		return NULL;
 	}
 	return fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV
-		       ? "no: this CPU (or virtual machine) lacks it"
+		       ? "no: not supported by this CPU or virtual machine"
 	       : fd == -EACCES || fd == -EPERM ? "no: not permitted"
 					       : "no: refused by the kernel";
 }
@@ -105,7 +106,7 @@ static void add_named(
 			continue;
 		snprintf(about, sizeof(about), "%s%s%s", it->about, it->alias ? "; also: " : "",
 			it->alias ? it->alias : "");
-		add_wanted(l, it->name, about, why_missing(type, it->config));
+		add_wanted(l, it->name, about, reason_missing(type, it->config));
 	}
 }
 
@@ -116,7 +117,7 @@ static void add_caches(struct list *l)
 
 	begin(l, "cache");
 	for (unsigned i = 0; names_cache_at(i, name, about, &config); i++)
-		add(l, name, about, why_missing(PERF_TYPE_HW_CACHE, config));
+		add(l, name, about, reason_missing(PERF_TYPE_HW_CACHE, config));
 }
 
 static int add_raw(void *ctx, const char *name, const char *about)
@@ -124,8 +125,8 @@ static int add_raw(void *ctx, const char *name, const char *about)
 	struct list *l = ctx;
 
 	if (wanted(l, name))
-		add_wanted(
-			l, name, about, why_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
+		add_wanted(l, name, about,
+			reason_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
 	return 0;
 }
 
@@ -145,7 +146,7 @@ static int add_pmu_event(void *ctx, const struct attar_pmu_event *event)
 	if (*event->unit)
 		buf_printf(&about, ", in %s", event->unit);
 	if (p->pmu->system_wide)
-		buf_str(&about, ", of a device: system-wide only");
+		buf_str(&about, ", counts a device: system-wide only");
 	add(p->list, name, buf_text(&about), NULL);
 	return 0;
 }
@@ -178,7 +179,7 @@ static void add_tracepoint(struct list *l, const char *system, const char *event
 	add(l, name, buf_text(&about), NULL);
 }
 
-/* Without tracefs the rest of the list is still an answer. */
+/* Without tracefs the rest of the list is still useful. */
 static void add_tracepoints(struct list *l)
 {
 	dir_names systems = {0};
@@ -203,7 +204,7 @@ static const char *no_pmu(const char *name)
 	char path[128];
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
-	return access(path, R_OK) == 0 ? NULL : "no: this kernel was built without";
+	return access(path, R_OK) == 0 ? NULL : "no: not supported by this kernel";
 }
 
 static void add_forms(struct list *l)
@@ -211,16 +212,16 @@ static void add_forms(struct list *l)
 	if (l->names)
 		return;
 	begin(l, "to be filled in");
-	add(l, "rNNN", "a raw event of the CPU, hexadecimal",
-		why_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
-	add(l, "PMU/config=N,.../", "an event of a PMU by its terms", NULL);
-	add(l, "mem:ADDRESS[/LENGTH][:rwx]", "a breakpoint: reads, writes, execution of an address",
-		NULL);
-	add(l, "kprobe:FUNCTION[+OFFSET]", "a function of the kernel is entered", no_pmu("kprobe"));
-	add(l, "kretprobe:FUNCTION", "a function of the kernel returns", no_pmu("kprobe"));
-	add(l, "uprobe:FUNCTION[+OFFSET]@FILE", "a function of a program or library is entered",
+	add(l, "rNNN", "a raw CPU event, hexadecimal",
+		reason_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
+	add(l, "PMU/config=N,.../", "a PMU event by its terms", NULL);
+	add(l, "mem:ADDRESS[/LENGTH][:rwx]",
+		"a breakpoint: reads, writes or execution of an address", NULL);
+	add(l, "kprobe:FUNCTION[+OFFSET]", "entry of a kernel function", no_pmu("kprobe"));
+	add(l, "kretprobe:FUNCTION", "return of a kernel function", no_pmu("kprobe"));
+	add(l, "uprobe:FUNCTION[+OFFSET]@FILE", "entry of a function in a program or library",
 		no_pmu("uprobe"));
-	add(l, "uretprobe:FUNCTION@FILE", "a function of a program or library returns",
+	add(l, "uretprobe:FUNCTION@FILE", "return of a function in a program or library",
 		no_pmu("uprobe"));
 }
 
@@ -247,8 +248,10 @@ static int nothing(const struct list *l)
 		attar_fail(l->unreadable, "%s", l->unreadable_text);
 		return report_error(status_of(l->unreadable));
 	}
-	attar_fail(-ENOENT, "no event here matches '%s'%s", CLIP(l->pattern),
-		l->verbose ? "" : "; 'attar list -v' shows also those that this machine lacks");
+	attar_fail(-ENOENT, "no event matches '%s'%s", CLIP(l->pattern),
+		l->verbose
+			? ""
+			: "; 'attar list -v' also shows events that this system does not support");
 	return report_error(STATUS_FAILED);
 }
 
@@ -270,8 +273,8 @@ static int go(struct list *l)
 	return l->names ? print_end() : print_report(l->report, l->format, true);
 }
 
-/* An event by its whole name is told in full: the exit status, or -ENOENT. */
-static int explain(const char *name)
+/* Describes an event with this full name. Returns the exit status, or -ENOENT. */
+static int describe(const char *name)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
@@ -291,11 +294,12 @@ static int parse(struct list *l, int argc, char **argv)
 			l->names = true;
 		else if (argv[i][0] == '-')
 			return attar_fail(-EINVAL,
-				"list takes -v, --json, --names and a pattern, not '%s'",
+				"list: unknown option '%s': the options are -v, --json and --names",
 				CLIP(argv[i]));
 		else if (l->pattern)
-			return attar_fail(-EINVAL, "list takes one pattern: '%s' and '%s' are two",
-				CLIP(l->pattern), CLIP(argv[i]));
+			return attar_fail(-EINVAL,
+				"list takes one pattern, not two ('%s' and '%s')", CLIP(l->pattern),
+				CLIP(argv[i]));
 		else
 			l->pattern = argv[i];
 	}
@@ -309,7 +313,7 @@ int command_list(int argc, char **argv)
 
 	if (parse(&l, argc, argv) < 0)
 		return report_error(STATUS_USAGE);
-	status = l.pattern && !l.names && !strcmp(l.format, "text") ? explain(l.pattern) : -ENOENT;
+	status = l.pattern && !l.names && !strcmp(l.format, "text") ? describe(l.pattern) : -ENOENT;
 	if (status >= 0)
 		return status;
 	status = go(&l);

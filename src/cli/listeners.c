@@ -53,7 +53,7 @@ static int look_at_fd(void *ctx, int fd)
 	return 0;
 }
 
-static int look_at_process(void *ctx, pid_t pid)
+static int search_process(void *ctx, pid_t pid)
 {
 	struct search *search = ctx;
 
@@ -69,7 +69,7 @@ static void search(struct listeners *l)
 	l->searched = true;
 	find_sockets(&search.ids);
 	if (search.ids.n)
-		proc_each_process(look_at_process, &search);
+		proc_each_process(search_process, &search);
 	map_done(&search.ids);
 	attar_error_clear();
 }
@@ -84,7 +84,7 @@ void listeners_name(struct listeners *l, uint64_t id, struct buf *b)
 		search(l);
 	pid = map_get(&l->pids, id);
 	if (!pid) {
-		buf_str(b, "somebody");
+		buf_str(b, "unknown");
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%llu/comm", (unsigned long long)*pid);

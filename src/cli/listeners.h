@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who the collectors of programs' events are: the processes that hold their sockets. */
+/* Finds the processes that listen to events of programs, by the sockets of their collectors. */
 #ifndef CLI_LISTENERS_H
 #define CLI_LISTENERS_H
 
@@ -7,11 +7,11 @@
 #include "base/map.h"
 
 struct listeners {
-	struct map pids; /* id of a collector -> pid */
+	struct map pids; /* collector id -> pid */
 	bool searched;
 };
 
-/* Appends "attar (pid 123)"; "somebody" where it cannot be seen. */
+/* Appends "attar (pid 123)"; "unknown" if the process cannot be determined. */
 void listeners_name(struct listeners *l, uint64_t id, struct buf *b);
 void listeners_done(struct listeners *l);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attar: which command is meant, and its exit status. */
+/* The attar command: selects the profiler or command, and returns its exit status. */
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -15,9 +15,7 @@ static int overview(void)
 	return print_buf(&b);
 }
 
-/*
- * attar help PROFILER: the whole manual, as text; attar help --man PROFILER: as roff, for man(1).
- */
+/* attar help PROFILER prints the complete manual as text; with --man, in roff for man(1). */
 int command_help(int argc, char **argv)
 {
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
@@ -56,8 +54,8 @@ int command_completion(int argc, char **argv)
 	struct buf b _cleanup_(buf_done) = {0};
 
 	if (argc < 2 || !complete_script(&b, argv[1])) {
-		attar_fail(
-			-EINVAL, "completion is made for bash, zsh or fish: attar completion bash");
+		attar_fail(-EINVAL,
+			"completion: specify bash, zsh or fish, as in: attar completion bash");
 		return report_error(STATUS_USAGE);
 	}
 	return print_buf(&b);
@@ -76,12 +74,12 @@ static bool is_one_of(const char *arg, const char *a, const char *b)
 	return !strcmp(arg, a) || !strcmp(arg, b);
 }
 
-/* A command that went on without memory showed less than there is. */
+/* A command that continued after running out of memory printed incomplete results. */
 static int check_stdout(int status)
 {
 	if (status != STATUS_OK || !base_oom_count())
 		return status;
-	attar_fail(-ENOMEM, "out of memory: what is shown is not complete");
+	attar_fail(-ENOMEM, "out of memory: the output is incomplete");
 	return report_error(STATUS_FAILED);
 }
 

@@ -21,14 +21,11 @@ static int open_file(struct output *out, const char *path)
 		return 0;
 	if (fd >= 0)
 		close(fd);
-	/*
-	 * Not errno itself: "Permission denied" by a file is no refusal of the kernel's, with
-	 * status 3.
-	 */
+	/* Do not return errno: the exit status 3 is for permissions of events, not of files. */
 	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(error));
 }
 
-/* Outputs to a terminal or a pipe may share it; in a file one would overwrite the other. */
+/* Outputs may share a terminal or a pipe; in a file they would overwrite each other. */
 static void identify(struct output *out, int fd)
 {
 	struct stat st;
@@ -46,15 +43,15 @@ static int check_unique(const struct outputs *o, const struct output *out)
 			continue;
 		if (!other->path)
 			return attar_fail(-EINVAL,
-				"'%s' is where stdout goes, too: give each output a file of its "
-				"own",
+				"'%s' is also stdout: use a separate file for each output",
 				CLIP(out->path));
 		if (!strcmp(other->path, out->path))
 			return attar_fail(-EINVAL,
-				"'%s' is named by two options: give each output a file of its own",
+				"'%s' is specified by two options: use a separate file for each "
+				"output",
 				CLIP(out->path));
 		return attar_fail(-EINVAL,
-			"'%s' and '%s' are the same file: give each output a file of its own",
+			"'%s' and '%s' are the same file: use a separate file for each output",
 			CLIP(other->path), CLIP(out->path));
 	}
 	return 0;
@@ -89,14 +86,14 @@ static int add(struct outputs *o, struct output *out, const char *format,
 	return 0;
 }
 
-/* What could not be drawn at the end is told before the run, and before a file is made for it. */
+/* Rejects a format that the profiler cannot produce, before the run and before creating a file. */
 static int check_format(const struct attar_run *run, const char *format)
 {
 	if (strcmp(format, "folded") != 0 || run->profiler->uses & ATTAR_GIVES_TREE)
 		return 0;
 	return attar_fail(-EINVAL,
-		"folded output is made of stacks that are added up, as 'attar profile -e EVENT' "
-		"does; 'attar %s' does not",
+		"folded output needs aggregated stacks, which 'attar %s' does not produce: use "
+		"'attar profile -e EVENT'",
 		run->profiler->name);
 }
 
@@ -110,7 +107,7 @@ static int add_file(struct outputs *o, const struct attar_run *run, const char *
 		format = attar_format_of(path);
 	if (!format)
 		return attar_fail(-EINVAL,
-			"--output: the name '%s' has no extension that says its format: .html, "
+			"--output: the extension of '%s' does not name a format: use .html, "
 			".folded, .json, .csv or .txt",
 			CLIP(path));
 	r = check_format(run, format);
@@ -119,7 +116,7 @@ static int add_file(struct outputs *o, const struct attar_run *run, const char *
 	return r < 0 ? r : add(o, &out, format, opts);
 }
 
-/* Folded stacks, under whatever name, but for what is plainly a page. */
+/* Folded stacks for any file name, except .html. */
 static const char *flame_graph_format(const char *path)
 {
 	const char *format = attar_format_of(path);
@@ -163,7 +160,7 @@ int outputs_open(struct outputs *o, const struct attar_run *run, const char *com
 	return r;
 }
 
-/* A failed write is told by its errno; what the renderer refuses to draw, by its own sentence. */
+/* Reports a failed write by its errno, and a renderer's error by its own text. */
 static int failed(const struct output *out, int error)
 {
 	const char *name = out->path ? out->path : "the results to stdout";
@@ -188,7 +185,7 @@ static int draw(struct output *out, const struct attar_report *report)
 	return r < 0 ? failed(out, r) : 0;
 }
 
-/* The notes for stdout say what its reader missed since the notes before; files miss nothing. */
+/* Notes on stdout include what its reader missed since the previous notes; files miss nothing. */
 static int draw_printed(struct outputs *o, struct output *out, const struct attar_report *report)
 {
 	struct attar_report noted = *report;
@@ -210,7 +207,7 @@ bool outputs_remain(const struct outputs *o)
 	return false;
 }
 
-/* How many single events the report has; 0: it is one of tables. */
+/* The number of event lines in the report; 0: it contains tables. */
 static uint64_t count_lines(const struct attar_report *report)
 {
 	uint64_t lines = 0;
@@ -253,7 +250,7 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 }
 
 /* Each loss is reported on stderr once. */
-static void tell_missed(const struct outputs *o)
+static void report_missed(const struct outputs *o)
 {
 	uint64_t lines = o->lines_missed, reports = o->reports_missed;
 
@@ -262,11 +259,11 @@ static void tell_missed(const struct outputs *o)
 		reports -= o->reports_noted;
 	}
 	if (lines)
-		log_warn("the reader of stdout was too slow: %llu lines were left out there",
+		log_warn("the reader of stdout was too slow: %llu lines were not printed",
 			(unsigned long long)lines);
 	if (reports)
 		log_warn("the reader of stdout was too slow: the reports of %llu intervals were "
-			 "left out there",
+			 "not printed",
 			(unsigned long long)reports);
 }
 
@@ -276,7 +273,7 @@ int outputs_close(struct outputs *o)
 
 	if (result < 0 && result != -EPIPE)
 		result = failed(&(struct output){0}, result);
-	tell_missed(o);
+	report_missed(o);
 	vec_each (&o->all, out) {
 		int r = 0;
 

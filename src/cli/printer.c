@@ -8,8 +8,8 @@
 #include "base/base.h"
 
 enum {
-	WAITING_MAX = 4 << 20, /* bytes of text that may wait, and one report more */
-	PATIENCE_MS = 20,      /* rings are made to be left alone for 100 ms */
+	WAITING_MAX = 4 << 20, /* bytes buffered, before the last report */
+	PATIENCE_MS = 20,      /* rings are large enough to be left unread for 100 ms */
 };
 
 static int64_t now_ms(void)
@@ -22,7 +22,7 @@ static size_t unsent(const struct printer *p)
 	return p->waiting.len - p->sent;
 }
 
-/* Waits for room at the reader's. False: there was none in time. */
+/* Waits until the reader accepts data. False: timeout. */
 static bool await_reader(struct printer *p, int64_t until_ms)
 {
 	struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
@@ -33,7 +33,7 @@ static bool await_reader(struct printer *p, int64_t until_ms)
 	return poll(&fd, 1, (int)left) != 0;
 }
 
-/* Writes until at most `rest` bytes wait, or the time is over. */
+/* Writes until at most `rest` bytes are left, or until the timeout. */
 static void push(struct printer *p, size_t rest, int patience_ms)
 {
 	int64_t until = now_ms() + patience_ms;
@@ -57,7 +57,7 @@ static void push(struct printer *p, size_t rest, int patience_ms)
 	}
 }
 
-/* Drops what was sent once that is most of the buffer. */
+/* Removes written bytes once they are half of the buffer. */
 static void compact(struct printer *p)
 {
 	if (p->sent < p->waiting.len / 2 || !p->sent)
@@ -85,7 +85,8 @@ static ssize_t take(void *cookie, const char *text, size_t n)
 }
 
 /*
- * A descriptor of our own: O_NONBLOCK belongs to what is open, and others may share that with us.
+ * Reopens the file: O_NONBLOCK is a flag of the open file description, which other processes may
+ * share.
  */
 static int reopen(int fd)
 {

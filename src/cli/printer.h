@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stdout for as long as a run lasts: a reader that stalls (a pipe into a program that is busy, a
- * terminal after Ctrl-S) must not keep attar from its rings. Text that the reader does not take
- * waits here, up to a bound; what would come on top is for the caller to leave out.
+ * Non-blocking stdout during a run: a stalled reader (a pipe to a busy program, a terminal after
+ * Ctrl-S) must not keep attar from reading its rings. Text that the reader does not accept is
+ * buffered up to a limit; beyond it, the caller drops output.
  *
- *	printer_open(&p);            stdout itself now waits for nobody
- *	printer_has_room(&p)         before each thing to print: shall it be printed?
- *	printer_push(&p);            now and then: what waits goes on
- *	printer_close(&p);           waits for the reader, however long
+ *	printer_open(&p);            stdout no longer blocks
+ *	printer_has_room(&p)         before each report or batch of lines: print it?
+ *	printer_push(&p);            regularly: writes buffered text
+ *	printer_close(&p);           waits for the reader without limit
  *
- * Files, and what cannot be opened again, are written to as ever.
+ * Regular files, and descriptors that cannot be reopened, are written directly.
  */
 #ifndef CLI_PRINTER_H
 #define CLI_PRINTER_H
@@ -19,26 +19,24 @@
 #include "base/buf.h"
 
 struct printer {
-	FILE *former; /* the true stdout; NULL: nothing was changed */
-	int fd;       /* the same pipe or terminal, with O_NONBLOCK of our own */
+	FILE *former; /* the original stdout; NULL: stdout is unchanged */
+	int fd;       /* the same pipe or terminal, reopened with O_NONBLOCK */
 	struct buf waiting;
-	size_t sent;  /* of it */
-	bool stalled; /* the reader was waited for in vain, and has taken nothing since */
-	bool patient; /* writes wait for the reader again */
-	int error;    /* of a write: a negative errno */
+	size_t sent;  /* bytes of waiting already written */
+	bool stalled; /* a wait for the reader timed out, and nothing was written since */
+	bool patient; /* writes wait for the reader */
+	int error;    /* negative errno of a failed write */
 };
 
 void printer_open(struct printer *p);
 
-/*
- * Whether the reader is near enough; waits a moment for one who is behind, unless it has stalled.
- */
+/* True if the buffer has space; waits briefly for a slow reader unless it has stalled. */
 bool printer_has_room(struct printer *p);
 
-/* Writes what the reader takes now. */
+/* Writes as much as the reader accepts now. */
 void printer_push(struct printer *p);
 
-/* From now on every write waits for the reader. */
+/* From here on, writes wait for the reader. */
 void printer_wait(struct printer *p);
 
 /* Writes the rest, stdout is the former again. 0, or the errno of a write that failed. */

@@ -13,16 +13,16 @@
 #include "cli/signals.h"
 #include "run/run.h"
 
-enum { SLOW_CLOSES_MAX = 16 }; /* half a second; more are closed in the background */
+enum { SLOW_CLOSES_MAX = 16 }; /* takes half a second; more are closed in the background */
 
 struct session {
 	struct attar_run *run;
 	struct outputs outputs;
-	int status;       /* of an output that failed while others remained; else 0 */
+	int status;       /* of an output that failed while others remained, else 0 */
 	bool interrupted; /* by a signal, before anything was measured */
 };
 
-/* Counters need a file descriptor for each CPU and thread: take all that this process may have. */
+/* Counters need a file descriptor per CPU and thread: raise the limit to its maximum. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;
@@ -33,7 +33,7 @@ static void raise_file_limit(void)
 	}
 }
 
-/* One output that fails ends the run; the others get what was found until then. */
+/* A failed output ends the run; the others receive the results so far. */
 static int take_report(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {
 	struct session *s = ctx;
@@ -57,7 +57,7 @@ static void take_turn(void *ctx)
 	printer_push(&s->outputs.printer);
 }
 
-/* In the process of the command: async-signal-safe. */
+/* Called in the command's process: async-signal-safe. */
 static void prepare_command(void *ctx)
 {
 	const struct session *s = ctx;

@@ -12,13 +12,13 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 static struct {
 	struct attar_run *volatile run;
-	volatile sig_atomic_t number; /* of the first signal; 0: none came */
+	volatile sig_atomic_t number; /* of the first signal; 0: none */
 	pid_t sender;                 /* its sender; 0: the kernel, or an unknown process */
-	uint64_t time;                /* ns, when it came */
-	bool ignored[NSIG]; /* of those that attar handles although it inherited SIG_IGN */
+	uint64_t time;                /* ns, time of the first signal */
+	bool ignored[NSIG]; /* signals that attar handles although they were ignored at its start */
 } state;
 
-/* Signals of a terminal have no sender. */
+/* Signals from a terminal have no sender. */
 static pid_t sender_of(const siginfo_t *info)
 {
 	return info->si_code <= 0 ? info->si_pid : 0;
@@ -33,7 +33,7 @@ static bool is_same_request(int number, const siginfo_t *info)
 	return base_now() - state.time < SAME_REQUEST_NS;
 }
 
-/* The handled signals are blocked here: the default action takes place on return. */
+/* The handled signals are blocked here: the default action takes effect on return. */
 static void end_now(int number)
 {
 	closer_start();
@@ -58,7 +58,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
-/* A write whose reader has gone fails. Not SIG_IGN: the command would inherit that. */
+/* Writes without a reader fail with EPIPE. Not SIG_IGN: the command would inherit it. */
 static void on_broken_pipe(int number)
 {
 	(void)number;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals that end a command. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT asks it to finish and
- * print its report; a second one ends the process at once.
+ * Signals that end a run. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops it and prints its
+ * report; a second one ends the process at once.
  *
  * Two signals are one request if they come within half a second, or if one process sends the same
  * signal again: timeout(1) signals its child and then the process group.
@@ -12,25 +12,27 @@
 #include "attar/run.h"
 
 /*
- * At the start of the process: SIGINT and SIGTERM work from now on, although a script that starts a
- * command with '&' has it ignore SIGINT, and so does SIGCHLD. An ignored SIGHUP (nohup(1)) or
- * SIGQUIT stays ignored.
+ * Call this at process start: restores the default action of SIGINT, SIGTERM and SIGCHLD if they
+ * are ignored (a shell script ignores SIGINT in commands started with '&'). An ignored SIGHUP
+ * (nohup(1)) or SIGQUIT stays ignored.
  */
 void signals_init(void);
 
-/* From now on a signal stops the run; NULL: it is only noted. */
+/* From here on a signal stops the run; NULL: it is only recorded. */
 void signals_take(struct attar_run *run);
 
-/* The run is about to be freed. */
+/* Call this before the run is freed. */
 void signals_release(void);
 
-/* The signal that asked for the end; 0: none. */
+/* The first signal received; 0: none. */
 int signals_taken(void);
 
-/* In a forked child: ignores what attar was started to ignore. Async-signal-safe. */
+/*
+ * In a forked child: ignores the signals that were ignored when attar started. Async-signal-safe.
+ */
 void signals_restore_ignored(void);
 
-/* Ends the process by the signal that asked for the end, if there was one. */
+/* Ends the process with the received signal, if any. */
 void signals_raise(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar user-events: what events programs have registered, with the kernel or without it, and who
- * listens.
+ * attar user-events: the events that programs have registered, with the kernel or in shared memory,
+ * and their listeners.
  */
 #include <fnmatch.h>
 #include <poll.h>
@@ -22,11 +22,11 @@ enum {
 	POLL_MS = 2,
 };
 
-/* One line: an event of the kernel, or of one program. */
+/* One row: an event registered with the kernel, or of one program. */
 struct row {
 	char *name, *fields, *comm;
 	struct buf listeners;
-	pid_t pid; /* 0: of the kernel */
+	pid_t pid; /* 0: registered with the kernel */
 	uint64_t count;
 	struct attar_counter *counter; /* while it is counted by the kernel */
 };
@@ -34,7 +34,7 @@ struct row {
 struct user_events {
 	struct attar_catalog *catalog;
 	const char *pattern;  /* NULL: all */
-	uint64_t duration_ns; /* to count for; 0: not */
+	uint64_t duration_ns; /* of counting; 0: do not count */
 	VEC(struct row) rows;
 	struct listeners listeners;
 	uint64_t lost;
@@ -60,7 +60,7 @@ static struct row *add_row(
 	return row->name && row->fields && row->comm ? row : NULL;
 }
 
-/* ---- those of the kernel ---- */
+/* ---- events registered with the kernel ---- */
 
 /* "__rel_loc char[] name; u32 age", as the program registered it. */
 static void fields_of(struct buf *b, struct attar_catalog *catalog, const char *name)
@@ -104,7 +104,7 @@ static int add_line(struct user_events *u, char *line)
 	return row ? 0 : base_oom();
 }
 
-/* A kernel without them is no error: programs have other ways. */
+/* A kernel without user_events is not an error: programs have other transports. */
 static int list_kernel(struct user_events *u)
 {
 	struct buf b _cleanup_(buf_done) = {0};
@@ -113,7 +113,7 @@ static int list_kernel(struct user_events *u)
 	int r = attar_catalog_tracefs(u->catalog, &tracefs);
 
 	if (r < 0) {
-		log_note("those of the kernel are left out: %s", attar_error());
+		log_note("events registered with the kernel are not listed: %s", attar_error());
 		attar_error_clear();
 		return 0;
 	}
@@ -134,7 +134,7 @@ static int list_kernel(struct user_events *u)
 	return r;
 }
 
-/* ---- those of programs ---- */
+/* ---- events of programs ---- */
 
 static int add_registered(void *ctx, const struct perfume_registered *event)
 {
@@ -297,15 +297,14 @@ static void fill(struct user_events *u, struct attar_report *report)
 			(unsigned long long)u->lost);
 }
 
-static void say_none(const struct user_events *u)
+static void report_none(const struct user_events *u)
 {
 	if (u->rows.n)
 		return;
-	log_note("no program has registered an event%s%s%s%s", u->pattern ? " like '" : "",
+	log_note("no program has registered an event%s%s%s%s", u->pattern ? " that matches '" : "",
 		u->pattern ? CLIP(u->pattern) : "", u->pattern ? "'" : "",
 		u->kernel_has_none
-			? ": not in the shared memory of programs that use libperfume, and this "
-			  "kernel has no user_events"
+			? " in shared memory (libperfume), and this kernel has no user_events"
 			: ", neither with the kernel nor in shared memory");
 }
 
@@ -337,7 +336,7 @@ static int list(const char *pattern, uint64_t duration_ns, const char *format)
 	if (r == 0 && duration_ns)
 		r = count(&u);
 	if (r == 0) {
-		say_none(&u);
+		report_none(&u);
 		fill(&u, report);
 		status = print_report(report, format, true);
 	} else {
@@ -369,11 +368,11 @@ static int watch(int argc, char **argv)
 	return status;
 }
 
-static int wrong(const char *word)
+static int invalid_argument(const char *word)
 {
 	attar_fail(-EINVAL,
-		"user-events takes a part of a name, -d TIME to count for, --json, or: watch NAME; "
-		"not '%s'",
+		"user-events: invalid argument '%s': it takes a part of a name, -d TIME, --json, "
+		"or watch NAME",
 		CLIP(word));
 	return report_error(STATUS_USAGE);
 }
@@ -391,9 +390,9 @@ int command_user_events(int argc, char **argv)
 			json = true;
 		else if (!strcmp(argv[i], "-d") || !strcmp(argv[i], "--duration")) {
 			if (++i == argc || parse_time(argv[i], 1000000000, &duration_ns) < 0)
-				return wrong(i < argc ? argv[i] : argv[i - 1]);
+				return invalid_argument(i < argc ? argv[i] : argv[i - 1]);
 		} else if (argv[i][0] == '-' || !strcmp(argv[i], "watch") || pattern)
-			return wrong(argv[i]);
+			return invalid_argument(argv[i]);
 		else
 			pattern = argv[i];
 	}

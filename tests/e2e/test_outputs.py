@@ -69,8 +69,8 @@ def test_stack_formats_are_refused_without_stacks(root, tmp_path, profiler, word
     (tmp_path / 'x.folded').write_text('precious')
     done = run(*profiler, *words, '--', 'touch', tmp_path / 'ran', cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ''
-    assert done.stderr == ("attar: folded output is made of stacks that are added up, as 'attar profile -e EVENT' does; "
-                           f"'attar {profiler[0]}' does not\n")
+    assert done.stderr == ("attar: folded output needs aggregated stacks, which "
+                           f"'attar {profiler[0]}' does not produce: use 'attar profile -e EVENT'\n")
     assert [file.name for file in tmp_path.iterdir()] == ['x.folded']
     assert (tmp_path / 'x.folded').read_text() == 'precious'
 
@@ -97,7 +97,7 @@ def test_same_file_for_two_outputs_is_refused(tmp_path, second, exists):
     before = sorted(tmp_path.iterdir())
     done = run('profile', '-o', 'x.folded', '--flame-graph', second, '--', 'touch', 'ran', cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ''
-    assert done.stderr.endswith(': give each output a file of its own\n') and "'x.folded'" in done.stderr
+    assert done.stderr.endswith(': use a separate file for each output\n') and "'x.folded'" in done.stderr
     assert sorted(tmp_path.iterdir()) == before
     assert not exists or (tmp_path / 'x.folded').read_text() == 'precious'
 
@@ -107,7 +107,7 @@ def test_file_of_stdout_as_output_is_refused(tmp_path):
     with open(out, 'w') as file:
         done = run('profile', '-d', '100ms', '-o', out, stdout=file, stderr=subprocess.PIPE)
     assert done.returncode == 2 and done.stderr.endswith(
-        f"'{out}' is where stdout goes, too: give each output a file of its own\n")
+        f"'{out}' is also stdout: use a separate file for each output\n")
 
 
 @pytest.mark.parametrize('form', ['json', 'csv', 'folded', 'html'])
@@ -235,7 +235,7 @@ def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
     assert done.returncode == 0, done.stderr
     found = text.read_text()
     printed, missed = printed_and_missed(form, found, done.stderr)
-    warned = re.search(r'^attar: the reader of stdout was too slow: (\d+) lines were left out there$', done.stderr, re.M)
+    warned = re.search(r'^attar: the reader of stdout was too slow: (\d+) lines were not printed$', done.stderr, re.M)
     assert out.read_text().count(',cpu-clock,') == printed + missed == 40000
     assert missed > 1000 and done.stderr.count('too slow') == 1
     assert warned is None if form == 'csv' else int(warned[1]) == missed

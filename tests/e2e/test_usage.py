@@ -61,7 +61,7 @@ MISTAKES = [
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
     (['profile', '--call-graph=fp'], USAGE, r'attar: --call-graph takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
-     r"attar: --output: the name 'x.pdf' has no extension that says its format: \.html, \.folded, \.json, \.csv or \.txt"),
+     r"attar: --output: the extension of 'x.pdf' does not name a format: use \.html, \.folded, \.json, \.csv or \.txt"),
     (['profile', '--format', 'jsn', '-d', '1'], USAGE, r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
      r"attar: no format 'xyzzy': available are text, json, csv, folded and html"),
@@ -175,8 +175,8 @@ def test_list_finds_aliases(root):
 def test_list_reports_an_unknown_name(root):
     done = run('list', 'zzz')
     assert done.returncode == 1
-    assert done.stderr == ("attar: no event here matches 'zzz'; 'attar list -v' shows also those that this machine "
-                           'lacks\n')
+    assert done.stderr == ("attar: no event matches 'zzz'; 'attar list -v' also shows events that this "
+                           'system does not support\n')
 
 
 def test_version_is_printed():
