@@ -269,7 +269,7 @@ static int go(struct list *l)
 	if (l->pattern && !l->found)
 		return nothing(l);
 	if (l->unreadable_text)
-		log_note("no tracepoints in this list: %s", l->unreadable_text);
+		log_note("tracepoints are not listed: %s", l->unreadable_text);
 	return l->names ? print_end() : print_report(l->report, l->format, true);
 }
 

@@ -231,7 +231,7 @@ def test_list_without_tracefs(nobody):
     """What can be read is listed."""
     done = nobody('list', '--names', 'page-faults')
     assert (done.returncode, done.stdout) == (0, 'page-faults\n')
-    assert done.stderr.startswith('attar: no tracepoints in this list: no permission to read ')
+    assert done.stderr.startswith('attar: tracepoints are not listed: no permission to read ')
 
 
 def test_event_of_the_kernel_alone(nobody, sysctl):
