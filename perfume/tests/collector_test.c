@@ -15,10 +15,10 @@ static void a_running_program_is_found_and_enabled(void **state)
 	struct program program = start("texts", 3, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	assert_int_equal(perfume_collector_scan(collector), 1);
 	assert_int_equal(perfume_collector_scan(collector), 0);
-	assert_int_equal(hear(&program, "done"), 3);
+	assert_int_equal(await_word(&program, "done"), 3);
 	READ_UNTIL(collector, got.n == 3);
 	assert_string_equal(got.names[0], "ring_text");
 	assert_int_equal(got.pids[0], program.pid);
@@ -36,9 +36,9 @@ static void only_matching_events_are_enabled(void **state)
 	struct program program = start("texts", 3, NULL);
 	struct perfume_collector *collector = collector_for("nothing,ring_tick", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
-	assert_int_equal(hear(&program, "done"), 3);
+	assert_int_equal(await_word(&program, "done"), 3);
 	end_of(&program);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
 	assert_int_equal(got.n, 0);
@@ -52,7 +52,7 @@ static void a_short_program_is_read_from_its_first_event(void **state)
 	struct perfume_collector *collector = collector_for("ring_*", -1);
 	struct program program = start("flash", 1000, perfume_collector_variable(collector));
 
-	assert_int_equal(hear(&program, "done"), 1000);
+	assert_int_equal(await_word(&program, "done"), 1000);
 	assert_int_equal(end_of(&program), 0);
 	READ_UNTIL(collector, got.n == 1000);
 	assert_int_equal(got.n_wrong_sequence, 0);
@@ -74,7 +74,7 @@ static void standing_orders_reach_programs_that_start_later(void **state)
 		skip();
 	}
 	program = start("ordered", 10, NULL);
-	assert_int_equal(hear(&program, "done"), 10);
+	assert_int_equal(await_word(&program, "done"), 10);
 	end_of(&program);
 	READ_UNTIL(collector, got.n == 10);
 	perfume_collector_free(collector);
@@ -92,9 +92,9 @@ static void a_forked_child_is_read_too(void **state)
 	struct program program = start("forking", 5, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
-	assert_int_equal(hear(&program, "done"), 5);
+	assert_int_equal(await_word(&program, "done"), 5);
 	assert_int_equal(end_of(&program), 0);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
 	/* one of the parent, five of the child, texts of grandchild, vfork child and parent */
@@ -109,10 +109,10 @@ static void a_fork_in_the_middle_of_a_record_does_no_harm(void **state)
 	struct program program = start("forking_in_handlers", 200, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
-	hear(&program, "done");
+	await_word(&program, "done");
 	assert_int_equal(end_of(&program), 0);
 	assert_true(got.n > 200);
 	expect_balance(collector);
@@ -124,8 +124,8 @@ static void a_program_is_read_after_an_exec(void **state)
 	struct perfume_collector *collector = collector_for("ring_*", -1);
 	struct program program = start("execing", 5, perfume_collector_variable(collector));
 
-	hear(&program, "ready");
-	assert_int_equal(hear(&program, "done"), 5);
+	await_word(&program, "ready");
+	assert_int_equal(await_word(&program, "done"), 5);
 	assert_int_equal(end_of(&program), 0);
 	READ_UNTIL(collector, got.n == 10);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
@@ -141,10 +141,10 @@ static void payloads_of_every_length_arrive_or_are_refused(void **state)
 	struct perfume_received event;
 	size_t i;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
-	assert_int_equal(hear(&program, "refused"), 6);
-	hear(&program, "done");
+	assert_int_equal(await_word(&program, "refused"), 6);
+	await_word(&program, "done");
 	perfume_collector_poll(collector, 1);
 	for (i = 0; i < 6; i++) {
 		assert_int_equal(perfume_collector_next(collector, &event), 1);
@@ -163,10 +163,10 @@ static void events_of_each_thread_are_in_order(void **state)
 	struct program program = start("eight_threads", 3000, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
 	READ_UNTIL(collector, stats_of(collector).written == 24000);
-	hear(&program, "done");
+	await_word(&program, "done");
 	assert_int_equal(end_of(&program), 0);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
 	expect_balance(collector);
@@ -181,10 +181,10 @@ static void rings_of_exited_threads_are_reused(void **state)
 	struct program program = start("thousand_short_threads", 3, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
 	READ_UNTIL(collector, stats_of(collector).written == 3000);
-	hear(&program, "done");
+	await_word(&program, "done");
 	end_of(&program);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
 	expect_balance(collector);
@@ -199,9 +199,9 @@ static void more_threads_than_rings_are_counted(void **state)
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 	struct perfume_collector_stats stats;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
-	hear(&program, "done");
+	await_word(&program, "done");
 	READ_UNTIL(collector, stats_of(collector).read >= 2560);
 	stats = stats_of(collector);
 	assert_int_equal(stats.written, 256 * 10);
@@ -219,7 +219,7 @@ static void signal_handlers_write_in_the_middle_of_a_write(void **state)
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
 	unsigned long handled, ticked;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
 	/* The program writes as fast as it can: losses are allowed, wrong counts are not. */
 	READ_UNTIL(collector, stats_of(collector).written > 1000);
@@ -227,9 +227,9 @@ static void signal_handlers_write_in_the_middle_of_a_write(void **state)
 			0 &&
 		stats_of(collector).writers)
 		read_all(collector, 0);
-	handled = hear(&program, "handled");
-	ticked = hear(&program, "ticked");
-	hear(&program, "done");
+	handled = await_word(&program, "handled");
+	ticked = await_word(&program, "ticked");
+	await_word(&program, "done");
 	assert_int_equal(end_of(&program), 0);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
 	expect_balance(collector);
@@ -246,9 +246,9 @@ static void a_full_ring_keeps_the_newest_and_counts_the_rest(void **state)
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 	struct perfume_collector_stats stats;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
-	hear(&program, "done");
+	await_word(&program, "done");
 	read_all(collector, 1);
 	stats = stats_of(collector);
 	assert_int_equal(stats.written, 1000000);
@@ -271,7 +271,7 @@ static void a_killed_writer_leaves_whole_records(void **state)
 		struct program program = start("for_ever", 1, NULL);
 		struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 
-		hear(&program, "ready");
+		await_word(&program, "ready");
 		perfume_collector_scan(collector);
 		READ_UNTIL(collector, stats_of(collector).written > 1000);
 		kill(program.pid, SIGKILL);
@@ -290,15 +290,15 @@ static void a_stopped_writer_does_not_block_others(void **state)
 	struct program stopped = start("for_ever", 1, variable), program;
 	uint64_t before;
 
-	hear(&stopped, "ready");
+	await_word(&stopped, "ready");
 	READ_UNTIL(collector, got.ticks > 100);
 	kill(stopped.pid, SIGSTOP);
 	waitpid(stopped.pid, NULL, WUNTRACED);
 	read_all(collector, 1);
 	before = got.n;
 	program = start("texts", 100, variable);
-	hear(&program, "ready");
-	hear(&program, "done");
+	await_word(&program, "ready");
+	await_word(&program, "done");
 	READ_UNTIL(collector, got.n == before + 100);
 	kill(stopped.pid, SIGKILL);
 	end_of(&stopped);
@@ -317,7 +317,7 @@ static void a_killed_collector_expires_with_its_lease(void **state)
 	struct perfume_collector *collector;
 	pid_t pid;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	pid = fork();
 	if (!pid) {
 		collector = collector_for("ring_tick", program.pid);
@@ -326,11 +326,11 @@ static void a_killed_collector_expires_with_its_lease(void **state)
 		raise(SIGKILL);
 	}
 	waitpid(pid, NULL, 0);
-	hear(&program, "left");
-	hear(&program, "ready");
+	await_word(&program, "left");
+	await_word(&program, "ready");
 	collector = collector_for("ring_tick", program.pid);
 	perfume_collector_scan(collector);
-	hear(&program, "done");
+	await_word(&program, "done");
 	READ_UNTIL(collector, got.ticks == 1);
 	/* Events that were written before are not delivered. */
 	assert_int_equal(got.last_i, 77);
@@ -346,15 +346,15 @@ static void a_stopped_collector_reports_disabled_events(void **state)
 	struct program program = start("until_left", 5, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
 	read_all(collector, 0);
 	/* As if stopped: no poll until the program has dropped this collector. */
-	hear(&program, "left");
-	hear(&program, "ready");
+	await_word(&program, "left");
+	await_word(&program, "ready");
 	READ_UNTIL(collector, got.last_i == 77);
 	assert_int_equal(stats_of(collector).lapses, 1);
-	hear(&program, "done");
+	await_word(&program, "done");
 	end_of(&program);
 	perfume_collector_free(collector);
 }
@@ -365,7 +365,7 @@ static void two_collectors_read_the_same_events(void **state)
 	struct perfume_collector *first = collector_for("ring_tick", program.pid);
 	struct perfume_collector *second = collector_for("ring_*", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(first);
 	perfume_collector_scan(second);
 	READ_UNTIL(first, stats_of(first).read > 1000);
@@ -375,7 +375,7 @@ static void two_collectors_read_the_same_events(void **state)
 	got.ticks = 0;
 	READ_UNTIL(second, got.ticks > 10000);
 	shutdown(program.in, SHUT_WR);
-	hear(&program, "done");
+	await_word(&program, "done");
 	end_of(&program);
 	READ_UNTIL(second, stats_of(second).writers == 0);
 	assert_int_equal(stats_of(second).lapses, 0);
@@ -390,14 +390,14 @@ static void a_collector_without_matching_events_counts_nothing(void **state)
 	struct perfume_collector *busy = collector_for("ring_tick", program.pid);
 	struct perfume_collector *idle = collector_for("no_such_event", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(busy);
 	perfume_collector_scan(idle);
 	READ_UNTIL(busy, stats_of(busy).read > 10000);
 	read_all(idle, 1);
 	assert_int_equal(stats_of(idle).writers, 1);
 	shutdown(program.in, SHUT_WR);
-	hear(&program, "done");
+	await_word(&program, "done");
 	end_of(&program);
 	READ_UNTIL(idle, stats_of(idle).writers == 0);
 	assert_int_equal(stats_of(idle).written, 0);
@@ -413,7 +413,7 @@ static void a_ninth_collector_is_refused(void **state)
 	struct perfume_collector *collectors[9];
 	int i;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	for (i = 0; i < 9; i++) {
 		collectors[i] = collector_for("ring_tick", program.pid);
 		perfume_collector_scan(collectors[i]);
@@ -425,7 +425,7 @@ static void a_ninth_collector_is_refused(void **state)
 	assert_int_equal(stats_of(collectors[3]).no_claim, 0);
 	for (i = 0; i < 9; i++)
 		perfume_collector_free(collectors[i]);
-	hear(&program, "left");
+	await_word(&program, "left");
 	kill(program.pid, SIGKILL);
 	end_of(&program);
 }
@@ -435,7 +435,7 @@ static void events_are_toggled_while_64_threads_write(void **state)
 	struct program program = start("sixty_four_threads", 1, NULL);
 	int i;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	for (i = 0; i < 10000; i++) {
 		struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 
@@ -449,7 +449,7 @@ static void events_are_toggled_while_64_threads_write(void **state)
 		perfume_collector_free(collector);
 	}
 	shutdown(program.in, SHUT_WR);
-	hear(&program, "done");
+	await_word(&program, "done");
 	assert_int_equal(end_of(&program), 0);
 }
 
@@ -460,11 +460,11 @@ static void a_plugin_is_enabled_each_time_it_is_loaded(void **state)
 	struct program program = start("plugins", 200, NULL);
 	struct perfume_collector *collector = collector_for("ring_tick,plugin_*", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
 	READ_UNTIL(collector, got.n > 0);
-	assert_int_equal(hear(&program, "written"), 200);
-	hear(&program, "done");
+	assert_int_equal(await_word(&program, "written"), 200);
+	await_word(&program, "done");
 	end_of(&program);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);
 	assert_int_equal(got.n, 200);
@@ -477,10 +477,10 @@ static void thirty_two_thousand_events_are_enabled(void **state)
 	struct program program = start("dynamic", 32000, NULL);
 	struct perfume_collector *collector = collector_for("ring_*", program.pid);
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	perfume_collector_scan(collector);
-	assert_int_equal(hear(&program, "written"), 32000);
-	hear(&program, "done");
+	assert_int_equal(await_word(&program, "written"), 32000);
+	await_word(&program, "done");
 	READ_UNTIL(collector, got.n == 32000);
 	end_of(&program);
 	READ_UNTIL(collector, stats_of(collector).writers == 0);

@@ -319,7 +319,7 @@ static void a_lock_left_by_a_killed_collector_is_released(void **state)
 	struct perfume_collector *collector = collector_for("ring_tick", program.pid);
 	struct area *area;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	area = area_of(program.pid);
 	area->lock = 1;
 	perfume_collector_scan(collector);
@@ -327,7 +327,7 @@ static void a_lock_left_by_a_killed_collector_is_released(void **state)
 	assert_int_equal(area->lock, 0);
 	munmap(area, sizeof(*area));
 	shutdown(program.in, SHUT_WR);
-	hear(&program, "done");
+	await_word(&program, "done");
 	assert_int_equal(end_of(&program), 0);
 	perfume_collector_free(collector);
 }
@@ -340,7 +340,7 @@ static void a_lost_slot_is_not_shared(void **state)
 	struct area *area;
 	int i;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	area = area_of(program.pid);
 	for (i = 0; i < 9; i++) {
 		collectors[i] = collector_for("ring_tick", program.pid);
@@ -376,7 +376,7 @@ static void a_collector_is_not_taken_for_a_program(void **state)
 	char byte;
 	pid_t pid;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (!pid) {
@@ -441,7 +441,7 @@ static void nothing_is_sent_to_another_user(void **state)
 	waitpid(pid, NULL, WUNTRACED);
 	kill(pid, SIGCONT);
 	program = start("flash", 5, "PERFUME_COLLECTOR=0123456789abcdef:ring_*");
-	hear(&program, "done");
+	await_word(&program, "done");
 	assert_int_equal(end_of(&program), 0);
 	waitpid(pid, &status, 0);
 	assert_int_equal(status, 0);
@@ -479,7 +479,7 @@ static void a_scribbling_collector_does_no_harm(void **state)
 	struct area *area;
 	int i;
 
-	hear(&program, "ready");
+	await_word(&program, "ready");
 	area = area_of(program.pid);
 	perfume_collector_scan(collector);
 	READ_UNTIL(collector, got.ticks > 1000);
@@ -488,7 +488,7 @@ static void a_scribbling_collector_does_no_harm(void **state)
 			random_number() % 3 ? random_number() : 0;
 	munmap(area, sizeof(*area));
 	shutdown(program.in, SHUT_WR);
-	hear(&program, "done");
+	await_word(&program, "done");
 	assert_int_equal(end_of(&program), 0);
 	read_all(collector, 1);
 	perfume_collector_free(collector);

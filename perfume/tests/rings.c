@@ -36,7 +36,7 @@ struct program start(const char *mode, unsigned long n, const char *variable)
 	return program;
 }
 
-unsigned long hear(struct program *program, const char *word)
+unsigned long await_word(struct program *program, const char *word)
 {
 	char line[128] = "", heard[64];
 	unsigned long number = 0;

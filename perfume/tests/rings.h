@@ -50,7 +50,7 @@ extern struct received {
 struct program start(const char *mode, unsigned long n, const char *variable);
 
 /* Returns the number after that word in the next line. */
-unsigned long hear(struct program *program, const char *word);
+unsigned long await_word(struct program *program, const char *word);
 
 /* Waits for it to end, and returns its status as waitpid() does. */
 int end_of(struct program *program);

@@ -17,7 +17,7 @@ import hierarchy
 
 MARKERS = [
     'guest(kernel): boots this guest (or the one that the parameter "kernel" names)',
-    'parallel: measures nothing of the live machine, so it may run beside other tests',
+    'parallel: measures nothing of the live machine, so it may run in parallel with other tests',
     'quick: part of "make check"',
 ]
 # Guests that are only downloaded come first; the other kernels are being built meanwhile.

@@ -38,7 +38,7 @@ def cross_build():
 def make_cross_build(sysroot, build):
     for tool in ('aarch64-linux-gnu-gcc', 'meson', 'ninja'):
         if not shutil.which(tool):
-            pytest.skip(f'no {tool} here, which builds the tree for arm64')
+            pytest.skip(f'{tool} is not installed, which is needed to build for arm64')
     if not (build / 'build.ninja').exists():
         done('meson', 'setup', build, '--cross-file', ROOT / 'cross/aarch64.ini',
              '--cross-file', sysroot / 'meson.ini')

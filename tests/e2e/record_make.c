@@ -36,8 +36,8 @@ static uint64_t words[MODEL_RECORD_MAX / 8];
 /* IDs in the range of a real machine, and only kinds of branches that perf 6.1 supports. */
 static void tame(uint64_t number)
 {
-	bool told = m.rec.type == PERF_RECORD_SAMPLE || m.attr.sample_id_all;
-	uint64_t bits = told ? m.attr.sample_type : 0;
+	bool identified = m.rec.type == PERF_RECORD_SAMPLE || m.attr.sample_id_all;
+	uint64_t bits = identified ? m.attr.sample_type : 0;
 
 	if (bits & PERF_SAMPLE_TID) {
 		m.rec.pid = 1000 + m.rec.pid % 30000;

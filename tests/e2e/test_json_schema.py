@@ -65,12 +65,12 @@ def test_known_reports_are_valid(kind):
 
 def test_schema_refuses_invalid_reports():
     good = parse(demo('split', 'json'))
-    for spoil in [lambda r: r.pop('notes'), lambda r: r.update(schema='attar/2'), lambda r: r.update(more=1),
+    for corrupt in [lambda r: r.pop('notes'), lambda r: r.update(schema='attar/2'), lambda r: r.update(more=1),
                   lambda r: r['sections'][0].pop('kind'), lambda r: r['sections'][1]['rows'][0].__setitem__(0, -2),
                   lambda r: r['sections'][1]['columns'].pop(0), lambda r: r['notes'].update(lost=-1),
                   lambda r: r['sections'][0]['columns'][0].update(unit='parsec')]:
         report = json.loads(json.dumps(good))
-        spoil(report)
+        corrupt(report)
         with pytest.raises(jsonschema.ValidationError):
             validator().validate(report)
 
@@ -142,12 +142,12 @@ def test_event_values_are_valid(tmp_path):
 
 @pytest.mark.parametrize('form', ['csv', 'folded'])
 def test_csv_and_folded_print_notes_to_stderr(form, tmp_path):
-    told = re.compile(r'^attar: [\d,]+ samples? seen, 0 lost, 0 throttled; .* of a CPU, .* peak$', re.M)
+    summary = re.compile(r'^attar: [\d,]+ samples? seen, 0 lost, 0 throttled; .* of a CPU, .* peak$', re.M)
     done = run('profile', '-g', '--format', form, '--', workload('split7030'), 500)
-    assert done.returncode == 0 and len(told.findall(done.stderr)) == 1, done.stderr
+    assert done.returncode == 0 and len(summary.findall(done.stderr)) == 1, done.stderr
     assert 'samples seen' not in done.stdout
     done = run('profile', '-g', '-o', tmp_path / f'x.{form}', '--', workload('split7030'), 500)
-    assert done.returncode == 0 and not told.search(done.stderr), done.stderr
+    assert done.returncode == 0 and not summary.search(done.stderr), done.stderr
 
 
 def blocks(text):

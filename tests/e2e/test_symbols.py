@@ -96,15 +96,15 @@ def another_program(path):
     shutil.copy(workload('chain5'), path)
 
 
-SPOILERS = [cut, noise, fifo, sparse, folder, link_to_itself, empty, another_program]
+CORRUPTIONS = [cut, noise, fifo, sparse, folder, link_to_itself, empty, another_program]
 
 
-@pytest.mark.parametrize('spoil', SPOILERS, ids=lambda f: f.__name__)
-def test_corrupt_debug_file_gives_no_names(hidden, tmp_path, spoil):
+@pytest.mark.parametrize('corrupt', CORRUPTIONS, ids=lambda f: f.__name__)
+def test_corrupt_debug_file_gives_no_names(hidden, tmp_path, corrupt):
     """No crash, no hang and no wrong name: the functions have no names."""
     for name in ('hidden_link', 'hidden.debug'):
         shutil.copy(workload(name), tmp_path)
-    spoil(tmp_path / 'hidden.debug')
+    corrupt(tmp_path / 'hidden.debug')
     start = time.monotonic()
     found = profile('--exclude-kernel', command=[tmp_path / 'hidden_link', 1000], timeout=30)
     assert time.monotonic() - start < 10
@@ -113,8 +113,8 @@ def test_corrupt_debug_file_gives_no_names(hidden, tmp_path, spoil):
     assert not found.pick('five')
 
 
-@pytest.mark.parametrize('spoil', SPOILERS, ids=lambda f: f.__name__)
-def test_replaced_program_keeps_its_names(tmp_path, spawn, spoil):
+@pytest.mark.parametrize('corrupt', CORRUPTIONS, ids=lambda f: f.__name__)
+def test_replaced_program_keeps_its_names(tmp_path, spawn, corrupt):
     """The mapped file counts, not the one that is at the path now."""
     program = tmp_path / 'program'
     shutil.copy(workload('split7030'), program)
@@ -122,7 +122,7 @@ def test_replaced_program_keeps_its_names(tmp_path, spawn, spoil):
     os.rename(program, tmp_path / 'away')
     shutil.copy(tmp_path / 'away', program)
     (tmp_path / 'away').unlink()
-    spoil(program)
+    corrupt(program)
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH, timeout=60)
     assert not found.pick('five')
     if found.pick('heavy'):
@@ -144,12 +144,12 @@ def test_deleted_program_keeps_its_names(tmp_path, spawn, root):
 FIELDS = {'e_shoff': (40, 'Q'), 'e_shentsize': (58, 'H'), 'e_shnum': (60, 'H'), 'e_shstrndx': (62, 'H')}
 
 
-def spoil_header(image, field, value):
+def corrupt_header(image, field, value):
     offset, kind = FIELDS[field]
     struct.pack_into('<' + kind, image, offset, value)
 
 
-def spoil_section(image, wanted_type, offset, value):
+def corrupt_section(image, wanted_type, offset, value):
     """Write value at offset of every section header of that type."""
     start, = struct.unpack_from('<Q', image, 40)
     number, = struct.unpack_from('<H', image, 60)
@@ -161,20 +161,20 @@ def spoil_section(image, wanted_type, offset, value):
 
 SYMTAB, STRTAB, DYNSYM, NOTE = 2, 3, 11, 7
 LIES = {
-    'section table beyond the end': lambda i: spoil_header(i, 'e_shoff', 1 << 40),
-    'section table wraps around': lambda i: spoil_header(i, 'e_shoff', (1 << 64) - 64),
-    'odd section table': lambda i: spoil_header(i, 'e_shoff', 4097),
-    'sections of size 0': lambda i: spoil_header(i, 'e_shentsize', 0),
-    '65279 sections': lambda i: spoil_header(i, 'e_shnum', 0xfeff),
-    'names of sections nowhere': lambda i: spoil_header(i, 'e_shstrndx', 0xfff0),
-    'huge symbol table': lambda i: spoil_section(i, SYMTAB, 32, 1 << 62),
-    'symbol table nowhere': lambda i: spoil_section(i, SYMTAB, 24, (1 << 63) - 8),
-    'symbols of size 0': lambda i: spoil_section(i, SYMTAB, 56, 0),
-    'symbols of size 3': lambda i: spoil_section(i, SYMTAB, 56, 3),
-    'huge string table': lambda i: spoil_section(i, STRTAB, 32, 1 << 62),
-    'empty string table': lambda i: spoil_section(i, STRTAB, 32, 0),
-    'huge note': lambda i: spoil_section(i, NOTE, 32, 1 << 62),
-    'dynamic symbols nowhere': lambda i: spoil_section(i, DYNSYM, 24, 1 << 62),
+    'section table beyond the end': lambda i: corrupt_header(i, 'e_shoff', 1 << 40),
+    'section table wraps around': lambda i: corrupt_header(i, 'e_shoff', (1 << 64) - 64),
+    'odd section table': lambda i: corrupt_header(i, 'e_shoff', 4097),
+    'sections of size 0': lambda i: corrupt_header(i, 'e_shentsize', 0),
+    '65279 sections': lambda i: corrupt_header(i, 'e_shnum', 0xfeff),
+    'names of sections nowhere': lambda i: corrupt_header(i, 'e_shstrndx', 0xfff0),
+    'huge symbol table': lambda i: corrupt_section(i, SYMTAB, 32, 1 << 62),
+    'symbol table nowhere': lambda i: corrupt_section(i, SYMTAB, 24, (1 << 63) - 8),
+    'symbols of size 0': lambda i: corrupt_section(i, SYMTAB, 56, 0),
+    'symbols of size 3': lambda i: corrupt_section(i, SYMTAB, 56, 3),
+    'huge string table': lambda i: corrupt_section(i, STRTAB, 32, 1 << 62),
+    'empty string table': lambda i: corrupt_section(i, STRTAB, 32, 0),
+    'huge note': lambda i: corrupt_section(i, NOTE, 32, 1 << 62),
+    'dynamic symbols nowhere': lambda i: corrupt_section(i, DYNSYM, 24, 1 << 62),
 }
 
 
@@ -269,13 +269,13 @@ def test_links_do_not_leave_a_container(hidden, tmp_path, spawn, root, kind):
 
 # ---- perf-PID.map: a file that any user may create in /tmp ----
 
-def jit_with_map(spawn, spoil):
-    """A running jit workload whose map file was passed to spoil(path, good text)."""
+def jit_with_map(spawn, corrupt):
+    """A running jit workload whose map file was passed to corrupt(path, good text)."""
     process = spawn(workload('jit'), 1000000)
     path = Path(f'/tmp/perf-{process.pid}.map')
     wait_until(lambda: path.exists() and path.read_text().count('\n') == 2, 'it has written its map')
     text = path.read_text()
-    spoil(path, text)
+    corrupt(path, text)
     try:
         return profile('--exclude-kernel', '-p', process.pid, *ENOUGH, timeout=60)
     finally:

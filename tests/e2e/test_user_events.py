@@ -236,8 +236,8 @@ def test_stopped_listener_reports_missed_programs(no_kernel, spawn, emitter):
     wait_until(lambda: not listeners(program.pid), 'the event is off')
     time.sleep(1)  # The program checks five times per second.
     attar.send_signal(signal.SIGCONT)
-    told = [line for line in attar.stderr if 'events of programs are missing' in line]
-    assert len(told) == 1 and 'attar was stopped' in told[0]
+    messages = [line for line in attar.stderr if 'events of programs are missing' in line]
+    assert len(messages) == 1 and 'attar was stopped' in messages[0]
 
 
 def test_own_programs_are_traced_without_privileges(no_kernel, open_dir):

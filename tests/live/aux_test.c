@@ -16,7 +16,7 @@
 
 enum { RING = 4096, AREA = 8192 };
 
-struct played {
+struct fake_pmu {
 	struct attar_ring ring;
 	struct attar_aux *aux;
 	struct perf_event_mmap_page *page;
@@ -29,12 +29,12 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void start(struct played *p, bool snapshot, uint64_t at)
+static void start(struct fake_pmu *p, bool snapshot, uint64_t at)
 {
 	size_t before = page_size() + RING;
 	int fd = memfd_create("aux", MFD_CLOEXEC);
 
-	*p = (struct played){.overwrite = snapshot};
+	*p = (struct fake_pmu){.overwrite = snapshot};
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)(before + AREA)), 0);
 	p->page = mmap(NULL, before, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -49,7 +49,7 @@ static void start(struct played *p, bool snapshot, uint64_t at)
 	assert_ptr_not_equal(p->area, MAP_FAILED);
 }
 
-static void finish(struct played *p)
+static void finish(struct fake_pmu *p)
 {
 	attar_aux_free(p->aux);
 	munmap(p->area, AREA);
@@ -84,7 +84,7 @@ static struct attar_record parse(uint64_t offset, uint64_t size, uint64_t flags)
 /*
  * Like the kernel: data that do not fit before the tail are lost and reported, and the event stops.
  */
-static struct attar_record trace(struct played *p, size_t bytes)
+static struct attar_record trace(struct fake_pmu *p, size_t bytes)
 {
 	uint64_t head = p->page->aux_head, room = AREA - (head - p->page->aux_tail);
 	size_t n = p->overwrite ? bytes : MIN(bytes, room);
@@ -118,7 +118,7 @@ static void test_data_are_one_or_two_pieces(void **state)
 {
 	const uint64_t rounds[] = {0, 1000, UINT64_MAX / AREA};
 	struct attar_aux_data data;
-	struct played p;
+	struct fake_pmu p;
 
 	for (size_t r = 0; r < ARRAY_SIZE(rounds); r++) {
 		start(&p, false, rounds[r] * AREA);
@@ -146,7 +146,7 @@ static void test_full_area_continues_after_a_release(void **state)
 {
 	struct attar_aux_data data;
 	struct attar_record rec;
-	struct played p;
+	struct fake_pmu p;
 
 	start(&p, false, 5 * AREA + 100);
 	for (int round = 0; round < 10; round++) {
@@ -169,7 +169,7 @@ static void test_release_includes_all_earlier_data(void **state)
 {
 	struct attar_aux_data first, second;
 	struct attar_record a, b;
-	struct played p;
+	struct fake_pmu p;
 
 	start(&p, false, 0);
 	a = trace(&p, 1000);
@@ -188,7 +188,7 @@ static void test_record_flags_are_decoded(void **state)
 {
 	struct attar_aux_data data;
 	struct attar_record rec;
-	struct played p;
+	struct fake_pmu p;
 
 	start(&p, false, 0);
 	trace(&p, 100);
@@ -209,7 +209,7 @@ static void test_invalid_records_are_refused(void **state)
 		1, 100, 200, AREA - 1, AREA + 1, UINT64_MAX, UINT64_MAX - AREA, 1ULL << 63};
 	struct attar_aux_data data;
 	struct attar_record rec;
-	struct played p;
+	struct fake_pmu p;
 
 	start(&p, false, 0);
 	trace(&p, 150);
@@ -232,7 +232,7 @@ static void test_snapshot_returns_the_newest_data(void **state)
 {
 	struct attar_aux_data data;
 	struct attar_record rec;
-	struct played p;
+	struct fake_pmu p;
 
 	start(&p, true, 0);
 	assert_int_equal(attar_aux_snapshot(p.aux, &data), 0);

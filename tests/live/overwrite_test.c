@@ -10,7 +10,7 @@
 
 enum { SIZE = 4096, HISTORY = 4096 };
 
-struct played {
+struct fake_ring {
 	struct perf_event_mmap_page page;
 	_Alignas(8) char data[SIZE];
 	struct attar_ring ring;
@@ -18,7 +18,7 @@ struct played {
 	size_t n;
 };
 
-static void start(struct played *p, bool backward, uint64_t at)
+static void start(struct fake_ring *p, bool backward, uint64_t at)
 {
 	vec_done(&p->ring.positions);
 	free(p->ring.bounce);
@@ -34,7 +34,7 @@ static void start(struct played *p, bool backward, uint64_t at)
 }
 
 /* Writes like the kernel, without regard to readers. Payloads contain the record's number. */
-static void write_record(struct played *p, uint16_t size)
+static void write_record(struct fake_ring *p, uint16_t size)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = size};
 	uint64_t at = p->ring.backward ? p->page.data_head - size : p->page.data_head;
@@ -48,7 +48,7 @@ static void write_record(struct played *p, uint16_t size)
 }
 
 static void assert_record(
-	const struct played *p, const struct perf_event_header *header, size_t number)
+	const struct fake_ring *p, const struct perf_event_header *header, size_t number)
 {
 	const char *bytes = (const char *)header;
 
@@ -58,7 +58,7 @@ static void assert_record(
 		assert_int_equal(bytes[i], (char)(base_hash64(number) >> i % 8 * 8));
 }
 
-static int look(struct played *p)
+static int look(struct fake_ring *p)
 {
 	struct attar_ring *ring = &p->ring;
 
@@ -66,7 +66,7 @@ static int look(struct played *p)
 }
 
 /* All records from number `first` on are returned, oldest first, and then none. */
-static void assert_records(struct played *p, size_t first)
+static void assert_records(struct fake_ring *p, size_t first)
 {
 	for (size_t i = first; i < p->n; i++)
 		assert_record(p, attar_ring_next(&p->ring), i);
@@ -75,7 +75,7 @@ static void assert_records(struct played *p, size_t first)
 }
 
 /* Returns the oldest complete record in the newest SIZE bytes. */
-static size_t oldest_whole(const struct played *p)
+static size_t oldest_whole(const struct fake_ring *p)
 {
 	size_t bytes = 0, i = p->n;
 
@@ -90,7 +90,7 @@ static size_t oldest_whole(const struct played *p)
  */
 static void test_backward_ring_gives_the_newest_complete_records(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		size_t first, forgotten = 0;
@@ -112,7 +112,7 @@ static void test_backward_ring_gives_the_newest_complete_records(void **state)
 /* A snapshot does not return the records of the previous one. */
 static void test_snapshots_give_each_record_once(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 	size_t given = 0;
 
 	start(&p, true, 0);
@@ -131,7 +131,7 @@ static void test_snapshots_give_each_record_once(void **state)
 
 static void test_forward_ring_gives_all_records_or_fails(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 
 	start(&p, false, 0);
 	for (size_t i = 0; i < SIZE / 64; i++)
@@ -154,7 +154,7 @@ static void test_forward_ring_gives_all_records_or_fails(void **state)
 /* Bytes that are not records end the snapshot; nothing beyond is read. */
 static void test_invalid_bytes_end_the_snapshot(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 
 	for (uint64_t seed = 0; seed < 2000; seed++) {
 		const struct perf_event_header *header;

@@ -47,7 +47,7 @@ enum {
 
 static struct {
 	int version; /* 0: the running kernel's own system call is used */
-	struct kernel told;
+	struct kernel kernel;
 	union uapi_attr taken; /* as passed when the last event was opened */
 } fake;
 
@@ -177,14 +177,14 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 
 const struct kernel *__wrap_kernel_get(void)
 {
-	return fake.version ? &fake.told : __real_kernel_get();
+	return fake.version ? &fake.kernel : __real_kernel_get();
 }
 
 static void become(int version)
 {
-	fake.told = *__real_kernel_get();
-	fake.told.version = fake.version = version;
-	snprintf(fake.told.release, sizeof(fake.told.release), "%d.%d.0-fake", version / 1000,
+	fake.kernel = *__real_kernel_get();
+	fake.kernel.version = fake.version = version;
+	snprintf(fake.kernel.release, sizeof(fake.kernel.release), "%d.%d.0-fake", version / 1000,
 		version % 1000);
 }
 
@@ -380,7 +380,7 @@ static void assert_known(struct attar_target *target, const struct option *o)
 
 	for (unsigned flags = 0; flags <= ATTAR_COUNTER_DEGRADE; flags += ATTAR_COUNTER_DEGRADE) {
 		if (try_it(target, &attr, flags) < 0)
-			fail_msg("%s on %s: %s", o->name ? o->name : "?", fake.told.release,
+			fail_msg("%s on %s: %s", o->name ? o->name : "?", fake.kernel.release,
 				attar_error());
 		assert_true(arrived(o));
 		assert_smallest();
@@ -400,18 +400,18 @@ static void assert_refused(struct attar_target *target, const struct option *o)
 	int r = try_it(target, &attr, 0);
 
 	if (r == 0)
-		fail_msg("%s opened on %s", o->name, fake.told.release);
+		fail_msg("%s opened on %s", o->name, fake.kernel.release);
 	snprintf(sentence, sizeof(sentence), "'it' uses %s (", o->name);
 	snprintf(since, sizeof(since), "requires Linux %d.%d or newer", o->since / 1000,
 		o->since % 1000);
-	if (!strstr(attar_error(), sentence) || !strstr(attar_error(), fake.told.release) ||
+	if (!strstr(attar_error(), sentence) || !strstr(attar_error(), fake.kernel.release) ||
 		!strstr(attar_error(), since))
-		fail_msg("%s on %s: '%s'", o->name, fake.told.release, attar_error());
+		fail_msg("%s on %s: '%s'", o->name, fake.kernel.release, attar_error());
 	r = try_it(target, &attr, ATTAR_COUNTER_DEGRADE);
 	if (o->without == REFUSED)
 		assert_true(r < 0);
 	else if (r < 0)
-		fail_msg("%s on %s: '%s'", o->name, fake.told.release, attar_error());
+		fail_msg("%s on %s: '%s'", o->name, fake.kernel.release, attar_error());
 	else
 		assert_false(arrived(o));
 }

@@ -27,7 +27,7 @@
  * Whether the kernel itself, without the library, writes such a record when act() is called: some
  * kernels accept an option but never write the record.
  */
-static bool kernel_tells(const struct perf_event_attr *attr, uint32_t type, void (*act)(void))
+static bool kernel_writes(const struct perf_event_attr *attr, uint32_t type, void (*act)(void))
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_event_attr a = *attr;
@@ -121,9 +121,9 @@ static void run_a_child(void)
 static size_t reads_of_children(const struct perf_event_attr *attr)
 {
 	struct attar_target_opts opts = {.size = sizeof(opts), .self = true};
-	size_t told = 0;
+	size_t found = 0;
 
-	for (int i = 0; i < 20 && !told; i++) {
+	for (int i = 0; i < 20 && !found; i++) {
 		struct attar_target *target;
 		struct watch w;
 
@@ -131,10 +131,10 @@ static size_t reads_of_children(const struct perf_event_attr *attr)
 		assert_int_equal(attar_target_new(&opts, &target), 0);
 		watch_target(&w, target, attr);
 		run_a_child();
-		told = watch_count(&w, PERF_RECORD_READ, is_of_child, &last_child);
+		found = watch_count(&w, PERF_RECORD_READ, is_of_child, &last_child);
 		watch_done(&w);
 	}
-	return told;
+	return found;
 }
 
 /* A child of an inherited event reports its own count at its end. */
@@ -146,7 +146,7 @@ static void test_inherit_stat_gives_counts_of_children(void **state)
 		.sample_type = PERF_SAMPLE_TID,
 		.sample_id_all = 1,
 		.inherit = 1};
-	bool told = false;
+	bool found = false;
 
 	attar_target_free(live_self());
 	assert_int_equal(reads_of_children(&attr), 0);
@@ -157,9 +157,9 @@ static void test_inherit_stat_gives_counts_of_children(void **state)
 		assert_in_range(faults_told, 23, 2300);
 		return;
 	}
-	for (int i = 0; i < 20 && !told; i++)
-		told = kernel_tells(&attr, PERF_RECORD_READ, run_a_child);
-	assert_false(told);
+	for (int i = 0; i < 20 && !found; i++)
+		found = kernel_writes(&attr, PERF_RECORD_READ, run_a_child);
+	assert_false(found);
 	live_skip("this kernel tells no counts of tasks that end");
 }
 
@@ -485,18 +485,18 @@ static void test_text_poke_gives_patched_code(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
-	size_t told;
+	size_t found;
 
 	live_need_root("see the kernel's code change");
 	live_sys_enter();
 	attr.text_poke = 1;
 	watch_self(&w, &attr);
 	patch_the_kernel();
-	told = watch_count(&w, PERF_RECORD_TEXT_POKE, is_poke, NULL);
+	found = watch_count(&w, PERF_RECORD_TEXT_POKE, is_poke, NULL);
 	watch_done(&w);
-	if (!told && !kernel_tells(&attr, PERF_RECORD_TEXT_POKE, patch_the_kernel))
+	if (!found && !kernel_writes(&attr, PERF_RECORD_TEXT_POKE, patch_the_kernel))
 		live_skip("this kernel tells no changes of its code");
-	assert_true(told > 0);
+	assert_true(found > 0);
 }
 
 static bool is_switch(const struct attar_record *r, const void *out)
@@ -588,7 +588,7 @@ static void test_cgroup_gives_a_new_cgroup(void **state)
 	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	char name[32];
-	size_t told;
+	size_t found;
 
 	live_need_root("make control groups");
 	if (!find_hierarchy(group))
@@ -598,11 +598,11 @@ static void test_cgroup_gives_a_new_cgroup(void **state)
 	attr.cgroup = 1;
 	watch_self(&w, &attr);
 	make_group();
-	told = watch_count(&w, PERF_RECORD_CGROUP, is_cgroup, name);
+	found = watch_count(&w, PERF_RECORD_CGROUP, is_cgroup, name);
 	watch_done(&w);
-	if (!told && !kernel_tells(&attr, PERF_RECORD_CGROUP, make_group))
+	if (!found && !kernel_writes(&attr, PERF_RECORD_CGROUP, make_group))
 		live_skip("this kernel tells no new control groups");
-	assert_int_equal(told, 1);
+	assert_int_equal(found, 1);
 }
 
 int main(void)

@@ -102,7 +102,7 @@ static struct attar_counter *open_it(struct attar_target *target, struct perf_ev
 static void need_signals_of_breakpoints(void)
 {
 #if defined(__aarch64__)
-	live_skip("on arm64 a breakpoint cannot be told by a signal");
+	live_skip("on arm64 a breakpoint cannot send a signal");
 #endif
 }
 

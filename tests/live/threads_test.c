@@ -32,13 +32,13 @@ struct numbered {
 	uint64_t words[WORDS_MAX];
 };
 
-struct played {
+struct fake_ring {
 	struct perf_event_mmap_page page;
 	char data[RING_BYTES];
 };
 
 /* The kernel's side, in its order: check for space, write the bytes, then publish the head. */
-static void write_record(struct played *p, const struct numbered *rec)
+static void write_record(struct fake_ring *p, const struct numbered *rec)
 {
 	uint64_t head = p->page.data_head;
 
@@ -52,7 +52,7 @@ static void write_record(struct played *p, const struct numbered *rec)
 
 static void *play_kernel(void *arg)
 {
-	struct played *p = arg;
+	struct fake_ring *p = arg;
 
 	for (uint64_t i = 0; i < RECORDS; i++) {
 		size_t words = 1 + i % WORDS_MAX;
@@ -68,7 +68,7 @@ static void *play_kernel(void *arg)
 
 static void test_ring_is_read_while_it_is_written(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 	struct attar_ring ring = {.page = &p.page, .data = p.data, .size = RING_BYTES, .fd = -1};
 	const struct perf_event_header *header;
 	pthread_t kernel;

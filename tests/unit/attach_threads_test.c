@@ -17,13 +17,13 @@
 enum { SIZE = 4096, RECORD = 64, FITS = SIZE / RECORD, FIRST = 1 << 23 /* beyond any thread */ };
 
 /* A ring of records of one size, which divides the ring's size. */
-struct played {
+struct fake_ring {
 	struct perf_event_mmap_page page;
 	_Alignas(8) char data[SIZE];
 	struct attar_ring ring;
 };
 
-static void start(struct played *p, bool overwritten, bool backward)
+static void start(struct fake_ring *p, bool overwritten, bool backward)
 {
 	memset(p, 0, sizeof(*p));
 	p->ring = (struct attar_ring){.page = &p->page,
@@ -33,7 +33,7 @@ static void start(struct played *p, bool overwritten, bool backward)
 		.backward = backward};
 }
 
-static void write_fork(struct played *p, uint32_t tid)
+static void write_fork(struct fake_ring *p, uint32_t tid)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_FORK, .size = RECORD};
 	uint32_t task[] = {1, 1, tid, 1}; /* pid, ppid, tid, ptid */
@@ -59,7 +59,7 @@ static struct attar_target *this_process(void)
 }
 
 /* Returns how many of n forked threads, from the newest back, the target knows after attaching. */
-static size_t known_of(struct played *p, uint32_t n)
+static size_t known_of(struct fake_ring *p, uint32_t n)
 {
 	struct attar_counter counter = {.enabled = true}, *c = &counter;
 	struct attar_target *target = this_process();
@@ -77,7 +77,7 @@ static size_t known_of(struct played *p, uint32_t n)
 
 static void test_forks_in_a_normal_ring(void **state)
 {
-	struct played p;
+	struct fake_ring p;
 
 	start(&p, false, false);
 	assert_int_equal(known_of(&p, FITS), FITS);
@@ -86,7 +86,7 @@ static void test_forks_in_a_normal_ring(void **state)
 
 static void test_forks_in_a_ring_written_backward(void **state)
 {
-	struct played p;
+	struct fake_ring p;
 
 	start(&p, true, true);
 	assert_int_equal(known_of(&p, 10), 10);
@@ -97,7 +97,7 @@ static void test_forks_in_a_ring_written_backward(void **state)
 /* A ring that is overwritten forward has no known start: its bytes are not taken for records. */
 static void test_overwritten_forward_ring_is_skipped(void **state)
 {
-	struct played p;
+	struct fake_ring p;
 
 	start(&p, true, false);
 	assert_int_equal(known_of(&p, 10), 10);

@@ -57,17 +57,17 @@ static void test_start_runs_the_command(void **state)
 static void test_unstarted_command_does_not_run(void **state)
 {
 	struct command c;
-	int told[2];
+	int pipe_fds[2];
 	char byte;
 
-	assert_int_equal(pipe(told), 0);
-	dup2(told[1], 100);
-	close(told[1]);
+	assert_int_equal(pipe(pipe_fds), 0);
+	dup2(pipe_fds[1], 100);
+	close(pipe_fds[1]);
 	c = forked((const char *[]){"sh", "-c", "echo >&100", NULL});
 	close(100);
 	command_done(&c);
-	assert_int_equal(read(told[0], &byte, 1), 0);
-	close(told[0]);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 0);
+	close(pipe_fds[0]);
 }
 
 /*

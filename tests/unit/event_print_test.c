@@ -103,7 +103,7 @@ static void test_fields(void **state)
 
 /* ---- comparison with the kernel's text ---- */
 
-struct beside {
+struct comparison {
 	const char *event, *filter; /* applied to both, so that both record the same events */
 	void (*act)(void);
 };
@@ -230,7 +230,7 @@ static char *own_text(struct perf_event_mmap_page *page, const struct attar_form
 	return all;
 }
 
-static void compare(const struct beside *with)
+static void compare(const struct comparison *with)
 {
 	struct attar_event_list *list = NULL;
 	struct perf_event_mmap_page *page;
@@ -270,7 +270,7 @@ static void compare(const struct beside *with)
 
 static void test_compare_with_kernel(void **state)
 {
-	static const struct beside events[] = {
+	static const struct comparison events[] = {
 		{"sched:sched_process_fork", "common_pid==%d", act_fork},
 		{"task:task_newtask", "common_pid==%d", act_fork},
 		{"signal:signal_generate", "common_pid==%d && sig==23", act_signal},

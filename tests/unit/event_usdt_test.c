@@ -227,7 +227,7 @@ static void make_file(void)
 	buf_done(&file);
 }
 
-static int count_told(void *ctx, const struct usdt_site *site)
+static int count_complete(void *ctx, const struct usdt_site *site)
 {
 	if (!strcmp(site->event, "e") && !strcmp(site->signs, "n") &&
 		!strcmp(site->fields, "u64 a"))
@@ -240,14 +240,14 @@ static void test_many_probes(void **state)
 {
 	char path[256];
 	clock_t before;
-	int told = 0;
+	int complete = 0;
 
 	snprintf(path, sizeof(path), "%s/many", folder_make());
 	make_file();
 	before = clock();
-	assert_int_equal(usdt_each(path, count_told, &told), 0);
+	assert_int_equal(usdt_each(path, count_complete, &complete), 0);
 	assert_in_range(clock() - before, 0, CLOCKS_PER_SEC);
-	assert_int_equal(told, PROBES);
+	assert_int_equal(complete, PROBES);
 	folder_remove();
 }
 

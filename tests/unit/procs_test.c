@@ -162,7 +162,7 @@ static void test_samples_after_exit(void **state)
 	assert_int_equal(f->procs.n_dead, PROCS_DEAD_MAX);
 }
 
-/* Only a name that stands for an unknown one is replaced, whatever the name is. */
+/* Only a placeholder for an unknown name is replaced, not a real name with the same text. */
 static void test_names_of_unknown_threads(void **state)
 {
 	struct fixture *f = *state;

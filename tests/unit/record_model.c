@@ -280,8 +280,8 @@ static void fill_payload(struct model *m)
 
 void model_random(struct model *m, uint64_t seed, uint32_t type, const struct perf_event_attr *attr)
 {
-	bool told = type == PERF_RECORD_SAMPLE || attr->sample_id_all;
-	uint64_t bits = told ? attr->sample_type : 0;
+	bool identified = type == PERF_RECORD_SAMPLE || attr->sample_id_all;
+	uint64_t bits = identified ? attr->sample_type : 0;
 
 	memset(m, 0, sizeof(*m));
 	m->rng = seed;

@@ -222,10 +222,10 @@ static void test_every_truncation(void **state)
 /* One word of a valid record replaced by an invalid length. */
 static void test_invalid_lengths(void **state)
 {
-	static const uint64_t lies[] = {0, 1, 2, 7, 8, 9, 0x7f, 0xff, 0xffff, 0x10000, 0x7fffffff,
-		0x80000000, 0xffffffff, 0x1000000000000000, 0x1fffffffffffffff, 0x2000000000000000,
-		0x2000000000000001, 0x5555555555555556, 0x7fffffffffffffff, 0x8000000000000000,
-		UINT64_MAX / 24 + 1, UINT64_MAX - 7, UINT64_MAX};
+	static const uint64_t invalid[] = {0, 1, 2, 7, 8, 9, 0x7f, 0xff, 0xffff, 0x10000,
+		0x7fffffff, 0x80000000, 0xffffffff, 0x1000000000000000, 0x1fffffffffffffff,
+		0x2000000000000000, 0x2000000000000001, 0x5555555555555556, 0x7fffffffffffffff,
+		0x8000000000000000, UINT64_MAX / 24 + 1, UINT64_MAX - 7, UINT64_MAX};
 
 	for (uint64_t seed = 400000; seed < 400600; seed++) {
 		struct attar_layout layout;
@@ -234,10 +234,10 @@ static void test_invalid_lengths(void **state)
 		for (size_t i = 1; i < size / 8; i++) {
 			uint64_t true_word = words[i];
 
-			for (size_t j = 0; j < ARRAY_SIZE(lies); j++) {
-				words[i] = lies[j];
+			for (size_t j = 0; j < ARRAY_SIZE(invalid); j++) {
+				words[i] = invalid[j];
 				parse_anything(&layout, at_wall(size), size);
-				words[i] = true_word + lies[j];
+				words[i] = true_word + invalid[j];
 				parse_anything(&layout, at_wall(size), size);
 			}
 			words[i] = true_word;

@@ -7,13 +7,13 @@
 
 enum { SIZE = 4096 };
 
-struct played {
+struct fake_ring {
 	struct perf_event_mmap_page page;
 	char data[SIZE];
 	struct attar_ring ring;
 };
 
-static void start(struct played *p, uint64_t at)
+static void start(struct fake_ring *p, uint64_t at)
 {
 	memset(p, 0, sizeof(*p));
 	p->page.data_head = p->page.data_tail = at;
@@ -30,7 +30,7 @@ static void start(struct played *p, uint64_t at)
  * The kernel's side: a record of n bytes whose payload counts up from seed; false if it does not
  * fit.
  */
-static bool write_record(struct played *p, uint16_t n, unsigned char seed)
+static bool write_record(struct fake_ring *p, uint16_t n, unsigned char seed)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE, .size = n};
 
@@ -59,7 +59,7 @@ static void assert_record(const struct perf_event_header *header, uint16_t n, un
  */
 static void test_wraps_at_every_offset(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 
 	for (uint64_t at = 0; at < 2 * SIZE; at += 8) {
 		start(&p, at);
@@ -81,7 +81,7 @@ static void test_wraps_at_every_offset(void **state)
  */
 static void test_release_keeps_the_newest_record(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 
 	start(&p, 0);
 	write_record(&p, 64, 1);
@@ -100,7 +100,7 @@ static void test_release_keeps_the_newest_record(void **state)
 /* Records that the kernel writes while we read are left for the next read. */
 static void test_reads_up_to_the_head_at_begin(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 
 	start(&p, 0);
 	write_record(&p, 64, 1);
@@ -115,7 +115,7 @@ static void test_reads_up_to_the_head_at_begin(void **state)
 /* 100,000 records of varying sizes through a full ring: none lost, none torn. */
 static void test_100000_records_arrive_intact(void **state)
 {
-	static struct played p;
+	static struct fake_ring p;
 	uint64_t seed = 23, written = 0, read = 0;
 
 	start(&p, 0);
@@ -140,7 +140,7 @@ static void test_100000_records_arrive_intact(void **state)
 static void test_invalid_sizes_end_the_read(void **state)
 {
 	const uint16_t sizes[] = {0, 7, 72, 65535};
-	static struct played p;
+	static struct fake_ring p;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		start(&p, 0);

@@ -35,7 +35,7 @@ static void load(struct table *t, const char *path, uint32_t type)
 }
 
 /* Whether name is one of the table's names for the symbol at index. */
-static bool told(const struct symtab *symtab, size_t index, const char *name)
+static bool has_name(const struct symtab *symtab, size_t index, const char *name)
 {
 	struct buf best _cleanup_(buf_done) = {0};
 
@@ -72,7 +72,7 @@ static unsigned agree(const struct symtab *symtab, const char *path, const char 
 		assert_int_equal(symtab_start(symtab, index), address);
 		assert_true(symtab_find(symtab, address + size - 1, &index));
 		assert_true(symtab_start(symtab, index) >= address);
-		matched += told(symtab, index, name) || symtab_start(symtab, index) != address;
+		matched += has_name(symtab, index, name) || symtab_start(symtab, index) != address;
 		n++;
 	}
 	assert_true(matched);
