@@ -130,17 +130,8 @@ static int choose_target(struct attar_run *run, struct counted *c, struct attar_
 	return r;
 }
 
-static bool none_is_open(const struct attar_run *run)
-{
-	vec_each (&run->counts, c)
-		if (c->counter)
-			return false;
-	return true;
-}
-
-/* first: this is the first event that is opened. */
-static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec, bool first,
-	union uapi_attr *attr)
+static int fill_attr(
+	struct attar_run *run, const struct attar_event_spec *spec, union uapi_attr *attr)
 {
 	int r;
 
@@ -149,7 +140,7 @@ static int fill_attr(struct attar_run *run, const struct attar_event_spec *spec,
 	attr->attr.disabled = 1;
 	attr->attr.enable_on_exec = run->target->by_exec;
 	if (exited_threads_reported(run))
-		threads_attr(&attr->attr, first);
+		threads_attr(&attr->attr);
 	if (run->user_only && !attr->attr.exclude_user)
 		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
 	return r;
@@ -189,7 +180,7 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 		r = attar_fail(-EINVAL, "a group of %zu events is too large: the maximum is %d", n,
 			MEMBERS_MAX);
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = fill_attr(run, c[i].pub.spec, i == 0 && none_is_open(run), &attrs[i]);
+		r = fill_attr(run, c[i].pub.spec, &attrs[i]);
 		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
 	}
 	if (r == 0)

@@ -7,6 +7,12 @@
  * On a switch between threads with equal sets of counters, the kernel swaps their contexts instead,
  * and mixes up the counts when there are several events. Since Linux 6.12 it does not do so for
  * events with PERF_SAMPLE_READ: so these events set it, although they are never sampled.
+ *
+ * A READ record goes to the ring of the CPU that it counted on, whichever CPU the thread exits on.
+ * The kernel's rings do not allow writers on two CPUs: if two threads exit at the same time, the
+ * ring may stop for good, without a LOST record (seen on 6.18). So these rings hold nothing but READ
+ * records; names and ends of threads come from the task watch, and a count with missing parts is
+ * reported as partial.
  */
 #include "run/exited_threads.h"
 
@@ -47,20 +53,20 @@ bool exited_threads_reported(const struct attar_run *run)
 	       !o->interval && !o->cpus && !o->tids && !o->cgroups && (o->pids || command);
 }
 
-void threads_attr(struct perf_event_attr *attr, bool first)
+void threads_attr(struct perf_event_attr *attr)
 {
 	attar_stream_attr(attr, false);
 	attr->sample_type |= PERF_SAMPLE_READ;
 	attr->inherit_stat = 1;
-	attr->task = attr->comm = attr->comm_exec = attr->mmap = first;
 }
 
 static int note_instances(struct threads *t, const struct counted *c, uint64_t number)
 {
 	for (size_t i = 0; i < c->pub.n_instances; i++) {
-		uint64_t id = attar_counter_instance_at(c->pub.counter, i).id;
+		struct attar_counter_instance at = attar_counter_instance_at(c->pub.counter, i);
 
-		if (map_put(&t->instances, id, number << 32 | i) < 0)
+		if (map_put(&t->instances, at.id, number << 32 | i) < 0 ||
+			map_put(&t->watched, (uint64_t)at.tid, 1) < 0)
 			return base_oom();
 	}
 	return 0;
@@ -90,6 +96,7 @@ void threads_done(struct attar_run *run)
 	map_done(&t->mixed);
 	map_done(&t->by_tid);
 	map_done(&t->instances);
+	map_done(&t->watched);
 	*t = (struct threads){0};
 }
 
@@ -183,41 +190,56 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 
 static int note_start(struct attar_run *run, const struct attar_record *rec)
 {
-	struct counted *c;
-	size_t instance;
-	pid_t starter;
+	pid_t starter = task_watch_starter(run, rec->id);
+	uint32_t tid = rec->task.tid;
 
-	c = instance_of(run, rec->id, &instance);
-	if (!c)
+	if (starter < 0 || map_get(&run->threads.watched, tid))
 		return 0;
-	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
-	return map_put(&run->threads.running, rec->task.tid, (uint64_t)starter) < 0 ? base_oom()
-										    : 0;
+	return map_put(&run->threads.running, tid, (uint64_t)starter) < 0 ? base_oom() : 0;
+}
+
+/* The thread that last had the tid, if it belongs to the starter. */
+static struct ended_thread *find_ended(struct attar_run *run, pid_t tid, pid_t starter)
+{
+	const uint64_t *at = map_get(&run->threads.by_tid, (uint64_t)tid);
+	struct ended_thread *ended = at ? &run->threads.ended.at[*at] : NULL;
+
+	return ended && ended->starter == starter ? ended : NULL;
+}
+
+/* READ records come in other rings, and may have been handled before. */
+static int note_exit(
+	struct attar_run *run, pid_t tid, pid_t starter, const struct attar_thread *thread)
+{
+	struct ended_thread *ended = find_ended(run, tid, starter);
+	const char *comm = thread ? thread->comm : "";
+	int r = 0;
+
+	map_remove(&run->threads.running, (uint64_t)tid);
+	if (!ended || ended->exited)
+		r = add_ended(run, tid, starter, comm, &ended);
+	else if (!(ended->comm = intern_text(&run->texts, comm)))
+		r = base_oom();
+	if (r < 0 || !ended)
+		return r;
+	ended->exited = true;
+	ended->unwatched = thread && thread->process->unwatched;
+	return 0;
 }
 
 static int note_end(struct attar_run *run, const struct attar_event *ev)
 {
-	pid_t tid = (pid_t)ev->record->task.tid, starter;
+	pid_t tid = (pid_t)ev->record->task.tid, starter = task_watch_starter(run, ev->record->id);
 	bool unwatched = ev->thread && ev->thread->process->unwatched;
-	struct ended_thread *ended;
-	struct counted *c;
-	size_t instance;
-	int r;
 
-	c = instance_of(run, ev->record->id, &instance);
-	if (!c)
+	if (starter < 0)
 		return 0;
-	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
-	if (tid == starter) {
+	if (map_get(&run->threads.watched, (uint64_t)tid)) {
 		if (unwatched && map_put(&run->threads.unwatched, (uint64_t)tid, 1) < 0)
 			return base_oom();
 		return ev->thread ? keep_comm(run, tid, ev->thread->comm) : 0;
 	}
-	map_remove(&run->threads.running, (uint64_t)tid);
-	r = add_ended(run, tid, starter, ev->thread ? ev->thread->comm : "", &ended);
-	if (r == 0 && ended)
-		ended->unwatched = unwatched;
-	return r;
+	return note_exit(run, tid, starter, ev->thread);
 }
 
 bool run_is_unwatched(const struct attar_run *run, pid_t tid)
@@ -248,20 +270,17 @@ static bool find_value(const struct attar_record *rec, struct attar_value *ret_v
 static int take_count(struct attar_run *run, const struct attar_event *ev)
 {
 	pid_t tid = (pid_t)ev->record->read.tid, starter;
-	struct threads *t = &run->threads;
 	struct ended_thread *ended;
 	struct attar_value told;
 	struct counted *c;
-	uint64_t *at;
 	size_t instance;
 
 	c = instance_of(run, ev->record->id, &instance);
 	if (!c || !find_value(ev->record, &told))
 		return 0;
-	at = map_get(&t->by_tid, (uint64_t)tid);
-	ended = at ? &t->ended.at[*at] : NULL;
 	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
-	if (!ended || ended->starter != starter) {
+	ended = find_ended(run, tid, starter);
+	if (!ended) {
 		const char *comm = run_comm(run, tid);
 		int r = add_ended(run, tid, starter, comm ? comm : "", &ended);
 
@@ -274,15 +293,18 @@ static int take_count(struct attar_run *run, const struct attar_event *ev)
 	return 0;
 }
 
-int threads_deliver(struct attar_run *run, const struct attar_event *ev)
+int threads_note_task(struct attar_run *run, const struct attar_event *ev)
 {
 	if (ev->record->type == PERF_RECORD_FORK)
 		return note_start(run, ev->record);
 	if (ev->record->type == PERF_RECORD_EXIT)
 		return note_end(run, ev);
-	if (ev->record->type == PERF_RECORD_READ)
-		return take_count(run, ev);
 	return 0;
+}
+
+int threads_take_count(struct attar_run *run, const struct attar_event *ev)
+{
+	return ev->record->type == PERF_RECORD_READ ? take_count(run, ev) : 0;
 }
 
 const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t i)
@@ -292,13 +314,18 @@ const struct ended_thread *run_ended_thread(const struct attar_run *run, size_t 
 
 /* ---- counts that could not be separated ---- */
 
-static bool has_losses(const struct attar_run *run)
+static uint64_t lost_in(struct attar_stream *stream)
 {
 	struct attar_stream_stats stats = {0};
 
-	if (run->stream)
-		attar_stream_get_stats(run->stream, &stats);
-	return stats.lost || run->threads.too_many;
+	if (stream)
+		attar_stream_get_stats(stream, &stats);
+	return stats.lost;
+}
+
+static bool has_losses(const struct attar_run *run)
+{
+	return lost_in(run->stream) || lost_in(run->tasks.stream) || run->threads.too_many;
 }
 
 bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i)
@@ -346,10 +373,12 @@ bool run_is_mixed(const struct attar_run *run, pid_t tid)
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
 	const struct threads *t = &run->threads;
-	size_t untold = 0;
+	size_t untold = 0, partly = 0;
 
-	vec_each (&t->ended, it)
+	vec_each (&t->ended, it) {
 		untold += !it->told;
+		partly += it->told && !has_all(run, it);
+	}
 	if (t->has_losses) /* its remark covers these too */
 		return;
 	if (untold)
@@ -359,6 +388,12 @@ void threads_remark(const struct attar_run *run, struct attar_report *report)
 			"them (a bug of many kernels from 5.13 to 6.19); they are in the row "
 			"'[unassigned]'",
 			untold);
+	if (partly)
+		attar_report_remark(report,
+			"%zu exited threads have only part of their own counts: the kernel did not "
+			"report the rest, as can happen when threads exit on several CPUs at the "
+			"same time; it is in the row '[unassigned]'",
+			partly);
 	if (t->running.n)
 		attar_report_remark(report,
 			"%zu threads that were created during the run are still running: their "

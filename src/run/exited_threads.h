@@ -12,6 +12,7 @@ struct ended_thread {
 	pid_t tid;
 	pid_t starter;              /* the watched thread in whose counters it was counted */
 	const char *comm;           /* last known name; "": none. Borrowed from the run */
+	bool exited;                /* its EXIT record was handled */
 	bool told;                  /* false: its count is included in its starter's */
 	bool unwatched;             /* it is still running: see attar_process.unwatched */
 	struct attar_value *values; /* its own, one for each of the run's counters */
@@ -22,6 +23,7 @@ struct threads {
 	VEC(struct ended_thread) ended; /* in the order of exit */
 	struct map by_tid;              /* tid -> index in ended of its latest user */
 	struct map instances;           /* event id -> counter number << 32 | instance */
+	struct map watched;             /* tid -> 1: threads with counters of their own */
 	struct map running;             /* tid of a running thread -> tid of its starter */
 	struct map mixed;     /* tid -> 1: starters of a thread without a count of its own */
 	struct map unwatched; /* tid -> 1: watched threads with attar_process.unwatched */
@@ -61,8 +63,8 @@ bool run_is_complete(const struct attar_run *run, const struct ended_thread *end
 /* Whether the kernel reports them in this run: not with intervals, nor before Linux 6.12. */
 bool exited_threads_reported(const struct attar_run *run);
 
-/* Sets in attr what this needs. first: this event also writes the exit records. */
-void threads_attr(struct perf_event_attr *attr, bool first);
+/* Sets in attr what this needs. */
+void threads_attr(struct perf_event_attr *attr);
 
 /*
  * To be called after the counters are opened, and before they are reopened. 0 or -ENOMEM, as all
@@ -71,8 +73,11 @@ void threads_attr(struct perf_event_attr *attr, bool first);
 int threads_open(struct attar_run *run);
 void threads_done(struct attar_run *run);
 
-/* Handles FORK, EXIT and READ records of the stream; ignores others. */
-int threads_deliver(struct attar_run *run, const struct attar_event *ev);
+/* Handles FORK and EXIT records of the task watch; ignores others. */
+int threads_note_task(struct attar_run *run, const struct attar_event *ev);
+
+/* Handles READ records of the counters; ignores others. */
+int threads_take_count(struct attar_run *run, const struct attar_event *ev);
 
 /* Reads the names of the watched threads, for run_comm(). */
 int threads_remember_comms(struct attar_run *run);

@@ -93,8 +93,9 @@ static size_t side_band_files(const struct attar_run *run)
 static size_t count_later_files(const struct attar_run *run)
 {
 	if (exited_threads_reported(run))
-		return side_band_files(run) + run->counts.n * run->target->tids.n;
-	return side_band_files(run) + setuid_files(run);
+		return side_band_files(run) + task_watch_files(run) +
+		       run->counts.n * run->target->tids.n;
+	return side_band_files(run) + task_watch_files(run);
 }
 
 int run_opening(struct attar_run *run, size_t done)
@@ -121,7 +122,7 @@ int run_opening(struct attar_run *run, size_t done)
 
 static int close_events(struct attar_run *run)
 {
-	setuid_close(run);
+	task_watch_close(run);
 	run->stream = attar_stream_free(run->stream);
 	run_user_close(run);
 	vec_each (&run->sources, s)
@@ -217,6 +218,8 @@ static int open_all(struct attar_run *run)
 		r = run_user_open(run);
 	if (r == 0)
 		r = run_open_target(run, false);
+	if (r == 0)
+		r = task_watch_open(run);
 	if (r == 0) {
 		r = open_events(run);
 		if (r < 0)
@@ -224,8 +227,6 @@ static int open_all(struct attar_run *run)
 	}
 	if (r == 0)
 		r = open_stream(run);
-	if (r == 0)
-		setuid_open(run);
 	return r;
 }
 
@@ -264,7 +265,7 @@ static int deliver(struct attar_run *run, const struct attar_event *ev)
 		    ev->record->type == PERF_RECORD_LOST_SAMPLES) &&
 		run->profiler->lost)
 		return run->profiler->lost(run, run->self, ev);
-	return run->threads.instances.n ? threads_deliver(run, ev) : 0;
+	return run->threads.instances.n ? threads_take_count(run, ev) : 0;
 }
 
 static int drain(struct attar_run *run)
@@ -371,10 +372,11 @@ static int loop(struct attar_run *run)
 		}
 		if (last)
 			return 0;
-		r = drain(run);
+		r = task_watch_drain(run);
+		if (r == 0)
+			r = drain(run);
 		if (r < 0 || enough(run))
 			return r;
-		setuid_drain(run);
 		r = run_user_look(run);
 		if (r == 0)
 			r = counts_follow(run);
@@ -416,11 +418,12 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = counts_disable(run);
 	if (r == 0)
+		r = task_watch_stop(run);
+	if (r == 0)
 		r = drain(run);
 	if (r == 0)
 		r = counts_read(run);
 	run_user_ended(run);
-	setuid_stop(run);
 	if (r == 0 && run->counts.n)
 		r = count_rows_add_run(run);
 	if (r == 0 && run->profiler->ended)

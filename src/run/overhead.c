@@ -106,7 +106,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 			"their own; their counts are in the row '[unassigned]'",
 			(unsigned long long)stats.lost);
 	threads_remark(run, report);
-	setuid_remark(run, report);
+	task_watch_remark(run, report);
 	if (stats.malformed)
 		attar_report_remark(report, "%llu records from the kernel could not be parsed",
 			(unsigned long long)stats.malformed);

@@ -96,7 +96,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 		return NULL;
 	if (run->profiler->close)
 		run->profiler->close(run->self);
-	setuid_close(run);
+	task_watch_close(run);
 	attar_stream_free(run->stream);
 	run_user_close(run);
 	vec_done(&run->user_sources);

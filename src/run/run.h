@@ -14,7 +14,7 @@
 #include "event/usdt.h"
 #include "run/count_rows.h"
 #include "run/counts.h"
-#include "run/setuid.h"
+#include "run/task_watch.h"
 #include "run/starters.h"
 #include "run/exited_threads.h"
 
@@ -118,7 +118,7 @@ struct attar_run {
 	struct map comms; /* tid -> its last known name, in texts */
 	struct threads threads;
 	struct starters starters;
-	struct setuid_watch setuid;
+	struct task_watch tasks;
 
 	/* Results so far. */
 	struct attar_report *lines; /* rows of single events, not yet shown */

@@ -96,7 +96,7 @@ void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool
 {
 	bool told = by_thread && exited_threads_reported(run);
 
-	if (!setuid_count(run))
+	if (!task_watch_disabled(run))
 		return;
 	vec_each (&t->keys, key) {
 		const struct ended_thread *ended =

@@ -230,7 +230,7 @@ def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
     busy = spawn(workload('split7030'), 1000000)
     out, text = tmp_path / 'all.csv', tmp_path / 'text'
     done = run('-c', f'{ATTAR} profile -F 20000 --each -g -p {busy.pid} -N 40000 -d 100s -o {out} --format {form} | '
-                     f'(while [ "$(stat -c %s {out})" -lt 6000000 ]; do sleep 0.1; done; cat >{text})', program='bash',
+                     f'(until [ "$(stat -c %s {out})" -gt 6000000 ]; do sleep 0.1; done; cat >{text})', program='bash',
                timeout=120)
     assert done.returncode == 0, done.stderr
     found = text.read_text()

@@ -54,10 +54,15 @@ def test_two_threads_by_weight():
 @pytest.mark.parametrize('kind, comm, name', [
     ('fork', 'storm-fork', 'brief_fork'), ('exec', 'forkstorm', 'brief_exec')])
 def test_2000_short_processes_have_names(kind, comm, name):
-    """All have names after they exited; each lived for about 2 ms, so most were sampled."""
+    """
+    All have names after they exited; each lived for about 2 ms, so most were sampled. The share of
+    the loader in each exec depends on how cold the caches are.
+    """
     found = profile('--exclude-kernel', command=[workload('forkstorm'), kind, 2000])
-    share_is(found.own(name, comm=comm), found.samples, 1, slack=0.04)
-    assert found.samples > 1500
+    loader = re.compile(r'.*/(libc|ld-linux)[^/]*')
+    loading = found.own(dso=loader) if kind == 'exec' else 0
+    share_is(found.own(name, comm=comm), found.samples - loading, 1, slack=0.04)
+    assert found.samples > 1500 and loading < 0.5 * found.samples
     # The C library and its loader are stripped unless libc6-dbg is installed.
     nameless = [row for row in found.pick('[unknown]') if not re.search(r'/(libc|ld-linux)[^/]*$', row['dso'])]
     assert sum(row['samples'] for row in nameless) < 0.001 * found.samples, nameless

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run/setuid.h"
+#include "run/task_watch.h"
 
 #include "base/buf.h"
 #include "perf/target.h"
@@ -17,7 +17,7 @@ enum {
 
 static bool is_needed(const struct attar_run *run)
 {
-	return run->counts.n && !run->stream &&
+	return run->counts.n && !run->sources.n &&
 	       attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS;
 }
 
@@ -28,7 +28,7 @@ static void list_numbers(struct buf *b, const parse_ints *numbers)
 }
 
 /* The run's tasks on each CPU: inherited events can only have per-CPU rings. */
-static int open_target(struct attar_run *run, struct setuid_watch *w)
+static int open_target(struct attar_run *run, struct task_watch *w)
 {
 	const struct attar_target *of = run->target;
 	struct attar_target_opts opts = {
@@ -52,12 +52,27 @@ static int open_target(struct attar_run *run, struct setuid_watch *w)
 		return r;
 	w->target->by_exec = of->by_exec;
 	attar_target_cpus(w->target, &n_cpus);
-	return w->target->tids.n * n_cpus <= PLACES_MAX ? 0 : -E2BIG;
+	if (!exited_threads_reported(run) && w->target->tids.n * n_cpus > PLACES_MAX)
+		return -E2BIG;
+	return 0;
 }
 
-static int open_stream(struct attar_run *run, struct setuid_watch *w)
+static int note_starters(struct task_watch *w)
 {
-	struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = RING_BYTES};
+	for (size_t i = 0; i < attar_counter_instances(w->counter); i++) {
+		struct attar_counter_instance at = attar_counter_instance_at(w->counter, i);
+
+		if (map_put(&w->starters, at.id, (uint64_t)at.tid) < 0)
+			return base_oom();
+	}
+	return 0;
+}
+
+static int open_stream(struct attar_run *run, struct task_watch *w)
+{
+	bool names = exited_threads_reported(run);
+	size_t bytes = names ? run->opts.mmap_pages * 4096 : RING_BYTES;
+	struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = bytes};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.exclude_kernel = 1,
@@ -66,82 +81,93 @@ static int open_stream(struct attar_run *run, struct setuid_watch *w)
 
 	attar_stream_attr(&attr, true);
 	attr.ksymbol = 0;
-	attr.wakeup_watermark = RING_BYTES / 4;
+	attr.wakeup_watermark = (uint32_t)(bytes / 4);
 	attr.disabled = attr.enable_on_exec = w->target->by_exec;
 	r = attar_counter_open(w->target, &attr, "side-band records", 0, &w->counter);
 	if (r == 0)
 		r = attar_stream_live(w->target, &w->counter, 1, run->symbols, &opts, &w->stream);
 	if (r < 0)
 		return r;
-	w->stream->procs.live = false; /* names of existing tasks are not needed */
+	w->stream->procs.live = names;
 	w->stream->procs.quiet = w->before > 0;
-	return 0;
+	return names ? note_starters(w) : 0;
 }
 
-static void drop(struct setuid_watch *w)
+static void drop(struct task_watch *w)
 {
 	w->stream = attar_stream_free(w->stream);
 	w->counter = attar_counter_close(w->counter);
 	w->target = attar_target_free(w->target);
+	map_done(&w->starters);
 }
 
-size_t setuid_files(const struct attar_run *run)
+size_t task_watch_files(const struct attar_run *run)
 {
 	const struct attar_target *of = run->target;
 	size_t n = of->tids.n * (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 
-	if (run->sources.n || !run->counts.n || of->kind != ATTAR_TARGET_TASKS || n > PLACES_MAX)
+	if (run->sources.n || !run->counts.n || of->kind != ATTAR_TARGET_TASKS)
 		return 0;
-	return n;
+	return n <= PLACES_MAX || exited_threads_reported(run) ? n : 0;
 }
 
-void setuid_open(struct attar_run *run)
+int task_watch_open(struct attar_run *run)
 {
-	struct setuid_watch *w = &run->setuid;
+	struct task_watch *w = &run->tasks;
 	int r;
 
 	if (!is_needed(run))
-		return;
+		return 0;
 	r = open_target(run, w);
 	if (r == 0)
 		r = open_stream(run, w);
-	if (r == 0)
-		return;
+	if (r == 0 || exited_threads_reported(run))
+		return r;
 	attar_error_clear();
 	drop(w);
+	return 0;
 }
 
-void setuid_drain(struct attar_run *run)
+int task_watch_drain(struct attar_run *run)
 {
 	struct attar_event ev;
+	int r = 0;
 
-	while (run->setuid.stream && attar_stream_next(run->setuid.stream, &ev) > 0)
-		;
+	while (r == 0 && run->tasks.stream && attar_stream_next(run->tasks.stream, &ev) > 0)
+		r = run->threads.watched.n ? threads_note_task(run, &ev) : 0;
+	return r;
 }
 
-void setuid_stop(struct attar_run *run)
+int task_watch_stop(struct attar_run *run)
 {
-	if (run->setuid.stream && attar_stream_stop(run->setuid.stream) < 0)
+	if (run->tasks.stream && attar_stream_stop(run->tasks.stream) < 0)
 		attar_error_clear();
-	setuid_drain(run);
+	return task_watch_drain(run);
 }
 
-uint64_t setuid_count(const struct attar_run *run)
+pid_t task_watch_starter(const struct attar_run *run, uint64_t id)
 {
-	struct attar_stream *stream = run->setuid.stream ? run->setuid.stream : run->stream;
+	const uint64_t *tid = map_get(&run->tasks.starters, id);
+
+	return tid ? (pid_t)*tid : -1;
+}
+
+uint64_t task_watch_disabled(const struct attar_run *run)
+{
+	struct attar_stream *stream = run->tasks.stream ? run->tasks.stream : run->stream;
 
 	return stream ? stream->procs.unwatched : 0;
 }
 
-void setuid_close(struct attar_run *run)
+void task_watch_close(struct attar_run *run)
 {
-	run->setuid.before += setuid_count(run);
-	drop(&run->setuid);
+	run->tasks.before += task_watch_disabled(run);
+	drop(&run->tasks);
 }
 
-void setuid_remark(const struct attar_run *run, struct attar_report *report)
+void task_watch_remark(const struct attar_run *run, struct attar_report *report)
 {
-	uint64_t n = run->setuid.before + setuid_count(run);
+	uint64_t n = run->tasks.before + task_watch_disabled(run);
 
 	if (n)
 		attar_report_remark(report,

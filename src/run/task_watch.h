@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a run that only counts has to know about its tasks: whether the kernel disabled events
+ * because a process executed a set-user-ID program, and with per-thread counts which threads are
+ * created and exit. It is read from the side-band records of a dummy event on the same tasks, in
+ * rings of their own. A run that samples learns it from its stream.
+ */
+#ifndef RUN_TASK_WATCH_H
+#define RUN_TASK_WATCH_H
+
+#include "attar/run.h"
+#include "base/map.h"
+
+struct task_watch {
+	/* NULL, all three: the run samples, or watches no tasks, or it could not be opened */
+	struct attar_target *target;
+	struct attar_counter *counter;
+	struct attar_stream *stream;
+	struct map starters; /* id of an instance of counter -> tid of its watched thread */
+	uint64_t before;     /* such processes in earlier runs of the command */
+};
+
+/*
+ * To be called before the counters are opened, so that no new thread is missed. If rings cannot be
+ * mapped (locked memory, descriptors), a run without per-thread counts continues without the
+ * detection; with them it is an error.
+ */
+int task_watch_open(struct attar_run *run);
+
+/* The number of files that task_watch_open() will open; 0 if it is not needed. */
+size_t task_watch_files(const struct attar_run *run);
+
+/* Processes pending records. 0 or -ENOMEM. */
+int task_watch_drain(struct attar_run *run);
+
+/* Stops the stream and processes the remaining records, at the end of the measurement. */
+int task_watch_stop(struct attar_run *run);
+
+/* The watched thread whose records, and those of its new threads, have the id; -1: none. */
+pid_t task_watch_starter(const struct attar_run *run, uint64_t id);
+
+/* To be called before the run's streams are freed. */
+void task_watch_close(struct attar_run *run);
+
+/* How many such processes there are, in this run of the command. */
+uint64_t task_watch_disabled(const struct attar_run *run);
+
+/* Adds a remark to the report that their events are missing. */
+void task_watch_remark(const struct attar_run *run, struct attar_report *report);
+
+#endif
