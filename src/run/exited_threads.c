@@ -10,9 +10,9 @@
  *
  * A READ record goes to the ring of the CPU that it counted on, whichever CPU the thread exits on.
  * The kernel's rings do not allow writers on two CPUs: if two threads exit at the same time, the
- * ring may stop for good, without a LOST record (seen on 6.18). So these rings hold nothing but READ
- * records; names and ends of threads come from the task watch, and a count with missing parts is
- * reported as partial.
+ * ring may stop for good, without a LOST record (seen on 6.18). So these rings hold nothing but
+ * READ records; names and ends of threads come from the task watch, and a count with missing parts
+ * is reported as partial.
  */
 #include "run/exited_threads.h"
 
