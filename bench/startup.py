@@ -35,9 +35,9 @@ def perf_ms(bench, perf, data):
 def ours_ms(bench):
     out = bench.scratch / 'each.json'
     with open(out, 'w') as f:
-        cost = bench.cost(bench.attar, 'profile', '-F', 997, '--each', '--format', 'json', '-d', '300ms', stdout=f)
+        cost = bench.cost(bench.attar, 'profile', '-F', 997, '--print-samples', '--format', 'json', '-d', '300ms', stdout=f)
     times = [row[0] for line in out.read_text().splitlines() for s in json.loads(line)['sections']
              if s['name'] == 'samples' for row in s['rows']]
     if not times:
-        raise RuntimeError('attar profile --each printed no sample')
+        raise RuntimeError('attar profile --print-samples printed no sample')
     return 1000 * (min(times) / 1e9 - cost['start'])

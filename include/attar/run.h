@@ -54,7 +54,7 @@ struct attar_option {
 	char letter;       /* 0: none */
 	const char *name;  /* the long form, without -- */
 	const char *value; /* what the value is called in help; NULL for a flag or switch */
-	const char *help;  /* one line, no full stop */
+	const char *help;  /* one line, no full stop; NULL: an old name of an option, not listed */
 	enum attar_option_type type;
 	size_t offset;     /* of the member in the struct that the table belongs to */
 	uint64_t bare;     /* TIME: ns of a bare 1 */

@@ -18,7 +18,8 @@ static void each_option(struct buf *b, const struct attar_profiler *profiler, op
 		return;
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
 		for (const struct attar_option *o = g->options; o->name; o++)
-			fn(b, profiler, o);
+			if (o->help)
+				fn(b, profiler, o);
 	attar_run_free(run);
 }
 

@@ -108,7 +108,8 @@ static void options(struct buf *b, const struct attar_run *run)
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
 		buf_printf(b, "\n%s\n", g->title);
 		for (const struct attar_option *o = g->options; o->name; o++)
-			option_line(b, o);
+			if (o->help)
+				option_line(b, o);
 	}
 }
 

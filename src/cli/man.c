@@ -121,6 +121,8 @@ static void options_to_roff(struct buf *b, const struct attar_run *run)
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++) {
 		buf_printf(b, ".SS %s\n", g->title);
 		for (const struct attar_option *o = g->options; o->name; o++) {
+			if (!o->help)
+				continue;
 			buf_str(b, ".TP\n");
 			if (o->letter)
 				buf_printf(b, "\\fB\\-%c\\fR, ", o->letter);

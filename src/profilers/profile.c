@@ -8,15 +8,15 @@
 
 enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
 
-/* The number of samples of a CPU in the current second, for --than. */
+/* The number of samples of a CPU in the current second, for --min-busy. */
 struct cpu_second {
 	uint64_t began; /* ns */
 	uint64_t n;
 };
 
 struct profile {
-	bool graph, each;
-	double than; /* percent */
+	bool graph, print_samples;
+	double min_busy; /* percent */
 
 	struct attar_stacks *stacks;
 	struct cpu_second *seconds; /* by CPU */
@@ -40,19 +40,19 @@ static struct cpu_second *second_of(struct profile *p, uint32_t cpu)
 	return &more[cpu];
 }
 
-/* --than: whether the CPU has already been busy for that share of the current second. */
+/* --min-busy: whether the CPU has already been busy for that share of the current second. */
 static bool is_busy(struct attar_run *run, struct profile *p, const struct attar_event *ev)
 {
 	struct cpu_second *cpu;
 
-	if (p->than <= 0)
+	if (p->min_busy <= 0)
 		return true;
 	cpu = second_of(p, ev->cpu);
 	if (!cpu)
 		return true;
 	if (ev->time - cpu->began >= NS_PER_S)
 		*cpu = (struct cpu_second){.began = ev->time};
-	return (double)++cpu->n >= (double)attar_run_freq(run) * p->than / 100;
+	return (double)++cpu->n >= (double)attar_run_freq(run) * p->min_busy / 100;
 }
 
 static void columns(struct attar_section *lines)
@@ -65,7 +65,7 @@ static void columns(struct attar_section *lines)
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
 }
 
-/* --each: one line for each sample, its stack under it with -g. */
+/* --print-samples: one line for each sample, its stack under it with -g. */
 static int show(struct profile *p, struct attar_run *run, const struct attar_event *ev,
 	const attar_location *locations, size_t n)
 {
@@ -96,7 +96,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	if (!is_busy(run, p, ev))
 		return 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
-	if (p->each) {
+	if (p->print_samples) {
 		int r = show(p, run, ev, locations, n);
 
 		if (r < 0 || !attar_run_wants_tree(run))
@@ -122,7 +122,7 @@ static int profile_report(
 	double unresolved;
 	int r;
 
-	if (p->each && !attar_run_wants_tree(run))
+	if (p->print_samples && !attar_run_wants_tree(run))
 		return 0;
 	r = attar_stacks_report(p->stacks, report, scope, &opts, &unresolved);
 	if (r == 0)
@@ -140,19 +140,20 @@ static void profile_close(void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct profile, graph, 'g', "call-graph", "show the hottest stacks as a tree"),
-	ATTAR_FLAG(struct profile, each, 0, "each",
+	ATTAR_FLAG(struct profile, print_samples, 0, "print-samples",
 		"print every sample as it arrives, with its stack if -g is given"),
-	ATTAR_PERCENT(struct profile, than, 0, "than", "PCT",
+	ATTAR_PERCENT(struct profile, min_busy, 0, "min-busy", "PCT",
 		"only count samples of a CPU while it is busy for more than this share of a "
 		"second"),
-	{0}};
+	ATTAR_FLAG(struct profile, print_samples, 0, "each", NULL),
+	ATTAR_PERCENT(struct profile, min_busy, 0, "than", "PCT", NULL), {0}};
 
 static const struct attar_example examples[] = {
 	{"profile", "the hottest functions of the whole system, until Ctrl-C"},
 	{"profile -F 997 -g", "also the hottest stacks"},
 	{"profile -d 10s -o cpu.html", "a flame graph of ten seconds, as an HTML page"},
 	{"profile -F 997 -g --flame-graph cpu.folded", "folded stacks for other tools"},
-	{"profile -F 997 -C 0-3 --exclude-kernel --than 30",
+	{"profile -F 997 -C 0-3 --exclude-kernel --min-busy 30",
 		"user code on four CPUs, while they are more than 30% busy"},
 	{"profile -i 1s -p 1234", "one process and its new children, every second"},
 	{"profile -g -- make -j4", "a command and all its child processes"}, {0}};

@@ -29,7 +29,8 @@ static int unknown(struct attar_run *run, const char *name)
 
 	for (const struct attar_option_group *g = run->groups; g->title; g++)
 		for (const struct attar_option *o = g->options; o && o->name; o++)
-			suggest_offer(&s, o->name);
+			if (o->help)
+				suggest_offer(&s, o->name);
 	if (s.best)
 		return attar_fail(
 			-ENOENT, "no such option --%s: did you mean --%s?", CLIP(name), s.best);

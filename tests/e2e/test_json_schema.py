@@ -113,7 +113,7 @@ def test_documented_examples_are_valid():
 def test_reports_of_attar_are_valid(tmp_path):
     """Reports of attar itself: with and without stacks, in intervals, and single samples."""
     schema, out = validator(), tmp_path / 'x.json'
-    for options in [[], ['-g'], ['-g', '-i', '200'], ['--each']]:
+    for options in [[], ['-g'], ['-g', '-i', '200'], ['--print-samples']]:
         done = run('profile', '-q', '-F', 997, *options, '-o', out, '--', workload('split7030'), 500)
         assert done.returncode == 0, done.stderr
         lines = out.read_text().splitlines()

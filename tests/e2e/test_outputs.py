@@ -44,9 +44,9 @@ def test_flame_graph_option_writes_html(tmp_path):
 
 
 def test_each_can_be_combined_with_stacks(tmp_path):
-    """--each prints single samples, and an output made of stacks has them all."""
+    """--print-samples prints single samples, and an output made of stacks has them all."""
     folded = tmp_path / 'x.folded'
-    done = run('profile', '-F', 997, '-g', '--exclude-kernel', '--each', '-o', folded, '--', workload('split7030'), 500)
+    done = run('profile', '-F', 997, '-g', '--exclude-kernel', '--print-samples', '-o', folded, '--', workload('split7030'), 500)
     assert done.returncode == 0, done.stderr
     samples = sum(int(line.rsplit(' ', 1)[1]) for line in folded.read_text().splitlines())
     assert samples == len(re.findall(r'cpu-clock$|cycles$', done.stdout, re.M)) > 50
@@ -229,7 +229,8 @@ def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
         pytest.skip('a sanitized attar prints so slowly that it hardly outruns a reader that stands')
     busy = spawn(workload('split7030'), 1000000)
     out, text = tmp_path / 'all.csv', tmp_path / 'text'
-    done = run('-c', f'{ATTAR} profile -F 20000 --each -g -p {busy.pid} -N 40000 -d 100s -o {out} --format {form} | '
+    done = run('-c', f'{ATTAR} profile -F 20000 --print-samples -g -p {busy.pid} -N 40000 -d 100s '
+                     f'-o {out} --format {form} | '
                      f'(until [ "$(stat -c %s {out})" -gt 6000000 ]; do sleep 0.1; done; cat >{text})', program='bash',
                timeout=120)
     assert done.returncode == 0, done.stderr

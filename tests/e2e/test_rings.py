@@ -89,7 +89,7 @@ def test_calls_of_attar_are_not_watched(spawn, tmp_path):
     out = tmp_path / 'each'
     spawn('sh', '-c', 'while :; do sleep 0.01; done')
     with open(out, 'w', encoding='utf-8') as f:
-        attar = spawn(ATTAR, 'profile', '-e', 'raw_syscalls:sys_enter', '--each', '-d', '500ms', stdout=f,
+        attar = spawn(ATTAR, 'profile', '-e', 'raw_syscalls:sys_enter', '--print-samples', '-d', '500ms', stdout=f,
                       stderr=subprocess.DEVNULL)
         assert attar.wait(30) == 0
     lines = out.read_text().splitlines()

@@ -57,7 +57,7 @@ def send(process, number):
 def start_with_full_pipe(spawn):
     """Start a run that, when asked to end, waits for its reader."""
     busy = spawn(workload('split7030'), 1000000)
-    process = start(spawn, '-F', 5000, '--each', '-p', busy.pid)
+    process = start(spawn, '-F', 5000, '--print-samples', '-p', busy.pid)
     fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
     wait_until(lambda: held(process.stdout) >= 4096 - 200, 'the pipe is full')
     return process

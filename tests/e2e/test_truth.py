@@ -135,7 +135,7 @@ def test_intervals_add_up():
 
 
 def test_each_prints_every_sample():
-    done = run('profile', '-F', 997, '--exclude-kernel', '--each', '--', workload('split7030'), 1000)
+    done = run('profile', '-F', 997, '--exclude-kernel', '--print-samples', '--', workload('split7030'), 1000)
     assert done.returncode == 0
     assert 'heavy+0x' in done.stdout and 'light+0x' in done.stdout
     heavy, light = done.stdout.count('heavy+0x'), done.stdout.count('light+0x')

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, has, run
+from command import ATTAR, has, run, workload
 
 pytestmark = pytest.mark.quick
 
@@ -51,7 +51,7 @@ MISTAKES = [
     (['profile', '-i', '0'], USAGE, r'attar: --interval: 0 is too short: the minimum is 1ms'),
     (['profile', '-m', '0'], USAGE, r'attar: --mmap-pages: 0 is not between 1 and 65536'),
     (['profile', '-m', '99999999999'], USAGE, r'attar: --mmap-pages: 99999999999 is not between 1 and 65536'),
-    (['profile', '--than', '101'], USAGE, r"attar: --than: '101' is not a percentage between 0 and 100"),
+    (['profile', '--min-busy', '101'], USAGE, r"attar: --min-busy: '101' is not a percentage between 0 and 100"),
     (['profile', '--watermark', '-1'], USAGE, r"attar: --watermark: '-1' is not a percentage between 1 and 100"),
     (['profile', '--exclude-user', '--exclude-kernel'], USAGE,
      r'attar: --exclude-user and --exclude-kernel are mutually exclusive: nothing would be sampled'),
@@ -122,9 +122,20 @@ def test_help_describes_a_profiler(args):
     done = run(*args)
     assert done.returncode == 0 and done.stderr == ''
     for option in ('-F', '-g', '-C', '-p', '-t', '--cgroups', '-i', '-d', '-N', '-m', '--watermark', '--exclude-user',
-                   '--exclude-kernel', 'user-callchain', 'kernel-callchain', '--than', '--each', '--flame-graph',
+                   '--exclude-kernel', 'user-callchain', 'kernel-callchain', '--min-busy', '--print-samples', '--flame-graph',
                    '-o', '-v', '-q'):
         assert option in done.stdout, option
+
+
+@pytest.mark.parametrize('old', ['--each', '--than'])
+def test_old_option_names_are_accepted_but_not_listed(old):
+    value = ['20'] if old == '--than' else []
+    done = run('profile', old, *value, '-F', 997, '--', workload('split7030'), 50)
+    assert done.returncode == 0, done.stderr
+    for args in (['profile', '-h'], ['help', '--man', 'profile'], ['completion', 'bash'], ['completion', 'fish']):
+        words = run(*args).stdout.replace('\\-', '-').replace('-l ', '--').split()
+        assert old not in words, args
+    assert f'did you mean {old}?' not in run('profile', f'{old}e').stderr
 
 
 def test_list_has_events_of_each_kind(root):

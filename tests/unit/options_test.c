@@ -109,6 +109,15 @@ static void test_profilers(void **state)
 }
 
 /* A letter has the same meaning, and no name occurs twice, in every profiler. */
+/* An option without help is an old name: the same table lists an option for the same member. */
+static bool is_listed(const struct attar_option *table, const struct attar_option *option)
+{
+	for (const struct attar_option *o = table; o->name; o++)
+		if (o->help && o->offset == option->offset && o->type == option->type)
+			return true;
+	return false;
+}
+
 static void test_options_are_unique(void **state)
 {
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++) {
@@ -122,7 +131,7 @@ static void test_options_are_unique(void **state)
 				assert_false(o->letter && letters[(unsigned char)o->letter]);
 				letters[(unsigned char)o->letter] = true;
 				assert_false(o->letter == 'h');
-				assert_non_null(o->help);
+				assert_true(is_listed(g->options, o));
 			}
 		attar_run_free(run);
 	}
