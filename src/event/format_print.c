@@ -31,10 +31,10 @@ size_t attar_format_print(
 	CHECK_ARG_OR(ret_text || !max, "ret_text", 0);
 
 	struct format *f = format_of(format);
-	struct print_run run = {.program = program_of(f),
+	const struct print_program *program = program_of(f);
+	struct print_run run = {.program = program,
+		.record = {.expr = program ? &program->expr : NULL, .raw = raw, .size = size},
 		.tracefs = f->tracefs,
-		.raw = raw,
-		.size = size,
 		.at = ret_text,
 		.max = max};
 

@@ -326,10 +326,10 @@ void eventheader_print(struct print_run *run, const char *name)
 {
 	const size_t common = 8;
 
-	if (run->size > common)
-		put_event(run, run->raw + common, run->size - common, name);
+	if (run->record.size > common)
+		put_event(run, run->record.raw + common, run->record.size - common, name);
 	else
-		put_event(run, run->raw, 0, name);
+		put_event(run, run->record.raw, 0, name);
 }
 
 size_t attar_eventheader_print(const void *payload, size_t n, char *ret_text, size_t max)

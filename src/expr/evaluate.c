@@ -1,213 +1,92 @@
 /* SPDX-License-Identifier: MIT */
-/* Evaluate expressions of print formats by the rules of C: promotion, width, sign. */
+/* Evaluate checked expressions by the rules of C: promotion, width, sign. */
+#include "expr/expr.h"
+
 #include <time.h>
 
-#include "expr/print.h"
-
-static struct print_value number_value(uint64_t number, unsigned bits, bool is_signed)
-{
-	struct print_value v = {.bits = (uint8_t)bits, .is_signed = is_signed};
-
-	if (bits < 64) {
-		number &= (1ULL << bits) - 1;
-		if (is_signed && number >> (bits - 1))
-			number |= ~0ULL << bits;
-	}
-	v.number = number;
-	return v;
-}
-
-static struct print_value bytes_value(const void *bytes, size_t len, unsigned element, bool is_text)
-{
-	return (struct print_value){.bytes = bytes,
-		.len = bytes ? len : 0,
-		.element = (uint8_t)(element ? element : 1),
-		.is_text = is_text,
-		.bits = 64};
-}
+#include "tracefs/format.h"
 
 /* ---- fields ---- */
 
-static struct print_value field_bytes(const struct print_run *run, const struct attar_field *f)
+static uint64_t load_dynamic(struct expr_run *run, const struct attar_field *f)
 {
+	struct attar_number_type type = {.size = (uint8_t)f->size, .is_signed = f->is_signed};
 	size_t len;
-	const void *bytes = run->raw ? attar_field_bytes(f, run->raw, run->size, &len) : NULL;
-	struct print_value v;
+	const void *bytes = attar_field_bytes(f, run->raw, run->size, &len);
 
-	if (!bytes)
-		return bytes_value("", 0, 1, f->kind == ATTAR_FIELD_STRING);
-	v = bytes_value(bytes, len, f->element, f->kind == ATTAR_FIELD_STRING);
-	v.is_signed = f->is_signed;
-	return v;
+	if (bytes && len >= f->size)
+		return attar_number_u64(&type, bytes);
+	run->absent++;
+	return 0;
 }
 
-static struct print_value field_value(const struct print_run *run, const struct attar_field *f)
+static inline uint64_t load(struct expr_run *run, const struct expr_node *node)
 {
-	if (f->kind != ATTAR_FIELD_NUMBER)
-		return field_bytes(run, f);
-	return number_value(
-		run->raw ? attar_field_u64(f, run->raw, run->size) : 0, f->size * 8U, f->is_signed);
-}
+	const struct attar_field *f = &run->expr->fields.at[node->field];
 
-/* The location of a field of any kind: for %pI4 and similar conversions. */
-static struct print_value field_address(const struct print_run *run, const struct attar_field *f)
-{
-	if (!run->raw || (size_t)f->offset + f->size > run->size)
-		return bytes_value("", 0, 1, false);
-	return bytes_value(
-		run->raw + f->offset, f->size, f->element, f->kind == ATTAR_FIELD_STRING);
-}
-
-static struct print_value element_value(struct print_value array, uint64_t index)
-{
-	struct attar_field f = {.size = array.element, .is_signed = array.is_signed};
-
-	if (!array.bytes || array.element > 8 || index >= array.len / array.element)
-		return number_value(0, 32, true);
-	return number_value(attar_field_u64(&f, array.bytes + index * array.element, array.element),
-		array.element * 8U, array.is_signed);
-}
-
-/* ---- operators ---- */
-
-static struct print_value promote(struct print_value v)
-{
-	if (v.bits < 32) {
-		v.bits = 32;
-		v.is_signed = true;
+	if (f->place != ATTAR_FIELD_FIXED)
+		return load_dynamic(run, f);
+	if ((size_t)f->offset + f->size > run->size) {
+		run->absent++;
+		return 0;
 	}
-	return v;
+	return attar_field_u64(f, run->raw, run->size);
 }
 
-static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
+static inline struct expr_value bytes_value(struct expr_run *run, const void *bytes, size_t len)
 {
-	if (!b)
-		return 0; /* avoids a division trap */
-	if (!is_signed)
-		return rest ? a % b : a / b;
-	if ((int64_t)b == -1)
-		return rest ? 0 : 0 - a;
-	return (uint64_t)(rest ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
+	if (bytes)
+		return (struct expr_value){.bytes = bytes, .len = len};
+	run->absent++;
+	return (struct expr_value){.bytes = (const uint8_t *)""};
 }
 
-static bool less(uint64_t a, uint64_t b, bool is_signed)
+static inline struct expr_value field_bytes(struct expr_run *run, const struct expr_node *node)
 {
-	return is_signed ? (int64_t)a < (int64_t)b : a < b;
+	const struct attar_field *f = &run->expr->fields.at[node->field];
+	size_t len = 0;
+	const void *bytes = attar_field_bytes(f, run->raw, run->size, &len);
+
+	return bytes_value(run, bytes, len);
 }
 
-static struct print_value shift(unsigned token, struct print_value a, uint64_t by)
+/* For %pI4 and similar conversions. */
+static struct expr_value field_address(struct expr_run *run, const struct expr_node *node)
 {
-	uint64_t n = a.number;
+	const struct attar_field *f = &run->expr->fields.at[node->field];
+	bool is_present = (size_t)f->offset + f->size <= run->size;
 
-	if (by >= a.bits)
-		n = 0;
-	else if (token == TOKEN_SHL)
-		n <<= by;
-	else
-		n = a.is_signed ? (uint64_t)((int64_t)n >> by) : n >> by;
-	return number_value(n, a.bits, a.is_signed);
+	return bytes_value(run, is_present ? run->raw + f->offset : NULL, f->size);
 }
 
-static uint64_t combine(unsigned token, uint64_t a, uint64_t b, bool is_signed)
+static inline double load_real(struct expr_run *run, const struct expr_node *node)
 {
-	switch (token) {
-	case '*':
-		return a * b;
-	case '/':
-	case '%':
-		return divide(a, b, is_signed, token == '%');
-	case '+':
-		return a + b;
-	case '-':
-		return a - b;
-	case '&':
-		return a & b;
-	case '^':
-		return a ^ b;
-	default:
-		return a | b;
-	}
+	const struct attar_field *f = &run->expr->fields.at[node->field];
+	struct attar_number_type type = {.size = (uint8_t)f->size, .is_float = true};
+	size_t len;
+	const void *bytes = attar_field_bytes(f, run->raw, run->size, &len);
+
+	if (bytes && len >= f->size)
+		return attar_number_double(&type, bytes);
+	run->absent++;
+	return 0;
 }
 
-static bool compare(unsigned token, uint64_t a, uint64_t b, bool is_signed, bool *ret_result)
+static inline double real_value(struct expr_run *run, const struct expr_node *node)
 {
-	switch (token) {
-	case '<':
-		*ret_result = less(a, b, is_signed);
-		return true;
-	case '>':
-		*ret_result = less(b, a, is_signed);
-		return true;
-	case TOKEN_LE:
-		*ret_result = !less(b, a, is_signed);
-		return true;
-	case TOKEN_GE:
-		*ret_result = !less(a, b, is_signed);
-		return true;
-	case TOKEN_EQ:
-		*ret_result = a == b;
-		return true;
-	case TOKEN_NE:
-		*ret_result = a != b;
-		return true;
-	}
-	return false;
+	return node->op == EXPR_FIELD ? load_real(run, node) : node->real;
 }
 
-static bool is_true(struct print_value v)
+static uint64_t element_value(struct expr_run *run, const struct expr_node *node)
 {
-	return v.bytes || v.number;
-}
+	const struct expr_type *array = &expr_node(run->expr, node->a)->type;
+	struct attar_field f = {.size = array->element, .is_signed = array->is_signed};
+	struct expr_value v = expr_eval(run, node->a);
+	uint64_t index = expr_number(run, node->b);
 
-static struct print_value binary_value(const struct print_run *run, const struct print_node *node)
-{
-	struct print_value a = promote(print_eval(run, node->a)), b;
-	unsigned bits;
-	bool is_signed, truth;
-
-	if (node->token == TOKEN_AND || node->token == TOKEN_OR) {
-		truth = is_true(a);
-		if (truth == (node->token == TOKEN_AND))
-			truth = is_true(print_eval(run, node->b));
-		return number_value(truth, 32, true);
-	}
-	b = promote(print_eval(run, node->b));
-	if (node->token == TOKEN_SHL || node->token == TOKEN_SHR)
-		return shift(node->token, a, b.number);
-	bits = MAX(a.bits, b.bits);
-	is_signed = (a.is_signed || a.bits < bits) && (b.is_signed || b.bits < bits);
-	a = number_value(a.number, bits, is_signed);
-	b = number_value(b.number, bits, is_signed);
-	if (compare(node->token, a.number, b.number, is_signed, &truth))
-		return number_value(truth, 32, true);
-	return number_value(combine(node->token, a.number, b.number, is_signed), bits, is_signed);
-}
-
-static struct print_value cast_value(const struct print_run *run, const struct print_node *node)
-{
-	struct print_value v = print_eval(run, node->a);
-
-	if (node->is_pointer && v.bytes && node->element) {
-		v.element = node->element;
-		v.is_text &= node->element == 1;
-		return v;
-	}
-	if (node->is_pointer)
-		return v.bytes ? v : number_value(v.number, 64, false);
-	if (v.bytes || !node->bits)
-		return v;
-	return number_value(v.number, node->bits, node->is_signed);
-}
-
-static struct print_value negative(struct print_value v, enum print_op op)
-{
-	v = promote(v);
-	return number_value(op == PRINT_NEGATE ? 0 - v.number : ~v.number, v.bits, v.is_signed);
-}
-
-static struct print_value part_of_time(struct print_value v, bool seconds)
-{
-	return number_value(seconds ? v.number / 1000000000 : v.number % 1000000000, 64, false);
+	if (!v.bytes || !f.size || index >= v.len / f.size)
+		return 0;
+	return attar_field_u64(&f, v.bytes + index * f.size, f.size);
 }
 
 /*
@@ -215,71 +94,307 @@ static struct print_value part_of_time(struct print_value v, bool seconds)
  * counter 300 s before 2^32 (INITIAL_JIFFIES); the first tick comes some ms after the clock's 0, so
  * this is a little ahead and differences to earlier values are never negative.
  */
-static struct print_value jiffies_value(void)
+static uint64_t jiffies(void)
 {
 	struct timespec tick; /* the resolution of the coarse clock is the period of the tick */
 	uint64_t period, hz;
 
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) < 0 || tick.tv_nsec <= 0)
-		return number_value(0, 64, false);
+		return 0;
 	period = (uint64_t)tick.tv_nsec;
 	hz = (1000000000 + period / 2) / period;
-	return number_value((uint32_t)(0 - 300 * hz) + base_now() / period, 64, false);
+	return (uint32_t)(0 - 300 * hz) + base_now() / period;
 }
 
-struct print_value print_eval(const struct print_run *run, int32_t index)
-{
-	const struct print_node *node = &run->program->nodes.at[index];
-	struct print_value v;
+/* ---- operators ---- */
 
-	switch ((enum print_op)node->op) {
-	case PRINT_NUMBER:
-		return number_value(node->number, node->bits, node->is_signed);
-	case PRINT_STRING:
-		return bytes_value(node->text, strlen(node->text), 1, true);
-	case PRINT_FIELD:
-		return field_value(run, node->field);
-	case PRINT_ADDRESS:
-		return field_address(run, node->field);
-	case PRINT_DYNAMIC:
-		return field_bytes(run, node->field);
-	case PRINT_LENGTH:
-		return number_value(field_bytes(run, node->field).len, 32, true);
-	case PRINT_INDEX:
-		v = print_eval(run, node->a);
-		return element_value(v, print_eval(run, node->b).number);
-	case PRINT_DEREF:
-		return element_value(print_eval(run, node->a), 0);
-	case PRINT_NEGATE:
-	case PRINT_INVERT:
-		return negative(print_eval(run, node->a), node->op);
-	case PRINT_NOT:
-		return number_value(!is_true(print_eval(run, node->a)), 32, true);
-	case PRINT_CAST:
-		return cast_value(run, node);
-	case PRINT_BINARY:
-		return binary_value(run, node);
-	case PRINT_CHOOSE:
-		return print_eval(run, is_true(print_eval(run, node->a)) ? node->b : node->c);
-	case PRINT_SECONDS:
-	case PRINT_REST_NS:
-		return part_of_time(print_eval(run, node->a), node->op == PRINT_SECONDS);
-	case PRINT_JIFFIES:
-		return jiffies_value();
-	case PRINT_UNKNOWN:
-	case PRINT_SYMBOLIC:
-	case PRINT_FLAGS:
-	case PRINT_ENTRY:
-	case PRINT_HEX:
-	case PRINT_HEX_STR:
-	case PRINT_ARRAY:
-	case PRINT_BITMASK:
+static inline uint64_t left(struct expr_run *run, const struct expr_node *node)
+{
+	const struct expr_node *a = expr_node(run->expr, node->a);
+
+	return a->op == EXPR_FIELD ? load(run, a) : expr_number(run, node->a);
+}
+
+static inline uint64_t right(struct expr_run *run, const struct expr_node *node)
+{
+	return node->has_constant ? node->number : expr_number(run, node->b);
+}
+
+static uint64_t divide(struct expr_run *run, const struct expr_node *node)
+{
+	uint64_t a = expr_convert(left(run, node), node->operand),
+		 b = expr_convert(right(run, node), node->operand);
+	bool rest = node->op == EXPR_REMAINDER;
+
+	if (!b) {
+		run->by_zeros++;
+		return 0;
+	}
+	if (!node->operand.is_signed)
+		return rest ? a % b : a / b;
+	if ((int64_t)b == -1)
+		return rest ? 0 : 0 - a;
+	return (uint64_t)(rest ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
+}
+
+static uint64_t shift(struct expr_run *run, const struct expr_node *node)
+{
+	uint64_t a = left(run, node), by = right(run, node);
+
+	if (by >= node->type.bits)
+		return 0;
+	if (node->op == EXPR_SHIFT_LEFT)
+		return expr_convert(a << by, node->type);
+	return node->type.is_signed ? (uint64_t)((int64_t)a >> by) : a >> by;
+}
+
+/* The lowest bits of the result depend on those of the operands only. */
+static inline uint64_t arithmetic(struct expr_run *run, const struct expr_node *node)
+{
+	uint64_t a = left(run, node), b = right(run, node);
+
+	switch ((enum expr_op)node->op) {
+	case EXPR_MULTIPLY:
+		return a * b;
+	case EXPR_ADD:
+		return a + b;
+	case EXPR_SUBTRACT:
+		return a - b;
+	case EXPR_BIT_AND:
+		return a & b;
+	case EXPR_BIT_XOR:
+		return a ^ b;
+	default:
+		return a | b;
+	}
+}
+
+#define COMPARE(op_, a_, b_)                                                                       \
+	((op_) == EXPR_EQUAL               ? (a_) == (b_)                                          \
+		: (op_) == EXPR_NOT_EQUAL  ? (a_) != (b_)                                          \
+		: (op_) == EXPR_LESS       ? (a_) < (b_)                                           \
+		: (op_) == EXPR_GREATER    ? (a_) > (b_)                                           \
+		: (op_) == EXPR_LESS_EQUAL ? (a_) <= (b_)                                          \
+					   : (a_) >= (b_))
+
+static __attribute__((noinline)) bool compare_numbers(
+	struct expr_run *run, const struct expr_node *node)
+{
+	uint32_t absent = run->absent;
+	uint64_t a = expr_convert(left(run, node), node->operand),
+		 b = expr_convert(right(run, node), node->operand);
+
+	if (node->needs_fields && run->absent != absent)
+		return false;
+	if (node->operand.is_signed)
+		return COMPARE(node->op, (int64_t)a, (int64_t)b);
+	return COMPARE(node->op, a, b);
+}
+
+/* The text of a node, up to its NUL. */
+static const char *text_value(struct expr_run *run, int32_t index, size_t *ret_len)
+{
+	struct expr_value v = expr_eval(run, index);
+
+	*ret_len = strnlen((const char *)v.bytes, v.len);
+	return (const char *)v.bytes;
+}
+
+/* The usual case: the text of a field and a constant. */
+static bool compare_constant(struct expr_run *run, const struct expr_node *node)
+{
+	uint32_t absent = run->absent;
+	struct expr_value a = field_bytes(run, expr_node(run->expr, node->a));
+	const char *text = (const char *)a.bytes, *constant = expr_text(run->expr, node);
+	size_t n = node->text_len;
+
+	if (node->needs_fields && run->absent != absent)
+		return false;
+	if (node->op == EXPR_GLOB)
+		return expr_glob(constant, n, text, strnlen(text, a.len));
+	return (a.len >= n && !memcmp(text, constant, n) && (a.len == n || !text[n])) ==
+	       (node->op == EXPR_EQUAL);
+}
+
+/* Not inlined, to keep expr_is_true() short; the same below. */
+static __attribute__((noinline)) bool compare_texts(
+	struct expr_run *run, const struct expr_node *node)
+{
+	uint32_t absent = run->absent;
+	size_t a_len, b_len;
+	const char *a, *b;
+
+	if (node->has_constant)
+		return compare_constant(run, node);
+	a = text_value(run, node->a, &a_len);
+	b = text_value(run, node->b, &b_len);
+	if (node->needs_fields && run->absent != absent)
+		return false;
+	if (node->op == EXPR_GLOB)
+		return expr_glob(b, b_len, a, a_len);
+	return (a_len == b_len && !memcmp(a, b, a_len)) == (node->op == EXPR_EQUAL);
+}
+
+static __attribute__((noinline)) bool compare_reals(
+	struct expr_run *run, const struct expr_node *node)
+{
+	uint32_t absent = run->absent;
+	double a = real_value(run, expr_node(run->expr, node->a)),
+	       b = real_value(run, expr_node(run->expr, node->b));
+
+	if (node->needs_fields && run->absent != absent)
+		return false;
+	return COMPARE(node->op, a, b);
+}
+
+static bool compare(struct expr_run *run, const struct expr_node *node)
+{
+	if (node->operand.kind == EXPR_CLASS_BYTES)
+		return compare_texts(run, node);
+	if (node->operand.kind == EXPR_CLASS_REAL)
+		return compare_reals(run, node);
+	return compare_numbers(run, node);
+}
+
+static inline bool in_range(struct expr_run *run, const struct expr_node *node)
+{
+	uint32_t absent = run->absent;
+	uint64_t value = left(run, node);
+
+	if (node->needs_fields && run->absent != absent)
+		return false;
+	return ((value & node->mask) - node->number <= node->span) != node->is_inverted;
+}
+
+/* ---- nodes ---- */
+
+static uint64_t chosen(struct expr_run *run, const struct expr_node *node)
+{
+	return expr_number(run, expr_is_true(run, node->a) ? node->b : node->c);
+}
+
+static uint64_t number(struct expr_run *run, const struct expr_node *node)
+{
+	switch ((enum expr_op)node->op) {
+	case EXPR_NUMBER:
+		return node->number;
+	case EXPR_FIELD:
+		return load(run, node);
+	case EXPR_JIFFIES:
+		return jiffies();
+	case EXPR_LENGTH:
+		return field_bytes(run, node).len;
+	case EXPR_INDEX:
+		return element_value(run, node);
+	case EXPR_NEGATE:
+		return expr_convert(0 - left(run, node), node->type);
+	case EXPR_INVERT:
+		return expr_convert(~left(run, node), node->type);
+	case EXPR_CAST:
+		return expr_convert(left(run, node), node->type);
+	case EXPR_CHOOSE:
+		return expr_convert(chosen(run, node), node->type);
+	case EXPR_DIVIDE:
+	case EXPR_REMAINDER:
+		return expr_convert(divide(run, node), node->type);
+	case EXPR_SHIFT_LEFT:
+	case EXPR_SHIFT_RIGHT:
+		return shift(run, node);
+	case EXPR_MULTIPLY:
+	case EXPR_ADD:
+	case EXPR_SUBTRACT:
+	case EXPR_BIT_AND:
+	case EXPR_BIT_XOR:
+	case EXPR_BIT_OR:
+		return expr_convert(arithmetic(run, node), node->type);
+	default: /* a name without a value, or for print_string() */
+		return 0;
+	}
+}
+
+uint64_t expr_number(struct expr_run *run, int32_t index)
+{
+	const struct expr_node *node = expr_node(run->expr, index);
+
+	if (node->type.kind != EXPR_CLASS_NUMBER)
+		return expr_eval(run, index).number;
+	if (node->op >= EXPR_LESS && node->op <= EXPR_RANGE)
+		return expr_is_true(run, index);
+	return number(run, node);
+}
+
+struct expr_value expr_eval(struct expr_run *run, int32_t index)
+{
+	const struct expr_node *node = expr_node(run->expr, index);
+
+	if (node->type.kind == EXPR_CLASS_NUMBER)
+		return (struct expr_value){.number = expr_number(run, index)};
+	switch ((enum expr_op)node->op) {
+	case EXPR_STRING:
+		return (struct expr_value){.bytes = (const uint8_t *)expr_text(run->expr, node),
+			.len = node->text_len};
+	case EXPR_BYTES:
+		return field_bytes(run, node);
+	case EXPR_ADDRESS:
+		return field_address(run, node);
+	case EXPR_CAST:
+		return expr_eval(run, node->a);
+	case EXPR_CHOOSE:
+		return expr_eval(run, expr_is_true(run, node->a) ? node->b : node->c);
+	default: /* a floating-point number */
+		return (struct expr_value){0};
+	}
+}
+
+/* Whether the value of a node that is not an operator is true. */
+static bool is_true(struct expr_run *run, const struct expr_node *node, int32_t index)
+{
+	struct expr_value v;
+
+	switch ((enum expr_class)node->type.kind) {
+	case EXPR_CLASS_NUMBER:
+		return number(run, node) != 0;
+	case EXPR_CLASS_REAL:
+		return real_value(run, node) != 0;
+	case EXPR_CLASS_BYTES:
+		return true;
+	case EXPR_CLASS_ANY:
 		break;
 	}
-	return number_value(0, 64, false);
+	v = expr_eval(run, index);
+	return v.bytes || v.number;
 }
 
-bool print_is_true(const struct print_run *run, int32_t index)
+bool expr_is_true(struct expr_run *run, int32_t index)
 {
-	return is_true(print_eval(run, index));
+	for (;;) {
+		const struct expr_node *node = expr_node(run->expr, index);
+
+		switch ((enum expr_op)node->op) {
+		case EXPR_RANGE:
+			return in_range(run, node);
+		case EXPR_AND:
+			if (!expr_is_true(run, node->a))
+				return false;
+			index = node->b;
+			continue;
+		case EXPR_OR:
+			if (expr_is_true(run, node->a))
+				return true;
+			index = node->b;
+			continue;
+		case EXPR_NOT:
+			return !expr_is_true(run, node->a);
+		case EXPR_LESS:
+		case EXPR_LESS_EQUAL:
+		case EXPR_GREATER:
+		case EXPR_GREATER_EQUAL:
+		case EXPR_EQUAL:
+		case EXPR_NOT_EQUAL:
+		case EXPR_GLOB:
+			return compare(run, node);
+		default:
+			return is_true(run, node, index);
+		}
+	}
 }

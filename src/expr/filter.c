@@ -1,250 +1,175 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's filter language as a dialect of expressions: its operands are comparisons of a field
+ * with a constant, which is compared as a 64-bit number of the field's sign.
+ */
 #include "expr/filter.h"
 
-#include <ctype.h>
-#include <fnmatch.h>
+#include "expr/check.h"
 
-#include "base/base.h"
-#include "base/buf.h"
-#include "base/vec.h"
-#include "tracefs/format.h"
-
-enum { DEPTH_MAX = 32, NODES_MAX = 512, TEXT_MAX = 256 };
-enum op { OP_EQ, OP_NE, OP_LE, OP_LT, OP_GE, OP_GT, OP_BITS, OP_LIKE, OP_AND, OP_OR, OP_NOT };
-
-static const struct {
-	const char *text;
-	enum op op;
-} operators[] = {{"==", OP_EQ}, {"!=", OP_NE}, {"<=", OP_LE}, {"<", OP_LT}, {">=", OP_GE},
-	{">", OP_GT}, {"&", OP_BITS}, {"~", OP_LIKE}};
-
-struct node {
-	enum op op;
-	int a, b; /* of AND, OR, NOT */
-	const struct attar_field *field;
-	struct attar_number_type described; /* size 0: the type is given by the field's kind */
-	bool is_text;
-	double real;
-	int64_t number;
-	char text[TEXT_MAX];
-};
+enum { DEPTH_MAX = 32, TEXT_MAX = 256 };
 
 struct filter {
-	VEC(struct node) nodes;
-	int root;
+	struct expr expr;
+	int32_t root;
 };
 
-struct parse {
-	struct filter *filter;
-	const struct attar_format *format;
-	const char *text, *p;
-	int depth;
+/* The left side and the operator of a comparison. */
+struct comparison {
+	struct attar_field field;
+	bool is_text, is_real;
+	enum expr_op op;
 };
 
-static int wrong(const struct parse *parse, const char *what)
+static bool take_field(struct expr_parser *p, struct comparison *c)
 {
-	return attar_fail(-EINVAL, "filter '%s', column %zu: %s", CLIP(parse->text),
-		(size_t)(parse->p - parse->text) + 1, what);
-}
+	size_t n = lex_word(p->p);
+	const struct attar_field *field;
+	struct attar_number_type type = {0};
+	char name[TEXT_MAX];
 
-static void skip_blanks(struct parse *parse)
-{
-	while (isspace((unsigned char)*parse->p))
-		parse->p++;
-}
-
-static bool take(struct parse *parse, const char *token)
-{
-	size_t n = strlen(token);
-
-	skip_blanks(parse);
-	if (strncmp(parse->p, token, n) != 0)
-		return false;
-	parse->p += n;
+	if (!n || n >= sizeof(name))
+		return expr_fail(p, "expected a field name") >= 0;
+	memcpy(name, p->p, n);
+	name[n] = '\0';
+	field = attar_format_field(p->format, name);
+	if (!field) {
+		p->is_field = true;
+		return expr_fail(p, "no such field") >= 0;
+	}
+	c->field = *field;
+	c->is_text = field->kind == ATTAR_FIELD_STRING;
+	if (perfume_type_of(field, &type) && type.is_array)
+		return expr_fail(p, "cannot compare an array") >= 0;
+	if (!c->is_text && !type.size && field->kind != ATTAR_FIELD_NUMBER)
+		return expr_fail(p, "only numbers and strings can be compared") >= 0;
+	if (!c->is_text)
+		c->field.kind = ATTAR_FIELD_NUMBER;
+	c->is_real = type.is_float;
+	p->p += n;
 	return true;
 }
 
-/* Returns the index of a new node. */
-static int add(struct parse *parse, const struct node *node)
+static bool take_operator(struct expr_parser *p, struct comparison *c)
 {
-	if (parse->filter->nodes.n >= NODES_MAX)
-		return wrong(parse, "the expression is too long");
-	if (vec_push(&parse->filter->nodes, *node) < 0)
-		return base_oom();
-	return (int)parse->filter->nodes.n - 1;
-}
+	static const struct {
+		const char *text;
+		enum expr_op op;
+	} operators[] = {{"==", EXPR_EQUAL}, {"!=", EXPR_NOT_EQUAL}, {"<=", EXPR_LESS_EQUAL},
+		{"<", EXPR_LESS}, {">=", EXPR_GREATER_EQUAL}, {">", EXPR_GREATER},
+		{"&", EXPR_BIT_AND}, {"~", EXPR_GLOB}};
+	size_t i = 0;
 
-/* ---- comparisons ---- */
-
-static int no_field(const struct parse *parse, const char *name, size_t n)
-{
-	struct buf fields _cleanup_(buf_done) = {0};
-
-	for (size_t i = 0; i < parse->format->n_fields; i++)
-		if (!parse->format->fields[i].is_common)
-			buf_printf(&fields, "%s%s", fields.len ? ", " : "",
-				parse->format->fields[i].name);
-	return attar_fail(-EINVAL, "filter '%s': '%s:%s' has no field '%s'; its fields are %s",
-		CLIP(parse->text), CLIP(parse->format->system), CLIP(parse->format->name),
-		CLIP_N(name, n), buf_text(&fields));
-}
-
-static int take_field(struct parse *parse, struct node *node)
-{
-	const char *name = parse->p;
-	char text[TEXT_MAX];
-	size_t n = 0;
-
-	while (isalnum((unsigned char)name[n]) || name[n] == '_')
-		n++;
-	if (!n || n >= sizeof(text))
-		return wrong(parse, "expected a field name");
-	memcpy(text, name, n);
-	text[n] = '\0';
-	node->field = attar_format_field(parse->format, text);
-	if (!node->field)
-		return no_field(parse, name, n);
-	node->is_text = node->field->kind == ATTAR_FIELD_STRING;
-	if (perfume_type_of(node->field, &node->described) && node->described.is_array)
-		return wrong(parse, "cannot compare an array");
-	if (!node->is_text && !node->described.size && node->field->kind != ATTAR_FIELD_NUMBER)
-		return wrong(parse, "only numbers and strings can be compared");
-	parse->p += n;
-	return 0;
-}
-
-static int take_operator(struct parse *parse, struct node *node)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(operators); i++) {
-		if (!take(parse, operators[i].text))
-			continue;
-		node->op = operators[i].op;
-		if (node->is_text != (node->op == OP_LIKE) && node->op != OP_EQ &&
-			node->op != OP_NE)
-			return wrong(parse,
-				node->is_text ? "strings can only be compared with ==, != or ~"
-					      : "~ can only compare strings");
-		return 0;
-	}
-	return wrong(parse, "expected one of == != < <= > >= & ~");
+	while (i < ARRAY_SIZE(operators) && !lex_take(&p->p, operators[i].text))
+		i++;
+	if (i == ARRAY_SIZE(operators))
+		return expr_fail(p, "expected one of == != < <= > >= & ~") >= 0;
+	c->op = operators[i].op;
+	if (c->op == EXPR_EQUAL || c->op == EXPR_NOT_EQUAL)
+		return true;
+	if (c->is_text && c->op != EXPR_GLOB)
+		return expr_fail(p, "strings can only be compared with ==, != or ~") >= 0;
+	if (!c->is_text && c->op == EXPR_GLOB)
+		return expr_fail(p, "~ can only compare strings") >= 0;
+	if (c->is_real && c->op == EXPR_BIT_AND)
+		return expr_fail(p, "& can only test bits of integers") >= 0;
+	return true;
 }
 
 /* Quotes around a word are optional. */
-static int take_text(struct parse *parse, struct node *node)
+static int32_t text(struct expr_parser *p)
 {
-	char quote = *parse->p == '"' || *parse->p == '\'' ? *parse->p : '\0';
 	size_t n;
+	const char *start = lex_text(&p->p, &n);
 
-	parse->p += quote != '\0';
-	n = quote ? strcspn(parse->p, quote == '"' ? "\"" : "'") : strcspn(parse->p, " \t)&|");
-	if (quote && !parse->p[n])
-		return wrong(parse, "missing closing quote");
-	if (n >= TEXT_MAX)
-		return wrong(parse, "the string is too long");
-	memcpy(node->text, parse->p, n);
-	node->text[n] = '\0';
-	parse->p += n + (quote != '\0');
-	return 0;
+	if (!start)
+		return expr_fail(p, "missing closing quote");
+	if (n < TEXT_MAX)
+		return expr_add_string(p, start, n);
+	p->p = start;
+	return expr_fail(p, "the string is too long");
 }
 
-static int take_number(struct parse *parse, struct node *node)
+/* The right side. */
+static int32_t constant(struct expr_parser *p, const struct comparison *c)
 {
-	char *end;
+	int64_t number;
+	double real;
 
-	errno = 0;
-	if (node->described.is_float) {
-		node->real = strtod(parse->p, &end);
-	} else {
-		node->number = *parse->p == '-' ? strtoll(parse->p, &end, 0)
-						: (int64_t)strtoull(parse->p, &end, 0);
-	}
-	if (end == parse->p || errno || isalnum((unsigned char)*end) || *end == '.')
-		return wrong(parse, "expected a number");
-	parse->p = end;
-	return 0;
+	if (c->is_text)
+		return text(p);
+	if (c->is_real)
+		return lex_real(&p->p, &real) ? expr_add_real(p, real)
+					      : expr_fail(p, "expected a number");
+	return lex_signed(&p->p, &number)
+		       ? expr_add_integer(p, (uint64_t)number, 64, c->field.is_signed)
+		       : expr_fail(p, "expected a number");
 }
 
-static int comparison(struct parse *parse)
+static int32_t comparison(struct expr_parser *p)
 {
-	struct node node = {0};
-	int r = take_field(parse, &node);
+	struct comparison c;
+	int32_t a, node;
 
-	if (r == 0)
-		r = take_operator(parse, &node);
-	if (r < 0)
-		return r;
-	skip_blanks(parse);
-	r = node.is_text ? take_text(parse, &node) : take_number(parse, &node);
-	return r < 0 ? r : add(parse, &node);
+	if (!take_field(p, &c) || !take_operator(p, &c))
+		return -1;
+	a = expr_add_field(p, c.is_text ? EXPR_BYTES : EXPR_FIELD, &c.field, c.is_real);
+	node = expr_add_infix(p, c.op, a, constant(p, &c));
+	if (c.op == EXPR_BIT_AND && node >= 0)
+		node = expr_add_infix(
+			p, EXPR_NOT_EQUAL, node, expr_add_integer(p, 0, 64, c.field.is_signed));
+	if (node >= 0)
+		p->expr->nodes.at[node].needs_fields = true;
+	return node;
 }
 
-/* ---- boolean operators ---- */
-
-static int any(struct parse *parse);
-
-static int one(struct parse *parse)
+static bool operand(struct expr_parser *p, int32_t *ret_node)
 {
-	int r;
-
-	skip_blanks(parse);
-	if (parse->depth >= DEPTH_MAX)
-		return wrong(parse, "the expression is nested too deeply");
-	parse->depth++;
-	if (take(parse, "!")) {
-		r = one(parse);
-		if (r >= 0)
-			r = add(parse, &(struct node){.op = OP_NOT, .a = r});
-	} else if (take(parse, "(")) {
-		r = any(parse);
-		if (r >= 0 && !take(parse, ")"))
-			r = wrong(parse, "expected ')'");
-	} else {
-		r = comparison(parse);
-	}
-	parse->depth--;
-	return r;
+	if (*p->p == '(')
+		return false;
+	*ret_node = comparison(p);
+	return true;
 }
 
-static int all(struct parse *parse)
+static int no_field(const struct expr_parser *p)
 {
-	int a = one(parse);
+	struct buf fields _cleanup_(buf_done) = {0};
 
-	while (a >= 0 && take(parse, "&&")) {
-		int b = one(parse);
-
-		a = b < 0 ? b : add(parse, &(struct node){.op = OP_AND, .a = a, .b = b});
-	}
-	return a;
+	for (size_t i = 0; i < p->format->n_fields; i++)
+		if (!p->format->fields[i].is_common)
+			buf_printf(
+				&fields, "%s%s", fields.len ? ", " : "", p->format->fields[i].name);
+	return attar_fail(-EINVAL, "filter '%s': '%s:%s' has no field '%s'; its fields are %s",
+		CLIP(p->text), CLIP(p->format->system), CLIP(p->format->name),
+		CLIP_N(p->at, lex_word(p->at)), buf_text(&fields));
 }
 
-static int any(struct parse *parse)
+static int failure(const struct expr_parser *p)
 {
-	int a = all(parse);
-
-	while (a >= 0 && take(parse, "||")) {
-		int b = all(parse);
-
-		a = b < 0 ? b : add(parse, &(struct node){.op = OP_OR, .a = a, .b = b});
-	}
-	return a;
+	if (p->is_field)
+		return no_field(p);
+	if (!p->reason)
+		return base_oom();
+	return attar_fail(-EINVAL, "filter '%s', column %zu: %s", CLIP(p->text),
+		(size_t)(p->at - p->text) + 1, p->reason);
 }
 
 int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter)
 {
+	static const struct expr_dialect dialect = {.operand = operand, .depth_max = DEPTH_MAX};
 	struct filter *filter = calloc(1, sizeof(*filter));
-	struct parse parse = {.filter = filter, .format = format, .text = text, .p = text};
+	struct expr_parser p = {.text = text, .p = text, .dialect = &dialect, .format = format};
 
 	if (!filter)
 		return base_oom();
-	filter->root = any(&parse);
-	skip_blanks(&parse);
-	if (filter->root >= 0 && *parse.p)
-		filter->root = wrong(&parse, "expected && or ||");
+	p.expr = &filter->expr;
+	filter->root = expr_parse(&p);
+	lex_blanks(&p.p);
+	if (filter->root >= 0 && *p.p)
+		filter->root = expr_fail(&p, "expected && or ||");
 	if (filter->root < 0) {
-		int r = filter->root;
-
 		filter_free(filter);
-		return r;
+		return failure(&p);
 	}
 	*ret_filter = filter;
 	return 0;
@@ -253,77 +178,14 @@ int filter_parse(const char *text, const struct attar_format *format, struct fil
 struct filter *filter_free(struct filter *filter)
 {
 	if (filter)
-		vec_done(&filter->nodes);
+		expr_done(&filter->expr);
 	free(filter);
 	return NULL;
 }
 
-/* ---- records ---- */
-
-#define COMPARE(op_, a_, b_)                                                                       \
-	((op_) == OP_EQ          ? (a_) == (b_)                                                    \
-		: (op_) == OP_NE ? (a_) != (b_)                                                    \
-		: (op_) == OP_LE ? (a_) <= (b_)                                                    \
-		: (op_) == OP_LT ? (a_) < (b_)                                                     \
-		: (op_) == OP_GE ? (a_) >= (b_)                                                    \
-				 : (a_) > (b_))
-
-static bool keeps_number(const struct node *node, const void *at, size_t len)
-{
-	struct attar_field number = *node->field;
-	uint64_t value;
-
-	if (len < number.size) /* a dynamic field has its own length */
-		return false;
-	if (node->described.is_float && node->op != OP_BITS) {
-		double real = attar_number_double(&node->described, at);
-
-		return COMPARE(node->op, real, node->real);
-	}
-	number.offset = 0;
-	number.kind = ATTAR_FIELD_NUMBER;
-	value = attar_field_u64(&number, at, len);
-	if (node->op == OP_BITS)
-		return (value & (uint64_t)node->number) != 0;
-	if (node->field->is_signed)
-		return COMPARE(node->op, (int64_t)value, node->number);
-	return COMPARE(node->op, value, (uint64_t)node->number);
-}
-
-static bool keeps_text(const struct node *node, const char *at, size_t len)
-{
-	char text[4096];
-	size_t n = MIN(strnlen(at, len), sizeof(text) - 1);
-
-	memcpy(text, at, n);
-	text[n] = '\0';
-	if (node->op == OP_LIKE)
-		return fnmatch(node->text, text, 0) == 0;
-	return (strcmp(node->text, text) == 0) == (node->op == OP_EQ);
-}
-
-static bool keeps(const struct filter *f, int i, const void *raw, size_t size)
-{
-	const struct node *node = &f->nodes.at[i];
-	const void *at;
-	size_t len;
-
-	switch (node->op) {
-	case OP_AND:
-		return keeps(f, node->a, raw, size) && keeps(f, node->b, raw, size);
-	case OP_OR:
-		return keeps(f, node->a, raw, size) || keeps(f, node->b, raw, size);
-	case OP_NOT:
-		return !keeps(f, node->a, raw, size);
-	default:
-		at = attar_field_bytes(node->field, raw, size, &len);
-		if (!at)
-			return false;
-		return node->is_text ? keeps_text(node, at, len) : keeps_number(node, at, len);
-	}
-}
-
 bool filter_keeps(const struct filter *filter, const void *raw, size_t size)
 {
-	return keeps(filter, filter->root, raw, size);
+	struct expr_run run = {.expr = &filter->expr, .raw = raw, .size = size};
+
+	return expr_is_true(&run, filter->root);
 }

@@ -73,7 +73,7 @@ void print_field(struct print_run *run, const struct attar_field *field)
 {
 	struct attar_number_type d;
 	size_t len;
-	const uint8_t *at = attar_field_bytes(field, run->raw, run->size, &len);
+	const uint8_t *at = attar_field_bytes(field, run->record.raw, run->record.size, &len);
 
 	print_form(run, "%s%s=", run->len ? " " : "", field->name);
 	if (!at) {
@@ -86,7 +86,7 @@ void print_field(struct print_run *run, const struct attar_field *field)
 	}
 	switch ((enum attar_field_kind)field->kind) {
 	case ATTAR_FIELD_NUMBER:
-		put_number(run, field, attar_field_u64(field, run->raw, run->size));
+		put_number(run, field, attar_field_u64(field, run->record.raw, run->record.size));
 		break;
 	case ATTAR_FIELD_STRING:
 		print_text(run, (const char *)at, strnlen((const char *)at, len));

@@ -32,54 +32,62 @@ void print_form(struct print_run *run, const char *fmt, ...)
 
 /* ---- nodes that produce text ---- */
 
-static const struct print_node *node_at(const struct print_run *run, int32_t index)
+static const struct expr_node *node_at(const struct print_run *run, int32_t index)
 {
-	return index < 0 ? NULL : &run->program->nodes.at[index];
+	return index < 0 ? NULL : expr_node(run->record.expr, index);
 }
 
-static void put_symbolic(struct print_run *run, const struct print_node *node)
+/* The text of a node: of an entry, or between flags. */
+static void put_text_of(struct print_run *run, const struct expr_node *node)
 {
-	uint64_t value = print_eval(run, node->a).number;
+	print_text(run, expr_text(run->record.expr, node), node->text_len);
+}
 
-	for (const struct print_node *e = node_at(run, node->b); e; e = node_at(run, e->a))
+static void put_symbolic(struct print_run *run, const struct expr_node *node)
+{
+	uint64_t value = expr_number(&run->record, node->a);
+
+	for (const struct expr_node *e = node_at(run, node->b); e; e = node_at(run, e->a))
 		if (e->number == value) {
-			print_text(run, e->text, strlen(e->text));
+			put_text_of(run, e);
 			return;
 		}
 	print_form(run, "0x%llx", (unsigned long long)value);
 }
 
-static void put_flags(struct print_run *run, const struct print_node *node)
+static void put_flags(struct print_run *run, const struct expr_node *node)
 {
-	uint64_t left = print_eval(run, node->a).number;
+	uint64_t left = expr_number(&run->record, node->a);
 	bool any = false;
 
-	for (const struct print_node *e = node_at(run, node->b); e && left;
-		e = node_at(run, e->a)) {
+	for (const struct expr_node *e = node_at(run, node->b); e && left; e = node_at(run, e->a)) {
 		if ((left & e->number) != e->number)
 			continue;
 		left &= ~e->number;
-		print_text(run, node->text, any ? strlen(node->text) : 0);
-		print_text(run, e->text, strlen(e->text));
+		if (any)
+			put_text_of(run, node);
+		put_text_of(run, e);
 		any = true;
 	}
+	if (left && any)
+		put_text_of(run, node);
 	if (left)
-		print_form(run, "%s0x%llx", any ? node->text : "", (unsigned long long)left);
+		print_form(run, "0x%llx", (unsigned long long)left);
 }
 
-static void put_hex(struct print_run *run, const struct print_node *node)
+static void put_hex(struct print_run *run, const struct expr_node *node)
 {
-	struct print_value v = print_eval(run, node->a);
-	uint64_t n = MIN(print_eval(run, node->b).number, v.bytes ? v.len : 0);
+	struct expr_value v = expr_eval(&run->record, node->a);
+	uint64_t n = MIN(expr_number(&run->record, node->b), v.bytes ? v.len : 0);
 
 	for (uint64_t i = 0; i < n; i++)
-		print_form(run, "%s%02x", i && node->op == PRINT_HEX ? " " : "", v.bytes[i]);
+		print_form(run, "%s%02x", i && node->op == EXPR_HEX ? " " : "", v.bytes[i]);
 }
 
-static void put_array(struct print_run *run, const struct print_node *node)
+static void put_array(struct print_run *run, const struct expr_node *node)
 {
-	struct print_value v = print_eval(run, node->a);
-	uint64_t size = print_eval(run, node->c).number, n = print_eval(run, node->b).number;
+	struct expr_value v = expr_eval(&run->record, node->a);
+	uint64_t size = expr_number(&run->record, node->c), n = expr_number(&run->record, node->b);
 	struct attar_field f = {.size = (uint16_t)size};
 
 	print_text(run, "{", 1);
@@ -102,39 +110,38 @@ static void put_constant(struct print_run *run, uint64_t address)
 
 void print_string(struct print_run *run, int32_t index)
 {
-	const struct print_node *node = &run->program->nodes.at[index];
-	struct print_value v;
+	const struct expr_node *node = node_at(run, index);
+	struct expr_value v;
 
-	switch ((enum print_op)node->op) {
-	case PRINT_SYMBOLIC:
+	switch ((enum expr_op)node->op) {
+	case EXPR_SYMBOLIC:
 		put_symbolic(run, node);
 		return;
-	case PRINT_FLAGS:
+	case EXPR_FLAGS:
 		put_flags(run, node);
 		return;
-	case PRINT_HEX:
-	case PRINT_HEX_STR:
+	case EXPR_HEX:
+	case EXPR_HEX_STR:
 		put_hex(run, node);
 		return;
-	case PRINT_ARRAY:
+	case EXPR_ARRAY:
 		put_array(run, node);
 		return;
-	case PRINT_BITMASK:
-		v = print_eval(run, node->a);
+	case EXPR_BITMASK:
+		v = expr_eval(&run->record, node->a);
 		if (v.bytes)
 			print_bitmap(run, v.bytes, v.len * 8, false);
 		return;
-	case PRINT_CHOOSE:
-		v = print_eval(run, node->a);
-		print_string(run, v.bytes || v.number ? node->b : node->c);
+	case EXPR_CHOOSE:
+		print_string(run, expr_is_true(&run->record, node->a) ? node->b : node->c);
 		return;
-	case PRINT_CAST:
+	case EXPR_CAST:
 		print_string(run, node->a);
 		return;
 	default:
 		break;
 	}
-	v = print_eval(run, index);
+	v = expr_eval(&run->record, index);
 	if (v.bytes)
 		print_text(run, (const char *)v.bytes, strnlen((const char *)v.bytes, v.len));
 	else
@@ -143,13 +150,13 @@ void print_string(struct print_run *run, int32_t index)
 
 /* ---- conversions ---- */
 
-static int amount(const struct print_run *run, int value, bool is_node)
+static int amount(struct print_run *run, int value, bool is_node)
 {
 	int64_t number;
 
 	if (!is_node)
 		return value;
-	number = (int64_t)print_eval(run, value).number;
+	number = (int64_t)expr_number(&run->record, value);
 	return number < -PADDED_MAX ? -PADDED_MAX : number > PADDED_MAX ? PADDED_MAX : (int)number;
 }
 
@@ -220,27 +227,27 @@ static void put_number(struct print_run *run, const struct print_piece *piece, i
 static bool has_page_base(const struct print_run *run, int32_t index)
 {
 	static const char *const bases[] = {"vmemmap_base", "vmemmap", "memstart_addr", "mem_map"};
-	const struct print_node *node = node_at(run, index);
+	const struct expr_node *node = node_at(run, index);
 
 	if (!node || !node->is_unknown)
 		return false;
-	for (size_t i = 0; node->op == PRINT_UNKNOWN && i < ARRAY_SIZE(bases); i++)
-		if (!strcmp(node->text, bases[i]))
+	for (size_t i = 0; node->op == EXPR_UNKNOWN && i < ARRAY_SIZE(bases); i++)
+		if (!strcmp(expr_text(run->record.expr, node), bases[i]))
 			return true;
 	return has_page_base(run, node->a) || has_page_base(run, node->b) ||
 	       has_page_base(run, node->c);
 }
 
 /* Follows only the selected operand of "c ? a : b"; ignores casts. */
-static int32_t chosen(const struct print_run *run, int32_t index)
+static int32_t chosen(struct print_run *run, int32_t index)
 {
 	for (;;) {
-		const struct print_node *node = &run->program->nodes.at[index];
+		const struct expr_node *node = node_at(run, index);
 
-		if (node->op == PRINT_CAST && node->is_unknown)
+		if (node->op == EXPR_CAST && node->is_unknown)
 			index = node->a;
-		else if (node->op == PRINT_CHOOSE && !node_at(run, node->a)->is_unknown)
-			index = print_is_true(run, node->a) ? node->b : node->c;
+		else if (node->op == EXPR_CHOOSE && !node_at(run, node->a)->is_unknown)
+			index = expr_is_true(&run->record, node->a) ? node->b : node->c;
 		else
 			return index;
 	}
@@ -252,11 +259,12 @@ static int32_t chosen(const struct print_run *run, int32_t index)
  */
 static void put_unknown(struct print_run *run, int32_t index)
 {
-	const struct print_node *node = &run->program->nodes.at[index];
+	const struct expr_node *node = node_at(run, index);
 
-	if (node->op == PRINT_BINARY && node->token == '+' && has_page_base(run, node->a) &&
+	if (node->op == EXPR_ADD && has_page_base(run, node->a) &&
 		!node_at(run, node->b)->is_unknown)
-		print_form(run, "pfn:0x%llx", (unsigned long long)print_eval(run, node->b).number);
+		print_form(
+			run, "pfn:0x%llx", (unsigned long long)expr_number(&run->record, node->b));
 	else
 		print_text(run, "?", 1);
 }
@@ -266,11 +274,11 @@ static void put_piece(struct print_run *run, const struct print_piece *piece)
 	int width, precision;
 	int32_t node;
 
-	print_text(run, piece->before, strlen(piece->before));
+	print_text(run, run->record.expr->strings.at + piece->before, piece->before_len);
 	if (!piece->conversion)
 		return;
 	node = chosen(run, piece->node);
-	if (run->program->nodes.at[node].is_unknown) {
+	if (node_at(run, node)->is_unknown) {
 		put_unknown(run, node);
 		return;
 	}
@@ -279,9 +287,10 @@ static void put_piece(struct print_run *run, const struct print_piece *piece)
 			: amount(run, piece->width, piece->width_node);
 	precision = amount(run, piece->precision, piece->precision_node);
 	if (piece->conversion == 'p')
-		print_pointer(run, piece->suffix, width ? width : -1, print_eval(run, node));
+		print_pointer(
+			run, piece->suffix, width ? width : -1, expr_eval(&run->record, node));
 	else if (piece->conversion != 's')
-		put_number(run, piece, width, precision, print_eval(run, node).number);
+		put_number(run, piece, width, precision, expr_number(&run->record, node));
 	else if (width || precision >= 0)
 		put_padded(run, piece, node, width, precision);
 	else

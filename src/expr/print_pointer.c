@@ -57,7 +57,7 @@ static void put_ip6(struct print_run *run, const char *suffix, const uint8_t *at
 }
 
 /* IS, iS with p (port), f (flow), s (scope), c (shortened). */
-static void put_sockaddr(struct print_run *run, const char *suffix, struct print_value v)
+static void put_sockaddr(struct print_run *run, const char *suffix, struct expr_value v)
 {
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
@@ -91,7 +91,7 @@ static void put_sockaddr(struct print_run *run, const char *suffix, struct print
 	}
 }
 
-static void put_internet(struct print_run *run, const char *suffix, struct print_value v)
+static void put_internet(struct print_run *run, const char *suffix, struct expr_value v)
 {
 	if (suffix[1] == 'S')
 		put_sockaddr(run, suffix, v);
@@ -120,7 +120,7 @@ static void put_uuid(struct print_run *run, const char *suffix, const uint8_t *a
 /*
  * h hC hD hN: bytes separated by a space, colon, dash or nothing; the width is the number of bytes.
  */
-static void put_hex(struct print_run *run, const char *suffix, int width, struct print_value v)
+static void put_hex(struct print_run *run, const char *suffix, int width, struct expr_value v)
 {
 	const char *between = suffix[1] == 'C'   ? ":"
 			      : suffix[1] == 'D' ? "-"
@@ -175,7 +175,7 @@ void print_bitmap(struct print_run *run, const uint8_t *bytes, size_t bits, bool
 }
 
 /* a ad ap: a physical or DMA address, given by a pointer to it. */
-static void put_physical(struct print_run *run, struct print_value v)
+static void put_physical(struct print_run *run, struct expr_value v)
 {
 	uint64_t address = 0;
 
@@ -184,7 +184,7 @@ static void put_physical(struct print_run *run, struct print_value v)
 		run, "0x%0*llx", (int)MIN(v.len, sizeof(address)) * 2, (unsigned long long)address);
 }
 
-static bool put_bytes(struct print_run *run, const char *suffix, int width, struct print_value v)
+static bool put_bytes(struct print_run *run, const char *suffix, int width, struct expr_value v)
 {
 	switch (suffix[0]) {
 	case 'M':
@@ -226,7 +226,7 @@ static void put_error(struct print_run *run, uint64_t number)
 		print_form(run, "0x%llx", (unsigned long long)number);
 }
 
-void print_pointer(struct print_run *run, const char *suffix, int width, struct print_value v)
+void print_pointer(struct print_run *run, const char *suffix, int width, struct expr_value v)
 {
 	if (v.bytes && put_bytes(run, suffix, width, v))
 		return;

@@ -2,6 +2,8 @@
 /* Filters evaluated by attar, in the kernel's filter syntax. */
 #include "unit.h"
 
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "expr/filter.h"
 #include "event/user_event.h"
@@ -122,6 +124,49 @@ static void test_errors(void **state)
 	buf_done(&deep);
 }
 
+static void test_positions(void **state)
+{
+	static const struct {
+		const char *filter, *place;
+	} errors[] = {
+		{"", "column 1: expected a field name"},
+		{"id==7 && ", "column 10: expected a field name"},
+		{"id = 7", "column 4: expected one of == != < <= > >= & ~"},
+		{"id == x", "column 7: expected a number"},
+		{"(id==7 && change<0", "column 19: expected ')'"},
+		{"id==7 id==8", "column 7: expected && or ||"},
+		{"id==7 ? 1 : 2", "column 7: expected && or ||"},
+		{"text < 3", "column 7: strings can only be compared with ==, != or ~"},
+		{"id ~ 7", "column 5: ~ can only compare strings"},
+		{"price & 1", "column 8: & can only test bits of integers"},
+		{"text == \"open", "column 10: missing closing quote"},
+		{"four==1", "column 1: cannot compare an array"},
+		{"((((((((((((((((((((((((((((((((id==1))))))))))))))))))))))))))))))))",
+			"column 33: the expression is nested too deeply"},
+	};
+	struct filter *filter = NULL;
+	char expected[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		assert_int_equal(filter_parse(errors[i].filter, format, &filter), -EINVAL);
+		snprintf(expected, sizeof(expected), "filter '%s', %s", errors[i].filter,
+			errors[i].place);
+		assert_string_equal(attar_error(), expected);
+	}
+}
+
+/* As many comparisons as fit in 512 nodes, in a chain that nests to one side. */
+static void test_long_filters(void **state)
+{
+	struct buf b = {0};
+
+	for (int i = 0; i < 255; i++)
+		buf_str(&b, i % 2 ? "id==8 || " : "text ~ x* || ");
+	buf_str(&b, "id==7");
+	assert_true(keeps_of(buf_text(&b), raw_size));
+	buf_done(&b);
+}
+
 static void test_text(void **state)
 {
 	char text[256];
@@ -137,6 +182,8 @@ int main(void)
 		cmocka_unit_test(test_truncated_records),
 		cmocka_unit_test(test_short_numbers),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_positions),
+		cmocka_unit_test(test_long_filters),
 		cmocka_unit_test(test_text),
 	};
 

@@ -455,8 +455,8 @@ static bool is_comparable(const struct attar_format *format)
 	vec_each (&program->pieces, piece)
 		if (hashes_pointers() && piece->conversion == 'p' && !piece->suffix[0])
 			return false;
-	vec_each (&program->nodes, node)
-		if (node->op == PRINT_UNKNOWN)
+	vec_each (&program->expr.nodes, node)
+		if (node->op == EXPR_UNKNOWN)
 			return false;
 	return true;
 }

@@ -291,7 +291,7 @@ static void test_limits(void **state)
 		buf_reset(&b);
 		buf_str(&b, "\"%d\", ");
 		for (int i = 0; i < 900; i++)
-			buf_str(&b, (const char *[]){"(", "1+", "~", "1?"}[kind]);
+			buf_str(&b, (const char *[]){"(", "REC->byte+", "~", "1?"}[kind]);
 		buf_str(&b, "1");
 		refuse(b.data);
 	}
@@ -337,6 +337,21 @@ static void test_odd_elements(void **state)
 	assert_int_equal(attar_format_parse("sys", text, strlen(text), &f), 0);
 	attar_format_print(f, raw, sizeof(raw), line, sizeof(line));
 	assert_string_equal(line, "0");
+	attar_format_free(f);
+}
+
+/* The size of an element does not fit in a byte: it must not be used as a divisor of 0. */
+static void test_large_elements(void **state)
+{
+	static const char text[] = "name: odd\nID: 1\nformat:\n"
+				   "\tfield:struct odd odd;\toffset:0;\tsize:256;\tsigned:0;\n"
+				   "\nprint fmt: \"%d %d\", REC->odd[0], *REC->odd\n";
+	struct attar_format *f = NULL;
+	char large[256] = {1}, line[64];
+
+	assert_int_equal(attar_format_parse("sys", text, strlen(text), &f), 0);
+	attar_format_print(f, large, sizeof(large), line, sizeof(line));
+	assert_string_equal(line, "0 0");
 	attar_format_free(f);
 }
 
@@ -414,6 +429,7 @@ int main(void)
 		cmocka_unit_test(test_jiffies),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_odd_elements),
+		cmocka_unit_test(test_large_elements),
 		cmocka_unit_test(test_kernel_strings),
 		cmocka_unit_test(test_btf),
 	};

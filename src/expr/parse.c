@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Parse expressions: precedence climbing for infix operators, recursive descent for the rest. */
+#include "expr/check.h"
+
+enum { TYPE_MAX = 80 /* bytes of a type in a cast */ };
+
+static int32_t unary(struct expr_parser *p);
+
+int32_t expr_fail(struct expr_parser *p, const char *reason)
+{
+	if (!p->reason) {
+		p->reason = reason;
+		p->at = p->p;
+	}
+	return -1;
+}
+
+bool expr_expect(struct expr_parser *p, const char *text)
+{
+	if (lex_take(&p->p, text))
+		return true;
+	expr_fail(p, *text == ')' ? "expected ')'" : "syntax error");
+	return false;
+}
+
+/* ---- operands ---- */
+
+bool expr_parse_string(struct expr_parser *p, uint32_t *ret_text, uint32_t *ret_len)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *joined;
+
+	if (!lex_string(&p->p, &text)) {
+		expr_fail(p, "missing closing quote");
+		return false;
+	}
+	if (buf_failed(&text))
+		return false;
+	joined = buf_text(&text);
+	*ret_len = (uint32_t)strlen(joined);
+	return expr_keep(p, joined, *ret_len, ret_text);
+}
+
+static int32_t string(struct expr_parser *p)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+
+	if (!lex_string(&p->p, &text))
+		return expr_fail(p, "missing closing quote");
+	return buf_failed(&text) ? -1
+				 : expr_add_string(p, buf_text(&text), strlen(buf_text(&text)));
+}
+
+static int32_t constant(struct expr_parser *p)
+{
+	struct lex_integer integer;
+	char c;
+
+	if (lex_integer(&p->p, &integer))
+		return expr_add_integer(p, integer.value, integer.bits, integer.is_signed);
+	if (lex_character(&p->p, &c))
+		return expr_add_integer(p, (uint64_t)(int64_t)c, 32, true);
+	return expr_fail(p, "expected an operand");
+}
+
+static int32_t primary(struct expr_parser *p)
+{
+	int32_t node;
+
+	lex_blanks(&p->p);
+	if (p->dialect->operand(p, &node))
+		return node;
+	if (lex_take(&p->p, "(")) {
+		node = expr_parse(p);
+		return node >= 0 && expr_expect(p, ")") ? node : -1;
+	}
+	return *p->p == '"' ? string(p) : constant(p);
+}
+
+static int32_t postfix(struct expr_parser *p)
+{
+	int32_t a = primary(p), b;
+
+	while (a >= 0 && p->dialect->is_c && lex_take(&p->p, "[")) {
+		b = expr_parse(p);
+		a = b >= 0 && expr_expect(p, "]") ? expr_add_infix(p, EXPR_INDEX, a, b) : -1;
+	}
+	return a;
+}
+
+/* ---- casts ---- */
+
+/*
+ * The length of the words of a type before ')': "unsigned int", "struct x *". Returns 0 for
+ * something else, such as "a * b".
+ */
+static size_t type_length(const char *start, bool *ret_is_pointer)
+{
+	const char *at = start;
+
+	*ret_is_pointer = false;
+	for (size_t n; *at != ')'; at += n) {
+		bool is_const;
+
+		n = lex_name(at);
+		is_const = n == 5 && !strncmp(at, "const", n);
+		if (n && *ret_is_pointer && !is_const)
+			return 0;
+		*ret_is_pointer |= *at == '*';
+		if (!n && *at != '*' && *at != ' ')
+			return 0;
+		n = MAX(n, 1UL);
+	}
+	return (size_t)(at - start);
+}
+
+bool expr_parse_type(struct expr_parser *p, struct expr_cast *ret_cast)
+{
+	struct expr_cast cast = {0};
+	size_t n = type_length(p->p, &cast.is_pointer), words = 0;
+	unsigned size;
+
+	if (!n || n > TYPE_MAX)
+		return false;
+	/* The type that a pointer points to: without the last '*'. */
+	for (size_t i = 0; i < n; i++)
+		if (p->p[i] == '*')
+			words = i;
+	size = format_type_size(p->p, cast.is_pointer ? words : n, &cast.is_signed);
+	if (cast.is_pointer)
+		cast.element = (uint16_t)size;
+	else
+		cast.bits = (uint8_t)(size * 8); /* an unknown typedef has 0 */
+	p->p += n + 1;
+	*ret_cast = cast;
+	return true;
+}
+
+/* A parenthesis starts a type if it is followed by a word other than the record or a function. */
+static bool opens_type(const char *at)
+{
+	size_t n;
+
+	lex_blanks(&at);
+	n = lex_name(at);
+	if (!n || (n == 3 && !strncmp(at, "REC", 3)))
+		return false;
+	at += n;
+	lex_blanks(&at);
+	return *at != '(';
+}
+
+/* An operand follows a type in parentheses, but not a value. */
+static bool before_operand(struct expr_parser *p)
+{
+	lex_blanks(&p->p);
+	return lex_word(p->p) || (*p->p && strchr("(\"'", *p->p));
+}
+
+/* Returns false with p->p unchanged if there is no cast. */
+static bool parse_cast(struct expr_parser *p, struct expr_cast *ret_cast)
+{
+	const char *before = p->p;
+
+	if (lex_take(&p->p, "(") && opens_type(p->p) && expr_parse_type(p, ret_cast) &&
+		(ret_cast->bits || ret_cast->is_pointer || before_operand(p)))
+		return true;
+	p->p = before;
+	return false;
+}
+
+/* ---- operators ---- */
+
+/* "&REC->field": where the field is. */
+static int32_t address(struct expr_parser *p)
+{
+	int32_t a = unary(p);
+	const struct expr_node *node;
+	struct attar_field field;
+
+	if (a < 0)
+		return -1;
+	node = expr_node(p->expr, a);
+	if (node->op != EXPR_FIELD && node->op != EXPR_BYTES)
+		return expr_fail(p, "& needs a field");
+	field = p->expr->fields.at[node->field];
+	return expr_add_field(p, EXPR_ADDRESS, &field, false);
+}
+
+static int32_t dereference(struct expr_parser *p)
+{
+	int32_t a = unary(p);
+
+	return a < 0 ? -1 : expr_add_infix(p, EXPR_INDEX, a, expr_add_integer(p, 0, 32, true));
+}
+
+static int32_t unary_inside(struct expr_parser *p)
+{
+	struct expr_cast cast;
+
+	if (lex_take(&p->p, "!"))
+		return expr_add_prefix(p, EXPR_NOT, unary(p));
+	if (!p->dialect->is_c)
+		return primary(p);
+	if (lex_take(&p->p, "-"))
+		return expr_add_prefix(p, EXPR_NEGATE, unary(p));
+	if (lex_take(&p->p, "+"))
+		return unary(p);
+	if (lex_take(&p->p, "~"))
+		return expr_add_prefix(p, EXPR_INVERT, unary(p));
+	if (lex_take(&p->p, "*"))
+		return dereference(p);
+	if (lex_take(&p->p, "&"))
+		return address(p);
+	if (parse_cast(p, &cast))
+		return expr_add_cast(p, &cast, unary(p));
+	return postfix(p);
+}
+
+static int32_t unary(struct expr_parser *p)
+{
+	int32_t a;
+
+	lex_blanks(&p->p);
+	if (p->depth >= p->dialect->depth_max)
+		return expr_fail(p, "the expression is nested too deeply");
+	p->depth++;
+	a = unary_inside(p);
+	p->depth--;
+	return a;
+}
+
+struct infix {
+	const char *text;
+	uint8_t op;   /* enum expr_op */
+	uint8_t rank; /* higher binds tighter */
+};
+
+/* Of two with a common prefix, the longer comes first. */
+static const struct infix infixes[] = {
+	{"<<", EXPR_SHIFT_LEFT, 8},
+	{">>", EXPR_SHIFT_RIGHT, 8},
+	{"<=", EXPR_LESS_EQUAL, 7},
+	{">=", EXPR_GREATER_EQUAL, 7},
+	{"==", EXPR_EQUAL, 6},
+	{"!=", EXPR_NOT_EQUAL, 6},
+	{"&&", EXPR_AND, 2},
+	{"||", EXPR_OR, 1},
+	{"*", EXPR_MULTIPLY, 10},
+	{"/", EXPR_DIVIDE, 10},
+	{"%", EXPR_REMAINDER, 10},
+	{"+", EXPR_ADD, 9},
+	{"-", EXPR_SUBTRACT, 9},
+	{"<", EXPR_LESS, 7},
+	{">", EXPR_GREATER, 7},
+	{"&", EXPR_BIT_AND, 5},
+	{"^", EXPR_BIT_XOR, 4},
+	{"|", EXPR_BIT_OR, 3},
+};
+
+static const struct infix *infix_at(struct expr_parser *p)
+{
+	uint8_t rank_max = p->dialect->is_c ? UINT8_MAX : 2;
+
+	lex_blanks(&p->p);
+	for (size_t i = 0; i < ARRAY_SIZE(infixes); i++)
+		if (infixes[i].rank <= rank_max &&
+			!strncmp(p->p, infixes[i].text, strlen(infixes[i].text)))
+			return &infixes[i];
+	return NULL;
+}
+
+static int32_t binary(struct expr_parser *p, unsigned least)
+{
+	int32_t a = unary(p);
+	const struct infix *infix;
+
+	while (a >= 0 && (infix = infix_at(p)) && infix->rank >= least) {
+		p->p += strlen(infix->text);
+		a = expr_add_infix(p, infix->op, a, binary(p, infix->rank + 1U));
+	}
+	return a;
+}
+
+/* The operands after "?" of "a ? b : c". */
+static int32_t choose(struct expr_parser *p, int32_t a)
+{
+	int32_t b = -1, c = -1;
+
+	if (p->depth >= p->dialect->depth_max)
+		return expr_fail(p, "the expression is nested too deeply");
+	p->depth++;
+	b = expr_parse(p);
+	if (b >= 0 && expr_expect(p, ":"))
+		c = expr_parse(p);
+	p->depth--;
+	return expr_add_choose(p, a, b, c);
+}
+
+int32_t expr_parse(struct expr_parser *p)
+{
+	int32_t a = binary(p, 1);
+
+	return a >= 0 && p->dialect->is_c && lex_take(&p->p, "?") ? choose(p, a) : a;
+}
