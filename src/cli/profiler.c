@@ -40,7 +40,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 	int r;
 
 	console_clear();
-	s->outputs.live = !s->run->ended;
+	s->outputs.live = !s->run->clock.ended;
 	r = outputs_draw(&s->outputs, report, scope, s->run->opts.interval != 0);
 	if (r == 0 || !outputs_remain(&s->outputs))
 		return r;

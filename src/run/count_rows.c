@@ -8,6 +8,16 @@
 #include "run/run.h"
 #include "run/thread_counts.h"
 
+void attar_run_count_each_cpu(struct attar_run *run)
+{
+	CHECK_OWN_OR(run, "run", );
+
+	if (run->opening.by_profiler)
+		run->counts.each_cpu = true;
+	else
+		run_not_opening(__func__);
+}
+
 int attar_run_count_by(struct attar_run *run, enum attar_count_by by)
 {
 	CHECK_OWN(run, "run");
@@ -15,9 +25,9 @@ int attar_run_count_by(struct attar_run *run, enum attar_count_by by)
 	if ((unsigned)by > ATTAR_COUNT_BY_CGROUP)
 		return check_range(__func__, "by", by, ATTAR_COUNT_BY_CGROUP + 1);
 
-	run->count_rows.by = by;
+	run->counts.rows.by = by;
 	if (by == ATTAR_COUNT_BY_CPU || by == ATTAR_COUNT_BY_SOCKET)
-		run->count_each_cpu = true;
+		run->counts.each_cpu = true;
 	if (by == ATTAR_COUNT_BY_THREAD)
 		run_count_each_thread(run);
 	return 0;
@@ -52,11 +62,11 @@ static int key_of(enum attar_count_by by, const struct attar_counter_instance *i
 /* Adds all counters to the counts of their keys. recent: since the previous report. */
 static int fill(struct attar_run *run, struct count_table *t, bool recent)
 {
-	enum attar_count_by by = run->count_rows.by;
+	enum attar_count_by by = run->counts.rows.by;
 
-	t->n_events = run->counts.n;
-	for (size_t i = 0; i < run->counts.n; i++) {
-		const struct attar_run_counter *c = &run->counts.at[i].pub;
+	t->n_events = run->counts.list.n;
+	for (size_t i = 0; i < run->counts.list.n; i++) {
+		const struct attar_run_counter *c = &run->counts.list.at[i].pub;
 
 		for (size_t p = 0; p < c->n_instances; p++) {
 			struct attar_counter_instance instance =
@@ -81,7 +91,7 @@ int count_rows_add_run(struct attar_run *run)
 	int r = fill(run, &once, false);
 
 	if (r == 0)
-		r = count_table_merge(&run->count_rows.whole, &once);
+		r = count_table_merge(&run->counts.rows.whole, &once);
 	count_table_done(&once);
 	return r;
 }
@@ -91,7 +101,7 @@ static const char *comm_of(const struct attar_run *run, const char *comm)
 {
 	if (comm)
 		return comm;
-	return run->command ? basename(run->command[0]) : "";
+	return run->command.argv ? basename(run->command.argv[0]) : "";
 }
 
 static int add_row(struct attar_run *run, const struct count_table_key *key)
@@ -99,12 +109,12 @@ static int add_row(struct attar_run *run, const struct count_table_key *key)
 	struct attar_count_row row = {.number = key->number, .comm = "", .counts = key->counts};
 	const char *comm;
 
-	if (run->count_rows.by == ATTAR_COUNT_BY_THREAD) {
+	if (run->counts.rows.by == ATTAR_COUNT_BY_THREAD) {
 		row.tid = thread_counts_name(run, key->number, &comm);
 		row.comm = comm_of(run, comm);
 		row.number = 0;
 	}
-	return vec_push(&run->count_rows.rows, row);
+	return vec_push(&run->counts.rows.rows, row);
 }
 
 int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
@@ -114,7 +124,7 @@ int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 	CHECK_ARG(ret_rows, "ret_rows");
 	CHECK_ARG(ret_n, "ret_n");
 
-	struct count_rows *rows = &run->count_rows;
+	struct count_rows *rows = &run->counts.rows;
 	struct count_table *table = scope == ATTAR_SCOPE_WHOLE ? &rows->whole : &rows->recent;
 	int r = 0;
 

@@ -37,33 +37,10 @@ int attar_run_count(struct attar_run *run, const char *text)
 		if (r < 0)
 			return r;
 		c.leads = spec->group < 0 || i == 0 || list->at[i - 1].group != spec->group;
-		if (vec_push(&run->counts, c) < 0)
+		if (vec_push(&run->counts.list, c) < 0)
 			r = base_oom();
 	}
 	return r;
-}
-
-void attar_run_count_each_cpu(struct attar_run *run)
-{
-	CHECK_OWN_OR(run, "run", );
-
-	if (run->opening)
-		run->count_each_cpu = true;
-	else
-		run_not_opening(__func__);
-}
-
-int attar_run_repeat(struct attar_run *run, uint64_t n)
-{
-	CHECK_OWN(run, "run");
-	CHECK_OPENING(run);
-
-	if (!run->command)
-		return attar_fail(-EINVAL, "--repeat needs a command: -- COMMAND");
-	if (run->opts.interval || run->opts.duration)
-		return attar_fail(-EINVAL, "--repeat conflicts with --interval and --duration");
-	run->rounds = n;
-	return 0;
 }
 
 /* ---- opening ---- */
@@ -107,7 +84,7 @@ out:
 static int choose_target(struct attar_run *run, struct counted *c, struct attar_target **ret_target)
 {
 	const struct attar_event_spec *spec = c->pub.spec;
-	struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop_asked};
+	struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop.asked};
 	char *cpus _cleanup_free_ = NULL;
 	int r;
 
@@ -141,7 +118,7 @@ static int fill_attr(
 	attr->attr.enable_on_exec = run->target->by_exec;
 	if (exited_threads_reported(run))
 		threads_attr(&attr->attr);
-	if (run->user_only && !attr->attr.exclude_user)
+	if (run->counts.user_only && !attr->attr.exclude_user)
 		attr->attr.exclude_kernel = attr->attr.exclude_hv = 1;
 	return r;
 }
@@ -153,7 +130,7 @@ static void note_user_only(
 	const struct attar_counter *leader = attar_group_counter(group, 0);
 
 	if (attar_counter_attr(leader)->exclude_kernel && !asked->attr.exclude_kernel)
-		run->user_only = true;
+		run->counts.user_only = true;
 }
 
 static int set_filters(struct attar_group *group, const struct counted *c, size_t n)
@@ -305,13 +282,13 @@ static size_t group_size(const counted_list *list, size_t first)
 
 static int open_groups(struct attar_run *run)
 {
-	counted_list *list = &run->counts;
+	counted_list *list = &run->counts.list;
 	struct leftout left = {0};
 	int r = 0, ended;
 
 	for (size_t i = 0, n; i < list->n && r == 0; i += n) {
 		n = group_size(list, i);
-		r = run_opening(run, run->sources.n + i);
+		r = run_opening(run, run->sources.list.n + i);
 		if (r == 0)
 			r = open_members(run, &list->at[i], n);
 		r = leftout_take(&left, list->at[i].pub.spec, r);
@@ -332,7 +309,7 @@ static void drop_left_out(counted_list *list)
 
 int counts_open(struct attar_run *run)
 {
-	counted_list *list = &run->counts;
+	counted_list *list = &run->counts.list;
 	size_t refused = 0;
 	int r = open_groups(run);
 
@@ -343,7 +320,7 @@ int counts_open(struct attar_run *run)
 		refused += c->refused != NULL;
 	if (list->n && refused == list->n)
 		return attar_fail(list->at[0].pub.error, "%s", list->at[0].refused);
-	if (!run->ended) /* only in the first run of a repeated command */
+	if (!run->clock.ended) /* only in the first run of a repeated command */
 		note_refused(list);
 	r = threads_open(run);
 	if (r == 0)
@@ -368,7 +345,7 @@ static void close_one(struct counted *c)
 int counts_close(struct attar_run *run)
 {
 	starters_close(run);
-	vec_each (&run->counts, c) {
+	vec_each (&run->counts.list, c) {
 		if (c->group && run_stop_asked(run))
 			return attar_fail(-ECANCELED, "stopped while events were being closed");
 		close_one(c);
@@ -379,12 +356,12 @@ int counts_close(struct attar_run *run)
 void counts_done(struct attar_run *run)
 {
 	starters_close(run);
-	vec_each (&run->counts, c)
+	vec_each (&run->counts.list, c)
 		close_one(c);
-	vec_done(&run->counts);
+	vec_done(&run->counts.list);
 	threads_done(run);
-	count_rows_done(&run->count_rows);
-	map_done(&run->comms);
+	count_rows_done(&run->counts.rows);
+	map_done(&run->threads.comms);
 }
 
 /* ---- while it runs ---- */
@@ -393,7 +370,7 @@ int counts_enable(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->counts, c)
+	vec_each (&run->counts.list, c)
 		if (c->group && r == 0)
 			r = attar_group_enable(c->group);
 	return r == 0 ? starters_enable(run) : r;
@@ -403,7 +380,7 @@ int counts_disable(struct attar_run *run)
 {
 	int r = 0;
 
-	vec_each (&run->counts, c)
+	vec_each (&run->counts.list, c)
 		if (c->group && r == 0)
 			r = attar_group_disable(c->group);
 	return r == 0 ? starters_disable(run) : r;
@@ -461,7 +438,7 @@ static int follow_cpus(const struct attar_run *run, struct counted *c, size_t n)
 
 int counts_follow(struct attar_run *run)
 {
-	counted_list *list = &run->counts;
+	counted_list *list = &run->counts.list;
 	int r = 0;
 
 	for (size_t i = 0, n; r >= 0 && i < list->n; i += n) {
@@ -474,7 +451,7 @@ int counts_follow(struct attar_run *run)
 
 int counts_read(struct attar_run *run)
 {
-	counted_list *list = &run->counts;
+	counted_list *list = &run->counts.list;
 	int followed = counts_follow(run);
 
 	if (followed < 0)
@@ -501,5 +478,5 @@ const struct attar_run_counter *attar_run_get_counter(const struct attar_run *ru
 {
 	CHECK_ARG_OR(run, "run", NULL);
 
-	return i < run->counts.n ? &run->counts.at[i].pub : NULL;
+	return i < run->counts.list.n ? &run->counts.list.at[i].pub : NULL;
 }

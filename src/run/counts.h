@@ -5,6 +5,7 @@
 
 #include "attar/run.h"
 #include "base/vec.h"
+#include "run/count_rows.h"
 
 /* One event. The members of a group are adjacent. */
 struct counted {
@@ -20,6 +21,13 @@ struct counted {
 };
 
 typedef VEC(struct counted) counted_list;
+
+struct counts {
+	counted_list list;
+	struct count_rows rows;
+	bool each_cpu;  /* see attar_run_count_each_cpu() */
+	bool user_only; /* no permission to count kernel code */
+};
 
 /* Opens them all, disabled. */
 int counts_open(struct attar_run *run);

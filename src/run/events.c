@@ -28,7 +28,7 @@ int run_parse_events(
 		return r;
 	if (r < 0)
 		return attar_context(r == -ENOENT ? -EINVAL : r, "--event");
-	if (vec_push(&run->event_lists, list) < 0) {
+	if (vec_push(&run->sources.lists, list) < 0) {
 		attar_event_list_free(list);
 		return base_oom();
 	}
@@ -93,7 +93,7 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 		r = run_add_source(run, spec->name, attr, fn);
 	if (r < 0)
 		return r;
-	s = &run->sources.at[run->sources.n - 1];
+	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
 	return own_filter(spec, &s->filter);
 }
@@ -109,16 +109,19 @@ static void source_free(struct source *s)
 
 void run_sources_free(struct attar_run *run)
 {
-	vec_each (&run->sources, s)
+	vec_each (&run->sources.list, s)
 		source_free(s);
-	vec_done(&run->sources);
+	vec_done(&run->sources.list);
+	vec_each (&run->sources.lists, list)
+		attar_event_list_free(*list);
+	vec_done(&run->sources.lists);
 }
 
 /* Renumbers the sources after a removed one. */
 static void move_numbers(struct attar_run *run, uint32_t removed)
 {
-	run->n_opened -= removed < run->n_opened;
-	vec_each (&run->user_sources, user)
+	run->user.n_opened -= removed < run->user.n_opened;
+	vec_each (&run->user.sources, user)
 		user->source -= user->source > removed;
 }
 
@@ -126,15 +129,15 @@ void run_sources_drop(struct attar_run *run)
 {
 	uint32_t n = 0;
 
-	vec_each (&run->sources, s) {
+	vec_each (&run->sources.list, s) {
 		if (s->is_left_out) {
 			source_free(s);
 			move_numbers(run, n);
 		} else {
-			run->sources.at[n++] = *s;
+			run->sources.list.at[n++] = *s;
 		}
 	}
-	run->sources.n = n;
+	run->sources.list.n = n;
 }
 
 /* The kernel refuses ftrace:function with user stacks: perf_trace_event_perm(). */
@@ -179,7 +182,7 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		struct perf_event_attr attr = {.sample_period = 1};
 
-		run->user_stacks = stacks;
+		run->user.stacks = stacks;
 		if (list->at[i].transport == ATTAR_TRANSPORT_USDT) {
 			r = run_usdt_add(run, &list->at[i], fn);
 			continue;
@@ -196,7 +199,7 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		if (r == 0)
 			r = run_user_source(run, &list->at[i]);
 		if (r == 0 && list->at[i].kind == ATTAR_EVENT_USER && !list->at[i].transport &&
-			!run->command)
+			!run->command.argv)
 			r = run_usdt_add_unshared(run, &list->at[i], fn);
 	}
 	return r;

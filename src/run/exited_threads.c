@@ -40,16 +40,16 @@ static void note_threads(const struct attar_run *run)
 
 void run_count_each_thread(struct attar_run *run)
 {
-	run->count_each_thread = true;
+	run->threads.each = true;
 	note_threads(run);
 }
 
 bool exited_threads_reported(const struct attar_run *run)
 {
 	const struct common_opts *o = &run->opts;
-	bool command = run->command && !run_watches_system(run);
+	bool command = run->command.argv && !run_watches_system(run);
 
-	return run->count_each_thread && kernel_get()->version >= KERNEL_VERSION_OF(6, 12) &&
+	return run->threads.each && kernel_get()->version >= KERNEL_VERSION_OF(6, 12) &&
 	       !o->interval && !o->cpus && !o->tids && !o->cgroups && (o->pids || command);
 }
 
@@ -77,8 +77,8 @@ int threads_open(struct attar_run *run)
 	int r = 0;
 
 	threads_done(run);
-	for (size_t i = 0; r == 0 && i < run->counts.n && exited_threads_reported(run); i++)
-		r = note_instances(&run->threads, &run->counts.at[i], i);
+	for (size_t i = 0; r == 0 && i < run->counts.list.n && exited_threads_reported(run); i++)
+		r = note_instances(&run->threads, &run->counts.list.at[i], i);
 	return r;
 }
 
@@ -97,7 +97,7 @@ void threads_done(struct attar_run *run)
 	map_done(&t->by_tid);
 	map_done(&t->instances);
 	map_done(&t->watched);
-	*t = (struct threads){0};
+	t->too_many = t->has_losses = false;
 }
 
 /* ---- thread names, kept after exit ---- */
@@ -105,7 +105,7 @@ void threads_done(struct attar_run *run)
 static int keep_comm(struct attar_run *run, pid_t tid, const char *comm)
 {
 	comm = intern_text(&run->texts, comm);
-	if (!comm || map_put(&run->comms, (uint64_t)tid, (uintptr_t)comm) < 0)
+	if (!comm || map_put(&run->threads.comms, (uint64_t)tid, (uintptr_t)comm) < 0)
 		return base_oom();
 	return 0;
 }
@@ -120,18 +120,18 @@ static int remember_comm(struct attar_run *run, pid_t tid)
 /* Before its exec, the command still has the name of this process. */
 int threads_remember_comms(struct attar_run *run)
 {
-	const struct counted *c = run->counts.at;
+	const struct counted *c = run->counts.list.at;
 	pid_t last = -1;
 	int r = 0;
 
-	if (!run->count_each_thread)
+	if (!run->threads.each)
 		return 0;
 	while (c->refused) /* all have the same threads, and at least one was opened */
 		c++;
 	for (size_t i = 0; r == 0 && i < c->pub.n_instances; i++) {
 		pid_t tid = attar_counter_instance_at(c->pub.counter, i).tid;
 
-		if (tid < 0 || tid == last || (!run->began && run->command))
+		if (tid < 0 || tid == last || (!run->clock.began && run->command.argv))
 			continue;
 		last = tid;
 		r = remember_comm(run, tid);
@@ -141,7 +141,7 @@ int threads_remember_comms(struct attar_run *run)
 
 const char *run_comm(const struct attar_run *run, pid_t tid)
 {
-	const uint64_t *comm = map_get(&run->comms, (uint64_t)tid);
+	const uint64_t *comm = map_get(&run->threads.comms, (uint64_t)tid);
 
 	return comm ? (const char *)(uintptr_t)*comm : NULL;
 }
@@ -155,7 +155,7 @@ static struct counted *instance_of(struct attar_run *run, uint64_t id, size_t *r
 	if (!at)
 		return NULL;
 	*ret_instance = (uint32_t)*at;
-	return &run->counts.at[*at >> 32];
+	return &run->counts.list.at[*at >> 32];
 }
 
 /* *ret_ended is NULL, without an error, if the table is full. */
@@ -176,8 +176,8 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 		return 0;
 	}
 	e.comm = intern_text(&run->texts, comm);
-	e.values = calloc(run->counts.n, sizeof(*e.values));
-	e.parts = calloc(run->counts.n, sizeof(*e.parts));
+	e.values = calloc(run->counts.list.n, sizeof(*e.values));
+	e.parts = calloc(run->counts.list.n, sizeof(*e.parts));
 	if (!e.comm || !e.values || !e.parts ||
 		map_put(&t->by_tid, (uint64_t)tid, t->ended.n) < 0 || vec_push(&t->ended, e) < 0) {
 		free(e.values);
@@ -288,8 +288,8 @@ static int take_count(struct attar_run *run, const struct attar_event *ev)
 			return r;
 	}
 	ended->told = true;
-	ended->parts[c - run->counts.at]++;
-	counter_take_out(c->counter, instance, &told, &ended->values[c - run->counts.at]);
+	ended->parts[c - run->counts.list.at]++;
+	counter_take_out(c->counter, instance, &told, &ended->values[c - run->counts.list.at]);
 	return 0;
 }
 
@@ -330,7 +330,7 @@ static bool has_losses(const struct attar_run *run)
 
 bool run_is_complete(const struct attar_run *run, const struct ended_thread *ended, size_t i)
 {
-	const struct attar_counter *c = run->counts.at[i].counter;
+	const struct attar_counter *c = run->counts.list.at[i].counter;
 	uint32_t expected = 0;
 
 	if (!c || ended->parts[i] == run->target->cpus.n)
@@ -342,7 +342,7 @@ bool run_is_complete(const struct attar_run *run, const struct ended_thread *end
 
 static bool has_all(const struct attar_run *run, const struct ended_thread *ended)
 {
-	for (size_t i = 0; i < run->counts.n; i++)
+	for (size_t i = 0; i < run->counts.list.n; i++)
 		if (!run_is_complete(run, ended, i))
 			return false;
 	return true;

@@ -20,6 +20,9 @@ struct ended_thread {
 };
 
 struct threads {
+	bool each; /* per-thread counts are requested */
+	struct map
+		comms; /* tid -> its last known name, in the run's texts; kept by threads_done() */
 	VEC(struct ended_thread) ended; /* in the order of exit */
 	struct map by_tid;              /* tid -> index in ended of its latest user */
 	struct map instances;           /* event id -> counter number << 32 | instance */

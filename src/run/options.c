@@ -1,11 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses option values into the structs that the option tables describe. */
+/* The option tables of a run; parses values into the structs that the tables describe. */
 #include "attar/run.h"
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/parse.h"
 #include "base/suggest.h"
 #include "run/run.h"
+
+void options_init(struct attar_run *run)
+{
+	struct attar_option_group *g = run->options.groups;
+
+	if (run->profiler->options)
+		*g++ = (struct attar_option_group){"Options", run->profiler->options};
+	if (run->profiler->uses & ATTAR_USES_SAMPLING)
+		*g++ = (struct attar_option_group){"Sampling", common_sampling_options};
+	if (run->profiler->uses & ATTAR_USES_STACKS)
+		*g++ = (struct attar_option_group){"Stacks", common_stack_options};
+	*g++ = (struct attar_option_group){"Targets", common_target_options};
+	*g++ = (struct attar_option_group){"Duration and intervals", common_run_options};
+	if (run->profiler->uses & ATTAR_USES_RINGS)
+		*g++ = (struct attar_option_group){"Limits and ring buffers", common_ring_options};
+	*g++ = (struct attar_option_group){"Output", common_output_options};
+	if (run->profiler->uses & ATTAR_GIVES_TREE)
+		*g = (struct attar_option_group){"Flame graphs", common_tree_options};
+}
+
+void options_done(struct run_options *options)
+{
+	vec_each (&options->lists, list)
+		free((*list)->at);
+	vec_done(&options->lists);
+}
+
+const struct attar_option_group *attar_run_option_groups(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	return run->options.groups;
+}
 
 static void *state_of(struct attar_run *run, const struct attar_option *table)
 {
@@ -14,7 +47,7 @@ static void *state_of(struct attar_run *run, const struct attar_option *table)
 
 static const struct attar_option *find(struct attar_run *run, const char *name, void **ret_state)
 {
-	for (const struct attar_option_group *g = run->groups; g->title; g++)
+	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
 		for (const struct attar_option *o = g->options; o && o->name; o++)
 			if (!strcmp(o->name, name)) {
 				*ret_state = state_of(run, g->options);
@@ -27,7 +60,7 @@ static int unknown(struct attar_run *run, const char *name)
 {
 	struct suggest s = {.word = name};
 
-	for (const struct attar_option_group *g = run->groups; g->title; g++)
+	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
 		for (const struct attar_option *o = g->options; o && o->name; o++)
 			if (o->help)
 				suggest_offer(&s, o->name);
@@ -124,7 +157,7 @@ static int add_text(struct attar_run *run, const char *value, struct attar_texts
 
 	if (grown)
 		member->at = grown;
-	if (!grown || !text || (!member->n && vec_push(&run->lists, member) < 0))
+	if (!grown || !text || (!member->n && vec_push(&run->options.lists, member) < 0))
 		return base_oom();
 	member->at[member->n++] = text;
 	return 0;

@@ -12,7 +12,7 @@ static int open_target(struct attar_run *run)
 	struct attar_target_opts opts = {.size = sizeof(opts),
 		.any_cpu = true,
 		.skip_refused = true,
-		.stop = &run->stop_asked};
+		.stop = &run->stop.asked};
 	struct buf tids _cleanup_(buf_done) = {0};
 
 	vec_each (&run->target->tids, tid)
@@ -71,7 +71,7 @@ int starters_open(struct attar_run *run)
 		attar_error_clear();
 		return 0;
 	}
-	vec_each (&run->counts, c) {
+	vec_each (&run->counts.list, c) {
 		struct attar_counter *own = open_one(run, c);
 
 		if (vec_push(&s->counters, own) < 0) {

@@ -34,8 +34,8 @@ static bool is_any_cpu(const struct attar_run *run, const struct attar_target_op
 	bool tasks = opts->pids || opts->tids || opts->every_thread ||
 		     (opts->command && !opts->system_wide);
 
-	return tasks && !opts->cpus && !opts->cgroups && !run->sources.n && !run->count_each_cpu &&
-	       !exited_threads_reported(run);
+	return tasks && !opts->cpus && !opts->cgroups && !run->sources.list.n &&
+	       !run->counts.each_cpu && !exited_threads_reported(run);
 }
 
 bool run_watches_system(const struct attar_run *run)
@@ -43,7 +43,7 @@ bool run_watches_system(const struct attar_run *run)
 	const struct common_opts *o = &run->opts;
 	bool some = o->pids || o->tids || o->cgroups;
 
-	return o->all_cpus || (!some && (o->cpus || !run->command));
+	return o->all_cpus || (!some && (o->cpus || !run->command.argv));
 }
 
 /* Rings that take most of the memory would push out what is measured. */
@@ -56,7 +56,7 @@ static int check_ring_memory(const struct attar_run *run)
 
 	most = memory / 4 / RUN_PAGE_BYTES / (rings + !rings);
 	most = MAX(most, (uint64_t)RUN_DEFAULT_PAGES);
-	if (!run->sources.n || pages <= most)
+	if (!run->sources.list.n || pages <= most)
 		return 0;
 	return attar_fail(-ERANGE,
 		"--mmap-pages: %zu rings of %llu pages exceed a quarter of this machine's memory: "
@@ -73,19 +73,20 @@ int run_open_target(struct attar_run *run, bool own)
 		.pids = run->opts.pids,
 		.tids = run->opts.tids,
 		.cgroups = run->opts.cgroups,
-		.command = run->command,
+		.command = run->command.argv,
 		.environment = environment,
 		.prepare = run->hooks.prepare,
 		.prepare_ctx = run->hooks.ctx,
-		.stop = &run->stop_asked};
+		.stop = &run->stop.asked};
 	int r;
 
 	run_user_environment(run, environment);
 	if (run->opts.all_cpus && (opts.pids || opts.tids || opts.cgroups))
 		return attar_fail(
 			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");
-	opts.every_thread = run->count_each_thread && !own && run_watches_system(run);
-	opts.system_wide = run->command && !own && !opts.every_thread && run_watches_system(run);
+	opts.every_thread = run->threads.each && !own && run_watches_system(run);
+	opts.system_wide =
+		run->command.argv && !own && !opts.every_thread && run_watches_system(run);
 	if (own) {
 		r = own_processes(&pids);
 		if (r < 0)

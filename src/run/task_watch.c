@@ -17,7 +17,7 @@ enum {
 
 static bool is_needed(const struct attar_run *run)
 {
-	return run->counts.n && !run->sources.n &&
+	return run->counts.list.n && !run->sources.list.n &&
 	       attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS;
 }
 
@@ -32,7 +32,7 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 {
 	const struct attar_target *of = run->target;
 	struct attar_target_opts opts = {
-		.size = sizeof(opts), .cpus = run->opts.cpus, .stop = &run->stop_asked};
+		.size = sizeof(opts), .cpus = run->opts.cpus, .stop = &run->stop.asked};
 	struct buf pids _cleanup_(buf_done) = {0}, tids _cleanup_(buf_done) = {0};
 	size_t n_cpus;
 	int r;
@@ -106,7 +106,7 @@ size_t task_watch_files(const struct attar_run *run)
 	const struct attar_target *of = run->target;
 	size_t n = of->tids.n * (size_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 
-	if (run->sources.n || !run->counts.n || of->kind != ATTAR_TARGET_TASKS)
+	if (run->sources.list.n || !run->counts.list.n || of->kind != ATTAR_TARGET_TASKS)
 		return 0;
 	return n <= PLACES_MAX || exited_threads_reported(run) ? n : 0;
 }

@@ -21,7 +21,7 @@ struct search {
 	const struct attar_event_spec *spec; /* the requested event */
 	attar_event_fn *fn;
 	const char *path;   /* the file being looked at */
-	bool only_unshared; /* only events of processes in run->unshared count */
+	bool only_unshared; /* only events of processes in run->user.unshared count */
 	struct map shared;  /* processes with shared memory, to be skipped */
 	struct map files;   /* inode and device of the searched ones -> 1 */
 	size_t n_files, n_sites;
@@ -43,7 +43,7 @@ static int add_source(struct search *search, const struct usdt_site *site)
 		return r;
 	spec = malloc(sizeof(*spec));
 	if (!spec || asprintf(&name, USER_EVENTS ":%s", site->event) < 0 ||
-		vec_push(&run->usdt_specs, spec) < 0) {
+		vec_push(&run->user.usdt_specs, spec) < 0) {
 		free(spec);
 		free(name);
 		usdt_free(usdt);
@@ -55,7 +55,7 @@ static int add_source(struct search *search, const struct usdt_site *site)
 	spec->name = name;
 	spec->format = usdt_format(usdt);
 	spec->transport = ATTAR_TRANSPORT_USDT;
-	run_stack_attr(&run->opts, search->run->user_stacks, &attr);
+	run_stack_attr(&run->opts, search->run->user.stacks, &attr);
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	r = spec->filter ? filter_parse(spec->filter, spec->format, &keep) : 0;
 	if (r == 0)
@@ -65,9 +65,9 @@ static int add_source(struct search *search, const struct usdt_site *site)
 		usdt_free(usdt);
 		return r;
 	}
-	run->sources.at[run->sources.n - 1].keep = keep;
-	run->sources.at[run->sources.n - 1].usdt = usdt;
-	run->sources.at[run->sources.n - 1].only_unshared = search->only_unshared;
+	run->sources.list.at[run->sources.list.n - 1].keep = keep;
+	run->sources.list.at[run->sources.list.n - 1].usdt = usdt;
+	run->sources.list.at[run->sources.list.n - 1].only_unshared = search->only_unshared;
 	return 0;
 }
 
@@ -184,11 +184,11 @@ static int none_found(const struct search *search)
 
 	if (search->error)
 		return attar_fail(search->error, "%s", search->sentence);
-	if (search->run->command)
+	if (search->run->command.argv)
 		return attar_fail(-ENOENT,
 			"%s has no USDT probe 'perfume:%s' (its libraries were not searched: to "
 			"include them, start it first and watch it with -p)",
-			search->run->command[0], CLIP(name));
+			search->run->command.argv[0], CLIP(name));
 	return attar_fail(-ENOENT,
 		"no watched program has the USDT probe 'perfume:%s' (%zu files searched): start it "
 		"first, or let attar start it: -- COMMAND",
@@ -201,9 +201,9 @@ static int search_asked(struct search *search)
 	struct attar_run *run = search->run;
 	int r = run_list_processes(run, &pids);
 
-	if (r == 0 && run->command)
-		r = look_at_command(search, run->command[0]);
-	if (r == 0 && !run->command && !pids.n)
+	if (r == 0 && run->command.argv)
+		r = look_at_command(search, run->command.argv[0]);
+	if (r == 0 && !run->command.argv && !pids.n)
 		r = proc_each_process(look_at_other, search);
 	for (size_t i = 0; r == 0 && i < pids.n; i++)
 		r = look_at_process(search, pids.at[i]);
@@ -241,7 +241,7 @@ static int look_at_unshared(void *ctx, pid_t pid)
 	r = look_at_process(search, pid);
 	if (r < 0 || !search->n_sites)
 		return r;
-	return map_put(&search->run->unshared, (uint64_t)pid, 1) < 0 ? base_oom() : 0;
+	return map_put(&search->run->user.unshared, (uint64_t)pid, 1) < 0 ? base_oom() : 0;
 }
 
 int run_usdt_add_unshared(
@@ -273,7 +273,7 @@ bool run_usdt_convert(struct attar_run *run, struct source *s, struct attar_reco
 	struct attar_sample *sample = &record->sample;
 	size_t size = sample->raw ? sample->raw_size : 0;
 
-	if (s->only_unshared && !map_get(&run->unshared, record->pid))
+	if (s->only_unshared && !map_get(&run->user.unshared, record->pid))
 		return false;
 	size = usdt_convert(s->usdt, sample->raw, size, &sample->raw);
 	sample->raw_size = (uint32_t)size;

@@ -22,11 +22,11 @@ enum { NOTES_MAX = 20, PID_MAX = 4 << 20 };
 int run_user_source(struct attar_run *run, const struct attar_event_spec *spec)
 {
 	struct user_source user = {
-		.source = (uint32_t)run->sources.n - 1, .pattern = spec->user_event};
+		.source = (uint32_t)run->sources.list.n - 1, .pattern = spec->user_event};
 
 	if (!spec->user_event || spec->transport == ATTAR_TRANSPORT_USDT)
 		return 0;
-	return vec_push(&run->user_sources, user) < 0 ? base_oom() : 0;
+	return vec_push(&run->user.sources, user) < 0 ? base_oom() : 0;
 }
 
 int run_user_refuse(const struct attar_event_spec *spec)
@@ -41,7 +41,7 @@ int run_user_refuse(const struct attar_event_spec *spec)
 
 static struct user_source *find_source(struct attar_run *run, const char *name)
 {
-	vec_each (&run->user_sources, user)
+	vec_each (&run->user.sources, user)
 		if (!fnmatch(user->pattern, name, 0))
 			return user;
 	return NULL;
@@ -65,11 +65,12 @@ static const char *words_of(enum attar_transport transport)
 static void note_transport(
 	struct attar_run *run, const char *name, enum attar_transport transport, const char *from)
 {
-	size_t before = run->noted.n;
+	size_t before = run->user.noted.n;
 	char text[600];
 
 	snprintf(text, sizeof(text), "%s %s", name, attar_transport_name(transport));
-	if (!intern_text(&run->noted, text) || run->noted.n == before || before > NOTES_MAX)
+	if (!intern_text(&run->user.noted, text) || run->user.noted.n == before ||
+		before > NOTES_MAX)
 		return;
 	if (before == NOTES_MAX)
 		log_note("more user events were found; their transports are listed only in JSON "
@@ -101,12 +102,12 @@ static int on_new_event(void *ctx, const struct attar_user_event *event)
 	if (!user || asprintf(&name, USER_EVENTS ":%s", event->name) < 0)
 		return -1;
 	spec = malloc(sizeof(*spec));
-	if (!spec || vec_push(&run->user_specs, spec) < 0) {
+	if (!spec || vec_push(&run->user.specs, spec) < 0) {
 		free(spec);
 		free(name);
 		return -1;
 	}
-	*spec = *run->sources.at[user->source].spec;
+	*spec = *run->sources.list.at[user->source].spec;
 	if (spec->filter && filter_parse(spec->filter, event->format, &keep) < 0) {
 		log_note("skipped %s of %s (pid %d): %s", name, event->comm, event->pid,
 			attar_error());
@@ -117,15 +118,17 @@ static int on_new_event(void *ctx, const struct attar_user_event *event)
 	spec->name = name;
 	spec->format = event->format;
 	spec->transport = ATTAR_TRANSPORT_SHM;
-	s = (struct source){
-		.keep = keep, .name = name, .fn = run->sources.at[user->source].fn, .spec = spec};
-	if (vec_push(&run->sources, s) < 0) {
+	s = (struct source){.keep = keep,
+		.name = name,
+		.fn = run->sources.list.at[user->source].fn,
+		.spec = spec};
+	if (vec_push(&run->sources.list, s) < 0) {
 		filter_free(keep);
 		free(name);
 		return -1;
 	}
 	note_program(run, event->name, event->comm, event->pid);
-	return (int)run->sources.n - 1;
+	return (int)run->sources.list.n - 1;
 }
 
 int run_user_deliver(struct attar_run *run, struct source *s, const struct attar_event *ev)
@@ -136,10 +139,10 @@ int run_user_deliver(struct attar_run *run, struct source *s, const struct attar
 	event.record = &record;
 	if ((s->usdt && !run_usdt_convert(run, s, &record)) ||
 		(s->keep && !filter_keeps(s->keep, record.sample.raw, record.sample.raw_size))) {
-		run->dropped++;
+		run->notes.dropped++;
 		return 0;
 	}
-	run->seen_total++;
+	run->notes.delivered++;
 	return s->fn(run, run->self, &event);
 }
 
@@ -172,12 +175,12 @@ int run_list_processes(const struct attar_run *run, parse_ints *pids)
 
 static bool only_command(const struct attar_run *run)
 {
-	return run->command && !run->opts.all_cpus && !run->opts.cpus && !run->opts.cgroups;
+	return run->command.argv && !run->opts.all_cpus && !run->opts.cpus && !run->opts.cgroups;
 }
 
 static int join_patterns(const struct attar_run *run, struct buf *b)
 {
-	vec_each (&run->user_sources, user)
+	vec_each (&run->user.sources, user)
 		buf_printf(b, "%s%s", b->len ? "," : "", user->pattern);
 	return buf_failed(b) ? base_oom() : 0;
 }
@@ -192,8 +195,8 @@ int run_user_open(struct attar_run *run)
 		.ctx = run};
 	int r;
 
-	run->n_opened = run->sources.n;
-	if (!run->user_sources.n)
+	run->user.n_opened = run->sources.list.n;
+	if (!run->user.sources.n)
 		return 0;
 	if (run->opts.cpus)
 		log_note("--cpus: the CPU of events from shared memory is unknown; events of all "
@@ -207,7 +210,7 @@ int run_user_open(struct attar_run *run)
 		opts.n_pids = pids.n;
 		opts.tids = tids.at;
 		opts.n_tids = tids.n;
-		r = attar_shm_source_new(&opts, &run->shm_source);
+		r = attar_shm_source_new(&opts, &run->user.shm);
 	}
 	vec_done(&pids);
 	vec_done(&tids);
@@ -216,18 +219,30 @@ int run_user_open(struct attar_run *run)
 
 void run_user_close(struct attar_run *run)
 {
-	run->shm_source = attar_shm_source_free(run->shm_source);
-	while (run->n_opened && run->sources.n > run->n_opened) {
-		struct source *s = &run->sources.at[--run->sources.n];
+	run->user.shm = attar_shm_source_free(run->user.shm);
+	while (run->user.n_opened && run->sources.list.n > run->user.n_opened) {
+		struct source *s = &run->sources.list.at[--run->sources.list.n];
 
 		attar_counter_close(s->counter);
 		filter_free(s->keep);
 		free(s->filter);
 		free(s->name);
 	}
-	vec_each (&run->user_specs, spec)
+	vec_each (&run->user.specs, spec)
 		free(*spec);
-	vec_done(&run->user_specs);
+	vec_done(&run->user.specs);
+}
+
+void user_events_done(struct user_events *user)
+{
+	vec_done(&user->sources);
+	intern_done(&user->noted);
+	vec_each (&user->usdt_specs, spec) {
+		free((char *)(uintptr_t)(*spec)->name);
+		free(*spec);
+	}
+	vec_done(&user->usdt_specs);
+	map_done(&user->unshared);
 }
 
 /*
@@ -238,10 +253,10 @@ void run_user_environment(const struct attar_run *run, const char *environment[3
 {
 	size_t n = 0;
 
-	if (run->shm_source && only_command(run)) {
-		environment[n++] = attar_shm_source_variable(run->shm_source);
-		vec_each (&run->user_sources, user)
-			if (run->sources.at[user->source].spec->kind == ATTAR_EVENT_USER) {
+	if (run->user.shm && only_command(run)) {
+		environment[n++] = attar_shm_source_variable(run->user.shm);
+		vec_each (&run->user.sources, user)
+			if (run->sources.list.at[user->source].spec->kind == ATTAR_EVENT_USER) {
 				environment[n++] = "PERFUME_RING=1";
 				break;
 			}
@@ -328,8 +343,8 @@ static bool may_come(struct attar_run *run, const struct attar_event_spec *spec)
 
 static bool is_open(const struct attar_run *run, const char *name)
 {
-	for (size_t i = 0; i < run->sources.n; i++) {
-		const struct attar_event_spec *spec = run->sources.at[i].spec;
+	for (size_t i = 0; i < run->sources.list.n; i++) {
+		const struct attar_event_spec *spec = run->sources.list.at[i].spec;
 
 		if (spec && spec->transport == ATTAR_TRANSPORT_KERNEL &&
 			!strcmp(strchr(spec->name, ':') + 1, name))
@@ -347,7 +362,7 @@ static int open_late(struct attar_run *run, const struct attar_event_spec *asked
 	char text[300];
 	int r;
 
-	if (!spec || vec_push(&run->user_specs, spec) < 0) {
+	if (!spec || vec_push(&run->user.specs, spec) < 0) {
 		free(spec);
 		return base_oom();
 	}
@@ -362,14 +377,15 @@ static int open_late(struct attar_run *run, const struct attar_event_spec *asked
 	spec->format = format;
 	spec->name = full;
 	spec->transport = ATTAR_TRANSPORT_KERNEL;
-	run_stack_attr(&run->opts, run->user_stacks, &attr);
+	run_stack_attr(&run->opts, run->user.stacks, &attr);
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	r = run_add_spec(run, spec, &attr, fn);
 	if (r == 0)
-		r = run_open_source(run, &run->sources.at[run->sources.n - 1]);
+		r = run_open_source(run, &run->sources.list.at[run->sources.list.n - 1]);
 	if (r == 0)
-		r = attar_stream_add(run->stream, run->sources.at[run->sources.n - 1].counter,
-			(uint32_t)run->sources.n - 1);
+		r = attar_stream_add(run->stream,
+			run->sources.list.at[run->sources.list.n - 1].counter,
+			(uint32_t)run->sources.list.n - 1);
 	if (r == 0)
 		note_transport(run, full, ATTAR_TRANSPORT_KERNEL, "");
 	return r;
@@ -378,7 +394,7 @@ static int open_late(struct attar_run *run, const struct attar_event_spec *asked
 /* Ignores events that are unregistered in the meantime. */
 static int look_for(struct attar_run *run, const struct user_source *user)
 {
-	const struct source *s = &run->sources.at[user->source];
+	const struct source *s = &run->sources.list.at[user->source];
 	const struct attar_event_spec *asked = s->spec;
 	attar_event_fn *fn = s->fn;
 	dir_names names _cleanup_(dir_names_done) = {0};
@@ -401,10 +417,10 @@ int run_user_look(struct attar_run *run)
 {
 	int r = 0;
 
-	for (size_t i = 0; run->kernel_may_come && r == 0 && i < run->user_sources.n; i++) {
-		const struct user_source *user = &run->user_sources.at[i];
+	for (size_t i = 0; run->user.may_come && r == 0 && i < run->user.sources.n; i++) {
+		const struct user_source *user = &run->user.sources.at[i];
 
-		if (may_come(run, run->sources.at[user->source].spec))
+		if (may_come(run, run->sources.list.at[user->source].spec))
 			r = look_for(run, user);
 	}
 	return r;
@@ -412,33 +428,34 @@ int run_user_look(struct attar_run *run)
 
 void run_user_started(struct attar_run *run)
 {
-	run->kernel_may_come = false;
-	vec_each (&run->sources, s)
+	run->user.may_come = false;
+	vec_each (&run->sources.list, s)
 		if (s->spec && (s->usdt || s->spec->transport == ATTAR_TRANSPORT_KERNEL))
 			note_transport(run, s->name, s->spec->transport, "");
-	vec_each (&run->user_sources, user) {
-		const struct attar_event_spec *spec = run->sources.at[user->source].spec;
+	vec_each (&run->user.sources, user) {
+		const struct attar_event_spec *spec = run->sources.list.at[user->source].spec;
 		struct look l = {.run = run, .near.word = user->pattern, .pattern = user->pattern};
 
 		if (only_command(run) || look(run, &l) < 0)
 			attar_error_clear();
 		else if (!l.found && spec->kind == ATTAR_EVENT_USER)
 			say_waiting(&l);
-		run->kernel_may_come |= may_come(run, spec);
+		run->user.may_come |= may_come(run, spec);
 	}
 }
 
 /* Logs a note if the command never emitted a requested event: its name may be wrong. */
 void run_user_ended(struct attar_run *run)
 {
-	vec_each (&run->user_sources, user) {
-		const struct source *s = &run->sources.at[user->source];
+	vec_each (&run->user.sources, user) {
+		const struct source *s = &run->sources.list.at[user->source];
 		bool seen = false;
 
-		for (size_t i = run->n_opened; i < run->sources.n; i++)
+		for (size_t i = run->user.n_opened; i < run->sources.list.n; i++)
 			seen |= !fnmatch(
-				user->pattern, strchr(run->sources.at[i].name, ':') + 1, 0);
-		if (run->command && !seen && s->spec->kind == ATTAR_EVENT_USER)
-			log_note("%s emitted no event '%s'", run->command[0], CLIP(user->pattern));
+				user->pattern, strchr(run->sources.list.at[i].name, ':') + 1, 0);
+		if (run->command.argv && !seen && s->spec->kind == ATTAR_EVENT_USER)
+			log_note("%s emitted no event '%s'", run->command.argv[0],
+				CLIP(user->pattern));
 	}
 }

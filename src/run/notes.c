@@ -2,18 +2,33 @@
 /* The notes of a report about the measurement itself: losses, overhead, unresolved names. */
 #include <sys/resource.h>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "run/run.h"
 
 enum { REMARK_CPUS_MAX = 8 };
+
+void notes_begin(struct run_notes *notes)
+{
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &notes->cpu_began);
+	notes->entered = base_now();
+	notes->ooms = base_oom_count();
+}
+
+void attar_run_unresolved(struct attar_run *run, double share)
+{
+	CHECK_ARG_OR(run, "run", );
+
+	run->notes.unresolved = share;
+}
 
 static uint64_t self_cpu_ns(const struct attar_run *run)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)((ts.tv_sec - run->self_began.tv_sec) * 1000000000 + ts.tv_nsec -
-			  run->self_began.tv_nsec);
+	return (uint64_t)((ts.tv_sec - run->notes.cpu_began.tv_sec) * 1000000000 + ts.tv_nsec -
+			  run->notes.cpu_began.tv_nsec);
 }
 
 /*
@@ -46,7 +61,7 @@ static uint64_t since(uint64_t now, uint64_t *reported)
 static void fill_seen(struct attar_run *run, const struct attar_stream_stats *stats,
 	struct attar_notes *notes, enum attar_scope scope)
 {
-	notes->seen = stats->samples - run->dropped;
+	notes->seen = stats->samples - run->notes.dropped;
 	notes->lost = stats->lost;
 	notes->lost_side_band = stats->lost_side_band;
 	notes->throttled = stats->throttled;
@@ -56,10 +71,10 @@ static void fill_seen(struct attar_run *run, const struct attar_stream_stats *st
 			attar_stream_get_missing(run->stream, &notes->missing_by_cpu);
 	if (scope != ATTAR_SCOPE_INTERVAL)
 		return;
-	notes->seen = since(notes->seen, &run->seen_reported);
-	notes->lost = since(notes->lost, &run->lost_reported);
-	notes->lost_side_band = since(notes->lost_side_band, &run->lost_side_band_reported);
-	notes->throttled = since(notes->throttled, &run->throttled_reported);
+	notes->seen = since(notes->seen, &run->notes.seen);
+	notes->lost = since(notes->lost, &run->notes.lost);
+	notes->lost_side_band = since(notes->lost_side_band, &run->notes.lost_side_band);
+	notes->throttled = since(notes->throttled, &run->notes.throttled);
 }
 
 /* Per CPU: some kernels lose events of the idle task of some CPUs. */
@@ -87,8 +102,9 @@ static void missing_remark(const struct attar_notes *notes, struct attar_report 
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_stream_stats stats = {0};
-	struct attar_notes notes = {.unresolved = run->unresolved, .counting = !run->sources.n};
-	uint64_t elapsed = base_now() - run->self_entered;
+	struct attar_notes notes = {
+		.unresolved = run->notes.unresolved, .counting = !run->sources.list.n};
+	uint64_t elapsed = base_now() - run->notes.entered;
 
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
@@ -97,10 +113,10 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	notes.self_rss = self_rss();
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, report);
-	if (base_oom_count() > run->ooms)
+	if (base_oom_count() > run->notes.ooms)
 		attar_report_remark(report,
 			"out of memory during the run: names, stacks or counts may be missing");
-	if (!run->sources.n && stats.lost)
+	if (!run->sources.list.n && stats.lost)
 		attar_report_remark(report,
 			"%llu records were lost: threads whose exit record was lost have no row of "
 			"their own; their counts are in the row '[unassigned]'",

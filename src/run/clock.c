@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/clock.h"
+
+#include <time.h>
+
+#include "base/check.h"
+#include "run/run.h"
+
+void clock_start(struct run_clock *c)
+{
+	struct timespec real;
+
+	c->ended = 0;
+	c->began = c->interval_began = base_now();
+	if (!c->first_began)
+		c->first_began = c->began;
+	clock_gettime(CLOCK_REALTIME, &real);
+	c->realtime_offset = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - c->began;
+}
+
+uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return time + run->clock.realtime_offset;
+}
+
+uint64_t attar_run_elapsed(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return (run->clock.ended ? run->clock.ended : base_now()) - run->clock.began;
+}
+
+uint64_t attar_run_recent(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->clock.recent;
+}

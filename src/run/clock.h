@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The times of a run: its start, its intervals and its end. */
+#ifndef RUN_CLOCK_H
+#define RUN_CLOCK_H
+
+#include "attar/run.h"
+
+/* ns, CLOCK_MONOTONIC, unless stated otherwise. */
+struct run_clock {
+	uint64_t first_began;     /* start of the first run of the command */
+	uint64_t began;           /* start of this run of the command */
+	uint64_t interval_began;  /* end of the previous report */
+	uint64_t recent;          /* length of the interval being reported */
+	uint64_t ended;           /* end of the measurement; 0: still running */
+	uint64_t realtime_offset; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+};
+
+/* Starts the clock of a run of the command. */
+void clock_start(struct run_clock *c);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What a report says about the measurement itself: losses, overhead, unresolved names. */
+#ifndef RUN_NOTES_H
+#define RUN_NOTES_H
+
+#include <time.h>
+
+#include "attar/run.h"
+
+struct run_notes {
+	double unresolved;  /* see attar_run_unresolved() */
+	uint64_t delivered; /* samples that reached the profiler */
+	uint64_t dropped;   /* samples that the stream delivered and a user-space filter dropped */
+	/* already reported, in the notes of intervals */
+	uint64_t seen, lost, throttled, lost_side_band;
+	/* at the start of attar_run_go() */
+	struct timespec cpu_began; /* CPU time of this process */
+	uint64_t entered;          /* ns, CLOCK_MONOTONIC */
+	uint64_t ooms;             /* base_oom_count() */
+};
+
+/* Starts to measure the overhead. */
+void notes_begin(struct run_notes *notes);
+
+/* Fills the notes of a report: what was seen since the previous one, or since the start. */
+void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+
+#endif

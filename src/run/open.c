@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/open.h"
+
+#include "base/buf.h"
+#include "perf/target.h"
+#include "run/leftout.h"
+#include "run/run.h"
+
+enum { OPENING_NS = 100000000 }; /* between two lines of progress while events are opened */
+
+int run_not_opening(const char *function)
+{
+	return attar_fail(-EINVAL, "%s(): may only be called from a profiler's open()", function);
+}
+
+static void fall_back_to_clock(struct source *s)
+{
+	s->attr.type = PERF_TYPE_SOFTWARE;
+	s->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	s->is_fallback_allowed = false;
+	free(s->name);
+	s->name = strdup("cpu-clock");
+	log_note("no hardware cycle counter (a virtual machine without a PMU?): sampling cpu-clock "
+		 "instead, which cannot see into code that runs with interrupts disabled");
+}
+
+/*
+ * Events of existing threads are enabled at open: they run and create others meanwhile, see
+ * attach_new_threads().
+ */
+static bool attaches(const struct attar_run *run)
+{
+	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS && !run->target->by_exec;
+}
+
+/* The kernel only reports EINVAL: the list of valid fields usually shows what is wrong. */
+static int filter_refused(const struct source *s)
+{
+	struct buf fields _cleanup_(buf_done) = {0};
+	const struct attar_format *format = s->spec->format;
+
+	for (size_t i = 0; format && i < format->n_fields; i++)
+		if (!format->fields[i].is_common)
+			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
+	return attar_fail(-EINVAL,
+		"the kernel rejected the filter '%s' of '%s', whose fields are %s",
+		CLIP(s->spec->filter ? s->spec->filter : s->filter), CLIP(s->name),
+		buf_text(&fields));
+}
+
+static int set_filter(const struct source *s)
+{
+	int r = s->filter ? attar_counter_filter(s->counter, s->filter) : 0;
+
+	return r == -EINVAL ? filter_refused(s) : r;
+}
+
+int run_open_source(struct attar_run *run, struct source *s)
+{
+	struct perf_event_attr attr;
+	int r;
+
+	if (!s->name)
+		return base_oom();
+	attr = s->attr;
+	attar_stream_attr(&attr, false);
+	attr.wakeup_watermark = (uint32_t)((double)run->opts.mmap_pages * RUN_PAGE_BYTES *
+					   run->opts.watermark / 100);
+	attr.disabled = !attaches(run);
+	attr.enable_on_exec = run->target->by_exec;
+	r = attar_counter_open(run->target, &attr, s->name, ATTAR_COUNTER_DEGRADE, &s->counter);
+	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
+		fall_back_to_clock(s);
+		return run_open_source(run, s);
+	}
+	if (r == 0)
+		r = set_filter(s);
+	if (r < 0)
+		s->counter = attar_counter_close(s->counter);
+	return r;
+}
+
+static size_t side_band_files(const struct attar_run *run)
+{
+	return run->sources.list.n ? target_instances(run->target) : 0;
+}
+
+/* The files of the counters that are opened after the events, for messages about limits. */
+static size_t count_later_files(const struct attar_run *run)
+{
+	if (exited_threads_reported(run))
+		return side_band_files(run) + task_watch_files(run) +
+		       run->counts.list.n * run->target->tids.n;
+	return side_band_files(run) + task_watch_files(run);
+}
+
+int run_opening(struct attar_run *run, size_t done)
+{
+	size_t all = run->sources.list.n + run->counts.list.n;
+	uint64_t now;
+
+	run->target->events = all;
+	run->target->events_open = done;
+	run->target->files_later = count_later_files(run);
+	if (run_stop_asked(run))
+		return attar_fail(-ECANCELED,
+			"stopped while events were being opened (%zu of %zu): nothing was measured",
+			done, all);
+	if (!run->hooks.opening)
+		return 0;
+	now = base_now();
+	if (now < run->opening.shown)
+		return 0;
+	run->hooks.opening(run->hooks.ctx, done, all);
+	run->opening.shown = now + OPENING_NS;
+	return 0;
+}
+
+static int close_events(struct attar_run *run)
+{
+	task_watch_close(run);
+	run->stream = attar_stream_free(run->stream);
+	run_user_close(run);
+	vec_each (&run->sources.list, s)
+		s->counter = attar_counter_close(s->counter);
+	return counts_close(run);
+}
+
+static int open_sources(struct attar_run *run)
+{
+	struct leftout left = {0};
+	int r = 0, ended;
+
+	run->opening.shown = base_now() + PROGRESS_NS;
+	vec_each (&run->sources.list, s) {
+		r = run_opening(run, (size_t)(s - run->sources.list.at));
+		if (r < 0)
+			break;
+		r = run_open_source(run, s);
+		s->is_left_out = r < 0 && leftout_may(s->spec, r);
+		r = leftout_take(&left, s->spec, r);
+		if (r < 0)
+			break;
+	}
+	ended = leftout_end(&left);
+	return r < 0 ? r : ended;
+}
+
+static int open_events(struct attar_run *run)
+{
+	int r = open_sources(run);
+
+	if (r < 0)
+		return r;
+	run_sources_drop(run);
+	return counts_open(run);
+}
+
+/* Without permission to watch the whole system, watch this user's processes and log a note. */
+static int narrow(struct attar_run *run, int error)
+{
+	char *why _cleanup_free_ = strdup(attar_error());
+	int r;
+
+	if ((error != -EACCES && error != -EPERM) || !why || run->command.argv ||
+		!run_watches_system(run))
+		return error;
+	r = close_events(run);
+	if (r == 0)
+		r = run_user_open(run);
+	if (r == 0)
+		r = run_open_target(run, true);
+	if (r == 0)
+		r = open_events(run);
+	if (r == -ECANCELED)
+		return r;
+	if (r < 0)
+		return attar_fail(error, "%s", why);
+	log_note("watching only your own processes: %s", why);
+	return 0;
+}
+
+static int open_stream(struct attar_run *run)
+{
+	struct attar_stream_opts opts = {.size = sizeof(opts),
+		.ring_bytes = run->opts.mmap_pages * RUN_PAGE_BYTES,
+		.track = run->sources.list.n > 0,
+		.shm_source = run->user.shm};
+	VEC(struct attar_counter *) counters = {0};
+	int r = 0;
+
+	vec_each (&run->sources.list, s)
+		if (vec_push(&counters, s->counter) < 0)
+			r = base_oom();
+	vec_each (&run->counts.list, c)
+		if (exited_threads_reported(run) && c->counter &&
+			vec_push(&counters, c->counter) < 0)
+			r = base_oom();
+	run->target->events_open = run->target->events;
+	run->target->files_later = side_band_files(run);
+	if (r == 0 && counters.n)
+		r = attar_stream_live(
+			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);
+	vec_done(&counters);
+	return r;
+}
+
+int open_all(struct attar_run *run)
+{
+	int r = close_events(run);
+
+	if (r == 0)
+		r = run_user_open(run);
+	if (r == 0)
+		r = run_open_target(run, false);
+	if (r == 0)
+		r = task_watch_open(run);
+	if (r == 0) {
+		r = open_events(run);
+		if (r < 0)
+			r = narrow(run, r);
+	}
+	if (r == 0)
+		r = open_stream(run);
+	return r;
+}

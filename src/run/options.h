@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of a run: their tables and the values of the common ones. */
+#ifndef RUN_OPTIONS_H
+#define RUN_OPTIONS_H
+
+#include "attar/run.h"
+#include "base/vec.h"
+
+enum {
+	RUN_PAGE_BYTES = 4096,   /* the unit of -m, whatever the size of the machine's pages */
+	RUN_DEFAULT_PAGES = 128, /* of each ring */
+};
+
+/* The options that all profilers share, see common_options.c. */
+struct common_opts {
+	/* targets */
+	const char *cpus, *pids, *tids, *cgroups;
+	bool all_cpus;
+	/* sampling */
+	const char *event;
+	uint64_t freq;
+	bool exclude_user, exclude_kernel;
+	int user_callchain, kernel_callchain; /* switches */
+	/* duration and limits */
+	uint64_t interval, duration; /* ns */
+	uint64_t count;              /* events, 0: no limit */
+	/* ring buffers */
+	uint64_t mmap_pages;
+	double watermark; /* percent of a ring */
+	/* output: used by the receiver of the reports */
+	struct attar_texts outputs, flame_graphs;
+	const char *format;
+	uint64_t rows;
+	bool verbose, quiet;
+};
+
+extern const struct attar_option common_target_options[];
+extern const struct attar_option common_sampling_options[];
+extern const struct attar_option common_stack_options[];
+extern const struct attar_option common_run_options[];
+extern const struct attar_option common_ring_options[];
+extern const struct attar_option common_output_options[];
+extern const struct attar_option common_tree_options[]; /* of profilers with ATTAR_GIVES_TREE */
+void common_defaults(struct common_opts *opts);
+
+struct run_options {
+	struct attar_option_group groups[9]; /* at most 8, and the terminator */
+	VEC(struct attar_texts *) lists;     /* LIST members that hold memory */
+};
+
+/* Lists the option groups that the run's profiler uses. */
+void options_init(struct attar_run *run);
+void options_done(struct run_options *options);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of a run that are sampled and delivered, as opposed to counted and read. */
+#ifndef RUN_SOURCES_H
+#define RUN_SOURCES_H
+
+#include "attar/run.h"
+#include "base/vec.h"
+#include "event/usdt.h"
+#include "expr/filter.h"
+#include "run/options.h"
+
+struct source {
+	char *name;
+	struct perf_event_attr attr;
+	attar_event_fn *fn;
+	char *filter; /* applied by the kernel; NULL: none */
+	struct attar_counter *counter;
+	const struct attar_event_spec *spec; /* borrowed from one of the run's lists; NULL: none */
+	bool is_fallback_allowed;            /* cpu-clock may replace it */
+	struct usdt *usdt;   /* converts its records; NULL: they are delivered unchanged */
+	struct filter *keep; /* applied in user space; NULL: every sample is kept */
+	bool is_left_out;    /* matched by a pattern and refused: see run/leftout.h */
+	bool only_unshared;  /* with usdt: only samples of processes in run->user.unshared count */
+};
+
+struct sources {
+	VEC(struct source) list;              /* by number, attar_event.counter */
+	VEC(struct attar_event_list *) lists; /* that their specs are borrowed from */
+};
+
+/* Sets --exclude-* and the callchain options in attr. */
+void run_stack_attr(const struct common_opts *opts, bool stacks, struct perf_event_attr *attr);
+
+/* Parses an event list; the run owns the result. */
+int run_parse_events(
+	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
+
+/* Like attar_run_source(), but may be called at any time. */
+int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
+	attar_event_fn *fn);
+
+/* Adds an event as a source; attr has the sampling settings, which the spec may override. */
+int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr, attar_event_fn *fn);
+
+/* Opens one source on the run's target. */
+int run_open_source(struct attar_run *run, struct source *s);
+
+/* Closes and frees all sources. */
+void run_sources_free(struct attar_run *run);
+
+/* Removes the sources that are left out. */
+void run_sources_drop(struct attar_run *run);
+
+#endif

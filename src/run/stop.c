@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/stop.h"
+
+#include <sys/eventfd.h>
+
+#include "base/check.h"
+#include "base/limit.h"
+#include "run/run.h"
+
+int stop_init(struct run_stop *stop)
+{
+	stop->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (stop->fd >= 0)
+		return 0;
+	return attar_fail(-errno, "cannot open an eventfd: %s", limit_open_error(errno));
+}
+
+void stop_done(struct run_stop *stop)
+{
+	if (stop->fd >= 0)
+		close(stop->fd);
+}
+
+void attar_run_stop(struct attar_run *run)
+{
+	uint64_t one = 1;
+	int error = errno;
+
+	if (!run || !is_own_process(run))
+		return; /* no error is set: attar_fail() is not async-signal-safe */
+	__atomic_store_n(&run->stop.asked, 1, __ATOMIC_RELAXED);
+	if (write(run->stop.fd, &one, sizeof(one)) < 0)
+		errno = error; /* full: a stop has already been requested */
+}
+
+bool run_stop_asked(const struct attar_run *run)
+{
+	return __atomic_load_n(&run->stop.asked, __ATOMIC_RELAXED);
+}
