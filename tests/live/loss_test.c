@@ -3,7 +3,7 @@
  * What a stream reports about undelivered records: lost samples, lost side-band records, missing
  * events.
  */
-#include "live.h"
+#include "calls.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,64 +12,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attar/stream.h"
 #include "perf/counter.h"
 #include "stream/live.h"
 
-enum { RING = 4096, EVENTS = 2 };
-
-/* getppid() calls of this thread: their entry, and perhaps their exit too. */
-struct watched {
-	struct attar_symbols *symbols;
-	struct attar_target *target;
-	struct attar_counter *counters[EVENTS];
-	size_t n;
-	struct attar_stream *stream;
-};
+enum { RING = 4096 };
 
 /* What was delivered. */
 struct seen {
 	uint64_t samples, renames, lost_records;
 };
 
-static void open_event(struct watched *w, struct perf_event_attr attr)
-{
-	attr.sample_period = 1;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	attar_stream_attr(&attr, false);
-	if (attar_counter_open(w->target, &attr, "system call", 0, &w->counters[w->n]) < 0 ||
-		attar_counter_filter(w->counters[w->n], live_getppid_filter) < 0)
-		fail_msg("%s", attar_error());
-	w->n++;
-}
-
-static void watch(struct watched *w, bool exits, bool track, bool keep_own)
+static void watch(struct calls *w, bool exits, bool track, bool keep_own)
 {
 	const struct attar_stream_opts opts = {
 		.size = sizeof(opts), .ring_bytes = RING, .keep_own = keep_own, .track = track};
-	struct perf_event_attr enter = live_sys_enter(), exit = live_sys_exit();
 
-	*w = (struct watched){.target = live_self()};
-	open_event(w, enter);
-	if (exits)
-		open_event(w, exit);
-	if (attar_symbols_new(NULL, &w->symbols) < 0 ||
-		attar_stream_live(w->target, w->counters, w->n, w->symbols, &opts, &w->stream) <
-			0 ||
-		attar_stream_start(w->stream) < 0)
-		fail_msg("%s", attar_error());
+	calls_watch(w, live_self(), exits, 0, &opts);
 }
 
-static void unwatch(struct watched *w)
-{
-	attar_stream_free(w->stream);
-	for (size_t i = 0; i < w->n; i++)
-		attar_counter_close(w->counters[i]);
-	attar_target_free(w->target);
-	attar_symbols_free(w->symbols);
-}
-
-static void read_all(struct watched *w, struct seen *seen)
+static void read_all(struct calls *w, struct seen *seen)
 {
 	struct attar_event ev;
 
@@ -80,7 +41,7 @@ static void read_all(struct watched *w, struct seen *seen)
 	}
 }
 
-static struct attar_stream_stats finish(struct watched *w, struct seen *seen)
+static struct attar_stream_stats finish(struct calls *w, struct seen *seen)
 {
 	struct attar_stream_stats stats;
 
@@ -107,11 +68,11 @@ static void test_lost_samples_and_side_band_are_counted_separately(void **state)
 {
 	struct attar_stream_stats stats;
 	struct seen seen = {0};
-	struct watched w;
+	struct calls w;
 
 	watch(&w, false, true, true);
 	if (!(w.counters[0]->attr.read_format & PERF_FORMAT_LOST_)) {
-		unwatch(&w);
+		calls_unwatch(&w);
 		live_skip("this kernel does not count lost records: Linux 6.0 and later do");
 	}
 	for (int round = 0; round < 20; round++) {
@@ -125,7 +86,7 @@ static void test_lost_samples_and_side_band_are_counted_separately(void **state)
 	assert_int_equal(seen.samples + stats.lost, 20 * 100);
 	assert_int_equal(seen.renames + stats.lost_side_band, 20 * 70);
 	assert_int_equal(stats.missing, 0);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 /* The exit of the calls is counted, but has no ring. */
@@ -134,7 +95,7 @@ static void test_events_counted_but_not_delivered_are_missing(void **state)
 	const struct attar_cpu_count *counts;
 	struct attar_stream_stats stats;
 	struct seen seen = {0};
-	struct watched w;
+	struct calls w;
 
 	watch(&w, true, true, true);
 	live_getppid(10);
@@ -149,7 +110,7 @@ static void test_events_counted_but_not_delivered_are_missing(void **state)
 	assert_int_equal(attar_stream_get_missing(w.stream, &counts), 1);
 	assert_int_equal(counts->cpu, -1); /* the target is a thread on any CPU */
 	assert_int_equal(counts->count, 1000);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 /* Samples that are left out and samples that were lost are not missing. */
@@ -158,7 +119,7 @@ static void test_normal_streams_miss_nothing(void **state)
 	for (int keep_own = 0; keep_own < 2; keep_own++) {
 		struct attar_stream_stats stats;
 		struct seen seen = {0};
-		struct watched w;
+		struct calls w;
 
 		watch(&w, true, true, keep_own);
 		for (int round = 0; round < 20; round++) {
@@ -169,7 +130,7 @@ static void test_normal_streams_miss_nothing(void **state)
 		assert_true(stats.lost > 0);
 		assert_int_equal(stats.samples + stats.own + stats.lost, 2 * 20 * 105);
 		assert_int_equal(stats.missing, 0);
-		unwatch(&w);
+		calls_unwatch(&w);
 	}
 }
 
@@ -180,7 +141,7 @@ static void test_counts_from_before_the_start_are_not_missing(void **state)
 	struct perf_event_attr exit = live_sys_exit();
 	struct attar_counter *added;
 	struct seen seen = {0};
-	struct watched w;
+	struct calls w;
 
 	watch(&w, false, false, true);
 	exit.disabled = 0;
@@ -200,7 +161,7 @@ static void test_counts_from_before_the_start_are_not_missing(void **state)
 	attar_stream_free(w.stream);
 	w.stream = NULL;
 	attar_counter_close(added);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 /* A stop during a round: the rest of the ring is delivered too, before the first 0. */
@@ -209,7 +170,7 @@ static void test_stop_during_a_round_loses_nothing(void **state)
 	struct attar_stream_stats stats;
 	struct seen seen = {0};
 	struct attar_event ev;
-	struct watched w;
+	struct calls w;
 
 	watch(&w, false, false, true);
 	live_getppid(5);
@@ -218,7 +179,7 @@ static void test_stop_during_a_round_loses_nothing(void **state)
 	stats = finish(&w, &seen);
 	assert_int_equal(1 + seen.samples, 10);
 	assert_int_equal(stats.missing, 0);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 /* As if the ring were shared with an event that is not the stream's. */
@@ -226,7 +187,7 @@ static void test_records_of_unknown_events_are_malformed(void **state)
 {
 	struct attar_stream_stats stats;
 	struct seen seen = {0};
-	struct watched w;
+	struct calls w;
 
 	watch(&w, false, false, true);
 	live_getppid(200);
@@ -240,7 +201,7 @@ static void test_records_of_unknown_events_are_malformed(void **state)
 	assert_true(stats.lost > 0);
 	assert_int_equal(stats.malformed + stats.lost, 201);
 	assert_int_equal(stats.missing, 0);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 /* FORK has the child, COMM the thread with its new name. */
@@ -249,7 +210,7 @@ static void test_fork_and_comm_events_have_their_thread(void **state)
 	char before[16];
 	struct attar_event ev;
 	int forks = 0, names = 0;
-	struct watched w;
+	struct calls w;
 	pid_t child;
 
 	watch(&w, false, true, true);
@@ -276,7 +237,7 @@ static void test_fork_and_comm_events_have_their_thread(void **state)
 	}
 	assert_int_equal(forks, 1);
 	assert_int_equal(names, 2);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 int main(void)

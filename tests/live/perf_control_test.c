@@ -39,54 +39,70 @@ static struct attar_counter *open_it(
 	return c;
 }
 
-static void test_sets_the_period(void **state)
-{
-	struct attar_target *target = live_self();
-	struct attar_counter *c = open_it(target, &sampled_faults, "faults"), *plain;
+/* A disabled counter that samples each page fault of this thread into a ring. */
+struct sampled {
+	struct attar_target *target;
+	struct attar_counter *c;
 	struct attar_ring **rings;
 	size_t n;
+};
 
-	assert_int_equal(attar_rings_new(target, &c, 1, 65536, &rings, &n), 0);
+static void open_sampled(struct sampled *s)
+{
+	s->target = live_self();
+	s->c = open_it(s->target, &sampled_faults, "faults");
+	assert_int_equal(attar_rings_new(s->target, &s->c, 1, 65536, &s->rings, &s->n), 0);
 	live_fault(1);
-	assert_int_equal(attar_counter_set_period(c, 10), 0);
-	assert_int_equal(attar_counter_attr(c)->sample_period, 10);
-	attar_counter_enable(c);
+}
+
+static void close_sampled(struct sampled *s)
+{
+	attar_rings_free(s->rings, s->n);
+	attar_counter_close(s->c);
+	attar_target_free(s->target);
+}
+
+/* Fails unless the call refuses `plain`, a counter that does not sample, with this message. */
+#define REFUSES_PLAIN(target, call, message)                                                       \
+	do {                                                                                       \
+		struct attar_counter *plain = live_software(target, PERF_COUNT_SW_DUMMY);          \
+                                                                                                   \
+		assert_int_equal(call, -EINVAL);                                                   \
+		assert_non_null(strstr(attar_error(), message));                                   \
+		attar_counter_close(plain);                                                        \
+	} while (0)
+
+static void test_sets_the_period(void **state)
+{
+	struct sampled s;
+
+	open_sampled(&s);
+	assert_int_equal(attar_counter_set_period(s.c, 10), 0);
+	assert_int_equal(attar_counter_attr(s.c)->sample_period, 10);
+	attar_counter_enable(s.c);
 	live_fault(100);
-	attar_counter_disable(c);
-	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
-	assert_int_equal(attar_counter_set_period(c, 0), -EINVAL);
-	assert_int_equal(attar_counter_set_period(c, 1ULL << 63), -EINVAL);
+	attar_counter_disable(s.c);
+	assert_int_equal(live_drain(s.rings[0], PERF_RECORD_SAMPLE), 10);
+	assert_int_equal(attar_counter_set_period(s.c, 0), -EINVAL);
+	assert_int_equal(attar_counter_set_period(s.c, 1ULL << 63), -EINVAL);
 	assert_non_null(strstr(attar_error(), "a period is between 1 and 2^63 - 1"));
-	plain = live_software(target, PERF_COUNT_SW_DUMMY);
-	assert_int_equal(attar_counter_set_period(plain, 10), -EINVAL);
-	assert_non_null(strstr(attar_error(), "it is not sampled, it only counts"));
-	attar_counter_close(plain);
-	attar_rings_free(rings, n);
-	attar_counter_close(c);
-	attar_target_free(target);
+	REFUSES_PLAIN(
+		s.target, attar_counter_set_period(plain, 10), "it is not sampled, it only counts");
+	close_sampled(&s);
 }
 
 /* The kernel disables it at the last overflow: later events are not even counted. */
 static void test_refresh_limits_the_number_of_overflows(void **state)
 {
-	struct attar_target *target = live_self();
-	struct attar_counter *c = open_it(target, &sampled_faults, "faults"), *plain;
-	struct attar_ring **rings;
-	size_t n;
+	struct sampled s;
 
-	assert_int_equal(attar_rings_new(target, &c, 1, 65536, &rings, &n), 0);
-	live_fault(1);
-	assert_int_equal(attar_counter_refresh(c, 10), 0);
+	open_sampled(&s);
+	assert_int_equal(attar_counter_refresh(s.c, 10), 0);
 	live_fault(100);
-	assert_int_equal(count_of(c), 10);
-	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 10);
-	plain = live_software(target, PERF_COUNT_SW_DUMMY);
-	assert_int_equal(attar_counter_refresh(plain, 1), -EINVAL);
-	assert_non_null(strstr(attar_error(), "it is not sampled"));
-	attar_counter_close(plain);
-	attar_rings_free(rings, n);
-	attar_counter_close(c);
-	attar_target_free(target);
+	assert_int_equal(count_of(s.c), 10);
+	assert_int_equal(live_drain(s.rings[0], PERF_RECORD_SAMPLE), 10);
+	REFUSES_PLAIN(s.target, attar_counter_refresh(plain, 1), "it is not sampled");
+	close_sampled(&s);
 }
 
 static void test_filters_a_tracepoint(void **state)
@@ -175,6 +191,21 @@ static void test_attaches_and_queries_bpf(void **state)
 	close(drops);
 }
 
+static struct attar_counter *open_breakpoint(
+	struct attar_target *target, const struct perf_event_attr *attr)
+{
+	struct attar_counter *c;
+	int r = attar_counter_open(target, attr, "breakpoint", 0, &c);
+
+	if (r == -ENOSPC) {
+		attar_target_free(target);
+		live_skip("all hardware breakpoints of this CPU are taken");
+	}
+	if (r < 0)
+		fail_msg("%s", attar_error());
+	return c;
+}
+
 static void test_moves_a_breakpoint(void **state)
 {
 	static volatile long first, second;
@@ -184,12 +215,8 @@ static void test_moves_a_breakpoint(void **state)
 		.bp_addr = (uintptr_t)&first,
 		.bp_len = sizeof(first),
 		.exclude_kernel = 1};
-	struct attar_counter *c, *plain;
+	struct attar_counter *c = open_breakpoint(target, &attr);
 
-	if (attar_counter_open(target, &attr, "writes", 0, &c) == -ENOSPC) {
-		attar_target_free(target);
-		live_skip("all hardware breakpoints of this CPU are taken");
-	}
 	for (int i = 0; i < 5; i++)
 		first = second = i;
 	attr.bp_addr = (uintptr_t)&second;
@@ -200,10 +227,8 @@ static void test_moves_a_breakpoint(void **state)
 	first = 23;
 	assert_int_equal(count_of(c), 5 + 7);
 	assert_int_equal(attar_counter_attr(c)->bp_addr, (uintptr_t)&second);
-	plain = live_software(target, PERF_COUNT_SW_DUMMY);
-	assert_int_equal(attar_counter_modify(plain, &attr), -EINVAL);
-	assert_non_null(strstr(attar_error(), "the kernel modifies breakpoints only"));
-	attar_counter_close(plain);
+	REFUSES_PLAIN(
+		target, attar_counter_modify(plain, &attr), "the kernel modifies breakpoints only");
 	attar_counter_close(c);
 	attar_target_free(target);
 }
@@ -229,12 +254,8 @@ static void test_counts_executions(void **state)
 		.exclude_kernel = 1,
 		.disabled = 1
 	};
-	struct attar_counter *c;
+	struct attar_counter *c = open_breakpoint(target, &attr);
 
-	if (attar_counter_open(target, &attr, "executed", 0, &c) == -ENOSPC) {
-		attar_target_free(target);
-		live_skip("all hardware breakpoints of this CPU are taken");
-	}
 	executed();
 	attar_counter_enable(c);
 	for (int i = 0; i < 23; i++)
@@ -248,31 +269,22 @@ static void test_counts_executions(void **state)
 
 static void test_pauses_and_counts_the_loss(void **state)
 {
-	struct attar_target *target = live_self();
-	struct attar_counter *c = open_it(target, &sampled_faults, "faults"), *plain;
-	struct attar_ring **rings;
-	size_t n;
+	struct sampled s;
 
-	assert_int_equal(attar_rings_new(target, &c, 1, 65536, &rings, &n), 0);
-	live_fault(1);
-	attar_counter_enable(c);
+	open_sampled(&s);
+	attar_counter_enable(s.c);
 	live_fault(10);
-	assert_int_equal(attar_counter_pause(c, true), 0);
+	assert_int_equal(attar_counter_pause(s.c, true), 0);
 	live_fault(20);
-	assert_int_equal(attar_counter_pause(c, false), 0);
+	assert_int_equal(attar_counter_pause(s.c, false), 0);
 	live_fault(5);
-	attar_counter_disable(c);
-	assert_int_equal(count_of(c), 35);
-	assert_int_equal(live_drain(rings[0], PERF_RECORD_SAMPLE), 15);
-	if (attar_counter_attr(c)->read_format & (1 << 4)) /* PERF_FORMAT_LOST, 6.0 */
-		assert_int_equal(attar_counter_lost(c), 20);
-	plain = live_software(target, PERF_COUNT_SW_DUMMY);
-	assert_int_equal(attar_counter_pause(plain, true), -EINVAL);
-	assert_non_null(strstr(attar_error(), "it has no ring to write to"));
-	attar_counter_close(plain);
-	attar_rings_free(rings, n);
-	attar_counter_close(c);
-	attar_target_free(target);
+	attar_counter_disable(s.c);
+	assert_int_equal(count_of(s.c), 35);
+	assert_int_equal(live_drain(s.rings[0], PERF_RECORD_SAMPLE), 15);
+	if (attar_counter_attr(s.c)->read_format & (1 << 4)) /* PERF_FORMAT_LOST, 6.0 */
+		assert_int_equal(attar_counter_lost(s.c), 20);
+	REFUSES_PLAIN(s.target, attar_counter_pause(plain, true), "it has no ring to write to");
+	close_sampled(&s);
 }
 
 static void test_redirects_to_rings_of_another_counter(void **state)

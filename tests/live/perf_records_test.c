@@ -93,14 +93,14 @@ static void fault_23(void)
 	live_fault(23);
 }
 
-static uint64_t faults_told;
+static uint64_t faults_reported;
 
 /* One record for each CPU: the child may have migrated. */
 static bool is_of_child(const struct attar_record *r, const void *pid)
 {
 	if (r->read.pid != (uint32_t) * (const pid_t *)pid)
 		return false;
-	faults_told += attar_read_at(&r->read.values, 0).value;
+	faults_reported += attar_read_at(&r->read.values, 0).value;
 	return true;
 }
 
@@ -127,7 +127,7 @@ static size_t reads_of_children(const struct perf_event_attr *attr)
 		struct attar_target *target;
 		struct watch w;
 
-		faults_told = 0;
+		faults_reported = 0;
 		assert_int_equal(attar_target_new(&opts, &target), 0);
 		watch_target(&w, target, attr);
 		run_a_child();
@@ -154,13 +154,13 @@ static void test_inherit_stat_gives_counts_of_children(void **state)
 	if (kernel_get()->version >= KERNEL_VERSION_OF(6, 12))
 		attr.sample_type |= PERF_SAMPLE_READ; /* then nothing is exchanged */
 	if (reads_of_children(&attr)) {
-		assert_in_range(faults_told, 23, 2300);
+		assert_in_range(faults_reported, 23, 2300);
 		return;
 	}
 	for (int i = 0; i < 20 && !found; i++)
 		found = kernel_writes(&attr, PERF_RECORD_READ, run_a_child);
 	assert_false(found);
-	live_skip("this kernel tells no counts of tasks that end");
+	live_skip("this kernel reports no counts of exiting tasks");
 }
 
 static bool is_comm(const struct attar_record *r, const void *name)
@@ -304,27 +304,32 @@ static bool is_data(const struct attar_record *r, const void *at)
 	return is_map(r, at) && r->misc & PERF_RECORD_MISC_MMAP_DATA;
 }
 
-static void test_mmap_and_mmap_data_give_mappings(void **state)
+/* Returns the number of matching records of a new mapping of this program's file. */
+static size_t records_of_map(
+	const struct perf_event_attr *attr, int prot, uint32_t type, watch_is *is)
 {
-	struct perf_event_attr attr = watch_silent;
 	struct watch w;
 	uint64_t at;
+	size_t n;
+
+	watch_self(&w, attr);
+	at = map_own_file(prot);
+	n = watch_count(&w, type, is, &at);
+	watch_done(&w);
+	return n;
+}
+
+static void test_mmap_and_mmap_data_give_mappings(void **state)
+{
+	const int code = PROT_READ | PROT_EXEC, data = PROT_READ;
+	struct perf_event_attr attr = watch_silent;
 
 	attr.mmap = 1;
-	watch_self(&w, &attr);
-	at = map_own_file(PROT_READ | PROT_EXEC);
-	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP, is_map, &at), 1);
-	watch_done(&w);
-	watch_self(&w, &attr);
-	at = map_own_file(PROT_READ);
-	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP, is_map, &at), 0);
-	watch_done(&w);
+	assert_int_equal(records_of_map(&attr, code, PERF_RECORD_MMAP, is_map), 1);
+	assert_int_equal(records_of_map(&attr, data, PERF_RECORD_MMAP, is_map), 0);
 	attr.mmap = 0;
 	attr.mmap_data = 1;
-	watch_self(&w, &attr);
-	at = map_own_file(PROT_READ);
-	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP, is_data, &at), 1);
-	watch_done(&w);
+	assert_int_equal(records_of_map(&attr, data, PERF_RECORD_MMAP, is_data), 1);
 }
 
 static bool has_inode(const struct attar_record *r, const void *at)
@@ -339,14 +344,10 @@ static bool has_inode(const struct attar_record *r, const void *at)
 static void test_mmap2_gives_the_inode(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
-	struct watch w;
-	uint64_t at;
 
 	attr.mmap = attr.mmap2 = 1;
-	watch_self(&w, &attr);
-	at = map_own_file(PROT_READ | PROT_EXEC);
-	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP2, has_inode, &at), 1);
-	watch_done(&w);
+	assert_int_equal(
+		records_of_map(&attr, PROT_READ | PROT_EXEC, PERF_RECORD_MMAP2, has_inode), 1);
 }
 
 static unsigned char own_build_id[20];
@@ -381,17 +382,13 @@ static void test_build_id_is_that_of_the_file(void **state)
 {
 	static const unsigned char none[20];
 	struct perf_event_attr attr = watch_silent;
-	struct watch w;
-	uint64_t at;
 
 	dl_iterate_phdr(find_build_id, NULL);
 	if (!memcmp(own_build_id, none, 20))
 		live_skip("this program was linked without a build id");
 	attr.mmap = attr.mmap2 = attr.build_id = 1;
-	watch_self(&w, &attr);
-	at = map_own_file(PROT_READ | PROT_EXEC);
-	assert_int_equal(watch_count(&w, PERF_RECORD_MMAP2, has_build_id, &at), 1);
-	watch_done(&w);
+	assert_int_equal(
+		records_of_map(&attr, PROT_READ | PROT_EXEC, PERF_RECORD_MMAP2, has_build_id), 1);
 }
 
 /* ---- the kernel ---- */
@@ -420,10 +417,10 @@ static int load_program(uint32_t *ret_id)
 	return fd;
 }
 
-static bool is_symbol(const struct attar_record *r, const void *name)
+static bool is_symbol(const struct attar_record *r, const void *unused)
 {
-	return strstr(r->ksymbol.name, name) && r->ksymbol.ksym_type == 1 && r->ksymbol.addr &&
-	       !(r->ksymbol.flags & 1);
+	return strstr(r->ksymbol.name, "attar_test") && r->ksymbol.ksym_type == 1 &&
+	       r->ksymbol.addr && !(r->ksymbol.flags & 1);
 }
 
 static bool is_loaded(const struct attar_record *r, const void *id)
@@ -431,33 +428,36 @@ static bool is_loaded(const struct attar_record *r, const void *id)
 	return r->bpf_event.bpf_type == 1 && r->bpf_event.id == *(const uint32_t *)id;
 }
 
+/* Returns the number of matching records of a BPF program that is loaded. */
+static size_t records_of_program(const struct perf_event_attr *attr, uint32_t type, watch_is *is)
+{
+	struct watch w;
+	uint32_t id;
+	size_t n;
+
+	close(load_program(&id)); /* skips the test if it cannot be loaded */
+	watch_self(&w, attr);
+	close(load_program(&id));
+	n = watch_count(&w, type, is, &id);
+	watch_done(&w);
+	return n;
+}
+
 static void test_ksymbol_gives_a_bpf_program(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
-	struct watch w;
-	uint32_t id;
 
-	close(load_program(&id));
 	attr.ksymbol = 1;
-	watch_self(&w, &attr);
-	close(load_program(&id));
-	if (!watch_count(&w, PERF_RECORD_KSYMBOL, is_symbol, "attar_test"))
+	if (!records_of_program(&attr, PERF_RECORD_KSYMBOL, is_symbol))
 		live_skip("the kernel interprets BPF: programs have no symbol"); /* no JIT */
-	watch_done(&w);
 }
 
-static void test_bpf_event_gives_load_and_unload(void **state)
+static void test_bpf_event_gives_a_loaded_program(void **state)
 {
 	struct perf_event_attr attr = watch_silent;
-	struct watch w;
-	uint32_t id;
 
-	close(load_program(&id));
 	attr.bpf_event = 1;
-	watch_self(&w, &attr);
-	close(load_program(&id));
-	assert_int_equal(watch_count(&w, PERF_RECORD_BPF_EVENT, is_loaded, &id), 1);
-	watch_done(&w);
+	assert_int_equal(records_of_program(&attr, PERF_RECORD_BPF_EVENT, is_loaded), 1);
 }
 
 static bool is_poke(const struct attar_record *r, const void *unused)
@@ -495,7 +495,7 @@ static void test_text_poke_gives_patched_code(void **state)
 	found = watch_count(&w, PERF_RECORD_TEXT_POKE, is_poke, NULL);
 	watch_done(&w);
 	if (!found && !kernel_writes(&attr, PERF_RECORD_TEXT_POKE, patch_the_kernel))
-		live_skip("this kernel tells no changes of its code");
+		live_skip("this kernel reports no changes of its code");
 	assert_true(found > 0);
 }
 
@@ -601,7 +601,7 @@ static void test_cgroup_gives_a_new_cgroup(void **state)
 	found = watch_count(&w, PERF_RECORD_CGROUP, is_cgroup, name);
 	watch_done(&w);
 	if (!found && !kernel_writes(&attr, PERF_RECORD_CGROUP, make_group))
-		live_skip("this kernel tells no new control groups");
+		live_skip("this kernel reports no new control groups");
 	assert_int_equal(found, 1);
 }
 
@@ -618,7 +618,7 @@ int main(void)
 		cmocka_unit_test(test_mmap2_gives_the_inode),
 		cmocka_unit_test(test_build_id_is_that_of_the_file),
 		cmocka_unit_test(test_ksymbol_gives_a_bpf_program),
-		cmocka_unit_test(test_bpf_event_gives_load_and_unload),
+		cmocka_unit_test(test_bpf_event_gives_a_loaded_program),
 		cmocka_unit_test(test_text_poke_gives_patched_code),
 		cmocka_unit_test(test_context_switch_gives_a_switch),
 		cmocka_unit_test(test_namespaces_gives_a_new_namespace),

@@ -3,7 +3,7 @@
  * Samples as profilers request them, in long runs through a small ring: the first argument of each
  * system call is its number, so delivered and actual calls can be compared one by one.
  */
-#include "live.h"
+#include "calls.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -12,58 +12,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attar/stream.h"
-
 enum {
 	RING = 8192,
-	FITS = 16 /* calls: with a call chain, or if each makes two samples */,
-	EVENTS = 2
+	FITS = 16 /* calls: with a call chain, or if each makes two samples */
 };
 
-/* raw_syscalls:sys_enter, perhaps sys_exit too, of this thread's getppid() calls. */
-struct watched {
-	struct attar_symbols *symbols;
-	struct attar_target *target;
-	struct attar_counter *counters[EVENTS];
-	size_t n;
-	struct attar_stream *stream;
-};
-
-static void open_event(struct watched *w, struct perf_event_attr attr, uint64_t more)
-{
-	attr.sample_period = 1;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW | more;
-	attar_stream_attr(&attr, false);
-	if (attar_counter_open(w->target, &attr, "system call", 0, &w->counters[w->n]) < 0 ||
-		attar_counter_filter(w->counters[w->n], live_getppid_filter) < 0)
-		fail_msg("%s", attar_error());
-	w->n++;
-}
-
-static void watch(struct watched *w, struct attar_target *target, bool exits, uint64_t more)
+static void watch(struct calls *w, struct attar_target *target, bool exits, uint64_t more)
 {
 	const struct attar_stream_opts opts = {
 		.size = sizeof(opts), .ring_bytes = RING, .keep_own = true};
-	struct perf_event_attr enter = live_sys_enter(), exit = live_sys_exit();
 
-	*w = (struct watched){.target = target};
-	open_event(w, enter, more);
-	if (exits)
-		open_event(w, exit, more);
-	if (attar_symbols_new(NULL, &w->symbols) < 0 ||
-		attar_stream_live(w->target, w->counters, w->n, w->symbols, &opts, &w->stream) <
-			0 ||
-		attar_stream_start(w->stream) < 0)
-		fail_msg("%s", attar_error());
-}
-
-static void unwatch(struct watched *w)
-{
-	attar_stream_free(w->stream);
-	for (size_t i = 0; i < w->n; i++)
-		attar_counter_close(w->counters[i]);
-	attar_target_free(w->target);
-	attar_symbols_free(w->symbols);
+	calls_watch(w, target, exits, PERF_SAMPLE_RAW | more, &opts);
 }
 
 static void call(uint64_t from, uint64_t to)
@@ -84,7 +43,7 @@ static uint64_t number_of(const struct attar_event *ev)
 }
 
 /* Expects every call starting at `from`, in order; returns the number of the next one. */
-static uint64_t expect(struct watched *w, uint64_t from)
+static uint64_t expect(struct calls *w, uint64_t from)
 {
 	struct attar_event ev;
 	uint64_t time = 0;
@@ -112,7 +71,7 @@ static void every_call_comes(uint64_t more)
 {
 	struct attar_stream_stats stats;
 	uint64_t made = 0, seen = 0;
-	struct watched w;
+	struct calls w;
 
 	watch(&w, live_self(), false, more);
 	for (size_t i = 0; i < 2000; i++) {
@@ -126,7 +85,7 @@ static void every_call_comes(uint64_t more)
 	assert_int_equal(stats.lost, 0);
 	assert_int_equal(stats.disordered, 0);
 	assert_int_equal(stats.malformed, 0);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 static void test_every_call_is_delivered(void **state)
@@ -149,7 +108,7 @@ static void test_each_sample_has_its_event(void **state)
 {
 	struct attar_event ev;
 	uint64_t seen = 0;
-	struct watched w;
+	struct calls w;
 
 	watch(&w, live_self(), true, 0);
 	for (uint64_t round = 0; round < 500; round++) {
@@ -167,7 +126,7 @@ static void test_each_sample_has_its_event(void **state)
 		}
 	}
 	assert_int_equal(seen, 2 * 2500 + 2500);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 /*
@@ -179,7 +138,7 @@ static void test_missing_calls_are_counted_as_lost(void **state)
 	uint64_t made = 0, next = 0, lost = 0, seen = 0;
 	struct attar_stream_stats stats;
 	struct attar_event ev;
-	struct watched w;
+	struct calls w;
 
 	watch(&w, live_self(), false, 0);
 	for (size_t round = 0; round < 200; round++) {
@@ -202,7 +161,7 @@ static void test_missing_calls_are_counted_as_lost(void **state)
 	assert_true(lost > 0);
 	assert_int_equal(seen + stats.lost, made);
 	assert_int_equal(stats.samples, seen);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 static bool run_on(int cpu)
@@ -236,7 +195,7 @@ static void test_runs_end_at_an_older_record_of_another_ring(void **state)
 {
 	uint64_t made = 0, seen = 0;
 	cpu_set_t before;
-	struct watched w;
+	struct calls w;
 
 	sched_getaffinity(0, sizeof(before), &before);
 	if (!run_on(1) || !run_on(0))
@@ -252,7 +211,7 @@ static void test_runs_end_at_an_older_record_of_another_ring(void **state)
 		assert_int_equal(seen, made);
 	}
 	sched_setaffinity(0, sizeof(before), &before);
-	unwatch(&w);
+	calls_unwatch(&w);
 }
 
 int main(void)
