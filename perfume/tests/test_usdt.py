@@ -42,7 +42,8 @@ def build(folder, *compiler):
     if not shutil.which(compiler[0]):
         pytest.skip(f'no {compiler[0]} here')
     program = folder / 'emitter'
-    done = run(*compiler, '-I', HERE.parent, HERE / 'emitter.c', HERE.parent / 'perfume.c', '-o', program)
+    done = run(*compiler, '-I', HERE.parent, HERE / 'emitter.c', HERE.parent / 'perfume.c', '-o',
+               program)
     assert done.returncode == 0, done.stderr
     return program
 
@@ -52,22 +53,26 @@ def watch(program):
     if not shutil.which('bpftrace'):
         pytest.skip('bpftrace is not installed')
     script = (f'usdt:{program}:{PROBE} {{ printf("%d %lx %s %d %d %d\\n", '
-              'arg0, arg1, str(arg2), (int32)arg3, *(uint32*)(arg4 + 4), arg5); } END { printf("done\\n"); }')
+              'arg0, arg1, str(arg2), (int32)arg3, *(uint32*)(arg4 + 4), arg5); } END { '
+              'printf("done\\n"); }')
     tracer = subprocess.Popen(['bpftrace', '-e', script, '-c', f'{program} {EVENTS}'], text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
     out, err = tracer.communicate(timeout=120)
     if 'done' not in out:
         pytest.skip(f'bpftrace does not work here: {err.strip()[-200:]}')
     lines = out.splitlines()
-    return [line for line in lines if line.count(' ') == 5], [line for line in lines if 'evaluated' in line]
+    return [line for line in lines if line.count(' ') == 5], [line for line in lines
+                                                              if 'evaluated' in line]
 
 
 def bits(number):
     return format(struct.unpack('Q', struct.pack('d', number))[0], 'x')
 
 
-@pytest.mark.parametrize('compiler', [('gcc', '-O2'), ('gcc', '-O0', '-fPIE'), ('gcc', '-O2', '-flto', '-w'),
-                                      ('clang', '-O2'), ('clang', '-O0')], ids=' '.join)
+@pytest.mark.parametrize('compiler',
+                         [('gcc', '-O2'), ('gcc', '-O0', '-fPIE'), ('gcc', '-O2', '-flto', '-w'),
+                          ('clang', '-O2'), ('clang', '-O0')], ids=' '.join)
 def test_bpftrace_sees_every_argument(uprobes, scratch, compiler):
     seen, said = watch(build(scratch, *compiler))
     assert seen == [f'{i} {bits(i + 0.5)} S{i} {-i} {i + 1} 2' for i in range(EVENTS)]
@@ -104,7 +109,8 @@ def test_perf_records_the_probe(uprobes, scratch):
         pytest.skip(f'perf probe does not work here: {made.stderr.strip()[-200:]}')
     try:
         data = scratch / 'perf.data'
-        assert run('perf', 'record', '-q', '-o', data, '-e', event, '--', program, EVENTS).returncode == 0
+        assert run('perf', 'record', '-q', '-o', data, '-e', event, '--', program,
+                   EVENTS).returncode == 0
         lines = run('perf', 'script', '-i', data, '-F', 'event,trace').stdout.splitlines()
     finally:
         run('perf', 'probe', '-d', event)
@@ -120,7 +126,8 @@ def test_probe_has_at_most_twelve_arguments(scratch):
     source = scratch / 'wide.c'
     fields = ', '.join(f'(u32, f{i})' for i in range(20))
     source.write_text(f'#include "perfume.h"\nPERFUME_EVENT(wide, {fields})\n'
-                      f'int main(int n, char **v) {{ return perfume_wide({", ".join(["n"] * 20)}); }}\n')
+                      f'int main(int n, char **v) {{ return perfume_wide({", ".join(["n"] * 20)}); '
+                      f'}}\n')
     program = scratch / 'wide'
     done = run('gcc', '-O2', '-I', HERE.parent, source, HERE.parent / 'perfume.c', '-o', program)
     assert done.returncode == 0, done.stderr

@@ -82,7 +82,8 @@ class Profile:
         def fits(wanted, value):
             if wanted is None:
                 return True
-            return bool(wanted.fullmatch(value)) if isinstance(wanted, re.Pattern) else wanted == value
+            return bool(wanted.fullmatch(value)) if isinstance(
+                wanted, re.Pattern) else wanted == value
         return [f for f in self.functions if fits(symbol, f['symbol']) and fits(comm, f['comm'])
                 and fits(dso, Path(f['dso']).name if isinstance(dso, str) else f['dso'])]
 
@@ -137,11 +138,13 @@ def has(name):
 
 def perf(*args):
     """Run perf and return its standard output."""
-    return subprocess.run(['perf', *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    return subprocess.run(['perf', *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True,
                           errors='replace', timeout=120, check=True).stdout
 
 
 def as_nobody(*args, drop=(), **kwargs):
     """Run attar as a user without privileges (who must be able to read the program)."""
-    return run('--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=-all', '--bounding-set=-all',
+    return run('--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=-all',
+               '--bounding-set=-all',
                *args, program='setpriv', **kwargs)

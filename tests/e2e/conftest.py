@@ -68,12 +68,13 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_configure(config):
-    """A background job ignores SIGINT and SIGQUIT, but the programs that the tests start must not."""
+    """Restore the signals that a background job ignores for the programs that tests start."""
     for marker in MARKERS:
         config.addinivalue_line('markers', marker)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT
+                          else signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -144,7 +145,9 @@ def cgroup(request, root, tmp_path):
     with contextlib.ExitStack() as stack:
         where = hierarchy.hierarchies().get(request.param)
         if request.param == 'v2' and not (where and hierarchy.in_v2()):
-            pytest.skip('no v2 hierarchy is mounted, or the perf_event controller is bound to a v1 hierarchy')
+            pytest.skip(
+                'no v2 hierarchy is mounted, or the perf_event controller is bound to a v1 '
+                'hierarchy')
         if not where:
             where = tmp_path
             stack.enter_context(hierarchy.v1_hierarchy(where))

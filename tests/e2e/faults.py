@@ -35,4 +35,5 @@ def counted(text, event):
     """Return the value of an event in the JSON output of attar stat."""
     section = json.loads(text)['sections'][0]
     names = [column['name'] for column in section['columns']]
-    return next(row[names.index('value')] for row in section['rows'] if row[names.index('event')] == event)
+    return next(row[names.index('value')] for row in section['rows']
+                if row[names.index('event')] == event)

@@ -17,7 +17,8 @@ kernel = None
 
 def made_by(script, *args):
     """Return the output of a script of tests/vm; skip the test if the script cannot do its work."""
-    done = subprocess.run([VM / script, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run([VM / script, *args], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
     if done.returncode == NOT_HERE:
         pytest.skip(done.stderr.strip().removeprefix('vm: '))
     assert done.returncode == 0, done.stderr
@@ -46,7 +47,8 @@ def make_cross_build(sysroot, build):
 
 
 def done(*command):
-    ended = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    ended = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
@@ -56,7 +58,8 @@ def run(name, *command, timeout=300, share=(), **kwargs):
     shares = [word for folder in share for word in ('--share', folder)]
     done = subprocess.run(
         [VM / 'run', name, '--timeout', str(timeout), *shares, '--', *map(str, command)],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape', **kwargs)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors='surrogateescape',
+        **kwargs)
     if done.returncode == NOT_HERE:
         pytest.skip(done.stderr.strip().removeprefix('vm: '))
     return done

@@ -43,7 +43,8 @@ def as_user(program, **kwargs):
 
 def test_root_is_ready():
     system, profilers = examine(run('doctor', '--json'))
-    for name in ('perf events', 'paranoid', 'capabilities', 'seccomp', 'whole system', 'kernel names', 'tracefs',
+    for name in ('perf events', 'paranoid', 'capabilities', 'seccomp', 'whole system',
+                 'kernel names', 'tracefs',
                  'locked memory'):
         assert system[name]['state'] == 'READY', system[name]
         assert not system[name]['remedy']
@@ -76,7 +77,8 @@ def test_profilers_list_what_a_user_lacks(program, sysctl):
     system, profilers = examine(as_user(program))
     assert system['whole system']['found'] == "only user code of this user's processes"
     assert profilers['profile']['state'] == 'DEGRADED'
-    assert "without other users' processes, the kernel (whole system)" in profilers['profile']['found']
+    assert "without other users' processes, the kernel (whole system)" in \
+        profilers['profile']['found']
     assert 'tracepoints (tracefs)' in profilers['trace']['found']
 
 
@@ -107,7 +109,8 @@ def refuse_perf_event_open():
 
 
 def test_a_seccomp_filter_blocks_everything():
-    system, profilers = examine(run('doctor', '--json', preexec_fn=refuse_perf_event_open), status=4)
+    system, profilers = examine(run('doctor', '--json', preexec_fn=refuse_perf_event_open),
+                                status=4)
     assert system['perf events']['state'] == system['seccomp']['state'] == 'BLOCKED'
     assert system['perf events']['found'] == 'a seccomp filter refuses perf_event_open(2)'
     for row in profilers.values():
@@ -142,7 +145,8 @@ def test_ring_limit_is_lifted_by_cap_ipc_lock(program, sysctl):
 
 def test_low_limit_on_open_files_is_reported():
     system, _ = examine(run('doctor', '--json',
-                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))))
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                  (64, 64))))
     assert system['open files']['state'] == 'DEGRADED'
     assert system['open files']['found'].startswith('at most 64 open files')
 
@@ -150,19 +154,22 @@ def test_low_limit_on_open_files_is_reported():
 def test_a_pid_namespace_is_a_container():
     if not has('unshare'):
         pytest.skip('unshare (package util-linux) is not installed')
-    system, _ = examine(run('-p', '-f', '--mount-proc', ATTAR, 'doctor', '--json', program='unshare'))
-    assert system['container']['found'] == 'inside a container; processes outside it are shown by PID only'
+    system, _ = examine(run('-p', '-f', '--mount-proc', ATTAR, 'doctor', '--json',
+                            program='unshare'))
+    assert system['container']['found'] == \
+        'inside a container; processes outside it are shown by PID only'
 
 
 def test_user_namespace_gives_no_privileges(program, sysctl):
-    """Its root has all capabilities there, but none in the initial namespace; setcap would not help."""
+    """Its root has all capabilities there, but none in the initial namespace; setcap is no fix."""
     sysctl('kernel.perf_event_paranoid', 2)
     if not has('unshare') or run('-Ur', 'true', program='unshare').returncode:
         pytest.skip('user namespaces are not available')
     system, _ = examine(run('-Ur', program, 'doctor', '--json', program='unshare'))
     for name in ('paranoid', 'capabilities', 'whole system'):
         assert system[name]['state'] == 'DEGRADED', system[name]
-        assert system[name]['remedy'].startswith('run it outside this user namespace, with cap_perfmon')
+        assert system[name]['remedy'].startswith(
+            'run it outside this user namespace, with cap_perfmon')
     assert system['container']['found'].endswith(
         "its root has no capabilities in the host's user namespace")
     done = run('-Ur', program, 'stat', '-a', '-e', 'page-faults', '-d', '100ms', program='unshare')
@@ -179,8 +186,10 @@ def test_unmounted_proc_and_sys_are_reported():
         pytest.skip('sanitizers read /proc')
     script = f'mount -t tmpfs none /proc; mount -t tmpfs none /sys; exec {ATTAR} doctor --json'
     system, _ = examine(run('-m', 'sh', '-c', script, program='unshare'))
-    for name, folder in (('paranoid', '/proc'), ('kernel names', '/proc'), ('control groups', '/proc'), ('tracefs', '/sys'),
-                         ('kprobes', '/sys'), ('uprobes', '/sys'), ('BTF', '/sys'), ('lockdown', '/sys')):
+    for name, folder in (('paranoid', '/proc'), ('kernel names', '/proc'),
+                         ('control groups', '/proc'), ('tracefs', '/sys'),
+                         ('kprobes', '/sys'), ('uprobes', '/sys'), ('BTF', '/sys'),
+                         ('lockdown', '/sys')):
         assert system[name]['found'] == f'unknown: {folder} is not mounted', system[name]
         assert system[name]['remedy'].startswith('mount -t '), system[name]
 

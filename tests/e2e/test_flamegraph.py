@@ -10,7 +10,8 @@ import pytest
 
 from command import BUILD, run, workload
 
-webdriver = pytest.importorskip('selenium.webdriver', reason='selenium (package python3-selenium) is not installed')
+webdriver = pytest.importorskip('selenium.webdriver',
+                                reason='selenium (package python3-selenium) is not installed')
 from selenium.webdriver.chrome.options import Options  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
@@ -21,11 +22,14 @@ from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 DEMO = BUILD / 'tests/e2e/report_demo'
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
-FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-         '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage', '--window-size=1200,900']
+FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+         '--disable-background-networking',
+         '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
+         '--window-size=1200,900']
 
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER),
-                                reason='chromium (packages chromium, chromium-driver) is not installed')
+                                reason='chromium (packages chromium, chromium-driver) is not '
+                                       'installed')
 
 
 @pytest.fixture(scope='module')
@@ -104,9 +108,11 @@ class Page:
         """Return the background colour of the frame on the canvas."""
         rect = self.rect(frame)
         return tuple(self.js('''
-            const [x, y] = arguments, canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect();
+            const [x, y] = arguments, canvas = document.getElementById("canvas");
+            const box = canvas.getBoundingClientRect();
             const ratio = canvas.width / box.width;
-            return [...canvas.getContext("2d").getImageData((x - box.left) * ratio, (y - box.top) * ratio, 1, 1).data];
+            const at = [(x - box.left) * ratio, (y - box.top) * ratio];
+            return [...canvas.getContext("2d").getImageData(...at, 1, 1).data];
             ''', rect['x'] + rect['width'] - 4, rect['y'] + 3)[:3])
 
     def emulate(self, scheme):
@@ -116,11 +122,15 @@ class Page:
     def quiet(self):
         """Fail if the console has a message or anything but the file itself was requested."""
         # Only the tests read the canvas, not the page.
-        assert [e for e in self.browser.get_log('browser') if 'getImageData' not in e['message']] == []
-        asked = [json.loads(entry['message'])['message'] for entry in self.browser.get_log('performance')]
-        urls = {m['params']['request']['url'] for m in asked if m['method'] == 'Network.requestWillBeSent'}
+        assert [e for e in self.browser.get_log('browser')
+                if 'getImageData' not in e['message']] == []
+        asked = [json.loads(entry['message'])['message']
+                 for entry in self.browser.get_log('performance')]
+        urls = {m['params']['request']['url'] for m in asked
+                if m['method'] == 'Network.requestWillBeSent'}
         # chrome: is the browser's start page, data: URLs have their own content.
-        assert {url for url in urls if not url.startswith(('chrome', 'data:'))} <= {f'file://{self.path}'}
+        assert {url for url in urls if not url.startswith(('chrome', 'data:'))} <= \
+            {f'file://{self.path}'}
 
 
 @pytest.fixture(scope='module')
@@ -141,13 +151,16 @@ def test_page_has_title_legend_and_notes(page):
     assert page['facts'].text.split('\n')[0].startswith('attar profile -F 997 -g -- ./split')
     assert '5.00 s' in page['facts'].text and 'samples: 1,000' in page['facts'].text
     assert 'cycles are not available: cpu-clock was sampled' in page['notes'].text
-    assert '1,000 samples seen, 0 lost, 0 throttled; 1.2% of samples in code without a name' in page['notes'].text
-    assert page['legend'].text.split('\n') == ['User 35.00%', 'Kernel 20.00%', 'Inlined 10.00%', 'JIT 10.00%', 'Unknown 25.00%']
+    assert '1,000 samples seen, 0 lost, 0 throttled; 1.2% of samples in code without a name' in \
+        page['notes'].text
+    assert page['legend'].text.split('\n') == ['User 35.00%', 'Kernel 20.00%', 'Inlined 10.00%',
+                                               'JIT 10.00%', 'Unknown 25.00%']
 
 
 def test_frame_widths_are_shares_of_samples(page):
     width = page.rect('all')['width']
-    for frame, share in [('split', .65), ('node', .35), ('split-main', .45), ('main', .45), ('sys_read', .2), ('mix', .1),
+    for frame, share in [('split', .65), ('node', .35), ('split-main', .45), ('main', .45),
+                         ('sys_read', .2), ('mix', .1),
                          ('cold', .2), ('0x7f0012345678', .25)]:
         assert page.rect(frame)['width'] == pytest.approx(share * width, abs=1)
 
@@ -181,7 +194,8 @@ def test_tooltip_shows_self_and_total(page):
     assert page.tip('LazyCompile:~run app.js:3') == [
         'LazyCompile:~run app.js:3', 'perf-77.map · JIT', 'Total 35.00%, 350', 'Self 10.00%, 100']
     page.click('split')
-    assert page.tip('sys_read')[2:] == ['Total 20.00%, 200 (30.77% of this view)', 'Self 20.00%, 200 (30.77% of this view)']
+    assert page.tip('sys_read')[2:] == ['Total 20.00%, 200 (30.77% of this view)',
+                                        'Self 20.00%, 200 (30.77% of this view)']
 
 
 def test_search_counts_every_stack_once(page):
@@ -219,7 +233,9 @@ def test_filter_by_process_and_thread(page):
 
     def fills(frame):
         """Read both at once, because the page may lay itself out again in between."""
-        return page.js('const [a, b] = [attar.rect("all"), attar.rect(arguments[0])]; return Math.abs(a.width - b.width) < 1', frame)
+        return page.js(
+            'const [a, b] = [attar.rect("all"), attar.rect(arguments[0])]; return Math.abs(a.width '
+            '- b.width) < 1', frame)
     choose('77')
     assert page.state['total'] == 350
     assert fills('node') and page.rect('main') is None
@@ -243,7 +259,8 @@ def test_page_is_usable_with_the_keyboard(page):
     assert page.state['chosen'] == 'node'
     page.keys(Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_UP)
     assert page.state['chosen'] == 'main'
-    assert 'main split, total 45.00%, 450; self 5.00%, 50' in page.js('return document.getElementById("live").textContent')
+    assert 'main split, total 45.00%, 450; self 5.00%, 50' in page.js(
+        'return document.getElementById("live").textContent')
     page.keys(Keys.ENTER)
     assert page.state['zoom'] == 'main'
     page.keys(Keys.BACKSPACE)
@@ -280,7 +297,8 @@ def test_name_is_copied(page):
     page.click('LazyCompile:~run app.js:3')
     page.js('''window.said = [];
         const copy = document.getElementById("copy");
-        new MutationObserver(() => said.push(copy.textContent)).observe(copy, {childList: true});''')
+        const observer = new MutationObserver(() => said.push(copy.textContent));
+        observer.observe(copy, {childList: true});''')
     page['copy'].click()
     WebDriverWait(page.browser, 20).until(lambda _: page.js('return said[0]') == 'Copied')
     page['search'].click()
@@ -308,8 +326,10 @@ def test_page_follows_light_and_dark_mode(page, scheme, ink):
     """The system's preference changes while the page is open; text is readable on every colour."""
     page.emulate(scheme)
     try:
-        WebDriverWait(page.browser, 20).until(lambda _: (luminance(page.colour('main')) > .3) == (scheme == 'light'))
-        body = page.js('const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]')
+        WebDriverWait(page.browser, 20).until(lambda _: (luminance(page.colour('main')) > .3)
+                                              == (scheme == 'light'))
+        body = page.js(
+            'const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]')
         assert (luminance(rgb(body[0])) > .5) == (scheme == 'light')
         assert contrast(rgb(body[0]), rgb(body[1])) > 7
         kinds = ['main', 'sys_read', 'mix', 'LazyCompile:~run app.js:3', '0x7f0012345678', 'split']
@@ -317,7 +337,8 @@ def test_page_follows_light_and_dark_mode(page, scheme, ink):
         assert len(set(colours)) == len(kinds)
         assert all(contrast(colour, ink) > 4.5 for colour in colours), colours
         page.search('main|sys_read')
-        assert page.colour('main') == page.colour('sys_read') and contrast(page.colour('main'), ink) > 4.5
+        assert page.colour('main') == \
+            page.colour('sys_read') and contrast(page.colour('main'), ink) > 4.5
     finally:
         page.browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': []})
 
@@ -333,7 +354,8 @@ def test_tables_below_the_graph(page):
     assert cells()[0] == ['39.50%', '65.00%', 'split', 'split', 'hot']
     tables[0].find_elements(By.TAG_NAME, 'th')[1].find_element(By.TAG_NAME, 'button').click()
     assert cells()[0] == ['5.00%', '100.00%', 'split', 'split', 'main']
-    assert '0xffffffff81000000' in tables[2].text and 'main+0x17 (split) / _start+0x2e (split)' in tables[2].text
+    assert '0xffffffff81000000' in tables[2].text \
+        and 'main+0x17 (split) / _start+0x2e (split)' in tables[2].text
 
 
 def test_report_without_stacks(browser, tmp_path):
@@ -380,7 +402,8 @@ def test_packed_data_equal_the_json_report(browser, tmp_path):
     """Random trees: every stack and weight of the page is in the JSON report and vice versa."""
     for seed in range(1, 31):
         page = Page(browser, make(tmp_path / 'random.html', 'random', seed))
-        text = subprocess.run([DEMO, 'random', 'json', str(seed)], capture_output=True, check=True).stdout
+        text = subprocess.run([DEMO, 'random', 'json', str(seed)], capture_output=True,
+                              check=True).stdout
         tree = json.loads(text)['sections'][-1]['rows']
         depths, wanted, found = [], Counter(), Counter()
         for parent, _, name, _, own, *_ in tree:
@@ -390,7 +413,8 @@ def test_packed_data_equal_the_json_report(browser, tmp_path):
             found[len(stack), stack[-1]] += weight
         assert sum(found.values()) == sum(wanted.values())
         # Invalid text is shown as bytes in the page and replaced in JSON: compare plain names only.
-        plain = {key: n for key, n in wanted.items() if n and key[1].isprintable() and '\ufffd' not in key[1]}
+        plain = {key: n for key,
+                 n in wanted.items() if n and key[1].isprintable() and '\ufffd' not in key[1]}
         assert len(plain) > 5 and all(found[key] == n for key, n in plain.items())
         page.quiet()
 
@@ -401,7 +425,8 @@ def test_100000_stacks_are_small_and_fast(browser, tmp_path):
     assert path.stat().st_size < 3_000_000
     for _ in range(5):
         page = Page(browser, path)
-        times.append(page.js('const t = performance.timing; return t.loadEventEnd - t.navigationStart'))
+        times.append(
+            page.js('const t = performance.timing; return t.loadEventEnd - t.navigationStart'))
         if times[-1] < 1000:
             break
     assert min(times) < 1000, times
@@ -417,7 +442,9 @@ def test_100000_stacks_are_small_and_fast(browser, tmp_path):
 
 def test_deep_recursion_scrolls(browser, tmp_path):
     page = Page(browser, make(tmp_path / 'deep.html', 'deep', 20000))
-    assert page.js('const v = document.getElementById("view"); return v.scrollHeight > 300000 && v.clientHeight < 900')
+    assert page.js(
+        'const v = document.getElementById("view"); return v.scrollHeight > 300000 && '
+        'v.clientHeight < 900')
     assert page.rect('all')['y'] < 900
     page.keys(Keys.HOME, *[Keys.ARROW_UP] * 100)
     assert page.state['chosen'] == 'recurse 98'
@@ -441,7 +468,8 @@ def test_narrow_window(browser, split):
 def test_page_of_a_real_run(browser, tmp_path):
     """The page of a real run: 70% of the samples of split7030 are in heavy."""
     out = tmp_path / 'real.html'
-    done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '-o', out, '--', workload('split7030'))
+    done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '-o', out, '--',
+               workload('split7030'))
     assert done.returncode == 0, done.stderr
     page = Page(browser, out)
     assert float(page.search('^heavy$').split('%')[0]) == pytest.approx(70, abs=3)

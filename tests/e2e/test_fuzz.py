@@ -17,7 +17,8 @@ TARGETS = sorted(p.stem.removeprefix('fuzz_') for p in (ROOT / 'fuzz').glob('fuz
 
 
 def seconds_for(target):
-    return int(os.environ.get('ATTAR_FUZZ_SECONDS', 5 if not os.environ.get('CI') else 60 if target in LONG else 30))
+    return int(os.environ.get('ATTAR_FUZZ_SECONDS',
+                              5 if not os.environ.get('CI') else 60 if target in LONG else 30))
 
 
 @pytest.fixture(scope='session')
@@ -27,9 +28,11 @@ def built():
     if not has('clang'):
         pytest.skip('clang is not installed')
     if not (build / 'build.ninja').exists():
-        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Dfuzz=true', '-Dtests=disabled',
+        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Dfuzz=true',
+                               '-Dtests=disabled',
                                '-Db_sanitize=address,undefined', '-Db_lundef=false'],
-                              env={**os.environ, 'CC': 'clang'}, capture_output=True, text=True, check=False)
+                              env={**os.environ, 'CC': 'clang'}, capture_output=True, text=True,
+                              check=False)
         if done.returncode and 'fuzzer' in done.stdout + done.stderr:
             pytest.skip("clang's libFuzzer (package libclang-rt-14-dev) is not installed")
         assert done.returncode == 0, done.stdout + done.stderr
@@ -50,8 +53,10 @@ def runs(built, tmp_path_factory):
         scratch = base / target
         scratch.mkdir()
         known = ROOT / 'fuzz/corpus' / target
-        return subprocess.run([str(built / f'fuzz_{target}'), f'-max_total_time={seconds_for(target)}', '-timeout=10',
-                               '-rss_limit_mb=1024', '-print_final_stats=1', f'-artifact_prefix={scratch}/', str(scratch),
+        return subprocess.run([str(built / f'fuzz_{target}'),
+                               f'-max_total_time={seconds_for(target)}', '-timeout=10',
+                               '-rss_limit_mb=1024', '-print_final_stats=1',
+                               f'-artifact_prefix={scratch}/', str(scratch),
                                *([str(known)] if known.is_dir() else [])],
                               capture_output=True, text=True, errors='replace', check=False)
     with ThreadPoolExecutor(2) as pool:

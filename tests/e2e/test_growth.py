@@ -31,7 +31,8 @@ def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
         pytest.skip('a sanitizer keeps freed memory')
     out = tmp_path / 'out.json'
     storm = spawn(workload('namestorm'), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    attar = spawn(ATTAR, 'profile', '-q', '-g', '-F', 997, '-i', '100ms', '-p', storm.pid, '-o', out)
+    attar = spawn(ATTAR, 'profile', '-q', '-g', '-F', 997, '-i', '100ms', '-p', storm.pid, '-o',
+                  out)
     wait_until(lambda: is_sampling(attar), 'the profiler is ready')
     storm_of(storm, 4000)
     before = resident(attar.pid), open_files(attar.pid)
@@ -42,5 +43,6 @@ def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
     assert after[0] < before[0] + (1 << 20), (before, after)
     assert after[1] <= before[1] + 4, (before, after)
     reports = [Profile(line) for line in out.read_text().splitlines()]
-    assert sum(report.samples for report in reports) == sum(report.notes['seen'] for report in reports) > 0
+    assert sum(report.samples for report in reports) == \
+        sum(report.notes['seen'] for report in reports) > 0
     assert reports[-1].notes['self_rss'] < 16 << 20

@@ -16,7 +16,8 @@ def shell(kernel, tmp_path, script, *words):
     """
     Run the script in the guest, in a writable folder, with $attar set; every line must succeed.
     """
-    done = guest.run(kernel, 'sh', '-ec', f'attar={ATTAR}; cd {tmp_path}; chmod 777 .; {script}', 'sh', *words, share=[tmp_path])
+    done = guest.run(kernel, 'sh', '-ec', f'attar={ATTAR}; cd {tmp_path}; chmod 777 .; {script}',
+                     'sh', *words, share=[tmp_path])
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 
@@ -33,9 +34,12 @@ def counts(path):
 
 # ---- privileges ----
 
-REFUSED = (r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_paranoid is {level}, which requires "
-           r'CAP_PERFMON for all events; run as root, or run: sysctl kernel.perf_event_paranoid=2 \(own processes, user code\), =-1 '
-           r'\(everything\)')
+REFUSED = (
+    r"attar: not permitted to open '[\w-]+' {place}: kernel.perf_event_paranoid is {level}, which "
+    r"requires "
+    r'CAP_PERFMON for all events; run as root, or run: sysctl kernel.perf_event_paranoid=2 \(own '
+    r'processes, user code\), =-1 '
+    r'\(everything\)')
 
 
 @pytest.mark.guest('debian')
@@ -44,12 +48,14 @@ def test_debian_refuses_everything_at_3(tmp_path):
     Debian's kernels have a level 3, unlike mainline: users may watch nothing, not even themselves.
     """
     runs = {'own': f'profile -- {workload("split7030")} 100', 'system': 'profile -d 100ms',
-            'stat': f'stat -e cpu-clock -- {workload("split7030")} 100', 'trace': 'trace -e page-faults -d 100ms'}
+            'stat': f'stat -e cpu-clock -- {workload("split7030")} 100',
+            'trace': 'trace -e page-faults -d 100ms'}
     script = ''
     for level in (3, 4):
         script += f'echo {level} >/proc/sys/kernel/perf_event_paranoid\n'
         for name, words in runs.items():
-            script += f'{AS_NOBODY} $attar {words} >{name}{level} 2>&1 && exit 9; echo $? >>{name}{level}\n'
+            script += f'{AS_NOBODY} $attar {words} >{name}{level} 2>&1 && exit 9; ' \
+                      f'echo $? >>{name}{level}\n'
     shell('debian', tmp_path, script)
     for level in (3, 4):
         for name, words in runs.items():
@@ -63,9 +69,12 @@ def test_debian_refuses_everything_at_3(tmp_path):
 @pytest.mark.guest
 def test_user_code_with_stacks_at_2(tmp_path, kernel):
     """What users may always do; kernels differ in the call chains that they allow."""
-    done = shell(kernel, tmp_path, f'cp $attar {workload("split7030")} .; echo 2 >/proc/sys/kernel/perf_event_paranoid; '
+    done = shell(kernel, tmp_path,
+                 f'cp $attar {workload("split7030")} .; echo 2 '
+                 '>/proc/sys/kernel/perf_event_paranoid; '
                  f'{AS_NOBODY} ./attar profile -F 997 -g -o out.json -- ./split7030 1000')
-    assert "only user code is watched, the kernel's part is missing: kernel.perf_event_paranoid is 2" in done.stderr
+    assert "only user code is watched, the kernel's part is missing: " \
+           "kernel.perf_event_paranoid is 2" in done.stderr
     profile = found(tmp_path / 'out.json')
     share_is(profile.own('heavy'), profile.samples, 0.7, slack=0.05)
     assert profile.total('main') > 80
@@ -76,14 +85,16 @@ def test_user_code_with_stacks_at_2(tmp_path, kernel):
 @pytest.mark.guest('x86')
 def test_throttling_is_counted(tmp_path):
     """The limit is set below the frequency of a run: the notes count each throttling."""
-    done = shell('x86', tmp_path, '$attar profile -F 5000 --exclude-kernel -d 3s -o out.json -o out.txt -- '
+    done = shell('x86', tmp_path,
+                 '$attar profile -F 5000 --exclude-kernel -d 3s -o out.json -o out.txt -- '
                  f'{workload("split7030")} 1000000 & '
                  'while ! grep -q perf_event /proc/$!/maps; do sleep 0.1; done; sleep 1; '
                  'echo 300 >/proc/sys/kernel/perf_event_max_sample_rate; wait $!')
     profile = found(tmp_path / 'out.json')
     assert profile.notes['throttled'] > 20, done.stderr
     assert profile.notes['seen'] < 0.75 * 3 * 5000
-    assert re.search(r' lost, [\d,]+ throttled;', (tmp_path / 'out.txt').read_text().splitlines()[-1])
+    assert re.search(r' lost, [\d,]+ throttled;',
+                     (tmp_path / 'out.txt').read_text().splitlines()[-1])
     share_is(profile.own('heavy'), profile.samples, 0.7, slack=0.05)
 
 
@@ -104,7 +115,8 @@ wait $profile; wait $stat
 ''')
     profile = found(tmp_path / 'profile.json')
     share_is(profile.own('heavy', comm='split7030'), profile.own(comm='split7030'), 0.7, slack=0.05)
-    assert profile.notes['lost'] == 0 and (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
+    assert profile.notes['lost'] == \
+        0 and (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
 
 
 @pytest.mark.guest('x86')
@@ -133,10 +145,13 @@ def test_threads_of_a_command_are_counted_separately(kernel, tmp_path):
 $attar stat --per-thread -e raw_syscalls:sys_enter/id==110/,page-faults,task-clock --format json -o stat.json -- \
     sh -c '{flood} 1000; {flood} 2000 & {flood} 3000; wait' 2>notes
 ''')
-    calls = {row['tid']: row for row in counts(tmp_path / 'stat.json') if row['event'].startswith('raw_syscalls')}
-    notes, remarks = (tmp_path / 'notes').read_text(), json.loads((tmp_path / 'stat.json').read_text()).get('remarks', [])
+    calls = {row['tid']: row for row in counts(tmp_path / 'stat.json')
+             if row['event'].startswith('raw_syscalls')}
+    notes, remarks = (tmp_path / 'notes').read_text(), json.loads(
+        (tmp_path / 'stat.json').read_text()).get('remarks', [])
     if kernel == 'debian7':
-        assert sorted(row['value'] for row in calls.values() if row['comm'] == 'flood') == [1000, 2000, 3000]
+        assert sorted(row['value'] for row in calls.values()
+                      if row['comm'] == 'flood') == [1000, 2000, 3000]
         assert '--per-thread' not in notes and not remarks
         return
     assert 6000 <= sum(row['value'] for row in calls.values()) < 6005
@@ -175,16 +190,20 @@ $attar stat -e cpu-clock --cgroups one,none -d 1s --format json >stat.json
 @pytest.mark.guest('x86')
 def test_idle_cpus_are_left_out(tmp_path):
     """Samples of idle CPUs are counted, but are in no table, stack or page."""
-    shell('x86', tmp_path, '$attar profile -F 97 -g -d 3s -o out.json -o out.txt -o out.csv -o out.folded -o out.html')
+    shell('x86', tmp_path,
+          '$attar profile -F 97 -g -d 3s -o out.json -o out.txt -o out.csv -o out.folded -o '
+          'out.html')
     report = found(tmp_path / 'out.json')
-    remark = re.fullmatch(r'excluded (\d+) of (\d+) samples that were taken on idle CPUs', report.remarks[0])
+    remark = re.fullmatch(r'excluded (\d+) of (\d+) samples that were taken on idle CPUs',
+                          report.remarks[0])
     idle, whole = map(int, remark.groups())
     assert whole == report.notes['seen'] > 100 and idle > whole / 2
     assert report.samples == whole - idle
     assert f'note: {remark[0]}' in (tmp_path / 'out.txt').read_text()
     lines = (tmp_path / 'out.folded').read_text().splitlines()
     assert sum(int(line.rsplit(' ', 1)[1]) for line in lines) == whole - idle
-    assert not [line for line in lines if re.search(r'(default_idle|safe_halt)(_\[k\])? \d+$', line)]
+    assert not [line for line in lines
+                if re.search(r'(default_idle|safe_halt)(_\[k\])? \d+$', line)]
     assert (tmp_path / 'out.csv').read_text() and (tmp_path / 'out.html').read_text()
 
 

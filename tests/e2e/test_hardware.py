@@ -29,10 +29,12 @@ def out(tmp_path_factory):
     lines = ['set -e']
     for n in LOOPS:
         lines += [f"{attar} stat -q -o {folder}/{n}.json -e instructions:u,cycles:u -- {turns} {n}",
-                  f"{attar} stat -q -o {folder}/group{n}.json -e '{{instructions:u,page-faults,cycles:u}}' "
+                  f"{attar} stat -q -o {folder}/group{n}.json -e "
+                  f"'{{instructions:u,page-faults,cycles:u}}' "
                   f"-- {turns} {n}"]
     lines += [f'{attar} stat -q -o {folder}/many.json -e {many} -- {turns} 200000000',
-              f"{attar} profile -q -o {folder}/profile.json -e cycles/period={PERIOD}/u -- {turns} 50000000"]
+              f"{attar} profile -q -o {folder}/profile.json -e cycles/period={PERIOD}/u -- {turns} "
+              "50000000"]
     ended = guest.run('arm64', 'sh', '-c', '\n'.join(lines), share=[folder])
     assert ended.returncode == 0, ended.stderr
     return folder
@@ -48,7 +50,8 @@ def test_loops_are_counted_exactly(out):
             assert found[event]['quality'] == 'exact'
             more = found[event]['value'] - short[event]['value']
             assert abs(more - 2 * (n - LOOPS[0])) < 2000, (event, n)
-        assert found['cycles:u']['value'] == pytest.approx(found['instructions:u']['value'], abs=2000)
+        assert found['cycles:u']['value'] == pytest.approx(found['instructions:u']['value'],
+                                                           abs=2000)
         assert found['instructions:u']['ratio'] == pytest.approx(1, abs=0.01) # per cycle
 
 

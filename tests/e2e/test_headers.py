@@ -14,7 +14,8 @@ STANDARDS = {
     'g++': ['c++11', 'c++14', 'c++17', 'c++20'],
     'clang++': ['c++11', 'c++14', 'c++17', 'c++20'],
 }
-MODES = [(compiler, standard) for compiler, standards in STANDARDS.items() for standard in standards]
+MODES = [(compiler, standard) for compiler,
+         standards in STANDARDS.items() for standard in standards]
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror']
 
 # The macros of attar/run.h and perfume.h as a program uses them.
@@ -53,7 +54,8 @@ def compiled(compiler, standard, text, *flags):
         pytest.skip(f'{compiler} is not installed')
     language = 'c++' if '++' in compiler else 'c'
     cast = ['-Wold-style-cast'] if language == 'c++' else []
-    return subprocess.run([compiler, '-x', language, f'-std={standard}', *WARNINGS, *cast, *flags, '-fsyntax-only',
+    return subprocess.run([compiler, '-x', language, f'-std={standard}', *WARNINGS, *cast, *flags,
+                           '-fsyntax-only',
                            f'-I{ROOT}/include', f'-I{ROOT}/perfume', '-'],
                           input=text, capture_output=True, text=True, check=False)
 
@@ -65,21 +67,25 @@ def test_each_header_compiles_alone(compiler, standard):
     assert not failures
 
 
-@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'), ('g++', 'c++20'), ('clang++', 'c++20')])
+@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'),
+                                                ('g++', 'c++20'), ('clang++', 'c++20')])
 def test_macros_of_the_headers_compile(compiler, standard):
     done = compiled(compiler, standard, MACROS, '-Wno-missing-field-initializers')
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'), ('g++', 'c++20'), ('clang++', 'c++20')])
+@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'),
+                                                ('g++', 'c++20'), ('clang++', 'c++20')])
 def test_option_for_a_member_of_another_type_does_not_compile(compiler, standard):
-    done = compiled(compiler, standard, MACROS.replace('bool each', 'int each'), '-Wno-missing-field-initializers')
+    done = compiled(compiler, standard, MACROS.replace('bool each', 'int each'),
+                    '-Wno-missing-field-initializers')
     assert done.returncode != 0
 
 
 def test_no_type_and_function_share_a_name():
     """In C++ such a type could only be named with its keyword."""
-    text = re.sub(r'/\*.*?\*/', '', ''.join((ROOT / 'include' / h).read_text() for h in HEADERS[:-1]), flags=re.S)
+    text = re.sub(r'/\*.*?\*/', '',
+                  ''.join((ROOT / 'include' / h).read_text() for h in HEADERS[:-1]), flags=re.S)
     types = set(re.findall(r'\b(?:struct|union|enum) (attar_\w+)', text))
     functions = set(re.findall(r'\b(attar_\w+)\(', text))
     assert types and functions and not types & functions

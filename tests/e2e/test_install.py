@@ -15,8 +15,10 @@ def make(*words):
     """Run make with the options of the build directory, which must not be configured again."""
     sanitizer = re.search(r'-Db_sanitize=(\S+)', (BUILD / '.options').read_text())
     words += (f'SANITIZE={sanitizer[1] if sanitizer else ""}',)
-    return subprocess.run(['make', '-s', '-C', ROOT, f'BUILD={BUILD}', *words], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=300, env={**os.environ, 'PACKAGES': 'skip'})
+    return subprocess.run(['make', '-s', '-C', ROOT, f'BUILD={BUILD}', *words],
+                          stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=300,
+                          env={**os.environ, 'PACKAGES': 'skip'})
 
 
 @pytest.fixture(scope='module')
@@ -69,7 +71,8 @@ def stage(prefix, tmp_path_factory):
 
 
 def flags_of(stage):
-    done = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar'], env=stage[1], capture_output=True, text=True,
+    done = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar'], env=stage[1],
+                          capture_output=True, text=True,
                           check=True)
     return done.stdout.split()
 
@@ -78,9 +81,11 @@ def flags_of(stage):
 def test_every_example_builds_against_the_installed_library(stage, example, tmp_path):
     """It builds with pkg-config in a folder without the sources, and it runs."""
     shutil.copy(ROOT / 'examples' / example, tmp_path)
-    subprocess.run([*compiler(), '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-o', 'example', example,
+    subprocess.run([*compiler(), '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-o',
+                    'example', example,
                     *flags_of(stage)], cwd=tmp_path, check=True)
-    done = subprocess.run([tmp_path / 'example'], env=stage[1], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([tmp_path / 'example'], env=stage[1], cwd=tmp_path, capture_output=True,
+                          text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -94,7 +99,8 @@ def test_a_cxx_program_builds_against_the_installed_library(stage, tmp_path):
                       'attar_symbols_free(s); return r; }\n')
     name, *flags = compiler()
     name = name.replace('gcc', 'g++').replace('clang', 'clang++')
-    subprocess.run([name, *flags, '-std=c++17', '-o', tmp_path / 'use', source, *flags_of(stage)], check=True)
+    subprocess.run([name, *flags, '-std=c++17', '-o', tmp_path / 'use', source, *flags_of(stage)],
+                   check=True)
     assert subprocess.run([tmp_path / 'use'], env=stage[1]).returncode == 0
 
 
@@ -103,7 +109,9 @@ def test_exported_names():
     library = Path(BUILD / 'src/libattar.so')
     if not has('nm'):
         pytest.skip('nm (package binutils) is not installed')
-    out = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(['nm', '-D', '--defined-only', library], capture_output=True, text=True,
+                         check=True).stdout
     names = [line.split()[-1].split('@')[0] for line in out.splitlines()]
     # Upper-case names are the version nodes.
-    assert names and not [n for n in names if not n.startswith('attar_') and not n.isupper() and '_' in n]
+    assert names and not [n for n in names if not n.startswith('attar_') and not n.isupper()
+                          and '_' in n]

@@ -8,11 +8,13 @@ from command import Profile, run, share_is, workload
 from faults import counted, with_fault
 
 FAULTS = [{'storm': 1000}, *({'calls': seed} for seed in range(1, 6))]
-pytestmark = pytest.mark.parametrize('fault', FAULTS, ids=lambda f: ' '.join(f'{k} {v}' for k, v in f.items()))
+pytestmark = pytest.mark.parametrize('fault', FAULTS,
+                                     ids=lambda f: ' '.join(f'{k} {v}' for k, v in f.items()))
 
 
 def test_profile(fault, root):
-    done = with_fault('calls', 'profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--',
+    done = with_fault('calls', 'profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json',
+                      '--',
                       workload('split7030'), 1000, **fault)
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)
@@ -29,10 +31,12 @@ def test_trace(fault, root):
 
 def test_stat(fault, root):
     """The calls of the command are counted to its end, as without faults."""
-    args = ['stat', '-e', 'sched:sched_process_exit', '--format', 'json', '--', workload('forkstorm'), 'fork', 40]
+    args = ['stat', '-e', 'sched:sched_process_exit', '--format', 'json', '--',
+            workload('forkstorm'), 'fork', 40]
     done, calm = with_fault('calls', *args, **fault), run(*args)
     assert done.returncode == 0, done.stderr
-    assert counted(done.stdout, 'sched:sched_process_exit') == counted(calm.stdout, 'sched:sched_process_exit') >= 40
+    assert counted(done.stdout, 'sched:sched_process_exit') == \
+        counted(calm.stdout, 'sched:sched_process_exit') >= 40
 
 
 def without_delivery(text):
@@ -51,6 +55,7 @@ def test_list_and_doctor(fault, root, command):
 def test_files(fault, root, tmp_path, form):
     """Two files with the same samples, written through two descriptors, are equal."""
     one, other = tmp_path / f'one.{form}', tmp_path / f'other.{form}'
-    done = with_fault('calls', 'profile', '-g', '-q', '-o', one, '-o', other, '--', workload('split7030'), 200, **fault)
+    done = with_fault('calls', 'profile', '-g', '-q', '-o', one, '-o', other, '--',
+                      workload('split7030'), 200, **fault)
     assert done.returncode == 0, done.stderr
     assert one.read_bytes() == other.read_bytes() != b''

@@ -12,7 +12,8 @@ import pytest
 
 from command import BUILD, ROOT, run, workload
 
-jsonschema = pytest.importorskip('jsonschema', reason='jsonschema (package python3-jsonschema) is not installed')
+jsonschema = pytest.importorskip('jsonschema',
+                                 reason='jsonschema (package python3-jsonschema) is not installed')
 
 DEMO = BUILD / 'tests/e2e/report_demo'
 SCHEMA = json.loads((ROOT / 'docs/report.schema.json').read_text())
@@ -65,9 +66,12 @@ def test_known_reports_are_valid(kind):
 
 def test_schema_refuses_invalid_reports():
     good = parse(demo('split', 'json'))
-    for corrupt in [lambda r: r.pop('notes'), lambda r: r.update(schema='attar/2'), lambda r: r.update(more=1),
-                  lambda r: r['sections'][0].pop('kind'), lambda r: r['sections'][1]['rows'][0].__setitem__(0, -2),
-                  lambda r: r['sections'][1]['columns'].pop(0), lambda r: r['notes'].update(lost=-1),
+    for corrupt in [lambda r: r.pop('notes'), lambda r: r.update(schema='attar/2'),
+                    lambda r: r.update(more=1),
+                  lambda r: r['sections'][0].pop('kind'),
+                  lambda r: r['sections'][1]['rows'][0].__setitem__(0, -2),
+                  lambda r: r['sections'][1]['columns'].pop(0),
+                  lambda r: r['notes'].update(lost=-1),
                   lambda r: r['sections'][0]['columns'][0].update(unit='parsec')]:
         report = json.loads(json.dumps(good))
         corrupt(report)
@@ -102,7 +106,8 @@ def test_documented_examples_are_valid():
     for example in examples:
         validator().validate(example)
         check(example)
-    words = re.search(r'`attar (.*) -- ./split7030 300`', (ROOT / 'docs/json.md').read_text())[1].split()
+    words = re.search(r'`attar (.*) -- ./split7030 300`',
+                      (ROOT / 'docs/json.md').read_text())[1].split()
     real = parse(run(*words, '--', workload('split7030'), 300).stdout)
     example = examples[0]
     assert example.keys() - real.keys() == set() and example['notes'].keys() == real['notes'].keys()
@@ -114,7 +119,8 @@ def test_reports_of_attar_are_valid(tmp_path):
     """Reports of attar itself: with and without stacks, in intervals, and single samples."""
     schema, out = validator(), tmp_path / 'x.json'
     for options in [[], ['-g'], ['-g', '-i', '200'], ['--print-samples']]:
-        done = run('profile', '-q', '-F', 997, *options, '-o', out, '--', workload('split7030'), 500)
+        done = run('profile', '-q', '-F', 997, *options, '-o', out, '--', workload('split7030'),
+                   500)
         assert done.returncode == 0, done.stderr
         lines = out.read_text().splitlines()
         assert lines
@@ -128,7 +134,8 @@ def test_event_values_are_valid(tmp_path):
     if os.geteuid():
         pytest.skip('needs root')
     schema, out = validator(), tmp_path / 'x.json'
-    for options, command in [(['-e', 'sched:sched_switch,page-faults', '-g'], [workload('wakeups23')]),
+    for options, command in [(['-e', 'sched:sched_switch,page-faults', '-g'],
+                              [workload('wakeups23')]),
                              (['-e', 'user_events:e2e_order'], [workload('emit'), 'once', '20'])]:
         done = run('trace', '-q', *options, '-o', out, '--', *command)
         assert done.returncode == 0, done.stderr
@@ -136,13 +143,15 @@ def test_event_values_are_valid(tmp_path):
         for line in lines:
             schema.validate(line)
             check(line)
-        units = {c['name']: c['unit'] for line in lines for s in line['sections'] for c in s['columns']}
+        units = {c['name']: c['unit'] for line in lines for s in line['sections']
+                 for c in s['columns']}
         assert units['values'] == 'object'
 
 
 @pytest.mark.parametrize('form', ['csv', 'folded'])
 def test_csv_and_folded_print_notes_to_stderr(form, tmp_path):
-    summary = re.compile(r'^attar: [\d,]+ samples? seen, 0 lost, 0 throttled; .* of a CPU, .* peak$', re.M)
+    summary = re.compile(
+        r'^attar: [\d,]+ samples? seen, 0 lost, 0 throttled; .* of a CPU, .* peak$', re.M)
     done = run('profile', '-g', '--format', form, '--', workload('split7030'), 500)
     assert done.returncode == 0 and len(summary.findall(done.stderr)) == 1, done.stderr
     assert 'samples seen' not in done.stdout
@@ -176,15 +185,18 @@ def test_random_reports_are_valid_csv():
             assert len(rows) == len(section['rows'])
             for row in rows:
                 for cell in row:
-                    assert cell[:1] not in ('=', '@') and (cell[:1] not in ('+', '-') or cell[1:2].isdigit() or cell == '-')
+                    assert cell[:1] not in ('=', '@') \
+                        and (cell[:1] not in ('+', '-') or cell[1:2].isdigit() or cell == '-')
 
 
 def test_csv_has_the_numbers_of_json():
     for seed in SEEDS:
         trees = [s for s in parse(demo('random', 'json', seed))['sections'] if s['kind'] == 'tree']
         *_, (_, names, rows) = blocks(demo('random', 'csv', seed).decode())
-        at = [i for i, name in enumerate(names) if name.split('_')[0] in ('parent', 'self', 'total')]
-        assert [[int(row[i]) for i in at] for row in rows] == [[r[0], r[4], r[5]] for r in trees[-1]['rows']]
+        at = [i for i, name in enumerate(names)
+              if name.split('_')[0] in ('parent', 'self', 'total')]
+        assert [[int(row[i]) for i in at] for row in rows] == \
+            [[r[0], r[4], r[5]] for r in trees[-1]['rows']]
 
 
 def test_random_text_is_harmless_at_any_width():
@@ -218,7 +230,8 @@ def test_folded_stacks_equal_the_tree():
 
 
 def test_hostile_text_is_escaped_on_a_terminal():
-    for form, name in [('text', b'\\x1b]0;PWN\\x07'), ('csv', b'\\x1b]0;PWN\\x07'), ('folded', b'\\x1b]0:PWN\\x07')]:
+    for form, name in [('text', b'\\x1b]0;PWN\\x07'), ('csv', b'\\x1b]0;PWN\\x07'),
+                       ('folded', b'\\x1b]0:PWN\\x07')]:
         text = demo('hostile', form)
         assert harmless(text)
         assert name in text

@@ -13,7 +13,8 @@ KERNELS = ['debian', 'debian7', 'arm64']
 pytestmark = pytest.mark.guest
 # Under emulation a second takes a minute: on x86-64 only tests that use the kernel are repeated,
 # and on arm64 all but those that take seconds on a real machine.
-ASK_THE_KERNEL = ('aux', 'defer', 'event', 'kallsyms', 'overwrite', 'perf', 'procs', 'ring', 'sample', 'stream', 'symbol')
+ASK_THE_KERNEL = ('aux', 'defer', 'event', 'kallsyms', 'overwrite', 'perf', 'procs', 'ring',
+                  'sample', 'stream', 'symbol')
 TAKE_LONG = ('address_space', 'debugfile')
 # Formatting of values is the same on every architecture.
 PLAIN_TEXT = ('csv', 'folded', 'html', 'options', 'opts', 'render', 'suggest', 'text', 'tree')
@@ -43,7 +44,8 @@ def test_unit_tests(kernel):
     # counts are exact only under -icount, where the tests of hardware counters run
     env = {'ATTAR_TEST_SHARE': '10'} | ({'ATTAR_ICOUNT': '1'} if kernel == 'arm64' else {})
     ended = guest.run(kernel, guest.VM / 'units', *chosen, timeout=600, env=os.environ | env)
-    assert ended.stdout.splitlines() == [f'ok - {path.name}' for path in chosen], ended.stdout + ended.stderr
+    assert ended.stdout.splitlines() == [f'ok - {path.name}' for path in chosen], \
+        ended.stdout + ended.stderr
     assert ended.returncode == 0, ended.stderr
 
 
@@ -51,8 +53,10 @@ def test_unit_tests(kernel):
 def test_profile_of_known_truth(kernel, tmp_path):
     """70% of the time is in heavy(): with cpu-clock, and on arm64, which has a PMU, with cycles."""
     build = build_for(kernel)
-    ended = guest.run(kernel, build / 'src/cli/attar', 'profile', '-F', 997, '-g', '--exclude-kernel',
-                      '-o', tmp_path / 'out.json', '--', build / 'tests/workloads/split7030', 2000, share=[tmp_path])
+    ended = guest.run(kernel, build / 'src/cli/attar', 'profile', '-F', 997, '-g',
+                      '--exclude-kernel',
+                      '-o', tmp_path / 'out.json', '--', build / 'tests/workloads/split7030', 2000,
+                      share=[tmp_path])
     assert ended.returncode == 0, ended.stderr
     assert ('sampling cpu-clock instead' in ended.stderr) == (kernel != 'arm64'), ended.stderr
     found = Profile((tmp_path / 'out.json').read_text())
@@ -81,19 +85,22 @@ def test_every_command(kernel, tmp_path):
     """
     build = build_for(kernel)
     faults = build / 'tests/workloads/faults1000'
-    script = COMMANDS.format(attar=build / 'src/cli/attar', out=tmp_path, here=tmp_path, faults=faults,
+    script = COMMANDS.format(attar=build / 'src/cli/attar', out=tmp_path, here=tmp_path,
+                             faults=faults,
                              probe=f'uprobe:main@"{faults}"')
     ended = guest.run(kernel, 'sh', '-c', script, share=[tmp_path])
     assert ended.returncode == 0, ended.stderr
 
     state = {row['name']: row['state'] for row in table(tmp_path / 'doctor.json', 'system')}
-    for name in ('perf events', 'whole system', 'kernel names', 'tracefs', 'kprobes', 'uprobes', 'BPF', 'BTF'):
+    for name in ('perf events', 'whole system', 'kernel names', 'tracefs', 'kprobes', 'uprobes',
+                 'BPF', 'BTF'):
         assert state[name] == 'READY', name
     assert state['hardware counters'] == ('READY' if kernel == 'arm64' else 'DEGRADED')
 
     listed = {row['name'] for section in ('software', 'tracepoint', 'to be filled in')
               for row in table(tmp_path / 'list.json', section)}
-    assert {'page-faults', 'sched:sched_switch', 'kprobe:FUNCTION[+OFFSET]', 'uprobe:FUNCTION[+OFFSET]@FILE'} <= listed
+    assert {'page-faults', 'sched:sched_switch', 'kprobe:FUNCTION[+OFFSET]',
+            'uprobe:FUNCTION[+OFFSET]@FILE'} <= listed
     assert ' next_comm ' in (tmp_path / 'fields').read_text()
     assert "attar trace -e 'sched:sched_wakeup/pid>0/'" in (tmp_path / 'help').read_text()
 
@@ -105,9 +112,11 @@ def test_every_command(kernel, tmp_path):
     assert cpus == ({0} if kernel == 'arm64' else {0, 1})
 
     traced = (tmp_path / 'trace').read_text()
-    order = re.findall(r'^\S+ +\S+ +\d+ +\d+ +(sched:sched_process_exec|uprobe|kprobe)', traced, re.M)
+    order = re.findall(r'^\S+ +\S+ +\d+ +\d+ +(sched:sched_process_exec|uprobe|kprobe)', traced,
+                       re.M)
     assert order == ['sched:sched_process_exec', 'uprobe', 'kprobe'], traced
-    assert re.search(r'^ +ffff[0-9a-f]+ do_exit\+', traced, re.M) and re.search(r'^ +[0-9a-f]+ main\+', traced, re.M), traced
+    assert re.search(r'^ +ffff[0-9a-f]+ do_exit\+', traced,
+                     re.M) and re.search(r'^ +[0-9a-f]+ main\+', traced, re.M), traced
 
 
 def table(path, name):

@@ -19,7 +19,8 @@ LIBRARIES = {
 
 def symbols(library, *flags):
     """Return the names that nm prints, without versions and section names."""
-    out = subprocess.run(['nm', '--defined-only', *flags, str(library)], capture_output=True, text=True, check=True)
+    out = subprocess.run(['nm', '--defined-only', *flags, str(library)], capture_output=True,
+                         text=True, check=True)
     rows = (line.split() for line in out.stdout.splitlines())
     return {row[2].split('@')[0] for row in rows if len(row) == 3 and row[1] != 'A'}
 
@@ -43,21 +44,26 @@ def test_static_and_shared_library_define_the_same_names():
 def inner_names():
     """Return names inside libattar.a that are shared by its files or with libiberty."""
     found = symbols(BUILD / 'src/libattar-inside.a', '-g')
-    iberty = subprocess.run([*compiler(), '-print-file-name=libiberty.a'], capture_output=True, text=True, check=True)
+    iberty = subprocess.run([*compiler(), '-print-file-name=libiberty.a'], capture_output=True,
+                            text=True, check=True)
     if Path(iberty.stdout.strip()).is_file():
         found |= symbols(iberty.stdout.strip(), '-g') & symbols(BUILD / 'src/libattar.a')
-    return sorted(name for name in found if not name.startswith('attar_') and re.fullmatch(r'[a-z]\w*', name))
+    return sorted(name for name in found if not name.startswith('attar_')
+                  and re.fullmatch(r'[a-z]\w*', name))
 
 
 def static_flags(library):
     """Return the flags of pkg-config for a static link, with the library given by its path."""
     environment = {**os.environ, 'PKG_CONFIG_PATH': str(BUILD / 'meson-private')}
-    out = subprocess.run(['pkg-config', '--static', '--libs', 'attar'], env=environment, capture_output=True,
+    out = subprocess.run(['pkg-config', '--static', '--libs', 'attar'], env=environment,
+                         capture_output=True,
                          text=True, check=True).stdout.split()
-    return [str(library), *(flag for flag in out if flag != '-lattar' and not flag.startswith('-L'))]
+    return [str(library),
+            *(flag for flag in out if flag != '-lattar' and not flag.startswith('-L'))]
 
 
-@pytest.mark.parametrize('example', ['03-profile', '11-stacks', '12-report', '13-names', '14-shm-source', '16-eventheader'])
+@pytest.mark.parametrize('example', ['03-profile', '11-stacks', '12-report', '13-names',
+                                     '14-shm-source', '16-eventheader'])
 def test_program_may_define_internal_names_of_the_static_library(example, tmp_path):
     if not has('pkg-config') or not has('nm'):
         pytest.skip('pkg-config or nm is not installed')
@@ -66,7 +72,8 @@ def test_program_may_define_internal_names_of_the_static_library(example, tmp_pa
     traps = tmp_path / 'traps.c'
     traps.write_text(''.join(f'void {name}(void) {{ __builtin_trap(); }}\n' for name in names))
     program = tmp_path / 'program'
-    done = subprocess.run([*compiler(), '-w', '-fno-builtin', f'-I{ROOT}/include', '-o', str(program),
+    done = subprocess.run([*compiler(), '-w', '-fno-builtin', f'-I{ROOT}/include', '-o',
+                           str(program),
                            str(ROOT / 'examples' / f'{example}.c'), str(traps),
                            *static_flags(BUILD / 'src/libattar.a')],
                           capture_output=True, text=True, check=False)

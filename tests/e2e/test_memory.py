@@ -20,7 +20,8 @@ def profile_is_whole(text, _):
     found = Profile(text)
     whole = found.samples
     # Few samples: allow 4.5 standard deviations.
-    return whole > 20 and abs(found.own('heavy') / whole - 0.7) < 4.5 * math.sqrt(0.7 * 0.3 / whole) \
+    return whole > 20 \
+        and abs(found.own('heavy') / whole - 0.7) < 4.5 * math.sqrt(0.7 * 0.3 / whole) \
         and found.notes['lost'] == 0 and not found.remarks
 
 
@@ -39,11 +40,14 @@ def is_the_same(text, reference):
 
 
 COMMANDS = {
-    'profile': (['profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--', workload('split7030'), 60],
+    'profile': (['profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--',
+                 workload('split7030'), 60],
                 profile_is_whole),
-    'stat': (['stat', '--format', 'json', '-e', 'raw_syscalls:sys_enter,cpu-clock', '--', workload('wakeups23')],
+    'stat': (['stat', '--format', 'json', '-e', 'raw_syscalls:sys_enter,cpu-clock', '--',
+              workload('wakeups23')],
              stat_is_whole),
-    'trace': (['trace', '--format', 'json', '-e', 'page-faults', '-N', 1000, '--', workload('faults1000')],
+    'trace': (['trace', '--format', 'json', '-e', 'page-faults', '-N', 1000, '--',
+               workload('faults1000')],
               trace_is_whole),
     'list': (['list'], is_the_same),
     'doctor': (['doctor'], is_the_same),
@@ -56,7 +60,8 @@ COMMANDS = {
 def judge(done, is_whole, reference, moment):
     if done.returncode == 0:
         text_is_whole = is_whole(done.stdout, reference)
-        assert text_is_whole or INCOMPLETE.search(done.stderr + done.stdout), (moment, done.stderr, done.stdout[-500:])
+        assert text_is_whole or INCOMPLETE.search(done.stderr + done.stdout), \
+            (moment, done.stderr, done.stdout[-500:])
         return
     assert done.returncode == 1, (moment, done.returncode, done.stderr)
     assert INCOMPLETE.search(said(done)[-1]), (moment, done.stderr)
@@ -68,7 +73,8 @@ def test_failed_allocation_is_reported(name, later, root, tmp_path):
     args, is_whole = COMMANDS[name]
     counted = tmp_path / 'count'
     reference = with_fault('alloc', *args, count=counted)
-    assert reference.returncode == 0 and is_whole(reference.stdout, reference.stdout), reference.stderr
+    assert reference.returncode == 0 and is_whole(reference.stdout, reference.stdout), \
+        reference.stderr
     allocations = int(counted.read_text())
     rng = random.Random(f'{name}{later}')
     for k in sorted(rng.sample(range(1, allocations + 1), min(MOMENTS, allocations))):
@@ -83,4 +89,5 @@ def test_every_failed_allocation_of_an_event_is_reported(tmp_path):
     reference = with_fault('alloc', *args, count=counted)
     assert reference.returncode == 0, reference.stderr
     for k in range(1, int(counted.read_text()) + 1):
-        judge(with_fault('alloc', *args, alloc=str(k)), is_the_same, reference.stdout, f'allocation {k}')
+        judge(with_fault('alloc', *args, alloc=str(k)), is_the_same, reference.stdout,
+              f'allocation {k}')

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.quick
 
 
 def test_format_by_extension(tmp_path):
-    for extension, first in [('json', '{"schema":"attar/1"'), ('csv', ''), ('html', '<!DOCTYPE html>'), ('folded', ''),
+    for extension, first in [('json', '{"schema":"attar/1"'), ('csv', ''),
+                             ('html', '<!DOCTYPE html>'), ('folded', ''),
                              ('txt', '')]:
         out = tmp_path / f'x.{extension}'
         done = run('profile', '-q', '-g', '-o', out, '--', workload('split7030'), 300)
@@ -27,7 +28,8 @@ def test_format_by_extension(tmp_path):
 
 def test_folded_shares(tmp_path):
     out = tmp_path / 'cpu.folded'
-    done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '--flame-graph', out, '--', workload('split7030'))
+    done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '--flame-graph', out, '--',
+               workload('split7030'))
     assert done.returncode == 0, done.stderr
     counts = {}
     for line in out.read_text().splitlines():
@@ -46,7 +48,8 @@ def test_flame_graph_option_writes_html(tmp_path):
 def test_each_can_be_combined_with_stacks(tmp_path):
     """--print-samples prints single samples, and an output made of stacks has them all."""
     folded = tmp_path / 'x.folded'
-    done = run('profile', '-F', 997, '-g', '--exclude-kernel', '--print-samples', '-o', folded, '--', workload('split7030'), 500)
+    done = run('profile', '-F', 997, '-g', '--exclude-kernel', '--print-samples', '-o', folded,
+               '--', workload('split7030'), 500)
     assert done.returncode == 0, done.stderr
     samples = sum(int(line.rsplit(' ', 1)[1]) for line in folded.read_text().splitlines())
     assert samples == len(re.findall(r'cpu-clock$|cycles$', done.stdout, re.M)) > 50
@@ -62,8 +65,10 @@ def test_file_is_replaced_only_by_a_result(tmp_path):
     assert not fresh.exists()
 
 
-@pytest.mark.parametrize('profiler', [('stat',), ('trace', '-e', 'page-faults')], ids=lambda words: words[0])
-@pytest.mark.parametrize('words', [('-o', 'x.folded'), ('--format', 'folded')], ids=lambda words: words[0])
+@pytest.mark.parametrize('profiler', [('stat',), ('trace', '-e', 'page-faults')],
+                         ids=lambda words: words[0])
+@pytest.mark.parametrize('words', [('-o', 'x.folded'), ('--format', 'folded')],
+                         ids=lambda words: words[0])
 def test_stack_formats_are_refused_without_stacks(root, tmp_path, profiler, words):
     """Refused before the run: an existing file is unchanged, and none is created."""
     (tmp_path / 'x.folded').write_text('precious')
@@ -82,7 +87,8 @@ def test_flame_graph_is_an_option_of_stack_profilers_only(profiler):
     assert done.returncode == 2 and 'no such option --flame-graph' in done.stderr
 
 
-@pytest.mark.parametrize('second', ['x.folded', './x.folded', 'symbolic.folded', 'hard.folded', 'dangling.folded'])
+@pytest.mark.parametrize('second', ['x.folded', './x.folded', 'symbolic.folded', 'hard.folded',
+                                    'dangling.folded'])
 @pytest.mark.parametrize('exists', [True, False])
 def test_same_file_for_two_outputs_is_refused(tmp_path, second, exists):
     """Refused before the run: an existing file is unchanged, and none is created."""
@@ -95,9 +101,11 @@ def test_same_file_for_two_outputs_is_refused(tmp_path, second, exists):
     elif second != './x.folded' and second != 'x.folded':
         (tmp_path / second).symlink_to('x.folded')
     before = sorted(tmp_path.iterdir())
-    done = run('profile', '-o', 'x.folded', '--flame-graph', second, '--', 'touch', 'ran', cwd=tmp_path)
+    done = run('profile', '-o', 'x.folded', '--flame-graph', second, '--', 'touch', 'ran',
+               cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ''
-    assert done.stderr.endswith(': use a separate file for each output\n') and "'x.folded'" in done.stderr
+    assert done.stderr.endswith(': use a separate file for each output\n') \
+        and "'x.folded'" in done.stderr
     assert sorted(tmp_path.iterdir()) == before
     assert not exists or (tmp_path / 'x.folded').read_text() == 'precious'
 
@@ -129,7 +137,8 @@ def test_full_device_is_reported():
     with open('/dev/full', 'w') as full:
         done = run('profile', '-d', '200ms', stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1] == 'attar: cannot write the results to stdout: No space left on device'
+    assert done.stderr.strip().splitlines()[-1] == \
+        'attar: cannot write the results to stdout: No space left on device'
 
 
 def test_full_disk_is_reported(tmp_path, root):
@@ -141,15 +150,18 @@ def test_full_disk_is_reported(tmp_path, root):
     script = f'mount -t tmpfs -o size=16k none {where} && exec {ATTAR} profile -q -d 300ms -a -g -o {where}/x.html'
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{where}/x.html': No space left on device"
+    assert done.stderr.strip().splitlines()[-1] == \
+        f"attar: cannot write '{where}/x.html': No space left on device"
 
 
 def test_unwritable_file_is_reported(tmp_path, open_dir, root):
     from command import as_nobody
     folder = open_dir('split7030')
-    done = as_nobody(folder / 'attar', 'profile', '-q', '-o', folder / 'x.json', '--', folder / 'split7030', 100)
+    done = as_nobody(folder / 'attar', 'profile', '-q', '-o', folder / 'x.json', '--',
+                     folder / 'split7030', 100)
     assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1] == f"attar: cannot write '{folder}/x.json': Permission denied"
+    assert done.stderr.strip().splitlines()[-1] == \
+        f"attar: cannot write '{folder}/x.json': Permission denied"
 
 
 def test_folder_as_output_is_refused(tmp_path):
@@ -163,7 +175,9 @@ def test_folder_as_output_is_refused(tmp_path):
 def test_closed_pipe_ends_attar_quietly():
     """`attar ... | head -1` ends at once, without a message."""
     start = time.monotonic()
-    done = run('-c', f'set -o pipefail; {ATTAR} profile -i 50 -d 30s | head -1; exit ${{PIPESTATUS[0]}}', program='bash')
+    done = run(
+        '-c', f'set -o pipefail; {ATTAR} profile -i 50 -d 30s | head -1; exit ${{PIPESTATUS[0]}}',
+        program='bash')
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - start < 10
     assert 'pipe' not in done.stderr.lower()
@@ -184,7 +198,8 @@ def test_closed_descriptors_are_not_reused(tmp_path):
     assert Profile(out.read_text()).notes['lost'] == 0
 
 
-TEXTS = ['-h', '--version', 'profile -h', 'help profile', 'help --man profile', 'completion bash', 'list -h',
+TEXTS = ['-h', '--version', 'profile -h', 'help profile', 'help --man profile', 'completion bash',
+         'list -h',
          'list', 'list --names', 'list sched:sched_switch', 'doctor']
 
 
@@ -193,14 +208,17 @@ def test_text_that_cannot_be_written_fails(root, words):
     for where, reason in ('/dev/full', 'No space left on device'), ('&-', 'it is closed'):
         done = run('-c', f'exec {ATTAR} {words} >{where}', program='bash')
         assert done.returncode == 1
-        assert re.search(rf'^attar: cannot write (to stdout|the report): {reason}\Z', done.stderr.strip(), re.M)
+        assert re.search(rf'^attar: cannot write (to stdout|the report): {reason}\Z',
+                         done.stderr.strip(), re.M)
 
 
 def test_slow_reader_of_reports_misses_nothing(spawn):
     """Reports wait for a reader that sleeps during the whole run; the rings are read meanwhile."""
     busy = spawn(workload('split7030'), 1000000)
-    done = run('-c', f'{ATTAR} profile -F 5000 -g -m 64 -i 50 -p {busy.pid} -d 2s --format json | (sleep 3; cat)',
-               program='bash')
+    done = run(
+        '-c', f'{ATTAR} profile -F 5000 -g -m 64 -i 50 -p {busy.pid} -d 2s --format json | (sleep '
+              '3; cat)',
+        program='bash')
     assert done.returncode == 0
     reports = Profile(done.stdout).reports
     # a busy machine merges intervals
@@ -215,8 +233,10 @@ def printed_and_missed(form, text, errors):
         rows = sum(len(s['rows']) for r in reports for s in r['sections'] if s['kind'] == 'events')
         return rows, sum(r['notes']['unprinted'] for r in reports if r['notes'])
     notes = text if form == 'text' else errors
-    missed = re.search(r'; ([\d,]+) lines not printed because the reader was too slow; ', ' '.join(notes.split()))
-    return text.count('cpu-clock\n' if form == 'text' else ',cpu-clock,'), int(missed[1].replace(',', ''))
+    missed = re.search(r'; ([\d,]+) lines not printed because the reader was too slow; ',
+                       ' '.join(notes.split()))
+    return text.count('cpu-clock\n' if form == 'text'
+                      else ',cpu-clock,'), int(missed[1].replace(',', ''))
 
 
 @pytest.mark.parametrize('form', ['text', 'json', 'csv'])
@@ -226,17 +246,20 @@ def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
     events, a file has every sample, and printed and dropped lines add up to what was seen.
     """
     if sanitized():
-        pytest.skip('a sanitized attar prints so slowly that it hardly outruns a reader that stands')
+        pytest.skip(
+            'a sanitized attar prints so slowly that it hardly outruns a reader that stands')
     busy = spawn(workload('split7030'), 1000000)
     out, text = tmp_path / 'all.csv', tmp_path / 'text'
     done = run('-c', f'{ATTAR} profile -F 20000 --print-samples -g -p {busy.pid} -N 40000 -d 100s '
                      f'-o {out} --format {form} | '
-                     f'(until [ "$(stat -c %s {out})" -gt 6000000 ]; do sleep 0.1; done; cat >{text})', program='bash',
+                     f'(until [ "$(stat -c %s {out})" -gt 6000000 ]; do sleep 0.1; done; cat '
+                     f'>{text})', program='bash',
                timeout=120)
     assert done.returncode == 0, done.stderr
     found = text.read_text()
     printed, missed = printed_and_missed(form, found, done.stderr)
-    warned = re.search(r'^attar: the reader of stdout was too slow: (\d+) lines were not printed$', done.stderr, re.M)
+    warned = re.search(r'^attar: the reader of stdout was too slow: (\d+) lines were not printed$',
+                       done.stderr, re.M)
     assert out.read_text().count(',cpu-clock,') == printed + missed == 40000
     assert missed > 1000 and done.stderr.count('too slow') == 1
     assert warned is None if form == 'csv' else int(warned[1]) == missed
@@ -252,7 +275,8 @@ def test_stopped_terminal_does_not_block_rings(spawn):
     busy = spawn(workload('split7030'), 1000000)
     master, slave = pty.openpty()
     termios.tcflow(slave, termios.TCOOFF)
-    attar = spawn(ATTAR, 'profile', '-F', 5000, '-g', '-m', 64, '-i', 50, '-p', busy.pid, '-d', '1500ms', stdout=slave,
+    attar = spawn(ATTAR, 'profile', '-F', 5000, '-g', '-m', 64, '-i', 50, '-p', busy.pid, '-d',
+                  '1500ms', stdout=slave,
                   stderr=subprocess.DEVNULL)
     time.sleep(2)
     assert attar.poll() is None
@@ -277,18 +301,23 @@ def test_stopped_terminal_does_not_block_rings(spawn):
 def test_failed_output_does_not_affect_others(tmp_path):
     page, numbers = tmp_path / 'x.html', tmp_path / 'x.json'
     with open('/dev/full', 'w') as full:
-        done = run('profile', '-g', '-i', 50, '-d', '30s', '-o', page, '-o', numbers, stdout=full, stderr=subprocess.PIPE,
+        done = run('profile', '-g', '-i', 50, '-d', '30s', '-o', page, '-o', numbers, stdout=full,
+                   stderr=subprocess.PIPE,
                    timeout=20)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == 'attar: cannot write the results to stdout: No space left on device'
+    assert done.stderr.splitlines()[-1] == \
+        'attar: cannot write the results to stdout: No space left on device'
     reports = Profile(numbers.read_text()).reports
-    assert sum(r['notes']['seen'] for r in reports) > 0 and page.read_text().rstrip().endswith('</html>')
+    assert sum(r['notes']['seen'] for r in reports) > 0 \
+        and page.read_text().rstrip().endswith('</html>')
 
 
 def test_files_are_written_after_the_reader_exits(tmp_path):
     page = tmp_path / 'x.html'
-    done = run('-c', f'{ATTAR} profile -g -i 50 -d 30s -o {page} | head -1; exit ${{PIPESTATUS[0]}}', program='bash',
-               timeout=20)
+    done = run(
+        '-c', f'{ATTAR} profile -g -i 50 -d 30s -o {page} | head -1; exit ${{PIPESTATUS[0]}}',
+        program='bash',
+        timeout=20)
     assert done.returncode == 0, done.stderr
     assert page.read_text().rstrip().endswith('</html>')
 
@@ -300,7 +329,8 @@ def on_terminal(columns, *args, env=None):
     import termios
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    process = subprocess.Popen([str(ATTAR), *map(str, args)], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+    process = subprocess.Popen([str(ATTAR), *map(str, args)], stdin=subprocess.DEVNULL,
+                               stdout=slave, stderr=slave,
                                env={**os.environ, 'TERM': 'xterm', **(env or {})})
     os.close(slave)
     text = b''
@@ -324,7 +354,8 @@ def visible(line):
 @pytest.mark.parametrize('columns', [20, 40, 80, 200])
 def test_report_fits_the_terminal(columns):
     """All lines of the report fit; only messages on stderr may wrap."""
-    text = on_terminal(columns, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'), 800)
+    text = on_terminal(columns, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'),
+                       800)
     lines = [visible(line) for line in text.splitlines() if not line.startswith('attar: ')]
     assert columns == 20 or any('heavy' in line for line in lines)
     too_long = [line for line in lines if len(line) > columns]
@@ -351,18 +382,22 @@ def test_progress_on_a_terminal():
 def test_dumb_terminal_gets_no_escape_sequences():
     """20 columns and TERM=dumb, in a run long enough to show progress."""
     for term in ('dumb', ''):
-        text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '-d', '5s', '--', workload('split7030'), 1500,
+        text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '-d', '5s', '--',
+                           workload('split7030'), 1500,
                            env={'TERM': term})
         assert '\x1b' not in text and 'heavy' in text
 
 
-@pytest.mark.parametrize('locale, ellipsis', [('C', '~'), ('de_DE.ISO-8859-1', '~'), ('C.UTF-8', '…'), ('', '…')])
+@pytest.mark.parametrize('locale, ellipsis',
+                         [('C', '~'), ('de_DE.ISO-8859-1', '~'), ('C.UTF-8', '…'), ('', '…')])
 def test_ascii_terminal_gets_ascii(locale, ellipsis):
     """Text that is cut at 20 columns ends in an ellipsis that the terminal can show."""
     env = {'LC_ALL': locale, 'LC_CTYPE': '', 'LANG': ''}
-    text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'), 400, env=env)
+    text = on_terminal(20, 'profile', '-g', '--exclude-kernel', '--', workload('split7030'), 400,
+                       env=env)
     assert ellipsis in text and text.isascii() == (ellipsis == '~')
-    assert max(len(visible(line)) for line in text.splitlines() if not line.startswith('attar: ')) <= 20
+    assert max(len(visible(line)) for line in text.splitlines()
+               if not line.startswith('attar: ')) <= 20
 
 
 @pytest.mark.parametrize('command', ['doctor', 'list'])
@@ -391,8 +426,10 @@ def test_reports_with_few_samples(root, tmp_path, form, event, least):
         assert int(seen[1]) == least and ('(nothing)' in done.stdout) == (least == 0)
     elif form == 'csv':
         rows = [line for line in done.stdout.splitlines() if line and not line.startswith('#')]
-        assert len([row for row in rows if row.startswith('time,')]) == 2 and (len(rows) > 2) == (least > 0)
+        assert len([row for row in rows if row.startswith('time,')]) == \
+            2 and (len(rows) > 2) == (least > 0)
     elif form == 'folded':
         assert sum(int(line.rsplit(' ', 1)[1]) for line in done.stdout.splitlines()) == least
     else:
-        assert done.stdout.startswith('<!doctype html>') and done.stdout.rstrip().endswith('</html>')
+        assert done.stdout.startswith('<!doctype html>') \
+            and done.stdout.rstrip().endswith('</html>')

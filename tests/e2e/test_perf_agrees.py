@@ -31,7 +31,8 @@ def compare(ours, theirs, top=10, slack=0.01):
             f'{name}: attar {p:.4f}, perf {q:.4f} +- {error:.4f}\nattar: {ours.most_common(top)}'
 
 
-@pytest.mark.parametrize('command', [['demo', '3'], ['split7030'], ['forkstorm', 'exec', '500'], ['mangled']])
+@pytest.mark.parametrize('command', [['demo', '3'], ['split7030'], ['forkstorm', 'exec', '500'],
+                                     ['mangled']])
 def test_top_ten_agree(tmp_path, command):
     data = tmp_path / 'perf.data'
     words = [workload(command[0]), *command[1:]]
@@ -39,7 +40,8 @@ def test_top_ten_agree(tmp_path, command):
     ours = Counter()
     for f in found.functions:
         ours[re.sub(r'(\.(isra|constprop|part|cold)\.\d+|@@.*)+$', '', f['symbol'])] += f['samples']
-    subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:u', '-o', data, '--', *words],
+    subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:u', '-o', data, '--',
+                    *words],
                    check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     # Sampling starts with each process: one of 2 ms has two samples; its start is in the first or
     # none.
@@ -54,7 +56,8 @@ def test_top_kernel_functions_agree(tmp_path):
     ours = Counter()
     for f in found.functions:
         ours[f['symbol']] += f['samples']
-    subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:k', '-o', data, '--', *words],
+    subprocess.run(['perf', 'record', '-q', '-F', '997', '-e', 'cpu-clock:k', '-o', data, '--',
+                    *words],
                    check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     theirs = Counter({n: c for n, c in perf_functions(data).items()})
     compare(ours, theirs, top=5)

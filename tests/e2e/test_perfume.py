@@ -51,7 +51,8 @@ def shop(tmp_path):
 def test_documented_commands_build_the_first_program(tmp_path):
     for file in ('perfume.c', 'perfume.h', 'examples/hello_world.c'):
         shutil.copy(PERFUME / file, tmp_path)
-    done = subprocess.run(f'{compiler("gcc")} -o hello_world hello_world.c perfume.c -I.', shell=True, cwd=tmp_path,
+    done = subprocess.run(f'{compiler("gcc")} -o hello_world hello_world.c perfume.c -I.',
+                          shell=True, cwd=tmp_path,
                           capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, '')
     done = subprocess.run('./hello_world', cwd=tmp_path, capture_output=True, text=True, timeout=60)
@@ -76,7 +77,8 @@ def test_perf_and_ftrace_record_the_first_program():
     assert done.returncode == 0, done.stderr
     for tool in ('perf', 'pipe', 'trace'):
         # ftrace prints 0x17 (23) since about 6.15.
-        assert re.search(rf'^{tool}: .*hello_world_event: hellostr=(23|0x17 \(23\))', done.stdout, re.M), done.stdout
+        assert re.search(rf'^{tool}: .*hello_world_event: hellostr=(23|0x17 \(23\))', done.stdout,
+                         re.M), done.stdout
 
 
 EARLY = '''
@@ -117,7 +119,8 @@ int main(void)
 def build(folder, name, source):
     """Build a program with the two source files of the library."""
     (folder / f'{name}.c').write_text(source)
-    done = subprocess.run([compiler('gcc'), '-Wall', '-Werror', '-o', name, f'{name}.c', PERFUME / 'perfume.c', '-I', PERFUME],
+    done = subprocess.run([compiler('gcc'), '-Wall', '-Werror', '-o', name, f'{name}.c',
+                           PERFUME / 'perfume.c', '-I', PERFUME],
                           cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / name
@@ -134,15 +137,18 @@ def test_events_on_kernels_with_a_status_page(tmp_path):
         os.unlink(target)
     assert done.returncode == 0, (done.stdout, done.stderr)
     lines = done.stdout.splitlines()
-    assert lines[:6] == ['status page of bits (Linux 6.0 to 6.3)', 'registered 0 1', 'off 0 0', 'on 11 1', 'other 0',
+    assert lines[:6] == ['status page of bits (Linux 6.0 to 6.3)', 'registered 0 1', 'off 0 0',
+                         'on 11 1', 'other 0',
                          'off 0 0']
-    seen = bytes.fromhex(''.join(re.findall(r'^[0-9a-f]{8}: ((?:[0-9a-f]{2} )+)', done.stdout, re.M)))
+    seen = bytes.fromhex(
+        ''.join(re.findall(r'^[0-9a-f]{8}: ((?:[0-9a-f]{2} )+)', done.stdout, re.M)))
     assert re.findall(rb'[\2\3]\0\0\0\0\0[\3\6]\0(?:on|child)\0', seen) == [b'\2\0\0\0\0\0\3\0on\0',
                                                                               b'\3\0\0\0\0\0\6\0child\0']
 
 
 ORDERS = ['order_placed level=information keyword=0x2a: id=77 symbol=ATTAR prices=[0.5,2]',
-          'order_placed level=information keyword=0x2a opcode=start activity=30313233-3435-3637-3839-616263646500: '
+          'order_placed level=information keyword=0x2a opcode=start '
+          'activity=30313233-3435-3637-3839-616263646500: '
           'id=78 symbol= prices=[]',
           'failed level=error keyword=0x1']
 
@@ -228,15 +234,18 @@ int main(void)
 def test_declared_events_are_registered_without_allocation(root, tmp_path):
     program = build(tmp_path, 'frugal', FRUGAL)
     for ring in ('0', '1'):
-        done = subprocess.run(program, env=dict(os.environ, PERFUME_RING=ring), capture_output=True, text=True)
+        done = subprocess.run(program, env=dict(os.environ, PERFUME_RING=ring), capture_output=True,
+                              text=True)
         assert done.stdout == '0 0 0\n'
 
 
 @pytest.mark.parametrize('command', ['gcc', 'clang'])
 @pytest.mark.parametrize('standard', ['c99', 'gnu11', 'gnu17'])
 def test_sources_compile_without_warnings(tmp_path, command, standard):
-    done = subprocess.run([compiler(command), f'-std={standard}', '-O2', '-Wall', '-Wextra', '-Wconversion', '-Wshadow', '-Werror',
-                           '-c', PERFUME / 'perfume.c', '-o', tmp_path / 'perfume.o'], capture_output=True, text=True)
+    done = subprocess.run([compiler(command), f'-std={standard}', '-O2', '-Wall', '-Wextra',
+                           '-Wconversion', '-Wshadow', '-Werror',
+                           '-c', PERFUME / 'perfume.c', '-o', tmp_path / 'perfume.o'],
+                          capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, '')
 
 
@@ -250,8 +259,10 @@ def test_library_is_clean_under_valgrind(test, tmp_path):
         pytest.skip('built with the address sanitizer, which does not go with valgrind')
     plain = tmp_path / program.name
     subprocess.run(['strip', '--strip-debug', '-o', plain, program], check=True)
-    done = subprocess.run(['valgrind', '-q', '--error-exitcode=9', '--leak-check=full', '--child-silent-after-fork=yes', plain],
-                          env=dict(os.environ, PLUGIN=str(BUILD / 'perfume/tests/libplugin.so'), PERFUME_RING='1',
+    done = subprocess.run(['valgrind', '-q', '--error-exitcode=9', '--leak-check=full',
+                           '--child-silent-after-fork=yes', plain],
+                          env=dict(os.environ, PLUGIN=str(BUILD / 'perfume/tests/libplugin.so'),
+                                   PERFUME_RING='1',
                                    LD_LIBRARY_PATH=str(BUILD / 'perfume')),
                           capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

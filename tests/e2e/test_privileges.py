@@ -49,12 +49,14 @@ def test_own_command_is_watched(nobody, sysctl, level):
     done = nobody('profile', '-F', 997, '-g', '--format', 'json', '--', nobody.folder / 'split7030')
     if done.returncode == PERMISSION and level > 2:
         # Debian's and Ubuntu's kernels refuse everything at levels 3 and 4.
-        assert re.search(rf'kernel.perf_event_paranoid is {level}, which requires CAP_PERFMON for all events; '
-                         r'run as root, or run: sysctl kernel.perf_event_paranoid=2', done.stderr)
+        assert re.search(
+            rf'kernel.perf_event_paranoid is {level}, which requires CAP_PERFMON for all events; '
+            r'run as root, or run: sysctl kernel.perf_event_paranoid=2', done.stderr)
         return
     assert done.returncode == 0, done.stderr
     said = [line for line in notes_of(done) if 'only user code is watched' in line]
-    assert len(said) == 1 and f'kernel.perf_event_paranoid is {level}' in said[0] and 'CAP_PERFMON' in said[0]
+    assert len(said) == \
+        1 and f'kernel.perf_event_paranoid is {level}' in said[0] and 'CAP_PERFMON' in said[0]
     assert re.search(r'setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep /\S+/attar$', said[0])
     found = Profile(done.stdout)
     share_is(found.own('heavy'), found.samples, 0.7)
@@ -68,13 +70,16 @@ def test_whole_system_is_refused(nobody, sysctl, level):
     done = nobody('profile', '-d', '200ms')
     assert done.returncode == PERMISSION
     last = notes_of(done)[-1]
-    assert re.match(r"attar: not permitted to open '[\w-]+' system-wide on CPU \d+: kernel.perf_event_paranoid is "
-                    rf'{level}\b.*(sysctl kernel.perf_event_paranoid=)', last), last
+    assert re.match(
+        r"attar: not permitted to open '[\w-]+' system-wide on CPU \d+: kernel.perf_event_paranoid "
+        r"is "
+        rf'{level}\b.*(sysctl kernel.perf_event_paranoid=)', last), last
 
 
 def test_own_processes_are_watched_instead_of_the_system(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
-    script = f'{nobody.folder}/split7030 3000 & exec {nobody.folder}/attar profile -F 997 -N 400 -d 30s --format json'
+    script = f'{nobody.folder}/split7030 3000 & ' \
+             f'exec {nobody.folder}/attar profile -F 997 -N 400 -d 30s --format json'
     done = as_nobody('sh', '-c', script)
     assert done.returncode == 0, done.stderr
     assert any('watching only your own processes' in line for line in notes_of(done))
@@ -98,8 +103,9 @@ def test_process_of_another_user_is_refused(nobody, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = nobody('profile', '-d', '200ms', '-p', 1)
     assert done.returncode == PERMISSION
-    assert notes_of(done)[-1].endswith('on thread 1: the process belongs to another user; run as root or as that user, '
-                                       'or give this program CAP_PERFMON and CAP_SYS_PTRACE')
+    assert notes_of(done)[-1].endswith(
+        'on thread 1: the process belongs to another user; run as root or as that user, '
+        'or give this program CAP_PERFMON and CAP_SYS_PTRACE')
 
 
 @pytest.fixture
@@ -200,15 +206,18 @@ def test_setuid_program_of_the_same_user_is_counted(nobody, sysctl):
 def test_perfmon_without_tracefs_names_tracefs(nobody, sysctl):
     """CAP_PERFMON permits the whole system but not tracefs, and the message names tracefs."""
     sysctl('kernel.perf_event_paranoid', 2)
-    may = ['--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=+perfmon', '--ambient-caps=+perfmon',
+    may = ['--reuid', NOBODY, '--regid', NOBODY, '--clear-groups', '--inh-caps=+perfmon',
+           '--ambient-caps=+perfmon',
            '--bounding-set=-all,+perfmon', nobody.folder / 'attar', 'profile', '-d', '300ms']
     done = run(*may, '--format', 'json', program='setpriv')
     assert done.returncode == 0, done.stderr
     assert Profile(done.stdout).pick(dso='[kernel.kallsyms]')
     done = run(*may, '-e', 'sched:sched_switch', program='setpriv')
     assert done.returncode == PERMISSION
-    assert re.fullmatch(r'attar: --event: events, column 1: no permission to read tracefs \(/sys/kernel/tracing: Permission denied\): '
-                        r'run as root, or grant a group access as root: .*', notes_of(done)[-1])
+    assert re.fullmatch(
+        r'attar: --event: events, column 1: no permission to read tracefs \(/sys/kernel/tracing: '
+        r'Permission denied\): '
+        r'run as root, or grant a group access as root: .*', notes_of(done)[-1])
 
 
 def test_tracepoint_without_tracefs_is_refused(nobody):
@@ -266,11 +275,13 @@ def test_limit_on_locked_memory_shrinks_rings(nobody, sysctl):
     continues.
     """
     sysctl('kernel.perf_event_mlock_kb', 516)
-    done = nobody('profile', '-F', 997, '-m', 16384, '--format', 'json', '--', nobody.folder / 'split7030', 2000,
+    done = nobody('profile', '-F', 997, '-m', 16384, '--format', 'json', '--',
+                  nobody.folder / 'split7030', 2000,
                   wrap=('prlimit', '--memlock=65536:65536'))
     assert done.returncode == 0, done.stderr
     said = [line for line in notes_of(done) if 'rings of' in line]
-    assert len(said) == 1 and re.search(r'rings of \d+ KiB for each CPU, not 65536: the limit on locked memory', said[0])
+    assert len(said) == 1 and re.search(
+        r'rings of \d+ KiB for each CPU, not 65536: the limit on locked memory', said[0])
     found = Profile(done.stdout)
     assert found.notes['lost'] == 0
     share_is(found.own('heavy'), found.samples, 0.7)
@@ -279,7 +290,8 @@ def test_limit_on_locked_memory_shrinks_rings(nobody, sysctl):
 def test_root_mounts_tracefs():
     """As root with tracefs unmounted, in its own mount namespace: attar mounts it and says so."""
     from command import ATTAR
-    script = ('mount --make-rprivate /; umount -l /sys/kernel/tracing /sys/kernel/debug 2>/dev/null; '
-              f'exec {ATTAR} profile -q -e raw_syscalls:sys_enter -N 10 -- {workload("flood")} 100000')
+    script = (
+        'mount --make-rprivate /; umount -l /sys/kernel/tracing /sys/kernel/debug 2>/dev/null; '
+        f'exec {ATTAR} profile -q -e raw_syscalls:sys_enter -N 10 -- {workload("flood")} 100000')
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.returncode == 0, done.stderr

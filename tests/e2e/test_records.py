@@ -11,9 +11,11 @@ from command import BUILD, perf, run, workload
 pytestmark = pytest.mark.usefixtures('needs_perf')
 
 SAMPLE_BITS = {
-    'IP': 0, 'TID': 1, 'TIME': 2, 'ADDR': 3, 'READ': 4, 'CALLCHAIN': 5, 'ID': 6, 'CPU': 7, 'PERIOD': 8,
+    'IP': 0, 'TID': 1, 'TIME': 2, 'ADDR': 3, 'READ': 4, 'CALLCHAIN': 5, 'ID': 6, 'CPU': 7,
+    'PERIOD': 8,
     'STREAM_ID': 9, 'RAW': 10, 'BRANCH_STACK': 11, 'REGS_USER': 12, 'STACK_USER': 13, 'WEIGHT': 14,
-    'DATA_SRC': 15, 'IDENTIFIER': 16, 'TRANSACTION': 17, 'REGS_INTR': 18, 'PHYS_ADDR': 19, 'AUX': 20,
+    'DATA_SRC': 15, 'IDENTIFIER': 16, 'TRANSACTION': 17, 'REGS_INTR': 18, 'PHYS_ADDR': 19,
+    'AUX': 20,
     'CGROUP': 21, 'DATA_PAGE_SIZE': 22, 'CODE_PAGE_SIZE': 23, 'WEIGHT_STRUCT': 24}
 ALL = (1 << 25) - 1
 ONE_WEIGHT = ALL & ~(1 << SAMPLE_BITS['WEIGHT_STRUCT'])
@@ -37,7 +39,8 @@ def page_size(bytes_):
 
 def blocks(text):
     """Return each record of perf: file offset, type, rest of the line, lines below."""
-    start = re.compile(r'(?:(-?\d+) )?(?:(\d+) )?0x([0-9a-f]+)(?:@\S+)? \[0x[0-9a-f]+\]: PERF_RECORD_(\w+)(.*)')
+    start = re.compile(
+        r'(?:(-?\d+) )?(?:(\d+) )?0x([0-9a-f]+)(?:@\S+)? \[0x[0-9a-f]+\]: PERF_RECORD_(\w+)(.*)')
     found = []
     for line in text.splitlines():
         if m := start.match(line):
@@ -49,7 +52,9 @@ def blocks(text):
 
 def expected_sample(line, below):
     """Return the fields of a sample that perf prints."""
-    m = re.match(r'\(IP, 0x([0-9a-f]+)\): (-?\d+)/(-?\d+): (?:0x)?([0-9a-f]+) period: (\d+) addr: (?:0x)?([0-9a-f]+)', line)
+    m = re.match(
+        r'\(IP, 0x([0-9a-f]+)\): (-?\d+)/(-?\d+): (?:0x)?([0-9a-f]+) period: (\d+) addr: '
+        r'(?:0x)?([0-9a-f]+)', line)
     want = {'misc': int(m[1], 16), 'pid': int(m[2]), 'tid': int(m[3]), 'ip': int(m[4], 16),
             'period': int(m[5]), 'addr': int(m[6], 16)}
     part = None
@@ -61,7 +66,8 @@ def expected_sample(line, below):
             part = f'regs_{m[1]}'
             want[part] = []
             want[f'{part}_abi'] = {'none': 0, '32-bit': 1, '64-bit': 2}[m[2]]
-        elif m := re.match(r'\.\.\.\.\. +\d+: ([0-9a-f]+) -> ([0-9a-f]+) (\d+) cycles (.)(.)(.)(.)', text):
+        elif m := re.match(r'\.\.\.\.\. +\d+: ([0-9a-f]+) -> ([0-9a-f]+) (\d+) cycles (.)(.)(.)(.)',
+                           text):
             want['branches'].append([int(m[1], 16), int(m[2], 16), int(m[3]), int(m[4] == 'M'),
                                      int(m[5] == 'P'), int(m[7] == 'T'), int(m[6] == 'A')])
         elif m := re.match(r'\.\.\.\.\. +\d+: ([0-9a-f]+)$', text):
@@ -106,12 +112,16 @@ def expected_read_record(line, below):
 
 
 def expected_mmap(line):
-    m = re.match(r' (-?\d+)/(-?\d+): \[(?:0x)?([0-9a-f]+)\((?:0x)?([0-9a-f]+)\) @ (?:0x)?([0-9a-f]+)(?: ([0-9a-f]+):([0-9a-f]+) '
-                 r'(\d+) (\d+)| <([0-9a-f]*)>)?\]: (\S+) (.*)', line)
-    want = {'mmap_pid': int(m[1]), 'mmap_tid': int(m[2]), 'addr': int(m[3], 16), 'len': int(m[4], 16),
+    m = re.match(
+        r' (-?\d+)/(-?\d+): \[(?:0x)?([0-9a-f]+)\((?:0x)?([0-9a-f]+)\) @ (?:0x)?([0-9a-f]+)(?: '
+        r'([0-9a-f]+):([0-9a-f]+) '
+        r'(\d+) (\d+)| <([0-9a-f]*)>)?\]: (\S+) (.*)', line)
+    want = {'mmap_pid': int(m[1]), 'mmap_tid': int(m[2]), 'addr': int(m[3], 16),
+            'len': int(m[4], 16),
             'pgoff': int(m[5], 16), 'filename': m[12]}
     if m[6] is not None:
-        want |= {'maj': int(m[6], 16), 'min': int(m[7], 16), 'ino': int(m[8]), 'ino_generation': int(m[9])}
+        want |= {'maj': int(m[6], 16), 'min': int(m[7], 16), 'ino': int(m[8]),
+                 'ino_generation': int(m[9])}
     if m[10] is not None:
         want['build_id'] = m[10]
     if len(m[11]) == 4:
@@ -122,7 +132,8 @@ def expected_mmap(line):
 def expected_namespaces(line, below):
     m = re.match(r' (\d+)/(\d+) - nr_namespaces: (\d+)', line)
     links = {name: [int(dev), int(ino, 16)]
-             for name, dev, ino in re.findall(r'\d+/(\w+): (\d+)/(?:0x)?([0-9a-f]+)', ''.join(below))}
+             for name, dev, ino
+             in re.findall(r'\d+/(\w+): (\d+)/(?:0x)?([0-9a-f]+)', ''.join(below))}
     assert len(links) == int(m[3])
     return {'of_pid': int(m[1]), 'of_tid': int(m[2]), 'links': links}
 
@@ -155,7 +166,8 @@ def expected(kind, line, below):
         return {'lost': int(re.search(r'(?:lost|lost samples) ?: ?(\d+)', line)[1])}
     if kind == 'KSYMBOL':
         m = re.match(r' addr ([0-9a-f]+) len (\d+) type (\d+) flags 0x([0-9a-f]+) name (.*)', line)
-        return {'addr': int(m[1], 16), 'len': int(m[2]), 'ksym_type': int(m[3]), 'flags': int(m[4], 16),
+        return {'addr': int(m[1], 16), 'len': int(m[2]), 'ksym_type': int(m[3]),
+                'flags': int(m[4], 16),
                 'name': m[5]}
     if kind == 'BPF_EVENT':
         return dict(zip(('bpf_type', 'flags', 'bpf_id'), map(int, re.findall(r'\d+', line))))
@@ -163,7 +175,8 @@ def expected(kind, line, below):
         m = re.match(r' cgroup: (\d+) (.*)', line)
         return {'cgroup_id': int(m[1]), 'path': m[2]}
     if kind == 'AUX':
-        m = re.match(r' offset: (?:0x)?([0-9a-f]+) size: (?:0x)?([0-9a-f]+) flags: (?:0x)?([0-9a-f]+)', line)
+        m = re.match(
+            r' offset: (?:0x)?([0-9a-f]+) size: (?:0x)?([0-9a-f]+) flags: (?:0x)?([0-9a-f]+)', line)
         return {'aux_offset': int(m[1], 16), 'aux_size': int(m[2], 16), 'flags': int(m[3], 16)}
     return None
 
@@ -212,7 +225,8 @@ def test_generated_records(tmp_path, bits):
     for seed, more in ((1, 0), (2, 0x0f0f0f0), (3, 0x0a5b3c6), (4, ONE_WEIGHT)):
         if bits & 1 << SAMPLE_BITS['WEIGHT_STRUCT']:  # the kernel provides one of the two
             more &= ~(1 << SAMPLE_BITS['WEIGHT'])
-        subprocess.run([BUILD / 'tests/e2e/record_make', str(seed), hex(bits | always | more), data], check=True)
+        subprocess.run([BUILD / 'tests/e2e/record_make', str(seed), hex(bits | always | more),
+                        data], check=True)
         kinds = compare(data)
         assert kinds['LOST'] and kinds['SWITCH'] and kinds['SWITCH_CPU_WIDE'], kinds
 
@@ -220,7 +234,8 @@ def test_generated_records(tmp_path, bits):
 @pytest.mark.parametrize('options, kinds', [
     (['-e', 'cpu-clock', '-g'], ['MMAP2', 'COMM', 'EXIT', 'FORK']),
     (['-e', 'cpu-clock', '--call-graph', 'dwarf,1024', '-P', '-T', '--sample-cpu'], []),
-    (['-e', 'page-faults', '-c', '1', '-d', '--phys-data', '--data-page-size', '--code-page-size'], []),
+    (['-e', 'page-faults', '-c', '1', '-d', '--phys-data', '--data-page-size', '--code-page-size'],
+     []),
     (['-e', 'cpu-clock,task-clock', '-s'], ['READ']),
     (['-e', '{cpu-clock,page-faults,context-switches}:S'], []),
     (['-e', 'context-switches', '-c', '1', '--switch-events'], ['SWITCH']),
@@ -233,10 +248,12 @@ def test_generated_records(tmp_path, bits):
 def test_recorded_processes(tmp_path, root, options, kinds):
     """Recordings of real processes with every kind of software sampling that perf offers."""
     data = tmp_path / 'perf.data'
-    script = f'for i in 1 2 3; do {workload("demo")} 0.1 >/dev/null; done; ls -R /usr/include >/dev/null'
+    script = f'for i in 1 2 3; do {workload("demo")} 0.1 >/dev/null; done; ' \
+             'ls -R /usr/include >/dev/null'
     done = subprocess.run(['perf', 'record', '-q', *options, '-o', data, '--', 'sh', '-c', script],
                           capture_output=True, text=True)
-    if done.returncode and re.search('not supported|unknown option|event syntax error', done.stderr):
+    if done.returncode and re.search('not supported|unknown option|event syntax error',
+                                     done.stderr):
         pytest.skip(f'perf record {" ".join(options)}: {done.stderr.strip().splitlines()[0]}')
     assert done.returncode == 0, done.stderr
     found = compare(data)

@@ -18,7 +18,8 @@ OLD = ['3.16', '4.0', '4.4', '4.9', '4.14', '4.19', '5.4', '5.10', '5.15', '6.0'
 @pytest.mark.parametrize('version', OLD)
 def test_profile_on_old_kernels(version):
     """Without the features that the kernel lacks, the result is the same."""
-    done = with_fault('kernel', 'profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--',
+    done = with_fault('kernel', 'profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json',
+                      '--',
                       workload('split7030'), 1000, kernel=version)
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)
@@ -29,7 +30,8 @@ def test_profile_on_old_kernels(version):
 @pytest.mark.parametrize('version', OLD)
 def test_trace_on_old_kernels(version):
     """Events are in time order, also if the kernel has no clock that attar knows."""
-    done = with_fault('kernel', 'trace', '-e', 'page-faults', '--', workload('faults1000'), kernel=version)
+    done = with_fault('kernel', 'trace', '-e', 'page-faults', '--', workload('faults1000'),
+                      kernel=version)
     assert done.returncode == 0, done.stderr
     times = [line.split()[0] for line in done.stdout.splitlines() if 'faults1000' in line]
     assert 1000 <= len(times) < 1200 and times == sorted(times)
@@ -42,51 +44,64 @@ def test_stat_of_a_group_on_old_kernels(version):
             workload('forkstorm'), 'fork', 40]
     done, calm = with_fault('kernel', *args, kernel=version), run(*args)
     assert done.returncode == 0, done.stderr
-    assert counted(done.stdout, 'sched:sched_process_exit') == counted(calm.stdout, 'sched:sched_process_exit') >= 40
+    assert counted(done.stdout, 'sched:sched_process_exit') == \
+        counted(calm.stdout, 'sched:sched_process_exit') >= 40
 
 
 def test_too_old_kernel_is_refused():
     """A feature that every run needs is named, with the first kernel that has it."""
     done = with_fault('kernel', 'profile', '-d', '100ms', kernel='3.10')
     assert done.returncode == UNSUPPORTED
-    assert said(done)[-1].endswith('uses PERF_SAMPLE_IDENTIFIER (event ids at a fixed offset in records), which '
-                                   'requires Linux 3.12 or newer; this is kernel 3.10.0')
+    assert said(done)[-1].endswith(
+        'uses PERF_SAMPLE_IDENTIFIER (event ids at a fixed offset in records), which '
+        'requires Linux 3.12 or newer; this is kernel 3.10.0')
 
 
 def test_fallbacks_are_listed_with_verbose():
     """-v lists what was left out for an old kernel."""
-    done = with_fault('kernel', 'profile', '-v', '-e', 'cpu-clock', '--', workload('split7030'), 50, kernel='4.4')
-    assert re.search(r"cpu-clock: opened without .*, which kernel 4\.4\.0 does not know", done.stderr), done.stderr
+    done = with_fault('kernel', 'profile', '-v', '-e', 'cpu-clock', '--', workload('split7030'), 50,
+                      kernel='4.4')
+    assert re.search(r"cpu-clock: opened without .*, which kernel 4\.4\.0 does not know",
+                     done.stderr), done.stderr
 
 
 # As root there is no evidence of a cause: a security module that is not active is not blamed.
-UNEXPLAINED = (r'(this process has CAP_PERFMON, and no seccomp filter or security module is known to '
-               r'deny it; the kernel gives no reason|'
-               r'.* (SELinux|a BPF program \(LSM\)) is active and may deny it: see its log)')
+UNEXPLAINED = (
+    r'(this process has CAP_PERFMON, and no seccomp filter or security module is known to '
+    r'deny it; the kernel gives no reason|'
+    r'.* (SELinux|a BPF program \(LSM\)) is active and may deny it: see its log)')
 REFUSED = r"not permitted to open 'cpu-clock' system-wide on CPU \d+: " + UNEXPLAINED
 
 # errno: status, message
 REFUSALS = {
     errno.ENOSPC: (FAILED, r"cannot open 'cpu-clock': No space left on device "
                            r'\(its PMU has no free counter\)'),
-    errno.EMFILE: (FAILED, r"'cpu-clock' exceeds the limit of \d+ open files: 1 event in \d+ instances? "
-                           r'\(CPUs x threads or control groups\) and other files need \d+ in '
-                           r'total: run ulimit -n \d+, or monitor fewer CPUs \(-C\) or threads \(-t\)'),
-    errno.ENFILE: (FAILED, "cannot open 'cpu-clock': the system's limit of open files is reached: raise sysctl fs.file-max"),
+    errno.EMFILE: (
+        FAILED, r"'cpu-clock' exceeds the limit of \d+ open files: 1 event in \d+ instances? "
+                r'\(CPUs x threads or control groups\) and other files need \d+ in '
+                r'total: run ulimit -n \d+, or monitor fewer CPUs \(-C\) or threads \(-t\)'),
+    errno.ENFILE: (
+        FAILED, "cannot open 'cpu-clock': the system's limit of open files is reached: raise "
+                "sysctl fs.file-max"),
     errno.EBUSY: (FAILED, r"'cpu-clock' is busy: its counter or PMU is held exclusively "
                           'by another event or profiler'),
-    errno.EOPNOTSUPP: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* does not support software event 0"),
-    errno.ENOENT: (UNSUPPORTED, r"'cpu-clock' is not available: kernel .* does not support software event 0"),
-    errno.ENOSYS: (UNSUPPORTED, r'perf_event_open\(2\) is not available: the kernel was built without '
+    errno.EOPNOTSUPP: (
+        UNSUPPORTED, r"'cpu-clock' is not available: kernel .* does not support software event 0"),
+    errno.ENOENT: (UNSUPPORTED,
+                   r"'cpu-clock' is not available: kernel .* does not support software event 0"),
+    errno.ENOSYS: (UNSUPPORTED,
+                   r'perf_event_open\(2\) is not available: the kernel was built without '
                                 'CONFIG_PERF_EVENTS, or a sandbox blocks it'),
     errno.ENOMEM: (FAILED, 'out of memory'),
     errno.EIO: (FAILED, "cannot open 'cpu-clock': Input/output error"),
     errno.EACCES: (PERMISSION, REFUSED),
     errno.EPERM: (PERMISSION, REFUSED),
-    errno.EINVAL: (USAGE, r"the kernel rejects 'cpu-clock' as invalid: its type, config or a combination of "
-                          r'options is not supported; no single option is the cause'),
-    errno.ENODEV: (FAILED, r"cannot open 'cpu-clock' on CPU \d+: the CPU is offline, or the event does not "
-                          r'count on this CPU'),
+    errno.EINVAL: (
+        USAGE, r"the kernel rejects 'cpu-clock' as invalid: its type, config or a combination of "
+               r'options is not supported; no single option is the cause'),
+    errno.ENODEV: (
+        FAILED, r"cannot open 'cpu-clock' on CPU \d+: the CPU is offline, or the event does not "
+               r'count on this CPU'),
 }
 
 
@@ -100,7 +115,8 @@ def test_refusal_of_every_open_is_reported(profiler, error):
 
 
 @pytest.mark.parametrize('nth', [1, 2, 3, 4])
-@pytest.mark.parametrize('error', [errno.ENOSPC, errno.EMFILE, errno.EBUSY, errno.EIO, errno.ENOMEM],
+@pytest.mark.parametrize('error', [errno.ENOSPC, errno.EMFILE, errno.EBUSY, errno.EIO,
+                                   errno.ENOMEM],
                          ids=errno.errorcode.get)
 def test_refusal_of_one_open_is_reported(error, nth):
     """One event per CPU is opened, then one dummy event per CPU for side-band records."""
@@ -121,7 +137,8 @@ def test_threads_that_exit_during_open_are_skipped(spawn):
     target = spawn(workload('threads2'), 1000000)
     while len(os.listdir(f'/proc/{target.pid}/task')) < 3:
         pass
-    done = with_fault('kernel', 'profile', '-e', 'cpu-clock', '--exclude-kernel', '-d', '500ms', '-p', target.pid,
+    done = with_fault('kernel', 'profile', '-e', 'cpu-clock', '--exclude-kernel', '-d', '500ms',
+                      '-p', target.pid,
                       '--format', 'json', open=f'{errno.ESRCH}@2')
     assert done.returncode == 0, done.stderr
     assert Profile(done.stdout).samples > 5
@@ -206,4 +223,5 @@ def test_function_tracing_works_or_is_refused_by_name(profiler):
     """ftrace:function is counted and traced, or the message names the kernel's refusal."""
     done = run(profiler, '-e', 'ftrace:function', '-N' if profiler == 'trace' else '-d',
                1 if profiler == 'trace' else '10ms', '-C', 0)
-    assert done.returncode == 0 or 'this kernel does not allow function tracing (ftrace)' in done.stderr
+    assert done.returncode == \
+        0 or 'this kernel does not allow function tracing (ftrace)' in done.stderr

@@ -14,7 +14,8 @@ from command import ATTAR, Profile, comm_of, has, is_sampling, run, wait_until, 
 pytestmark = pytest.mark.usefixtures('root')
 
 CALLS = 300000
-COUNT = ['profile', '-e', 'raw_syscalls:sys_enter', '--no-user-callchain', '--no-kernel-callchain', '-q']
+COUNT = ['profile', '-e', 'raw_syscalls:sys_enter', '--no-user-callchain', '--no-kernel-callchain',
+         '-q']
 
 
 @pytest.fixture(scope='module')
@@ -23,7 +24,8 @@ def produced(tmp_path_factory):
     if not has('perf'):
         pytest.skip('perf (package linux-perf) is not installed')
     out = tmp_path_factory.mktemp('perf') / 'stat'
-    subprocess.run(['perf', 'stat', '-x,', '-o', out, '-e', 'raw_syscalls:sys_enter', workload('flood'), str(CALLS)],
+    subprocess.run(['perf', 'stat', '-x,', '-o', out, '-e', 'raw_syscalls:sys_enter',
+                    workload('flood'), str(CALLS)],
                    check=True, capture_output=True)
     return int(re.search(r'^(\d+),', out.read_text(), re.M)[1])
 
@@ -42,7 +44,8 @@ def overrun(spawn, tmp_path, finish_first):
     gate = tmp_path / 'gate'
     os.mkfifo(gate)
     script = f'read line <{gate}; exec {workload("flood")} {CALLS}'
-    process = spawn(ATTAR, *COUNT, '-m', 8, '-o', out, '--', 'sh', '-c', script, stderr=subprocess.PIPE, text=True)
+    process = spawn(ATTAR, *COUNT, '-m', 8, '-o', out, '--', 'sh', '-c', script,
+                    stderr=subprocess.PIPE, text=True)
     wait_until(lambda: is_sampling(process), 'it samples')
     child = int(Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text())
     wait_until(lambda: comm_of(child) == 'sh', 'the shell runs')
@@ -65,14 +68,16 @@ def produced_by_shell(tmp_path_factory, produced):
     gate, out = folder / 'gate', folder / 'stat'
     os.mkfifo(gate)
     script = f'read line <{gate}; exec {workload("flood")} {CALLS}'
-    process = subprocess.Popen(['perf', 'stat', '-x,', '-o', out, '-e', 'raw_syscalls:sys_enter', 'sh', '-c', script],
+    process = subprocess.Popen(['perf', 'stat', '-x,', '-o', out, '-e', 'raw_syscalls:sys_enter',
+                                'sh', '-c', script],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     gate.write_text('\n')
     process.wait(60)
     return int(re.search(r'^(\d+),', out.read_text(), re.M)[1])
 
 
-@pytest.mark.parametrize('finish_first', [False, True], ids=['reader slow', 'reader stopped to the end'])
+@pytest.mark.parametrize('finish_first', [False, True],
+                         ids=['reader slow', 'reader stopped to the end'])
 def test_seen_and_lost_add_up_to_all_calls(spawn, tmp_path, produced_by_shell, finish_first):
     """
     Exact, also if the last record is lost, so that no later record reports it, and if the record of
@@ -89,7 +94,8 @@ def test_calls_of_attar_are_not_watched(spawn, tmp_path):
     out = tmp_path / 'each'
     spawn('sh', '-c', 'while :; do sleep 0.01; done')
     with open(out, 'w', encoding='utf-8') as f:
-        attar = spawn(ATTAR, 'profile', '-e', 'raw_syscalls:sys_enter', '--print-samples', '-d', '500ms', stdout=f,
+        attar = spawn(ATTAR, 'profile', '-e', 'raw_syscalls:sys_enter', '--print-samples', '-d',
+                      '500ms', stdout=f,
                       stderr=subprocess.DEVNULL)
         assert attar.wait(30) == 0
     lines = out.read_text().splitlines()
@@ -100,7 +106,8 @@ def test_calls_of_attar_are_not_watched(spawn, tmp_path):
 @pytest.mark.parametrize('limit', [64, 12])
 def test_few_file_descriptors_suffice(limit):
     """One ring per CPU needs few descriptors; files of symbols are opened one at a time."""
-    done = run(f'--nofile={limit}:{limit}', ATTAR, 'profile', '-q', '-d', '200ms', program='prlimit')
+    done = run(f'--nofile={limit}:{limit}', ATTAR, 'profile', '-q', '-d', '200ms',
+               program='prlimit')
     assert done.returncode == 0, done.stderr
     if os.cpu_count() > 2 and limit < 20:
         pytest.skip('more CPUs than descriptors')
@@ -109,8 +116,10 @@ def test_few_file_descriptors_suffice(limit):
 def test_too_few_file_descriptors_are_reported():
     done = run('--nofile=6:6', ATTAR, 'profile', '-d', '200ms', program='prlimit')
     assert done.returncode == 1
-    assert re.search(r"attar: '[\w-]+' exceeds the limit of 6 open files: .* run ulimit -n \d+, or monitor fewer "
-                     r'CPUs \(-C\) or threads \(-t\)', done.stderr)
+    assert re.search(
+        r"attar: '[\w-]+' exceeds the limit of 6 open files: .* run ulimit -n \d+, or monitor "
+        r"fewer "
+        r'CPUs \(-C\) or threads \(-t\)', done.stderr)
 
 
 def test_rings_larger_than_a_quarter_of_the_memory():
@@ -159,7 +168,8 @@ def test_many_threads_need_many_descriptors(spawn):
     for t in threads:
         t.start()
     try:
-        done = run('--nofile=64:64', ATTAR, 'profile', '-d', '200ms', '-p', os.getpid(), program='prlimit')
+        done = run('--nofile=64:64', ATTAR, 'profile', '-d', '200ms', '-p', os.getpid(),
+                   program='prlimit')
     finally:
         over.set()
     assert done.returncode == 1
@@ -170,7 +180,8 @@ def test_wakeups_are_few():
     """
     Below its watermark a ring wakes no reader: attar sleeps 100 ms, not until the next sample.
     """
-    process = subprocess.Popen([ATTAR, 'profile', '-q', '-F', '5000', '-d', '2s', '--', workload('split7030')],
+    process = subprocess.Popen([ATTAR, 'profile', '-q', '-F', '5000', '-d', '2s', '--',
+                                workload('split7030')],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = 0
     while process.poll() is None:

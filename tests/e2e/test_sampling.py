@@ -30,7 +30,9 @@ def test_flight_recorder_has_the_last_events():
 
 def test_self_read_reports_how_it_read():
     out = example('06-self-read')
-    assert re.search(r'1000 loops: [1-9]\d* (instructions|task-clock) \(exact\), read by (the thread itself|system calls)', out)
+    assert re.search(
+        r'1000 loops: [1-9]\d* (instructions|task-clock) \(exact\), read by (the thread '
+        r'itself|system calls)', out)
 
 
 def test_each_change_gives_a_signal():
@@ -62,7 +64,8 @@ def test_each_cpu_has_a_count():
     lines = example('10-cpus').splitlines()
     assert len(lines) == 5
     for line in lines:
-        assert [int(n) for n in re.findall(r'CPU (\d+): \d+ \((?:exact|idle)\)', line)] == list(range(os.cpu_count()))
+        assert [int(n) for n in re.findall(r'CPU (\d+): \d+ \((?:exact|idle)\)', line)] == \
+            list(range(os.cpu_count()))
 
 
 def test_stacks_are_complete():
@@ -71,7 +74,8 @@ def test_stacks_are_complete():
     """
     out = example('11-stacks')
     assert len(re.findall(r'^fill < ', out, re.M)) >= 2
-    samples = int(re.search(r'(\d+) samples, \d+ of them joined from two halves, 0 without', out)[1])
+    samples = int(re.search(r'(\d+) samples, \d+ of them joined from two halves, 0 without',
+                            out)[1])
     assert 10 <= samples <= 20
 
 

@@ -80,7 +80,8 @@ def test_two_signals_within_half_a_second_count_as_one(spawn):
     """
     process = start_with_full_pipe(spawn)
     process.send_signal(signal.SIGSTOP)
-    wait_until(lambda: Path(f'/proc/{process.pid}/stat').read_text().rpartition(')')[2].split()[0] == 'T', 'it stands')
+    stat = Path(f'/proc/{process.pid}/stat')
+    wait_until(lambda: stat.read_text().rpartition(')')[2].split()[0] == 'T', 'it is stopped')
     process.send_signal(signal.SIGINT)
     subprocess.run(['kill', '-TERM', str(process.pid)], check=True)
     process.send_signal(signal.SIGCONT)
@@ -95,7 +96,8 @@ def test_timeout_prints_a_report(spawn, tmp_path):
         spawn(workload('split7030'), 1000000)
     for i in range(10):
         folded = tmp_path / f'{i}.folded'
-        done = run('1', ATTAR, 'profile', '-F', 997, '-g', '-q', '--flame-graph', folded, program='timeout')
+        done = run('1', ATTAR, 'profile', '-F', 997, '-g', '-q', '--flame-graph', folded,
+                   program='timeout')
         assert done.returncode == 124, done.stderr
         assert folded.stat().st_size > 0
 
@@ -123,7 +125,8 @@ def ignore(*numbers):
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_signal_ends_a_background_job(spawn, number):
     """An inherited SIG_IGN of SIGINT does not make attar run forever."""
-    process = start(spawn, '-q', '--format', 'json', preexec_fn=ignore(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))
+    process = start(spawn, '-q', '--format', 'json',
+                    preexec_fn=ignore(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))
     process.send_signal(number)
     text, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors
@@ -131,7 +134,8 @@ def test_signal_ends_a_background_job(spawn, number):
 
 
 def test_signal_ends_other_commands_in_the_background(spawn):
-    process = spawn(ATTAR, 'user-events', '-d', '1h', preexec_fn=ignore(signal.SIGINT), stdout=subprocess.PIPE, text=True)
+    process = spawn(ATTAR, 'user-events', '-d', '1h', preexec_fn=ignore(signal.SIGINT),
+                    stdout=subprocess.PIPE, text=True)
     wait_until(lambda: in_status(process.pid, 'SigCgt', signal.SIGINT), 'it counts')
     process.send_signal(signal.SIGINT)
     text, _ = process.communicate(timeout=20)
@@ -148,17 +152,21 @@ def test_ignored_hangup_stays_ignored(spawn):
 
 def test_command_inherits_only_ignored_signals(spawn):
     """SIGHUP stays ignored as nohup(1) requires; SIGPIPE, which attar ignores, has its default."""
-    process = spawn(ATTAR, 'profile', '-q', '--', 'grep', 'SigIgn', '/proc/self/status', stdout=subprocess.PIPE, text=True,
+    process = spawn(ATTAR, 'profile', '-q', '--', 'grep', 'SigIgn', '/proc/self/status',
+                    stdout=subprocess.PIPE, text=True,
                     preexec_fn=ignore(signal.SIGHUP, signal.SIGINT))
     text, _ = process.communicate(timeout=10)
-    ignored = [number for number in signal.valid_signals() if int(text.split()[1], 16) >> (number - 1) & 1]
-    assert {signal.SIGHUP, signal.SIGINT} <= set(ignored) and not {signal.SIGPIPE, signal.SIGTERM} & set(ignored)
+    ignored = [number for number in signal.valid_signals()
+               if int(text.split()[1], 16) >> (number - 1) & 1]
+    assert {signal.SIGHUP, signal.SIGINT} <= set(ignored) and not {signal.SIGPIPE,
+                                                                   signal.SIGTERM} & set(ignored)
 
 
 def test_signal_at_any_time_ends_attar(spawn):
     """At twenty moments of a run: a status of attar or death by the signal, no hang."""
     for i in range(20):
-        process = spawn(ATTAR, 'profile', '-q', '-d', '5s', stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = spawn(ATTAR, 'profile', '-q', '-d', '5s', stdout=subprocess.DEVNULL,
+                        stderr=subprocess.PIPE, text=True)
         time.sleep(0.003 * i)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
@@ -173,8 +181,10 @@ def test_opening_shows_progress_and_can_be_interrupted(spawn, tmp_path):
         pytest.skip('calls are delayed by LD_PRELOAD, which does not go with a sanitizer')
     out = tmp_path / 'x.json'
     master, slave = pty.openpty()
-    env = {**os.environ, 'TERM': 'xterm', 'LD_PRELOAD': str(BUILD / 'tests/faults/fault_kernel.so'), 'FAULT_DELAY': '100'}
-    process = spawn(ATTAR, 'stat', '-e', ','.join(['page-faults'] * 2000), '-o', out, stderr=slave, env=env)
+    env = {**os.environ, 'TERM': 'xterm', 'LD_PRELOAD': str(BUILD / 'tests/faults/fault_kernel.so'),
+           'FAULT_DELAY': '100'}
+    process = spawn(ATTAR, 'stat', '-e', ','.join(['page-faults'] * 2000), '-o', out, stderr=slave,
+                    env=env)
     os.close(slave)
     text = b''
     while b'opening events: ' not in text:
@@ -207,7 +217,8 @@ def closers():
     def name(path):
         with contextlib.suppress(OSError):
             return path.read_text().strip()
-    return {path.parent.name for path in Path('/proc').glob('[0-9]*/comm') if name(path) == 'attar-closing'}
+    return {path.parent.name for path in Path('/proc').glob('[0-9]*/comm')
+            if name(path) == 'attar-closing'}
 
 
 def test_tracepoints_are_closed_in_the_background(root, spawn):

@@ -81,7 +81,8 @@ def both_count(held, spawn, folder, events, *command):
 
 def test_counts_equal_those_of_perf_stat(needs_perf, held, spawn, tmp_path):
     """The counts are equal."""
-    events = ['page-faults', 'minor-faults', 'context-switches', 'task-clock', 'raw_syscalls:sys_enter']
+    events = ['page-faults', 'minor-faults', 'context-switches', 'task-clock',
+              'raw_syscalls:sys_enter']
     found, expected = both_count(held, spawn, tmp_path, events, workload('faults1000'), 3000)
     assert 3000 < found['page-faults'] < 3300
     assert found.pop('task-clock') == pytest.approx(expected['task-clock'], rel=0.02)
@@ -90,7 +91,8 @@ def test_counts_equal_those_of_perf_stat(needs_perf, held, spawn, tmp_path):
 
 def test_software_event_counts_equal_those_of_perf_stat(needs_perf, held, spawn, tmp_path):
     """Event names of both tools agree; the command moves between CPUs, sleeps and reads a disk."""
-    events = ['major-faults', 'cpu-migrations', 'alignment-faults', 'emulation-faults', 'bpf-output', 'dummy',
+    events = ['major-faults', 'cpu-migrations', 'alignment-faults', 'emulation-faults',
+              'bpf-output', 'dummy',
               'cgroup-switches', 'cpu-clock']
     line = ('for cpu in 0 1 0 1 0 1; do taskset -cp $cpu $$ >/dev/null 2>&1; done; '
             f'sleep 0.02; exec {workload("faults1000")}')
@@ -110,7 +112,8 @@ def test_cgroup_switches_are_counted(needs_perf, held, spawn, cgroup, tmp_path_f
         return target
     events = ['context-switches', 'cgroup-switches']
     found, expected = both_count(start, spawn, tmp_path_factory.mktemp('groups'), events,
-                                 'python3', '-c', 'import time\nfor i in range(23): time.sleep(0.002)')
+                                 'python3', '-c',
+                                 'import time\nfor i in range(23): time.sleep(0.002)')
     assert 23 <= found['cgroup-switches'] <= found['context-switches']
     assert found == expected
 
@@ -148,9 +151,11 @@ def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
     try:
         ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
         target = held(name, 50, 5)
-        attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-e', f'uprobe:dive@"{name}",uretprobe:dive@"{name}"',
+        attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-e',
+                      f'uprobe:dive@"{name}",uretprobe:dive@"{name}"',
                       '-p', target.pid)
-        perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', f'{group}:dive', '-p', target.pid)
+        perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', f'{group}:dive', '-p',
+                     target.pid)
         wait_until(lambda: waits(attar.pid, 2) and waits(perf.pid, 1), 'both watch')
         target.go()
         target.wait(20)
@@ -196,7 +201,8 @@ def test_command_is_counted_from_exec_to_exit():
 
 def test_children_are_counted():
     line = f'for i in 1 2 3; do {workload("faults1000")}; done'
-    assert 3000 <= counts('-e', 'page-faults', '--', 'sh', '-c', line)['page-faults']['value'] < 4500
+    assert 3000 <= counts('-e', 'page-faults', '--', 'sh', '-c',
+                          line)['page-faults']['value'] < 4500
 
 
 def test_command_given_with_pid_sets_the_duration(spawn):
@@ -214,12 +220,14 @@ def test_default_events():
     assert list(found) == ['task-clock', 'context-switches', 'cpu-migrations', 'page-faults',
                            'cycles', 'instructions', 'branches', 'branch-misses']
     for row in found.values():
-        assert row['quality'] in ('exact', 'scaled') or (row['quality'] == 'not supported' and row['value'] is None)
+        assert row['quality'] in ('exact', 'scaled') \
+            or (row['quality'] == 'not supported' and row['value'] is None)
     assert found['task-clock']['meaning'] == 'CPUs utilized'
     assert 0 < found['task-clock']['ratio'] < 1.2
     faults = found['page-faults']
     assert faults['meaning'] == 'per second of CPU time'
-    assert faults['ratio'] == pytest.approx(faults['value'] / found['task-clock']['value'] * 1000, rel=1e-6)
+    assert faults['ratio'] == pytest.approx(faults['value'] / found['task-clock']['value'] * 1000,
+                                            rel=1e-6)
 
 
 def test_whole_system_counts_all_cpus():
@@ -229,15 +237,18 @@ def test_whole_system_counts_all_cpus():
 
 
 def test_group_members_are_counted_together():
-    found = counts('-e', '{page-faults,minor-faults,major-faults,task-clock}', '--', workload('faults1000'))
-    faults, minor, major = (found[name]['value'] for name in ('page-faults', 'minor-faults', 'major-faults'))
+    found = counts('-e', '{page-faults,minor-faults,major-faults,task-clock}', '--',
+                   workload('faults1000'))
+    faults, minor, major = (found[name]['value']
+                            for name in ('page-faults', 'minor-faults', 'major-faults'))
     assert faults == minor + major
     assert minor >= 1000
 
 
 def test_filter_limits_a_tracepoint():
     number = {'x86_64': 0, 'aarch64': 63}[os.uname().machine]
-    every = counts('-e', 'raw_syscalls:sys_enter', '--', 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=2300')
+    every = counts('-e', 'raw_syscalls:sys_enter', '--', 'dd', 'if=/dev/zero', 'of=/dev/null',
+                   'bs=1', 'count=2300')
     reads = counts('-e', f'raw_syscalls:sys_enter/id=={number}/', '--',
                    'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=2300')
     reads, every = (next(iter(found.values()))['value'] for found in (reads, every))
@@ -247,7 +258,8 @@ def test_filter_limits_a_tracepoint():
 
 def test_per_cpu_has_a_row_for_each_cpu():
     cpu = max(os.sched_getaffinity(0))
-    report, = stat('--per-cpu', '-e', 'page-faults', '--', 'taskset', '-c', cpu, workload('faults1000'))
+    report, = stat('--per-cpu', '-e', 'page-faults', '--', 'taskset', '-c', cpu,
+                   workload('faults1000'))
     found = {row['cpu']: row['value'] for row in rows(report)}
     assert set(found) == set(range(os.cpu_count()))
     assert 1000 <= found[cpu]
@@ -256,16 +268,19 @@ def test_per_cpu_has_a_row_for_each_cpu():
 
 def test_per_thread_has_a_row_for_each_thread(spawn):
     target = spawn(workload('threads2'), 40000)
-    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
+    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3,
+               'its threads run')
     report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid, '-d', '200ms')
     found = {row['comm']: row['value'] for row in rows(report)}
     assert set(found) == {'threads2', 'one', 'three'}
-    assert {row['tid'] for row in rows(report)} == {int(f.name) for f in Path(f'/proc/{target.pid}/task').iterdir()}
+    assert {row['tid'] for row in rows(report)} == \
+        {int(f.name) for f in Path(f'/proc/{target.pid}/task').iterdir()}
 
 
 def test_exited_threads_keep_their_names(spawn):
     target = spawn(workload('threads2'), 2500)
-    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
+    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3,
+               'its threads run')
     report, = stat('--per-thread', '-e', 'task-clock', '-p', target.pid)
     assert not Path(f'/proc/{target.pid}/comm').exists() or target.poll() is not None
     assert {row['comm'] for row in rows(report)} == {'threads2', 'one', 'three'}
@@ -281,26 +296,32 @@ def needs_told_threads(report):
 
 
 @pytest.mark.parametrize('pinned', [False, True], ids=['anywhere', 'one CPU'])
-@pytest.mark.parametrize('events', ['{},page-faults,task-clock', '{{page-faults,{}}},context-switches'])
+@pytest.mark.parametrize('events', ['{},page-faults,task-clock',
+                                    '{{page-faults,{}}},context-switches'])
 def test_threads_of_a_command_are_counted_separately(events, pinned):
     """Each has exactly its own calls, whoever started it and whatever ran in between."""
     flood = workload('flood')
     pin = ['taskset', '-c', min(os.sched_getaffinity(0))] if pinned else []
     report, = stat('--per-thread', '-e', events.format(GETPPID), '--', *pin, 'sh', '-c',
-                   f'exec >/dev/null; {flood} 1000; {flood} 2000 & {flood} 3000 & {flood} 4000; wait')
+                   f'exec >/dev/null; {flood} 1000; {flood} 2000 & {flood} 3000 & {flood} 4000; '
+                   'wait')
     needs_told_threads(report)
     found = [row for row in rows(report) if row['event'].startswith('raw_syscalls')]
     assert {row['comm'] for row in found} == {'flood', 'sh'}
-    assert sorted(row['value'] for row in found if row['comm'] == 'flood') == [1000, 2000, 3000, 4000]
+    assert sorted(row['value'] for row in found if row['comm'] == 'flood') == \
+        [1000, 2000, 3000, 4000]
     assert sum(row['value'] for row in found if row['comm'] == 'sh') < 5
-    assert {row['quality'] for row in rows(report) if row['event'] != 'task-clock'} <= {'exact', 'idle'}
+    assert {row['quality'] for row in rows(report)
+            if row['event'] != 'task-clock'} <= {'exact', 'idle'}
 
 
 def test_threads_have_names_if_the_first_event_is_refused():
-    report, = stat('--per-thread', '-e', 'node-prefetch-misses,page-faults', '--', 'sh', '-c', f'{workload("faults1000")}; true')
+    report, = stat('--per-thread', '-e', 'node-prefetch-misses,page-faults', '--', 'sh', '-c',
+                   f'{workload("faults1000")}; true')
     needs_told_threads(report)
-    assert {row['comm']: row['value'] >= 1000 for row in rows(report) if row['event'] == 'page-faults'} == {
-        'sh': False, 'faults1000': True}
+    assert {row['comm']: row['value'] >= 1000 for row in rows(report)
+            if row['event'] == 'page-faults'} == {
+                'sh': False, 'faults1000': True}
 
 
 def test_threads_started_later_are_counted_separately(held):
@@ -309,7 +330,8 @@ def test_threads_started_later_are_counted_separately(held):
     """
     target = held(workload('threadstorm'), 300)
     both = 'task-clock,dummy'
-    attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', both, '-p', str(target.pid), '--format', 'json'],
+    attar = subprocess.Popen([ATTAR, 'stat', '--per-thread', '-e', both, '-p', str(target.pid),
+                              '--format', 'json'],
                              stdout=subprocess.PIPE, text=True)
     wait_until(lambda: waits(attar.pid, 1), 'it watches')
     target.go()
@@ -378,10 +400,12 @@ def test_running_threads_are_unassigned(held):
 
 def test_every_thread_of_the_system_has_a_row(spawn):
     target = spawn(workload('threads2'), 40000)
-    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3, 'its threads run')
+    wait_until(lambda: len(list(Path(f'/proc/{target.pid}/task').iterdir())) == 3,
+               'its threads run')
     report, = stat('--per-thread', '-e', 'task-clock', '-d', '300ms')
     found = {row['tid']: row for row in rows(report)}
-    assert {found[int(f.name)]['comm'] for f in Path(f'/proc/{target.pid}/task').iterdir()} == {'threads2', 'one', 'three'}
+    assert {found[int(f.name)]['comm'] for f in Path(f'/proc/{target.pid}/task').iterdir()} == \
+        {'threads2', 'one', 'three'}
     assert 1 in found and 2 in found and os.getpid() in found
     assert all(row['value'] > 0 for row in found.values() if row['comm'] in ('one', 'three'))
     assert [row['comm'] for row in found.values()].count('one') == 1
@@ -397,7 +421,8 @@ def test_kernel_workers_have_the_names_in_kernel_records():
 
 def test_per_socket_has_a_row_for_each_socket():
     report, = stat('--per-socket', '-e', 'cpu-clock', '-d', '200ms')
-    sockets = {int(f.read_text()) for f in Path('/sys/devices/system/cpu').glob('cpu*/topology/physical_package_id')}
+    sockets = {int(f.read_text())
+               for f in Path('/sys/devices/system/cpu').glob('cpu*/topology/physical_package_id')}
     assert {row['socket'] for row in rows(report)} == {max(s, 0) for s in sockets}
 
 
@@ -420,7 +445,8 @@ def test_intervals_add_up(held, spawn, needs_perf, tmp_path):
     """The counts of a run's intervals add up to perf's count of the whole."""
     ours, theirs = tmp_path / 'ours.json', tmp_path / 'theirs.csv'
     target = held('sh', '-c', f'for i in 1 2 3 4 5 6; do {workload("faults1000")}; sleep 0.2; done')
-    attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-i', '20', '-e', 'page-faults', '-p', target.pid)
+    attar = spawn(ATTAR, 'stat', '-q', '-o', ours, '-i', '20', '-e', 'page-faults', '-p',
+                  target.pid)
     perf = spawn('perf', 'stat', '-x', ';', '-o', theirs, '-e', 'page-faults', '-p', target.pid)
     wait_until(lambda: waits(attar.pid, 1) and waits(perf.pid, 1), 'both watch')
     target.go()
@@ -506,14 +532,16 @@ def test_exit_status_is_that_of_the_command():
 def test_text_table():
     done = run('stat', '-e', 'page-faults', '--', workload('faults1000'))
     assert re.search(r'^value +unit +event +ratio +meaning +counted +quality$', done.stdout, re.M)
-    assert re.search(r'^1,\d\d\d +page-faults +[\d,.]+ +per second +100\.00% +exact$', done.stdout, re.M)
+    assert re.search(r'^1,\d\d\d +page-faults +[\d,.]+ +per second +100\.00% +exact$', done.stdout,
+                     re.M)
     assert re.search(r'^attar itself: ', done.stdout, re.M)
     assert 'samples' not in done.stdout
 
 
 def test_unsupported_event_does_not_affect_others():
     """The missing event is reported with its reason; the others are counted."""
-    done = run('stat', '--format', 'json', '-e', 'page-faults,cpu-clock,node-prefetch-misses', '--', 'true')
+    done = run('stat', '--format', 'json', '-e', 'page-faults,cpu-clock,node-prefetch-misses', '--',
+               'true')
     found = {row['event']: row for row in rows(json.loads(done.stdout))}
     if found['node-prefetch-misses']['quality'] != 'not supported':
         pytest.skip('this machine counts node-prefetch-misses')
@@ -526,12 +554,14 @@ def test_unsupported_event_does_not_affect_others():
     (['-e', 'nonsense', '--', 'true'], 2, "no event 'nonsense'"),
     (['-r', '0', '--', 'true'], 2, '--repeat: 0 is not between 1 and 1000000'),
     (['-r', '3'], 2, '--repeat needs a command: -- COMMAND'),
-    (['-r', '3', '-i', '100', '--', 'true'], 2, '--repeat conflicts with --interval and --duration'),
+    (['-r', '3', '-i', '100', '--', 'true'], 2,
+     '--repeat conflicts with --interval and --duration'),
     (['--line', '--', 'true'], 2, '--line needs --interval'),
     (['--per-cpu', '--per-socket', '-d', '1s'], 2, 'are mutually exclusive'),
     (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread conflicts with --repeat'),
     (['-m', '8', '--', 'true'], 2, "no such option -m: 'attar stat -h' lists them"),
-    (['-e', 'page-faults', '--', '/nonexistent'], 1, "cannot run '/nonexistent': there is no such file"),
+    (['-e', 'page-faults', '--', '/nonexistent'], 1,
+     "cannot run '/nonexistent': there is no such file"),
     (['-p', '4194304'], 1, 'no such process: 4194304'),
 ])
 def test_wrong_arguments_are_refused(args, status, sentence):
@@ -544,7 +574,8 @@ def test_users_count_only_user_code(open_dir, sysctl):
     """Events in the kernel are not reported as 0 if they are not visible."""
     sysctl('kernel.perf_event_paranoid', 2)
     where = open_dir('faults1000')
-    done = as_nobody(where / 'attar', 'stat', '--format', 'json', '-e', 'page-faults,context-switches',
+    done = as_nobody(where / 'attar', 'stat', '--format', 'json', '-e',
+                     'page-faults,context-switches',
                      '--', where / 'faults1000')
     faults, switches = rows(json.loads(done.stdout))
     assert faults['event'] == 'page-faults:u'

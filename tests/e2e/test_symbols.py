@@ -141,7 +141,8 @@ def test_deleted_program_keeps_its_names(tmp_path, spawn, root):
 
 
 # Offsets and sizes of the fields in the ELF header that locate the tables.
-FIELDS = {'e_shoff': (40, 'Q'), 'e_shentsize': (58, 'H'), 'e_shnum': (60, 'H'), 'e_shstrndx': (62, 'H')}
+FIELDS = {'e_shoff': (40, 'Q'), 'e_shentsize': (58, 'H'), 'e_shnum': (60, 'H'),
+          'e_shstrndx': (62, 'H')}
 
 
 def corrupt_header(image, field, value):
@@ -211,7 +212,8 @@ def test_program_in_another_mount_namespace(tmp_path, root):
         pytest.skip('unshare (package util-linux) is not installed')
     where = tmp_path / 'inside'
     where.mkdir()
-    script = f'mount -t tmpfs none {where} && cp {workload("staticpie")} {where}/only_here && {where}/only_here'
+    script = f'mount -t tmpfs none {where} && cp {workload("staticpie")} {where}/only_here && ' \
+             f'{where}/only_here'
     found = profile('--exclude-kernel', command=['unshare', '-m', 'sh', '-c', script])
     assert not (where / 'only_here').exists()
     n = found.own(dso='only_here')
@@ -240,7 +242,8 @@ def test_links_do_not_leave_a_container(hidden, tmp_path, spawn, root, kind):
     inside, outside = tmp_path / 'inside', tmp_path / 'outside'
     outside.mkdir()
     shutil.copy(workload('hidden.debug'), outside / 'hidden.debug')
-    listed = subprocess.run(['ldd', workload('hidden_link')], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(['ldd', workload('hidden_link')], capture_output=True, text=True,
+                            check=True).stdout
     for library in re.findall(r'(?:=> |^\s*)(/\S+)', listed, re.M):
         copy = inside / library.lstrip('/')
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -255,9 +258,11 @@ def test_links_do_not_leave_a_container(hidden, tmp_path, spawn, root, kind):
         shutil.copy(workload('hidden.debug'), inside / 'real')
         debug.symlink_to('/real')
     else:
-        debug.symlink_to(outside / 'hidden.debug' if kind == 'link outside' else '../outside/hidden.debug')
+        debug.symlink_to(outside / 'hidden.debug' if kind == 'link outside'
+                         else '../outside/hidden.debug')
     (inside / 'old').mkdir()
-    process = spawn('unshare', '-m', 'sh', '-c', f'mount --bind {inside} {inside} && cd {inside} && pivot_root . old && '
+    process = spawn('unshare', '-m', 'sh', '-c',
+                    f'mount --bind {inside} {inside} && cd {inside} && pivot_root . old && '
                     f'exec /old{shutil.which("chroot")} . /hidden_link 1000000')
     wait_until(lambda: comm_of(process.pid) == 'hidden_link', 'it runs inside')
     found = profile('--exclude-kernel', '-p', process.pid, *ENOUGH)
@@ -273,7 +278,8 @@ def jit_with_map(spawn, corrupt):
     """A running jit workload whose map file was passed to corrupt(path, good text)."""
     process = spawn(workload('jit'), 1000000)
     path = Path(f'/tmp/perf-{process.pid}.map')
-    wait_until(lambda: path.exists() and path.read_text().count('\n') == 2, 'it has written its map')
+    wait_until(lambda: path.exists() and path.read_text().count('\n') == 2,
+               'it has written its map')
     text = path.read_text()
     corrupt(path, text)
     try:
@@ -286,7 +292,8 @@ def jit_with_map(spawn, corrupt):
 MAPS = {
     'unsorted': lambda p, t: p.write_text('\n'.join(reversed(t.splitlines())) + '\n'),
     'no newline at the end': lambda p, t: p.write_text(t.rstrip('\n')),
-    'with rubbish around': lambda p, t: p.write_bytes(b'\0\xff\nzz\n\n1\n1 2\n' + t.encode() + b'\x80' * 100000),
+    'with rubbish around': lambda p,
+    t: p.write_bytes(b'\0\xff\nzz\n\n1\n1 2\n' + t.encode() + b'\x80' * 100000),
     'addresses to the end': lambda p, t: p.write_text('ffffffffffffffff ffffffffffffffff x\n' + t),
 }
 BAD_MAPS = {
@@ -328,8 +335,10 @@ def test_hostile_names_are_escaped_everywhere(hidden, tmp_path):
     done = run('profile', '-g', '--exclude-kernel', *outputs, '--', workload('hostile'))
     assert done.returncode == 0
     for name, text in [('stdout', done.stdout), ('stderr', done.stderr),
-                       *((k, f.read_text(encoding='utf-8', errors='surrogateescape')) for k, f in files.items())]:
-        bad = [c for c in text if (ord(c) < 32 and c not in '\n\t') or ord(c) == 127 or 0xd800 <= ord(c) < 0xe000]
+                       *((k, f.read_text(encoding='utf-8', errors='surrogateescape')) for k,
+                         f in files.items())]:
+        bad = [c for c in text if (ord(c) < 32 and c not in '\n\t') or ord(c) == 127
+               or 0xd800 <= ord(c) < 0xe000]
         assert not bad, f'{name} has {bad[:5]}'
     assert '</script>"\'' not in files['html'].read_text()
     found = Profile(files['json'].read_text())

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import hierarchy
-from command import ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is, wait_until, workload
+from command import (ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is, wait_until,
+                     workload)
 
 
 def busy(spawn, name, *args, through=()):
@@ -103,7 +104,8 @@ def test_only_the_given_cpu_is_watched(spawn):
     """Only what ran on that CPU."""
     if os.cpu_count() < 2:
         pytest.skip('needs two CPUs')
-    on = [busy(spawn, name, 1000000, through=('taskset', '-c', cpu)) for cpu, name in ((0, 'split7030'), (1, 'chain5'))]
+    on = [busy(spawn, name, 1000000, through=('taskset', '-c', cpu)) for cpu,
+          name in ((0, 'split7030'), (1, 'chain5'))]
     found = profile('--exclude-kernel', '-C', 0, *ENOUGH)
     assert found.own('heavy') > 5 and not found.own('five')
     assert all(p.poll() is None for p in on)
@@ -115,7 +117,8 @@ def test_command_given_with_pid_sets_the_duration(spawn):
     """
     process = busy(spawn, 'split7030', 1000000)
     start = time.monotonic()
-    found = profile('--exclude-kernel', '-p', process.pid, command=['sh', '-c', f'{workload("chain5")} 600; exit 7'],
+    found = profile('--exclude-kernel', '-p', process.pid,
+                    command=['sh', '-c', f'{workload("chain5")} 600; exit 7'],
                     status=7, timeout=30)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
     assert {f['comm'] for f in found.functions} == {'split7030'} and time.monotonic() - start < 20
@@ -123,7 +126,8 @@ def test_command_given_with_pid_sets_the_duration(spawn):
 
 def test_command_given_with_tid_sets_the_duration(spawn):
     process = busy(spawn, 'threads2', 1000000)
-    found = profile('--exclude-kernel', '-t', threads_of(process)['three'], command=[workload('chain5'), 600])
+    found = profile('--exclude-kernel', '-t', threads_of(process)['three'],
+                    command=[workload('chain5'), 600])
     assert {f['comm'] for f in found.functions} == {'three'} and found.samples > 50
 
 
@@ -144,7 +148,8 @@ def test_target_may_exit_during_open(spawn):
         process.wait()
         assert done.returncode in (0, 1), (i, done.returncode, done.stderr)
         if done.returncode:
-            assert re.search(rf'(process|process or thread) {process.pid}', done.stderr), done.stderr
+            assert re.search(rf'(process|process or thread) {process.pid}', done.stderr), \
+                done.stderr
 
 
 def test_missing_target_is_reported(spawn):
@@ -156,7 +161,8 @@ def test_missing_target_is_reported(spawn):
 # ---- control groups, v1 and v2 ----
 
 def test_only_the_given_cgroup_is_watched(cgroup, spawn):
-    inside = busy(spawn, 'split7030', 1000000, through=('sh', '-c', f'echo $$ >{cgroup}/cgroup.procs; exec "$@"', 'sh'))
+    inside = busy(spawn, 'split7030', 1000000,
+                  through=('sh', '-c', f'echo $$ >{cgroup}/cgroup.procs; exec "$@"', 'sh'))
     outside = busy(spawn, 'chain5', 1000000)
     found = profile('--exclude-kernel', '--cgroups', cgroup.name, *ENOUGH)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.01)
@@ -166,7 +172,8 @@ def test_only_the_given_cgroup_is_watched(cgroup, spawn):
 
 
 def test_run_survives_the_removal_of_its_cgroup(cgroup, spawn):
-    process = spawn(ATTAR, 'profile', '-q', '--cgroups', cgroup.name, '-d', '1500ms', stderr=subprocess.PIPE, text=True)
+    process = spawn(ATTAR, 'profile', '-q', '--cgroups', cgroup.name, '-d', '1500ms',
+                    stderr=subprocess.PIPE, text=True)
     wait_until(lambda: is_sampling(process), 'it samples')
     cgroup.rmdir()
     _, errors = process.communicate(timeout=10)
@@ -234,7 +241,8 @@ pid = start([{workload("twin_a")!r}, '1500'])
 assert start([{workload("twin_b")!r}, '1500'], pid) == pid
 ''')
     found = profile('--exclude-kernel', command=['/usr/bin/python3', script])
-    a, b = found.own('twin', comm='twin_a', dso='twin_a'), found.own('twin', comm='twin_b', dso='twin_b')
+    a, b = found.own('twin', comm='twin_a', dso='twin_a'), found.own('twin', comm='twin_b',
+                                                                     dso='twin_b')
     share_is(a, a + b, 0.5, slack=0.02)
     assert a + b == found.own('twin')
 
@@ -242,7 +250,8 @@ assert start([{workload("twin_b")!r}, '1500'], pid) == pid
 def test_attar_inside_a_pid_namespace(root):
     """attar in a PID namespace, watching processes of it."""
     script = (f'mount -t proc proc /proc; {workload("split7030")} 100000 & '
-              f'{ATTAR} profile -q -F 997 --exclude-kernel -p $! {" ".join(map(str, ENOUGH))} --format json; status=$?; '
+              f'{ATTAR} profile -q -F 997 --exclude-kernel -p $! {" ".join(map(str, ENOUGH))} '
+              '--format json; status=$?; '
               'kill $!; exit $status')
     done = run('-mpf', 'sh', '-c', script, program='unshare')
     assert done.returncode == 0, done.stderr
@@ -253,7 +262,8 @@ def test_attar_inside_a_pid_namespace(root):
 def test_system_wide_from_inside_a_pid_namespace(root, spawn):
     """Processes outside have no PID there: attar does not crash, and they are counted."""
     busy(spawn, 'split7030', 1000000)
-    done = run('-mpf', 'sh', '-c', f'mount -t proc proc /proc; {ATTAR} profile -q -d 500ms --format json',
+    done = run('-mpf', 'sh', '-c',
+               f'mount -t proc proc /proc; {ATTAR} profile -q -d 500ms --format json',
                program='unshare')
     assert done.returncode == 0, done.stderr
     assert Profile(done.stdout).samples > 20
@@ -266,7 +276,8 @@ def test_process_with_60000_mappings(tmp_path, spawn, root):
 import ctypes, time
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+                      ctypes.c_long]
 for i in range(60000):
     if libc.mmap(None, 4096, 1 + 4 * (i % 2), 0x22, -1, 0) in (None, 2 ** 64 - 1):
         break
@@ -284,9 +295,11 @@ while True:
 def test_own_processes_are_found_with_hidepid(root, open_dir):
     """/proc with hidepid=2, as a user: own processes are still found."""
     folder = open_dir('split7030')
-    script = (f'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups '
-              f'--inh-caps=-all --bounding-set=-all sh -c "{folder}/split7030 2000 & '
-              f'exec {folder}/attar profile -q -F 997 {" ".join(map(str, ENOUGH))} --format json"')
+    script = (
+        'mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 '
+        '--clear-groups '
+        f'--inh-caps=-all --bounding-set=-all sh -c "{folder}/split7030 2000 & '
+        f'exec {folder}/attar profile -q -F 997 {" ".join(map(str, ENOUGH))} --format json"')
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)

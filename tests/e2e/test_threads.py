@@ -9,7 +9,8 @@ import pytest
 
 from command import BUILD, ROOT
 
-TESTS = ['live_threads', 'live_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe', 'perfume_event',
+TESTS = ['live_threads', 'live_stream_run', 'unit_ring', 'unit_procs', 'perfume_probe',
+         'perfume_event',
          'perfume_plugin']
 
 
@@ -23,11 +24,13 @@ def built():
     """Build with the sanitizer in a folder next to the tested build."""
     build = BUILD.parent / f'{BUILD.name}-thread'
     if not (build / 'build.ninja').exists():
-        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Db_sanitize=thread', '-Db_lundef=false'],
+        done = subprocess.run(['meson', 'setup', str(build), str(ROOT), '-Db_sanitize=thread',
+                               '-Db_lundef=false'],
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     done = subprocess.run(['ninja', '-C', str(build), 'perfume/tests/libplugin.so',
-                           *(f'{folder(test)}/{test}' for test in TESTS)], capture_output=True, text=True, check=False)
+                           *(f'{folder(test)}/{test}' for test in TESTS)], capture_output=True,
+                          text=True, check=False)
     if 'cannot find -ltsan' in done.stdout or 'libtsan' in done.stdout:
         pytest.skip('the compiler has no ThreadSanitizer')
     assert done.returncode == 0, done.stdout
@@ -37,10 +40,12 @@ def built():
 def sanitized(built, program):
     """Run the program without reports of thread leaks."""
     # The child of a fork cannot join threads of its parent, which would be reported as leaks.
-    env = {**os.environ, 'TSAN_OPTIONS': 'halt_on_error=0:exitcode=66:report_thread_leaks=0', 'CMOCKA_MESSAGE_OUTPUT': 'TAP',
+    env = {**os.environ, 'TSAN_OPTIONS': 'halt_on_error=0:exitcode=66:report_thread_leaks=0',
+           'CMOCKA_MESSAGE_OUTPUT': 'TAP',
            'PLUGIN': str(built / 'perfume/tests/libplugin.so'),
            'LD_LIBRARY_PATH': f'{built / "perfume"}:{built / "perfume/tests"}'}
-    return subprocess.run([str(program)], env=env, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([str(program)], env=env, capture_output=True, text=True, timeout=300,
+                          check=False)
 
 
 @pytest.mark.parametrize('test', TESTS)
@@ -54,6 +59,7 @@ def test_a_data_race_is_detected(built, tmp_path):
     source = tmp_path / 'race.c'
     source.write_text('''#include <pthread.h>
         static int shared; static void *bump(void *p) { shared++; return p; }
-        int main(void) { pthread_t t; pthread_create(&t, 0, bump, 0); shared++; return pthread_join(t, 0); }''')
+        int main(void)
+        { pthread_t t; pthread_create(&t, 0, bump, 0); shared++; return pthread_join(t, 0); }''')
     subprocess.run(['cc', '-fsanitize=thread', '-o', tmp_path / 'race', source], check=True)
     assert sanitized(built, tmp_path / 'race').returncode == 66

@@ -40,7 +40,8 @@ def fields(row):
 
 
 def test_each_system_call_is_traced_once(trace):
-    rows, notes = trace('-m', 1024, '-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '5000'])
+    rows, notes = trace('-m', 1024, '-e', 'raw_syscalls:sys_enter/id==110/',
+                        command=[workload('flood'), '5000'])
     assert len(rows) == 5000
     assert notes['lost'] == 0
     assert {row['comm'] for row in rows} == {'flood'}
@@ -48,7 +49,8 @@ def test_each_system_call_is_traced_once(trace):
 
 # sched_waking happens in the waker; sched_wakeup on the sleeper's CPU, in the waker only if that is
 # the same CPU.
-@pytest.mark.parametrize('event, on', [('sched:sched_waking', []), ('sched:sched_wakeup', ['taskset', '-c', 0])])
+@pytest.mark.parametrize('event, on',
+                         [('sched:sched_waking', []), ('sched:sched_wakeup', ['taskset', '-c', 0])])
 def test_23_wakeups_are_traced(trace, event, on):
     rows, notes = trace('-e', event, command=[*on, workload('wakeups23')])
     woken = [row for row in rows if row['comm'] == 'waker' and fields(row)['comm'] == 'sleeper']
@@ -57,8 +59,10 @@ def test_23_wakeups_are_traced(trace, event, on):
 
 
 def test_1000_page_faults_are_traced(trace):
-    before, _ = trace('-e', 'page-faults', '--exclude-kernel', command=[workload('faults1000'), '1'])
-    after, _ = trace('-e', 'page-faults', '--exclude-kernel', command=[workload('faults1000'), '1001'])
+    before, _ = trace('-e', 'page-faults', '--exclude-kernel',
+                      command=[workload('faults1000'), '1'])
+    after, _ = trace('-e', 'page-faults', '--exclude-kernel',
+                     command=[workload('faults1000'), '1001'])
     assert len(after) - len(before) == pytest.approx(1000, abs=4)
 
 
@@ -72,25 +76,29 @@ def test_events_of_all_cpus_are_in_time_order(trace):
 
 
 def test_attar_does_not_trace_itself(trace):
-    rows, _ = trace('-d', '500ms', '-e', 'raw_syscalls:sys_enter', command=[workload('flood'), '200000'])
+    rows, _ = trace('-d', '500ms', '-e', 'raw_syscalls:sys_enter',
+                    command=[workload('flood'), '200000'])
     assert rows
     assert not [row for row in rows if row['comm'] == 'attar']
 
 
 def test_exiting_threads_keep_their_tid(trace):
     """In their last switch, the kernel's samples no longer have it."""
-    rows, _ = trace('-a', '-m', 1024, '-e', 'sched:sched_switch', command=[workload('threadstorm'), '200'])
+    rows, _ = trace('-a', '-m', 1024, '-e', 'sched:sched_switch',
+                    command=[workload('threadstorm'), '200'])
     ended = [row for row in rows if row['comm'] == '[exiting]']
     assert ended and all(row['tid'] == row['values']['prev_pid'] for row in rows)
 
 
 def test_events_have_stacks(trace):
-    done = run('trace', '-d', '3s', '-N', 300, '-g', '-e', 'task-clock/period=1000000/', '--', workload('chain5'), 200)
+    done = run('trace', '-d', '3s', '-N', 300, '-g', '-e', 'task-clock/period=1000000/', '--',
+               workload('chain5'), 200)
     assert done.returncode == 0, done.stderr
     chain = r'\n'.join(rf' +[0-9a-f]+ {name}\+0x[0-9a-f]+ \(.*/chain5\)'
                       for name in ('five', 'four', 'three', 'two', 'one', 'main'))
     assert re.search(chain, done.stdout), done.stdout[-3000:]
-    done = run('trace', '-N', 3, '-g', '-e', 'raw_syscalls:sys_enter/id==110/', '--', workload('flood'), 100)
+    done = run('trace', '-N', 3, '-g', '-e', 'raw_syscalls:sys_enter/id==110/', '--',
+               workload('flood'), 100)
     # Kernel code is shown by its full address, as in /proc/kallsyms.
     assert re.search(r'^ +ffff[0-9a-f]{12} \w+.*\[kernel', done.stdout, re.M), done.stdout
 
@@ -99,19 +107,23 @@ def test_json_has_fields_as_typed_values(trace):
     """
     Numbers are numbers, texts are texts, arrays are arrays; equal to those that the kernel prints.
     """
-    rows, _ = trace('-m', 1024, '-a', '-e', 'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter',
+    rows, _ = trace('-m', 1024, '-a', '-e',
+                    'sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter',
                     command=[workload('wakeups23')])
     assert {row['event'] for row in rows} >= {'sched:sched_switch', 'raw_syscalls:sys_enter'}
     for row in rows:
         values = row['values']
         if row['event'] == 'raw_syscalls:sys_enter':
-            assert row['fields'] == f'NR {values["id"]} ({", ".join(format(a, "x") for a in values["args"])})'
+            assert row['fields'] == \
+                f'NR {values["id"]} ({", ".join(format(a, "x") for a in values["args"])})'
         elif row['event'] == 'sched:sched_wakeup':
             text = fields(row)
             assert [text['pid'], text['prio']] == [str(values['pid']), str(values['prio'])]
         else:
-            assert set(values) == {'prev_comm', 'prev_pid', 'prev_prio', 'prev_state', 'next_comm', 'next_pid', 'next_prio'}
-            assert f'prev_comm={values["prev_comm"]} prev_pid={values["prev_pid"]} ' in row['fields']
+            assert set(values) == {'prev_comm', 'prev_pid', 'prev_prio', 'prev_state', 'next_comm',
+                                   'next_pid', 'next_prio'}
+            assert f'prev_comm={values["prev_comm"]} prev_pid={values["prev_pid"]} ' in \
+                row['fields']
     rows, _ = trace('-N', 3, '-e', 'page-faults', command=[workload('faults1000'), '100'])
     assert len(rows) == 3
     for row in rows:
@@ -155,11 +167,13 @@ def test_breakpoints_have_address_and_code(trace, tmp_path):
 
 
 def test_run_ends_after_n_events(trace):
-    rows, notes = trace('-N', 7, '-e', 'raw_syscalls:sys_enter/id==110/', command=[workload('flood'), '1000'])
+    rows, notes = trace('-N', 7, '-e', 'raw_syscalls:sys_enter/id==110/',
+                        command=[workload('flood'), '1000'])
     assert len(rows) == 7
 
 
-@pytest.mark.parametrize('words', [['-e', 'EVENT'], ['-eEVENT'], ['--event', 'EVENT'], ['--event=EVENT']], ids=' '.join)
+@pytest.mark.parametrize('words', [['-e', 'EVENT'], ['-eEVENT'], ['--event', 'EVENT'],
+                                   ['--event=EVENT']], ids=' '.join)
 def test_help_lists_the_fields(root, words):
     done = run('trace', *(word.replace('EVENT', 'sched:sched_switch') for word in words), 'help')
     assert done.returncode == 0, done.stderr
@@ -183,13 +197,15 @@ def test_commands_printed_by_help_work_in_a_shell(root, event, profilers):
     assert [line.split()[1] for line in lines] == profilers
     for line in lines:
         line = line.replace('attar', str(ATTAR), 1).replace(' -i 1s', '')
-        done = subprocess.run(f'{line} -d 100ms', shell=True, capture_output=True, text=True, check=False)
+        done = subprocess.run(f'{line} -d 100ms', shell=True, capture_output=True, text=True,
+                              check=False)
         assert done.returncode == 0, (line, done.stderr)
 
 
 @pytest.mark.parametrize('args, status, sentence', [
     ([], 2, "attar: trace needs an event, such as -e sched:sched_switch; 'attar list' shows all"),
-    (['-e', 'sched:sched_swich'], 2, "no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'?"),
+    (['-e', 'sched:sched_swich'], 2,
+     "no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'?"),
     (['-e', 'sched:sched_wakeup/nofield==1/'], 2,
      "attar: the kernel rejected the filter 'nofield==1' of 'sched:sched_wakeup', "
      'whose fields are comm, pid, prio, target_cpu'),
@@ -202,7 +218,8 @@ def test_wrong_arguments_are_refused(root, args, status, sentence):
 
 def test_counts_equal_those_of_perf(trace, needs_perf, tmp_path):
     data = tmp_path / 'perf.data'
-    done = run('record', '-q', '-o', data, '-e', 'raw_syscalls:sys_enter', '--filter', 'id == 110', '--',
+    done = run('record', '-q', '-o', data, '-e', 'raw_syscalls:sys_enter', '--filter', 'id == 110',
+               '--',
                workload('flood'), '1000', program='perf')
     assert done.returncode == 0, done.stderr
     script = run('script', '-i', data, program='perf')
@@ -231,7 +248,8 @@ def kernel_functions():
 @pytest.mark.parametrize('event, field', [('kmem/kmalloc', 'call_site'),
                                           ('kmem/kmem_cache_free', 'call_site'),
                                           ('timer/hrtimer_start', 'function')])
-def test_kernel_functions_are_named_as_by_the_kernel(trace, instance, kernel_functions, event, field):
+def test_kernel_functions_are_named_as_by_the_kernel(trace, instance, kernel_functions, event,
+                                                     field):
     def addresses(text):
         name, _, offset = text.partition('/')[0].partition('+')
         return {start + int(offset or '0', 16) for start in kernel_functions[name]}

@@ -64,7 +64,8 @@ def test_2000_short_processes_have_names(kind, comm, name):
     share_is(found.own(name, comm=comm), found.samples - loading, 1, slack=0.04)
     assert found.samples > 1500 and loading < 0.5 * found.samples
     # The C library and its loader are stripped unless libc6-dbg is installed.
-    nameless = [row for row in found.pick('[unknown]') if not re.search(r'/(libc|ld-linux)[^/]*$', row['dso'])]
+    nameless = [row for row in found.pick('[unknown]')
+                if not re.search(r'/(libc|ld-linux)[^/]*$', row['dso'])]
     assert sum(row['samples'] for row in nameless) < 0.001 * found.samples, nameless
     assert found.notes['lost'] == 0
     assert found.notes['self_rss'] < 32e6
@@ -135,7 +136,8 @@ def test_intervals_add_up():
 
 
 def test_each_prints_every_sample():
-    done = run('profile', '-F', 997, '--exclude-kernel', '--print-samples', '--', workload('split7030'), 1000)
+    done = run('profile', '-F', 997, '--exclude-kernel', '--print-samples', '--',
+               workload('split7030'), 1000)
     assert done.returncode == 0
     assert 'heavy+0x' in done.stdout and 'light+0x' in done.stdout
     heavy, light = done.stdout.count('heavy+0x'), done.stdout.count('light+0x')

@@ -21,8 +21,10 @@ MISTAKES = [
     (['help', 'docter'], USAGE,
      r"attar: unknown profiler or command 'docter': did you mean 'doctor'\?"),
     (['zzzzzz'], USAGE, r"attar: unknown profiler or command 'zzzzzz': 'attar -h' lists them"),
-    (['profile', '--flam-graph', 'x'], USAGE, r"attar: no such option --flam-graph: did you mean --flame-graph\?"),
-    (['profile', '--zzzzzzzz'], USAGE, r"attar: no such option --zzzzzzzz: 'attar profile -h' lists them"),
+    (['profile', '--flam-graph', 'x'], USAGE,
+     r"attar: no such option --flam-graph: did you mean --flame-graph\?"),
+    (['profile', '--zzzzzzzz'], USAGE,
+     r"attar: no such option --zzzzzzzz: 'attar profile -h' lists them"),
     (['profile', '-Z'], USAGE, r"attar: no such option -Z: 'attar profile -h' lists them"),
     (['profile', '-F', '0'], USAGE, r'attar: --freq: 0 is too small: the minimum is 1'),
     (['profile', '-F', '10000000'], USAGE,
@@ -44,15 +46,21 @@ MISTAKES = [
     (['profile', '--cgroups', 'no/such/group'], FAILED,
      r"attar: there is no control group 'no/such/group' below /sys/fs/cgroup\S*"),
     (['profile', '-e', 'sched:sched_swich'], USAGE,
-     r"attar: --event: events, column 1: no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'\?"),
-    (['profile', '-e', 'cycels'], USAGE, r"attar: --event: events, column 1: no event 'cycels': did you mean 'cycles'\?"),
+     r"attar: --event: events, column 1: no tracepoint 'sched:sched_swich': did you mean "
+     r"'sched:sched_switch'\?"),
+    (['profile', '-e', 'cycels'], USAGE,
+     r"attar: --event: events, column 1: no event 'cycels': did you mean 'cycles'\?"),
     (['profile', '-d', '0'], USAGE, r'attar: --duration: 0 is too short: the minimum is 1ms'),
-    (['profile', '-d', 'soon'], USAGE, r"attar: --duration: 'soon' is not a time such as 250ms or 5s"),
+    (['profile', '-d', 'soon'], USAGE,
+     r"attar: --duration: 'soon' is not a time such as 250ms or 5s"),
     (['profile', '-i', '0'], USAGE, r'attar: --interval: 0 is too short: the minimum is 1ms'),
     (['profile', '-m', '0'], USAGE, r'attar: --mmap-pages: 0 is not between 1 and 65536'),
-    (['profile', '-m', '99999999999'], USAGE, r'attar: --mmap-pages: 99999999999 is not between 1 and 65536'),
-    (['profile', '--min-busy', '101'], USAGE, r"attar: --min-busy: '101' is not a percentage between 0 and 100"),
-    (['profile', '--watermark', '-1'], USAGE, r"attar: --watermark: '-1' is not a percentage between 1 and 100"),
+    (['profile', '-m', '99999999999'], USAGE,
+     r'attar: --mmap-pages: 99999999999 is not between 1 and 65536'),
+    (['profile', '--min-busy', '101'], USAGE,
+     r"attar: --min-busy: '101' is not a percentage between 0 and 100"),
+    (['profile', '--watermark', '-1'], USAGE,
+     r"attar: --watermark: '-1' is not a percentage between 1 and 100"),
     (['profile', '--exclude-user', '--exclude-kernel'], USAGE,
      r'attar: --exclude-user and --exclude-kernel are mutually exclusive: nothing would be sampled'),
     (['profile', 'sleep', '1'], USAGE,
@@ -61,22 +69,27 @@ MISTAKES = [
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
     (['profile', '--call-graph=fp'], USAGE, r'attar: --call-graph takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
-     r"attar: --output: the extension of 'x.pdf' does not name a format: use \.html, \.folded, \.json, \.csv or \.txt"),
-    (['profile', '--format', 'jsn', '-d', '1'], USAGE, r"attar: no format 'jsn': did you mean 'json'\?"),
+     r"attar: --output: the extension of 'x.pdf' does not name a format: use \.html, \.folded, "
+     r"\.json, \.csv or \.txt"),
+    (['profile', '--format', 'jsn', '-d', '1'], USAGE,
+     r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
      r"attar: no format 'xyzzy': available are text, json, csv, folded and html"),
     (['profile', '--', '/no/such/command'], FAILED,
-     r"attar: cannot run '/no/such/command': there is no such file \(or its interpreter is missing\)"),
+     r"attar: cannot run '/no/such/command': there is no such file \(or its interpreter is "
+     r"missing\)"),
     (['profile', '--', 'no-such-command'], FAILED,
      r"attar: cannot run 'no-such-command': there is no such command in PATH"),
-    (['profile', '--', '/etc/passwd'], FAILED, r"attar: cannot run '/etc/passwd': the file is not executable"),
+    (['profile', '--', '/etc/passwd'], FAILED,
+     r"attar: cannot run '/etc/passwd': the file is not executable"),
     (['profile', '--', '/tmp'], FAILED, r"attar: cannot run '/tmp': it is a directory"),
     (['profile', '-o', '/no/such/folder/x.json', '-d', '1'], FAILED,
      r"attar: cannot write '/no/such/folder/x.json': No such file or directory"),
 ]
 
 
-@pytest.mark.parametrize('args, status, sentence', MISTAKES, ids=lambda v: ' '.join(v) if isinstance(v, list) else '')
+@pytest.mark.parametrize('args, status, sentence', MISTAKES,
+                         ids=lambda v: ' '.join(v) if isinstance(v, list) else '')
 def test_wrong_arguments_are_refused(args, status, sentence):
     done = run(*args, timeout=20)
     error = done.stderr.strip()
@@ -121,8 +134,10 @@ def test_help_of_user_events_has_all_its_options():
 def test_help_describes_a_profiler(args):
     done = run(*args)
     assert done.returncode == 0 and done.stderr == ''
-    for option in ('-F', '-g', '-C', '-p', '-t', '--cgroups', '-i', '-d', '-N', '-m', '--watermark', '--exclude-user',
-                   '--exclude-kernel', 'user-callchain', 'kernel-callchain', '--min-busy', '--print-samples', '--flame-graph',
+    for option in ('-F', '-g', '-C', '-p', '-t', '--cgroups', '-i', '-d', '-N', '-m', '--watermark',
+                   '--exclude-user',
+                   '--exclude-kernel', 'user-callchain', 'kernel-callchain', '--min-busy',
+                   '--print-samples', '--flame-graph',
                    '-o', '-v', '-q'):
         assert option in done.stdout, option
 
@@ -132,7 +147,8 @@ def test_old_option_names_are_accepted_but_not_listed(old):
     value = ['20'] if old == '--than' else []
     done = run('profile', old, *value, '-F', 997, '--', workload('split7030'), 50)
     assert done.returncode == 0, done.stderr
-    for args in (['profile', '-h'], ['help', '--man', 'profile'], ['completion', 'bash'], ['completion', 'fish']):
+    for args in (['profile', '-h'], ['help', '--man', 'profile'], ['completion', 'bash'],
+                 ['completion', 'fish']):
         words = run(*args).stdout.replace('\\-', '-').replace('-l ', '--').split()
         assert old not in words, args
     assert f'did you mean {old}?' not in run('profile', f'{old}e').stderr
@@ -159,8 +175,10 @@ def test_list_takes_a_pattern(root):
 
 
 def test_list_takes_a_kind(root):
-    sections = {section['name']: section['rows'] for section in json.loads(run('list', '--json', 'software').stdout)['sections']}
-    assert len(sections['software']) >= 12 and 'page-faults' in [row[0] for row in sections['software']]
+    sections = {section['name']: section['rows']
+                for section in json.loads(run('list', '--json', 'software').stdout)['sections']}
+    assert len(sections['software']) >= \
+        12 and 'page-faults' in [row[0] for row in sections['software']]
     sections = json.loads(run('list', '--json', 'tracepoint').stdout)['sections']
     assert len(next(s['rows'] for s in sections if s['name'] == 'tracepoint')) > 500
 
@@ -172,11 +190,13 @@ def test_list_has_raw_events(root):
     if 'raw' not in sections:
         pytest.skip('libpfm4, which knows the names of raw events, is not installed')
     about = {row[0]: row[-1] for row in sections['raw']}
-    assert about['BR_INST_RETIRED'] == 'Branch instructions retired (Precise Event)' and len(about) > 50
+    assert about['BR_INST_RETIRED'] == \
+        'Branch instructions retired (Precise Event)' and len(about) > 50
 
 
 def test_list_finds_aliases(root):
-    for alias, name in (('cs', 'context-switches'), ('migrations', 'cpu-migrations'), ('faults', 'page-faults')):
+    for alias, name in (('cs', 'context-switches'), ('migrations', 'cpu-migrations'),
+                        ('faults', 'page-faults')):
         rows = json.loads(run('list', '--json', alias).stdout)['sections'][0]['rows']
         assert [row[1] for row in rows if row[0] == name][0].endswith(f'; also: {alias}')
     rows = json.loads(run('list', '-v', '--json', 'branches').stdout)['sections'][0]['rows']
@@ -186,8 +206,9 @@ def test_list_finds_aliases(root):
 def test_list_reports_an_unknown_name(root):
     done = run('list', 'zzz')
     assert done.returncode == 1
-    assert done.stderr == ("attar: no event matches 'zzz'; 'attar list -v' also shows events that this "
-                           'system does not support\n')
+    assert done.stderr == \
+        ("attar: no event matches 'zzz'; 'attar list -v' also shows events that this "
+         'system does not support\n')
 
 
 def test_version_is_printed():
@@ -249,7 +270,8 @@ def test_fish_completes_words(root, typed, wanted):
         pytest.skip('fish (package fish) is not installed')
     script = f'set PATH {ATTAR.parent} $PATH; {ATTAR} completion fish | source; complete -C {shlex.quote(typed)}'
     done = run('-c', script, program='fish')
-    assert wanted <= {line.split('\t')[0] for line in done.stdout.splitlines()}, done.stdout + done.stderr
+    assert wanted <= {line.split('\t')[0] for line in done.stdout.splitlines()}, \
+        done.stdout + done.stderr
 
 
 # Command lines that must keep working, each within a time limit.
@@ -272,21 +294,27 @@ def test_notes_are_the_last_line():
     done = run('profile', '-d', '200ms')
     assert done.returncode == 0
     last = done.stdout.strip().splitlines()[-1]
-    assert re.fullmatch(r'[\d,]+ samples seen, \d+ lost, \d+ throttled; [\d.]+% of samples in code without a name; '
-                        r'attar itself: [\d.]+% of a CPU, [\d.]+ MiB peak', last), last
+    assert re.fullmatch(
+        r'[\d,]+ samples seen, \d+ lost, \d+ throttled; [\d.]+% of samples in code without a name; '
+        r'attar itself: [\d.]+% of a CPU, [\d.]+ MiB peak', last), last
 
 
 LONG = 'x' * 100000
 
 
 @pytest.mark.parametrize('args', [
-    ['profile', '-e', LONG], ['trace', '-e', f'sched:{LONG}'], ['trace', '-e', f'sched:sched_switch/{LONG}==1/'],
+    ['profile', '-e', LONG], ['trace', '-e', f'sched:{LONG}'],
+    ['trace', '-e', f'sched:sched_switch/{LONG}==1/'],
     ['trace', '-e', 'sched:sched_switch/' + '||'.join(['prev_pid==1'] * 8000) + '/', '-d', '10ms'],
     ['trace', '-e', f'cpu-clock/period={LONG}/'], ['trace', '-e', f'uprobe:{LONG}@"/bin/ls"'],
-    ['trace', '-e', f'uprobe:foo@"/{LONG}"'], ['trace', '-e', 'mem:0x' + '1' * 100000], ['profile', '-p', LONG],
-    ['profile', '-C', LONG], ['profile', '--cgroups', LONG], ['profile', '-d', LONG], ['profile', '-F', '9' * 100000],
-    ['profile', '-o', f'{LONG}.html'], ['profile', '-o', LONG], ['profile', f'--{LONG}'], ['profile', LONG], [LONG],
-    ['profile', '--', LONG], ['list', LONG], ['list', 'a', LONG], ['doctor', LONG], ['user-events', LONG]],
+    ['trace', '-e', f'uprobe:foo@"/{LONG}"'], ['trace', '-e', 'mem:0x' + '1' * 100000],
+    ['profile', '-p', LONG],
+    ['profile', '-C', LONG], ['profile', '--cgroups', LONG], ['profile', '-d', LONG],
+    ['profile', '-F', '9' * 100000],
+    ['profile', '-o', f'{LONG}.html'], ['profile', '-o', LONG], ['profile', f'--{LONG}'],
+    ['profile', LONG], [LONG],
+    ['profile', '--', LONG], ['list', LONG], ['list', 'a', LONG], ['doctor', LONG],
+    ['user-events', LONG]],
     ids=lambda args: ' '.join(arg[:24] for arg in args))
 def test_long_arguments_are_shortened_in_messages(args, root):
     done = run(*args)

@@ -73,7 +73,8 @@ def ended(process):
 def check_orders(rows, n, transport='shm'):
     assert [row['fields'] for row in rows] == [order(i) for i in range(n)]
     assert [row['values'] for row in rows] == [
-        {'id': i, 'price': i + 0.25, 'symbol': f'S{i}', 'change': -i, 'lots': [i, i + 1], 'last': i % 2}
+        {'id': i, 'price': i + 0.25, 'symbol': f'S{i}', 'change': -i, 'lots': [i, i + 1],
+         'last': i % 2}
         for i in range(n)]
     assert {row['transport'] for row in rows} == {transport}
     times = [row['time'] for row in rows]
@@ -91,7 +92,8 @@ def test_command_is_traced_from_its_first_event(trace, mode):
     assert notes['seen'] == 5000 and notes['lost'] == 0
     assert {row['comm'] for row in rows} == {'emit'}
     assert {row['cpu'] for row in rows} == {None}
-    assert len(re.findall('user_events:e2e_order is received through shared memory', done.stderr)) == 1
+    assert len(re.findall('user_events:e2e_order is received through shared memory',
+                          done.stderr)) == 1
 
 
 def test_running_program_is_traced(trace, emitter):
@@ -104,10 +106,12 @@ def test_running_program_is_traced(trace, emitter):
 
 def test_later_program_is_traced(no_kernel, spawn, emitter, tmp_path):
     out = tmp_path / 'out.json'
-    attar = spawn(ATTAR, 'trace', '-o', out, '-e', 'user_events:e2e_order', '-N', 300, '-d', '60s', stderr=-1,
+    attar = spawn(ATTAR, 'trace', '-o', out, '-e', 'user_events:e2e_order', '-N', 300, '-d', '60s',
+                  stderr=-1,
                   text=True)
-    assert attar.stderr.readline().startswith("attar: no program has registered the event 'e2e_order' yet; waiting. "
-                                              'Looked in the kernel, which has no user_events, and in the shared')
+    assert attar.stderr.readline().startswith(
+        "attar: no program has registered the event 'e2e_order' yet; waiting. "
+        'Looked in the kernel, which has no user_events, and in the shared')
     program = emitter('once', '300')
     assert attar.wait(60) == 0
     check_orders(rows_of(out)[0], 300)
@@ -123,7 +127,8 @@ def test_similar_name_is_suggested(no_kernel, spawn, emitter):
 
 
 def test_program_and_kernel_events_are_in_time_order(trace):
-    rows, notes, _ = trace('-m', 1024, '-e', 'sched:sched_process_exit,user_events:e2e_*,raw_syscalls:sys_enter/id==1/',
+    rows, notes, _ = trace('-m', 1024, '-e',
+                           'sched:sched_process_exit,user_events:e2e_*,raw_syscalls:sys_enter/id==1/',
                            command=[EMIT, 'once', '100'])
     times = [row['time'] for row in rows]
     assert times == sorted(times)
@@ -155,7 +160,8 @@ def test_tid_option_selects_events_of_a_thread(root, trace, emitter):
     for thread in threads:
         rows, _, _ = trace('-t', thread, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
         assert {row['tid'] for row in rows} == {thread} and len(rows) == 20
-    rows, _, _ = trace('-t', pair.pid, '-p', program.pid, '-e', 'user_events:e2e_tick', '-N', 400, '-d', '30s')
+    rows, _, _ = trace('-t', pair.pid, '-p', program.pid, '-e', 'user_events:e2e_tick', '-N', 400,
+                       '-d', '30s')
     assert {row['tid'] for row in rows} == {pair.pid, program.pid}
     other = emitter('forever')
     rows, _, _ = trace('-p', other.pid, '-e', 'user_events:e2e_tick', '-N', 20, '-d', '30s')
@@ -164,7 +170,8 @@ def test_tid_option_selects_events_of_a_thread(root, trace, emitter):
 
 def test_threads_of_another_pid_namespace_are_not_confused(root, trace):
     """A program that is PID 1 in a container is not shown as the host's PID 1."""
-    rows, _, _ = trace('-a', '-e', 'user_events:e2e_order', command=['unshare', '--pid', '--fork', EMIT, 'once', '50'])
+    rows, _, _ = trace('-a', '-e', 'user_events:e2e_order',
+                       command=['unshare', '--pid', '--fork', EMIT, 'once', '50'])
     check_orders(rows, 50)
     assert {row['comm'] for row in rows} == {'emit'}
     assert {row['tid'] for row in rows} != {1}
@@ -208,7 +215,8 @@ def test_two_listeners_see_the_same_events(no_kernel, spawn, emitter, tmp_path):
     attars = [spawn(ATTAR, 'trace', '-q', '-o', tmp_path / f'{i}.json', '-p', program.pid, '-e',
                     'user_events:e2e_order', '-N', 400, '-d', '60s') for i in range(2)]
     for attar in attars:
-        wait_until(lambda: f'(pid {attar.pid})' in run('user-events', 'e2e_order').stdout, 'each listens')
+        wait_until(lambda: f'(pid {attar.pid})' in run('user-events', 'e2e_order').stdout,
+                   'each listens')
     os.kill(program.pid, signal.SIGCONT)
     assert [attar.wait(60) for attar in attars] == [0, 0]
     for i in range(2):
@@ -217,7 +225,8 @@ def test_two_listeners_see_the_same_events(no_kernel, spawn, emitter, tmp_path):
 
 def test_ninth_listener_is_refused(no_kernel, spawn, emitter):
     program = emitter('forever')
-    attars = [spawn(ATTAR, 'trace', '-q', '-p', program.pid, '-e', 'user_events:e2e_tick', stdout=-3) for _ in range(8)]
+    attars = [spawn(ATTAR, 'trace', '-q', '-p', program.pid, '-e', 'user_events:e2e_tick',
+                    stdout=-3) for _ in range(8)]
     for attar in attars:
         wait_until(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'each listens')
     done = run('trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '1s')
@@ -230,7 +239,8 @@ def test_ninth_listener_is_refused(no_kernel, spawn, emitter):
 
 def test_stopped_listener_reports_missed_programs(no_kernel, spawn, emitter):
     program = emitter('forever')
-    attar = spawn(ATTAR, 'trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '10s', stdout=-3, stderr=-1, text=True)
+    attar = spawn(ATTAR, 'trace', '-p', program.pid, '-e', 'user_events:e2e_tick', '-d', '10s',
+                  stdout=-3, stderr=-1, text=True)
     wait_until(lambda: f'(pid {attar.pid})' in (listeners(program.pid) or ''), 'attar listens')
     attar.send_signal(signal.SIGSTOP)
     wait_until(lambda: not listeners(program.pid), 'the event is off')
@@ -245,7 +255,8 @@ def test_own_programs_are_traced_without_privileges(no_kernel, open_dir):
     if not has('setpriv'):
         pytest.skip('setpriv (package util-linux) is not installed')
     folder = open_dir('emit')
-    done = as_nobody(folder / 'attar', 'trace', '--format', 'json', '-e', 'user_events:e2e_order', '--',
+    done = as_nobody(folder / 'attar', 'trace', '--format', 'json', '-e', 'user_events:e2e_order',
+                     '--',
                      folder / 'emit', 'blind', 50)
     assert done.returncode == 0, done.stderr
     reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
@@ -280,7 +291,8 @@ def test_usdt_traces_a_running_program(uprobes, trace, emitter):
     """
     program, other = emitter('late', '3000'), emitter('late', '3000')
     rows, _, _ = trace('-m', 1024, '-p', program.pid, '-e', USDT)
-    assert [row['fields'] for row in rows] == [order(i) for i in range(3000)][-len(rows):] and len(rows) > 100
+    assert [row['fields'] for row in rows] == \
+        [order(i) for i in range(3000)][-len(rows):] and len(rows) > 100
     assert {row['tid'] for row in rows} == {program.pid}
     assert ended(program) == 3000 and other.poll() is None
 
@@ -291,13 +303,15 @@ def test_usdt_is_used_without_shared_memory(uprobes, trace, emitter):
     """
     shared = emitter('forever')
     unshared = emitter('forever', env={**os.environ, 'PERFUME_RING': '0'})
-    rows, notes, done = trace('-p', f'{shared.pid},{unshared.pid}', '-e', 'user_events:e2e_tick', '-N', 400, '-d', '60s')
+    rows, notes, done = trace('-p', f'{shared.pid},{unshared.pid}', '-e', 'user_events:e2e_tick',
+                              '-N', 400, '-d', '60s')
     for pid, transport in (shared.pid, 'shm'), (unshared.pid, 'usdt'):
         mine = [row for row in rows if row['tid'] == pid]
         numbers = [row['values']['i'] for row in mine]
         assert numbers == list(range(numbers[0], numbers[0] + len(mine))) and len(mine) > 50
         assert {row['transport'] for row in mine} == {transport}
-    assert 'is received through shared memory' in done.stderr and 'is received through USDT probes' in done.stderr
+    assert 'is received through shared memory' in done.stderr \
+        and 'is received through USDT probes' in done.stderr
 
 
 def test_usdt_leaves_nothing_in_tracefs(uprobes, spawn, emitter, trace):
@@ -332,9 +346,11 @@ def test_user_events_lists_and_counts(no_kernel, emitter):
     done = run('user-events', 'e2e_', '-d', '500ms', '--json')
     elapsed_ms = 1000 * (time.monotonic() - begin)
     assert done.returncode == 0, done.stderr
-    rows = {row['name']: row for row in rows_in(json.loads(done.stdout)) if row['pid'] == program.pid}
-    assert rows['e2e_order']['fields'] == ('u64 id; struct f64 price 8; __rel_loc char[] symbol; s32 change; '
-                                           '__rel_loc u32[] lots; u8 last')
+    rows = {row['name']: row for row in rows_in(json.loads(done.stdout))
+            if row['pid'] == program.pid}
+    assert rows['e2e_order']['fields'] == \
+        ('u64 id; struct f64 price 8; __rel_loc char[] symbol; s32 change; '
+         '__rel_loc u32[] lots; u8 last')
     assert rows['e2e_tick']['transport'] == 'shm' and rows['e2e_tick']['program'] == 'emit'
     assert rows['e2e_order']['count'] == 0
     assert 0 < rows['e2e_tick']['count'] <= elapsed_ms  # at most one per millisecond
@@ -352,8 +368,10 @@ def test_watch_prints_each_event(no_kernel, emitter):
     assert [line for line in done.stdout.splitlines() if order(2) in line]
 
 
-FILTERS = {'id>=90': range(90, 100), 'price > 3.5 && price < 6': [4, 5], 'symbol == "S7" || change == -8': [7, 8],
-           'symbol ~ "S1*" && !(last == 1)': [10, 12, 14, 16, 18], 'id & 0x40': range(64, 100), 'symbol!=S5 && id<7 && id>3': [4, 6]}
+FILTERS = {'id>=90': range(90, 100), 'price > 3.5 && price < 6': [4, 5],
+           'symbol == "S7" || change == -8': [7, 8],
+           'symbol ~ "S1*" && !(last == 1)': [10, 12, 14, 16, 18], 'id & 0x40': range(64, 100),
+           'symbol!=S5 && id<7 && id>3': [4, 6]}
 
 
 @pytest.mark.parametrize('transport', ['', 'transport=usdt/'], ids=['shm', 'usdt'])
@@ -370,13 +388,16 @@ def test_filter_with_unknown_field_is_refused(no_kernel, emitter):
     emitter('forever')
     done = run('trace', '-d', '100ms', '-e', 'user_events:e2e_order/no>5/')
     assert done.returncode == 2
-    assert ("filter 'no>5': 'user_events:e2e_order' has no field 'no'; its fields are id, price, symbol, change, lots, "
-            'last') in done.stderr
+    assert (
+        "filter 'no>5': 'user_events:e2e_order' has no field 'no'; its fields are id, price, "
+        "symbol, change, lots, "
+        'last') in done.stderr
 
 
 @pytest.mark.parametrize('args, status, sentence', [
     (['-e', 'user_events:e2e_order/transport=kernel/'], 4,
-     "'user_events:e2e_order': transport=kernel requires Linux 6.4 or newer with CONFIG_USER_EVENTS=y; "
+     "'user_events:e2e_order': transport=kernel requires Linux 6.4 or newer with "
+     "CONFIG_USER_EVENTS=y; "
      'transport=shm and transport=usdt do not'),
     (['-e', 'user_events:e2e_order/transport=pigeon/'], 2,
      "'pigeon' is not a transport: use kernel, shm or usdt"),
@@ -388,22 +409,27 @@ def test_wrong_arguments_are_refused(no_kernel, args, status, sentence):
     assert sentence in done.stderr
 
 
-@pytest.mark.parametrize('command', [('stat', '-e', 'user_events:e2e_tick'), ('profile', '-e', 'user_events:e2e_tick')])
+@pytest.mark.parametrize('command', [('stat', '-e', 'user_events:e2e_tick'),
+                                     ('profile', '-e', 'user_events:e2e_tick')])
 def test_stat_and_profile_refuse_program_events(no_kernel, command):
     """Counting or sampling an event that never happens would give a wrong result."""
     done = run(*command, '-d', '100ms')
     assert done.returncode == 4
-    assert ("'user_events:e2e_tick' is not registered with the kernel: 'attar trace' shows it, and 'attar user-events -d "
-            "1s' counts it") in done.stderr
+    assert (
+        "'user_events:e2e_tick' is not registered with the kernel: 'attar trace' shows it, and "
+        "'attar user-events -d "
+        "1s' counts it") in done.stderr
 
 
 def test_help_lists_the_fields_of_a_program_event(no_kernel, emitter):
     emitter('forever')
     done = run('trace', '-e', 'user_events:e2e_order', 'help')
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines() if ' at ' in line or 'of varying length' in line] == [
-        'id', 'price', 'symbol', 'change', 'lots', 'last']
-    assert 'attar profile' not in done.stdout and 'attar trace -e user_events:e2e_order\n' in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines() if ' at ' in line
+            or 'of varying length' in line] == [
+                'id', 'price', 'symbol', 'change', 'lots', 'last']
+    assert 'attar profile' not in done.stdout \
+        and 'attar trace -e user_events:e2e_order\n' in done.stdout
 
 
 def test_command_without_the_event_is_reported(no_kernel):
@@ -426,7 +452,8 @@ def test_hello_world_is_listed_and_traced(root):
     done = guest.run('x86', 'sh', '-c', script)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
-    rows = [row for report in lines if report['profiler'] == 'trace' for s in report['sections'] for row in s['rows']]
+    rows = [row for report in lines if report['profiler'] == 'trace' for s in report['sections']
+            for row in s['rows']]
     assert len(rows) == 1
     assert 'hellostr=23' in rows[0]
 
@@ -443,7 +470,8 @@ def test_all_transports_show_the_same_events(root):
     """
     On a kernel with user_events, for a command from its first event; the default is the kernel's.
     """
-    asked = {'kernel': '/transport=kernel/', 'shm': '/transport=shm/', 'usdt': '/transport=usdt/', 'any': ''}
+    asked = {'kernel': '/transport=kernel/', 'shm': '/transport=shm/', 'usdt': '/transport=usdt/',
+             'any': ''}
     runs = ''.join(f"""
         echo; echo '== {name}'
         {ATTAR} trace -q -m 512 -o /tmp/{name}.json -e user_events:e2e_order{words} -- {EMIT} once 100 >/dev/null
@@ -462,7 +490,8 @@ def test_all_transports_show_the_same_events(root):
         check_orders(rows, 100, 'kernel' if name == 'any' else name)
     rows = {row['name']: row for row in lines_of(done.stdout, 'list')[0]}
     assert rows['e2e_tick']['transport'] == 'kernel' and rows['e2e_tick']['count'] > 100
-    assert rows['e2e_order']['fields'].startswith('u64 id; struct f64 price; __rel_loc char[] symbol; s32 change')
+    assert rows['e2e_order']['fields'].startswith(
+        'u64 id; struct f64 price; __rel_loc char[] symbol; s32 change')
 
 
 @pytest.mark.guest('x86')
@@ -483,7 +512,8 @@ def test_attar_may_start_before_the_kernel_has_the_event(root):
     done = guest.run('x86', 'sh', '-c', script)
     assert done.returncode == 0, done.stderr
     rows, text = lines_of(done.stdout, 'late')
-    assert "no program has registered the event 'e2e_tic*' yet; waiting. Looked in the kernel's user_events" in text[0]
+    assert "no program has registered the event 'e2e_tic*' yet; waiting. " \
+           "Looked in the kernel's user_events" in text[0]
     assert "attar: user_events:e2e_tick is received through the kernel's user_events" in text
     numbers = [row['values']['i'] for row in rows if row['transport'] == 'kernel']
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) and len(numbers) > 90

@@ -24,14 +24,16 @@ def test_arguments_environment_and_folder_are_passed_on(tmp_path, monkeypatch):
     words = ['', 'two words', "it's", '$HOME `id` "quoted"', 'new\nline', '*']
     monkeypatch.setenv('ATTAR_TEST_WORD', "a 'b' $c")
     (tmp_path / 'seen').write_text('by the guest')
-    done = guest.run('x86', 'sh', '-c', 'pwd; cat seen; echo; echo "$ATTAR_TEST_WORD"; printf "<%s>" "$@"', 'sh',
+    done = guest.run('x86', 'sh', '-c',
+                     'pwd; cat seen; echo; echo "$ATTAR_TEST_WORD"; printf "<%s>" "$@"', 'sh',
                      *words, cwd=tmp_path)
     assert done.stdout == f"{tmp_path}\nby the guest\na 'b' $c\n" + ''.join(f'<{w}>' for w in words)
 
 
 @pytest.mark.guest('x86')
 def test_only_shared_folders_are_writable(tmp_path):
-    done = guest.run('x86', 'sh', '-c', f'echo kept >"{tmp_path}/result"; ! echo lost 2>&- >"{HERE}/result"',
+    done = guest.run('x86', 'sh', '-c',
+                     f'echo kept >"{tmp_path}/result"; ! echo lost 2>&- >"{HERE}/result"',
                      share=[tmp_path])
     assert (done.returncode, done.stderr) == (0, '')
     assert (tmp_path / 'result').read_text() == 'kept\n'
@@ -51,7 +53,8 @@ def test_hanging_guest_is_killed():
 def test_panic_is_reported():
     done = guest.run('x86', 'sh', '-c', 'echo c >/proc/sysrq-trigger; sleep 100')
     assert done.returncode == 125
-    assert 'the kernel of the x86 guest died: Kernel panic - not syncing: sysrq triggered crash' in done.stderr
+    assert 'the kernel of the x86 guest died: Kernel panic - not syncing: sysrq triggered crash' in \
+        done.stderr
 
 
 @pytest.mark.guest('x86')
@@ -89,7 +92,8 @@ def lines(kernel, command):
 
 @pytest.mark.guest('x86')
 def test_x86_has_features_missing_in_debian():
-    version, *found = lines('x86', 'uname -r; ls /sys/bus/event_source/devices /sys/kernel/tracing; ls /proc/kcore')
+    version, *found = lines(
+        'x86', 'uname -r; ls /sys/bus/event_source/devices /sys/kernel/tracing; ls /proc/kcore')
     assert version.startswith('6.12.') and version.endswith('-attar')
     assert {'kprobe', 'uprobe', 'user_events_data', 'dynamic_events', '/proc/kcore'} <= set(found)
     assert lines('x86', 'cd /sys/kernel/tracing && echo "u:hello u32 x" >>dynamic_events && '
@@ -100,7 +104,8 @@ def test_x86_has_features_missing_in_debian():
 def test_x86_counts_kprobe():
     """Ten shells exit, so a kprobe on do_exit() counts ten calls."""
     hits = lines('x86', 'cd /sys/kernel/tracing && echo p:exits do_exit >kprobe_events && '
-                 'echo 1 >events/kprobes/exits/enable && for i in 1 2 3 4 5 6 7 8 9 10; do (:) ; done; '
+                 'echo 1 >events/kprobes/exits/enable && for i in 1 2 3 4 5 6 7 8 9 10; do (:) ; '
+                 'done; '
                  'echo 0 >events/kprobes/exits/enable; grep -c "sh-.*exits:" trace')
     assert hits == ['10']
 
@@ -114,7 +119,8 @@ def test_statuspage_has_the_status_page_interface():
     assert (status, active) == ('/sys/kernel/tracing/user_events_status', 'Active: 0')
 
 
-@pytest.mark.parametrize('kernel, oldest, newest', [('debian', (6, 1), (6, 1)), ('debian7', (7, 0), (99, 0))])
+@pytest.mark.parametrize('kernel, oldest, newest',
+                         [('debian', (6, 1), (6, 1)), ('debian7', (7, 0), (99, 0))])
 @pytest.mark.guest
 def test_debian_kernels_boot(kernel, oldest, newest):
     version, *devices = lines(kernel, 'uname -r; ls /sys/bus/event_source/devices')
@@ -129,7 +135,8 @@ def test_arm64_counts_exactly(tmp_path):
     """
     if not shutil.which('aarch64-linux-gnu-gcc'):
         pytest.skip('no aarch64-linux-gnu-gcc here (package gcc-aarch64-linux-gnu)')
-    subprocess.run(['aarch64-linux-gnu-gcc', '-O2', '-static', '-o', tmp_path / 'loop', HERE / 'loop.c'], check=True)
+    subprocess.run(['aarch64-linux-gnu-gcc', '-O2', '-static', '-o', tmp_path / 'loop',
+                    HERE / 'loop.c'], check=True)
     done = guest.run('arm64', './loop', 1_000_000, 2_000_000, 4_000_000, 2_000_000, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
