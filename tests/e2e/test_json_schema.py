@@ -68,11 +68,11 @@ def test_schema_refuses_invalid_reports():
     good = parse(demo('split', 'json'))
     for corrupt in [lambda r: r.pop('notes'), lambda r: r.update(schema='attar/2'),
                     lambda r: r.update(more=1),
-                  lambda r: r['sections'][0].pop('kind'),
-                  lambda r: r['sections'][1]['rows'][0].__setitem__(0, -2),
-                  lambda r: r['sections'][1]['columns'].pop(0),
-                  lambda r: r['notes'].update(lost=-1),
-                  lambda r: r['sections'][0]['columns'][0].update(unit='parsec')]:
+                    lambda r: r['sections'][0].pop('kind'),
+                    lambda r: r['sections'][1]['rows'][0].__setitem__(0, -2),
+                    lambda r: r['sections'][1]['columns'].pop(0),
+                    lambda r: r['notes'].update(lost=-1),
+                    lambda r: r['sections'][0]['columns'][0].update(unit='parsec')]:
         report = json.loads(json.dumps(good))
         corrupt(report)
         with pytest.raises(jsonschema.ValidationError):

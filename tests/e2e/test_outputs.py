@@ -75,7 +75,8 @@ def test_stack_formats_are_refused_without_stacks(root, tmp_path, profiler, word
     done = run(*profiler, *words, '--', 'touch', tmp_path / 'ran', cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ''
     assert done.stderr == ("attar: folded output needs aggregated stacks, which "
-                           f"'attar {profiler[0]}' does not produce: use 'attar profile -e EVENT'\n")
+                           f"'attar {profiler[0]}' does not produce: "
+                           "use 'attar profile -e EVENT'\n")
     assert [file.name for file in tmp_path.iterdir()] == ['x.folded']
     assert (tmp_path / 'x.folded').read_text() == 'precious'
 
@@ -147,7 +148,8 @@ def test_full_disk_is_reported(tmp_path, root):
         pytest.skip('unshare (package util-linux) is not installed')
     where = tmp_path / 'small'
     where.mkdir()
-    script = f'mount -t tmpfs -o size=16k none {where} && exec {ATTAR} profile -q -d 300ms -a -g -o {where}/x.html'
+    script = f'mount -t tmpfs -o size=16k none {where} && ' \
+             f'exec {ATTAR} profile -q -d 300ms -a -g -o {where}/x.html'
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == \

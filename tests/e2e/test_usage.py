@@ -62,7 +62,8 @@ MISTAKES = [
     (['profile', '--watermark', '-1'], USAGE,
      r"attar: --watermark: '-1' is not a percentage between 1 and 100"),
     (['profile', '--exclude-user', '--exclude-kernel'], USAGE,
-     r'attar: --exclude-user and --exclude-kernel are mutually exclusive: nothing would be sampled'),
+     r'attar: --exclude-user and --exclude-kernel are mutually exclusive: '
+     r'nothing would be sampled'),
     (['profile', 'sleep', '1'], USAGE,
      r"attar: 'sleep' is not an option; put a command to run after --: -- sleep \.\.\."),
     (['profile', '--'], USAGE, r'attar: a command is expected after --'),
@@ -251,11 +252,12 @@ TYPED = [
 
 @pytest.mark.parametrize('typed, wanted', TYPED)
 def test_bash_completes_words(root, typed, wanted):
-    """Called as by readline: words are split at = and : too, and the rest of the last is inserted."""
+    """As called by readline: words are split at = and : too, and only their rest is inserted."""
     words = [w for word in typed.split(' ')[1:] for w in re.split('([:=])', word) if w or not word]
     script = f"""
         PATH={ATTAR.parent}:$PATH; source <({ATTAR} completion bash)
-        COMP_LINE={shlex.quote(typed)} COMP_POINT=${{#COMP_LINE}} COMP_WORDS=(attar {shlex.join(words)})
+        COMP_LINE={shlex.quote(typed)} COMP_POINT=${{#COMP_LINE}}
+        COMP_WORDS=(attar {shlex.join(words)})
         COMP_CWORD={len(words)}; _attar; printf '%s\\n' "${{COMPREPLY[@]}}" """
     done = run('-c', script, program='bash')
     assert done.returncode == 0 and not done.stderr, done.stderr
@@ -268,7 +270,8 @@ def test_bash_completes_words(root, typed, wanted):
 def test_fish_completes_words(root, typed, wanted):
     if not has('fish'):
         pytest.skip('fish (package fish) is not installed')
-    script = f'set PATH {ATTAR.parent} $PATH; {ATTAR} completion fish | source; complete -C {shlex.quote(typed)}'
+    script = f'set PATH {ATTAR.parent} $PATH; {ATTAR} completion fish | source; ' \
+             f'complete -C {shlex.quote(typed)}'
     done = run('-c', script, program='fish')
     assert wanted <= {line.split('\t')[0] for line in done.stdout.splitlines()}, \
         done.stdout + done.stderr
