@@ -14,9 +14,8 @@ struct fork_record {
 };
 
 /*
- * Looks through what the ring holds without consuming it. One that is written backward leads from
- * the newest record to the oldest; of one that was written around forward no record's beginning is
- * known.
+ * Reads the records in the ring without consuming them. A backward-written ring leads from the
+ * newest record to the oldest. In a forward-written ring that has wrapped, no record start is known.
  */
 static int know_forked(struct attar_target *t, struct attar_ring *r)
 {

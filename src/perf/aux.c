@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AUX areas. Positions are free running and absolute, the tail too: the kernel takes aux_head -
- * aux_tail for what is unread (perf_aux_output_begin() in kernel/events/ring_buffer.c), so a tail
- * modulo the area's size would stop the trace for ever once it has gone round.
+ * AUX areas. Positions are absolute and free-running, including the tail: the kernel computes the
+ * unread size as aux_head - aux_tail (perf_aux_output_begin() in kernel/events/ring_buffer.c), so a
+ * tail modulo the area's size would stop the trace forever after the first wraparound.
  */
 #include "perf/aux.h"
 
@@ -21,23 +21,23 @@ static int refused(const struct attar_ring *ring, int error, size_t bytes)
 {
 	if (error == EOPNOTSUPP)
 		return attar_fail(-error,
-			"no AUX area for the ring of CPU %d: the PMU of its first counter writes "
-			"to none (Intel PT, Arm SPE and CoreSight do); the counter that traces "
-			"must come first",
+			"no AUX area for the ring of CPU %d: the PMU of its first counter has "
+			"none; open a counter of a tracing PMU (Intel PT, Arm SPE, CoreSight) "
+			"first",
 			ring->cpu);
 	if (error == EPERM || error == ENOMEM) {
 		struct buf why _cleanup_(buf_done) = {0};
 
 		ring_add_limit(&why, -error, bytes);
 		return attar_fail(-error,
-			"no AUX area for the ring of CPU %d, not even one of %zu KiB: %s",
+			"cannot map an AUX area for the ring of CPU %d, not even of %zu KiB: %s",
 			ring->cpu, bytes / 1024, buf_text(&why));
 	}
-	return attar_fail(
-		-error, "no AUX area for the ring of CPU %d: %s", ring->cpu, strerror(error));
+	return attar_fail(-error, "cannot map an AUX area for the ring of CPU %d: %s", ring->cpu,
+		strerror(error));
 }
 
-/* The area's instance in the file is told to the kernel by the ring's page, before it is mapped. */
+/* The ring's page tells the kernel the area's offset in the file before the area is mapped. */
 static int map(struct attar_aux *aux, const struct attar_ring *ring, size_t bytes)
 {
 	int prot = aux->snapshot ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -73,9 +73,9 @@ static int map_what_fits(struct attar_aux *aux, const struct attar_ring *ring, s
 	if (!error)
 		return 0;
 	ring_add_limit(&why, error, bytes * 2);
-	log_note("an AUX area of %zu KiB for the ring of CPU %d, not %zu: %s; parts of the trace "
-		 "may be lost",
-		bytes / 1024, ring->cpu, wanted / 1024, buf_text(&why));
+	log_note("the AUX area for the ring of CPU %d has %zu KiB instead of %zu: %s; parts of the "
+		 "trace may be lost",
+		ring->cpu, bytes / 1024, wanted / 1024, buf_text(&why));
 	return 0;
 }
 
@@ -89,8 +89,8 @@ int attar_aux_new(struct attar_ring *ring, size_t bytes, bool snapshot, struct a
 
 	if (ring->overwritten)
 		return attar_fail(-EINVAL,
-			"no AUX area for the ring of CPU %d: the ring itself is overwritten, and "
-			"its page cannot be written to",
+			"no AUX area for the ring of CPU %d: the ring is overwritable, and its "
+			"page is read-only",
 			ring->cpu);
 	aux = calloc(1, sizeof(*aux));
 	if (!aux)
@@ -123,7 +123,7 @@ size_t attar_aux_size(const struct attar_aux *aux)
 	return aux->size;
 }
 
-/* size bytes from the position on, in one piece or two. */
+/* size bytes from the position on, in one or two parts. */
 static struct attar_aux_data span(const struct attar_aux *aux, uint64_t position, size_t size)
 {
 	size_t offset = position & (aux->size - 1), first = MIN(size, aux->size - offset);
@@ -145,7 +145,7 @@ static void set_flags(struct attar_aux_data *data, uint64_t flags)
 	data->format = (uint8_t)((flags & PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK) >> 8);
 }
 
-/* NULL, or why the bytes from offset on are not there. */
+/* NULL, or the reason why the bytes from offset on are not available. */
 static const char *missing(const struct attar_aux *aux, uint64_t offset, uint64_t size)
 {
 	uint64_t head = __atomic_load_n(&aux->page->aux_head, __ATOMIC_ACQUIRE);
@@ -154,9 +154,9 @@ static const char *missing(const struct attar_aux *aux, uint64_t offset, uint64_
 	if (size > aux->size)
 		return "it is larger than the area";
 	if (offset - tail > aux->size)
-		return "it lies before what was released, or beyond the area";
+		return "it was already released, or is beyond the area";
 	return head - offset < size || head - offset > aux->size
-		       ? "the kernel has not written so far"
+		       ? "the kernel has not written that far"
 		       : NULL;
 }
 
@@ -171,15 +171,15 @@ int attar_aux_read(
 	const char *why;
 
 	if (record->type != PERF_RECORD_AUX)
-		return attar_fail(-EINVAL, "a %s record tells of no AUX data",
+		return attar_fail(-EINVAL, "a %s record does not describe AUX data",
 			attar_record_name(record->type));
 	if (aux->snapshot)
 		return attar_fail(-EINVAL,
-			"an overwritten AUX area is read by attar_aux_snapshot(): what a "
-			"record tells of may be gone");
+			"the AUX area is a snapshot area: read it with attar_aux_snapshot(), since "
+			"the data of a record may be overwritten");
 	why = missing(aux, offset, size);
 	if (why)
-		return attar_fail(-EBADMSG, "an AUX record tells of %llu bytes at %llu: %s",
+		return attar_fail(-EBADMSG, "invalid AUX record of %llu bytes at %llu: %s",
 			(unsigned long long)size, (unsigned long long)offset, why);
 	*ret_data = span(aux, offset, (size_t)size);
 	set_flags(ret_data, record->aux.flags);
@@ -197,7 +197,10 @@ void attar_aux_release(struct attar_aux *aux, const struct attar_aux_data *data)
 		__atomic_store_n(&aux->page->aux_tail, end, __ATOMIC_RELEASE);
 }
 
-/* Intel PT's head is an offset into the area; what lies behind it is zero until it has gone round once. */
+/*
+ * Intel PT's head is an offset into the area; the bytes after it are zero before the first
+ * wraparound.
+ */
 static bool has_wrapped(const struct attar_aux *aux, uint64_t head)
 {
 	if (head >= aux->size)
@@ -217,8 +220,8 @@ int attar_aux_snapshot(struct attar_aux *aux, struct attar_aux_data *ret_data)
 	size_t size = has_wrapped(aux, head) ? aux->size : (size_t)head;
 
 	if (!aux->snapshot)
-		return attar_fail(-EINVAL, "this AUX area is not overwritten: its data is told by "
-					   "AUX records, see attar_aux_read()");
+		return attar_fail(-EINVAL,
+			"not a snapshot area: read the data of AUX records with attar_aux_read()");
 	*ret_data = span(aux, head - size, size);
 	ret_data->overwritten = true;
 	return 0;

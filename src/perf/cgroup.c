@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control groups by name. perf events are a controller of their own in a v1 hierarchy; in v2 they work on
- * every group. Names are paths below the root of either, with the wildcards of glob(7).
+ * Control groups by name. In cgroup v1, perf_event is a separate controller; in v2, perf events
+ * work with every group. Names are paths below the root of the hierarchy, with the wildcards of
+ * glob(7).
  */
 #include "perf/target.h"
 
@@ -16,7 +17,7 @@
 
 enum { LOOK_NS = 100000000 };
 
-/* Appends the mount point of a hierarchy that perf events take: v1 perf_event first, then v2. */
+/* Appends the mount point of the hierarchy for perf events: v1 perf_event, otherwise v2. */
 static int find_root(struct buf *ret_root)
 {
 	struct buf mounts _cleanup_(buf_done) = {0};
@@ -90,8 +91,7 @@ static int open_pattern(struct attar_target *t, const char *root, const char *na
 			r = open_one(t, found.gl_pathv[i], strlen(root));
 	globfree(&found);
 	if (r == 0 && t->cgroups.n == before)
-		return attar_fail(
-			-ENOENT, "there is no control group '%s' below %s", CLIP(name), root);
+		return attar_fail(-ENOENT, "no control group '%s' below %s", CLIP(name), root);
 	return r;
 }
 
@@ -110,10 +110,12 @@ int cgroup_open_list(struct attar_target *t, const char *names)
 		if (r < 0)
 			return r;
 	}
-	return t->cgroups.n ? 0 : attar_fail(-EINVAL, "'%s' names no control group", CLIP(names));
+	return t->cgroups.n
+		       ? 0
+		       : attar_fail(-EINVAL, "'%s' does not name a control group", CLIP(names));
 }
 
-/* Every control group has the file, in v1 and v2; a directory that was removed has no files. */
+/* Every control group of v1 and v2 has this file; a removed directory has none. */
 static bool exists(int fd)
 {
 	return faccessat(fd, "cgroup.procs", F_OK, 0) == 0 || errno != ENOENT;
@@ -130,7 +132,7 @@ bool cgroup_all_removed(struct attar_target *t)
 	for (size_t i = 0; i < t->cgroups.n; i++) {
 		if (!t->cgroup_removed.at[i] && !exists(t->cgroups.at[i])) {
 			t->cgroup_removed.at[i] = true;
-			log_note("control group '%s' has been removed: it is no longer watched",
+			log_note("control group '%s' was removed and is no longer monitored",
 				t->cgroup_names.at[i]);
 		}
 		removed += t->cgroup_removed.at[i];

@@ -15,7 +15,7 @@
 
 enum { ID_PIDFD = 3 }; /* P_PIDFD of waitid(2), since 5.4 */
 
-/* The child does not inherit how the tool handles its signals; what is ignored, as by nohup(1), stays so. */
+/* Resets handled signals in the child; ignored ones (as by nohup(1)) stay ignored. */
 static void default_signals(void)
 {
 	struct sigaction action;
@@ -43,7 +43,7 @@ static void child(char *const *argv, const struct command_setup *setup, int go_f
 	do {
 		n = read(go_fd, &byte, 1);
 	} while (n < 0 && errno == EINTR);
-	if (n != 1) /* the parent died, or gave up */
+	if (n != 1) /* the parent exited or closed the socket */
 		_exit(0);
 	execvp(argv[0], argv);
 	error = errno;
@@ -56,15 +56,15 @@ int command_fork(struct command *c, char *const *argv, const struct command_setu
 	int go[2], failure[2];
 	pid_t pid;
 
-	/* Sockets: writing to a pipe whose reader was killed would end us by SIGPIPE. */
+	/* Sockets: writing to a pipe without a reader would raise SIGPIPE. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
 		return attar_fail(
-			-errno, "cannot make a pair of sockets: %s", limit_open_error(errno));
+			-errno, "cannot create a socket pair: %s", limit_open_error(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
 		int error = errno;
 
 		close(go[0]), close(go[1]);
-		return attar_fail(-error, "cannot make a pipe: %s", limit_open_error(error));
+		return attar_fail(-error, "cannot create a pipe: %s", limit_open_error(error));
 	}
 	pid = fork();
 	if (pid == 0) {
@@ -96,10 +96,10 @@ static int exec_failed(const struct command *c, int error)
 
 	if (error == ENOENT && !strchr(c->name, '/'))
 		return attar_fail(
-			-error, "cannot run '%s': there is no such command in PATH", CLIP(c->name));
+			-error, "cannot run '%s': no such command in PATH", CLIP(c->name));
 	if (error == ENOENT)
 		return attar_fail(-error,
-			"cannot run '%s': there is no such file (or its interpreter is missing)",
+			"cannot run '%s': no such file, or its interpreter is missing",
 			CLIP(c->name));
 	if (error == EACCES && stat(c->name, &st) == 0 && S_ISDIR(st.st_mode))
 		return attar_fail(-ENOEXEC, "cannot run '%s': it is a directory", CLIP(c->name));
@@ -108,7 +108,7 @@ static int exec_failed(const struct command *c, int error)
 			-ENOEXEC, "cannot run '%s': the file is not executable", CLIP(c->name));
 	if (error == ENOEXEC)
 		return attar_fail(-error,
-			"cannot run '%s': neither a program nor a script with a #! line",
+			"cannot run '%s': not an executable program or a script with a #! line",
 			CLIP(c->name));
 	return attar_fail(-error, "cannot run '%s': %s", CLIP(c->name), strerror(error));
 }
@@ -134,14 +134,14 @@ static uint64_t to_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
 }
 
-/* As the ioctl PIDFD_GET_INFO has it, in its first version. */
+/* struct pidfd_info of ioctl PIDFD_GET_INFO, first version. */
 struct pidfd_info_v0 {
 	uint64_t mask, cgroup;
 	uint32_t pid, tgid, ppid, ids[8];
 	int32_t exit_code;
 };
 
-/* The status that wait(2) gave to whoever reaped the command: since 6.15. -1: the kernel does not tell. */
+/* The exit status of a command that was reaped elsewhere, since Linux 6.15. -1: unknown. */
 static int status_after_reaping(const struct command *c)
 {
 	enum { INFO_EXIT = 8 };
@@ -154,7 +154,7 @@ static int status_after_reaping(const struct command *c)
 					   : WEXITSTATUS(info.exit_code);
 }
 
-/* waitid(2) with the resources used, without waiting. A pidfd cannot mean another process. */
+/* waitid(2) with resource usage, without blocking. A pidfd cannot refer to a reused PID. */
 static long reap(const struct command *c, siginfo_t *info, struct rusage *usage)
 {
 	long r = -1;
@@ -174,7 +174,7 @@ bool command_ended(struct command *c)
 	if (c->ended)
 		return true;
 	if (reap(c, &info, &usage) < 0) {
-		/* ECHILD: the program ignores SIGCHLD, or waits for any child. */
+		/* ECHILD: the calling program ignores SIGCHLD, or reaps any child. */
 		c->ended = errno == ECHILD;
 		c->status = c->ended ? status_after_reaping(c) : -1;
 		return c->ended;
@@ -199,7 +199,7 @@ static void send_signal(const struct command *c, int number)
 static void close_fds(struct command *c)
 {
 	if (c->go_fd >= 0)
-		close(TAKE_FD(c->go_fd)); /* still held: it exits by itself */
+		close(TAKE_FD(c->go_fd)); /* still held: the child exits */
 	if (c->failure_fd >= 0)
 		close(TAKE_FD(c->failure_fd));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A launched command: forked early, held before its exec until everything is open. */
+/* A launched command: forked early and held before its exec until all events are open. */
 #ifndef PERF_COMMAND_H
 #define PERF_COMMAND_H
 
@@ -7,44 +7,44 @@
 
 struct command {
 	pid_t pid;      /* 0: no command */
-	int go_fd;      /* a byte lets the child go on to its exec; closed without one, it exits */
+	int go_fd;      /* a byte lets the child exec; if closed without it, the child exits */
 	int failure_fd; /* delivers the errno of a failed exec */
 	int pidfd;      /* since 5.3; -1: none */
 	bool ended;
-	int status;            /* as a shell gives it, once ended; -1: not known */
-	bool has_times;        /* it was reaped here */
+	int status;            /* as reported by a shell, after its exit; -1: unknown */
+	bool has_times;        /* reaped by this library: times are known */
 	uint64_t user, system; /* ns of CPU time */
 	const char *name;      /* argv[0], borrowed from the caller's argv */
 };
 
-/* How the child's process differs from ours. */
+/* Settings of the child process. */
 struct command_setup {
-	const char *const *environment; /* "NAME=VALUE" beside ours, ends with NULL; may be NULL */
+	const char *const *environment; /* additional "NAME=VALUE", ends with NULL; may be NULL */
 	void (*prepare)(void *ctx);     /* called in the child before its exec; may be NULL */
 	void *ctx;
 };
 
 int command_fork(struct command *c, char *const *argv, const struct command_setup *setup);
 
-/* Lets it go on to its exec, once; 0, or why that failed: -ENOENT, -ENOEXEC ... */
+/* Lets the child exec, once. Returns 0, or why it failed: -ENOENT, -ENOEXEC ... */
 int command_start(struct command *c);
 
-/* It has been forked, and waits for command_start(). */
+/* True if the command was forked and waits for command_start(). */
 static inline bool command_is_held(const struct command *c)
 {
 	return c->go_fd >= 0;
 }
 
 /*
- * Reaps without waiting; true once it has ended. Where the program reaps all of its children itself, or
- * ignores SIGCHLD, the CPU times are not known, and before Linux 6.15 neither is the status.
+ * Reaps without blocking; true once the command has exited. If the calling program reaps all of its
+ * children or ignores SIGCHLD, the CPU times are unknown, and before Linux 6.15 also the status.
  */
 bool command_ended(struct command *c);
 
-/* In a child of the process that forked it: closes the file descriptors and lets it run. */
+/* In a child of the process that forked the command: closes the file descriptors only. */
 void command_disown(struct command *c);
 
-/* Ends it if it runs: SIGTERM, SIGKILL a second later. */
+/* Terminates a running command: SIGTERM, SIGKILL one second later. */
 void command_done(struct command *c);
 
 #endif

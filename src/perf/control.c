@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be done to open counters, each on all of its instances. */
+/* Operations on open counters; each affects all instances. */
 #include "attar/perf.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "perf/group.h"
 #include "record/uapi.h"
 
-enum { BPF_PROGRAMS_MAX = 64 }; /* of one tracepoint: BPF_TRACE_MAX_PROGS in the kernel */
+enum { BPF_PROGRAMS_MAX = 64 }; /* per tracepoint: BPF_TRACE_MAX_PROGS in the kernel */
 
 /* "cannot enable 'cycles' on CPU 3: why" */
 static int failed(const struct attar_counter *c, const struct counter_fd *it, int error,
@@ -23,15 +23,15 @@ static int failed(const struct attar_counter *c, const struct counter_fd *it, in
 	return attar_fail(error, "cannot %s '%s' on CPU %d: %s", what, CLIP(c->name), it->cpu, why);
 }
 
-/* One request for every instance, and what EINVAL, EEXIST and EOPNOTSUPP mean for it. */
-struct order {
+/* A request for all instances, and the meaning of EINVAL, EEXIST and EOPNOTSUPP. */
+struct request {
 	unsigned long request;
 	const void *argument;
 	const char *what, *invalid, *exists, *unsupported;
 };
 
-/* A thread that has ended takes no orders and needs none. */
-static int each_instance(const struct attar_counter *c, const struct order *o)
+/* Ignores ESRCH: the thread exited. */
+static int each_instance(const struct attar_counter *c, const struct request *o)
 {
 	vec_each (&c->fds, it) {
 		if (it->gone)
@@ -58,7 +58,7 @@ int attar_counter_enable(struct attar_counter *c)
 	CHECK_OWN(c, "counter");
 
 	c->enabled = true;
-	return each_instance(c, &(struct order){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
+	return each_instance(c, &(struct request){PERF_EVENT_IOC_ENABLE, NULL, "enable"});
 }
 
 int attar_counter_disable(struct attar_counter *c)
@@ -66,14 +66,14 @@ int attar_counter_disable(struct attar_counter *c)
 	CHECK_OWN(c, "counter");
 
 	c->enabled = false;
-	return each_instance(c, &(struct order){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
+	return each_instance(c, &(struct request){PERF_EVENT_IOC_DISABLE, NULL, "disable"});
 }
 
 static int all_of_this_thread(int request, const char *what)
 {
 	if (prctl(request, 0, 0, 0, 0) < 0)
-		return attar_fail(
-			-errno, "cannot %s what this thread has opened: %s", what, strerror(errno));
+		return attar_fail(-errno, "cannot %s the events opened by this thread: %s", what,
+			strerror(errno));
 	return 0;
 }
 
@@ -88,8 +88,8 @@ int attar_counters_disable_all(void)
 }
 
 /*
- * The siblings are enabled by themselves and follow their leader. PERF_IOC_FLAG_GROUP would disable them
- * singly, and Linux 6.18 does not count siblings of another PMU any more when it enables them again.
+ * Siblings are always enabled and follow their leader. PERF_IOC_FLAG_GROUP would disable each
+ * sibling, and Linux 6.18 does not count siblings of another PMU after they are enabled again.
  */
 int attar_group_enable(struct attar_group *g)
 {
@@ -109,12 +109,12 @@ int attar_counter_set_period(struct attar_counter *c, uint64_t period)
 {
 	CHECK_OWN(c, "counter");
 
-	const char *invalid = !c->attr.sample_period ? "it is not sampled, it only counts"
+	const char *invalid = !c->attr.sample_period ? "it is not a sampled event"
 			      : c->attr.freq
 				      ? "the frequency is above kernel.perf_event_max_sample_rate"
-				      : "a period is between 1 and 2^63 - 1";
+				      : "the period must be between 1 and 2^63 - 1";
 	int r = each_instance(
-		c, &(struct order){PERF_EVENT_IOC_PERIOD, &period, "set the period of", invalid});
+		c, &(struct request){PERF_EVENT_IOC_PERIOD, &period, "set the period of", invalid});
 
 	if (r == 0)
 		c->attr.sample_period = period;
@@ -125,13 +125,13 @@ int attar_counter_refresh(struct attar_counter *c, unsigned n)
 {
 	CHECK_OWN(c, "counter");
 
-	return each_instance(c, &(struct order){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
+	return each_instance(c, &(struct request){PERF_EVENT_IOC_REFRESH, number(n), "refresh",
 					c->attr.inherit ? "inherited events cannot be limited to a "
 							  "number of overflows (attr.inherit)"
-							: "it is not sampled, it only counts"});
+							: "it is not a sampled event"});
 }
 
-/* ---- what is kept for fds that are opened later ---- */
+/* ---- settings kept for fds that are opened later ---- */
 
 static void keep_text(char **kept, const char *text)
 {
@@ -156,7 +156,7 @@ int counter_restore(const struct attar_counter *c, const struct counter_fd *it)
 	return c->signo ? signal_route(c, it->fd, c->signo, c->signal_tid) : 0;
 }
 
-/* A tracepoint has its programs for all of its fds together: the second fd finds that it is there. */
+/* All fds of a tracepoint share its programs: attaching to the second fd fails with EEXIST. */
 int attar_counter_attach_bpf(struct attar_counter *c, int program_fd)
 {
 	CHECK_OWN(c, "counter");
@@ -167,16 +167,16 @@ int attar_counter_attach_bpf(struct attar_counter *c, int program_fd)
 		if (errno == EEXIST && it != c->fds.at)
 			continue;
 		return failed(c, it, -errno, "attach a BPF program to",
-			errno == EEXIST   ? "it has one already"
-			: errno == EINVAL ? "the program is of a kind for other events, or the "
-					    "event is not sampled"
+			errno == EEXIST   ? "the program is already attached"
+			: errno == EINVAL ? "the program's type is for other events, or the event "
+					    "is not sampled"
 					  : strerror(errno));
 	}
 	keep_fd(&c->bpf_fd, program_fd);
 	return 0;
 }
 
-/* As struct perf_event_query_bpf, with room. */
+/* struct perf_event_query_bpf with space for the ids. */
 struct query {
 	uint32_t ids_len, prog_cnt;
 	uint32_t ids[BPF_PROGRAMS_MAX];
@@ -192,9 +192,10 @@ int attar_counter_query_bpf(struct attar_counter *c, uint32_t *ret_ids, size_t r
 	const struct counter_fd *it = c->fds.at;
 
 	if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_QUERY_BPF, &q)) < 0)
-		return failed(c, it, -errno, "ask for the BPF programs of",
-			errno == EINVAL ? "only tracepoints and probes tell them (since 4.16)"
-					: strerror(errno));
+		return failed(c, it, -errno, "query the BPF programs of",
+			errno == EINVAL
+				? "only tracepoints and probes support this (since Linux 4.16)"
+				: strerror(errno));
 	memcpy(ret_ids, q.ids, MIN(room, (size_t)q.prog_cnt) * sizeof(*ret_ids));
 	*ret_n = q.prog_cnt;
 	return 0;
@@ -207,13 +208,13 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 
 	const char *invalid =
 		c->attr.type == PERF_TYPE_TRACEPOINT
-			? "an unknown field, or an operator that does not fit its type"
-			: "only tracepoints, and PMUs that trace into an AUX area, take filters";
+			? "unknown field, or operator not valid for its type"
+			: "only tracepoints and PMUs with an AUX area support filters";
 	int r = each_instance(
-		c, &(struct order){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
-			   "it has a filter already, which cannot be changed",
-			   "the filter has more address ranges than its PMU has, or of "
-			   "a kind that it lacks"});
+		c, &(struct request){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
+			   "it already has a filter, which cannot be changed",
+			   "the filter has more address ranges than the PMU supports, or "
+			   "unsupported ones"});
 
 	if (r < 0)
 		return attar_context(r, "the filter '%s'", CLIP(filter));
@@ -231,7 +232,7 @@ int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *
 
 	if (c->attr.type != PERF_TYPE_BREAKPOINT || attr->type != PERF_TYPE_BREAKPOINT)
 		return attar_fail(-EINVAL,
-			"cannot modify '%s': the kernel modifies breakpoints only, into "
+			"cannot modify '%s': only breakpoints can be modified, and only into "
 			"breakpoints",
 			CLIP(c->name));
 	wanted = c->whole;
@@ -239,9 +240,9 @@ int attar_counter_modify(struct attar_counter *c, const struct perf_event_attr *
 	wanted.attr.bp_addr = attr->bp_addr;
 	wanted.attr.bp_len = attr->bp_len;
 	wanted.attr.disabled = attr->disabled;
-	r = each_instance(
-		c, &(struct order){PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &wanted, "modify",
-			   "the CPU takes no breakpoint of this length, kind or alignment"});
+	r = each_instance(c,
+		&(struct request){PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &wanted, "modify",
+			"the CPU does not support breakpoints of this length, type or alignment"});
 	if (r == 0)
 		c->whole = wanted;
 	return r;
@@ -251,8 +252,8 @@ int attar_counter_pause(struct attar_counter *c, bool pause)
 {
 	CHECK_OWN(c, "counter");
 
-	return each_instance(c, &(struct order){PERF_EVENT_IOC_PAUSE_OUTPUT, number(pause),
-					pause ? "pause" : "resume", "it has no ring to write to"});
+	return each_instance(c, &(struct request){PERF_EVENT_IOC_PAUSE_OUTPUT, number(pause),
+					pause ? "pause" : "resume", "it has no ring"});
 }
 
 int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
@@ -261,18 +262,19 @@ int attar_counter_redirect(struct attar_counter *c, struct attar_counter *to)
 
 	if (to && to->fds.n != c->fds.n)
 		return attar_fail(-EINVAL,
-			"cannot send '%s' to the rings of '%s': they have %zu and %zu instances",
+			"cannot redirect '%s' to the rings of '%s': they have %zu and %zu "
+			"instances",
 			CLIP(c->name), CLIP(to->name), c->fds.n, to->fds.n);
 	for (size_t i = 0; i < c->fds.n; i++) {
 		const struct counter_fd *it = &c->fds.at[i];
-		long fd = to ? to->fds.at[i].fd : -1; /* the kernel looks at all 64 bits of -1 */
+		long fd = to ? to->fds.at[i].fd : -1; /* the kernel checks all 64 bits of -1 */
 
 		if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, fd)) >= 0)
 			continue;
 		return failed(c, it, -errno, "redirect",
-			errno == EINVAL  ? "the other has no ring, another clock, or is on another "
-					   "CPU or thread"
-			: errno == EBUSY ? "it has a ring of its own that is mapped"
+			errno == EINVAL  ? "the other counter has no ring, another clock, or "
+					   "another CPU or thread"
+			: errno == EBUSY ? "its own ring is mapped"
 					 : strerror(errno));
 	}
 	return 0;

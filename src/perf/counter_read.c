@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counters: one system call for each instance of a counter or of a whole group, nothing
- * allocated. The kernel gives nothing (end of file) for a pinned event that lost its hardware
- * counter, and it gives the whole group, leader first, whichever member is read.
+ * Reads counters, with one system call per instance of a counter or of a whole group, and no
+ * allocation. read(2) returns 0 (end of file) for a pinned event that lost its hardware counter,
+ * and the whole group, leader first, whichever member is read.
  */
 #include "perf/counter_read.h"
 
@@ -10,10 +10,12 @@
 #include "perf/group.h"
 #include "perf/value.h"
 
-/* Of a lone counter: perhaps its number of members, value, enabled, running, id, lost. */
+/*
+ * Maximum words of a counter without a group: number of members, value, enabled, running, id, lost.
+ */
 enum { WORDS_ALONE = 6 };
 
-/* Of a thread, on one of the CPUs that it may run on. */
+/* True for an instance that counts a thread on one of its CPUs. */
 static bool is_part(const struct counter_fd *it)
 {
 	return it->tid >= 0 && it->cpu >= 0;
@@ -26,7 +28,9 @@ static inline __attribute__((always_inline)) void finish(
 	v->time_enabled -= it->base.time_enabled;
 	v->time_running -= it->base.time_running;
 	v->lost -= it->base.lost;
-	/* A task on one CPU: of what it spent on others it is not known whether this event waited. */
+	/*
+	 * A task on one CPU: time on other CPUs does not show whether this event was multiplexed.
+	 */
 	if (is_part(it) && !c->shares)
 		v->time_enabled = v->time_running;
 	v->elsewhere = c->one_core_kind || is_part(it);
@@ -77,8 +81,8 @@ static int failed(const struct attar_counter *c, const struct counter_fd *it, in
 }
 
 /*
- * What read(2) gave: as attar_read_parse() tells, but taken apart once for all members. Offsets are in words
- * from a value on, 0 for what the format lacks.
+ * The result of read(2), as parsed by attar_read_parse(), but once for all members. Offsets are in
+ * words relative to a value; 0: not in the format.
  */
 struct block {
 	const uint64_t *first; /* value */
@@ -87,13 +91,14 @@ struct block {
 	uint64_t time_enabled, time_running;
 };
 
-static inline __attribute__((always_inline)) bool take_apart(
+static inline __attribute__((always_inline)) bool parse_block(
 	uint64_t format, const uint64_t *words, size_t n, struct block *b)
 {
 	bool ids = format & PERF_FORMAT_ID, losses = format & PERF_FORMAT_LOST_;
 	bool enabled = format & PERF_FORMAT_TOTAL_TIME_ENABLED;
 	bool running = format & PERF_FORMAT_TOTAL_TIME_RUNNING;
-	unsigned times = enabled + running, gap = 1; /* from a value to what else it has */
+	unsigned times = enabled + running,
+		 gap = 1; /* words from a value to its id or lost count */
 
 	if (n < 1 + times)
 		return false;
@@ -111,11 +116,11 @@ static inline __attribute__((always_inline)) bool take_apart(
 	b->stride = gap + ids + losses;
 	b->id = ids ? gap : 0;
 	b->lost = losses ? gap + ids : 0;
-	/* The first test keeps the second from an overflow. */
+	/* The first test prevents an overflow in the second. */
 	return b->nr <= n && b->nr * b->stride <= n;
 }
 
-/* A group may have got members that we do not know: reads once more, with room for them. */
+/* The group may have unknown additional members: reads again with a larger buffer. */
 static __attribute__((cold, noinline)) ssize_t read_more(
 	const struct attar_counter *c, const struct counter_fd *it, const uint64_t **ret_words)
 {
@@ -134,9 +139,9 @@ static __attribute__((cold, noinline)) ssize_t read_more(
 }
 
 /*
- * 1 and the block, in the words of the group or in those for one alone; 0 at end of file; or a
- * negative errno. In one piece with its callers: returns that come after a system call are not
- * predicted, and cost more than all else here.
+ * Returns 1 and the block, in the words of the group or in `alone`; 0 at end of file; or a negative
+ * errno. Inlined into its callers: returns after a system call are mispredicted and would cost more
+ * than everything else here.
  */
 static inline __attribute__((always_inline)) int read_block(const struct attar_counter *c,
 	const struct counter_fd *it, uint64_t *alone, struct block *ret_block)
@@ -150,12 +155,12 @@ static inline __attribute__((always_inline)) int read_block(const struct attar_c
 		n = read_more(c, it, &words);
 	if (unlikely(n <= 0))
 		return (int)n;
-	if (!take_apart(c->attr.read_format, words, (size_t)n / sizeof(*words), ret_block))
+	if (!parse_block(c->attr.read_format, words, (size_t)n / sizeof(*words), ret_block))
 		return failed(c, it, -EIO);
 	return 1;
 }
 
-/* Where the value of that id is; NULL: it is not there. */
+/* The value with this id; NULL: not found. */
 static __attribute__((cold, noinline)) const uint64_t *search(const struct block *b, uint64_t id)
 {
 	for (uint64_t i = 0; i < b->nr && b->id; i++)
@@ -171,7 +176,7 @@ static __attribute__((cold, noinline)) void take_nothing(
 	value_error(v);
 }
 
-/* The counter's own part of a block. Its index is a guess: the id decides. */
+/* Takes the counter's values from a block. index is where they are expected; the id is checked. */
 static inline __attribute__((always_inline)) void take(const struct attar_counter *c,
 	const struct counter_fd *it, const struct block *b, uint64_t index, struct attar_value *v)
 {
@@ -180,7 +185,7 @@ static inline __attribute__((always_inline)) void take(const struct attar_counte
 	if (unlikely(index >= b->nr || (it->id && own[b->id] != it->id)))
 		own = search(b, it->id);
 	if (unlikely(!own)) {
-		take_nothing(it, v); /* the group was taken apart by its leader's end */
+		take_nothing(it, v); /* the group was dissolved because its leader was closed */
 		return;
 	}
 	*v = (struct attar_value){.raw = own[0],
@@ -191,7 +196,7 @@ static inline __attribute__((always_inline)) void take(const struct attar_counte
 	finish(c, it, v);
 }
 
-/* Its CPU is offline: what it had counted was put into base when it went. */
+/* Its CPU is offline: its counts were added to base at that time. */
 static __attribute__((cold, noinline)) int take_gone(
 	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *v)
 {
@@ -313,11 +318,11 @@ static void rebase(struct counter_fd *it, const struct attar_value *v)
 	it->base.lost += v->lost;
 }
 
-void counter_take_out(struct attar_counter *c, size_t instance, const struct attar_value *told,
+void counter_take_out(struct attar_counter *c, size_t instance, const struct attar_value *reported,
 	struct attar_value *sum)
 {
 	struct counter_fd *it = &c->fds.at[instance];
-	struct attar_value v = *told;
+	struct attar_value v = *reported;
 
 	if (c->group)
 		c->group->plain = false;
@@ -351,7 +356,7 @@ int attar_counter_reset(struct attar_counter *c)
 
 /* ---- groups ---- */
 
-/* Kernels before 4.13 give no block of a group that is inherited: its members are read one by one then. */
+/* Kernels before 4.13 cannot read inherited groups as a block: reads their members one by one. */
 static int read_one_by_one(struct attar_group *g, size_t instance, struct attar_value *ret_values)
 {
 	for (size_t m = 0; m < g->n; m++) {
@@ -364,8 +369,8 @@ static int read_one_by_one(struct attar_group *g, size_t instance, struct attar_
 }
 
 /*
- * The usual case: every member is where it was, and all of them counted all the time. False when it
- * is another.
+ * The fast path: all members are at their previous index and counted during all of the enabled
+ * time. Returns false otherwise.
  */
 static inline __attribute__((always_inline)) bool take_plain(const struct attar_group *g,
 	size_t instance, const struct block *b, struct attar_value *values)
@@ -402,7 +407,7 @@ static __attribute__((noinline)) void take_each(const struct attar_group *g, siz
 		take(g->members[m], &g->members[m]->fds.at[instance], b, m, &values[m]);
 }
 
-/* r: 0 when the kernel gave nothing, so that the block holds nothing. */
+/* r is 0 if read(2) returned end of file: the block is empty. */
 static inline __attribute__((always_inline)) void take_block(const struct attar_group *g,
 	size_t instance, int r, const struct block *b, struct attar_value *values)
 {
@@ -470,7 +475,7 @@ int attar_group_read(struct attar_group *g, struct attar_value *ret_values)
 					 : read_group_sums(g, ret_values);
 }
 
-/* What take_plain() takes, the values alone. */
+/* As take_plain(), but only the values. */
 static inline __attribute__((always_inline)) bool take_plain_values(
 	const struct attar_group *g, const struct block *b, uint64_t *values)
 {
@@ -487,7 +492,7 @@ static inline __attribute__((always_inline)) bool take_plain_values(
 	return true;
 }
 
-/* The values in scratch; the worst quality among them. */
+/* Reads the values into scratch; returns their worst quality. */
 static __attribute__((noinline)) int give_values(const struct attar_group *g, uint64_t *ret_values)
 {
 	int worst = ATTAR_QUALITY_IDLE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters on CPUs that come and go. An event whose CPU went offline is dead, with its count; when
- * the CPU is back a new one takes its instance. What the new one counts is added to what the old one
- * had: the old count stands in the fd's base, as minus it. The CPU had run for a moment by then, so
- * the count is PARTIAL from there on.
+ * CPU hotplug. The event of a CPU that went offline stops, with its count; when the CPU returns, a
+ * new event is opened in the same instance. The old count is stored negatively in the fd's base, so
+ * that the new counts are added to it. The CPU has already run for a moment by then, so the count
+ * has quality PARTIAL from then on.
  */
 #include "perf/cpus.h"
 
@@ -15,7 +15,7 @@
 #include "perf/negotiate.h"
 #include "perf/target.h"
 
-/* A counter alone, or the group that it leads. */
+/* A single counter, or the group that it leads. */
 struct team {
 	struct attar_counter *const *members;
 	size_t n;
@@ -33,7 +33,7 @@ static bool leads(const struct attar_counter *c)
 	return !c->group || c == c->group->members[0];
 }
 
-/* ---- a CPU goes ---- */
+/* ---- a CPU goes offline ---- */
 
 static void mark_dead(struct attar_counter *c, struct counter_fd *it)
 {
@@ -50,16 +50,16 @@ static void mark_dead(struct attar_counter *c, struct counter_fd *it)
 		c->group->plain = false;
 }
 
-/* The leader last: who reads it gets the values of all. */
+/* The leader last: reading it gives the values of all members. */
 static void mark_group_dead(const struct team *team, size_t instance)
 {
 	for (size_t m = team->n; m-- > 0;)
 		mark_dead(team->members[m], &team->members[m]->fds.at[instance]);
 }
 
-/* ---- a CPU comes ---- */
+/* ---- a CPU comes online ---- */
 
-/* Opens all or none; ret_fds has room for each. */
+/* Opens all or none; ret_fds has space for each. */
 static int open_group_at(const struct team *team, struct instance p, int *ret_fds)
 {
 	for (size_t m = 0; m < team->n; m++) {
@@ -77,7 +77,7 @@ static int open_group_at(const struct team *team, struct instance p, int *ret_fd
 	return 0;
 }
 
-/* A ring lives on the fd that it was mapped from, also when that has no event on a CPU any more. */
+/* A ring stays valid on the fd that it was mapped from, even after its event has stopped. */
 static void let_go(struct attar_ring **rings, size_t n, int fd)
 {
 	for (size_t i = 0; i < n; i++)
@@ -102,8 +102,8 @@ static int not_again(const struct attar_counter *c, int cpu, int error)
 {
 	if (error == -ENOMEM)
 		return base_oom();
-	if (error != -ENODEV) /* it has gone again, that is all */
-		log_note("'%s' is not watched on CPU %d, which has come online: %s", CLIP(c->name),
+	if (error != -ENODEV) /* otherwise the CPU is offline again */
+		log_note("'%s' is not monitored on CPU %d, which came online: %s", CLIP(c->name),
 			cpu, strerror(-error));
 	return 0;
 }
@@ -156,7 +156,7 @@ static bool has_instance(const struct attar_counter *c, int cpu, int cgroup)
 	return false;
 }
 
-/* On CPUs that were not there when the target was made. */
+/* Adds CPUs that did not exist when the target was created. */
 static int append_all(const struct team *team, const struct attar_target *t)
 {
 	int first = t->kind == ATTAR_TARGET_CGROUPS ? 0 : -1;
@@ -194,7 +194,7 @@ static int follow_team(const struct team *team, const struct attar_target *t,
 	return t->every_cpu ? append_all(team, t) : 0;
 }
 
-/* ---- what is new begins to work ---- */
+/* ---- enabling new events ---- */
 
 static int start(
 	struct attar_counter *c, struct counter_fd *it, struct attar_ring **rings, size_t n_rings)
@@ -211,7 +211,7 @@ static int start(
 	return r;
 }
 
-/* Siblings first: their leader's enabling is theirs. */
+/* Siblings first: they count once their leader is enabled. */
 static int start_team(const struct team *team, struct attar_ring **rings, size_t n_rings)
 {
 	for (size_t m = team->n; m-- > 0;)
@@ -253,11 +253,12 @@ static void note(const struct attar_target *t)
 		bool went = parse_ints_have(&h->went, *cpu), on = hotplug_is_online(h, *cpu);
 
 		if (went && !on)
-			log_note("CPU %d went offline: nothing is watched there until it returns",
+			log_note(
+				"CPU %d went offline: it is not monitored until it is online again",
 				*cpu);
 		else if (went || parse_ints_have(&h->came, *cpu))
-			log_note("CPU %d came online: it is watched from now on; what happened "
-				 "there just before is missing",
+			log_note("CPU %d came online and is monitored from now on; events just "
+				 "before are missing",
 				*cpu);
 	}
 }

@@ -25,7 +25,7 @@ enum {
 #define ALL    UINT64_MAX
 #define LOW    0xffffffffULL
 #define HIGH   (LOW << 32)
-#define BIT(n) (1ULL << (n)) /* of the flags, counted from `disabled` on */
+#define BIT(n) (1ULL << (n)) /* in the flags; bit 0 is `disabled` */
 #define SAMPLE(x)                                                                                  \
 	{                                                                                          \
 		SAMPLE_TYPE, PERF_SAMPLE_##x                                                       \

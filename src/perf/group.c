@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups. Only the leader is opened disabled: the kernel enables and disables with it what is itself enabled,
- * so a sibling that was opened disabled would never count.
+ * Groups. Only the leader is opened disabled: the kernel enables and disables with it those
+ * siblings that are enabled themselves, so a sibling opened disabled would never count.
  */
 #include "perf/group.h"
 
@@ -11,11 +11,11 @@
 
 enum {
 	MEMBERS_MAX = 512,
-	MORE_MEMBERS = 4,          /* room for members that others may add */
-	WORDS_MAX = 64 * 1024 / 8, /* no group is larger: the kernel refuses it */
+	MORE_MEMBERS = 4,          /* space for members added by other processes */
+	WORDS_MAX = 64 * 1024 / 8, /* the kernel's limit for a group */
 };
 
-/* The leader's number of members and times, then value, id, lost of each. */
+/* The words of a read: number of members and times, then value, id and lost of each. */
 static size_t words_for(size_t n)
 {
 	return 3 + 3 * n;
@@ -27,7 +27,7 @@ int group_grow(struct attar_group *g)
 	uint64_t *words;
 
 	if (n > WORDS_MAX)
-		return attar_fail(-ENOSPC, "the group of '%s' has too many members to be read",
+		return attar_fail(-ENOSPC, "the group of '%s' has too many members to read",
 			CLIP(g->members[0]->name));
 	words = realloc(g->words, n * sizeof(*words));
 	if (!words)
@@ -37,19 +37,19 @@ int group_grow(struct attar_group *g)
 	return 0;
 }
 
-/* What the kernel would refuse with a bare EINVAL. */
+/* Conflicts that the kernel refuses with EINVAL only. */
 static int check_member(const struct attar_group_event *leader, const struct attar_group_event *e)
 {
 	const char *what = e->attr->pinned ? "pinned" : e->attr->exclusive ? "exclusive" : NULL;
 
 	if (what)
 		return attar_fail(-EINVAL,
-			"'%s' cannot be %s: only the leader of a group can, which is '%s'",
-			CLIP(e->name), what, CLIP(leader->name));
+			"'%s' cannot be %s: only the leader of its group, '%s', can", CLIP(e->name),
+			what, CLIP(leader->name));
 	if (e->attr->use_clockid &&
 		(!leader->attr->use_clockid || e->attr->clockid != leader->attr->clockid))
 		return attar_fail(-EINVAL,
-			"'%s' has another clock (clockid) than the leader of its group, '%s'",
+			"'%s' and the leader of its group, '%s', have different clocks (clockid)",
 			CLIP(e->name), CLIP(leader->name));
 	return 0;
 }
@@ -81,7 +81,7 @@ static int add_member(struct attar_group *g, const struct attar_target *t,
 	return 0;
 }
 
-/* On the CPU together or not at all: one that waits for a hardware counter makes all of them wait. */
+/* Members are scheduled together: if one waits for a hardware counter, all wait. */
 static void share_together(struct attar_group *g)
 {
 	bool shares = false;
@@ -92,7 +92,7 @@ static void share_together(struct attar_group *g)
 		g->members[i]->shares = shares;
 }
 
-/* After instances were opened. What is not noted for want of memory is read with more work. */
+/* Caches the ids after instances were opened. Without memory, reads work but are slower. */
 static void note_ids(struct attar_group *g)
 {
 	size_t n = g->members[0]->fds.n * g->n;
@@ -141,7 +141,8 @@ int attar_group_open(struct attar_target *target, const struct attar_group_event
 
 	CHECK_FLAGS(flags, ATTAR_COUNTER_DEGRADE | ATTAR_COUNTER_SELF_READ);
 	if (!n || n > MEMBERS_MAX)
-		return attar_fail(-EINVAL, "a group has 1 to %d events, not %zu", MEMBERS_MAX, n);
+		return attar_fail(
+			-EINVAL, "a group must have 1 to %d events, not %zu", MEMBERS_MAX, n);
 	for (size_t i = 0; i < n; i++) {
 		CHECK_ARG(events[i].name, "events[].name");
 		CHECK_ARG(events[i].attr, "events[].attr");

@@ -69,7 +69,9 @@ static int depart(struct hotplug *h, int cpu)
 	return vec_push(&h->went, cpu) < 0 ? base_oom() : 0;
 }
 
-/* "offline@/devices/system/cpu/cpu1", and more behind it. Only the kernel may send to the group. */
+/*
+ * "offline@/devices/system/cpu/cpu1", followed by variables. Only the kernel can send to the group.
+ */
 static int departed(const char *message)
 {
 	int cpu = -1;
@@ -79,7 +81,7 @@ static int departed(const char *message)
 	return cpu < kernel_get()->cpus_possible ? cpu : -1;
 }
 
-/* Departures that were announced. */
+/* Handles announced offline events. */
 static int take_announcements(struct hotplug *h)
 {
 	char message[4096];
@@ -97,7 +99,7 @@ static int take_announcements(struct hotplug *h)
 	return 0;
 }
 
-/* Those that nobody announced are found by comparing. */
+/* Finds unannounced changes by comparison. */
 static int compare(struct hotplug *h, const parse_ints *online)
 {
 	for (size_t i = 0; i < h->online.n; i++) {

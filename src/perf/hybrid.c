@@ -24,7 +24,7 @@ static size_t count_cpus(const char *path)
 	return n;
 }
 
-/* Only core PMUs have a file "cpus": others have a "cpumask", or nothing. */
+/* Only core PMUs have a file "cpus": others have "cpumask" or neither. */
 static void add(struct cores *cores, const char *devices, const char *name, size_t online)
 {
 	char path[512];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ladder that gives up one thing at a time: first what old kernels do not know, then the kernel's own part
- * where it may not be watched.
+ * Drops one requirement at a time until the event opens: first features that old kernels do not
+ * support, then kernel code if it may not be monitored.
  */
 #include "perf/negotiate.h"
 
@@ -27,7 +27,7 @@ static bool may_give_up(const struct feature *f, unsigned flags)
 	       (f->loss == FEATURE_QUIET && flags & ATTAR_COUNTER_DEGRADE);
 }
 
-/* Before 4.13 an inherited counter gives no values of its group: its members are read one by one then. */
+/* Before 4.13 inherited counters have no group reads: members are then read one by one. */
 static bool drop_group(union uapi_attr *attr)
 {
 	bool had = attr->attr.inherit && attr->attr.read_format & PERF_FORMAT_GROUP;
@@ -42,14 +42,14 @@ static int try_without(struct attar_counter *c, const struct instance *p, const 
 	int fd = instance_open(c, p);
 
 	if (fd >= 0)
-		log_debug("%s: opened without %s, which kernel %s does not know", c->name, what,
+		log_debug("%s: opened without %s, which kernel %s does not support", c->name, what,
 			kernel_get()->release);
 	return fd;
 }
 
 /*
- * Gives up one thing after the other until it opens. When nothing helps, it stays given up: what is
- * left holds the reason of the refusal, and the reason alone.
+ * Drops one feature after the other until the event opens. If it still fails, they stay dropped, so
+ * that the remaining attributes contain only the reason of the refusal.
  */
 static int open_older(
 	struct attar_counter *c, const struct instance *p, unsigned flags, int refused)
@@ -65,13 +65,13 @@ static int open_older(
 		fd = try_without(c, p, f[i].what);
 	}
 	if (is_too_new(fd) && drop_group(&c->whole))
-		fd = try_without(c, p, "values of its group");
+		fd = try_without(c, p, "group reads");
 	return fd;
 }
 
 /*
- * The kernel's part of call chains is refused by itself by some kernels (6.12.117 is one), also to events of
- * user code, whose call chains have none. -EACCES when there is nothing to leave out.
+ * Some kernels (such as 6.12.117) refuse kernel call chains separately, even for events of user
+ * code, whose call chains have no kernel part. Returns -EACCES if there is nothing to drop.
  */
 static int open_user_chains(struct attar_counter *c, const struct instance *p)
 {
@@ -86,7 +86,7 @@ static int open_user_chains(struct attar_counter *c, const struct instance *p)
 	return fd;
 }
 
-/* Leaves the kernel out where it may not be watched. */
+/* Excludes kernel code if it may not be monitored. */
 static int open_user_only(struct attar_counter *c, const struct instance *p)
 {
 	bool inner = kernel_get()->user_namespace;
@@ -95,7 +95,7 @@ static int open_user_only(struct attar_counter *c, const struct instance *p)
 
 	if (c->attr.exclude_kernel)
 		return open_user_chains(c, p);
-	if (c->attr.exclude_user) /* nothing would be left */
+	if (c->attr.exclude_user) /* nothing would remain */
 		return -EACCES;
 	c->attr.exclude_kernel = c->attr.exclude_hv = 1;
 	fd = instance_open(c, p);
@@ -106,8 +106,8 @@ static int open_user_only(struct attar_counter *c, const struct instance *p)
 		return fd;
 	}
 	file_of_program(program, sizeof(program));
-	log_note("%s: only user code is watched, the kernel's part is missing: "
-		 "kernel.perf_event_paranoid is %lld; run as root%s%s",
+	log_note("%s: only user code is monitored, because kernel.perf_event_paranoid is %lld; for "
+		 "kernel code, run as root%s%s",
 		c->name, (long long)kernel_get()->paranoid,
 		inner ? " outside of this user namespace"
 		      : ", or give it CAP_PERFMON: setcap "
@@ -116,7 +116,7 @@ static int open_user_only(struct attar_counter *c, const struct instance *p)
 	return fd;
 }
 
-/* A PMU that does not know how to be read by user code refuses what asks for it. */
+/* A PMU that cannot be read from user space refuses events that request it. */
 static int open_readable(struct attar_counter *c, const struct instance *p)
 {
 	uint64_t plain = c->attr.config1;
@@ -139,7 +139,10 @@ int instance_open_first(struct attar_counter *c, const struct instance *p, unsig
 	if ((fd == -EACCES || fd == -EPERM) && flags & ATTAR_COUNTER_DEGRADE) {
 		int user = open_user_only(c, p);
 
-		/* Rights are checked before existence: only now may the kernel say that there is no PMU. */
+		/*
+		 * Permissions are checked before existence: only now can the kernel report a
+		 * missing PMU.
+		 */
 		fd = user == -EACCES || user == -EPERM ? fd : user;
 	}
 	return fd;

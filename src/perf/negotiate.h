@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the running kernel takes of an event, found once, on the first instance. */
+/* Determines what the running kernel supports of an event, once, on its first instance. */
 #ifndef PERF_NEGOTIATE_H
 #define PERF_NEGOTIATE_H
 
@@ -9,16 +9,16 @@
 struct instance {
 	pid_t pid; /* or the fd of a control group's directory */
 	int cpu;
-	int group_fd; /* of the leader's event; -1: none */
+	int group_fd; /* the leader's fd; -1: none */
 	unsigned long flags;
 };
 
-/* The fd, or a negative errno without an error text. */
+/* Returns the fd, or a negative errno without an error text. */
 int instance_open(struct attar_counter *c, const struct instance *p);
 
 /*
- * The same, for a counter that is open nowhere yet: gives up what flags allow to give up, by a ladder of one
- * thing at a time, and leaves what was opened in the end in the counter's attributes.
+ * The same for the first instance of a counter: drops what flags allow, one feature at a time, and
+ * stores the attributes that were used in the counter.
  */
 int instance_open_first(struct attar_counter *c, const struct instance *p, unsigned flags);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings that the kernel overwrites. It never waits for a reader, so there is none while it writes:
- * a ring is frozen first, by PERF_EVENT_IOC_PAUSE_OUTPUT, which holds up later writers but waits
- * for none that are in the middle of a record. Those run inside a read-side section of RCU
- * (perf_output_begin() in kernel/events/ring_buffer.c), which membarrier(2) waits for.
+ * Overwritable rings. The kernel does not wait for the reader, so a ring is frozen before it is
+ * read: PERF_EVENT_IOC_PAUSE_OUTPUT stops later writers, but does not wait for those in the middle
+ * of a record. These run in an RCU read-side critical section (perf_output_begin() in
+ * kernel/events/ring_buffer.c), which membarrier(2) waits for.
  *
- * Written backward, data_head runs down from 0 and points to the newest record; from there records
- * lead to ever older ones, until one that the newest ones have overwritten in part. Written
- * forward, data_head points behind the newest record, and where the older ones begin cannot be told
- * but from an end that was seen before.
+ * In a backward-written ring, data_head decreases from 0 and points to the newest record; older
+ * records follow it, up to one that is partly overwritten. In a forward-written ring, data_head
+ * points to the end of the newest record, and the start of older ones is known only relative to an
+ * end that was seen before.
  */
 #include <linux/membarrier.h>
 #include <sys/ioctl.h>
@@ -20,7 +20,7 @@
 
 enum { LOOKS_MAX = 100 };
 
-/* Kernels without membarrier(), or with CPUs that it may not disturb: no writer takes as long as this. */
+/* For kernels without membarrier(), or with nohz_full CPUs: no writer takes longer than this. */
 static void wait_for_writers(void)
 {
 	const struct timespec long_enough = {.tv_nsec = 10 * 1000 * 1000};
@@ -34,8 +34,9 @@ static int pause_writing(struct attar_ring *r, bool pause)
 	if (TEMP_FAILURE_RETRY(ioctl(r->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause)) == 0)
 		return 0;
 	if (errno == ENOTTY)
-		return attar_fail(-EOPNOTSUPP, "this kernel cannot stop writing to a ring, so an "
-					       "overwritten one cannot be read: Linux 4.7 can");
+		return attar_fail(
+			-EOPNOTSUPP, "this kernel cannot pause output to a ring, so overwritable "
+				     "rings cannot be read: requires Linux 4.7 or newer");
 	return attar_fail(-errno, "cannot %s writing to the ring of CPU %d: %s",
 		pause ? "stop" : "resume", r->cpu, strerror(errno));
 }
@@ -45,7 +46,7 @@ static uint64_t head_of(const struct attar_ring *r)
 	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* The records from position on, up to the end; the last one may be overwritten in part and is none then. */
+/* Finds the records from position on; the last one is dropped if it is partly overwritten. */
 static int collect(struct attar_ring *r, uint64_t position, uint64_t end, bool last_is_whole)
 {
 	while (position != end) {
@@ -55,8 +56,8 @@ static int collect(struct attar_ring *r, uint64_t position, uint64_t end, bool l
 		if (size > end - position && !last_is_whole)
 			return 0;
 		if (size < sizeof(*header) || size % 8 || size > end - position) {
-			log_warn("the ring of CPU %d holds a record of an impossible size: what "
-				 "lies beyond it is given up",
+			log_warn("the ring of CPU %d has a record with an invalid size: older "
+				 "records are lost",
 				r->cpu);
 			return 0;
 		}
@@ -86,7 +87,7 @@ static bool is_lost(const struct attar_ring *r, uint64_t position)
 	return ((const struct perf_event_header *)ring_at(r, position))->type == PERF_RECORD_LOST;
 }
 
-/* What was lost is told together with the next record, before it: written backward, too. */
+/* A LOST record is written before the ring's next record, also backward. */
 static void put_losses_first(struct attar_ring *r)
 {
 	for (size_t i = 1; i < r->positions.n; i++)
@@ -112,13 +113,14 @@ static int look_forward(struct attar_ring *r, uint64_t head)
 		return collect(r, from, head, true);
 	r->seen = head;
 	return attar_fail(-ESTALE,
-		"the ring of CPU %d was written around since it was read last: where its records "
-		"begin is not known any more; read it more often, or let it be written backward "
-		"(attr.write_backward, Linux 4.7)",
+		"the ring of CPU %d has wrapped since the last read, so the start of its records "
+		"is unknown: read it more often, or use attr.write_backward (Linux 4.7)",
 		r->cpu);
 }
 
-/* What came since it was seen last. A head that moves was a writer's after all: then look again. */
+/*
+ * Finds the records since the last freeze. If the head still moves, a writer was active: retries.
+ */
 static int look(struct attar_ring *r)
 {
 	uint64_t head, shown, written;

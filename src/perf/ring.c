@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory-mapped ring of records. The kernel writes records of a multiple of 8 bytes at data_head, we
- * read from data_tail; both run free and are taken modulo the size. The order of accesses is that of the
- * kernel's own description in linux/perf_event.h: read data_head, then (acquire) the records, then (release)
- * write data_tail.
+ * The memory-mapped ring of records. The kernel writes records with multiples of 8 bytes at
+ * data_head, the reader starts at data_tail; both are free-running and used modulo the size.
+ * Accesses are ordered as described in linux/perf_event.h: read data_head, then (acquire) the
+ * records, then (release) write data_tail.
  */
 #include "perf/ring.h"
 
@@ -58,12 +58,12 @@ void ring_add_limit(struct buf *b, int error, size_t bytes)
 	if (error == -EPERM)
 		buf_printf(b,
 			"the limit on locked memory (kernel.perf_event_mlock_kb, %lld, and ulimit "
-			"-l) refuses more",
+			"-l) does not allow more",
 			(long long)kernel_get()->mlock_kb);
 	else if (bytes / page_size() * sizeof(void *) >= page_size() << LARGEST_ORDER)
-		buf_str(b, "the kernel allows no larger one (ENOMEM)");
+		buf_str(b, "the kernel does not allow a larger one (ENOMEM)");
 	else
-		buf_str(b, "the kernel has not enough memory for more (ENOMEM)");
+		buf_str(b, "the kernel does not have enough memory (ENOMEM)");
 }
 
 static int map_failed(int error, const struct attar_ring *r, size_t bytes)
@@ -81,7 +81,7 @@ static int map_failed(int error, const struct attar_ring *r, size_t bytes)
 		error == -EPERM ? "; end other profilers, or raise one of them" : "");
 }
 
-/* Maps all of them, or none and tells which was refused. */
+/* Maps all rings, or none and reports which one failed. */
 static int map_with_size(
 	struct attar_ring **rings, size_t n, size_t bytes, struct attar_ring **ret_refused)
 {
@@ -98,7 +98,7 @@ static int map_with_size(
 	return 0;
 }
 
-/* Every ring gets the same size: a refusal of memory halves them all. */
+/* All rings have the same size: if one cannot be mapped, the size of all is halved. */
 static int map_all(struct attar_ring **rings, size_t n, size_t bytes)
 {
 	struct buf why _cleanup_(buf_done) = {0};
@@ -115,18 +115,20 @@ static int map_all(struct attar_ring **rings, size_t n, size_t bytes)
 	if (!error)
 		return 0;
 	ring_add_limit(&why, error, bytes * 2);
-	log_note("rings of %zu KiB for each CPU, not %zu: %s; bursts may be lost", bytes / 1024,
-		wanted / 1024, buf_text(&why));
+	log_note("rings have %zu KiB per CPU instead of %zu: %s; bursts of events may be lost",
+		bytes / 1024, wanted / 1024, buf_text(&why));
 	return 0;
 }
 
-/* One ring serves a CPU, or a thread that is watched on any CPU: the kernel joins no others. */
+/*
+ * A ring belongs to a CPU, or to a thread on any CPU: the kernel does not allow other combinations.
+ */
 static pid_t ring_tid(const struct counter_fd *it)
 {
 	return it->cpu < 0 ? it->tid : -1;
 }
 
-/* What is written backward shares no ring with what is not. */
+/* Backward-written and other counters do not share rings. */
 bool ring_serves(
 	const struct attar_ring *r, const struct attar_counter *c, const struct counter_fd *it)
 {
@@ -150,7 +152,7 @@ int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counte
 	if (!r || r->fd == it->fd || it->gone)
 		return 0;
 	if (TEMP_FAILURE_RETRY(ioctl(it->fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd)) < 0)
-		return attar_fail(-errno, "cannot send '%s' to the ring of CPU %d: %s",
+		return attar_fail(-errno, "cannot redirect '%s' to the ring of CPU %d: %s",
 			CLIP(c->name), it->cpu, strerror(errno));
 	return 0;
 }
@@ -191,14 +193,14 @@ static int choose_owners(
 	return 0;
 }
 
-/* The kernel would say no more than EINVAL. */
+/* The kernel refuses this with EINVAL only. */
 static int check_inherited(const struct attar_target *t, struct attar_counter *const *c, size_t n)
 {
 	for (size_t i = 0; t->any_cpu && i < n; i++)
 		if (c[i]->attr.inherit)
 			return attar_fail(-EINVAL,
-				"'%s' can have no ring: it is inherited by what its threads "
-				"create, and watched on any CPU; leave one out",
+				"'%s' cannot have a ring: it is inherited and opened on any CPU; "
+				"use only one of attr.inherit and any_cpu",
 				CLIP(c[i]->name));
 	return 0;
 }
@@ -325,7 +327,7 @@ void attar_ring_begin(struct attar_ring *r)
 		r->tail = r->head;
 }
 
-/* Headers never wrap: records are 8-aligned. Their payloads may. */
+/* Headers never wrap, since records are 8-byte aligned; payloads may. */
 const struct perf_event_header *ring_record(
 	struct attar_ring *r, uint64_t position, uint64_t readable)
 {
@@ -351,8 +353,8 @@ const struct perf_event_header *ring_take_odd(struct attar_ring *r)
 	if (!header) {
 		r->broken = true;
 		r->tail = r->head;
-		log_warn("the ring of CPU %d holds a record of an impossible size: its records "
-			 "from here on are given up",
+		log_warn("the ring of CPU %d has a record with an invalid size: its records from "
+			 "here on are lost",
 			r->cpu);
 		return NULL;
 	}

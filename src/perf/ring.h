@@ -12,40 +12,42 @@ struct attar_ring {
 	struct perf_event_mmap_page *page;
 	const char *data;
 	size_t size;     /* bytes of data: a power of two */
-	uint64_t head;   /* how far the kernel had written at attar_ring_begin() */
-	uint64_t tail;   /* what was passed so far; free running, as the kernel's are */
-	uint64_t newest; /* where the newest passed record begins */
+	uint64_t head;   /* the kernel's position at attar_ring_begin() */
+	uint64_t tail;   /* the read position; free-running, as the kernel's */
+	uint64_t newest; /* position of the newest record already read */
 	int fd;
-	int cpu;          /* -1: that of a thread, wherever it runs */
-	pid_t tid;        /* of that thread; -1: of a CPU */
-	unsigned process; /* that created it, see base/check.h */
-	bool owns_fd;     /* the counter has another one now */
-	bool broken; /* a record with an impossible size was met: nothing after it can be trusted */
-	char *bounce; /* for a record that wraps; allocated at the first one */
+	int cpu;          /* -1: a thread's ring, on any CPU */
+	pid_t tid;        /* of that thread; -1: a CPU's ring */
+	unsigned process; /* the process that created it, see base/check.h */
+	bool owns_fd;     /* the counter has another fd now */
+	bool broken;      /* a record with an invalid size was found: no further records are read */
+	char *bounce;     /* for records that wrap; allocated on first use */
 	/*
-	 * Of an overwritten ring, which is mapped read-only: head and tail stay 0. See overwrite.c.
+	 * For overwritable rings, which are mapped read-only: head and tail stay 0. See
+	 * overwrite.c.
 	 */
 	bool overwritten, backward, frozen;
-	uint64_t seen; /* the kernel's head when it was frozen last: up to there all was given */
-	uint64_t forgotten;      /* bytes that were overwritten before they were seen */
+	uint64_t
+		seen; /* the kernel's head at the last freeze: all records up to it were returned */
+	uint64_t forgotten;      /* bytes overwritten before a freeze */
 	VEC(uint64_t) positions; /* of the records of a frozen ring, oldest first */
 	size_t next;             /* of positions */
 };
 
 /*
- * The record at the absolute position, of which bytes are readable; made whole in the bounce buffer
- * if it wraps.
+ * The record at the absolute position, with `bytes` readable; copied to the bounce buffer if it
+ * wraps.
  */
 const struct perf_event_header *ring_record(
 	struct attar_ring *r, uint64_t position, uint64_t readable);
 
-/* The rare rest of ring_take(): a record that wraps, or one that cannot be. */
+/* The slow path of ring_take(): a record that wraps or is invalid. */
 const struct perf_event_header *ring_take_odd(struct attar_ring *r);
 
-/* The same for a frozen ring: the next of its positions. */
+/* The same for a frozen ring: the record at its next position. */
 const struct perf_event_header *ring_take_frozen(struct attar_ring *r);
 
-/* Where the byte at the absolute position is. */
+/* The address of the byte at the absolute position. */
 static inline const char *ring_at(const struct attar_ring *r, uint64_t position)
 {
 	return r->data + (position & (r->size - 1));
@@ -68,37 +70,34 @@ static inline const struct perf_event_header *ring_take(struct attar_ring *r)
 	return header;
 }
 
-/*
- * attar_rings_freeze() without stopping the kernel: finds the records of the rings that are
- * overwritten.
- */
+/* attar_rings_freeze() without pausing output: finds the records of the overwritable rings. */
 int rings_look(struct attar_ring *const *rings, size_t n);
 
-/* Unmaps and frees one of attar_rings_new(); the array is the caller's to mend. */
+/* Unmaps and frees one ring of attar_rings_new(); the caller updates the array. */
 void ring_free(struct attar_ring *ring);
 
 /*
- * Appends why the kernel refused to map `bytes`: -EPERM is the limit on locked memory, -ENOMEM a
- * ring too large for the kernel's list of its pages (rb_alloc() in kernel/events/ring_buffer.c), or
- * a lack of memory.
+ * Appends why the kernel refused to map `bytes`: -EPERM is the limit on locked memory; -ENOMEM is a
+ * ring too large for the kernel's page list (rb_alloc() in kernel/events/ring_buffer.c), or lack of
+ * memory.
  */
 struct buf;
 void ring_add_limit(struct buf *b, int error, size_t bytes);
 
-/* Whether the fd of the counter writes to this ring. */
+/* True if the fd of the counter writes to this ring. */
 struct counter_fd;
 bool ring_serves(
 	const struct attar_ring *ring, const struct attar_counter *c, const struct counter_fd *it);
 
-/* Sends one fd of the counter on to the ring of its CPU. */
+/* Redirects one fd of the counter to the ring of its CPU. */
 int ring_redirect(struct attar_ring **rings, size_t n, const struct attar_counter *c,
 	const struct counter_fd *it);
 
-/* Adds rings for the CPUs that have none, as large as the others. */
+/* Adds rings for CPUs without one, with the size of the others. */
 int rings_extend(struct attar_ring ***rings, size_t *n, struct attar_counter *const *counters,
 	size_t n_counters);
 
-/* Sends the counter's fds from number `first` on to the rings of their CPUs. */
+/* Redirects the counter's fds from index `first` on to the rings of their CPUs. */
 int rings_redirect(
 	struct attar_ring **rings, size_t n, const struct attar_counter *c, size_t first);
 

@@ -6,16 +6,16 @@
 #include "base/check.h"
 #include "perf/counter_read.h"
 
-/* The kernel changes a page when the thread is scheduled, not a hundred times on end. */
+/* The kernel changes a page when it schedules the thread, not a hundred times in a row. */
 enum { TRIES_MAX = 100 };
 
-/* config1 of armv8_pmuv3. User code may read since 5.17, with kernel.perf_user_access=1. */
+/* config1 of armv8_pmuv3. User-space access since 5.17, with kernel.perf_user_access=1. */
 enum {
-	ARM64_LONG = 1,  /* a counter of 64 bits */
-	ARM64_RDPMC = 2, /* that user code reads */
+	ARM64_LONG = 1,  /* a 64-bit counter */
+	ARM64_RDPMC = 2, /* readable from user space */
 };
 
-/* ---- the CPU's instructions ---- */
+/* ---- CPU instructions ---- */
 
 #if defined(__x86_64__)
 
@@ -55,7 +55,7 @@ static inline bool has_counter(uint32_t index)
 	return index && index <= 32;
 }
 
-/* The cycle counter is number 31 for user space, whatever its instance in the hardware. */
+/* The cycle counter is number 31 for user space, whatever its number in the hardware. */
 static uint64_t read_pmc(uint32_t index)
 {
 	switch (index) {
@@ -100,7 +100,7 @@ static uint64_t read_clock(void)
 	return SYSTEM_REGISTER(cntvct_el0);
 }
 
-/* Of other types of events config1 means something else. */
+/* For other event types config1 has another meaning. */
 void selfread_ask(struct perf_event_attr *attr)
 {
 	bool cycles = attr->type == PERF_TYPE_HARDWARE && attr->config == PERF_COUNT_HW_CPU_CYCLES;
@@ -111,12 +111,12 @@ void selfread_ask(struct perf_event_attr *attr)
 }
 
 #else
-#error "neither x86-64 nor arm64"
+#error "unsupported architecture: only x86-64 and arm64"
 #endif
 
 /* ---- the page ---- */
 
-/* The kernel changes the page on this very CPU, so it is the compiler alone that must keep the order. */
+/* The kernel changes the page on this CPU, so a compiler barrier is sufficient. */
 static inline void in_order(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -124,7 +124,7 @@ static inline void in_order(void)
 
 typedef const volatile struct perf_event_mmap_page page_type;
 
-/* How much time has passed since the kernel wrote the page's times: clock cycles to ns. */
+/* ns since the kernel wrote the page's times, from clock cycles. */
 static inline uint64_t time_since(page_type *page, uint64_t cycles)
 {
 	unsigned shift = page->time_shift & 63;
@@ -137,7 +137,7 @@ static inline uint64_t time_since(page_type *page, uint64_t cycles)
 	       ((rest * page->time_mult) >> shift);
 }
 
-/* A hardware counter has fewer than 64 bits and its top one is a sign: shifted up unsigned, down signed. */
+/* Sign-extends a hardware counter of fewer than 64 bits: shifts left unsigned, right signed. */
 static inline uint64_t sign_extend(uint64_t pmc, unsigned width)
 {
 	unsigned more = width && width < 64 ? 64 - width : 0;
@@ -145,7 +145,7 @@ static inline uint64_t sign_extend(uint64_t pmc, unsigned width)
 	return (uint64_t)((int64_t)(pmc << more) >> more);
 }
 
-/* index is read once: the kernel may take the counter away between a test and its use. */
+/* index is read once: the kernel may remove the counter between test and use. */
 static inline bool read_page(
 	page_type *page, const struct selfread_cpu *cpu, struct selfread_counts *ret_counts)
 {
@@ -178,13 +178,13 @@ bool selfread_page(const struct perf_event_mmap_page *page, const struct selfrea
 
 /* ---- the counter ---- */
 
-/* Children's counts are in no page, and another thread's counter is in no register of this CPU. */
+/* The page does not contain children's counts, and this CPU has no counters of other threads. */
 static bool is_own(const struct attar_counter *c)
 {
 	return c->self && pthread_equal(c->owner, pthread_self()) && !c->attr.inherit;
 }
 
-/* The page alone, without records; once, also when it is refused. */
+/* Maps the page only, without records; tried once. */
 static void map_page(struct attar_counter *c)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals of overflows. Two kinds: a file descriptor's own (F_SETSIG), and the SIGTRAP of attr.sigtrap. The C
- * library does not name the fields of the second, so they are taken from where the kernel lays them
- * (asm-generic/siginfo.h).
+ * Signals on overflow, of two kinds: from a file descriptor (F_SETSIG), and SIGTRAP from
+ * attr.sigtrap. The C library has no names for the fields of the latter, so they are read at the
+ * kernel's offsets (asm-generic/siginfo.h).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 enum { CODE_TRAP_PERF = 6, TRAP_ASYNC = 1 };
 
-/* The part of a siginfo that is SIGTRAP's with TRAP_PERF. */
+/* The siginfo fields of SIGTRAP with TRAP_PERF. */
 struct trap_info {
 	int32_t signo, error, code, pad;
 	uint64_t addr;
@@ -21,17 +21,18 @@ struct trap_info {
 	uint32_t type, flags;
 };
 
-_Static_assert(sizeof(struct trap_info) <= sizeof(siginfo_t), "a part of it");
+_Static_assert(
+	sizeof(struct trap_info) <= sizeof(siginfo_t), "struct trap_info must fit into siginfo_t");
 _Static_assert(__builtin_offsetof(siginfo_t, si_addr) == __builtin_offsetof(struct trap_info, addr),
-	"where the kernel has it");
+	"offset as in the kernel");
 
 static int refused(const struct attar_counter *c, pid_t tid, int signo)
 {
 	if (errno == ESRCH)
 		return attar_fail(-ESRCH,
-			"cannot signal overflows of '%s' to thread %d: there is none",
+			"cannot signal overflows of '%s' to thread %d: no such thread",
 			CLIP(c->name), tid);
-	return attar_fail(-errno, "cannot send signal %d at overflows of '%s': %s", signo,
+	return attar_fail(-errno, "cannot send signal %d on overflows of '%s': %s", signo,
 		CLIP(c->name), strerror(errno));
 }
 
@@ -53,13 +54,13 @@ int attar_counter_signal(struct attar_counter *c, int signo, pid_t tid)
 	CHECK_OWN(c, "counter");
 
 	if (!c->attr.sample_period)
-		return attar_fail(-EINVAL, "'%s' never overflows: it has no attr.sample_period",
-			CLIP(c->name));
+		return attar_fail(
+			-EINVAL, "'%s' never overflows: attr.sample_period is 0", CLIP(c->name));
 	if (signo < 0 || signo > SIGRTMAX)
-		return attar_fail(-EINVAL, "there is no signal %d", signo);
+		return attar_fail(-EINVAL, "signal %d does not exist", signo);
 	if (signo == SIGTRAP)
 		return attar_fail(-EINVAL,
-			"SIGTRAP at each overflow of '%s': that is what attr.sigtrap is for",
+			"SIGTRAP cannot be requested for overflows of '%s': use attr.sigtrap",
 			CLIP(c->name));
 	if (!tid)
 		tid = (pid_t)syscall(SYS_gettid);
@@ -92,7 +93,7 @@ bool attar_signal_decode(const void *siginfo, struct attar_signal *ret_signal)
 	const siginfo_t *info = siginfo;
 
 	if (!info || !ret_signal)
-		return false; /* in silence: attar_fail() is not safe in signal handlers */
+		return false; /* without an error text: attar_fail() is not async-signal-safe */
 	if (info->si_signo == SIGTRAP && info->si_code == CODE_TRAP_PERF)
 		*ret_signal = trap(info);
 	else if (info->si_code == POLL_IN || info->si_code == POLL_HUP)

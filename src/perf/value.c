@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arithmetic of counts. An event that shares its hardware counter with others runs for a part of the time
- * that it is enabled; its count is then estimated for the whole: raw * enabled / running.
+ * Arithmetic of counts. A multiplexed event runs during part of its enabled time only; its count
+ * for all of it is then estimated: raw * enabled / running.
  */
 #include "perf/value.h"
 
@@ -54,7 +54,7 @@ struct attar_value attar_value_since(
 	value_set_quality(&v);
 	if (now->quality == ATTAR_QUALITY_PARTIAL && before->quality < ATTAR_QUALITY_PARTIAL &&
 		v.quality < ATTAR_QUALITY_PARTIAL)
-		v.quality = ATTAR_QUALITY_PARTIAL; /* its gap is in this time */
+		v.quality = ATTAR_QUALITY_PARTIAL; /* its gap is in this interval */
 	return v;
 }
 

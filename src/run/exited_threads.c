@@ -271,12 +271,12 @@ static int take_count(struct attar_run *run, const struct attar_event *ev)
 {
 	pid_t tid = (pid_t)ev->record->read.tid, starter;
 	struct ended_thread *ended;
-	struct attar_value told;
+	struct attar_value value;
 	struct counted *c;
 	size_t instance;
 
 	c = instance_of(run, ev->record->id, &instance);
-	if (!c || !find_value(ev->record, &told))
+	if (!c || !find_value(ev->record, &value))
 		return 0;
 	starter = attar_counter_instance_at(c->pub.counter, instance).tid;
 	ended = find_ended(run, tid, starter);
@@ -287,9 +287,9 @@ static int take_count(struct attar_run *run, const struct attar_event *ev)
 		if (r < 0 || !ended)
 			return r;
 	}
-	ended->told = true;
+	ended->reported = true;
 	ended->parts[c - run->counts.list.at]++;
-	counter_take_out(c->counter, instance, &told, &ended->values[c - run->counts.list.at]);
+	counter_take_out(c->counter, instance, &value, &ended->values[c - run->counts.list.at]);
 	return 0;
 }
 
@@ -373,21 +373,21 @@ bool run_is_mixed(const struct attar_run *run, pid_t tid)
 void threads_remark(const struct attar_run *run, struct attar_report *report)
 {
 	const struct threads *t = &run->threads;
-	size_t untold = 0, partly = 0;
+	size_t unreported = 0, partly = 0;
 
 	vec_each (&t->ended, it) {
-		untold += !it->told;
-		partly += it->told && !has_all(run, it);
+		unreported += !it->reported;
+		partly += it->reported && !has_all(run, it);
 	}
 	if (t->has_losses) /* its remark covers these too */
 		return;
-	if (untold)
+	if (unreported)
 		attar_report_remark(report,
 			"%zu exited threads have no counts of their own: this kernel does not "
 			"report "
 			"them (a bug of many kernels from 5.13 to 6.19); they are in the row "
 			"'[unassigned]'",
-			untold);
+			unreported);
 	if (partly)
 		attar_report_remark(report,
 			"%zu exited threads have only part of their own counts: the kernel did not "

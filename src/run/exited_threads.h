@@ -13,7 +13,7 @@ struct ended_thread {
 	pid_t starter;              /* the watched thread in whose counters it was counted */
 	const char *comm;           /* last known name; "": none. Borrowed from the run */
 	bool exited;                /* its EXIT record was handled */
-	bool told;                  /* false: its count is included in its starter's */
+	bool reported;              /* false: its count is included in its starter's */
 	bool unwatched;             /* it is still running: see attar_process.unwatched */
 	struct attar_value *values; /* its own, one for each of the run's counters */
 	uint32_t *parts;            /* for each value: number of CPUs that reported it so far */

@@ -16,7 +16,7 @@ static int fill_ended(struct attar_run *run, struct count_table *t)
 	for (size_t e = 0; (ended = run_ended_thread(run, e)); e++) {
 		struct count_table_key *key = NULL;
 
-		if (!ended->told)
+		if (!ended->reported)
 			continue;
 		key = count_table_key(t, ENDED_FIRST + (int)e);
 		if (!key)
@@ -94,7 +94,7 @@ static void mark_partial(struct count_table_key *key, size_t n_events)
 
 void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool by_thread)
 {
-	bool told = by_thread && exited_threads_reported(run);
+	bool reported = by_thread && exited_threads_reported(run);
 
 	if (!task_watch_disabled(run))
 		return;
@@ -105,7 +105,7 @@ void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool
 				: run_ended_thread(run, (size_t)(key->number - ENDED_FIRST));
 		bool unwatched = ended ? ended->unwatched : run_is_unwatched(run, key->number);
 
-		if (!told || unwatched)
+		if (!reported || unwatched)
 			mark_partial(key, t->n_events);
 	}
 }

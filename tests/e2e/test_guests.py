@@ -73,7 +73,7 @@ def test_user_code_with_stacks_at_2(tmp_path, kernel):
                  f'cp $attar {workload("split7030")} .; echo 2 '
                  '>/proc/sys/kernel/perf_event_paranoid; '
                  f'{AS_NOBODY} ./attar profile -F 997 -g -o out.json -- ./split7030 1000')
-    assert "only user code is watched, the kernel's part is missing: " \
+    assert "only user code is monitored, because " \
            "kernel.perf_event_paranoid is 2" in done.stderr
     profile = found(tmp_path / 'out.json')
     share_is(profile.own('heavy'), profile.samples, 0.7, slack=0.05)

@@ -54,7 +54,7 @@ def test_own_command_is_watched(nobody, sysctl, level):
             r'run as root, or run: sysctl kernel.perf_event_paranoid=2', done.stderr)
         return
     assert done.returncode == 0, done.stderr
-    said = [line for line in notes_of(done) if 'only user code is watched' in line]
+    said = [line for line in notes_of(done) if 'only user code is monitored' in line]
     assert len(said) == \
         1 and f'kernel.perf_event_paranoid is {level}' in said[0] and 'CAP_PERFMON' in said[0]
     assert re.search(r'setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep /\S+/attar$', said[0])
@@ -279,9 +279,9 @@ def test_limit_on_locked_memory_shrinks_rings(nobody, sysctl):
                   nobody.folder / 'split7030', 2000,
                   wrap=('prlimit', '--memlock=65536:65536'))
     assert done.returncode == 0, done.stderr
-    said = [line for line in notes_of(done) if 'rings of' in line]
+    said = [line for line in notes_of(done) if 'rings have' in line]
     assert len(said) == 1 and re.search(
-        r'rings of \d+ KiB for each CPU, not 65536: the limit on locked memory', said[0])
+        r'rings have \d+ KiB per CPU instead of 65536: the limit on locked memory', said[0])
     found = Profile(done.stdout)
     assert found.notes['lost'] == 0
     share_is(found.own('heavy'), found.samples, 0.7)

@@ -61,7 +61,7 @@ def test_fallbacks_are_listed_with_verbose():
     """-v lists what was left out for an old kernel."""
     done = with_fault('kernel', 'profile', '-v', '-e', 'cpu-clock', '--', workload('split7030'), 50,
                       kernel='4.4')
-    assert re.search(r"cpu-clock: opened without .*, which kernel 4\.4\.0 does not know",
+    assert re.search(r"cpu-clock: opened without .*, which kernel 4\.4\.0 does not support",
                      done.stderr), done.stderr
 
 

@@ -561,7 +561,7 @@ def test_unsupported_event_does_not_affect_others():
     (['--per-thread', '-r', '2', '--', 'true'], 2, '--per-thread conflicts with --repeat'),
     (['-m', '8', '--', 'true'], 2, "no such option -m: 'attar stat -h' lists them"),
     (['-e', 'page-faults', '--', '/nonexistent'], 1,
-     "cannot run '/nonexistent': there is no such file"),
+     "cannot run '/nonexistent': no such file"),
     (['-p', '4194304'], 1, 'no such process: 4194304'),
 ])
 def test_wrong_arguments_are_refused(args, status, sentence):
@@ -582,7 +582,7 @@ def test_users_count_only_user_code(open_dir, sysctl):
     assert 1000 <= faults['value'] < 1300
     assert switches['value'] is None
     assert switches['quality'] == 'not permitted'
-    assert done.stderr.count('only user code is watched') == 1
+    assert done.stderr.count('only user code is monitored') == 1
     assert done.returncode == 0
 
 

@@ -204,7 +204,7 @@ def test_run_ends_when_all_cgroups_are_removed(command, cgroup, spawn, request):
     wait_until(lambda: watches(attar, 2 * os.cpu_count()), 'it watches both')
     inner[0].rmdir()
     said = iter(attar.stderr.readline, '')
-    assert any(f"control group '{cgroup.name}/a' has been removed: it is no longer watched" in line
+    assert any(f"control group '{cgroup.name}/a' was removed and is no longer monitored" in line
                for line in said)
     assert attar.poll() is None
     inner[1].rmdir()

@@ -44,7 +44,7 @@ MISTAKES = [
      r"attar: no such threads: 999999999 in '999999999' exceeds the maximum of 4194304"),
     (['profile', '-p', 'init'], USAGE, r"attar: 'init' is not a list of processes such as 123,456"),
     (['profile', '--cgroups', 'no/such/group'], FAILED,
-     r"attar: there is no control group 'no/such/group' below /sys/fs/cgroup\S*"),
+     r"attar: no control group 'no/such/group' below /sys/fs/cgroup\S*"),
     (['profile', '-e', 'sched:sched_swich'], USAGE,
      r"attar: --event: events, column 1: no tracepoint 'sched:sched_swich': did you mean "
      r"'sched:sched_switch'\?"),
@@ -77,10 +77,10 @@ MISTAKES = [
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
      r"attar: no format 'xyzzy': available are text, json, csv, folded and html"),
     (['profile', '--', '/no/such/command'], FAILED,
-     r"attar: cannot run '/no/such/command': there is no such file \(or its interpreter is "
-     r"missing\)"),
+     r"attar: cannot run '/no/such/command': no such file, or its interpreter "
+     r"is missing"),
     (['profile', '--', 'no-such-command'], FAILED,
-     r"attar: cannot run 'no-such-command': there is no such command in PATH"),
+     r"attar: cannot run 'no-such-command': no such command in PATH"),
     (['profile', '--', '/etc/passwd'], FAILED,
      r"attar: cannot run '/etc/passwd': the file is not executable"),
     (['profile', '--', '/tmp'], FAILED, r"attar: cannot run '/tmp': it is a directory"),

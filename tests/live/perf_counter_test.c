@@ -290,8 +290,9 @@ static void test_has_a_ring_on_any_cpu(void **state)
 	attr.inherit = 1;
 	assert_int_equal(attar_counter_open(target, &attr, "faults", 0, &c[0]), 0);
 	assert_int_equal(attar_rings_new(target, c, 1, 65536, &rings, &n), -EINVAL);
-	assert_string_equal(attar_error(), "'faults' can have no ring: it is inherited by what its "
-					   "threads create, and watched on any CPU; leave one out");
+	assert_string_equal(attar_error(),
+		"'faults' cannot have a ring: it is inherited and opened on "
+		"any CPU; use only one of attr.inherit and any_cpu");
 	attar_counter_close(c[0]);
 	attar_target_free(target);
 }

@@ -345,8 +345,8 @@ static void test_distinguishes_the_limits_of_rings(void **state)
 		size_t bytes;
 		const char *sentence;
 	} cases[] = {{-EPERM, 1 << 20, "the limit on locked memory (kernel.perf_event_mlock_kb, "},
-		{-ENOMEM, (size_t)1 << 32, "the kernel allows no larger one"},
-		{-ENOMEM, 1 << 20, "the kernel has not enough memory"}};
+		{-ENOMEM, (size_t)1 << 32, "the kernel does not allow a larger one"},
+		{-ENOMEM, 1 << 20, "the kernel does not have enough memory"}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct buf b = {0};

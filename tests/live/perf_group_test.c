@@ -124,8 +124,8 @@ static void test_names_options_of_leaders_only(void **state)
 
 	sibling.pinned = 1;
 	assert_int_equal(attar_group_open(target, events, 2, 0, &g), -EINVAL);
-	assert_string_equal(attar_error(), "'page-faults' cannot be pinned: only the leader of a "
-					   "group can, which is 'task-clock'");
+	assert_string_equal(attar_error(), "'page-faults' cannot be pinned: only the leader of its "
+					   "group, 'task-clock', can");
 	sibling.pinned = 0;
 	sibling.exclusive = 1;
 	assert_int_equal(attar_group_open(target, events, 2, 0, &g), -EINVAL);
@@ -133,7 +133,7 @@ static void test_names_options_of_leaders_only(void **state)
 	sibling.exclusive = 0;
 	sibling.use_clockid = 1;
 	assert_int_equal(attar_group_open(target, events, 2, 0, &g), -EINVAL);
-	assert_non_null(strstr(attar_error(), "another clock"));
+	assert_non_null(strstr(attar_error(), "different clocks"));
 	assert_int_equal(attar_group_open(target, events, 0, 0, &g), -EINVAL);
 	attar_target_free(target);
 }
