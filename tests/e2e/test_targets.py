@@ -208,7 +208,7 @@ def test_run_ends_when_all_cgroups_are_removed(command, cgroup, spawn, request):
                for line in said)
     assert attar.poll() is None
     inner[1].rmdir()
-    assert any(f"control group '{cgroup.name}/b' has been removed" in line for line in said)
+    assert any(f"control group '{cgroup.name}/b' was removed" in line for line in said)
     assert attar.wait(20) == 0
 
 
