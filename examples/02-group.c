@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two counters that are true together: instructions per cycle; without a PMU, faults per switch. */
+/*
+ * Two counters measured together: instructions per cycle; without a PMU, page faults per context
+ * switch.
+ */
 #include <stdio.h>
 #include <string.h>
 

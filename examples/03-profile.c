@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where this machine spends half a second: the profiler that the command runs, run from a program.
- */
+/* Runs the profiler `profile` from a program, for half a second. */
 #include <stdio.h>
 
 #include <attar/attar.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts how often a variable is written, by a hardware breakpoint. */
+/* Counts how often a variable is written, with a hardware breakpoint. */
 #include <linux/hw_breakpoint.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who gives the CPU to whom, for 200 ms: a tracepoint, its fields found once, its events in order
- * of time.
+ * Prints context switches for 200 ms: a tracepoint, with fields looked up once and events in time
+ * order.
  */
 #include <stdio.h>
 #include <time.h>

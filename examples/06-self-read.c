@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts a few instructions of this thread without a system call (rdpmc), or else by read(2). */
+/*
+ * Counts a few instructions of this thread without a system call (rdpmc), otherwise with read(2).
+ */
 #include <stdio.h>
 
 #include <attar/attar.h>
@@ -12,7 +14,7 @@ static void work(void)
 		;
 }
 
-/* Instructions where there is a PMU, else time. */
+/* Instructions if there is a PMU, otherwise time. */
 static int open_counter(struct attar_target *target, struct attar_counter **ret_counter)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr),
@@ -39,7 +41,7 @@ int main(void)
 
 	if (attar_target_new(&self, &target) < 0 || open_counter(target, &counter) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
-	for (int i = 0; i < READS; i++) { /* the least of many: nothing came between */
+	for (int i = 0; i < READS; i++) { /* the minimum of many: one without interruptions */
 		attar_counter_read_self(counter, &before);
 		work();
 		if (attar_counter_read_self(counter, &after) < 0)

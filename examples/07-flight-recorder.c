@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring of one page that forgets what is old: when something goes wrong, it has what came right
- * before.
+ * A flight recorder: a ring of one page that overwrites old records. When something goes wrong, it
+ * contains the events just before.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -67,7 +67,8 @@ int main(void)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
 	show(recorder, area, page);
 	attar_stream_get_stats(recorder, &stats);
-	printf("%llu bytes of older records are forgotten\n", (unsigned long long)stats.forgotten);
+	printf("%llu bytes of older records were overwritten\n",
+		(unsigned long long)stats.forgotten);
 	attar_stream_free(recorder);
 	attar_counter_close(faults);
 	attar_target_free(target);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who changes this variable? A breakpoint, and a signal at each change: SIGTRAP, or one of our
- * choice.
+ * Detects changes of a variable with a breakpoint and a signal on each change: SIGTRAP, or a chosen
+ * signal.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void changed(int signo, siginfo_t *info, void *context)
 	overflows += what.kind == ATTAR_SIGNAL_OVERFLOW;
 }
 
-/* Counts writes to `watched`, with a signal at each; for none: with a SIGTRAP. */
+/* Counts writes to `watched` and sends a signal on each; signo 0: SIGTRAP. */
 static int watch(struct attar_target *self, int signo, struct attar_counter **ret_counter)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Intel PT, which few machines have and which writes by itself, tells of a loop: bytes for a
- * decoder.
+ * Traces a loop with Intel PT, which few machines have: the PMU writes bytes for a decoder to an
+ * AUX area.
  */
 #include <stdio.h>
 
 #include <attar/attar.h>
 
-/* The number that sysfs gives the PMU; 0: there is none. */
+/* The PMU's type in sysfs; 0: no such PMU. */
 static unsigned pmu_type(void)
 {
 	FILE *f = fopen("/sys/bus/event_source/devices/intel_pt/type", "re");
@@ -61,7 +61,7 @@ int main(void)
 		attar_rings_new(self, &counter, 1, 65536, &rings, &n) < 0)
 		return fprintf(stderr, "%s\n", attar_error()), 1;
 	if (attar_aux_new(rings[0], 1 << 20, false, &aux) < 0) {
-		fprintf(stderr, "%s\n", attar_error()); /* so it is on most machines */
+		fprintf(stderr, "%s\n", attar_error()); /* expected on most machines */
 	} else {
 		attar_counter_enable(counter);
 		for (volatile int i = 0; i < 100000; i++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What each CPU did in each of five tenths of a second, also while CPUs are switched off and on. */
+/*
+ * Counts per CPU in five intervals of a tenth of a second, also while CPUs go offline and online.
+ */
 #include <stdio.h>
 #include <time.h>
 

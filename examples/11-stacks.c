@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which functions fault on memory, with their callers: stacks, whole where the kernel gives two
- * halves.
+ * Prints functions that cause page faults, with their callers. Joins deferred user stacks where
+ * supported.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { FRAMES_MAX = 64, SHOWN = 3, BYTES = 4 << 20 };
 
-/* Touches each page of its bytes. */
+/* Touches each page. */
 static __attribute__((noinline)) void fill(volatile char *memory)
 {
 	for (int i = 0; i < BYTES; i += 4096)
@@ -60,7 +60,7 @@ int main(void)
 
 	attar_stream_attr(&attr, false);
 	if (!attar_stream_defer(&attr))
-		fprintf(stderr, "this kernel takes whole stacks at once\n");
+		fprintf(stderr, "this kernel does not defer user stacks\n");
 	if (attar_symbols_new(NULL, &symbols) < 0 || attar_target_new(&self, &target) < 0 ||
 		attar_counter_open(target, &attr, "page-faults", 0, &counter) < 0 ||
 		attar_stream_live(target, &counter, 1, symbols, &opts, &stream) < 0 ||
@@ -72,7 +72,7 @@ int main(void)
 		if (ev.record->type == PERF_RECORD_SAMPLE && shown++ < SHOWN)
 			print_stack(symbols, &ev);
 	attar_stream_get_stats(stream, &stats);
-	printf("%llu samples, %llu of them joined from two halves, %llu without the second\n",
+	printf("%llu samples, %llu joined with a deferred user stack, %llu without it\n",
 		(unsigned long long)stats.samples, (unsigned long long)stats.stitched,
 		(unsigned long long)stats.unstitched);
 	attar_stream_free(stream);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A report of one's own, drawn in each way that fits: how a program's command line is made of
- * letters.
- */
+/* Creates a report of letter frequencies in an argument and draws it in several formats. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

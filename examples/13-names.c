@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The names of addresses: a function of this program, one of the C library, and memory that is no
- * code.
- */
+/* Resolves addresses to symbols: a function of this program, one of the C library, and data. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of programs through libperfume, not the kernel: a hundred, or until none comes for 200 ms.
+ * Receives events of programs from libperfume, without the kernel: a hundred, or until none arrives
+ * for 200 ms.
  */
 #include <stdio.h>
 
@@ -8,7 +9,7 @@
 
 enum { EVENTS_MAX = 100 };
 
-/* Every event is wanted: the samples of all get the number 1, that behind the only counter's. */
+/* Accepts all events: their samples get number 1, the first one after that of the only counter. */
 static int on_new_event(void *ctx, const struct attar_user_event *event)
 {
 	(void)ctx;
@@ -37,7 +38,7 @@ int main(void)
 
 	attar_stream_attr(&attr, false);
 	if (attar_shm_source_new(&all, &shm_source) < 0)
-		return fprintf(stderr, "%s\n", attar_error()), 0; /* may not be had */
+		return fprintf(stderr, "%s\n", attar_error()), 0; /* not permitted */
 	opts.shm_source = shm_source;
 	if (attar_symbols_new(NULL, &symbols) < 0 || attar_target_new(&self, &target) < 0 ||
 		attar_counter_open(target, &attr, "dummy", 0, &counter) < 0 ||

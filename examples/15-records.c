@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A record from bytes: a sample with its branches and the source of its data, as in a recording. */
+/* Parses a record from bytes: a sample with branches and a data source. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An event that describes itself, as .NET and OpenTelemetry write them to user_events. */
+/* Decodes a self-describing event, as .NET and OpenTelemetry write them to user_events. */
 #include <stdio.h>
 #include <string.h>
 

@@ -18,7 +18,7 @@ static void print_event(struct attar_symbols *symbols, const struct attar_event 
 	if (record->type == PERF_RECORD_COMM && record->comm.exec)
 		printf("process %u: executes %s\n", record->comm.pid, record->comm.comm);
 	if (record->type == PERF_RECORD_EXIT)
-		printf("process %u: has ended\n", record->task.pid);
+		printf("process %u: exits\n", record->task.pid);
 	if (record->type != PERF_RECORD_SAMPLE || !attar_event_stack(ev, &place, 1))
 		return;
 	printf("process %d: page fault in %s\n", ev->thread->process->pid,
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	while ((r = attar_stream_read(stream, WAIT_MS, &ev)) >= 0)
 		if (r > 0)
 			print_event(symbols, &ev);
-	if (r != -ENOTCONN) /* otherwise the command has ended, and all its events were read */
+	if (r != -ENOTCONN) /* otherwise the command has exited, and all its events were read */
 		fprintf(stderr, "%s\n", attar_error());
 	printf("exit status %d\n", attar_target_command_status(target));
 	attar_stream_free(stream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mangled names from hostile binaries: bounded in length and time. */
+/* Mangled names from malicious binaries: output length and time are bounded. */
 #include "symbol/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

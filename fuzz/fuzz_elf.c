@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A whole binary from bytes: frame, notes, debug link, symbol tables, stubs, packed table, names.
- */
+/* A complete ELF file: headers, notes, debug link, symbol tables, PLT, compressed table, names. */
 #include "base/base.h"
 #include "symbol/debugfile.h"
 #include "symbol/dso_load.h"

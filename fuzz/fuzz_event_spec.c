@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar_event_list_parse() on any text, on a made-up machine with two kinds of cores, uncore
- * instances, probes and some tracepoints. What comes out must be whole: names, groups, lists of
+ * attar_event_list_parse() on arbitrary text, on a simulated machine with two core types, uncore
+ * instances, probes and some tracepoints. The results must be consistent: names, groups, lists of
  * CPUs.
  */
 #include <stdint.h>

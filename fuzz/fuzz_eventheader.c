@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A self-describing event of any bytes: it is read and printed, whole and cut, within its bounds.
+ * A self-describing event of arbitrary bytes: parses and prints it, complete and truncated, within
+ * its bounds.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (header.data < data || header.data + header.data_len != data + size)
 		abort();
-	if (header.name && (header.fields < data || header.fields + header.fields_len > header.data))
+	if (header.name &&
+		(header.fields < data || header.fields + header.fields_len > header.data))
 		abort();
 	return 0;
 }

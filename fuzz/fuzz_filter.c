@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A filter, a NUL, and the bytes of a record: the filter is parsed and applied to the record and to
- * the first half of it. Nothing may be read outside the record, whose end the sanitizer knows.
+ * A filter, a NUL, and the bytes of a record: parses the filter and applies it to the record and to
+ * its first half. Nothing may be read outside the record; the sanitizer detects reads beyond its
+ * end.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A tracepoint's format text, a NUL, and the bytes of a record of it: the format is parsed, every
- * field is read, and the record is printed. Nothing may be read outside of the record, whose end
- * the sanitizer knows.
+ * A tracepoint's format text, a NUL, and the bytes of a record: parses the format, reads every
+ * field and prints the record. Nothing may be read outside the record; the sanitizer detects reads
+ * beyond its end.
  */
 #include <stdint.h>
 #include <stdlib.h>

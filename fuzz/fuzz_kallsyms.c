@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of kernel symbols; what is found must cover what was asked for. */
+/* A list of kernel symbols: a symbol that is found must contain the requested address. */
 #include "elf/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

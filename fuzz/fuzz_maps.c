@@ -34,7 +34,7 @@ static void map_lines(struct attar_address_space *space, char *text)
 			continue;
 		attar_address_space_map(space, &mapping);
 		check(space);
-		/* A place that was never hit must not open the file that the fuzzer names. */
+		/* A location without samples must not open the file named by the fuzzer. */
 		for (size_t i = 0; i < space->ranges->n; i++)
 			space->ranges->at[i].settled = true;
 		if (attar_location_dso(attar_address_space_locate(space, mapping.start)) ==

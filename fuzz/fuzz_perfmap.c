@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A perf-PID.map that grows: all of it at once and in two parts must mean the same. */
+/* A growing perf-PID.map: reading it at once and in two parts must give the same result. */
 #include "symbol/perfmap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -25,7 +25,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Whatever the format, what does not fit is refused and what fits changes only its own word. */
+/*
+ * For any format, a value that does not fit is refused, and one that fits changes only its own
+ * word.
+ */
 static void check_bits(const char *text)
 {
 	uint64_t words[PMU_WORDS] = {0}, value = 0x123456789abcdef;

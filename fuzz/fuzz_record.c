@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar_record_parse() on arbitrary bytes: the attributes that matter to it, then records one
- * behind the other as a ring holds them. Every range that a parsed record borrows must lie inside
- * it, and is read.
+ * attar_record_parse() on arbitrary bytes: the relevant attributes, then consecutive records as in
+ * a ring. Reads every range that a parsed record borrows, which must be inside the record.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static void read_inside(void *ctx, const void *bytes, uint64_t len)
 		b->sum += at[i];
 }
 
-/* The call chain's cursor ends, and gives no marker. */
+/* Iterating over the call chain ends, and returns no markers. */
 static void walk(const struct attar_record *rec)
 {
 	struct attar_callchain chain;
@@ -44,7 +43,7 @@ static void walk(const struct attar_record *rec)
 			abort();
 }
 
-/* Keeps what was read from being optimised away. */
+/* Keeps the reads from being optimized away. */
 static void use(uint64_t value)
 {
 	__asm__ volatile("" : : "r"(value));
@@ -89,7 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	attar_layout_init(&layout, &attr);
 	data += sizeof(prefix);
 	size -= sizeof(prefix);
-	bytes = malloc(size); /* of exactly that size: the sanitizer sees the first byte too many */
+	bytes = malloc(
+		size); /* of exactly that size, so that the sanitizer detects reads beyond it */
 	if (!bytes)
 		return 0;
 	memcpy(bytes, data, size);

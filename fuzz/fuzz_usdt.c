@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a note of a program's file says of a USDT probe: fields, signs and operands, with a NUL
- * between. What tracefs is told must be one line without another command, and no field larger than
- * a record.
+ * The note of a USDT probe in a program: fields, signs and operands, separated by NUL. The command
+ * for tracefs must be one line without a second command, and no field may be larger than a record.
  */
 #include "event/usdt.h"
 #include "event/user_event.h"
@@ -39,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	site.signs = site.fields + strlen(site.fields) + 1;
 	site.operands = site.signs + strlen(site.signs) + 1;
 	if (site.operands > text + size)
-		site.fields = NULL; /* a note that tells operands alone */
+		site.fields = NULL; /* a note with operands only */
 	if (!site.fields)
 		site.operands = text;
 	if (usdt_plan(&site, fields, &n, &fetch, &spelled) == 0) {

@@ -15,7 +15,8 @@ struct fork_record {
 
 /*
  * Reads the records in the ring without consuming them. A backward-written ring leads from the
- * newest record to the oldest. In a forward-written ring that has wrapped, no record start is known.
+ * newest record to the oldest. In a forward-written ring that has wrapped, no record start is
+ * known.
  */
 static int know_forked(struct attar_target *t, struct attar_ring *r)
 {

@@ -74,7 +74,7 @@ def test_stacks_are_complete():
     """
     out = example('11-stacks')
     assert len(re.findall(r'^fill < ', out, re.M)) >= 2
-    samples = int(re.search(r'(\d+) samples, \d+ of them joined from two halves, 0 without',
+    samples = int(re.search(r'(\d+) samples, \d+ joined with a deferred user stack, 0 without',
                             out)[1])
     assert 10 <= samples <= 20
 
