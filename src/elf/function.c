@@ -10,6 +10,7 @@ struct search {
 	const char *name;
 	const char *strings; /* of the current table, NUL-terminated */
 	size_t strings_size;
+	bool variables; /* too */
 	uint64_t vaddr;
 	struct suggest near;
 	char best[BEST_MAX];
@@ -23,6 +24,12 @@ static bool is_named(const char *symbol, const char *name)
 	return !strncmp(symbol, name, n) && (!symbol[n] || symbol[n] == '@');
 }
 
+static bool is_wanted(const struct search *s, uint8_t type)
+{
+	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE ||
+	       (s->variables && type == STT_OBJECT);
+}
+
 /* Returns 1 if this is the function. */
 static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 {
@@ -30,8 +37,7 @@ static int compare_symbol(void *ctx, const struct elf_symbol *symbol)
 	const char *before = s->near.best, *name;
 
 	if (symbol->section == SHN_UNDEF || !symbol->name || symbol->name >= s->strings_size ||
-		(symbol->type != STT_FUNC && symbol->type != STT_GNU_IFUNC &&
-			symbol->type != STT_NOTYPE))
+		!is_wanted(s, symbol->type))
 		return 0;
 	name = s->strings + symbol->name;
 	if (is_named(name, s->name)) {
@@ -63,14 +69,32 @@ static int search_table(struct search *s, const struct elf *elf, const struct el
 	return elf_symbol_each(elf, section, compare_symbol, s);
 }
 
-static int search(const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
+/* Returns 1 if found. */
+static int search_tables(struct search *s, const struct elf *elf)
 {
-	struct search s = {.name = name, .near.word = name};
 	int r = 0;
 
 	vec_each (&elf->sections, section)
 		if (r == 0 && (section->type == SHT_SYMTAB || section->type == SHT_DYNSYM))
-			r = search_table(&s, elf, section);
+			r = search_table(s, elf, section);
+	return r;
+}
+
+bool elf_symbol_address(const struct elf *elf, const char *name, uint64_t *ret_vaddr)
+{
+	struct search s = {.name = name, .near.word = name, .variables = true};
+
+	if (search_tables(&s, elf) != 1)
+		return false;
+	*ret_vaddr = s.vaddr;
+	return true;
+}
+
+static int search(const struct elf *elf, const char *path, const char *name, uint64_t *ret_offset)
+{
+	struct search s = {.name = name, .near.word = name};
+	int r = search_tables(&s, elf);
+
 	if (r < 0)
 		return r;
 	if (r == 1 && elf_file_offset(elf, s.vaddr, ret_offset))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* File offset of a function in an ELF file, for uprobes. */
+/* Addresses of functions and variables in an ELF file, for uprobes. */
 #ifndef ELF_FUNCTION_H
 #define ELF_FUNCTION_H
 
-#include "base/base.h"
+#include "elf/elf.h"
 
 /*
  * Finds the file offset of a function in the symbol tables of the file at path. Returns 0; -ENOENT,
@@ -11,5 +11,11 @@
  * open(2).
  */
 int elf_function_offset(const char *path, const char *name, uint64_t *ret_offset);
+
+/*
+ * Finds the address of a function or variable. False if the symbol tables of the file do not have
+ * it.
+ */
+bool elf_symbol_address(const struct elf *elf, const char *name, uint64_t *ret_vaddr);
 
 #endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * USDT probes of libperfume events: finds them in ELF notes of a program, creates uprobes that
- * fetch their arguments, and converts uprobe records to the layout that the event has with all
- * other transports.
- *
- * Notes: .note.stapsdt as SystemTap's sdt.h writes it, version 3, provider "perfume" (address,
- * semaphore, operands), and .note.perfume (the fields of the event), see perfume/perfume.h. Fetch
- * arguments: Documentation/trace/uprobetracer.rst.
+ * USDT probes of libperfume events: creates uprobes that fetch their arguments, and converts uprobe
+ * records to the layout that the event has with all other transports. Fetch arguments:
+ * Documentation/trace/uprobetracer.rst.
  */
 #ifndef EVENT_USDT_H
 #define EVENT_USDT_H
@@ -14,25 +10,7 @@
 #include "base/buf.h"
 #include "tracefs/format.h"
 #include "event/list.h"
-
-/* One probe location in a file. Borrowed until the callback returns. */
-struct usdt_site {
-	const char *event;
-	uint64_t offset;      /* of the probe: file offset in bytes */
-	uint64_t ref;         /* of the semaphore: file offset; 0: none */
-	const char *operands; /* "8@-24(%rbp) -4@%eax" */
-	/*
-	 * "u64 id; __rel_loc char[] symbol" and one letter for each (see perfume.h); NULL: unknown
-	 */
-	const char *fields, *signs;
-};
-typedef int usdt_site_fn(void *ctx, const struct usdt_site *site);
-
-/*
- * Calls fn for each libperfume probe in the file; stops at a nonzero result and returns it. Returns
- * 0 also if the file is not ELF; a negative errno if it cannot be opened.
- */
-int usdt_each(const char *path, usdt_site_fn *fn, void *ctx);
+#include "event/usdt_note.h"
 
 struct usdt;
 
@@ -79,11 +57,5 @@ struct usdt_field {
  */
 int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS], size_t *ret_n,
 	struct buf *fetch, struct buf *spelled);
-
-/*
- * "-24(%rbp)" or "[sp, 16]" in the syntax of tracefs: "-24(%bp)". Appends to b. Returns 0 or
- * -EOPNOTSUPP.
- */
-int usdt_operand(const char *operand, struct buf *b);
 
 #endif

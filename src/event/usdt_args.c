@@ -1,147 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Converts the operands of a USDT note to fetch arguments of a uprobe. */
-#include <ctype.h>
 #include <stdio.h>
 
 #include "event/usdt.h"
+#include "event/usdt_operand.h"
 
 enum {
 	ELEMENTS = 64,      /* maximum array length of a uprobe argument (MAX_ARRAY_LEN) */
 	FETCH_BYTES = 2048, /* for all arrays: a record must fit in a page */
 	CHUNKS_MAX = 4,
 };
-
-/* ---- operands ---- */
-
-/* x86-64 registers: tracefs uses the short name for all sizes. */
-static bool put_x86_register(const char *name, size_t n, struct buf *b)
-{
-	static const char *const names[][5] = {{"ax", "rax", "eax", "ax", "al"},
-		{"bx", "rbx", "ebx", "bx", "bl"}, {"cx", "rcx", "ecx", "cx", "cl"},
-		{"dx", "rdx", "edx", "dx", "dl"}, {"si", "rsi", "esi", "si", "sil"},
-		{"di", "rdi", "edi", "di", "dil"}, {"bp", "rbp", "ebp", "bp", "bpl"},
-		{"sp", "rsp", "esp", "sp", "spl"}};
-	unsigned number;
-	char suffix = 0, text[8];
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		for (size_t k = 1; k < 5; k++)
-			if (strlen(names[i][k]) == n && !memcmp(names[i][k], name, n)) {
-				buf_printf(b, "%%%s", names[i][0]);
-				return true;
-			}
-	if (n >= sizeof(text))
-		return false;
-	memcpy(text, name, n);
-	text[n] = '\0';
-	if (sscanf(text, "r%u%c", &number, &suffix) < 1 || number < 8 || number > 15 ||
-		(suffix && !strchr("dwb", suffix)))
-		return false;
-	buf_printf(b, "%%r%u", number);
-	return true;
-}
-
-static bool put_arm_register(const char *name, size_t n, struct buf *b)
-{
-	if (n == 2 && !memcmp(name, "sp", 2)) {
-		buf_str(b, "%sp");
-		return true;
-	}
-	if (n < 2 || n > 3 || (name[0] != 'x' && name[0] != 'w') ||
-		!isdigit((unsigned char)name[1]) || (n == 3 && !isdigit((unsigned char)name[2])))
-		return false;
-	buf_printf(b, "%%x%.*s", (int)n - 1, name + 1);
-	return true;
-}
-
-static int not_fetched(const char *operand)
-{
-	return attar_fail(-EOPNOTSUPP, "uprobes cannot fetch the argument '%s' of the USDT probe",
-		CLIP(operand));
-}
-
-/* disp(%reg) */
-static int x86_operand(const char *p, struct buf *b)
-{
-	char *end;
-	long displacement = strtol(p, &end, 0);
-	size_t n;
-
-	if (*p == '%')
-		return put_x86_register(p + 1, strlen(p + 1), b) ? 0 : not_fetched(p);
-	if (end[0] != '(' || end[1] != '%')
-		return not_fetched(p);
-	n = strcspn(end + 2, "),");
-	if (end[2 + n] != ')')
-		return not_fetched(p);
-	buf_printf(b, "%+ld(", displacement);
-	if (!put_x86_register(end + 2, n, b))
-		return not_fetched(p);
-	buf_char(b, ')');
-	return 0;
-}
-
-/* [reg], [reg, 16] */
-static int arm_operand(const char *p, struct buf *b)
-{
-	size_t n;
-	long displacement = 0;
-
-	if (*p != '[')
-		return put_arm_register(p, strlen(p), b) ? 0 : not_fetched(p);
-	n = strcspn(p + 1, ",] ");
-	if (p[1 + n] == ',')
-		displacement = strtol(p + 2 + n + strspn(p + 2 + n, " #"), NULL, 0);
-	buf_printf(b, "%+ld(", displacement);
-	if (!put_arm_register(p + 1, n, b))
-		return not_fetched(p);
-	buf_char(b, ')');
-	return 0;
-}
-
-/*
- * Accepts only digits: the text comes from a file and is written to tracefs, where a newline would
- * start another command.
- */
-static int constant(const char *p, struct buf *b)
-{
-	size_t sign = *p == '-', n = strspn(p + sign, "0123456789xabcdefABCDEF");
-
-	if (!isdigit((unsigned char)p[sign]) || p[sign + n])
-		return not_fetched(p);
-	buf_printf(b, "\\%s", p);
-	return 0;
-}
-
-int usdt_operand(const char *operand, struct buf *b)
-{
-	if (*operand == '$')
-		return constant(operand + 1, b);
-	if (*operand == '[' || *operand == 'x' || *operand == 'w' || *operand == 's')
-		return arm_operand(operand, b);
-	return x86_operand(operand, b);
-}
-
-/* Takes the next "8@operand" of the note; it may contain blanks in brackets. NULL at the end. */
-static const char *take_operand(const char *p, char *text, size_t max, int *ret_size)
-{
-	size_t n = 0;
-	bool inside = false;
-	char *at;
-
-	p += strspn(p, " ");
-	if (!*p)
-		return NULL;
-	*ret_size = (int)strtol(p, &at, 10);
-	if (*at != '@')
-		return NULL;
-	for (p = at + 1; *p && (inside || *p != ' ') && n + 1 < max; p++) {
-		inside = *p == '[' || (inside && *p != ']');
-		text[n++] = *p;
-	}
-	text[n] = '\0';
-	return p;
-}
 
 /* ---- fields ---- */
 
@@ -222,28 +90,29 @@ static void fetch_chunks(
  * Adds the operands of one field (two for types p and m). Returns 0 or a negative errno; -ENODATA:
  * no more operands.
  */
-static int fetch_field(
-	struct usdt_field *f, unsigned i, const char **operands, unsigned *left, struct buf *fetch)
+static int fetch_field(const struct usdt_site *site, struct usdt_field *f, unsigned i,
+	const char **operands, unsigned *left, struct buf *fetch)
 {
 	struct buf at _cleanup_(buf_done) = {0}, length _cleanup_(buf_done) = {0};
-	char text[128];
-	int size, r;
+	struct usdt_type type;
+	char text[USDT_OPERAND_MAX];
+	int r;
 
-	*operands = take_operand(*operands, text, sizeof(text), &size);
+	*operands = usdt_operand_next(*operands, text, sizeof(text), &type);
 	if (!*operands)
 		return -ENODATA;
-	r = usdt_operand(text, &at);
+	r = usdt_operand(site, text, &at);
 	if (r == 0 && strchr("pm", f->sign)) {
-		*operands = take_operand(*operands, text, sizeof(text), &size);
+		*operands = usdt_operand_next(*operands, text, sizeof(text), &type);
 		if (!*operands)
 			return -ENODATA;
-		r = usdt_operand(text, &length);
+		r = usdt_operand(site, text, &length);
 		buf_printf(fetch, " a%un=%s:u64", i, buf_text(&length));
 	}
 	if (r < 0)
 		return r;
 	if (f->sign == 'n')
-		buf_printf(fetch, " a%u=%s:u%d", i, buf_text(&at), MIN(abs(size), 8) * 8);
+		buf_printf(fetch, " a%u=%s:u%u", i, buf_text(&at), MIN(type.size, 8U) * 8);
 	else if (f->sign == 't')
 		buf_printf(fetch, " a%u=+0(%s):string", i, buf_text(&at));
 	else
@@ -254,12 +123,13 @@ static int fetch_field(
 /* A note without names: "8@%rax -4@%ebx" are u64 arg1 and s32 arg2. */
 static void make_field_names(const char *operands, struct buf *fields, struct buf *signs)
 {
-	char text[128];
-	int size;
+	struct usdt_type type;
+	char text[USDT_OPERAND_MAX];
 
-	for (unsigned i = 1; (operands = take_operand(operands, text, sizeof(text), &size)); i++) {
-		buf_printf(fields, "%s%c%d arg%u", i > 1 ? "; " : "", size < 0 ? 's' : 'u',
-			MIN(abs(size), 8) * 8, i);
+	for (unsigned i = 1; (operands = usdt_operand_next(operands, text, sizeof(text), &type));
+		i++) {
+		buf_printf(fields, "%s%c%u arg%u", i > 1 ? "; " : "", type.is_signed ? 's' : 'u',
+			MIN(type.size, 8U) * 8, i);
 		buf_char(signs, 'n');
 	}
 }
@@ -286,7 +156,7 @@ int usdt_plan(const struct usdt_site *site, struct usdt_field fields[USDT_FIELDS
 		*f = (struct usdt_field){.sign = *signs};
 		r = strchr("ntpma", *signs) ? plan_field(text, span, f, spelled) : -EBADMSG;
 		if (r == 0)
-			r = fetch_field(f, (unsigned)n, &operands, &left, fetch);
+			r = fetch_field(site, f, (unsigned)n, &operands, &left, fetch);
 		if (r == 0 && strchr("pma", f->sign) && !f->n_chunks)
 			r = -EBADMSG;
 		if (r < 0 && spelled->data)

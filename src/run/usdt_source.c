@@ -77,7 +77,8 @@ static int look_at_site(void *ctx, const struct usdt_site *site)
 	struct search *search = ctx;
 	int r;
 
-	if (fnmatch(search->spec->user_event, site->event, 0) != 0)
+	if (strcmp(site->provider, USDT_PERFUME) != 0 ||
+		fnmatch(search->spec->user_event, site->event, 0) != 0)
 		return 0;
 	if (search->n_sites >= SITES_MAX)
 		return 1;

@@ -8,14 +8,17 @@
 
 #include "base/buf.h"
 #include "event/usdt.h"
+#include "event/usdt_operand.h"
 #include "events.h"
 #include "folder.h"
+
+static const struct usdt_site no_file;
 
 static void assert_operand(const char *operand, const char *fetched)
 {
 	struct buf b = {0};
 
-	assert_int_equal(usdt_operand(operand, &b), 0);
+	assert_int_equal(usdt_operand(&no_file, operand, &b), 0);
 	assert_string_equal(buf_text(&b), fetched);
 	buf_done(&b);
 }
@@ -39,11 +42,20 @@ static void test_operands(void **state)
 	assert_operand("[x29, -16]", "-16(%x29)");
 	assert_operand("[x1]", "+0(%x1)");
 	/* operands that uprobes cannot fetch are reported, not guessed */
-	assert_int_equal(usdt_operand("8(%rax,%rbx,8)", &b), -EOPNOTSUPP);
-	assert_int_equal(usdt_operand("%xmm0", &b), -EOPNOTSUPP);
-	assert_int_equal(usdt_operand("counter(%rip)", &b), -EOPNOTSUPP);
-	assert_int_equal(usdt_operand("%r16", &b), -EOPNOTSUPP);
-	assert_int_equal(usdt_operand("", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "8(%rax,%rbx,8)", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "%xmm0", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "counter(%rip)", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "%r16", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "%ah", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "%fs:8(%rax)", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "8(%rax)x", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "x31", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "d0", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "[x0, x1]", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "[x0, 8]!", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "[x0, x1, lsl 3]", &b), -EOPNOTSUPP);
+	assert_int_equal(usdt_operand(&no_file, "[x0], 8", &b), -EOPNOTSUPP);
 	buf_done(&b);
 }
 
@@ -58,7 +70,7 @@ static void test_operands_cannot_inject_commands(void **state)
 	struct buf b = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (usdt_operand(commands[i], &b) != -EOPNOTSUPP)
+		if (usdt_operand(&no_file, commands[i], &b) != -EOPNOTSUPP)
 			fail_msg("'%s' is taken", commands[i]);
 	assert_null(strchr(buf_text(&b), '\n'));
 	buf_done(&b);
@@ -194,8 +206,11 @@ static void make_file(void)
 	Elf64_Shdr sections[4] = {{0}, {.sh_name = 1, .sh_type = SHT_NOTE, .sh_addralign = 4},
 		{.sh_name = 15, .sh_type = SHT_NOTE, .sh_addralign = 4},
 		{.sh_name = 29, .sh_type = SHT_STRTAB, .sh_size = sizeof(names)}};
-	Elf64_Phdr code = {
-		.p_type = PT_LOAD, .p_vaddr = CODE, .p_filesz = PROBES, .p_memsz = PROBES};
+	Elf64_Phdr code = {.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_vaddr = CODE,
+		.p_filesz = PROBES,
+		.p_memsz = PROBES};
 	Elf64_Ehdr h = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
 		.e_type = ET_EXEC,
 		.e_machine = EM_X86_64,
