@@ -52,6 +52,12 @@ struct attar_catalog_opts {
 	 * inherited it (seen on 6.18).
 	 */
 	bool inherited;
+	/*
+	 * Where usdt:PROVIDER:NAME is looked up: in a program, by path or by name in PATH, and in
+	 * the files whose code is mapped in processes ("1,22"). NULL: none. Copied.
+	 */
+	const char *program;
+	const char *pids;
 };
 
 /*
@@ -133,7 +139,7 @@ enum attar_event_kind {
 	ATTAR_EVENT_RAW,        /* r1a8, 4:0x1a8, libpfm4 names */
 	ATTAR_EVENT_PMU,        /* pmu/term=1/, pmu/event/ */
 	ATTAR_EVENT_TRACEPOINT, /* sched:sched_switch */
-	ATTAR_EVENT_PROBE,      /* kprobe:, kretprobe:, uprobe:, uretprobe: */
+	ATTAR_EVENT_PROBE,      /* kprobe:, kretprobe:, uprobe:, uretprobe:, usdt: */
 	ATTAR_EVENT_BREAKPOINT, /* mem:0x1000/8:rw */
 	ATTAR_EVENT_USER,       /* user_events:tick of a program, not registered in the kernel */
 };

@@ -10,7 +10,8 @@ static const struct command_option list_options[] = {
 	{"PATTERN",
 		"list only events whose name contains this text, or events of this kind (hardware,"
 		" cache, software, PMU, tracepoint); * and ? match as in a shell. The full name of"
-		" a tracepoint shows its fields and example commands"},
+		" a tracepoint shows its fields and example commands; usdt:FILE lists the"
+		" USDT probes in a program or library"},
 	{"-v, --verbose", "also list events that cannot be opened on this system, with the reason"},
 	{"--names", "print only names, one per line"},
 	{"--json", "print a report in JSON"},

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/list_usdt.h"
 #include "event/generic_events.h"
 #include "event/pfm.h"
 #include "event/catalog.h"
@@ -223,6 +224,9 @@ static void add_forms(struct list *l)
 		no_pmu("uprobe"));
 	add(l, "uretprobe:FUNCTION@FILE", "return of a function in a program or library",
 		no_pmu("uprobe"));
+	add(l, "usdt:[FILE:]PROVIDER:NAME",
+		"a USDT probe of a program or library; attar list usdt:FILE lists its probes",
+		no_pmu("uprobe"));
 }
 
 static void fill(struct list *l)
@@ -313,6 +317,8 @@ int command_list(int argc, char **argv)
 
 	if (parse(&l, argc, argv) < 0)
 		return report_error(STATUS_USAGE);
+	if (l.pattern && list_usdt_is(l.pattern))
+		return list_usdt(l.pattern, l.format, l.names, l.verbose);
 	status = l.pattern && !l.names && !strcmp(l.format, "text") ? describe(l.pattern) : -ENOENT;
 	if (status >= 0)
 		return status;

@@ -24,6 +24,9 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 	c->tracefs.mount = o.mount;
 	c->stop = o.stop;
 	c->inherited = o.inherited;
+	if (r == 0 && ((o.program && !(c->program = strdup(o.program))) ||
+			      (o.pids && !(c->pids = strdup(o.pids)))))
+		r = base_oom();
 	if (r < 0) {
 		attar_catalog_free(c);
 		return r;
@@ -40,6 +43,8 @@ struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog)
 	vec_each (&catalog->pmus, pmu)
 		pmu_free(*pmu);
 	vec_done(&catalog->pmus);
+	free(catalog->program);
+	free(catalog->pids);
 	free(catalog);
 	return NULL;
 }

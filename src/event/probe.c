@@ -168,30 +168,41 @@ static bool search_in(const char *folders, const char *name, char path[4096])
 #define MULTIARCH "."
 #endif
 
-static int find_file(struct parser *parser, const char *at, struct probe *probe)
+int probe_find_file(const char *name, char **ret_path)
 {
 	static const char libraries[] = "/usr/lib/" MULTIARCH ":/lib/" MULTIARCH
 					":/usr/local/lib:/usr/lib64:/lib64:/usr/lib:/lib";
-	const char *programs = getenv("PATH"), *name = probe->file;
+	const char *programs = getenv("PATH");
 	char path[4096], *full;
 
 	if (!strchr(name, '/') && !is_file(name)) {
 		if (!search_in(libraries, name, path) &&
 			!search_in(programs ? programs : "", name, path))
-			return parser_fail(parser, at, -ENOENT,
-				"no program or library '%s': specify its path", CLIP(name));
+			return attar_fail(-ENOENT, "no program or library '%s': specify its path",
+				CLIP(name));
 		name = path;
 	}
 	full = realpath(name, NULL); /* the kernel requires an absolute path */
 	if (!full)
-		return parser_fail(
-			parser, at, -errno, "cannot probe %s: %s", CLIP(name), strerror(errno));
-	probe->file = list_own(parser->list, full);
-	if (!probe->file)
-		return base_oom();
-	return is_file(full)
-		       ? 0
-		       : parser_fail(parser, at, -EINVAL, "%s is not a regular file", CLIP(full));
+		return attar_fail(-errno, "cannot probe %s: %s", CLIP(name), strerror(errno));
+	if (!is_file(full)) {
+		attar_fail(-EINVAL, "%s is not a regular file", CLIP(full));
+		free(full);
+		return -EINVAL;
+	}
+	*ret_path = full;
+	return 0;
+}
+
+static int find_file(struct parser *parser, const char *at, struct probe *probe)
+{
+	char *path;
+	int r = probe_find_file(probe->file, &path);
+
+	if (r < 0)
+		return parser_context(parser, at, r);
+	probe->file = list_own(parser->list, path);
+	return probe->file ? 0 : base_oom();
 }
 
 static int find_user(struct parser *parser, const char *at, struct probe *probe)
@@ -274,7 +285,7 @@ static int put_bit(
 }
 
 /* By PMU (since 4.17): the probe exists as long as the file descriptor. */
-static int by_pmu(struct parser *parser, const struct probe *probe, struct pmu *pmu)
+int probe_add_by_pmu(struct parser *parser, const struct probe *probe, struct pmu *pmu)
 {
 	struct attar_event_spec *spec;
 	int r = parser_add(parser, ATTAR_EVENT_PROBE, &spec);
@@ -322,7 +333,7 @@ static int add_inherited(struct parser *parser, const struct probe *probe, struc
 		return r;
 	log_note("uprobes on %s count only in the tasks given, not in those that they create: %s",
 		CLIP(probe->file), attar_error());
-	return by_pmu(parser, probe, pmu);
+	return probe_add_by_pmu(parser, probe, pmu);
 }
 
 static int add(struct parser *parser, const struct probe *probe, const char *end)
@@ -334,7 +345,7 @@ static int add(struct parser *parser, const struct probe *probe, const char *end
 	if (probe->user && parser->catalog->inherited)
 		r = add_inherited(parser, probe, pmu);
 	else
-		r = pmu ? by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);
+		r = pmu ? probe_add_by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);
 	if (r < 0)
 		return r;
 	spec = &parser->list->specs.at[parser->list->specs.n - 1];

@@ -9,6 +9,8 @@
  *	       | pmu '/' terms '/' [letters]
  *	       | 'mem:' addr ['/' len] [':' rwx] [':' letters]
  *	       | ('kprobe:' | 'kretprobe:' | 'uprobe:' | 'uretprobe:') place [parts]
+ *	       | 'usdt:' [file ':'] provider ':' name [parts]
+ *	       | 'sdt_' provider ':' name [parts]
  *
  * The string is parsed in one pass; each kind of event has its own source file.
  */
@@ -21,6 +23,7 @@
 #include "event/modifier.h"
 #include "event/pmu.h"
 #include "event/probe.h"
+#include "event/usdt_event.h"
 
 static void skip_blanks(struct parser *parser)
 {
@@ -97,9 +100,18 @@ static int numeric(struct parser *parser, const char *word, size_t n)
 	return spec->name ? 0 : base_oom();
 }
 
+/* "usdt", or "sdt_PROVIDER" as perf calls it, unless there are tracepoints of that name. */
+static bool is_usdt(struct parser *parser, const char *word, size_t n)
+{
+	return is(word, n, "usdt") ||
+	       (n > 4 && !memcmp(word, "sdt_", 4) && !tracepoint_is_system(parser, word, n));
+}
+
 static int colon(struct parser *parser, const char *word, size_t n)
 {
 	parser->p = word + n + 1;
+	if (is_usdt(parser, word, n))
+		return *word == 'u' ? usdt_parse(parser) : usdt_parse_sdt(parser, word + 4, n - 4);
 	if (is(word, n, "mem"))
 		return breakpoint_parse(parser);
 	if (probe_word(word, n))
@@ -119,8 +131,8 @@ static int tracepoint_or_raw(struct parser *parser, const char *word, size_t n)
 {
 	char sentence[512];
 	int r = word[n + 1] == ':' ? -ENOENT : colon(parser, word, n), raw;
-	bool own =
-		is(word, n, "mem") || probe_word(word, n) || (n && isdigit((unsigned char)word[0]));
+	bool own = is(word, n, "mem") || probe_word(word, n) || is_usdt(parser, word, n) ||
+		   (n && isdigit((unsigned char)word[0]));
 
 	if (own || (r != -ENOENT && r != -ENODEV && r != -EOPNOTSUPP))
 		return r;

@@ -237,7 +237,9 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 	struct attar_catalog_opts opts = {.size = sizeof(opts),
 		.mount = true,
 		.stop = &run->stop.asked,
-		.inherited = !run_watches_system(run) && !run->opts.cgroups};
+		.inherited = !run_watches_system(run) && !run->opts.cgroups,
+		.program = run->command.argv ? run->command.argv[0] : NULL,
+		.pids = run->opts.pids ? run->opts.pids : run->opts.tids};
 
 	if (run->catalog)
 		return run->catalog;

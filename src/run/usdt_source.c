@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
-#include "base/file.h"
 #include "base/proc.h"
+#include "event/usdt_files.h"
 #include "event/user_event.h"
 #include "run/run.h"
 
-enum { MAPS_MAX = 64 << 20, FILES_MAX = 65536, SITES_MAX = 4096 };
+enum { FILES_MAX = 65536, SITES_MAX = 4096 };
 
 struct search {
 	struct attar_run *run;
@@ -93,8 +92,9 @@ static int look_at_site(void *ctx, const struct usdt_site *site)
 	return 0;
 }
 
-static int look_at_file(struct search *search, const char *path)
+static int look_at_file(void *ctx, const char *path)
 {
+	struct search *search = ctx;
 	struct stat st;
 	uint64_t key;
 
@@ -113,40 +113,9 @@ static int look_at_file(struct search *search, const char *path)
 	return 0;
 }
 
-/* The path of an executable mapping, from a line of /proc/PID/maps; NULL for other lines. */
-static char *code_path(char *line)
-{
-	char *path = strchr(line, '/'), *access = strchr(line, ' ');
-
-	if (!path || !access || access[3] != 'x')
-		return NULL;
-	return strstr(path, " (deleted)") ? NULL : path;
-}
-
 static int look_at_process(struct search *search, pid_t pid)
 {
-	struct buf b _cleanup_(buf_done) = {0};
-	char path[4200], *save = NULL;
-	int r = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	if (file_read(path, MAPS_MAX, &b) < 0 || !b.len) {
-		attar_error_clear();
-		return 0;
-	}
-	for (char *line = strtok_r(b.data, "\n", &save); line && r == 0;
-		line = strtok_r(NULL, "\n", &save)) {
-		char *file = code_path(line), *full;
-
-		if (!file)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, file);
-		full = realpath(access(file, F_OK) == 0 ? file : path, NULL);
-		if (full)
-			r = look_at_file(search, full);
-		free(full);
-	}
-	return r;
+	return usdt_each_file(pid, look_at_file, search);
 }
 
 static int look_at_other(void *ctx, pid_t pid)
@@ -154,29 +123,14 @@ static int look_at_other(void *ctx, pid_t pid)
 	return pid == getpid() ? 0 : look_at_process(ctx, pid);
 }
 
-/* The file that execvp() would run. */
 static int look_at_command(struct search *search, const char *name)
 {
-	const char *folders = getenv("PATH");
-	char path[4200];
+	char *path = NULL;
+	int r = usdt_program(name, &path);
 
-	if (strchr(name, '/') || !folders) {
-		char *full _cleanup_free_ = realpath(name, NULL);
-
-		return full ? look_at_file(search, full) : 0;
-	}
-	for (const char *p = folders; *p; p += strspn(p, ":")) {
-		size_t n = strcspn(p, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, name);
-		p += n;
-		if (access(path, X_OK) == 0) {
-			char *full _cleanup_free_ = realpath(path, NULL);
-
-			return full ? look_at_file(search, full) : 0;
-		}
-	}
-	return 0;
+	r = r < 0 ? 0 : look_at_file(search, path);
+	free(path);
+	return r;
 }
 
 static int none_found(const struct search *search)

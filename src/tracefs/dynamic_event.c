@@ -149,10 +149,22 @@ static int explain(struct tracefs *tracefs, const struct probe *probe, int r)
 		CLIP(probe->func ? probe->func : place), strerror(-r), text);
 }
 
+int dynamic_event_append(struct tracefs *tracefs, const struct probe *probe, const char *name)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	int r;
+
+	buf_printf(&b, "%c:%s/%s ", probe->ret ? 'r' : 'p', tracefs->dynamic_event_system, name);
+	place_text(&b, probe);
+	r = buf_failed(&b) ? -ENOMEM : append(tracefs, probe->user, b.data);
+	if (r == -ENOMEM)
+		return base_oom();
+	return r < 0 ? explain(tracefs, probe, r) : 0;
+}
+
 int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 	const char **ret_system, const char **ret_name)
 {
-	struct buf b _cleanup_(buf_done) = {0};
 	struct dynamic_event made = {.user = probe->user};
 	const char *path;
 	int r = tracefs_path(tracefs, &path);
@@ -170,13 +182,10 @@ int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 		free(made.name);
 		return base_oom();
 	}
-	buf_printf(
-		&b, "%c:%s/%s ", probe->ret ? 'r' : 'p', tracefs->dynamic_event_system, made.name);
-	place_text(&b, probe);
-	r = buf_failed(&b) ? -ENOMEM : append(tracefs, probe->user, b.data);
+	r = dynamic_event_append(tracefs, probe, made.name);
 	if (r < 0) {
 		free(made.name);
-		return r == -ENOMEM ? base_oom() : explain(tracefs, probe, r);
+		return r;
 	}
 	tracefs->dynamic_events.at[tracefs->dynamic_events.n++] = made;
 	*ret_system = tracefs->dynamic_event_system;

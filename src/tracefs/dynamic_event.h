@@ -24,6 +24,12 @@ struct probe {
 int dynamic_event_create(struct tracefs *tracefs, const struct probe *probe,
 	const char **ret_system, const char **ret_name);
 
+/*
+ * Adds another location to an event from dynamic_event_create(), since Linux 5.4; an older kernel
+ * replaces the event. The names and types of what is fetched must be the same.
+ */
+int dynamic_event_append(struct tracefs *tracefs, const struct probe *probe, const char *name);
+
 /* The first removes events created by this struct tracefs, the second those of exited processes. */
 void dynamic_event_remove_own(struct tracefs *tracefs);
 void dynamic_event_remove_stale(struct tracefs *tracefs);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/usdt_files.h"
+
+#include <stdio.h>
+
+#include "base/file.h"
+
+enum { MAPS_MAX = 64 << 20, PATH_BYTES = 4200 };
+
+/* The path of an executable mapping, from a line of /proc/PID/maps; NULL for other lines. */
+static char *code_path(char *line)
+{
+	char *path = strchr(line, '/'), *access = strchr(line, ' ');
+
+	if (!path || !access || access[3] != 'x')
+		return NULL;
+	return strstr(path, " (deleted)") ? NULL : path;
+}
+
+int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	char path[PATH_BYTES], *save = NULL;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	if (file_read(path, MAPS_MAX, &b) < 0 || !b.len) {
+		attar_error_clear();
+		return 0;
+	}
+	for (char *line = strtok_r(b.data, "\n", &save); line && r == 0;
+		line = strtok_r(NULL, "\n", &save)) {
+		char *file = code_path(line), *full;
+
+		if (!file)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, file);
+		full = realpath(access(file, F_OK) == 0 ? file : path, NULL);
+		if (full)
+			r = fn(ctx, full);
+		free(full);
+	}
+	return r;
+}
+
+int usdt_program(const char *name, char **ret_path)
+{
+	const char *folders = getenv("PATH");
+	char path[PATH_BYTES];
+
+	if (strchr(name, '/') || !folders) {
+		*ret_path = realpath(name, NULL);
+		return *ret_path ? 0 : -ENOENT;
+	}
+	for (const char *p = folders; *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, name);
+		p += n;
+		if (access(path, X_OK) == 0) {
+			*ret_path = realpath(path, NULL);
+			return *ret_path ? 0 : -ENOENT;
+		}
+	}
+	return -ENOENT;
+}
