@@ -285,6 +285,9 @@ ATTAR_API const struct perf_event_attr *attar_run_source_attr(
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
 
+/* The profiler of the run. */
+ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run *run);
+
 /* The interval of reports, ns; 0: one report at the end. */
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
 
@@ -366,6 +369,15 @@ struct attar_option_group {
 ATTAR_API const struct attar_option_group *attar_run_option_groups(const struct attar_run *run);
 
 /*
+ * Adds options of the caller under a heading of the help, such as where to write reports:
+ * attar_run_set() sets them, too, as members of *state. All are borrowed until attar_run_free();
+ * texts and lists in *state are owned by the run. Returns 0; -EEXIST: a name or letter is already
+ * used; -ENOSPC: too many groups; -EINVAL: the run has been started.
+ */
+ATTAR_API int attar_run_add_options(struct attar_run *run, const char *title,
+	const struct attar_option *options, void *state);
+
+/*
  * Sets an option by its long name ("no-" before a switch turns it off); value is copied, and NULL
  * for flags.
  * -ENOENT: no such option; -EINVAL, -ERANGE: the value is wrong. The text names the option.
@@ -385,6 +397,16 @@ ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *
 
 /* Asks a run to finish and report. Safe in signal handlers and from other threads. */
 ATTAR_API void attar_run_stop(struct attar_run *run);
+
+/* Whether the measurement has ended, so that only the last reports follow. */
+ATTAR_API bool attar_run_ended(const struct attar_run *run);
+
+/*
+ * The number of open tracepoints and probes that the kernel removes one by one, some 30 ms each,
+ * when their last descriptor is closed. 0 if this process must close them itself, because it
+ * removes probes from tracefs afterwards.
+ */
+ATTAR_API size_t attar_run_slow_closes(const struct attar_run *run);
 
 /* The exit status of the launched command, as attar_target_command_status() gives it. */
 ATTAR_API int attar_run_command_status(const struct attar_run *run);

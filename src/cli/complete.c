@@ -6,15 +6,17 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/output_options.h"
 
 typedef void option_fn(
 	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o);
 
 static void each_option(struct buf *b, const struct attar_profiler *profiler, option_fn *fn)
 {
+	struct output_options output;
 	struct attar_run *run;
 
-	if (attar_run_new(profiler->name, &run) < 0)
+	if (output_options_run_new(profiler->name, &output, &run) < 0)
 		return;
 	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
 		for (const struct attar_option *o = g->options; o->name; o++)

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/output_options.h"
 #include "cli/signals.h"
 
 static int overview(void)
@@ -21,6 +22,7 @@ int command_help(int argc, char **argv)
 	bool man = argc > 1 && !strcmp(argv[1], "--man");
 	const char *name = argc > 1 + man ? argv[1 + man] : NULL, *page;
 	struct buf b _cleanup_(buf_done) = {0};
+	struct output_options output;
 	struct attar_run *run;
 	int r;
 
@@ -34,7 +36,7 @@ int command_help(int argc, char **argv)
 		help_command(&b, command_find(name));
 		return print_buf(&b);
 	}
-	r = attar_run_new(name, &run);
+	r = output_options_run_new(name, &output, &run);
 	if (r < 0)
 		return r == -ENOENT ? command_unknown(name) : report_error(STATUS_FAILED);
 	page = help_page(name);

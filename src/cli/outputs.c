@@ -7,7 +7,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "report/model.h"
-#include "run/run.h"
 
 static int open_file(struct output *out, const char *path)
 {
@@ -87,18 +86,18 @@ static int add(struct outputs *o, struct output *out, const char *format,
 }
 
 /* Rejects a format that the profiler cannot produce, before the run and before creating a file. */
-static int check_format(const struct attar_run *run, const char *format)
+static int check_format(const struct attar_profiler *profiler, const char *format)
 {
-	if (strcmp(format, "folded") != 0 || run->profiler->uses & ATTAR_GIVES_TREE)
+	if (strcmp(format, "folded") != 0 || profiler->uses & ATTAR_GIVES_TREE)
 		return 0;
 	return attar_fail(-EINVAL,
 		"folded output needs aggregated stacks, which 'attar %s' does not produce: use "
 		"'attar profile -e EVENT'",
-		run->profiler->name);
+		profiler->name);
 }
 
-static int add_file(struct outputs *o, const struct attar_run *run, const char *path,
-	const char *format, const struct attar_render_opts *opts)
+static int add_file(struct outputs *o, const char *path, const char *format,
+	const struct attar_render_opts *opts)
 {
 	struct output out = {0};
 	int r;
@@ -110,7 +109,7 @@ static int add_file(struct outputs *o, const struct attar_run *run, const char *
 			"--output: the extension of '%s' does not name a format: use .html, "
 			".folded, .json, .csv or .txt",
 			CLIP(path));
-	r = check_format(run, format);
+	r = check_format(o->profiler, format);
 	if (r == 0)
 		r = open_file(&out, path);
 	return r < 0 ? r : add(o, &out, format, opts);
@@ -125,9 +124,8 @@ static const char *flame_graph_format(const char *path)
 }
 
 static int add_stdout(
-	struct outputs *o, const struct attar_run *run, const struct attar_render_opts *files)
+	struct outputs *o, const struct output_options *c, const struct attar_render_opts *files)
 {
-	const struct common_opts *c = &run->opts;
 	struct attar_render_opts opts = *files;
 	struct output out = {.file = stdout};
 	const char *format = c->format ? c->format : "text";
@@ -139,24 +137,26 @@ static int add_stdout(
 	o->notes_on_stderr = !c->quiet && (!strcmp(format, "csv") || !strcmp(format, "folded"));
 	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
-	r = check_format(run, format);
+	r = check_format(o->profiler, format);
 	return r < 0 ? r : add(o, &out, format, &opts);
 }
 
-int outputs_open(struct outputs *o, const struct attar_run *run, const char *command_line)
+int outputs_open(struct outputs *o, const struct attar_run *run,
+	const struct output_options *options, const char *command_line)
 {
-	const struct common_opts *c = &run->opts;
-	struct attar_render_opts opts = {
-		.size = sizeof(opts), .command = command_line, .time_frames = c->interval != 0};
+	struct attar_render_opts opts = {.size = sizeof(opts),
+		.command = command_line,
+		.time_frames = attar_run_interval(run) != 0};
 	int r;
 
+	o->profiler = attar_run_profiler(run);
 	printer_open(&o->printer);
-	r = add_stdout(o, run, &opts);
-	for (size_t i = 0; r == 0 && i < c->outputs.n; i++)
-		r = add_file(o, run, c->outputs.at[i], NULL, &opts);
-	for (size_t i = 0; r == 0 && i < c->flame_graphs.n; i++)
-		r = add_file(o, run, c->flame_graphs.at[i],
-			flame_graph_format(c->flame_graphs.at[i]), &opts);
+	r = add_stdout(o, options, &opts);
+	for (size_t i = 0; r == 0 && i < options->outputs.n; i++)
+		r = add_file(o, options->outputs.at[i], NULL, &opts);
+	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++)
+		r = add_file(o, options->flame_graphs.at[i],
+			flame_graph_format(options->flame_graphs.at[i]), &opts);
 	return r;
 }
 

@@ -8,6 +8,7 @@
 #include "attar/report.h"
 #include "attar/run.h"
 #include "base/vec.h"
+#include "cli/output_options.h"
 #include "cli/printer.h"
 
 struct output {
@@ -24,6 +25,7 @@ struct output {
 };
 
 struct outputs {
+	const struct attar_profiler *profiler;
 	VEC(struct output) all;
 	bool want_whole, want_tree, want_values;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
@@ -34,8 +36,9 @@ struct outputs {
 	uint64_t lines_noted, reports_noted;   /* of these, already mentioned in its reports */
 };
 
-/* Opens the outputs of the run's options. Files are truncated by the first write. */
-int outputs_open(struct outputs *o, const struct attar_run *run, const char *command_line);
+/* Opens the outputs that the options name. Files are truncated by the first write. */
+int outputs_open(struct outputs *o, const struct attar_run *run,
+	const struct output_options *options, const char *command_line);
 
 /* True if an output has not failed. */
 bool outputs_remain(const struct outputs *outputs);

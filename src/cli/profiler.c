@@ -5,18 +5,18 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
-#include "base/escape.h"
+#include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/closer.h"
 #include "cli/commands.h"
 #include "cli/outputs.h"
 #include "cli/signals.h"
-#include "run/run.h"
 
 enum { SLOW_CLOSES_MAX = 16 }; /* takes half a second; more are closed in the background */
 
 struct session {
 	struct attar_run *run;
+	struct output_options options;
 	struct outputs outputs;
 	int status;       /* of an output that failed while others remained, else 0 */
 	bool interrupted; /* by a signal, before anything was measured */
@@ -40,8 +40,8 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 	int r;
 
 	console_clear();
-	s->outputs.live = !s->run->clock.ended;
-	r = outputs_draw(&s->outputs, report, scope, s->run->opts.interval != 0);
+	s->outputs.live = !attar_run_ended(s->run);
+	r = outputs_draw(&s->outputs, report, scope, attar_run_interval(s->run) != 0);
 	if (r == 0 || !outputs_remain(&s->outputs))
 		return r;
 	if (r != -EPIPE)
@@ -105,7 +105,7 @@ static int go(struct session *s, char *const *command, const char *line)
 		.turn = take_turn,
 		.opening = console_opening,
 		.prepare = prepare_command};
-	int r = outputs_open(&s->outputs, s->run, line);
+	int r = outputs_open(&s->outputs, s->run, &s->options, line);
 
 	if (r < 0) {
 		outputs_close(&s->outputs);
@@ -144,7 +144,7 @@ int command_profiler(int argc, char **argv)
 	struct session s = {0};
 	struct args args;
 	char *line _cleanup_free_ = join(argc, argv);
-	int status, r = attar_run_new(argv[0], &s.run);
+	int status, r = output_options_run_new(argv[0], &s.options, &s.run);
 
 	if (r < 0)
 		return r == -ENOENT ? command_unknown(argv[0]) : report_error(STATUS_FAILED);
@@ -156,11 +156,11 @@ int command_profiler(int argc, char **argv)
 	else if (args.help)
 		status = print_help(s.run, attar_profiler_find(argv[0]));
 	else {
-		console_mode(s.run->opts.quiet, s.run->opts.verbose);
+		console_mode(s.options.quiet, s.options.verbose);
 		status = go(&s, args.command, line);
 	}
 	signals_release();
-	if (run_slow_closes(s.run) > SLOW_CLOSES_MAX)
+	if (attar_run_slow_closes(s.run) > SLOW_CLOSES_MAX)
 		closer_start();
 	attar_run_free(s.run);
 	if (s.interrupted)

@@ -38,3 +38,10 @@ uint64_t attar_run_recent(const struct attar_run *run)
 
 	return run->clock.recent;
 }
+
+bool attar_run_ended(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->clock.ended != 0;
+}

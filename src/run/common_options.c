@@ -54,35 +54,10 @@ const struct attar_option common_ring_options[] = {
 		"wake up when a ring buffer is this full: 1 to 100 (default 25)", .min = 1),
 	{0}};
 
-const struct attar_option common_output_options[] = {
-	ATTAR_LIST(T, outputs, 'o', "output", "FILE",
-		"also write the results to FILE, in the format given by its extension (html, "
-		"folded, json, csv, txt); may be repeated",
-		.complete = "file"),
-	ATTAR_TEXT(T, format, 0, "format", "NAME",
-		"format of stdout: text, json, csv, folded, html; with any but text, the command's "
-		"output goes to stderr",
-		.complete = "format"),
-
-	ATTAR_COUNT(
-		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),
-	ATTAR_FLAG(T, verbose, 'v', "verbose", "print more detail on stderr"),
-	ATTAR_FLAG(T, quiet, 'q', "quiet",
-		"print no tables, progress or remarks: only write the files of -o, and errors"),
-	{0}};
-
-const struct attar_option common_tree_options[] = {
-	ATTAR_LIST(T, flame_graphs, 0, "flame-graph", "FILE",
-		"write folded stacks to FILE, or an HTML page if FILE ends in .html; with -i, each "
-		"folded stack starts with the date and time; may be repeated",
-		.complete = "file"),
-	{0}};
-
 void common_defaults(struct common_opts *opts)
 {
 	opts->freq = 997;
 	opts->user_callchain = opts->kernel_callchain = -1;
 	opts->mmap_pages = RUN_DEFAULT_PAGES;
 	opts->watermark = 25; /* at 50, rings overflow on a busy machine */
-	opts->rows = 40;
 }

@@ -7,23 +7,63 @@
 #include "base/suggest.h"
 #include "run/run.h"
 
+static void add_group(struct run_options *options, const char *title,
+	const struct attar_option *table, void *state)
+{
+	options->groups[options->n] = (struct attar_option_group){title, table};
+	options->states[options->n++] = state;
+}
+
 void options_init(struct attar_run *run)
 {
-	struct attar_option_group *g = run->options.groups;
+	const struct attar_profiler *profiler = run->profiler;
+	struct run_options *options = &run->options;
+	struct common_opts *opts = &run->opts;
 
-	if (run->profiler->options)
-		*g++ = (struct attar_option_group){"Options", run->profiler->options};
-	if (run->profiler->uses & ATTAR_USES_SAMPLING)
-		*g++ = (struct attar_option_group){"Sampling", common_sampling_options};
-	if (run->profiler->uses & ATTAR_USES_STACKS)
-		*g++ = (struct attar_option_group){"Stacks", common_stack_options};
-	*g++ = (struct attar_option_group){"Targets", common_target_options};
-	*g++ = (struct attar_option_group){"Duration and intervals", common_run_options};
-	if (run->profiler->uses & ATTAR_USES_RINGS)
-		*g++ = (struct attar_option_group){"Limits and ring buffers", common_ring_options};
-	*g++ = (struct attar_option_group){"Output", common_output_options};
-	if (run->profiler->uses & ATTAR_GIVES_TREE)
-		*g = (struct attar_option_group){"Flame graphs", common_tree_options};
+	if (profiler->options)
+		add_group(options, "Options", profiler->options, run->self);
+	if (profiler->uses & ATTAR_USES_SAMPLING)
+		add_group(options, "Sampling", common_sampling_options, opts);
+	if (profiler->uses & ATTAR_USES_STACKS)
+		add_group(options, "Stacks", common_stack_options, opts);
+	add_group(options, "Targets", common_target_options, opts);
+	add_group(options, "Duration and intervals", common_run_options, opts);
+	if (profiler->uses & ATTAR_USES_RINGS)
+		add_group(options, "Limits and ring buffers", common_ring_options, opts);
+}
+
+/* Whether an option of the run has this name or letter. */
+static bool is_taken(const struct run_options *options, const struct attar_option *new)
+{
+	for (const struct attar_option_group *g = options->groups; g->title; g++)
+		for (const struct attar_option *o = g->options; o->name; o++)
+			if (!strcmp(o->name, new->name) || (o->letter && o->letter == new->letter))
+				return true;
+	return false;
+}
+
+int attar_run_add_options(
+	struct attar_run *run, const char *title, const struct attar_option *options, void *state)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(title, "title");
+	CHECK_ARG(options, "options");
+	CHECK_ARG(state, "state");
+
+	if (run->went)
+		return attar_fail(
+			-EINVAL, "attar_run_add_options(): the run has already been started");
+	if (run->options.n == OPTION_GROUPS_MAX)
+		return attar_fail(-ENOSPC, "attar_run_add_options(): at most %d groups of options",
+			OPTION_GROUPS_MAX);
+	for (const struct attar_option *o = options; o->name; o++)
+		if (is_taken(&run->options, o))
+			return attar_fail(-EEXIST,
+				"attar_run_add_options(): the name or letter of --%s is already "
+				"used",
+				o->name);
+	add_group(&run->options, title, options, state);
+	return 0;
 }
 
 void options_done(struct run_options *options)
@@ -40,17 +80,12 @@ const struct attar_option_group *attar_run_option_groups(const struct attar_run 
 	return run->options.groups;
 }
 
-static void *state_of(struct attar_run *run, const struct attar_option *table)
-{
-	return table == run->profiler->options ? run->self : &run->opts;
-}
-
 static const struct attar_option *find(struct attar_run *run, const char *name, void **ret_state)
 {
 	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
 		for (const struct attar_option *o = g->options; o && o->name; o++)
 			if (!strcmp(o->name, name)) {
-				*ret_state = state_of(run, g->options);
+				*ret_state = run->options.states[g - run->options.groups];
 				return o;
 			}
 	return NULL;

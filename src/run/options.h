@@ -27,11 +27,6 @@ struct common_opts {
 	/* ring buffers */
 	uint64_t mmap_pages;
 	double watermark; /* percent of a ring */
-	/* output: used by the receiver of the reports */
-	struct attar_texts outputs, flame_graphs;
-	const char *format;
-	uint64_t rows;
-	bool verbose, quiet;
 };
 
 extern const struct attar_option common_target_options[];
@@ -39,13 +34,15 @@ extern const struct attar_option common_sampling_options[];
 extern const struct attar_option common_stack_options[];
 extern const struct attar_option common_run_options[];
 extern const struct attar_option common_ring_options[];
-extern const struct attar_option common_output_options[];
-extern const struct attar_option common_tree_options[]; /* of profilers with ATTAR_GIVES_TREE */
 void common_defaults(struct common_opts *opts);
 
+enum { OPTION_GROUPS_MAX = 12 };
+
 struct run_options {
-	struct attar_option_group groups[9]; /* at most 8, and the terminator */
-	VEC(struct attar_texts *) lists;     /* LIST members that hold memory */
+	struct attar_option_group groups[OPTION_GROUPS_MAX + 1]; /* and the terminator */
+	void *states[OPTION_GROUPS_MAX]; /* the struct that the options of each group set */
+	size_t n;
+	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
 };
 
 /* Lists the option groups that the run's profiler uses. */

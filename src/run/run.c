@@ -113,8 +113,10 @@ static bool closes_slowly(const struct attar_counter *counter)
 	return type == PERF_TYPE_TRACEPOINT || type >= PERF_TYPE_MAX;
 }
 
-size_t run_slow_closes(const struct attar_run *run)
+size_t attar_run_slow_closes(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", 0);
+
 	size_t n = 0;
 
 	if (run->catalog && run->catalog->tracefs.dynamic_events.n)
@@ -185,6 +187,13 @@ enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 	if (run->opts.cgroups)
 		return ATTAR_TARGET_CGROUPS;
 	return run_watches_system(run) ? ATTAR_TARGET_SYSTEM : ATTAR_TARGET_TASKS;
+}
+
+const struct attar_profiler *attar_run_profiler(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	return run->profiler;
 }
 
 uint64_t attar_run_interval(const struct attar_run *run)

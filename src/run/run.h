@@ -68,11 +68,4 @@ bool run_watches_system(const struct attar_run *run);
 /* Creates the target from the options; own_processes: only the processes of this user. */
 int run_open_target(struct attar_run *run, bool own_processes);
 
-/*
- * How many tracepoints and probes are open that the kernel removes one by one, some 30 ms each,
- * when their last descriptor is closed; 0: this process must close them itself, because it has to
- * remove probes from tracefs afterwards.
- */
-size_t run_slow_closes(const struct attar_run *run);
-
 #endif

@@ -324,6 +324,9 @@ static void test_run_queries(void **state)
 	REFUSES_NULL(attar_run_source_attr(NULL, 1), "run");
 	REFUSES_VALUE(attar_run_target_kind(NULL), ATTAR_TARGET_SYSTEM, "run");
 	REFUSES_VALUE(attar_run_interval(NULL), 0, "run");
+	REFUSES_NULL(attar_run_profiler(NULL), "run");
+	REFUSES_VALUE(attar_run_ended(NULL), false, "run");
+	REFUSES_VALUE(attar_run_slow_closes(NULL), 0, "run");
 	REFUSES_VALUE(attar_run_freq(NULL), 0, "run");
 	REFUSES_NULL(attar_run_lines(NULL, any, on_columns), "run");
 	REFUSES_NULL(attar_run_lines(any, NULL, on_columns), "name");
@@ -358,6 +361,10 @@ static void test_runs(void **state)
 	REFUSES_VOID(attar_run_unresolved(NULL, 1), "run");
 	REFUSES(attar_run_new(NULL, any), "profiler");
 	REFUSES(attar_run_new(any, NULL), "ret_run");
+	REFUSES(attar_run_add_options(NULL, any, any, any), "run");
+	REFUSES(attar_run_add_options(any, NULL, any, any), "title");
+	REFUSES(attar_run_add_options(any, any, NULL, any), "options");
+	REFUSES(attar_run_add_options(any, any, any, NULL), "state");
 	REFUSES(attar_run_set(NULL, any, any), "run");
 	REFUSES(attar_run_set(any, NULL, any), "name");
 	REFUSES_VOID(attar_run_command(NULL, any), "run");

@@ -46,13 +46,35 @@ static void test_values(void **state)
 	assert_int_equal(run->opts.user_callchain, 0);
 	assert_int_equal(attar_run_set(run, "user-callchain", NULL), 0);
 	assert_int_equal(run->opts.user_callchain, 1);
+}
+
+struct added {
+	struct attar_texts outputs;
+	const char *format;
+};
+
+static void test_options_of_the_caller(void **state)
+{
+	static const struct attar_option options[] = {
+		ATTAR_LIST(struct added, outputs, 'o', "output", "FILE", "a file"),
+		ATTAR_TEXT(struct added, format, 0, "format", "NAME", "a format"), {0}};
+	static const struct attar_option taken[] = {
+		ATTAR_TEXT(struct added, format, 'F', "other", "NAME", "a letter of another"), {0}};
+	struct added added = {0};
+	struct attar_run *run;
+
+	assert_int_equal(attar_run_new("profile", &run), 0);
+	assert_int_equal(attar_run_add_options(run, "Output", options, &added), 0);
 	assert_int_equal(attar_run_set(run, "output", "a.html"), 0);
 	assert_int_equal(attar_run_set(run, "output", "b.json"), 0);
-	assert_int_equal(run->opts.outputs.n, 2);
-	assert_string_equal(run->opts.outputs.at[1], "b.json");
+	assert_int_equal(added.outputs.n, 2);
+	assert_string_equal(added.outputs.at[1], "b.json");
 	assert_int_equal(attar_run_set(run, "format", "csv"), 0);
 	assert_int_equal(attar_run_set(run, "format", "json"), 0);
-	assert_string_equal(run->opts.format, "json");
+	assert_string_equal(added.format, "json");
+	assert_int_equal(attar_run_add_options(run, "Output", options, &added), -EEXIST);
+	assert_int_equal(attar_run_add_options(run, "Other", taken, &added), -EEXIST);
+	attar_run_free(run);
 }
 
 static void test_lists_accumulate(void **state)
@@ -165,6 +187,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_values, start, stop),
 		cmocka_unit_test_setup_teardown(test_lists_accumulate, start, stop),
 		cmocka_unit_test_setup_teardown(test_invalid_options_are_refused, start, stop),
+		cmocka_unit_test(test_options_of_the_caller),
 		cmocka_unit_test(test_profilers),
 		cmocka_unit_test(test_options_are_unique),
 		cmocka_unit_test(test_run_without_descriptors_is_refused),

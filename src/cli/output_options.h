@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of every profiler that concern the command only: formats, files, amount of output. */
+#ifndef CLI_OUTPUT_OPTIONS_H
+#define CLI_OUTPUT_OPTIONS_H
+
+#include "attar/run.h"
+
+struct output_options {
+	struct attar_texts outputs, flame_graphs; /* paths; owned by the run */
+	const char *format;                       /* of stdout; NULL: text; owned by the run */
+	uint64_t rows;                            /* of a table on stdout; 0: all */
+	bool verbose, quiet;
+};
+
+/*
+ * Creates a run of the profiler that also takes these options. *opts is set to the defaults and
+ * must be valid until the run is freed. Returns 0 or a negative errno of attar_run_new().
+ */
+int output_options_run_new(
+	const char *profiler, struct output_options *opts, struct attar_run **ret_run);
+
+#endif
