@@ -47,7 +47,8 @@ void help_overview(struct buf *b)
 		   " Results go to stdout, messages to stderr.\n"
 		   "Exit status: 0 success, 1 failure, 2 usage error, 3 permission denied,"
 		   " 4 not supported;\n"
-		   "if attar runs a command and succeeds, the exit status of the command.\n");
+		   "if attar runs a command and succeeds, the exit status of the command,"
+		   " or 128 + n\nif signal n ended the run before it.\n");
 }
 
 /* "-F, --freq HZ"; "    --[no-]user-callchain". */

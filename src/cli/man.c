@@ -10,8 +10,8 @@
 
 #define EXIT_STATUS                                                                                \
 	"0 success, 1 failure, 2 usage error, 3 permission denied, 4 not supported; if attar "     \
-	"runs a command and succeeds, the exit status of the command. A signal that arrives "      \
-	"before "                                                                                  \
+	"runs a command and succeeds, the exit status of the command, or 128 + n if signal n "     \
+	"ended the run before it. A signal that arrives before "                                   \
 	"measurement has started terminates attar: the shell shows 130 for SIGINT, 143 for "       \
 	"SIGTERM."
 

@@ -20,6 +20,7 @@ struct session {
 	struct outputs outputs;
 	int status;       /* of an output that failed while others remained, else 0 */
 	bool interrupted; /* by a signal, before anything was measured */
+	bool has_command;
 };
 
 /* Counters need a file descriptor per CPU and thread: raise the limit to its maximum. */
@@ -93,7 +94,9 @@ static int finish(struct session *s, int r)
 		attar_context(r, "interrupted by SIG%s", sigabbrev_np(signals_taken()));
 	if (r < 0)
 		return report_error(status_of(r));
-	return command > 0 ? command : STATUS_OK;
+	if (command > 0)
+		return command;
+	return s->has_command && signals_taken() ? 128 + signals_taken() : STATUS_OK;
 }
 
 static int go(struct session *s, char *const *command, const char *line)
@@ -115,6 +118,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	hooks.want_values = s->outputs.want_values;
 	hooks.no_line_output = !s->outputs.all.n;
 	hooks.want_tree = s->outputs.want_tree;
+	s->has_command = command != NULL;
 	attar_run_command(s->run, command);
 	raise_file_limit();
 	signals_take(s->run);

@@ -212,7 +212,7 @@ void command_disown(struct command *c)
 	c->pid = 0;
 }
 
-void command_done(struct command *c)
+void command_end(struct command *c)
 {
 	bool held = command_is_held(c);
 
@@ -227,5 +227,12 @@ void command_done(struct command *c)
 		send_signal(c, SIGKILL);
 	while (!command_ended(c))
 		poll(NULL, 0, 5);
+}
+
+void command_done(struct command *c)
+{
+	if (!c->pid)
+		return;
+	command_end(c);
 	command_disown(c);
 }

@@ -44,7 +44,10 @@ bool command_ended(struct command *c);
 /* In a child of the process that forked the command: closes the file descriptors only. */
 void command_disown(struct command *c);
 
-/* Terminates a running command: SIGTERM, SIGKILL one second later. */
+/* Ends it if it runs: SIGTERM, SIGKILL a second later. Its CPU times are known then. */
+void command_end(struct command *c);
+
+/* Ends it and closes its file descriptors. */
 void command_done(struct command *c);
 
 #endif

@@ -179,11 +179,14 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = counts_read(run);
 	run_user_ended(run);
+	attar_target_ended(run->target);
+	run->command.status = attar_target_command_status(run->target);
+	if (run->profiler->ended) /* it reports the CPU times of the command */
+		command_end(&run->target->command);
 	if (r == 0 && run->counts.list.n)
 		r = count_rows_add_run(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
-	run->command.status = attar_target_command_status(run->target);
 	return r;
 }
 

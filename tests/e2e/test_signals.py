@@ -2,6 +2,7 @@
 """Requests to end: the first prints the report, the second aborts; nothing is left behind."""
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -265,3 +266,35 @@ def test_command_exit_is_noticed_with_sigchld_ignored():
     done = run('stat', '-e', 'page-faults', '--', 'sh', '-c', 'exit 7', timeout=30,
                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     assert done.returncode == 7, done.stderr
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('receiver', ['attar', 'group'])
+def test_interrupted_command_is_reported_in_full(spawn, tmp_path, number, receiver):
+    """
+    The table of the command is printed, and the status is that of the signal, whether the command
+    receives it, too (as from a terminal), or not.
+    """
+    out, ready = tmp_path / 'x.json', tmp_path / 'ready'
+    process = spawn(ATTAR, 'stat', '-q', '-e', 'page-faults,context-switches', '-o', out, '--',
+                    'sh', '-c', f': >{ready}; exec sleep 100', start_new_session=True)
+    wait_until(ready.exists, 'the command runs')
+    if receiver == 'group':
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    assert process.wait(20) == 128 + number
+    report = json.loads(out.read_text())
+    tables = {s['name']: [dict(zip([c['name'] for c in s['columns']], row)) for row in s['rows']]
+              for s in report['sections']}
+    assert {row['event']: row['quality'] for row in tables['counts']} == {
+        'page-faults': 'exact', 'context-switches': 'exact'}
+    assert tables['counts'][0]['value'] > 0
+    assert len(tables['command']) == 1 and tables['command'][0]['runs'] == 1
+    assert tables['command'][0]['elapsed'] > 0
+
+
+def test_duration_reports_the_times_of_the_command():
+    done = run('stat', '-e', 'page-faults', '-d', '200ms', '--', 'sleep', 100)
+    assert done.returncode == 0
+    assert re.search(r'^command\nelapsed +user +system +runs\n', done.stdout, re.M)
