@@ -193,6 +193,7 @@ static int draw_printed(struct outputs *o, struct output *out, const struct atta
 	noted.notes.unprinted = o->lines_missed - o->lines_noted;
 	noted.notes.unprinted_reports = o->reports_missed - o->reports_noted;
 	if (report->has_notes) {
+		noted.notes.self_rss = run_peak_memory(); /* files have been drawn */
 		o->lines_noted = o->lines_missed;
 		o->reports_noted = o->reports_missed;
 	}
@@ -224,6 +225,17 @@ static bool wants(const struct output *out, enum attar_scope scope, bool interva
 	return scope == ATTAR_SCOPE_WHOLE ? out->whole || !intervals : !out->whole;
 }
 
+static int draw_stdout(
+	struct outputs *o, struct output *out, const struct attar_report *report, uint64_t lines)
+{
+	if (!o->live || printer_has_room(&o->printer))
+		return draw_printed(o, out, report);
+	o->lines_missed += lines;
+	o->reports_missed += !lines;
+	return 0;
+}
+
+/* Files first: the notes on stdout include the memory that it took to draw them. */
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals)
 {
@@ -232,20 +244,16 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 
 	if (!o->live)
 		printer_wait(&o->printer);
-	vec_each (&o->all, out) {
-		int r;
+	for (int is_stdout = 0; is_stdout <= 1; is_stdout++)
+		vec_each (&o->all, out) {
+			int r;
 
-		if (!wants(out, scope, intervals, lines))
-			continue;
-		if (!out->path && o->live && !printer_has_room(&o->printer)) {
-			o->lines_missed += lines;
-			o->reports_missed += !lines;
-			continue;
+			if ((out->path == NULL) != is_stdout || !wants(out, scope, intervals, lines))
+				continue;
+			r = out->path ? draw(out, report) : draw_stdout(o, out, report, lines);
+			out->failed = r < 0;
+			result = result < 0 ? result : r;
 		}
-		r = out->path ? draw(out, report) : draw_printed(o, out, report);
-		out->failed = r < 0;
-		result = result < 0 ? result : r;
-	}
 	return result;
 }
 

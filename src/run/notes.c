@@ -32,11 +32,10 @@ static uint64_t self_cpu_ns(const struct attar_run *run)
 }
 
 /*
- * Peak resident memory. exec() hands ru_maxrss of the calling process down, so a small program
- * started from a large one would report the large one's peak; VmHWM belongs to the address space
- * alone.
+ * exec() hands ru_maxrss of the calling process down, so a small program started from a large one
+ * would report the large one's peak; VmHWM belongs to the address space alone.
  */
-static uint64_t self_rss(void)
+uint64_t run_peak_memory(void)
 {
 	struct buf status _cleanup_(buf_done) = {0};
 	struct rusage usage;
@@ -110,7 +109,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 		attar_stream_get_stats(run->stream, &stats);
 	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
-	notes.self_rss = self_rss();
+	notes.self_rss = run_peak_memory();
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, report);
 	if (base_oom_count() > run->notes.ooms)

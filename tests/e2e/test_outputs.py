@@ -435,3 +435,14 @@ def test_reports_with_few_samples(root, tmp_path, form, event, least):
     else:
         assert done.stdout.startswith('<!doctype html>') \
             and done.stdout.rstrip().endswith('</html>')
+
+
+def test_peak_memory_includes_the_drawing_of_files(tmp_path):
+    """The first file has the peak before the pages are drawn, stdout has it after them."""
+    first = tmp_path / 'first.json'
+    pages = [word for name in 'abc' for word in ('-o', tmp_path / f'{name}.html')]
+    done = run('profile', '-F', 997, '-g', '-o', first, *pages, '--format', 'json', '--',
+               workload('recurse'))
+    assert done.returncode == 0, done.stderr
+    printed, filed = Profile(done.stdout).notes, Profile(first.read_text()).notes
+    assert printed['self_rss'] > filed['self_rss'] > 1 << 20
