@@ -248,7 +248,8 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 		vec_each (&o->all, out) {
 			int r;
 
-			if ((out->path == NULL) != is_stdout || !wants(out, scope, intervals, lines))
+			if ((out->path == NULL) != is_stdout ||
+				!wants(out, scope, intervals, lines))
 				continue;
 			r = out->path ? draw(out, report) : draw_stdout(o, out, report, lines);
 			out->failed = r < 0;
