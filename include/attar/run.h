@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attar/run.h - run a profiler, or write one.
+ * attar/run.h - run a profiler, or write a new one.
  *
- * A profiler is one const struct: its name, its options, what it does with each event and how it
- * fills a report. A run joins it with a target, a stream, symbols, intervals and whoever takes the
- * reports. The descriptor is the single source: help, completion, manual pages and bindings are
- * read from it.
+ * A profiler is described by one const struct: its name, its options, and functions that process
+ * events and fill reports. A run connects it with a target, a stream, symbols, intervals and the
+ * receivers of reports. Help, completion, manual pages and bindings are generated from the
+ * descriptor.
  *
  *	struct attar_run *run;
  *	attar_run_new("profile", &run);
@@ -14,8 +14,8 @@
  *	attar_run_go(run, &hooks);
  *	attar_run_free(run);
  *
- * Unless said otherwise an int that is returned is 0, or a negative errno with its sentence in
- * attar_error().
+ * Unless documented otherwise, functions that return an int return 0, or a negative errno with an
+ * error text in attar_error().
  */
 #ifndef ATTAR_RUN_H
 #define ATTAR_RUN_H
@@ -40,9 +40,9 @@ enum attar_option_type {
 	ATTAR_OPTION_TIME,    /* uint64_t, ns; a bare number counts in `bare` ns */
 	ATTAR_OPTION_SIZE,    /* uint64_t, bytes */
 	ATTAR_OPTION_PERCENT, /* double, 0..100 */
-	ATTAR_OPTION_TEXT,    /* const char *; owned by the run; given again, the last one counts */
-	ATTAR_OPTION_LIST,    /* struct attar_texts; each time it is given adds one */
-	ATTAR_OPTION_JOINED,  /* const char *; owned by the run; given again, joined with a comma */
+	ATTAR_OPTION_TEXT,   /* const char *; owned by the run; if repeated, the last one is used */
+	ATTAR_OPTION_LIST,   /* struct attar_texts; each occurrence adds one */
+	ATTAR_OPTION_JOINED, /* const char *; owned by the run; values are joined with commas */
 };
 
 struct attar_texts {
@@ -52,17 +52,17 @@ struct attar_texts {
 
 struct attar_option {
 	char letter;       /* 0: none */
-	const char *name;  /* the long form, without -- */
-	const char *value; /* what the value is called in help; NULL for a flag or switch */
-	const char *help;  /* one line, no full stop; NULL: an old name of an option, not listed */
+	const char *name;  /* long name, without -- */
+	const char *value; /* name of the value in help; NULL for a flag or switch */
+	const char *help; /* one line, no full stop; NULL: old name of another option, not listed */
 	enum attar_option_type type;
-	size_t offset;     /* of the member in the struct that the table belongs to */
-	uint64_t bare;     /* TIME: ns of a bare 1 */
-	uint64_t min, max; /* COUNT, TIME, SIZE: what is allowed, 0 and 0: anything; PERCENT: min */
-	const char *complete; /* what completes it: "file", "pid", "event", ...; NULL: nothing */
+	size_t offset;        /* of the member in the struct of the table */
+	uint64_t bare;        /* TIME: ns per unit of a number without unit */
+	uint64_t min, max;    /* COUNT, TIME, SIZE: limits, 0: none; PERCENT: min */
+	const char *complete; /* completion of the value: "file", "pid", "event", ...; NULL: none */
 };
 
-/* 1 when the member has that type, -1 when it has another. */
+/* 1 if the member has this type, otherwise -1. */
 #ifdef __cplusplus
 extern "C++" {
 template <typename A, typename B> struct attar_same_type {
@@ -80,8 +80,8 @@ template <typename A> struct attar_same_type<A, A> {
 #endif
 
 /*
- * A member's offset, or a compile error when it has another type than the option writes. The macros
- * below name members of struct attar_option in their order, as C++20 demands of such initializers.
+ * The offset of a member, or a compile error if its type is not the one that the option writes. The
+ * macros below initialize members of struct attar_option in declaration order, as C++20 requires.
  */
 #define ATTAR_OFFSET(state_, member_, want_)                                                       \
 	(offsetof(state_, member_) + 0 * sizeof(char[ATTAR_HAS_TYPE(state_, member_, want_)]))
@@ -113,9 +113,9 @@ template <typename A> struct attar_same_type<A, A> {
 
 enum attar_uses {
 	ATTAR_USES_SAMPLING = 1, /* -F and -e of CPU sampling */
-	ATTAR_USES_STACKS = 2,   /* which parts of a stack, and whose code */
-	ATTAR_USES_RINGS = 4,    /* -m, --watermark, and -N: it takes samples */
-	ATTAR_GIVES_TREE = 8,    /* a call tree where one is wanted, for folded stacks */
+	ATTAR_USES_STACKS = 2,   /* parts of a stack, and user or kernel code */
+	ATTAR_USES_RINGS = 4,    /* -m, --watermark and -N: it receives samples */
+	ATTAR_GIVES_TREE = 8,    /* provides a call tree on request, for folded stacks */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -128,29 +128,28 @@ struct attar_example {
 struct attar_profiler {
 	const char *name, *group;
 	const char *summary; /* one line, begins in lower case, no full stop */
-	unsigned uses;       /* enum attar_uses: further common options, and what it gives */
-	const char *needs;   /* what must work, as `attar doctor` names it, separated by commas */
+	unsigned uses;       /* enum attar_uses: additional common options, and output */
+	const char *needs;   /* required checks of `attar doctor`, comma-separated */
 	size_t self_size;    /* bytes of the state that the run allocates, zeroed */
 	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
 	const struct attar_example *examples; /* ends with a NULL command */
-	/* Sets what zero does not mean, before options are parsed. May be NULL. */
+	/* Sets nonzero defaults, before options are parsed. May be NULL. */
 	void (*defaults)(void *self);
 	/*
-	 * Asks for its events: attar_run_source(), attar_run_sampler(), attar_run_count() and their
-	 * like.
+	 * Requests events: attar_run_source(), attar_run_sampler(), attar_run_count() and similar.
 	 */
 	int (*open)(struct attar_run *run, void *self);
-	/* A window in which the kernel lost events. May be NULL. */
+	/* Called for a period in which the kernel lost events. May be NULL. */
 	attar_event_fn *lost;
 	/*
-	 * What is watched has ended, and counters have their last values; with attar_run_repeat(),
-	 * once for each run of the command. May be NULL.
+	 * Called when the target has ended and counters have their final values; with
+	 * attar_run_repeat(), once for each run of the command. May be NULL.
 	 */
 	int (*ended)(struct attar_run *run, void *self);
 	/* Fills the report. */
 	int (*report)(struct attar_run *run, void *self, struct attar_report *report,
 		enum attar_scope scope);
-	/* Drops what it holds itself. May be NULL. */
+	/* Frees its resources. May be NULL. */
 	void (*close)(void *self);
 };
 
@@ -158,72 +157,71 @@ struct attar_profiler {
 ATTAR_API const struct attar_profiler *const *attar_profilers(void);
 ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
 
-/* ---- what a profiler may ask of its run ---- */
+/* ---- events of a profiler ---- */
 
-/* What is said to be called only from open() fails with -EINVAL elsewhere. */
+/* Functions marked "only from open()" fail with -EINVAL elsewhere. */
 
 /*
- * Adds an event: fn gets each of its samples. attr says what to count or sample; the run adds what
+ * Adds an event; fn is called for each of its samples. attr specifies the event; the run adds what
  * a stream needs. name is copied. Only from open().
  */
 ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
 	const struct perf_event_attr *attr, attar_event_fn *fn);
 
 /*
- * Adds every event that the text names, sampled each time it happens (or as its own period says),
- * with its stack when stacks is set. Tracepoints carry their fields: attar_run_source_spec(). This
- * process' own are left out by the kernel where it can. Only from open().
+ * Adds all events named in text, sampled on each occurrence (or with their own period), with call
+ * stacks if stacks is set. Samples of tracepoints contain their fields: see
+ * attar_run_source_spec(). The kernel excludes events of this process where possible. Only from
+ * open().
  */
 ATTAR_API int attar_run_events(
 	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
 
-/* What source number i was parsed from, borrowed from the run; NULL: it was not given as text. */
+/* The parsed spec of source i, borrowed from the run; NULL: it was not specified as text. */
 ATTAR_API const struct attar_event_spec *attar_run_source_spec(
 	const struct attar_run *run, uint32_t i);
 
 /*
- * Adds the event for CPU sampling that the run's options (-F, -e, --exclude-*, callchains) ask for:
- * cycles, or cpu-clock where there is no PMU. stacks: call chains are wanted.
+ * Adds the event for CPU sampling according to the run's options (-F, -e, --exclude-*, call
+ * chains): cycles, or cpu-clock without a PMU. stacks: with call chains.
  */
 ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
 /* ---- counting ---- */
 
 /*
- * Adds every event that the text names, to be counted and read at will rather than delivered; those
- * of a group are counted together. Events that this machine lacks are left out as long as another
- * can be counted: struct attar_run_counter tells why. Only from open().
+ * Adds all events named in text as counters, without samples; events of a group are counted
+ * together. Unsupported events are left out as long as another one can be counted; struct
+ * attar_run_counter has the reason. Only from open().
  */
 ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
 
-/* Watched threads are to be counted on each CPU by itself. Only from open(). */
+/* Counts monitored threads separately on each CPU. Only from open(). */
 ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);
 
-/*
- * The command is to be run n times, one after the other. -EINVAL: there is none. Only from open().
- */
+/* Runs the command n times in sequence. -EINVAL: there is no command. Only from open(). */
 ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
 
-/* An event that is counted. Borrowed from the run, until the command is run again. */
+/* A counted event. Borrowed from the run until the command is run again. */
 struct attar_run_counter {
 	const char *name;
 	const struct attar_event_spec *spec;
-	const char *refused; /* why it is not counted here, a sentence; NULL: it is */
+	const char *refused; /* why it is not counted, as text; NULL: it is counted */
 	const struct attar_counter *counter; /* its instances: attar_counter_instance_at() */
 	size_t n_instances;
-	/* Of each instance, since the start and since the report before; read for each report. */
+	/* By instance, since the start and since the previous report; read before each report. */
 	const struct attar_value *values, *recent;
 	int error; /* the negative errno of refused; 0: none */
 };
 
-/* Counter number i in the order in which they were named; NULL after the last. */
+/* Counter i, in the order of the event names; NULL after the last. */
 ATTAR_API const struct attar_run_counter *attar_run_get_counter(
 	const struct attar_run *run, size_t i);
 
-/* ns from the start (of this run of the command) to now, or to the end of what is watched. */
+/* ns since the start (of this run of the command), until now or until the target ended. */
 ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
 
-/* ns since the report before, or since the start: what `recent` values were counted in. */
+/* ns since the previous report, or since the start: the interval of `recent` values. */
 ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
 
 /* What attar_run_count_rows() separates counts by. */
@@ -258,27 +256,25 @@ struct attar_count_row {
 ATTAR_API int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 	const struct attar_count_row **ret_rows, size_t *ret_n);
 
-/* CPU time that the ended command has used, as attar_target_command_times() gives it. */
+/* CPU time of the exited command, as attar_target_command_times(). */
 ATTAR_API int attar_run_command_times(
 	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
 
-/*
- * The name of the target's control group number i, as attar_counter_instance tells it; "" for none.
- */
+/* The name of the target's control group i (attar_counter_instance.cgroup); "" for none. */
 ATTAR_API const char *attar_run_cgroup(const struct attar_run *run, int i);
 
-/* ---- more that a profiler may ask ---- */
+/* ---- other services for a profiler ---- */
 
-/* What events this system has. Borrowed from the run; NULL when out of memory. */
+/* The event catalog. Borrowed from the run; NULL if out of memory. */
 ATTAR_API struct attar_catalog *attar_run_catalog(struct attar_run *run);
 
-/* The cache of names. Borrowed from the run. */
+/* The symbol cache. Borrowed from the run. */
 ATTAR_API struct attar_symbols *attar_run_symbols(struct attar_run *run);
 
-/* The name of source number i as it was opened ("cpu-clock"). */
+/* The name of source i as opened ("cpu-clock"). */
 ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_t i);
 
-/* The attributes that source number i was requested with. Borrowed from the run; NULL: none. */
+/* The requested attributes of source i. Borrowed from the run; NULL: no such source. */
 ATTAR_API const struct perf_event_attr *attar_run_source_attr(
 	const struct attar_run *run, uint32_t i);
 
@@ -291,124 +287,123 @@ ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run
 /* The interval of reports, ns; 0: one report at the end. */
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
 
-/* The sampling frequency asked for, per second. */
+/* The requested sampling frequency, Hz. */
 ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
 
 /*
- * The section of lines that are shown at once rather than at the next report; made, with its
- * columns, when the last lines have been shown. NULL when out of memory. Borrowed until the event
- * function returns.
+ * The section of lines that are printed immediately, not with the next report. It is created, with
+ * its columns, after the previous lines were printed. NULL if out of memory. Borrowed until the
+ * event function returns.
  */
 ATTAR_API struct attar_section *attar_run_lines(
 	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section));
 
-/* Somebody takes trees: a page, folded stacks. A profiler may leave them out otherwise. */
+/* True if an output uses trees (html, folded). Otherwise a profiler may omit them. */
 ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
 
 /*
- * Somebody takes the fields of single events as values: JSON. A profiler leaves them out otherwise.
+ * True if an output uses the fields of single events as values (json). Otherwise a profiler omits
+ * them.
  */
 ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
 
-/* Somebody reads the lines of single events, attar_run_lines(). */
+/* True if an output uses the lines of attar_run_lines(). */
 ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
 
 /*
- * The share of samples (0..1) whose innermost frame has no name, for the notes of the report being
- * filled.
+ * Sets the share of samples (0..1) whose innermost frame has no symbol, for the notes of the
+ * current report.
  */
 ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
 
-/* ns since 1970 of a time on the stream's clock. */
+/* Converts a time of the stream's clock to ns since 1970. */
 ATTAR_API uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time);
 
-/* ---- running one ---- */
+/* ---- running a profiler ---- */
 
-/* Who takes what a run delivers. Every member may be NULL. */
+/* Receivers of a run's output. Each function may be NULL. */
 struct attar_run_hooks {
 	size_t size; /* sizeof(struct attar_run_hooks) */
 	void *ctx;
-	/* Takes a report, borrowed for the call. A negative errno ends the run. */
+	/* Called with a report, borrowed for the call. A negative errno ends the run. */
 	int (*report)(void *ctx, const struct attar_report *report, enum attar_scope scope);
-	/* Called about every second: how long it runs, what was seen and lost. */
+	/* Called about every second: elapsed time, events seen and lost. */
 	void (*progress)(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lost);
-	bool want_whole;     /* with intervals: a report of the whole run at the end too */
-	bool want_tree;      /* call trees, though nobody asked for them by an option */
-	bool want_values;    /* fields of single events as values too, attar_row_value() */
-	bool no_line_output; /* nobody reads the lines of single events: they need not be made */
-	/* Called at each turn of the run, about ten times a second or more. */
+	bool want_whole;     /* with intervals: also a report of the whole run at the end */
+	bool want_tree;      /* add call trees, even if no option requests them */
+	bool want_values;    /* also add fields of single events as values, attar_row_value() */
+	bool no_line_output; /* lines of single events are not used: do not create them */
+	/* Called in each iteration of the main loop, at least about ten times per second. */
 	void (*turn)(void *ctx);
 	/*
-	 * Called about ten times a second when opening events takes longer than a second: how many
-	 * of how many events are open.
+	 * Called about ten times per second if opening events takes longer than a second: `done` of
+	 * `all` events are open.
 	 */
 	void (*opening)(void *ctx, uint64_t done, uint64_t all);
-	/* In the process of a launched command, see attar_target_opts.prepare. */
+	/* Called in the process of a launched command, see attar_target_opts.prepare. */
 	void (*prepare)(void *ctx);
 };
 
 /*
- * A new run of the named profiler, its options at their defaults. -ENOENT: the text suggests the
- * nearest.
+ * Creates a run of the named profiler, with default options. -ENOENT: no such profiler; the error
+ * text suggests a similar name.
  */
 ATTAR_API int attar_run_new(const char *profiler, struct attar_run **ret_run);
 
-/* Ends it, with a command that it launched. NULL, for the caller's variable. Takes NULL. */
+/* Terminates the launched command, if any, and frees the run. Returns NULL. run may be NULL. */
 ATTAR_API struct attar_run *attar_run_free(struct attar_run *run);
 
-/* Options under one heading of the help. */
+/* Options under one help heading. */
 struct attar_option_group {
 	const char *title;
 	const struct attar_option *options; /* ends with a NULL name */
 };
 
 /*
- * What a run takes: its profiler's options, then common ones; ends with a NULL title. Owned by the
- * run.
+ * All options of a run: its profiler's, then common ones; ends with a NULL title. Owned by the run.
  */
 ATTAR_API const struct attar_option_group *attar_run_option_groups(const struct attar_run *run);
 
 /*
- * Adds options of the caller under a heading of the help, such as where to write reports:
- * attar_run_set() sets them, too, as members of *state. All are borrowed until attar_run_free();
- * texts and lists in *state are owned by the run. Returns 0; -EEXIST: a name or letter is already
- * used; -ENOSPC: too many groups; -EINVAL: the run has been started.
+ * Adds options of the caller under a help heading, such as where to write reports. attar_run_set()
+ * sets them in *state. All arguments are borrowed until attar_run_free(); texts and lists in *state
+ * are owned by the run. Returns 0; -EEXIST: a name or letter is already used; -ENOSPC: too many
+ * groups; -EINVAL: the run was already started.
  */
-ATTAR_API int attar_run_add_options(struct attar_run *run, const char *title,
-	const struct attar_option *options, void *state);
+ATTAR_API int attar_run_add_options(
+	struct attar_run *run, const char *title, const struct attar_option *options, void *state);
 
 /*
- * Sets an option by its long name ("no-" before a switch turns it off); value is copied, and NULL
- * for flags.
- * -ENOENT: no such option; -EINVAL, -ERANGE: the value is wrong. The text names the option.
+ * Sets an option by its long name; the prefix "no-" turns a switch off. value is copied; NULL for
+ * flags. -ENOENT: no such option; -EINVAL, -ERANGE: invalid value. The error text names the option.
  */
 ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char *value);
 
-/* The command to launch; argv is borrowed until the run is freed. */
+/* Sets the command to launch; argv is borrowed until the run is freed. */
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
 
 /*
- * Runs until its end: the target's, the duration's, attar_run_stop(). Once for each run: afterwards
- * it, attar_run_set() and attar_run_command() fail with -EINVAL. hooks are copied, and may be NULL.
- * 0, or the negative errno of what could not be opened, or of a hook. -ECANCELED: attar_run_stop()
- * was called before everything was open, and nothing was measured.
+ * Runs until the target ends, the duration is over, or attar_run_stop() is called. Can be called
+ * once per run: afterwards it, attar_run_set() and attar_run_command() fail with -EINVAL. hooks are
+ * copied and may be NULL. Returns 0, or the negative errno of an open failure or of a hook.
+ * -ECANCELED: attar_run_stop() was called before all events were open, and nothing was measured.
  */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
 
-/* Asks a run to finish and report. Safe in signal handlers and from other threads. */
+/* Makes a run stop and report. Safe in signal handlers and from other threads. */
 ATTAR_API void attar_run_stop(struct attar_run *run);
 
-/* Whether the measurement has ended, so that only the last reports follow. */
+/* True once the measurement has ended and only the last reports follow. */
 ATTAR_API bool attar_run_ended(const struct attar_run *run);
 
 /*
- * The number of open tracepoints and probes that the kernel removes one by one, some 30 ms each,
+ * The number of open tracepoints and probes that the kernel removes one by one, about 30 ms each,
  * when their last descriptor is closed. 0 if this process must close them itself, because it
  * removes probes from tracefs afterwards.
  */
 ATTAR_API size_t attar_run_slow_closes(const struct attar_run *run);
 
-/* The exit status of the launched command, as attar_target_command_status() gives it. */
+/* The exit status of the launched command, as attar_target_command_status(). */
 ATTAR_API int attar_run_command_status(const struct attar_run *run);
 
 #ifdef __cplusplus
