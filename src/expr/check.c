@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "expr/check.h"
 
+#include <math.h>
+
 enum { NODES_MAX = 8192, DEPTH_MAX = 300, STRINGS_MAX = 1 << 20 };
 
 static const struct expr_type int_type = {.bits = 32, .is_signed = true};
@@ -294,6 +296,22 @@ static void make_range(struct expr_parser *p, struct expr_node *node)
 	}
 }
 
+/* Turns a comparison of a field with a floating-point constant into a range. */
+static void make_real_range(struct expr_node *node, double c)
+{
+	node->is_inverted = node->op == EXPR_NOT_EQUAL;
+	node->real = node->greatest = c;
+	if (node->op == EXPR_LESS || node->op == EXPR_LESS_EQUAL)
+		node->real = c == -INFINITY && node->op == EXPR_LESS ? NAN : -INFINITY;
+	if (node->op == EXPR_GREATER || node->op == EXPR_GREATER_EQUAL)
+		node->greatest = c == INFINITY && node->op == EXPR_GREATER ? NAN : INFINITY;
+	if (node->op == EXPR_LESS)
+		node->greatest = nextafter(c, -INFINITY);
+	if (node->op == EXPR_GREATER)
+		node->real = nextafter(c, INFINITY);
+	node->op = EXPR_REAL_RANGE;
+}
+
 /* Stores a constant right operand in the operator. */
 static void take_constant(struct expr_parser *p, struct expr_node *node)
 {
@@ -305,6 +323,8 @@ static void take_constant(struct expr_parser *p, struct expr_node *node)
 		node->text = b->text;
 		node->text_len = b->text_len;
 	}
+	if (node->operand.kind == EXPR_CLASS_REAL && a->op == EXPR_FIELD && b->op == EXPR_REAL)
+		make_real_range(node, b->real);
 	if (node->operand.kind != EXPR_CLASS_NUMBER || b->op != EXPR_NUMBER ||
 		node->op == EXPR_AND || node->op == EXPR_OR)
 		return;

@@ -266,6 +266,16 @@ static inline bool in_range(struct expr_run *run, const struct expr_node *node)
 	return ((value & node->mask) - node->number <= node->span) != node->is_inverted;
 }
 
+static inline bool in_real_range(struct expr_run *run, const struct expr_node *node)
+{
+	uint32_t absent = run->absent;
+	double value = load_real(run, expr_node(run->expr, node->a));
+
+	if (node->needs_fields && run->absent != absent)
+		return false;
+	return (node->real <= value && value <= node->greatest) != node->is_inverted;
+}
+
 /* ---- nodes ---- */
 
 static uint64_t chosen(struct expr_run *run, const struct expr_node *node)
@@ -318,7 +328,7 @@ uint64_t expr_number(struct expr_run *run, int32_t index)
 
 	if (node->type.kind != EXPR_CLASS_NUMBER)
 		return expr_eval(run, index).number;
-	if (node->op >= EXPR_LESS && node->op <= EXPR_RANGE)
+	if (node->op >= EXPR_LESS && node->op <= EXPR_REAL_RANGE)
 		return expr_is_true(run, index);
 	return number(run, node);
 }
@@ -373,6 +383,8 @@ bool expr_is_true(struct expr_run *run, int32_t index)
 		switch ((enum expr_op)node->op) {
 		case EXPR_RANGE:
 			return in_range(run, node);
+		case EXPR_REAL_RANGE:
+			return in_real_range(run, node);
 		case EXPR_AND:
 			if (!expr_is_true(run, node->a))
 				return false;

@@ -55,8 +55,9 @@ enum expr_op {
 	EXPR_NOT,
 	EXPR_AND,
 	EXPR_OR,
-	/* a is compared with a constant: (a & mask) - number <= span, unless inverted */
-	EXPR_RANGE,
+	/* a is compared with a constant; the result may be inverted: */
+	EXPR_RANGE,      /* (a & mask) - number <= span */
+	EXPR_REAL_RANGE, /* real <= a <= greatest; real is not a number: none */
 	/* values that only print_string() can use; they evaluate to 0 */
 	EXPR_SYMBOLIC, /* a; entries from b */
 	EXPR_FLAGS,    /* a; text between; entries from b */
@@ -104,7 +105,10 @@ struct expr_node {
 		uint64_t number; /* of the node's type: sign-extended if it is signed */
 		double real;
 	};
-	uint64_t mask;
+	union {
+		uint64_t mask;
+		double greatest;
+	};
 };
 
 struct expr {

@@ -21,6 +21,12 @@ struct comparison {
 	enum expr_op op;
 };
 
+static bool fails(struct expr_parser *p, const char *reason)
+{
+	expr_fail(p, reason);
+	return false;
+}
+
 static bool take_field(struct expr_parser *p, struct comparison *c)
 {
 	size_t n = lex_word(p->p);
@@ -29,20 +35,20 @@ static bool take_field(struct expr_parser *p, struct comparison *c)
 	char name[TEXT_MAX];
 
 	if (!n || n >= sizeof(name))
-		return expr_fail(p, "expected a field name") >= 0;
+		return fails(p, "expected a field name");
 	memcpy(name, p->p, n);
 	name[n] = '\0';
 	field = attar_format_field(p->format, name);
 	if (!field) {
 		p->is_field = true;
-		return expr_fail(p, "no such field") >= 0;
+		return fails(p, "no such field");
 	}
 	c->field = *field;
 	c->is_text = field->kind == ATTAR_FIELD_STRING;
 	if (perfume_type_of(field, &type) && type.is_array)
-		return expr_fail(p, "cannot compare an array") >= 0;
+		return fails(p, "cannot compare an array");
 	if (!c->is_text && !type.size && field->kind != ATTAR_FIELD_NUMBER)
-		return expr_fail(p, "only numbers and strings can be compared") >= 0;
+		return fails(p, "only numbers and strings can be compared");
 	if (!c->is_text)
 		c->field.kind = ATTAR_FIELD_NUMBER;
 	c->is_real = type.is_float;
@@ -63,16 +69,16 @@ static bool take_operator(struct expr_parser *p, struct comparison *c)
 	while (i < ARRAY_SIZE(operators) && !lex_take(&p->p, operators[i].text))
 		i++;
 	if (i == ARRAY_SIZE(operators))
-		return expr_fail(p, "expected one of == != < <= > >= & ~") >= 0;
+		return fails(p, "expected one of == != < <= > >= & ~");
 	c->op = operators[i].op;
 	if (c->op == EXPR_EQUAL || c->op == EXPR_NOT_EQUAL)
 		return true;
 	if (c->is_text && c->op != EXPR_GLOB)
-		return expr_fail(p, "strings can only be compared with ==, != or ~") >= 0;
+		return fails(p, "strings can only be compared with ==, != or ~");
 	if (!c->is_text && c->op == EXPR_GLOB)
-		return expr_fail(p, "~ can only compare strings") >= 0;
+		return fails(p, "~ can only compare strings");
 	if (c->is_real && c->op == EXPR_BIT_AND)
-		return expr_fail(p, "& can only test bits of integers") >= 0;
+		return fails(p, "& can only test bits of integers");
 	return true;
 }
 

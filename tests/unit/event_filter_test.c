@@ -2,6 +2,7 @@
 /* Filters evaluated by attar, in the kernel's filter syntax. */
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -71,6 +72,36 @@ static void test_comparisons(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
 		if (keeps_of(dropped[i], raw_size))
 			fail_msg("'%s' keeps it", dropped[i]);
+}
+
+/* Comparisons with floating-point constants give the results of C, also at the limits. */
+static void test_reals(void **state)
+{
+	static const double values[] = {
+		2.5, -2.5, 0, -0.0, INFINITY, -INFINITY, NAN, 1e-300, 1e308};
+	static const char *const texts[] = {
+		"2.5", "-2.5", "0", "-0", "inf", "-inf", "nan", "1e-300", "1e308"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		memcpy(raw + 20, &values[i], 8);
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++) {
+			double a = values[i], b = strtod(texts[k], NULL);
+			const struct {
+				const char *op;
+				bool result;
+			} ops[] = {{"==", a == b}, {"!=", a != b}, {"<", a < b}, {"<=", a <= b},
+				{">", a > b}, {">=", a >= b}};
+
+			for (size_t o = 0; o < ARRAY_SIZE(ops); o++) {
+				char text[64];
+
+				snprintf(text, sizeof(text), "price %s %s", ops[o].op, texts[k]);
+				if (keeps_of(text, raw_size) != ops[o].result)
+					fail_msg("%s is wrong for %g", text, a);
+			}
+		}
+	}
+	memcpy(raw + 20, &(double){2.5}, 8);
 }
 
 /* A truncated record has no fields after the end. */
@@ -179,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_comparisons),
+		cmocka_unit_test(test_reals),
 		cmocka_unit_test(test_truncated_records),
 		cmocka_unit_test(test_short_numbers),
 		cmocka_unit_test(test_errors),
