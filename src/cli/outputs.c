@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "base/memory.h"
 #include "cli/cli.h"
 #include "report/model.h"
 
@@ -193,7 +194,7 @@ static int draw_printed(struct outputs *o, struct output *out, const struct atta
 	noted.notes.unprinted = o->lines_missed - o->lines_noted;
 	noted.notes.unprinted_reports = o->reports_missed - o->reports_noted;
 	if (report->has_notes) {
-		noted.notes.self_rss = run_peak_memory(); /* files have been drawn */
+		noted.notes.self_rss = memory_peak(); /* files have been drawn */
 		o->lines_noted = o->lines_missed;
 		o->reports_noted = o->reports_missed;
 	}

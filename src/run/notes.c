@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The notes of a report about the measurement itself: losses, overhead, unresolved names. */
-#include <sys/resource.h>
-
 #include "base/check.h"
-#include "base/file.h"
+#include "base/memory.h"
 #include "run/run.h"
 
 enum { REMARK_CPUS_MAX = 8 };
@@ -29,23 +27,6 @@ static uint64_t self_cpu_ns(const struct attar_run *run)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (uint64_t)((ts.tv_sec - run->notes.cpu_began.tv_sec) * 1000000000 + ts.tv_nsec -
 			  run->notes.cpu_began.tv_nsec);
-}
-
-/*
- * exec() hands ru_maxrss of the calling process down, so a small program started from a large one
- * would report the large one's peak; VmHWM belongs to the address space alone.
- */
-uint64_t run_peak_memory(void)
-{
-	struct buf status _cleanup_(buf_done) = {0};
-	struct rusage usage;
-	const char *line;
-
-	if (file_read("/proc/self/status", 64 << 10, &status) == 0 &&
-		(line = strstr(buf_text(&status), "\nVmHWM:")))
-		return strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024;
-	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)usage.ru_maxrss * 1024;
 }
 
 /* The increase since the last report. Losses are estimates on some kernels and may shrink. */
@@ -109,7 +90,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 		attar_stream_get_stats(run->stream, &stats);
 	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
-	notes.self_rss = run_peak_memory();
+	notes.self_rss = memory_peak();
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, report);
 	if (base_oom_count() > run->notes.ooms)

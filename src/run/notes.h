@@ -22,9 +22,6 @@ struct run_notes {
 /* Starts to measure the overhead. */
 void notes_begin(struct run_notes *notes);
 
-/* Bytes of resident memory that this process has used at most until now. */
-uint64_t run_peak_memory(void);
-
 /* Fills the notes of a report: what was seen since the previous one, or since the start. */
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 
