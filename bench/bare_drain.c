@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bare_drain none|record|read CALLS PAGES: the least that reading a flood of raw_syscalls:sys_enter
- * on the first CPU can cost.
+ * bare_drain none|record|read CALLS PAGES: the minimum cost of reading a flood of
+ * raw_syscalls:sys_enter on the first CPU.
  *
- * none: no event is open, the bare speed of the flood.
+ * none: no event is open; the speed of the flood itself.
  *
- * record: the kernel records and nobody reads, the kernel's own share. PAGES must hold it all.
+ * record: the kernel records and nothing reads; the cost of the kernel. PAGES must hold all
+ * records.
  *
  * read: a plain reader decodes every field of a record and counts by system call number. PAGES must
  * be a power of two.
@@ -20,7 +21,7 @@
 
 #define EVENT "/sys/kernel/tracing/events/raw_syscalls/sys_enter/"
 
-/* IDENTIFIER, IP, TID, TIME, CPU, PERIOD, RAW: what attar asks for, in the order of the kernel. */
+/* IDENTIFIER, IP, TID, TIME, CPU, PERIOD, RAW: the fields that attar requests, in record order. */
 struct sample {
 	struct perf_event_header header;
 	uint64_t id, ip;
@@ -49,7 +50,7 @@ static int event_id(void)
 	return id;
 }
 
-/* Where the field "id" lies in a record's raw data. */
+/* The offset of the field "id" in a record's raw data. */
 static unsigned id_offset(void)
 {
 	FILE *f = fopen(EVENT "format", "r");
@@ -169,5 +170,5 @@ int main(int argc, char **argv)
 	reader_ns = cpu_time() - start;
 	flood_print(
 		flood_finish(&flood), tally.seen, tally.lost, reads ? reader_ns : 0, tally.wakeups);
-	return tally.mixed == 1; /* so that no compiler leaves the decoding out */
+	return tally.mixed == 1; /* so that the compiler does not remove the decoding */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of this thread: opened and closed, enabled and disabled, read, alone and in a group of
- * eight, by the library and by the bare system calls, which ask the kernel for the same values.
+ * Counters of this thread: open and close, enable and disable, read, single and in a group of
+ * eight, with the library and with equivalent bare system calls.
  */
 #include <linux/perf_event.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct sides {
 	struct attar_counter *counter;
 	struct attar_group *group;
 	int fd, leader; /* of the bare side */
-	uint64_t sum;   /* so that no value is left out */
+	uint64_t sum;   /* so that no read is optimized away */
 };
 
 static void check(int r, const char *what)

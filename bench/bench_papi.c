@@ -78,7 +78,7 @@ static void read_papi(void *ctx, size_t n)
 	}
 }
 
-/* PAPI leaves the kernel's part out: so do we. */
+/* PAPI excludes kernel code, and so does this. */
 static void open_sides(struct sides *s, struct attar_target *target, int n)
 {
 	struct perf_event_attr attrs[MEMBERS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoding samples: attar_record_parse() beside a reader hand-written for the one layout, over the
- * same bytes in the same run. Rounds alternate and the fastest of each counts, so that a noisy
- * machine disturbs both alike.
+ * Decoding samples: attar_record_parse() compared with a hand-written reader for one layout, on the
+ * same bytes in the same run. Rounds alternate and the fastest of each is used, so that noise
+ * affects both equally.
  *
  *	bench_record [rounds]
  *

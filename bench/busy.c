@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * busy COUNTERS: keeps every CPU fully busy in stacks 10 to 40 deep until it is killed. Each thread
- * counts its work into its own cache line of the file COUNTERS, for whoever watches its speed: a
- * counter, then the CPU time (ns) that the thread had used when it last wrote both.
+ * busy COUNTERS: keeps all CPUs busy in stacks 10 to 40 deep until it is killed. Each thread counts
+ * its work in its own cache line of the file COUNTERS: a counter, then the CPU time (ns) of the
+ * thread when it last wrote both.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cost OUT COMMAND...: runs a command and writes what it and its children cost into the file OUT,
- * as JSON. A process of its own because exec hands the peak memory of its caller down: measured
- * from Python, no program is smaller than Python. Signals are passed on; the status is the
- * command's own.
+ * cost OUT COMMAND...: runs a command and writes the cost of it and its children to the file OUT,
+ * as JSON. It is a separate process because exec inherits the peak memory of its caller: measured
+ * from Python, no program is smaller than Python. Forwards signals; exits with the command's
+ * status.
  */
 #include <signal.h>
 #include <stdio.h>

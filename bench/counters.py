@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What counting costs beside the bare system calls that ask for the same, and beside PAPI.
+"""The cost of counting, compared with equivalent bare system calls and with PAPI.
 
 One thread counts software events of itself (bench/bench_counter.c, bench/bench_papi.c). Both sides are in one process
 and take turns in slices of some milliseconds; what counts is the median slice, in CPU time of the thread.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * drain CALLS PAGES: what bare_drain read does, by the library's stream as every profiler uses it:
- * rings, decoded records, order of time over CPUs, the process table, fields by the kernel's own
- * format.
+ * drain CALLS PAGES: the same as `bare_drain read`, with the library's stream as used by profilers:
+ * rings, decoded records, time order over CPUs, the process table, fields from the kernel's format.
  */
 #include "attar/event.h"
 #include "attar/stream.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What it costs to read, decode and count a flood of raw_syscalls:sys_enter, and whether any event is lost.
+"""The cost of reading, decoding and counting a flood of raw_syscalls:sys_enter, and lost events.
 
 A child on the first CPU makes a million getppid() calls; the reader runs on the last CPU with a ring of 4 MiB and a
 watermark of a quarter, which is attar's own. Ours is the library's stream, as profilers use it (bench/drain.c); the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The load of the drain benchmarks: a child on CPU 0 that makes a known number of getppid() system
- * calls when it is let go, and says what one of them cost it in its own CPU time.
+ * calls when released, and reports the CPU time of one.
  */
 #ifndef FLOOD_H
 #define FLOOD_H
@@ -55,7 +55,7 @@ static inline void flood_child(int go, int done, uint64_t calls)
 	_exit(write(done, &each, sizeof(each)) != sizeof(each));
 }
 
-/* The child of `calls` calls, waiting; the caller moves to the last CPU, away from it. */
+/* Starts the waiting child for `calls` calls; moves the caller to the last CPU. */
 static inline int flood_start(struct flood *flood, uint64_t calls)
 {
 	int go[2], done[2];
@@ -76,7 +76,7 @@ static inline int flood_start(struct flood *flood, uint64_t calls)
 	return flood->pid < 0 ? -1 : 0;
 }
 
-/* Waits for the end; the ns of CPU time that one call took. */
+/* Waits for the end; returns the ns of CPU time per call. */
 static inline double flood_finish(struct flood *flood)
 {
 	double each = 0;
@@ -87,7 +87,7 @@ static inline double flood_finish(struct flood *flood)
 	return each;
 }
 
-/* What both readers print: one JSON object. */
+/* Prints the result of a reader as a JSON object. */
 static inline void flood_print(
 	double each, uint64_t seen, uint64_t lost, uint64_t reader_ns, uint64_t wakeups)
 {

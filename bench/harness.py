@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmarks share: alternating rounds, costs of exactly one process tree, the table at the end.
+"""Shared by the benchmarks: alternating rounds, costs of one process tree, the table of results.
 
 A benchmark is a file bench/<name>.py with one function run(bench) and a docstring that says what is measured
 and how. In each round it measures attar and its peer one after the other; what is compared is the ratio within
@@ -22,7 +22,7 @@ from pathlib import Path
 
 
 class Skip(Exception):
-    """A benchmark that cannot run here, and why."""
+    """A benchmark that cannot run on this machine, with the reason."""
 
 
 class Comparison:
@@ -43,14 +43,14 @@ class Comparison:
         return [o / p if p else float('inf') if o else 1.0 for o, p in zip(self.ours, self.theirs)]
 
     @property
-    def judged(self):
-        """What is held against the goal: the median, or the worst round where one failure is too many."""
+    def compared(self):
+        """The value compared with the goal: the median, or the worst round if no failure is allowed."""
         values = self.ratios if self.peer else self.ours
         return max(values) if self.worst else statistics.median(values)
 
     @property
     def met(self):
-        return None if self.goal is None else self.judged <= self.goal
+        return None if self.goal is None else self.compared <= self.goal
 
     def row(self):
         values = self.ratios if self.peer else self.ours
@@ -100,7 +100,7 @@ class Bench:
         return name
 
     def start(self, *command, stdout=subprocess.DEVNULL):
-        """Starts a command under the meter bench/cost; finish() gives what it cost."""
+        """Starts a command under bench/cost; finish() returns its cost."""
         out = self.scratch / f'cost.{os.urandom(4).hex()}'
         process = subprocess.Popen([self.tool('cost'), out, *map(str, command)], stdin=subprocess.DEVNULL,
                                    stdout=stdout, stderr=subprocess.PIPE, text=True, errors='replace')
@@ -120,14 +120,14 @@ class Bench:
         return self.finish(self.start(*command, **kwargs))
 
     def answer(self, *command):
-        """The JSON that a bench program prints."""
+        """The JSON output of a benchmark program."""
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise RuntimeError(f'{command}: status {done.returncode}\n{done.stderr}')
         return json.loads(done.stdout)
 
 
-# So rare that nothing but opening and closing them takes time.
+# Events so rare that only opening and closing them takes time.
 RARE = [
     'sched:sched_process_exec', 'sched:sched_process_exit', 'sched:sched_process_fork', 'sched:sched_process_free',
     'sched:sched_process_wait', 'sched:sched_kthread_stop', 'sched:sched_kthread_stop_ret', 'sched:sched_wait_task',
@@ -147,7 +147,7 @@ def rare_tracepoints(n):
 
 
 def machine():
-    """What the figures were measured on."""
+    """The machine of the measurements."""
     def first(command):
         try:
             return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[0].strip()

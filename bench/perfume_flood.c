@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfume_flood EVENTS: two programs write so many events each to their rings, as fast as they can,
- * while one collector reads both. Prints what the programs say they wrote, what the collector says
- * of it, and what reading cost.
+ * perfume_flood EVENTS: two programs each write this many events to their rings at full speed,
+ * while one collector reads both. Prints the counts of the programs and of the collector, and the
+ * cost of reading.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static pid_t start_writer(const char *variable, unsigned long n)
 	_exit(written == n ? 0 : 1);
 }
 
-/* False when a payload is not what was written. */
+/* False if a payload differs from what was written. */
 static int is_right(const struct perfume_received *event)
 {
 	const uint64_t *payload = event->payload;

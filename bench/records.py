@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Decoding samples beside a reader written by hand for their one layout.
+"""Decoding samples, compared with a hand-written reader for one layout.
 
 bench_record decodes the same bytes with both: streams that fit the first cache, the second (as a ring does) and none.
 "fields" touches every field, "chain" also walks the call chain with its changes of context.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What sampling every CPU at 997 Hz with stacks costs: the sampled programs, the tool, and memory.
+"""The cost of sampling all CPUs at 997 Hz with stacks: slowdown, CPU time of the tool, memory.
 
 All CPUs run bench/busy, in stacks 10 to 40 deep. attar profile and perf record sample them system-wide for
 the same time. perf needs a second step for its answer (perf report), which is counted; attar has its answer

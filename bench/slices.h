@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two ways to do the same, in one process: short slices of each in turn, by the CPU time of this
- * thread; the median slice of each counts, so that what disturbs some of them does not.
+ * Compares two implementations in one process: short alternating slices, measured in CPU time of
+ * this thread. The median slice of each is used, so that outliers have no effect.
  */
 #ifndef SLICES_H
 #define SLICES_H
