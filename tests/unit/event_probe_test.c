@@ -101,6 +101,15 @@ static bool has_uprobes(bool pmu)
 	return has && geteuid() == 0;
 }
 
+/* Frees the catalog and skips the test without uprobes. */
+static void need_uprobes(struct attar_catalog *c, bool pmu)
+{
+	if (has_uprobes(pmu))
+		return;
+	attar_catalog_free(c);
+	skip();
+}
+
 /* Without quotes the path ends after an existing file; the rest is a filter or modifiers. */
 static void test_paths_without_quotes(void **state)
 {
@@ -108,10 +117,7 @@ static void test_paths_without_quotes(void **state)
 	struct attar_event_list *list;
 	const struct attar_event_spec *e;
 
-	if (!has_uprobes(true)) {
-		attar_catalog_free(c);
-		skip();
-	}
+	need_uprobes(c, true);
 	list = parse(c,
 		"uprobe:probed_function@%s/__probe_ip>5/stack/,uretprobe:probed_function@/proc/"
 		"self/"
@@ -134,10 +140,7 @@ static void test_uprobes_by_pmu(void **state)
 	struct attar_event_list *list;
 	const struct attar_event_spec *e;
 
-	if (!has_uprobes(true)) {
-		attar_catalog_free(c);
-		skip();
-	}
+	need_uprobes(c, true);
 	list = parse(c,
 		"uprobe:probed_function@\"%s\",uretprobe:probed_function@'/proc/self/exe':u",
 		self_path());
@@ -185,10 +188,7 @@ static void test_semaphore(void **state)
 	char text[4200];
 	int fd;
 
-	if (!has_uprobes(true)) {
-		attar_catalog_free(c);
-		skip();
-	}
+	need_uprobes(c, true);
 	semaphore = 0; /* written: the page is private */
 	snprintf(text, sizeof(text), "uprobe:0x%llx@\"%s\"(0x%llx)",
 		(unsigned long long)offset_of((void *)(uintptr_t)probed_function), self_path(),
@@ -225,10 +225,7 @@ static void test_uprobes_by_tracefs(void **state)
 	const char *path;
 	char own[64];
 
-	if (!has_uprobes(false)) {
-		attar_catalog_free(c);
-		skip();
-	}
+	need_uprobes(c, false);
 	snprintf(own, sizeof(own), "_%d_", getpid());
 	list = parse(c,
 		"uprobe:probed_function@\"%s\"/__probe_ip>5/stack/,uretprobe:probed_function@\"/"
@@ -261,10 +258,7 @@ static void test_removed_file(void **state)
 	const struct probe probe = {.user = true, .offset = 16, .file = "/no/such/file"};
 	const char *system, *name;
 
-	if (!has_uprobes(false)) {
-		attar_catalog_free(c);
-		skip();
-	}
+	need_uprobes(c, false);
 	assert_true(dynamic_event_create(&c->tracefs, &probe, &system, &name) < 0);
 	assert_memory_equal(attar_error(), "the kernel refuses to probe '0x10' (", 36);
 	attar_catalog_free(c);
@@ -279,8 +273,7 @@ static void test_probes_of_killed_processes_are_removed(void **state)
 	const char *path;
 	pid_t pid;
 
-	if (!has_uprobes(false))
-		skip();
+	need_uprobes(NULL, false);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) { /* no assertions here: the parent checks */
