@@ -70,7 +70,7 @@ static void standing_orders_reach_programs_that_start_later(void **state)
 	struct stat st;
 
 	if (stat(geteuid() ? "/run/user" : REQUESTS_OF_ROOT, &st)) {
-		print_message("no place for standing orders here\n");
+		print_message("this process cannot write the file of standing orders\n");
 		skip();
 	}
 	program = start("ordered", 10, NULL);

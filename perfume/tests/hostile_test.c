@@ -307,7 +307,7 @@ static void memory_that_never_arrives_blocks_nobody(void **state)
 	close(ends[0]);
 	close(ends[1]);
 	if (byte == 'n') {
-		print_message("no file system of our own here\n");
+		print_message("this process cannot mount a FUSE file system\n");
 		skip();
 	}
 }
@@ -456,7 +456,7 @@ static void a_lock_on_the_orders_file_blocks_nobody(void **state)
 	int fd;
 
 	if (geteuid()) {
-		print_message("the standing orders of root are root's\n");
+		print_message("only root can access root's standing orders\n");
 		skip();
 	}
 	fd = open(REQUESTS_OF_ROOT, O_RDONLY | O_CLOEXEC);

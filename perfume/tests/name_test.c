@@ -144,7 +144,7 @@ static void fields_that_the_kernel_refuses_are_refused_with_the_reason(void **st
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (spelled(cases[i].text, &size))
-			fail_msg("'%s' was taken", cases[i].text);
+			fail_msg("'%s' was accepted", cases[i].text);
 		assert_int_equal(size, -EINVAL);
 		if (!strstr(perfume_error(), cases[i].reason))
 			fail_msg("'%s': %s", cases[i].text, perfume_error());

@@ -43,7 +43,7 @@ unsigned long await_word(struct program *program, const char *word)
 
 	if (!fgets(line, sizeof(line), program->out) ||
 		sscanf(line, "%63s %lu", heard, &number) != 2 || strcmp(heard, word))
-		fail_msg("heard '%s' and not '%s'", line, word);
+		fail_msg("read '%s', not '%s'", line, word);
 	return number;
 }
 

@@ -40,7 +40,7 @@ def scratch():
 def build(folder, *compiler):
     """Build the emitter with the library's two source files, with the compiler of this build."""
     if not shutil.which(compiler[0]):
-        pytest.skip(f'no {compiler[0]} here')
+        pytest.skip(f'{compiler[0]} is not installed')
     program = folder / 'emitter'
     done = run(*compiler, '-I', HERE.parent, HERE / 'emitter.c', HERE.parent / 'perfume.c', '-o',
                program)
@@ -60,7 +60,7 @@ def watch(program):
                               stderr=subprocess.PIPE)
     out, err = tracer.communicate(timeout=120)
     if 'done' not in out:
-        pytest.skip(f'bpftrace does not work here: {err.strip()[-200:]}')
+        pytest.skip(f'bpftrace does not work: {err.strip()[-200:]}')
     lines = out.splitlines()
     return [line for line in lines if line.count(' ') == 5], [line for line in lines
                                                               if 'evaluated' in line]
@@ -92,7 +92,7 @@ def test_semaphore_is_raised_in_running_processes(uprobes, scratch):
                f'if (arg0 == {EVENTS - 1}) {{ exit(); }} }}')
     if '@n' not in done.stdout:
         emitter.kill()
-        pytest.skip(f'bpftrace does not work here: {done.stderr.strip()[-200:]}')
+        pytest.skip(f'bpftrace does not work: {done.stderr.strip()[-200:]}')
     assert f'@n: {EVENTS}' in done.stdout
     assert emitter.communicate(timeout=60)[0] == f'evaluated {EVENTS}\n'
 
@@ -106,7 +106,7 @@ def test_perf_records_the_probe(uprobes, scratch):
     assert run(*cache, 'buildid-cache', '--add', program).returncode == 0
     made = run(*cache, 'probe', event)
     if made.returncode:
-        pytest.skip(f'perf probe does not work here: {made.stderr.strip()[-200:]}')
+        pytest.skip(f'perf probe does not work: {made.stderr.strip()[-200:]}')
     try:
         data = scratch / 'perf.data'
         assert run('perf', 'record', '-q', '-o', data, '-e', event, '--', program,

@@ -26,7 +26,7 @@ def with_fault(library, *args, timeout=30, preexec_fn=None, **fault):
                env={**os.environ, 'LD_PRELOAD': str(path), **variables})
 
 
-def said(done):
+def messages_of(done):
     """Return the lines that attar itself wrote to stderr."""
     return [line for line in done.stderr.splitlines() if line.startswith('attar: ')]
 

@@ -15,7 +15,7 @@ NOT_HERE = 77
 kernel = None
 
 
-def made_by(script, *args):
+def output_of(script, *args):
     """Return the output of a script of tests/vm; skip the test if the script cannot do its work."""
     done = subprocess.run([VM / script, *args], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
@@ -27,7 +27,7 @@ def made_by(script, *args):
 
 def cross_build():
     """Return the build directory for arm64."""
-    sysroot = made_by('arm64-sysroot')
+    sysroot = output_of('arm64-sysroot')
     build = ROOT / f'build-{sysroot.name}'
     build.mkdir(exist_ok=True)
     with open(build / '.lock', 'w') as lock:

@@ -19,7 +19,7 @@ def open_files(pid):
     return len(os.listdir(f'/proc/{pid}/fd'))
 
 
-def storm_of(storm, n):
+def run_storm(storm, n):
     storm.stdin.write(f'{n}\n')
     storm.stdin.flush()
     assert storm.stdout.readline() == f'{n} done\n'
@@ -34,9 +34,9 @@ def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
     attar = spawn(ATTAR, 'profile', '-q', '-g', '-F', 997, '-i', '100ms', '-p', storm.pid, '-o',
                   out)
     wait_until(lambda: is_sampling(attar), 'the profiler is ready')
-    storm_of(storm, 4000)
+    run_storm(storm, 4000)
     before = resident(attar.pid), open_files(attar.pid)
-    storm_of(storm, 4000)
+    run_storm(storm, 4000)
     after = resident(attar.pid), open_files(attar.pid)
     storm.stdin.close()
     assert attar.wait(30) == 0

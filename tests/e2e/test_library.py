@@ -58,7 +58,7 @@ def test_abi_equals_the_recorded_one(name):
     library = next(BUILD.glob(f'*/lib{name}.so'))
     if '.debug_info' not in subprocess.run(['readelf', '-SW', library], capture_output=True,
                                            text=True).stdout:
-        pytest.skip('the build has no debug information, in which abidiff finds the types')
+        pytest.skip('the build has no debug information, which abidiff needs')
     done = subprocess.run([ROOT / 'tools/abi', '--check', name, BUILD], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, \

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from command import Profile, workload
-from faults import counted, said, with_fault
+from faults import counted, messages_of, with_fault
 
 MOMENTS = 60
 # Messages of a run that continued with less memory.
@@ -64,7 +64,7 @@ def judge(done, is_whole, reference, moment):
             (moment, done.stderr, done.stdout[-500:])
         return
     assert done.returncode == 1, (moment, done.returncode, done.stderr)
-    assert INCOMPLETE.search(said(done)[-1]), (moment, done.stderr)
+    assert INCOMPLETE.search(messages_of(done)[-1]), (moment, done.stderr)
 
 
 @pytest.mark.parametrize('later', ['', '+'], ids=['once', 'for good'])

@@ -39,7 +39,7 @@ int main(void)
 
 def compiler(name):
     if not shutil.which(name):
-        pytest.skip(f'no {name} here')
+        pytest.skip(f'{name} is not installed')
     return name
 
 
@@ -256,7 +256,7 @@ def test_library_is_clean_under_valgrind(test, tmp_path):
     if not shutil.which('valgrind'):
         pytest.skip('valgrind is not installed')
     if b'__asan_init' in program.read_bytes():
-        pytest.skip('built with the address sanitizer, which does not go with valgrind')
+        pytest.skip('built with the address sanitizer, which valgrind does not support')
     plain = tmp_path / program.name
     subprocess.run(['strip', '--strip-debug', '-o', plain, program], check=True)
     done = subprocess.run(['valgrind', '-q', '--error-exitcode=9', '--leak-check=full',

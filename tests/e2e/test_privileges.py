@@ -119,14 +119,14 @@ def setuid_program(nobody):
     return program
 
 
-def says_that_events_ended(done):
+def reports_ended_events(done):
     said = [line for line in notes_of(done) if 'set-user-ID' in line]
     return len(said) == 1 and re.fullmatch(
         r'attar: process \d+ \(suid\) has executed a set-user-ID program, or one that its user '
         'may not read: the kernel then ends its events, so its later activity is missing', said[0])
 
 
-def remarks_that_events_ended(report):
+def remarks_on_ended_events(report):
     return any(remark.startswith('1 process executed a set-user-ID or unreadable program')
                for remark in report.get('remarks', []))
 
@@ -142,7 +142,7 @@ def test_setuid_program_is_reported(nobody, setuid_program, sysctl):
     found = Profile(done.stdout)
     share_is(found.own('heavy'), found.samples, 0.7)
     assert not found.pick('five')
-    assert says_that_events_ended(done) and remarks_that_events_ended(found.report)
+    assert reports_ended_events(done) and remarks_on_ended_events(found.report)
 
 
 @pytest.mark.parametrize('command', ['profile', 'trace', 'stat'])
@@ -158,7 +158,7 @@ def test_setuid_program_is_reported_by_each_command(command, who, nobody, setuid
                  'sh', '-c', script)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
-    assert says_that_events_ended(done) and remarks_that_events_ended(report)
+    assert reports_ended_events(done) and remarks_on_ended_events(report)
     if command == 'stat':
         assert table(report)[0]['quality'] == 'partial'
 
@@ -170,7 +170,7 @@ def test_counts_of_an_unreadable_program_are_partial(nobody, sysctl):
     program.chmod(0o711)
     done = nobody('stat', '-e', 'page-faults', '--format', 'json', '--',
                   'sh', '-c', f'{program} 1; true')
-    assert says_that_events_ended(done)
+    assert reports_ended_events(done)
     assert table(json.loads(done.stdout))[0]['quality'] == 'partial'
 
 
@@ -185,7 +185,7 @@ def test_setuid_program_makes_only_its_counts_partial(nobody, setuid_program, sy
         assert found == {'sh': 'exact', 'split7030': 'exact', 'suid': 'partial'}
     done = nobody('stat', '-r', 3, '-e', 'page-faults', '--format', 'json', '--',
                   'sh', '-c', script)
-    assert says_that_events_ended(done)
+    assert reports_ended_events(done)
     assert any(remark.startswith('3 processes executed')
                for remark in json.loads(done.stdout)['remarks'])
 

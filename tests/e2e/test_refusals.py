@@ -7,7 +7,7 @@ import re
 import pytest
 
 from command import Profile, run, share_is, workload
-from faults import counted, said, with_fault
+from faults import counted, messages_of, with_fault
 
 pytestmark = pytest.mark.usefixtures('root')
 
@@ -52,7 +52,7 @@ def test_too_old_kernel_is_refused():
     """A feature that every run needs is named, with the first kernel that has it."""
     done = with_fault('kernel', 'profile', '-d', '100ms', kernel='3.10')
     assert done.returncode == UNSUPPORTED
-    assert said(done)[-1].endswith(
+    assert messages_of(done)[-1].endswith(
         'uses PERF_SAMPLE_IDENTIFIER (event ids at a fixed offset in records), which '
         'requires Linux 3.12 or newer; this is kernel 3.10.0')
 
@@ -110,7 +110,7 @@ REFUSALS = {
 def test_refusal_of_every_open_is_reported(profiler, error):
     status, sentence = REFUSALS[error]
     done = with_fault('kernel', profiler, '-e', 'cpu-clock', '-d', '100ms', open=f'{error}@1+')
-    assert re.fullmatch('attar: ' + sentence, said(done)[-1]), done.stderr
+    assert re.fullmatch('attar: ' + sentence, messages_of(done)[-1]), done.stderr
     assert (done.returncode, done.stdout) == (status, '')
 
 
@@ -126,7 +126,7 @@ def test_refusal_of_one_open_is_reported(error, nth):
         sentence = sentence.replace("'cpu-clock'", "'side-band records'")
     done = with_fault('kernel', 'profile', '-e', 'cpu-clock', '-d', '100ms', open=f'{error}@{nth}')
     if nth <= 2 * cpus:
-        assert re.fullmatch('attar: ' + sentence, said(done)[-1]), done.stderr
+        assert re.fullmatch('attar: ' + sentence, messages_of(done)[-1]), done.stderr
         assert done.returncode == status
     else:
         assert done.returncode == 0 and done.stderr == ''
@@ -150,7 +150,7 @@ def test_fifth_breakpoint_is_refused():
     done = run('trace', '-e', events, '--', 'true')
     assert done.returncode == FAILED
     assert re.fullmatch(r"attar: 'mem:0x601020:w' needs a hardware breakpoint, and all are in use "
-                        r'\(most CPUs have four\)', said(done)[-1]), done.stderr
+                        r'\(most CPUs have four\)', messages_of(done)[-1]), done.stderr
 
 
 @pytest.mark.parametrize('arguments', [('-d', '100ms'), ('--', 'true')], ids=['system', 'command'])
@@ -161,7 +161,7 @@ def test_kprobe_without_kprobes(profiler, arguments):
         pytest.skip('this kernel has kprobes')
     for event in 'kprobe:do_exit', 'kretprobe:do_exit':
         done = run(profiler, '-e', event, *arguments)
-        assert 'this kernel does not support kprobes' in said(done)[-1]
+        assert 'this kernel does not support kprobes' in messages_of(done)[-1]
         assert (done.returncode, done.stdout) == (UNSUPPORTED, '')
 
 
@@ -172,14 +172,16 @@ def test_breakpoint_on_kernel_code():
     done = run('stat', '-e', f'mem:0x{address}:x', '-d', '100ms')
     if os.uname().machine != 'x86_64' or os.path.exists('/sys/kernel/tracing/kprobe_events'):
         pytest.skip('this kernel allows breakpoints on kernel code')
-    assert said(done)[-1].endswith('execution breakpoints on kernel addresses require a kernel '
-                                   'with kprobes (CONFIG_KPROBES is not set)')
+    assert messages_of(done)[-1].endswith(
+        'execution breakpoints on kernel addresses require a kernel '
+ 'with kprobes (CONFIG_KPROBES is not set)')
     assert done.returncode == UNSUPPORTED
 
 
 def test_pmu_that_this_machine_lacks():
     done = run('stat', '-e', 'some_accelerator/commands/', '--', 'true')
-    assert said(done)[-1].endswith("this machine has no PMU 'some_accelerator': see 'attar list'")
+    assert messages_of(done)[-1].endswith(
+        "this machine has no PMU 'some_accelerator': see 'attar list'")
     assert done.returncode == UNSUPPORTED
 
 
@@ -196,9 +198,9 @@ def test_pattern_leaves_out_refused_events(profiler):
     done = with_fault('kernel', profiler, '-e', PATTERN, '--', 'true',
                       open=f'{errno.EBUSY}@1', type=2)
     assert done.returncode == 0, done.stderr
-    assert len(said(done)) == 1
+    assert len(messages_of(done)) == 1
     assert re.fullmatch(rf"attar: skipped 1 of the {n} events that match '{re.escape(PATTERN)}': "
-                        r"'sched:sched_process_\w+' is busy: .*", said(done)[0])
+                        r"'sched:sched_process_\w+' is busy: .*", messages_of(done)[0])
     assert 'sched:sched_process_exit' in done.stdout
 
 
@@ -207,7 +209,7 @@ def test_pattern_without_usable_event_fails(profiler):
     done = with_fault('kernel', profiler, '-e', PATTERN, '--', 'true',
                       open=f'{errno.EBUSY}@1+', type=2)
     assert (done.returncode, done.stdout) == (FAILED, '')
-    assert re.fullmatch(r"attar: 'sched:sched_process_\w+' is busy: .*", said(done)[-1])
+    assert re.fullmatch(r"attar: 'sched:sched_process_\w+' is busy: .*", messages_of(done)[-1])
 
 
 def test_pattern_leaves_out_events_without_the_filtered_field():

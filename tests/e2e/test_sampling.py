@@ -85,7 +85,7 @@ def test_cpus_go_offline_and_online(kernel):
     """CPU 1 is switched off and on under counters, groups and streams."""
     program = BUILD / 'tests/live/live_hotplug'
     if not program.exists():
-        pytest.skip('no unit tests here (package libcmocka-dev)')
+        pytest.skip('the unit tests are not built (package libcmocka-dev)')
     done = guest.run(kernel, 'env', 'ATTAR_TEST_HOTPLUG=1', program)
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'SKIPPED' not in done.stdout + done.stderr

@@ -179,7 +179,7 @@ def test_opening_shows_progress_and_can_be_interrupted(spawn, tmp_path):
     Each event takes 0.1 s per CPU to open: progress after a second, and a stop before all are open.
     """
     if sanitized():
-        pytest.skip('calls are delayed by LD_PRELOAD, which does not go with a sanitizer')
+        pytest.skip('calls are delayed by LD_PRELOAD, which does not work with sanitizers')
     out = tmp_path / 'x.json'
     master, slave = pty.openpty()
     env = {**os.environ, 'TERM': 'xterm', 'LD_PRELOAD': str(BUILD / 'tests/faults/fault_kernel.so'),

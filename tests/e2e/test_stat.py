@@ -121,7 +121,7 @@ def test_cgroup_switches_are_counted(needs_perf, held, spawn, cgroup, tmp_path_f
 def test_breakpoint_agrees_with_perf(needs_perf, held, spawn, tmp_path):
     """A variable written 23 times, by a thread created later; without ASLR its address is known."""
     if os.uname().machine != 'x86_64':
-        pytest.skip('where programs lie without ASLR is known for x86-64')
+        pytest.skip('the address of programs without ASLR is known for x86-64 only')
     name = workload('wakeups23')
     symbols = subprocess.run(['nm', name], capture_output=True, text=True, check=True).stdout
     offset = int(re.search(r'^([0-9a-f]+) \w woken$', symbols, re.M)[1], 16)
@@ -145,7 +145,7 @@ def test_uprobe_agrees_with_perf(needs_perf, held, spawn, tmp_path):
     offset = int(re.search(r'^([0-9a-f]+) \w dive$', symbols, re.M)[1], 16)
     probes = Path('/sys/kernel/tracing/uprobe_events')
     if not probes.exists():
-        pytest.skip('tracefs has no uprobes here')
+        pytest.skip('this kernel has no uprobes in tracefs')
     group = f'attar_test_{os.getpid()}'
     tell(probes, f'p:{group}/dive {name}:{offset:#x}')
     try:
@@ -289,10 +289,10 @@ def test_exited_threads_keep_their_names(spawn):
 GETPPID = f"raw_syscalls:sys_enter/id=={ {'x86_64': 110, 'aarch64': 173}[os.uname().machine]}/"
 
 
-def needs_told_threads(report):
+def needs_counts_of_exited_threads(report):
     if tuple(int(n) for n in os.uname().release.split('.')[:2]) < (6, 12) or \
             'this kernel does not tell' in ''.join(report.get('remarks', [])):
-        pytest.skip('this kernel does not tell the counts of threads that end')
+        pytest.skip('this kernel does not report the counts of exited threads')
 
 
 @pytest.mark.parametrize('pinned', [False, True], ids=['anywhere', 'one CPU'])
@@ -305,7 +305,7 @@ def test_threads_of_a_command_are_counted_separately(events, pinned):
     report, = stat('--per-thread', '-e', events.format(GETPPID), '--', *pin, 'sh', '-c',
                    f'exec >/dev/null; {flood} 1000; {flood} 2000 & {flood} 3000 & {flood} 4000; '
                    'wait')
-    needs_told_threads(report)
+    needs_counts_of_exited_threads(report)
     found = [row for row in rows(report) if row['event'].startswith('raw_syscalls')]
     assert {row['comm'] for row in found} == {'flood', 'sh'}
     assert sorted(row['value'] for row in found if row['comm'] == 'flood') == \
@@ -318,7 +318,7 @@ def test_threads_of_a_command_are_counted_separately(events, pinned):
 def test_threads_have_names_if_the_first_event_is_refused():
     report, = stat('--per-thread', '-e', 'node-prefetch-misses,page-faults', '--', 'sh', '-c',
                    f'{workload("faults1000")}; true')
-    needs_told_threads(report)
+    needs_counts_of_exited_threads(report)
     assert {row['comm']: row['value'] >= 1000 for row in rows(report)
             if row['event'] == 'page-faults'} == {
                 'sh': False, 'faults1000': True}
@@ -337,7 +337,7 @@ def test_threads_started_later_are_counted_separately(held):
     target.go()
     target.wait(20)
     report, = (json.loads(line) for line in attar.communicate(timeout=20)[0].splitlines())
-    needs_told_threads(report)
+    needs_counts_of_exited_threads(report)
     storm = [row for row in rows(report) if row['comm'] == 'storm' and row['event'] == 'task-clock']
     assert len(storm) == len({row['tid'] for row in storm}) == 300
     assert min(row['value'] for row in storm) > 0.1
@@ -355,7 +355,7 @@ def watch_calls(target, *args):
 def finish(attar):
     """Return its report, and the rows of the calls."""
     report, = (json.loads(line) for line in attar.communicate(timeout=60)[0].splitlines())
-    needs_told_threads(report)
+    needs_counts_of_exited_threads(report)
     return report, [row for row in rows(report) if row['event'].startswith('raw_syscalls')]
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import hierarchy
-from command import (ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is, wait_until,
+from command import (ATTAR, ENOUGH, Profile, comm_of, is_sampling, profile, run, share_is,
+                     wait_until,
                      workload)
 
 
@@ -180,7 +181,7 @@ def test_run_survives_the_removal_of_its_cgroup(cgroup, spawn):
     assert process.returncode == 0, errors
 
 
-def watches(process, count):
+def has_opened(process, count):
     """Whether attar has opened that many events and waits for them."""
     assert process.poll() is None, f'attar has ended with status {process.returncode}'
     found = 0
@@ -201,7 +202,7 @@ def test_run_ends_when_all_cgroups_are_removed(command, cgroup, spawn, request):
         request.addfinalizer(lambda group=group: hierarchy.remove(group))
     attar = spawn(ATTAR, *command, '--cgroups', f'{cgroup.name}/a', '--cgroups', f'{cgroup.name}/b',
                   stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: watches(attar, 2 * os.cpu_count()), 'it watches both')
+    wait_until(lambda: has_opened(attar, 2 * os.cpu_count()), 'it watches both')
     inner[0].rmdir()
     said = iter(attar.stderr.readline, '')
     assert any(f"control group '{cgroup.name}/a' was removed and is no longer monitored" in line

@@ -189,7 +189,7 @@ def test_list_has_raw_events(root):
     done = run('list', '-v', '--json', 'raw', env={**os.environ, 'LIBPFM_FORCE_PMU': 'skl'})
     sections = {section['name']: section['rows'] for section in json.loads(done.stdout)['sections']}
     if 'raw' not in sections:
-        pytest.skip('libpfm4, which knows the names of raw events, is not installed')
+        pytest.skip('libpfm4, which has the names of raw events, is not installed')
     about = {row[0]: row[-1] for row in sections['raw']}
     assert about['BR_INST_RETIRED'] == \
         'Branch instructions retired (Precise Event)' and len(about) > 50

@@ -134,7 +134,7 @@ def test_arm64_counts_exactly(tmp_path):
     A loop of twice the length has twice the instructions, except for a constant, in every run.
     """
     if not shutil.which('aarch64-linux-gnu-gcc'):
-        pytest.skip('no aarch64-linux-gnu-gcc here (package gcc-aarch64-linux-gnu)')
+        pytest.skip('aarch64-linux-gnu-gcc (package gcc-aarch64-linux-gnu) is not installed')
     subprocess.run(['aarch64-linux-gnu-gcc', '-O2', '-static', '-o', tmp_path / 'loop',
                     HERE / 'loop.c'], check=True)
     done = guest.run('arm64', './loop', 1_000_000, 2_000_000, 4_000_000, 2_000_000, cwd=tmp_path)

@@ -455,7 +455,7 @@ static void test_kernel_defers_user_callchains(void **state)
 	attar_stream_attr(&attr, false);
 	if (!attar_stream_defer(&attr)) {
 		attar_target_free(s.target);
-		live_skip("this kernel defers no call chains: Linux 6.19 and later do");
+		live_skip("deferred call chains require Linux 6.19");
 	}
 	area = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	madvise(area, PAGES * 4096, MADV_NOHUGEPAGE);

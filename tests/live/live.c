@@ -140,7 +140,7 @@ static struct perf_event_attr tracepoint(const char *name)
 	if (!attr.config && attar_tracefs_mount() >= 0)
 		attr.config = tracepoint_id(name);
 	if (!attr.config)
-		live_skip("tracefs is not mounted or may not be read, so there are no tracepoints");
+		live_skip("tracefs is not mounted or not readable, so there are no tracepoints");
 	return attr;
 }
 

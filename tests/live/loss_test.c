@@ -73,7 +73,7 @@ static void test_lost_samples_and_side_band_are_counted_separately(void **state)
 	watch(&w, false, true, true);
 	if (!(w.counters[0]->attr.read_format & PERF_FORMAT_LOST_)) {
 		calls_unwatch(&w);
-		live_skip("this kernel does not count lost records: Linux 6.0 and later do");
+		live_skip("counts of lost records require Linux 6.0");
 	}
 	for (int round = 0; round < 20; round++) {
 		live_getppid(100);

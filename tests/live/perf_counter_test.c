@@ -131,7 +131,7 @@ static void test_sums_a_thread_over_its_cpus(void **state)
 	n = attar_counter_instances(c);
 	sched_getaffinity(0, sizeof(before), &before);
 	if (n < 2 || CPU_COUNT(&before) < 2)
-		live_skip("one CPU alone");
+		live_skip("there is only one CPU");
 	attar_target_cpus(target, &n);
 	live_fault(1);
 	stay_on(attar_target_cpus(target, &n)[0]);

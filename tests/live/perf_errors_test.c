@@ -247,7 +247,7 @@ static void test_msr_refuses_exclusions_and_sampling(void **state)
 
 	attar_target_free(live_self());
 	if (!type)
-		live_skip("no msr PMU here");
+		live_skip("this machine has no msr PMU");
 	EXPECT(-EINVAL, "attr.exclude_user, attr.exclude_kernel, attr.exclude_hv",
 		.attr = {.type = type, .exclude_kernel = 1});
 	EXPECT(-EINVAL, "attr.sample_period (sampling)",
@@ -302,7 +302,7 @@ static void test_counts_breakpoint_slots(void **state)
 			break;
 	}
 	if (n == 0 && r == -EOPNOTSUPP)
-		print_message("no hardware breakpoints here\n");
+		print_message("this machine has no hardware breakpoints\n");
 	else {
 		assert_int_equal(r, -ENOSPC);
 		assert_non_null(strstr(attar_error(), "'watch' needs a hardware breakpoint"));

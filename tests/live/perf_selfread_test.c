@@ -254,7 +254,7 @@ static void test_agrees_with_the_kernel(void **state)
 		set_user_access(before);
 		attar_counter_close(c);
 		attar_target_free(target);
-		live_skip("this CPU or kernel lets no thread read its own counters");
+		live_skip("this CPU or kernel does not allow threads to read their counters");
 	}
 	for (int i = 0; i < 1000; i++) {
 		if (i == 500)

@@ -44,7 +44,7 @@ static void test_migrations_are_counted(void **state)
 	if (n < 2) {
 		attar_counter_close(c);
 		attar_target_free(target);
-		live_skip("there is one CPU only");
+		live_skip("there is only one CPU");
 	}
 	for (int i = 0; i <= 23; i++) {
 		CPU_ZERO(&one);
@@ -119,7 +119,7 @@ static void test_major_and_minor_faults_are_counted(void **state)
 	attar_counter_close(minor);
 	attar_target_free(target);
 	if (!cold)
-		live_skip("there is no disk to read pages from: no major faults but 0");
+		live_skip("there is no disk to read pages from, so no major faults");
 }
 
 __attribute__((no_sanitize("alignment"))) static void add_unaligned(char *bytes)

@@ -144,7 +144,7 @@ static void test_errors(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		if (filter_parse(wrong[i], format, &filter) != -EINVAL)
-			fail_msg("'%s' is taken", wrong[i]);
+			fail_msg("'%s' is accepted", wrong[i]);
 	filter_parse("nofield==7", format, &filter);
 	assert_string_equal(attar_error(), "filter 'nofield==7': 'user_events:order' has no field "
 					   "'nofield'; its fields are id, "

@@ -287,7 +287,7 @@ static void test_compare_with_kernel(void **state)
 	signal(SIGURG, on_signal);
 	snprintf(path, sizeof(path), "%s/instances/attar_test_%d", tracefs, getpid());
 	if (mkdir(path, 0755) < 0) {
-		print_message("skipped: cannot make an instance: %s\n", strerror(errno));
+		print_message("skipped: cannot create a tracefs instance: %s\n", strerror(errno));
 		skip();
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++)

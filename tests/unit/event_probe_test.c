@@ -96,8 +96,8 @@ static bool has_uprobes(bool pmu)
 			   W_OK) == 0;
 
 	if (!has)
-		print_message("skipped: no uprobes by %s, or no right to them\n",
-			pmu ? "PMU" : "tracefs");
+		print_message(
+			"skipped: no uprobes by %s, or no permission\n", pmu ? "PMU" : "tracefs");
 	return has && geteuid() == 0;
 }
 

@@ -227,7 +227,7 @@ static bool run_hidden(struct seen *seen, child_prepare_fn *prepare, void *ctx)
 	snprintf(program, sizeof(program), "%s/hidden", seen->directory);
 	if (geteuid() == 0)
 		return child_start(&seen->child, program, prepare, ctx);
-	print_message("skipped: a mount namespace takes root\n");
+	print_message("skipped: a mount namespace requires root\n");
 	return false;
 }
 
@@ -358,7 +358,7 @@ static void test_program_in_memory(void **state)
 	char program[32];
 
 	if (geteuid() != 0) {
-		print_message("# skipped: following map_files takes root\n");
+		print_message("# skipped: following map_files requires root\n");
 		skip();
 	}
 	snprintf(program, sizeof(program), "/proc/self/fd/%d", MEMFD);
