@@ -55,8 +55,8 @@ def test_own_command_is_watched(nobody, sysctl, level):
         return
     assert done.returncode == 0, done.stderr
     said = [line for line in notes_of(done) if 'only user code is monitored' in line]
-    assert len(said) == \
-        1 and f'kernel.perf_event_paranoid is {level}' in said[0] and 'CAP_PERFMON' in said[0]
+    assert len(said) == 1
+    assert f'kernel.perf_event_paranoid is {level}' in said[0] and 'CAP_PERFMON' in said[0]
     assert re.search(r'setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep /\S+/attar$', said[0])
     found = Profile(done.stdout)
     share_is(found.own('heavy'), found.samples, 0.7)
