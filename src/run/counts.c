@@ -33,7 +33,7 @@ int attar_run_count(struct attar_run *run, const char *text)
 		const struct attar_event_spec *spec = &list->at[i];
 		struct counted c = {.pub = {.name = spec->name, .spec = spec}};
 
-		r = run_user_refuse(spec);
+		r = user_events_refuse(spec);
 		if (r < 0)
 			return r;
 		c.leads = spec->group < 0 || i == 0 || list->at[i - 1].group != spec->group;

@@ -121,8 +121,7 @@ void run_sources_free(struct attar_run *run)
 static void move_numbers(struct attar_run *run, uint32_t removed)
 {
 	run->user.n_opened -= removed < run->user.n_opened;
-	vec_each (&run->user.sources, user)
-		user->source -= user->source > removed;
+	user_events_renumber(&run->user.events, removed);
 }
 
 void run_sources_drop(struct attar_run *run)
@@ -197,7 +196,8 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 			attr.sample_type |= PERF_SAMPLE_ADDR;
 		r = run_add_spec(run, &list->at[i], &attr, fn);
 		if (r == 0)
-			r = run_user_source(run, &list->at[i]);
+			r = user_events_request(
+				&run->user.events, (uint32_t)run->sources.list.n - 1, &list->at[i]);
 		if (r == 0 && list->at[i].kind == ATTAR_EVENT_USER && !list->at[i].transport &&
 			!run->command.argv)
 			r = run_usdt_add_unshared(run, &list->at[i], fn);

@@ -145,7 +145,7 @@ static int loop(struct attar_run *run)
 			r = drain(run);
 		if (r < 0 || enough(run))
 			return r;
-		r = run_user_look(run);
+		r = user_events_look(&run->user.events);
 		if (r == 0)
 			r = counts_follow(run);
 		if (r < 0)
@@ -178,7 +178,7 @@ static int finish(struct attar_run *run)
 		r = drain(run);
 	if (r == 0)
 		r = counts_read(run);
-	run_user_ended(run);
+	user_events_ended(&run->user.events);
 	attar_target_ended(run->target);
 	run->command.status = attar_target_command_status(run->target);
 	if (run->profiler->ended) /* it reports the CPU times of the command */

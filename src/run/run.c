@@ -68,7 +68,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	task_watch_close(run);
 	attar_stream_free(run->stream);
 	run_user_close(run);
-	user_events_done(&run->user);
+	user_sources_done(&run->user);
 	run_sources_free(run);
 	counts_done(run);
 	attar_target_free(run->target);

@@ -19,7 +19,7 @@
 #include "run/starters.h"
 #include "run/stop.h"
 #include "run/task_watch.h"
-#include "run/user_events.h"
+#include "run/user_sources.h"
 
 /* The command that the run launches. */
 struct run_command {
@@ -47,7 +47,7 @@ struct attar_run {
 	struct attar_stream *stream; /* NULL: nothing is sampled */
 	struct run_opening opening;
 	struct sources sources;
-	struct user_events user;
+	struct user_sources user;
 
 	/* What is counted. */
 	struct counts counts;

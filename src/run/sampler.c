@@ -29,7 +29,7 @@ static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_
 		return attar_fail(-EINVAL,
 			"--event: '%s' matches %zu events: exactly one can be sampled",
 			CLIP(run->opts.event), list->n);
-	r = run_user_refuse(list->at);
+	r = user_events_refuse(list->at);
 	if (r < 0)
 		return r;
 	if (list->at->kind == ATTAR_EVENT_TRACEPOINT || list->at->kind == ATTAR_EVENT_PROBE) {

@@ -80,7 +80,7 @@ int run_open_target(struct attar_run *run, bool own)
 		.stop = &run->stop.asked};
 	int r;
 
-	run_user_environment(run, environment);
+	user_events_environment(&run->user.events, environment);
 	if (run->opts.all_cpus && (opts.pids || opts.tids || opts.cgroups))
 		return attar_fail(
 			-EINVAL, "--all-cpus conflicts with --pids, --tids and --cgroups");

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/usdt_search.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/map.h"
+#include "base/proc.h"
+#include "event/usdt_files.h"
+#include "event/user_event.h"
+
+enum { FILES_MAX = 65536, SITES_MAX = 4096 };
+
+struct search {
+	const struct usdt_search *of;
+	const char *path;     /* the file being looked at */
+	struct map shared;    /* processes with shared memory, to be skipped */
+	struct map *unshared; /* output: processes that have the probe */
+	struct map files;     /* inode and device of the searched ones -> 1 */
+	size_t n_files, n_sites;
+	int error; /* of the first site that could not be probed */
+	char *sentence;
+};
+
+static int add_site(struct search *search, const struct usdt_site *site)
+{
+	struct attar_event_spec *spec;
+	struct usdt *usdt;
+	char *name = NULL;
+	int r = usdt_new(search->of->catalog, search->path, site, &usdt);
+
+	if (r < 0)
+		return r;
+	spec = malloc(sizeof(*spec));
+	if (!spec || asprintf(&name, USER_EVENTS ":%s", site->event) < 0) {
+		free(spec);
+		usdt_free(usdt);
+		return base_oom();
+	}
+	*spec = *search->of->spec;
+	spec->type = PERF_TYPE_TRACEPOINT;
+	spec->config = usdt_id(usdt);
+	spec->name = name;
+	spec->format = usdt_format(usdt);
+	spec->transport = ATTAR_TRANSPORT_USDT;
+	return search->of->add(search->of->ctx, usdt, spec);
+}
+
+/* A site that cannot be probed does not stop the search. */
+static int look_at_site(void *ctx, const struct usdt_site *site)
+{
+	struct search *search = ctx;
+	int r;
+
+	if (strcmp(site->provider, USDT_PERFUME) != 0 ||
+		fnmatch(search->of->spec->user_event, site->event, 0) != 0)
+		return 0;
+	if (search->n_sites >= SITES_MAX)
+		return 1;
+	r = add_site(search, site);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 && !search->error) {
+		search->error = r;
+		search->sentence = strdup(attar_error());
+	}
+	search->n_sites += r == 0;
+	return 0;
+}
+
+static int look_at_file(void *ctx, const char *path)
+{
+	struct search *search = ctx;
+	struct stat st;
+	uint64_t key;
+
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	key = (uint64_t)st.st_ino * 31 + (uint64_t)st.st_dev * 0x9e3779b97f4a7c15;
+	if (map_get(&search->files, key) || search->files.n >= FILES_MAX)
+		return 0;
+	if (map_put(&search->files, key, 1) < 0)
+		return base_oom();
+	search->n_files++;
+	search->path = path;
+	if (usdt_each(path, look_at_site, search) == -ENOMEM)
+		return -ENOMEM;
+	attar_error_clear();
+	return 0;
+}
+
+static int look_at_process(struct search *search, pid_t pid)
+{
+	return usdt_each_file(pid, look_at_file, search);
+}
+
+static int look_at_other(void *ctx, pid_t pid)
+{
+	return pid == getpid() ? 0 : look_at_process(ctx, pid);
+}
+
+static int look_at_command(struct search *search, const char *name)
+{
+	char *path = NULL;
+	int r = usdt_program(name, &path);
+
+	r = r < 0 ? 0 : look_at_file(search, path);
+	free(path);
+	return r;
+}
+
+static int none_found(const struct search *search)
+{
+	const char *name = search->of->spec->user_event;
+
+	if (search->error)
+		return attar_fail(search->error, "%s", search->sentence);
+	if (search->of->program)
+		return attar_fail(-ENOENT,
+			"%s has no USDT probe 'perfume:%s' (its libraries were not searched: to "
+			"include them, start it first and watch it with -p)",
+			search->of->program, CLIP(name));
+	return attar_fail(-ENOENT,
+		"no watched program has the USDT probe 'perfume:%s' (%zu files searched): start it "
+		"first, or let attar start it: -- COMMAND",
+		CLIP(name), search->n_files);
+}
+
+int usdt_search(const struct usdt_search *of)
+{
+	struct search search = {.of = of};
+	int r = 0;
+
+	if (of->program)
+		r = look_at_command(&search, of->program);
+	else if (!of->n_pids)
+		r = proc_each_process(look_at_other, &search);
+	for (size_t i = 0; r == 0 && i < of->n_pids; i++)
+		r = look_at_process(&search, of->pids[i]);
+	r = r < 0 || search.n_sites ? MIN(r, 0) : none_found(&search);
+	map_done(&search.files);
+	free(search.sentence);
+	return r;
+}
+
+/* ---- processes without shared memory ---- */
+
+static int note_shared(void *ctx, const struct perfume_registered *event)
+{
+	return map_put(ctx, (uint64_t)event->source->pid, 1) < 0 ? base_oom() : 0;
+}
+
+static int look_at_unshared(void *ctx, pid_t pid)
+{
+	struct search *search = ctx;
+	int r;
+
+	if (pid == getpid() || map_get(&search->shared, (uint64_t)pid))
+		return 0;
+	/*
+	 * Files are searched once: a probe found through another process applies to this one too.
+	 */
+	r = look_at_process(search, pid);
+	if (r < 0 || !search->n_sites)
+		return r;
+	return map_put(search->unshared, (uint64_t)pid, 1) < 0 ? base_oom() : 0;
+}
+
+int usdt_search_unshared(const struct usdt_search *of, struct map *unshared)
+{
+	struct search search = {.of = of, .unshared = unshared};
+	int r = userevent_each(of->pids, of->n_pids, note_shared, &search.shared);
+
+	if (r == 0 && !of->n_pids)
+		r = proc_each_process(look_at_unshared, &search);
+	for (size_t i = 0; r == 0 && i < of->n_pids; i++)
+		r = look_at_unshared(&search, of->pids[i]);
+	map_done(&search.shared);
+	map_done(&search.files);
+	if (search.error)
+		log_debug("cannot use a USDT probe for '%s': %s", of->spec->name, search.sentence);
+	free(search.sentence);
+	return r;
+}
