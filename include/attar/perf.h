@@ -54,8 +54,9 @@ struct attar_target_opts {
 	const char *const *environment;
 	bool system_wide; /* monitor the CPUs, not the command, while the command runs */
 	bool no_inherit;  /* do not follow threads and processes created later */
-	bool skip_refused; /* skip tasks that are not permitted or have exited, as long as one remains */
-	bool self;         /* the calling thread only */
+	/* skip tasks that are not permitted or have exited, as long as one remains */
+	bool skip_refused;
+	bool self; /* the calling thread only */
 	/*
 	 * Threads on any CPU: one instance per thread instead of one per thread and CPU. Cheaper to
 	 * open and read, and required for self-reading; inherited counters without a CPU cannot
@@ -299,7 +300,8 @@ ATTAR_API int attar_counter_signal(struct attar_counter *counter, int signo, pid
 enum attar_signal_kind {
 	ATTAR_SIGNAL_OVERFLOW, /* from attar_counter_signal() */
 	ATTAR_SIGNAL_LAST,     /* the last overflow of attar_counter_refresh(), or task exit */
-	ATTAR_SIGNAL_TRAP, /* from attr.sigtrap: delivered synchronously to the thread that overflowed */
+	/* from attr.sigtrap: delivered synchronously to the thread that overflowed */
+	ATTAR_SIGNAL_TRAP,
 };
 
 /* A decoded signal of an event. */
@@ -325,7 +327,8 @@ enum attar_quality {
 	ATTAR_QUALITY_IDLE,   /* 0: not enabled, or the task did not run */
 	ATTAR_QUALITY_EXACT,  /* counted during all of the enabled time */
 	ATTAR_QUALITY_SCALED, /* multiplexed: an estimate for the enabled time */
-	ATTAR_QUALITY_PARTIAL, /* part was not counted and cannot be estimated; value is what was counted */
+	/* part was not counted and cannot be estimated; value is what was counted */
+	ATTAR_QUALITY_PARTIAL,
 	ATTAR_QUALITY_NOT_COUNTED, /* enabled, but never on a hardware counter: no value */
 	ATTAR_QUALITY_ERROR,       /* pinned, but lost its hardware counter: no value */
 };
@@ -524,7 +527,8 @@ struct attar_aux_data {
 	} parts[2];
 	uint64_t offset; /* of its first byte from the start of the trace */
 	uint64_t size;   /* bytes, of both parts */
-	bool truncated; /* the area was full: later data is lost, and the counter must be enabled again */
+	/* the area was full: later data is lost, and the counter must be enabled again */
+	bool truncated;
 	bool overwritten; /* from a snapshot area */
 	bool partial;     /* has gaps */
 	bool collision;   /* samples collided */

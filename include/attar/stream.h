@@ -203,8 +203,7 @@ struct attar_stream_stats {
 	uint64_t missing;
 	uint64_t throttled;  /* times that the kernel throttled an event */
 	uint64_t disordered; /* records that arrived after a newer one had been delivered */
-	uint64_t
-		malformed; /* records that could not be parsed, or belong to no event of the stream */
+	uint64_t malformed;  /* records that are invalid, or of no event of the stream */
 	uint64_t wakeups;    /* times that a wait ended because of data */
 	uint64_t stitched;   /* samples joined with a deferred user stack */
 	uint64_t unstitched; /* samples whose deferred user stack never arrived, or too late */
