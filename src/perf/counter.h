@@ -20,7 +20,7 @@ struct counter_base {
 struct counter_fd {
 	int fd;
 	int cpu;     /* -1: any */
-	pid_t tid;   /* -1: whoever runs there */
+	pid_t tid;   /* -1: all tasks on the CPU */
 	int cgroup;  /* index, -1: none */
 	uint64_t id; /* the kernel's; 0: it was not asked yet, see counter_id() */
 	struct counter_base base;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Machines with several kinds of cores: each kind has a PMU of its own. */
+/* Machines with several core types, each with its own PMU. */
 #ifndef PERF_HYBRID_H
 #define PERF_HYBRID_H
 

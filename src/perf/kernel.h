@@ -21,13 +21,13 @@ struct kernel {
 	bool sys_admin;      /* CAP_SYS_ADMIN, in the first user namespace, as the next two */
 	bool sys_ptrace;     /* CAP_SYS_PTRACE */
 	bool ipc_lock;       /* CAP_IPC_LOCK: no limit on the memory of rings */
-	bool user_namespace; /* a namespace of its own, whose rights count nothing outside it */
+	bool user_namespace; /* not the initial one: its privileges do not apply outside it */
 	int cpus_possible;   /* numbers that a CPU can have: 0 .. this - 1 */
 };
 
 const struct kernel *kernel_get(void);
 
-/* The same as of now: settings change, and a process gives up rights. */
+/* The same, read again: settings change, and a process may drop privileges. */
 void kernel_ask(struct kernel *ret_kernel);
 
 #endif

@@ -52,9 +52,7 @@ size_t target_instances(const struct attar_target *target);
 /* Whoever opens counters on it wants to stop: see attar_target_opts.stop. */
 bool target_stopped(const struct attar_target *target);
 
-/*
- * The tid has a instance of its own in this target, or needs none (it is covered by inheritance).
- */
+/* True if the tid has an instance in this target, or is covered by inheritance. */
 int target_know(struct attar_target *target, pid_t tid);
 
 /* A zombie is at its end too, though its parent may let it wait for long. */
