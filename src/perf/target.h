@@ -49,13 +49,16 @@ int target_rescan(struct attar_target *target);
 /* The number of instances that a counter has on the target. */
 size_t target_instances(const struct attar_target *target);
 
-/* Whoever opens counters on it wants to stop: see attar_target_opts.stop. */
+/* True if opening counters is to be canceled: see attar_target_opts.stop. */
 bool target_stopped(const struct attar_target *target);
 
-/* True if the tid has an instance in this target, or is covered by inheritance. */
+/*
+ * Records that the tid has an instance in this target, or is covered by inheritance. Returns 0 or a
+ * negative errno.
+ */
 int target_know(struct attar_target *target, pid_t tid);
 
-/* A zombie is at its end too, though its parent may let it wait for long. */
+/* False also for a zombie, which its parent may reap much later. */
 bool target_is_running(pid_t pid);
 
 /* Resolves "a,b*" below the control group roots: opens their directories and notes their names. */
