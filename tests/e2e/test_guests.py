@@ -115,8 +115,8 @@ wait $profile; wait $stat
 ''')
     profile = found(tmp_path / 'profile.json')
     share_is(profile.own('heavy', comm='split7030'), profile.own(comm='split7030'), 0.7, slack=0.05)
-    assert profile.notes['lost'] == \
-        0 and (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
+    assert profile.notes['lost'] == 0 and \
+        (tmp_path / 'stat.json').read_text().startswith('{"schema":"attar/1"')
 
 
 @pytest.mark.guest('x86')

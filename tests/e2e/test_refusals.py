@@ -225,5 +225,5 @@ def test_function_tracing_works_or_is_refused_by_name(profiler):
     """ftrace:function is counted and traced, or the message names the kernel's refusal."""
     done = run(profiler, '-e', 'ftrace:function', '-N' if profiler == 'trace' else '-d',
                1 if profiler == 'trace' else '10ms', '-C', 0)
-    assert done.returncode == \
-        0 or 'this kernel does not allow function tracing (ftrace)' in done.stderr
+    assert done.returncode == 0 or \
+        'this kernel does not allow function tracing (ftrace)' in done.stderr

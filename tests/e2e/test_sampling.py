@@ -51,7 +51,7 @@ def aux_example():
 @pytest.mark.skipif(INTEL_PT, reason='this CPU has Intel PT')
 def test_aux_without_a_tracing_pmu_is_refused():
     done = aux_example()
-    assert 'Intel PT, Arm SPE and CoreSight do' in done.stderr
+    assert 'Intel PT, Arm SPE, CoreSight' in done.stderr
     assert 'bytes in' not in done.stdout
 
 
