@@ -133,8 +133,11 @@ int task_watch_drain(struct attar_run *run)
 	struct attar_event ev;
 	int r = 0;
 
-	while (r == 0 && run->tasks.stream && attar_stream_next(run->tasks.stream, &ev) > 0)
+	while (r == 0 && run->tasks.stream && attar_stream_next(run->tasks.stream, &ev) > 0) {
+		run->tasks.created += ev.record->type == PERF_RECORD_FORK &&
+				      ev.record->task.pid != ev.record->task.ppid;
 		r = run->threads.watched.n ? threads_note_task(run, &ev) : 0;
+	}
 	return r;
 }
 
@@ -165,10 +168,32 @@ void task_watch_close(struct attar_run *run)
 	drop(&run->tasks);
 }
 
+bool task_watch_misses_calls(const struct attar_run *run, const struct attar_event_spec *spec)
+{
+	bool is_user = spec->kind == ATTAR_EVENT_PROBE && spec->name[0] == 'u';
+
+	return is_user && run->tasks.created > 0;
+}
+
+static void remark_on_calls(const struct attar_run *run, struct attar_report *report)
+{
+	bool any = false;
+
+	vec_each (&run->counts.list, c)
+		any |= !c->pub.refused && task_watch_misses_calls(run, c->pub.spec);
+	if (any)
+		attar_report_remark(report,
+			"the watched tasks created %llu %s: the kernel may miss calls of probed "
+			"functions in them; -a counts every call",
+			(unsigned long long)run->tasks.created,
+			run->tasks.created == 1 ? "process" : "processes");
+}
+
 void task_watch_remark(const struct attar_run *run, struct attar_report *report)
 {
 	uint64_t n = run->tasks.before + task_watch_disabled(run);
 
+	remark_on_calls(run, report);
 	if (n)
 		attar_report_remark(report,
 			"%llu %s executed a set-user-ID or unreadable program, for which the "

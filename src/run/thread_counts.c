@@ -92,10 +92,22 @@ static void mark_partial(struct count_table_key *key, size_t n_events)
 			key->counts[i].sum.quality = ATTAR_QUALITY_PARTIAL;
 }
 
+static void mark_missed_calls(const struct attar_run *run, struct count_table *t)
+{
+	for (size_t i = 0; i < t->n_events; i++) {
+		if (!task_watch_misses_calls(run, attar_run_get_counter(run, i)->spec))
+			continue;
+		vec_each (&t->keys, key)
+			if (key->counts[i].sum.quality < ATTAR_QUALITY_PARTIAL)
+				key->counts[i].sum.quality = ATTAR_QUALITY_PARTIAL;
+	}
+}
+
 void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool by_thread)
 {
 	bool reported = by_thread && exited_threads_reported(run);
 
+	mark_missed_calls(run, t);
 	if (!task_watch_disabled(run))
 		return;
 	vec_each (&t->keys, key) {

@@ -177,6 +177,30 @@ def test_uprobe_counts_in_children(runs, calls):
     command = shlex.split(runs.replace('%s', str(name)))
     row, = counts('-e', f'uprobe:counted_call@"{name}"', '--', *command).values()
     assert calls / 10 <= row['value'] <= calls
+    assert row['quality'] == 'partial'
+
+
+def test_uprobe_of_one_process_is_exact():
+    """Without new processes, and of the whole system, no call is missed."""
+    name = workload('threadcalls')
+    done = run('stat', '-e', f'uprobe:main@"{name}"', '--format', 'json', '--', name)
+    row, = rows(json.loads(done.stdout))
+    assert (row['value'], row['quality']) == (1, 'exact')
+    assert 'the kernel may miss calls' not in done.stderr
+    name = workload('childcalls')
+    done = run('stat', '-a', '-e', f'uprobe:counted_call@"{name}"', '--format', 'json', '--',
+               name, 50, 1)
+    row, = rows(json.loads(done.stdout))
+    assert (row['value'], row['quality']) == (50, 'exact')
+
+
+def test_missed_calls_are_remarked():
+    name = workload('childcalls')
+    done = run('stat', '-e', f'uprobe:counted_call@"{name}",page-faults', '--', name, 100, 3)
+    assert re.search(r'the watched tasks created \d+ processes?: the kernel may miss calls of '
+                     'probed functions in them; -a counts every call',
+                     ' '.join(done.stdout.split()))
+    assert re.search('page-faults .* exact$', done.stdout, re.M)
 
 
 def test_msr_agrees_with_perf(needs_perf, held, spawn, tmp_path):
