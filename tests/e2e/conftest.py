@@ -106,19 +106,21 @@ def sysctl(root):
 
 @pytest.fixture
 def spawn():
-    """spawn(command...) starts a process that is killed after the test."""
+    """spawn(command...) starts a process that is killed after the test, with its children."""
     processes = []
 
     def start(*args, **kwargs):
         kwargs.setdefault('stdin', subprocess.DEVNULL)
         kwargs.setdefault('stdout', subprocess.DEVNULL)
+        if not kwargs.get('start_new_session'):
+            kwargs.setdefault('process_group', 0)
         processes.append(subprocess.Popen([str(a) for a in args], **kwargs))
         return processes[-1]
 
     yield start
     for process in processes:
-        if process.poll() is None:
-            process.kill()
+        with contextlib.suppress(ProcessLookupError):  # the group may outlive its leader
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
