@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "event/usdt_table.h"
+#include "events.h"
 #include "folder.h"
 #include "usdt_file.h"
 
@@ -156,6 +157,61 @@ static void test_cut_notes(void **state)
 	buf_done(&whole);
 }
 
+/* Without tracefs, each location is an event of the uprobe PMU, and its semaphore is used. */
+static void test_events_of_the_pmu(void **state)
+{
+	const char *root = folder_make();
+	char sysfs[128], file[128], text[256], name[256];
+	struct attar_catalog_opts opts = {
+		.size = sizeof(opts), .sysfs = sysfs, .tracefs = "/no/such/folder"};
+	struct buf notes = {0}, elf = {0};
+	struct attar_event_list *list;
+	struct attar_catalog *catalog;
+
+	snprintf(sysfs, sizeof(sysfs), "%s/sys", root);
+	snprintf(file, sizeof(file), "%s/file", root);
+	folder_line("sys/bus/event_source/devices/uprobe/type", "7");
+	folder_line("sys/bus/event_source/devices/uprobe/format/ref_ctr_offset", "config:32-63");
+	NOTE(&notes, ADDRESS + 4, DATA + 2, "p\0a\0-4@%edi");
+	NOTE(&notes, ADDRESS + 8, 0, "p\0a\0-4@%eax");
+	NOTE(&notes, ADDRESS + 12, 0, "q\0a\0");
+	usdt_file_make(&elf, notes.data, notes.len);
+	folder_put("file", elf.data, elf.len);
+	assert_int_equal(attar_catalog_new(&opts, &catalog), 0);
+	snprintf(text, sizeof(text), "usdt:%s:p:a:u,usdt:%s:a", file, file);
+	list = events_parse(catalog, text);
+	assert_int_equal(list->n, 5);
+	for (size_t i = 0; i < 5; i++) {
+		assert_int_equal(list->at[i].type, 7);
+		assert_string_equal((const char *)(uintptr_t)list->at[i].config1, file);
+	}
+	assert_int_equal(list->at[0].config2, CODE + 4);
+	assert_int_equal(list->at[0].config, (uint64_t)(CODE + CODE_SIZE + 2) << 32);
+	assert_true(list->at[0].exclude_kernel);
+	assert_int_equal(list->at[1].config2, CODE + 8);
+	assert_int_equal(list->at[1].config, 0);
+	snprintf(name, sizeof(name), "usdt:%s:q:a", file);
+	assert_string_equal(list->at[4].name, name);
+	assert_int_equal(list->at[4].item, 1);
+	attar_event_list_free(list);
+	snprintf(text, sizeof(text), "usdt:%s:p:b", file);
+	assert_int_equal(attar_event_list_parse(catalog, text, &list), -ENOENT);
+	assert_int_equal(attar_event_list_parse(catalog, "usdt:p:a", &list), -EINVAL);
+	assert_int_equal(attar_event_list_parse(catalog, "sdt_p:", &list), -EINVAL);
+	attar_catalog_free(catalog);
+	/* With the program named in the options of the catalog. */
+	opts.program = file;
+	assert_int_equal(attar_catalog_new(&opts, &catalog), 0);
+	list = events_parse(catalog, "usdt:p:a,sdt_q:a");
+	assert_int_equal(list->n, 3);
+	assert_string_equal(list->at[2].name, "sdt_q:a");
+	attar_event_list_free(list);
+	attar_catalog_free(catalog);
+	buf_done(&notes);
+	buf_done(&elf);
+	folder_remove();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +219,7 @@ int main(void)
 		cmocka_unit_test(test_arguments_that_cannot_be_fetched),
 		cmocka_unit_test(test_lying_notes),
 		cmocka_unit_test(test_cut_notes),
+		cmocka_unit_test(test_events_of_the_pmu),
 	};
 
 	return cmocka_run_group_tests_name("usdt_table", tests, NULL, NULL);
