@@ -199,7 +199,7 @@ static int count_programs(struct user_events *u, uint64_t end)
 	perfume_collector_stats(collector, &stats);
 	u->lost = stats.lost + stats.lost_no_ring;
 	perfume_collector_free(collector);
-	return r;
+	return r == -EINTR && signals_taken() ? 0 : r; /* the end of the run */
 }
 
 static int count_in_kernel(struct user_events *u, struct attar_target *target)
