@@ -43,7 +43,7 @@ def test_unit_tests(kernel):
     chosen = [path for path in found if is_for(kernel, path.name.partition('_')[2])]
     # counts are exact only under -icount, where the tests of hardware counters run
     env = {'ATTAR_TEST_SHARE': '10'} | ({'ATTAR_ICOUNT': '1'} if kernel == 'arm64' else {})
-    ended = guest.run(kernel, guest.VM / 'units', *chosen, timeout=600, env=os.environ | env)
+    ended = guest.run(kernel, guest.VM / 'units', *chosen, timeout=1500, env=os.environ | env)
     assert ended.stdout.splitlines() == [f'ok - {path.name}' for path in chosen], \
         ended.stdout + ended.stderr
     assert ended.returncode == 0, ended.stderr
