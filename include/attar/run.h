@@ -249,9 +249,11 @@ struct attar_count_row {
 };
 
 /*
- * The counts as rows in the order of their numbers or tids. ATTAR_SCOPE_INTERVAL: since the
- * previous report; ATTAR_SCOPE_WHOLE: of all ended runs of the command, to be called from ended()
- * or later. Owned by the run and valid until the next call. Returns 0 or -ENOMEM.
+ * The counts as rows in the order of their numbers; by thread, watched threads in the order of
+ * their tids, then threads that were created during the run in the order of their exits.
+ * ATTAR_SCOPE_INTERVAL: since the previous report; ATTAR_SCOPE_WHOLE: of all ended runs of the
+ * command, to be called from ended() or later. Owned by the run and valid until the next call.
+ * Returns 0 or -ENOMEM.
  */
 ATTAR_API int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 	const struct attar_count_row **ret_rows, size_t *ret_n);

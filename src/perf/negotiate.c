@@ -6,6 +6,7 @@
 #include "perf/negotiate.h"
 
 #include "base/file.h"
+#include "perf/attr_check.h"
 #include "perf/features.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
@@ -105,6 +106,8 @@ static int open_user_only(struct attar_counter *c, const struct instance *p)
 		c->attr.exclude_kernel = c->attr.exclude_hv = 0;
 		return fd;
 	}
+	if (attr_counts_all_time(&c->attr))
+		return fd;
 	file_of_program(program, sizeof(program));
 	log_note("%s: only user code is monitored, because kernel.perf_event_paranoid is %lld; for "
 		 "kernel code, run as root%s%s",

@@ -16,6 +16,7 @@ struct cpu_second {
 
 struct profile {
 	bool graph, print_samples;
+	bool by_period;  /* count events instead of samples */
 	double min_busy; /* percent */
 
 	struct attar_stacks *stacks;
@@ -102,7 +103,27 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		if (r < 0 || !attar_run_wants_tree(run))
 			return r;
 	}
-	return attar_stacks_add(p->stacks, ev->thread, locations, n, 1);
+	return attar_stacks_add(
+		p->stacks, ev->thread, locations, n, p->by_period ? ev->record->sample.period : 1);
+}
+
+static bool measures_time(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE
+		       ? attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+				 attr->config == PERF_COUNT_SW_TASK_CLOCK
+		       : attr->type == PERF_TYPE_HARDWARE &&
+				 (attr->config == PERF_COUNT_HW_CPU_CYCLES ||
+					 attr->config == PERF_COUNT_HW_REF_CPU_CYCLES);
+}
+
+/*
+ * To reach the frequency, the kernel varies the period: the number of events that a sample stands
+ * for. Samples of a clock stand for equal times.
+ */
+static bool has_varying_period(const struct perf_event_attr *attr)
+{
+	return attr->freq && !measures_time(attr);
 }
 
 static int profile_open(struct attar_run *run, void *self)
@@ -110,15 +131,20 @@ static int profile_open(struct attar_run *run, void *self)
 	struct profile *p = self;
 	int r = attar_stacks_new(attar_run_symbols(run), &p->stacks);
 
-	return r < 0 ? r : attar_run_sampler(run, true, on_sample);
+	if (r == 0)
+		r = attar_run_sampler(run, true, on_sample);
+	if (r == 0)
+		p->by_period = has_varying_period(attar_run_source_attr(run, 0));
+	return r;
 }
 
 static int profile_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct profile *p = self;
-	struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .tree = p->graph || attar_run_wants_tree(run)};
+	struct attar_stacks_opts opts = {.size = sizeof(opts),
+		.weight = p->by_period ? "events" : "samples",
+		.tree = p->graph || attar_run_wants_tree(run)};
 	double unresolved;
 	int r;
 

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "perf/attr_check.h"
 #include "perf/target.h"
 #include "record/uapi.h"
 #include "run/leftout.h"
@@ -129,6 +130,8 @@ static void note_user_only(
 {
 	const struct attar_counter *leader = attar_group_counter(group, 0);
 
+	if (attr_counts_all_time(&asked->attr))
+		return;
 	if (attar_counter_attr(leader)->exclude_kernel && !asked->attr.exclude_kernel)
 		run->counts.user_only = true;
 }

@@ -38,7 +38,7 @@ int user_events_refuse(const struct attar_event_spec *spec)
 		CLIP(spec->name));
 }
 
-static const struct user_request *find_request(const struct user_events *user, const char *name)
+static struct user_request *find_request(const struct user_events *user, const char *name)
 {
 	vec_each (&user->requests, request)
 		if (!fnmatch(request->spec->user_event, name, 0))
@@ -118,7 +118,7 @@ static void drop_last_spec(struct user_events *user)
 static int on_new_event(void *ctx, const struct attar_user_event *event)
 {
 	struct user_events *user = ctx;
-	const struct user_request *request = find_request(user, event->name);
+	struct user_request *request = find_request(user, event->name);
 	struct attar_event_spec *spec;
 	struct filter *keep = NULL;
 	int number;
@@ -127,7 +127,9 @@ static int on_new_event(void *ctx, const struct attar_user_event *event)
 	if (!spec)
 		return -1;
 	if (spec->filter && filter_parse(spec->filter, event->format, &keep) < 0) {
-		log_note("skipped %s of %s (pid %d): %s", spec->name, event->comm, event->pid,
+		request->refused = true;
+		log_note("skipped %s of process %d%s%s%s: %s", spec->name, event->pid,
+			*event->comm ? " (" : "", event->comm, *event->comm ? ")" : "",
 			attar_error());
 		drop_last_spec(user);
 		return -1;
@@ -393,7 +395,7 @@ void user_events_ended(const struct user_events *user)
 	vec_each (&user->requests, request) {
 		const struct attar_event_spec *spec = request->spec;
 
-		if (user->program && spec->kind == ATTAR_EVENT_USER &&
+		if (user->program && spec->kind == ATTAR_EVENT_USER && !request->refused &&
 			!is_discovered(user, spec->user_event))
 			log_note("%s emitted no event '%s'", user->program, CLIP(spec->user_event));
 	}

@@ -30,6 +30,7 @@ struct user_events_ops {
 struct user_request {
 	uint32_t source;                     /* of the owner */
 	const struct attar_event_spec *spec; /* borrowed; user_event is a pattern */
+	bool refused;                        /* an event that matches was skipped */
 };
 
 struct user_events {

@@ -295,3 +295,21 @@ def test_root_mounts_tracefs():
         f'exec {ATTAR} profile -q -e raw_syscalls:sys_enter -N 10 -- {workload("flood")} 100000')
     done = run('-m', 'sh', '-c', script, program='unshare')
     assert done.returncode == 0, done.stderr
+
+
+def test_clocks_count_kernel_code_without_permission(nobody, sysctl):
+    """Software clocks count all time: there is nothing to report, unlike with page faults."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    shutil.copy(workload('faults1000'), nobody.folder)
+    done = nobody('stat', '-e', 'task-clock,page-faults', '--format', 'json', '--',
+                  nobody.folder / 'faults1000', 50000)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [row['event'] for row in table(report)] == ['task-clock', 'page-faults:u']
+    said = [line for line in notes_of(done) if 'only user code' in line]
+    assert len(said) == 1 and said[0].startswith('attar: page-faults: ')
+    clock = table(report)[0]['value'] * 1e6
+    times = next(s for s in report['sections'] if s['name'] == 'command')
+    spent = dict(zip([c['name'] for c in times['columns']], times['rows'][0]))
+    assert clock > 1.5 * spent['user']
+    assert abs(clock - spent['user'] - spent['system']) < 0.3 * clock

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Sampling in the library's examples, compared with known results."""
+import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -105,3 +107,20 @@ def test_nothing_left_after_exclusion():
     assert done.returncode == 2
     assert done.stderr == ("attar: 'cpu-clock:u' with --exclude-user: "
                            'nothing would be sampled\n')
+
+
+def test_samples_of_varying_period_count_as_many_events(tmp_path):
+    """
+    Two programs take 90,000 and 10,000 page faults. To reach the frequency, the kernel begins each
+    with a period of 1 and increases it: the shares of samples are other ones.
+    """
+    few = shutil.copy(workload('faults1000'), tmp_path / 'few')
+    done = run('profile', '-e', 'page-faults', '--exclude-kernel', '--format', 'json', '--',
+               'sh', '-c', f'{workload("faults1000")} 90000; {few} 10000')
+    assert done.returncode == 0, done.stderr
+    table = json.loads(done.stdout)['sections'][0]
+    names = [column['name'] for column in table['columns']]
+    rows = [dict(zip(names, row)) for row in table['rows']]
+    events = {row['comm']: row['events'] for row in rows if row['symbol'] == 'touch'}
+    assert 80000 < events['faults1000'] < 100000, events
+    assert 8000 < events['few'] < 12000, events

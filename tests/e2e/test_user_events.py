@@ -394,6 +394,13 @@ def test_filter_with_unknown_field_is_refused(no_kernel, emitter):
         'last') in done.stderr
 
 
+def test_event_skipped_for_its_filter_is_not_called_missing(no_kernel):
+    done = run('trace', '-e', 'user_events:e2e_order/no>5/', '--', EMIT, 'blind', '100')
+    assert re.search(r"skipped user_events:e2e_order of process \d+( \(\w+\))?: filter 'no>5': ",
+                     done.stderr)
+    assert 'emitted no event' not in done.stderr
+
+
 @pytest.mark.parametrize('args, status, sentence', [
     (['-e', 'user_events:e2e_order/transport=kernel/'], 4,
      "'user_events:e2e_order': transport=kernel requires Linux 6.4 or newer with "
