@@ -33,37 +33,22 @@ static int deliver(struct attar_run *run, const struct attar_event *ev)
 	return run->threads.instances.n ? threads_take_count(run, ev) : 0;
 }
 
-static int drain(struct attar_run *run)
-{
-	struct attar_event ev;
-	int r = 0;
-
-	if (!run->stream)
-		return 0;
-	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
-		r = deliver(run, &ev);
-		if (r < 0)
-			return r;
-	}
-	return r < 0 ? r : lines_show(run);
-}
-
 /* ---- reporting ---- */
 
-static int report(struct attar_run *run, enum attar_scope scope)
+/* until: end of the time that is reported. */
+static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
 {
-	uint64_t now = run->clock.ended ? run->clock.ended : base_now(),
-		 since = scope == ATTAR_SCOPE_WHOLE ? run->clock.first_began
-						    : run->clock.interval_began;
+	uint64_t since =
+		scope == ATTAR_SCOPE_WHOLE ? run->clock.first_began : run->clock.interval_began;
 	struct attar_report *out = attar_report_new(run->profiler->name);
 	int r;
 
 	if (!out)
 		return base_oom();
 	run->notes.unresolved = -1;
-	run->clock.recent = now - run->clock.interval_began;
+	run->clock.recent = until - run->clock.interval_began;
 	r = run->clock.ended ? 0 : counts_read(run);
-	attar_report_span(out, attar_run_realtime(run, now), now - since);
+	attar_report_span(out, attar_run_realtime(run, until), until - since);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
 	if (run->stream ||
@@ -72,9 +57,69 @@ static int report(struct attar_run *run, enum attar_scope scope)
 	if (r == 0 && run->hooks.report)
 		r = run->hooks.report(run->hooks.ctx, out, scope);
 	attar_report_free(out);
-	run->clock.interval_began = now;
+	run->clock.interval_began = until;
 	return r;
 }
+
+static uint64_t duration_end(const struct attar_run *run)
+{
+	return run->opts.duration ? run->clock.began + run->opts.duration : 0;
+}
+
+/* The last interval ends with the run. */
+static void set_tick(struct attar_run *run, uint64_t tick)
+{
+	uint64_t end = duration_end(run);
+
+	run->clock.tick = !run->opts.interval || (end && tick >= end) ? UINT64_MAX : tick;
+}
+
+/*
+ * Reports the interval, or several that passed without a report, as all events before `time` have
+ * been delivered. Events belong to the interval of their time, counts to that of their reading.
+ */
+static int report_interval(struct attar_run *run, uint64_t time)
+{
+	uint64_t interval = run->opts.interval,
+		 passed = run->clock.tick + (time - run->clock.tick) / interval * interval;
+	int r = lines_show(run);
+
+	if (r == 0)
+		r = report(run, ATTAR_SCOPE_INTERVAL, run->sources.list.n ? passed : base_now());
+	set_tick(run, passed + interval);
+	return r;
+}
+
+/* ---- delivering in order of time ---- */
+
+/* The event waits for the report of the interval before it. */
+static int deliver_after_interval(struct attar_run *run, const struct attar_event *ev)
+{
+	int r;
+
+	run->notes.is_event_pending = ev->record->type == PERF_RECORD_SAMPLE;
+	r = report_interval(run, ev->time);
+	run->notes.is_event_pending = false;
+	return r == 0 ? deliver(run, ev) : r;
+}
+
+static int drain(struct attar_run *run)
+{
+	struct attar_event ev;
+	int r = 0;
+
+	if (!run->stream)
+		return 0;
+	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
+		r = unlikely(ev.time >= run->clock.tick) ? deliver_after_interval(run, &ev)
+							 : deliver(run, &ev);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : lines_show(run);
+}
+
+/* ---- waiting ---- */
 
 static void progress(struct attar_run *run, uint64_t now, uint64_t *next)
 {
@@ -93,8 +138,6 @@ static int wait_ms(uint64_t now, uint64_t until)
 {
 	uint64_t ms;
 
-	if (!until)
-		return POLL_MS;
 	if (until <= now)
 		return 0;
 	ms = (until - now + 999999) / 1000000;
@@ -116,30 +159,31 @@ static int wait_for(struct attar_run *run, int timeout_ms)
 	return fds[0].revents ? 2 : 0;
 }
 
-static uint64_t earliest(uint64_t a, uint64_t b)
+/* end may be 0: none */
+static uint64_t earliest(uint64_t end, uint64_t tick)
 {
-	return !a ? b : !b ? a : MIN(a, b);
+	return end ? MIN(end, tick) : tick;
 }
 
 static int loop(struct attar_run *run)
 {
-	uint64_t end = run->opts.duration ? run->clock.began + run->opts.duration : 0;
-	uint64_t tick = run->opts.interval ? run->clock.began + run->opts.interval : 0;
-	uint64_t next_progress = run->clock.began + PROGRESS_NS;
+	uint64_t end = duration_end(run), next_progress = run->clock.began + PROGRESS_NS;
 
+	set_tick(run, run->clock.began + run->opts.interval);
 	for (;;) {
 		uint64_t now = base_now();
 		bool last = attar_target_ended(run->target) || (end && now >= end);
 		int r;
 
 		if (!last) {
-			r = wait_for(run, wait_ms(now, earliest(end, tick)));
+			r = wait_for(run, wait_ms(now, earliest(end, run->clock.tick)));
 			if (r < 0)
 				return r;
 			last = run->stop.seen = r == 2;
 		}
 		if (last)
 			return 0;
+		now = base_now();
 		r = task_watch_drain(run);
 		if (r == 0)
 			r = drain(run);
@@ -150,14 +194,10 @@ static int loop(struct attar_run *run)
 			r = counts_follow(run);
 		if (r < 0)
 			return r;
-		now = base_now();
-		if (tick && now >= tick && !(end && now >= end)) {
-			r = report(run, ATTAR_SCOPE_INTERVAL);
-			if (r < 0)
-				return r;
-			tick += (now - tick) / run->opts.interval * run->opts.interval +
-				run->opts.interval;
-		}
+		if (now >= run->clock.tick)
+			r = report_interval(run, now);
+		if (r < 0)
+			return r;
 		progress(run, now, &next_progress);
 		if (run->hooks.turn)
 			run->hooks.turn(run->hooks.ctx);
@@ -217,10 +257,10 @@ static int go_once(struct attar_run *run)
 
 static int last_reports(struct attar_run *run)
 {
-	int r = run->opts.interval ? report(run, ATTAR_SCOPE_INTERVAL) : 0;
+	int r = run->opts.interval ? report(run, ATTAR_SCOPE_INTERVAL, run->clock.ended) : 0;
 
 	if (r == 0 && (!run->opts.interval || run->hooks.want_whole))
-		r = report(run, ATTAR_SCOPE_WHOLE);
+		r = report(run, ATTAR_SCOPE_WHOLE, run->clock.ended);
 	return r;
 }
 

@@ -11,6 +11,7 @@ struct run_notes {
 	double unresolved;  /* see attar_run_unresolved() */
 	uint64_t delivered; /* samples that reached the profiler */
 	uint64_t dropped;   /* samples that the stream delivered and a user-space filter dropped */
+	bool is_event_pending; /* the stream delivered it, after the end of the interval */
 	/* already reported, in the notes of intervals */
 	uint64_t seen, lost, throttled, lost_side_band;
 	/* at the start of attar_run_go() */

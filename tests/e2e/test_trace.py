@@ -47,6 +47,24 @@ def test_each_system_call_is_traced_once(trace):
     assert {row['comm'] for row in rows} == {'flood'}
 
 
+def test_events_are_in_the_interval_of_their_time(root, tmp_path):
+    """To print 20,000 rows takes longer than an interval; they stay in their own all the same."""
+    out = tmp_path / 'out.json'
+    done = run('trace', '-q', '-m', 4096, '-i', '20ms', '-e', 'page-faults', '-o', out, '--',
+               workload('faults1000'), 20000)
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in out.read_text().splitlines()]
+    times = [row[0] for report in reports for section in report['sections']
+             for row in section['rows']]
+    intervals = [report for report in reports if report['notes']]
+    assert len(times) >= 20000 and len(intervals) > 2
+    for report in intervals:
+        end, begin = report['time'], report['time'] - report['interval_ns']
+        assert report['notes']['seen'] == sum(begin <= time < end for time in times)
+    assert sum(report['notes']['seen'] for report in intervals) == len(times)
+    assert all(report['interval_ns'] % 20000000 == 0 for report in intervals[:-1])
+
+
 # sched_waking happens in the waker; sched_wakeup on the sleeper's CPU, in the waker only if that is
 # the same CPU.
 @pytest.mark.parametrize('event, on',
