@@ -117,6 +117,19 @@ int parser_add(
 	return 0;
 }
 
+int parser_add_format(struct parser *parser, enum attar_event_kind kind,
+	const struct attar_format *format, struct attar_event_spec **ret_spec)
+{
+	int r = parser_add(parser, kind, ret_spec);
+
+	if (r < 0)
+		return r;
+	(*ret_spec)->type = PERF_TYPE_TRACEPOINT;
+	(*ret_spec)->config = format->id;
+	(*ret_spec)->format = format;
+	return 0;
+}
+
 const char *attar_transport_name(enum attar_transport transport)
 {
 	static const char *const names[] = {"", "kernel", "shm", "usdt"};

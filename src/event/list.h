@@ -70,6 +70,10 @@ int parser_context(const struct parser *parser, const char *at, int code);
 int parser_add(
 	struct parser *parser, enum attar_event_kind kind, struct attar_event_spec **ret_spec);
 
+/* The same for an event of tracefs with this format, which the spec borrows. */
+int parser_add_format(struct parser *parser, enum attar_event_kind kind,
+	const struct attar_format *format, struct attar_event_spec **ret_spec);
+
 /*
  * The parts between slashes: "/filter/option/option=value/" at parser->p, which is advanced past
  * it. Slashes within quotes and parentheses are not separators. The first part is the filter.

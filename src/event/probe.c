@@ -315,13 +315,7 @@ static int by_tracefs(struct parser *parser, const struct probe *probe)
 		r = attar_catalog_format(parser->catalog, system, name, &format);
 	if (r < 0)
 		return parser_context(parser, parser->event, r);
-	r = parser_add(parser, ATTAR_EVENT_PROBE, &spec);
-	if (r < 0)
-		return r;
-	spec->type = PERF_TYPE_TRACEPOINT;
-	spec->config = format->id;
-	spec->format = format;
-	return 0;
+	return parser_add_format(parser, ATTAR_EVENT_PROBE, format, &spec);
 }
 
 /* Uprobes of the PMU count nothing in tasks that inherit them, see struct attar_catalog_opts. */

@@ -36,12 +36,9 @@ static int add_one(struct parser *parser, const char *system, const char *name, 
 		return parser_fail(parser, parser->event, -ENOENT,
 			"'%s:%s' cannot be opened with perf_event_open(2): it has no id",
 			CLIP(system), CLIP(name));
-	r = parser_add(parser, ATTAR_EVENT_TRACEPOINT, &spec);
+	r = parser_add_format(parser, ATTAR_EVENT_TRACEPOINT, format, &spec);
 	if (r < 0)
 		return r;
-	spec->type = PERF_TYPE_TRACEPOINT;
-	spec->config = format->id;
-	spec->format = format;
 	spec->pattern = wanted;
 	if (asprintf(&full, "%s:%s", system, name) < 0)
 		return base_oom();

@@ -231,14 +231,7 @@ static int by_tracefs(struct parser *parser, const struct usdt_location *l, size
 	}
 	if (r == 0)
 		r = attar_catalog_format(parser->catalog, system, name, &format);
-	if (r == 0)
-		r = parser_add(parser, ATTAR_EVENT_PROBE, &spec);
-	if (r < 0)
-		return r;
-	spec->type = PERF_TYPE_TRACEPOINT;
-	spec->config = format->id;
-	spec->format = format;
-	return 0;
+	return r < 0 ? r : parser_add_format(parser, ATTAR_EVENT_PROBE, format, &spec);
 }
 
 static int by_pmu(struct parser *parser, const struct usdt_location *l, struct pmu *pmu)
