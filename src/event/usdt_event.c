@@ -129,21 +129,11 @@ static int search_file(void *ctx, const char *path)
 	return r == -ENOMEM ? r : 0;
 }
 
-static int search_program(struct search *s, const char *name)
-{
-	char *path = NULL;
-	int r = usdt_program(name, &path);
-
-	r = r < 0 ? 0 : search_file(s, path);
-	free(path);
-	return r;
-}
-
 /* The files of the catalog's program and processes. */
 static int search_watched(struct search *s, const struct attar_catalog *catalog)
 {
 	parse_ints pids = {0};
-	int r = catalog->program ? search_program(s, catalog->program) : 0;
+	int r = catalog->program ? usdt_program_file(catalog->program, search_file, s) : 0;
 
 	if (r == 0 && catalog->pids)
 		r = parse_list(catalog->pids, PID_MAX, &pids);

@@ -43,24 +43,30 @@ int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx)
 	return r;
 }
 
-int usdt_program(const char *name, char **ret_path)
+/* The real path of the file that execvp(3) would run, to be freed; NULL if there is none. */
+static char *program_path(const char *name)
 {
 	const char *folders = getenv("PATH");
 	char path[PATH_BYTES];
 
-	if (strchr(name, '/') || !folders) {
-		*ret_path = realpath(name, NULL);
-		return *ret_path ? 0 : -ENOENT;
-	}
+	if (strchr(name, '/') || !folders)
+		return realpath(name, NULL);
 	for (const char *p = folders; *p; p += strspn(p, ":")) {
 		size_t n = strcspn(p, ":");
 
 		snprintf(path, sizeof(path), "%.*s/%s", (int)n, p, name);
 		p += n;
-		if (access(path, X_OK) == 0) {
-			*ret_path = realpath(path, NULL);
-			return *ret_path ? 0 : -ENOENT;
-		}
+		if (access(path, X_OK) == 0)
+			return realpath(path, NULL);
 	}
-	return -ENOENT;
+	return NULL;
+}
+
+int usdt_program_file(const char *name, usdt_file_fn *fn, void *ctx)
+{
+	char *path = program_path(name);
+	int r = path ? fn(ctx, path) : 0;
+
+	free(path);
+	return r;
 }

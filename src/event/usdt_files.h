@@ -17,10 +17,7 @@ typedef int usdt_file_fn(void *ctx, const char *path);
  */
 int usdt_each_file(pid_t pid, usdt_file_fn *fn, void *ctx);
 
-/*
- * The real path of the file that execvp(3) would run. Returns 0 and a path to be freed, or -ENOENT
- * without an error text.
- */
-int usdt_program(const char *name, char **ret_path);
+/* Calls fn for the file that execvp(3) would run. Returns its result; 0 if there is none. */
+int usdt_program_file(const char *name, usdt_file_fn *fn, void *ctx);
 
 #endif

@@ -100,16 +100,6 @@ static int look_at_other(void *ctx, pid_t pid)
 	return pid == getpid() ? 0 : look_at_process(ctx, pid);
 }
 
-static int look_at_command(struct search *search, const char *name)
-{
-	char *path = NULL;
-	int r = usdt_program(name, &path);
-
-	r = r < 0 ? 0 : look_at_file(search, path);
-	free(path);
-	return r;
-}
-
 static int none_found(const struct search *search)
 {
 	const char *name = search->of->spec->user_event;
@@ -133,7 +123,7 @@ int usdt_search(const struct usdt_search *of)
 	int r = 0;
 
 	if (of->program)
-		r = look_at_command(&search, of->program);
+		r = usdt_program_file(of->program, look_at_file, &search);
 	else if (!of->n_pids)
 		r = proc_each_process(look_at_other, &search);
 	for (size_t i = 0; r == 0 && i < of->n_pids; i++)
