@@ -190,6 +190,13 @@ ATTAR_API const char *attar_counter_name(const struct attar_counter *counter);
 ATTAR_API const struct perf_event_attr *attar_counter_attr(const struct attar_counter *counter);
 
 /*
+ * Whether the event is cpu-clock or task-clock. Their counts are the time in user and kernel code,
+ * also with attr.exclude_user or attr.exclude_kernel; their samples honour these. Of attr, only
+ * type and config are read.
+ */
+ATTAR_API bool attar_attr_is_clock(const struct perf_event_attr *attr);
+
+/*
  * Starts or stops counting on all instances; 0 or a negative errno. Safe in signal handlers and
  * from any thread.
  */

@@ -159,10 +159,3 @@ int attr_check(const char *event, const union uapi_attr *attr)
 	}
 	return 0;
 }
-
-bool attr_counts_all_time(const struct perf_event_attr *attr)
-{
-	return attr->type == PERF_TYPE_SOFTWARE && !attr->sample_period &&
-	       (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-		       attr->config == PERF_COUNT_SW_TASK_CLOCK);
-}

@@ -3,17 +3,9 @@
 #ifndef PERF_ATTR_CHECK_H
 #define PERF_ATTR_CHECK_H
 
-#include <stdbool.h>
-
 #include "record/uapi.h"
 
 /* 0, or -EINVAL with a sentence that names the option at fault. event is for the sentence. */
 int attr_check(const char *event, const union uapi_attr *attr);
-
-/*
- * Whether the event is the count of a software clock, which has the time in user and kernel code,
- * whatever the event excludes.
- */
-bool attr_counts_all_time(const struct perf_event_attr *attr);
 
 #endif

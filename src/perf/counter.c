@@ -309,6 +309,15 @@ const struct perf_event_attr *attar_counter_attr(const struct attar_counter *c)
 	return &c->attr;
 }
 
+bool attar_attr_is_clock(const struct perf_event_attr *attr)
+{
+	CHECK_ARG_OR(attr, "attr", false);
+
+	return attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_CPU_CLOCK ||
+		       attr->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
 size_t attar_counter_instances(const struct attar_counter *c)
 {
 	CHECK_ARG_OR(c, "counter", 0);

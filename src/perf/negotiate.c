@@ -106,8 +106,8 @@ static int open_user_only(struct attar_counter *c, const struct instance *p)
 		c->attr.exclude_kernel = c->attr.exclude_hv = 0;
 		return fd;
 	}
-	if (attr_counts_all_time(&c->attr))
-		return fd;
+	if (attar_attr_is_clock(&c->attr) && !c->attr.sample_period)
+		return fd; /* the count includes the time in kernel code all the same */
 	file_of_program(program, sizeof(program));
 	log_note("%s: only user code is monitored, because kernel.perf_event_paranoid is %lld; for "
 		 "kernel code, run as root%s%s",

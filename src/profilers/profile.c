@@ -109,12 +109,10 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 
 static bool measures_time(const struct perf_event_attr *attr)
 {
-	return attr->type == PERF_TYPE_SOFTWARE
-		       ? attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-				 attr->config == PERF_COUNT_SW_TASK_CLOCK
-		       : attr->type == PERF_TYPE_HARDWARE &&
-				 (attr->config == PERF_COUNT_HW_CPU_CYCLES ||
-					 attr->config == PERF_COUNT_HW_REF_CPU_CYCLES);
+	return attar_attr_is_clock(attr) ||
+	       (attr->type == PERF_TYPE_HARDWARE &&
+		       (attr->config == PERF_COUNT_HW_CPU_CYCLES ||
+			       attr->config == PERF_COUNT_HW_REF_CPU_CYCLES));
 }
 
 /*

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "attar/perf.h"
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { NS_PER_S = 1000000000 };
@@ -69,8 +71,9 @@ static const struct ratio_count *find(const struct ratio_count *counts, size_t n
 
 static bool is_clock(const struct attar_event_spec *spec)
 {
-	return spec->type == PERF_TYPE_SOFTWARE && (spec->config == PERF_COUNT_SW_TASK_CLOCK ||
-							   spec->config == PERF_COUNT_SW_CPU_CLOCK);
+	const struct perf_event_attr attr = {.type = spec->type, .config = spec->config};
+
+	return attar_attr_is_clock(&attr);
 }
 
 /*

@@ -149,18 +149,11 @@ static void add_deviation(
 		attar_cell_none(d->section);
 }
 
-/* Software clocks count the time in user and kernel code, whatever the event excludes. */
-static bool is_clock(const struct attar_event_spec *spec)
-{
-	return spec->type == PERF_TYPE_SOFTWARE &&
-	       (spec->config == PERF_COUNT_SW_CPU_CLOCK ||
-		       spec->config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
 static void add_name(const struct drawing *d, const struct attar_run_counter *c)
 {
-	bool user_only = c->counter && attar_counter_attr(c->counter)->exclude_kernel &&
-			 !c->spec->exclude_kernel && !is_clock(c->spec);
+	const struct perf_event_attr *attr = c->counter ? attar_counter_attr(c->counter) : NULL;
+	bool user_only = attr && attr->exclude_kernel && !c->spec->exclude_kernel &&
+			 !attar_attr_is_clock(attr);
 	char name[256];
 
 	snprintf(name, sizeof(name), "%s%s", c->name, user_only ? ":u" : "");

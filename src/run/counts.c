@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/file.h"
-#include "perf/attr_check.h"
 #include "perf/target.h"
 #include "record/uapi.h"
 #include "run/leftout.h"
@@ -130,7 +129,7 @@ static void note_user_only(
 {
 	const struct attar_counter *leader = attar_group_counter(group, 0);
 
-	if (attr_counts_all_time(&asked->attr))
+	if (attar_attr_is_clock(&asked->attr))
 		return;
 	if (attar_counter_attr(leader)->exclude_kernel && !asked->attr.exclude_kernel)
 		run->counts.user_only = true;

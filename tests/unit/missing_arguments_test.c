@@ -151,6 +151,7 @@ static void test_counters(void **state)
 	REFUSES(attar_counter_open(any, any, any, 1, NULL), "ret_counter");
 	REFUSES_NULL(attar_counter_name(NULL), "counter");
 	REFUSES_NULL(attar_counter_attr(NULL), "counter");
+	REFUSES_VALUE(attar_attr_is_clock(NULL), false, "attr");
 	REFUSES(attar_counter_enable(NULL), "counter");
 	REFUSES(attar_counter_disable(NULL), "counter");
 	REFUSES_VALUE(attar_counter_instances(NULL), 0, "counter");

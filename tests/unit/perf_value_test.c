@@ -184,6 +184,22 @@ static void test_finds_kinds_of_cores(void **state)
 	folder_remove();
 }
 
+static bool is_clock(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attr = {
+		.type = type, .config = config, .sample_period = 1, .exclude_kernel = 1};
+
+	return attar_attr_is_clock(&attr);
+}
+
+static void test_finds_the_software_clocks(void **state)
+{
+	assert_true(is_clock(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK));
+	assert_true(is_clock(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK));
+	assert_false(is_clock(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS));
+	assert_false(is_clock(PERF_TYPE_HARDWARE, PERF_COUNT_SW_TASK_CLOCK));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_computes_differences),
 		cmocka_unit_test(test_sums_have_their_worst_quality),
 		cmocka_unit_test(test_finds_kinds_of_cores),
+		cmocka_unit_test(test_finds_the_software_clocks),
 	};
 
 	return cmocka_run_group_tests_name("perf_value", tests, NULL, NULL);
