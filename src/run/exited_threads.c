@@ -188,7 +188,7 @@ static int add_ended(struct attar_run *run, pid_t tid, pid_t starter, const char
 	return 0;
 }
 
-static int note_start(struct attar_run *run, const struct attar_record *rec)
+static int on_fork_record(struct attar_run *run, const struct attar_record *rec)
 {
 	pid_t starter = task_watch_starter(run, rec->id);
 	uint32_t tid = rec->task.tid;
@@ -207,8 +207,8 @@ static struct ended_thread *find_ended(struct attar_run *run, pid_t tid, pid_t s
 	return ended && ended->starter == starter ? ended : NULL;
 }
 
-/* READ records come in other rings, and may have been handled before. */
-static int note_exit(
+/* Its READ records are in other rings, and may have been handled before. */
+static int note_created_exit(
 	struct attar_run *run, pid_t tid, pid_t starter, const struct attar_thread *thread)
 {
 	struct ended_thread *ended = find_ended(run, tid, starter);
@@ -227,7 +227,8 @@ static int note_exit(
 	return 0;
 }
 
-static int note_end(struct attar_run *run, const struct attar_event *ev)
+/* A watched thread keeps its name for the report; any other was created during the run. */
+static int on_exit_record(struct attar_run *run, const struct attar_event *ev)
 {
 	pid_t tid = (pid_t)ev->record->task.tid, starter = task_watch_starter(run, ev->record->id);
 	bool unwatched = ev->thread && ev->thread->process->unwatched;
@@ -239,7 +240,7 @@ static int note_end(struct attar_run *run, const struct attar_event *ev)
 			return base_oom();
 		return ev->thread ? keep_comm(run, tid, ev->thread->comm) : 0;
 	}
-	return note_exit(run, tid, starter, ev->thread);
+	return note_created_exit(run, tid, starter, ev->thread);
 }
 
 bool run_is_unwatched(const struct attar_run *run, pid_t tid)
@@ -296,9 +297,9 @@ static int take_count(struct attar_run *run, const struct attar_event *ev)
 int threads_note_task(struct attar_run *run, const struct attar_event *ev)
 {
 	if (ev->record->type == PERF_RECORD_FORK)
-		return note_start(run, ev->record);
+		return on_fork_record(run, ev->record);
 	if (ev->record->type == PERF_RECORD_EXIT)
-		return note_end(run, ev);
+		return on_exit_record(run, ev);
 	return 0;
 }
 

@@ -9,10 +9,10 @@
 enum {
 	RING_BYTES = 64 << 10,
 	/*
-	 * Threads times CPUs: each takes a descriptor, and new threads inherit one event per CPU.
-	 * Above this limit, watching would cost more than counting.
+	 * One for each thread and CPU: each takes a descriptor, and new threads inherit one event
+	 * per CPU. Above this limit, watching would cost more than counting.
 	 */
-	PLACES_MAX = 1024,
+	INSTANCES_MAX = 1024,
 };
 
 static bool is_needed(const struct attar_run *run)
@@ -52,7 +52,7 @@ static int open_target(struct attar_run *run, struct task_watch *w)
 		return r;
 	w->target->by_exec = of->by_exec;
 	attar_target_cpus(w->target, &n_cpus);
-	if (!exited_threads_reported(run) && w->target->tids.n * n_cpus > PLACES_MAX)
+	if (!exited_threads_reported(run) && w->target->tids.n * n_cpus > INSTANCES_MAX)
 		return -E2BIG;
 	return 0;
 }
@@ -71,7 +71,7 @@ static int note_starters(struct task_watch *w)
 static int open_stream(struct attar_run *run, struct task_watch *w)
 {
 	bool names = exited_threads_reported(run);
-	size_t bytes = names ? run->opts.mmap_pages * 4096 : RING_BYTES;
+	size_t bytes = names ? run->opts.mmap_pages * RUN_PAGE_BYTES : RING_BYTES;
 	struct attar_stream_opts opts = {.size = sizeof(opts), .ring_bytes = bytes};
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
@@ -108,7 +108,7 @@ size_t task_watch_files(const struct attar_run *run)
 
 	if (run->sources.list.n || !run->counts.list.n || of->kind != ATTAR_TARGET_TASKS)
 		return 0;
-	return n <= PLACES_MAX || exited_threads_reported(run) ? n : 0;
+	return n <= INSTANCES_MAX || exited_threads_reported(run) ? n : 0;
 }
 
 int task_watch_open(struct attar_run *run)
