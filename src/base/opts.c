@@ -21,8 +21,7 @@ int opts_take(void *mine, size_t known, const void *theirs)
 		if (bytes[i])
 			return attar_fail(-E2BIG,
 				"options of %zu bytes set members that this version of libattar "
-				"does not "
-				"support (it supports %zu bytes)",
+				"does not support (it supports %zu bytes)",
 				size, known);
 	memcpy(mine, theirs, MIN(known, size));
 	return 0;

@@ -301,8 +301,7 @@ static void no_tracefs(struct finding *f, int error)
 	if (error == -EACCES)
 		buf_printf(&f->remedy,
 			"mount -o remount,gid=%u,mode=750 /sys/kernel/tracing, as root (gives "
-			"access "
-			"to this user's group only)",
+			"access to this user's group only)",
 			(unsigned)getegid());
 	else
 		buf_str(&f->remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
@@ -375,8 +374,7 @@ static void check_user_events(struct finding *f)
 	}
 	found(f, CHECK_DEGRADED,
 		"not supported by this kernel, or hidden by tracefs: libperfume delivers events to "
-		"attar "
-		"through shared memory, and to other tools as USDT probes");
+		"attar through shared memory, and to other tools as USDT probes");
 	buf_str(&f->remedy, "use Linux 6.4 or newer with CONFIG_USER_EVENTS=y");
 }
 

@@ -271,9 +271,8 @@ static void add_level(struct buf *b, const struct kernel *k, int needed)
 	else
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; "
-			"run as root, or run: setcap "
-			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s, or: sysctl "
-			"kernel.perf_event_paranoid=%d",
+			"run as root, or run: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s, "
+			"or: sysctl kernel.perf_event_paranoid=%d",
 			(long long)k->paranoid, program, needed);
 }
 
@@ -290,8 +289,7 @@ static bool add_paranoid(struct buf *b, const struct refusal *r, const struct ke
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld, which requires CAP_PERFMON for all "
 			"events; run as root, or run: sysctl kernel.perf_event_paranoid=2 (own "
-			"processes, user "
-			"code), =-1 (everything)",
+			"processes, user code), =-1 (everything)",
 			(long long)k->paranoid);
 		return true;
 	}

@@ -253,8 +253,7 @@ static int open_members(struct attar_run *run, struct counted *c, size_t n)
 
 	if (r == -EINVAL && n > 1 && c->pub.spec->weak_group) {
 		log_note("the group of '%s' does not fit the hardware counters: its events are "
-			 "counted "
-			 "separately, at different times",
+			 "counted separately, at different times",
 			CLIP(c->pub.name));
 		r = 0;
 		for (size_t i = 0; i < n && r == 0; i++) {

@@ -384,21 +384,24 @@ void threads_remark(const struct attar_run *run, struct attar_report *report)
 		return;
 	if (unreported)
 		attar_report_remark(report,
-			"%zu exited threads have no counts of their own: this kernel does not "
-			"report "
-			"them (a bug of many kernels from 5.13 to 6.19); they are in the row "
-			"'[unassigned]'",
-			unreported);
+			"%zu exited %s of %s own: this kernel does not report them (a bug of many "
+			"kernels from 5.13 to 6.19); they are in the row '[unassigned]'",
+			unreported,
+			unreported == 1 ? "thread has no counts" : "threads have no counts",
+			unreported == 1 ? "its" : "their");
 	if (partly)
 		attar_report_remark(report,
-			"%zu exited threads have only part of their own counts: the kernel did not "
-			"report the rest, as can happen when threads exit on several CPUs at the "
-			"same time; it is in the row '[unassigned]'",
-			partly);
+			"%zu exited %s own counts: the kernel did not report the rest, as can "
+			"happen when threads exit on several CPUs at the same time; it is in the "
+			"row '[unassigned]'",
+			partly,
+			partly == 1 ? "thread has only part of its"
+				    : "threads have only part of their");
 	if (t->running.n)
 		attar_report_remark(report,
-			"%zu threads that were created during the run are still running: their "
-			"counts "
-			"are in the row '[unassigned]'",
-			t->running.n);
+			"%zu %s still running: %s counts are in the row '[unassigned]'",
+			t->running.n,
+			t->running.n == 1 ? "thread that was created during the run is"
+					  : "threads that were created during the run are",
+			t->running.n == 1 ? "its" : "their");
 }

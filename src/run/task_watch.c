@@ -197,8 +197,7 @@ void task_watch_remark(const struct attar_run *run, struct attar_report *report)
 	if (n)
 		attar_report_remark(report,
 			"%llu %s executed a set-user-ID or unreadable program, for which the "
-			"kernel "
-			"disables events: what %s did afterwards is missing",
+			"kernel disables events: what %s did afterwards is missing",
 			(unsigned long long)n, n == 1 ? "process" : "processes",
 			n == 1 ? "it" : "they");
 }

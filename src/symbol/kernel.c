@@ -38,8 +38,8 @@ static void note_hidden(const struct kernel *kernel)
 	int64_t paranoid = sysctl("/proc/sys/kernel/perf_event_paranoid");
 
 	log_note("kernel functions are not resolved: %s hides its addresses "
-		 "(kernel.kptr_restrict=%d, "
-		 "kernel.perf_event_paranoid=%d); %s, or set kernel.kptr_restrict=0 and "
+		 "(kernel.kptr_restrict=%d, kernel.perf_event_paranoid=%d); %s, or set "
+		 "kernel.kptr_restrict=0 and "
 		 "kernel.perf_event_paranoid=1",
 		kernel->path, (int)kptr, (int)paranoid,
 		kptr > 1 ? "kptr_restrict=2 hides them from all users: set it to 1"

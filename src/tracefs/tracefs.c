@@ -56,8 +56,7 @@ int tracefs_denied(int r, const char *path)
 		return attar_fail(r, "cannot open %s: %s", path, limit_open_error(-r));
 	return attar_fail(-EACCES,
 		"no permission to read tracefs (%s: %s): run as root, or grant a group access as "
-		"root: "
-		"mount -o remount,mode=0750,gid=GROUP " STANDARD,
+		"root: mount -o remount,mode=0750,gid=GROUP " STANDARD,
 		path, strerror(-r));
 }
 

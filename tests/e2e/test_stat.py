@@ -415,7 +415,7 @@ def test_running_threads_are_unassigned(held):
     assert target.stdout.readline() == b'ready\n'
     attar.send_signal(signal.SIGINT)
     report, found = finish(attar)
-    assert any('1 threads that were created during the run are still running' in remark
+    assert any('1 thread that was created during the run is still running: its counts are' in remark
                for remark in report['remarks'])
     assert sorted((row['comm'], row['value'], row['quality']) for row in found) == [
         ('[unassigned]', 7, 'partial'), ('threadcalls', 0, 'exact'),
