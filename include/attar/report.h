@@ -2,9 +2,10 @@
 /*
  * attar/report.h - the result of a profiler, independent of its output format.
  *
- * A report is a list of sections (tables, trees, histograms, event lines) and notes: numbers of
- * samples and losses, and the overhead of the measurement. It is independent of presentation: a
- * renderer draws any report as text, JSON, CSV, folded stacks or a flame graph page.
+ * A report is a list of sections (tables, trees, histograms, time series, event lines) and notes:
+ * numbers of samples and losses, and the overhead of the measurement. It is independent of
+ * presentation: a renderer draws any report as text, JSON, CSV, folded stacks or an HTML page, and
+ * everything in it can be read back.
  *
  *	struct attar_report *report = attar_report_new("profile");
  *	struct attar_section *t = attar_report_table(report, "functions");
@@ -50,6 +51,7 @@ enum attar_section_kind {
 	ATTAR_SECTION_TREE,
 	ATTAR_SECTION_HISTOGRAM,
 	ATTAR_SECTION_EVENTS,
+	ATTAR_SECTION_TIME_SERIES,
 };
 
 /* The part of a run that a report covers. */
@@ -159,14 +161,161 @@ ATTAR_API uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent,
 ATTAR_API void attar_tree_task(
 	struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid);
 
+/*
+ * Sets what exports need to know about the code of a node, once for a node: its address as in its
+ * module's ELF file, or of kernel code the kernel's address (0: unknown); the build ID of its
+ * module, as hexadecimal digits 0-9a-f (copied; NULL: unknown); and the time of its first sample,
+ * ns since 1970 (0: unknown).
+ */
+ATTAR_API void attar_tree_code(struct attar_section *tree, uint32_t node, uint64_t address,
+	const char *build_id, uint64_t first_time);
+
 /* Text output shows nodes with at least this share (0..1) of the whole; default 0.005. */
 ATTAR_API void attar_tree_cutoff(struct attar_section *tree, double share);
 
-/* A histogram: buckets [low, high) with counts, lowest first; `unit` is that of low and high. */
+/*
+ * A histogram: buckets [low, high) with counts, lowest first; `unit` is that of low and high.
+ */
 ATTAR_API struct attar_section *attar_report_histogram(
 	struct attar_report *report, const char *name, enum attar_unit unit);
 ATTAR_API void attar_histogram_bucket(
 	struct attar_section *histogram, double low, double high, uint64_t count);
+
+/*
+ * What the buckets were made from, more exact than they are: number, sum, minimum and maximum of
+ * all values, and quantiles: `value` is that of a share (0..1) of the values, so 0.5 is the median.
+ * Add quantiles in ascending order of their shares. Both are optional.
+ */
+ATTAR_API void attar_histogram_summary(
+	struct attar_section *histogram, uint64_t count, double sum, double min, double max);
+ATTAR_API void attar_histogram_quantile(
+	struct attar_section *histogram, double share, double value);
+
+/*
+ * Values over time: a first column "time", and one for each label, added with
+ * attar_section_column(). A point is a row: its time (ns since 1970, ascending), then a cell for
+ * each label.
+ *
+ *	s = attar_report_time_series(report, "context switches");
+ *	attar_section_column(s, "cpu 0", ATTAR_UNIT_COUNT);
+ *	attar_section_column(s, "cpu 1", ATTAR_UNIT_COUNT);
+ *	attar_time_series_point(s, time);
+ *	attar_cell_u64(s, 17);
+ *	attar_cell_u64(s, 23);
+ */
+ATTAR_API struct attar_section *attar_report_time_series(
+	struct attar_report *report, const char *name);
+ATTAR_API void attar_time_series_point(struct attar_section *series, uint64_t time);
+
+/* ---- reading a report ---- */
+
+/*
+ * A report can be read while and after it is filled. Text is borrowed until the report changes or
+ * is freed. Indexes count from 0; functions that return a pointer return NULL behind the end:
+ *
+ *	for (size_t i = 0; (section = attar_report_get_section(report, i)); i++)
+ */
+ATTAR_API const char *attar_report_get_profiler(const struct attar_report *report);
+
+/* What attar_report_span() set, 0 by default. Either result may be NULL. */
+ATTAR_API void attar_report_get_span(
+	const struct attar_report *report, uint64_t *ret_time, uint64_t *ret_interval_ns);
+
+/* Returns 0, or -ENOENT if the report has no notes. missing_by_cpu is borrowed from the report. */
+ATTAR_API int attar_report_get_notes(
+	const struct attar_report *report, struct attar_notes *ret_notes);
+ATTAR_API const char *attar_report_get_remark(const struct attar_report *report, size_t i);
+
+/* The sections in the order in which they were added; the first with a name, NULL if none. */
+ATTAR_API const struct attar_section *attar_report_get_section(
+	const struct attar_report *report, size_t i);
+ATTAR_API const struct attar_section *attar_report_find_section(
+	const struct attar_report *report, const char *name);
+
+/* The name and the kind of a section. */
+ATTAR_API const char *attar_section_get_name(const struct attar_section *section);
+ATTAR_API enum attar_section_kind attar_section_get_kind(const struct attar_section *section);
+
+/* The unit of a tree's weights, or of a histogram's values; ATTAR_UNIT_TEXT for others. */
+ATTAR_API enum attar_unit attar_section_get_unit(const struct attar_section *section);
+
+/*
+ * The columns of a section and their names; *ret_unit (may be NULL) is the unit. A histogram has
+ * the columns low, high and count, a tree has none.
+ */
+ATTAR_API size_t attar_section_get_columns(const struct attar_section *section);
+ATTAR_API const char *attar_section_get_column(
+	const struct attar_section *section, size_t column, enum attar_unit *ret_unit);
+
+enum attar_cell_kind {
+	ATTAR_CELL_NONE, /* no value */
+	ATTAR_CELL_U64,
+	ATTAR_CELL_I64,
+	ATTAR_CELL_DOUBLE,
+	ATTAR_CELL_TEXT,
+};
+
+struct attar_cell {
+	enum attar_cell_kind kind;
+	union {
+		uint64_t u64;
+		int64_t i64;
+		double real;
+		const char *text;
+	};
+};
+
+/* The number of rows, and a cell; ATTAR_CELL_NONE behind the last row or column. */
+ATTAR_API size_t attar_section_get_rows(const struct attar_section *section);
+ATTAR_API struct attar_cell attar_section_get_cell(
+	const struct attar_section *section, size_t row, size_t column);
+
+/* A cell as a double, rounded if necessary; NaN for text and for no value. */
+ATTAR_API double attar_cell_get_double(struct attar_cell cell);
+
+/* The i-th detail line of a row. */
+ATTAR_API const char *attar_section_get_detail(
+	const struct attar_section *section, size_t row, size_t i);
+
+/*
+ * The name of the i-th named value of a row, and the number of its cells: of a list any number,
+ * otherwise 0 or 1. ret_n and ret_is_list may be NULL.
+ */
+ATTAR_API const char *attar_section_get_value(const struct attar_section *section, size_t row,
+	size_t i, size_t *ret_n, bool *ret_is_list);
+ATTAR_API struct attar_cell attar_section_get_value_cell(
+	const struct attar_section *section, size_t row, size_t i, size_t part);
+
+struct attar_summary {
+	uint64_t count;
+	double sum, min, max;
+};
+
+/* Return 0, or -ENOENT if the section has no summary, or i or fewer quantiles. */
+ATTAR_API int attar_histogram_get_summary(
+	const struct attar_section *histogram, struct attar_summary *ret_summary);
+ATTAR_API int attar_histogram_get_quantile(
+	const struct attar_section *histogram, size_t i, double *ret_share, double *ret_value);
+
+struct attar_node {
+	uint32_t parent; /* ATTAR_TREE_ROOT: a root; otherwise smaller than the node's own number */
+	enum attar_frame_kind kind;
+	const char *name;
+	const char *module; /* NULL: none */
+	uint64_t self, total;
+	bool has_task; /* attar_tree_task() was called for the node */
+	uint32_t pid, tid;
+	uint64_t address;     /* 0: unknown */
+	const char *build_id; /* NULL: unknown */
+	uint64_t first_time;  /* of its first sample, ns since 1970; 0: unknown */
+};
+
+/* The number of nodes of a tree, and a node. Returns 0, or -ENOENT behind the last one. */
+ATTAR_API size_t attar_tree_get_nodes(const struct attar_section *tree);
+ATTAR_API int attar_tree_get_node(
+	const struct attar_section *tree, uint32_t number, struct attar_node *ret_node);
+
+/* ---- drawing a report ---- */
 
 /* Options of a renderer. */
 struct attar_render_opts {

@@ -86,6 +86,8 @@ static void tree_head(struct buf *b, const struct attar_section *s)
 	add_name(b, "total", s->unit);
 	if (s->tasks.n)
 		buf_str(b, ",pid,tid");
+	if (s->code.n)
+		buf_str(b, ",address,build_id,first_time");
 }
 
 static void add_cell(struct buf *b, const struct attar_section *s, uint32_t row, size_t column)
@@ -135,14 +137,36 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 	}
 }
 
+static void add_task(struct buf *b, const struct tree_task *task)
+{
+	buf_char(b, ',');
+	if (task)
+		buf_u64(b, task->pid);
+	buf_char(b, ',');
+	if (task && task->tid)
+		buf_u64(b, task->tid);
+}
+
+static void add_code(struct buf *b, const struct attar_section *s, const struct tree_code *code)
+{
+	buf_char(b, ',');
+	if (code && code->address)
+		buf_printf(b, "0x%llx", (unsigned long long)code->address);
+	buf_char(b, ',');
+	if (code)
+		add_text(b, section_text(s, code->build_id));
+	buf_char(b, ',');
+	if (code && code->first_time)
+		number_plain(b, ATTAR_UNIT_TIME, (struct cell){CELL_U64, .u64 = code->first_time});
+}
+
 static void draw_nodes(struct attar_renderer *r, struct attar_section *s)
 {
 	struct buf *b = &r->out;
-	size_t task = 0;
+	size_t task = 0, code = 0;
 
 	for (uint32_t i = 0; i < s->nodes.n; i++) {
 		const struct tree_node *node = &s->nodes.at[i];
-		const struct tree_task *owner;
 
 		add_time(r, s->report);
 		buf_printf(b, ",%u,%lld,%s,", i, tree_parent_id(node), frame_kind_name(node->kind));
@@ -151,13 +175,10 @@ static void draw_nodes(struct attar_renderer *r, struct attar_section *s)
 		add_text(b, section_text(s, node->module));
 		buf_printf(b, ",%llu,%llu", (unsigned long long)node->self,
 			(unsigned long long)node->total);
-		owner = tree_task_of(s, i, &task);
-		if (owner)
-			buf_printf(b, ",%u,", owner->pid);
-		else if (s->tasks.n)
-			buf_str(b, ",,");
-		if (owner && owner->tid)
-			buf_u64(b, owner->tid);
+		if (s->tasks.n)
+			add_task(b, tree_task_of(s, i, &task));
+		if (s->code.n)
+			add_code(b, s, tree_code_of(s, i, &code));
 		end_row(r);
 	}
 }

@@ -136,6 +136,11 @@ static void tree_columns(struct buf *b, const struct attar_section *s)
 		add_column(b, ",", "pid", "id");
 		add_column(b, ",", "tid", "id");
 	}
+	if (s->code.n) {
+		add_column(b, ",", "address", "hex");
+		add_column(b, ",", "build_id", "text");
+		add_column(b, ",", "first_time", "time");
+	}
 	buf_str(b, "],\"rows\":[");
 }
 
@@ -168,10 +173,34 @@ static void add_task(struct buf *b, const struct tree_task *task)
 		buf_str(b, "null");
 }
 
+static void add_known(struct buf *b, uint64_t value)
+{
+	buf_char(b, ',');
+	if (value)
+		buf_u64(b, value);
+	else
+		buf_str(b, "null");
+}
+
+/* Unknown parts are null. */
+static void add_code(struct buf *b, const struct attar_section *s, const struct tree_code *code)
+{
+	static const struct tree_code unknown = {0};
+
+	code = code ? code : &unknown;
+	add_known(b, code->address);
+	buf_char(b, ',');
+	if (code->build_id)
+		add_string(b, section_text(s, code->build_id));
+	else
+		buf_str(b, "null");
+	add_known(b, code->first_time);
+}
+
 static void draw_tree(struct attar_renderer *r, struct attar_section *s)
 {
 	struct buf *b = &r->out;
-	size_t task = 0;
+	size_t task = 0, code = 0;
 
 	tree_sum(s);
 	tree_columns(b, s);
@@ -181,8 +210,39 @@ static void draw_tree(struct attar_renderer *r, struct attar_section *s)
 		add_node(b, s, &s->nodes.at[i]);
 		if (s->tasks.n)
 			add_task(b, tree_task_of(s, i, &task));
+		if (s->code.n)
+			add_code(b, s, tree_code_of(s, i, &code));
 		buf_char(b, ']');
 		render_spill(r);
+	}
+	buf_char(b, ']');
+}
+
+/* ,"summary":{...},"quantiles":[{"share":0.5,"value":12},...] of a histogram, if known. */
+static void add_summary(struct buf *b, const struct attar_section *s)
+{
+	const struct summary *all = &s->summary;
+
+	if (all->is_set) {
+		buf_str(b, ",\"summary\":{\"count\":");
+		buf_u64(b, all->count);
+		buf_str(b, ",\"sum\":");
+		add_double(b, all->sum);
+		buf_str(b, ",\"min\":");
+		add_double(b, all->min);
+		buf_str(b, ",\"max\":");
+		add_double(b, all->max);
+		buf_char(b, '}');
+	}
+	if (!s->quantiles.n)
+		return;
+	buf_str(b, ",\"quantiles\":[");
+	for (size_t i = 0; i < s->quantiles.n; i++) {
+		buf_printf(b, "%s{\"share\":", i ? "," : "");
+		add_double(b, s->quantiles.at[i].share);
+		buf_str(b, ",\"value\":");
+		add_double(b, s->quantiles.at[i].value);
+		buf_char(b, '}');
 	}
 	buf_char(b, ']');
 }
@@ -196,6 +256,7 @@ static void draw_section(struct attar_renderer *r, struct attar_section *s)
 		draw_tree(r, s);
 	else
 		draw_rows(r, s);
+	add_summary(&r->out, s);
 	buf_char(&r->out, '}');
 }
 

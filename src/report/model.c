@@ -5,8 +5,7 @@
 
 #include "base/check.h"
 
-/* Keeps the first error, which causes later ones. */
-static void set_failed(struct attar_report *report, const char *why)
+void report_set_failed(struct attar_report *report, const char *why)
 {
 	if (report->fault)
 		return;
@@ -14,7 +13,7 @@ static void set_failed(struct attar_report *report, const char *why)
 	report->error = -EINVAL;
 }
 
-static void set_out_of_memory(struct attar_report *report)
+void report_set_out_of_memory(struct attar_report *report)
 {
 	if (report->fault)
 		return;
@@ -22,12 +21,12 @@ static void set_out_of_memory(struct attar_report *report)
 	report->error = -ENOMEM;
 }
 
-static uint32_t keep(struct attar_report *report, const char *text)
+uint32_t report_keep(struct attar_report *report, const char *text)
 {
 	uint32_t id = 0;
 
 	if (text && !report->fault && intern_id(&report->strings, text, &id) < 0)
-		set_out_of_memory(report);
+		report_set_out_of_memory(report);
 	return id;
 }
 
@@ -38,7 +37,7 @@ struct attar_report *attar_report_new(const char *profiler)
 	if (!report)
 		return NULL;
 	report->discarded.report = report;
-	report->profiler = keep(report, profiler);
+	report->profiler = report_keep(report, profiler);
 	return report;
 }
 
@@ -55,6 +54,8 @@ struct attar_report *attar_report_free(struct attar_report *report)
 		vec_done(&(*it)->parts);
 		vec_done(&(*it)->nodes);
 		vec_done(&(*it)->tasks);
+		vec_done(&(*it)->code);
+		vec_done(&(*it)->quantiles);
 		free(*it);
 	}
 	vec_done(&report->sections);
@@ -83,7 +84,7 @@ void attar_report_notes(struct attar_report *report, const struct attar_notes *n
 	report->missing.n = 0;
 	for (size_t i = 0; i < notes->n_missing_by_cpu; i++)
 		if (vec_push(&report->missing, notes->missing_by_cpu[i]) < 0)
-			set_out_of_memory(report);
+			report_set_out_of_memory(report);
 	report->notes.missing_by_cpu = report->missing.at;
 }
 
@@ -100,15 +101,15 @@ void attar_report_remark(struct attar_report *report, const char *fmt, ...)
 	n = vasprintf(&text, fmt, args);
 	va_end(args);
 	if (n < 0) {
-		set_out_of_memory(report);
+		report_set_out_of_memory(report);
 		return;
 	}
-	if (vec_push(&report->remarks, keep(report, text)) < 0)
-		set_out_of_memory(report);
+	if (vec_push(&report->remarks, report_keep(report, text)) < 0)
+		report_set_out_of_memory(report);
 	free(text);
 }
 
-static struct attar_section *add_section(
+struct attar_section *report_add_section(
 	struct attar_report *report, enum attar_section_kind kind, const char *name)
 {
 	struct attar_section *section;
@@ -118,12 +119,12 @@ static struct attar_section *add_section(
 	section = calloc(1, sizeof(*section));
 	if (!section || vec_push(&report->sections, section) < 0) {
 		free(section);
-		set_out_of_memory(report);
+		report_set_out_of_memory(report);
 		return &report->discarded;
 	}
 	section->report = report;
 	section->kind = kind;
-	section->name = keep(report, name);
+	section->name = report_keep(report, name);
 	return section;
 }
 
@@ -131,41 +132,14 @@ struct attar_section *attar_report_table(struct attar_report *report, const char
 {
 	CHECK_ARG_OR(report, "report", NULL);
 
-	return add_section(report, ATTAR_SECTION_TABLE, name);
+	return report_add_section(report, ATTAR_SECTION_TABLE, name);
 }
 
 struct attar_section *attar_report_events(struct attar_report *report, const char *name)
 {
 	CHECK_ARG_OR(report, "report", NULL);
 
-	return add_section(report, ATTAR_SECTION_EVENTS, name);
-}
-
-struct attar_section *attar_report_histogram(
-	struct attar_report *report, const char *name, enum attar_unit unit)
-{
-	CHECK_ARG_OR(report, "report", NULL);
-
-	struct attar_section *section = add_section(report, ATTAR_SECTION_HISTOGRAM, name);
-
-	attar_section_column(section, "low", unit);
-	attar_section_column(section, "high", unit);
-	attar_section_column(section, "count", ATTAR_UNIT_COUNT);
-	return section;
-}
-
-struct attar_section *attar_report_tree(
-	struct attar_report *report, const char *name, enum attar_unit unit)
-{
-	CHECK_ARG_OR(report, "report", NULL);
-
-	struct attar_section *section = add_section(report, ATTAR_SECTION_TREE, name);
-
-	if ((size_t)unit > ATTAR_UNIT_ID)
-		set_failed(report, "a tree has an unknown unit");
-	section->unit = unit;
-	section->cutoff = 0.005;
-	return section;
+	return report_add_section(report, ATTAR_SECTION_EVENTS, name);
 }
 
 void attar_section_column(struct attar_section *section, const char *name, enum attar_unit unit)
@@ -177,11 +151,11 @@ void attar_section_column(struct attar_section *section, const char *name, enum 
 	if (report->fault)
 		return;
 	if ((size_t)unit > ATTAR_UNIT_ID)
-		set_failed(report, "a column has an unknown unit");
+		report_set_failed(report, "a column has an unknown unit");
 	else if (section->rows)
-		set_failed(report, "a column was added after the first row");
-	else if (vec_push(&section->columns, (struct column){keep(report, name), unit}) < 0)
-		set_out_of_memory(report);
+		report_set_failed(report, "a column was added after the first row");
+	else if (vec_push(&section->columns, (struct column){report_keep(report, name), unit}) < 0)
+		report_set_out_of_memory(report);
 }
 
 void attar_section_row(struct attar_section *section)
@@ -194,11 +168,11 @@ void attar_section_row(struct attar_section *section)
 	if (report->fault)
 		return;
 	if (section->kind == ATTAR_SECTION_TREE || !more || section->rows == UINT32_MAX) {
-		set_failed(report, "a row was added to a section without columns");
+		report_set_failed(report, "a row was added to a section without columns");
 		return;
 	}
 	if (vec_reserve(&section->kinds, more) < 0 || vec_reserve(&section->values, more) < 0) {
-		set_out_of_memory(report);
+		report_set_out_of_memory(report);
 		return;
 	}
 	memset(section->kinds.at + section->kinds.n, CELL_NONE, more);
@@ -216,7 +190,7 @@ static void fill(struct attar_section *section, struct cell cell)
 	if (section->report->fault)
 		return;
 	if (!section->rows || section->filled == section->columns.n) {
-		set_failed(section->report, "a cell was added after the last column");
+		report_set_failed(section->report, "a cell was added after the last column");
 		return;
 	}
 	section->kinds.at[at] = (uint8_t)cell.kind;
@@ -251,7 +225,7 @@ void attar_cell_text(struct attar_section *section, const char *text)
 
 	struct cell cell = {CELL_TEXT, .bits = 0};
 
-	cell.text = keep(section->report, text);
+	cell.text = report_keep(section->report, text);
 	fill(section, text ? cell : (struct cell){CELL_NONE});
 }
 
@@ -267,15 +241,16 @@ void attar_row_value(struct attar_section *section, const char *name, bool is_li
 	CHECK_ARG_OR(section, "section", );
 
 	struct attar_report *report = section->report;
-	struct named value = {.row = section->rows - 1, .is_list = is_list};
+	struct named value = {
+		.row = section->rows - 1, .first = section->parts.n, .is_list = is_list};
 
 	if (report->fault)
 		return;
-	value.name = keep(report, name);
+	value.name = report_keep(report, name);
 	if (!section->rows)
-		set_failed(report, "a value was added before the first row");
+		report_set_failed(report, "a value was added before the first row");
 	else if (vec_push(&section->named, value) < 0)
-		set_out_of_memory(report);
+		report_set_out_of_memory(report);
 }
 
 static void add_part(struct attar_section *section, struct cell cell)
@@ -286,9 +261,9 @@ static void add_part(struct attar_section *section, struct cell cell)
 	if (report->fault)
 		return;
 	if (!value || (value->parts && !value->is_list))
-		set_failed(report, "a value was given without a name");
+		report_set_failed(report, "a value was given without a name");
 	else if (vec_push(&section->parts, cell) < 0)
-		set_out_of_memory(report);
+		report_set_out_of_memory(report);
 	else
 		value->parts++;
 }
@@ -323,8 +298,8 @@ void attar_value_text(struct attar_section *section, const char *text, size_t n)
 	char *copy = strndup(text, n);
 
 	if (!copy)
-		set_out_of_memory(section->report);
-	cell.text = keep(section->report, copy);
+		report_set_out_of_memory(section->report);
+	cell.text = report_keep(section->report, copy);
 	free(copy);
 	add_part(section, cell);
 }
@@ -338,70 +313,10 @@ void attar_row_detail(struct attar_section *section, const char *line)
 	if (report->fault)
 		return;
 	if (!section->rows)
-		set_failed(report, "a detail line was added before the first row");
+		report_set_failed(report, "a detail line was added before the first row");
 	else if (vec_push(&section->details,
-			 (struct detail){section->rows - 1, keep(report, line)}) < 0)
-		set_out_of_memory(report);
-}
-
-uint32_t attar_tree_node(struct attar_section *tree, uint32_t parent, enum attar_frame_kind kind,
-	const char *name, const char *module, uint64_t self)
-{
-	CHECK_ARG_OR(tree, "tree", 0);
-
-	struct attar_report *report = tree->report;
-	struct tree_node node = {.parent = parent, .kind = kind, .self = self};
-	uint32_t id;
-
-	if (report->fault)
-		return 0;
-	if (tree->kind != ATTAR_SECTION_TREE || tree->nodes.n >= ATTAR_TREE_ROOT ||
-		(parent != ATTAR_TREE_ROOT && parent >= tree->nodes.n)) {
-		set_failed(report, "a tree node was added before its parent");
-		return 0;
-	}
-	if ((size_t)kind > ATTAR_FRAME_TASK) {
-		set_failed(report, "a tree node has an unknown kind");
-		return 0;
-	}
-	node.name = keep(report, name);
-	id = keep(report, module);
-	node.module = id & (TREE_MODULES - 1);
-	if (id >= TREE_MODULES || vec_push(&tree->nodes, node) < 0)
-		set_out_of_memory(report);
-	return (uint32_t)tree->nodes.n - 1;
-}
-
-void attar_tree_task(struct attar_section *tree, uint32_t node, uint32_t pid, uint32_t tid)
-{
-	CHECK_ARG_OR(tree, "tree", );
-
-	struct attar_report *report = tree->report;
-
-	if (report->fault)
-		return;
-	if (node >= tree->nodes.n)
-		set_failed(report, "a task was set for a tree node that does not exist");
-	else if (vec_push(&tree->tasks, (struct tree_task){node, pid, tid}) < 0)
-		set_out_of_memory(report);
-}
-
-void attar_tree_cutoff(struct attar_section *tree, double share)
-{
-	CHECK_ARG_OR(tree, "tree", );
-
-	tree->cutoff = share;
-}
-
-void attar_histogram_bucket(
-	struct attar_section *histogram, double low, double high, uint64_t count)
-{
-	CHECK_ARG_OR(histogram, "histogram", );
-
-	attar_section_row(histogram);
-	attar_cell_double(histogram, low);
-	attar_cell_double(histogram, high);
-	attar_cell_u64(histogram, count);
+			 (struct detail){section->rows - 1, report_keep(report, line)}) < 0)
+		report_set_out_of_memory(report);
 }
 
 const char *report_text(const struct attar_report *report, uint32_t id)
@@ -428,50 +343,37 @@ const char *section_detail(const struct attar_section *section, size_t at)
 	return text + strspn(text, " ");
 }
 
+/* The first of n sorted items of `size` bytes, each beginning with its row, not before this row. */
+static size_t first_of(const void *items, size_t n, size_t size, uint32_t row)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint32_t at;
+
+		memcpy(&at, (const char *)items + middle * size, sizeof(at));
+		if (at < row)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+size_t section_first_detail(const struct attar_section *section, uint32_t row)
+{
+	_Static_assert(offsetof(struct detail, row) == 0, "the row is first");
+	return first_of(section->details.at, section->details.n, sizeof(struct detail), row);
+}
+
+size_t section_first_named(const struct attar_section *section, uint32_t row)
+{
+	_Static_assert(offsetof(struct named, row) == 0, "the row is first");
+	return first_of(section->named.at, section->named.n, sizeof(struct named), row);
+}
+
 bool section_has_detail(const struct attar_section *section, uint32_t row, size_t from)
 {
 	return from < section->details.n && section->details.at[from].row == row;
-}
-
-const char *unit_name(enum attar_unit unit)
-{
-	static const char *const names[] = {
-		[ATTAR_UNIT_TEXT] = "text",
-		[ATTAR_UNIT_COUNT] = "count",
-		[ATTAR_UNIT_PERCENT] = "percent",
-		[ATTAR_UNIT_NS] = "ns",
-		[ATTAR_UNIT_TIME] = "time",
-		[ATTAR_UNIT_BYTES] = "bytes",
-		[ATTAR_UNIT_HEX] = "hex",
-		[ATTAR_UNIT_HZ] = "hz",
-		[ATTAR_UNIT_ID] = "id",
-	};
-
-	return (size_t)unit < ARRAY_SIZE(names) ? names[unit] : "count";
-}
-
-const char *section_kind_name(enum attar_section_kind kind)
-{
-	static const char *const names[] = {
-		[ATTAR_SECTION_TABLE] = "table",
-		[ATTAR_SECTION_TREE] = "tree",
-		[ATTAR_SECTION_HISTOGRAM] = "histogram",
-		[ATTAR_SECTION_EVENTS] = "events",
-	};
-
-	return names[kind];
-}
-
-const char *frame_kind_name(unsigned kind)
-{
-	static const char *const names[] = {
-		[ATTAR_FRAME_USER] = "user",
-		[ATTAR_FRAME_KERNEL] = "kernel",
-		[ATTAR_FRAME_INLINED] = "inlined",
-		[ATTAR_FRAME_JIT] = "jit",
-		[ATTAR_FRAME_UNKNOWN] = "unknown",
-		[ATTAR_FRAME_TASK] = "task",
-	};
-
-	return kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Data structures of a report, for the renderers: sections of packed cells or of tree nodes (32
- * bytes each), and one table of interned strings.
+ * bytes each), and one table of interned strings. model.c creates sections and rows, model_tree.c
+ * trees, model_chart.c histograms and time series; model_read.c reads them for users.
  */
 #ifndef REPORT_MODEL_H
 #define REPORT_MODEL_H
 
 #include "attar/report.h"
+#include "base/buf.h"
 #include "base/intern.h"
 
 enum cell_kind { CELL_NONE, CELL_U64, CELL_I64, CELL_DOUBLE, CELL_TEXT };
@@ -36,6 +38,7 @@ struct detail {
 struct named {
 	uint32_t row;
 	uint32_t name;
+	size_t first; /* index of its first part */
 	uint32_t parts;
 	bool is_list;
 };
@@ -57,12 +60,35 @@ struct tree_task {
 	uint32_t tid; /* 0: the whole process */
 };
 
+/* The code of a node, see attar_tree_code(). */
+struct tree_code {
+	uint32_t node;
+	uint32_t build_id; /* 0: unknown */
+	uint64_t address;
+	uint64_t first_time;
+};
+
+struct quantile {
+	double share; /* 0..1 */
+	double value;
+};
+
+/* All values of a histogram, see attar_histogram_summary(). */
+struct summary {
+	bool is_set;
+	uint64_t count;
+	double sum, min, max;
+};
+
 struct attar_section {
 	struct attar_report *report;
 	enum attar_section_kind kind;
 	uint32_t name;
 
-	/* Tables, event lines, histograms (columns low, high, count). */
+	/*
+	 * Tables, event lines, histograms (columns low, high, count), time series (columns time and
+	 * one for each label).
+	 */
 	VEC(struct column) columns;
 	VEC(uint8_t) kinds;   /* enum cell_kind, row after row */
 	VEC(uint64_t) values; /* parallel to kinds */
@@ -72,13 +98,19 @@ struct attar_section {
 	VEC(struct named) named;    /* in the order of their rows */
 	VEC(struct cell) parts;     /* of all named values, consecutively */
 
+	/* Histograms. */
+	struct summary summary;
+	VEC(struct quantile) quantiles; /* lowest share first */
+
 	/* Trees. */
 	enum attar_unit unit;
 	double cutoff;
 	VEC(struct tree_node) nodes;
 	VEC(struct tree_task) tasks; /* in the order of their nodes after tree_sum() */
-	size_t summed;               /* nodes whose totals are valid */
-	uint64_t whole;              /* the weight of all roots; valid after tree_sum() */
+	VEC(struct tree_code) code;  /* the same */
+	size_t sorted_tasks, sorted_code;
+	size_t summed;  /* nodes whose totals are valid */
+	uint64_t whole; /* the weight of all roots; valid after tree_sum() */
 };
 
 struct attar_report {
@@ -100,6 +132,16 @@ struct attar_report {
 	for (struct attar_section **it = (report)->sections.at;                                    \
 		it && it < (report)->sections.at + (report)->sections.n; it++)
 
+/* Sticky errors of a report: the first one is kept, because it causes later ones. */
+void report_set_failed(struct attar_report *report, const char *why);
+void report_set_out_of_memory(struct attar_report *report);
+
+/* The index of the interned text; 0 for NULL. */
+uint32_t report_keep(struct attar_report *report, const char *text);
+
+struct attar_section *report_add_section(
+	struct attar_report *report, enum attar_section_kind kind, const char *name);
+
 /* The string with this index, borrowed until the report changes. */
 const char *report_text(const struct attar_report *report, uint32_t id);
 const char *section_text(const struct attar_section *section, uint32_t id);
@@ -110,6 +152,13 @@ struct cell section_cell(const struct attar_section *section, uint32_t row, size
 const char *section_detail(const struct attar_section *section, size_t at);
 /* True if detail line `from` belongs to row: iterate over rows and details in parallel. */
 bool section_has_detail(const struct attar_section *section, uint32_t row, size_t from);
+
+/* The index of the first detail line, or named value, of this row or of a later one. */
+size_t section_first_detail(const struct attar_section *section, uint32_t row);
+size_t section_first_named(const struct attar_section *section, uint32_t row);
+
+/* The quantile as the name of a column or label, without its "p": 0.5 "50", 0.999 "99.9". */
+void quantile_name(struct buf *b, double share);
 
 /* Names used in JSON and CSV. */
 const char *unit_name(enum attar_unit unit);

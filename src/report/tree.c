@@ -15,13 +15,29 @@ int tree_task_order(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
+int tree_code_order(const void *a, const void *b)
+{
+	const struct tree_code *x = a, *y = b;
+
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+static void sort(struct attar_section *tree)
+{
+	if (tree->sorted_tasks != tree->tasks.n)
+		qsort(tree->tasks.at, tree->tasks.n, sizeof(*tree->tasks.at), tree_task_order);
+	if (tree->sorted_code != tree->code.n)
+		qsort(tree->code.at, tree->code.n, sizeof(*tree->code.at), tree_code_order);
+	tree->sorted_tasks = tree->tasks.n;
+	tree->sorted_code = tree->code.n;
+}
+
 /* Parents precede children: one pass from the end adds each complete child to its parent. */
 void tree_sum(struct attar_section *tree)
 {
 	struct tree_node *nodes = tree->nodes.at;
 
-	if (tree->tasks.n)
-		qsort(tree->tasks.at, tree->tasks.n, sizeof(*tree->tasks.at), tree_task_order);
+	sort(tree);
 	if (tree->summed == tree->nodes.n)
 		return;
 	tree->whole = 0;
@@ -48,6 +64,15 @@ const struct tree_task *tree_task_of(const struct attar_section *tree, uint32_t 
 	if (*at == tree->tasks.n || tree->tasks.at[*at].node != node)
 		return NULL;
 	return &tree->tasks.at[*at];
+}
+
+const struct tree_code *tree_code_of(const struct attar_section *tree, uint32_t node, size_t *at)
+{
+	while (*at < tree->code.n && tree->code.at[*at].node < node)
+		++*at;
+	if (*at == tree->code.n || tree->code.at[*at].node != node)
+		return NULL;
+	return &tree->code.at[*at];
 }
 
 double tree_share(const struct attar_section *tree, uint64_t weight)

@@ -12,17 +12,21 @@
 
 #include "report/model.h"
 
-/* Computes the totals (saturating) and sorts the tasks, unless already done. */
+/* Computes the totals (saturating) and sorts tasks and code, unless already done. */
 void tree_sum(struct attar_section *tree);
 
 /* The index of the node's parent, -1 for a root. */
 long long tree_parent_id(const struct tree_node *node);
 
-/* Compares two struct tree_task by node, for qsort() and bsearch(). */
+/* Compare two struct tree_task, or tree_code, by node, for qsort() and bsearch(). */
 int tree_task_order(const void *a, const void *b);
+int tree_code_order(const void *a, const void *b);
 
 /* The task of a node, or NULL. Call it with ascending nodes; *at is the position, initially 0. */
 const struct tree_task *tree_task_of(const struct attar_section *tree, uint32_t node, size_t *at);
+
+/* The same for the code of a node. */
+const struct tree_code *tree_code_of(const struct attar_section *tree, uint32_t node, size_t *at);
 
 /* The weight as a share of the whole, 0..1. */
 double tree_share(const struct attar_section *tree, uint64_t weight);

@@ -85,6 +85,23 @@ static void split(struct attar_report *report)
 	attar_tree_task(s, process, 100, 0);
 	attar_tree_task(s, one, 100, 100);
 	attar_tree_task(s, two, 100, 101);
+	attar_tree_code(s, main, 0x1160, "0123456789abcdef", 1700000000000000001);
+	attar_tree_code(s, hot, 0x1240, NULL, 0);
+}
+
+/* Two labels at ten seconds; the second has no value at the sixth. */
+static void series(struct attar_report *report)
+{
+	struct attar_section *s = attar_report_time_series(report, "activity");
+
+	attar_section_column(s, "switches", ATTAR_UNIT_COUNT);
+	attar_section_column(s, "wait", ATTAR_UNIT_NS);
+	for (uint64_t i = 0; i < 10; i++) {
+		attar_time_series_point(s, (1700000000 + i) * 1000000000);
+		attar_cell_u64(s, 100 * i);
+		if (i != 5)
+			attar_cell_double(s, 250000 + 1000.5 * (double)(i % 3));
+	}
 }
 
 /* Every kind of section. */
@@ -97,6 +114,11 @@ static void make_split(struct attar_report *report, uint64_t number)
 	h = attar_report_histogram(report, "latency", ATTAR_UNIT_NS);
 	for (int i = 0; i < 8; i++)
 		attar_histogram_bucket(h, 1000 << i, 2000 << i, (uint64_t)(i * (8 - i)) * 1000);
+	attar_histogram_summary(h, 84000, 3.5e9, 1500, 255000);
+	attar_histogram_quantile(h, 0.5, 16000);
+	attar_histogram_quantile(h, 0.95, 120000);
+	attar_histogram_quantile(h, 0.99, 240000);
+	series(report);
 	e = attar_report_events(report, "wakeups");
 	attar_section_column(e, "time", ATTAR_UNIT_TIME);
 	attar_section_column(e, "pid", ATTAR_UNIT_ID);
@@ -145,6 +167,8 @@ static void make_hostile(struct attar_report *report, uint64_t number)
 	};
 	struct attar_section *s = attar_report_tree(report, names[0], ATTAR_UNIT_NS);
 	struct attar_section *t = attar_report_table(report, names[10]);
+	struct attar_section *h = attar_report_histogram(report, names[0], ATTAR_UNIT_NS);
+	struct attar_section *series = attar_report_time_series(report, names[1]);
 	uint32_t root = attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_TASK, names[0], NULL, 0);
 	char big[10001];
 
@@ -160,6 +184,18 @@ static void make_hostile(struct attar_report *report, uint64_t number)
 		attar_cell_u64(t, UINT64_MAX - i);
 	}
 	attar_tree_node(s, root, ATTAR_FRAME_USER, big, big, 1000);
+	attar_tree_code(s, 1, UINT64_MAX, "ff", UINT64_MAX);
+	attar_histogram_bucket(h, -1.0 / 0.0, 0, 0);
+	attar_histogram_bucket(h, 0, 0.0 / 0.0, UINT64_MAX);
+	attar_histogram_summary(h, UINT64_MAX, 0.0 / 0.0, -1.0 / 0.0, 1.0 / 0.0);
+	attar_histogram_quantile(h, 0.5, 0.0 / 0.0);
+	attar_section_column(series, names[0], ATTAR_UNIT_NS);
+	attar_section_column(series, names[2], ATTAR_UNIT_COUNT);
+	for (uint64_t i = 0; i < 3; i++) {
+		attar_time_series_point(series, UINT64_MAX * (i % 2));
+		attar_cell_double(series, (double[]){0.0 / 0.0, 1 / 0.0, 1e300}[i]);
+		attar_cell_text(series, names[10]);
+	}
 	attar_report_remark(report, "%s", names[0]);
 	finish(report, UINT64_MAX);
 }
@@ -329,8 +365,42 @@ static void random_tree(struct attar_section *s)
 			s, parent, kind, name, rnd(3) ? module : NULL, rnd(3) * rnd(50) * 7);
 		if (kind == ATTAR_FRAME_TASK)
 			attar_tree_task(s, i, (uint32_t)rnd(5), (uint32_t)rnd(5));
+		else if (rnd(9) == 0)
+			attar_tree_code(
+				s, i, rnd(UINT64_MAX), rnd(2) ? "00ff" : NULL, rnd(UINT64_MAX));
 	}
 	attar_tree_cutoff(s, (double)rnd(100) / 1000);
+}
+
+static void random_histogram(struct attar_section *s)
+{
+	for (uint64_t n = rnd(20), low = 0, width; n-- > 0; low += width) {
+		width = 1 + rnd(1000);
+		attar_histogram_bucket(s, (double)low, (double)(low + width),
+			rnd(3) ? rnd(1000) : UINT64_MAX - rnd(5));
+	}
+	if (rnd(2))
+		attar_histogram_summary(
+			s, rnd(1000), random_double(), random_double(), random_double());
+	for (uint64_t percent = rnd(100); percent < 100; percent += 1 + rnd(60))
+		attar_histogram_quantile(s, (double)percent / 100, random_double());
+}
+
+static void random_series(struct attar_section *s)
+{
+	uint32_t labels = (uint32_t)rnd(6);
+	uint64_t time = rnd(3) ? 1700000000000000000 : 0;
+	char name[400];
+
+	for (uint32_t i = 0; i < labels; i++) {
+		random_name(name, sizeof(name));
+		attar_section_column(s, name, (enum attar_unit)rnd(9));
+	}
+	for (uint64_t n = rnd(40); n-- > 0; time += rnd(3000000000)) {
+		attar_time_series_point(s, time);
+		for (uint32_t i = (uint32_t)rnd(labels + 1); i-- > 0;)
+			random_cell(s);
+	}
 }
 
 static void make_random(struct attar_report *report, uint64_t number)
@@ -342,6 +412,11 @@ static void make_random(struct attar_report *report, uint64_t number)
 		if (rnd(2))
 			random_rows(rnd(2) ? attar_report_table(report, name)
 					   : attar_report_events(report, name));
+		if (rnd(3) == 0)
+			random_histogram(attar_report_histogram(
+				report, name, (enum attar_unit)(1 + rnd(8))));
+		if (rnd(3) == 0)
+			random_series(attar_report_time_series(report, name));
 	}
 	random_tree(attar_report_tree(report, "samples", (enum attar_unit)rnd(9)));
 	random_name(name, sizeof(name));

@@ -69,6 +69,51 @@ static void test_tree(void **state)
 		",2,0,jit,h,,1,1,,\n");
 }
 
+static void test_code_of_tree_nodes(void **state)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *s = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+
+	attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "a", NULL, 1);
+	attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "b", NULL, 2);
+	attar_tree_code(s, 1, 0xffffffff81000000, "00ff", 1700000000000000001);
+	assert_drawn("csv", plain, report,
+		"time,node,parent,kind,name,module,self,total,address,build_id,first_time\n"
+		",0,-1,user,a,,1,1,,,\n"
+		",1,-1,user,b,,2,2,0xffffffff81000000,00ff,2023-11-14T22:13:20.000000001Z\n");
+}
+
+static void test_histogram(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_histogram(report, "latency", ATTAR_UNIT_NS);
+
+	attar_histogram_bucket(s, 0, 0.5, 9);
+	attar_histogram_bucket(s, 0.5, 1048576, UINT64_MAX);
+	attar_histogram_summary(s, 9, 1, 0, 1);
+	attar_histogram_quantile(s, 0.5, 0.25);
+	assert_drawn("csv", plain, report,
+		"time,low_ns,high_ns,count\n,0,0.5,9\n,0.5,1048576,18446744073709551615\n");
+}
+
+static void test_time_series(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_time_series(report, "rates");
+
+	attar_report_span(report, 5, 5);
+	attar_section_column(s, "=cpu,0", ATTAR_UNIT_HZ);
+	attar_section_column(s, "wait", ATTAR_UNIT_NS);
+	attar_time_series_point(s, 1700000000000000001);
+	attar_cell_double(s, 0.1);
+	attar_cell_u64(s, 250000);
+	attar_time_series_point(s, 1700000001000000001);
+	assert_drawn("csv", plain, report,
+		"time,\"'=cpu,0_hz\",wait_ns\n"
+		"2023-11-14T22:13:20.000000001Z,0.1,250000\n"
+		"2023-11-14T22:13:21.000000001Z,,\n");
+}
+
 static void test_event_lines_with_their_own_time(void **state)
 {
 	struct attar_report *report = attar_report_new("trace");
@@ -100,6 +145,9 @@ int main(void)
 		cmocka_unit_test(test_one_section_is_one_table_over_time),
 		cmocka_unit_test(test_formulas_controls_and_gaps),
 		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_code_of_tree_nodes),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_time_series),
 		cmocka_unit_test(test_event_lines_with_their_own_time),
 		cmocka_unit_test(test_empty_report),
 	};

@@ -103,6 +103,69 @@ static void test_hostile_text_and_details(void **state)
 		"</script>\",[]],[\"\",[\"a\",\"b\\u0009\"]]]}],\"notes\":null}\n");
 }
 
+static void test_histogram_with_summary_and_quantiles(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_histogram(report, "h", ATTAR_UNIT_NS);
+
+	attar_histogram_bucket(s, 0, 8, 3);
+	attar_histogram_summary(s, 3, 9007199254740993, 0.5, 1 / 0.0);
+	attar_histogram_quantile(s, 0.5, 2);
+	attar_histogram_quantile(s, 0.999, 7.25);
+	assert_drawn("json", plain, report,
+		"{\"schema\":\"attar/1\",\"profiler\":\"p\",\"time\":0,\"interval_ns\":0,"
+		"\"sections\":[{\"name\":\"h\",\"kind\":\"histogram\",\"columns\":["
+		"{\"name\":\"low\",\"unit\":\"ns\"},{\"name\":\"high\",\"unit\":\"ns\"},"
+		"{\"name\":\"count\",\"unit\":\"count\"}],\"rows\":[[0,8,3]],"
+		"\"summary\":{\"count\":3,\"sum\":9007199254740992,\"min\":0.5,\"max\":null},"
+		"\"quantiles\":[{\"share\":0.5,\"value\":2},{\"share\":0.999,\"value\":7.25}]}],"
+		"\"notes\":null}\n");
+}
+
+static void test_time_series(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_time_series(report, "s");
+
+	attar_section_column(s, "cpu 0", ATTAR_UNIT_HZ);
+	attar_section_column(s, "cpu 1", ATTAR_UNIT_HZ);
+	attar_time_series_point(s, 1700000000000000001);
+	attar_cell_u64(s, UINT64_MAX);
+	attar_cell_double(s, 0.1);
+	attar_time_series_point(s, 1700000000000000002);
+	assert_drawn("json", plain, report,
+		"{\"schema\":\"attar/1\",\"profiler\":\"p\",\"time\":0,\"interval_ns\":0,"
+		"\"sections\":[{\"name\":\"s\",\"kind\":\"time-series\",\"columns\":["
+		"{\"name\":\"time\",\"unit\":\"time\"},{\"name\":\"cpu 0\",\"unit\":\"hz\"},"
+		"{\"name\":\"cpu 1\",\"unit\":\"hz\"}],\"rows\":["
+		"[1700000000000000001,18446744073709551615,0.1],[1700000000000000002,null,null]]}],"
+		"\"notes\":null}\n");
+}
+
+static void test_code_of_tree_nodes(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_tree(report, "t", ATTAR_UNIT_COUNT);
+
+	for (int i = 0; i < 3; i++)
+		attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_USER,
+			(const char *[]){"a", "b", "c"}[i], NULL, 1);
+	attar_tree_code(s, 2, UINT64_MAX, NULL, 0);
+	attar_tree_code(s, 0, 0, "00ff", 1700000000000000001);
+	assert_drawn("json", plain, report,
+		"{\"schema\":\"attar/1\",\"profiler\":\"p\",\"time\":0,\"interval_ns\":0,"
+		"\"sections\":[{\"name\":\"t\",\"kind\":\"tree\",\"columns\":["
+		"{\"name\":\"parent\",\"unit\":\"id\"},{\"name\":\"kind\",\"unit\":\"text\"},"
+		"{\"name\":\"name\",\"unit\":\"text\"},{\"name\":\"module\",\"unit\":\"text\"},"
+		"{\"name\":\"self\",\"unit\":\"count\"},{\"name\":\"total\",\"unit\":\"count\"},"
+		"{\"name\":\"address\",\"unit\":\"hex\"},{\"name\":\"build_id\",\"unit\":\"text\"},"
+		"{\"name\":\"first_time\",\"unit\":\"time\"}],\"rows\":["
+		"[-1,\"user\",\"a\",null,1,1,null,\"00ff\",1700000000000000001],"
+		"[-1,\"user\",\"b\",null,1,1,null,null,null],"
+		"[-1,\"user\",\"c\",null,1,1,18446744073709551615,null,null]]}],"
+		"\"notes\":null}\n");
+}
+
 static void test_one_line_per_report(void **state)
 {
 	struct attar_report *reports[] = {attar_report_new("a"), attar_report_new("b")};
@@ -122,6 +185,9 @@ int main(void)
 		cmocka_unit_test(test_whole_report),
 		cmocka_unit_test(test_numbers_without_a_json_form_are_null),
 		cmocka_unit_test(test_hostile_text_and_details),
+		cmocka_unit_test(test_histogram_with_summary_and_quantiles),
+		cmocka_unit_test(test_time_series),
+		cmocka_unit_test(test_code_of_tree_nodes),
 		cmocka_unit_test(test_one_line_per_report),
 	};
 

@@ -282,7 +282,42 @@ static void test_sections(void **state)
 	REFUSES_VALUE(attar_tree_node(NULL, 1, 1, any, any, 1), 0, "tree");
 	REFUSES_VOID(attar_tree_task(NULL, 1, 1, 1), "tree");
 	REFUSES_VOID(attar_tree_cutoff(NULL, 1), "tree");
+	REFUSES_VOID(attar_tree_code(NULL, 1, 1, NULL, 1), "tree");
 	REFUSES_VOID(attar_histogram_bucket(NULL, 1, 1, 1), "histogram");
+	REFUSES_VOID(attar_histogram_summary(NULL, 1, 1, 1, 1), "histogram");
+	REFUSES_VOID(attar_histogram_quantile(NULL, 1, 1), "histogram");
+	REFUSES_NULL(attar_report_time_series(NULL, any), "report");
+	REFUSES_VOID(attar_time_series_point(NULL, 1), "series");
+}
+
+static void test_reading_reports(void **state)
+{
+	REFUSES_NULL(attar_report_get_profiler(NULL), "report");
+	REFUSES_VOID(attar_report_get_span(NULL, any, any), "report");
+	REFUSES(attar_report_get_notes(NULL, any), "report");
+	REFUSES(attar_report_get_notes(any, NULL), "ret_notes");
+	REFUSES_NULL(attar_report_get_remark(NULL, 0), "report");
+	REFUSES_NULL(attar_report_get_section(NULL, 0), "report");
+	REFUSES_NULL(attar_report_find_section(NULL, any), "report");
+	REFUSES_NULL(attar_report_find_section(any, NULL), "name");
+	REFUSES_NULL(attar_section_get_name(NULL), "section");
+	REFUSES_VALUE(attar_section_get_kind(NULL), ATTAR_SECTION_TABLE, "section");
+	REFUSES_VALUE(attar_section_get_unit(NULL), ATTAR_UNIT_TEXT, "section");
+	REFUSES_VALUE(attar_section_get_columns(NULL), 0, "section");
+	REFUSES_NULL(attar_section_get_column(NULL, 0, any), "section");
+	REFUSES_VALUE(attar_section_get_rows(NULL), 0, "section");
+	REFUSES_VALUE(attar_section_get_cell(NULL, 0, 0).kind, ATTAR_CELL_NONE, "section");
+	REFUSES_NULL(attar_section_get_detail(NULL, 0, 0), "section");
+	REFUSES_NULL(attar_section_get_value(NULL, 0, 0, any, any), "section");
+	REFUSES_VALUE(attar_section_get_value_cell(NULL, 0, 0, 0).kind, ATTAR_CELL_NONE, "section");
+	REFUSES(attar_histogram_get_summary(NULL, any), "histogram");
+	REFUSES(attar_histogram_get_summary(any, NULL), "ret_summary");
+	REFUSES(attar_histogram_get_quantile(NULL, 0, any, any), "histogram");
+	REFUSES(attar_histogram_get_quantile(any, 0, NULL, any), "ret_share");
+	REFUSES(attar_histogram_get_quantile(any, 0, any, NULL), "ret_value");
+	REFUSES_VALUE(attar_tree_get_nodes(NULL), 0, "tree");
+	REFUSES(attar_tree_get_node(NULL, 0, any), "tree");
+	REFUSES(attar_tree_get_node(any, 0, NULL), "ret_node");
 }
 
 static void test_aggregates(void **state)
@@ -448,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_sections),
+		cmocka_unit_test(test_reading_reports),
 		cmocka_unit_test(test_aggregates),
 		cmocka_unit_test(test_renderers),
 		cmocka_unit_test(test_run_queries),

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Building histograms and time series. */
+#include "base/check.h"
+#include "report/model.h"
+
+struct attar_section *attar_report_histogram(
+	struct attar_report *report, const char *name, enum attar_unit unit)
+{
+	CHECK_ARG_OR(report, "report", NULL);
+
+	struct attar_section *section = report_add_section(report, ATTAR_SECTION_HISTOGRAM, name);
+
+	attar_section_column(section, "low", unit);
+	attar_section_column(section, "high", unit);
+	attar_section_column(section, "count", ATTAR_UNIT_COUNT);
+	return section;
+}
+
+void attar_histogram_bucket(
+	struct attar_section *histogram, double low, double high, uint64_t count)
+{
+	CHECK_ARG_OR(histogram, "histogram", );
+
+	attar_section_row(histogram);
+	attar_cell_double(histogram, low);
+	attar_cell_double(histogram, high);
+	attar_cell_u64(histogram, count);
+}
+
+void attar_histogram_summary(
+	struct attar_section *histogram, uint64_t count, double sum, double min, double max)
+{
+	CHECK_ARG_OR(histogram, "histogram", );
+
+	struct attar_report *report = histogram->report;
+
+	if (report->fault)
+		return;
+	if (histogram->kind != ATTAR_SECTION_HISTOGRAM)
+		report_set_failed(report, "a summary was set for a section without buckets");
+	else
+		histogram->summary = (struct summary){true, count, sum, min, max};
+}
+
+void attar_histogram_quantile(struct attar_section *histogram, double share, double value)
+{
+	CHECK_ARG_OR(histogram, "histogram", );
+
+	struct attar_report *report = histogram->report;
+	size_t n = histogram->quantiles.n;
+
+	if (report->fault)
+		return;
+	if (histogram->kind != ATTAR_SECTION_HISTOGRAM)
+		report_set_failed(report, "a quantile was added to a section without buckets");
+	else if (!(share >= 0 && share <= 1) ||
+		 (n && share <= histogram->quantiles.at[n - 1].share))
+		report_set_failed(
+			report, "the quantiles of a histogram are not in ascending order");
+	else if (vec_push(&histogram->quantiles, (struct quantile){share, value}) < 0)
+		report_set_out_of_memory(report);
+}
+
+struct attar_section *attar_report_time_series(struct attar_report *report, const char *name)
+{
+	CHECK_ARG_OR(report, "report", NULL);
+
+	struct attar_section *section = report_add_section(report, ATTAR_SECTION_TIME_SERIES, name);
+
+	attar_section_column(section, "time", ATTAR_UNIT_TIME);
+	return section;
+}
+
+void attar_time_series_point(struct attar_section *series, uint64_t time)
+{
+	CHECK_ARG_OR(series, "series", );
+
+	attar_section_row(series);
+	attar_cell_u64(series, time);
+}
+
+void quantile_name(struct buf *b, double share)
+{
+	buf_printf(b, "%.10g", share * 100);
+}
