@@ -177,6 +177,68 @@ ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
 ATTAR_API int attar_run_events(
 	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
 
+/* ---- events with bound fields ---- */
+
+enum { ATTAR_INPUT_FIELDS = 8 };
+
+/*
+ * Events of one kind and the fields that the profiler uses. The fields are looked up once per
+ * format: when the profiler opens, and when an event appears during the run. An event without such
+ * a field is an error that lists its fields.
+ *
+ *	static const struct attar_input wakeups = {
+ *		.event = "sched:sched_wakeup", .fields = {"pid", "prio"}, .on_event = on_wakeup};
+ */
+struct attar_input {
+	const char *event; /* as for attar_run_events() */
+	/* "a|b": the first one that exists; "?a": optional, 0 or empty if it does not exist */
+	const char *fields[ATTAR_INPUT_FIELDS];
+	attar_event_fn *on_event;
+	bool stacks; /* samples have call stacks */
+};
+
+/*
+ * Adds the events of the input; fields are borrowed until the run is freed. -ENOENT or -EINVAL: an
+ * event has no such field; otherwise as attar_run_events(). Only from open().
+ */
+ATTAR_API int attar_run_input(struct attar_run *run, const struct attar_input *input);
+
+/* The same for an array of inputs, which ends with a NULL event. Only from open(). */
+ATTAR_API int attar_run_inputs(struct attar_run *run, const struct attar_input *inputs);
+
+/* Whether the event has field i of its input. */
+static inline bool attar_arg_exists(const struct attar_event *event, unsigned i)
+{
+	return *event->fields[i]->name != '\0';
+}
+
+/*
+ * The number in field i of the event's input, sign-extended if the field is signed. 0 if the field
+ * is not a number, does not exist or exceeds the record.
+ */
+static inline uint64_t attar_arg_u64(const struct attar_event *event, unsigned i)
+{
+	return attar_field_u64(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size);
+}
+
+/* As attar_arg_u64(), as a signed number. */
+static inline int64_t attar_arg_i64(const struct attar_event *event, unsigned i)
+{
+	return ATTAR_CAST(int64_t, attar_arg_u64(event, i));
+}
+
+/*
+ * The text in field i, and its length in *ret_len; NULL and 0 if it has none. Not NUL-terminated.
+ * Borrowed from the event.
+ */
+static inline const char *attar_arg_text(
+	const struct attar_event *event, unsigned i, size_t *ret_len)
+{
+	return attar_field_string(event->fields[i], event->record->sample.raw,
+		event->record->sample.raw_size, ret_len);
+}
+
 /* The parsed spec of source i, borrowed from the run; NULL: it was not specified as text. */
 ATTAR_API const struct attar_event_spec *attar_run_source_spec(
 	const struct attar_run *run, uint32_t i);
@@ -352,6 +414,12 @@ struct attar_run_hooks {
  */
 ATTAR_API int attar_run_new(const char *profiler, struct attar_run **ret_run);
 
+/*
+ * Creates a run of any profiler, such as one of the caller. The descriptor is borrowed until the
+ * run is freed; it must have a name, open() and report().
+ */
+ATTAR_API int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret_run);
+
 /* Terminates the launched command, if any, and frees the run. Returns NULL. run may be NULL. */
 ATTAR_API struct attar_run *attar_run_free(struct attar_run *run);
 
@@ -389,8 +457,43 @@ ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);
  * once per run: afterwards it, attar_run_set() and attar_run_command() fail with -EINVAL. hooks are
  * copied and may be NULL. Returns 0, or the negative errno of an open failure or of a hook.
  * -ECANCELED: attar_run_stop() was called before all events were open, and nothing was measured.
+ *
+ * Equal to attar_run_start(), then attar_run_step() until it returns 0, then the last reports.
  */
 ATTAR_API int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks);
+
+/*
+ * Opens the events and starts the run, for a caller with a loop of its own:
+ *
+ *	attar_run_start(run, &hooks);
+ *	while ((r = attar_run_step(run, 100)) > 0)
+ *		other_work();
+ *	if (r == 0)
+ *		attar_run_report(run, ATTAR_SCOPE_WHOLE, &report);
+ *
+ * Arguments and errors are those of attar_run_go(). Between steps nothing reads the rings: events
+ * are lost when one is full.
+ */
+ATTAR_API int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks);
+
+/*
+ * Waits for events at most timeout_ms (-1: about 100 ms; 0: does not wait), delivers them and calls
+ * the hooks. Returns 1; 0 once the run is over; or the negative errno of a failure or of a hook.
+ */
+ATTAR_API int attar_run_step(struct attar_run *run, int timeout_ms);
+
+/*
+ * A descriptor for poll(2), epoll(7) and the like: readable when attar_run_step() has work to do.
+ * Owned by the run. -EINVAL: the run was not started, or repeats its command.
+ */
+ATTAR_API int attar_run_fd(struct attar_run *run);
+
+/*
+ * Makes a report: during the run of what was delivered so far, afterwards of all. The caller frees
+ * it with attar_report_free(). ATTAR_SCOPE_INTERVAL covers the time since the previous report.
+ */
+ATTAR_API int attar_run_report(
+	struct attar_run *run, enum attar_scope scope, struct attar_report **ret_report);
 
 /* Makes a run stop and report. Safe in signal handlers and from other threads. */
 ATTAR_API void attar_run_stop(struct attar_run *run);

@@ -86,6 +86,8 @@ struct attar_event {
 	struct attar_thread *thread;
 	/* PERF_RECORD_LOST: the period in which records were lost on this CPU. */
 	uint64_t lost_from, lost_to; /* ns */
+	/* In a run: the fields of struct attar_input, for attar_arg_u64() and the like. */
+	const struct attar_field *const *fields;
 };
 
 /* ---- events emitted by programs through shared memory, see perfume/perfume.h ---- */

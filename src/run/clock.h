@@ -11,6 +11,7 @@ struct run_clock {
 	uint64_t began;           /* start of this run of the command */
 	uint64_t interval_began;  /* end of the previous report */
 	uint64_t tick;            /* end of the current interval; UINT64_MAX: none */
+	uint64_t progress;        /* when the progress is shown next */
 	uint64_t recent;          /* length of the interval being reported */
 	uint64_t ended;           /* end of the measurement; 0: still running */
 	uint64_t realtime_offset; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */

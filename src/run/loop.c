@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop: open, start, deliver events, report each interval and at the end. */
+/* Drives a run in steps: open, start, deliver events, report each interval and at the end. */
 #include <poll.h>
 
 #include "base/check.h"
@@ -16,7 +16,7 @@ static bool enough(const struct attar_run *run)
 	return run->opts.count && run->notes.delivered >= run->opts.count;
 }
 
-static int deliver(struct attar_run *run, const struct attar_event *ev)
+static int deliver(struct attar_run *run, struct attar_event *ev)
 {
 	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
 		struct source *s = &run->sources.list.at[ev->counter];
@@ -24,6 +24,7 @@ static int deliver(struct attar_run *run, const struct attar_event *ev)
 		if (unlikely(s->usdt || s->keep))
 			return run_user_deliver(run, s, ev);
 		run->notes.delivered++;
+		ev->fields = s->fields;
 		return s->fn(run, run->self, ev);
 	}
 	if ((ev->record->type == PERF_RECORD_LOST ||
@@ -36,7 +37,8 @@ static int deliver(struct attar_run *run, const struct attar_event *ev)
 /* ---- reporting ---- */
 
 /* until: end of the time that is reported. */
-static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
+static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t until,
+	struct attar_report **ret_report)
 {
 	uint64_t since =
 		scope == ATTAR_SCOPE_WHOLE ? run->clock.first_began : run->clock.interval_began;
@@ -54,10 +56,24 @@ static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
 	if (run->stream ||
 		run->clock.ended) /* counting has no overhead worth a line per interval */
 		run_fill_notes(run, out, scope);
-	if (r == 0 && run->hooks.report)
+	run->clock.interval_began = until;
+	if (r < 0)
+		attar_report_free(out);
+	else
+		*ret_report = out;
+	return r;
+}
+
+static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
+{
+	struct attar_report *out;
+	int r = make_report(run, scope, until, &out);
+
+	if (r < 0)
+		return r;
+	if (run->hooks.report)
 		r = run->hooks.report(run->hooks.ctx, out, scope);
 	attar_report_free(out);
-	run->clock.interval_began = until;
 	return r;
 }
 
@@ -93,7 +109,7 @@ static int report_interval(struct attar_run *run, uint64_t time)
 /* ---- delivering in order of time ---- */
 
 /* The event waits for the report of the interval before it. */
-static int deliver_after_interval(struct attar_run *run, const struct attar_event *ev)
+static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 {
 	int r;
 
@@ -121,17 +137,17 @@ static int drain(struct attar_run *run)
 
 /* ---- waiting ---- */
 
-static void progress(struct attar_run *run, uint64_t now, uint64_t *next)
+static void progress(struct attar_run *run, uint64_t now)
 {
 	struct attar_stream_stats stats = {0};
 
-	if (!run->hooks.progress || now < *next)
+	if (!run->hooks.progress || now < run->clock.progress)
 		return;
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
 	run->hooks.progress(
 		run->hooks.ctx, now - run->clock.first_began, stats.samples, stats.lost);
-	*next = now + PROGRESS_NS;
+	run->clock.progress = now + PROGRESS_NS;
 }
 
 static int wait_ms(uint64_t now, uint64_t until)
@@ -165,43 +181,42 @@ static uint64_t earliest(uint64_t end, uint64_t tick)
 	return end ? MIN(end, tick) : tick;
 }
 
-static int loop(struct attar_run *run)
+/* The stream, new events, counts and the interval that is due. 1: the run goes on; 0: enough. */
+static int work(struct attar_run *run)
 {
-	uint64_t end = duration_end(run), next_progress = run->clock.began + PROGRESS_NS;
+	uint64_t now = base_now();
+	int r = task_watch_drain(run);
 
-	set_tick(run, run->clock.began + run->opts.interval);
-	for (;;) {
-		uint64_t now = base_now();
-		bool last = attar_target_ended(run->target) || (end && now >= end);
-		int r;
+	if (r == 0)
+		r = drain(run);
+	if (r < 0 || enough(run))
+		return r;
+	r = user_events_look(&run->user.events);
+	if (r == 0)
+		r = counts_follow(run);
+	if (r == 0 && now >= run->clock.tick)
+		r = report_interval(run, now);
+	if (r < 0)
+		return r;
+	progress(run, now);
+	if (run->hooks.turn)
+		run->hooks.turn(run->hooks.ctx);
+	return 1;
+}
 
-		if (!last) {
-			r = wait_for(run, wait_ms(now, earliest(end, run->clock.tick)));
-			if (r < 0)
-				return r;
-			last = run->stop.seen = r == 2;
-		}
-		if (last)
-			return 0;
-		now = base_now();
-		r = task_watch_drain(run);
-		if (r == 0)
-			r = drain(run);
-		if (r < 0 || enough(run))
-			return r;
-		r = user_events_look(&run->user.events);
-		if (r == 0)
-			r = counts_follow(run);
-		if (r < 0)
-			return r;
-		if (now >= run->clock.tick)
-			r = report_interval(run, now);
-		if (r < 0)
-			return r;
-		progress(run, now, &next_progress);
-		if (run->hooks.turn)
-			run->hooks.turn(run->hooks.ctx);
-	}
+/* Waits for work and does it. 1: the run goes on; 0: it is over. */
+static int turn(struct attar_run *run, int timeout_ms)
+{
+	uint64_t end = duration_end(run), now = base_now();
+	int r, ms;
+
+	poll_clear(&run->poll);
+	if (attar_target_ended(run->target) || (end && now >= end))
+		return 0;
+	ms = wait_ms(now, earliest(end, run->clock.tick));
+	r = wait_for(run, timeout_ms < 0 ? ms : MIN(ms, timeout_ms));
+	run->stop.seen = r == 2;
+	return r < 0 || r == 2 ? MIN(r, 0) : work(run);
 }
 
 /* Delivers what the rings still hold before the last report. */
@@ -244,15 +259,99 @@ static int start(struct attar_run *run)
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 
-static int go_once(struct attar_run *run)
+/* Opens and starts the next run of the command, or the only one. */
+static int start_round(struct attar_run *run)
 {
 	int r = open_all(run);
 
 	if (r == 0)
 		r = start(run);
 	if (r == 0)
-		r = loop(run);
-	return r == 0 ? finish(run) : r;
+		set_tick(run, run->clock.began + run->opts.interval);
+	run->clock.progress = run->clock.began + PROGRESS_NS;
+	run->phase = RUN_STARTED;
+	return r;
+}
+
+/* 1: the command runs again; 0: the run is over. */
+static int next_round(struct attar_run *run)
+{
+	int r = finish(run);
+
+	run->phase = RUN_ENDED;
+	if (r < 0 || run->stop.seen || ++run->command.round >= run->command.rounds)
+		return r;
+	r = start_round(run);
+	if (r == -ECANCELED && run_stop_asked(run)) {
+		run->stop.seen = true; /* what was measured before is reported */
+		run->phase = RUN_ENDED;
+		return 0;
+	}
+	return r < 0 ? r : 1;
+}
+
+/* When memory runs out, there may be none for the sentence. */
+static int failed(int r)
+{
+	return r < 0 && !*attar_error() ? attar_fail(r, "%s", strerror(-r)) : r;
+}
+
+static int open_profiler(struct attar_run *run)
+{
+	int r;
+
+	run->opening.by_profiler = true;
+	r = run->profiler->open(run, run->self);
+	run->opening.by_profiler = false;
+	return r;
+}
+
+int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
+{
+	CHECK_OWN(run, "run");
+	if (run->phase != RUN_NEW)
+		return attar_fail(-EINVAL,
+			"attar_run_start(): the run has already been started; create a new "
+			"one with attar_run_new()");
+
+	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);
+
+	if (r < 0)
+		return r;
+	run->phase = RUN_ENDED; /* until it has started */
+	r = attar_symbols_new(NULL, &run->symbols);
+	notes_begin(&run->notes);
+	if (r == 0)
+		r = open_profiler(run);
+	if (r == 0)
+		r = start_round(run);
+	return failed(r);
+}
+
+int attar_run_step(struct attar_run *run, int timeout_ms)
+{
+	CHECK_OWN(run, "run");
+	if (run->phase == RUN_NEW)
+		return attar_fail(-EINVAL, "attar_run_step(): call attar_run_start() first");
+
+	int r = run->phase == RUN_STARTED ? turn(run, timeout_ms) : 0;
+
+	if (r == 0 && run->phase == RUN_STARTED)
+		r = next_round(run);
+	return failed(r);
+}
+
+int attar_run_report(
+	struct attar_run *run, enum attar_scope scope, struct attar_report **ret_report)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(ret_report, "ret_report");
+	if (run->phase == RUN_NEW)
+		return attar_fail(-EINVAL, "attar_run_report(): call attar_run_start() first");
+
+	uint64_t until = run->clock.ended ? run->clock.ended : base_now();
+
+	return failed(make_report(run, scope, until, ret_report));
 }
 
 static int last_reports(struct attar_run *run)
@@ -267,32 +366,13 @@ static int last_reports(struct attar_run *run)
 int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
 	CHECK_OWN(run, "run");
-	if (run->went)
-		return attar_fail(-EINVAL,
-			"attar_run_go(): the run has already been started; create a new one with "
-			"attar_run_new()");
 
-	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);
+	int r = attar_run_start(run, hooks);
 
-	run->went = r == 0;
-	if (r == 0)
-		r = attar_symbols_new(NULL, &run->symbols);
-	notes_begin(&run->notes);
-	if (r == 0) {
-		run->opening.by_profiler = true;
-		r = run->profiler->open(run, run->self);
-		run->opening.by_profiler = false;
-	}
-	for (uint64_t i = 0; r == 0 && !run->stop.seen && i < MAX(run->command.rounds, (uint64_t)1);
-		i++) {
-		r = go_once(run);
-		if (r == -ECANCELED && i > 0 && run_stop_asked(run)) {
-			run->stop.seen = true; /* what was measured before is reported */
-			r = 0;
-		}
-	}
-	if (r == 0)
-		r = last_reports(run);
-	/* when memory runs out, there may be none for the sentence */
-	return r < 0 && !*attar_error() ? attar_fail(r, "%s", strerror(-r)) : r;
+	if (r < 0)
+		return r;
+	do {
+		r = attar_run_step(run, -1);
+	} while (r > 0);
+	return r == 0 ? failed(last_reports(run)) : r;
 }

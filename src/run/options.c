@@ -50,7 +50,7 @@ int attar_run_add_options(
 	CHECK_ARG(options, "options");
 	CHECK_ARG(state, "state");
 
-	if (run->went)
+	if (run->phase != RUN_NEW)
 		return attar_fail(
 			-EINVAL, "attar_run_add_options(): the run has already been started");
 	if (run->options.n == OPTION_GROUPS_MAX)
@@ -221,7 +221,7 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 {
 	CHECK_ARG(run, "run");
 	CHECK_ARG(name, "name");
-	if (run->went)
+	if (run->phase != RUN_NEW)
 		return attar_fail(-EINVAL, "attar_run_set(): the run has already been started");
 
 	bool negated = !strncmp(name, "no-", 3);

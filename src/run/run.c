@@ -33,11 +33,21 @@ int attar_run_new(const char *name, struct attar_run **ret_run)
 	CHECK_ARG(ret_run, "ret_run");
 
 	const struct attar_profiler *profiler = attar_profiler_find(name);
+
+	return profiler ? attar_run_from(profiler, ret_run) : no_profiler(name);
+}
+
+int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret_run)
+{
+	CHECK_ARG(profiler, "profiler");
+	CHECK_ARG(ret_run, "ret_run");
+	CHECK_ARG(profiler->name, "profiler->name");
+	CHECK_ARG(profiler->open, "profiler->open");
+	CHECK_ARG(profiler->report, "profiler->report");
+
 	struct attar_run *run;
 	int r;
 
-	if (!profiler)
-		return no_profiler(name);
 	run = calloc(1, sizeof(*run));
 	if (!run || !(run->self = calloc(1, MAX(profiler->self_size, (size_t)1)))) {
 		free(run);
@@ -46,6 +56,7 @@ int attar_run_new(const char *name, struct attar_run **ret_run)
 	run->process = check_process;
 	run->profiler = profiler;
 	run->command.status = -1;
+	poll_init(&run->poll);
 	r = stop_init(&run->stop);
 	if (r < 0) {
 		attar_run_free(run);
@@ -77,6 +88,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	attar_report_free(run->lines.report);
 	options_done(&run->options);
 	intern_done(&run->texts);
+	poll_done(&run->poll);
 	stop_done(&run->stop);
 	free(run->self);
 	free(run);
@@ -87,7 +99,7 @@ void attar_run_command(struct attar_run *run, char *const *argv)
 {
 	CHECK_ARG_OR(run, "run", );
 
-	if (run->went)
+	if (run->phase != RUN_NEW)
 		attar_fail(-EINVAL, "attar_run_command(): the run has already been started");
 	else
 		run->command.argv = argv;
@@ -138,7 +150,8 @@ int attar_run_command_status(const struct attar_run *run)
 int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
 	attar_event_fn *fn)
 {
-	struct source s = {.name = strdup(name), .attr = *attr, .fn = fn};
+	struct source s = {
+		.name = strdup(name), .attr = *attr, .fn = fn, .input = run->sources.input};
 
 	if (!s.name || vec_push(&run->sources.list, s) < 0) {
 		free(s.name);

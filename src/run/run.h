@@ -15,6 +15,7 @@
 #include "run/notes.h"
 #include "run/open.h"
 #include "run/options.h"
+#include "run/poll.h"
 #include "run/sources.h"
 #include "run/starters.h"
 #include "run/stop.h"
@@ -25,7 +26,14 @@
 struct run_command {
 	char *const *argv; /* borrowed; NULL: none */
 	uint64_t rounds;   /* how many times to run it; 0: once */
+	uint64_t round;    /* number of the current one, from 0 */
 	int status;        /* see attar_run_command_status() */
+};
+
+enum run_phase {
+	RUN_NEW,
+	RUN_STARTED,
+	RUN_ENDED, /* or starting it failed */
 };
 
 struct attar_run {
@@ -33,7 +41,7 @@ struct attar_run {
 	const struct attar_profiler *profiler;
 	void *self; /* the profiler's state */
 	struct attar_run_hooks hooks;
-	bool went; /* attar_run_go() was called */
+	enum run_phase phase;
 
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
@@ -57,6 +65,7 @@ struct attar_run {
 
 	/* The loop and its results. */
 	struct run_stop stop;
+	struct run_poll poll;
 	struct run_clock clock;
 	struct run_lines lines;
 	struct run_notes notes;

@@ -20,12 +20,15 @@ struct source {
 	struct usdt *usdt;   /* converts its records; NULL: they are delivered unchanged */
 	struct filter *keep; /* applied in user space; NULL: every sample is kept */
 	bool is_left_out;    /* matched by a pattern and refused: see run/leftout.h */
-	bool only_unshared;  /* with usdt: only samples of processes in run->user.unshared count */
+	const struct attar_input *input; /* the fields that the profiler wants; NULL: none */
+	const struct attar_field *fields[ATTAR_INPUT_FIELDS]; /* as bound: attar_event.fields */
+	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
 };
 
 struct sources {
 	VEC(struct source) list;              /* by number, attar_event.counter */
 	VEC(struct attar_event_list *) lists; /* that their specs are borrowed from */
+	const struct attar_input *input;      /* whose events are being added; NULL: none */
 };
 
 /* Sets --exclude-* and the callchain options in attr. */

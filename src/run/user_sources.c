@@ -3,6 +3,7 @@
 
 #include "event/usdt_search.h"
 #include "expr/filter.h"
+#include "run/inputs.h"
 #include "run/run.h"
 
 enum { PID_MAX = 4 << 20 };
@@ -42,6 +43,7 @@ static int add_discovered(
 		.keep = keep,
 		.spec = spec};
 
+	run_bind_late(&s, run->sources.list.at[asked].input);
 	if (!s.name || vec_push(&run->sources.list, s) < 0) {
 		filter_free(keep);
 		free(s.name);
@@ -63,6 +65,7 @@ static int open_registered(void *ctx, uint32_t asked, const struct attar_event_s
 	if (r < 0)
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
+	run_bind_late(s, run->sources.list.at[asked].input);
 	r = run_open_source(run, s);
 	return r < 0 ? r
 		     : attar_stream_add(run->stream, s->counter, (uint32_t)run->sources.list.n - 1);
@@ -226,6 +229,7 @@ int run_user_deliver(struct attar_run *run, struct source *s, const struct attar
 	struct attar_event event = *ev;
 
 	event.record = &record;
+	event.fields = s->fields;
 	if ((s->usdt && !convert(run, s, &record)) ||
 		(s->keep && !filter_keeps(s->keep, record.sample.raw, record.sample.raw_size))) {
 		run->notes.dropped++;

@@ -142,7 +142,7 @@ static void test_run_goes_only_once(void **state)
 	attar_run_command(run, (char *const *)(uintptr_t)command);
 	assert_int_equal(attar_run_go(run, NULL), 0);
 	refused(attar_run_go(run, NULL), -EINVAL,
-		"attar_run_go(): the run has already been started");
+		"attar_run_start(): the run has already been started");
 	refused(attar_run_set(run, "event", "cpu-clock"), -EINVAL, "has already been started");
 	attar_run_command(run, NULL);
 	refused(0, 0, "has already been started");

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Binds the fields that a profiler wants to those of an event's format, once per format. */
+#include "run/inputs.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/suggest.h"
+#include "run/run.h"
+
+/* Exceeds every record, so that its value is 0. */
+static const struct attar_field absent = {.offset = UINT16_MAX, .size = UINT16_MAX, .name = ""};
+
+/* The first field of "name|other name" that the format has; NULL: none. */
+static const struct attar_field *find(const struct attar_format *format, const char *names)
+{
+	const struct attar_field *field = NULL;
+
+	while (*names && !field) {
+		size_t n = strcspn(names, "|");
+		char name[128];
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, names);
+		field = attar_format_field(format, name);
+		names += n + (names[n] == '|');
+	}
+	return field;
+}
+
+static int no_field(const struct source *s, const char *wanted)
+{
+	struct buf fields _cleanup_(buf_done) = {0};
+	const struct attar_format *format = s->spec ? s->spec->format : NULL;
+
+	if (!format)
+		return attar_fail(
+			-EINVAL, "'%s' has no fields, but '%s' is required", CLIP(s->name), wanted);
+	for (size_t i = 0; i < format->n_fields; i++)
+		if (!format->fields[i].is_common)
+			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
+	return attar_fail(-ENOENT, "'%s' has no field '%s', which is required; its fields are %s",
+		CLIP(s->name), wanted, fields.len ? buf_text(&fields) : "none");
+}
+
+int run_bind(struct source *s)
+{
+	const struct attar_format *format = s->spec ? s->spec->format : NULL;
+
+	if (!s->input)
+		return 0;
+	for (size_t i = 0; i < ATTAR_INPUT_FIELDS; i++) {
+		const char *wanted = s->input->fields[i];
+		bool is_optional = wanted && *wanted == '?';
+
+		s->fields[i] = wanted && format ? find(format, wanted + is_optional) : NULL;
+		if (s->fields[i])
+			continue;
+		/* a user event gets its format when a program registers it */
+		if (wanted && !is_optional &&
+			(format || !s->spec || s->spec->kind != ATTAR_EVENT_USER))
+			return no_field(s, wanted);
+		s->fields[i] = &absent;
+	}
+	return 0;
+}
+
+static int ignore(struct attar_run *run, void *self, const struct attar_event *event)
+{
+	return 0;
+}
+
+void run_bind_late(struct source *s, const struct attar_input *input)
+{
+	s->input = input;
+	if (run_bind(s) == 0)
+		return;
+	log_note("%s; its events are ignored", attar_error());
+	attar_error_clear();
+	s->fn = ignore;
+}
+
+int attar_run_input(struct attar_run *run, const struct attar_input *input)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(input, "input");
+	CHECK_ARG(input->event, "input->event");
+	CHECK_ARG(input->on_event, "input->on_event");
+	CHECK_OPENING(run);
+
+	size_t first = run->sources.list.n;
+	int r;
+
+	run->sources.input = input;
+	r = attar_run_events(run, input->event, input->stacks, input->on_event);
+	run->sources.input = NULL;
+	for (size_t i = first; r == 0 && i < run->sources.list.n; i++)
+		r = run_bind(&run->sources.list.at[i]);
+	return r;
+}
+
+int attar_run_inputs(struct attar_run *run, const struct attar_input *inputs)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(inputs, "inputs");
+
+	int r = 0;
+
+	for (; r == 0 && inputs->event; inputs++)
+		r = attar_run_input(run, inputs);
+	return r;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RUN_INPUTS_H
+#define RUN_INPUTS_H
+
+#include "run/sources.h"
+
+/* Binds the fields of s->input to the format of the source. 0 or a negative errno. */
+int run_bind(struct source *s);
+
+/* The same for a source that appears during the run: ignores its events if it lacks a field. */
+void run_bind_late(struct source *s, const struct attar_input *input);
+
+#endif

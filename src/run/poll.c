@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* One descriptor for a run that is driven by the caller's loop. */
+#include "run/poll.h"
+
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+#include "base/check.h"
+#include "base/limit.h"
+#include "run/run.h"
+
+enum { TURN_NS = 100000000 }; /* how long a ring below its watermark may wait */
+
+static int fail_open(void)
+{
+	return attar_fail(
+		-errno, "cannot open a descriptor for the run: %s", limit_open_error(errno));
+}
+
+static int add(int epoll, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	if (fd >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		return attar_fail(-errno, "cannot poll for the run: %s", strerror(errno));
+	return 0;
+}
+
+static int open_timer(struct run_poll *p)
+{
+	const struct itimerspec turns = {
+		.it_interval.tv_nsec = TURN_NS, .it_value.tv_nsec = TURN_NS};
+
+	p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return p->timer < 0 || timerfd_settime(p->timer, 0, &turns, NULL) < 0 ? fail_open() : 0;
+}
+
+void poll_init(struct run_poll *p)
+{
+	p->epoll = p->timer = -1;
+}
+
+void poll_done(struct run_poll *p)
+{
+	if (p->epoll >= 0)
+		close(p->epoll);
+	if (p->timer >= 0)
+		close(p->timer);
+	poll_init(p);
+}
+
+void poll_clear(struct run_poll *p)
+{
+	uint64_t turns;
+
+	if (p->timer >= 0 && read(p->timer, &turns, sizeof(turns)) < 0)
+		errno = 0; /* the timer has not expired: another descriptor woke the caller */
+}
+
+int attar_run_fd(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+
+	struct run_poll *p = &run->poll;
+	int r;
+
+	if (p->epoll >= 0)
+		return p->epoll;
+	if (run->phase != RUN_STARTED)
+		return attar_fail(-EINVAL, "attar_run_fd(): call attar_run_start() first");
+	if (run->command.rounds > 1)
+		return attar_fail(-EINVAL, "attar_run_fd(): not with repeated runs of a command");
+	p->epoll = epoll_create1(EPOLL_CLOEXEC);
+	r = p->epoll < 0 ? fail_open() : open_timer(p);
+	if (r == 0)
+		r = add(p->epoll, p->timer);
+	if (r == 0)
+		r = add(p->epoll, run->stop.fd);
+	if (r == 0 && run->stream)
+		r = add(p->epoll, attar_stream_fd(run->stream));
+	else if (r == 0)
+		r = add(p->epoll, attar_target_fd(run->target));
+	if (r < 0) {
+		poll_done(p);
+		return r;
+	}
+	return p->epoll;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RUN_POLL_H
+#define RUN_POLL_H
+
+/* For attar_run_fd(): its descriptors, -1 until it is called. */
+struct run_poll {
+	int epoll;
+	int timer; /* expires at least as often as the run must be driven */
+};
+
+void poll_init(struct run_poll *p);
+void poll_done(struct run_poll *p);
+
+/* Makes the descriptor unreadable until there is new work. */
+void poll_clear(struct run_poll *p);
+
+#endif
