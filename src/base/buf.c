@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
-static bool reserve(struct buf *b, size_t more)
+#include "base/digits.h"
+
+bool buf_grow(struct buf *b, size_t more)
 {
 	size_t need = b->len + more + 1, size = b->size ? b->size : 64;
 	char *data;
@@ -25,26 +27,6 @@ static bool reserve(struct buf *b, size_t more)
 	return true;
 }
 
-void buf_add(struct buf *b, const void *bytes, size_t n)
-{
-	if (!reserve(b, n))
-		return;
-	if (n)
-		memcpy(b->data + b->len, bytes, n);
-	b->len += n;
-	b->data[b->len] = '\0';
-}
-
-void buf_str(struct buf *b, const char *text)
-{
-	buf_add(b, text, strlen(text));
-}
-
-void buf_char(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
-}
-
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list args, again;
@@ -54,7 +36,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_copy(again, args);
 	n = vsnprintf(NULL, 0, fmt, args);
 	va_end(args);
-	if (n >= 0 && reserve(b, (size_t)n)) {
+	if (n >= 0 && buf_reserve(b, (size_t)n)) {
 		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
 		b->len += (size_t)n;
 	} else {
@@ -65,14 +47,10 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
 void buf_u64(struct buf *b, uint64_t n)
 {
-	char text[20];
-	size_t i = sizeof(text);
-
-	do {
-		text[--i] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n);
-	buf_add(b, text + i, sizeof(text) - i);
+	if (!buf_reserve(b, DIGITS_MAX))
+		return;
+	b->len = (size_t)(digits_u64(b->data + b->len, n) - b->data);
+	b->data[b->len] = '\0';
 }
 
 void buf_reset(struct buf *b)

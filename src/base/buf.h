@@ -20,9 +20,35 @@ struct buf {
 	bool failed;
 };
 
-void buf_add(struct buf *b, const void *bytes, size_t n);
-void buf_str(struct buf *b, const char *text);
-void buf_char(struct buf *b, char c);
+/* The slow path of buf_reserve(). */
+bool buf_grow(struct buf *b, size_t more);
+
+/* Makes room for `more` bytes and a NUL after the contents. False: out of memory. */
+static inline bool buf_reserve(struct buf *b, size_t more)
+{
+	return likely(more < b->size - b->len && !b->failed) || buf_grow(b, more);
+}
+
+static inline void buf_add(struct buf *b, const void *bytes, size_t n)
+{
+	if (!buf_reserve(b, n))
+		return;
+	if (n)
+		memcpy(b->data + b->len, bytes, n);
+	b->len += n;
+	b->data[b->len] = '\0';
+}
+
+static inline void buf_str(struct buf *b, const char *text)
+{
+	buf_add(b, text, strlen(text));
+}
+
+static inline void buf_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
 void buf_printf(struct buf *b, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 void buf_u64(struct buf *b, uint64_t n); /* decimal, faster than printf */
 

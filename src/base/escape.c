@@ -1,6 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/escape.h"
 
+#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
+
+/* In each byte below 0x80: the highest bit is set if the byte differs from `byte`. */
+static inline uint64_t differs(uint64_t word, unsigned byte)
+{
+	return (word ^ EACH_BYTE(byte)) + EACH_BYTE(0x7f);
+}
+
+/* Whether the 8 bytes are 0x20 to 0x7e. Sums of bytes below 0x80 do not carry. */
+static inline bool is_plain_word(uint64_t word)
+{
+	return !((~(word + EACH_BYTE(0x60)) | (word + EACH_BYTE(1)) | word) & EACH_BYTE(0x80));
+}
+
+static inline bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f;
+}
+
+size_t escape_plain(const char *text, size_t n)
+{
+	size_t i = 0;
+	uint64_t word;
+
+	for (; i + 8 <= n; i += 8) {
+		memcpy(&word, text + i, 8);
+		if (!is_plain_word(word))
+			break;
+	}
+	while (i < n && is_plain((unsigned char)text[i]))
+		i++;
+	return i;
+}
+
+/* As escape_plain(), without the quote and the backslash. */
+static size_t plain_json(const char *text, size_t n)
+{
+	size_t i = 0;
+	uint64_t word;
+
+	for (; i + 8 <= n; i += 8) {
+		memcpy(&word, text + i, 8);
+		if (!is_plain_word(word) ||
+			~(differs(word, '"') & differs(word, '\\')) & EACH_BYTE(0x80))
+			break;
+	}
+	while (i < n && is_plain((unsigned char)text[i]) && text[i] != '"' && text[i] != '\\')
+		i++;
+	return i;
+}
+
 /* The length of the valid UTF-8 sequence at p (1 to 4), or 0. */
 static size_t utf8_length(const unsigned char *p, size_t n)
 {
@@ -67,8 +118,14 @@ void escape_text(struct buf *b, const char *text, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
-	for (size_t i = 0; i < n;)
-		i += add_printable(b, p + i, n - i);
+	for (size_t i = 0; i < n;) {
+		size_t plain = escape_plain(text + i, n - i);
+
+		buf_add(b, text + i, plain);
+		i += plain;
+		if (i < n)
+			i += add_printable(b, p + i, n - i);
+	}
 }
 
 void escape_json(struct buf *b, const char *text, size_t n)
@@ -76,7 +133,13 @@ void escape_json(struct buf *b, const char *text, size_t n)
 	const unsigned char *p = (const unsigned char *)text;
 
 	for (size_t i = 0; i < n;) {
-		size_t len = utf8_length(p + i, n - i);
+		size_t plain = plain_json(text + i, n - i), len;
+
+		buf_add(b, text + i, plain);
+		i += plain;
+		if (i == n)
+			break;
+		len = utf8_length(p + i, n - i);
 
 		if (!len)
 			buf_str(b, "\xef\xbf\xbd");
@@ -98,11 +161,36 @@ static bool is_formula(const char *text, size_t n)
 	return !(n > 1 && strchr("+-", text[0]) && text[1] >= '0' && text[1] <= '9');
 }
 
+/* A field of plain characters that does not look like a formula. */
+static void escape_csv_plain(struct buf *b, const char *text, size_t n)
+{
+	const char *quote = memchr(text, '"', n);
+	bool quoted = quote || memchr(text, ',', n);
+
+	if (quoted)
+		buf_char(b, '"');
+	for (; quote; quote = memchr(text, '"', n)) {
+		size_t before = (size_t)(quote - text) + 1;
+
+		buf_add(b, text, before);
+		buf_char(b, '"');
+		text += before;
+		n -= before;
+	}
+	buf_add(b, text, n);
+	if (quoted)
+		buf_char(b, '"');
+}
+
 void escape_csv(struct buf *b, const char *text, size_t n)
 {
 	struct buf field _cleanup_(buf_done) = {0};
 	bool quote;
 
+	if (escape_plain(text, n) == n && !is_formula(text, n)) {
+		escape_csv_plain(b, text, n);
+		return;
+	}
 	if (is_formula(text, n))
 		buf_char(&field, '\'');
 	escape_text(&field, text, n);

@@ -9,6 +9,12 @@
 #include "base/buf.h"
 
 /*
+ * The number of bytes before the first one that is not a printable ASCII character. Such text is
+ * one column per byte wide, and escape_text() does not change it.
+ */
+size_t escape_plain(const char *text, size_t n);
+
+/*
  * For terminals and logs: control characters (also bidirectional ones) and invalid UTF-8 as \xNN.
  */
 void escape_text(struct buf *b, const char *text, size_t n);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/width.h"
 
+#include "base/escape.h"
+
 #define ELLIPSIS "…"
 
 struct range {
@@ -68,8 +70,10 @@ static unsigned step(const char **text)
 
 unsigned width_of(const char *text)
 {
-	unsigned width = 0;
+	size_t plain = escape_plain(text, strlen(text));
+	unsigned width = (unsigned)plain;
 
+	text += plain;
 	while (*text)
 		width += step(&text);
 	return width;

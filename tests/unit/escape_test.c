@@ -70,12 +70,105 @@ static void test_formats(void **state)
 	assert_escaped(escape_folded, "a;b 17 ", "a:b 17");
 }
 
+/*
+ * Characters and invalid bytes in any order give the same as each of them alone, wherever they lie
+ * in the words that plain text is compared by.
+ */
+static const char *const units[] = {"a", "~", " ", "\"", "\\", ",", "=", "\x1f", "\x01", "\x7f",
+	"\x80", "\xff", "\xc0", "\xc2\x9b", "\u00e4", "\u202e", "\u6f22", "\U0001f600", "<", ";"};
+
+static void add_random_text(struct buf *b, size_t picks[], size_t *n)
+{
+	*n = (size_t)rand() % 40;
+	for (size_t i = 0; i < *n; i++) {
+		/* mostly plain text, so that some words have one special character only */
+		picks[i] = rand() % 8 ? 0 : (size_t)rand() % ARRAY_SIZE(units);
+		/* a byte that continues a sequence must not complete an invalid one */
+		if (i && *units[picks[i]] == '\x80' && *units[picks[i - 1]] == '\xc0')
+			picks[i] = 0;
+		buf_str(b, units[picks[i]]);
+	}
+}
+
+static void test_every_mix_of_characters(void **state)
+{
+	static escape_fn *const escapes[] = {escape_text, escape_json, escape_html};
+
+	for (int round = 0; round < 20000; round++) {
+		struct buf text = {0}, expected = {0}, escaped = {0};
+		size_t picks[40], n;
+
+		add_random_text(&text, picks, &n);
+		for (size_t f = 0; f < ARRAY_SIZE(escapes); f++) {
+			buf_reset(&expected);
+			buf_reset(&escaped);
+			for (size_t i = 0; i < n; i++)
+				escapes[f](&expected, units[picks[i]], strlen(units[picks[i]]));
+			escapes[f](&escaped, buf_text(&text), text.len);
+			assert_string_equal(buf_text(&escaped), buf_text(&expected));
+		}
+		buf_done(&text);
+		buf_done(&expected);
+		buf_done(&escaped);
+	}
+}
+
+/* By RFC 4180 from the escaped text. */
+static void expect_csv(struct buf *b, const char *text, size_t n)
+{
+	struct buf field = {0};
+	bool quoted;
+
+	if (n && strchr("=+-@", *text))
+		buf_char(&field, '\'');
+	escape_text(&field, text, n);
+	quoted = strpbrk(buf_text(&field), ",\"") != NULL;
+	buf_str(b, quoted ? "\"" : "");
+	for (const char *p = buf_text(&field); *p; p++)
+		buf_printf(b, *p == '"' ? "\"\"" : "%c", *p);
+	buf_str(b, quoted ? "\"" : "");
+	buf_done(&field);
+}
+
+static void test_every_csv_field(void **state)
+{
+	for (int round = 0; round < 20000; round++) {
+		struct buf text = {0}, expected = {0}, escaped = {0};
+		size_t picks[40], n;
+
+		add_random_text(&text, picks, &n);
+		expect_csv(&expected, buf_text(&text), text.len);
+		escape_csv(&escaped, buf_text(&text), text.len);
+		assert_string_equal(buf_text(&escaped), buf_text(&expected));
+		buf_done(&text);
+		buf_done(&expected);
+		buf_done(&escaped);
+	}
+}
+
+static void test_plain_ends_at_the_first_special_byte(void **state)
+{
+	for (size_t n = 0; n < 40; n++)
+		for (unsigned byte = 0; byte < 256; byte++) {
+			char text[64];
+
+			memset(text, ' ' + (int)n, sizeof(text));
+			text[n] = (char)byte;
+			assert_int_equal(escape_plain(text, sizeof(text)),
+				byte >= 0x20 && byte < 0x7f ? sizeof(text) : n);
+			assert_int_equal(escape_plain(text, n), n);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_is_escaped),
 		cmocka_unit_test(test_invalid_utf8),
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_every_mix_of_characters),
+		cmocka_unit_test(test_every_csv_field),
+		cmocka_unit_test(test_plain_ends_at_the_first_special_byte),
 	};
 
 	return cmocka_run_group_tests_name("escape", tests, NULL, NULL);
