@@ -21,6 +21,14 @@ struct print_piece {
 	uint8_t bits;    /* for numbers: 8, 16, 32, 64 */
 	char conversion; /* d u x X o c s p; 0: text only */
 	int32_t node;
+	/* An integer at a fixed offset that is printed without evaluating node; size 0: none. */
+	struct print_number {
+		uint32_t offset; /* in the record */
+		uint8_t size;    /* 1, 2, 4, 8 bytes */
+		bool is_signed;
+		uint8_t width;   /* at least so many characters */
+		bool has_zeroes; /* pads with zeroes instead of spaces */
+	} quick;
 };
 
 struct print_program {
@@ -36,6 +44,9 @@ struct print_program {
 struct print_program *print_parse(const struct attar_format *format, struct tracefs *tracefs);
 void print_free(struct print_program *program);
 
+/* Fills in print_piece.quick, for the common conversions of integers. */
+void print_find_numbers(struct print_program *program);
+
 /* State for printing a record. */
 struct print_run {
 	const struct print_program *program;
@@ -47,11 +58,24 @@ struct print_run {
 	size_t passed; /* number of skipped EventHeader definitions */
 };
 
-void print_text(struct print_run *run, const char *text, size_t n);
+static inline void print_text(struct print_run *run, const char *text, size_t n)
+{
+	if (run->len + 1 < run->max) {
+		size_t fits = MIN(n, run->max - run->len - 1);
+
+		memcpy(run->at + run->len, text, fits);
+		run->at[run->len + fits] = '\0';
+	}
+	run->len += n;
+}
+
 void print_form(struct print_run *run, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 
 /* Writes a space unless it is first, and "name=value". */
 void print_field(struct print_run *run, const struct attar_field *field);
+
+/* Writes the integer of a piece; false: it is not in the record. */
+bool print_number(struct print_run *run, const struct print_piece *piece);
 
 /* Writes the output of a complete program. */
 void print_program(struct print_run *run);

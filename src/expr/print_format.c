@@ -6,17 +6,6 @@
 
 enum { PADDED_MAX = 4096 /* maximum size of text with a width */ };
 
-void print_text(struct print_run *run, const char *text, size_t n)
-{
-	if (run->len + 1 < run->max) {
-		size_t fits = MIN(n, run->max - run->len - 1);
-
-		memcpy(run->at + run->len, text, fits);
-		run->at[run->len + fits] = '\0';
-	}
-	run->len += n;
-}
-
 void print_form(struct print_run *run, const char *fmt, ...)
 {
 	char text[512];
@@ -275,7 +264,7 @@ static void put_piece(struct print_run *run, const struct print_piece *piece)
 	int32_t node;
 
 	print_text(run, run->record.expr->strings.at + piece->before, piece->before_len);
-	if (!piece->conversion)
+	if (!piece->conversion || (piece->quick.size && print_number(run, piece)))
 		return;
 	node = chosen(run, piece->node);
 	if (node_at(run, node)->is_unknown) {

@@ -138,8 +138,10 @@ struct print_program *print_parse(const struct attar_format *format, struct trac
 	if (!s.program)
 		return NULL;
 	s.arguments.expr = &s.program->expr;
-	if (parse(&s))
+	if (parse(&s)) {
+		print_find_numbers(s.program);
 		return s.program;
+	}
 	print_free(s.program);
 	return NULL;
 }

@@ -122,6 +122,40 @@ static void test_numbers(void **state)
 	expect("\"\\x41\\102\\t\\\"%d\", 1", "AB\t\"1");
 }
 
+/* Numbers of fields have a path of their own; a sum is evaluated and formatted by printf. */
+static void test_numbers_of_fields(void **state)
+{
+	static const char *const fields[] = {"byte", "small", "number", "big", "flags", "error",
+		"bytes[0]", "bytes[15]", "v4[2]"};
+	static const char *const flags[] = {
+		"", "0", "1", "3", "9", "03", "009", "024", "64", "064", "65", "-9"};
+	static const char *const lengths[] = {"hh", "h", "", "l", "ll"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields) * ARRAY_SIZE(flags) * ARRAY_SIZE(lengths) * 3;
+		i++) {
+		const char *field = fields[i % ARRAY_SIZE(fields)];
+		size_t rest = i / ARRAY_SIZE(fields);
+		char print[256], line[512], conversion[16], *half;
+		struct attar_format *f;
+
+		snprintf(conversion, sizeof(conversion), "%%%s%s%c",
+			flags[rest % ARRAY_SIZE(flags)],
+			lengths[rest / ARRAY_SIZE(flags) % ARRAY_SIZE(lengths)],
+			"dux"[rest / ARRAY_SIZE(flags) / ARRAY_SIZE(lengths)]);
+		snprintf(print, sizeof(print), "\"<%s>|<%s>\", REC->%s, REC->%s + 0", conversion,
+			conversion, field, field);
+		f = format_of_text(print);
+		attar_format_print(f, raw, sizeof(raw), line, sizeof(line));
+		half = strchr(line, '|');
+		assert_non_null(half);
+		*half = '\0';
+		if (strcmp(line, half + 1))
+			fail_msg("%s gives '%s' and '%s'", print, line, half + 1);
+		attar_format_free(f);
+	}
+	expect("\"%d %u\", REC->bytes[16], REC->bytes[15]", "0 31"); /* outside the array */
+}
+
 static void test_operators(void **state)
 {
 	expect("\"%d %d %d %d\", 2 + 3 * 4, (2 + 3) * 4, 10 - 3 - 2, 100 / 7 % 5", "14 20 5 4");
@@ -263,8 +297,7 @@ static uint64_t kernel_jiffies(void)
 /* The age of an inode that became dirty 7 s ago, as in the print formats of writeback. */
 static void test_jiffies(void **state)
 {
-	struct attar_format *f =
-		format_of_text("\"%lu %lu\", (jiffies - REC->big) / 250, jiffies");
+	struct attar_format *f = format_of_text("\"%lu %lu\", (jiffies - REC->big) / 250, jiffies");
 	uint64_t before = kernel_jiffies(), big = before - 7 * 250, age, shown;
 	char line[64];
 
@@ -421,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_numbers_of_fields),
 		cmocka_unit_test(test_operators),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_pointers),

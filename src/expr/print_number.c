@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The common conversions of print formats, %d, %u and %x of a field at a fixed offset, without
+ * evaluating an expression and without printf.
+ */
+#include "base/digits.h"
+#include "expr/print.h"
+
+enum { WIDTH_MAX = 64 };
+
+static bool is_simple(const struct print_piece *piece)
+{
+	return strchr("dux", piece->conversion) && !piece->width_node && !piece->precision_node &&
+	       piece->precision < 0 && piece->width <= WIDTH_MAX &&
+	       !piece->flags[strspn(piece->flags, "0")];
+}
+
+/* A field, or an element of an array by a constant index. */
+static void locate(const struct expr *expr, int32_t index, struct print_number *ret_number)
+{
+	const struct expr_node *node = expr_node(expr, index), *array, *element;
+	const struct attar_field *field;
+
+	if (node->op == EXPR_FIELD) {
+		field = &expr->fields.at[node->field];
+		if (field->place == ATTAR_FIELD_FIXED && field->kind == ATTAR_FIELD_NUMBER)
+			*ret_number = (struct print_number){.offset = field->offset,
+				.size = (uint8_t)field->size,
+				.is_signed = field->is_signed};
+		return;
+	}
+	if (node->op != EXPR_INDEX)
+		return;
+	array = expr_node(expr, node->a);
+	element = expr_node(expr, node->b);
+	if (array->op != EXPR_BYTES || element->op != EXPR_NUMBER)
+		return;
+	field = &expr->fields.at[array->field];
+	if (field->place != ATTAR_FIELD_FIXED || !array->type.element ||
+		element->number >= field->size / array->type.element)
+		return;
+	*ret_number = (struct print_number){
+		.offset = field->offset + (uint32_t)element->number * array->type.element,
+		.size = (uint8_t)array->type.element,
+		.is_signed = array->type.is_signed};
+}
+
+void print_find_numbers(struct print_program *program)
+{
+	vec_each (&program->pieces, piece) {
+		struct print_number *number = &piece->quick;
+
+		if (!piece->conversion || !is_simple(piece))
+			continue;
+		locate(&program->expr, piece->node, number);
+		if (number->size > 8 || number->size & (number->size - 1))
+			number->size = 0;
+		number->width = (uint8_t)MAX(piece->width, 0);
+		number->has_zeroes = piece->flags[0] == '0';
+	}
+}
+
+/* The digits of a value as an integer of the conversion's size. */
+static char *add_digits(
+	char *to, const struct print_piece *piece, uint64_t value, bool *ret_negative)
+{
+	unsigned unused = 64U - piece->bits;
+
+	*ret_negative = false;
+	value <<= unused;
+	if (piece->conversion == 'x')
+		return digits_hex(to, value >> unused);
+	if (piece->conversion == 'u')
+		return digits_u64(to, value >> unused);
+	value = (uint64_t)((int64_t)value >> unused);
+	*ret_negative = (int64_t)value < 0;
+	return digits_u64(to, *ret_negative ? 0 - value : value);
+}
+
+bool print_number(struct print_run *run, const struct print_piece *piece)
+{
+	const struct print_number *number = &piece->quick;
+	struct attar_field field = {.size = number->size, .is_signed = number->is_signed};
+	char text[WIDTH_MAX + DIGITS_MAX + 1], *digits = text + WIDTH_MAX + 1, *end,
+					       *start = digits;
+	bool is_negative;
+
+	if ((size_t)number->offset + number->size > run->record.size)
+		return false;
+	end = add_digits(digits, piece,
+		attar_field_u64(&field, run->record.raw + number->offset, number->size),
+		&is_negative);
+	while (number->has_zeroes && end - start + is_negative < number->width)
+		*--start = '0';
+	if (is_negative)
+		*--start = '-';
+	while (end - start < number->width)
+		*--start = ' ';
+	print_text(run, start, (size_t)(end - start));
+	return true;
+}
