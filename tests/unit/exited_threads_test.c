@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The counts of threads that were created during a run, from the records of the kernel. Thread 100
+ * is watched on two CPUs; threads 201 and up are created by it.
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "perf/counter.h"
+#include "perf/target.h"
+#include "report/model.h"
+#include "run/run.h"
+#include "run/thread_counts.h"
+
+enum { STARTER = 100, EVENT_ID = 10, WATCH_ID = 20 };
+
+struct fixture {
+	struct attar_run run;
+	struct attar_target target;
+	struct attar_counter counter;
+	struct counter_fd fds[2];
+	struct counted counted;
+	struct attar_report *report;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	for (uint64_t cpu = 0; cpu < 2; cpu++) {
+		f->fds[cpu] = (struct counter_fd){
+			.fd = -1, .cpu = (int)cpu, .tid = STARTER, .id = EVENT_ID + cpu};
+		map_put(&f->run.threads.instances, EVENT_ID + cpu, cpu);
+		map_put(&f->run.tasks.starters, WATCH_ID + cpu, STARTER);
+	}
+	map_put(&f->run.threads.watched, STARTER, 1);
+	f->counter.fds.at = f->fds;
+	f->counter.fds.n = 2;
+	f->counter.every_cpu = true;
+	f->counted.counter = &f->counter;
+	f->counted.pub.counter = &f->counter;
+	f->counted.pub.n_instances = 2;
+	f->run.counts.list.at = &f->counted;
+	f->run.counts.list.n = 1;
+	f->target.cpus.n = 2;
+	f->run.target = &f->target;
+	f->report = attar_report_new("stat");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	attar_report_free(f->report);
+	threads_done(&f->run);
+	map_done(&f->run.tasks.starters);
+	intern_done(&f->run.texts);
+	free(f);
+	return 0;
+}
+
+static void note_task(struct fixture *f, uint32_t type, uint32_t tid)
+{
+	struct attar_record record = {
+		.type = type, .id = WATCH_ID, .task = {.pid = STARTER, .tid = tid}};
+	struct attar_event event = {.record = &record};
+
+	assert_int_equal(threads_note_task(&f->run, &event), 0);
+}
+
+static void create_thread(struct fixture *f, uint32_t tid)
+{
+	note_task(f, PERF_RECORD_FORK, tid);
+}
+
+static void exit_thread(struct fixture *f, uint32_t tid)
+{
+	note_task(f, PERF_RECORD_EXIT, tid);
+}
+
+/* The kernel reports what the thread counted on the CPU. */
+static void report_count(struct fixture *f, uint32_t tid, unsigned cpu, uint64_t count)
+{
+	const uint64_t words[] = {count, 1000, 1000, EVENT_ID + cpu};
+	struct attar_record record = {.type = PERF_RECORD_READ, .id = EVENT_ID + cpu};
+	struct attar_event event = {.record = &record};
+
+	record.read.tid = tid;
+	record.read.values = (struct attar_read){.nr = 1,
+		.format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			  PERF_FORMAT_ID,
+		.words = words};
+	assert_int_equal(threads_take_count(&f->run, &event), 0);
+}
+
+/* The remarks of the report, one per line; valid until the next call. */
+static const char *remarks(struct fixture *f)
+{
+	static char text[4096];
+
+	text[0] = '\0';
+	assert_int_equal(threads_settle(&f->run), 0);
+	threads_remark(&f->run, f->report);
+	vec_each (&f->report->remarks, id)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s\n",
+			report_text(f->report, *id));
+	return text;
+}
+
+static void assert_row(struct fixture *f, uint64_t value, enum attar_quality quality)
+{
+	struct count_table table = {.n_events = 1};
+
+	assert_int_equal(thread_counts_fill(&f->run, &table), 0);
+	assert_int_equal(table.keys.n, 1);
+	assert_int_equal(table.keys.at[0].counts[0].sum.value, value);
+	assert_int_equal(table.keys.at[0].counts[0].sum.quality, quality);
+	count_table_done(&table);
+}
+
+static void test_complete_counts_have_no_remark(void **state)
+{
+	struct fixture *f = *state;
+
+	create_thread(f, 201);
+	report_count(f, 201, 0, 3);
+	report_count(f, 201, 1, 4);
+	exit_thread(f, 201);
+	assert_string_equal(remarks(f), "");
+	assert_false(run_is_mixed(&f->run, STARTER));
+	assert_row(f, 7, ATTAR_QUALITY_EXACT);
+}
+
+static void test_a_missing_part_is_remarked(void **state)
+{
+	struct fixture *f = *state;
+
+	create_thread(f, 201);
+	report_count(f, 201, 0, 3);
+	exit_thread(f, 201);
+	assert_string_equal(remarks(f),
+		"1 exited thread has only part of its own counts: the kernel did not report the "
+		"rest, as can happen when threads exit on several CPUs at the same time; it is in "
+		"the row '[unassigned]'\n");
+	assert_true(run_is_mixed(&f->run, STARTER));
+	assert_row(f, 3, ATTAR_QUALITY_PARTIAL);
+}
+
+static void test_missing_parts_of_threads_are_counted_together(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t tid = 201; tid < 204; tid++) {
+		create_thread(f, tid);
+		report_count(f, tid, tid % 2, 3);
+		exit_thread(f, tid);
+	}
+	assert_memory_equal(remarks(f), "3 exited threads have only part of their own counts: ",
+		strlen("3 exited threads have only part of their own counts: "));
+}
+
+static void test_missing_counts_are_remarked(void **state)
+{
+	struct fixture *f = *state;
+
+	create_thread(f, 201);
+	exit_thread(f, 201);
+	assert_string_equal(remarks(f),
+		"1 exited thread has no counts of its own: this kernel does not report them (a bug "
+		"of many kernels from 5.13 to 6.19); they are in the row '[unassigned]'\n");
+	assert_true(run_is_mixed(&f->run, STARTER));
+}
+
+static void test_running_threads_are_remarked(void **state)
+{
+	struct fixture *f = *state;
+
+	create_thread(f, 201);
+	create_thread(f, 202);
+	assert_string_equal(remarks(f),
+		"2 threads that were created during the run are still running: their counts are in "
+		"the row '[unassigned]'\n");
+	assert_true(run_is_mixed(&f->run, STARTER));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_complete_counts_have_no_remark, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_missing_part_is_remarked, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_missing_parts_of_threads_are_counted_together, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_missing_counts_are_remarked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_running_threads_are_remarked, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("exited_threads", tests, NULL, NULL);
+}
