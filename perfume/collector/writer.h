@@ -46,7 +46,8 @@ struct known_event {
 struct writer {
 	struct area *area; /* volatile and untrusted */
 	int fd;            /* of the area */
-	int mem; /* /proc/PID/mem, -1: no permission; refers to the program even if the PID is reused */
+	/* /proc/PID/mem, -1: no permission; refers to the program even if the PID is reused */
+	int mem;
 	dev_t dev;
 	ino_t ino;
 	pid_t pid;
@@ -57,10 +58,9 @@ struct writer {
 	uint32_t n_readers, n_events;
 	uint32_t n_chosen; /* selected events; if 0, records of the rings are not counted */
 	uint64_t lost_no_ring_before;
-	uint64_t
-		locked_since; /* lock observed held at each visit since this time, ns; 0: not held */
-	int refused;          /* its memory is not writable, or a write blocks forever */
-	int gone;             /* 1: the program exited; 2: invalid contents */
+	uint64_t locked_since; /* ns; at each visit since then the lock was held; 0: not held */
+	int refused;           /* its memory is not writable, or a write blocks forever */
+	int gone;              /* 1: the program exited; 2: invalid contents */
 	struct reader *readers[AREA_RINGS];
 	struct known_event **events;
 	struct writer *next;
