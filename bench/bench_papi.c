@@ -41,7 +41,7 @@ static void check_papi(int r, const char *what)
 {
 	if (r == PAPI_OK)
 		return;
-	fprintf(stderr, "bench_papi: %s: PAPI says: %s\n", what, PAPI_strerror(r));
+	fprintf(stderr, "bench_papi: %s: PAPI: %s\n", what, PAPI_strerror(r));
 	exit(1);
 }
 
@@ -78,7 +78,7 @@ static void read_papi(void *ctx, size_t n)
 	}
 }
 
-/* PAPI excludes kernel code, and so does this. */
+/* Excludes kernel code, as PAPI does. */
 static void open_sides(struct sides *s, struct attar_target *target, int n)
 {
 	struct perf_event_attr attrs[MEMBERS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench_probes SYSTEM:EVENT...: these tracepoints and five uprobes on every CPU, opened, enabled,
- * disabled and closed, by the library and by bare system calls in the order that waits least.
- * Prints the ms of each step for both, the better of two times.
+ * bench_probes SYSTEM:EVENT...: opens, enables, disables and closes these tracepoints and five
+ * uprobes on every CPU, with the library and with bare system calls in the fastest order. Prints
+ * the ms of each step for both, the better of two measurements.
  */
 #include <linux/perf_event.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 
 enum { UPROBES = 5, EVENTS_MAX = 64, CPUS_MAX = 1024, OPEN = 0, ENABLE, DISABLE, CLOSE, STEPS };
 
-/* Where the uprobes are. */
+/* The functions that the uprobes are on. */
 #define PLACE(n)                                                                                   \
 	void bench_place##n(void);                                                                 \
 	__attribute__((noinline, noclone)) void bench_place##n(void)                               \
@@ -124,7 +124,7 @@ struct times {
 	double steps[STEPS], all, cpu;
 };
 
-/* The ms of each step; what is less than in best becomes best. */
+/* Measures each step in ms; lower values replace those in best. */
 static void measure(void (*side)(int step), struct times *best)
 {
 	double cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID), start = clock_ms(CLOCK_MONOTONIC);
@@ -138,7 +138,7 @@ static void measure(void (*side)(int step), struct times *best)
 	}
 	best->all = fmin(best->all, t.all + start);
 	best->cpu = fmin(best->cpu, clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu);
-	usleep(300000); /* what the kernel puts off is not the next one's */
+	usleep(300000); /* deferred work of the kernel must not run in the next one */
 }
 
 /* "a:b,c:d,uprobe:bench_place0@\"/proc/...\"": attributes of all. */
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 	if (n_cpus > CPUS_MAX)
 		n_cpus = CPUS_MAX;
 	parse_events(argv + 1, catalog);
-	measure(bare, &first); /* pays for what the kernel keeps, and is not counted */
+	measure(bare, &first); /* warm-up: fills caches of the kernel */
 	measure(ours, &a);
 	measure(bare, &b);
 	measure(bare, &b);

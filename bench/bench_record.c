@@ -42,7 +42,7 @@ static uint64_t random_word(void)
 	return state >> 17;
 }
 
-/* One sample as a profiler gets it: a kernel part, a user part, a tracepoint's fields. */
+/* A sample as profilers receive it: kernel and user call chain, fields of a tracepoint. */
 static size_t put_sample(uint64_t *at)
 {
 	struct perf_event_header *header = (struct perf_event_header *)at;
@@ -156,7 +156,7 @@ static uint64_t pass_bare_chain(const struct attar_layout *layout, const struct 
 	return sum;
 }
 
-/* ns of one pass over the stream, or best when that was less. Short streams are repeated. */
+/* Returns the ns of one pass over the stream, at most best. Short streams are repeated. */
 static double time_pass(pass_fn *pass, const struct attar_layout *layout, const struct stream *s,
 	uint64_t *sum, double best)
 {
@@ -181,7 +181,7 @@ static void compare(const char *what, pass_fn *attar, pass_fn *bare,
 		bare_ns = time_pass(bare, layout, s, &b, bare_ns);
 	}
 	if (a != b) {
-		fprintf(stderr, "bench_record: the two sides read different things\n");
+		fprintf(stderr, "bench_record: the two readers differ\n");
 		exit(1);
 	}
 	printf("record-%s-%zuK: attar %.2f ns, bare %.2f ns, ratio %.2f\n", what,

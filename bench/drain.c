@@ -30,7 +30,7 @@ static int open_counter(struct reader *r, size_t ring)
 	attr.config = format->id;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
 	attar_stream_attr(&attr, false);
-	attr.wakeup_watermark = ring / 4; /* as its peer */
+	attr.wakeup_watermark = ring / 4; /* as in bare_drain */
 	return attar_counter_open(r->target, &attr, "raw_syscalls:sys_enter", 0, &r->counter);
 }
 

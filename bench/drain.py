@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The cost of reading, decoding and counting a flood of raw_syscalls:sys_enter, and lost events.
 
-A child on the first CPU makes a million getppid() calls; the reader runs on the last CPU with a ring of 4 MiB and a
-watermark of a quarter, which is attar's own. Ours is the library's stream, as profilers use it (bench/drain.c); the
-peer is the least that works, a plain reader of one ring that decodes the same fields (bench/bare_drain.c). What the
-kernel's own recording costs the child is measured with a ring that holds the whole flood and nobody reads. All figures
-are CPU time. Reader and child have real-time priority, so that what else runs on the machine does not matter; without
-it, both readers lose what comes while the scheduler lets others run.
+A child on the first CPU makes a million getppid() calls. The reader runs on the last CPU with a
+ring of 4 MiB and a watermark of a quarter, which is attar's default. Ours is the library's stream,
+as profilers use it (bench/drain.c). The peer is a minimal reader of one ring that decodes the same
+fields (bench/bare_drain.c). The cost of the kernel's recording for the child is measured with a
+ring that holds all records and has no reader. All values are CPU time. Reader and child have
+real-time priority to exclude effects of other processes; without it, both readers lose the events
+that are written while they wait for a CPU.
 """
 import os
 
@@ -32,5 +33,6 @@ def run(bench):
         slowed.add(a['call_ns'], kernel['call_ns'])
         lost.add(a['lost'])
         theirs.add(b['lost'])
-        plain.add(bench.answer(*ours, CALLS, RING)['lost'], bench.answer(*bare, 'read', CALLS, RING)['lost'])
+        plain.add(bench.answer(*ours, CALLS, RING)['lost'],
+                  bench.answer(*bare, 'read', CALLS, RING)['lost'])
         wakeups.add(1000 * a['wakeups'] / a['seen'])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Shared by the benchmarks: alternating rounds, costs of one process tree, the table of results.
+"""Shared by the benchmarks: alternating rounds, cost of a process tree, table of results.
 
-A benchmark is a file bench/<name>.py with one function run(bench) and a docstring that says what is measured
-and how. In each round it measures attar and its peer one after the other; what is compared is the ratio within
-a round, because the rounds of a shared machine differ more than the programs do:
+A benchmark is a file bench/<name>.py with one function run(bench) and a docstring that says what is
+measured and how. Each round measures attar and its peer one after the other. The result is the
+ratio within a round: on a shared machine, rounds differ more than the programs do.
 
     def run(bench):
         cpu = bench.compare('own CPU', 's', peer='perf record', goal=0.25)
@@ -22,15 +22,18 @@ from pathlib import Path
 
 
 class Skip(Exception):
-    """A benchmark that cannot run on this machine, with the reason."""
+    """The benchmark cannot run on this machine; the text is the reason."""
 
 
 class Comparison:
-    """One line of the table. The goal is the highest good ratio ours/peer or, without a peer, value of ours."""
+    """One line of the table.
+
+    The goal is the maximum of the ratio ours/peer or, without a peer, of our value.
+    """
 
     def __init__(self, benchmark, name, unit, peer, goal, worst=False):
-        self.benchmark, self.name, self.unit, self.peer, self.goal = benchmark, name, unit, peer, goal
-        self.worst = worst
+        self.benchmark, self.name, self.unit, self.peer = benchmark, name, unit, peer
+        self.goal, self.worst = goal, worst
         self.ours, self.theirs = [], []
 
     def add(self, ours, peer=None):
@@ -44,7 +47,7 @@ class Comparison:
 
     @property
     def compared(self):
-        """The value compared with the goal: the median, or the worst round if no failure is allowed."""
+        """The value compared with the goal: the median or, with `worst`, the highest value."""
         values = self.ratios if self.peer else self.ours
         return max(values) if self.worst else statistics.median(values)
 
@@ -55,8 +58,8 @@ class Comparison:
     def row(self):
         values = self.ratios if self.peer else self.ours
         return {
-            'benchmark': self.benchmark, 'measure': self.name, 'unit': self.unit, 'peer_name': self.peer,
-            'ours': statistics.median(self.ours),
+            'benchmark': self.benchmark, 'measure': self.name, 'unit': self.unit,
+            'peer_name': self.peer, 'ours': statistics.median(self.ours),
             'peer': statistics.median(self.theirs) if self.theirs else None,
             'ratio': statistics.median(self.ratios) if self.theirs else None,
             'low': min(values), 'high': max(values), 'rounds': len(self.ours),
@@ -102,8 +105,9 @@ class Bench:
     def start(self, *command, stdout=subprocess.DEVNULL):
         """Starts a command under bench/cost; finish() returns its cost."""
         out = self.scratch / f'cost.{os.urandom(4).hex()}'
-        process = subprocess.Popen([self.tool('cost'), out, *map(str, command)], stdin=subprocess.DEVNULL,
-                                   stdout=stdout, stderr=subprocess.PIPE, text=True, errors='replace')
+        process = subprocess.Popen([self.tool('cost'), out, *map(str, command)],
+                                   stdin=subprocess.DEVNULL, stdout=stdout,
+                                   stderr=subprocess.PIPE, text=True, errors='replace')
         process.cost_file = out
         return process
 
@@ -121,41 +125,46 @@ class Bench:
 
     def answer(self, *command):
         """The JSON output of a benchmark program."""
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True,
+                              timeout=300)
         if done.returncode:
             raise RuntimeError(f'{command}: status {done.returncode}\n{done.stderr}')
         return json.loads(done.stdout)
 
 
-# Events so rare that only opening and closing them takes time.
+# Rare events: only opening and closing them takes time.
 RARE = [
-    'sched:sched_process_exec', 'sched:sched_process_exit', 'sched:sched_process_fork', 'sched:sched_process_free',
-    'sched:sched_process_wait', 'sched:sched_kthread_stop', 'sched:sched_kthread_stop_ret', 'sched:sched_wait_task',
-    'sched:sched_move_numa', 'sched:sched_stick_numa', 'sched:sched_swap_numa', 'signal:signal_generate',
-    'signal:signal_deliver', 'task:task_newtask', 'task:task_rename', 'oom:oom_score_adj_update', 'oom:mark_victim',
-    'oom:wake_reaper', 'oom:reclaim_retry_zone', 'module:module_load', 'module:module_free', 'cgroup:cgroup_mkdir',
-    'cgroup:cgroup_rmdir', 'cgroup:cgroup_attach_task', 'printk:console', 'sched:sched_process_hang']
+    'sched:sched_process_exec', 'sched:sched_process_exit', 'sched:sched_process_fork',
+    'sched:sched_process_free', 'sched:sched_process_wait', 'sched:sched_kthread_stop',
+    'sched:sched_kthread_stop_ret', 'sched:sched_wait_task', 'sched:sched_move_numa',
+    'sched:sched_stick_numa', 'sched:sched_swap_numa', 'signal:signal_generate',
+    'signal:signal_deliver', 'task:task_newtask', 'task:task_rename', 'oom:oom_score_adj_update',
+    'oom:mark_victim', 'oom:wake_reaper', 'oom:reclaim_retry_zone', 'module:module_load',
+    'module:module_free', 'cgroup:cgroup_mkdir', 'cgroup:cgroup_rmdir', 'cgroup:cgroup_attach_task',
+    'printk:console', 'sched:sched_process_hang']
 EVENTS_DIR = Path('/sys/kernel/tracing/events')
 
 
 def rare_tracepoints(n):
     """The first n that this kernel has."""
-    there = [name for name in RARE if (EVENTS_DIR / name.replace(':', '/')).is_dir()][:n]
-    if len(there) < n:
-        raise Skip(f'only {len(there)} of the tracepoints are here: is tracefs mounted?')
-    return there
+    found = [name for name in RARE if (EVENTS_DIR / name.replace(':', '/')).is_dir()][:n]
+    if len(found) < n:
+        raise Skip(f'only {len(found)} of {n} tracepoints exist: mount tracefs')
+    return found
 
 
 def machine():
     """The machine of the measurements."""
     def first(command):
         try:
-            return subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[0].strip()
+            done = subprocess.run(command, capture_output=True, text=True)
+            return done.stdout.splitlines()[0].strip()
         except (OSError, IndexError):
             return 'none'
 
     cpuinfo = Path('/proc/cpuinfo').read_text()
-    model = [line.split(':', 1)[1].strip() for line in cpuinfo.splitlines() if line.startswith('model name')]
+    model = [line.split(':', 1)[1].strip() for line in cpuinfo.splitlines()
+             if line.startswith('model name')]
     return {
         'cpu': model[0] if model else platform.machine(),
         'cpus': os.cpu_count(),
@@ -176,6 +185,12 @@ def number(value):
     return f'{value:.2e}'
 
 
+def goal_text(row, unit):
+    if row['goal'] is None:
+        return '-'
+    return '<= ' + number(row['goal']) + ('' if row['peer_name'] else unit)
+
+
 def table(rows):
     heads = ['benchmark', 'measure', 'ours', 'peer', 'ratio', 'spread', 'goal', 'met']
     lines = []
@@ -185,8 +200,7 @@ def table(rows):
             r['benchmark'], r['measure'], number(r['ours']) + unit,
             f"{number(r['peer'])}{unit} ({r['peer_name']})" if r['peer_name'] else '-',
             number(r['ratio']), f"{number(r['low'])} to {number(r['high'])}",
-            '-' if r['goal'] is None else '<= ' + number(r['goal']) + ('' if r['peer_name'] else unit),
-            {None: '-', True: 'yes', False: 'NO'}[r['met']]])
+            goal_text(r, unit), {None: '-', True: 'yes', False: 'NO'}[r['met']]])
     widths = [max(len(line[i]) for line in [heads, *lines]) for i in range(len(heads))]
     rule = ['-' * w for w in widths]
     return '\n'.join('| ' + ' | '.join(c.ljust(w) for c, w in zip(line, widths)) + ' |'

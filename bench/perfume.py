@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""What an event of libperfume costs its program: off, through shared memory, through the kernel, and beside LTTng-UST.
+"""The cost of a libperfume event: disabled, through shared memory, through the kernel.
 
-One event has 20 bytes: a u32 and two u64. Off is beside a loop with one relaxed load and a branch. The shared-memory
-ring is beside a bare ring for one thread with the same time stamp (bench/perfume_cost.c), and beside an LTTng-UST event
-with the same fields, into ring buffers that overwrite and that nobody reads, as ours (bench/perfume_lttng.c). Through the
-kernel is in a guest with user_events (emulated: only the ratios count), beside write() of the same bytes, and beside
-writev() with one allocated iovec for each field.
+An event has 20 bytes: a u32 and two u64.
 
-All are CPU time of the writing thread, the best of seven turns in each round (in the guest: of four hundred short ones).
-At the end two programs write at full speed while one collector reads: what was written is what was read and what was
-counted as lost, to the event (bench/perfume_flood.c).
+- Disabled: compared with a loop with one relaxed load and a branch.
+- Shared memory: compared with a bare ring for one thread with the same timestamp
+  (bench/perfume_cost.c), and with an LTTng-UST event with the same fields (bench/perfume_lttng.c).
+  All rings are overwritten and have no reader.
+- Kernel: in a guest with user_events (emulated: only the ratios are meaningful), compared with
+  write() of the same bytes, and with writev() with one allocated iovec per field.
+
+These are CPU times of the writing thread, the best of seven measurements in each round (in the
+guest, of four hundred short ones). Finally, two programs write at full speed while a collector
+reads: written must equal read + lost (bench/perfume_flood.c).
 """
 import contextlib
 import json
@@ -27,7 +30,8 @@ def run(bench):
     at_most = bench.limit('disabled event, at most', 'ns', 1)
     ring = bench.compare('event into the ring', 'ns', 'bare ring, same stamp', 2)
     lttng = bench.compare('event into the ring ', 'ns', 'LTTng-UST', 0.5)
-    unaccounted = bench.limit('two writers: events neither read nor counted lost', '', 0, worst=True)
+    unaccounted = bench.limit('two writers: events neither read nor counted lost', '', 0,
+                              worst=True)
     share = bench.limit('two writers: events read', '%', None)
     reading = bench.limit('two writers: collector CPU per event read', 'ns', None)
     cost = bench.tool('perfume_cost')
@@ -48,7 +52,7 @@ def run(bench):
 
 @contextlib.contextmanager
 def always_rings():
-    """Also on a kernel that has user_events."""
+    """Use rings even if the kernel has user_events."""
     os.environ['PERFUME_RING'] = '1'
     try:
         yield
@@ -57,13 +61,15 @@ def always_rings():
 
 
 def lttng_event(bench):
-    """ns for one event that LTTng-UST traces."""
+    """The cost of an LTTng-UST event in ns."""
     environment = dict(os.environ, HOME=str(bench.scratch), LTTNG_HOME=str(bench.scratch))
-    daemon = subprocess.Popen([bench.peer('lttng-sessiond'), '--no-kernel'], env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    daemon = subprocess.Popen([bench.peer('lttng-sessiond'), '--no-kernel'], env=environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
 
     def lttng(*words):
-        return subprocess.run(['lttng', '--no-sessiond', *words], env=environment, capture_output=True, text=True)
+        return subprocess.run(['lttng', '--no-sessiond', *words], env=environment,
+                              capture_output=True, text=True)
 
     try:
         until = time.monotonic() + 30
@@ -75,8 +81,8 @@ def lttng_event(bench):
             done = lttng(*words)
             if done.returncode:
                 raise RuntimeError(f'lttng {words}: {done.stderr}')
-        done = subprocess.run([bench.tool('perfume_lttng'), str(EVENTS // 5)], env=environment, capture_output=True,
-                              text=True, timeout=300)
+        done = subprocess.run([bench.tool('perfume_lttng'), str(EVENTS // 5)], env=environment,
+                              capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise RuntimeError(f'perfume_lttng: {done.stderr}')
         return json.loads(done.stdout)['ours']
@@ -88,14 +94,16 @@ def lttng_event(bench):
 
 def in_the_kernel(bench, cost):
     guest = bench.source / 'tests/vm/run'
-    write = bench.compare('event through the kernel (guest)', 'ns', 'write() of the same bytes', 1.05)
-    iovecs = bench.compare('event through the kernel (guest) ', 'ns', "writev(), malloc'd iovecs", 1)
+    measure = 'event through the kernel (guest)'
+    write = bench.compare(measure, 'ns', 'write() of the same bytes', 1.05)
+    iovecs = bench.compare(measure + ' ', 'ns', "writev(), malloc'd iovecs", 1)
     # One boot for all rounds.
     script = f'for i in $(seq {bench.count}); do {cost} kernel 500 || exit; done'
-    done = subprocess.run([guest, 'x86', '--timeout', '600', '--', 'sh', '-c', script], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, cwd=bench.source)
+    done = subprocess.run([guest, 'x86', '--timeout', '600', '--', 'sh', '-c', script],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          cwd=bench.source)
     if done.returncode:
-        raise RuntimeError(f'no guest with user_events: {done.stderr.strip()}')
+        raise RuntimeError(f'cannot run a guest with user_events: {done.stderr.strip()}')
     for line in done.stdout.splitlines():
         a = json.loads(line)
         write.add(a['ours'], a['bare'])

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfume_cost off|ring|kernel EVENTS: what one event of 20 bytes of libperfume costs its program,
- * beside the least that would do. CPU time of the thread, ns; each figure is the best of several
- * turns, which alternate.
+ * perfume_cost off|ring|kernel EVENTS: the cost of a libperfume event of 20 bytes for its program,
+ * compared with a minimal implementation. CPU time of the thread in ns; each value is the best of
+ * several alternating measurements.
  *
- * off: nobody listens, beside a loop with one relaxed load and a branch.
+ * off: the event is disabled; compared with a loop with one relaxed load and a branch.
  *
- * ring: a collector listens through shared memory and never reads, beside a bare ring of the same
- * size for one thread, with the same time stamp.
+ * ring: a collector has enabled the event through shared memory and never reads; compared with a
+ * bare ring of the same size for one thread, with the same timestamp.
  *
- * kernel: ftrace listens to user_events, beside write() of the same bytes, and beside writev() with
- * one allocated iovec for each field. As root, on a kernel with user_events.
+ * kernel: ftrace has enabled the event in user_events; compared with write() of the same bytes, and
+ * with writev() with one allocated iovec per field. Requires root and a kernel with user_events.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static double cost_of(loop_fn *loop, unsigned long n)
 	return (now_ns() - start) / (double)n;
 }
 
-/* The loops in turn; the best of each. */
+/* Runs the loops alternately; the result is the best time of each. */
 static void compare(
 	int turns, unsigned long n, loop_fn *const loops[], double *ret_best, size_t n_loops)
 {
@@ -105,7 +105,7 @@ static int run_off(unsigned long n)
 /* ---- ring ---- */
 
 /*
- * The least that a ring for one thread can be: a record with its size and time, then where it ends.
+ * A minimal ring for one thread: writes a record with its size and time, then publishes the head.
  */
 static unsigned char *bare_ring;
 static uint64_t bare_head;
@@ -152,7 +152,7 @@ __attribute__((noinline)) static void stamps(unsigned long n)
 		__asm__ volatile("" : : "r"(stamp()));
 }
 
-/* Says four times a second that it lives, and reads nothing. */
+/* A collector that renews its lease four times a second and reads nothing. */
 static pid_t start_collector(void)
 {
 	pid_t parent = getpid(), pid = fork();
@@ -178,7 +178,7 @@ static int run_ring(unsigned long n)
 	double best[3];
 	pid_t pid;
 
-	/* Only what is in memory counts. */
+	/* Exclude page faults: touch the memory first. */
 	bare_ring = malloc(RING + 4096);
 	memset(bare_ring, 1, RING + 4096);
 	pid = start_collector();
@@ -261,7 +261,7 @@ static int run_kernel(unsigned long n)
 	reg.name_args = (uintptr_t) "bench_event u32 a; u64 b; u64 c";
 	if (kernel_fd < 0 || ioctl(kernel_fd, _IOWR('*', 0, struct user_reg *), &reg) ||
 		!listen_in_ftrace()) {
-		fprintf(stderr, "no user_events here: %s\n", perfume_check_str(perfume_check()));
+		fprintf(stderr, "no user_events: %s\n", perfume_check_str(perfume_check()));
 		return 77;
 	}
 	compare(400, n, loops, best, 3);

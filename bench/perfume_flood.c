@@ -24,8 +24,8 @@ static double cpu_seconds(void)
 }
 
 /*
- * Each writer registers anew, with the collector in its environment: its events are on from the
- * first.
+ * Each writer registers with the collector in its environment, so that its events are enabled from
+ * the first one.
  */
 static pid_t start_writer(const char *variable, unsigned long n)
 {

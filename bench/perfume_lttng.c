@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfume_lttng EVENTS: what one event of 20 bytes costs a program that is traced by LTTng-UST, ns
- * of the thread's CPU time; the best of several turns. It waits until a session has switched
- * bench:event on.
+ * perfume_lttng EVENTS: the cost of an LTTng-UST event of 20 bytes for its program, in ns of the
+ * thread's CPU time; the best of several measurements. Waits until a session has enabled
+ * bench:event.
  */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

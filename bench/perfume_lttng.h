@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The event of perfume_cost as LTTng-UST has it. */
+/* The event of perfume_cost for LTTng-UST. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER bench
 
@@ -12,9 +12,8 @@
 #include <lttng/tracepoint.h>
 
 LTTNG_UST_TRACEPOINT_EVENT(bench, event, LTTNG_UST_TP_ARGS(uint32_t, a, uint64_t, b, uint64_t, c),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, a, a)
-			lttng_ust_field_integer(uint64_t, b, b)
-				lttng_ust_field_integer(uint64_t, c, c)))
+	LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, a, a) lttng_ust_field_integer(
+		uint64_t, b, b) lttng_ust_field_integer(uint64_t, c, c)))
 
 #endif
 

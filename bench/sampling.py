@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The cost of sampling all CPUs at 997 Hz with stacks: slowdown, CPU time of the tool, memory.
 
-All CPUs run bench/busy, in stacks 10 to 40 deep. attar profile and perf record sample them system-wide for
-the same time. perf needs a second step for its answer (perf report), which is counted; attar has its answer
-when it ends.
+All CPUs run bench/busy, with stacks 10 to 40 frames deep. attar profile and perf record sample them
+system-wide for the same time. perf needs a second command for its report (perf report), whose cost
+is included; attar prints its report when it ends.
 
-The busy program's loss has two parts. Interrupts and cold caches make its own work slower: that is its work
-per ns of its own CPU time, against the same moments before and after. The tool's CPU time takes CPUs away from
-it: that is added as it is, for every CPU is busy. Neither depends on what else the machine does.
+The throughput that the busy program loses has two parts. Interrupts and cold caches slow it down:
+this is its work per ns of its own CPU time, compared with the same before and after. The CPU time
+of the tool is not available to it, because all CPUs are busy: this is added. Neither depends on
+other load on the machine.
 """
 import os
 import struct
@@ -17,8 +18,8 @@ SECONDS = 4
 
 
 def speed(path, seconds):
-    """Work per ns of CPU time of all threads of busy, over so many seconds."""
-    def look():
+    """Work per ns of CPU time of all threads of busy, measured for this number of seconds."""
+    def totals():
         data, work, cpu = path.read_bytes(), 0, 0
         for i in range(os.cpu_count()):
             while True:
@@ -29,14 +30,14 @@ def speed(path, seconds):
             work, cpu = work + w, cpu + c
         return work, cpu
 
-    before = look()
+    before = totals()
     time.sleep(seconds)
-    after = look()
+    after = totals()
     return (after[0] - before[0]) / (after[1] - before[1])
 
 
 def sampled(bench, counters, command):
-    """One tool's run over the busy program: its cost, and the share of speed that it took."""
+    """Runs a tool on the busy program; returns its cost and the share of speed that busy lost."""
     alone = speed(counters, 1)
     tool = bench.start(*command)
     time.sleep(SECONDS * 0.2)
@@ -65,7 +66,8 @@ def run(bench):
             recorded, their_loss = sampled(bench, counters, record)
             reported = bench.cost(perf, 'report', '--stdio', '-i', data)
             cpus = os.cpu_count() * SECONDS
-            loss.add(100 * (our_loss + ours['cpu'] / cpus), 100 * (their_loss + recorded['cpu'] / cpus))
+            loss.add(100 * (our_loss + ours['cpu'] / cpus),
+                     100 * (their_loss + recorded['cpu'] / cpus))
             cpu.add(ours['cpu'], recorded['cpu'] + reported['cpu'])
             rss.add(ours['rss'] / 1e6, max(recorded['rss'], reported['rss']) / 1e6)
             limit.add(ours['rss'] / 1e6 - rings_mb)

@@ -13,7 +13,7 @@
 
 enum { SLICES = 31 };
 
-/* Does it n times. */
+/* Runs the operation n times. */
 typedef void slice_fn(void *ctx, size_t n);
 
 static inline double thread_ns(void)
@@ -39,7 +39,7 @@ static inline double slice(slice_fn *fn, void *ctx, size_t n)
 	return (thread_ns() - start) / n;
 }
 
-/* Prints "name": [ours, peer], the ns of doing it once, as a member of a JSON object. */
+/* Prints "name": [ours, peer] as a member of a JSON object: the ns of one operation. */
 static inline void slices_compare(
 	const char *name, slice_fn *ours, slice_fn *peer, void *ctx, size_t n)
 {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How long it takes from the start of the command to the first sample, on busy CPUs.
+"""Time from the start of the command to its first sample, on busy CPUs.
 
-Every CPU is busy, so the first sample comes as soon as the events are enabled. Both tools stamp their samples
-with a clock of the kernel; the start is the moment before exec. CPU time until then is not asked: a start
-that waits is as late as one that works.
+All CPUs are busy, so the first sample is taken as soon as the events are enabled. Samples have
+timestamps of the kernel's clock; the start is the time just before exec. This is wall time, because
+waiting delays the first sample as much as CPU time does.
 """
 import json
 import re
@@ -25,8 +25,8 @@ def run(bench):
 
 
 def perf_ms(bench, perf, data):
-    cost = bench.cost(perf, 'record', '-q', '-F', 997, '-a', '-g', '-k', 'CLOCK_REALTIME', '-o', data,
-                      '--', 'sleep', 0.3)
+    cost = bench.cost(perf, 'record', '-q', '-F', 997, '-a', '-g', '-k', 'CLOCK_REALTIME',
+                      '-o', data, '--', 'sleep', 0.3)
     text = subprocess.run([perf, 'script', '-i', data, '-F', 'time', '--ns', '-G'],
                           capture_output=True, text=True).stdout
     return 1000 * (min(float(t) for t in re.findall(r'(\d+\.\d+):', text)) - cost['start'])
@@ -35,9 +35,10 @@ def perf_ms(bench, perf, data):
 def ours_ms(bench):
     out = bench.scratch / 'each.json'
     with open(out, 'w') as f:
-        cost = bench.cost(bench.attar, 'profile', '-F', 997, '--print-samples', '--format', 'json', '-d', '300ms', stdout=f)
+        cost = bench.cost(bench.attar, 'profile', '-F', 997, '--print-samples',
+                          '--format', 'json', '-d', '300ms', stdout=f)
     times = [row[0] for line in out.read_text().splitlines() for s in json.loads(line)['sections']
              if s['name'] == 'samples' for row in s['rows']]
     if not times:
-        raise RuntimeError('attar profile --print-samples printed no sample')
+        raise RuntimeError('attar profile --print-samples printed no samples')
     return 1000 * (min(times) / 1e9 - cost['start'])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How long twenty tracepoints take to stop: from Ctrl-C to the report, and to the end of the process.
+"""Time to stop twenty tracepoints: from Ctrl-C to the report, and to the exit of the process.
 
-Closing the last user of a tracepoint waits tens of milliseconds for all CPUs. The same twenty events of the whole system
-are counted by attar stat and perf stat, where the first byte of the report is waited for, and recorded by attar trace and
-perf record, where the end is. This is waiting, not work, so it is measured by the clock.
+When the last user of a tracepoint closes it, the kernel waits tens of milliseconds for all CPUs.
+Twenty system-wide events are counted by attar stat and perf stat (until the first byte of the
+report), and recorded by attar trace and perf record (until the process exits). This is wall time,
+because the processes wait.
 """
 import signal
 import subprocess
@@ -24,8 +25,8 @@ def end_ms(bench, *command):
 
 
 def report_ms(*command, to):
-    pipes = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, to: subprocess.PIPE}
-    process = subprocess.Popen(command, **pipes)
+    streams = dict.fromkeys(('stdin', 'stdout', 'stderr'), subprocess.DEVNULL)
+    process = subprocess.Popen(command, **{**streams, to: subprocess.PIPE})
     time.sleep(SETTLE_S)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
