@@ -58,6 +58,11 @@ struct attar_catalog_opts {
 	 */
 	const char *program;
 	const char *pids;
+	/*
+	 * Names of profilers that may be used as events (PROFILER/COMMAND LINE/), ending with NULL.
+	 * Borrowed until the catalog is freed. NULL: none.
+	 */
+	const char *const *profilers;
 };
 
 /*
@@ -142,6 +147,7 @@ enum attar_event_kind {
 	ATTAR_EVENT_PROBE,      /* kprobe:, kretprobe:, uprobe:, uretprobe:, usdt: */
 	ATTAR_EVENT_BREAKPOINT, /* mem:0x1000/8:rw */
 	ATTAR_EVENT_USER,       /* user_events:tick of a program, not registered in the kernel */
+	ATTAR_EVENT_PROFILER,   /* the events of another profiler: profile/-F 500 -g/ */
 };
 
 /* How events emitted by programs are received. */
@@ -152,10 +158,12 @@ enum attar_transport {
 	ATTAR_TRANSPORT_USDT,   /* a uprobe on the event's USDT probe */
 };
 
-/* An option between slashes, besides filter and terms: "stack", "alias=x", "period=1000". */
+/* An attribute of an event: "stack", "alias=x", "key=pid". docs/events.md lists all. */
 struct attar_event_option {
 	const char *name;
-	const char *value; /* NULL if there is no '=' */
+	const char *value;     /* without quotes around it; NULL if there is no '=' */
+	unsigned column;       /* of the name in the event string, from 1 */
+	unsigned value_column; /* of the first character of value; 0 if there is no '=' */
 };
 
 /*
@@ -203,8 +211,26 @@ struct attar_event_spec {
 	enum attar_transport transport;
 	const char *user_event; /* NAME or pattern to look up in programs too; NULL: none */
 	const char *filter;     /* sys:name/filter/, not interpreted here; NULL: none */
+	unsigned filter_column; /* of its first character in the string; 0: there is no filter */
+	/*
+	 * All attributes in the order of the string, also those that the next members repeat. Names
+	 * are known and values have the right form; expressions and fields are not interpreted
+	 * here.
+	 */
 	size_t n_options;
-	const struct attar_event_option *options; /* not interpreted here */
+	const struct attar_event_option *options;
+	const char *alias;  /* alias=: name is equal to it; NULL: none */
+	bool stack;         /* stack or max-stack=: samples are to have a call chain */
+	uint16_t max_stack; /* max-stack=: perf_event_attr.sample_max_stack; 0: not set */
+	bool untraced;      /* only accompanies other events */
+	bool trigger;       /* its occurrence ends the interval of reports */
+	size_t n_only_cpus; /* cpus=: open it only on these CPUs of the target; 0: on all */
+	const int *only_cpus;
+	/* For ATTAR_EVENT_PROFILER; type and config are those of a dummy event. */
+	const char *profiler; /* its name; NULL: another kind */
+	size_t n_arguments;
+	const char *const *arguments; /* of its command line, without the name; ends with NULL */
+	const char *text;             /* the whole event string */
 };
 
 struct attar_event_list {
@@ -214,13 +240,29 @@ struct attar_event_list {
 };
 
 /*
- * Parses a comma-separated event string in perf's grammar. Returns 0, or a negative errno and an
- * error text with the column and the expected syntax: -EINVAL for invalid syntax, -ENOENT for names
- * that do not exist on this system, -EOPNOTSUPP for PMUs and probes that this machine or kernel
- * does not have, -EACCES and -ENODEV as attar_catalog_format(). Free with attar_event_list_free().
+ * Parses a comma-separated event string (docs/events.md). Returns 0, or a negative errno and an
+ * error text with the column and the expected syntax, followed by two lines: the string, and a
+ * caret under the column. -EINVAL for invalid syntax, -ENOENT for names that do not exist on this
+ * system, -EOPNOTSUPP for PMUs and probes that this machine or kernel does not have, and for
+ * attributes that are not supported yet, -EACCES and -ENODEV as attar_catalog_format(). Free with
+ * attar_event_list_free().
  */
 ATTAR_API int attar_event_list_parse(
 	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list);
+
+/*
+ * The attribute of that name; if it is repeated (top-by, top-add), the first. NULL if the event
+ * does not have it. Borrowed from the list.
+ */
+ATTAR_API const struct attar_event_option *attar_spec_get_option(
+	const struct attar_event_spec *spec, const char *name);
+
+/*
+ * Appends the event string to the error text of the calling thread, with a caret under column (from
+ * 1, such as value_column of an option plus the position of the error in its value), and returns
+ * code as a negative errno. attar_event_list_parse() does the same for its errors.
+ */
+ATTAR_API int attar_spec_error(const struct attar_event_spec *spec, unsigned column, int code);
 
 /* Frees the list with all specs and their strings. Returns NULL. list may be NULL. */
 ATTAR_API struct attar_event_list *attar_event_list_free(struct attar_event_list *list);

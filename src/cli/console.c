@@ -71,15 +71,36 @@ void console_clear(void)
 	console.progress_shown = false;
 }
 
+/*
+ * The length of the message before its excerpt: the last two lines, if the second is a caret below
+ * the first. Other newlines come from names and are escaped.
+ */
+static size_t message_span(const char *text, size_t n)
+{
+	size_t at = n;
+
+	if (!n || text[n - 1] != '^')
+		return n;
+	for (unsigned lines = 0; at && lines < 2;)
+		lines += text[--at] == '\n';
+	return at ? at : n;
+}
+
 /* Allocates nothing, because it also reports ENOMEM. Escaping makes at most 4 bytes of one. */
 static void print_line(const char *text)
 {
 	char storage[4 * LINE_MAX_BYTES + 1];
 	struct buf b = {.data = storage, .size = sizeof(storage)};
+	size_t n = strnlen(text, LINE_MAX_BYTES), line = message_span(text, n);
 
 	console_clear();
 	storage[0] = '\0';
-	escape_text(&b, text, strnlen(text, LINE_MAX_BYTES));
+	escape_text(&b, text, line);
+	for (size_t at = line; at < n; at += line) {
+		buf_char(&b, '\n');
+		line = strcspn(text + ++at, "\n");
+		escape_text(&b, text + at, line);
+	}
 	fprintf(stderr, "attar: %s\n", buf_text(&b));
 }
 

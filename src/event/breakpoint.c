@@ -96,12 +96,17 @@ int breakpoint_parse(struct parser *parser)
 {
 	struct attar_event_spec *spec;
 	uint64_t addr, len = 0;
+	struct parts parts;
+	const char *end;
 	int access = 0, r = number(parser, &addr);
 
 	if (r == 0)
 		r = take_length(parser, &len);
 	if (r == 0)
 		r = take_access(parser, &access);
+	end = parser->p;
+	if (r == 0)
+		r = parts_parse(parser, false, &parts);
 	if (r < 0)
 		return r;
 	/*
@@ -120,6 +125,6 @@ int breakpoint_parse(struct parser *parser)
 	spec->bp_type = (uint32_t)access;
 	spec->config1 = addr; /* bp_addr */
 	spec->config2 = len;  /* bp_len */
-	spec->name = list_text(parser->list, parser->event, (size_t)(parser->p - parser->event));
-	return spec->name ? 0 : base_oom();
+	spec->name = list_text(parser->list, parser->event, (size_t)(end - parser->event));
+	return spec->name ? parts_apply(parser, &parts) : base_oom();
 }

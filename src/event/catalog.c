@@ -24,6 +24,7 @@ int attar_catalog_new(const struct attar_catalog_opts *opts, struct attar_catalo
 	c->tracefs.mount = o.mount;
 	c->stop = o.stop;
 	c->inherited = o.inherited;
+	c->profilers = o.profilers;
 	if (r == 0 && ((o.program && !(c->program = strdup(o.program))) ||
 			      (o.pids && !(c->pids = strdup(o.pids)))))
 		r = base_oom();

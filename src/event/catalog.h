@@ -12,7 +12,8 @@ struct attar_catalog {
 	unsigned process; /* the process that created it, see base/check.h */
 	const int *stop; /* borrowed; not 0: expanding patterns ends with -ECANCELED; NULL: never */
 	bool inherited;  /* see struct attar_catalog_opts, as the next two */
-	char *program, *pids; /* owned; NULL: none */
+	char *program, *pids;         /* owned; NULL: none */
+	const char *const *profilers; /* borrowed; NULL: none */
 	struct tracefs tracefs;
 	VEC(struct pmu *) pmus; /* by name */
 	bool pmus_read;

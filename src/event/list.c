@@ -16,26 +16,48 @@ char *list_text(struct list *list, const char *at, size_t n)
 	return list_own(list, strndup(at, n));
 }
 
-const char *list_find(const char *text, const char *ends)
+/*
+ * True if a character of `ends` is outside of quotes, parentheses and braces: *ret_at. Otherwise
+ * *ret_at is the quote, parenthesis or brace that is not closed, or NULL.
+ */
+static bool scan(const char *text, const char *ends, const char **ret_at)
 {
+	const char *quote = NULL, *open = NULL;
 	unsigned depth = 0;
-	char quote = 0;
 
 	for (const char *p = text; *p; p++) {
 		if (quote && *p == '\\' && p[1])
 			p++;
 		else if (quote)
-			quote = *p == quote ? 0 : quote;
+			quote = *p == *quote ? NULL : quote;
 		else if (*p == '"' || *p == '\'')
-			quote = *p;
-		else if (*p == '(')
-			depth++;
-		else if (*p == ')' && depth)
+			quote = p;
+		else if (*p == '(' || *p == '{')
+			open = depth++ ? open : p;
+		else if ((*p == ')' || *p == '}') && depth)
 			depth--;
-		else if (!depth && strchr(ends, *p))
-			return p;
+		else if (!depth && strchr(ends, *p)) {
+			*ret_at = p;
+			return true;
+		}
 	}
-	return NULL;
+	*ret_at = quote ? quote : depth ? open : NULL;
+	return false;
+}
+
+const char *list_find(const char *text, const char *ends)
+{
+	const char *at;
+
+	return scan(text, ends, &at) ? at : NULL;
+}
+
+const char *list_unclosed(const char *text)
+{
+	const char *at;
+
+	scan(text, "", &at);
+	return at;
 }
 
 int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n)
@@ -67,17 +89,23 @@ struct attar_event_list *attar_event_list_free(struct attar_event_list *pub)
 	vec_done(&list->formats);
 	vec_done(&list->letters);
 	vec_done(&list->specs);
+	free(list->text);
 	free(list);
 	return NULL;
 }
 
-int parser_context(const struct parser *parser, const char *at, int code)
+unsigned parser_column(const struct parser *parser, const char *at)
 {
-	return attar_context(code, "events, column %zu", (size_t)(at - parser->text) + 1);
+	return (unsigned)(at - parser->text) + 1;
 }
 
-int parser_vfail(
-	const struct parser *parser, const char *at, int code, const char *fmt, va_list args)
+int parser_context(struct parser *parser, const char *at, int code)
+{
+	parser->wrong = at;
+	return attar_context(code, "events, column %u", parser_column(parser, at));
+}
+
+int parser_vfail(struct parser *parser, const char *at, int code, const char *fmt, va_list args)
 {
 	char text[1024];
 
@@ -85,7 +113,7 @@ int parser_vfail(
 	return parser_context(parser, at, attar_fail(code, "%s", text));
 }
 
-int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
+int parser_fail(struct parser *parser, const char *at, int code, const char *fmt, ...)
 {
 	va_list args;
 
@@ -109,7 +137,8 @@ int parser_add(
 		return base_oom();
 	spec->kind = kind;
 	spec->item = parser->item;
-	spec->column = (unsigned)(parser->event - parser->text) + 1;
+	spec->column = parser_column(parser, parser->event);
+	spec->text = list->text;
 	spec->group = -1;
 	spec->unit = "";
 	spec->scale = 1;
@@ -149,6 +178,7 @@ const char *attar_event_kind_name(enum attar_event_kind kind)
 		[ATTAR_EVENT_PROBE] = "probe",
 		[ATTAR_EVENT_BREAKPOINT] = "breakpoint",
 		[ATTAR_EVENT_USER] = "user event",
+		[ATTAR_EVENT_PROFILER] = "profiler",
 	};
 
 	return (unsigned)kind < ARRAY_SIZE(names) ? names[kind] : "?";

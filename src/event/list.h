@@ -20,6 +20,7 @@ struct list {
 	VEC(struct letters) letters;        /* one per spec */
 	VEC(void *) owned;                  /* strings and arrays that specs point to */
 	VEC(struct attar_format *) formats; /* formats that are not from tracefs */
+	char *text;                         /* the event string */
 };
 
 static inline struct list *list_of(struct attar_event_list *pub)
@@ -34,10 +35,13 @@ void *list_own(struct list *list, void *p);
 char *list_text(struct list *list, const char *at, size_t n);
 
 /*
- * The first character of `ends` in text outside of quotes and parentheses; NULL if there is none. A
- * backslash in quotes escapes the next character.
+ * The first character of `ends` in text outside of quotes, parentheses and braces; NULL if there is
+ * none. A backslash in quotes escapes the next character.
  */
 const char *list_find(const char *text, const char *ends);
+
+/* The quote or opening parenthesis or brace that is not closed in text; NULL: all are closed. */
+const char *list_unclosed(const char *text);
 
 /* Copies the array of CPUs to the spec; the list owns the copy. */
 int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n);
@@ -50,18 +54,25 @@ struct parser {
 	unsigned item;
 	const char *event; /* start of the current event */
 	size_t first;      /* its first spec */
+	const char *wrong; /* the position of the last error; NULL: none */
 };
 
 /* Fails with "events, column N: ..." for position `at` in the text. */
-int parser_fail(const struct parser *parser, const char *at, int code, const char *fmt, ...)
+int parser_fail(struct parser *parser, const char *at, int code, const char *fmt, ...)
 	ATTAR_PRINTF(4, 5);
 
 /* The same with a va_list. */
-int parser_vfail(const struct parser *parser, const char *at, int code, const char *fmt,
-	va_list args) ATTAR_PRINTF(4, 0);
+int parser_vfail(struct parser *parser, const char *at, int code, const char *fmt, va_list args)
+	ATTAR_PRINTF(4, 0);
 
 /* Prepends the column to the current error text. */
-int parser_context(const struct parser *parser, const char *at, int code);
+int parser_context(struct parser *parser, const char *at, int code);
+
+/* The column of a position in the text, from 1. */
+unsigned parser_column(const struct parser *parser, const char *at);
+
+/* Appends the text and a caret under the column to the current error text. */
+int excerpt_append(const char *text, size_t column, int code);
 
 /*
  * Adds a spec for the current event; borrowed until the next call. Returns 0; -E2BIG if there are
@@ -74,12 +85,23 @@ int parser_add(
 int parser_add_format(struct parser *parser, enum attar_event_kind kind,
 	const struct attar_format *format, struct attar_event_spec **ret_spec);
 
+/* What follows the name of an event between slashes. */
+struct parts {
+	const char *filter; /* NULL: none */
+	unsigned filter_column;
+	const struct attar_event_option *options; /* the attributes */
+	size_t n_options;
+};
+
 /*
- * The parts between slashes: "/filter/option/option=value/" at parser->p, which is advanced past
- * it. Slashes within quotes and parentheses are not separators. The first part is the filter.
+ * Parses "/filter/attribute/attribute=value/" at parser->p, which is advanced past it. Slashes
+ * within quotes, parentheses and braces are not separators. Without a '/' at parser->p, there are
+ * no parts. has_filter: the first part is the filter, or the command line of a profiler.
  */
-int parser_parts(struct parser *parser, const char **ret_filter,
-	const struct attar_event_option **ret_options, size_t *ret_n);
+int parts_parse(struct parser *parser, bool has_filter, struct parts *ret_parts);
+
+/* Sets filter and attributes of all specs of the current event. */
+int parts_apply(struct parser *parser, const struct parts *parts);
 
 /*
  * Groups the specs from `first` on: one group per PMU, because the kernel does not allow events of
@@ -96,6 +118,13 @@ int tracepoint_add(struct parser *parser, const char *system, const char *name);
 /* Whether the first n bytes of word are the name of a tracepoint system. */
 bool tracepoint_is_system(struct parser *parser, const char *word, size_t n);
 int breakpoint_parse(struct parser *parser);
+
+/*
+ * Parses PROFILER or PROFILER/COMMAND LINE/attributes/, where the n bytes at word are its name.
+ * Returns 1, 0 if the catalog does not have such a profiler, or a negative errno with an error
+ * text.
+ */
+int profiler_event_parse(struct parser *parser, const char *word);
 
 /* pmu/terms/ where the n bytes at word are the PMU's name; parser->p is at the slash. */
 int terms_parse(struct parser *parser, const char *word, size_t n);

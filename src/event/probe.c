@@ -350,10 +350,8 @@ static int add(struct parser *parser, const struct probe *probe, const char *end
 int probe_parse(struct parser *parser, const char *word, size_t n)
 {
 	struct probe probe = {.user = word[0] == 'u', .ret = word[1] == 'r'};
-	const struct attar_event_option *options = NULL;
-	const char *at = parser->p, *filter = NULL, *end;
-	size_t n_options = 0;
-	struct attar_event_spec *spec;
+	const char *at = parser->p, *end;
+	struct parts parts;
 	int r = read_place(parser, &probe);
 
 	if (r == 0 && probe.user)
@@ -363,15 +361,9 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 	end = parser->p;
 	if (r == 0)
 		r = probe.user ? find_user(parser, at, &probe) : find_kernel(parser, at, &probe);
-	if (r == 0 && *parser->p == '/')
-		r = parser_parts(parser, &filter, &options, &n_options);
+	if (r == 0)
+		r = parts_parse(parser, true, &parts);
 	if (r == 0)
 		r = add(parser, &probe, end);
-	if (r < 0)
-		return r;
-	spec = &parser->list->specs.at[parser->list->specs.n - 1];
-	spec->filter = filter;
-	spec->options = options;
-	spec->n_options = n_options;
-	return 0;
+	return r == 0 ? parts_apply(parser, &parts) : r;
 }

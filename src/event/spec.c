@@ -6,11 +6,14 @@
  *	item  := event | [name ':'] '{' event { ',' event } '}' [':' letters]
  *	event := name [':' letters]		generic, raw (r1a8, 4:0x1a8), of a PMU
  *	       | system ':' name [parts] [':' letters]
- *	       | pmu '/' terms '/' [letters]
- *	       | 'mem:' addr ['/' len] [':' rwx] [':' letters]
+ *	       | pmu '/' terms '/' [letters | attributes] [':' letters]
+ *	       | 'mem:' addr ['/' len] [':' rwx] ['/' attributes] [':' letters]
  *	       | ('kprobe:' | 'kretprobe:' | 'uprobe:' | 'uretprobe:') place [parts]
  *	       | 'usdt:' [file ':'] provider ':' name [parts]
  *	       | 'sdt_' provider ':' name [parts]
+ *	       | profiler ['/' command line '/' attributes]
+ *	parts := '/' filter '/' attributes
+ *	attributes := { name ['=' value] '/' }
  *
  * The string is parsed in one pass; each kind of event has its own source file.
  */
@@ -159,6 +162,9 @@ static int event_body(struct parser *parser)
 	if (!n && next != ':')
 		return parser_fail(parser, word, -EINVAL, "expected an event before '%c'", next);
 	parser->p = word + n;
+	r = profiler_event_parse(parser, word);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	if (next == '/')
 		return terms_parse(parser, word, n);
 	r = simple_event_parse(parser, word, n);
@@ -289,6 +295,13 @@ static int items(struct parser *parser)
 	}
 }
 
+/* Whether an error is one of the event string, not of the system. */
+static bool is_in_text(int error)
+{
+	return error != -ENOMEM && error != -ECANCELED && error != -EACCES && error != -EPERM &&
+	       error != -ENODEV;
+}
+
 int attar_event_list_parse(
 	struct attar_catalog *catalog, const char *text, struct attar_event_list **ret_list)
 {
@@ -303,10 +316,14 @@ int attar_event_list_parse(
 		return attar_fail(
 			-E2BIG, "the event string is longer than %d bytes", LIST_TEXT_MAX);
 	parser.list = calloc(1, sizeof(*parser.list));
-	if (!parser.list)
+	if (!parser.list || !(parser.list->text = strdup(text))) {
+		free(parser.list);
 		return base_oom();
+	}
 	r = items(&parser);
 	if (r < 0) {
+		if (parser.wrong && is_in_text(r))
+			r = excerpt_append(text, parser_column(&parser, parser.wrong), r);
 		attar_event_list_free(&parser.list->pub);
 		return r;
 	}

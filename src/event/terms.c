@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/suggest.h"
+#include "event/attributes.h"
 #include "event/pmu.h"
 
 enum { TERMS_MAX = 64 };
@@ -12,7 +13,8 @@ enum { TERMS_MAX = 64 };
 struct term {
 	const char *at; /* in the text, for columns */
 	const char *name;
-	const char *value; /* NULL: only the name */
+	const char *value;    /* NULL: only the name */
+	const char *value_at; /* in the text */
 };
 
 typedef VEC(struct term) term_list;
@@ -35,6 +37,7 @@ static int cut_term(struct list *list, const char *at, const char *end, struct t
 			end--;
 		}
 		term.value = list_text(list, value, (size_t)(end - value));
+		term.value_at = value;
 	}
 	if (!term.name || (equal && !term.value))
 		return base_oom();
@@ -82,6 +85,7 @@ struct build {
 	const struct term *field; /* the last event or bit field that set config; NULL: none */
 	const char *missing;      /* a required parameter that is not given; NULL: none */
 	term_list *terms;
+	const struct parts *parts; /* the attributes after the terms; NULL: none */
 	VEC(struct attar_event_option) options;
 };
 
@@ -216,18 +220,29 @@ static int put_common(struct build *b, const struct term *term)
 	return 1;
 }
 
-static const char *const option_names[] = {"call-graph", "stack-size", "max-stack", "max-events",
-	"time", "inherit", "no-inherit", "overwrite", "no-overwrite", "percore", "aux-output",
-	"aux-action", "aux-sample-size", "branch_type"};
+static const char *const option_names[] = {"call-graph", "stack-size", "max-events", "time",
+	"inherit", "no-inherit", "overwrite", "no-overwrite", "percore", "aux-output", "aux-action",
+	"aux-sample-size", "branch_type"};
 
+/* Adds an attribute. Returns 1, 0 if the term is not one, or a negative errno. */
 static int put_option(struct build *b, const struct term *term)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(option_names); i++)
-		if (!strcmp(term->name, option_names[i])) {
-			struct attar_event_option option = {term->name, term->value};
+	struct attar_event_option option = {.name = term->name,
+		.value = term->value,
+		.column = parser_column(b->parser, term->at),
+		.value_column = term->value ? parser_column(b->parser, term->value_at) : 0};
+	int r = 0;
 
-			return vec_push(&b->options, option) < 0 ? base_oom() : 1;
-		}
+	if (attribute_is_known(term->name)) {
+		r = attribute_check(b->parser, &option);
+		if (r == 0)
+			r = attribute_check_repeated(
+				b->parser, b->options.at, b->options.n, &option);
+		return r == 0 && vec_push(&b->options, option) == 0 ? 1 : r < 0 ? r : -ENOMEM;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(option_names); i++)
+		if (!strcmp(term->name, option_names[i]))
+			return vec_push(&b->options, option) < 0 ? -ENOMEM : 1;
 	return 0;
 }
 
@@ -237,6 +252,7 @@ static int unknown_term(struct build *b, const struct term *term)
 		"config", "config1", "config2", "config3", "config4", "name", "period", "freq"};
 	dir_names words _cleanup_(dir_names_done) = {0};
 	struct suggest s = {.word = term->name};
+	const char *name, *value;
 
 	if (b->pmu && pmu_event_names(b->pmu, &words) == 0)
 		pmu_term_names(b->pmu, &words);
@@ -246,6 +262,8 @@ static int unknown_term(struct build *b, const struct term *term)
 		suggest_offer(&s, common[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(option_names); i++)
 		suggest_offer(&s, option_names[i]);
+	for (size_t i = 0; (name = attribute_at(i, &value)); i++)
+		suggest_offer(&s, name);
 	return bad_term(b, term, -ENOENT, "%s%s has no event or term '%s'%s%s%s",
 		b->pmu ? "PMU " : "a generic event", b->pmu ? b->pmu->name : "", CLIP(term->name),
 		s.best ? ": did you mean '" : "", s.best ? s.best : "", s.best ? "'?" : "");
@@ -313,18 +331,35 @@ static int name_spec(struct build *b, const char *word, size_t word_n, const cha
 	return b->spec.name ? 0 : base_oom();
 }
 
+/* Adds the attributes after the terms to those among them. */
+static int add_parts(struct build *b)
+{
+	int r = 0;
+
+	for (size_t i = 0; b->parts && r == 0 && i < b->parts->n_options; i++) {
+		r = attribute_check_repeated(
+			b->parser, b->options.at, b->options.n, &b->parts->options[i]);
+		if (r == 0)
+			r = vec_push(&b->options, b->parts->options[i]);
+	}
+	return r;
+}
+
 static int finish(struct build *b)
 {
 	struct list *list = b->parser->list;
 	struct attar_event_spec *spec, added;
-	int r = parser_add(b->parser, b->spec.kind, &spec);
+	int r = add_parts(b);
 
+	if (r == 0)
+		r = parser_add(b->parser, b->spec.kind, &spec);
 	if (r < 0)
 		return r;
 	added = *spec;
 	*spec = b->spec;
 	spec->item = added.item;
 	spec->column = added.column;
+	spec->text = added.text;
 	spec->group = -1;
 	spec->config = b->words[0];
 	spec->config1 = b->words[1];
@@ -336,8 +371,9 @@ static int finish(struct build *b)
 	spec->n_options = b->options.n;
 	if (b->options.n && !list_own(list, TAKE_PTR(b->options.at)))
 		return base_oom();
-	if (!b->pmu)
-		return 0;
+	r = attributes_apply(b->parser, list->specs.n - 1);
+	if (r < 0 || !b->pmu)
+		return r;
 	spec->pmu = list_text(list, b->pmu->name, strlen(b->pmu->name));
 	spec->system_wide = b->pmu->pub.system_wide;
 	return spec->pmu ? list_cpus(list, spec, b->pmu->cpus.at, b->pmu->cpus.n) : base_oom();
@@ -398,8 +434,8 @@ static int unknown_pmu(struct parser *parser, const char *name)
 }
 
 /* cycles/period=1000/ on hybrid CPUs: cpu_core/cycles,period=1000/ and so on for each core PMU. */
-static int add_generic_per_core(
-	struct parser *parser, term_list *terms, const char *name, const char *text, size_t n)
+static int add_generic_per_core(struct parser *parser, term_list *terms, const struct parts *parts,
+	const char *name, const char *text, size_t n)
 {
 	term_list all = {0};
 	char *full;
@@ -414,7 +450,7 @@ static int add_generic_per_core(
 		return base_oom();
 	}
 	for (size_t i = 0; r == 0 && (pmu = pmu_core(parser->catalog, i)); i++) {
-		struct build b = {.parser = parser, .pmu = pmu, .terms = &all};
+		struct build b = {.parser = parser, .pmu = pmu, .terms = &all, .parts = parts};
 
 		r = build(&b, name, strlen(name), full, strlen(full));
 	}
@@ -427,17 +463,17 @@ static int add_generic_per_core(
  * cycles/period=1000/: a generic event with common terms. Returns 0 if the name is not a generic
  * event.
  */
-static int add_generic(
-	struct parser *parser, term_list *terms, const char *name, const char *text, size_t n)
+static int add_generic(struct parser *parser, term_list *terms, const struct parts *parts,
+	const char *name, const char *text, size_t n)
 {
 	struct attar_event_spec like = {.unit = "", .scale = 1};
-	struct build b = {.parser = parser, .terms = terms, .spec = like};
+	struct build b = {.parser = parser, .terms = terms, .parts = parts, .spec = like};
 	int r;
 
 	if (!simple_event_generic(name, strlen(name), &b.spec))
 		return 0;
 	if (b.spec.kind != ATTAR_EVENT_SOFTWARE && pmu_core(parser->catalog, 1))
-		return add_generic_per_core(parser, terms, name, text, n);
+		return add_generic_per_core(parser, terms, parts, name, text, n);
 	b.words[0] = b.spec.config;
 	r = build(&b, name, strlen(name), text, n);
 	return r < 0 ? r : 1;
@@ -446,15 +482,15 @@ static int add_generic(
 /*
  * Adds the event for each PMU that matches the name; if several match, PMUs without it are skipped.
  */
-static int add_each(
-	struct parser *parser, const char *name, term_list *terms, const char *text, size_t n)
+static int add_each(struct parser *parser, const char *name, term_list *terms,
+	const struct parts *parts, const char *text, size_t n)
 {
 	bool several = pmu_match(parser->catalog, name, 1);
 	struct pmu *pmu;
 	int r = 0;
 
 	for (size_t i = 0; (pmu = pmu_match(parser->catalog, name, i)); i++) {
-		struct build b = {.parser = parser, .pmu = pmu, .terms = terms};
+		struct build b = {.parser = parser, .pmu = pmu, .terms = terms, .parts = parts};
 
 		r = build(&b, name, strlen(name), text, n);
 		if (r < 0 && (!several || r == -ENOMEM))
@@ -463,20 +499,37 @@ static int add_each(
 	return parser->list->specs.n > parser->first ? 1 : r;
 }
 
+/* pmu/terms/attribute/attribute/, as opposed to pmu/terms/letters. */
+static int read_attributes(struct parser *parser, struct parts *ret_parts)
+{
+	const char *end = list_find(parser->p, ",/}");
+
+	*ret_parts = (struct parts){0};
+	if (!end || *end != '/' || *parser->p == ':' || isspace((unsigned char)*parser->p))
+		return 0;
+	parser->p--;
+	return parts_parse(parser, false, ret_parts);
+}
+
 int terms_parse(struct parser *parser, const char *word, size_t n)
 {
 	char *name = list_text(parser->list, word, n);
 	const char *text = parser->p + 1;
 	term_list terms = {0};
+	struct parts parts;
+	size_t text_n;
 	int r;
 
 	if (!name)
 		return base_oom();
 	r = read_terms(parser, &terms);
+	text_n = (size_t)(parser->p - 1 - text);
 	if (r == 0)
-		r = add_each(parser, name, &terms, text, (size_t)(parser->p - 1 - text));
+		r = read_attributes(parser, &parts);
 	if (r == 0)
-		r = add_generic(parser, &terms, name, text, (size_t)(parser->p - 1 - text));
+		r = add_each(parser, name, &terms, &parts, text, text_n);
+	if (r == 0)
+		r = add_generic(parser, &terms, &parts, name, text, text_n);
 	if (r == 0)
 		r = unknown_pmu(parser, name);
 	vec_done(&terms);

@@ -121,7 +121,7 @@ int tracepoint_parse(struct parser *parser, const char *system_at, size_t system
 	size_t n = name_span(parser->p);
 	char *system = list_text(parser->list, system_at, system_n);
 	char *name = list_text(parser->list, parser->p, n);
-	struct tracepoint_parts parts = {0};
+	struct parts parts = {0};
 	int r;
 
 	if (!system || !name)
@@ -130,16 +130,9 @@ int tracepoint_parse(struct parser *parser, const char *system_at, size_t system
 		return parser_fail(parser, parser->p, -EINVAL,
 			"the syntax of a tracepoint is system:name, such as sched:sched_switch");
 	parser->p += n;
-	r = *parser->p == '/'
-		    ? parser_parts(parser, &parts.filter, &parts.options, &parts.n_options)
-		    : 0;
+	r = parts_parse(parser, true, &parts);
 	if (r == 0)
 		r = strcmp(system, USER_EVENTS) ? tracepoint_add(parser, system, name)
 						: userevent_add(parser, name, &parts);
-	for (size_t i = parser->first; r == 0 && i < parser->list->specs.n; i++) {
-		parser->list->specs.at[i].filter = parts.filter;
-		parser->list->specs.at[i].options = parts.options;
-		parser->list->specs.at[i].n_options = parts.n_options;
-	}
-	return r;
+	return r == 0 ? parts_apply(parser, &parts) : r;
 }

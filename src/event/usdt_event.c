@@ -298,21 +298,12 @@ static int find_and_add(struct parser *parser, const struct usdt_request *reques
 /* Takes the filter and options after the name, for all specs of the event. */
 static int add_parts(struct parser *parser, const struct usdt_request *request, const char *end)
 {
-	const struct attar_event_option *options = NULL;
-	const char *filter = NULL;
-	size_t n_options = 0;
-	int r = 0;
+	struct parts parts;
+	int r = parts_parse(parser, true, &parts);
 
-	if (*parser->p == '/')
-		r = parser_parts(parser, &filter, &options, &n_options);
 	if (r == 0)
 		r = find_and_add(parser, request, end);
-	for (size_t i = parser->first; r == 0 && i < parser->list->specs.n; i++) {
-		parser->list->specs.at[i].filter = filter;
-		parser->list->specs.at[i].options = options;
-		parser->list->specs.at[i].n_options = n_options;
-	}
-	return r;
+	return r == 0 ? parts_apply(parser, &parts) : r;
 }
 
 int usdt_parse(struct parser *parser)

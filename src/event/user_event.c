@@ -68,8 +68,7 @@ static int transport_of(struct parser *parser, const char *word, enum attar_tran
 }
 
 /* It may also be in the position of the filter. */
-static int take_transport(
-	struct parser *parser, struct tracepoint_parts *parts, enum attar_transport *ret)
+static int take_transport(struct parser *parser, struct parts *parts, enum attar_transport *ret)
 {
 	static const char key[] = "transport=";
 
@@ -140,7 +139,7 @@ static int check_filter(struct parser *parser, const char *text, const struct at
 }
 
 /* Adds a dummy event, which keeps the position in the list. */
-static int add_user(struct parser *parser, const char *name, const struct tracepoint_parts *parts,
+static int add_user(struct parser *parser, const char *name, const struct parts *parts,
 	enum attar_transport transport)
 {
 	struct attar_event_spec *spec;
@@ -178,7 +177,7 @@ static int no_kernel(struct parser *parser, const char *name, int error)
 		name);
 }
 
-int userevent_add(struct parser *parser, const char *name, struct tracepoint_parts *parts)
+int userevent_add(struct parser *parser, const char *name, struct parts *parts)
 {
 	enum attar_transport transport;
 	int r = take_transport(parser, parts, &transport);

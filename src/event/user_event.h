@@ -12,17 +12,11 @@
 
 #define USER_EVENTS "user_events"
 
-struct tracepoint_parts {
-	const char *filter;
-	const struct attar_event_option *options;
-	size_t n_options;
-};
-
 /*
  * Adds the tracepoints of that name or pattern if the kernel has them, otherwise one spec of kind
  * ATTAR_EVENT_USER. Removes the transport from the parts.
  */
-int userevent_add(struct parser *parser, const char *name, struct tracepoint_parts *parts);
+int userevent_add(struct parser *parser, const char *name, struct parts *parts);
 
 /* Kernel support for user_events. */
 enum userevent_kernel {

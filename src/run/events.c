@@ -17,6 +17,18 @@ void run_stack_attr(const struct common_opts *o, bool stacks, struct perf_event_
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 }
 
+/* Profilers are parsed as events, but not run as such yet. */
+static int check_kinds(const struct attar_event_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->at[i].kind == ATTAR_EVENT_PROFILER)
+			return attar_spec_error(&list->at[i], list->at[i].column,
+				attar_fail(-EOPNOTSUPP,
+					"the profiler '%s' cannot be a source of events yet",
+					list->at[i].profiler));
+	return 0;
+}
+
 int run_parse_events(
 	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
 {
@@ -33,7 +45,8 @@ int run_parse_events(
 		return base_oom();
 	}
 	*ret_list = list;
-	return 0;
+	r = check_kinds(list);
+	return r < 0 ? attar_context(r, "--event") : 0;
 }
 
 /* Excludes this process from tracepoints: printing an event would cause further events. */

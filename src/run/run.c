@@ -85,6 +85,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	attar_target_free(run->target);
 	attar_symbols_free(run->symbols);
 	attar_catalog_free(run->catalog);
+	free(run->profilers);
 	attar_report_free(run->lines.report);
 	options_done(&run->options);
 	intern_done(&run->texts);
@@ -252,6 +253,21 @@ static bool name_function(void *ctx, uint64_t address, struct attar_kernel_name 
 	return true;
 }
 
+/* The names of all profilers, which may be events. */
+static const char **list_profilers(void)
+{
+	const struct attar_profiler *const *all = attar_profilers();
+	const char **names;
+	size_t n = 0;
+
+	while (all[n])
+		n++;
+	names = calloc(n + 1, sizeof(*names));
+	for (size_t i = 0; names && i < n; i++)
+		names[i] = all[i]->name;
+	return names;
+}
+
 struct attar_catalog *attar_run_catalog(struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", NULL);
@@ -265,6 +281,11 @@ struct attar_catalog *attar_run_catalog(struct attar_run *run)
 
 	if (run->catalog)
 		return run->catalog;
+	opts.profilers = run->profilers = run->profilers ? run->profilers : list_profilers();
+	if (!run->profilers) {
+		base_oom();
+		return NULL;
+	}
 	if (attar_catalog_new(&opts, &run->catalog) < 0)
 		return NULL;
 	attar_catalog_resolver(run->catalog, name_function, run);

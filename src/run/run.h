@@ -50,6 +50,7 @@ struct attar_run {
 
 	/* What is observed: see open.c. */
 	struct attar_catalog *catalog; /* NULL until first used */
+	const char **profilers;        /* names for the catalog, ending with NULL */
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */

@@ -106,7 +106,7 @@ static struct attar_event_spec *new_spec(
 	}
 	snprintf(full, sizeof(full), USER_EVENTS ":%s", name);
 	*spec = *asked;
-	spec->name = intern_text(&user->names, full);
+	spec->name = asked->alias ? asked->alias : intern_text(&user->names, full);
 	return spec->name ? spec : NULL;
 }
 
@@ -303,8 +303,8 @@ static bool may_come(const struct user_events *user, const struct attar_event_sp
 
 static bool is_named(const struct attar_event_spec *spec, const char *name)
 {
-	return spec->transport == ATTAR_TRANSPORT_KERNEL &&
-	       !strcmp(strchr(spec->name, ':') + 1, name);
+	return spec->transport == ATTAR_TRANSPORT_KERNEL && spec->format &&
+	       !strcmp(spec->format->name, name);
 }
 
 static bool is_open(const struct user_events *user, const char *name)

@@ -94,11 +94,23 @@ MISTAKES = [
 def test_wrong_arguments_are_refused(args, status, sentence):
     done = run(*args, timeout=20)
     error = done.stderr.strip()
-    assert re.fullmatch(sentence, error.splitlines()[-1]), error
+    last = [line for line in error.splitlines() if not line.startswith('    ')][-1]
+    assert re.fullmatch(sentence, last), error
     assert done.returncode == status, (done.returncode, error)
     assert done.stdout == ''
     # A message names the object; it never ends with a bare number of the kernel.
     assert not re.search(r'errno|error -?\d+', error, re.I)
+
+
+@pytest.mark.parallel
+def test_event_errors_show_the_place():
+    events = 'page-faults,sched:sched_switch//stak/,cs'
+    done = run('trace', '-e', events, timeout=20)
+    assert done.returncode == USAGE
+    assert done.stderr.splitlines() == [
+        "attar: --event: events, column 33: no attribute 'stak': did you mean 'stack'?",
+        f'    {events}',
+        f'    {" " * events.index("stak")}^']
 
 
 def test_no_arguments_lists_the_commands():

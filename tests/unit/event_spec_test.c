@@ -302,10 +302,10 @@ static void test_parts(void **state)
 	if (!has_tracefs())
 		skip();
 	list = parse("sched:sched_wakeup/prio<10 && comm==\"a/b,c\"/stack/alias=x/key=(pid/2)/,"
-		     "sched:sched_switch//push=\"/tmp/f\"/,sched:sched_switch/'next_pid>1'/");
+		     "sched:sched_switch//alias=\"/tmp/f\"/,sched:sched_switch/'next_pid>1'/");
 	e = list->at;
 	assert_int_equal(list->n, 3);
-	assert_string_equal(e[0].name, "sched:sched_wakeup");
+	assert_string_equal(e[0].name, "x");
 	assert_string_equal(e[0].filter, "prio<10 && comm==\"a/b,c\"");
 	assert_int_equal(e[0].n_options, 3);
 	assert_string_equal(e[0].options[0].name, "stack");
@@ -319,9 +319,10 @@ static void test_parts(void **state)
 	assert_int_equal(e[2].n_options, 0);
 	attar_event_list_free(list);
 	refuse("sched:sched_wakeup/prio<10,cs", -EINVAL,
-		"events, column 19: missing closing '/': the syntax is sys:name/filter/");
+		"events, column 19: missing closing '/': the syntax is "
+		"EVENT/FILTER/ATTRIBUTE/.../");
 	refuse("sched:sched_wakeup//9<x/", -EINVAL,
-		"events, column 21: '9<x' is not an option such as stack or alias=x");
+		"events, column 21: '9<x' is not an attribute such as stack or alias=x");
 }
 
 /* Encodings for other CPUs: libpfm4 returns them on request. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "events.h"
 
+#include <stdlib.h>
+
 struct attar_event_list *events_parse(struct attar_catalog *catalog, const char *text)
 {
 	struct attar_event_list *list = NULL;
@@ -10,11 +12,39 @@ struct attar_event_list *events_parse(struct attar_catalog *catalog, const char 
 	return list;
 }
 
+static const char column[] = "events, column ";
+
+/* The text is on the next line, and a caret is below the column. */
+static void check_excerpt(const char *excerpt, const char *text, size_t at)
+{
+	const char *caret = strrchr(excerpt, '\n');
+
+	assert_string_equal(caret + strspn(caret, "\n "), "^");
+	if (strlen(text) <= 40) {
+		assert_memory_equal(excerpt, "\n    ", 5);
+		assert_memory_equal(excerpt + 5, text, strlen(text));
+		assert_ptr_equal(caret, excerpt + 5 + strlen(text));
+		assert_int_equal(strlen(caret), 1 + 4 + at);
+	}
+}
+
 void events_refuse(struct attar_catalog *catalog, const char *text, int code, const char *sentence)
 {
 	struct attar_event_list *list = (struct attar_event_list *)&list;
 
+	const char *excerpt;
+	size_t n = strlen(sentence);
+
 	assert_int_equal(attar_event_list_parse(catalog, text, &list), code);
-	assert_string_equal(attar_error(), sentence);
 	assert_ptr_equal(list, &list);
+	excerpt = strchr(attar_error(), '\n');
+	if (!excerpt) {
+		assert_string_equal(attar_error(), sentence);
+		assert_true(!*text || strncmp(sentence, column, strlen(column)));
+		return;
+	}
+	if (strlen(sentence) != (size_t)(excerpt - attar_error()) ||
+		memcmp(attar_error(), sentence, n))
+		assert_string_equal(attar_error(), sentence);
+	check_excerpt(excerpt, text, strtoul(sentence + strlen(column), NULL, 10));
 }

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/attributes.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/parse.h"
+#include "base/suggest.h"
+
+enum { CPU_MAX = 8191, STACK_MAX = UINT16_MAX };
+
+enum form {
+	FORM_NONE,  /* no value */
+	FORM_VALUE, /* any text, interpreted by the profiler */
+	FORM_FRAMES,
+	FORM_CPUS,
+	FORM_RATE,
+	FORM_LATER, /* not supported yet */
+};
+
+struct attribute {
+	const char *name, *value;
+	enum form form;
+	bool repeats;
+};
+
+static const struct attribute attributes[] = {
+	{"stack", NULL, FORM_NONE},
+	{"max-stack", "FRAMES", FORM_FRAMES},
+	{"alias", "NAME", FORM_VALUE},
+	{"cpus", "LIST", FORM_CPUS},
+	{"exec", "EXPRESSION", FORM_VALUE},
+	{"key", "EXPRESSION", FORM_VALUE},
+	{"printkey", "EXPRESSION", FORM_VALUE},
+	{"role", "EXPRESSION", FORM_VALUE},
+	{"untraced", NULL, FORM_NONE},
+	{"trigger", NULL, FORM_NONE},
+	{"top-by", "EXPRESSION", FORM_VALUE, .repeats = true},
+	{"top-add", "EXPRESSION", FORM_VALUE, .repeats = true},
+	{"comm", "EXPRESSION", FORM_VALUE},
+	{"ptr", "EXPRESSION", FORM_VALUE},
+	{"size", "EXPRESSION", FORM_VALUE},
+	{"num", "EXPRESSION", FORM_VALUE},
+	{"index", "FIELD", FORM_VALUE},
+	{"period", "COUNT", FORM_RATE},
+	{"freq", "HZ", FORM_RATE},
+	{"transport", "kernel|shm|usdt", FORM_VALUE},
+	{"vm", "UUID", FORM_LATER},
+	{"push", "ADDRESS", FORM_LATER},
+	{"pull", "ADDRESS", FORM_LATER},
+};
+
+const char *attribute_at(size_t i, const char **ret_value)
+{
+	if (i >= ARRAY_SIZE(attributes))
+		return NULL;
+	*ret_value = attributes[i].value;
+	return attributes[i].name;
+}
+
+static const struct attribute *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
+		if (!strcmp(attributes[i].name, name))
+			return &attributes[i];
+	return NULL;
+}
+
+bool attribute_is_known(const char *name)
+{
+	return find(name) != NULL;
+}
+
+/* ---- errors ---- */
+
+static int bad_option(struct parser *parser, const struct attar_event_option *option,
+	const char *fmt, ...) ATTAR_PRINTF(3, 4);
+
+static int bad_option(
+	struct parser *parser, const struct attar_event_option *option, const char *fmt, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, fmt);
+	r = parser_vfail(parser, parser->text + option->column - 1, -EINVAL, fmt, args);
+	va_end(args);
+	return r;
+}
+
+static int bad_value(struct parser *parser, const struct attar_event_option *option, int code)
+{
+	attar_context(code, "%s", option->name);
+	return parser_context(parser, parser->text + option->value_column - 1, code);
+}
+
+static int unknown(struct parser *parser, const struct attar_event_option *option)
+{
+	struct suggest s = {.word = option->name};
+	struct buf names _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
+		suggest_offer(&s, attributes[i].name);
+		if (attributes[i].form != FORM_LATER)
+			buf_printf(&names, "%s%s", i ? ", " : "", attributes[i].name);
+	}
+	if (s.best)
+		return bad_option(parser, option, "no attribute '%s': did you mean '%s'?",
+			CLIP(option->name), s.best);
+	return bad_option(parser, option, "no attribute '%s': the attributes are %s",
+		CLIP(option->name), buf_text(&names));
+}
+
+/* ---- values ---- */
+
+static int read_frames(const char *value, uint64_t *ret_frames)
+{
+	int r = parse_u64(value, ret_frames);
+
+	if (r < 0)
+		return r;
+	return *ret_frames >= 1 && *ret_frames <= STACK_MAX
+		       ? 0
+		       : attar_fail(-ERANGE, "%s is not between 1 and %d", CLIP(value), STACK_MAX);
+}
+
+static int read_rate(const char *value, uint64_t *ret_rate)
+{
+	int r = parse_u64(value, ret_rate);
+
+	return r == 0 && !*ret_rate ? attar_fail(-ERANGE, "0 samples nothing") : r;
+}
+
+static int check_value(struct parser *parser, const struct attar_event_option *option, int form)
+{
+	parse_ints cpus = {0};
+	uint64_t number;
+	int r = 0;
+
+	if (form == FORM_FRAMES)
+		r = read_frames(option->value, &number);
+	else if (form == FORM_RATE)
+		r = read_rate(option->value, &number);
+	else if (form == FORM_CPUS)
+		r = parse_list(option->value, CPU_MAX, &cpus);
+	vec_done(&cpus);
+	return r < 0 && r != -ENOMEM ? bad_value(parser, option, r) : r;
+}
+
+int attribute_check(struct parser *parser, const struct attar_event_option *option)
+{
+	const struct attribute *a = find(option->name);
+
+	if (!a)
+		return unknown(parser, option);
+	if (a->form == FORM_LATER)
+		return parser_fail(parser, parser->text + option->column - 1, -EOPNOTSUPP,
+			"the attribute %s= is not supported yet", a->name);
+	if (!a->value && option->value)
+		return bad_option(parser, option, "%s has no value: write %s", a->name, a->name);
+	if (a->value && (!option->value || !*option->value))
+		return bad_option(
+			parser, option, "%s needs a value: %s=%s", a->name, a->name, a->value);
+	return check_value(parser, option, a->form);
+}
+
+int attribute_check_repeated(struct parser *parser, const struct attar_event_option *options,
+	size_t n, const struct attar_event_option *new)
+{
+	const struct attribute *a = find(new->name);
+
+	for (size_t i = 0; i < n && a && !a->repeats; i++)
+		if (!strcmp(options[i].name, new->name))
+			return bad_option(parser, new,
+				"%s is specified twice: it may be specified only once", new->name);
+	return 0;
+}
+
+/* ---- what they set ---- */
+
+const struct attar_event_option *attar_spec_get_option(
+	const struct attar_event_spec *spec, const char *name)
+{
+	CHECK_ARG_OR(spec, "spec", NULL);
+	CHECK_ARG_OR(name, "name", NULL);
+
+	for (size_t i = 0; i < spec->n_options; i++)
+		if (!strcmp(spec->options[i].name, name))
+			return &spec->options[i];
+	return NULL;
+}
+
+static int set_cpus(struct list *list, struct attar_event_spec *spec, const char *value)
+{
+	parse_ints cpus = {0};
+	int r = parse_list(value, CPU_MAX, &cpus);
+
+	if (r == 0 && !list_own(list, cpus.at))
+		return base_oom();
+	if (r < 0) {
+		vec_done(&cpus);
+		return r;
+	}
+	spec->only_cpus = cpus.at;
+	spec->n_only_cpus = cpus.n;
+	return 0;
+}
+
+static int set_rates(struct parser *parser, struct attar_event_spec *spec)
+{
+	const struct attar_event_option *period = attar_spec_get_option(spec, "period"),
+					*freq = attar_spec_get_option(spec, "freq");
+
+	if ((period || spec->period) && (freq || spec->freq))
+		return bad_option(
+			parser, freq ? freq : period, "period and freq are mutually exclusive");
+	if (period)
+		read_rate(period->value, &spec->period);
+	if (freq)
+		read_rate(freq->value, &spec->freq);
+	return 0;
+}
+
+/* Only user events have a transport; they have taken it from the options before. */
+static int check_transport(struct parser *parser, const struct attar_event_spec *spec)
+{
+	const struct attar_event_option *transport = attar_spec_get_option(spec, "transport");
+
+	if (!transport || spec->transport || spec->user_event || spec->kind == ATTAR_EVENT_USER)
+		return 0;
+	return bad_option(parser, transport, "only events of user_events have a transport");
+}
+
+int attributes_apply(struct parser *parser, size_t i)
+{
+	struct list *list = parser->list;
+	struct attar_event_spec *spec = &list->specs.at[i];
+	const struct attar_event_option *alias = attar_spec_get_option(spec, "alias"),
+					*depth = attar_spec_get_option(spec, "max-stack"),
+					*cpus = attar_spec_get_option(spec, "cpus");
+	uint64_t frames = 0;
+	int r = check_transport(parser, spec);
+
+	if (r == 0)
+		r = set_rates(parser, spec);
+	if (r == 0 && depth)
+		r = read_frames(depth->value, &frames);
+	spec->max_stack = (uint16_t)frames;
+	spec->stack = depth || attar_spec_get_option(spec, "stack");
+	spec->untraced = attar_spec_get_option(spec, "untraced") != NULL;
+	spec->trigger = attar_spec_get_option(spec, "trigger") != NULL;
+	if (alias) {
+		spec->alias = spec->name = alias->value;
+		list->letters.at[i].named = true;
+	}
+	return r == 0 && cpus ? set_cpus(list, spec, cpus->value) : r;
+}
