@@ -58,12 +58,12 @@ int main(int argc, char **argv)
 	fill_histogram(report, text);
 	attar_report_remark(report, "of %zu bytes", strlen(text));
 	attar_report_notes(report, &notes);
-	for (const char *const *format = attar_formats(); *format && r == 0; format++) {
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink && r == 0; sink++) {
 		struct attar_renderer *renderer;
 
-		if (strcmp(*format, "text") && strcmp(*format, "json"))
+		if (!(*sink)->for_terminal && !(*sink)->is_complete)
 			continue;
-		r = attar_renderer_new(*format, stdout, &opts, &renderer);
+		r = attar_renderer_new((*sink)->name, stdout, &opts, &renderer);
 		if (r == 0)
 			r = attar_renderer_draw(renderer, report);
 		if (r == 0)

@@ -323,42 +323,61 @@ struct attar_render_opts {
 	unsigned columns; /* terminal width; 0: no limit (not a terminal) */
 	bool colour;
 	unsigned max_rows;   /* text: maximum per table or tree; 0: all */
-	bool quiet;          /* text: no remarks and notes; csv, folded: do not log them */
+	bool quiet;          /* text: no remarks and notes; others: do not log them */
 	bool time_frames;    /* folded: frames "YYYY-MM-DD" and "HH:MM:SS" before each stack */
 	const char *title;   /* html; copied; NULL: made from the profiler's name */
 	const char *command; /* html: the command line shown on the page; copied; NULL: none */
 	bool ascii;          /* text: replace non-ASCII characters with ~ and ? */
 };
 
+/* An output format, and what it can show. */
+struct attar_sink {
+	const char *name;      /* "json" */
+	const char *extension; /* of file names: "json" for "x.json" */
+	unsigned sections;     /* those that it draws: bits 1 << enum attar_section_kind */
+	bool whole_run;        /* draws one report, that of a whole run */
+	bool for_terminal;     /* for people at a terminal; others are data, not to be mixed with */
+	bool is_complete;      /* shows all of a report, also named values of rows */
+	bool has_notes;        /* shows remarks and notes; otherwise they are logged, see below */
+	bool wants_trees;      /* is made for trees: they should be in the report */
+};
+
+/* All sinks, NULL after the last. The first one is for terminals. */
+ATTAR_API const struct attar_sink *const *attar_sinks(void);
+
+/* The sink with this name. NULL: there is none; the error text suggests one. */
+ATTAR_API const struct attar_sink *attar_sink_find(const char *name);
+
+/* The sink for a file name's extension; NULL: there is none. */
+ATTAR_API const struct attar_sink *attar_sink_of_path(const char *path);
+
 /*
- * Draws any number of reports one after the other (one per interval), or a single report of the
- * whole run if attar_renderer_whole_run() returns true (html).
+ * Draws any number of reports one after the other (one per interval), or a single one if its sink
+ * draws whole runs.
  */
 struct attar_renderer;
 
 /*
- * Creates a renderer for one of attar_formats() that writes to out, which is borrowed until the
- * renderer is freed; opts may be NULL. -EINVAL: no such format (the error text suggests one).
+ * Creates a renderer for the sink with this name that writes to out, which is borrowed until the
+ * renderer is freed; opts may be NULL. -EINVAL: no such sink (the error text suggests one).
  */
-ATTAR_API int attar_renderer_new(const char *format, FILE *out,
-	const struct attar_render_opts *opts, struct attar_renderer **ret_renderer);
-ATTAR_API bool attar_renderer_whole_run(const struct attar_renderer *renderer);
+ATTAR_API int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_opts *opts,
+	struct attar_renderer **ret_renderer);
+
+/* The sink of a renderer. */
+ATTAR_API const struct attar_sink *attar_renderer_get_sink(const struct attar_renderer *renderer);
 
 /*
  * Draws and flushes. Returns 0; -EPIPE if the reader closed the pipe, or the errno of another
- * failed write; -EINVAL for a report that the format cannot represent: folded needs a tree, and
- * html is drawn once. csv and folded have no remarks and notes: these are logged if out is stdout.
+ * failed write; -EINVAL for a report without any section that the sink could draw, if it draws
+ * trees only, and for a second report of a whole run. Remarks and notes are logged if out is stdout
+ * and the sink cannot show them.
  */
 ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);
 
 /* Frees the renderer; out stays open. Returns NULL. renderer may be NULL. */
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);
-
-/* The format for a file name's extension: "html" for "x.html"; NULL if it has none. */
-ATTAR_API const char *attar_format_of(const char *path);
-/* The names of all formats, NULL after the last. */
-ATTAR_API const char *const *attar_formats(void);
 
 #ifdef __cplusplus
 }

@@ -362,11 +362,11 @@ ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
 ATTAR_API struct attar_section *attar_run_lines(
 	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section));
 
-/* True if an output uses trees (html, folded). Otherwise a profiler may omit them. */
+/* True if an output is made for trees. Otherwise a profiler may omit them. */
 ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
 
 /*
- * True if an output uses the fields of single events as values (json). Otherwise a profiler omits
+ * True if an output shows the fields of single events as values. Otherwise a profiler omits
  * them.
  */
 ATTAR_API bool attar_run_wants_values(const struct attar_run *run);

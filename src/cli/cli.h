@@ -28,8 +28,11 @@ int report_error(enum status status);
  */
 int print_buf(const struct buf *text);
 
-/* Prints a report as "text" or "json"; quiet: without notes. Returns the exit status. */
-int print_report(const struct attar_report *report, const char *format, bool quiet);
+/*
+ * Prints a report for people, or for programs (--json); quiet: without notes. Returns the exit
+ * status.
+ */
+int print_report(const struct attar_report *report, bool for_programs, bool quiet);
 
 /* Flushes stdout; prints an error if that or an earlier write failed. Returns the exit status. */
 int print_end(void);

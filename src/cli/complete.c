@@ -40,7 +40,7 @@ static void each_dashed(struct buf *b, const struct command *c, dashed_fn *fn)
 		}
 }
 
-/* How each shell completes the value of an option or command. */
+/* How each shell completes the value of an option or command. @: the names of all sinks. */
 static const struct action {
 	const char *what, *bash, *zsh, *fish;
 } actions[] = {
@@ -49,8 +49,7 @@ static const struct action {
 		" -x -a '(__fish_complete_pids)'"},
 	{"cpu", "cat /sys/devices/system/cpu/online | _attar_match", " ",
 		" -x -a '(cat /sys/devices/system/cpu/online)'"},
-	{"format", "printf '%s\\n' text json csv folded html | _attar_match",
-		"(text json csv folded html)", " -x -a 'text json csv folded html'"},
+	{"format", "printf '%s\\n' @ | _attar_match", "(@)", " -x -a '@'"},
 	{"shell", "printf '%s\\n' bash zsh fish | _attar_match", "(bash zsh fish)",
 		" -x -a 'bash zsh fish'"},
 	{"event", "\"$attar\" list --names 2>/dev/null | _attar_match", "_attar_events",
@@ -66,6 +65,18 @@ static const struct action *action_of(const char *what)
 	while (a->what && (!what || strcmp(a->what, what)))
 		a++;
 	return a;
+}
+
+static void add_action(struct buf *b, const char *text)
+{
+	for (; *text; text++) {
+		if (*text != '@') {
+			buf_char(b, *text);
+			continue;
+		}
+		for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++)
+			buf_printf(b, "%s%s", sink == attar_sinks() ? "" : " ", (*sink)->name);
+	}
 }
 
 static void all_names(struct buf *b)
@@ -144,7 +155,9 @@ static void bash_value(
 	buf_printf(b, "\t%s:--%s", profiler->name, o->name);
 	if (o->letter)
 		buf_printf(b, "|%s:-%c", profiler->name, o->letter);
-	buf_printf(b, ") %s; return;;\n", action_of(o->complete)->bash);
+	buf_str(b, ") ");
+	add_action(b, action_of(o->complete)->bash);
+	buf_str(b, "; return;;\n");
 }
 
 static void bash_command(struct buf *b, const struct command *c)
@@ -194,8 +207,10 @@ static void zsh_spec(
 	buf_printf(b, " \\\n\t\t'*%s%s%s[", dashes, name, o->value ? (dashes[1] ? "=" : "+") : "");
 	zsh_text(b, o->help);
 	buf_char(b, ']');
-	if (o->value)
-		buf_printf(b, ":%s:%s", o->value, action_of(o->complete)->zsh);
+	if (o->value) {
+		buf_printf(b, ":%s:", o->value);
+		add_action(b, action_of(o->complete)->zsh);
+	}
 	buf_char(b, '\'');
 }
 
@@ -278,7 +293,7 @@ static void fish_form(struct buf *b, const struct attar_profiler *profiler,
 	if (o->letter)
 		buf_printf(b, " -s %c", o->letter);
 	if (o->value)
-		buf_str(b, action_of(o->complete)->fish);
+		add_action(b, action_of(o->complete)->fish);
 	buf_str(b, " -d '");
 	fish_text(b, o->help);
 	buf_str(b, "'\n");

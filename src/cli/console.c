@@ -195,14 +195,24 @@ int print_buf(const struct buf *text)
 	return print_end();
 }
 
-int print_report(const struct attar_report *report, const char *format, bool quiet)
+/* The first sink, or the one for programs that shows everything. */
+static const struct attar_sink *sink_for(bool programs)
+{
+	const struct attar_sink *const *sink = attar_sinks();
+
+	while (programs && !(*sink)->is_complete)
+		sink++;
+	return *sink;
+}
+
+int print_report(const struct attar_report *report, bool for_programs, bool quiet)
 {
 	struct attar_render_opts opts = {.size = sizeof(opts), .quiet = quiet};
 	struct attar_renderer *renderer;
 	int r;
 
 	console_fit(&opts);
-	r = attar_renderer_new(format, stdout, &opts, &renderer);
+	r = attar_renderer_new(sink_for(for_programs)->name, stdout, &opts, &renderer);
 	if (r == 0) {
 		r = attar_renderer_draw(renderer, report);
 		attar_renderer_free(renderer);

@@ -108,7 +108,7 @@ int command_doctor(int argc, char **argv)
 		return report_error(STATUS_FAILED);
 	}
 	worst = fill(report, json);
-	status = print_report(report, json ? "json" : "text", false);
+	status = print_report(report, json, false);
 	attar_report_free(report);
 	return status == STATUS_OK && worst == CHECK_BLOCKED ? STATUS_UNSUPPORTED : status;
 }

@@ -16,7 +16,7 @@ struct list {
 	const char *pattern; /* NULL: all events */
 	bool verbose;        /* also list unavailable events, with the reason */
 	bool names;          /* only names, one per line */
-	const char *format;
+	bool json;
 	struct attar_catalog *catalog;
 	struct attar_report *report;
 	struct attar_section *section; /* of the current kind; NULL until it has a row */
@@ -274,7 +274,7 @@ static int go(struct list *l)
 		return nothing(l);
 	if (l->unreadable_text)
 		log_note("tracepoints are not listed: %s", l->unreadable_text);
-	return l->names ? print_end() : print_report(l->report, l->format, true);
+	return l->names ? print_end() : print_report(l->report, l->json, true);
 }
 
 /* Describes an event with this full name. Returns the exit status, or -ENOENT. */
@@ -293,7 +293,7 @@ static int parse(struct list *l, int argc, char **argv)
 		if (!strcmp(argv[i], "-v") || !strcmp(argv[i], "--verbose"))
 			l->verbose = true;
 		else if (!strcmp(argv[i], "--json"))
-			l->format = "json";
+			l->json = true;
 		else if (!strcmp(argv[i], "--names"))
 			l->names = true;
 		else if (argv[i][0] == '-')
@@ -312,14 +312,14 @@ static int parse(struct list *l, int argc, char **argv)
 
 int command_list(int argc, char **argv)
 {
-	struct list l = {.format = "text"};
+	struct list l = {0};
 	int status;
 
 	if (parse(&l, argc, argv) < 0)
 		return report_error(STATUS_USAGE);
 	if (l.pattern && list_usdt_is(l.pattern))
-		return list_usdt(l.pattern, l.format, l.names, l.verbose);
-	status = l.pattern && !l.names && !strcmp(l.format, "text") ? describe(l.pattern) : -ENOENT;
+		return list_usdt(l.pattern, l.json, l.names, l.verbose);
+	status = l.pattern && !l.names && !l.json ? describe(l.pattern) : -ENOENT;
 	if (status >= 0)
 		return status;
 	status = go(&l);

@@ -113,7 +113,7 @@ static void fill(const struct listing *l)
 	}
 }
 
-int list_usdt(const char *pattern, const char *format, bool names, bool verbose)
+int list_usdt(const char *pattern, bool json, bool names, bool verbose)
 {
 	struct listing l = {.names = names, .verbose = verbose};
 	int r = read_request(pattern, &l.request), status;
@@ -127,7 +127,7 @@ int list_usdt(const char *pattern, const char *format, bool names, bool verbose)
 		fill(&l);
 	status = r < 0   ? report_error(status_of(r))
 		 : names ? print_end()
-			 : print_report(l.report, format, true);
+			 : print_report(l.report, json, true);
 	attar_report_free(l.report);
 	usdt_table_done(&l.table);
 	usdt_request_done(&l.request);

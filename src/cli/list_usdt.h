@@ -12,6 +12,6 @@ bool list_usdt_is(const char *pattern);
  * Lists the probes in a file, or with `verbose` each location of each; `names`: only their event
  * names. Returns the exit status.
  */
-int list_usdt(const char *pattern, const char *format, bool names, bool verbose);
+int list_usdt(const char *pattern, bool json, bool names, bool verbose);
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/output_options.h"
 
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "cli/outputs.h"
+
 #define T struct output_options
 
+enum { OUTPUT, FORMAT, FLAME_GRAPH = 0 };
+
+/* The options without help get one that lists the sinks. */
 static const struct attar_option output_options[] = {
-	ATTAR_LIST(T, outputs, 'o', "output", "FILE",
-		"also write the results to FILE, in the format given by its extension (html, "
-		"folded, json, csv, txt); may be repeated",
-		.complete = "file"),
-	ATTAR_TEXT(T, format, 0, "format", "NAME",
-		"format of stdout: text, json, csv, folded, html; with any but text, the command's "
-		"output goes to stderr",
-		.complete = "format"),
+	[OUTPUT] = ATTAR_LIST(T, outputs, 'o', "output", "FILE", NULL, .complete = "file"),
+	[FORMAT] = ATTAR_TEXT(T, format, 0, "format", "NAME", NULL, .complete = "format"),
 	ATTAR_COUNT(
 		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),
 	ATTAR_FLAG(T, verbose, 'v', "verbose", "print more detail on stderr"),
@@ -20,11 +22,49 @@ static const struct attar_option output_options[] = {
 	{0}};
 
 static const struct attar_option tree_options[] = {
-	ATTAR_LIST(T, flame_graphs, 0, "flame-graph", "FILE",
-		"write folded stacks to FILE, or an HTML page if FILE ends in .html; with -i, each "
-		"folded stack starts with the date and time; may be repeated",
-		.complete = "file"),
+	[FLAME_GRAPH] =
+		ATTAR_LIST(T, flame_graphs, 0, "flame-graph", "FILE", NULL, .complete = "file"),
 	{0}};
+
+static void list_sinks(struct buf *names, struct buf *extensions)
+{
+	const char *comma = "";
+
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++, comma = ", ") {
+		buf_printf(names, "%s%s", comma, (*sink)->name);
+		buf_printf(extensions, "%s%s", comma, (*sink)->extension);
+	}
+}
+
+/* Lists the sinks in the help of opts, a copy of the tables. */
+static int complete_help(struct output_options *opts)
+{
+	struct buf names _cleanup_(buf_done) = {0}, extensions _cleanup_(buf_done) = {0};
+	const struct attar_sink *stacks = sink_of_stacks(), *page = sink_of_flame_graph();
+
+	_Static_assert(sizeof(opts->output_table) == sizeof(output_options), "all are copied");
+	_Static_assert(sizeof(opts->tree_table) == sizeof(tree_options), "all are copied");
+	list_sinks(&names, &extensions);
+	if (buf_failed(&names) || buf_failed(&extensions))
+		return base_oom();
+	memcpy(opts->output_table, output_options, sizeof(output_options));
+	memcpy(opts->tree_table, tree_options, sizeof(tree_options));
+	snprintf(opts->output_help, sizeof(opts->output_help),
+		"also write the results to FILE, in the format given by its extension (%s); may be "
+		"repeated",
+		buf_text(&extensions));
+	snprintf(opts->format_help, sizeof(opts->format_help),
+		"format of stdout: %s; with any but %s, the command's output goes to stderr",
+		buf_text(&names), attar_sinks()[0]->name);
+	snprintf(opts->flame_graph_help, sizeof(opts->flame_graph_help),
+		"write %s stacks to FILE, or %s if FILE ends in .%s; with -i, each %s stack starts "
+		"with the date and time; may be repeated",
+		stacks->name, page->name, page->extension, stacks->name);
+	opts->output_table[OUTPUT].help = opts->output_help;
+	opts->output_table[FORMAT].help = opts->format_help;
+	opts->tree_table[FLAME_GRAPH].help = opts->flame_graph_help;
+	return 0;
+}
 
 int output_options_run_new(
 	const char *profiler, struct output_options *opts, struct attar_run **ret_run)
@@ -35,9 +75,11 @@ int output_options_run_new(
 	if (r < 0)
 		return r;
 	*opts = (struct output_options){.rows = 40};
-	r = attar_run_add_options(run, "Output", output_options, opts);
+	r = complete_help(opts);
+	if (r == 0)
+		r = attar_run_add_options(run, "Output", opts->output_table, opts);
 	if (r == 0 && attar_profiler_find(profiler)->uses & ATTAR_GIVES_TREE)
-		r = attar_run_add_options(run, "Flame graphs", tree_options, opts);
+		r = attar_run_add_options(run, "Flame graphs", opts->tree_table, opts);
 	if (r < 0) {
 		attar_run_free(run);
 		return r;

@@ -10,6 +10,9 @@ struct output_options {
 	const char *format;                       /* of stdout; NULL: text; owned by the run */
 	uint64_t rows;                            /* of a table on stdout; 0: all */
 	bool verbose, quiet;
+
+	struct attar_option output_table[6], tree_table[2]; /* descriptions of the options */
+	char output_help[256], format_help[256], flame_graph_help[256];
 };
 
 /*

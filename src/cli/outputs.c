@@ -57,18 +57,37 @@ static int check_unique(const struct outputs *o, const struct output *out)
 	return 0;
 }
 
-static int add(struct outputs *o, struct output *out, const char *format,
-	const struct attar_render_opts *opts)
+static bool draws_trees_only(const struct attar_sink *sink)
+{
+	return sink->sections == 1 << ATTAR_SECTION_TREE;
+}
+
+const struct attar_sink *sink_of_stacks(void)
+{
+	const struct attar_sink *const *sink = attar_sinks();
+
+	while (!draws_trees_only(*sink))
+		sink++;
+	return *sink;
+}
+
+const struct attar_sink *sink_of_flame_graph(void)
+{
+	const struct attar_sink *const *sink = attar_sinks();
+
+	while (!(*sink)->wants_trees || draws_trees_only(*sink))
+		sink++;
+	return *sink;
+}
+
+static int add(struct outputs *o, struct output *out, const struct attar_render_opts *opts)
 {
 	int r;
 
 	identify(out, out->path ? fileno(out->file) : STDOUT_FILENO);
 	r = check_unique(o, out);
 	if (r == 0)
-		r = attar_renderer_new(format, out->file, opts, &out->renderer);
-	if (r == 0)
-		out->whole = attar_renderer_whole_run(out->renderer);
-	out->tree = !strcmp(format, "html") || !strcmp(format, "folded");
+		r = attar_renderer_new(out->sink->name, out->file, opts, &out->renderer);
 	if (r == 0 && vec_push(&o->all, *out) < 0)
 		r = base_oom();
 	if (r < 0) {
@@ -80,66 +99,83 @@ static int add(struct outputs *o, struct output *out, const char *format,
 		}
 		return r;
 	}
-	o->want_whole |= out->whole;
-	o->want_values |= !strcmp(format, "json");
-	o->want_tree |= out->tree;
+	o->want_whole |= out->sink->whole_run;
+	o->want_values |= out->sink->is_complete;
+	o->want_tree |= out->sink->wants_trees;
 	return 0;
 }
 
-/* Rejects a format that the profiler cannot produce, before the run and before creating a file. */
-static int check_format(const struct attar_profiler *profiler, const char *format)
+/* Rejects a sink that the profiler has nothing for, before the run and before creating a file. */
+static int check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
 {
-	if (strcmp(format, "folded") != 0 || profiler->uses & ATTAR_GIVES_TREE)
+	if (!draws_trees_only(sink) || profiler->uses & ATTAR_GIVES_TREE)
 		return 0;
 	return attar_fail(-EINVAL,
-		"folded output needs aggregated stacks, which 'attar %s' does not produce: use "
+		"%s output needs aggregated stacks, which 'attar %s' does not produce: use "
 		"'attar profile -e EVENT'",
-		profiler->name);
+		sink->name, profiler->name);
 }
 
-static int add_file(struct outputs *o, const char *path, const char *format,
+static int add_file(struct outputs *o, const char *path, const struct attar_sink *sink,
 	const struct attar_render_opts *opts)
 {
-	struct output out = {0};
-	int r;
+	struct output out = {.sink = sink};
+	int r = check_sink(o->profiler, sink);
 
-	if (!format)
-		format = attar_format_of(path);
-	if (!format)
-		return attar_fail(-EINVAL,
-			"--output: the extension of '%s' does not name a format: use .html, "
-			".folded, .json, .csv or .txt",
-			CLIP(path));
-	r = check_format(o->profiler, format);
 	if (r == 0)
 		r = open_file(&out, path);
-	return r < 0 ? r : add(o, &out, format, opts);
+	return r < 0 ? r : add(o, &out, opts);
 }
 
-/* Folded stacks for any file name, except .html. */
-static const char *flame_graph_format(const char *path)
+static int unknown_extension(const char *path)
 {
-	const char *format = attar_format_of(path);
+	struct buf list _cleanup_(buf_done) = {0};
+	const struct attar_sink *const *sinks = attar_sinks();
 
-	return format && !strcmp(format, "html") ? format : "folded";
+	for (size_t i = 0; sinks[i]; i++)
+		buf_printf(&list, "%s.%s",
+			i == 0         ? ""
+			: sinks[i + 1] ? ", "
+				       : " or ",
+			sinks[i]->extension);
+	return attar_fail(-EINVAL, "--output: the extension of '%s' does not name a format: use %s",
+		CLIP(path), buf_text(&list));
+}
+
+static int add_output(struct outputs *o, const char *path, const struct attar_render_opts *opts)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+
+	return sink ? add_file(o, path, sink, opts) : unknown_extension(path);
+}
+
+static int add_flame_graph(
+	struct outputs *o, const char *path, const struct attar_render_opts *opts)
+{
+	const struct attar_sink *sink = attar_sink_of_path(path);
+
+	return add_file(o, path, sink == sink_of_flame_graph() ? sink : sink_of_stacks(), opts);
 }
 
 static int add_stdout(
 	struct outputs *o, const struct output_options *c, const struct attar_render_opts *files)
 {
 	struct attar_render_opts opts = *files;
-	struct output out = {.file = stdout};
-	const char *format = c->format ? c->format : "text";
+	struct output out = {.file = stdout, .sink = attar_sinks()[0]};
 	int r;
 
 	if (c->quiet && !c->format)
 		return 0;
-	o->data_on_stdout = strcmp(format, "text") != 0;
-	o->notes_on_stderr = !c->quiet && (!strcmp(format, "csv") || !strcmp(format, "folded"));
+	if (c->format)
+		out.sink = attar_sink_find(c->format);
+	if (!out.sink)
+		return -EINVAL;
+	o->data_on_stdout = !out.sink->for_terminal;
+	o->notes_on_stderr = !c->quiet && !out.sink->has_notes;
 	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
-	r = check_format(o->profiler, format);
-	return r < 0 ? r : add(o, &out, format, &opts);
+	r = check_sink(o->profiler, out.sink);
+	return r < 0 ? r : add(o, &out, &opts);
 }
 
 int outputs_open(struct outputs *o, const struct attar_run *run,
@@ -154,10 +190,9 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	printer_open(&o->printer);
 	r = add_stdout(o, options, &opts);
 	for (size_t i = 0; r == 0 && i < options->outputs.n; i++)
-		r = add_file(o, options->outputs.at[i], NULL, &opts);
+		r = add_output(o, options->outputs.at[i], &opts);
 	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++)
-		r = add_file(o, options->flame_graphs.at[i],
-			flame_graph_format(options->flame_graphs.at[i]), &opts);
+		r = add_flame_graph(o, options->flame_graphs.at[i], &opts);
 	return r;
 }
 
@@ -221,9 +256,11 @@ static uint64_t count_lines(const struct attar_report *report)
 
 static bool wants(const struct output *out, enum attar_scope scope, bool intervals, uint64_t lines)
 {
-	if (out->failed || (out->tree && lines))
+	bool whole = out->sink->whole_run;
+
+	if (out->failed || (lines && (whole || draws_trees_only(out->sink))))
 		return false;
-	return scope == ATTAR_SCOPE_WHOLE ? out->whole || !intervals : !out->whole;
+	return scope == ATTAR_SCOPE_WHOLE ? whole || !intervals : !whole;
 }
 
 static int draw_stdout(

@@ -17,8 +17,7 @@ struct output {
 	dev_t device; /* of a regular file */
 	ino_t inode;  /* 0: not a regular file */
 	struct attar_renderer *renderer;
-	bool whole;   /* draws one report of the whole run */
-	bool tree;    /* draws stacks only, no event lines */
+	const struct attar_sink *sink;
 	bool created; /* the file did not exist before */
 	bool drawn;
 	bool failed; /* it receives no further reports */
@@ -35,6 +34,10 @@ struct outputs {
 	uint64_t lines_missed, reports_missed; /* dropped because of that reader */
 	uint64_t lines_noted, reports_noted;   /* of these, already mentioned in its reports */
 };
+
+/* The sinks of --flame-graph: of a page, and of any other file, which contains trees only. */
+const struct attar_sink *sink_of_flame_graph(void);
+const struct attar_sink *sink_of_stacks(void);
 
 /* Opens the outputs that the options name. Files are truncated by the first write. */
 int outputs_open(struct outputs *o, const struct attar_run *run,

@@ -322,7 +322,7 @@ static void done(struct user_events *u)
 	attar_catalog_free(u->catalog);
 }
 
-static int list(const char *pattern, uint64_t duration_ns, const char *format)
+static int list(const char *pattern, uint64_t duration_ns, bool json)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
 	struct user_events u = {.pattern = pattern, .duration_ns = duration_ns};
@@ -338,7 +338,7 @@ static int list(const char *pattern, uint64_t duration_ns, const char *format)
 	if (r == 0) {
 		report_none(&u);
 		fill(&u, report);
-		status = print_report(report, format, true);
+		status = print_report(report, json, true);
 	} else {
 		status = report_error(status_of(r));
 	}
@@ -396,5 +396,5 @@ int command_user_events(int argc, char **argv)
 		else
 			pattern = argv[i];
 	}
-	return list(pattern, duration_ns, json ? "json" : "text");
+	return list(pattern, duration_ns, json);
 }

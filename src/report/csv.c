@@ -225,4 +225,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	return 0;
 }
 
-const struct render_format render_csv = {.name = "csv", .draw = draw};
+const struct render_format render_csv = {
+	.sink = {.name = "csv", .extension = "csv", .sections = RENDER_ALL},
+	.draw = draw,
+};

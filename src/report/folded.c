@@ -110,4 +110,10 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	return 0;
 }
 
-const struct render_format render_folded = {.name = "folded", .draw = draw};
+const struct render_format render_folded = {
+	.sink = {.name = "folded",
+		.extension = "folded",
+		.sections = RENDER_TREES,
+		.wants_trees = true},
+	.draw = draw,
+};

@@ -230,4 +230,13 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	return n;
 }
 
-const struct render_format render_html = {.name = "html", .whole_run = true, .draw = draw};
+const struct render_format render_html = {
+	.sink = {.name = "html",
+		.extension = "html",
+		.sections = RENDER_ALL,
+		.whole_run = true,
+		.has_notes = true,
+		.wants_trees = true},
+	.also = "htm",
+	.draw = draw,
+};

@@ -346,4 +346,11 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	return 0;
 }
 
-const struct render_format render_json = {.name = "json", .draw = draw};
+const struct render_format render_json = {
+	.sink = {.name = "json",
+		.extension = "json",
+		.sections = RENDER_ALL,
+		.is_complete = true,
+		.has_notes = true},
+	.draw = draw,
+};

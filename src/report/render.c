@@ -9,61 +9,10 @@
 #include "base/check.h"
 #include "base/escape.h"
 #include "base/opts.h"
-#include "base/suggest.h"
 #include "report/number.h"
 #include "report/width.h"
 
 enum { SPILL_SIZE = 64 * 1024 };
-
-static const struct render_format *const formats[] = {
-	&render_text,
-	&render_json,
-	&render_csv,
-	&render_folded,
-	&render_html,
-};
-
-const char *const *attar_formats(void)
-{
-	static const char *const names[] = {"text", "json", "csv", "folded", "html", NULL};
-
-	return names;
-}
-
-const char *attar_format_of(const char *path)
-{
-	CHECK_ARG_OR(path, "path", NULL);
-
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
-
-	if (dot && strcmp(dot, ".txt") == 0)
-		return "text";
-	if (dot && strcmp(dot, ".htm") == 0)
-		return "html";
-	for (size_t i = 0; dot && i < ARRAY_SIZE(formats); i++)
-		if (strcmp(dot + 1, formats[i]->name) == 0)
-			return formats[i]->name;
-	return NULL;
-}
-
-/* NULL with an error text if there is none. */
-static const struct render_format *find_format(const char *name)
-{
-	struct suggest near = {.word = name};
-
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		if (strcmp(name, formats[i]->name) == 0)
-			return formats[i];
-		suggest_offer(&near, formats[i]->name);
-	}
-	if (near.best)
-		attar_fail(-EINVAL, "no format '%s': did you mean '%s'?", CLIP(name), near.best);
-	else
-		attar_fail(-EINVAL,
-			"no format '%s': available are text, json, csv, folded and html",
-			CLIP(name));
-	return NULL;
-}
 
 static int copy(const char *text, char **ret_copy)
 {
@@ -75,14 +24,14 @@ static int copy(const char *text, char **ret_copy)
 	return 0;
 }
 
-int attar_renderer_new(const char *format, FILE *out, const struct attar_render_opts *opts,
+int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_opts *opts,
 	struct attar_renderer **ret_renderer)
 {
-	CHECK_ARG(format, "format");
+	CHECK_ARG(sink, "sink");
 	CHECK_ARG(out, "out");
 	CHECK_ARG(ret_renderer, "ret_renderer");
 
-	const struct render_format *found = find_format(format);
+	const struct render_format *found = render_format_find(sink);
 	struct attar_renderer *r;
 	int e;
 
@@ -103,11 +52,11 @@ int attar_renderer_new(const char *format, FILE *out, const struct attar_render_
 	return 0;
 }
 
-bool attar_renderer_whole_run(const struct attar_renderer *renderer)
+const struct attar_sink *attar_renderer_get_sink(const struct attar_renderer *renderer)
 {
-	CHECK_ARG_OR(renderer, "renderer", false);
+	CHECK_ARG_OR(renderer, "renderer", NULL);
 
-	return renderer->format->whole_run;
+	return &renderer->format->sink;
 }
 
 struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
@@ -151,7 +100,7 @@ static void write_out(struct attar_renderer *r)
 {
 	int fd = fileno(r->file);
 
-	if (r->opts.ascii && r->format == &render_text && r->out.len)
+	if (r->opts.ascii && r->format->sink.for_terminal && r->out.len)
 		width_make_ascii(&r->out);
 	if (r->error || !r->out.len) {
 	} else if (fd >= 0) {
@@ -201,10 +150,10 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 
 	if (report->fault)
 		return attar_fail(report->error, "the report is not complete: %s", report->fault);
-	if (r->format->whole_run && r->drawn)
+	if (r->format->sink.whole_run && r->drawn)
 		return attar_fail(-EINVAL,
 			"%s output holds the report of one whole run and was already drawn",
-			r->format->name);
+			r->format->sink.name);
 	c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 	if (!c)
 		return base_oom();

@@ -6,9 +6,15 @@
 #include "base/buf.h"
 #include "report/model.h"
 
+enum {
+	RENDER_TREES = 1 << ATTAR_SECTION_TREE,
+	RENDER_ALL = RENDER_TREES | 1 << ATTAR_SECTION_TABLE | 1 << ATTAR_SECTION_HISTOGRAM |
+		     1 << ATTAR_SECTION_EVENTS | 1 << ATTAR_SECTION_TIME_SERIES,
+};
+
 struct render_format {
-	const char *name; /* also the file name's extension */
-	bool whole_run;
+	struct attar_sink sink;
+	const char *also; /* a second extension; NULL: none */
 
 	/*
 	 * Appends the report to r->out and calls render_spill() regularly. 0 or a negative errno.
@@ -40,6 +46,9 @@ void render_notes(struct buf *b, const struct attar_notes *notes);
 
 /* Logs remarks and footer, for formats that cannot contain them, if the report goes to stdout. */
 void render_log_notes(const struct attar_renderer *r, const struct attar_report *report);
+
+/* The format with this name; NULL with an error text if there is none. */
+const struct render_format *render_format_find(const char *name);
 
 extern const struct render_format render_text, render_json, render_csv, render_folded, render_html;
 

@@ -213,4 +213,11 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	return 0;
 }
 
-const struct render_format render_text = {.name = "text", .draw = draw};
+const struct render_format render_text = {
+	.sink = {.name = "text",
+		.extension = "txt",
+		.sections = RENDER_ALL,
+		.for_terminal = true,
+		.has_notes = true},
+	.draw = draw,
+};

@@ -70,8 +70,8 @@ MISTAKES = [
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
     (['profile', '--call-graph=fp'], USAGE, r'attar: --call-graph takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
-     r"attar: --output: the extension of 'x.pdf' does not name a format: use \.html, \.folded, "
-     r"\.json, \.csv or \.txt"),
+     r"attar: --output: the extension of 'x.pdf' does not name a format: use \.txt, \.json, "
+     r"\.csv, \.folded or \.html"),
     (['profile', '--format', 'jsn', '-d', '1'], USAGE,
      r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,

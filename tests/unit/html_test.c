@@ -95,7 +95,7 @@ static void test_one_page_one_report(void **state)
 	FILE *f = tmpfile();
 
 	assert_int_equal(attar_renderer_new("html", f, NULL, &renderer), 0);
-	assert_true(attar_renderer_whole_run(renderer));
+	assert_true(attar_renderer_get_sink(renderer)->whole_run);
 	assert_int_equal(attar_renderer_draw(renderer, report), 0);
 	assert_true(attar_renderer_draw(renderer, report) < 0);
 	assert_string_equal(attar_error(),

@@ -337,13 +337,14 @@ static void test_aggregates(void **state)
 
 static void test_renderers(void **state)
 {
-	REFUSES(attar_renderer_new(NULL, any, NULL, any), "format");
+	REFUSES(attar_renderer_new(NULL, any, NULL, any), "sink");
 	REFUSES(attar_renderer_new(any, NULL, NULL, any), "out");
 	REFUSES(attar_renderer_new(any, any, NULL, NULL), "ret_renderer");
-	REFUSES_VALUE(attar_renderer_whole_run(NULL), false, "renderer");
+	REFUSES_NULL(attar_renderer_get_sink(NULL), "renderer");
 	REFUSES(attar_renderer_draw(NULL, any), "renderer");
 	REFUSES(attar_renderer_draw(any, NULL), "report");
-	REFUSES_NULL(attar_format_of(NULL), "path");
+	REFUSES_NULL(attar_sink_of_path(NULL), "path");
+	REFUSES_NULL(attar_sink_find(NULL), "name");
 }
 
 static void test_run_queries(void **state)

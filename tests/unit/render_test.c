@@ -22,23 +22,105 @@ static struct attar_report *rows(uint32_t n)
 	return report;
 }
 
-static void test_format_of_a_file_name(void **state)
+static const char *name_of(const char *path)
 {
-	assert_string_equal(attar_format_of("out/x.html"), "html");
-	assert_string_equal(attar_format_of("x.y.json"), "json");
-	assert_string_equal(attar_format_of("cpu.folded"), "folded");
-	assert_string_equal(attar_format_of("a.csv"), "csv");
-	assert_string_equal(attar_format_of("a.txt"), "text");
-	assert_null(attar_format_of("a.json/b"));
-	assert_null(attar_format_of("json"));
-	assert_null(attar_format_of("a."));
-	assert_null(attar_format_of(""));
-	for (const char *const *name = attar_formats(); *name; name++) {
-		struct attar_renderer *renderer = NULL;
+	const struct attar_sink *sink = attar_sink_of_path(path);
 
-		assert_int_equal(attar_renderer_new(*name, stdout, NULL, &renderer), 0);
-		attar_renderer_free(renderer);
+	return sink ? sink->name : "none";
+}
+
+static void test_sink_of_a_file_name(void **state)
+{
+	assert_string_equal(name_of("out/x.html"), "html");
+	assert_string_equal(name_of("x.htm"), "html");
+	assert_string_equal(name_of("x.y.json"), "json");
+	assert_string_equal(name_of("cpu.folded"), "folded");
+	assert_string_equal(name_of("a.csv"), "csv");
+	assert_string_equal(name_of("a.txt"), "text");
+	assert_string_equal(name_of("a.text"), "none");
+	assert_string_equal(name_of("a.json/b"), "none");
+	assert_string_equal(name_of("json"), "none");
+	assert_string_equal(name_of("a."), "none");
+	assert_string_equal(name_of(""), "none");
+}
+
+/* A report with one section of a kind. */
+static struct attar_report *section(enum attar_section_kind kind)
+{
+	struct attar_report *report = attar_report_new("profile");
+	struct attar_section *s;
+
+	switch (kind) {
+	case ATTAR_SECTION_TREE:
+		s = attar_report_tree(report, "s", ATTAR_UNIT_COUNT);
+		attar_tree_node(s, ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "known", NULL, 1);
+		break;
+	case ATTAR_SECTION_HISTOGRAM:
+		s = attar_report_histogram(report, "s", ATTAR_UNIT_COUNT);
+		attar_histogram_bucket(s, 3737, 4000, 1);
+		break;
+	case ATTAR_SECTION_TIME_SERIES:
+		s = attar_report_time_series(report, "s");
+		attar_section_column(s, "known", ATTAR_UNIT_COUNT);
+		attar_time_series_point(s, 1700000000000000000);
+		attar_cell_u64(s, 1);
+		break;
+	default:
+		s = kind == ATTAR_SECTION_TABLE ? attar_report_table(report, "s")
+						: attar_report_events(report, "s");
+		attar_section_column(s, "known", ATTAR_UNIT_TEXT);
+		attar_section_row(s);
+		attar_cell_text(s, "known");
 	}
+	return report;
+}
+
+/* What a sink says that it draws is in its output, and what it does not is refused. */
+static void test_sinks_draw_what_they_declare(void **state)
+{
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++)
+		for (unsigned kind = 0; kind <= ATTAR_SECTION_TIME_SERIES; kind++) {
+			struct attar_report *report = section((enum attar_section_kind)kind);
+			struct attar_renderer *renderer = NULL;
+			char *text = NULL;
+			size_t size = 0;
+			FILE *f = open_memstream(&text, &size);
+			int r;
+
+			assert_ptr_equal(attar_sink_find((*sink)->name), *sink);
+			assert_int_equal(attar_renderer_new((*sink)->name, f, NULL, &renderer), 0);
+			assert_ptr_equal(attar_renderer_get_sink(renderer), *sink);
+			r = attar_renderer_draw(renderer, report);
+			fclose(f);
+			if ((*sink)->sections & 1u << kind) {
+				assert_int_equal(r, 0);
+				assert_true(strstr(text, "known") || strstr(text, "3737") ||
+					    strstr(text, "3,737"));
+			} else {
+				assert_int_equal(r, -EINVAL);
+			}
+			attar_renderer_free(renderer);
+			attar_report_free(report);
+			free(text);
+		}
+}
+
+/* Exactly one is for terminals, and is the first; the complete one has the values of rows. */
+static void test_capabilities(void **state)
+{
+	const struct attar_sink *const *all = attar_sinks();
+
+	assert_true(all[0]->for_terminal && all[0]->has_notes);
+	for (size_t i = 1; all[i]; i++)
+		assert_false(all[i]->for_terminal);
+	assert_true(attar_sink_find("json")->is_complete);
+	assert_false(attar_sink_find("csv")->has_notes);
+	assert_true(attar_sink_find("html")->whole_run);
+	assert_true(attar_sink_find("folded")->wants_trees);
+	assert_int_equal(attar_sink_find("folded")->sections, 1 << ATTAR_SECTION_TREE);
+	assert_null(attar_sink_find("HTML"));
+	assert_string_equal(
+		attar_error(), "no format 'HTML': available are text, json, csv, folded and html");
 }
 
 static void test_unknown_format(void **state)
@@ -57,14 +139,15 @@ static void test_unknown_format(void **state)
 static void assert_refused(FILE *f, int error, const char *sentence)
 {
 	for (uint32_t n = 1; n < 200000; n += 100000) {
-		for (const char *const *name = attar_formats(); *name; name++) {
+		for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++) {
 			struct attar_renderer *renderer = NULL;
 			struct attar_report *report = rows(n);
 
-			if (strcmp(*name, "folded") == 0)
+			if (!((*sink)->sections & 1 << ATTAR_SECTION_TABLE))
 				attar_tree_node(attar_report_tree(report, "s", ATTAR_UNIT_COUNT),
 					ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "f", NULL, 1);
-			assert_int_equal(attar_renderer_new(*name, f, &plain, &renderer), 0);
+			assert_int_equal(
+				attar_renderer_new((*sink)->name, f, &plain, &renderer), 0);
 			assert_int_equal(attar_renderer_draw(renderer, report), error);
 			assert_string_equal(attar_error(), sentence);
 			assert_true(attar_renderer_draw(renderer, report) < 0);
@@ -255,7 +338,9 @@ static void test_misuse_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_format_of_a_file_name),
+		cmocka_unit_test(test_sink_of_a_file_name),
+		cmocka_unit_test(test_sinks_draw_what_they_declare),
+		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_unknown_format),
 		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_closed_pipe),
