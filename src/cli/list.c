@@ -56,8 +56,8 @@ static void add_wanted(struct list *l, const char *name, const char *about, cons
 		l->section = attar_report_table(l->report, l->kind);
 		attar_section_column(l->section, "name", ATTAR_UNIT_TEXT);
 		if (l->verbose)
-			attar_section_column(l->section, "here", ATTAR_UNIT_TEXT);
-		attar_section_column(l->section, "what", ATTAR_UNIT_TEXT);
+			attar_section_column(l->section, "available", ATTAR_UNIT_TEXT);
+		attar_section_column(l->section, "description", ATTAR_UNIT_TEXT);
 	}
 	attar_section_row(l->section);
 	attar_cell_text(l->section, name);
@@ -212,7 +212,7 @@ static void add_forms(struct list *l)
 {
 	if (l->names)
 		return;
-	begin(l, "to be filled in");
+	begin(l, "syntax");
 	add(l, "rNNN", "a raw CPU event, hexadecimal",
 		reason_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
 	add(l, "PMU/config=N,.../", "a PMU event by its terms", NULL);

@@ -97,7 +97,7 @@ def test_every_command(kernel, tmp_path):
         assert state[name] == 'READY', name
     assert state['hardware counters'] == ('READY' if kernel == 'arm64' else 'DEGRADED')
 
-    listed = {row['name'] for section in ('software', 'tracepoint', 'to be filled in')
+    listed = {row['name'] for section in ('software', 'tracepoint', 'syntax')
               for row in table(tmp_path / 'list.json', section)}
     assert {'page-faults', 'sched:sched_switch', 'kprobe:FUNCTION[+OFFSET]',
             'uprobe:FUNCTION[+OFFSET]@FILE'} <= listed
