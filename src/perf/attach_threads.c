@@ -57,7 +57,7 @@ static int open_on_new(struct attar_target *t, struct attar_counter *const *coun
 int attach_new_threads(struct attar_target *t, struct attar_counter *const *counters,
 	size_t n_counters, struct attar_ring **rings, size_t n_rings)
 {
-	/* Disabled counters tell of no fork: a thread that inherited one would be opened again. */
+	/* Disabled counters write no FORK records: which threads inherited them is unknown. */
 	if (t->kind != ATTAR_TARGET_TASKS || !t->inherit || !t->pids.n || !n_counters ||
 		!counters[0]->enabled)
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A counter from the inside: one event, its fds on the instances of a target, and what was reset.
+ * Internals of a counter: one event, its fds on the instances of a target, and the counts at reset.
  */
 #ifndef PERF_COUNTER_H
 #define PERF_COUNTER_H
@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "record/uapi.h"
 
-/* What the kernel had counted at the last reset. */
+/* The values of the kernel at the last reset; they are subtracted. */
 struct counter_base {
 	uint64_t raw, time_enabled, time_running, lost;
 };
@@ -22,13 +22,13 @@ struct counter_fd {
 	int cpu;     /* -1: any */
 	pid_t tid;   /* -1: all tasks on the CPU */
 	int cgroup;  /* index, -1: none */
-	uint64_t id; /* the kernel's; 0: it was not asked yet, see counter_id() */
+	uint64_t id; /* the kernel's; 0: not read yet, see counter_id() */
 	struct counter_base base;
-	/* Of a CPU that may come and go, see cpus.c. */
-	uint32_t departures; /* of the CPU, when the fd was opened */
-	bool gone;           /* the CPU is offline: the count stands in base alone, as minus it */
-	bool fresh;          /* it was opened anew and does not yet work */
-	bool gap;            /* the CPU ran for a while before the fd was opened */
+	/* For CPUs that go offline and online, see cpus.c. */
+	uint32_t departures; /* how often the CPU had gone offline when the fd was opened */
+	bool gone;           /* the CPU is offline: base holds its count, negated */
+	bool fresh;          /* reopened, but not enabled yet */
+	bool gap;            /* the CPU was online for a while before the fd was opened */
 };
 
 struct attar_counter {
@@ -39,43 +39,43 @@ struct attar_counter {
 		union uapi_attr whole;
 	};
 	VEC(struct counter_fd) fds;
-	bool shares; /* a hardware counter with others: running less than enabled is an estimate */
-	bool one_core_kind; /* of several that the machine has: see perf/cores.h */
-	bool every_cpu;     /* its instances of one task cover the machine */
+	bool shares; /* a hardware event, may be multiplexed: running < enabled is an estimate */
+	bool one_core_kind; /* counts on one of several types of cores, see perf/hybrid.h */
+	bool every_cpu;     /* its instances of a task cover all CPUs */
 	bool enabled;
 	uint32_t changes_seen; /* of its target's CPUs */
-	/* What was asked of its fds, for those that are opened later. */
+	/* Settings of its fds, also applied to those opened later. */
 	char *filter; /* NULL: none */
 	int bpf_fd;   /* owned; -1: none */
 	int signo;    /* 0: none */
 	pid_t signal_tid;
-	struct attar_group *group; /* that it belongs to; NULL: alone */
-	bool self;                 /* of the thread that opened it, on any CPU */
+	struct attar_group *group; /* NULL: not in a group */
+	bool self;                 /* counts the thread that opened it, on any CPU */
 	pthread_t owner;           /* that thread */
-	bool self_page_asked;
-	const struct perf_event_mmap_page *self_page; /* mapped; NULL: not yet, or refused */
+	bool self_page_asked;      /* mapping self_page was tried */
+	const struct perf_event_mmap_page *self_page; /* NULL: not mapped, or refused */
 };
 
-/* A new counter without fds; the attributes are taken as attar_counter_open() says. */
+/* A new counter without fds; for the attributes see attar_counter_open(). */
 int counter_new(const struct attar_target *t, const struct perf_event_attr *attr, const char *name,
 	struct attar_counter **ret_counter);
 struct attar_counter *counter_free(struct attar_counter *c);
 
 /*
- * The kernel's id, as records carry it; 0 when it cannot be asked. Members of groups and what makes
- * records need it always and have it; a lone count does without the system call.
+ * The kernel's id of the event, as in its records; 0 if it cannot be read. It is read at open for
+ * members of groups and for events that write records, otherwise on demand.
  */
 uint64_t counter_id(const struct counter_fd *it);
 
 /*
  * Opens n counters, the first as the leader of the others, on the target's instances from number
- * `first` on. A instance is opened for all or for none; when one is refused, what was opened on
- * earlier instances stays to be closed.
+ * `first` on. An instance is opened for all or for none; on failure, earlier instances stay open
+ * and are closed by counter_free().
  */
 int counters_open_instances(struct attar_counter *const *c, size_t n, const struct attar_target *t,
 	size_t first, unsigned flags);
 
-/* A instance of a target of CPUs or (cgroup is an index) control groups. */
+/* An instance of a target of CPUs or (cgroup is an index) control groups. */
 struct instance;
 struct instance counter_instance(const struct attar_target *t, int cpu, int cgroup);
 
@@ -83,11 +83,11 @@ struct instance counter_instance(const struct attar_target *t, int cpu, int cgro
 int counter_read_fd(
 	const struct attar_counter *c, const struct counter_fd *it, struct attar_value *ret_value);
 
-/* Asks the fd for what was asked of the others: filter, BPF program, signal. */
+/* Applies the counter's settings to the fd: filter, BPF program, signal. */
 int counter_restore(const struct attar_counter *c, const struct counter_fd *it);
 int signal_route(const struct attar_counter *c, int fd, int signo, pid_t tid);
 
-/* Opens it on the threads tids[first..] of the target too. */
+/* Also opens it on the threads tids[first..] of the target. */
 int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t first);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A resolved target as the counters see it: instances, each a thread or control group on a CPU. */
+/* A resolved target: the instances of its counters, each a thread or control group on a CPU. */
 #ifndef PERF_TARGET_H
 #define PERF_TARGET_H
 
@@ -16,33 +16,33 @@ struct attar_target {
 	bool skip_refused;
 	bool any_cpu;
 	bool self;                /* the calling thread */
-	bool by_exec;             /* it is the command, whose exec sets its counters going */
-	const int *stop;          /* borrowed; not 0: opening ends; NULL: never */
-	bool every_cpu;           /* that is online, one by one or as any */
+	bool by_exec;             /* it is the command, whose exec enables the counters */
+	const int *stop;          /* borrowed; nonzero cancels opening; NULL: never */
+	bool every_cpu;           /* all online CPUs: listed in cpus, or any */
 	parse_ints cpus;          /* ascending; -1 alone: any */
-	struct hotplug hotplug;   /* their coming and going, if it listens */
-	bool listens;             /* it watches CPUs, not tasks */
-	parse_ints pids;          /* processes asked for: their new threads are ours */
+	struct hotplug hotplug;   /* changes of the online CPUs, if listens is set */
+	bool listens;             /* counters are on CPUs, not tasks */
+	parse_ints pids;          /* requested processes: their new threads are included */
 	parse_ints tids;          /* TASKS: threads to open on */
 	struct map known;         /* tid -> 1, for each of tids */
-	parse_ints cgroups;       /* CGROUPS: open fds of their directories */
-	VEC(char *) cgroup_names; /* of each of them, below the root */
-	VEC(bool) cgroup_removed; /* each of them */
+	parse_ints cgroups;       /* CGROUPS: fds of their directories */
+	VEC(char *) cgroup_names; /* of each: its path below the root */
+	VEC(bool) cgroup_removed; /* of each */
 	uint64_t cgroups_looked;  /* ns: when it was last checked whether they exist */
 	struct command command;
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
-	size_t running; /* watched processes that have not ended */
+	size_t running; /* watched processes that have not exited */
 	/*
-	 * Of the run that opens several: events in all, those that are open, and the files that it
-	 * opens after them. 0: not known.
+	 * For messages on the limit of open files: number of events of the run, number of those
+	 * already open, and files that the run opens after them. 0: unknown.
 	 */
 	size_t events, events_open, files_later;
 };
 
 /*
- * Adds the threads that the target's processes have by now and the target does not know, to the end
- * of tids. The number added, or a negative errno.
+ * Appends to tids the threads that the target's processes have created since the last scan. Returns
+ * the number added, or a negative errno.
  */
 int target_rescan(struct attar_target *target);
 
@@ -58,7 +58,7 @@ bool target_stopped(const struct attar_target *target);
  */
 int target_know(struct attar_target *target, pid_t tid);
 
-/* False also for a zombie, which its parent may reap much later. */
+/* False for a zombie, too, which its parent may reap much later. */
 bool target_is_running(pid_t pid);
 
 /* Resolves "a,b*" below the control group roots: opens their directories and notes their names. */
