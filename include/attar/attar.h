@@ -6,6 +6,7 @@
 #include "attar/base.h"
 #include "attar/event.h"
 #include "attar/eventheader.h"
+#include "attar/expr.h"
 #include "attar/format.h"
 #include "attar/perf.h"
 #include "attar/record.h"

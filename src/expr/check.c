@@ -190,7 +190,27 @@ static bool is_real(const struct expr_parser *p, int32_t index)
 
 static int32_t only_compares(struct expr_parser *p)
 {
-	return expr_fail(p, "floating-point numbers can only be compared with each other");
+	return expr_fail(
+		p, p->dialect->is_strict
+			   ? "floating-point numbers can only be compared, or cast to an "
+			     "integer type such as (long)"
+			   : "floating-point numbers can only be compared with each other");
+}
+
+static bool is_bytes(const struct expr_parser *p, int32_t index)
+{
+	return index >= 0 && node_at(p, index)->type.kind == EXPR_CLASS_BYTES;
+}
+
+/* In the language of users, an operand that must be a number is one. */
+static bool is_number(struct expr_parser *p, int32_t index)
+{
+	if (!p->dialect->is_strict || !is_bytes(p, index))
+		return true;
+	expr_fail(p, node_at(p, index)->type.is_text
+			     ? "text is not a number: compare it with ==, != or ~"
+			     : "an array is not a number: use one of its elements, as in a[0]");
+	return false;
 }
 
 int32_t expr_add_prefix(struct expr_parser *p, enum expr_op op, int32_t a)
@@ -201,6 +221,8 @@ int32_t expr_add_prefix(struct expr_parser *p, enum expr_op op, int32_t a)
 		return -1;
 	if (op != EXPR_NOT && is_real(p, a))
 		return only_compares(p);
+	if (!is_number(p, a))
+		return -1;
 	node.a = a;
 	node.type = op == EXPR_NOT ? int_type : promote(node_at(p, a)->type);
 	return add_operator(p, node);
@@ -209,6 +231,20 @@ int32_t expr_add_prefix(struct expr_parser *p, enum expr_op op, int32_t a)
 static bool is_comparison(enum expr_op op)
 {
 	return op >= EXPR_LESS && op <= EXPR_NOT_EQUAL;
+}
+
+/* In the language of users, "price > 10" compares with 10.0. */
+static void make_reals(struct expr_parser *p, struct expr_node *node)
+{
+	int32_t *constant = is_real(p, node->a) ? &node->b : &node->a;
+	const struct expr_node *n = node_at(p, *constant);
+	double real;
+
+	if (!p->dialect->is_strict || n->op != EXPR_NUMBER ||
+		is_real(p, node->a) == is_real(p, node->b))
+		return;
+	real = n->type.is_signed ? (double)(int64_t)n->number : (double)n->number;
+	*constant = expr_add_real(p, real);
 }
 
 /* Derives the types of an operator from those of its operands. Returns false if they do not fit. */
@@ -222,12 +258,14 @@ static bool check_types(struct expr_parser *p, struct expr_node *node)
 
 	if (node->op == EXPR_AND || node->op == EXPR_OR) {
 		node->type = int_type;
-		return true;
+		return is_number(p, node->a) && is_number(p, node->b);
 	}
 	if (node->op == EXPR_GLOB && !text) {
 		expr_fail(p, "~ can only compare strings");
 		return false;
 	}
+	if (!text && !(is_number(p, node->a) && is_number(p, node->b)))
+		return false;
 	if (real && (a.kind != b.kind || !is_comparison(node->op))) {
 		only_compares(p);
 		return false;
@@ -241,6 +279,22 @@ static bool check_types(struct expr_parser *p, struct expr_node *node)
 	return true;
 }
 
+/* In the language of users, whether a has elements, and the constant element b. */
+static bool has_element(struct expr_parser *p, int32_t a, int32_t b)
+{
+	const struct expr_node *array = node_at(p, a), *index = node_at(p, b);
+	unsigned element = array->type.element;
+	const struct attar_field *field = &p->expr->fields.at[array->field];
+
+	if (!is_bytes(p, a) || !element || element > 8 || (element & (element - 1)))
+		expr_fail(p, "this has no elements: only arrays and text have, memory cannot be "
+			     "read");
+	else if (array->op == EXPR_BYTES && field->place == ATTAR_FIELD_FIXED &&
+		 index->op == EXPR_NUMBER && index->number >= field->size / element)
+		expr_fail(p, "the array has fewer elements");
+	return is_number(p, b) && !p->reason;
+}
+
 static int32_t add_index(struct expr_parser *p, int32_t a, int32_t b)
 {
 	struct expr_node node = expr_node_of(EXPR_INDEX);
@@ -249,6 +303,8 @@ static int32_t add_index(struct expr_parser *p, int32_t a, int32_t b)
 
 	if (is_real(p, a) || is_real(p, b))
 		return only_compares(p);
+	if (p->dialect->is_strict && !has_element(p, a, b))
+		return -1;
 	node.a = a;
 	node.b = b;
 	node.type = int_type;
@@ -344,8 +400,10 @@ int32_t expr_add_infix(struct expr_parser *p, enum expr_op op, int32_t a, int32_
 		return add_index(p, a, b);
 	node.a = a;
 	node.b = b;
-	if (!check_types(p, &node))
+	make_reals(p, &node);
+	if (node.a < 0 || node.b < 0 || !check_types(p, &node))
 		return -1;
+	node.needs_fields = p->needs_fields && (is_comparison(op) || op == EXPR_GLOB);
 	take_constant(p, &node);
 	return add_operator(p, node);
 }
@@ -368,6 +426,15 @@ static struct expr_type choose_type(struct expr_type b, struct expr_type c)
 	return type;
 }
 
+/* In the language of users, the type of "a ? b : c" is known before it is evaluated. */
+static bool is_choice(struct expr_parser *p, int32_t b, int32_t c)
+{
+	if (!p->dialect->is_strict || is_bytes(p, b) == is_bytes(p, c))
+		return true;
+	expr_fail(p, "one of the values is a number, the other is not");
+	return false;
+}
+
 int32_t expr_add_choose(struct expr_parser *p, int32_t a, int32_t b, int32_t c)
 {
 	struct expr_node node = expr_node_of(EXPR_CHOOSE);
@@ -376,10 +443,23 @@ int32_t expr_add_choose(struct expr_parser *p, int32_t a, int32_t b, int32_t c)
 		return -1;
 	if (is_real(p, b) || is_real(p, c))
 		return only_compares(p);
+	if (!is_number(p, a) || !is_choice(p, b, c))
+		return -1;
 	node.a = a;
 	node.b = b;
 	node.c = c;
 	node.type = choose_type(node_at(p, b)->type, node_at(p, c)->type);
+	return add(p, node);
+}
+
+/* A floating-point number as an integer. */
+static int32_t add_truncated(struct expr_parser *p, const struct expr_cast *cast, int32_t a)
+{
+	struct expr_node node = expr_node_of(EXPR_TRUNCATE);
+
+	node.a = a;
+	node.type.bits = cast->bits;
+	node.type.is_signed = cast->is_signed;
 	return add(p, node);
 }
 
@@ -389,8 +469,12 @@ int32_t expr_add_cast(struct expr_parser *p, const struct expr_cast *cast, int32
 
 	if (a < 0)
 		return -1;
+	if (is_real(p, a) && p->dialect->is_strict && cast->bits)
+		return add_truncated(p, cast, a);
 	if (is_real(p, a))
 		return only_compares(p);
+	if (!cast->is_pointer && !is_number(p, a))
+		return -1;
 	node.a = a;
 	node.type = node_at(p, a)->type;
 	if (node.type.kind != EXPR_CLASS_NUMBER) {

@@ -41,7 +41,7 @@ struct expr_cast {
 
 int32_t expr_add_cast(struct expr_parser *p, const struct expr_cast *cast, int32_t a);
 
-/* A node of the last group of enum expr_op, as initialized by the caller. */
+/* A node that the caller has initialized except for its depth, such as one that stands for text. */
 int32_t expr_add_formatted(struct expr_parser *p, struct expr_node node);
 
 /* A node without operands, of type u64. */

@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+#include "attar/expr.h"
+#include "expr/functions.h"
 #include "tracefs/format.h"
 
 /* ---- fields ---- */
@@ -84,8 +86,10 @@ static uint64_t element_value(struct expr_run *run, const struct expr_node *node
 	struct expr_value v = expr_eval(run, node->a);
 	uint64_t index = expr_number(run, node->b);
 
-	if (!v.bytes || !f.size || index >= v.len / f.size)
+	if (!v.bytes || !f.size || index >= v.len / f.size) {
+		run->absent++;
 		return 0;
+	}
 	return attar_field_u64(&f, v.bytes + index * f.size, f.size);
 }
 
@@ -104,6 +108,42 @@ static uint64_t jiffies(void)
 	period = (uint64_t)tick.tv_nsec;
 	hz = (1000000000 + period / 2) / period;
 	return (uint32_t)(0 - 300 * hz) + base_now() / period;
+}
+
+/* ---- values beside the record ---- */
+
+static uint64_t member(struct expr_run *run, const struct expr_node *node)
+{
+	struct attar_number_type type = {
+		.size = node->type.bits / 8U, .is_signed = node->type.is_signed};
+
+	return attar_number_u64(&type, (const char *)run->record + node->number);
+}
+
+static struct expr_value variable(struct expr_run *run, const struct expr_node *node)
+{
+	const struct attar_expr_value *v = &run->record->variables[node->number];
+
+	if (node->type.kind == EXPR_CLASS_NUMBER)
+		return (struct expr_value){.number = v->number};
+	return bytes_value(run, v->bytes, v->len);
+}
+
+/* As an integer of 64 bits; those that it cannot represent become the nearest that it can. */
+static uint64_t truncated(struct expr_run *run, const struct expr_node *node)
+{
+	const struct expr_node *a = expr_node(run->expr, node->a);
+	double real = real_value(run, a);
+
+	if (real != real)
+		return 0;
+	if (real <= -0x1p63)
+		return 1ULL << 63;
+	if (real >= 0x1p63 && node->type.is_signed)
+		return INT64_MAX;
+	if (real >= 0x1p63)
+		return real >= 0x1p64 ? UINT64_MAX : (uint64_t)real;
+	return (uint64_t)(int64_t)real;
 }
 
 /* ---- operators ---- */
@@ -292,6 +332,17 @@ static uint64_t number(struct expr_run *run, const struct expr_node *node)
 		return load(run, node);
 	case EXPR_JIFFIES:
 		return jiffies();
+	case EXPR_MEMBER:
+		return member(run, node);
+	case EXPR_VARIABLE:
+		return variable(run, node).number;
+	case EXPR_TRUNCATE:
+		return expr_convert(truncated(run, node), node->type);
+	case EXPR_SEQUENCE:
+		expr_eval(run, node->a);
+		return expr_number(run, node->b);
+	case EXPR_CALL:
+		return expr_convert(function_call(run, node).number, node->type);
 	case EXPR_LENGTH:
 		return field_bytes(run, node).len;
 	case EXPR_INDEX:
@@ -347,6 +398,13 @@ struct expr_value expr_eval(struct expr_run *run, int32_t index)
 		return field_bytes(run, node);
 	case EXPR_ADDRESS:
 		return field_address(run, node);
+	case EXPR_VARIABLE:
+		return variable(run, node);
+	case EXPR_CALL:
+		return function_call(run, node);
+	case EXPR_SEQUENCE:
+		expr_eval(run, node->a);
+		return expr_eval(run, node->b);
 	case EXPR_CAST:
 		return expr_eval(run, node->a);
 	case EXPR_CHOOSE:

@@ -33,6 +33,12 @@ enum expr_op {
 	EXPR_INVERT,
 	EXPR_CHOOSE,  /* a ? b : c */
 	EXPR_JIFFIES, /* the kernel's tick counter at the time of evaluation */
+	/* of the expressions of users (expr/user.h) */
+	EXPR_MEMBER,   /* the number of node.type at byte node.number of the attar_expr_record */
+	EXPR_VARIABLE, /* variable node.number of the attar_expr_record */
+	EXPR_TRUNCATE, /* a, a floating-point number, as an integer */
+	EXPR_SEQUENCE, /* the value of b, after evaluating a */
+	EXPR_CALL,     /* function node.number of a, b, c (expr/functions.h) */
 	/* operators a op b */
 	EXPR_MULTIPLY,
 	EXPR_DIVIDE,
@@ -119,13 +125,18 @@ struct expr {
 
 void expr_done(struct expr *expr);
 
+struct attar_expr;
+struct attar_expr_record;
+
 /* The evaluation of expressions for one record. */
 struct expr_run {
 	const struct expr *expr;
 	const uint8_t *raw; /* NULL: all fields are absent */
 	size_t size;
+	struct attar_expr *user; /* of a user's expression; otherwise NULL, as record */
+	const struct attar_expr_record *record;
 	/* Faults so far. */
-	uint32_t absent;   /* reads of fields outside the record */
+	uint32_t absent;   /* reads of fields outside the record, and of elements outside arrays */
 	uint32_t by_zeros; /* divisions by zero */
 };
 

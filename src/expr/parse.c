@@ -10,16 +10,23 @@ int32_t expr_fail(struct expr_parser *p, const char *reason)
 {
 	if (!p->reason) {
 		p->reason = reason;
-		p->at = p->p;
+		p->at = p->mark ? p->mark : p->p;
 	}
 	return -1;
 }
 
 bool expr_expect(struct expr_parser *p, const char *text)
 {
+	static const char *const reasons[] = {"expected ')'", "expected '('", "expected ']'",
+		"expected ':'", "expected ','", "expected '}'"};
+	const char *reason = "syntax error";
+
 	if (lex_take(&p->p, text))
 		return true;
-	expr_fail(p, *text == ')' ? "expected ')'" : "syntax error");
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (*text == reasons[i][strlen("expected '")] && !text[1])
+			reason = reasons[i];
+	expr_fail(p, reason);
 	return false;
 }
 
@@ -44,22 +51,36 @@ bool expr_parse_string(struct expr_parser *p, uint32_t *ret_text, uint32_t *ret_
 static int32_t string(struct expr_parser *p)
 {
 	struct buf text _cleanup_(buf_done) = {0};
+	const char *start = p->p;
 
-	if (!lex_string(&p->p, &text))
+	if (!lex_string(&p->p, &text)) {
+		p->p = start;
 		return expr_fail(p, "missing closing quote");
+	}
 	return buf_failed(&text) ? -1
 				 : expr_add_string(p, buf_text(&text), strlen(buf_text(&text)));
+}
+
+/* Whether a number has a fraction: "1.5", but not "1". */
+static bool is_real(struct expr_parser *p)
+{
+	size_t n = strspn(p->p, "0123456789");
+
+	return p->dialect->is_strict && n && p->p[n] == '.';
 }
 
 static int32_t constant(struct expr_parser *p)
 {
 	struct lex_integer integer;
+	double real;
 	char c;
 
+	if (is_real(p) && lex_real(&p->p, &real))
+		return expr_add_real(p, real);
 	if (lex_integer(&p->p, &integer))
 		return expr_add_integer(p, integer.value, integer.bits, integer.is_signed);
 	if (lex_character(&p->p, &c))
-		return expr_add_integer(p, (uint64_t)(int64_t)c, 32, true);
+		return expr_add_integer(p, (uint64_t)(int64_t)(int8_t)c, 32, true);
 	return expr_fail(p, "expected an operand");
 }
 
@@ -71,7 +92,7 @@ static int32_t primary(struct expr_parser *p)
 	if (p->dialect->operand(p, &node))
 		return node;
 	if (lex_take(&p->p, "(")) {
-		node = expr_parse(p);
+		node = expr_parse_sequence(p);
 		return node >= 0 && expr_expect(p, ")") ? node : -1;
 	}
 	return *p->p == '"' ? string(p) : constant(p);
@@ -79,11 +100,16 @@ static int32_t primary(struct expr_parser *p)
 
 static int32_t postfix(struct expr_parser *p)
 {
+	const char *start = p->p;
 	int32_t a = primary(p), b;
 
 	while (a >= 0 && p->dialect->is_c && lex_take(&p->p, "[")) {
 		b = expr_parse(p);
-		a = b >= 0 && expr_expect(p, "]") ? expr_add_infix(p, EXPR_INDEX, a, b) : -1;
+		if (b < 0 || !expr_expect(p, "]"))
+			return -1;
+		p->mark = start;
+		a = expr_add_infix(p, EXPR_INDEX, a, b);
+		p->mark = NULL;
 	}
 	return a;
 }
@@ -114,6 +140,24 @@ static size_t type_length(const char *start, bool *ret_is_pointer)
 	return (size_t)(at - start);
 }
 
+static bool has_word(const char *text, size_t n, const char *word)
+{
+	size_t len = strlen(word), next;
+
+	for (size_t i = 0; i < n; i += MAX(next, 1UL)) {
+		next = lex_name(text + i);
+		if (next == len && !strncmp(text + i, word, len))
+			return true;
+	}
+	return false;
+}
+
+/* In the language of users, char is signed on all machines; the kernel's is not. */
+static bool is_signed_char(const struct expr_parser *p, size_t n)
+{
+	return p->dialect->is_strict && has_word(p->p, n, "char") && !has_word(p->p, n, "unsigned");
+}
+
 bool expr_parse_type(struct expr_parser *p, struct expr_cast *ret_cast)
 {
 	struct expr_cast cast = {0};
@@ -131,19 +175,30 @@ bool expr_parse_type(struct expr_parser *p, struct expr_cast *ret_cast)
 		cast.element = (uint16_t)size;
 	else
 		cast.bits = (uint8_t)(size * 8); /* an unknown typedef has 0 */
+	cast.is_signed |= is_signed_char(p, n);
 	p->p += n + 1;
 	*ret_cast = cast;
 	return true;
 }
 
-/* A parenthesis starts a type if it is followed by a word other than the record or a function. */
-static bool opens_type(const char *at)
+/* In the language of users, fields are named without a prefix, and hide types. */
+static bool is_field(const struct expr_parser *p, const char *name, size_t n)
 {
+	for (size_t i = 0; p->dialect->is_strict && p->format && i < p->format->n_fields; i++)
+		if (!strncmp(p->format->fields[i].name, name, n) && !p->format->fields[i].name[n])
+			return true;
+	return false;
+}
+
+/* A parenthesis starts a type if it is followed by a word other than the record or a function. */
+static bool opens_type(const struct expr_parser *p)
+{
+	const char *at = p->p;
 	size_t n;
 
 	lex_blanks(&at);
 	n = lex_name(at);
-	if (!n || (n == 3 && !strncmp(at, "REC", 3)))
+	if (!n || (n == 3 && !strncmp(at, "REC", 3)) || is_field(p, at, n))
 		return false;
 	at += n;
 	lex_blanks(&at);
@@ -162,8 +217,9 @@ static bool parse_cast(struct expr_parser *p, struct expr_cast *ret_cast)
 {
 	const char *before = p->p;
 
-	if (lex_take(&p->p, "(") && opens_type(p->p) && expr_parse_type(p, ret_cast) &&
-		(ret_cast->bits || ret_cast->is_pointer || before_operand(p)))
+	if (lex_take(&p->p, "(") && opens_type(p) && expr_parse_type(p, ret_cast) &&
+		(ret_cast->bits || ret_cast->is_pointer ||
+			(!p->dialect->is_strict && before_operand(p))))
 		return true;
 	p->p = before;
 	return false;
@@ -183,37 +239,67 @@ static int32_t address(struct expr_parser *p)
 	node = expr_node(p->expr, a);
 	if (node->op != EXPR_FIELD && node->op != EXPR_BYTES)
 		return expr_fail(p, "& needs a field");
+	if (p->dialect->is_strict && node->op == EXPR_BYTES)
+		return a; /* arrays and text are bytes already */
 	field = p->expr->fields.at[node->field];
 	return expr_add_field(p, EXPR_ADDRESS, &field, false);
 }
 
-static int32_t dereference(struct expr_parser *p)
+static int32_t dereference(struct expr_parser *p, const char *start)
 {
 	int32_t a = unary(p);
 
-	return a < 0 ? -1 : expr_add_infix(p, EXPR_INDEX, a, expr_add_integer(p, 0, 32, true));
+	p->mark = start;
+	a = a < 0 ? -1 : expr_add_infix(p, EXPR_INDEX, a, expr_add_integer(p, 0, 32, true));
+	p->mark = NULL;
+	return a;
+}
+
+/* An operand that starts with this operator or cast. */
+static int32_t prefix(struct expr_parser *p, enum expr_op op)
+{
+	const char *start = p->p - 1;
+	int32_t a = unary(p);
+
+	p->mark = start;
+	a = op == EXPR_ADD ? a : expr_add_prefix(p, op, a);
+	p->mark = NULL;
+	return a;
+}
+
+static int32_t cast_operand(struct expr_parser *p, const char *start, const struct expr_cast *cast)
+{
+	int32_t a = unary(p);
+
+	p->mark = start;
+	a = expr_add_cast(p, cast, a);
+	p->mark = NULL;
+	return a;
 }
 
 static int32_t unary_inside(struct expr_parser *p)
 {
+	const char *start = p->p;
 	struct expr_cast cast;
 
 	if (lex_take(&p->p, "!"))
-		return expr_add_prefix(p, EXPR_NOT, unary(p));
+		return prefix(p, EXPR_NOT);
 	if (!p->dialect->is_c)
 		return primary(p);
+	if (p->dialect->is_strict && (!strncmp(p->p, "++", 2) || !strncmp(p->p, "--", 2)))
+		return expr_fail(p, "expressions cannot change values");
 	if (lex_take(&p->p, "-"))
-		return expr_add_prefix(p, EXPR_NEGATE, unary(p));
+		return prefix(p, EXPR_NEGATE);
 	if (lex_take(&p->p, "+"))
-		return unary(p);
+		return prefix(p, EXPR_ADD);
 	if (lex_take(&p->p, "~"))
-		return expr_add_prefix(p, EXPR_INVERT, unary(p));
+		return prefix(p, EXPR_INVERT);
 	if (lex_take(&p->p, "*"))
-		return dereference(p);
+		return dereference(p, start);
 	if (lex_take(&p->p, "&"))
 		return address(p);
 	if (parse_cast(p, &cast))
-		return expr_add_cast(p, &cast, unary(p));
+		return cast_operand(p, start, &cast);
 	return postfix(p);
 }
 
@@ -230,10 +316,16 @@ static int32_t unary(struct expr_parser *p)
 	return a;
 }
 
+int32_t expr_parse_unary(struct expr_parser *p)
+{
+	return unary(p);
+}
+
 struct infix {
 	const char *text;
-	uint8_t op;   /* enum expr_op */
-	uint8_t rank; /* higher binds tighter */
+	uint8_t op;     /* enum expr_op */
+	uint8_t rank;   /* higher binds tighter */
+	bool is_strict; /* only in the language of users */
 };
 
 /* Of two with a common prefix, the longer comes first. */
@@ -256,7 +348,33 @@ static const struct infix infixes[] = {
 	{"&", EXPR_BIT_AND, 5},
 	{"^", EXPR_BIT_XOR, 4},
 	{"|", EXPR_BIT_OR, 3},
+	{"~", EXPR_GLOB, 7, true},
 };
+
+/* Assignments: with an operator before it, or followed by another '=', a '=' is none. */
+static bool is_assignment(const char *at)
+{
+	static const char *const before[] = {"<<", ">>", "*", "/", "%", "+", "-", "&", "^", "|"};
+	size_t n = 0;
+
+	for (size_t i = 0; !n && i < ARRAY_SIZE(before); i++)
+		n = strncmp(at, before[i], strlen(before[i])) ? 0 : strlen(before[i]);
+	return at[n] == '=' && at[n + 1] != '=';
+}
+
+/* Operators of C that change a value. Returns false if there is none. */
+static bool changes_value(struct expr_parser *p)
+{
+	if (!p->dialect->is_strict)
+		return false;
+	if (is_assignment(p->p))
+		expr_fail(p, "expressions cannot change values: use == to compare");
+	else if (!strncmp(p->p, "++", 2) || !strncmp(p->p, "--", 2))
+		expr_fail(p, "expressions cannot change values");
+	else
+		return false;
+	return true;
+}
 
 static const struct infix *infix_at(struct expr_parser *p)
 {
@@ -265,19 +383,26 @@ static const struct infix *infix_at(struct expr_parser *p)
 	lex_blanks(&p->p);
 	for (size_t i = 0; i < ARRAY_SIZE(infixes); i++)
 		if (infixes[i].rank <= rank_max &&
+			(!infixes[i].is_strict || p->dialect->is_strict) &&
 			!strncmp(p->p, infixes[i].text, strlen(infixes[i].text)))
-			return &infixes[i];
+			return changes_value(p) ? NULL : &infixes[i];
+	changes_value(p);
 	return NULL;
 }
 
 static int32_t binary(struct expr_parser *p, unsigned least)
 {
-	int32_t a = unary(p);
+	int32_t a = unary(p), b;
 	const struct infix *infix;
 
 	while (a >= 0 && (infix = infix_at(p)) && infix->rank >= least) {
+		const char *start = p->p;
+
 		p->p += strlen(infix->text);
-		a = expr_add_infix(p, infix->op, a, binary(p, infix->rank + 1U));
+		b = binary(p, infix->rank + 1U);
+		p->mark = start;
+		a = expr_add_infix(p, infix->op, a, b);
+		p->mark = NULL;
 	}
 	return a;
 }
@@ -285,16 +410,20 @@ static int32_t binary(struct expr_parser *p, unsigned least)
 /* The operands after "?" of "a ? b : c". */
 static int32_t choose(struct expr_parser *p, int32_t a)
 {
+	const char *start = p->p - 1;
 	int32_t b = -1, c = -1;
 
 	if (p->depth >= p->dialect->depth_max)
 		return expr_fail(p, "the expression is nested too deeply");
 	p->depth++;
-	b = expr_parse(p);
+	b = expr_parse_sequence(p);
 	if (b >= 0 && expr_expect(p, ":"))
 		c = expr_parse(p);
 	p->depth--;
-	return expr_add_choose(p, a, b, c);
+	p->mark = start;
+	a = expr_add_choose(p, a, b, c);
+	p->mark = NULL;
+	return a;
 }
 
 int32_t expr_parse(struct expr_parser *p)
@@ -302,4 +431,21 @@ int32_t expr_parse(struct expr_parser *p)
 	int32_t a = binary(p, 1);
 
 	return a >= 0 && p->dialect->is_c && lex_take(&p->p, "?") ? choose(p, a) : a;
+}
+
+int32_t expr_parse_sequence(struct expr_parser *p)
+{
+	int32_t a = expr_parse(p);
+
+	while (a >= 0 && p->dialect->is_strict && lex_take(&p->p, ",")) {
+		struct expr_node node = expr_node_of(EXPR_SEQUENCE);
+
+		node.a = a;
+		node.b = expr_parse(p);
+		if (node.b < 0)
+			return -1;
+		node.type = expr_node(p->expr, node.b)->type;
+		a = expr_add_formatted(p, node);
+	}
+	return a;
 }

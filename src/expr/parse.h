@@ -25,7 +25,12 @@ struct expr_dialect {
 	 * otherwise stores the number of its node, -1 if it is invalid.
 	 */
 	bool (*operand)(struct expr_parser *p, int32_t *ret_node);
-	bool is_c;          /* all operators of C; otherwise only && || ! and parentheses */
+	bool is_c; /* all operators of C; otherwise only && || ! and parentheses */
+	/*
+	 * The language of users: operands of the wrong type are errors, a ~ b matches a pattern,
+	 * char is signed, there are floating-point constants and the operator ','.
+	 */
+	bool is_strict;
 	uint16_t depth_max; /* nesting of operands */
 };
 
@@ -35,14 +40,24 @@ struct expr_parser {
 	const struct attar_format *format; /* the fields */
 	struct tracefs *tracefs;           /* names of constants; NULL: none */
 	struct expr *expr;
+	struct attar_expr *user; /* of the language of users; otherwise NULL */
 	unsigned depth;
+	bool needs_fields; /* comparisons are false if one of their fields is absent */
+	const char *mark;  /* where an error is; NULL: at p */
 	/* The first error; reason NULL: none, or out of memory. */
 	const char *reason, *at;
-	bool is_field; /* the error is that the word at `at` is not a field */
+	bool is_field;     /* the error is that the word at `at` is not a field */
+	bool is_forbidden; /* the error is that the options do not allow it */
 };
 
 /* Parses an expression and returns the number of its node, or -1. */
 int32_t expr_parse(struct expr_parser *p);
+
+/* Parses expressions separated by ',' operators; the value is that of the last. */
+int32_t expr_parse_sequence(struct expr_parser *p);
+
+/* Parses an operand with its prefix operators. */
+int32_t expr_parse_unary(struct expr_parser *p);
 
 /* Parses a type after '(' and the ')'. Returns false if there is none, with p->p unchanged. */
 struct expr_cast;
@@ -54,7 +69,7 @@ bool expr_parse_string(struct expr_parser *p, uint32_t *ret_text, uint32_t *ret_
 /* Skips this text, or records that it is missing. */
 bool expr_expect(struct expr_parser *p, const char *text);
 
-/* Records why parsing fails at p->p, unless it has already failed. Returns -1. */
+/* Records why parsing fails at p->mark or p->p, unless it has already failed. Returns -1. */
 int32_t expr_fail(struct expr_parser *p, const char *reason);
 
 #endif

@@ -31,9 +31,11 @@ struct print_piece {
 	} quick;
 };
 
+typedef VEC(struct print_piece) print_pieces;
+
 struct print_program {
 	struct expr expr;
-	VEC(struct print_piece) pieces;
+	print_pieces pieces;
 };
 
 /*
@@ -56,6 +58,8 @@ struct print_run {
 	char *at;
 	size_t max, len;
 	size_t passed; /* number of skipped EventHeader definitions */
+	/* Replace characters of the record's text that shells interpret. */
+	bool for_shell;
 };
 
 static inline void print_text(struct print_run *run, const char *text, size_t n)
@@ -79,6 +83,9 @@ bool print_number(struct print_run *run, const struct print_piece *piece);
 
 /* Writes the output of a complete program. */
 void print_program(struct print_run *run);
+
+/* Writes a conversion, and the text before it. */
+void print_conversion(struct print_run *run, const struct print_piece *piece);
 
 /* Writes a node as "%s" does. */
 void print_string(struct print_run *run, int32_t node);

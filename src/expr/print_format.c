@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Format text from a print format's nodes and conversions. */
+#include <ctype.h>
 #include <stdio.h>
 
 #include "expr/print.h"
@@ -97,6 +98,22 @@ static void put_constant(struct print_run *run, uint64_t address)
 		print_form(run, address ? "0x%llx" : "(null)", (unsigned long long)address);
 }
 
+/* Characters that no shell interprets, in quotes or not. */
+static bool is_plain(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("_-+=.,:/@%", c));
+}
+
+static void put_record_text(struct print_run *run, const char *text, size_t n)
+{
+	if (!run->for_shell) {
+		print_text(run, text, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		print_text(run, is_plain(text[i]) ? text + i : "_", 1);
+}
+
 void print_string(struct print_run *run, int32_t index)
 {
 	const struct expr_node *node = node_at(run, index);
@@ -132,7 +149,7 @@ void print_string(struct print_run *run, int32_t index)
 	}
 	v = expr_eval(&run->record, index);
 	if (v.bytes)
-		print_text(run, (const char *)v.bytes, strnlen((const char *)v.bytes, v.len));
+		put_record_text(run, (const char *)v.bytes, strnlen((const char *)v.bytes, v.len));
 	else
 		put_constant(run, v.number);
 }
@@ -194,6 +211,8 @@ static void put_number(struct print_run *run, const struct print_piece *piece, i
 
 	if (piece->conversion == 'c') {
 		snprintf(spec, sizeof(spec), "%%%s*c", piece->flags);
+		if (run->for_shell && !is_plain((char)number))
+			number = '_';
 		print_form(run, spec, MAX(width, 0), (int)(unsigned char)number);
 		return;
 	}
@@ -258,7 +277,7 @@ static void put_unknown(struct print_run *run, int32_t index)
 		print_text(run, "?", 1);
 }
 
-static void put_piece(struct print_run *run, const struct print_piece *piece)
+void print_conversion(struct print_run *run, const struct print_piece *piece)
 {
 	int width, precision;
 	int32_t node;
@@ -289,5 +308,5 @@ static void put_piece(struct print_run *run, const struct print_piece *piece)
 void print_program(struct print_run *run)
 {
 	vec_each (&run->program->pieces, piece)
-		put_piece(run, piece);
+		print_conversion(run, piece);
 }

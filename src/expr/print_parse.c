@@ -3,24 +3,44 @@
 #include <ctype.h>
 
 #include "expr/check.h"
-#include "expr/print.h"
 #include "expr/print_parse.h"
 
 enum { PIECES_MAX = 512, DEPTH_MAX = 200 };
 
-/* The format string, its position, and the arguments after it. */
+/* The position in the format string, and the arguments after it. */
 struct source {
-	struct expr_parser arguments;
-	struct print_program *program;
+	struct expr_parser *arguments;
 	const char *p;
 };
 
-static bool argument(struct source *s, int32_t *ret_node)
+/* Parses the argument of a conversion, or of '*'. In the language of users, checks its type. */
+static bool argument(struct source *s, char conversion, int32_t *ret_node)
 {
-	if (!expr_expect(&s->arguments, ","))
+	struct expr_parser *p = s->arguments;
+	const char *start;
+	bool is_bytes;
+
+	p->mark = NULL;
+	lex_blanks(&p->p);
+	if (!lex_take(&p->p, ",")) {
+		expr_fail(p, "the format has more conversions than there are arguments");
 		return false;
-	*ret_node = expr_parse(&s->arguments);
-	return *ret_node >= 0;
+	}
+	lex_blanks(&p->p);
+	start = p->p;
+	*ret_node = expr_parse(p);
+	if (*ret_node < 0 || !p->dialect->is_strict)
+		return *ret_node >= 0;
+	is_bytes = expr_node(p->expr, *ret_node)->type.kind == EXPR_CLASS_BYTES;
+	p->mark = start;
+	if (expr_node(p->expr, *ret_node)->type.kind == EXPR_CLASS_REAL)
+		expr_fail(p, "floating-point numbers cannot be printed: cast them, as in (long)");
+	else if (conversion == 's' && !expr_node(p->expr, *ret_node)->type.is_text)
+		expr_fail(p, "%s prints text, but this is not text");
+	else if (conversion != 's' && conversion != 'p' && is_bytes)
+		expr_fail(p, "this conversion prints a number, but this is not a number");
+	p->mark = NULL;
+	return !p->reason;
 }
 
 /* A number, or the next argument for '*'. */
@@ -30,7 +50,7 @@ static bool amount(struct source *s, int32_t *ret_amount, bool *ret_is_node)
 	if (*s->p == '*') {
 		s->p++;
 		*ret_is_node = true;
-		return argument(s, ret_amount);
+		return argument(s, '*', ret_amount);
 	}
 	for (; isdigit((unsigned char)*s->p); s->p++)
 		if ((*ret_amount = *ret_amount * 10 + (*s->p - '0')) > 4096)
@@ -56,6 +76,19 @@ static void pointer_suffix(struct source *s, struct print_piece *piece)
 		piece->suffix[n++] = *s->p;
 }
 
+/*
+ * Users need not know the size of a field: without "h" or "hh", the whole value is printed.
+ * Unsigned conversions of negative numbers use as many bits as their type has.
+ */
+static uint8_t value_bits(const struct source *s, const struct print_piece *piece)
+{
+	const struct expr_type *type = &expr_node(s->arguments->expr, piece->node)->type;
+
+	if (piece->bits < 32)
+		return piece->bits;
+	return piece->conversion == 'd' || piece->conversion == 'p' ? 64 : type->bits;
+}
+
 static bool conversion(struct source *s, struct print_piece *piece)
 {
 	size_t n = strspn(s->p, "-+ #0");
@@ -76,7 +109,11 @@ static bool conversion(struct source *s, struct print_piece *piece)
 		return false;
 	if (piece->conversion == 'p')
 		pointer_suffix(s, piece);
-	return argument(s, &piece->node);
+	if (!argument(s, piece->conversion, &piece->node))
+		return false;
+	if (s->arguments->dialect->is_strict)
+		piece->bits = value_bits(s, piece);
+	return true;
 }
 
 /* Stores the text up to the next conversion. */
@@ -90,59 +127,69 @@ static bool text_before(struct source *s, struct print_piece *piece)
 	}
 	piece->before_len = (uint32_t)text.len;
 	return !buf_failed(&text) &&
-	       expr_keep(&s->arguments, buf_text(&text), text.len, &piece->before);
+	       expr_keep(s->arguments, buf_text(&text), text.len, &piece->before);
 }
 
-static bool pieces(struct source *s)
+bool print_parse_pieces(struct expr_parser *p, const char *fmt, print_pieces *pieces)
 {
+	struct source s = {.arguments = p, .p = fmt};
+	const char *start = p->mark;
+
 	for (;;) {
 		struct print_piece piece = {.node = -1};
 		bool more;
 
-		if (!text_before(s, &piece))
+		if (!text_before(&s, &piece))
 			return false;
-		more = *s->p == '%';
-		if (more && (s->p++, !conversion(s, &piece)))
+		more = *s.p == '%';
+		if (more && (s.p++, !conversion(&s, &piece))) {
+			p->mark = start;
+			expr_fail(p, "the format has an unknown conversion");
 			return false;
-		if (s->program->pieces.n >= PIECES_MAX || vec_push(&s->program->pieces, piece) < 0)
+		}
+		if (pieces->n >= PIECES_MAX || vec_push(pieces, piece) < 0)
 			return false;
 		if (!more)
 			return true;
 	}
 }
 
-static bool parse(struct source *s)
+void print_pieces_done(print_pieces *pieces)
+{
+	vec_done(pieces);
+}
+
+static bool parse(struct expr_parser *p, struct print_program *program)
 {
 	struct buf fmt _cleanup_(buf_done) = {0};
 
-	if (!lex_string(&s->arguments.p, &fmt) || buf_failed(&fmt))
+	if (!lex_string(&p->p, &fmt) || buf_failed(&fmt))
 		return false;
-	s->p = buf_text(&fmt);
-	if (!pieces(s))
+	if (!print_parse_pieces(p, buf_text(&fmt), &program->pieces))
 		return false;
-	lex_blanks(&s->arguments.p);
-	return !*s->arguments.p;
+	lex_blanks(&p->p);
+	return !*p->p;
 }
 
 struct print_program *print_parse(const struct attar_format *format, struct tracefs *tracefs)
 {
 	static const struct expr_dialect dialect = {
 		.operand = print_operand, .is_c = true, .depth_max = DEPTH_MAX};
-	struct source s = {.arguments = {.text = format->print,
-				   .p = format->print,
-				   .dialect = &dialect,
-				   .format = format,
-				   .tracefs = tracefs}};
+	struct expr_parser p = {.text = format->print,
+		.p = format->print,
+		.dialect = &dialect,
+		.format = format,
+		.tracefs = tracefs};
+	struct print_program *program = calloc(1, sizeof(*program));
 
-	s.program = calloc(1, sizeof(*s.program));
-	if (!s.program)
+	if (!program)
 		return NULL;
-	s.arguments.expr = &s.program->expr;
-	if (parse(&s)) {
-		print_find_numbers(s.program);
-		return s.program;
+	p.expr = &program->expr;
+	if (parse(&p, program)) {
+		print_find_numbers(program);
+		return program;
 	}
-	print_free(s.program);
+	print_free(program);
 	return NULL;
 }
 
