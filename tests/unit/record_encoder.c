@@ -26,17 +26,42 @@ static void put(struct encoder *e, const void *bytes, size_t n)
 
 static void put16(struct encoder *e, uint16_t value)
 {
+	if (e->m->swapped)
+		value = __builtin_bswap16(value);
 	put(e, &value, sizeof(value));
 }
 
 static void put32(struct encoder *e, uint32_t value)
 {
+	if (e->m->swapped)
+		value = __builtin_bswap32(value);
 	put(e, &value, sizeof(value));
 }
 
 static void put64(struct encoder *e, uint64_t value)
 {
+	if (e->m->swapped)
+		value = __builtin_bswap64(value);
 	put(e, &value, sizeof(value));
+}
+
+static void put_words(struct encoder *e, const uint64_t *words, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		put64(e, words[i]);
+}
+
+/* The bit fields of struct perf_branch_entry as a big-endian compiler lays them out: first, highest. */
+static void put_branch_flags(struct encoder *e, uint64_t flags)
+{
+	static const unsigned widths[] = {1, 1, 1, 1, 16, 4, 2, 4, 3, 31};
+	uint64_t word = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(widths); i++) {
+		word = word << widths[i] | (flags & ((1ULL << widths[i]) - 1));
+		flags >>= widths[i];
+	}
+	put64(e, word);
 }
 
 static void pad(struct encoder *e)
@@ -77,7 +102,7 @@ static void put_read(struct encoder *e, const struct attar_read *read)
 static void put_regs(struct encoder *e, const struct attar_regs *regs)
 {
 	put64(e, regs->abi);
-	put(e, regs->values, regs->nr * 8);
+	put_words(e, regs->values, regs->nr);
 }
 
 static void put_branches(struct encoder *e, const struct attar_sample *s)
@@ -85,9 +110,17 @@ static void put_branches(struct encoder *e, const struct attar_sample *s)
 	put64(e, s->branch_nr);
 	if ((e->m->attr.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) && !e->m->without_hw_idx)
 		put64(e, s->branch_hw_idx);
-	put(e, s->branches, s->branch_nr * sizeof(*s->branches));
+	for (uint32_t i = 0; i < s->branch_nr; i++) {
+		const uint64_t *words = (const uint64_t *)(s->branches + i);
+
+		put_words(e, words, 2);
+		if (e->m->swapped)
+			put_branch_flags(e, words[2]);
+		else
+			put64(e, words[2]);
+	}
 	if (e->m->with_counters)
-		put(e, s->branch_counters, s->branch_nr * 8);
+		put_words(e, s->branch_counters, s->branch_nr);
 }
 
 static void put_stack(struct encoder *e, const struct attar_sample *s)
@@ -131,7 +164,7 @@ static void put_sample(struct encoder *e)
 		put_read(e, &s->read);
 	if (type & PERF_SAMPLE_CALLCHAIN) {
 		put64(e, s->callchain_nr);
-		put(e, s->callchain, s->callchain_nr * 8);
+		put_words(e, s->callchain, s->callchain_nr);
 	}
 	if (type & PERF_SAMPLE_RAW) {
 		put32(e, s->raw_size);
@@ -173,7 +206,8 @@ static void put_mmap(struct encoder *e, const struct attar_mmap *map, bool two)
 	put64(e, map->len);
 	put64(e, map->pgoff);
 	if (two && !map->has_ino) {
-		put32(e, map->build_id_size);
+		put(e, &map->build_id_size, 1);
+		put(e, "\0\0", 3);
 		put(e, map->build_id, sizeof(map->build_id));
 	} else if (two) {
 		put32(e, map->maj);
@@ -247,7 +281,7 @@ static void put_payload(struct encoder *e)
 		put32(e, rec->namespaces.pid);
 		put32(e, rec->namespaces.tid);
 		put64(e, rec->namespaces.nr);
-		put(e, rec->namespaces.links, rec->namespaces.nr * 16);
+		put_words(e, (const uint64_t *)rec->namespaces.links, rec->namespaces.nr * 2);
 		break;
 	case PERF_RECORD_KSYMBOL:
 		put64(e, rec->ksymbol.addr);
@@ -280,7 +314,7 @@ static void put_payload(struct encoder *e)
 	case PERF_RECORD_CALLCHAIN_DEFERRED_:
 		put64(e, rec->callchain_deferred.cookie);
 		put64(e, rec->callchain_deferred.nr);
-		put(e, rec->callchain_deferred.ips, rec->callchain_deferred.nr * 8);
+		put_words(e, rec->callchain_deferred.ips, rec->callchain_deferred.nr);
 		break;
 	}
 }

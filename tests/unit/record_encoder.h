@@ -29,6 +29,11 @@ struct model {
 	uint64_t stack_room; /* requested size; rec.sample.stack_size bytes were copied */
 	bool without_hw_idx; /* no branch stack was available */
 	bool with_counters;  /* counters are written even if not requested */
+	/*
+	 * Set after model_random(): encode as a machine of the other byte order does, except for the
+	 * record's header. Raw data, stacks and AUX data are bytes.
+	 */
+	bool swapped;
 	uint64_t rng;
 	size_t used; /* words used in storage */
 	uint64_t storage[MODEL_WORDS];

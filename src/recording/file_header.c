@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* The header of a perf.data file: attributes, ids, and the sections of features. */
+#include "recording/internal.h"
+
+static bool is_inside(struct recording *r, const struct data_section *section, const char *what)
+{
+	if (section->offset <= r->file_size && section->size <= r->file_size - section->offset)
+		return true;
+	recording_damage(r, "its %s would be at byte %llu, but it has only %llu bytes", what,
+		(unsigned long long)section->offset, (unsigned long long)r->file_size);
+	return false;
+}
+
+/*
+ * Reads a section into memory owned by the caller. Returns NULL and sets r->damage, or
+ * NULL with errno ENOMEM.
+ */
+static char *read_section(struct recording *r, const struct data_section *section, const char *what)
+{
+	size_t len = 0;
+	char *bytes;
+
+	errno = 0;
+	if (!is_inside(r, section, what))
+		return NULL;
+	if (section->size > RECORDING_FEATURE_MAX) {
+		recording_damage(r, "its %s would have %llu bytes, at most %d are supported", what,
+			(unsigned long long)section->size, RECORDING_FEATURE_MAX);
+		return NULL;
+	}
+	bytes = malloc(section->size + 1);
+	if (!bytes) {
+		base_oom();
+		errno = ENOMEM;
+		return NULL;
+	}
+	while (len < section->size) {
+		ssize_t got = pread(
+			r->fd, bytes + len, section->size - len, (off_t)(section->offset + len));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			recording_damage(r, "its %s cannot be read: %s", what,
+				got ? strerror(errno) : "it was truncated meanwhile");
+			free(bytes);
+			errno = 0;
+			return NULL;
+		}
+		len += (size_t)got;
+	}
+	return bytes;
+}
+
+static int read_event(struct recording *r, struct cursor *c, size_t attr_size)
+{
+	_cleanup_free_ char *bytes = NULL;
+	struct data_section ids;
+	const char *attr = cursor_bytes(c, attr_size);
+
+	ids.offset = cursor_u64(c);
+	ids.size = cursor_u64(c);
+	if (ids.size) {
+		bytes = read_section(r, &ids, "list of ids");
+		if (!bytes && errno == ENOMEM)
+			return -ENOMEM;
+	}
+	return recording_add_event(
+		r, attr, attr_size, cursor_of(bytes, bytes ? ids.size : 0, r->facts.swapped));
+}
+
+static int read_attrs(struct recording *r, const struct data_header *header)
+{
+	size_t entry = header->attr_size, attr_size = entry - sizeof(struct data_section);
+	_cleanup_free_ char *bytes = NULL;
+	struct cursor c;
+
+	if (entry < PERF_ATTR_SIZE_VER0 + sizeof(struct data_section) ||
+		entry > RECORDING_ATTR_MAX || entry % 8)
+		return attar_fail(-EBADMSG,
+			"%s: the header of the recording is damaged: attributes of %llu bytes",
+			CLIP(r->path), (unsigned long long)header->attr_size);
+	bytes = read_section(r, &header->attrs, "list of events");
+	if (!bytes)
+		return errno == ENOMEM ? -ENOMEM
+				       : attar_fail(-EBADMSG,
+						 "%s: the header of the recording is damaged: %s",
+						 CLIP(r->path), r->damage);
+	c = cursor_of(bytes, header->attrs.size, r->facts.swapped);
+	while (cursor_left(&c) >= entry) {
+		int ret = read_event(r, &c, attr_size);
+
+		if (ret < 0)
+			return attar_context(ret, "%s", CLIP(r->path));
+	}
+	return 0;
+}
+
+static bool has_feature(const struct data_header *header, unsigned feature)
+{
+	return header->features[feature / 64] >> feature % 64 & 1;
+}
+
+/* Whether the section of this feature is read; others can be large. */
+static bool is_known(unsigned feature)
+{
+	switch (feature) {
+	case FEATURE_TRACING_DATA ... FEATURE_EVENT_DESC:
+	case FEATURE_SAMPLE_TIME:
+	case FEATURE_CLOCKID:
+	case FEATURE_CLOCK_DATA:
+		return true;
+	}
+	return false;
+}
+
+static int read_features(struct recording *r, const struct data_header *header)
+{
+	struct data_section table = {.offset = header->data.offset + header->data.size};
+	_cleanup_free_ char *bytes = NULL;
+	struct cursor c;
+
+	for (unsigned f = 0; f < FEATURES; f++)
+		table.size += has_feature(header, f) * sizeof(struct data_section);
+	if (!table.size)
+		return 0;
+	if (table.offset < header->data.offset)
+		table.offset = UINT64_MAX;
+	bytes = read_section(r, &table, "list of features");
+	if (!bytes)
+		return errno == ENOMEM ? -ENOMEM : 0;
+	c = cursor_of(bytes, table.size, r->facts.swapped);
+	for (unsigned f = 0; f < FEATURES; f++) {
+		struct data_section section;
+		char *feature;
+		int ret;
+
+		if (!has_feature(header, f))
+			continue;
+		section.offset = cursor_u64(&c);
+		section.size = cursor_u64(&c);
+		if (!section.size || !is_inside(r, &section, "header") || !is_known(f))
+			continue;
+		feature = read_section(r, &section, "header");
+		if (!feature && errno == ENOMEM)
+			return -ENOMEM;
+		if (!feature)
+			continue;
+		ret = recording_feature(r, f, feature, section.size);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int recording_read_header(struct recording *r, const struct data_header *header)
+{
+	int ret = read_attrs(r, header);
+
+	if (ret < 0)
+		return ret;
+	memcpy(r->facts.features, header->features, sizeof(header->features));
+	r->facts.compressed = has_feature(header, FEATURE_COMPRESSED);
+	r->facts.has_aux = has_feature(header, FEATURE_AUXTRACE);
+	r->raw.offset = header->data.offset;
+	if (header->data.offset < sizeof(*header) || header->data.offset > r->file_size)
+		return attar_fail(-EBADMSG,
+			"%s: the header of the recording is damaged: its data would be at byte "
+			"%llu of %llu",
+			CLIP(r->path), (unsigned long long)header->data.offset,
+			(unsigned long long)r->file_size);
+	/* The size is written when the recording ends. */
+	if (!header->data.size && r->file_size > header->data.offset) {
+		r->facts.unfinished = true;
+		r->data_end = UINT64_MAX;
+		recording_damage(
+			r, "it was not finished: the tool that recorded it was killed or crashed");
+		return 0;
+	}
+	r->data_end = header->data.offset + header->data.size;
+	if (r->data_end < header->data.offset)
+		r->data_end = UINT64_MAX;
+	return read_features(r, header);
+}

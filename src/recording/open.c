@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening and closing of recordings, and what is known of them. */
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "attar/format.h"
+#include "base/limit.h"
+#include "recording/internal.h"
+
+void recording_damage(struct recording *r, const char *fmt, ...)
+{
+	va_list args;
+
+	if (r->stats.damage)
+		return;
+	va_start(args, fmt);
+	vsnprintf(r->damage, sizeof(r->damage), fmt, args);
+	va_end(args);
+	r->stats.damage = r->damage;
+}
+
+const char *recording_keep(struct recording *r, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy || vec_push(&r->texts, copy) < 0) {
+		free(copy);
+		base_oom();
+		return NULL;
+	}
+	return copy;
+}
+
+static int denied(const char *path, int r)
+{
+	return attar_fail(r, "cannot open %s: %s", CLIP(path), limit_open_error(-r));
+}
+
+/* The data file of a directory written by perf record --kcore. */
+static int open_directory(struct recording *r)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/data.0", r->path);
+	if (!access(path, F_OK))
+		return attar_fail(-ENOTSUP,
+			"%s was recorded with 'perf record --threads', which is not supported: "
+			"record "
+			"it without --threads",
+			CLIP(r->path));
+	snprintf(path, sizeof(path), "%s/data", r->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return attar_fail(-EISDIR, "%s is a directory, not a recording", CLIP(r->path));
+	close(r->fd);
+	r->fd = fd;
+	return 0;
+}
+
+static int open_input(struct recording *r, const char *path)
+{
+	struct stat st;
+
+	r->path = strdup(strcmp(path, "-") ? path : "standard input");
+	if (!r->path)
+		return base_oom();
+	if (strcmp(path, "-")) {
+		r->fd = open(path, O_RDONLY | O_CLOEXEC);
+		r->owns_fd = true;
+	}
+	if (r->fd < 0 || fstat(r->fd, &st) < 0)
+		return denied(r->path, -errno);
+	if (S_ISDIR(st.st_mode)) {
+		int ret = open_directory(r);
+
+		if (ret < 0)
+			return ret;
+		if (fstat(r->fd, &st) < 0)
+			return denied(r->path, -errno);
+	}
+	r->seekable = S_ISREG(st.st_mode);
+	r->facts.pipe = !r->seekable;
+	r->file_size = r->seekable ? (uint64_t)st.st_size : UINT64_MAX;
+	return 0;
+}
+
+/* Reads the start of the input. A pipe is read byte for byte as far as its shorter header. */
+static int read_start(struct recording *r, struct data_header *ret_header, size_t *ret_len)
+{
+	char *bytes = (char *)ret_header;
+	size_t want = r->facts.pipe ? DATA_PIPE_HEADER : sizeof(*ret_header), len = 0;
+
+	while (len < want) {
+		ssize_t got = r->facts.pipe ? read(r->fd, bytes + len, want - len)
+					    : pread(r->fd, bytes + len, want - len, (off_t)len);
+
+		if (got < 0 && errno == EINTR)
+			return attar_fail(-EINTR, "interrupted");
+		if (got < 0)
+			return attar_fail(
+				-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
+		if (!got)
+			break;
+		len += (size_t)got;
+	}
+	*ret_len = len;
+	return 0;
+}
+
+static int check_magic(struct recording *r, struct data_header *header, size_t len)
+{
+	if (!len)
+		return attar_fail(-EBADMSG, "%s is empty: no recording", CLIP(r->path));
+	if (len >= 8 && (header->magic == PERF_DATA_MAGIC_V1 ||
+				header->magic == __builtin_bswap64(PERF_DATA_MAGIC_V1)))
+		return attar_fail(-ENOTSUP,
+			"%s is a perf.data file of version 1, written before Linux 2.6.37: only "
+			"version 2 "
+			"is supported",
+			CLIP(r->path));
+	if (len < DATA_PIPE_HEADER || (header->magic != PERF_DATA_MAGIC &&
+					      header->magic != __builtin_bswap64(PERF_DATA_MAGIC)))
+		return attar_fail(-EBADMSG,
+			"%s is not a recording: it does not start with PERFILE2, as perf.data does",
+			CLIP(r->path));
+	r->facts.swapped = header->magic != PERF_DATA_MAGIC;
+	if (r->facts.swapped)
+		for (size_t i = 0; i < sizeof(*header) / 8; i++)
+			((uint64_t *)header)[i] = __builtin_bswap64(((uint64_t *)header)[i]);
+	if (header->size == DATA_PIPE_HEADER) {
+		r->raw.offset = DATA_PIPE_HEADER;
+		r->data_end = UINT64_MAX;
+		/* Also if it was saved to a file, which is read like one. */
+		r->facts.pipe = true;
+		return 0;
+	}
+	if (r->facts.pipe)
+		return attar_fail(-ENOTSUP,
+			"%s is a pipe, but the recording in it has the format of a file: give the "
+			"file's name "
+			"instead",
+			CLIP(r->path));
+	if (len < sizeof(*header) || header->size < sizeof(*header))
+		return attar_fail(
+			-EBADMSG, "%s: the header of the recording is truncated", CLIP(r->path));
+	return 0;
+}
+
+/* Reads a pipe up to its first records, so that its events are known. */
+static int read_ahead(struct recording *r)
+{
+	for (;;) {
+		struct pollfd fd = {.fd = r->fd, .events = POLLIN};
+		int ret = recording_next(r, &r->pending);
+
+		if (ret != -EAGAIN)
+			return ret < 0 ? ret : 0;
+		if (poll(&fd, 1, -1) < 0)
+			return attar_fail(
+				-errno, "cannot read %s: %s", CLIP(r->path), strerror(errno));
+	}
+}
+
+static int open_recording(struct recording *r, const char *path)
+{
+	struct data_header header = {0};
+	size_t len = 0;
+	int ret;
+
+	ret = open_input(r, path);
+	if (ret >= 0)
+		ret = read_start(r, &header, &len);
+	if (ret >= 0)
+		ret = check_magic(r, &header, len);
+	if (ret < 0)
+		return ret;
+	if (r->facts.pipe)
+		ret = read_ahead(r);
+	else
+		ret = recording_read_header(r, &header);
+	if (ret >= 0)
+		ret = recording_complete_events(r);
+	if (ret >= 0 && !r->events.n)
+		return attar_fail(-EBADMSG, "%s: the recording has no events%s%s", CLIP(r->path),
+			r->stats.damage ? ": " : "", r->stats.damage ? r->stats.damage : "");
+	return ret;
+}
+
+int recording_open(const char *path, struct recording **ret_recording)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	int ret;
+
+	if (!r)
+		return base_oom();
+	r->facts.clockid = -1;
+	ret = open_recording(r, path);
+	if (ret < 0) {
+		recording_close(r);
+		return ret;
+	}
+	*ret_recording = r;
+	return 0;
+}
+
+struct recording *recording_close(struct recording *r)
+{
+	if (!r)
+		return NULL;
+	if (r->owns_fd && r->fd >= 0)
+		close(r->fd);
+	vec_each (&r->events, entry) {
+		free((*entry)->ids);
+		free((*entry)->name);
+		attar_format_free((*entry)->format);
+		free(*entry);
+	}
+	vec_each (&r->texts, text)
+		free(*text);
+	vec_done(&r->events);
+	vec_done(&r->texts);
+	vec_done(&r->build_ids);
+	vec_done(&r->tracing.events);
+	free(r->tracing.bytes);
+	map_done(&r->tracing.by_id);
+	map_done(&r->event_of_id);
+	buf_done(&r->gathered);
+	inflate_done(&r->inflater);
+	chunk_pool_done(&r->pool);
+	free(r->aligned);
+	free(r->path);
+	free(r);
+	return NULL;
+}
+
+size_t recording_n_events(const struct recording *r)
+{
+	return r->events.n;
+}
+
+const struct recording_event *recording_get_event(const struct recording *r, size_t index)
+{
+	return index < r->events.n ? &r->events.at[index]->event : NULL;
+}
+
+const struct recording_facts *recording_get_facts(const struct recording *r)
+{
+	return &r->facts;
+}
+
+const struct recording_build_id *recording_build_ids(const struct recording *r, size_t *ret_n)
+{
+	*ret_n = r->build_ids.n;
+	return r->build_ids.at;
+}
+
+int recording_fd(const struct recording *r)
+{
+	return r->seekable ? -1 : r->fd;
+}
+
+void recording_get_stats(const struct recording *r, struct recording_stats *ret_stats)
+{
+	*ret_stats = r->stats;
+}
