@@ -108,6 +108,11 @@ struct attar_expr_opts {
 	attar_expr_text_fn *usymbol;  /* the function at an address in the process record->pid */
 	attar_expr_text_fn *comm_get; /* the name of the thread with this id */
 	attar_expr_output_fn *output; /* for printf() */
+	/*
+	 * If not NULL, an error has only its reason as text, and the column (from 1) in the
+	 * expression is stored here, for attar_spec_error() and the like; 0: it has none.
+	 */
+	unsigned *ret_column;
 };
 
 /*

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "base/excerpt.h"
 #include "base/parse.h"
 #include "base/suggest.h"
 
@@ -255,4 +256,11 @@ int attributes_apply(struct parser *parser, size_t i)
 		list->letters.at[i].named = true;
 	}
 	return r == 0 && cpus ? set_cpus(list, spec, cpus->value) : r;
+}
+
+int attar_spec_error(const struct attar_event_spec *spec, unsigned column, int code)
+{
+	CHECK_ARG(spec, "spec");
+
+	return spec->text ? excerpt_append(spec->text, column, code) : code;
 }

@@ -71,9 +71,6 @@ int parser_context(struct parser *parser, const char *at, int code);
 /* The column of a position in the text, from 1. */
 unsigned parser_column(const struct parser *parser, const char *at);
 
-/* Appends the text and a caret under the column to the current error text. */
-int excerpt_append(const char *text, size_t column, int code);
-
 /*
  * Adds a spec for the current event; borrowed until the next call. Returns 0; -E2BIG if there are
  * too many, -ENOMEM.

@@ -21,6 +21,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "base/excerpt.h"
 #include "base/parse.h"
 #include "event/list.h"
 #include "event/modifier.h"

@@ -2,8 +2,8 @@
 /* Compile expressions of users. */
 #include "expr/user.h"
 
-#include "base/caret.h"
 #include "base/check.h"
+#include "base/excerpt.h"
 #include "base/opts.h"
 #include "base/suggest.h"
 
@@ -44,16 +44,22 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 static int failure(const struct expr_parser *p)
 {
 	struct buf reason _cleanup_(buf_done) = {0};
+	size_t column;
+	int r;
 
 	if (!p->reason)
 		return base_oom();
+	column = (size_t)(p->at - p->text) + 1;
 	buf_printf(&reason, "%s: %s", p->user->opts.what, p->reason);
 	if (p->is_field)
 		put_names(&reason, p);
 	if (buf_failed(&reason))
 		return base_oom();
-	return caret_fail(p->is_forbidden ? -EPERM : -EINVAL, p->user->text,
-		(size_t)(p->at - p->text), buf_text(&reason));
+	r = attar_fail(p->is_forbidden ? -EPERM : -EINVAL, "%s", buf_text(&reason));
+	if (!p->user->opts.ret_column)
+		return excerpt_append(p->user->text, column, r);
+	*p->user->opts.ret_column = (unsigned)column;
+	return r;
 }
 
 /* ---- the text ---- */
@@ -242,6 +248,8 @@ static int copy_options(struct attar_expr *e, const struct attar_expr_opts *opts
 
 	if (r < 0)
 		return r;
+	if (e->opts.ret_column)
+		*e->opts.ret_column = 0;
 	CHECK_FLAGS(e->opts.flags, ATTAR_EXPR_KEY | ATTAR_EXPR_CONDITION | ATTAR_EXPR_ALLOW_EXEC);
 	if (!e->opts.what)
 		e->opts.what = "expression";

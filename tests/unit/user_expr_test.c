@@ -552,6 +552,8 @@ static void error_is(const char *expression, unsigned flags, const char *sentenc
 	if (!strstr(attar_error(), sentence))
 		fail_msg("'%s': %s", expression, attar_error());
 	caret = strrchr(attar_error(), '\n');
+	if (!*expression)
+		return; /* there is nothing to show */
 	assert_non_null(caret);
 	if (strlen(caret) != 6U + (unsigned)column)
 		fail_msg("not in column %d: %s", column, attar_error());
@@ -629,6 +631,23 @@ static void test_errors(void **state)
 		0);
 }
 
+static void test_error_column(void **state)
+{
+	unsigned column = 99;
+	struct attar_expr_opts opts = all_options(0);
+	struct attar_expr *e;
+
+	opts.ret_column = &column;
+	opts.what = "key";
+	assert_int_equal(attar_expr_new("pid + pidd", format, &opts, &e), -EINVAL);
+	assert_int_equal(column, 7);
+	assert_string_equal(
+		attar_error(), "key: no such field or variable 'pidd', did you mean 'pid'?");
+	assert_int_equal(attar_expr_new("pid", format, &opts, &e), 0);
+	assert_int_equal(column, 0);
+	attar_expr_free(e);
+}
+
 static void test_unavailable(void **state)
 {
 	static const char *const expressions[] = {
@@ -697,6 +716,7 @@ int main(void)
 		cmocka_unit_test(test_keys_are_unique),
 		cmocka_unit_test(test_long_text_in_keys),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_error_column),
 		cmocka_unit_test(test_unavailable),
 		cmocka_unit_test(test_without_format),
 		cmocka_unit_test(test_limits),

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The event string in an error text, with a caret under the position of the error:
- *
- *	events, column 21: no attribute 'stak': did you mean 'stack'?
- *	    sched:sched_wakeup//stak/
- *	                        ^
- */
+#include "base/excerpt.h"
+
 #include <ctype.h>
 
 #include "base/buf.h"
-#include "base/check.h"
-#include "event/list.h"
 
 /* Bytes of the string that are shown before and after the position. */
 enum { BEFORE_MAX = 60, AFTER_MAX = 40, INDENT = 4 };
@@ -54,11 +47,4 @@ int excerpt_append(const char *text, size_t column, int code)
 	buf_printf(&b, "%s\n%*s^", to < n ? "..." : "",
 		(int)(indent + count_characters(text + from, at - from)), "");
 	return buf_failed(&b) ? code : attar_fail(code, "%s%s", attar_error(), buf_text(&b));
-}
-
-int attar_spec_error(const struct attar_event_spec *spec, unsigned column, int code)
-{
-	CHECK_ARG(spec, "spec");
-
-	return spec->text ? excerpt_append(spec->text, column, code) : code;
 }
