@@ -8,6 +8,8 @@
 #include "attar/eventheader.h"
 #include "attar/expr.h"
 #include "attar/format.h"
+#include "attar/hist.h"
+#include "attar/keytable.h"
 #include "attar/perf.h"
 #include "attar/record.h"
 #include "attar/report.h"

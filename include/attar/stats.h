@@ -2,6 +2,9 @@
 /*
  * attar/stats.h - aggregates for profilers: weighted stacks, means and deviations.
  *
+ * It includes the headers of the other aggregates: attar/hist.h (histograms) and attar/keytable.h
+ * (sums and histograms by key).
+ *
  * Samples are added to a struct attar_stacks with the stack of each; a report then has a table of
  * functions and a call tree. Symbols are resolved when a report is filled, not when samples are
  * added.
@@ -20,6 +23,8 @@
 #ifndef ATTAR_STATS_H
 #define ATTAR_STATS_H
 
+#include "attar/hist.h"
+#include "attar/keytable.h"
 #include "attar/perf.h"
 #include "attar/report.h"
 #include "attar/stream.h"

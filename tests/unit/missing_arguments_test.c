@@ -322,6 +322,35 @@ static void test_reading_reports(void **state)
 
 static void test_aggregates(void **state)
 {
+	REFUSES(attar_hist_merge(NULL, any), "to");
+	REFUSES(attar_hist_merge(any, NULL), "from");
+	REFUSES_VOID(attar_hist_reset(NULL), "hist");
+	REFUSES_VOID(attar_hist_done(NULL), "hist");
+	REFUSES_VALUE(attar_hist_sum(NULL), 0, "hist");
+	REFUSES_VALUE(attar_hist_mean(NULL), 0, "hist");
+	REFUSES_VALUE(attar_hist_quantile(NULL, 1), 0, "hist");
+	REFUSES_VOID(attar_hist_quantiles(NULL, any, 1, any), "hist");
+	REFUSES_VOID(attar_hist_quantiles(any, NULL, 1, any), "shares");
+	REFUSES_VOID(attar_hist_quantiles(any, any, 1, NULL), "ret_values");
+	REFUSES_VALUE(attar_hist_next(NULL, any), false, "hist");
+	REFUSES_VALUE(attar_hist_next(any, NULL), false, "bucket");
+	REFUSES_VALUE(attar_hist_next_power(NULL, any), false, "hist");
+	REFUSES_VALUE(attar_hist_next_power(any, NULL), false, "bucket");
+	REFUSES_VALUE(attar_hist_memory(NULL), 0, "hist");
+	REFUSES(attar_keytable_new(any, NULL), "ret_table");
+	REFUSES_NULL(attar_keytable_find(NULL, any, 1), "table");
+	REFUSES_NULL(attar_keytable_find(any, NULL, 1), "key");
+	REFUSES_NULL(attar_keytable_others(NULL), "table");
+	REFUSES_NULL(attar_keytable_next(NULL, any), "table");
+	REFUSES_VALUE(attar_keytable_keys(NULL), 0, "table");
+	REFUSES(attar_keytable_end_interval(NULL), "table");
+	REFUSES_VALUE(attar_keytable_top(NULL, 0, 0, any, 1), 0, "table");
+	REFUSES_VALUE(attar_keytable_top(any, 0, 0, NULL, 1), 0, "rows");
+	REFUSES(attar_keytable_merge(NULL, any), "to");
+	REFUSES(attar_keytable_merge(any, NULL), "from");
+	REFUSES_VOID(attar_keytable_reset(NULL), "table");
+	REFUSES_VOID(attar_keytable_get_stats(NULL, any), "table");
+	REFUSES_VOID(attar_keytable_get_stats(any, NULL), "ret_stats");
 	REFUSES(attar_stacks_new(NULL, any), "symbols");
 	REFUSES(attar_stacks_new(any, NULL), "ret_stacks");
 	REFUSES(attar_stacks_report(NULL, any, ATTAR_SCOPE_WHOLE, NULL, any), "stacks");

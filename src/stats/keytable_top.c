@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables by key: the rows with the largest sums. */
+#include "base/check.h"
+#include "stats/keytable.h"
+
+/* A heap of the best rows so far; the worst of them is at its top. */
+struct top {
+	const struct attar_keytable *table;
+	enum attar_scope scope;
+	size_t sum;
+	struct attar_keyrow **rows;
+	size_t n;
+};
+
+/* Whether a is listed before b. */
+static bool is_before(
+	const struct top *top, const struct attar_keyrow *a, const struct attar_keyrow *b)
+{
+	uint64_t x = attar_keyrow_sums(a, top->scope)->sums[top->sum];
+	uint64_t y = attar_keyrow_sums(b, top->scope)->sums[top->sum];
+
+	return x != y ? x > y : keyed_compare(&top->table->keyed, a, b) < 0;
+}
+
+static bool is_empty(const struct attar_keytable *t, const struct attar_keysums *sums)
+{
+	for (size_t i = 0; i < t->opts.sums; i++)
+		if (sums->sums[i])
+			return false;
+	for (size_t i = 0; i < t->opts.hists; i++)
+		if (sums->hists[i].count)
+			return false;
+	return true;
+}
+
+static void swap(struct top *top, size_t a, size_t b)
+{
+	struct attar_keyrow *row = top->rows[a];
+
+	top->rows[a] = top->rows[b];
+	top->rows[b] = row;
+}
+
+static void sift_up(struct top *top, size_t i)
+{
+	for (; i && is_before(top, top->rows[(i - 1) / 2], top->rows[i]); i = (i - 1) / 2)
+		swap(top, i, (i - 1) / 2);
+}
+
+static void sift_down(struct top *top, size_t i, size_t n)
+{
+	for (;;) {
+		size_t worst = i, left = 2 * i + 1, right = left + 1;
+
+		if (left < n && is_before(top, top->rows[worst], top->rows[left]))
+			worst = left;
+		if (right < n && is_before(top, top->rows[worst], top->rows[right]))
+			worst = right;
+		if (worst == i)
+			return;
+		swap(top, i, worst);
+		i = worst;
+	}
+}
+
+static void offer(struct top *top, struct attar_keyrow *row, size_t k)
+{
+	if (top->n < k) {
+		top->rows[top->n] = row;
+		sift_up(top, top->n++);
+	} else if (k && is_before(top, row, top->rows[0])) {
+		top->rows[0] = row;
+		sift_down(top, 0, top->n);
+	}
+}
+
+/* Takes the worst row off the heap and puts it last, until all are in order. */
+static void sort(struct top *top)
+{
+	for (size_t n = top->n; n > 1; n--) {
+		swap(top, 0, n - 1);
+		sift_down(top, 0, n - 1);
+	}
+}
+
+size_t attar_keytable_top(const struct attar_keytable *table, enum attar_scope scope, size_t sum,
+	struct attar_keyrow **rows, size_t k)
+{
+	CHECK_ARG_OR(table, "table", 0);
+	CHECK_ARG_OR(rows, "rows", 0);
+
+	struct top top = {.table = table, .scope = scope, .sum = sum, .rows = rows};
+
+	if (sum >= table->opts.sums) {
+		check_range(__func__, "sum", sum, table->opts.sums);
+		return 0;
+	}
+	keyed_each (&table->keyed, struct attar_keyrow, row)
+		if (!is_empty(table, attar_keyrow_sums(row, scope)))
+			offer(&top, row, k);
+	sort(&top);
+	return top.n;
+}
