@@ -10,8 +10,8 @@
  *	while ((r = attar_stream_next(stream, &event)) > 0)
  *		use(event);
  *
- * Sources are the kernel's rings, and shared memory that programs write to. (Recordings and
- * scripted text are planned as two further sources of the same events.)
+ * Sources are the kernel's rings, and shared memory that programs write to; in a run (attar/run.h)
+ * also recordings (perf.data).
  *
  * Lifetime: the target, its counters, the symbols and an shm_source must outlive the stream.
  *

@@ -5,15 +5,26 @@
 
 #include "base/check.h"
 #include "run/run.h"
+#include "stream/stream.h"
+
+void clock_start_at(struct run_clock *c, uint64_t time)
+{
+	c->ended = 0;
+	c->began = c->interval_began = time;
+	if (!c->first_began)
+		c->first_began = time;
+}
+
+uint64_t run_now(const struct attar_run *run)
+{
+	return run->replay ? stream_time(run->stream) : base_now();
+}
 
 void clock_start(struct run_clock *c)
 {
 	struct timespec real;
 
-	c->ended = 0;
-	c->began = c->interval_began = base_now();
-	if (!c->first_began)
-		c->first_began = c->began;
+	clock_start_at(c, base_now());
 	clock_gettime(CLOCK_REALTIME, &real);
 	c->realtime_offset = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - c->began;
 }
@@ -29,7 +40,7 @@ uint64_t attar_run_elapsed(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
-	return (run->clock.ended ? run->clock.ended : base_now()) - run->clock.began;
+	return (run->clock.ended ? run->clock.ended : run_now(run)) - run->clock.began;
 }
 
 uint64_t attar_run_recent(const struct attar_run *run)

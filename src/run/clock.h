@@ -20,4 +20,10 @@ struct run_clock {
 /* Starts the clock of a run of the command. */
 void clock_start(struct run_clock *c);
 
+/* The same for a recording, whose first sample has this time. */
+void clock_start_at(struct run_clock *c, uint64_t time);
+
+/* Now, by the clock of the events. */
+uint64_t run_now(const struct attar_run *run);
+
 #endif

@@ -54,6 +54,12 @@ const struct attar_option common_ring_options[] = {
 		"wake up when a ring buffer is this full: 1 to 100 (default 25)", .min = 1),
 	{0}};
 
+const struct attar_option common_input_options[] = {
+	ATTAR_TEXT(T, input, 0, "input", "FILE",
+		"read a recording (perf.data) instead of the running system; -: standard input",
+		.complete = "file"),
+	{0}};
+
 void common_defaults(struct common_opts *opts)
 {
 	opts->freq = 997;

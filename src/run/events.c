@@ -34,7 +34,11 @@ int run_parse_events(
 {
 	struct attar_catalog *catalog = attar_run_catalog(run);
 	struct attar_event_list *list;
-	int r = catalog ? attar_event_list_parse(catalog, text, &list) : -ENOMEM;
+	int r;
+
+	if (catalog && run->replay)
+		return replay_parse_events(run, text, ret_list);
+	r = catalog ? attar_event_list_parse(catalog, text, &list) : -ENOMEM;
 
 	if (r == -ECANCELED) /* not an error in the text */
 		return r;
@@ -50,11 +54,12 @@ int run_parse_events(
 }
 
 /* Excludes this process from tracepoints: printing an event would cause further events. */
-static int own_filter(const struct attar_event_spec *spec, char **ret_filter)
+static int own_filter(
+	const struct attar_run *run, const struct attar_event_spec *spec, char **ret_filter)
 {
 	int n;
 
-	if (spec->kind == ATTAR_EVENT_USER)
+	if (spec->kind == ATTAR_EVENT_USER || run->replay)
 		return 0; /* not in the kernel: filtered in user space */
 	if (spec->kind != ATTAR_EVENT_TRACEPOINT)
 		n = spec->filter ? asprintf(ret_filter, "%s", spec->filter) : 0;
@@ -108,7 +113,7 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
-	return own_filter(spec, &s->filter);
+	return own_filter(run, spec, &s->filter);
 }
 
 static void source_free(struct source *s)
@@ -195,7 +200,7 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		struct perf_event_attr attr = {.sample_period = 1};
 
 		run->user.stacks = stacks;
-		if (list->at[i].transport == ATTAR_TRANSPORT_USDT) {
+		if (list->at[i].transport == ATTAR_TRANSPORT_USDT && !run->replay) {
 			r = run_usdt_add(run, &list->at[i], fn);
 			continue;
 		}
@@ -208,6 +213,8 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		if (carries_address(&list->at[i]))
 			attr.sample_type |= PERF_SAMPLE_ADDR;
 		r = run_add_spec(run, &list->at[i], &attr, fn);
+		if (run->replay)
+			continue;
 		if (r == 0)
 			r = user_events_request(
 				&run->user.events, (uint32_t)run->sources.list.n - 1, &list->at[i]);

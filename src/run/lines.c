@@ -37,7 +37,7 @@ int lines_show(struct attar_run *run)
 	if (!run->lines.report)
 		return 0;
 	if (run->hooks.report) {
-		attar_report_span(run->lines.report, attar_run_realtime(run, base_now()), 0);
+		attar_report_span(run->lines.report, attar_run_realtime(run, run_now(run)), 0);
 		r = run->hooks.report(run->hooks.ctx, run->lines.report, ATTAR_SCOPE_INTERVAL);
 	}
 	run->lines.report = attar_report_free(run->lines.report);

@@ -6,20 +6,25 @@
 #include "base/opts.h"
 #include "perf/target.h"
 #include "run/run.h"
-
-enum { POLL_MS = 100 }; /* how long a ring below its watermark may wait */
+#include "stream/stream.h"
 
 /* ---- delivering ---- */
 
 static bool enough(const struct attar_run *run)
 {
+	if (run->replay && run->replay->over)
+		return true;
 	return run->opts.count && run->notes.delivered >= run->opts.count;
 }
 
 static int deliver(struct attar_run *run, struct attar_event *ev)
 {
 	if (likely(ev->record->type == PERF_RECORD_SAMPLE)) {
-		struct source *s = &run->sources.list.at[ev->counter];
+		struct source *s;
+
+		if (unlikely(run->replay != NULL))
+			return replay_deliver(run, ev);
+		s = &run->sources.list.at[ev->counter];
 
 		if (unlikely(s->usdt || s->keep))
 			return run_user_deliver(run, s, ev);
@@ -82,12 +87,15 @@ static uint64_t duration_end(const struct attar_run *run)
 	return run->opts.duration ? run->clock.began + run->opts.duration : 0;
 }
 
-/* The last interval ends with the run. */
+/* The last interval ends with the run. A recording ends by the time of its events. */
 static void set_tick(struct attar_run *run, uint64_t tick)
 {
 	uint64_t end = duration_end(run);
 
-	run->clock.tick = !run->opts.interval || (end && tick >= end) ? UINT64_MAX : tick;
+	if (run->opts.interval && (!end || tick < end))
+		run->clock.tick = tick;
+	else
+		run->clock.tick = run->replay && end ? end : UINT64_MAX;
 }
 
 /*
@@ -108,11 +116,29 @@ static int report_interval(struct attar_run *run, uint64_t time)
 
 /* ---- delivering in order of time ---- */
 
+/* The first sample of a recording starts the clock. */
+static int deliver_first(struct attar_run *run, struct attar_event *ev)
+{
+	if (ev->record->type == PERF_RECORD_SAMPLE) {
+		clock_start_at(&run->clock, ev->time);
+		set_tick(run, ev->time + run->opts.interval);
+	}
+	return deliver(run, ev);
+}
+
 /* The event waits for the report of the interval before it. */
 static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 {
+	uint64_t end = duration_end(run);
 	int r;
 
+	if (!run->clock.began)
+		return deliver_first(run, ev);
+	if (run->replay && end && ev->time >= end) {
+		run->replay->over = true;
+		run->notes.dropped += ev->record->type == PERF_RECORD_SAMPLE;
+		return 0;
+	}
 	run->notes.is_event_pending = ev->record->type == PERF_RECORD_SAMPLE;
 	r = report_interval(run, ev->time);
 	run->notes.is_event_pending = false;
@@ -204,11 +230,33 @@ static int work(struct attar_run *run)
 	return 1;
 }
 
+/* A round of the recording. 1: more follow; 0: it is over. */
+static int turn_replay(struct attar_run *run, int timeout_ms)
+{
+	int r = attar_stream_wait(run->stream, run->stop.fd, timeout_ms);
+
+	run->stop.seen = r == 2;
+	if (r <= 0 || r == 2)
+		return r == 0 ? 1 : MIN(r, 0);
+	r = drain(run);
+	if (r < 0)
+		return r;
+	progress(run, base_now());
+	if (run->hooks.turn)
+		run->hooks.turn(run->hooks.ctx);
+	return !enough(run) && !stream_drained(run->stream);
+}
+
 /* Waits for work and does it. 1: the run goes on; 0: it is over. */
 static int turn(struct attar_run *run, int timeout_ms)
 {
-	uint64_t end = duration_end(run), now = base_now();
+	uint64_t end, now;
 	int r, ms;
+
+	if (run->replay)
+		return turn_replay(run, timeout_ms);
+	end = duration_end(run);
+	now = base_now();
 
 	poll_clear(&run->poll);
 	if (attar_target_ended(run->target) || (end && now >= end))
@@ -219,11 +267,24 @@ static int turn(struct attar_run *run, int timeout_ms)
 	return r < 0 || r == 2 ? MIN(r, 0) : work(run);
 }
 
+/* A recording that is not read to its end is not drained either. */
+static int finish_replay(struct attar_run *run, int r)
+{
+	run->clock.ended = MAX(stream_time(run->stream), run->clock.began);
+	if (run->replay->over)
+		run->clock.ended = duration_end(run);
+	if (r == 0 && run->profiler->ended)
+		r = run->profiler->ended(run, run->self);
+	return r < 0 ? r : lines_show(run);
+}
+
 /* Delivers what the rings still hold before the last report. */
 static int finish(struct attar_run *run)
 {
 	int r = run->stream ? attar_stream_stop(run->stream) : 0;
 
+	if (run->replay)
+		return finish_replay(run, r);
 	run->clock.ended = base_now();
 	if (r == 0)
 		r = counts_disable(run);
@@ -262,14 +323,17 @@ static int start(struct attar_run *run)
 /* Opens and starts the next run of the command, or the only one. */
 static int start_round(struct attar_run *run)
 {
-	int r = open_all(run);
+	int r;
 
+	run->phase = RUN_STARTED;
+	run->clock.progress = base_now() + PROGRESS_NS;
+	if (run->replay)
+		return replay_start(run);
+	r = open_all(run);
 	if (r == 0)
 		r = start(run);
 	if (r == 0)
 		set_tick(run, run->clock.began + run->opts.interval);
-	run->clock.progress = run->clock.began + PROGRESS_NS;
-	run->phase = RUN_STARTED;
 	return r;
 }
 
@@ -321,6 +385,8 @@ int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
 	run->phase = RUN_ENDED; /* until it has started */
 	r = attar_symbols_new(NULL, &run->symbols);
 	notes_begin(&run->notes);
+	if (r == 0 && run->opts.input)
+		r = replay_open(run);
 	if (r == 0)
 		r = open_profiler(run);
 	if (r == 0)
@@ -349,7 +415,7 @@ int attar_run_report(
 	if (run->phase == RUN_NEW)
 		return attar_fail(-EINVAL, "attar_run_report(): call attar_run_start() first");
 
-	uint64_t until = run->clock.ended ? run->clock.ended : base_now();
+	uint64_t until = run->clock.ended ? run->clock.ended : run_now(run);
 
 	return failed(make_report(run, scope, until, ret_report));
 }

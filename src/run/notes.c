@@ -103,7 +103,8 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 			(unsigned long long)stats.lost);
 	threads_remark(run, report);
 	task_watch_remark(run, report);
+	replay_remark(run, report);
 	if (stats.malformed)
-		attar_report_remark(report, "%llu records from the kernel could not be parsed",
+		attar_report_remark(report, "%llu records could not be parsed",
 			(unsigned long long)stats.malformed);
 }

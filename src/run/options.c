@@ -30,6 +30,8 @@ void options_init(struct attar_run *run)
 	add_group(options, "Duration and intervals", common_run_options, opts);
 	if (profiler->uses & ATTAR_USES_RINGS)
 		add_group(options, "Limits and ring buffers", common_ring_options, opts);
+	if (profiler->uses & ATTAR_USES_RINGS)
+		add_group(options, "Recordings", common_input_options, opts);
 }
 
 /* Whether an option of the run has this name or letter. */

@@ -16,6 +16,7 @@ struct common_opts {
 	/* targets */
 	const char *cpus, *pids, *tids, *cgroups;
 	bool all_cpus;
+	const char *input; /* a recording */
 	/* sampling */
 	const char *event;
 	uint64_t freq;
@@ -34,6 +35,7 @@ extern const struct attar_option common_sampling_options[];
 extern const struct attar_option common_stack_options[];
 extern const struct attar_option common_run_options[];
 extern const struct attar_option common_ring_options[];
+extern const struct attar_option common_input_options[];
 void common_defaults(struct common_opts *opts);
 
 enum { OPTION_GROUPS_MAX = 12 };

@@ -78,6 +78,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 		run->profiler->close(run->self);
 	task_watch_close(run);
 	attar_stream_free(run->stream);
+	replay_close(run);
 	run_user_close(run);
 	user_sources_done(&run->user);
 	run_sources_free(run);

@@ -16,6 +16,7 @@
 #include "run/open.h"
 #include "run/options.h"
 #include "run/poll.h"
+#include "run/replay.h"
 #include "run/sources.h"
 #include "run/starters.h"
 #include "run/stop.h"
@@ -54,6 +55,7 @@ struct attar_run {
 	struct attar_symbols *symbols;
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
+	struct run_replay *replay;   /* of --input; NULL: live */
 	struct run_opening opening;
 	struct sources sources;
 	struct user_sources user;

@@ -46,7 +46,11 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	CHECK_OPENING(run);
 
 	struct perf_event_attr attr = {0};
-	int r = check_freq(&run->opts);
+	int r;
+
+	if (run->replay && !run->opts.event)
+		return replay_add_sampler(run, fn);
+	r = check_freq(&run->opts);
 
 	if (r < 0)
 		return r;

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "perf/target.h"
 #include "run/run.h"
-#include "stream/live.h"
+#include "stream/stream.h"
 
 enum {
 	RING_BYTES = 64 << 10,

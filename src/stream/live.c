@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Creates, starts, extends and stops a live stream: its counters and rings. */
-#include "stream/live.h"
+#include "stream/stream.h"
 
 #include <limits.h>
 #include <sys/epoll.h>
@@ -70,6 +70,7 @@ static int add_cursors(struct attar_stream *s, size_t first)
 	}
 	for (size_t i = first; i < s->n_rings; i++)
 		s->cursors[i] = (struct cursor){.ring = s->rings[i]};
+	s->n_cursors = s->n_rings;
 	if (missing_grow(s, first, s->n_counters) < 0)
 		return -ENOMEM;
 	for (size_t i = first; i < s->n_rings; i++) {
@@ -145,6 +146,7 @@ static int copy_counters(struct attar_stream *s, struct attar_counter *const *co
 		const struct attar_counter *c = s->counters[i];
 
 		attar_layout_init(&s->layouts[i], &c->attr);
+		s->accounts[i].defers = c->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN;
 		s->has_clock &= c->attr.use_clockid;
 		s->procs.maps |= records_programs(&c->attr);
 		if (!has_time_at_same_offset(&s->layouts[i], &s->layouts[0]))
@@ -260,9 +262,10 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	free(s->merge.heap);
-	for (size_t i = 0; s->cursors && i < s->n_rings; i++)
+	for (size_t i = 0; i < s->n_cursors; i++)
 		free(s->cursors[i].tallies);
 	free(s->cursors);
+	replay_free(s->replay);
 	vec_done(&s->missing);
 	free(s->layouts);
 	free(s->numbers);
@@ -315,6 +318,8 @@ int attar_stream_start(struct attar_stream *s)
 			"attar_stream_start(): the stream was already %s; create another one",
 			s->stopped ? "stopped" : "started");
 	s->started = true;
+	if (s->replay)
+		return 0;
 	for (size_t i = 0; i < s->n_counters && r == 0; i++)
 		r = missing_begin(s, i);
 	for (size_t i = s->n_counters; i-- > 0 && r == 0;) /* side-band records first */
@@ -325,16 +330,10 @@ int attar_stream_start(struct attar_stream *s)
 	return r < 0 ? r : scan_running(s);
 }
 
-/* Grows all per-counter arrays by one. */
-static int grow(struct attar_stream *s)
+int stream_grow(struct attar_stream *s, size_t n)
 {
-	size_t n = s->n_counters + 1;
-	void *counters = reallocarray(s->counters, n, sizeof(*s->counters)), *layouts, *numbers,
-	     *accounts;
+	void *layouts = reallocarray(s->layouts, n, sizeof(*s->layouts)), *numbers, *accounts;
 
-	if (counters)
-		s->counters = counters;
-	layouts = reallocarray(s->layouts, n, sizeof(*s->layouts));
 	if (layouts)
 		s->layouts = layouts;
 	numbers = reallocarray(s->numbers, n, sizeof(*s->numbers));
@@ -343,9 +342,19 @@ static int grow(struct attar_stream *s)
 	accounts = reallocarray(s->accounts, n, sizeof(*s->accounts));
 	if (accounts)
 		s->accounts = accounts;
-	if (!counters || !layouts || !numbers || !accounts)
+	return layouts && numbers && accounts ? 0 : base_oom();
+}
+
+/* Grows all per-counter arrays by one. */
+static int grow(struct attar_stream *s)
+{
+	size_t n = s->n_counters + 1;
+	void *counters = reallocarray(s->counters, n, sizeof(*s->counters));
+
+	if (!counters)
 		return base_oom();
-	return missing_grow(s, 0, n);
+	s->counters = counters;
+	return stream_grow(s, n) < 0 ? -ENOMEM : missing_grow(s, 0, n);
 }
 
 int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint32_t number)
@@ -358,6 +367,8 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 
 	if (r < 0)
 		return r;
+	if (s->replay)
+		return attar_fail(-EINVAL, "attar_stream_add(): the stream is a recording's");
 	if (s->stopped)
 		return attar_fail(-EINVAL, "attar_stream_add(): the stream was already stopped");
 	if (s->in_round)
@@ -374,6 +385,8 @@ int attar_stream_add(struct attar_stream *s, struct attar_counter *counter, uint
 			CLIP(counter->name));
 	s->counters[i] = counter;
 	s->numbers[i] = number;
+	s->accounts[i] =
+		(struct account){.defers = counter->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN};
 	s->has_added = true;
 	r = rings_redirect(s->rings, s->n_rings, counter, 0);
 	vec_each (&counter->fds, it)
@@ -396,7 +409,7 @@ int attar_stream_stop(struct attar_stream *s)
 
 	int r = 0;
 
-	for (size_t i = 0; i < s->n_counters; i++) {
+	for (size_t i = 0; s->counters && i < s->n_counters; i++) {
 		int disabled = attar_counter_disable(s->counters[i]);
 
 		r = r < 0 ? r : disabled;

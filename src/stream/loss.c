@@ -2,7 +2,7 @@
 /* Lost records of a stream. */
 #include "base/check.h"
 #include "perf/counter.h"
-#include "stream/live.h"
+#include "stream/stream.h"
 
 /*
  * PERF_FORMAT_LOST (since 6.0) counts exactly, per event, children included: they write through the
@@ -11,10 +11,10 @@
  */
 static bool counts_losses(const struct attar_stream *s)
 {
-	for (size_t i = 0; i < s->n_counters; i++)
+	for (size_t i = 0; s->counters && i < s->n_counters; i++)
 		if (!(s->counters[i]->attr.read_format & PERF_FORMAT_LOST_))
 			return false;
-	return true;
+	return s->counters != NULL;
 }
 
 static void fill_losses(
@@ -28,7 +28,11 @@ static void fill_losses(
 			*(i == s->side ? &stats->lost_side_band : &stats->lost) +=
 				attar_counter_lost(s->counters[i]);
 	}
-	stats->lost += s->lost_in_pmu + s->shm_source_lost;
+	/* at its end perf record writes what the kernel counted as lost, a second time */
+	if (s->replay)
+		stats->lost = MAX(s->lost_recorded, s->lost_in_pmu);
+	else
+		stats->lost += s->lost_in_pmu + s->shm_source_lost;
 }
 
 void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *ret_stats)
@@ -38,7 +42,8 @@ void attar_stream_get_stats(struct attar_stream *s, struct attar_stream_stats *r
 
 	bool counted = counts_losses(s);
 
-	missing_settle(s, counted);
+	if (!s->replay)
+		missing_settle(s, counted);
 	*ret_stats = s->stats;
 	fill_losses(s, counted, ret_stats);
 	ret_stats->unwatched = s->procs.unwatched;

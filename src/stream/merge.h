@@ -16,10 +16,14 @@ struct counter_table {
 	uint64_t raw, lost, arrived;
 };
 
-/* A ring and the record at its front. */
+struct replay_part;
+
+/* A sequence of records in time order, and the record at its front: a ring, or bytes of a file. */
 struct cursor {
-	struct attar_ring *ring;
-	const struct perf_event_header *header; /* NULL: the ring is empty for now */
+	struct attar_ring *ring;                /* NULL: bytes of a recording */
+	const char *at, *end;                   /* of a recording: the records after the front */
+	struct replay_part *part;               /* that they belong to */
+	const struct perf_event_header *header; /* NULL: empty for now */
 	uint64_t time;                          /* of header, ns */
 	uint64_t passed_time;                   /* of the record before it */
 	struct counter_table *tallies;          /* one for each counter; owned by the stream */

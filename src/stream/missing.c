@@ -17,7 +17,7 @@
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
-#include "stream/live.h"
+#include "stream/stream.h"
 
 /* The counts of one counter in the instances that write to one ring. */
 struct counted {
@@ -173,7 +173,8 @@ int missing_begin(struct attar_stream *s, size_t counter)
 	struct account *account = &s->accounts[counter];
 	struct counted *counted;
 
-	*account = (struct account){.since = c->enabled ? base_now() : 0};
+	account->since = c->enabled ? base_now() : 0;
+	account->unfit = false;
 	if (counter == s->side || !s->n_rings)
 		return 0;
 	counted = calloc(s->n_rings, sizeof(*counted));

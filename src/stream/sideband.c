@@ -6,7 +6,7 @@
  */
 #include "perf/counter.h"
 #include "perf/target.h"
-#include "stream/live.h"
+#include "stream/stream.h"
 
 /*
  * Bits that determine the offset of the time in a record. Records of a ring are ordered before

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions that wait for a stream's events: poll, epoll and blocking reads. */
-#include "stream/live.h"
+#include "stream/stream.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include "base/check.h"
@@ -65,12 +66,27 @@ static int watch_caller(struct attar_stream *s, int fd)
 		       : 0; /* add it again: the number may be another file now */
 }
 
+/* Only a pipe makes its reader wait. */
+static int wait_replay(const struct attar_stream *s, int fd, int timeout_ms)
+{
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
+		{.fd = recording_fd(s->replay->recording), .events = POLLIN}};
+	int n = poll(fds, ARRAY_SIZE(fds), fds[1].fd < 0 ? 0 : timeout_ms);
+
+	if (fds[0].revents)
+		return 2;
+	return fds[1].fd < 0 || n > 0;
+}
+
 int attar_stream_wait(struct attar_stream *s, int fd, int timeout_ms)
 {
 	CHECK_OWN(s, "stream");
 
-	int r = watch_caller(s, fd);
+	int r;
 
+	if (s->replay)
+		return wait_replay(s, fd, timeout_ms);
+	r = watch_caller(s, fd);
 	if (r < 0)
 		return r;
 	r = stream_poll(s, fd, timeout_ms);
@@ -81,6 +97,8 @@ int attar_stream_fd(struct attar_stream *s)
 {
 	CHECK_OWN(s, "stream");
 
+	if (s->replay)
+		return recording_fd(s->replay->recording);
 	s->fd_given = true;
 	return s->epoll_fd;
 }
@@ -94,6 +112,20 @@ static int ms_left(uint64_t start, int timeout_ms)
 			      : (int)(passed >= timeout_ms ? 0 : MIN(timeout_ms - passed, POLL_MS));
 }
 
+static int read_replay(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
+{
+	int r;
+
+	while ((r = attar_stream_next(s, ret_event)) == 0) {
+		if (s->drained)
+			return attar_fail(-ENOTCONN, "no more events: the recording is over");
+		r = attar_stream_wait(s, -1, timeout_ms);
+		if (r <= 0)
+			return r;
+	}
+	return r;
+}
+
 int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event *ret_event)
 {
 	CHECK_OWN(s, "stream");
@@ -102,6 +134,8 @@ int attar_stream_read(struct attar_stream *s, int timeout_ms, struct attar_event
 	uint64_t start = base_now();
 	bool ended = false;
 
+	if (s->replay)
+		return read_replay(s, timeout_ms, ret_event);
 	watch_caller(s, -1);
 	for (int left = 1, r;;) {
 		r = attar_stream_next(s, ret_event);

@@ -22,8 +22,11 @@ static int read_format(struct tracefs *tracefs, const char *system, const char *
 	struct buf b _cleanup_(buf_done) = {0};
 	char path[4096 + 600];
 	const char *root;
-	int r = tracefs_path(tracefs, &root);
+	int r;
 
+	if (tracefs->recorded)
+		return tracefs_unknown(tracefs, system, name);
+	r = tracefs_path(tracefs, &root);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/events/%s/%s/format", root, system, name);
@@ -72,4 +75,18 @@ int tracefs_format(struct tracefs *tracefs, const char *system, const char *name
 	if (r == 0)
 		*ret_format = format;
 	return r;
+}
+
+void tracefs_set_recorded(struct tracefs *tracefs)
+{
+	tracefs->recorded = true;
+	tracefs->strings_read = true;
+}
+
+int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *text, size_t len)
+{
+	struct attar_format *format;
+	int r = attar_format_parse(system, text, len, &format);
+
+	return r < 0 ? r : remember(tracefs, hash_name(system, format->name), format);
 }

@@ -31,20 +31,38 @@ static void read_line(struct tracefs *tracefs, char *line)
 	map_put(&tracefs->strings, address, (uint64_t)(text - tracefs->strings_text));
 }
 
+/* Takes over the text. */
+static void parse_strings(struct tracefs *tracefs, char *text)
+{
+	char *save = NULL;
+
+	tracefs->strings_text = text;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		read_line(tracefs, line);
+}
+
+int tracefs_set_strings(struct tracefs *tracefs, const char *text, size_t len)
+{
+	char *copy = strndup(text, len);
+
+	if (!copy)
+		return base_oom();
+	free(tracefs->strings_text);
+	parse_strings(tracefs, copy);
+	return 0;
+}
+
 static void read_strings(struct tracefs *tracefs)
 {
 	struct buf b _cleanup_(buf_done) = {0};
-	char path[4096], *save = NULL;
+	char path[4096], *text;
 
 	tracefs->strings_read = true;
 	if (!tracefs->path)
 		return;
 	snprintf(path, sizeof(path), "%s/printk_formats", tracefs->path);
-	if (file_read(path, TEXT_MAX, &b) < 0 || !(tracefs->strings_text = buf_take(&b)))
-		return;
-	for (char *line = strtok_r(tracefs->strings_text, "\n", &save); line;
-		line = strtok_r(NULL, "\n", &save))
-		read_line(tracefs, line);
+	if (file_read(path, TEXT_MAX, &b) == 0 && (text = buf_take(&b)))
+		parse_strings(tracefs, text);
 }
 
 const char *tracefs_string(struct tracefs *tracefs, uint64_t address)

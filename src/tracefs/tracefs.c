@@ -198,6 +198,8 @@ int tracefs_path(struct tracefs *tracefs, const char **ret_path)
 {
 	int r = 0;
 
+	if (tracefs->recorded)
+		return attar_fail(-ENODEV, "a recording has its own events only");
 	if (!tracefs->path)
 		r = tracefs_find(tracefs->proc, &tracefs->path);
 	if (r == -ENODEV && tracefs->mount && (r = mount_standard()) == 0)
@@ -212,13 +214,40 @@ int tracefs_path(struct tracefs *tracefs, const char **ret_path)
 	return 0;
 }
 
+static bool has_name(const dir_names *names, const char *name)
+{
+	vec_each (names, it)
+		if (!strcmp(*it, name))
+			return true;
+	return false;
+}
+
+/* The systems of the recorded formats; with a system, its tracepoints. */
+static int recorded_names(const struct tracefs *tracefs, const char *system, dir_names *ret_names)
+{
+	int r = 0;
+
+	vec_each (&tracefs->formats, it) {
+		const char *name = *system ? (*it)->name : (*it)->system;
+
+		if (*system && strcmp((*it)->system, system) != 0)
+			continue;
+		if (r == 0 && !has_name(ret_names, name))
+			r = dir_names_add(ret_names, name);
+	}
+	return r;
+}
+
 static int names_in(struct tracefs *tracefs, const char *below, dir_names *ret_names)
 {
 	char path[4096 + 512];
 	const char *root;
 	size_t kept = 0;
-	int r = tracefs_path(tracefs, &root);
+	int r;
 
+	if (tracefs->recorded)
+		return recorded_names(tracefs, below, ret_names);
+	r = tracefs_path(tracefs, &root);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/events/%s", root, below);
@@ -291,7 +320,8 @@ int tracefs_unknown(struct tracefs *tracefs, const char *system, const char *nam
 		return attar_fail(
 			-ENOENT, "no tracepoint '%s': did you mean '%s'?", CLIP(full), s.best);
 	return attar_fail(-ENOENT,
-		has_system ? "no tracepoint '%s': see 'attar list %s:*'"
-			   : "no tracepoint '%s': this kernel has no system '%s'",
+		tracefs->recorded ? "the recording has no tracepoint '%s'"
+		: has_system      ? "no tracepoint '%s': see 'attar list %s:*'"
+				  : "no tracepoint '%s': this kernel has no system '%s'",
 		CLIP(full), CLIP(system));
 }

@@ -19,6 +19,7 @@ struct tracefs {
 	char *sysfs, *proc; /* owned */
 	char *path;         /* where it is mounted; NULL until found; owned */
 	bool mount;         /* mount tracefs if it is not mounted */
+	bool recorded;      /* formats are those of a recording; no file is read */
 	bool seen;          /* stale probes of other processes were removed */
 	VEC(struct attar_format *) formats;
 	struct map formats_by_name; /* maps hash of "system:name" to index in formats */
@@ -48,6 +49,16 @@ int tracefs_path(struct tracefs *tracefs, const char **ret_path);
 /* As attar_catalog_format(). */
 int tracefs_format(struct tracefs *tracefs, const char *system, const char *name,
 	const struct attar_format **ret_format);
+
+/*
+ * From now on, knows the formats of a recording only: those added by tracefs_add_format(), from the
+ * text of a format file.
+ */
+void tracefs_set_recorded(struct tracefs *tracefs);
+int tracefs_add_format(struct tracefs *tracefs, const char *system, const char *text, size_t len);
+
+/* Copies the text of a recorded printk_formats file. 0 or -ENOMEM. */
+int tracefs_set_strings(struct tracefs *tracefs, const char *text, size_t len);
 
 /*
  * Finds the mount point of tracefs (directly, or in debugfs) in `proc`/self/mountinfo. Returns 0

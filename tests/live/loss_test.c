@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "perf/counter.h"
-#include "stream/live.h"
+#include "stream/stream.h"
 
 enum { RING = 4096 };
 

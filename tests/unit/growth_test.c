@@ -16,7 +16,7 @@
 #include "perf/ring.h"
 #include "perf/target.h"
 #include "stats/stack_report.h"
-#include "stream/live.h"
+#include "stream/stream.h"
 #include "symbol/dso.h"
 
 #if defined(__has_feature)

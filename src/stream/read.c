@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Delivers the records of a live stream: merges the rings, in rounds. A round first reads the clock
+ * Delivers the records of a stream: merges the rings, or the sequences of a recording, in rounds. A round first reads the clock
  * (the horizon), then the write position of each ring. Every record older than the horizon is then
  * visible and can be delivered in global order; newer ones wait for the next round. A kernel
  * without use_clockid (before 4.1) has another clock; there the horizon is the newest time of the
- * previous round.
+ * previous round. A recording consists of such rounds (stream/replay.h).
  */
-#include "stream/live.h"
+#include "stream/stream.h"
 
 #include "base/check.h"
 #include "perf/counter.h"
@@ -16,11 +16,22 @@
 
 enum { SHM_THREADS_MAX = 1 << 18 }; /* threads in the table above which program events add none */
 
-/* Advances the cursor to the ring's next record; false if there is none now. */
+static __attribute__((noinline)) bool advance_replay(struct attar_stream *s, struct cursor *c)
+{
+	c->header = replay_take(s, c);
+	if (!c->header)
+		return false;
+	c->time = MAX(replay_time(s, c->header), c->passed_time);
+	return true;
+}
+
+/* Advances the cursor to the next record; false if there is none now. */
 static inline bool advance(struct attar_stream *s, struct cursor *c)
 {
 	if (c->header)
 		c->passed_time = c->time;
+	if (unlikely(!c->ring))
+		return advance_replay(s, c);
 	c->header = ring_take(c->ring);
 	if (!c->header)
 		return false;
@@ -34,11 +45,44 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 	return true;
 }
 
+/* Fills the heap. */
+static void push_cursors(struct attar_stream *s)
+{
+	s->merge.n = 0;
+	for (size_t i = 0; i < s->n_cursors; i++)
+		if (s->cursors[i].header || advance(s, &s->cursors[i]))
+			merge_push(&s->merge, &s->cursors[i]);
+	s->in_round = true;
+	s->last_round = s->stopped;
+}
+
+static int begin_replay_round(struct attar_stream *s)
+{
+	int r = 0;
+
+	if (!s->stopped)
+		r = replay_read_round(s);
+	if (r < 0)
+		return r;
+	/* in the middle of a round of a pipe, nothing more may be delivered yet */
+	s->horizon = r ? s->replay->horizon : s->delivered;
+	if (r)
+		s->replay->horizon = s->newest;
+	s->stopped |= s->replay->ended;
+	if (s->stopped)
+		s->horizon = UINT64_MAX;
+	push_cursors(s);
+	return 0;
+}
+
 static int begin_round(struct attar_stream *s)
 {
 	uint64_t time = 0;
-	int r = s->target->listens ? stream_follow_cpus(s) : 0;
+	int r;
 
+	if (s->replay)
+		return begin_replay_round(s);
+	r = s->target->listens ? stream_follow_cpus(s) : 0;
 	s->shm_source_since = s->shm_source_horizon;
 	if (r == 0 && s->shm_source)
 		r = shm_source_begin(s->shm_source, &s->shm_source_horizon);
@@ -49,14 +93,9 @@ static int begin_round(struct attar_stream *s)
 		     : s->has_clock ? time
 		     : s->frozen    ? UINT64_MAX
 				    : s->newest;
-	s->merge.n = 0;
 	for (size_t i = 0; i < s->n_rings; i++)
 		attar_ring_begin(s->rings[i]);
-	for (size_t i = 0; i < s->n_rings; i++)
-		if (s->cursors[i].header || advance(s, &s->cursors[i]))
-			merge_push(&s->merge, &s->cursors[i]);
-	s->in_round = true;
-	s->last_round = s->stopped;
+	push_cursors(s);
 	return 0;
 }
 
@@ -102,6 +141,8 @@ static void tally(struct attar_stream *s, struct cursor *c, uint32_t counter)
 	const struct attar_record *rec = &s->record;
 	struct account *account = &s->accounts[counter];
 
+	if (unlikely(!c->tallies)) /* of a recording */
+		return;
 	c->tallies[counter].arrived += rec->time >= account->since;
 	if (unlikely(rec->sample.period != 1 &&
 		     s->layouts[counter].sample_type & PERF_SAMPLE_PERIOD))
@@ -155,8 +196,11 @@ static inline bool is_of_only_counter(
 /* The counter whose layout the record has; NO_COUNTER: the event is not the stream's. */
 static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event_header *header)
 {
-	uint32_t counter = counter_of(s, attar_record_identifier(header));
+	uint32_t counter;
 
+	if (unlikely(s->replay))
+		return replay_layout(s, header);
+	counter = counter_of(s, attar_record_identifier(header));
 	if (likely(counter != NO_COUNTER) || !s->n_counters)
 		return counter;
 	/*
@@ -234,6 +278,22 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
 	return merge_first(&s->merge);
 }
 
+static void set_run_bytes(struct attar_stream *s, const struct cursor *c)
+{
+	const struct attar_ring *ring = c->ring;
+	uint64_t end;
+
+	if (!ring) {
+		s->run_from = s->run_at = c->at;
+		s->run_end = c->end;
+		return;
+	}
+	end = MIN(ring->head, c->give_back);
+	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
+	s->run_from = s->run_at = ring_at(ring, ring->tail);
+	s->run_end = s->run_from + (end - ring->tail);
+}
+
 /*
  * Starts a run after c's record was delivered, if it is a sample with exactly the fields of attar's
  * own events. A run takes the fast path until the next record of another ring or the horizon, and
@@ -242,23 +302,17 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
  */
 static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
-	const struct attar_ring *ring = c->ring;
 	const struct attar_layout *layout;
-	uint64_t end;
 
 	/* an shm_source may have events in between; deferred samples have to wait */
 	if (s->shm_source || s->has_added || s->record.type != PERF_RECORD_SAMPLE ||
-		s->delivered < s->start_time ||
-		s->counters[counter]->whole.flags & UAPI_ATTR_DEFER_CALLCHAIN)
+		s->delivered < s->start_time || s->accounts[counter].defers)
 		return;
 	layout = &s->layouts[counter];
 	if (!sample_is_own(layout->sample_type))
 		return;
-	end = MIN(ring->head, c->give_back);
-	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
 	s->run = c;
-	s->run_from = s->run_at = ring_at(ring, ring->tail);
-	s->run_end = s->run_from + (end - ring->tail);
+	set_run_bytes(s, c);
 	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
 	s->run_type = layout->sample_type;
 	s->run_min = layout->sample_min;
@@ -274,11 +328,16 @@ static void end_run(struct attar_stream *s)
 	struct attar_ring *ring = c->ring;
 
 	s->run = NULL;
-	c->tallies[s->run_counter].arrived += s->stats.samples - s->run_since;
+	if (c->tallies)
+		c->tallies[s->run_counter].arrived += s->stats.samples - s->run_since;
 	if (s->run_at == s->run_from)
 		return;
 	c->header = s->record.header;
 	c->time = s->delivered;
+	if (!ring) {
+		c->at = s->run_at;
+		return;
+	}
 	ring->newest = ring->tail + (uint64_t)((const char *)c->header - s->run_from);
 	ring->tail += (uint64_t)(s->run_at - s->run_from);
 }
@@ -548,4 +607,14 @@ int attar_stream_snapshot(struct attar_stream *s)
 	s->frozen = true;
 	s->delivered = 0; /* records of a snapshot are older */
 	return r;
+}
+
+uint64_t stream_time(const struct attar_stream *s)
+{
+	return s->delivered;
+}
+
+bool stream_drained(const struct attar_stream *s)
+{
+	return s->drained;
 }

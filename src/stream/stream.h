@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Internals of a live stream. */
-#ifndef STREAM_LIVE_H
-#define STREAM_LIVE_H
+/* Internals of a stream. */
+#ifndef STREAM_STREAM_H
+#define STREAM_STREAM_H
 
 #include "attar/stream.h"
 #include "base/map.h"
@@ -9,6 +9,7 @@
 #include "stream/shm_source.h"
 #include "stream/merge.h"
 #include "stream/procs.h"
+#include "stream/replay.h"
 
 enum {
 	POLL_MS = 100, /* a blocking read also reads rings that have not reached the watermark */
@@ -21,20 +22,23 @@ enum {
 struct account {
 	uint64_t since; /* ns: samples from this time on are compared */
 	bool unfit;     /* they cannot be compared */
+	bool defers;    /* its samples may have deferred user call chains */
 };
 
 struct attar_stream {
-	unsigned process; /* the process that created it, see base/check.h */
-	struct attar_target *target;
-	struct attar_counter **counters;
-	struct attar_layout *layouts; /* one for each counter */
-	uint32_t *numbers;            /* of each counter: attar_event.counter */
-	struct account *accounts;     /* one for each counter */
-	bool has_added;               /* numbers may differ from indexes */
+	unsigned process;                /* the process that created it, see base/check.h */
+	struct attar_target *target;     /* NULL: a recording */
+	struct replay *replay;           /* of a recording; owned; NULL: live */
+	struct attar_counter **counters; /* NULL: a recording */
+	struct attar_layout *layouts;    /* one for each counter */
+	uint32_t *numbers;               /* of each counter: attar_event.counter */
+	struct account *accounts;        /* one for each counter */
+	bool has_added;                  /* numbers may differ from indexes */
 	size_t n_counters;
 	struct attar_ring **rings;
-	struct cursor *cursors; /* one for each ring */
 	size_t n_rings;
+	struct cursor *cursors; /* one for each ring, or for each sequence of a recording */
+	size_t n_cursors;
 	struct merge merge;
 	size_t side;    /* index of the counter that writes side-band records; SIZE_MAX: none */
 	struct map ids; /* the kernel's event ids -> counter */
@@ -95,6 +99,13 @@ struct attar_stream {
 int sideband_open(struct attar_target *target, const struct attar_counter *first, bool overwritten,
 	struct attar_counter **ret_counter);
 
+/*
+ * Creates a stream of a recording, which is borrowed until the stream is freed. attar_event.counter
+ * is the index of the recording's event.
+ */
+int stream_replay(struct recording *recording, struct attar_symbols *symbols,
+	struct attar_stream **ret_stream);
+
 /* Starts the comparison of the counter with its samples. 0 or -ENOMEM. */
 int missing_begin(struct attar_stream *s, size_t counter);
 
@@ -105,6 +116,15 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
  * Compares all counters once the stream is drained. losses_counted: the kernel counts lost records.
  */
 void missing_settle(struct attar_stream *s, bool losses_counted);
+
+/* The time of the newest event delivered, ns. */
+uint64_t stream_time(const struct attar_stream *s);
+
+/* Whether a stopped stream, or a recording, has no more events. */
+bool stream_drained(const struct attar_stream *s);
+
+/* Makes room in the arrays per counter for n counters. 0 or -ENOMEM. */
+int stream_grow(struct attar_stream *s, size_t n);
 
 /* Clears the cache of looked-up ids, when a counter may have new ones. */
 void stream_forget_ids(struct attar_stream *s);

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/replay.h"
+
+#include <fnmatch.h>
+
+#include "event/list.h"
+#include "run/inputs.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+enum { PID_MAX = 4 << 20, CPU_MAX = 1 << 16 };
+
+/* ---- opening ---- */
+
+static int refuse_options(const struct attar_run *run)
+{
+	if (run->command.argv)
+		return attar_fail(-EINVAL, "--input conflicts with a command");
+	if (run->opts.cgroups)
+		return attar_fail(-EINVAL, "--input conflicts with --cgroups");
+	return 0;
+}
+
+static int parse_filter(const char *name, const char *text, int max, parse_ints *ret_list)
+{
+	int r = text ? parse_list(text, max, ret_list) : 0;
+
+	return r < 0 ? attar_context(r, "%s", name) : 0;
+}
+
+/* The formats of the recording replace those of this system. */
+static int take_formats(struct attar_run *run)
+{
+	const struct recording *recording = run->replay->recording;
+	const struct recording_text *strings = &recording_get_facts(recording)->printk_formats;
+	struct attar_catalog *catalog = attar_run_catalog(run);
+	int r = catalog ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	tracefs_set_recorded(&catalog->tracefs);
+	for (size_t i = 0; r >= 0 && i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+		const char *colon = strchr(event->name, ':');
+		char *system;
+
+		if (!event->format_text || !colon)
+			continue;
+		system = strndup(event->name, (size_t)(colon - event->name));
+		r = system ? tracefs_add_format(&catalog->tracefs, system, event->format_text,
+				     event->format_len)
+			   : base_oom();
+		free(system);
+	}
+	return r >= 0 && strings->at
+		       ? tracefs_set_strings(&catalog->tracefs, strings->at, strings->len)
+		       : MIN(r, 0);
+}
+
+int replay_open(struct attar_run *run)
+{
+	int r = refuse_options(run);
+
+	if (r < 0)
+		return r;
+	run->replay = calloc(1, sizeof(*run->replay));
+	if (!run->replay)
+		return base_oom();
+	r = recording_open(run->opts.input, &run->replay->recording);
+	if (r == 0)
+		r = parse_filter("--pids", run->opts.pids, PID_MAX, &run->replay->pids);
+	if (r == 0)
+		r = parse_filter("--tids", run->opts.tids, PID_MAX, &run->replay->tids);
+	if (r == 0)
+		r = parse_filter("--cpus", run->opts.cpus, CPU_MAX, &run->replay->cpus);
+	return r == 0 ? take_formats(run) : r;
+}
+
+void replay_close(struct attar_run *run)
+{
+	struct run_replay *replay = run->replay;
+
+	if (!replay)
+		return;
+	vec_each (&replay->events, it)
+		vec_done(&it->numbers);
+	vec_done(&replay->events);
+	vec_done(&replay->pids);
+	vec_done(&replay->tids);
+	vec_done(&replay->cpus);
+	recording_close(replay->recording);
+	free(replay);
+	run->replay = NULL;
+}
+
+/* ---- events by name ---- */
+
+/* The length of a name without modifiers, as in "cycles:u"; that of "sched:sched_switch" is all. */
+static size_t bare_length(const struct recording_event *event)
+{
+	return event->attr.type == PERF_TYPE_TRACEPOINT ? strlen(event->name)
+							: strcspn(event->name, ":");
+}
+
+static bool is_named(const struct recording_event *event, const char *name, size_t n)
+{
+	return (strlen(event->name) == n || bare_length(event) == n) &&
+	       memcmp(event->name, name, n) == 0;
+}
+
+static enum attar_event_kind kind_of(uint32_t type)
+{
+	switch (type) {
+	case PERF_TYPE_HARDWARE:
+		return ATTAR_EVENT_HARDWARE;
+	case PERF_TYPE_SOFTWARE:
+		return ATTAR_EVENT_SOFTWARE;
+	case PERF_TYPE_HW_CACHE:
+		return ATTAR_EVENT_CACHE;
+	case PERF_TYPE_BREAKPOINT:
+		return ATTAR_EVENT_BREAKPOINT;
+	case PERF_TYPE_TRACEPOINT:
+		return ATTAR_EVENT_TRACEPOINT;
+	default:
+		return ATTAR_EVENT_PMU;
+	}
+}
+
+static int add_recorded(struct list *list, const struct recording_event *event)
+{
+	struct attar_event_spec spec = {.name = list_text(list, event->name, strlen(event->name)),
+		.kind = kind_of(event->attr.type),
+		.type = event->attr.type,
+		.config = event->attr.config,
+		.unit = "",
+		.scale = 1,
+		.group = -1};
+
+	return spec.name && vec_push(&list->specs, spec) == 0 ? 0 : base_oom();
+}
+
+/* Adds the events with this name; -ENOENT without an error text if there is none. */
+static int add_by_name(
+	const struct recording *recording, struct list *list, const char *name, size_t n)
+{
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+
+		if (r != -ENOMEM && !event->format_text && is_named(event, name, n))
+			r = add_recorded(list, event);
+	}
+	return r;
+}
+
+/* Looks up names that only the recording knows, such as those of a PMU that this machine lacks. */
+static int parse_by_name(
+	struct attar_run *run, const char *text, struct attar_event_list **ret_list)
+{
+	struct list *list = calloc(1, sizeof(*list));
+	int r = list ? 0 : base_oom();
+
+	while (r == 0 && *text) {
+		const char *comma = list_find(text, ",");
+		size_t n = comma ? (size_t)(comma - text) : strlen(text);
+
+		r = add_by_name(run->replay->recording, list, text, n);
+		text += n + (comma != NULL);
+	}
+	if (r < 0) {
+		attar_event_list_free(list ? &list->pub : NULL);
+		return r;
+	}
+	list->pub.at = list->specs.at;
+	list->pub.n = list->specs.n;
+	*ret_list = &list->pub;
+	return 0;
+}
+
+/* The description of tracepoints is at the end of a file: a cut one lacks it. */
+static int not_parsed(const struct attar_run *run, int r)
+{
+	struct recording_stats stats;
+
+	if (r == -ENOMEM || r == -ECANCELED)
+		return r;
+	recording_get_stats(run->replay->recording, &stats);
+	r = r == -ENOENT || r == -ENODEV ? -EINVAL : r;
+	if (stats.damage)
+		return attar_context(r, "%s is damaged (%s)", CLIP(run->opts.input), stats.damage);
+	return attar_context(r, "%s", CLIP(run->opts.input));
+}
+
+int replay_parse_events(
+	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
+{
+	struct attar_event_list *list;
+	int r = attar_event_list_parse(attar_run_catalog(run), text, &list), by_name;
+
+	if (r < 0) {
+		by_name = parse_by_name(run, text, &list);
+		if (by_name < 0)
+			return not_parsed(run, by_name == -ENOMEM ? by_name : r);
+		attar_error_clear();
+	}
+	if (vec_push(&run->sources.lists, list) < 0) {
+		attar_event_list_free(list);
+		return base_oom();
+	}
+	*ret_list = list;
+	return 0;
+}
+
+static bool is_dummy(const struct recording_event *event)
+{
+	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY;
+}
+
+int replay_add_sampler(struct attar_run *run, attar_event_fn *fn)
+{
+	const struct recording *recording = run->replay->recording;
+	const struct recording_event *found = NULL;
+
+	for (size_t i = 0; !found && i < recording_n_events(recording); i++) {
+		const struct recording_event *event = recording_get_event(recording, i);
+
+		if (!is_dummy(event) && event->attr.type != PERF_TYPE_TRACEPOINT)
+			found = event;
+	}
+	if (!found)
+		return attar_fail(-EINVAL,
+			"%s has no samples of CPU time: choose one of its events with --event",
+			CLIP(run->opts.input));
+	return run_add_source(run, found->name, &found->attr, fn);
+}
+
+/* ---- connecting ---- */
+
+static bool matches(const struct source *s, const struct recording_event *event)
+{
+	if (s->attr.type == event->attr.type && s->attr.config == event->attr.config)
+		return true;
+	return is_named(event, s->name, strlen(s->name));
+}
+
+static int no_event(const struct attar_run *run, const struct source *s)
+{
+	const struct recording *recording = run->replay->recording;
+	struct buf names _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < recording_n_events(recording); i++)
+		if (!is_dummy(recording_get_event(recording, i)))
+			buf_printf(&names, "%s%s", names.len ? ", " : "",
+				recording_get_event(recording, i)->name);
+	return attar_fail(-EINVAL, "%s has no event '%s'; it has %s", CLIP(run->opts.input),
+		CLIP(s->name), names.len ? buf_text(&names) : "none");
+}
+
+static int connect_source(struct attar_run *run, uint32_t number)
+{
+	struct source *s = &run->sources.list.at[number];
+	bool found = false;
+
+	for (size_t i = 0; i < run->replay->events.n; i++) {
+		const struct recording_event *event =
+			recording_get_event(run->replay->recording, i);
+
+		if (!matches(s, event))
+			continue;
+		if (vec_push(&run->replay->events.at[i].numbers, number) < 0)
+			return base_oom();
+		s->attr = event->attr;
+		found = true;
+	}
+	if (!found)
+		return no_event(run, s);
+	return s->spec && s->spec->filter && s->spec->format
+		       ? filter_parse(s->spec->filter, s->spec->format, &s->keep)
+		       : 0;
+}
+
+static int refuse_counting(const struct attar_run *run)
+{
+	return attar_fail(-EOPNOTSUPP,
+		"%s cannot read a recording: the kernel counts, and a recording has samples only",
+		run->profiler->name);
+}
+
+int replay_start(struct attar_run *run)
+{
+	struct run_replay *replay = run->replay;
+	const struct recording_facts *facts = recording_get_facts(replay->recording);
+	int r = 0;
+
+	if (run->counts.list.n)
+		return refuse_counting(run);
+	for (size_t i = 0; i < recording_n_events(replay->recording); i++)
+		if (vec_push(&replay->events, (struct replay_sources){0}) < 0)
+			return base_oom();
+	for (uint32_t i = 0; r == 0 && i < run->sources.list.n; i++)
+		r = connect_source(run, i);
+	if (r == 0)
+		r = stream_replay(replay->recording, run->symbols, &run->stream);
+	if (r == 0)
+		r = attar_stream_start(run->stream);
+	/* the clock starts at the first sample: tick 0 is over by then */
+	run->clock.realtime_offset = facts->has_clock_data ? facts->wall_ns - facts->clock_ns : 0;
+	return r;
+}
+
+/* ---- delivering ---- */
+
+static bool is_wanted(const struct run_replay *replay, const struct attar_event *ev)
+{
+	return (!replay->pids.n || parse_ints_have(&replay->pids, (int)ev->record->pid)) &&
+	       (!replay->tids.n || parse_ints_have(&replay->tids, (int)ev->record->tid)) &&
+	       (!replay->cpus.n || parse_ints_have(&replay->cpus, (int)ev->cpu));
+}
+
+int replay_deliver(struct attar_run *run, struct attar_event *ev)
+{
+	struct run_replay *replay = run->replay;
+	const struct attar_sample *sample = &ev->record->sample;
+	bool used = false;
+	int r = 0;
+
+	if (!is_wanted(replay, ev) || ev->counter >= replay->events.n) {
+		run->notes.dropped++;
+		return 0;
+	}
+	vec_each (&replay->events.at[ev->counter].numbers, number) {
+		struct source *s = &run->sources.list.at[*number];
+
+		if (r < 0 || (s->keep && !filter_keeps(s->keep, sample->raw, sample->raw_size)))
+			continue;
+		ev->counter = *number;
+		ev->fields = s->fields;
+		used = true;
+		r = s->fn(run, run->self, ev);
+	}
+	run->notes.delivered += used;
+	run->notes.dropped += !used;
+	return r;
+}
+
+void replay_remark(const struct attar_run *run, struct attar_report *report)
+{
+	struct recording_stats stats;
+
+	if (!run->replay)
+		return;
+	recording_get_stats(run->replay->recording, &stats);
+	if (stats.damage)
+		attar_report_remark(report, "%s is damaged: %s", run->opts.input, stats.damage);
+	if (stats.malformed)
+		attar_report_remark(report, "%llu records of %s are invalid and were skipped",
+			(unsigned long long)stats.malformed, run->opts.input);
+	if (!recording_get_facts(run->replay->recording)->has_clock_data)
+		attar_report_remark(report,
+			"%s does not say when it was made: times are those of its clock",
+			run->opts.input);
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Profilers on recordings: the same events as perf script, and clear errors."""
+import json
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+
+from command import ATTAR, perf, run, workload
+
+pytestmark = pytest.mark.usefixtures('root', 'needs_perf')
+
+CALLS = 2000
+
+
+def record(path, *args, command=('flood', str(CALLS))):
+    subprocess.run(['perf', 'record', '-q', '-o', path, *args, '--', workload(command[0]),
+                    *command[1:]],
+                   check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return path
+
+
+def rows(path, *args, profiler='trace', **kwargs):
+    """Return the rows of single events in the JSON report."""
+    ended = run(profiler, '--format', 'json', '--input', path, *args, **kwargs)
+    assert ended.returncode == 0, ended.stderr
+    found = []
+    for line in ended.stdout.splitlines():
+        for section in json.loads(line)['sections']:
+            if section['kind'] == 'events':
+                names = [c['name'] for c in section['columns']]
+                found += [dict(zip(names, row)) for row in section['rows']]
+    return found
+
+
+def notes(path, *args, profiler='trace'):
+    ended = run(profiler, '--format', 'json', '--input', path, *args)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])['notes']
+
+
+def of_perf(path):
+    """Return comm, tid, time in ns and event of each line of perf script."""
+    found = []
+    for line in perf('script', '--ns', '-i', path, '-F', 'comm,tid,time,event').splitlines():
+        m = re.match(r'\s*(.*?)\s+(\d+)\s+(\d+)\.(\d{9}):\s+(\S+):\s*$', line)
+        assert m, line
+        found.append((m[1], int(m[2]), int(m[3]) * 10**9 + int(m[4]), m[5]))
+    return found
+
+
+EVENTS = 'syscalls:sys_enter_getppid,sched:sched_process_exec,sched:sched_switch'
+
+
+@pytest.mark.parametrize('options', [[], ['-z'], ['-a'], ['-k', 'mono'], ['-g']])
+def test_events_are_those_of_perf_script(tmp_path, options):
+    data = record(tmp_path / 'perf.data', *options, '-m', '4M', '-e', EVENTS)
+    theirs = of_perf(data) if '-g' not in options else None
+    found = rows(data, '-e', EVENTS)
+    ours = [(r['comm'], r['tid'], r['time'], r['event']) for r in found]
+    assert sum(r['event'] == 'syscalls:sys_enter_getppid' and r['comm'] == 'flood'
+               for r in found) == CALLS
+    if '-k' in options: # the recording has the wall clock: all times are shifted by the same
+        shift = ours[0][2] - theirs[0][2]
+        assert shift > 10**18
+        theirs = [(c, t, time + shift, e) for c, t, time, e in theirs]
+    if theirs:
+        assert sorted(ours) == sorted(theirs)
+
+
+def test_pipe(tmp_path):
+    with subprocess.Popen(['perf', 'record', '-q', '-o', '-', '-e', 'syscalls:sys_enter_getppid',
+                           '--', workload('flood'), str(CALLS)], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as recorder:
+        found = rows('-', '-e', 'syscalls:sys_enter_getppid', stdin=recorder.stdout)
+    assert len(found) == CALLS
+    assert {r['comm'] for r in found} == {'flood'}
+
+
+def test_profile_has_the_samples_of_perf_report(tmp_path):
+    data = record(tmp_path / 'perf.data', '-F', '997', '-e', 'cpu-clock:u', command=('split7030',))
+    theirs = Counter()
+    for line in perf('script', '-i', data, '-F', 'ip,sym,dso').splitlines():
+        if m := re.match(r'\s*[0-9a-f]+ (\S+) \((.*)\)$', line):
+            theirs[m[1]] += 1
+    ended = run('profile', '--format', 'json', '--input', data)
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    table = next(s for s in report['sections'] if s['name'] == 'functions')
+    names = [c['name'] for c in table['columns']]
+    ours = {r['symbol']: r['samples'] for r in (dict(zip(names, row)) for row in table['rows'])}
+    assert ours['heavy'] == theirs['heavy']
+    assert ours['light'] == theirs['light']
+    assert sum(ours.values()) == sum(theirs.values())
+
+
+def test_same_report_each_time(tmp_path):
+    data = record(tmp_path / 'perf.data', '-F', '997', '-g', '-e', 'cpu-clock',
+                  command=('split7030',))
+    reports = []
+    for _ in range(2):
+        ended = run('profile', '-g', '--format', 'json', '--input', data)
+        report = json.loads(ended.stdout)
+        for cost in ('self_cpu', 'self_rss'):
+            report['notes'].pop(cost)
+        reports.append(report)
+    assert reports[0] == reports[1]
+
+
+def test_targets_filter(tmp_path):
+    data = record(tmp_path / 'perf.data', '-a', '-e', 'sched:sched_switch', command=('flood', '1'))
+    every = rows(data, '-e', 'sched:sched_switch')
+    tid, cpu = every[0]['tid'], every[0]['cpu']
+    only = rows(data, '-e', 'sched:sched_switch', '-t', tid)
+    assert only == [r for r in every if r['tid'] == tid]
+    assert rows(data, '-e', 'sched:sched_switch', '-C', cpu) == [r for r in every if r['cpu'] == cpu]
+
+
+def test_filters(tmp_path):
+    data = record(tmp_path / 'perf.data', '-a', '-e', 'sched:sched_switch', command=('flood', '1'))
+    every = rows(data, '-e', 'sched:sched_switch')
+    idle = rows(data, '-e', 'sched:sched_switch/next_pid == 0/')
+    assert idle == [r for r in every if r['values']['next_pid'] == 0]
+
+
+def test_intervals_are_those_of_the_events(tmp_path):
+    data = record(tmp_path / 'perf.data', '-F', '997', '-e', 'cpu-clock:u', command=('split7030',))
+    ended = run('profile', '-i', '20ms', '--format', 'json', '--input', data)
+    reports = [json.loads(line) for line in ended.stdout.splitlines()]
+    whole = notes(data, profiler='profile')['seen']
+    assert len(reports) > 1
+    assert sum(r['notes']['seen'] for r in reports) == whole
+    assert all(r['interval_ns'] % 20_000_000 == 0 for r in reports[:-1])
+
+
+def test_limits(tmp_path):
+    data = record(tmp_path / 'perf.data', '-e', 'syscalls:sys_enter_getppid')
+    every = rows(data, '-e', 'syscalls:sys_enter_getppid')
+    assert rows(data, '-e', 'syscalls:sys_enter_getppid', '-N', 23) == every[:23]
+    passed = (every[99]['time'] - every[0]['time']) + 1
+    if passed >= 1_000_000:
+        limited = rows(data, '-e', 'syscalls:sys_enter_getppid', '-d', f'{passed}ns')
+        assert limited == every[:100]
+
+
+@pytest.mark.parametrize('args, sentence', [
+    (['-e', 'sched:sched_wakeup'], 'sched:sched_wakeup'),
+    (['-e', 'cycles'], 'has no event'),
+    (['-e', 'syscalls:sys_enter_getppid', '--', 'true'], '--input conflicts with a command'),
+    (['-e', 'syscalls:sys_enter_getppid', '--cgroups', '/'], '--input conflicts with --cgroups'),
+])
+def test_refusals(tmp_path, args, sentence):
+    data = record(tmp_path / 'perf.data', '-e', 'syscalls:sys_enter_getppid')
+    ended = run('trace', '--input', data, *args)
+    assert ended.returncode == 2, ended.stderr
+    assert sentence in ended.stderr
+
+
+def test_what_is_no_recording(tmp_path):
+    empty, text = tmp_path / 'empty', tmp_path / 'text'
+    empty.write_bytes(b'')
+    text.write_text('hello\n' * 100)
+    for path in (empty, text, tmp_path, tmp_path / 'missing'):
+        ended = run('trace', '-e', 'sched:sched_switch', '--input', path)
+        assert ended.returncode == 1, ended.stderr
+        assert str(path) in ended.stderr and ended.stderr.count('\n') == 1, ended.stderr
+
+
+def test_cut_recording(tmp_path):
+    """What can be read is reported, with a remark."""
+    data = record(tmp_path / 'perf.data', '-e', 'syscalls:sys_enter_getppid')
+    whole = data.read_bytes()
+    cut = tmp_path / 'cut.data'
+    cut.write_bytes(whole[:len(whole) // 2])
+    ended = run('trace', '-e', 'syscalls:sys_enter_getppid', '--input', cut)
+    assert ended.returncode in (0, 1, 2), ended.stderr
+    assert str(cut) in ended.stdout + ended.stderr
+    assert ATTAR.exists()
