@@ -21,6 +21,7 @@
 #define ATTAR_RUN_H
 
 #include "attar/event.h"
+#include "attar/expr.h"
 #include "attar/report.h"
 #include "attar/stats.h"
 #include "attar/stream.h"
@@ -237,6 +238,42 @@ static inline const char *attar_arg_text(
 {
 	return attar_field_string(event->fields[i], event->record->sample.raw,
 		event->record->sample.raw_size, ret_len);
+}
+
+/* ---- expressions of users ---- */
+
+/* The number of sources so far. Events that appear during the run add more. */
+ATTAR_API uint32_t attar_run_sources(const struct attar_run *run);
+
+/*
+ * Compiles an expression on the fields of source i, such as the value of an attribute; with
+ * opts.variables, on these only. The callbacks of opts are set by the run: functions resolve its
+ * symbols and threads, and printf() writes to attar_run_printed(). opts may be NULL. Errors are
+ * those of attar_expr_new(). Free with attar_expr_free(), at the latest in the profiler's close().
+ */
+ATTAR_API int attar_run_expr(struct attar_run *run, uint32_t i, const char *text,
+	const struct attar_expr_opts *opts, struct attar_expr **ret_expr);
+
+/*
+ * What printf() of expressions has written since the last call, at most 64 KiB. Borrowed until the
+ * next expression is evaluated.
+ */
+ATTAR_API const char *attar_run_printed(struct attar_run *run, size_t *ret_len);
+
+/* What an expression is evaluated for: an event. */
+static inline void attar_event_get_expr_record(
+	const struct attar_event *event, struct attar_expr_record *ret_record)
+{
+	const struct attar_record *record = event->record;
+
+	memset(ret_record, 0, sizeof(*ret_record));
+	ret_record->raw = record->sample.raw;
+	ret_record->raw_size = record->sample.raw_size;
+	ret_record->time = event->time;
+	ret_record->period = record->sample.period;
+	ret_record->cpu = ATTAR_CAST(int32_t, event->cpu);
+	ret_record->pid = ATTAR_CAST(int32_t, record->pid);
+	ret_record->tid = ATTAR_CAST(int32_t, record->tid);
 }
 
 /* The parsed spec of source i, borrowed from the run; NULL: it was not specified as text. */

@@ -90,6 +90,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	attar_report_free(run->lines.report);
 	options_done(&run->options);
 	intern_done(&run->texts);
+	buf_done(&run->printed);
 	poll_done(&run->poll);
 	stop_done(&run->stop);
 	free(run->self);
@@ -179,6 +180,13 @@ struct attar_symbols *attar_run_symbols(struct attar_run *run)
 	CHECK_ARG_OR(run, "run", NULL);
 
 	return run->symbols;
+}
+
+uint32_t attar_run_sources(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return (uint32_t)run->sources.list.n;
 }
 
 const char *attar_run_source_name(const struct attar_run *run, uint32_t i)

@@ -7,6 +7,7 @@
 #define RUN_RUN_H
 
 #include "attar/run.h"
+#include "base/buf.h"
 #include "base/intern.h"
 #include "run/clock.h"
 #include "run/counts.h"
@@ -47,6 +48,7 @@ struct attar_run {
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
 	struct intern texts;     /* option values and other names */
+	struct buf printed;      /* by printf() of expressions, see attar_run_printed() */
 	struct run_command command;
 
 	/* What is observed: see open.c. */

@@ -132,8 +132,7 @@ static struct process *find_process(const struct procs *p, pid_t pid)
 	return entry ? (struct process *)(uintptr_t)*entry : NULL;
 }
 
-/* The thread with this tid, running or exited. */
-static struct thread *find_thread(const struct procs *p, pid_t tid)
+struct thread *procs_get(const struct procs *p, pid_t tid)
 {
 	uint64_t *entry = map_get(&p->threads, (uint64_t)tid);
 
@@ -142,7 +141,7 @@ static struct thread *find_thread(const struct procs *p, pid_t tid)
 
 struct thread *procs_known(const struct procs *p, pid_t tid)
 {
-	struct thread *t = find_thread(p, tid);
+	struct thread *t = procs_get(p, tid);
 
 	return t && !t->pub.exited ? t : NULL;
 }
@@ -186,7 +185,7 @@ static void forget_oldest(struct procs *p)
 
 	p->dead = t->next_dead;
 	p->n_dead--;
-	if (find_thread(p, t->pub.tid) == t)
+	if (procs_get(p, t->pub.tid) == t)
 		map_remove(&p->threads, (uint64_t)t->pub.tid);
 	if (*procs_recent(p, t->pub.tid) == t)
 		*procs_recent(p, t->pub.tid) = NULL;
@@ -235,7 +234,7 @@ static void sweep_when_due(struct procs *p)
 
 static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 {
-	struct thread *t = find_thread(p, tid);
+	struct thread *t = procs_get(p, tid);
 	struct process *process;
 	struct comm *comm;
 

@@ -62,6 +62,9 @@ static inline struct thread **procs_recent(struct procs *p, pid_t tid)
 /* The thread if it is in the table and has not exited, otherwise NULL. */
 struct thread *procs_known(const struct procs *p, pid_t tid);
 
+/* The thread with this tid, running or exited; NULL if it is not in the table. */
+struct thread *procs_get(const struct procs *p, pid_t tid);
+
 /* The slow path of procs_thread(). */
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
 

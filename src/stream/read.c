@@ -618,3 +618,10 @@ bool stream_drained(const struct attar_stream *s)
 {
 	return s->drained;
 }
+
+struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid)
+{
+	struct thread *t = procs_get(&s->procs, tid);
+
+	return t ? &t->pub : NULL;
+}

@@ -117,6 +117,9 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
  */
 void missing_settle(struct attar_stream *s, bool losses_counted);
 
+/* The thread with this id, running or recently exited; NULL: it is not in the table. */
+struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid);
+
 /* The time of the newest event delivered, ns. */
 uint64_t stream_time(const struct attar_stream *s);
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Expressions of users on the events of a run: attributes such as key=, and options. */
+#include "base/check.h"
+#include "base/opts.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+enum { PRINTED_MAX = 1 << 16 };
+
+/* Copies a name; 0: it is unknown. */
+static size_t copy(const char *name, char *ret_text, size_t max)
+{
+	size_t n = name ? strnlen(name, max) : 0;
+
+	memcpy(ret_text, name ? name : "", n);
+	return n;
+}
+
+static size_t symbol_at(
+	struct attar_run *run, attar_location location, char *ret_text, size_t max)
+{
+	struct attar_symbol symbol;
+
+	if (attar_symbols_resolve(run->symbols, location, &symbol) < 0)
+		return 0;
+	return copy(symbol.name, ret_text, max);
+}
+
+static size_t kernel_symbol(void *ctx, const struct attar_expr_record *record, uint64_t number,
+	char *ret_text, size_t max)
+{
+	return symbol_at(ctx, attar_location_kernel(number), ret_text, max);
+}
+
+static size_t user_symbol(void *ctx, const struct attar_expr_record *record, uint64_t number,
+	char *ret_text, size_t max)
+{
+	struct attar_run *run = ctx;
+	struct attar_thread *thread =
+		run->stream ? stream_thread(run->stream, record->tid) : NULL;
+
+	return thread ? symbol_at(run, attar_thread_locate(thread, number), ret_text, max) : 0;
+}
+
+static size_t comm_of(void *ctx, const struct attar_expr_record *record, uint64_t number,
+	char *ret_text, size_t max)
+{
+	struct attar_run *run = ctx;
+	struct attar_thread *thread =
+		run->stream ? stream_thread(run->stream, (pid_t)number) : NULL;
+
+	return copy(thread ? thread->comm : NULL, ret_text, max);
+}
+
+static void take_output(void *ctx, const char *text, size_t n)
+{
+	struct attar_run *run = ctx;
+
+	if (run->printed.len + n <= PRINTED_MAX)
+		buf_add(&run->printed, text, n);
+}
+
+const char *attar_run_printed(struct attar_run *run, size_t *ret_len)
+{
+	CHECK_ARG_OR(run, "run", "");
+	CHECK_ARG_OR(ret_len, "ret_len", "");
+
+	const char *text = buf_text(&run->printed);
+
+	*ret_len = run->printed.len;
+	run->printed.len = 0; /* the text stays */
+	return text;
+}
+
+int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
+	const struct attar_expr_opts *opts, struct attar_expr **ret_expr)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_ARG(ret_expr, "ret_expr");
+
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	struct attar_expr_opts o = {0};
+	int r = opts_take(&o, sizeof(o), opts);
+
+	if (r < 0)
+		return r;
+	o.size = sizeof(o);
+	o.ctx = run;
+	o.ksymbol = kernel_symbol;
+	o.usymbol = user_symbol;
+	o.comm_get = comm_of;
+	o.output = take_output;
+	r = attar_expr_new(text, spec && !o.n_variables ? spec->format : NULL, &o, ret_expr);
+	return r < 0 ? attar_context(r, "%s", attar_run_source_name(run, source)) : 0;
+}
