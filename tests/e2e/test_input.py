@@ -114,7 +114,8 @@ def test_targets_filter(tmp_path):
     tid, cpu = every[0]['tid'], every[0]['cpu']
     only = rows(data, '-e', 'sched:sched_switch', '-t', tid)
     assert only == [r for r in every if r['tid'] == tid]
-    assert rows(data, '-e', 'sched:sched_switch', '-C', cpu) == [r for r in every if r['cpu'] == cpu]
+    only = rows(data, '-e', 'sched:sched_switch', '-C', cpu)
+    assert only == [r for r in every if r['cpu'] == cpu]
 
 
 def test_filters(tmp_path):
