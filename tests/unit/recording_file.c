@@ -5,6 +5,10 @@
 
 #include "recording/format.h"
 
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
 void put_u16(struct file_builder *f, uint16_t value)
 {
 	value = f->swapped ? __builtin_bswap16(value) : value;
@@ -275,3 +279,42 @@ void build_pipe(struct file_builder *f, unsigned n)
 	put_build_id(f);
 	put_samples(f, n);
 }
+
+#ifdef HAVE_ZSTD
+static void put_compressed(
+	struct file_builder *f, ZSTD_CStream *stream, const void *bytes, size_t len, bool two)
+{
+	static char packed[1 << 16];
+	ZSTD_inBuffer in = {bytes, len, 0};
+	ZSTD_outBuffer out = {packed, sizeof(packed), 0};
+
+	/* All that was given is flushed; the stream goes on in the next record. */
+	if (ZSTD_compressStream2(stream, &out, &in, ZSTD_e_flush) != 0)
+		abort();
+	if (!two) {
+		put_header(f, RECORD_COMPRESSED, 0, 8 + out.pos);
+		buf_add(&f->bytes, packed, out.pos);
+		return;
+	}
+	put_header(f, RECORD_COMPRESSED2, 0, 16 + ROUND_UP(out.pos, 8));
+	put_u64(f, out.pos);
+	buf_add(&f->bytes, packed, out.pos);
+	put_zeros(f, ROUND_UP(out.pos, 8) - out.pos);
+}
+
+void build_compressed(struct file_builder *f, unsigned n, bool two)
+{
+	struct file_builder samples = {.swapped = f->swapped};
+	ZSTD_CStream *stream = ZSTD_createCStream();
+	size_t cut = n / 2 * SAMPLE_BYTES + 12;
+
+	build_pipe(f, 0);
+	for (unsigned i = 1; i <= n; i++)
+		put_sample(&samples, i % 3 == 1 ? 2001 : 1001, i, i);
+	put_compressed(f, stream, samples.bytes.data, cut, two);
+	put_header(f, RECORD_FINISHED_ROUND, 0, 8);
+	put_compressed(f, stream, samples.bytes.data + cut, samples.bytes.len - cut, two);
+	ZSTD_freeCStream(stream);
+	buf_done(&samples.bytes);
+}
+#endif

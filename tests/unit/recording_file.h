@@ -46,6 +46,12 @@ void put_tracing_data(struct file_builder *f, uint64_t first_config, unsigned n)
  */
 void build_file(struct file_builder *f, unsigned n, uint64_t *ret_data);
 
+/*
+ * A pipe with the n samples in records of type COMPRESSED, or COMPRESSED2 with `two`, cut in the
+ * middle of a sample. Only with HAVE_ZSTD.
+ */
+void build_compressed(struct file_builder *f, unsigned n, bool two);
+
 /* The same as a pipe. */
 void build_pipe(struct file_builder *f, unsigned n);
 

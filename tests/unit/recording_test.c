@@ -389,6 +389,55 @@ static void test_aux_and_odd_records(void **state)
 	buf_done(&f.bytes);
 }
 
+static void test_compressed(void **state)
+{
+#ifndef HAVE_ZSTD
+	skip();
+#else
+	for (unsigned i = 0; i < 4; i++) {
+		struct file_builder f = {.swapped = i & 1};
+		struct recording_stats stats;
+		struct recording *r;
+		int fd;
+
+		build_compressed(&f, 20000, i & 2);
+		assert_int_equal(recording_open(file_of(&f, &fd), &r), 0);
+		assert_int_equal(read_samples(r), 20000);
+		recording_get_stats(r, &stats);
+		assert_null(stats.damage);
+		assert_true(stats.compressed_bytes > 0);
+		assert_int_equal(stats.rounds, 1);
+		assert_true(recording_get_facts(r)->compressed);
+		recording_close(r);
+		close(fd);
+		buf_done(&f.bytes);
+	}
+#endif
+}
+
+/* What is in front of damaged compressed data is read. */
+static void test_damaged_compressed(void **state)
+{
+#ifndef HAVE_ZSTD
+	skip();
+#else
+	struct file_builder f = {0};
+	struct recording_stats stats;
+	struct recording *r;
+	int fd;
+
+	build_compressed(&f, 100, false);
+	memset(f.bytes.data + f.bytes.len - 40, 0xff, 40);
+	assert_int_equal(recording_open(file_of(&f, &fd), &r), 0);
+	assert_true(read_samples(r) >= 50);
+	recording_get_stats(r, &stats);
+	assert_non_null(strstr(stats.damage, "its compressed data"));
+	recording_close(r);
+	close(fd);
+	buf_done(&f.bytes);
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +450,8 @@ int main(void)
 		cmocka_unit_test(test_sparse_file),
 		cmocka_unit_test(test_parts_are_kept),
 		cmocka_unit_test(test_aux_and_odd_records),
+		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_damaged_compressed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
