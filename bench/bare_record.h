@@ -19,8 +19,8 @@ struct bare_sample {
 };
 
 /*
- * Reads a SAMPLE with IDENTIFIER, IP, TID, TIME, CPU, PERIOD, CALLCHAIN and RAW. Returns 0, or -1 if
- * a length in it exceeds the record.
+ * Reads a SAMPLE with IDENTIFIER, IP, TID, TIME, CPU, PERIOD, CALLCHAIN and RAW. Returns 0, or -1
+ * if a length in it exceeds the record.
  */
 int bare_record_read(const void *bytes, size_t len, struct bare_sample *ret_sample);
 

@@ -90,6 +90,67 @@ static double as_double(struct cell cell)
 					: (double)cell.u64;
 }
 
+static bool is_number(struct cell cell)
+{
+	return cell.kind == CELL_U64 || cell.kind == CELL_I64 ||
+	       (cell.kind == CELL_DOUBLE && isfinite(cell.real));
+}
+
+/* What is not a number: infinities, NaN and none. */
+static void add_no_number(struct buf *b, struct cell cell)
+{
+	if (cell.kind == CELL_DOUBLE && isinf(cell.real))
+		buf_str(b, cell.real < 0 ? "-inf" : "inf");
+	else
+		buf_char(b, '-');
+}
+
+void number_range_add(struct number_range *range, struct cell cell)
+{
+	double size = is_number(cell) ? fabs(as_double(cell)) : 0;
+
+	if (size == 0)
+		return;
+	range->least = range->least == 0 ? size : MIN(range->least, size);
+	range->most = MAX(range->most, size);
+	range->has_fractions |= size != floor(size);
+}
+
+/*
+ * Microseconds with three decimals show nanoseconds. Larger units are for values that need no such
+ * precision, or too many digits.
+ */
+const struct number_scale *number_scale_for(const struct number_range *range)
+{
+	static const struct number_scale scales[] = {
+		{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	size_t i = 1;
+
+	if (range->most == 0)
+		return NULL;
+	if (range->most < 1000 && !range->has_fractions)
+		return &scales[0];
+	while (i < 3 &&
+		(range->least >= scales[i + 1].ns * 10 || range->most >= scales[i].ns * 1e8))
+		i++;
+	return &scales[i];
+}
+
+void number_in_scale(struct buf *b, const struct number_scale *scale, struct cell cell)
+{
+	double value;
+
+	if (!is_number(cell)) {
+		add_no_number(b, cell);
+		return;
+	}
+	value = as_double(cell) / scale->ns;
+	if (value != 0 && fabs(value) < 0.0005)
+		buf_str(b, value < 0 ? ">-0.001" : "<0.001");
+	else
+		grouped_double(b, value, scale->ns > 1 ? 3 : 0);
+}
+
 static void count(struct buf *b, struct cell cell)
 {
 	if (cell.kind == CELL_DOUBLE) {
@@ -143,12 +204,6 @@ static void utc_time(struct buf *b, uint64_t time)
 	buf_printf(b, "%s.%09uZ", text, (uint32_t)(time % NS_PER_S));
 }
 
-static bool is_number(struct cell cell)
-{
-	return cell.kind == CELL_U64 || cell.kind == CELL_I64 ||
-	       (cell.kind == CELL_DOUBLE && isfinite(cell.real));
-}
-
 /* Times and addresses are integers: a double is shown as a plain number. */
 static enum attar_unit unit_for(enum attar_unit unit, struct cell cell)
 {
@@ -160,10 +215,7 @@ static enum attar_unit unit_for(enum attar_unit unit, struct cell cell)
 void number_cell(struct buf *b, enum attar_unit unit, struct cell cell)
 {
 	if (!is_number(cell)) {
-		if (cell.kind == CELL_DOUBLE && isinf(cell.real))
-			buf_str(b, cell.real < 0 ? "-inf" : "inf");
-		else
-			buf_char(b, '-');
+		add_no_number(b, cell);
 		return;
 	}
 	switch (unit_for(unit, cell)) {

@@ -18,6 +18,23 @@ void number_grouped(struct buf *b, uint64_t value);
 /* A duration as "1.23 us", bytes as "9.8 MiB", a rate as "2.40 GHz": three digits and the unit. */
 void number_scaled(struct buf *b, enum attar_unit unit, double value);
 
+/* A unit for several durations, "us", and the range of values that it is chosen for. */
+struct number_scale {
+	const char *name;
+	double ns; /* of one */
+};
+struct number_range {
+	double least, most; /* absolute values; least is not 0; both are 0 without values */
+	bool has_fractions; /* of nanoseconds */
+};
+void number_range_add(struct number_range *range, struct cell cell);
+
+/* NULL: there are no values. */
+const struct number_scale *number_scale_for(const struct number_range *range);
+
+/* "1,234.567", without the unit; "<0.001" for what would be 0.000; "-" for none and for NaN. */
+void number_in_scale(struct buf *b, const struct number_scale *scale, struct cell cell);
+
 /* A number cell for people, in its column's unit; "-" for none and for NaN. */
 void number_cell(struct buf *b, enum attar_unit unit, struct cell cell);
 

@@ -34,6 +34,9 @@ void text_wrap(struct attar_renderer *r, enum text_style style, const char *text
 /* The heading of a section: "name" or "name, rest"; nothing if name is empty. */
 void text_heading(struct attar_renderer *r, const char *name, const char *rest);
 
+/* "(nothing)", for an empty section. */
+void text_nothing(struct attar_renderer *r);
+
 void text_table(struct attar_renderer *r, const struct attar_section *s);
 void text_events(struct attar_renderer *r, const struct attar_section *s);
 void text_histogram(struct attar_renderer *r, const struct attar_section *s);

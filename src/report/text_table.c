@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of cells as text: tables, event lines, histograms. */
+/* Rows of cells as text: tables, time series, event lines. */
 #include "report/text.h"
 
 #include "base/escape.h"
@@ -12,7 +12,8 @@ struct grid {
 	struct attar_renderer *r;
 	const struct attar_section *s;
 	VEC(struct layout_column) columns;
-	struct buf cell; /* the text of one cell */
+	const struct number_scale *scale; /* of all durations; NULL: each cell has its own unit */
+	struct buf cell;                  /* the text of one cell */
 };
 
 static void grid_done(struct grid *g)
@@ -32,6 +33,8 @@ static const char *cell_text(struct grid *g, uint32_t row, size_t column)
 		const char *text = section_text(g->s, cell.text);
 
 		escape_text(&g->cell, text, strlen(text));
+	} else if (g->scale && unit == ATTAR_UNIT_NS) {
+		number_in_scale(&g->cell, g->scale, cell);
 	} else if (unit != ATTAR_UNIT_TEXT || cell.kind != CELL_NONE) {
 		number_cell(&g->cell, unit, cell);
 	}
@@ -44,6 +47,8 @@ static const char *column_name(struct grid *g, size_t column)
 
 	buf_reset(&g->cell);
 	escape_text(&g->cell, name, strlen(name));
+	if (g->scale && g->s->columns.at[column].unit == ATTAR_UNIT_NS)
+		buf_printf(&g->cell, " (%s)", g->scale->name);
 	return buf_text(&g->cell);
 }
 
@@ -51,14 +56,40 @@ static uint32_t rows_shown(const struct attar_renderer *r, const struct attar_se
 {
 	unsigned most = r->opts.max_rows;
 
-	return s->kind == ATTAR_SECTION_TABLE && most && s->rows > most ? most : s->rows;
+	return s->kind != ATTAR_SECTION_EVENTS && most && s->rows > most ? most : s->rows;
+}
+
+/* A table shows its first rows, a time series its newest ones. */
+static uint32_t first_row(const struct attar_renderer *r, const struct attar_section *s)
+{
+	return s->kind == ATTAR_SECTION_TIME_SERIES ? s->rows - rows_shown(r, s) : 0;
+}
+
+/*
+ * One unit for all durations, so that they can be compared; a single row is easier to read without.
+ */
+static const struct number_scale *scale_of_durations(const struct grid *g)
+{
+	struct number_range range = {0};
+	const struct attar_section *s = g->s;
+	uint32_t first = first_row(g->r, s), n = rows_shown(g->r, s);
+
+	if (s->kind == ATTAR_SECTION_EVENTS || n < 2)
+		return NULL;
+	for (size_t i = 0; i < s->columns.n; i++)
+		for (uint32_t row = first;
+			s->columns.at[i].unit == ATTAR_UNIT_NS && row < first + n; row++)
+			number_range_add(&range, section_cell(s, row, i));
+	return number_scale_for(&range);
 }
 
 /* Determines the widest shown cell of each column. */
 static int grid_init(struct grid *g)
 {
 	const struct attar_section *s = g->s;
+	uint32_t first = first_row(g->r, s), end = first + rows_shown(g->r, s);
 
+	g->scale = scale_of_durations(g);
 	for (size_t i = 0; i < s->columns.n; i++) {
 		struct layout_column *column = vec_add(&g->columns);
 
@@ -66,7 +97,7 @@ static int grid_init(struct grid *g)
 			return base_oom();
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
 		column->wish = width_of(column_name(g, i));
-		for (uint32_t row = 0; row < rows_shown(g->r, s); row++)
+		for (uint32_t row = first; row < end; row++)
 			column->wish = MAX(column->wish, width_of(cell_text(g, row, i)));
 	}
 	return 0;
@@ -132,10 +163,10 @@ static size_t draw_details(struct attar_renderer *r, struct grid *g, uint32_t ro
 
 static void draw_rows(struct attar_renderer *r, struct grid *g)
 {
-	uint32_t n = rows_shown(r, g->s);
-	size_t detail = 0;
+	uint32_t first = first_row(r, g->s), end = first + rows_shown(r, g->s);
+	size_t detail = first ? section_first_detail(g->s, first) : 0;
 
-	for (uint32_t row = 0; row < n; row++) {
+	for (uint32_t row = first; row < end; row++) {
 		draw_cells(r, g, row);
 		buf_char(&r->out, '\n');
 		detail = draw_details(r, g, row, detail);
@@ -157,7 +188,7 @@ static void draw_count(struct attar_renderer *r, size_t n, const char *one, cons
 	r->out.failed |= line.failed;
 }
 
-static void draw_empty(struct attar_renderer *r)
+void text_nothing(struct attar_renderer *r)
 {
 	unsigned used = 0;
 
@@ -172,15 +203,17 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 
 	text_heading(r, section_text(s, s->name), "");
 	if (!s->rows) {
-		draw_empty(r);
+		text_nothing(r);
 		return;
 	}
 	r->out.failed |= grid_init(&g) < 0;
 	hidden = layout_fit(g.columns.at, g.columns.n, r->opts.columns);
+	if (first_row(r, s))
+		draw_count(r, first_row(r, s), "earlier point", "earlier points");
 	draw_cells(r, &g, UINT32_MAX);
 	buf_char(&r->out, '\n');
 	draw_rows(r, &g);
-	if (s->rows > rows_shown(r, s))
+	if (first_row(r, s) + rows_shown(r, s) < s->rows)
 		draw_count(r, s->rows - rows_shown(r, s), "more row", "more rows");
 	if (hidden)
 		draw_count(r, hidden, "column hidden", "columns hidden");
@@ -222,42 +255,4 @@ void text_events(struct attar_renderer *r, const struct attar_section *s)
 		buf_char(&r->out, '\n');
 	}
 	draw_rows(r, &g);
-}
-
-/* A bar in the rest of the line; at least one character unless the bucket is empty. */
-static void draw_bar(struct attar_renderer *r, unsigned used, uint64_t count, uint64_t most)
-{
-	unsigned room = r->opts.columns
-				? (r->opts.columns > used + 2 ? r->opts.columns - used - 2 : 0)
-				: 50;
-	unsigned n = (unsigned)((double)MIN(room, 50u) * (double)count / (double)most + 0.5);
-
-	if (!count || !room)
-		return;
-	text_add(r, &used, TEXT_PLAIN, "  ");
-	for (n = MAX(n, 1u); n--;)
-		buf_char(&r->out, '#');
-}
-
-void text_histogram(struct attar_renderer *r, const struct attar_section *s)
-{
-	struct grid g _cleanup_(grid_done) = {.r = r, .s = s};
-	uint64_t most = 1;
-
-	text_heading(r, section_text(s, s->name), "");
-	if (!s->rows) {
-		draw_empty(r);
-		return;
-	}
-	r->out.failed |= grid_init(&g) < 0;
-	layout_fit(g.columns.at, g.columns.n, r->opts.columns);
-	for (uint32_t row = 0; row < s->rows; row++)
-		most = MAX(most, section_cell(s, row, 2).u64);
-	draw_cells(r, &g, UINT32_MAX);
-	buf_char(&r->out, '\n');
-	for (uint32_t row = 0; row < s->rows; row++) {
-		draw_bar(r, draw_cells(r, &g, row), section_cell(s, row, 2).u64, most);
-		buf_char(&r->out, '\n');
-		render_spill(r);
-	}
 }

@@ -145,13 +145,13 @@ static void test_units(void **state)
 	attar_cell_double(t, 0.0 / 0.0);
 	attar_cell_u64(t, 12345678901234);
 	assert_drawn("text", plain, report,
-		"                     count      wait             when      size"
+		"                     count       wait (ms)             when      size"
 		"             address      rate    pid\n"
-		"18,446,744,073,709,551,615   1.23 us  22:13:20.123456   1,023 B"
+		"18,446,744,073,709,551,615           0.001  22:13:20.123456   1,023 B"
 		"  0xffffffff81000000    997 Hz  12345\n"
-		"                -1,234,567   -250 ns                -  1.00 GiB"
+		"                -1,234,567         >-0.001                -  1.00 GiB"
 		"                   -  2.40 GHz     -1\n"
-		"                         -  12,346 s                -         -"
+		"                         -  12,345,678.901                -         -"
 		"                   -         -      -\n");
 }
 
@@ -362,7 +362,76 @@ static void test_event_lines_keep_their_columns(void **state)
 	free(text);
 }
 
-static void test_histogram(void **state)
+static void add_durations(struct attar_report *report, const uint64_t (*rows)[2], size_t n)
+{
+	struct attar_section *t = attar_report_table(report, "");
+
+	attar_section_column(t, "mean", ATTAR_UNIT_NS);
+	attar_section_column(t, "max", ATTAR_UNIT_NS);
+	for (size_t i = 0; i < n; i++) {
+		attar_section_row(t);
+		attar_cell_double(t, (double)rows[i][0] + (rows[i][0] == 1500 ? 0.5 : 0));
+		if (rows[i][1] != UINT64_MAX)
+			attar_cell_u64(t, rows[i][1]);
+	}
+}
+
+/* All durations of a table have one unit; microseconds show each nanosecond. */
+static void test_durations_have_one_unit(void **state)
+{
+	static const struct {
+		uint64_t rows[2][2];
+		const char *drawn;
+	} cases[] = {
+		{{{5, 17}, {120, 999}}, "mean (ns)  max (ns)\n        5        17\n"
+					"      120       999\n"},
+		{{{1, 1500}, {2, 3}}, "mean (us)  max (us)\n    0.001     1.500\n"
+				      "    0.002     0.003\n"},
+		{{{1500, 812}, {2301, 5301123456}},
+			"mean (us)       max (us)\n    1.500          0.812\n"
+			"    2.301  5,301,123.456\n"},
+		{{{0, 250}, {2301, UINT64_MAX}}, "mean (us)  max (us)\n    0.000     0.250\n"
+						 "    2.301         -\n"},
+		{{{20000000, 30000000}, {20500500, 5000000000}},
+			"mean (ms)   max (ms)\n   20.000     30.000\n"
+			"   20.500  5,000.000\n"},
+		{{{20000000000, 30000000000}, {60000000000, 86400000000000}},
+			"mean (s)     max (s)\n  20.000      30.000\n"
+			"  60.000  86,400.000\n"},
+		{{{100, 86400000000000}, {0, 0}}, "mean (ms)        max (ms)\n"
+						  "   <0.001  86,400,000.000\n"
+						  "    0.000           0.000\n"},
+		{{{0, 0}, {0, 0}}, "mean   max\n0 ns  0 ns\n0 ns  0 ns\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct attar_report *report = attar_report_new("p");
+
+		add_durations(report, cases[i].rows, 2);
+		assert_drawn("text", plain, report, cases[i].drawn);
+	}
+}
+
+/* A single row, and lines of events, have nothing to compare with. */
+static void test_single_duration_has_its_own_unit(void **state)
+{
+	static const uint64_t row[1][2] = {{1500, 5301123456}};
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *e;
+
+	add_durations(report, row, 1);
+	assert_drawn("text", plain, report, "   mean     max\n1.50 us  5.30 s\n");
+	report = attar_report_new("p");
+	e = attar_report_events(report, "");
+	attar_section_column(e, "wait", ATTAR_UNIT_NS);
+	for (uint64_t i = 0; i < 2; i++) {
+		attar_section_row(e);
+		attar_cell_u64(e, i ? 1500 : 5301123456);
+	}
+	assert_drawn("text", plain, report, "   wait\n 5.30 s\n1.50 us\n");
+}
+
+static struct attar_report *latency(void)
 {
 	struct attar_report *report = attar_report_new("latency");
 	struct attar_section *h = attar_report_histogram(report, "latency", ATTAR_UNIT_NS);
@@ -371,13 +440,127 @@ static void test_histogram(void **state)
 	attar_histogram_bucket(h, 1000, 2000, 2000);
 	attar_histogram_bucket(h, 2000, 4000, 0);
 	attar_histogram_bucket(h, 4000, 8000, 1000);
-	assert_drawn("text", (struct attar_render_opts){.columns = 40}, report,
+	return report;
+}
+
+/* 40 columns leave 15 for the bars: 2,000 is 120 eighths, 1,000 is 60, and 1 is not nothing. */
+static void test_histogram(void **state)
+{
+	assert_drawn("text", (struct attar_render_opts){.columns = 40}, latency(),
+		"latency\n"
+		"    low     high  count\n"
+		" 500 ns  1.00 us      1  ▏\n"
+		"1.00 us  2.00 us  2,000  ███████████████\n"
+		"2.00 us  4.00 us      0\n"
+		"4.00 us  8.00 us  1,000  ███████▌\n");
+}
+
+static void test_histogram_in_ascii(void **state)
+{
+	assert_drawn("text", (struct attar_render_opts){.columns = 40, .ascii = true}, latency(),
 		"latency\n"
 		"    low     high  count\n"
 		" 500 ns  1.00 us      1  #\n"
 		"1.00 us  2.00 us  2,000  ###############\n"
 		"2.00 us  4.00 us      0\n"
 		"4.00 us  8.00 us  1,000  ########\n");
+}
+
+/* The longest bar ends at the last column of any terminal; every eighth of a column is drawn. */
+static void test_bars_fit_the_terminal(void **state)
+{
+	static const char *const parts[] = {"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+
+	for (unsigned columns = 24; columns < 300; columns += 23) {
+		struct attar_report *report = attar_report_new("p");
+		struct attar_section *h = attar_report_histogram(report, "", ATTAR_UNIT_COUNT);
+		unsigned room = columns - 18; /* "low  high  count  " */
+		char *text, *line, *rest;
+		uint64_t n = room * 8;
+
+		attar_histogram_bucket(h, 0, 1, n);
+		for (uint64_t i = 1; i < 9; i++)
+			attar_histogram_bucket(h, 1, 2, n - i);
+		text = draw_one("text", (struct attar_render_opts){.columns = columns}, report);
+		strtok_r(text, "\n", &rest);
+		for (int i = 0; i < 9; i++) {
+			unsigned width = 0;
+
+			line = strtok_r(NULL, "\n", &rest);
+			for (const char *p = line; *p; p++)
+				width += (*p & 0xc0) != 0x80;
+			assert_int_equal(strcmp(line + strlen(line) - 3, parts[(8 - i) % 8]), 0);
+			assert_int_equal(width, columns - (i == 8));
+		}
+		free(text);
+	}
+}
+
+static void test_histogram_with_summary(void **state)
+{
+	struct attar_report *report = latency();
+	struct attar_section *h = attar_report_histogram(report, "none", ATTAR_UNIT_BYTES);
+
+	attar_histogram_summary(h, 0, 0, 0, 0);
+	h = attar_report_histogram(report, "one", ATTAR_UNIT_BYTES);
+	attar_histogram_bucket(h, 1024, 2048, 1);
+	attar_histogram_summary(h, 1, 1536, 1536, 1536);
+	attar_histogram_quantile(h, 0.5, 1536);
+	attar_histogram_quantile(h, 0.999, 1536);
+	assert_drawn("text", (struct attar_render_opts){.columns = 40}, report,
+		"latency\n"
+		"    low     high  count\n"
+		" 500 ns  1.00 us      1  ▏\n"
+		"1.00 us  2.00 us  2,000  ███████████████\n"
+		"2.00 us  4.00 us      0\n"
+		"4.00 us  8.00 us  1,000  ███████▌\n"
+		"\n"
+		"none\n"
+		"0 values\n"
+		"\n"
+		"one\n"
+		"1 value, min 1.50 KiB, mean 1.50 KiB,\n"
+		"p50 1.50 KiB, p99.9 1.50 KiB, max 1.50\n"
+		"KiB\n"
+		"     low      high  count\n"
+		"1.00 KiB  2.00 KiB      1  █████████████\n");
+}
+
+/* 10 buckets in 4 lines: three are joined in each, and the last has one. No count is lost. */
+static void test_buckets_are_joined(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *h = attar_report_histogram(report, "", ATTAR_UNIT_COUNT);
+
+	for (int i = 0; i < 10; i++)
+		attar_histogram_bucket(h, i, i + 1, i == 9 ? UINT64_MAX : i == 5 ? 7 : 0);
+	assert_drawn("text", (struct attar_render_opts){.columns = 40, .max_rows = 4}, report,
+		"low  high                       count\n"
+		"  0     3                           0\n"
+		"  3     6                           7  ▏\n"
+		"  6     9                           0\n"
+		"  9    10  18,446,744,073,709,551,615  █\n");
+}
+
+static void test_time_series_shows_its_newest_points(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_time_series(report, "waits");
+
+	attar_section_column(s, "cpu 0", ATTAR_UNIT_NS);
+	for (uint64_t i = 0; i < 1003; i++) {
+		attar_time_series_point(s, (1700000000 + i) * 1000000000);
+		attar_cell_u64(s, i * 1000 + 1);
+		attar_row_detail(s, i % 2 ? "odd" : "even");
+	}
+	assert_drawn("text", (struct attar_render_opts){.max_rows = 2}, report,
+		"waits\n"
+		"(1,001 earlier points)\n"
+		"           time  cpu 0 (us)\n"
+		"22:30:01.000000   1,001.001\n"
+		"        odd\n"
+		"22:30:02.000000   1,002.001\n"
+		"        even\n");
 }
 
 static void test_colour_only_on_request(void **state)
@@ -429,7 +612,14 @@ int main(void)
 		cmocka_unit_test(test_empty_report),
 		cmocka_unit_test(test_max_rows_of_a_table),
 		cmocka_unit_test(test_event_lines_keep_their_columns),
+		cmocka_unit_test(test_durations_have_one_unit),
+		cmocka_unit_test(test_single_duration_has_its_own_unit),
 		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_histogram_in_ascii),
+		cmocka_unit_test(test_bars_fit_the_terminal),
+		cmocka_unit_test(test_histogram_with_summary),
+		cmocka_unit_test(test_buckets_are_joined),
+		cmocka_unit_test(test_time_series_shows_its_newest_points),
 		cmocka_unit_test(test_colour_only_on_request),
 		cmocka_unit_test(test_wide_characters_keep_columns),
 	};
