@@ -10,6 +10,7 @@
 #include "attar/format.h"
 #include "attar/hist.h"
 #include "attar/keytable.h"
+#include "attar/pairs.h"
 #include "attar/perf.h"
 #include "attar/record.h"
 #include "attar/report.h"

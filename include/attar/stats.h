@@ -2,8 +2,8 @@
 /*
  * attar/stats.h - aggregates for profilers: weighted stacks, means and deviations.
  *
- * It includes the headers of the other aggregates: attar/hist.h (histograms) and attar/keytable.h
- * (sums and histograms by key).
+ * It includes the headers of the other aggregates: attar/hist.h (histograms), attar/keytable.h
+ * (sums and histograms by key) and attar/pairs.h (start and end events matched by key).
  *
  * Samples are added to a struct attar_stacks with the stack of each; a report then has a table of
  * functions and a call tree. Symbols are resolved when a report is filled, not when samples are
@@ -25,6 +25,7 @@
 
 #include "attar/hist.h"
 #include "attar/keytable.h"
+#include "attar/pairs.h"
 #include "attar/perf.h"
 #include "attar/report.h"
 #include "attar/stream.h"

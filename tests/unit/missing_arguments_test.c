@@ -351,6 +351,17 @@ static void test_aggregates(void **state)
 	REFUSES_VOID(attar_keytable_reset(NULL), "table");
 	REFUSES_VOID(attar_keytable_get_stats(NULL, any), "table");
 	REFUSES_VOID(attar_keytable_get_stats(any, NULL), "ret_stats");
+	REFUSES(attar_pairs_new(any, NULL), "ret_pairs");
+	REFUSES_VOID(attar_pairs_lost(NULL, 0, 0, 0), "pairs");
+	REFUSES_VOID(attar_pairs_exit(NULL, 0), "pairs");
+	REFUSES_VALUE(attar_pairs_drop(NULL, any, 1), 0, "pairs");
+	REFUSES_VALUE(attar_pairs_drop(any, NULL, 1), 0, "key");
+	REFUSES_VOID(attar_pairs_close(NULL), "pairs");
+	REFUSES_NULL(attar_pairs_next_open(NULL, any), "pairs");
+	REFUSES_VOID(attar_pairs_get_stats(NULL, any), "pairs");
+	REFUSES_VOID(attar_pairs_get_stats(any, NULL), "ret_stats");
+	REFUSES_VOID(attar_pairs_stats_add(NULL, any), "to");
+	REFUSES_VOID(attar_pairs_stats_add(any, NULL), "from");
 	REFUSES(attar_stacks_new(NULL, any), "symbols");
 	REFUSES(attar_stacks_new(any, NULL), "ret_stacks");
 	REFUSES(attar_stacks_report(NULL, any, ATTAR_SCOPE_WHOLE, NULL, any), "stacks");
