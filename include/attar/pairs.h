@@ -192,6 +192,10 @@ struct attar_pairs_stats {
 ATTAR_API void attar_pairs_get_stats(
 	const struct attar_pairs *pairs, struct attar_pairs_stats *ret_stats);
 
+/* The statistics since the previous call of this function, or since the creation. */
+ATTAR_API void attar_pairs_get_interval(
+	struct attar_pairs *pairs, struct attar_pairs_stats *ret_stats);
+
 /* Adds statistics, such as those of several steps or CPUs. */
 ATTAR_API void attar_pairs_stats_add(
 	struct attar_pairs_stats *to, const struct attar_pairs_stats *from);

@@ -109,6 +109,40 @@ struct attar_count {
 	struct attar_series runs; /* of the value in each run; none for an interval */
 };
 
+/* ---- reports of histograms, tables and pairs ---- */
+
+/*
+ * Adds to a table the columns of attar_cell_hist(): count, total, min, p50, p95, p99, max. unit is
+ * that of the values, such as ATTAR_UNIT_NS.
+ */
+ATTAR_API void attar_section_hist_columns(struct attar_section *section, enum attar_unit unit);
+
+/*
+ * Adds the cells of a histogram to the newest row. Without values, count and total are 0 and the
+ * others are none.
+ */
+ATTAR_API void attar_cell_hist(struct attar_section *section, const struct attar_hist *hist);
+
+/*
+ * Adds a histogram section with a bucket for each power of two, the quantiles p50, p95, p99 and
+ * p99.9, and the exact count, sum, minimum and maximum. Returns the section.
+ */
+ATTAR_API struct attar_section *attar_report_hist(struct attar_report *report, const char *name,
+	enum attar_unit unit, const struct attar_hist *hist);
+
+/*
+ * Adds remarks about starts and ends that are not part of a pair, with their reasons; nothing if
+ * there are none. name is that of the pairs, such as "system calls".
+ */
+ATTAR_API void attar_report_unpaired(
+	struct attar_report *report, const struct attar_pairs_stats *stats, const char *name);
+
+/*
+ * Adds a remark if keys were evicted from the table. name is that of its keys, such as "threads".
+ */
+ATTAR_API void attar_report_evicted(
+	struct attar_report *report, const struct attar_keytable *table, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

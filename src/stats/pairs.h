@@ -26,7 +26,7 @@ struct attar_pairs {
 	struct attar_pairs_opts opts;
 	struct windows windows;
 	uint32_t oldest, newest;
-	struct attar_pairs_stats stats;
+	struct attar_pairs_stats stats, previous; /* until now; until the last interval */
 	uint32_t tasks[PAIRS_TASKS];
 };
 

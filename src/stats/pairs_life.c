@@ -153,6 +153,22 @@ void attar_pairs_get_stats(const struct attar_pairs *pairs, struct attar_pairs_s
 	ret_stats->memory = sizeof(*pairs) + keyed_memory(&pairs->keyed);
 }
 
+void attar_pairs_get_interval(struct attar_pairs *pairs, struct attar_pairs_stats *ret_stats)
+{
+	CHECK_ARG_OR(pairs, "pairs", );
+	CHECK_ARG_OR(ret_stats, "ret_stats", );
+
+	const struct attar_pairs_stats *previous = &pairs->previous;
+
+	attar_pairs_get_stats(pairs, ret_stats);
+	ret_stats->starts -= previous->starts;
+	ret_stats->ends -= previous->ends;
+	ret_stats->pairs -= previous->pairs;
+	for (int i = 0; i < ATTAR_UNPAIRED_REASONS; i++)
+		ret_stats->unpaired[i] -= previous->unpaired[i];
+	pairs->previous = pairs->stats;
+}
+
 void attar_pairs_stats_add(struct attar_pairs_stats *to, const struct attar_pairs_stats *from)
 {
 	CHECK_ARG_OR(to, "to", );

@@ -145,6 +145,7 @@ static void test_three_events(void **state)
 static void test_lost_windows(void **state)
 {
 	struct attar_pairs *p = new_pairs((struct attar_pairs_opts){0});
+	struct attar_pairs_stats interval;
 
 	start_at(p, 1, 10);
 	start_at(p, 2, 20);
@@ -159,7 +160,15 @@ static void test_lost_windows(void **state)
 	assert_int_equal(unpaired(p, ATTAR_UNPAIRED_END_LOST), 3);
 	assert_int_equal(unpaired(p, ATTAR_UNPAIRED_END), 0);
 	start_at(p, 1, 31);
+	attar_pairs_get_interval(p, &interval);
+	assert_int_equal(interval.starts, 5);
+	assert_int_equal(interval.unpaired[ATTAR_UNPAIRED_LOST], 3);
 	assert_int_equal(end_at(p, 1, 35), 4);
+	attar_pairs_get_interval(p, &interval);
+	assert_int_equal(interval.starts, 0);
+	assert_int_equal(interval.ends, 1);
+	assert_int_equal(interval.pairs, 1);
+	assert_int_equal(interval.unpaired[ATTAR_UNPAIRED_LOST], 0);
 	check_sums(p);
 	attar_pairs_free(p);
 }
