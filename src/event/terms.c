@@ -324,6 +324,10 @@ static int name_spec(struct build *b, const char *word, size_t word_n, const cha
 		b->spec.name = b->name;
 		return 0;
 	}
+	if (!b->pmu && !n) {
+		b->spec.name = list_text(list, word, word_n);
+		return b->spec.name ? 0 : base_oom();
+	}
 	if (asprintf(&name, "%.*s/%.*s/", b->pmu ? (int)strlen(b->pmu->name) : (int)word_n,
 		    b->pmu ? b->pmu->name : word, (int)n, text) < 0)
 		return base_oom();

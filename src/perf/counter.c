@@ -96,6 +96,7 @@ struct attar_counter *counter_free(struct attar_counter *c)
 	vec_each (&c->fds, it)
 		close(it->fd);
 	vec_done(&c->fds);
+	vec_done(&c->only);
 	if (c->bpf_fd >= 0)
 		close(c->bpf_fd);
 	free(c->filter);
@@ -105,6 +106,28 @@ struct attar_counter *counter_free(struct attar_counter *c)
 }
 
 /* ---- instances ---- */
+
+int counter_restrict(
+	struct attar_counter *c, const struct attar_target *t, struct counter_cpus cpus)
+{
+	bool some = !cpus.n;
+
+	for (size_t i = 0; i < cpus.n; i++) {
+		if (vec_push(&c->only, cpus.at[i]) < 0)
+			return base_oom();
+		some |= parse_ints_have(&t->cpus, cpus.at[i]);
+	}
+	if (cpus.n)
+		c->every_cpu = false;
+	return some ? 0
+		    : attar_fail(-EINVAL, "'%s' is restricted to CPUs that are not watched",
+			      CLIP(c->name));
+}
+
+bool counter_covers(const struct attar_counter *c, int cpu)
+{
+	return !c->only.n || parse_ints_have(&c->only, cpu);
+}
 
 static struct instance instance_at(const struct attar_target *t, size_t i)
 {
@@ -232,6 +255,8 @@ int counters_open_instances(struct attar_counter *const *c, size_t n, const stru
 		struct instance p = instance_at(t, i);
 		int r;
 
+		if (!counter_covers(c[0], p.cpu))
+			continue;
 		if (target_stopped(t))
 			return attar_fail(
 				-ECANCELED, "stopped while opening '%s'", CLIP(c[0]->name));
@@ -262,6 +287,26 @@ int counter_add_tids(struct attar_counter *c, struct attar_target *t, size_t fir
 
 /* ---- open and close ---- */
 
+int counter_open_on(struct attar_target *target, struct counter_cpus cpus,
+	const struct perf_event_attr *attr, const char *name, unsigned flags,
+	struct attar_counter **ret_counter)
+{
+	struct attar_counter *c;
+	int r = counter_new(target, attr, name, &c);
+
+	if (r < 0)
+		return r;
+	r = counter_restrict(c, target, cpus);
+	if (r == 0)
+		r = counters_open_instances(&c, 1, target, 0, flags);
+	if (r < 0) {
+		counter_free(c);
+		return r;
+	}
+	*ret_counter = c;
+	return 0;
+}
+
 int attar_counter_open(struct attar_target *target, const struct perf_event_attr *attr,
 	const char *name, unsigned flags, struct attar_counter **ret_counter)
 {
@@ -272,18 +317,7 @@ int attar_counter_open(struct attar_target *target, const struct perf_event_attr
 
 	CHECK_FLAGS(flags, ATTAR_COUNTER_DEGRADE | ATTAR_COUNTER_SELF_READ);
 
-	struct attar_counter *c;
-	int r = counter_new(target, attr, name, &c);
-
-	if (r < 0)
-		return r;
-	r = counters_open_instances(&c, 1, target, 0, flags);
-	if (r < 0) {
-		counter_free(c);
-		return r;
-	}
-	*ret_counter = c;
-	return 0;
+	return counter_open_on(target, (struct counter_cpus){0}, attr, name, flags, ret_counter);
 }
 
 /*

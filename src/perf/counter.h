@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "attar/perf.h"
+#include "base/parse.h"
 #include "base/vec.h"
 #include "record/uapi.h"
 
@@ -42,6 +43,7 @@ struct attar_counter {
 	bool shares; /* a hardware event, may be multiplexed: running < enabled is an estimate */
 	bool one_core_kind; /* counts on one of several types of cores, see perf/hybrid.h */
 	bool every_cpu;     /* its instances of a task cover all CPUs */
+	parse_ints only;    /* the CPUs of the target that it is opened on; none: all */
 	bool enabled;
 	uint32_t changes_seen; /* of its target's CPUs */
 	/* Settings of its fds, also applied to those opened later. */
@@ -59,6 +61,27 @@ struct attar_counter {
 /* A new counter without fds; for the attributes see attar_counter_open(). */
 int counter_new(const struct attar_target *t, const struct perf_event_attr *attr, const char *name,
 	struct attar_counter **ret_counter);
+
+/* CPUs that an event is restricted to; n 0: none, all CPUs of the target. */
+struct counter_cpus {
+	const int *at;
+	size_t n;
+};
+
+/*
+ * Like attar_counter_open(), only on the given CPUs of the target, which is not one of any CPU.
+ * -EINVAL: the target has none of them.
+ */
+int counter_open_on(struct attar_target *target, struct counter_cpus cpus,
+	const struct perf_event_attr *attr, const char *name, unsigned flags,
+	struct attar_counter **ret_counter);
+
+/* Restricts the instances that are opened from now on. -EINVAL: the target has none of them. */
+int counter_restrict(
+	struct attar_counter *c, const struct attar_target *t, struct counter_cpus cpus);
+
+/* Whether it is opened on the CPU. */
+bool counter_covers(const struct attar_counter *c, int cpu);
 struct attar_counter *counter_free(struct attar_counter *c);
 
 /*

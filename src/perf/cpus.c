@@ -166,7 +166,8 @@ static int append_all(const struct team *team, const struct attar_target *t)
 		for (int cgroup = first; cgroup < end; cgroup++) {
 			int r = 0;
 
-			if (hotplug_is_online(&t->hotplug, *cpu) &&
+			if (counter_covers(team->members[0], *cpu) &&
+				hotplug_is_online(&t->hotplug, *cpu) &&
 				!has_instance(team->members[0], *cpu, cgroup))
 				r = append(team, t, *cpu, cgroup);
 			if (r < 0)

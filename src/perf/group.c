@@ -129,29 +129,19 @@ static int make_members(struct attar_group *g, const struct attar_target *t,
 	return 0;
 }
 
-int attar_group_open(struct attar_target *target, const struct attar_group_event *events, size_t n,
-	unsigned flags, struct attar_group **ret_group)
+int group_open_on(struct attar_target *target, struct counter_cpus cpus,
+	const struct attar_group_event *events, size_t n, unsigned flags,
+	struct attar_group **ret_group)
 {
-	CHECK_OWN(target, "target");
-	CHECK_ARG(events, "events");
-	CHECK_ARG(ret_group, "ret_group");
-
-	struct attar_group *g;
+	struct attar_group *g = calloc(1, sizeof(*g));
 	int r;
 
-	CHECK_FLAGS(flags, ATTAR_COUNTER_DEGRADE | ATTAR_COUNTER_SELF_READ);
-	if (!n || n > MEMBERS_MAX)
-		return attar_fail(
-			-EINVAL, "a group must have 1 to %d events, not %zu", MEMBERS_MAX, n);
-	for (size_t i = 0; i < n; i++) {
-		CHECK_ARG(events[i].name, "events[].name");
-		CHECK_ARG(events[i].attr, "events[].attr");
-	}
-	g = calloc(1, sizeof(*g));
 	if (!g)
 		return base_oom();
 	g->process = check_process;
 	r = make_members(g, target, events, n);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = counter_restrict(g->members[i], target, cpus);
 	if (r == 0)
 		r = counters_open_instances(g->members, g->n, target, 0, flags);
 	if (r < 0) {
@@ -161,6 +151,24 @@ int attar_group_open(struct attar_target *target, const struct attar_group_event
 	note_ids(g);
 	*ret_group = g;
 	return 0;
+}
+
+int attar_group_open(struct attar_target *target, const struct attar_group_event *events, size_t n,
+	unsigned flags, struct attar_group **ret_group)
+{
+	CHECK_OWN(target, "target");
+	CHECK_ARG(events, "events");
+	CHECK_ARG(ret_group, "ret_group");
+
+	CHECK_FLAGS(flags, ATTAR_COUNTER_DEGRADE | ATTAR_COUNTER_SELF_READ);
+	if (!n || n > MEMBERS_MAX)
+		return attar_fail(
+			-EINVAL, "a group must have 1 to %d events, not %zu", MEMBERS_MAX, n);
+	for (size_t i = 0; i < n; i++) {
+		CHECK_ARG(events[i].name, "events[].name");
+		CHECK_ARG(events[i].attr, "events[].attr");
+	}
+	return group_open_on(target, (struct counter_cpus){0}, events, n, flags, ret_group);
 }
 
 struct attar_group *attar_group_close(struct attar_group *g)

@@ -17,6 +17,11 @@ struct attar_group {
 	struct attar_value *scratch;   /* one for each member */
 };
 
+/* Like attar_group_open(), only on the given CPUs of the target: see counter_open_on(). */
+int group_open_on(struct attar_target *target, struct counter_cpus cpus,
+	const struct attar_group_event *events, size_t n, unsigned flags,
+	struct attar_group **ret_group);
+
 /* Grows the buffer for additional members. Returns 0, -ENOMEM, or -ENOSPC if there are too many. */
 int group_grow(struct attar_group *g);
 

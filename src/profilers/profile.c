@@ -126,14 +126,18 @@ static bool has_varying_period(const struct perf_event_attr *attr)
 
 static int profile_open(struct attar_run *run, void *self)
 {
+	const struct attar_event_spec *spec;
 	struct profile *p = self;
 	int r = attar_stacks_new(attar_run_symbols(run), &p->stacks);
 
 	if (r == 0)
 		r = attar_run_sampler(run, true, on_sample);
-	if (r == 0)
-		p->by_period = has_varying_period(attar_run_source_attr(run, 0));
-	return r;
+	if (r < 0)
+		return r;
+	p->by_period = has_varying_period(attar_run_source_attr(run, 0));
+	spec = attar_run_source_spec(run, 0);
+	p->graph |= spec && spec->stack;
+	return 0;
 }
 
 static int profile_report(

@@ -172,7 +172,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	attar_cell_text(lines, fields);
 	if (attar_run_wants_values(run))
 		r = add_values(run, lines, spec, ev);
-	if (t->graph)
+	if (t->graph || spec->stack)
 		attar_row_stack(lines, attar_run_symbols(run), locations,
 			attar_event_stack(ev, locations, DEPTH_MAX));
 	return r;

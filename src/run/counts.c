@@ -11,8 +11,10 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "perf/group.h"
 #include "perf/target.h"
 #include "record/uapi.h"
+#include "run/count_cpus.h"
 #include "run/leftout.h"
 #include "run/run.h"
 
@@ -44,68 +46,6 @@ int attar_run_count(struct attar_run *run, const char *text)
 }
 
 /* ---- opening ---- */
-
-/* A CPU list in the format of attar_target_opts. */
-static char *cpu_list(const int *cpus, size_t n)
-{
-	struct buf b = {0};
-
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&b, "%s%d", i ? "," : "", cpus[i]);
-	return buf_take(&b);
-}
-
-static bool contains(const int *list, size_t n, int value)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == value)
-			return true;
-	return false;
-}
-
-/* The intersection of the CPUs of the event and of the target. */
-static char *common_cpus(const struct attar_run *run, const struct attar_event_spec *spec)
-{
-	VEC(int) both = {0};
-	size_t n;
-	const int *cpus = attar_target_cpus(run->target, &n);
-	char *list = NULL;
-
-	for (size_t i = 0; i < n; i++)
-		if (contains(spec->cpus, spec->n_cpus, cpus[i]) && vec_push(&both, cpus[i]) < 0)
-			goto out;
-	list = cpu_list(both.at, both.n);
-out:
-	vec_done(&both);
-	return list;
-}
-
-/* Events of an uncore or hybrid PMU are opened on the CPUs that the PMU names. */
-static int choose_target(struct attar_run *run, struct counted *c, struct attar_target **ret_target)
-{
-	const struct attar_event_spec *spec = c->pub.spec;
-	struct attar_target_opts opts = {.size = sizeof(opts), .stop = &run->stop.asked};
-	char *cpus _cleanup_free_ = NULL;
-	int r;
-
-	*ret_target = run->target;
-	if (spec->system_wide && attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
-		return attar_fail(-EOPNOTSUPP,
-			"'%s' counts a device, not a task: use -a to watch the whole system",
-			CLIP(c->pub.name));
-	if (!spec->n_cpus || attar_target_kind_of(run->target) != ATTAR_TARGET_SYSTEM)
-		return 0;
-	cpus = common_cpus(run, spec);
-	if (!cpus)
-		return base_oom();
-	if (!*cpus)
-		return attar_fail(-EOPNOTSUPP, "'%s' cannot be counted on any of the watched CPUs",
-			CLIP(c->pub.name));
-	opts.cpus = cpus;
-	r = attar_target_new(&opts, &c->own_target);
-	*ret_target = c->own_target;
-	return r;
-}
 
 static int fill_attr(
 	struct attar_run *run, const struct attar_event_spec *spec, union uapi_attr *attr)
@@ -153,7 +93,7 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 	struct attar_group_event events[MEMBERS_MAX];
 	struct attar_target *target;
 	struct attar_group *group;
-	int r = choose_target(run, c, &target);
+	int r = count_cpus_choose(run, c, n, &target);
 
 	if (r == 0 && n > MEMBERS_MAX)
 		r = attar_fail(-EINVAL, "a group of %zu events is too large: the maximum is %d", n,
@@ -163,7 +103,8 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 		events[i] = (struct attar_group_event){c[i].pub.name, &attrs[i].attr};
 	}
 	if (r == 0)
-		r = attar_group_open(target, events, n, ATTAR_COUNTER_DEGRADE, &group);
+		r = group_open_on(target, run_only_cpus(c->pub.spec), events, n,
+			ATTAR_COUNTER_DEGRADE, &group);
 	if (r < 0)
 		return r;
 	note_user_only(run, group, &attrs[0]);

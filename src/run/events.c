@@ -5,8 +5,13 @@
 #include "base/check.h"
 #include "run/run.h"
 
-void run_stack_attr(const struct common_opts *o, bool stacks, struct perf_event_attr *attr)
+void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr)
 {
+	if (spec) {
+		stacks |= spec->stack;
+		attr->sample_max_stack = spec->max_stack;
+	}
 	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
 	attr->exclude_user = o->exclude_user;
 	attr->exclude_kernel = o->exclude_kernel;
@@ -200,11 +205,15 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 		struct perf_event_attr attr = {.sample_period = 1};
 
 		run->user.stacks = stacks;
+		if (list->at[i].kind == ATTAR_EVENT_USER && list->at[i].n_only_cpus)
+			log_note("'%s': the CPU of events from shared memory is unknown; cpus= "
+				 "has no effect on them",
+				CLIP(list->at[i].name));
 		if (list->at[i].transport == ATTAR_TRANSPORT_USDT && !run->replay) {
 			r = run_usdt_add(run, &list->at[i], fn);
 			continue;
 		}
-		run_stack_attr(&run->opts, stacks, &attr);
+		run_stack_attr(&run->opts, stacks, &list->at[i], &attr);
 		if (list->at[i].kind == ATTAR_EVENT_TRACEPOINT ||
 			list->at[i].kind == ATTAR_EVENT_PROBE)
 			attr.sample_type |= PERF_SAMPLE_RAW;

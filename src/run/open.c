@@ -2,6 +2,7 @@
 #include "run/open.h"
 
 #include "base/buf.h"
+#include "perf/counter.h"
 #include "perf/target.h"
 #include "run/leftout.h"
 #include "run/run.h"
@@ -42,10 +43,11 @@ static int filter_refused(const struct source *s)
 	for (size_t i = 0; format && i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
-	return attar_fail(-EINVAL,
-		"the kernel rejected the filter '%s' of '%s', whose fields are %s",
+	attar_fail(-EINVAL, "the kernel rejected the filter '%s' of '%s', whose fields are %s",
 		CLIP(s->spec->filter ? s->spec->filter : s->filter), CLIP(s->name),
 		buf_text(&fields));
+	return s->spec->filter ? attar_spec_error(s->spec, s->spec->filter_column, -EINVAL)
+			       : -EINVAL;
 }
 
 static int set_filter(const struct source *s)
@@ -53,6 +55,12 @@ static int set_filter(const struct source *s)
 	int r = s->filter ? attar_counter_filter(s->counter, s->filter) : 0;
 
 	return r == -EINVAL ? filter_refused(s) : r;
+}
+
+struct counter_cpus run_only_cpus(const struct attar_event_spec *spec)
+{
+	return spec ? (struct counter_cpus){spec->only_cpus, spec->n_only_cpus}
+		    : (struct counter_cpus){0};
 }
 
 int run_open_source(struct attar_run *run, struct source *s)
@@ -68,7 +76,8 @@ int run_open_source(struct attar_run *run, struct source *s)
 					   run->opts.watermark / 100);
 	attr.disabled = !attaches(run);
 	attr.enable_on_exec = run->target->by_exec;
-	r = attar_counter_open(run->target, &attr, s->name, ATTAR_COUNTER_DEGRADE, &s->counter);
+	r = counter_open_on(run->target, run_only_cpus(s->spec), &attr, s->name,
+		ATTAR_COUNTER_DEGRADE, &s->counter);
 	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
 		fall_back_to_clock(s);
 		return run_open_source(run, s);

@@ -18,7 +18,8 @@ static int check_freq(const struct common_opts *o)
 }
 
 /* -e: one event of any kind; by default a tracepoint or probe is sampled each time it fires. */
-static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_event_fn *fn)
+static int add_named(
+	struct attar_run *run, bool stacks, struct perf_event_attr *attr, attar_event_fn *fn)
 {
 	const struct attar_event_list *list;
 	int r = run_parse_events(run, run->opts.event, &list);
@@ -32,6 +33,7 @@ static int add_named(struct attar_run *run, struct perf_event_attr *attr, attar_
 	r = user_events_refuse(list->at);
 	if (r < 0)
 		return r;
+	run_stack_attr(&run->opts, stacks, list->at, attr);
 	if (list->at->kind == ATTAR_EVENT_TRACEPOINT || list->at->kind == ATTAR_EVENT_PROBE) {
 		attr->freq = 0;
 		attr->sample_period = 1;
@@ -59,9 +61,9 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 					   "exclusive: nothing would be sampled");
 	attr.freq = 1;
 	attr.sample_freq = run->opts.freq;
-	run_stack_attr(&run->opts, stacks, &attr);
 	if (run->opts.event)
-		return add_named(run, &attr, fn);
+		return add_named(run, stacks, &attr, fn);
+	run_stack_attr(&run->opts, stacks, NULL, &attr);
 	attr.type = PERF_TYPE_HARDWARE;
 	attr.config = PERF_COUNT_HW_CPU_CYCLES;
 	r = run_add_source(run, "cycles", &attr, fn);

@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "event/usdt.h"
 #include "expr/filter.h"
+#include "perf/counter.h"
 #include "run/options.h"
 
 struct source {
@@ -31,8 +32,12 @@ struct sources {
 	const struct attar_input *input;      /* whose events are being added; NULL: none */
 };
 
-/* Sets --exclude-* and the callchain options in attr. */
-void run_stack_attr(const struct common_opts *opts, bool stacks, struct perf_event_attr *attr);
+/*
+ * Sets --exclude-* and the callchain options in attr; call chains if stacks or an attribute of the
+ * event requests them. spec may be NULL.
+ */
+void run_stack_attr(const struct common_opts *opts, bool stacks,
+	const struct attar_event_spec *spec, struct perf_event_attr *attr);
 
 /* Parses an event list; the run owns the result. */
 int run_parse_events(
@@ -45,6 +50,9 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 /* Adds an event as a source; attr has the sampling settings, which the spec may override. */
 int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 	struct perf_event_attr *attr, attar_event_fn *fn);
+
+/* The CPUs that an event is restricted to (cpus=). spec may be NULL. */
+struct counter_cpus run_only_cpus(const struct attar_event_spec *spec);
 
 /* Opens one source on the run's target. */
 int run_open_source(struct attar_run *run, struct source *s);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/proc.h"
 #include "perf/target.h"
+#include "run/count_cpus.h"
 #include "run/run.h"
 
 static int add_own_process(void *ctx, pid_t pid)
@@ -35,7 +36,8 @@ static bool is_any_cpu(const struct attar_run *run, const struct attar_target_op
 		     (opts->command && !opts->system_wide);
 
 	return tasks && !opts->cpus && !opts->cgroups && !run->sources.list.n &&
-	       !run->counts.each_cpu && !exited_threads_reported(run);
+	       !run->counts.each_cpu && !count_cpus_restricted(run) &&
+	       !exited_threads_reported(run);
 }
 
 bool run_watches_system(const struct attar_run *run)

@@ -59,7 +59,7 @@ static int open_registered(void *ctx, uint32_t asked, const struct attar_event_s
 	struct source *s;
 	int r;
 
-	run_stack_attr(&run->opts, run->user.stacks, &attr);
+	run_stack_attr(&run->opts, run->user.stacks, spec, &attr);
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	r = run_add_spec(run, spec, &attr, run->sources.list.at[asked].fn);
 	if (r < 0)
@@ -160,7 +160,7 @@ static int add_probe(void *ctx, struct usdt *usdt, struct attar_event_spec *spec
 		usdt_free(usdt);
 		return base_oom();
 	}
-	run_stack_attr(&run->opts, run->user.stacks, &attr);
+	run_stack_attr(&run->opts, run->user.stacks, spec, &attr);
 	attr.sample_type |= PERF_SAMPLE_RAW;
 	r = spec->filter ? filter_parse(spec->filter, spec->format, &keep) : 0;
 	if (r == 0)

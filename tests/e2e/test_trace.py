@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """attar trace: every event exactly once, in order, with its fields."""
+import collections
 import json
 import os
 import re
@@ -232,6 +233,40 @@ def test_wrong_arguments_are_refused(root, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)
     assert done.returncode == status
     assert sentence in done.stderr
+
+
+def test_attributes_of_an_event_apply_to_it_alone(trace):
+    rows, _ = trace('-e', 'raw_syscalls:sys_enter/id==110/max-stack=2/alias=deep/,'
+                    'raw_syscalls:sys_exit/id==110/', command=[workload('flood'), 50])
+    deep = [row['detail'] for row in rows if row['event'] == 'deep']
+    plain = [row.get('detail') for row in rows if row['event'] == 'raw_syscalls:sys_exit']
+    assert len(deep) == len(plain) == 50
+    assert all(len(stack) == 2 for stack in deep)
+    assert not any(plain)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason='the machine has one CPU')
+def test_events_are_restricted_to_their_cpus(trace):
+    """300 system calls on one CPU, none on the other."""
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    events = [f'raw_syscalls:sys_enter/id==110/cpus={cpu}/alias=cpu{cpu}/'
+              for cpu in (first, second)]
+    command = ['taskset', '-c', first, workload('flood'), 300]
+    rows, _ = trace('-e', ','.join(events), command=command)
+    assert [(row['event'], row['cpu']) for row in rows] == [(f'cpu{first}', first)] * 300
+    rows, _ = trace('-e', events[1], command=command)
+    assert rows == []
+    rows, _ = trace('-C', first, '-a', '-e', events[0], command=command)
+    assert len([row for row in rows if row['comm'] == 'flood']) == 300
+    done = run('stat', '--format', 'json', '-e', ','.join(events), '--', *command)
+    counts = json.loads(done.stdout)['sections'][0]
+    names = [column['name'] for column in counts['columns']]
+    assert {row[names.index('event')]: row[names.index('value')] for row in counts['rows']} == \
+        {f'cpu{first}': 300, f'cpu{second}': 0}
+    done = run('trace', '-C', first, '-a', '-e', events[1], '--', 'true')
+    assert done.returncode == 2
+    assert (f"attar: 'cpu{second}' is restricted to CPUs that are not watched"
+            in done.stderr.splitlines())
 
 
 def test_counts_equal_those_of_perf(trace, needs_perf, tmp_path):

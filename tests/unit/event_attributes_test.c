@@ -178,7 +178,7 @@ static void test_other_kinds(void **state)
 	assert_true(e[0].stack && e[0].exclude_kernel);
 	assert_string_equal(e[0].name, "x");
 	assert_true(e[1].stack);
-	assert_string_equal(e[1].name, "cs//");
+	assert_string_equal(e[1].name, "cs");
 	assert_int_equal(e[2].period, 5);
 	assert_int_equal(e[2].max_stack, 3);
 	assert_string_equal(attar_spec_get_option(&e[2], "key")->value, "addr");
