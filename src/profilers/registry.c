@@ -5,6 +5,7 @@
 #define PROFILERS(X)                                                                               \
 	X(profile)                                                                                 \
 	X(stat)                                                                                    \
+	X(top)                                                                                     \
 	X(trace)
 
 #define DECLARE(name) extern const struct attar_profiler profiler_##name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * * Delivers the records of a stream: merges the rings, or the sequences of a recording, in
+ * Delivers the records of a stream: merges the rings, or the sequences of a recording, in
  * rounds. A round first reads the clock (the horizon), then the write position of each ring.
  * Every record older than the horizon is then visible and can be delivered in global order;
  * newer ones wait for the next round. A kernel without use_clockid (before 4.1) has another

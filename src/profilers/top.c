@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * top: counts events, and sums expressions on them, by key. Each event adds its columns to one
+ * table; rows with the same key are one row.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attar/keytable.h"
+#include "attar/run.h"
+
+/* LATE_COLUMNS: for events that appear during the run. */
+enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, TEXT_BYTES = 512, KEYS_MAX = 65536 };
+
+/* A value column: of a top-by or top-add attribute, or the number of events. */
+struct column {
+	const char *name;
+	struct attar_expr *sum; /* NULL: counts events */
+};
+
+/* What the attributes of an event say. */
+struct event {
+	struct attar_expr *key, *comm, *print; /* NULL: the thread, its name, the key itself */
+	size_t first, n;                       /* its columns */
+};
+
+/* The block of a row. */
+struct label {
+	uint32_t source; /* whose key expression made the key */
+	uint32_t len;    /* bytes of comm */
+	uint64_t hash;   /* attar_thread.comm_hash of comm; 0: of comm= */
+	char comm[NAME_BYTES];
+};
+
+struct top {
+	struct attar_texts events;
+	const char *key;
+	bool only_comm;
+
+	struct event *of; /* by source */
+	uint32_t n_of;
+	struct column columns[COLUMNS_MAX];
+	size_t n_columns, columns_max;
+	size_t rank; /* the column that rows are sorted by */
+	bool has_by; /* rank is that of a top-by */
+	struct attar_keytable *table;
+};
+
+/* ---- columns ---- */
+
+static int too_many(void)
+{
+	return attar_fail(-E2BIG, "more than %d value columns: use fewer events, top-by or top-add",
+		COLUMNS_MAX);
+}
+
+static int add_column(struct top *top, const char *name, struct attar_expr *sum)
+{
+	if (top->n_columns == top->columns_max) {
+		attar_expr_free(sum);
+		return too_many();
+	}
+	top->columns[top->n_columns++] = (struct column){.name = name, .sum = sum};
+	return 0;
+}
+
+/* A column for each top-by and top-add; rows are sorted by the first top-by. */
+static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
+	const struct attar_event_option *option)
+{
+	const struct attar_expr_opts opts = {
+		.size = sizeof(opts), .flags = ATTAR_EXPR_CONDITION, .what = option->name};
+	struct attar_expr *sum;
+	int r;
+
+	if (!strcmp(option->name, "top-by") && !top->has_by) {
+		top->has_by = true;
+		top->rank = top->n_columns;
+	} else if (strcmp(option->name, "top-by") && strcmp(option->name, "top-add")) {
+		return 0;
+	}
+	r = attar_run_expr(run, source, option->value, &opts, &sum);
+	return r < 0 ? r : add_column(top, option->value, sum);
+}
+
+static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
+{
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	struct event *e = &top->of[source];
+	int r = 0;
+
+	e->first = top->n_columns;
+	for (size_t i = 0; r == 0 && spec && i < spec->n_options; i++)
+		r = add_sum(run, top, source, &spec->options[i]);
+	if (r == 0 && top->n_columns == e->first)
+		r = add_column(top, attar_run_source_name(run, source), NULL);
+	e->n = top->n_columns - e->first;
+	return r;
+}
+
+/* ---- keys and names ---- */
+
+/* The expression of an attribute, or `otherwise` if the event does not have it. */
+static int add_expr(struct attar_run *run, uint32_t source, const char *name, const char *otherwise,
+	unsigned flags, struct attar_expr **ret_expr)
+{
+	static const struct attar_expr_variable key = {.name = "key", .is_signed = true};
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	const struct attar_event_option *option = spec ? attar_spec_get_option(spec, name) : NULL;
+	bool sees_key = !strcmp(name, "printkey");
+	const struct attar_expr_opts opts = {.size = sizeof(opts),
+		.flags = flags,
+		.what = name,
+		.n_variables = sees_key,
+		.variables = &key};
+	const char *text = option ? option->value : otherwise;
+
+	return text ? attar_run_expr(run, source, text, &opts, ret_expr) : 0;
+}
+
+static int learn(struct attar_run *run, struct top *top, uint32_t source)
+{
+	struct event *e = &top->of[source];
+	int r = add_columns(run, top, source);
+
+	if (r == 0)
+		r = add_expr(run, source, "key", top->key, ATTAR_EXPR_KEY, &e->key);
+	if (r == 0)
+		r = add_expr(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
+	if (r == 0)
+		r = add_expr(run, source, "printkey", NULL, 0, &e->print);
+	return r;
+}
+
+static bool is_same_type(const struct attar_expr *a, const struct attar_expr *b)
+{
+	size_t n = a ? attar_expr_columns(a) : 0;
+	bool same = !a == !b && (!b || attar_expr_columns(b) == n);
+
+	for (size_t i = 0; same && i < n; i++)
+		same = attar_expr_column(a, i)->kind == attar_expr_column(b, i)->kind;
+	return same;
+}
+
+/* Rows are joined by key: a number and a name are never equal. */
+static int check_key(struct attar_run *run, const struct top *top, uint32_t source)
+{
+	if (top->only_comm || is_same_type(top->of[0].key, top->of[source].key))
+		return 0;
+	return attar_fail(-EINVAL, "the keys of '%s' and '%s' have different types",
+		attar_run_source_name(run, 0), attar_run_source_name(run, source));
+}
+
+/* Events can appear during the run, with formats of their own. */
+static int learn_new(struct attar_run *run, struct top *top)
+{
+	uint32_t n = attar_run_sources(run);
+	struct event *of = realloc(top->of, n * sizeof(*of));
+	int r = 0;
+
+	if (!of)
+		return -ENOMEM;
+	memset(of + top->n_of, 0, (n - top->n_of) * sizeof(*of));
+	top->of = of;
+	for (; r == 0 && top->n_of < n; top->n_of++) {
+		r = learn(run, top, top->n_of);
+		if (r == 0)
+			r = check_key(run, top, top->n_of);
+	}
+	return r;
+}
+
+/* ---- counting ---- */
+
+/* The name for the row: comm=, or that of the thread. */
+static void set_name(struct label *label, const struct event *e, const struct attar_event *ev,
+	const struct attar_expr_record *record)
+{
+	struct attar_expr_value name = {.bytes = ev->thread->comm};
+
+	if (e->comm)
+		attar_expr_eval(e->comm, record, &name);
+	else
+		name.len = strlen(ev->thread->comm);
+	label->hash = e->comm ? 0 : ev->thread->comm_hash;
+	if (!name.bytes) {
+		label->len =
+			(uint32_t)snprintf(label->comm, NAME_BYTES, "%lld", (long long)name.number);
+		return;
+	}
+	label->len = (uint32_t)(name.len < NAME_BYTES ? name.len : NAME_BYTES - 1);
+	memcpy(label->comm, name.bytes, label->len);
+}
+
+/* The row of the event's key, which is a thread unless key= says otherwise. */
+static struct attar_keyrow *find_row(struct top *top, const struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record)
+{
+	char key[ATTAR_EXPR_KEY_MAX];
+	struct label label;
+	size_t n;
+
+	if (top->only_comm) {
+		set_name(&label, e, ev, record);
+		return attar_keytable_at(top->table, label.comm, label.len);
+	}
+	if (!e->key)
+		return attar_keytable_at_u64(top->table, (uint64_t)ev->thread->tid);
+	n = attar_expr_key(e->key, record, key, sizeof(key));
+	return attar_keytable_at(top->table, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX);
+}
+
+static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct top *top = self;
+	struct attar_expr_record record;
+	const struct event *e;
+	struct attar_keyrow *row;
+	struct label *label;
+	int r = ev->counter < top->n_of ? 0 : learn_new(run, top);
+
+	if (r < 0)
+		return r;
+	e = &top->of[ev->counter];
+	attar_event_get_expr_record(ev, &record);
+	row = find_row(top, e, ev, &record);
+	if (!row)
+		return -ENOMEM;
+	for (size_t i = e->first; i < e->first + e->n; i++)
+		row->interval.sums[i] +=
+			top->columns[i].sum ? attar_expr_number(top->columns[i].sum, &record) : 1;
+	label = row->value;
+	if (e->comm || !label->len || label->hash != ev->thread->comm_hash)
+		set_name(label, e, ev, &record);
+	label->source = ev->counter;
+	return 0;
+}
+
+/* ---- reporting ---- */
+
+/* Whether rows have a name besides their key. */
+static bool has_names(const struct top *top)
+{
+	bool has = false;
+
+	for (uint32_t i = 0; i < top->n_of; i++)
+		has |= top->of[i].comm || !top->of[i].key;
+	return has && !top->only_comm;
+}
+
+static enum attar_unit unit_of(const struct attar_expr_column *column)
+{
+	if (column->kind != ATTAR_EXPR_NUMBER)
+		return ATTAR_UNIT_TEXT;
+	return column->is_address ? ATTAR_UNIT_HEX : ATTAR_UNIT_ID;
+}
+
+static void add_headings(const struct top *top, struct attar_section *table)
+{
+	const struct event *first = &top->of[0];
+
+	if (top->only_comm)
+		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	else if (!first->key)
+		attar_section_column(table, "tid", ATTAR_UNIT_ID);
+	else if (first->print)
+		attar_section_column(table, "key", ATTAR_UNIT_TEXT);
+	for (size_t i = 0; first->key && !first->print && !top->only_comm &&
+			   i < attar_expr_columns(first->key);
+		i++)
+		attar_section_column(table, attar_expr_column(first->key, i)->name,
+			unit_of(attar_expr_column(first->key, i)));
+	for (size_t i = 0; i < top->n_columns; i++)
+		attar_section_column(table, top->columns[i].name, ATTAR_UNIT_COUNT);
+	if (has_names(top))
+		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+}
+
+/* A text cell of bytes without a NUL at their end. */
+static void add_text(struct attar_section *table, const char *bytes, size_t n)
+{
+	char text[TEXT_BYTES];
+
+	n = n < sizeof(text) ? n : sizeof(text) - 1;
+	memcpy(text, bytes, n);
+	text[n] = '\0';
+	attar_cell_text(table, text);
+}
+
+/* The value of printkey=, or what its printf() wrote. */
+static void add_printed(struct attar_run *run, struct attar_section *table,
+	struct attar_expr *print, uint64_t number)
+{
+	struct attar_expr_value key = {.number = number}, value;
+	struct attar_expr_record record = {.variables = &key};
+	const char *printed;
+	char text[32];
+	size_t n;
+
+	attar_expr_eval(print, &record, &value);
+	printed = attar_run_printed(run, &n);
+	snprintf(text, sizeof(text), "%lld", (long long)value.number);
+	if (n)
+		add_text(table, printed, n);
+	else if (value.bytes)
+		add_text(table, value.bytes, value.len);
+	else
+		attar_cell_text(table, text);
+}
+
+static void add_key(struct attar_run *run, const struct top *top, struct attar_section *table,
+	const struct attar_keyrow *row)
+{
+	const struct event *e = &top->of[((const struct label *)row->value)->source];
+	struct attar_expr_value value;
+
+	if (top->only_comm) {
+		add_text(table, row->key, row->key_size);
+	} else if (!e->key) {
+		attar_cell_u64(table, row->number);
+	} else if (e->print) {
+		add_printed(run, table, e->print, row->number);
+	} else {
+		for (size_t i = 0; i < attar_expr_columns(e->key); i++) {
+			attar_expr_key_value(e->key, row->key, row->key_size, i, &value);
+			if (attar_expr_column(e->key, i)->kind == ATTAR_EXPR_TEXT)
+				add_text(table, value.bytes ? value.bytes : "", value.len);
+			else if (attar_expr_column(e->key, i)->is_signed)
+				attar_cell_i64(table, (int64_t)value.number);
+			else
+				attar_cell_u64(table, value.number);
+		}
+	}
+}
+
+static void add_row(struct attar_run *run, const struct top *top, struct attar_section *table,
+	const struct attar_keyrow *row, enum attar_scope scope)
+{
+	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
+	const struct label *label = row->value;
+
+	attar_section_row(table);
+	add_key(run, top, table, row);
+	for (size_t i = 0; i < top->n_columns; i++)
+		attar_cell_u64(table, sums->sums[i]);
+	if (has_names(top))
+		add_text(table, label->comm, label->len);
+}
+
+static void add_remarks(const struct top *top, struct attar_report *report)
+{
+	struct attar_keytable_stats stats;
+	struct attar_expr_faults faults;
+	uint64_t absent = 0, by_zero = 0;
+
+	attar_keytable_get_stats(top->table, &stats);
+	if (stats.evicted)
+		attar_report_remark(report,
+			"more than %d keys: %llu keys with the smallest values were dropped",
+			KEYS_MAX, (unsigned long long)stats.evicted);
+	for (uint32_t i = 0; i < top->n_of; i++)
+		if (top->of[i].key) {
+			attar_expr_get_faults(top->of[i].key, &faults);
+			absent += faults.absent;
+			by_zero += faults.by_zero;
+		}
+	if (absent || by_zero)
+		attar_report_remark(report,
+			"keys that could not be computed count as 0: %llu with an absent field, "
+			"%llu divisions by zero",
+			(unsigned long long)absent, (unsigned long long)by_zero);
+}
+
+static int top_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct top *top = self;
+	struct attar_section *table = attar_report_table(report, "top");
+	int r = attar_keytable_end_interval(top->table);
+	size_t n = attar_keytable_keys(top->table);
+	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
+
+	if (r < 0 || !rows) {
+		free(rows);
+		return -ENOMEM;
+	}
+	add_headings(top, table);
+	n = attar_keytable_top(top->table, scope, top->rank, rows, n);
+	for (size_t i = 0; i < n; i++)
+		add_row(run, top, table, rows[i], scope);
+	free(rows);
+	add_remarks(top, report);
+	return 0;
+}
+
+/* ---- life ---- */
+
+static int top_open(struct attar_run *run, void *self)
+{
+	struct top *top = self;
+	struct attar_keytable_opts opts = {.size = sizeof(opts),
+		.value_size = sizeof(struct label),
+		.key_max = ATTAR_KEY_MAX,
+		.keys_max = KEYS_MAX};
+	int r = 0;
+
+	top->columns_max = COLUMNS_MAX;
+	if (!top->events.n)
+		return attar_fail(-EINVAL, "top needs an event: -e EVENT");
+	for (size_t i = 0; r == 0 && i < top->events.n; i++)
+		r = attar_run_events(run, top->events.at[i], false, on_event);
+	if (r == 0)
+		r = learn_new(run, top);
+	if (r < 0)
+		return r;
+	top->columns_max = top->n_columns + LATE_COLUMNS < COLUMNS_MAX
+				   ? top->n_columns + LATE_COLUMNS
+				   : COLUMNS_MAX;
+	opts.sums = top->columns_max;
+	opts.rank = top->rank;
+	return attar_keytable_new(&opts, &top->table);
+}
+
+static void top_close(void *self)
+{
+	struct top *top = self;
+
+	for (uint32_t i = 0; i < top->n_of; i++) {
+		attar_expr_free(top->of[i].key);
+		attar_expr_free(top->of[i].comm);
+		attar_expr_free(top->of[i].print);
+	}
+	for (size_t i = 0; i < top->n_columns; i++)
+		attar_expr_free(top->columns[i].sum);
+	attar_keytable_free(top->table);
+	free(top->of);
+}
+
+#define T struct top
+
+static const struct attar_option options[] = {
+	ATTAR_LIST(T, events, 'e', "event", "EVENT",
+		"count these events; attributes: key, comm, top-by, top-add, printkey, alias",
+		.complete = "event"),
+	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
+		"count by this expression on the fields (default: by thread)"),
+	ATTAR_FLAG(T, only_comm, 0, "only-comm", "count by name instead of key"), {0}};
+
+static const struct attar_example examples[] = {
+	{"top -e raw_syscalls:sys_enter -i 1s", "threads that make most system calls"},
+	{"top -e raw_syscalls:sys_enter//key=id/printkey='syscall_name(key)'/ -- ls",
+		"system calls of a command"},
+	{"top -e 'sched:sched_stat_runtime//top-by=runtime/' --only-comm -i 1s",
+		"CPU time by name"},
+	{0}};
+
+const struct attar_profiler profiler_top = {
+	.name = "top",
+	.group = "Events",
+	.summary = "count events and sum their fields, by key",
+	.uses = ATTAR_USES_RINGS,
+	.needs = "tracefs",
+	.self_size = sizeof(struct top),
+	.options = options,
+	.examples = examples,
+	.open = top_open,
+	.report = top_report,
+	.close = top_close,
+};

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""attar top: counts by key, compared with known workloads and with perf script."""
+import json
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+
+from command import perf, run, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+
+CALLS = 1234
+FLOOD = ['--', workload('flood'), str(CALLS)]
+
+
+def top(*args, **kwargs):
+    """Return the rows of the last report, as dictionaries, and its notes."""
+    ended = run('top', '--format', 'json', *args, **kwargs)
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout.splitlines()[-1])
+    table = report['sections'][0]
+    names = [c['name'] for c in table['columns']]
+    return [dict(zip(names, row)) for row in table['rows']], report['notes']
+
+
+def test_counts_by_thread():
+    rows, notes = top('-e', 'syscalls:sys_enter_getppid', *FLOOD)
+    assert [(r['syscalls:sys_enter_getppid'], r['comm']) for r in rows] == [(CALLS, 'flood')]
+    assert notes['seen'] == CALLS
+
+
+def test_key_of_an_option():
+    rows, _ = top('-e', 'raw_syscalls:sys_enter', '-k', 'id', *FLOOD)
+    assert rows[0]['raw_syscalls:sys_enter'] == CALLS
+    assert 'comm' not in rows[0]
+
+
+def test_names_of_keys():
+    rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/printkey=syscall_name(key)/', *FLOOD)
+    assert rows[0] == {'key': 'getppid', 'raw_syscalls:sys_enter': CALLS}
+
+
+def test_printf_of_keys():
+    rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/printkey=printf("<%d>",key)/', *FLOOD)
+    assert re.fullmatch(r'<\d+>', rows[0]['key'])
+
+
+def test_sums():
+    rows, _ = top('-e', 'syscalls:sys_enter_getppid//top-add=3/top-by=(_cpu>=0)*7/', *FLOOD)
+    assert rows[0]['3'] == 3 * CALLS
+    assert rows[0]['(_cpu>=0)*7'] == 7 * CALLS
+
+
+def test_sorted_by_top_by():
+    rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/top-add=1/top-by=1000000-id/', *FLOOD)
+    values = [r['1000000-id'] for r in rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_several_events_share_rows():
+    rows, _ = top('-e', 'syscalls:sys_enter_getppid//alias=enter/',
+                  '-e', 'syscalls:sys_exit_getppid//alias=exit/', *FLOOD)
+    assert [(r['enter'], r['exit'], r['comm']) for r in rows] == [(CALLS, CALLS, 'flood')]
+
+
+def test_composite_key():
+    rows, _ = top('-e', 'raw_syscalls:sys_enter//key={common_pid,id}/', *FLOOD)
+    assert rows[0]['raw_syscalls:sys_enter'] == CALLS
+    assert set(rows[0]) == {'common_pid', 'id', 'raw_syscalls:sys_enter'}
+
+
+def test_only_comm():
+    rows, _ = top('-e', 'syscalls:sys_enter_getppid', '--only-comm', *FLOOD)
+    assert rows == [{'comm': 'flood', 'syscalls:sys_enter_getppid': CALLS}]
+
+
+def test_text_key():
+    rows, _ = top('-e', 'sched:sched_process_exec', '-k', 'filename', *FLOOD)
+    assert [r['filename'] for r in rows] == [workload('flood')]
+
+
+def test_intervals_add_up():
+    ended = run('top', '--format', 'json', '-i', '20ms', '-e', 'syscalls:sys_enter_getppid', *FLOOD)
+    reports = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert sum(row[1] for r in reports for row in r['sections'][0]['rows']) == CALLS
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_equals_perf_script(tmp_path):
+    """By key, the counts of a recording are those of perf script and awk."""
+    data = tmp_path / 'perf.data'
+    subprocess.run(['perf', 'record', '-q', '-o', data, '-a', '-m', '8M', '-e',
+                    'raw_syscalls:sys_enter', '--', workload('flood'), '300'],
+                   check=True, capture_output=True)
+    theirs = Counter(int(m[1]) for m in re.finditer(r'NR (-?\d+) \(', perf('script', '-i', data)))
+    rows, _ = top('--input', data, '-e', 'raw_syscalls:sys_enter', '-k', 'id')
+    assert {r['id']: r['raw_syscalls:sys_enter'] for r in rows} == dict(theirs)
+
+
+def test_many_keys_are_bounded():
+    """A key for each event: what is dropped is reported."""
+    ended = run('top', '-e', 'syscalls:sys_enter_getppid', '-k', '_time', '--',
+                workload('flood'), '200000', timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert 'more than 65536 keys' in ended.stdout
+
+
+@pytest.mark.parametrize('args, sentence', [
+    ([], 'top needs an event'),
+    (['-e', 'sched:sched_switch', '-k', 'foo'], "no such field or variable 'foo'"),
+    (['-e', 'sched:sched_switch//key=prev_pid+/'], 'key'),
+    (['-e', 'sched:sched_switch//top-by=prev_comm/'], 'top-by'),
+    (['-e', 'sched:sched_switch//key=prev_pid/,sched:sched_wakeup//key=comm/'],
+     'have different types'),
+])
+def test_refusals(args, sentence):
+    ended = run('top', *args, '--', 'true')
+    assert ended.returncode == 2, ended.stderr
+    assert sentence in ended.stderr
