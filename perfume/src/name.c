@@ -71,7 +71,9 @@ static int no_such_type(const struct field *field, unsigned i)
 	if (word_is(field, i, "long"))
 		return fail(-EINVAL,
 			"the kernel does not support 'long', whose size varies: use s64 or u64");
-	return fail(-EINVAL, "a field has a type that the kernel does not support");
+	return fail(-EINVAL,
+		"a field has an unknown type: use s8 to s64, u8 to u64, f32 or f64, an array of "
+		"these, char[N], int, short, char, __rel_loc, __data_loc or struct");
 }
 
 struct type {
