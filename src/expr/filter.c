@@ -107,6 +107,10 @@ static int32_t constant(struct expr_parser *p, const struct comparison *c)
 	if (c->is_real)
 		return lex_real(&p->p, &real) ? expr_add_real(p, real)
 					      : expr_fail(p, "expected a number");
+	lex_blanks(&p->p);
+	if (*p->p == '-' && !c->field.is_signed)
+		return expr_fail(p, "the field is unsigned: use a number that is not negative, "
+				    "such as 0xffffffff");
 	return lex_signed(&p->p, &number)
 		       ? expr_add_integer(p, (uint64_t)number, 64, c->field.is_signed)
 		       : expr_fail(p, "expected a number");
@@ -156,8 +160,9 @@ static int failure(const struct expr_parser *p)
 		return no_field(p);
 	if (!p->reason)
 		return base_oom();
-	return attar_fail(-EINVAL, "filter '%s', column %zu: %s", CLIP(p->text),
-		(size_t)(p->at - p->text) + 1, p->reason);
+	return attar_fail(-EINVAL, "filter '%s' of '%s:%s', column %zu: %s", CLIP(p->text),
+		CLIP(p->format->system), CLIP(p->format->name), (size_t)(p->at - p->text) + 1,
+		p->reason);
 }
 
 int filter_parse(const char *text, const struct attar_format *format, struct filter **ret_filter)

@@ -28,6 +28,7 @@ struct request {
 	unsigned long request;
 	const void *argument;
 	const char *what, *invalid, *exists, *unsupported;
+	bool is_eperm_invalid; /* EPERM means EINVAL */
 };
 
 /* Ignores ESRCH: the thread exited. */
@@ -39,6 +40,8 @@ static int each_instance(const struct attar_counter *c, const struct request *o)
 		if (TEMP_FAILURE_RETRY(ioctl(it->fd, o->request, o->argument)) >= 0 ||
 			errno == ESRCH)
 			continue;
+		if (errno == EPERM && o->is_eperm_invalid)
+			errno = EINVAL;
 		return failed(c, it, -errno, o->what,
 			errno == EINVAL && o->invalid           ? o->invalid
 			: errno == EEXIST && o->exists          ? o->exists
@@ -208,13 +211,15 @@ int attar_counter_filter(struct attar_counter *c, const char *filter)
 
 	const char *invalid =
 		c->attr.type == PERF_TYPE_TRACEPOINT
-			? "unknown field, or operator not valid for its type"
+			? "syntax error, unknown field, or operator not valid for its type"
 			: "only tracepoints and PMUs with an AUX area support filters";
+	/* Linux (seen on 6.18) reports some syntax errors, such as a single &, as EPERM. */
 	int r = each_instance(
 		c, &(struct request){PERF_EVENT_IOC_SET_FILTER, filter, "filter", invalid,
 			   "it already has a filter, which cannot be changed",
 			   "the filter has more address ranges than the PMU supports, or "
-			   "unsupported ones"});
+			   "unsupported ones",
+			   c->attr.type == PERF_TYPE_TRACEPOINT});
 
 	if (r < 0)
 		return attar_context(r, "the filter '%s'", CLIP(filter));

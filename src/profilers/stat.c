@@ -149,15 +149,26 @@ static void add_deviation(
 		attar_cell_none(d->section);
 }
 
+/* The event's name with its filter: SYSTEM:NAME/FILTER/. NULL if out of memory; to be freed. */
+static char *name_of(const struct attar_run_counter *c, const char *suffix)
+{
+	const char *filter = c->spec->alias ? NULL : c->spec->filter, *slash = filter ? "/" : "";
+	char *name;
+
+	if (asprintf(&name, "%s%s%s%s%s", c->name, slash, filter ? filter : "", slash, suffix) < 0)
+		return NULL;
+	return name;
+}
+
 static void add_name(const struct drawing *d, const struct attar_run_counter *c)
 {
 	const struct perf_event_attr *attr = c->counter ? attar_counter_attr(c->counter) : NULL;
 	bool user_only = attr && attr->exclude_kernel && !c->spec->exclude_kernel &&
 			 !attar_attr_is_clock(attr);
-	char name[256];
+	char *name = name_of(c, user_only ? ":u" : "");
 
-	snprintf(name, sizeof(name), "%s%s", c->name, user_only ? ":u" : "");
-	attar_cell_text(d->section, name);
+	attar_cell_text(d->section, name ? name : c->name);
+	free(name);
 }
 
 static void add_ratio(const struct drawing *d, const struct ratio_count *counts, size_t n, size_t i)
@@ -318,8 +329,12 @@ static int draw_lines(struct drawing *d, struct attar_report *report)
 	d->section = attar_report_events(report, "counts");
 	attar_section_column(d->section, "time", ATTAR_UNIT_TIME);
 	key_columns(d->section, d->s->by);
-	for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++)
-		attar_section_column(d->section, c->name, ATTAR_UNIT_COUNT);
+	for (size_t i = 0; (c = attar_run_get_counter(d->run, i)); i++) {
+		char *name = name_of(c, "");
+
+		attar_section_column(d->section, name ? name : c->name, ATTAR_UNIT_COUNT);
+		free(name);
+	}
 	for (const struct attar_count_row *row = d->rows; row < d->rows + d->n_rows; row++) {
 		attar_section_row(d->section);
 		attar_cell_u64(d->section, now);

@@ -15,6 +15,7 @@
 #include "perf/target.h"
 #include "record/uapi.h"
 #include "run/count_cpus.h"
+#include "run/filter_error.h"
 #include "run/leftout.h"
 #include "run/run.h"
 
@@ -75,14 +76,18 @@ static void note_user_only(
 		run->counts.user_only = true;
 }
 
-static int set_filters(struct attar_group *group, const struct counted *c, size_t n)
+static int set_filters(const struct counted *c, size_t n)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (c[i].pub.spec->filter)
-			r = attar_counter_filter(
-				attar_group_counter(group, i), c[i].pub.spec->filter);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct attar_event_spec *spec = c[i].pub.spec;
+
+		if (spec->filter)
+			r = attar_counter_filter(attar_group_counter(c->group, i), spec->filter);
+		if (r == -EINVAL)
+			r = filter_refused(spec, spec->filter);
+	}
 	return r;
 }
 
@@ -109,7 +114,7 @@ static int open_group(struct attar_run *run, struct counted *c, size_t n)
 		return r;
 	note_user_only(run, group, &attrs[0]);
 	c->group = group;
-	return set_filters(group, c, n);
+	return 0;
 }
 
 static int give_values(struct counted *c, size_t n)
@@ -191,6 +196,7 @@ static void note_refused(const counted_list *list)
 static int open_members(struct attar_run *run, struct counted *c, size_t n)
 {
 	int r = open_group(run, c, n);
+	bool is_mistake = false;
 
 	if (r == -EINVAL && n > 1 && c->pub.spec->weak_group) {
 		log_note("the group of '%s' does not fit the hardware counters: its events are "
@@ -203,13 +209,17 @@ static int open_members(struct attar_run *run, struct counted *c, size_t n)
 		}
 		return r;
 	}
+	if (r == 0) {
+		r = set_filters(c, n);
+		is_mistake = r == -EINVAL;
+	}
 	if (r < 0 && leftout_may(c->pub.spec, r)) {
 		c->group = attar_group_close(c->group);
 		c->is_left_out = true;
 		return r;
 	}
 	if (r < 0)
-		return refuse(c, n, r);
+		return is_mistake ? r : refuse(c, n, r);
 	return give_values(c, n);
 }
 

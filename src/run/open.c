@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "perf/counter.h"
 #include "perf/target.h"
+#include "run/filter_error.h"
 #include "run/leftout.h"
 #include "run/run.h"
 
@@ -34,27 +35,11 @@ static bool attaches(const struct attar_run *run)
 	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS && !run->target->by_exec;
 }
 
-/* The kernel only reports EINVAL: the list of valid fields usually shows what is wrong. */
-static int filter_refused(const struct source *s)
-{
-	struct buf fields _cleanup_(buf_done) = {0};
-	const struct attar_format *format = s->spec->format;
-
-	for (size_t i = 0; format && i < format->n_fields; i++)
-		if (!format->fields[i].is_common)
-			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
-	attar_fail(-EINVAL, "the kernel rejected the filter '%s' of '%s', whose fields are %s",
-		CLIP(s->spec->filter ? s->spec->filter : s->filter), CLIP(s->name),
-		buf_text(&fields));
-	return s->spec->filter ? attar_spec_error(s->spec, s->spec->filter_column, -EINVAL)
-			       : -EINVAL;
-}
-
 static int set_filter(const struct source *s)
 {
 	int r = s->filter ? attar_counter_filter(s->counter, s->filter) : 0;
 
-	return r == -EINVAL ? filter_refused(s) : r;
+	return r == -EINVAL ? filter_refused(s->spec, s->filter) : r;
 }
 
 struct counter_cpus run_only_cpus(const struct attar_event_spec *spec)

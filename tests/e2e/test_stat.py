@@ -280,6 +280,20 @@ def test_filter_limits_a_tracepoint():
     assert every >= reads + 2300 # as many writes
 
 
+def test_rows_of_filtered_events_have_the_filter_in_their_name():
+    """Otherwise, rows of one tracepoint with several filters look alike."""
+    event = 'raw_syscalls:sys_enter'
+    found = counts('-e', f'{event}/id==110/,{event}/id==111/,{event}/id==110/alias=getppid/', '--',
+                   workload('flood'), 1000)
+    names = [f'{event}/id==110/', f'{event}/id==111/', 'getppid']
+    assert list(found) == names
+    assert [found[name]['value'] for name in names] == [1000, 0, 1000]
+    lines = stat('--line', '-i', '50ms', '-d', '100ms',
+                 '-e', f'{event}/id==110/,{event}/id==111/')
+    assert [column['name'] for column in lines[0]['sections'][0]['columns']] == \
+        ['time', *names[:2]]
+
+
 def test_per_cpu_has_a_row_for_each_cpu():
     cpu = max(os.sched_getaffinity(0))
     report, = stat('--per-cpu', '-e', 'page-faults', '--', 'taskset', '-c', cpu,

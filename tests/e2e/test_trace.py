@@ -226,8 +226,8 @@ def test_commands_printed_by_help_work_in_a_shell(root, event, profilers):
     (['-e', 'sched:sched_swich'], 2,
      "no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'?"),
     (['-e', 'sched:sched_wakeup/nofield==1/'], 2,
-     "attar: the kernel rejected the filter 'nofield==1' of 'sched:sched_wakeup', "
-     'whose fields are comm, pid, prio, target_cpu'),
+     "attar: filter 'nofield==1': 'sched:sched_wakeup' has no field 'nofield'; "
+     'its fields are comm, pid, prio, target_cpu'),
 ])
 def test_wrong_arguments_are_refused(root, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)

@@ -171,6 +171,8 @@ static void test_positions(void **state)
 		{"id ~ 7", "column 5: ~ can only compare strings"},
 		{"price & 1", "column 8: & can only test bits of integers"},
 		{"text == \"open", "column 10: missing closing quote"},
+		{"change==-1 || id == -1", "column 21: the field is unsigned: use a number that "
+					   "is not negative, such as 0xffffffff"},
 		{"four==1", "column 1: cannot compare an array"},
 		{"((((((((((((((((((((((((((((((((id==1))))))))))))))))))))))))))))))))",
 			"column 33: the expression is nested too deeply"},
@@ -180,8 +182,8 @@ static void test_positions(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		assert_int_equal(filter_parse(errors[i].filter, format, &filter), -EINVAL);
-		snprintf(expected, sizeof(expected), "filter '%s', %s", errors[i].filter,
-			errors[i].place);
+		snprintf(expected, sizeof(expected), "filter '%s' of 'user_events:order', %s",
+			errors[i].filter, errors[i].place);
 		assert_string_equal(attar_error(), expected);
 	}
 }
