@@ -31,6 +31,7 @@
 extern "C" {
 #endif
 
+struct attar_format;
 struct attar_report;
 struct attar_section;
 
@@ -124,6 +125,15 @@ ATTAR_API void attar_cell_i64(struct attar_section *section, int64_t value);
 ATTAR_API void attar_cell_double(struct attar_section *section, double value);
 ATTAR_API void attar_cell_text(struct attar_section *section, const char *text);
 ATTAR_API void attar_cell_none(struct attar_section *section);
+
+/*
+ * A cell of text with the fields of a tracepoint's record, as attar_format_print() writes them, at
+ * most 4095 bytes. They are formatted when the report is drawn or read. raw (size bytes) is copied;
+ * format is borrowed until the report is freed. values: each field that is not common is also a
+ * named value of the row, see attar_row_value().
+ */
+ATTAR_API void attar_cell_fields(struct attar_section *section, const struct attar_format *format,
+	const void *raw, size_t size, bool values);
 
 /*
  * Adds a line of text to the newest row, such as a frame of an event's stack. Drawn indented below

@@ -53,6 +53,13 @@ void buf_u64(struct buf *b, uint64_t n)
 	b->data[b->len] = '\0';
 }
 
+void buf_i64(struct buf *b, int64_t n)
+{
+	if (n < 0)
+		buf_char(b, '-');
+	buf_u64(b, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
+}
+
 void buf_reset(struct buf *b)
 {
 	b->len = 0;

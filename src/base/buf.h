@@ -50,7 +50,9 @@ static inline void buf_char(struct buf *b, char c)
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...) ATTAR_PRINTF(2, 3);
-void buf_u64(struct buf *b, uint64_t n); /* decimal, faster than printf */
+/* Decimal, faster than printf. */
+void buf_u64(struct buf *b, uint64_t n);
+void buf_i64(struct buf *b, int64_t n);
 
 /* Clears the contents, keeps the memory. */
 void buf_reset(struct buf *b);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* trace: prints events as they occur, in order of time, with their fields. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attar/run.h"
@@ -37,88 +36,22 @@ static void columns_of_user(struct attar_section *lines)
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
 
-/*
- * Formats the fields of a tracepoint as the kernel prints them, or those of the sample for other
- * events.
- */
-static void fill_fields(struct attar_run *run, char text[FIELDS_MAX],
+/* The fields of a tracepoint as the kernel prints them, or those of the sample for other events. */
+static void add_fields(struct attar_run *run, struct attar_section *lines,
 	const struct attar_event_spec *spec, const struct attar_event *ev)
 {
 	const struct attar_sample *s = &ev->record->sample;
+	bool values = attar_run_wants_values(run);
+	char text[FIELDS_MAX];
 
-	if (spec->format && s->raw)
-		attar_format_print(spec->format, s->raw, s->raw_size, text, FIELDS_MAX);
-	else
-		sample_fields_text(
-			run, ev, attar_run_source_attr(run, ev->counter), text, FIELDS_MAX);
-}
-
-/* ---- fields as values ---- */
-
-static void add_number(
-	struct attar_section *lines, const struct attar_number_type *type, const char *at)
-{
-	if (type->is_float)
-		attar_value_double(lines, attar_number_double(type, at));
-	else if (type->is_signed)
-		attar_value_i64(lines, attar_number_i64(type, at));
-	else
-		attar_value_u64(lines, attar_number_u64(type, at));
-}
-
-/* In hexadecimal. */
-static int add_bytes(struct attar_section *lines, const char *at, size_t len)
-{
-	static const char digits[] = "0123456789abcdef";
-	char *hex = malloc(2 * len + 1);
-
-	if (!hex)
-		return attar_fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < len; i++) {
-		hex[2 * i] = digits[(uint8_t)at[i] >> 4];
-		hex[2 * i + 1] = digits[(uint8_t)at[i] & 15];
+	if (spec->format && s->raw) {
+		attar_cell_fields(lines, spec->format, s->raw, s->raw_size, values);
+		return;
 	}
-	attar_value_text(lines, hex, 2 * len);
-	free(hex);
-	return 0;
-}
-
-static int add_field(
-	struct attar_section *lines, const struct attar_field *field, const struct attar_sample *s)
-{
-	struct attar_number_type type = {0};
-	bool has_numbers = attar_field_number_type(field, &type);
-	size_t len;
-	const char *at = attar_field_bytes(field, s->raw, s->raw_size, &len);
-
-	attar_row_value(lines, field->name, type.is_array);
-	if (!at)
-		return 0;
-	if (has_numbers)
-		for (size_t i = 0; type.size && i + type.size <= len; i += type.size)
-			add_number(lines, &type, at + i);
-	else if (field->kind == ATTAR_FIELD_STRING)
-		attar_value_text(lines, at, strnlen(at, len));
-	else
-		return add_bytes(lines, at, len);
-	return 0;
-}
-
-/* Adds the fields of fill_fields() as separate values. */
-static int add_values(struct attar_run *run, struct attar_section *lines,
-	const struct attar_event_spec *spec, const struct attar_event *ev)
-{
-	const struct attar_sample *s = &ev->record->sample;
-	int r = 0;
-
-	if (!spec->format || !s->raw) {
+	sample_fields_text(run, ev, attar_run_source_attr(run, ev->counter), text, sizeof(text));
+	attar_cell_text(lines, text);
+	if (values)
 		sample_fields_values(run, ev, attar_run_source_attr(run, ev->counter), lines);
-		return 0;
-	}
-	for (size_t i = 0; r == 0 && i < spec->format->n_fields; i++)
-		if (!spec->format->fields[i].is_common)
-			r = add_field(lines, &spec->format->fields[i], s);
-	return r;
 }
 
 /* ---- lines ---- */
@@ -129,12 +62,13 @@ static int add_values(struct attar_run *run, struct attar_section *lines,
 static void tid_cell(struct attar_section *lines, const struct attar_event_spec *spec,
 	const struct attar_event *ev)
 {
-	const struct attar_field *field =
-		spec->format ? attar_format_field(spec->format, "common_pid") : NULL;
 	const struct attar_sample *s = &ev->record->sample;
+	const struct attar_field *field = NULL;
 	int64_t tid = ev->thread->tid;
 
-	if (tid < 0 && field && s->raw)
+	if (tid < 0 && spec->format && s->raw)
+		field = attar_format_field(spec->format, "common_pid");
+	if (field)
 		tid = attar_field_i64(field, s->raw, s->raw_size);
 	if (tid < 0)
 		attar_cell_none(lines);
@@ -148,15 +82,12 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	struct attar_section *lines;
 	struct trace *t = self;
 	attar_location locations[DEPTH_MAX];
-	char fields[FIELDS_MAX];
-	int r = 0;
 
 	if (!attar_run_wants_lines(run))
 		return 0;
 	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns_of_kernel);
 	if (!lines)
 		return -ENOMEM;
-	fill_fields(run, fields, spec, ev);
 	attar_section_row(lines);
 	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
 	attar_cell_text(lines, ev->thread->comm);
@@ -169,13 +100,11 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	if (t->has_user)
 		attar_cell_text(
 			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
-	attar_cell_text(lines, fields);
-	if (attar_run_wants_values(run))
-		r = add_values(run, lines, spec, ev);
+	add_fields(run, lines, spec, ev);
 	if (t->graph || spec->stack)
 		attar_row_stack(lines, attar_run_symbols(run), locations,
 			attar_event_stack(ev, locations, DEPTH_MAX));
-	return r;
+	return 0;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "report/render.h"
 
 #include "base/escape.h"
+#include "report/fields.h"
 #include "report/number.h"
 #include "report/tree.h"
 
@@ -90,14 +91,28 @@ static void tree_head(struct buf *b, const struct attar_section *s)
 		buf_str(b, ",address,build_id,first_time");
 }
 
-static void add_cell(struct buf *b, const struct attar_section *s, uint32_t row, size_t column)
+static void add_fields(struct buf *b, const struct attar_section *s, struct cell cell)
+{
+	struct fields fields = section_fields(s, cell);
+	char text[FIELDS_TEXT_MAX];
+
+	escape_csv(b, text, fields_text(&fields, text));
+}
+
+static void add_cell(
+	struct attar_renderer *r, const struct attar_section *s, uint32_t row, size_t column)
 {
 	struct cell cell = section_cell(s, row, column);
+	enum attar_unit unit = s->columns.at[column].unit;
 
 	if (cell.kind == CELL_TEXT)
-		add_text(b, section_text(s, cell.text));
+		add_text(&r->out, section_text(s, cell.text));
+	else if (cell.kind == CELL_FIELDS)
+		add_fields(&r->out, s, cell);
+	else if (cell.kind == CELL_U64 && unit == ATTAR_UNIT_TIME)
+		number_add_utc(&r->out, &r->seconds, cell.u64);
 	else
-		number_plain(b, s->columns.at[column].unit, cell);
+		number_plain(&r->out, unit, cell);
 }
 
 /* The detail lines of a row as one field in the form of folded stacks: "main;work;hot". */
@@ -129,7 +144,7 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 		for (size_t i = 0; i < s->columns.n; i++) {
 			if (i || timed)
 				buf_char(&r->out, ',');
-			add_cell(&r->out, s, row, i);
+			add_cell(r, s, row, i);
 		}
 		if (s->details.n)
 			detail = add_details(&r->out, s, row, detail);
@@ -227,5 +242,6 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 
 const struct render_format render_csv = {
 	.sink = {.name = "csv", .extension = "csv", .sections = RENDER_ALL},
+	.draws_fields = true,
 	.draw = draw,
 };

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/escape.h"
+#include "report/fields.h"
 #include "report/number.h"
 #include "report/tree.h"
 
@@ -30,9 +31,22 @@ static void add_column(struct buf *b, const char *comma, const char *name, const
 	buf_printf(b, ",\"unit\":\"%s\"}", unit);
 }
 
+static void add_fields(struct buf *b, const struct attar_section *s, struct cell cell)
+{
+	struct fields fields = section_fields(s, cell);
+	char text[FIELDS_TEXT_MAX];
+	size_t len = fields_text(&fields, text);
+
+	buf_char(b, '"');
+	escape_json(b, text, len);
+	buf_char(b, '"');
+}
+
 static void add_cell(struct buf *b, const struct attar_section *s, struct cell cell)
 {
-	if (cell.kind == CELL_TEXT)
+	if (cell.kind == CELL_FIELDS)
+		add_fields(b, s, cell);
+	else if (cell.kind == CELL_TEXT)
 		add_string(b, section_text(s, cell.text));
 	else if (cell.kind == CELL_NONE || (cell.kind == CELL_DOUBLE && !isfinite(cell.real)))
 		buf_str(b, "null");
@@ -72,8 +86,20 @@ static void add_parts(
 static void add_values(
 	struct buf *b, const struct attar_section *s, uint32_t row, struct position *at)
 {
+	bool first = true;
+
 	buf_str(b, ",{");
-	for (bool first = true; at->named < s->named.n; at->named++, first = false) {
+	for (size_t i = 0; s->has_record_values && i < s->columns.n; i++) {
+		struct cell cell = section_cell(s, row, i);
+		struct fields fields;
+
+		if (cell.kind != CELL_FIELDS)
+			continue;
+		fields = section_fields(s, cell);
+		if (fields.has_values)
+			first &= !fields_json(b, &fields, first);
+	}
+	for (; at->named < s->named.n; at->named++, first = false) {
 		const struct named *value = &s->named.at[at->named];
 
 		if (value->row != row)
@@ -101,7 +127,7 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 
 		add_column(b, i ? "," : "", section_text(s, c->name), unit_name(c->unit));
 	}
-	if (s->named.n)
+	if (s->named.n || s->has_record_values)
 		add_column(b, ",", "values", "object");
 	if (s->details.n)
 		add_column(b, ",", "detail", "lines");
@@ -113,7 +139,7 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 				buf_char(b, ',');
 			add_cell(b, s, section_cell(s, row, i));
 		}
-		if (s->named.n)
+		if (s->named.n || s->has_record_values)
 			add_values(b, s, row, &at);
 		if (s->details.n)
 			at.detail = add_details(b, s, row, at.detail);
@@ -352,5 +378,6 @@ const struct render_format render_json = {
 		.sections = RENDER_ALL,
 		.is_complete = true,
 		.has_notes = true},
+	.draws_fields = true,
 	.draw = draw,
 };

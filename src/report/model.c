@@ -52,6 +52,7 @@ struct attar_report *attar_report_free(struct attar_report *report)
 		vec_done(&(*it)->details);
 		vec_done(&(*it)->named);
 		vec_done(&(*it)->parts);
+		vec_done(&(*it)->records);
 		vec_done(&(*it)->nodes);
 		vec_done(&(*it)->tasks);
 		vec_done(&(*it)->code);
@@ -183,7 +184,7 @@ void attar_section_row(struct attar_section *section)
 	section->filled = 0;
 }
 
-static void fill(struct attar_section *section, struct cell cell)
+void section_fill(struct attar_section *section, struct cell cell)
 {
 	size_t at = section->kinds.n - section->columns.n + section->filled;
 
@@ -202,21 +203,21 @@ void attar_cell_u64(struct attar_section *section, uint64_t value)
 {
 	CHECK_ARG_OR(section, "section", );
 
-	fill(section, (struct cell){CELL_U64, .u64 = value});
+	section_fill(section, (struct cell){CELL_U64, .u64 = value});
 }
 
 void attar_cell_i64(struct attar_section *section, int64_t value)
 {
 	CHECK_ARG_OR(section, "section", );
 
-	fill(section, (struct cell){CELL_I64, .i64 = value});
+	section_fill(section, (struct cell){CELL_I64, .i64 = value});
 }
 
 void attar_cell_double(struct attar_section *section, double value)
 {
 	CHECK_ARG_OR(section, "section", );
 
-	fill(section, (struct cell){CELL_DOUBLE, .real = value});
+	section_fill(section, (struct cell){CELL_DOUBLE, .real = value});
 }
 
 void attar_cell_text(struct attar_section *section, const char *text)
@@ -226,14 +227,14 @@ void attar_cell_text(struct attar_section *section, const char *text)
 	struct cell cell = {CELL_TEXT, .bits = 0};
 
 	cell.text = report_keep(section->report, text);
-	fill(section, text ? cell : (struct cell){CELL_NONE});
+	section_fill(section, text ? cell : (struct cell){CELL_NONE});
 }
 
 void attar_cell_none(struct attar_section *section)
 {
 	CHECK_ARG_OR(section, "section", );
 
-	fill(section, (struct cell){CELL_NONE});
+	section_fill(section, (struct cell){CELL_NONE});
 }
 
 void attar_row_value(struct attar_section *section, const char *name, bool is_list)

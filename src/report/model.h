@@ -11,7 +11,14 @@
 #include "base/buf.h"
 #include "base/intern.h"
 
-enum cell_kind { CELL_NONE, CELL_U64, CELL_I64, CELL_DOUBLE, CELL_TEXT };
+enum cell_kind {
+	CELL_NONE,
+	CELL_U64,
+	CELL_I64,
+	CELL_DOUBLE,
+	CELL_TEXT,
+	CELL_FIELDS, /* see report/fields.h */
+};
 
 struct cell {
 	enum cell_kind kind;
@@ -20,7 +27,7 @@ struct cell {
 		int64_t i64;
 		double real;
 		uint32_t text; /* index in report->strings */
-		uint64_t bits;
+		uint64_t bits; /* of fields: index in attar_section.records */
 	};
 };
 
@@ -97,6 +104,8 @@ struct attar_section {
 	VEC(struct detail) details; /* in the order of their rows */
 	VEC(struct named) named;    /* in the order of their rows */
 	VEC(struct cell) parts;     /* of all named values, consecutively */
+	VEC(uint64_t) records;      /* of cells of kind CELL_FIELDS; empty: there are none */
+	bool has_record_values;     /* one of them has named values, too */
 
 	/* Histograms. */
 	struct summary summary;
@@ -145,6 +154,9 @@ struct attar_section *report_add_section(
 /* The string with this index, borrowed until the report changes. */
 const char *report_text(const struct attar_report *report, uint32_t id);
 const char *section_text(const struct attar_section *section, uint32_t id);
+
+/* Sets the next cell of the newest row. */
+void section_fill(struct attar_section *section, struct cell cell);
 
 struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/check.h"
-#include "report/model.h"
+#include "report/fields.h"
 #include "report/tree.h"
 
 const char *attar_report_get_profiler(const struct attar_report *report)
@@ -113,6 +113,12 @@ size_t attar_section_get_rows(const struct attar_section *section)
 	return section->rows;
 }
 
+/* Sections are never created const. */
+static void expand_fields(const struct attar_section *section)
+{
+	section_expand_fields((struct attar_section *)(uintptr_t)section);
+}
+
 static struct attar_cell public_cell(const struct attar_section *section, struct cell cell)
 {
 	struct attar_cell out = {.kind = ATTAR_CELL_NONE, .u64 = 0};
@@ -135,6 +141,7 @@ struct attar_cell attar_section_get_cell(
 
 	if (row >= section->rows || column >= section->columns.n)
 		return none;
+	expand_fields(section);
 	return public_cell(section, section_cell(section, (uint32_t)row, column));
 }
 
@@ -172,6 +179,7 @@ static const struct named *named_of(const struct attar_section *section, size_t 
 
 	if (row >= section->rows)
 		return NULL;
+	expand_fields(section);
 	at = section_first_named(section, (uint32_t)row) + i;
 	if (at >= section->named.n || section->named.at[at].row != row)
 		return NULL;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/digits.h"
+
 enum { NS_PER_S = 1000000000 };
 
 void number_double(struct buf *b, double value)
@@ -169,7 +171,7 @@ static void digits(struct buf *b, struct cell cell)
 	if (cell.kind == CELL_DOUBLE)
 		number_double(b, cell.real);
 	else if (cell.kind == CELL_I64)
-		buf_printf(b, "%lld", (long long)cell.i64);
+		buf_i64(b, cell.i64);
 	else
 		buf_u64(b, cell.u64);
 }
@@ -195,13 +197,50 @@ static void clock_time(struct buf *b, struct cell cell)
 
 static void utc_time(struct buf *b, uint64_t time)
 {
-	time_t seconds = (time_t)(time / NS_PER_S);
-	struct tm tm = {0};
-	char text[32];
+	struct number_seconds seconds = {0};
 
-	gmtime_r(&seconds, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	buf_printf(b, "%s.%09uZ", text, (uint32_t)(time % NS_PER_S));
+	number_add_utc(b, &seconds, time);
+}
+
+/* The part of a second after a point. */
+static void add_fraction(struct buf *b, uint64_t value, unsigned digits)
+{
+	if (!buf_reserve(b, digits + 1))
+		return;
+	b->data[b->len++] = '.';
+	b->len = (size_t)(digits_padded(b->data + b->len, value, digits) - b->data);
+	b->data[b->len] = '\0';
+}
+
+void number_add_clock(struct buf *b, struct number_seconds *seconds, uint64_t time)
+{
+	uint64_t second = time / NS_PER_S;
+
+	if (second != seconds->clock_second || !*seconds->clock) {
+		struct number_moment m = number_moment(time);
+
+		memcpy(seconds->clock, m.clock, sizeof(seconds->clock));
+		seconds->clock_second = second;
+	}
+	buf_str(b, seconds->clock);
+	add_fraction(b, time % NS_PER_S / 1000, 6);
+}
+
+void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time)
+{
+	uint64_t second = time / NS_PER_S;
+
+	if (second != seconds->utc_second || !*seconds->utc) {
+		time_t since = (time_t)second;
+		struct tm tm = {0};
+
+		gmtime_r(&since, &tm);
+		strftime(seconds->utc, sizeof(seconds->utc), "%Y-%m-%dT%H:%M:%S", &tm);
+		seconds->utc_second = second;
+	}
+	buf_str(b, seconds->utc);
+	add_fraction(b, time % NS_PER_S, 9);
+	buf_char(b, 'Z');
 }
 
 /* Times and addresses are integers: a double is shown as a plain number. */

@@ -51,4 +51,16 @@ struct number_moment {
 };
 struct number_moment number_moment(uint64_t time);
 
+/*
+ * Times of event lines: as number_cell() writes them, and as number_plain() does. The text of the
+ * last second is kept, because the C library takes longer for it than a whole line does.
+ */
+enum { NUMBER_CLOCK_WIDTH = 15 /* "06:28:31.000000" */ };
+struct number_seconds {
+	uint64_t clock_second, utc_second; /* since 1970; valid if the text is not empty */
+	char clock[16], utc[32];
+};
+void number_add_clock(struct buf *b, struct number_seconds *seconds, uint64_t time);
+void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time);
+
 #endif

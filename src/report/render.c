@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/escape.h"
 #include "base/opts.h"
+#include "report/fields.h"
 #include "report/number.h"
 #include "report/width.h"
 
@@ -131,6 +132,9 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 
 	if (fflush(r->file) != 0)
 		r->error = -errno;
+	if (!r->format->draws_fields)
+		report_each_section (report, it)
+			section_expand_fields(*it);
 	n = r->error ? 0 : r->format->draw(r, report);
 	if (buf_failed(&r->out) || buf_failed(&r->open))
 		return base_oom();

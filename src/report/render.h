@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "report/model.h"
+#include "report/number.h"
 
 enum {
 	RENDER_TREES = 1 << ATTAR_SECTION_TREE,
@@ -14,7 +15,8 @@ enum {
 
 struct render_format {
 	struct attar_sink sink;
-	const char *also; /* a second extension; NULL: none */
+	const char *also;  /* a second extension; NULL: none */
+	bool draws_fields; /* cells of kind CELL_FIELDS; otherwise they are expanded before */
 
 	/*
 	 * Appends the report to r->out and calls render_spill() regularly. 0 or a negative errno.
@@ -33,6 +35,7 @@ struct attar_renderer {
 	uint64_t drawn;       /* reports */
 	struct buf open;      /* the heading last drawn, which the next report may continue */
 	VEC(unsigned) widths; /* text: widths of the current columns of event lines */
+	struct number_seconds seconds; /* the second of the last time that was drawn */
 };
 
 /* Writes the buffered output once it is large enough. */

@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/escape.h"
+#include "report/fields.h"
 #include "report/number.h"
 #include "report/width.h"
 
@@ -165,6 +166,7 @@ static int draw_section(struct attar_renderer *r, struct attar_section *s)
 		text_events(r, s);
 		break;
 	default:
+		section_expand_fields(s);
 		text_table(r, s);
 	}
 	return 0;
@@ -219,5 +221,6 @@ const struct render_format render_text = {
 		.sections = RENDER_ALL,
 		.for_terminal = true,
 		.has_notes = true},
+	.draws_fields = true,
 	.draw = draw,
 };

@@ -3,6 +3,7 @@
 #ifndef REPORT_TEXT_H
 #define REPORT_TEXT_H
 
+#include "report/layout.h"
 #include "report/render.h"
 
 enum text_style { TEXT_PLAIN, TEXT_HEADING, TEXT_DIM, TEXT_HOT, TEXT_WARM, TEXT_WARNING };
@@ -38,8 +39,18 @@ void text_heading(struct attar_renderer *r, const char *name, const char *rest);
 void text_nothing(struct attar_renderer *r);
 
 void text_table(struct attar_renderer *r, const struct attar_section *s);
-void text_events(struct attar_renderer *r, const struct attar_section *s);
+void text_events(struct attar_renderer *r, struct attar_section *s);
 void text_histogram(struct attar_renderer *r, const struct attar_section *s);
+
+/* Event lines that fit the width of a terminal, or have styles. */
+void text_fitted_events(struct attar_renderer *r, const struct attar_section *s);
+
+/*
+ * True if event lines have the same columns as those before: no new heading. Columns only get
+ * wider.
+ */
+bool text_continues(struct attar_renderer *r, const struct attar_section *s,
+	struct layout_column *columns, size_t n);
 
 /* Returns 0, or -ENOMEM with an error text. */
 int text_tree(struct attar_renderer *r, struct attar_section *s);

@@ -219,36 +219,13 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 		draw_count(r, hidden, "column hidden", "columns hidden");
 }
 
-/* True if event lines have the same columns as before: no new heading; columns only get wider. */
-static bool continues(struct attar_renderer *r, struct grid *g)
-{
-	struct buf shape _cleanup_(buf_done) = {0};
-	bool same;
-
-	buf_str(&shape, section_text(g->s, g->s->name));
-	for (size_t i = 0; i < g->columns.n; i++)
-		buf_printf(&shape, "\n%s", section_text(g->s, g->s->columns.at[i].name));
-	same = strcmp(buf_text(&shape), buf_text(&r->open)) == 0;
-	for (size_t i = 0; same && i < r->widths.n; i++)
-		g->columns.at[i].wish = MAX(g->columns.at[i].wish, r->widths.at[i]);
-	r->widths.n = 0;
-	for (size_t i = 0; i < g->columns.n; i++)
-		r->out.failed |= vec_push(&r->widths, g->columns.at[i].wish) < 0;
-	buf_reset(&r->open);
-	buf_str(&r->open, buf_text(&shape));
-	r->out.failed |= shape.failed;
-	return same;
-}
-
-void text_events(struct attar_renderer *r, const struct attar_section *s)
+void text_fitted_events(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct grid g _cleanup_(grid_done) = {.r = r, .s = s};
 	bool same;
 
-	if (!s->rows)
-		return;
 	r->out.failed |= grid_init(&g) < 0;
-	same = continues(r, &g);
+	same = text_continues(r, s, g.columns.at, g.columns.n);
 	layout_fit(g.columns.at, g.columns.n, r->opts.columns);
 	if (!same) {
 		draw_cells(r, &g, UINT32_MAX);

@@ -411,6 +411,8 @@ struct attar_format *attar_format_free(struct attar_format *format)
 	free(f->strings);
 	if (f->program)
 		f->free_program(f->program);
+	if (f->json)
+		f->free_json(f->json);
 	free(f);
 	return NULL;
 }

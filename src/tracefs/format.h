@@ -8,6 +8,7 @@
 enum { FORMAT_TEXT_MAX = 1 << 20, FORMAT_FIELDS_MAX = 1024 };
 
 struct print_program;
+struct json_fields;
 
 struct format {
 	struct attar_format pub; /* must be first: struct attar_format * is cast to this */
@@ -18,7 +19,9 @@ struct format {
 	struct print_program *program; /* NULL: prints field by field, or not yet parsed */
 	void (*free_program)(struct print_program *program); /* set together with program */
 	bool print_parsed;
-	bool is_eventheader; /* records use the EventHeader encoding */
+	struct json_fields *json; /* how the fields are written as JSON; NULL: not yet known */
+	void (*free_json)(struct json_fields *json); /* set together with json */
+	bool is_eventheader;                         /* records use the EventHeader encoding */
 };
 
 /*

@@ -272,6 +272,8 @@ static void test_sections(void **state)
 	REFUSES_VOID(attar_cell_double(NULL, 1), "section");
 	REFUSES_VOID(attar_cell_text(NULL, any), "section");
 	REFUSES_VOID(attar_cell_none(NULL), "section");
+	REFUSES_VOID(attar_cell_fields(NULL, NULL, NULL, 0, false), "section");
+	REFUSES_VOID(attar_cell_fields(any, NULL, NULL, 0, false), "format");
 	REFUSES_VOID(attar_row_detail(NULL, any), "section");
 	REFUSES_VOID(attar_row_value(NULL, any, 1), "section");
 	REFUSES_VOID(attar_value_u64(NULL, 1), "section");
