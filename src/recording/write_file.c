@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file is: header, ids of the events, attributes, data, table of features, features. The header is
+ * written twice: at the start without the size of the data, which marks an unfinished file, and at
+ * the end. A pipe has records in place of header and features.
+ */
+#include "recording/write_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/limit.h"
+
+/* Build ids and times are known at the end; a pipe has the former as records. */
+static const uint8_t features[] = {FEATURE_TRACING_DATA, FEATURE_BUILD_ID, FEATURE_HOSTNAME,
+	FEATURE_OSRELEASE, FEATURE_VERSION, FEATURE_ARCH, FEATURE_NRCPUS, FEATURE_CPUDESC,
+	FEATURE_TOTAL_MEM, FEATURE_CMDLINE, FEATURE_EVENT_DESC, FEATURE_CPU_TOPOLOGY,
+	FEATURE_SAMPLE_TIME, FEATURE_CLOCKID, FEATURE_COMPRESSED, FEATURE_CLOCK_DATA};
+
+static uint64_t clock_ns(int clockid)
+{
+	struct timespec ts = {0};
+
+	clock_gettime(clockid, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * An existing recording is unlinked, so that a process that reads it keeps it. Devices and pipes are
+ * written to.
+ */
+static int open_output(struct recording_writer *w)
+{
+	struct stat st;
+
+	if (lstat(w->opts.path, &st) == 0 && S_ISREG(st.st_mode) && unlink(w->opts.path) < 0)
+		return attar_fail(-errno, "cannot replace %s: %s", CLIP(w->name), strerror(errno));
+	w->fd = open(w->opts.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (w->fd < 0 || fstat(w->fd, &st) < 0)
+		return attar_fail(
+			-errno, "cannot create %s: %s", CLIP(w->name), limit_open_error(errno));
+	w->owns_fd = true;
+	w->pipe = S_ISFIFO(st.st_mode);
+	return 0;
+}
+
+int writer_create(struct recording_writer *w)
+{
+	w->at = w->data_start = 0;
+	w->stats.files++;
+	w->clock_ns = clock_ns(w->opts.clockid);
+	w->wall_ns = clock_ns(CLOCK_REALTIME);
+	if (w->pipe) {
+		w->fd = STDOUT_FILENO;
+		return 0;
+	}
+	return open_output(w);
+}
+
+static int write_failed(struct recording_writer *w, int error)
+{
+	w->failed = error;
+	return attar_fail(error, "cannot write %s after %llu bytes: %s", CLIP(w->name),
+		(unsigned long long)w->at, strerror(-error));
+}
+
+int writer_write_all(struct recording_writer *w, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	while (len) {
+		ssize_t n = write(w->fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return write_failed(w, -errno);
+		w->at += (size_t)n;
+		w->stats.file_bytes += (size_t)n;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int writer_flush(struct recording_writer *w)
+{
+	int r;
+
+	if (w->failed)
+		return w->failed;
+	if (buf_failed(&w->out))
+		return base_oom();
+	r = writer_write_all(w, w->out.data, w->out.len);
+	buf_reset(&w->out);
+	return r;
+}
+
+void writer_trim_attrs(struct recording_writer *w)
+{
+	static const uint32_t sizes[] = {PERF_ATTR_SIZE_VER9, PERF_ATTR_SIZE_VER8,
+		PERF_ATTR_SIZE_VER7, PERF_ATTR_SIZE_VER6, PERF_ATTR_SIZE_VER5, PERF_ATTR_SIZE_VER4,
+		PERF_ATTR_SIZE_VER3};
+	uint32_t size = sizes[0];
+
+	for (size_t i = 1; i < ARRAY_SIZE(sizes); i++) {
+		bool zero = true;
+
+		vec_each (&w->events, event)
+			for (size_t word = sizes[i] / 8; word < size / 8; word++)
+				zero &= !event->attr.words[word];
+		if (!zero)
+			break;
+		size = sizes[i];
+	}
+	w->attr_size = size;
+	vec_each (&w->events, event)
+		event->attr.attr.size = size;
+}
+
+/* ---- a file ---- */
+
+static struct data_header header_of(const struct recording_writer *w)
+{
+	struct data_header header = {.magic = PERF_DATA_MAGIC,
+		.size = sizeof(header),
+		.attr_size = w->attr_size + sizeof(struct data_section)};
+
+	header.attrs.offset = sizeof(header);
+	vec_each (&w->events, event)
+		header.attrs.offset += event->n_ids * sizeof(*event->ids);
+	header.attrs.size = w->events.n * header.attr_size;
+	header.data.offset = header.attrs.offset + header.attrs.size;
+	return header;
+}
+
+int writer_begin_file(struct recording_writer *w)
+{
+	struct data_header header = header_of(w);
+	struct data_section ids = {.offset = sizeof(header)};
+
+	buf_add(&w->out, &header, sizeof(header));
+	vec_each (&w->events, event)
+		buf_add(&w->out, event->ids, event->n_ids * sizeof(*event->ids));
+	vec_each (&w->events, event) {
+		ids.size = event->n_ids * sizeof(*event->ids);
+		buf_add(&w->out, &event->attr, w->attr_size);
+		buf_add(&w->out, &ids, sizeof(ids));
+		ids.offset += ids.size;
+	}
+	w->data_start = header.data.offset;
+	return writer_flush(w);
+}
+
+/* Appends the table of features and their contents, and sets their bits in the header. */
+static int write_features(struct recording_writer *w, struct data_header *header)
+{
+	struct buf contents _cleanup_(buf_done) = {0};
+	VEC(struct data_section) sections = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(features); i++) {
+		struct data_section section = {.offset = contents.len};
+
+		writer_put_feature(w, features[i], &contents);
+		section.size = contents.len - section.offset;
+		if (!section.size)
+			continue;
+		header->features[features[i] / 64] |= 1ULL << features[i] % 64;
+		r = vec_push(&sections, section);
+	}
+	vec_each (&sections, section) {
+		section->offset += w->at + sections.n * sizeof(*section);
+		buf_add(&w->out, section, sizeof(*section));
+	}
+	vec_done(&sections);
+	buf_add(&w->out, contents.data, contents.len);
+	if (r < 0 || buf_failed(&contents))
+		return base_oom();
+	return writer_flush(w);
+}
+
+/* On a full disk the header, which exists, can still be completed. */
+static int finish_file(struct recording_writer *w)
+{
+	struct data_header header = header_of(w);
+	int r = writer_flush(w);
+	uint64_t end;
+
+	header.data.size = w->at - w->data_start;
+	end = w->at;
+	if (r == 0)
+		r = write_features(w, &header);
+	if (r < 0) {
+		memset(header.features, 0, sizeof(header.features));
+		(void)!ftruncate(w->fd, (off_t)end);
+	}
+	if (pwrite(w->fd, &header, sizeof(header), 0) != sizeof(header) && r == 0)
+		r = write_failed(w, -errno);
+	return r;
+}
+
+/* ---- a pipe ---- */
+
+static void put_attr_records(struct recording_writer *w)
+{
+	vec_each (&w->events, event) {
+		size_t ids = event->n_ids * sizeof(*event->ids);
+		size_t size = sizeof(struct perf_event_header) + w->attr_size + ids;
+
+		/* A record has 64 KiB; further ids, of thousands of CPUs, do not fit. */
+		while (size > UINT16_MAX)
+			size -= sizeof(*event->ids), ids -= sizeof(*event->ids);
+		writer_put_header(&w->out, RECORD_ATTR, 0, size);
+		buf_add(&w->out, &event->attr, w->attr_size);
+		buf_add(&w->out, event->ids, ids);
+	}
+}
+
+static void put_feature_records(struct recording_writer *w)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
+		struct buf contents _cleanup_(buf_done) = {0};
+		size_t size;
+
+		if (features[i] == FEATURE_TRACING_DATA || features[i] == FEATURE_BUILD_ID ||
+			features[i] == FEATURE_SAMPLE_TIME)
+			continue;
+		writer_put_feature(w, features[i], &contents);
+		writer_pad(&contents, 8);
+		size = sizeof(struct perf_event_header) + 8 + contents.len;
+		if (!contents.len || size > UINT16_MAX)
+			continue;
+		writer_put_header(&w->out, RECORD_FEATURE, 0, size);
+		writer_put_u64(&w->out, features[i]);
+		buf_add(&w->out, contents.data, contents.len);
+	}
+	/* The end of the features. */
+	writer_put_header(&w->out, RECORD_FEATURE, 0, sizeof(struct perf_event_header) + 8);
+	writer_put_u64(&w->out, FEATURES);
+}
+
+static void put_tracing_data_record(struct recording_writer *w)
+{
+	struct buf contents _cleanup_(buf_done) = {0};
+
+	writer_put_tracing_data(w, &contents);
+	writer_pad(&contents, 8);
+	if (!contents.len)
+		return;
+	writer_put_header(&w->out, RECORD_TRACING_DATA, 0, sizeof(struct perf_event_header) + 4);
+	writer_put_u32(&w->out, (uint32_t)contents.len);
+	buf_add(&w->out, contents.data, contents.len);
+}
+
+int writer_begin_pipe(struct recording_writer *w)
+{
+	writer_put_u64(&w->out, PERF_DATA_MAGIC);
+	writer_put_u64(&w->out, DATA_PIPE_HEADER);
+	put_attr_records(w);
+	put_feature_records(w);
+	put_tracing_data_record(w);
+	return writer_flush(w);
+}
+
+static int finish_pipe(struct recording_writer *w)
+{
+	writer_put_build_ids(w, &w->out);
+	return writer_flush(w);
+}
+
+int writer_finish(struct recording_writer *w)
+{
+	int r = w->failed;
+
+	if (w->begun && w->fd >= 0) {
+		int finished = w->pipe ? finish_pipe(w) : finish_file(w);
+
+		r = r < 0 ? r : finished;
+	}
+	if (w->owns_fd && close(w->fd) < 0 && r == 0)
+		r = write_failed(w, -errno);
+	w->fd = -1;
+	w->owns_fd = false;
+	return r;
+}

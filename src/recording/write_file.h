@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The layout of the file or pipe that a writer fills. */
+#ifndef RECORDING_WRITE_FILE_H
+#define RECORDING_WRITE_FILE_H
+
+#include "recording/writer_internal.h"
+
+/* Creates the file of the options and resets what belongs to one file. */
+int writer_create(struct recording_writer *w);
+
+/*
+ * Shortens the attributes of all events to the oldest size that holds them, so that older versions of
+ * perf read them.
+ */
+void writer_trim_attrs(struct recording_writer *w);
+
+/* Writes what is in front of the data. */
+int writer_begin_file(struct recording_writer *w);
+int writer_begin_pipe(struct recording_writer *w);
+
+/* Completes and closes the file. Returns the first error of writing, if there was one. */
+int writer_finish(struct recording_writer *w);
+
+/* Writes bytes behind those of earlier calls, without the buffer. */
+int writer_write_all(struct recording_writer *w, const void *bytes, size_t len);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records with the names and mappings of what existed before the recording: the kernel, its modules,
+ * and processes. They have the form of the kernel's records, with zeros as their time and task.
+ */
+#include <stdio.h>
+
+#include "base/file.h"
+#include "base/proc.h"
+#include "recording/writer_internal.h"
+#include "symbol/maps.h"
+
+enum { MODULES_MAX = 1 << 20, STATUS_MAX = 16 << 10, PATH_BYTES_MAX = 4096, COMM_MAX = 256 };
+
+struct synthesis {
+	struct recording_writer *w;
+	struct buf *b;
+	pid_t pid;
+	struct map done; /* pids */
+};
+
+/* Text with its NUL, padded to a multiple of 8 bytes. */
+static size_t padded_text(const char *text)
+{
+	return ROUND_UP(strnlen(text, PATH_BYTES_MAX - 1) + 1, (size_t)8);
+}
+
+static void put_text(struct buf *b, const char *text)
+{
+	static const char zeros[8];
+	size_t len = strnlen(text, PATH_BYTES_MAX - 1);
+
+	buf_add(b, text, len);
+	buf_add(b, zeros, padded_text(text) - len);
+}
+
+static void put_trailer(const struct synthesis *s)
+{
+	static const char zeros[64];
+
+	buf_add(s->b, zeros, s->w->layout.trailer_size);
+}
+
+static void put_header(
+	const struct synthesis *s, uint32_t type, uint16_t misc, size_t fixed, const char *text)
+{
+	size_t size = sizeof(struct perf_event_header) + fixed + s->w->layout.trailer_size;
+
+	writer_put_header(s->b, type, misc, size + (text ? padded_text(text) : 0));
+	s->w->stats.records++;
+}
+
+/* ---- the kernel ---- */
+
+static void put_kernel_map(
+	const struct synthesis *s, uint64_t start, uint64_t len, uint64_t pgoff, const char *name)
+{
+	put_header(s, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL, 32, name);
+	writer_put_u32(s->b, UINT32_MAX); /* pid */
+	writer_put_u32(s->b, 0);
+	writer_put_u64(s->b, start);
+	writer_put_u64(s->b, len);
+	writer_put_u64(s->b, pgoff);
+	put_text(s->b, name);
+	put_trailer(s);
+}
+
+/*
+ * perf moves the kernel's symbols by the difference between the address of _text in its file and
+ * that in the record, which is in place of an offset. Without addresses there are no kernel symbols.
+ */
+static void put_kernel(const struct synthesis *s)
+{
+	unsigned long long address, start = 0, end = 0;
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[512], name[256], type;
+
+	while (file && !end && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx %c %255s", &address, &type, name) != 3)
+			continue;
+		if (!strcmp(name, "_text") || (!start && !strcmp(name, "_stext")))
+			start = address;
+		else if (!strcmp(name, "_etext"))
+			end = address;
+	}
+	if (file)
+		fclose(file);
+	if (start && end > start)
+		put_kernel_map(s, start, end - start, start, "[kernel.kallsyms]_text");
+}
+
+/* Lines of /proc/modules: "ext4 1048576 2 mbcache,jbd2, Live 0xffffffffc0000000". */
+static void put_modules(const struct synthesis *s)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	char *line, *rest;
+
+	if (file_read("/proc/modules", MODULES_MAX, &text) < 0 || !text.len)
+		return;
+	for (line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		unsigned long long size, start;
+		char name[64], bracketed[72];
+
+		if (sscanf(line, "%63s %llu %*s %*s %*s %llx", name, &size, &start) != 3 || !start)
+			continue;
+		snprintf(bracketed, sizeof(bracketed), "[%s]", name);
+		put_kernel_map(s, start, size, 0, bracketed);
+	}
+}
+
+/* ---- processes ---- */
+
+static int put_mapping(void *ctx, const struct attar_mapping *m, bool executable)
+{
+	const struct synthesis *s = ctx;
+	const char *path = *m->path ? m->path : "//anon";
+
+	if (!executable)
+		return 0;
+	put_header(s, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 64, path);
+	writer_put_u32(s->b, (uint32_t)s->pid);
+	writer_put_u32(s->b, (uint32_t)s->pid);
+	writer_put_u64(s->b, m->start);
+	writer_put_u64(s->b, m->len);
+	writer_put_u64(s->b, m->pgoff);
+	writer_put_u32(s->b, m->maj);
+	writer_put_u32(s->b, m->min);
+	writer_put_u64(s->b, m->ino);
+	writer_put_u64(s->b, 0); /* generation */
+	writer_put_u32(s->b, 5); /* PROT_READ | PROT_EXEC */
+	writer_put_u32(s->b, 2); /* MAP_PRIVATE */
+	put_text(s->b, path);
+	put_trailer(s);
+	writer_add_file(s->w, path);
+	return 0;
+}
+
+static void put_fork(const struct synthesis *s, pid_t parent, pid_t tid, pid_t parent_tid)
+{
+	put_header(s, PERF_RECORD_FORK, 0, 24, NULL);
+	writer_put_u32(s->b, (uint32_t)s->pid);
+	writer_put_u32(s->b, (uint32_t)parent);
+	writer_put_u32(s->b, (uint32_t)tid);
+	writer_put_u32(s->b, (uint32_t)parent_tid);
+	writer_put_u64(s->b, 0);
+	put_trailer(s);
+}
+
+static void put_comm(const struct synthesis *s, pid_t tid)
+{
+	struct buf comm _cleanup_(buf_done) = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", s->pid, tid);
+	if (file_read(path, COMM_MAX, &comm) < 0 || !comm.len)
+		return;
+	if (comm.data[comm.len - 1] == '\n')
+		comm.data[comm.len - 1] = '\0';
+	put_header(s, PERF_RECORD_COMM, 0, 8, comm.data);
+	writer_put_u32(s->b, (uint32_t)s->pid);
+	writer_put_u32(s->b, (uint32_t)tid);
+	put_text(s->b, comm.data);
+	put_trailer(s);
+}
+
+static int put_thread(void *ctx, int tid)
+{
+	const struct synthesis *s = ctx;
+
+	if (tid != s->pid)
+		put_fork(s, s->pid, tid, s->pid);
+	put_comm(s, tid);
+	return buf_failed(s->b) ? base_oom() : 0;
+}
+
+/* The value of a line such as "PPid:\t1" of /proc/PID/status; 0 if the process has ended. */
+static pid_t status_number(pid_t pid, const char *key)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	char path[64], *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (file_read(path, STATUS_MAX, &text) < 0 || !text.len)
+		return 0;
+	at = strstr(text.data, key);
+	return at ? (pid_t)strtol(at + strlen(key), NULL, 10) : 0;
+}
+
+static int put_process(void *ctx, int pid)
+{
+	struct synthesis *s = ctx;
+	pid_t parent = status_number(pid, "\nPPid:\t");
+	int r;
+
+	s->pid = pid;
+	put_fork(s, parent, pid, parent);
+	r = proc_each_thread(pid, put_thread, s);
+	/* Kernel threads have no mappings; others may end meanwhile. */
+	if (r == 0)
+		(void)maps_read(pid, put_mapping, s);
+	return buf_failed(s->b) ? base_oom() : 0;
+}
+
+static int put_listed(struct synthesis *s)
+{
+	const struct recording_writer_opts *opts = &s->w->opts;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < opts->n_pids; i++) {
+		pid_t pid = status_number(opts->pids[i], "\nTgid:\t");
+
+		if (!pid || map_get(&s->done, (uint64_t)pid))
+			continue;
+		r = map_put(&s->done, (uint64_t)pid, 1);
+		if (r == 0)
+			r = put_process(s, pid);
+	}
+	return r;
+}
+
+int writer_put_processes(struct recording_writer *w, struct buf *b)
+{
+	struct synthesis s = {.w = w, .b = b};
+	int r;
+
+	put_kernel(&s);
+	put_modules(&s);
+	r = w->opts.all_processes && !w->opts.n_pids ? proc_each_process(put_process, &s)
+						     : put_listed(&s);
+	map_done(&s.done);
+	return r == -ENOMEM || buf_failed(b) ? -ENOMEM : 0;
+}

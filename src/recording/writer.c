@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a writer: events, records and rounds. write_file.c has the layout of the file. */
+#include "recording/writer.h"
+
+#include <stdio.h>
+
+#include "recording/write_file.h"
+#include "recording/writer_internal.h"
+
+enum { BUFFER_BYTES = 256 << 10 }; /* smaller writes are collected up to this size */
+
+int recording_writer_open(
+	const struct recording_writer_opts *opts, struct recording_writer **ret_writer)
+{
+	struct recording_writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return base_oom();
+	w->opts = *opts;
+	w->fd = -1;
+	w->pipe = !strcmp(opts->path, "-");
+	w->name = w->pipe ? "standard output" : opts->path;
+	r = opts->compress ? deflate_init(&w->deflater) : 0;
+	if (r == 0)
+		r = writer_create(w);
+	if (r < 0) {
+		deflate_done(&w->deflater);
+		free(w);
+		return r;
+	}
+	*ret_writer = w;
+	return 0;
+}
+
+int recording_writer_add_event(
+	struct recording_writer *w, const struct recording_writer_event *event)
+{
+	struct writer_event copy = {.name = strdup(event->name),
+		.ids = malloc(event->n_ids * sizeof(*event->ids) + 1),
+		.n_ids = event->n_ids,
+		.system = event->system ? strdup(event->system) : NULL,
+		.format_text = event->format_text,
+		.format_len = event->format_len};
+	size_t size = event->attr->size ?: PERF_ATTR_SIZE_VER0;
+
+	memcpy(&copy.attr, event->attr, MIN(size, sizeof(copy.attr)));
+	if (!copy.name || !copy.ids || (event->system && !copy.system) ||
+		vec_push(&w->events, copy) < 0) {
+		free(copy.name);
+		free(copy.ids);
+		free(copy.system);
+		return base_oom();
+	}
+	if (event->n_ids)
+		memcpy(copy.ids, event->ids, event->n_ids * sizeof(*event->ids));
+	if (w->events.n == 1)
+		attar_layout_init(&w->layout, &copy.attr.attr);
+	return 0;
+}
+
+/* A pipe is told the features before the data, a file after them. */
+static int begin_file(struct recording_writer *w)
+{
+	int r = w->pipe ? writer_begin_pipe(w) : writer_begin_file(w);
+
+	if (r == 0)
+		r = writer_put_processes(w, &w->out);
+	if (r == 0 && buf_failed(&w->out))
+		r = base_oom();
+	return r == 0 ? writer_flush(w) : r;
+}
+
+int recording_writer_begin(struct recording_writer *w)
+{
+	writer_trim_attrs(w);
+	w->begun = true;
+	return begin_file(w);
+}
+
+static void note_map(
+	struct recording_writer *w, const struct perf_event_header *header, size_t path_at)
+{
+	const char *path = (const char *)header + path_at;
+
+	if (header->size > path_at && memchr(path, '\0', header->size - path_at))
+		writer_add_file(w, path);
+}
+
+void recording_writer_note(struct recording_writer *w, const struct perf_event_header *header)
+{
+	uint64_t time, lost;
+
+	w->stats.records++;
+	if (header->type == PERF_RECORD_SAMPLE) {
+		time = attar_record_time(&w->layout, header);
+		w->stats.samples++;
+		if (time > w->last_time)
+			w->last_time = time;
+		if (unlikely(time < w->first_time || !w->first_time))
+			w->first_time = time;
+	} else if (header->type == PERF_RECORD_MMAP2) {
+		note_map(w, header, 72);
+	} else if (header->type == PERF_RECORD_MMAP) {
+		note_map(w, header, 40);
+	} else if (header->type == PERF_RECORD_LOST && header->size >= 24) {
+		memcpy(&lost, (const char *)header + 16, sizeof(lost));
+		w->stats.lost += lost;
+	}
+}
+
+/* Compresses what was collected; small pieces would compress badly. */
+static int compress(struct recording_writer *w)
+{
+	int r = buf_failed(&w->plain) ? base_oom() : 0;
+
+	if (r == 0 && w->plain.len)
+		r = deflate_add(&w->deflater, w->plain.data, w->plain.len, &w->out);
+	buf_reset(&w->plain);
+	return r == 0 ? writer_flush(w) : r;
+}
+
+int recording_writer_write(struct recording_writer *w, const void *bytes, size_t len)
+{
+	int r;
+
+	if (w->failed)
+		return w->failed;
+	w->stats.bytes += len;
+	if (w->deflater.stream) {
+		buf_add(&w->plain, bytes, len);
+		return w->plain.len < BUFFER_BYTES ? 0 : compress(w);
+	}
+	if (w->out.len + len < BUFFER_BYTES) {
+		buf_add(&w->out, bytes, len);
+		return buf_failed(&w->out) ? base_oom() : 0;
+	}
+	r = writer_flush(w);
+	return r == 0 ? writer_write_all(w, bytes, len) : r;
+}
+
+/* The full file becomes PATH.1, and so on; the oldest one is dropped. */
+static int rotate(struct recording_writer *w)
+{
+	int r = writer_finish(w);
+
+	if (r < 0)
+		return r;
+	for (unsigned i = w->opts.rotate; i > 0; i--) {
+		struct buf from _cleanup_(buf_done) = {0}, to _cleanup_(buf_done) = {0};
+
+		buf_str(&from, w->opts.path);
+		if (i > 1)
+			buf_printf(&from, ".%u", i - 1);
+		buf_printf(&to, "%s.%u", w->opts.path, i);
+		if (buf_failed(&from) || buf_failed(&to))
+			return base_oom();
+		if (rename(buf_text(&from), buf_text(&to)) < 0 && errno != ENOENT)
+			return attar_fail(-errno, "cannot rename %s to %s: %s", buf_text(&from),
+				buf_text(&to), strerror(errno));
+	}
+	w->first_time = w->last_time = 0;
+	deflate_restart(&w->deflater);
+	r = writer_create(w);
+	return r == 0 ? begin_file(w) : r;
+}
+
+int recording_writer_round(struct recording_writer *w)
+{
+	int r;
+
+	if (w->failed)
+		return w->failed;
+	r = compress(w);
+	if (r < 0)
+		return r;
+	writer_put_header(&w->out, RECORD_FINISHED_ROUND, 0, sizeof(struct perf_event_header));
+	r = writer_flush(w);
+	if (r < 0 || !w->opts.max_bytes || w->at < w->opts.max_bytes)
+		return r;
+	if (w->opts.rotate && !w->pipe)
+		return rotate(w);
+	return 1;
+}
+
+void recording_writer_get_stats(
+	const struct recording_writer *w, struct recording_writer_stats *ret_stats)
+{
+	*ret_stats = w->stats;
+}
+
+int recording_writer_close(struct recording_writer *w)
+{
+	int r;
+
+	if (!w)
+		return 0;
+	if (w->plain.len && !w->failed)
+		w->failed = compress(w);
+	r = writer_finish(w);
+	deflate_done(&w->deflater);
+	vec_each (&w->events, event) {
+		free(event->name);
+		free(event->ids);
+		free(event->system);
+	}
+	vec_each (&w->files, file)
+		free(file->path);
+	vec_done(&w->events);
+	vec_done(&w->files);
+	map_done(&w->files_by_hash);
+	buf_done(&w->out);
+	buf_done(&w->plain);
+	free(w);
+	return r;
+}

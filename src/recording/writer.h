@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes perf.data files and pipes, which perf and recording_open() read.
+ *
+ *	recording_writer_open(&opts, &w);
+ *	recording_writer_add_event(w, &event);		// all events
+ *	recording_writer_begin(w);			// header, names and mappings of processes
+ *	for (;;) {
+ *		recording_writer_note(w, header);	// each record
+ *		recording_writer_write(w, bytes, len);	// the same records
+ *		recording_writer_round(w);		// all rings were read
+ *	}
+ *	recording_writer_close(w);
+ *
+ * Records reach the file at each round, so a recording whose writer is killed can be read up to its
+ * last round: only its features and build ids are missing. Errors name the file.
+ */
+#ifndef RECORDING_WRITER_H
+#define RECORDING_WRITER_H
+
+#include "attar/record.h"
+#include "base/base.h"
+
+struct recording_writer_opts {
+	const char *path; /* "-": a pipe on standard output; borrowed until close */
+	bool compress;    /* with zstd */
+	int clockid;      /* of the times in the records */
+	/*
+	 * recording_writer_round() says that a file is full when it has this size in bytes; 0: never.
+	 * With rotate, it then goes on in a new one, and keeps the last `rotate` files as PATH.1 (the
+	 * newest) and so on.
+	 */
+	uint64_t max_bytes;
+	unsigned rotate;
+	/*
+	 * Whose processes have their names and mappings written at the start: pids, or all if n_pids
+	 * is 0 and all_processes is set. Borrowed until close.
+	 */
+	const pid_t *pids;
+	size_t n_pids;
+	bool all_processes;
+};
+
+/* Everything is copied, except format_text: borrowed until close. */
+struct recording_writer_event {
+	const char *name;
+	const struct perf_event_attr *attr; /* of attr->size bytes */
+	const uint64_t *ids;
+	size_t n_ids;
+	const char *system; /* of a tracepoint; NULL: none */
+	const char *format_text;
+	size_t format_len;
+};
+
+struct recording_writer_stats {
+	uint64_t samples, records, bytes; /* bytes: of records, before compression */
+	uint64_t lost;                    /* according to LOST records */
+	uint64_t file_bytes;              /* written, in all files */
+	unsigned files;
+};
+
+struct recording_writer;
+
+/* Creates the file; an existing one is replaced. Returns 0 or a negative errno. */
+int recording_writer_open(
+	const struct recording_writer_opts *opts, struct recording_writer **ret_writer);
+
+int recording_writer_add_event(
+	struct recording_writer *w, const struct recording_writer_event *event);
+
+/* Writes the header and the existing processes. */
+int recording_writer_begin(struct recording_writer *w);
+
+/* Takes what the header needs from a record: times, and files with build ids. */
+void recording_writer_note(struct recording_writer *w, const struct perf_event_header *header);
+
+/* Writes records, or parts of records that are continued by the next call. */
+int recording_writer_write(struct recording_writer *w, const void *bytes, size_t len);
+
+/*
+ * Ends a round: the records of the following round are not older than the newest ones of the round
+ * before this one. Returns 0; 1 if the file is full and nothing should be written any more.
+ */
+int recording_writer_round(struct recording_writer *w);
+
+void recording_writer_get_stats(
+	const struct recording_writer *w, struct recording_writer_stats *ret_stats);
+
+/*
+ * Completes the file and frees the writer, also after an error of other functions: the records that
+ * were written can then be read. Accepts NULL. Returns 0 or a negative errno.
+ */
+int recording_writer_close(struct recording_writer *w);
+
+#endif

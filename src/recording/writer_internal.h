@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of a writer, shared by its files. */
+#ifndef RECORDING_WRITER_INTERNAL_H
+#define RECORDING_WRITER_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "record/uapi.h"
+#include "recording/deflate.h"
+#include "recording/format.h"
+#include "recording/writer.h"
+
+struct writer_event {
+	char *name; /* owned */
+	union uapi_attr attr;
+	uint64_t *ids; /* owned */
+	size_t n_ids;
+	char *system; /* owned; NULL: no tracepoint */
+	const char *format_text;
+	size_t format_len;
+};
+
+/* A file that is mapped as code. */
+struct writer_file {
+	char *path; /* owned */
+};
+
+struct recording_writer {
+	struct recording_writer_opts opts;
+	const char *name; /* of the file, for messages */
+	int fd;
+	bool owns_fd, pipe, begun;
+	int failed; /* the negative errno of the first failed write; 0: none */
+	VEC(struct writer_event) events;
+	uint32_t attr_size;         /* the same for all events */
+	struct attar_layout layout; /* of the first event: all have time and task at its place */
+	struct buf out;             /* to be written */
+	uint64_t at;                /* offset in the file of what out does not contain */
+	uint64_t data_start;
+	struct deflater deflater;
+	struct buf plain; /* to be compressed */
+	VEC(struct writer_file) files;
+	struct map files_by_hash;
+	uint64_t first_time, last_time; /* ns; of samples; 0: none */
+	uint64_t wall_ns, clock_ns;     /* the same moment, at the start */
+	struct recording_writer_stats stats;
+};
+
+/* Writes out what is buffered. Returns 0 or a negative errno with an error text. */
+int writer_flush(struct recording_writer *w);
+
+/* Appends to the buffer in the format of perf.data. */
+void writer_put_u32(struct buf *b, uint32_t value);
+void writer_put_u64(struct buf *b, uint64_t value);
+void writer_put_string(struct buf *b, const char *text);
+void writer_put_header(struct buf *b, uint32_t type, uint16_t misc, size_t size);
+void writer_pad(struct buf *b, size_t to);
+
+/* Appends the contents of a feature; nothing if it is unknown here. */
+void writer_put_feature(const struct recording_writer *w, enum data_feature feature, struct buf *b);
+
+/* Appends the tracing data: formats of the tracepoints and strings of the kernel. */
+void writer_put_tracing_data(const struct recording_writer *w, struct buf *b);
+
+/* Appends records with the names and mappings of the kernel and of processes. */
+int writer_put_processes(struct recording_writer *w, struct buf *b);
+
+/* Remembers that code of this file was mapped. */
+void writer_add_file(struct recording_writer *w, const char *path);
+
+/* Appends a record for each file that has a build id, and for the kernel. */
+void writer_put_build_ids(const struct recording_writer *w, struct buf *b);
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* What the writer writes is what the reader reads: files, pipes, compressed, full, unfinished. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "recording/recording.h"
+#include "recording/writer.h"
+
+enum {
+	TYPE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+	SAMPLE_BYTES = 32,
+	PER_ROUND = 100,
+};
+
+static char folder[] = "/tmp/attar-writer-XXXXXX";
+static char path[64];
+
+static const char format_text[] = "name: second\nID: 72\nformat:\n";
+
+static int make_folder(void **state)
+{
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/x.data", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		char name[80];
+
+		snprintf(name, sizeof(name), i ? "%s.%d" : "%s", path, i);
+		unlink(name);
+	}
+	return rmdir(folder);
+}
+
+static void add_events(struct recording_writer *w)
+{
+	static const uint64_t ids[] = {11, 12, 21};
+	const struct perf_event_attr first = {.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(first),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_type = TYPE,
+		.sample_id_all = 1};
+	const struct perf_event_attr second = {.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(second),
+		.config = 72,
+		.sample_type = TYPE,
+		.sample_id_all = 1};
+	const struct recording_writer_event events[] = {
+		{.name = "cpu-clock", .attr = &first, .ids = ids, .n_ids = 2},
+		{.name = "test:second",
+			.attr = &second,
+			.ids = ids + 2,
+			.n_ids = 1,
+			.system = "test",
+			.format_text = format_text,
+			.format_len = sizeof(format_text) - 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		assert_int_equal(recording_writer_add_event(w, &events[i]), 0);
+}
+
+struct sample {
+	struct perf_event_header header;
+	uint64_t id;
+	uint32_t pid, tid;
+	uint64_t time;
+};
+
+/* Writes samples with the times 1, 2, ...; every PER_ROUND of them are a round. */
+static int write_samples(struct recording_writer *w, uint64_t from, uint64_t to)
+{
+	int r = 0;
+
+	for (uint64_t time = from; r == 0 && time <= to; time++) {
+		struct sample sample = {.header = {.type = PERF_RECORD_SAMPLE,
+						.misc = PERF_RECORD_MISC_USER,
+						.size = sizeof(sample)},
+			.id = time % 2 ? 11 : 21,
+			.pid = 7,
+			.tid = 8,
+			.time = time};
+
+		recording_writer_note(w, &sample.header);
+		/* In two parts, as a record that wraps around in a ring. */
+		r = recording_writer_write(w, &sample, 12);
+		if (r == 0)
+			r = recording_writer_write(
+				w, (const char *)&sample + 12, sizeof(sample) - 12);
+		if (r == 0 && time % PER_ROUND == 0)
+			r = recording_writer_round(w);
+	}
+	return r;
+}
+
+static struct recording_writer *begin(struct recording_writer_opts opts)
+{
+	struct recording_writer *w;
+
+	opts.path = opts.path ?: path;
+	opts.clockid = CLOCK_MONOTONIC;
+	if (recording_writer_open(&opts, &w) < 0)
+		fail_msg("%s", attar_error());
+	add_events(w);
+	assert_int_equal(recording_writer_begin(w), 0);
+	return w;
+}
+
+struct seen {
+	uint64_t samples, first, last, comms, rounds;
+	bool own_comm; /* the name of this process */
+};
+
+static void see(struct recording *r, const struct perf_event_header *header, struct seen *seen)
+{
+	struct attar_layout layout;
+	struct attar_record rec;
+	int index = recording_event_of(r, header);
+
+	assert_true(index >= 0);
+	attar_layout_init(&layout, &recording_get_event(r, (size_t)index)->attr);
+	assert_int_equal(attar_record_parse(&layout, header, header->size, &rec), 0);
+	if (rec.type == PERF_RECORD_SAMPLE) {
+		assert_int_equal(index, rec.time % 2 == 0);
+		assert_int_equal(rec.tid, 8);
+		seen->samples++;
+		seen->first = seen->first ?: rec.time;
+		assert_true(rec.time == seen->last + 1 || !seen->last);
+		seen->last = rec.time;
+	} else if (rec.type == PERF_RECORD_COMM) {
+		seen->comms++;
+		seen->own_comm |= (pid_t)rec.comm.pid == getpid() &&
+				  !strncmp(rec.comm.comm, "unit_recording", 14);
+	}
+}
+
+static struct recording *read_all(const char *file, struct seen *ret_seen)
+{
+	struct recording_part part;
+	struct recording *r;
+
+	*ret_seen = (struct seen){0};
+	if (recording_open(file, &r) < 0)
+		fail_msg("%s", attar_error());
+	while (recording_next(r, &part) > 0) {
+		for (size_t at = 0; at < part.len;) {
+			const void *header = (const char *)part.bytes + at;
+
+			see(r, header, ret_seen);
+			at += ((const struct perf_event_header *)header)->size;
+		}
+		ret_seen->rounds += part.ends_round;
+		recording_release(r, &part);
+	}
+	return r;
+}
+
+static const char *damage(const struct recording *r)
+{
+	struct recording_stats stats;
+
+	recording_get_stats(r, &stats);
+	return stats.damage;
+}
+
+static void check_whole(const char *file, uint64_t samples, bool pipe)
+{
+	const struct recording_facts *facts;
+	struct utsname names;
+	struct recording *r;
+	struct seen seen;
+
+	r = read_all(file, &seen);
+	assert_null(damage(r));
+	assert_int_equal(seen.samples, samples);
+	assert_int_equal(seen.first, 1);
+	assert_true(seen.own_comm);
+	assert_int_equal(seen.rounds, samples / PER_ROUND);
+	assert_int_equal(recording_n_events(r), 2);
+	assert_string_equal(recording_get_event(r, 0)->name, "cpu-clock");
+	assert_string_equal(recording_get_event(r, 1)->name, "test:second");
+	assert_int_equal(recording_get_event(r, 0)->n_ids, 2);
+	uname(&names);
+	facts = recording_get_facts(r);
+	assert_string_equal(facts->hostname, names.nodename);
+	assert_string_equal(facts->release, names.release);
+	assert_string_equal(facts->arch, names.machine);
+	assert_int_equal(facts->clockid, CLOCK_MONOTONIC);
+	assert_true(facts->wall_ns > facts->clock_ns);
+	assert_non_null(strstr(facts->cmdline, "unit_recording_writer"));
+	assert_int_equal(facts->cpus_online, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_int_equal(facts->pipe, pipe);
+	if (!pipe)
+		assert_int_equal(facts->last_time, samples);
+	recording_close(r);
+}
+
+static void test_file(void **state)
+{
+	struct recording_writer_stats stats;
+	struct recording_writer *w = begin((struct recording_writer_opts){.all_processes = true});
+	struct stat st;
+
+	assert_int_equal(write_samples(w, 1, 5000), 0);
+	recording_writer_get_stats(w, &stats);
+	assert_int_equal(stats.samples, 5000);
+	assert_int_equal(stats.bytes, 5000 * SAMPLE_BYTES);
+	assert_int_equal(recording_writer_close(w), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	check_whole(path, 5000, false);
+}
+
+static void test_listed_processes(void **state)
+{
+	const pid_t pids[] = {getpid()};
+	struct recording_writer *w =
+		begin((struct recording_writer_opts){.pids = pids, .n_pids = 1});
+	struct recording *r;
+	struct seen seen;
+
+	assert_int_equal(recording_writer_close(w), 0);
+	r = read_all(path, &seen);
+	assert_int_equal(seen.comms, 1);
+	assert_true(seen.own_comm);
+	recording_close(r);
+}
+
+static void test_compressed(void **state)
+{
+#ifndef HAVE_ZSTD
+	skip();
+#else
+	struct recording_writer *w =
+		begin((struct recording_writer_opts){.all_processes = true, .compress = true});
+	struct stat st;
+
+	assert_int_equal(write_samples(w, 1, 100000), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size < 100000 * SAMPLE_BYTES / 2);
+	check_whole(path, 100000, false);
+#endif
+}
+
+/* To a named pipe, which is stored by a child. */
+static void test_pipe(void **state)
+{
+	char fifo[80], command[256];
+	struct recording_writer *w;
+	FILE *child;
+
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	snprintf(command, sizeof(command), "cat %s > %s", fifo, path);
+	child = popen(command, "r");
+	assert_non_null(child);
+	w = begin((struct recording_writer_opts){.path = fifo, .all_processes = true});
+	assert_int_equal(write_samples(w, 1, 1000), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	assert_int_equal(pclose(child), 0);
+	check_whole(path, 1000, true);
+	unlink(fifo);
+}
+
+/* A writer that is killed leaves its rounds. */
+static void test_unfinished(void **state)
+{
+	struct recording_writer *w = begin((struct recording_writer_opts){0});
+	char copy[80], command[256];
+	struct recording *r;
+	struct seen seen;
+
+	assert_int_equal(write_samples(w, 1, 250), 0);
+	snprintf(copy, sizeof(copy), "%s.1", path);
+	snprintf(command, sizeof(command), "cp %s %s", path, copy);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	r = read_all(copy, &seen);
+	assert_int_equal(seen.samples, 200);
+	assert_true(recording_get_facts(r)->unfinished);
+	assert_non_null(strstr(damage(r), "it was not finished"));
+	recording_close(r);
+}
+
+/* With a limit, the last file is the newest. */
+static void test_rotation(void **state)
+{
+	struct recording_writer_stats stats;
+	struct recording_writer *w =
+		begin((struct recording_writer_opts){.max_bytes = 1 << 20, .rotate = 2});
+	uint64_t next = 100001;
+	char file[80];
+
+	assert_int_equal(write_samples(w, 1, 100000), 0);
+	recording_writer_get_stats(w, &stats);
+	assert_true(stats.files >= 3);
+	assert_int_equal(recording_writer_close(w), 0);
+	for (int i = 0; i < 3; i++) {
+		struct recording *r;
+		struct seen seen;
+
+		snprintf(file, sizeof(file), i ? "%s.%d" : "%s", path, i);
+		r = read_all(file, &seen);
+		assert_null(damage(r));
+		/* Exactly the samples in front of those of the newer file; the newest may be empty. */
+		if (seen.samples)
+			assert_int_equal(seen.last, next - 1);
+		next -= seen.samples;
+		recording_close(r);
+	}
+	snprintf(file, sizeof(file), "%s.3", path);
+	assert_int_equal(access(file, F_OK), -1);
+}
+
+static void test_full(void **state)
+{
+	struct recording_writer *w = begin((struct recording_writer_opts){.max_bytes = 1 << 20});
+	struct stat st;
+
+	assert_int_equal(write_samples(w, 1, 1 << 20), 1);
+	assert_int_equal(recording_writer_close(w), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 1 << 20 && st.st_size < 1200000);
+}
+
+/* On a full disk the error names file and reason, and the records in front can be read. */
+static void test_disk_full(void **state)
+{
+	struct rlimit old, limit;
+	struct recording_writer *w;
+	struct recording *r;
+	struct seen seen;
+
+	signal(SIGXFSZ, SIG_IGN);
+	w = begin((struct recording_writer_opts){0});
+	getrlimit(RLIMIT_FSIZE, &old);
+	limit = (struct rlimit){1 << 20, old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(write_samples(w, 1, 1 << 20), -EFBIG);
+	assert_non_null(strstr(attar_error(), path));
+	assert_non_null(strstr(attar_error(), "File too large"));
+	assert_int_equal(recording_writer_close(w), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	r = read_all(path, &seen);
+	assert_true(seen.samples > 30000);
+	assert_false(recording_get_facts(r)->unfinished);
+	recording_close(r);
+}
+
+static void test_bad_paths(void **state)
+{
+	struct recording_writer_opts opts = {.path = "/nowhere/x.data"};
+	struct recording_writer *w;
+
+	assert_int_equal(recording_writer_open(&opts, &w), -ENOENT);
+	assert_string_equal(
+		attar_error(), "cannot create /nowhere/x.data: No such file or directory");
+	opts.path = folder;
+	assert_int_equal(recording_writer_open(&opts, &w), -EISDIR);
+	/* A device is written to, not replaced. */
+	w = begin((struct recording_writer_opts){.path = "/dev/null"});
+	assert_int_equal(write_samples(w, 1, 100), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	assert_int_equal(access("/dev/null", W_OK), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_listed_processes),
+		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_pipe),
+		cmocka_unit_test(test_unfinished),
+		cmocka_unit_test(test_rotation),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_disk_full),
+		cmocka_unit_test(test_bad_paths),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
