@@ -56,14 +56,14 @@ static inline void feed_consume(struct feed *feed, size_t n)
 
 /*
  * Makes room behind end. If less than half of the chunk is left, the unread bytes (at most 64 KiB)
- * move to its start, or to that of a new one if parts borrow this one. Returns the room in bytes, at
- * least half a chunk; or -ENOMEM.
+ * move to its start, or to that of a new one if parts borrow this one. Returns the room in bytes,
+ * at least half a chunk; or -ENOMEM.
  */
 ssize_t feed_room(struct chunk_pool *pool, struct feed *feed);
 
 /*
- * Appends at most CHUNK_BYTES bytes to a feed that is only used for copies, at an address aligned to
- * 8. Returns their address in feed->chunk; NULL if out of memory.
+ * Appends at most CHUNK_BYTES bytes to a feed that is only used for copies, at an address aligned
+ * to 8. Returns their address in feed->chunk; NULL if out of memory.
  */
 const void *feed_copy(struct chunk_pool *pool, struct feed *feed, const void *bytes, size_t len);
 

@@ -114,7 +114,9 @@ static const struct traced_event *find_traced(const struct recording *r, uint64_
 	return index ? &r->tracing.events.at[*index] : NULL;
 }
 
-/* Only needed to convert the fields of raw data. A format that cannot be parsed leaves them as is. */
+/*
+ * Only needed to convert the fields of raw data. A format that cannot be parsed leaves them as is.
+ */
 static void parse_format(struct recording *r, struct event_entry *entry, const char *system)
 {
 	if (!r->facts.swapped || entry->format)

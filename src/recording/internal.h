@@ -83,14 +83,14 @@ void recording_damage(struct recording *r, const char *fmt, ...) ATTAR_PRINTF(2,
 const char *recording_keep(struct recording *r, const char *text);
 
 /*
- * Adds an event with attributes of the file's byte order. The cursor for ids may be empty. Returns 0
- * or a negative errno; -EBADMSG if the attributes are invalid.
+ * Adds an event with attributes of the file's byte order. The cursor for ids may be empty. Returns
+ * 0 or a negative errno; -EBADMSG if the attributes are invalid.
  */
 int recording_add_event(struct recording *r, const void *attr, size_t attr_len, struct cursor ids);
 
 /*
- * As recording_event_of() for a record of the recording's byte order, whose header was converted; -1
- * if there are no events.
+ * As recording_event_of() for a record of the recording's byte order, whose header was converted;
+ * -1 if there are no events.
  */
 int recording_event_of_swapped(const struct recording *r, const struct perf_event_header *header);
 

@@ -4,8 +4,9 @@
  * either byte order, also compressed with zstd.
  *
  * A recording delivers its records in parts: contiguous records in the byte order of this machine,
- * exactly as a ring would contain them. Records that only perf's tools write (type 64 and above) are
- * interpreted or skipped and are never in a part. Parts are in file order; the stream sorts them.
+ * exactly as a ring would contain them. Records that only perf's tools write (type 64 and above)
+ * are interpreted or skipped and are never in a part. Parts are in file order; the stream sorts
+ * them.
  *
  *	struct recording *r;
  *	struct recording_part part;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of the other byte order. A sample consists of 64-bit words, so all words are swapped first;
- * the parser then finds the parts that are something else: pairs of 32 bits, bit fields, and bytes,
- * which are swapped back.
+ * Records of the other byte order. A sample consists of 64-bit words, so all words are swapped
+ * first; the parser then finds the parts that are something else: pairs of 32 bits, bit fields, and
+ * bytes, which are swapped back.
  */
 #include "recording/swap.h"
 
@@ -155,8 +155,8 @@ static bool swap_sample(const struct attar_layout *layout, const struct attar_fo
 /* ---- other records ---- */
 
 /*
- * The numbers at the start of each type: h, w and q have 2, 4 and 8 bytes, * repeats the last one up
- * to the trailer. Text and bytes that follow stay as they are.
+ * The numbers at the start of each type: h, w and q have 2, 4 and 8 bytes, * repeats the last one
+ * up to the trailer. Text and bytes that follow stay as they are.
  */
 static const char *const shapes[] = {
 	[PERF_RECORD_MMAP] = "wwqqq",

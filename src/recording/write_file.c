@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file is: header, ids of the events, attributes, data, table of features, features. The header is
- * written twice: at the start without the size of the data, which marks an unfinished file, and at
- * the end. A pipe has records in place of header and features.
+ * A file is: header, ids of the events, attributes, data, table of features, features. The header
+ * is written twice: at the start without the size of the data, which marks an unfinished file, and
+ * at the end. A pipe has records in place of header and features.
  */
 #include "recording/write_file.h"
 
@@ -27,8 +27,8 @@ static uint64_t clock_ns(int clockid)
 }
 
 /*
- * An existing recording is unlinked, so that a process that reads it keeps it. Devices and pipes are
- * written to.
+ * An existing recording is unlinked, so that a process that reads it keeps it. Devices and pipes
+ * are written to.
  */
 static int open_output(struct recording_writer *w)
 {

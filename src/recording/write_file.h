@@ -9,8 +9,8 @@
 int writer_create(struct recording_writer *w);
 
 /*
- * Shortens the attributes of all events to the oldest size that holds them, so that older versions of
- * perf read them.
+ * Shortens the attributes of all events to the oldest size that holds them, so that older versions
+ * of perf read them.
  */
 void writer_trim_attrs(struct recording_writer *w);
 

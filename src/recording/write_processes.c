@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records with the names and mappings of what existed before the recording: the kernel, its modules,
- * and processes. They have the form of the kernel's records, with zeros as their time and task.
+ * Records with the names and mappings of what existed before the recording: the kernel, its
+ * modules, and processes. They have the form of the kernel's records, with zeros as their time and
+ * task.
  */
 #include <stdio.h>
 
@@ -67,7 +68,8 @@ static void put_kernel_map(
 
 /*
  * perf moves the kernel's symbols by the difference between the address of _text in its file and
- * that in the record, which is in place of an offset. Without addresses there are no kernel symbols.
+ * that in the record, which is in place of an offset. Without addresses there are no kernel
+ * symbols.
  */
 static void put_kernel(const struct synthesis *s)
 {

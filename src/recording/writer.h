@@ -26,15 +26,15 @@ struct recording_writer_opts {
 	bool compress;    /* with zstd */
 	int clockid;      /* of the times in the records */
 	/*
-	 * recording_writer_round() says that a file is full when it has this size in bytes; 0: never.
-	 * With rotate, it then goes on in a new one, and keeps the last `rotate` files as PATH.1 (the
-	 * newest) and so on.
+	 * recording_writer_round() says that a file is full when it has this size in bytes; 0:
+	 * never. With rotate, it then goes on in a new one, and keeps the last `rotate` files as
+	 * PATH.1 (the newest) and so on.
 	 */
 	uint64_t max_bytes;
 	unsigned rotate;
 	/*
-	 * Whose processes have their names and mappings written at the start: pids, or all if n_pids
-	 * is 0 and all_processes is set. Borrowed until close.
+	 * Whose processes have their names and mappings written at the start: pids, or all if
+	 * n_pids is 0 and all_processes is set. Borrowed until close.
 	 */
 	const pid_t *pids;
 	size_t n_pids;

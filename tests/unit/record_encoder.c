@@ -51,7 +51,10 @@ static void put_words(struct encoder *e, const uint64_t *words, uint64_t n)
 		put64(e, words[i]);
 }
 
-/* The bit fields of struct perf_branch_entry as a big-endian compiler lays them out: first, highest. */
+/*
+ * The bit fields of struct perf_branch_entry as a big-endian compiler lays them out: first,
+ * highest.
+ */
 static void put_branch_flags(struct encoder *e, uint64_t flags)
 {
 	static const unsigned widths[] = {1, 1, 1, 1, 16, 4, 2, 4, 3, 31};

@@ -30,8 +30,8 @@ struct model {
 	bool without_hw_idx; /* no branch stack was available */
 	bool with_counters;  /* counters are written even if not requested */
 	/*
-	 * Set after model_random(): encode as a machine of the other byte order does, except for the
-	 * record's header. Raw data, stacks and AUX data are bytes.
+	 * Set after model_random(): encode as a machine of the other byte order does, except for
+	 * the record's header. Raw data, stacks and AUX data are bytes.
 	 */
 	bool swapped;
 	uint64_t rng;

@@ -42,7 +42,8 @@ void put_tracing_data(struct file_builder *f, uint64_t first_config, unsigned n)
 
 /*
  * A file with two events (configs 71 and 72, ids 1001, 1002 and 2001), n samples with the times 1,
- * 2, ..., a round after every 10, and features. *ret_data, unless NULL, gets the offset of the data.
+ * 2, ..., a round after every 10, and features. *ret_data, unless NULL, gets the offset of the
+ * data.
  */
 void build_file(struct file_builder *f, unsigned n, uint64_t *ret_data);
 

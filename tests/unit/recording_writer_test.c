@@ -316,7 +316,9 @@ static void test_rotation(void **state)
 		snprintf(file, sizeof(file), i ? "%s.%d" : "%s", path, i);
 		r = read_all(file, &seen);
 		assert_null(damage(r));
-		/* Exactly the samples in front of those of the newer file; the newest may be empty. */
+		/*
+		 * Exactly the samples in front of those of the newer file; the newest may be empty.
+		 */
 		if (seen.samples)
 			assert_int_equal(seen.last, next - 1);
 		next -= seen.samples;
