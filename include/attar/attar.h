@@ -16,6 +16,7 @@
 #include "attar/report.h"
 #include "attar/run.h"
 #include "attar/sample.h"
+#include "attar/states.h"
 #include "attar/stats.h"
 #include "attar/stream.h"
 #include "attar/symbol.h"

@@ -3,7 +3,8 @@
  * attar/stats.h - aggregates for profilers: weighted stacks, means and deviations.
  *
  * It includes the headers of the other aggregates: attar/hist.h (histograms), attar/keytable.h
- * (sums and histograms by key) and attar/pairs.h (start and end events matched by key).
+ * (sums and histograms by key), attar/pairs.h (start and end events matched by key) and
+ * attar/states.h (the time in each state).
  *
  * Samples are added to a struct attar_stacks with the stack of each; a report then has a table of
  * functions and a call tree. Symbols are resolved when a report is filled, not when samples are
@@ -28,6 +29,7 @@
 #include "attar/pairs.h"
 #include "attar/perf.h"
 #include "attar/report.h"
+#include "attar/states.h"
 #include "attar/stream.h"
 #include "attar/symbol.h"
 
