@@ -1,39 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-"use strict";
-(() => {
-const $ = id => document.getElementById(id);
-const data = JSON.parse($("data").textContent);
+/* The flame graph. */
 const ROW = 19, LEAST = 0.5; /* pixels: the height of a frame, the width below which it is not drawn */
 const KINDS = ["User", "Kernel", "Inlined", "JIT", "Unknown", "Process"];
 const TASK = 5, NONE = -1;
 
-function element(name, className, text) {
-	const e = document.createElement(name);
-	if (className) e.className = className;
-	if (text !== undefined) e.textContent = text;
-	return e;
-}
-
-/* ---- Numbers ---- */
-
-const grouped = value => Math.round(value).toLocaleString("en-US");
-const percent = share => (share * 100).toFixed(2) + "%";
-
-function scaled(value, factor, steps) {
-	let i = 0;
-	for (; i < steps.length - 1 && value >= factor - 0.5; i++) value /= factor;
-	const places = i == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-	return value.toLocaleString("en-US", {minimumFractionDigits: places, maximumFractionDigits: places}) +
-		" " + steps[i];
-}
-
-function weight(value) {
-	switch (model.unit) {
-	case "ns": return scaled(value, 1000, ["ns", "us", "ms", "s"]);
-	case "bytes": return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
-	default: return grouped(value);
-	}
-}
+const weight = value => inUnit(model.unit, value);
 
 /* ---- The packed tree, see html_tree.c ---- */
 
@@ -237,7 +208,6 @@ function brief(name) {
 	return at > 1 && at < plain.length ? plain.slice(at) : plain || name;
 }
 
-const cut = (text, room) => text.length > room ? text.slice(0, room - 1) + "…" : text;
 const label = (name, room) => name.length > room ? cut(brief(name.slice(0, 2000)), room) : name;
 
 const isMatch = node => matches !== null && node > 0 && matches[model.frame[node]] == 1;
@@ -620,7 +590,7 @@ function wire() {
 	new ResizeObserver(() => { if ($("view").clientWidth != width) redraw(true); }).observe($("view"));
 }
 
-/* ---- Title, tables and notes ---- */
+/* ---- Title and notes ---- */
 
 function showFacts() {
 	const facts = [];
@@ -630,62 +600,6 @@ function showFacts() {
 	if (model) facts.push(element("span", "", `${model.name}: ${weight(model.total[0])}`));
 	$("title").textContent = data.title;
 	$("facts").replaceChildren(...facts);
-}
-
-const raw = cell => Array.isArray(cell) ? cell[0] : cell;
-
-function compare(a, b) {
-	if (a === null || b === null) return (a === null) - (b === null);
-	return typeof a == "number" ? b - a : a < b ? -1 : a > b ? 1 : 0;
-}
-
-function tableCell(table, column, cell) {
-	const spec = table.columns[column], td = element("td", spec.number ? "number" : "");
-	const bar = table.kind == "histogram" ? column == 2 : spec.unit == "percent";
-	td.textContent = Array.isArray(cell) ? cell[1] : cut(cell, 500);
-	if (!spec.number) td.title = cut(cell, 2000);
-	if (!bar || typeof raw(cell) != "number") return td;
-	td.classList.add("bar");
-	td.style.setProperty("--share", Math.min(100, 100 * raw(cell) / (table.most ?? 100)) + "%");
-	return td;
-}
-
-function fillRows(table, body, more, limit) {
-	body.replaceChildren(...table.rows.slice(0, limit).map(row => {
-		const tr = element("tr");
-		tr.append(...row.map((cell, column) => tableCell(table, column, cell)));
-		return tr;
-	}));
-	more.hidden = table.rows.length <= limit;
-}
-
-function drawTable(table) {
-	const section = element("section"), scroll = element("div", "scroll"), grid = element("table");
-	const head = element("tr"), body = element("tbody"), more = element("button", "more");
-	let limit = 50;
-	if (table.kind == "histogram") table.most = table.rows.reduce((most, row) => Math.max(most, raw(row[2])), 1);
-	table.columns.forEach((spec, column) => {
-		const th = element("th", spec.number ? "number" : ""), button = element("button", "", spec.name);
-		th.scope = "col";
-		button.type = "button";
-		button.addEventListener("click", () => {
-			table.rows.sort((a, b) => compare(raw(a[column]), raw(b[column])));
-			for (const other of head.children) other.removeAttribute("aria-sort");
-			th.setAttribute("aria-sort", spec.number ? "descending" : "ascending");
-			fillRows(table, body, more, limit);
-		});
-		th.append(button);
-		head.append(th);
-	});
-	more.type = "button";
-	more.textContent = `Show all ${grouped(table.rows.length)} rows`;
-	more.addEventListener("click", () => fillRows(table, body, more, limit = Infinity));
-	fillRows(table, body, more, limit);
-	grid.append(element("thead"), body);
-	grid.tHead.append(head);
-	scroll.append(grid);
-	section.append(element("h2", "", table.name), scroll, more);
-	$("tables").append(section);
 }
 
 function showNotes() {
@@ -699,7 +613,7 @@ function showNotes() {
 
 showFacts();
 showNotes();
-data.tables.forEach(drawTable);
+data.tables.forEach(drawSection);
 if (data.trees.length) {
 	$("flame").hidden = false;
 	data.trees.forEach((tree, i) => $("tree").append(new Option(tree.name, i)));
@@ -733,4 +647,3 @@ window.attar = {
 		return list;
 	},
 };
-})();

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A self-contained page: flame.html with the report as a JSON object in it.
+ * A self-contained page: page.html with the report as a JSON object in it.
  *
  *	{"title","command","profiler","when","span","remarks":[...],"notes":"..."|null,
- *	 "tables":[{"name","kind","columns":[{"name","number":0|1,"unit"}],"rows":[[cell,...]]}],
+ *	 "tables":[{"name","kind","summary","columns":[{"name","number":0|1,"unit"}],
+ *	            "rows":[[cell,...]]}],
  *	 "trees":[...]}
  *
- * A text cell is a string; a number cell is a pair of the number and its text. See html_tree.c for
+ * A text cell is a string; a number cell is a pair of the number and its text. All durations of a
+ * table have one unit, as in text output. See html_tree.c for
  * the packed tree.
  */
 #include "report/html.h"
@@ -42,7 +44,9 @@ static void add_member(struct buf *b, const char *name, const char *text)
 	buf_char(b, ',');
 }
 
-static void add_number(struct buf *b, enum attar_unit unit, struct cell cell)
+/* scale NULL: the cell has a unit of its own. */
+static void add_number(
+	struct buf *b, enum attar_unit unit, const struct number_scale *scale, struct cell cell)
 {
 	if (cell.kind == CELL_NONE || (cell.kind == CELL_DOUBLE && !isfinite(cell.real)))
 		buf_str(b, "[null,\"");
@@ -51,11 +55,15 @@ static void add_number(struct buf *b, enum attar_unit unit, struct cell cell)
 		number_plain(b, ATTAR_UNIT_ID, cell);
 		buf_str(b, ",\"");
 	}
-	number_cell(b, unit, cell);
+	if (scale && unit == ATTAR_UNIT_NS)
+		number_in_scale(b, scale, cell);
+	else
+		number_cell(b, unit, cell);
 	buf_str(b, "\"]");
 }
 
-static void add_cell(struct buf *b, const struct attar_section *s, uint32_t row, size_t column)
+static void add_cell(struct buf *b, const struct attar_section *s, const struct number_scale *scale,
+	uint32_t row, size_t column)
 {
 	struct cell cell = section_cell(s, row, column);
 	enum attar_unit unit = s->columns.at[column].unit;
@@ -65,21 +73,40 @@ static void add_cell(struct buf *b, const struct attar_section *s, uint32_t row,
 	else if (unit == ATTAR_UNIT_TEXT && cell.kind == CELL_NONE)
 		buf_str(b, "\"\"");
 	else
-		add_number(b, unit, cell);
+		add_number(b, unit, scale, cell);
 }
 
-static void add_columns(struct buf *b, const struct attar_section *s)
+static void add_columns(
+	struct buf *b, const struct attar_section *s, const struct number_scale *scale)
 {
+	struct buf name _cleanup_(buf_done) = {0};
+
 	for (size_t i = 0; i < s->columns.n; i++) {
 		const struct column *column = &s->columns.at[i];
 
 		buf_str(b, i ? ",{" : "{");
-		add_member(b, "name", section_text(s, column->name));
+		buf_reset(&name);
+		buf_str(&name, section_text(s, column->name));
+		if (scale && column->unit == ATTAR_UNIT_NS)
+			buf_printf(&name, " (%s)", scale->name);
+		add_member(b, "name", buf_text(&name));
 		buf_printf(b, "\"number\":%d,\"unit\":\"%s\"}", column->unit != ATTAR_UNIT_TEXT,
 			unit_name(column->unit));
 	}
 	if (s->details.n)
 		buf_str(b, ",{\"name\":\"detail\",\"number\":0,\"unit\":\"lines\"}");
+	b->failed |= name.failed;
+}
+
+static void add_summary(struct buf *b, const struct attar_section *s)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+
+	if (s->kind != ATTAR_SECTION_HISTOGRAM)
+		return;
+	render_summary(&text, s);
+	add_member(b, "summary", buf_text(&text));
+	b->failed |= text.failed;
 }
 
 /* The detail lines of a row as one string. Returns the index of the next row's first line. */
@@ -101,19 +128,23 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 static void add_table(struct attar_renderer *r, const struct attar_section *s)
 {
 	struct buf *b = &r->out;
+	const struct number_scale *scale = NULL;
 	size_t detail = 0;
 
+	if (s->kind == ATTAR_SECTION_TABLE)
+		scale = number_scale_of_rows(s, 0, s->rows);
 	buf_char(b, '{');
 	add_member(b, "name", section_text(s, s->name));
+	add_summary(b, s);
 	buf_printf(b, "\"kind\":\"%s\",\"columns\":[", section_kind_name(s->kind));
-	add_columns(b, s);
+	add_columns(b, s, scale);
 	buf_str(b, "],\"rows\":[");
 	for (uint32_t row = 0; row < s->rows; row++) {
 		buf_str(b, row ? ",\n[" : "\n[");
 		for (size_t i = 0; i < s->columns.n; i++) {
 			if (i)
 				buf_char(b, ',');
-			add_cell(b, s, row, i);
+			add_cell(b, s, scale, row, i);
 		}
 		if (s->details.n)
 			detail = add_details(b, s, row, detail);

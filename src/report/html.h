@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by html.c and html_tree.c, which write the data of the page flame.html. */
+/* Shared by html.c and html_tree.c, which write the data of the page page.html. */
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
 
 #include "report/render.h"
 
-/* flame.html, embedded by tools/embed. NUL-terminated. */
+/* page.html, embedded by tools/embed. NUL-terminated. */
 extern const char html_page[];
 
 /* Appends a JSON string that is safe inside <script>: control bytes as \xNN, no '<'. */

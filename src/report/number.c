@@ -138,6 +138,20 @@ const struct number_scale *number_scale_for(const struct number_range *range)
 	return &scales[i];
 }
 
+const struct number_scale *number_scale_of_rows(
+	const struct attar_section *s, uint32_t first, uint32_t n)
+{
+	struct number_range range = {0};
+
+	for (size_t i = 0; i < s->columns.n && n > 1; i++) {
+		if (s->columns.at[i].unit != ATTAR_UNIT_NS)
+			continue;
+		for (uint32_t row = first; row < first + n; row++)
+			number_range_add(&range, section_cell(s, row, i));
+	}
+	return number_scale_for(&range);
+}
+
 void number_in_scale(struct buf *b, const struct number_scale *scale, struct cell cell)
 {
 	double value;

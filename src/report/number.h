@@ -32,6 +32,13 @@ void number_range_add(struct number_range *range, struct cell cell);
 /* NULL: there are no values. */
 const struct number_scale *number_scale_for(const struct number_range *range);
 
+/*
+ * The unit for the durations in n rows of a section from `first` on. NULL: each has its own; so has
+ * a single row, which cannot be compared.
+ */
+const struct number_scale *number_scale_of_rows(
+	const struct attar_section *s, uint32_t first, uint32_t n);
+
 /* "1,234.567", without the unit; "<0.001" for what would be 0.000; "-" for none and for NaN. */
 void number_in_scale(struct buf *b, const struct number_scale *scale, struct cell cell);
 

@@ -44,6 +44,12 @@ void render_spill(struct attar_renderer *r);
 /* True if the footer is a warning: something was lost, missing or not printed. */
 bool render_notes_warn(const struct attar_notes *notes);
 
+/*
+ * The summary of a histogram, empty if there is none: "84,000 values, min 1.50 us, mean 41.7 us,
+ * p50 16.0 us, p99 240 us, max 255 us".
+ */
+void render_summary(struct buf *b, const struct attar_section *s);
+
 /* The footer of a report: "12,345 samples seen, 0 lost, ...". Clauses are separated by "; ". */
 void render_notes(struct buf *b, const struct attar_notes *notes);
 

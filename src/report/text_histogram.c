@@ -133,38 +133,14 @@ static void draw_bar(struct histogram *h, unsigned used, uint64_t count)
 			buf_char(&h->r->out, '#');
 }
 
-static void add_value(struct buf *b, const char *name, enum attar_unit unit, double value)
-{
-	buf_printf(b, "%s%s ", b->len ? ", " : "", name);
-	number_cell(b, unit, (struct cell){CELL_DOUBLE, .real = value});
-}
-
-/* "84,000 values, min 1.50 us, mean 41.7 us, p50 16.0 us, p99 240 us, max 255 us" */
 static void draw_summary(struct histogram *h)
 {
-	const struct attar_section *s = h->s;
-	enum attar_unit unit = s->columns.at[0].unit;
-	struct buf line _cleanup_(buf_done) = {0}, name _cleanup_(buf_done) = {0};
+	struct buf line _cleanup_(buf_done) = {0};
 
-	if (s->summary.is_set) {
-		number_grouped(&line, s->summary.count);
-		buf_str(&line, s->summary.count == 1 ? " value" : " values");
-	}
-	if (s->summary.is_set && s->summary.count) {
-		add_value(&line, "min", unit, s->summary.min);
-		add_value(&line, "mean", unit, s->summary.sum / (double)s->summary.count);
-	}
-	for (size_t i = 0; i < s->quantiles.n; i++) {
-		buf_reset(&name);
-		buf_char(&name, 'p');
-		quantile_name(&name, s->quantiles.at[i].share);
-		add_value(&line, buf_text(&name), unit, s->quantiles.at[i].value);
-	}
-	if (s->summary.is_set && s->summary.count)
-		add_value(&line, "max", unit, s->summary.max);
+	render_summary(&line, h->s);
 	if (line.len)
 		text_wrap(h->r, TEXT_PLAIN, buf_text(&line));
-	h->r->out.failed |= line.failed || name.failed;
+	h->r->out.failed |= line.failed;
 }
 
 void text_histogram(struct attar_renderer *r, const struct attar_section *s)

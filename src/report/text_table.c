@@ -65,31 +65,14 @@ static uint32_t first_row(const struct attar_renderer *r, const struct attar_sec
 	return s->kind == ATTAR_SECTION_TIME_SERIES ? s->rows - rows_shown(r, s) : 0;
 }
 
-/*
- * One unit for all durations, so that they can be compared; a single row is easier to read without.
- */
-static const struct number_scale *scale_of_durations(const struct grid *g)
-{
-	struct number_range range = {0};
-	const struct attar_section *s = g->s;
-	uint32_t first = first_row(g->r, s), n = rows_shown(g->r, s);
-
-	if (s->kind == ATTAR_SECTION_EVENTS || n < 2)
-		return NULL;
-	for (size_t i = 0; i < s->columns.n; i++)
-		for (uint32_t row = first;
-			s->columns.at[i].unit == ATTAR_UNIT_NS && row < first + n; row++)
-			number_range_add(&range, section_cell(s, row, i));
-	return number_scale_for(&range);
-}
-
 /* Determines the widest shown cell of each column. */
 static int grid_init(struct grid *g)
 {
 	const struct attar_section *s = g->s;
 	uint32_t first = first_row(g->r, s), end = first + rows_shown(g->r, s);
 
-	g->scale = scale_of_durations(g);
+	if (s->kind != ATTAR_SECTION_EVENTS)
+		g->scale = number_scale_of_rows(s, first, end - first);
 	for (size_t i = 0; i < s->columns.n; i++) {
 		struct layout_column *column = vec_add(&g->columns);
 

@@ -138,6 +138,31 @@ static void make_tables(struct attar_report *report, uint64_t number)
 	finish(report, 1000);
 }
 
+/* Durations that sort differently as text, a gap, and integers beyond the range of doubles. */
+static void make_numbers(struct attar_report *report, uint64_t number)
+{
+	static const char *const names[] = {"beta", "Alpha", "gamma", "none", "big"};
+	static const uint64_t waits[] = {9000, 100000, 10000, 0, 2500000};
+	struct attar_section *t = attar_report_table(report, "numbers");
+
+	attar_section_column(t, "name", ATTAR_UNIT_TEXT);
+	attar_section_column(t, "wait", ATTAR_UNIT_NS);
+	attar_section_column(t, "change", ATTAR_UNIT_COUNT);
+	for (size_t i = 0; i < 5; i++) {
+		attar_section_row(t);
+		attar_cell_text(t, names[i]);
+		if (waits[i])
+			attar_cell_u64(t, waits[i]);
+		else
+			attar_cell_none(t);
+		if (i == 4)
+			attar_cell_u64(t, UINT64_MAX);
+		else
+			attar_cell_i64(t, (int64_t[]){3, -1000, 20, 0}[i]);
+	}
+	finish(report, 5);
+}
+
 static void make_empty(struct attar_report *report, uint64_t number)
 {
 	attar_report_tree(report, "samples", ATTAR_UNIT_COUNT);
@@ -452,6 +477,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{"split", make_split},
 		{"tables", make_tables},
+		{"numbers", make_numbers},
 		{"empty", make_empty},
 		{"hostile", make_hostile},
 		{"many", make_many},

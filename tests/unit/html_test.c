@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The data of the page; the page itself is tested in a browser: tests/e2e/test_flamegraph.py. */
+/*
+ * The data of the page; the page is tested in a browser: tests/e2e/test_page.py,
+ * test_flamegraph.py.
+ */
 #include "drawing.h"
 
 static const struct attar_render_opts plain = {0};

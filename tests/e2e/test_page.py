@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Tables, histograms and time series of the HTML page in a browser."""
+import re
+
+import pytest
+
+from browser import Page, browser, make, needs_browser  # noqa: F401
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+pytestmark = needs_browser
+
+# What report_demo puts into "split": counts of the histogram, values of the time series.
+COUNTS = [i * (8 - i) * 1000 for i in range(8)]
+SWITCHES = [100 * i for i in range(10)]
+WAITS = [None if i == 5 else 250000 + 1000.5 * (i % 3) for i in range(10)]
+
+
+@pytest.fixture(scope='module')
+def numbers(tmp_path_factory):
+    return make(tmp_path_factory.mktemp('page') / 'numbers.html', 'numbers')
+
+
+@pytest.fixture(scope='module')
+def split(tmp_path_factory):
+    return make(tmp_path_factory.mktemp('page') / 'split.html', 'split')
+
+
+@pytest.fixture
+def page(browser, split):  # noqa: F811
+    page = Page(browser, split)
+    yield page
+    page.quiet()
+
+
+def column(page, i):
+    return page.js('''return [...document.querySelectorAll("tbody tr")].map(
+        tr => tr.children[arguments[0]].textContent)''', i)
+
+
+def header(page, name):
+    return page.browser.find_element(By.XPATH, f'//th/button[starts-with(text(), "{name}")]')
+
+
+def order(page):
+    return page.js('''return [...document.querySelectorAll("th")].map(
+        th => th.getAttribute("aria-sort"))''')
+
+
+def test_columns_sort_by_number_and_text(browser, numbers):  # noqa: F811
+    """Durations have one unit; none is last in both directions; equal numbers keep their order."""
+    page = Page(browser, numbers)
+    names = ['beta', 'Alpha', 'gamma', 'none', 'big']
+    assert column(page, 0) == names and order(page) == [None] * 3
+    assert column(page, 1) == ['9.000', '100.000', '10.000', '-', '2,500.000']
+    assert header(page, 'wait').text == 'wait (us)'
+    header(page, 'wait').click()
+    assert column(page, 0) == ['big', 'Alpha', 'gamma', 'beta', 'none']
+    assert order(page) == [None, 'descending', None]
+    header(page, 'wait').click()
+    assert column(page, 0) == ['beta', 'gamma', 'Alpha', 'big', 'none']
+    assert order(page) == [None, 'ascending', None]
+    header(page, 'change').click()
+    assert column(page, 2) == ['18,446,744,073,709,551,615', '20', '3', '0', '-1,000']
+    header(page, 'name').click()
+    assert column(page, 0) == ['Alpha', 'beta', 'big', 'gamma', 'none']
+    assert order(page) == ['ascending', None, None]
+    page.quiet()
+
+
+def test_columns_sort_by_keyboard(browser, numbers):  # noqa: F811
+    page = Page(browser, numbers)
+    page.keys(Keys.TAB, Keys.TAB, Keys.ENTER)
+    assert order(page) == [None, 'descending', None]
+    page.keys(Keys.SPACE)
+    assert order(page) == [None, 'ascending', None]
+    assert column(page, 0)[0] == 'beta'
+    page.quiet()
+
+
+def boxes(page):
+    return page.js('''return [...document.querySelectorAll(".box")].map(
+        e => ["x", "y", "width", "height"].map(name => Number(e.getAttribute(name))))''')
+
+
+def texts(page, selector):
+    return [e.text for e in page.browser.find_elements(By.CSS_SELECTOR, selector)]
+
+
+def test_bars_have_the_heights_of_their_counts(page):
+    found = boxes(page)
+    assert len(found) == len(COUNTS)
+    scale = max(height for *_, height in found) / max(COUNTS)
+    for (x, y, width, height), count in zip(found, COUNTS):
+        assert height == pytest.approx(count * scale, abs=.1)
+        assert y + height == pytest.approx(found[4][1] + found[4][3], abs=.1)
+        assert width == pytest.approx(found[0][2])
+    assert [x for x, *_ in found] == sorted({x for x, *_ in found})
+    assert texts(page, '.summary') == ['84,000 values, min 1.50 us, mean 41.7 us, p50 16.0 us, '
+                                       'p95 120 us, p99 240 us, max 255 us']
+
+
+def chart(page, i):
+    return page.browser.find_elements(By.CSS_SELECTOR, '.chart')[i]
+
+
+def test_axes_have_units(page):
+    """The ticks of the y axis are at the heights of their values."""
+    ticks = texts(page, '.chart .tick')
+    assert {'0', '5,000', '10,000', '15,000', '1.00 us', '128 us', '256 us'} <= set(ticks)
+    assert {'0 ns', '100 us', '200 us', '22:13:20'} <= set(ticks)
+    marks = page.js('''return [...document.querySelector(".chart").querySelectorAll(".tick")].map(
+        e => [e.textContent, Number(e.getAttribute("y"))])''')
+    at = dict(marks)
+    bottom = at['0']
+    tallest = max(height for *_, height in boxes(page))
+    assert bottom - at['15,000'] == pytest.approx(tallest * 15 / 16, abs=.5)
+    assert bottom - at['5,000'] == pytest.approx((bottom - at['15,000']) / 3, abs=.1)
+
+
+def test_tooltip_follows_pointer_and_keys(page):
+    box = page.browser.find_elements(By.CSS_SELECTOR, '.box')[4]
+    ActionChains(page.browser, duration=0).move_to_element(box).perform()
+    tip = chart(page, 0).find_element(By.CSS_SELECTOR, '.tip')
+    assert tip.text.split('\n') == ['16.0 us to 32.0 us', '16,000 (19.05%)']
+    assert box.get_attribute('class') == 'box on'
+    ActionChains(page.browser, duration=0).move_to_element(page['title']).perform()
+    assert not tip.is_displayed()
+    page.js('arguments[0].focus()', chart(page, 0))
+    page.keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert tip.text.split('\n') == ['2.00 us to 4.00 us', '7,000 (8.33%)']
+    page.keys(Keys.END)
+    assert tip.text.startswith('128 us to 256 us')
+    page.keys(Keys.ARROW_LEFT)
+    assert tip.text.startswith('64.0 us to 128 us')
+    assert page.state['chosen'] is None  # the flame graph does not take the keys
+    page.keys(Keys.ESCAPE)
+    assert not tip.is_displayed()
+
+
+def points(page, i):
+    """Return the pieces of the i-th line as lists of points."""
+    d = page.browser.find_elements(By.CSS_SELECTOR, '.line')[i].get_attribute('d')
+    return [[tuple(map(float, p)) for p in re.findall(r'([\d.]+) ([\d.]+)', piece)]
+            for piece in d.split('M')[1:]]
+
+
+def test_lines_go_through_their_points(page):
+    """One chart for each unit; a missing value is a gap."""
+    assert texts(page, '.legend:not(#legend) li') == ['switches', 'wait']
+    [line] = points(page, 0)
+    first, last = line[0], line[-1]
+    height = first[1] - last[1]
+    for i, (x, y) in enumerate(line):
+        assert x == pytest.approx(first[0] + (last[0] - first[0]) * i / 9, abs=.1)
+        assert first[1] - y == pytest.approx(height * SWITCHES[i] / 900, abs=.1)
+    before, after = points(page, 1)
+    assert len(before) == 5 and len(after) == 4
+    bottom = first[1]
+    top = min(y for _, y in before + after)
+    for (_, y), value in zip(before + after, [w for w in WAITS if w is not None]):
+        assert bottom - y == pytest.approx((bottom - top) * value / 252001, abs=.1)
+
+
+def test_tooltip_of_a_time_series(page):
+    page.js('arguments[0].focus()', chart(page, 2))
+    page.keys(Keys.HOME)
+    tip = chart(page, 2).find_element(By.CSS_SELECTOR, '.tip')
+    assert tip.text.split('\n') == ['22:13:20.000000', 'wait: 250 us']
+    page.keys(*[Keys.ARROW_RIGHT] * 5)
+    assert tip.text.split('\n') == ['22:13:25.000000', 'wait: -']
+    assert len(chart(page, 2).find_elements(By.CSS_SELECTOR, 'circle')) == 0
+    page.keys(Keys.ARROW_RIGHT)
+    assert len(chart(page, 2).find_elements(By.CSS_SELECTOR, 'circle')) == 1
+
+
+def test_charts_have_their_table(page):
+    details = page.browser.find_elements(By.CSS_SELECTOR, 'details')
+    assert len(details) == 2
+    details[0].find_element(By.TAG_NAME, 'summary').click()
+    rows = details[0].find_elements(By.CSS_SELECTOR, 'tbody tr')
+    assert [td.text for td in rows[4].find_elements(By.TAG_NAME, 'td')] == \
+        ['16.0 us', '32.0 us', '16,000']
+
+
+def test_charts_fit_a_narrow_window(browser, split):  # noqa: F811
+    browser.set_window_size(420, 800)
+    try:
+        page = Page(browser, split)
+        assert page.js('return document.documentElement.scrollWidth <= innerWidth')
+        right = max(x + width for x, _, width, _ in boxes(page))
+        assert 150 < right < 420
+    finally:
+        browser.set_window_size(1200, 900)
+    page.quiet()
+
+
+@pytest.mark.parametrize('kind, seeds', [('hostile', [1]), ('random', range(1, 31))])
+def test_hostile_sections_are_text(browser, tmp_path, kind, seeds):  # noqa: F811
+    """No script runs, no error occurs, and every number of a chart is finite."""
+    for seed in seeds:
+        page = Page(browser, make(tmp_path / 'x.html', kind, seed))
+        assert page.js('return document.title') == 'attar profile'
+        assert len(browser.find_elements(By.TAG_NAME, 'script')) == 2
+        assert browser.find_elements(By.TAG_NAME, 'img') == []
+        assert not page.js('''return [...document.querySelectorAll("svg *")].some(e =>
+            [...e.attributes].some(a => /NaN|Infinity|undefined/.test(a.value)))''')
+        for figure in browser.find_elements(By.CSS_SELECTOR, '.chart')[:3]:
+            page.js('arguments[0].focus()', figure)
+            page.keys(Keys.HOME, Keys.ARROW_RIGHT, Keys.END)
+            page.js('arguments[0].blur()', figure)
+        page.quiet()
