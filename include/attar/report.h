@@ -386,6 +386,9 @@ ATTAR_API const struct attar_sink *attar_renderer_get_sink(const struct attar_re
 ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);
 
+/* Sets the width of the terminal (0: no limit) for the reports that follow. */
+ATTAR_API void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns);
+
 /* Frees the renderer; out stays open. Returns NULL. renderer may be NULL. */
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);
 

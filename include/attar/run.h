@@ -535,6 +535,26 @@ ATTAR_API int attar_run_report(
 /* Makes a run stop and report. Safe in signal handlers and from other threads. */
 ATTAR_API void attar_run_stop(struct attar_run *run);
 
+/*
+ * Requests a report of the time since the previous one. A run that is driven by attar_run_step() or
+ * attar_run_go() gives it to the report hook within about 100 ms. Not with a recording. Safe in
+ * signal handlers and from other threads.
+ */
+ATTAR_API void attar_run_request_report(struct attar_run *run);
+
+/*
+ * The same, with a marker: the text becomes a remark of the report. text is copied, at most 1024
+ * bytes of it. Only from the thread that drives the run. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_run_mark(struct attar_run *run, const char *text);
+
+/*
+ * Describes the state of a started run: its events with the records lost, its rings, the stream,
+ * its caches and the memory that they use. Free with attar_report_free(). Returns 0; -EINVAL: the
+ * run has not been started; -ENOMEM.
+ */
+ATTAR_API int attar_run_status(struct attar_run *run, struct attar_report **ret_report);
+
 /* True once the measurement has ended and only the last reports follow. */
 ATTAR_API bool attar_run_ended(const struct attar_run *run);
 

@@ -27,7 +27,10 @@
 	"\\fB\\-\\-\\fR ignores what attar was started to ignore. The kernel takes about 30 ms "   \
 	"to "                                                                                      \
 	"close a tracepoint; for more than 16, a process named attar-closing waits for that in "   \
-	"the background.\n"
+	"the background.\n.PP\nSIGUSR1 requests a report of the time since the previous one, "     \
+	"SIGUSR2 prints the state of the run on stderr: events, losses, rings, caches, memory. "   \
+	"A line on standard input, if it is a pipe or socket and no command inherits it, "         \
+	"requests a report and is a marker in it. SIGWINCH fits the output to the terminal.\n"
 
 /* Escapes a line of text for roff; `x` and **x** become bold. */
 static void roff_text(struct buf *b, const char *text, size_t n)

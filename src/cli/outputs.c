@@ -196,6 +196,16 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 	return r;
 }
 
+void outputs_resize(struct outputs *o)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts)};
+
+	console_fit(&opts);
+	vec_each (&o->all, out)
+		if (!out->path)
+			attar_renderer_resize(out->renderer, opts.columns);
+}
+
 /* Reports a failed write by its errno, and a renderer's error by its own text. */
 static int failed(const struct output *out, int error)
 {

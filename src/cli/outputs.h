@@ -43,6 +43,9 @@ const struct attar_sink *sink_of_stacks(void);
 int outputs_open(struct outputs *o, const struct attar_run *run,
 	const struct output_options *options, const char *command_line);
 
+/* Fits the output on stdout to the size of the terminal. */
+void outputs_resize(struct outputs *o);
+
 /* True if an output has not failed. */
 bool outputs_remain(const struct outputs *outputs);
 

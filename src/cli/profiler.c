@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/closer.h"
 #include "cli/commands.h"
+#include "cli/control.h"
 #include "cli/outputs.h"
 #include "cli/signals.h"
 
@@ -21,6 +22,7 @@ struct session {
 	int status;       /* of an output that failed while others remained, else 0 */
 	bool interrupted; /* by a signal, before anything was measured */
 	bool has_command;
+	bool reads_stdin; /* lines on standard input are markers */
 };
 
 /* Counters need a file descriptor per CPU and thread: raise the limit to its maximum. */
@@ -56,6 +58,7 @@ static void take_turn(void *ctx)
 	struct session *s = ctx;
 
 	printer_push(&s->outputs.printer);
+	control_turn(s->run, &s->outputs);
 }
 
 /* Called in the command's process: async-signal-safe. */
@@ -99,6 +102,15 @@ static int finish(struct session *s, int r)
 	return s->has_command && signals_taken() ? 128 + signals_taken() : STATUS_OK;
 }
 
+/* With --input, standard input may be the recording. */
+static bool names_input(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strncmp(argv[i], "--input", 7))
+			return true;
+	return false;
+}
+
 static int go(struct session *s, char *const *command, const char *line)
 {
 	struct attar_run_hooks hooks = {.size = sizeof(hooks),
@@ -121,6 +133,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	s->has_command = command != NULL;
 	attar_run_command(s->run, command);
 	raise_file_limit();
+	control_begin(s->reads_stdin);
 	signals_take(s->run);
 	return finish(s, attar_run_go(s->run, &hooks));
 }
@@ -161,6 +174,7 @@ int command_profiler(int argc, char **argv)
 		status = print_help(s.run, attar_profiler_find(argv[0]));
 	else {
 		console_mode(s.options.quiet, s.options.verbose);
+		s.reads_stdin = !args.command && !names_input(argc, argv);
 		status = go(&s, args.command, line);
 	}
 	signals_release();

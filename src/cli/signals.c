@@ -9,10 +9,12 @@
 enum { SAME_REQUEST_NS = 500000000 };
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int requests[] = {SIGUSR1, SIGUSR2, SIGWINCH};
 
 static struct {
 	struct attar_run *volatile run;
 	volatile sig_atomic_t number; /* of the first signal; 0: none */
+	unsigned asked;               /* atomic: see signals_asked() */
 	pid_t sender;                 /* its sender; 0: the kernel, or an unknown process */
 	uint64_t time;                /* ns, time of the first signal */
 	bool ignored[NSIG]; /* signals that attar handles although they were ignored at its start */
@@ -58,6 +60,24 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	errno = error;
 }
 
+static void on_request(int number)
+{
+	int error = errno;
+
+	if (number == SIGUSR1 && state.run)
+		attar_run_request_report(state.run);
+	else if (number == SIGUSR2)
+		__atomic_fetch_or(&state.asked, SIGNALS_STATUS, __ATOMIC_RELAXED);
+	else if (number == SIGWINCH)
+		__atomic_fetch_or(&state.asked, SIGNALS_RESIZED, __ATOMIC_RELAXED);
+	errno = error;
+}
+
+unsigned signals_asked(void)
+{
+	return __atomic_exchange_n(&state.asked, 0, __ATOMIC_RELAXED);
+}
+
 /* Writes without a reader fail with EPIPE. Not SIG_IGN: the command would inherit it. */
 static void on_broken_pipe(int number)
 {
@@ -87,6 +107,7 @@ void signals_init(void)
 void signals_take(struct attar_run *run)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	const struct sigaction request = {.sa_handler = on_request, .sa_flags = SA_RESTART};
 
 	state.run = run;
 	if (!is_ignored(SIGPIPE))
@@ -97,6 +118,9 @@ void signals_take(struct attar_run *run)
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (!is_ignored(ends[i]))
 			sigaction(ends[i], &action, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		if (!is_ignored(requests[i]))
+			sigaction(requests[i], &request, NULL);
 }
 
 void signals_release(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals that end a run. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops it and prints its
- * report; a second one ends the process at once.
+ * Signals that end a run, and those that request something of it. The first SIGINT, SIGTERM, SIGHUP
+ * or SIGQUIT stops it and prints its report; a second one ends the process at once.
  *
  * Two signals are one request if they come within half a second, or if one process sends the same
  * signal again: timeout(1) signals its child and then the process group.
@@ -20,6 +20,15 @@ void signals_init(void);
 
 /* From here on a signal stops the run; NULL: it is only recorded. */
 void signals_take(struct attar_run *run);
+
+/* Requests by signals that do not end the run. SIGUSR1 requests a report of the run itself. */
+enum {
+	SIGNALS_STATUS = 1,  /* SIGUSR2: print the state of the run */
+	SIGNALS_RESIZED = 2, /* SIGWINCH: the terminal has another size */
+};
+
+/* The requests since the last call. */
+unsigned signals_asked(void);
 
 /* Call this before the run is freed. */
 void signals_release(void);

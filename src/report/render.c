@@ -60,6 +60,13 @@ const struct attar_sink *attar_renderer_get_sink(const struct attar_renderer *re
 	return &renderer->format->sink;
 }
 
+void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns)
+{
+	CHECK_ARG_OR(renderer, "renderer", );
+
+	renderer->opts.columns = columns;
+}
+
 struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
 {
 	if (!r)

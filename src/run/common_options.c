@@ -43,15 +43,27 @@ const struct attar_option common_run_options[] = {
 	ATTAR_TIME(T, duration, 'd', "duration", "TIME",
 		"stop after this time: seconds, or with a unit: 500ms, 5s, 1m", .bare = 1000000000,
 		.min = 1000000),
+	ATTAR_TIME(T, usage_self, 0, "usage-self", "MS",
+		"print attar's own CPU usage on stderr at this interval", .bare = 1000000,
+		.min = 1000000),
+	ATTAR_FLAG(T, order, 0, "order", NULL),     /* events are always in order of time */
+	ATTAR_FLAG(T, inherit, 0, "inherit", NULL), /* new children are always watched */
 	{0}};
 
 const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "stop after N events", .min = 1),
+	ATTAR_COUNT(T, count, 0, "exit-N", "N", NULL, .min = 1),
 	ATTAR_COUNT(T, mmap_pages, 'm', "mmap-pages", "N",
 		"size of each CPU's ring buffer in pages of 4 KiB (default 128)", .min = 1,
 		.max = 1 << 16),
 	ATTAR_PERCENT(T, watermark, 0, "watermark", "PCT",
 		"wake up when a ring buffer is this full: 1 to 100 (default 25)", .min = 1),
+	ATTAR_COUNT(T, sampling_limit, 0, "sampling-limit", "N",
+		"stop when more than N samples arrive within a second", .min = 1),
+	ATTAR_JOINED(T, perfeval_cpus, 0, "perfeval-cpus", "LIST",
+		"apply --sampling-limit only to samples on these CPUs", .complete = "cpu"),
+	ATTAR_JOINED(T, perfeval_pids, 0, "perfeval-pids", "LIST",
+		"apply --sampling-limit only to samples of these processes", .complete = "pid"),
 	{0}};
 
 const struct attar_option common_input_options[] = {

@@ -29,6 +29,8 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 		if (unlikely(s->usdt || s->keep))
 			return run_user_deliver(run, s, ev);
 		run->notes.delivered++;
+		if (unlikely(run->self_watch.selects))
+			self_count(run, ev);
 		ev->fields = s->fields;
 		return s->fn(run, run->self, ev);
 	}
@@ -55,6 +57,7 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 	run->notes.unresolved = -1;
 	run->clock.recent = until - run->clock.interval_began;
 	r = run->clock.ended ? 0 : counts_read(run);
+	requests_mark(&run->requests, out);
 	attar_report_span(out, attar_run_realtime(run, until), until - since);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
@@ -112,6 +115,14 @@ static int report_interval(struct attar_run *run, uint64_t time)
 		r = report(run, ATTAR_SCOPE_INTERVAL, run->sources.list.n ? passed : base_now());
 	set_tick(run, passed + interval);
 	return r;
+}
+
+/* A requested report, of the time since the previous one. */
+static int report_request(struct attar_run *run)
+{
+	int r = lines_show(run);
+
+	return r == 0 ? report(run, ATTAR_SCOPE_INTERVAL, base_now()) : r;
 }
 
 /* ---- delivering in order of time ---- */
@@ -222,12 +233,14 @@ static int work(struct attar_run *run)
 		r = counts_follow(run);
 	if (r == 0 && now >= run->clock.tick)
 		r = report_interval(run, now);
+	if (r == 0 && requests_take(&run->requests))
+		r = report_request(run);
 	if (r < 0)
 		return r;
 	progress(run, now);
 	if (run->hooks.turn)
 		run->hooks.turn(run->hooks.ctx);
-	return 1;
+	return self_check(run, now);
 }
 
 /* A round of the recording. 1: more follow; 0: it is over. */
@@ -385,6 +398,8 @@ int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
 	run->phase = RUN_ENDED; /* until it has started */
 	r = attar_symbols_new(NULL, &run->symbols);
 	notes_begin(&run->notes);
+	if (r == 0)
+		r = self_open(run);
 	if (r == 0 && run->opts.input)
 		r = replay_open(run);
 	if (r == 0)

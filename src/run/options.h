@@ -28,6 +28,11 @@ struct common_opts {
 	/* ring buffers */
 	uint64_t mmap_pages;
 	double watermark; /* percent of a ring */
+	/* attar itself */
+	uint64_t usage_self; /* ns */
+	uint64_t sampling_limit;
+	const char *perfeval_cpus, *perfeval_pids;
+	bool order, inherit; /* always so: accepted for scripts */
 };
 
 extern const struct attar_option common_target_options[];

@@ -93,6 +93,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	buf_done(&run->printed);
 	poll_done(&run->poll);
 	stop_done(&run->stop);
+	self_done(&run->self_watch);
 	free(run->self);
 	free(run);
 	return NULL;

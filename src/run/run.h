@@ -17,6 +17,8 @@
 #include "run/open.h"
 #include "run/options.h"
 #include "run/poll.h"
+#include "run/requests.h"
+#include "run/self.h"
 #include "run/replay.h"
 #include "run/sources.h"
 #include "run/starters.h"
@@ -70,6 +72,8 @@ struct attar_run {
 
 	/* The loop and its results. */
 	struct run_stop stop;
+	struct run_requests requests;
+	struct run_self self_watch;
 	struct run_poll poll;
 	struct run_clock clock;
 	struct run_lines lines;

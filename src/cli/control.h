@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests while a run goes on: SIGUSR2, SIGWINCH, and lines on standard input. */
+#ifndef CLI_CONTROL_H
+#define CLI_CONTROL_H
+
+#include "attar/run.h"
+#include "cli/outputs.h"
+
+/*
+ * Whether lines on standard input are markers. It must be a pipe or socket, which nobody else
+ * reads: a terminal, a file (that of a loop in a script) and /dev/null are not read.
+ */
+void control_begin(bool reads_stdin);
+
+/* To be called at each turn of the run. */
+void control_turn(struct attar_run *run, struct outputs *outputs);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What a run observes of itself: its CPU time (--usage-self), its rate (--sampling-limit). */
+#ifndef RUN_SELF_H
+#define RUN_SELF_H
+
+#include "attar/run.h"
+#include "base/parse.h"
+
+struct run_self {
+	uint64_t usage_due;    /* ns, when CPU usage is logged next; 0: not begun */
+	uint64_t usage_began;  /* ns, of the period */
+	uint64_t user, system; /* ns of CPU time at its begin */
+	uint64_t second_began; /* ns, of the second for which samples are counted; 0: not begun */
+	uint64_t samples;      /* delivered before it */
+	uint64_t evaluated;    /* samples of the CPUs and processes below, so far */
+	bool selects;          /* only those are limited */
+	parse_ints cpus, pids; /* of --perfeval-cpus and --perfeval-pids; none: all */
+};
+
+/* Parses the options. */
+int self_open(struct attar_run *run);
+void self_done(struct run_self *self);
+
+/* Counts a sample, if only some are limited. */
+void self_count(struct attar_run *run, const struct attar_event *event);
+
+/* To be called at each turn. False: the limit of samples is exceeded, and the run is to end. */
+bool self_check(struct attar_run *run, uint64_t now);
+
+#endif
