@@ -152,10 +152,24 @@ struct attar_profiler {
 		enum attar_scope scope);
 	/* Frees its resources. May be NULL. */
 	void (*close)(void *self);
+	/*
+	 * Options that are set unless the caller sets them, as words of a command line; ends with
+	 * NULL. NULL: none.
+	 */
+	const char *const *preset;
 };
 
-/* All profilers in alphabetical order, NULL after the last. */
+/*
+ * All profilers in alphabetical order, NULL after the last, with presets: those of attar, and those
+ * of the user in ~/.config/attar/presets (or $ATTAR_PRESETS), see docs/presets.md. Presets are read
+ * on the first call; one that is invalid is left out, and a note is logged.
+ */
 ATTAR_API const struct attar_profiler *const *attar_profilers(void);
+
+/* The same without presets. */
+ATTAR_API const struct attar_profiler *const *attar_builtin_profilers(void);
+
+/* The profiler with this name; NULL: there is none. */
 ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
 
 /* ---- events of a profiler ---- */
@@ -485,6 +499,19 @@ ATTAR_API int attar_run_add_options(
  * flags. -ENOENT: no such option; -EINVAL, -ERANGE: invalid value. The error text names the option.
  */
 ATTAR_API int attar_run_set(struct attar_run *run, const char *name, const char *value);
+
+/*
+ * Sets the option in a word of a command line: -x, -xVALUE, -x VALUE, -xy, --name VALUE,
+ * --name=VALUE, --no-name. next is the word after it, or NULL. Returns the number of words used: 1,
+ * or 2 with next; otherwise as attar_run_set().
+ */
+ATTAR_API int attar_run_set_word(struct attar_run *run, const char *word, const char *next);
+
+/*
+ * Sets the options of a preset that were not set yet. attar_run_start() does it too; a caller that
+ * reads options before, such as attar_run_interval(), calls it after setting its own.
+ */
+ATTAR_API int attar_run_set_preset(struct attar_run *run);
 
 /* Sets the command to launch; argv is borrowed until the run is freed. */
 ATTAR_API void attar_run_command(struct attar_run *run, char *const *argv);

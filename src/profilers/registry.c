@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All profilers, one per line, in alphabetical order (a unit test checks it). */
+/* All profilers except presets, one per line, in alphabetical order (a unit test checks it). */
 #include "attar/run.h"
 
 #define PROFILERS(X)                                                                               \
@@ -15,7 +15,7 @@ PROFILERS(DECLARE)
 
 static const struct attar_profiler *const all[] = {PROFILERS(ADDRESS) NULL};
 
-const struct attar_profiler *const *attar_profilers(void)
+const struct attar_profiler *const *attar_builtin_profilers(void)
 {
 	return all;
 }

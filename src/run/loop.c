@@ -393,6 +393,8 @@ int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
 
 	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);
 
+	if (r == 0)
+		r = attar_run_set_preset(run);
 	if (r < 0)
 		return r;
 	run->phase = RUN_ENDED; /* until it has started */

@@ -70,6 +70,7 @@ int attar_run_add_options(
 
 void options_done(struct run_options *options)
 {
+	vec_done(&options->given);
 	vec_each (&options->lists, list)
 		free((*list)->at);
 	vec_done(&options->lists);
@@ -219,6 +220,15 @@ static int set_value(
 	}
 }
 
+/* Whether the caller has set the option, so that a preset does not change it. */
+static bool is_kept(const struct run_options *options, const struct attar_option *o)
+{
+	for (size_t i = 0; i < options->n_kept; i++)
+		if (options->given.at[i] == o)
+			return true;
+	return false;
+}
+
 int attar_run_set(struct attar_run *run, const char *name, const char *value)
 {
 	CHECK_ARG(run, "run");
@@ -236,6 +246,10 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 		o = NULL;
 	if (!o)
 		return unknown(run, name);
+	if (is_kept(&run->options, o))
+		return 0;
+	if (vec_push(&run->options.given, o) < 0)
+		return base_oom();
 	member = (char *)state + o->offset;
 	if (o->type == ATTAR_OPTION_FLAG || o->type == ATTAR_OPTION_SWITCH) {
 		if (value)

@@ -49,6 +49,9 @@ struct run_options {
 	struct attar_option_group groups[OPTION_GROUPS_MAX + 1]; /* and the terminator */
 	void *states[OPTION_GROUPS_MAX]; /* the struct that the options of each group set */
 	size_t n;
+	VEC(const struct attar_option *) given; /* by the caller or the preset */
+	bool has_preset;                        /* that of the profiler was applied */
+	size_t n_kept; /* while it is applied: the first ones of given, which it does not change */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
 };
 

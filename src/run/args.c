@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options as words of a command line: -x, -xVALUE, -x VALUE, flags bundled as -gv, --name VALUE,
+ * --name=VALUE, --no-name. The option tables define whether an option takes a value.
+ */
+#include "base/check.h"
+#include "run/run.h"
+
+static const struct attar_option *find_letter(const struct attar_run *run, char letter)
+{
+	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
+		for (const struct attar_option *o = g->options; o->name; o++)
+			if (o->letter == letter)
+				return o;
+	return NULL;
+}
+
+static const struct attar_option *find_name(const struct attar_run *run, const char *name)
+{
+	for (const struct attar_option_group *g = run->options.groups; g->title; g++)
+		for (const struct attar_option *o = g->options; o->name; o++)
+			if (!strcmp(o->name, name))
+				return o;
+	return NULL;
+}
+
+static bool takes_value(const struct attar_option *o)
+{
+	return o && o->type != ATTAR_OPTION_FLAG && o->type != ATTAR_OPTION_SWITCH;
+}
+
+/* These return the number of words used, or a negative errno. */
+
+static int set_long(struct attar_run *run, const char *word, const char *next)
+{
+	const char *equals = strchr(word, '=');
+	char *name _cleanup_free_ = equals ? strndup(word, (size_t)(equals - word)) : strdup(word);
+	bool separate;
+	int r;
+
+	if (!name)
+		return base_oom();
+	separate = !equals && takes_value(find_name(run, name));
+	r = attar_run_set(run, name, equals ? equals + 1 : separate ? next : NULL);
+	return r < 0 ? r : 1 + separate;
+}
+
+static int set_letters(struct attar_run *run, const char *word, const char *next)
+{
+	for (const char *p = word; *p; p++) {
+		const struct attar_option *o = find_letter(run, *p);
+		int r;
+
+		if (!o)
+			return attar_fail(-ENOENT, "no such option -%c: 'attar %s -h' lists them",
+				*p, run->profiler->name);
+		if (takes_value(o)) {
+			r = attar_run_set(run, o->name, p[1] ? p + 1 : next);
+			return r < 0 ? r : 1 + !p[1];
+		}
+		r = attar_run_set(run, o->name, NULL);
+		if (r < 0)
+			return r;
+	}
+	return 1;
+}
+
+int attar_run_set_word(struct attar_run *run, const char *word, const char *next)
+{
+	CHECK_ARG(run, "run");
+	CHECK_ARG(word, "word");
+
+	if (word[0] != '-' || !word[1])
+		return attar_fail(-EINVAL, "'%s' is not an option", CLIP(word));
+	return word[1] == '-' ? set_long(run, word + 2, next) : set_letters(run, word + 1, next);
+}
+
+int attar_run_set_preset(struct attar_run *run)
+{
+	CHECK_ARG(run, "run");
+
+	const char *const *words = run->profiler->preset;
+	int r = 0;
+
+	if (!words || run->options.has_preset)
+		return 0;
+	run->options.has_preset = true;
+	run->options.n_kept = run->options.given.n;
+	for (; r >= 0 && *words; words += r)
+		r = attar_run_set_word(run, *words, words[1]);
+	run->options.n_kept = 0;
+	return r < 0 ? attar_context(r, "preset %s", run->profiler->name) : 0;
+}

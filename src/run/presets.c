@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Presets: profilers that are a name, a summary and options of another profiler, each in a text
+ * file. Those of attar are part of the library; users put theirs in a directory.
+ */
+#include "run/presets.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "attar/run.h"
+#include "base/base.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "tracefs/dir.h"
+
+enum { TEXT_MAX = 1 << 16, EXAMPLES_MAX = 16, WORDS_MAX = 256 };
+
+/* A preset. Its strings lie in `text`. */
+struct preset {
+	struct attar_profiler pub;
+	char *text;
+	const char *path; /* for messages, while it is parsed */
+	const char *words[WORDS_MAX + 1];
+	struct attar_example examples[EXAMPLES_MAX + 1];
+	size_t n_examples;
+	char *run; /* the value of "run:" */
+};
+
+/* All profilers; made once, never freed. */
+static struct {
+	pthread_once_t once;
+	VEC(const struct attar_profiler *) all; /* ends with NULL */
+} list = {.once = PTHREAD_ONCE_INIT};
+
+/* ---- the text of a preset ---- */
+
+#define bad(preset_, fmt_, ...) attar_fail(-EINVAL, "%s: " fmt_, (preset_)->path, ##__VA_ARGS__)
+
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t");
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+/* "COMMAND | WHAT" */
+static int take_example(struct preset *p, char *value)
+{
+	char *bar = strstr(value, " | ");
+
+	if (!bar)
+		return bad(p, "'%s': the syntax of an example is COMMAND | WHAT IT SHOWS", value);
+	if (p->n_examples == EXAMPLES_MAX)
+		return bad(p, "too many examples");
+	*bar = '\0';
+	p->examples[p->n_examples++] =
+		(struct attar_example){.command = trim(value), .what = trim(bar + 3)};
+	return 0;
+}
+
+static int take_line(struct preset *p, char *line)
+{
+	char *colon = strchr(line, ':'), *value;
+
+	if (!colon)
+		return bad(p, "'%s': the syntax of a line is KEY: VALUE", line);
+	*colon = '\0';
+	value = trim(colon + 1);
+	if (!strcmp(line, "name"))
+		p->pub.name = value;
+	else if (!strcmp(line, "group"))
+		p->pub.group = value;
+	else if (!strcmp(line, "summary"))
+		p->pub.summary = value;
+	else if (!strcmp(line, "run"))
+		p->run = value;
+	else if (!strcmp(line, "example"))
+		return take_example(p, value);
+	else
+		return bad(
+			p, "no such key '%s': there are name, group, summary, run, example", line);
+	return 0;
+}
+
+/* Lines that begin with a blank continue the one before. */
+static int take_lines(struct preset *p)
+{
+	int r = 0;
+
+	for (char *line = p->text, *next; r == 0 && line; line = next) {
+		next = strchr(line, '\n');
+		while (next && (next[1] == ' ' || next[1] == '\t')) {
+			*next = ' ';
+			next = strchr(next, '\n');
+		}
+		if (next)
+			*next++ = '\0';
+		line = trim(line);
+		if (*line && *line != '#')
+			r = take_line(p, line);
+	}
+	return r;
+}
+
+/* Splits the command line at blanks outside of quotes, which are removed. */
+static int split(struct preset *p)
+{
+	char *from = p->run, *to = p->run;
+	size_t n = 0;
+
+	while (*(from += strspn(from, " \t"))) {
+		char quote = '\0';
+
+		if (n == WORDS_MAX)
+			return bad(p, "run: too many words");
+		p->words[n++] = to;
+		for (; *from && (quote || !strchr(" \t", *from)); from++) {
+			if (quote ? *from == quote : *from == '\'' || *from == '"')
+				quote = quote ? '\0' : *from;
+			else
+				*to++ = *from;
+		}
+		if (quote)
+			return bad(p, "run: missing %s", quote == '"' ? "\"" : "'");
+		from += *from != '\0';
+		*to++ = '\0';
+	}
+	return n ? 0 : bad(p, "no 'run'");
+}
+
+static const struct attar_profiler *find_builtin(const char *name)
+{
+	for (const struct attar_profiler *const *b = attar_builtin_profilers(); *b; b++)
+		if (!strcmp((*b)->name, name))
+			return *b;
+	return NULL;
+}
+
+static bool is_taken(const char *name)
+{
+	vec_each (&list.all, it)
+		if (!strcmp((*it)->name, name))
+			return true;
+	return false;
+}
+
+static bool is_name(const char *name)
+{
+	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
+}
+
+/* Takes everything but name, group, summary and examples from the profiler that it runs. */
+static int complete(struct preset *p)
+{
+	const struct attar_profiler *base;
+	struct attar_profiler own = p->pub;
+
+	if (!own.name || !is_name(own.name))
+		return bad(p, "name: '%s': use lower-case letters, digits and -",
+			own.name ? own.name : "");
+	if (!own.summary)
+		return bad(p, "no 'summary'");
+	if (is_taken(own.name))
+		return bad(p, "there is already a profiler '%s'", own.name);
+	if (!strcmp(p->words[0], own.name))
+		return bad(p, "run: '%s' runs itself", own.name);
+	base = find_builtin(p->words[0]);
+	if (!base)
+		return bad(p, "run: no such profiler '%s'", p->words[0]);
+	p->pub = *base;
+	p->pub.name = own.name;
+	p->pub.group = own.group ? own.group : base->group;
+	p->pub.summary = own.summary;
+	p->pub.examples = p->examples;
+	p->pub.preset = p->words + 1;
+	return 0;
+}
+
+int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler)
+{
+	struct preset *p = calloc(1, sizeof(*p));
+	int r;
+
+	if (!p || !(p->text = strdup(text))) {
+		free(p);
+		return base_oom();
+	}
+	p->path = path;
+	r = take_lines(p);
+	if (r == 0 && !p->run)
+		r = bad(p, "no 'run'");
+	if (r == 0)
+		r = split(p);
+	if (r == 0)
+		r = complete(p);
+	if (r < 0) {
+		free(p->text);
+		free(p);
+		return r;
+	}
+	*ret_profiler = &p->pub;
+	return 0;
+}
+
+/* ---- the list ---- */
+
+static void add(const char *path, const char *text)
+{
+	const struct attar_profiler *profiler;
+
+	if (preset_parse(path, text, &profiler) < 0) {
+		log_note("%s", attar_error());
+		attar_error_clear();
+	} else {
+		vec_push(&list.all, profiler);
+	}
+}
+
+static bool is_preset(const char *name)
+{
+	size_t n = strlen(name), end = strlen(".preset");
+
+	return *name != '.' && n > end && !strcmp(name + n - end, ".preset");
+}
+
+static void add_directory(const char *path)
+{
+	dir_names names _cleanup_(dir_names_done) = {0};
+
+	if (dir_read(path, &names) < 0) {
+		attar_error_clear(); /* usually there is none */
+		return;
+	}
+	vec_each (&names, name) {
+		struct buf text _cleanup_(buf_done) = {0};
+		char file[4096];
+
+		if (!is_preset(*name))
+			continue;
+		snprintf(file, sizeof(file), "%s/%s", path, *name);
+		if (file_read(file, TEXT_MAX, &text) < 0)
+			log_note("%s cannot be read: %s", file, attar_error());
+		else
+			add(file, buf_text(&text));
+		attar_error_clear();
+	}
+}
+
+static void add_users(void)
+{
+	const char *directory = getenv("ATTAR_PRESETS"), *base = getenv("XDG_CONFIG_HOME"),
+		   *home = getenv("HOME");
+	char path[4096];
+
+	if (directory)
+		snprintf(path, sizeof(path), "%s", directory);
+	else if (base && *base)
+		snprintf(path, sizeof(path), "%s/attar/presets", base);
+	else
+		snprintf(path, sizeof(path), "%s/.config/attar/presets", home ? home : "");
+	if (*path)
+		add_directory(path);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct attar_profiler *const *left = a, *const *right = b;
+
+	return strcmp((*left)->name, (*right)->name);
+}
+
+static void make_list(void)
+{
+	for (const struct attar_profiler *const *b = attar_builtin_profilers(); *b; b++)
+		vec_push(&list.all, *b);
+	for (const struct preset_text *t = preset_texts; t->name; t++)
+		add(t->name, t->text);
+	add_users();
+	qsort(list.all.at, list.all.n, sizeof(*list.all.at), compare);
+	vec_push(&list.all, NULL);
+}
+
+const struct attar_profiler *const *attar_profilers(void)
+{
+	static const struct attar_profiler *const none[] = {NULL};
+
+	pthread_once(&list.once, make_list);
+	return list.all.n && !list.all.at[list.all.n - 1] ? list.all.at : none;
+}

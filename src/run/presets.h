@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RUN_PRESETS_H
+#define RUN_PRESETS_H
+
+#include "attar/run.h"
+
+/* A preset of attar itself: presets/NAME.preset. */
+struct preset_text {
+	const char *name;
+	const char *text;
+};
+
+extern const struct preset_text preset_texts[]; /* ends with a NULL name */
+
+/*
+ * Makes a profiler from the text of a preset; path is for messages. The profiler is never freed. 0
+ * or a negative errno.
+ */
+int preset_parse(const char *path, const char *text, const struct attar_profiler **ret_profiler);
+
+#endif

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Presets: profilers that are options of others, in text files of the user."""
+import json
+import os
+
+import pytest
+
+from command import run, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+
+CALLS = 300
+OPENS = '''# a comment
+name: getppids
+group: System calls
+summary: count getppid calls by program
+run: top -e 'syscalls:sys_enter_getppid//alias=my calls/'
+  --only-comm
+example: getppids -i 1s | each second
+'''
+
+
+@pytest.fixture(name='presets')
+def fixture_presets(tmp_path):
+    (tmp_path / 'getppids.preset').write_text(OPENS)
+    return tmp_path
+
+
+def attar(presets, *args):
+    return run(*args, env=os.environ | {'ATTAR_PRESETS': str(presets)})
+
+
+def rows(ended):
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    table = report['sections'][0]
+    return report, [dict(zip([c['name'] for c in table['columns']], r)) for r in table['rows']]
+
+
+def test_runs_the_profiler_with_its_options(presets):
+    report, found = rows(attar(presets, 'getppids', '--format', 'json', '--', workload('flood'),
+                               str(CALLS)))
+    assert report['profiler'] == 'getppids'
+    assert found == [{'comm': 'flood', 'my calls': CALLS}]
+
+
+def test_options_of_the_command_line_replace_those_of_the_preset(presets):
+    _, found = rows(attar(presets, 'getppids', '-e', 'syscalls:sys_exit_getppid', '--format',
+                          'json', '--', workload('flood'), str(CALLS)))
+    assert found == [{'comm': 'flood', 'syscalls:sys_exit_getppid': CALLS}]
+
+
+def test_is_listed_helped_and_completed(presets):
+    assert 'getppids       count getppid calls by program' in attar(presets, '-h').stdout
+    assert 'count getppid calls' in attar(presets, 'getppids', '-h').stdout
+    assert 'getppids' in attar(presets, 'completion', 'bash').stdout
+
+
+def test_users_directory(presets):
+    home = presets / '.config/attar/presets'
+    home.mkdir(parents=True)
+    (home / 'mine.preset').write_text('name: mine\nsummary: x\nrun: stat\n')
+    environ = {k: v for k, v in os.environ.items() if k not in ('ATTAR_PRESETS', 'XDG_CONFIG_HOME')}
+    assert '\n  mine ' in run('-h', env=environ | {'HOME': str(presets)}).stdout
+
+
+@pytest.mark.parametrize('text, sentence', [
+    ('name: a\nsummary: x\nrun: a -e x\n', "'a' runs itself"),
+    ('name: a\nsummary: x\nrun: nothing\n', "no such profiler 'nothing'"),
+    ('name: top\nsummary: x\nrun: stat\n', "there is already a profiler 'top'"),
+    ('name: A B\nsummary: x\nrun: stat\n', 'use lower-case letters'),
+    ('summary: x\nrun: stat\n', 'use lower-case letters'),
+    ('name: a\nrun: stat\n', "no 'summary'"),
+    ('name: a\nsummary: x\n', "no 'run'"),
+    ('name: a\nsummary: x\nrun: stat -e "x\n', 'missing "'),
+    ('name: a\nsummary: x\nrun: stat\nfoo: bar\n', "no such key 'foo'"),
+    ('hello\n', 'KEY: VALUE'),
+    ('name: a\nsummary: x\nrun: stat\nexample: a -i 1s\n', 'COMMAND | WHAT IT SHOWS'),
+])
+def test_invalid_presets_are_left_out(tmp_path, text, sentence):
+    (tmp_path / 'bad.preset').write_text(text)
+    ended = attar(tmp_path, '-h')
+    assert ended.returncode == 0
+    assert f'{tmp_path}/bad.preset: ' in ended.stderr and sentence in ended.stderr
+    assert ended.stderr.count('\n') == 1
+
+
+def test_option_that_the_profiler_lacks(tmp_path):
+    (tmp_path / 'bad.preset').write_text('name: bad\nsummary: x\nrun: stat --nonsense\n')
+    ended = attar(tmp_path, 'bad')
+    assert ended.returncode == 2
+    assert 'preset bad' in ended.stderr and 'nonsense' in ended.stderr
