@@ -44,8 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (raw) {
 		if (raw_size)
 			memcpy(raw, nul + 1, raw_size);
-		filter_keeps(filter, raw, raw_size);
-		filter_keeps(filter, raw + raw_size - raw_size / 2, raw_size / 2);
+		filter_keeps(filter, &(struct attar_expr_record){.raw = raw, .raw_size = raw_size});
+		filter_keeps(
+			filter, &(struct attar_expr_record){.raw = raw + raw_size - raw_size / 2,
+					.raw_size = raw_size / 2});
 	}
 	free(raw);
 	filter_free(filter);

@@ -262,7 +262,8 @@ ATTAR_API uint32_t attar_run_sources(const struct attar_run *run);
 /*
  * Compiles an expression on the fields of source i, such as the value of an attribute; with
  * opts.variables, on these only. The callbacks of opts are set by the run: functions resolve its
- * symbols and threads, and printf() writes to attar_run_printed(). opts may be NULL. Errors are
+ * symbols and threads, printf() writes to attar_run_printed(), and the option --allow-exec adds
+ * ATTAR_EXPR_ALLOW_EXEC to the flags. opts may be NULL. Errors are
  * those of attar_expr_new(). Free with attar_expr_free(), at the latest in the profiler's close().
  */
 ATTAR_API int attar_run_expr(struct attar_run *run, uint32_t i, const char *text,

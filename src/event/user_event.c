@@ -131,10 +131,10 @@ static int find_format(struct parser *parser, const char *name, const struct att
 /* If a running program provides the fields, report filter errors now. */
 static int check_filter(struct parser *parser, const char *text, const struct attar_format *format)
 {
-	struct filter *filter = NULL;
-	int r = filter_parse(text, format, &filter);
+	struct filter_choice choice = {0};
+	int r = filter_choose(text, format, false, NULL, &choice);
 
-	filter_free(filter);
+	filter_free(choice.keep);
 	return r < 0 ? parser_context(parser, parser->event, r) : 0;
 }
 

@@ -251,7 +251,7 @@ static bool compare_constant(struct expr_run *run, const struct expr_node *node)
 	if (node->needs_fields && run->absent != absent)
 		return false;
 	if (node->op == EXPR_GLOB)
-		return expr_glob(constant, n, text, strnlen(text, a.len));
+		return expr_glob(constant, n, text, strnlen(text, a.len)) != node->is_inverted;
 	return (a.len >= n && !memcmp(text, constant, n) && (a.len == n || !text[n])) ==
 	       (node->op == EXPR_EQUAL);
 }
@@ -271,7 +271,7 @@ static __attribute__((noinline)) bool compare_texts(
 	if (node->needs_fields && run->absent != absent)
 		return false;
 	if (node->op == EXPR_GLOB)
-		return expr_glob(b, b_len, a, a_len);
+		return expr_glob(b, b_len, a, a_len) != node->is_inverted;
 	return (a_len == b_len && !memcmp(a, b, a_len)) == (node->op == EXPR_EQUAL);
 }
 

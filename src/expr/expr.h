@@ -96,7 +96,7 @@ struct expr_node {
 	bool is_unknown;          /* this or a descendant node is EXPR_UNKNOWN */
 	bool has_constant;        /* b is a number, and `number` is its value as type `operand` */
 	bool needs_fields;        /* of a comparison: false if one of its fields is absent */
-	bool is_inverted;         /* of a range */
+	bool is_inverted;         /* of a range or pattern */
 	uint16_t depth;
 	int32_t a, b, c; /* operand nodes; -1: none */
 	uint32_t field;  /* in fields */

@@ -5,20 +5,38 @@
  */
 #include "expr/filter.h"
 
+#include <ctype.h>
+
 #include "expr/check.h"
 
 enum { DEPTH_MAX = 32, TEXT_MAX = 256 };
 
 struct filter {
-	struct expr expr;
+	struct expr expr; /* must be first: filter_of() */
 	int32_t root;
+	/* Why the kernel yields something else; NULL: it yields the same. */
+	const char *inexact;
+	bool is_kernel_only;     /* has operands that only the kernel has */
+	struct attar_expr *user; /* it is a user's expression; NULL: in the kernel's language */
 };
+
+static struct filter *filter_of(const struct expr_parser *p)
+{
+	return (struct filter *)p->expr;
+}
+
+static void note_inexact(const struct expr_parser *p, bool is_inexact, const char *why)
+{
+	if (is_inexact && !filter_of(p)->inexact)
+		filter_of(p)->inexact = why;
+}
 
 /* The left side and the operator of a comparison. */
 struct comparison {
 	struct attar_field field;
 	bool is_text, is_real;
 	enum expr_op op;
+	bool is_inverted; /* of a pattern */
 };
 
 static bool fails(struct expr_parser *p, const char *reason)
@@ -52,6 +70,8 @@ static bool take_field(struct expr_parser *p, struct comparison *c)
 	if (!c->is_text)
 		c->field.kind = ATTAR_FIELD_NUMBER;
 	c->is_real = type.is_float;
+	note_inexact(p, field->kind != ATTAR_FIELD_NUMBER && field->kind != ATTAR_FIELD_STRING,
+		"the kernel does not know the type of a field");
 	p->p += n;
 	return true;
 }
@@ -82,49 +102,90 @@ static bool take_operator(struct expr_parser *p, struct comparison *c)
 	return true;
 }
 
-/* Quotes around a word are optional. */
-static int32_t text(struct expr_parser *p)
+/* The kernel's matcher treats some patterns in a way of its own: filter_parse_regex(). */
+static void check_pattern(
+	const struct expr_parser *p, const struct comparison *c, const char *pattern, size_t n)
+{
+	bool is_end = n && pattern[0] == '*' && strcspn(pattern + 1, "*?[\\\"'") >= n - 1;
+
+	note_inexact(p, n && isdigit((unsigned char)pattern[0]),
+		"the kernel does not match patterns that start with a digit");
+	note_inexact(p, !n, "the kernel has no empty patterns");
+	note_inexact(p, is_end && c->field.place == ATTAR_FIELD_FIXED,
+		"the kernel looks for the end of a field of fixed size, not of its text");
+}
+
+/* Quotes around a word are optional here. A pattern that starts with '!' must not match. */
+static int32_t text(struct expr_parser *p, struct comparison *c)
 {
 	size_t n;
-	const char *start = lex_text(&p->p, &n);
+	const char *start;
 
+	lex_blanks(&p->p);
+	note_inexact(p, *p->p != '"' && *p->p != '\'', "the kernel requires quotes around text");
+	start = lex_text(&p->p, &n);
 	if (!start)
 		return expr_fail(p, "missing closing quote");
-	if (n < TEXT_MAX)
-		return expr_add_string(p, start, n);
-	p->p = start;
-	return expr_fail(p, "the string is too long");
+	if (n >= TEXT_MAX) {
+		p->p = start;
+		return expr_fail(p, "the string is too long");
+	}
+	c->is_inverted = c->op == EXPR_GLOB && n && *start == '!';
+	if (c->op == EXPR_GLOB)
+		check_pattern(p, c, start + c->is_inverted, n - c->is_inverted);
+	return expr_add_string(p, start + c->is_inverted, n - c->is_inverted);
+}
+
+/* The kernel converts the number to the type of the field, and compares then. */
+static void check_number(
+	const struct expr_parser *p, const struct comparison *c, const char *start, int64_t number)
+{
+	struct expr_type type = {
+		.bits = (uint8_t)(MIN(c->field.size, 8) * 8), .is_signed = c->field.is_signed};
+	uint64_t converted = type.bits ? expr_convert((uint64_t)number, type) : 0;
+	bool fits = converted == (uint64_t)number;
+
+	if (c->op == EXPR_BIT_AND && type.bits && type.bits < 64)
+		fits |= (uint64_t)number >> type.bits == 0;
+	if (*start != '-' && type.is_signed && number < 0)
+		fits = false;
+	note_inexact(p, *start == '-' && !type.is_signed,
+		"the field is unsigned: use a number that is not negative, such as 0xffffffff");
+	note_inexact(p, !fits, "a number does not fit in its field");
+	note_inexact(p, *start == '+', "the kernel's numbers have no '+'");
 }
 
 /* The right side. */
-static int32_t constant(struct expr_parser *p, const struct comparison *c)
+static int32_t constant(struct expr_parser *p, struct comparison *c)
 {
+	const char *start;
 	int64_t number;
 	double real;
 
 	if (c->is_text)
-		return text(p);
+		return text(p, c);
 	if (c->is_real)
 		return lex_real(&p->p, &real) ? expr_add_real(p, real)
 					      : expr_fail(p, "expected a number");
 	lex_blanks(&p->p);
-	if (*p->p == '-' && !c->field.is_signed)
-		return expr_fail(p, "the field is unsigned: use a number that is not negative, "
-				    "such as 0xffffffff");
-	return lex_signed(&p->p, &number)
-		       ? expr_add_integer(p, (uint64_t)number, 64, c->field.is_signed)
-		       : expr_fail(p, "expected a number");
+	start = p->p;
+	if (!lex_signed(&p->p, &number))
+		return expr_fail(p, "expected a number");
+	check_number(p, c, start, number);
+	return expr_add_integer(p, (uint64_t)number, 64, c->field.is_signed);
 }
 
 static int32_t comparison(struct expr_parser *p)
 {
-	struct comparison c;
+	struct comparison c = {0};
 	int32_t a, node;
 
 	if (!take_field(p, &c) || !take_operator(p, &c))
 		return -1;
 	a = expr_add_field(p, c.is_text ? EXPR_BYTES : EXPR_FIELD, &c.field, c.is_real);
 	node = expr_add_infix(p, c.op, a, constant(p, &c));
+	if (node >= 0 && c.op == EXPR_GLOB)
+		p->expr->nodes.at[node].is_inverted = c.is_inverted;
 	if (c.op == EXPR_BIT_AND && node >= 0)
 		node = expr_add_infix(
 			p, EXPR_NOT_EQUAL, node, expr_add_integer(p, 0, 64, c.field.is_signed));
@@ -133,11 +194,78 @@ static int32_t comparison(struct expr_parser *p)
 	return node;
 }
 
+/* ---- operands that only the kernel has ---- */
+
+static bool is_generic(const char *name, size_t n)
+{
+	static const char *const names[] = {"comm", "COMM", "cpu", "CPU"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == n && !strncmp(name, names[i], n))
+			return true;
+	return false;
+}
+
+/* Skips "CPUS{...}", a text in quotes, or a word. Returns its first character; 0: there is none. */
+static char skip_constant(const char **p)
+{
+	const char *start;
+	size_t n;
+
+	lex_blanks(p);
+	start = *p;
+	n = lex_word(start);
+	if (!strncmp(start, "CPUS{", 5))
+		n = strcspn(start, "}") + 1;
+	else if (*start == '"' || *start == '\'')
+		return lex_text(p, &n) ? *start : 0;
+	if (!n || strlen(start) < n)
+		return 0;
+	*p += n;
+	return start[n - 1] == '}' ? '{' : *start;
+}
+
+/*
+ * "filename.ustring ~ "*.c"", "ip.function == schedule", "cpu & CPUS{1-3}", a text that a field
+ * points to, and the names of the current CPU and task that all events have in the kernel. Returns
+ * false with p->p unchanged if attar can apply this comparison too.
+ */
+static bool kernel_only(struct expr_parser *p, int32_t *ret_node)
+{
+	static const char *const operators[] = {"==", "!=", "<=", "<", ">=", ">", "&", "~"};
+	const char *at = p->p;
+	size_t n = lex_word(at), i = 0;
+	char name[TEXT_MAX], operand;
+	const struct attar_field *field;
+	bool is_special;
+
+	if (!n || n >= sizeof(name))
+		return false;
+	memcpy(name, at, n);
+	name[n] = '\0';
+	field = attar_format_field(p->format, name);
+	at += n;
+	is_special = (!field && is_generic(name, n)) || lex_take(&at, ".ustring") ||
+		     lex_take(&at, ".function");
+	while (i < ARRAY_SIZE(operators) && !lex_take(&at, operators[i]))
+		i++;
+	operand = i < ARRAY_SIZE(operators) ? skip_constant(&at) : 0;
+	if (field && field->is_pointer && strstr(field->type, "char"))
+		is_special |= operand == '"' || operand == '\'';
+	if (!operand || !(is_special || operand == '{') || (!field && !is_generic(name, n)))
+		return false;
+	filter_of(p)->is_kernel_only = true;
+	*ret_node = expr_add_integer(p, 1, 32, true);
+	p->p = at;
+	return true;
+}
+
 static bool operand(struct expr_parser *p, int32_t *ret_node)
 {
 	if (*p->p == '(')
 		return false;
-	*ret_node = comparison(p);
+	if (!kernel_only(p, ret_node))
+		*ret_node = comparison(p);
 	return true;
 }
 
@@ -188,15 +316,82 @@ int filter_parse(const char *text, const struct attar_format *format, struct fil
 
 struct filter *filter_free(struct filter *filter)
 {
-	if (filter)
-		expr_done(&filter->expr);
+	if (!filter)
+		return NULL;
+	attar_expr_free(filter->user);
+	expr_done(&filter->expr);
 	free(filter);
 	return NULL;
 }
 
-bool filter_keeps(const struct filter *filter, const void *raw, size_t size)
-{
-	struct expr_run run = {.expr = &filter->expr, .raw = raw, .size = size};
+/* ---- which language, and where it runs ---- */
 
+/* The kernel copies at most a page of 4096 bytes; attar may add a condition. */
+enum { KERNEL_TEXT_MAX = 4000 };
+
+static int parse_user(const char *text, const struct attar_format *format,
+	const struct attar_expr_opts *opts, struct filter **ret_filter)
+{
+	struct attar_expr_opts own = {.size = sizeof(own)};
+	struct filter *filter = calloc(1, sizeof(*filter));
+	int r;
+
+	if (!filter)
+		return base_oom();
+	if (opts)
+		own = *opts;
+	own.flags |= ATTAR_EXPR_CONDITION;
+	if (!own.what)
+		own.what = "filter";
+	r = attar_expr_new(text, format, &own, &filter->user);
+	if (r < 0) {
+		filter_free(filter);
+		return r;
+	}
+	filter->inexact = "the kernel's filters can only compare a field with a constant";
+	*ret_filter = filter;
+	return 0;
+}
+
+int filter_choose(const char *text, const struct attar_format *format, bool has_kernel,
+	const struct attar_expr_opts *opts, struct filter_choice *ret_choice)
+{
+	struct filter *filter;
+	bool is_kernel_only = false;
+	int r = filter_parse(text, format, &filter);
+
+	if (r == 0 && strlen(text) > KERNEL_TEXT_MAX && !filter->inexact)
+		filter->inexact = "the filter is too long for the kernel";
+	if (r == 0 && filter->is_kernel_only && (!has_kernel || filter->inexact)) {
+		is_kernel_only = true;
+		filter_free(filter);
+		r = -EINVAL;
+	}
+	if (r == -EINVAL)
+		r = parse_user(text, format, opts, &filter);
+	if (r == -EINVAL && is_kernel_only)
+		return attar_fail(-EINVAL,
+			"filter '%s': only the kernel has .ustring, .function, CPUS{}, cpu, comm "
+			"and texts that fields point to, and it cannot apply this filter",
+			CLIP(text));
+	if (r < 0)
+		return r;
+	*ret_choice = (struct filter_choice){
+		.in_kernel = has_kernel && !filter->inexact,
+		.keep = filter->is_kernel_only ? filter_free(filter) : filter,
+	};
+	if (!ret_choice->in_kernel)
+		ret_choice->why =
+			has_kernel ? filter->inexact : "the kernel does not have these events";
+	return 0;
+}
+
+bool filter_keeps(const struct filter *filter, const struct attar_expr_record *record)
+{
+	struct expr_run run = {.expr = &filter->expr, .raw = record->raw};
+
+	if (filter->user)
+		return attar_expr_is_true(filter->user, record);
+	run.size = record->raw ? record->raw_size : 0;
 	return expr_is_true(&run, filter->root);
 }

@@ -64,6 +64,8 @@ const struct attar_option common_ring_options[] = {
 		"apply --sampling-limit only to samples on these CPUs", .complete = "cpu"),
 	ATTAR_JOINED(T, perfeval_pids, 0, "perfeval-pids", "LIST",
 		"apply --sampling-limit only to samples of these processes", .complete = "pid"),
+	ATTAR_FLAG(T, allow_exec, 0, "allow-exec",
+		"allow system() in expressions, which runs shell commands"),
 	{0}};
 
 const struct attar_option common_input_options[] = {

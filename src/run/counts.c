@@ -15,6 +15,7 @@
 #include "perf/target.h"
 #include "record/uapi.h"
 #include "run/count_cpus.h"
+#include "run/expressions.h"
 #include "run/filter_error.h"
 #include "run/leftout.h"
 #include "run/run.h"
@@ -76,18 +77,35 @@ static void note_user_only(
 		run->counts.user_only = true;
 }
 
-static int set_filters(const struct counted *c, size_t n)
+/* Only the kernel can filter what it counts. */
+static int set_filter(
+	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec)
 {
-	int r = 0;
+	struct filter_choice choice = {.in_kernel = true};
+	int r = run_choose_filter(run, spec, &choice);
 
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const struct attar_event_spec *spec = c[i].pub.spec;
-
-		if (spec->filter)
-			r = attar_counter_filter(attar_group_counter(c->group, i), spec->filter);
+	filter_free(choice.keep);
+	if (r == 0 && !choice.in_kernel)
+		return attar_spec_error(spec, spec->filter_column,
+			attar_fail(-EINVAL,
+				"events are counted in the kernel, which cannot apply this filter: "
+				"%s",
+				choice.why));
+	if (r == 0) {
+		r = attar_counter_filter(counter, spec->filter);
 		if (r == -EINVAL)
 			r = filter_refused(spec, spec->filter);
 	}
+	return r;
+}
+
+static int set_filters(struct attar_run *run, const struct counted *c, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (c[i].pub.spec->filter)
+			r = set_filter(run, attar_group_counter(c->group, i), c[i].pub.spec);
 	return r;
 }
 
@@ -210,7 +228,7 @@ static int open_members(struct attar_run *run, struct counted *c, size_t n)
 		return r;
 	}
 	if (r == 0) {
-		r = set_filters(c, n);
+		r = set_filters(run, c, n);
 		is_mistake = r == -EINVAL;
 	}
 	if (r < 0 && leftout_may(c->pub.spec, r)) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "run/expressions.h"
 #include "run/run.h"
 
 void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar_event_spec *spec,
@@ -59,20 +60,52 @@ int run_parse_events(
 }
 
 /* Excludes this process from tracepoints: printing an event would cause further events. */
-static int own_filter(
-	const struct attar_run *run, const struct attar_event_spec *spec, char **ret_filter)
+static int own_filter(const struct attar_event_spec *spec, const char *filter, char **ret_filter)
 {
 	int n;
 
-	if (spec->kind == ATTAR_EVENT_USER || run->replay)
-		return 0; /* not in the kernel: filtered in user space */
 	if (spec->kind != ATTAR_EVENT_TRACEPOINT)
-		n = spec->filter ? asprintf(ret_filter, "%s", spec->filter) : 0;
-	else if (spec->filter)
-		n = asprintf(ret_filter, "(%s) && common_pid != %d", spec->filter, getpid());
+		n = filter ? asprintf(ret_filter, "%s", filter) : 0;
+	else if (filter)
+		n = asprintf(ret_filter, "(%s) && common_pid != %d", filter, getpid());
 	else
 		n = asprintf(ret_filter, "common_pid != %d", getpid());
 	return n < 0 ? base_oom() : 0;
+}
+
+/* Decides whether the kernel or attar applies the filter of a source. */
+static int choose_filter(struct attar_run *run, struct source *s)
+{
+	const struct attar_event_spec *spec = s->spec;
+	struct filter_choice choice = {.in_kernel = true};
+	int r;
+
+	if (spec->kind == ATTAR_EVENT_USER || run->replay)
+		return 0; /* not in the kernel: filtered in user space */
+	r = run_choose_filter(run, spec, &choice);
+	if (r == -EINVAL && spec->pattern) /* it may be left out: see run/leftout.h */
+		return own_filter(spec, spec->filter, &s->filter);
+	if (r < 0)
+		return r;
+	s->keep = choice.in_kernel ? NULL : choice.keep;
+	s->spare = choice.in_kernel ? choice.keep : NULL;
+	if (!choice.in_kernel)
+		log_note("filter '%s' of '%s' runs in attar, not in the kernel: %s",
+			CLIP(spec->filter), CLIP(s->name), choice.why);
+	else if (spec->filter)
+		log_debug("filter '%s' of '%s' runs in the kernel", CLIP(spec->filter),
+			CLIP(s->name));
+	return own_filter(spec, choice.in_kernel ? spec->filter : NULL, &s->filter);
+}
+
+int run_filter_in_attar(struct source *s)
+{
+	free(s->filter);
+	s->filter = NULL;
+	s->keep = TAKE_PTR(s->spare);
+	log_note("filter '%s' of '%s' runs in attar: the kernel rejected it", CLIP(s->spec->filter),
+		CLIP(s->name));
+	return own_filter(s->spec, NULL, &s->filter);
 }
 
 /*
@@ -118,7 +151,7 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
-	return own_filter(run, spec, &s->filter);
+	return choose_filter(run, s);
 }
 
 static void source_free(struct source *s)
@@ -126,6 +159,7 @@ static void source_free(struct source *s)
 	attar_counter_close(s->counter);
 	usdt_free(s->usdt);
 	filter_free(s->keep);
+	filter_free(s->spare);
 	free(s->name);
 	free(s->filter);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions of users on the events of a run: attributes such as key=, and options. */
+#include "run/expressions.h"
+
 #include "base/check.h"
 #include "base/opts.h"
+#include "expr/filter.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -16,8 +19,7 @@ static size_t copy(const char *name, char *ret_text, size_t max)
 	return n;
 }
 
-static size_t symbol_at(
-	struct attar_run *run, attar_location location, char *ret_text, size_t max)
+static size_t symbol_at(struct attar_run *run, attar_location location, char *ret_text, size_t max)
 {
 	struct attar_symbol symbol;
 
@@ -36,8 +38,7 @@ static size_t user_symbol(void *ctx, const struct attar_expr_record *record, uin
 	char *ret_text, size_t max)
 {
 	struct attar_run *run = ctx;
-	struct attar_thread *thread =
-		run->stream ? stream_thread(run->stream, record->tid) : NULL;
+	struct attar_thread *thread = run->stream ? stream_thread(run->stream, record->tid) : NULL;
 
 	return thread ? symbol_at(run, attar_thread_locate(thread, number), ret_text, max) : 0;
 }
@@ -72,6 +73,42 @@ const char *attar_run_printed(struct attar_run *run, size_t *ret_len)
 	return text;
 }
 
+void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts)
+{
+	opts->size = sizeof(*opts);
+	opts->flags |= run->opts.allow_exec ? ATTAR_EXPR_ALLOW_EXEC : 0;
+	opts->ctx = run;
+	opts->ksymbol = kernel_symbol;
+	opts->usymbol = user_symbol;
+	opts->comm_get = comm_of;
+	opts->output = take_output;
+}
+
+int run_choose_filter(
+	struct attar_run *run, const struct attar_event_spec *spec, struct filter_choice *choice)
+{
+	struct attar_expr_opts opts = {0};
+	unsigned column = 0;
+	int r;
+
+	if (!spec->filter || !spec->format)
+		return 0;
+	run_expr_opts(run, &opts);
+	opts.ret_column = &column;
+	r = filter_choose(spec->filter, spec->format, !run->replay, &opts, choice);
+	if (r < 0 && column)
+		return attar_spec_error(spec, spec->filter_column + column - 1, r);
+	return r;
+}
+
+bool run_keeps(const struct filter *filter, const struct attar_event *ev)
+{
+	struct attar_expr_record record;
+
+	attar_event_get_expr_record(ev, &record);
+	return filter_keeps(filter, &record);
+}
+
 int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 	const struct attar_expr_opts *opts, struct attar_expr **ret_expr)
 {
@@ -85,12 +122,7 @@ int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 
 	if (r < 0)
 		return r;
-	o.size = sizeof(o);
-	o.ctx = run;
-	o.ksymbol = kernel_symbol;
-	o.usymbol = user_symbol;
-	o.comm_get = comm_of;
-	o.output = take_output;
+	run_expr_opts(run, &o);
 	r = attar_expr_new(text, spec && !o.n_variables ? spec->format : NULL, &o, ret_expr);
 	return r < 0 ? attar_context(r, "%s", attar_run_source_name(run, source)) : 0;
 }

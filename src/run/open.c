@@ -35,10 +35,14 @@ static bool attaches(const struct attar_run *run)
 	return attar_target_kind_of(run->target) == ATTAR_TARGET_TASKS && !run->target->by_exec;
 }
 
-static int set_filter(const struct source *s)
+static int set_filter(struct source *s)
 {
 	int r = s->filter ? attar_counter_filter(s->counter, s->filter) : 0;
 
+	if (r == -EINVAL && s->spare) {
+		r = run_filter_in_attar(s);
+		return r == 0 ? set_filter(s) : r;
+	}
 	return r == -EINVAL ? filter_refused(s->spec, s->filter) : r;
 }
 

@@ -21,6 +21,7 @@ struct common_opts {
 	const char *event;
 	uint64_t freq;
 	bool exclude_user, exclude_kernel;
+	bool allow_exec;
 	int user_callchain, kernel_callchain; /* switches */
 	/* duration and limits */
 	uint64_t interval, duration; /* ns */

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include "event/list.h"
+#include "run/expressions.h"
 #include "run/inputs.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -260,6 +261,7 @@ static int no_event(const struct attar_run *run, const struct source *s)
 static int connect_source(struct attar_run *run, uint32_t number)
 {
 	struct source *s = &run->sources.list.at[number];
+	struct filter_choice choice = {0};
 	bool found = false;
 
 	for (size_t i = 0; i < run->replay->events.n; i++) {
@@ -275,9 +277,10 @@ static int connect_source(struct attar_run *run, uint32_t number)
 	}
 	if (!found)
 		return no_event(run, s);
-	return s->spec && s->spec->filter && s->spec->format
-		       ? filter_parse(s->spec->filter, s->spec->format, &s->keep)
-		       : 0;
+	if (s->spec && run_choose_filter(run, s->spec, &choice) < 0)
+		return -EINVAL;
+	s->keep = choice.keep;
+	return 0;
 }
 
 static int refuse_counting(const struct attar_run *run)
@@ -321,7 +324,6 @@ static bool is_wanted(const struct run_replay *replay, const struct attar_event 
 int replay_deliver(struct attar_run *run, struct attar_event *ev)
 {
 	struct run_replay *replay = run->replay;
-	const struct attar_sample *sample = &ev->record->sample;
 	bool used = false;
 	int r = 0;
 
@@ -332,7 +334,7 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 	vec_each (&replay->events.at[ev->counter].numbers, number) {
 		struct source *s = &run->sources.list.at[*number];
 
-		if (r < 0 || (s->keep && !filter_keeps(s->keep, sample->raw, sample->raw_size)))
+		if (r < 0 || (s->keep && !run_keeps(s->keep, ev)))
 			continue;
 		ev->counter = *number;
 		ev->fields = s->fields;

@@ -18,9 +18,10 @@ struct source {
 	struct attar_counter *counter;
 	const struct attar_event_spec *spec; /* borrowed from one of the run's lists; NULL: none */
 	bool is_fallback_allowed;            /* cpu-clock may replace it */
-	struct usdt *usdt;   /* converts its records; NULL: they are delivered unchanged */
-	struct filter *keep; /* applied in user space; NULL: every sample is kept */
-	bool is_left_out;    /* matched by a pattern and refused: see run/leftout.h */
+	struct usdt *usdt;    /* converts its records; NULL: they are delivered unchanged */
+	struct filter *keep;  /* applied in user space; NULL: every sample is kept */
+	struct filter *spare; /* replaces the user's part of filter if the kernel rejects it */
+	bool is_left_out;     /* matched by a pattern and refused: see run/leftout.h */
 	const struct attar_input *input; /* the fields that the profiler wants; NULL: none */
 	const struct attar_field *fields[ATTAR_INPUT_FIELDS]; /* as bound: attar_event.fields */
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
@@ -53,6 +54,9 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 
 /* The CPUs that an event is restricted to (cpus=). spec may be NULL. */
 struct counter_cpus run_only_cpus(const struct attar_event_spec *spec);
+
+/* Applies the filter of a source in user space, since the kernel rejected it. */
+int run_filter_in_attar(struct source *s);
 
 /* Opens one source on the run's target. */
 int run_open_source(struct attar_run *run, struct source *s);

@@ -3,6 +3,7 @@
 
 #include "event/usdt_search.h"
 #include "expr/filter.h"
+#include "run/expressions.h"
 #include "run/inputs.h"
 #include "run/run.h"
 
@@ -96,6 +97,8 @@ int run_user_open(struct attar_run *run)
 	events->catalog = attar_run_catalog(run);
 	events->program = run->command.argv ? run->command.argv[0] : NULL;
 	events->only_program = only_command(run);
+	run_expr_opts(run, &run->user.expr);
+	events->expr = &run->user.expr;
 	list_tasks(run, &pids, &tids);
 	tasks = (struct user_tasks){pids.at, tids.at, pids.n, tids.n};
 	r = user_events_open(events, &tasks, &ops, run);
@@ -111,6 +114,7 @@ void run_user_close(struct attar_run *run)
 
 		attar_counter_close(s->counter);
 		filter_free(s->keep);
+		filter_free(s->spare);
 		free(s->filter);
 		free(s->name);
 	}
@@ -150,7 +154,8 @@ static int add_probe(void *ctx, struct usdt *usdt, struct attar_event_spec *spec
 	const struct usdt_request *request = ctx;
 	struct attar_run *run = request->run;
 	struct perf_event_attr attr = {.sample_period = 1};
-	struct filter *keep = NULL;
+	struct attar_expr_opts opts = {0};
+	struct filter_choice choice = {0};
 	struct source *s;
 	int r;
 
@@ -162,16 +167,17 @@ static int add_probe(void *ctx, struct usdt *usdt, struct attar_event_spec *spec
 	}
 	run_stack_attr(&run->opts, run->user.stacks, spec, &attr);
 	attr.sample_type |= PERF_SAMPLE_RAW;
-	r = spec->filter ? filter_parse(spec->filter, spec->format, &keep) : 0;
+	run_expr_opts(run, &opts);
+	r = spec->filter ? filter_choose(spec->filter, spec->format, false, &opts, &choice) : 0;
 	if (r == 0)
 		r = run_add_spec(run, spec, &attr, request->fn);
 	if (r < 0) {
-		filter_free(keep);
+		filter_free(choice.keep);
 		usdt_free(usdt);
 		return r;
 	}
 	s = &run->sources.list.at[run->sources.list.n - 1];
-	s->keep = keep;
+	s->keep = choice.keep;
 	s->usdt = usdt;
 	s->only_unshared = request->only_unshared;
 	return 0;
@@ -230,8 +236,7 @@ int run_user_deliver(struct attar_run *run, struct source *s, const struct attar
 
 	event.record = &record;
 	event.fields = s->fields;
-	if ((s->usdt && !convert(run, s, &record)) ||
-		(s->keep && !filter_keeps(s->keep, record.sample.raw, record.sample.raw_size))) {
+	if ((s->usdt && !convert(run, s, &record)) || (s->keep && !run_keeps(s->keep, &event))) {
 		run->notes.dropped++;
 		return 0;
 	}

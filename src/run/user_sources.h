@@ -19,6 +19,7 @@ struct user_sources {
 	size_t n_opened;                           /* sources that existed at the start */
 	struct map unshared; /* pids of processes that have the probe but no shared memory */
 	bool stacks;         /* their samples have stacks */
+	struct attar_expr_opts expr;
 };
 
 int run_list_processes(const struct attar_run *run, parse_ints *pids); /* of --pids and --tids */

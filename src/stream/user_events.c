@@ -120,13 +120,14 @@ static int on_new_event(void *ctx, const struct attar_user_event *event)
 	struct user_events *user = ctx;
 	struct user_request *request = find_request(user, event->name);
 	struct attar_event_spec *spec;
-	struct filter *keep = NULL;
+	struct filter_choice choice = {0};
 	int number;
 
 	spec = request ? new_spec(user, request->spec, event->name) : NULL;
 	if (!spec)
 		return -1;
-	if (spec->filter && filter_parse(spec->filter, event->format, &keep) < 0) {
+	if (spec->filter &&
+		filter_choose(spec->filter, event->format, false, user->expr, &choice) < 0) {
 		request->refused = true;
 		log_note("skipped %s of process %d%s%s%s: %s", spec->name, event->pid,
 			*event->comm ? " (" : "", event->comm, *event->comm ? ")" : "",
@@ -137,7 +138,7 @@ static int on_new_event(void *ctx, const struct attar_user_event *event)
 	spec->kind = ATTAR_EVENT_USER;
 	spec->format = event->format;
 	spec->transport = ATTAR_TRANSPORT_SHM;
-	number = user->ops->add(user->ctx, request->source, spec, keep);
+	number = user->ops->add(user->ctx, request->source, spec, choice.keep);
 	if (number < 0) {
 		drop_last_spec(user);
 		return -1;

@@ -42,6 +42,8 @@ struct user_events {
 	parse_ints processes;          /* the watched ones; none: all */
 	const char *program;           /* that is launched; NULL: none */
 	bool only_program;             /* nothing else is watched */
+	/* of filters that are expressions, borrowed; NULL: without functions */
+	const struct attar_expr_opts *expr;
 
 	struct attar_shm_source *shm;         /* NULL: none */
 	VEC(struct attar_event_spec *) specs; /* of discovered events */

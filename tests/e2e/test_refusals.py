@@ -220,24 +220,26 @@ def test_pattern_leaves_out_events_without_the_filtered_field():
                      r"filter 'next_pid>0': 'sched:\w+' has no field 'next_pid'", done.stderr)
 
 
-@pytest.mark.parametrize('profiler', ['stat', 'trace'])
-@pytest.mark.parametrize('event, reason', [
-    ('syscalls:sys_enter_read/fd==-1/',
-     "filter 'fd==-1' of 'syscalls:sys_enter_read', column 5: the field is unsigned: "
-     'use a number that is not negative, such as 0xffffffff'),
-    ('sched:sched_wakeup/pid==1 &/',
-     "filter 'pid==1 &' of 'sched:sched_wakeup', column 8: expected && or ||"),
-    ('sched:sched_wakeup/comm==bash/',
-     "the kernel rejected the filter 'comm==bash' of 'sched:sched_wakeup', "
-     'whose fields are comm, pid, prio, target_cpu (strings must be quoted)'),
-    ('{page-faults,sched:sched_wakeup/nofield==1/}:W',
-     "filter 'nofield==1': 'sched:sched_wakeup' has no field 'nofield'; "
-     'its fields are comm, pid, prio, target_cpu')])
-def test_invalid_filters_are_refused_with_the_reason(root, profiler, event, reason):
+IN_KERNEL = 'events are counted in the kernel, which cannot apply this filter: '
+
+
+@pytest.mark.parametrize('profiler, event, place, reason', [
+    ('stat', 'syscalls:sys_enter_read/fd==-1/', 'fd', IN_KERNEL +
+     'the field is unsigned: use a number that is not negative, such as 0xffffffff'),
+    ('stat', 'sched:sched_wakeup/comm==bash/', 'comm=',
+     f'{IN_KERNEL}the kernel requires quotes around text'),
+    ('stat', 'sched:sched_wakeup/pid<prio/', 'pid',
+     f"{IN_KERNEL}the kernel's filters can only compare a field with a constant"),
+    *[case for profiler in ['stat', 'trace'] for case in [
+        (profiler, 'sched:sched_wakeup/pid==1 &/', '/', 'filter: expected an operand'),
+        (profiler, '{page-faults,sched:sched_wakeup/nofield==1/}:W', 'nofield',
+         "filter: no such field or variable 'nofield'; the fields are comm, pid, prio, "
+         'target_cpu')]]])
+def test_invalid_filters_are_refused_with_the_reason(root, profiler, event, place, reason):
     """The run ends: an event that is not counted because of a typing error is not a result."""
     done = run(profiler, '-e', event, '-d', '10s')
     assert (done.returncode, done.stdout) == (USAGE, '')
-    caret = ' ' * (event.index('/') + 1) + '^'
+    caret = ' ' * event.rindex(place) + '^'
     assert done.stderr == f'attar: {reason}\n    {event}\n    {caret}\n'
 
 

@@ -226,8 +226,11 @@ def test_commands_printed_by_help_work_in_a_shell(root, event, profilers):
     (['-e', 'sched:sched_swich'], 2,
      "no tracepoint 'sched:sched_swich': did you mean 'sched:sched_switch'?"),
     (['-e', 'sched:sched_wakeup/nofield==1/'], 2,
-     "attar: filter 'nofield==1': 'sched:sched_wakeup' has no field 'nofield'; "
-     'its fields are comm, pid, prio, target_cpu'),
+     "attar: filter: no such field or variable 'nofield'; the fields are comm, pid, prio, "
+     'target_cpu\n'
+     '    sched:sched_wakeup/nofield==1/\n'
+     '                       ^\n'),
+    (['-e', 'sched:sched_wakeup/pid = 5/'], 2, 'use == to compare'),
 ])
 def test_wrong_arguments_are_refused(root, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)

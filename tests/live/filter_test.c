@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Filters evaluated by attar give the verdicts of the kernel: the kernel counts events with each
- * filter, and attar applies the filters to the records of an event without one.
+ * filter, and attar applies the filters to the records of an event without one, as filters and as
+ * expressions.
  */
 #include "live.h"
 
@@ -24,8 +25,11 @@ enum { PAGE = 4096, RING = 64 * PAGE, FILTERS_MAX = 64 };
 struct watch {
 	const struct attar_event_spec *spec;
 	const char *const *filters;
+	/* Expressions with the same meaning; NULL: the filters are the expressions */
+	const char *const *same;
 	struct filter *own[FILTERS_MAX];
-	int counting[FILTERS_MAX]; /* by the kernel, with a filter */
+	struct attar_expr *user[FILTERS_MAX]; /* NULL: not in the language of expressions */
+	int counting[FILTERS_MAX];            /* by the kernel, with a filter */
 	size_t n;
 	int sampling; /* without one */
 	struct perf_event_mmap_page *page;
@@ -46,6 +50,28 @@ static int open_event(const struct attar_event_spec *spec, const char *filter)
 	return fd;
 }
 
+/* The filter as an expression. Backslashes and single quotes have another meaning in these. */
+static void open_user(struct watch *w, size_t i)
+{
+	struct attar_expr_opts opts = {.size = sizeof(opts), .flags = ATTAR_EXPR_CONDITION};
+	const char *text = w->same ? w->same[i] : w->filters[i];
+	struct filter_choice choice;
+
+	assert_int_equal(filter_choose(w->filters[i], w->spec->format, true, NULL, &choice), 0);
+	if (!choice.in_kernel)
+		fail_msg("'%s' does not run in the kernel: %s", w->filters[i], choice.why);
+	filter_free(choice.keep);
+	w->user[i] = NULL;
+	if (!strpbrk(text, "\\'") && attar_expr_new(text, w->spec->format, &opts, &w->user[i]) < 0)
+		fail_msg("%s", attar_error());
+	if (!w->same)
+		return;
+	assert_int_equal(filter_choose(text, w->spec->format, true, NULL, &choice), 0);
+	if (choice.in_kernel)
+		fail_msg("'%s' runs in the kernel", text);
+	filter_free(choice.keep);
+}
+
 static void open_watch(struct watch *w)
 {
 	w->sampling = open_event(w->spec, NULL);
@@ -58,6 +84,7 @@ static void open_watch(struct watch *w)
 		w->counting[w->n] = open_event(w->spec, filter);
 		if (filter_parse(filter, w->spec->format, &w->own[w->n]) < 0)
 			fail_msg("%s", attar_error());
+		open_user(w, w->n);
 	}
 }
 
@@ -65,15 +92,21 @@ static void close_watch(struct watch *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		filter_free(w->own[i]);
+		attar_expr_free(w->user[i]);
 		close(w->counting[i]);
 	}
 	munmap(w->page, PAGE + RING);
 	close(w->sampling);
 }
 
-/* Counts the records that a filter keeps. The ring has the records of all actions so far. */
-static uint64_t kept(const struct watch *w, const struct filter *filter, uint64_t *ret_records)
+/*
+ * Counts the records that a filter, or an expression, keeps. The ring has the records of all
+ * actions so far.
+ */
+static uint64_t kept(const struct watch *w, const struct filter *filter, struct attar_expr *user,
+	uint64_t *ret_records)
 {
+	struct attar_expr_record record;
 	uint64_t n = 0;
 
 	*ret_records = 0;
@@ -82,7 +115,8 @@ static uint64_t kept(const struct watch *w, const struct filter *filter, uint64_
 		const uint32_t *size = (const uint32_t *)(h + 1);
 
 		assert_int_equal(h->type, PERF_RECORD_SAMPLE);
-		n += filter_keeps(filter, size + 1, *size);
+		record = (struct attar_expr_record){.raw = size + 1, .raw_size = *size};
+		n += user ? attar_expr_is_true(user, &record) : filter_keeps(filter, &record);
 		at += h->size;
 		++*ret_records;
 	}
@@ -96,8 +130,10 @@ static void compare(const struct watch *w, const char *action)
 		uint64_t own, kernel, records;
 
 		assert_int_equal(read(w->counting[i], &kernel, sizeof(kernel)), sizeof(kernel));
-		own = kept(w, w->own[i], &records);
+		own = kept(w, w->own[i], NULL, &records);
 		assert_true(records > 0);
+		if (w->user[i])
+			assert_int_equal(kept(w, NULL, w->user[i], &records), own);
 		if (own != kernel)
 			fail_msg("after '%s', '%s' keeps %llu of %llu events, but %llu in the "
 				 "kernel",
@@ -211,6 +247,29 @@ static void test_signed_numbers(void **state)
 	attar_event_list_free(list);
 }
 
+/* Expressions that the kernel cannot evaluate yield what equivalent filters do there. */
+static void test_expressions(void **state)
+{
+	static const char *const filters[] = {"code == -6", "code < 0", "code & 2", "sig == 23",
+		"code != -1", "comm ~ \"s*\"", "code == 0 || code == -1", NULL};
+	static const char *const same[] = {"code + 6 == 0", "code * 2 < code", "(code >> 1) & 1",
+		"sig == sig && sig - 20 == 3", "-code != 1",
+		"comm[0] == 115 && comm ~ \"s*\" ? 1 : 0", "!code || !(code + 1)", NULL};
+	static const int codes[] = {SI_USER, SI_TKILL, SI_QUEUE, SI_TKILL};
+	struct attar_event_list *list = find("signal:signal_generate");
+	struct watch w = {.spec = list->at, .filters = filters, .same = same};
+
+	signal(SIGURG, SIG_IGN);
+	prctl(PR_SET_NAME, "sender");
+	open_watch(&w);
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		send(codes[i]);
+		compare(&w, "a signal");
+	}
+	close_watch(&w);
+	attar_event_list_free(list);
+}
+
 static void test_unsigned_numbers(void **state)
 {
 	static const char *const filters[] = {"length == 0x3000", "length != 12288", "length > 0",
@@ -252,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_dynamic_strings),
 		cmocka_unit_test(test_fixed_strings),
 		cmocka_unit_test(test_signed_numbers),
+		cmocka_unit_test(test_expressions),
 		cmocka_unit_test(test_unsigned_numbers),
 	};
 

@@ -51,7 +51,7 @@ static bool keeps_of(const char *text, size_t size)
 	bool keeps;
 
 	assert_int_equal(filter_parse(text, format, &filter), 0);
-	keeps = filter_keeps(filter, raw, size);
+	keeps = filter_keeps(filter, &(struct attar_expr_record){.raw = raw, .raw_size = size});
 	filter_free(filter);
 	return keeps;
 }
@@ -128,7 +128,8 @@ static void test_short_numbers(void **state)
 	assert_int_equal(attar_format_parse("user_events", text, strlen(text), &odd), 0);
 	memcpy(record + 8, &place, 4);
 	assert_int_equal(filter_parse("real<1 || real>=1 || whole==0", odd, &filter), 0);
-	assert_false(filter_keeps(filter, record, 13));
+	assert_false(
+		filter_keeps(filter, &(struct attar_expr_record){.raw = record, .raw_size = 13}));
 	filter_free(filter);
 	attar_format_free(odd);
 	free(record);
@@ -171,8 +172,6 @@ static void test_positions(void **state)
 		{"id ~ 7", "column 5: ~ can only compare strings"},
 		{"price & 1", "column 8: & can only test bits of integers"},
 		{"text == \"open", "column 10: missing closing quote"},
-		{"change==-1 || id == -1", "column 21: the field is unsigned: use a number that "
-					   "is not negative, such as 0xffffffff"},
 		{"four==1", "column 1: cannot compare an array"},
 		{"((((((((((((((((((((((((((((((((id==1))))))))))))))))))))))))))))))))",
 			"column 33: the expression is nested too deeply"},
@@ -200,6 +199,64 @@ static void test_long_filters(void **state)
 	buf_done(&b);
 }
 
+static const char fields[] = "name: all\nID: 1\nformat:\n"
+			     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+			     "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+			     "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+			     "\tfield:u8 byte;\toffset:28;\tsize:1;\tsigned:0;\n"
+			     "\tfield:u64 big;\toffset:32;\tsize:8;\tsigned:0;\n"
+			     "\tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n"
+			     "\tfield:const char * path;\toffset:48;\tsize:8;\tsigned:0;\n"
+			     "\tfield:void * ip;\toffset:56;\tsize:8;\tsigned:0;\n";
+
+/* Where a filter runs: in the kernel if its language says exactly this. */
+static void test_where_filters_run(void **state)
+{
+	enum { KERNEL, EITHER, ATTAR, NOWHERE };
+	static const struct {
+		const char *filter;
+		int where;
+	} cases[] = {
+		{"pid == 5", EITHER}, {"pid == -5 && (comm == \"x\" || !byte & 3)", EITHER},
+		{"comm ~ \"x*\" && comm ~ \"*x*\" && comm ~ \"x*y\" && name ~ \"*x\"", EITHER},
+		{"common_pid != 7", EITHER}, {"big == 0xffffffffffffffff", EITHER},
+		{"byte & 0x80", EITHER}, {"comm ~ \"!x*\"", EITHER}, {"path ~ \"*.c\"", KERNEL},
+		{"path.ustring == \"x\" && pid == 5", KERNEL}, {"ip.function == schedule", KERNEL},
+		{"pid & CPUS{1-3,5}", KERNEL}, {"cpu == 1 && pid < 9", KERNEL},
+		{"CPU & CPUS{2}", KERNEL}, {"comm == x", ATTAR}, {"comm ~ \"*x\"", ATTAR},
+		{"name ~ \"0*\"", ATTAR}, {"name ~ \"\"", ATTAR}, {"byte == 256", ATTAR},
+		{"byte == -1", ATTAR}, {"byte & 0x100", ATTAR}, {"big < -1", ATTAR},
+		{"pid == 0xffffffff", ATTAR}, {"pid == +5", ATTAR}, {"pid < common_pid", ATTAR},
+		{"common_pid+1>10", ATTAR}, {"(pid & 4) == 4", ATTAR}, {"comm[0] == 'x'", ATTAR},
+		{"name == comm", ATTAR}, {"pid", ATTAR}, {"strlen(name) > 3", ATTAR},
+		{"path ~ \"*.c\" && pid < common_pid", NOWHERE},
+		{"path.ustring == \"x\" && byte == 256", NOWHERE},
+		{"cpu == 1 && pid + 1 > 2", NOWHERE}, {"comm", NOWHERE}, {"pid == \"x\"", NOWHERE},
+		{"other == 1", NOWHERE}, {"", NOWHERE},
+		{"ksymbol(ip) ~ \"a*\"", NOWHERE}, /* without symbols */
+	};
+	struct attar_format *all;
+
+	assert_int_equal(attar_format_parse("sys", fields, strlen(fields), &all), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		for (int has_kernel = 0; has_kernel < 2; has_kernel++) {
+			int where = cases[i].where;
+			bool runs = where != NOWHERE && (where != KERNEL || has_kernel);
+			struct filter_choice choice = {0};
+			int r = filter_choose(cases[i].filter, all, has_kernel, NULL, &choice);
+
+			if (r != (runs ? 0 : -EINVAL) ||
+				(runs && choice.in_kernel != (has_kernel && where <= EITHER)) ||
+				(runs && !choice.keep != (where == KERNEL)) ||
+				(runs && !choice.why != choice.in_kernel))
+				fail_msg("'%s', %d: %d %d %s", cases[i].filter, has_kernel, r,
+					choice.in_kernel, runs ? choice.why : attar_error());
+			filter_free(choice.keep);
+		}
+	}
+	attar_format_free(all);
+}
+
 static void test_text(void **state)
 {
 	char text[256];
@@ -218,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_positions),
 		cmocka_unit_test(test_long_filters),
+		cmocka_unit_test(test_where_filters_run),
 		cmocka_unit_test(test_text),
 	};
 

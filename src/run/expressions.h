@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Expressions in a run: their functions have its symbols, threads and output. */
+#ifndef RUN_EXPRESSIONS_H
+#define RUN_EXPRESSIONS_H
+
+#include "attar/run.h"
+
+struct filter;
+struct filter_choice;
+
+/* Adds the options of expressions of this run, which must outlive them. */
+void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts);
+
+/*
+ * Decides how the filter of an event of the kernel runs, or of a recording: see filter_choose().
+ * Without a filter or
+ * format, the choice stays as it is. An error text shows the place in the event string.
+ */
+int run_choose_filter(
+	struct attar_run *run, const struct attar_event_spec *spec, struct filter_choice *choice);
+
+/* Whether the sample of an event passes the filter. */
+bool run_keeps(const struct filter *filter, const struct attar_event *ev);
+
+#endif
