@@ -60,6 +60,22 @@ void buf_i64(struct buf *b, int64_t n)
 	buf_u64(b, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
+void buf_grouped(struct buf *b, uint64_t n)
+{
+	char text[32];
+	size_t i = sizeof(text);
+	int digits = 0;
+
+	do {
+		if (digits && digits % 3 == 0)
+			text[--i] = ',';
+		text[--i] = (char)('0' + n % 10);
+		n /= 10;
+		digits++;
+	} while (n);
+	buf_add(b, text + i, sizeof(text) - i);
+}
+
 void buf_reset(struct buf *b)
 {
 	b->len = 0;

@@ -53,6 +53,8 @@ void buf_printf(struct buf *b, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 /* Decimal, faster than printf. */
 void buf_u64(struct buf *b, uint64_t n);
 void buf_i64(struct buf *b, int64_t n);
+/* 1234567 as "1,234,567". */
+void buf_grouped(struct buf *b, uint64_t n);
 
 /* Clears the contents, keeps the memory. */
 void buf_reset(struct buf *b);

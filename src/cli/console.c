@@ -7,7 +7,6 @@
 #include "base/base.h"
 #include "base/escape.h"
 #include "cli/cli.h"
-#include "report/number.h"
 
 enum { LINE_MAX_BYTES = 2048 };
 
@@ -151,9 +150,9 @@ void console_opening(void *ctx, uint64_t done, uint64_t all)
 
 	(void)ctx;
 	buf_str(&text, "opening events: ");
-	number_grouped(&text, done);
+	buf_grouped(&text, done);
 	buf_str(&text, " of ");
-	number_grouped(&text, all);
+	buf_grouped(&text, all);
 	show_progress(buf_text(&text));
 }
 

@@ -21,22 +21,6 @@ void number_double(struct buf *b, double value)
 	buf_str(b, text);
 }
 
-void number_grouped(struct buf *b, uint64_t value)
-{
-	char text[32];
-	size_t i = sizeof(text);
-	int digits = 0;
-
-	do {
-		if (digits && digits % 3 == 0)
-			text[--i] = ',';
-		text[--i] = (char)('0' + value % 10);
-		value /= 10;
-		digits++;
-	} while (value);
-	buf_add(b, text + i, sizeof(text) - i);
-}
-
 /* A double with grouped digits and `decimals` decimal places. */
 static void grouped_double(struct buf *b, double value, int decimals)
 {
@@ -173,9 +157,9 @@ static void count(struct buf *b, struct cell cell)
 		grouped_double(b, cell.real, cell.real == floor(cell.real) ? 0 : 2);
 	} else if (cell.kind == CELL_I64 && cell.i64 < 0) {
 		buf_char(b, '-');
-		number_grouped(b, 0 - cell.u64);
+		buf_grouped(b, 0 - cell.u64);
 	} else {
-		number_grouped(b, cell.u64);
+		buf_grouped(b, cell.u64);
 	}
 }
 

@@ -12,9 +12,6 @@
 /* The shortest decimal that reads back as the same double; value must be finite. */
 void number_double(struct buf *b, double value);
 
-/* 1234567 as "1,234,567". */
-void number_grouped(struct buf *b, uint64_t value);
-
 /* A duration as "1.23 us", bytes as "9.8 MiB", a rate as "2.40 GHz": three digits and the unit. */
 void number_scaled(struct buf *b, enum attar_unit unit, double value);
 

@@ -184,7 +184,7 @@ bool render_notes_warn(const struct attar_notes *notes)
 
 static void add_part(struct buf *b, uint64_t n, const char *what)
 {
-	number_grouped(b, n);
+	buf_grouped(b, n);
 	buf_printf(b, " %s", what);
 }
 

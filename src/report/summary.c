@@ -15,7 +15,7 @@ void render_summary(struct buf *b, const struct attar_section *s)
 	struct buf name _cleanup_(buf_done) = {0};
 
 	if (s->summary.is_set) {
-		number_grouped(b, s->summary.count);
+		buf_grouped(b, s->summary.count);
 		buf_str(b, s->summary.count == 1 ? " value" : " values");
 	}
 	if (s->summary.is_set && s->summary.count) {

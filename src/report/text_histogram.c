@@ -70,7 +70,7 @@ static const char *cell_text(struct histogram *h, const struct bucket *bucket, i
 
 	buf_reset(&h->cell);
 	if (column == 2)
-		number_grouped(&h->cell, bucket->count);
+		buf_grouped(&h->cell, bucket->count);
 	else
 		number_cell(&h->cell, h->s->columns.at[0].unit, cell);
 	return buf_text(&h->cell);

@@ -164,7 +164,7 @@ static void draw_count(struct attar_renderer *r, size_t n, const char *one, cons
 	unsigned used = 0;
 
 	buf_char(&line, '(');
-	number_grouped(&line, n);
+	buf_grouped(&line, n);
 	buf_printf(&line, " %s)", n == 1 ? one : many);
 	text_add(r, &used, TEXT_DIM, buf_text(&line));
 	buf_char(&r->out, '\n');

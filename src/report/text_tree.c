@@ -179,7 +179,7 @@ static void draw_rest(struct drawing *d, const struct level *level)
 	add_guides(d, &used, level);
 	buf_reset(&d->line);
 	buf_char(&d->line, '(');
-	number_grouped(&d->line, level->end - level->shown);
+	buf_grouped(&d->line, level->end - level->shown);
 	buf_printf(&d->line, " more below %.2f%%)", 100 * tree_share(d->s, d->least));
 	text_add(d->r, &used, TEXT_DIM, buf_text(&d->line));
 	end_line(d);
@@ -267,7 +267,7 @@ static void draw_more(struct drawing *d)
 		return;
 	buf_reset(&d->line);
 	buf_char(&d->line, '(');
-	number_grouped(&d->line, n - d->drawn);
+	buf_grouped(&d->line, n - d->drawn);
 	buf_str(&d->line, " more frames)");
 	text_add(d->r, &used, TEXT_DIM, buf_text(&d->line));
 	end_line(d);
