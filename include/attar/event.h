@@ -90,6 +90,16 @@ ATTAR_API struct attar_catalog *attar_catalog_free(struct attar_catalog *catalog
 ATTAR_API int attar_catalog_format(struct attar_catalog *catalog, const char *system,
 	const char *name, const struct attar_format **ret_format);
 
+/* Called for each tracepoint; a nonzero result stops the iteration and is returned. */
+typedef int attar_tracepoint_fn(void *ctx, const char *system, const char *name);
+
+/*
+ * Calls fn for each tracepoint of this system, sorted by system and name. Returns 0, the nonzero
+ * result of fn, or the errors of attar_catalog_tracefs().
+ */
+ATTAR_API int attar_catalog_tracepoints(
+	struct attar_catalog *catalog, attar_tracepoint_fn *fn, void *ctx);
+
 /*
  * Sets the callback that resolves function addresses when records of this catalog's formats are
  * printed. fn must not use the catalog. ctx is owned by the caller and must outlive the catalog.
@@ -232,6 +242,27 @@ struct attar_event_spec {
 	const char *const *arguments; /* of its command line, without the name; ends with NULL */
 	const char *text;             /* the whole event string */
 };
+
+/* An event that is known by a single word. Strings are borrowed until the callback returns. */
+struct attar_named_event {
+	enum attar_event_kind kind; /* HARDWARE, CACHE, RAW (libpfm4) or SOFTWARE */
+	const char *name;
+	const char *alias; /* its other name; NULL: none */
+	const char *about; /* what it counts */
+	uint32_t type;     /* perf_event_attr.type; PERF_TYPE_RAW for RAW */
+	uint64_t
+		config; /* perf_event_attr.config; 0 for RAW: attar_event_list_parse() encodes it */
+};
+
+/* Called for each event; a nonzero result stops the iteration and is returned to the caller. */
+typedef int attar_named_event_fn(void *ctx, const struct attar_named_event *event);
+
+/*
+ * Calls fn for each event that is known by a single word, by kind. Includes generic events that
+ * this machine does not support, and if libpfm4 is installed, the events of its CPUs. Returns 0 or
+ * the nonzero result of fn.
+ */
+ATTAR_API int attar_named_events(attar_named_event_fn *fn, void *ctx);
 
 struct attar_event_list {
 	size_t n;

@@ -7,10 +7,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/list_usdt.h"
-#include "event/generic_events.h"
-#include "event/pfm.h"
-#include "event/catalog.h"
-#include "perf/open.h"
 
 struct list {
 	const char *pattern; /* NULL: all events */
@@ -18,6 +14,7 @@ struct list {
 	bool names;          /* only names, one per line */
 	bool json;
 	struct attar_catalog *catalog;
+	struct attar_target *self; /* the calling thread, to test whether events can be opened */
 	struct attar_report *report;
 	struct attar_section *section; /* of the current kind; NULL until it has a row */
 	const char *kind;
@@ -76,58 +73,44 @@ static void add(struct list *l, const char *name, const char *about, const char 
  * NULL if this process can open the event on itself, otherwise the reason. Tests user code only,
  * which needs no privileges.
  */
-static const char *reason_missing(uint32_t type, uint64_t config)
+static const char *reason_missing(const struct list *l, uint32_t type, uint64_t config)
 {
-	union uapi_attr attr = {.attr = {.type = type,
-					.config = config,
-					.disabled = 1,
-					.exclude_kernel = 1,
-					.exclude_hv = 1}};
-	int fd = open_event(&attr, 0, -1, -1, 0);
+	const struct perf_event_attr attr = {.type = type,
+		.config = config,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1};
+	struct attar_counter *counter = NULL;
+	int r = attar_counter_open(l->self, &attr, "event", 0, &counter);
 
-	if (fd >= 0) {
-		close(fd);
-		return NULL;
-	}
-	return fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV
-		       ? "no: not supported by this CPU or virtual machine"
-	       : fd == -EACCES || fd == -EPERM ? "no: not permitted"
-					       : "no: refused by the kernel";
+	attar_counter_close(counter);
+	return r == 0                        ? NULL
+	       : r == -EOPNOTSUPP            ? "no: not supported by this CPU or virtual machine"
+	       : r == -EACCES || r == -EPERM ? "no: not permitted"
+					     : "no: refused by the kernel";
 }
 
-static void add_named(
-	struct list *l, const char *kind, uint32_t type, const struct name *list, size_t n)
+/* Whether a raw event can be counted: cycles can, if there is a PMU. */
+static const char *reason_no_raw(const struct list *l)
 {
-	begin(l, kind);
-	for (size_t i = 0; i < n; i++) {
-		const struct name *it = &list[i];
-		char about[128];
-
-		if (!wanted(l, it->name) && !(it->alias && wanted(l, it->alias)))
-			continue;
-		snprintf(about, sizeof(about), "%s%s%s", it->about, it->alias ? "; also: " : "",
-			it->alias ? it->alias : "");
-		add_wanted(l, it->name, about, reason_missing(type, it->config));
-	}
+	return reason_missing(l, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
 }
 
-static void add_caches(struct list *l)
-{
-	char name[NAMES_CACHE_LEN], about[64];
-	uint64_t config;
-
-	begin(l, "cache");
-	for (unsigned i = 0; names_cache_at(i, name, about, &config); i++)
-		add(l, name, about, reason_missing(PERF_TYPE_HW_CACHE, config));
-}
-
-static int add_raw(void *ctx, const char *name, const char *about)
+static int add_named(void *ctx, const struct attar_named_event *event)
 {
 	struct list *l = ctx;
+	const char *kind = attar_event_kind_name(event->kind), *alias = event->alias;
+	char about[512];
 
-	if (wanted(l, name))
-		add_wanted(l, name, about,
-			reason_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
+	if (!l->kind || strcmp(l->kind, kind) != 0)
+		begin(l, kind);
+	if (!wanted(l, event->name) && !(alias && wanted(l, alias)))
+		return 0;
+	snprintf(about, sizeof(about), "%s%s%s", event->about, alias ? "; also: " : "",
+		alias ? alias : "");
+	add_wanted(l, event->name, about,
+		event->kind == ATTAR_EVENT_RAW ? reason_no_raw(l)
+					       : reason_missing(l, event->type, event->config));
 	return 0;
 }
 
@@ -161,43 +144,34 @@ static void add_pmus(struct list *l)
 		attar_pmu_events(pmu, add_pmu_event, &(struct pmu_list){l, pmu});
 }
 
-static void add_tracepoint(struct list *l, const char *system, const char *event)
+static int add_tracepoint(void *ctx, const char *system, const char *event)
 {
+	struct list *l = ctx;
 	const struct attar_format *format;
 	struct buf about _cleanup_(buf_done) = {0};
 	char name[512];
 
 	snprintf(name, sizeof(name), "%s:%s", system, event);
 	if (!wanted(l, name))
-		return;
+		return 0;
 	if (l->names || attar_catalog_format(l->catalog, system, event, &format) < 0) {
 		add(l, name, "", l->names ? NULL : "no: its format cannot be read");
-		return;
+		return 0;
 	}
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			buf_printf(&about, "%s%s", about.len ? " " : "", format->fields[i].name);
 	add(l, name, buf_text(&about), NULL);
+	return 0;
 }
 
 /* Without tracefs the rest of the list is still useful. */
 static void add_tracepoints(struct list *l)
 {
-	dir_names systems = {0};
-
 	begin(l, "tracepoint");
-	l->unreadable = tracefs_systems(&l->catalog->tracefs, &systems);
+	l->unreadable = attar_catalog_tracepoints(l->catalog, add_tracepoint, l);
 	if (l->unreadable < 0)
 		l->unreadable_text = strdup(attar_error());
-	vec_each (&systems, system) {
-		dir_names events = {0};
-
-		if (tracefs_events(&l->catalog->tracefs, *system, &events) == 0)
-			vec_each (&events, event)
-				add_tracepoint(l, *system, *event);
-		dir_names_done(&events);
-	}
-	dir_names_done(&systems);
 }
 
 static const char *no_pmu(const char *name)
@@ -213,8 +187,7 @@ static void add_forms(struct list *l)
 	if (l->names)
 		return;
 	begin(l, "syntax");
-	add(l, "rNNN", "a raw CPU event, hexadecimal",
-		reason_missing(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES));
+	add(l, "rNNN", "a raw CPU event, hexadecimal", reason_no_raw(l));
 	add(l, "PMU/config=N,.../", "a PMU event by its terms", NULL);
 	add(l, "mem:ADDRESS[/LENGTH][:rwx]",
 		"a breakpoint: reads, writes or execution of an address", NULL);
@@ -231,16 +204,7 @@ static void add_forms(struct list *l)
 
 static void fill(struct list *l)
 {
-	const struct name *names;
-	size_t n;
-
-	names = names_hardware(&n);
-	add_named(l, "hardware", PERF_TYPE_HARDWARE, names, n);
-	add_caches(l);
-	begin(l, "raw");
-	pfm_events(add_raw, l);
-	names = names_software(&n);
-	add_named(l, "software", PERF_TYPE_SOFTWARE, names, n);
+	attar_named_events(add_named, l);
 	add_pmus(l);
 	add_tracepoints(l);
 	add_forms(l);
@@ -262,13 +226,16 @@ static int nothing(const struct list *l)
 static int go(struct list *l)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	struct attar_target_opts self = {.size = sizeof(self), .self = true, .any_cpu = true};
 	int r = attar_catalog_new(&opts, &l->catalog);
 
+	if (r == 0)
+		r = attar_target_new(&self, &l->self);
 	l->report = attar_report_new("list");
-	if (r < 0 || !l->report) {
-		base_oom();
-		return report_error(STATUS_FAILED);
-	}
+	if (r == 0 && !l->report)
+		r = base_oom();
+	if (r < 0)
+		return report_error(status_of(r));
 	fill(l);
 	if (l->pattern && !l->found)
 		return nothing(l);
@@ -325,6 +292,7 @@ int command_list(int argc, char **argv)
 	status = go(&l);
 	free(l.unreadable_text);
 	attar_report_free(l.report);
+	attar_target_free(l.self);
 	attar_catalog_free(l.catalog);
 	return status;
 }

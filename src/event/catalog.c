@@ -67,6 +67,34 @@ int attar_catalog_format(struct attar_catalog *catalog, const char *system, cons
 	return tracefs_format(&catalog->tracefs, system, name, ret_format);
 }
 
+static int each_of_system(
+	struct tracefs *tracefs, const char *system, attar_tracepoint_fn *fn, void *ctx)
+{
+	dir_names events _cleanup_(dir_names_done) = {0};
+	int r = 0;
+
+	if (tracefs_events(tracefs, system, &events) < 0)
+		return 0; /* removed meanwhile */
+	vec_each (&events, event)
+		if (r == 0)
+			r = fn(ctx, system, *event);
+	return r;
+}
+
+int attar_catalog_tracepoints(struct attar_catalog *catalog, attar_tracepoint_fn *fn, void *ctx)
+{
+	CHECK_ARG(catalog, "catalog");
+	CHECK_ARG(fn, "fn");
+
+	dir_names systems _cleanup_(dir_names_done) = {0};
+	int r = tracefs_systems(&catalog->tracefs, &systems);
+
+	vec_each (&systems, system)
+		if (r == 0)
+			r = each_of_system(&catalog->tracefs, *system, fn, ctx);
+	return r;
+}
+
 void attar_catalog_resolver(struct attar_catalog *catalog, attar_address_fn *fn, void *ctx)
 {
 	CHECK_ARG_OR(catalog, "catalog", );

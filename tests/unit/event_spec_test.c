@@ -2,6 +2,8 @@
 /* Event texts: their results, and the messages for invalid ones. */
 #include "unit.h"
 
+#include <stdio.h>
+
 #include <linux/hw_breakpoint.h>
 
 #include "attar/event.h"
@@ -354,6 +356,75 @@ static void test_raw_names(void **state)
 		"events, column 1: no event 'skl::NO_SUCH_EVENT': see 'attar list'");
 }
 
+/* Parses the names of the event, except those of libpfm4. */
+static int expect_named(void *ctx, const struct attar_named_event *event)
+{
+	unsigned *found = ctx;
+
+	found[event->kind]++;
+	assert_true(*event->about);
+	if (event->kind == ATTAR_EVENT_RAW)
+		return 0;
+	expect(event->name, event->type, event->config);
+	if (event->alias)
+		expect(event->alias, event->type, event->config);
+	return 0;
+}
+
+static int stop_at_caches(void *ctx, const struct attar_named_event *event)
+{
+	return event->kind == ATTAR_EVENT_CACHE ? 7 : 0;
+}
+
+static void test_named_events_are_parsed_as_listed(void **state)
+{
+	unsigned found[ATTAR_EVENT_PROFILER + 1] = {0};
+
+	assert_int_equal(attar_named_events(expect_named, found), 0);
+	assert_int_equal(found[ATTAR_EVENT_HARDWARE], PERF_COUNT_HW_MAX);
+	assert_true(found[ATTAR_EVENT_CACHE] > 20 && found[ATTAR_EVENT_SOFTWARE] >= 10);
+	assert_int_equal(attar_named_events(stop_at_caches, NULL), 7);
+}
+
+struct listed {
+	size_t n;
+	bool has_switch;
+	char last[512];
+};
+
+static int note_tracepoint(void *ctx, const char *system, const char *name)
+{
+	struct listed *l = ctx;
+	char full[512];
+
+	snprintf(full, sizeof(full), "%s:%s", system, name);
+	l->n++;
+	l->has_switch |= !strcmp(full, "sched:sched_switch");
+	if (!strncmp(l->last, full, strlen(system) + 1))
+		assert_true(strcmp(l->last, full) < 0);
+	memcpy(l->last, full, sizeof(full));
+	return 0;
+}
+
+static int stop_at_first(void *ctx, const char *system, const char *name)
+{
+	++*(unsigned *)ctx;
+	return 7;
+}
+
+static void test_tracepoints_are_listed(void **state)
+{
+	struct listed l = {0};
+	unsigned calls = 0;
+
+	if (!has_tracefs())
+		skip();
+	assert_int_equal(attar_catalog_tracepoints(catalog, note_tracepoint, &l), 0);
+	assert_true(l.has_switch && l.n > 10);
+	assert_int_equal(attar_catalog_tracepoints(catalog, stop_at_first, &calls), 7);
+	assert_int_equal(calls, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +439,8 @@ int main(void)
 		cmocka_unit_test(test_tracepoints),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_raw_names),
+		cmocka_unit_test(test_named_events_are_parsed_as_listed),
+		cmocka_unit_test(test_tracepoints_are_listed),
 	};
 
 	return cmocka_run_group_tests_name("event_spec", tests, setup, teardown);

@@ -26,6 +26,11 @@ static bool on_address(void *ctx, uint64_t address, struct attar_kernel_name *re
 	return false;
 }
 
+static int on_tracepoint(void *ctx, const char *system, const char *name)
+{
+	return 0;
+}
+
 static int on_pmu_event(void *ctx, const struct attar_pmu_event *event)
 {
 	return 0;
@@ -76,6 +81,8 @@ static void test_catalogs(void **state)
 	REFUSES(attar_catalog_format(any, NULL, any, any), "system");
 	REFUSES(attar_catalog_format(any, any, NULL, any), "name");
 	REFUSES(attar_catalog_format(any, any, any, NULL), "ret_format");
+	REFUSES(attar_catalog_tracepoints(NULL, on_tracepoint, any), "catalog");
+	REFUSES(attar_catalog_tracepoints(any, NULL, any), "fn");
 	REFUSES_VOID(attar_catalog_resolver(NULL, on_address, any), "catalog");
 	REFUSES_NULL(attar_catalog_pmu(NULL, 1), "catalog");
 	REFUSES(attar_catalog_tracefs(NULL, any), "catalog");
@@ -106,6 +113,7 @@ static void test_events(void **state)
 	REFUSES(attar_pmu_cap(any, any, NULL), "ret_value");
 	REFUSES(attar_pmu_events(NULL, on_pmu_event, any), "pmu");
 	REFUSES(attar_pmu_events(any, NULL, any), "fn");
+	REFUSES(attar_named_events(NULL, any), "fn");
 	REFUSES(attar_event_list_parse(NULL, any, any), "catalog");
 	REFUSES(attar_event_list_parse(any, NULL, any), "text");
 	REFUSES(attar_event_list_parse(any, any, NULL), "ret_list");
