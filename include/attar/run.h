@@ -301,6 +301,47 @@ ATTAR_API const struct attar_event_spec *attar_run_source_spec(
  */
 ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
+/* ---- recording ---- */
+
+struct attar_run_record_opts {
+	size_t size;        /* sizeof(struct attar_run_record_opts) */
+	const char *path;   /* perf.data file, replaced if it exists; "-": standard output */
+	const char *events; /* as for attar_run_events(); NULL: CPU sampling */
+	uint64_t freq;      /* samples per second of events that are not recorded each time; 0: the
+			       run's */
+	bool stacks;        /* with call chains */
+	bool compress;      /* with zstd */
+	uint64_t max_bytes; /* end the run when the file has this size; 0: no limit */
+	/*
+	 * With max_bytes: continue in a new file instead, and keep this number of full files as
+	 * PATH.1 (the newest), PATH.2 and so on.
+	 */
+	uint64_t rotate;
+};
+
+/*
+ * Writes the records of these events to a perf.data file, without delivering them: no event
+ * function is called. The file is completed before the profiler's last report. Strings are borrowed
+ * until the run is freed. -EOPNOTSUPP: an event does not come from the kernel; otherwise as
+ * attar_run_events(). Only from open().
+ */
+ATTAR_API int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *opts);
+
+/* What was written so far. */
+struct attar_run_recorded {
+	const char *path; /* borrowed from the options */
+	uint64_t samples;
+	uint64_t records;    /* samples and all others */
+	uint64_t bytes;      /* of the events' records, before compression */
+	uint64_t file_bytes; /* in all files, also those that were dropped */
+	unsigned files;      /* that were begun */
+	bool is_full;        /* max_bytes was reached, which ended the run */
+};
+
+/* Returns 1, or 0 if the run does not write a recording. */
+ATTAR_API int attar_run_get_recorded(
+	const struct attar_run *run, struct attar_run_recorded *ret_recorded);
+
 /* ---- counting ---- */
 
 /*

@@ -66,6 +66,15 @@ static int complete_help(struct output_options *opts)
 	return 0;
 }
 
+/* A profiler with an option --output of its own writes its results there. */
+static bool has_own_output(const struct attar_profiler *profiler)
+{
+	for (const struct attar_option *o = profiler->options; o && o->name; o++)
+		if (!strcmp(o->name, output_options[OUTPUT].name))
+			return true;
+	return false;
+}
+
 int output_options_run_new(
 	const char *profiler, struct output_options *opts, struct attar_run **ret_run)
 {
@@ -77,7 +86,8 @@ int output_options_run_new(
 	*opts = (struct output_options){.rows = 40};
 	r = complete_help(opts);
 	if (r == 0)
-		r = attar_run_add_options(run, "Output", opts->output_table, opts);
+		r = attar_run_add_options(run, "Output",
+			opts->output_table + has_own_output(attar_profiler_find(profiler)), opts);
 	if (r == 0 && attar_profiler_find(profiler)->uses & ATTAR_GIVES_TREE)
 		r = attar_run_add_options(run, "Flame graphs", opts->tree_table, opts);
 	if (r < 0) {

@@ -36,11 +36,22 @@ static void raise_file_limit(void)
 	}
 }
 
+/* A recording on stdout leaves no place for reports and for the output of the command. */
+static bool records_to_stdout(const struct attar_run *run)
+{
+	struct attar_run_recorded recorded;
+
+	return attar_run_get_recorded(run, &recorded) && !strcmp(recorded.path, "-");
+}
+
 /* A failed output ends the run; the others receive the results so far. */
 static int take_report(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {
 	struct session *s = ctx;
 	int r;
+
+	if (records_to_stdout(s->run))
+		return 0;
 
 	console_clear();
 	s->outputs.live = !attar_run_ended(s->run);
@@ -67,7 +78,7 @@ static void prepare_command(void *ctx)
 	const struct session *s = ctx;
 
 	signals_restore_ignored();
-	if (s->outputs.data_on_stdout)
+	if (s->outputs.data_on_stdout || records_to_stdout(s->run))
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 

@@ -4,6 +4,7 @@
 
 #define PROFILERS(X)                                                                               \
 	X(profile)                                                                                 \
+	X(record)                                                                                  \
 	X(stat)                                                                                    \
 	X(top)                                                                                     \
 	X(trace)

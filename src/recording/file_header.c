@@ -101,6 +101,12 @@ static bool has_feature(const struct data_header *header, unsigned feature)
 	return header->features[feature / 64] >> feature % 64 & 1;
 }
 
+static bool has_any_feature(const struct data_header *header)
+{
+	return header->features[0] || header->features[1] || header->features[2] ||
+	       header->features[3];
+}
+
 /* Whether the section of this feature is read; others can be large. */
 static bool is_known(unsigned feature)
 {
@@ -153,6 +159,41 @@ static int read_features(struct recording *r, const struct data_header *header)
 	return 0;
 }
 
+/*
+ * attar's writer puts features in front of the data, as records, for files that are not finished or
+ * whose disk was full.
+ */
+static int read_early_features(struct recording *r, const struct data_header *header)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t at = 0;
+	int ret = 0;
+
+	if (!header->event_types.size)
+		return 0;
+	bytes = read_section(r, &header->event_types, "header");
+	if (!bytes)
+		return errno == ENOMEM ? -ENOMEM : 0;
+	while (ret == 0 && header->event_types.size - at >= sizeof(struct perf_event_header)) {
+		size_t left = header->event_types.size - at;
+		struct perf_event_header record;
+
+		memcpy(&record, bytes + at, sizeof(record));
+		if (r->facts.swapped) {
+			record.type = __builtin_bswap32(record.type);
+			record.size = __builtin_bswap16(record.size);
+		}
+		if (record.size < sizeof(record) || record.size > left)
+			break;
+		if (record.type == RECORD_FEATURE)
+			ret = recording_user_record(r, &record, bytes + at);
+		at += record.size;
+		if (record.type == RECORD_TRACING_DATA)
+			return recording_copy_tracing_data(r, bytes + at, left - record.size);
+	}
+	return ret;
+}
+
 int recording_read_header(struct recording *r, const struct data_header *header)
 {
 	int ret = read_attrs(r, header);
@@ -170,6 +211,11 @@ int recording_read_header(struct recording *r, const struct data_header *header)
 			CLIP(r->path), (unsigned long long)header->data.offset,
 			(unsigned long long)r->file_size);
 	/* The size is written when the recording ends. */
+	if (!has_any_feature(header)) {
+		ret = read_early_features(r, header);
+		if (ret < 0)
+			return ret;
+	}
 	if (!header->data.size && r->file_size > header->data.offset) {
 		r->facts.unfinished = true;
 		r->data_end = UINT64_MAX;

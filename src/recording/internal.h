@@ -118,6 +118,8 @@ int recording_add_build_id(struct recording *r, const char *bytes, size_t len);
 /* Takes ownership of bytes. */
 int recording_tracing_data(struct recording *r, char *bytes, size_t len);
 
+int recording_copy_tracing_data(struct recording *r, const char *bytes, size_t len);
+
 /* Interprets a record of type 64 or above, except FINISHED_ROUND. Returns 0 or -ENOMEM. */
 int recording_user_record(
 	struct recording *r, const struct perf_event_header *header, const char *bytes);

@@ -126,3 +126,13 @@ int recording_tracing_data(struct recording *r, char *bytes, size_t len)
 		recording_damage(r, "its formats of tracepoints are damaged");
 	return ret;
 }
+
+int recording_copy_tracing_data(struct recording *r, const char *bytes, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return base_oom();
+	memcpy(copy, bytes, len);
+	return recording_tracing_data(r, copy, len);
+}

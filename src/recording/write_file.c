@@ -119,6 +119,53 @@ void writer_trim_attrs(struct recording_writer *w)
 		event->attr.attr.size = size;
 }
 
+/* ---- features as records ---- */
+
+/*
+ * What is not known yet, or cannot be a record: perf takes the padding behind the topology for part
+ * of it.
+ */
+static bool is_record(enum data_feature feature)
+{
+	return feature != FEATURE_TRACING_DATA && feature != FEATURE_BUILD_ID &&
+	       feature != FEATURE_SAMPLE_TIME && feature != FEATURE_CPU_TOPOLOGY;
+}
+
+static void put_feature_records(struct recording_writer *w, struct buf *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
+		struct buf contents _cleanup_(buf_done) = {0};
+		size_t size;
+
+		if (!is_record(features[i]))
+			continue;
+		writer_put_feature(w, features[i], &contents);
+		writer_pad(&contents, 8);
+		size = sizeof(struct perf_event_header) + 8 + contents.len;
+		if (!contents.len || size > UINT16_MAX)
+			continue;
+		writer_put_header(b, RECORD_FEATURE, 0, size);
+		writer_put_u64(b, features[i]);
+		buf_add(b, contents.data, contents.len);
+	}
+	/* The end of the features. */
+	writer_put_header(b, RECORD_FEATURE, 0, sizeof(struct perf_event_header) + 8);
+	writer_put_u64(b, FEATURES);
+}
+
+static void put_tracing_data_record(struct recording_writer *w, struct buf *b)
+{
+	struct buf contents _cleanup_(buf_done) = {0};
+
+	writer_put_tracing_data(w, &contents);
+	writer_pad(&contents, 8);
+	if (!contents.len)
+		return;
+	writer_put_header(b, RECORD_TRACING_DATA, 0, sizeof(struct perf_event_header) + 4);
+	writer_put_u32(b, (uint32_t)contents.len);
+	buf_add(b, contents.data, contents.len);
+}
+
 /* ---- a file ---- */
 
 static struct data_header header_of(const struct recording_writer *w)
@@ -131,15 +178,26 @@ static struct data_header header_of(const struct recording_writer *w)
 	vec_each (&w->events, event)
 		header.attrs.offset += event->n_ids * sizeof(*event->ids);
 	header.attrs.size = w->events.n * header.attr_size;
-	header.data.offset = header.attrs.offset + header.attrs.size;
+	header.event_types.offset = header.attrs.offset + header.attrs.size;
+	header.event_types.size = w->early_size;
+	header.data.offset = header.event_types.offset + w->early_size;
 	return header;
 }
 
+/* The early features are dropped from a complete header. */
 int writer_begin_file(struct recording_writer *w)
 {
-	struct data_header header = header_of(w);
-	struct data_section ids = {.offset = sizeof(header)};
+	struct buf early _cleanup_(buf_done) = {0};
+	struct data_section ids = {.offset = sizeof(struct data_header)};
+	struct data_header header;
 
+	put_feature_records(w, &early);
+	put_tracing_data_record(w, &early);
+	writer_pad(&early, 8);
+	if (buf_failed(&early))
+		return base_oom();
+	w->early_size = early.len;
+	header = header_of(w);
 	buf_add(&w->out, &header, sizeof(header));
 	vec_each (&w->events, event)
 		buf_add(&w->out, event->ids, event->n_ids * sizeof(*event->ids));
@@ -149,6 +207,7 @@ int writer_begin_file(struct recording_writer *w)
 		buf_add(&w->out, &ids, sizeof(ids));
 		ids.offset += ids.size;
 	}
+	buf_add(&w->out, early.data, early.len);
 	w->data_start = header.data.offset;
 	return writer_flush(w);
 }
@@ -185,15 +244,18 @@ static int write_features(struct recording_writer *w, struct data_header *header
 static int finish_file(struct recording_writer *w)
 {
 	struct data_header header = header_of(w);
+	const struct data_section early = header.event_types;
 	int r = writer_flush(w);
 	uint64_t end;
 
+	header.event_types = (struct data_section){0};
 	header.data.size = w->at - w->data_start;
 	end = w->at;
 	if (r == 0)
 		r = write_features(w, &header);
 	if (r < 0) {
 		memset(header.features, 0, sizeof(header.features));
+		header.event_types = early;
 		(void)!ftruncate(w->fd, (off_t)end);
 	}
 	if (pwrite(w->fd, &header, sizeof(header), 0) != sizeof(header) && r == 0)
@@ -218,49 +280,13 @@ static void put_attr_records(struct recording_writer *w)
 	}
 }
 
-static void put_feature_records(struct recording_writer *w)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
-		struct buf contents _cleanup_(buf_done) = {0};
-		size_t size;
-
-		if (features[i] == FEATURE_TRACING_DATA || features[i] == FEATURE_BUILD_ID ||
-			features[i] == FEATURE_SAMPLE_TIME)
-			continue;
-		writer_put_feature(w, features[i], &contents);
-		writer_pad(&contents, 8);
-		size = sizeof(struct perf_event_header) + 8 + contents.len;
-		if (!contents.len || size > UINT16_MAX)
-			continue;
-		writer_put_header(&w->out, RECORD_FEATURE, 0, size);
-		writer_put_u64(&w->out, features[i]);
-		buf_add(&w->out, contents.data, contents.len);
-	}
-	/* The end of the features. */
-	writer_put_header(&w->out, RECORD_FEATURE, 0, sizeof(struct perf_event_header) + 8);
-	writer_put_u64(&w->out, FEATURES);
-}
-
-static void put_tracing_data_record(struct recording_writer *w)
-{
-	struct buf contents _cleanup_(buf_done) = {0};
-
-	writer_put_tracing_data(w, &contents);
-	writer_pad(&contents, 8);
-	if (!contents.len)
-		return;
-	writer_put_header(&w->out, RECORD_TRACING_DATA, 0, sizeof(struct perf_event_header) + 4);
-	writer_put_u32(&w->out, (uint32_t)contents.len);
-	buf_add(&w->out, contents.data, contents.len);
-}
-
 int writer_begin_pipe(struct recording_writer *w)
 {
 	writer_put_u64(&w->out, PERF_DATA_MAGIC);
 	writer_put_u64(&w->out, DATA_PIPE_HEADER);
 	put_attr_records(w);
-	put_feature_records(w);
-	put_tracing_data_record(w);
+	put_feature_records(w, &w->out);
+	put_tracing_data_record(w, &w->out);
 	return writer_flush(w);
 }
 

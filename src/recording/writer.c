@@ -189,15 +189,20 @@ void recording_writer_get_stats(
 	*ret_stats = w->stats;
 }
 
+int recording_writer_finish(struct recording_writer *w)
+{
+	if (w->plain.len && !w->failed)
+		w->failed = compress(w);
+	return writer_finish(w);
+}
+
 int recording_writer_close(struct recording_writer *w)
 {
 	int r;
 
 	if (!w)
 		return 0;
-	if (w->plain.len && !w->failed)
-		w->failed = compress(w);
-	r = writer_finish(w);
+	r = recording_writer_finish(w);
 	deflate_done(&w->deflater);
 	vec_each (&w->events, event) {
 		free(event->name);

@@ -87,9 +87,12 @@ void recording_writer_get_stats(
 	const struct recording_writer *w, struct recording_writer_stats *ret_stats);
 
 /*
- * Completes the file and frees the writer, also after an error of other functions: the records that
- * were written can then be read. Accepts NULL. Returns 0 or a negative errno.
+ * Completes the file, also after an error of other functions: the records that were written can
+ * then be read. Only recording_writer_close() may follow. Returns 0 or a negative errno.
  */
+int recording_writer_finish(struct recording_writer *w);
+
+/* Finishes the file unless that was done, and frees the writer. Accepts NULL. */
 int recording_writer_close(struct recording_writer *w);
 
 #endif

@@ -38,6 +38,7 @@ struct recording_writer {
 	struct buf out;             /* to be written */
 	uint64_t at;                /* offset in the file of what out does not contain */
 	uint64_t data_start;
+	uint64_t early_size; /* bytes of the early features, see write_file.c */
 	struct deflater deflater;
 	struct buf plain; /* to be compressed */
 	VEC(struct writer_file) files;

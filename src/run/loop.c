@@ -14,6 +14,8 @@ static bool enough(const struct attar_run *run)
 {
 	if (run->replay && run->replay->over)
 		return true;
+	if (run->recorder.full)
+		return true;
 	return run->opts.count && run->notes.delivered >= run->opts.count;
 }
 
@@ -163,6 +165,8 @@ static int drain(struct attar_run *run)
 
 	if (!run->stream)
 		return 0;
+	if (run->recorder.wanted)
+		return recorder_drain(run);
 	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
 		r = unlikely(ev.time >= run->clock.tick) ? deliver_after_interval(run, &ev)
 							 : deliver(run, &ev);
@@ -182,8 +186,8 @@ static void progress(struct attar_run *run, uint64_t now)
 		return;
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
-	run->hooks.progress(
-		run->hooks.ctx, now - run->clock.first_began, stats.samples, stats.lost);
+	run->hooks.progress(run->hooks.ctx, now - run->clock.first_began,
+		run->recorder.wanted ? run->recorder.stats.samples : stats.samples, stats.lost);
 	run->clock.progress = now + PROGRESS_NS;
 }
 
@@ -306,6 +310,8 @@ static int finish(struct attar_run *run)
 	if (r == 0)
 		r = drain(run);
 	if (r == 0)
+		r = recorder_end(run);
+	if (r == 0)
 		r = counts_read(run);
 	user_events_ended(&run->user.events);
 	attar_target_ended(run->target);
@@ -330,6 +336,8 @@ static int start(struct attar_run *run)
 		r = counts_enable(run);
 	if (r == 0)
 		run_user_started(run);
+	if (r == 0)
+		r = recorder_begin(run);
 	return r == 0 ? attar_target_start(run->target) : r;
 }
 

@@ -41,8 +41,12 @@ static uint64_t since(uint64_t now, uint64_t *reported)
 static void fill_seen(struct attar_run *run, const struct attar_stream_stats *stats,
 	struct attar_notes *notes, enum attar_scope scope)
 {
-	notes->seen = stats->samples - run->notes.dropped - run->notes.is_event_pending;
-	notes->lost = stats->lost;
+	if (run->recorder.wanted)
+		notes->seen = run->recorder.stats.samples;
+	else
+		notes->seen = stats->samples - run->notes.dropped - run->notes.is_event_pending;
+	/* Before Linux 6.0, only records of the rings say what was lost. */
+	notes->lost = MAX(stats->lost, run->recorder.stats.lost);
 	notes->lost_side_band = stats->lost_side_band;
 	notes->throttled = stats->throttled;
 	notes->missing = stats->missing;

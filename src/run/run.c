@@ -77,6 +77,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	if (run->profiler->close)
 		run->profiler->close(run->self);
 	task_watch_close(run);
+	recorder_done(run);
 	attar_stream_free(run->stream);
 	replay_close(run);
 	run_user_close(run);

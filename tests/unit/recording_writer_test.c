@@ -293,6 +293,11 @@ static void test_unfinished(void **state)
 	assert_int_equal(seen.samples, 200);
 	assert_true(recording_get_facts(r)->unfinished);
 	assert_non_null(strstr(damage(r), "it was not finished"));
+	/* Names and formats are in front of the data. */
+	assert_string_equal(recording_get_event(r, 0)->name, "cpu-clock");
+	assert_string_equal(recording_get_event(r, 1)->name, "test:second");
+	assert_memory_equal(recording_get_event(r, 1)->format_text, "name: second", 12);
+	assert_non_null(recording_get_facts(r)->hostname);
 	recording_close(r);
 }
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* record: writes events to a perf.data file, for perf and for --input of other profilers. */
+#include "attar/run.h"
+
+enum { DEFAULT_FREQ = 997 };
+
+struct record {
+	const char *events;
+	uint64_t freq;
+	bool graph, compress;
+	const char *output;
+	uint64_t max_size, rotate;
+};
+
+static void record_defaults(void *self)
+{
+	struct record *r = self;
+
+	r->output = "perf.data";
+	r->freq = DEFAULT_FREQ;
+}
+
+static int record_open(struct attar_run *run, void *self)
+{
+	const struct record *r = self;
+	struct attar_run_record_opts opts = {
+		.size = sizeof(opts),
+		.path = r->output,
+		.events = r->events,
+		.freq = r->freq,
+		.stacks = r->graph,
+		.compress = r->compress,
+		.max_bytes = r->max_size,
+		.rotate = r->rotate,
+	};
+
+	return attar_run_record(run, &opts);
+}
+
+static int record_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct attar_run_recorded recorded;
+	struct attar_section *table;
+
+	if (!attar_run_get_recorded(run, &recorded))
+		return 0;
+	table = attar_report_table(report, "recording");
+	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "records", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "size", ATTAR_UNIT_BYTES);
+	attar_section_column(table, "files", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "file", ATTAR_UNIT_TEXT);
+	attar_section_row(table);
+	attar_cell_u64(table, recorded.samples);
+	attar_cell_u64(table, recorded.records);
+	attar_cell_u64(table, recorded.file_bytes);
+	attar_cell_u64(table, recorded.files);
+	attar_cell_text(table, recorded.path);
+	if (recorded.is_full)
+		attar_report_remark(report,
+			"the recording reached --max-size and ended; --rotate N continues in new "
+			"files");
+	return 0;
+}
+
+#define T struct record
+static const struct attar_option options[] = {
+	ATTAR_JOINED(T, events, 'e', "event", "EVENT",
+		"record these events (default cycles, or cpu-clock without a PMU); may be repeated",
+		.complete = "event"),
+	ATTAR_COUNT(T, freq, 'F', "freq", "HZ",
+		"samples per second on each CPU, for events other than tracepoints, probes and "
+		"breakpoints (default 997)",
+		.min = 1),
+	ATTAR_FLAG(T, graph, 'g', "call-graph", "record call stacks"),
+	ATTAR_TEXT(T, output, 'o', "output", "FILE",
+		"write to FILE (default perf.data); -: to standard output, as a pipe",
+		.complete = "file"),
+	ATTAR_SIZE(T, max_size, 0, "max-size", "SIZE",
+		"end the recording when the file has this size: 64K, 100M, 1G", .min = 1),
+	ATTAR_COUNT(T, rotate, 0, "rotate", "N",
+		"with --max-size: continue in a new file, and keep N full ones as FILE.1 (the "
+		"newest), FILE.2, ...",
+		.min = 1, .max = 1000),
+	ATTAR_FLAG(T, compress, 'z', "compress", "compress the records with zstd"),
+	{0},
+};
+
+static const struct attar_example examples[] = {
+	{"record -g -- make", "profile a command, to be analysed later"},
+	{"record -e sched:sched_switch -a -d 10s -o switches.data",
+		"all context switches of ten seconds"},
+	{"profile --input perf.data", "analyse a recording"},
+	{"record -e 'sched:*' -z --max-size 100M --rotate 5",
+		"keep the newest events, in six files of 100 MiB"},
+	{0},
+};
+
+const struct attar_profiler profiler_record = {
+	.name = "record",
+	.group = "Events",
+	.summary = "write events to a perf.data file, to analyse them later",
+	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS,
+	.needs = "perf events, whole system, tracefs",
+	.self_size = sizeof(struct record),
+	.options = options,
+	.examples = examples,
+	.defaults = record_defaults,
+	.open = record_open,
+	.report = record_report,
+};

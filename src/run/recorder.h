@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the records of a run's rings to a perf.data file instead of delivering events. The bytes
+ * go from the rings to the file as they are: nothing is decoded, ordered or copied.
+ */
+#ifndef RUN_RECORDER_H
+#define RUN_RECORDER_H
+
+#include "attar/run.h"
+#include "recording/writer.h"
+
+struct run_recorder {
+	bool wanted;                         /* attar_run_record() was called */
+	struct attar_run_record_opts opts;   /* texts are the run's */
+	struct recording_writer *writer;     /* NULL: not opened yet, or closed */
+	struct recording_writer_stats stats; /* final, after recorder_end() */
+	char **formats;                      /* of tracepoints, owned */
+	size_t n_formats;
+	bool full; /* the limit was reached */
+};
+
+/* After the stream was started: opens the file and writes what exists. */
+int recorder_begin(struct attar_run *run);
+
+/* Writes what the rings hold. */
+int recorder_drain(struct attar_run *run);
+
+/* Completes the file. */
+int recorder_end(struct attar_run *run);
+
+void recorder_done(struct attar_run *run);
+
+#endif
