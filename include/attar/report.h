@@ -142,6 +142,12 @@ ATTAR_API void attar_cell_fields(struct attar_section *section, const struct att
 ATTAR_API void attar_row_detail(struct attar_section *section, const char *line);
 
 /*
+ * Sorts the rows by a column: numbers, then text; rows without a value are last in both directions,
+ * equal rows keep their order.
+ */
+ATTAR_API void attar_section_sort(struct attar_section *section, size_t column, bool descending);
+
+/*
  * Named values of the newest row, for programs: only JSON output has them, as an object in a column
  * "values". attar_row_value() begins one; the calls that follow set its number or text, or for a
  * list, append elements.
@@ -338,6 +344,12 @@ struct attar_render_opts {
 	const char *title;   /* html; copied; NULL: made from the profiler's name */
 	const char *command; /* html: the command line shown on the page; copied; NULL: none */
 	bool ascii;          /* text: replace non-ASCII characters with ~ and ? */
+	/*
+	 * text, for terminals only: each report replaces the previous one on the screen; what does
+	 * not fit its lines is left out.
+	 */
+	bool redraw;
+	unsigned lines; /* terminal height for redraw; 0: no limit */
 };
 
 /* An output format, and what it can show. */
@@ -386,8 +398,9 @@ ATTAR_API const struct attar_sink *attar_renderer_get_sink(const struct attar_re
 ATTAR_API int attar_renderer_draw(
 	struct attar_renderer *renderer, const struct attar_report *report);
 
-/* Sets the width of the terminal (0: no limit) for the reports that follow. */
-ATTAR_API void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns);
+/* Sets the size of the terminal (0: no limit) for the reports that follow. */
+ATTAR_API void attar_renderer_resize(
+	struct attar_renderer *renderer, unsigned columns, unsigned lines);
 
 /* Frees the renderer; out stays open. Returns NULL. renderer may be NULL. */
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);

@@ -203,7 +203,7 @@ void outputs_resize(struct outputs *o)
 	console_fit(&opts);
 	vec_each (&o->all, out)
 		if (!out->path)
-			attar_renderer_resize(out->renderer, opts.columns);
+			attar_renderer_resize(out->renderer, opts.columns, opts.lines);
 }
 
 /* Reports a failed write by its errno, and a renderer's error by its own text. */

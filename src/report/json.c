@@ -69,7 +69,7 @@ static size_t add_details(struct buf *b, const struct attar_section *s, uint32_t
 
 /* Position in the data that is stored separately from the cells. */
 struct position {
-	size_t detail, named, part;
+	size_t detail, named;
 };
 
 static void add_parts(
@@ -108,8 +108,7 @@ static void add_values(
 			buf_char(b, ',');
 		add_string(b, section_text(s, value->name));
 		buf_str(b, value->is_list ? ":[" : value->parts ? ":" : ":null");
-		add_parts(b, s, s->parts.at + at->part, value->parts);
-		at->part += value->parts;
+		add_parts(b, s, s->parts.at + value->first, value->parts);
 		if (value->is_list)
 			buf_char(b, ']');
 	}

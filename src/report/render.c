@@ -60,11 +60,12 @@ const struct attar_sink *attar_renderer_get_sink(const struct attar_renderer *re
 	return &renderer->format->sink;
 }
 
-void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns)
+void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns, unsigned lines)
 {
 	CHECK_ARG_OR(renderer, "renderer", );
 
 	renderer->opts.columns = columns;
+	renderer->opts.lines = lines;
 }
 
 struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
@@ -121,7 +122,7 @@ static void write_out(struct attar_renderer *r)
 
 void render_spill(struct attar_renderer *r)
 {
-	if (r->out.len >= SPILL_SIZE)
+	if (r->out.len >= SPILL_SIZE && !r->opts.redraw)
 		write_out(r);
 }
 

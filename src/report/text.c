@@ -190,13 +190,13 @@ static void draw_foot(struct attar_renderer *r, const struct attar_report *repor
 	r->out.failed |= line.failed;
 }
 
-static int draw(struct attar_renderer *r, const struct attar_report *report)
+static int draw_report(struct attar_renderer *r, const struct attar_report *report)
 {
 	bool bare = only_events(report);
 	int n;
 
 	if (!bare) {
-		if (r->drawn)
+		if (r->drawn && !r->opts.redraw)
 			buf_char(&r->out, '\n');
 		draw_head(r, report);
 	}
@@ -213,6 +213,35 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 		buf_char(&r->out, '\n');
 	draw_foot(r, report);
 	return 0;
+}
+
+/* Lines of a report besides the rows of its sections: headings, notes. */
+enum { LINES_BESIDES_ROWS = 9, ROWS_LEAST = 3 };
+
+/* Limits the rows so that the notes are on the screen too, if it is not very small. */
+static unsigned rows_on_screen(const struct attar_renderer *r, const struct attar_report *report)
+{
+	unsigned lines = r->opts.lines, sections = (unsigned)MAX(report->sections.n, (size_t)1);
+	unsigned rows = lines > LINES_BESIDES_ROWS ? (lines - LINES_BESIDES_ROWS) / sections : 0;
+
+	if (!lines)
+		return r->opts.max_rows;
+	rows = MAX(rows, (unsigned)ROWS_LEAST);
+	return r->opts.max_rows ? MIN(r->opts.max_rows, rows) : rows;
+}
+
+static int draw(struct attar_renderer *r, const struct attar_report *report)
+{
+	unsigned max_rows = r->opts.max_rows;
+	int n;
+
+	if (!r->opts.redraw)
+		return draw_report(r, report);
+	r->opts.max_rows = rows_on_screen(r, report);
+	n = draw_report(r, report);
+	r->opts.max_rows = max_rows;
+	text_replace_screen(r);
+	return n;
 }
 
 const struct render_format render_text = {

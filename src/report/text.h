@@ -52,6 +52,9 @@ void text_fitted_events(struct attar_renderer *r, const struct attar_section *s)
 bool text_continues(struct attar_renderer *r, const struct attar_section *s,
 	struct layout_column *columns, size_t n);
 
+/* Makes the drawn report replace the previous one on the screen, and cuts it to the lines there. */
+void text_replace_screen(struct attar_renderer *r);
+
 /* Returns 0, or -ENOMEM with an error text. */
 int text_tree(struct attar_renderer *r, struct attar_section *s);
 

@@ -293,6 +293,7 @@ static void test_sections(void **state)
 	REFUSES_VOID(attar_tree_task(NULL, 1, 1, 1), "tree");
 	REFUSES_VOID(attar_tree_cutoff(NULL, 1), "tree");
 	REFUSES_VOID(attar_tree_code(NULL, 1, 1, NULL, 1), "tree");
+	REFUSES_VOID(attar_section_sort(NULL, 1, true), "section");
 	REFUSES_VOID(attar_histogram_bucket(NULL, 1, 1, 1), "histogram");
 	REFUSES_VOID(attar_histogram_summary(NULL, 1, 1, 1, 1), "histogram");
 	REFUSES_VOID(attar_histogram_quantile(NULL, 1, 1), "histogram");
@@ -417,6 +418,7 @@ static void test_renderers(void **state)
 	REFUSES(attar_renderer_new(any, NULL, NULL, any), "out");
 	REFUSES(attar_renderer_new(any, any, NULL, NULL), "ret_renderer");
 	REFUSES_NULL(attar_renderer_get_sink(NULL), "renderer");
+	REFUSES_VOID(attar_renderer_resize(NULL, 80, 24), "renderer");
 	REFUSES(attar_renderer_draw(NULL, any), "renderer");
 	REFUSES(attar_renderer_draw(any, NULL), "report");
 	REFUSES_NULL(attar_sink_of_path(NULL), "path");

@@ -254,6 +254,63 @@ static void test_tree(void **state)
 	attar_report_free(report);
 }
 
+static void assert_order(struct attar_section *s, size_t column, bool descending, const char *order)
+{
+	char found[16] = "";
+
+	attar_section_sort(s, column, descending);
+	for (size_t row = 0; row < attar_section_get_rows(s); row++) {
+		const char *name = attar_section_get_cell(s, row, 0).text;
+
+		strcat(found, name);
+		assert_string_equal(attar_section_get_detail(s, row, 1), name);
+		assert_null(attar_section_get_detail(s, row, 2));
+		assert_string_equal(attar_section_get_value_cell(s, row, 0, 0).text, name);
+		assert_int_equal(attar_section_get_value_cell(s, row, 1, 1).u64, *name);
+	}
+	assert_string_equal(found, order);
+}
+
+/* Numbers of all kinds in exact order, none and NaN last; details and values stay with their rows. */
+static void test_sort(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_table(report, "t");
+
+	attar_section_column(s, "name", ATTAR_UNIT_TEXT);
+	attar_section_column(s, "n", ATTAR_UNIT_COUNT);
+	for (int i = 0; i < 7; i++) {
+		char name[] = {(char)('a' + i), '\0'};
+
+		attar_section_row(s);
+		attar_cell_text(s, name);
+		if (i == 1)
+			attar_cell_u64(s, UINT64_MAX);
+		else if (i == 2)
+			attar_cell_u64(s, UINT64_MAX - 1);
+		else if (i == 3)
+			attar_cell_i64(s, -5);
+		else if (i == 4)
+			attar_cell_double(s, NAN);
+		else if (i == 5)
+			attar_cell_double(s, 0.5);
+		else if (i == 6)
+			attar_cell_text(s, "10");
+		attar_row_detail(s, "first");
+		attar_row_detail(s, name);
+		attar_row_value(s, "name", false);
+		attar_value_text(s, name, 1);
+		attar_row_value(s, "list", true);
+		attar_value_u64(s, 0);
+		attar_value_u64(s, (uint64_t)name[0]);
+	}
+	assert_order(s, 1, true, "bcfdgae");
+	assert_order(s, 1, false, "dfcbgae");
+	assert_order(s, 0, true, "gfedcba");
+	assert_order(s, 0, false, "abcdefg");
+	attar_report_free(report);
+}
+
 static void assert_fault(struct attar_report *report, const char *sentence)
 {
 	struct attar_renderer *renderer = NULL;
@@ -284,6 +341,14 @@ static void test_wrong_calls_are_faults_of_the_report(void **state)
 		assert_fault(report, "the quantiles of a histogram are not in ascending order");
 	}
 	report = attar_report_new("p");
+	attar_section_sort(attar_report_histogram(report, "h", ATTAR_UNIT_NS), 9, true);
+	attar_report_free(report);
+	report = attar_report_new("p");
+	attar_histogram_bucket(attar_report_histogram(report, "h", ATTAR_UNIT_NS), 1, 2, 3);
+	attar_section_sort(
+		(struct attar_section *)(uintptr_t)attar_report_get_section(report, 0), 3, true);
+	assert_fault(report, "a section was sorted by a column that does not exist");
+	report = attar_report_new("p");
 	attar_tree_code(attar_report_tree(report, "t", ATTAR_UNIT_COUNT), 0, 1, NULL, 1);
 	assert_fault(report, "code was set for a tree node that does not exist");
 	for (int i = 0; i < 3; i++) {
@@ -307,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_time_series),
 		cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_sort),
 		cmocka_unit_test(test_wrong_calls_are_faults_of_the_report),
 	};
 

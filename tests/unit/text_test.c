@@ -563,6 +563,67 @@ static void test_time_series_shows_its_newest_points(void **state)
 		"        even\n");
 }
 
+static struct attar_report *pids(uint64_t first, int n)
+{
+	struct attar_report *report = attar_report_new("top");
+	struct attar_section *t = attar_report_table(report, "");
+
+	attar_section_column(t, "pid", ATTAR_UNIT_ID);
+	for (int i = 0; i < n; i++) {
+		attar_section_row(t);
+		attar_cell_u64(t, first + (uint64_t)i);
+	}
+	attar_report_remark(report, "x");
+	return report;
+}
+
+/* Reports replace each other: no empty line between them, rests of longer lines are erased. */
+static void test_redraw(void **state)
+{
+	struct attar_report *reports[] = {pids(10, 2), pids(20, 1)};
+	char *text = draw_all("text", (struct attar_render_opts){.redraw = true}, reports, 2);
+
+	assert_string_equal(text,
+		"\033[Hpid\033[K\n 10\033[K\n 11\033[K\n\033[K\nnote: x\033[K\n\033[J"
+		"\033[Hpid\033[K\n 20\033[K\n\033[K\nnote: x\033[K\n\033[J");
+	free(text);
+}
+
+/* Fewer lines than the terminal has, whatever the report is; rows are left out before the notes. */
+static void test_redraw_fits_the_screen(void **state)
+{
+	for (unsigned lines = 2; lines < 40; lines++) {
+		struct attar_render_opts opts = {.redraw = true, .lines = lines};
+		char *text = draw_one("text", opts, pids(10000, 50000));
+		unsigned n = 0;
+
+		for (const char *p = text; (p = strchr(p, '\n')); p++)
+			n++;
+		assert_in_range(n, 1, lines - 1);
+		assert_int_equal(strstr(text, "note: x") != NULL, lines >= 8);
+		free(text);
+	}
+}
+
+static void test_resize(void **state)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts), .redraw = true, .lines = 30};
+	struct attar_report *report = pids(10, 20);
+	struct attar_renderer *renderer = NULL;
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_int_equal(attar_renderer_new("text", f, &opts, &renderer), 0);
+	attar_renderer_resize(renderer, 3, 3);
+	assert_int_equal(attar_renderer_draw(renderer, report), 0);
+	attar_renderer_free(renderer);
+	attar_report_free(report);
+	fclose(f);
+	assert_string_equal(text, "\033[Hpid\033[K\n 10\033[K\n\033[J");
+	free(text);
+}
+
 static void test_colour_only_on_request(void **state)
 {
 	struct attar_report *report = attar_report_new("profile");
@@ -620,6 +681,9 @@ int main(void)
 		cmocka_unit_test(test_histogram_with_summary),
 		cmocka_unit_test(test_buckets_are_joined),
 		cmocka_unit_test(test_time_series_shows_its_newest_points),
+		cmocka_unit_test(test_redraw),
+		cmocka_unit_test(test_redraw_fits_the_screen),
+		cmocka_unit_test(test_resize),
 		cmocka_unit_test(test_colour_only_on_request),
 		cmocka_unit_test(test_wide_characters_keep_columns),
 	};
