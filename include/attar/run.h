@@ -117,6 +117,7 @@ enum attar_uses {
 	ATTAR_USES_STACKS = 2,   /* parts of a stack, and user or kernel code */
 	ATTAR_USES_RINGS = 4,    /* -m, --watermark and -N: it receives samples */
 	ATTAR_GIVES_TREE = 8,    /* provides a call tree on request, for folded stacks */
+	ATTAR_REDRAWS = 16,      /* on a terminal, its newest report replaces the previous one */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);

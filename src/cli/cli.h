@@ -83,8 +83,10 @@ void console_progress(void *ctx, uint64_t elapsed_ns, uint64_t seen, uint64_t lo
 void console_opening(void *ctx, uint64_t done, uint64_t all);
 /* Erases the progress line from the terminal. */
 void console_clear(void);
-/* Sets width, colour and ASCII-only mode according to stdout. */
+/* Sets size, colour and ASCII-only mode according to stdout. */
 void console_fit(struct attar_render_opts *opts);
+/* True if reports on stdout can replace each other. */
+bool console_redraws(void);
 /* The reason of a failed write, from its errno (positive). */
 const char *console_error(int error);
 

@@ -26,6 +26,14 @@ static unsigned columns_of(int fd)
 	return size.ws_col;
 }
 
+/* The height of the terminal; 0: unknown. */
+static unsigned lines_of(int fd)
+{
+	struct winsize size;
+
+	return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 /* Whether fd is a terminal that understands escape sequences. */
 static bool has_escape_sequences(int fd)
 {
@@ -60,6 +68,12 @@ void console_fit(struct attar_render_opts *opts)
 	opts->columns = columns_of(STDOUT_FILENO);
 	opts->colour = has_colour(STDOUT_FILENO);
 	opts->ascii = opts->columns && is_ascii();
+	opts->lines = lines_of(STDOUT_FILENO);
+}
+
+bool console_redraws(void)
+{
+	return has_escape_sequences(STDOUT_FILENO);
 }
 
 void console_clear(void)

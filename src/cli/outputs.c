@@ -174,6 +174,8 @@ static int add_stdout(
 	o->notes_on_stderr = !c->quiet && !out.sink->has_notes;
 	console_fit(&opts);
 	opts.max_rows = (unsigned)c->rows;
+	opts.redraw = o->redraws = out.sink->for_terminal && opts.time_frames &&
+				   o->profiler->uses & ATTAR_REDRAWS && console_redraws();
 	r = check_sink(o->profiler, out.sink);
 	return r < 0 ? r : add(o, &out, &opts);
 }
@@ -231,11 +233,21 @@ static int draw(struct output *out, const struct attar_report *report)
 	return r < 0 ? failed(out, r) : 0;
 }
 
+/* By the column that the user chose. Files have been drawn. */
+static void sort_tables(struct outputs *o, const struct attar_report *report)
+{
+	report_each_section (report, it)
+		if ((*it)->kind == ATTAR_SECTION_TABLE)
+			keys_sort(&o->keys, *it);
+}
+
 /* Notes on stdout include what its reader missed since the previous notes; files miss nothing. */
 static int draw_printed(struct outputs *o, struct output *out, const struct attar_report *report)
 {
 	struct attar_report noted = *report;
 
+	if (o->redraws)
+		sort_tables(o, report);
 	noted.notes.unprinted = o->lines_missed - o->lines_noted;
 	noted.notes.unprinted_reports = o->reports_missed - o->reports_noted;
 	if (report->has_notes) {
@@ -328,6 +340,7 @@ int outputs_close(struct outputs *o)
 {
 	int result = printer_close(&o->printer);
 
+	keys_close(&o->keys);
 	if (result < 0 && result != -EPIPE)
 		result = failed(&(struct output){0}, result);
 	report_missed(o);

@@ -8,6 +8,7 @@
 #include "attar/report.h"
 #include "attar/run.h"
 #include "base/vec.h"
+#include "cli/keys.h"
 #include "cli/output_options.h"
 #include "cli/printer.h"
 
@@ -29,6 +30,8 @@ struct outputs {
 	bool want_whole, want_tree, want_values;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
 	bool notes_on_stderr; /* notes of reports on stdout, if the format cannot contain them */
+	bool redraws;         /* reports on stdout replace each other */
+	struct keys keys;     /* if redraws */
 	bool live;            /* rings are filling: drop output if the reader of stdout stalls */
 	struct printer printer;
 	uint64_t lines_missed, reports_missed; /* dropped because of that reader */

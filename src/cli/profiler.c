@@ -70,6 +70,10 @@ static void take_turn(void *ctx)
 
 	printer_push(&s->outputs.printer);
 	control_turn(s->run, &s->outputs);
+	if (signals_taken()) /* a second one ends the process at once */
+		keys_close(&s->outputs.keys);
+	if (keys_read(&s->outputs.keys))
+		attar_run_stop(s->run);
 }
 
 /* Called in the command's process: async-signal-safe. */
@@ -146,6 +150,8 @@ static int go(struct session *s, char *const *command, const char *line)
 	raise_file_limit();
 	control_begin(s->reads_stdin);
 	signals_take(s->run);
+	if (s->outputs.redraws && !command) /* the command reads stdin */
+		keys_open(&s->outputs.keys);
 	return finish(s, attar_run_go(s->run, &hooks));
 }
 

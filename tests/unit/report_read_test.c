@@ -271,7 +271,9 @@ static void assert_order(struct attar_section *s, size_t column, bool descending
 	assert_string_equal(found, order);
 }
 
-/* Numbers of all kinds in exact order, none and NaN last; details and values stay with their rows. */
+/*
+ * Numbers of all kinds in exact order, none and NaN last; details and values stay with their rows.
+ */
 static void test_sort(void **state)
 {
 	struct attar_report *report = attar_report_new("p");

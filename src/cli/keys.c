@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/keys.h"
+
+#include <unistd.h>
+
+#include "base/base.h"
+
+void keys_open(struct keys *k)
+{
+	struct termios mode;
+
+	/* A process in the background would be stopped when it changes the terminal's mode. */
+	if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
+		tcgetattr(STDIN_FILENO, &k->former) < 0)
+		return;
+	mode = k->former;
+	mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	mode.c_cc[VMIN] = 0; /* read() does not wait */
+	mode.c_cc[VTIME] = 0;
+	k->active = tcsetattr(STDIN_FILENO, TCSANOW, &mode) == 0;
+}
+
+static void choose(struct keys *k, size_t column)
+{
+	if (column < 1 || (k->columns && column > k->columns))
+		return;
+	k->reversed = column == k->column && !k->reversed;
+	k->column = column;
+}
+
+static bool take(struct keys *k, char key)
+{
+	if (key >= '1' && key <= '9')
+		choose(k, (size_t)(key - '0'));
+	else if (key == '<' && k->column)
+		choose(k, k->column - 1);
+	else if (key == '>')
+		choose(k, k->column + 1);
+	return key == 'q';
+}
+
+bool keys_read(struct keys *k)
+{
+	bool quit = false;
+	char key;
+
+	while (k->active && read(STDIN_FILENO, &key, 1) == 1)
+		quit |= take(k, key);
+	return quit;
+}
+
+static bool is_text(const struct attar_section *table, size_t column)
+{
+	enum attar_unit unit = ATTAR_UNIT_COUNT;
+
+	attar_section_get_column(table, column, &unit);
+	return unit == ATTAR_UNIT_TEXT;
+}
+
+/* Numbers are sorted from the largest first, text from A. */
+void keys_sort(struct keys *k, struct attar_section *table)
+{
+	k->columns = MAX(k->columns, attar_section_get_columns(table));
+	if (k->column && k->column <= attar_section_get_columns(table))
+		attar_section_sort(
+			table, k->column - 1, is_text(table, k->column - 1) == k->reversed);
+}
+
+void keys_close(struct keys *k)
+{
+	if (k->active)
+		tcsetattr(STDIN_FILENO, TCSANOW, &k->former);
+	k->active = false;
+}

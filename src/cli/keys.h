@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keys that sort the reports on a terminal, for profilers whose reports replace each other:
+ *
+ *	1 to 9	sort by this column; again: in the other direction
+ *	< >	sort by the column to the left or right
+ *	q	quit
+ *
+ * Without a terminal on stdin, or in the background, there are no keys.
+ */
+#ifndef CLI_KEYS_H
+#define CLI_KEYS_H
+
+#include <termios.h>
+
+#include "attar/report.h"
+
+struct keys {
+	bool active;
+	struct termios former; /* the mode of the terminal, to be restored */
+	size_t column;         /* the column to sort by, from 1; 0: as the profiler sorted */
+	bool reversed;
+	size_t columns; /* of the widest table so far */
+};
+
+/* Takes single keys from the terminal, without echo; Ctrl-C still interrupts. */
+void keys_open(struct keys *k);
+
+/* Reads the keys that were pressed. Returns true if one was q. */
+bool keys_read(struct keys *k);
+
+/* Sorts a table by the chosen column, if it has that many. */
+void keys_sort(struct keys *k, struct attar_section *table);
+
+/* Restores the terminal. */
+void keys_close(struct keys *k);
+
+#endif

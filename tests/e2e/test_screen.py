@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""attar top on a terminal: reports replace each other, and keys sort them."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+
+from command import ATTAR, wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+
+HOME = '\033[H'
+
+
+class Screen:
+    """A process on a terminal of 24 lines of 80 columns."""
+
+    def __init__(self, *args, lines=24):
+        self.terminal, inner = pty.openpty()
+        self.inner = inner
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack('HHHH', lines, 80, 0, 0))
+        os.set_blocking(self.terminal, False)
+        self.text = ''
+        self.process = subprocess.Popen(
+            [ATTAR, *map(str, args)], stdin=inner, stdout=inner, stderr=subprocess.PIPE,
+            start_new_session=True, env={**os.environ, 'TERM': 'xterm', 'NO_COLOR': '1'},
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+
+    def read(self):
+        try:
+            self.text += os.read(self.terminal, 1 << 20).decode()
+        except BlockingIOError:
+            pass
+        return self.text
+
+    def reports(self):
+        """Return the complete reports so far, each as a list of lines."""
+        found = re.findall(r'\033\[H(.*?)\033\[J', self.read(), re.S)
+        return [report.replace('\033[K', '').replace('\r', '').split('\n') for report in found]
+
+    def wait(self, good):
+        """Wait for a report that is as expected."""
+        def latest():
+            return next((r for r in reversed(self.reports()) if good(r)), None)
+        wait_until(lambda: latest() is not None, 'an expected report')
+        return latest()
+
+    def press(self, keys):
+        self.text = ''
+        os.write(self.terminal, keys.encode())
+
+    def is_canonical(self):
+        return bool(termios.tcgetattr(self.inner)[3] & termios.ICANON)
+
+    def end(self):
+        self.process.stderr.close()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.terminal)
+        os.close(self.inner)
+
+
+@pytest.fixture
+def screen():
+    screen = Screen('top', '-e', 'sched:sched_switch', '-i', '200ms')
+    yield screen
+    screen.end()
+
+
+def column(report, name):
+    """Return the cells of a column of the table in a report; they have no spaces."""
+    head = next(i for i, line in enumerate(report) if name in line.split())
+    i = report[head].split().index(name)
+    return [line.split()[i] for line in report[head + 1:report.index('', head)]
+            if not line.startswith('(')]
+
+
+def is_sorted(values, reverse=False):
+    return len(values) > 1 and values == sorted(values, reverse=reverse)
+
+
+def test_reports_replace_each_other(screen):
+    wait_until(lambda: len(screen.reports()) >= 3, 'three reports')
+    for report in screen.reports():
+        assert len(report) <= 24 and report[0].startswith('top, ')
+    assert screen.text.replace('\r', '').startswith(HOME)
+    assert 'top, ' not in re.sub(r'\033\[H.*?\033\[J', '', screen.text, flags=re.S).split(HOME)[0]
+
+
+def test_keys_sort(screen):
+    screen.wait(lambda r: any('tid' in line.split() for line in r))
+    assert not screen.is_canonical()
+    report = screen.reports()[-1]
+    names = next(line for line in report if 'tid' in line.split()).split()
+    digit = names.index('tid') + 1
+
+    def tids(report):
+        return list(map(int, column(report, 'tid')))
+    screen.press(str(digit))
+    screen.wait(lambda r: is_sorted(tids(r), reverse=True))
+    screen.press(str(digit))
+    screen.wait(lambda r: is_sorted(tids(r)))
+    screen.press('>' * (digit == 1) + '<' * (digit > 1) + ('<' if digit == 1 else '>'))
+    screen.wait(lambda r: is_sorted(tids(r), reverse=True))
+
+
+def test_q_quits_and_restores_the_terminal(screen):
+    screen.wait(lambda r: True)
+    assert not screen.is_canonical()
+    screen.press('q')
+    assert screen.process.wait(30) == 0
+    assert screen.is_canonical()
+
+
+def test_interrupt_restores_the_terminal(screen):
+    screen.wait(lambda r: True)
+    screen.press('\x03')
+    assert screen.process.wait(30) == 0
+    assert screen.is_canonical()
+
+
+def test_plain_without_terminal():
+    done = subprocess.run([ATTAR, 'top', '-e', 'sched:sched_switch', '-i', '100ms', '-d', '300ms'],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and 'tid' in done.stdout and '\033' not in done.stdout
+
+
+def test_small_screen():
+    screen = Screen('top', '-e', 'sched:sched_switch', '-i', '100ms', lines=5)
+    try:
+        wait_until(lambda: len(screen.reports()) >= 2, 'two reports')
+        assert all(len(report) <= 5 for report in screen.reports())
+    finally:
+        screen.end()
