@@ -407,7 +407,7 @@ def test_event_skipped_for_its_filter_is_not_called_missing(no_kernel):
      'transport=shm and transport=usdt do not'),
     (['-e', 'user_events:e2e_order/transport=pigeon/'], 2,
      "'pigeon' is not a transport: use kernel, shm or usdt"),
-    (['-e', 'user_events:e2e_order/id>5'], 2, "missing closing '/'"),
+    (['-e', 'user_events:e2e_order/id>5,cs'], 2, "missing closing '/'"),
 ])
 def test_wrong_arguments_are_refused(no_kernel, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)
