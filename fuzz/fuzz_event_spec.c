@@ -64,7 +64,8 @@ static void make_tracepoint(const char *system, const char *name, int id)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct attar_catalog_opts opts = {.size = sizeof(opts)};
+	static const char *const profilers[] = {"profile", "bpf:kvm_exit", NULL};
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .profilers = profilers};
 	const char *root = folder_make();
 	char sys[128], tracing[128], proc[128];
 
@@ -81,6 +82,36 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	opts.tracefs = tracing;
 	opts.proc = proc;
 	return attar_catalog_new(&opts, &catalog);
+}
+
+/* Columns are positions in the string; members agree with the attributes. */
+static void check_attributes(const struct attar_event_spec *e)
+{
+	size_t n = strlen(e->text);
+
+	if (e->column < 1 || e->column > n || e->filter_column > n + 1 ||
+		(e->filter && !e->filter_column) || (e->period && e->freq))
+		abort();
+	for (size_t i = 0; i < e->n_options; i++) {
+		const struct attar_event_option *o = &e->options[i];
+
+		if (!o->name[0] || o->column < 1 || o->column > n || o->value_column > n ||
+			!o->value != !o->value_column ||
+			strncmp(e->text + o->column - 1, o->name, strlen(o->name)))
+			abort();
+	}
+	if (e->max_stack && !e->stack)
+		abort();
+	if (e->alias && strcmp(e->alias, e->name))
+		abort();
+	for (size_t i = 1; i < e->n_only_cpus; i++)
+		if (e->only_cpus[i] <= e->only_cpus[i - 1])
+			abort();
+	if (!e->profiler != (e->kind != ATTAR_EVENT_PROFILER))
+		abort();
+	for (size_t i = 0; e->profiler && i <= e->n_arguments; i++)
+		if (!e->arguments[i] != (i == e->n_arguments))
+			abort();
 }
 
 static void check(const struct attar_event_list *list)
@@ -102,9 +133,7 @@ static void check(const struct attar_event_list *list)
 		for (size_t j = 0; j < e->n_cpus; j++)
 			if (e->cpus[j] < 0)
 				abort();
-		for (size_t j = 0; j < e->n_options; j++)
-			if (!e->options[j].name[0])
-				abort();
+		check_attributes(e);
 	}
 }
 

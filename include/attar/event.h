@@ -289,6 +289,12 @@ ATTAR_API const struct attar_event_option *attar_spec_get_option(
 	const struct attar_event_spec *spec, const char *name);
 
 /*
+ * The name of attribute i that events may have, NULL after the last. *ret_value is the form of its
+ * value, such as "EXPRESSION"; NULL if it has none. Both are static.
+ */
+ATTAR_API const char *attar_event_attribute(size_t i, const char **ret_value);
+
+/*
  * Appends the event string to the error text of the calling thread, with a caret under column (from
  * 1, such as value_column of an option plus the position of the error in its value), and returns
  * code as a negative errno. attar_event_list_parse() does the same for its errors.

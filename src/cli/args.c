@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of a profiler: options, -h, "help" after events, and -- before a command. */
 #include "base/base.h"
+#include "base/buf.h"
 #include "cli/cli.h"
 
 /* The value of -e or --event; NULL for any other option. */
@@ -15,8 +16,9 @@ static const char *event_of(const char *arg, const char *next)
 
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args)
 {
-	const char *event = NULL;
+	struct buf events _cleanup_(buf_done) = {0};
 	struct args args = {0};
+	bool help = false;
 
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i];
@@ -32,8 +34,12 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 			args.help = true;
 			continue;
 		}
-		if (!strcmp(arg, "help") && event) {
-			args.events = event;
+		if (!strcmp(arg, "-V") || !strcmp(arg, "--version")) {
+			args.version = true;
+			continue;
+		}
+		if (!strcmp(arg, "help") && events.len) {
+			help = true;
 			continue;
 		}
 		if (arg[0] != '-' || !arg[1])
@@ -44,9 +50,12 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		if (r < 0)
 			return r;
 		if (event_of(arg, argv[i + 1]))
-			event = event_of(arg, argv[i + 1]);
+			buf_printf(
+				&events, "%s%s", events.len ? "," : "", event_of(arg, argv[i + 1]));
 		i += r - 1;
 	}
+	if (help && !(args.events = buf_take(&events)))
+		return base_oom();
 	*ret_args = args;
 	return attar_run_set_preset(run);
 }

@@ -28,6 +28,9 @@ int report_error(enum status status);
  */
 int print_buf(const struct buf *text);
 
+/* Prints the version on stdout; returns the exit status. */
+int print_version(void);
+
 /*
  * Prints a report for people, or for programs (--json); quiet: without notes. Returns the exit
  * status.
@@ -42,7 +45,9 @@ int print_end(void);
 struct args {
 	char *const *command; /* the arguments after "--"; NULL: none */
 	bool help;
-	const char *events; /* the last --event, if "help" follows it; NULL: no help requested */
+	bool version;
+	/* The values of --event, if "help" follows them. To be freed. NULL: no help requested. */
+	char *events;
 };
 
 /*
@@ -67,7 +72,10 @@ const char *help_page(const char *profiler);
 /* ---- event_help.c ---- */
 
 /* Appends a description of each event in the list `text`, with its fields. */
-int event_help(struct buf *b, const char *text);
+int event_help(struct buf *b, struct attar_catalog *catalog, const char *text);
+
+/* Appends the attributes that events may have, and the command line without the word help. */
+void event_help_command(struct buf *b, int argc, char **argv);
 
 /* ---- complete.c ---- */
 

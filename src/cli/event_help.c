@@ -37,16 +37,32 @@ static void command(struct buf *b, const char *profiler, const char *event, cons
 	buf_printf(b, "  attar %s -e %s%s%s%s\n", profiler, quote, event, quote, rest);
 }
 
+/* The name that -e takes, to be freed: without attributes, also if the event has an alias. */
+static char *event_name(const struct attar_event_spec *spec)
+{
+	const struct attar_format *format = spec->format;
+	char *name;
+
+	if (!spec->alias)
+		return strdup(spec->name);
+	if (format && spec->kind == ATTAR_EVENT_TRACEPOINT)
+		return asprintf(&name, "%s:%s", format->system, format->name) < 0 ? NULL : name;
+	return strndup(
+		spec->text + spec->column - 1, strcspn(spec->text + spec->column - 1, "/,} "));
+}
+
 static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 {
+	char *name _cleanup_free_ = event_name(spec);
 	const struct attar_format *format = spec->format;
 	const struct attar_field *filter = filter_field(format);
 
+	if (!name)
+		return;
 	if (spec->kind == ATTAR_EVENT_USER)
-		buf_printf(b, "%s (event of a program, delivered through shared memory)\n",
-			spec->name);
+		buf_printf(b, "%s (event of a program, delivered through shared memory)\n", name);
 	else
-		buf_printf(b, "%s (id %llu)\n", spec->name, (unsigned long long)format->id);
+		buf_printf(b, "%s (id %llu)\n", name, (unsigned long long)format->id);
 	for (size_t i = 0; i < format->n_fields; i++)
 		if (!format->fields[i].is_common)
 			field_line(b, &format->fields[i]);
@@ -55,48 +71,103 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 		if (format->fields[i].is_common)
 			buf_printf(b, " %s", format->fields[i].name);
 	buf_printf(b, "\n  print: %s\n\n", format->print);
-	command(b, "trace", spec->name, "");
+	command(b, "trace", name, "");
 	if (spec->kind == ATTAR_EVENT_USER) {
 		buf_char(b, '\n');
 		return;
 	}
 	/* The kernel does not support filters for events of the probe PMUs. */
 	if (filter && spec->kind == ATTAR_EVENT_TRACEPOINT)
-		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", spec->name, filter->name);
-	command(b, "stat", spec->name, " -i 1s");
-	command(b, "profile", spec->name, " -g\n");
+		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", name, filter->name);
+	command(b, "stat", name, " -i 1s");
+	command(b, "profile", name, " -g\n");
 }
 
 static void counter(struct buf *b, const struct attar_event_spec *spec)
 {
-	buf_printf(b, "%s (%s event, type %u, config 0x%llx)\n", spec->name,
+	char *name _cleanup_free_ = event_name(spec);
+
+	if (!name)
+		return;
+	buf_printf(b, "%s (%s event, type %u, config 0x%llx)\n", name,
 		attar_event_kind_name(spec->kind), spec->type, (unsigned long long)spec->config);
 	if (*spec->unit)
 		buf_printf(b, "  unit: %s\n", spec->unit);
 	buf_char(b, '\n');
-	command(b, "stat", spec->name, "");
-	command(b, "trace", spec->name, "");
-	command(b, "profile", spec->name, " -g\n");
+	command(b, "stat", name, "");
+	command(b, "trace", name, "");
+	command(b, "profile", name, " -g\n");
 }
 
-int event_help(struct buf *b, const char *text)
+static void profiler(struct buf *b, const struct attar_event_spec *spec)
 {
-	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
-	struct attar_event_list *list = NULL;
-	struct attar_catalog *catalog;
-	int r = attar_catalog_new(&opts, &catalog);
+	buf_printf(b, "%s (events of the profiler %s)\n", spec->name, spec->profiler);
+	buf_printf(b, "  its options: attar %s -h\n\n", spec->profiler);
+}
 
-	if (r < 0)
-		return r;
-	r = attar_event_list_parse(catalog, text, &list);
+int event_help(struct buf *b, struct attar_catalog *catalog, const char *text)
+{
+	struct attar_event_list *list = NULL;
+	int r = attar_event_list_parse(catalog, text, &list);
+
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
-		if (list->at[i].format)
+		if (list->at[i].profiler)
+			profiler(b, &list->at[i]);
+		else if (list->at[i].format)
 			tracepoint(b, &list->at[i]);
 		else
 			counter(b, &list->at[i]);
 	}
-	if (r == 0)
-		attar_event_list_free(list);
-	attar_catalog_free(catalog);
+	attar_event_list_free(list);
 	return r;
+}
+
+/* ---- the command line ---- */
+
+/* An argument in quotes for a shell, if it needs them. */
+static void argument(struct buf *b, const char *text)
+{
+	if (*text && !strpbrk(text, "\"'$ \t\n{}()[]<>&|;*?#~!\\`")) {
+		buf_str(b, text);
+		return;
+	}
+	buf_char(b, '\'');
+	for (; *text; text++) {
+		if (*text == '\'')
+			buf_str(b, "'\\''");
+		else
+			buf_char(b, *text);
+	}
+	buf_char(b, '\'');
+}
+
+static void attributes(struct buf *b)
+{
+	const char *name, *value;
+	size_t line = b->len;
+
+	buf_str(b, "attributes that may follow, as in sched:sched_switch/FILTER/stack/alias=x/ "
+		   "(docs/events.md):\n ");
+	line = b->len;
+	for (size_t i = 0; (name = attar_event_attribute(i, &value)); i++) {
+		if (b->len - line > 75) {
+			buf_str(b, "\n ");
+			line = b->len;
+		}
+		buf_printf(b, " %s%s%s", name, value ? "=" : "", value ? value : "");
+	}
+	buf_str(b, "\n\n");
+}
+
+void event_help_command(struct buf *b, int argc, char **argv)
+{
+	attributes(b);
+	buf_str(b, "  attar");
+	for (int i = 0; i < argc; i++) {
+		if (i && !strcmp(argv[i], "help"))
+			continue;
+		buf_char(b, ' ');
+		argument(b, argv[i]);
+	}
+	buf_char(b, '\n');
 }

@@ -247,11 +247,16 @@ static int go(struct list *l)
 /* Describes an event with this full name. Returns the exit status, or -ENOENT. */
 static int describe(const char *name)
 {
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
 	struct buf b _cleanup_(buf_done) = {0};
+	struct attar_catalog *catalog;
+	int r;
 
-	if (!strchr(name, ':') || strpbrk(name, "*?[") || event_help(&b, name) < 0)
+	if (!strchr(name, ':') || strpbrk(name, "*?[") || attar_catalog_new(&opts, &catalog) < 0)
 		return -ENOENT;
-	return print_buf(&b);
+	r = event_help(&b, catalog, name);
+	attar_catalog_free(catalog);
+	return r < 0 ? -ENOENT : print_buf(&b);
 }
 
 static int parse(struct list *l, int argc, char **argv)

@@ -63,7 +63,7 @@ int command_completion(int argc, char **argv)
 	return print_buf(&b);
 }
 
-static int version(void)
+int print_version(void)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
@@ -108,8 +108,8 @@ int main(int argc, char **argv)
 	}
 	if (is_one_of(argv[1], "-h", "--help"))
 		return overview();
-	if (is_one_of(argv[1], "--version", "version"))
-		return version();
+	if (is_one_of(argv[1], "--version", "version") || !strcmp(argv[1], "-V"))
+		return print_version();
 	command = command_find(argv[1]);
 	if (command)
 		return run_command(command, argc - 1, argv + 1);

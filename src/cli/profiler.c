@@ -163,20 +163,22 @@ static int print_help(const struct attar_run *run, const struct attar_profiler *
 	return print_buf(&b);
 }
 
-static int print_event_help(const char *events)
+static int print_event_help(struct session *s, const char *events, int argc, char **argv)
 {
+	struct attar_catalog *catalog = attar_run_catalog(s->run);
 	struct buf b _cleanup_(buf_done) = {0};
-	int r = event_help(&b, events);
+	int r = catalog ? event_help(&b, catalog, events) : -ENOMEM;
 
 	if (r < 0)
 		return report_error(r == -ENOENT ? STATUS_USAGE : status_of(r));
+	event_help_command(&b, argc, argv);
 	return print_buf(&b);
 }
 
 int command_profiler(int argc, char **argv)
 {
 	struct session s = {0};
-	struct args args;
+	struct args args = {0};
 	char *line _cleanup_free_ = join(argc, argv);
 	int status, r = output_options_run_new(argv[0], &s.options, &s.run);
 
@@ -186,7 +188,9 @@ int command_profiler(int argc, char **argv)
 	if (r < 0)
 		status = report_error(r == -ENOMEM ? STATUS_FAILED : STATUS_USAGE);
 	else if (args.events)
-		status = print_event_help(args.events);
+		status = print_event_help(&s, args.events, argc, argv);
+	else if (args.version)
+		status = print_version();
 	else if (args.help)
 		status = print_help(s.run, attar_profiler_find(argv[0]));
 	else {
@@ -194,6 +198,7 @@ int command_profiler(int argc, char **argv)
 		s.reads_stdin = !args.command && !names_input(argc, argv);
 		status = go(&s, args.command, line);
 	}
+	free(args.events);
 	signals_release();
 	if (attar_run_slow_closes(s.run) > SLOW_CLOSES_MAX)
 		closer_start();

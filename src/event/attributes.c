@@ -52,8 +52,12 @@ static const struct attribute attributes[] = {
 	{"pull", "ADDRESS", FORM_LATER},
 };
 
-const char *attribute_at(size_t i, const char **ret_value)
+const char *attar_event_attribute(size_t i, const char **ret_value)
 {
+	CHECK_ARG_OR(ret_value, "ret_value", NULL);
+
+	while (i < ARRAY_SIZE(attributes) && attributes[i].form == FORM_LATER)
+		i++;
 	if (i >= ARRAY_SIZE(attributes))
 		return NULL;
 	*ret_value = attributes[i].value;

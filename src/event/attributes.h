@@ -5,12 +5,6 @@
 
 #include "event/list.h"
 
-/*
- * The name of attribute i, NULL after the last; *ret_value is the form of its value ("EXPRESSION"),
- * NULL if it has none.
- */
-const char *attribute_at(size_t i, const char **ret_value);
-
 /* Whether there is an attribute of this name. */
 bool attribute_is_known(const char *name);
 

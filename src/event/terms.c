@@ -262,7 +262,7 @@ static int unknown_term(struct build *b, const struct term *term)
 		suggest_offer(&s, common[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(option_names); i++)
 		suggest_offer(&s, option_names[i]);
-	for (size_t i = 0; (name = attribute_at(i, &value)); i++)
+	for (size_t i = 0; (name = attar_event_attribute(i, &value)); i++)
 		suggest_offer(&s, name);
 	return bad_term(b, term, -ENOENT, "%s%s has no event or term '%s'%s%s%s",
 		b->pmu ? "PMU " : "a generic event", b->pmu ? b->pmu->name : "", CLIP(term->name),

@@ -213,7 +213,7 @@ def test_help_lists_the_fields(root, words):
 def test_commands_printed_by_help_work_in_a_shell(root, event, profilers):
     """Also those of a probe, whose name has quotes."""
     lines = re.findall(r'^  (attar .*)', run('trace', '-e', event, 'help').stdout, re.M)
-    assert [line.split()[1] for line in lines] == profilers
+    assert [line.split()[1] for line in lines] == [*profilers, 'trace']
     for line in lines:
         line = line.replace('attar', str(ATTAR), 1).replace(' -i 1s', '')
         done = subprocess.run(f'{line} -d 100ms', shell=True, capture_output=True, text=True,
@@ -236,6 +236,22 @@ def test_wrong_arguments_are_refused(root, args, status, sentence):
     done = run('trace', '-d', '100ms', *args)
     assert done.returncode == status
     assert sentence in done.stderr
+
+
+def test_help_shows_the_fields_and_the_command(root):
+    done = run('trace', '-e', 'sched:sched_wakeup/prio<10/alias=w/', '-g',
+               '-e', 'page-faults,profile/-F 500/', 'help')
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert re.match(r'sched:sched_wakeup \(id \d+\)', lines[0])
+    assert any(re.match(r'  target_cpu +int +number +4 bytes at \d+', line) for line in lines)
+    assert 'profile (events of the profiler profile)' in lines
+    assert any('max-stack=FRAMES alias=NAME cpus=LIST' in line for line in lines)
+    assert lines[-1] == ("  attar trace -e 'sched:sched_wakeup/prio<10/alias=w/' -g "
+                         "-e 'page-faults,profile/-F 500/'")
+    done = run('trace', '-e', 'sched:sched_wakeup//stak/', 'help')
+    assert done.returncode == 2
+    assert "did you mean 'stack'?" in done.stderr
 
 
 def test_attributes_of_an_event_apply_to_it_alone(trace):

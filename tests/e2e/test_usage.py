@@ -119,6 +119,13 @@ def test_no_arguments_lists_the_commands():
     assert done.returncode in (0, USAGE)
 
 
+@pytest.mark.parametrize('args', [['-V'], ['--version'], ['trace', '-V'], ['stat', '--version']])
+def test_version(args):
+    done = run(*args)
+    assert re.fullmatch(r'attar \d+\.\d+\.\d+\n', done.stdout)
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize('args', [['-h'], ['--help'], ['help']])
 def test_help_has_an_overview(args):
     done = run(*args)
