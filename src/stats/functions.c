@@ -58,6 +58,7 @@ static int lookup(struct functions *f, attar_location location)
 	in_file = sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO;
 	return enter(f, (struct function){.name = named ? sym.name : "[unknown]",
 				.dso = sym.dso,
+				.address = named ? sym.start : 0,
 				.kind = sym.kind,
 				.named = named,
 				.mixed = !named && in_file});

@@ -23,6 +23,7 @@ enum { FUNCTIONS_LOCATIONS_MAX = 1 << 18, FUNCTIONS_APART_MAX = 4096 };
 struct function {
 	const char *name; /* the symbol, "[unknown]" or "MODULE+0xOFFSET" */
 	const char *dso;
+	uint64_t address; /* of the symbol, in its ELF file or of the kernel; 0: no symbol */
 	enum attar_dso_kind kind;
 	bool named;
 	bool mixed; /* all locations of a binary without a symbol; they can be set apart */

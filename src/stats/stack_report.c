@@ -294,7 +294,11 @@ static void write_node(
 	} else {
 		const struct function *fn = &sr->functions->all.at[node->key];
 
-		attar_tree_node(out, parent, frame_kind(fn), fn->name, fn->dso, node->self);
+		uint32_t number =
+			attar_tree_node(out, parent, frame_kind(fn), fn->name, fn->dso, node->self);
+
+		if (fn->address)
+			attar_tree_code(out, number, fn->address, NULL, 0);
 	}
 }
 

@@ -129,6 +129,23 @@ def test_reports_of_attar_are_valid(tmp_path):
             check(parse(line))
 
 
+def test_tree_has_the_addresses_of_functions():
+    """They are those of the symbols in the program's file."""
+    program = workload('split7030')
+    symbols = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout
+    known = {name: int(address, 16)
+             for address, name in re.findall(r'^([0-9a-f]+) [tT] (\S+)$', symbols, re.M)}
+    done = run('profile', '-F', 997, '-g', '--exclude-kernel', '--format', 'json', '--', program,
+               300)
+    [tree] = [s for s in parse(done.stdout)['sections'] if s['kind'] == 'tree']
+    names = [column['name'] for column in tree['columns']]
+    name, address, kind = map(names.index, ['name', 'address', 'kind'])
+    found = {row[name]: row[address] for row in tree['rows'] if row[name] in known}
+    assert {'main', 'heavy'} <= found.keys()
+    assert found == {function: known[function] for function in found}
+    assert all(row[address] is None for row in tree['rows'] if row[kind] == 'task')
+
+
 def test_event_values_are_valid(tmp_path):
     """attar trace: with stacks, with events of programs, and with values in some rows only."""
     if os.geteuid():
