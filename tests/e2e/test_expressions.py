@@ -55,8 +55,10 @@ int main(void)
 		if (attar_expr_new(all[i].text, format, NULL, &e) < 0)
 			return puts(attar_error()), 1;
 		for (int r = 0; r < %(records)d; r++) {
-			struct attar_expr_record record = {.raw = &records[r], .raw_size = sizeof(records[r])};
-			u64 expected = all[i].value(&records[r]), number = attar_expr_number(e, &record);
+			struct attar_expr_record record = {
+				.raw = &records[r], .raw_size = sizeof(records[r])};
+			u64 expected = all[i].value(&records[r]);
+			u64 number = attar_expr_number(e, &record);
 
 			if (number == expected && attar_expr_is_true(e, &record) == (expected != 0))
 				continue;
@@ -124,7 +126,8 @@ def format_text():
         offset = -(-offset // size) * size
         dims, total = (f'[{count[0]}]', size * count[0]) if count else ('', size)
         signed = int(type_ in ('s8', 's16', 'int', 's64', 'long'))  # the kernel's char is unsigned
-        lines.append(f'\tfield:{type_} {name}{dims};\toffset:{offset};\tsize:{total};\tsigned:{signed};')
+        lines.append(f'\tfield:{type_} {name}{dims};\toffset:{offset};\tsize:{total};'
+                     f'\tsigned:{signed};')
         members.append(f'\t{type_} {name}{dims};')
         offset += total
     return '\n'.join(lines) + '\n', '\n'.join(members)
@@ -146,7 +149,7 @@ def test_random_expressions_equal_a_compiler(tmp_path):
         texts = [t.replace(f'sizeof({name})', f'sizeof({type_}[{n}])') for t in texts]
     functions = ''.join(f'static u64 f{i}(const struct record *r) {{ {load} '
                         f'return (u64)({text}); }}\n' for i, text in enumerate(texts))
-    shown = [t for t in texts]
+    shown = texts
     for name, type_, size, n in ARRAYS:
         shown = [t.replace(f'sizeof({type_}[{n}])', f'sizeof({name})') for t in shown]
     fields, members = format_text()
