@@ -88,6 +88,11 @@ struct attar_notes {
 	uint64_t missing; /* events that the kernel counted but neither delivered nor lost */
 	const struct attar_cpu_count *missing_by_cpu; /* borrowed for the call */
 	size_t n_missing_by_cpu;
+	/*
+	 * Rows of single events wait in a buffer until they are printed: its size, and the most of
+	 * it that was used, bytes. It can be exceeded by a batch of rows. 0: no such rows.
+	 */
+	uint64_t buffer_size, buffer_peak;
 };
 
 /* Creates an empty report of the profiler with this name. NULL if out of memory. */

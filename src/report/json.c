@@ -343,6 +343,10 @@ static void add_notes(struct buf *b, const struct attar_report *report)
 	buf_u64(b, notes->unprinted);
 	buf_str(b, ",\"unprinted_reports\":");
 	buf_u64(b, notes->unprinted_reports);
+	buf_str(b, ",\"buffer_size\":");
+	buf_u64(b, notes->buffer_size);
+	buf_str(b, ",\"buffer_peak\":");
+	buf_u64(b, notes->buffer_peak);
 	buf_char(b, '}');
 }
 

@@ -143,6 +143,35 @@ struct attar_section *attar_report_events(struct attar_report *report, const cha
 	return report_add_section(report, ATTAR_SECTION_EVENTS, name);
 }
 
+void report_clear_rows(struct attar_report *report)
+{
+	report_each_section (report, it) {
+		struct attar_section *s = *it;
+
+		s->kinds.n = s->values.n = s->details.n = s->named.n = s->parts.n = s->records.n =
+			0;
+		s->rows = 0;
+		s->filled = 0;
+		s->has_record_values = false;
+	}
+}
+
+#define VEC_BYTES(v) ((v).size * sizeof(*(v).at))
+
+size_t report_bytes(const struct attar_report *report)
+{
+	size_t bytes = sizeof(*report) + report->strings.bytes;
+
+	report_each_section (report, it) {
+		const struct attar_section *s = *it;
+
+		bytes += sizeof(*s) + VEC_BYTES(s->columns) + VEC_BYTES(s->kinds) +
+			 VEC_BYTES(s->values) + VEC_BYTES(s->details) + VEC_BYTES(s->named) +
+			 VEC_BYTES(s->parts) + VEC_BYTES(s->records);
+	}
+	return bytes;
+}
+
 void attar_section_column(struct attar_section *section, const char *name, enum attar_unit unit)
 {
 	CHECK_ARG_OR(section, "section", );

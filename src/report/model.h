@@ -155,6 +155,12 @@ struct attar_section *report_add_section(
 const char *report_text(const struct attar_report *report, uint32_t id);
 const char *section_text(const struct attar_section *section, uint32_t id);
 
+/* Removes all rows, and keeps sections, columns, texts and the memory for the next rows. */
+void report_clear_rows(struct attar_report *report);
+
+/* The memory of a report of tables and event lines, in bytes. */
+size_t report_bytes(const struct attar_report *report);
+
 /* Sets the next cell of the newest row. */
 void section_fill(struct attar_section *section, struct cell cell);
 

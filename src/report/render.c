@@ -226,6 +226,12 @@ void render_notes(struct buf *b, const struct attar_notes *notes)
 		add_sampling(b, notes);
 	add_unprinted(b, notes->unprinted, "line", "lines");
 	add_unprinted(b, notes->unprinted_reports, "report", "reports");
+	if (notes->buffer_peak) {
+		number_scaled(b, ATTAR_UNIT_BYTES, (double)notes->buffer_peak);
+		buf_str(b, " of the print buffer of ");
+		number_scaled(b, ATTAR_UNIT_BYTES, (double)notes->buffer_size);
+		buf_str(b, " used; ");
+	}
 	buf_str(b, "attar itself: ");
 	if (isfinite(notes->self_cpu) && notes->self_cpu >= 0)
 		buf_printf(b, "%.1f%% of a CPU, ", notes->self_cpu * 100);

@@ -66,6 +66,10 @@ const struct attar_option common_ring_options[] = {
 		"apply --sampling-limit only to samples of these processes", .complete = "pid"),
 	ATTAR_FLAG(T, allow_exec, 0, "allow-exec",
 		"allow system() in expressions, which runs shell commands"),
+	ATTAR_SIZE(T, buffer, 0, "buffer", "SIZE",
+		"memory for events that wait to be printed (default 16M); ring buffers are read "
+		"first",
+		.min = 1 << 20),
 	{0}};
 
 const struct attar_option common_input_options[] = {
@@ -79,5 +83,6 @@ void common_defaults(struct common_opts *opts)
 	opts->freq = 997;
 	opts->user_callchain = opts->kernel_callchain = -1;
 	opts->mmap_pages = RUN_DEFAULT_PAGES;
+	opts->buffer = 16 << 20;
 	opts->watermark = 25; /* at 50, rings overflow on a busy machine */
 }

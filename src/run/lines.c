@@ -2,7 +2,160 @@
 #include "run/lines.h"
 
 #include "base/check.h"
+#include "report/model.h"
 #include "run/run.h"
+
+enum {
+	/* To show a batch takes less time than a ring of the default size needs to fill. */
+	BATCH_ROWS = 1024,
+	BATCH_BYTES = 256 * 1024,
+	STRINGS_MAX = 64 * 1024, /* bytes of texts that a spare batch may keep */
+};
+
+void lines_done(struct run_lines *lines)
+{
+	attar_report_free(lines->filling.report);
+	attar_report_free(lines->spare.report);
+	for (size_t i = lines->shown; i < lines->queue.n; i++)
+		attar_report_free(lines->queue.at[i].report);
+	vec_done(&lines->queue);
+	*lines = (struct run_lines){0};
+}
+
+/* ---- batches ---- */
+
+static bool is_of(
+	const struct lines_batch *batch, const char *name, void (*columns)(struct attar_section *))
+{
+	return batch->report && batch->columns == columns &&
+	       (batch->name == name || !strcmp(attar_section_get_name(batch->section), name));
+}
+
+/* A stack of a row may be long: rows are not counted alone. */
+static bool has_room(const struct lines_batch *batch)
+{
+	const struct attar_section *s = batch->section;
+
+	return s->rows < BATCH_ROWS && s->records.n * sizeof(*s->records.at) < BATCH_BYTES &&
+	       s->details.n < BATCH_BYTES / sizeof(*s->details.at) &&
+	       s->parts.n < BATCH_BYTES / sizeof(*s->parts.at);
+}
+
+static int begin_batch(
+	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section))
+{
+	struct lines_batch *batch = &run->lines.filling;
+
+	if (is_of(&run->lines.spare, name, columns)) {
+		*batch = run->lines.spare;
+		run->lines.spare.report = NULL;
+		return 0;
+	}
+	*batch = (struct lines_batch){.report = attar_report_new(run->profiler->name),
+		.name = name,
+		.columns = columns,
+		.scope = ATTAR_SCOPE_INTERVAL};
+	if (!batch->report)
+		return base_oom();
+	batch->section = attar_report_events(batch->report, name);
+	columns(batch->section);
+	return 0;
+}
+
+/* Frees a batch, or keeps it for the next rows. */
+static void end_batch(struct run_lines *lines, struct lines_batch *batch)
+{
+	bool is_useful = batch->section && !lines->spare.report && !batch->report->fault &&
+			 batch->report->strings.bytes < STRINGS_MAX;
+
+	if (!is_useful) {
+		attar_report_free(batch->report);
+		return;
+	}
+	report_clear_rows(batch->report);
+	lines->spare = *batch;
+}
+
+/* ---- the queue ---- */
+
+static void forget_shown(struct run_lines *lines)
+{
+	if (lines->shown * 2 <= lines->queue.n)
+		return;
+	lines->queue.n -= lines->shown;
+	memmove(lines->queue.at, lines->queue.at + lines->shown,
+		lines->queue.n * sizeof(*lines->queue.at));
+	lines->shown = 0;
+}
+
+/* Takes over the batch, also on failure. */
+static int enqueue(struct attar_run *run, struct lines_batch batch)
+{
+	struct run_lines *lines = &run->lines;
+
+	batch.bytes = report_bytes(batch.report);
+	if (vec_push(&lines->queue, batch) < 0) {
+		attar_report_free(batch.report);
+		return base_oom();
+	}
+	lines->waiting += batch.bytes;
+	lines->peak = MAX(lines->peak, lines->waiting);
+	/* a recording does not overflow: nothing needs to wait */
+	lines->is_full = run->replay || lines->waiting >= run->opts.buffer;
+	return 0;
+}
+
+int lines_close(struct attar_run *run)
+{
+	struct lines_batch batch = run->lines.filling;
+
+	run->lines.filling.report = NULL;
+	return batch.report ? enqueue(run, batch) : 0;
+}
+
+int lines_add_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
+{
+	return enqueue(run, (struct lines_batch){.report = report, .scope = scope});
+}
+
+int lines_show_oldest(struct attar_run *run)
+{
+	struct run_lines *lines = &run->lines;
+	struct lines_batch batch;
+	int r = 0;
+
+	lines->is_full = false;
+	if (!lines_are_queued(lines))
+		return 0;
+	batch = lines->queue.at[lines->shown++];
+	forget_shown(lines);
+	lines->waiting -= batch.bytes;
+	if (run->hooks.report) {
+		if (batch.section)
+			attar_report_span(batch.report, attar_run_realtime(run, run_now(run)), 0);
+		r = run->hooks.report(run->hooks.ctx, batch.report, batch.scope);
+	}
+	end_batch(lines, &batch);
+	return r;
+}
+
+int lines_show_next(struct attar_run *run)
+{
+	int r = lines_are_queued(&run->lines) ? 0 : lines_close(run);
+
+	return r < 0 ? r : lines_show_oldest(run);
+}
+
+int lines_show(struct attar_run *run)
+{
+	int r = lines_close(run);
+
+	while (r == 0 && lines_are_queued(&run->lines))
+		r = lines_show_oldest(run);
+	return r;
+}
+
+/* ---- for profilers ---- */
 
 struct attar_section *attar_run_lines(
 	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section))
@@ -11,16 +164,13 @@ struct attar_section *attar_run_lines(
 	CHECK_ARG_OR(name, "name", NULL);
 	CHECK_ARG_OR(columns, "columns", NULL);
 
-	if (run->lines.report)
-		return run->lines.section;
-	run->lines.report = attar_report_new(run->profiler->name);
-	if (!run->lines.report) {
-		base_oom();
+	const struct lines_batch *batch = &run->lines.filling;
+
+	if (likely(is_of(batch, name, columns) && has_room(batch)))
+		return batch->section;
+	if (lines_close(run) < 0 || begin_batch(run, name, columns) < 0)
 		return NULL;
-	}
-	run->lines.section = attar_report_events(run->lines.report, name);
-	columns(run->lines.section);
-	return run->lines.section;
+	return batch->section;
 }
 
 bool attar_run_wants_lines(const struct attar_run *run)
@@ -28,18 +178,4 @@ bool attar_run_wants_lines(const struct attar_run *run)
 	CHECK_ARG_OR(run, "run", false);
 
 	return run->hooks.report && !run->hooks.no_line_output;
-}
-
-int lines_show(struct attar_run *run)
-{
-	int r = 0;
-
-	if (!run->lines.report)
-		return 0;
-	if (run->hooks.report) {
-		attar_report_span(run->lines.report, attar_run_realtime(run, run_now(run)), 0);
-		r = run->hooks.report(run->hooks.ctx, run->lines.report, ATTAR_SCOPE_INTERVAL);
-	}
-	run->lines.report = attar_report_free(run->lines.report);
-	return r;
 }

@@ -1,16 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of single events, which are shown after each round instead of with the next report. */
+/*
+ * Rows of single events, which are shown as they occur instead of with the next report.
+ *
+ * Rings are read first: rows wait in batches, each a report of its own, and one batch is shown
+ * whenever the rings are empty. Reports of intervals wait behind the rows of their interval. When
+ * the batches have reached the size of --buffer, a batch is shown before the rings are read on, and
+ * the kernel counts what it cannot store meanwhile.
+ */
 #ifndef RUN_LINES_H
 #define RUN_LINES_H
 
 #include "attar/run.h"
+#include "base/vec.h"
 
-struct run_lines {
-	struct attar_report *report;   /* rows that are not shown yet; NULL: none */
-	struct attar_section *section; /* of report */
+struct lines_batch {
+	struct attar_report *report;   /* NULL: none */
+	struct attar_section *section; /* of report; NULL: a report of an interval */
+	const char *name;              /* of the section; borrowed, only compared */
+	void (*columns)(struct attar_section *section);
+	enum attar_scope scope;
+	size_t bytes; /* memory of report */
 };
 
-/* Gives the rows to the report hook. 0, or the error of the hook. */
+struct run_lines {
+	struct lines_batch filling; /* the newest batch; it is not in the queue yet */
+	struct lines_batch spare;   /* an empty batch for reuse */
+	VEC(struct lines_batch) queue;
+	size_t shown; /* batches of the queue that were shown: the oldest one is at[shown] */
+	size_t waiting, peak; /* bytes of the batches in the queue */
+	bool is_full;         /* show a batch before the next event is delivered */
+};
+
+void lines_done(struct run_lines *lines);
+
+/* Moves the newest rows to the queue, so that later ones follow what is queued next. */
+int lines_close(struct attar_run *run);
+
+/* Takes over a report that is to be shown after the queue. */
+int lines_add_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
+
+static inline bool lines_are_queued(const struct run_lines *lines)
+{
+	return lines->shown < lines->queue.n;
+}
+
+/* Shows the oldest batch of the queue, if there is one; 0, or the error of the hook. */
+int lines_show_oldest(struct attar_run *run);
+
+/* The rings are empty: shows the oldest batch, or the newest rows. */
+int lines_show_next(struct attar_run *run);
+
+/* Shows everything. */
 int lines_show(struct attar_run *run);
 
 #endif

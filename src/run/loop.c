@@ -81,6 +81,8 @@ static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
 
 	if (r < 0)
 		return r;
+	if (lines_are_queued(&run->lines))
+		return lines_add_report(run, out, scope);
 	if (run->hooks.report)
 		r = run->hooks.report(run->hooks.ctx, out, scope);
 	attar_report_free(out);
@@ -111,7 +113,7 @@ static int report_interval(struct attar_run *run, uint64_t time)
 {
 	uint64_t interval = run->opts.interval,
 		 passed = run->clock.tick + (time - run->clock.tick) / interval * interval;
-	int r = lines_show(run);
+	int r = lines_close(run);
 
 	if (r == 0)
 		r = report(run, ATTAR_SCOPE_INTERVAL, run->sources.list.n ? passed : base_now());
@@ -170,10 +172,15 @@ static int drain(struct attar_run *run)
 	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
 		r = unlikely(ev.time >= run->clock.tick) ? deliver_after_interval(run, &ev)
 							 : deliver(run, &ev);
+		if (r >= 0 && unlikely(run->lines.is_full))
+			r = lines_show_oldest(run);
 		if (r < 0)
 			return r;
 	}
-	return r < 0 ? r : lines_show(run);
+	if (r < 0)
+		return r;
+	/* the caller of attar_run_step() waits for events, not for lines */
+	return run->poll.epoll >= 0 ? lines_show(run) : lines_show_next(run);
 }
 
 /* ---- waiting ---- */
@@ -278,7 +285,7 @@ static int turn(struct attar_run *run, int timeout_ms)
 	poll_clear(&run->poll);
 	if (attar_target_ended(run->target) || (end && now >= end))
 		return 0;
-	ms = wait_ms(now, earliest(end, run->clock.tick));
+	ms = lines_are_queued(&run->lines) ? 0 : wait_ms(now, earliest(end, run->clock.tick));
 	r = wait_for(run, timeout_ms < 0 ? ms : MIN(ms, timeout_ms));
 	run->stop.seen = r == 2;
 	return r < 0 || r == 2 ? MIN(r, 0) : work(run);
@@ -309,6 +316,8 @@ static int finish(struct attar_run *run)
 		r = task_watch_stop(run);
 	if (r == 0)
 		r = drain(run);
+	if (r == 0)
+		r = lines_show(run);
 	if (r == 0)
 		r = recorder_end(run);
 	if (r == 0)

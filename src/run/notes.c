@@ -95,6 +95,8 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	fill_seen(run, &stats, &notes, scope);
 	notes.self_cpu = elapsed ? (double)self_cpu_ns(run) / (double)elapsed : 0;
 	notes.self_rss = memory_peak();
+	notes.buffer_size = run->lines.peak ? run->opts.buffer : 0;
+	notes.buffer_peak = run->lines.peak;
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, report);
 	if (base_oom_count() > run->notes.ooms)

@@ -28,6 +28,7 @@ struct common_opts {
 	uint64_t count;              /* events, 0: no limit */
 	/* ring buffers */
 	uint64_t mmap_pages;
+	uint64_t buffer; /* bytes of events that wait to be printed */
 	double watermark; /* percent of a ring */
 	/* attar itself */
 	uint64_t usage_self; /* ns */

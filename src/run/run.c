@@ -88,7 +88,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	attar_symbols_free(run->symbols);
 	attar_catalog_free(run->catalog);
 	free(run->profilers);
-	attar_report_free(run->lines.report);
+	lines_done(&run->lines);
 	options_done(&run->options);
 	intern_done(&run->texts);
 	buf_done(&run->printed);

@@ -66,6 +66,49 @@ def test_events_are_in_the_interval_of_their_time(root, tmp_path):
     assert all(report['interval_ns'] % 20000000 == 0 for report in intervals[:-1])
 
 
+@pytest.mark.parametrize('size, least, most',
+                         [('1M', 1 << 20, 3 << 19), ('16M', 4 << 20, 16 << 20)])
+def test_events_wait_in_a_bounded_buffer(trace, size, least, most):
+    """
+    attar is stopped while 60,000 events occur, and then reads the rings before it prints: the
+    buffer is used up to its size, which a batch of lines can exceed.
+    """
+    script = f'kill -STOP $PPID; {workload("flood")} 60000; kill -CONT $PPID'
+    rows, notes = trace('-m', 4096, '--buffer', size, '-e', 'raw_syscalls:sys_enter/id==110/',
+                        command=['sh', '-c', script])
+    own = [row for row in rows if row['comm'] == 'flood']
+    assert len(own) == 60000
+    times = [row['time'] for row in rows]
+    assert times == sorted(times)
+    assert notes['lost'] == 0
+    assert notes['buffer_size'] == int(size[:-1]) << 20
+    assert least <= notes['buffer_peak'] <= most
+
+
+def test_reports_of_intervals_follow_their_waiting_events(root, tmp_path):
+    """attar is stopped over several intervals, and reads the rings before it prints."""
+    out = tmp_path / 'out.json'
+    script = f'kill -STOP $PPID; {workload("flood")} 40000; kill -CONT $PPID'
+    done = run('trace', '-q', '-m', 4096, '-i', '1ms', '-e', 'raw_syscalls:sys_enter/id==110/',
+               '-o', out, '--', 'sh', '-c', script)
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in out.read_text().splitlines()]
+    end = 0
+    assert len([report for report in reports if report['notes']]) > 2
+    for report in reports:
+        if report['notes']:
+            end = report['time']
+        assert all(row[0] >= end for section in report['sections'] for row in section['rows'])
+    rows = [row for report in reports for section in report['sections'] for row in section['rows']]
+    assert len(rows) >= 40000
+
+
+def test_the_size_of_the_buffer_is_checked():
+    done = run('trace', '--buffer', '4K', '-e', 'sched:sched_switch')
+    assert done.returncode == 2
+    assert 'attar: --buffer: 4K is too small: the minimum is 1048576' in done.stderr
+
+
 # sched_waking happens in the waker; sched_wakeup on the sleeper's CPU, in the waker only if that is
 # the same CPU.
 @pytest.mark.parametrize('event, on',
