@@ -7,6 +7,22 @@
 #include "run/run.h"
 #include "stream/stream.h"
 
+int clock_check(const struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	const char *name = o->tsc ? "tsc" : o->kvmclock ? "kvmclock" : NULL;
+
+	if (name)
+		return attar_fail(-EOPNOTSUPP,
+			"--%s: times cannot be converted to this clock yet; events are timed by "
+			"CLOCK_MONOTONIC and shown as wall-clock time",
+			name);
+	if (o->clock_offset)
+		return attar_fail(-EOPNOTSUPP,
+			"--clock-offset needs --tsc or --kvmclock, which are not supported yet");
+	return 0;
+}
+
 void clock_start_at(struct run_clock *c, uint64_t time)
 {
 	c->ended = 0;

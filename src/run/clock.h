@@ -17,6 +17,9 @@ struct run_clock {
 	uint64_t realtime_offset; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 };
 
+/* Refuses options for clocks that times cannot be converted to. */
+int clock_check(const struct attar_run *run);
+
 /* Starts the clock of a run of the command. */
 void clock_start(struct run_clock *c);
 

@@ -46,9 +46,11 @@ const struct attar_option common_run_options[] = {
 	ATTAR_TIME(T, usage_self, 0, "usage-self", "MS",
 		"print attar's own CPU usage on stderr at this interval", .bare = 1000000,
 		.min = 1000000),
-	ATTAR_FLAG(T, order, 0, "order", NULL),     /* events are always in order of time */
-	ATTAR_FLAG(T, inherit, 0, "inherit", NULL), /* new children are always watched */
-	{0}};
+	ATTAR_FLAG(T, order, 0, "order", NULL),         /* events are always in order of time */
+	ATTAR_FLAG(T, inherit, 0, "inherit", NULL),     /* new children are always watched */
+	ATTAR_FLAG(T, monotonic, 0, "monotonic", NULL), /* events are always timed by that clock */
+	ATTAR_FLAG(T, tsc, 0, "tsc", NULL), ATTAR_TEXT(T, kvmclock, 0, "kvmclock", "UUID", NULL),
+	ATTAR_TEXT(T, clock_offset, 0, "clock-offset", "N", NULL), {0}};
 
 const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "stop after N events", .min = 1),

@@ -418,6 +418,8 @@ int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
 	r = attar_symbols_new(NULL, &run->symbols);
 	notes_begin(&run->notes);
 	if (r == 0)
+		r = clock_check(run);
+	if (r == 0)
 		r = self_open(run);
 	if (r == 0 && run->opts.input)
 		r = replay_open(run);

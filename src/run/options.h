@@ -34,7 +34,10 @@ struct common_opts {
 	uint64_t usage_self; /* ns */
 	uint64_t sampling_limit;
 	const char *perfeval_cpus, *perfeval_pids;
-	bool order, inherit; /* always so: accepted for scripts */
+	bool order, inherit, monotonic; /* always so: accepted for scripts */
+	/* other clocks, which are not supported */
+	bool tsc;
+	const char *kvmclock, *clock_offset;
 };
 
 extern const struct attar_option common_target_options[];

@@ -118,9 +118,22 @@ def test_the_sampling_limit_ends_the_run(root):
 
 
 def test_options_that_are_always_so_are_accepted(root):
-    done = run('trace', '--order', '--inherit', '--exit-N', 3, '-e', 'page-faults', '--', 'true')
+    done = run('trace', '--order', '--inherit', '--monotonic', '--exit-N', 3, '-e', 'page-faults',
+               '--', 'true')
     assert done.returncode == 0, done.stderr
     assert '3 samples seen' in done.stdout
+
+
+@pytest.mark.parametrize('args, sentence', [
+    (['--tsc'], '--tsc: times cannot be converted to this clock yet; events are timed by '
+     'CLOCK_MONOTONIC and shown as wall-clock time'),
+    (['--kvmclock', '1-2'], '--kvmclock: times cannot be converted to this clock yet; events are '
+     'timed by CLOCK_MONOTONIC and shown as wall-clock time'),
+    (['--clock-offset', '0x10'],
+     '--clock-offset needs --tsc or --kvmclock, which are not supported yet')])
+def test_other_clocks_are_refused(args, sentence):
+    done = run('stat', '-e', 'cpu-clock', '-d', '10ms', *args)
+    assert (done.returncode, done.stderr) == (4, f'attar: {sentence}\n')
 
 
 @pytest.mark.parametrize('time', ['1.5ms', '0.5s', '.5s', '0.0025m'])
