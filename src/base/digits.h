@@ -53,13 +53,31 @@ static inline char *digits_i64(char *to, int64_t n)
 	return digits_u64(to, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
-/* In hexadecimal, lower case, without a prefix. */
+/* Eight hexadecimal digits of n, the first one in the lowest byte. */
+static inline uint64_t digits_hex_word(uint32_t n)
+{
+	uint64_t x = __builtin_bswap32(n), letters;
+
+	x = (x | x << 16) & 0x0000ffff0000ffff;
+	x = (x | x << 8) & 0x00ff00ff00ff00ff;
+	x = (x >> 4 | x << 8) & 0x0f0f0f0f0f0f0f0f;
+	letters = (x + 0x0606060606060606) >> 4 & 0x0101010101010101;
+	return x + 0x3030303030303030 + letters * ('a' - '0' - 10);
+}
+
+/* In hexadecimal, lower case, without a prefix. May overwrite 16 bytes. */
 static inline char *digits_hex(char *to, uint64_t n)
 {
 	unsigned digits = (67 - (unsigned)__builtin_clzll(n | 1)) / 4;
+	uint64_t shifted = n << (64 - 4 * digits), words[2];
 
-	for (unsigned i = digits; i-- > 0; n >>= 4)
-		to[i] = "0123456789abcdef"[n & 15];
+	words[0] = digits_hex_word((uint32_t)(shifted >> 32));
+	words[1] = digits_hex_word((uint32_t)shifted);
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
+		words[0] = __builtin_bswap64(words[0]);
+		words[1] = __builtin_bswap64(words[1]);
+	}
+	memcpy(to, words, sizeof(words));
 	return to + digits;
 }
 

@@ -60,36 +60,31 @@ void print_find_numbers(struct print_program *program)
 	}
 }
 
-/* The digits of a value as an integer of the conversion's size. */
-static char *add_digits(
-	char *to, const struct print_piece *piece, uint64_t value, bool *ret_negative)
+/* The value as an integer of the conversion's size: what %d, %u or %x print, and its sign. */
+static uint64_t convert(const struct print_piece *piece, uint64_t value, bool *ret_negative)
 {
 	unsigned unused = 64U - piece->bits;
 
-	*ret_negative = false;
 	value <<= unused;
-	if (piece->conversion == 'x')
-		return digits_hex(to, value >> unused);
-	if (piece->conversion == 'u')
-		return digits_u64(to, value >> unused);
+	*ret_negative = piece->conversion == 'd' && (int64_t)value < 0;
+	if (piece->conversion != 'd')
+		return value >> unused;
 	value = (uint64_t)((int64_t)value >> unused);
-	*ret_negative = (int64_t)value < 0;
-	return digits_u64(to, *ret_negative ? 0 - value : value);
+	return *ret_negative ? 0 - value : value;
 }
 
-bool print_number(struct print_run *run, const struct print_piece *piece)
+static char *add_digits(char *to, const struct print_piece *piece, uint64_t value)
 {
-	const struct print_number *number = &piece->quick;
-	struct attar_field field = {.size = number->size, .is_signed = number->is_signed};
-	char text[WIDTH_MAX + DIGITS_MAX + 1], *digits = text + WIDTH_MAX + 1, *end,
-					       *start = digits;
-	bool is_negative;
+	return piece->conversion == 'x' ? digits_hex(to, value) : digits_u64(to, value);
+}
 
-	if ((size_t)number->offset + number->size > run->record.size)
-		return false;
-	end = add_digits(digits, piece,
-		attar_field_u64(&field, run->record.raw + number->offset, number->size),
-		&is_negative);
+static void put_padded(
+	struct print_run *run, const struct print_piece *piece, uint64_t value, bool is_negative)
+{
+	char text[WIDTH_MAX + DIGITS_MAX + 1], *start = text + WIDTH_MAX + 1,
+					       *end = add_digits(start, piece, value);
+	const struct print_number *number = &piece->quick;
+
 	while (number->has_zeroes && end - start + is_negative < number->width)
 		*--start = '0';
 	if (is_negative)
@@ -97,5 +92,29 @@ bool print_number(struct print_run *run, const struct print_piece *piece)
 	while (end - start < number->width)
 		*--start = ' ';
 	print_text(run, start, (size_t)(end - start));
+}
+
+bool print_number(struct print_run *run, const struct print_piece *piece)
+{
+	const struct print_number *number = &piece->quick;
+	struct attar_field field = {.size = number->size, .is_signed = number->is_signed};
+	bool is_negative;
+	uint64_t value;
+	char *to;
+
+	if ((size_t)number->offset + number->size > run->record.size)
+		return false;
+	value = attar_field_u64(&field, run->record.raw + number->offset, number->size);
+	value = convert(piece, value, &is_negative);
+	if (unlikely(number->width || run->len + DIGITS_MAX + 2 > run->max)) {
+		put_padded(run, piece, value, is_negative);
+		return true;
+	}
+	to = run->at + run->len;
+	if (is_negative)
+		*to++ = '-';
+	to = add_digits(to, piece, value);
+	*to = '\0';
+	run->len = (size_t)(to - run->at);
 	return true;
 }
