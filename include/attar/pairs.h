@@ -33,9 +33,9 @@
  * are of, since threads and requests migrate; with ATTAR_PAIRS_ONE_CPU only those of the CPU of the
  * start. Pairs that were returned before a loss was reported are not revoked.
  *
- * Memory of an open start: 96 bytes, the payload and the longest key (each rounded up to 8), and 16
- * to 32 for the hash table. When opts.open_max starts are open, the oldest one is evicted. Matching
- * allocates nothing once the largest number of open starts was reached.
+ * Memory of an open start: 120 bytes, the payload and the longest key (each rounded up to 8), and
+ * 16 to 32 for the hash table. When opts.open_max starts are open, the oldest one is evicted.
+ * Matching allocates nothing once the largest number of open starts was reached.
  */
 #ifndef ATTAR_PAIRS_H
 #define ATTAR_PAIRS_H
@@ -124,9 +124,9 @@ struct attar_pairs_opts {
  */
 struct attar_start {
 	uint64_t time; /* of its stamp */
-	uint64_t task;
 	int cpu;
-	uint32_t depth;  /* number of older open starts of the same key */
+	uint32_t depth; /* number of older open starts of the same key */
+	uint64_t task;
 	const void *key; /* key_size bytes */
 	size_t key_size;
 	void *payload; /* opts.payload_size bytes, aligned to 8; zeroed at the start */

@@ -27,7 +27,7 @@
  * since other changes may have been lost. The state is then unknown until the next change. Periods
  * count for all keys; with ATTAR_STATES_ONE_CPU only those of the CPU on which the segment began.
  *
- * Memory of an object: 96 bytes, its block, the longest key and the longest group (each rounded up
+ * Memory of an object: 104 bytes, its block, the longest key and the longest group (each rounded up
  * to 8), and 16 to 32 for the hash table. When opts.keys_max objects are known, the one whose state
  * has not changed for the longest time is forgotten. The table has its own bound. Changes allocate
  * nothing once all objects and durations of about their length are known.
@@ -73,9 +73,9 @@ struct attar_state {
 	const void *key; /* key_size bytes */
 	size_t key_size;
 	uint64_t since; /* when the state began, ns */
-	uint64_t task;  /* of the change to it */
-	int cpu;
+	int cpu;        /* of the change to it, and its task */
 	uint32_t state; /* ATTAR_NO_STATE: unknown */
+	uint64_t task;
 	uint32_t ended; /* state of the segment that the last change ended; ATTAR_NO_STATE: none */
 	uint64_t duration; /* of that segment, ns */
 	void *value;       /* opts.value_size bytes, aligned to 8; new objects: zeroed */

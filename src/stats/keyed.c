@@ -49,20 +49,26 @@ size_t keyed_memory(const struct keyed *k)
 	       (k->slots ? ((size_t)k->mask + 1) * sizeof(*k->slots) : 0);
 }
 
-/* Eight bytes at a time; the last word has the length, so that a key and its prefix differ. */
-uint64_t keyed_hash(const void *bytes, size_t size)
+static inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 32;
+}
+
+/* Eight bytes at a time, and the length, so that a key and its prefix differ. */
+uint64_t keyed_hash(const struct keyed *k, const void *bytes, size_t size)
 {
 	const char *p = bytes;
-	uint64_t hash = BASE_HASH_START ^ size, word;
+	uint64_t hash = k->seed ^ size, word;
 
 	for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
-		hash = base_hash64(hash ^ word);
+		hash = mix(hash, word);
 	}
 	word = 0;
 	if (size)
 		memcpy(&word, p, size);
-	return base_hash64(hash ^ word);
+	return mix(hash, word);
 }
 
 int keyed_compare(const struct keyed *k, const void *a, const void *b)
@@ -142,23 +148,15 @@ void *keyed_new(struct keyed *k, const struct keyed_key *key)
 		k->unused = (uint32_t)head->number;
 	else
 		head->index = k->begun++;
-	memset(entry, 0, k->size);
-	memcpy(keyed_bytes(k, entry), key->bytes, key->size);
+	if (likely(key->size == sizeof(key->number)))
+		memcpy(keyed_bytes(k, entry), &key->number, sizeof(key->number));
+	else
+		memcpy(keyed_bytes(k, entry), key->bytes, key->size);
 	head->number = key->number;
 	head->key_size = (uint16_t)key->size;
 	head->used = true;
 	k->n++;
 	return entry;
-}
-
-void keyed_release(struct keyed *k, void *entry)
-{
-	struct keyed_head *head = keyed_head(entry);
-
-	head->used = false;
-	head->number = k->unused;
-	k->unused = head->index + 1;
-	k->n--;
 }
 
 void keyed_link(struct keyed *k, void *entry)
@@ -183,10 +181,15 @@ void keyed_relink(struct keyed *k, void *from, void *to)
 	k->slots[slot_of(k, from)].entry = keyed_head(to)->index + 1;
 }
 
-/* Backward-shift deletion: moves later slots of the run that would no longer be found. */
 void keyed_unlink(struct keyed *k, void *entry)
 {
-	uint32_t gap = slot_of(k, entry), i;
+	keyed_unlink_slot(k, slot_of(k, entry));
+}
+
+/* Backward-shift deletion: moves later slots of the run that would no longer be found. */
+void keyed_unlink_slot(struct keyed *k, uint32_t gap)
+{
+	uint32_t i;
 
 	for (i = (gap + 1) & k->mask; k->slots[i].entry; i = (i + 1) & k->mask) {
 		uint32_t home = k->slots[i].hash & k->mask;

@@ -64,16 +64,17 @@ void keyed_done(struct keyed *k);
 void keyed_reset(struct keyed *k);
 
 /*
- * Takes a free entry, zeroed, with a copy of the key; it is not found before keyed_link(). NULL:
- * out of memory, or keyed_is_full(). A key may have several entries of which one is linked.
+ * Takes a free entry, whose contents are undefined, with a copy of the key; it is not found before
+ * keyed_link(). NULL: out of memory, or keyed_is_full(). A key may have several entries of which
+ * one is linked.
  */
 void *keyed_new(struct keyed *k, const struct keyed_key *key);
-void keyed_release(struct keyed *k, void *entry);
 
 /* Makes an entry the one that is found by its key, or by that of an entry of the same key. */
 void keyed_link(struct keyed *k, void *entry);
 void keyed_relink(struct keyed *k, void *from, void *to);
 void keyed_unlink(struct keyed *k, void *entry);
+void keyed_unlink_slot(struct keyed *k, uint32_t slot);
 
 /* The first entry in use with at least that index, in order of the index; NULL if none. */
 void *keyed_from(const struct keyed *k, uint32_t index);
@@ -81,7 +82,7 @@ void *keyed_from(const struct keyed *k, uint32_t index);
 /* Memory that is allocated, in bytes. */
 size_t keyed_memory(const struct keyed *k);
 
-uint64_t keyed_hash(const void *bytes, size_t size);
+uint64_t keyed_hash(const struct keyed *k, const void *bytes, size_t size);
 
 /* <0, 0, >0: the order of two entries' keys; of keys of 8 bytes, the order of their numbers. */
 int keyed_compare(const struct keyed *k, const void *a, const void *b);
@@ -116,15 +117,26 @@ static inline struct keyed_key keyed_number(const uint64_t *number)
 	return (struct keyed_key){*number, number, sizeof(*number)};
 }
 
-static inline struct keyed_key keyed_key(const void *bytes, size_t size)
+static inline struct keyed_key keyed_key(const struct keyed *k, const void *bytes, size_t size)
 {
 	struct keyed_key key = {.bytes = bytes, .size = size};
 
 	if (size == sizeof(key.number))
 		memcpy(&key.number, bytes, sizeof(key.number));
 	else
-		key.number = keyed_hash(bytes, size);
+		key.number = keyed_hash(k, bytes, size);
 	return key;
+}
+
+/* Frees an entry, which is not linked; its contents stay until the next keyed_new(). */
+static inline void keyed_release(struct keyed *k, void *entry)
+{
+	struct keyed_head *head = keyed_head(entry);
+
+	head->used = false;
+	head->number = k->unused;
+	k->unused = head->index + 1;
+	k->n--;
 }
 
 /* The key of an entry, borrowed from it. */
@@ -150,8 +162,9 @@ static inline bool keyed_is(const struct keyed *k, const void *entry, const stru
 	       memcmp(keyed_bytes(k, entry), key->bytes, key->size) == 0;
 }
 
-/* The linked entry with that key, or NULL. */
-static inline void *keyed_find(const struct keyed *k, const struct keyed_key *key)
+/* The linked entry with that key and its slot, or NULL. */
+static inline void *keyed_find_slot(
+	const struct keyed *k, const struct keyed_key *key, uint32_t *ret_slot)
 {
 	uint32_t hash = keyed_slot_hash(k, key->number);
 
@@ -161,10 +174,19 @@ static inline void *keyed_find(const struct keyed *k, const struct keyed_key *ke
 		if (k->slots[i].hash == hash) {
 			void *entry = keyed_at(k, k->slots[i].entry - 1);
 
-			if (keyed_is(k, entry, key))
+			if (likely(keyed_is(k, entry, key))) {
+				*ret_slot = i;
 				return entry;
+			}
 		}
 	return NULL;
+}
+
+static inline void *keyed_find(const struct keyed *k, const struct keyed_key *key)
+{
+	uint32_t slot;
+
+	return keyed_find_slot(k, key, &slot);
 }
 
 #endif

@@ -176,6 +176,7 @@ static struct attar_keyrow *add(struct attar_keytable *t, const struct keyed_key
 	if (!row)
 		return NULL;
 	keyed_link(&t->keyed, row);
+	memset(row, 0, t->keyed.size);
 	row_init(&t->opts, row);
 	row->key = keyed_bytes(&t->keyed, row);
 	row->key_size = key->size;
@@ -196,7 +197,7 @@ static inline struct attar_keyrow *at(struct attar_keytable *t, const struct key
 struct attar_keyrow *attar_keytable_at(
 	struct attar_keytable *table, const void *key, size_t key_size)
 {
-	struct keyed_key k = keyed_key(key, key_size);
+	struct keyed_key k = keyed_key(&table->keyed, key, key_size);
 
 	return at(table, &k);
 }
@@ -214,7 +215,7 @@ struct attar_keyrow *attar_keytable_find(
 	CHECK_ARG_OR(table, "table", NULL);
 	CHECK_ARG_OR(key, "key", NULL);
 
-	struct keyed_key k = keyed_key(key, key_size);
+	struct keyed_key k = keyed_key(&table->keyed, key, key_size);
 
 	return keyed_find(&table->keyed, &k);
 }

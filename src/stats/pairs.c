@@ -13,7 +13,7 @@ static bool is_reused(
 static void drop_key(struct attar_pairs *p, struct open_start *top, enum attar_unpaired reason)
 {
 	while (top) {
-		struct open_start *below = pairs_at(p, top->below);
+		struct open_start *below = top->below;
 
 		pairs_drop(p, top, reason);
 		top = below;
@@ -21,10 +21,10 @@ static void drop_key(struct attar_pairs *p, struct open_start *top, enum attar_u
 }
 
 /* The top of the key's stack, or NULL; drops that of a task that has exited. */
-static inline struct open_start *find(
-	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
+static inline struct open_start *find(struct attar_pairs *p, const struct keyed_key *key,
+	const struct attar_stamp *at, uint32_t *ret_slot)
 {
-	struct open_start *top = keyed_find(&p->keyed, key);
+	struct open_start *top = keyed_find_slot(&p->keyed, key, ret_slot);
 
 	if (unlikely(top && is_reused(p, top, at))) {
 		drop_key(p, top, ATTAR_UNPAIRED_EXITED);
@@ -54,7 +54,7 @@ static struct open_start *new_start(struct attar_pairs *p, const struct keyed_ke
 	struct open_start *s;
 
 	if (unlikely(keyed_is_full(&p->keyed)))
-		pairs_drop(p, pairs_at(p, p->oldest), ATTAR_UNPAIRED_EVICTED);
+		pairs_drop(p, p->oldest, ATTAR_UNPAIRED_EVICTED);
 	s = keyed_new(&p->keyed, key);
 	if (unlikely(!s))
 		p->stats.unpaired[ATTAR_UNPAIRED_EVICTED]++;
@@ -64,7 +64,8 @@ static struct open_start *new_start(struct attar_pairs *p, const struct keyed_ke
 static inline struct attar_start *start(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
-	struct open_start *top = find(p, key, at), *s;
+	uint32_t slot;
+	struct open_start *top = find(p, key, at, &slot), *s;
 	enum attar_unpaired reason = refuse(p, top, at);
 
 	p->stats.starts++;
@@ -77,12 +78,16 @@ static inline struct attar_start *start(
 	s = new_start(p, key);
 	if (unlikely(!s))
 		return NULL;
-	s->start = (struct attar_start){.time = at->time,
-		.task = at->task,
-		.cpu = at->cpu,
-		.key = keyed_bytes(&p->keyed, s),
-		.key_size = key->size,
-		.payload = s + 1};
+	s->start.time = at->time;
+	s->start.task = at->task;
+	s->start.cpu = at->cpu;
+	s->start.depth = 0;
+	s->start.key = keyed_bytes(&p->keyed, s);
+	s->start.key_size = key->size;
+	s->start.payload = s + 1;
+	s->below = s->above = NULL;
+	s->skipped = 0;
+	memset(s->start.payload, 0, p->keyed.size - sizeof(*s));
 	/* the eviction may have removed the top */
 	pairs_insert(p, s, top ? keyed_find(&p->keyed, key) : NULL);
 	return &s->start;
@@ -97,7 +102,8 @@ static const struct attar_start *no_start(struct attar_pairs *p, enum attar_unpa
 static inline const struct attar_start *end(
 	struct attar_pairs *p, const struct keyed_key *key, const struct attar_stamp *at)
 {
-	struct open_start *top = find(p, key, at);
+	uint32_t slot;
+	struct open_start *top = find(p, key, at, &slot);
 
 	p->stats.ends++;
 	if (unlikely(!top))
@@ -112,14 +118,19 @@ static inline const struct attar_start *end(
 		return no_start(p, ATTAR_UNPAIRED_END_BACKWARD);
 	}
 	p->stats.pairs++;
-	pairs_remove(p, top);
+	if (unlikely(top->below)) {
+		pairs_remove(p, top);
+	} else {
+		keyed_unlink_slot(&p->keyed, slot);
+		pairs_release(p, top);
+	}
 	return &top->start;
 }
 
 struct attar_start *attar_pairs_start(
 	struct attar_pairs *pairs, const void *key, size_t key_size, const struct attar_stamp *at)
 {
-	struct keyed_key k = keyed_key(key, MIN(key_size, pairs->keyed.key_max));
+	struct keyed_key k = keyed_key(&pairs->keyed, key, MIN(key_size, pairs->keyed.key_max));
 
 	return start(pairs, &k, at);
 }
@@ -135,7 +146,7 @@ struct attar_start *attar_pairs_start_u64(
 const struct attar_start *attar_pairs_end(
 	struct attar_pairs *pairs, const void *key, size_t key_size, const struct attar_stamp *at)
 {
-	struct keyed_key k = keyed_key(key, MIN(key_size, pairs->keyed.key_max));
+	struct keyed_key k = keyed_key(&pairs->keyed, key, MIN(key_size, pairs->keyed.key_max));
 
 	return end(pairs, &k, at);
 }

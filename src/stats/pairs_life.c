@@ -81,13 +81,13 @@ void attar_pairs_lost(struct attar_pairs *pairs, int cpu, uint64_t from, uint64_
 {
 	CHECK_ARG_OR(pairs, "pairs", );
 
-	struct open_start *s = pairs_at(pairs, pairs->oldest), *newer;
+	struct open_start *s = pairs->oldest, *newer;
 
 	if (from > to)
 		return;
 	windows_add(&pairs->windows, cpu, to);
 	for (; s; s = newer) {
-		newer = pairs_at(pairs, s->newer);
+		newer = s->newer;
 		if (s->start.time < windows_end(&pairs->windows, s->start.cpu))
 			pairs_drop(pairs, s, ATTAR_UNPAIRED_LOST);
 	}
@@ -97,12 +97,10 @@ void attar_pairs_exit(struct attar_pairs *pairs, uint64_t task)
 {
 	CHECK_ARG_OR(pairs, "pairs", );
 
-	uint32_t number = pairs->tasks[base_hash64(task) % PAIRS_TASKS];
-
 	if (task == ATTAR_NO_TASK)
 		return;
-	for (struct open_start *s = pairs_at(pairs, number), *next; s; s = next) {
-		next = pairs_at(pairs, s->next);
+	for (struct open_start *s = *pairs_tasks(pairs, task), *next; s; s = next) {
+		next = s->next;
 		if (s->start.task == task)
 			pairs_drop(pairs, s, ATTAR_UNPAIRED_EXITED);
 	}
@@ -113,12 +111,12 @@ size_t attar_pairs_drop(struct attar_pairs *pairs, const void *key, size_t key_s
 	CHECK_ARG_OR(pairs, "pairs", 0);
 	CHECK_ARG_OR(key, "key", 0);
 
-	struct keyed_key k = keyed_key(key, MIN(key_size, pairs->keyed.key_max));
+	struct keyed_key k = keyed_key(&pairs->keyed, key, MIN(key_size, pairs->keyed.key_max));
 	struct open_start *s = keyed_find(&pairs->keyed, &k), *below;
 	size_t n = 0;
 
 	for (; s; s = below, n++) {
-		below = pairs_at(pairs, s->below);
+		below = s->below;
 		pairs_drop(pairs, s, ATTAR_UNPAIRED_DROPPED);
 	}
 	return n;
@@ -129,7 +127,7 @@ void attar_pairs_close(struct attar_pairs *pairs)
 	CHECK_ARG_OR(pairs, "pairs", );
 
 	while (pairs->oldest)
-		pairs_drop(pairs, pairs_at(pairs, pairs->oldest), ATTAR_UNPAIRED_OPEN);
+		pairs_drop(pairs, pairs->oldest, ATTAR_UNPAIRED_OPEN);
 }
 
 const struct attar_start *attar_pairs_next_open(
@@ -139,7 +137,7 @@ const struct attar_start *attar_pairs_next_open(
 
 	const struct open_start *s = (const struct open_start *)start;
 
-	s = pairs_at(pairs, s ? s->newer : pairs->oldest);
+	s = s ? s->newer : pairs->oldest;
 	return s ? &s->start : NULL;
 }
 

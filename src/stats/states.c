@@ -10,11 +10,11 @@
 enum { KEYS_DEFAULT = 1 << 16, GROUPS_DEFAULT = 1 << 14, KEYS_MIN = 8, KEYS_LIMIT = 1 << 24 };
 enum { STATES_MAX = 32, VALUE_MAX = 1 << 16 };
 
-/* Numbers of other entries are index + 1; 0: none. The block and the group follow. */
+/* The block and the group follow. */
 struct object {
 	struct attar_state state;
-	uint32_t older, newer; /* by the time of the last change */
-	uint32_t group_size;   /* GROUP_IS_KEY: none was set */
+	struct object *older, *newer; /* by the time of the last change */
+	uint32_t group_size;          /* GROUP_IS_KEY: none was set */
 };
 
 enum { GROUP_IS_KEY = UINT16_MAX };
@@ -24,7 +24,7 @@ struct attar_states {
 	struct attar_keytable *table;
 	struct attar_states_opts opts;
 	struct windows windows;
-	uint32_t oldest, newest;
+	struct object *oldest, *newest;
 	struct attar_states_stats stats;
 };
 
@@ -101,30 +101,20 @@ struct attar_states *attar_states_free(struct attar_states *states)
 	return NULL;
 }
 
-static struct object *object_at(const struct attar_states *s, uint32_t number)
-{
-	return number ? keyed_at(&s->keyed, number - 1) : NULL;
-}
-
 /* ---- the list by age ---- */
 
 static void insert_newest(struct attar_states *s, struct object *o)
 {
-	struct object *newest = object_at(s, s->newest);
-	uint32_t number = keyed_head(o)->index + 1;
-
 	o->older = s->newest;
-	o->newer = 0;
-	s->newest = number;
-	*(newest ? &newest->newer : &s->oldest) = number;
+	o->newer = NULL;
+	*(s->newest ? &s->newest->newer : &s->oldest) = o;
+	s->newest = o;
 }
 
 static void take_out(struct attar_states *s, const struct object *o)
 {
-	struct object *older = object_at(s, o->older), *newer = object_at(s, o->newer);
-
-	*(older ? &older->newer : &s->oldest) = o->newer;
-	*(newer ? &newer->older : &s->newest) = o->older;
+	*(o->older ? &o->older->newer : &s->oldest) = o->newer;
+	*(o->newer ? &o->newer->older : &s->newest) = o->older;
 }
 
 static void make_newest(struct attar_states *s, struct object *o)
@@ -165,13 +155,14 @@ static struct object *new_object(struct attar_states *s, const struct keyed_key 
 	struct object *o;
 
 	if (keyed_is_full(&s->keyed)) {
-		o = object_at(s, s->oldest);
+		o = s->oldest;
 		drop(s, o, &s->stats.evicted);
 		forget(s, o);
 	}
 	o = keyed_new(&s->keyed, key);
 	if (!o)
 		return NULL;
+	memset(o, 0, s->keyed.size);
 	o->state = (struct attar_state){.key = keyed_bytes(&s->keyed, o),
 		.key_size = key->size,
 		.state = ATTAR_NO_STATE,
@@ -275,7 +266,7 @@ static inline struct attar_state *set(struct attar_states *s, const struct keyed
 struct attar_state *attar_states_set(struct attar_states *states, const void *key, size_t key_size,
 	uint32_t state, const struct attar_stamp *at)
 {
-	struct keyed_key k = keyed_key(key, MIN(key_size, states->keyed.key_max));
+	struct keyed_key k = keyed_key(&states->keyed, key, MIN(key_size, states->keyed.key_max));
 
 	return set(states, &k, state, at);
 }
@@ -304,7 +295,7 @@ struct attar_state *attar_states_get(struct attar_states *states, const void *ke
 	CHECK_ARG_OR(states, "states", NULL);
 	CHECK_ARG_OR(key, "key", NULL);
 
-	struct keyed_key k = keyed_key(key, MIN(key_size, states->keyed.key_max));
+	struct keyed_key k = keyed_key(&states->keyed, key, MIN(key_size, states->keyed.key_max));
 	struct object *o = keyed_find(&states->keyed, &k);
 
 	if (!o)
@@ -318,7 +309,7 @@ struct attar_state *attar_states_next(struct attar_states *states, const struct 
 	CHECK_ARG_OR(states, "states", NULL);
 
 	const struct object *previous = (const struct object *)state;
-	struct object *o = object_at(states, previous ? previous->newer : states->oldest);
+	struct object *o = previous ? previous->newer : states->oldest;
 
 	if (!o)
 		return NULL;
@@ -333,7 +324,7 @@ int attar_states_exit(
 	CHECK_ARG(key, "key");
 	CHECK_ARG(at, "at");
 
-	struct keyed_key k = keyed_key(key, MIN(key_size, states->keyed.key_max));
+	struct keyed_key k = keyed_key(&states->keyed, key, MIN(key_size, states->keyed.key_max));
 	struct object *o = keyed_find(&states->keyed, &k);
 	int r;
 
@@ -360,8 +351,7 @@ int attar_states_close(struct attar_states *states, uint64_t time)
 
 	int r = 0;
 
-	for (struct object *o = object_at(states, states->oldest); o;
-		o = object_at(states, o->newer)) {
+	for (struct object *o = states->oldest; o; o = o->newer) {
 		struct attar_stamp at = {time, o->state.task, o->state.cpu};
 		uint32_t state;
 		int failed;
