@@ -289,7 +289,6 @@ static void test_operators(void **state)
 	is("strlen(\"# // '\")", 6);
 }
 
-/* With the values that document 004's compiler gets wrong. */
 static void test_casts(void **state)
 {
 	is("(int)(pid+8)", 50);
@@ -316,6 +315,44 @@ static void test_casts(void **state)
 	is("(long)price", 2);
 	is("price > 2.5 && price < 3 && price != 2", 1);
 	is("2 < price", 1);
+}
+
+static void key_is(const char *expression, const char *formatted, size_t expected_size)
+{
+	struct attar_expr *e = compile(expression, ATTAR_EXPR_KEY);
+	struct attar_expr_record r = whole();
+	char key[ATTAR_EXPR_KEY_MAX], line[64];
+	size_t n = attar_expr_key(e, &r, key, sizeof(key));
+
+	assert_int_equal(n, expected_size);
+	assert_true(n <= attar_expr_key_size(e));
+	assert_int_equal(attar_expr_key(e, &r, key, attar_expr_key_size(e) - 1), 0);
+	assert_int_equal(attar_expr_key_format(e, key, n, line, sizeof(line)), strlen(formatted));
+	assert_string_equal(line, formatted);
+	attar_expr_free(e);
+}
+
+/* Expressions as they are written for perf-prof, on fields that record has. */
+static void test_expressions_of_perf_prof(void **state)
+{
+	is("pid>10", 1);
+	is("prio<10", 0);
+	is("pid>10 && prio<100", 1);
+	is("pid<prio", 1);
+	is("common_pid+1>10", 1);
+	is("name==\"java\"", 0);
+	is("name~\"kwor*\"", 1);
+	is("name ~ \"*sh\"", 0);
+	is("pid<prio && name==\"kwork\"", 1);
+	is("ksymbol(ip)~\"f_*\"", 1);
+	is("(4096/2)", 2048);
+	is("1/0", 0);
+	is("2&&3", 1);
+	is("ntohs(port)", 40000);
+	is("printf(\"%s %d\\n\", comm, pid), 0", 0);
+	is("_pid == 100 && _cpu >= 0", 1);
+	is("exit_reason_str(1, 48) == \"EPT_VIOLATION\" ? pid : -1", 42);
+	key_is("{dev,pid}", "8,42", 16);
 }
 
 static void test_functions(void **state)
@@ -444,21 +481,6 @@ static void test_absent_fields(void **state)
 }
 
 /* ---- keys ---- */
-
-static void key_is(const char *expression, const char *formatted, size_t expected_size)
-{
-	struct attar_expr *e = compile(expression, ATTAR_EXPR_KEY);
-	struct attar_expr_record r = whole();
-	char key[ATTAR_EXPR_KEY_MAX], line[64];
-	size_t n = attar_expr_key(e, &r, key, sizeof(key));
-
-	assert_int_equal(n, expected_size);
-	assert_true(n <= attar_expr_key_size(e));
-	assert_int_equal(attar_expr_key(e, &r, key, attar_expr_key_size(e) - 1), 0);
-	assert_int_equal(attar_expr_key_format(e, key, n, line, sizeof(line)), strlen(formatted));
-	assert_string_equal(line, formatted);
-	attar_expr_free(e);
-}
 
 static void test_keys(void **state)
 {
@@ -660,7 +682,7 @@ static void test_unavailable(void **state)
 	}
 }
 
-/* As document 004's printkey, which only has the variable "key". */
+/* As printkey=, which only has the variable "key". */
 static void test_without_format(void **state)
 {
 	struct attar_expr_opts opts = all_options(0);
@@ -706,6 +728,7 @@ int main(void)
 		cmocka_unit_test(test_operators),
 		cmocka_unit_test(test_casts),
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_expressions_of_perf_prof),
 		cmocka_unit_test(test_printf),
 		cmocka_unit_test(test_system),
 		cmocka_unit_test(test_commands_from_names),
