@@ -25,7 +25,7 @@ function ticks(least, most) {
  */
 function makeChart(name, count, [least, most], unit, chart) {
 	const figure = element("div", "chart"), tip = element("div", "tip"), svg = shape("svg", {"aria-hidden": "true"});
-	let area, chosen = -1;
+	let area, chosen = -1, drawn = -1;
 	figure.tabIndex = 0;
 	figure.setAttribute("role", "group");
 	figure.setAttribute("aria-label", `${name}, arrow keys show the values`);
@@ -52,8 +52,10 @@ function makeChart(name, count, [least, most], unit, chart) {
 		const room = figure.clientWidth - tip.offsetWidth;
 		tip.style.left = Math.max(0, Math.min(room, x - tip.offsetWidth / 2)) + "px";
 	};
-	const redraw = () => {
-		const width = Math.max(figure.clientWidth, 220);
+	figure.fit = () => {
+		if (figure.clientWidth == drawn) return;
+		drawn = figure.clientWidth;
+		const width = Math.max(drawn, 220);
 		area = {left: MARGIN.left, top: MARGIN.top, width: width - MARGIN.left - MARGIN.right,
 			height: CHART_HEIGHT - MARGIN.top - MARGIN.bottom};
 		svg.setAttribute("width", width);
@@ -78,7 +80,7 @@ function makeChart(name, count, [least, most], unit, chart) {
 	});
 	figure.addEventListener("pointerleave", () => select(-1));
 	figure.addEventListener("blur", () => select(-1));
-	new ResizeObserver(redraw).observe(figure);
+	new ResizeObserver(figure.fit).observe(figure);
 	return figure;
 }
 

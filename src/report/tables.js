@@ -79,4 +79,5 @@ function drawSection(table) {
 		section.append(...makeTable(table));
 	}
 	$("tables").append(section);
+	for (const chart of charts) chart.fit?.();
 }
