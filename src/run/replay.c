@@ -321,6 +321,17 @@ static bool is_wanted(const struct run_replay *replay, const struct attar_event 
 	       (!replay->cpus.n || parse_ints_have(&replay->cpus, (int)ev->cpu));
 }
 
+/* Whether the event is on the CPUs of the attribute cpus=. */
+static bool is_on_cpus(const struct attar_event_spec *spec, const struct attar_event *ev)
+{
+	if (!spec || !spec->n_only_cpus)
+		return true;
+	for (size_t i = 0; i < spec->n_only_cpus; i++)
+		if (spec->only_cpus[i] == (int)ev->cpu)
+			return true;
+	return false;
+}
+
 int replay_deliver(struct attar_run *run, struct attar_event *ev)
 {
 	struct run_replay *replay = run->replay;
@@ -334,7 +345,7 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 	vec_each (&replay->events.at[ev->counter].numbers, number) {
 		struct source *s = &run->sources.list.at[*number];
 
-		if (r < 0 || (s->keep && !run_keeps(s->keep, ev)))
+		if (r < 0 || !is_on_cpus(s->spec, ev) || (s->keep && !run_keeps(s->keep, ev)))
 			continue;
 		ev->counter = *number;
 		ev->fields = s->fields;

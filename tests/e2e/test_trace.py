@@ -318,8 +318,6 @@ def test_events_are_restricted_to_their_cpus(trace):
     assert [(row['event'], row['cpu']) for row in rows] == [(f'cpu{first}', first)] * 300
     rows, _ = trace('-e', events[1], command=command)
     assert rows == []
-    rows, _ = trace('-C', first, '-a', '-e', events[0], command=command)
-    assert len([row for row in rows if row['comm'] == 'flood']) == 300
     done = run('stat', '--format', 'json', '-e', ','.join(events), '--', *command)
     counts = json.loads(done.stdout)['sections'][0]
     names = [column['name'] for column in counts['columns']]
@@ -329,6 +327,16 @@ def test_events_are_restricted_to_their_cpus(trace):
     assert done.returncode == 2
     assert (f"attar: 'cpu{second}' is restricted to CPUs that are not watched"
             in done.stderr.splitlines())
+
+
+def test_events_of_a_recording_are_restricted_to_their_cpus(trace, tmp_path):
+    cpu, data = min(os.sched_getaffinity(0)), tmp_path / 'x.data'
+    done = run('record', '-o', data, '-e', 'raw_syscalls:sys_enter', '--', 'taskset', '-c', cpu,
+               workload('flood'), 300)
+    assert done.returncode == 0, done.stderr
+    for only, expected in ((cpu, 300), (cpu + 1, 0)):
+        rows, _ = trace('--input', data, '-e', f'raw_syscalls:sys_enter/id==110/cpus={only}/')
+        assert len(rows) == expected
 
 
 def test_counts_equal_those_of_perf(trace, needs_perf, tmp_path):
