@@ -80,11 +80,12 @@ bool attar_hist_next_power(const struct attar_hist *hist, struct attar_hist_buck
 		return false;
 
 	uint32_t power = MAX(bucket->next, power_of(hist->min));
-	uint64_t low = power ? UINT64_C(1) << (power - 1) : 0;
-	uint64_t last = power ? low + (low - 1) : 0;
+	uint64_t low, last;
 
 	if (power > power_of(hist->max))
 		return false;
+	low = power ? UINT64_C(1) << (power - 1) : 0;
+	last = power ? low + (low - 1) : 0;
 	*bucket = (struct attar_hist_bucket){low, last, count_between(hist, low, last), power + 1};
 	return true;
 }
