@@ -255,6 +255,34 @@ static inline const char *attar_arg_text(
 		event->record->sample.raw_size, ret_len);
 }
 
+/* ---- tasks ---- */
+
+/*
+ * Makes --pids, --tids and a command select tasks in the profiler instead of limiting the events:
+ * those of the whole system are delivered. For events that concern another task than the one in
+ * which they happen, such as wakeups. Only from open().
+ */
+ATTAR_API int attar_run_select_tasks(struct attar_run *run);
+
+/*
+ * Whether the options select this thread; with attar_run_select_tasks(). NULL, a thread that is not
+ * known, is selected unless the options select some.
+ */
+ATTAR_API bool attar_run_is_selected(
+	const struct attar_run *run, const struct attar_thread *thread);
+
+/*
+ * Also delivers events that happen in threads of this process: a context switch from it to another
+ * thread is one. The profiler must not cause events for each event. Only from open().
+ */
+ATTAR_API int attar_run_keep_own(struct attar_run *run);
+
+/*
+ * The thread with this id, running or recently exited, from the process table of the stream. NULL:
+ * it is not known. Borrowed until the event function returns.
+ */
+ATTAR_API struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid);
+
 /* ---- expressions of users ---- */
 
 /* The number of sources so far. Events that appear during the run add more. */

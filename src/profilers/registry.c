@@ -6,6 +6,7 @@
 	X(profile)                                                                                 \
 	X(record)                                                                                  \
 	X(stat)                                                                                    \
+	X(task_state)                                                                              \
 	X(top)                                                                                     \
 	X(trace)
 

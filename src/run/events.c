@@ -60,11 +60,13 @@ int run_parse_events(
 }
 
 /* Excludes this process from tracepoints: printing an event would cause further events. */
-static int own_filter(const struct attar_event_spec *spec, const char *filter, char **ret_filter)
+static int own_filter(struct source *s, const char *filter)
 {
+	const struct attar_event_spec *spec = s->spec;
+	char **ret_filter = &s->filter;
 	int n;
 
-	if (spec->kind != ATTAR_EVENT_TRACEPOINT)
+	if (s->keeps_own || spec->kind != ATTAR_EVENT_TRACEPOINT)
 		n = filter ? asprintf(ret_filter, "%s", filter) : 0;
 	else if (filter)
 		n = asprintf(ret_filter, "(%s) && common_pid != %d", filter, getpid());
@@ -84,7 +86,7 @@ static int choose_filter(struct attar_run *run, struct source *s)
 		return 0; /* not in the kernel: filtered in user space */
 	r = run_choose_filter(run, spec, &choice);
 	if (r == -EINVAL && spec->pattern) /* it may be left out: see run/leftout.h */
-		return own_filter(spec, spec->filter, &s->filter);
+		return own_filter(s, spec->filter);
 	if (r < 0)
 		return r;
 	s->keep = choice.in_kernel ? NULL : choice.keep;
@@ -95,7 +97,7 @@ static int choose_filter(struct attar_run *run, struct source *s)
 	else if (spec->filter)
 		log_debug("filter '%s' of '%s' runs in the kernel", CLIP(spec->filter),
 			CLIP(s->name));
-	return own_filter(spec, choice.in_kernel ? spec->filter : NULL, &s->filter);
+	return own_filter(s, choice.in_kernel ? spec->filter : NULL);
 }
 
 int run_filter_in_attar(struct source *s)
@@ -105,7 +107,7 @@ int run_filter_in_attar(struct source *s)
 	s->keep = TAKE_PTR(s->spare);
 	log_note("filter '%s' of '%s' runs in attar: the kernel rejected it", CLIP(s->spec->filter),
 		CLIP(s->name));
-	return own_filter(s->spec, NULL, &s->filter);
+	return own_filter(s, NULL);
 }
 
 /*

@@ -183,6 +183,7 @@ static int open_stream(struct attar_run *run)
 	struct attar_stream_opts opts = {.size = sizeof(opts),
 		.ring_bytes = run->opts.mmap_pages * RUN_PAGE_BYTES,
 		.track = run->sources.list.n > 0,
+		.keep_own = run->select.keeps_own,
 		.shm_source = run->user.events.shm};
 	VEC(struct attar_counter *) counters = {0};
 	int r = 0;

@@ -314,8 +314,12 @@ int replay_start(struct attar_run *run)
 
 /* ---- delivering ---- */
 
-static bool is_wanted(const struct run_replay *replay, const struct attar_event *ev)
+static bool is_wanted(const struct attar_run *run, const struct attar_event *ev)
 {
+	const struct run_replay *replay = run->replay;
+
+	if (run->select.is_on)
+		return !replay->cpus.n || parse_ints_have(&replay->cpus, (int)ev->cpu);
 	return (!replay->pids.n || parse_ints_have(&replay->pids, (int)ev->record->pid)) &&
 	       (!replay->tids.n || parse_ints_have(&replay->tids, (int)ev->record->tid)) &&
 	       (!replay->cpus.n || parse_ints_have(&replay->cpus, (int)ev->cpu));
@@ -338,7 +342,7 @@ int replay_deliver(struct attar_run *run, struct attar_event *ev)
 	bool used = false;
 	int r = 0;
 
-	if (!is_wanted(replay, ev) || ev->counter >= replay->events.n) {
+	if (!is_wanted(run, ev) || ev->counter >= replay->events.n) {
 		run->notes.dropped++;
 		return 0;
 	}

@@ -90,6 +90,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	free(run->profilers);
 	lines_done(&run->lines);
 	options_done(&run->options);
+	select_done(&run->select);
 	intern_done(&run->texts);
 	buf_done(&run->printed);
 	poll_done(&run->poll);
@@ -155,8 +156,11 @@ int attar_run_command_status(const struct attar_run *run)
 int run_add_source(struct attar_run *run, const char *name, const struct perf_event_attr *attr,
 	attar_event_fn *fn)
 {
-	struct source s = {
-		.name = strdup(name), .attr = *attr, .fn = fn, .input = run->sources.input};
+	struct source s = {.name = strdup(name),
+		.attr = *attr,
+		.fn = fn,
+		.input = run->sources.input,
+		.keeps_own = run->select.keeps_own};
 
 	if (!s.name || vec_push(&run->sources.list, s) < 0) {
 		free(s.name);

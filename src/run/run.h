@@ -21,6 +21,7 @@
 #include "run/self.h"
 #include "run/recorder.h"
 #include "run/replay.h"
+#include "run/select.h"
 #include "run/sources.h"
 #include "run/starters.h"
 #include "run/stop.h"
@@ -61,6 +62,7 @@ struct attar_run {
 	struct attar_target *target;
 	struct attar_stream *stream; /* NULL: nothing is sampled */
 	struct run_replay *replay;   /* of --input; NULL: live */
+	struct run_select select;
 	struct run_opening opening;
 	struct run_recorder recorder; /* writes what is observed to a file */
 	struct sources sources;

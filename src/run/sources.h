@@ -24,6 +24,7 @@ struct source {
 	bool is_left_out;     /* matched by a pattern and refused: see run/leftout.h */
 	const struct attar_input *input; /* the fields that the profiler wants; NULL: none */
 	const struct attar_field *fields[ATTAR_INPUT_FIELDS]; /* as bound: attar_event.fields */
+	bool keeps_own;     /* this process is not excluded: attar_run_keep_own() */
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
 };
 

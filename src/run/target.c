@@ -45,6 +45,8 @@ bool run_watches_system(const struct attar_run *run)
 	const struct common_opts *o = &run->opts;
 	bool some = o->pids || o->tids || o->cgroups;
 
+	if (run->select.is_on)
+		return true;
 	return o->all_cpus || (!some && (o->cpus || !run->command.argv));
 }
 
@@ -72,8 +74,8 @@ int run_open_target(struct attar_run *run, bool own)
 	const char *environment[3];
 	struct attar_target_opts opts = {.size = sizeof(opts),
 		.cpus = run->opts.cpus,
-		.pids = run->opts.pids,
-		.tids = run->opts.tids,
+		.pids = run->select.is_on ? NULL : run->opts.pids,
+		.tids = run->select.is_on ? NULL : run->opts.tids,
 		.cgroups = run->opts.cgroups,
 		.command = run->command.argv,
 		.environment = environment,

@@ -125,7 +125,7 @@ static struct process *process_new(struct procs *p, pid_t pid, struct attar_addr
 	return process;
 }
 
-static struct process *find_process(const struct procs *p, pid_t pid)
+struct process *procs_process(const struct procs *p, pid_t pid)
 {
 	uint64_t *entry = map_get(&p->processes, (uint64_t)pid);
 
@@ -241,7 +241,7 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 	if (t && (!t->pub.exited || t->pub.process->pid == pid))
 		return t;
 	sweep_when_due(p);
-	process = find_process(p, pid);
+	process = procs_process(p, pid);
 	if (!process) {
 		process = process_new(p, pid, attar_address_space_new(p->symbols, pid));
 		if (!process)
@@ -367,7 +367,7 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
  */
 static bool has_exec_ended_events(const struct procs *p, const struct attar_task *e)
 {
-	const struct process *process = find_process(p, (pid_t)e->pid);
+	const struct process *process = procs_process(p, (pid_t)e->pid);
 
 	return process && p->maps && e->pid == e->tid && process->is_bare &&
 	       process->losses == p->losses;

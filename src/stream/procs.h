@@ -65,6 +65,9 @@ struct thread *procs_known(const struct procs *p, pid_t tid);
 /* The thread with this tid, running or exited; NULL if it is not in the table. */
 struct thread *procs_get(const struct procs *p, pid_t tid);
 
+/* The process with this pid, or NULL. */
+struct process *procs_process(const struct procs *p, pid_t pid);
+
 /* The slow path of procs_thread(). */
 struct thread *procs_find(struct procs *p, pid_t pid, pid_t tid);
 

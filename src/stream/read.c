@@ -626,3 +626,10 @@ struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid)
 
 	return t ? &t->pub : NULL;
 }
+
+struct attar_process *stream_process(const struct attar_stream *s, pid_t pid)
+{
+	struct process *process = procs_process(&s->procs, pid);
+
+	return process ? &process->pub : NULL;
+}

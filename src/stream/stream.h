@@ -120,6 +120,9 @@ void missing_settle(struct attar_stream *s, bool losses_counted);
 /* The thread with this id, running or recently exited; NULL: it is not in the table. */
 struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid);
 
+/* The process with this pid; NULL: it is not in the table. */
+struct attar_process *stream_process(const struct attar_stream *s, pid_t pid);
+
 /* The time of the newest event delivered, ns. */
 uint64_t stream_time(const struct attar_stream *s);
 

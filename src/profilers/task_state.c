@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * task-state: the time that tasks spend running, waiting for a CPU, and sleeping. A context switch
+ * ends the running of one task and begins that of another; a wakeup ends a sleep.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attar/run.h"
+#include "attar/states.h"
+
+enum {
+	COMM_BYTES = 16, /* of the kernel, with a NUL */
+	DEPTH_MAX = 64,
+	GROUP_BYTES = 24, /* an id and a name */
+	GROUPS_MAX = 16384,
+};
+
+enum state { R, RD, S, D, T, TRACED, I, PARKED, STATES };
+
+static const struct {
+	const char *name, *meaning;
+} names[STATES] = {
+	[R] = {"R", "running"},
+	[RD] = {"RD", "run delay"},
+	[S] = {"S", "sleeping"},
+	[D] = {"D", "uninterruptible"},
+	[T] = {"T", "stopped"},
+	[TRACED] = {"t", "traced"},
+	[I] = {"I", "idle"},
+	[PARKED] = {"P", "parked"},
+};
+
+/* The block of a task. */
+struct task {
+	char comm[COMM_BYTES];
+	bool known, is_selected;
+	uint16_t depth;         /* locations in stack */
+	attar_location stack[]; /* where it was switched out; with -g */
+};
+
+struct task_state {
+	const char *filter; /* names, with * and ? */
+	bool sleeping, uninterruptible, no_interruptible;
+	bool per_thread, per_process, per_comm;
+	bool graph;
+	uint64_t than; /* ns */
+
+	struct attar_states *states;
+	struct attar_stacks *stacks; /* time by stack; with -g */
+};
+
+/* ---- which tasks and states ---- */
+
+static bool is_named(const char *patterns, const char *comm)
+{
+	while (*patterns) {
+		size_t n = strcspn(patterns, ",");
+		char pattern[256];
+
+		snprintf(pattern, sizeof(pattern), "%.*s", (int)n, patterns);
+		if (fnmatch(pattern, comm, 0) == 0)
+			return true;
+		patterns += n + (patterns[n] == ',');
+	}
+	return false;
+}
+
+static bool is_state_shown(const struct task_state *ts, uint32_t state)
+{
+	if (ts->sleeping || ts->uninterruptible)
+		return (ts->sleeping && state == S) || (ts->uninterruptible && state == D);
+	return !ts->no_interruptible || state != S;
+}
+
+/*
+ * prev_state of sched_switch: bits of TASK_REPORT, as the kernel prints them; a preempted task has
+ * none of them. Before Linux 4.14, idle was D with TASK_NOLOAD (0x400).
+ */
+static enum state sleep_of(uint64_t prev_state)
+{
+	if (prev_state & 0x80)
+		return I;
+	if (prev_state & 0x01)
+		return S;
+	if (prev_state & 0x02)
+		return prev_state & 0x400 ? I : D;
+	if (prev_state & 0x04)
+		return T;
+	if (prev_state & 0x08)
+		return TRACED;
+	return prev_state & 0x40 ? PARKED : RD;
+}
+
+static bool has_exited(uint64_t prev_state)
+{
+	return !(prev_state & 0x0f) && prev_state & 0x30; /* dead, zombie */
+}
+
+/* ---- changes ---- */
+
+static void set_group(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+	const struct task *task, pid_t tid)
+{
+	const struct attar_thread *thread;
+	char group[GROUP_BYTES] = "";
+	uint64_t id = (uint64_t)tid;
+
+	if (ts->per_process && (thread = attar_run_thread(run, tid)))
+		id = (uint64_t)thread->process->pid;
+	if (ts->per_thread || ts->per_process)
+		memcpy(group, &id, sizeof(id));
+	if (ts->per_thread || ts->per_comm)
+		memcpy(group + sizeof(id), task->comm, COMM_BYTES);
+	attar_state_set_group(ts->states, state, group, sizeof(group));
+}
+
+static bool is_selected(const struct task_state *ts, const struct attar_run *run,
+	const struct task *task, const struct attar_thread *thread)
+{
+	if (ts->filter && !is_named(ts->filter, task->comm))
+		return false;
+	return attar_run_is_selected(run, thread);
+}
+
+/* Decides about a task when it is new or has changed its name. */
+static void check_task(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+	pid_t tid, const struct attar_event *ev, unsigned comm_field)
+{
+	const struct attar_thread *thread;
+	struct task *task = state->value;
+	size_t n;
+	const char *comm = attar_arg_text(ev, comm_field, &n);
+
+	n = n < COMM_BYTES ? n : COMM_BYTES - 1;
+	if (task->known && !memcmp(task->comm, comm ? comm : "", n) && !task->comm[n])
+		return;
+	thread = attar_run_thread(run, tid);
+	memset(task->comm, 0, COMM_BYTES);
+	memcpy(task->comm, comm ? comm : "", n);
+	task->known = thread != NULL; /* otherwise its process is not known yet */
+	task->is_selected = is_selected(ts, run, task, thread);
+	set_group(ts, run, state, task, tid);
+}
+
+static void columns(struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_section_column(lines, "state", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+}
+
+/* A line for a long segment, with the stack at which the task was switched out. */
+static void add_line(const struct task_state *ts, struct attar_run *run,
+	const struct attar_state *state, pid_t tid, const struct attar_event *ev)
+{
+	const struct task *task = state->value;
+	struct attar_section *lines = attar_run_lines(run, "segments", columns);
+
+	if (!lines)
+		return;
+	attar_section_row(lines);
+	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
+	attar_cell_text(lines, task->comm);
+	attar_cell_u64(lines, (uint64_t)tid);
+	attar_cell_u64(lines, ev->cpu);
+	attar_cell_text(lines, names[state->ended].name);
+	attar_cell_u64(lines, state->duration);
+	if (ts->graph && state->ended != R)
+		attar_row_stack(lines, attar_run_symbols(run), task->stack, task->depth);
+}
+
+static int end_segment(struct task_state *ts, struct attar_run *run, struct attar_state *state,
+	pid_t tid, const struct attar_event *ev)
+{
+	const struct task *task = state->value;
+	const struct attar_thread *thread;
+
+	if (state->ended == ATTAR_NO_STATE || !is_state_shown(ts, state->ended))
+		return 0;
+	if (ts->than && state->duration > ts->than && attar_run_wants_lines(run))
+		add_line(ts, run, state, tid, ev);
+	if (!ts->stacks || state->ended == R || state->duration <= ts->than)
+		return 0;
+	thread = attar_run_thread(run, tid);
+	return thread ? attar_stacks_add(
+				ts->stacks, thread, task->stack, task->depth, state->duration)
+		      : 0;
+}
+
+/* Changes the state of a task; NULL: out of memory. */
+static struct attar_state *change(
+	struct task_state *ts, pid_t tid, uint32_t state, const struct attar_event *ev)
+{
+	const struct attar_stamp at = {
+		.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
+
+	return attar_states_set_u64(ts->states, (uint64_t)tid, state, &at);
+}
+
+/* Finds or adds a task. Returns 1; 0: it is not selected; -ENOMEM. */
+static int find_task(struct task_state *ts, struct attar_run *run, pid_t tid,
+	const struct attar_event *ev, unsigned comm_field, struct attar_state **ret_state)
+{
+	uint64_t key = (uint64_t)tid;
+	struct attar_state *state = attar_states_get(ts->states, &key, sizeof(key));
+
+	if (!state)
+		state = change(ts, tid, ATTAR_NO_STATE, ev);
+	if (!state)
+		return -ENOMEM;
+	check_task(ts, run, state, tid, ev, comm_field);
+	*ret_state = state;
+	return ((const struct task *)state->value)->is_selected;
+}
+
+/* ---- events ---- */
+
+enum { PREV_PID, PREV_STATE, PREV_COMM, NEXT_PID, NEXT_COMM };
+
+static int switch_out(struct task_state *ts, struct attar_run *run, const struct attar_event *ev)
+{
+	uint64_t prev_state = attar_arg_u64(ev, PREV_STATE);
+	pid_t tid = (pid_t)attar_arg_i64(ev, PREV_PID);
+	struct attar_state *state;
+	struct task *task;
+	int r = find_task(ts, run, tid, ev, PREV_COMM, &state);
+
+	if (r <= 0)
+		return r;
+	state = change(ts, tid, has_exited(prev_state) ? ATTAR_NO_STATE : sleep_of(prev_state), ev);
+	if (!state)
+		return -ENOMEM;
+	r = end_segment(ts, run, state, tid, ev);
+	task = state->value;
+	if (ts->graph)
+		task->depth = (uint16_t)attar_event_stack(ev, task->stack, DEPTH_MAX);
+	if (has_exited(prev_state)) {
+		const struct attar_stamp at = {.time = ev->time, .task = ATTAR_NO_TASK};
+		uint64_t key = (uint64_t)tid;
+
+		attar_states_exit(ts->states, &key, sizeof(key), &at);
+	}
+	return r;
+}
+
+static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct task_state *ts = self;
+	pid_t next = (pid_t)attar_arg_i64(ev, NEXT_PID);
+	struct attar_state *state;
+	int r = attar_arg_i64(ev, PREV_PID) ? switch_out(ts, run, ev) : 0;
+
+	if (r < 0 || !next) /* the idle task */
+		return r;
+	r = find_task(ts, run, next, ev, NEXT_COMM, &state);
+	if (r <= 0)
+		return r;
+	state = change(ts, next, R, ev);
+	if (!state)
+		return -ENOMEM;
+	return end_segment(ts, run, state, next, ev);
+}
+
+enum { PID, COMM };
+
+/* A task that is woken up before it was switched out goes on running. */
+static int on_wakeup(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct task_state *ts = self;
+	pid_t tid = (pid_t)attar_arg_i64(ev, PID);
+	struct attar_state *state;
+	int r = tid ? find_task(ts, run, tid, ev, COMM, &state) : 0;
+
+	if (r <= 0 || state->state == R || state->state == RD)
+		return r < 0 ? r : 0;
+	state = change(ts, tid, RD, ev);
+	if (!state)
+		return -ENOMEM;
+	return end_segment(ts, run, state, tid, ev);
+}
+
+static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct task_state *ts = self;
+
+	(void)run;
+	attar_states_lost(ts->states, -1, ev->lost_from, ev->lost_to);
+	return 0;
+}
+
+/* ---- reporting ---- */
+
+static void add_headings(const struct task_state *ts, struct attar_section *table)
+{
+	if (ts->per_thread)
+		attar_section_column(table, "tid", ATTAR_UNIT_ID);
+	if (ts->per_process)
+		attar_section_column(table, "pid", ATTAR_UNIT_ID);
+	if (ts->per_thread || ts->per_comm)
+		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "state", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "meaning", ATTAR_UNIT_TEXT);
+	attar_section_hist_columns(table, ATTAR_UNIT_NS);
+}
+
+static void add_rows(const struct task_state *ts, struct attar_section *table,
+	const struct attar_keyrow *row, enum attar_scope scope)
+{
+	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
+	const char *group = row->key;
+	uint64_t id;
+
+	for (uint32_t s = 0; s < STATES; s++) {
+		if (!sums->hists[s].count || !is_state_shown(ts, s))
+			continue;
+		attar_section_row(table);
+		if (ts->per_thread || ts->per_process) {
+			memcpy(&id, group, sizeof(id));
+			attar_cell_u64(table, id);
+		}
+		if (ts->per_thread || ts->per_comm)
+			attar_cell_text(table, group + sizeof(id));
+		attar_cell_text(table, names[s].name);
+		attar_cell_text(table, names[s].meaning);
+		attar_cell_hist(table, &sums->hists[s]);
+	}
+}
+
+static void add_remarks(const struct task_state *ts, struct attar_report *report)
+{
+	struct attar_states_stats stats;
+
+	attar_states_get_stats(ts->states, &stats);
+	if (stats.lost)
+		attar_report_remark(report,
+			"%llu segments were left out because events were lost during them",
+			(unsigned long long)stats.lost);
+	if (stats.evicted)
+		attar_report_remark(report,
+			"%llu segments were left out: too many tasks, or out of memory",
+			(unsigned long long)stats.evicted);
+	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
+}
+
+static int report_stacks(struct task_state *ts, struct attar_run *run, struct attar_report *report,
+	enum attar_scope scope)
+{
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "ns", .tree = attar_run_wants_tree(run)};
+	double unresolved = 0;
+	int r = ts->stacks ? attar_stacks_report(ts->stacks, report, scope, &opts, &unresolved) : 0;
+
+	if (r == 0 && ts->stacks)
+		attar_run_unresolved(run, unresolved);
+	return r;
+}
+
+static int task_state_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct task_state *ts = self;
+	struct attar_keytable *times = attar_states_table(ts->states);
+	struct attar_section *table = attar_report_table(report, "task-state");
+	int r = attar_keytable_end_interval(times);
+	size_t n = attar_keytable_keys(times);
+	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
+
+	if (r < 0 || !rows) {
+		free(rows);
+		return -ENOMEM;
+	}
+	add_headings(ts, table);
+	n = attar_keytable_top(times, scope, STATES, rows, n);
+	for (size_t i = 0; i < n; i++)
+		add_rows(ts, table, rows[i], scope);
+	free(rows);
+	add_remarks(ts, report);
+	return report_stacks(ts, run, report, scope);
+}
+
+/* ---- life ---- */
+
+#define SWITCH                                                                                     \
+	.event = "sched:sched_switch",                                                             \
+	.fields = {"prev_pid", "prev_state", "prev_comm", "next_pid", "next_comm"},                \
+	.on_event = on_switch
+
+static const struct attar_input switches = {SWITCH};
+static const struct attar_input switches_with_stacks = {SWITCH, .stacks = true};
+
+static const struct attar_input wakeups[] = {
+	{.event = "sched:sched_wakeup", .fields = {"pid", "comm"}, .on_event = on_wakeup},
+	{.event = "sched:sched_wakeup_new", .fields = {"pid", "comm"}, .on_event = on_wakeup}, {0}};
+
+static int open_events(struct attar_run *run, const struct task_state *ts)
+{
+	int r = attar_run_select_tasks(run);
+
+	if (r == 0)
+		r = attar_run_keep_own(run);
+	if (r == 0)
+		r = attar_run_input(run, ts->graph ? &switches_with_stacks : &switches);
+	return r == 0 ? attar_run_inputs(run, wakeups) : r;
+}
+
+static int task_state_open(struct attar_run *run, void *self)
+{
+	struct task_state *ts = self;
+	const struct attar_states_opts opts = {.size = sizeof(opts),
+		.states = STATES,
+		.value_size =
+			sizeof(struct task) + (ts->graph ? DEPTH_MAX * sizeof(attar_location) : 0),
+		.group_max = GROUP_BYTES,
+		.groups_max = GROUPS_MAX};
+	int r;
+
+	if (ts->per_thread + ts->per_process + ts->per_comm > 1)
+		return attar_fail(
+			-EINVAL, "--perins, --per-process and --per-comm are mutually exclusive");
+	if (ts->no_interruptible && ts->sleeping)
+		return attar_fail(
+			-EINVAL, "--interruptible and --no-interruptible are mutually exclusive");
+	ts->graph |= attar_run_wants_tree(run);
+	r = open_events(run, ts);
+	if (r == 0)
+		r = attar_states_new(&opts, &ts->states);
+	if (r == 0 && ts->graph)
+		r = attar_stacks_new(attar_run_symbols(run), &ts->stacks);
+	return r;
+}
+
+static void task_state_close(void *self)
+{
+	struct task_state *ts = self;
+
+	attar_states_free(ts->states);
+	attar_stacks_free(ts->stacks);
+}
+
+#define OPTIONS struct task_state
+
+static const struct attar_option options[] = {
+	ATTAR_FLAG(OPTIONS, sleeping, 'S', "interruptible", "only sleeping (S)"),
+	ATTAR_FLAG(OPTIONS, uninterruptible, 'D', "uninterruptible", "only uninterruptible (D)"),
+	ATTAR_FLAG(OPTIONS, no_interruptible, 0, "no-interruptible", "all but sleeping (S)"),
+	ATTAR_FLAG(OPTIONS, per_thread, 0, "perins", "by thread"),
+	ATTAR_FLAG(OPTIONS, per_process, 0, "per-process", "by process"),
+	ATTAR_FLAG(OPTIONS, per_comm, 0, "per-comm", "by name"),
+	ATTAR_JOINED(OPTIONS, filter, 0, "filter", "NAMES",
+		"only threads with these names, separated by commas; * and ? match"),
+	ATTAR_TIME(OPTIONS, than, 0, "than", "TIME",
+		"print each segment that is longer: nanoseconds, or with a unit: 4ms", .bare = 1),
+	ATTAR_FLAG(OPTIONS, graph, 'g', "call-graph",
+		"time not running by the stack at which the task was switched out"),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"task-state -i 1s", "what the tasks of the system do, each second"},
+	{"task-state --perins -- make", "each thread of a command"},
+	{"task-state -p 1234 -SD --than 20ms -g", "long sleeps of a process, with stacks"}, {0}};
+
+const struct attar_profiler profiler_task_state = {
+	.name = "task-state",
+	.group = "Scheduling",
+	.summary = "time of tasks running, waiting for a CPU, and sleeping",
+	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.needs = "perf events, whole system, tracefs",
+	.self_size = sizeof(struct task_state),
+	.options = options,
+	.examples = examples,
+	.open = task_state_open,
+	.lost = on_lost,
+	.report = task_state_report,
+	.close = task_state_close,
+};

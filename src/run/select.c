@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Profilers of tasks whose events happen in other tasks, such as wakeups: events of the whole
+ * system are delivered, and --pids, --tids and the command select tasks in the profiler.
+ */
+#include "base/check.h"
+#include "perf/target.h"
+#include "run/run.h"
+#include "stream/stream.h"
+
+enum { PID_MAX = 4 << 20, GENERATIONS_MAX = 64 };
+
+int attar_run_select_tasks(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	int r = run->opts.pids ? parse_list(run->opts.pids, PID_MAX, &run->select.pids) : 0;
+
+	if (r < 0)
+		return attar_context(r, "--pids");
+	r = run->opts.tids ? parse_list(run->opts.tids, PID_MAX, &run->select.tids) : 0;
+	if (r < 0)
+		return attar_context(r, "--tids");
+	run->select.is_on = true;
+	return 0;
+}
+
+int attar_run_keep_own(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	run->select.keeps_own = true;
+	return 0;
+}
+
+struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid)
+{
+	CHECK_ARG_OR(run, "run", NULL);
+
+	return run->stream ? stream_thread(run->stream, tid) : NULL;
+}
+
+/* The pid of the command; 0: none. */
+static pid_t command_pid(const struct attar_run *run)
+{
+	return run->target && run->command.argv ? run->target->command.pid : 0;
+}
+
+/* --pids includes children that are created during the run. */
+static bool is_selected_process(const struct attar_run *run, const struct attar_process *process)
+{
+	pid_t command = command_pid(run);
+
+	for (int i = 0; process && i < GENERATIONS_MAX; i++) {
+		if (process->pid == command || parse_ints_have(&run->select.pids, process->pid))
+			return true;
+		process = process->parent ? stream_process(run->stream, process->parent) : NULL;
+	}
+	return false;
+}
+
+bool attar_run_is_selected(const struct attar_run *run, const struct attar_thread *thread)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	bool some = run->select.pids.n || run->select.tids.n ||
+		    (run->command.argv && !run->opts.all_cpus);
+
+	if (!some || !thread)
+		return !some;
+	if (parse_ints_have(&run->select.tids, thread->tid))
+		return true;
+	return is_selected_process(run, thread->process);
+}
+
+void select_done(struct run_select *select)
+{
+	vec_done(&select->pids);
+	vec_done(&select->tids);
+}

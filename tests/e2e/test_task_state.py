@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""attar task-state: known sleeps, selections, recordings, and loss."""
+import json
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from command import perf, run
+
+pytestmark = pytest.mark.usefixtures('root')
+
+SLEEPS, MS = 10, 20
+SLEEPER = f'import time\nfor _ in range({SLEEPS}): time.sleep({MS / 1000})\n'
+COMMAND = ['--', sys.executable, '-c', SLEEPER]
+
+
+def report(*args, **kwargs):
+    ended = run('task-state', '--format', 'json', *args, **kwargs)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def rows(found, name='task-state'):
+    table = next(s for s in found['sections'] if s['name'] == name)
+    names = [c['name'] for c in table['columns']]
+    return [dict(zip(names, row)) for row in table['rows']]
+
+
+def test_sleeps_of_known_length():
+    """
+    The program sleeps ten times 20 ms. On a busy machine it may be preempted after the timer was
+    armed: that sleep is shorter, or does not happen.
+    """
+    lines = []
+    ended = run('task-state', '--format', 'json', '-S', '--than', f'{MS - 1}ms', *COMMAND)
+    for line in ended.stdout.splitlines():
+        found = json.loads(line)
+        for section in found['sections']:
+            if section['name'] == 'segments':
+                names = [c['name'] for c in section['columns']]
+                lines += [dict(zip(names, row)) for row in section['rows']]
+    sleeps = [r for r in lines if r['comm'].startswith('python')]
+    assert SLEEPS // 2 <= len(sleeps) <= SLEEPS
+    assert all(r['state'] == 'S' and r['duration'] > (MS - 1) * 10**6 for r in sleeps)
+
+
+def test_time_of_a_thread_adds_up():
+    """R, RD and the sleeps of a thread are the time from its start to its end."""
+    began = time.monotonic_ns()
+    found = rows(report('--perins', *COMMAND))
+    passed = time.monotonic_ns() - began
+    threads = {r['tid'] for r in found if r['comm'].startswith('python')}
+    assert len(threads) == 1
+    total = sum(r['total'] for r in found if r['tid'] in threads)
+    assert SLEEPS * MS * 10**6 <= total <= passed
+
+
+def test_states_are_selected():
+    found = rows(report('-S', *COMMAND))
+    assert {r['state'] for r in found} == {'S'}
+    assert 'S' not in {r['state'] for r in rows(report('--no-interruptible', *COMMAND))}
+
+
+def test_groups():
+    by_process = rows(report('--per-process', *COMMAND))
+    assert {'pid', 'state'} <= set(by_process[0])
+    by_name = rows(report('--per-comm', *COMMAND))
+    assert any(r['comm'].startswith('python') for r in by_name)
+
+
+def test_process_is_selected():
+    with subprocess.Popen([sys.executable, '-c', 'import time\nwhile 1: time.sleep(0.01)']) as p:
+        try:
+            found = rows(report('--perins', '-p', p.pid, '-d', '300ms'))
+        finally:
+            p.kill()
+    assert {r['tid'] for r in found} == {p.pid}
+    assert any(r['state'] == 'S' and r['count'] > 0 for r in found)
+
+
+def test_names_are_selected():
+    found = rows(report('--per-comm', '--filter', 'python*', *COMMAND))
+    assert found and all(r['comm'].startswith('python') for r in found)
+
+
+STATES = {'S': 'S', 'D': 'D', 'R': 'RD', 'R+': 'RD', 'I': 'I', 'T': 'T', 't': 't', 'P': 'P'}
+LINE = re.compile(r'\s*(\d+)\.(\d{9}):\s+sched:(\w+):\s+(.*)$')
+SWITCH = re.compile(r'prev_comm=.* prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> '
+                    r'next_comm=.* next_pid=(\d+) next_prio=')
+WAKEUP = re.compile(r'.*:(\d+) \[-?\d+\]|comm=.* pid=(\d+) prio=')
+
+
+def times_of(text):
+    """Compute count and total of each state by thread from the lines of perf script."""
+    state, found = {}, {}
+
+    def change(tid, to, time_ns):
+        before = state.get(tid)
+        if before and before[0] != to:
+            count, total = found.get((tid, before[0]), (0, 0))
+            found[tid, before[0]] = count + 1, total + time_ns - before[1]
+        if not before or before[0] != to:
+            state[tid] = to, time_ns
+
+    for line in text.splitlines():
+        m = LINE.match(line)
+        assert m, line
+        now = int(m[1]) * 10**9 + int(m[2])
+        if m[3] == 'sched_switch':
+            prev, how, following = SWITCH.match(m[4]).groups()
+            if prev != '0':
+                if how in ('X', 'Z'):
+                    change(prev, 'end', now)
+                    del state[prev]
+                else:
+                    change(prev, STATES[how.split('|')[0]], now)
+            if following != '0':
+                change(following, 'R', now)
+        else:
+            w = WAKEUP.match(m[4])
+            tid = w[1] or w[2]
+            if tid != '0' and state.get(tid, ('',))[0] not in ('R', 'RD'):
+                change(tid, 'RD', now)
+    return found
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_recording_equals_perf_script(tmp_path):
+    """Count and total of each state of each thread, computed from perf script independently."""
+    data = tmp_path / 'perf.data'
+    subprocess.run(['perf', 'record', '-q', '-a', '-m', '8M', '-o', data, '-e',
+                    'sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new', *COMMAND],
+                   check=True, capture_output=True)
+    theirs = times_of(perf('script', '--ns', '-i', data, '-F', 'time,event,trace'))
+    ours = {}
+    for r in rows(report('--perins', '--input', data)):
+        count, total = ours.get((str(r['tid']), r['state']), (0, 0))
+        ours[str(r['tid']), r['state']] = count + r['count'], total + r['total']
+    assert len(ours) > 5
+    assert ours == theirs
+
+
+def test_stacks_of_sleeps(tmp_path):
+    folded = tmp_path / 'off.folded'
+    ended = run('task-state', '-S', '--flame-graph', folded, *COMMAND)
+    assert ended.returncode == 0, ended.stderr
+    asleep = sum(int(line.rpartition(' ')[2]) for line in folded.read_text().splitlines()
+                 if 'nanosleep' in line)
+    assert SLEEPS * MS * 10**6 <= asleep < 2 * SLEEPS * MS * 10**6
+
+
+@pytest.mark.parametrize('args, sentence', [
+    (['--perins', '--per-comm'], 'mutually exclusive'),
+    (['-S', '--no-interruptible'], 'mutually exclusive'),
+    (['-p', 'x'], '--pids'),
+])
+def test_refusals(args, sentence):
+    ended = run('task-state', *args, '-d', '1ms')
+    assert ended.returncode == 2, ended.stderr
+    assert sentence in ended.stderr
