@@ -36,6 +36,11 @@ def stop(process):
     return out, err
 
 
+def markers(report):
+    """Return the remarks that are markers; a busy or idle machine causes others."""
+    return [r for r in report.get('remarks', []) if r.startswith('marker: ')]
+
+
 def test_sigusr1_requests_a_report(attar):
     process = attar('profile', '--format', 'json', '-e', 'cpu-clock')
     process.send_signal(signal.SIGUSR1)
@@ -43,7 +48,7 @@ def test_sigusr1_requests_a_report(attar):
     process.send_signal(signal.SIGUSR1)
     second = json.loads(process.stdout.readline())
     assert second['time'] > first['time']
-    assert 'remarks' not in first
+    assert not markers(first)
     out, _ = stop(process)
     whole = json.loads(out)
     assert whole['interval_ns'] >= first['interval_ns'] + second['interval_ns']
@@ -59,7 +64,7 @@ def test_sigusr2_prints_the_state_and_the_run_goes_on(attar):
         lines.append(process.stderr.readline())
         assert lines[-1], lines
     text = ''.join(lines)
-    assert re.search(r'(?m)^cpu-clock +software +\d+ +0$', text)
+    assert re.search(r'(?m)^cpu-clock +software +\d+ +\d+$', text)
     assert re.search(r'(?m)^ *\d+ +samples delivered by the stream$', text)
     assert re.search(r'(?m)^64\.0 KiB +each ring$', text)
     out, _ = stop(process)
@@ -70,11 +75,11 @@ def test_a_line_of_a_pipe_is_a_marker(attar):
     process = attar('profile', '--format', 'json', '-e', 'cpu-clock', stdin=subprocess.PIPE)
     for text in ('phase one', 'phase "two"'):
         print(text, file=process.stdin, flush=True)
-        assert json.loads(process.stdout.readline())['remarks'] == [f'marker: {text}']
+        assert markers(json.loads(process.stdout.readline())) == [f'marker: {text}']
     process.stdin.close()
     process.stdin = None
     process.send_signal(signal.SIGUSR1)
-    assert 'remarks' not in json.loads(process.stdout.readline())
+    assert not markers(json.loads(process.stdout.readline()))
     stop(process)
 
 
