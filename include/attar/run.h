@@ -60,7 +60,9 @@ struct attar_option {
 	size_t offset;        /* of the member in the struct of the table */
 	uint64_t bare;        /* TIME: ns per unit of a number without unit */
 	uint64_t min, max;    /* COUNT, TIME, SIZE: limits, 0: none; PERCENT: min */
-	const char *complete; /* completion of the value: "file", "pid", "event", ...; NULL: none */
+	const char *complete; /* of the value: "file", "pid", "event", ...; NULL: none */
+	/* The value of --NAME alone; --NAME=VALUE gives another. NULL: a value is required. */
+	const char *implied;
 };
 
 /* 1 if the member has this type, otherwise -1. */
@@ -143,6 +145,8 @@ struct attar_profiler {
 	int (*open)(struct attar_run *run, void *self);
 	/* Called for a period in which the kernel lost events. May be NULL. */
 	attar_event_fn *lost;
+	/* Called when a thread exits, with event->thread, NULL if it is unknown. May be NULL. */
+	attar_event_fn *exited;
 	/*
 	 * Called when the target has ended and counters have their final values; with
 	 * attar_run_repeat(), once for each run of the command. May be NULL.

@@ -150,7 +150,7 @@ static void bash_dashed(struct buf *b, const char *option, size_t n, const char 
 static void bash_value(
 	struct buf *b, const struct attar_profiler *profiler, const struct attar_option *o)
 {
-	if (!o->value)
+	if (!o->value || o->implied)
 		return;
 	buf_printf(b, "\t%s:--%s", profiler->name, o->name);
 	if (o->letter)
@@ -204,11 +204,14 @@ static void zsh_text(struct buf *b, const char *text)
 static void zsh_spec(
 	struct buf *b, const char *dashes, const char *name, const struct attar_option *o)
 {
-	buf_printf(b, " \\\n\t\t'*%s%s%s[", dashes, name, o->value ? (dashes[1] ? "=" : "+") : "");
+	buf_printf(b, " \\\n\t\t'*%s%s%s[", dashes, name,
+		o->implied ? "=-"
+		: o->value ? (dashes[1] ? "=" : "+")
+			   : "");
 	zsh_text(b, o->help);
 	buf_char(b, ']');
 	if (o->value) {
-		buf_printf(b, ":%s:", o->value);
+		buf_printf(b, o->implied ? "::%s:" : ":%s:", o->value);
 		add_action(b, action_of(o->complete)->zsh);
 	}
 	buf_char(b, '\'');
@@ -292,7 +295,7 @@ static void fish_form(struct buf *b, const struct attar_profiler *profiler,
 		profiler->name, no, o->name);
 	if (o->letter)
 		buf_printf(b, " -s %c", o->letter);
-	if (o->value)
+	if (o->value && !o->implied)
 		add_action(b, action_of(o->complete)->fish);
 	buf_str(b, " -d '");
 	fish_text(b, o->help);

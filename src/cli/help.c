@@ -60,7 +60,7 @@ static void option_name(struct buf *b, const struct attar_option *o)
 		buf_str(b, "    ");
 	buf_printf(b, "--%s%s", o->type == ATTAR_OPTION_SWITCH ? "[no-]" : "", o->name);
 	if (o->value)
-		buf_printf(b, " %s", o->value);
+		buf_printf(b, o->implied ? "[=%s]" : " %s", o->value);
 }
 
 /* Wraps text to lines from column `indent` to WIDTH. */

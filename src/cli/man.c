@@ -132,8 +132,12 @@ static void options_to_roff(struct buf *b, const struct attar_run *run)
 			buf_printf(
 				b, "\\fB\\-\\-%s", o->type == ATTAR_OPTION_SWITCH ? "[no\\-]" : "");
 			roff_text(b, o->name, strlen(o->name));
-			buf_printf(b, "\\fR%s%s%s\n", o->value ? " \\fI" : "",
-				o->value ? o->value : "", o->value ? "\\fR" : "");
+			buf_printf(b, "\\fR%s%s%s%s\n",
+				o->implied ? "[=\\fI"
+				: o->value ? " \\fI"
+					   : "",
+				o->value ? o->value : "", o->value ? "\\fR" : "",
+				o->implied ? "]" : "");
 			roff_line(b, o->help, strlen(o->help));
 		}
 	}

@@ -26,7 +26,7 @@ static const struct attar_option *find_name(const struct attar_run *run, const c
 
 static bool takes_value(const struct attar_option *o)
 {
-	return o && o->type != ATTAR_OPTION_FLAG && o->type != ATTAR_OPTION_SWITCH;
+	return o && !o->implied && o->type != ATTAR_OPTION_FLAG && o->type != ATTAR_OPTION_SWITCH;
 }
 
 /* These return the number of words used, or a negative errno. */

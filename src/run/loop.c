@@ -40,6 +40,8 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 		    ev->record->type == PERF_RECORD_LOST_SAMPLES) &&
 		run->profiler->lost)
 		return run->profiler->lost(run, run->self, ev);
+	if (ev->record->type == PERF_RECORD_EXIT && run->profiler->exited)
+		return run->profiler->exited(run, run->self, ev);
 	return run->threads.instances.n ? threads_take_count(run, ev) : 0;
 }
 

@@ -261,6 +261,8 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 		return 0;
 	}
 	if (!value)
+		value = o->implied;
+	if (!value)
 		return attar_fail(-EINVAL, "--%s needs a value: --%s %s", name, name, o->value);
 	return set_value(run, o, member, value);
 }
