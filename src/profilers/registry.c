@@ -3,6 +3,7 @@
 #include "attar/run.h"
 
 #define PROFILERS(X)                                                                               \
+	X(multi_trace)                                                                             \
 	X(profile)                                                                                 \
 	X(record)                                                                                  \
 	X(stat)                                                                                    \

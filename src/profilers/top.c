@@ -10,9 +10,10 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
+#include "keys.h"
 
 /* LATE_COLUMNS: for events that appear during the run. */
-enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, TEXT_BYTES = 512, KEYS_MAX = 65536 };
+enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, KEYS_MAX = 65536 };
 
 /* A value column: of a top-by or top-add attribute, or the number of events. */
 struct column {
@@ -102,52 +103,24 @@ static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
 
 /* ---- keys and names ---- */
 
-/* The expression of an attribute, or `otherwise` if the event does not have it. */
-static int add_expr(struct attar_run *run, uint32_t source, const char *name, const char *otherwise,
-	unsigned flags, struct attar_expr **ret_expr)
-{
-	static const struct attar_expr_variable key = {.name = "key", .is_signed = true};
-	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
-	const struct attar_event_option *option = spec ? attar_spec_get_option(spec, name) : NULL;
-	bool sees_key = !strcmp(name, "printkey");
-	const struct attar_expr_opts opts = {.size = sizeof(opts),
-		.flags = flags,
-		.what = name,
-		.n_variables = sees_key,
-		.variables = &key};
-	const char *text = option ? option->value : otherwise;
-
-	return text ? attar_run_expr(run, source, text, &opts, ret_expr) : 0;
-}
-
 static int learn(struct attar_run *run, struct top *top, uint32_t source)
 {
 	struct event *e = &top->of[source];
 	int r = add_columns(run, top, source);
 
 	if (r == 0)
-		r = add_expr(run, source, "key", top->key, ATTAR_EXPR_KEY, &e->key);
+		r = keys_compile(run, source, "key", top->key, ATTAR_EXPR_KEY, &e->key);
 	if (r == 0)
-		r = add_expr(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
+		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	if (r == 0)
-		r = add_expr(run, source, "printkey", NULL, 0, &e->print);
+		r = keys_compile(run, source, "printkey", NULL, 0, &e->print);
 	return r;
-}
-
-static bool is_same_type(const struct attar_expr *a, const struct attar_expr *b)
-{
-	size_t n = a ? attar_expr_columns(a) : 0;
-	bool same = !a == !b && (!b || attar_expr_columns(b) == n);
-
-	for (size_t i = 0; same && i < n; i++)
-		same = attar_expr_column(a, i)->kind == attar_expr_column(b, i)->kind;
-	return same;
 }
 
 /* Rows are joined by key: a number and a name are never equal. */
 static int check_key(struct attar_run *run, const struct top *top, uint32_t source)
 {
-	if (top->only_comm || is_same_type(top->of[0].key, top->of[source].key))
+	if (top->only_comm || keys_are_alike(top->of[0].key, top->of[source].key))
 		return 0;
 	return attar_fail(-EINVAL, "the keys of '%s' and '%s' have different types",
 		attar_run_source_name(run, 0), attar_run_source_name(run, source));
@@ -250,13 +223,6 @@ static bool has_names(const struct top *top)
 	return has && !top->only_comm;
 }
 
-static enum attar_unit unit_of(const struct attar_expr_column *column)
-{
-	if (column->kind != ATTAR_EXPR_NUMBER)
-		return ATTAR_UNIT_TEXT;
-	return column->is_address ? ATTAR_UNIT_HEX : ATTAR_UNIT_ID;
-}
-
 static void add_headings(const struct top *top, struct attar_section *table)
 {
 	const struct event *first = &top->of[0];
@@ -267,26 +233,12 @@ static void add_headings(const struct top *top, struct attar_section *table)
 		attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	else if (first->print)
 		attar_section_column(table, "key", ATTAR_UNIT_TEXT);
-	for (size_t i = 0; first->key && !first->print && !top->only_comm &&
-			   i < attar_expr_columns(first->key);
-		i++)
-		attar_section_column(table, attar_expr_column(first->key, i)->name,
-			unit_of(attar_expr_column(first->key, i)));
+	else
+		keys_add_columns(table, first->key);
 	for (size_t i = 0; i < top->n_columns; i++)
 		attar_section_column(table, top->columns[i].name, ATTAR_UNIT_COUNT);
 	if (has_names(top))
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-}
-
-/* A text cell of bytes without a NUL at their end. */
-static void add_text(struct attar_section *table, const char *bytes, size_t n)
-{
-	char text[TEXT_BYTES];
-
-	n = n < sizeof(text) ? n : sizeof(text) - 1;
-	memcpy(text, bytes, n);
-	text[n] = '\0';
-	attar_cell_text(table, text);
 }
 
 /* The value of printkey=, or what its printf() wrote. */
@@ -303,9 +255,9 @@ static void add_printed(struct attar_run *run, struct attar_section *table,
 	printed = attar_run_printed(run, &n);
 	snprintf(text, sizeof(text), "%lld", (long long)value.number);
 	if (n)
-		add_text(table, printed, n);
+		keys_add_text(table, printed, n);
 	else if (value.bytes)
-		add_text(table, value.bytes, value.len);
+		keys_add_text(table, value.bytes, value.len);
 	else
 		attar_cell_text(table, text);
 }
@@ -314,24 +266,15 @@ static void add_key(struct attar_run *run, const struct top *top, struct attar_s
 	const struct attar_keyrow *row)
 {
 	const struct event *e = &top->of[((const struct label *)row->value)->source];
-	struct attar_expr_value value;
 
 	if (top->only_comm) {
-		add_text(table, row->key, row->key_size);
+		keys_add_text(table, row->key, row->key_size);
 	} else if (!e->key) {
 		attar_cell_u64(table, row->number);
 	} else if (e->print) {
 		add_printed(run, table, e->print, row->number);
 	} else {
-		for (size_t i = 0; i < attar_expr_columns(e->key); i++) {
-			attar_expr_key_value(e->key, row->key, row->key_size, i, &value);
-			if (attar_expr_column(e->key, i)->kind == ATTAR_EXPR_TEXT)
-				add_text(table, value.bytes ? value.bytes : "", value.len);
-			else if (attar_expr_column(e->key, i)->is_signed)
-				attar_cell_i64(table, (int64_t)value.number);
-			else
-				attar_cell_u64(table, value.number);
-		}
+		keys_add_cells(table, e->key, row->key, row->key_size);
 	}
 }
 
@@ -346,7 +289,7 @@ static void add_row(struct attar_run *run, const struct top *top, struct attar_s
 	for (size_t i = 0; i < top->n_columns; i++)
 		attar_cell_u64(table, sums->sums[i]);
 	if (has_names(top))
-		add_text(table, label->comm, label->len);
+		keys_add_text(table, label->comm, label->len);
 }
 
 static void add_remarks(const struct top *top, struct attar_report *report)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "keys.h"
+
+#include <string.h>
+
+enum { TEXT_BYTES = 512 };
+
+int keys_compile(struct attar_run *run, uint32_t source, const char *name, const char *otherwise,
+	unsigned flags, struct attar_expr **ret_expr)
+{
+	static const struct attar_expr_variable key = {.name = "key", .is_signed = true};
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	const struct attar_event_option *option = spec ? attar_spec_get_option(spec, name) : NULL;
+	bool sees_key = !strcmp(name, "printkey");
+	const struct attar_expr_opts opts = {.size = sizeof(opts),
+		.flags = flags,
+		.what = name,
+		.n_variables = sees_key,
+		.variables = &key};
+	const char *text = option ? option->value : otherwise;
+
+	return text ? attar_run_expr(run, source, text, &opts, ret_expr) : 0;
+}
+
+bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b)
+{
+	size_t n = a ? attar_expr_columns(a) : 0;
+	bool same = !a == !b && (!b || attar_expr_columns(b) == n);
+
+	for (size_t i = 0; same && i < n; i++)
+		same = attar_expr_column(a, i)->kind == attar_expr_column(b, i)->kind;
+	return same;
+}
+
+static enum attar_unit unit_of(const struct attar_expr_column *column)
+{
+	if (column->kind != ATTAR_EXPR_NUMBER)
+		return ATTAR_UNIT_TEXT;
+	return column->is_address ? ATTAR_UNIT_HEX : ATTAR_UNIT_ID;
+}
+
+void keys_add_columns(struct attar_section *table, const struct attar_expr *key)
+{
+	for (size_t i = 0; i < attar_expr_columns(key); i++)
+		attar_section_column(
+			table, attar_expr_column(key, i)->name, unit_of(attar_expr_column(key, i)));
+}
+
+void keys_add_text(struct attar_section *table, const char *bytes, size_t n)
+{
+	char text[TEXT_BYTES];
+
+	n = n < sizeof(text) ? n : sizeof(text) - 1;
+	memcpy(text, bytes, n);
+	text[n] = '\0';
+	attar_cell_text(table, text);
+}
+
+void keys_add_cells(
+	struct attar_section *table, const struct attar_expr *key, const void *bytes, size_t size)
+{
+	struct attar_expr_value value;
+
+	for (size_t i = 0; i < attar_expr_columns(key); i++) {
+		attar_expr_key_value(key, bytes, size, i, &value);
+		if (attar_expr_column(key, i)->kind == ATTAR_EXPR_TEXT)
+			keys_add_text(table, value.bytes ? value.bytes : "", value.len);
+		else if (attar_expr_column(key, i)->is_signed)
+			attar_cell_i64(table, (int64_t)value.number);
+		else
+			attar_cell_u64(table, value.number);
+	}
+}

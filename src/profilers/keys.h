@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Expressions in the attributes of events, above all their keys, and keys in reports. */
+#ifndef PROFILERS_KEYS_H
+#define PROFILERS_KEYS_H
+
+#include "attar/run.h"
+
+/*
+ * Compiles the expression of an attribute of source i, or `otherwise` if the event does not have
+ * the attribute; NULL in *ret_expr: it has neither. printkey= sees only the variable `key`.
+ */
+int keys_compile(struct attar_run *run, uint32_t source, const char *name, const char *otherwise,
+	unsigned flags, struct attar_expr **ret_expr);
+
+/* Whether two keys, or NULL, can be equal: a number and a text never are. */
+bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b);
+
+/* Adds a column for each value of the key. */
+void keys_add_columns(struct attar_section *table, const struct attar_expr *key);
+
+/* Adds the values of a key from attar_expr_key() to the newest row. */
+void keys_add_cells(
+	struct attar_section *table, const struct attar_expr *key, const void *bytes, size_t size);
+
+/* Adds a text cell of bytes without a NUL at their end. */
+void keys_add_text(struct attar_section *table, const char *bytes, size_t n);
+
+#endif

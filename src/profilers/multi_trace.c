@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * multi-trace: relates events with the same key. -e A,B -e C -e D makes the pairs A > C, B > C and
+ * C > D, and reports the time between their start and end.
+ */
+#include "multi_trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys.h"
+
+static const struct trace_impl *const impls[] = {
+	&trace_impl_delay, &trace_impl_pair, &trace_impl_syscalls};
+
+/* ---- events ---- */
+
+/* The default key: a thread if tasks are watched, otherwise a CPU. */
+static enum key_kind default_key(const struct attar_run *run)
+{
+	return attar_run_target_kind(run) == ATTAR_TARGET_TASKS ? KEY_THREAD : KEY_CPU;
+}
+
+/* Events that only accompany others need not have the fields of -k. */
+static int compile_key(
+	struct attar_run *run, struct multi_trace *m, uint32_t source, struct trace_event *e)
+{
+	int r = keys_compile(run, source, "key", m->key, ATTAR_EXPR_KEY, &e->key);
+
+	if (r == -EINVAL && e->spec->untraced && !attar_spec_get_option(e->spec, "key")) {
+		attar_error_clear();
+		r = 0;
+	}
+	e->key_kind = e->key ? KEY_EXPR : default_key(run);
+	return r;
+}
+
+static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t source, uint32_t stage)
+{
+	struct trace_event *events = realloc(m->events, (m->n_events + 1) * sizeof(*m->events)), *e;
+	int r;
+
+	if (!events)
+		return -ENOMEM;
+	m->events = events;
+	e = &events[m->n_events++];
+	*e = (struct trace_event){.spec = attar_run_source_spec(run, source), .stage = stage};
+	e->name = e->spec->name;
+	r = compile_key(run, m, source, e);
+	return r < 0 ? r : keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
+}
+
+const struct trace_event *trace_first(const struct multi_trace *m)
+{
+	for (uint32_t i = 0; i < m->n_events; i++)
+		if (!m->events[i].spec->untraced)
+			return &m->events[i];
+	return NULL;
+}
+
+/* Pairs are made by key: a number and a name are never equal, nor a CPU and a field. */
+static int check_key(const struct multi_trace *m, const struct trace_event *e)
+{
+	const struct trace_event *first = trace_first(m);
+
+	if (e->spec->untraced ||
+		(first->key_kind == e->key_kind && keys_are_alike(first->key, e->key)))
+		return 0;
+	return attar_fail(-EINVAL,
+		"the keys of '%s' and '%s' have different types; set key= of each event, or -k",
+		first->name, e->name);
+}
+
+/* Only events that are traced make a stage. */
+static void end_stage(struct multi_trace *m, uint32_t first)
+{
+	for (uint32_t i = first; i < m->n_events; i++)
+		if (!m->events[i].spec->untraced) {
+			m->n_stages++;
+			return;
+		}
+}
+
+static unsigned roles_of(const struct multi_trace *m, const struct trace_event *e)
+{
+	unsigned roles = 0;
+
+	if (e->spec->untraced)
+		return 0;
+	if (m->cycle || e->stage + 1 < m->n_stages)
+		roles |= ROLE_START;
+	if (m->cycle || e->stage > 0)
+		roles |= ROLE_END;
+	return roles;
+}
+
+static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct multi_trace *m = self;
+	const struct trace_event *e;
+	int r = trace_event_of(run, m, ev->counter, &e);
+
+	return r < 0 || !e->roles ? r : pairs_event(run, m, e, ev, 0);
+}
+
+static int add_stage(struct attar_run *run, struct multi_trace *m, const char *text)
+{
+	uint32_t source = attar_run_sources(run), first = m->n_events;
+	int r = attar_run_events(run, text, false, on_event);
+
+	for (; r == 0 && source < attar_run_sources(run); source++)
+		r = add_event(run, m, source, m->n_stages);
+	end_stage(m, first);
+	return r;
+}
+
+static int events_open(struct attar_run *run, struct multi_trace *m)
+{
+	int r = attar_run_keep_own(run); /* they can concern other tasks */
+
+	if (m->texts.n > STAGES_MAX)
+		return attar_fail(-E2BIG, "more than %d options -e: use commas", STAGES_MAX);
+	for (size_t i = 0; r == 0 && i < m->texts.n; i++)
+		r = add_stage(run, m, m->texts.at[i]);
+	if (r < 0)
+		return r;
+	if (m->n_stages < 2 && !(m->cycle && m->n_stages))
+		return attar_fail(-EINVAL,
+			"multi-trace needs two options -e, for the start and the end of pairs; "
+			"or one -e and --cycle");
+	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
+		m->events[i].roles = roles_of(m, &m->events[i]);
+		r = check_key(m, &m->events[i]);
+	}
+	return r;
+}
+
+/* ---- sources ---- */
+
+/* Events that appear during the run belong to the stage of the text that they match. */
+static int find_event(
+	struct attar_run *run, struct multi_trace *m, uint32_t source, uint32_t *ret_number)
+{
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	uint32_t stage = 0;
+	int r;
+
+	for (uint32_t i = 0; i < m->n_events; i++) {
+		if (m->events[i].spec == spec) {
+			*ret_number = i;
+			return 0;
+		}
+		if (m->events[i].spec->text == spec->text)
+			stage = m->events[i].stage;
+	}
+	*ret_number = m->n_events;
+	r = add_event(run, m, source, stage);
+	if (r < 0)
+		return r;
+	m->events[*ret_number].roles = roles_of(m, &m->events[*ret_number]);
+	return check_key(m, &m->events[*ret_number]);
+}
+
+/* Numbers of sources are final with the first event: refused events have been removed by then. */
+static int bind_sources(struct attar_run *run, struct multi_trace *m)
+{
+	uint32_t n = attar_run_sources(run),
+		 *event_of = realloc(m->event_of, n * sizeof(*event_of));
+	int r = 0;
+
+	if (!event_of)
+		return -ENOMEM;
+	m->event_of = event_of;
+	for (; r == 0 && m->n_sources < n; m->n_sources++)
+		r = find_event(run, m, m->n_sources, &event_of[m->n_sources]);
+	return r;
+}
+
+int trace_event_of(struct attar_run *run, struct multi_trace *m, uint32_t source,
+	const struct trace_event **ret_event)
+{
+	int r = source < m->n_sources ? 0 : bind_sources(run, m);
+
+	if (r == 0)
+		*ret_event = &m->events[m->event_of[source]];
+	return r;
+}
+
+/* ---- keys ---- */
+
+/* Each CPU has an idle thread, all with the number 0. */
+static uint64_t thread_key(const struct attar_event *ev)
+{
+	return ev->thread->tid ? ev->thread->serial : UINT64_C(1) << 63 | ev->cpu;
+}
+
+bool trace_key(const struct trace_event *e, const struct attar_event *ev,
+	const struct attar_expr_record *record, struct key_bytes *ret_key)
+{
+	uint64_t number;
+
+	if (e->key_kind == KEY_EXPR) {
+		ret_key->size =
+			attar_expr_key(e->key, record, ret_key->bytes, sizeof(ret_key->bytes));
+		return true;
+	}
+	if (e->key_kind == KEY_THREAD && ev->thread->tid < 0)
+		return false;
+	number = e->key_kind == KEY_CPU ? ev->cpu : thread_key(ev);
+	memcpy(ret_key->bytes, &number, sizeof(number));
+	ret_key->size = sizeof(number);
+	return true;
+}
+
+/* ---- life ---- */
+
+static int find_impl(struct multi_trace *m)
+{
+	for (size_t i = 0; i < sizeof(impls) / sizeof(impls[0]); i++)
+		if (!strcmp(impls[i]->name, m->impl_name)) {
+			m->impl = impls[i];
+			return 0;
+		}
+	return attar_fail(
+		-EINVAL, "--impl: '%s' is not one of delay, pair, syscalls", m->impl_name);
+}
+
+static int multi_trace_open(struct attar_run *run, void *self)
+{
+	struct multi_trace *m = self;
+	int r = find_impl(m);
+
+	if (r == 0 && m->impl->open)
+		r = m->impl->open(run, m);
+	else if (r == 0)
+		r = events_open(run, m);
+	return r < 0 ? r : pairs_open(m);
+}
+
+static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct multi_trace *m = self;
+
+	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
+		attar_pairs_lost(m->steps[i], (int)ev->cpu, ev->lost_from, ev->lost_to);
+	return 0;
+}
+
+/* What a thread has begun, it does not end any more. */
+static int on_exited(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct multi_trace *m = self;
+
+	const struct trace_event *first = trace_first(m);
+
+	if (!ev->thread || (first && first->key_kind != KEY_THREAD))
+		return 0;
+	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
+		attar_pairs_exit(m->steps[i], ev->thread->serial);
+	return 0;
+}
+
+static int multi_trace_ended(struct attar_run *run, void *self)
+{
+	struct multi_trace *m = self;
+
+	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
+		attar_pairs_close(m->steps[i]);
+	return 0;
+}
+
+static int multi_trace_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct multi_trace *m = self;
+	int r = attar_keytable_end_interval(m->table);
+
+	if (r == 0)
+		r = m->impl->report(run, m, report, scope);
+	if (r == 0)
+		pairs_add_remarks(m, report, scope);
+	return r;
+}
+
+static void multi_trace_close(void *self)
+{
+	struct multi_trace *m = self;
+
+	for (uint32_t i = 0; i < m->n_events; i++) {
+		attar_expr_free(m->events[i].key);
+		attar_expr_free(m->events[i].role);
+	}
+	attar_expr_free(m->syscall_name);
+	pairs_close(m);
+	free(m->events);
+	free(m->event_of);
+}
+
+static void multi_trace_defaults(void *self)
+{
+	struct multi_trace *m = self;
+
+	m->impl_name = "delay";
+}
+
+#define T struct multi_trace
+
+static const struct attar_option options[] = {
+	ATTAR_LIST(T, texts, 'e', "event", "EVENTS",
+		"events of one stage, separated by commas; repeat it for the next stage; "
+		"attributes: key, role, untraced, alias",
+		.complete = "event"),
+	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
+		"relate events by this expression on their fields (default: by thread with -p, -t "
+		"or a command, otherwise by CPU)"),
+	ATTAR_TEXT(T, impl_name, 0, "impl", "NAME",
+		"what to report: delay (time between start and end, default), pair (numbers of "
+		"pairs and of unpaired events), syscalls (system calls)"),
+	ATTAR_TIME(T, than, 0, "than", "TIME", "also count pairs that take longer", .bare = 1),
+	ATTAR_TIME(T, only_than, 0, "only-than", "TIME", "ignore pairs that do not take longer",
+		.bare = 1),
+	ATTAR_TIME(T, lower, 0, "lower", "TIME", "also count pairs that take less time", .bare = 1),
+	ATTAR_FLAG(T, perins, 0, "perins", "a row for each key"),
+	ATTAR_FLAG(
+		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"multi-trace -e irq:softirq_entry -e irq:softirq_exit -i 1s",
+		"how long software interrupts take"},
+	{"multi-trace -e sched:sched_wakeup//key=pid/ -e sched:sched_switch//key=next_pid/ -d 5s",
+		"how long tasks wait for a CPU after they are woken"},
+	{"multi-trace --impl syscalls --perins -p 1234", "system calls of a process, by thread"},
+	{0}};
+
+const struct attar_profiler profiler_multi_trace = {
+	.name = "multi-trace",
+	.group = "Events",
+	.summary = "measure the time between related events, such as start and end of a request",
+	.uses = ATTAR_USES_RINGS,
+	.needs = "tracefs",
+	.self_size = sizeof(struct multi_trace),
+	.options = options,
+	.examples = examples,
+	.defaults = multi_trace_defaults,
+	.open = multi_trace_open,
+	.lost = on_lost,
+	.exited = on_exited,
+	.ended = multi_trace_ended,
+	.report = multi_trace_report,
+	.close = multi_trace_close,
+};

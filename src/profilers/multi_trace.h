@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * State of multi-trace. Events are in stages, one for each -e: a pair is a start in a stage and an
+ * end with the same key in the next one.
+ *
+ * multi_trace.c has the options, the events and their keys; multi_trace_pairs.c matches them and
+ * reports (--impl delay, pair); multi_trace_syscalls.c does the same for system calls;
+ * multi_trace_detail.c prints the events of single pairs.
+ */
+#ifndef PROFILERS_MULTI_TRACE_H
+#define PROFILERS_MULTI_TRACE_H
+
+#include "attar/run.h"
+
+enum { STAGES_MAX = 16, NAME_BYTES = 64, KEYS_MAX = 65536, PATH_BYTES = 4096 };
+
+/* Sums of a row. */
+enum { SUM_TOTAL, SUM_THAN, SUM_LOWER, SUM_ERRORS, SUMS };
+
+/* Bits of role=, and what the stage of an event allows. */
+enum { ROLE_START = 1, ROLE_END = 2 };
+
+/* What a pair has in common. */
+enum key_kind { KEY_CPU, KEY_THREAD, KEY_EXPR };
+
+/* The bytes of a key, after the relation when it is the key of a row. */
+struct key_bytes {
+	uint32_t relation[2]; /* start and end event */
+	char bytes[ATTAR_EXPR_KEY_MAX];
+	size_t size; /* of bytes */
+};
+
+/* An event of -e. */
+struct trace_event {
+	const struct attar_event_spec *spec;
+	const char *name;
+	uint32_t stage;
+	unsigned roles; /* allowed by the stage; 0: only shown by --detail */
+	enum key_kind key_kind;
+	struct attar_expr *key, *role; /* NULL: none */
+};
+
+/* Stored with a start. */
+struct start_data {
+	uint32_t event;
+	uint32_t tid;
+	uint64_t sequence; /* in the buffer of --detail */
+};
+
+/* The block of a row: who has the key, if it is a thread. */
+struct row_label {
+	int64_t tid;
+	uint64_t comm_hash;
+	char comm[NAME_BYTES];
+};
+
+struct heatmap;
+struct detail;
+struct multi_trace;
+
+/* What --impl selects. */
+struct trace_impl {
+	const char *name;
+	int (*open)(struct attar_run *run, struct multi_trace *m);
+	int (*report)(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
+		enum attar_scope scope);
+};
+
+struct multi_trace {
+	/* options */
+	struct attar_texts texts;
+	const char *key, *impl_name, *heatmap_path, *detail_text;
+	uint64_t than, only_than, lower;
+	bool perins, cycle;
+
+	const struct trace_impl *impl;
+	struct trace_event *events;
+	uint32_t n_events;
+	uint32_t *event_of; /* by source */
+	uint32_t n_sources;
+
+	uint32_t n_stages;
+	struct attar_pairs *steps[STAGES_MAX]; /* from this stage to the next */
+	struct attar_keytable *table;          /* by start, end and with perins the key */
+	uint64_t unknown_threads; /* events of exited threads, whose number is unknown */
+
+	struct attar_input inputs[2]; /* of system calls */
+	bool has_begun;               /* a system call was entered, or returned */
+	struct attar_expr *syscall_name;
+	struct heatmap *heatmap;
+	struct detail *detail;
+};
+
+extern const struct trace_impl trace_impl_delay, trace_impl_pair, trace_impl_syscalls;
+
+/* ---- multi_trace.c ---- */
+
+/* The number in m->events of a source that the run delivers. */
+int trace_event_of(struct attar_run *run, struct multi_trace *m, uint32_t source,
+	const struct trace_event **ret_event);
+
+/* The first event that can be part of a pair; NULL: none, as with system calls. */
+const struct trace_event *trace_first(const struct multi_trace *m);
+
+/* Writes the key of an event; false: its thread is unknown. */
+bool trace_key(const struct trace_event *e, const struct attar_event *ev,
+	const struct attar_expr_record *record, struct key_bytes *ret_key);
+
+/* ---- multi_trace_pairs.c ---- */
+
+/* Creates the pairs of each step and the table. */
+int pairs_open(struct multi_trace *m);
+
+/* Frees them. */
+void pairs_close(struct multi_trace *m);
+
+/* Matches an event, whose roles are not 0. */
+int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev, uint64_t sequence);
+
+/* Adds a latency to a row, which must have been found for this event. */
+int pairs_add(const struct multi_trace *m, struct attar_keyrow *row, uint64_t latency);
+
+/* Sets who has the key. */
+void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread);
+
+/* The columns and cells of latencies: calls, total, min ... and those of --than and --lower. */
+void pairs_add_columns(const struct multi_trace *m, struct attar_section *table);
+void pairs_add_cells(const struct multi_trace *m, struct attar_section *table,
+	const struct attar_keyrow *row, enum attar_scope scope);
+
+/* Remarks on unpaired events, full tables and faults of expressions. */
+void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum attar_scope scope);
+
+#endif

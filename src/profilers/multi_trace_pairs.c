@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* Matching of starts and ends for multi-trace, and the reports of --impl delay and pair. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys.h"
+#include "multi_trace.h"
+
+enum { STEP_BYTES = 256 };
+
+/* ---- matching ---- */
+
+/* The row of the pair of events, and with --perins of the key. */
+static struct attar_keyrow *find_row(const struct multi_trace *m, struct key_bytes *key)
+{
+	size_t size = sizeof(key->relation) + (m->perins ? key->size : 0);
+
+	return attar_keytable_at(
+		m->table, key->relation, size < ATTAR_KEY_MAX ? size : ATTAR_KEY_MAX);
+}
+
+int pairs_add(const struct multi_trace *m, struct attar_keyrow *row, uint64_t latency)
+{
+	uint64_t *sums = row->interval.sums;
+
+	sums[SUM_TOTAL] += latency;
+	sums[SUM_THAN] += m->than && latency > m->than;
+	sums[SUM_LOWER] += latency < m->lower;
+	return attar_hist_add(&row->interval.hists[0], latency);
+}
+
+void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread)
+{
+	struct row_label *label = row->value;
+
+	if (label->comm_hash == thread->comm_hash && label->tid == thread->tid)
+		return;
+	label->tid = thread->tid;
+	label->comm_hash = thread->comm_hash;
+	snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
+}
+
+static int end_pair(struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev, struct key_bytes *key, const struct attar_start *started)
+{
+	const struct start_data *data = started->payload;
+	uint64_t latency = ev->time - started->time;
+	struct attar_keyrow *row;
+
+	if (m->only_than && latency <= m->only_than)
+		return 0;
+	key->relation[0] = data->event;
+	key->relation[1] = (uint32_t)(e - m->events);
+	row = find_row(m, key);
+	if (!row)
+		return -ENOMEM;
+	if (m->perins && e->key_kind == KEY_THREAD)
+		pairs_label(row, ev->thread);
+	return pairs_add(m, row, latency);
+}
+
+static void start_pair(struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev, const struct key_bytes *key, const struct attar_stamp *at,
+	uint64_t sequence)
+{
+	struct attar_start *start =
+		attar_pairs_start(m->steps[e->stage], key->bytes, key->size, at);
+
+	if (start)
+		*(struct start_data *)start->payload =
+			(struct start_data){.event = (uint32_t)(e - m->events),
+				.tid = (uint32_t)ev->thread->tid,
+				.sequence = sequence};
+}
+
+/* An event first ends a pair with the stage before, then starts one. */
+int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev, uint64_t sequence)
+{
+	struct attar_stamp at = attar_event_get_stamp(ev);
+	struct attar_expr_record record;
+	const struct attar_start *started;
+	unsigned roles = e->roles;
+	struct key_bytes key;
+	int r = 0;
+
+	attar_event_get_expr_record(ev, &record);
+	if (e->role)
+		roles &= (unsigned)attar_expr_number(e->role, &record);
+	if (!roles)
+		return 0;
+	if (!trace_key(e, ev, &record, &key)) {
+		m->unknown_threads++;
+		return 0;
+	}
+	if (roles & ROLE_END) {
+		uint32_t before = (e->stage + m->n_stages - 1) % m->n_stages;
+
+		started = attar_pairs_end(m->steps[before], key.bytes, key.size, &at);
+		if (started)
+			r = end_pair(m, e, ev, &key, started);
+	}
+	if (roles & ROLE_START)
+		start_pair(m, e, ev, &key, &at, sequence);
+	return r;
+}
+
+/* ---- life ---- */
+
+/* Whether all events of a key are of one CPU: the losses of others do not matter. */
+static bool is_of_cpu(const struct multi_trace *m)
+{
+	const struct trace_event *first = trace_first(m);
+
+	return first && first->key_kind == KEY_CPU;
+}
+
+/* At least 8 bytes, those of a number. */
+static size_t longest_key(const struct multi_trace *m)
+{
+	size_t longest = sizeof(uint64_t);
+
+	for (uint32_t i = 0; i < m->n_events; i++) {
+		size_t size = m->events[i].key ? attar_expr_key_size(m->events[i].key) : 0;
+
+		longest = size > longest ? size : longest;
+	}
+	return longest < ATTAR_KEY_MAX ? longest : ATTAR_KEY_MAX;
+}
+
+int pairs_open(struct multi_trace *m)
+{
+	const struct attar_pairs_opts opts = {.size = sizeof(opts),
+		.flags = is_of_cpu(m) ? ATTAR_PAIRS_ONE_CPU : 0,
+		.payload_size = sizeof(struct start_data),
+		.key_max = longest_key(m)};
+	const struct attar_keytable_opts table = {.size = sizeof(table),
+		.sums = SUMS,
+		.hists = 1,
+		.value_size = sizeof(struct row_label),
+		.key_max = ATTAR_KEY_MAX,
+		.keys_max = KEYS_MAX,
+		.rank = SUM_TOTAL};
+	uint32_t n = m->cycle ? m->n_stages : m->n_stages - 1;
+	int r = attar_keytable_new(&table, &m->table);
+
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = attar_pairs_new(&opts, &m->steps[i]);
+	return r;
+}
+
+void pairs_close(struct multi_trace *m)
+{
+	for (uint32_t i = 0; i < STAGES_MAX; i++)
+		attar_pairs_free(m->steps[i]);
+	attar_keytable_free(m->table);
+}
+
+/* ---- reports ---- */
+
+void pairs_add_columns(const struct multi_trace *m, struct attar_section *table)
+{
+	static const char *const times[] = {"total", "min", "p50", "p95", "p99", "max"};
+
+	attar_section_column(table, "calls", ATTAR_UNIT_COUNT);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		attar_section_column(table, times[i], ATTAR_UNIT_NS);
+	if (m->than)
+		attar_section_column(table, "than", ATTAR_UNIT_COUNT);
+	if (m->lower)
+		attar_section_column(table, "lower", ATTAR_UNIT_COUNT);
+}
+
+void pairs_add_cells(const struct multi_trace *m, struct attar_section *table,
+	const struct attar_keyrow *row, enum attar_scope scope)
+{
+	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
+
+	attar_cell_hist(table, &sums->hists[0]);
+	if (m->than)
+		attar_cell_u64(table, sums->sums[SUM_THAN]);
+	if (m->lower)
+		attar_cell_u64(table, sums->sums[SUM_LOWER]);
+}
+
+static void add_key_columns(const struct multi_trace *m, struct attar_section *table)
+{
+	const struct trace_event *e = trace_first(m);
+
+	if (e->key_kind == KEY_EXPR)
+		keys_add_columns(table, e->key);
+	else
+		attar_section_column(table, e->key_kind == KEY_CPU ? "cpu" : "tid", ATTAR_UNIT_ID);
+	if (e->key_kind == KEY_THREAD)
+		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+}
+
+static void add_key_cells(const struct multi_trace *m, struct attar_section *table,
+	const struct trace_event *e, const struct attar_keyrow *row)
+{
+	const struct row_label *label = row->value;
+	const size_t skip = sizeof(((struct key_bytes *)0)->relation);
+	const char *bytes = (const char *)row->key + skip;
+	uint64_t cpu;
+
+	if (e->key_kind == KEY_EXPR) {
+		keys_add_cells(table, e->key, bytes, row->key_size - skip);
+	} else if (e->key_kind == KEY_CPU) {
+		memcpy(&cpu, bytes, sizeof(cpu));
+		attar_cell_u64(table, cpu);
+	} else {
+		attar_cell_i64(table, label->tid);
+		attar_cell_text(table, label->comm);
+	}
+}
+
+static void add_row(const struct multi_trace *m, struct attar_section *table,
+	const struct attar_keyrow *row, enum attar_scope scope)
+{
+	uint32_t relation[2];
+
+	memcpy(relation, row->key, sizeof(relation));
+	attar_section_row(table);
+	if (m->perins)
+		add_key_cells(m, table, &m->events[relation[1]], row);
+	attar_cell_text(table, m->events[relation[0]].name);
+	attar_cell_text(table, m->events[relation[1]].name);
+	if (m->impl == &trace_impl_pair)
+		attar_cell_u64(table, attar_keyrow_sums(row, scope)->hists[0].count);
+	else
+		pairs_add_cells(m, table, row, scope);
+}
+
+static int report_rows(struct multi_trace *m, struct attar_section *table, enum attar_scope scope)
+{
+	size_t n = attar_keytable_keys(m->table);
+	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
+
+	if (!rows)
+		return -ENOMEM;
+	n = attar_keytable_top(m->table, scope, SUM_TOTAL, rows, n);
+	for (size_t i = 0; i < n; i++)
+		add_row(m, table, rows[i], scope);
+	free(rows);
+	return 0;
+}
+
+static struct attar_section *add_table(struct multi_trace *m, struct attar_report *report)
+{
+	struct attar_section *table = attar_report_table(report, "pairs");
+
+	if (m->perins)
+		add_key_columns(m, table);
+	attar_section_column(table, "start", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "end", ATTAR_UNIT_TEXT);
+	return table;
+}
+
+static int report_delay(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
+	enum attar_scope scope)
+{
+	struct attar_section *table = add_table(m, report);
+
+	pairs_add_columns(m, table);
+	return report_rows(m, table, scope);
+}
+
+/* ---- unpaired events ---- */
+
+/* "A,B" */
+static size_t add_names(const struct multi_trace *m, uint32_t stage, char *text, size_t max)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < m->n_events && n < max; i++)
+		if (m->events[i].roles && m->events[i].stage == stage)
+			n += (size_t)snprintf(
+				text + n, max - n, "%s%s", n ? "," : "", m->events[i].name);
+	return n < max ? n : max - 1;
+}
+
+/* The statistics of a step for a report. */
+static void get_stats(struct multi_trace *m, uint32_t step, enum attar_scope scope,
+	struct attar_pairs_stats *ret_stats)
+{
+	if (scope == ATTAR_SCOPE_INTERVAL)
+		attar_pairs_get_interval(m->steps[step], ret_stats);
+	else
+		attar_pairs_get_stats(m->steps[step], ret_stats);
+}
+
+/* "A,B > C" */
+static void name_step(const struct multi_trace *m, uint32_t step, char text[STEP_BYTES])
+{
+	size_t n = add_names(m, step, text, STEP_BYTES);
+
+	n += (size_t)snprintf(text + n, STEP_BYTES - n, " > ");
+	if (n < STEP_BYTES)
+		add_names(m, (step + 1) % m->n_stages, text + n, STEP_BYTES - n);
+}
+
+static int report_pair(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
+	enum attar_scope scope)
+{
+	struct attar_section *table = add_table(m, report);
+	struct attar_pairs_stats stats;
+	char name[STEP_BYTES];
+	int r;
+
+	attar_section_column(table, "pairs", ATTAR_UNIT_COUNT);
+	r = report_rows(m, table, scope);
+	table = attar_report_table(report, "unpaired");
+	attar_section_column(table, "pair", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "event", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "reason", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "events", ATTAR_UNIT_COUNT);
+	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++) {
+		get_stats(m, i, scope, &stats);
+		name_step(m, i, name);
+		for (int reason = 0; reason < ATTAR_UNPAIRED_REASONS; reason++) {
+			if (!stats.unpaired[reason])
+				continue;
+			attar_section_row(table);
+			attar_cell_text(table, name);
+			attar_cell_text(table, reason < ATTAR_UNPAIRED_END ? "start" : "end");
+			attar_cell_text(table, attar_unpaired_text((enum attar_unpaired)reason));
+			attar_cell_u64(table, stats.unpaired[reason]);
+		}
+	}
+	return r;
+}
+
+static void add_unpaired(struct multi_trace *m, struct attar_report *report, enum attar_scope scope)
+{
+	struct attar_pairs_stats stats;
+	char name[STEP_BYTES];
+
+	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++) {
+		get_stats(m, i, scope, &stats);
+		if (m->n_events)
+			name_step(m, i, name);
+		attar_report_unpaired(report, &stats, m->n_events ? name : "system calls");
+	}
+}
+
+static void add_faults(const struct attar_expr *expr, uint64_t *absent, uint64_t *by_zero)
+{
+	struct attar_expr_faults faults;
+
+	if (!expr)
+		return;
+	attar_expr_get_faults(expr, &faults);
+	*absent += faults.absent;
+	*by_zero += faults.by_zero;
+}
+
+void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum attar_scope scope)
+{
+	uint64_t absent = 0, by_zero = 0;
+
+	if (m->impl != &trace_impl_pair)
+		add_unpaired(m, report, scope);
+	attar_report_evicted(report, m->table, "keys");
+	for (uint32_t i = 0; i < m->n_events; i++) {
+		add_faults(m->events[i].key, &absent, &by_zero);
+		add_faults(m->events[i].role, &absent, &by_zero);
+	}
+	if (absent || by_zero)
+		attar_report_remark(report,
+			"key= and role= that could not be computed count as 0: %llu with an absent "
+			"field, %llu divisions by zero",
+			(unsigned long long)absent, (unsigned long long)by_zero);
+	if (m->unknown_threads)
+		attar_report_remark(report,
+			"%llu events of exiting threads, whose number is unknown, were not matched",
+			(unsigned long long)m->unknown_threads);
+}
+
+const struct trace_impl trace_impl_delay = {.name = "delay", .report = report_delay};
+const struct trace_impl trace_impl_pair = {.name = "pair", .report = report_pair};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* multi-trace --impl syscalls: enter and exit of system calls, by thread. */
+#include <asm/unistd.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "multi_trace.h"
+
+enum { ERRNO_MAX = 4095 };
+
+/* The key of a row with --perins. */
+struct thread_call {
+	uint64_t thread, number;
+};
+
+static bool never_returns(uint64_t number)
+{
+	return number == __NR_exit || number == __NR_exit_group;
+}
+
+static int on_enter(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct attar_stamp at = attar_event_get_stamp(ev);
+	struct multi_trace *m = self;
+	uint64_t number = attar_arg_u64(ev, 0);
+	struct attar_start *start;
+
+	m->has_begun = true;
+	if (never_returns(number))
+		return 0;
+	start = attar_pairs_start_u64(m->steps[0], at.task, &at);
+	if (start)
+		*(uint64_t *)start->payload = number;
+	return 0;
+}
+
+/* A new task returns from a system call that its creator entered. */
+static bool is_first_return(uint64_t number, int64_t ret)
+{
+	switch (number) {
+#ifdef __NR_fork
+	case __NR_fork:
+	case __NR_vfork:
+#endif
+	case __NR_clone:
+#ifdef __NR_clone3
+	case __NR_clone3:
+#endif
+		return ret == 0;
+	default:
+		return false;
+	}
+}
+
+/* Events of a command begin within its execve(). */
+static bool is_exec_of_command(struct multi_trace *m, uint64_t number)
+{
+	bool is_first = !m->has_begun;
+
+	m->has_begun = true;
+	return is_first && number == __NR_execve;
+}
+
+static struct attar_keyrow *find_row(
+	const struct multi_trace *m, const struct attar_event *ev, uint64_t number)
+{
+	const struct thread_call key = {ev->thread->serial, number};
+	struct attar_keyrow *row;
+
+	if (!m->perins)
+		return attar_keytable_at_u64(m->table, number);
+	row = attar_keytable_at(m->table, &key, sizeof(key));
+	if (row)
+		pairs_label(row, ev->thread);
+	return row;
+}
+
+static int on_exit_event(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct attar_stamp at = attar_event_get_stamp(ev);
+	int64_t ret = attar_arg_i64(ev, 0);
+	const struct attar_start *started;
+	struct multi_trace *m = self;
+	struct attar_keyrow *row;
+
+	if (is_first_return(attar_arg_u64(ev, 1), ret) ||
+		is_exec_of_command(m, attar_arg_u64(ev, 1)))
+		return 0;
+	started = attar_pairs_end_u64(m->steps[0], at.task, &at);
+	if (!started || (m->only_than && at.time - started->time <= m->only_than))
+		return 0;
+	row = find_row(m, ev, *(uint64_t *)started->payload);
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[SUM_ERRORS] += ret < 0 && ret >= -ERRNO_MAX;
+	return pairs_add(m, row, at.time - started->time);
+}
+
+static int refuse_options(const struct multi_trace *m)
+{
+	if (m->key)
+		return attar_fail(
+			-EINVAL, "--impl syscalls conflicts with -k: the key is the thread");
+	if (m->cycle)
+		return attar_fail(-EINVAL, "--impl syscalls conflicts with --cycle");
+	if (m->texts.n && m->texts.n != 2)
+		return attar_fail(-EINVAL,
+			"--impl syscalls needs two options -e, such as -e raw_syscalls:sys_enter "
+			"-e raw_syscalls:sys_exit (the default)");
+	return 0;
+}
+
+static int syscalls_open(struct attar_run *run, struct multi_trace *m)
+{
+	static const struct attar_expr_variable variable = {.name = "number"};
+	const struct attar_expr_opts opts = {
+		.size = sizeof(opts), .n_variables = 1, .variables = &variable};
+	int r = refuse_options(m);
+
+	m->inputs[0] = (struct attar_input){
+		.event = m->texts.n ? m->texts.at[0] : "raw_syscalls:sys_enter",
+		.fields = {"id|__syscall_nr"},
+		.on_event = on_enter};
+	m->inputs[1] =
+		(struct attar_input){.event = m->texts.n ? m->texts.at[1] : "raw_syscalls:sys_exit",
+			.fields = {"ret", "id|__syscall_nr"},
+			.on_event = on_exit_event};
+	m->n_stages = 2;
+	for (size_t i = 0; r == 0 && i < 2; i++)
+		r = attar_run_input(run, &m->inputs[i]);
+	if (r == -ENOENT) /* an event without such a field */
+		r = -EINVAL;
+	return r < 0 ? r : attar_run_expr(run, 0, "syscall_name(number)", &opts, &m->syscall_name);
+}
+
+/* ---- report ---- */
+
+/* "getppid(110)" */
+static void add_name(const struct multi_trace *m, struct attar_section *table, uint64_t number)
+{
+	const struct attar_expr_value variable = {.number = number};
+	const struct attar_expr_record record = {.variables = &variable};
+	struct attar_expr_value name;
+	char text[128];
+
+	attar_expr_eval(m->syscall_name, &record, &name);
+	snprintf(text, sizeof(text), "%.*s(%lld)", (int)name.len, name.bytes ? name.bytes : "",
+		(long long)number);
+	attar_cell_text(table, text);
+}
+
+static void add_row(const struct multi_trace *m, struct attar_section *table,
+	const struct attar_keyrow *row, enum attar_scope scope)
+{
+	const struct row_label *label = row->value;
+	struct thread_call key = {.number = row->number};
+
+	attar_section_row(table);
+	if (m->perins) {
+		memcpy(&key, row->key, sizeof(key));
+		attar_cell_i64(table, label->tid);
+		attar_cell_text(table, label->comm);
+	}
+	add_name(m, table, key.number);
+	pairs_add_cells(m, table, row, scope);
+	attar_cell_u64(table, attar_keyrow_sums(row, scope)->sums[SUM_ERRORS]);
+}
+
+static int syscalls_report(struct attar_run *run, struct multi_trace *m,
+	struct attar_report *report, enum attar_scope scope)
+{
+	struct attar_section *table = attar_report_table(report, "system calls");
+	size_t n = attar_keytable_keys(m->table);
+	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
+
+	if (!rows)
+		return -ENOMEM;
+	if (m->perins) {
+		attar_section_column(table, "tid", ATTAR_UNIT_ID);
+		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	}
+	attar_section_column(table, "syscall", ATTAR_UNIT_TEXT);
+	pairs_add_columns(m, table);
+	attar_section_column(table, "errors", ATTAR_UNIT_COUNT);
+	n = attar_keytable_top(m->table, scope, SUM_TOTAL, rows, n);
+	for (size_t i = 0; i < n; i++)
+		add_row(m, table, rows[i], scope);
+	free(rows);
+	return 0;
+}
+
+const struct trace_impl trace_impl_syscalls = {
+	.name = "syscalls", .open = syscalls_open, .report = syscalls_report};

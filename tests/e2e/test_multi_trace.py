@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: MIT
+"""attar multi-trace: pairs of known workloads, and the pairing of perf script."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from command import perf, run, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+
+WAKEUPS = ['-e', 'sched:sched_wakeup/comm=="sleeper"/key=pid/',
+           '-e', 'sched:sched_switch/next_comm=="sleeper"/key=next_pid/']
+RUN_DELAY = ['-e', 'sched:sched_wakeup*//key=pid/,'
+             'sched:sched_switch//key=prev_pid/alias=preempted/'
+             'role=prev_pid&&(prev_state&0xff)==0/',
+             '-e', 'sched:sched_switch//key=next_pid/']
+RINGS = ['-m', '2048']  # holds all events, however slowly attar runs
+SYSTEM = [*RINGS, '-C', ','.join(map(str, sorted(os.sched_getaffinity(0))))]
+
+
+def report(*args, **kwargs):
+    """Return the last report of multi-trace."""
+    ended = run('multi-trace', '--format', 'json', *args, **kwargs)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def rows(report, section='pairs'):
+    """Return the rows of a section, as dictionaries."""
+    table = next(s for s in report['sections'] if s['name'] == section)
+    names = [c['name'] for c in table['columns']]
+    return [dict(zip(names, row)) for row in table['rows']]
+
+
+def calls(report):
+    return {r['syscall'].partition('(')[0]: r for r in rows(report, 'system calls')}
+
+
+@pytest.fixture(scope='module')
+def recording(tmp_path_factory):
+    """A recording of wakeups, switches and system calls of the whole system."""
+    data = tmp_path_factory.mktemp('multi-trace') / 'perf.data'
+    subprocess.run(['perf', 'record', '-q', '-o', data, '-a', '-m', '8M',
+                    '-e', 'sched:sched_wakeup', '-e', 'sched:sched_switch',
+                    '-e', 'raw_syscalls:sys_enter', '-e', 'raw_syscalls:sys_exit',
+                    '--', workload('wakeups23')], check=True, capture_output=True)
+    return data
+
+
+# ---- system calls ----
+
+def test_counts_system_calls():
+    found = report('--impl', 'syscalls', *RINGS, '--', workload('flood'), '10000')
+    assert calls(found)['getppid']['calls'] == 10000
+    assert 'exit_group' not in calls(found)
+    assert found.get('remarks', []) == []
+
+
+def test_counts_errors_of_system_calls():
+    found = calls(report('--impl', 'syscalls', '-e', 'raw_syscalls:sys_enter',
+                         '-e', 'raw_syscalls:sys_exit', '--', workload('sleeps'), 0, 0, 100, 37))
+    opens = found.get('openat') or found['open']
+    assert opens['errors'] == 37
+    assert opens['calls'] >= 100
+    assert found['close']['errors'] == 37
+
+
+def test_durations_of_system_calls():
+    found = calls(report('--impl', 'syscalls', '--than', '19ms', '--', workload('sleeps'), 10, 20))
+    sleep = found.get('clock_nanosleep') or found['nanosleep']
+    assert sleep['calls'] == 10
+    assert sleep['than'] == 10
+    assert sleep['min'] >= 20e6
+    assert sleep['min'] <= sleep['p50'] <= sleep['p95'] <= sleep['p99'] <= sleep['max']
+    assert sleep['total'] >= 10 * sleep['min']
+
+
+def test_system_calls_by_thread():
+    found = rows(report('--impl', 'syscalls', '--perins', '--', workload('threadcalls')),
+                 'system calls')
+    assert all(r['tid'] > 0 and r['comm'] for r in found)
+    assert len({r['tid'] for r in found}) > 1
+
+
+def test_children_return_from_clone():
+    """A child returns from a system call that its parent entered: not an end without a start."""
+    found = report('--impl', 'syscalls', '--', workload('forks'))
+    assert not any('no start' in remark for remark in found.get('remarks', []))
+
+
+def test_only_than_ignores_short_calls():
+    found = calls(report('--impl', 'syscalls', '--only-than', '19ms', '--',
+                         workload('sleeps'), 3, 20, 5))
+    assert len(found) == 1
+    assert next(iter(found.values()))['calls'] == 3
+
+
+# ---- delays ----
+
+def test_run_delays_of_wakeups():
+    found = report(*SYSTEM, *WAKEUPS, '--', workload('wakeups23'))
+    assert [(r['start'], r['end'], r['calls']) for r in rows(found)] == [
+        ('sched:sched_wakeup', 'sched:sched_switch', 23)]
+
+
+def test_sleeps_from_switch_to_switch():
+    found = report(*SYSTEM, '--than', '19ms',
+                   '-e', 'sched:sched_switch/prev_comm=="sleeps" && prev_state==1/'
+                   'key=prev_pid/alias=off/',
+                   '-e', 'sched:sched_switch/next_comm=="sleeps"/key=next_pid/alias=on/',
+                   '--', 'chrt', '-f', 50, workload('sleeps'), 10, 20)  # never preempted
+    assert [(r['start'], r['end'], r['than']) for r in rows(found)] == [('off', 'on', 10)]
+
+
+def test_stages_and_cycle():
+    enter, leave = 'syscalls:sys_enter_', 'syscalls:sys_exit_'
+    events = ['-e', f'{enter}close,{enter}openat', '-e', f'{leave}close,{leave}openat',
+              '-e', f'{enter}exit_group']
+    pairs = {(r['start'].split(':')[1], r['end'].split(':')[1]): r['calls']
+             for r in rows(report(*events, '--cycle', '--', workload('sleeps'), 0, 0, 50))}
+    opens = pairs['sys_enter_openat', 'sys_exit_openat']
+    assert opens >= 50
+    assert pairs['sys_enter_close', 'sys_exit_close'] == opens
+    assert pairs['sys_exit_close', 'sys_enter_exit_group'] == 1
+    assert len(pairs) == 3
+    # without the last stage, --cycle pairs each exit with the next enter
+    pairs = {(r['start'].split(':')[1], r['end'].split(':')[1]): r['calls']
+             for r in rows(report(*events[:4], '--cycle', '--', workload('sleeps'), 0, 0, 50))}
+    assert pairs['sys_exit_openat', 'sys_enter_close'] == opens
+    assert pairs['sys_exit_close', 'sys_enter_openat'] == opens - 1
+
+
+def test_one_event_in_a_cycle():
+    found = rows(report('-e', 'syscalls:sys_enter_getppid', '--cycle', '--',
+                        workload('flood'), 1000))
+    assert [r['calls'] for r in found] == [999]
+
+
+def test_role_selects_starts():
+    found = rows(report('-e', 'raw_syscalls:sys_enter//role=(syscall_name(id)=="getppid")/',
+                        '-e', 'raw_syscalls:sys_exit', '--', workload('flood'), 1000))
+    assert [r['calls'] for r in found] == [1000]
+
+
+def test_by_key():
+    found = rows(report('--perins', '-k', 'id', '-e', 'raw_syscalls:sys_enter',
+                        '-e', 'raw_syscalls:sys_exit', '--', workload('flood'), 1000))
+    assert max(r['calls'] for r in found) == 1000
+    assert len({r['id'] for r in found}) == len(found) > 3
+
+
+def test_pairs_and_unpaired():
+    found = report('--impl', 'pair', '-e', 'syscalls:sys_enter_getppid',
+                   '-e', 'syscalls:sys_enter_exit_group', '--', workload('flood'), 1000)
+    assert [r['pairs'] for r in rows(found)] == [1]
+    assert [(r['event'], r['events']) for r in rows(found, 'unpaired')] == [('start', 999)]
+
+
+def test_unpaired_are_reported():
+    found = report('-e', 'syscalls:sys_enter_getppid', '-e', 'syscalls:sys_enter_exit_group', '--',
+                   workload('flood'), 1000)
+    assert any('999 starts' in remark for remark in found['remarks'])
+
+
+def test_exit_drops_starts():
+    """What a thread has begun when it exits is not paired with events of later threads."""
+    found = report('--impl', 'pair', '-e', 'syscalls:sys_enter_exit',
+                   '-e', 'syscalls:sys_exit_exit', '--', workload('threads2'))
+    assert rows(found) == []
+    assert {r['reason'] for r in rows(found, 'unpaired')} == {'thread exited before the end'}
+
+
+def test_intervals_add_up():
+    ended = run('multi-trace', '--format', 'json', '-i', '5ms', '--impl', 'syscalls', *RINGS,
+                '--', workload('flood'), '10000')
+    total = 0
+    for line in ended.stdout.splitlines():
+        found = calls(json.loads(line))
+        total += found['getppid']['calls'] if 'getppid' in found else 0
+    assert total == 10000
+
+
+# ---- recordings ----
+
+# as the format prints it, or perf's plugin for it
+WAKEUP = re.compile(r'(?: pid=|:)(\d+) (?:prio=|\[)')
+SWITCH = re.compile(r'(?:prev_pid=|:)(\d+) (?:prev_prio=-?\d+ prev_state=|\[-?\d+\] )(\S+) ==> '
+                    r'.*(?:next_pid=|:)(\d+) (?:next_prio|\[)')
+EVENT = re.compile(r'^\s*(.*?)\s+(-?\d+)\s+\[(\d+)\]\s+(\d+)\.(\d+):\s+([\w:]+):\s+(.*)$')
+
+
+def events_of(data):
+    """Yield (tid, time in ns, event, fields) of perf script."""
+    for line in perf('script', '-i', data, '--ns', '-F', 'comm,tid,cpu,time,event,trace'
+                     ).splitlines():
+        m = EVENT.match(line)
+        if m:
+            yield int(m[2]), int(m[4]) * 10**9 + int(m[5]), m[6], m[7]
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_run_delays_of_a_recording(recording):
+    """Keys, replaced starts and latencies are those of a script."""
+    started, latencies = {}, []
+    for _, time, event, fields in events_of(recording):
+        if event == 'sched:sched_wakeup':
+            started[int(WAKEUP.search(fields)[1])] = time
+        elif event == 'sched:sched_switch':
+            tid = int(SWITCH.search(fields)[3])
+            if tid in started:
+                latencies.append(time - started.pop(tid))
+    found = rows(report('--input', recording, '-e', 'sched:sched_wakeup//key=pid/',
+                        '-e', 'sched:sched_switch//key=next_pid/'))
+    assert [(r['calls'], r['total'], r['min'], r['max']) for r in found] == [
+        (len(latencies), sum(latencies), min(latencies), max(latencies))]
+    assert len(latencies) >= 23
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_wakeups_of_a_recording(recording):
+    found = report('--input', recording, *WAKEUPS)
+    assert [r['calls'] for r in rows(found)] == [23]
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_system_calls_of_a_recording(recording):
+    started, times, errors = {}, {}, {}
+    for tid, time, event, fields in events_of(recording):
+        number = int(re.search(r'NR (-?\d+)', fields)[1]) if 'raw' in event else None
+        if event == 'raw_syscalls:sys_enter':
+            started[tid] = number, time
+        elif event == 'raw_syscalls:sys_exit' and tid in started:
+            ret = int(re.search(r'= (-?\d+)', fields)[1])
+            number, since = started.pop(tid)
+            times.setdefault(number, []).append(time - since)
+            errors[number] = errors.get(number, 0) + (-4095 <= ret < 0)
+    found = rows(report('--input', recording, '--impl', 'syscalls'), 'system calls')
+    assert {int(re.search(r'\((-?\d+)\)', r['syscall'])[1]):
+            (r['calls'], r['total'], r['min'], r['max'], r['errors']) for r in found} == {
+                number: (len(all), sum(all), min(all), max(all), errors[number])
+                for number, all in times.items()}
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_run_delay_can_be_expressed(recording):
+    """A wakeup or a preemption starts the delay, the switch to the task ends it."""
+    started, delays = {}, {}
+    for _, time, event, fields in events_of(recording):
+        if event == 'sched:sched_wakeup':
+            started[int(WAKEUP.search(fields)[1])] = event, time
+        elif event == 'sched:sched_switch':
+            m = SWITCH.search(fields)
+            if m[2][0] == 'R' and m[1] != '0':
+                started[int(m[1])] = 'preempted', time
+            if int(m[3]) in started:
+                name, since = started.pop(int(m[3]))
+                delays.setdefault(name, []).append(time - since)
+    events = [e.replace('wakeup*', 'wakeup') for e in RUN_DELAY]
+    found = rows(report('--input', recording, *events))
+    assert {r['start']: (r['calls'], r['total'], r['max']) for r in found} == {
+        name: (len(all), sum(all), max(all)) for name, all in delays.items()}
+
+
+def test_run_delay_live():
+    found = rows(report(*SYSTEM, *RUN_DELAY, '--', workload('wakeups23')))
+    assert sum(r['calls'] for r in found if r['start'] == 'sched:sched_wakeup') >= 23
+
+
+# ---- bad options ----
+
+@pytest.mark.parametrize('args, sentence', [
+    ([], 'needs two options -e'),
+    (['-e', 'sched:sched_switch'], 'needs two options -e'),
+    (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup//untraced/'], 'needs two options -e'),
+    (['--impl', 'nothing', '-e', 'sched:sched_switch'], "'nothing' is not one of delay, pair"),
+    (['-e', 'sched:sched_switch//key=prev_comm/', '-e', 'sched:sched_wakeup//key=pid/'],
+     'have different types'),
+    (['-e', 'sched:sched_switch//key=prev_pid/', '-e', 'sched:sched_wakeup'],
+     'have different types'),
+    (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '-k', 'prev_pid'],
+     "no such field or variable 'prev_pid'"),
+    (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup//role=prio+/'], 'role'),
+    (['--impl', 'syscalls', '-e', 'raw_syscalls:sys_enter'], 'needs two options -e'),
+    (['--impl', 'syscalls', '-e', 'sched:sched_switch', '-e', 'raw_syscalls:sys_exit'],
+     "'sched:sched_switch' has no field"),
+    (['--impl', 'syscalls', '-k', 'id'], 'conflicts with -k'),
+    (['--impl', 'syscalls', '--cycle'], 'conflicts with --cycle'),
+    (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--than', 'soon'], '--than'),
+])
+def test_refusals(args, sentence):
+    ended = run('multi-trace', *args, '--', 'true')
+    assert ended.returncode == 2, ended.stderr
+    assert sentence in ended.stderr
