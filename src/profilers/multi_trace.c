@@ -235,6 +235,8 @@ static int multi_trace_open(struct attar_run *run, void *self)
 		r = m->impl->open(run, m);
 	else if (r == 0)
 		r = events_open(run, m);
+	if (r == 0)
+		r = heatmap_open(m);
 	return r < 0 ? r : pairs_open(m);
 }
 
@@ -267,7 +269,7 @@ static int multi_trace_ended(struct attar_run *run, void *self)
 
 	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
 		attar_pairs_close(m->steps[i]);
-	return 0;
+	return heatmap_end(m);
 }
 
 static int multi_trace_report(
@@ -293,6 +295,7 @@ static void multi_trace_close(void *self)
 	}
 	attar_expr_free(m->syscall_name);
 	pairs_close(m);
+	heatmap_close(m);
 	free(m->events);
 	free(m->event_of);
 }
@@ -321,6 +324,9 @@ static const struct attar_option options[] = {
 	ATTAR_TIME(T, only_than, 0, "only-than", "TIME", "ignore pairs that do not take longer",
 		.bare = 1),
 	ATTAR_TIME(T, lower, 0, "lower", "TIME", "also count pairs that take less time", .bare = 1),
+	ATTAR_TEXT(T, heatmap_path, 0, "heatmap", "FILE",
+		"write time and latency of each pair to FILE-START-END.lat, in ns",
+		.complete = "file"),
 	ATTAR_FLAG(T, perins, 0, "perins", "a row for each key"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),

@@ -129,6 +129,19 @@ void pairs_add_columns(const struct multi_trace *m, struct attar_section *table)
 void pairs_add_cells(const struct multi_trace *m, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope);
 
+/* ---- multi_trace_heatmap.c ---- */
+
+int heatmap_open(struct multi_trace *m);
+
+/* Writes a pair of these start and end events, only with --heatmap. */
+int heatmap_add(struct multi_trace *m, const uint32_t relation[2], uint64_t time, uint64_t latency);
+
+/* Closes the files at the end of the run; an error: some pairs are not in them. */
+int heatmap_end(struct multi_trace *m);
+void heatmap_close(struct multi_trace *m);
+
+/* ---- multi_trace_pairs.c ---- */
+
 /* Remarks on unpaired events, full tables and faults of expressions. */
 void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum attar_scope scope);
 

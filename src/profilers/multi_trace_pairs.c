@@ -58,6 +58,12 @@ static int end_pair(struct multi_trace *m, const struct trace_event *e,
 		return -ENOMEM;
 	if (m->perins && e->key_kind == KEY_THREAD)
 		pairs_label(row, ev->thread);
+	if (m->heatmap) {
+		int r = heatmap_add(m, key->relation, ev->time, latency);
+
+		if (r < 0)
+			return r;
+	}
 	return pairs_add(m, row, latency);
 }
 

@@ -269,6 +269,24 @@ def test_run_delay_live():
     assert sum(r['calls'] for r in found if r['start'] == 'sched:sched_wakeup') >= 23
 
 
+def test_heatmap_has_each_pair(tmp_path):
+    found = report('--heatmap', tmp_path / 'map', *RINGS, '-e',
+                   'raw_syscalls:sys_enter//alias=enter/', '-e', 'raw_syscalls:sys_exit', '--',
+                   workload('flood'), 1000)
+    lines = (tmp_path / 'map-enter-raw_syscalls:sys_exit.lat').read_text().splitlines()
+    times = [int(line.split()[0]) for line in lines]
+    assert times == sorted(times)
+    row, = rows(found)
+    assert row['calls'] == len(lines)
+    assert row['total'] == sum(int(line.split()[1]) for line in lines)
+
+
+def test_heatmap_cannot_be_written():
+    ended = run('multi-trace', '--heatmap', '/nonexistent/map', '--impl', 'syscalls', '--', 'true')
+    assert ended.returncode == 1
+    assert "--heatmap: cannot write '/nonexistent/map-syscalls.lat'" in ended.stderr
+
+
 # ---- bad options ----
 
 @pytest.mark.parametrize('args, sentence', [
