@@ -99,9 +99,14 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 {
 	struct multi_trace *m = self;
 	const struct trace_event *e;
+	uint64_t sequence = 0;
 	int r = trace_event_of(run, m, ev->counter, &e);
 
-	return r < 0 || !e->roles ? r : pairs_event(run, m, e, ev, 0);
+	if (r == 0 && m->detail) {
+		r = detail_flush(run, m, ev->time);
+		sequence = detail_keep(m, e, ev);
+	}
+	return r < 0 || !e->roles ? r : pairs_event(run, m, e, ev, sequence);
 }
 
 static int add_stage(struct attar_run *run, struct multi_trace *m, const char *text)
@@ -237,6 +242,8 @@ static int multi_trace_open(struct attar_run *run, void *self)
 		r = events_open(run, m);
 	if (r == 0)
 		r = heatmap_open(m);
+	if (r == 0)
+		r = detail_open(m);
 	return r < 0 ? r : pairs_open(m);
 }
 
@@ -266,10 +273,13 @@ static int on_exited(struct attar_run *run, void *self, const struct attar_event
 static int multi_trace_ended(struct attar_run *run, void *self)
 {
 	struct multi_trace *m = self;
+	int r = 0;
 
 	for (uint32_t i = 0; i < STAGES_MAX && m->steps[i]; i++)
 		attar_pairs_close(m->steps[i]);
-	return heatmap_end(m);
+	if (m->detail)
+		r = detail_flush(run, m, UINT64_MAX);
+	return r < 0 ? r : heatmap_end(m);
 }
 
 static int multi_trace_report(
@@ -296,6 +306,7 @@ static void multi_trace_close(void *self)
 	attar_expr_free(m->syscall_name);
 	pairs_close(m);
 	heatmap_close(m);
+	detail_close(m);
 	free(m->events);
 	free(m->event_of);
 }
@@ -327,6 +338,11 @@ static const struct attar_option options[] = {
 	ATTAR_TEXT(T, heatmap_path, 0, "heatmap", "FILE",
 		"write time and latency of each pair to FILE-START-END.lat, in ns",
 		.complete = "file"),
+	ATTAR_TEXT(T, detail_text, 0, "detail", "LIST",
+		"print each pair (with --than or --lower: those beyond) and the events between: "
+		"-TIME and +TIME add events before and after it; samecpu, samepid, sametid, "
+		"samekey select; hide<TIME leaves out what follows sooner",
+		.implied = "all"),
 	ATTAR_FLAG(T, perins, 0, "perins", "a row for each key"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),

@@ -129,6 +129,23 @@ void pairs_add_columns(const struct multi_trace *m, struct attar_section *table)
 void pairs_add_cells(const struct multi_trace *m, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope);
 
+/* ---- multi_trace_detail.c: only with --detail, except open, close and add_remark ---- */
+
+int detail_open(struct multi_trace *m);
+void detail_close(struct multi_trace *m);
+
+/* Keeps an event, and returns its sequence number. */
+uint64_t detail_keep(
+	struct multi_trace *m, const struct trace_event *e, const struct attar_event *ev);
+
+/* Prints a pair, if it is beyond the limits, now or when the events after it have come. */
+int detail_pair(struct attar_run *run, struct multi_trace *m, const struct attar_start *started,
+	uint64_t end, uint64_t time);
+
+/* Prints the pairs whose events after the end have come at this time. */
+int detail_flush(struct attar_run *run, struct multi_trace *m, uint64_t time);
+void detail_add_remark(const struct multi_trace *m, struct attar_report *report);
+
 /* ---- multi_trace_heatmap.c ---- */
 
 int heatmap_open(struct multi_trace *m);

@@ -42,12 +42,14 @@ void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread)
 	snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
 }
 
-static int end_pair(struct multi_trace *m, const struct trace_event *e,
-	const struct attar_event *ev, struct key_bytes *key, const struct attar_start *started)
+static int end_pair(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev, struct key_bytes *key, const struct attar_start *started,
+	uint64_t sequence)
 {
 	const struct start_data *data = started->payload;
 	uint64_t latency = ev->time - started->time;
 	struct attar_keyrow *row;
+	int r = 0;
 
 	if (m->only_than && latency <= m->only_than)
 		return 0;
@@ -58,13 +60,11 @@ static int end_pair(struct multi_trace *m, const struct trace_event *e,
 		return -ENOMEM;
 	if (m->perins && e->key_kind == KEY_THREAD)
 		pairs_label(row, ev->thread);
-	if (m->heatmap) {
-		int r = heatmap_add(m, key->relation, ev->time, latency);
-
-		if (r < 0)
-			return r;
-	}
-	return pairs_add(m, row, latency);
+	if (m->detail)
+		r = detail_pair(run, m, started, sequence, ev->time);
+	if (r == 0 && m->heatmap)
+		r = heatmap_add(m, key->relation, ev->time, latency);
+	return r < 0 ? r : pairs_add(m, row, latency);
 }
 
 static void start_pair(struct multi_trace *m, const struct trace_event *e,
@@ -106,7 +106,7 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 
 		started = attar_pairs_end(m->steps[before], key.bytes, key.size, &at);
 		if (started)
-			r = end_pair(m, e, ev, &key, started);
+			r = end_pair(run, m, e, ev, &key, started, sequence);
 	}
 	if (roles & ROLE_START)
 		start_pair(m, e, ev, &key, &at, sequence);
@@ -369,6 +369,7 @@ void pairs_add_remarks(struct multi_trace *m, struct attar_report *report, enum 
 	if (m->impl != &trace_impl_pair)
 		add_unpaired(m, report, scope);
 	attar_report_evicted(report, m->table, "keys");
+	detail_add_remark(m, report);
 	for (uint32_t i = 0; i < m->n_events; i++) {
 		add_faults(m->events[i].key, &absent, &by_zero);
 		add_faults(m->events[i].role, &absent, &by_zero);

@@ -287,6 +287,58 @@ def test_heatmap_cannot_be_written():
     assert "--heatmap: cannot write '/nonexistent/map-syscalls.lat'" in ended.stderr
 
 
+# ---- single pairs ----
+
+def lines_of(data, *args):
+    """Return the lines of --detail, by pair."""
+    ended = run('multi-trace', '--format', 'json', '--input', data, *args)
+    assert ended.returncode == 0, ended.stderr
+    pairs = {}
+    for line in ended.stdout.splitlines():
+        found = json.loads(line)
+        for row in rows(found, 'detail') if found['sections'][0]['name'] == 'detail' else []:
+            pairs.setdefault(row['pair'], []).append(row)
+    return list(pairs.values()), found
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_detail_prints_start_and_end(recording):
+    pairs, found = lines_of(recording, *WAKEUPS, '--detail')
+    assert [[line['part'] for line in pair] for pair in pairs] == [['start', 'end']] * 23
+    assert all(pair[0]['offset'] == 0 for pair in pairs)
+    assert sum(pair[1]['offset'] for pair in pairs) == rows(found)[0]['total']
+    assert all('comm=sleeper' in pair[0]['fields'] for pair in pairs)
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_detail_prints_what_is_between(recording):
+    """All events of the recording between start and end, in order of time."""
+    others = ['-e', 'raw_syscalls:*//untraced/,sched:sched_switch//untraced/alias=any/']
+    pairs, found = lines_of(recording, *WAKEUPS, *others, '--detail')
+    times = [time for _, time, event, _ in events_of(recording) if event != 'sched:sched_wakeup']
+    assert len(pairs) == 23
+    for pair in pairs:
+        offsets = [line['offset'] for line in pair]
+        assert offsets == sorted(offsets)
+        assert pair[0]['part'] == 'start' and pair[-1]['part'] in ('end', 'between')
+    assert sum(r['calls'] for r in rows(found)) == 23  # untraced events are in no pair
+    around, _ = lines_of(recording, *WAKEUPS, *others, '--detail=-1ms,+1ms')
+    assert sum(map(len, around)) > sum(map(len, pairs))
+    assert {line['part'] for pair in around for line in pair} >= {'before', 'start', 'end', 'after'}
+    assert all(-1e6 <= line['offset'] <= pair[-1]['offset'] for pair in around for line in pair)
+    few, _ = lines_of(recording, *WAKEUPS, *others, '--detail=-1ms,+1ms,sametid')
+    assert 46 <= sum(map(len, few)) < sum(map(len, around))
+    hidden, _ = lines_of(recording, *WAKEUPS, *others, '--detail=-1ms,+1ms,hide<1s')
+    assert all(line['part'] in ('start', 'end', 'before') for pair in hidden for line in pair)
+    assert times == sorted(times)
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_detail_of_long_pairs_only(recording):
+    pairs, found = lines_of(recording, *WAKEUPS, '--detail', '--than', '3us', '--only-than', '2us')
+    assert len(pairs) == sum(r['than'] for r in rows(found))
+
+
 # ---- bad options ----
 
 @pytest.mark.parametrize('args, sentence', [
@@ -305,6 +357,9 @@ def test_heatmap_cannot_be_written():
     (['--impl', 'syscalls', '-e', 'sched:sched_switch', '-e', 'raw_syscalls:sys_exit'],
      "'sched:sched_switch' has no field"),
     (['--impl', 'syscalls', '-k', 'id'], 'conflicts with -k'),
+    (['--impl', 'syscalls', '--detail'], '--detail needs --impl delay'),
+    (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--detail=samebus'],
+     "'samebus' is not one of -TIME, +TIME, samecpu"),
     (['--impl', 'syscalls', '--cycle'], 'conflicts with --cycle'),
     (['-e', 'sched:sched_switch', '-e', 'sched:sched_wakeup', '--than', 'soon'], '--than'),
 ])

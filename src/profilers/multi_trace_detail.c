@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * multi-trace --detail: prints single pairs with the events between their start and end. The newest
+ * events are kept in a ring of entries and a ring of their bytes, both of constant size.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "multi_trace.h"
+
+enum {
+	KEPT_MAX = 1 << 16, /* events */
+	BYTES = 16 << 20,   /* of their fields */
+	COMM_BYTES = 24,
+	FIELDS_MAX = 4096,
+	CONCERNS_MAX = 8, /* CPUs or tasks that one event concerns */
+	PENDING_MAX = 64, /* pairs whose events after the end are still to come */
+};
+
+/* A kept event. */
+struct kept {
+	uint64_t time, position; /* position: in the bytes ever written */
+	uint64_t key;            /* hash, for samekey */
+	uint32_t event, size;
+	int32_t cpu, pid, tid;
+	char comm[COMM_BYTES];
+};
+
+/* A pair to be printed. */
+struct pair {
+	uint64_t start, end; /* sequence numbers */
+	uint64_t start_time, end_time;
+};
+
+struct detail {
+	uint64_t before, after, hide; /* ns */
+	bool same_cpu, same_pid, same_tid, same_key;
+	struct kept *kept;
+	char *bytes;
+	uint64_t n, written; /* events and bytes ever kept */
+	uint64_t printed, dropped;
+	struct pair pending[PENDING_MAX];
+	size_t n_pending;
+};
+
+/* ---- the option ---- */
+
+/* "100us" as ns, without a library for it: units are few. */
+static bool parse_ns(const char *text, size_t n, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	char copy[32], *end;
+	double value;
+
+	if (!n || n >= sizeof(copy) || text[0] < '0' || text[0] > '9')
+		return false;
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	value = strtod(copy, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(end, units[i].name) && value * units[i].ns < 1e15) {
+			*ret_ns = (uint64_t)(value * units[i].ns);
+			return true;
+		}
+	return false;
+}
+
+static bool is_word(const char *text, size_t n, const char *word)
+{
+	return strlen(word) == n && !memcmp(text, word, n);
+}
+
+static bool parse_word(struct detail *d, const char *text, size_t n)
+{
+	if (n > 1 && *text == '-')
+		return parse_ns(text + 1, n - 1, &d->before);
+	if (n > 1 && *text == '+')
+		return parse_ns(text + 1, n - 1, &d->after);
+	if (n > 5 && !memcmp(text, "hide<", 5))
+		return parse_ns(text + 5, n - 5, &d->hide);
+	d->same_cpu |= is_word(text, n, "samecpu");
+	d->same_pid |= is_word(text, n, "samepid");
+	d->same_tid |= is_word(text, n, "sametid");
+	d->same_key |= is_word(text, n, "samekey");
+	return is_word(text, n, "samecpu") || is_word(text, n, "samepid") ||
+	       is_word(text, n, "sametid") || is_word(text, n, "samekey") ||
+	       is_word(text, n, "all");
+}
+
+int detail_open(struct multi_trace *m)
+{
+	struct detail *d;
+
+	if (!m->detail_text)
+		return 0;
+	if (m->impl != &trace_impl_delay)
+		return attar_fail(-EINVAL, "--detail needs --impl delay");
+	d = m->detail = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	for (const char *text = m->detail_text; *text;) {
+		size_t n = strcspn(text, ",");
+
+		if (!parse_word(d, text, n))
+			return attar_fail(-EINVAL,
+				"--detail: '%.*s' is not one of -TIME, +TIME, samecpu, samepid, "
+				"sametid, samekey, hide<TIME",
+				(int)n, text);
+		text += n + (text[n] == ',');
+	}
+	d->kept = calloc(KEPT_MAX, sizeof(*d->kept));
+	d->bytes = malloc(BYTES);
+	return d->kept && d->bytes ? 0 : -ENOMEM;
+}
+
+void detail_close(struct multi_trace *m)
+{
+	if (m->detail) {
+		free(m->detail->kept);
+		free(m->detail->bytes);
+	}
+	free(m->detail);
+}
+
+/* ---- keeping ---- */
+
+/* The position of n bytes that do not wrap around. */
+static uint64_t reserve(struct detail *d, size_t n)
+{
+	uint64_t at = d->written;
+
+	if (at % BYTES + n > BYTES)
+		at += BYTES - at % BYTES;
+	d->written = at + n;
+	return at;
+}
+
+static uint64_t hash(const char *bytes, size_t n)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)bytes[i]) * 1099511628211u;
+	return h;
+}
+
+uint64_t detail_keep(
+	struct multi_trace *m, const struct trace_event *e, const struct attar_event *ev)
+{
+	struct detail *d = m->detail;
+	const struct attar_sample *s = &ev->record->sample;
+	struct kept *k = &d->kept[d->n % KEPT_MAX];
+	struct attar_expr_record record;
+	struct key_bytes key;
+
+	*k = (struct kept){.time = ev->time,
+		.event = (uint32_t)(e - m->events),
+		.size = s->raw ? (uint32_t)s->raw_size : 0,
+		.cpu = (int32_t)ev->cpu,
+		.pid = (int32_t)ev->record->pid,
+		.tid = ev->thread->tid};
+	k->position = reserve(d, k->size);
+	if (k->size)
+		memcpy(d->bytes + k->position % BYTES, s->raw, k->size);
+	snprintf(k->comm, sizeof(k->comm), "%s", ev->thread->comm);
+	if (d->same_key) {
+		attar_event_get_expr_record(ev, &record);
+		k->key = trace_key(e, ev, &record, &key) ? hash(key.bytes, key.size) : 0;
+	}
+	return d->n++;
+}
+
+/* A kept event; NULL: newer ones have taken its place. */
+static const struct kept *get(const struct detail *d, uint64_t sequence)
+{
+	const struct kept *k = &d->kept[sequence % KEPT_MAX];
+
+	if (sequence >= d->n || d->n - sequence > KEPT_MAX)
+		return NULL;
+	return d->written - k->position <= BYTES ? k : NULL;
+}
+
+/* ---- which events are of a pair ---- */
+
+struct concerns {
+	int64_t at[CONCERNS_MAX];
+	size_t n;
+};
+
+static bool has(const struct concerns *c, int64_t value)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->at[i] == value)
+			return true;
+	return false;
+}
+
+static bool overlap(const struct concerns *a, const struct concerns *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (has(a, b->at[i]))
+			return true;
+	return false;
+}
+
+static void concern(struct concerns *c, int64_t value)
+{
+	if (c->n < CONCERNS_MAX)
+		c->at[c->n++] = value;
+}
+
+static const char *const cpu_fields[] = {"cpu", "target_cpu", "orig_cpu", "dest_cpu", NULL};
+static const char *const task_fields[] = {
+	"pid", "tid", "prev_pid", "next_pid", "parent_pid", "child_pid", NULL};
+
+/* The CPUs or tasks in the fields of an event. */
+static struct concerns in_fields(
+	const struct multi_trace *m, const struct kept *k, const char *const *names)
+{
+	const struct attar_format *format = m->events[k->event].spec->format;
+	const char *raw = m->detail->bytes + k->position % BYTES;
+	struct concerns c = {0};
+
+	for (; format && *names; names++) {
+		const struct attar_field *field = attar_format_field(format, *names);
+
+		if (field)
+			concern(&c, attar_field_i64(field, raw, k->size));
+	}
+	return c;
+}
+
+static struct concerns cpus_of(const struct multi_trace *m, const struct kept *k, bool is_between)
+{
+	struct concerns c = in_fields(m, k, cpu_fields);
+
+	if (!c.n || is_between)
+		concern(&c, k->cpu);
+	return c;
+}
+
+static struct concerns tasks_of(const struct multi_trace *m, const struct kept *k, bool is_between)
+{
+	struct concerns c = in_fields(m, k, task_fields);
+
+	if (!c.n || is_between) {
+		concern(&c, k->tid);
+		if (m->detail->same_pid)
+			concern(&c, k->pid);
+	}
+	return c;
+}
+
+/* What both start and end concern; if nothing, what either does. */
+static struct concerns common(const struct concerns *a, const struct concerns *b)
+{
+	struct concerns both = {0}, either = *a;
+
+	for (size_t i = 0; i < b->n; i++) {
+		if (has(a, b->at[i]))
+			concern(&both, b->at[i]);
+		concern(&either, b->at[i]);
+	}
+	return both.n ? both : either;
+}
+
+typedef struct concerns concerns_fn(
+	const struct multi_trace *m, const struct kept *k, bool is_between);
+
+static bool is_same(const struct multi_trace *m, const struct kept *k, const struct kept *start,
+	const struct kept *end, concerns_fn *of)
+{
+	struct concerns a = of(m, start ? start : end, false), b = of(m, end, false),
+			c = of(m, k, true), pair = common(&a, &b);
+
+	return overlap(&pair, &c);
+}
+
+static bool is_shown(const struct multi_trace *m, const struct kept *k, const struct kept *start,
+	const struct kept *end)
+{
+	const struct detail *d = m->detail;
+
+	if (d->same_key && k->key != end->key)
+		return false;
+	if (d->same_cpu && !is_same(m, k, start, end, cpus_of))
+		return false;
+	return !(d->same_pid || d->same_tid) || is_same(m, k, start, end, tasks_of);
+}
+
+/* ---- printing ---- */
+
+static void columns(struct attar_section *lines)
+{
+	attar_section_column(lines, "pair", ATTAR_UNIT_ID);
+	attar_section_column(lines, "part", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "offset", ATTAR_UNIT_NS);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
+}
+
+static void print_event(struct attar_run *run, struct multi_trace *m, struct attar_section *lines,
+	const struct pair *p, const struct kept *k, const char *part)
+{
+	const struct trace_event *e = &m->events[k->event];
+	char fields[FIELDS_MAX] = "";
+
+	if (e->spec->format && k->size)
+		attar_format_print(e->spec->format, m->detail->bytes + k->position % BYTES, k->size,
+			fields, sizeof(fields));
+	attar_section_row(lines);
+	attar_cell_u64(lines, m->detail->printed);
+	attar_cell_text(lines, part);
+	attar_cell_u64(lines, attar_run_realtime(run, k->time));
+	attar_cell_i64(lines, (int64_t)(k->time - p->start_time));
+	attar_cell_text(lines, k->comm);
+	attar_cell_i64(lines, k->tid);
+	attar_cell_i64(lines, k->cpu);
+	attar_cell_text(lines, e->name);
+	attar_cell_text(lines, fields);
+}
+
+/* The first kept event that is not before the pair by more than --detail=-TIME. */
+static uint64_t first_of(struct detail *d, const struct pair *p)
+{
+	uint64_t oldest = d->n > KEPT_MAX ? d->n - KEPT_MAX : 0, at = p->start;
+
+	while (d->before && at > 0 && get(d, at - 1) &&
+		get(d, at - 1)->time + d->before >= p->start_time)
+		at--;
+	d->dropped += at < oldest ? oldest - at : 0;
+	return at < oldest ? oldest : at;
+}
+
+static const char *part_of(const struct pair *p, uint64_t sequence)
+{
+	return sequence < p->start    ? "before"
+	       : sequence == p->start ? "start"
+	       : sequence < p->end    ? "between"
+	       : sequence == p->end   ? "end"
+				      : "after";
+}
+
+static int print(struct attar_run *run, struct multi_trace *m, const struct pair *p)
+{
+	struct detail *d = m->detail;
+	const struct kept *start = get(d, p->start), *end = get(d, p->end), *k;
+	struct attar_section *lines;
+	uint64_t last = 0;
+
+	if (!end || !attar_run_wants_lines(run)) {
+		d->dropped += !end;
+		return 0;
+	}
+	lines = attar_run_lines(run, "detail", columns);
+	if (!lines)
+		return -ENOMEM;
+	d->printed++;
+	for (uint64_t i = first_of(d, p); i < d->n; i++) {
+		bool is_of_pair = i == p->start || i == p->end;
+
+		k = get(d, i);
+		if (k && i > p->end && k->time > p->end_time + d->after)
+			break;
+		d->dropped += !k;
+		if (!k || (!is_of_pair && !is_shown(m, k, start, end)) ||
+			(!is_of_pair && d->hide && k->time - last < d->hide))
+			continue;
+		print_event(run, m, lines, p, k, part_of(p, i));
+		last = k->time;
+	}
+	return 0;
+}
+
+int detail_pair(struct attar_run *run, struct multi_trace *m, const struct attar_start *started,
+	uint64_t end, uint64_t time)
+{
+	const struct start_data *data = started->payload;
+	const struct pair pair = {
+		.start = data->sequence, .end = end, .start_time = started->time, .end_time = time};
+	uint64_t latency = time - started->time;
+	struct detail *d = m->detail;
+
+	if ((m->than || m->lower) && !(m->than && latency > m->than) && latency >= m->lower)
+		return 0;
+	if (!d->after || d->n_pending == PENDING_MAX)
+		return print(run, m, &pair);
+	d->pending[d->n_pending++] = pair;
+	return 0;
+}
+
+int detail_flush(struct attar_run *run, struct multi_trace *m, uint64_t time)
+{
+	struct detail *d = m->detail;
+	size_t n = 0;
+	int r = 0;
+
+	while (r == 0 && n < d->n_pending && time > d->pending[n].end_time + d->after)
+		r = print(run, m, &d->pending[n++]);
+	if (n) {
+		d->n_pending -= n;
+		memmove(d->pending, d->pending + n, d->n_pending * sizeof(d->pending[0]));
+	}
+	return r;
+}
+
+void detail_add_remark(const struct multi_trace *m, struct attar_report *report)
+{
+	if (m->detail && m->detail->dropped)
+		attar_report_remark(report,
+			"--detail: %llu events of printed pairs were not among the newest %d "
+			"events that are kept",
+			(unsigned long long)m->detail->dropped, KEPT_MAX);
+}
