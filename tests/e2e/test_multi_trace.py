@@ -41,12 +41,14 @@ def calls(report):
 
 @pytest.fixture(scope='module')
 def recording(tmp_path_factory):
-    """A recording of wakeups, switches and system calls of the whole system."""
+    """A recording of wakeups, switches and system calls of one CPU."""
+    cpu = str(min(os.sched_getaffinity(0)))
     data = tmp_path_factory.mktemp('multi-trace') / 'perf.data'
-    subprocess.run(['perf', 'record', '-q', '-o', data, '-a', '-m', '8M',
+    subprocess.run(['perf', 'record', '-q', '-o', data, '-C', cpu, '-m', '8M',
                     '-e', 'sched:sched_wakeup', '-e', 'sched:sched_switch',
                     '-e', 'raw_syscalls:sys_enter', '-e', 'raw_syscalls:sys_exit',
-                    '--', workload('wakeups23')], check=True, capture_output=True)
+                    '--', 'taskset', '-c', cpu, workload('wakeups23')],
+                   check=True, capture_output=True)
     return data
 
 
