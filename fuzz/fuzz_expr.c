@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (raw_size)
 			memcpy(raw, nul + 1, raw_size);
 		if (flags[i] == ATTAR_EXPR_KEY ||
-			attar_expr_column(e, 0)->kind != ATTAR_EXPR_BYTES) {
+			attar_expr_get_column(e, 0)->kind != ATTAR_EXPR_BYTES) {
 			evaluate(e, raw, raw_size);
 			evaluate(e, raw + raw_size - raw_size / 2, raw_size / 2);
 		}

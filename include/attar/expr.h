@@ -171,7 +171,7 @@ struct attar_expr_column {
 ATTAR_API size_t attar_expr_columns(const struct attar_expr *expr);
 
 /* The i-th column; NULL after the last. */
-ATTAR_API const struct attar_expr_column *attar_expr_column(
+ATTAR_API const struct attar_expr_column *attar_expr_get_column(
 	const struct attar_expr *expr, size_t i);
 
 /* The number of bytes that a key of this expression has at most. */

@@ -279,18 +279,29 @@ static bool check_types(struct expr_parser *p, struct expr_node *node)
 	return true;
 }
 
+/* Whether a constant index is behind the last element of a field of fixed size. */
+static bool exceeds(
+	const struct expr_parser *p, const struct expr_node *array, const struct expr_node *index)
+{
+	const struct attar_field *field;
+
+	if (array->op != EXPR_BYTES || index->op != EXPR_NUMBER)
+		return false;
+	field = &p->expr->fields.at[array->field];
+	return field->place == ATTAR_FIELD_FIXED &&
+	       index->number >= field->size / array->type.element;
+}
+
 /* In the language of users, whether a has elements, and the constant element b. */
 static bool has_element(struct expr_parser *p, int32_t a, int32_t b)
 {
 	const struct expr_node *array = node_at(p, a), *index = node_at(p, b);
 	unsigned element = array->type.element;
-	const struct attar_field *field = &p->expr->fields.at[array->field];
 
 	if (!is_bytes(p, a) || !element || element > 8 || (element & (element - 1)))
 		expr_fail(p, "this has no elements: only arrays and text have, memory cannot be "
 			     "read");
-	else if (array->op == EXPR_BYTES && field->place == ATTAR_FIELD_FIXED &&
-		 index->op == EXPR_NUMBER && index->number >= field->size / element)
+	else if (exceeds(p, array, index))
 		expr_fail(p, "the array has fewer elements");
 	return is_number(p, b) && !p->reason;
 }

@@ -328,7 +328,7 @@ size_t attar_expr_columns(const struct attar_expr *e)
 	return e->n_columns;
 }
 
-const struct attar_expr_column *attar_expr_column(const struct attar_expr *e, size_t i)
+const struct attar_expr_column *attar_expr_get_column(const struct attar_expr *e, size_t i)
 {
 	CHECK_ARG_OR(e, "expr", NULL);
 	return i < e->n_columns ? &e->columns[i].pub : NULL;

@@ -28,7 +28,7 @@ bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b)
 	bool same = !a == !b && (!b || attar_expr_columns(b) == n);
 
 	for (size_t i = 0; same && i < n; i++)
-		same = attar_expr_column(a, i)->kind == attar_expr_column(b, i)->kind;
+		same = attar_expr_get_column(a, i)->kind == attar_expr_get_column(b, i)->kind;
 	return same;
 }
 
@@ -43,7 +43,7 @@ void keys_add_columns(struct attar_section *table, const struct attar_expr *key)
 {
 	for (size_t i = 0; i < attar_expr_columns(key); i++)
 		attar_section_column(
-			table, attar_expr_column(key, i)->name, unit_of(attar_expr_column(key, i)));
+			table, attar_expr_get_column(key, i)->name, unit_of(attar_expr_get_column(key, i)));
 }
 
 void keys_add_text(struct attar_section *table, const char *bytes, size_t n)
@@ -63,9 +63,9 @@ void keys_add_cells(
 
 	for (size_t i = 0; i < attar_expr_columns(key); i++) {
 		attar_expr_key_value(key, bytes, size, i, &value);
-		if (attar_expr_column(key, i)->kind == ATTAR_EXPR_TEXT)
+		if (attar_expr_get_column(key, i)->kind == ATTAR_EXPR_TEXT)
 			keys_add_text(table, value.bytes ? value.bytes : "", value.len);
-		else if (attar_expr_column(key, i)->is_signed)
+		else if (attar_expr_get_column(key, i)->is_signed)
 			attar_cell_i64(table, (int64_t)value.number);
 		else
 			attar_cell_u64(table, value.number);

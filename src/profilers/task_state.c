@@ -340,11 +340,11 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 	attar_states_get_stats(ts->states, &stats);
 	if (stats.lost)
 		attar_report_remark(report,
-			"%llu segments were left out because events were lost during them",
+			"segments of time left out because events were lost during them: %llu",
 			(unsigned long long)stats.lost);
 	if (stats.evicted)
 		attar_report_remark(report,
-			"%llu segments were left out: too many tasks, or out of memory",
+			"segments of time left out because of too many tasks, or no memory: %llu",
 			(unsigned long long)stats.evicted);
 	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
 }

@@ -16,7 +16,9 @@ struct cursor {
 
 static inline struct cursor cursor_of(const void *bytes, size_t len, bool swap)
 {
-	return (struct cursor){.at = bytes, .end = (const char *)bytes + len, .swap = swap};
+	const char *at = bytes ? bytes : ""; /* NULL: no bytes */
+
+	return (struct cursor){.at = at, .end = at + len, .swap = swap};
 }
 
 static inline size_t cursor_left(const struct cursor *c)

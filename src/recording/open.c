@@ -7,8 +7,12 @@
 #include <sys/stat.h>
 
 #include "attar/format.h"
+#include "base/file.h"
 #include "base/limit.h"
 #include "recording/internal.h"
+#include "recording/script.h"
+
+enum { SCRIPT_BYTES_MAX = 16 << 20 };
 
 void recording_damage(struct recording *r, const char *fmt, ...)
 {
@@ -165,6 +169,28 @@ static int read_ahead(struct recording *r)
 	}
 }
 
+/* Replaces a script by the recording that it describes. */
+static int compile_script(struct recording *r, struct data_header *ret_header, size_t *ret_len)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	struct stat st;
+	int fd = -1, ret = file_read(r->path, SCRIPT_BYTES_MAX, &text);
+
+	if (ret >= 0)
+		ret = script_compile(r->path, buf_text(&text), text.len, &fd);
+	if (ret < 0)
+		return ret;
+	close(r->fd);
+	r->fd = fd;
+	r->file_size = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+	return read_start(r, ret_header, ret_len);
+}
+
+static bool is_script(const struct data_header *header, size_t len)
+{
+	return len > strlen(SCRIPT_MAGIC) && !memcmp(header, SCRIPT_MAGIC, strlen(SCRIPT_MAGIC));
+}
+
 static int open_recording(struct recording *r, const char *path)
 {
 	struct data_header header = {0};
@@ -174,6 +200,8 @@ static int open_recording(struct recording *r, const char *path)
 	ret = open_input(r, path);
 	if (ret >= 0)
 		ret = read_start(r, &header, &len);
+	if (ret >= 0 && r->seekable && is_script(&header, len))
+		ret = compile_script(r, &header, &len);
 	if (ret >= 0)
 		ret = check_magic(r, &header, len);
 	if (ret < 0)

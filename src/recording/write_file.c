@@ -18,6 +18,14 @@ static const uint8_t features[] = {FEATURE_TRACING_DATA, FEATURE_BUILD_ID, FEATU
 	FEATURE_TOTAL_MEM, FEATURE_CMDLINE, FEATURE_EVENT_DESC, FEATURE_CPU_TOPOLOGY,
 	FEATURE_SAMPLE_TIME, FEATURE_CLOCKID, FEATURE_COMPRESSED, FEATURE_CLOCK_DATA};
 
+/* The others describe the machine. */
+static bool is_of_records(enum data_feature feature)
+{
+	return feature == FEATURE_TRACING_DATA || feature == FEATURE_EVENT_DESC ||
+	       feature == FEATURE_SAMPLE_TIME || feature == FEATURE_CLOCKID ||
+	       feature == FEATURE_CLOCK_DATA;
+}
+
 static uint64_t clock_ns(int clockid)
 {
 	struct timespec ts = {0};
@@ -49,8 +57,8 @@ int writer_create(struct recording_writer *w)
 {
 	w->at = w->data_start = 0;
 	w->stats.files++;
-	w->clock_ns = clock_ns(w->opts.clockid);
-	w->wall_ns = clock_ns(CLOCK_REALTIME);
+	w->clock_ns = w->opts.is_script ? 0 : clock_ns(w->opts.clockid);
+	w->wall_ns = w->opts.is_script ? w->opts.wall_ns : clock_ns(CLOCK_REALTIME);
 	if (w->pipe) {
 		w->fd = STDOUT_FILENO;
 		return 0;
@@ -222,7 +230,8 @@ static int write_features(struct recording_writer *w, struct data_header *header
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(features); i++) {
 		struct data_section section = {.offset = contents.len};
 
-		writer_put_feature(w, features[i], &contents);
+		if (!w->opts.is_script || is_of_records(features[i]))
+			writer_put_feature(w, features[i], &contents);
 		section.size = contents.len - section.offset;
 		if (!section.size)
 			continue;

@@ -77,19 +77,19 @@ void writer_put_tracing_data(const struct recording_writer *w, struct buf *b)
 
 	vec_each (&w->events, event)
 		any |= event->system != NULL;
-	if (!any || tracefs_find("/proc", &tracefs) < 0)
+	if (!any || (!w->opts.is_script && tracefs_find("/proc", &tracefs) < 0))
 		return;
 	buf_add(b, magic, sizeof(magic));
 	buf_add(b, layout, sizeof(layout));
 	writer_put_u32(b, (uint32_t)sysconf(_SC_PAGESIZE));
-	buf_printf(&path, "%s/events/header_page", tracefs);
+	buf_printf(&path, "%s/events/header_page", tracefs ? tracefs : "");
 	put_file(b, "header_page", buf_text(&path));
 	buf_reset(&path);
-	buf_printf(&path, "%s/events/header_event", tracefs);
+	buf_printf(&path, "%s/events/header_event", tracefs ? tracefs : "");
 	put_file(b, "header_event", buf_text(&path));
 	writer_put_u32(b, 0); /* formats of ftrace */
 	put_systems(w, b);
 	writer_put_u32(b, 0); /* kallsyms */
-	put_printk_formats(tracefs, b);
+	put_printk_formats(tracefs ? tracefs : "", b);
 	writer_put_u64(b, 0); /* saved_cmdlines: the recording has COMM records */
 }

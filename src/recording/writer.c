@@ -64,7 +64,7 @@ static int begin_file(struct recording_writer *w)
 {
 	int r = w->pipe ? writer_begin_pipe(w) : writer_begin_file(w);
 
-	if (r == 0)
+	if (r == 0 && !w->opts.is_script)
 		r = writer_put_processes(w, &w->out);
 	if (r == 0 && buf_failed(&w->out))
 		r = base_oom();

@@ -26,6 +26,12 @@ struct recording_writer_opts {
 	bool compress;    /* with zstd */
 	int clockid;      /* of the times in the records */
 	/*
+	 * The records are not of this machine, about which nothing is written. Their time 0 was
+	 * wall_ns since 1970.
+	 */
+	bool is_script;
+	uint64_t wall_ns;
+	/*
 	 * recording_writer_round() says that a file is full when it has this size in bytes; 0:
 	 * never. With rotate, it then goes on in a new one, and keeps the last `rotate` files as
 	 * PATH.1 (the newest) and so on.

@@ -174,7 +174,7 @@ static void is_text(const char *expression, const char *expected)
 	struct attar_expr_value v;
 
 	attar_expr_eval(e, &r, &v);
-	assert_int_equal(attar_expr_column(e, 0)->kind, ATTAR_EXPR_TEXT);
+	assert_int_equal(attar_expr_get_column(e, 0)->kind, ATTAR_EXPR_TEXT);
 	if (v.len != strlen(expected) || memcmp(v.bytes, expected, v.len) != 0)
 		fail_msg("'%s' is '%.*s', not '%s'", expression, (int)v.len, v.bytes, expected);
 	attar_expr_free(e);
@@ -504,14 +504,14 @@ static void test_columns(void **state)
 	size_t n = attar_expr_key(e, &r, key, sizeof(key));
 
 	assert_int_equal(attar_expr_columns(e), 4);
-	assert_string_equal(attar_expr_column(e, 0)->name, "dev");
-	assert_string_equal(attar_expr_column(e, 1)->name, "pid+1");
-	assert_string_equal(attar_expr_column(e, 2)->name, "comm");
-	assert_true(attar_expr_column(e, 1)->is_signed);
-	assert_false(attar_expr_column(e, 0)->is_signed);
-	assert_int_equal(attar_expr_column(e, 0)->bits, 32);
-	assert_true(attar_expr_column(e, 3)->is_address);
-	assert_null(attar_expr_column(e, 4));
+	assert_string_equal(attar_expr_get_column(e, 0)->name, "dev");
+	assert_string_equal(attar_expr_get_column(e, 1)->name, "pid+1");
+	assert_string_equal(attar_expr_get_column(e, 2)->name, "comm");
+	assert_true(attar_expr_get_column(e, 1)->is_signed);
+	assert_false(attar_expr_get_column(e, 0)->is_signed);
+	assert_int_equal(attar_expr_get_column(e, 0)->bits, 32);
+	assert_true(attar_expr_get_column(e, 3)->is_address);
+	assert_null(attar_expr_get_column(e, 4));
 	assert_true(attar_expr_key_value(e, key, n, 1, &v));
 	assert_int_equal(v.number, 43);
 	assert_true(attar_expr_key_value(e, key, n, 2, &v));

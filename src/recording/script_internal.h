@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* An event of a script: its fields, their places in the raw bytes, and its format as text. */
+#ifndef RECORDING_SCRIPT_INTERNAL_H
+#define RECORDING_SCRIPT_INTERNAL_H
+
+#include <linux/perf_event.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+
+enum { SCRIPT_COMMON_BYTES = 8 }; /* common_type to common_pid */
+
+struct script_type {
+	const char *name, *c_name;
+	uint8_t size; /* bytes; 0: of the declaration, 4: a string of any length */
+	bool is_signed, is_string;
+};
+
+struct script_field {
+	char *name;
+	const struct script_type *type;
+	size_t offset, size;
+};
+
+struct script_event {
+	char *name, *system; /* system NULL: not a tracepoint */
+	struct perf_event_attr attr;
+	uint64_t id;
+	bool stack;
+	VEC(struct script_field) fields;
+	size_t size;       /* bytes of the raw record without strings */
+	struct buf format; /* the text of its format file */
+};
+
+/* Adds the field NAME:TYPE; NULL: added; otherwise why not. */
+const char *script_add_field(struct script_event *event, const char *word);
+
+/* Writes event->format. number: common_type of its records. 0 or -ENOMEM. */
+int script_make_format(struct script_event *event, unsigned number);
+
+/* Sets the field NAME=VALUE in raw, which has event->size bytes and then strings. */
+const char *script_set_field(const struct script_event *event, struct buf *raw, const char *word);
+
+void script_event_done(struct script_event *event);
+
+#endif

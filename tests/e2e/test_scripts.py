@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""Profilers on scripts: exact to the nanosecond, without privileges."""
+import json
+
+import pytest
+
+from command import run
+
+pytestmark = pytest.mark.quick
+
+SCHED = '''# attar script
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
+next_comm:char[16] next_pid:pid_t next_prio:int
+event sched:sched_wakeup comm:char[16] pid:pid_t prio:int target_cpu:int
+event sched:sched_wakeup_new comm:char[16] pid:pid_t prio:int target_cpu:int
+wall 1700000000
+'''
+SLEEPER = '''
+1.000000000 0 100/100 worker sched:sched_switch prev_comm=worker prev_pid=100 prev_state=1
+1.020000023 0 0/0 swapper sched:sched_wakeup comm=worker pid=100
+1.020000030 0 0/0 swapper sched:sched_switch next_comm=worker next_pid=100
+1.050000000 0 100/100 worker sched:sched_switch prev_comm=worker prev_pid=100 prev_state=2
+1.070000000 0 0/0 swapper sched:sched_wakeup comm=worker pid=100
+'''
+
+
+@pytest.fixture(name='script')
+def fixture_script(tmp_path):
+    def write(text):
+        path = tmp_path / 'test.script'
+        path.write_text(text)
+        return path
+    return write
+
+
+def report(profiler, path, *args):
+    ended = run(profiler, '--format', 'json', '--input', path, *args)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def rows(found, name):
+    table = next(s for s in found['sections'] if s['name'] == name)
+    names = [c['name'] for c in table['columns']]
+    return [dict(zip(names, row)) for row in table['rows']]
+
+
+def states(path, *args):
+    found = report('task-state', path, '--perins', *args)
+    return {(r['tid'], r['state']): (r['count'], r['total'])
+            for r in rows(found, 'task-state')}, found
+
+
+def test_states_to_the_nanosecond(script):
+    found, _ = states(script(SCHED + SLEEPER))
+    assert found == {(100, 'S'): (1, 20_000_023), (100, 'RD'): (1, 7), (100, 'R'): (1, 29_999_970),
+                     (100, 'D'): (1, 20_000_000)}
+
+
+def test_lost_events_drop_what_they_may_have_changed(script):
+    lost = SLEEPER.replace('1.070000000', '1.060000000 1 7/7 other lost 3\n1.070000000')
+    found, whole = states(script(SCHED + lost))
+    assert (100, 'D') not in found
+    assert found[100, 'S'] == (1, 20_000_023)
+    assert whole['notes']['lost'] == 3
+    assert any('events were lost' in r for r in whole['remarks'])
+
+
+def test_lines_out_of_order_are_sorted(script):
+    """As the rings of two CPUs, and an NMI that reports late."""
+    lines = SLEEPER.strip().splitlines()
+    shuffled = [lines[2], lines[0], lines[4], lines[1], lines[3]]
+    assert states(script(SCHED + '\n'.join(shuffled)))[0] == states(script(SCHED + SLEEPER))[0]
+
+
+def test_a_reused_tid_is_another_task(script):
+    text = SLEEPER + '''
+1.080000000 0 0/0 swapper sched:sched_switch next_comm=worker next_pid=100
+1.090000000 0 100/100 worker sched:sched_switch prev_comm=worker prev_pid=100 prev_state=32
+1.090000001 0 100/100 worker exit
+5.000000000 0 1/1 init fork 100/100
+5.000000000 0 1/1 init sched:sched_wakeup_new comm=other pid=100
+5.000000005 0 0/0 swapper sched:sched_switch next_comm=other next_pid=100
+'''
+    found, whole = states(script(SCHED + text))
+    assert found[100, 'RD'][1] in (5, 10_000_007)  # per name below
+    by_name = {(r['comm'], r['state']): r['total'] for r in rows(whole, 'task-state')}
+    assert by_name['other', 'RD'] == 5
+    assert by_name['worker', 'RD'] == 10_000_007
+    assert ('other', 'S') not in by_name
+
+
+def test_trace_prints_times_fields_and_names(script):
+    found = report('trace', script(SCHED + SLEEPER), '-e', 'sched:sched_wakeup')
+    ended = run('trace', '--format', 'json', '-e', 'sched:sched_wakeup', '--input',
+                script(SCHED + SLEEPER))
+    first = rows(json.loads(ended.stdout.splitlines()[0]), 'events')[0]
+    assert first['time'] == 1_700_000_001_020_000_023
+    assert (first['comm'], first['tid'], first['cpu']) == ('swapper', 0, 0)
+    assert first['values']['pid'] == 100
+    assert found['notes']['seen'] == 2
+
+
+def test_top_by_field(script):
+    text = '# attar script\nevent a:b n:u8 s:string\n' + ''.join(
+        f'{i + 1} {i % 2} 1/1 x a:b n={i % 3} s="name {i % 3}"\n' for i in range(9))
+    found = report('top', script(text), '-e', 'a:b//key=s/top-by=n/')
+    assert rows(found, 'top') == [{'s': 'name 2', 'n': 6}, {'s': 'name 1', 'n': 3}]
+
+
+def test_profile_of_stacks(script, tmp_path):
+    text = '# attar script\nevent cpu-clock stack\n' + ''.join(
+        f'{i + 1} 0 1/1 x cpu-clock stack=0x1000,0x2000\n' for i in range(7))
+    folded = tmp_path / 'out.folded'
+    assert run('profile', '-g', '--input', script(text), '-o', folded).returncode == 0
+    assert sum(int(line.rpartition(' ')[2]) for line in folded.read_text().splitlines()) == 7
+
+
+def test_intervals(script):
+    text = '# attar script\nevent a:b n:u8\n' + ''.join(
+        f'{i / 10 + 1} 0 1/1 x a:b\n' for i in range(10))
+    ended = run('top', '-e', 'a:b', '-i', '200ms', '--format', 'json', '--input', script(text))
+    seen = [json.loads(line)['notes']['seen'] for line in ended.stdout.splitlines()]
+    assert seen == [2, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize('text, sentence', [
+    ('event a\n', 'line 2: an event is SYSTEM:NAME or cpu-clock'),
+    ('event a:b n\n', 'line 2: the syntax of a field is NAME:TYPE'),
+    ('event a:b n:foo\n', 'line 2: types are u8'),
+    ('event a:b n:char\n', 'line 2: types are u8'),
+    ('1 0 1/1 x a:b\n', 'line 2: no event has been declared'),
+    ('event a:b\n1 0 1/1 x a:c\n', "line 3: no event 'a:c' has been declared"),
+    ('event a:b\nx 0 1/1 x a:b\n', "line 3: 'x' is not a time"),
+    ('event a:b\n1 x 1/1 x a:b\n', "line 3: 'x' is not the number of a CPU"),
+    ('event a:b\n1 0 1 x a:b\n', 'line 3: \'1\': the syntax of a task is PID/TID'),
+    ('event a:b\n1 0 1/1 x a:b n=1\n', "line 3: 'n=1': the event has no such field"),
+    ('event a:b n:u8\n1 0 1/1 x a:b n=x\n', 'the value is not a number'),
+    ('event a:b\n1 0 1/1 "x a:b\n', 'line 3: missing "'),
+    ('event a:b\n1 0 1/1 x a:b stack=1\n', "'a:b' was declared without stack"),
+    ('event a:b\n1 0 1/1 x lost\n', 'lost needs the number of events'),
+    ('event a:b\n1 0 1/1 x fork\n', 'fork needs the new task'),
+])
+def test_invalid_scripts(script, text, sentence):
+    path = script('# attar script\n' + text)
+    ended = run('trace', '-e', 'a:b', '--input', path)
+    assert ended.returncode == 1, ended.stderr
+    assert str(path) in ended.stderr and sentence in ended.stderr
