@@ -52,6 +52,8 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		if (event_of(arg, argv[i + 1]))
 			buf_printf(
 				&events, "%s%s", events.len ? "," : "", event_of(arg, argv[i + 1]));
+		if (buf_failed(&events))
+			return base_oom();
 		i += r - 1;
 	}
 	if (help && !(args.events = buf_take(&events)))

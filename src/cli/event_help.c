@@ -51,14 +51,14 @@ static char *event_name(const struct attar_event_spec *spec)
 		spec->text + spec->column - 1, strcspn(spec->text + spec->column - 1, "/,} "));
 }
 
-static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
+static int tracepoint(struct buf *b, const struct attar_event_spec *spec)
 {
 	char *name _cleanup_free_ = event_name(spec);
 	const struct attar_format *format = spec->format;
 	const struct attar_field *filter = filter_field(format);
 
 	if (!name)
-		return;
+		return base_oom();
 	if (spec->kind == ATTAR_EVENT_USER)
 		buf_printf(b, "%s (event of a program, delivered through shared memory)\n", name);
 	else
@@ -74,21 +74,22 @@ static void tracepoint(struct buf *b, const struct attar_event_spec *spec)
 	command(b, "trace", name, "");
 	if (spec->kind == ATTAR_EVENT_USER) {
 		buf_char(b, '\n');
-		return;
+		return 0;
 	}
 	/* The kernel does not support filters for events of the probe PMUs. */
 	if (filter && spec->kind == ATTAR_EVENT_TRACEPOINT)
 		buf_printf(b, "  attar trace -e '%s/%s>0/'\n", name, filter->name);
 	command(b, "stat", name, " -i 1s");
 	command(b, "profile", name, " -g\n");
+	return 0;
 }
 
-static void counter(struct buf *b, const struct attar_event_spec *spec)
+static int counter(struct buf *b, const struct attar_event_spec *spec)
 {
 	char *name _cleanup_free_ = event_name(spec);
 
 	if (!name)
-		return;
+		return base_oom();
 	buf_printf(b, "%s (%s event, type %u, config 0x%llx)\n", name,
 		attar_event_kind_name(spec->kind), spec->type, (unsigned long long)spec->config);
 	if (*spec->unit)
@@ -97,6 +98,7 @@ static void counter(struct buf *b, const struct attar_event_spec *spec)
 	command(b, "stat", name, "");
 	command(b, "trace", name, "");
 	command(b, "profile", name, " -g\n");
+	return 0;
 }
 
 static void profiler(struct buf *b, const struct attar_event_spec *spec)
@@ -114,9 +116,9 @@ int event_help(struct buf *b, struct attar_catalog *catalog, const char *text)
 		if (list->at[i].profiler)
 			profiler(b, &list->at[i]);
 		else if (list->at[i].format)
-			tracepoint(b, &list->at[i]);
+			r = tracepoint(b, &list->at[i]);
 		else
-			counter(b, &list->at[i]);
+			r = counter(b, &list->at[i]);
 	}
 	attar_event_list_free(list);
 	return r;

@@ -33,6 +33,7 @@ struct preset {
 static struct {
 	pthread_once_t once;
 	VEC(const struct attar_profiler *) all; /* ends with NULL */
+	bool failed;                            /* out of memory: there are no presets */
 } list = {.once = PTHREAD_ONCE_INIT};
 
 /* ---- the text of a preset ---- */
@@ -211,6 +212,12 @@ int preset_parse(const char *path, const char *text, const struct attar_profiler
 
 /* ---- the list ---- */
 
+static void push(const struct attar_profiler *profiler)
+{
+	if (vec_push(&list.all, profiler) < 0)
+		list.failed = true;
+}
+
 static void add(const char *path, const char *text)
 {
 	const struct attar_profiler *profiler;
@@ -219,7 +226,7 @@ static void add(const char *path, const char *text)
 		log_note("%s", attar_error());
 		attar_error_clear();
 	} else {
-		vec_push(&list.all, profiler);
+		push(profiler);
 	}
 }
 
@@ -233,8 +240,10 @@ static bool is_preset(const char *name)
 static void add_directory(const char *path)
 {
 	dir_names names _cleanup_(dir_names_done) = {0};
+	int r = dir_read(path, &names);
 
-	if (dir_read(path, &names) < 0) {
+	list.failed |= r == -ENOMEM;
+	if (r < 0) {
 		attar_error_clear(); /* usually there is none */
 		return;
 	}
@@ -279,18 +288,19 @@ static int compare(const void *a, const void *b)
 static void make_list(void)
 {
 	for (const struct attar_profiler *const *b = attar_builtin_profilers(); *b; b++)
-		vec_push(&list.all, *b);
+		push(*b);
 	for (const struct preset_text *t = preset_texts; t->name; t++)
 		add(t->name, t->text);
 	add_users();
-	qsort(list.all.at, list.all.n, sizeof(*list.all.at), compare);
-	vec_push(&list.all, NULL);
+	if (list.all.n)
+		qsort(list.all.at, list.all.n, sizeof(*list.all.at), compare);
+	push(NULL);
+	if (list.failed)
+		log_note("out of memory: presets are left out");
 }
 
 const struct attar_profiler *const *attar_profilers(void)
 {
-	static const struct attar_profiler *const none[] = {NULL};
-
 	pthread_once(&list.once, make_list);
-	return list.all.n && !list.all.at[list.all.n - 1] ? list.all.at : none;
+	return list.failed ? attar_builtin_profilers() : list.all.at;
 }
