@@ -42,8 +42,8 @@ static enum attar_unit unit_of(const struct attar_expr_column *column)
 void keys_add_columns(struct attar_section *table, const struct attar_expr *key)
 {
 	for (size_t i = 0; i < attar_expr_columns(key); i++)
-		attar_section_column(
-			table, attar_expr_get_column(key, i)->name, unit_of(attar_expr_get_column(key, i)));
+		attar_section_column(table, attar_expr_get_column(key, i)->name,
+			unit_of(attar_expr_get_column(key, i)));
 }
 
 void keys_add_text(struct attar_section *table, const char *bytes, size_t n)

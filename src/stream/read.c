@@ -66,9 +66,7 @@ static int begin_replay_round(struct attar_stream *s)
 	if (r < 0)
 		return r;
 	/* in the middle of a round of a pipe, nothing more may be delivered yet */
-	s->horizon = r ? s->replay->horizon : s->delivered;
-	if (r)
-		s->replay->horizon = s->newest;
+	s->horizon = r ? replay_horizon(s) : s->delivered;
 	s->stopped |= s->replay->ended;
 	if (s->stopped)
 		s->horizon = UINT64_MAX;

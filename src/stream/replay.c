@@ -169,6 +169,14 @@ int replay_read_round(struct attar_stream *s)
 	return r != -EAGAIN;
 }
 
+uint64_t replay_horizon(struct attar_stream *s)
+{
+	uint64_t *slot = &s->replay->newest[s->replay->rounds++ % REPLAY_ROUNDS], horizon = *slot;
+
+	*slot = s->newest;
+	return horizon; /* that of REPLAY_ROUNDS ago; 0 at first */
+}
+
 const struct perf_event_header *replay_take(struct attar_stream *s, struct cursor *c)
 {
 	const struct perf_event_header *header = (const void *)c->at;

@@ -3,9 +3,9 @@
  * The records of a recording as sequences in time order, for the stream to merge.
  *
  * A recording consists of rounds. In each, its writer copied what was in the rings, one after the
- * other. So the records of a round are a few sequences in time order, and a record is at most one
- * round late: as soon as a round is read, everything up to the newest time of the round before it
- * can be delivered.
+ * other. So the records of a round are a few sequences in time order, and a record is at most some
+ * rounds late: as soon as a round is read, everything up to the newest time of an earlier one can be
+ * delivered.
  */
 #ifndef STREAM_REPLAY_H
 #define STREAM_REPLAY_H
@@ -13,6 +13,12 @@
 #include "base/base.h"
 #include "base/vec.h"
 #include "recording/recording.h"
+
+/*
+ * How many rounds a record may be late. One, by the way in which rounds are made; more were seen on
+ * a virtual machine, where a CPU can be stopped between taking the time of a record and writing it.
+ */
+enum { REPLAY_ROUNDS = 4 };
 
 struct attar_stream;
 struct cursor;
@@ -27,9 +33,10 @@ struct replay_part {
 struct replay {
 	struct recording *recording; /* borrowed */
 	VEC(struct replay_part *) parts;
-	bool same_layout; /* all events have their times at the same offsets */
-	bool ended;       /* no part follows */
-	uint64_t horizon; /* ns: the newest time of the previous round */
+	bool same_layout;               /* all events have their times at the same offsets */
+	bool ended;                     /* no part follows */
+	uint64_t newest[REPLAY_ROUNDS]; /* ns: up to each of the last rounds, by round modulo */
+	size_t rounds;                  /* that were read */
 };
 
 /*
@@ -37,6 +44,9 @@ struct replay {
  * data now, which may be in the middle of a round; or a negative errno.
  */
 int replay_read_round(struct attar_stream *s);
+
+/* After a round was read: the time up to which all records have been read. */
+uint64_t replay_horizon(struct attar_stream *s);
 
 /* The record after the front of a cursor; NULL at its end. */
 const struct perf_event_header *replay_take(struct attar_stream *s, struct cursor *c);

@@ -90,3 +90,15 @@ def test_option_that_the_profiler_lacks(tmp_path):
     ended = attar(tmp_path, 'bad')
     assert ended.returncode == 2
     assert 'preset bad' in ended.stderr and 'nonsense' in ended.stderr
+
+
+def test_syscalls():
+    """A preset of attar: 10,000 calls of a known system call."""
+    _, found = rows(run('syscalls', '--format', 'json', '--', workload('flood'), '10000'))
+    assert [r['calls'] for r in found if r['syscall'].startswith('getppid(')] == [10000]
+
+
+def test_rundelay():
+    ended = run('rundelay', '--format', 'json', '-d', '300ms')
+    _, found = rows(ended)
+    assert {'start', 'end', 'calls', 'p99'} <= set(found[0])

@@ -88,6 +88,7 @@ static void open_storm(struct storm *s)
 		.rings = s->rings,
 		.cursors = &s->cursor,
 		.n_rings = 1,
+		.n_cursors = 1,
 		.merge.heap = s->heap,
 		.has_clock = true,
 		.skipped_pid = -2,
