@@ -310,23 +310,33 @@ static void add_headings(const struct task_state *ts, struct attar_section *tabl
 	attar_section_hist_columns(table, ATTAR_UNIT_NS);
 }
 
+/* group NULL: the row of all groups that the table has no room for. */
+static void add_id(struct attar_section *table, const char *group)
+{
+	uint64_t id;
+
+	if (!group) {
+		attar_cell_none(table);
+		return;
+	}
+	memcpy(&id, group, sizeof(id));
+	attar_cell_u64(table, id);
+}
+
 static void add_rows(const struct task_state *ts, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
 	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
 	const char *group = row->key;
-	uint64_t id;
 
 	for (uint32_t s = 0; s < STATES; s++) {
 		if (!sums->hists[s].count || !is_state_shown(ts, s))
 			continue;
 		attar_section_row(table);
-		if (ts->per_thread || ts->per_process) {
-			memcpy(&id, group, sizeof(id));
-			attar_cell_u64(table, id);
-		}
+		if (ts->per_thread || ts->per_process)
+			add_id(table, group);
 		if (ts->per_thread || ts->per_comm)
-			attar_cell_text(table, group + sizeof(id));
+			attar_cell_text(table, group ? group + sizeof(uint64_t) : "[others]");
 		attar_cell_text(table, names[s].name);
 		attar_cell_text(table, names[s].meaning);
 		attar_cell_hist(table, &sums->hists[s]);
@@ -380,6 +390,7 @@ static int task_state_report(
 	n = attar_keytable_top(times, scope, STATES, rows, n);
 	for (size_t i = 0; i < n; i++)
 		add_rows(ts, table, rows[i], scope);
+	add_rows(ts, table, attar_keytable_others(times), scope); /* none, unless it was full */
 	free(rows);
 	add_remarks(ts, report);
 	return report_stacks(ts, run, report, scope);

@@ -19,10 +19,12 @@ enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, KEYS_MAX = 65536 };
 struct column {
 	const char *name;
 	struct attar_expr *sum; /* NULL: counts events */
+	bool is_refused;        /* the kernel refused the event: not shown */
 };
 
 /* What the attributes of an event say. */
 struct event {
+	const struct attar_event_spec *spec;   /* that it was made for */
 	struct attar_expr *key, *comm, *print; /* NULL: the thread, its name, the key itself */
 	size_t first, n;                       /* its columns */
 };
@@ -46,6 +48,7 @@ struct top {
 	size_t n_columns, columns_max;
 	size_t rank; /* the column that rows are sorted by */
 	bool has_by; /* rank is that of a top-by */
+	bool begun;  /* an event was delivered: sources have their final numbers */
 	struct attar_keytable *table;
 };
 
@@ -103,17 +106,28 @@ static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
 
 /* ---- keys and names ---- */
 
+/* Whether a key, NULL: the thread, is one number. */
+static bool is_number(const struct attar_expr *key)
+{
+	return !key || (attar_expr_columns(key) == 1 &&
+			       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER);
+}
+
 static int learn(struct attar_run *run, struct top *top, uint32_t source)
 {
 	struct event *e = &top->of[source];
 	int r = add_columns(run, top, source);
 
+	e->spec = attar_run_source_spec(run, source);
 	if (r == 0)
 		r = keys_compile(run, source, "key", top->key, ATTAR_EXPR_KEY, &e->key);
 	if (r == 0)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	if (r == 0)
 		r = keys_compile(run, source, "printkey", NULL, 0, &e->print);
+	if (r == 0 && e->print && !is_number(e->key))
+		return attar_fail(-EINVAL, "'%s': printkey= needs a key that is one number",
+			attar_run_source_name(run, source));
 	return r;
 }
 
@@ -143,6 +157,38 @@ static int learn_new(struct attar_run *run, struct top *top)
 			r = check_key(run, top, top->n_of);
 	}
 	return r;
+}
+
+static void free_exprs(struct event *e)
+{
+	attar_expr_free(e->key);
+	attar_expr_free(e->comm);
+	attar_expr_free(e->print);
+}
+
+/*
+ * Once the events are open: those of a pattern that the kernel refused are no longer sources, and
+ * the others have been renumbered.
+ */
+static void drop_refused(struct attar_run *run, struct top *top)
+{
+	uint32_t kept = 0;
+
+	top->begun = true;
+	for (uint32_t i = 0; i < top->n_of; i++) {
+		struct event *e = &top->of[i];
+
+		if (e->spec == attar_run_source_spec(run, kept)) {
+			top->of[kept++] = *e;
+			continue;
+		}
+		for (size_t c = e->first; c < e->first + e->n; c++)
+			top->columns[c].is_refused = true;
+		free_exprs(e);
+	}
+	top->n_of = kept;
+	while (top->rank + 1 < top->n_columns && top->columns[top->rank].is_refused)
+		top->rank++;
 }
 
 /* ---- counting ---- */
@@ -192,8 +238,11 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	const struct event *e;
 	struct attar_keyrow *row;
 	struct label *label;
-	int r = ev->counter < top->n_of ? 0 : learn_new(run, top);
+	int r;
 
+	if (!top->begun)
+		drop_refused(run, top);
+	r = ev->counter < top->n_of ? 0 : learn_new(run, top);
 	if (r < 0)
 		return r;
 	e = &top->of[ev->counter];
@@ -236,7 +285,8 @@ static void add_headings(const struct top *top, struct attar_section *table)
 	else
 		keys_add_columns(table, first->key);
 	for (size_t i = 0; i < top->n_columns; i++)
-		attar_section_column(table, top->columns[i].name, ATTAR_UNIT_COUNT);
+		if (!top->columns[i].is_refused)
+			attar_section_column(table, top->columns[i].name, ATTAR_UNIT_COUNT);
 	if (has_names(top))
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 }
@@ -278,6 +328,22 @@ static void add_key(struct attar_run *run, const struct top *top, struct attar_s
 	}
 }
 
+/* The key of the row for all keys that the table has no room for. */
+static void add_key_of_others(const struct top *top, struct attar_section *table)
+{
+	const struct attar_expr *key = top->of[0].key;
+	bool is_text = top->only_comm || top->of[0].print || !is_number(key);
+	size_t n = top->only_comm || !key || top->of[0].print ? 1 : attar_expr_columns(key);
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_text && i == 0 &&
+			(n == 1 || attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_TEXT))
+			attar_cell_text(table, "[others]");
+		else
+			attar_cell_none(table);
+	}
+}
+
 static void add_row(struct attar_run *run, const struct top *top, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
@@ -285,24 +351,27 @@ static void add_row(struct attar_run *run, const struct top *top, struct attar_s
 	const struct label *label = row->value;
 
 	attar_section_row(table);
-	add_key(run, top, table, row);
+	if (row->key)
+		add_key(run, top, table, row);
+	else
+		add_key_of_others(top, table);
 	for (size_t i = 0; i < top->n_columns; i++)
-		attar_cell_u64(table, sums->sums[i]);
-	if (has_names(top))
+		if (!top->columns[i].is_refused)
+			attar_cell_u64(table, sums->sums[i]);
+	if (!has_names(top))
+		return;
+	if (row->key)
 		keys_add_text(table, label->comm, label->len);
+	else
+		attar_cell_text(table, "[others]");
 }
 
 static void add_remarks(const struct top *top, struct attar_report *report)
 {
-	struct attar_keytable_stats stats;
 	struct attar_expr_faults faults;
 	uint64_t absent = 0, by_zero = 0;
 
-	attar_keytable_get_stats(top->table, &stats);
-	if (stats.evicted)
-		attar_report_remark(report,
-			"more than %d keys: %llu keys with the smallest values were dropped",
-			KEYS_MAX, (unsigned long long)stats.evicted);
+	attar_report_evicted(report, top->table, "keys");
 	for (uint32_t i = 0; i < top->n_of; i++)
 		if (top->of[i].key) {
 			attar_expr_get_faults(top->of[i].key, &faults);
@@ -323,6 +392,7 @@ static int top_report(
 	struct attar_section *table = attar_report_table(report, "top");
 	int r = attar_keytable_end_interval(top->table);
 	size_t n = attar_keytable_keys(top->table);
+	struct attar_keytable_stats stats;
 	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
 
 	if (r < 0 || !rows) {
@@ -334,6 +404,9 @@ static int top_report(
 	for (size_t i = 0; i < n; i++)
 		add_row(run, top, table, rows[i], scope);
 	free(rows);
+	attar_keytable_get_stats(top->table, &stats);
+	if (stats.evicted)
+		add_row(run, top, table, attar_keytable_others(top->table), scope);
 	add_remarks(top, report);
 	return 0;
 }
@@ -370,11 +443,8 @@ static void top_close(void *self)
 {
 	struct top *top = self;
 
-	for (uint32_t i = 0; i < top->n_of; i++) {
-		attar_expr_free(top->of[i].key);
-		attar_expr_free(top->of[i].comm);
-		attar_expr_free(top->of[i].print);
-	}
+	for (uint32_t i = 0; i < top->n_of; i++)
+		free_exprs(&top->of[i]);
 	for (size_t i = 0; i < top->n_columns; i++)
 		attar_expr_free(top->columns[i].sum);
 	attar_keytable_free(top->table);
