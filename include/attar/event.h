@@ -233,7 +233,6 @@ struct attar_event_spec {
 	bool stack;         /* stack or max-stack=: samples are to have a call chain */
 	uint16_t max_stack; /* max-stack=: perf_event_attr.sample_max_stack; 0: not set */
 	bool untraced;      /* only accompanies other events */
-	bool trigger;       /* its occurrence ends the interval of reports */
 	size_t n_only_cpus; /* cpus=: open it only on these CPUs of the target; 0: on all */
 	const int *only_cpus;
 	/* For ATTAR_EVENT_PROFILER; type and config are those of a dummy event. */
@@ -250,8 +249,7 @@ struct attar_named_event {
 	const char *alias; /* its other name; NULL: none */
 	const char *about; /* what it counts */
 	uint32_t type;     /* perf_event_attr.type; PERF_TYPE_RAW for RAW */
-	uint64_t
-		config; /* perf_event_attr.config; 0 for RAW: attar_event_list_parse() encodes it */
+	uint64_t config;   /* perf_event_attr.config; 0 for RAW, which the parser encodes */
 };
 
 /* Called for each event; a nonzero result stops the iteration and is returned to the caller. */

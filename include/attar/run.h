@@ -296,8 +296,8 @@ ATTAR_API uint32_t attar_run_sources(const struct attar_run *run);
  * Compiles an expression on the fields of source i, such as the value of an attribute; with
  * opts.variables, on these only. The callbacks of opts are set by the run: functions resolve its
  * symbols and threads, printf() writes to attar_run_printed(), and the option --allow-exec adds
- * ATTAR_EXPR_ALLOW_EXEC to the flags. opts may be NULL. Errors are
- * those of attar_expr_new(). Free with attar_expr_free(), at the latest in the profiler's close().
+ * ATTAR_EXPR_ALLOW_EXEC to the flags. opts may be NULL. Errors are those of attar_expr_new(). Free
+ * with attar_expr_free(), at the latest in the profiler's close().
  */
 ATTAR_API int attar_run_expr(struct attar_run *run, uint32_t i, const char *text,
 	const struct attar_expr_opts *opts, struct attar_expr **ret_expr);
@@ -340,8 +340,7 @@ struct attar_run_record_opts {
 	size_t size;        /* sizeof(struct attar_run_record_opts) */
 	const char *path;   /* perf.data file, replaced if it exists; "-": standard output */
 	const char *events; /* as for attar_run_events(); NULL: CPU sampling */
-	uint64_t freq;      /* samples per second of events that are not recorded each time; 0: the
-			       run's */
+	uint64_t freq;      /* samples per second where not each event is one; 0: the run's */
 	bool stacks;        /* with call chains */
 	bool compress;      /* with zstd */
 	uint64_t max_bytes; /* end the run when the file has this size; 0: no limit */

@@ -31,12 +31,10 @@ static const struct attribute attributes[] = {
 	{"max-stack", "FRAMES", FORM_FRAMES},
 	{"alias", "NAME", FORM_VALUE},
 	{"cpus", "LIST", FORM_CPUS},
-	{"exec", "EXPRESSION", FORM_VALUE},
 	{"key", "EXPRESSION", FORM_VALUE},
 	{"printkey", "EXPRESSION", FORM_VALUE},
 	{"role", "EXPRESSION", FORM_VALUE},
 	{"untraced", NULL, FORM_NONE},
-	{"trigger", NULL, FORM_NONE},
 	{"top-by", "EXPRESSION", FORM_VALUE, .repeats = true},
 	{"top-add", "EXPRESSION", FORM_VALUE, .repeats = true},
 	{"comm", "EXPRESSION", FORM_VALUE},
@@ -47,6 +45,9 @@ static const struct attribute attributes[] = {
 	{"period", "COUNT", FORM_RATE},
 	{"freq", "HZ", FORM_RATE},
 	{"transport", "kernel|shm|usdt", FORM_VALUE},
+	/* those that are not supported yet are last */
+	{"exec", "EXPRESSION", FORM_LATER},
+	{"trigger", NULL, FORM_LATER},
 	{"vm", "UUID", FORM_LATER},
 	{"push", "ADDRESS", FORM_LATER},
 	{"pull", "ADDRESS", FORM_LATER},
@@ -56,9 +57,7 @@ const char *attar_event_attribute(size_t i, const char **ret_value)
 {
 	CHECK_ARG_OR(ret_value, "ret_value", NULL);
 
-	while (i < ARRAY_SIZE(attributes) && attributes[i].form == FORM_LATER)
-		i++;
-	if (i >= ARRAY_SIZE(attributes))
+	if (i >= ARRAY_SIZE(attributes) || attributes[i].form == FORM_LATER)
 		return NULL;
 	*ret_value = attributes[i].value;
 	return attributes[i].name;
@@ -161,7 +160,7 @@ int attribute_check(struct parser *parser, const struct attar_event_option *opti
 		return unknown(parser, option);
 	if (a->form == FORM_LATER)
 		return parser_fail(parser, parser->text + option->column - 1, -EOPNOTSUPP,
-			"the attribute %s= is not supported yet", a->name);
+			"the attribute %s is not supported yet", a->name);
 	if (!a->value && option->value)
 		return bad_option(parser, option, "%s has no value: write %s", a->name, a->name);
 	if (a->value && (!option->value || !*option->value))
@@ -254,7 +253,6 @@ int attributes_apply(struct parser *parser, size_t i)
 	spec->max_stack = (uint16_t)frames;
 	spec->stack = depth || attar_spec_get_option(spec, "stack");
 	spec->untraced = attar_spec_get_option(spec, "untraced") != NULL;
-	spec->trigger = attar_spec_get_option(spec, "trigger") != NULL;
 	if (alias) {
 		spec->alias = spec->name = alias->value;
 		list->letters.at[i].named = true;

@@ -441,8 +441,9 @@ static int compile(struct script *s, char *text)
 int script_compile(const char *path, const char *text, size_t len, int *ret_fd)
 {
 	char file[64], *copy _cleanup_free_ = strndup(text, len);
-	struct script s = {
-		.path = path, .opts = {.path = file, .clockid = CLOCK_MONOTONIC, .is_script = true}};
+	const struct recording_writer_opts opts = {
+		.path = file, .clockid = CLOCK_MONOTONIC, .is_script = true};
+	struct script s = {.path = path, .opts = opts};
 	int fd = memfd_create("attar-script", MFD_CLOEXEC), r;
 
 	if (fd < 0 || !copy) {

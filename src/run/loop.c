@@ -284,7 +284,7 @@ static int turn(struct attar_run *run, int timeout_ms)
 	end = duration_end(run);
 	now = base_now();
 
-	poll_clear(&run->poll);
+	run_poll_clear(&run->poll);
 	if (attar_target_ended(run->target) || (end && now >= end))
 		return 0;
 	ms = lines_are_queued(&run->lines) ? 0 : wait_ms(now, earliest(end, run->clock.tick));

@@ -35,21 +35,21 @@ static int open_timer(struct run_poll *p)
 	return p->timer < 0 || timerfd_settime(p->timer, 0, &turns, NULL) < 0 ? fail_open() : 0;
 }
 
-void poll_init(struct run_poll *p)
+void run_poll_init(struct run_poll *p)
 {
 	p->epoll = p->timer = -1;
 }
 
-void poll_done(struct run_poll *p)
+void run_poll_done(struct run_poll *p)
 {
 	if (p->epoll >= 0)
 		close(p->epoll);
 	if (p->timer >= 0)
 		close(p->timer);
-	poll_init(p);
+	run_poll_init(p);
 }
 
-void poll_clear(struct run_poll *p)
+void run_poll_clear(struct run_poll *p)
 {
 	uint64_t turns;
 
@@ -81,7 +81,7 @@ int attar_run_fd(struct attar_run *run)
 	else if (r == 0)
 		r = add(p->epoll, attar_target_fd(run->target));
 	if (r < 0) {
-		poll_done(p);
+		run_poll_done(p);
 		return r;
 	}
 	return p->epoll;

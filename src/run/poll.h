@@ -8,10 +8,10 @@ struct run_poll {
 	int timer; /* expires at least as often as the run must be driven */
 };
 
-void poll_init(struct run_poll *p);
-void poll_done(struct run_poll *p);
+void run_poll_init(struct run_poll *p);
+void run_poll_done(struct run_poll *p);
 
 /* Makes the descriptor unreadable until there is new work. */
-void poll_clear(struct run_poll *p);
+void run_poll_clear(struct run_poll *p);
 
 #endif

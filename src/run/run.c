@@ -56,7 +56,7 @@ int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret
 	run->process = check_process;
 	run->profiler = profiler;
 	run->command.status = -1;
-	poll_init(&run->poll);
+	run_poll_init(&run->poll);
 	r = stop_init(&run->stop);
 	if (r < 0) {
 		attar_run_free(run);
@@ -93,7 +93,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	select_done(&run->select);
 	intern_done(&run->texts);
 	buf_done(&run->printed);
-	poll_done(&run->poll);
+	run_poll_done(&run->poll);
 	stop_done(&run->stop);
 	self_done(&run->self_watch);
 	free(run->self);

@@ -4,8 +4,8 @@
  * rounds. A round first reads the clock (the horizon), then the write position of each ring.
  * Every record older than the horizon is then visible and can be delivered in global order;
  * newer ones wait for the next round. A kernel without use_clockid (before 4.1) has another
- * clock; there the horizon is the newest time of the previous round. A recording consists of
- * such rounds (stream/replay.h).
+ * clock; there the horizon is the newest time of the previous round. For recordings see
+ * stream/replay.h.
  */
 #include "stream/stream.h"
 

@@ -4,8 +4,8 @@
  *
  * A recording consists of rounds. In each, its writer copied what was in the rings, one after the
  * other. So the records of a round are a few sequences in time order, and a record is at most some
- * rounds late: as soon as a round is read, everything up to the newest time of an earlier one can be
- * delivered.
+ * rounds late: when a round has been read, everything up to the newest time of an earlier one can
+ * be delivered.
  */
 #ifndef STREAM_REPLAY_H
 #define STREAM_REPLAY_H

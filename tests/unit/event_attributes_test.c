@@ -77,7 +77,7 @@ static void expect_option(const char *text, const char *name, const char *value,
 static void test_members(void **state)
 {
 	struct attar_event_list *list =
-		parse("sched:sched_switch/pid>1/stack/alias=out/cpus=0-2,5/untraced/trigger/,"
+		parse("sched:sched_switch/pid>1/stack/alias=out/cpus=0-2,5/untraced/,"
 		      "sched:sched_wakeup//max-stack=16/period=7/,sched:sched_wakeup//freq=9/:u");
 	const struct attar_event_spec *e = list->at;
 
@@ -86,15 +86,15 @@ static void test_members(void **state)
 	assert_string_equal(e[0].alias, "out");
 	assert_string_equal(e[0].filter, "pid>1");
 	assert_int_equal(e[0].filter_column, 20);
-	assert_true(e[0].stack && e[0].untraced && e[0].trigger);
+	assert_true(e[0].stack && e[0].untraced);
 	assert_int_equal(e[0].max_stack, 0);
 	assert_int_equal(e[0].n_only_cpus, 4);
 	assert_int_equal(e[0].only_cpus[3], 5);
 	assert_int_equal(e[0].n_cpus, 0);
-	assert_int_equal(e[0].n_options, 5);
+	assert_int_equal(e[0].n_options, 4);
 	assert_int_equal(e[0].options[1].column, 32);
 	assert_int_equal(e[0].options[1].value_column, 38);
-	assert_true(e[1].stack && !e[1].untraced && !e[1].trigger);
+	assert_true(e[1].stack && !e[1].untraced);
 	assert_int_equal(e[1].max_stack, 16);
 	assert_int_equal(e[1].period, 7);
 	assert_null(e[1].filter);
@@ -115,8 +115,8 @@ static void test_quotes(void **state)
 	expect_option("sched:sched_switch//key='pid/2'/", "key", "pid/2", 26);
 	expect_option("sched:sched_switch//key=\"a\"==\"b\"/", "key", "\"a\"==\"b\"", 25);
 	expect_option("sched:sched_switch//key=comm==\"a/b,c\"/", "key", "comm==\"a/b,c\"", 25);
-	expect_option("sched:sched_switch//exec='printf(\"%d\\n\", pid)'/", "exec",
-		"printf(\"%d\\n\", pid)", 27);
+	expect_option("sched:sched_switch//num='printf(\"%d\\n\", pid)'/", "num",
+		"printf(\"%d\\n\", pid)", 26);
 	expect_option("sched:sched_switch//alias=\"a\\\"b\"/", "alias", "a\"b", 28);
 	expect_option("sched:sched_switch//alias = a b /", "alias", "a b", 29);
 	expect_option("sched:sched_switch// key=pid / stack/", "key", "pid", 26);
@@ -127,7 +127,7 @@ static void test_quotes(void **state)
 /* The value of an expression may contain '='. */
 static void test_every_name(void **state)
 {
-	static const char *const names[] = {"exec", "key", "printkey", "role", "top-by", "top-add",
+	static const char *const names[] = {"key", "printkey", "role", "top-by", "top-add",
 		"comm", "ptr", "size", "num", "index"};
 	char text[128];
 
@@ -233,7 +233,7 @@ static void test_bad_attributes(void **state)
 		"events, column 21: no attribute 'aliass': did you mean 'alias'?");
 	refuse("sched:sched_switch//qqqqqqqq/", -EINVAL,
 		"events, column 21: no attribute 'qqqqqqqq': the attributes are stack, max-stack, "
-		"alias, cpus, exec, key, printkey, role, untraced, trigger, top-by, top-add, comm, "
+		"alias, cpus, key, printkey, role, untraced, top-by, top-add, comm, "
 		"ptr, size, num, index, period, freq, transport");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
 		"events, column 21: stack has no value: write stack");
@@ -287,11 +287,15 @@ static void test_unbalanced(void **state)
 static void test_later(void **state)
 {
 	refuse("sched:sched_switch//vm=6a2b/", -EOPNOTSUPP,
-		"events, column 21: the attribute vm= is not supported yet");
+		"events, column 21: the attribute vm is not supported yet");
+	refuse("sched:sched_switch//exec='printf(\"x\")'/", -EOPNOTSUPP,
+		"events, column 21: the attribute exec is not supported yet");
+	refuse("sched:sched_switch//trigger/", -EOPNOTSUPP,
+		"events, column 21: the attribute trigger is not supported yet");
 	refuse("sched:sched_switch//push=\"/tmp/x\"/", -EOPNOTSUPP,
-		"events, column 21: the attribute push= is not supported yet");
+		"events, column 21: the attribute push is not supported yet");
 	refuse("sched:sched_switch//pull=9000/", -EOPNOTSUPP,
-		"events, column 21: the attribute pull= is not supported yet");
+		"events, column 21: the attribute pull is not supported yet");
 }
 
 /* Long and multi-byte texts are cut so that the caret is below the column. */
