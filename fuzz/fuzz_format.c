@@ -14,6 +14,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t sum;
 
+/* One more than there are. */
+static void read_numbers(const struct attar_field *f, const uint8_t *raw, size_t size)
+{
+	size_t n = attar_field_count(f, raw, size);
+
+	if (n > size)
+		abort();
+	for (size_t i = 0; i <= n; i++) {
+		double value = attar_field_double_at(f, raw, size, i);
+
+		sum += attar_field_u64_at(f, raw, size, i) + (value > 0);
+	}
+	if (attar_field_u64_at(f, raw, size, n) || attar_field_double_at(f, raw, size, n) != 0)
+		abort();
+	sum += attar_field_double(f, raw, size) > 0;
+}
+
 static void read_field(const struct attar_field *f, const uint8_t *raw, size_t size)
 {
 	size_t len;
@@ -27,6 +44,7 @@ static void read_field(const struct attar_field *f, const uint8_t *raw, size_t s
 	bytes = (const uint8_t *)attar_field_string(f, raw, size, &len);
 	if (bytes && (bytes < raw || bytes + len > raw + size))
 		abort();
+	read_numbers(f, raw, size);
 }
 
 static void print(const struct attar_format *f, const uint8_t *raw, size_t size)

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/cfi_table.h"
+
+#include <stdlib.h>
+
+enum { EXPRESSION_MAX = 512, EXPRESSIONS_MAX = 1 << 20, SAME_EXPRESSIONS = 64 };
+
+void cfi_table_done(struct cfi_table *table)
+{
+	free(table->starts);
+	free(table->rule_of);
+	vec_done(&table->words);
+	vec_done(&table->at);
+	vec_done(&table->expressions);
+	vec_done(&table->bytes);
+	*table = (struct cfi_table){0};
+}
+
+size_t cfi_table_memory(const struct cfi_table *table)
+{
+	return table->n * (sizeof(*table->starts) + sizeof(*table->rule_of)) +
+	       table->words.size * sizeof(uint32_t) + table->at.size * sizeof(uint32_t) +
+	       table->expressions.size * sizeof(struct cfi_expression) + table->bytes.size;
+}
+
+/* ---- distinct rules ---- */
+
+static size_t words_of(const struct cfi_rules *rules)
+{
+	return (sizeof(*rules) + rules->n * sizeof(struct cfi_rule)) / sizeof(uint32_t);
+}
+
+static const struct cfi_rules *rules_at(const struct cfi_table *table, uint32_t number)
+{
+	return (const struct cfi_rules *)&table->words.at[table->at.at[number]];
+}
+
+static uint64_t hash_of(const struct cfi_rules *rules)
+{
+	return base_hash64(base_hash_bytes(0, rules, words_of(rules) * sizeof(uint32_t)));
+}
+
+/* The slot of these rules, or the free one where they belong. */
+static uint32_t *slot_of(struct cfi_builder *b, const struct cfi_rules *rules)
+{
+	size_t mask = b->n_slots - 1, i = hash_of(rules) & mask, n = words_of(rules);
+
+	for (; b->slots[i]; i = (i + 1) & mask) {
+		const struct cfi_rules *other = rules_at(b->table, b->slots[i]);
+
+		if (other->n == rules->n && !memcmp(other, rules, n * sizeof(uint32_t)))
+			break;
+	}
+	return &b->slots[i];
+}
+
+static int grow_slots(struct cfi_builder *b)
+{
+	size_t n = b->n_slots ? 2 * b->n_slots : 256;
+	uint32_t *slots = calloc(n, sizeof(*slots));
+
+	if (!slots)
+		return base_oom();
+	free(b->slots);
+	b->slots = slots;
+	b->n_slots = n;
+	for (uint32_t i = 1; i < b->table->at.n; i++)
+		*slot_of(b, rules_at(b->table, i)) = i;
+	return 0;
+}
+
+int cfi_builder_rules(struct cfi_builder *b, const struct cfi_rules *rules)
+{
+	struct cfi_table *t = b->table;
+	uint32_t *slot;
+
+	if (!t->at.n && vec_push(&t->at, 0) < 0)
+		return base_oom();
+	if (2 * t->at.n >= b->n_slots && grow_slots(b) < 0)
+		return -ENOMEM;
+	slot = slot_of(b, rules);
+	if (*slot)
+		return (int)*slot;
+	if (t->at.n > CFI_RULES_MAX)
+		return 0;
+	if (vec_reserve(&t->words, words_of(rules)) < 0 ||
+		vec_push(&t->at, (uint32_t)t->words.n) < 0)
+		return base_oom();
+	memcpy(t->words.at + t->words.n, rules, words_of(rules) * sizeof(uint32_t));
+	t->words.n += words_of(rules);
+	return (int)(*slot = (uint32_t)t->at.n - 1);
+}
+
+/* Most expressions of a binary are equal: those of its PLT, or of signal frames. */
+int cfi_builder_expression(struct cfi_builder *b, const uint8_t *bytes, size_t n)
+{
+	struct cfi_table *t = b->table;
+	size_t first =
+		t->expressions.n > SAME_EXPRESSIONS ? t->expressions.n - SAME_EXPRESSIONS : 0;
+
+	if (!n || n > EXPRESSION_MAX)
+		return -E2BIG;
+	for (size_t i = first; i < t->expressions.n; i++)
+		if (t->expressions.at[i].size == n &&
+			!memcmp(t->bytes.at + t->expressions.at[i].offset, bytes, n))
+			return (int)i;
+	if (t->expressions.n >= EXPRESSIONS_MAX)
+		return -E2BIG;
+	if (vec_reserve(&t->bytes, n) < 0 ||
+		vec_push(&t->expressions, (struct cfi_expression){.offset = (uint32_t)t->bytes.n,
+						  .size = (uint32_t)n}) < 0)
+		return base_oom();
+	memcpy(t->bytes.at + t->bytes.n, bytes, n);
+	t->bytes.n += n;
+	return (int)t->expressions.n - 1;
+}
+
+/* ---- ranges ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct cfi_function *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+static void sort_functions(struct cfi_builder *b)
+{
+	for (size_t i = 1; i < b->functions.n; i++)
+		if (b->functions.at[i].start < b->functions.at[i - 1].start) {
+			qsort(b->functions.at, b->functions.n, sizeof(*b->functions.at), by_start);
+			return;
+		}
+}
+
+/* Adds a range, or extends the previous one if it has the same rules. */
+static void add_range(struct cfi_table *t, uint32_t start, uint16_t rules)
+{
+	if (t->n && t->rule_of[t->n - 1] == rules)
+		return;
+	if (t->n && t->starts[t->n - 1] == start) {
+		t->rule_of[t->n - 1] = rules;
+		return;
+	}
+	t->starts[t->n] = start;
+	t->rule_of[t->n++] = rules;
+}
+
+/* The arrays were made for the largest number of ranges. */
+static void shrink(struct cfi_table *t)
+{
+	uint32_t *starts = realloc(t->starts, t->n * sizeof(*starts) + 1);
+	uint16_t *rule_of = realloc(t->rule_of, t->n * sizeof(*rule_of) + 1);
+
+	t->starts = starts ?: t->starts;
+	t->rule_of = rule_of ?: t->rule_of;
+}
+
+int cfi_builder_finish(struct cfi_builder *b)
+{
+	struct cfi_table *t = b->table;
+	size_t max = b->rows.n + b->functions.n + 1;
+	uint32_t end = 0;
+
+	t->starts = malloc(max * sizeof(*t->starts));
+	t->rule_of = malloc(max * sizeof(*t->rule_of));
+	if (!t->starts || !t->rule_of)
+		return base_oom();
+	sort_functions(b);
+	vec_each (&b->functions, f) {
+		if (f->start < end) { /* two entries for the same code: the first one counts */
+			t->skipped++;
+			continue;
+		}
+		if (f->start > end)
+			add_range(t, end, 0);
+		for (uint32_t i = f->first; i < f->first + f->n; i++)
+			add_range(t, b->rows.at[i].start, b->rows.at[i].rules);
+		end = f->end;
+	}
+	add_range(t, end, 0);
+	shrink(t);
+	cfi_builder_done(b);
+	return 0;
+}
+
+void cfi_builder_done(struct cfi_builder *b)
+{
+	vec_done(&b->functions);
+	vec_done(&b->rows);
+	free(b->slots);
+	b->slots = NULL;
+	b->n_slots = 0;
+}

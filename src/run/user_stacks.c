@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/user_stacks.h"
+
+#include "attar/unwind.h"
+#include "base/parse.h"
+#include "run/run.h"
+
+static int bad_method(const char *text)
+{
+	return attar_fail(-EINVAL,
+		"--unwind %s: the methods are fp (frame pointers), dwarf (call frame information) "
+		"and dwarf,BYTES with the bytes of stack to copy, a multiple of 8 up to %d",
+		CLIP(text), ATTAR_UNWIND_STACK_MAX);
+}
+
+static int parse_bytes(const char *text, const char *digits, uint32_t *ret_bytes)
+{
+	uint64_t bytes;
+
+	if (parse_size(digits, &bytes) < 0 || !bytes || bytes % 8 || bytes > ATTAR_UNWIND_STACK_MAX)
+		return bad_method(text);
+	*ret_bytes = (uint32_t)bytes;
+	return 0;
+}
+
+int user_stacks_prepare(struct attar_run *run)
+{
+	static const char dwarf[] = "dwarf";
+	const char *text = run->opts.unwind;
+	size_t n = sizeof(dwarf) - 1;
+
+	if (!text || !strcmp(text, "fp"))
+		return 0;
+	run->user_stacks.by_cfi = true;
+	if (!strcmp(text, dwarf))
+		return 0;
+	if (strncmp(text, dwarf, n) || text[n] != ',')
+		return bad_method(text);
+	return parse_bytes(text, text + n + 1, &run->user_stacks.bytes);
+}
+
+int user_stacks_set_attr(const struct attar_run *run, struct perf_event_attr *attr)
+{
+	if (!run->user_stacks.by_cfi || !(attr->sample_type & PERF_SAMPLE_CALLCHAIN) ||
+		attr->exclude_callchain_user)
+		return 0;
+	return attar_unwind_attr(attr, run->user_stacks.bytes);
+}
+
+void user_stacks_remark(const struct attar_run *run, struct attar_report *report)
+{
+	struct attar_unwind_stats stats;
+	const struct attar_symbols *symbols = attar_run_symbols((struct attar_run *)run);
+
+	attar_unwind_get_stats(symbols, &stats);
+	if (stats.by_end[ATTAR_UNWIND_TRUNCATED])
+		attar_report_remark(report,
+			"user stacks cut because they are deeper than the copied %u bytes: %llu of "
+			"%llu; --unwind dwarf,BYTES copies more",
+			run->user_stacks.bytes ? run->user_stacks.bytes
+					       : ATTAR_UNWIND_STACK_DEFAULT,
+			(unsigned long long)stats.by_end[ATTAR_UNWIND_TRUNCATED],
+			(unsigned long long)stats.stacks);
+	if (stats.by_end[ATTAR_UNWIND_LOST])
+		attar_report_remark(report,
+			"user stacks that end at code without call frame information or frame "
+			"pointer: %llu of %llu",
+			(unsigned long long)stats.by_end[ATTAR_UNWIND_LOST],
+			(unsigned long long)stats.stacks);
+}

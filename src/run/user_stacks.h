@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* How user stacks are taken: by the kernel, or from registers and a copy of the stack. */
+#ifndef RUN_USER_STACKS_H
+#define RUN_USER_STACKS_H
+
+#include "attar/run.h"
+
+struct run_user_stacks {
+	bool by_cfi;    /* --unwind dwarf */
+	uint32_t bytes; /* of the stack to copy; 0: the default */
+};
+
+/* Reads --unwind. Returns 0 or -EINVAL. Call it before anything is opened. */
+int user_stacks_prepare(struct attar_run *run);
+
+/* Changes the attributes of an event with stacks accordingly. Returns 0 or -EOPNOTSUPP. */
+int user_stacks_set_attr(const struct attar_run *run, struct perf_event_attr *attr);
+
+/* Adds remarks about incomplete stacks. */
+void user_stacks_remark(const struct attar_run *run, struct attar_report *report);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "unwind/registers.h"
+
+#include <elf.h>
+
+/* enum perf_event_x86_regs, enum perf_event_arm_regs: the same on every build machine. */
+enum {
+	X86_IP = 8,
+	X86_REGS = 24,
+	ARM64_SP = 31,
+	ARM64_PC = 32,
+	ARM64_REGS = 33,
+	NONE = 0xff,
+};
+
+/* The DWARF number of each register of perf (System V ABI for x86-64, figure 3.36). */
+static const uint8_t x86_dwarf[X86_REGS] = {
+	0, 3, 2, 1, 4, 5, 6, 7,                         /* ax bx cx dx si di bp sp */
+	NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, /* ip flags cs ss ds es fs gs */
+	8, 9, 10, 11, 12, 13, 14, 15,                   /* r8 to r15 */
+};
+
+static const struct unwind_machine x86_64 = {
+	.elf = EM_X86_64,
+	.sp = 7,
+	.fp = 6,
+	.pc = 16,
+	.address_mask = UINT64_MAX,
+	.sampled = 0xff01ff, /* ax to ip, r8 to r15 */
+};
+
+/* x0 to x30 and sp have the same numbers in both. */
+static const struct unwind_machine arm64 = {
+	.elf = EM_AARCH64,
+	.sp = 31,
+	.fp = 29,
+	.address_mask = 0xffffffffffffULL, /* above: pointer authentication, memory tags */
+	.sampled = (1ULL << ARM64_REGS) - 1,
+};
+
+const struct unwind_machine *unwind_machine_native(void)
+{
+#if defined(__x86_64__)
+	return &x86_64;
+#elif defined(__aarch64__)
+	return &arm64;
+#else
+	return NULL;
+#endif
+}
+
+static void take(struct unwind_frame *frame, unsigned perf_number, uint64_t value)
+{
+	unsigned number = perf_number;
+
+	if (perf_number == (frame->machine == &arm64 ? (unsigned)ARM64_PC : (unsigned)X86_IP)) {
+		frame->pc = value;
+		return;
+	}
+	if (frame->machine == &x86_64)
+		number = perf_number < X86_REGS ? x86_dwarf[perf_number] : NONE;
+	if (number >= CFI_REGISTERS)
+		return;
+	frame->reg[number] = value;
+	frame->known |= 1ULL << number;
+}
+
+/* A recording may be of the other architecture: only arm64 has a register 32, its pc. */
+bool unwind_frame_init(struct unwind_frame *frame, const struct attar_regs *regs)
+{
+	const uint64_t *value = regs->values;
+	uint64_t needed;
+
+	if (regs->abi != PERF_SAMPLE_REGS_ABI_64 || !regs->nr)
+		return false;
+	frame->known = 0;
+	frame->machine = regs->mask >> ARM64_PC & 1 ? &arm64 : &x86_64;
+	for (uint64_t mask = regs->mask; mask; mask &= mask - 1)
+		take(frame, (unsigned)__builtin_ctzll(mask), *value++);
+	needed = frame->machine == &arm64 ? 1ULL << ARM64_SP | 1ULL << ARM64_PC
+					  : 1ULL << 7 | 1ULL << X86_IP;
+	return (regs->mask & needed) == needed;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers as perf samples them (asm/perf_regs.h of each architecture) and as DWARF numbers them.
+ */
+#ifndef UNWIND_REGISTERS_H
+#define UNWIND_REGISTERS_H
+
+#include "attar/record.h"
+#include "dwarf/cfi_table.h"
+
+/* The registers of a frame by their DWARF numbers. */
+struct unwind_frame {
+	uint64_t reg[CFI_REGISTERS];
+	uint64_t known; /* bit i: reg[i] is known */
+	uint64_t pc;
+	const struct unwind_machine *machine;
+};
+
+struct unwind_machine {
+	uint16_t elf;          /* EM_* */
+	uint8_t sp, fp;        /* DWARF numbers */
+	uint8_t pc;            /* DWARF number that expressions use for the pc; 0: none */
+	uint64_t address_mask; /* bits of an address; others are a signature of the pointer */
+	uint64_t sampled;      /* mask of perf_event_attr.sample_regs_user */
+};
+
+/* That of this build; NULL: it is not supported. */
+const struct unwind_machine *unwind_machine_native(void);
+
+/* Sets the frame from sampled registers. False if they are not those of a 64-bit program. */
+bool unwind_frame_init(struct unwind_frame *frame, const struct attar_regs *regs);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "attar/unwind.h"
+
+#include "base/check.h"
+#include "dwarf/expression.h"
+#include "symbol/address_space.h"
+#include "symbol/symbols.h"
+#include "unwind/registers.h"
+
+enum { CACHE_BITS = 13 };
+
+/* What is known about the code at a location. */
+struct cached {
+	attar_location location; /* 0: free */
+	const struct cfi_table *table;
+	const struct cfi_rules *rules; /* NULL: no CFI */
+};
+
+struct unwind_cache {
+	struct attar_unwind_stats stats;
+	struct cached at[1 << CACHE_BITS];
+};
+
+struct unwinder {
+	struct attar_address_space *space;
+	struct unwind_cache *cache;
+	const uint8_t *stack;
+	uint64_t stack_start, stack_size;
+	bool beyond; /* a read was beyond the copied part of the stack */
+	struct unwind_frame frame;
+};
+
+/* ---- memory ---- */
+
+static bool read_stack(void *ctx, uint64_t address, size_t size, uint64_t *ret_value)
+{
+	struct unwinder *u = ctx;
+	uint64_t at = address - u->stack_start;
+
+	if (at >= u->stack_size || size > u->stack_size - at) {
+		u->beyond |= address >= u->stack_start;
+		return false;
+	}
+	*ret_value = 0;
+	memcpy(ret_value, u->stack + at, size);
+	return true;
+}
+
+static inline bool read_word(struct unwinder *u, uint64_t address, uint64_t *ret_value)
+{
+	uint64_t at = address - u->stack_start;
+
+	if (likely(u->stack_size >= 8 && at <= u->stack_size - 8)) {
+		memcpy(ret_value, u->stack + at, 8);
+		return true;
+	}
+	u->beyond |= address >= u->stack_start;
+	return false;
+}
+
+/* ---- one frame by CFI ---- */
+
+static bool evaluate(struct unwinder *u, const struct cfi_table *table, int32_t number,
+	const uint64_t *first, uint64_t *ret_value)
+{
+	struct unwind_frame *f = &u->frame;
+	struct expression_input input = {
+		.registers = f->reg, .known = f->known, .read = read_stack, .ctx = u};
+	const uint8_t *bytes;
+	size_t n;
+
+	if (f->machine->pc) {
+		f->reg[f->machine->pc] = f->pc;
+		input.known |= 1ULL << f->machine->pc;
+	}
+	bytes = cfi_table_expression(table, (uint32_t)number, &n);
+	return expression_evaluate(bytes, n, first, &input, ret_value) == 0;
+}
+
+/* The value of a register in the caller. False: it is not known. */
+static bool apply(struct unwinder *u, const struct cfi_table *table, struct cfi_rule rule,
+	uint64_t cfa, uint64_t *ret_value)
+{
+	uint64_t address = cfa + (uint64_t)(int64_t)rule.value;
+
+	switch ((enum cfi_how)rule.how) {
+	case CFI_AT_CFA:
+		/* Compilers do not say that an epilogue has restored a register. */
+		if (unlikely(address < u->stack_start)) {
+			*ret_value = u->frame.reg[rule.reg];
+			return u->frame.known >> rule.reg & 1;
+		}
+		return read_word(u, address, ret_value);
+	case CFI_IS_CFA:
+		*ret_value = cfa + (uint64_t)(int64_t)rule.value;
+		return true;
+	case CFI_REGISTER:
+		if ((unsigned)rule.value >= CFI_REGISTERS || !(u->frame.known >> rule.value & 1))
+			return false;
+		*ret_value = u->frame.reg[rule.value];
+		return true;
+	case CFI_AT_EXPRESSION:
+		return evaluate(u, table, rule.value, &cfa, &address) &&
+		       read_word(u, address, ret_value);
+	case CFI_IS_EXPRESSION:
+		return evaluate(u, table, rule.value, &cfa, ret_value);
+	default:
+		return false;
+	}
+}
+
+static bool cfa_of(struct unwinder *u, const struct cfi_table *table, const struct cfi_rules *rules,
+	uint64_t *ret_cfa)
+{
+	if (rules->cfa_expression)
+		return evaluate(u, table, rules->cfa_offset, NULL, ret_cfa);
+	*ret_cfa = u->frame.reg[rules->cfa_reg] + (uint64_t)(int64_t)rules->cfa_offset;
+	return u->frame.known >> rules->cfa_reg & 1;
+}
+
+/* Replaces the frame with that of its caller. Returns 0, or 1 and the reason why it cannot. */
+static int step_cfi(struct unwinder *u, const struct cfi_table *table,
+	const struct cfi_rules *rules, enum attar_unwind_end *ret_end)
+{
+	struct unwind_frame *f = &u->frame;
+	uint64_t value[CFI_REGISTERS], known = f->known, changed = 0, cfa;
+
+	*ret_end = ATTAR_UNWIND_LOST;
+	if (!cfa_of(u, table, rules, &cfa))
+		return 1;
+	for (unsigned i = 0; i < rules->n; i++) {
+		struct cfi_rule rule = rules->rules[i];
+		uint64_t bit = 1ULL << rule.reg;
+
+		changed |= bit;
+		if (apply(u, table, rule, cfa, &value[i])) {
+			known |= bit;
+			continue;
+		}
+		known &= ~bit;
+		if (rule.reg != rules->return_reg)
+			continue;
+		if (rule.how == CFI_UNDEFINED)
+			*ret_end = ATTAR_UNWIND_COMPLETE;
+		return 1;
+	}
+	for (unsigned i = 0; i < rules->n; i++)
+		f->reg[rules->rules[i].reg] = value[i];
+	f->known = known;
+	if (!(changed >> f->machine->sp & 1)) {
+		f->reg[f->machine->sp] = cfa;
+		f->known |= 1ULL << f->machine->sp;
+	}
+	f->pc = f->reg[rules->return_reg] & f->machine->address_mask;
+	if (!(f->known >> rules->return_reg & 1))
+		return 1;
+	if (!f->pc)
+		*ret_end = ATTAR_UNWIND_COMPLETE;
+	return !f->pc;
+}
+
+/* ---- one frame by the frame pointer ---- */
+
+/* Both architectures save the caller's frame pointer and then the return address above it. */
+static int step_fp(struct unwinder *u, enum attar_unwind_end *ret_end)
+{
+	struct unwind_frame *f = &u->frame;
+	uint64_t fp = f->reg[f->machine->fp], next, pc;
+
+	*ret_end = ATTAR_UNWIND_LOST;
+	if (!(f->known >> f->machine->fp & 1) || fp % 8 || fp < f->reg[f->machine->sp])
+		return 1;
+	if (!read_word(u, fp, &next) || !read_word(u, fp + 8, &pc))
+		return 1;
+	pc &= f->machine->address_mask;
+	if (!pc) {
+		*ret_end = ATTAR_UNWIND_COMPLETE;
+		return 1;
+	}
+	f->reg[f->machine->fp] = next;
+	f->reg[f->machine->sp] = fp + 16;
+	f->known = 1ULL << f->machine->fp | 1ULL << f->machine->sp;
+	f->pc = pc;
+	return 0;
+}
+
+/* ---- a stack ---- */
+
+static const struct cached *look_up(struct unwinder *u, attar_location location)
+{
+	struct cached *c = &u->cache->at[location * 0x9e3779b97f4a7c15ULL >> (64 - CACHE_BITS)];
+
+	if (likely(c->location == location))
+		return c;
+	c->location = location;
+	c->table = symbols_cfi(u->space, location);
+	c->rules = cfi_table_find(c->table, location & PLACE_OFFSET);
+	return c;
+}
+
+static bool is_code(attar_location location)
+{
+	return attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
+}
+
+static size_t walk(
+	struct unwinder *u, attar_location *locations, size_t max, enum attar_unwind_end *ret_end)
+{
+	bool is_exact = true; /* pc is not a return address */
+	uint64_t sp = 0;
+	size_t n = 0;
+
+	for (;;) {
+		attar_location location = attar_address_space_locate(u->space, u->frame.pc);
+		const struct cached *code;
+		bool was_exact = is_exact;
+
+		*ret_end = ATTAR_UNWIND_LOST;
+		if (n && !is_code(location))
+			return n;
+		*ret_end = ATTAR_UNWIND_LIMIT;
+		if (n == max)
+			return n;
+		if (!is_exact) /* in the call: the next instruction may be another function's */
+			location--;
+		locations[n++] = location;
+		code = look_up(u, location);
+		is_exact = code->rules && code->rules->is_signal;
+		u->beyond = false;
+		if (code->rules ? step_cfi(u, code->table, code->rules, ret_end)
+				: step_fp(u, ret_end)) {
+			if (*ret_end == ATTAR_UNWIND_LOST && u->beyond)
+				*ret_end = ATTAR_UNWIND_TRUNCATED;
+			return n;
+		}
+		*(code->rules ? &u->cache->stats.cfi_frames : &u->cache->stats.fp_frames) += 1;
+		/* A caller is above, but for a leaf function and a signal on another stack. */
+		if (u->frame.reg[u->frame.machine->sp] <= sp && !was_exact && !is_exact) {
+			*ret_end = ATTAR_UNWIND_LOST;
+			return n;
+		}
+		sp = u->frame.reg[u->frame.machine->sp];
+	}
+}
+
+size_t attar_unwind(struct attar_address_space *space, const struct attar_unwind_input *input,
+	attar_location *locations, size_t max, enum attar_unwind_end *ret_end)
+{
+	CHECK_ARG_OR(space, "space", 0);
+	CHECK_ARG_OR(input, "input", 0);
+	CHECK_ARG_OR(locations, "locations", 0);
+
+	struct attar_symbols *symbols = space->symbols;
+	struct unwinder u = {.space = space, .stack = input->stack};
+	enum attar_unwind_end end = ATTAR_UNWIND_LOST;
+	size_t n;
+
+	if (ret_end)
+		*ret_end = end;
+	if (!unwind_frame_init(&u.frame, &input->regs))
+		return 0;
+	if (unlikely(!symbols->unwind_cache)) {
+		symbols->unwind_cache = calloc(1, sizeof(*symbols->unwind_cache));
+		if (!symbols->unwind_cache) {
+			base_oom();
+			return 0;
+		}
+	}
+	u.cache = symbols->unwind_cache;
+	u.stack_start = u.frame.reg[u.frame.machine->sp];
+	u.stack_size = input->stack ? input->stack_size : 0;
+	n = walk(&u, locations, max, &end);
+	u.cache->stats.stacks++;
+	u.cache->stats.by_end[end]++;
+	if (ret_end)
+		*ret_end = end;
+	return n;
+}
+
+int attar_unwind_attr(struct perf_event_attr *attr, uint32_t stack_bytes)
+{
+	CHECK_ARG(attr, "attr");
+
+	const struct unwind_machine *machine = unwind_machine_native();
+
+	if (!machine)
+		return attar_fail(-EOPNOTSUPP,
+			"unwinding by call frame information is supported on x86-64 and arm64");
+	if (stack_bytes % 8 || stack_bytes > ATTAR_UNWIND_STACK_MAX)
+		return attar_fail(-EINVAL,
+			"cannot copy %u bytes of the stack: the size must be a multiple of 8, at "
+			"most %d",
+			stack_bytes, ATTAR_UNWIND_STACK_MAX);
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = machine->sampled;
+	attr->sample_stack_user = stack_bytes ? stack_bytes : ATTAR_UNWIND_STACK_DEFAULT;
+	attr->exclude_callchain_user = true;
+	return 0;
+}
+
+void attar_unwind_get_stats(
+	const struct attar_symbols *symbols, struct attar_unwind_stats *ret_stats)
+{
+	CHECK_ARG_OR(symbols, "symbols", );
+	CHECK_ARG_OR(ret_stats, "ret_stats", );
+
+	*ret_stats = (struct attar_unwind_stats){0};
+	if (symbols->unwind_cache)
+		*ret_stats = symbols->unwind_cache->stats;
+	vec_each (&symbols->dsos.at, dso) {
+		ret_stats->cfi_binaries += (*dso)->cfi.n > 0;
+		ret_stats->cfi_bytes += cfi_table_memory(&(*dso)->cfi);
+	}
+}

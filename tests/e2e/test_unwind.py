@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""User stacks of programs without frame pointers: the whole call tree, live and recorded."""
+import re
+import subprocess
+
+import pytest
+
+from command import ATTAR, run, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+
+TREE = ['main', 'outer', 'middle', 'inner', 'work']
+
+
+def folded(path):
+    """Return the samples of the program: its stacks from main on, with their numbers."""
+    stacks = []
+    for line in path.read_text().splitlines():
+        frames, count = line.rsplit(' ', 1)
+        frames = frames.split(';')
+        if frames[0] == 'nofp' and 'work' in frames:
+            stacks.append((frames, int(count)))
+    return stacks
+
+
+def check(stacks):
+    """All stacks are complete, 70 % of them in the named tree, 30 % below qsort()."""
+    whole = sum(n for _, n in stacks)
+    assert whole > 300
+    complete = sum(n for frames, n in stacks if '_start' in frames[1] and 'main' in frames)
+    assert complete >= 0.995 * whole, stacks[:5]
+    named = sum(n for frames, n in stacks if frames[frames.index('main'):][:5] == TREE)
+    sorting = sum(n for frames, n in stacks
+                  if frames[-2:] == ['compare', 'work'] and any('qsort' in f for f in frames))
+    assert named + sorting >= 0.99 * whole
+    assert 0.65 < named / whole < 0.75
+
+
+def test_the_whole_tree(tmp_path):
+    out = tmp_path / 'nofp.folded'
+    ended = run('profile', '-F', '997', '--call-graph=dwarf', '-q', '--flame-graph', out, '--',
+                workload('nofp'), '700')
+    assert ended.returncode == 0, ended.stderr
+    check(folded(out))
+
+
+def test_recorded_and_reported(tmp_path):
+    """A recording has the same stacks: made by attar, and read by attar and perf."""
+    data, out = tmp_path / 'x.data', tmp_path / 'nofp.folded'
+    ended = run('record', '-F', '997', '-g', '--unwind', 'dwarf,4096', '-o', data, '--',
+                workload('nofp'), '700')
+    assert ended.returncode == 0, ended.stderr
+    ended = run('profile', '--input', data, '-g', '--flame-graph', out)
+    assert ended.returncode == 0, ended.stderr
+    check(folded(out))
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_stacks_equal_those_of_perf(tmp_path):
+    """The recording of perf, unwound by both: frame by frame, below main."""
+    data = tmp_path / 'perf.data'
+    subprocess.run(['perf', 'record', '-q', '-F', '997', '--call-graph', 'dwarf', '-o', data,
+                    '--', workload('nofp'), '300'], check=True, capture_output=True)
+    script = subprocess.run(['perf', 'script', '-i', data, '--no-inline', '-F', 'time,ip'],
+                            check=True, capture_output=True, text=True).stdout
+    theirs = {}
+    for block in script.split('\n\n'):
+        lines = block.split('\n')
+        if found := re.match(r'\s*(\d+)\.(\d+):', lines[0] or (lines[1:] or [''])[0]):
+            theirs[found[1] + found[2]] = [line.split()[0] for line in lines
+                                           if re.match(r'\s+[0-9a-f]+\s*$', line)]
+    ended = run('trace', '--input', data, '-g')
+    ours, key = {}, None
+    assert ended.returncode == 0, ended.stderr
+    for line in run('trace', '--input', data, '-g', '--monotonic').stdout.splitlines():
+        if found := re.match(r'(\d+)\.(\d{6})', line):
+            key = found[1] + found[2]
+            ours[key] = []
+        elif key and (found := re.match(r'\s+([0-9a-f]+) \S+', line)):
+            ours[key].append(found[1])
+    both = set(ours) & set(theirs)
+    assert len(both) > 100
+    # perf ends some stacks early, where a program starts
+    equal = [k for k in both if ours[k][:len(theirs[k])] == theirs[k]]
+    assert len(equal) >= 0.99 * len(both), [(ours[k], theirs[k]) for k in both - set(equal)][:3]
+
+
+def test_shallow_copies_are_reported(tmp_path):
+    """64 bytes are too few: the stacks are cut, and the report says how many."""
+    ended = run('profile', '-g', '--unwind', 'dwarf,64', '--', workload('nofp'), '100')
+    assert ended.returncode == 0, ended.stderr
+    found = re.search(r'user stacks cut because they are deeper than the copied 64 bytes: (\d+) of '
+                      r'(\d+)', ended.stdout)
+    assert found and int(found[1]) > 0.8 * int(found[2])
+
+
+@pytest.mark.parametrize('method', ['lbr', 'dwarf,', 'dwarf,12', 'dwarf,65536', 'dwarf,x'])
+def test_unknown_methods(method):
+    ended = run('profile', '-g', '--unwind', method, '-d', '1ms')
+    assert ended.returncode == 2
+    assert 'the methods are fp' in ended.stderr
