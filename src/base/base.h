@@ -85,6 +85,26 @@ uint64_t base_now_coarse(void);
  */
 #define BASE_HASH_START 0xcbf29ce484222325ULL
 
+/* memcpy() without a call for up to 16 bytes. */
+static inline void base_copy_short(void *to, const void *from, size_t n)
+{
+	char *t = to;
+	const char *f = from;
+
+	if (n > 16) {
+		memcpy(t, f, n);
+	} else if (n >= 8) {
+		memcpy(t, f, 8);
+		memcpy(t + n - 8, f + n - 8, 8);
+	} else if (n >= 4) {
+		memcpy(t, f, 4);
+		memcpy(t + n - 4, f + n - 4, 4);
+	} else {
+		for (size_t i = 0; i < n; i++)
+			t[i] = f[i];
+	}
+}
+
 static inline uint64_t base_hash_bytes(uint64_t h, const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;

@@ -46,7 +46,10 @@ static inline void buf_str(struct buf *b, const char *text)
 
 static inline void buf_char(struct buf *b, char c)
 {
-	buf_add(b, &c, 1);
+	if (!buf_reserve(b, 1))
+		return;
+	b->data[b->len++] = c;
+	b->data[b->len] = '\0';
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...) ATTAR_PRINTF(2, 3);

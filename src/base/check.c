@@ -35,7 +35,7 @@ int check_range(const char *function, const char *argument, size_t value, size_t
 int check_foreign(const char *function, const char *argument)
 {
 	return attar_fail(-ECHILD,
-		"%s(): %s belongs to the parent, this process was forked after it was created; "
-		"create another one here",
+		"%s(): %s belongs to the parent process, which created it before it forked this "
+		"one: create another one here",
 		function, argument);
 }

@@ -43,6 +43,10 @@ static inline char *digits_padded(char *to, uint64_t n, unsigned digits)
 
 static inline char *digits_u64(char *to, uint64_t n)
 {
+	if (n < 10) {
+		*to = (char)('0' + n);
+		return to + 1;
+	}
 	return digits_padded(to, n, digits_of(n));
 }
 
@@ -71,8 +75,12 @@ static inline char *digits_hex(char *to, uint64_t n)
 	unsigned digits = (67 - (unsigned)__builtin_clzll(n | 1)) / 4;
 	uint64_t shifted = n << (64 - 4 * digits), words[2];
 
+	if (n < 10) {
+		*to = (char)('0' + n);
+		return to + 1;
+	}
 	words[0] = digits_hex_word((uint32_t)(shifted >> 32));
-	words[1] = digits_hex_word((uint32_t)shifted);
+	words[1] = digits <= 8 ? 0 : digits_hex_word((uint32_t)shifted);
 	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
 		words[0] = __builtin_bswap64(words[0]);
 		words[1] = __builtin_bswap64(words[1]);

@@ -2,7 +2,7 @@
 /*
  * What the user wrote in an error text, with a caret under the position of the error:
  *
- *	events, column 21: no attribute 'stak': did you mean 'stack'?
+ *	no attribute 'stak': did you mean 'stack'?
  *	    sched:sched_wakeup//stak/
  *	                        ^
  */

@@ -5,8 +5,11 @@
 
 #include "base/base.h"
 
-/* Needed when all events are open: epoll, CPU hotplug, /proc, binaries with symbols. */
-enum { LIMIT_SPARE_FILES = 8 };
+/*
+ * Needed when all events are open: SPARE, because files are read one at a time; for a stream STREAM
+ * in addition, for epoll and for /proc, CPU hotplug or symbols while another file is read.
+ */
+enum { LIMIT_SPARE_FILES = 1, LIMIT_STREAM_FILES = 3 };
 
 /* The soft limit of RLIMIT_NOFILE; 0: unknown. */
 uint64_t limit_open_files(void);

@@ -96,13 +96,14 @@ static int list_number(const char *text, const char **p, int max, int *ret_value
 	long value = 0;
 	const char *start = *p;
 
-	for (; isdigit((unsigned char)**p) && *p - start < 10; (*p)++)
-		value = value * 10 + (**p - '0');
+	for (; isdigit((unsigned char)**p); (*p)++)
+		if (*p - start < 10)
+			value = value * 10 + (**p - '0');
 	if (*p == start)
 		return attar_fail(-EINVAL, "'%s' is not a list such as 0-3,8", CLIP(text));
 	if (value > max)
-		return attar_fail(
-			-ERANGE, "%ld in '%s' exceeds the maximum of %d", value, CLIP(text), max);
+		return attar_fail(-ERANGE, "%s in '%s' exceeds the maximum of %d",
+			CLIP_N(start, (size_t)(*p - start)), CLIP(text), max);
 	*ret_value = (int)value;
 	return 0;
 }

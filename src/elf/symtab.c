@@ -172,6 +172,17 @@ static void prune(struct symtab *table)
 	table->entries.n = kept;
 }
 
+/* Tables are many and never grow again. */
+static void give_back_room(struct symtab *table)
+{
+	void *less = realloc(table->entries.at, table->entries.n * sizeof(*table->entries.at));
+
+	if (less) {
+		table->entries.at = less;
+		table->entries.size = table->entries.n;
+	}
+}
+
 void symtab_finish(struct symtab *table)
 {
 	struct symtab_entry *at = table->entries.at;
@@ -181,12 +192,24 @@ void symtab_finish(struct symtab *table)
 		return;
 	qsort(at, table->entries.n, sizeof(*at), by_address);
 	prune(table);
+	give_back_room(table);
+	at = table->entries.at;
 	for (size_t i = table->entries.n; i--;) {
 		if (i + 1 < table->entries.n && at[i + 1].low != at[i].low)
 			next = at[i + 1].low;
 		if ((at[i].rank & RANK_UNSIZED) && at[i].size > next - at[i].low)
 			at[i].size = (next - at[i].low) & SIZE_MAX_BITS;
 	}
+}
+
+size_t symtab_bytes(const struct symtab *table)
+{
+	size_t bytes = table->entries.size * sizeof(*table->entries.at);
+
+	for (unsigned i = 0; i < table->tables; i++)
+		if (table->strings[i].owned)
+			bytes += table->strings[i].size;
+	return bytes;
 }
 
 /* Returns the last entry at or below low, or n if there is none. */

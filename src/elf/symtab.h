@@ -71,6 +71,9 @@ int symtab_name(const struct symtab *table, size_t index, struct buf *name);
 
 uint64_t symtab_start(const struct symtab *table, size_t index);
 
+/* The memory of the table, in bytes. */
+size_t symtab_bytes(const struct symtab *table);
+
 /* Copies all names to memory, so that the files can be closed. */
 int symtab_keep_names(struct symtab *table);
 void symtab_done(struct symtab *table);

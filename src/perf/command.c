@@ -29,10 +29,31 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/*
+ * Each message is a variable of the environment, or without '=' the permission to exec. Returns
+ * false if the parent exited or closed the socket.
+ */
+static bool wait_to_go(int go_fd)
+{
+	static char variables[COMMAND_VARIABLES][COMMAND_VARIABLE_MAX];
+	char spare[COMMAND_VARIABLE_MAX];
+
+	for (size_t i = 0;; i++) {
+		char *text = i < COMMAND_VARIABLES ? variables[i] : spare;
+		ssize_t n = TEMP_FAILURE_RETRY(read(go_fd, text, COMMAND_VARIABLE_MAX - 1));
+
+		if (n <= 0)
+			return false;
+		text[n] = '\0';
+		if (!strchr(text, '='))
+			return true;
+		if (text != spare)
+			putenv(text);
+	}
+}
+
 static void child(char *const *argv, const struct command_setup *setup, int go_fd, int failure_fd)
 {
-	char byte;
-	ssize_t n;
 	int error;
 
 	for (const char *const *it = setup->environment; it && *it; it++)
@@ -40,15 +61,11 @@ static void child(char *const *argv, const struct command_setup *setup, int go_f
 	default_signals();
 	if (setup->prepare)
 		setup->prepare(setup->ctx);
-	do {
-		n = read(go_fd, &byte, 1);
-	} while (n < 0 && errno == EINTR);
-	if (n != 1) /* the parent exited or closed the socket */
+	if (!wait_to_go(go_fd))
 		_exit(0);
 	execvp(argv[0], argv);
 	error = errno;
-	n = TEMP_FAILURE_RETRY(write(failure_fd, &error, sizeof(error)));
-	_exit(127);
+	_exit(TEMP_FAILURE_RETRY(write(failure_fd, &error, sizeof(error))) < 0 ? 126 : 127);
 }
 
 int command_fork(struct command *c, char *const *argv, const struct command_setup *setup)
@@ -57,7 +74,7 @@ int command_fork(struct command *c, char *const *argv, const struct command_setu
 	pid_t pid;
 
 	/* Sockets: writing to a pipe without a reader would raise SIGPIPE. */
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) < 0)
 		return attar_fail(
 			-errno, "cannot create a socket pair: %s", limit_open_error(errno));
 	if (pipe2(failure, O_CLOEXEC) < 0) {
@@ -111,6 +128,19 @@ static int exec_failed(const struct command *c, int error)
 			"cannot run '%s': not an executable program or a script with a #! line",
 			CLIP(c->name));
 	return attar_fail(-error, "cannot run '%s': %s", CLIP(c->name), strerror(error));
+}
+
+int command_add_environment(struct command *c, const char *variable)
+{
+	size_t n = strlen(variable);
+
+	if (n >= COMMAND_VARIABLE_MAX)
+		return attar_fail(-E2BIG, "the variable '%s' is too long for the environment",
+			CLIP(variable));
+	if (TEMP_FAILURE_RETRY(send(c->go_fd, variable, n, MSG_NOSIGNAL)) != (ssize_t)n)
+		return attar_fail(-errno, "cannot prepare the command '%s': %s", CLIP(c->name),
+			strerror(errno));
+	return 0;
 }
 
 int command_start(struct command *c)

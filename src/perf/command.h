@@ -26,6 +26,13 @@ struct command_setup {
 
 int command_fork(struct command *c, char *const *argv, const struct command_setup *setup);
 
+/*
+ * Adds "NAME=VALUE", shorter than COMMAND_VARIABLE_MAX bytes, to the environment of a held command;
+ * at most COMMAND_VARIABLES.
+ */
+enum { COMMAND_VARIABLES = 4, COMMAND_VARIABLE_MAX = 512 };
+int command_add_environment(struct command *c, const char *variable);
+
 /* Lets the child exec, once. Returns 0, or why it failed: -ENOENT, -ENOEXEC ... */
 int command_start(struct command *c);
 

@@ -88,13 +88,38 @@ int counter_new(const struct attar_target *t, const struct perf_event_attr *attr
 	return 0;
 }
 
+int counter_new_recorded(
+	const struct perf_event_attr *attr, const char *name, struct attar_counter **ret_counter)
+{
+	struct attar_counter *c = calloc(1, sizeof(*c));
+
+	if (!c || !(c->name = strdup(name))) {
+		free(c);
+		return base_oom();
+	}
+	c->process = check_process;
+	c->bpf_fd = -1;
+	c->attr = *attr;
+	*ret_counter = c;
+	return 0;
+}
+
+int counter_add_recorded(struct attar_counter *c, int cpu, pid_t tid)
+{
+	const struct counter_fd it = {
+		.fd = -1, .cpu = cpu, .tid = tid, .cgroup = -1, .id = c->fds.n + 1};
+
+	return vec_push(&c->fds, it) < 0 ? base_oom() : 0;
+}
+
 struct attar_counter *counter_free(struct attar_counter *c)
 {
 	if (!c)
 		return NULL;
 	selfread_done(c);
 	vec_each (&c->fds, it)
-		close(it->fd);
+		if (it->fd >= 0)
+			close(it->fd);
 	vec_done(&c->fds);
 	vec_done(&c->only);
 	if (c->bpf_fd >= 0)

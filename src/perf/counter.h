@@ -82,6 +82,14 @@ int counter_restrict(
 
 /* Whether it is opened on the CPU. */
 bool counter_covers(const struct attar_counter *c, int cpu);
+
+/*
+ * A counter of a recording: it has the attributes and no descriptors. counter_add_recorded() adds
+ * an instance; -1: any CPU, or no thread.
+ */
+int counter_new_recorded(
+	const struct perf_event_attr *attr, const char *name, struct attar_counter **ret_counter);
+int counter_add_recorded(struct attar_counter *c, int cpu, pid_t tid);
 struct attar_counter *counter_free(struct attar_counter *c);
 
 /*

@@ -270,8 +270,8 @@ static int open_error_files(const struct refusal *r)
 			r->error, "cannot open '%s': %s", CLIP(r->event), limit_open_error(ENFILE));
 	return attar_fail(r->error,
 		"'%s' exceeds the limit of %llu open files: %zu event%s in %zu instance%s (CPUs x "
-		"threads or control groups) and other files need %llu in total: %s, or monitor "
-		"fewer CPUs (-C) or threads (-t)",
+		"threads or control groups) and other files need up to %llu in total: %s, or "
+		"monitor fewer CPUs (-C) or threads (-t)",
 		CLIP(r->event), (unsigned long long)limit, r->events, r->events == 1 ? "" : "s",
 		r->instances, r->instances == 1 ? "" : "s", (unsigned long long)needed,
 		limit_raise_files(needed));

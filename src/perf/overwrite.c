@@ -138,6 +138,7 @@ static int look(struct attar_ring *r)
 	written = r->backward ? r->seen - head : head - r->seen;
 	shown = MIN(written, r->size);
 	r->forgotten += written - shown;
+	r->wrapped = written > shown;
 	r->seen = head;
 	r->next = 0;
 	r->frozen = true;

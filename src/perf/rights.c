@@ -192,14 +192,22 @@ static bool add_seccomp(struct buf *b)
 static bool add_special(struct buf *b, const struct refusal *r, const struct kernel *k)
 {
 	const struct perf_event_attr *attr = &r->attr->attr;
+	char program[PROGRAM_MAX];
 
 	if (attr->type == PERF_TYPE_BREAKPOINT && !k->sys_admin && (int64_t)attr->bp_addr < 0) {
 		buf_str(b, "breakpoints on kernel addresses require CAP_SYS_ADMIN; run as root");
 		return true;
 	}
-	if (!k->perfmon && (is_probe(r, "uprobe") || is_probe(r, "kprobe"))) {
-		char program[PROGRAM_MAX];
-
+	if (!k->sys_admin && is_probe(r, "uprobe")) {
+		file_of_program(program, sizeof(program));
+		buf_printf(b,
+			"uprobes require CAP_SYS_ADMIN (on some kernels since 5.8 CAP_PERFMON), "
+			"regardless of kernel.perf_event_paranoid; run as root, or: setcap "
+			"cap_sys_admin,cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s",
+			program);
+		return true;
+	}
+	if (!k->perfmon && is_probe(r, "kprobe")) {
 		file_of_program(program, sizeof(program));
 		buf_printf(b,
 			"probes require CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), regardless "

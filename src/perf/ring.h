@@ -30,6 +30,7 @@ struct attar_ring {
 	uint64_t
 		seen; /* the kernel's head at the last freeze: all records up to it were returned */
 	uint64_t forgotten;      /* bytes overwritten before a freeze */
+	bool wrapped;            /* some were before the newest freeze */
 	VEC(uint64_t) positions; /* of the records of a frozen ring, oldest first */
 	size_t next;             /* of positions */
 };

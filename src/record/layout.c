@@ -82,6 +82,8 @@ void attar_layout_init(struct attar_layout *layout, const struct perf_event_attr
 		.back_stream_id = -1,
 		.back_cpu = -1,
 	};
+	if (!(attr->sample_type & PERF_SAMPLE_PERIOD) && !attr->freq)
+		layout->fixed_period = attr->sample_period;
 	place_sample(layout);
 	if (layout->sample_id_all)
 		place_trailer(layout);

@@ -299,10 +299,15 @@ static __attribute__((noinline)) int take_other(const struct attar_layout *layou
 	const struct perf_event_header *header, unsigned spare, struct attar_record *rec)
 {
 	uint64_t type = layout->sample_type;
+	int r = 0;
 
 	if (type & ~(uint64_t)SAMPLE_COMMON)
-		return take_rare(layout, header, rec);
-	return sample_common(type, header, spare, rec) ? 0 : bad_sample(layout, header);
+		r = take_rare(layout, header, rec);
+	else if (!sample_common(type, header, spare, rec))
+		r = bad_sample(layout, header);
+	if (!(type & PERF_SAMPLE_PERIOD))
+		rec->sample.period = layout->fixed_period;
+	return r;
 }
 
 static inline __attribute__((always_inline)) int take_sample(const struct attar_layout *layout,

@@ -82,22 +82,40 @@ static inline bool sample_is_own(uint64_t type)
 /* Fixed positions of the fields in samples of attar's own events, in words after the header. */
 enum { SAMPLE_OWN_ID = 1, SAMPLE_OWN_TASK = 3, SAMPLE_OWN_TIME = 4 };
 
-/* sample_common() for such a set, with all bit tests folded at compile time. */
-static inline __attribute__((always_inline)) bool sample_own(uint64_t type,
+/*
+ * sample_common() for a set of fields that is a constant, and optionally a call chain and raw data:
+ * all bit tests are folded at compile time.
+ */
+static inline __attribute__((always_inline)) bool sample_of(uint64_t fixed, uint64_t type,
 	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
 {
 	enum { STACK = PERF_SAMPLE_CALLCHAIN, DATA = PERF_SAMPLE_RAW };
 
 	switch (type & (STACK | DATA)) {
 	case STACK | DATA:
-		return sample_common(SAMPLE_USUAL | STACK | DATA, header, spare, rec);
+		return sample_common(fixed | STACK | DATA, header, spare, rec);
 	case STACK:
-		return sample_common(SAMPLE_USUAL | STACK, header, spare, rec);
+		return sample_common(fixed | STACK, header, spare, rec);
 	case DATA:
-		return sample_common(SAMPLE_USUAL | DATA, header, spare, rec);
+		return sample_common(fixed | DATA, header, spare, rec);
 	default:
-		return sample_common(SAMPLE_USUAL, header, spare, rec);
+		return sample_common(fixed, header, spare, rec);
 	}
 }
+
+/* The same for a set that attar's own events request. */
+static inline __attribute__((always_inline)) bool sample_own(uint64_t type,
+	const struct perf_event_header *header, uint64_t spare, struct attar_record *rec)
+{
+	return sample_of(SAMPLE_USUAL, type, header, spare, rec);
+}
+
+/* Other sets of fields, beside call chain and raw data: of recordings. */
+enum {
+	SAMPLE_BASE = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+	SAMPLE_ONE = SAMPLE_BASE | PERF_SAMPLE_PERIOD,      /* perf record with one event */
+	SAMPLE_MORE = SAMPLE_ONE | PERF_SAMPLE_ID,          /* ... with several */
+	SAMPLE_SELF = SAMPLE_BASE | PERF_SAMPLE_IDENTIFIER, /* attar record */
+};
 
 #endif

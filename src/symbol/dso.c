@@ -46,6 +46,7 @@ static void dso_done(struct dso *dso)
 	free(dso->image);
 	vec_done(&dso->segments);
 	symtab_done(&dso->table);
+	cfi_table_done(&dso->cfi);
 	jit_done(&dso->jit);
 	free((char *)dso->key.path);
 }

@@ -12,8 +12,9 @@
 #include "attar/symbol.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "symbol/jit.h"
+#include "dwarf/cfi_table.h"
 #include "elf/symtab.h"
+#include "symbol/jit.h"
 
 enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
@@ -32,7 +33,7 @@ struct dso_key {
 enum { DSO_FIXED = ATTAR_DSO_FULL + 1 }; /* numbers that always exist */
 
 enum dso_state {
-	DSO_NEW,    /* no location refers to it */
+	DSO_NEW,    /* no location refers to it, or its symbols were dropped */
 	DSO_OPEN,   /* file is open, symbols are not read */
 	DSO_LOADED, /* index is built; the file may still be open for names */
 	DSO_LOST,   /* file could not be opened (`tries` attempts) or read */
@@ -45,13 +46,19 @@ struct dso {
 	bool stale; /* lost because its path has a different file */
 	uint8_t tries;
 	bool kept;        /* a location refers to it */
+	bool dropped;     /* its symbols were read, and dropped to save memory */
+	size_t bytes;     /* of its symbols, as in attar_symbols.bytes */
 	uint32_t refs;    /* mappings, and address spaces with this as anonymous memory */
 	uint32_t next;    /* next with the same hash, or next free; 0: none */
 	int fd, debug_fd; /* -1: closed */
 	uint8_t *image;   /* vdso: the copied ELF image, owned */
 	size_t image_size;
 	VEC(struct elf_segment) segments; /* PT_LOAD, once loaded */
+	uint8_t build_id_size;            /* of the file that was loaded; 0: none */
+	uint8_t build_id[ELF_MAX_BUILD_ID];
 	struct symtab table;
+	bool cfi_read; /* cfi was read, or cannot be */
+	struct cfi_table cfi;
 	struct jit jit; /* of kind ATTAR_DSO_IS_JIT */
 };
 

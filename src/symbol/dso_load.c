@@ -3,8 +3,9 @@
 
 #include <fcntl.h>
 
-#include "symbol/debugfile.h"
+#include "dwarf/cfi.h"
 #include "elf/plt.h"
+#include "symbol/debugfile.h"
 
 static const struct elf_segment *first_load(const struct elf *elf)
 {
@@ -113,6 +114,7 @@ static int load_elf(struct dso *dso, const struct elf *elf, const char *debug_pa
 {
 	int r = check_build(dso, elf);
 
+	dso->build_id_size = (uint8_t)elf_build_id(elf, dso->build_id);
 	if (r >= 0)
 		r = keep_segments(dso, elf);
 	if (r >= 0)
@@ -144,6 +146,30 @@ int dso_load(struct dso *dso, const char *debug_path)
 		dso_close(dso);
 	}
 	return r < 0 ? attar_context(r, "cannot read symbols of %s", dso->key.path) : 0;
+}
+
+void dso_load_cfi(struct dso *dso, int fd)
+{
+	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
+	struct elf elf = {0};
+	int r = 0;
+
+	if (dso->cfi_read)
+		return;
+	dso->cfi_read = true;
+	if (!dso->image)
+		r = byte_source_file(dso->fd >= 0 ? dso->fd : fd, &source);
+	if (r >= 0)
+		r = elf_init(&elf, &source);
+	if (r >= 0)
+		r = check_build(dso, &elf);
+	if (r >= 0)
+		r = cfi_read(&elf, &dso->cfi);
+	if (r < 0)
+		log_debug("cannot read the call frame information of %s: %s", dso->key.path,
+			attar_error());
+	elf_done(&elf);
+	attar_error_clear();
 }
 
 void dso_load_debugfile(struct dso *dso, const char *debug_path, int root)

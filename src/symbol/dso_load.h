@@ -14,6 +14,12 @@
 int dso_load(struct dso *dso, const char *debug_path);
 
 /*
+ * Reads the call frame information of a DSO, once: from its open file or copied image, otherwise
+ * from fd (-1: none). dso->cfi is empty if there is none, or it cannot be read.
+ */
+void dso_load_cfi(struct dso *dso, int fd);
+
+/*
  * Opens the debug file of an open DSO in advance, below a different root directory while that is
  * accessible. Ignores a missing file.
  */

@@ -68,6 +68,26 @@ int dso_reopen(int handle)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * A build id identifies a file that has no inode, as in a recording. With both, it is compared when
+ * the symbols are read.
+ */
+static bool same_build(int fd, const struct dso_key *key)
+{
+	struct byte_source source;
+	uint8_t id[ELF_MAX_BUILD_ID];
+	struct elf elf = {0};
+	size_t n = 0;
+
+	if (!key->build_id_size || key->ino)
+		return true;
+	if (byte_source_file(fd, &source) >= 0 && elf_init(&elf, &source) >= 0)
+		n = elf_build_id(&elf, id);
+	elf_done(&elf);
+	attar_error_clear();
+	return n == key->build_id_size && !memcmp(id, key->build_id, n);
+}
+
 /* Reopens an O_PATH fd if the file matches. */
 static int open_checked(int handle, const struct dso_key *key)
 {
@@ -78,7 +98,8 @@ static int open_checked(int handle, const struct dso_key *key)
 		return -ESTALE;
 	if (fd < 0)
 		return fd;
-	if (fstat(fd, &st) == 0 && same_inode(fd, &st, key) && same_generation(fd, key))
+	if (fstat(fd, &st) == 0 && same_inode(fd, &st, key) && same_generation(fd, key) &&
+		same_build(fd, key))
 		return fd;
 	close(fd);
 	return -ESTALE;

@@ -71,6 +71,7 @@ static bool load_more(struct kernel *kernel)
 {
 	unsigned n = kernel->n;
 
+	kernel->refused |= !kernel->path;
 	if (!kernel->path || kernel->n == KERNEL_MAX_LISTS)
 		return false;
 	if (kernel->tried) {

@@ -22,6 +22,7 @@ struct kernel {
 	struct kallsyms lists[KERNEL_MAX_LISTS];
 	unsigned n;
 	bool tried;                     /* read, with or without success */
+	bool refused;                   /* an address was looked up without a path */
 	uint64_t modules;               /* hash of the names of modules loaded at the last read */
 	uint64_t checked_ns;            /* time of the last check for new modules */
 	VEC(struct kernel_symbol) late; /* sorted by start, disjoint */

@@ -211,6 +211,11 @@ int perfmap_name(
 	return buf_failed(name) ? base_oom() : 0;
 }
 
+size_t perfmap_bytes(const struct perfmap *map)
+{
+	return map->entries.size * sizeof(*map->entries.at);
+}
+
 void perfmap_done(struct perfmap *map)
 {
 	vec_done(&map->entries);

@@ -41,6 +41,9 @@ const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t add
 int perfmap_name(
 	const struct byte_source *source, const struct perfmap_entry *entry, struct buf *name);
 
+/* The memory of the index, in bytes. */
+size_t perfmap_bytes(const struct perfmap *map);
+
 void perfmap_done(struct perfmap *map);
 
 #endif

@@ -5,9 +5,12 @@
 
 #include "base/check.h"
 #include "base/opts.h"
+#include "symbol/address_space.h"
 #include "symbol/demangle.h"
 #include "symbol/dso_load.h"
 #include "symbol/vdso.h"
+
+enum { LABEL_BYTES_MAX = 1 << 20, SYMBOL_BYTES_MAX = 256 << 20 };
 
 static unsigned default_open_files(void)
 {
@@ -39,6 +42,7 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 		return r;
 	}
 	symbols->max_open = o.max_open_files ?: default_open_files();
+	symbols->max_bytes = o.max_symbol_bytes ?: SYMBOL_BYTES_MAX;
 	symbols->debug_path = strdup(o.debug_path ?: "/usr/lib/debug");
 	symbols->kallsyms_path = strdup(o.kallsyms_path ?: "/proc/kallsyms");
 	if (!symbols->debug_path || !symbols->kallsyms_path) {
@@ -58,6 +62,8 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	kernel_done(&symbols->kernel);
 	dsos_done(&symbols->dsos);
 	string_pool_done(&symbols->names);
+	intern_done(&symbols->labels);
+	free(symbols->unwind_cache);
 	map_done(&symbols->symbols);
 	map_done(&symbols->plain);
 	free(symbols->debug_path);
@@ -66,9 +72,109 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	return NULL;
 }
 
+size_t symbols_build_id(
+	const struct attar_symbols *symbols, attar_location location, const uint8_t **ret_id)
+{
+	const struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+
+	if (dso->key.kind != ATTAR_DSO_IS_FILE || dso->state == DSO_LOST)
+		return 0;
+	*ret_id = dso->build_id;
+	return dso->build_id_size;
+}
+
+const struct cfi_table *symbols_cfi(
+	const struct attar_address_space *space, attar_location location)
+{
+	struct dso *dso = dsos_get(&space->symbols->dsos, attar_location_dso(location));
+	struct dso_search where = {.key = &dso->key};
+	int fd _cleanup_close_ = -1;
+
+	if (dso->cfi_read)
+		return &dso->cfi;
+	if (dso->key.kind != ATTAR_DSO_IS_FILE && dso->key.kind != ATTAR_DSO_IS_VDSO) {
+		dso->cfi_read = true;
+		return &dso->cfi;
+	}
+	memcpy(where.pids, space->pids, sizeof(where.pids));
+	if (dso->fd < 0 && !dso->image)
+		fd = dso_open(&where);
+	dso_load_cfi(dso, fd);
+	return &dso->cfi;
+}
+
+void symbols_allow_kernel(struct attar_symbols *symbols)
+{
+	symbols->kernel.path = symbols->kallsyms_path;
+}
+
+static bool is_replaced(const struct dso *dso)
+{
+	return dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOST && dso->stale;
+}
+
+const char *symbols_replaced_file(const struct attar_symbols *symbols)
+{
+	vec_each (&symbols->dsos.at, dso)
+		if (is_replaced(*dso))
+			return (*dso)->key.path;
+	return NULL;
+}
+
 static unsigned files_of(const struct dso *dso)
 {
 	return (dso->fd >= 0) + (dso->debug_fd >= 0);
+}
+
+/* ---- the memory of symbols ---- */
+
+static void drop_symbols(struct attar_symbols *symbols, struct dso *dso)
+{
+	if (dso->key.kind == ATTAR_DSO_IS_JIT) { /* its file is read again on the next lookup */
+		perfmap_done(&dso->jit.map);
+		return;
+	}
+	symbols->open -= files_of(dso);
+	symtab_done(&dso->table);
+	vec_done(&dso->segments);
+	dso_close(dso);
+	dso->state = DSO_NEW;
+	dso->tries = 0;
+	dso->dropped = true;
+}
+
+static void count_bytes(struct attar_symbols *symbols, struct dso *dso)
+{
+	size_t bytes = symtab_bytes(&dso->table) + perfmap_bytes(&dso->jit.map);
+
+	symbols->bytes += bytes - dso->bytes;
+	dso->bytes = bytes;
+}
+
+static bool is_droppable(const struct dso *dso)
+{
+	return dso->bytes && (dso->key.kind == ATTAR_DSO_IS_JIT ||
+				     (dso->key.kind == ATTAR_DSO_IS_FILE &&
+					     dso->state == DSO_LOADED));
+}
+
+/*
+ * After the symbols of `used` were read: drops those of others, the oldest first, until the limit
+ * is met. They are read again when needed, from the path of the file.
+ */
+static void limit_bytes(struct attar_symbols *symbols, struct dso *used)
+{
+	size_t n = symbols->dsos.at.n;
+
+	count_bytes(symbols, used);
+	for (size_t seen = 0; symbols->bytes > symbols->max_bytes && seen < n; seen++) {
+		struct dso *dso = symbols->dsos.at.at[symbols->oldest_symbols++ % n];
+
+		if (dso == used || !is_droppable(dso))
+			continue;
+		drop_symbols(symbols, dso);
+		count_bytes(symbols, dso);
+	}
 }
 
 static void load(struct attar_symbols *symbols, struct dso *dso)
@@ -79,6 +185,7 @@ static void load(struct attar_symbols *symbols, struct dso *dso)
 	if (dso_load(dso, symbols->debug_path) < 0)
 		log_debug("%s", attar_error());
 	symbols->open += files_of(dso);
+	limit_bytes(symbols, dso);
 }
 
 /* Makes room for an open file: reads the names of the oldest DSO and closes its file. */
@@ -95,6 +202,7 @@ static void make_room(struct attar_symbols *symbols)
 			continue;
 		symbols->open -= files_of(dso);
 		dso_close(dso);
+		limit_bytes(symbols, dso);
 	}
 }
 
@@ -153,8 +261,11 @@ static void open_jit(struct attar_symbols *symbols, struct dso *dso)
 		keep_jit(symbols, &dso->jit);
 }
 
-static void open_vdso(struct dso *dso, const struct dso_search *where)
+static void open_vdso(
+	const struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
+	if (!symbols->kernel.path) /* it belongs to the kernel */
+		return;
 	dso->state = DSO_OPEN;
 	if (vdso_copy(dso->key.owner == 32, where->pids[0], where->start, where->end, &dso->image,
 		    &dso->image_size) >= 0)
@@ -172,7 +283,7 @@ void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct d
 	if (wanted && dso->key.kind == ATTAR_DSO_IS_FILE)
 		open_file(symbols, dso, where);
 	else if (wanted && dso->key.kind == ATTAR_DSO_IS_VDSO)
-		open_vdso(dso, where);
+		open_vdso(symbols, dso, where);
 	else if (wanted && dso->key.kind == ATTAR_DSO_IS_JIT)
 		open_jit(symbols, dso);
 }
@@ -248,7 +359,8 @@ static const char *raw_name(
 		return (const char *)(uintptr_t)*known;
 	if (symtab_name(table, index, &name) == 0)
 		raw = string_pool_add(&symbols->names, name.data, name.len);
-	map_put(&symbols->symbols, key, (uintptr_t)raw);
+	if (raw)
+		map_put(&symbols->symbols, key, (uintptr_t)raw);
 	return raw;
 }
 
@@ -267,7 +379,8 @@ static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
 		return (const char *)(uintptr_t)*known;
 	if (jit_name(jit, entry, &name) == 0)
 		raw = string_pool_add(&symbols->names, name.data, name.len);
-	map_put(&symbols->symbols, key, (uintptr_t)raw);
+	if (raw)
+		map_put(&symbols->symbols, key, (uintptr_t)raw);
 	return raw;
 }
 
@@ -291,6 +404,7 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 	}
 	if (!kept)
 		keep_jit(symbols, &dso->jit);
+	limit_bytes(symbols, dso);
 	return raw ? 0 : -ENOENT;
 }
 
@@ -322,6 +436,29 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 	return 0;
 }
 
+attar_location attar_symbols_label(struct attar_symbols *symbols, const char *text)
+{
+	CHECK_ARG_OR(symbols, "symbols", 0);
+	CHECK_ARG_OR(text, "text", 0);
+
+	uint32_t id = 0;
+
+	if (symbols->labels.bytes < LABEL_BYTES_MAX && intern_id(&symbols->labels, text, &id) < 0)
+		attar_error_clear();
+	return (uint64_t)ATTAR_DSO_LABEL << 48 | id;
+}
+
+static int resolve_label(const struct attar_symbols *symbols, attar_location location,
+	struct attar_symbol *ret_symbol)
+{
+	const char *text = intern_get(&symbols->labels, (uint32_t)location);
+
+	*ret_symbol = (struct attar_symbol){
+		.name = *text ? text : "[other]", .dso = "", .kind = ATTAR_DSO_IS_LABEL};
+	ret_symbol->mangled = ret_symbol->name;
+	return 0;
+}
+
 int attar_symbols_resolve(
 	struct attar_symbols *symbols, attar_location location, struct attar_symbol *ret_symbol)
 {
@@ -329,8 +466,11 @@ int attar_symbols_resolve(
 	CHECK_ARG(ret_symbol, "ret_symbol");
 
 	unsigned number = attar_location_dso(location);
-	struct dso *dso = dsos_get(&symbols->dsos, number);
+	struct dso *dso;
 
+	if (number == ATTAR_DSO_LABEL)
+		return resolve_label(symbols, location, ret_symbol);
+	dso = dsos_get(&symbols->dsos, number);
 	*ret_symbol = (struct attar_symbol){
 		.offset = location & PLACE_OFFSET,
 		.dso = dso->key.path,
@@ -357,8 +497,13 @@ const char *attar_symbols_dso(
 	CHECK_ARG_OR(symbols, "symbols", NULL);
 	CHECK_ARG_OR(ret_kind, "ret_kind", NULL);
 
-	const struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+	const struct dso *dso;
 
+	if (attar_location_dso(location) == ATTAR_DSO_LABEL) {
+		*ret_kind = ATTAR_DSO_IS_LABEL;
+		return "";
+	}
+	dso = dsos_get(&symbols->dsos, attar_location_dso(location));
 	*ret_kind = dso->key.kind;
 	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
 }
@@ -395,8 +540,9 @@ void attar_symbols_get_stats(
 		stats.dsos += dso->state != DSO_FREE;
 		if (dso->key.kind != ATTAR_DSO_IS_FILE)
 			continue;
-		stats.files_read += dso->state == DSO_LOADED;
-		stats.files_replaced += dso->state == DSO_LOST && dso->stale;
+		stats.files_read += dso->state == DSO_LOADED ||
+				    (dso->state == DSO_NEW && dso->dropped);
+		stats.files_replaced += is_replaced(dso);
 		stats.files_unreadable += dso->state == DSO_LOST && !dso->stale;
 	}
 	*ret_stats = stats;

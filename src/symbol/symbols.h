@@ -3,10 +3,14 @@
 #ifndef SYMBOL_SYMBOLS_H
 #define SYMBOL_SYMBOLS_H
 
+#include "base/intern.h"
 #include "symbol/dso.h"
 #include "symbol/kernel.h"
 #include "symbol/dso_open.h"
 #include "symbol/string_pool.h"
+
+/* Rules for addresses that stacks go through often. */
+struct unwind_cache;
 
 struct attar_symbols {
 	struct kernel kernel;
@@ -17,10 +21,35 @@ struct attar_symbols {
 	char *debug_path, *kallsyms_path;
 	unsigned max_open, open; /* open files of DSOs and debug symbols: limit and number */
 	unsigned jits;           /* perf-PID.map files kept open */
+	size_t max_bytes, bytes; /* of the symbols of all DSOs: limit and number */
+	unsigned oldest_symbols; /* modulo the number of DSOs: the next DSO whose symbols to drop */
 	unsigned oldest;         /* modulo the number of DSOs: the next DSO whose file to close */
 	uint32_t spaces;         /* JIT owner numbers assigned */
 	uint64_t ranges_refused;
+	struct intern labels;
+	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 };
+
+/*
+ * The build id of the file of a location, once its symbols were read: its size in bytes, 0 if it is
+ * unknown. *ret_id is borrowed until the cache is freed.
+ */
+size_t symbols_build_id(
+	const struct attar_symbols *symbols, attar_location location, const uint8_t **ret_id);
+
+/*
+ * The call frame information of the binary of a user location, read on first use; it is empty for
+ * other memory. space is that of the location. Borrowed until the cache is freed, like the rules in
+ * it: a DSO that a location refers to is kept.
+ */
+const struct cfi_table *symbols_cfi(
+	const struct attar_address_space *space, attar_location location);
+
+/* Undoes attar_symbols_opts.no_kernel: the addresses are those of the running kernel. */
+void symbols_allow_kernel(struct attar_symbols *symbols);
+
+/* The path of a file that is not read since it was replaced; NULL: there is none. */
+const char *symbols_replaced_file(const struct attar_symbols *symbols);
 
 /* Opens the file of a DSO on its first location, or again after a failure. */
 void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where);
