@@ -60,6 +60,28 @@ const char *list_unclosed(const char *text)
 	return at;
 }
 
+const char *quote_close(const char *open, const char *end)
+{
+	for (const char *p = open + 1; p != end && *p; p++) {
+		if (*p == *open)
+			return p;
+		p += *p == '\\' && p + 1 != end && p[1];
+	}
+	return NULL;
+}
+
+char *quote_text(const char *open, const char *close)
+{
+	char *copy = strndup(open + 1, (size_t)(close - open - 1)), *to = copy;
+
+	if (!copy)
+		return NULL;
+	for (const char *p = copy; *p; *to++ = *p++)
+		p += p[0] == '\\' && p[1] == *open;
+	*to = '\0';
+	return copy;
+}
+
 int list_cpus(struct list *list, struct attar_event_spec *spec, const int *cpus, size_t n)
 {
 	int *copy;
@@ -102,7 +124,7 @@ unsigned parser_column(const struct parser *parser, const char *at)
 int parser_context(struct parser *parser, const char *at, int code)
 {
 	parser->wrong = at;
-	return attar_context(code, "events, column %u", parser_column(parser, at));
+	return code;
 }
 
 int parser_vfail(struct parser *parser, const char *at, int code, const char *fmt, va_list args)

@@ -40,6 +40,15 @@ char *list_text(struct list *list, const char *at, size_t n);
  */
 const char *list_find(const char *text, const char *ends);
 
+/*
+ * The quote that closes the one at `open`, before `end` (NULL: the end of the text); NULL if there
+ * is none. A backslash escapes the next character.
+ */
+const char *quote_close(const char *open, const char *end);
+
+/* Copies the text in quotes, without backslashes before such quotes. NULL if out of memory. */
+char *quote_text(const char *open, const char *close);
+
 /* The quote or opening parenthesis or brace that is not closed in text; NULL: all are closed. */
 const char *list_unclosed(const char *text);
 
@@ -57,7 +66,7 @@ struct parser {
 	const char *wrong; /* the position of the last error; NULL: none */
 };
 
-/* Fails with "events, column N: ..." for position `at` in the text. */
+/* Fails because of the text at position `at`, which the error text then shows. */
 int parser_fail(struct parser *parser, const char *at, int code, const char *fmt, ...)
 	ATTAR_PRINTF(4, 5);
 
@@ -65,7 +74,7 @@ int parser_fail(struct parser *parser, const char *at, int code, const char *fmt
 int parser_vfail(struct parser *parser, const char *at, int code, const char *fmt, va_list args)
 	ATTAR_PRINTF(4, 0);
 
-/* Prepends the column to the current error text. */
+/* The same with the current error text. */
 int parser_context(struct parser *parser, const char *at, int code);
 
 /* The column of a position in the text, from 1. */

@@ -15,35 +15,18 @@ static void trim(const char **at, const char **end)
 		--*end;
 }
 
-static bool is_quoted(const char *at, const char *end)
-{
-	const char *p = at + 1;
-
-	if (end - at < 2 || (*at != '"' && *at != '\''))
-		return false;
-	while (p < end && *p != *at)
-		p += *p == '\\' ? 2 : 1;
-	return p == end - 1;
-}
-
 /*
- * Copies a value without quotes around the whole of it, and without backslashes before such quotes
- * in it. *at is advanced to the first character of the value.
+ * Copies a value without quotes around the whole of it. *at is advanced to the first character of
+ * the value.
  */
 static char *copy_value(struct list *list, const char **at, const char *end)
 {
-	char quote = is_quoted(*at, end) ? **at : 0, *copy, *to;
+	const char *open = *at;
 
-	if (quote) {
-		++*at;
-		--end;
-	}
-	copy = to = list_text(list, *at, (size_t)(end - *at));
-	for (const char *p = copy; quote && copy && *p; *to++ = *p++)
-		p += p[0] == '\\' && p[1] == quote;
-	if (quote && copy)
-		*to = '\0';
-	return copy;
+	if (end - open < 2 || (*open != '"' && *open != '\'') || quote_close(open, end) != end - 1)
+		return list_text(list, open, (size_t)(end - open));
+	++*at;
+	return list_own(list, quote_text(open, end - 1));
 }
 
 static bool is_name_char(char c)

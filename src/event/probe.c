@@ -120,14 +120,16 @@ static int read_file(struct parser *parser, struct probe *probe)
 			"missing file: the syntax is uprobe:function@FILE or "
 			"uprobe:function@\"FILE\"");
 	quote = *at == '"' || *at == '\'' ? *at : 0;
-	end = quote ? strchr(++at, quote) : path_end(at);
+	end = quote ? quote_close(at, NULL) : path_end(at);
 	if (!end)
-		return parser_fail(parser, at - 1, -EINVAL, "missing closing %c", quote);
+		return parser_fail(parser, at, -EINVAL, "missing closing %c", quote);
+	at += quote != 0;
 	if (end == at)
 		return parser_fail(parser, at, -EINVAL,
 			"missing file: the syntax is uprobe:function@FILE or "
 			"uprobe:function@\"FILE\"");
-	probe->file = list_text(parser->list, at, (size_t)(end - at));
+	probe->file = quote ? list_own(parser->list, quote_text(at - 1, end))
+			    : list_text(parser->list, at, (size_t)(end - at));
 	parser->p = end + (quote != 0);
 	if (!probe->file)
 		return base_oom();
@@ -330,13 +332,79 @@ static int add_inherited(struct parser *parser, const struct probe *probe, struc
 	return probe_add_by_pmu(parser, probe, pmu);
 }
 
+/* ---- arguments ---- */
+
+#if defined(__x86_64__)
+static const char *const argument_registers[] = {"%di", "%si", "%dx", "%cx", "%r8", "%r9"};
+#elif defined(__aarch64__)
+static const char *const argument_registers[] = {
+	"%x0", "%x1", "%x2", "%x3", "%x4", "%x5", "%x6", "%x7"};
+#else
+static const char *const argument_registers[] = {""};
+#endif
+
+/*
+ * The kernel has $argN for kprobes only: in a uprobe it is the register of the calling convention.
+ */
+static const char *argument_register(const char *p)
+{
+	unsigned long n;
+
+	if (strncmp(p, "$arg", 4) != 0 || !isdigit((unsigned char)p[4]) ||
+		isdigit((unsigned char)p[5]))
+		return NULL;
+	n = (unsigned long)(p[4] - '0');
+	return n >= 1 && n <= ARRAY_SIZE(argument_registers) ? argument_registers[n - 1] : NULL;
+}
+
+/* "(a=$arg1 b=+8(%si):u32)", with or without the outer parentheses, to what tracefs reads. */
+static int read_args(
+	struct parser *parser, const struct attar_event_option *option, struct probe *probe)
+{
+	const char *p = option->value, *end = p + strlen(p), *name;
+	struct buf fetch _cleanup_(buf_done) = {0};
+
+	if (*p == '(' && end[-1] == ')') {
+		p++;
+		end--;
+	}
+	buf_char(&fetch, ' ');
+	while (p < end) {
+		name = probe->user ? argument_register(p) : NULL;
+		if (probe->user && !name && !strncmp(p, "$arg", 4))
+			return parser_fail(parser, parser->text + option->value_column - 1, -EINVAL,
+				"args: '%s': $arg1 to $arg%zu are passed in registers",
+				CLIP_N(p, 5), ARRAY_SIZE(argument_registers));
+		if (name) {
+			buf_str(&fetch, name);
+			p += strlen("$arg1");
+		} else {
+			buf_char(&fetch, *p++);
+		}
+	}
+	if (buf_failed(&fetch))
+		return base_oom();
+	probe->fetch = list_text(parser->list, fetch.data, fetch.len);
+	return probe->fetch ? 0 : base_oom();
+}
+
+static int take_args(struct parser *parser, const struct parts *parts, struct probe *probe)
+{
+	for (size_t i = 0; i < parts->n_options; i++)
+		if (!strcmp(parts->options[i].name, "args"))
+			return read_args(parser, &parts->options[i], probe);
+	return 0;
+}
+
 static int add(struct parser *parser, const struct probe *probe, const char *end)
 {
 	struct pmu *pmu = pmu_match(parser->catalog, probe->user ? "uprobe" : "kprobe", 0);
 	struct attar_event_spec *spec;
 	int r;
 
-	if (probe->user && parser->catalog->inherited)
+	if (probe->fetch) /* the PMU fetches nothing */
+		r = by_tracefs(parser, probe);
+	else if (probe->user && parser->catalog->inherited)
 		r = add_inherited(parser, probe, pmu);
 	else
 		r = pmu ? probe_add_by_pmu(parser, probe, pmu) : by_tracefs(parser, probe);
@@ -363,6 +431,8 @@ int probe_parse(struct parser *parser, const char *word, size_t n)
 		r = probe.user ? find_user(parser, at, &probe) : find_kernel(parser, at, &probe);
 	if (r == 0)
 		r = parts_parse(parser, true, &parts);
+	if (r == 0)
+		r = take_args(parser, &parts, &probe);
 	if (r == 0)
 		r = add(parser, &probe, end);
 	return r == 0 ? parts_apply(parser, &parts) : r;

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "base/buf.h"
+#include "event/generic_events.h"
 #include "event/list.h"
 
 typedef VEC(const char *) argument_list;
@@ -74,12 +75,25 @@ static int add(struct parser *parser, const char *name, const char *end, const s
 	return r;
 }
 
+/* Profilers are also named after the event that they show: page-faults. */
+static bool is_event(const char *word, size_t n)
+{
+	size_t n_hardware, n_software;
+	const struct name *hardware = names_hardware(&n_hardware);
+	const struct name *software = names_software(&n_software);
+
+	return names_find(hardware, n_hardware, word, n) ||
+	       names_find(software, n_software, word, n);
+}
+
 int profiler_event_parse(struct parser *parser, const char *word)
 {
 	size_t n = strcspn(word, ",/{} \t\n");
 	struct parts parts;
 	int r;
 
+	if (is_event(word, n))
+		return 0;
 	for (const char *const *p = parser->catalog->profilers; p && *p; p++) {
 		if (strlen(*p) != n || memcmp(*p, word, n) != 0)
 			continue;

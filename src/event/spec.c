@@ -5,7 +5,9 @@
  *	list  := item { ',' item }
  *	item  := event | [name ':'] '{' event { ',' event } '}' [':' letters]
  *	event := name [':' letters]		generic, raw (r1a8, 4:0x1a8), of a PMU
+ *	       | name ':' letters '/' terms '/' [attributes]	generic
  *	       | system ':' name [parts] [':' letters]
+ *	       | system ':' name ':' letters parts
  *	       | pmu '/' terms '/' [letters | attributes] [':' letters]
  *	       | 'mem:' addr ['/' len] [':' rwx] ['/' attributes] [':' letters]
  *	       | ('kprobe:' | 'kretprobe:' | 'uprobe:' | 'uretprobe:') place [parts]
@@ -176,6 +178,31 @@ static int event_body(struct parser *parser)
 	return r < 0 ? r : 0;
 }
 
+/*
+ * page-faults:k//stack/, sched:sched_switch:k//stack/: the letters may also be before terms, filter
+ * and attributes. A generic event is added anew, by its terms.
+ */
+static int late_parts(struct parser *parser, const struct letters *letters)
+{
+	size_t n = word_span(parser->event), first = parser->first;
+	struct list *list = parser->list;
+	struct attar_event_spec like;
+	struct parts parts;
+	int r;
+
+	if (*parser->p != '/' || !letters->n || memchr(parser->event, '/',
+							(size_t)(letters->at - parser->event)))
+		return 0;
+	if (parser->event + n + 1 == letters->at && simple_event_generic(parser->event, n, &like)) {
+		list->specs.n = list->letters.n = first;
+		return terms_parse(parser, parser->event, n);
+	}
+	if (list->specs.n == first || list->specs.at[first].kind != ATTAR_EVENT_TRACEPOINT)
+		return 0;
+	r = parts_parse(parser, true, &parts);
+	return r < 0 ? r : parts_apply(parser, &parts);
+}
+
 static int event(struct parser *parser)
 {
 	struct letters letters;
@@ -187,6 +214,8 @@ static int event(struct parser *parser)
 	r = event_body(parser);
 	if (r == 0)
 		r = letters_after(parser, &letters);
+	if (r == 0)
+		r = late_parts(parser, &letters);
 	if (r < 0)
 		return r;
 	for (size_t i = parser->first; i < parser->list->specs.n; i++) {

@@ -118,6 +118,14 @@ int tracepoint_add(struct parser *parser, const char *system, const char *name)
 						      : add_one(parser, system, name, NULL);
 }
 
+static bool is_optional(const struct parts *parts)
+{
+	for (size_t i = 0; i < parts->n_options; i++)
+		if (!strcmp(parts->options[i].name, "optional"))
+			return true;
+	return false;
+}
+
 int tracepoint_parse(struct parser *parser, const char *system_at, size_t system_n)
 {
 	size_t n = name_span(parser->p);
@@ -136,5 +144,9 @@ int tracepoint_parse(struct parser *parser, const char *system_at, size_t system
 	if (r == 0)
 		r = strcmp(system, USER_EVENTS) ? tracepoint_add(parser, system, name)
 						: userevent_add(parser, name, &parts);
+	if (r == -ENOENT && is_optional(&parts)) {
+		attar_error_clear();
+		return 0;
+	}
 	return r == 0 ? parts_apply(parser, &parts) : r;
 }

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/parse.h"
 #include "event/modifier.h"
 #include "event/probe.h"
@@ -46,12 +47,12 @@ static int read_file_part(const char **p, char **ret_file)
 	const char *at = *p, *end;
 	char quote = *at == '"' || *at == '\'' ? *at : 0;
 
-	end = quote ? strchr(++at, quote) : at + strcspn(at, ":,{}\"' \t\n");
+	end = quote ? quote_close(at, NULL) : at + strcspn(at, ":,{}\"' \t\n");
 	if (!end)
 		return attar_fail(-EINVAL, "missing closing %c", quote);
 	if (!quote && !begins_with_file(at, (size_t)(end - at)))
 		return 0;
-	*ret_file = strndup(at, (size_t)(end - at));
+	*ret_file = quote ? quote_text(at, end) : strndup(at, (size_t)(end - at));
 	end += quote != 0;
 	if (*end == ':')
 		end++;
@@ -99,13 +100,17 @@ void usdt_request_done(struct usdt_request *request)
 
 char *usdt_event_name(const char *file, const struct usdt_location *location)
 {
-	const char *quote = strpbrk(file, ":,{}\"' \t\n") ? strchr(file, '"') ? "'" : "\"" : "";
-	char *name;
+	bool is_quoted = strpbrk(file, ":,{}\"' \t\n");
+	struct buf b = {0};
 
-	return asprintf(&name, "usdt:%s%s%s:%s:%s", quote, file, quote, location->provider,
-		       location->name) < 0
-		       ? NULL
-		       : name;
+	buf_str(&b, is_quoted ? "usdt:\"" : "usdt:");
+	for (const char *p = file; *p; p++) {
+		if (*p == '"')
+			buf_char(&b, '\\');
+		buf_char(&b, *p);
+	}
+	buf_printf(&b, "%s:%s:%s", is_quoted ? "\"" : "", location->provider, location->name);
+	return buf_take(&b);
 }
 
 /* ---- the files ---- */

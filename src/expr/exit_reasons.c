@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reasons why a KVM guest exited, as in the field exit_reason of kvm:kvm_exit. Names and numbers
- * are those of the kernel's uapi headers asm/vmx.h and asm/svm.h, which other architectures lack.
+ * Reasons why a KVM guest exited, as in the fields exit_reason or esr_ec of kvm:kvm_exit. Names and
+ * numbers are those of the kernel's headers asm/vmx.h, asm/svm.h and (arm64) asm/esr.h, which other
+ * architectures lack.
  */
 #include "expr/functions.h"
 
-enum { ISA_VMX = 1, ISA_SVM = 2 };
+enum { ISA_VMX = 1, ISA_SVM = 2, ISA_ARM = 3 };
 
 static const char *const vmx[] = {
 	[0] = "EXCEPTION_NMI",
@@ -190,11 +191,63 @@ static const struct {
 	{0xffffffff, "invalid_guest_state"},
 };
 
+/* Exception classes; from 0x100 on exits that are no exception of the guest. */
+static const char *const arm[] = {
+	[0x00] = "UNKNOWN",
+	"WFx",
+	[0x03] = "CP15_32",
+	"CP15_64",
+	"CP14_MR",
+	"CP14_LS",
+	"FP_ASIMD",
+	"CP10_ID",
+	"PAC",
+	[0x0c] = "CP14_64",
+	"BTI",
+	"ILL",
+	[0x11] = "SVC32",
+	"HVC32",
+	"SMC32",
+	[0x15] = "SVC64",
+	"HVC64",
+	"SMC64",
+	"SYS64",
+	"SVE",
+	"ERET",
+	[0x1c] = "FPAC",
+	"SME",
+	[0x1f] = "IMP_DEF",
+	"IABT_LOW",
+	"IABT_CUR",
+	"PC_ALIGN",
+	[0x24] = "DABT_LOW",
+	"DABT_CUR",
+	"SP_ALIGN",
+	"MOPS",
+	"FP_EXC32",
+	[0x2c] = "FP_EXC64",
+	[0x2f] = "SERROR",
+	"BREAKPT_LOW",
+	"BREAKPT_CUR",
+	"SOFTSTP_LOW",
+	"SOFTSTP_CUR",
+	"WATCHPT_LOW",
+	"WATCHPT_CUR",
+	[0x38] = "BKPT32",
+	[0x3a] = "VECTOR32",
+	[0x3c] = "BRK64",
+	[0x100] = "IRQ",
+	"EL1_SERROR",
+	[0x103] = "IL",
+};
+
 /* VMX has flags above the lower 16 bits, such as that the entry failed. */
 const char *exit_reason_name(uint64_t isa, uint64_t reason)
 {
 	if (isa == ISA_VMX && (reason & 0xffff) < ARRAY_SIZE(vmx))
 		return vmx[reason & 0xffff];
+	if (isa == ISA_ARM && reason < ARRAY_SIZE(arm))
+		return arm[reason];
 	for (size_t i = 0; isa == ISA_SVM && i < ARRAY_SIZE(svm); i++)
 		if (svm[i].reason == (uint32_t)reason)
 			return svm[i].name;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "expr/functions.h"
 
+#include <arpa/inet.h>
 #include <endian.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "expr/user.h"
@@ -92,7 +94,8 @@ static struct expr_value call_comm_get(struct expr_run *run, const struct expr_n
 static struct expr_value call_syscall_name(struct expr_run *run, const struct expr_node *node)
 {
 	uint64_t number = expr_number(run, node->a);
-	const char *name = syscall_name(number);
+	bool other = run->user->opts.flags & ATTAR_EXPR_OTHER_ARCH;
+	const char *name = other ? NULL : syscall_name(number);
 
 	return name ? text_value(name, strlen(name))
 		    : unresolved(run, node, "syscall_%lld", number);
@@ -104,6 +107,56 @@ static struct expr_value call_exit_reason(struct expr_run *run, const struct exp
 	const char *name = exit_reason_name(isa, reason);
 
 	return name ? text_value(name, strlen(name)) : unresolved(run, node, "exit_%lld", reason);
+}
+
+static struct expr_value call_ustring(struct expr_run *run, const struct expr_node *node)
+{
+	return resolve(run, node, run->user->opts.ustring, "0x%llx");
+}
+
+static struct expr_value call_fd_name(struct expr_run *run, const struct expr_node *node)
+{
+	return resolve(run, node, run->user->opts.fd_name, "fd %lld");
+}
+
+/* The name of a number from a table of texts, which may be NULL. */
+static struct expr_value named(
+	struct expr_run *run, const struct expr_node *node, const char *name, uint64_t number)
+{
+	return name ? text_value(name, strlen(name)) : unresolved(run, node, "%lld", number);
+}
+
+/* SIGINT and the like; of real-time signals the number. */
+static struct expr_value call_signal_name(struct expr_run *run, const struct expr_node *node)
+{
+	uint64_t number = expr_number(run, node->a);
+	const char *name = number < 64 ? sigabbrev_np((int)number) : NULL;
+	char *text = own_text(run, node);
+
+	return name ? text_value(text, (size_t)snprintf(text, ATTAR_EXPR_TEXT_MAX, "SIG%s", name))
+		    : named(run, node, NULL, number);
+}
+
+/* ENOENT and the like, of a number with either sign; of 0 no text. */
+static struct expr_value call_error_name(struct expr_run *run, const struct expr_node *node)
+{
+	int64_t number = (int64_t)expr_number(run, node->a);
+
+	number = number < 0 ? -number : number;
+	if (!number)
+		return text_value("", 0);
+	return named(
+		run, node, number < 4096 ? strerrorname_np((int)number) : NULL, (uint64_t)number);
+}
+
+static struct expr_value call_tcp_state(struct expr_run *run, const struct expr_node *node)
+{
+	static const char *const states[] = {NULL, "ESTABLISHED", "SYN_SENT", "SYN_RECV",
+		"FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE", "CLOSE_WAIT", "LAST_ACK", "LISTEN",
+		"CLOSING", "NEW_SYN_RECV"};
+	uint64_t number = expr_number(run, node->a);
+
+	return named(run, node, number < ARRAY_SIZE(states) ? states[number] : NULL, number);
 }
 
 /* ---- numbers ---- */
@@ -133,6 +186,24 @@ static struct expr_value argument(struct expr_run *run, int32_t index)
 	if (expr_node(run->expr, index)->type.is_text)
 		v.len = strnlen((const char *)v.bytes, v.len);
 	return v;
+}
+
+/* An Internet address of 4 or 16 bytes; of an IPv4 address in IPv6, that address. */
+static struct expr_value call_ip(struct expr_run *run, const struct expr_node *node)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+	struct expr_value v = expr_eval(run, node->a);
+	char *text = own_text(run, node);
+	bool is_v4 = v.len == 4;
+
+	if (v.len == 16 && !memcmp(v.bytes, mapped, sizeof(mapped))) {
+		v.bytes += sizeof(mapped);
+		is_v4 = true;
+	}
+	if ((!is_v4 && v.len != 16) ||
+		!inet_ntop(is_v4 ? AF_INET : AF_INET6, v.bytes, text, ATTAR_EXPR_TEXT_MAX))
+		return text_value("", 0);
+	return text_value(text, strlen(text));
 }
 
 static struct expr_value call_len(struct expr_run *run, const struct expr_node *node)
@@ -218,19 +289,35 @@ static const char *refuses_system(const struct attar_expr_opts *opts)
 		       : "system() runs a command for each event: allow it with --allow-exec";
 }
 
+static const char *refuses_fd_name(const struct attar_expr_opts *opts)
+{
+	return opts->fd_name ? NULL : "the files of programs are not available here";
+}
+
+static const char *refuses_ustring(const struct attar_expr_opts *opts)
+{
+	return opts->ustring ? NULL : "the memory of programs is not available here";
+}
+
 const struct function functions[] = {
 	{"comm_get", "n", TEXT, call_comm_get, refuses_comm_get},
+	{"error_name", "n", TEXT, call_error_name, NULL},
 	{"exit_reason_str", "nn", TEXT, call_exit_reason, NULL},
+	{"fd_name", "n", TEXT, call_fd_name, refuses_fd_name},
+	{"ip", "a", TEXT, call_ip, NULL},
 	{"ksymbol", "n", TEXT, call_ksymbol, refuses_ksymbol},
 	{"len", "a", INT, call_len, NULL},
 	{"ntohl", "n", U32, call_ntohl, NULL},
 	{"ntohll", "n", U64, call_ntohll, NULL},
 	{"ntohs", "n", U16, call_ntohs, NULL},
 	{"printf", "f", INT, call_printf, refuses_printf},
+	{"signal_name", "n", TEXT, call_signal_name, NULL},
 	{"strlen", "t", INT, call_len, NULL},
 	{"strncmp", "ttn", INT, call_strncmp, NULL},
 	{"syscall_name", "n", TEXT, call_syscall_name, NULL},
 	{"system", "f", INT, call_system, refuses_system, .runs_commands = true},
+	{"tcp_state", "n", TEXT, call_tcp_state, NULL},
+	{"ustring", "n", TEXT, call_ustring, refuses_ustring, .reads_memory = true},
 	{"usymbol", "n", TEXT, call_usymbol, refuses_usymbol},
 	{NULL, NULL, INT, NULL, NULL},
 };

@@ -20,6 +20,7 @@ struct function {
 	/* Why the function cannot be used with these options; NULL: it can. */
 	const char *(*refusal)(const struct attar_expr_opts *opts);
 	bool runs_commands;
+	bool reads_memory; /* of an argument that the kernel may have copied into the record */
 };
 
 /* The functions, ended by one without a name. */

@@ -67,7 +67,7 @@ static inline void print_text(struct print_run *run, const char *text, size_t n)
 	if (run->len + 1 < run->max) {
 		size_t fits = MIN(n, run->max - run->len - 1);
 
-		memcpy(run->at + run->len, text, fits);
+		base_copy_short(run->at + run->len, text, fits);
 		run->at[run->len + fits] = '\0';
 	}
 	run->len += n;

@@ -60,20 +60,26 @@ void print_find_numbers(struct print_program *program)
 	}
 }
 
+static uint64_t load(const struct print_number *number, const uint8_t *at)
+{
+	struct attar_number_type type = {.size = number->size, .is_signed = number->is_signed};
+
+	return attar_number_u64(&type, at);
+}
+
 /* The value as an integer of the conversion's size: what %d, %u or %x print, and its sign. */
-static uint64_t convert(const struct print_piece *piece, uint64_t value, bool *ret_negative)
+static inline uint64_t convert(const struct print_piece *piece, uint64_t value, bool *ret_negative)
 {
 	unsigned unused = 64U - piece->bits;
+	bool is_signed = piece->conversion == 'd';
+	int64_t shifted = (int64_t)(value << unused);
 
-	value <<= unused;
-	*ret_negative = piece->conversion == 'd' && (int64_t)value < 0;
-	if (piece->conversion != 'd')
-		return value >> unused;
-	value = (uint64_t)((int64_t)value >> unused);
+	*ret_negative = is_signed && shifted < 0;
+	value = is_signed ? (uint64_t)(shifted >> unused) : (uint64_t)shifted >> unused;
 	return *ret_negative ? 0 - value : value;
 }
 
-static char *add_digits(char *to, const struct print_piece *piece, uint64_t value)
+static inline char *add_digits(char *to, const struct print_piece *piece, uint64_t value)
 {
 	return piece->conversion == 'x' ? digits_hex(to, value) : digits_u64(to, value);
 }
@@ -97,15 +103,13 @@ static void put_padded(
 bool print_number(struct print_run *run, const struct print_piece *piece)
 {
 	const struct print_number *number = &piece->quick;
-	struct attar_field field = {.size = number->size, .is_signed = number->is_signed};
 	bool is_negative;
 	uint64_t value;
 	char *to;
 
 	if ((size_t)number->offset + number->size > run->record.size)
 		return false;
-	value = attar_field_u64(&field, run->record.raw + number->offset, number->size);
-	value = convert(piece, value, &is_negative);
+	value = convert(piece, load(number, run->record.raw + number->offset), &is_negative);
 	if (unlikely(number->width || run->len + DIGITS_MAX + 2 > run->max)) {
 		put_padded(run, piece, value, is_negative);
 		return true;

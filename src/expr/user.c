@@ -250,7 +250,8 @@ static int copy_options(struct attar_expr *e, const struct attar_expr_opts *opts
 		return r;
 	if (e->opts.ret_column)
 		*e->opts.ret_column = 0;
-	CHECK_FLAGS(e->opts.flags, ATTAR_EXPR_KEY | ATTAR_EXPR_CONDITION | ATTAR_EXPR_ALLOW_EXEC);
+	CHECK_FLAGS(e->opts.flags, ATTAR_EXPR_KEY | ATTAR_EXPR_CONDITION | ATTAR_EXPR_ALLOW_EXEC |
+					   ATTAR_EXPR_OTHER_ARCH);
 	if (!e->opts.what)
 		e->opts.what = "expression";
 	for (size_t i = 0; i < e->opts.n_variables; i++) {
@@ -332,6 +333,20 @@ const struct attar_expr_column *attar_expr_get_column(const struct attar_expr *e
 {
 	CHECK_ARG_OR(e, "expr", NULL);
 	return i < e->n_columns ? &e->columns[i].pub : NULL;
+}
+
+const struct attar_field *attar_expr_get_field(const struct attar_expr *e)
+{
+	CHECK_ARG_OR(e, "expr", NULL);
+
+	const struct expr_node *node = expr_node(&e->expr, e->columns[0].node);
+	const struct attar_field *field;
+
+	if (e->n_columns != 1 || node->op != EXPR_FIELD || node->type.kind != EXPR_CLASS_NUMBER)
+		return NULL;
+	field = &e->expr.fields.at[node->field];
+	return field->place == ATTAR_FIELD_FIXED && field->kind == ATTAR_FIELD_NUMBER ? field
+										      : NULL;
 }
 
 size_t attar_expr_key_size(const struct attar_expr *e)

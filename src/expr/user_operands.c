@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The operands of users' expressions: fields, variables, functions, sizeof. */
+#include <stdio.h>
+
 #include "base/suggest.h"
 #include "expr/functions.h"
 #include "expr/print_parse.h"
@@ -167,14 +169,41 @@ static bool formatted(struct expr_parser *p, struct expr_node *node)
 	return true;
 }
 
+/*
+ * The kernel's own copy of what the argument NAME points to, the field __NAME_val that events of
+ * system calls have since Linux 6.19; -1: there is none. Takes the ')'.
+ */
+static int32_t copy_of(struct expr_parser *p)
+{
+	const char *before = p->p, *start;
+	const struct attar_field *field;
+	char name[128];
+	size_t n;
+
+	lex_blanks(&p->p);
+	start = p->p;
+	n = strspn(start, "abcdefghijklmnopqrstuvwxyz_0123456789");
+	p->p += n;
+	if (n && n < sizeof(name) - 8 && p->format && lex_take(&p->p, ")")) {
+		snprintf(name, sizeof(name), "__%.*s_val", (int)n, start);
+		field = attar_format_field(p->format, name);
+		if (field)
+			return add_field(p, field);
+	}
+	p->p = before;
+	return -1;
+}
+
 /* A call, after its '('. */
 static int32_t call(struct expr_parser *p, const char *start, size_t i)
 {
 	const struct function *f = &functions[i];
 	const char *refusal = f->refusal ? f->refusal(&p->user->opts) : NULL;
 	struct expr_node node = expr_node_of(EXPR_CALL);
-	int32_t *to[] = {&node.a, &node.b, &node.c};
+	int32_t *to[] = {&node.a, &node.b, &node.c}, copy = f->reads_memory ? copy_of(p) : -1;
 
+	if (copy >= 0)
+		return copy;
 	if (refusal) {
 		p->p = start;
 		p->is_forbidden = f->runs_commands;

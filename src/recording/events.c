@@ -46,6 +46,11 @@ static int read_ids(struct recording *r, struct event_entry *entry, struct curso
 	return 0;
 }
 
+static bool has_same_times(const struct attar_layout *a, const struct attar_layout *b)
+{
+	return a->time == b->time && a->back_time == b->back_time;
+}
+
 int recording_add_event(struct recording *r, const void *attr, size_t attr_len, struct cursor ids)
 {
 	struct event_entry *entry;
@@ -68,6 +73,8 @@ int recording_add_event(struct recording *r, const void *attr, size_t attr_len, 
 		return ret;
 	}
 	attar_layout_init(&entry->layout, &entry->event.attr);
+	r->same_times = (r->events.n == 1 || r->same_times) &&
+			has_same_times(&entry->layout, &r->events.at[0]->layout);
 	r->incomplete = true;
 	return 0;
 }

@@ -66,6 +66,8 @@ struct recording {
 	struct buf gathered;  /* tracing data of a pipe, ... */
 	uint64_t gather_left; /* ... and the number of bytes that it still lacks */
 	VEC(struct event_entry *) events;
+	bool same_times; /* there are events, and all have their times at the same offsets */
+	VEC(struct recording_step) steps; /* of the newest part */
 	size_t n_ids;
 	struct map event_of_id;
 	struct recording_facts facts;

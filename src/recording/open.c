@@ -182,6 +182,7 @@ static int compile_script(struct recording *r, struct data_header *ret_header, s
 		return ret;
 	close(r->fd);
 	r->fd = fd;
+	r->facts.script = true;
 	r->file_size = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 	return read_start(r, ret_header, ret_len);
 }
@@ -250,6 +251,7 @@ struct recording *recording_close(struct recording *r)
 	vec_each (&r->texts, text)
 		free(*text);
 	vec_done(&r->events);
+	vec_done(&r->steps);
 	vec_done(&r->texts);
 	vec_done(&r->build_ids);
 	vec_done(&r->tracing.events);

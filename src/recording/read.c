@@ -61,27 +61,167 @@ static int convert(struct recording *r, char *at, struct perf_event_header heade
 	return 0;
 }
 
+/* Whether a record is a whole one of the kernel. */
+static inline bool is_of_kernel(const struct perf_event_header *header, size_t left)
+{
+	return header->size <= left && header->size >= sizeof(*header) && header->size % 8 == 0 &&
+	       header->type < RECORD_ATTR;
+}
+
+/* ---- records of this machine's byte order ---- */
+
+/* What is the same in the first word of equal records: type and size, without misc. */
+static const uint64_t EQUAL_BITS = UINT64_C(0xffff0000ffffffff);
+
+/* A pass over the records of a part. */
+struct scan {
+	const char *start, *at, *end;
+	uint64_t records;
+	uint64_t last; /* ns: the time of the record at order.last */
+	struct recording_order order;
+};
+
+static inline uint64_t word_at(const char *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static __attribute__((noinline)) void add_step(struct recording *r, struct scan *scan)
+{
+	struct recording_step step = {
+		.at = (uint32_t)(scan->at - scan->start), .before = scan->order.last};
+
+	scan->order.newest = MAX(scan->order.newest, scan->last);
+	if (vec_push(&r->steps, step) < 0)
+		scan->order.is_known = false; /* the stream looks for itself */
+}
+
+/* Passes one record, whose time is 0 if it has none. */
+static void pass_record(struct recording *r, struct scan *scan, size_t size, uint64_t time)
+{
+	if (time && time < scan->last)
+		add_step(r, scan);
+	if (time) {
+		scan->last = time;
+		scan->order.last = (uint32_t)(scan->at - scan->start);
+	}
+	scan->records++;
+	scan->at += size;
+}
+
+/* Whether the first word of a record is that of a whole sample with a time at this offset. */
+static inline bool is_sample(uint64_t word, size_t offset, size_t left)
+{
+	uint64_t size = word >> 48;
+
+	return (uint32_t)word == PERF_RECORD_SAMPLE && size % 8 == 0 && size >= offset + 8 &&
+	       size <= left;
+}
+
+/* Passes samples with their time at this offset. */
+static void pass_samples(struct recording *r, struct scan *scan, size_t offset)
+{
+	const char *at = scan->at, *end = scan->end, *last = scan->start + scan->order.last;
+	const char *stop = at; /* the last address at which a record of this size fits */
+	uint64_t last_time = scan->last, records = 0, equal = 0;
+
+	while ((size_t)(end - at) >= sizeof(equal)) {
+		uint64_t word = word_at(at) & EQUAL_BITS, time;
+
+		if (unlikely(word != equal || at > stop)) {
+			if (!is_sample(word, offset, (size_t)(end - at)))
+				break;
+			equal = word;
+			stop = end - (word >> 48);
+		}
+		time = word_at(at + offset);
+		if (unlikely(time < last_time)) {
+			if (!time)
+				break;
+			scan->at = at;
+			scan->last = last_time;
+			scan->order.last = (uint32_t)(last - scan->start);
+			add_step(r, scan);
+		}
+		last_time = time;
+		last = at;
+		records++;
+		at += word >> 48;
+	}
+	scan->at = at;
+	scan->last = last_time;
+	scan->order.last = (uint32_t)(last - scan->start);
+	scan->records += records;
+}
+
+static uint64_t unaligned_time(
+	const struct attar_layout *layout, const char *at, const struct perf_event_header *header)
+{
+	int offset = header->type == PERF_RECORD_SAMPLE ? layout->time
+		     : layout->back_time > 0            ? header->size - layout->back_time
+							: -1;
+
+	return offset < (int)sizeof(*header) || offset + 8 > header->size ? 0
+									  : word_at(at + offset);
+}
+
+/* Passes the kernel's records at the start of the bytes. */
+static void scan_native(struct recording *r, struct scan *scan)
+{
+	const struct attar_layout *layout = r->same_times ? &r->events.at[0]->layout : NULL;
+
+	r->steps.n = 0;
+	scan->order.is_known = layout != NULL;
+	while ((size_t)(scan->end - scan->at) >= sizeof(struct perf_event_header)) {
+		struct perf_event_header header;
+		const char *at = scan->at;
+
+		memcpy(&header, at, sizeof(header));
+		if (unlikely(!is_of_kernel(&header, (size_t)(scan->end - at))))
+			break;
+		if (header.type == PERF_RECORD_SAMPLE && layout && layout->time > 0)
+			pass_samples(r, scan, (size_t)layout->time);
+		if (scan->at == at)
+			pass_record(r, scan, header.size,
+				layout ? unaligned_time(layout, at, &header) : 0);
+	}
+	scan->order.newest = MAX(scan->order.newest, scan->last);
+	scan->order.steps = r->steps.at;
+	scan->order.n_steps = r->steps.n;
+}
+
+/* ---- parts ---- */
+
 /* The length of the kernel's records at the start of the feed; *ret_next is the header behind. */
-static size_t find_run(
-	struct recording *r, const struct feed *feed, struct perf_event_header *ret_next)
+static size_t find_run(struct recording *r, const struct feed *feed,
+	struct perf_event_header *ret_next, struct recording_order *ret_order)
 {
 	char *start = feed_bytes(feed);
-	size_t len = feed_len(feed), run = 0;
+	size_t len = feed_len(feed), run;
+	struct scan scan = {.start = start, .at = start, .end = start + len};
+	uint64_t records;
 
 	*ret_next = (struct perf_event_header){.size = UINT16_MAX};
+	if (!r->facts.swapped)
+		scan_native(r, &scan);
+	run = (size_t)(scan.at - start);
+	records = scan.records;
+	*ret_order = scan.order;
 	while (len - run >= sizeof(*ret_next)) {
 		struct perf_event_header header = header_at(r, start + run);
 
-		*ret_next = header;
-		if (header.size > len - run || header.size < sizeof(header) || header.size % 8 ||
-			header.type >= RECORD_ATTR)
-			return run;
-		if (unlikely(r->facts.swapped) && convert(r, start + run, header) < 0)
-			return run;
-		r->stats.records++;
+		if (unlikely(!is_of_kernel(&header, len - run)) ||
+			(unlikely(r->facts.swapped) && convert(r, start + run, header) < 0)) {
+			*ret_next = header;
+			break;
+		}
+		records++;
 		run += header.size;
-		ret_next->size = UINT16_MAX;
 	}
+	r->stats.records += records;
 	return run;
 }
 
@@ -99,8 +239,8 @@ static bool is_whole(const struct feed *feed, const struct perf_event_header *he
 	       header->size >= sizeof(*header) && header->size <= feed_len(feed);
 }
 
-static int make_part(
-	struct recording *r, struct feed *feed, size_t run, struct recording_part *part)
+static int make_part(struct recording *r, struct feed *feed, size_t run,
+	const struct recording_order *order, struct recording_part *part)
 {
 	struct recording_chunk *chunk = feed->chunk;
 	const void *bytes = feed_bytes(feed);
@@ -112,7 +252,8 @@ static int make_part(
 		chunk = r->copies.chunk;
 	}
 	chunk->refs++;
-	*part = (struct recording_part){.bytes = bytes, .len = run, .chunk = chunk};
+	*part = (struct recording_part){
+		.bytes = bytes, .len = run, .chunk = chunk, .order = *order};
 	r->stats.bytes += run;
 	feed_consume(feed, run);
 	return STEP_PART;
@@ -159,13 +300,14 @@ static int other_record(struct recording *r, struct feed *feed, struct perf_even
 static int walk(struct recording *r, struct feed *feed, struct recording_part *part)
 {
 	struct perf_event_header next;
+	struct recording_order order;
 	size_t run;
 
 	if (!feed->chunk)
 		return STEP_NEED;
-	run = find_run(r, feed, &next);
+	run = find_run(r, feed, &next, &order);
 	if (run) {
-		int ret = make_part(r, feed, run, part);
+		int ret = make_part(r, feed, run, &order, part);
 
 		if (ret == STEP_PART && next.type == RECORD_FINISHED_ROUND && is_whole(feed, &next))
 			end_round(r, feed, part);

@@ -71,6 +71,7 @@ struct recording_facts {
 	uint64_t wall_ns, clock_ns;
 	bool swapped;         /* written by a machine of the other byte order */
 	bool pipe;            /* pipe format, also if read from a file */
+	bool script;          /* made of a script: each of its rounds matters */
 	bool has_aux;         /* contains AUX areas, which are not read */
 	bool compressed;      /* contains records that are compressed with zstd */
 	bool unfinished;      /* the tool was killed: features, such as build ids, are missing */
@@ -97,6 +98,21 @@ struct recording_stats {
 	const char *damage;
 };
 
+/* A record of a part that is older than the one before it; both are offsets in the part. */
+struct recording_step {
+	uint32_t at, before; /* before: of the last record with a time */
+};
+
+/* The times of a part's records, as far as they were looked at when it was found. */
+struct recording_order {
+	bool is_known;
+	uint32_t last;   /* offset of the last record with a time */
+	uint64_t newest; /* ns; 0: no record has a time */
+	/* where time goes back; borrowed until the next part */
+	const struct recording_step *steps;
+	size_t n_steps;
+};
+
 /* Records to be delivered. */
 struct recording_part {
 	const void *bytes; /* aligned to 8; whole records */
@@ -106,6 +122,7 @@ struct recording_part {
 	 * round before this one.
 	 */
 	bool ends_round;
+	struct recording_order order;
 	struct recording_chunk *chunk; /* private */
 };
 

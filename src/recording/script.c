@@ -96,17 +96,62 @@ static int parse_task(
 
 enum {
 	SAMPLE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-		 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD
+		 PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD,
+	MEMORY_SAMPLE =
+		PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR
 };
 
-static struct perf_event_attr attr_of(const struct script_event *e, unsigned number)
+/* PERF_COUNT_SW_...; -1: there is none with this name. */
+static int software_event(const char *name)
 {
-	return (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
-		.type = e->system ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
-		.config = e->system ? number : PERF_COUNT_SW_CPU_CLOCK,
+	static const struct {
+		const char *name;
+		enum perf_sw_ids id;
+	} events[] = {{"cpu-clock", PERF_COUNT_SW_CPU_CLOCK},
+		{"task-clock", PERF_COUNT_SW_TASK_CLOCK},
+		{"page-faults", PERF_COUNT_SW_PAGE_FAULTS},
+		{"context-switches", PERF_COUNT_SW_CONTEXT_SWITCHES},
+		{"cpu-migrations", PERF_COUNT_SW_CPU_MIGRATIONS}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		if (!strcmp(events[i].name, name))
+			return (int)events[i].id;
+	return -1;
+}
+
+/* Counts have no samples; the name says which event it is. */
+static void set_counted_attr(struct script_event *e, unsigned number)
+{
+	int id = software_event(e->name);
+
+	e->attr = (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
+		.type = id < 0 ? PERF_TYPE_RAW : PERF_TYPE_SOFTWARE,
+		.config = id < 0 ? number : (uint64_t)id,
+		.sample_type = SAMPLE,
+		.read_format = PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED |
+			       PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.inherit_stat = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC};
+}
+
+static void set_attr(struct script_event *e, unsigned number)
+{
+	if (e->is_counted) {
+		set_counted_attr(e, number);
+		return;
+	}
+	e->attr = (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
+		.type = e->is_memory ? PERF_TYPE_RAW
+			: e->system  ? PERF_TYPE_TRACEPOINT
+				     : PERF_TYPE_SOFTWARE,
+		.config = e->system || e->is_memory ? number : (uint64_t)software_event(e->name),
 		.sample_period = 1,
-		.sample_type = SAMPLE | (e->system ? PERF_SAMPLE_RAW : 0) |
-			       (e->stack ? PERF_SAMPLE_CALLCHAIN : 0),
+		.sample_type = SAMPLE | e->attr.sample_type | (e->system ? PERF_SAMPLE_RAW : 0) |
+			       (e->stack ? PERF_SAMPLE_CALLCHAIN : 0) |
+			       (e->is_memory ? MEMORY_SAMPLE : 0),
+		.read_format = e->attr.read_format,
 		.sample_id_all = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
@@ -114,23 +159,71 @@ static struct perf_event_attr attr_of(const struct script_event *e, unsigned num
 		.task = 1};
 }
 
-/* event SYSTEM:NAME [stack] [FIELD:TYPE ...], or event cpu-clock [stack] */
+static const struct script_event *find_of(
+	const struct script *s, const char *name, size_t n, bool is_counted)
+{
+	vec_each (&s->events, e)
+		if (e->is_counted == is_counted && strlen(e->name) == n &&
+			!memcmp(e->name, name, n))
+			return e;
+	return NULL;
+}
+
+/* The declared event with a name of n characters; NULL: there is none. Not one that is counted. */
+static const struct script_event *find_event(const struct script *s, const char *name, size_t n)
+{
+	return find_of(s, name, n, false);
+}
+
+/* counts=NAME,NAME: samples have the counts of these events, which were declared before. */
+static const char *add_counted(const struct script *s, struct script_event *e, const char *names)
+{
+	while (*names) {
+		size_t n = strcspn(names, ",");
+		const struct script_event *event = find_event(s, names, n);
+
+		if (!event)
+			return "counts= names an event that has not been declared";
+		if (vec_push(&e->counted, event->id) < 0)
+			return "out of memory";
+		names += n + (names[n] == ',');
+	}
+	e->attr.sample_type |= PERF_SAMPLE_READ;
+	e->attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	return NULL;
+}
+
+/* event NAME counted: READ records have its counts; event NAME sampled: of memory accesses. */
+static bool is_declared(const struct script *s, const char *how)
+{
+	return s->n > 2 && !strcmp(s->words[2], how);
+}
+
+/* event SYSTEM:NAME [stack] [FIELD:TYPE ...], or event cpu-clock [stack] [counts=NAMES] */
 static int take_event(struct script *s)
 {
 	unsigned number = FIRST_NUMBER + (unsigned)s->events.n;
-	struct script_event e = {.id = s->events.n + 1, .size = SCRIPT_COMMON_BYTES};
-	const char *colon = s->n > 1 ? strchr(s->words[1], ':') : NULL, *why = NULL;
+	struct script_event e = {.id = s->events.n + 1,
+		.size = SCRIPT_COMMON_BYTES,
+		.is_counted = is_declared(s, "counted"),
+		.is_memory = is_declared(s, "sampled")};
+	bool any_name = e.is_counted || e.is_memory;
+	const char *colon = s->n > 1 && !any_name ? strchr(s->words[1], ':') : NULL, *why = NULL;
 	int r = 0;
 
 	if (s->writer)
 		return bad(s, "events must be declared before the first record");
-	if (s->n < 2 || (!colon && strcmp(s->words[1], "cpu-clock") != 0))
-		return bad(s, "an event is SYSTEM:NAME or cpu-clock");
+	if (s->n < 2 || (!colon && !any_name && software_event(s->words[1]) < 0))
+		return bad(s,
+			"an event is SYSTEM:NAME or cpu-clock, or another software event, or any "
+			"NAME with counted or sampled");
 	e.name = strdup(s->words[1]);
 	e.system = colon ? strndup(s->words[1], (size_t)(colon - s->words[1])) : NULL;
-	for (size_t i = 2; i < s->n && !why; i++) {
+	for (size_t i = any_name ? 3 : 2; i < s->n && !why; i++) {
 		if (!strcmp(s->words[i], "stack"))
 			e.stack = true;
+		else if (!colon && !strncmp(s->words[i], "counts=", 7))
+			why = add_counted(s, &e, s->words[i] + 7);
 		else
 			why = script_add_field(&e, s->words[i]);
 	}
@@ -140,7 +233,7 @@ static int take_event(struct script *s)
 		r = base_oom();
 	else if (e.system)
 		r = script_make_format(&e, number);
-	e.attr = attr_of(&e, number);
+	set_attr(&e, number);
 	if (r == 0 && vec_push(&s->events, e) < 0)
 		r = base_oom();
 	if (r < 0)
@@ -206,7 +299,7 @@ static int write_record(struct script *s)
 }
 
 /* The trailer of records other than samples. */
-static int write_with_id(struct script *s, const struct moment *at)
+static int write_with_id(struct script *s, const struct moment *at, uint64_t id)
 {
 	struct buf *b = &s->record;
 
@@ -215,7 +308,7 @@ static int write_with_id(struct script *s, const struct moment *at)
 	put_u64(b, at->time);
 	put_u32(b, at->cpu);
 	put_u32(b, 0);
-	put_u64(b, s->events.at[0].id);
+	put_u64(b, id);
 	return write_record(s);
 }
 
@@ -235,7 +328,7 @@ static int name_task(struct script *s, const struct moment *at, const char *comm
 	put_u32(&s->record, at->tid);
 	memcpy(text, comm, MIN(strlen(comm), (size_t)COMM_BYTES - 1));
 	buf_add(&s->record, text, sizeof(text));
-	return write_with_id(s, at);
+	return write_with_id(s, at, s->events.at[0].id);
 }
 
 static int take_task(struct script *s, const struct moment *at, uint32_t type)
@@ -256,7 +349,7 @@ static int take_task(struct script *s, const struct moment *at, uint32_t type)
 	put_u64(&s->record, at->time);
 	if (type == PERF_RECORD_EXIT)
 		map_remove(&s->comms, at->tid);
-	return write_with_id(s, at);
+	return write_with_id(s, at, s->events.at[0].id);
 }
 
 static int take_lost(struct script *s, const struct moment *at)
@@ -269,25 +362,33 @@ static int take_lost(struct script *s, const struct moment *at)
 	start_record(s, PERF_RECORD_LOST);
 	put_u64(&s->record, s->events.at[0].id);
 	put_u64(&s->record, lost);
-	return write_with_id(s, at);
+	return write_with_id(s, at, s->events.at[0].id);
+}
+
+/* As in the kernel: addresses with the highest bit set. */
+static bool is_of_kernel(uint64_t address)
+{
+	return address >> 63;
 }
 
 /* "0x10,0x20": innermost first */
 static int put_stack(struct script *s, const char *text)
 {
-	uint64_t chain[STACK_MAX + 1] = {PERF_CONTEXT_USER};
-	size_t n = 1;
+	uint64_t chain[STACK_MAX + 2], context = 0;
+	size_t n = 0;
 
 	while (text && *text) {
 		char *end;
-		uint64_t ip = strtoull(text, &end, 16);
+		uint64_t ip = strtoull(text, &end, 16),
+			 of = is_of_kernel(ip) ? PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER;
 
 		if (end == text || (*end && *end != ',') || n > STACK_MAX)
 			return bad(s, "the syntax of a stack is ADDRESS,ADDRESS...");
+		if (of != context)
+			chain[n++] = context = of;
 		chain[n++] = ip;
 		text = end + (*end == ',');
 	}
-	n = n > 1 ? n : 0;
 	put_u64(&s->record, n);
 	buf_add(&s->record, chain, n * sizeof(*chain));
 	return 0;
@@ -333,33 +434,111 @@ static const char *value_of(const struct script *s, const char *name)
 	return NULL;
 }
 
+static uint64_t number_of(const struct script *s, const char *name)
+{
+	const char *value = value_of(s, name);
+
+	return value ? strtoull(value, NULL, 0) : 0;
+}
+
+/* "5,7": how often each counted event has occurred on the CPU; those at the end can be missing. */
+static int put_counts(struct script *s, const struct script_event *e, const char *text)
+{
+	put_u64(&s->record, e->counted.n + 1);
+	put_u64(&s->record, 0); /* the leader's */
+	put_u64(&s->record, e->id);
+	vec_each (&e->counted, id) {
+		char *end;
+		uint64_t count = text ? strtoull(text, &end, 10) : 0;
+
+		if (text && (end == text || (*end && *end != ',')))
+			return bad(s, "the syntax of counts is counts=N,N...");
+		put_u64(&s->record, count);
+		put_u64(&s->record, *id);
+		text = text && *end ? end + 1 : NULL;
+	}
+	return text ? bad(s, "counts= has more values than the event") : 0;
+}
+
 static int take_sample(struct script *s, const struct script_event *e, const struct moment *at)
 {
 	const char *stack = value_of(s, "stack"), *period = value_of(s, "period");
 	struct buf *b = &s->record;
+	uint64_t ip = stack ? strtoull(stack, NULL, 16) : 0;
 	int r = 0;
 
 	if (stack && !e->stack)
 		return bad(s, "'%s' was declared without stack", CLIP(e->name));
 	start_record(s, PERF_RECORD_SAMPLE);
+	if (is_of_kernel(ip))
+		((struct perf_event_header *)(void *)b->data)->misc = PERF_RECORD_MISC_KERNEL;
 	put_u64(b, e->id);
-	put_u64(b, stack ? strtoull(stack, NULL, 16) : 0);
+	put_u64(b, ip);
 	put_u32(b, at->pid);
 	put_u32(b, at->tid);
 	put_u64(b, at->time);
+	if (e->is_memory)
+		put_u64(b, number_of(s, "addr"));
 	put_u32(b, at->cpu);
 	put_u32(b, 0);
 	put_u64(b, period ? strtoull(period, NULL, 10) : 1);
-	if (e->stack)
+	if (e->attr.sample_type & PERF_SAMPLE_READ)
+		r = put_counts(s, e, value_of(s, "counts"));
+	if (r == 0 && e->stack)
 		r = put_stack(s, stack);
 	if (r == 0 && e->system)
 		r = put_raw(s, e, at);
+	if (e->is_memory) {
+		put_u64(b, number_of(s, "weight"));
+		put_u64(b, number_of(s, "data_src"));
+		put_u64(b, number_of(s, "phys"));
+	}
 	return r == 0 ? write_record(s) : r;
 }
 
-/* TIME CPU PID/TID COMM EVENT FIELD=VALUE..., or fork, exit or lost in place of EVENT */
+/* NAME=N of a counted event, where NAME may contain =. */
+static int put_count(struct script *s, const struct moment *at, const char *word, uint64_t enabled,
+	uint64_t running)
+{
+	const char *equals = strrchr(word, '=');
+	const struct script_event *e =
+		equals ? find_of(s, word, (size_t)(equals - word), true) : NULL;
+	char *end = NULL;
+	uint64_t value = e ? strtoull(equals + 1, &end, 10) : 0;
+
+	if (!e)
+		return bad(s, "'%s' is not NAME=N of an event declared with counted", CLIP(word));
+	if (end == equals + 1 || *end)
+		return bad(s, "'%s': the count is not a number", CLIP(word));
+	start_record(s, PERF_RECORD_READ);
+	put_u32(&s->record, at->pid);
+	put_u32(&s->record, at->tid);
+	put_u64(&s->record, value);
+	put_u64(&s->record, enabled);
+	put_u64(&s->record, running);
+	put_u64(&s->record, e->id);
+	return write_with_id(s, at, e->id);
+}
+
+/* count NAME=N... [enabled=NS] [running=NS]: READ records of the task, or of the CPU for 0/0. */
+static int take_count(struct script *s, const struct moment *at)
+{
+	const char *enabled_text = value_of(s, "enabled"), *running_text = value_of(s, "running");
+	uint64_t enabled = enabled_text ? strtoull(enabled_text, NULL, 10) : at->time,
+		 running = running_text ? strtoull(running_text, NULL, 10) : enabled;
+	int r = 0;
+
+	for (size_t i = 5; r == 0 && i < s->n; i++)
+		if (strncmp(s->words[i], "enabled=", 8) != 0 &&
+			strncmp(s->words[i], "running=", 8) != 0)
+			r = put_count(s, at, s->words[i], enabled, running);
+	return r;
+}
+
+/* TIME CPU PID/TID COMM EVENT FIELD=VALUE..., or fork, exit, lost or count in place of EVENT */
 static int take_record(struct script *s)
 {
+	const struct script_event *e;
 	struct moment at = {0};
 	char *end;
 	int r = s->n < 5 ? bad(s, "the syntax of a record is TIME CPU PID/TID COMM EVENT ...")
@@ -383,9 +562,13 @@ static int take_record(struct script *s)
 		return take_task(s, &at, PERF_RECORD_EXIT);
 	if (!strcmp(s->words[4], "lost"))
 		return take_lost(s, &at);
-	vec_each (&s->events, e)
-		if (!strcmp(e->name, s->words[4]))
-			return take_sample(s, e, &at);
+	if (!strcmp(s->words[4], "count"))
+		return take_count(s, &at);
+	e = find_event(s, s->words[4], strlen(s->words[4]));
+	if (e)
+		return take_sample(s, e, &at);
+	if (find_of(s, s->words[4], strlen(s->words[4]), true))
+		return bad(s, "'%s' has counts only: count NAME=N", CLIP(s->words[4]));
 	return bad(s, "no event '%s' has been declared", CLIP(s->words[4]));
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/parse.h"
 #include "recording/script_internal.h"
 
 static const struct script_type types[] = {
@@ -101,8 +102,22 @@ static const struct script_field *find_field(
 	return NULL;
 }
 
+/* The byte common_flags, which all tracepoints have. */
+static const char *set_flags(struct buf *raw, const char *value)
+{
+	uint64_t number;
+
+	if (parse_u64(value, &number) < 0 || number > UINT8_MAX) {
+		attar_error_clear();
+		return "common_flags is a number up to 255";
+	}
+	raw->data[2] = (char)number;
+	return NULL;
+}
+
 const char *script_set_field(const struct script_event *event, struct buf *raw, const char *word)
 {
+	static const char flags[] = "common_flags=";
 	const char *equals = strchr(word, '='), *value;
 	const struct script_field *f;
 	uint64_t number;
@@ -112,6 +127,8 @@ const char *script_set_field(const struct script_event *event, struct buf *raw, 
 		return "the syntax of a value is FIELD=VALUE";
 	value = equals + 1;
 	f = find_field(event, word, (size_t)(equals - word));
+	if (!f && event->system && !strncmp(word, flags, sizeof(flags) - 1))
+		return set_flags(raw, value);
 	if (!f)
 		return "the event has no such field";
 	if (f->type->is_string && f->type->size) {
@@ -140,6 +157,7 @@ void script_event_done(struct script_event *event)
 	vec_each (&event->fields, f)
 		free(f->name);
 	vec_done(&event->fields);
+	vec_done(&event->counted);
 	free(event->name);
 	free(event->system);
 	buf_done(&event->format);

@@ -27,6 +27,8 @@ struct script_event {
 	struct perf_event_attr attr;
 	uint64_t id;
 	bool stack;
+	bool is_counted, is_memory; /* declared with counted, sampled */
+	VEC(uint64_t) counted; /* ids of the events whose counts its samples have */
 	VEC(struct script_field) fields;
 	size_t size;       /* bytes of the raw record without strings */
 	struct buf format; /* the text of its format file */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The build ids of the kernel and of files that were mapped as code. */
-#include "base/file.h"
 #include "elf/elf.h"
-#include "elf/note.h"
+#include "recording/this_kernel.h"
 #include "recording/writer_internal.h"
 
-enum { NT_GNU_BUILD_ID_TYPE = 3, KERNEL_NOTES_MAX = 64 << 10, FILES_MAX = 1 << 16 };
+enum { FILES_MAX = 1 << 16 };
 
 void writer_add_file(struct recording_writer *w, const char *path)
 {
@@ -42,19 +41,11 @@ static void put_record(
 
 static void put_kernel(struct buf *b)
 {
-	struct buf text _cleanup_(buf_done) = {0};
-	struct elf_notes notes;
-	struct elf_note note;
+	uint8_t id[20];
+	size_t size = this_kernel_build_id(id);
 
-	if (file_read("/sys/kernel/notes", KERNEL_NOTES_MAX, &text) < 0 || !text.len)
-		return;
-	notes = (struct elf_notes){.bytes = (const uint8_t *)text.data, .size = text.len};
-	while (elf_note_next(&notes, &note))
-		if (elf_note_is(&note, "GNU", NT_GNU_BUILD_ID_TYPE)) {
-			put_record(b, note.desc, note.desc_size, PERF_RECORD_MISC_KERNEL,
-				"[kernel.kallsyms]");
-			return;
-		}
+	if (size)
+		put_record(b, id, size, PERF_RECORD_MISC_KERNEL, "[kernel.kallsyms]");
 }
 
 void writer_put_build_ids(const struct recording_writer *w, struct buf *b)

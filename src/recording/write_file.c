@@ -184,7 +184,7 @@ static struct data_header header_of(const struct recording_writer *w)
 
 	header.attrs.offset = sizeof(header);
 	vec_each (&w->events, event)
-		header.attrs.offset += event->n_ids * sizeof(*event->ids);
+		header.attrs.offset += event->n_early * sizeof(*event->ids);
 	header.attrs.size = w->events.n * header.attr_size;
 	header.event_types.offset = header.attrs.offset + header.attrs.size;
 	header.event_types.size = w->early_size;
@@ -199,6 +199,8 @@ int writer_begin_file(struct recording_writer *w)
 	struct data_section ids = {.offset = sizeof(struct data_header)};
 	struct data_header header;
 
+	vec_each (&w->events, event)
+		event->n_early = event->n_ids;
 	put_feature_records(w, &early);
 	put_tracing_data_record(w, &early);
 	writer_pad(&early, 8);
@@ -249,19 +251,59 @@ static int write_features(struct recording_writer *w, struct data_header *header
 	return writer_flush(w);
 }
 
+static bool has_late_ids(const struct writer_event *event)
+{
+	return event->n_ids > event->n_early;
+}
+
+/* Appends the ids of events that have got new ones since the header was written. */
+static int write_late_ids(struct recording_writer *w)
+{
+	int r = 0;
+
+	vec_each (&w->events, event)
+		if (r == 0 && has_late_ids(event))
+			r = writer_write_all(w, event->ids, event->n_ids * sizeof(*event->ids));
+	return r;
+}
+
+/* Lets the header refer to these ids, which are at `offset`. */
+static int refer_to_late_ids(
+	struct recording_writer *w, const struct data_header *header, uint64_t offset)
+{
+	struct data_section ids = {.offset = offset};
+	uint64_t at = header->attrs.offset + w->attr_size;
+
+	vec_each (&w->events, event) {
+		ids.size = event->n_ids * sizeof(*event->ids);
+		if (has_late_ids(event)) {
+			if (pwrite(w->fd, &ids, sizeof(ids), (off_t)at) != sizeof(ids))
+				return write_failed(w, -errno);
+			ids.offset += ids.size;
+		}
+		at += header->attr_size;
+	}
+	return 0;
+}
+
 /* On a full disk the header, which exists, can still be completed. */
 static int finish_file(struct recording_writer *w)
 {
 	struct data_header header = header_of(w);
 	const struct data_section early = header.event_types;
 	int r = writer_flush(w);
-	uint64_t end;
+	uint64_t end, late;
 
 	header.event_types = (struct data_section){0};
 	header.data.size = w->at - w->data_start;
 	end = w->at;
 	if (r == 0)
 		r = write_features(w, &header);
+	late = w->at;
+	if (r == 0)
+		r = write_late_ids(w);
+	if (r == 0)
+		r = refer_to_late_ids(w, &header, late);
 	if (r < 0) {
 		memset(header.features, 0, sizeof(header.features));
 		header.event_types = early;

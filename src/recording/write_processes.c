@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/proc.h"
+#include "recording/this_kernel.h"
 #include "recording/writer_internal.h"
 #include "symbol/maps.h"
 
@@ -73,20 +74,10 @@ static void put_kernel_map(
  */
 static void put_kernel(const struct synthesis *s)
 {
-	unsigned long long address, start = 0, end = 0;
-	FILE *file = fopen("/proc/kallsyms", "re");
-	char line[512], name[256], type;
+	uint64_t start = this_kernel_address("_text"), end = this_kernel_address("_etext");
 
-	while (file && !end && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%llx %c %255s", &address, &type, name) != 3)
-			continue;
-		if (!strcmp(name, "_text") || (!start && !strcmp(name, "_stext")))
-			start = address;
-		else if (!strcmp(name, "_etext"))
-			end = address;
-	}
-	if (file)
-		fclose(file);
+	if (!start)
+		start = this_kernel_address("_stext");
 	if (start && end > start)
 		put_kernel_map(s, start, end - start, start, "[kernel.kallsyms]_text");
 }

@@ -59,6 +59,22 @@ int recording_writer_add_event(
 	return 0;
 }
 
+int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t id)
+{
+	struct writer_event *e = &w->events.at[event];
+	uint64_t *grown;
+
+	for (size_t i = 0; i < e->n_ids; i++)
+		if (e->ids[i] == id)
+			return 0;
+	grown = reallocarray(e->ids, e->n_ids + 1, sizeof(*grown));
+	if (!grown)
+		return base_oom();
+	e->ids = grown;
+	e->ids[e->n_ids++] = id;
+	return 0;
+}
+
 /* A pipe is told the features before the data, a file after them. */
 static int begin_file(struct recording_writer *w)
 {

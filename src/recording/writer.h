@@ -74,6 +74,12 @@ int recording_writer_open(
 int recording_writer_add_event(
 	struct recording_writer *w, const struct recording_writer_event *event);
 
+/*
+ * Adds an id to an event after recording_writer_begin(), such as of a CPU that has come online, if
+ * the event does not have it yet. It is at the end of the file, and lacks in a pipe. 0 or -ENOMEM.
+ */
+int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t id);
+
 /* Writes the header and the existing processes. */
 int recording_writer_begin(struct recording_writer *w);
 

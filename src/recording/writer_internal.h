@@ -16,6 +16,7 @@ struct writer_event {
 	union uapi_attr attr;
 	uint64_t *ids; /* owned */
 	size_t n_ids;
+	size_t n_early; /* of them, those before the data of the current file */
 	char *system; /* owned; NULL: no tracepoint */
 	const char *format_text;
 	size_t format_len;

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 
+#include "recording/this_kernel.h"
+#include "symbol/symbols.h"
+
 void functions_init(struct functions *f, struct attar_symbols *symbols)
 {
 	*f = (struct functions){.symbols = symbols};
@@ -46,6 +49,41 @@ static int enter(struct functions *f, struct function fn)
 	return (int)(f->all.n - 1);
 }
 
+/* Bytes as hexadecimal digits; NULL if there are none. */
+static const char *hex_text(struct functions *f, const uint8_t *bytes, size_t n)
+{
+	char text[2 * 20 + 1] = "";
+
+	for (size_t i = 0; i < MIN(n, (size_t)20); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return n ? intern_text(&f->texts, text) : NULL;
+}
+
+/* NULL if the names of kernel functions are not those of the running kernel. */
+static const char *kernel_build_id(struct functions *f)
+{
+	uint8_t id[20];
+
+	if (!f->symbols->kernel.path)
+		return NULL;
+	if (!f->kernel_build_id)
+		f->kernel_build_id = hex_text(f, id, this_kernel_build_id(id)) ?: "";
+	return *f->kernel_build_id ? f->kernel_build_id : NULL;
+}
+
+/* The build id of a function's DSO; NULL: unknown. */
+static const char *build_id_of(
+	struct functions *f, attar_location location, const struct attar_symbol *sym)
+{
+	const uint8_t *id;
+	size_t n;
+
+	if (sym->kind == ATTAR_DSO_IS_KERNEL)
+		return strcmp(sym->dso, "[kernel.kallsyms]") ? NULL : kernel_build_id(f);
+	n = symbols_build_id(f->symbols, location, &id);
+	return n ? hex_text(f, id, n) : NULL;
+}
+
 static int lookup(struct functions *f, attar_location location)
 {
 	struct attar_symbol sym;
@@ -58,6 +96,7 @@ static int lookup(struct functions *f, attar_location location)
 	in_file = sym.kind == ATTAR_DSO_IS_FILE || sym.kind == ATTAR_DSO_IS_VDSO;
 	return enter(f, (struct function){.name = named ? sym.name : "[unknown]",
 				.dso = sym.dso,
+				.build_id = named ? build_id_of(f, location, &sym) : NULL,
 				.address = named ? sym.start : 0,
 				.kind = sym.kind,
 				.named = named,

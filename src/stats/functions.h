@@ -23,7 +23,8 @@ enum { FUNCTIONS_LOCATIONS_MAX = 1 << 18, FUNCTIONS_APART_MAX = 4096 };
 struct function {
 	const char *name; /* the symbol, "[unknown]" or "MODULE+0xOFFSET" */
 	const char *dso;
-	uint64_t address; /* of the symbol, in its ELF file or of the kernel; 0: no symbol */
+	const char *build_id; /* of the DSO, hexadecimal; NULL: unknown */
+	uint64_t address;     /* of the symbol, in its ELF file or of the kernel; 0: no symbol */
 	enum attar_dso_kind kind;
 	bool named;
 	bool mixed; /* all locations of a binary without a symbol; they can be set apart */
@@ -41,6 +42,7 @@ void location_text(
 struct functions {
 	struct attar_symbols *symbols; /* borrowed */
 	struct intern texts;
+	const char *kernel_build_id; /* hexadecimal; "": unknown; NULL: not read yet */
 	VEC(struct function) all;
 	struct map by_location; /* location -> number; emptied when full */
 	struct map apart;       /* location without a symbol -> its own number */

@@ -106,6 +106,7 @@ void attar_keytable_reset(struct attar_keytable *table)
 	row_init(&table->opts, table->others);
 	table->ended = false;
 	table->evicted = 0;
+	memset(table->hot, 0, sizeof(table->hot));
 }
 
 static void clear_interval(const struct attar_keytable *t, struct attar_keyrow *row)
@@ -194,18 +195,32 @@ static inline struct attar_keyrow *at(struct attar_keytable *t, const struct key
 	return likely(row) ? row : add(t, key);
 }
 
-struct attar_keyrow *attar_keytable_at(
-	struct attar_keytable *table, const void *key, size_t key_size)
+static __attribute__((noinline)) struct attar_keyrow *at_cold(
+	struct attar_keytable *t, uint64_t number)
 {
-	struct keyed_key k = keyed_key(&table->keyed, key, key_size);
+	struct keyed_key k = keyed_number(&number);
 
-	return at(table, &k);
+	return *keytable_hot(t, number) = at(t, &k);
 }
 
 struct attar_keyrow *attar_keytable_at_u64(struct attar_keytable *table, uint64_t key)
 {
-	struct keyed_key k = keyed_number(&key);
+	struct attar_keyrow *row = *keytable_hot(table, key);
 
+	return likely(row && row->number == key && !table->ended) ? row : at_cold(table, key);
+}
+
+struct attar_keyrow *attar_keytable_at(
+	struct attar_keytable *table, const void *key, size_t key_size)
+{
+	struct keyed_key k;
+	uint64_t number;
+
+	if (key_size == sizeof(number)) {
+		memcpy(&number, key, sizeof(number));
+		return attar_keytable_at_u64(table, number);
+	}
+	k = keyed_key(&table->keyed, key, key_size);
 	return at(table, &k);
 }
 

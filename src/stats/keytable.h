@@ -6,18 +6,33 @@
 #include "attar/keytable.h"
 #include "stats/keyed.h"
 
+enum { KEYTABLE_HOT = 128 };
+
 struct attar_keytable {
 	struct keyed keyed; /* of struct attar_keyrow, its sums, histograms and block */
 	struct attar_keytable_opts opts;
 	struct attar_keyrow *others;
 	bool ended; /* the interval's sums are also in those of the whole run */
 	uint64_t evicted;
+	/* cache of rows with keys of 8 bytes, by keytable_hot(); NULL: none */
+	struct attar_keyrow *hot[KEYTABLE_HOT];
 };
+
+/* The place of a number in the cache. */
+static inline struct attar_keyrow **keytable_hot(struct attar_keytable *t, uint64_t number)
+{
+	return &t->hot[number * UINT64_C(0x9e3779b97f4a7c15) / (UINT64_MAX / KEYTABLE_HOT + 1)];
+}
 
 /* Clears the interval of all rows if it has ended. */
 void keytable_begin_interval(struct attar_keytable *t);
 
 /* Evicts a quarter of the keys. 0 or -ENOMEM. */
 int keytable_evict(struct attar_keytable *t);
+
+static inline bool keytable_is_signed(const struct attar_keytable *t, size_t sum)
+{
+	return t->opts.signed_sums >> sum & 1;
+}
 
 #endif

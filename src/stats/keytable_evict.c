@@ -5,11 +5,15 @@
 #include "base/check.h"
 #include "stats/bucket.h"
 
+/* Negative sums are the smallest. */
 static uint64_t weight(const struct attar_keytable *t, const struct attar_keyrow *row)
 {
-	if (t->opts.sums)
-		return row->whole.sums[t->opts.rank] + row->interval.sums[t->opts.rank];
-	return t->opts.hists ? row->whole.hists[0].count + row->interval.hists[0].count : 0;
+	uint64_t sum;
+
+	if (!t->opts.sums)
+		return t->opts.hists ? row->whole.hists[0].count + row->interval.hists[0].count : 0;
+	sum = row->whole.sums[t->opts.rank] + row->interval.sums[t->opts.rank];
+	return keytable_is_signed(t, t->opts.rank) && (int64_t)sum < 0 ? 0 : sum;
 }
 
 /* What is evicted: all rows in buckets of the weight below `bucket`, and some of that bucket. */
@@ -54,6 +58,8 @@ static int evict_row(struct attar_keytable *t, struct attar_keyrow *row)
 		t->others->interval.sums[i] += row->interval.sums[i];
 	if (t->opts.on_remove)
 		t->opts.on_remove(t->opts.ctx, row);
+	if (*keytable_hot(t, row->number) == row)
+		*keytable_hot(t, row->number) = NULL;
 	keyed_unlink(&t->keyed, row);
 	keyed_release(&t->keyed, row);
 	t->evicted++;

@@ -12,12 +12,18 @@ struct top {
 	size_t n;
 };
 
+/* A sum as a number in its order: negative ones come first. */
+static uint64_t order(const struct top *top, const struct attar_keyrow *row)
+{
+	return attar_keyrow_sums(row, top->scope)->sums[top->sum] ^
+	       (uint64_t)keytable_is_signed(top->table, top->sum) << 63;
+}
+
 /* Whether a is listed before b. */
 static bool is_before(
 	const struct top *top, const struct attar_keyrow *a, const struct attar_keyrow *b)
 {
-	uint64_t x = attar_keyrow_sums(a, top->scope)->sums[top->sum];
-	uint64_t y = attar_keyrow_sums(b, top->scope)->sums[top->sum];
+	uint64_t x = order(top, a), y = order(top, b);
 
 	return x != y ? x > y : keyed_compare(&top->table->keyed, a, b) < 0;
 }
@@ -100,4 +106,27 @@ size_t attar_keytable_top(const struct attar_keytable *table, enum attar_scope s
 			offer(&top, row, k);
 	sort(&top);
 	return top.n;
+}
+
+int attar_keytable_rows(const struct attar_keytable *table, enum attar_scope scope, size_t sum,
+	struct attar_keyrow ***ret_rows, size_t *ret_n)
+{
+	CHECK_ARG(table, "table");
+	CHECK_ARG(ret_rows, "ret_rows");
+	CHECK_ARG(ret_n, "ret_n");
+
+	size_t n = attar_keytable_keys(table);
+	struct attar_keyrow **rows;
+
+	if (sum >= table->opts.sums)
+		return check_range(__func__, "sum", sum, table->opts.sums);
+	rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
+	if (!rows)
+		return -ENOMEM;
+	n = attar_keytable_top(table, scope, sum, rows, n);
+	if (!is_empty(table, attar_keyrow_sums(table->others, scope)))
+		rows[n++] = table->others;
+	*ret_rows = rows;
+	*ret_n = n;
+	return 0;
 }

@@ -197,7 +197,7 @@ static void write_table(
 	attar_section_column(t, "self", ATTAR_UNIT_PERCENT);
 	if (with_total)
 		attar_section_column(t, "total", ATTAR_UNIT_PERCENT);
-	attar_section_column(t, sr->weight, ATTAR_UNIT_COUNT);
+	attar_section_column(t, sr->weight, sr->unit);
 	attar_section_column(t, "comm", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "dso", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "symbol", ATTAR_UNIT_TEXT);
@@ -237,7 +237,8 @@ int stack_report_table(struct stack_report *sr, struct attar_report *report, boo
 	if (r == 0) {
 		if (rows.all.n)
 			qsort(rows.all.at, rows.all.n, sizeof(*rows.all.at), compare_rows);
-		write_table(sr, &rows, report, with_total);
+		if (!sr->no_table)
+			write_table(sr, &rows, report, with_total);
 		busy = sr->samples->total - sr->idle;
 		sr->unresolved = busy ? (double)rows.unresolved / (double)busy : 0;
 	}
@@ -274,6 +275,8 @@ static enum attar_frame_kind frame_kind(const struct function *fn)
 {
 	if (!fn->named)
 		return ATTAR_FRAME_UNKNOWN;
+	if (fn->kind == ATTAR_DSO_IS_LABEL)
+		return ATTAR_FRAME_TASK;
 	return fn->kind == ATTAR_DSO_IS_KERNEL ? ATTAR_FRAME_KERNEL
 	       : fn->kind == ATTAR_DSO_IS_JIT  ? ATTAR_FRAME_JIT
 					       : ATTAR_FRAME_USER;
@@ -294,17 +297,17 @@ static void write_node(
 	} else {
 		const struct function *fn = &sr->functions->all.at[node->key];
 
-		uint32_t number =
-			attar_tree_node(out, parent, frame_kind(fn), fn->name, fn->dso, node->self);
+		uint32_t number = attar_tree_node(out, parent, frame_kind(fn), fn->name,
+			*fn->dso ? fn->dso : NULL, node->self);
 
 		if (fn->address)
-			attar_tree_code(out, number, fn->address, NULL, 0);
+			attar_tree_code(out, number, fn->address, fn->build_id, 0);
 	}
 }
 
 int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 {
-	struct attar_section *out = attar_report_tree(report, "stacks", ATTAR_UNIT_COUNT);
+	struct attar_section *out = attar_report_tree(report, "stacks", sr->unit);
 	struct calltree tree = {0};
 	int r = 0;
 
@@ -345,6 +348,10 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 		struct attar_symbol sym;
 		bool named = attar_symbols_resolve(symbols, locations[i], &sym) == 0;
 
+		if (sym.kind == ATTAR_DSO_IS_LABEL) {
+			attar_row_detail(section, sym.name);
+			continue;
+		}
 		buf_reset(&line);
 		buf_printf(&line, "%16llx ", (unsigned long long)shown_address(locations[i]));
 		if (named) {

@@ -12,16 +12,19 @@ struct stack_report {
 	struct functions *functions;
 	const struct samples *samples;
 	const char *weight; /* what is counted: "samples" */
-	double unresolved;  /* out: share of the weight whose innermost frame had no name */
-	uint64_t idle;      /* out: the weight of idle CPUs, which is in neither section */
-	uint64_t others;    /* out: the weight of "other tasks" */
+	enum attar_unit unit;
+	bool no_table;
+	double unresolved; /* out: share of the weight whose innermost frame had no name */
+	uint64_t idle;     /* out: the weight of idle CPUs, which is in neither section */
+	uint64_t others;   /* out: the weight of "other tasks" */
 };
 
 /*
- * Table "functions": self, total, weight, comm, dso, symbol; by self, then total. with_total:
- * stacks were taken. An address of a file without a name that at least 0.5% of the weight ran in or
- * went through has a row of its own; what is left of a file without a name is its "[unknown]". 0 or
- * -ENOMEM, as for the tree below, which is to be asked for after the table.
+ * Computes unresolved, idle and others. Without no_table adds the table "functions": self, total,
+ * weight, comm, dso, symbol; by self, then total. with_total: stacks were taken. An address of a
+ * file without a name that at least 0.5% of the weight ran in or went through has a row of its own;
+ * what is left of a file without a name is its "[unknown]". 0 or -ENOMEM, as for the tree below,
+ * which is to be asked for after the table.
  */
 int stack_report_table(struct stack_report *sr, struct attar_report *report, bool with_total);
 

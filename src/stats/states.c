@@ -345,6 +345,14 @@ void attar_states_lost(struct attar_states *states, int cpu, uint64_t from, uint
 		windows_add(&states->windows, cpu, to);
 }
 
+void attar_state_drop(struct attar_states *states, struct attar_state *state)
+{
+	CHECK_ARG_OR(states, "states", );
+	CHECK_ARG_OR(state, "state", );
+
+	drop(states, (struct object *)state, &states->stats.lost);
+}
+
 int attar_states_close(struct attar_states *states, uint64_t time)
 {
 	CHECK_ARG(states, "states");

@@ -103,6 +103,8 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 	if (r < 0)
 		return r;
 	sr.weight = o.weight ? o.weight : "samples";
+	sr.no_table = o.no_table;
+	sr.unit = o.unit ? o.unit : ATTAR_UNIT_COUNT;
 	r = samples_merge(&stacks->whole, &stacks->interval);
 	if (r == 0)
 		r = stack_report_table(&sr, report, true);

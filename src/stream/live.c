@@ -222,6 +222,7 @@ int attar_stream_live(struct attar_target *target, struct attar_counter *const *
 	if (!s)
 		return base_oom();
 	s->process = check_process;
+	s->next = stream_next_record;
 	s->epoll_fd = s->caller_fd = -1;
 	s->side = SIZE_MAX;
 	s->target = target;
@@ -271,6 +272,7 @@ struct attar_stream *attar_stream_free(struct attar_stream *s)
 	free(s->numbers);
 	free(s->accounts);
 	free(s->counters);
+	stream_events_free(s->events);
 	free(s);
 	return NULL;
 }

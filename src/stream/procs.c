@@ -110,6 +110,12 @@ static void name_process(struct process *process, struct comm *comm)
 	process->pub.comm = comm->text;
 }
 
+/* The process whose files and memory can be read; 0: none. */
+static pid_t pid_here(const struct procs *p, pid_t pid)
+{
+	return p->elsewhere ? 0 : pid;
+}
+
 static struct process *process_new(struct procs *p, pid_t pid, struct attar_address_space *space)
 {
 	struct process *process = calloc(1, sizeof(*process));
@@ -162,7 +168,7 @@ static struct thread *thread_new(
 		base_oom();
 		return NULL;
 	}
-	*procs_recent(p, tid) = NULL;
+	*procs_recent(p, tid) = p->of_task = NULL;
 	t->pub = (struct attar_thread){.tid = tid, .process = &process->pub, .serial = p->serial++};
 	name_thread(t, comm);
 	if (!process->comm || tid == process->pub.pid)
@@ -189,6 +195,7 @@ static void forget_oldest(struct procs *p)
 		map_remove(&p->threads, (uint64_t)t->pub.tid);
 	if (*procs_recent(p, t->pub.tid) == t)
 		*procs_recent(p, t->pub.tid) = NULL;
+	p->of_task = NULL;
 	thread_free(p, t);
 }
 
@@ -243,7 +250,8 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 	sweep_when_due(p);
 	process = procs_process(p, pid);
 	if (!process) {
-		process = process_new(p, pid, attar_address_space_new(p->symbols, pid));
+		process =
+			process_new(p, pid, attar_address_space_new(p->symbols, pid_here(p, pid)));
 		if (!process)
 			return NULL;
 		if (p->live)
@@ -330,6 +338,8 @@ static int apply_mmap(struct procs *p, const struct attar_record *rec)
 		return base_oom();
 	((struct process *)t->pub.process)->is_bare = false;
 	memcpy(mapping.build_id, m->build_id, sizeof(mapping.build_id));
+	if (p->build_ids)
+		build_ids_set(p->build_ids, &mapping);
 	return attar_address_space_map(t->pub.process->space, &mapping);
 }
 
@@ -350,7 +360,8 @@ static int apply_fork(struct procs *p, const struct attar_task *f)
 	process = (struct process *)parent->pub.process;
 	if (f->pid != f->ppid) {
 		process = process_new(p, (pid_t)f->pid,
-			attar_address_space_fork(parent->pub.process->space, (pid_t)f->pid));
+			attar_address_space_fork(
+				parent->pub.process->space, pid_here(p, (pid_t)f->pid)));
 		if (!process)
 			return base_oom();
 		process->pub.parent = (pid_t)f->ppid;

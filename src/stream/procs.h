@@ -14,6 +14,7 @@
 #include "attar/stream.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "stream/build_ids.h"
 #include "stream/comm.h"
 
 enum { PROCS_DEAD_MAX = 1024, PROCS_SWEEP = 4096 };
@@ -38,17 +39,21 @@ struct procs {
 	/* tid -> struct thread *, also of exited ones until the tid is reused */
 	struct map threads;
 	struct thread *recent[16]; /* cache, by tid modulo 16 */
+	uint64_t task;             /* cache of one: tid << 32 | pid, ... */
+	struct thread *of_task;    /* ... and its thread; NULL: none */
 	struct map processes;      /* pid -> struct process * */
 	struct thread *dead, **dead_end;
 	size_t n_dead;
 	size_t sweep_at; /* number of threads at which to sweep */
 	uint64_t serial;
-	bool live;          /* /proc may be read */
-	bool by_task;       /* events belong to tasks, not to CPUs */
-	bool maps;          /* each exec and each mapping of code writes a record */
-	uint64_t losses;    /* LOST records so far */
-	uint64_t unwatched; /* processes whose events the kernel has ended */
-	bool quiet;         /* the log already names such a process */
+	struct build_ids *build_ids; /* of a recording; borrowed; NULL: live */
+	bool live;                   /* /proc may be read */
+	bool elsewhere;              /* the processes are not those of this machine */
+	bool by_task;                /* events belong to tasks, not to CPUs */
+	bool maps;                   /* each exec and each mapping of code writes a record */
+	uint64_t losses;             /* LOST records so far */
+	uint64_t unwatched;          /* processes whose events the kernel has ended */
+	bool quiet;                  /* the log already names such a process */
 };
 
 void procs_init(struct procs *p, struct attar_symbols *symbols, bool live);

@@ -17,12 +17,23 @@
 
 enum { SHM_THREADS_MAX = 1 << 18 }; /* threads in the table above which program events add none */
 
+/*
+ * A loss lies between the record before it and itself. It is delivered at its begin, so that a
+ * profiler knows of it before the events of other CPUs in the same time.
+ */
+static __attribute__((noinline)) uint64_t time_of_loss(const struct cursor *c)
+{
+	return c->passed_time ? c->passed_time : c->time;
+}
+
 static __attribute__((noinline)) bool advance_replay(struct attar_stream *s, struct cursor *c)
 {
 	c->header = replay_take(s, c);
 	if (!c->header)
 		return false;
 	c->time = MAX(replay_time(s, c->header), c->passed_time);
+	if (stream_is_loss(c->header))
+		c->time = time_of_loss(c);
 	return true;
 }
 
@@ -43,6 +54,8 @@ static inline bool advance(struct attar_stream *s, struct cursor *c)
 	c->time = attar_record_time(&s->layouts[0], c->header);
 	if (unlikely(c->time < c->passed_time))
 		c->time = c->passed_time;
+	if (unlikely(stream_is_loss(c->header)))
+		c->time = time_of_loss(c);
 	return true;
 }
 
@@ -51,7 +64,8 @@ static void push_cursors(struct attar_stream *s)
 {
 	s->merge.n = 0;
 	for (size_t i = 0; i < s->n_cursors; i++)
-		if (s->cursors[i].header || advance(s, &s->cursors[i]))
+		if (s->cursors[i].header || s->cursors[i].run.is_parked ||
+			advance(s, &s->cursors[i]))
 			merge_push(&s->merge, &s->cursors[i]);
 	s->in_round = true;
 	s->last_round = s->stopped;
@@ -67,7 +81,7 @@ static int begin_replay_round(struct attar_stream *s)
 		return r;
 	/* in the middle of a round of a pipe, nothing more may be delivered yet */
 	s->horizon = r ? replay_horizon(s) : s->delivered;
-	s->stopped |= s->replay->ended;
+	s->stopped |= s->replay->is_at_end;
 	if (s->stopped)
 		s->horizon = UINT64_MAX;
 	push_cursors(s);
@@ -109,6 +123,7 @@ static void end_round(struct attar_stream *s)
 		else
 			attar_ring_end(c->ring);
 		c->give_back = c->ring->tail + c->ring->size / 4;
+		c->run.is_parked = false; /* its bytes end with those of the round */
 	}
 	if (s->frozen)
 		attar_rings_thaw(s->rings, s->n_rings);
@@ -119,19 +134,6 @@ void stream_forget_ids(struct attar_stream *s)
 {
 	for (size_t i = 0; i < RECENT_IDS; i++)
 		s->recent_ids[i].counter = NO_COUNTER;
-}
-
-/* The index of the counter that has the id, or NO_COUNTER. */
-static inline uint32_t counter_of(struct attar_stream *s, uint64_t id)
-{
-	typeof(&s->recent_ids[0]) recent = &s->recent_ids[id % RECENT_IDS];
-	uint64_t *index;
-
-	if (likely(recent->id == id && recent->counter != NO_COUNTER))
-		return recent->counter;
-	index = map_get(&s->ids, id);
-	recent->id = id;
-	return recent->counter = index ? (uint32_t)*index : NO_COUNTER;
 }
 
 /* Counts an arrived sample, whether it is delivered or not. */
@@ -170,10 +172,10 @@ static bool fill_sample(struct attar_stream *s, struct attar_event *ev)
 static void fill_lost(struct attar_stream *s, const struct cursor *c, struct attar_event *ev)
 {
 	ev->lost_from = c->passed_time;
-	ev->lost_to = c->time;
+	ev->lost_to = MAX(s->record.time, c->time);
 	if (s->record.type == PERF_RECORD_LOST_SAMPLES)
 		s->lost_in_pmu += s->record.lost.lost;
-	else if (counter_of(s, s->record.lost.id) == s->side)
+	else if (stream_counter_of(s, s->record.lost.id) == s->side)
 		s->lost_side += s->record.lost.lost;
 	else
 		s->lost_recorded += s->record.lost.lost;
@@ -199,7 +201,7 @@ static inline uint32_t layout_of(struct attar_stream *s, const struct perf_event
 
 	if (unlikely(s->replay))
 		return replay_layout(s, header);
-	counter = counter_of(s, attar_record_identifier(header));
+	counter = stream_counter_of(s, attar_record_identifier(header));
 	if (likely(counter != NO_COUNTER) || !s->n_counters)
 		return counter;
 	/*
@@ -234,7 +236,7 @@ static int dispatch(struct attar_stream *s, struct cursor *c, struct attar_event
 		return 0;
 	}
 	if (unlikely(c->time < s->delivered))
-		s->stats.disordered++;
+		(*(stream_is_loss(c->header) ? &s->stats.late_losses : &s->stats.disordered))++;
 	s->delivered = MAX(s->delivered, c->time);
 	*ev = (struct attar_event){.record = rec,
 		.time = s->delivered,
@@ -277,121 +279,21 @@ static inline struct cursor *pass_front(struct attar_stream *s, struct cursor *c
 	return merge_first(&s->merge);
 }
 
-static void set_run_bytes(struct attar_stream *s, const struct cursor *c)
+/* The first cursor, with the record at its front, which parked runs have not taken. */
+static inline struct cursor *take_front(struct attar_stream *s)
 {
-	const struct attar_ring *ring = c->ring;
-	uint64_t end;
+	struct cursor *c = merge_first(&s->merge);
 
-	if (!ring) {
-		s->run_from = s->run_at = c->at;
-		s->run_end = c->end;
-		return;
+	if (s->front_done)
+		c = pass_front(s, c);
+	while (c && c->run.is_parked) {
+		c->run.is_parked = false;
+		if (advance(s, c))
+			break;
+		merge_drop_first(&s->merge);
+		c = merge_first(&s->merge);
 	}
-	end = MIN(ring->head, c->give_back);
-	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
-	s->run_from = s->run_at = ring_at(ring, ring->tail);
-	s->run_end = s->run_from + (end - ring->tail);
-}
-
-/*
- * Starts a run after c's record was delivered, if it is a sample with exactly the fields of attar's
- * own events. A run takes the fast path until the next record of another ring or the horizon, and
- * at most to the end of the written bytes, the wraparound of the ring, or the point where space is
- * to be released.
- */
-static void begin_run(struct attar_stream *s, struct cursor *c, uint32_t counter)
-{
-	const struct attar_layout *layout;
-
-	/* an shm_source may have events in between; deferred samples have to wait */
-	if (s->shm_source || s->has_added || s->record.type != PERF_RECORD_SAMPLE ||
-		s->delivered < s->start_time || s->accounts[counter].defers)
-		return;
-	layout = &s->layouts[counter];
-	if (!sample_is_own(layout->sample_type))
-		return;
-	s->run = c;
-	set_run_bytes(s, c);
-	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
-	s->run_type = layout->sample_type;
-	s->run_min = layout->sample_min;
-	s->run_counter = counter;
-	s->run_id = s->record.id;
-	s->run_since = s->stats.samples;
-}
-
-/* Updates ring and cursor to the end of the run. */
-static void end_run(struct attar_stream *s)
-{
-	struct cursor *c = s->run;
-	struct attar_ring *ring = c->ring;
-
-	s->run = NULL;
-	if (c->tallies)
-		c->tallies[s->run_counter].arrived += s->stats.samples - s->run_since;
-	if (s->run_at == s->run_from)
-		return;
-	c->header = s->record.header;
-	c->time = s->delivered;
-	if (!ring) {
-		c->at = s->run_at;
-		return;
-	}
-	ring->newest = ring->tail + (uint64_t)((const char *)c->header - s->run_from);
-	ring->tail += (uint64_t)(s->run_at - s->run_from);
-}
-
-/* True for another id of the run's counter, which has one per instance. */
-static inline bool is_of_run(struct attar_stream *s, uint64_t id)
-{
-	if (counter_of(s, id) != s->run_counter)
-		return false;
-	s->run_id = id;
-	return true;
-}
-
-/*
- * The fast path: takes the next record of the run if it is a sample of the same event and a known
- * thread, and the next in time. Does what advance() and dispatch() do, with each test and each
- * store once. Otherwise returns false, having changed only s->record, and leaves the record to
- * these functions.
- */
-static inline bool follow(struct attar_stream *s, struct attar_event *ev)
-{
-	const struct perf_event_header *header = (const void *)s->run_at;
-	const record_word *words = (const record_word *)header;
-	uint64_t left = (uint64_t)(s->run_end - s->run_at), size, spare, time;
-	struct attar_record *rec = &s->record;
-	uint32_t task[2]; /* pid, tid */
-	struct thread *t;
-
-	if (left < s->run_min || header->type != PERF_RECORD_SAMPLE)
-		return false;
-	size = header->size;
-	spare = size - s->run_min; /* wraps to a large value if size is too small */
-	if (spare > left - s->run_min || spare % 8)
-		return false;
-	if (words[SAMPLE_OWN_ID] != s->run_id && !is_of_run(s, words[SAMPLE_OWN_ID]))
-		return false;
-	time = words[SAMPLE_OWN_TIME];
-	memcpy(task, &words[SAMPLE_OWN_TASK], sizeof(task));
-	t = *procs_recent(&s->procs, (pid_t)task[1]);
-	if (time < s->delivered || time > s->run_limit || (pid_t)task[0] == s->skipped_pid || !t ||
-		t->pub.tid != (pid_t)task[1])
-		return false;
-	if (!sample_own(s->run_type, header, spare / 8, rec))
-		return false;
-	memcpy(rec, header, sizeof(*header));
-	rec->header = header;
-	s->run_at += size;
-	s->delivered = time;
-	s->stats.samples++;
-	*ev = (struct attar_event){.record = rec,
-		.time = time,
-		.counter = s->run_counter,
-		.cpu = rec->cpu,
-		.thread = &t->pub};
-	return true;
+	return c;
 }
 
 /* ---- events of the shm_source ---- */
@@ -509,18 +411,16 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 {
 	int r;
 
-	if (s->run)
-		end_run(s);
+	follow_end(s);
 	r = s->in_round ? 0 : begin_round(s);
 	if (r < 0)
 		return r;
 	for (;;) {
-		struct cursor *c = merge_first(&s->merge);
+		struct cursor *c;
 
 		if (unlikely(deferred_callchain_is_ready(&s->defer)))
 			return next_held(s, ret_event);
-		if (s->front_done)
-			c = pass_front(s, c);
+		c = take_front(s);
 		if (unlikely(s->shm_source != NULL)) {
 			r = next_of_shm_source(
 				s, c && c->time <= s->horizon ? c->time : UINT64_MAX, ret_event);
@@ -532,7 +432,7 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 		r = dispatch(s, c, ret_event);
 		s->front_done = true;
 		if (r > 0)
-			begin_run(s, c, ret_event->counter);
+			follow_begin(s, c, ret_event->counter);
 		if (r)
 			return r;
 	}
@@ -565,6 +465,21 @@ static __attribute__((noinline)) int next_of_rounds(
 	return r;
 }
 
+/* Of attar_stream_events(): some samples are converted or filtered. */
+static int next_of_events(struct attar_stream *s, struct attar_event *ret_event)
+{
+	int r;
+
+	while ((r = next_of_rounds(s, ret_event)) > 0) {
+		if (ret_event->record->type != PERF_RECORD_SAMPLE ||
+			!stream_events_concern(s->events, ret_event->counter) ||
+			stream_events_take(s->events, &s->record, ret_event))
+			return 1;
+		s->stats.samples--; /* it is not delivered */
+	}
+	return r == 0 && !s->stopped ? stream_events_look(s->events) : r;
+}
+
 static __attribute__((noinline)) int refuse_next(
 	const struct attar_stream *s, const struct attar_event *ret_event)
 {
@@ -575,14 +490,17 @@ static __attribute__((noinline)) int refuse_next(
 			    : check_foreign(function, "stream");
 }
 
+int stream_next_record(struct attar_stream *s, struct attar_event *ret_event)
+{
+	return unlikely(s->events) ? next_of_events(s, ret_event) : next_of_rounds(s, ret_event);
+}
+
 /* The checks of CHECK_OWN() and CHECK_ARG(), out of line to keep the per-event path short. */
 int attar_stream_next(struct attar_stream *s, struct attar_event *ret_event)
 {
 	if (unlikely(!s || !ret_event || !is_own_process(s)))
 		return refuse_next(s, ret_event);
-	if (likely(s->run) && likely(follow(s, ret_event)))
-		return 1;
-	return next_of_rounds(s, ret_event);
+	return s->next(s, ret_event);
 }
 
 int attar_stream_snapshot(struct attar_stream *s)
@@ -594,8 +512,7 @@ int attar_stream_snapshot(struct attar_stream *s)
 	if (s->frozen)
 		return attar_fail(
 			-EBUSY, "a snapshot is still being delivered: read it to its end");
-	if (s->run)
-		end_run(s);
+	follow_end(s);
 	if (s->front_done)
 		pass_front(s, merge_first(&s->merge));
 	if (s->in_round)
@@ -608,6 +525,22 @@ int attar_stream_snapshot(struct attar_stream *s)
 	return r;
 }
 
+uint64_t stream_snapshot_since(const struct attar_stream *s)
+{
+	uint64_t since = 0;
+
+	for (size_t i = 0; i < s->n_rings; i++) {
+		const struct attar_ring *ring = s->rings[i];
+		const void *oldest;
+
+		if (!ring->frozen || !ring->wrapped || !ring->positions.n)
+			continue;
+		oldest = ring_at(ring, ring->positions.at[0]);
+		since = MAX(since, attar_record_time(&s->layouts[0], oldest));
+	}
+	return since;
+}
+
 uint64_t stream_time(const struct attar_stream *s)
 {
 	return s->delivered;
@@ -616,6 +549,11 @@ uint64_t stream_time(const struct attar_stream *s)
 bool stream_drained(const struct attar_stream *s)
 {
 	return s->drained;
+}
+
+void stream_learn_thread(struct attar_stream *s, pid_t pid, pid_t tid)
+{
+	procs_thread(&s->procs, pid, tid);
 }
 
 struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid)

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "base/vec.h"
 #include "recording/recording.h"
+#include "stream/build_ids.h"
 
 /*
  * How many rounds a record may be late. One, by the way in which rounds are made; more were seen on
@@ -27,16 +28,25 @@ struct perf_event_header;
 /* A part of the recording, kept until its sequences are read. */
 struct replay_part {
 	struct recording_part from;
-	size_t sequences; /* that are not read to their end */
+	size_t sequences;         /* that are not read to their end */
+	size_t index;             /* in replay.parts */
+	struct replay_part *next; /* of the unused ones */
 };
 
 struct replay {
 	struct recording *recording; /* borrowed */
+	struct build_ids build_ids;
 	VEC(struct replay_part *) parts;
+	struct replay_part *unused;     /* to be used again */
 	bool same_layout;               /* all events have their times at the same offsets */
-	bool ended;                     /* no part follows */
+	bool is_at_end;                 /* no part follows */
 	uint64_t newest[REPLAY_ROUNDS]; /* ns: up to each of the last rounds, by round modulo */
-	size_t rounds;                  /* that were read */
+	size_t rounds;                  /* that were read; small ones are read together */
+	uint64_t ended[2]; /* ns: the newest time of each of the recording's last rounds */
+	size_t cursors_room, heap_room; /* of the stream's arrays */
+	size_t old_cursors;             /* those of earlier rounds */
+	uint64_t last_time;             /* ns: of the end of the newest sequence; 0: unknown */
+	VEC(uint64_t) last_of_cpu;      /* ns: of the newest record at the end of a sequence */
 };
 
 /*
@@ -48,7 +58,7 @@ int replay_read_round(struct attar_stream *s);
 /* After a round was read: the time up to which all records have been read. */
 uint64_t replay_horizon(struct attar_stream *s);
 
-/* The record after the front of a cursor; NULL at its end. */
+/* The record after the front of a cursor, which is one of the kernel's; NULL at its end. */
 const struct perf_event_header *replay_take(struct attar_stream *s, struct cursor *c);
 
 /* The time of a record, ns; 0: it has none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "attar/stream.h"
+#include "attar/unwind.h"
 
 attar_location attar_thread_locate(struct attar_thread *thread, uint64_t ip)
 {
@@ -13,6 +14,16 @@ static attar_location locate(
 					       : attar_thread_locate(ev->thread, ip);
 }
 
+/* The user part from registers and stack, after n locations of the kernel part. */
+static size_t unwind(const struct attar_event *ev, attar_location *locations, size_t n, size_t max)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	const struct attar_unwind_input input = {
+		.regs = s->regs_user, .stack = s->stack, .stack_size = s->stack_size};
+
+	return n + attar_unwind(ev->thread->process->space, &input, locations + n, max - n, NULL);
+}
+
 size_t attar_event_stack(const struct attar_event *ev, attar_location *locations, size_t max)
 {
 	const struct attar_sample *s = &ev->record->sample;
@@ -22,12 +33,17 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 
 	attar_callchain_init(&chain, s->callchain, s->callchain_nr, ev->record->misc);
 	while (n < max && attar_callchain_next(&chain, &ip)) {
+		if (s->regs_user.nr && chain.context != ATTAR_CONTEXT_KERNEL)
+			break;
 		locations[n] = locate(ev, chain.context, ip);
 		if (n && attar_location_dso(locations[n]) == ATTAR_DSO_UNKNOWN)
 			break;
 		n++;
 	}
-	if (!n && max)
+	if (s->regs_user.nr && n < max)
+		n = unwind(ev, locations, n, max);
+	/* an event from shared memory has no address */
+	if (!n && max && (s->ip || ev->record->cpu != UINT32_MAX))
 		locations[n++] = locate(ev, chain.context, s->ip);
 	return n;
 }

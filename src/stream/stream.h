@@ -5,7 +5,9 @@
 
 #include "attar/stream.h"
 #include "base/map.h"
+#include "record/sample.h"
 #include "stream/deferred_callchain.h"
+#include "stream/events.h"
 #include "stream/shm_source.h"
 #include "stream/merge.h"
 #include "stream/procs.h"
@@ -28,6 +30,7 @@ struct account {
 struct attar_stream {
 	unsigned process;                /* the process that created it, see base/check.h */
 	struct attar_target *target;     /* NULL: a recording */
+	struct stream_events *events;    /* of attar_stream_events(); owned; NULL: none */
 	struct replay *replay;           /* of a recording; owned; NULL: live */
 	struct attar_counter **counters; /* NULL: a recording */
 	struct attar_layout *layouts;    /* one for each counter */
@@ -69,18 +72,11 @@ struct attar_stream {
 	bool frozen;       /* a snapshot is being delivered */
 	bool fd_given;     /* the caller polls the fd itself */
 	pid_t skipped_pid; /* its samples are not delivered: this process, or NO_PID */
-	/*
-	 * The fast path through a run of samples of one event in one ring, see follow() in
-	 * live_read.c.
-	 */
-	struct cursor *run;                      /* NULL: not in a run */
-	const char *run_from, *run_at, *run_end; /* its bytes; run_at: the next record */
-	uint64_t run_limit; /* ns: before this time no other ring has a record */
-	uint64_t run_type;  /* sample_type */
-	uint64_t run_id;    /* of the newest sample */
-	uint64_t run_since; /* stats.samples when the run began */
-	uint32_t run_min;   /* minimum size of a sample, bytes */
-	uint32_t run_counter;
+	/* The fast path through samples of one event, see stream/follow.h. */
+	stream_next_fn *next; /* what attar_stream_next() does */
+	struct cursor *run;   /* whose run is followed; NULL: none */
+	uint64_t run_limit;   /* ns: before this time no other ring has a record */
+	uint64_t run_since;   /* stats.samples when the run began */
 	int epoll_fd;
 	int caller_fd;                       /* in epoll_fd, from attar_stream_wait(); -1: none */
 	struct attar_shm_source *shm_source; /* NULL: none */
@@ -117,11 +113,26 @@ int missing_grow(struct attar_stream *s, size_t first_ring, size_t n_counters);
  */
 void missing_settle(struct attar_stream *s, bool losses_counted);
 
+/* Adds a running thread to the table, which otherwise begins with the first one of each process. */
+void stream_learn_thread(struct attar_stream *s, pid_t pid, pid_t tid);
+
 /* The thread with this id, running or recently exited; NULL: it is not in the table. */
 struct attar_thread *stream_thread(const struct attar_stream *s, pid_t tid);
 
 /* The process with this pid; NULL: it is not in the table. */
 struct attar_process *stream_process(const struct attar_stream *s, pid_t pid);
+
+/* Whether a record says that others were lost. */
+static inline bool stream_is_loss(const struct perf_event_header *header)
+{
+	return header->type == PERF_RECORD_LOST || header->type == PERF_RECORD_LOST_SAMPLES;
+}
+
+/*
+ * The time from which on the newest snapshot has all records, ns, before they are read; 0: nothing
+ * was overwritten.
+ */
+uint64_t stream_snapshot_since(const struct attar_stream *s);
 
 /* The time of the newest event delivered, ns. */
 uint64_t stream_time(const struct attar_stream *s);
@@ -131,6 +142,22 @@ bool stream_drained(const struct attar_stream *s);
 
 /* Makes room in the arrays per counter for n counters. 0 or -ENOMEM. */
 int stream_grow(struct attar_stream *s, size_t n);
+
+/* attar_stream_next() without the fast path. */
+stream_next_fn stream_next_record;
+
+/* The index of the counter that has the id, or NO_COUNTER. */
+static inline uint32_t stream_counter_of(struct attar_stream *s, uint64_t id)
+{
+	typeof(&s->recent_ids[0]) recent = &s->recent_ids[id % RECENT_IDS];
+	uint64_t *index;
+
+	if (likely(recent->id == id && recent->counter != NO_COUNTER))
+		return recent->counter;
+	index = map_get(&s->ids, id);
+	recent->id = id;
+	return recent->counter = index ? (uint32_t)*index : NO_COUNTER;
+}
 
 /* Clears the cache of looked-up ids, when a counter may have new ones. */
 void stream_forget_ids(struct attar_stream *s);

@@ -143,6 +143,7 @@ static int on_new_event(void *ctx, const struct attar_user_event *event)
 		drop_last_spec(user);
 		return -1;
 	}
+	request->accepted = true;
 	note_program(user, event->name, event->comm, event->pid);
 	return number;
 }
@@ -319,7 +320,7 @@ static bool is_open(const struct user_events *user, const char *name)
 	return false;
 }
 
-static int open_late(struct user_events *user, const struct user_request *request, const char *name,
+static int open_late(struct user_events *user, struct user_request *request, const char *name,
 	const struct attar_format *format)
 {
 	struct attar_event_spec *spec = new_spec(user, request->spec, name);
@@ -333,13 +334,15 @@ static int open_late(struct user_events *user, const struct user_request *reques
 	spec->format = format;
 	spec->transport = ATTAR_TRANSPORT_KERNEL;
 	r = user->ops->open(user->ctx, request->source, spec);
-	if (r == 0)
-		note_transport(user, spec->name, ATTAR_TRANSPORT_KERNEL, "");
-	return r;
+	if (r < 0)
+		return r;
+	request->accepted = true;
+	note_transport(user, spec->name, ATTAR_TRANSPORT_KERNEL, "");
+	return 0;
 }
 
 /* Ignores events that are unregistered in the meantime. */
-static int look_for(struct user_events *user, const struct user_request *request)
+static int look_for(struct user_events *user, struct user_request *request)
 {
 	dir_names names _cleanup_(dir_names_done) = {0};
 	int r = tracefs_events(&user->catalog->tracefs, USER_EVENTS, &names);
@@ -400,4 +403,15 @@ void user_events_ended(const struct user_events *user)
 			!is_discovered(user, spec->user_event))
 			log_note("%s emitted no event '%s'", user->program, CLIP(spec->user_event));
 	}
+}
+
+int user_events_accepted(const struct user_events *user)
+{
+	vec_each (&user->requests, request)
+		if (request->refused && !request->accepted)
+			return attar_fail(-EINVAL,
+				"'%s' was not received: its filter fits no event of this name that "
+				"a program has registered",
+				CLIP(request->spec->name));
+	return 0;
 }

@@ -31,6 +31,7 @@ struct user_request {
 	uint32_t source;                     /* of the owner */
 	const struct attar_event_spec *spec; /* borrowed; user_event is a pattern */
 	bool refused;                        /* an event that matches was skipped */
+	bool accepted;                       /* another one was not */
 };
 
 struct user_events {
@@ -89,6 +90,12 @@ int user_events_look(struct user_events *user);
 
 /* Logs a note if the program never emitted a requested event: its name may be wrong. */
 void user_events_ended(const struct user_events *user);
+
+/*
+ * -EINVAL if a requested event was never received because its filter fits none of the events that
+ * programs registered by this name.
+ */
+int user_events_accepted(const struct user_events *user);
 
 /* Variables for the environment of the program, terminated by NULL; at most 2. */
 void user_events_environment(const struct user_events *user, const char *environment[3]);

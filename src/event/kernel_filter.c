@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "event/kernel_filter.h"
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "expr/filter.h"
+
+int kernel_filter_text(const struct attar_event_spec *spec, const char *filter, bool keeps_own,
+	char **ret_text)
+{
+	bool excludes_own = spec->kind == ATTAR_EVENT_TRACEPOINT && !keeps_own;
+	int n = 0;
+
+	*ret_text = NULL;
+	if (filter && excludes_own)
+		n = asprintf(ret_text, "(%s) && common_pid != %d", filter, getpid());
+	else if (filter)
+		n = asprintf(ret_text, "%s", filter);
+	else if (excludes_own)
+		n = asprintf(ret_text, "common_pid != %d", getpid());
+	return n < 0 ? base_oom() : 0;
+}
+
+/* Newer kernels have operators that attar does not have: all that is known are the fields. */
+static int unknown_reason(const struct attar_event_spec *spec, const char *filter)
+{
+	struct buf fields _cleanup_(buf_done) = {0};
+	const struct attar_format *format = spec->format;
+
+	for (size_t i = 0; i < format->n_fields; i++)
+		if (!format->fields[i].is_common)
+			buf_printf(&fields, "%s%s", fields.len ? ", " : "", format->fields[i].name);
+	return attar_fail(-EINVAL,
+		"the kernel rejected the filter '%s' of '%s', whose fields are %s (strings must be "
+		"quoted)",
+		CLIP(filter), CLIP(spec->name), buf_text(&fields));
+}
+
+int filter_refused(const struct attar_event_spec *spec, const char *filter)
+{
+	struct filter *parsed = NULL;
+	int r;
+
+	if (spec->type != PERF_TYPE_TRACEPOINT || !spec->format)
+		return -EINVAL;
+	if (!spec->filter)
+		return unknown_reason(spec, filter);
+	r = filter_parse(spec->filter, spec->format, &parsed);
+	filter_free(parsed);
+	if (r == 0)
+		r = unknown_reason(spec, spec->filter);
+	return attar_spec_error(spec, spec->filter_column, r);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The running kernel: what a recording says about it, and whether a recording is from it. */
+#ifndef RECORDING_THIS_KERNEL_H
+#define RECORDING_THIS_KERNEL_H
+
+#include "recording/recording.h"
+
+/* Stores the build id and returns its size in bytes; 0: unknown. */
+size_t this_kernel_build_id(uint8_t id[20]);
+
+/* The address of a symbol, from /proc/kallsyms; 0: hidden or unknown. */
+uint64_t this_kernel_address(const char *symbol);
+
+/*
+ * Whether the recording was made by this build of the kernel: by build id, otherwise by release and
+ * host. If not, *ret_why is a clause, such as "was recorded by another kernel", without a subject.
+ */
+bool this_kernel_recorded(const struct recording *r, const char **ret_why);
+
+/* Whether the recording was made on this host, or on another one of this name. */
+bool this_host_recorded(const struct recording *r);
+
+/* Whether the recording does not say that it was made on another architecture. */
+bool this_arch_recorded(const struct recording *r);
+
+#endif

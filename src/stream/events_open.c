@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens the counters of events. */
+#include "base/base.h"
+#include "base/limit.h"
+#include "event/kernel_filter.h"
+#include "event/leftout.h"
+#include "event/sample_attr.h"
+#include "perf/counter.h"
+#include "perf/target.h"
+#include "stream/events_internal.h"
+
+enum { FREQ_DEFAULT = 4000 };
+
+static void set_period(const struct stream_events *e, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr)
+{
+	if (event_sample_rate(spec, attr))
+		return;
+	if (event_is_each(spec)) {
+		attr->sample_period = 1;
+	} else {
+		attr->freq = 1;
+		attr->sample_freq = e->opts.freq ?: FREQ_DEFAULT;
+	}
+}
+
+/*
+ * Existing threads run while the counters are opened and may create others: their counters are
+ * enabled at open, see attach_new_threads().
+ */
+static bool attaches(const struct attar_target *t)
+{
+	return t->kind == ATTAR_TARGET_TASKS && !t->by_exec;
+}
+
+static int fill_attr(const struct stream_events *e, const struct attar_event_spec *spec,
+	struct perf_event_attr *attr)
+{
+	int r = attar_event_spec_attr(spec, attr, sizeof(*attr));
+
+	if (r < 0)
+		return r;
+	attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	if (e->flags & ATTAR_STREAM_STACKS || spec->stack)
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->sample_max_stack = spec->max_stack;
+	event_sample_attr(spec, attr);
+	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
+		attr->exclude_kernel = attr->exclude_hv = 1; /* never fires: needs no permission */
+	set_period(e, spec, attr);
+	attar_stream_attr(attr, false);
+	attr->disabled = !attaches(e->target);
+	attr->enable_on_exec = e->target->by_exec;
+	return 0;
+}
+
+static int set_filter(struct event_source *s)
+{
+	int r = s->in_kernel ? attar_counter_filter(s->counter, s->in_kernel) : 0;
+
+	if (r != -EINVAL)
+		return r;
+	if (!s->spare)
+		return filter_refused(s->spec, s->in_kernel);
+	log_note("filter '%s' of '%s' runs in attar: the kernel rejected it", CLIP(s->spec->filter),
+		CLIP(s->spec->name));
+	s->keep = TAKE_PTR(s->spare);
+	return 0;
+}
+
+int event_source_open(struct stream_events *e, struct event_source *s)
+{
+	const struct attar_event_spec *spec = s->spec;
+	struct counter_cpus cpus = {spec->only_cpus, spec->n_only_cpus};
+	struct perf_event_attr attr = {0};
+	int r = fill_attr(e, spec, &attr);
+
+	if (s->usdt)
+		attr.sample_type |= PERF_SAMPLE_RAW;
+	if (r == 0)
+		r = counter_open_on(e->target, cpus, &attr, spec->name,
+			e->flags & ATTAR_STREAM_EXACT ? 0 : ATTAR_COUNTER_DEGRADE, &s->counter);
+	if (r == 0)
+		r = set_filter(s);
+	if (r < 0)
+		s->counter = attar_counter_close(s->counter);
+	return r;
+}
+
+/* Events of patterns that are refused are left out. */
+int events_open(struct stream_events *e)
+{
+	struct leftout left = {0};
+	size_t n = 0;
+	int r = 0, ended;
+
+	e->target->events = e->sources.n;
+	e->target->files_later = target_instances(e->target) + LIMIT_STREAM_FILES;
+	vec_each (&e->sources, s) {
+		e->target->events_open = (size_t)(s - e->sources.at);
+		r = leftout_take(&left, s->spec, event_source_open(e, s));
+		if (r < 0)
+			break;
+	}
+	ended = leftout_end(&left);
+	if (r < 0 || ended < 0)
+		return r < 0 ? r : ended;
+	vec_each (&e->sources, s) {
+		if (s->counter)
+			e->sources.at[n++] = *s;
+		else
+			event_source_done(s);
+	}
+	e->sources.n = n;
+	return 0;
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: MIT */
+#include "stream/follow.h"
+
+#include "perf/ring.h"
+#include "recording/format.h"
+#include "stream/stream.h"
+
+/* Of the first word of a record: its type and size, without misc. */
+static const uint64_t RUN_SAME = UINT64_C(0xffff0000ffffffff);
+
+/* A record that ends a round of a recording. */
+static const uint64_t ROUND_END = UINT64_C(8) << 48 | RECORD_FINISHED_ROUND;
+
+enum { CHAIN = PERF_SAMPLE_CALLCHAIN, DATA = PERF_SAMPLE_RAW };
+
+/* ---- following ---- */
+
+/*
+ * The position of a field in samples with these fields of SAMPLE_COMMON, in words; 0: that of what
+ * follows them. A constant for constants, which a loop would not be.
+ */
+static inline __attribute__((always_inline)) unsigned word_of(uint64_t fixed, uint64_t field)
+{
+	enum {
+		IP = PERF_SAMPLE_IDENTIFIER,
+		TASK = IP | PERF_SAMPLE_IP,
+		TIME = TASK | PERF_SAMPLE_TID,
+		ID = TIME | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR,
+		CPU = ID | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID,
+		PERIOD = CPU | PERF_SAMPLE_CPU,
+		ALL = PERIOD | PERF_SAMPLE_PERIOD,
+	};
+	uint64_t before = field == PERF_SAMPLE_IDENTIFIER ? 0
+			  : field == PERF_SAMPLE_IP       ? IP
+			  : field == PERF_SAMPLE_TID      ? TASK
+			  : field == PERF_SAMPLE_TIME     ? TIME
+			  : field == PERF_SAMPLE_ID       ? ID
+			  : field == PERF_SAMPLE_CPU      ? CPU
+			  : field == PERF_SAMPLE_PERIOD   ? PERIOD
+							  : ALL;
+
+	return 1 + (unsigned)__builtin_popcountll(fixed & before);
+}
+
+/* Looks up the thread of a sample. False if it is not known, or is not to be delivered. */
+static inline bool take_task(struct attar_stream *s, uint64_t task)
+{
+	pid_t pid = (pid_t)task, tid = (pid_t)(task >> 32);
+	struct thread *t = *procs_recent(&s->procs, tid);
+
+	if (unlikely(!t || t->pub.tid != tid || pid == s->skipped_pid))
+		return false;
+	s->procs.task = task;
+	s->procs.of_task = t;
+	return true;
+}
+
+/* The call chain, and raw data after it. */
+static __attribute__((noinline)) bool take_chain(
+	struct attar_stream *s, const struct run *run, const record_word *at)
+{
+	const struct perf_event_header *header = (const void *)run->at;
+	uint64_t spare = (header->size - run->min) / 8, nr = *at++;
+	struct attar_sample *sample = &s->record.sample;
+
+	if (unlikely(nr > spare))
+		return false;
+	sample->callchain = (const uint64_t *)at;
+	sample->callchain_nr = (uint32_t)nr;
+	if (!(run->type & DATA))
+		return true;
+	at += nr;
+	if (unlikely(*at % 8 != 4 || (uint32_t)*at / 8 > spare - nr))
+		return false;
+	sample->raw = (const char *)at + 4;
+	sample->raw_size = (uint32_t)*at;
+	return true;
+}
+
+static int follow_otherwise(struct attar_stream *s, struct attar_event *ev);
+
+/*
+ * The event of the record at the front, which was checked. What is equal in all samples of the run
+ * is in s->record already, see set_equal_fields().
+ */
+static inline __attribute__((always_inline)) int give(
+	struct attar_stream *s, struct attar_event *ev, uint64_t fixed)
+{
+	struct run *run = &s->run->run;
+	const record_word *words = (const record_word *)(const void *)run->at;
+	struct attar_record *rec = &s->record;
+	const uint64_t first = words[0], ip = words[word_of(fixed, PERF_SAMPLE_IP)],
+		       task = words[word_of(fixed, PERF_SAMPLE_TID)],
+		       time = words[word_of(fixed, PERF_SAMPLE_TIME)],
+		       cpu = words[word_of(fixed, PERF_SAMPLE_CPU)],
+		       period = fixed & PERF_SAMPLE_PERIOD
+					? words[word_of(fixed, PERF_SAMPLE_PERIOD)]
+					: 0;
+
+	memcpy(rec, &first, sizeof(first)); /* type, misc and size */
+	rec->header = (const void *)words;
+	rec->sample.ip = ip;
+	memcpy(&rec->pid, &task, sizeof(task));
+	rec->time = time;
+	rec->cpu = (uint32_t)cpu;
+	if (fixed & PERF_SAMPLE_PERIOD)
+		rec->sample.period = period;
+	run->at = (const char *)words + (first >> 48);
+	s->delivered = time;
+	s->stats.samples++;
+	*ev = (struct attar_event){.record = rec,
+		.time = time,
+		.counter = run->like.counter,
+		.cpu = (uint32_t)cpu,
+		.thread = &s->procs.of_task->pub};
+	return 1;
+}
+
+/* Whether the record at the front is a sample like the one before, and the next in time. */
+static inline __attribute__((always_inline)) bool is_next(struct attar_stream *s,
+	const struct run *run, unsigned id_at, unsigned time_at, unsigned task_at)
+{
+	const record_word *words = (const record_word *)(const void *)run->at;
+	uint64_t time, task;
+
+	if (unlikely(run->at > run->last) || unlikely((words[0] & RUN_SAME) != run->like.same) ||
+		unlikely(id_at && words[id_at] != run->like.id))
+		return false;
+	time = words[time_at];
+	if (unlikely(time < s->delivered || time > s->run_limit))
+		return false;
+	task = words[task_at];
+	return likely(task == s->procs.task && s->procs.of_task) || take_task(s, task);
+}
+
+/*
+ * Takes the next record of the run if it is a sample like the one before, and the next in time.
+ * Otherwise changes only s->record.
+ */
+static inline __attribute__((always_inline)) int follow(
+	struct attar_stream *s, struct attar_event *ev, uint64_t fixed, bool chain)
+{
+	uint64_t id = fixed & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
+	const struct run *run = &s->run->run;
+	const record_word *tail;
+
+	if (unlikely(!is_next(s, run, id ? word_of(fixed, id) : 0, word_of(fixed, PERF_SAMPLE_TIME),
+		    word_of(fixed, PERF_SAMPLE_TID))))
+		return follow_otherwise(s, ev);
+	tail = (const record_word *)(const void *)run->at + word_of(fixed, 0);
+	if (chain) {
+		if (unlikely(!take_chain(s, run, tail)))
+			return follow_otherwise(s, ev);
+	} else if (run->raw_at) {
+		if (unlikely((uint32_t)*tail != run->like.raw))
+			return follow_otherwise(s, ev);
+		s->record.sample.raw = (const char *)tail + 4;
+	}
+	return give(s, ev, fixed);
+}
+
+/* One for each of the usual sets of fields, so that their positions are constants. */
+#define FOLLOW(name, fixed)                                                                        \
+	static int name(struct attar_stream *s, struct attar_event *ev)                            \
+	{                                                                                          \
+		return follow(s, ev, fixed, false);                                                \
+	}                                                                                          \
+	static int name##_chain(struct attar_stream *s, struct attar_event *ev)                    \
+	{                                                                                          \
+		return follow(s, ev, fixed, true);                                                 \
+	}
+
+FOLLOW(follow_own, SAMPLE_USUAL)
+FOLLOW(follow_one, SAMPLE_ONE)
+FOLLOW(follow_more, SAMPLE_MORE)
+FOLLOW(follow_self, SAMPLE_SELF)
+
+/* For any fields of SAMPLE_COMMON. */
+static int follow_any(struct attar_stream *s, struct attar_event *ev)
+{
+	struct run *run = &s->run->run;
+	const struct perf_event_header *header = (const void *)run->at;
+	struct attar_record *rec = &s->record;
+
+	if (!is_next(s, run, run->id_at, run->time_at, run->task_at) ||
+		!sample_common(run->type, header, (header->size - run->min) / 8, rec))
+		return follow_otherwise(s, ev);
+	if (!(run->type & PERF_SAMPLE_PERIOD))
+		rec->sample.period = s->layouts[run->like.counter].fixed_period;
+	memcpy(rec, header, sizeof(*header));
+	rec->header = header;
+	run->at += header->size;
+	s->delivered = rec->time;
+	s->stats.samples++;
+	*ev = (struct attar_event){.record = rec,
+		.time = rec->time,
+		.counter = run->like.counter,
+		.cpu = rec->cpu,
+		.thread = &s->procs.of_task->pub};
+	return 1;
+}
+
+/* ---- changes within a run ---- */
+
+/* All samples of a recording of one event are of that event. */
+static bool needs_id(const struct attar_stream *s)
+{
+	return !s->replay || s->n_counters > 1;
+}
+
+static inline record_word word_at(const struct run *run, unsigned at)
+{
+	return ((const record_word *)(const void *)run->at)[at];
+}
+
+/* What follow() expects to be equal in the samples of a run. */
+static inline void set_equal_fields(struct attar_stream *s, const struct run *run)
+{
+	struct attar_record *rec = &s->record;
+
+	if (run->next == follow_any)
+		return;
+	rec->id = run->id_at ? run->like.id : 0;
+	if (!(run->type & PERF_SAMPLE_PERIOD))
+		rec->sample.period = s->layouts[run->like.counter].fixed_period;
+	if (!(run->type & CHAIN)) {
+		rec->sample.callchain = NULL;
+		rec->sample.callchain_nr = 0;
+		rec->sample.raw_size = run->like.raw;
+	}
+	if (!(run->type & DATA)) {
+		rec->sample.raw = NULL;
+		rec->sample.raw_size = 0;
+	}
+}
+
+/* -1: the record at the front is no sample of the run. */
+enum { SAME, CHANGED, OTHER = -1 };
+
+/* Compares the size of samples with that of the record at the front, and adapts it. */
+static inline int adapt_size(struct run *run)
+{
+	uint64_t left = (uint64_t)(run->end - run->at), first, size;
+
+	if (unlikely(left < sizeof(first)))
+		return OTHER;
+	first = word_at(run, 0);
+	if (unlikely(first == ROUND_END && left > 8)) { /* a sequence can go on in the next round */
+		run->at += 8;
+		left -= 8;
+		first = word_at(run, 0);
+		if ((first & RUN_SAME) == run->like.same && run->at <= run->last)
+			return CHANGED;
+	}
+	if (likely((first & RUN_SAME) == run->like.same && run->at <= run->last))
+		return SAME;
+	size = first >> 48;
+	if ((uint32_t)first != PERF_RECORD_SAMPLE || size > left || size < run->min || size % 8)
+		return OTHER;
+	run->like.same = first & RUN_SAME;
+	run->last = run->end - size;
+	return CHANGED;
+}
+
+/*
+ * Whether samples of a counter can be followed. An shm_source may have events in between; deferred
+ * samples have to wait.
+ */
+static bool is_followed(const struct attar_stream *s, uint32_t counter)
+{
+	return !s->shm_source && !s->has_added && !s->accounts[counter].defers &&
+	       !(s->events && stream_events_concern(s->events, counter));
+}
+
+/* Samples of several counters are of one run if they have the same fields. */
+static bool is_alike(const struct attar_stream *s, uint32_t counter, const struct run *run)
+{
+	return s->layouts[counter].sample_type == run->type && is_followed(s, counter);
+}
+
+static void tally_run(struct attar_stream *s, struct cursor *c)
+{
+	if (c->tallies)
+		c->tallies[c->run.like.counter].arrived += s->stats.samples - s->run_since;
+	s->run_since = s->stats.samples;
+}
+
+/* The same for its id, and the counter that has it. */
+static inline int adapt_id(struct attar_stream *s, struct run *run)
+{
+	uint32_t counter;
+	uint64_t id;
+
+	if (!run->id_at || word_at(run, run->id_at) == run->like.id)
+		return SAME;
+	id = word_at(run, run->id_at);
+	if (needs_id(s)) {
+		counter = stream_counter_of(s, id);
+		if (counter != run->like.counter) {
+			if (counter == NO_COUNTER || !is_alike(s, counter, run))
+				return OTHER;
+			tally_run(s, s->run);
+			run->like.counter = counter;
+		}
+	}
+	run->like.id = id;
+	return CHANGED;
+}
+
+/* The same for the size of its raw data, if there is no call chain. */
+static inline int adapt_raw(struct run *run)
+{
+	uint64_t spare = ((word_at(run, 0) >> 48) - run->min) / 8;
+	uint32_t raw;
+
+	if (!run->raw_at)
+		return SAME;
+	raw = (uint32_t)word_at(run, run->raw_at);
+	if (raw % 8 != 4 || raw / 8 > spare)
+		return OTHER;
+	if (raw == run->like.raw)
+		return SAME;
+	run->like.raw = raw;
+	return CHANGED;
+}
+
+static inline int adapt(struct attar_stream *s, struct run *run)
+{
+	const struct run_sample before = run->like;
+	int size = adapt_size(run), id, raw;
+
+	if (size == OTHER)
+		return OTHER;
+	id = adapt_id(s, run);
+	raw = adapt_raw(run);
+	if (id == OTHER || raw == OTHER)
+		return OTHER;
+	if (id == CHANGED)
+		run->before = before;
+	if (id == CHANGED || raw == CHANGED)
+		set_equal_fields(s, run);
+	return size | id | raw;
+}
+
+/* Two events often take turns: begin and end of something. */
+static inline bool is_like_before(const struct run *run)
+{
+	const struct run_sample *b = &run->before;
+
+	return run->at <= run->end - (b->same >> 48) && b->same &&
+	       (word_at(run, 0) & RUN_SAME) == b->same &&
+	       (!run->id_at || word_at(run, run->id_at) == b->id) &&
+	       (!run->raw_at || (uint32_t)word_at(run, run->raw_at) == b->raw);
+}
+
+static inline void take_turns(struct attar_stream *s, struct run *run)
+{
+	const struct run_sample like = run->before;
+
+	if (s->run->tallies)
+		tally_run(s, s->run);
+	run->before = run->like;
+	run->like = like;
+	run->last = run->end - (like.same >> 48);
+	set_equal_fields(s, run);
+}
+
+/* ---- several runs in turn ---- */
+
+/* Updates the positions of ring or cursor to that of its run. */
+static void take_position(struct attar_stream *s, struct cursor *c)
+{
+	struct run *run = &c->run;
+	struct attar_ring *ring = c->ring;
+
+	if (ring) {
+		ring->newest = ring->tail + (uint64_t)((const char *)s->record.header - run->from);
+		ring->tail += (uint64_t)(run->at - run->from);
+	} else {
+		c->at = run->at;
+	}
+	run->from = run->at;
+}
+
+/* Whether samples of the run can follow those of the other one, see set_equal_fields(). */
+static bool can_follow(const struct run *run, const struct run *other)
+{
+	return run->is_parked &&
+	       (run->next == other->next || (run->next != follow_any && other->next != follow_any));
+}
+
+/*
+ * Parks the run, since the record of another cursor is the next in time; resumes the run of that
+ * one, if it has one.
+ */
+static bool switch_run(struct attar_stream *s, uint64_t time)
+{
+	struct cursor *c = s->run, *next;
+	struct run *run = &c->run;
+
+	if (run->at != run->from) {
+		c->passed_time = s->delivered;
+		take_position(s, c);
+	} else if (c->header) {
+		c->passed_time = c->time;
+	}
+	tally_run(s, c);
+	c->header = NULL;
+	c->time = time;
+	run->is_parked = true;
+	s->front_done = false;
+	merge_sink_first(&s->merge);
+	next = merge_first(&s->merge);
+	if (!can_follow(&next->run, run)) {
+		s->run = NULL;
+		s->next = stream_next_record;
+		return false;
+	}
+	next->run.is_parked = false;
+	set_equal_fields(s, &next->run);
+	s->run = next;
+	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
+	s->next = next->run.next;
+	return true;
+}
+
+static __attribute__((noinline)) int follow_changed(struct attar_stream *s, struct attar_event *ev)
+{
+	struct run *run = &s->run->run;
+	int changed = adapt(s, run);
+	uint64_t time;
+
+	if (changed == OTHER)
+		return stream_next_record(s, ev);
+	time = word_at(run, run->time_at);
+	if (time > s->run_limit && time <= s->horizon)
+		changed = switch_run(s, time) ? CHANGED : SAME;
+	return changed ? s->next(s, ev) : stream_next_record(s, ev);
+}
+
+static __attribute__((noinline)) int follow_otherwise(
+	struct attar_stream *s, struct attar_event *ev)
+{
+	struct run *run = &s->run->run;
+
+	if (!is_like_before(run) || word_at(run, run->time_at) > s->run_limit)
+		return follow_changed(s, ev);
+	take_turns(s, run);
+	return run->next(s, ev);
+}
+
+/* ---- begin and end ---- */
+
+static void set_bytes(struct run *run, const struct cursor *c)
+{
+	const struct attar_ring *ring = c->ring;
+	uint64_t end;
+
+	if (!ring) {
+		run->from = run->at = c->at;
+		run->end = c->end;
+		return;
+	}
+	end = MIN(ring->head, c->give_back);
+	end = MIN(end, (ring->tail | (ring->size - 1)) + 1);
+	run->from = run->at = ring_at(ring, ring->tail);
+	run->end = run->from + (end - ring->tail);
+}
+
+static stream_next_fn *function_of(uint64_t fixed, bool chain)
+{
+	switch (fixed) {
+	case SAMPLE_USUAL:
+		return chain ? follow_own_chain : follow_own;
+	case SAMPLE_ONE:
+		return chain ? follow_one_chain : follow_one;
+	case SAMPLE_MORE:
+		return chain ? follow_more_chain : follow_more;
+	case SAMPLE_SELF:
+		return chain ? follow_self_chain : follow_self;
+	default:
+		return follow_any;
+	}
+}
+
+/* Whether samples have their task and time at fixed positions, and all fields are usual ones. */
+static bool set_fields(
+	const struct attar_stream *s, const struct attar_layout *layout, struct run *run)
+{
+	uint64_t type = layout->sample_type;
+	uint64_t fixed = type & ~(uint64_t)(CHAIN | DATA);
+
+	if (type & ~(uint64_t)SAMPLE_COMMON || layout->tid < 0 || layout->time < 0 ||
+		(layout->id < 0 && needs_id(s)))
+		return false;
+	run->next = function_of(fixed, type & CHAIN);
+	run->type = type;
+	run->min = layout->sample_min;
+	run->id_at = layout->id < 0 ? 0 : (uint8_t)(layout->id / 8);
+	run->task_at = (uint8_t)(layout->tid / 8);
+	run->time_at = (uint8_t)(layout->time / 8);
+	run->raw_at = (type & (CHAIN | DATA)) == DATA && run->next != follow_any
+			      ? (uint8_t)word_of(fixed, 0)
+			      : 0;
+	return true;
+}
+
+void follow_begin(struct attar_stream *s, struct cursor *c, uint32_t counter)
+{
+	const struct attar_record *rec = &s->record;
+	struct run *run = &c->run;
+
+	if (rec->type != PERF_RECORD_SAMPLE || s->delivered < s->start_time ||
+		!is_followed(s, counter) || !set_fields(s, &s->layouts[counter], run))
+		return;
+	run->before = (struct run_sample){0};
+	set_bytes(run, c);
+	run->like.counter = counter;
+	run->like.id = rec->id;
+	run->like.raw = rec->sample.raw_size;
+	run->like.same = (uint64_t)rec->size << 48 | rec->type;
+	run->last = run->end - rec->size;
+	s->run = c;
+	s->next = run->next;
+	s->run_limit = MIN(s->horizon, merge_second_time(&s->merge));
+	s->run_since = s->stats.samples;
+}
+
+void follow_end(struct attar_stream *s)
+{
+	struct cursor *c = s->run;
+
+	if (!c)
+		return;
+	s->run = NULL;
+	s->next = stream_next_record;
+	tally_run(s, c);
+	if (c->run.at == c->run.from) {
+		c->run.is_parked = !c->header;
+		return;
+	}
+	c->header = s->record.header;
+	c->time = s->delivered;
+	s->front_done = true;
+	take_position(s, c);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fast path through samples with the same fields in one ring or recording: a run. It does what
+ * advance() and dispatch() of stream/read.c do, with each test and each store once; what is equal
+ * in most samples of the run (size, event, size of the raw data, thread) is only compared.
+ *
+ * A run ends at the first record that is not such a sample. When the next record in time is in
+ * another ring or sequence, the run is parked, and resumed when it is its turn again.
+ */
+#ifndef STREAM_FOLLOW_H
+#define STREAM_FOLLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attar_stream;
+struct attar_event;
+struct cursor;
+
+/* As attar_stream_next(). */
+typedef int stream_next_fn(struct attar_stream *s, struct attar_event *ret_event);
+
+/* What is equal in most samples of a run. */
+struct run_sample {
+	uint64_t same; /* type and size in the header, see RUN_SAME */
+	uint64_t id;
+	uint32_t raw; /* bytes of raw data, if there is no call chain */
+	uint32_t counter;
+};
+
+/* The run of a cursor. */
+struct run {
+	const char *at;           /* the next record */
+	const char *last;         /* the last address at which a record like it ends before `end` */
+	struct run_sample like;   /* the newest sample */
+	struct run_sample before; /* the newest one of another event; zeroed: none */
+	uint64_t type;            /* sample_type */
+	stream_next_fn *next;
+	const char *from, *end; /* from: up to here the cursor is up to date */
+	uint32_t min;           /* the smallest size of a sample, bytes */
+	bool is_parked;         /* the record at `at` is the cursor's front, and was not taken */
+	/* positions in words; 0: absent, or not compared */
+	uint8_t id_at, task_at, time_at, raw_at;
+};
+
+/*
+ * Starts a run after the record in front of the cursor was delivered, if it is a sample with usual
+ * fields only. The run lasts at most to the end of the written bytes, the wraparound of the ring,
+ * or the point where space is to be released.
+ */
+void follow_begin(struct attar_stream *s, struct cursor *c, uint32_t counter);
+
+/* Updates ring and cursor to the end of the current run, if there is one. */
+void follow_end(struct attar_stream *s);
+
+#endif
