@@ -316,6 +316,44 @@ ATTAR_API const char *attar_transport_name(enum attar_transport transport);
 /* The name of an event kind, for headings and messages: "hardware", "tracepoint" ... */
 ATTAR_API const char *attar_event_kind_name(enum attar_event_kind kind);
 
+/* ---- USDT probes that stay ---- */
+
+/* Called with the name of a tracepoint; a nonzero result ends the iteration and is returned. */
+typedef int attar_usdt_added_fn(void *ctx, const char *name);
+
+/*
+ * Makes tracepoints PROVIDER:NAME for the USDT probes of a file, which stay until they are deleted:
+ * "[PROVIDER:NAME@]FILE[@ADDRESS][ ARGUMENTS]". PROVIDER and NAME may be patterns; none: all.
+ * ADDRESS (a number, or FUNCTION[+OFFSET]) is a place without a note. ARGUMENTS replace those of
+ * the notes: operands as in a note ("-4@%edi"), or in the kernel's syntax ("name=%di:s32"). fn is
+ * called for each, and may be NULL. Returns 0, or the nonzero result of fn; -ENOENT: there is no
+ * such file, probe or function; -EEXIST: there is such a tracepoint; -EACCES; -EOPNOTSUPP: the
+ * kernel has no uprobes, or cannot fetch an operand; -EINVAL; -ENOMEM.
+ */
+ATTAR_API int attar_usdt_add(const char *text, attar_usdt_added_fn *fn, void *ctx);
+
+/* Deletes the tracepoints PROVIDER:NAME; * and ? match. -ENOENT: there are none; -EBUSY. */
+ATTAR_API int attar_usdt_delete(const char *pattern);
+
+/* Called with name, FILE:OFFSET and fetched arguments of a location; otherwise as above. */
+typedef int attar_usdt_fn(void *ctx, const char *name, const char *location, const char *arguments);
+
+/* Calls fn for each location of the tracepoints that were added. Returns 0 or a negative errno. */
+ATTAR_API int attar_usdt_each_added(attar_usdt_fn *fn, void *ctx);
+
+/* ---- addresses ---- */
+
+/*
+ * The address of a number ("0x1234"); of "SYMBOL", a variable or function of the program of process
+ * pid, or else of the kernel; or of "SYMBOL@FILE" in process pid. "SYMBOL+OFFSET" is OFFSET bytes
+ * behind it. pid 0: the first of the catalog's pids, or else its program; files that can be mapped
+ * anywhere have addresses in processes only. Returns 0; -ENOENT: there is no such symbol; -EFAULT:
+ * the process has not mapped this number; -EACCES: the kernel hides its addresses; -EINVAL; or the
+ * negative errno of a file that cannot be read.
+ */
+ATTAR_API int attar_catalog_address(
+	struct attar_catalog *catalog, const char *text, pid_t pid, uint64_t *ret_address);
+
 /* ---- tracefs ---- */
 
 /*

@@ -94,6 +94,8 @@ enum {
 	ATTAR_EXPR_CONDITION = 1 << 1,
 	/* Allow system(), which runs a command. */
 	ATTAR_EXPR_ALLOW_EXEC = 1 << 2,
+	/* The events are of another architecture: syscall_name() gives "syscall_NUMBER". */
+	ATTAR_EXPR_OTHER_ARCH = 1 << 3,
 };
 
 struct attar_expr_opts {
@@ -113,6 +115,8 @@ struct attar_expr_opts {
 	 * expression is stored here, for attar_spec_error() and the like; 0: it has none.
 	 */
 	unsigned *ret_column;
+	attar_expr_text_fn *ustring; /* the text at an address in the process of record->tid */
+	attar_expr_text_fn *fd_name; /* the file of a descriptor of record->tid */
 };
 
 /*
@@ -129,6 +133,15 @@ ATTAR_API struct attar_expr *attar_expr_free(struct attar_expr *expr);
 
 /* The text of the expression, borrowed from it. */
 ATTAR_API const char *attar_expr_text(const struct attar_expr *expr);
+
+/*
+ * Writes part i of the compiled expression as text, such as "2: s32 field pid" or "4: s32 2 * 3",
+ * where 2 and 3 are the numbers of other parts. The values of its columns are the last parts of
+ * their operands. Writes at most max bytes including the NUL and returns the length of the complete
+ * text, as snprintf() does; 0 after the last part.
+ */
+ATTAR_API size_t attar_expr_part(
+	const struct attar_expr *expr, size_t i, char *ret_text, size_t max);
 
 /* ---- evaluating: these functions do not check their arguments ---- */
 
@@ -173,6 +186,13 @@ ATTAR_API size_t attar_expr_columns(const struct attar_expr *expr);
 /* The i-th column; NULL after the last. */
 ATTAR_API const struct attar_expr_column *attar_expr_get_column(
 	const struct attar_expr *expr, size_t i);
+
+/*
+ * The field that the expression is, if it is a number at a fixed place of the record and nothing
+ * else: attar_field_u64() then reads the same value with less effort. Otherwise NULL. Borrowed from
+ * the expression.
+ */
+ATTAR_API const struct attar_field *attar_expr_get_field(const struct attar_expr *expr);
 
 /* The number of bytes that a key of this expression has at most. */
 ATTAR_API size_t attar_expr_key_size(const struct attar_expr *expr);

@@ -223,6 +223,42 @@ static inline double attar_number_double(const struct attar_number_type *type, c
 }
 
 /*
+ * The number of numbers in a field: 1, or that of an array's elements; 0 if the field holds none or
+ * exceeds the record. Numbers of a size other than 1, 2, 4 or 8 bytes are not counted.
+ */
+ATTAR_API size_t attar_field_count(const struct attar_field *field, const void *raw, size_t size);
+
+/*
+ * Number i of a field, from 0, sign-extended if it is signed; of a field that is one number, i is
+ * 0. Floating-point numbers are truncated. 0 if there is no such number, it exceeds the record or
+ * does not fit in 64 bits.
+ */
+ATTAR_API uint64_t attar_field_u64_at(
+	const struct attar_field *field, const void *raw, size_t size, size_t i);
+
+/* The same as a floating-point number; 0 if there is no such number or it exceeds the record. */
+ATTAR_API double attar_field_double_at(
+	const struct attar_field *field, const void *raw, size_t size, size_t i);
+
+/* As attar_field_u64_at(), as a signed number. */
+static inline int64_t attar_field_i64_at(
+	const struct attar_field *field, const void *raw, size_t size, size_t i)
+{
+	return ATTAR_CAST(int64_t, attar_field_u64_at(field, raw, size, i));
+}
+
+/*
+ * Reads a number from a raw record of `size` bytes as a floating-point number: one of libperfume's
+ * f32 and f64, or an integer. 0 if the field is not one number or exceeds the record.
+ */
+static inline double attar_field_double(
+	const struct attar_field *field, const void *raw, size_t size)
+{
+	return attar_field_count(field, raw, size) == 1 ? attar_field_double_at(field, raw, size, 0)
+							: 0;
+}
+
+/*
  * Formats a record as one line of text using the kernel's print format, or as "name=value ..." if
  * that can only be evaluated in the kernel. Writes at most max bytes including the NUL and returns
  * the length of the complete text, as snprintf() does. Never reads outside the record, even if

@@ -90,6 +90,7 @@ struct attar_keytable_opts {
 	size_t rank;
 	attar_keyrow_fn *on_remove; /* NULL: none */
 	void *ctx;
+	uint64_t signed_sums; /* bit i: sum i is an int64_t, which matters for its order */
 };
 
 /*
@@ -142,6 +143,15 @@ ATTAR_API int attar_keytable_end_interval(struct attar_keytable *table);
  */
 ATTAR_API size_t attar_keytable_top(const struct attar_keytable *table, enum attar_scope scope,
 	size_t sum, struct attar_keyrow **rows, size_t k);
+
+/*
+ * The rows of a report: those of attar_keytable_top() and, if it has values in the scope, the
+ * others row as the last one; its key is NULL. *ret_rows has room for them and is freed by the
+ * caller with free(); the rows belong to the table. Returns 0, -ENOMEM, or -EINVAL for a sum out of
+ * range.
+ */
+ATTAR_API int attar_keytable_rows(const struct attar_keytable *table, enum attar_scope scope,
+	size_t sum, struct attar_keyrow ***ret_rows, size_t *ret_n);
 
 /*
  * Adds the rows of `from` to `to`, which has the same numbers of sums and histograms and size of

@@ -32,6 +32,7 @@ struct attar_layout {
 	uint64_t branch_sample_type;
 	uint64_t regs_user; /* mask */
 	uint64_t regs_intr; /* mask */
+	uint64_t fixed_period; /* of samples without PERF_SAMPLE_PERIOD; 0: it varies */
 	bool sample_id_all;
 	/*
 	 * Offsets from the start of the record, -1 when the field is absent. Fields of a SAMPLE ...
@@ -118,7 +119,7 @@ struct attar_sample {
 	uint64_t data_page_size, code_page_size; /* bytes */
 
 	uint64_t ip;
-	uint64_t period;
+	uint64_t period; /* without PERF_SAMPLE_PERIOD that of the attributes; 0: it varies */
 	const uint64_t *callchain;
 	const void *raw;
 	uint32_t callchain_nr; /* entries, PERF_CONTEXT_* markers included */

@@ -44,7 +44,8 @@ enum attar_unit {
 	ATTAR_UNIT_BYTES,
 	ATTAR_UNIT_HEX, /* an address */
 	ATTAR_UNIT_HZ,
-	ATTAR_UNIT_ID, /* an identifier: pid, tid, cpu (never grouped, scaled or summed) */
+	ATTAR_UNIT_ID,    /* an identifier: pid, tid, cpu (never grouped, scaled or summed) */
+	ATTAR_UNIT_CLOCK, /* ns of a clock that does not begin in 1970; shown in seconds */
 };
 
 enum attar_section_kind {
@@ -130,6 +131,9 @@ ATTAR_API void attar_cell_i64(struct attar_section *section, int64_t value);
 ATTAR_API void attar_cell_double(struct attar_section *section, double value);
 ATTAR_API void attar_cell_text(struct attar_section *section, const char *text);
 ATTAR_API void attar_cell_none(struct attar_section *section);
+
+/* Text output shows the last cell of these event lines only, without a heading. */
+ATTAR_API void attar_section_plain(struct attar_section *section);
 
 /*
  * A cell of text with the fields of a tracepoint's record, as attar_format_print() writes them, at

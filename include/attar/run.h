@@ -22,6 +22,7 @@
 
 #include "attar/event.h"
 #include "attar/expr.h"
+#include "attar/option.h"
 #include "attar/report.h"
 #include "attar/stats.h"
 #include "attar/stream.h"
@@ -32,86 +33,6 @@ extern "C" {
 
 struct attar_run;
 
-/* ---- options ---- */
-
-enum attar_option_type {
-	ATTAR_OPTION_FLAG,    /* bool; no value */
-	ATTAR_OPTION_SWITCH,  /* int: -1 not given, 1 --name, 0 --no-name */
-	ATTAR_OPTION_COUNT,   /* uint64_t */
-	ATTAR_OPTION_TIME,    /* uint64_t, ns; a bare number counts in `bare` ns */
-	ATTAR_OPTION_SIZE,    /* uint64_t, bytes */
-	ATTAR_OPTION_PERCENT, /* double, 0..100 */
-	ATTAR_OPTION_TEXT,   /* const char *; owned by the run; if repeated, the last one is used */
-	ATTAR_OPTION_LIST,   /* struct attar_texts; each occurrence adds one */
-	ATTAR_OPTION_JOINED, /* const char *; owned by the run; values are joined with commas */
-};
-
-struct attar_texts {
-	const char **at; /* owned by the run */
-	size_t n;
-};
-
-struct attar_option {
-	char letter;       /* 0: none */
-	const char *name;  /* long name, without -- */
-	const char *value; /* name of the value in help; NULL for a flag or switch */
-	const char *help; /* one line, no full stop; NULL: old name of another option, not listed */
-	enum attar_option_type type;
-	size_t offset;        /* of the member in the struct of the table */
-	uint64_t bare;        /* TIME: ns per unit of a number without unit */
-	uint64_t min, max;    /* COUNT, TIME, SIZE: limits, 0: none; PERCENT: min */
-	const char *complete; /* of the value: "file", "pid", "event", ...; NULL: none */
-	/* The value of --NAME alone; --NAME=VALUE gives another. NULL: a value is required. */
-	const char *implied;
-};
-
-/* 1 if the member has this type, otherwise -1. */
-#ifdef __cplusplus
-extern "C++" {
-template <typename A, typename B> struct attar_same_type {
-	enum { value = -1 };
-};
-template <typename A> struct attar_same_type<A, A> {
-	enum { value = 1 };
-};
-}
-#define ATTAR_HAS_TYPE(state_, member_, want_)                                                     \
-	attar_same_type<decltype(static_cast<state_ *>(nullptr)->member_), want_>::value
-#else
-#define ATTAR_HAS_TYPE(state_, member_, want_)                                                     \
-	(__builtin_types_compatible_p(__typeof__(((state_ *)0)->member_), want_) ? 1 : -1)
-#endif
-
-/*
- * The offset of a member, or a compile error if its type is not the one that the option writes. The
- * macros below initialize members of struct attar_option in declaration order, as C++20 requires.
- */
-#define ATTAR_OFFSET(state_, member_, want_)                                                       \
-	(offsetof(state_, member_) + 0 * sizeof(char[ATTAR_HAS_TYPE(state_, member_, want_)]))
-#define ATTAR_FLAG(state_, member_, letter_, name_, help_)                                         \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .help = (help_), .type = ATTAR_OPTION_FLAG,  \
-		.offset = ATTAR_OFFSET(state_, member_, bool)                                      \
-	}
-#define ATTAR_SWITCH(state_, member_, name_, help_)                                                \
-	{                                                                                          \
-		.name = (name_), .help = (help_), .type = ATTAR_OPTION_SWITCH,                     \
-		.offset = ATTAR_OFFSET(state_, member_, int)                                       \
-	}
-#define ATTAR_VALUE(kind_, ctype_, state_, member_, letter_, name_, value_, help_, ...)            \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .value = (value_), .help = (help_),          \
-		.type = ATTAR_OPTION_##kind_, .offset = ATTAR_OFFSET(state_, member_, ctype_),     \
-		__VA_ARGS__                                                                        \
-	}
-#define ATTAR_COUNT(...)   ATTAR_VALUE(COUNT, uint64_t, __VA_ARGS__)
-#define ATTAR_TIME(...)    ATTAR_VALUE(TIME, uint64_t, __VA_ARGS__)
-#define ATTAR_SIZE(...)    ATTAR_VALUE(SIZE, uint64_t, __VA_ARGS__)
-#define ATTAR_PERCENT(...) ATTAR_VALUE(PERCENT, double, __VA_ARGS__)
-#define ATTAR_TEXT(...)    ATTAR_VALUE(TEXT, const char *, __VA_ARGS__)
-#define ATTAR_LIST(...)    ATTAR_VALUE(LIST, struct attar_texts, __VA_ARGS__)
-#define ATTAR_JOINED(...)  ATTAR_VALUE(JOINED, const char *, __VA_ARGS__)
-
 /* ---- a profiler ---- */
 
 enum attar_uses {
@@ -120,6 +41,7 @@ enum attar_uses {
 	ATTAR_USES_RINGS = 4,    /* -m, --watermark and -N: it receives samples */
 	ATTAR_GIVES_TREE = 8,    /* provides a call tree on request, for folded stacks */
 	ATTAR_REDRAWS = 16,      /* on a terminal, its newest report replaces the previous one */
+	ATTAR_USES_INPUT = 32,   /* --input without ATTAR_USES_RINGS: counts of recordings */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -162,6 +84,25 @@ struct attar_profiler {
 	 * NULL. NULL: none.
 	 */
 	const char *const *preset;
+	/* The option that words of the command line without a dash set. NULL: there are none. */
+	const char *operand;
+	/*
+	 * Called for each record that is not a sample, such as a new mapping or name: of its
+	 * sources, or of the stream's side band, with event->counter ATTAR_NO_COUNTER. May be NULL.
+	 */
+	attar_event_fn *record;
+	/*
+	 * As an event of another profiler, profile/-F 500/: open() requests the events as usual,
+	 * and emits() is called for each of them instead of their functions. 1: the event is also
+	 * one for the other profiler; 0: it is not; or a negative errno. lost(), report() and the
+	 * like are not called. NULL: the profiler cannot be an event.
+	 */
+	attar_event_fn *emits;
+	/*
+	 * Called in each turn of the main loop, about ten times per second or more, after its
+	 * events; not with a recording. May be NULL. Returns 0 or a negative errno.
+	 */
+	int (*turn)(struct attar_run *run, void *self);
 };
 
 /*
@@ -197,6 +138,29 @@ ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
 ATTAR_API int attar_run_events(
 	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
 
+/*
+ * As attar_run_events() for each text of an option such as -e. Without a text: all events of the
+ * recording; -EINVAL on a live system. Only from open().
+ */
+ATTAR_API int attar_run_event_list(
+	struct attar_run *run, const struct attar_texts *texts, bool stacks, attar_event_fn *fn);
+
+/*
+ * Makes a flight recorder: the rings of the kernel's events added so far are overwritten when they
+ * are full, and their contents are delivered at the end of the run, when a report is requested, and
+ * after an event for which the condition `when` is true. `when` is a filter on the fields of the
+ * events; those without these fields do not matter. NULL: no condition. With a condition, the end
+ * of the run delivers nothing.
+ *
+ * If the kernel cannot evaluate the condition, if events of programs are among the events, or with
+ * a recording, rings are read as usual and all events are delivered; the rows of attar_run_lines()
+ * wait instead, in a buffer that keeps the newest ones.
+ *
+ * -EINVAL: `when` is invalid for all events, or a recording is read without a condition; kernels
+ * before Linux 4.7 cannot do it, which a later step of the run reports. Only from open().
+ */
+ATTAR_API int attar_run_overwrite(struct attar_run *run, const char *when);
+
 /* ---- events with bound fields ---- */
 
 enum { ATTAR_INPUT_FIELDS = 8 };
@@ -214,7 +178,9 @@ struct attar_input {
 	/* "a|b": the first one that exists; "?a": optional, 0 or empty if it does not exist */
 	const char *fields[ATTAR_INPUT_FIELDS];
 	attar_event_fn *on_event;
-	bool stacks; /* samples have call stacks */
+	bool stacks;   /* samples have call stacks */
+	bool optional; /* left out if the system has no such tracepoint, or the recording event */
+	uint64_t user_regs; /* PERF_SAMPLE_REGS_USER: mask of registers; 0: none */
 };
 
 /*
@@ -259,6 +225,40 @@ static inline const char *attar_arg_text(
 		event->record->sample.raw_size, ret_len);
 }
 
+/* The bytes of field i of any kind, as attar_field_bytes(). */
+static inline const void *attar_arg_bytes(
+	const struct attar_event *event, unsigned i, size_t *ret_len)
+{
+	return attar_field_bytes(event->fields[i], event->record->sample.raw,
+		event->record->sample.raw_size, ret_len);
+}
+
+/* The number in field i as a floating-point number, as attar_field_double(). */
+static inline double attar_arg_double(const struct attar_event *event, unsigned i)
+{
+	return attar_field_double(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size);
+}
+
+/* The number of elements of the array in field i, as attar_field_count(). */
+static inline size_t attar_arg_count(const struct attar_event *event, unsigned i)
+{
+	return attar_field_count(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size);
+}
+
+/* Element `at` of the array in field i, as attar_field_u64_at() and attar_field_double_at(). */
+static inline uint64_t attar_arg_u64_at(const struct attar_event *event, unsigned i, size_t at)
+{
+	return attar_field_u64_at(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size, at);
+}
+static inline double attar_arg_double_at(const struct attar_event *event, unsigned i, size_t at)
+{
+	return attar_field_double_at(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size, at);
+}
+
 /* ---- tasks ---- */
 
 /*
@@ -274,6 +274,19 @@ ATTAR_API int attar_run_select_tasks(struct attar_run *run);
  */
 ATTAR_API bool attar_run_is_selected(
 	const struct attar_run *run, const struct attar_thread *thread);
+
+/*
+ * For profilers that measure CPUs: watches the whole system, also with a command. -EINVAL: the
+ * options select tasks. Only from open().
+ */
+ATTAR_API int attar_run_watch_cpus(struct attar_run *run);
+
+/*
+ * Whether --cpus selects this CPU: 1, or 0; without the option it selects all. -EINVAL or -ERANGE:
+ * it is no list of CPUs. For values that are not of events: those of events are limited to the
+ * CPUs.
+ */
+ATTAR_API int attar_run_is_cpu_selected(struct attar_run *run, int cpu);
 
 /*
  * Also delivers events that happen in threads of this process: a context switch from it to another
@@ -333,6 +346,35 @@ ATTAR_API const struct attar_event_spec *attar_run_source_spec(
  * chains): cycles, or cpu-clock without a PMU. stacks: with call chains.
  */
 ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
+
+/* ---- timers ---- */
+
+/*
+ * A timer on each CPU, which also fires while the CPU is idle, and events that the kernel counts
+ * meanwhile. It fires in an interrupt: late if interrupts are disabled.
+ */
+struct attar_timer {
+	uint64_t period; /* ns, at least 10,000 */
+	/* Counted events, as for attar_run_count(), NULL: none. Filters only of the kernel. */
+	const char *events;
+	bool stacks; /* samples have call stacks */
+	/*
+	 * Called for each sample; event->counts[i] is the count of event i on the CPU since the
+	 * previous sample of the CPU, or since the start.
+	 */
+	attar_event_fn *on_event;
+};
+
+/*
+ * Adds a timer, as its source number attar_run_sources() - 1. The run then watches CPUs
+ * (attar_run_watch_cpus()), and what runs in this process too. -E2BIG: too many events; otherwise
+ * as attar_run_count(). Only from open().
+ */
+ATTAR_API int attar_run_timer(struct attar_run *run, const struct attar_timer *timer);
+
+/* The parsed spec of event i of the timer, borrowed from the run; NULL after the last. */
+ATTAR_API const struct attar_event_spec *attar_run_timer_spec(
+	const struct attar_run *run, uint32_t source, size_t i);
 
 /* ---- recording ---- */
 
@@ -467,14 +509,42 @@ ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_
 ATTAR_API const struct perf_event_attr *attar_run_source_attr(
 	const struct attar_run *run, uint32_t i);
 
+/*
+ * Stops (on false) or starts again the samples of source i, for profilers that must not cost too
+ * much. Events in between are not lost events: the profiler knows the times. Not from open(), and
+ * not with a recording (-EINVAL). Returns 0 or a negative errno.
+ */
+ATTAR_API int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on);
+
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
+
+/* Whether the profiler is an event of another one, see attar_profiler.emits. */
+ATTAR_API bool attar_run_emits(const struct attar_run *run);
 
 /* The profiler of the run. */
 ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run *run);
 
+/*
+ * Whether events come from the running system, which can tell more about them; not from a
+ * recording.
+ */
+ATTAR_API bool attar_run_is_live(const struct attar_run *run);
+
 /* The interval of reports, ns; 0: one report at the end. */
 ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
+
+/*
+ * Sets the interval of reports, ns; at least a millisecond. Replaces that of the options. Only from
+ * open().
+ */
+ATTAR_API int attar_run_set_interval(struct attar_run *run, uint64_t interval);
+
+/*
+ * Ends the run after this time, ns, unless the options give a duration, it runs a command or reads
+ * a recording. Only from open().
+ */
+ATTAR_API int attar_run_default_duration(struct attar_run *run, uint64_t duration);
 
 /* The requested sampling frequency, Hz. */
 ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
@@ -491,6 +561,12 @@ ATTAR_API struct attar_section *attar_run_lines(
 ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
 
 /*
+ * For a profiler that opened its events without stacks: -EINVAL, with a message, if an output shows
+ * call trees only, else 0.
+ */
+ATTAR_API int attar_run_check_no_tree(const struct attar_run *run);
+
+/*
  * True if an output shows the fields of single events as values. Otherwise a profiler omits
  * them.
  */
@@ -500,13 +576,37 @@ ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
 ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
 
 /*
+ * Adds stacks to a report as attar_stacks_report() does, with the tree also if an output is made
+ * for trees, and sets the unresolved share (see below). stacks NULL: adds nothing. opts may be
+ * NULL. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_run_stacks(struct attar_run *run, struct attar_report *report,
+	struct attar_stacks *stacks, enum attar_scope scope, const struct attar_stacks_opts *opts);
+
+/*
  * Sets the share of samples (0..1) whose innermost frame has no symbol, for the notes of the
  * current report.
  */
 ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
 
-/* Converts a time of the stream's clock to ns since 1970. */
+/*
+ * Converts a time of the stream's clock to what columns of ATTAR_UNIT_TIME show: ns since 1970, or
+ * with --monotonic and --tsc the time of that clock, plus --clock-offset. Columns that are added to
+ * reports of the run have the unit of that clock.
+ */
 ATTAR_API uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time);
+
+/*
+ * When the measurement began, ns of the stream's clock: of a recording, the time of its first
+ * sample.
+ */
+ATTAR_API uint64_t attar_run_began(const struct attar_run *run);
+
+/*
+ * In the profiler's report(): the end of the time that the report covers, ns of the stream's clock.
+ * All events before it have been delivered.
+ */
+ATTAR_API uint64_t attar_run_until(const struct attar_run *run);
 
 /* ---- running a profiler ---- */
 
@@ -531,6 +631,7 @@ struct attar_run_hooks {
 	void (*opening)(void *ctx, uint64_t done, uint64_t all);
 	/* Called in the process of a launched command, see attar_target_opts.prepare. */
 	void (*prepare)(void *ctx);
+	bool need_tree; /* an output shows call trees only; implies want_tree */
 };
 
 /*

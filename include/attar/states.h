@@ -130,6 +130,12 @@ ATTAR_API int attar_states_exit(struct attar_states *states, const void *key, si
 ATTAR_API void attar_states_lost(struct attar_states *states, int cpu, uint64_t from, uint64_t to);
 
 /*
+ * A change of this object was not delivered, as another event shows: drops its segment as lost. Its
+ * state is unknown until the next change.
+ */
+ATTAR_API void attar_state_drop(struct attar_states *states, struct attar_state *state);
+
+/*
  * Ends all segments at this time, and begins others in the same states: at the end of the
  * measurement, or to divide long segments between intervals. Returns 0; -ENOMEM: some segments were
  * not added.

@@ -60,9 +60,11 @@ ATTAR_API int attar_stacks_add(struct attar_stacks *stacks, const struct attar_t
 
 /* What attar_stacks_report() adds. */
 struct attar_stacks_opts {
-	size_t size;        /* sizeof(struct attar_stacks_opts) */
-	const char *weight; /* what is counted, a column of the table; NULL: "samples" */
-	bool tree;          /* also add the call tree */
+	size_t size;          /* sizeof(struct attar_stacks_opts) */
+	const char *weight;   /* what is counted, a column of the table; NULL: "samples" */
+	bool tree;            /* also add the call tree */
+	bool no_table;        /* not the table */
+	enum attar_unit unit; /* of the weights; ATTAR_UNIT_TEXT (0): ATTAR_UNIT_COUNT */
 };
 
 /*
@@ -85,6 +87,39 @@ ATTAR_API int attar_stacks_report(struct attar_stacks *stacks, struct attar_repo
  */
 ATTAR_API void attar_row_stack(struct attar_section *section, struct attar_symbols *symbols,
 	const attar_location *locations, size_t n);
+
+/*
+ * Distinct stacks by number, so that what keeps a stack per object needs four bytes for it.
+ *
+ *	attar_stack_table_new(0, &table);
+ *	number = attar_stack_table_add(table, locations, attar_event_stack(ev, locations, MAX));
+ *	...
+ *	locations = attar_stack_table_get(table, number, &n);
+ */
+struct attar_stack_table;
+
+/* Creates an empty table of at most max_bytes; 0: 64 MiB. Returns 0 or -ENOMEM. */
+ATTAR_API int attar_stack_table_new(size_t max_bytes, struct attar_stack_table **ret_table);
+
+/* Frees the table. Returns NULL. Accepts NULL. */
+ATTAR_API struct attar_stack_table *attar_stack_table_free(struct attar_stack_table *table);
+
+/*
+ * The number of a stack of n locations, the same for equal stacks; 0: n is 0, or the stack is new
+ * and the table is full. Called per event: does not check its arguments.
+ */
+ATTAR_API uint32_t attar_stack_table_add(
+	struct attar_stack_table *table, const attar_location *locations, size_t n);
+
+/*
+ * The locations of a stack, innermost first, and their number: 0 for stack 0. Borrowed until the
+ * next attar_stack_table_add().
+ */
+ATTAR_API const attar_location *attar_stack_table_get(
+	const struct attar_stack_table *table, uint32_t number, size_t *ret_n);
+
+/* How often a new stack was not added because the table was full. */
+ATTAR_API uint64_t attar_stack_table_refused(const struct attar_stack_table *table);
 
 /* ---- repeated measurements ---- */
 

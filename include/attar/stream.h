@@ -88,6 +88,8 @@ struct attar_event {
 	uint64_t lost_from, lost_to; /* ns */
 	/* In a run: the fields of struct attar_input, for attar_arg_u64() and the like. */
 	const struct attar_field *const *fields;
+	/* In a run: of struct attar_timer, the counts since the previous sample of the CPU. */
+	const uint64_t *counts;
 };
 
 /* ---- events emitted by programs through shared memory, see perfume/perfume.h ---- */
@@ -204,7 +206,17 @@ struct attar_stream_stats {
 	 */
 	uint64_t missing;
 	uint64_t throttled;  /* times that the kernel throttled an event */
-	uint64_t disordered; /* records that arrived after a newer one had been delivered */
+	/*
+	 * Records that arrived after a newer one had been delivered, and are delivered with the
+	 * time of that one: in recordings those that are late by more rounds than are waited for.
+	 */
+	uint64_t disordered;
+	/*
+	 * Losses that were delivered after newer events: what another CPU delivered between
+	 * attar_event.lost_from and lost_to was delivered before. Usual on a live system, where a
+	 * loss is known when the ring has space again.
+	 */
+	uint64_t late_losses;
 	uint64_t malformed;  /* records that are invalid, or of no event of the stream */
 	uint64_t wakeups;    /* times that a wait ended because of data */
 	uint64_t stitched;   /* samples joined with a deferred user stack */
@@ -214,6 +226,72 @@ struct attar_stream_stats {
 };
 
 struct attar_stream;
+
+/* ---- events by name ---- */
+
+enum attar_stream_flags {
+	ATTAR_STREAM_STACKS = 1, /* all samples have call chains, not only those of events/stack/ */
+	/* Deliver what happens in the calling process, see attar_stream_opts.keep_own. */
+	ATTAR_STREAM_KEEP_OWN = 2,
+	/* Fail where an event can only be opened in a reduced form, see ATTAR_COUNTER_DEGRADE. */
+	ATTAR_STREAM_EXACT = 4,
+};
+
+struct attar_stream_events_opts {
+	size_t size;       /* sizeof(struct attar_stream_events_opts) */
+	size_t ring_bytes; /* size of each CPU's ring; 0: 512 KiB */
+	uint64_t freq;     /* Hz, of events that are not delivered one by one; 0: 4000 */
+	/* Borrowed until the stream is freed. NULL: the stream creates its own. */
+	struct attar_catalog *catalog;
+	struct attar_symbols *symbols;
+	/* As attar_catalog_opts.stop, if the stream creates the catalog. */
+	const int *stop;
+};
+
+/*
+ * Opens events by name and starts a stream of them: the short way from "sched:*,user_events:tick"
+ * to attar_stream_read().
+ *
+ *	struct attar_target_opts opts = {.size = sizeof(opts), .pids = "1234"};
+ *	attar_target_new(&opts, &target);
+ *	attar_stream_events(target, "sched:sched_switch/prev_state==2/stack/", 0, NULL, &stream);
+ *	while ((r = attar_stream_read(stream, 1000, &event)) >= 0)
+ *		if (r > 0 && event.record->type == PERF_RECORD_SAMPLE)
+ *			use(attar_stream_spec(stream, event.counter)->name, &event);
+ *
+ * `events` is as for attar_event_list_parse() and docs/events.md. Tracepoints, probes, breakpoints,
+ * events of programs and software events other than clocks are delivered each time they occur;
+ * hardware events and clocks are sampled opts.freq times per second. An event may set its own
+ * period or frequency; the samples of those that would be delivered each time have period 0 then.
+ * The attributes stack, max-stack, alias and cpus take effect; the others are in
+ * attar_event_spec.options. A filter runs in the kernel if its language expresses it exactly, and
+ * otherwise in attar with the same result. Side-band records are delivered too, as with
+ * attar_stream_opts.track. Of events that match a pattern, those that the kernel refuses are left
+ * out, with a note in the log. tracefs is mounted if it is not.
+ *
+ * Events of programs (user_events:NAME) are received by each transport that a program offers, also
+ * from programs that start later; each is a new event with its own number.
+ *
+ * flags are of enum attar_stream_flags. opts may be NULL. The target is borrowed; if it launches a
+ * command, call attar_target_start() afterwards. The stream owns the counters: they are closed by
+ * attar_stream_free(). Errors are those of attar_event_list_parse(), attar_counter_open(),
+ * attar_counter_filter() and attar_stream_live(); -EOPNOTSUPP for the profiler of another event.
+ */
+ATTAR_API int attar_stream_events(struct attar_target *target, const char *events, unsigned flags,
+	const struct attar_stream_events_opts *opts, struct attar_stream **ret_stream);
+
+/*
+ * What an event of attar_stream_events() is: its name, format and attributes. number is
+ * attar_event.counter, or counts up from 0 to list all; NULL after the last, for records that are
+ * not of an event (ATTAR_NO_COUNTER), and for other streams. Borrowed until the stream is freed.
+ */
+ATTAR_API const struct attar_event_spec *attar_stream_spec(
+	const struct attar_stream *stream, uint32_t number);
+
+/* The symbols that the stream's threads are located in. Borrowed from the stream. */
+ATTAR_API struct attar_symbols *attar_stream_symbols(const struct attar_stream *stream);
+
+/* ---- a stream of counters ---- */
 
 /*
  * Creates a stream of the counters, which are open on target, and maps their rings. Prepare the

@@ -40,10 +40,11 @@ struct attar_address_space;
  */
 typedef uint64_t attar_location;
 
-enum attar_dso_id {            /* numbers that always exist */
-	ATTAR_DSO_UNKNOWN = 0, /* the address is in no known mapping; offset = address */
-	ATTAR_DSO_KERNEL = 1,  /* kernel, modules, BPF programs; offset = address */
-	ATTAR_DSO_FULL = 2,    /* the table of DSOs is full (counted in the statistics) */
+enum attar_dso_id {               /* numbers that always exist */
+	ATTAR_DSO_UNKNOWN = 0,    /* the address is in no known mapping; offset = address */
+	ATTAR_DSO_KERNEL = 1,     /* kernel, modules, BPF programs; offset = address */
+	ATTAR_DSO_FULL = 2,       /* the table of DSOs is full (counted in the statistics) */
+	ATTAR_DSO_LABEL = 0xffff, /* no code, but a text; see attar_symbols_label() */
 };
 
 enum attar_dso_kind {
@@ -52,6 +53,7 @@ enum attar_dso_kind {
 	ATTAR_DSO_IS_FILE, /* an ELF file, possibly deleted */
 	ATTAR_DSO_IS_VDSO,
 	ATTAR_DSO_IS_JIT, /* anonymous executable memory of a process; symbols from perf-PID.map */
+	ATTAR_DSO_IS_LABEL,
 };
 
 struct attar_symbols_opts {
@@ -71,6 +73,12 @@ struct attar_symbols_opts {
 	 * most 256.
 	 */
 	unsigned max_open_files;
+	/*
+	 * Maximum memory in bytes for the addresses of symbols that were read, and for names of
+	 * files that had to be closed; 0: 256 MiB. Above, those of some files are dropped, and read
+	 * again when they are needed, if the file is still at its path.
+	 */
+	size_t max_symbol_bytes;
 };
 
 /*
@@ -123,6 +131,13 @@ static inline attar_location attar_location_kernel(uint64_t address)
 {
 	return ATTAR_CAST(uint64_t, ATTAR_DSO_KERNEL) << 48 | (address & 0xffffffffffffULL);
 }
+
+/*
+ * A location that is a text instead of code, to separate the parts of a stack or to name them: the
+ * program that woke up a task. Equal texts have equal locations. The text is copied; after 1 MiB of
+ * them, and if out of memory, the location is that of "[other]".
+ */
+ATTAR_API attar_location attar_symbols_label(struct attar_symbols *symbols, const char *text);
 
 /* The DSO number of a location. */
 static inline unsigned attar_location_dso(attar_location location)

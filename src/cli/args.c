@@ -4,14 +4,28 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
-/* The value of -e or --event; NULL for any other option. */
-static const char *event_of(const char *arg, const char *next)
+/* The value that a word, or the next one, gives to the option; NULL: it is another option. */
+static const char *value_of(const struct attar_option *o, const char *word, const char *next)
 {
-	if (!strcmp(arg, "-e") || !strcmp(arg, "--event"))
-		return next;
-	if (!strncmp(arg, "--event=", 8))
-		return arg + 8;
-	return !strncmp(arg, "-e", 2) ? arg + 2 : NULL;
+	size_t n = strlen(o->name);
+
+	if (word[1] != '-')
+		return word[1] != o->letter ? NULL : word[2] ? word + 2 : next;
+	if (strncmp(word + 2, o->name, n) != 0)
+		return NULL;
+	return word[2 + n] == '=' ? word + 3 + n : word[2 + n] ? NULL : next;
+}
+
+/* The value of an option for events, such as -e; NULL for any other. */
+static const char *event_of(const struct attar_run *run, const char *word, const char *next)
+{
+	const char *value = NULL;
+
+	for (const struct attar_option_group *g = attar_run_option_groups(run); g->title; g++)
+		for (const struct attar_option *o = g->options; o->name && !value; o++)
+			if (o->complete && !strcmp(o->complete, "event"))
+				value = value_of(o, word, next);
+	return value;
 }
 
 int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_args)
@@ -21,7 +35,7 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 	bool help = false;
 
 	for (int i = 1; i < argc; i++) {
-		const char *arg = argv[i];
+		const char *arg = argv[i], *event;
 		int r;
 
 		if (!strcmp(arg, "--")) {
@@ -42,6 +56,12 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 			help = true;
 			continue;
 		}
+		if ((arg[0] != '-' || !arg[1]) && attar_run_profiler(run)->operand) {
+			r = attar_run_set(run, attar_run_profiler(run)->operand, arg);
+			if (r < 0)
+				return r;
+			continue;
+		}
 		if (arg[0] != '-' || !arg[1])
 			return attar_fail(-EINVAL,
 				"'%s' is not an option; put a command to run after --: -- %s ...",
@@ -49,9 +69,9 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 		r = attar_run_set_word(run, arg, argv[i + 1]);
 		if (r < 0)
 			return r;
-		if (event_of(arg, argv[i + 1]))
-			buf_printf(
-				&events, "%s%s", events.len ? "," : "", event_of(arg, argv[i + 1]));
+		event = event_of(run, arg, argv[i + 1]);
+		if (event)
+			buf_printf(&events, "%s%s", events.len ? "," : "", event);
 		if (buf_failed(&events))
 			return base_oom();
 		i += r - 1;

@@ -61,6 +61,10 @@ int args_parse(struct attar_run *run, int argc, char **argv, struct args *ret_ar
 struct command;
 
 void help_overview(struct buf *b);
+/* All profilers, grouped by question. */
+void help_profilers(struct buf *b);
+/* How help names the words without a dash that the profiler takes; "": none. */
+const char *help_operand(const struct attar_profiler *profiler);
 void help_profiler(
 	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 void help_command(struct buf *b, const struct command *command);
@@ -104,6 +108,8 @@ int command_profiler(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_user_events(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_kcore(int argc, char **argv);
+int command_usdt(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_completion(int argc, char **argv);
 

@@ -33,15 +33,43 @@ static const struct command_option user_events_options[] = {
 	{0},
 };
 
+static const struct command_option kcore_options[] = {
+	{"ADDRESS|SYMBOL", "where to read: a number, or a variable or function, with +OFFSET"},
+	{"N", "how many values (default 1); with --string: at most so many characters (256)"},
+	{"-1, -2, -4, -8", "the size of a value in bytes (default 8)"},
+	{"--string", "read text up to its NUL"},
+	{"--symbols", "also show the symbol that each value points to"},
+	{"--file FILE", "read this memory dump (ELF) instead of /proc/kcore"},
+	{"--json", "print a report in JSON"},
+	{0},
+};
+
+static const struct command_option usdt_options[] = {
+	{"add [PROVIDER:NAME@]FILE[@ADDRESS] [ARGUMENTS]",
+		"make tracepoints PROVIDER:NAME of the USDT probes in a program or library, which "
+		"stay until they are deleted; * and ? match. With ADDRESS (a number, or FUNCTION"
+		"[+OFFSET]), of that place. ARGUMENTS are as in a probe's note (-4@%edi "
+		"8@16(%rsp)), or as the kernel reads them (name=%di:s32)"},
+	{"del PROVIDER:NAME", "delete these tracepoints; * and ? match"},
+	{"list [FILE[:PROVIDER[:NAME]]]",
+		"list the probes in a file; without a file: those that were added"},
+	{"--json", "list as a report in JSON"},
+	{0},
+};
+
 static const struct command_option no_options[] = {{0}};
 
 const struct command commands[] = {
-	{"list", "[PATTERN]", "list the events available on this system", list_options,
+	{"list", "[PATTERN | profilers]", "list the events available on this system", list_options,
 		command_list, "event"},
 	{"doctor", "[--json]", "check system support and suggest fixes", doctor_options,
 		command_doctor},
 	{"user-events", "[PART] | watch NAME", "list the events that programs have registered",
 		user_events_options, command_user_events},
+	{"kcore", "[OPTIONS] ADDRESS|SYMBOL [N]", "read memory of the running kernel",
+		kcore_options, command_kcore},
+	{"usdt", "add|del|list ...", "make tracepoints of the USDT probes of programs",
+		usdt_options, command_usdt},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,
 		"name"},
 	{"completion", "bash|zsh|fish", "print a completion script for a shell", no_options,

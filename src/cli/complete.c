@@ -105,7 +105,7 @@ static const char bash_begin[] =
 	"}\n"
 	"_attar_words()\n"
 	"{\n"
-	"\tif [ \"$COMP_CWORD\" = 1 ]; then\n"
+	"\tif [[ $before == \"$attar\" ]]; then\n"
 	"\t\tprintf '%s\\n' --version -h $names | _attar_match\n"
 	"\t\treturn\n"
 	"\tfi\n"
@@ -118,11 +118,13 @@ static const char bash_begin[] =
 /* Readline also splits words at : and =, and expects only the part after the last one. */
 static const char bash_end[] =
 	"'\n"
-	"\tlocal line=${COMP_LINE:0:COMP_POINT} attar=${COMP_WORDS[0]} name=${COMP_WORDS[1]}\n"
+	"\tlocal line=${COMP_LINE:0:COMP_POINT} attar=${COMP_WORDS[0]} name\n"
 	"\tlocal cur=${line##*[[:space:]]} before prev\n"
 	"\tbefore=${line%\"$cur\"}\n"
 	"\tbefore=${before%\"${before##*[![:space:]]}\"}\n"
+	"\tbefore=${before#\"${before%%\"$attar\"*}\"}\n"
 	"\tprev=${before##*[[:space:]]}\n"
+	"\tread -r _ name _ <<<\"$before\"\n"
 	"\tcase $cur in --*=*) prev=${cur%%=*} cur=${cur#*=};; esac\n"
 	"\tmapfile -t COMPREPLY < <(_attar_words)\n"
 	"\tcase $prev in -o|--output|--flame-graph) compopt -o filenames 2>/dev/null;; esac\n"
@@ -236,7 +238,9 @@ static void zsh_dashed(struct buf *b, const char *option, size_t n, const char *
 
 static void zsh_name(struct buf *b, const char *name, const char *summary)
 {
-	buf_printf(b, "\t\t'%s:", name);
+	buf_str(b, "\t\t'");
+	zsh_text(b, name);
+	buf_char(b, ':');
 	zsh_text(b, summary);
 	buf_str(b, "'\n");
 }

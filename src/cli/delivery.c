@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks whether the kernel delivers all samples that it counts: some kernels drop samples taken
- * while a CPU is idle. This thread sleeps briefly on each CPU. On an otherwise idle CPU its wakeups
- * are then raised in the context of the idle task.
+ * while a CPU is idle. Counts wakeups in the context of the idle task only, and sleeps briefly on
+ * each CPU until there were some there. A CPU that is busy all the time cannot be checked.
  */
 #include <sched.h>
 #include <time.h>
@@ -12,6 +12,8 @@
 #include "cli/doctor_checks.h"
 
 enum { NAPS = 20, NAP_NS = 300 * 1000, CPUS_MAX = 64, RING_BYTES = 64 * 1024 };
+enum { WAKEUPS = 10 }; /* on a CPU, after which it is checked */
+#define TIME_MAX_NS (2 * UINT64_C(1000000000)) /* for all CPUs together */
 
 struct probe {
 	struct attar_catalog *catalog;
@@ -45,6 +47,8 @@ static int open_probe(struct probe *p)
 	if (r == 0)
 		r = attar_counter_open(p->target, &attr, "sched:sched_wakeup", 0, &p->counter);
 	if (r == 0)
+		r = attar_counter_filter(p->counter, "common_pid == 0");
+	if (r == 0)
 		r = attar_stream_live(p->target, &p->counter, 1, p->symbols, &opts, &p->stream);
 	return r == 0 ? attar_stream_start(p->stream) : r;
 }
@@ -71,19 +75,41 @@ static void sleep_on(int cpu)
 		nanosleep(&nap, NULL);
 }
 
-static void sleep_everywhere(void)
+static bool is_checked(const struct probe *p, size_t instance)
 {
-	cpu_set_t before;
+	struct attar_value wakeups;
+
+	return attar_counter_read_at(p->counter, instance, &wakeups) == 0 &&
+	       wakeups.raw >= WAKEUPS;
+}
+
+/* Visits each allowed CPU that is not checked yet. False if there is none. */
+static bool sleep_everywhere(const struct probe *p, const cpu_set_t *allowed)
+{
+	size_t n = attar_counter_instances(p->counter);
 	int visited = 0;
 
-	if (sched_getaffinity(0, sizeof(before), &before) < 0)
-		return;
-	for (int cpu = 0; cpu < CPU_SETSIZE && visited < CPUS_MAX; cpu++)
-		if (CPU_ISSET(cpu, &before)) {
+	for (size_t i = 0; i < n && visited < CPUS_MAX; i++) {
+		int cpu = attar_counter_instance_at(p->counter, i).cpu;
+
+		if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, allowed) && !is_checked(p, i)) {
 			sleep_on(cpu);
 			visited++;
 		}
-	sched_setaffinity(0, sizeof(before), &before);
+	}
+	return visited > 0;
+}
+
+static void check_cpus(const struct probe *p)
+{
+	uint64_t end = base_now() + TIME_MAX_NS;
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+		return;
+	while (sleep_everywhere(p, &allowed) && base_now() < end)
+		;
+	sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
 static size_t find_missing(struct probe *p, const struct attar_cpu_count **ret_counts)
@@ -98,22 +124,48 @@ static size_t find_missing(struct probe *p, const struct attar_cpu_count **ret_c
 	return attar_stream_get_missing(p->stream, ret_counts);
 }
 
-static void report_missing(struct finding *f, const struct attar_cpu_count *counts, size_t n)
+static void add_cpu(struct buf *list, int cpu)
 {
-	if (!n) {
-		buf_str(&f->detail, "all events counted by the kernel were delivered");
-		return;
+	buf_printf(list, "%sCPU %d", list->len ? ", " : "", cpu);
+}
+
+static bool is_in(const struct attar_cpu_count *counts, size_t n, int cpu)
+{
+	while (n && counts[n - 1].cpu != cpu)
+		n--;
+	return n > 0;
+}
+
+static void report_cpus(struct finding *f, const struct probe *p,
+	const struct attar_cpu_count *missing, size_t n_missing)
+{
+	struct buf lossy _cleanup_(buf_done) = {0}, busy _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < attar_counter_instances(p->counter); i++) {
+		int cpu = attar_counter_instance_at(p->counter, i).cpu;
+
+		if (is_in(missing, n_missing, cpu))
+			add_cpu(&lossy, cpu);
+		else if (!is_checked(p, i))
+			add_cpu(&busy, cpu);
 	}
-	f->state = CHECK_DEGRADED;
-	buf_str(&f->detail, "the kernel counts events on idle CPUs but does not deliver them:");
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&f->detail, "%s CPU %d", i ? "," : "", counts[i].cpu);
-	buf_str(&f->remedy, "use 'attar stat', which counts all events");
+	if (lossy.len) {
+		f->state = CHECK_DEGRADED;
+		buf_printf(&f->detail,
+			"the kernel counts events on idle CPUs but does not deliver them: %s",
+			buf_text(&lossy));
+		buf_str(&f->remedy, "use 'attar stat', which counts all events");
+	} else if (!busy.len) {
+		buf_str(&f->detail, "all events counted by the kernel were delivered");
+	}
+	if (busy.len)
+		buf_printf(&f->detail, "%snot checked, because busy: %s", lossy.len ? "; " : "",
+			buf_text(&busy));
 }
 
 void check_delivery(struct finding *f)
 {
-	const struct attar_cpu_count *counts;
+	const struct attar_cpu_count *missing;
 	struct probe p = {0};
 
 	if (open_probe(&p) < 0) {
@@ -121,9 +173,9 @@ void check_delivery(struct finding *f)
 	} else {
 		size_t n;
 
-		sleep_everywhere();
-		n = find_missing(&p, &counts);
-		report_missing(f, counts, n);
+		check_cpus(&p);
+		n = find_missing(&p, &missing);
+		report_cpus(f, &p, missing, n);
 	}
 	close_probe(&p);
 }

@@ -15,9 +15,38 @@ const char *help_page(const char *profiler)
 	return NULL;
 }
 
+/* The groups in the order of help, with the question that each answers. */
+static const struct {
+	const char *group, *question;
+} groups[] = {
+	{"Overview", "it is slow: where do I look first?"},
+	{"CPU", "where does the CPU time go?"},
+	{"Scheduling", "what do tasks wait for, and where do they run?"},
+	{"Processes", "which programs start and end?"},
+	{"Locks", "which locks are waited for?"},
+	{"System calls", "which are made, and which are slow or fail?"},
+	{"Disks and files", "what is read and written, and how long does it take?"},
+	{"Network", "who is connected, and what goes wrong?"},
+	{"Memory", "who allocates it, and what happens when it runs short?"},
+	{"Interrupts and timers", "what interrupts the CPUs, and for how long?"},
+	{"Virtual machines", "why do guests stop running, and for how long?"},
+	{"Counting", "how often does something happen?"},
+	{"Events", "which events happen, one by one, by key, or in pairs?"},
+};
+
+static const char *question(const char *group)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (!strcmp(groups[i].group, group))
+			return groups[i].question;
+	return NULL;
+}
+
 static void add_group(struct buf *b, const char *group)
 {
-	buf_printf(b, "\n%s\n", group);
+	const char *asked = question(group);
+
+	buf_printf(b, "\n%s%s%s\n", group, asked ? ": " : "", asked ? asked : "");
 	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
 		if (!strcmp((*p)->group, group))
 			buf_printf(b, "  %-14s %s\n", (*p)->name, (*p)->summary);
@@ -31,15 +60,31 @@ static bool is_group_listed(const struct attar_profiler *const *p)
 	return false;
 }
 
+static bool has_profilers(const char *group)
+{
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if (!strcmp((*p)->group, group))
+			return true;
+	return false;
+}
+
+void help_profilers(struct buf *b)
+{
+	buf_str(b, "Profilers\n");
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (has_profilers(groups[i].group))
+			add_group(b, groups[i].group);
+	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+		if (!question((*p)->group) && !is_group_listed(p))
+			add_group(b, (*p)->group);
+}
+
 void help_overview(struct buf *b)
 {
 	buf_str(b, "attar - performance monitoring for Linux\n\n"
 		   "Usage: attar PROFILER [OPTIONS] [-- COMMAND ARGS...]\n"
-		   "       attar COMMAND | --version\n\n"
-		   "Profilers");
-	for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
-		if (!is_group_listed(p))
-			add_group(b, (*p)->group);
+		   "       attar COMMAND | --version\n\n");
+	help_profilers(b);
 	buf_str(b, "\nOther commands\n");
 	for (const struct command *c = commands; c->name; c++)
 		buf_printf(b, "  %-14s %s\n", c->name, c->summary);
@@ -114,11 +159,22 @@ static void options(struct buf *b, const struct attar_run *run)
 	}
 }
 
+const char *help_operand(const struct attar_profiler *profiler)
+{
+	for (const struct attar_option *o = profiler->options; profiler->operand && o->name; o++)
+		if (!strcmp(o->name, profiler->operand))
+			return o->value;
+	return "";
+}
+
 void help_profiler(
 	struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
 {
-	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS] [-- COMMAND ARGS...]\n",
-		profiler->name, profiler->summary, profiler->name);
+	const char *operand = help_operand(profiler);
+
+	buf_printf(b, "attar %s - %s\n\nUsage: attar %s [OPTIONS]%s%s%s [-- COMMAND ARGS...]\n",
+		profiler->name, profiler->summary, profiler->name, *operand ? " [" : "", operand,
+		*operand ? "]" : "");
 	options(b, run);
 	buf_str(b, "  -h, --help                      show this help\n");
 	if (profiler->examples)

@@ -282,6 +282,19 @@ static int parse(struct list *l, int argc, char **argv)
 	return 0;
 }
 
+static int list_profilers(bool names)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+
+	if (names)
+		for (const struct attar_profiler *const *p = attar_profilers(); *p; p++)
+			buf_printf(&b, "%s\n", (*p)->name);
+	else
+		help_profilers(&b);
+	fputs(buf_text(&b), stdout);
+	return STATUS_OK;
+}
+
 int command_list(int argc, char **argv)
 {
 	struct list l = {0};
@@ -289,6 +302,8 @@ int command_list(int argc, char **argv)
 
 	if (parse(&l, argc, argv) < 0)
 		return report_error(STATUS_USAGE);
+	if (l.pattern && !strcmp(l.pattern, "profilers") && !l.json)
+		return list_profilers(l.names);
 	if (l.pattern && list_usdt_is(l.pattern))
 		return list_usdt(l.pattern, l.json, l.names, l.verbose);
 	status = l.pattern && !l.names && !l.json ? describe(l.pattern) : -ENOENT;

@@ -68,6 +68,8 @@ static void search(struct listeners *l)
 
 	l->searched = true;
 	find_sockets(&search.ids);
+	map_each (&search.ids, socket)
+		map_put(&l->sockets, socket->value, 1);
 	if (search.ids.n)
 		proc_each_process(search_process, &search);
 	map_done(&search.ids);
@@ -84,7 +86,8 @@ void listeners_name(struct listeners *l, uint64_t id, struct buf *b)
 		search(l);
 	pid = map_get(&l->pids, id);
 	if (!pid) {
-		buf_str(b, "unknown");
+		buf_str(b, map_get(&l->sockets, id) ? "unknown"
+						   : "exited or in another network namespace");
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%llu/comm", (unsigned long long)*pid);
@@ -97,4 +100,5 @@ void listeners_name(struct listeners *l, uint64_t id, struct buf *b)
 void listeners_done(struct listeners *l)
 {
 	map_done(&l->pids);
+	map_done(&l->sockets);
 }

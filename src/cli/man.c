@@ -146,6 +146,7 @@ static void options_to_roff(struct buf *b, const struct attar_run *run)
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
 {
 	const char *page = help_page(profiler->name);
+	const char *operand = help_operand(profiler);
 
 	buf_str(b, ".TH ATTAR\\-");
 	upper(b, profiler->name, strlen(profiler->name));
@@ -153,9 +154,9 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 		profiler->name);
 	roff_line(b, profiler->summary, strlen(profiler->summary));
 	buf_printf(b,
-		".SH SYNOPSIS\n\\fBattar %s\\fR [\\fIOPTIONS\\fR] [\\fB\\-\\-\\fR \\fICOMMAND "
-		"ARGS\\fR...]\n",
-		profiler->name);
+		".SH SYNOPSIS\n\\fBattar %s\\fR [\\fIOPTIONS\\fR]%s%s%s [\\fB\\-\\-\\fR "
+		"\\fICOMMAND ARGS\\fR...]\n",
+		profiler->name, *operand ? " [\\fI" : "", operand, *operand ? "\\fR]" : "");
 	if (page)
 		page_to_roff(b, page);
 	buf_str(b, ".SH OPTIONS\n");

@@ -102,6 +102,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 	o->want_whole |= out->sink->whole_run;
 	o->want_values |= out->sink->is_complete;
 	o->want_tree |= out->sink->wants_trees;
+	o->need_tree |= draws_trees_only(out->sink);
 	return 0;
 }
 

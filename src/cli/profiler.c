@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "base/buf.h"
@@ -117,13 +118,22 @@ static int finish(struct session *s, int r)
 	return s->has_command && signals_taken() ? 128 + signals_taken() : STATUS_OK;
 }
 
-/* With --input, standard input may be the recording. */
-static bool names_input(int argc, char **argv)
+/*
+ * Whether a recording is read that lets no time for markers: standard input itself, or a file, of
+ * which a script may read the names from there.
+ */
+static bool reads_file(int argc, char **argv)
 {
-	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-		if (!strncmp(argv[i], "--input", 7))
-			return true;
-	return false;
+	const char *path = NULL;
+	struct stat st;
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (!strncmp(argv[i], "--input=", 8))
+			path = argv[i] + 8;
+		else if (!strcmp(argv[i], "--input") && i + 1 < argc)
+			path = argv[i + 1];
+	}
+	return path && (stat(path, &st) < 0 || !S_ISFIFO(st.st_mode));
 }
 
 static int go(struct session *s, char *const *command, const char *line)
@@ -145,6 +155,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	hooks.want_values = s->outputs.want_values;
 	hooks.no_line_output = !s->outputs.all.n;
 	hooks.want_tree = s->outputs.want_tree;
+	hooks.need_tree = s->outputs.need_tree;
 	s->has_command = command != NULL;
 	attar_run_command(s->run, command);
 	raise_file_limit();
@@ -195,7 +206,7 @@ int command_profiler(int argc, char **argv)
 		status = print_help(s.run, attar_profiler_find(argv[0]));
 	else {
 		console_mode(s.options.quiet, s.options.verbose);
-		s.reads_stdin = !args.command && !names_input(argc, argv);
+		s.reads_stdin = !args.command && !reads_file(argc, argv);
 		status = go(&s, args.command, line);
 	}
 	free(args.events);

@@ -271,9 +271,9 @@ static void fill(struct user_events *u, struct attar_report *report)
 	attar_section_column(t, "transport", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "program", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "pid", ATTAR_UNIT_ID);
-	attar_section_column(t, "listeners", ATTAR_UNIT_TEXT);
 	if (u->duration_ns)
 		attar_section_column(t, "count", ATTAR_UNIT_COUNT);
+	attar_section_column(t, "listeners", ATTAR_UNIT_TEXT);
 	attar_section_column(t, "fields", ATTAR_UNIT_TEXT);
 	if (u->rows.n)
 		qsort(u->rows.at, u->rows.n, sizeof(*u->rows.at), by_name);
@@ -286,9 +286,9 @@ static void fill(struct user_events *u, struct attar_report *report)
 			attar_cell_u64(t, (uint64_t)row->pid);
 		else
 			attar_cell_none(t);
-		attar_cell_text(t, buf_text(&row->listeners));
 		if (u->duration_ns)
 			attar_cell_u64(t, row->count);
+		attar_cell_text(t, buf_text(&row->listeners));
 		attar_cell_text(t, row->fields);
 	}
 	if (u->lost)

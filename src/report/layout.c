@@ -6,7 +6,7 @@ enum { UNLIMITED = 48 }; /* width of text columns without a limit; longer text e
 /* Minimum widths, in steps: shrink the last text column and then the others to each of them. */
 static const struct {
 	unsigned last, others;
-} least[] = {{32, 16}, {20, 10}, {12, 8}};
+} least[] = {{32, 16}, {20, 12}, {12, 12}};
 
 /* By how much the columns exceed the limit. */
 static unsigned excess(const struct layout_column *at, size_t n, unsigned columns)
@@ -51,10 +51,17 @@ static size_t last_text(const struct layout_column *at, size_t n)
 /* The next column to hide, or n. */
 static size_t to_hide(const struct layout_column *at, size_t n, size_t last)
 {
-	for (size_t i = n; i-- > 1;)
-		if (i != last && !at[i].hidden)
+	size_t kept = n;
+
+	for (size_t i = n; i-- > 1;) {
+		if (i == last || at[i].hidden)
+			continue;
+		if (!at[i].keep)
 			return i;
-	return n;
+		if (kept == n)
+			kept = i;
+	}
+	return kept;
 }
 
 static void no_limit(struct layout_column *at, size_t n)

@@ -10,6 +10,7 @@ enum { LAYOUT_GAP = 2 }; /* blanks between two columns */
 struct layout_column {
 	unsigned wish; /* width of its widest cell */
 	bool text;     /* may be truncated; numbers are not */
+	bool keep;     /* hidden only when all others are */
 
 	unsigned width; /* out: assigned width */
 	bool hidden;    /* out */
@@ -17,8 +18,8 @@ struct layout_column {
 
 /*
  * Shrinks the last text column first, then the others. When all have their minimum width, hides
- * columns from the right, except the first column and the last text column. columns 0: no limit.
- * Returns the number of hidden columns.
+ * columns from the right, those to keep last, but never the first column and the last text column.
+ * columns 0: no limit. Returns the number of hidden columns.
  */
 size_t layout_fit(struct layout_column *at, size_t n, unsigned columns);
 

@@ -180,12 +180,22 @@ void attar_section_column(struct attar_section *section, const char *name, enum 
 
 	if (report->fault)
 		return;
-	if ((size_t)unit > ATTAR_UNIT_ID)
+	if (unit == ATTAR_UNIT_TIME && report->unit_of_times)
+		unit = report->unit_of_times;
+	if ((size_t)unit > ATTAR_UNIT_CLOCK)
 		report_set_failed(report, "a column has an unknown unit");
 	else if (section->rows)
 		report_set_failed(report, "a column was added after the first row");
-	else if (vec_push(&section->columns, (struct column){report_keep(report, name), unit}) < 0)
+	else if (vec_push(&section->columns, (struct column){report_keep(report, name), unit, 0}) <
+		 0)
 		report_set_out_of_memory(report);
+}
+
+void attar_section_plain(struct attar_section *section)
+{
+	CHECK_ARG_OR(section, "section", );
+
+	section->is_plain = true;
 }
 
 void attar_section_row(struct attar_section *section)
@@ -249,13 +259,28 @@ void attar_cell_double(struct attar_section *section, double value)
 	section_fill(section, (struct cell){CELL_DOUBLE, .real = value});
 }
 
+/* As report_keep(), for the next cell. */
+static uint32_t keep_for_column(struct attar_section *section, const char *text)
+{
+	struct attar_report *report = section->report;
+	struct column *column;
+
+	if (report->fault || section->filled >= section->columns.n)
+		return 0;
+	column = &section->columns.at[section->filled];
+	if (!column->newest || strcmp(report_text(report, column->newest), text) != 0)
+		column->newest = report_keep(report, text);
+	return column->newest;
+}
+
 void attar_cell_text(struct attar_section *section, const char *text)
 {
 	CHECK_ARG_OR(section, "section", );
 
 	struct cell cell = {CELL_TEXT, .bits = 0};
 
-	cell.text = report_keep(section->report, text);
+	if (text)
+		cell.text = keep_for_column(section, text);
 	section_fill(section, text ? cell : (struct cell){CELL_NONE});
 }
 

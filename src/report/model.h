@@ -34,6 +34,7 @@ struct cell {
 struct column {
 	uint32_t name;
 	enum attar_unit unit;
+	uint32_t newest; /* the text of its newest cell, often also that of the next; 0: none */
 };
 
 struct detail {
@@ -91,6 +92,7 @@ struct attar_section {
 	struct attar_report *report;
 	enum attar_section_kind kind;
 	uint32_t name;
+	bool is_plain; /* event lines: see attar_section_plain() */
 
 	/*
 	 * Tables, event lines, histograms (columns low, high, count), time series (columns time and
@@ -128,6 +130,7 @@ struct attar_report {
 	uint32_t profiler;
 	uint64_t time;
 	uint64_t interval_ns;
+	enum attar_unit unit_of_times; /* of columns of ATTAR_UNIT_TIME; 0: that */
 	bool has_notes;
 	struct attar_notes notes;
 	VEC(struct attar_cpu_count) missing; /* for notes.missing_by_cpu */

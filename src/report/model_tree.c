@@ -10,7 +10,7 @@ struct attar_section *attar_report_tree(
 
 	struct attar_section *section = report_add_section(report, ATTAR_SECTION_TREE, name);
 
-	if ((size_t)unit > ATTAR_UNIT_ID)
+	if ((size_t)unit > ATTAR_UNIT_CLOCK)
 		report_set_failed(report, "a tree has an unknown unit");
 	section->unit = unit;
 	section->cutoff = 0.005;

@@ -14,6 +14,7 @@ const char *unit_name(enum attar_unit unit)
 		[ATTAR_UNIT_HEX] = "hex",
 		[ATTAR_UNIT_HZ] = "hz",
 		[ATTAR_UNIT_ID] = "id",
+		[ATTAR_UNIT_CLOCK] = "clock",
 	};
 
 	return (size_t)unit < ARRAY_SIZE(names) ? names[unit] : "count";

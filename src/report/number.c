@@ -224,6 +224,12 @@ void number_add_clock(struct buf *b, struct number_seconds *seconds, uint64_t ti
 	add_fraction(b, time % NS_PER_S / 1000, 6);
 }
 
+static void seconds_of_clock(struct buf *b, uint64_t time)
+{
+	buf_u64(b, time / NS_PER_S);
+	add_fraction(b, time % NS_PER_S, 9);
+}
+
 void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time)
 {
 	uint64_t second = time / NS_PER_S;
@@ -244,7 +250,7 @@ void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time
 /* Times and addresses are integers: a double is shown as a plain number. */
 static enum attar_unit unit_for(enum attar_unit unit, struct cell cell)
 {
-	bool whole = unit == ATTAR_UNIT_TIME || unit == ATTAR_UNIT_HEX;
+	bool whole = unit == ATTAR_UNIT_TIME || unit == ATTAR_UNIT_HEX || unit == ATTAR_UNIT_CLOCK;
 
 	return whole && cell.kind == CELL_DOUBLE ? ATTAR_UNIT_ID : unit;
 }
@@ -268,6 +274,9 @@ void number_cell(struct buf *b, enum attar_unit unit, struct cell cell)
 	case ATTAR_UNIT_TIME:
 		clock_time(b, cell);
 		break;
+	case ATTAR_UNIT_CLOCK:
+		seconds_of_clock(b, cell.u64);
+		break;
 	case ATTAR_UNIT_HEX:
 		buf_printf(b, "0x%llx", (unsigned long long)cell.u64);
 		break;
@@ -286,6 +295,8 @@ void number_plain(struct buf *b, enum attar_unit unit, struct cell cell)
 	unit = unit_for(unit, cell);
 	if (unit == ATTAR_UNIT_TIME)
 		utc_time(b, cell.u64);
+	else if (unit == ATTAR_UNIT_CLOCK)
+		seconds_of_clock(b, cell.u64);
 	else if (unit == ATTAR_UNIT_HEX)
 		buf_printf(b, "0x%llx", (unsigned long long)cell.u64);
 	else

@@ -204,7 +204,9 @@ static void add_sampling(struct buf *b, const struct attar_notes *notes)
 	}
 	if (notes->lost_side_band) {
 		buf_str(b, ", ");
-		add_part(b, notes->lost_side_band, "side-band records lost");
+		add_part(b, notes->lost_side_band,
+			notes->lost_side_band == 1 ? "side-band record lost"
+						   : "side-band records lost");
 	}
 	buf_str(b, "; ");
 	if (notes->unresolved >= 0)

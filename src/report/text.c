@@ -5,6 +5,7 @@
 #include "base/escape.h"
 #include "report/fields.h"
 #include "report/number.h"
+#include "report/shorten.h"
 #include "report/width.h"
 
 void text_style(struct attar_renderer *r, enum text_style style)
@@ -56,14 +57,12 @@ void text_add(struct attar_renderer *r, unsigned *used, enum text_style style, c
 void text_add_field(
 	struct attar_renderer *r, unsigned *used, const struct text_field *field, const char *text)
 {
+	static const struct shorten plain;
 	struct buf cut _cleanup_(buf_done) = {0};
 	unsigned width, blanks;
 
 	if (r->opts.columns) {
-		if (*text == '/')
-			width_cut_path(&cut, text, field->width);
-		else
-			width_cut(&cut, text, field->width);
+		shorten_add(&cut, field->shorten ?: &plain, text, field->width);
 		text = buf_text(&cut);
 	}
 	width = width_of(text);

@@ -21,10 +21,12 @@ enum text_style text_heat(double percent);
 void text_add(struct attar_renderer *r, unsigned *used, enum text_style style, const char *text);
 
 /* The same in a field of `width` columns: `right` aligns it right; `last` omits trailing spaces. */
+struct shorten;
 struct text_field {
 	unsigned width;
 	bool right, last;
 	enum text_style style;
+	const struct shorten *shorten; /* NULL: texts lose their ends, paths their beginnings */
 };
 void text_add_field(
 	struct attar_renderer *r, unsigned *used, const struct text_field *field, const char *text);

@@ -141,6 +141,24 @@ static bool is_last(const struct lines *l, size_t column)
 	return column + 1 == l->columns.n;
 }
 
+/* The widest cell of a column. */
+static unsigned measure_column(struct lines *l, size_t column)
+{
+	bool is_id = l->s->columns.at[column].unit == ATTAR_UNIT_ID;
+	unsigned widest = 0;
+	uint64_t largest = 0;
+
+	for (uint32_t row = 0; row < l->s->rows; row++) {
+		struct cell cell = section_cell(l->s, row, column);
+
+		if (is_id && cell.kind == CELL_U64)
+			largest = MAX(largest, cell.u64);
+		else
+			widest = MAX(widest, width_in(l, column, cell));
+	}
+	return is_id ? MAX(widest, digits_of(largest)) : widest;
+}
+
 /* Determines the widest cell of each column that is padded. */
 static int measure(struct lines *l)
 {
@@ -154,11 +172,9 @@ static int measure(struct lines *l)
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
 		column->wish = text_of(l, i, s->columns.at[i].name)->width;
 	}
-	for (uint32_t row = 0; row < s->rows; row++)
-		for (size_t i = 0; i < s->columns.n; i++)
-			if (!is_last(l, i) || !l->columns.at[i].text)
-				l->columns.at[i].wish = MAX(l->columns.at[i].wish,
-					width_in(l, i, section_cell(s, row, i)));
+	for (size_t i = 0; i < s->columns.n; i++)
+		if (!is_last(l, i) || !l->columns.at[i].text)
+			l->columns.at[i].wish = MAX(l->columns.at[i].wish, measure_column(l, i));
 	return 0;
 }
 
@@ -225,6 +241,18 @@ static void add_lines(struct lines *l)
 	}
 }
 
+static void add_plain(struct attar_renderer *r, const struct attar_section *s)
+{
+	for (uint32_t row = 0; row < s->rows; row++) {
+		struct cell cell = section_cell(s, row, s->columns.n - 1);
+		const char *text = cell.kind == CELL_TEXT ? section_text(s, cell.text) : "";
+
+		escape_text(&r->out, text, strlen(text));
+		buf_char(&r->out, '\n');
+		render_spill(r);
+	}
+}
+
 void text_events(struct attar_renderer *r, struct attar_section *s)
 {
 	struct lines l _cleanup_(lines_done) = {.r = r, .s = s};
@@ -232,6 +260,10 @@ void text_events(struct attar_renderer *r, struct attar_section *s)
 
 	if (!s->rows)
 		return;
+	if (s->is_plain) {
+		add_plain(r, s);
+		return;
+	}
 	if (r->opts.columns || r->opts.colour) {
 		section_expand_fields(s);
 		text_fitted_events(r, s);

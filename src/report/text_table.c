@@ -5,6 +5,7 @@
 #include "base/escape.h"
 #include "report/layout.h"
 #include "report/number.h"
+#include "report/shorten.h"
 #include "report/width.h"
 
 /* A section being drawn. */
@@ -12,6 +13,7 @@ struct grid {
 	struct attar_renderer *r;
 	const struct attar_section *s;
 	VEC(struct layout_column) columns;
+	VEC(struct shorten) shorten; /* by column */
 	const struct number_scale *scale; /* of all durations; NULL: each cell has its own unit */
 	struct buf cell;                  /* the text of one cell */
 };
@@ -20,6 +22,7 @@ static void grid_done(struct grid *g)
 {
 	g->r->out.failed |= g->cell.failed;
 	vec_done(&g->columns);
+	vec_done(&g->shorten);
 	buf_done(&g->cell);
 }
 
@@ -79,11 +82,56 @@ static int grid_init(struct grid *g)
 		if (!column)
 			return base_oom();
 		column->text = s->columns.at[i].unit == ATTAR_UNIT_TEXT;
+		column->keep = column->text && s->kind == ATTAR_SECTION_EVENTS;
 		column->wish = width_of(column_name(g, i));
 		for (uint32_t row = first; row < end; row++)
 			column->wish = MAX(column->wish, width_of(cell_text(g, row, i)));
 	}
 	return 0;
+}
+
+/* A column and its rows, for shorten_choose(). */
+struct column_texts {
+	struct grid *g;
+	size_t column;
+	uint32_t first;
+};
+
+static const char *text_of_row(void *ctx, size_t i)
+{
+	const struct column_texts *of = ctx;
+
+	return cell_text(of->g, of->first + (uint32_t)i, of->column);
+}
+
+/*
+ * Lines of events are drawn in batches of any size, and must not differ from batch to batch: names
+ * of events lose their beginnings, and the last text, which is that of the fields, its end.
+ */
+static struct shorten how_to_shorten(struct grid *g, size_t column, bool last)
+{
+	struct column_texts of = {.g = g, .column = column, .first = first_row(g->r, g->s)};
+
+	if (g->s->kind == ATTAR_SECTION_EVENTS)
+		return (struct shorten){.how = last ? SHORTEN_END : SHORTEN_START};
+	return shorten_choose(
+		text_of_row, &of, rows_shown(g->r, g->s), g->columns.at[column].width);
+}
+
+/* Fits the columns into the width limit. Returns the number of hidden columns. */
+static size_t grid_fit(struct grid *g)
+{
+	size_t hidden = layout_fit(g->columns.at, g->columns.n, g->r->opts.columns);
+
+	for (size_t i = 0; i < g->columns.n; i++) {
+		const struct layout_column *column = &g->columns.at[i];
+		struct shorten how = {0};
+
+		if (g->r->opts.columns && !column->hidden && column->width < column->wish)
+			how = how_to_shorten(g, i, i + 1 == g->columns.n);
+		g->r->out.failed |= vec_push(&g->shorten, how) < 0;
+	}
+	return hidden;
 }
 
 /* True for the last shown column, which has no trailing spaces. */
@@ -117,6 +165,7 @@ static unsigned draw_cells(struct attar_renderer *r, struct grid *g, uint32_t ro
 			.right = !column->text,
 			.last = is_last(g, i),
 			.style = names ? TEXT_HEADING : cell_style(g, row, i),
+			.shorten = !names && i < g->shorten.n ? &g->shorten.at[i] : NULL,
 		};
 
 		if (column->hidden)
@@ -190,7 +239,7 @@ void text_table(struct attar_renderer *r, const struct attar_section *s)
 		return;
 	}
 	r->out.failed |= grid_init(&g) < 0;
-	hidden = layout_fit(g.columns.at, g.columns.n, r->opts.columns);
+	hidden = grid_fit(&g);
 	if (first_row(r, s))
 		draw_count(r, first_row(r, s), "earlier point", "earlier points");
 	draw_cells(r, &g, UINT32_MAX);
@@ -209,7 +258,7 @@ void text_fitted_events(struct attar_renderer *r, const struct attar_section *s)
 
 	r->out.failed |= grid_init(&g) < 0;
 	same = text_continues(r, s, g.columns.at, g.columns.n);
-	layout_fit(g.columns.at, g.columns.n, r->opts.columns);
+	grid_fit(&g);
 	if (!same) {
 		draw_cells(r, &g, UINT32_MAX);
 		buf_char(&r->out, '\n');

@@ -101,16 +101,37 @@ unsigned width_cut(struct buf *b, const char *text, unsigned columns)
 	return columns ? fit + 1 : 0;
 }
 
-void width_cut_path(struct buf *b, const char *path, unsigned columns)
+/* The longest end of text that fits. */
+static const char *end_of(const char *text, unsigned columns)
 {
-	unsigned width = width_of(path);
+	unsigned width = width_of(text);
 
-	if (width > columns && columns) {
-		while (width + 1 > columns)
-			width -= step(&path);
-		buf_str(b, ELLIPSIS);
+	while (width > columns)
+		width -= step(&text);
+	return text;
+}
+
+void width_cut_start(struct buf *b, const char *text, unsigned columns)
+{
+	width_cut_middle(b, text, 0, columns);
+}
+
+void width_cut_middle(struct buf *b, const char *text, unsigned head, unsigned columns)
+{
+	if (width_of(text) <= columns || !columns) {
+		width_cut(b, text, columns);
+		return;
 	}
-	width_cut(b, path, columns ? width : 0);
+	width_cut(b, text, head + 1); /* ends with an ellipsis */
+	buf_str(b, end_of(text, columns - head - 1));
+}
+
+void width_cut_prefix(struct buf *b, const char *text, size_t n, unsigned columns)
+{
+	if (!columns)
+		return;
+	buf_str(b, ELLIPSIS);
+	width_cut(b, text + n, columns - 1);
 }
 
 void width_make_ascii(struct buf *b)

@@ -2,26 +2,168 @@
 #include "run/clock.h"
 
 #include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
 
 #include "base/check.h"
+#include "base/parse.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
-int clock_check(const struct attar_run *run)
-{
-	const struct common_opts *o = &run->opts;
-	const char *name = o->tsc ? "tsc" : o->kvmclock ? "kvmclock" : NULL;
+enum {
+	PAIR_TRIES = 8,
+	PAIR_NS = 1000000, /* between two pairs */
+};
 
-	if (name)
-		return attar_fail(-EOPNOTSUPP,
-			"--%s: times cannot be converted to this clock yet; events are timed by "
-			"CLOCK_MONOTONIC and shown as wall-clock time",
-			name);
-	if (o->clock_offset)
-		return attar_fail(-EOPNOTSUPP,
-			"--clock-offset needs --tsc or --kvmclock, which are not supported yet");
+/* ---- the TSC ---- */
+
+#if defined(__x86_64__) || defined(__i386__)
+static bool has_tsc(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1 << 8); /* its rate is constant */
+}
+
+static uint64_t read_tsc(void)
+{
+	return __rdtsc();
+}
+#else
+static bool has_tsc(void)
+{
+	return false;
+}
+
+static uint64_t read_tsc(void)
+{
 	return 0;
 }
+#endif
+
+/* Reads both clocks as close together as possible. */
+static struct clock_pair read_pair(void)
+{
+	struct clock_pair best = {0};
+	uint64_t shortest = UINT64_MAX;
+
+	for (int i = 0; i < PAIR_TRIES; i++) {
+		uint64_t before = read_tsc(), time = base_now(), took = read_tsc() - before;
+
+		if (took < shortest) {
+			shortest = took;
+			best = (struct clock_pair){time, before + took / 2};
+		}
+	}
+	return best;
+}
+
+static struct clock_pair *pair_at(struct run_clock *c, size_t i)
+{
+	return &c->pairs[i % CLOCK_PAIRS];
+}
+
+/* The newest pair is replaced as long as it is close to the one before. */
+static void add_pair(struct run_clock *c)
+{
+	struct clock_pair new = read_pair();
+
+	if (c->n_pairs < 2 ||
+		pair_at(c, c->n_pairs - 1)->time - pair_at(c, c->n_pairs - 2)->time >= PAIR_NS)
+		c->n_pairs++;
+	*pair_at(c, c->n_pairs - 1) = new;
+}
+
+/*
+ * CLOCK_MONOTONIC is adjusted, so that its rate is not that of the TSC: the time is between two
+ * pairs, or before the oldest one that is kept.
+ */
+static uint64_t tsc_of(struct run_clock *c, uint64_t time)
+{
+	const struct clock_pair *from, *to;
+	size_t i, oldest;
+
+	if (!c->n_pairs)
+		add_pair(c);
+	while (c->n_pairs < 2 || time > pair_at(c, c->n_pairs - 1)->time) {
+		size_t n = c->n_pairs;
+
+		add_pair(c);
+		if (n >= 2)
+			break; /* later than now: the time of a report to come */
+	}
+	oldest = c->n_pairs > CLOCK_PAIRS ? c->n_pairs - CLOCK_PAIRS : 0;
+	for (i = c->n_pairs - 2; i > oldest && pair_at(c, i)->time > time;)
+		i--;
+	from = pair_at(c, i);
+	to = pair_at(c, i + 1);
+	if (to->time == from->time)
+		return from->tsc;
+	return from->tsc + (uint64_t)(int64_t)((__int128)(int64_t)(time - from->time) *
+					       (int64_t)(to->tsc - from->tsc) /
+					       (int64_t)(to->time - from->time));
+}
+
+/* ---- options ---- */
+
+static int check_offset(struct attar_run *run)
+{
+	const char *text = run->opts.clock_offset;
+	bool is_negative = text && *text == '-';
+	uint64_t offset = 0;
+	int r = text ? parse_u64(text + is_negative, &offset) : 0;
+
+	if (r < 0)
+		return attar_context(r, "--clock-offset");
+	run->clock.offset = is_negative ? -offset : offset;
+	return 0;
+}
+
+static int refuse_kvmclock(void)
+{
+	static const char dir[] = "/sys/kernel/debug/kvm";
+
+	if (access(dir, F_OK) < 0)
+		return attar_fail(-EOPNOTSUPP,
+			"--kvmclock: there is no %s: debugfs is not mounted, or this machine runs "
+			"no guests",
+			dir);
+	return attar_fail(-EOPNOTSUPP,
+		"--kvmclock: times of a guest's clock are not supported; --tsc and --clock-offset "
+		"give the guest's TSC if it is not scaled (tsc-offset in %s)",
+		dir);
+}
+
+int clock_check(struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+
+	if (o->kvmclock)
+		return refuse_kvmclock();
+	if (o->tsc && o->monotonic)
+		return attar_fail(-EINVAL, "--tsc and --monotonic are mutually exclusive");
+	if (o->tsc && o->input)
+		return attar_fail(-EINVAL, "--tsc conflicts with --input: how its clock followed "
+					   "the TSC is unknown");
+	if (o->tsc && !has_tsc())
+		return attar_fail(
+			-EOPNOTSUPP, "--tsc: this CPU has no time stamp counter of constant rate");
+	if (o->tsc)
+		add_pair(&run->clock);
+	return check_offset(run);
+}
+
+enum attar_unit clock_unit(const struct attar_run *run)
+{
+	return run->opts.tsc         ? ATTAR_UNIT_ID
+	       : run->opts.monotonic ? ATTAR_UNIT_CLOCK
+				     : ATTAR_UNIT_TIME;
+}
+
+/* ---- times of the run ---- */
 
 void clock_start_at(struct run_clock *c, uint64_t time)
 {
@@ -45,17 +187,28 @@ void clock_start(struct run_clock *c)
 	c->realtime_offset = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec - c->began;
 }
 
+uint64_t run_wall_time(const struct attar_run *run, uint64_t time)
+{
+	return time + run->clock.realtime_offset;
+}
+
 uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
-	return time + run->clock.realtime_offset;
+	struct run_clock *c = &((struct attar_run *)(uintptr_t)run)->clock;
+
+	if (run->opts.tsc)
+		return tsc_of(c, time) + c->offset;
+	return (run->opts.monotonic ? time : run_wall_time(run, time)) + c->offset;
 }
 
 uint64_t attar_run_elapsed(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", 0);
 
+	if (!run->clock.began) /* a recording, before its first sample */
+		return 0;
 	return (run->clock.ended ? run->clock.ended : run_now(run)) - run->clock.began;
 }
 
@@ -64,6 +217,20 @@ uint64_t attar_run_recent(const struct attar_run *run)
 	CHECK_ARG_OR(run, "run", 0);
 
 	return run->clock.recent;
+}
+
+uint64_t attar_run_began(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->clock.began;
+}
+
+uint64_t attar_run_until(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", 0);
+
+	return run->clock.until;
 }
 
 bool attar_run_ended(const struct attar_run *run)

@@ -1,24 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* The times of a run: its start, its intervals and its end. */
+/* The times of a run: its start, its intervals and its end; and the clock that is shown. */
 #ifndef RUN_CLOCK_H
 #define RUN_CLOCK_H
 
 #include "attar/run.h"
 
-/* ns, CLOCK_MONOTONIC, unless stated otherwise. */
-struct run_clock {
-	uint64_t first_began;     /* start of the first run of the command */
-	uint64_t began;           /* start of this run of the command */
-	uint64_t interval_began;  /* end of the previous report */
-	uint64_t tick;            /* end of the current interval; UINT64_MAX: none */
-	uint64_t progress;        /* when the progress is shown next */
-	uint64_t recent;          /* length of the interval being reported */
-	uint64_t ended;           /* end of the measurement; 0: still running */
-	uint64_t realtime_offset; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+enum { CLOCK_PAIRS = 64 };
+
+/* Readings of two clocks at the same moment. */
+struct clock_pair {
+	uint64_t time; /* ns, CLOCK_MONOTONIC */
+	uint64_t tsc;
 };
 
-/* Refuses options for clocks that times cannot be converted to. */
-int clock_check(const struct attar_run *run);
+/* ns, CLOCK_MONOTONIC, unless stated otherwise. */
+struct run_clock {
+	uint64_t first_began;                 /* start of the first run of the command */
+	uint64_t began;                       /* start of this run of the command */
+	uint64_t interval_began;              /* end of the previous report */
+	uint64_t tick;                        /* end of the current interval; UINT64_MAX: none */
+	uint64_t progress;                    /* when the progress is shown next */
+	uint64_t recent;                      /* length of the interval being reported */
+	uint64_t until;                       /* end of the time being reported */
+	uint64_t ended;                       /* end of the measurement; 0: still running */
+	uint64_t realtime_offset;             /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	uint64_t offset;                      /* --clock-offset, modulo 2^64 */
+	struct clock_pair pairs[CLOCK_PAIRS]; /* with --tsc: the newest ones, pair i at i modulo */
+	size_t n_pairs;                       /* ever taken */
+};
+
+/* Checks the options for the clock that times are shown of. */
+int clock_check(struct attar_run *run);
+
+/* The unit of columns for times of that clock. */
+enum attar_unit clock_unit(const struct attar_run *run);
+
+/* ns since 1970, whatever clock the options select: when a report was made. */
+uint64_t run_wall_time(const struct attar_run *run, uint64_t time);
 
 /* Starts the clock of a run of the command. */
 void clock_start(struct run_clock *c);

@@ -34,6 +34,27 @@ const struct attar_option common_stack_options[] = {
 		T, user_callchain, "user-callchain", "include or omit the user part of stacks"),
 	ATTAR_SWITCH(T, kernel_callchain, "kernel-callchain",
 		"include or omit the kernel part of stacks"),
+	ATTAR_TEXT(T, unwind, 0, "unwind", "METHOD",
+		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
+		"dwarf,BYTES of stack to copy"),
+	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only samples of guests"),
+	ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest", "no samples of guests"),
+	ATTAR_JOINED(T, exclude_pid, 0, "exclude_pid", "LIST",
+		"no samples of these processes; may be repeated", .complete = "pid"),
+	ATTAR_TEXT(T, irqs_disabled, 0, "irqs_disabled", "0|1",
+		"only samples with interrupts disabled; =0: enabled", .implied = "1"),
+	ATTAR_TEXT(T, tif_need_resched, 0, "tif_need_resched", "0|1",
+		"only tracepoints that happen while the task is to be switched; =0: others",
+		.implied = "1"),
+	ATTAR_TEXT(T, nr_running_min, 0, "nr_running_min", "N",
+		"no samples while fewer tasks run or wait on the CPU"),
+	ATTAR_TEXT(T, nr_running_max, 0, "nr_running_max", "N",
+		"no samples while more tasks run or wait on the CPU"),
+	ATTAR_TEXT(T, sched_policy, 0, "sched_policy", "LIST",
+		"only tasks of these policies: normal, fifo, rr, batch, idle, deadline, or "
+		"numbers"),
+	ATTAR_TEXT(T, prio, 0, "prio", "LIST",
+		"only tasks with these priorities of the kernel: 0-98 real time, 100-139 normal"),
 	{0}};
 
 const struct attar_option common_run_options[] = {
@@ -46,11 +67,14 @@ const struct attar_option common_run_options[] = {
 	ATTAR_TIME(T, usage_self, 0, "usage-self", "MS",
 		"print attar's own CPU usage on stderr at this interval", .bare = 1000000,
 		.min = 1000000),
-	ATTAR_FLAG(T, order, 0, "order", NULL),         /* events are always in order of time */
-	ATTAR_FLAG(T, inherit, 0, "inherit", NULL),     /* new children are always watched */
-	ATTAR_FLAG(T, monotonic, 0, "monotonic", NULL), /* events are always timed by that clock */
-	ATTAR_FLAG(T, tsc, 0, "tsc", NULL), ATTAR_TEXT(T, kvmclock, 0, "kvmclock", "UUID", NULL),
-	ATTAR_TEXT(T, clock_offset, 0, "clock-offset", "N", NULL), {0}};
+	ATTAR_FLAG(T, order, 0, "order", NULL),     /* events are always in order of time */
+	ATTAR_FLAG(T, inherit, 0, "inherit", NULL), /* new children are always watched */
+	ATTAR_FLAG(
+		T, monotonic, 0, "monotonic", "show times of events as seconds of CLOCK_MONOTONIC"),
+	ATTAR_FLAG(T, tsc, 0, "tsc", "show times of events as values of the TSC (x86)"),
+	ATTAR_TEXT(T, clock_offset, 0, "clock-offset", "N",
+		"add N to the times of events: ns, or cycles with --tsc; may be negative"),
+	ATTAR_TEXT(T, kvmclock, 0, "kvmclock", "UUID", NULL), {0}};
 
 const struct attar_option common_ring_options[] = {
 	ATTAR_COUNT(T, count, 'N', "count", "N", "stop after N events", .min = 1),

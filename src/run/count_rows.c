@@ -117,6 +117,17 @@ static int add_row(struct attar_run *run, const struct count_table_key *key)
 	return vec_push(&run->counts.rows.rows, row);
 }
 
+/* The row [unassigned] is the first one, because tables are printed up to a number of rows. */
+static void move_unassigned(struct count_rows *rows, int last_number)
+{
+	struct attar_count_row *at = rows->rows.at, row = at[rows->rows.n - 1];
+
+	if (!thread_counts_is_unassigned(last_number))
+		return;
+	memmove(at + 1, at, (rows->rows.n - 1) * sizeof(*at));
+	at[0] = row;
+}
+
 int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 	const struct attar_count_row **ret_rows, size_t *ret_n)
 {
@@ -137,6 +148,8 @@ int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
 			r = add_row(run, key);
 	if (r < 0)
 		return r;
+	if (rows->by == ATTAR_COUNT_BY_THREAD && table->keys.n)
+		move_unassigned(rows, table->keys.at[table->keys.n - 1].number);
 	*ret_rows = rows->rows.at;
 	*ret_n = rows->rows.n;
 	return 0;

@@ -16,8 +16,8 @@
 #include "record/uapi.h"
 #include "run/count_cpus.h"
 #include "run/expressions.h"
-#include "run/filter_error.h"
-#include "run/leftout.h"
+#include "event/kernel_filter.h"
+#include "event/leftout.h"
 #include "run/run.h"
 
 enum { MEMBERS_MAX = 256 };
@@ -31,7 +31,13 @@ int attar_run_count(struct attar_run *run, const char *text)
 	CHECK_OPENING(run);
 
 	const struct attar_event_list *list;
-	int r = run_parse_events(run, text, &list);
+	int r;
+
+	if (run->replay)
+		run->replay->counts_wanted = true;
+	r = run_parse_events(run, text, &list);
+	if (run->replay)
+		run->replay->counts_wanted = false;
 
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		const struct attar_event_spec *spec = &list->at[i];
@@ -77,8 +83,7 @@ static void note_user_only(
 		run->counts.user_only = true;
 }
 
-/* Only the kernel can filter what it counts. */
-static int set_filter(
+int counts_set_filter(
 	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec)
 {
 	struct filter_choice choice = {.in_kernel = true};
@@ -105,7 +110,8 @@ static int set_filters(struct attar_run *run, const struct counted *c, size_t n)
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (c[i].pub.spec->filter)
-			r = set_filter(run, attar_group_counter(c->group, i), c[i].pub.spec);
+			r = counts_set_filter(
+				run, attar_group_counter(c->group, i), c[i].pub.spec);
 	return r;
 }
 
@@ -305,6 +311,7 @@ static void close_one(struct counted *c)
 	free(c->values);
 	free(c->recent);
 	free(c->refused);
+	recorded_count_done(&c->recorded);
 	c->values = c->recent = NULL;
 	c->counter = NULL;
 	c->refused = NULL;
@@ -422,8 +429,12 @@ int counts_follow(struct attar_run *run)
 int counts_read(struct attar_run *run)
 {
 	counted_list *list = &run->counts.list;
-	int followed = counts_follow(run);
+	int followed = run->replay ? 0 : counts_follow(run);
 
+	if (run->replay) {
+		replay_counts_read(run);
+		return 0;
+	}
 	if (followed < 0)
 		return followed;
 	for (size_t i = 0, n; i < list->n; i += n) {

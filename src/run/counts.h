@@ -6,6 +6,7 @@
 #include "attar/run.h"
 #include "base/vec.h"
 #include "run/count_rows.h"
+#include "run/replay_counts.h"
 
 /* One event. The members of a group are adjacent. */
 struct counted {
@@ -15,9 +16,10 @@ struct counted {
 	struct attar_target *own_target;
 	struct attar_counter *counter; /* of pub */
 	struct attar_value *values, *recent;
+	struct recorded_count recorded; /* of --input */
 	char *refused;
 	bool leads;
-	bool is_left_out; /* matched by a pattern and refused: see run/leftout.h */
+	bool is_left_out; /* matched by a pattern and refused: see event/leftout.h */
 };
 
 typedef VEC(struct counted) counted_list;
@@ -28,6 +30,10 @@ struct counts {
 	bool each_cpu;  /* see attar_run_count_each_cpu() */
 	bool user_only; /* no permission to count kernel code */
 };
+
+/* Sets the filter of a counted event, which only the kernel can apply. */
+int counts_set_filter(struct attar_run *run, struct attar_counter *counter,
+	const struct attar_event_spec *spec);
 
 /* Opens them all, disabled. */
 int counts_open(struct attar_run *run);

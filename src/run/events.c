@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Sources by name: parses the text of -e and sets up their attributes. */
-#include <stdio.h>
-
 #include "base/check.h"
+#include "event/kernel_filter.h"
+#include "event/sample_attr.h"
+#include "run/actions.h"
 #include "run/expressions.h"
 #include "run/run.h"
 
@@ -23,20 +24,20 @@ void run_stack_attr(const struct common_opts *o, bool stacks, const struct attar
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 }
 
-/* Profilers are parsed as events, but not run as such yet. */
-static int check_kinds(const struct attar_event_list *list)
+/* Only what is delivered can come from a profiler. */
+static int refuse_profilers(const struct attar_run *run, const struct attar_event_list *list)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (list->at[i].kind == ATTAR_EVENT_PROFILER)
 			return attar_spec_error(&list->at[i], list->at[i].column,
 				attar_fail(-EOPNOTSUPP,
-					"the profiler '%s' cannot be a source of events yet",
-					list->at[i].profiler));
+					"%s: the profiler '%s' cannot be an event here; it can in "
+					"'attar trace'",
+					run->profiler->name, list->at[i].profiler));
 	return 0;
 }
 
-int run_parse_events(
-	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
+static int parse(struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
 {
 	struct attar_catalog *catalog = attar_run_catalog(run);
 	struct attar_event_list *list;
@@ -55,24 +56,23 @@ int run_parse_events(
 		return base_oom();
 	}
 	*ret_list = list;
-	r = check_kinds(list);
-	return r < 0 ? attar_context(r, "--event") : 0;
+	return 0;
 }
 
-/* Excludes this process from tracepoints: printing an event would cause further events. */
+int run_parse_events(
+	struct attar_run *run, const char *text, const struct attar_event_list **ret_list)
+{
+	int r = parse(run, text, ret_list);
+
+	if (r == 0 && (r = refuse_profilers(run, *ret_list)) < 0)
+		return attar_context(r, "--event");
+	return r;
+}
+
+/* Excludes this process: printing an event would cause further events. */
 static int own_filter(struct source *s, const char *filter)
 {
-	const struct attar_event_spec *spec = s->spec;
-	char **ret_filter = &s->filter;
-	int n;
-
-	if (s->keeps_own || spec->kind != ATTAR_EVENT_TRACEPOINT)
-		n = filter ? asprintf(ret_filter, "%s", filter) : 0;
-	else if (filter)
-		n = asprintf(ret_filter, "(%s) && common_pid != %d", filter, getpid());
-	else
-		n = asprintf(ret_filter, "common_pid != %d", getpid());
-	return n < 0 ? base_oom() : 0;
+	return kernel_filter_text(s->spec, filter, s->keeps_own, &s->filter);
 }
 
 /* Decides whether the kernel or attar applies the filter of a source. */
@@ -85,7 +85,7 @@ static int choose_filter(struct attar_run *run, struct source *s)
 	if (spec->kind == ATTAR_EVENT_USER || run->replay)
 		return 0; /* not in the kernel: filtered in user space */
 	r = run_choose_filter(run, spec, &choice);
-	if (r == -EINVAL && spec->pattern) /* it may be left out: see run/leftout.h */
+	if (r == -EINVAL && spec->pattern) /* it may be left out: see event/leftout.h */
 		return own_filter(s, spec->filter);
 	if (r < 0)
 		return r;
@@ -139,29 +139,36 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 		r = exclude(&run->opts, spec, attr);
 	if (spec->kind == ATTAR_EVENT_USER && spec->type == PERF_TYPE_SOFTWARE)
 		attr->exclude_kernel = attr->exclude_hv = 1; /* never fires: needs no permission */
-	if (spec->period) {
-		attr->freq = 0;
-		attr->sample_period = spec->period;
-	}
-	if (spec->freq) {
-		attr->freq = 1;
-		attr->sample_freq = spec->freq;
-	}
+	event_sample_rate(spec, attr);
 	if (r == 0)
 		r = run_add_source(run, spec->name, attr, fn);
 	if (r < 0)
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
 	s->spec = spec;
-	return choose_filter(run, s);
+	r = choose_filter(run, s);
+	return r < 0 ? r : source_set_actions(run, s);
 }
 
-static void source_free(struct source *s)
+void run_close_source(struct source *s)
 {
-	attar_counter_close(s->counter);
+	if (s->timer)
+		timer_close(s->timer); /* and with its group, the counter */
+	else
+		attar_counter_close(s->counter);
+	s->counter = NULL;
+}
+
+void source_free(struct source *s)
+{
+	run_close_source(s);
+	timer_free(s->timer);
 	usdt_free(s->usdt);
 	filter_free(s->keep);
 	filter_free(s->spare);
+	filter_free(s->condition);
+	attar_expr_free(s->exec);
+	free(s->shown);
 	free(s->name);
 	free(s->filter);
 }
@@ -198,35 +205,6 @@ void run_sources_drop(struct attar_run *run)
 	run->sources.list.n = n;
 }
 
-/* The kernel refuses ftrace:function with user stacks: perf_trace_event_perm(). */
-static bool has_no_user_stack(const struct attar_event_spec *spec)
-{
-	return spec->format && !strcmp(spec->format->system, "ftrace") &&
-	       !strcmp(spec->format->name, "function");
-}
-
-/*
- * Whether samples of the event have a data address: page faults, breakpoints and precise hardware
- * samples do. Others would report 0.
- */
-static bool carries_address(const struct attar_event_spec *spec)
-{
-	if (spec->kind == ATTAR_EVENT_BREAKPOINT || spec->precise_ip)
-		return true;
-	if (spec->kind != ATTAR_EVENT_SOFTWARE)
-		return false;
-	switch (spec->config) {
-	case PERF_COUNT_SW_PAGE_FAULTS:
-	case PERF_COUNT_SW_PAGE_FAULTS_MIN:
-	case PERF_COUNT_SW_PAGE_FAULTS_MAJ:
-	case PERF_COUNT_SW_ALIGNMENT_FAULTS:
-	case PERF_COUNT_SW_EMULATION_FAULTS:
-		return true;
-	default:
-		return false;
-	}
-}
-
 int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn)
 {
 	CHECK_OWN(run, "run");
@@ -235,10 +213,15 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 	CHECK_OPENING(run);
 
 	const struct attar_event_list *list;
-	int r = run_parse_events(run, text, &list);
+	int r = parse(run, text, &list);
 
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		struct perf_event_attr attr = {.sample_period = 1};
+
+		if (list->at[i].kind == ATTAR_EVENT_PROFILER) {
+			r = emitter_add(run, &list->at[i], stacks, fn);
+			continue;
+		}
 
 		run->user.stacks = stacks;
 		if (list->at[i].kind == ATTAR_EVENT_USER && list->at[i].n_only_cpus)
@@ -250,13 +233,11 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 			continue;
 		}
 		run_stack_attr(&run->opts, stacks, &list->at[i], &attr);
-		if (list->at[i].kind == ATTAR_EVENT_TRACEPOINT ||
-			list->at[i].kind == ATTAR_EVENT_PROBE)
-			attr.sample_type |= PERF_SAMPLE_RAW;
-		if (has_no_user_stack(&list->at[i]))
-			attr.exclude_callchain_user = 1;
-		if (carries_address(&list->at[i]))
-			attr.sample_type |= PERF_SAMPLE_ADDR;
+		event_sample_attr(&list->at[i], &attr);
+		if (!event_is_each(&list->at[i])) {
+			attr.freq = 1;
+			attr.sample_freq = run->opts.freq;
+		}
 		r = run_add_spec(run, &list->at[i], &attr, fn);
 		if (run->replay)
 			continue;
@@ -268,4 +249,25 @@ int attar_run_events(struct attar_run *run, const char *text, bool stacks, attar
 			r = run_usdt_add_unshared(run, &list->at[i], fn);
 	}
 	return r;
+}
+
+int attar_run_event_list(
+	struct attar_run *run, const struct attar_texts *texts, bool stacks, attar_event_fn *fn)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(texts, "texts");
+
+	struct buf names _cleanup_(buf_done) = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < texts->n; i++)
+		r = attar_run_events(run, texts->at[i], stacks, fn);
+	if (texts->n)
+		return r;
+	if (!run->replay)
+		return attar_fail(-EINVAL,
+			"%s needs an event, such as -e sched:sched_switch; 'attar list' shows all",
+			run->profiler->name);
+	r = replay_name_events(run, &names);
+	return r < 0 ? r : attar_run_events(run, buf_text(&names), stacks, fn);
 }

@@ -29,7 +29,7 @@ enum { THREADS_MAX = 1 << 16 };
 /* Logs why the threads that are created during the run have no counts of their own. */
 static void note_threads(const struct attar_run *run)
 {
-	if (exited_threads_reported(run) || run->opts.tids)
+	if (exited_threads_reported(run) || run->opts.tids || run->replay)
 		return;
 	log_note("threads created during the run are counted with their creators%s",
 		run->opts.interval        ? ": --interval does not allow separate counts"
@@ -49,8 +49,9 @@ bool exited_threads_reported(const struct attar_run *run)
 	const struct common_opts *o = &run->opts;
 	bool command = run->command.argv && !run_watches_system(run);
 
-	return run->threads.each && kernel_get()->version >= KERNEL_VERSION_OF(6, 12) &&
-	       !o->interval && !o->cpus && !o->tids && !o->cgroups && (o->pids || command);
+	return run->threads.each && !run->replay &&
+	       kernel_get()->version >= KERNEL_VERSION_OF(6, 12) && !o->interval && !o->cpus &&
+	       !o->tids && !o->cgroups && (o->pids || command);
 }
 
 void threads_attr(struct perf_event_attr *attr)
@@ -102,7 +103,7 @@ void threads_done(struct attar_run *run)
 
 /* ---- thread names, kept after exit ---- */
 
-static int keep_comm(struct attar_run *run, pid_t tid, const char *comm)
+int threads_keep_comm(struct attar_run *run, pid_t tid, const char *comm)
 {
 	comm = intern_text(&run->texts, comm);
 	if (!comm || map_put(&run->threads.comms, (uint64_t)tid, (uintptr_t)comm) < 0)
@@ -114,7 +115,7 @@ static int remember_comm(struct attar_run *run, pid_t tid)
 {
 	struct buf b _cleanup_(buf_done) = {0};
 
-	return taskname_read(0, tid, &b) < 0 ? 0 : keep_comm(run, tid, buf_text(&b));
+	return taskname_read(0, tid, &b) < 0 ? 0 : threads_keep_comm(run, tid, buf_text(&b));
 }
 
 /* Before its exec, the command still has the name of this process. */
@@ -238,7 +239,7 @@ static int on_exit_record(struct attar_run *run, const struct attar_event *ev)
 	if (map_get(&run->threads.watched, (uint64_t)tid)) {
 		if (unwatched && map_put(&run->threads.unwatched, (uint64_t)tid, 1) < 0)
 			return base_oom();
-		return ev->thread ? keep_comm(run, tid, ev->thread->comm) : 0;
+		return ev->thread ? threads_keep_comm(run, tid, ev->thread->comm) : 0;
 	}
 	return note_created_exit(run, tid, starter, ev->thread);
 }

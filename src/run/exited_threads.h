@@ -82,6 +82,9 @@ int threads_note_task(struct attar_run *run, const struct attar_event *ev);
 /* Handles READ records of the counters; ignores others. */
 int threads_take_count(struct attar_run *run, const struct attar_event *ev);
 
+/* Sets the name of a thread, for run_comm(). 0 or -ENOMEM. */
+int threads_keep_comm(struct attar_run *run, pid_t tid, const char *comm);
+
 /* Reads the names of the watched threads, for run_comm(). */
 int threads_remember_comms(struct attar_run *run);
 

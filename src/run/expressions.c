@@ -2,9 +2,12 @@
 /* Expressions of users on the events of a run: attributes such as key=, and options. */
 #include "run/expressions.h"
 
+#include <sys/uio.h>
+
 #include "base/check.h"
 #include "base/opts.h"
 #include "expr/filter.h"
+#include "recording/this_kernel.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -53,6 +56,73 @@ static size_t comm_of(void *ctx, const struct attar_expr_record *record, uint64_
 	return copy(thread ? thread->comm : NULL, ret_text, max);
 }
 
+/* The length of a text; 0: it has control characters, and is what the memory is used for now. */
+static size_t printable(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			return 0;
+	return n;
+}
+
+/* What an expression reads of a program is not what was there at the time of the event. */
+static void note_late_read(struct attar_run *run, const struct attar_expr_record *record)
+{
+	uint64_t now = base_now();
+
+	run->notes.late_reads++;
+	if (now > record->time)
+		run->notes.latest_read = MAX(run->notes.latest_read, now - record->time);
+}
+
+/*
+ * The text at an address of the process, as it is now; 0: the process has exited, or the recording
+ * does not have it.
+ */
+static size_t text_in_process(void *ctx, const struct attar_expr_record *record, uint64_t number,
+	char *ret_text, size_t max)
+{
+	struct attar_run *run = ctx;
+	size_t n = 0, page = 4096 - number % 4096;
+	ssize_t got;
+
+	if (run->replay || !number || record->tid <= 0)
+		return 0;
+	for (size_t want = MIN(page, max); n < max; want = MIN((size_t)4096, max - n)) {
+		struct iovec to = {ret_text + n, want},
+			     from = {(void *)(uintptr_t)(number + n), want};
+		const char *end;
+
+		got = process_vm_readv(record->tid, &to, 1, &from, 1, 0);
+		if (got <= 0)
+			return n;
+		if (n == 0)
+			note_late_read(run, record);
+		end = memchr(ret_text + n, '\0', (size_t)got);
+		if (end)
+			return printable(ret_text, (size_t)(end - ret_text));
+		n += (size_t)got;
+	}
+	return n;
+}
+
+/* The file of a descriptor, as it is now. */
+static size_t file_in_process(void *ctx, const struct attar_expr_record *record, uint64_t number,
+	char *ret_text, size_t max)
+{
+	struct attar_run *run = ctx;
+	char path[64];
+	ssize_t n;
+
+	if (run->replay || record->tid <= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", record->tid, (int)number);
+	n = readlink(path, ret_text, max);
+	if (n > 0)
+		note_late_read(run, record);
+	return n > 0 ? (size_t)n : 0;
+}
+
 static void take_output(void *ctx, const char *text, size_t n)
 {
 	struct attar_run *run = ctx;
@@ -77,11 +147,15 @@ void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts)
 {
 	opts->size = sizeof(*opts);
 	opts->flags |= run->opts.allow_exec ? ATTAR_EXPR_ALLOW_EXEC : 0;
+	if (run->replay && !this_arch_recorded(run->replay->recording))
+		opts->flags |= ATTAR_EXPR_OTHER_ARCH;
 	opts->ctx = run;
 	opts->ksymbol = kernel_symbol;
 	opts->usymbol = user_symbol;
 	opts->comm_get = comm_of;
 	opts->output = take_output;
+	opts->fd_name = file_in_process;
+	opts->ustring = text_in_process;
 }
 
 int run_choose_filter(
@@ -109,6 +183,32 @@ bool run_keeps(const struct filter *filter, const struct attar_event *ev)
 	return filter_keeps(filter, &record);
 }
 
+/* The attribute of the event that has this text as value; NULL: the text has another origin. */
+static const struct attar_event_option *find_origin(
+	const struct attar_event_spec *spec, const char *text)
+{
+	for (size_t i = 0; spec && i < spec->n_options; i++)
+		if (spec->options[i].value == text)
+			return &spec->options[i];
+	return NULL;
+}
+
+/* An error in an attribute is shown in the event string. */
+static int new_expr(const char *text, const struct attar_event_spec *spec,
+	struct attar_expr_opts *opts, struct attar_expr **ret_expr)
+{
+	const struct attar_event_option *origin = opts->ret_column ? NULL : find_origin(spec, text);
+	unsigned column = 0;
+	int r;
+
+	if (origin)
+		opts->ret_column = &column;
+	r = attar_expr_new(text, spec && !opts->n_variables ? spec->format : NULL, opts, ret_expr);
+	if (r < 0 && column)
+		return attar_spec_error(spec, origin->value_column + column - 1, r);
+	return r;
+}
+
 int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 	const struct attar_expr_opts *opts, struct attar_expr **ret_expr)
 {
@@ -123,6 +223,6 @@ int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 	if (r < 0)
 		return r;
 	run_expr_opts(run, &o);
-	r = attar_expr_new(text, spec && !o.n_variables ? spec->format : NULL, &o, ret_expr);
+	r = new_expr(text, spec, &o, ret_expr);
 	return r < 0 ? attar_context(r, "%s", attar_run_source_name(run, source)) : 0;
 }

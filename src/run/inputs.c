@@ -80,6 +80,30 @@ void run_bind_late(struct source *s, const struct attar_input *input)
 	s->fn = ignore;
 }
 
+/*
+ * Whether the tracepoint "system:name" exists, a filter may follow. Other events are only looked
+ * for in recordings.
+ */
+static bool exists(struct attar_run *run, const char *event)
+{
+	struct attar_catalog *catalog = attar_run_catalog(run);
+	const struct attar_format *format;
+	size_t n = strcspn(event, ":");
+	char system[128], name[128];
+
+	if (!event[n] && run->replay)
+		return replay_has_event(run, event);
+	if (!catalog || !event[n])
+		return true;
+	snprintf(system, sizeof(system), "%.*s", (int)n, event);
+	event += n + 1;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(event, "/"), event);
+	if (attar_catalog_format(catalog, system, name, &format) != -ENOENT)
+		return true; /* other errors are those of opening it */
+	attar_error_clear();
+	return false;
+}
+
 int attar_run_input(struct attar_run *run, const struct attar_input *input)
 {
 	CHECK_OWN(run, "run");
@@ -91,11 +115,19 @@ int attar_run_input(struct attar_run *run, const struct attar_input *input)
 	size_t first = run->sources.list.n;
 	int r;
 
+	if (input->optional && !exists(run, input->event))
+		return 0;
 	run->sources.input = input;
 	r = attar_run_events(run, input->event, input->stacks, input->on_event);
 	run->sources.input = NULL;
-	for (size_t i = first; r == 0 && i < run->sources.list.n; i++)
-		r = run_bind(&run->sources.list.at[i]);
+	for (size_t i = first; r == 0 && i < run->sources.list.n; i++) {
+		struct source *s = &run->sources.list.at[i];
+
+		r = run_bind(s);
+		if (input->user_regs)
+			s->attr.sample_type |= PERF_SAMPLE_REGS_USER;
+		s->attr.sample_regs_user = input->user_regs;
+	}
 	return r;
 }
 

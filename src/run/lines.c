@@ -57,6 +57,7 @@ static int begin_batch(
 		.scope = ATTAR_SCOPE_INTERVAL};
 	if (!batch->report)
 		return base_oom();
+	batch->report->unit_of_times = clock_unit(run);
 	batch->section = attar_report_events(batch->report, name);
 	columns(batch->section);
 	return 0;
@@ -83,6 +84,7 @@ static void forget_shown(struct run_lines *lines)
 	if (lines->shown * 2 <= lines->queue.n)
 		return;
 	lines->queue.n -= lines->shown;
+	lines->released -= MIN(lines->released, lines->shown);
 	memmove(lines->queue.at, lines->queue.at + lines->shown,
 		lines->queue.n * sizeof(*lines->queue.at));
 	lines->shown = 0;
@@ -100,8 +102,10 @@ static int enqueue(struct attar_run *run, struct lines_batch batch)
 	}
 	lines->waiting += batch.bytes;
 	lines->peak = MAX(lines->peak, lines->waiting);
+	lines->largest = MAX(lines->largest, batch.bytes);
 	/* a recording does not overflow: nothing needs to wait */
-	lines->is_full = run->replay || lines->waiting >= run->opts.buffer;
+	lines->is_full = (run->replay && !lines->holds) ||
+			 lines->waiting + lines->largest > run->opts.buffer;
 	return 0;
 }
 
@@ -118,6 +122,15 @@ int lines_add_report(struct attar_run *run, struct attar_report *report, enum at
 	return enqueue(run, (struct lines_batch){.report = report, .scope = scope});
 }
 
+static struct lines_batch take_oldest(struct run_lines *lines)
+{
+	struct lines_batch batch = lines->queue.at[lines->shown++];
+
+	forget_shown(lines);
+	lines->waiting -= batch.bytes;
+	return batch;
+}
+
 int lines_show_oldest(struct attar_run *run)
 {
 	struct run_lines *lines = &run->lines;
@@ -127,28 +140,47 @@ int lines_show_oldest(struct attar_run *run)
 	lines->is_full = false;
 	if (!lines_are_queued(lines))
 		return 0;
-	batch = lines->queue.at[lines->shown++];
-	forget_shown(lines);
-	lines->waiting -= batch.bytes;
-	if (run->hooks.report) {
-		if (batch.section)
-			attar_report_span(batch.report, attar_run_realtime(run, run_now(run)), 0);
-		r = run->hooks.report(run->hooks.ctx, batch.report, batch.scope);
-	}
+	batch = take_oldest(lines);
+	if (batch.section)
+		attar_report_span(batch.report, run_wall_time(run, run_now(run)), 0);
+	r = run_give_report(run, batch.report, batch.scope);
 	end_batch(lines, &batch);
 	return r;
 }
 
+int lines_release(struct attar_run *run)
+{
+	int r = run->lines.holds ? lines_close(run) : 0;
+
+	run->lines.released = run->lines.queue.n;
+	return r;
+}
+
+int lines_make_room(struct attar_run *run)
+{
+	struct run_lines *lines = &run->lines;
+	struct lines_batch batch;
+
+	if (lines_are_queued(lines) || !lines->holds)
+		return lines_show_oldest(run);
+	lines->is_full = false;
+	if (lines->shown == lines->queue.n)
+		return 0;
+	batch = take_oldest(lines);
+	end_batch(lines, &batch);
+	return 0;
+}
+
 int lines_show_next(struct attar_run *run)
 {
-	int r = lines_are_queued(&run->lines) ? 0 : lines_close(run);
+	int r = lines_are_queued(&run->lines) || run->lines.holds ? 0 : lines_close(run);
 
 	return r < 0 ? r : lines_show_oldest(run);
 }
 
 int lines_show(struct attar_run *run)
 {
-	int r = lines_close(run);
+	int r = run->lines.holds ? 0 : lines_close(run);
 
 	while (r == 0 && lines_are_queued(&run->lines))
 		r = lines_show_oldest(run);

@@ -6,6 +6,9 @@
  * whenever the rings are empty. Reports of intervals wait behind the rows of their interval. When
  * the batches have reached the size of --buffer, a batch is shown before the rings are read on, and
  * the kernel counts what it cannot store meanwhile.
+ *
+ * In a flight recorder that holds lines (run/flight.h), only what was released is shown, and the
+ * oldest batch is dropped instead when the buffer is full.
  */
 #ifndef RUN_LINES_H
 #define RUN_LINES_H
@@ -28,7 +31,10 @@ struct run_lines {
 	VEC(struct lines_batch) queue;
 	size_t shown; /* batches of the queue that were shown: the oldest one is at[shown] */
 	size_t waiting, peak; /* bytes of the batches in the queue */
+	size_t largest;       /* bytes of the largest batch */
 	bool is_full;         /* show a batch before the next event is delivered */
+	bool holds;           /* only released batches are shown */
+	size_t released;      /* with holds: the batches of the queue before this one */
 };
 
 void lines_done(struct run_lines *lines);
@@ -39,10 +45,23 @@ int lines_close(struct attar_run *run);
 /* Takes over a report that is to be shown after the queue. */
 int lines_add_report(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 
+/* Whether batches can be shown. */
 static inline bool lines_are_queued(const struct run_lines *lines)
 {
-	return lines->shown < lines->queue.n;
+	return lines->shown < (lines->holds ? lines->released : lines->queue.n);
 }
+
+/* Whether batches wait to be released. */
+static inline bool lines_hold_some(const struct run_lines *lines)
+{
+	return lines->holds && lines->released < lines->queue.n;
+}
+
+/* With holds: all rows so far may be shown. */
+int lines_release(struct attar_run *run);
+
+/* Makes room in the full buffer, by showing the oldest batch or dropping it. */
+int lines_make_room(struct attar_run *run);
 
 /* Shows the oldest batch of the queue, if there is one; 0, or the error of the hook. */
 int lines_show_oldest(struct attar_run *run);
@@ -50,7 +69,7 @@ int lines_show_oldest(struct attar_run *run);
 /* The rings are empty: shows the oldest batch, or the newest rows. */
 int lines_show_next(struct attar_run *run);
 
-/* Shows everything. */
+/* Shows everything, with holds everything that was released. */
 int lines_show(struct attar_run *run);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/opts.h"
 #include "perf/target.h"
+#include "report/model.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -30,11 +31,23 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 
 		if (unlikely(s->usdt || s->keep))
 			return run_user_deliver(run, s, ev);
+		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
+			return -ENOMEM;
 		run->notes.delivered++;
 		if (unlikely(run->self_watch.selects))
 			self_count(run, ev);
 		ev->fields = s->fields;
 		return s->fn(run, run->self, ev);
+	}
+	if (run->replay)
+		recorded_names_see(run, ev->record);
+	if (run->replay && ev->record->type == PERF_RECORD_READ && run->counts.list.n)
+		return replay_counts_take(run, ev);
+	if (run->profiler->record) {
+		int r = run->profiler->record(run, run->self, ev);
+
+		if (r < 0)
+			return r;
 	}
 	if ((ev->record->type == PERF_RECORD_LOST ||
 		    ev->record->type == PERF_RECORD_LOST_SAMPLES) &&
@@ -60,9 +73,11 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 		return base_oom();
 	run->notes.unresolved = -1;
 	run->clock.recent = until - run->clock.interval_began;
+	run->clock.until = until;
 	r = run->clock.ended ? 0 : counts_read(run);
 	requests_mark(&run->requests, out);
-	attar_report_span(out, attar_run_realtime(run, until), until - since);
+	out->unit_of_times = clock_unit(run);
+	attar_report_span(out, run_wall_time(run, until), until - since);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
 	if (run->stream ||
@@ -76,6 +91,15 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 	return r;
 }
 
+/* The text of a failure that was handled before is not the reason why the hook fails. */
+int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope)
+{
+	if (!run->hooks.report)
+		return 0;
+	attar_error_clear();
+	return run->hooks.report(run->hooks.ctx, out, scope);
+}
+
 static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
 {
 	struct attar_report *out;
@@ -83,10 +107,12 @@ static int report(struct attar_run *run, enum attar_scope scope, uint64_t until)
 
 	if (r < 0)
 		return r;
-	if (lines_are_queued(&run->lines))
+	if (lines_hold_some(&run->lines)) /* it would wait with them */
+		r = lines_show(run);
+	if (r == 0 && lines_are_queued(&run->lines))
 		return lines_add_report(run, out, scope);
-	if (run->hooks.report)
-		r = run->hooks.report(run->hooks.ctx, out, scope);
+	if (r == 0)
+		r = run_give_report(run, out, scope);
 	attar_report_free(out);
 	return r;
 }
@@ -118,25 +144,44 @@ static int report_interval(struct attar_run *run, uint64_t time)
 	int r = lines_close(run);
 
 	if (r == 0)
-		r = report(run, ATTAR_SCOPE_INTERVAL, run->sources.list.n ? passed : base_now());
+		r = report(run, ATTAR_SCOPE_INTERVAL,
+			run->sources.list.n || run->replay ? passed : base_now());
 	set_tick(run, passed + interval);
 	return r;
 }
 
-/* A requested report, of the time since the previous one. */
-static int report_request(struct attar_run *run)
+/*
+ * A requested report, of the time since the previous one. All events before `now` have been
+ * delivered, and perhaps some later ones.
+ */
+static int report_request(struct attar_run *run, uint64_t now)
 {
-	int r = lines_show(run);
+	uint64_t until = run->stream ? MAX(now, stream_time(run->stream)) : base_now();
+	int r = lines_release(run);
 
-	return r == 0 ? report(run, ATTAR_SCOPE_INTERVAL, base_now()) : r;
+	if (r == 0)
+		r = lines_show(run);
+
+	if (!run->clock.began) /* a recording, of which nothing was delivered */
+		until = 0;
+	return r == 0 ? report(run, ATTAR_SCOPE_INTERVAL, until) : r;
+}
+
+/* Its interval includes the event that is being delivered. */
+int run_report_now(struct attar_run *run, uint64_t time)
+{
+	int r = lines_close(run);
+
+	return r == 0 ? report(run, ATTAR_SCOPE_INTERVAL, time) : r;
 }
 
 /* ---- delivering in order of time ---- */
 
-/* The first sample of a recording starts the clock. */
+/* The first sample or count of a recording starts the clock. */
 static int deliver_first(struct attar_run *run, struct attar_event *ev)
 {
-	if (ev->record->type == PERF_RECORD_SAMPLE) {
+	if (ev->record->type == PERF_RECORD_SAMPLE ||
+		(ev->record->type == PERF_RECORD_READ && run->counts.list.n)) {
 		clock_start_at(&run->clock, ev->time);
 		set_tick(run, ev->time + run->opts.interval);
 	}
@@ -162,23 +207,66 @@ static int deliver_after_interval(struct attar_run *run, struct attar_event *ev)
 	return r == 0 ? deliver(run, ev) : r;
 }
 
-static int drain(struct attar_run *run)
+static int deliver_round(struct attar_run *run)
 {
+	const uint64_t limit = run->opts.count ? run->opts.count : UINT64_MAX;
 	struct attar_event ev;
 	int r = 0;
+
+	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
+		/* what else can be enough comes with the end of an interval */
+		do {
+			if (unlikely(ev.time >= run->clock.tick))
+				break;
+			r = deliver(run, &ev);
+			if (r >= 0 && unlikely(run->lines.is_full))
+				r = lines_make_room(run);
+			if (r < 0 || unlikely(run->notes.delivered >= limit))
+				return MIN(r, 0);
+			r = attar_stream_next(run->stream, &ev);
+		} while (r > 0);
+		if (r <= 0)
+			return r;
+		r = deliver_after_interval(run, &ev);
+		if (r >= 0 && unlikely(run->lines.is_full))
+			r = lines_make_room(run);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* Delivers and reports what the overwritten rings contain. */
+static int dump(struct attar_run *run)
+{
+	int r = attar_stream_snapshot(run->stream);
+
+	run->flight.reach = stream_snapshot_since(run->stream);
+	if (r >= 0)
+		r = deliver_round(run);
+	run->flight.asked = false; /* also if the condition became true meanwhile */
+	return r < 0 ? r : report_request(run, base_now());
+}
+
+/* The report of the whole run follows. */
+static int dump_last(struct attar_run *run)
+{
+	int r = attar_stream_snapshot(run->stream);
+
+	return r < 0 ? r : MIN(deliver_round(run), 0);
+}
+
+static int drain(struct attar_run *run)
+{
+	int r;
 
 	if (!run->stream)
 		return 0;
 	if (run->recorder.wanted)
 		return recorder_drain(run);
-	while (!enough(run) && (r = attar_stream_next(run->stream, &ev)) > 0) {
-		r = unlikely(ev.time >= run->clock.tick) ? deliver_after_interval(run, &ev)
-							 : deliver(run, &ev);
-		if (r >= 0 && unlikely(run->lines.is_full))
-			r = lines_show_oldest(run);
-		if (r < 0)
-			return r;
-	}
+	r = deliver_round(run);
+	if (r >= 0 && run->flight.asked)
+		r = dump(run);
 	if (r < 0)
 		return r;
 	/* the caller of attar_run_step() waits for events, not for lines */
@@ -195,7 +283,8 @@ static void progress(struct attar_run *run, uint64_t now)
 		return;
 	if (run->stream)
 		attar_stream_get_stats(run->stream, &stats);
-	run->hooks.progress(run->hooks.ctx, now - run->clock.first_began,
+	run->hooks.progress(run->hooks.ctx,
+		run->replay ? attar_run_elapsed(run) : now - run->clock.first_began,
 		run->recorder.wanted ? run->recorder.stats.samples : stats.samples, stats.lost);
 	run->clock.progress = now + PROGRESS_NS;
 }
@@ -247,7 +336,11 @@ static int work(struct attar_run *run)
 	if (r == 0 && now >= run->clock.tick)
 		r = report_interval(run, now);
 	if (r == 0 && requests_take(&run->requests))
-		r = report_request(run);
+		r = run->flight.is_on ? dump(run) : report_request(run, now);
+	if (r < 0)
+		return r;
+	if (run->profiler->turn)
+		r = run->profiler->turn(run, run->self);
 	if (r < 0)
 		return r;
 	progress(run, now);
@@ -259,12 +352,17 @@ static int work(struct attar_run *run)
 /* A round of the recording. 1: more follow; 0: it is over. */
 static int turn_replay(struct attar_run *run, int timeout_ms)
 {
-	int r = attar_stream_wait(run->stream, run->stop.fd, timeout_ms);
+	int ms = timeout_ms < 0 ? POLL_MS : MIN(timeout_ms, (int)POLL_MS), r;
 
+	run_poll_clear(&run->poll);
+	r = attar_stream_wait(run->stream, run->stop.fd, ms);
 	run->stop.seen = r == 2;
-	if (r <= 0 || r == 2)
-		return r == 0 ? 1 : MIN(r, 0);
-	r = drain(run);
+	if (r == 2)
+		return 0;
+	if (r > 0)
+		r = drain(run);
+	if (r == 0 && requests_take(&run->requests))
+		r = report_request(run, 0);
 	if (r < 0)
 		return r;
 	progress(run, base_now());
@@ -296,11 +394,20 @@ static int turn(struct attar_run *run, int timeout_ms)
 /* A recording that is not read to its end is not drained either. */
 static int finish_replay(struct attar_run *run, int r)
 {
+	/* a recording without samples begins at its end; no time at all is not the end */
+	if (!run->clock.began)
+		clock_start_at(&run->clock, MAX(stream_time(run->stream), UINT64_C(1)));
 	run->clock.ended = MAX(stream_time(run->stream), run->clock.began);
 	if (run->replay->over)
 		run->clock.ended = duration_end(run);
+	if (r == 0)
+		r = counts_read(run);
+	if (r == 0 && run->counts.list.n)
+		r = count_rows_add_run(run);
 	if (r == 0 && run->profiler->ended)
 		r = run->profiler->ended(run, run->self);
+	if (r == 0)
+		r = actions_end(run);
 	return r < 0 ? r : lines_show(run);
 }
 
@@ -318,6 +425,10 @@ static int finish(struct attar_run *run)
 		r = task_watch_stop(run);
 	if (r == 0)
 		r = drain(run);
+	if (r == 0 && run->flight.is_on && !run->flight.is_waiting)
+		r = dump_last(run);
+	if (r == 0)
+		r = actions_end(run);
 	if (r == 0)
 		r = lines_show(run);
 	if (r == 0)
@@ -402,14 +513,16 @@ static int open_profiler(struct attar_run *run)
 	return r;
 }
 
-int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
+static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, const char *function)
 {
-	CHECK_OWN(run, "run");
 	if (run->phase != RUN_NEW)
 		return attar_fail(-EINVAL,
-			"attar_run_start(): the run has already been started; create a new "
-			"one with attar_run_new()");
+			"%s(): the run has already been started; create a new one with "
+			"attar_run_new()",
+			function);
 
+	/* see run/recorded_names.h */
+	const struct attar_symbols_opts nameless = {.size = sizeof(nameless), .no_kernel = true};
 	int r = opts_take(&run->hooks, sizeof(run->hooks), hooks);
 
 	if (r == 0)
@@ -417,12 +530,16 @@ int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
 	if (r < 0)
 		return r;
 	run->phase = RUN_ENDED; /* until it has started */
-	r = attar_symbols_new(NULL, &run->symbols);
+	r = attar_symbols_new(run->opts.input ? &nameless : NULL, &run->symbols);
 	notes_begin(&run->notes);
 	if (r == 0)
 		r = clock_check(run);
 	if (r == 0)
+		r = sample_filter_open(run);
+	if (r == 0)
 		r = self_open(run);
+	if (r == 0)
+		r = user_stacks_prepare(run);
 	if (r == 0 && run->opts.input)
 		r = replay_open(run);
 	if (r == 0)
@@ -430,6 +547,12 @@ int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
 	if (r == 0)
 		r = start_round(run);
 	return failed(r);
+}
+
+int attar_run_start(struct attar_run *run, const struct attar_run_hooks *hooks)
+{
+	CHECK_OWN(run, "run");
+	return begin(run, hooks, __func__);
 }
 
 int attar_run_step(struct attar_run *run, int timeout_ms)
@@ -471,12 +594,16 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 {
 	CHECK_OWN(run, "run");
 
-	int r = attar_run_start(run, hooks);
+	int r = begin(run, hooks, __func__);
 
 	if (r < 0)
 		return r;
 	do {
 		r = attar_run_step(run, -1);
 	} while (r > 0);
-	return r == 0 ? failed(last_reports(run)) : r;
+	if (r == 0)
+		r = last_reports(run);
+	if (r == 0)
+		r = user_events_accepted(&run->user.events);
+	return failed(r);
 }

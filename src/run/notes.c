@@ -2,6 +2,8 @@
 /* The notes of a report about the measurement itself: losses, overhead, unresolved names. */
 #include "base/check.h"
 #include "base/memory.h"
+#include "perf/kernel.h"
+#include "base/opts.h"
 #include "run/run.h"
 
 enum { REMARK_CPUS_MAX = 8 };
@@ -18,6 +20,26 @@ void attar_run_unresolved(struct attar_run *run, double share)
 	CHECK_ARG_OR(run, "run", );
 
 	run->notes.unresolved = share;
+}
+
+int attar_run_stacks(struct attar_run *run, struct attar_report *report,
+	struct attar_stacks *stacks, enum attar_scope scope, const struct attar_stacks_opts *opts)
+{
+	CHECK_ARG(run, "run");
+	CHECK_ARG(report, "report");
+
+	struct attar_stacks_opts with_tree = {0};
+	double unresolved = 0;
+	int r = opts_take(&with_tree, sizeof(with_tree), opts);
+
+	if (r < 0 || !stacks)
+		return r;
+	with_tree.size = sizeof(with_tree);
+	with_tree.tree |= attar_run_wants_tree(run);
+	r = attar_stacks_report(stacks, report, scope, &with_tree, &unresolved);
+	if (r == 0)
+		run->notes.unresolved = unresolved;
+	return r;
 }
 
 static uint64_t self_cpu_ns(const struct attar_run *run)
@@ -83,6 +105,68 @@ static void missing_remark(const struct attar_notes *notes, struct attar_report 
 			(unsigned long long)notes->missing, buf_text(&cpus));
 }
 
+/* What was not delivered in order of time. */
+static void order_remarks(struct attar_run *run, const struct attar_stream_stats *stats,
+	struct attar_report *report, enum attar_scope scope)
+{
+	uint64_t disordered = stats->disordered, losses = stats->late_losses;
+
+	if (scope == ATTAR_SCOPE_INTERVAL) {
+		disordered = since(disordered, &run->notes.disordered);
+		losses = since(losses, &run->notes.late_losses);
+	}
+	if (disordered)
+		attar_report_remark(report,
+			"%llu records arrived after newer ones had been delivered, and were given "
+			"the time of these",
+			(unsigned long long)disordered);
+	if (losses && run->profiler->lost)
+		attar_report_remark(report,
+			"%llu periods of loss became known after later events of other CPUs had "
+			"been delivered: what ended there within them has been counted",
+			(unsigned long long)losses);
+}
+
+/*
+ * Tracepoints of the scheduler that are also delivered to the events of the task that they
+ * concern, if it is not the current one: seen in Linux 5.10, and no longer in 6.1.
+ */
+static bool is_delivered_twice(const struct source *s)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+	const char *name = spec && spec->kind == ATTAR_EVENT_TRACEPOINT ? spec->name : "";
+
+	return kernel_get()->version < KERNEL_VERSION_OF(6, 1) &&
+	       (!strncmp(name, "sched:sched_wak", 15) || !strncmp(name, "sched:sched_stat_", 17));
+}
+
+static void twice_remark(const struct attar_run *run, struct attar_report *report)
+{
+	if (run->replay || attar_target_kind_of(run->target) != ATTAR_TARGET_TASKS)
+		return;
+	vec_each (&run->sources.list, s) {
+		if (!is_delivered_twice(s))
+			continue;
+		attar_report_remark(report,
+			"this kernel also delivers '%s' to the task that it concerns: if both "
+			"tasks are watched, it is seen twice; -a with a filter on its fields, "
+			"and 'attar stat', have each once",
+			s->name);
+		return;
+	}
+}
+
+/* ustring() and fd_name() */
+static void late_reads_remark(const struct run_notes *notes, struct attar_report *report)
+{
+	if (notes->late_reads)
+		attar_report_remark(report,
+			"memory and files of programs were read %llu times by ustring() and "
+			"fd_name(), up to %.3f ms after the event: a program that had reused them "
+			"shows others",
+			(unsigned long long)notes->late_reads, (double)notes->latest_read / 1e6);
+}
+
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope)
 {
 	struct attar_stream_stats stats = {0};
@@ -99,6 +183,10 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	notes.buffer_peak = run->lines.peak;
 	attar_report_notes(report, &notes);
 	missing_remark(&notes, report);
+	order_remarks(run, &stats, report, scope);
+	late_reads_remark(&run->notes, report);
+	twice_remark(run, report);
+	flight_remark(run, report);
 	if (base_oom_count() > run->notes.ooms)
 		attar_report_remark(report,
 			"out of memory during the run: names, stacks or counts may be missing");
@@ -110,6 +198,7 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 	threads_remark(run, report);
 	task_watch_remark(run, report);
 	replay_remark(run, report);
+	user_stacks_remark(run, report);
 	if (stats.malformed)
 		attar_report_remark(report, "%llu records could not be parsed",
 			(unsigned long long)stats.malformed);

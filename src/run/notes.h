@@ -13,7 +13,9 @@ struct run_notes {
 	uint64_t dropped;   /* samples that the stream delivered and a user-space filter dropped */
 	bool is_event_pending; /* the stream delivered it, after the end of the interval */
 	/* already reported, in the notes of intervals */
-	uint64_t seen, lost, throttled, lost_side_band;
+	uint64_t seen, lost, throttled, lost_side_band, disordered, late_losses;
+	/* reads of the memory and files of programs by expressions, after the event */
+	uint64_t late_reads, latest_read; /* number, and ns after the event at most */
 	/* at the start of attar_run_go() */
 	struct timespec cpu_began; /* CPU time of this process */
 	uint64_t entered;          /* ns, CLOCK_MONOTONIC */

@@ -2,10 +2,11 @@
 #include "run/open.h"
 
 #include "base/buf.h"
+#include "base/limit.h"
 #include "perf/counter.h"
 #include "perf/target.h"
-#include "run/filter_error.h"
-#include "run/leftout.h"
+#include "event/kernel_filter.h"
+#include "event/leftout.h"
 #include "run/run.h"
 
 enum { OPENING_NS = 100000000 }; /* between two lines of progress while events are opened */
@@ -59,37 +60,49 @@ int run_open_source(struct attar_run *run, struct source *s)
 
 	if (!s->name)
 		return base_oom();
+	r = sample_filter_check(run, s);
+	if (r < 0)
+		return r;
 	attr = s->attr;
 	attar_stream_attr(&attr, false);
+	r = user_stacks_set_attr(run, &attr);
+	if (r < 0)
+		return r;
 	attr.wakeup_watermark = (uint32_t)((double)run->opts.mmap_pages * RUN_PAGE_BYTES *
 					   run->opts.watermark / 100);
 	attr.disabled = !attaches(run);
 	attr.enable_on_exec = run->target->by_exec;
-	r = counter_open_on(run->target, run_only_cpus(s->spec), &attr, s->name,
-		ATTAR_COUNTER_DEGRADE, &s->counter);
+	flight_set_attr(run, s, &attr);
+	r = s->timer ? timer_open(run, s, &attr)
+		     : counter_open_on(run->target, run_only_cpus(source_spec(s)), &attr, s->name,
+			       ATTAR_COUNTER_DEGRADE, &s->counter);
 	if (r == -EOPNOTSUPP && s->is_fallback_allowed) {
 		fall_back_to_clock(s);
 		return run_open_source(run, s);
 	}
 	if (r == 0)
 		r = set_filter(s);
+	if (r == 0)
+		r = sample_filter_attach(run, s);
 	if (r < 0)
-		s->counter = attar_counter_close(s->counter);
+		run_close_source(s);
 	return r;
 }
 
-static size_t side_band_files(const struct attar_run *run)
+/* The files of the run's stream, with those of its side-band event. */
+static size_t stream_files(const struct attar_run *run)
 {
-	return run->sources.list.n ? target_instances(run->target) : 0;
+	if (exited_threads_reported(run)) /* task_watch.c has the side-band event */
+		return LIMIT_STREAM_FILES;
+	return run->sources.list.n ? target_instances(run->target) + LIMIT_STREAM_FILES : 0;
 }
 
 /* The files of the counters that are opened after the events, for messages about limits. */
 static size_t count_later_files(const struct attar_run *run)
 {
 	if (exited_threads_reported(run))
-		return side_band_files(run) + task_watch_files(run) +
-		       run->counts.list.n * run->target->tids.n;
-	return side_band_files(run) + task_watch_files(run);
+		return stream_files(run) + run->counts.list.n * run->target->tids.n;
+	return stream_files(run) + task_watch_files(run);
 }
 
 int run_opening(struct attar_run *run, size_t done)
@@ -120,7 +133,7 @@ static int close_events(struct attar_run *run)
 	run->stream = attar_stream_free(run->stream);
 	run_user_close(run);
 	vec_each (&run->sources.list, s)
-		s->counter = attar_counter_close(s->counter);
+		run_close_source(s);
 	return counts_close(run);
 }
 
@@ -161,7 +174,7 @@ static int narrow(struct attar_run *run, int error)
 	int r;
 
 	if ((error != -EACCES && error != -EPERM) || !why || run->command.argv ||
-		!run_watches_system(run))
+		!run_watches_system(run) || run->select.watches_cpus)
 		return error;
 	r = close_events(run);
 	if (r == 0)
@@ -181,7 +194,7 @@ static int narrow(struct attar_run *run, int error)
 static int open_stream(struct attar_run *run)
 {
 	struct attar_stream_opts opts = {.size = sizeof(opts),
-		.ring_bytes = run->opts.mmap_pages * RUN_PAGE_BYTES,
+		.ring_bytes = flight_ring_bytes(run),
 		.track = run->sources.list.n > 0,
 		.keep_own = run->select.keeps_own,
 		.shm_source = run->user.events.shm};
@@ -196,7 +209,7 @@ static int open_stream(struct attar_run *run)
 			vec_push(&counters, c->counter) < 0)
 			r = base_oom();
 	run->target->events_open = run->target->events;
-	run->target->files_later = side_band_files(run);
+	run->target->files_later = stream_files(run);
 	if (r == 0 && counters.n)
 		r = attar_stream_live(
 			run->target, counters.at, counters.n, run->symbols, &opts, &run->stream);
@@ -221,5 +234,7 @@ int open_all(struct attar_run *run)
 	}
 	if (r == 0)
 		r = open_stream(run);
+	if (r == 0)
+		select_learn(run);
 	return r;
 }

@@ -14,24 +14,69 @@ static void add_group(struct run_options *options, const char *title,
 	options->states[options->n++] = state;
 }
 
-void options_init(struct attar_run *run)
+static bool has_letter(const struct attar_option *table, char letter)
+{
+	for (const struct attar_option *o = table; o && o->name; o++)
+		if (letter && o->letter == letter)
+			return true;
+	return false;
+}
+
+static size_t count(const struct attar_option *table)
+{
+	size_t n = 0;
+
+	while (table[n].name)
+		n++;
+	return n;
+}
+
+/* Adds common options, without the letters that the profiler's own options have. */
+static int add_common(struct attar_run *run, const char *title, const struct attar_option *table)
+{
+	const struct attar_option *own = run->profiler->options;
+	struct run_options *options = &run->options;
+	size_t n = count(table), taken = 0;
+	struct attar_option *copy;
+
+	for (size_t i = 0; i < n; i++)
+		taken += has_letter(own, table[i].letter);
+	if (!taken) {
+		add_group(options, title, table, &run->opts);
+		return 0;
+	}
+	copy = calloc(n + 1, sizeof(*copy));
+	if (!copy)
+		return base_oom();
+	memcpy(copy, table, n * sizeof(*copy));
+	for (size_t i = 0; i < n; i++)
+		if (has_letter(own, copy[i].letter))
+			copy[i].letter = 0;
+	options->copies[options->n] = copy;
+	add_group(options, title, copy, &run->opts);
+	return 0;
+}
+
+int options_init(struct attar_run *run)
 {
 	const struct attar_profiler *profiler = run->profiler;
-	struct run_options *options = &run->options;
-	struct common_opts *opts = &run->opts;
+	int r = 0;
 
 	if (profiler->options)
-		add_group(options, "Options", profiler->options, run->self);
+		add_group(&run->options, "Options", profiler->options, run->self);
 	if (profiler->uses & ATTAR_USES_SAMPLING)
-		add_group(options, "Sampling", common_sampling_options, opts);
-	if (profiler->uses & ATTAR_USES_STACKS)
-		add_group(options, "Stacks", common_stack_options, opts);
-	add_group(options, "Targets", common_target_options, opts);
-	add_group(options, "Duration and intervals", common_run_options, opts);
-	if (profiler->uses & ATTAR_USES_RINGS)
-		add_group(options, "Limits and ring buffers", common_ring_options, opts);
-	if (profiler->uses & ATTAR_USES_RINGS)
-		add_group(options, "Recordings", common_input_options, opts);
+		r = add_common(run, "Sampling", common_sampling_options);
+	if (r == 0 && profiler->uses & ATTAR_USES_STACKS)
+		r = add_common(run, "Stacks", common_stack_options);
+	if (r == 0)
+		r = add_common(run, "Targets", common_target_options);
+	if (r == 0)
+		r = add_common(run, "Duration and intervals", common_run_options);
+	if (r == 0 && profiler->uses & ATTAR_USES_RINGS)
+		r = add_common(run, "Limits and ring buffers", common_ring_options);
+	if (r == 0 && profiler->uses & (ATTAR_USES_RINGS | ATTAR_USES_INPUT))
+		r = add_common(run, "Recordings", common_input_options);
+	return r;
 }
 
 /* Whether an option of the run has this name or letter. */
@@ -71,6 +116,8 @@ int attar_run_add_options(
 void options_done(struct run_options *options)
 {
 	vec_done(&options->given);
+	for (size_t i = 0; i < options->n; i++)
+		free(options->copies[i]);
 	vec_each (&options->lists, list)
 		free((*list)->at);
 	vec_done(&options->lists);
@@ -252,6 +299,10 @@ int attar_run_set(struct attar_run *run, const char *name, const char *value)
 		return base_oom();
 	member = (char *)state + o->offset;
 	if (o->type == ATTAR_OPTION_FLAG || o->type == ATTAR_OPTION_SWITCH) {
+		if (value && !strcmp(o->name, "call-graph")) { /* and how to unwind */
+			*(bool *)member = true;
+			return attar_run_set(run, "unwind", value);
+		}
 		if (value)
 			return attar_fail(-EINVAL, "--%s takes no value", name);
 		if (o->type == ATTAR_OPTION_FLAG)

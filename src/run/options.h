@@ -20,9 +20,12 @@ struct common_opts {
 	/* sampling */
 	const char *event;
 	uint64_t freq;
-	bool exclude_user, exclude_kernel;
+	bool exclude_user, exclude_kernel, exclude_host, exclude_guest;
+	const char *exclude_pid, *irqs_disabled, *tif_need_resched;
+	const char *nr_running_min, *nr_running_max, *sched_policy, *prio; /* not supported */
 	bool allow_exec;
 	int user_callchain, kernel_callchain; /* switches */
+	const char *unwind;
 	/* duration and limits */
 	uint64_t interval, duration; /* ns */
 	uint64_t count;              /* events, 0: no limit */
@@ -34,10 +37,10 @@ struct common_opts {
 	uint64_t usage_self; /* ns */
 	uint64_t sampling_limit;
 	const char *perfeval_cpus, *perfeval_pids;
-	bool order, inherit, monotonic; /* always so: accepted for scripts */
-	/* other clocks, which are not supported */
-	bool tsc;
-	const char *kvmclock, *clock_offset;
+	bool order, inherit; /* always so: accepted for scripts */
+	bool monotonic, tsc; /* the clock of times that are shown */
+	const char *clock_offset;
+	const char *kvmclock; /* not supported */
 };
 
 extern const struct attar_option common_target_options[];
@@ -54,14 +57,15 @@ struct run_options {
 	struct attar_option_group groups[OPTION_GROUPS_MAX + 1]; /* and the terminator */
 	void *states[OPTION_GROUPS_MAX]; /* the struct that the options of each group set */
 	size_t n;
+	struct attar_option *copies[OPTION_GROUPS_MAX]; /* of changed tables, by group; or NULL */
 	VEC(const struct attar_option *) given; /* by the caller or the preset */
 	bool has_preset;                        /* that of the profiler was applied */
 	size_t n_kept; /* while it is applied: the first ones of given, which it does not change */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
 };
 
-/* Lists the option groups that the run's profiler uses. */
-void options_init(struct attar_run *run);
+/* Lists the option groups that the run's profiler uses. -ENOMEM. */
+int options_init(struct attar_run *run);
 void options_done(struct run_options *options);
 
 #endif

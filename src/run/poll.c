@@ -29,7 +29,7 @@ static int add(int epoll, int fd)
 static int open_timer(struct run_poll *p)
 {
 	const struct itimerspec turns = {
-		.it_interval.tv_nsec = TURN_NS, .it_value.tv_nsec = TURN_NS};
+		.it_interval.tv_nsec = TURN_NS, .it_value.tv_nsec = p->always ? 1 : TURN_NS};
 
 	p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	return p->timer < 0 || timerfd_settime(p->timer, 0, &turns, NULL) < 0 ? fail_open() : 0;
@@ -53,7 +53,7 @@ void run_poll_clear(struct run_poll *p)
 {
 	uint64_t turns;
 
-	if (p->timer >= 0 && read(p->timer, &turns, sizeof(turns)) < 0)
+	if (p->timer >= 0 && !p->always && read(p->timer, &turns, sizeof(turns)) < 0)
 		errno = 0; /* the timer has not expired: another descriptor woke the caller */
 }
 
@@ -70,6 +70,7 @@ int attar_run_fd(struct attar_run *run)
 		return attar_fail(-EINVAL, "attar_run_fd(): call attar_run_start() first");
 	if (run->command.rounds > 1)
 		return attar_fail(-EINVAL, "attar_run_fd(): not with repeated runs of a command");
+	p->always = run->replay && recording_fd(run->replay->recording) < 0;
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r = p->epoll < 0 ? fail_open() : open_timer(p);
 	if (r == 0)

@@ -223,6 +223,21 @@ int recorder_begin(struct attar_run *run)
 
 /* ---- records ---- */
 
+/* A CPU that comes online has new ids. */
+static int add_new_ids(struct run_recorder *recorder, const struct attar_stream *stream)
+{
+	int r = 0;
+
+	if (likely(stream->ids.n == recorder->known_ids))
+		return 0;
+	recorder->known_ids = stream->ids.n;
+	for (size_t i = 0; i < stream->n_counters; i++)
+		vec_each (&stream->counters[i]->fds, fd)
+			if (r == 0)
+				r = recording_writer_add_id(recorder->writer, i, counter_id(fd));
+	return r;
+}
+
 /* Writes the records of a ring. Returns 1 if there were some. */
 static int write_ring(struct recording_writer *w, struct attar_ring *ring)
 {
@@ -255,6 +270,8 @@ int recorder_drain(struct attar_run *run)
 
 	if (!recorder->writer || recorder->full)
 		return r;
+	if (r >= 0)
+		r = add_new_ids(recorder, stream);
 	for (size_t i = 0; r >= 0 && i < stream->n_rings; i++) {
 		r = write_ring(recorder->writer, stream->rings[i]);
 		any |= r > 0;

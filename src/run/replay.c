@@ -74,6 +74,8 @@ int replay_open(struct attar_run *run)
 		r = parse_filter("--tids", run->opts.tids, PID_MAX, &run->replay->tids);
 	if (r == 0)
 		r = parse_filter("--cpus", run->opts.cpus, CPU_MAX, &run->replay->cpus);
+	if (r == 0)
+		recorded_names_open(run);
 	return r == 0 ? take_formats(run) : r;
 }
 
@@ -89,6 +91,7 @@ void replay_close(struct attar_run *run)
 	vec_done(&replay->pids);
 	vec_done(&replay->tids);
 	vec_done(&replay->cpus);
+	map_done(&replay->counts);
 	recording_close(replay->recording);
 	free(replay);
 	run->replay = NULL;
@@ -107,6 +110,11 @@ static bool is_named(const struct recording_event *event, const char *name, size
 {
 	return (strlen(event->name) == n || bare_length(event) == n) &&
 	       memcmp(event->name, name, n) == 0;
+}
+
+bool replay_is_named(const struct recording_event *event, const char *name)
+{
+	return is_named(event, name, strlen(name));
 }
 
 static enum attar_event_kind kind_of(uint32_t type)
@@ -140,16 +148,26 @@ static int add_recorded(struct list *list, const struct recording_event *event)
 	return spec.name && vec_push(&list->specs, spec) == 0 ? 0 : base_oom();
 }
 
+/* An event of a script, or of perf record -s, has counts; one of a script has nothing else. */
+static bool has_wanted(const struct run_replay *replay, const struct recording_event *event)
+{
+	bool counts = event->attr.inherit_stat, samples = event->attr.sample_period || !counts;
+
+	return replay->counts_wanted ? counts : samples;
+}
+
 /* Adds the events with this name; -ENOENT without an error text if there is none. */
 static int add_by_name(
-	const struct recording *recording, struct list *list, const char *name, size_t n)
+	const struct run_replay *replay, struct list *list, const char *name, size_t n)
 {
+	const struct recording *recording = replay->recording;
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < recording_n_events(recording); i++) {
 		const struct recording_event *event = recording_get_event(recording, i);
 
-		if (r != -ENOMEM && !event->format_text && is_named(event, name, n))
+		if (r != -ENOMEM && !event->format_text && is_named(event, name, n) &&
+			has_wanted(replay, event))
 			r = add_recorded(list, event);
 	}
 	return r;
@@ -166,7 +184,12 @@ static int parse_by_name(
 		const char *comma = list_find(text, ",");
 		size_t n = comma ? (size_t)(comma - text) : strlen(text);
 
-		r = add_by_name(run->replay->recording, list, text, n);
+		r = add_by_name(run->replay, list, text, n);
+		while (r == -ENOENT && comma) { /* the name of an event of a PMU has commas */
+			comma = list_find(text + n + 1, ",");
+			n = comma ? (size_t)(comma - text) : strlen(text);
+			r = add_by_name(run->replay, list, text, n);
+		}
 		text += n + (comma != NULL);
 	}
 	if (r < 0) {
@@ -218,22 +241,56 @@ static bool is_dummy(const struct recording_event *event)
 	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY;
 }
 
-int replay_add_sampler(struct attar_run *run, attar_event_fn *fn)
+int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 {
 	const struct recording *recording = run->replay->recording;
 	const struct recording_event *found = NULL;
+	struct perf_event_attr attr;
 
 	for (size_t i = 0; !found && i < recording_n_events(recording); i++) {
 		const struct recording_event *event = recording_get_event(recording, i);
 
-		if (!is_dummy(event) && event->attr.type != PERF_TYPE_TRACEPOINT)
+		if (!is_dummy(event) && event->attr.type != PERF_TYPE_TRACEPOINT &&
+			has_wanted(run->replay, event))
 			found = event;
 	}
 	if (!found)
 		return attar_fail(-EINVAL,
 			"%s has no samples of CPU time: choose one of its events with --event",
 			CLIP(run->opts.input));
-	return run_add_source(run, found->name, &found->attr, fn);
+	attr = found->attr;
+	attr.sample_type &= stacks ? UINT64_MAX : ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+	return run_add_source(run, found->name, &attr, fn);
+}
+
+static void add_names(const struct attar_run *run, const char *separator, struct buf *names)
+{
+	const struct recording *recording = run->replay->recording;
+
+	for (size_t i = 0; i < recording_n_events(recording); i++)
+		if (!is_dummy(recording_get_event(recording, i)) &&
+			has_wanted(run->replay, recording_get_event(recording, i)))
+			buf_printf(names, "%s%s", names->len ? separator : "",
+				recording_get_event(recording, i)->name);
+}
+
+bool replay_has_event(const struct attar_run *run, const char *name)
+{
+	const struct recording *recording = run->replay->recording;
+	size_t n = strcspn(name, "/");
+
+	for (size_t i = 0; i < recording_n_events(recording); i++)
+		if (is_named(recording_get_event(recording, i), name, n))
+			return true;
+	return false;
+}
+
+int replay_name_events(const struct attar_run *run, struct buf *names)
+{
+	add_names(run, ",", names);
+	if (buf_failed(names))
+		return base_oom();
+	return names->len ? 0 : attar_fail(-EINVAL, "%s has no events", CLIP(run->opts.input));
 }
 
 /* ---- connecting ---- */
@@ -242,18 +299,14 @@ static bool matches(const struct source *s, const struct recording_event *event)
 {
 	if (s->attr.type == event->attr.type && s->attr.config == event->attr.config)
 		return true;
-	return is_named(event, s->name, strlen(s->name));
+	return replay_is_named(event, s->name);
 }
 
 static int no_event(const struct attar_run *run, const struct source *s)
 {
-	const struct recording *recording = run->replay->recording;
 	struct buf names _cleanup_(buf_done) = {0};
 
-	for (size_t i = 0; i < recording_n_events(recording); i++)
-		if (!is_dummy(recording_get_event(recording, i)))
-			buf_printf(&names, "%s%s", names.len ? ", " : "",
-				recording_get_event(recording, i)->name);
+	add_names(run, ", ", &names);
 	return attar_fail(-EINVAL, "%s has no event '%s'; it has %s", CLIP(run->opts.input),
 		CLIP(s->name), names.len ? buf_text(&names) : "none");
 }
@@ -268,7 +321,7 @@ static int connect_source(struct attar_run *run, uint32_t number)
 		const struct recording_event *event =
 			recording_get_event(run->replay->recording, i);
 
-		if (!matches(s, event))
+		if (!matches(s, event) || !has_wanted(run->replay, event))
 			continue;
 		if (vec_push(&run->replay->events.at[i].numbers, number) < 0)
 			return base_oom();
@@ -277,32 +330,44 @@ static int connect_source(struct attar_run *run, uint32_t number)
 	}
 	if (!found)
 		return no_event(run, s);
+	if (sample_filter_check(run, s) < 0)
+		return -EOPNOTSUPP;
+	if (s->timer)
+		return timer_connect(run, s);
 	if (s->spec && run_choose_filter(run, s->spec, &choice) < 0)
 		return -EINVAL;
 	s->keep = choice.keep;
 	return 0;
 }
 
-static int refuse_counting(const struct attar_run *run)
+/* Whether all samples of an event go to one source. */
+static bool is_plain(const struct attar_run *run, const struct replay_sources *event)
 {
-	return attar_fail(-EOPNOTSUPP,
-		"%s cannot read a recording: the kernel counts, and a recording has samples only",
-		run->profiler->name);
+	const struct run_replay *replay = run->replay;
+	const struct source *s;
+
+	if (event->numbers.n != 1 || replay->cpus.n ||
+		(!run->select.is_on && (replay->pids.n || replay->tids.n)))
+		return false;
+	s = &run->sources.list.at[event->numbers.at[0]];
+	return !s->keep && (!source_spec(s) || !source_spec(s)->n_only_cpus);
 }
 
 int replay_start(struct attar_run *run)
 {
 	struct run_replay *replay = run->replay;
 	const struct recording_facts *facts = recording_get_facts(replay->recording);
-	int r = 0;
+	int r = replay_counts_connect(run);
 
-	if (run->counts.list.n)
-		return refuse_counting(run);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < recording_n_events(replay->recording); i++)
 		if (vec_push(&replay->events, (struct replay_sources){0}) < 0)
 			return base_oom();
 	for (uint32_t i = 0; r == 0 && i < run->sources.list.n; i++)
 		r = connect_source(run, i);
+	vec_each (&replay->events, event)
+		event->is_plain = is_plain(run, event);
 	if (r == 0)
 		r = stream_replay(replay->recording, run->symbols, &run->stream);
 	if (r == 0)
@@ -314,7 +379,7 @@ int replay_start(struct attar_run *run)
 
 /* ---- delivering ---- */
 
-static bool is_wanted(const struct attar_run *run, const struct attar_event *ev)
+bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev)
 {
 	const struct run_replay *replay = run->replay;
 
@@ -336,29 +401,55 @@ static bool is_on_cpus(const struct attar_event_spec *spec, const struct attar_e
 	return false;
 }
 
-int replay_deliver(struct attar_run *run, struct attar_event *ev)
+static int give(struct attar_run *run, uint32_t number, struct attar_event *ev)
 {
-	struct run_replay *replay = run->replay;
+	struct source *s = &run->sources.list.at[number];
+
+	ev->counter = number;
+	ev->fields = s->fields;
+	if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
+		return -ENOMEM;
+	return s->fn(run, run->self, ev);
+}
+
+/* To several sources, or with conditions. */
+static __attribute__((noinline)) int deliver_some(
+	struct attar_run *run, const struct replay_sources *event, struct attar_event *ev)
+{
 	bool used = false;
 	int r = 0;
 
-	if (!is_wanted(run, ev) || ev->counter >= replay->events.n) {
+	if (!replay_is_wanted(run, ev)) {
 		run->notes.dropped++;
 		return 0;
 	}
-	vec_each (&replay->events.at[ev->counter].numbers, number) {
-		struct source *s = &run->sources.list.at[*number];
+	vec_each (&event->numbers, number) {
+		const struct source *s = &run->sources.list.at[*number];
 
-		if (r < 0 || !is_on_cpus(s->spec, ev) || (s->keep && !run_keeps(s->keep, ev)))
+		if (r < 0 || !is_on_cpus(source_spec(s), ev) ||
+			(s->keep && !run_keeps(s->keep, ev)))
 			continue;
-		ev->counter = *number;
-		ev->fields = s->fields;
 		used = true;
-		r = s->fn(run, run->self, ev);
+		r = give(run, *number, ev);
 	}
 	run->notes.delivered += used;
 	run->notes.dropped += !used;
 	return r;
+}
+
+int replay_deliver(struct attar_run *run, struct attar_event *ev)
+{
+	const struct replay_sources *event;
+
+	if (unlikely(ev->counter >= run->replay->events.n)) { /* a pipe added it */
+		run->notes.dropped++;
+		return 0;
+	}
+	event = &run->replay->events.at[ev->counter];
+	if (unlikely(!event->is_plain))
+		return deliver_some(run, event, ev);
+	run->notes.delivered++;
+	return give(run, event->numbers.at[0], ev);
 }
 
 void replay_remark(const struct attar_run *run, struct attar_report *report)
@@ -377,4 +468,5 @@ void replay_remark(const struct attar_run *run, struct attar_report *report)
 		attar_report_remark(report,
 			"%s does not say when it was made: times are those of its clock",
 			run->opts.input);
+	recorded_names_remark(run, report);
 }

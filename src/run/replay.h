@@ -7,19 +7,26 @@
 #define RUN_REPLAY_H
 
 #include "attar/run.h"
+#include "base/buf.h"
+#include "base/map.h"
 #include "base/parse.h"
 #include "base/vec.h"
 #include "recording/recording.h"
+#include "run/recorded_names.h"
 
 struct replay_sources {
 	VEC(uint32_t) numbers; /* of the sources that receive the event */
+	bool is_plain;         /* one source receives all of its samples */
 };
 
 struct run_replay {
 	struct recording *recording;
 	VEC(struct replay_sources) events; /* by index of the recording's event */
 	parse_ints pids, tids, cpus;       /* keep only these; none: all */
+	struct map counts;                 /* numbers of counted events, by id */
+	bool counts_wanted;                /* by attar_run_count(), not samples */
 	bool over;                         /* --duration is over */
+	struct recorded_names names;
 };
 
 /* Opens the recording of --input, before the profiler opens. */
@@ -30,14 +37,26 @@ void replay_close(struct attar_run *run);
 int replay_parse_events(
 	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
 
+/* Whether the recording has an event of this name; a slash and what follows do not count. */
+bool replay_has_event(const struct attar_run *run, const char *name);
+
+/* Appends the names of all events, separated by commas. -EINVAL: there are none. -ENOMEM. */
+int replay_name_events(const struct attar_run *run, struct buf *names);
+
 /* The event for CPU sampling: the first one of the recording that is not a tracepoint. */
-int replay_add_sampler(struct attar_run *run, attar_event_fn *fn);
+int replay_add_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
 
 /* Connects the sources with the events of the recording and creates the stream. */
 int replay_start(struct attar_run *run);
 
 /* Gives an event of the recording to the sources that it belongs to. */
 int replay_deliver(struct attar_run *run, struct attar_event *ev);
+
+/* Whether the event has this name, with or without modifiers. */
+bool replay_is_named(const struct recording_event *event, const char *name);
+
+/* Whether the options for targets select the event. */
+bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev);
 
 /* What the report says about the recording itself, such as damage. */
 void replay_remark(const struct attar_run *run, struct attar_report *report);

@@ -3,7 +3,10 @@
 #include "base/check.h"
 #include "base/suggest.h"
 #include "event/catalog.h"
+#include "run/actions.h"
 #include "run/run.h"
+
+enum { INTERVAL_MIN_NS = 1000000 };
 
 const struct attar_profiler *attar_profiler_find(const char *name)
 {
@@ -58,11 +61,12 @@ int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret
 	run->command.status = -1;
 	run_poll_init(&run->poll);
 	r = stop_init(&run->stop);
+	if (r == 0)
+		r = options_init(run);
 	if (r < 0) {
 		attar_run_free(run);
 		return r;
 	}
-	options_init(run);
 	common_defaults(&run->opts);
 	if (profiler->defaults)
 		profiler->defaults(run->self);
@@ -83,6 +87,10 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	run_user_close(run);
 	user_sources_done(&run->user);
 	run_sources_free(run);
+	emitters_free(run);
+	vec_each (&run->flight_specs, spec)
+		free(*spec);
+	vec_done(&run->flight_specs);
 	counts_done(run);
 	attar_target_free(run->target);
 	attar_symbols_free(run->symbols);
@@ -91,8 +99,10 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	lines_done(&run->lines);
 	options_done(&run->options);
 	select_done(&run->select);
+	sample_filter_done(&run->sample_filter);
 	intern_done(&run->texts);
 	buf_done(&run->printed);
+	buf_done(&run->unfinished);
 	run_poll_done(&run->poll);
 	stop_done(&run->stop);
 	self_done(&run->self_watch);
@@ -162,6 +172,10 @@ int run_add_source(struct attar_run *run, const char *name, const struct perf_ev
 		.input = run->sources.input,
 		.keeps_own = run->select.keeps_own};
 
+	if (run->sample_filter.is_on) {
+		s.inner = fn;
+		s.fn = source_act;
+	}
 	if (!s.name || vec_push(&run->sources.list, s) < 0) {
 		free(s.name);
 		return base_oom();
@@ -199,7 +213,9 @@ const char *attar_run_source_name(const struct attar_run *run, uint32_t i)
 {
 	CHECK_ARG_OR(run, "run", "?");
 
-	return i < run->sources.list.n ? run->sources.list.at[i].name : "?";
+	const struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	return !s ? "?" : s->shown ? s->shown->name : s->name;
 }
 
 const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run, uint32_t i)
@@ -209,6 +225,17 @@ const struct perf_event_attr *attar_run_source_attr(const struct attar_run *run,
 	return i < run->sources.list.n ? &run->sources.list.at[i].attr : NULL;
 }
 
+int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on)
+{
+	CHECK_OWN(run, "run");
+
+	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+
+	if (!s || !s->counter)
+		return attar_fail(-EINVAL, "attar_run_source_enable(): source %u is not open", i);
+	return on ? attar_counter_enable(s->counter) : attar_counter_disable(s->counter);
+}
+
 enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", ATTAR_TARGET_SYSTEM);
@@ -216,6 +243,13 @@ enum attar_target_kind attar_run_target_kind(const struct attar_run *run)
 	if (run->opts.cgroups)
 		return ATTAR_TARGET_CGROUPS;
 	return run_watches_system(run) ? ATTAR_TARGET_SYSTEM : ATTAR_TARGET_TASKS;
+}
+
+bool attar_run_is_live(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", true);
+
+	return !run->replay;
 }
 
 const struct attar_profiler *attar_run_profiler(const struct attar_run *run)
@@ -230,6 +264,27 @@ uint64_t attar_run_interval(const struct attar_run *run)
 	CHECK_ARG_OR(run, "run", 0);
 
 	return run->opts.interval;
+}
+
+int attar_run_set_interval(struct attar_run *run, uint64_t interval)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+	if (interval < INTERVAL_MIN_NS)
+		return attar_fail(-ERANGE, "attar_run_set_interval(): less than a millisecond");
+
+	run->opts.interval = interval;
+	return 0;
+}
+
+int attar_run_default_duration(struct attar_run *run, uint64_t duration)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	if (!run->opts.duration && !run->command.argv && !run->replay)
+		run->opts.duration = duration;
+	return 0;
 }
 
 uint64_t attar_run_freq(const struct attar_run *run)
@@ -334,11 +389,23 @@ bool attar_run_wants_tree(const struct attar_run *run)
 	return run->hooks.want_tree;
 }
 
+int attar_run_check_no_tree(const struct attar_run *run)
+{
+	CHECK_ARG(run, "run");
+
+	if (!run->hooks.need_tree)
+		return 0;
+	return attar_fail(-EINVAL,
+		"'%s' has no call stacks for the output: add -g, or the attribute stack to an "
+		"event",
+		run->profiler->name);
+}
+
 const struct attar_event_spec *attar_run_source_spec(const struct attar_run *run, uint32_t i)
 {
 	CHECK_ARG_OR(run, "run", NULL);
 
-	return i < run->sources.list.n ? run->sources.list.at[i].spec : NULL;
+	return i < run->sources.list.n ? source_spec(&run->sources.list.at[i]) : NULL;
 }
 
 bool attar_run_wants_values(const struct attar_run *run)

@@ -11,7 +11,9 @@
 #include "base/intern.h"
 #include "run/clock.h"
 #include "run/counts.h"
+#include "run/emitters.h"
 #include "run/exited_threads.h"
+#include "run/flight.h"
 #include "run/lines.h"
 #include "run/notes.h"
 #include "run/open.h"
@@ -21,11 +23,13 @@
 #include "run/self.h"
 #include "run/recorder.h"
 #include "run/replay.h"
+#include "run/sample_filter.h"
 #include "run/select.h"
 #include "run/sources.h"
 #include "run/starters.h"
 #include "run/stop.h"
 #include "run/task_watch.h"
+#include "run/user_stacks.h"
 #include "run/user_sources.h"
 
 /* The command that the run launches. */
@@ -51,8 +55,10 @@ struct attar_run {
 
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
+	struct run_user_stacks user_stacks;
 	struct intern texts;     /* option values and other names */
 	struct buf printed;      /* by printf() of expressions, see attar_run_printed() */
+	struct buf unfinished;   /* the line that exec= is printing: see run/actions.c */
 	struct run_command command;
 
 	/* What is observed: see open.c. */
@@ -63,9 +69,14 @@ struct attar_run {
 	struct attar_stream *stream; /* NULL: nothing is sampled */
 	struct run_replay *replay;   /* of --input; NULL: live */
 	struct run_select select;
+	struct sample_filter sample_filter;
 	struct run_opening opening;
-	struct run_recorder recorder; /* writes what is observed to a file */
+	struct run_flight flight;
+	VEC(struct attar_event_spec *) flight_specs; /* of conditions: see run/flight.c */
+	struct run_recorder recorder;                /* writes what is observed to a file */
 	struct sources sources;
+	emitters emitters;
+	bool emits; /* attar_run_emits(): it is the run of an emitter */
 	struct user_sources user;
 
 	/* What is counted. */
@@ -86,6 +97,16 @@ struct attar_run {
 
 /* Whether the target is the whole system: no process, thread, cgroup or command was given. */
 bool run_watches_system(const struct attar_run *run);
+
+/* Reports the time since the previous report, as an event that is being delivered requests. */
+int run_report_now(struct attar_run *run, uint64_t time);
+
+/* Calls the report hook, if there is one. */
+int run_give_report(
+	struct attar_run *run, const struct attar_report *out, enum attar_scope scope);
+
+/* Shows what exec= printed after its last end of line. 0 or a negative errno. */
+int actions_end(struct attar_run *run);
 
 /* Creates the target from the options; own_processes: only the processes of this user. */
 int run_open_target(struct attar_run *run, bool own_processes);

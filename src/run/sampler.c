@@ -51,7 +51,7 @@ int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn)
 	int r;
 
 	if (run->replay && !run->opts.event)
-		return replay_add_sampler(run, fn);
+		return replay_add_sampler(run, stacks, fn);
 	r = check_freq(&run->opts);
 
 	if (r < 0)

@@ -4,11 +4,13 @@
  * system are delivered, and --pids, --tids and the command select tasks in the profiler.
  */
 #include "base/check.h"
+#include "base/proc.h"
 #include "perf/target.h"
 #include "run/run.h"
+#include "stream/procs.h"
 #include "stream/stream.h"
 
-enum { PID_MAX = 4 << 20, GENERATIONS_MAX = 64 };
+enum { PID_MAX = 4 << 20, CPU_MAX = 1 << 16, GENERATIONS_MAX = 64 };
 
 int attar_run_select_tasks(struct attar_run *run)
 {
@@ -23,6 +25,26 @@ int attar_run_select_tasks(struct attar_run *run)
 	if (r < 0)
 		return attar_context(r, "--tids");
 	run->select.is_on = true;
+	return 0;
+}
+
+int attar_run_watch_cpus(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	const struct common_opts *o = &run->opts;
+	const char *option = o->pids      ? "--pids"
+			     : o->tids    ? "--tids"
+			     : o->cgroups ? "--cgroups"
+					  : NULL;
+
+	if (option && !run->replay)
+		return attar_fail(-EINVAL,
+			"%s watches CPUs, whatever runs on them: use --cpus instead of %s",
+			run->profiler->name, option);
+	run->opts.all_cpus = true;
+	run->select.watches_cpus = true;
 	return 0;
 }
 
@@ -75,8 +97,53 @@ bool attar_run_is_selected(const struct attar_run *run, const struct attar_threa
 	return is_selected_process(run, thread->process);
 }
 
+int attar_run_is_cpu_selected(struct attar_run *run, int cpu)
+{
+	CHECK_OWN(run, "run");
+
+	parse_ints *cpus = &run->select.cpus;
+	int r = run->opts.cpus && !cpus->n ? parse_list(run->opts.cpus, CPU_MAX, cpus) : 0;
+
+	if (r < 0)
+		return attar_context(r, "--cpus");
+	return !run->opts.cpus || parse_ints_have(cpus, cpu);
+}
+
+struct learning {
+	struct attar_stream *stream;
+	pid_t pid;
+};
+
+static int learn(void *ctx, int tid)
+{
+	const struct learning *l = ctx;
+
+	stream_learn_thread(l->stream, l->pid, tid);
+	return 0;
+}
+
+/* Those that have ended meanwhile do not matter. */
+void select_learn(struct attar_run *run)
+{
+	struct learning l = {.stream = run->stream};
+
+	if (!run->stream || run->replay)
+		return;
+	vec_each (&run->select.pids, pid) {
+		l.pid = *pid;
+		proc_each_thread(*pid, learn, &l);
+	}
+	vec_each (&run->select.tids, tid) {
+		l.pid = procs_pid_of(*tid);
+		if (l.pid)
+			learn(&l, *tid);
+	}
+	attar_error_clear();
+}
+
 void select_done(struct run_select *select)
 {
 	vec_done(&select->pids);
 	vec_done(&select->tids);
+	vec_done(&select->cpus);
 }

@@ -4,12 +4,19 @@
 
 #include "base/parse.h"
 
+struct attar_run;
+
 /* Tasks that the profiler selects from the events of the whole system. */
 struct run_select {
 	bool is_on;            /* attar_run_select_tasks() was called */
 	bool keeps_own;        /* attar_run_keep_own() was called */
+	bool watches_cpus;     /* attar_run_watch_cpus() was called */
 	parse_ints pids, tids; /* of --pids and --tids */
+	parse_ints cpus;       /* of --cpus, for attar_run_is_cpu_selected() */
 };
+
+/* Makes the threads of the selected processes known to the stream, before their first event. */
+void select_learn(struct attar_run *run);
 
 void select_done(struct run_select *select);
 

@@ -9,6 +9,9 @@
 #include "expr/filter.h"
 #include "perf/counter.h"
 #include "run/options.h"
+#include "run/timer.h"
+
+struct emitter;
 
 struct source {
 	char *name;
@@ -21,10 +24,19 @@ struct source {
 	struct usdt *usdt;    /* converts its records; NULL: they are delivered unchanged */
 	struct filter *keep;  /* applied in user space; NULL: every sample is kept */
 	struct filter *spare; /* replaces the user's part of filter if the kernel rejects it */
-	bool is_left_out;     /* matched by a pattern and refused: see run/leftout.h */
+	bool is_left_out;     /* matched by a pattern and refused: see event/leftout.h */
 	const struct attar_input *input; /* the fields that the profiler wants; NULL: none */
 	const struct attar_field *fields[ATTAR_INPUT_FIELDS]; /* as bound: attar_event.fields */
-	bool keeps_own;     /* this process is not excluded: attar_run_keep_own() */
+	struct run_timer *timer;                              /* NULL: not a timer */
+	bool keeps_own; /* this process is not excluded: attar_run_keep_own() */
+	/* Only if fn is source_act(): see run/actions.h. */
+	attar_event_fn *inner;          /* the profiler's function */
+	struct attar_expr *exec;        /* exec=; NULL: none */
+	bool triggers;                  /* trigger */
+	struct filter *condition;       /* of a dump, see run/flight.h; NULL: none */
+	const struct emitter *emitter;  /* the profiler whose event it is; NULL: none */
+	uint32_t emitted;               /* with emitter: its number there */
+	struct attar_event_spec *shown; /* the same: for the run's profiler, instead of spec */
 	bool only_unshared; /* with usdt: only samples of processes in run->user.unshared count */
 };
 
@@ -41,7 +53,9 @@ struct sources {
 void run_stack_attr(const struct common_opts *opts, bool stacks,
 	const struct attar_event_spec *spec, struct perf_event_attr *attr);
 
-/* Parses an event list; the run owns the result. */
+/*
+ * Parses an event list; the run owns the result. -EOPNOTSUPP: one of the events is a profiler.
+ */
 int run_parse_events(
 	struct attar_run *run, const char *text, const struct attar_event_list **ret_list);
 
@@ -56,11 +70,23 @@ int run_add_spec(struct attar_run *run, const struct attar_event_spec *spec,
 /* The CPUs that an event is restricted to (cpus=). spec may be NULL. */
 struct counter_cpus run_only_cpus(const struct attar_event_spec *spec);
 
+/* The spec of a source for the run's profiler; NULL: none. */
+static inline const struct attar_event_spec *source_spec(const struct source *s)
+{
+	return s->shown ? s->shown : s->spec;
+}
+
 /* Applies the filter of a source in user space, since the kernel rejected it. */
 int run_filter_in_attar(struct source *s);
 
 /* Opens one source on the run's target. */
 int run_open_source(struct attar_run *run, struct source *s);
+
+/* Closes its counter, for another run of the command. */
+void run_close_source(struct source *s);
+
+/* Closes a source and frees what it owns. */
+void source_free(struct source *s);
 
 /* Closes and frees all sources. */
 void run_sources_free(struct attar_run *run);

@@ -63,6 +63,7 @@ static void add_stream(struct attar_run *run, struct attar_report *report)
 	add_value(s, "side-band records lost", stats.lost_side_band);
 	add_value(s, "times that the kernel throttled an event", stats.throttled);
 	add_value(s, "records that arrived too late for their order", stats.disordered);
+	add_value(s, "losses that were known too late for their order", stats.late_losses);
 	add_value(s, "invalid records", stats.malformed);
 	add_value(s, "wakeups by data", stats.wakeups);
 	add_value(s, "rings", run->stream->n_rings);
@@ -107,7 +108,7 @@ int attar_run_status(struct attar_run *run, struct attar_report **ret_report)
 
 	if (!report)
 		return base_oom();
-	attar_report_span(report, attar_run_realtime(run, now), attar_run_elapsed(run));
+	attar_report_span(report, run_wall_time(run, now), attar_run_elapsed(run));
 	add_events(run, report);
 	if (run->stream)
 		add_stream(run, report);

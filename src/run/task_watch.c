@@ -2,6 +2,7 @@
 #include "run/task_watch.h"
 
 #include "base/buf.h"
+#include "base/limit.h"
 #include "perf/target.h"
 #include "run/run.h"
 #include "stream/stream.h"
@@ -68,6 +69,12 @@ static int note_starters(struct task_watch *w)
 	return 0;
 }
 
+/* Counts of each thread are opened twice: on each CPU and once for all. */
+static size_t counts_files(const struct attar_run *run)
+{
+	return run->counts.list.n * (target_instances(run->target) + run->target->tids.n);
+}
+
 static int open_stream(struct attar_run *run, struct task_watch *w)
 {
 	bool names = exited_threads_reported(run);
@@ -83,6 +90,8 @@ static int open_stream(struct attar_run *run, struct task_watch *w)
 	attr.ksymbol = 0;
 	attr.wakeup_watermark = (uint32_t)(bytes / 4);
 	attr.disabled = attr.enable_on_exec = w->target->by_exec;
+	if (names) /* the counts follow; otherwise they are open */
+		w->target->files_later = counts_files(run) + 2 * LIMIT_STREAM_FILES;
 	r = attar_counter_open(w->target, &attr, "side-band records", 0, &w->counter);
 	if (r == 0)
 		r = attar_stream_live(w->target, &w->counter, 1, run->symbols, &opts, &w->stream);
@@ -108,7 +117,7 @@ size_t task_watch_files(const struct attar_run *run)
 
 	if (run->sources.list.n || !run->counts.list.n || of->kind != ATTAR_TARGET_TASKS)
 		return 0;
-	return n <= INSTANCES_MAX || exited_threads_reported(run) ? n : 0;
+	return n <= INSTANCES_MAX ? n : 0;
 }
 
 int task_watch_open(struct attar_run *run)

@@ -28,7 +28,7 @@ struct task_watch {
  */
 int task_watch_open(struct attar_run *run);
 
-/* The number of files that task_watch_open() will open; 0 if it is not needed. */
+/* The number of files that task_watch_open() opens after the counts; 0 if it is not needed. */
 size_t task_watch_files(const struct attar_run *run);
 
 /* Processes pending records. 0 or -ENOMEM. */

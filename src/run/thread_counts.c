@@ -129,6 +129,11 @@ int thread_counts_fill(struct attar_run *run, struct count_table *t)
 	return r == 0 && exited_threads_reported(run) ? split_unassigned(run, t) : r;
 }
 
+bool thread_counts_is_unassigned(int number)
+{
+	return number == UNASSIGNED;
+}
+
 pid_t thread_counts_name(const struct attar_run *run, int number, const char **ret_comm)
 {
 	const struct ended_thread *ended =

@@ -27,4 +27,7 @@ void thread_counts_mark(const struct attar_run *run, struct count_table *t, bool
  */
 pid_t thread_counts_name(const struct attar_run *run, int number, const char **ret_comm);
 
+/* Whether it is the number of the row [unassigned], which is always the last key of a table. */
+bool thread_counts_is_unassigned(int number);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "event/usdt_search.h"
 #include "expr/filter.h"
+#include "run/actions.h"
 #include "run/expressions.h"
 #include "run/inputs.h"
 #include "run/run.h"
@@ -40,7 +41,7 @@ static int add_discovered(
 {
 	struct attar_run *run = ctx;
 	struct source s = {.name = strdup(spec->name),
-		.fn = run->sources.list.at[asked].fn,
+		.fn = source_fn(&run->sources.list.at[asked]),
 		.keep = keep,
 		.spec = spec};
 
@@ -50,6 +51,7 @@ static int add_discovered(
 		free(s.name);
 		return base_oom();
 	}
+	source_set_actions_late(run, &run->sources.list.at[run->sources.list.n - 1]);
 	return (int)run->sources.list.n - 1;
 }
 
@@ -62,7 +64,7 @@ static int open_registered(void *ctx, uint32_t asked, const struct attar_event_s
 
 	run_stack_attr(&run->opts, run->user.stacks, spec, &attr);
 	attr.sample_type |= PERF_SAMPLE_RAW;
-	r = run_add_spec(run, spec, &attr, run->sources.list.at[asked].fn);
+	r = run_add_spec(run, spec, &attr, source_fn(&run->sources.list.at[asked]));
 	if (r < 0)
 		return r;
 	s = &run->sources.list.at[run->sources.list.n - 1];
@@ -109,15 +111,8 @@ int run_user_open(struct attar_run *run)
 
 void run_user_close(struct attar_run *run)
 {
-	while (run->user.n_opened && run->sources.list.n > run->user.n_opened) {
-		struct source *s = &run->sources.list.at[--run->sources.list.n];
-
-		attar_counter_close(s->counter);
-		filter_free(s->keep);
-		filter_free(s->spare);
-		free(s->filter);
-		free(s->name);
-	}
+	while (run->user.n_opened && run->sources.list.n > run->user.n_opened)
+		source_free(&run->sources.list.at[--run->sources.list.n]);
 	user_events_close(&run->user.events);
 }
 

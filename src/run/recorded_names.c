@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/recorded_names.h"
+
+#include "recording/this_kernel.h"
+#include "run/run.h"
+#include "symbol/symbols.h"
+
+#define KERNEL_TEXT "[kernel.kallsyms]_" /* and the symbol at pgoff: _text or _stext */
+
+void recorded_names_open(struct attar_run *run)
+{
+	struct recorded_names *names = &run->replay->names;
+
+	names->same_build = this_kernel_recorded(run->replay->recording, &names->why);
+	if (names->same_build)
+		names->why = "does not say where the code of the kernel was";
+}
+
+/*
+ * The kernel's code is at another address after each boot. If the running kernel hides its
+ * addresses, the symbol cache says so when it reads them.
+ */
+static bool is_at(const char *symbol, uint64_t address)
+{
+	uint64_t here = this_kernel_address(symbol);
+
+	return !here || here == address;
+}
+
+void recorded_names_see(struct attar_run *run, const struct attar_record *rec)
+{
+	struct recorded_names *names = &run->replay->names;
+
+	if ((rec->type != PERF_RECORD_MMAP && rec->type != PERF_RECORD_MMAP2) ||
+		rec->mmap.pid != UINT32_MAX || !names->same_build || names->same_boot ||
+		strncmp(rec->mmap.filename, KERNEL_TEXT, strlen(KERNEL_TEXT)) != 0)
+		return;
+	names->same_boot = is_at(rec->mmap.filename + strlen(KERNEL_TEXT) - 1, rec->mmap.pgoff);
+	names->why = names->same_boot ? NULL : "was recorded before this machine was booted";
+	if (names->same_boot)
+		symbols_allow_kernel(run->symbols);
+}
+
+void recorded_names_remark(const struct attar_run *run, struct attar_report *report)
+{
+	const struct recorded_names *names = &run->replay->names;
+	const char *replaced = symbols_replaced_file(run->symbols);
+	struct attar_symbols_stats stats;
+
+	if (names->why && run->symbols->kernel.refused)
+		attar_report_remark(report, "kernel addresses have no names: %s %s",
+			run->opts.input, names->why);
+	if (!replaced)
+		return;
+	attar_symbols_get_stats(run->symbols, &stats);
+	attar_report_remark(report,
+		"%llu files are not those that were recorded, such as %s: their functions have no "
+		"names",
+		(unsigned long long)stats.files_replaced, replaced);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/replay_counts.h"
+
+#include "perf/counter.h"
+#include "perf/value.h"
+#include "run/run.h"
+
+/* The kernel writes the counts of such events only. */
+static bool has_counts(const struct recording_event *event)
+{
+	return event->attr.inherit_stat;
+}
+
+/* ---- connecting ---- */
+
+static bool matches(const struct counted *c, const struct recording_event *event)
+{
+	const struct attar_event_spec *spec = c->pub.spec;
+
+	return has_counts(event) &&
+	       ((event->attr.type == spec->type && event->attr.config == spec->config) ||
+		       replay_is_named(event, c->pub.name));
+}
+
+static int connect(struct attar_run *run, size_t number, const struct recording_event *event)
+{
+	struct counted *c = &run->counts.list.at[number];
+	int r = counter_new_recorded(&event->attr, c->pub.name, &c->recorded.counter);
+
+	c->pub.counter = c->recorded.counter;
+	for (size_t i = 0; r == 0 && i < event->n_ids; i++)
+		r = map_put(&run->replay->counts, event->ids[i], number);
+	return r;
+}
+
+static const struct recording_event *find(const struct attar_run *run, const struct counted *c)
+{
+	const struct recording *recording = run->replay->recording;
+
+	for (size_t i = 0; i < recording_n_events(recording); i++)
+		if (matches(c, recording_get_event(recording, i)))
+			return recording_get_event(recording, i);
+	return NULL;
+}
+
+static int refuse(struct attar_run *run, struct counted *c)
+{
+	if (asprintf(&c->refused, "%s has no counts of '%s'", run->opts.input, c->pub.name) < 0) {
+		c->refused = NULL;
+		return base_oom();
+	}
+	c->pub.refused = c->refused;
+	c->pub.error = -EOPNOTSUPP;
+	return 0;
+}
+
+static bool any_counts(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording_n_events(recording); i++)
+		if (has_counts(recording_get_event(recording, i)))
+			return true;
+	return false;
+}
+
+int replay_counts_connect(struct attar_run *run)
+{
+	counted_list *list = &run->counts.list;
+	size_t refused = 0;
+	int r = 0;
+
+	if (!list->n)
+		return 0;
+	if (!any_counts(run->replay->recording))
+		return attar_fail(-EOPNOTSUPP,
+			"%s cannot read a recording: the kernel counts, and this recording has "
+			"samples only (perf record -s adds the counts of threads)",
+			run->profiler->name);
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		const struct recording_event *event = find(run, &list->at[i]);
+
+		r = event ? connect(run, i, event) : refuse(run, &list->at[i]);
+		refused += !event;
+	}
+	if (r == 0 && refused == list->n)
+		return attar_fail(-EINVAL, "%s", list->at[0].refused);
+	return r;
+}
+
+/* ---- delivering ---- */
+
+static int grow(struct attar_value **values, size_t n)
+{
+	struct attar_value *more = realloc(*values, n * sizeof(*more));
+
+	if (!more)
+		return base_oom();
+	more[n - 1] = (struct attar_value){0};
+	*values = more;
+	return 0;
+}
+
+static int add_instance(struct counted *c, int cpu, pid_t tid)
+{
+	size_t n = c->pub.n_instances + 1;
+	int r = grow(&c->values, n);
+
+	if (r == 0)
+		r = grow(&c->recent, n);
+	if (r == 0)
+		r = grow(&c->recorded.values, n);
+	if (r == 0)
+		r = counter_add_recorded(c->recorded.counter, cpu, tid);
+	if (r < 0)
+		return r;
+	c->pub.values = c->values;
+	c->pub.recent = c->recent;
+	c->pub.n_instances = n;
+	return 0;
+}
+
+/* Replaces a part of *sum. */
+static int replace(struct map *parts, uint64_t key, uint64_t now, uint64_t *sum)
+{
+	const uint64_t *before = map_get(parts, key);
+
+	*sum += now - (before ? *before : 0);
+	return map_put(parts, key, now);
+}
+
+/*
+ * Of the thread, or without one of the CPU: that on which a thread exits does not matter. An event
+ * that was opened on each CPU has a part of a thread's count, and of its time, for each.
+ */
+static int take(struct counted *c, int cpu, pid_t tid, uint64_t id, const struct attar_read *read,
+	uint64_t raw)
+{
+	uint32_t whose = tid < 0 ? ~(uint32_t)cpu : (uint32_t)tid;
+	const uint64_t *at = map_get(&c->recorded.instances, whose);
+	size_t instance = at ? *at : c->pub.n_instances;
+	uint64_t part = id << 32 | whose;
+	struct attar_value *v;
+	int r = 0;
+
+	if (!at) {
+		r = map_put(&c->recorded.instances, whose, instance);
+		if (r == 0)
+			r = add_instance(c, cpu, tid);
+	}
+	if (r < 0)
+		return r;
+	v = &c->recorded.values[instance];
+	v->time_enabled = MAX(v->time_enabled, attar_read_time_enabled(read));
+	r = replace(&c->recorded.raw, part, raw, &v->raw);
+	if (r == 0)
+		r = replace(&c->recorded.running, part, attar_read_time_running(read),
+			&v->time_running);
+	if (c->pub.spec->kind == ATTAR_EVENT_SOFTWARE ||
+		c->pub.spec->kind == ATTAR_EVENT_TRACEPOINT)
+		v->time_enabled = v->time_running; /* they do not share hardware counters */
+	value_set_quality(v);
+	return r;
+}
+
+int replay_counts_take(struct attar_run *run, const struct attar_event *ev)
+{
+	const struct attar_record_read *read = &ev->record->read;
+	const struct attar_thread *thread = attar_run_thread(run, (pid_t)read->tid);
+	pid_t tid = (int32_t)read->tid > 0 ? (pid_t)read->tid : -1;
+	int cpu = tid < 0 ? (int)ev->cpu : -1, r = 0;
+
+	if (!replay_is_wanted(run, ev))
+		return 0;
+	for (uint32_t i = 0; r == 0 && i < read->values.nr; i++) {
+		struct attar_read_value one = attar_read_at(&read->values, i);
+		const uint64_t *number = map_get(&run->replay->counts, one.id);
+
+		if (number)
+			r = take(&run->counts.list.at[*number], cpu, tid, one.id, &read->values,
+				one.value);
+	}
+	return r == 0 && tid >= 0 && thread ? threads_keep_comm(run, tid, thread->comm) : r;
+}
+
+void replay_counts_read(struct attar_run *run)
+{
+	vec_each (&run->counts.list, c)
+		for (size_t i = 0; i < c->pub.n_instances; i++) {
+			c->recent[i] = attar_value_since(&c->recorded.values[i], &c->values[i]);
+			c->values[i] = c->recorded.values[i];
+		}
+}
+
+void recorded_count_done(struct recorded_count *recorded)
+{
+	counter_free(recorded->counter);
+	free(recorded->values);
+	map_done(&recorded->instances);
+	map_done(&recorded->raw);
+	map_done(&recorded->running);
+	*recorded = (struct recorded_count){0};
+}

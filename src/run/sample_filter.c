@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/sample_filter.h"
+
+#include <unistd.h>
+
+#include "base/base.h"
+#include "perf/bpf_filter.h"
+#include "run/run.h"
+
+enum { PID_MAX = 4 << 20 };
+
+/* Bits of the field common_flags of tracepoints: TRACE_FLAG_* of the kernel. */
+enum { FLAG_IRQS_OFF = 0x01, FLAG_NEED_RESCHED = 0x04 };
+
+static int add_flag(struct sample_filter *filter, const char *name, const char *value, unsigned bit)
+{
+	if (!value)
+		return 0;
+	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+		return attar_fail(-EINVAL, "--%s: '%s' is not 0 or 1", name, CLIP(value));
+	filter->flags |= bit;
+	filter->wanted |= *value == '1' ? bit : 0;
+	return 0;
+}
+
+/* ---- the options of a BPF program ---- */
+
+/* Bounds of the kernel: MAX_PRIO, and the policies of linux/sched.h. */
+enum { PRIO_MAX_OF_KERNEL = 139, POLICY_MAX = 7 };
+
+static const char *first_by_bpf(const struct common_opts *o)
+{
+	return o->nr_running_min   ? "nr_running_min"
+	       : o->nr_running_max ? "nr_running_max"
+	       : o->sched_policy   ? "sched_policy"
+	       : o->prio           ? "prio"
+				   : NULL;
+}
+
+/* Replaces the names of policies by their numbers. */
+static void number_policies(const char *text, struct buf *ret_numbers)
+{
+	static const char *const names[] = {
+		"normal", "fifo", "rr", "batch", "iso", "idle", "deadline", "ext"};
+
+	while (*text) {
+		size_t n = strcspn(text, ","), i = 0;
+
+		while (i < ARRAY_SIZE(names) &&
+			(strlen(names[i]) != n || strncasecmp(names[i], text, n) != 0))
+			i++;
+		if (i < ARRAY_SIZE(names))
+			buf_printf(ret_numbers, "%zu", i);
+		else
+			buf_add(ret_numbers, text, n);
+		text += n;
+		if (*text)
+			buf_char(ret_numbers, *text++);
+	}
+}
+
+static int read_policies(const char *text, parse_ints *ret_list)
+{
+	struct buf numbers _cleanup_(buf_done) = {0};
+	int r;
+
+	if (!text)
+		return 0;
+	number_policies(text, &numbers);
+	r = parse_list(buf_text(&numbers), POLICY_MAX, ret_list);
+	return r < 0 ? attar_context(r, "--sched_policy: a list of 0 to 7, or of normal, fifo, rr, "
+					"batch, idle, deadline, ext")
+		     : 0;
+}
+
+static int read_number(const char *name, const char *text, uint32_t *ret_value)
+{
+	uint64_t value;
+	int r = text ? parse_u64(text, &value) : 0;
+
+	if (r < 0 || !text)
+		return r < 0 ? attar_context(r, "--%s", name) : 0;
+	if (value > INT32_MAX)
+		return attar_fail(-ERANGE, "--%s: %s exceeds the number of tasks", name, text);
+	*ret_value = (uint32_t)value;
+	return 0;
+}
+
+static int read_bpf(const struct common_opts *o, struct bpf_filter *ret_filter)
+{
+	int r = 0;
+
+	if (o->prio && (r = parse_list(o->prio, PRIO_MAX_OF_KERNEL, &ret_filter->prios)) < 0)
+		return attar_context(r, "--prio");
+	r = read_policies(o->sched_policy, &ret_filter->policies);
+	if (r == 0)
+		r = read_number("nr_running_min", o->nr_running_min, &ret_filter->running_min);
+	if (r == 0)
+		r = read_number("nr_running_max", o->nr_running_max, &ret_filter->running_max);
+	if (r == 0 && ret_filter->running_min > ret_filter->running_max)
+		return attar_fail(-EINVAL,
+			"--nr_running_min exceeds --nr_running_max: nothing would be sampled");
+	if (o->irqs_disabled)
+		ret_filter->irqs_disabled = *o->irqs_disabled == '1';
+	return r;
+}
+
+/* Checks the options, and loads the program if they are to take effect. */
+static int use_bpf(struct attar_run *run, bool load)
+{
+	struct bpf_filter filter = {.running_max = UINT32_MAX, .irqs_disabled = -1};
+	int r = read_bpf(&run->opts, &filter);
+
+	if (r == 0 && load && (r = bpf_filter_load(&filter, &run->sample_filter.bpf_fd)) < 0)
+		r = attar_context(r, "--%s",
+			run->sample_filter.by_bpf ? run->sample_filter.by_bpf : "irqs_disabled");
+	vec_done(&filter.prios);
+	vec_done(&filter.policies);
+	return r;
+}
+
+/*
+ * The program of a tracepoint would drop it for other users, too; samples of other events are the
+ * run's own.
+ */
+static bool can_have_bpf(const struct source *s)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+
+	return s->attr.type != PERF_TYPE_TRACEPOINT &&
+	       (!spec || (spec->kind != ATTAR_EVENT_PROBE && spec->kind != ATTAR_EVENT_USER));
+}
+
+int sample_filter_attach(struct attar_run *run, const struct source *s)
+{
+	struct sample_filter *filter = &run->sample_filter;
+	int r = 0;
+
+	if (!can_have_bpf(s) || (!filter->by_bpf && !(filter->flags & FLAG_IRQS_OFF)))
+		return 0;
+	if (!filter->bpf_fd)
+		r = use_bpf(run, true);
+	return r == 0 ? attar_counter_attach_bpf(s->counter, filter->bpf_fd) : r;
+}
+
+/* ---- */
+
+int sample_filter_open(struct attar_run *run)
+{
+	struct sample_filter *filter = &run->sample_filter;
+	const struct common_opts *o = &run->opts;
+	int r = use_bpf(run, false);
+
+	filter->by_bpf = first_by_bpf(o);
+	if (r == 0)
+		r = add_flag(filter, "irqs_disabled", o->irqs_disabled, FLAG_IRQS_OFF);
+	if (r == 0)
+		r = add_flag(filter, "tif_need_resched", o->tif_need_resched, FLAG_NEED_RESCHED);
+	if (r == 0 && o->exclude_pid &&
+		(r = parse_list(o->exclude_pid, PID_MAX, &filter->excluded)) < 0)
+		return attar_context(r, "--exclude_pid");
+	if (r == 0 && o->exclude_host && o->exclude_guest)
+		return attar_fail(-EINVAL, "--exclude-host and --exclude-guest are mutually "
+					   "exclusive: nothing would be sampled");
+	filter->is_on = filter->flags || filter->excluded.n || o->exclude_host || o->exclude_guest;
+	return r;
+}
+
+void sample_filter_done(struct sample_filter *filter)
+{
+	vec_done(&filter->excluded);
+	if (filter->bpf_fd)
+		close(filter->bpf_fd);
+}
+
+static const struct attar_field *flags_of(const struct source *s)
+{
+	const struct attar_event_spec *spec = source_spec(s);
+
+	return spec && spec->format ? attar_format_field(spec->format, "common_flags") : NULL;
+}
+
+int sample_filter_check(const struct attar_run *run, const struct source *s)
+{
+	const struct sample_filter *filter = &run->sample_filter;
+	bool can = can_have_bpf(s) && !run->replay;
+	unsigned flags = can ? filter->flags & ~(unsigned)FLAG_IRQS_OFF : filter->flags;
+
+	if (filter->by_bpf && run->replay)
+		return attar_fail(-EOPNOTSUPP, "--%s: a recording does not have what it selects by",
+			filter->by_bpf);
+	if (filter->by_bpf && !can)
+		return attar_fail(-EOPNOTSUPP,
+			"--%s: a BPF program of '%s' would also drop it for its other users; "
+			"filter on its fields instead, such as sched:sched_switch/prev_prio<100/",
+			filter->by_bpf, CLIP(s->name));
+	if (!flags || flags_of(s))
+		return 0;
+	return attar_fail(-EOPNOTSUPP, "--%s: only tracepoints say this, and '%s' is none",
+		flags & FLAG_IRQS_OFF ? "irqs_disabled" : "tif_need_resched", CLIP(s->name));
+}
+
+static bool is_of_guest(const struct attar_event *event)
+{
+	unsigned mode = event->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
+	return mode == PERF_RECORD_MISC_GUEST_KERNEL || mode == PERF_RECORD_MISC_GUEST_USER;
+}
+
+bool sample_filter_keeps(
+	const struct attar_run *run, const struct source *s, const struct attar_event *event)
+{
+	const struct sample_filter *filter = &run->sample_filter;
+	const struct attar_sample *sample = &event->record->sample;
+	uint64_t flags;
+
+	if (is_of_guest(event) ? run->opts.exclude_guest : run->opts.exclude_host)
+		return false;
+	if (parse_ints_have(&filter->excluded, (int)event->record->pid))
+		return false;
+	if (!filter->flags || !flags_of(s))
+		return true;
+	flags = attar_field_u64(flags_of(s), sample->raw, sample->raw_size);
+	return (flags & filter->flags) == filter->wanted;
+}

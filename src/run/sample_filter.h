@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options that drop samples: by what each of them says (--exclude_pid, flags of tracepoints), and
+ * by a BPF program in the kernel (--prio, --nr_running_min, flags of other events ...).
+ */
+#ifndef RUN_SAMPLE_FILTER_H
+#define RUN_SAMPLE_FILTER_H
+
+#include "attar/run.h"
+#include "base/parse.h"
+
+struct source;
+
+struct sample_filter {
+	bool is_on;
+	parse_ints excluded; /* processes */
+	unsigned flags;      /* bits of common_flags that count */
+	unsigned wanted;     /* their value */
+	const char *by_bpf;  /* the first option that only a BPF program can apply; NULL: none */
+	int bpf_fd;          /* of the program, once it is loaded; 0: it is not */
+};
+
+/* Reads the options. 0 or a negative errno. */
+int sample_filter_open(struct attar_run *run);
+void sample_filter_done(struct sample_filter *filter);
+
+/* Whether the events of a source say what the options need; otherwise -EOPNOTSUPP. */
+int sample_filter_check(const struct attar_run *run, const struct source *s);
+
+/* Applies the options to a counter of the source that was opened. 0 or a negative errno. */
+int sample_filter_attach(struct attar_run *run, const struct source *s);
+
+/* Whether a sample is kept. */
+bool sample_filter_keeps(
+	const struct attar_run *run, const struct source *s, const struct attar_event *event);
+
+#endif
