@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "keys.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { TEXT_BYTES = 512 };
@@ -20,6 +21,15 @@ int keys_compile(struct attar_run *run, uint32_t source, const char *name, const
 	const char *text = option ? option->value : otherwise;
 
 	return text ? attar_run_expr(run, source, text, &opts, ret_expr) : 0;
+}
+
+const char *keys_column(const char *text, char name[KEYS_NAME_BYTES])
+{
+	size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
+	bool is_named = n && text[n] == ':' && strcspn(text, "0123456789-");
+
+	snprintf(name, KEYS_NAME_BYTES, "%.*s", is_named ? (int)n : KEYS_NAME_BYTES - 1, text);
+	return is_named ? text + n + 1 : text;
 }
 
 bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b)

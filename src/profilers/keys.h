@@ -12,6 +12,14 @@
 int keys_compile(struct attar_run *run, uint32_t source, const char *name, const char *otherwise,
 	unsigned flags, struct attar_expr **ret_expr);
 
+enum { KEYS_NAME_BYTES = 64 };
+
+/*
+ * The value of an attribute "NAME:EXPRESSION", or the expression alone, which then is the name too.
+ * Copies the name, cut if it is long, and returns the expression.
+ */
+const char *keys_column(const char *text, char name[KEYS_NAME_BYTES]);
+
 /* Whether two keys, or NULL, can be equal: a number and a text never are. */
 bool keys_are_alike(const struct attar_expr *a, const struct attar_expr *b);
 

@@ -48,6 +48,8 @@ static int add_event(struct attar_run *run, struct multi_trace *m, uint32_t sour
 	*e = (struct trace_event){.spec = attar_run_source_spec(run, source), .stage = stage};
 	e->name = e->spec->name;
 	r = compile_key(run, m, source, e);
+	if (r == 0)
+		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	return r < 0 ? r : keys_compile(run, source, "role", NULL, ATTAR_EXPR_CONDITION, &e->role);
 }
 
@@ -104,7 +106,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 	if (r == 0 && m->detail) {
 		r = detail_flush(run, m, ev->time);
-		sequence = detail_keep(m, e, ev);
+		sequence = detail_keep(run, m, e, ev);
 	}
 	return r < 0 || !e->roles ? r : pairs_event(run, m, e, ev, sequence);
 }
@@ -241,7 +243,7 @@ static int multi_trace_open(struct attar_run *run, void *self)
 	else if (r == 0)
 		r = events_open(run, m);
 	if (r == 0)
-		r = heatmap_open(m);
+		r = heatmap_new(m->heatmap_path, &m->heatmap);
 	if (r == 0)
 		r = detail_open(m);
 	return r < 0 ? r : pairs_open(m);
@@ -279,7 +281,7 @@ static int multi_trace_ended(struct attar_run *run, void *self)
 		attar_pairs_close(m->steps[i]);
 	if (m->detail)
 		r = detail_flush(run, m, UINT64_MAX);
-	return r < 0 ? r : heatmap_end(m);
+	return r < 0 ? r : heatmap_end(m->heatmap);
 }
 
 static int multi_trace_report(
@@ -302,10 +304,11 @@ static void multi_trace_close(void *self)
 	for (uint32_t i = 0; i < m->n_events; i++) {
 		attar_expr_free(m->events[i].key);
 		attar_expr_free(m->events[i].role);
+		attar_expr_free(m->events[i].comm);
 	}
 	attar_expr_free(m->syscall_name);
 	pairs_close(m);
-	heatmap_close(m);
+	heatmap_free(m->heatmap);
 	detail_close(m);
 	free(m->events);
 	free(m->event_of);
@@ -323,7 +326,7 @@ static void multi_trace_defaults(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(T, texts, 'e', "event", "EVENTS",
 		"events of one stage, separated by commas; repeat it for the next stage; "
-		"attributes: key, role, untraced, alias",
+		"attributes: key, comm, role, untraced, alias",
 		.complete = "event"),
 	ATTAR_TEXT(T, key, 'k', "key", "EXPR",
 		"relate events by this expression on their fields (default: by thread with -p, -t "
@@ -343,7 +346,9 @@ static const struct attar_option options[] = {
 		"-TIME and +TIME add events before and after it; samecpu, samepid, sametid, "
 		"samekey select; hide<TIME leaves out what follows sooner",
 		.implied = "all"),
-	ATTAR_FLAG(T, perins, 0, "perins", "a row for each key"),
+	ATTAR_FLAG(T, perins, 0, "perins",
+		"a row for each key, or for each name of comm= of the starts"),
+	ATTAR_FLAG(T, hist, 0, "hist", "also show the distribution of all times as a histogram"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),
 	{0}};

@@ -11,8 +11,9 @@
 #define PROFILERS_MULTI_TRACE_H
 
 #include "attar/run.h"
+#include "heatmap.h"
 
-enum { STAGES_MAX = 16, NAME_BYTES = 64, KEYS_MAX = 65536, PATH_BYTES = 4096 };
+enum { STAGES_MAX = 16, NAME_BYTES = 64, KEYS_MAX = 65536 };
 
 /* Sums of a row. */
 enum { SUM_TOTAL, SUM_THAN, SUM_LOWER, SUM_ERRORS, SUMS };
@@ -38,6 +39,7 @@ struct trace_event {
 	unsigned roles; /* allowed by the stage; 0: only shown by --detail */
 	enum key_kind key_kind;
 	struct attar_expr *key, *role; /* NULL: none */
+	struct attar_expr *comm;       /* the name under which pairs are added up; NULL: the key */
 };
 
 /* Stored with a start. */
@@ -45,6 +47,8 @@ struct start_data {
 	uint32_t event;
 	uint32_t tid;
 	uint64_t sequence; /* in the buffer of --detail */
+	uint32_t name_size;
+	char name[NAME_BYTES]; /* of comm= */
 };
 
 /* The block of a row: who has the key, if it is a thread. */
@@ -54,7 +58,6 @@ struct row_label {
 	char comm[NAME_BYTES];
 };
 
-struct heatmap;
 struct detail;
 struct multi_trace;
 
@@ -71,7 +74,7 @@ struct multi_trace {
 	struct attar_texts texts;
 	const char *key, *impl_name, *heatmap_path, *detail_text;
 	uint64_t than, only_than, lower;
-	bool perins, cycle;
+	bool perins, cycle, hist;
 
 	const struct trace_impl *impl;
 	struct trace_event *events;
@@ -135,8 +138,8 @@ int detail_open(struct multi_trace *m);
 void detail_close(struct multi_trace *m);
 
 /* Keeps an event, and returns its sequence number. */
-uint64_t detail_keep(
-	struct multi_trace *m, const struct trace_event *e, const struct attar_event *ev);
+uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev);
 
 /* Prints a pair, if it is beyond the limits, now or when the events after it have come. */
 int detail_pair(struct attar_run *run, struct multi_trace *m, const struct attar_start *started,
@@ -145,17 +148,6 @@ int detail_pair(struct attar_run *run, struct multi_trace *m, const struct attar
 /* Prints the pairs whose events after the end have come at this time. */
 int detail_flush(struct attar_run *run, struct multi_trace *m, uint64_t time);
 void detail_add_remark(const struct multi_trace *m, struct attar_report *report);
-
-/* ---- multi_trace_heatmap.c ---- */
-
-int heatmap_open(struct multi_trace *m);
-
-/* Writes a pair of these start and end events, only with --heatmap. */
-int heatmap_add(struct multi_trace *m, const uint32_t relation[2], uint64_t time, uint64_t latency);
-
-/* Closes the files at the end of the run; an error: some pairs are not in them. */
-int heatmap_end(struct multi_trace *m);
-void heatmap_close(struct multi_trace *m);
 
 /* ---- multi_trace_pairs.c ---- */
 

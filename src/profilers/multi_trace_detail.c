@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "multi_trace.h"
+#include "samplefields.h"
 
 enum {
 	KEPT_MAX = 1 << 16, /* events */
 	BYTES = 16 << 20,   /* of their fields */
 	COMM_BYTES = 24,
 	FIELDS_MAX = 4096,
+	DEPTH_MAX = 512,  /* frames */
 	CONCERNS_MAX = 8, /* CPUs or tasks that one event concerns */
 	PENDING_MAX = 64, /* pairs whose events after the end are still to come */
 };
@@ -24,8 +26,10 @@ struct kept {
 	uint64_t time, position; /* position: in the bytes ever written */
 	uint64_t key;            /* hash, for samekey */
 	uint32_t event, size;
+	uint32_t depth; /* frames of its stack, behind the bytes of the fields */
 	int32_t cpu, pid, tid;
 	char comm[COMM_BYTES];
+	struct sample_fields sample; /* of events without a format */
 };
 
 /* A pair to be printed. */
@@ -129,10 +133,16 @@ void detail_close(struct multi_trace *m)
 
 /* ---- keeping ---- */
 
+/* Frames follow the fields at a multiple of 8. */
+static size_t aligned(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
 /* The position of n bytes that do not wrap around. */
 static uint64_t reserve(struct detail *d, size_t n)
 {
-	uint64_t at = d->written;
+	uint64_t at = aligned(d->written);
 
 	if (at % BYTES + n > BYTES)
 		at += BYTES - at % BYTES;
@@ -149,12 +159,18 @@ static uint64_t hash(const char *bytes, size_t n)
 	return h;
 }
 
-uint64_t detail_keep(
-	struct multi_trace *m, const struct trace_event *e, const struct attar_event *ev)
+static char *stack_of(const struct detail *d, const struct kept *k)
+{
+	return d->bytes + k->position % BYTES + aligned(k->size);
+}
+
+uint64_t detail_keep(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev)
 {
 	struct detail *d = m->detail;
 	const struct attar_sample *s = &ev->record->sample;
 	struct kept *k = &d->kept[d->n % KEPT_MAX];
+	attar_location stack[DEPTH_MAX];
 	struct attar_expr_record record;
 	struct key_bytes key;
 
@@ -164,9 +180,14 @@ uint64_t detail_keep(
 		.cpu = (int32_t)ev->cpu,
 		.pid = (int32_t)ev->record->pid,
 		.tid = ev->thread->tid};
-	k->position = reserve(d, k->size);
+	if (!e->spec->format)
+		sample_fields_get(ev, attar_run_source_attr(run, ev->counter), &k->sample);
+	if (e->spec->stack)
+		k->depth = (uint32_t)attar_event_stack(ev, stack, DEPTH_MAX);
+	k->position = reserve(d, aligned(k->size) + k->depth * sizeof(*stack));
 	if (k->size)
 		memcpy(d->bytes + k->position % BYTES, s->raw, k->size);
+	memcpy(stack_of(d, k), stack, k->depth * sizeof(*stack));
 	snprintf(k->comm, sizeof(k->comm), "%s", ev->thread->comm);
 	if (d->same_key) {
 		attar_event_get_expr_record(ev, &record);
@@ -312,9 +333,12 @@ static void print_event(struct attar_run *run, struct multi_trace *m, struct att
 	const struct pair *p, const struct kept *k, const char *part)
 {
 	const struct trace_event *e = &m->events[k->event];
+	attar_location stack[DEPTH_MAX];
 	char fields[FIELDS_MAX] = "";
 
-	if (e->spec->format && k->size)
+	if (!e->spec->format)
+		sample_fields_text(run, &k->sample, fields, sizeof(fields));
+	else if (k->size)
 		attar_format_print(e->spec->format, m->detail->bytes + k->position % BYTES, k->size,
 			fields, sizeof(fields));
 	attar_section_row(lines);
@@ -327,6 +351,10 @@ static void print_event(struct attar_run *run, struct multi_trace *m, struct att
 	attar_cell_i64(lines, k->cpu);
 	attar_cell_text(lines, e->name);
 	attar_cell_text(lines, fields);
+	if (!k->depth)
+		return;
+	memcpy(stack, stack_of(m->detail, k), k->depth * sizeof(*stack));
+	attar_row_stack(lines, attar_run_symbols(run), stack, k->depth);
 }
 
 /* The first kept event that is not before the pair by more than --detail=-TIME. */

@@ -55,6 +55,10 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 		return 0;
 	key->relation[0] = data->event;
 	key->relation[1] = (uint32_t)(e - m->events);
+	if (m->events[data->event].comm) {
+		key->size = data->name_size;
+		memcpy(key->bytes, data->name, data->name_size);
+	}
 	row = find_row(m, key);
 	if (!row)
 		return -ENOMEM;
@@ -63,22 +67,44 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 	if (m->detail)
 		r = detail_pair(run, m, started, sequence, ev->time);
 	if (r == 0 && m->heatmap)
-		r = heatmap_add(m, key->relation, ev->time, latency);
+		r = heatmap_add(
+			m->heatmap, m->events[data->event].name, e->name, ev->time, latency);
 	return r < 0 ? r : pairs_add(m, row, latency);
 }
 
+/* The name of comm=, as text. */
+static void name_start(struct start_data *data, const struct trace_event *e,
+	const struct attar_expr_record *record)
+{
+	struct attar_expr_value name;
+
+	attar_expr_eval(e->comm, record, &name);
+	if (!name.bytes) {
+		data->name_size = (uint32_t)snprintf(
+			data->name, NAME_BYTES, "%lld", (long long)name.number);
+		return;
+	}
+	data->name_size = (uint32_t)(name.len < NAME_BYTES ? name.len : NAME_BYTES);
+	memcpy(data->name, name.bytes, data->name_size);
+}
+
 static void start_pair(struct multi_trace *m, const struct trace_event *e,
-	const struct attar_event *ev, const struct key_bytes *key, const struct attar_stamp *at,
-	uint64_t sequence)
+	const struct attar_event *ev, const struct attar_expr_record *record,
+	const struct key_bytes *key, const struct attar_stamp *at, uint64_t sequence)
 {
 	struct attar_start *start =
 		attar_pairs_start(m->steps[e->stage], key->bytes, key->size, at);
 
-	if (start)
-		*(struct start_data *)start->payload =
-			(struct start_data){.event = (uint32_t)(e - m->events),
-				.tid = (uint32_t)ev->thread->tid,
-				.sequence = sequence};
+	struct start_data *data;
+
+	if (!start)
+		return;
+	data = start->payload;
+	data->event = (uint32_t)(e - m->events);
+	data->tid = (uint32_t)ev->thread->tid;
+	data->sequence = sequence;
+	if (e->comm && m->perins)
+		name_start(data, e, record);
 }
 
 /* An event first ends a pair with the stage before, then starts one. */
@@ -109,7 +135,7 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 			r = end_pair(run, m, e, ev, &key, started, sequence);
 	}
 	if (roles & ROLE_START)
-		start_pair(m, e, ev, &key, &at, sequence);
+		start_pair(m, e, ev, &record, &key, &at, sequence);
 	return r;
 }
 
@@ -195,15 +221,17 @@ static void add_key_columns(const struct multi_trace *m, struct attar_section *t
 {
 	const struct trace_event *e = trace_first(m);
 
-	if (e->key_kind == KEY_EXPR)
+	if (e->comm)
+		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	else if (e->key_kind == KEY_EXPR)
 		keys_add_columns(table, e->key);
 	else
 		attar_section_column(table, e->key_kind == KEY_CPU ? "cpu" : "tid", ATTAR_UNIT_ID);
-	if (e->key_kind == KEY_THREAD)
+	if (!e->comm && e->key_kind == KEY_THREAD)
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 }
 
-static void add_key_cells(const struct multi_trace *m, struct attar_section *table,
+static void add_key_cells(struct attar_section *table, const struct trace_event *start,
 	const struct trace_event *e, const struct attar_keyrow *row)
 {
 	const struct row_label *label = row->value;
@@ -211,7 +239,9 @@ static void add_key_cells(const struct multi_trace *m, struct attar_section *tab
 	const char *bytes = (const char *)row->key + skip;
 	uint64_t cpu;
 
-	if (e->key_kind == KEY_EXPR) {
+	if (start->comm) {
+		keys_add_text(table, bytes, row->key_size - skip);
+	} else if (e->key_kind == KEY_EXPR) {
 		keys_add_cells(table, e->key, bytes, row->key_size - skip);
 	} else if (e->key_kind == KEY_CPU) {
 		memcpy(&cpu, bytes, sizeof(cpu));
@@ -230,7 +260,8 @@ static void add_row(const struct multi_trace *m, struct attar_section *table,
 	memcpy(relation, row->key, sizeof(relation));
 	attar_section_row(table);
 	if (m->perins)
-		add_key_cells(m, table, &m->events[relation[1]], row);
+		add_key_cells(
+			table, &m->events[relation[0]], &m->events[relation[1]], row);
 	attar_cell_text(table, m->events[relation[0]].name);
 	attar_cell_text(table, m->events[relation[1]].name);
 	if (m->impl == &trace_impl_pair)
@@ -264,13 +295,30 @@ static struct attar_section *add_table(struct multi_trace *m, struct attar_repor
 	return table;
 }
 
+/* The times of all pairs together. */
+static int report_hist(struct multi_trace *m, struct attar_report *report, enum attar_scope scope)
+{
+	struct attar_hist sum = {0};
+	const struct attar_keyrow *row = NULL, *others = attar_keytable_others(m->table);
+	int r = attar_hist_merge(&sum, &attar_keyrow_sums(others, scope)->hists[0]);
+
+	while (r == 0 && (row = attar_keytable_next(m->table, row)))
+		r = attar_hist_merge(&sum, &attar_keyrow_sums(row, scope)->hists[0]);
+	if (r == 0)
+		attar_report_hist(report, "times", ATTAR_UNIT_NS, &sum);
+	attar_hist_done(&sum);
+	return r;
+}
+
 static int report_delay(struct attar_run *run, struct multi_trace *m, struct attar_report *report,
 	enum attar_scope scope)
 {
 	struct attar_section *table = add_table(m, report);
+	int r;
 
 	pairs_add_columns(m, table);
-	return report_rows(m, table, scope);
+	r = report_rows(m, table, scope);
+	return r == 0 && m->hist ? report_hist(m, report, scope) : r;
 }
 
 /* ---- unpaired events ---- */

@@ -96,7 +96,7 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 		return -ENOMEM;
 	row->interval.sums[SUM_ERRORS] += ret < 0 && ret >= -ERRNO_MAX;
 	if (m->heatmap) {
-		int r = heatmap_add(m, (const uint32_t[2]){0}, at.time, at.time - started->time);
+		int r = heatmap_add(m->heatmap, "syscalls", NULL, at.time, at.time - started->time);
 
 		if (r < 0)
 			return r;

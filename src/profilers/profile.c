@@ -107,6 +107,12 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		p->stacks, ev->thread, locations, n, p->by_period ? ev->record->sample.period : 1);
 }
 
+/* As an event of another profiler. */
+static int profile_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return is_busy(run, self, ev);
+}
+
 static bool measures_time(const struct perf_event_attr *attr)
 {
 	return attar_attr_is_clock(attr) ||
@@ -131,7 +137,7 @@ static int profile_open(struct attar_run *run, void *self)
 	int r = attar_stacks_new(attar_run_symbols(run), &p->stacks);
 
 	if (r == 0)
-		r = attar_run_sampler(run, true, on_sample);
+		r = attar_run_sampler(run, p->graph || !attar_run_emits(run), on_sample);
 	if (r < 0)
 		return r;
 	p->by_period = has_varying_period(attar_run_source_attr(run, 0));
@@ -146,16 +152,11 @@ static int profile_report(
 	struct profile *p = self;
 	struct attar_stacks_opts opts = {.size = sizeof(opts),
 		.weight = p->by_period ? "events" : "samples",
-		.tree = p->graph || attar_run_wants_tree(run)};
-	double unresolved;
-	int r;
+		.tree = p->graph};
 
 	if (p->print_samples && !attar_run_wants_tree(run))
 		return 0;
-	r = attar_stacks_report(p->stacks, report, scope, &opts, &unresolved);
-	if (r == 0)
-		attar_run_unresolved(run, unresolved);
-	return r;
+	return attar_run_stacks(run, report, p->stacks, scope, &opts);
 }
 
 static void profile_close(void *self)
@@ -198,4 +199,5 @@ const struct attar_profiler profiler_profile = {
 	.open = profile_open,
 	.report = profile_report,
 	.close = profile_close,
+	.emits = profile_emits,
 };

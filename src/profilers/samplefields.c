@@ -4,22 +4,32 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Resolves the sampled IP; false if it has no symbol or DSO (guest or hypervisor code). */
-static bool find_symbol(
-	struct attar_run *run, const struct attar_event *ev, struct attar_symbol *ret_symbol)
+void sample_fields_get(const struct attar_event *ev, const struct perf_event_attr *attr,
+	struct sample_fields *ret_fields)
 {
-	uint64_t ip = ev->record->sample.ip;
+	const struct attar_sample *s = &ev->record->sample;
 	unsigned mode = ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	attar_location location;
 
-	if (mode == PERF_RECORD_MISC_KERNEL)
-		location = attar_location_kernel(ip);
-	else if (mode == PERF_RECORD_MISC_USER)
-		location = attar_thread_locate(ev->thread, ip);
-	else
+	*ret_fields = (struct sample_fields){.addr = s->addr,
+		.ip = s->ip,
+		.period = s->period,
+		.has_addr = attr->sample_type & PERF_SAMPLE_ADDR,
+		.is_located = s->ip &&
+			      (mode == PERF_RECORD_MISC_KERNEL || mode == PERF_RECORD_MISC_USER)};
+	if (ret_fields->is_located)
+		ret_fields->location = mode == PERF_RECORD_MISC_KERNEL
+					       ? attar_location_kernel(s->ip)
+					       : attar_thread_locate(ev->thread, s->ip);
+}
+
+/* Resolves the sampled IP; false if it has no symbol or DSO. */
+static bool find_symbol(
+	struct attar_run *run, const struct sample_fields *fields, struct attar_symbol *ret_symbol)
+{
+	if (!fields->is_located)
 		return false;
-	return attar_symbols_resolve(attar_run_symbols(run), location, ret_symbol) == 0 ||
-	       attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
+	return attar_symbols_resolve(attar_run_symbols(run), fields->location, ret_symbol) == 0 ||
+	       attar_location_dso(fields->location) != ATTAR_DSO_UNKNOWN;
 }
 
 static void append(char *text, size_t size, const char *fmt, ...) ATTAR_PRINTF(3, 4);
@@ -35,17 +45,16 @@ static void append(char *text, size_t size, const char *fmt, ...)
 	va_end(args);
 }
 
-void sample_fields_text(struct attar_run *run, const struct attar_event *ev,
-	const struct perf_event_attr *attr, char *text, size_t size)
+void sample_fields_text(
+	struct attar_run *run, const struct sample_fields *s, char *text, size_t size)
 {
-	const struct attar_sample *s = &ev->record->sample;
 	struct attar_symbol symbol;
 
 	text[0] = '\0';
-	if (attr->sample_type & PERF_SAMPLE_ADDR)
+	if (s->has_addr)
 		append(text, size, "addr=0x%llx ", (unsigned long long)s->addr);
 	append(text, size, "ip=0x%llx", (unsigned long long)s->ip);
-	if (s->ip && find_symbol(run, ev, &symbol)) {
+	if (find_symbol(run, s, &symbol)) {
 		if (symbol.name)
 			append(text, size, " symbol=%s+0x%llx", symbol.name,
 				(unsigned long long)symbol.offset);
@@ -68,16 +77,15 @@ static void number_value(struct attar_section *lines, const char *name, uint64_t
 	attar_value_u64(lines, number);
 }
 
-void sample_fields_values(struct attar_run *run, const struct attar_event *ev,
-	const struct perf_event_attr *attr, struct attar_section *lines)
+void sample_fields_values(
+	struct attar_run *run, const struct sample_fields *s, struct attar_section *lines)
 {
-	const struct attar_sample *s = &ev->record->sample;
 	struct attar_symbol symbol;
 
-	if (attr->sample_type & PERF_SAMPLE_ADDR)
+	if (s->has_addr)
 		number_value(lines, "addr", s->addr);
 	number_value(lines, "ip", s->ip);
-	if (!s->ip || !find_symbol(run, ev, &symbol))
+	if (!find_symbol(run, s, &symbol))
 		symbol = (struct attar_symbol){0};
 	text_value(lines, "symbol", symbol.name);
 	attar_row_value(lines, "offset", false);

@@ -7,15 +7,27 @@
 
 #include "attar/run.h"
 
+/* What is shown of a sample; a plain value that outlives the event. */
+struct sample_fields {
+	uint64_t addr, ip, period;
+	attar_location location; /* of ip */
+	bool has_addr;
+	bool is_located; /* location is valid: ip is not that of a guest or hypervisor */
+};
+
+/* Reads no symbols. */
+void sample_fields_get(const struct attar_event *ev, const struct perf_event_attr *attr,
+	struct sample_fields *ret_fields);
+
 /*
  * As one text: "addr=0x7f12a000 ip=0x401196 symbol=fill+0x16 dso=/bin/prog"; period=N unless N is
  * 1.
  */
-void sample_fields_text(struct attar_run *run, const struct attar_event *ev,
-	const struct perf_event_attr *attr, char *text, size_t size);
+void sample_fields_text(
+	struct attar_run *run, const struct sample_fields *fields, char *text, size_t size);
 
 /* Adds the same as values to the last row of lines, always including the period. */
-void sample_fields_values(struct attar_run *run, const struct attar_event *ev,
-	const struct perf_event_attr *attr, struct attar_section *lines);
+void sample_fields_values(
+	struct attar_run *run, const struct sample_fields *fields, struct attar_section *lines);
 
 #endif

@@ -10,7 +10,7 @@
 
 struct stat {
 	struct attar_texts events;
-	uint64_t repeat;
+	uint64_t repeat, period;
 	bool detail, line, per_cpu, per_thread, per_socket;
 
 	enum attar_count_by by;
@@ -50,11 +50,25 @@ static int choose_key(struct attar_run *run, struct stat *s)
 	return attar_run_count_by(run, s->by);
 }
 
+/* Lines are reports of short intervals. */
+static int use_period(struct attar_run *run, struct stat *s)
+{
+	if (attar_run_interval(run))
+		return attar_fail(-EINVAL,
+			"--period already prints a line for each period: leave out --interval");
+	if (s->repeat)
+		return attar_fail(-EINVAL, "--period conflicts with --repeat");
+	s->line = true;
+	return attar_run_set_interval(run, s->period);
+}
+
 static int stat_open(struct attar_run *run, void *self)
 {
 	struct stat *s = self;
 	int r = choose_key(run, s);
 
+	if (r == 0 && s->period)
+		r = use_period(run, s);
 	if (r == 0 && s->line && !attar_run_interval(run))
 		r = attar_fail(-EINVAL, "--line needs --interval: it prints one line per interval");
 	if (r == 0 && s->repeat)
@@ -197,6 +211,8 @@ static void add_key(const struct drawing *d, const struct attar_count_row *row)
 		add_thread(d, row);
 	else if (d->s->by == ATTAR_COUNT_BY_CGROUP)
 		attar_cell_text(d->section, attar_run_cgroup(d->run, row->number));
+	else if (d->s->by != ATTAR_COUNT_TOTAL && row->number < 0) /* of a thread in a recording */
+		attar_cell_none(d->section);
 	else if (d->s->by != ATTAR_COUNT_TOTAL)
 		attar_cell_u64(d->section, (uint64_t)row->number);
 }
@@ -382,6 +398,11 @@ static const struct attar_option options[] = {
 		"report each processor socket separately"),
 	ATTAR_FLAG(struct stat, line, 0, "line",
 		"with -i: print one line per interval, with one column per event"),
+	ATTAR_TIME(struct stat, period, 0, "period", "TIME",
+		"print a line for each period: nanoseconds, or with a unit: 10ms (as -i TIME "
+		"--line)",
+		.bare = 1, .min = 1000000),
+	ATTAR_FLAG(struct stat, per_cpu, 0, "perins", NULL), /* as in other profilers */
 	{0}};
 
 static const struct attar_example examples[] = {
@@ -390,7 +411,7 @@ static const struct attar_example examples[] = {
 	{"stat -d 5s --per-cpu", "the whole system for five seconds, per CPU"},
 	{"stat -e '{cycles,instructions}:u,page-faults' -p 1234 -i 1s",
 		"one process, every second; the group makes the IPC exact"},
-	{"stat -e sched:sched_switch,irq:softirq_entry -i 10 --line -d 1s",
+	{"stat -e sched:sched_switch,irq:softirq_entry --period 10ms -d 1s",
 		"how events are distributed over time, in steps of 10 ms"},
 	{0}};
 
@@ -398,6 +419,7 @@ const struct attar_profiler profiler_stat = {
 	.name = "stat",
 	.group = "Counting",
 	.summary = "how often events happen, and ratios between them: IPC, GHz, miss rates",
+	.uses = ATTAR_USES_INPUT,
 	.needs = "perf events, whole system, hardware counters",
 	.self_size = sizeof(struct stat),
 	.options = options,

@@ -4,13 +4,12 @@
  * ends the running of one task and begins that of another; a wakeup ends a sleep.
  */
 #include <errno.h>
-#include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attar/run.h"
 #include "attar/states.h"
+#include "names.h"
 
 enum {
 	COMM_BYTES = 16, /* of the kernel, with a NUL */
@@ -54,20 +53,6 @@ struct task_state {
 };
 
 /* ---- which tasks and states ---- */
-
-static bool is_named(const char *patterns, const char *comm)
-{
-	while (*patterns) {
-		size_t n = strcspn(patterns, ",");
-		char pattern[256];
-
-		snprintf(pattern, sizeof(pattern), "%.*s", (int)n, patterns);
-		if (fnmatch(pattern, comm, 0) == 0)
-			return true;
-		patterns += n + (patterns[n] == ',');
-	}
-	return false;
-}
 
 static bool is_state_shown(const struct task_state *ts, uint32_t state)
 {
@@ -121,7 +106,7 @@ static void set_group(struct task_state *ts, struct attar_run *run, struct attar
 static bool is_selected(const struct task_state *ts, const struct attar_run *run,
 	const struct task *task, const struct attar_thread *thread)
 {
-	if (ts->filter && !is_named(ts->filter, task->comm))
+	if (ts->filter && !names_match(ts->filter, task->comm))
 		return false;
 	return attar_run_is_selected(run, thread);
 }
@@ -359,18 +344,7 @@ static void add_remarks(const struct task_state *ts, struct attar_report *report
 	attar_report_evicted(report, attar_states_table(ts->states), "tasks");
 }
 
-static int report_stacks(struct task_state *ts, struct attar_run *run, struct attar_report *report,
-	enum attar_scope scope)
-{
-	const struct attar_stacks_opts opts = {
-		.size = sizeof(opts), .weight = "ns", .tree = attar_run_wants_tree(run)};
-	double unresolved = 0;
-	int r = ts->stacks ? attar_stacks_report(ts->stacks, report, scope, &opts, &unresolved) : 0;
-
-	if (r == 0 && ts->stacks)
-		attar_run_unresolved(run, unresolved);
-	return r;
-}
+static const struct attar_stacks_opts by_time = {.size = sizeof(by_time), .weight = "ns"};
 
 static int task_state_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
@@ -379,21 +353,19 @@ static int task_state_report(
 	struct attar_keytable *times = attar_states_table(ts->states);
 	struct attar_section *table = attar_report_table(report, "task-state");
 	int r = attar_keytable_end_interval(times);
-	size_t n = attar_keytable_keys(times);
-	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
+	struct attar_keyrow **rows;
+	size_t n;
 
-	if (r < 0 || !rows) {
-		free(rows);
-		return -ENOMEM;
-	}
+	if (r == 0)
+		r = attar_keytable_rows(times, scope, STATES, &rows, &n);
+	if (r < 0)
+		return r;
 	add_headings(ts, table);
-	n = attar_keytable_top(times, scope, STATES, rows, n);
 	for (size_t i = 0; i < n; i++)
 		add_rows(ts, table, rows[i], scope);
-	add_rows(ts, table, attar_keytable_others(times), scope); /* none, unless it was full */
 	free(rows);
 	add_remarks(ts, report);
-	return report_stacks(ts, run, report, scope);
+	return attar_run_stacks(run, report, ts->stacks, scope, &by_time);
 }
 
 /* ---- life ---- */
@@ -424,10 +396,9 @@ static int open_events(struct attar_run *run, const struct task_state *ts)
 static int task_state_open(struct attar_run *run, void *self)
 {
 	struct task_state *ts = self;
-	const struct attar_states_opts opts = {.size = sizeof(opts),
+	struct attar_states_opts opts = {.size = sizeof(opts),
 		.states = STATES,
-		.value_size =
-			sizeof(struct task) + (ts->graph ? DEPTH_MAX * sizeof(attar_location) : 0),
+		.value_size = sizeof(struct task),
 		.group_max = GROUP_BYTES,
 		.groups_max = GROUPS_MAX};
 	int r;
@@ -439,6 +410,8 @@ static int task_state_open(struct attar_run *run, void *self)
 		return attar_fail(
 			-EINVAL, "--interruptible and --no-interruptible are mutually exclusive");
 	ts->graph |= attar_run_wants_tree(run);
+	if (ts->graph)
+		opts.value_size += DEPTH_MAX * sizeof(attar_location);
 	r = open_events(run, ts);
 	if (r == 0)
 		r = attar_states_new(&opts, &ts->states);

@@ -17,9 +17,11 @@ enum { COLUMNS_MAX = 64, LATE_COLUMNS = 8, NAME_BYTES = 64, KEYS_MAX = 65536 };
 
 /* A value column: of a top-by or top-add attribute, or the number of events. */
 struct column {
-	const char *name;
+	char name[KEYS_NAME_BYTES];
+	const char *text;
 	struct attar_expr *sum; /* NULL: counts events */
 	bool is_refused;        /* the kernel refused the event: not shown */
+	size_t at; /* its sum: that of the first column with the same NAME:, if it has one */
 };
 
 /* What the attributes of an event say. */
@@ -27,6 +29,10 @@ struct event {
 	const struct attar_event_spec *spec;   /* that it was made for */
 	struct attar_expr *key, *comm, *print; /* NULL: the thread, its name, the key itself */
 	size_t first, n;                       /* its columns */
+	/* Counted by thread or by a field, and nothing else: see count_plain(). */
+	bool is_plain;
+	const struct attar_field *field; /* NULL: by thread */
+	size_t sum;                      /* of its first column */
 };
 
 /* The block of a row. */
@@ -46,9 +52,10 @@ struct top {
 	uint32_t n_of;
 	struct column columns[COLUMNS_MAX];
 	size_t n_columns, columns_max;
-	size_t rank; /* the column that rows are sorted by */
-	bool has_by; /* rank is that of a top-by */
-	bool begun;  /* an event was delivered: sources have their final numbers */
+	size_t rank;      /* the column that rows are sorted by */
+	bool has_by;      /* rank is that of a top-by */
+	uint32_t n_ready; /* sources with their final numbers; 0: no event was delivered */
+	bool has_names;   /* rows have a name besides their key */
 	struct attar_keytable *table;
 };
 
@@ -60,13 +67,20 @@ static int too_many(void)
 		COLUMNS_MAX);
 }
 
-static int add_column(struct top *top, const char *name, struct attar_expr *sum)
+static int add_column(struct top *top, const char *name, bool is_named, struct attar_expr *sum)
 {
+	size_t at = top->n_columns;
+
 	if (top->n_columns == top->columns_max) {
 		attar_expr_free(sum);
 		return too_many();
 	}
-	top->columns[top->n_columns++] = (struct column){.name = name, .sum = sum};
+	for (size_t i = 0; is_named && i < at; i++)
+		if (!strcmp(top->columns[i].name, name))
+			at = top->columns[i].at;
+	top->columns[top->n_columns].at = at;
+	top->columns[top->n_columns].sum = sum;
+	snprintf(top->columns[top->n_columns++].name, KEYS_NAME_BYTES, "%s", name);
 	return 0;
 }
 
@@ -76,6 +90,8 @@ static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 {
 	const struct attar_expr_opts opts = {
 		.size = sizeof(opts), .flags = ATTAR_EXPR_CONDITION, .what = option->name};
+	char name[KEYS_NAME_BYTES];
+	const char *text;
 	struct attar_expr *sum;
 	int r;
 
@@ -85,8 +101,9 @@ static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 	} else if (strcmp(option->name, "top-by") && strcmp(option->name, "top-add")) {
 		return 0;
 	}
-	r = attar_run_expr(run, source, option->value, &opts, &sum);
-	return r < 0 ? r : add_column(top, option->value, sum);
+	text = keys_column(option->value, name);
+	r = attar_run_expr(run, source, text, &opts, &sum);
+	return r < 0 ? r : add_column(top, name, text != option->value, sum);
 }
 
 static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
@@ -99,9 +116,15 @@ static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
 	for (size_t i = 0; r == 0 && spec && i < spec->n_options; i++)
 		r = add_sum(run, top, source, &spec->options[i]);
 	if (r == 0 && top->n_columns == e->first)
-		r = add_column(top, attar_run_source_name(run, source), NULL);
+		r = add_column(top, attar_run_source_name(run, source), false, NULL);
 	e->n = top->n_columns - e->first;
 	return r;
+}
+
+/* The events of a pattern that the kernel refused have no column. */
+static bool is_shown(const struct top *top, size_t i)
+{
+	return !top->columns[i].is_refused && top->columns[i].at == i;
 }
 
 /* ---- keys and names ---- */
@@ -111,6 +134,14 @@ static bool is_number(const struct attar_expr *key)
 {
 	return !key || (attar_expr_columns(key) == 1 &&
 			       attar_expr_get_column(key, 0)->kind == ATTAR_EXPR_NUMBER);
+}
+
+static void set_plain(const struct top *top, struct event *e)
+{
+	e->sum = top->columns[e->first].at;
+	e->field = e->key ? attar_expr_get_field(e->key) : NULL;
+	e->is_plain = !top->only_comm && !e->comm && (!e->key || e->field) && e->n == 1 &&
+		      !top->columns[e->first].sum;
 }
 
 static int learn(struct attar_run *run, struct top *top, uint32_t source)
@@ -125,6 +156,7 @@ static int learn(struct attar_run *run, struct top *top, uint32_t source)
 		r = keys_compile(run, source, "comm", NULL, ATTAR_EXPR_KEY, &e->comm);
 	if (r == 0)
 		r = keys_compile(run, source, "printkey", NULL, 0, &e->print);
+	set_plain(top, e);
 	if (r == 0 && e->print && !is_number(e->key))
 		return attar_fail(-EINVAL, "'%s': printkey= needs a key that is one number",
 			attar_run_source_name(run, source));
@@ -138,6 +170,16 @@ static int check_key(struct attar_run *run, const struct top *top, uint32_t sour
 		return 0;
 	return attar_fail(-EINVAL, "the keys of '%s' and '%s' have different types",
 		attar_run_source_name(run, 0), attar_run_source_name(run, source));
+}
+
+/* Whether rows have a name besides their key. */
+static bool has_names(const struct top *top)
+{
+	bool has = false;
+
+	for (uint32_t i = 0; i < top->n_of; i++)
+		has |= top->of[i].comm || !top->of[i].key;
+	return has && !top->only_comm;
 }
 
 /* Events can appear during the run, with formats of their own. */
@@ -156,6 +198,7 @@ static int learn_new(struct attar_run *run, struct top *top)
 		if (r == 0)
 			r = check_key(run, top, top->n_of);
 	}
+	top->has_names = has_names(top);
 	return r;
 }
 
@@ -174,7 +217,6 @@ static void drop_refused(struct attar_run *run, struct top *top)
 {
 	uint32_t kept = 0;
 
-	top->begun = true;
 	for (uint32_t i = 0; i < top->n_of; i++) {
 		struct event *e = &top->of[i];
 
@@ -187,6 +229,7 @@ static void drop_refused(struct attar_run *run, struct top *top)
 		free_exprs(e);
 	}
 	top->n_of = kept;
+	top->has_names = has_names(top);
 	while (top->rank + 1 < top->n_columns && top->columns[top->rank].is_refused)
 		top->rank++;
 }
@@ -231,46 +274,76 @@ static struct attar_keyrow *find_row(struct top *top, const struct event *e,
 	return attar_keytable_at(top->table, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX);
 }
 
-static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
+/* Events with any attributes. */
+static int count(struct top *top, const struct event *e, const struct attar_event *ev)
 {
-	struct top *top = self;
 	struct attar_expr_record record;
-	const struct event *e;
 	struct attar_keyrow *row;
 	struct label *label;
-	int r;
 
-	if (!top->begun)
-		drop_refused(run, top);
-	r = ev->counter < top->n_of ? 0 : learn_new(run, top);
-	if (r < 0)
-		return r;
-	e = &top->of[ev->counter];
 	attar_event_get_expr_record(ev, &record);
 	row = find_row(top, e, ev, &record);
 	if (!row)
 		return -ENOMEM;
 	for (size_t i = e->first; i < e->first + e->n; i++)
-		row->interval.sums[i] +=
+		row->interval.sums[top->columns[i].at] +=
 			top->columns[i].sum ? attar_expr_number(top->columns[i].sum, &record) : 1;
 	label = row->value;
-	if (e->comm || !label->len || label->hash != ev->thread->comm_hash)
+	if (top->has_names && (e->comm || !label->len || label->hash != ev->thread->comm_hash))
 		set_name(label, e, ev, &record);
 	label->source = ev->counter;
 	return 0;
 }
 
-/* ---- reporting ---- */
-
-/* Whether rows have a name besides their key. */
-static bool has_names(const struct top *top)
+/* The usual case. */
+static int count_plain(struct top *top, const struct event *e, const struct attar_event *ev)
 {
-	bool has = false;
+	const struct attar_sample *s = &ev->record->sample;
+	uint64_t key = (uint64_t)ev->thread->tid;
+	struct attar_keyrow *row;
+	struct label *label;
 
-	for (uint32_t i = 0; i < top->n_of; i++)
-		has |= top->of[i].comm || !top->of[i].key;
-	return has && !top->only_comm;
+	if (e->field) {
+		if ((size_t)e->field->offset + e->field->size > s->raw_size)
+			return count(top, e, ev);
+		key = attar_field_u64(e->field, s->raw, s->raw_size);
+	}
+	row = attar_keytable_at_u64(top->table, key);
+	if (!row)
+		return -ENOMEM;
+	label = row->value;
+	if (top->has_names && (!label->len || label->hash != ev->thread->comm_hash))
+		return count(top, e, ev);
+	row->interval.sums[e->sum]++;
+	label->source = ev->counter;
+	return 0;
 }
+
+/* The first event, or one of a source that is new. */
+static __attribute__((noinline)) int begin(
+	struct attar_run *run, struct top *top, const struct attar_event *ev)
+{
+	int r;
+
+	if (!top->n_ready)
+		drop_refused(run, top);
+	r = ev->counter < top->n_of ? 0 : learn_new(run, top);
+	top->n_ready = top->n_of;
+	return r < 0 ? r : count(top, &top->of[ev->counter], ev);
+}
+
+static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct top *top = self;
+	const struct event *e;
+
+	if (ev->counter >= top->n_ready)
+		return begin(run, top, ev);
+	e = &top->of[ev->counter];
+	return e->is_plain ? count_plain(top, e, ev) : count(top, e, ev);
+}
+
+/* ---- reporting ---- */
 
 static void add_headings(const struct top *top, struct attar_section *table)
 {
@@ -285,9 +358,9 @@ static void add_headings(const struct top *top, struct attar_section *table)
 	else
 		keys_add_columns(table, first->key);
 	for (size_t i = 0; i < top->n_columns; i++)
-		if (!top->columns[i].is_refused)
+		if (is_shown(top, i))
 			attar_section_column(table, top->columns[i].name, ATTAR_UNIT_COUNT);
-	if (has_names(top))
+	if (top->has_names)
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
 }
 
@@ -344,6 +417,19 @@ static void add_key_of_others(const struct top *top, struct attar_section *table
 	}
 }
 
+static bool is_signed(const struct column *c)
+{
+	return c->sum && attar_expr_get_column(c->sum, 0)->is_signed;
+}
+
+static void add_sum_cell(struct attar_section *table, const struct column *c, uint64_t sum)
+{
+	if (is_signed(c))
+		attar_cell_i64(table, (int64_t)sum);
+	else
+		attar_cell_u64(table, sum);
+}
+
 static void add_row(struct attar_run *run, const struct top *top, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
@@ -356,9 +442,9 @@ static void add_row(struct attar_run *run, const struct top *top, struct attar_s
 	else
 		add_key_of_others(top, table);
 	for (size_t i = 0; i < top->n_columns; i++)
-		if (!top->columns[i].is_refused)
-			attar_cell_u64(table, sums->sums[i]);
-	if (!has_names(top))
+		if (is_shown(top, i))
+			add_sum_cell(table, &top->columns[i], sums->sums[i]);
+	if (!top->has_names)
 		return;
 	if (row->key)
 		keys_add_text(table, label->comm, label->len);
@@ -391,22 +477,17 @@ static int top_report(
 	struct top *top = self;
 	struct attar_section *table = attar_report_table(report, "top");
 	int r = attar_keytable_end_interval(top->table);
-	size_t n = attar_keytable_keys(top->table);
-	struct attar_keytable_stats stats;
-	struct attar_keyrow **rows = malloc((n + 1) * sizeof(struct attar_keyrow *));
+	struct attar_keyrow **rows;
+	size_t n;
 
-	if (r < 0 || !rows) {
-		free(rows);
-		return -ENOMEM;
-	}
+	if (r == 0)
+		r = attar_keytable_rows(top->table, scope, top->rank, &rows, &n);
+	if (r < 0)
+		return r;
 	add_headings(top, table);
-	n = attar_keytable_top(top->table, scope, top->rank, rows, n);
 	for (size_t i = 0; i < n; i++)
 		add_row(run, top, table, rows[i], scope);
 	free(rows);
-	attar_keytable_get_stats(top->table, &stats);
-	if (stats.evicted)
-		add_row(run, top, table, attar_keytable_others(top->table), scope);
 	add_remarks(top, report);
 	return 0;
 }
@@ -423,10 +504,7 @@ static int top_open(struct attar_run *run, void *self)
 	int r = 0;
 
 	top->columns_max = COLUMNS_MAX;
-	if (!top->events.n)
-		return attar_fail(-EINVAL, "top needs an event: -e EVENT");
-	for (size_t i = 0; r == 0 && i < top->events.n; i++)
-		r = attar_run_events(run, top->events.at[i], false, on_event);
+	r = attar_run_event_list(run, &top->events, false, on_event);
 	if (r == 0)
 		r = learn_new(run, top);
 	if (r < 0)
@@ -436,6 +514,8 @@ static int top_open(struct attar_run *run, void *self)
 				   : COLUMNS_MAX;
 	opts.sums = top->columns_max;
 	opts.rank = top->rank;
+	for (size_t i = 0; i < top->n_columns; i++)
+		opts.signed_sums |= (uint64_t)is_signed(&top->columns[i]) << i;
 	return attar_keytable_new(&opts, &top->table);
 }
 

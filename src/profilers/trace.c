@@ -10,8 +10,10 @@ enum { DEPTH_MAX = 512, FIELDS_MAX = 4096 };
 
 struct trace {
 	struct attar_texts events;
-	bool graph;
-	bool has_user; /* user events are among them: lines have a transport column */
+	const char *dump_when;
+	bool graph, overwrite;
+	struct attar_stacks *stacks; /* of events, for folded stacks; NULL: not needed */
+	bool has_user;               /* user events are among them: lines have a transport column */
 };
 
 static void columns(struct attar_section *lines)
@@ -42,16 +44,18 @@ static void add_fields(struct attar_run *run, struct attar_section *lines,
 {
 	const struct attar_sample *s = &ev->record->sample;
 	bool values = attar_run_wants_values(run);
+	struct sample_fields fields;
 	char text[FIELDS_MAX];
 
 	if (spec->format && s->raw) {
 		attar_cell_fields(lines, spec->format, s->raw, s->raw_size, values);
 		return;
 	}
-	sample_fields_text(run, ev, attar_run_source_attr(run, ev->counter), text, sizeof(text));
+	sample_fields_get(ev, attar_run_source_attr(run, ev->counter), &fields);
+	sample_fields_text(run, &fields, text, sizeof(text));
 	attar_cell_text(lines, text);
 	if (values)
-		sample_fields_values(run, ev, attar_run_source_attr(run, ev->counter), lines);
+		sample_fields_values(run, &fields, lines);
 }
 
 /* ---- lines ---- */
@@ -82,9 +86,15 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	struct attar_section *lines;
 	struct trace *t = self;
 	attar_location locations[DEPTH_MAX];
+	size_t depth = 0;
+	int r = 0;
 
-	if (!attar_run_wants_lines(run))
-		return 0;
+	if (t->graph || spec->stack)
+		depth = attar_event_stack(ev, locations, DEPTH_MAX);
+	if (t->stacks && depth)
+		r = attar_stacks_add(t->stacks, ev->thread, locations, depth, 1);
+	if (r < 0 || !attar_run_wants_lines(run))
+		return r;
 	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns_of_kernel);
 	if (!lines)
 		return -ENOMEM;
@@ -101,9 +111,8 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 		attar_cell_text(
 			lines, spec->transport ? attar_transport_name(spec->transport) : NULL);
 	add_fields(run, lines, spec, ev);
-	if (t->graph || spec->stack)
-		attar_row_stack(lines, attar_run_symbols(run), locations,
-			attar_event_stack(ev, locations, DEPTH_MAX));
+	if (depth)
+		attar_row_stack(lines, attar_run_symbols(run), locations, depth);
 	return 0;
 }
 
@@ -135,30 +144,44 @@ static void read_kernel_names(struct attar_run *run)
 static int trace_open(struct attar_run *run, void *self)
 {
 	struct trace *t = self;
-	bool names = false;
-	int r = 0;
+	bool names = false, stacks = t->graph;
+	int r;
 
-	if (!t->events.n)
-		return attar_fail(-EINVAL, "trace needs an event, such as -e sched:sched_switch; "
-					   "'attar list' shows all");
-	for (size_t i = 0; r == 0 && i < t->events.n; i++)
-		r = attar_run_events(run, t->events.at[i], t->graph, on_event);
+	r = attar_run_event_list(run, &t->events, t->graph, on_event);
 	for (uint32_t i = 0; r == 0 && attar_run_source_spec(run, i); i++) {
 		const struct attar_event_spec *spec = attar_run_source_spec(run, i);
 
 		t->has_user |= spec->user_event || spec->transport;
+		stacks |= spec->stack;
 		names |= !attar_run_source_attr(run, i)->exclude_kernel && names_kernel(spec);
 	}
+	if (r == 0 && !stacks)
+		r = attar_run_check_no_tree(run);
 	if (r == 0 && names)
 		read_kernel_names(run);
+	if (r == 0 && (t->overwrite || t->dump_when))
+		r = attar_run_overwrite(run, t->dump_when);
+	if (r == 0 && stacks && attar_run_wants_tree(run))
+		r = attar_stacks_new(attar_run_symbols(run), &t->stacks);
 	return r;
 }
 
-/* All events have been printed: the report only has notes. */
+/* All events have been printed: the report only has notes, and stacks for other tools. */
 static int trace_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
-	return 0;
+	struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "events", .tree = true, .no_table = true};
+	struct trace *t = self;
+
+	return attar_run_stacks(run, report, t->stacks, scope, &opts);
+}
+
+static void trace_close(void *self)
+{
+	struct trace *t = self;
+
+	attar_stacks_free(t->stacks);
 }
 
 static const struct attar_option options[] = {
@@ -169,6 +192,12 @@ static const struct attar_option options[] = {
 		"library)",
 		.complete = "event"),
 	ATTAR_FLAG(struct trace, graph, 'g', "call-graph", "print the stack of each event"),
+	ATTAR_FLAG(struct trace, overwrite, 0, "overwrite",
+		"flight recorder: print only the newest events that the ring buffers (-m) hold, at "
+		"the end and on SIGUSR1"),
+	ATTAR_TEXT(struct trace, dump_when, 0, "dump-when", "FILTER",
+		"flight recorder: print them when an event passes this filter on its fields, and "
+		"on SIGUSR1"),
 	{0},
 };
 
@@ -180,7 +209,11 @@ static const struct attar_example examples[] = {
 		"wakeups and context switches of one process"},
 	{"trace -e uprobe:malloc@libc.so.6 -g -- true",
 		"each call of a library function, with its stack"},
+	{"trace -e sched:sched_switch --dump-when 'next_comm==\"bash\"' -m 16",
+		"the context switches before each one to a shell"},
 	{"trace -e page-faults -g -- true", "each page fault of a command, with its stack"},
+	{"trace -e 'sched:sched_switch,profile/-F 500 -g/' -p 1234",
+		"context switches of a process, and between them samples of what it does"},
 	{"trace -e sched:sched_switch help", "the fields of an event, and example commands"},
 	{0},
 };
@@ -189,11 +222,12 @@ const struct attar_profiler profiler_trace = {
 	.name = "trace",
 	.group = "Events",
 	.summary = "print events as they occur, in order of time, with their fields",
-	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS,
+	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct trace),
 	.options = options,
 	.examples = examples,
 	.open = trace_open,
 	.report = trace_report,
+	.close = trace_close,
 };

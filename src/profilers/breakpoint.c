@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* breakpoint: who reads, writes or executes an address, and which value is written. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/hw_breakpoint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attar/keytable.h"
+#include "attar/run.h"
+#include "registers.h"
+#include "stores.h"
+
+enum { PLACES_MAX = 64, DEPTH_MAX = 512, KEYS_MAX = 1 << 16 };
+
+/* A watched location. */
+struct place {
+	const char *text; /* as written */
+	uint64_t address;
+	unsigned len, access; /* bytes; HW_BREAKPOINT_R ... */
+	struct attar_expr *filter;
+	uint64_t hits, recent, skipped;
+};
+
+/* The value of a location in a process, in the block of a row. */
+struct value {
+	bool is_known;
+	uint64_t value;
+};
+
+/* The bytes before the end of an instruction. */
+struct code {
+	uint8_t bytes[STORE_BYTES];
+	uint8_t n;
+	bool is_read;
+};
+
+struct breakpoint {
+	struct attar_texts addresses;
+	const char *filter;
+	bool graph;
+
+	struct place places[PLACES_MAX];
+	uint32_t n_places;
+	struct attar_keytable *values; /* by place and process: struct value */
+	struct attar_keytable *codes;  /* by location: struct code */
+	struct attar_stacks *stacks;
+	uint64_t unknown; /* writes whose value is not known */
+};
+
+/* ---- addresses ---- */
+
+/* "ADDRESS[/1|2|4|8][:rwx]": takes the end off the text. */
+static int take_access(char *text, struct place *p)
+{
+	static const char letters[] = "rwx";
+	char *colon = strrchr(text, ':'), *slash;
+
+	p->access = HW_BREAKPOINT_W;
+	if (colon && colon[1] && strspn(colon + 1, letters) == strlen(colon + 1)) {
+		p->access = (strchr(colon, 'r') ? HW_BREAKPOINT_R : 0) |
+			    (strchr(colon, 'w') ? HW_BREAKPOINT_W : 0) |
+			    (strchr(colon, 'x') ? HW_BREAKPOINT_X : 0);
+		*colon = '\0';
+	}
+	if (p->access & HW_BREAKPOINT_X && p->access != HW_BREAKPOINT_X)
+		return attar_fail(-EINVAL,
+			"'%s': a breakpoint is either for execution (x) or for data (r, w, rw)",
+			p->text);
+	slash = strrchr(text, '/');
+	p->len = p->access == HW_BREAKPOINT_X ? sizeof(long) : 4;
+	if (!slash || !slash[1] || slash[2] || slash[1] < '0' || slash[1] > '9')
+		return 0;
+	p->len = (unsigned)(slash[1] - '0');
+	*slash = '\0';
+	if (p->len != 1 && p->len != 2 && p->len != 4 && p->len != 8)
+		return attar_fail(-EINVAL, "'%s': the length is 1, 2, 4 or 8 bytes", p->text);
+	return 0;
+}
+
+static int take_place(struct attar_run *run, struct breakpoint *b, const char *text)
+{
+	struct place *p = &b->places[b->n_places];
+	char *copy = strdup(text);
+	int r = copy ? 0 : -ENOMEM;
+
+	if (b->n_places == PLACES_MAX)
+		r = attar_fail(-E2BIG, "more than %d breakpoints", PLACES_MAX);
+	if (r == 0) {
+		*p = (struct place){.text = text};
+		r = take_access(copy, p);
+	}
+	if (r == 0)
+		r = attar_catalog_address(attar_run_catalog(run), copy, 0, &p->address);
+	if (r == 0 && p->access != HW_BREAKPOINT_X && p->address % p->len)
+		r = attar_fail(-EINVAL, "'%s': address 0x%" PRIx64 " is not a multiple of %u bytes",
+			text, p->address, p->len);
+	free(copy);
+	b->n_places += r == 0;
+	return r == -ENOENT ? -EINVAL : r;
+}
+
+/* ---- values ---- */
+
+static struct value *value_of(struct breakpoint *b, uint32_t place, const struct attar_event *ev)
+{
+	bool is_kernel = (int64_t)b->places[place].address < 0;
+	uint64_t key = (uint64_t)place << 32 | (is_kernel ? 0 : ev->record->pid);
+	struct attar_keyrow *row = attar_keytable_at_u64(b->values, key);
+
+	return row ? row->value : NULL;
+}
+
+/* Reads the code before an address of a file, once. */
+static const struct code *code_before(
+	struct attar_run *run, struct breakpoint *b, const struct attar_event *ev)
+{
+	attar_location location = attar_thread_locate(ev->thread, ev->record->sample.ip);
+	struct attar_keyrow *row = attar_keytable_at_u64(b->codes, location);
+	struct code *code = row ? row->value : NULL;
+	uint64_t offset = location & 0xffffffffffff;
+	enum attar_dso_kind kind;
+	const char *path;
+	int fd;
+
+	if (!code || code->is_read)
+		return code;
+	code->is_read = true;
+	path = attar_symbols_dso(attar_run_symbols(run), location, &kind);
+	fd = kind == ATTAR_DSO_IS_FILE && offset >= STORE_BYTES ? open(path, O_RDONLY | O_CLOEXEC)
+								: -1;
+	if (fd < 0)
+		return code;
+	if (pread(fd, code->bytes, STORE_BYTES, (off_t)(offset - STORE_BYTES)) == STORE_BYTES)
+		code->n = STORE_BYTES;
+	close(fd);
+	return code;
+}
+
+/* The value after the event. */
+static bool find_value(struct attar_run *run, struct breakpoint *b, const struct place *p,
+	const struct value *before, const struct attar_event *ev, uint64_t *ret_value)
+{
+	const struct watched watched = {.address = p->address,
+		.len = p->len,
+		.knows_old = before->is_known,
+		.old = before->value};
+	const struct code *code;
+
+	if (p->access == HW_BREAKPOINT_X ||
+		(ev->record->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER)
+		return false;
+	code = code_before(run, b, ev);
+	if (code && store_value(code->bytes, code->n, ev->record->sample.ip,
+			    &ev->record->sample.regs_intr, &watched, ret_value))
+		return true;
+	/* with r, the access may have been a read, which changes nothing; or not a known write */
+	*ret_value = before->value;
+	return before->is_known && p->access == HW_BREAKPOINT_R;
+}
+
+/* ---- hits ---- */
+
+static void columns(struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_section_column(lines, "breakpoint", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "old", ATTAR_UNIT_ID);
+	attar_section_column(lines, "new", ATTAR_UNIT_ID);
+}
+
+static void value_cell(struct attar_section *lines, const struct value *value)
+{
+	if (value->is_known)
+		attar_cell_u64(lines, value->value);
+	else
+		attar_cell_none(lines);
+}
+
+static int show(struct attar_run *run, const struct breakpoint *b, const struct attar_event *ev,
+	const struct place *p, const struct value values[2], const attar_location *locations,
+	size_t n)
+{
+	struct attar_section *lines = attar_run_lines(run, "hits", columns);
+
+	if (!lines)
+		return -ENOMEM;
+	attar_section_row(lines);
+	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
+	attar_cell_text(lines, ev->thread->comm);
+	attar_cell_i64(lines, ev->thread->tid);
+	attar_cell_u64(lines, ev->cpu);
+	attar_cell_text(lines, p->text);
+	value_cell(lines, &values[0]);
+	value_cell(lines, &values[1]);
+	attar_row_stack(lines, attar_run_symbols(run), locations, b->graph ? n : n > 0);
+	return 0;
+}
+
+/* A value that is not known does not pass. */
+static bool passes(const struct breakpoint *b, struct place *p, const struct attar_event *ev,
+	const struct value values[2])
+{
+	const struct attar_expr_value variables[] = {
+		{.number = values[1].value}, {.number = values[0].value}, {.number = p->address}};
+	struct attar_expr_record record;
+
+	if (!p->filter)
+		return true;
+	attar_event_get_expr_record(ev, &record);
+	record.variables = variables;
+	if (values[1].is_known && attar_expr_is_true(p->filter, &record))
+		return true;
+	p->skipped++;
+	return false;
+}
+
+static int on_hit(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct breakpoint *b = self;
+	struct place *p = &b->places[ev->counter];
+	struct value *value = value_of(b, ev->counter, ev), values[2];
+	attar_location locations[DEPTH_MAX];
+	size_t n;
+	int r = 0;
+
+	if (!value)
+		return -ENOMEM;
+	values[0] = values[1] = *value;
+	values[1].is_known = find_value(run, b, p, &values[0], ev, &values[1].value);
+	b->unknown += !values[1].is_known && p->access & HW_BREAKPOINT_W;
+	*value = values[1];
+	if (!passes(b, p, ev, values))
+		return 0;
+	p->hits++;
+	p->recent++;
+	n = attar_event_stack(ev, locations, DEPTH_MAX);
+	if (attar_run_wants_lines(run))
+		r = show(run, b, ev, p, values, locations, n);
+	return r < 0 || !b->stacks ? r : attar_stacks_add(b->stacks, ev->thread, locations, n, 1);
+}
+
+/* ---- reports ---- */
+
+static int breakpoint_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "hits", .tree = true};
+	struct attar_section *table = attar_report_table(report, "breakpoints");
+	struct breakpoint *b = self;
+	uint64_t skipped = 0;
+
+	attar_section_column(table, "breakpoint", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "address", ATTAR_UNIT_HEX);
+	attar_section_column(table, "hits", ATTAR_UNIT_COUNT);
+	for (uint32_t i = 0; i < b->n_places; i++) {
+		struct place *p = &b->places[i];
+
+		attar_section_row(table);
+		attar_cell_text(table, p->text);
+		attar_cell_u64(table, p->address);
+		attar_cell_u64(table, scope == ATTAR_SCOPE_WHOLE ? p->hits : p->recent);
+		p->recent = 0;
+		skipped += p->skipped;
+	}
+	if (b->unknown)
+		attar_report_remark(report,
+			"the value of %" PRIu64
+			" writes is not known: of kernel code, or of instructions such as those "
+			"with vector registers",
+			b->unknown);
+	if (skipped)
+		attar_report_remark(report, "%" PRIu64 " hits did not pass --filter", skipped);
+	return attar_run_stacks(run, report, b->stacks, scope, &opts);
+}
+
+/* ---- life ---- */
+
+static int add_filter(struct attar_run *run, struct breakpoint *b, uint32_t i)
+{
+	static const struct attar_expr_variable variables[] = {
+		{.name = "data"}, {.name = "old"}, {.name = "address"}};
+	const struct attar_expr_opts opts = {.size = sizeof(opts),
+		.flags = ATTAR_EXPR_CONDITION,
+		.what = "filter",
+		.n_variables = 3,
+		.variables = variables};
+
+	return b->filter ? attar_run_expr(run, i, b->filter, &opts, &b->places[i].filter) : 0;
+}
+
+static int add_source(struct attar_run *run, struct breakpoint *b, uint32_t i)
+{
+	const struct place *p = &b->places[i];
+	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+		.bp_type = p->access,
+		.bp_addr = p->address,
+		.bp_len = p->len,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_REGS_INTR,
+		.sample_regs_intr = registers_all()};
+	int r;
+
+	if (b->graph)
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	r = attar_run_source(run, p->text, &attr, on_hit);
+	return r < 0 ? r : add_filter(run, b, i);
+}
+
+static int breakpoint_open(struct attar_run *run, void *self)
+{
+	const struct attar_keytable_opts values = {.size = sizeof(values),
+		.sums = 1,
+		.value_size = sizeof(struct value),
+		.keys_max = KEYS_MAX};
+	const struct attar_keytable_opts codes = {.size = sizeof(codes),
+		.sums = 1,
+		.value_size = sizeof(struct code),
+		.keys_max = KEYS_MAX};
+	struct breakpoint *b = self;
+	int r = b->addresses.n ? 0
+			       : attar_fail(-EINVAL, "which address? attar breakpoint "
+						     "ADDRESS[/1|2|4|8][:rwx], or SYMBOL");
+
+	b->graph |= attar_run_wants_tree(run);
+	for (size_t i = 0; r == 0 && i < b->addresses.n; i++)
+		r = take_place(run, b, b->addresses.at[i]);
+	for (uint32_t i = 0; r == 0 && i < b->n_places; i++)
+		r = add_source(run, b, i);
+	if (r == 0)
+		r = attar_keytable_new(&values, &b->values);
+	if (r == 0)
+		r = attar_keytable_new(&codes, &b->codes);
+	return r < 0 || !b->graph ? r : attar_stacks_new(attar_run_symbols(run), &b->stacks);
+}
+
+static void breakpoint_close(void *self)
+{
+	struct breakpoint *b = self;
+
+	for (uint32_t i = 0; i < b->n_places; i++)
+		attar_expr_free(b->places[i].filter);
+	attar_keytable_free(b->values);
+	attar_keytable_free(b->codes);
+	attar_stacks_free(b->stacks);
+}
+
+#define T struct breakpoint
+
+static const struct attar_option options[] = {
+	ATTAR_LIST(T, addresses, 0, "address", "ADDRESS",
+		"ADDRESS[/1|2|4|8][:rwx], also as a word of its own: a number, SYMBOL of the "
+		"kernel or of the program of -p, or SYMBOL@FILE, with +OFFSET; 4 bytes and w by "
+		"default"),
+	ATTAR_TEXT(T, filter, 0, "filter", "EXPR",
+		"only hits for which this is true: of data, the new value, old and address"),
+	ATTAR_FLAG(T, graph, 'g', "call-graph", "the stack of each hit, and a tree of all"), {0}};
+
+static const struct attar_example examples[] = {
+	{"breakpoint counter/8:w -p 1234", "who writes a variable of a process, and which value"},
+	{"breakpoint counter/8 -p 1234 --filter 'data > 100 && old <= 100'",
+		"when it becomes larger than 100"},
+	{"breakpoint schedule:x -g -d 1s", "who calls a kernel function"}, {0}};
+
+const struct attar_profiler profiler_breakpoint = {
+	.name = "breakpoint",
+	.group = "Events",
+	.summary = "who reads, writes or executes an address, and which value is written",
+	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.needs = "perf events, whole system",
+	.self_size = sizeof(struct breakpoint),
+	.options = options,
+	.examples = examples,
+	.open = breakpoint_open,
+	.report = breakpoint_report,
+	.close = breakpoint_close,
+	.operand = "address",
+};

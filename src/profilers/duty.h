@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Limits what a measurement costs: while attar uses more than its share of a CPU, the sources that
+ * are expensive are paused.
+ */
+#ifndef PROFILERS_DUTY_H
+#define PROFILERS_DUTY_H
+
+#include "attar/run.h"
+
+enum { DUTY_SOURCES_MAX = 12 };
+
+/* Set `share` first; the rest is zeroed. */
+struct duty {
+	double share; /* of a CPU, 0..1 */
+
+	uint32_t sources[DUTY_SOURCES_MAX];
+	size_t n;
+	uint64_t began;      /* ns; 0: not yet */
+	uint64_t used_then;  /* CPU time of attar at that time, ns */
+	uint64_t on_since;   /* since the last pause */
+	uint64_t paused_at;  /* ns; 0: not paused */
+	uint64_t resumes_at; /* ns, if paused */
+	uint64_t watched;    /* ns, up to on_since */
+};
+
+/* Adds the sources from number `first` to the newest one. Only from open(). */
+void duty_add(struct duty *duty, struct attar_run *run, uint32_t first);
+
+enum duty_change { DUTY_SAME, DUTY_PAUSED, DUTY_RESUMES };
+
+/*
+ * For attar_profiler.turn: pauses the sources, or enables them again. DUTY_RESUMES: nothing is
+ * known of the time from *ret_from to *ret_to, ns; all events before have been delivered. Returns
+ * enum duty_change or a negative errno.
+ */
+int duty_turn(struct duty *duty, struct attar_run *run, uint64_t *ret_from, uint64_t *ret_to);
+
+/* The end of the time that was watched, at most `until`: times of states end there. */
+uint64_t duty_until(const struct duty *duty, uint64_t until);
+
+/* How long the sources were enabled from `began` up to `until`, ns. */
+uint64_t duty_watched(const struct duty *duty, uint64_t began, uint64_t until);
+
+#endif

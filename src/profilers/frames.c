@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 4096, SYSCALL_BYTES = 32 };
+
+/* Of a location, by its hash. A location with the same hash replaces it. */
+struct slot {
+	attar_location location;
+	uint8_t mark; /* enum frame_mark */
+	bool has_name;
+	char syscall[SYSCALL_BYTES];
+};
+
+struct frames {
+	struct attar_symbols *symbols;
+	struct slot slots[SLOTS];
+};
+
+/* Names of functions; one that ends in * begins so. Several versions of Linux have several. */
+static const struct {
+	enum frame_mark mark;
+	const char *names; /* separated by blanks */
+} lists[] = {
+	{FRAME_DISK,
+		"io_schedule io_schedule_timeout bit_wait_io bit_wait_io_timeout "
+		"folio_wait_bit_common wait_on_page_bit* __wait_on_buffer submit_bio_wait "
+		"bio_await_chain blk_mq_get_tag blk_execute_rq blk_mq_freeze_queue* "
+		"blkdev_issue_flush rq_qos_wait wbt_wait read_events jbd2_* start_this_handle "
+		"wait_transaction_locked ext4_sync_file xfs_log_* xlog_* xfs_buf_* xfs_file_fsync "
+		"btrfs_* f2fs_* balance_dirty_pages* wait_sb_inodes sync_inodes_sb "
+		"wb_wait_for_completion dio_await_completion nfs_* nfs4_* rpc_wait_bit_killable "
+		"p9_client_rpc request_wait_answer cifs_* ceph_*"},
+	{FRAME_LOCK, "mutex_lock* __mutex_lock* ww_mutex_lock* rwsem_down_* down_read* down_write* "
+		     "__down* down down_interruptible rt_mutex_lock* rt_mutex_slowlock* "
+		     "__rt_mutex_slowlock* rt_spin_lock* rwbase_* percpu_rwsem_wait "
+		     "__percpu_down_read lock_mount* posix_lock_inode_wait flock_lock_inode_wait "
+		     "locks_lock_inode_wait fcntl_setlk do_semtimedop __do_semtimedop"},
+	{FRAME_FUTEX,
+		"futex_wait __futex_wait futex_wait_queue* futex_lock_pi futex_wait_requeue_pi "
+		"futex_wait_multiple"},
+	{FRAME_SLEEP, "do_nanosleep hrtimer_nanosleep common_nsleep* alarm_timer_nsleep msleep "
+		      "msleep_interruptible usleep_range*"},
+	{FRAME_WORK,
+		"ep_poll do_epoll_wait do_sys_poll do_select core_sys_select inet_csk_accept "
+		"inet_accept unix_accept vsock_accept io_cqring_wait do_sigtimedwait do_sigsuspend "
+		"sigsuspend __do_sys_pause inotify_read fanotify_read eventfd_read timerfd_read* "
+		"signalfd_dequeue signalfd_read* n_tty_read do_wait kernel_wait4 "
+		"wait_for_vfork_done kernel_clone _do_fork worker_thread kthreadd rescuer_thread "
+		"smpboot_thread_fn "
+		"kthread_worker_fn do_signal_stop ptrace_stop"},
+	{FRAME_PEER,
+		"pipe_read pipe_write anon_pipe_read anon_pipe_write fifo_open wait_for_partner "
+		"unix_stream_* unix_dgram_* unix_wait_for_peer sock_alloc_send_pskb tcp_recvmsg* "
+		"tcp_sendmsg* sk_wait_data sk_stream_wait_memory inet_stream_connect "
+		"inet_wait_for_connect __skb_wait_for_more_packets skb_recv_datagram "
+		"__skb_recv_datagram vsock_* do_msgrcv do_msgsnd wq_sleep do_mq_timed*"},
+	{FRAME_SPIN, "native_queued_spin_lock_slowpath queued_spin_lock_slowpath "
+		     "__pv_queued_spin_lock_slowpath queued_write_lock_slowpath "
+		     "queued_read_lock_slowpath osq_lock mutex_spin_on_owner "
+		     "rwsem_spin_on_owner rwsem_optimistic_spin"},
+	{FRAME_FAULT,
+		"asm_exc_page_fault exc_page_fault page_fault async_page_fault do_user_addr_fault "
+		"handle_mm_fault do_page_fault do_translation_fault do_mem_abort"},
+	{FRAME_IRQ, "asm_sysvec_* asm_common_interrupt common_interrupt sysvec_* "
+		    "apic_timer_interrupt __irq_exit_rcu irq_exit_rcu irq_exit do_softirq* "
+		    "__do_softirq handle_softirqs el1_irq el1h_64_irq el0_irq el0t_64_irq "
+		    "gic_handle_irq el1_interrupt el0_interrupt"},
+	{FRAME_KTHREAD, "kthread"},
+};
+
+/* Suffixes that the compiler adds begin with a dot. */
+static bool matches(const char *names, const char *name)
+{
+	size_t length = strcspn(name, ".");
+
+	while (*names) {
+		size_t n = strcspn(names, " ");
+		bool is_prefix = names[n - 1] == '*';
+
+		if (!strncmp(name, names, n - is_prefix) && (is_prefix || n == length))
+			return true;
+		names += n + (names[n] == ' ');
+	}
+	return false;
+}
+
+/* "__x64_sys_read", "__arm64_sys_read", "__se_sys_read", "__do_sys_read": "read"; or NULL. */
+static const char *syscall_of(const char *name)
+{
+	static const char *const prefixes[] = {
+		"__x64_sys_", "__arm64_sys_", "__ia32_sys_", "__se_sys_", "__do_sys_"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return name + strlen(prefixes[i]);
+	return NULL;
+}
+
+static enum frame_mark mark_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		if (matches(lists[i].names, name))
+			return lists[i].mark;
+	return syscall_of(name) ? FRAME_SYSCALL : FRAME_NONE;
+}
+
+static void fill(struct frames *frames, struct slot *slot, attar_location location)
+{
+	struct attar_symbol symbol;
+	const char *name;
+
+	*slot = (struct slot){.location = location};
+	if (attar_symbols_resolve(frames->symbols, location, &symbol) < 0)
+		return;
+	slot->has_name = true;
+	slot->mark = mark_of(symbol.name);
+	if (slot->mark != FRAME_SYSCALL)
+		return;
+	name = syscall_of(symbol.name);
+	strncpy(slot->syscall, name, SYSCALL_BYTES - 1);
+	slot->syscall[strcspn(slot->syscall, ".")] = '\0';
+}
+
+/* NULL: it is not code of the kernel. */
+static struct slot *slot_of(struct frames *frames, attar_location location)
+{
+	struct slot *slot = &frames->slots[location * 0x9e3779b97f4a7c15ULL >> 52];
+
+	if (attar_location_dso(location) != ATTAR_DSO_KERNEL)
+		return NULL;
+	if (slot->location != location)
+		fill(frames, slot, location);
+	return slot;
+}
+
+enum frame_mark frames_mark(struct frames *frames, attar_location location)
+{
+	const struct slot *slot = slot_of(frames, location);
+
+	return slot ? slot->mark : FRAME_NONE;
+}
+
+const char *frames_syscall(struct frames *frames, attar_location location)
+{
+	const struct slot *slot = slot_of(frames, location);
+
+	return slot ? slot->syscall : "";
+}
+
+static void take(struct frame_summary *summary, attar_location location, enum frame_mark mark)
+{
+	if (mark >= FRAME_DISK && mark <= FRAME_PEER) {
+		if (!summary->waits)
+			summary->waits = mark;
+	} else if (mark >= FRAME_SPIN && mark <= FRAME_IRQ) {
+		if (!summary->runs)
+			summary->runs = mark;
+	} else if (mark == FRAME_SYSCALL) {
+		summary->syscall = location;
+	} else if (mark == FRAME_KTHREAD) {
+		summary->is_kernel_thread = true;
+	}
+}
+
+void frames_read(struct frames *frames, const attar_location *stack, size_t n,
+	struct frame_summary *ret_summary)
+{
+	struct frame_summary summary = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct slot *slot = slot_of(frames, stack[i]);
+
+		if (!slot)
+			break;
+		summary.has_names |= slot->has_name;
+		take(&summary, stack[i], slot->mark);
+	}
+	*ret_summary = summary;
+}
+
+void frames_add_name(struct frame_summary *summary, const char *name)
+{
+	summary->has_names = true;
+	take(summary, 0, mark_of(name));
+}
+
+struct frames *frames_new(struct attar_symbols *symbols)
+{
+	struct frames *frames = calloc(1, sizeof(*frames));
+
+	if (frames)
+		frames->symbols = symbols;
+	return frames;
+}
+
+void frames_free(struct frames *frames)
+{
+	free(frames);
+}

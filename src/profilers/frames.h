@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the functions of the kernel in a stack say about it: why a thread waits, or what it does on
+ * a CPU. Each location is resolved once.
+ */
+#ifndef PROFILERS_FRAMES_H
+#define PROFILERS_FRAMES_H
+
+#include "attar/symbol.h"
+
+enum frame_mark {
+	FRAME_NONE,
+	/* waiting */
+	FRAME_DISK,  /* for a block device or a file system */
+	FRAME_LOCK,  /* for a lock of the kernel or of a file */
+	FRAME_FUTEX, /* for a lock or a condition of programs */
+	FRAME_SLEEP, /* for a time */
+	FRAME_WORK,  /* for something to do: events, connections, children */
+	FRAME_PEER,  /* for another program: pipes, sockets, message queues */
+	/* on a CPU */
+	FRAME_SPIN,  /* on a lock of the kernel */
+	FRAME_FAULT, /* in a page fault */
+	FRAME_IRQ,   /* in an interrupt */
+	/* whose code it is */
+	FRAME_SYSCALL, /* frames_syscall() has the name */
+	FRAME_KTHREAD,
+};
+
+struct frames;
+
+/* symbols is borrowed until frames_free(). NULL: out of memory. */
+struct frames *frames_new(struct attar_symbols *symbols);
+void frames_free(struct frames *frames);
+
+/* The mark of one location: FRAME_NONE if it is not the kernel's, or has no name. */
+enum frame_mark frames_mark(struct frames *frames, attar_location location);
+
+/* The name of the system call of a FRAME_SYSCALL location: "read". Valid until the next call. */
+const char *frames_syscall(struct frames *frames, attar_location location);
+
+/* What is known of the kernel's part of a stack, n locations with the innermost first. */
+struct frame_summary {
+	enum frame_mark waits;  /* the innermost mark of waiting */
+	enum frame_mark runs;   /* the innermost of FRAME_SPIN to FRAME_IRQ */
+	attar_location syscall; /* of FRAME_SYSCALL; 0: none, or known by name only */
+	bool is_kernel_thread;
+	bool has_names; /* at least one function has a name */
+};
+
+void frames_read(struct frames *frames, const attar_location *stack, size_t n,
+	struct frame_summary *ret_summary);
+
+/* Adds the next outer function of a stack that is known by names. Zeroed: no function yet. */
+void frames_add_name(struct frame_summary *summary, const char *name);
+
+#endif

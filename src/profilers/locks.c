@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * locks: the time that threads wait for locks: those of the kernel, and futexes of programs. A wait
+ * is a pair of events of the same thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attar/pairs.h"
+#include "attar/run.h"
+
+enum { DEPTH_MAX = 64, COMM_BYTES = 16, KEYS_MAX = 16384, PEEK = 8 };
+
+/* futex(2). */
+enum {
+	FUTEX_COMMAND = 127,
+	FUTEX_OP_WAIT = 0,
+	FUTEX_OP_WAKE = 1,
+	FUTEX_OP_LOCK_PI = 6,
+	FUTEX_OP_UNLOCK_PI = 7,
+	FUTEX_OP_WAIT_BITSET = 9,
+	FUTEX_OP_WAKE_BITSET = 10,
+	FUTEX_OP_WAIT_REQUEUE_PI = 11,
+	FUTEX_OP_LOCK_PI2 = 13,
+};
+
+/* The key of a row, padded with zeros. */
+struct lock {
+	uint64_t address;
+	int64_t pid; /* of a futex, whose address is that of the process; 0: the kernel */
+};
+
+/* The block of a row. */
+struct label {
+	char type[16];
+	char comm[COMM_BYTES];      /* of the last waiter */
+	attar_location stack[PEEK]; /* of the last waiter */
+	int64_t released;           /* the last thread that released the futex; 0: unknown */
+	int64_t holder;             /* the last one for which a thread waited */
+};
+
+/* Stored with the start of a wait. */
+struct wait {
+	struct lock lock;
+	struct label label;
+	uint16_t depth;
+	attar_location stack[DEPTH_MAX];
+};
+
+struct locks {
+	uint64_t than; /* ns */
+	bool kernel_only, futex_only;
+
+	struct attar_pairs *kernel, *futexes; /* by thread */
+	struct attar_keytable *table;
+	struct attar_stacks *stacks;
+};
+
+/* ---- waits ---- */
+
+static void begin(struct attar_pairs *pairs, const struct attar_event *ev, const struct lock *lock,
+	const struct label *label)
+{
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	struct attar_start *start = attar_pairs_start_u64(pairs, ev->record->tid, &at);
+	struct wait *wait = start ? start->payload : NULL;
+
+	if (!wait)
+		return;
+	wait->lock = *lock;
+	wait->label = *label;
+	snprintf(wait->label.comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
+	wait->depth = (uint16_t)attar_event_stack(ev, wait->stack, DEPTH_MAX);
+}
+
+static void columns(struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	attar_section_column(lines, "type", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "lock", ATTAR_UNIT_HEX);
+	attar_section_column(lines, "waited", ATTAR_UNIT_NS);
+}
+
+static void add_line(struct attar_run *run, const struct attar_event *ev, const struct wait *wait,
+	uint64_t duration)
+{
+	struct attar_section *lines = attar_run_lines(run, "waits", columns);
+
+	if (!lines)
+		return;
+	attar_section_row(lines);
+	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
+	attar_cell_text(lines, wait->label.comm);
+	attar_cell_u64(lines, (uint64_t)ev->record->tid);
+	attar_cell_text(lines, wait->label.type);
+	attar_cell_u64(lines, wait->lock.address);
+	attar_cell_u64(lines, duration);
+	attar_row_stack(lines, attar_run_symbols(run), wait->stack, wait->depth);
+}
+
+/* The row of a lock after a wait of this thread. */
+static void set_label(struct label *label, const struct wait *wait, int64_t tid)
+{
+	size_t n = wait->depth < PEEK ? wait->depth : PEEK;
+
+	memcpy(label->type, wait->label.type, sizeof(label->type));
+	memcpy(label->comm, wait->label.comm, sizeof(label->comm));
+	memset(label->stack, 0, sizeof(label->stack));
+	memcpy(label->stack, wait->stack, n * sizeof(*label->stack));
+	if (label->released && label->released != tid)
+		label->holder = label->released;
+}
+
+static int end(struct locks *l, struct attar_run *run, struct attar_pairs *pairs,
+	const struct attar_event *ev, uint64_t address)
+{
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	const struct attar_start *start = attar_pairs_end_u64(pairs, ev->record->tid, &at);
+	const struct wait *wait = start ? start->payload : NULL;
+	struct attar_keyrow *row;
+	uint64_t duration = wait ? at.time - start->time : 0;
+
+	if (!wait || (address && address != wait->lock.address) || duration < l->than)
+		return 0;
+	row = attar_keytable_at(l->table, &wait->lock, sizeof(wait->lock));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0] += duration;
+	set_label(row->value, wait, (int64_t)ev->record->tid);
+	if (l->than && attar_run_wants_lines(run))
+		add_line(run, ev, wait, duration);
+	if (attar_hist_add(&row->interval.hists[0], duration) < 0)
+		return -ENOMEM;
+	return ev->thread
+		       ? attar_stacks_add(l->stacks, ev->thread, wait->stack, wait->depth, duration)
+		       : 0;
+}
+
+/* ---- events ---- */
+
+enum { ADDRESS, FLAGS };
+
+/* Flags of lock:contention_begin. */
+static void name_type(uint64_t flags, char type[16])
+{
+	const char *kind = flags & 0x20 ? "mutex" : flags & 0x10 ? "percpu" : "lock";
+
+	if (flags & 0x1)
+		kind = flags & 0x6 ? "rwlock" : "spinlock";
+	else if (flags & 0x8)
+		kind = flags & 0x6 ? "rwlock-rt" : "rtmutex";
+	else if (flags & 0x6)
+		kind = flags & 0x10 ? "percpu-rwsem" : "rwsem";
+	snprintf(type, 16, "%s%s", kind, flags & 0x2 ? ":R" : flags & 0x4 ? ":W" : "");
+}
+
+static int on_begin(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct locks *l = self;
+	const struct lock lock = {.address = attar_arg_u64(ev, ADDRESS)};
+	struct label label = {.type = ""};
+
+	(void)run;
+	name_type(attar_arg_u64(ev, FLAGS), label.type);
+	begin(l->kernel, ev, &lock, &label);
+	return 0;
+}
+
+static int on_end(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct locks *l = self;
+
+	return end(l, run, l->kernel, ev, attar_arg_u64(ev, ADDRESS));
+}
+
+enum { UADDR, OP };
+
+/* A thread that wakes up the waiters of a futex has held it. */
+static int release(struct locks *l, const struct attar_event *ev, const struct lock *lock)
+{
+	struct attar_keyrow *row = attar_keytable_at(l->table, lock, sizeof(*lock));
+
+	if (!row)
+		return -ENOMEM;
+	((struct label *)row->value)->released = ev->record->tid;
+	return 0;
+}
+
+static int on_futex(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct locks *l = self;
+	uint64_t op = attar_arg_u64(ev, OP) & FUTEX_COMMAND;
+	const struct lock lock = {.address = attar_arg_u64(ev, UADDR),
+		.pid = ev->thread ? ev->thread->process->pid : -1};
+	struct label label = {.type = "futex"};
+
+	(void)run;
+	if (op == FUTEX_OP_WAKE || op == FUTEX_OP_WAKE_BITSET || op == FUTEX_OP_UNLOCK_PI)
+		return release(l, ev, &lock);
+	if (op == FUTEX_OP_LOCK_PI || op == FUTEX_OP_LOCK_PI2)
+		memcpy(label.type, "futex-pi", sizeof("futex-pi"));
+	else if (op != FUTEX_OP_WAIT && op != FUTEX_OP_WAIT_BITSET &&
+		 op != FUTEX_OP_WAIT_REQUEUE_PI)
+		return 0;
+	begin(l->futexes, ev, &lock, &label);
+	return 0;
+}
+
+static int on_futex_end(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct locks *l = self;
+
+	return end(l, run, l->futexes, ev, 0);
+}
+
+static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct locks *l = self;
+
+	(void)run;
+	attar_pairs_lost(l->kernel, -1, ev->lost_from, ev->lost_to);
+	attar_pairs_lost(l->futexes, -1, ev->lost_from, ev->lost_to);
+	return 0;
+}
+
+/* ---- reporting ---- */
+
+/* The first function in the stack that does not belong to the lock. */
+static const char *caller(struct attar_symbols *symbols, const struct label *label)
+{
+	static const char *const of_locks[] = {
+		"lock", "futex", "mutex", "sem", "down_", "cond_", "syscall", "SYSCALL"};
+	struct attar_symbol symbol = {.name = NULL};
+
+	for (size_t i = 0; i < PEEK && label->stack[i]; i++) {
+		bool is_lock = false;
+
+		if (attar_symbols_resolve(symbols, label->stack[i], &symbol) < 0)
+			return "";
+		for (size_t k = 0; k < sizeof(of_locks) / sizeof(*of_locks); k++)
+			is_lock |= strstr(symbol.name, of_locks[k]) != NULL;
+		if (!is_lock)
+			break;
+	}
+	return symbol.name ? symbol.name : "";
+}
+
+/* The name of a lock that is a variable of the kernel is unknown: the code that waits names it. */
+static void add_lock(
+	struct attar_run *run, struct attar_section *table, const struct attar_keyrow *row)
+{
+	const struct lock *lock = row->key;
+	const struct label *label = row->value;
+
+	if (!lock) {
+		attar_cell_text(table, "[others]");
+		for (int i = 0; i < 5; i++)
+			attar_cell_none(table);
+		return;
+	}
+	attar_cell_text(table, label->type);
+	attar_cell_u64(table, lock->address);
+	if (lock->pid)
+		attar_cell_i64(table, lock->pid);
+	else
+		attar_cell_none(table);
+	attar_cell_text(table, label->comm);
+	if (label->holder)
+		attar_cell_i64(table, label->holder);
+	else
+		attar_cell_none(table);
+	attar_cell_text(table, caller(attar_run_symbols(run), label));
+}
+
+static int add_rows(
+	struct locks *l, struct attar_run *run, struct attar_section *table, enum attar_scope scope)
+{
+	int r = attar_keytable_end_interval(l->table);
+	struct attar_keyrow **rows;
+	size_t n;
+
+	if (r == 0)
+		r = attar_keytable_rows(l->table, scope, 0, &rows, &n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		attar_section_row(table);
+		add_lock(run, table, rows[i]);
+		attar_cell_hist(table, &attar_keyrow_sums(rows[i], scope)->hists[0]);
+	}
+	free(rows);
+	return 0;
+}
+
+static int locks_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct locks *l = self;
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "waited", .unit = ATTAR_UNIT_NS, .tree = true};
+	struct attar_section *table = attar_report_table(report, "locks");
+	struct attar_pairs_stats stats;
+	int r;
+
+	attar_section_column(table, "type", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "lock", ATTAR_UNIT_HEX);
+	attar_section_column(table, "pid", ATTAR_UNIT_ID);
+	attar_section_column(table, "waiter", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "holder", ATTAR_UNIT_ID);
+	attar_section_column(table, "caller", ATTAR_UNIT_TEXT);
+	attar_section_hist_columns(table, ATTAR_UNIT_NS);
+	r = add_rows(l, run, table, scope);
+	attar_pairs_get_stats(l->kernel, &stats);
+	stats.unpaired[ATTAR_UNPAIRED_END] = 0; /* began before the measurement */
+	attar_report_unpaired(report, &stats, "waits for kernel locks");
+	attar_pairs_get_stats(l->futexes, &stats);
+	stats.unpaired[ATTAR_UNPAIRED_END] = 0; /* calls that do not wait */
+	attar_report_unpaired(report, &stats, "waits for futexes");
+	attar_report_evicted(report, l->table, "locks");
+	return r == 0 ? attar_run_stacks(run, report, l->stacks, scope, &opts) : r;
+}
+
+/* ---- life ---- */
+
+static const struct attar_input kernel_inputs[] = {/* Linux 5.19 */
+	{.event = "lock:contention_begin",
+		.fields = {"lock_addr", "flags"},
+		.on_event = on_begin,
+		.stacks = true,
+		.optional = true},
+	{.event = "lock:contention_end",
+		.fields = {"lock_addr"},
+		.on_event = on_end,
+		.optional = true},
+	{0}};
+
+static const struct attar_input futex_inputs[] = {{.event = "syscalls:sys_enter_futex",
+							  .fields = {"uaddr", "op"},
+							  .on_event = on_futex,
+							  .stacks = true,
+							  .optional = true},
+	{.event = "syscalls:sys_exit_futex",
+		.fields = {"ret"},
+		.on_event = on_futex_end,
+		.optional = true},
+	{0}};
+
+static int open_inputs(struct attar_run *run, const struct locks *l)
+{
+	int r = l->futex_only ? 0 : attar_run_inputs(run, kernel_inputs);
+
+	if (r == 0 && !l->kernel_only)
+		r = attar_run_inputs(run, futex_inputs);
+	if (r == 0 && !attar_run_sources(run))
+		return attar_fail(-EOPNOTSUPP, "this kernel has no events of %s",
+			l->futex_only ? "system calls (CONFIG_FTRACE_SYSCALLS)"
+				      : "locks: lock:contention_begin needs Linux 5.19");
+	return r;
+}
+
+static int locks_open(struct attar_run *run, void *self)
+{
+	struct locks *l = self;
+	const struct attar_pairs_opts pairs = {
+		.size = sizeof(pairs), .payload_size = sizeof(struct wait)};
+	const struct attar_keytable_opts table = {.size = sizeof(table),
+		.sums = 1,
+		.hists = 1,
+		.value_size = sizeof(struct label),
+		.key_max = sizeof(struct lock),
+		.keys_max = KEYS_MAX};
+	int r = 0;
+
+	if (l->futex_only && l->kernel_only)
+		return attar_fail(-EINVAL, "--kernel and --futex are mutually exclusive");
+	r = open_inputs(run, l);
+	if (r == 0)
+		r = attar_pairs_new(&pairs, &l->kernel);
+	if (r == 0)
+		r = attar_pairs_new(&pairs, &l->futexes);
+	if (r == 0)
+		r = attar_keytable_new(&table, &l->table);
+	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &l->stacks) : r;
+}
+
+static void locks_close(void *self)
+{
+	struct locks *l = self;
+
+	attar_pairs_free(l->kernel);
+	attar_pairs_free(l->futexes);
+	attar_keytable_free(l->table);
+	attar_stacks_free(l->stacks);
+}
+
+static const struct attar_option options[] = {
+	ATTAR_FLAG(struct locks, kernel_only, 0, "kernel", "only locks of the kernel"),
+	ATTAR_FLAG(struct locks, futex_only, 0, "futex", "only futexes of programs"),
+	ATTAR_TIME(struct locks, than, 0, "than", "TIME",
+		"only waits of at least this time, and print each: nanoseconds, or a unit: 4ms",
+		.bare = 1),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"locks -p 1234 --duration 10s", "locks that a process waits for"},
+	{"locks --kernel -o locks.html", "locks of the kernel, with a flame graph"},
+	{"locks --futex --than 10ms -- make", "long waits of a command"}, {0}};
+
+const struct attar_profiler profiler_locks = {
+	.name = "locks",
+	.group = "Locks",
+	.summary = "time that threads wait for locks of the kernel and for futexes",
+	.uses = ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE,
+	.needs = "perf events, tracefs",
+	.self_size = sizeof(struct locks),
+	.options = options,
+	.examples = examples,
+	.open = locks_open,
+	.lost = on_lost,
+	.report = locks_report,
+	.close = locks_close,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The mappings of processes, also of data: what an address of a process belongs to. They come from
+ * /proc/PID/maps when a process is first asked for, and then from MMAP2 records.
+ *
+ *	mappings_record(&mappings, ev);
+ *	mapping = mappings_find(&mappings, ev->thread, address);
+ */
+#ifndef PROFILERS_MAPPINGS_H
+#define PROFILERS_MAPPINGS_H
+
+#include "attar/run.h"
+
+/* What a mapping is of. */
+enum mapping_kind {
+	MAPPING_UNKNOWN,
+	MAPPING_ANON,
+	MAPPING_HEAP,
+	MAPPING_STACK,
+	MAPPING_SHARED,
+	MAPPING_FILE,
+	MAPPING_KERNEL,
+	MAPPING_KINDS
+};
+
+struct mapping {
+	uint64_t start, end;
+	enum mapping_kind kind;
+	const char *path; /* of a file, otherwise ""; owned by the mappings */
+};
+
+struct process_mappings;
+
+struct mappings {
+	struct attar_keytable *processes; /* by pid: struct process_mappings * */
+	struct attar_keytable *paths;
+};
+
+int mappings_init(struct mappings *m);
+void mappings_done(struct mappings *m);
+
+/* Applies a MMAP2 record or the COMM record of an exec; ignores others. Returns 0 or -ENOMEM. */
+int mappings_record(struct mappings *m, const struct attar_event *ev);
+
+/*
+ * The mapping of an address of the process; NULL: there is none. Borrowed until the next call. A
+ * process that has exited, and had no records, has the mappings of its parent.
+ */
+const struct mapping *mappings_find(
+	struct mappings *m, const struct attar_thread *thread, uint64_t address);
+
+/* "file", "anonymous" and so on; a static string. */
+const char *mapping_kind_name(enum mapping_kind kind);
+
+#endif

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * overview: where the time of the system, or of some processes, goes, and what is beyond a limit:
+ * the first look at something that is slow. Cheap events only, and fewer of them when they are too
+ * many.
+ */
+#include "overview.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	KEYS_MAX = 16384,
+	FAULTS_PERIOD = 100,
+	ERRNO_MAX = 4095,
+	RESTART_MIN = 512, /* numbers of the kernel for itself: ERESTARTSYS and the like */
+	RESTART_MAX = 531,
+	NS_PER_S = 1000000000,
+	NS_PER_MS = 1000000,
+	DURATION_S = 10,
+};
+
+/* For events. Reading the kernel's names and the report come on top of it: 0.1 s of CPU time. */
+static const double cpu_share = 0.007;
+
+/* ---- threads ---- */
+
+static enum overview_part part_of(enum thread_state state)
+{
+	static const enum overview_part parts[THREAD_STATES] = {[THREAD_READY] = PART_READY,
+		[THREAD_DISK] = PART_DISK,
+		[THREAD_LOCK] = PART_LOCK,
+		[THREAD_SLEEP] = PART_SLEEP,
+		[THREAD_PEER] = PART_PEER,
+		[THREAD_BLOCKED] = PART_BLOCKED,
+		[THREAD_CONDITION] = PART_IDLE,
+		[THREAD_WORK] = PART_IDLE};
+
+	return parts[state];
+}
+
+/*
+ * Waits that are longer are those of an idle thread, in doubt. In a whole system there are always
+ * some that look for work now and then.
+ */
+static bool is_long(const struct overview *o, const struct thread_segment *segment)
+{
+	uint64_t limit =
+		segment->state == THREAD_SLEEP && !o->has_selection ? 100 * NS_PER_MS : NS_PER_S;
+
+	return !segment->is_end || segment->to - segment->since > limit;
+}
+
+/* The function that waits: the innermost one that is not in the library of the system call. */
+static attar_location waiter(const struct thread_block *block)
+{
+	size_t n = 0;
+	attar_location first;
+
+	while (n < block->depth && attar_location_dso(block->stack[n]) == ATTAR_DSO_KERNEL)
+		n++;
+	if (n == block->depth)
+		return block->syscall;
+	first = block->stack[n];
+	for (; n < block->depth; n++)
+		if (attar_location_dso(block->stack[n]) != attar_location_dso(first))
+			return block->stack[n];
+	return first;
+}
+
+static int add_to_place(struct attar_keytable *table, int32_t pid, enum overview_part part,
+	attar_location location, uint64_t weight)
+{
+	const struct overview_place place = {.pid = pid, .part = part, .location = location};
+	struct attar_keyrow *row = attar_keytable_at(table, &place, sizeof(place));
+
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0] += weight;
+	return 0;
+}
+
+static int add_to_call(struct overview *o, attar_location syscall, unsigned sum, uint64_t weight)
+{
+	char name[OVERVIEW_NAME_BYTES] = "";
+	struct attar_keyrow *row;
+
+	if (!syscall)
+		return 0;
+	strncpy(name, frames_syscall(o->times.frames, syscall), sizeof(name) - 1);
+	row = attar_keytable_at(o->calls, name, sizeof(name));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[sum] += weight;
+	return 0;
+}
+
+static int add_stack(struct overview *o, const struct attar_thread *thread, enum overview_part part,
+	const attar_location *locations, size_t n, uint64_t weight)
+{
+	attar_location stack[THREAD_DEPTH_MAX + 1];
+
+	if (!o->stacks)
+		return 0;
+	memcpy(stack, locations, n * sizeof(*stack));
+	stack[n] = o->labels[part];
+	return attar_stacks_add(o->stacks, thread, stack, n + 1, weight);
+}
+
+static int add_latency(struct overview *o, enum overview_latency which, uint64_t duration)
+{
+	struct attar_keyrow *row = attar_keytable_at_u64(o->latencies, which);
+
+	return row ? attar_hist_add(&row->interval.hists[0], duration) : -ENOMEM;
+}
+
+static int add_wait(struct overview *o, const struct thread_segment *segment, uint64_t duration)
+{
+	const struct thread_block *block = segment->block;
+	enum overview_part part = part_of(segment->state);
+	int r = add_to_call(
+		o, block->syscall, part == PART_IDLE ? CALL_IDLES : CALL_WAITS, duration);
+
+	if (r == 0 && part != PART_IDLE)
+		r = add_to_place(o->places, block->group.pid, part, waiter(block), duration);
+	return r;
+}
+
+static bool is_own(const struct overview *o, const struct attar_thread *thread)
+{
+	return thread->process && thread->process->pid == o->own_pid;
+}
+
+static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)
+{
+	const struct thread_block *block = segment->block;
+	uint64_t duration = segment->to - segment->from;
+	struct overview *o = self;
+	struct attar_keyrow *row;
+	int r = 0;
+
+	if (is_own(o, segment->thread))
+		return 0;
+	row = attar_keytable_at(o->threads, &block->group, sizeof(block->group));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[SUM_STATE + segment->state] += duration;
+	row->interval.sums[SUM_ALL] += duration;
+	if (segment->state == THREAD_RUNNING) /* its stacks are those of samples */
+		return 0;
+	if (is_long(o, segment))
+		row->interval.sums[SUM_LONG + segment->state] += duration;
+	if (segment->state != THREAD_READY)
+		r = add_wait(o, segment, duration);
+	else if (segment->is_end && !block->group.is_kernel_thread)
+		r = add_latency(o, LATENCY_RUN, segment->to - segment->since);
+	if (r < 0)
+		return r;
+	return add_stack(
+		o, segment->thread, part_of(segment->state), block->stack, block->depth, duration);
+}
+
+/* ---- samples ---- */
+
+static enum overview_part part_of_sample(const struct frame_summary *frames, bool is_kernel)
+{
+	if (!is_kernel)
+		return PART_USER;
+	switch (frames->runs) {
+	case FRAME_FAULT:
+		return PART_FAULT;
+	case FRAME_IRQ:
+		return PART_IRQ;
+	case FRAME_SPIN:
+		return PART_SPIN;
+	default:
+		return PART_KERNEL;
+	}
+}
+
+/* Where the time of a part was spent: for faults, the code that touched the page. */
+static attar_location place_of(enum overview_part part, const struct frame_summary *frames,
+	const attar_location *stack, size_t n)
+{
+	if (part == PART_KERNEL && frames->syscall)
+		return frames->syscall;
+	if (part != PART_FAULT)
+		return n ? stack[0] : 0;
+	for (size_t i = 0; i < n; i++)
+		if (attar_location_dso(stack[i]) != ATTAR_DSO_KERNEL)
+			return stack[i];
+	return n ? stack[0] : 0;
+}
+
+static void group_of(struct overview *o, const struct attar_thread *thread,
+	const struct frame_summary *frames, struct thread_group *ret_group)
+{
+	uint64_t key = (uint64_t)thread->tid;
+	const struct attar_state *state = attar_states_get(o->times.states, &key, sizeof(key));
+
+	memset(ret_group, 0, sizeof(*ret_group));
+	if (state && ((const struct thread_block *)state->value)->group.tid == thread->tid) {
+		*ret_group = ((const struct thread_block *)state->value)->group;
+		return;
+	}
+	ret_group->tid = thread->tid;
+	ret_group->pid = thread->process ? thread->process->pid : 0;
+	ret_group->is_kernel_thread = frames->is_kernel_thread;
+	strncpy(ret_group->comm, thread->comm, THREAD_COMM_BYTES - 1);
+}
+
+/* Samples of cycles have no time of their own. */
+static uint64_t weight_of(
+	const struct overview *o, const struct attar_run *run, const struct attar_event *ev)
+{
+	const struct perf_event_attr *attr = attar_run_source_attr(run, o->sampler);
+
+	if (attr && attar_attr_is_clock(attr) && ev->record->sample.period > 1)
+		return ev->record->sample.period;
+	return NS_PER_S / attar_run_freq(run);
+}
+
+static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	attar_location stack[THREAD_DEPTH_MAX];
+	struct overview *o = self;
+	struct frame_summary frames;
+	struct thread_group group;
+	struct attar_keyrow *row;
+	enum overview_part part;
+	uint64_t weight;
+	size_t n;
+	int r;
+
+	if (ev->cpu < 1 << 16 && ev->cpu >= o->cpus)
+		o->cpus = ev->cpu + 1;
+	if (ev->thread->tid <= 0 || !attar_run_is_selected(run, ev->thread) ||
+		is_own(o, ev->thread))
+		return 0;
+	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
+	frames_read(o->times.frames, stack, n, &frames);
+	part = part_of_sample(&frames, n && attar_location_dso(stack[0]) == ATTAR_DSO_KERNEL);
+	weight = weight_of(o, run, ev);
+	group_of(o, ev->thread, &frames, &group);
+	row = attar_keytable_at(o->threads, &group, sizeof(group));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[SUM_SAMPLES + part] += weight;
+	r = add_to_call(o, frames.syscall, CALL_RUNS, weight);
+	if (r == 0)
+		r = add_to_place(
+			o->places, group.pid, part, place_of(part, &frames, stack, n), weight);
+	if (r == 0 && n)
+		r = add_to_place(o->functions, 0, 0, stack[0], weight);
+	return r < 0 ? r : add_stack(o, ev->thread, part, stack, n, weight);
+}
+
+/* ---- other events ---- */
+
+static int count(struct overview *o, enum overview_count which, uint64_t n)
+{
+	struct attar_keyrow *row = attar_keytable_at_u64(o->counts, which);
+
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0] += n;
+	return 0;
+}
+
+static int on_fault(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct overview *o = self;
+
+	if (!attar_run_is_selected(run, ev->thread) || is_own(o, ev->thread))
+		return 0;
+	return count(o, COUNT_FAULTS, ev->record->sample.period);
+}
+
+static int on_major(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct overview *o = self;
+
+	if (!attar_run_is_selected(run, ev->thread) || is_own(o, ev->thread))
+		return 0;
+	return count(o, COUNT_MAJOR, ev->record->sample.period);
+}
+
+enum { CALL, RESULT };
+
+/* Results with which programs work as usual. */
+static bool is_expected(int64_t error)
+{
+	return error == EAGAIN || error == EINTR || error == ETIMEDOUT || error == EINPROGRESS;
+}
+
+static int on_failed(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct overview_error key = {attar_arg_u64(ev, CALL), -attar_arg_i64(ev, RESULT)};
+	struct overview *o = self;
+	struct attar_keyrow *row;
+
+	if (key.error < 1 || key.error > ERRNO_MAX ||
+		(key.error >= RESTART_MIN && key.error <= RESTART_MAX) ||
+		!attar_run_is_selected(run, ev->thread) || is_own(o, ev->thread))
+		return 0;
+	row = attar_keytable_at(o->errors, &key, sizeof(key));
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0]++;
+	return is_expected(key.error) ? 0 : count(o, COUNT_ERRORS, 1);
+}
+
+enum { DEV, SECTOR };
+
+struct request_key {
+	uint64_t dev, sector;
+};
+
+static int on_issue(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct request_key key = {attar_arg_u64(ev, DEV), attar_arg_u64(ev, SECTOR)};
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+
+	(void)run;
+	attar_pairs_start(((struct overview *)self)->requests, &key, sizeof(key), &at);
+	return 0;
+}
+
+static int on_complete(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct request_key key = {attar_arg_u64(ev, DEV), attar_arg_u64(ev, SECTOR)};
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	struct overview *o = self;
+	const struct attar_start *start = attar_pairs_end(o->requests, &key, sizeof(key), &at);
+
+	(void)run;
+	return start ? add_latency(o, LATENCY_BLOCK, at.time - start->time) : 0;
+}
+
+static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct overview *o = self;
+
+	attar_pairs_lost(o->requests, -1, ev->lost_from, ev->lost_to);
+	return thread_times_lost(run, &o->times, ev);
+}
+
+/* What happened during a pause is as unknown as after a loss. */
+static int overview_turn(struct attar_run *run, void *self)
+{
+	struct overview *o = self;
+	uint64_t from, to;
+	int r = duty_turn(&o->duty, run, &from, &to);
+
+	if (r == DUTY_RESUMES) {
+		r = thread_times_divide(run, &o->times, from);
+		thread_times_forget(&o->times, from, to);
+		attar_pairs_lost(o->requests, -1, from, to);
+	}
+	if (r < 0 || o->duty.paused_at)
+		return r < 0 ? r : 0;
+	return thread_times_scan(run, &o->times);
+}
+
+static int overview_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct overview_sums sums = {0};
+	struct overview *o = self;
+	int r = thread_times_scan(run, &o->times);
+
+	if (r == 0)
+		r = thread_times_divide(
+			run, &o->times, duty_until(&o->duty, attar_run_until(run)));
+	if (r == 0)
+		r = overview_add_up(run, o, report, scope, &sums);
+	if (r == 0)
+		r = overview_fill(&sums, report);
+	overview_sums_done(&sums);
+	return r;
+}
+
+/* ---- life ---- */
+
+static const struct attar_input requests[] = {{.event = "block:block_rq_issue",
+						      .fields = {"dev", "sector"},
+						      .on_event = on_issue,
+						      .optional = true},
+	{.event = "block:block_rq_complete",
+		.fields = {"dev", "sector"},
+		.on_event = on_complete,
+		.optional = true},
+	{0}};
+
+/* The kernel drops calls that succeed. */
+static const struct attar_input failures = {.event = "raw_syscalls:sys_exit/ret<0/",
+	.fields = {"id", "ret"},
+	.on_event = on_failed,
+	.optional = true};
+
+static int open_events(struct attar_run *run, struct overview *o)
+{
+	int r = thread_times_open(run, &o->times);
+
+	if (r == 0)
+		r = attar_run_inputs(run, requests);
+	if (r == 0 && !o->no_errors)
+		r = attar_run_input(run, &failures);
+	if (r == 0)
+		duty_add(&o->duty, run, 0);
+	o->sampler = attar_run_sources(run);
+	if (r == 0)
+		r = attar_run_sampler(run, true, on_sample);
+	return r;
+}
+
+static const struct attar_input recorded_faults = {
+	.event = "page-faults", .on_event = on_fault, .optional = true};
+
+/*
+ * A sample for each FAULTS_PERIOD faults; with PERF_SAMPLE_PERIOD the kernel would sample each.
+ * Recordings seldom have them.
+ */
+static int open_faults(struct attar_run *run)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = FAULTS_PERIOD,
+		.sample_type = PERF_SAMPLE_IP};
+	int r;
+
+	if (!attar_run_is_live(run))
+		return attar_run_input(run, &recorded_faults);
+	r = attar_run_source(run, "page-faults", &attr, on_fault);
+	attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+	attr.sample_period = 1;
+	return r == 0 ? attar_run_source(run, "major-faults", &attr, on_major) : r;
+}
+
+static int new_table(size_t key, size_t sums, size_t hists, struct attar_keytable **ret_table)
+{
+	const struct attar_keytable_opts opts = {.size = sizeof(opts),
+		.sums = sums,
+		.hists = hists,
+		.key_max = key,
+		.keys_max = KEYS_MAX,
+		.rank = sums ? sums - 1 : 0};
+
+	return attar_keytable_new(&opts, ret_table);
+}
+
+static int open_tables(struct overview *o)
+{
+	const struct attar_pairs_opts pairs = {
+		.size = sizeof(pairs), .key_max = sizeof(struct request_key)};
+	int r = new_table(sizeof(struct thread_group), THREAD_SUMS, 0, &o->threads);
+
+	if (r == 0)
+		r = new_table(sizeof(struct overview_place), 1, 0, &o->places);
+	if (r == 0)
+		r = new_table(sizeof(struct overview_place), 1, 0, &o->functions);
+	if (r == 0)
+		r = new_table(OVERVIEW_NAME_BYTES, CALL_SUMS, 0, &o->calls);
+	if (r == 0)
+		r = new_table(sizeof(struct overview_error), 1, 0, &o->errors);
+	if (r == 0)
+		r = new_table(sizeof(uint64_t), 0, 1, &o->latencies);
+	if (r == 0)
+		r = new_table(sizeof(uint64_t), 1, 0, &o->counts);
+	return r == 0 ? attar_pairs_new(&pairs, &o->requests) : r;
+}
+
+static int open_names(struct attar_run *run, struct overview *o)
+{
+	static const struct attar_expr_variable variable = {.name = "number"};
+	const struct attar_expr_opts opts = {
+		.size = sizeof(opts), .n_variables = 1, .variables = &variable};
+	struct attar_symbols *symbols = attar_run_symbols(run);
+	struct attar_symbol symbol;
+
+	for (int i = 0; i < PARTS; i++) {
+		char label[64] = "[";
+
+		strcat(strncat(label, overview_part_names[i], sizeof(label) - 3), "]");
+		o->labels[i] = attar_symbols_label(symbols, label);
+	}
+	/* reads the names of the kernel before the first event, not after it */
+	if (attar_run_is_live(run))
+		attar_symbols_resolve(symbols, attar_location_kernel(UINT64_MAX), &symbol);
+	return attar_run_expr(run, 0, "syscall_name(number)", &opts, &o->syscall_name);
+}
+
+static int overview_open(struct attar_run *run, void *self)
+{
+	struct overview *o = self;
+	int r;
+
+	o->times.segment = on_segment;
+	o->duty.share = cpu_share;
+	o->own_pid = attar_run_is_live(run) ? getpid() : 0;
+	r = open_events(run, o);
+	if (r == 0)
+		r = open_faults(run);
+	if (r == 0)
+		r = attar_run_default_duration(run, (uint64_t)DURATION_S * NS_PER_S);
+	if (r == 0)
+		r = open_tables(o);
+	if (r == 0)
+		r = open_names(run, o);
+	if (r == 0 && attar_run_wants_tree(run))
+		r = attar_stacks_new(attar_run_symbols(run), &o->stacks);
+	o->has_selection = !attar_run_is_selected(run, NULL);
+	if (attar_run_is_live(run))
+		system_stat_read(&o->began);
+	o->last = o->began;
+	return r;
+}
+
+static void overview_close(void *self)
+{
+	struct overview *o = self;
+
+	thread_times_close(&o->times);
+	attar_keytable_free(o->threads);
+	attar_keytable_free(o->places);
+	attar_keytable_free(o->functions);
+	attar_keytable_free(o->calls);
+	attar_keytable_free(o->errors);
+	attar_keytable_free(o->latencies);
+	attar_keytable_free(o->counts);
+	attar_pairs_free(o->requests);
+	attar_stacks_free(o->stacks);
+	attar_expr_free(o->syscall_name);
+}
+
+static const struct attar_option options[] = {
+	ATTAR_FLAG(struct overview, no_errors, 0, "no-errors",
+		"do not count failing system calls: that makes all system calls a little slower"),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"overview", "ten seconds of the system: where the time goes, and what looks wrong"},
+	{"overview -p 1234 -d 30s", "a process and its children, for half a minute"},
+	{"overview -- make", "a command, until it ends"},
+	{"overview -o slow.html", "as a page, with a flame graph of all time"}, {0}};
+
+static const char *const preset[] = {"--freq=99", NULL};
+
+const struct attar_profiler profiler_overview = {
+	.name = "overview",
+	.group = "Overview",
+	.summary = "where the time goes, what is beyond a limit, and where to look next",
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE,
+	.needs = "perf events, whole system, tracefs, kernel names",
+	.self_size = sizeof(struct overview),
+	.options = options,
+	.examples = examples,
+	.preset = preset,
+	.open = overview_open,
+	.lost = on_lost,
+	.turn = overview_turn,
+	.report = overview_report,
+	.close = overview_close,
+};

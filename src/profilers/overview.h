@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `attar overview` measures (overview.c), how it is added up (overview_sums.c), judged
+ * (overview_findings.c) and shown (overview_report.c).
+ */
+#ifndef PROFILERS_OVERVIEW_H
+#define PROFILERS_OVERVIEW_H
+
+#include "attar/run.h"
+#include "duty.h"
+#include "system_stat.h"
+#include "thread_times.h"
+
+/* Where the time of active threads goes. What a CPU does is known from samples. */
+enum overview_part {
+	PART_USER,
+	PART_KERNEL,
+	PART_FAULT,
+	PART_IRQ,
+	PART_SPIN,
+	CPU_PARTS,
+	PART_READY = CPU_PARTS,
+	PART_DISK,
+	PART_LOCK,
+	PART_SLEEP,
+	PART_PEER,
+	PART_BLOCKED,
+	ACTIVE_PARTS,
+	PART_IDLE = ACTIVE_PARTS, /* for work, for conditions, and what waits too long to be slow */
+	PARTS,
+};
+
+extern const char *const overview_part_names[PARTS];
+
+/* Sums of a thread, ns: those of waits that are long, too, are in both. */
+enum {
+	SUM_STATE,
+	SUM_LONG = THREAD_STATES,
+	SUM_SAMPLES = SUM_LONG + THREAD_STATES,
+	SUM_ALL = SUM_SAMPLES + CPU_PARTS,
+	THREAD_SUMS
+};
+
+/* Sums of a system call: ns, and failed calls. */
+enum { CALL_RUNS, CALL_WAITS, CALL_IDLES, CALL_ERRORS, CALL_SUMS };
+
+/* Histograms of overview.latencies. */
+enum overview_latency { LATENCY_RUN, LATENCY_BLOCK, LATENCIES };
+
+/* Sums of overview.counts. */
+enum overview_count {
+	COUNT_SWITCHES,
+	COUNT_MIGRATIONS,
+	COUNT_FAULTS,
+	COUNT_MAJOR,
+	COUNT_ERRORS,
+	COUNTS,
+};
+
+enum { OVERVIEW_NAME_BYTES = 32 };
+
+/* A key of overview.places. Padded with zeros. */
+struct overview_place {
+	int32_t pid; /* 0: any */
+	uint32_t part;
+	attar_location location;
+};
+
+/* A key of overview.errors. Padded with zeros. */
+struct overview_error {
+	uint64_t call;
+	int64_t error; /* errno */
+};
+
+struct overview {
+	struct thread_times times; /* first: see thread_times_open() */
+	bool no_errors;            /* option */
+
+	struct duty duty;
+	struct system_stat began, last, now;
+	uint32_t sampler; /* number of its source */
+	pid_t own_pid;    /* 0: none, a recording */
+	uint64_t watched_before, switches_before, migrations_before;
+	unsigned cpus; /* that had events */
+	bool has_selection;
+	struct attar_keytable *threads;   /* by struct thread_group: THREAD_SUMS */
+	struct attar_keytable *places;    /* by struct overview_place: weights, ns */
+	struct attar_keytable *functions; /* the same, by the innermost location of samples */
+	struct attar_keytable *calls;     /* by name: CALL_SUMS */
+	struct attar_keytable *errors;    /* by struct overview_error: calls */
+	struct attar_keytable *latencies; /* by enum overview_latency: a histogram */
+	struct attar_keytable *counts;    /* by enum overview_count: a sum */
+	struct attar_pairs *requests;     /* of block devices, by device and sector */
+	struct attar_stacks *stacks;      /* NULL: no output shows them */
+	struct attar_expr *syscall_name;
+	attar_location labels[PARTS];
+};
+
+/* ---- sums ---- */
+
+enum { OVERVIEW_TOP = 5 };
+
+struct overview_process {
+	int32_t pid;
+	char comm[THREAD_COMM_BYTES];
+	unsigned threads;
+	uint64_t parts[PARTS], all;
+};
+
+/* What a report is made from. Times are as if the sources had not been paused. */
+struct overview_sums {
+	struct overview *overview;
+	struct attar_run *run;
+	enum attar_scope scope;
+	uint64_t elapsed; /* ns */
+	double scale;     /* by which times and counts of switches were multiplied */
+	uint64_t parts[PARTS];
+	uint64_t active;                    /* of parts[] without PART_IDLE */
+	struct overview_process *processes; /* owned; the most active first */
+	size_t n_processes;
+	uint64_t counts[COUNTS];
+	const struct attar_hist *latencies[LATENCIES]; /* NULL: none */
+	struct system_change system;
+};
+
+/* Returns 0 or -ENOMEM. Free with overview_sums_done(). */
+int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
+	enum attar_scope scope, struct overview_sums *ret_sums);
+void overview_sums_done(struct overview_sums *sums);
+
+/* The process with the most of a part; NULL: none has any. */
+const struct overview_process *overview_top(
+	const struct overview_sums *sums, enum overview_part part);
+
+struct overview_function {
+	const char *name, *dso; /* borrowed from the symbols; name NULL: unknown */
+	uint64_t weight, all;   /* of this function, of all: their ratio is its share */
+};
+
+/*
+ * The functions in which a part is spent, at most n, largest first; pid 0: of all processes.
+ * Returns their number.
+ */
+size_t overview_places(const struct overview_sums *sums, enum overview_part part, int32_t pid,
+	struct overview_function *ret_functions, size_t n);
+
+/* The same for functions on a CPU, whatever they do. */
+size_t overview_functions(
+	const struct overview_sums *sums, struct overview_function *ret_functions, size_t n);
+
+/* ---- findings ---- */
+
+enum { FINDING_TEXT_BYTES = 256 };
+
+struct overview_finding {
+	const char *name;
+	double excess;       /* value / limit */
+	bool is_share;       /* of the active time; these come first */
+	double value, limit; /* as numbers, with a unit of the finding */
+	char value_text[32], limit_text[32];
+	char evidence[FINDING_TEXT_BYTES];
+	char command[128]; /* that digs deeper */
+};
+
+enum { FINDINGS_MAX = 24 };
+
+/* Most important first. Returns their number. */
+size_t overview_judge(
+	const struct overview_sums *sums, struct overview_finding ret_findings[FINDINGS_MAX]);
+
+/* Adds the sections of the report. Returns 0 or a negative errno. */
+int overview_fill(const struct overview_sums *sums, struct attar_report *report);
+
+#endif

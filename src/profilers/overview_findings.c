@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/* The limits are listed in docs/profilers/overview.md. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "overview.h"
+
+enum {
+	SHARE = 20,           /* percent of the active time */
+	AT_LEAST = 5,         /* percent of the time of the report, of some tasks */
+	AT_LEAST_SYSTEM = 25, /* the same of the whole system, so a quarter of one thread */
+	RUN_DELAY_MS = 20,    /* p99 */
+	RUN_DELAYS = 100,     /* that many, at least, and 5 % of the time of the report in all */
+	BLOCK_MS = 50,        /* p99 */
+	BLOCKS = 10,
+	MAJOR_FAULTS = 50, /* a second */
+	MIGRATIONS = 1000, /* a second */
+	ERRORS = 1000,     /* a second */
+	SWITCHES = 20000,  /* a second on each CPU */
+	STEAL = 10,        /* percent of the CPU time */
+	MEMORY = 10,       /* percent of the time */
+	NS_PER_MS = 1000000,
+};
+
+struct judge {
+	const struct overview_sums *sums;
+	struct overview_finding *findings;
+	size_t n;
+};
+
+static double seconds(const struct overview_sums *sums)
+{
+	return (double)sums->elapsed / 1e9;
+}
+
+static double percent_of(uint64_t value, uint64_t all)
+{
+	return all ? 100 * (double)value / (double)all : 0;
+}
+
+/* The finding, if value reaches limit; otherwise NULL. unit: "%", "ms" or "/s". */
+static struct overview_finding *add(
+	struct judge *judge, const char *name, double value, double limit, const char *unit)
+{
+	struct overview_finding *finding = &judge->findings[judge->n];
+	const char *blank = *unit == '/' ? "" : " ";
+
+	if (value < limit || judge->n == FINDINGS_MAX)
+		return NULL;
+	judge->n++;
+	*finding = (struct overview_finding){
+		.name = name, .excess = value / limit, .value = value, .limit = limit};
+	snprintf(finding->value_text, sizeof(finding->value_text), "%.*f%s%s", value < 100 ? 1 : 0,
+		value, blank, unit);
+	snprintf(finding->limit_text, sizeof(finding->limit_text), "%.0f%s%s", limit, blank, unit);
+	return finding;
+}
+
+/* With " -p PID" of what is still running; the command that attar ran must run again. */
+static void set_command(struct judge *judge, struct overview_finding *finding,
+	const struct overview_process *process, const char *command)
+{
+	const struct overview_sums *sums = judge->sums;
+	bool is_live = process && attar_run_is_live(sums->run);
+	int size = (int)sizeof(finding->command);
+
+	if (is_live && process->pid > 0 && kill(process->pid, 0) == 0)
+		snprintf(finding->command, (size_t)size, "attar %s -p %d", command,
+			(int)process->pid);
+	else
+		snprintf(finding->command, (size_t)size, "attar %s%s", command,
+			is_live && sums->overview->has_selection ? " -- COMMAND" : "");
+}
+
+/* ---- where the time goes ---- */
+
+static const struct {
+	const char *evidence; /* after "comm (pid)" */
+	const char *command;
+} of_parts[ACTIVE_PARTS] = {
+	[PART_USER] = {"runs its own code", "profile -g"},
+	[PART_KERNEL] = {"runs code of the kernel, in system calls", "profile -g --exclude-user"},
+	[PART_FAULT] = {"handles page faults", "page-faults -g"},
+	[PART_IRQ] = {"is interrupted", "profile -g --exclude-user"},
+	[PART_SPIN] = {"spins on locks of the kernel", "locks --kernel"},
+	[PART_READY] = {"waits for a CPU", "rundelay"},
+	[PART_DISK] = {"waits for disks", "offcpu -D"},
+	[PART_LOCK] = {"waits for locks", "locks"},
+	[PART_SLEEP] = {"sleeps", "offcpu"},
+	[PART_PEER] = {"waits for other programs", "offcpu"},
+	[PART_BLOCKED] = {"is blocked", "offcpu"},
+};
+
+static size_t append(char *text, size_t n, const char *fmt, ...) ATTAR_PRINTF(3, 4);
+
+static size_t append(char *text, size_t n, const char *fmt, ...)
+{
+	va_list args;
+
+	if (n >= FINDING_TEXT_BYTES)
+		return n;
+	va_start(args, fmt);
+	n += (size_t)vsnprintf(text + n, FINDING_TEXT_BYTES - n, fmt, args);
+	va_end(args);
+	return n;
+}
+
+/* "mostly in heavy (./split), 70 %" */
+static size_t add_function(const struct overview_sums *sums, enum overview_part part, int32_t pid,
+	char *text, size_t n)
+{
+	struct overview_function f;
+
+	if (!overview_places(sums, part, pid, &f, 1) || !f.name)
+		return n;
+	return append(
+		text, n, ", %.0f %% of it in %s (%s)", percent_of(f.weight, f.all), f.name, f.dso);
+}
+
+static size_t add_detail(
+	const struct overview_sums *sums, enum overview_part part, char *text, size_t n)
+{
+	const struct attar_hist *run = sums->latencies[LATENCY_RUN],
+				*block = sums->latencies[LATENCY_BLOCK];
+
+	if (part == PART_READY && run && run->count)
+		return append(text, n, "; at a time %.1f ms at p50, %.1f ms at p99",
+			(double)attar_hist_quantile(run, 0.5) / NS_PER_MS,
+			(double)attar_hist_quantile(run, 0.99) / NS_PER_MS);
+	if (part == PART_DISK && block && block->count)
+		return append(text, n, "; %llu requests of %.1f ms at p50, %.1f ms at p99",
+			(unsigned long long)block->count,
+			(double)attar_hist_quantile(block, 0.5) / NS_PER_MS,
+			(double)attar_hist_quantile(block, 0.99) / NS_PER_MS);
+	if (part == PART_FAULT)
+		return append(text, n, "; %.0f faults a second",
+			(double)sums->counts[COUNT_FAULTS] / seconds(sums));
+	return n;
+}
+
+static void judge_part(struct judge *judge, enum overview_part part)
+{
+	const struct overview_sums *sums = judge->sums;
+	uint64_t time = sums->parts[part];
+	double least = sums->overview->has_selection ? AT_LEAST : AT_LEAST_SYSTEM;
+	const struct overview_process *top = overview_top(sums, part);
+	struct overview_finding *finding;
+	size_t n;
+
+	if (!top || percent_of(time, sums->elapsed) < least)
+		return;
+	finding = add(judge, overview_part_names[part], percent_of(time, sums->active), SHARE, "%");
+	if (!finding)
+		return;
+	finding->is_share = true;
+	n = append(finding->evidence, 0, "%s (pid %d, %u thread%s) %s for %.0f %% of the time",
+		top->comm, (int)top->pid, top->threads, top->threads == 1 ? "" : "s",
+		of_parts[part].evidence, percent_of(top->parts[part], sums->elapsed));
+	n = add_function(sums, part, top->pid, finding->evidence, n);
+	add_detail(sums, part, finding->evidence, n);
+	set_command(judge, finding, top, of_parts[part].command);
+}
+
+/* ---- other values ---- */
+
+static void judge_latencies(struct judge *judge)
+{
+	const struct overview_sums *sums = judge->sums;
+	const struct attar_hist *run = sums->latencies[LATENCY_RUN],
+				*block = sums->latencies[LATENCY_BLOCK];
+	struct overview_finding *finding;
+
+	if (run && run->count >= RUN_DELAYS &&
+		percent_of(sums->parts[PART_READY], sums->elapsed) >= AT_LEAST) {
+		finding = add(judge, "run delay",
+			(double)attar_hist_quantile(run, 0.99) / NS_PER_MS, RUN_DELAY_MS, "ms");
+		if (finding) {
+			append(finding->evidence, 0,
+				"one in a hundred waits for a CPU is longer; %llu waits, the "
+				"longest %.1f ms",
+				(unsigned long long)run->count, (double)run->max / NS_PER_MS);
+			set_command(judge, finding, overview_top(sums, PART_READY), "rundelay");
+		}
+	}
+	if (!block || block->count < BLOCKS)
+		return;
+	finding = add(judge, "block latency", (double)attar_hist_quantile(block, 0.99) / NS_PER_MS,
+		BLOCK_MS, "ms");
+	if (!finding)
+		return;
+	append(finding->evidence, 0,
+		"one in a hundred requests takes longer; %llu requests, the longest %.1f ms",
+		(unsigned long long)block->count, (double)block->max / NS_PER_MS);
+	set_command(judge, finding, NULL, "biolatency -D");
+}
+
+static void judge_rate(struct judge *judge, const char *name, enum overview_count which,
+	double limit, const char *what, const char *command)
+{
+	uint64_t n = judge->sums->counts[which];
+	struct overview_finding *finding =
+		add(judge, name, (double)n / seconds(judge->sums), limit, "/s");
+
+	if (!finding)
+		return;
+	append(finding->evidence, 0, "%llu %s", (unsigned long long)n, what);
+	set_command(judge, finding, NULL, command);
+}
+
+static void judge_system(struct judge *judge)
+{
+	const struct system_change *system = &judge->sums->system;
+	struct overview_finding *finding = add(judge, "steal", 100 * system->steal, STEAL, "%");
+
+	if (finding) {
+		append(finding->evidence, 0,
+			"the host of this virtual machine runs something else on its CPUs");
+		set_command(judge, finding, NULL, "cpu-util -i 1s");
+	}
+	finding = add(judge, "memory pressure", 100 * system->memory, MEMORY, "%");
+	if (!finding)
+		return;
+	append(finding->evidence, 0, "tasks wait until memory is reclaimed or swapped in");
+	set_command(judge, finding, NULL, "drsnoop");
+}
+
+/* Shares of the time first, then what is most beyond its limit. */
+static int by_importance(const void *a, const void *b)
+{
+	const struct overview_finding *x = a, *y = b;
+
+	if (x->is_share != y->is_share)
+		return y->is_share - x->is_share;
+	return (x->excess < y->excess) - (x->excess > y->excess);
+}
+
+size_t overview_judge(
+	const struct overview_sums *sums, struct overview_finding ret_findings[FINDINGS_MAX])
+{
+	struct judge judge = {.sums = sums, .findings = ret_findings};
+	unsigned cpus = sums->overview->cpus ? sums->overview->cpus : 1;
+
+	if (!sums->elapsed)
+		return 0;
+	for (int part = 0; part < ACTIVE_PARTS; part++)
+		judge_part(&judge, part);
+	judge_latencies(&judge);
+	judge_rate(&judge, "major faults", COUNT_MAJOR, MAJOR_FAULTS,
+		"page faults read from a disk", "page-faults");
+	judge_rate(&judge, "migrations", COUNT_MIGRATIONS, MIGRATIONS,
+		"times a thread continued on another CPU", "sched-migrate --detail");
+	judge_rate(&judge, "failing calls", COUNT_ERRORS, ERRORS,
+		"system calls failed, without those that are to be repeated", "syscalls");
+	judge_rate(&judge, "context switches", COUNT_SWITCHES, (double)SWITCHES * cpus,
+		"context switches", "cpudist");
+	judge_system(&judge);
+	qsort(ret_findings, judge.n, sizeof(*ret_findings), by_importance);
+	return judge.n;
+}

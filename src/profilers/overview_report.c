@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "overview.h"
+
+/* ---- findings ---- */
+
+static void add_number(struct attar_section *table, const char *name, double value)
+{
+	attar_row_value(table, name, false);
+	attar_value_double(table, value);
+}
+
+static void add_text(struct attar_section *table, const char *name, const char *text)
+{
+	attar_row_value(table, name, false);
+	attar_value_text(table, text, strlen(text));
+}
+
+static void add_findings(const struct overview_sums *sums, struct attar_report *report)
+{
+	struct overview_finding findings[FINDINGS_MAX];
+	struct attar_section *table = attar_report_table(report, "findings");
+	size_t n = overview_judge(sums, findings);
+
+	attar_section_column(table, "finding", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "value", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "limit", ATTAR_UNIT_TEXT);
+	for (size_t i = 0; i < n; i++) {
+		const struct overview_finding *f = &findings[i];
+		char line[160];
+
+		attar_section_row(table);
+		attar_cell_text(table, f->name);
+		attar_cell_text(table, f->value_text);
+		attar_cell_text(table, f->limit_text);
+		add_number(table, "value", f->value);
+		add_number(table, "limit", f->limit);
+		add_text(table, "evidence", f->evidence);
+		add_text(table, "command", f->command);
+		snprintf(line, sizeof(line), "next: %s", f->command);
+		attar_row_detail(table, f->evidence);
+		attar_row_detail(table, line);
+	}
+}
+
+/* ---- where the time goes ---- */
+
+/* "comm (pid): function" */
+static void add_mostly(const struct overview_sums *sums, struct attar_section *table, int part)
+{
+	const struct overview_process *top = overview_top(sums, part);
+	struct overview_function f = {.name = NULL};
+	char text[160];
+
+	if (!top) {
+		attar_cell_text(table, "");
+		attar_cell_text(table, "");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s (%d)", top->comm, (int)top->pid);
+	attar_cell_text(table, text);
+	if (part != PART_READY && part != PART_IDLE)
+		overview_places(sums, part, top->pid, &f, 1);
+	attar_cell_text(table, f.name ? f.name : "");
+}
+
+static void add_times(const struct overview_sums *sums, struct attar_report *report)
+{
+	struct attar_section *table = attar_report_table(report, "time");
+
+	attar_section_column(table, "time spent", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
+	attar_section_column(table, "time", ATTAR_UNIT_NS);
+	attar_section_column(table, "mostly", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "in", ATTAR_UNIT_TEXT);
+	for (int part = 0; part < PARTS; part++) {
+		if (!sums->parts[part])
+			continue;
+		attar_section_row(table);
+		attar_cell_text(table, overview_part_names[part]);
+		if (part == PART_IDLE || !sums->active)
+			attar_cell_none(table);
+		else
+			attar_cell_double(
+				table, 100 * (double)sums->parts[part] / (double)sums->active);
+		attar_cell_u64(table, sums->parts[part]);
+		add_mostly(sums, table, part);
+	}
+}
+
+static void add_functions(const struct overview_sums *sums, struct attar_report *report)
+{
+	struct overview_function functions[OVERVIEW_TOP];
+	struct attar_section *table = attar_report_table(report, "on CPU");
+	size_t n = overview_functions(sums, functions, OVERVIEW_TOP);
+
+	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
+	attar_section_column(table, "symbol", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "dso", ATTAR_UNIT_TEXT);
+	for (size_t i = 0; i < n; i++) {
+		attar_section_row(table);
+		attar_cell_double(
+			table, 100 * (double)functions[i].weight / (double)functions[i].all);
+		attar_cell_text(table, functions[i].name ? functions[i].name : "[unknown]");
+		attar_cell_text(table, functions[i].dso);
+	}
+}
+
+static void add_processes(const struct overview_sums *sums, struct attar_report *report)
+{
+	struct attar_section *table = attar_report_table(report, "processes");
+	size_t n = sums->n_processes < OVERVIEW_TOP ? sums->n_processes : OVERVIEW_TOP;
+
+	attar_section_column(table, "pid", ATTAR_UNIT_ID);
+	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "threads", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "on CPU", ATTAR_UNIT_NS);
+	for (int part = PART_READY; part < ACTIVE_PARTS; part++)
+		attar_section_column(table, overview_part_names[part], ATTAR_UNIT_NS);
+	for (size_t i = 0; i < n && sums->processes[i].all; i++) {
+		const struct overview_process *p = &sums->processes[i];
+		uint64_t running = 0;
+
+		for (int part = 0; part < CPU_PARTS; part++)
+			running += p->parts[part];
+		attar_section_row(table);
+		attar_cell_i64(table, p->pid);
+		attar_cell_text(table, p->comm);
+		attar_cell_u64(table, p->threads);
+		attar_cell_u64(table, running);
+		for (int part = PART_READY; part < ACTIVE_PARTS; part++)
+			attar_cell_u64(table, p->parts[part]);
+	}
+}
+
+/* ---- latencies and counts ---- */
+
+static void add_latencies(const struct overview_sums *sums, struct attar_report *report)
+{
+	static const char *const names[LATENCIES] = {
+		[LATENCY_RUN] = "run delay", [LATENCY_BLOCK] = "block I/O"};
+	static const struct attar_hist none;
+	struct attar_section *table = attar_report_table(report, "latency");
+
+	attar_section_column(table, "latency", ATTAR_UNIT_TEXT);
+	attar_section_hist_columns(table, ATTAR_UNIT_NS);
+	for (int i = 0; i < LATENCIES; i++) {
+		attar_section_row(table);
+		attar_cell_text(table, names[i]);
+		attar_cell_hist(table, sums->latencies[i] ? sums->latencies[i] : &none);
+	}
+}
+
+static void add_counts(const struct overview_sums *sums, struct attar_report *report)
+{
+	static const char *const names[COUNTS] = {[COUNT_SWITCHES] = "context switches",
+		[COUNT_MIGRATIONS] = "migrations",
+		[COUNT_FAULTS] = "page faults",
+		[COUNT_MAJOR] = "major faults",
+		[COUNT_ERRORS] = "failing calls"};
+	struct attar_section *table = attar_report_table(report, "counts");
+
+	attar_section_column(table, "what", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "count", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "per second", ATTAR_UNIT_COUNT);
+	for (int i = 0; i < COUNTS; i++) {
+		attar_section_row(table);
+		attar_cell_text(table, names[i]);
+		attar_cell_u64(table, sums->counts[i]);
+		if (sums->elapsed)
+			attar_cell_u64(table,
+				(uint64_t)((double)sums->counts[i] * 1e9 / (double)sums->elapsed));
+	}
+}
+
+/* ---- system calls ---- */
+
+struct call {
+	char name[OVERVIEW_NAME_BYTES];
+	uint64_t sums[CALL_SUMS];
+	uint64_t most; /* errors with this number: */
+	int64_t error;
+};
+
+struct calls {
+	struct call *at;
+	size_t n;
+};
+
+static struct call *call_of(struct calls *calls, const char *name)
+{
+	struct call *call;
+
+	for (size_t i = 0; i < calls->n; i++)
+		if (!strcmp(calls->at[i].name, name))
+			return &calls->at[i];
+	call = &calls->at[calls->n++];
+	snprintf(call->name, sizeof(call->name), "%s", name);
+	return call;
+}
+
+static void add_error(
+	const struct overview_sums *sums, struct calls *calls, const struct attar_keyrow *row)
+{
+	const struct overview_error *key = row->key;
+	uint64_t n = (uint64_t)((double)attar_keyrow_sums(row, sums->scope)->sums[0] * sums->scale);
+	const struct attar_expr_value number = {.number = key->call};
+	const struct attar_expr_record record = {.variables = &number};
+	struct attar_expr_value text;
+	char name[OVERVIEW_NAME_BYTES];
+	struct call *call;
+
+	if (!n)
+		return;
+	attar_expr_eval(sums->overview->syscall_name, &record, &text);
+	snprintf(name, sizeof(name), "%.*s", (int)text.len, text.bytes ? text.bytes : "");
+	call = call_of(calls, name);
+	call->sums[CALL_ERRORS] += n;
+	if (n > call->most) {
+		call->most = n;
+		call->error = key->error;
+	}
+}
+
+/* System calls by name, with their errors. -ENOMEM, or 0: free calls->at. */
+static int read_calls(const struct overview_sums *sums, struct calls *calls)
+{
+	const struct overview *o = sums->overview;
+	struct attar_keyrow *row = NULL;
+
+	calls->at = calloc(attar_keytable_keys(o->calls) + attar_keytable_keys(o->errors) + 1,
+		sizeof(*calls->at));
+	if (!calls->at)
+		return -ENOMEM;
+	while ((row = attar_keytable_next(o->calls, row))) {
+		struct call *call = call_of(calls, row->key);
+
+		for (int i = 0; i < CALL_SUMS; i++)
+			call->sums[i] = attar_keyrow_sums(row, sums->scope)->sums[i];
+		call->sums[CALL_WAITS] = (uint64_t)((double)call->sums[CALL_WAITS] * sums->scale);
+		call->sums[CALL_IDLES] = (uint64_t)((double)call->sums[CALL_IDLES] * sums->scale);
+	}
+	while ((row = attar_keytable_next(o->errors, row)))
+		add_error(sums, calls, row);
+	return 0;
+}
+
+static uint64_t busy(const struct call *call)
+{
+	return call->sums[CALL_RUNS] + call->sums[CALL_WAITS];
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	if (busy(x) != busy(y))
+		return busy(x) < busy(y) ? 1 : -1;
+	return (x->sums[CALL_IDLES] < y->sums[CALL_IDLES]) -
+	       (x->sums[CALL_IDLES] > y->sums[CALL_IDLES]);
+}
+
+static int by_errors(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	if (x->sums[CALL_ERRORS] != y->sums[CALL_ERRORS])
+		return x->sums[CALL_ERRORS] < y->sums[CALL_ERRORS] ? 1 : -1;
+	return by_time(a, b);
+}
+
+static void add_call(struct attar_section *table, const struct call *call)
+{
+	char text[64] = "";
+
+	if (call->sums[CALL_ERRORS]) {
+		const char *name = strerrorname_np((int)call->error);
+
+		snprintf(text, sizeof(text), "%s", name ? name : "?");
+	}
+	attar_section_row(table);
+	attar_cell_text(table, call->name);
+	attar_cell_u64(table, call->sums[CALL_RUNS]);
+	attar_cell_u64(table, call->sums[CALL_WAITS]);
+	attar_cell_u64(table, call->sums[CALL_IDLES]);
+	attar_cell_u64(table, call->sums[CALL_ERRORS]);
+	attar_cell_text(table, text);
+}
+
+/* Those with most time, then others with most errors. */
+static int add_calls(const struct overview_sums *sums, struct attar_report *report)
+{
+	struct attar_section *table = attar_report_table(report, "system calls");
+	struct calls calls = {0};
+	size_t rest;
+
+	attar_section_column(table, "syscall", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "on CPU", ATTAR_UNIT_NS);
+	attar_section_column(table, "waiting", ATTAR_UNIT_NS);
+	attar_section_column(table, "idle", ATTAR_UNIT_NS);
+	attar_section_column(table, "errors", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "mostly", ATTAR_UNIT_TEXT);
+	if (read_calls(sums, &calls) < 0)
+		return -ENOMEM;
+	qsort(calls.at, calls.n, sizeof(*calls.at), by_time);
+	for (size_t i = 0; i < calls.n && i < OVERVIEW_TOP; i++)
+		if (busy(&calls.at[i]) || calls.at[i].sums[CALL_IDLES] ||
+			calls.at[i].sums[CALL_ERRORS])
+			add_call(table, &calls.at[i]);
+	rest = calls.n > OVERVIEW_TOP ? calls.n - OVERVIEW_TOP : 0;
+	qsort(calls.at + calls.n - rest, rest, sizeof(*calls.at), by_errors);
+	for (size_t i = calls.n - rest; i < calls.n && i < 2 * OVERVIEW_TOP; i++)
+		if (calls.at[i].sums[CALL_ERRORS])
+			add_call(table, &calls.at[i]);
+	free(calls.at);
+	return 0;
+}
+
+/* ---- all ---- */
+
+static void add_remarks(const struct overview_sums *sums, struct attar_report *report)
+{
+	struct attar_states_stats stats;
+
+	attar_states_get_stats(sums->overview->times.states, &stats);
+	if (sums->scale > 1)
+		attar_report_remark(report,
+			"to use little CPU time, attar watched context switches, block I/O and "
+			"failing calls for %.0f %% of the time only; their times and counts are "
+			"estimates for all of it",
+			100 / sums->scale);
+	if (stats.lost && sums->scale <= 1)
+		attar_report_remark(report,
+			"times left out because events were lost during them: %llu",
+			(unsigned long long)stats.lost);
+}
+
+int overview_fill(const struct overview_sums *sums, struct attar_report *report)
+{
+	const struct attar_stacks_opts opts = {.size = sizeof(opts),
+		.weight = "time",
+		.unit = ATTAR_UNIT_NS,
+		.no_table = true,
+		.tree = true};
+	int r;
+
+	add_findings(sums, report);
+	add_times(sums, report);
+	add_processes(sums, report);
+	add_functions(sums, report);
+	add_latencies(sums, report);
+	add_counts(sums, report);
+	r = add_calls(sums, report);
+	add_remarks(sums, report);
+	if (r == 0 && sums->overview->stacks)
+		r = attar_run_stacks(sums->run, report, sums->overview->stacks, sums->scope, &opts);
+	return r;
+}

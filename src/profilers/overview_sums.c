@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "overview.h"
+
+const char *const overview_part_names[PARTS] = {
+	[PART_USER] = "user code",
+	[PART_KERNEL] = "kernel",
+	[PART_FAULT] = "page faults",
+	[PART_IRQ] = "interrupts",
+	[PART_SPIN] = "kernel spinlocks",
+	[PART_READY] = "run queue",
+	[PART_DISK] = "disk",
+	[PART_LOCK] = "lock",
+	[PART_SLEEP] = "sleep",
+	[PART_PEER] = "other programs",
+	[PART_BLOCKED] = "other waits",
+	[PART_IDLE] = "idle",
+};
+
+/* Parts of waits, by state. */
+static const struct {
+	enum thread_state state;
+	enum overview_part part;
+} waits[] = {{THREAD_DISK, PART_DISK}, {THREAD_LOCK, PART_LOCK}, {THREAD_SLEEP, PART_SLEEP},
+	{THREAD_PEER, PART_PEER}, {THREAD_BLOCKED, PART_BLOCKED}};
+
+enum { N_WAITS = sizeof(waits) / sizeof(*waits) };
+
+/* ---- the whole ---- */
+
+static uint64_t scaled(const struct overview_sums *sums, uint64_t value)
+{
+	return (uint64_t)((double)value * sums->scale);
+}
+
+static int end_interval(struct overview *o)
+{
+	struct attar_keytable *const tables[] = {
+		o->threads, o->places, o->functions, o->calls, o->errors, o->latencies, o->counts};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(tables) / sizeof(*tables); i++)
+		r = attar_keytable_end_interval(tables[i]);
+	return r;
+}
+
+/* Counts of the thread times, which are totals, become counts of the interval. */
+static int take_counts(struct overview *o)
+{
+	struct attar_keyrow *row = attar_keytable_at_u64(o->counts, COUNT_SWITCHES);
+
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0] += o->times.switches - o->switches_before;
+	row = attar_keytable_at_u64(o->counts, COUNT_MIGRATIONS);
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0] += o->times.migrations - o->migrations_before;
+	o->switches_before = o->times.switches;
+	o->migrations_before = o->times.migrations;
+	return 0;
+}
+
+static void read_counts(struct overview_sums *sums)
+{
+	const struct overview *o = sums->overview;
+
+	for (uint64_t i = 0; i < COUNTS; i++) {
+		const struct attar_keyrow *row = attar_keytable_find(o->counts, &i, sizeof(i));
+		uint64_t n = row ? attar_keyrow_sums(row, sums->scope)->sums[0] : 0;
+
+		sums->counts[i] = i == COUNT_FAULTS || i == COUNT_MAJOR ? n : scaled(sums, n);
+	}
+	for (uint64_t i = 0; i < LATENCIES; i++) {
+		const struct attar_keyrow *row = attar_keytable_find(o->latencies, &i, sizeof(i));
+
+		sums->latencies[i] = row ? &attar_keyrow_sums(row, sums->scope)->hists[0] : NULL;
+	}
+}
+
+/* ---- processes ---- */
+
+static uint64_t running(const uint64_t *thread)
+{
+	return thread[SUM_STATE + THREAD_RUNNING];
+}
+
+/* The time on a CPU, divided as the samples of the thread, or of all if it has none. */
+static void add_running(
+	uint64_t time, const uint64_t *samples, const uint64_t *all_samples, uint64_t *parts)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < CPU_PARTS; i++)
+		all += samples[i];
+	if (!all) {
+		samples = all_samples;
+		for (int i = 0; i < CPU_PARTS; i++)
+			all += samples[i];
+	}
+	if (!all) {
+		parts[PART_USER] += time;
+		return;
+	}
+	for (int i = 0; i < CPU_PARTS; i++)
+		parts[i] += (uint64_t)((double)time * (double)samples[i] / (double)all);
+}
+
+/* Kernel threads wait for work of others, and so does what waits long while others are active. */
+static void add_waits(const struct overview_sums *sums, const struct thread_group *group,
+	const uint64_t *thread, bool leaves_out_long, uint64_t *parts)
+{
+	bool is_system = !sums->overview->has_selection;
+
+	for (size_t i = 0; i < N_WAITS; i++) {
+		uint64_t all = thread[SUM_STATE + waits[i].state],
+			 idle = leaves_out_long && waits[i].part != PART_DISK
+					? thread[SUM_LONG + waits[i].state]
+					: 0;
+
+		if (is_system && (waits[i].part == PART_PEER || waits[i].part == PART_BLOCKED ||
+					 group->is_kernel_thread))
+			idle = all;
+		parts[waits[i].part] += all - idle;
+		parts[PART_IDLE] += idle;
+	}
+	parts[PART_READY] += thread[SUM_STATE + THREAD_READY];
+	parts[PART_IDLE] += thread[SUM_STATE + THREAD_CONDITION] + thread[SUM_STATE + THREAD_WORK];
+}
+
+/* The present name of the main thread, or one that a thread had. */
+static void name_process(const struct overview_sums *sums, struct overview_process *process,
+	const struct thread_group *group)
+{
+	const struct attar_thread *thread = attar_run_thread(sums->run, group->pid);
+
+	if (*process->comm && group->tid != group->pid)
+		return;
+	snprintf(process->comm, sizeof(process->comm), "%s", thread ? thread->comm : group->comm);
+}
+
+static void add_thread(const struct overview_sums *sums, struct overview_process *process,
+	const struct attar_keyrow *row, bool leaves_out_long, const uint64_t *all_samples)
+{
+	const struct thread_group *group = row->key;
+	const uint64_t *thread = attar_keyrow_sums(row, sums->scope)->sums;
+	uint64_t parts[PARTS] = {0};
+
+	add_running(running(thread), &thread[SUM_SAMPLES], all_samples, parts);
+	add_waits(sums, group, thread, leaves_out_long, parts);
+	for (int i = 0; i < PARTS; i++)
+		process->parts[i] += parts[i];
+	name_process(sums, process, group);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct thread_group *x = (*(struct attar_keyrow *const *)a)->key,
+				  *y = (*(struct attar_keyrow *const *)b)->key;
+
+	return x->pid != y->pid ? (x->pid > y->pid) - (x->pid < y->pid)
+				: (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static int by_active(const void *a, const void *b)
+{
+	const struct overview_process *x = a, *y = b;
+
+	return (x->all < y->all) - (x->all > y->all);
+}
+
+/* Whether enough goes on that threads which wait long are just not needed. */
+static bool is_busy(const struct overview_sums *sums, struct attar_keyrow *const *rows, size_t n)
+{
+	uint64_t busy = 0;
+
+	if (!sums->overview->has_selection)
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *thread = attar_keyrow_sums(rows[i], sums->scope)->sums;
+
+		busy += running(thread) + thread[SUM_STATE + THREAD_READY] +
+			thread[SUM_STATE + THREAD_DISK];
+	}
+	return (double)scaled(sums, busy) >= 0.2 * (double)sums->elapsed;
+}
+
+static void all_samples(const struct overview_sums *sums, struct attar_keyrow *const *rows,
+	size_t n, uint64_t *ret_samples)
+{
+	for (size_t i = 0; i < n; i++)
+		for (int part = 0; part < CPU_PARTS; part++)
+			ret_samples[part] +=
+				attar_keyrow_sums(rows[i], sums->scope)->sums[SUM_SAMPLES + part];
+}
+
+/* Only rows with a key: what was evicted had the least time. */
+static void add_processes(struct overview_sums *sums, struct attar_keyrow **rows, size_t n)
+{
+	uint64_t samples[CPU_PARTS] = {0};
+	bool leaves_out_long = is_busy(sums, rows, n);
+	struct overview_process *process = sums->processes - 1;
+	int32_t last = 0;
+
+	all_samples(sums, rows, n, samples);
+	qsort(rows, n, sizeof(*rows), by_pid);
+	for (size_t i = 0; i < n; i++) {
+		const struct thread_group *group = rows[i]->key;
+
+		if (!sums->n_processes || process->pid != group->pid) {
+			*++process = (struct overview_process){.pid = group->pid};
+			sums->n_processes++;
+			last = 0;
+		}
+		process->threads += group->tid != last; /* it may have rows under several names */
+		last = group->tid;
+		add_thread(sums, process, rows[i], leaves_out_long, samples);
+	}
+	for (size_t i = 0; i < sums->n_processes; i++)
+		for (int part = 0; part < PARTS; part++) {
+			uint64_t *time = &sums->processes[i].parts[part];
+
+			*time = scaled(sums, *time);
+			sums->parts[part] += *time;
+			sums->processes[i].all += part < ACTIVE_PARTS ? *time : 0;
+			sums->active += part < ACTIVE_PARTS ? *time : 0;
+		}
+	qsort(sums->processes, sums->n_processes, sizeof(*sums->processes), by_active);
+}
+
+static int read_threads(struct overview_sums *sums)
+{
+	struct attar_keytable *threads = sums->overview->threads;
+	struct attar_keyrow **rows;
+	size_t n;
+	int r = attar_keytable_rows(threads, sums->scope, SUM_ALL, &rows, &n);
+
+	if (r < 0)
+		return r;
+	n -= n && !rows[n - 1]->key;
+	sums->processes = calloc(n + 1, sizeof(*sums->processes));
+	if (sums->processes)
+		add_processes(sums, rows, n);
+	free(rows);
+	return sums->processes ? 0 : -ENOMEM;
+}
+
+/* Part of the time may have been watched only. */
+static void set_times(struct overview_sums *sums, struct attar_run *run)
+{
+	struct overview *o = sums->overview;
+	uint64_t watched = duty_watched(&o->duty, attar_run_began(run), attar_run_until(run)),
+		 recent = watched - o->watched_before;
+
+	o->watched_before = watched;
+	if (sums->scope == ATTAR_SCOPE_WHOLE)
+		recent = watched;
+	sums->scale = recent && recent < sums->elapsed ? (double)sums->elapsed / (double)recent : 1;
+}
+
+int overview_add_up(struct attar_run *run, struct overview *o, struct attar_report *report,
+	enum attar_scope scope, struct overview_sums *ret_sums)
+{
+	int r = take_counts(o);
+
+	*ret_sums = (struct overview_sums){.overview = o, .run = run, .scope = scope};
+	attar_report_get_span(report, NULL, &ret_sums->elapsed);
+	if (r == 0)
+		r = end_interval(o);
+	if (r < 0)
+		return r;
+	set_times(ret_sums, run);
+	if (attar_run_is_live(run))
+		system_stat_read(&o->now);
+	ret_sums->system = system_stat_change(
+		scope == ATTAR_SCOPE_WHOLE ? &o->began : &o->last, &o->now, ret_sums->elapsed);
+	o->last = o->now;
+	read_counts(ret_sums);
+	return read_threads(ret_sums);
+}
+
+void overview_sums_done(struct overview_sums *sums)
+{
+	free(sums->processes);
+}
+
+const struct overview_process *overview_top(
+	const struct overview_sums *sums, enum overview_part part)
+{
+	const struct overview_process *top = NULL;
+
+	for (size_t i = 0; i < sums->n_processes; i++)
+		if (sums->processes[i].parts[part] > (top ? top->parts[part] : 0))
+			top = &sums->processes[i];
+	return top;
+}
+
+/* ---- functions ---- */
+
+struct place {
+	const char *name, *dso;
+	uint64_t start, weight;
+};
+
+static int by_function(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int dso = strcmp(x->dso, y->dso);
+
+	if (dso)
+		return dso;
+	return x->start != y->start ? (x->start > y->start) - (x->start < y->start)
+				    : strcmp(x->name ? x->name : "", y->name ? y->name : "");
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct overview_function *x = a, *y = b;
+
+	return (x->weight < y->weight) - (x->weight > y->weight);
+}
+
+static void resolve(struct attar_symbols *symbols, attar_location location, struct place *ret_place)
+{
+	struct attar_symbol symbol = {.name = NULL};
+
+	ret_place->dso = "";
+	if (!location)
+		return;
+	if (attar_symbols_resolve(symbols, location, &symbol) == 0) {
+		ret_place->name = symbol.name;
+		ret_place->start = symbol.start;
+	}
+	if (symbol.dso)
+		ret_place->dso = symbol.dso;
+}
+
+static size_t keep_largest(
+	struct place *places, size_t n, uint64_t all, struct overview_function *ret, size_t max)
+{
+	struct overview_function *functions = malloc((n + 1) * sizeof(*functions));
+	size_t found = 0;
+
+	if (!functions)
+		return 0;
+	if (n)
+		qsort(places, n, sizeof(*places), by_function);
+	for (size_t i = 0; i < n; i++) {
+		if (!i || by_function(&places[i - 1], &places[i]) != 0)
+			functions[found++] = (struct overview_function){
+				.name = places[i].name, .dso = places[i].dso, .all = all};
+		functions[found - 1].weight += places[i].weight;
+	}
+	if (found)
+		qsort(functions, found, sizeof(*functions), by_weight);
+	found = found < max ? found : max;
+	memcpy(ret, functions, found * sizeof(*functions));
+	free(functions);
+	return found;
+}
+
+static size_t largest(const struct overview_sums *sums, const struct attar_keytable *table,
+	const struct overview_place *wanted, struct overview_function *ret, size_t max)
+{
+	struct attar_symbols *symbols = attar_run_symbols(sums->run);
+	struct attar_keyrow **rows;
+	struct place *places;
+	uint64_t all = 0;
+	size_t n, kept = 0;
+
+	if (attar_keytable_rows(table, sums->scope, 0, &rows, &n) < 0)
+		return 0;
+	places = calloc(n + 1, sizeof(*places));
+	for (size_t i = 0; places && i < n; i++) {
+		const struct overview_place *place = rows[i]->key;
+
+		if (!place || place->part != wanted->part ||
+			(wanted->pid && place->pid != wanted->pid))
+			continue;
+		places[kept].weight = attar_keyrow_sums(rows[i], sums->scope)->sums[0];
+		resolve(symbols, place->location, &places[kept]);
+		all += places[kept++].weight;
+	}
+	n = places ? keep_largest(places, kept, all, ret, max) : 0;
+	free(places);
+	free(rows);
+	return n;
+}
+
+size_t overview_places(const struct overview_sums *sums, enum overview_part part, int32_t pid,
+	struct overview_function *ret_functions, size_t n)
+{
+	const struct overview_place wanted = {.pid = pid, .part = part};
+
+	return largest(sums, sums->overview->places, &wanted, ret_functions, n);
+}
+
+size_t overview_functions(
+	const struct overview_sums *sums, struct overview_function *ret_functions, size_t n)
+{
+	const struct overview_place wanted = {.pid = 0};
+
+	return largest(sums, sums->overview->functions, &wanted, ret_functions, n);
+}

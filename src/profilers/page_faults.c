@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* page-faults: which processes fault on which files and other mappings. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attar/keytable.h"
+#include "attar/run.h"
+#include "mappings.h"
+#include "registers.h"
+
+enum { SUM_FAULTS, SUM_MAJOR, SUMS, KEYS_MAX = 1 << 16, DEPTH_MAX = 512, NAME_BYTES = 64 };
+
+enum { STACK_BELOW = 1 << 16, STACK_ABOVE = 8 << 20 };
+
+/* What the faults of a row have in common. */
+struct key {
+	uint64_t process; /* pid */
+	uint64_t kind;
+	uint64_t start; /* of a mapping without a file */
+	const char *path;
+};
+
+/* The block of a row. */
+struct range {
+	uint64_t first, last; /* addresses */
+	int64_t pid;
+	char comm[NAME_BYTES];
+};
+
+struct page_faults {
+	bool graph, detail;
+
+	struct mappings mappings;
+	struct attar_keytable *table;
+	struct attar_stacks *stacks;
+	uint32_t major; /* source of major faults */
+};
+
+/* ---- faults ---- */
+
+/* A stack that has grown since, or whose process has exited, is where the stack pointer is. */
+static enum mapping_kind guess(const struct attar_event *ev)
+{
+	uint64_t address = ev->record->sample.addr, sp;
+
+	if (!registers_stack_pointer(&ev->record->sample.regs_user, &sp))
+		return MAPPING_UNKNOWN;
+	return address + STACK_BELOW >= sp && address < sp + STACK_ABOVE ? MAPPING_STACK
+									 : MAPPING_UNKNOWN;
+}
+
+static struct mapping find_mapping(struct page_faults *p, const struct attar_event *ev)
+{
+	const struct mapping *found =
+		mappings_find(&p->mappings, ev->thread, ev->record->sample.addr);
+
+	return found ? *found : (struct mapping){.kind = guess(ev), .path = ""};
+}
+
+static void columns(struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_section_column(lines, "fault", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "address", ATTAR_UNIT_HEX);
+	attar_section_column(lines, "mapping", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "file", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "registers", ATTAR_UNIT_TEXT);
+}
+
+static int show(struct attar_run *run, struct page_faults *p, const struct attar_event *ev,
+	const struct mapping *mapping, const attar_location *locations, size_t n)
+{
+	struct attar_section *lines = attar_run_lines(run, "faults", columns);
+	char text[REGISTERS_TEXT_MAX];
+
+	if (!lines)
+		return -ENOMEM;
+	attar_section_row(lines);
+	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
+	attar_cell_text(lines, ev->thread->comm);
+	attar_cell_i64(lines, ev->thread->tid);
+	attar_cell_u64(lines, ev->cpu);
+	attar_cell_text(lines, ev->counter == p->major ? "major" : "minor");
+	attar_cell_u64(lines, ev->record->sample.addr);
+	attar_cell_text(lines, mapping_kind_name(mapping->kind));
+	attar_cell_text(lines, mapping->path);
+	registers_text(&ev->record->sample.regs_user, text);
+	attar_cell_text(lines, text);
+	attar_row_stack(lines, attar_run_symbols(run), locations, p->graph ? n : 1);
+	return 0;
+}
+
+static int count(struct page_faults *p, const struct attar_event *ev, const struct mapping *mapping)
+{
+	const struct key key = {.process = (uint64_t)ev->thread->process->pid,
+		.kind = mapping->kind,
+		.start = mapping->kind == MAPPING_FILE ? 0 : mapping->start,
+		.path = mapping->path};
+	uint64_t address = ev->record->sample.addr;
+	struct attar_keyrow *row = attar_keytable_at(p->table, &key, sizeof(key));
+	struct range *range = row ? row->value : NULL;
+
+	if (!row)
+		return -ENOMEM;
+	if (!range->comm[0] || address < range->first)
+		range->first = address;
+	if (address > range->last)
+		range->last = address;
+	range->pid = ev->thread->process->pid;
+	if (strncmp(range->comm, ev->thread->process->comm, NAME_BYTES - 1) != 0)
+		snprintf(range->comm, NAME_BYTES, "%s", ev->thread->process->comm);
+	row->interval.sums[SUM_FAULTS]++;
+	row->interval.sums[SUM_MAJOR] += ev->counter == p->major;
+	return 0;
+}
+
+static int on_fault(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	attar_location locations[DEPTH_MAX];
+	struct page_faults *p = self;
+	struct mapping mapping = find_mapping(p, ev);
+	size_t n = p->graph || p->detail ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
+	int r = count(p, ev, &mapping);
+
+	if (r == 0 && p->detail && attar_run_wants_lines(run))
+		r = show(run, p, ev, &mapping, locations, n);
+	return r < 0 || !p->stacks ? r : attar_stacks_add(p->stacks, ev->thread, locations, n, 1);
+}
+
+static int on_record(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return mappings_record(&((struct page_faults *)self)->mappings, ev);
+}
+
+/* ---- reports ---- */
+
+static void add_row(
+	struct attar_section *table, const struct attar_keyrow *row, enum attar_scope scope)
+{
+	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
+	const struct range *range = row->value;
+	struct key key = {.path = ""};
+
+	if (row->key)
+		memcpy(&key, row->key, sizeof(key));
+	attar_section_row(table);
+	attar_cell_text(table, row->key ? range->comm : "[others]");
+	if (row->key)
+		attar_cell_i64(table, range->pid);
+	else
+		attar_cell_none(table);
+	attar_cell_u64(table, sums->sums[SUM_FAULTS]);
+	attar_cell_u64(table, sums->sums[SUM_MAJOR]);
+	attar_cell_text(table, mapping_kind_name((enum mapping_kind)key.kind));
+	attar_cell_u64(table, range->first);
+	attar_cell_u64(table, range->last);
+	attar_cell_text(table, key.path);
+}
+
+static void add_columns(struct attar_section *table)
+{
+	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "pid", ATTAR_UNIT_ID);
+	attar_section_column(table, "faults", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "major", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "mapping", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "from", ATTAR_UNIT_HEX);
+	attar_section_column(table, "to", ATTAR_UNIT_HEX);
+	attar_section_column(table, "file", ATTAR_UNIT_TEXT);
+}
+
+static int page_faults_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "faults", .tree = true};
+	struct attar_section *table = attar_report_table(report, "page faults");
+	struct page_faults *p = self;
+	int r = attar_keytable_end_interval(p->table);
+	struct attar_keyrow **rows;
+	size_t n;
+
+	if (r == 0)
+		r = attar_keytable_rows(p->table, scope, SUM_FAULTS, &rows, &n);
+	if (r < 0)
+		return r;
+	add_columns(table);
+	for (size_t i = 0; i < n; i++)
+		add_row(table, rows[i], scope);
+	free(rows);
+	attar_report_evicted(report, p->table, "mappings");
+	return attar_run_stacks(run, report, p->stacks, scope, &opts);
+}
+
+/* ---- life ---- */
+
+/* Faults by their software events; mappings of data need records of their own. */
+static int add_sources(struct attar_run *run, struct page_faults *p)
+{
+	struct perf_event_attr fault = {.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_PERIOD |
+			       PERF_SAMPLE_REGS_USER,
+		.sample_regs_user = p->detail ? registers_all() : registers_stack_pointer_mask()};
+	struct perf_event_attr maps = {.type = PERF_TYPE_SOFTWARE,
+		.sample_type = PERF_SAMPLE_IP, /* times are at the same offset then */
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap_data = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1};
+	int r;
+
+	if (p->graph)
+		fault.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	r = attar_run_source(run, "minor-faults", &fault, on_fault);
+	fault.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+	p->major = attar_run_sources(run);
+	if (r == 0)
+		r = attar_run_source(run, "major-faults", &fault, on_fault);
+	return r < 0 ? r : attar_run_source(run, "mappings", &maps, on_fault);
+}
+
+static int page_faults_open(struct attar_run *run, void *self)
+{
+	const struct attar_keytable_opts opts = {.size = sizeof(opts),
+		.sums = SUMS,
+		.value_size = sizeof(struct range),
+		.key_max = sizeof(struct key),
+		.keys_max = KEYS_MAX};
+	struct page_faults *p = self;
+	int r = mappings_init(&p->mappings);
+
+	if (r == 0)
+		r = add_sources(run, p);
+	if (r == 0)
+		r = attar_keytable_new(&opts, &p->table);
+	p->graph |= attar_run_wants_tree(run);
+	return r < 0 || !p->graph ? r : attar_stacks_new(attar_run_symbols(run), &p->stacks);
+}
+
+static void page_faults_close(void *self)
+{
+	struct page_faults *p = self;
+
+	mappings_done(&p->mappings);
+	attar_keytable_free(p->table);
+	attar_stacks_free(p->stacks);
+}
+
+#define T struct page_faults
+
+static const struct attar_option options[] = {
+	ATTAR_FLAG(T, graph, 'g', "call-graph", "the stacks of the faults"),
+	ATTAR_FLAG(T, detail, 0, "detail",
+		"print each fault, with the registers in user code, and its stack with -g"),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"page-faults -i 1s", "the faults of all processes by mapping, each second"},
+	{"page-faults -g --flame-graph faults.html -p 1234", "where a process faults"},
+	{"page-faults --detail -- ls", "each fault of a command, with its registers"}, {0}};
+
+const struct attar_profiler profiler_page_faults = {
+	.name = "page-faults",
+	.group = "Memory",
+	.summary = "which processes fault on which files and other mappings, and where",
+	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.needs = "perf events, whole system",
+	.self_size = sizeof(struct page_faults),
+	.options = options,
+	.examples = examples,
+	.open = page_faults_open,
+	.record = on_record,
+	.report = page_faults_report,
+	.close = page_faults_close,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* sched-migrate: how often tasks move between CPUs, and whether they keep their caches. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attar/run.h"
+#include "topology.h"
+
+enum { COMM_BYTES = 16, DEPTH_MAX = 127 };
+enum { ALL, L2, LLC, UNKNOWN, SUMS }; /* UNKNOWN: of CPUs whose caches are not known */
+
+struct sched_migrate {
+	const char *filter;
+	bool detail, graph;
+
+	char *event;
+	struct attar_input input;
+	struct topology topology;
+	struct attar_keytable *tasks, *pairs; /* by thread, by CPU and CPU */
+	struct attar_stacks *stacks;          /* with -g */
+};
+
+/* ---- events ---- */
+
+enum { PID, COMM, ORIG_CPU, DEST_CPU };
+
+static int add(const struct sched_migrate *m, const struct attar_event *ev,
+	struct attar_keyrow *row)
+{
+	size_t orig = attar_arg_u64(ev, ORIG_CPU), dest = attar_arg_u64(ev, DEST_CPU);
+	int llc = topology_shares(&m->topology, TOPOLOGY_LLC, orig, dest);
+
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[ALL]++;
+	row->interval.sums[L2] += topology_shares(&m->topology, TOPOLOGY_L2, orig, dest) == 1;
+	row->interval.sums[LLC] += llc == 1;
+	row->interval.sums[UNKNOWN] += llc < 0;
+	return 0;
+}
+
+static int on_migrate(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct sched_migrate *m = self;
+	pid_t tid = (pid_t)attar_arg_i64(ev, PID);
+	uint64_t pair = attar_arg_u64(ev, ORIG_CPU) << 32 | (uint32_t)attar_arg_u64(ev, DEST_CPU);
+	struct attar_thread *thread = attar_run_thread(run, tid);
+	attar_location locations[DEPTH_MAX];
+	struct attar_keyrow *row;
+	size_t n;
+	const char *comm = attar_arg_text(ev, COMM, &n);
+	int r;
+
+	if (!attar_run_is_selected(run, thread))
+		return 0;
+	row = attar_keytable_at_u64(m->tasks, (uint64_t)tid);
+	r = add(m, ev, row);
+	if (r == 0 && comm) {
+		memset(row->value, 0, COMM_BYTES);
+		memcpy(row->value, comm, n < COMM_BYTES ? n : COMM_BYTES - 1);
+	}
+	if (r == 0)
+		r = add(m, ev, attar_keytable_at_u64(m->pairs, pair));
+	if (r == 0 && m->stacks)
+		r = attar_stacks_add(m->stacks, ev->thread, locations,
+			attar_event_stack(ev, locations, DEPTH_MAX), 1);
+	return r;
+}
+
+/* ---- reporting ---- */
+
+static void sum_columns(struct attar_section *table)
+{
+	attar_section_column(table, "migrations", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "same L2", ATTAR_UNIT_PERCENT);
+	attar_section_column(table, "same LLC", ATTAR_UNIT_PERCENT);
+}
+
+static void add_share(struct attar_section *table, uint64_t part, uint64_t of)
+{
+	if (of)
+		attar_cell_double(table, 100 * (double)part / (double)of);
+	else
+		attar_cell_none(table);
+}
+
+/* Shares are those of the migrations between CPUs whose caches are known. */
+static void add_sums(struct attar_section *table, const uint64_t *sums)
+{
+	uint64_t known = sums[ALL] - sums[UNKNOWN];
+
+	attar_cell_u64(table, sums[ALL]);
+	add_share(table, sums[L2], known);
+	add_share(table, sums[LLC], known);
+}
+
+static void add_task(struct attar_section *table, const struct attar_keyrow *row)
+{
+	if (row->key)
+		attar_cell_u64(table, row->number);
+	else
+		attar_cell_none(table);
+	attar_cell_text(table, row->key ? row->value : "[others]");
+}
+
+static void add_pair(struct attar_section *table, const struct attar_keyrow *row)
+{
+	attar_cell_u64(table, row->number >> 32);
+	attar_cell_u64(table, (uint32_t)row->number);
+}
+
+static int add_rows(struct attar_section *table, struct attar_keytable *of, enum attar_scope scope,
+	void (*add_key)(struct attar_section *table, const struct attar_keyrow *row),
+	uint64_t *total)
+{
+	struct attar_keyrow **rows;
+	size_t n;
+	int r = attar_keytable_rows(of, scope, ALL, &rows, &n);
+
+	if (r < 0)
+		return r;
+	sum_columns(table);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *sums = attar_keyrow_sums(rows[i], scope)->sums;
+
+		attar_section_row(table);
+		add_key(table, rows[i]);
+		add_sums(table, sums);
+		for (int k = 0; total && k < SUMS; k++)
+			total[k] += sums[k];
+	}
+	free(rows);
+	return 0;
+}
+
+static const struct attar_stacks_opts by_migrations = {
+	.size = sizeof(by_migrations), .weight = "migrations"};
+
+static int sched_migrate_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct sched_migrate *m = self;
+	struct attar_section *total = attar_report_table(report, "migrations"), *table;
+	uint64_t sums[SUMS] = {0};
+	int r = attar_keytable_end_interval(m->tasks);
+
+	if (r == 0)
+		r = attar_keytable_end_interval(m->pairs);
+	if (r < 0)
+		return r;
+	table = attar_report_table(report, "tasks");
+	attar_section_column(table, "tid", ATTAR_UNIT_ID);
+	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	r = add_rows(table, m->tasks, scope, add_task, sums);
+	sum_columns(total);
+	attar_section_row(total);
+	add_sums(total, sums);
+	if (sums[UNKNOWN])
+		attar_report_remark(report,
+			"migrations between CPUs whose caches are not in sysfs, left out of the "
+			"shares: %llu",
+			(unsigned long long)sums[UNKNOWN]);
+	if (r == 0 && m->detail) {
+		table = attar_report_table(report, "cpus");
+		attar_section_column(table, "from", ATTAR_UNIT_ID);
+		attar_section_column(table, "to", ATTAR_UNIT_ID);
+		r = add_rows(table, m->pairs, scope, add_pair, NULL);
+	}
+	attar_report_evicted(report, m->tasks, "threads");
+	return r < 0 ? r : attar_run_stacks(run, report, m->stacks, scope, &by_migrations);
+}
+
+/* ---- life ---- */
+
+static int open_events(struct attar_run *run, struct sched_migrate *m)
+{
+	int r = asprintf(&m->event, "sched:sched_migrate_task%s%s%s", m->filter ? "/" : "",
+		m->filter ? m->filter : "", m->filter ? "/" : "");
+
+	if (r < 0)
+		return attar_fail(-ENOMEM, "out of memory");
+	m->input = (struct attar_input){.event = m->event,
+		.fields = {"pid", "comm", "orig_cpu", "dest_cpu"},
+		.on_event = on_migrate,
+		.stacks = m->graph};
+	r = attar_run_select_tasks(run);
+	if (r == 0)
+		r = attar_run_keep_own(run);
+	return r == 0 ? attar_run_input(run, &m->input) : r;
+}
+
+static int sched_migrate_open(struct attar_run *run, void *self)
+{
+	struct sched_migrate *m = self;
+	struct attar_keytable_opts opts = {
+		.size = sizeof(opts), .sums = SUMS, .value_size = COMM_BYTES};
+	int r;
+
+	m->graph |= attar_run_wants_tree(run);
+	r = open_events(run, m);
+	if (r == 0)
+		r = topology_read(&m->topology);
+	if (r == 0)
+		r = attar_keytable_new(&opts, &m->tasks);
+	if (r == 0)
+		r = attar_keytable_new(&opts, &m->pairs);
+	return r == 0 && m->graph ? attar_stacks_new(attar_run_symbols(run), &m->stacks) : r;
+}
+
+static void sched_migrate_close(void *self)
+{
+	struct sched_migrate *m = self;
+
+	attar_keytable_free(m->tasks);
+	attar_keytable_free(m->pairs);
+	attar_stacks_free(m->stacks);
+	topology_done(&m->topology);
+	free(m->event);
+}
+
+static const struct attar_option options[] = {
+	ATTAR_TEXT(struct sched_migrate, filter, 0, "filter", "FILTER",
+		"only migrations that pass this filter: 'prio<100', 'orig_cpu==0'"),
+	ATTAR_FLAG(struct sched_migrate, detail, 0, "detail", "also show the CPUs, from and to"),
+	ATTAR_FLAG(struct sched_migrate, graph, 'g', "call-graph",
+		"also show the stacks in which tasks are moved"),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"sched-migrate -i 1s", "the tasks that are moved most often, each second"},
+	{"sched-migrate --detail -p 1234", "the CPUs between which a process is moved"},
+	{"sched-migrate -g --flame-graph migrate.html --filter 'comm==\"java\"'",
+		"why tasks of a name are moved"},
+	{0}};
+
+const struct attar_profiler profiler_sched_migrate = {
+	.name = "sched-migrate",
+	.group = "Scheduling",
+	.summary = "how often tasks move between CPUs, and whether they keep their caches",
+	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.needs = "perf events, whole system, tracefs",
+	.self_size = sizeof(struct sched_migrate),
+	.options = options,
+	.examples = examples,
+	.open = sched_migrate_open,
+	.report = sched_migrate_report,
+	.close = sched_migrate_close,
+};

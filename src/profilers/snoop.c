@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * snoop: prints values of events as columns. With a second -e, a line is a pair of events with the
+ * same key: the values of both and the time between them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attar/pairs.h"
+#include "attar/run.h"
+#include "by_source.h"
+#include "keys.h"
+
+enum {
+	COLUMNS_MAX = 12, /* of an event */
+	COMM_BYTES = 16,
+	VALUE_BYTES = ATTAR_EXPR_TEXT_MAX + 2, /* of a key of one value */
+	OPEN_MAX = 8192,
+};
+
+struct column {
+	char name[KEYS_NAME_BYTES];
+	struct attar_expr *value;
+};
+
+struct event {
+	struct column columns[COLUMNS_MAX];
+	size_t n;
+	struct attar_expr *key, *failed; /* failed NULL: it has no field ret */
+};
+
+/* Stored with a start. */
+struct started {
+	int32_t tid;
+	char comm[COMM_BYTES];
+	uint16_t len[COLUMNS_MAX];
+	char bytes[]; /* of the values, one after the other */
+};
+
+struct snoop {
+	struct attar_texts texts;
+	const char *key;
+	uint64_t than;
+	bool failed;
+
+	struct by_source stages[2];
+	struct attar_pairs *pairs; /* NULL: one stage */
+};
+
+/* ---- events ---- */
+
+static int add_column(struct attar_run *run, uint32_t source, struct event *e, const char *text)
+{
+	const struct attar_expr_opts opts = {
+		.size = sizeof(opts), .flags = ATTAR_EXPR_KEY, .what = "column"};
+	struct column *column = &e->columns[e->n];
+	int r;
+
+	if (e->n == COLUMNS_MAX)
+		return attar_fail(-E2BIG, "'%s' has more than %d attributes column=",
+			attar_run_source_name(run, source), COLUMNS_MAX);
+	r = attar_run_expr(run, source, keys_column(text, column->name), &opts, &column->value);
+	if (r < 0)
+		return r;
+	e->n++;
+	if (attar_expr_columns(column->value) != 1)
+		return attar_fail(-EINVAL, "column=%s: a column is one value", text);
+	return 0;
+}
+
+static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+{
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	struct snoop *s = self;
+	struct event *e = event;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && spec && i < spec->n_options; i++)
+		if (!strcmp(spec->options[i].name, "column"))
+			r = add_column(run, source, e, spec->options[i].value);
+	if (r == 0)
+		r = keys_compile(
+			run, source, "key", s->key ? s->key : "_tid", ATTAR_EXPR_KEY, &e->key);
+	if (r == 0 && s->failed && attar_run_expr(run, source, "ret<0", NULL, &e->failed) < 0)
+		attar_error_clear(); /* it has no such field */
+	return r;
+}
+
+static void forget(void *event)
+{
+	struct event *e = event;
+
+	for (size_t i = 0; i < e->n; i++)
+		attar_expr_free(e->columns[i].value);
+	attar_expr_free(e->key);
+	attar_expr_free(e->failed);
+}
+
+/* ---- lines ---- */
+
+static void no_columns(struct attar_section *lines)
+{
+	(void)lines; /* add_columns() adds them, which knows the events */
+}
+
+static void add_event_columns(struct attar_section *lines, const struct event *e)
+{
+	for (size_t i = 0; i < e->n; i++) {
+		const struct attar_expr_column *column =
+			attar_expr_get_column(e->columns[i].value, 0);
+
+		attar_section_column(lines, e->columns[i].name,
+			column->kind != ATTAR_EXPR_NUMBER ? ATTAR_UNIT_TEXT
+			: column->is_address              ? ATTAR_UNIT_HEX
+							  : ATTAR_UNIT_ID);
+	}
+}
+
+static void add_columns(const struct snoop *s, struct attar_section *lines)
+{
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	add_event_columns(lines, by_source_at(&s->stages[0], 0));
+	if (!s->pairs)
+		return;
+	add_event_columns(lines, by_source_at(&s->stages[1], 0));
+	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
+}
+
+/* A line with its first cells; NULL: out of memory, or no output for lines. */
+static struct attar_section *new_line(const struct snoop *s, struct attar_run *run,
+	const struct attar_event *ev, const char *comm, int32_t tid)
+{
+	struct attar_section *lines =
+		attar_run_wants_lines(run) ? attar_run_lines(run, "events", no_columns) : NULL;
+
+	if (!lines)
+		return NULL;
+	if (!attar_section_get_columns(lines))
+		add_columns(s, lines);
+	attar_section_row(lines);
+	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
+	attar_cell_text(lines, comm);
+	attar_cell_u64(lines, (uint64_t)tid);
+	return lines;
+}
+
+static void add_values(
+	struct attar_section *lines, const struct event *e, const struct attar_expr_record *record)
+{
+	char bytes[VALUE_BYTES];
+
+	for (size_t i = 0; i < e->n; i++)
+		keys_add_cells(lines, e->columns[i].value, bytes,
+			attar_expr_key(e->columns[i].value, record, bytes, sizeof(bytes)));
+}
+
+/* ---- pairs ---- */
+
+static int start(struct snoop *s, const struct event *e, const struct attar_event *ev,
+	const struct attar_expr_record *record)
+{
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	char key[ATTAR_EXPR_KEY_MAX];
+	size_t n = attar_expr_key(e->key, record, key, sizeof(key)), len = 0;
+	struct attar_start *begun =
+		attar_pairs_start(s->pairs, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX, &at);
+	struct started *started = begun ? begun->payload : NULL;
+
+	if (!started)
+		return 0;
+	started->tid = ev->thread ? ev->thread->tid : 0;
+	snprintf(started->comm, COMM_BYTES, "%s", ev->thread ? ev->thread->comm : "");
+	for (size_t i = 0; i < e->n; i++) {
+		started->len[i] = (uint16_t)attar_expr_key(
+			e->columns[i].value, record, started->bytes + len, VALUE_BYTES);
+		len += started->len[i];
+	}
+	return 0;
+}
+
+static int end(struct snoop *s, struct attar_run *run, struct event *e,
+	const struct attar_event *ev, const struct attar_expr_record *record)
+{
+	const struct event *first = by_source_at(&s->stages[0], 0);
+	const struct attar_stamp at = attar_event_get_stamp(ev);
+	char key[ATTAR_EXPR_KEY_MAX];
+	size_t n = attar_expr_key(e->key, record, key, sizeof(key)), len = 0;
+	const struct attar_start *begun =
+		attar_pairs_end(s->pairs, key, n < ATTAR_KEY_MAX ? n : ATTAR_KEY_MAX, &at);
+	const struct started *started = begun ? begun->payload : NULL;
+	struct attar_section *lines;
+
+	if (!started || at.time - begun->time < s->than)
+		return 0;
+	if (s->failed && !(e->failed && attar_expr_number(e->failed, record)))
+		return 0;
+	lines = new_line(s, run, ev, started->comm, started->tid);
+	if (!lines)
+		return 0;
+	for (size_t i = 0; i < first->n; len += started->len[i++])
+		keys_add_cells(
+			lines, first->columns[i].value, started->bytes + len, started->len[i]);
+	add_values(lines, e, record);
+	attar_cell_u64(lines, at.time - begun->time);
+	return 0;
+}
+
+static int on_start(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct snoop *s = self;
+	struct attar_expr_record record;
+	struct attar_section *lines;
+	struct event *e;
+	int r = by_source_get(&s->stages[0], run, self, ev->counter, &e);
+
+	if (r < 0)
+		return r;
+	attar_event_get_expr_record(ev, &record);
+	if (s->pairs)
+		return start(s, e, ev, &record);
+	if (s->failed && !(e->failed && attar_expr_number(e->failed, &record)))
+		return 0;
+	lines = new_line(s, run, ev, ev->thread ? ev->thread->comm : "", record.tid);
+	if (lines)
+		add_values(lines, e, &record);
+	return 0;
+}
+
+static int on_end(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct snoop *s = self;
+	struct attar_expr_record record;
+	struct event *e;
+	int r = by_source_get(&s->stages[1], run, self, ev->counter, &e);
+
+	if (r < 0)
+		return r;
+	attar_event_get_expr_record(ev, &record);
+	return end(s, run, e, ev, &record);
+}
+
+static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct snoop *s = self;
+
+	(void)run;
+	if (s->pairs)
+		attar_pairs_lost(s->pairs, -1, ev->lost_from, ev->lost_to);
+	return 0;
+}
+
+static int snoop_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct snoop *s = self;
+	struct attar_pairs_stats stats;
+
+	(void)run, (void)scope;
+	if (!s->pairs)
+		return 0;
+	attar_pairs_get_stats(s->pairs, &stats);
+	stats.unpaired[ATTAR_UNPAIRED_END] = 0; /* began before the measurement */
+	attar_report_unpaired(report, &stats, "events");
+	return 0;
+}
+
+/* ---- life ---- */
+
+/* Lines have the columns of the first event of a stage. */
+static int check_columns(struct by_source *stage)
+{
+	const struct event *first = by_source_at(stage, 0), *e;
+
+	for (uint32_t i = 1; (e = by_source_at(stage, i)); i++) {
+		bool same = e->n == first->n && keys_are_alike(e->key, first->key);
+
+		for (size_t c = 0; same && c < e->n; c++)
+			same = keys_are_alike(e->columns[c].value, first->columns[c].value);
+		if (!same)
+			return attar_fail(-EINVAL,
+				"the events of an -e need the same number and types of column= and "
+				"key=");
+	}
+	if (!first)
+		return attar_fail(-ENOENT, "this system has none of the events of an -e");
+	return 0;
+}
+
+static int open_stage(struct snoop *s, struct attar_run *run, size_t i)
+{
+	uint32_t first = attar_run_sources(run);
+	int r = attar_run_events(run, s->texts.at[i], false, i ? on_end : on_start);
+
+	s->stages[i].size = sizeof(struct event);
+	s->stages[i].learn = learn;
+	s->stages[i].forget = forget;
+	if (r == 0)
+		r = by_source_learn(&s->stages[i], run, s, first);
+	return r == 0 ? check_columns(&s->stages[i]) : r;
+}
+
+static int snoop_open(struct attar_run *run, void *self)
+{
+	struct snoop *s = self;
+	struct attar_pairs_opts opts = {
+		.size = sizeof(opts), .key_max = ATTAR_KEY_MAX, .open_max = OPEN_MAX};
+	int r = 0;
+
+	if (!s->texts.n || s->texts.n > 2)
+		return attar_fail(-EINVAL,
+			"snoop needs -e EVENTS, or twice, for the start and the end of pairs");
+	for (size_t i = 0; r == 0 && i < s->texts.n; i++)
+		r = open_stage(s, run, i);
+	if (r < 0 || s->texts.n == 1)
+		return r;
+	opts.payload_size = sizeof(struct started) +
+			    (((struct event *)by_source_at(&s->stages[0], 0))->n + 1) * VALUE_BYTES;
+	return attar_pairs_new(&opts, &s->pairs);
+}
+
+static void snoop_close(void *self)
+{
+	struct snoop *s = self;
+
+	by_source_done(&s->stages[0]);
+	by_source_done(&s->stages[1]);
+	attar_pairs_free(s->pairs);
+}
+
+static const struct attar_option options[] = {
+	ATTAR_LIST(struct snoop, texts, 'e', "event", "EVENTS",
+		"print the attributes column=NAME:EXPR of these events; the second -e ends pairs",
+		.complete = "event"),
+	ATTAR_TEXT(struct snoop, key, 'k', "key", "EXPR",
+		"what the events of a pair have in common (default: the thread)"),
+	ATTAR_FLAG(struct snoop, failed, 'x', "failed",
+		"only events, or ends of pairs, whose field 'ret' is negative"),
+	ATTAR_TIME(struct snoop, than, 0, "than", "TIME",
+		"only pairs that take at least this time: nanoseconds, or with a unit: 4ms",
+		.bare = 1),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"snoop -e 'sched:sched_process_exec//column=FILE:filename/'", "programs that are run"},
+	{"snoop -e 'syscalls:sys_enter_read//column=FD:fd/' -e "
+	 "'syscalls:sys_exit_read//column=BYTES:ret/' --than 10ms",
+		"slow reads"},
+	{0}};
+
+const struct attar_profiler profiler_snoop = {
+	.name = "snoop",
+	.group = "Events",
+	.summary = "print values of events, or of pairs of events, as columns",
+	.uses = ATTAR_USES_RINGS,
+	.needs = "perf events, whole system, tracefs",
+	.self_size = sizeof(struct snoop),
+	.options = options,
+	.examples = examples,
+	.open = snoop_open,
+	.lost = on_lost,
+	.report = snoop_report,
+	.close = snoop_close,
+};

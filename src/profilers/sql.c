@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* sql: queries on events, each of which is a table. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "by_source.h"
+#include "sql.h"
+
+struct sql {
+	struct attar_texts events;
+	const char *query, *output2;
+	uint64_t window, timeout;
+	bool verify;
+	struct by_source by_source; /* of struct sql_table */
+	struct sql_store store;
+	struct sql_table **tables;
+	size_t n;
+};
+
+/* ---- tables ---- */
+
+static bool is_used(const struct sql *s, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!strcasecmp(s->tables[i]->name, name))
+			return true;
+	return false;
+}
+
+/* The alias, or the name without its system, with '_' for what a plain SQL name cannot have. */
+static char *table_name(const struct sql *s, const struct attar_event_spec *spec)
+{
+	const char *colon = spec->alias ? NULL : strrchr(spec->name, ':');
+	const char *from = colon && colon[1] ? colon + 1 : spec->name;
+	char *name = NULL;
+
+	for (unsigned number = 1; !name; number++) {
+		int n = number == 1 ? asprintf(&name, "%s", from)
+				    : asprintf(&name, "%s_%u", from, number);
+
+		if (n < 0)
+			return NULL;
+		for (char *c = name; *c; c++)
+			if (!isalnum((unsigned char)*c))
+				*c = '_';
+		if (is_used(s, name)) {
+			free(name);
+			name = NULL;
+		}
+	}
+	return name;
+}
+
+static int add_table(struct sql *s, struct sql_table *table)
+{
+	struct sql_table **tables = reallocarray(s->tables, s->n + 1, sizeof(*tables));
+	struct sql_rows **rows = reallocarray(s->store.tables, s->n + 1, sizeof(*rows));
+
+	s->tables = tables ? tables : s->tables;
+	s->store.tables = rows ? rows : s->store.tables;
+	if (!tables || !rows)
+		return attar_fail(-ENOMEM, "out of memory");
+	tables[s->n] = table;
+	rows[s->n++] = &table->rows;
+	s->store.n_tables = s->n;
+	return 0;
+}
+
+static int learn(struct attar_run *run, void *self, uint32_t source, void *event)
+{
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+	struct sql_table *table = event;
+	struct sql *s = self;
+
+	table->name = table_name(s, spec);
+	table->format = spec->format;
+	return table->name ? add_table(s, table) : attar_fail(-ENOMEM, "out of memory");
+}
+
+static void forget(void *event)
+{
+	free((char *)(uintptr_t)((struct sql_table *)event)->name);
+}
+
+static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct sql_table *table;
+	struct sql *s = self;
+	int r = by_source_get(&s->by_source, run, self, ev->counter, &table);
+
+	return r < 0 ? r : sql_rows_add(&s->store, &table->rows, ev);
+}
+
+/* ---- databases ---- */
+
+static int open_db(struct attar_run *run, struct sql *s, const char *path, bool is_stored,
+	struct sql_db **ret_db)
+{
+	struct sql_db_opts opts = {.path = path,
+		.is_stored = is_stored,
+		.timeout = s->timeout,
+		.tables = s->tables,
+		.n_tables = s->n};
+
+	return sql_db_new(run, &opts, ret_db);
+}
+
+/* Events of programs may have no fields yet. */
+static bool all_known(struct attar_run *run)
+{
+	for (uint32_t i = 0; i < attar_run_sources(run); i++)
+		if (attar_run_source_spec(run, i)->kind == ATTAR_EVENT_USER)
+			return false;
+	return true;
+}
+
+static int check_queries(struct attar_run *run, struct sql *s)
+{
+	struct sql_db *db;
+	int r = open_db(run, s, NULL, false, &db);
+
+	if (r < 0)
+		return r;
+	r = sql_db_check(db, s->query);
+	sql_db_free(db);
+	return r;
+}
+
+static int store_tables(struct attar_run *run, struct sql *s, struct attar_report *report)
+{
+	struct sql_db *db;
+	int r = open_db(run, s, s->output2, true, &db);
+
+	if (r < 0)
+		return r;
+	sql_db_free(db);
+	attar_report_remark(report, "the tables are in %s", s->output2);
+	return 0;
+}
+
+static int verify(
+	struct attar_run *run, struct sql *s, struct sql_db *db, struct attar_report *report)
+{
+	struct sql_db *stored;
+	int r = open_db(run, s, NULL, true, &stored);
+
+	if (r < 0)
+		return r;
+	r = sql_db_compare(db, stored, s->query);
+	sql_db_free(stored);
+	if (r == 0)
+		attar_report_remark(report, "verified: ordinary tables give the same results");
+	return r;
+}
+
+/* ---- the profiler ---- */
+
+static void sql_defaults(void *self)
+{
+	struct sql *s = self;
+
+	s->window = 256 << 20;
+	s->timeout = 10000000000;
+}
+
+static int sql_open(struct attar_run *run, void *self)
+{
+	struct sql *s = self;
+	int r;
+
+	if (!s->query && !s->output2)
+		return attar_fail(-EINVAL, "sql needs a query: attar sql -e sched:sched_wakeup "
+					   "--query 'SELECT comm, count(*) FROM sched_wakeup "
+					   "GROUP BY comm'");
+	s->store.bytes_max = s->window;
+	s->by_source = (struct by_source){
+		.size = sizeof(struct sql_table), .learn = learn, .forget = forget};
+	r = attar_run_event_list(run, &s->events, false, on_event);
+	if (r == 0)
+		r = by_source_learn(&s->by_source, run, self, 0);
+	return r == 0 && s->query && all_known(run) ? check_queries(run, s) : r;
+}
+
+static int sql_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct sql *s = self;
+	struct sql_db *db = NULL;
+	int r = 0;
+
+	if (scope == ATTAR_SCOPE_WHOLE && attar_run_interval(run)) {
+		attar_report_remark(report, "the queries were about each interval");
+		return 0;
+	}
+	if (s->query)
+		r = open_db(run, s, NULL, false, &db);
+	if (r == 0 && s->query)
+		r = sql_db_run(db, s->query, report);
+	if (r == 0 && s->query && s->verify)
+		r = verify(run, s, db, report);
+	if (r == 0 && s->output2)
+		r = store_tables(run, s, report);
+	sql_db_free(db);
+	if (r == 0 && s->store.dropped)
+		attar_report_remark(report,
+			"%" PRIu64 " events were dropped for newer ones: --window is %" PRIu64
+			" bytes",
+			s->store.dropped, s->window);
+	for (size_t i = 0; scope == ATTAR_SCOPE_INTERVAL && i < s->n; i++)
+		sql_rows_clear(&s->store, &s->tables[i]->rows);
+	return r;
+}
+
+static void sql_close(void *self)
+{
+	struct sql *s = self;
+
+	for (size_t i = 0; i < s->n; i++)
+		sql_rows_clear(&s->store, &s->tables[i]->rows);
+	free(s->tables);
+	free(s->store.tables);
+	sql_store_done(&s->store);
+	by_source_done(&s->by_source);
+}
+
+#define T struct sql
+
+static const struct attar_option options[] = {
+	ATTAR_LIST(
+		T, events, 'e', "event", "EVENTS", "events that are tables", .complete = "event"),
+	ATTAR_TEXT(T, query, 0, "query", "SQL", "statements, separated by semicolons"),
+	ATTAR_SIZE(T, window, 0, "window", "SIZE", "memory for events; the oldest ones are dropped",
+		.min = 1 << 20),
+	ATTAR_TIME(T, timeout, 0, "timeout", "TIME", "interrupt queries after this time",
+		.bare = 1000000000, .min = 1),
+	ATTAR_TEXT(T, output2, 0, "output2", "FILE", "also store the tables in a database file",
+		.complete = "file"),
+	ATTAR_FLAG(T, verify, 0, "verify", "compare the results with those of ordinary tables"),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"sql -e sched:sched_wakeup --query 'SELECT comm, count(*) FROM sched_wakeup GROUP BY 1'",
+		"wakeups by name of the woken thread"},
+	{"sql -i 1s -e raw_syscalls:sys_enter --query 'SELECT syscall_name(id) AS call, count(*) "
+	 "AS "
+	 "calls FROM sys_enter GROUP BY id ORDER BY calls DESC LIMIT 10'",
+		"the most frequent system calls of each second"},
+	{"sql --input perf.data --output2 events.db",
+		"the events of a recording as a database for sqlite3"},
+	{0}};
+
+const struct attar_profiler profiler_sql = {
+	.name = "sql",
+	.group = "Events",
+	.summary = "query events with SQL",
+	.uses = ATTAR_USES_RINGS,
+	.needs = "perf events, whole system, tracefs",
+	.self_size = sizeof(struct sql),
+	.options = options,
+	.examples = examples,
+	.defaults = sql_defaults,
+	.open = sql_open,
+	.report = sql_report,
+	.close = sql_close,
+};

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events as SQL tables: sql_rows.c keeps them, sql_db.c lets SQLite read them, sql.c is the
+ * profiler.
+ */
+#ifndef PROFILERS_SQL_H
+#define PROFILERS_SQL_H
+
+#include "attar/run.h"
+
+/* ---- sql_rows.c: the events that are kept, up to a number of bytes ---- */
+
+/* An event; its thread's name and its fields follow, each beginning at a multiple of 8 bytes. */
+struct sql_row {
+	uint64_t time; /* ns of the stream's clock */
+	uint64_t period, ip, addr;
+	int32_t cpu, pid, tid; /* -1: unknown */
+	uint32_t raw_size, comm_size;
+};
+
+struct sql_chunk;
+
+/* The events of one table, oldest first. */
+struct sql_rows {
+	struct sql_chunk *first, *last;
+};
+
+/* What all tables keep together. */
+struct sql_store {
+	uint64_t bytes, bytes_max;
+	uint64_t dropped;         /* events that were dropped for newer ones */
+	struct sql_chunk *spare;  /* to be used next; NULL: none */
+	struct sql_rows **tables; /* borrowed */
+	size_t n_tables;
+};
+
+/* Adds an event. Drops the oldest ones of all tables when bytes_max is reached. 0 or -ENOMEM. */
+int sql_rows_add(struct sql_store *store, struct sql_rows *rows, const struct attar_event *event);
+
+/* A position in a table; zeroed: before the first event. */
+struct sql_place {
+	const struct sql_chunk *chunk;
+	size_t at;
+};
+
+/* The next event; NULL after the last. Borrowed until events are added. */
+const struct sql_row *sql_rows_next(const struct sql_rows *rows, struct sql_place *place);
+
+const char *sql_row_comm(const struct sql_row *row);
+const void *sql_row_raw(const struct sql_row *row);
+
+/* Drops all events of the table. */
+void sql_rows_clear(struct sql_store *store, struct sql_rows *rows);
+void sql_store_done(struct sql_store *store);
+
+/* ---- sql_db.c ---- */
+
+/* A table: an event. */
+struct sql_table {
+	const char *name;                  /* in queries; owned by the profiler */
+	const struct attar_format *format; /* NULL: the event has no fields */
+	struct sql_rows rows;
+};
+
+struct sql_db;
+
+struct sql_db_opts {
+	const char *path; /* of a file in which the tables are stored; NULL: in memory */
+	bool is_stored;   /* ordinary tables, filled with the events now; else virtual ones */
+	uint64_t timeout; /* ns that a query may take */
+	struct sql_table **tables; /* borrowed */
+	size_t n_tables;
+};
+
+/* Creates a database with the tables. A query can only read it. */
+int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql_db **ret_db);
+struct sql_db *sql_db_free(struct sql_db *db);
+
+/* Checks the queries, separated by semicolons. -EINVAL with an error text. */
+int sql_db_check(struct sql_db *db, const char *queries);
+
+/*
+ * Runs the queries; each adds a section to the report. Negative errno: a query failed, was
+ * interrupted, or has too many rows.
+ */
+int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report);
+
+/* Returns 0 if the queries have the same results in both; -EBADMSG with an error text if not. */
+int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of sql_db.c and sql_table.c where attar is built without SQLite. */
+#include <errno.h>
+
+#include "sql.h"
+
+int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql_db **ret_db)
+{
+	return attar_fail(-EOPNOTSUPP, "this attar was built without SQLite: install "
+				       "libsqlite3-dev and build it again");
+}
+
+struct sql_db *sql_db_free(struct sql_db *db)
+{
+	return NULL;
+}
+
+int sql_db_check(struct sql_db *db, const char *queries)
+{
+	return -EOPNOTSUPP;
+}
+
+int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report)
+{
+	return -EOPNOTSUPP;
+}
+
+int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
+{
+	return -EOPNOTSUPP;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/* A database that queries can only read, and that interrupts those that do not end. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sql_db.h"
+
+enum {
+	STEPS = 10000,      /* of SQLite's machine between two looks at the clock */
+	ROWS_MAX = 1000000, /* of one result */
+	NAME_BYTES = 256,
+	VALUE_BYTES_MAX = 16 << 20, /* of a text or BLOB */
+};
+
+static int failed(const struct sql_db *db, const char *what)
+{
+	return attar_fail(-EIO, "sql: %s: %s", what, sqlite3_errmsg(db->sqlite));
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- limits of queries ---- */
+
+static int on_progress(void *ctx)
+{
+	struct sql_db *db = ctx;
+
+	return db->deadline && now() > db->deadline;
+}
+
+static const char *action_name(int action)
+{
+	switch (action) {
+	case SQLITE_INSERT:
+		return "INSERT";
+	case SQLITE_UPDATE:
+		return "UPDATE";
+	case SQLITE_DELETE:
+		return "DELETE";
+	case SQLITE_ATTACH:
+		return "ATTACH";
+	case SQLITE_DETACH:
+		return "DETACH";
+	case SQLITE_PRAGMA:
+		return "PRAGMA";
+	case SQLITE_TRANSACTION:
+		return "a transaction";
+	case SQLITE_SAVEPOINT:
+		return "SAVEPOINT";
+	default:
+		return "a change of the schema";
+	}
+}
+
+static int authorize(
+	void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
+{
+	struct sql_db *db = ctx;
+
+	if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
+		action == SQLITE_RECURSIVE)
+		return SQLITE_OK;
+	db->refused = db->refused ? db->refused : action_name(action);
+	return SQLITE_DENY;
+}
+
+/* ---- functions ---- */
+
+static void call_expr(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	struct attar_expr_value number = {.number = (uint64_t)sqlite3_value_int64(argv[0])}, value;
+	struct attar_expr_record record = {.variables = &number};
+	struct attar_expr *expr = sqlite3_user_data(context);
+
+	if (sqlite3_value_type(argv[0]) == SQLITE_NULL)
+		return;
+	attar_expr_eval(expr, &record, &value);
+	sqlite3_result_text(
+		context, value.bytes ? value.bytes : "", (int)value.len, SQLITE_TRANSIENT);
+}
+
+static void free_expr(void *expr)
+{
+	attar_expr_free(expr);
+}
+
+/* A function of expressions that has a number as its argument. */
+static int add_function(struct attar_run *run, struct sql_db *db, const char *name)
+{
+	static const struct attar_expr_variable variable = {.name = "n"};
+	struct attar_expr_opts opts = {
+		.size = sizeof(opts), .n_variables = 1, .variables = &variable};
+	struct attar_expr *expr;
+	char text[NAME_BYTES];
+	int r;
+
+	snprintf(text, sizeof(text), "%s(n)", name);
+	r = attar_run_expr(run, 0, text, &opts, &expr);
+	if (r < 0)
+		return r;
+	if (sqlite3_create_function_v2(db->sqlite, name, 1, SQLITE_UTF8, expr, call_expr, NULL,
+		    NULL, free_expr) != SQLITE_OK)
+		return failed(db, name);
+	return 0;
+}
+
+/* ---- creating ---- */
+
+static int execute(struct sql_db *db, const char *text)
+{
+	if (sqlite3_exec(db->sqlite, text, NULL, NULL, NULL) != SQLITE_OK)
+		return failed(db, "cannot create the tables");
+	return 0;
+}
+
+/* %w doubles quotes in names. */
+static int create_table(struct sql_db *db, size_t i)
+{
+	const char *name = db->opts.tables[i]->name;
+	char *text = db->opts.is_stored
+			     ? sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d);"
+					       "DROP TABLE IF EXISTS main.\"%w\";"
+					       "CREATE TABLE main.\"%w\" AS SELECT * FROM "
+					       "temp.\"%w\"; DROP TABLE temp.\"%w\"",
+				       name, (int)i, name, name, name, name)
+			     : sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d)",
+				       name, (int)i);
+	int r = text ? execute(db, text) : attar_fail(-ENOMEM, "out of memory");
+
+	sqlite3_free(text);
+	return r;
+}
+
+static int create(struct attar_run *run, struct sql_db *db)
+{
+	const char *path = db->opts.path ? db->opts.path : ":memory:";
+	int r = 0;
+
+	if (sqlite3_open(path, &db->sqlite) != SQLITE_OK)
+		return attar_fail(-EIO, "cannot open the database '%s': %s", path,
+			db->sqlite ? sqlite3_errmsg(db->sqlite) : "out of memory");
+	r = execute(db, "PRAGMA temp_store = MEMORY; BEGIN");
+	if (r == 0 && sql_table_register(db) != SQLITE_OK)
+		r = failed(db, "cannot create the tables");
+	for (size_t i = 0; r == 0 && i < db->opts.n_tables; i++)
+		r = create_table(db, i);
+	if (r == 0)
+		r = execute(db, "COMMIT");
+	if (r == 0)
+		r = add_function(run, db, "syscall_name");
+	if (r == 0)
+		r = add_function(run, db, "ksymbol");
+	if (r == 0)
+		r = add_function(run, db, "comm_get");
+	if (r == 0) {
+		sqlite3_limit(db->sqlite, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
+		sqlite3_progress_handler(db->sqlite, STEPS, on_progress, db);
+		sqlite3_set_authorizer(db->sqlite, authorize, db);
+	}
+	return r;
+}
+
+int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql_db **ret_db)
+{
+	struct sql_db *db = calloc(1, sizeof(*db));
+	int r;
+
+	if (!db)
+		return attar_fail(-ENOMEM, "out of memory");
+	db->run = run;
+	db->opts = *opts;
+	r = create(run, db);
+	if (r < 0) {
+		sql_db_free(db);
+		return r;
+	}
+	*ret_db = db;
+	return 0;
+}
+
+struct sql_db *sql_db_free(struct sql_db *db)
+{
+	if (db)
+		sqlite3_close(db->sqlite);
+	free(db);
+	return NULL;
+}
+
+/* ---- errors ---- */
+
+/* "sched_wakeup(time, cpu, ...), ..." */
+static void list_tables(const struct sql_db *db, char *ret_text, size_t max)
+{
+	size_t n = 0;
+
+	*ret_text = '\0';
+	for (size_t i = 0; i < db->opts.n_tables && n < max; i++) {
+		n += (size_t)snprintf(
+			ret_text + n, max - n, "%s%s(", i ? ", " : "", db->opts.tables[i]->name);
+		for (size_t c = 0; n < max && c < sql_table_columns(db->opts.tables[i]); c++) {
+			char name[NAME_BYTES];
+
+			sql_table_column_name(db->opts.tables[i], c, name, sizeof(name));
+			n += (size_t)snprintf(ret_text + n, max - n, "%s%s", c ? ", " : "", name);
+		}
+		if (n < max)
+			n += (size_t)snprintf(ret_text + n, max - n, ")");
+	}
+}
+
+/* The query on one line, and a caret under the place if SQLite knows it. */
+static void point(const struct sql_db *db, const char *query, char *ret_text, size_t max)
+{
+	int at = sqlite3_error_offset(db->sqlite);
+	size_t n = strcspn(query, "\n");
+
+	*ret_text = '\0';
+	if (at >= 0 && (size_t)at < n)
+		snprintf(ret_text, max, "\n    %.*s\n    %*s^", (int)n, query, at, "");
+}
+
+static int refuse(struct sql_db *db, const char *query)
+{
+	const char *refused = db->refused, *message = sqlite3_errmsg(db->sqlite);
+	char tables[1024], place[1024];
+
+	db->refused = NULL;
+	if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT)
+		return attar_fail(-ETIMEDOUT,
+			"--query: interrupted after %g s: does it end? --timeout sets the limit",
+			(double)db->opts.timeout / 1e9);
+	if (strstr(message, "may not be modified"))
+		refused = "changing a table";
+	if (refused)
+		return attar_fail(-EINVAL,
+			"--query: %s is not allowed: queries only read (SELECT, WITH, EXPLAIN)",
+			refused);
+	point(db, query, place, sizeof(place));
+	if (!strncmp(message, "no such table", 13) || !strncmp(message, "no such column", 14)) {
+		list_tables(db, tables, sizeof(tables));
+		return attar_fail(
+			-EINVAL, "--query: %s; the tables are %s%s", message, tables, place);
+	}
+	return attar_fail(-EINVAL, "--query: %s%s", message, place);
+}
+
+/* ---- running ---- */
+
+/* The next statement of *text; NULL in *ret_statement after the last. */
+static int next_statement(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement)
+{
+	const char *query = *text;
+
+	*ret_statement = NULL;
+	db->refused = NULL;
+	while (*query) {
+		if (sqlite3_prepare_v2(db->sqlite, query, -1, ret_statement, text) != SQLITE_OK)
+			return refuse(db, query);
+		if (*ret_statement)
+			return 1;
+		query = *text; /* a comment, or an empty statement */
+	}
+	return 0;
+}
+
+int sql_db_check(struct sql_db *db, const char *queries)
+{
+	sqlite3_stmt *statement;
+	int r, n = 0;
+
+	while ((r = next_statement(db, &queries, &statement)) > 0) {
+		sqlite3_finalize(statement);
+		n++;
+	}
+	return r == 0 && !n ? attar_fail(-EINVAL, "--query: there is no statement") : r;
+}
+
+/* Direct columns have the type that the table declares; others are computed. */
+static enum attar_unit unit_of(sqlite3_stmt *statement, int i)
+{
+	const char *type = sqlite3_column_decltype(statement, i);
+
+	if (type && !strcmp(type, "TIME"))
+		return ATTAR_UNIT_TIME;
+	if (type && !strcmp(type, "ADDRESS"))
+		return ATTAR_UNIT_HEX;
+	if (type && !strcmp(type, "INTEGER"))
+		return ATTAR_UNIT_ID;
+	if (!sqlite3_data_count(statement)) /* no row */
+		return ATTAR_UNIT_TEXT;
+	switch (sqlite3_column_type(statement, i)) {
+	case SQLITE_INTEGER:
+	case SQLITE_FLOAT:
+		return ATTAR_UNIT_COUNT;
+	default:
+		return ATTAR_UNIT_TEXT;
+	}
+}
+
+static void add_cell(
+	struct attar_section *table, sqlite3_stmt *statement, int i, enum attar_unit unit)
+{
+	int type = sqlite3_column_type(statement, i);
+
+	if (type == SQLITE_NULL)
+		attar_cell_none(table);
+	else if (unit == ATTAR_UNIT_TEXT || type == SQLITE_TEXT || type == SQLITE_BLOB)
+		attar_cell_text(table, (const char *)sqlite3_column_text(statement, i));
+	else if (type == SQLITE_FLOAT)
+		attar_cell_double(table, sqlite3_column_double(statement, i));
+	else if (unit == ATTAR_UNIT_TIME || unit == ATTAR_UNIT_HEX)
+		attar_cell_u64(table, (uint64_t)sqlite3_column_int64(statement, i));
+	else
+		attar_cell_i64(table, sqlite3_column_int64(statement, i));
+}
+
+/* The first row decides the units of computed columns. */
+static int add_rows(
+	struct sql_db *db, sqlite3_stmt *statement, const char *query, struct attar_section *table)
+{
+	int n = sqlite3_column_count(statement), result = sqlite3_step(statement);
+	enum attar_unit *units = calloc((size_t)n + 1, sizeof(*units));
+
+	if (!units)
+		return attar_fail(-ENOMEM, "out of memory");
+	for (int i = 0; i < n && (result == SQLITE_ROW || result == SQLITE_DONE); i++) {
+		units[i] = unit_of(statement, i);
+		attar_section_column(table, sqlite3_column_name(statement, i), units[i]);
+	}
+	for (int rows = 0; result == SQLITE_ROW; rows++, result = sqlite3_step(statement)) {
+		if (rows == ROWS_MAX) {
+			free(units);
+			return attar_fail(-E2BIG,
+				"--query: the result has more than %d rows: add a LIMIT", ROWS_MAX);
+		}
+		attar_section_row(table);
+		for (int i = 0; i < n; i++)
+			add_cell(table, statement, i, units[i]);
+	}
+	free(units);
+	return result == SQLITE_DONE ? 0 : refuse(db, query);
+}
+
+int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report)
+{
+	sqlite3_stmt *statement;
+	unsigned number = 1;
+	int r;
+
+	db->deadline = now() + db->opts.timeout;
+	for (const char *query = queries; (r = next_statement(db, &queries, &statement)) > 0;
+		query = queries) {
+		char name[NAME_BYTES];
+
+		snprintf(name, sizeof(name), "query %u", number++);
+		r = add_rows(db, statement, query, attar_report_table(report, name));
+		sqlite3_finalize(statement);
+		if (r < 0)
+			break;
+	}
+	db->deadline = 0;
+	return r;
+}
+
+/* ---- comparing ---- */
+
+static bool equal_cells(sqlite3_stmt *a, sqlite3_stmt *b, int i)
+{
+	int type = sqlite3_column_type(a, i);
+
+	if (type != sqlite3_column_type(b, i))
+		return false;
+	if (type == SQLITE_INTEGER)
+		return sqlite3_column_int64(a, i) == sqlite3_column_int64(b, i);
+	if (type == SQLITE_FLOAT)
+		return sqlite3_column_double(a, i) == sqlite3_column_double(b, i);
+	return sqlite3_column_bytes(a, i) == sqlite3_column_bytes(b, i) &&
+	       (type == SQLITE_NULL || !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, i),
+					       (size_t)sqlite3_column_bytes(a, i)));
+}
+
+static int differ(unsigned long long row)
+{
+	return attar_fail(-EBADMSG,
+		"--verify: row %llu of the result differs from that of ordinary tables", row);
+}
+
+static int compare_rows(struct sql_db *db, sqlite3_stmt *a, sqlite3_stmt *b, const char *query)
+{
+	int n = sqlite3_column_count(a);
+
+	for (unsigned long long row = 1;; row++) {
+		int one = sqlite3_step(a), other = sqlite3_step(b);
+
+		if (one != SQLITE_ROW && one != SQLITE_DONE)
+			return refuse(db, query);
+		if (one != other)
+			return differ(row);
+		if (one == SQLITE_DONE)
+			return 0;
+		for (int i = 0; i < n; i++)
+			if (!equal_cells(a, b, i))
+				return differ(row);
+	}
+}
+
+int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
+{
+	const char *query = queries, *same = queries;
+	sqlite3_stmt *a = NULL, *b = NULL;
+	int r = 0;
+
+	db->deadline = other->deadline = now() + 2 * db->opts.timeout;
+	while (r == 0 && (r = next_statement(db, &queries, &a)) > 0) {
+		r = next_statement(other, &same, &b);
+		if (r > 0)
+			r = sqlite3_stmt_isexplain(a) ? 0 : compare_rows(db, a, b, query);
+		sqlite3_finalize(a);
+		sqlite3_finalize(b);
+		query = queries;
+	}
+	db->deadline = other->deadline = 0;
+	return r;
+}

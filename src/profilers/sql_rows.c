@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql.h"
+
+enum { CHUNK_BYTES = 1 << 20, ALIGN = 8 };
+
+struct sql_chunk {
+	struct sql_chunk *next;
+	size_t used, size;
+	uint64_t n;    /* events */
+	uint64_t time; /* of the first */
+	_Alignas(ALIGN) char bytes[];
+};
+
+static size_t aligned(size_t n)
+{
+	return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static size_t row_size(const struct sql_row *row)
+{
+	return sizeof(*row) + aligned(row->comm_size) + aligned(row->raw_size);
+}
+
+const char *sql_row_comm(const struct sql_row *row)
+{
+	return (const char *)(row + 1);
+}
+
+const void *sql_row_raw(const struct sql_row *row)
+{
+	return sql_row_comm(row) + aligned(row->comm_size);
+}
+
+static void drop_first(struct sql_store *store, struct sql_rows *rows)
+{
+	struct sql_chunk *chunk = rows->first;
+
+	rows->first = chunk->next;
+	if (!rows->first)
+		rows->last = NULL;
+	store->bytes -= chunk->size;
+	if (store->spare || chunk->size != CHUNK_BYTES) {
+		free(chunk);
+		return;
+	}
+	store->spare = chunk;
+}
+
+/* The table whose oldest chunk is the oldest of all. */
+static struct sql_rows *oldest(const struct sql_store *store)
+{
+	struct sql_rows *found = NULL;
+
+	for (size_t i = 0; i < store->n_tables; i++)
+		if (store->tables[i]->first &&
+			(!found || store->tables[i]->first->time < found->first->time))
+			found = store->tables[i];
+	return found;
+}
+
+static struct sql_chunk *new_chunk(struct sql_store *store, size_t needed)
+{
+	size_t size = needed > CHUNK_BYTES ? needed : CHUNK_BYTES;
+	struct sql_chunk *chunk;
+	struct sql_rows *rows;
+
+	while (store->bytes + size > store->bytes_max && (rows = oldest(store))) {
+		store->dropped += rows->first->n;
+		drop_first(store, rows);
+	}
+	chunk = store->spare;
+	if (chunk && size == CHUNK_BYTES)
+		store->spare = NULL;
+	else
+		chunk = malloc(sizeof(*chunk) + size);
+	if (!chunk)
+		return NULL;
+	*chunk = (struct sql_chunk){.size = size};
+	store->bytes += size;
+	return chunk;
+}
+
+static struct sql_row *add_row(struct sql_store *store, struct sql_rows *rows, size_t n)
+{
+	struct sql_chunk *chunk = rows->last;
+
+	if (!chunk || chunk->used + n > chunk->size) {
+		chunk = new_chunk(store, n);
+		if (!chunk)
+			return NULL;
+		if (rows->last)
+			rows->last->next = chunk;
+		else
+			rows->first = chunk;
+		rows->last = chunk;
+	}
+	chunk->used += n;
+	chunk->n++;
+	return (struct sql_row *)(void *)(chunk->bytes + chunk->used - n);
+}
+
+int sql_rows_add(struct sql_store *store, struct sql_rows *rows, const struct attar_event *ev)
+{
+	const struct attar_record *record = ev->record;
+	const struct attar_sample *sample = &record->sample;
+	struct sql_row value = {.time = ev->time,
+		.period = sample->period,
+		.ip = sample->ip,
+		.addr = sample->addr,
+		.cpu = (int32_t)ev->cpu,
+		.pid = (int32_t)record->pid,
+		.tid = (int32_t)record->tid,
+		.raw_size = sample->raw ? sample->raw_size : 0,
+		.comm_size = (uint32_t)strlen(ev->thread->comm)};
+	struct sql_row *row = add_row(store, rows, row_size(&value));
+
+	if (!row)
+		return attar_fail(-ENOMEM, "out of memory");
+	*row = value;
+	memcpy((char *)(uintptr_t)sql_row_comm(row), ev->thread->comm, value.comm_size);
+	if (value.raw_size)
+		memcpy((void *)(uintptr_t)sql_row_raw(row), sample->raw, value.raw_size);
+	if (rows->last->n == 1)
+		rows->last->time = value.time;
+	return 0;
+}
+
+const struct sql_row *sql_rows_next(const struct sql_rows *rows, struct sql_place *place)
+{
+	const struct sql_row *row;
+
+	if (!place->chunk)
+		place->chunk = rows->first;
+	while (place->chunk && place->at >= place->chunk->used) {
+		place->chunk = place->chunk->next;
+		place->at = 0;
+		if (!place->chunk)
+			return NULL;
+	}
+	if (!place->chunk)
+		return NULL;
+	row = (const struct sql_row *)(const void *)(place->chunk->bytes + place->at);
+	place->at += row_size(row);
+	return row;
+}
+
+void sql_rows_clear(struct sql_store *store, struct sql_rows *rows)
+{
+	while (rows->first)
+		drop_first(store, rows);
+}
+
+void sql_store_done(struct sql_store *store)
+{
+	free(store->spare);
+	store->spare = NULL;
+}

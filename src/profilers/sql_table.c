@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* The events of a table, as SQLite's virtual table. Only the columns that a query uses are read. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql_db.h"
+
+enum { NAME_BYTES = 256, TEXT_BYTES = 4096 };
+
+struct table {
+	sqlite3_vtab base; /* first */
+	struct sql_db *db;
+	const struct sql_table *of;
+};
+
+struct cursor {
+	sqlite3_vtab_cursor base; /* first */
+	struct sql_place place;
+	const struct sql_row *row; /* NULL: after the last */
+	sqlite3_int64 number;
+};
+
+/* ---- columns ---- */
+
+static const char *const common[] = {"time", "cpu", "pid", "tid", "comm", "period", "ip", "addr"};
+enum { TIME, CPU, PID, TID, COMM, PERIOD, IP, ADDR, COMMON };
+
+static size_t first_field(const struct attar_format *format)
+{
+	size_t i = 0;
+
+	while (format && i < format->n_fields && format->fields[i].is_common)
+		i++;
+	return i;
+}
+
+size_t sql_table_columns(const struct sql_table *table)
+{
+	const struct attar_format *format = table->format;
+
+	return COMMON + (format ? format->n_fields - first_field(format) : 0);
+}
+
+static const struct attar_field *field_of(const struct sql_table *table, size_t column)
+{
+	return &table->format->fields[first_field(table->format) + column - COMMON];
+}
+
+void sql_table_column_name(const struct sql_table *table, size_t column, char *ret_name, size_t max)
+{
+	if (column >= COMMON)
+		snprintf(ret_name, max, "%s", field_of(table, column)->name);
+	else
+		snprintf(ret_name, max, "%s%s",
+			table->format && attar_format_field(table->format, common[column]) ? "_"
+											   : "",
+			common[column]);
+}
+
+static const char *type_of(const struct sql_table *table, size_t column)
+{
+	struct attar_number_type number;
+	const struct attar_field *field;
+
+	if (column == TIME)
+		return "TIME";
+	if (column == IP || column == ADDR)
+		return "ADDRESS";
+	if (column == COMM)
+		return "TEXT";
+	if (column < COMMON)
+		return "INTEGER";
+	field = field_of(table, column);
+	if (field->kind == ATTAR_FIELD_STRING)
+		return "TEXT";
+	if (attar_field_number_type(field, &number))
+		return number.is_array     ? "TEXT"
+		       : number.is_float   ? "REAL"
+		       : field->is_pointer ? "ADDRESS"
+					   : "INTEGER";
+	return "BLOB";
+}
+
+/* ---- values ---- */
+
+/* "{1,2}" */
+static void result_array(sqlite3_context *context, const struct attar_field *field,
+	const struct attar_number_type *type, const void *raw, size_t size)
+{
+	size_t count = attar_field_count(field, raw, size), n = 1;
+	char text[TEXT_BYTES] = "{";
+
+	for (size_t i = 0; i < count && n + 40 < sizeof(text); i++) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", i ? "," : "");
+		if (type->is_float)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%.17g",
+				attar_field_double_at(field, raw, size, i));
+		else if (type->is_signed)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%lld",
+				(long long)attar_field_i64_at(field, raw, size, i));
+		else
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%llu",
+				(unsigned long long)attar_field_u64_at(field, raw, size, i));
+	}
+	text[n++] = '}';
+	sqlite3_result_text(context, text, (int)n, SQLITE_TRANSIENT);
+}
+
+static void result_field(
+	sqlite3_context *context, const struct attar_field *field, const struct sql_row *row)
+{
+	const void *raw = sql_row_raw(row), *bytes;
+	struct attar_number_type type;
+	size_t size = row->raw_size, n;
+
+	if (field->kind == ATTAR_FIELD_NUMBER) {
+		sqlite3_result_int64(context, attar_field_i64(field, raw, size));
+	} else if (field->kind == ATTAR_FIELD_STRING) {
+		bytes = attar_field_string(field, raw, size, &n);
+		if (bytes)
+			sqlite3_result_text(context, bytes, (int)n, SQLITE_TRANSIENT);
+	} else if (attar_field_number_type(field, &type) && type.is_array) {
+		result_array(context, field, &type, raw, size);
+	} else if (attar_field_number_type(field, &type) && type.is_float) {
+		sqlite3_result_double(context, attar_field_double(field, raw, size));
+	} else if (attar_field_number_type(field, &type)) {
+		sqlite3_result_int64(context, attar_field_i64_at(field, raw, size, 0));
+	} else {
+		bytes = attar_field_bytes(field, raw, size, &n);
+		if (bytes)
+			sqlite3_result_blob(context, bytes, (int)n, SQLITE_TRANSIENT);
+	}
+}
+
+static void result_known(sqlite3_context *context, int32_t number)
+{
+	if (number >= 0)
+		sqlite3_result_int(context, number);
+}
+
+static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	const struct cursor *c = (const struct cursor *)base;
+	const struct table *t = (const struct table *)base->pVtab;
+	const struct sql_row *row = c->row;
+
+	switch (column) {
+	case TIME:
+		sqlite3_result_int64(
+			context, (sqlite3_int64)attar_run_realtime(t->db->run, row->time));
+		break;
+	case CPU:
+		result_known(context, row->cpu);
+		break;
+	case PID:
+		result_known(context, row->pid);
+		break;
+	case TID:
+		result_known(context, row->tid);
+		break;
+	case COMM:
+		sqlite3_result_text(
+			context, sql_row_comm(row), (int)row->comm_size, SQLITE_TRANSIENT);
+		break;
+	case PERIOD:
+		sqlite3_result_int64(context, (sqlite3_int64)row->period);
+		break;
+	case IP:
+		sqlite3_result_int64(context, (sqlite3_int64)row->ip);
+		break;
+	case ADDR:
+		sqlite3_result_int64(context, (sqlite3_int64)row->addr);
+		break;
+	default:
+		result_field(context, field_of(t->of, (size_t)column), row);
+	}
+	return SQLITE_OK;
+}
+
+/* ---- the module ---- */
+
+static int declare(sqlite3 *sqlite, const struct sql_table *table)
+{
+	sqlite3_str *text = sqlite3_str_new(sqlite);
+	char name[NAME_BYTES], *declaration;
+	int r;
+
+	sqlite3_str_appendall(text, "CREATE TABLE x(");
+	for (size_t i = 0; i < sql_table_columns(table); i++) {
+		sql_table_column_name(table, i, name, sizeof(name));
+		sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", name, type_of(table, i));
+	}
+	sqlite3_str_appendall(text, ")");
+	declaration = sqlite3_str_finish(text);
+	r = declaration ? sqlite3_declare_vtab(sqlite, declaration) : SQLITE_NOMEM;
+	sqlite3_free(declaration);
+	return r;
+}
+
+static int on_connect(sqlite3 *sqlite, void *ctx, int argc, const char *const *argv,
+	sqlite3_vtab **ret_table, char **ret_error)
+{
+	struct sql_db *db = ctx;
+	size_t number = argc > 3 ? strtoul(argv[3], NULL, 10) : SIZE_MAX;
+	struct table *t;
+	int r;
+
+	if (number >= db->opts.n_tables)
+		return SQLITE_ERROR;
+	r = declare(sqlite, db->opts.tables[number]);
+	if (r != SQLITE_OK)
+		return r;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return SQLITE_NOMEM;
+	t->db = db;
+	t->of = db->opts.tables[number];
+	*ret_table = &t->base;
+	return SQLITE_OK;
+}
+
+static int on_disconnect(sqlite3_vtab *table)
+{
+	free(table);
+	return SQLITE_OK;
+}
+
+/* EXPLAIN QUERY PLAN shows the columns that are read. */
+static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	const struct table *t = (const struct table *)base;
+	sqlite3_str *text = sqlite3_str_new(t->db->sqlite);
+	char name[NAME_BYTES];
+	bool any = false;
+
+	for (size_t i = 0; i < sql_table_columns(t->of); i++) {
+		/* the last bit is for all columns from the 64th on */
+		if (!(info->colUsed & (sqlite3_uint64)1 << (i < 63 ? i : 63)))
+			continue;
+		sql_table_column_name(t->of, i, name, sizeof(name));
+		sqlite3_str_appendf(text, "%s%s", any ? ", " : "reads ", name);
+		any = true;
+	}
+	if (!any)
+		sqlite3_str_appendall(text, "reads no columns");
+	info->idxStr = sqlite3_str_finish(text);
+	info->needToFreeIdxStr = 1;
+	info->estimatedCost = 1e6;
+	return SQLITE_OK;
+}
+
+static int on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
+{
+	struct cursor *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return SQLITE_NOMEM;
+	*ret_cursor = &c->base;
+	return SQLITE_OK;
+}
+
+static int on_close(sqlite3_vtab_cursor *cursor)
+{
+	free(cursor);
+	return SQLITE_OK;
+}
+
+static int on_next(sqlite3_vtab_cursor *base)
+{
+	const struct table *t = (const struct table *)base->pVtab;
+	struct cursor *c = (struct cursor *)base;
+
+	c->row = sql_rows_next(&t->of->rows, &c->place);
+	c->number++;
+	return SQLITE_OK;
+}
+
+static int on_filter(
+	sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
+{
+	struct cursor *c = (struct cursor *)base;
+
+	c->place = (struct sql_place){0};
+	c->number = 0;
+	return on_next(base);
+}
+
+static int on_eof(sqlite3_vtab_cursor *base)
+{
+	return !((const struct cursor *)base)->row;
+}
+
+static int on_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_number)
+{
+	*ret_number = ((const struct cursor *)base)->number;
+	return SQLITE_OK;
+}
+
+int sql_table_register(struct sql_db *db)
+{
+	static const sqlite3_module module = {.xCreate = on_connect,
+		.xConnect = on_connect,
+		.xBestIndex = on_best_index,
+		.xDisconnect = on_disconnect,
+		.xDestroy = on_disconnect,
+		.xOpen = on_open,
+		.xClose = on_close,
+		.xFilter = on_filter,
+		.xNext = on_next,
+		.xEof = on_eof,
+		.xColumn = on_column,
+		.xRowid = on_rowid};
+
+	return sqlite3_create_module(db->sqlite, "attar", &module, db);
+}

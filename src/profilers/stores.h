@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an instruction has written to memory, from its bytes and the registers after it. x86-64: a
+ * breakpoint is reported after the instruction, so the instruction that ends there is searched
+ * backwards; the address that it writes to must be the one of the breakpoint.
+ */
+#ifndef PROFILERS_STORES_H
+#define PROFILERS_STORES_H
+
+#include "attar/record.h"
+
+enum { STORE_BYTES = 15 }; /* longest instruction */
+
+/* A watched location. */
+struct watched {
+	uint64_t address;
+	unsigned len;   /* 1 to 8 bytes */
+	bool knows_old; /* the value before */
+	uint64_t old;
+};
+
+/*
+ * The value of the location after the instruction that ends at `end`, of which n bytes before are
+ * known (the last n of code[STORE_BYTES]). False: the instruction is not one of those that are
+ * decoded, or the value before it is needed and not known.
+ */
+bool store_value(const uint8_t code[STORE_BYTES], size_t n, uint64_t end,
+	const struct attar_regs *regs, const struct watched *watched, uint64_t *ret_value);
+
+#endif

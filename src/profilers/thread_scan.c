@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Why threads that sleep all the time do so, from /proc: no event tells it. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thread_times.h"
+
+enum {
+	THREADS_MAX = 4096, /* reading one takes about 30 us */
+	FORGOTTEN_MAX = 256,
+	NAME_BYTES = 64,
+	PATH_BYTES = 64,
+};
+
+/* The state of a thread: 'S', 'D' and so on; 0: it has ended. */
+static char read_state(pid_t pid, pid_t tid)
+{
+	char path[PATH_BYTES], text[512];
+	const char *end;
+	size_t n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : 0;
+}
+
+/* "[<0>] ep_poll+0x2a5/0x2c0": one line for each function, innermost first. */
+static size_t read_stack(struct attar_symbols *symbols, pid_t pid, pid_t tid,
+	struct frame_summary *summary, attar_location *stack)
+{
+	char path[PATH_BYTES], *line = NULL, name[NAME_BYTES];
+	size_t size = 0, n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stack", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	while (file && n < THREAD_DEPTH_MAX && getline(&line, &size, file) > 0) {
+		if (sscanf(line, "[<%*[^>]>] %63[^+ \n]", name) != 1)
+			continue;
+		frames_add_name(summary, name);
+		stack[n++] = attar_symbols_label(symbols, name);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return n;
+}
+
+/* Without permission to read the stack: the function in which it waits. */
+static size_t read_wchan(struct attar_symbols *symbols, pid_t pid, pid_t tid,
+	struct frame_summary *summary, attar_location *stack)
+{
+	char path[PATH_BYTES], name[NAME_BYTES] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%63s", name) != 1)
+		*name = '\0';
+	if (file)
+		fclose(file);
+	if (!*name || !strcmp(name, "0"))
+		return 0;
+	frames_add_name(summary, name);
+	*stack = attar_symbols_label(symbols, name);
+	return 1;
+}
+
+/* Whether it waits for a lock and not for a condition, see futex(2). */
+static bool is_lock(pid_t pid, pid_t tid)
+{
+	char path[PATH_BYTES];
+	unsigned long long op = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%*d %*x %llx", &op) != 1)
+		op = 0;
+	if (file)
+		fclose(file);
+	return thread_is_futex_lock(op);
+}
+
+static int scan_thread(
+	struct attar_run *run, struct thread_times *times, pid_t tid, const struct attar_stamp *at)
+{
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct thread_found found = {.tid = tid};
+	struct frame_summary frames = {0};
+	uint64_t key = (uint64_t)tid;
+	const struct attar_state *known = attar_states_get(times->states, &key, sizeof(key));
+	char state;
+	pid_t pid;
+
+	if (!thread || !thread->process || !attar_run_is_selected(run, thread) ||
+		(known && known->state != ATTAR_NO_STATE))
+		return 0;
+	pid = thread->process->pid;
+	state = read_state(pid, tid);
+	if (state != 'S' && state != 'D' && state != 'I')
+		return 0;
+	found.depth = read_stack(attar_run_symbols(run), pid, tid, &frames, found.stack);
+	if (!found.depth)
+		found.depth = read_wchan(attar_run_symbols(run), pid, tid, &frames, found.stack);
+	found.is_kernel_thread = frames.is_kernel_thread;
+	found.state = thread_state_of(
+		&frames, state == 'D', frames.waits == FRAME_FUTEX && is_lock(pid, tid));
+	return thread_times_found(run, times, &found, at);
+}
+
+static int scan_process(struct attar_run *run, struct thread_times *times, const char *name,
+	const struct attar_stamp *at, size_t *n)
+{
+	char path[PATH_BYTES];
+	struct dirent *entry;
+	DIR *dir;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/task", name);
+	dir = opendir(path);
+	while (dir && r == 0 && *n < THREADS_MAX && (entry = readdir(dir))) {
+		pid_t tid = (pid_t)atoi(entry->d_name);
+
+		if (tid <= 0)
+			continue;
+		r = scan_thread(run, times, tid, at);
+		++*n;
+	}
+	if (dir)
+		closedir(dir);
+	return r;
+}
+
+static int scan_all(struct attar_run *run, struct thread_times *times, const struct attar_stamp *at)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	size_t n = 0;
+	int r = 0;
+
+	while (dir && r == 0 && n < THREADS_MAX && (entry = readdir(dir)))
+		if (*entry->d_name >= '1' && *entry->d_name <= '9')
+			r = scan_process(run, times, entry->d_name, at, &n);
+	if (dir)
+		closedir(dir);
+	return r;
+}
+
+/* Those whose state became unknown because events were lost. */
+static int scan_forgotten(
+	struct attar_run *run, struct thread_times *times, const struct attar_stamp *at)
+{
+	const struct attar_state *state = NULL;
+	pid_t tids[FORGOTTEN_MAX];
+	size_t n = 0;
+	int r = 0;
+
+	while (n < FORGOTTEN_MAX && (state = attar_states_next(times->states, state)))
+		if (state->state == ATTAR_NO_STATE)
+			tids[n++] = ((const struct thread_block *)state->value)->group.tid;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = scan_thread(run, times, tids[i], at);
+	return r;
+}
+
+int thread_times_scan(struct attar_run *run, struct thread_times *times)
+{
+	const struct attar_stamp at = {
+		.time = times->lost_to ? times->lost_to + 1 : attar_run_began(run),
+		.task = ATTAR_NO_TASK,
+		.cpu = -1};
+	int r = 0;
+
+	/* of the whole system, most threads always sleep */
+	if (!attar_run_is_live(run) || attar_run_is_selected(run, NULL))
+		return 0;
+	if (!times->is_scanned)
+		r = scan_all(run, times, &at);
+	else if (times->lost_to)
+		r = scan_forgotten(run, times, &at);
+	times->is_scanned = true;
+	times->lost_to = 0;
+	return r;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread_times.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "registers.h"
+
+enum { GROUPS_MAX = 16384, CPUS_MAX = 8192 };
+
+const char *const thread_state_names[THREAD_STATES] = {
+	[THREAD_RUNNING] = "running",
+	[THREAD_READY] = "ready",
+	[THREAD_DISK] = "disk",
+	[THREAD_LOCK] = "lock",
+	[THREAD_SLEEP] = "sleep",
+	[THREAD_PEER] = "peer",
+	[THREAD_BLOCKED] = "blocked",
+	[THREAD_CONDITION] = "condition",
+	[THREAD_WORK] = "work",
+};
+
+const char *const thread_state_labels[THREAD_STATES] = {
+	[THREAD_RUNNING] = "[running]",
+	[THREAD_READY] = "[waiting for a CPU]",
+	[THREAD_DISK] = "[disk]",
+	[THREAD_LOCK] = "[lock]",
+	[THREAD_SLEEP] = "[sleeping]",
+	[THREAD_PEER] = "[waiting for another program]",
+	[THREAD_BLOCKED] = "[blocked]",
+	[THREAD_CONDITION] = "[waiting for a condition]",
+	[THREAD_WORK] = "[waiting for work]",
+};
+
+static struct attar_stamp stamp(const struct attar_event *ev)
+{
+	return (struct attar_stamp){.time = ev->time, .task = ATTAR_NO_TASK, .cpu = (int)ev->cpu};
+}
+
+/* ---- time ---- */
+
+static int give(struct attar_run *run, struct thread_times *times, struct thread_segment *segment)
+{
+	if (!times->segment || !segment->thread || segment->to <= segment->from)
+		return 0;
+	return times->segment(run, times, segment);
+}
+
+static void set_group(struct thread_times *times, struct attar_state *state,
+	const struct attar_thread *thread, bool is_kernel_thread)
+{
+	struct thread_block *block = state->value;
+	struct thread_group *group = &block->group;
+
+	if (group->tid == thread->tid && block->comm_hash == thread->comm_hash &&
+		is_kernel_thread <= group->is_kernel_thread)
+		return;
+	is_kernel_thread |= group->is_kernel_thread && group->tid == thread->tid;
+	block->comm_hash = thread->comm_hash;
+	memset(group, 0, sizeof(*group));
+	group->tid = thread->tid;
+	group->pid = thread->process ? thread->process->pid : 0;
+	group->is_kernel_thread = is_kernel_thread;
+	strncpy(group->comm, thread->comm, THREAD_COMM_BYTES - 1);
+	attar_state_set_group(times->states, state, group, sizeof(*group));
+}
+
+/* Changes the state of a selected thread. Returns 1 and its block; 0: it is not selected. */
+static int change(struct attar_run *run, struct thread_times *times, pid_t tid, uint32_t to,
+	const struct attar_stamp *at, bool is_kernel_thread, struct thread_block **ret_block)
+{
+	const struct attar_thread *thread = attar_run_thread(run, tid);
+	struct thread_segment segment = {.thread = thread, .to = at->time, .is_end = true};
+	struct attar_state *state;
+	struct thread_block *block;
+	int r = 0;
+
+	if (!thread || !attar_run_is_selected(run, thread))
+		return 0;
+	state = attar_states_set_u64(times->states, (uint64_t)tid, to, at);
+	if (!state)
+		return -ENOMEM;
+	block = state->value;
+	if (state->ended != ATTAR_NO_STATE) {
+		segment.block = block;
+		segment.since = block->since;
+		segment.state = state->ended;
+		segment.from = at->time - state->duration;
+		if (block->divided > segment.from)
+			segment.from = block->divided;
+		r = give(run, times, &segment);
+	}
+	set_group(times, state, thread, is_kernel_thread);
+	if (state->since == at->time) /* otherwise it was in the same state before */
+		block->since = block->divided = at->time;
+	*ret_block = block;
+	return r < 0 ? r : 1;
+}
+
+/* ---- why a thread was switched out ---- */
+
+bool thread_is_futex_lock(uint64_t op)
+{
+	enum { COMMAND = 127, WAIT = 0, LOCK_PI = 6, LOCK_PI2 = 13 };
+
+	op &= COMMAND;
+	return op == WAIT || op == LOCK_PI || op == LOCK_PI2;
+}
+
+/* Recordings may have no registers: the function that waits in the library has a name. */
+static bool is_lock_function(struct attar_symbols *symbols, const attar_location *stack, size_t n)
+{
+	struct attar_symbol symbol;
+	size_t i = 0;
+
+	while (i < n && attar_location_dso(stack[i]) == ATTAR_DSO_KERNEL)
+		i++;
+	if (i == n || attar_symbols_resolve(symbols, stack[i], &symbol) < 0)
+		return true;
+	return strstr(symbol.name, "lock") && !strstr(symbol.name, "clock");
+}
+
+/* Other system calls that use futexes only wait for locks. */
+static bool is_lock(struct attar_run *run, struct thread_times *times,
+	const struct frame_summary *frames, const struct attar_event *ev,
+	const attar_location *stack, size_t n)
+{
+	uint64_t op;
+
+	if (frames->waits != FRAME_FUTEX || !frames->syscall ||
+		strcmp(frames_syscall(times->frames, frames->syscall), "futex") != 0)
+		return true;
+	if (registers_syscall_argument(&ev->record->sample.regs_user, 1, &op))
+		return thread_is_futex_lock(op);
+	return attar_run_is_live(run) || is_lock_function(attar_run_symbols(run), stack, n);
+}
+
+enum thread_state thread_state_of(
+	const struct frame_summary *frames, bool is_uninterruptible, bool is_lock)
+{
+	switch (frames->waits) {
+	case FRAME_DISK:
+		return THREAD_DISK;
+	case FRAME_LOCK:
+		return THREAD_LOCK;
+	case FRAME_FUTEX:
+		return is_lock ? THREAD_LOCK : THREAD_CONDITION;
+	case FRAME_SLEEP:
+		return THREAD_SLEEP;
+	case FRAME_PEER:
+		return THREAD_PEER;
+	case FRAME_WORK:
+		return THREAD_WORK;
+	default:
+		break;
+	}
+	if (frames->is_kernel_thread)
+		return THREAD_WORK;
+	return is_uninterruptible && !frames->has_names ? THREAD_DISK : THREAD_BLOCKED;
+}
+
+/* ---- events ---- */
+
+enum { PREV_PID, PREV_STATE, NEXT_PID };
+
+/* Dead or zombie: the last switch of a thread. */
+static bool has_exited(uint64_t prev_state)
+{
+	return !(prev_state & 0x0f) && prev_state & 0x30;
+}
+
+/* Not the idle state of kernel threads. */
+static bool is_uninterruptible(uint64_t prev_state)
+{
+	return (prev_state & 0x402) == 0x02;
+}
+
+static int end_thread(
+	struct attar_run *run, struct thread_times *times, pid_t tid, const struct attar_stamp *at)
+{
+	uint64_t key = (uint64_t)tid;
+	struct thread_block *block;
+	int r = change(run, times, tid, ATTAR_NO_STATE, at, false, &block);
+
+	attar_states_exit(times->states, &key, sizeof(key), at);
+	return r < 0 ? r : 0;
+}
+
+static int switch_out(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
+{
+	uint64_t prev_state = attar_arg_u64(ev, PREV_STATE);
+	const struct attar_stamp at = stamp(ev);
+	attar_location stack[THREAD_DEPTH_MAX];
+	struct frame_summary frames;
+	struct thread_block *block;
+	enum thread_state state;
+	size_t n;
+	int r;
+
+	if (has_exited(prev_state))
+		return end_thread(run, times, tid, &at);
+	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
+	frames_read(times->frames, stack, n, &frames);
+	state = prev_state & 0xff ? thread_state_of(&frames, is_uninterruptible(prev_state),
+					    is_lock(run, times, &frames, ev, stack, n))
+				  : THREAD_READY;
+	r = change(run, times, tid, state, &at, frames.is_kernel_thread, &block);
+	if (r <= 0)
+		return r;
+	block->depth = (uint16_t)n;
+	block->syscall = frames.syscall;
+	memcpy(block->stack, stack, n * sizeof(*stack));
+	times->switches++;
+	return 0;
+}
+
+static int switch_in(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
+{
+	const struct attar_stamp at = stamp(ev);
+	int32_t cpu = (int32_t)ev->cpu + 1;
+	struct thread_block *block;
+	int r = change(run, times, tid, THREAD_RUNNING, &at, false, &block);
+
+	if (r <= 0)
+		return r;
+	block->depth = 0;
+	times->migrations += block->cpu && block->cpu != cpu;
+	block->cpu = cpu;
+	return 0;
+}
+
+/* The thread that was on a CPU, which is set; -1: unknown. */
+static int32_t *current_of(struct thread_times *times, uint32_t cpu)
+{
+	size_t n = (size_t)cpu + 1;
+	int32_t *more;
+
+	if (cpu >= CPUS_MAX)
+		return NULL;
+	if (cpu < times->n_current)
+		return &times->current[cpu];
+	more = realloc(times->current, n * sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + times->n_current, -1, (n - times->n_current) * sizeof(*more));
+	times->current = more;
+	times->n_current = n;
+	return &more[cpu];
+}
+
+/*
+ * The kernel does not deliver events of some threads, as those of a hypervisor's agent. One that
+ * seems to run on a CPU from which another thread is switched out has been switched out unseen.
+ */
+static void check_current(
+	struct thread_times *times, const struct attar_event *ev, pid_t prev, pid_t next)
+{
+	int32_t *current = current_of(times, ev->cpu);
+	uint64_t tid = current ? (uint64_t)*current : 0;
+	struct attar_state *state;
+
+	if (!current)
+		return;
+	if (*current > 0 && *current != prev) {
+		state = attar_states_get(times->states, &tid, sizeof(tid));
+		if (state && state->state == THREAD_RUNNING)
+			attar_state_drop(times->states, state);
+	}
+	*current = next;
+}
+
+static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	pid_t prev = (pid_t)attar_arg_i64(ev, PREV_PID), next = (pid_t)attar_arg_i64(ev, NEXT_PID);
+	struct thread_times *times = self;
+	int r;
+
+	check_current(times, ev, prev, next);
+	r = prev ? switch_out(run, times, ev, prev) : 0;
+	return r < 0 || !next ? r : switch_in(run, times, ev, next);
+}
+
+enum { PID };
+
+/* The stack stays: it is where the thread was before. */
+static int on_wakeup(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_stamp at = stamp(ev);
+	struct thread_times *times = self;
+	uint64_t tid = attar_arg_u64(ev, PID);
+	const struct attar_state *state = attar_states_get(times->states, &tid, sizeof(tid));
+	struct thread_block *block;
+	int r;
+
+	if (state && (state->state == THREAD_RUNNING || state->state == THREAD_READY))
+		return 0;
+	r = change(run, times, (pid_t)tid, THREAD_READY, &at, false, &block);
+	return r < 0 ? r : 0;
+}
+
+int thread_times_sample(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
+{
+	uint64_t tid = ev->record->tid;
+	const struct attar_state *state = attar_states_get(times->states, &tid, sizeof(tid));
+	struct thread_block *block = state ? state->value : NULL;
+	struct thread_segment segment = {.to = ev->time};
+	int r;
+
+	if (!block || state->state != THREAD_RUNNING || ev->time < block->divided)
+		return 0;
+	block->depth = (uint16_t)attar_event_stack(ev, block->stack, THREAD_DEPTH_MAX);
+	segment.thread = attar_run_thread(run, (pid_t)tid);
+	segment.block = block;
+	segment.since = block->since;
+	segment.from = block->divided;
+	r = give(run, times, &segment);
+	block->divided = ev->time;
+	return r;
+}
+
+void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to)
+{
+	attar_states_lost(times->states, -1, from, to);
+	times->lost_to = to;
+	for (size_t i = 0; i < times->n_current; i++)
+		times->current[i] = -1;
+}
+
+int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct thread_times *times = self;
+
+	(void)run;
+	thread_times_forget(times, ev->lost_from, ev->lost_to);
+	return 0;
+}
+
+int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until)
+{
+	struct attar_state *state = NULL;
+	int r = 0;
+
+	while (r == 0 && (state = attar_states_next(times->states, state))) {
+		struct thread_block *block = state->value;
+		struct thread_segment segment = {.block = block,
+			.state = state->state,
+			.since = block->since,
+			.from = block->divided,
+			.to = until};
+
+		if (state->state == ATTAR_NO_STATE || until <= block->divided)
+			continue;
+		segment.thread = attar_run_thread(run, block->group.tid);
+		r = give(run, times, &segment);
+		block->divided = until;
+	}
+	return r == 0 ? attar_states_close(times->states, until) : r;
+}
+
+int thread_times_found(struct attar_run *run, struct thread_times *times,
+	const struct thread_found *found, const struct attar_stamp *at)
+{
+	struct thread_block *block;
+	int r = change(run, times, found->tid, found->state, at, found->is_kernel_thread, &block);
+
+	if (r <= 0)
+		return r;
+	block->depth = (uint16_t)found->depth;
+	block->syscall = 0;
+	memcpy(block->stack, found->stack, found->depth * sizeof(*block->stack));
+	return 0;
+}
+
+/* ---- life ---- */
+
+int thread_times_open(struct attar_run *run, struct thread_times *times)
+{
+	static struct attar_input inputs[] = {
+		{.event = "sched:sched_switch",
+			.fields = {"prev_pid", "prev_state", "next_pid"},
+			.on_event = on_switch,
+			.stacks = true},
+		{.event = "sched:sched_wakeup", .fields = {"pid"}, .on_event = on_wakeup},
+		{.event = "sched:sched_wakeup_new", .fields = {"pid"}, .on_event = on_wakeup}, {0}};
+	const struct attar_states_opts opts = {.size = sizeof(opts),
+		.states = THREAD_STATES,
+		.value_size = sizeof(struct thread_block),
+		.group_max = sizeof(struct thread_group),
+		.groups_max = GROUPS_MAX};
+	int r = attar_run_select_tasks(run);
+
+	inputs[0].user_regs = registers_syscall_argument_mask(1);
+	if (r == 0)
+		r = attar_run_keep_own(run);
+	if (r == 0)
+		r = attar_run_inputs(run, inputs);
+	if (r < 0)
+		return r;
+	times->frames = frames_new(attar_run_symbols(run));
+	return times->frames ? attar_states_new(&opts, &times->states) : -ENOMEM;
+}
+
+void thread_times_close(struct thread_times *times)
+{
+	attar_states_free(times->states);
+	frames_free(times->frames);
+	free(times->current);
+}

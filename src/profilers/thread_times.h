@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The time that threads run, wait for a CPU, and wait for other reasons, from context switches and
+ * wakeups of the whole system. The stack at which a thread is switched out tells the reason.
+ */
+#ifndef PROFILERS_THREAD_TIMES_H
+#define PROFILERS_THREAD_TIMES_H
+
+#include "attar/run.h"
+#include "frames.h"
+
+enum { THREAD_COMM_BYTES = 16, THREAD_DEPTH_MAX = 64 };
+
+enum thread_state {
+	THREAD_RUNNING,
+	THREAD_READY,     /* waits for a CPU */
+	THREAD_DISK,      /* waits for a block device or file system */
+	THREAD_LOCK,      /* waits for a lock */
+	THREAD_SLEEP,     /* waits for a time */
+	THREAD_PEER,      /* waits for another program */
+	THREAD_BLOCKED,   /* waits for something else */
+	THREAD_CONDITION, /* waits for a condition of its own program */
+	THREAD_WORK,      /* waits for something to do */
+	THREAD_STATES,
+};
+
+/* "running", "ready" ...: names of columns. "[running]", "[waiting for a CPU]": of frames. */
+extern const char *const thread_state_names[THREAD_STATES];
+extern const char *const thread_state_labels[THREAD_STATES];
+
+/* The key of a row of the table of times. Padded with zeros. */
+struct thread_group {
+	int32_t tid, pid; /* pid 0: unknown */
+	char comm[THREAD_COMM_BYTES];
+	int64_t is_kernel_thread;
+};
+
+/* The block of a thread in thread_times.states. */
+struct thread_block {
+	struct thread_group group;
+	uint64_t comm_hash;     /* attar_thread.comm_hash of group.comm */
+	uint64_t since;         /* ns: begin of the state */
+	uint64_t divided;       /* ns: the time up to here was given to segment() */
+	attar_location syscall; /* in which it was switched out, see frames_syscall(); 0: none */
+	int32_t cpu;            /* on which it ran last, + 1; 0: unknown */
+	uint16_t depth;
+	/* Of the last sample while it runs; otherwise where it was switched out. */
+	attar_location stack[THREAD_DEPTH_MAX];
+};
+
+/* A time of a thread in one state, or a part of it. Borrowed for the call. */
+struct thread_segment {
+	const struct attar_thread *thread;
+	const struct thread_block *block;
+	enum thread_state state;
+	uint64_t since;    /* ns: begin of the state, also if an earlier part was given */
+	uint64_t from, to; /* ns */
+	bool is_end;       /* the thread is in another state now */
+};
+
+struct thread_times {
+	struct attar_states *states;
+	struct frames *frames;
+	uint64_t switches, migrations; /* of selected threads */
+	int32_t *current;              /* by CPU: the thread on it; -1: unknown */
+	size_t n_current;
+	bool is_scanned;
+	uint64_t lost_to; /* ns, the end of the last loss that thread_times_scan() has not seen */
+	/* Called for each time. May be NULL. Returns 0 or a negative errno. */
+	int (*segment)(struct attar_run *run, void *self, const struct thread_segment *segment);
+};
+
+/*
+ * Requests the events and creates the tables. The struct is the first member of the profiler's
+ * state, and segment is set. Only from open().
+ */
+int thread_times_open(struct attar_run *run, struct thread_times *times);
+void thread_times_close(struct thread_times *times);
+
+/* The running time since the switch, or since the sample before, belongs to this sample. */
+int thread_times_sample(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
+
+/* Nothing is known of what happened between these times, ns. */
+void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to);
+
+/* For attar_profiler.lost. */
+int thread_times_lost(struct attar_run *run, void *self, const struct attar_event *ev);
+
+/* Ends all times at `until`, and begins others in the same states. */
+int thread_times_divide(struct attar_run *run, struct thread_times *times, uint64_t until);
+
+/*
+ * Reads the state of selected threads that had no event yet from /proc: it has not changed since
+ * the start, or since events were lost. For attar_profiler.turn, and before a report; does nothing
+ * for the whole system and for recordings.
+ */
+int thread_times_scan(struct attar_run *run, struct thread_times *times);
+
+/* Whether an operation of futex(2) waits for a lock; others wait for a condition. */
+bool thread_is_futex_lock(uint64_t op);
+
+/* Why a thread sleeps. is_lock: FRAME_FUTEX is a lock. */
+enum thread_state thread_state_of(
+	const struct frame_summary *frames, bool is_uninterruptible, bool is_lock);
+
+/* A thread that was found asleep. */
+struct thread_found {
+	pid_t tid;
+	enum thread_state state;
+	bool is_kernel_thread;
+	size_t depth;
+	attar_location stack[THREAD_DEPTH_MAX];
+};
+
+/* Sets the state of a thread that had no event yet. Returns 0 or -ENOMEM. */
+int thread_times_found(struct attar_run *run, struct thread_times *times,
+	const struct thread_found *found, const struct attar_stamp *at);
+
+#endif

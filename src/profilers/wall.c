@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wall: what threads do all the time: running, waiting for a CPU, blocked, or waiting for work. The
+ * time that a thread runs is divided among the samples that were taken meanwhile, so that all
+ * stacks add up to the time of the thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thread_times.h"
+
+struct wall {
+	struct thread_times times; /* first: see thread_times_open() */
+	struct attar_stacks *stacks;
+	attar_location labels[THREAD_STATES];
+};
+
+/* Adds time with the stack of the thread below the name of the state. */
+static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)
+{
+	const struct thread_block *block = segment->block;
+	attar_location stack[THREAD_DEPTH_MAX + 1];
+	struct wall *w = self;
+
+	(void)run;
+	memcpy(stack, block->stack, block->depth * sizeof(*stack));
+	stack[block->depth] = w->labels[segment->state];
+	return attar_stacks_add(
+		w->stacks, segment->thread, stack, block->depth + 1U, segment->to - segment->from);
+}
+
+static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	return thread_times_sample(run, self, ev);
+}
+
+static int wall_turn(struct attar_run *run, void *self)
+{
+	return thread_times_scan(run, self);
+}
+
+static void add_row(struct attar_section *table, const struct attar_keyrow *row,
+	const struct attar_keysums *sums)
+{
+	const struct thread_group *group = row->key;
+	uint64_t all = sums->sums[THREAD_STATES];
+
+	attar_section_row(table);
+	if (group)
+		attar_cell_i64(table, group->tid);
+	else
+		attar_cell_none(table);
+	attar_cell_text(table, group ? group->comm : "[others]");
+	attar_cell_u64(table, all);
+	for (int s = 0; s < THREAD_STATES; s++)
+		attar_cell_double(table, all ? 100 * (double)sums->sums[s] / (double)all : 0);
+}
+
+static int add_rows(struct wall *w, struct attar_section *table, enum attar_scope scope)
+{
+	struct attar_keytable *times = attar_states_table(w->times.states);
+	int r = attar_keytable_end_interval(times);
+	struct attar_keyrow **rows;
+	size_t n;
+
+	if (r == 0)
+		r = attar_keytable_rows(times, scope, THREAD_STATES, &rows, &n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		add_row(table, rows[i], attar_keyrow_sums(rows[i], scope));
+	free(rows);
+	return 0;
+}
+
+static int wall_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	const struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = "time", .unit = ATTAR_UNIT_NS, .tree = true};
+	struct wall *w = self;
+	struct attar_section *table = attar_report_table(report, "threads");
+	struct attar_states_stats stats;
+	int r = thread_times_scan(run, &w->times);
+
+	if (r == 0)
+		r = thread_times_divide(run, &w->times, attar_run_until(run));
+	attar_section_column(table, "tid", ATTAR_UNIT_ID);
+	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "time", ATTAR_UNIT_NS);
+	for (int s = 0; s < THREAD_STATES; s++)
+		attar_section_column(table, thread_state_names[s], ATTAR_UNIT_PERCENT);
+	if (r == 0)
+		r = add_rows(w, table, scope);
+	attar_states_get_stats(w->times.states, &stats);
+	if (stats.lost)
+		attar_report_remark(report,
+			"segments of time left out because events were lost during them: %llu",
+			(unsigned long long)stats.lost);
+	return r == 0 ? attar_run_stacks(run, report, w->stacks, scope, &opts) : r;
+}
+
+/* ---- life ---- */
+
+static int wall_open(struct attar_run *run, void *self)
+{
+	struct wall *w = self;
+	int r;
+
+	w->times.segment = on_segment;
+	for (int s = 0; s < THREAD_STATES; s++)
+		w->labels[s] = attar_symbols_label(attar_run_symbols(run), thread_state_labels[s]);
+	r = thread_times_open(run, &w->times);
+	if (r == 0)
+		r = attar_run_sampler(run, true, on_sample);
+	return r == 0 ? attar_stacks_new(attar_run_symbols(run), &w->stacks) : r;
+}
+
+static void wall_close(void *self)
+{
+	struct wall *w = self;
+
+	thread_times_close(&w->times);
+	attar_stacks_free(w->stacks);
+}
+
+static const struct attar_example examples[] = {
+	{"wall -p 1234 --duration 10s -o wall.html", "what a process does, as a flame graph"},
+	{"wall -- make", "all threads of a command"}, {0}};
+
+const struct attar_profiler profiler_wall = {
+	.name = "wall",
+	.group = "Scheduling",
+	.summary = "what threads do all the time: running, waiting for a CPU, blocked, idle",
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE,
+	.needs = "perf events, whole system, tracefs",
+	.self_size = sizeof(struct wall),
+	.examples = examples,
+	.open = wall_open,
+	.lost = thread_times_lost,
+	.report = wall_report,
+	.close = wall_close,
+	.turn = wall_turn,
+};
