@@ -36,6 +36,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -144,6 +145,8 @@ struct area {
 	struct area_claim claims[AREA_CLAIMS];
 	struct area_ring rings[AREA_RINGS];
 	struct area_slot slots[AREA_SLOTS];
+	/* the program's name when it created the area; empty if its library is older */
+	char comm[16];
 };
 
 #define AREA_DATA ((sizeof(struct area) + 0xffff) & ~(uint64_t)0xffff)
@@ -1176,6 +1179,7 @@ static struct area *area_new(void)
 	shared.area = area;
 	shared.ring_size = shared.area->ring_size = size;
 	shared.area->pid = (uint32_t)shared.pid;
+	prctl(PR_GET_NAME, shared.area->comm);
 	__atomic_store_n(&shared.area->magic, AREA_MAGIC, __ATOMIC_RELEASE);
 	return area;
 }

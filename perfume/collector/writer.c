@@ -481,6 +481,8 @@ int perfume_writer_add(struct perfume_collector *c, int fd, pid_t pid)
 	writer->user = st.st_uid;
 	writer->mem = open_memory(pid, st.st_ino, st.st_uid);
 	read_comm(pid, writer->comm);
+	if (!*writer->comm) /* it has exited */
+		memcpy(writer->comm, writer->area->comm, sizeof(writer->comm) - 1);
 	writer->lost_no_ring_before = writer->area->lost;
 	writer->claim = find_claim(c, writer->area);
 	if (writer->claim < 0) {

@@ -67,6 +67,7 @@ static struct area *area_new(void)
 	shared.area = area;
 	shared.ring_size = shared.area->ring_size = size;
 	shared.area->pid = (uint32_t)shared.pid;
+	prctl(PR_GET_NAME, shared.area->comm);
 	__atomic_store_n(&shared.area->magic, AREA_MAGIC, __ATOMIC_RELEASE);
 	return area;
 }

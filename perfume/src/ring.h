@@ -94,6 +94,8 @@ struct area {
 	struct area_claim claims[AREA_CLAIMS];
 	struct area_ring rings[AREA_RINGS];
 	struct area_slot slots[AREA_SLOTS];
+	/* the program's name when it created the area; empty if its library is older */
+	char comm[16];
 };
 
 #define AREA_DATA ((sizeof(struct area) + 0xffff) & ~(uint64_t)0xffff)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Run commands in guests: other kernels with the machine's own files. See tests/vm/README.md."""
 import fcntl
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,6 +24,35 @@ def output_of(script, *args):
         pytest.skip(done.stderr.strip().removeprefix('vm: '))
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip())
+
+
+def old_perf():
+    """
+    Return a script that runs the perf of Debian 11 (5.10), with its libraries; skip the test if the
+    packages cannot be fetched.
+    """
+    cache = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache') / 'attar/perf-5.10'
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / '.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in parallel
+        if not (cache / 'perf').exists():
+            unpack(cache, 'linux-perf-5.10', 'libopencsd0/bullseye', 'libperl5.32', 'libpython3.9')
+            folders = {file.parent for file in cache.glob('root/**/*.so*')}
+            script = cache / 'perf.new'
+            script.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={":".join(map(str, sorted(folders)))} '
+                              f'exec {cache}/root/usr/bin/perf_5.10 "$@"\n')
+            script.chmod(0o755)
+            script.rename(cache / 'perf')
+    return cache / 'perf'
+
+
+def unpack(folder, *packages):
+    """Unpack packages of Debian 11 into the folder `root`."""
+    debs = folder / 'debs'
+    output_of('fetch', '--suite', 'bullseye', debs, *packages)
+    for deb in debs.glob('*.deb'):
+        done('dpkg-deb', '-x', deb, folder / 'root')
+    shutil.rmtree(debs)
 
 
 def cross_build():

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What can be requested of a run that goes on: reports, markers, its state; limits of itself."""
 import json
+import platform
 import re
 import signal
 import subprocess
 
 import pytest
 
-from command import ATTAR, is_sampling, run, wait_until, workload
+from command import ATTAR, compiler, is_sampling, run, wait_until, workload
 
 pytestmark = pytest.mark.quick
 
@@ -129,16 +130,96 @@ def test_options_that_are_always_so_are_accepted(root):
     assert '3 samples seen' in done.stdout
 
 
-@pytest.mark.parametrize('args, sentence', [
-    (['--tsc'], '--tsc: times cannot be converted to this clock yet; events are timed by '
-     'CLOCK_MONOTONIC and shown as wall-clock time'),
-    (['--kvmclock', '1-2'], '--kvmclock: times cannot be converted to this clock yet; events are '
-     'timed by CLOCK_MONOTONIC and shown as wall-clock time'),
-    (['--clock-offset', '0x10'],
-     '--clock-offset needs --tsc or --kvmclock, which are not supported yet')])
-def test_other_clocks_are_refused(args, sentence):
-    done = run('stat', '-e', 'cpu-clock', '-d', '10ms', *args)
-    assert (done.returncode, done.stderr) == (4, f'attar: {sentence}\n')
+@pytest.mark.parametrize('args, status, sentence', [
+    (['--kvmclock', '1-2'], 4, '--kvmclock: '),
+    (['--clock-offset', 'soon'], 2, "--clock-offset: 'soon' is not a number"),
+    (['--clock-offset', '-'], 2, '--clock-offset: '),
+    (['--tsc', '--monotonic'], 2, '--tsc and --monotonic are mutually exclusive'),
+    (['--tsc', '--input', '/dev/null'], 2, '--tsc conflicts with --input')])
+def test_refused_clocks(args, status, sentence):
+    done = run('trace', '-e', 'page-faults', '-d', '10ms', *args)
+    assert done.returncode == status
+    assert done.stderr.startswith(f'attar: {sentence}')
+
+
+SCRIPT = """# attar script
+event a:b c:int
+wall 1700000000
+1.000000005 0 1/1 x a:b c=1
+"""
+
+
+@pytest.mark.parametrize('args, number, unit, text, csv', [
+    ([], 1700000001_000000005, 'time', None, '2023-11-14T22:13:21.000000005Z'),
+    (['--monotonic'], 1_000000005, 'clock', '1.000000005', '1.000000005'),
+    (['--monotonic', '--clock-offset', 0x10], 1_000000021, 'clock', '1.000000021', '1.000000021'),
+    (['--monotonic', '--clock-offset', '-5'], 1_000000000, 'clock', '1.000000000', '1.000000000'),
+    (['--clock-offset', '0x10'], 1700000001_000000021, 'time', None,
+     '2023-11-14T22:13:21.000000021Z')])
+def test_clocks_of_times(tmp_path, args, number, unit, text, csv):
+    script = tmp_path / 'x.script'
+    script.write_text(SCRIPT)
+    outputs = tmp_path / 'x.json', tmp_path / 'x.csv'
+    done = run('trace', '-e', 'a:b', '--input', script, *args, '-o', outputs[0], '-o', outputs[1])
+    assert done.returncode == 0, done.stderr
+    events = json.loads(outputs[0].read_text().splitlines()[0])
+    assert events['sections'][0]['columns'][0] == {'name': 'time', 'unit': unit}
+    assert events['sections'][0]['rows'][0][0] == number
+    assert outputs[1].read_text().splitlines()[1].split(',')[0] == csv
+    assert text is None or done.stdout.splitlines()[1].split()[0] == text
+    assert events['time'] // 10**9 == 1700000001
+
+
+# Reads a clock, makes a system call and reads the clock again, ten times.
+READS = r"""
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+static unsigned long long now(int tsc)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return tsc ? __rdtsc() : t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 10; i++) {
+		unsigned long long from = now(argc > 1), to;
+
+		usleep(20);
+		syscall(SYS_getppid);
+		usleep(20);
+		to = now(argc > 1);
+		fprintf(stderr, "%llu %llu\n", from, to);
+		usleep(30000);
+	}
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != 'x86_64', reason='the TSC is a clock of x86')
+@pytest.mark.parametrize('clock', ['--tsc', '--monotonic'])
+def test_times_are_those_that_the_program_reads(root, tmp_path, clock):
+    """Each event is between the two readings of the clock around it."""
+    (tmp_path / 'reads.c').write_text(READS)
+    subprocess.run([*compiler(), '-o', tmp_path / 'reads', tmp_path / 'reads.c'], check=True)
+    done = run('trace', '-q', clock, '-e', 'syscalls:sys_enter_getppid', '-o', tmp_path / 'x.json',
+               '--', tmp_path / 'reads', *(['tsc'] if clock == '--tsc' else []))
+    if done.returncode == 4:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    rows = [row for line in (tmp_path / 'x.json').read_text().splitlines()
+            for s in json.loads(line)['sections'] for row in s['rows']]
+    read = [tuple(map(int, line.split())) for line in done.stderr.splitlines()
+            if re.fullmatch(r'\d+ \d+', line)]
+    assert len(rows) == len(read) == 10
+    for row, (before, after) in zip(rows, read):
+        assert before < row[0] < after
 
 
 @pytest.mark.parametrize('time', ['1.5ms', '0.5s', '.5s', '0.0025m'])

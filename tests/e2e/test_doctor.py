@@ -3,13 +3,14 @@
 import ctypes
 import errno
 import json
+import os
 import resource
 import struct
 import subprocess
 
 import pytest
 
-from command import ATTAR, NOBODY, has, run
+from command import ATTAR, NOBODY, cpu_seconds, has, run, wait_until
 from faults import sanitized, with_fault
 from test_json_schema import validator
 
@@ -113,8 +114,10 @@ def test_a_seccomp_filter_blocks_everything():
                                 status=4)
     assert system['perf events']['state'] == system['seccomp']['state'] == 'BLOCKED'
     assert system['perf events']['found'] == 'a seccomp filter refuses perf_event_open(2)'
-    for row in profilers.values():
-        assert row['state'] == 'BLOCKED' and 'docker run --cap-add PERFMON' in row['remedy'], row
+    for name, row in profilers.items():
+        if name != 'cpu-util':  # reads /proc/stat only
+            assert row['state'] == 'BLOCKED', row
+            assert 'docker run --cap-add PERFMON' in row['remedy'], row
 
 
 @pytest.mark.parametrize('error', [errno.EPERM, errno.EACCES, errno.ENOSYS],
@@ -141,6 +144,32 @@ def test_ring_limit_is_lifted_by_cap_ipc_lock(program, sysctl):
     subprocess.run(['setcap', '-r', program], check=True)
     sysctl('kernel.perf_event_paranoid', -1)
     assert examine(as_user(program))[0]['locked memory']['state'] == 'READY'
+
+
+def delivery():
+    return examine(run('doctor', '--json'))[0]['delivery']['found']
+
+
+def test_delivery_is_not_confirmed_on_busy_cpus(spawn):
+    """No event happens in the idle task there, so nothing is known about such events."""
+    cpus = sorted(os.sched_getaffinity(0))
+    busy = [spawn('taskset', '-c', cpu, 'nice', '-n', '19', 'sh', '-c',
+                  'while :; do :; done') for cpu in cpus]
+    wait_until(lambda: all(cpu_seconds(one.pid) > 0 for one in busy), 'all CPUs are busy')
+    assert delivery() == f'not checked, because busy: {", ".join(f"CPU {n}" for n in cpus)}'
+
+
+def test_delivery_agrees_with_what_a_trace_misses(tmp_path):
+    """CPUs whose idle task loses events are never said to deliver them."""
+    nap = 'import time\nfor _ in range(300): time.sleep(0.0005)'
+    for cpu in sorted(os.sched_getaffinity(0)):
+        out = tmp_path / 'x.json'
+        done = run('trace', '-q', '-a', '-e', 'sched:sched_wakeup/common_pid==0/', '-o', out, '--',
+                   'taskset', '-c', cpu, 'python3', '-S', '-c', nap, stdout=subprocess.DEVNULL)
+        assert done.returncode == 0
+        notes = json.loads(out.read_text().splitlines()[-1])['notes']
+        missing = {one['cpu'] for one in notes['missing_by_cpu']}
+        assert all(f'CPU {n}' in delivery() for n in missing), notes
 
 
 def test_low_limit_on_open_files_is_reported():

@@ -13,9 +13,9 @@ LOOPS = [1, 1000001, 10000001]
 PERIOD = 1000003
 
 
-def rows(path):
+def rows(path, name='counts'):
     report = json.loads(path.read_text())
-    section = next(s for s in report['sections'] if s['name'] == 'counts')
+    section = next(s for s in report['sections'] if s['name'] == name)
     return [dict(zip([c['name'] for c in section['columns']], row)) for row in section['rows']]
 
 
@@ -35,6 +35,9 @@ def out(tmp_path_factory):
     lines += [f'{attar} stat -q -o {folder}/many.json -e {many} -- {turns} 200000000',
               f"{attar} profile -q -o {folder}/profile.json -e cycles/period={PERIOD}/u -- {turns} "
               "50000000"]
+    lines += [f'{turns} 1000000000000 & spinner=$!',
+              *(f'{attar} hwstat -q -o {folder}/hwstat{n}.json -- {turns} {n}' for n in LOOPS),
+              'kill $spinner']
     ended = guest.run('arm64', 'sh', '-c', '\n'.join(lines), share=[folder])
     assert ended.returncode == 0, ended.stderr
     return folder
@@ -79,3 +82,15 @@ def test_sampled_at_the_exact_period(out):
     assert abs(found.notes['seen'] - 100000000 // PERIOD) <= 1
     assert found.own('main') >= found.samples - 1
     assert found.notes['lost'] == 0
+
+
+def test_cycles_of_a_cpu(out):
+    """A CPU that is never idle: each instruction is a cycle, and each cycle a nanosecond."""
+    for n in LOOPS:
+        (found,) = rows(out / f'hwstat{n}.json', 'cpus')
+        time = json.loads((out / f'hwstat{n}.json').read_text())['interval_ns']
+        assert found['cpu'] == 0 and found['counted'] == 100
+        assert found['cycles'] == found['instructions'] and found['IPC'] == 1
+        assert 0.99 * time < found['cycles'] <= time
+        assert found['cycles'] > 2 * n
+        assert rows(out / f'hwstat{n}.json', 'total')[0]['cycles'] == found['cycles']

@@ -7,6 +7,8 @@ import pytest
 
 from command import ROOT, has
 
+pytestmark = pytest.mark.parallel
+
 HEADERS = sorted(f'attar/{p.name}' for p in (ROOT / 'include/attar').glob('*.h')) + ['perfume.h']
 STANDARDS = {
     'gcc': ['c11', 'c17', 'c2x', 'gnu11', 'gnu17'],
@@ -36,8 +38,11 @@ struct state {
 static const struct attar_option options[] = {
 	ATTAR_FLAG(struct state, each, 'x', "each", "each by itself"),
 	ATTAR_SWITCH(struct state, kernel, "kernel", "the kernel too"),
-	ATTAR_COUNT(struct state, count, 'n', "count", "N", "how many", .min = 1),
-	ATTAR_TEXT(struct state, text, 't', "text", "TEXT", "what", .min = 1),
+	ATTAR_COUNT(struct state, count, 'n', "count", "N", "how many", ATTAR_MIN(1), ATTAR_MAX(7)),
+	ATTAR_TIME(struct state, count, 0, "time", "TIME", "how long", ATTAR_BARE(1000000)),
+	ATTAR_TEXT(struct state, text, 't', "text", "TEXT", "what", ATTAR_COMPLETE("file"),
+		ATTAR_IMPLIED("stdin")),
+	ATTAR_JOINED(struct state, text, 'j', "joined", "TEXT", "what"),
 };
 
 void use(void);
@@ -67,19 +72,57 @@ def test_each_header_compiles_alone(compiler, standard):
     assert not failures
 
 
-@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'),
-                                                ('g++', 'c++20'), ('clang++', 'c++20')])
+@pytest.mark.parametrize('compiler, standard', MODES)
 def test_macros_of_the_headers_compile(compiler, standard):
-    done = compiled(compiler, standard, MACROS, '-Wno-missing-field-initializers')
+    done = compiled(compiler, standard, MACROS)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'gnu17'),
-                                                ('g++', 'c++20'), ('clang++', 'c++20')])
+@pytest.mark.parametrize('compiler, standard', MODES)
 def test_option_for_a_member_of_another_type_does_not_compile(compiler, standard):
-    done = compiled(compiler, standard, MACROS.replace('bool each', 'int each'),
-                    '-Wno-missing-field-initializers')
+    done = compiled(compiler, standard, MACROS.replace('bool each', 'int each'))
     assert done.returncode != 0
+
+
+# In C++ the members are set by functions, in C by designated initializers.
+VALUES = '''
+#include <stdio.h>
+
+int main(void)
+{
+	const struct attar_option *end = options + sizeof(options) / sizeof(*options);
+
+	for (const struct attar_option *o = options; o < end; o++)
+		printf("%d %s %s %s %d %zu %llu %llu %llu %s %s\\n", o->letter, o->name,
+			o->value ? o->value : "-", o->help, o->type, o->offset,
+			(unsigned long long)o->bare, (unsigned long long)o->min,
+			(unsigned long long)o->max, o->complete ? o->complete : "-",
+			o->implied ? o->implied : "-");
+	return 0;
+}
+'''
+
+
+@pytest.mark.parametrize('compiler, standard', [('gcc', 'gnu17'), ('clang', 'c11'),
+                                                ('g++', 'c++11'), ('g++', 'c++20'),
+                                                ('clang++', 'c++11'), ('clang++', 'c++20')])
+def test_macros_set_the_same_members_in_c_and_cxx(compiler, standard, tmp_path):
+    if not has(compiler):
+        pytest.skip(f'{compiler} is not installed')
+    language = 'c++' if '++' in compiler else 'c'
+    program = tmp_path / 'values'
+    text = MACROS.partition('void use(void);')[0].replace('#include <perfume.h>', '')
+    text = re.sub(r'^PERFUME.*$', '', text, flags=re.M) + VALUES
+    subprocess.run([compiler, '-x', language, f'-std={standard}', f'-I{ROOT}/include',
+                    '-o', program, '-'], input=text, text=True, check=True)
+    out = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines() == [
+        '120 each - each by itself 0 0 0 0 0 - -',
+        '0 kernel - the kernel too 1 4 0 0 0 - -',
+        '110 count N how many 2 8 0 1 7 - -',
+        '0 time TIME how long 3 8 1000000 0 0 - -',
+        '116 text TEXT what 6 16 0 0 0 file stdin',
+        '106 joined TEXT what 8 16 0 0 0 - -']
 
 
 def test_no_type_and_function_share_a_name():

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Profilers on recordings: the same events as perf script, and clear errors."""
 import json
+import os
 import re
+import signal
 import subprocess
 from collections import Counter
 
@@ -178,3 +180,27 @@ def test_cut_recording(tmp_path):
     assert ended.returncode in (0, 1, 2), ended.stderr
     assert str(cut) in ended.stdout + ended.stderr
     assert ATTAR.exists()
+
+
+def test_requests_while_a_pipe_is_read(tmp_path, spawn):
+    """A marker on standard input, then SIGUSR1: reports up to the newest event."""
+    data, fifo = tmp_path / 'pipe.data', tmp_path / 'fifo'
+    with data.open('wb') as out:
+        subprocess.run(['perf', 'record', '-q', '-o', '-', '-e', 'syscalls:sys_enter_getppid',
+                        '--', workload('flood'), str(CALLS)], stdout=out, check=True,
+                       stderr=subprocess.DEVNULL)
+    os.mkfifo(fifo)
+    reader = spawn(ATTAR, 'top', '--format', 'json', '-e', 'syscalls:sys_enter_getppid',
+                   '--input', fifo, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with fifo.open('wb') as writer:
+        writer.write(data.read_bytes())
+        writer.flush()
+        print('here', file=reader.stdin, flush=True)
+        marked = json.loads(reader.stdout.readline())
+        assert 'marker: here' in marked['remarks']
+        reader.send_signal(signal.SIGUSR1)
+        requested = json.loads(reader.stdout.readline())
+        assert 'marker: here' not in requested['remarks']
+    whole = json.loads(reader.stdout.readline())
+    assert reader.wait(30) == 0
+    assert whole['notes']['seen'] == CALLS

@@ -44,8 +44,9 @@ def test_install_and_uninstall(tmp_path, prefix):
     assert done.returncode == 0, done.stderr
     below = tmp_path / prefix.lstrip('/')
     assert (below / 'bin/attar').exists()
-    assert (below / 'share/man/man3/attar_stream_next.3').read_text() == '.so man3/attar_stream.3\n'
-    assert (below / 'share/man/man3/attar_stream.3').exists()
+    for page in ('attar', 'attar_stream', 'attar_stream_next', 'perfume', 'perfume_init'):
+        assert (below / f'share/man/man3/{page}.3').exists(), page
+    assert (below / 'share/doc/attar/events.md').exists()
     assert (below / 'include/attar/attar.h').exists()
     for wanted in ('**/libattar.so', '**/libattar.a', '**/attar.pc', 'share/man/man1/attar.1',
                    'share/man/man1/attar-profile.1'):
@@ -70,23 +71,47 @@ def stage(prefix, tmp_path_factory):
                    'LD_LIBRARY_PATH': str(library)}
 
 
-def flags_of(stage):
-    done = subprocess.run(['pkg-config', '--cflags', '--libs', 'attar'], env=stage[1],
+def flags_of(stage, library='attar'):
+    done = subprocess.run(['pkg-config', '--cflags', '--libs', library], env=stage[1],
                           capture_output=True, text=True,
                           check=True)
     return done.stdout.split()
 
 
-@pytest.mark.parametrize('example', sorted(p.name for p in (ROOT / 'examples').glob('*.c')))
-def test_every_example_builds_against_the_installed_library(stage, example, tmp_path):
-    """It builds with pkg-config in a folder without the sources, and it runs."""
-    shutil.copy(ROOT / 'examples' / example, tmp_path)
-    subprocess.run([*compiler(), '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-o',
+EXAMPLES = sorted(p.name for p in (ROOT / 'examples').glob('*.c*'))
+
+
+def test_all_examples_are_installed(stage):
+    assert sorted(p.name for p in stage[0].glob('**/doc/attar/examples/*')) == EXAMPLES
+
+
+@pytest.mark.parametrize('example', EXAMPLES)
+def test_every_installed_example_builds_and_runs(stage, example, tmp_path):
+    """It builds with pkg-config in a folder without the sources."""
+    source = next(stage[0].glob(f'**/doc/attar/examples/{example}'))
+    shutil.copy(source, tmp_path)
+    name, *flags = compiler()
+    if source.suffix == '.cc':
+        name = name.replace('gcc', 'g++').replace('clang', 'clang++')
+    subprocess.run([name, *flags, '-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-o',
                     'example', example,
                     *flags_of(stage)], cwd=tmp_path, check=True)
     done = subprocess.run([tmp_path / 'example'], env=stage[1], cwd=tmp_path, capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_installed_example_of_libperfume_builds(stage, tmp_path):
+    source = next(stage[0].glob('**/doc/perfume/examples/hello_world.c'))
+    subprocess.run([*compiler(), '-o', tmp_path / 'hello', source, *flags_of(stage, 'perfume')],
+                   check=True)
+    program = subprocess.Popen([tmp_path / 'hello'], env=stage[1], stdout=subprocess.PIPE,
+                               text=True)
+    try:
+        assert program.stdout.readline()
+    finally:
+        program.kill()
+        program.communicate()
 
 
 def test_a_cxx_program_builds_against_the_installed_library(stage, tmp_path):

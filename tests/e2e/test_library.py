@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """libattar as seen by a program: declarations, symbols, pkg-config."""
+import ctypes
+import fnmatch
 import os
 import re
 import subprocess
 
 import pytest
 
-from command import BUILD, ROOT, compiler, has
+from command import BUILD, ROOT, compiler, has, workload
+from faults import sanitized
 
 HEADERS = sorted(p.name for p in (ROOT / 'include/attar').glob('*.h'))
 LIBRARY = BUILD / 'src/libattar.so.0'
@@ -30,6 +33,50 @@ def test_exports_what_headers_declare_and_nothing_else():
     assert exported() == declared()
 
 
+def test_comments_and_docs_name_existing_functions():
+    headers = [ROOT / 'include/attar' / header for header in HEADERS]
+    inline = {name for header in headers for name in
+              re.findall(r'static inline[^;(]*?\b(attar_\w+)\(', header.read_text())}
+    comments = ' '.join(comment for header in headers
+                        for comment in re.findall(r'/\*.*?\*/', header.read_text(), re.S))
+    texts = [path.read_text() for path in [ROOT / 'README.md', *ROOT.glob('docs/**/*.md')]]
+    named = set(re.findall(r'\b(attar_\w+)\(', ' '.join([comments, *texts])))
+    assert len(named) > 100
+    assert named <= declared() | inline
+
+
+def unchecked():
+    """Return the functions that attar/base.h documents as not checking their arguments."""
+    text = (ROOT / 'include/attar/base.h').read_text().replace('\n *', '')
+    listed = re.search('do not check their arguments: (.*?) and inline functions', text)[1]
+    patterns = re.findall(r'attar_\w+\*?(?=\(\))', listed)
+    assert len(patterns) > 20
+    return {name for name in exported() for pattern in patterns if fnmatch.fnmatch(name, pattern)}
+
+
+def ends_normally(call):
+    """Return whether a child process survives the call."""
+    child = os.fork()
+    if not child:
+        call()
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_no_other_function_crashes_without_arguments():
+    """Each pointer is NULL and each number 0; a returned struct is written to a buffer."""
+    if sanitized():
+        pytest.skip('the library needs the sanitizers of its program')
+    library = ctypes.CDLL(str(LIBRARY))
+    headers = ''.join((ROOT / 'include/attar' / header).read_text() for header in HEADERS)
+    structs = set(re.findall(r'ATTAR_API struct attar_\w+ (attar_\w+)\(', headers))
+    room = ctypes.create_string_buffer(4096)
+    crashing = [name for name in sorted(exported() - unchecked())
+                if not ends_normally(lambda name=name: getattr(library, name)(
+                    *([room] if name in structs else []), *[None] * 6))]
+    assert not crashing
+
+
 EXAMPLES = sorted(p.name for p in (ROOT / 'examples').glob('*.c'))
 
 
@@ -46,6 +93,66 @@ def test_examples_build_by_pkg_config_and_run(example, tmp_path):
                           env={**environment, 'LD_LIBRARY_PATH': str(BUILD / 'src')},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+CXX = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wold-style-cast', '-Werror']
+
+
+@pytest.mark.parametrize('standard', ['c++11', 'c++14', 'c++17', 'c++20'])
+@pytest.mark.parametrize('cxx', ['g++', 'clang++'])
+def test_profiler_in_cxx_reports_what_the_one_in_c_does(cxx, standard, tmp_path):
+    if not has(cxx):
+        pytest.skip(f'{cxx} is not installed')
+    program = tmp_path / 'example'
+    subprocess.run([cxx, f'-std={standard}', *CXX, *compiler()[1:], f'-I{ROOT}/include',
+                    '-o', program, ROOT / 'examples/26-own-profiler.cc', f'-L{BUILD}/src',
+                    '-lattar'], check=True)
+    environment = {**os.environ, 'LD_LIBRARY_PATH': str(BUILD / 'src')}
+    sent = {}
+    for words in [[program], [BUILD / 'examples/20-own-profiler'], [program, '--least', '24']]:
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        sent[len(sent)] = re.findall(r'^ *(User defined signal 1) +(\d+)$', done.stdout, re.M)
+    assert sent == {0: [('User defined signal 1', '23')], 1: [('User defined signal 1', '23')],
+                    2: []}
+    done = subprocess.run([program, '--least', '0'], env=environment, capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 1 and '--least' in done.stderr
+
+
+def stream_counts(events, *command):
+    """The counts by name that the example of attar_stream_events() prints for a command."""
+    done = subprocess.run([BUILD / 'examples/25-stream-events', events, *map(str, command)],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return {name: int(n) for name, n in re.findall(r'^(\S+): (\d+)$', done.stdout, re.M)}
+
+
+GETPPID = {'x86_64': 110, 'aarch64': 173}[os.uname().machine]
+
+
+@pytest.mark.parametrize('filter', [f'id=={GETPPID}', f'id*2=={GETPPID * 2}'])
+def test_streams_by_name_count_system_calls(filter):
+    """The filter runs in the kernel or in attar."""
+    counts = stream_counts(f'raw_syscalls:sys_enter/{filter}/alias=calls/,page-faults',
+                           workload('threadcalls'), 7, 100)
+    assert counts['calls'] == 700
+    assert counts['page-faults'] > 0
+    assert counts['lost'] == 0
+
+
+@pytest.mark.parametrize('events', [
+    'user_events:e2e_order', 'user_events:e2e_*', 'user_events:e2e_order/id%2 || !(id%2)/',
+    'user_events:e2e_order/transport=usdt/'])
+def test_streams_by_name_count_events_of_programs(events):
+    counts = stream_counts(events, workload('emit'), 'once', 50)
+    assert counts['user_events:e2e_order'] == 50
+    assert counts['lost'] == 0
+
+
+def test_streams_by_name_filter_events_of_programs():
+    counts = stream_counts('user_events:e2e_order/id>=10 && id<17/', workload('emit'), 'once', 50)
+    assert counts['user_events:e2e_order'] == 7
 
 
 @pytest.mark.parametrize('name', ['attar', 'perfume'])

@@ -9,6 +9,8 @@ import pytest
 
 from command import BUILD, ROOT, compiler, has
 
+pytestmark = pytest.mark.parallel
+
 LIBRARIES = {
     BUILD / 'src/libattar.a': 'attar_',
     BUILD / 'src/libattar.so': 'attar_',

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -108,13 +109,23 @@ def test_run_delays_of_wakeups():
         ('sched:sched_wakeup', 'sched:sched_switch', 23)]
 
 
-def test_sleeps_from_switch_to_switch():
+@pytest.mark.usefixtures('busy_cpus')
+def test_sleeps_from_switch_to_switch(tmp_path):
+    """
+    Of a thread that is never preempted, with a name that no other has. Some kernels omit one switch
+    in hundreds, for perf too: the sleep before it is then replaced by the next one.
+    """
+    program = tmp_path / f'sleeps{os.getpid()}'
+    shutil.copy(workload('sleeps'), program)
     found = report(*SYSTEM, '--than', '19ms',
-                   '-e', 'sched:sched_switch/prev_comm=="sleeps" && prev_state==1/'
+                   '-e', f'sched:sched_switch/prev_comm=="{program.name}" && prev_state==1/'
                    'key=prev_pid/alias=off/',
-                   '-e', 'sched:sched_switch/next_comm=="sleeps"/key=next_pid/alias=on/',
-                   '--', 'chrt', '-f', 50, workload('sleeps'), 10, 20)  # never preempted
-    assert [(r['start'], r['end'], r['than']) for r in rows(found)] == [('off', 'on', 10)]
+                   '-e', f'sched:sched_switch/next_comm=="{program.name}"/key=next_pid/alias=on/',
+                   '--', 'chrt', '-f', 50, program, 10, 20)
+    omitted = sum(int(n) for remark in found.get('remarks', [])
+                  for n in re.findall(r'^(\d+) starts? of off', remark))
+    assert omitted <= 2
+    assert [(r['start'], r['end'], r['than']) for r in rows(found)] == [('off', 'on', 10 - omitted)]
 
 
 def test_stages_and_cycle():

@@ -65,8 +65,15 @@ def test_file_is_replaced_only_by_a_result(tmp_path):
     assert not fresh.exists()
 
 
-@pytest.mark.parametrize('profiler', [('stat',), ('trace', '-e', 'page-faults')],
-                         ids=lambda words: words[0])
+WITHOUT_STACKS = {
+    ('stat',): "folded output needs aggregated stacks, which 'attar stat' does not produce: "
+               "use 'attar profile -e EVENT'",
+    ('trace', '-e', 'page-faults'): "'trace' has no call stacks for the output: add -g, or the "
+                                    "attribute stack to an event",
+}
+
+
+@pytest.mark.parametrize('profiler', WITHOUT_STACKS, ids=lambda words: words[0])
 @pytest.mark.parametrize('words', [('-o', 'x.folded'), ('--format', 'folded')],
                          ids=lambda words: words[0])
 def test_stack_formats_are_refused_without_stacks(root, tmp_path, profiler, words):
@@ -74,14 +81,12 @@ def test_stack_formats_are_refused_without_stacks(root, tmp_path, profiler, word
     (tmp_path / 'x.folded').write_text('precious')
     done = run(*profiler, *words, '--', 'touch', tmp_path / 'ran', cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ''
-    assert done.stderr == ("attar: folded output needs aggregated stacks, which "
-                           f"'attar {profiler[0]}' does not produce: "
-                           "use 'attar profile -e EVENT'\n")
+    assert done.stderr == f'attar: {WITHOUT_STACKS[profiler]}\n'
     assert [file.name for file in tmp_path.iterdir()] == ['x.folded']
     assert (tmp_path / 'x.folded').read_text() == 'precious'
 
 
-@pytest.mark.parametrize('profiler', ['stat', 'trace'])
+@pytest.mark.parametrize('profiler', ['stat', 'top'])
 def test_flame_graph_is_an_option_of_stack_profilers_only(profiler):
     assert '--flame-graph' not in run(profiler, '-h').stdout
     done = run(profiler, '--flame-graph', 'x', '--', 'true')
@@ -438,11 +443,13 @@ def test_reports_with_few_samples(root, tmp_path, form, event, least):
 
 
 def test_peak_memory_includes_the_drawing_of_files(tmp_path):
-    """The first file has the peak before the pages are drawn, stdout has it after them."""
-    first = tmp_path / 'first.json'
-    pages = [word for name in 'abc' for word in ('-o', tmp_path / f'{name}.html')]
-    done = run('profile', '-F', 997, '-g', '-o', first, *pages, '--format', 'json', '--',
-               workload('recurse'))
+    """The first file has the peak before the page is drawn, stdout has it after that."""
+    script, first = tmp_path / 'tasks.script', tmp_path / 'first.json'
+    script.write_text('# attar script\nevent cpu-clock stack\n' + ''.join(
+        f'1.{i:09d} 0 {i + 10}/{i + 10} task{i} cpu-clock stack=0xffffffff81000000\n'
+        for i in range(9000)))
+    done = run('profile', '-g', '--input', script, '-o', first, '-o', tmp_path / 'a.html',
+               '--format', 'json')
     assert done.returncode == 0, done.stderr
     printed, filed = Profile(done.stdout).notes, Profile(first.read_text()).notes
     assert printed['self_rss'] > filed['self_rss'] > 1 << 20

@@ -215,7 +215,7 @@ def test_perfmon_without_tracefs_names_tracefs(nobody, sysctl):
     done = run(*may, '-e', 'sched:sched_switch', program='setpriv')
     assert done.returncode == PERMISSION
     assert re.fullmatch(
-        r'attar: --event: events, column 1: no permission to read tracefs \(/sys/kernel/tracing: '
+        r'attar: --event: no permission to read tracefs \(/sys/kernel/tracing: '
         r'Permission denied\): '
         r'run as root, or grant a group access as root: .*', notes_of(done)[-1])
 
@@ -267,6 +267,27 @@ def test_events_of_the_kernel_alone(nobody, sysctl, arguments):
     assert re.search(r"attar: not permitted to open '(page-faults:k|cpu-clock)' on thread \d+: "
                      'kernel.perf_event_paranoid is 2 and this process lacks CAP_PERFMON',
                      notes_of(done)[-1])
+
+
+@pytest.mark.parametrize('capabilities', ['-all', '+perfmon'])
+def test_uprobes_need_more_than_perfmon(root, nobody, sysctl, capabilities):
+    """
+    Kernels that require CAP_SYS_ADMIN refuse them also with CAP_PERFMON; the reason is named once,
+    without that of the tracefs that was tried first.
+    """
+    sysctl('kernel.perf_event_paranoid', 2)
+    probe = f'uprobe:main@{nobody.folder}/flood'
+    done = run('--reuid', 65534, '--regid', 65534, '--clear-groups', '--inh-caps', capabilities,
+               '--ambient-caps', capabilities, nobody.folder / 'attar', 'stat', '-e', probe, '-a',
+               '--', nobody.folder / 'flood', 1, program='setpriv')
+    if capabilities == '+perfmon' and done.returncode == 0:
+        return
+    assert done.returncode == PERMISSION
+    assert notes_of(done) == [
+        f"attar: not permitted to open '{probe}' system-wide on CPU 0: uprobes require "
+        'CAP_SYS_ADMIN (on some kernels since 5.8 CAP_PERFMON), regardless of '
+        'kernel.perf_event_paranoid; run as root, or: setcap '
+        f'cap_sys_admin,cap_perfmon,cap_sys_ptrace,cap_syslog=ep {nobody.folder}/attar']
 
 
 def test_limit_on_locked_memory_shrinks_rings(nobody, sysctl):

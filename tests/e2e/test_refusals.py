@@ -78,7 +78,7 @@ REFUSALS = {
                            r'\(its PMU has no free counter\)'),
     errno.EMFILE: (
         FAILED, r"'cpu-clock' exceeds the limit of \d+ open files: 1 event in \d+ instances? "
-                r'\(CPUs x threads or control groups\) and other files need \d+ in '
+                r'\(CPUs x threads or control groups\) and other files need up to \d+ in '
                 r'total: run ulimit -n \d+, or monitor fewer CPUs \(-C\) or threads \(-t\)'),
     errno.ENFILE: (
         FAILED, "cannot open 'cpu-clock': the system's limit of open files is reached: raise "

@@ -10,7 +10,7 @@ import termios
 
 import pytest
 
-from command import ATTAR, wait_until
+from command import ATTAR, wait_until, workload
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
 
@@ -20,10 +20,10 @@ HOME = '\033[H'
 class Screen:
     """A process on a terminal of 24 lines of 80 columns."""
 
-    def __init__(self, *args, lines=24):
+    def __init__(self, *args, lines=24, columns=80):
         self.terminal, inner = pty.openpty()
         self.inner = inner
-        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack('HHHH', lines, 80, 0, 0))
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack('HHHH', lines, columns, 0, 0))
         os.set_blocking(self.terminal, False)
         self.text = ''
         self.process = subprocess.Popen(
@@ -123,6 +123,33 @@ def test_interrupt_restores_the_terminal(screen):
     screen.press('\x03')
     assert screen.process.wait(30) == 0
     assert screen.is_canonical()
+
+
+def text_of(*args, columns):
+    """Return what attar prints on a terminal of that many columns."""
+    one = Screen(*args, columns=columns)
+    wait_until(lambda: one.read() is not None and one.process.poll() is not None, 'its end')
+    text = one.read().replace('\r', '')
+    one.end()
+    return text
+
+
+@pytest.mark.parametrize('columns', [50, 60, 72])
+def test_names_of_events_differ_on_narrow_terminals(columns):
+    names = [f'syscalls:sys_{way}_{call}' for way in ('enter', 'exit')
+             for call in ('mkdir', 'mkdirat', 'mknod', 'mknodat')] + ['page-faults']
+    text = text_of('stat', '-e', ','.join(names), '--', 'true', columns=columns)
+    shown = re.findall(r'^ *[\d,]+  +(\S*[a-z]{4}\S*)', text.partition('\nevent')[0], re.M)
+    assert len(shown) == len(set(shown)) == len(names), text
+    assert all(name.endswith(cell.lstrip('…')) for name, cell in zip(names, shown)), text
+
+
+def test_events_keep_their_names_on_narrow_terminals():
+    """The numbers of the thread and the CPU are hidden instead."""
+    text = text_of('trace', '-e', 'syscalls:sys_enter_getppid,syscalls:sys_exit_getppid', '--',
+                   workload('flood'), 2, columns=50)
+    assert re.findall(r'(ter|xit)_getppid ', text) == ['ter', 'xit'] * 2, text
+    assert ' cpu ' not in text
 
 
 def test_plain_without_terminal():

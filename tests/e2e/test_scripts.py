@@ -6,7 +6,7 @@ import pytest
 
 from command import run
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.parallel]
 
 SCHED = '''# attar script
 event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
@@ -146,3 +146,9 @@ def test_invalid_scripts(script, text, sentence):
     ended = run('trace', '-e', 'a:b', '--input', path)
     assert ended.returncode == 1, ended.stderr
     assert str(path) in ended.stderr and sentence in ended.stderr
+
+
+def test_without_an_event_all_of_the_recording_are_used(script):
+    top = rows(report('top', script(SCHED + SLEEPER)), 'top')
+    assert sum(r['sched:sched_switch'] for r in top) == 3
+    assert sum(r['sched:sched_wakeup'] for r in top) == 2

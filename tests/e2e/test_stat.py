@@ -414,6 +414,7 @@ def test_threads_with_lost_records_are_unassigned(held, tmp_path):
     assert len(by_tid) == len(found) < 6001
     assert (by_tid[target.pid]['value'], by_tid[target.pid]['quality']) == (0, 'exact')
     rest = by_tid[None]
+    assert rest is found[0], 'a table that is cut off after 40 rows must show it'
     assert rest['comm'] == '[unassigned]' and rest['quality'] == 'partial' and rest['value'] > 0
     assert sum(row['value'] or 0 for row in found) == 7 * 6000
     assert {row['value'] for row in found if row['quality'] == 'exact'} == {0, 7}

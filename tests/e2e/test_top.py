@@ -53,6 +53,15 @@ def test_sums():
     assert rows[0]['(_cpu>=0)*7'] == 7 * CALLS
 
 
+def test_negative_sums():
+    """5 - number: the sums of higher numbers are negative, and are last."""
+    rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/top-by=5-id/top-add=1/', *FLOOD)
+    assert all(r['5-id'] == (5 - r['id']) * r['1'] for r in rows)
+    values = [r['5-id'] for r in rows]
+    assert values == sorted(values, reverse=True)
+    assert values[0] > 0 > values[-1]
+
+
 def test_sorted_by_top_by():
     rows, _ = top('-e', 'raw_syscalls:sys_enter//key=id/top-add=1/top-by=1000000-id/', *FLOOD)
     values = [r['1000000-id'] for r in rows]

@@ -46,10 +46,10 @@ MISTAKES = [
     (['profile', '--cgroups', 'no/such/group'], FAILED,
      r"attar: no control group 'no/such/group' below /sys/fs/cgroup\S*"),
     (['profile', '-e', 'sched:sched_swich'], USAGE,
-     r"attar: --event: events, column 1: no tracepoint 'sched:sched_swich': did you mean "
+     r"attar: --event: no tracepoint 'sched:sched_swich': did you mean "
      r"'sched:sched_switch'\?"),
     (['profile', '-e', 'cycels'], USAGE,
-     r"attar: --event: events, column 1: no event 'cycels': did you mean 'cycles'\?"),
+     r"attar: --event: no event 'cycels': did you mean 'cycles'\?"),
     (['profile', '-d', '0'], USAGE, r'attar: --duration: 0 is too short: the minimum is 1ms'),
     (['profile', '-d', 'soon'], USAGE,
      r"attar: --duration: 'soon' is not a time such as 250ms or 5s"),
@@ -68,7 +68,7 @@ MISTAKES = [
      r"attar: 'sleep' is not an option; put a command to run after --: -- sleep \.\.\."),
     (['profile', '--'], USAGE, r'attar: a command is expected after --'),
     (['profile', '-g=3'], USAGE, r"attar: no such option -=: 'attar profile -h' lists them"),
-    (['profile', '--call-graph=fp'], USAGE, r'attar: --call-graph takes no value'),
+    (['profile', '--print-samples=fp'], USAGE, r'attar: --print-samples takes no value'),
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
      r"attar: --output: the extension of 'x.pdf' does not name a format: use \.txt, \.json, "
      r"\.csv, \.folded or \.html"),
@@ -108,7 +108,7 @@ def test_event_errors_show_the_place():
     done = run('trace', '-e', events, timeout=20)
     assert done.returncode == USAGE
     assert done.stderr.splitlines() == [
-        "attar: --event: events, column 33: no attribute 'stak': did you mean 'stack'?",
+        "attar: --event: no attribute 'stak': did you mean 'stack'?",
         f'    {events}',
         f'    {" " * events.index("stak")}^']
 
@@ -268,6 +268,8 @@ TYPED = [
     ('attar help doc', {'doctor'}),
     ('attar completion z', {'zsh'}),
     ('attar profile -- sle', {'sleep'}),
+    ('attar bpf:kv', {'bpf:kvm_exit'}),
+    ('attar bpf:kvm_exit --thr', {'--threshold'}),
 ]
 
 

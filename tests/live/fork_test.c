@@ -100,7 +100,9 @@ static void refused(const char *call, int r)
 
 	snprintf(begin, sizeof(begin), "%.*s(): ", (int)strcspn(call, "("), call);
 	if (r == -ECHILD && strncmp(attar_error(), begin, strlen(begin)) == 0 &&
-		strstr(attar_error(), "belongs to the parent"))
+		strstr(attar_error(),
+			"belongs to the parent process, which created it before it forked this "
+			"one: create another one here"))
 		return;
 	fprintf(stderr, "in the child, %s gives %d: '%s'\n", call, r, attar_error());
 	failures++;

@@ -142,10 +142,32 @@ static void test_run_goes_only_once(void **state)
 	attar_run_command(run, (char *const *)(uintptr_t)command);
 	assert_int_equal(attar_run_go(run, NULL), 0);
 	refused(attar_run_go(run, NULL), -EINVAL,
+		"attar_run_go(): the run has already been started");
+	refused(attar_run_start(run, NULL), -EINVAL,
 		"attar_run_start(): the run has already been started");
 	refused(attar_run_set(run, "event", "cpu-clock"), -EINVAL, "has already been started");
 	attar_run_command(run, NULL);
 	refused(0, 0, "has already been started");
+	attar_run_free(run);
+}
+
+static int broken(void *ctx, const struct attar_report *report, enum attar_scope scope)
+{
+	return -EPIPE;
+}
+
+/* The reason is that of the hook, not of a failure that was handled before. */
+static void test_failing_hook(void **state)
+{
+	struct attar_run_hooks hooks = {.size = sizeof(hooks), .report = broken};
+	struct attar_run *run;
+
+	attar_target_free(live_self());
+	assert_int_equal(attar_run_new("stat", &run), 0);
+	assert_int_equal(attar_run_set(run, "event", "page-faults"), 0);
+	assert_int_equal(attar_run_set(run, "duration", "10ms"), 0);
+	attar_error_clear();
+	refused(attar_run_go(run, &hooks), -EPIPE, "Broken pipe");
 	attar_run_free(run);
 }
 
@@ -200,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_run_that_fails_to_open),
 		cmocka_unit_test(test_run_goes_only_once),
+		cmocka_unit_test(test_failing_hook),
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_shm_sources),
 		cmocka_unit_test(test_names_of_unknown_values),

@@ -127,8 +127,8 @@ static void test_quotes(void **state)
 /* The value of an expression may contain '='. */
 static void test_every_name(void **state)
 {
-	static const char *const names[] = {"key", "printkey", "role", "top-by", "top-add",
-		"comm", "ptr", "size", "num", "index"};
+	static const char *const names[] = {"key", "printkey", "role", "top-by", "top-add", "comm",
+		"ptr", "size", "num", "index"};
 	char text[128];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -151,16 +151,16 @@ static void test_missing_slash(void **state)
 	assert_null(list->at[0].filter);
 	attar_event_list_free(list);
 	refuse("sched:sched_wakeup/pid>1,cs", -EINVAL,
-		"events, column 19: missing closing '/': the syntax is "
+		"column 19: missing closing '/': the syntax is "
 		"EVENT/FILTER/ATTRIBUTE/.../");
 	refuse("sched:sched_wakeup/pid>1,sched:x/y/", -EINVAL,
-		"events, column 25: missing closing '/': the syntax is "
+		"column 25: missing closing '/': the syntax is "
 		"EVENT/FILTER/ATTRIBUTE/.../");
 	refuse("sched:sched_wakeup//key=1, sched:x/y/", -EINVAL,
-		"events, column 26: missing closing '/': the syntax is "
+		"column 26: missing closing '/': the syntax is "
 		"EVENT/FILTER/ATTRIBUTE/.../");
 	refuse("{sched:sched_wakeup/pid>1}", -EINVAL,
-		"events, column 20: missing closing '/': the syntax is "
+		"column 20: missing closing '/': the syntax is "
 		"EVENT/FILTER/ATTRIBUTE/.../");
 }
 
@@ -189,6 +189,35 @@ static void test_other_kinds(void **state)
 	assert_string_equal(e[5].name, "y");
 	assert_int_equal(e[5].only_cpus[0], 1);
 	attar_event_list_free(list);
+}
+
+static void test_letters_before_attributes(void **state)
+{
+	struct attar_event_list *list =
+		parse("page-faults:k//stack/,cs:u/period=3,alias=x/key=pid/,"
+		      "sched:sched_switch:u/pid>1/stack/,r1a:pp//stack/,page-faults:k");
+	const struct attar_event_spec *e = list->at;
+
+	assert_int_equal(list->n, 5);
+	assert_true(e[0].stack && e[0].exclude_user && !e[0].exclude_kernel);
+	assert_string_equal(e[0].name, "page-faults:k");
+	assert_int_equal(e[0].kind, ATTAR_EVENT_SOFTWARE);
+	assert_int_equal(e[1].period, 3);
+	assert_true(!e[1].stack && !e[1].exclude_user && e[1].exclude_kernel);
+	assert_string_equal(e[1].name, "x");
+	assert_string_equal(attar_spec_get_option(&e[1], "key")->value, "pid");
+	assert_true(e[2].stack && e[2].exclude_kernel);
+	assert_string_equal(e[2].filter, "pid>1");
+	assert_int_equal(e[2].item, 2);
+	assert_true(e[3].stack);
+	assert_int_equal(e[3].precise_ip, 2);
+	assert_true(!e[4].stack && e[4].exclude_user);
+	attar_event_list_free(list);
+	refuse("page-faults:k/stak/", -ENOENT,
+		"column 15: a generic event has no event or term 'stak': did you mean 'stack'?");
+	refuse("sched:sched_switch:k//stak/", -EINVAL,
+		"column 23: no attribute 'stak': did you mean 'stack'?");
+	refuse("cs//stack/:k/stack/", -EINVAL, "column 13: expected ',' before '/stack/'");
 }
 
 static void test_profilers(void **state)
@@ -222,80 +251,76 @@ static void test_profilers(void **state)
 	assert_null(e[0].profiler);
 	attar_event_list_free(list);
 	refuse("profile/-F 500 -g/untracd/", -EINVAL,
-		"events, column 19: no attribute 'untracd': did you mean 'untraced'?");
+		"column 19: no attribute 'untracd': did you mean 'untraced'?");
 }
 
 static void test_bad_attributes(void **state)
 {
 	refuse("sched:sched_switch//stak/", -EINVAL,
-		"events, column 21: no attribute 'stak': did you mean 'stack'?");
+		"column 21: no attribute 'stak': did you mean 'stack'?");
 	refuse("sched:sched_switch//aliass=x/", -EINVAL,
-		"events, column 21: no attribute 'aliass': did you mean 'alias'?");
+		"column 21: no attribute 'aliass': did you mean 'alias'?");
 	refuse("sched:sched_switch//qqqqqqqq/", -EINVAL,
-		"events, column 21: no attribute 'qqqqqqqq': the attributes are stack, max-stack, "
-		"alias, cpus, key, printkey, role, untraced, top-by, top-add, comm, "
-		"ptr, size, num, index, period, freq, transport");
+		"column 21: no attribute 'qqqqqqqq': the attributes are stack, max-stack, "
+		"alias, cpus, key, printkey, role, untraced, optional, column, top-by, top-add, "
+		"comm, ptr, size, num, index, period, freq, transport, args, exec, trigger");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
-		"events, column 21: stack has no value: write stack");
+		"column 21: stack has no value: write stack");
 	refuse("sched:sched_switch//key/", -EINVAL,
-		"events, column 21: key needs a value: key=EXPRESSION");
+		"column 21: key needs a value: key=EXPRESSION");
 	refuse("sched:sched_switch//key=/", -EINVAL,
-		"events, column 21: key needs a value: key=EXPRESSION");
+		"column 21: key needs a value: key=EXPRESSION");
 	refuse("sched:sched_switch//alias=\"\"/", -EINVAL,
-		"events, column 21: alias needs a value: alias=NAME");
+		"column 21: alias needs a value: alias=NAME");
 	refuse("sched:sched_switch//max-stack=x/", -EINVAL,
-		"events, column 31: max-stack: 'x' is not a number");
+		"column 31: max-stack: 'x' is not a number");
 	refuse("sched:sched_switch//max-stack=0/", -ERANGE,
-		"events, column 31: max-stack: 0 is not between 1 and 65535");
+		"column 31: max-stack: 0 is not between 1 and 65535");
 	refuse("sched:sched_switch//cpus=1-/", -EINVAL,
-		"events, column 26: cpus: '1-' is not a list such as 0-3,8");
+		"column 26: cpus: '1-' is not a list such as 0-3,8");
 	refuse("sched:sched_switch//cpus=9-8/", -EINVAL,
-		"events, column 26: cpus: the range 9-8 in '9-8' is reversed");
+		"column 26: cpus: the range 9-8 in '9-8' is reversed");
 	refuse("sched:sched_switch//period=0/", -ERANGE,
-		"events, column 28: period: 0 samples nothing");
+		"column 28: period: 0 samples nothing");
 	refuse("sched:sched_switch//period=1/freq=1/", -EINVAL,
-		"events, column 30: period and freq are mutually exclusive");
+		"column 30: period and freq are mutually exclusive");
 	refuse("sched:sched_switch//key=1/key=2/", -EINVAL,
-		"events, column 27: key is specified twice: it may be specified only once");
+		"column 27: key is specified twice: it may be specified only once");
 	refuse("cycles/stack/stack/", -EINVAL,
-		"events, column 14: stack is specified twice: it may be specified only once");
+		"column 14: stack is specified twice: it may be specified only once");
 	refuse("sched:sched_switch//stack//alias=x/", -EINVAL,
-		"events, column 27: empty attribute: remove a '/' or insert an attribute such as "
+		"column 27: empty attribute: remove a '/' or insert an attribute such as "
 		"stack");
 	refuse("sched:sched_switch/pid>1//", -EINVAL,
-		"events, column 26: empty attribute: remove a '/' or insert an attribute such as "
+		"column 26: empty attribute: remove a '/' or insert an attribute such as "
 		"stack");
 	refuse("sched:sched_switch//transport=shm/", -EINVAL,
-		"events, column 21: only events of user_events have a transport");
+		"column 21: only events of user_events have a transport");
 	refuse("cycles/stak/", -ENOENT,
-		"events, column 8: a generic event has no event or term 'stak': did you mean "
+		"column 8: a generic event has no event or term 'stak': did you mean "
 		"'stack'?");
 }
 
 static void test_unbalanced(void **state)
 {
 	refuse("sched:sched_switch/comm==\"x/", -EINVAL,
-		"events, column 26: missing closing quote for this \"");
+		"column 26: missing closing quote for this \"");
 	refuse("sched:sched_switch//alias='x/stack/", -EINVAL,
-		"events, column 27: missing closing quote for this '");
+		"column 27: missing closing quote for this '");
 	refuse("sched:sched_switch//key=(pid/2/", -EINVAL,
-		"events, column 25: missing closing ) for this (");
+		"column 25: missing closing ) for this (");
 	refuse("sched:sched_switch//key={pid,prio/", -EINVAL,
-		"events, column 25: missing closing } for this {");
+		"column 25: missing closing } for this {");
 }
 
 static void test_later(void **state)
 {
 	refuse("sched:sched_switch//vm=6a2b/", -EOPNOTSUPP,
-		"events, column 21: the attribute vm is not supported yet");
-	refuse("sched:sched_switch//exec='printf(\"x\")'/", -EOPNOTSUPP,
-		"events, column 21: the attribute exec is not supported yet");
-	refuse("sched:sched_switch//trigger/", -EOPNOTSUPP,
-		"events, column 21: the attribute trigger is not supported yet");
+		"column 21: the attribute vm is not supported yet");
 	refuse("sched:sched_switch//push=\"/tmp/x\"/", -EOPNOTSUPP,
-		"events, column 21: the attribute push is not supported yet");
+		"column 21: the attribute push is not supported yet");
 	refuse("sched:sched_switch//pull=9000/", -EOPNOTSUPP,
-		"events, column 21: the attribute pull is not supported yet");
+		"column 21: the attribute pull is not supported yet");
 }
 
 /* Long and multi-byte texts are cut so that the caret is below the column. */
@@ -331,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_every_name),
 		cmocka_unit_test(test_missing_slash),
 		cmocka_unit_test(test_other_kinds),
+		cmocka_unit_test(test_letters_before_attributes),
 		cmocka_unit_test(test_profilers),
 		cmocka_unit_test(test_bad_attributes),
 		cmocka_unit_test(test_unbalanced),

@@ -172,6 +172,128 @@ static void test_number_types(void **state)
 	attar_format_free(f);
 }
 
+#define NUMBERS                                                                                    \
+	COMMON "\tfield:s16 level;\toffset:8;\tsize:2;\tsigned:1;\n"                               \
+	       "\tfield:u32 list[3];\toffset:12;\tsize:12;\tsigned:0;\n"                           \
+	       "\tfield:struct f64 price;\toffset:24;\tsize:8;\tsigned:0;\n"                       \
+	       "\tfield:__rel_loc f32[] rates;\toffset:32;\tsize:4;\tsigned:0;\n"                  \
+	       "\tfield:__data_loc s64[] moves;\toffset:36;\tsize:4;\tsigned:1;\n"                 \
+	       "\tfield:struct u16x2 pair;\toffset:40;\tsize:4;\tsigned:0;\n"                      \
+	       "\tfield:char comm[16];\toffset:44;\tsize:16;\tsigned:0;\n"                         \
+	       "\nprint fmt: \"\"\n"
+
+enum { NUMBERS_SIZE = 88 };
+
+/* level -7, list 1 2 3, price -2.5, rates 0.25 0.5, moves -1 4, pair 8 9 */
+static void fill_numbers(uint8_t raw[NUMBERS_SIZE])
+{
+	const int16_t level = -7;
+	const uint32_t list[] = {1, 2, 3}, rates_at = 24 | 8 << 16, moves_at = 72 | 16 << 16;
+	const double price = -2.5;
+	const float rates[] = {0.25, 0.5};
+	const int64_t moves[] = {-1, 4};
+	const uint16_t pair[] = {8, 9};
+
+	memset(raw, 0, NUMBERS_SIZE);
+	memcpy(raw + 8, &level, 2);
+	memcpy(raw + 12, list, 12);
+	memcpy(raw + 24, &price, 8);
+	memcpy(raw + 32, &rates_at, 4);
+	memcpy(raw + 36, &moves_at, 4);
+	memcpy(raw + 40, pair, 4);
+	memcpy(raw + 60, rates, 8); /* 36 + 24 */
+	memcpy(raw + 72, moves, 16);
+}
+
+static void test_elements(void **state)
+{
+	struct attar_format *f = parse(NUMBERS);
+	const struct attar_field *list = field(f, "list"), *rates = field(f, "rates"),
+				 *moves = field(f, "moves"), *pair = field(f, "pair");
+	uint8_t raw[NUMBERS_SIZE];
+	const size_t n = sizeof(raw);
+
+	fill_numbers(raw);
+	assert_int_equal(attar_field_count(field(f, "level"), raw, n), 1);
+	assert_int_equal(attar_field_i64_at(field(f, "level"), raw, n, 0), -7);
+	assert_true(attar_field_double(field(f, "level"), raw, n) == -7);
+	assert_int_equal(attar_field_count(list, raw, n), 3);
+	assert_int_equal(attar_field_u64_at(list, raw, n, 2), 3);
+	assert_int_equal(attar_field_u64_at(list, raw, n, 3), 0);
+	assert_true(attar_field_double(list, raw, n) == 0); /* not one number */
+	assert_true(attar_field_double(field(f, "price"), raw, n) == -2.5);
+	assert_int_equal(attar_field_i64_at(field(f, "price"), raw, n, 0), -2);
+	assert_int_equal(attar_field_count(rates, raw, n), 2);
+	assert_true(attar_field_double_at(rates, raw, n, 0) == 0.25);
+	assert_true(attar_field_double_at(rates, raw, n, 1) == 0.5);
+	assert_int_equal(attar_field_count(moves, raw, n), 2);
+	assert_int_equal(attar_field_i64_at(moves, raw, n, 0), -1);
+	assert_true(attar_field_double_at(moves, raw, n, 0) == -1);
+	assert_int_equal(attar_field_count(pair, raw, n), 2);
+	assert_int_equal(attar_field_u64_at(pair, raw, n, 1), 9);
+	assert_int_equal(attar_field_count(field(f, "comm"), raw, n), 0);
+	assert_int_equal(attar_field_u64_at(field(f, "comm"), raw, n, 0), 0);
+	attar_format_free(f);
+}
+
+/* Floating-point numbers that no integer has. */
+static void test_truncated(void **state)
+{
+	static const double none[] = {18446744073709551616.0, -9223372036854777856.0,
+		__builtin_inf(), -__builtin_inf(), __builtin_nan("")};
+	struct attar_format *f = parse(NUMBERS);
+	const struct attar_field *price = field(f, "price");
+	const double largest = 18446744073709549568.0, least = -9223372036854775808.0;
+	uint8_t raw[NUMBERS_SIZE];
+
+	fill_numbers(raw);
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++) {
+		memcpy(raw + 24, &none[i], 8);
+		assert_int_equal(attar_field_u64_at(price, raw, sizeof(raw), 0), 0);
+	}
+	memcpy(raw + 24, &largest, 8);
+	assert_true(attar_field_u64_at(price, raw, sizeof(raw), 0) == 18446744073709549568ULL);
+	memcpy(raw + 24, &least, 8);
+	assert_true(attar_field_i64_at(price, raw, sizeof(raw), 0) == INT64_MIN);
+	attar_format_free(f);
+}
+
+/* Records of each length, and every value of both location words. */
+static void test_elements_of_hostile_records(void **state)
+{
+	struct attar_format *f = parse(NUMBERS);
+	const struct attar_field *moves = field(f, "moves");
+	uint8_t raw[NUMBERS_SIZE];
+
+	fill_numbers(raw);
+	for (size_t size = 0; size <= sizeof(raw); size++) {
+		uint8_t *cut = malloc(size ? size : 1); /* a sanitizer finds reads beyond it */
+
+		memcpy(cut, raw, size);
+		for (size_t i = 0; i < f->n_fields; i++)
+			for (size_t at = 0; at < 4; at++)
+				if (attar_field_count(&f->fields[i], cut, size) <= at) {
+					assert_int_equal(
+						attar_field_u64_at(&f->fields[i], cut, size, at),
+						0);
+					assert_true(attar_field_double_at(
+							    &f->fields[i], cut, size, at) == 0);
+				}
+		assert_int_equal(attar_field_count(moves, cut, size), size < 88 ? 0 : 2);
+		free(cut);
+	}
+	for (uint32_t word = 0; word < 1 << 16; word += 7) {
+		uint32_t here = word | 16 << 16, long_one = 72 | word << 16;
+
+		memcpy(raw + 36, &here, 4);
+		assert_int_equal(attar_field_count(moves, raw, sizeof(raw)), word <= 72 ? 2 : 0);
+		memcpy(raw + 36, &long_one, 4);
+		assert_int_equal(
+			attar_field_count(moves, raw, sizeof(raw)), word <= 16 ? word / 8 : 0);
+	}
+	attar_format_free(f);
+}
+
 static void test_malformed(void **state)
 {
 	static const char *const bad[] = {
@@ -417,6 +539,9 @@ int main(void)
 		cmocka_unit_test(test_dynamic_fields_have_no_count),
 		cmocka_unit_test(test_reading),
 		cmocka_unit_test(test_number_types),
+		cmocka_unit_test(test_elements),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_elements_of_hostile_records),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_need),
 		cmocka_unit_test(test_find),

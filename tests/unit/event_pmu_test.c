@@ -384,25 +384,25 @@ static void test_terms(void **state)
 	assert_string_equal(e[4].options[0].value, "no");
 	attar_event_list_free(list);
 	refuse("cpu_core/event=0x100/", -ERANGE,
-		"events, column 10: event=0x100: cpu_core's 'event' has 8 bits");
+		"column 10: event=0x100: cpu_core's 'event' has 8 bits");
 	refuse("cpu_core/event=1,umsk=1/", -ENOENT,
-		"events, column 18: PMU cpu_core has no event or term 'umsk': did you mean "
+		"column 18: PMU cpu_core has no event or term 'umsk': did you mean "
 		"'umask'?");
 	refuse("cpu_core/slot/", -ENOENT,
-		"events, column 10: PMU cpu_core has no event or term 'slot': did you mean "
+		"column 10: PMU cpu_core has no event or term 'slot': did you mean "
 		"'slots'?");
 	refuse("cpu_cor/slots/", -ENOENT,
-		"events, column 1: no PMU 'cpu_cor': did you mean 'cpu_core'?");
+		"column 1: no PMU 'cpu_cor': did you mean 'cpu_core'?");
 	refuse("cpu_core/event=1,umask=1", -EINVAL,
-		"events, column 9: missing closing '/': the syntax is pmu/term=1,.../");
-	refuse("cpu_core/event=x/", -EINVAL, "events, column 10: event: 'x' is not a number");
+		"column 9: missing closing '/': the syntax is pmu/term=1,.../");
+	refuse("cpu_core/event=x/", -EINVAL, "column 10: event: 'x' is not a number");
 	refuse("cpu_core/event=1,,umask=1/", -EINVAL,
-		"events, column 18: expected a term before ','");
+		"column 18: expected a term before ','");
 	refuse("cpu_core/event=1/ux", -EINVAL,
-		"events, column 19: 'x' is not a modifier: use one of "
+		"column 19: 'x' is not a modifier: use one of "
 		"ukhGHpPSDeIW (u user, k kernel, p precise ...)");
 	refuse("cycles/event=1/", -EINVAL,
-		"events, column 8: 'event' cannot be combined with a generic event: use the PMU's "
+		"column 8: 'event' cannot be combined with a generic event: use the PMU's "
 		"raw terms instead");
 	end();
 }
@@ -517,7 +517,7 @@ static void test_amd(void **state)
 	assert_int_equal(e[6].config, 1 << 19);
 	attar_event_list_free(list);
 	refuse("amd_umc_0/strange/", -EBADMSG,
-		"events, column 11: amd_umc_0/strange/ in sysfs uses the term 'colour', which the "
+		"column 11: amd_umc_0/strange/ in sysfs uses the term 'colour', which the "
 		"PMU's format does not have");
 	end();
 }
@@ -570,7 +570,7 @@ static void test_arm(void **state)
 	assert_int_equal(e[5].config1, 2);
 	assert_int_equal(e[6].config, 2 | 5 << 16);
 	attar_event_list_free(list);
-	refuse("hv_24x7/PM_INST/", -EINVAL, "events, column 1: hv_24x7/PM_INST/ needs core=VALUE");
+	refuse("hv_24x7/PM_INST/", -EINVAL, "column 1: hv_24x7/PM_INST/ needs core=VALUE");
 	assert_int_equal(
 		attar_event_list_parse(catalog, "hv_24x7/PM_CYC,core=1/", &list), -EBADMSG);
 	assert_non_null(strstr(attar_error(), "PM_CYC.scale does not contain a scale"));

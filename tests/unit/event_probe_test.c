@@ -309,36 +309,36 @@ static void test_error_messages(void **state)
 	char text[4300], want[4300];
 
 	events_refuse(c, "uprobe:x", -EINVAL,
-		"events, column 9: missing file: the syntax is "
+		"column 9: missing file: the syntax is "
 		"uprobe:function@FILE or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:", -EINVAL,
-		"events, column 8: the syntax of a probe is uprobe:function+offset@FILE");
+		"column 8: the syntax of a probe is uprobe:function+offset@FILE");
 	events_refuse(c, "kprobe:", -EINVAL,
-		"events, column 8: the syntax of a probe is kprobe:function+offset");
+		"column 8: the syntax of a probe is kprobe:function+offset");
 	events_refuse(c, "uprobe:x@", -EINVAL,
-		"events, column 10: missing file: the syntax is "
+		"column 10: missing file: the syntax is "
 		"uprobe:function@FILE or uprobe:function@\"FILE\"");
 	events_refuse(c, "uprobe:x@/no/such/file", -ENOENT,
-		"events, column 8: cannot probe /no/such/file: No such file or directory");
-	events_refuse(c, "uprobe:x@\"/bin/ls", -EINVAL, "events, column 10: missing closing \"");
+		"column 8: cannot probe /no/such/file: No such file or directory");
+	events_refuse(c, "uprobe:x@\"/bin/ls", -EINVAL, "column 10: missing closing \"");
 	events_refuse(c, "uprobe:x@\"/bin/ls\"(5", -EINVAL,
-		"events, column 19: missing ')' for this '('");
+		"column 19: missing ')' for this '('");
 	events_refuse(c, "uprobe:x@\"/no/such\"", -ENOENT,
-		"events, column 8: cannot probe /no/such: No such file or directory");
+		"column 8: cannot probe /no/such: No such file or directory");
 	events_refuse(c, "uprobe:x@nothing_is_called_so", -ENOENT,
-		"events, column 8: no program or library 'nothing_is_called_so': specify its path");
+		"column 8: no program or library 'nothing_is_called_so': specify its path");
 	events_refuse(c, "uprobe:x@\"/etc/passwd\"", -ENOEXEC,
-		"events, column 8: /etc/passwd is not an ELF file");
+		"column 8: /etc/passwd is not an ELF file");
 	events_refuse(
-		c, "uprobe:x@\"/etc\"", -EINVAL, "events, column 8: /etc is not a regular file");
+		c, "uprobe:x@\"/etc\"", -EINVAL, "column 8: /etc is not a regular file");
 	snprintf(text, sizeof(text), "cs,uprobe:probed_functoin@\"%s\"", self_path());
 	snprintf(want, sizeof(want),
-		"events, column 11: no function 'probed_functoin' in %s: did you mean "
+		"column 11: no function 'probed_functoin' in %s: did you mean "
 		"'probed_function'?",
 		self_path());
 	events_refuse(c, text, -ENOENT, want);
 	snprintf(text, sizeof(text), "uretprobe:probed_function+4@\"%s\"", self_path());
-	events_refuse(c, text, -EINVAL, "events, column 11: a return probe cannot have an offset");
+	events_refuse(c, text, -EINVAL, "column 11: a return probe cannot have an offset");
 	attar_catalog_free(c);
 }
 
@@ -386,10 +386,10 @@ static void test_kprobe(void **state)
 	assert_string_equal((const char *)(uintptr_t)e[4].config1, "do_nanosleep");
 	attar_event_list_free(list);
 	events_refuse(c, "kprobe:do_nanosleeep", -ENOENT,
-		"events, column 8: the kernel has no function 'do_nanosleeep': did you mean "
+		"column 8: the kernel has no function 'do_nanosleeep': did you mean "
 		"'do_nanosleep'?");
 	events_refuse(c, "kprobe:not_code", -ENOENT,
-		"events, column 8: the kernel has no function 'not_code'");
+		"column 8: the kernel has no function 'not_code'");
 	attar_catalog_free(c);
 }
 

@@ -4,7 +4,6 @@
 
 #include <elf.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "event/usdt.h"
@@ -250,18 +249,14 @@ static int count_complete(void *ctx, const struct usdt_site *site)
 	return 0;
 }
 
-/* A pass over all notes of fields for each probe would take two seconds here. */
 static void test_many_probes(void **state)
 {
 	char path[256];
-	clock_t before;
 	int complete = 0;
 
 	snprintf(path, sizeof(path), "%s/many", folder_make());
 	make_file();
-	before = clock();
 	assert_int_equal(usdt_each(path, count_complete, &complete), 0);
-	assert_in_range(clock() - before, 0, CLOCKS_PER_SEC);
 	assert_int_equal(complete, PROBES);
 	folder_remove();
 }

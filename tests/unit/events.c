@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "events.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 
 struct attar_event_list *events_parse(struct attar_catalog *catalog, const char *text)
 {
@@ -11,8 +11,6 @@ struct attar_event_list *events_parse(struct attar_catalog *catalog, const char 
 		fail_msg("'%s': %s", text, attar_error());
 	return list;
 }
-
-static const char column[] = "events, column ";
 
 /* The text is on the next line, and a caret is below the column. */
 static void check_excerpt(const char *excerpt, const char *text, size_t at)
@@ -28,23 +26,25 @@ static void check_excerpt(const char *excerpt, const char *text, size_t at)
 	}
 }
 
-void events_refuse(struct attar_catalog *catalog, const char *text, int code, const char *sentence)
+void events_refuse(struct attar_catalog *catalog, const char *text, int code, const char *expected)
 {
 	struct attar_event_list *list = (struct attar_event_list *)&list;
+	const char *excerpt, *sentence = expected;
+	unsigned at = 0;
+	int prefix = 0;
 
-	const char *excerpt;
-	size_t n = strlen(sentence);
-
+	if (sscanf(expected, "column %u: %n", &at, &prefix) == 1)
+		sentence += prefix;
 	assert_int_equal(attar_event_list_parse(catalog, text, &list), code);
 	assert_ptr_equal(list, &list);
 	excerpt = strchr(attar_error(), '\n');
+	assert_int_equal(!excerpt, !at || !*text);
 	if (!excerpt) {
 		assert_string_equal(attar_error(), sentence);
-		assert_true(!*text || strncmp(sentence, column, strlen(column)));
 		return;
 	}
 	if (strlen(sentence) != (size_t)(excerpt - attar_error()) ||
-		memcmp(attar_error(), sentence, n))
+		memcmp(attar_error(), sentence, strlen(sentence)))
 		assert_string_equal(attar_error(), sentence);
-	check_excerpt(excerpt, text, strtoul(sentence + strlen(column), NULL, 10));
+	check_excerpt(excerpt, text, at);
 }

@@ -10,7 +10,10 @@
 /* Returns the events of a text; fails the test if it is refused. */
 struct attar_event_list *events_parse(struct attar_catalog *catalog, const char *text);
 
-/* Fails the test unless the text is refused with exactly this code and message. */
-void events_refuse(struct attar_catalog *catalog, const char *text, int code, const char *sentence);
+/*
+ * Fails the test unless the text is refused with exactly this code and message. A message that
+ * starts with "column 5: " is expected without this, and with a caret below column 5 of the text.
+ */
+void events_refuse(struct attar_catalog *catalog, const char *text, int code, const char *expected);
 
 #endif

@@ -93,7 +93,8 @@ static void open_storm(struct storm *s)
 		.has_clock = true,
 		.skipped_pid = -2,
 		.epoll_fd = -1,
-		.caller_fd = -1};
+		.caller_fd = -1,
+		.next = stream_next_record};
 	assert_int_equal(missing_grow(&s->stream, 0, 1), 0);
 	procs_init(&s->stream.procs, s->symbols, false);
 	deferred_callchain_init(&s->stream.defer);

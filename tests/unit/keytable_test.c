@@ -130,7 +130,8 @@ static void test_top_is_sorted(void **state)
 {
 	enum { KEYS = 1000 };
 	struct attar_keytable *t = new_table((struct attar_keytable_opts){.sums = 1});
-	static struct attar_keyrow *rows[KEYS];
+	static struct attar_keyrow *rows[KEYS], **all;
+	size_t n;
 
 	for (uint64_t i = 0; i < KEYS; i++)
 		add(t, i * 7919 % KEYS, i % 50);
@@ -147,6 +148,7 @@ static void test_top_is_sorted(void **state)
 			assert_int_equal(rows[0]->whole.sums[0], 49);
 	}
 	assert_int_equal(attar_keytable_top(t, ATTAR_SCOPE_WHOLE, 1, rows, 1), 0);
+	assert_int_equal(attar_keytable_rows(t, ATTAR_SCOPE_WHOLE, 1, &all, &n), -EINVAL);
 	attar_keytable_free(t);
 }
 
@@ -168,8 +170,9 @@ static void test_a_million_keys(void **state)
 {
 	enum { KEYS = 1000000, HEAVY = 100, TIMES = 200 };
 	static struct attar_keytable *t;
-	struct attar_keyrow *rows[HEAVY];
+	struct attar_keyrow *rows[HEAVY], **all;
 	struct attar_keytable_stats stats;
+	size_t n;
 	uint64_t keys = unit_rounds(KEYS), sum = 0, values = 0;
 
 	removed_values = 0;
@@ -201,6 +204,11 @@ static void test_a_million_keys(void **state)
 	for (size_t i = 0; i < HEAVY; i++)
 		assert_int_equal(rows[i]->whole.sums[0], TIMES * 10);
 	attar_keytable_get_stats(t, &stats);
+	assert_int_equal(attar_keytable_rows(t, ATTAR_SCOPE_WHOLE, 0, &all, &n), 0);
+	assert_int_equal(n, stats.keys + 1);
+	assert_ptr_equal(all[n - 1], attar_keytable_others(t));
+	assert_null(all[n - 1]->key);
+	free(all);
 	assert_true(stats.keys <= 4096 && stats.keys > 3000);
 	assert_int_equal(stats.keys + stats.evicted, keys + HEAVY);
 	assert_true(stats.memory < 8000000);

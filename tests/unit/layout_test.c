@@ -63,9 +63,22 @@ static void test_numbers_are_hidden_instead_of_cut(void **state)
 	assert_true(at[1].hidden && at[2].hidden && at[3].hidden && !at[0].hidden);
 	assert_int_equal(at[4].width, 12);
 	make(at, 50, 200);
-	assert_int_equal(layout_fit(at, 5, 40), 1); /* dso; 6 + 7 + 9 + 12 and gaps */
+	assert_int_equal(layout_fit(at, 5, 44), 1); /* dso; 6 + 7 + 12 + 13 and gaps */
 	assert_true(at[3].hidden);
-	assert_int_equal(at[2].width, 9);
+	assert_int_equal(at[2].width, 12);
+}
+
+/* Time, comm, tid, CPU, event and fields: numbers that are not kept are hidden first. */
+static void test_kept_columns_are_hidden_last(void **state)
+{
+	struct layout_column at[] = {{.wish = 15}, {.wish = 15, .text = true, .keep = true},
+		{.wish = 6}, {.wish = 3}, {.wish = 30, .text = true, .keep = true},
+		{.wish = 200, .text = true, .keep = true}};
+
+	assert_int_equal(layout_fit(at, 6, 60), 2);
+	assert_true(at[2].hidden && at[3].hidden && !at[4].hidden);
+	assert_int_equal(layout_fit(at, 6, 30), 4);
+	assert_true(at[1].hidden && at[4].hidden);
 }
 
 static void test_no_columns_and_no_texts(void **state)
@@ -111,6 +124,7 @@ int main(void)
 		cmocka_unit_test(test_fitting_columns_are_unchanged),
 		cmocka_unit_test(test_text_columns_shrink_in_turn),
 		cmocka_unit_test(test_numbers_are_hidden_instead_of_cut),
+		cmocka_unit_test(test_kept_columns_are_hidden_last),
 		cmocka_unit_test(test_no_columns_and_no_texts),
 		cmocka_unit_test(test_every_width),
 	};

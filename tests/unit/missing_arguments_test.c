@@ -99,6 +99,12 @@ static void test_formats(void **state)
 	REFUSES(attar_format_need(NULL, any, any), "format");
 	REFUSES(attar_format_need(any, NULL, any), "name");
 	REFUSES(attar_format_need(any, any, NULL), "ret_field");
+	REFUSES_VALUE(attar_field_count(NULL, any, 1), 0, "field");
+	REFUSES_VALUE(attar_field_count(any, NULL, 1), 0, "raw");
+	REFUSES_VALUE(attar_field_u64_at(NULL, any, 1, 0), 0, "field");
+	REFUSES_VALUE(attar_field_u64_at(any, NULL, 1, 0), 0, "raw");
+	REFUSES_VALUE(attar_field_double_at(NULL, any, 1, 0), 0, "field");
+	REFUSES_VALUE(attar_field_double_at(any, NULL, 1, 0), 0, "raw");
 	REFUSES_VALUE(attar_field_number_type(NULL, any), false, "field");
 	REFUSES_VALUE(attar_field_number_type(any, NULL), false, "ret_type");
 	REFUSES_VALUE(attar_format_print(NULL, any, 1, any, 1), 0, "format");
@@ -357,6 +363,9 @@ static void test_aggregates(void **state)
 	REFUSES(attar_keytable_end_interval(NULL), "table");
 	REFUSES_VALUE(attar_keytable_top(NULL, 0, 0, any, 1), 0, "table");
 	REFUSES_VALUE(attar_keytable_top(any, 0, 0, NULL, 1), 0, "rows");
+	REFUSES(attar_keytable_rows(NULL, 0, 0, any, any), "table");
+	REFUSES(attar_keytable_rows(any, 0, 0, NULL, any), "ret_rows");
+	REFUSES(attar_keytable_rows(any, 0, 0, any, NULL), "ret_n");
 	REFUSES(attar_keytable_merge(NULL, any), "to");
 	REFUSES(attar_keytable_merge(any, NULL), "from");
 	REFUSES_VOID(attar_keytable_reset(NULL), "table");
@@ -395,6 +404,8 @@ static void test_aggregates(void **state)
 	REFUSES(attar_states_exit(any, NULL, 1, any), "key");
 	REFUSES(attar_states_exit(any, any, 1, NULL), "at");
 	REFUSES_VOID(attar_states_lost(NULL, 0, 0, 0), "states");
+	REFUSES_VOID(attar_state_drop(NULL, any), "states");
+	REFUSES_VOID(attar_state_drop(any, NULL), "state");
 	REFUSES(attar_states_close(NULL, 0), "states");
 	REFUSES_NULL(attar_states_table(NULL), "states");
 	REFUSES_VOID(attar_states_get_stats(NULL, any), "states");
@@ -474,6 +485,8 @@ static void test_runs(void **state)
 	REFUSES(attar_run_command_times(any, NULL, any), "ret_user");
 	REFUSES(attar_run_command_times(any, any, NULL), "ret_system");
 	REFUSES_VOID(attar_run_unresolved(NULL, 1), "run");
+	REFUSES(attar_run_stacks(NULL, any, any, 0, NULL), "run");
+	REFUSES(attar_run_stacks(any, NULL, any, 0, NULL), "report");
 	REFUSES(attar_run_new(NULL, any), "profiler");
 	REFUSES(attar_run_new(any, NULL), "ret_run");
 	REFUSES(attar_run_add_options(NULL, any, any, any), "run");
@@ -491,6 +504,11 @@ static void test_streams(void **state)
 {
 	REFUSES(attar_shm_source_new(NULL, NULL), "ret_shm_source");
 	REFUSES_NULL(attar_shm_source_variable(NULL), "shm_source");
+	REFUSES(attar_stream_events(NULL, any, 0, NULL, any), "target");
+	REFUSES(attar_stream_events(any, NULL, 0, NULL, any), "events");
+	REFUSES(attar_stream_events(any, any, 0, NULL, NULL), "ret_stream");
+	REFUSES_NULL(attar_stream_spec(NULL, 0), "stream");
+	REFUSES_NULL(attar_stream_symbols(NULL), "stream");
 	REFUSES(attar_stream_live(NULL, any, 1, any, NULL, any), "target");
 	REFUSES(attar_stream_live(any, NULL, 1, any, NULL, any), "counters");
 	REFUSES(attar_stream_live(any, any, 1, NULL, NULL, any), "symbols");
@@ -525,6 +543,12 @@ static void test_symbols(void **state)
 	REFUSES(attar_symbols_ksymbol(any, 1, 1, NULL, 1), "name");
 	REFUSES_VOID(attar_symbols_get_stats(NULL, any), "symbols");
 	REFUSES_VOID(attar_symbols_get_stats(any, NULL), "ret_stats");
+	REFUSES_VALUE(attar_unwind(NULL, any, any, 1, NULL), 0, "space");
+	REFUSES_VALUE(attar_unwind(any, NULL, any, 1, NULL), 0, "input");
+	REFUSES_VALUE(attar_unwind(any, any, NULL, 1, NULL), 0, "locations");
+	REFUSES(attar_unwind_attr(NULL, 0), "attr");
+	REFUSES_VOID(attar_unwind_get_stats(NULL, any), "symbols");
+	REFUSES_VOID(attar_unwind_get_stats(any, NULL), "ret_stats");
 }
 
 static void test_spaces(void **state)

@@ -53,6 +53,10 @@ static void test_lists(void **state)
 	assert_int_equal(parse_list("99", 1, &list), -ERANGE);
 	assert_string_equal(attar_error(), "99 in '99' exceeds the maximum of 1");
 	vec_done(&list);
+	assert_int_equal(parse_list("1,123456789012", 9, &list), -ERANGE);
+	assert_string_equal(
+		attar_error(), "123456789012 in '1,123456789012' exceeds the maximum of 9");
+	vec_done(&list);
 }
 
 int main(void)

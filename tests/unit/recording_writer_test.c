@@ -224,6 +224,29 @@ static void test_file(void **state)
 	check_whole(path, 5000, false);
 }
 
+/* A CPU came online: the samples of its event have an id that the header did not have. */
+static void test_late_ids(void **state)
+{
+	struct recording_writer *w = begin((struct recording_writer_opts){0});
+	struct recording *r;
+	struct seen seen;
+
+	assert_int_equal(write_samples(w, 1, PER_ROUND), 0);
+	assert_int_equal(recording_writer_add_id(w, 1, 22), 0);
+	assert_int_equal(recording_writer_add_id(w, 1, 21), 0);
+	assert_int_equal(recording_writer_close(w), 0);
+	r = read_all(path, &seen);
+	assert_int_equal(seen.samples, PER_ROUND);
+	assert_int_equal(recording_find(r, 11), 0);
+	assert_int_equal(recording_find(r, 12), 0);
+	assert_int_equal(recording_find(r, 21), 1);
+	assert_int_equal(recording_find(r, 22), 1);
+	assert_int_equal(recording_get_event(r, 0)->n_ids, 2);
+	assert_int_equal(recording_get_event(r, 1)->n_ids, 2);
+	assert_non_null(recording_get_event(r, 1)->format_text);
+	recording_close(r);
+}
+
 static void test_listed_processes(void **state)
 {
 	const pid_t pids[] = {getpid()};
@@ -389,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_late_ids),
 		cmocka_unit_test(test_listed_processes),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_pipe),

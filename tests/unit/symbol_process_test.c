@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "attar/symbol.h"
+#include "symbol/symbols.h"
 #include "symbol_child.h"
 
 struct seen {
@@ -310,6 +311,53 @@ static void test_few_open_files(void **state)
 	assert_string_equal(symbol.name, "tsearch");
 }
 
+static size_t with_symbols(const struct attar_symbols *symbols)
+{
+	size_t n = 0;
+
+	vec_each (&symbols->dsos.at, dso)
+		n += (*dso)->bytes > 0;
+	return n;
+}
+
+static void check_tsearch(struct seen *seen, attar_location libc)
+{
+	struct attar_symbol symbol;
+
+	assert_int_equal(attar_symbols_resolve(seen->symbols, libc, &symbol), 0);
+	assert_string_equal(symbol.name, "tsearch");
+}
+
+/* With room for the symbols of one file, every name is found until the other file is deleted. */
+static void test_little_memory_for_symbols(void **state)
+{
+	struct attar_symbols_opts opts = {.size = sizeof(opts), .max_symbol_bytes = 1};
+	struct seen *seen = *state;
+	struct attar_symbol symbol;
+	attar_location own, libc;
+
+	attar_symbols_free(seen->symbols);
+	assert_int_equal(attar_symbols_new(&opts, &seen->symbols), 0);
+	run(seen, copy(seen, "x"));
+	scan(seen);
+	own = location(seen, 0);
+	child_stop(&seen->child);
+	attar_address_space_free(seen->space);
+	seen->space = attar_address_space_new(seen->symbols, getpid());
+	assert_int_equal(attar_address_space_scan(seen->space), 0);
+	libc = attar_address_space_locate(seen->space, (uintptr_t)tsearch + 1);
+	for (int i = 0; i < 3; i++) {
+		check_name(seen, 0, own);
+		assert_int_equal(with_symbols(seen->symbols), 1);
+		check_tsearch(seen, libc);
+		assert_int_equal(with_symbols(seen->symbols), 1);
+	}
+	assert_int_equal(stats(seen).files_read, 2);
+	assert_true(child_shell("rm -r '%s'", seen->directory));
+	assert_int_equal(attar_symbols_resolve(seen->symbols, own, &symbol), -ENOENT);
+	check_tsearch(seen, libc);
+}
+
 /*
  * map_files names a mapping by its bounds, which change when it is split: another mapping is used.
  */
@@ -385,6 +433,7 @@ int main(void)
 		CASE(test_program_in_memory),
 		CASE(test_nonexistent_process),
 		CASE(test_few_open_files),
+		CASE(test_little_memory_for_symbols),
 	};
 
 	return cmocka_run_group_tests_name("symbol_process", tests, NULL, NULL);

@@ -367,7 +367,10 @@ static void test_functions(void **state)
 	is_text("exit_reason_str(1, 12)", "HLT");
 	is_text("exit_reason_str(1, 0x80000021)", "INVALID_STATE");
 	is_text("exit_reason_str(2, 0x78)", "hlt");
-	is_text("exit_reason_str(3, 1)", "exit_1");
+	is_text("exit_reason_str(3, 0x24)", "DABT_LOW");
+	is_text("exit_reason_str(3, 0x100)", "IRQ");
+	is_text("exit_reason_str(3, 2)", "exit_2");
+	is_text("exit_reason_str(4, 1)", "exit_1");
 	is_text("syscall_name(100000)", "syscall_100000");
 #ifdef __x86_64__
 	is_text("syscall_name(0)", "read");
@@ -417,6 +420,18 @@ static void test_system(void **state)
 	assert_int_equal(attar_expr_number(e, &(struct attar_expr_record){.raw = &record,
 						      .raw_size = sizeof(record)}),
 		42);
+	attar_expr_free(e);
+}
+
+static void test_numbers_of_another_architecture(void **state)
+{
+	struct attar_expr *e = compile("syscall_name(59)", ATTAR_EXPR_OTHER_ARCH);
+	struct attar_expr_record r = whole();
+	struct attar_expr_value v;
+
+	attar_expr_eval(e, &r, &v);
+	assert_int_equal(v.len, strlen("syscall_59"));
+	assert_memory_equal(v.bytes, "syscall_59", v.len);
 	attar_expr_free(e);
 }
 
@@ -519,6 +534,32 @@ static void test_columns(void **state)
 	assert_false(attar_expr_key_value(e, key, n, 4, &v));
 	assert_false(attar_expr_key_value(e, key, n - 1, 3, &v));
 	attar_expr_free(e);
+}
+
+/* What is only a field can be read without the expression, and has the same value. */
+static void test_plain_fields(void **state)
+{
+	static const char *const plain[] = {"dev", "pid", "ip"}, *const others[] = {"pid + 1",
+									 "(u8)pid", "comm", "name",
+									 "{dev,pid}", "pid == 42",
+									 "_cpu", "7"};
+	struct attar_expr_record r = whole();
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		struct attar_expr *e = compile(plain[i], ATTAR_EXPR_KEY);
+		const struct attar_field *field = attar_expr_get_field(e);
+
+		assert_non_null(field);
+		assert_int_equal(
+			attar_field_u64(field, r.raw, r.raw_size), attar_expr_number(e, &r));
+		attar_expr_free(e);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		struct attar_expr *e = compile(others[i], ATTAR_EXPR_KEY);
+
+		assert_null(attar_expr_get_field(e));
+		attar_expr_free(e);
+	}
 }
 
 /* "a" and "bc" are another key than "ab" and "c". */
@@ -731,11 +772,13 @@ int main(void)
 		cmocka_unit_test(test_expressions_of_perf_prof),
 		cmocka_unit_test(test_printf),
 		cmocka_unit_test(test_system),
+		cmocka_unit_test(test_numbers_of_another_architecture),
 		cmocka_unit_test(test_commands_from_names),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_absent_fields),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_plain_fields),
 		cmocka_unit_test(test_keys_are_unique),
 		cmocka_unit_test(test_long_text_in_keys),
 		cmocka_unit_test(test_errors),

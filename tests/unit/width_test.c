@@ -36,22 +36,22 @@ static void test_cut(void **state)
 	assert_cut("e\u0301e\u0301e\u0301", 2, "e\u0301…");
 }
 
-static void assert_cut_path(const char *path, unsigned columns, const char *expected)
+static void assert_cut_start(const char *text, unsigned columns, const char *expected)
 {
 	struct buf b = {0};
 
-	width_cut_path(&b, path, columns);
+	width_cut_start(&b, text, columns);
 	assert_string_equal(buf_text(&b), expected);
 	buf_done(&b);
 }
 
-static void test_cut_path(void **state)
+static void test_cut_start(void **state)
 {
-	assert_cut_path("/usr/lib/libc.so.6", 18, "/usr/lib/libc.so.6");
-	assert_cut_path("/usr/lib/libc.so.6", 11, "…/libc.so.6");
-	assert_cut_path("/usr/lib/libc.so.6", 1, "…");
-	assert_cut_path("/usr/lib/libc.so.6", 0, "");
-	assert_cut_path("/漢字", 4, "…字");
+	assert_cut_start("/usr/lib/libc.so.6", 18, "/usr/lib/libc.so.6");
+	assert_cut_start("/usr/lib/libc.so.6", 11, "…/libc.so.6");
+	assert_cut_start("/usr/lib/libc.so.6", 1, "…");
+	assert_cut_start("/usr/lib/libc.so.6", 0, "");
+	assert_cut_start("/漢字", 4, "…字");
 }
 
 int main(void)
@@ -59,7 +59,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_cut_path),
+		cmocka_unit_test(test_cut_start),
 	};
 
 	return cmocka_run_group_tests_name("width", tests, NULL, NULL);

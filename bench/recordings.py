@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""Decoding a recording without printing, compared with a bare walk over its records.
+
+tests/workloads/write_recording.c writes a million samples with raw data, of two CPUs and 16
+threads, with the fields that perf record and attar record request. Ours is the library's stream of
+the file (bench/decode_recording.c): decoded, in order of time, with threads. The peer reads the
+same bytes with read(2) and steps from record to record. Both are CPU time. Instructions are those
+in user space, counted by callgrind, which does not depend on the load of the machine.
+"""
+import re
+import shutil
+import subprocess
+
+EVENTS = 1000000
+COUNTED = 200000
+
+
+def write(bench, events, layout):
+    path = bench.scratch / f'{layout}.data'
+    with path.open('wb') as out:
+        subprocess.run([bench.tool('write_recording'), str(events), layout], stdout=out,
+                       check=True)
+    return path
+
+
+def instructions(bench, events, *command):
+    """User-space instructions per event; the start of the program is in them."""
+    done = subprocess.run(['valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null',
+                           *map(str, command)], capture_output=True, text=True, check=True)
+    return int(re.search(r'Collected : (\d+)', done.stderr)[1]) / events
+
+
+def run(bench):
+    decode = bench.tool('decode_recording')
+    for layout in ('perf', 'ids', 'attar'):
+        path = write(bench, EVENTS, layout)
+        ratio = bench.compare(f'a sample, fields of {layout}', 'ns', 'bare walk', None)
+        beyond = bench.limit('the same, beyond the bare walk', 'ns', 10)
+        for _ in bench.rounds():
+            ours, walk = bench.answer(decode, path), bench.answer(decode, 'walk', path)
+            ratio.add(ours['ns'] / ours['samples'], walk['ns'] / walk['samples'])
+            beyond.add((ours['ns'] - walk['ns']) / ours['samples'])
+        if shutil.which('valgrind'):
+            count = bench.compare('the same', 'instructions', 'bare walk', None)
+            path = write(bench, COUNTED, layout)
+            count.add(instructions(bench, COUNTED, decode, path),
+                      instructions(bench, COUNTED, decode, 'walk', path))
+        path.unlink()

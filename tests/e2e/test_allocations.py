@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""attar kmemleak and kmemprof: allocations of scripts, of a known program and of the kernel."""
+import signal
+import subprocess
+
+import pytest
+
+from command import ATTAR, run, wait_until, is_sampling, workload
+from scripts import of_script, report, rows
+
+DECLARED = '''event kmem:kmalloc ptr:u64 bytes_req:u64 bytes_alloc:u64 stack
+event kmem:kfree ptr:u64
+'''
+EVENTS = ['--alloc', 'kmem:kmalloc', '--free', 'kmem:kfree']
+KEEPS, USES = 'stack=0xffffffff81000010', 'stack=0xffffffff81000020'
+
+
+def line(number, event, fields, comm='worker'):
+    return f'{1 + number // 1000}.{number % 1000:03} 0 7/7 {comm} kmem:{event} {fields}\n'
+
+
+def alloc(number, ptr, size=64, stack=KEEPS, **kwargs):
+    return line(number, 'kmalloc', f'ptr={ptr} bytes_req={size - 8} bytes_alloc={size} {stack}',
+                **kwargs)
+
+
+def free(number, ptr):
+    return line(number, 'kfree', f'ptr={ptr}')
+
+
+def leaky():
+    """500 allocations at 100 addresses, of which 37 leak."""
+    text = DECLARED
+    for i in range(500):
+        if i % 13 == 0 and i // 13 < 37:
+            text += alloc(2 * i, 0x10000 + i)
+        else:
+            text += alloc(2 * i, 0x100 + i % 100, 32, USES) + free(2 * i + 1, 0x100 + i % 100)
+    return text
+
+
+def totals(found):
+    return {r['state']: (r['objects'], r['bytes']) for r in rows(found, 'allocations')}
+
+
+@pytest.mark.quick
+def test_leaks_are_those_of_their_stack(tmp_path):
+    found = of_script(tmp_path, leaky(), 'kmemleak', *EVENTS, '-g')
+    assert totals(found) == {'allocated': (500, 37 * 64 + 463 * 32), 'freed': (463, 463 * 32),
+                             'leaked': (37, 37 * 64)}
+    leak, = rows(found, 'leaks')
+    assert (leak['objects'], leak['bytes'], leak['event']) == (37, 37 * 64, 'kmem:kmalloc')
+    assert 'ffffffff81000010' in leak['detail'][0]
+
+
+@pytest.mark.quick
+def test_freed_twice(tmp_path):
+    """The second free of an address is counted, and no other allocation disappears."""
+    text = DECLARED + alloc(1, 1) + alloc(2, 2) + free(3, 1) + free(4, 1) + alloc(5, 1)
+    found = of_script(tmp_path, text, 'kmemleak', *EVENTS)
+    assert totals(found)['leaked'] == (2, 128)
+    assert any(r.startswith('1 frees of addresses') for r in found['remarks'])
+
+
+@pytest.mark.quick
+def test_allocated_twice(tmp_path):
+    found = of_script(tmp_path, DECLARED + alloc(1, 1) + alloc(2, 1), 'kmemleak', *EVENTS)
+    assert totals(found)['leaked'] == (1, 64)
+    assert '1 addresses were allocated again without a free in between' in found['remarks']
+
+
+@pytest.mark.quick
+def test_an_hour_without_free_is_bounded(tmp_path):
+    text = DECLARED + ''.join(alloc(i * 360, i + 1) for i in range(10000))
+    found = of_script(tmp_path, text, 'kmemleak', *EVENTS, '--allocations', 1000)
+    assert totals(found) == {'allocated': (10000, 640000), 'freed': (0, 0),
+                             'leaked': (1000, 64000)}
+    assert any(r.startswith('9000 of the oldest allocations were forgotten')
+               for r in found['remarks'])
+    leak, = rows(found, 'leaks')
+    assert leak['oldest'] == 999 * 360_000_000
+
+
+@pytest.mark.quick
+def test_lost_frees_are_not_leaks(tmp_path):
+    text = DECLARED + alloc(1, 1) + alloc(2, 2) + '1.003 0 7/7 worker lost 3\n' + alloc(4, 3)
+    found = of_script(tmp_path, text, 'kmemleak', *EVENTS)
+    assert totals(found)['leaked'] == (1, 64)
+    assert any('allocations were forgotten, because their free may be among the lost' in r
+               for r in found['remarks'])
+
+
+@pytest.mark.quick
+def test_older_and_by_comm(tmp_path):
+    text = DECLARED + alloc(1, 1) + alloc(2, 2, comm='other') + alloc(3, 3) + alloc(500, 4)
+    found = of_script(tmp_path, text, 'kmemleak', *EVENTS, '--comm', '--than', '400ms')
+    assert {(r['comm'], r['objects']) for r in rows(found, 'leaks')} == {('worker', 2),
+                                                                       ('other', 1)}
+
+
+@pytest.mark.quick
+def test_expressions_and_failed_allocations(tmp_path):
+    text = 'event a:get page:u64 order:u32\nevent a:put page:u64\n' \
+        '1.1 0 7/7 w a:get page=5 order=1\n1.2 0 7/7 w a:get page=6 order=0\n' \
+        '1.3 0 7/7 w a:get page=0 order=9\n1.4 0 7/7 w a:put page=6\n'
+    found = of_script(tmp_path, text, 'kmemleak', '--alloc', 'a:get//ptr=page/size=4096<<order/',
+                      '--free', 'a:put//ptr=page/')
+    assert totals(found) == {'allocated': (2, 12288), 'freed': (1, 4096), 'leaked': (1, 8192)}
+
+
+@pytest.mark.quick
+def test_a_call_and_its_return_are_one_allocation(tmp_path):
+    text = 'event a:call n:u64\nevent a:return ptr:u64\nevent a:free ptr:u64\n' \
+        '1.1 0 7/7 w a:call n=10\n1.2 1 7/8 v a:call n=20\n' \
+        '1.3 0 7/7 w a:return ptr=1\n1.4 1 7/8 v a:return ptr=2\n1.5 0 7/7 w a:free ptr=2\n'
+    found = of_script(tmp_path, text, 'kmemleak', '--alloc', 'a:call//size=n/,a:return',
+                      '--free', 'a:free')
+    assert totals(found) == {'allocated': (2, 30), 'freed': (1, 20), 'leaked': (1, 10)}
+
+
+@pytest.mark.quick
+def test_flame_graph(tmp_path):
+    of_script(tmp_path, leaky(), 'kmemleak', *EVENTS, '-g', '--flame-graph', tmp_path / 'x.folded')
+    stack, _, weight = (tmp_path / 'x.folded').read_text().strip().rpartition(' ')
+    assert stack.startswith('worker;') and int(weight) == 37 * 64
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('events', [['-e', 'kmem:kmalloc', '-e', 'kmem:kfree'], EVENTS])
+def test_hot_spots(tmp_path, events):
+    found = of_script(tmp_path, leaky(), 'kmemprof', *events, '-g')
+    total, = rows(found, 'allocations')
+    assert (total['objects'], total['freed'], total['freed bytes']) == (500, 463, 463 * 32)
+    uses, keeps = rows(found, 'stacks')
+    assert (uses['bytes'], uses['objects'], uses['freed']) == (463 * 32, 463, 463)
+    assert (uses['p50 age'], uses['max age']) == (pytest.approx(1e6, rel=1 / 128), 1_000_000)
+    assert (keeps['bytes'], keeps['objects'], keeps['freed']) == (37 * 64, 37, 0)
+    assert uses['of objects'] == pytest.approx(92.6)
+
+
+def uprobes(program):
+    at = f'@"{program}"'
+    return ['--alloc', f'uprobe:take{at}//args=(n=$arg1)/size=n/',
+            '--alloc', f'uretprobe:take{at}//args=(ptr=$retval)/stack/alias=take/',
+            '--free', f'uprobe:give{at}//args=(ptr=$arg1)/']
+
+
+@pytest.mark.usefixtures('root')
+def test_a_program_leaks_37_of_500():
+    program = workload('leaks')
+    found = report('kmemleak', *uprobes(program), '--comm', '--', program)
+    assert totals(found) == {'allocated': (500, 32000), 'freed': (463, 463 * 64),
+                             'leaked': (37, 37 * 64)}
+    leak, = rows(found, 'leaks')
+    assert (leak['comm'], leak['event'], leak['objects']) == ('leaks', 'take', 37)
+    details = leak['detail']
+    assert ' keep+0x' in details[0] and ' main+0x' in details[1]
+
+
+@pytest.mark.usefixtures('root')
+def test_hot_spots_of_a_program():
+    program = workload('leaks')
+    found = report('kmemprof', *uprobes(program), '--', program)
+    assert [(r['objects'], r['freed']) for r in rows(found, 'stacks')] == [(463, 463), (37, 0)]
+
+
+@pytest.mark.usefixtures('root')
+def test_kernel_allocations_are_matched():
+    """
+    An eventfd has an object of its own, which is freed when its last descriptor is closed; new
+    kernels end the events of a task before they close its files.
+    """
+    code = 'import os\nfor i in range(300): os.close(os.eventfd(0))\n' \
+        'for i in range(50): os.eventfd(0)'
+    found = report('kmemprof', '-e', 'kmem:kmalloc', '-e', 'kmem:kfree', '-m', 2048, '-g', '--',
+                   '/usr/bin/python3', '-S', '-c', code)
+    assert found['notes']['lost'] == 0
+    made = [r for r in rows(found, 'stacks') if any('do_eventfd' in f for f in r['detail'][:2])]
+    assert sum(r['objects'] for r in made) == 350
+    assert sum(r['freed'] for r in made) in (300, 350)
+
+
+@pytest.mark.usefixtures('root')
+def test_a_signal_reports_and_the_run_goes_on(tmp_path):
+    out = tmp_path / 'out'
+    with out.open('w') as stdout, subprocess.Popen(
+            [ATTAR, 'kmemleak', '--format', 'json', *EVENTS, '-m', '256'], stdout=stdout,
+            stdin=subprocess.DEVNULL) as process:
+        wait_until(lambda: is_sampling(process), 'events are open')
+        process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: out.read_text().count('\n') == 1, 'a report')
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+    assert out.read_text().count('"leaks"') == 2
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('args, sentence', [
+    ([], 'the events of allocations and of frees are needed'),
+    (['--alloc', 'kmem:kmalloc'], 'the events of allocations and of frees are needed'),
+    (['--alloc', 'sched:sched_switch', '--free', 'kmem:kfree'],
+     "'sched:sched_switch' has neither an address nor a size"),
+    (['--alloc', 'kmem:kmalloc', '--free', 'sched:sched_switch'],
+     "'sched:sched_switch' has no field 'ptr'"),
+    (['--alloc', 'uprobe:malloc@libc.so.6//args=(n=$arg9)/', '--free', 'kmem:kfree'],
+     '$arg1 to $arg'),
+    (['--alloc', 'uprobe:malloc@libc.so.6//args=(n=%nothing)/', '--free', 'kmem:kfree'],
+     'the kernel refuses to probe'),
+])
+def test_refusals(args, sentence):
+    ended = run('kmemleak', *args, '--', 'true')
+    assert ended.returncode == 2, ended.stderr
+    assert sentence in ended.stderr
+
+
+@pytest.mark.usefixtures('root')
+def test_help_describes_the_events():
+    ended = run('kmemleak', *EVENTS, 'help')
+    assert ended.returncode == 0, ended.stderr
+    assert 'bytes_alloc' in ended.stdout and 'kmem:kfree' in ended.stdout

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""attar breakpoint: a program whose writes are known."""
+import csv
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from command import ATTAR, run, workload
+from scripts import lines_of_csv, wait_until_running
+
+pytestmark = pytest.mark.usefixtures('root')
+
+X86 = os.uname().machine == 'x86_64'
+
+
+def watch(*args, style='csv', count=1000):
+    """Run the program under attar breakpoint; return what attar printed."""
+    with subprocess.Popen([workload('writes1000'), str(count)], stdin=subprocess.PIPE,
+                          text=True) as target:
+        with subprocess.Popen([ATTAR, 'breakpoint', *map(str, args), '-p', str(target.pid), '-m',
+                               '512', '--format', style], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            wait_until_running(process)
+            target.stdin.write('\n')
+            target.stdin.flush()
+            target.wait()
+            process.send_signal(signal.SIGINT)
+            text, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return text
+
+
+def hits(text):
+    return [r for r in csv.DictReader(lines_of_csv(text)) if r['breakpoint']]
+
+
+def number(text):
+    return int(text) if text else None
+
+
+@pytest.mark.skipif(not X86, reason='values are known on x86-64 only')
+def test_each_value_is_right():
+    found = hits(watch('counter/8:w'))
+    assert [number(h['new']) for h in found] == [*range(1, 1001), *range(1005, 1055, 5)]
+    assert [number(h['old']) for h in found] == [None, *range(1, 1001), *range(1005, 1050, 5)]
+    assert all(' store+0x' in h['detail'] for h in found[:1000])
+
+
+@pytest.mark.skipif(not X86, reason='values are known on x86-64 only')
+def test_two_breakpoints_of_other_sizes():
+    found = hits(watch('small/2', 'counter/8:w', count=3))
+    assert [number(h['new']) for h in found if h['breakpoint'] == 'small/2'] == [7, 6, 5]
+    assert len(found) == 3 + 10 + 3
+
+
+@pytest.mark.skipif(not X86, reason='values are known on x86-64 only')
+def test_filter_on_data():
+    found = hits(watch('counter/8', '--filter', 'data > 100 && old <= 100 || data == 5'))
+    assert [number(h['new']) for h in found] == [5, 101]
+
+
+def test_hits_are_counted():
+    report = json.loads(watch('counter/8:w', style='json').splitlines()[-1])
+    table = next(s for s in report['sections'] if s['name'] == 'breakpoints')
+    assert table['rows'][0][0] == 'counter/8:w' and table['rows'][0][2] == 1010
+
+
+def test_execution_and_stacks():
+    report = json.loads(watch('store:x', '-g', style='json', count=50).splitlines()[-1])
+    table = next(s for s in report['sections'] if s['name'] == 'breakpoints')
+    assert table['rows'][0][2] == 50
+    tree = next(s for s in report['sections'] if s['name'] == 'stacks')
+    assert 'store' in {row[2] for row in tree['rows']}
+
+
+@pytest.mark.parametrize('args, sentence', [
+    ([], 'which address?'),
+    (['0x1234/3'], 'the length is 1, 2, 4 or 8 bytes'),
+    (['0x1235/4'], 'is not a multiple of 4 bytes'),
+    (['0x1234:rx'], 'either for execution (x) or for data'),
+    (['nosuchvariable'], "no symbol 'nosuchvariable'"),
+    (['0x10000', '--filter', 'value > 1'], "no such field or variable 'value'"),
+])
+def test_refusals(args, sentence):
+    ended = run('breakpoint', *args, '--', 'true')
+    assert ended.returncode in (1, 2), ended.stderr
+    assert sentence in ended.stderr
+
+
+def test_more_breakpoints_than_the_cpu_has():
+    """x86-64 has 4, arm64 up to 16."""
+    with subprocess.Popen([workload('writes1000')], stdin=subprocess.PIPE) as target:
+        ended = run('breakpoint', *[f'counter+{i * 8}/8' for i in range(20)], '-p', target.pid,
+                    '-d', 1)
+        target.stdin.close()
+    assert ended.returncode != 0
+    assert 'all are in use' in ended.stderr
+
+
+def test_an_unmapped_address():
+    with subprocess.Popen([workload('writes1000')], stdin=subprocess.PIPE) as target:
+        ended = run('breakpoint', '0x1000/8', '-p', target.pid, '-d', 1)
+        target.stdin.close()
+    assert ended.returncode == 1
+    assert f'address 0x1000 is not mapped in process {target.pid}' in ended.stderr

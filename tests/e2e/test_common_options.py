@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""The options that all profilers share, as they are written for perf-prof."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from command import as_nobody, run, workload
+
+# Those that a run accepts; what most of them do is tested where it belongs.
+ACCEPTED = [
+    '-C 0', '--cpus 0', '-p 1', '--pids 1', '-t 1', '--tids 1', '--cgroups /', '--inherit',
+    '-i 100', '--interval 100', '-d 1ms', '-o {tmp}/x.txt', '--output {tmp}/x.txt', '--order',
+    '-m 64', '--mmap-pages 64', '--watermark 50', '-N 1', '--exit-N 1', '--monotonic',
+    '--clock-offset 0x10', '--usage-self 1000', '--sampling-limit 1000000',
+    '--sampling-limit 1000000 --perfeval-cpus 0', '--sampling-limit 1000000 --perfeval-pids 1',
+    '-V', '--version', '-v', '-vv', '-vvv', '--verbose', '-q', '--quiet', '-h', '--help',
+    '-G', '--exclude-host', '--exclude-guest', '--exclude-user', '--exclude-kernel',
+    '--user-callchain', '--no-user-callchain', '--kernel-callchain', '--no-kernel-callchain',
+    '--exclude_pid 1', '--order']
+BY_BPF = ['--nr_running_min 1', '--nr_running_max 99', '--sched_policy 0', '--sched_policy rr',
+          '--prio 120', '--prio 0-98,120', '--irqs_disabled=0']
+FLAGS = ['--irqs_disabled', '--irqs_disabled=0', '--irqs_disabled=1', '--tif_need_resched',
+         '--tif_need_resched=0', '--tif_need_resched=1']
+
+
+def words(text, tmp_path):
+    return text.format(tmp=tmp_path).split()
+
+
+@pytest.mark.parametrize('profiler', ['profile', 'trace'])
+@pytest.mark.parametrize('option', ACCEPTED)
+def test_accepted(root, tmp_path, profiler, option):
+    event = ['-e', 'sched:sched_switch'] if profiler == 'trace' else []
+    done = run(profiler, *event, '-d', '10ms', *words(option, tmp_path))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize('option', BY_BPF)
+def test_of_interrupted_tasks(root, tmp_path, option):
+    """They are accepted for samples, and refused where samples do not say this."""
+    done = run('profile', '-d', '10ms', *words(option, tmp_path))
+    assert done.returncode == 0, done.stderr
+    if option.startswith('--irqs'):
+        return
+    done = run('trace', '-e', 'sched:sched_switch', *words(option, tmp_path))
+    assert done.returncode == 4
+    assert f"{option.split()[0]}: a BPF program of 'sched:sched_switch' would also drop it" in \
+        done.stderr
+    script = tmp_path / 'x.script'
+    script.write_text('# attar script\nevent cpu-clock\n1.0 0 1/1 x cpu-clock\n')
+    done = run('profile', '--input', script, *words(option, tmp_path))
+    assert done.returncode == 4
+    assert 'a recording does not have what it selects by' in done.stderr
+
+
+@pytest.mark.parametrize('option', FLAGS)
+def test_flags_of_tracepoints(root, option):
+    """They are accepted for tracepoints; other samples do not say whether to reschedule."""
+    done = run('trace', '-e', 'sched:sched_switch', '-N', 3, '-d', '100ms', option)
+    assert done.returncode == 0, done.stderr
+    done = run('trace', '-e', 'cpu-clock', '-N', 1, '-d', '10ms', option)
+    if option.startswith('--irqs'):
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == 4
+    assert "only tracepoints say this, and 'cpu-clock' is none" in done.stderr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('args, sentence', [
+    (['--irqs_disabled=2'], "--irqs_disabled: '2' is not 0 or 1"),
+    (['--exclude_pid', 'x'], '--exclude_pid: '),
+    (['--prio', '140'], "--prio: 140"), (['--prio', 'x'], '--prio: '),
+    (['--sched_policy', 'foo'], '--sched_policy: a list of 0 to 7, or of normal, fifo, rr'),
+    (['--nr_running_min', 'x'], '--nr_running_min: '),
+    (['--nr_running_max', '4294967296'], '--nr_running_max: 4294967296 exceeds the number'),
+    (['--nr_running_min', '3', '--nr_running_max', '2'],
+     '--nr_running_min exceeds --nr_running_max: nothing would be sampled'),
+    (['--exclude-host', '--exclude-guest'], 'are mutually exclusive: nothing would be sampled')])
+def test_refused(args, sentence):
+    done = run('trace', '-e', 'page-faults', *args)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+# ---- what they do, on a script ----
+
+SCRIPT = '''# attar script
+event a:b n:int
+wall 1700000000
+1.000000001 0 10/11 x a:b n=1
+1.000000002 0 10/12 x a:b n=2 common_flags=1
+1.000000003 1 20/20 y a:b n=3 common_flags=4
+1.000000004 1 30/30 z a:b n=4 common_flags=5
+'''
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('options, kept', [
+    ('', '1234'), ('--exclude_pid 10', '34'), ('--exclude_pid 10,20', '4'),
+    ('--exclude_pid 10 --exclude_pid 30', '3'), ('--irqs_disabled', '24'),
+    ('--irqs_disabled=1', '24'), ('--irqs_disabled=0', '13'), ('--tif_need_resched', '34'),
+    ('--tif_need_resched=0', '12'), ('--irqs_disabled --tif_need_resched', '4'),
+    ('--irqs_disabled=0 --tif_need_resched=0', '1'), ('-G', ''), ('--exclude-guest', '1234'),
+    ('-C 1', '34'), ('-p 10', '12'), ('-t 12,20', '23'), ('-N 2', '12'),
+    ('--exclude_pid 10 -N 1', '3')])
+def test_kept_samples(tmp_path, options, kept):
+    script, out = tmp_path / 'x.script', tmp_path / 'x.json'
+    script.write_text(SCRIPT)
+    done = run('trace', '-q', '-e', 'a:b', '--input', script, '-o', out, *options.split())
+    assert done.returncode == 0, done.stderr
+    reports = [json.loads(line) for line in out.read_text().splitlines()]
+    numbers = [row[-1]['n'] for r in reports for s in r['sections'] for row in s['rows']]
+    assert ''.join(map(str, numbers)) == kept
+    assert reports[-1]['notes']['seen'] == len(kept)
+
+
+# ---- and live ----
+
+def test_excluded_processes(root, tmp_path):
+    """Of two busy processes, one is excluded."""
+    script = 'while :; do :; done'
+    with subprocess.Popen(['sh', '-c', script]) as one, \
+            subprocess.Popen(['sh', '-c', script]) as two:
+        try:
+            out = tmp_path / 'x.json'
+            done = run('trace', '-q', '-e', 'cpu-clock/freq=997/', '-p', f'{one.pid},{two.pid}',
+                       '--exclude_pid', one.pid, '-N', 50, '-o', out)
+        finally:
+            one.kill()
+            two.kill()
+    assert done.returncode == 0, done.stderr
+    tids = {row[2] for line in out.read_text().splitlines()
+            for s in json.loads(line)['sections'] for row in s['rows']}
+    assert tids == {two.pid}
+
+
+SPIN = 'while :; do :; done'
+
+
+@pytest.fixture(name='busy')
+def fixture_busy(spawn):
+    """busy('nice', '-n', '5') starts a shell that never sleeps; returns its pid."""
+    def start(*launcher):
+        return spawn(*launcher, 'sh', '-c', SPIN).pid
+    return start
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('option, value, wanted', [
+    ('--prio', '127', {'nice'}), ('--prio', '125-130,97', {'nice', 'rr'}),
+    ('--sched_policy', 'batch', {'batch'}), ('--sched_policy', '2,3', {'batch', 'rr'})])
+def test_samples_of_chosen_tasks(busy, tmp_path, option, value, wanted):
+    """Real-time priority 2 is 97 in the kernel, nice 7 is 127."""
+    pids = {'nice': busy('nice', '-n', '7'), 'batch': busy('chrt', '-b', '0'),
+            'rr': busy('nice', 'chrt', '-r', '2')}
+    out = tmp_path / 'x.json'
+    done = run('trace', '-q', '-e', 'cpu-clock/freq=997/', '-p', ','.join(map(str, pids.values())),
+               option, value, '-N', 200, '-d', '20s', '-o', out)
+    assert done.returncode == 0, done.stderr
+    tids = {row[2] for line in out.read_text().splitlines()
+            for s in json.loads(line)['sections'] for row in s['rows']}
+    assert tids == {pids[name] for name in wanted}
+
+
+@pytest.mark.usefixtures('root')
+def test_samples_by_length_of_the_queue(busy):
+    """Thirty tasks run or wait on one CPU."""
+    cpu = max(os.sched_getaffinity(0))
+    for _ in range(30):
+        busy('taskset', '-c', cpu)
+
+    def seen(*args):
+        done = run('profile', '-q', '-F', 997, '-C', cpu, '-d', '500ms', '--format', 'json', *args)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])['notes']['seen']
+    assert seen('--nr_running_min', 30) > 20
+    assert seen('--nr_running_min', 20, '--nr_running_max', 1000) > 20
+    assert seen('--nr_running_max', 29) == 0
+    assert seen('--nr_running_min', 100000) == 0
+
+
+def test_programs_are_not_permitted(root, open_dir):
+    """Without privileges the reason is given."""
+    program = open_dir() / 'attar'
+    done = as_nobody(program, 'profile', '--prio', '120', '-d', '10ms', '-p', os.getpid())
+    assert done.returncode in (3, 4)
+    assert '--prio: ' in done.stderr or 'not permitted' in done.stderr
+
+
+def test_system_calls_are_entered_with_interrupts_enabled(root, tmp_path):
+    found = {}
+    for option in ('--irqs_disabled=0', '--irqs_disabled=1'):
+        out = tmp_path / 'x.json'
+        done = run('trace', '-q', '-e', 'syscalls:sys_enter_getppid,sched:sched_switch', option,
+                   '-o', out, '--', workload('flood'), 100)
+        assert done.returncode == 0, done.stderr
+        found[option] = {row[4] for line in out.read_text().splitlines()
+                         for s in json.loads(line)['sections'] for row in s['rows']}
+    assert 'syscalls:sys_enter_getppid' in found['--irqs_disabled=0']
+    assert 'syscalls:sys_enter_getppid' not in found['--irqs_disabled=1']

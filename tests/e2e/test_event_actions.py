@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""Profilers as events, exec= and trigger: what the run does with the events of any profiler."""
+import json
+
+import pytest
+
+from command import run, share_is, workload
+
+EVENTS = '''# attar script
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t next_comm:char[16] next_pid:pid_t
+event cpu-clock stack
+wall 1700000000
+1.000000000 0 100/100 worker sched:sched_wakeup comm=worker pid=100
+1.000000500 0 200/200 other cpu-clock stack=0xffffffff81000000 period=2000000
+1.000001000 0 100/100 worker sched:sched_switch next_comm=worker next_pid=100
+1.000003000 1 100/100 worker sched:sched_wakeup comm=worker pid=100
+1.000003500 1 300/300 third cpu-clock stack=0xffffffff82000000 period=2000000
+1.000004000 1 100/100 worker sched:sched_switch next_comm=worker next_pid=100
+'''
+PROFILE = 'profile/-F 500 -g/'
+
+
+@pytest.fixture(name='script')
+def fixture_script(tmp_path):
+    path = tmp_path / 'test.script'
+    path.write_text(EVENTS)
+    return path
+
+
+def reports(*args, **kwargs):
+    done = run(args[0], '--format', 'json', *args[1:], **kwargs)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def rows(found, name):
+    """Return the rows of all sections with this name, in order, as dictionaries."""
+    found = [s for report in found for s in report['sections'] if s['name'] == name]
+    return [dict(zip([c['name'] for c in s['columns']], row)) for s in found for row in s['rows']]
+
+
+def lines(*args):
+    done = run(*args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+# ---- profilers as events, on scripts ----
+
+@pytest.mark.quick
+def test_samples_are_in_order_with_events(script):
+    found = rows(reports('trace', '-e', f'sched:sched_switch,{PROFILE}untraced/',
+                         '--input', script), 'events')
+    assert [(r['time'], r['comm'], r['tid'], r['cpu'], r['event']) for r in found] == [
+        (1700000001_000000500, 'other', 200, 0, 'profile'),
+        (1700000001_000001000, 'worker', 100, 0, 'sched:sched_switch'),
+        (1700000001_000003500, 'third', 300, 1, 'profile'),
+        (1700000001_000004000, 'worker', 100, 1, 'sched:sched_switch')]
+    assert [r['values']['ip'] for r in found if r['event'] == 'profile'] == [
+        0xffffffff81000000, 0xffffffff82000000]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('event, stacks', [(PROFILE, 2), ('profile/-F 500/', 0),
+                                           ('profile/-F 500/stack/', 2), ('profile', 0)])
+def test_samples_have_stacks_on_request(script, event, stacks):
+    found = lines('trace', '-e', event, '--input', script)
+    assert sum(line.startswith(' ' * 8) and 'ffffffff8' in line for line in found) == stacks
+    assert sum('  profile  ' in line for line in found) == 2
+
+
+@pytest.mark.quick
+def test_attributes_of_profilers(script):
+    found = rows(reports('trace', '-e', 'profile//alias=busy/cpus=1/', '--input', script),
+                 'events')
+    assert [(r['event'], r['cpu'], r['comm']) for r in found] == [('busy', 1, 'third')]
+
+
+@pytest.mark.quick
+def test_untraced_samples_are_between_start_and_end(script):
+    found = rows(reports(
+        'multi-trace', '-e', 'sched:sched_wakeup//key=pid/',
+        '-e', f'sched:sched_switch//key=next_pid/,{PROFILE}untraced/', '--detail=samecpu',
+        '--input', script), 'detail')
+    assert [(r['pair'], r['part'], r['offset'], r['comm'], r['event']) for r in found] == [
+        (1, 'start', 0, 'worker', 'sched:sched_wakeup'),
+        (1, 'between', 500, 'other', 'profile'),
+        (1, 'end', 1000, 'worker', 'sched:sched_switch'),
+        (2, 'start', 0, 'worker', 'sched:sched_wakeup'),
+        (2, 'between', 500, 'third', 'profile'),
+        (2, 'end', 1000, 'worker', 'sched:sched_switch')]
+    assert [r['fields'].split()[0] for r in found if r['event'] == 'profile'] == [
+        'ip=0xffffffff81000000', 'ip=0xffffffff82000000']
+
+
+@pytest.mark.quick
+def test_samples_are_events_of_top(script):
+    found = rows(reports('top', '-e', 'profile//key=_tid/top-by=_period/', '--input', script),
+                 'top')
+    assert sorted((r['_tid'], r['_period']) for r in found) == [(200, 2000000), (300, 2000000)]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('event, status, sentence', [
+    ('profile/-d 3/', 2, '--duration is not an option of an event, but of the whole command'),
+    ('profile/-F 0/', 2, 'profile: --freq: 0 is too small'),
+    ('profile/-X/', 2, 'profile: no such option -X'),
+    ('profile/word/', 2, "'word' is not an option"),
+    ('top/-e sched:sched_switch/', 4, "the profiler 'top' has no events of its own; those with "
+     'are: profile'),
+])
+def test_refused_profilers(script, event, status, sentence):
+    done = run('trace', '-e', f'sched:sched_switch,{event}', '--input', script)
+    assert done.returncode == status
+    assert sentence in done.stderr
+    text, caret = done.stderr.rstrip('\n').splitlines()[-2:]
+    assert text.strip() == f'sched:sched_switch,{event}'
+    assert caret.index('^') >= text.index(event.split('/')[0])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('profiler', ['stat', 'profile', 'record'])
+def test_profilers_that_take_no_profilers(profiler, tmp_path):
+    done = run(profiler, '-e', PROFILE, *(['-o', tmp_path / 'x'] if profiler == 'record' else []))
+    assert done.returncode == 4
+    assert f"{profiler}: the profiler 'profile' cannot be an event here" in done.stderr
+
+
+# ---- profilers as events, live ----
+
+def test_samples_of_a_command(root):
+    """70 % of the time is heavy()'s; each sample has its stack."""
+    found = rows(reports('trace', '-m', 1024, '-e', f'sched:sched_process_exec,{PROFILE}', '--',
+                         workload('split7030'), 3000), 'events')
+    assert [r['comm'] for r in found if r['event'] == 'sched:sched_process_exec'] == ['split7030']
+    symbols = [r['values']['symbol'] for r in found if r['event'] == 'profile']
+    own = [s for s in symbols if s in ('heavy', 'light')]
+    assert len(own) > 0.9 * len(symbols)
+    share_is(own.count('heavy'), len(own), 0.7)
+
+
+def test_profiler_options_select_samples(root):
+    """--exclude-user of the event's own options: no sample is in user code."""
+    found = rows(reports('trace', '-e', 'profile/-F 997 --exclude-user/', '--',
+                         workload('split7030'), 500), 'events')
+    assert not {r['values']['symbol'] for r in found} & {'heavy', 'light'}
+
+
+# ---- exec= ----
+
+@pytest.mark.quick
+def test_printed_text_is_between_the_lines(script):
+    found = lines('trace', '-e', r'sched:sched_switch//exec=printf("cpu %d\n", _cpu)/',
+                  '--input', script)
+    found = found[:found.index('')]
+    assert [line if line.startswith('cpu') else line.split()[4] for line in found[1:]] == [
+        'sched:sched_switch', 'cpu 0', 'sched:sched_switch', 'cpu 1']
+
+
+@pytest.mark.quick
+def test_lines_end_with_a_newline(script):
+    """Text without an end of line is continued by the next event, also of another kind."""
+    found = lines('top', '-e', r'sched:sched_wakeup//key=pid/exec=printf("%d ", pid)/,'
+                  r'sched:sched_switch//key=next_pid/exec=printf("-> %d\n", next_pid)/',
+                  '--input', script)
+    assert found[:2] == ['100 -> 100', '100 -> 100']
+    found = lines('top', '-e', r'sched:sched_wakeup//exec=printf("%d.", pid)/', '--input', script)
+    assert found[0] == '100.100.'
+
+
+@pytest.mark.quick
+def test_printed_text_in_json(script):
+    found = rows(reports('trace', '-e', r'sched:sched_switch//exec=printf("%s\n", next_comm)/',
+                         '--input', script), 'printed')
+    assert found == [
+        {'time': 1700000001_000001000, 'event': 'sched:sched_switch', 'text': 'worker'},
+        {'time': 1700000001_000004000, 'event': 'sched:sched_switch', 'text': 'worker'}]
+
+
+@pytest.mark.quick
+def test_printed_text_is_escaped(script):
+    script.write_text(EVENTS.replace('next_comm=worker', 'next_comm="\x1b[2J"'))
+    found = lines('trace', '-e', r'sched:sched_switch//exec=printf("%s\n", next_comm)/',
+                  '--input', script)
+    assert all('\x1b' not in line for line in found)
+
+
+@pytest.mark.quick
+def test_commands_need_a_permission(script, tmp_path):
+    out = tmp_path / 'ran'
+    event = f'sched:sched_switch//exec=system("echo %d >>{out}", next_pid)/'
+    done = run('trace', '-e', event, '--input', script)
+    assert done.returncode == 3
+    assert '--allow-exec' in done.stderr
+    assert not out.exists()
+    assert run('trace', '-e', event, '--allow-exec', '--input', script).returncode == 0
+    assert out.read_text() == '100\n100\n'
+
+
+@pytest.mark.parametrize('profiler', ['trace', 'top'])
+def test_each_event_is_executed_once(root, profiler):
+    found = lines(profiler, '-m', 1024, '-e',
+                  r'syscalls:sys_enter_getppid//exec=printf("ppid of %d\n", _pid)/', '--',
+                  workload('flood'), 1000)
+    found = [line for line in found if line.startswith('ppid of')]
+    assert len(found) == 1000
+    assert len(set(found)) == 1
+
+
+# ---- trigger ----
+
+@pytest.mark.quick
+def test_trigger_reports_up_to_its_event(script):
+    found = reports('top', '-e', 'sched:sched_wakeup//key=pid/,'
+                    'sched:sched_switch//key=next_pid/trigger/', '--input', script)
+    tables = [rows([report], 'top') for report in found]
+    columns = 'sched:sched_wakeup', 'sched:sched_switch'
+    assert [[table[0][c] for c in columns] for table in tables] == [[1, 1], [1, 1], [2, 2]]
+    assert [report['time'] for report in found] == [
+        1700000001_000001000, 1700000001_000004000, 1700000001_000004000]
+    assert [report['interval_ns'] for report in found] == [1000, 3000, 4000]
+
+
+def test_trigger_live(root):
+    found = reports('top', '-e', 'syscalls:sys_enter_getppid//key=_pid/trigger/', '--',
+                    workload('flood'), 5)
+    counts = [rows([report], 'top')[0]['syscalls:sys_enter_getppid'] for report in found]
+    assert counts == [1] * 5 + [5]
+
+
+# ---- errors in attributes ----
+
+@pytest.mark.quick
+@pytest.mark.parametrize('profiler, attribute, wrong', [
+    ('trace', 'exec=printf("%d", nextpid)', 'nextpid'),
+    ('top', 'key={prev_pid,nextpid}', 'nextpid'),
+    ('top', 'top-by=next_pid+', None),
+    ('top', "key='nextpid'", 'nextpid'),
+    ('multi-trace', 'role=nextpid', 'nextpid'),
+])
+def test_errors_show_the_event(script, profiler, attribute, wrong):
+    event = f'sched:sched_switch//alias=x/{attribute}/'
+    done = run(profiler, '-e', event, '-e', 'sched:sched_wakeup', '--input', script)
+    assert done.returncode == 2
+    text, caret = done.stderr.rstrip('\n').splitlines()[-2:]
+    assert text.strip() == event
+    at = text.index(wrong) if wrong else text.index(attribute) + len(attribute)
+    assert caret == ' ' * at + '^'
+
+
+@pytest.mark.quick
+def test_events_in_another_order_than_in_the_recording(script):
+    """The number of an event in the run is not that in the recording."""
+    found = rows(reports('trace', '-e', 'cpu-clock,sched:sched_switch,sched:sched_wakeup',
+                         '--input', script), 'events')
+    assert [r['event'].rpartition('_')[2] for r in found] == ['wakeup', 'cpu-clock', 'switch'] * 2
+
+
+def test_events_with_the_name_of_a_profiler(root):
+    """page-faults is both."""
+    done = run('trace', '-q', '-e', 'page-faults,page-faults//stack/,page-faults/period=10/',
+               '--', 'true')
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""attar gc and query: as many collections and queries as programs make."""
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, is_sampling, run, wait_until
+from scripts import report, rows
+
+POSTGRES = Path('/usr/lib/postgresql/15/bin/postgres')
+PYTHON = '/usr/bin/python3'
+PROGRAM = '''
+import gc, sys
+gc.disable()
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(50):
+    gc.collect()
+sys.stdin.read()
+'''
+
+
+@pytest.mark.usefixtures('root')
+def test_collections_of_a_program():
+    """The run ends with the last of 100 events: 50 collections, none before or after them."""
+    if 'python:gc__start' not in run('usdt', 'list', PYTHON).stdout:
+        pytest.skip(f'{PYTHON} was built without USDT probes')
+    with subprocess.Popen([PYTHON, '-c', PROGRAM], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b'ready\n'
+            attar = subprocess.Popen(
+                [ATTAR, 'gc', '--format', 'json', '-p', str(program.pid), '-N', '100',
+                 '-d', '60'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            wait_until(lambda: is_sampling(attar), 'attar samples')
+            program.stdin.write(b'\n')
+            program.stdin.flush()
+            found = json.loads(attar.communicate(timeout=90)[0].splitlines()[-1])
+        finally:
+            program.kill()
+    check_pairs(found, 50)
+
+
+def check_pairs(found, calls):
+    row, = rows(found, 'pairs')
+    assert row['calls'] == calls
+    assert 0 < row['min'] <= row['p50'] <= row['max'] and row['total'] >= calls * row['min']
+
+
+@pytest.mark.usefixtures('root')
+def test_queries_of_a_server():
+    """A server without network reads 30 queries from its standard input."""
+    if not POSTGRES.exists() or 'query__start' not in run('usdt', 'list', POSTGRES).stdout:
+        pytest.skip(f'{POSTGRES} is not installed, or has no USDT probes')
+    # the server refuses to run as root, and that user may not read pytest's folders
+    user = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, 65534, 65534)
+        subprocess.run([*user, POSTGRES.parent / 'initdb', '-N', '-D', f'{folder}/data'],
+                       cwd='/', stdout=subprocess.DEVNULL, check=True)
+        with open(f'{folder}/queries', 'w+') as queries:
+            queries.write('select count(*) from pg_class;\n' * 30)
+            queries.seek(0)
+            found = report('query', '--', *user, POSTGRES, '--single', '-D', f'{folder}/data',
+                           'postgres', cwd='/', stdin=queries)
+    check_pairs(found, 30)

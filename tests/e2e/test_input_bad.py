@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""Recordings that are cut, damaged or none: what can be read is, the rest is said."""
+import json
+import os
+import random
+import struct
+import subprocess
+import threading
+
+import pytest
+
+from command import run, workload
+from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
+
+pytestmark = pytest.mark.parallel
+
+SAMPLES = 300
+
+
+def trace(path, *args, **kwargs):
+    return run('trace', '--format', 'json', '-e', 'cpu-clock', '--input', path, *args, **kwargs)
+
+
+def read(ended):
+    """Return the rows of single events, the remarks and the notes."""
+    assert ended.returncode == 0, ended.stderr
+    rows = []
+    for line in ended.stdout.splitlines():
+        report = json.loads(line)
+        for section in report['sections']:
+            names = [c['name'] for c in section['columns']]
+            rows += [dict(zip(names, row)) for row in section['rows']]
+    return rows, report.get('remarks', []), report['notes']
+
+
+def is_one_sentence(ended, path):
+    """A failed run says why, in one line that names the file; a long name is shortened."""
+    return (ended.stdout == '' and ended.stderr.count('\n') == 1
+            and str(path)[:60] in ended.stderr and ended.stderr.startswith('attar: '))
+
+
+def small(order='<'):
+    data = Recording(order)
+    data.comm(0, 'first')
+    for i in range(SAMPLES):
+        data.sample(1000 + i, cpu=i % 2, tid=100 + i % 3)
+        if i % 50 == 49:
+            data.round()
+    return data
+
+
+def test_the_other_byte_order(tmp_path):
+    ours, theirs = small('<').write(tmp_path / 'little'), small('>').write(tmp_path / 'big')
+    assert ours.read_bytes() != theirs.read_bytes()
+    rows, _, notes = read(trace(ours))
+    assert len(rows) == SAMPLES == notes['seen']
+    assert [r['time'] for r in rows] == list(range(1000, 1000 + SAMPLES))
+    assert {r['comm'] for r in rows if r['tid'] == 100} == {'first'}
+    assert read(trace(theirs))[0] == rows
+
+
+def test_a_pipe_that_is_cut_anywhere(tmp_path):
+    """All whole records before the cut are delivered."""
+    data = small()
+    whole, path = data.bytes, tmp_path / 'cut.data'
+    rows = read(trace(small().write(tmp_path / 'whole')))[0]
+    ends, at = [], 16
+    while at < len(whole):
+        kind, _, size = struct.unpack_from('<IHH', whole, at)
+        at += size
+        ends.append((at, kind == 9))
+    generator = random.Random(23)
+    offsets = {0, 1, 7, 8, 15, 16, 17, ends[0][0] - 1, ends[0][0], len(whole) - 1}
+    offsets |= {generator.randrange(len(whole)) for _ in range(20)}
+    for offset in sorted(offsets):
+        path.write_bytes(whole[:offset])
+        ended = trace(path)
+        if offset < ends[0][0]:
+            assert ended.returncode == 1 and is_one_sentence(ended, path), (offset, ended.stderr)
+            continue
+        found, remarks, _ = read(ended)
+        assert found == rows[:sum(end <= offset for end, sample in ends if sample)], offset
+        is_inside = offset not in [end for end, _ in ends]
+        assert any(f'{path} is damaged: it ends at byte {offset} in the middle of a record' == r
+                   for r in remarks) == is_inside, (offset, remarks)
+
+
+def are_among(found, times):
+    """Whether these are some of the times by another clock: that of the wall is at the end."""
+    known = set(times)
+    return not found or any(first + found[-1] - found[0] in known and
+                            {first + t - found[0] for t in found} <= known for first in times)
+
+
+@pytest.mark.parametrize('tool', ['perf', 'attar'])
+def test_a_file_that_is_cut_anywhere(tmp_path, tool, root):
+    """The names of tracepoints are at the end: without them an event is not known."""
+    if tool == 'perf' and subprocess.run(['which', 'perf'], stdout=subprocess.DEVNULL).returncode:
+        pytest.skip('perf is not installed')
+    whole_path, path = tmp_path / 'whole.data', tmp_path / 'cut.data'
+    command = ['-o', str(whole_path), '-F', '997', '-e', 'cpu-clock:u', '--',
+               workload('split7030')]
+    if tool == 'perf':
+        subprocess.run(['perf', 'record', '-q', *command], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    else:
+        assert run('record', '-q', *command).returncode == 0
+    whole = whole_path.read_bytes()
+    rows = read(trace(whole_path))[0]
+    start, size = struct.unpack_from('<QQ', whole, 40)
+    generator = random.Random(42)
+    offsets = {0, 8, 16, 103, 104, start - 1, start, start + size - 1, start + size,
+               len(whole) - 1}
+    offsets |= {generator.randrange(len(whole)) for _ in range(12)}
+    for offset in sorted(offsets):
+        path.write_bytes(whole[:offset])
+        ended = trace(path)
+        if ended.returncode:
+            assert ended.returncode in (1, 2), (offset, ended.stderr)
+            assert is_one_sentence(ended, path), (offset, ended.stderr)
+            continue
+        found, remarks, _ = read(ended)
+        assert are_among([r['time'] for r in found], [r['time'] for r in rows]), offset
+        assert any(f'{path} is damaged' in r for r in remarks), (offset, remarks)
+
+
+def test_samples_with_an_id_of_no_event(tmp_path):
+    data = Recording(events=((CPU_CLOCK, 7), (PAGE_FAULTS, 8)))
+    for i in range(10):
+        data.sample(1000 + i, number=[7, 8, 99][i % 3])
+    rows, remarks, _ = read(trace(data.write(tmp_path / 'x.data')))
+    assert [r['time'] for r in rows] == [1000, 1003, 1006, 1009]
+    assert '3 records could not be parsed' in remarks
+
+
+@pytest.mark.parametrize('size, sentence', [
+    (0, 'has a size of 0 bytes, which is invalid: the rest cannot be read'),
+    (4, 'has a size of 4 bytes, which is invalid: the rest cannot be read'),
+])
+def test_a_record_of_an_invalid_size(tmp_path, size, sentence):
+    data = Recording()
+    data.sample(1000)
+    at = len(data.bytes)
+    data.bytes += struct.pack('<IHH', 9, 0, size)
+    data.sample(1001)
+    rows, remarks, _ = read(trace(data.write(tmp_path / 'x.data')))
+    assert [r['time'] for r in rows] == [1000]
+    assert f'{tmp_path}/x.data is damaged: the record at byte {at} {sentence}' in remarks
+
+
+def test_a_sample_that_is_too_short(tmp_path):
+    data = Recording()
+    data.sample(1000)
+    data.record(9, struct.pack('<Q', 1))
+    data.sample(1001)
+    rows, remarks, _ = read(trace(data.write(tmp_path / 'x.data')))
+    assert [r['time'] for r in rows] == [1000, 1001]
+    assert '1 records could not be parsed' in remarks
+
+
+def sparse(path, start=b''):
+    with path.open('wb') as file:
+        file.write(start)
+        file.truncate(10 << 30)
+    return path
+
+
+def test_a_sparse_file_of_10_gb(tmp_path):
+    path = sparse(tmp_path / 'x.data')
+    ended = trace(path)
+    assert ended.returncode == 1 and is_one_sentence(ended, path), ended.stderr
+    assert 'is not a recording: it does not start with PERFILE2' in ended.stderr
+
+
+def test_a_recording_that_is_continued_by_10_gb_of_zeros(tmp_path):
+    """Zeros are no records: reading ends at the first one."""
+    data = small()
+    path = sparse(tmp_path / 'x.data', data.bytes)
+    rows, remarks, _ = read(trace(path))
+    assert len(rows) == SAMPLES
+    assert (f'{path} is damaged: the record at byte {len(data.bytes)} has a size of 0 bytes, '
+            'which is invalid: the rest cannot be read') in remarks
+
+
+@pytest.mark.parametrize('content, sentence', [
+    (b'', 'is empty: no recording'),
+    (b'x', 'is not a recording'),
+    (b'hello\n' * 100, 'is not a recording: it does not start with PERFILE2, as perf.data does'),
+    (struct.pack('<Q', 0x32454c4946524550), 'is not a recording'),
+    (Recording(events=()).bytes, 'the recording has no events'),
+], ids=['empty', 'a byte', 'text', 'half a header', 'no events'])
+@pytest.mark.parametrize('kind', ['file', 'fifo'])
+def test_what_is_no_recording(tmp_path, kind, content, sentence):
+    path = tmp_path / 'x.data'
+    if kind == 'fifo':
+        os.mkfifo(path)
+        writer = threading.Thread(target=path.write_bytes, args=(content,))
+        writer.start()
+        ended = trace(path)
+        writer.join()
+    else:
+        path.write_bytes(content)
+        ended = trace(path)
+    assert ended.returncode == 1 and is_one_sentence(ended, path), ended.stderr
+    assert sentence in ended.stderr
+
+
+def test_a_fifo_is_a_pipe(tmp_path):
+    path = tmp_path / 'fifo'
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(small().bytes,))
+    writer.start()
+    rows, _, _ = read(trace(path))
+    writer.join()
+    assert len(rows) == SAMPLES
+
+
+@pytest.mark.parametrize('path, sentence', [
+    ('/tmp', '/tmp is a directory, not a recording'),
+    ('/nowhere/x.data', 'cannot open /nowhere/x.data: No such file or directory'),
+    ('/dev/null', '/dev/null is empty: no recording'),
+])
+def test_what_cannot_be_opened(path, sentence):
+    ended = trace(path)
+    assert ended.returncode == 1, ended.stderr
+    assert sentence in ended.stderr and ended.stderr.count('\n') == 1
+
+
+def test_an_empty_name():
+    ended = trace('')
+    assert (ended.returncode, ended.stderr) == (2, 'attar: --input: the value is empty\n')
+
+
+def test_a_file_without_permission(tmp_path, root):
+    path = small().write(tmp_path / 'x.data')
+    tmp_path.chmod(0o755)
+    path.chmod(0)
+    ended = trace(path, user='nobody')
+    assert ended.returncode in (1, 3), ended.stderr
+    assert is_one_sentence(ended, path) and ': Permission denied' in ended.stderr

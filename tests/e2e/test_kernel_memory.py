@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""attar kcore on a dump with known contents; attar misc with a known BPF program and mappings."""
+import csv
+import ctypes
+import json
+import os
+import signal
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, run
+from scripts import wait_until_running
+
+BASE = 0xffff888000000000
+VALUES = [0x1122334455667788, 2, 3, 0xfffffffffffffffe]
+
+
+@pytest.fixture(name='dump')
+def fixture_dump(tmp_path):
+    """An ELF core file with one segment: four values, then a text."""
+    data = struct.pack('<4Q', *VALUES) + b'Linux version 1\n\0'
+    head = struct.pack('<16sHHIQQQIHHHHHH', b'\x7fELF\x02\x01\x01', 4, 62, 1, 0, 64, 0, 0, 64, 56,
+                       1, 0, 0, 0)
+    segment = struct.pack('<IIQQQQQQ', 1, 6, 120, BASE, 0, len(data), len(data), 1)
+    path = tmp_path / 'core'
+    path.write_bytes(head + segment + data)
+    return path
+
+
+def kcore(*args):
+    ended = run('kcore', '--json', *args)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)['sections'][0]['rows']
+
+
+@pytest.mark.quick
+def test_values_of_each_size(dump):
+    assert kcore('--file', dump, hex(BASE), 4) == [
+        [BASE + 8 * i, v, v] for i, v in enumerate(VALUES)]
+    assert [r[1] for r in kcore('--file', dump, '-1', hex(BASE), 3)] == [0x88, 0x77, 0x66]
+    assert [r[1] for r in kcore('--file', dump, '-2', hex(BASE), 2)] == [0x7788, 0x5566]
+    assert [r[1] for r in kcore('--file', dump, '-4', hex(BASE + 8), 1)] == [2]
+
+
+@pytest.mark.quick
+def test_text(dump):
+    assert kcore('--file', dump, '--string', hex(BASE + 32)) == [[BASE + 32, 'Linux version 1\n']]
+    assert kcore('--file', dump, '--string', hex(BASE + 32), 5) == [[BASE + 32, 'Linux']]
+
+
+@pytest.mark.usefixtures('root')
+def test_symbols(tmp_path):
+    """The values of the dump are addresses of functions."""
+    symbols = [line.split() for line in Path('/proc/kallsyms').read_text().splitlines()]
+    at = {s[2]: int(s[0], 16) for s in symbols}
+    data = struct.pack('<2Q', at['schedule'] + 4, 5)
+    head = struct.pack('<16sHHIQQQIHHHHHH', b'\x7fELF\x02\x01\x01', 4, 62, 1, 0, 64, 0, 0, 64, 56,
+                       1, 0, 0, 0)
+    segment = struct.pack('<IIQQQQQQ', 1, 6, 120, at['schedule'], 0, len(data), len(data), 1)
+    (tmp_path / 'core').write_bytes(head + segment + data)
+    rows = kcore('--file', tmp_path / 'core', '--symbols', 'schedule', 2)
+    assert [r[3] for r in rows] == ['schedule+0x4', None]
+
+
+@pytest.mark.parametrize('args, status, sentence', [
+    ([], 2, 'which address?'),
+    (['0x1', 'x'], 2, "'x' is not a number of values"),
+    (['0x1', '--nope'], 2, "no such option '--nope'"),
+    (['--file', '/nonexistent', '0x1'], 1, 'cannot read /nonexistent'),
+])
+def test_refusals(args, status, sentence):
+    ended = run('kcore', *args)
+    assert sentence in ended.stderr
+    assert ended.returncode in (status, 2)
+
+
+def test_unreadable_address(dump):
+    ended = run('kcore', '--file', dump, '0x1000')
+    assert ended.returncode == 1
+    assert 'address 0x1000 is not in the memory of the kernel' in ended.stderr
+    ended = run('kcore', '--file', dump, hex(BASE + 48), 2)
+    assert ended.returncode == 1
+
+
+def test_a_kernel_without_kcore():
+    if Path('/proc/kcore').exists():
+        pytest.skip('this kernel has /proc/kcore')
+    ended = run('kcore', 'jiffies')
+    assert ended.returncode == 4
+    assert 'this kernel has no /proc/kcore' in ended.stderr
+
+
+def load_bpf_program():
+    """Load "return 0" as a socket filter; return its descriptor, or the negative errno."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    code = ctypes.create_string_buffer(struct.pack('<QQ', 0xb7, 0x95))
+    text = ctypes.create_string_buffer(b'GPL')
+    attr = struct.pack('<IIQQIIQII16s', 1, 2, ctypes.addressof(code), ctypes.addressof(text), 0, 0,
+                       0, 0, 0, b'attar_test')
+    fd = libc.syscall({'x86_64': 321, 'aarch64': 280}[os.uname().machine], 5, attr, len(attr))
+    return fd if fd >= 0 else -ctypes.get_errno()
+
+
+def misc(action, *args):
+    """Return the records that attar misc prints while the action runs."""
+    with subprocess.Popen([ATTAR, 'misc', '--format', 'csv', *args], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True) as process:
+        first = wait_until_running(process)
+        action()
+        process.send_signal(signal.SIGINT)
+        text = first + process.communicate()[0]
+    kinds = ('ksymbol', 'bpf', 'comm', 'mmap')
+    return [{'record': r[3], 'fields': r[4]} for r in csv.reader(text.splitlines())
+            if len(r) == 5 and r[3] in kinds]
+
+
+@pytest.mark.usefixtures('root')
+def test_a_bpf_program_appears():
+    fd = load_bpf_program()
+    if fd < 0:
+        pytest.skip(f'no BPF programs here: {os.strerror(-fd)}')
+    os.close(fd)
+    records = misc(lambda: os.close(load_bpf_program()), '--records', 'bpf,ksymbol')
+    loads = [r['fields'] for r in records if r['record'] == 'bpf']
+    assert [text.split()[0] for text in loads][:1] == ['load']
+    number = loads[0].split()[1]
+    assert int(number.removeprefix('id=')) > 0
+    if Path('/proc/sys/net/core/bpf_jit_enable').read_text().strip() != '0':
+        names = [r['fields'] for r in records if r['record'] == 'ksymbol']
+        assert any(t.startswith('register ') and t.endswith('_attar_test') for t in names)
+
+
+@pytest.mark.usefixtures('root')
+def test_names_and_mappings(tmp_path):
+    path = tmp_path / 'mapped file'
+    path.write_bytes(b'x' * 8192)
+    code = f'''import mmap
+open('/proc/self/comm', 'w').write('renamed')
+file = open({str(path)!r}, 'r+b')
+mapped = mmap.mmap(file.fileno(), 8192)
+'''
+    records = misc(lambda: subprocess.run(['/usr/bin/python3', '-S', '-c', code], check=True),
+                   '--records', 'comm,mmap')
+    names = [r['fields'].split('comm=')[1] for r in records if r['record'] == 'comm'
+             and r['fields'].startswith('rename')]
+    assert names.count('renamed') == 1
+    maps = [r['fields'] for r in records if str(path) in r['fields']]
+    assert len(maps) == 1 and ' len=0x2000 pgoff=0x0 prot=rw- ' in maps[0]
+
+
+@pytest.mark.usefixtures('root')
+def test_unknown_records():
+    ended = run('misc', '--records', 'bpf,foo', '-d', '1')
+    assert ended.returncode == 2
+    assert "'foo' is not one of ksymbol" in ended.stderr

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""attar locks: waits of known number and length; attar list profilers."""
+import json
+
+import pytest
+
+from command import run, workload
+
+COUNT, MS = 5, 20
+SCRIPT = '''# attar script
+event lock:contention_begin stack lock_addr:u64 flags:u32
+event lock:contention_end lock_addr:u64 ret:int
+event syscalls:sys_enter_futex stack uaddr:u64 op:int val:u64
+event syscalls:sys_exit_futex ret:long
+1.000000000 0 5/5 a lock:contention_begin stack=0xa1,0xa2 lock_addr=4096 flags=32
+1.000000100 1 6/6 b lock:contention_begin stack=0xa1,0xa3 lock_addr=4096 flags=32
+1.000000700 0 5/5 a lock:contention_end lock_addr=4096
+1.000001100 1 6/6 b lock:contention_end lock_addr=4096
+1.000002000 0 5/5 a lock:contention_begin stack=0xa1,0xa2 lock_addr=8192 flags=2
+1.000002050 0 5/5 a lock:contention_end lock_addr=8192
+2.000000000 0 7/8 c syscalls:sys_enter_futex stack=0xc1 uaddr=64 op=128 val=2
+2.000000500 1 7/9 c syscalls:sys_enter_futex stack=0xc1 uaddr=64 op=129 val=1
+2.000001000 0 7/8 c syscalls:sys_exit_futex ret=0
+'''
+
+
+def reports(*args):
+    ended = run('locks', '--format', 'json', *args)
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads(line) for line in ended.stdout.splitlines() if line.startswith('{')]
+
+
+def rows(report, name='locks'):
+    table = next(s for s in report['sections'] if s['name'] == name)
+    names = [c['name'] for c in table['columns']]
+    return [dict(zip(names, row)) for row in table['rows']]
+
+
+@pytest.fixture(name='script')
+def fixture_script(tmp_path):
+    def write(text=SCRIPT):
+        path = tmp_path / 'test.script'
+        path.write_text(text)
+        return path
+    return write
+
+
+@pytest.mark.quick
+def test_waits_to_the_nanosecond(script):
+    found = [(r['type'], r['lock'], r['pid'], r['waiter'], r['holder'], r['count'], r['total'],
+              r['max']) for r in rows(reports('--input', script())[-1])]
+    assert found == [('mutex', 4096, None, 'b', None, 2, 1700, 1000),
+                     ('futex', 64, 7, 'c', 9, 1, 1000, 1000),
+                     ('rwsem:R', 8192, None, 'a', None, 1, 50, 50)]
+
+
+@pytest.mark.quick
+def test_selections(script):
+    assert [r['type'] for r in rows(reports('--futex', '--input', script())[-1])] == ['futex']
+    assert {r['type'] for r in rows(reports('--kernel', '--input', script())[-1])} == {
+        'mutex', 'rwsem:R'}
+    found = reports('--than', '1us', '--kernel', '--input', script())
+    waits = [r for report in found for s in report['sections'] if s['name'] == 'waits'
+             for r in rows(report, 'waits')]
+    assert [(r['comm'], r['tid'], r['waited']) for r in waits] == [('b', 6, 1000)]
+    ended = run('locks', '--futex', '--kernel', '--input', script())
+    assert ended.returncode in (1, 2) and 'mutually exclusive' in ended.stderr
+
+
+@pytest.mark.quick
+def test_losses_drop_waits(script):
+    lost = SCRIPT.replace('1.000001100', '1.000001000 1 6/6 b lost 1\n1.000001100')
+    found = reports('--kernel', '--input', script(lost))[-1]
+    assert [r['count'] for r in rows(found) if r['type'] == 'mutex'] == [1]
+    assert any('lost' in r for r in found['remarks'])
+
+
+@pytest.mark.usefixtures('root')
+def test_mutex_of_known_times():
+    """The thread waits five times 20 ms; semaphores wait for less."""
+    found = reports('--futex', '--', workload('locked'), COUNT, MS)[-1]
+    longest = rows(found)[0]
+    assert longest['count'] == COUNT and longest['waiter'] == 'locked'
+    assert longest['total'] >= COUNT * (MS - 5) * 10**6
+    assert longest['holder'] == longest['pid']
+    functions = {r['symbol']: r for r in rows(found, 'functions')}
+    assert functions['waiter']['total'] > 50
+
+
+@pytest.mark.quick
+def test_profilers_are_grouped_by_question():
+    listed, overview = run('list', 'profilers').stdout, run().stdout
+    assert 'CPU: where does the CPU time go?\n  cpu-util' in listed
+    assert listed in overview
+    names = run('list', '-n', 'profilers')
+    for name in ('locks', 'offcpu', 'opensnoop', 'trace'):
+        assert f'\n  {name} ' in listed
+        assert names.returncode != 0 or f'{name}\n' in names.stdout

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""attar nested-trace: call trees of scripts, and of a program with known calls."""
+import pytest
+
+from command import run, workload
+from scripts import of_script, report, rows
+
+DECLARED = ''.join(f'event f:{f}_{what} id:u32\n' for f in 'abc' for what in ('entry', 'exit'))
+EVENTS = [word for f in 'abc' for word in ('-e', f'f:{f}_entry//alias={f}/,f:{f}_exit')]
+TIMES = '''1.000000000 0 7/7 w f:a_entry id=1
+1.000000010 0 7/7 w f:b_entry id=1
+1.000000011 0 7/7 w f:c_entry id=1
+1.000000014 0 7/7 w f:c_exit id=1
+1.000000020 0 7/7 w f:b_exit id=1
+1.000000030 0 7/7 w f:b_entry id=1
+1.000000034 0 7/7 w f:b_exit id=1
+1.000000040 0 7/7 w f:c_entry id=1
+1.000000045 0 7/7 w f:c_exit id=1
+1.000000100 0 7/7 w f:a_exit id=1
+'''
+
+
+def tree(found):
+    return [(r['depth'], r['call'].split('-')[-1].strip(), r['count'])
+            for r in rows(found, 'calls')]
+
+
+@pytest.mark.quick
+def test_times_are_exact(tmp_path):
+    found = of_script(tmp_path, DECLARED + TIMES, 'nested-trace', *EVENTS, '--than', '9ns')
+    assert [(r['depth'], r['call'], r['count'], r['total'], r['min'], r['max'], r['self'],
+             r['than']) for r in rows(found, 'calls')] == [
+        (0, 'a', 1, 100, 100, 100, 81, 1), (1, '|-b', 2, 14, 4, 10, 11, 1),
+        (2, '  |-c', 1, 3, 3, 3, 3, 0), (1, '|-c', 1, 5, 5, 5, 5, 0)]
+
+
+@pytest.mark.quick
+def test_impl_call_counts(tmp_path):
+    found = of_script(tmp_path, DECLARED + TIMES, 'nested-trace', *EVENTS, '--impl', 'call')
+    assert tree(found) == [(0, 'a', 1), (1, 'b', 2), (2, 'c', 1), (1, 'c', 1)]
+
+
+@pytest.mark.quick
+def test_impl_delay_is_by_function(tmp_path):
+    found = of_script(tmp_path, DECLARED + TIMES, 'nested-trace', *EVENTS, '--impl', 'delay')
+    assert {r['call']: (r['count'], r['total'], r['self']) for r in rows(found, 'calls')} == {
+        'a': (1, 100, 81), 'b': (2, 14, 11), 'c': (2, 8, 8)}
+
+
+@pytest.mark.quick
+def test_folded(tmp_path):
+    of_script(tmp_path, DECLARED + TIMES, 'nested-trace', *EVENTS, '--flame-graph',
+              tmp_path / 'x.folded')
+    assert sorted((tmp_path / 'x.folded').read_text().splitlines()) == [
+        'a 81', 'a;b 11', 'a;b;c 3', 'a;c 5']
+
+
+@pytest.mark.quick
+def test_keys_are_apart(tmp_path):
+    """Two requests overlap on a CPU: by id each has its own tree, by CPU they would be mixed."""
+    text = DECLARED + '''1.1 0 7/7 w f:a_entry id=1
+1.2 0 7/8 v f:a_entry id=2
+1.3 0 7/7 w f:b_entry id=1
+1.4 0 7/8 v f:a_exit id=2
+1.5 0 7/7 w f:b_exit id=1
+1.6 0 7/7 w f:a_exit id=1
+'''
+    found = of_script(tmp_path, text, 'nested-trace', *EVENTS, '-k', 'id')
+    assert tree(found) == [(0, 'a', 2), (1, 'b', 1)]
+    found = of_script(tmp_path, text, 'nested-trace', *EVENTS, '-k', 'id', '--perins')
+    assert tree(found) == [(0, '1', None), (1, 'a', 1), (2, 'b', 1), (0, '2', None), (1, 'a', 1)]
+    found = of_script(tmp_path, text, 'nested-trace', *EVENTS, '-p', '7', '--perins')
+    assert [r[1] for r in tree(found) if r[0] == 0] == ['w (7)', 'v (8)']
+
+
+@pytest.mark.quick
+def test_missing_and_lost_events(tmp_path):
+    text = DECLARED + '''1.1 0 7/7 w f:b_exit id=1
+1.2 0 7/7 w f:a_entry id=1
+1.3 0 7/7 w f:b_entry id=1
+1.4 0 7/7 w f:a_exit id=1
+1.5 0 7/7 w f:a_entry id=1
+1.6 0 7/7 w lost 2
+1.7 0 7/7 w f:a_exit id=1
+1.8 0 7/7 w f:c_entry id=1
+'''
+    found = of_script(tmp_path, text, 'nested-trace', *EVENTS)
+    assert tree(found) == [(0, 'a', 1)]
+    assert {'1 calls have not returned yet', '2 exits have no entry: it was before the start, '
+            'or not seen', '1 calls have no exit: the calls around them have returned',
+            '1 calls were dropped, because events were lost meanwhile'} <= set(found['remarks'])
+
+
+@pytest.mark.quick
+def test_recursion(tmp_path):
+    text = DECLARED + '''1.1 0 7/7 w f:a_entry
+1.2 0 7/7 w f:a_entry
+1.3 0 7/7 w f:a_exit
+1.4 0 7/7 w f:a_exit
+'''
+    found = of_script(tmp_path, text, 'nested-trace', *EVENTS)
+    assert [(r['depth'], r['total']) for r in rows(found, 'calls')] == [
+        (0, 300_000_000), (1, 100_000_000)]
+
+
+@pytest.mark.quick
+def test_detail_and_heatmap(tmp_path):
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\n' + DECLARED + TIMES)
+    ended = run('nested-trace', '--input', path, *EVENTS, '--detail', '--than', '5ns',
+                '--heatmap', tmp_path / 'heat', '--format', 'csv')
+    assert ended.returncode == 0, ended.stderr
+    assert [line.split(',')[4:7] for line in ended.stdout.splitlines() if ',7,0,' in line] == [
+        ['10', '1', '|-b'], ['100', '0', 'a']]
+    assert (tmp_path / 'heat-c-f:c_exit.lat').read_text().split() == [
+        '1000000014', '3', '1000000045', '5']
+
+
+@pytest.mark.usefixtures('root')
+def test_three_functions_of_a_program():
+    program = workload('nested')
+    events = [word for f in ('outer', 'middle', 'inner') for word in (
+        '-e', f'uprobe:{f}@"{program}"//alias={f}/,uretprobe:{f}@"{program}"')]
+    found = report('nested-trace', *events, '-m', 256, '--', program, 100)
+    assert tree(found) == [(0, 'outer', 100), (1, 'middle', 300), (2, 'inner', 600),
+                           (1, 'inner', 100)]
+    outer, middle, inner, direct = rows(found, 'calls')
+    assert outer['self'] == outer['total'] - middle['total'] - direct['total']
+    assert middle['self'] == middle['total'] - inner['total']
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('args, sentence', [
+    ([], 'nested-trace needs an entry and an exit'),
+    (['-e', 'irq:softirq_entry'], 'has 1 events: an entry and an exit are needed'),
+    (['-e', 'irq:softirq_entry,irq:softirq_exit', '--impl', 'pair'],
+     "'pair' is not one of delay, call, call-delay"),
+    (['-e', 'irq:softirq_entry,irq:softirq_exit', '-k', 'foo'], "variable 'foo'"),
+])
+def test_refusals(args, sentence):
+    ended = run('nested-trace', *args, '--', 'true')
+    assert ended.returncode == 2, ended.stderr
+    assert sentence in ended.stderr

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""attar num-dist: exact numbers from a script, and the sizes of known system calls."""
+import pytest
+
+from command import run, workload
+from scripts import of_script, report, rows, section, stacks
+
+DECLARED = 'event demo:read size:u64 back:s64 stack\n'
+SIZES = ['-e', 'syscalls:sys_enter_write//num=count/']
+
+
+def script(values, **fields):
+    more = ''.join(f' {k}={v}' for k, v in fields.items())
+    return DECLARED + '\n'.join(
+        f'1.{i:09} {i % 2} {100 + i % 2}/{100 + i % 2} reader{i % 2} demo:read size={v}{more}'
+        for i, v in enumerate(values)) + '\n'
+
+
+@pytest.mark.quick
+def test_one_to_a_thousand(tmp_path):
+    """Sums and extremes are exact; quantiles have an error of at most 1/128."""
+    found = of_script(tmp_path, script(range(1, 1001)), 'num-dist', '-e',
+                      'demo:read//num=size/', '--than', 900)
+    row, = rows(found, 'numbers')
+    assert (row['count'], row['total'], row['min'], row['max']) == (1000, 500500, 1, 1000)
+    assert row['than'] == 100
+    for quantile, truth in [('p50', 500), ('p95', 950), ('p99', 990)]:
+        assert abs(row[quantile] - truth) <= truth / 128
+    buckets = {r['low']: r['count'] for r in rows(found, 'demo:read')}
+    assert buckets == {2 ** i: min(2 ** i, 1001 - 2 ** i) for i in range(10)}
+
+
+@pytest.mark.quick
+def test_small_numbers_are_exact(tmp_path):
+    found = of_script(tmp_path, script(range(1, 101)), 'num-dist', '-e', 'demo:read//num=size/')
+    row, = rows(found, 'numbers')
+    assert (row['p50'], row['p95'], row['p99']) == (50, 95, 99)
+
+
+@pytest.mark.quick
+def test_expression_and_alias(tmp_path):
+    found = of_script(tmp_path, script(range(1, 101)), 'num-dist', '-e',
+                      'demo:read//num=size*4096/alias=pages/')
+    row, = rows(found, 'numbers')
+    assert (row['event'], row['total'], row['max']) == ('pages', 5050 * 4096, 409600)
+
+
+@pytest.mark.quick
+def test_two_events_are_two_rows(tmp_path):
+    found = of_script(tmp_path, script([7, 8, 9]), 'num-dist', '-e',
+                      'demo:read//num=size/alias=a/,demo:read/size>7/num=size/alias=b/')
+    assert {r['event']: r['total'] for r in rows(found, 'numbers')} == {'a': 24, 'b': 17}
+
+
+@pytest.mark.quick
+def test_instances_are_cpus_or_threads(tmp_path):
+    found = of_script(tmp_path, script([1, 2, 3, 4]), 'num-dist', '--perins', '-e',
+                      'demo:read//num=size/')
+    assert {r['cpu']: r['total'] for r in rows(found, 'numbers')} == {0: 4, 1: 6}
+    found = of_script(tmp_path, script([1, 2, 3, 4]), 'num-dist', '--perins', '-p', '100,101',
+                      '-e', 'demo:read//num=size/')
+    assert {(r['tid'], r['comm'], r['total']) for r in rows(found, 'numbers')} == {
+        (100, 'reader0', 4), (101, 'reader1', 6)}
+
+
+@pytest.mark.quick
+def test_negative_numbers_are_not_counted(tmp_path):
+    found = of_script(tmp_path, script([1, 2], back=-11), 'num-dist', '-e', 'demo:read//num=back/')
+    assert rows(found, 'numbers') == []
+    assert '2 negative numbers are not counted' in found['remarks']
+
+
+@pytest.mark.quick
+def test_stacks_of_large_numbers(tmp_path):
+    text = DECLARED + '''1.1 0 7/7 reader demo:read size=10 stack=0xffffffff81000010
+1.2 0 7/7 reader demo:read size=20 stack=0xffffffff81000020
+1.3 0 7/7 reader demo:read size=20 stack=0xffffffff81000020
+'''
+    found = of_script(tmp_path, text, 'num-dist', '-g', '--than', 15, '-e', 'demo:read//num=size/')
+    assert list(stacks(found).values()) == [2]
+
+
+@pytest.mark.quick
+def test_heatmap(tmp_path):
+    of_script(tmp_path, script([5, 6]), 'num-dist', '--heatmap', tmp_path / 'heat', '-e',
+              'demo:read//num=size/')
+    lines = (tmp_path / 'heat-demo:read.lat').read_text().split()
+    assert lines == ['1000000000', '5', '1000000001', '6']
+
+
+@pytest.mark.usefixtures('root')
+def test_known_sizes():
+    found = report('num-dist', *SIZES, '--', workload('sizes1000'))
+    row, = rows(found, 'numbers')
+    assert (row['count'], row['total'], row['min'], row['max']) == (1000, 500500, 1, 1000)
+    assert section(found, 'syscalls:sys_enter_write')['kind'] == 'histogram'
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('args, sentence', [
+    ([], 'num-dist needs an event: -e EVENT//num=FIELD/'),
+    (['-e', 'sched:sched_switch'], "'sched:sched_switch' has no attribute num=EXPRESSION"),
+    (['-e', 'sched:sched_switch//num=prev_comm/'], 'num'),
+    (['-e', 'sched:sched_switch//num=foo/'], "no such field or variable 'foo'"),
+    ([*SIZES, '--heatmap', '/nonexistent/x'], "cannot write '/nonexistent/x"),
+])
+def test_refusals(args, sentence):
+    ended = run('num-dist', *args, '--', workload('sizes1000'), '1')
+    assert ended.returncode in (1, 2), ended.stderr
+    assert sentence in ended.stderr

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""attar oncpu: pinned threads, scripts with exact times, selections and missing switches."""
+import json
+import os
+import sys
+
+import pytest
+
+from command import run
+
+TICK_NS = 10**9 // os.sysconf('SC_CLK_TCK')
+SCRIPT = '''# attar script
+event sched:sched_switch prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
+next_comm:char[16] next_pid:pid_t next_prio:int
+0.900000000 0 1/1 init fork 100/100
+0.900000000 0 1/1 init fork 200/200
+0.900000000 0 200/200 init fork 200/201
+1.000000000 0 0/0 swapper sched:sched_switch next_comm=a next_pid=100 next_prio=120
+1.010000000 1 300/300 old sched:sched_switch prev_comm=old prev_pid=300 prev_prio=120 \
+next_comm=b next_pid=200 next_prio=10
+1.100000000 0 100/100 a sched:sched_switch prev_comm=a prev_pid=100 prev_prio=120 \
+next_comm=b next_pid=201 next_prio=120
+1.150000000 0 200/201 b sched:sched_switch prev_comm=b prev_pid=201 prev_prio=120
+1.200000003 1 200/200 b sched:sched_switch prev_comm=b prev_pid=200 prev_prio=10 \
+next_comm=a next_pid=100 next_prio=120
+1.350000003 1 100/100 a sched:sched_switch prev_comm=a prev_pid=100 prev_prio=120
+1.400000000 0 0/0 swapper sched:sched_switch next_comm=a next_pid=100 next_prio=120
+1.500000000 1 0/0 swapper sched:sched_switch prev_comm=swapper
+'''
+MS = 10**6
+
+
+def rows(report, name):
+    table = next(s for s in report['sections'] if s['name'] == name)
+    return [dict(zip([c['name'] for c in table['columns']], row)) for row in table['rows']]
+
+
+def reports(*args):
+    ended = run('oncpu', '--format', 'json', *args)
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+@pytest.fixture(name='script')
+def fixture_script(tmp_path):
+    def write(text=SCRIPT):
+        path = tmp_path / 'oncpu.script'
+        path.write_text(text)
+        return path
+    return write
+
+
+@pytest.mark.quick
+class TestScripts:
+    def test_tasks_of_each_cpu(self, script):
+        """The first switch shows what ran since the start; the last run ends with the report."""
+        found = reports('--input', script())[-1]
+        assert [(r['cpu'], r['tid'], r['comm'], r['time']) for r in rows(found, 'oncpu')] == [
+            (0, 100, 'a', 200 * MS), (0, 201, 'b', 50 * MS), (1, 200, 'b', 190 * MS + 3),
+            (1, 100, 'a', 150 * MS), (1, 300, 'old', 10 * MS)]
+        assert [(r['cpu'], r['time'], r['share'], r['tasks']) for r in rows(found, 'cpus')] == [
+            (0, 250 * MS, 50, 2), (1, 350 * MS + 3, pytest.approx(70), 3)]
+
+    def test_cpus_of_each_thread(self, script):
+        found = reports('--input', script(), '-p', '100,200')[-1]
+        assert [(r['tid'], r['comm'], r['cpu'], r['time']) for r in rows(found, 'oncpu')] == [
+            (100, 'a', 0, 200 * MS), (100, 'a', 1, 150 * MS), (200, 'b', 1, 190 * MS + 3),
+            (201, 'b', 0, 50 * MS)]
+        assert [(r['tid'], r['time'], r['cpus']) for r in rows(found, 'threads')] == [
+            (100, 350 * MS, 2), (200, 190 * MS + 3, 1), (201, 50 * MS, 1)]
+
+    def test_intervals_divide_runs(self, script):
+        found = reports('--input', script(), '-i', '200ms')
+        assert [[(r['cpu'], r['time']) for r in rows(f, 'cpus')] for f in found] == [
+            [(0, 150 * MS), (1, 200 * MS)], [(1, 150 * MS + 3)], [(0, 100 * MS)]]
+
+    def test_selections(self, script):
+        path = script()
+        by_name = reports('--input', path, '--only-comm', '--detail')[-1]
+        assert [(r['cpu'], r['comm'], r['count'], r['max']) for r in rows(by_name, 'oncpu')] == [
+            (0, 'a', 2, 100 * MS), (0, 'b', 1, 50 * MS), (1, 'b', 1, 190 * MS + 3),
+            (1, 'a', 1, 150 * MS), (1, 'old', 1, 10 * MS)]
+        named = reports('--input', path, '--filter', 'o*,b')[-1]
+        assert {r['comm'] for r in rows(named, 'oncpu')} == {'b', 'old'}
+        of_prio = reports('--input', path, '--prio', '0-98')[-1]
+        assert [(r['tid'], r['time']) for r in rows(of_prio, 'oncpu')] == [(200, 190 * MS + 3)]
+        assert {r['cpu'] for r in rows(reports('--input', path, '-C', 1)[-1], 'oncpu')} == {1}
+
+    def test_missing_switches_are_not_guessed(self, script):
+        """b was switched in on CPU 1, but c is switched out: what ran in between is unknown."""
+        text = SCRIPT.replace('1.200000003 1 200/200 b sched:sched_switch prev_comm=b prev_pid=200',
+                              '1.200000003 1 400/400 c sched:sched_switch prev_comm=c prev_pid=400')
+        found = reports('--input', script(text))[-1]
+        assert [(r['tid'], r['time']) for r in rows(found, 'oncpu') if r['cpu'] == 1] == [
+            (100, 150 * MS), (300, 10 * MS)]
+        assert 'context switches are missing: 1' in found['remarks'][0]
+
+    def test_lost_events(self, script):
+        text = SCRIPT.replace('1.350000003 1', '1.300000000 1 7/7 other lost 3\n1.350000003 1')
+        found = reports('--input', script(text))[-1]
+        assert not [r for r in rows(found, 'oncpu') if r['cpu'] == 1 and r['tid'] == 100]
+        assert any('missing' in r for r in found['remarks'])
+
+    @pytest.mark.parametrize('value', ['0-140', '5-3', '1,', 'x', '-1'])
+    def test_refused_priorities(self, script, value):
+        ended = run('oncpu', '--input', script(), f'--prio={value}')
+        assert ended.returncode == 2
+        assert '--prio' in ended.stderr and value in ended.stderr
+
+
+SPINNERS = '''
+import os, sys, time
+for cpu, ms in ((0, 200), (os.cpu_count() - 1, 400)):
+    if os.fork() == 0:
+        os.sched_setaffinity(0, {cpu})
+        while time.process_time_ns() < ms * 1000000: pass
+        line = f"{os.getpid()} {cpu} {open('/proc/self/schedstat').read().split()[0]}\\n"
+        os.write(1, line.encode())
+        os._exit(0)
+while True:
+    try: os.wait()
+    except ChildProcessError: break
+'''
+
+
+def not_task_ticks():
+    """The ticks of all CPUs in which interrupts or another virtual machine ran."""
+    with open('/proc/stat', encoding='ascii') as file:
+        values = file.readline().split()
+    return sum(int(values[i]) for i in (6, 7, 8))
+
+
+@pytest.mark.usefixtures('root')
+def test_sums_equal_schedstat(tmp_path):
+    """
+    Time between switches is the CPU time of the scheduler, plus that of interrupts and of the host.
+    """
+    out = tmp_path / 'oncpu.json'
+    before = not_task_ticks()
+    ended = run('oncpu', '-o', out, '--', sys.executable, '-c', SPINNERS)
+    assert ended.returncode == 0, ended.stderr
+    other = (not_task_ticks() - before + 2) * TICK_NS
+    report = json.loads(out.read_text())
+    truths = [list(map(int, line.split())) for line in ended.stdout.splitlines()
+              if line[:1].isdigit() and len(line.split()) == 3]
+    assert len(truths) == 2, ended.stdout
+    for tid, cpu, on_cpu in truths:
+        mine = [r for r in rows(report, 'oncpu') if r['tid'] == tid]
+        pinned = sum(r['time'] for r in mine if r['cpu'] == cpu)
+        assert on_cpu * 0.97 <= sum(r['time'] for r in mine) <= on_cpu * 1.02 + other
+        assert pinned >= on_cpu * 0.8  # before it was pinned it may have run on the other CPU
+        assert sum(r['time'] for r in rows(report, 'threads') if r['tid'] == tid) == \
+            sum(r['time'] for r in mine)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""attar overview: exact on scripts; programs that are slow for one known reason."""
+import json
+import subprocess
+
+import pytest
+
+import guest
+from command import ATTAR, run, workload
+from scripts import of_script, report, rows, section
+
+MS = 1_000_000
+
+EVENTS = '''event cpu-clock stack
+event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
+next_comm:char[16] next_pid:pid_t next_prio:int
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_wakeup_new comm:char[16] pid:pid_t
+event block:block_rq_issue dev:u32 sector:u64
+event block:block_rq_complete dev:u32 sector:u64
+event raw_syscalls:sys_exit id:s64 ret:s64
+event page-faults
+'''
+
+# A second of thread 100: 500 ms on the CPU, 200 ms uninterruptible, 300 ms ready in two parts of
+# 100 and 200 ms. After the first part it runs on another CPU.
+SCRIPT = EVENTS + '''1.000 0 100/100 worker fork 100/101
+1.000 0 7/7 other fork 7/8
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+1.010 0 100/100 worker cpu-clock stack=0xa1
+1.020 0 100/100 worker cpu-clock stack=0xa1
+1.030 0 100/100 worker cpu-clock stack=0xffffffff81000010,0xa1
+1.100 0 100/100 worker block:block_rq_issue dev=8 sector=64
+1.200 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=2
+1.300 0 0/0 swapper block:block_rq_complete dev=8 sector=64
+1.400 0 0/0 swapper sched:sched_wakeup pid=100
+1.500 1 0/0 swapper sched:sched_switch next_pid=100
+1.600 1 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=0 next_pid=7
+1.800 1 7/7 other sched:sched_switch stack=0xb1 prev_pid=7 prev_state=1 next_pid=100
+1.900 1 100/100 worker raw_syscalls:sys_exit id=2 ret=-2
+1.901 1 100/100 worker raw_syscalls:sys_exit id=2 ret=-2
+1.902 1 100/100 worker raw_syscalls:sys_exit id=2 ret=-13
+1.903 1 100/100 worker raw_syscalls:sys_exit id=0 ret=-11
+1.904 1 100/100 worker raw_syscalls:sys_exit id=0 ret=-512
+1.905 1 100/100 worker page-faults period=7
+2.000 1 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=1
+'''
+
+
+def found_in(result):
+    return [r['finding'] for r in rows(result, 'findings')]
+
+
+@pytest.mark.quick
+class TestScripts:
+    def test_where_the_time_goes(self, tmp_path):
+        """Two of the three samples are in user code, and the running time is divided so."""
+        found = of_script(tmp_path, SCRIPT, 'overview', '-p', 100)
+        times = {r['time spent']: r for r in rows(found, 'time')}
+        assert {name: r['time'] for name, r in times.items()} == {
+            'user code': 500 * MS * 2 // 3, 'kernel': 500 * MS // 3, 'run queue': 300 * MS,
+            'disk': 200 * MS}
+        assert times['run queue']['share'] == pytest.approx(30)
+        assert times['disk']['mostly'] == 'worker (100)'
+        assert found_in(found) == ['user code', 'run queue', 'disk']
+        process, = rows(found, 'processes')
+        assert process == {
+            'pid': 100, 'comm': 'worker', 'threads': 1, 'on CPU': 500 * MS - 1,
+            'run queue': 300 * MS, 'disk': 200 * MS, 'lock': 0, 'sleep': 0,
+            'other programs': 0, 'other waits': 0}
+
+    def test_latencies_and_counts(self, tmp_path):
+        found = of_script(tmp_path, SCRIPT, 'overview', '-p', 100)
+        run_delay, block = rows(found, 'latency')
+        assert (run_delay['count'], run_delay['total'], run_delay['max']) == (
+            2, 300 * MS, 200 * MS)
+        assert (block['count'], block['total']) == (1, 200 * MS)
+        assert {r['what']: r['count'] for r in rows(found, 'counts')} == {
+            'context switches': 3, 'migrations': 1, 'page faults': 7, 'major faults': 0,
+            'failing calls': 3}
+
+    def test_system_calls_by_errors(self, tmp_path):
+        """EAGAIN is an error but no failure; numbers of the kernel for itself are neither."""
+        found = of_script(tmp_path, SCRIPT, 'overview', '-p', 100)
+        assert sorted((r['errors'], r['mostly']) for r in rows(found, 'system calls')) == [
+            (1, 'EAGAIN'), (3, 'ENOENT')]
+
+    def test_other_tasks_are_left_out(self, tmp_path):
+        found = of_script(tmp_path, SCRIPT, 'overview', '-p', 7)
+        process, = rows(found, 'processes')
+        assert (process['pid'], process['on CPU']) == (7, 200 * MS)
+        assert found_in(found) == ['user code']
+        assert rows(found, 'time')[-1]['time'] == 200 * MS  # idle: blocked up to the end
+
+    def test_whole_system(self, tmp_path):
+        """The thread that is blocked at the end is idle, as most threads of a system are."""
+        found = of_script(tmp_path, SCRIPT, 'overview')
+        times = {r['time spent']: r['time'] for r in rows(found, 'time')}
+        assert times['idle'] == 200 * MS
+        assert 'other waits' not in times
+        assert rows(found, 'time')[-1]['share'] is None
+
+    def test_tree_begins_with_what_the_time_is_spent_for(self, tmp_path):
+        out = tmp_path / 'out.folded'
+        of_script(tmp_path, SCRIPT, 'overview', '-p', 100, '-o', out)
+        second = {line.split(';')[1].split(' ')[0] for line in out.read_text().splitlines()}
+        assert second == {'[user', '[kernel]', '[run', '[disk]'}
+
+    def test_loss(self, tmp_path):
+        """What began before the loss and ends after it is left out."""
+        lost = SCRIPT.replace('1.300 0', '1.250 0 100/100 worker lost 5\n1.300 0')
+        found = of_script(tmp_path, lost, 'overview', '-p', 100)
+        times = {r['time spent']: r['time'] for r in rows(found, 'time')}
+        assert 'disk' not in times and times['run queue'] == 300 * MS
+        assert any('left out because events were lost' in r for r in found['remarks'])
+
+    def test_switch_of_another_thread_than_was_known(self, tmp_path):
+        """The switch from 100 to 9 is missing: 100 did not run until 9 was switched out."""
+        text = EVENTS + '''1.0 0 100/100 worker fork 100/101
+1.0 0 0/0 swapper sched:sched_switch next_pid=100
+1.5 0 9/9 other sched:sched_switch stack=0xb1 prev_pid=9 prev_state=1 next_pid=100
+1.6 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=0 next_pid=0
+'''
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
+            'user code': 100 * MS}
+
+
+# ---- programs that are slow for one known reason ----
+
+SLOW = {'cpu': 'user code', 'lock': 'lock', 'disk': 'disk', 'sleep': 'sleep',
+        'faults': 'page faults', 'crowd': 'run queue'}
+NEXT = {'cpu': 'profile', 'lock': 'locks', 'disk': 'offcpu -D', 'sleep': 'offcpu',
+        'faults': 'page-faults', 'crowd': 'rundelay'}
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('reason', SLOW)
+def test_first_finding_is_the_reason(tmp_path, reason):
+    # a file of a disk: /tmp may be memory
+    with open(ATTAR.parent / 'slow.tmp', 'w') as file:
+        found = report('overview', '--', workload('slow'), reason, 1500, file.name)
+    first = rows(found, 'findings')[0]
+    assert first['finding'] == SLOW[reason]
+    assert first['values']['value'] >= first['values']['limit'] == 20
+    assert first['values']['evidence'].startswith('slow (pid ')
+    assert first['values']['command'].startswith(f'attar {NEXT[reason]}')
+    assert sum(r['share'] or 0 for r in rows(found, 'time')) == pytest.approx(100)
+
+
+@pytest.mark.usefixtures('root')
+def test_a_running_process(tmp_path):
+    """A process that waits before attar starts, and goes on to do so."""
+    with subprocess.Popen(['/usr/bin/python3', '-c', '''
+import sys, threading, time
+def nap():
+    while True:
+        time.sleep(0.01)
+threading.Thread(target=nap, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()'''], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
+        try:
+            assert sleeper.stdout.readline() == b'ready\n'
+            found = report('overview', '-p', sleeper.pid, '-d', 2)
+        finally:
+            sleeper.kill()
+    first = rows(found, 'findings')[0]
+    assert first['finding'] in ('sleep', 'other programs')
+    process, = rows(found, 'processes')
+    assert process['pid'] == sleeper.pid and process['threads'] == 2
+    # both threads waited for most of the two seconds, each for its reason
+    assert process['sleep'] > 10**9 and process['other programs'] > 10**9
+    assert first['values']['command'] == f'attar offcpu -p {sleeper.pid}'
+
+
+@pytest.mark.usefixtures('root')
+def test_page_shows_findings_and_a_flame_graph(tmp_path):
+    page = tmp_path / 'slow.html'
+    ended = run('overview', '-o', page, '--', workload('slow'), 'sleep', 300)
+    assert ended.returncode == 0, ended.stderr
+    text = page.read_text()
+    assert '"name":"findings"' in text and 'next: attar offcpu' in text
+    assert '"trees":[{"name":"stacks"' in text
+
+
+@pytest.mark.usefixtures('root')
+def test_ten_seconds_by_default():
+    found = report('overview')
+    assert 10 * 10**9 <= found['interval_ns'] < 25 * 10**9
+    assert all(section(found, name) for name in (
+        'findings', 'time', 'processes', 'on CPU', 'latency', 'counts', 'system calls'))
+    assert section(report('overview', '-d', '0.2'), 'time')
+
+
+# ---- a system of its own ----
+
+@pytest.mark.guest('x86')
+def test_system_with_one_reason_and_without(tmp_path):
+    """
+    In a guest that nobody else uses: an idle system has no finding, others the right one. Without
+    CAP_SYS_NICE, for kernel threads would wait for a program that takes precedence.
+    """
+    script = f'''
+sleep 2
+{ATTAR} overview -q -d 4s -o {tmp_path}/idle.json
+for reason in cpu lock sleep faults crowd; do
+    setpriv --bounding-set=-sys_nice {workload("slow")} $reason 60000 & slow=$!
+    sleep 1
+    {ATTAR} overview -q -d 4s -o {tmp_path}/$reason.json
+    kill $slow; wait $slow
+done
+true'''
+    done = guest.run('x86', 'sh', '-c', script, share=[tmp_path], timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert found_in(json.loads((tmp_path / 'idle.json').read_text())) == []
+    for reason in ('cpu', 'lock', 'sleep', 'faults', 'crowd'):
+        found = json.loads((tmp_path / f'{reason}.json').read_text())
+        assert found_in(found)[:1] == [SLOW[reason]], reason

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""attar page-faults: programs that touch a known number of pages."""
+import csv
+import json
+import mmap
+import signal
+import subprocess
+
+import pytest
+
+from command import ATTAR, run, workload
+from scripts import report, rows, stacks, wait_until_running
+
+pytestmark = pytest.mark.usefixtures('root')
+
+PAGE = mmap.PAGESIZE
+
+
+def test_a_thousand_anonymous_pages():
+    found = report('page-faults', '--', workload('faults1000'), 1000)
+    row = rows(found, 'page faults')[0]
+    assert (row['comm'], row['mapping'], row['file']) == ('faults1000', 'anonymous', '')
+    assert row['faults'] == 1000 + (row['to'] - row['from'] + 1 > 1000 * PAGE)
+    assert row['to'] - row['from'] >= 999 * PAGE
+
+
+def test_a_thousand_pages_of_a_file(tmp_path):
+    path = tmp_path / 'mapped file'
+    found = report('page-faults', '--', workload('faultsfile'), path, 1000)
+    row, = [r for r in rows(found, 'page faults') if r['file'] == str(path)]
+    assert (row['faults'], row['mapping']) == (1000, 'file')
+    assert row['to'] - row['from'] == 999 * PAGE
+
+
+def test_all_faults_have_a_mapping():
+    """The program, the C library, the stack and so on: each fault has its place."""
+    found = report('page-faults', '--', workload('faults1000'), 10)
+    table = rows(found, 'page faults')
+    assert {'anonymous', 'file', 'stack'} <= {r['mapping'] for r in table}
+    assert not [r for r in table if r['mapping'] == 'unknown']
+    assert any(r['file'].endswith('/libc.so.6') for r in table)
+    assert sum(r['faults'] for r in table) == found['notes']['seen']
+
+
+def test_stacks():
+    found = report('page-faults', '-g', '--', workload('faults1000'), 500)
+    touched = [n for path, n in stacks(found).items() if 'touch' in path]
+    assert sum(touched) == 500
+
+
+def test_each_fault_with_registers():
+    ended = run('page-faults', '--detail', '--format', 'csv', '--', workload('faults1000'), 100)
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith('time,'))
+    faults = [r for r in csv.DictReader(lines[head:]) if r['detail'] and ' touch+0x' in r['detail']]
+    assert len(faults) == 100
+    addresses = [int(r['address'], 16) for r in faults]
+    assert [b - a for a, b in zip(addresses, addresses[1:])] == [PAGE] * 99
+    for fault in faults:
+        registers = dict(word.split('=') for word in fault['registers'].split())
+        assert fault['address'] in registers.values()
+        assert int(registers['sp'], 16) % 8 == 0
+
+
+def test_a_running_process():
+    """Its mappings are read from /proc."""
+    code = f'''import mmap, sys
+area = mmap.mmap(-1, 300 * {PAGE}, mmap.MAP_PRIVATE)
+area.madvise(mmap.MADV_NOHUGEPAGE)
+print(flush=True)
+sys.stdin.readline()
+for i in range(300): area[i * {PAGE}] = 1
+print(flush=True)
+sys.stdin.readline()
+'''
+    with subprocess.Popen(['/usr/bin/python3', '-S', '-c', code], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as target:
+        target.stdout.readline()
+        with subprocess.Popen([ATTAR, 'page-faults', '-p', str(target.pid), '--format', 'json'],
+                              stdout=subprocess.PIPE, text=True,
+                              stdin=subprocess.DEVNULL) as process:
+            wait_until_running(process)
+            target.stdin.write('\n')
+            target.stdin.flush()
+            target.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            text = process.communicate()[0]
+        target.stdin.write('\n')
+        target.stdin.flush()
+    found = json.loads(text.splitlines()[-1])
+    assert max(r['faults'] for r in rows(found, 'page faults')
+               if r['mapping'] in ('anonymous', 'shared memory')) >= 300

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: MIT
+"""attar snoop and its presets, and other presets of system calls and the network."""
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from command import run
+
+SCRIPT = '''# attar script
+event syscalls:sys_enter_openat dfd:u64 filename:u64 __filename_val:string
+event syscalls:sys_exit_openat ret:long
+event a:b n:u32 s:string
+1.000000000 0 5/5 prog syscalls:sys_enter_openat filename=4096 __filename_val=/etc/passwd
+1.000000500 1 6/6 other syscalls:sys_enter_openat filename=4096 __filename_val=/none
+1.000001000 0 5/5 prog syscalls:sys_exit_openat ret=3
+1.000002500 1 6/6 other syscalls:sys_exit_openat ret=-2
+1.5 0 5/5 prog a:b n=7 s=x
+'''
+PAIR = ('-e', 'syscalls:sys_enter_openat//column=PATH:ustring(filename)/', '-e',
+        'syscalls:sys_exit_openat//column=FD:ret/column=ERR:error_name(ret<0?ret:0)/')
+
+
+@pytest.fixture(name='script')
+def fixture_script(tmp_path):
+    path = tmp_path / 'test.script'
+    path.write_text(SCRIPT)
+    return path
+
+
+def lines(ended, name='events'):
+    assert ended.returncode == 0, ended.stderr
+    found = []
+    for line in ended.stdout.splitlines():
+        if not line.startswith('{'):
+            continue
+        for section in json.loads(line)['sections']:
+            if section['name'] == name:
+                names = [c['name'] for c in section['columns']]
+                found += [dict(zip(names, row)) for row in section['rows']]
+    return found
+
+
+def snoop(*args, profiler='snoop'):
+    return lines(run(profiler, '--format', 'json', *args))
+
+
+@pytest.mark.quick
+def test_columns_of_an_event(script):
+    found = snoop('-e', 'a:b//column=N:n*2/column=s/', '--input', script)
+    assert [(r['comm'], r['tid'], r['N'], r['s']) for r in found] == [('prog', 5, 14, 'x')]
+
+
+@pytest.mark.quick
+def test_pairs_by_thread_with_the_kernels_copy_of_a_path(script):
+    found = snoop(*PAIR, '--input', script)
+    assert [(r['comm'], r['tid'], r['PATH'], r['FD'], r['ERR'], r['duration']) for r in found] == [
+        ('prog', 5, '/etc/passwd', 3, '', 1000), ('other', 6, '/none', -2, 'ENOENT', 2000)]
+
+
+@pytest.mark.quick
+def test_selections(script):
+    assert [r['tid'] for r in snoop(*PAIR, '-x', '--input', script)] == [6]
+    assert [r['tid'] for r in snoop(*PAIR, '--than', '2us', '--input', script)] == [6]
+    assert [r['tid'] for r in snoop(*PAIR, '-p', '5', '--input', script)] == [5]
+
+
+@pytest.mark.quick
+def test_losses_drop_starts(script):
+    script.write_text(script.read_text().replace(
+        '1.000001000 0', '1.000000900 0 5/5 prog lost 1\n1.000001000 0'))
+    assert snoop(*PAIR, '--input', script) == []
+
+
+@pytest.mark.quick
+def test_optional_events(script):
+    found = snoop('-e', 'a:b//column=n/,a:missing//optional/column=n/', '--input', script)
+    assert [r['n'] for r in found] == [7]
+    ended = run('snoop', '-e', 'a:missing//optional/column=n/', '--input', script)
+    assert ended.returncode != 0 and 'none of the events' in ended.stderr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('args, sentence', [
+    ([], 'snoop needs -e'),
+    (['-e', 'a:b//column={n,s}/'], 'a column is one value'),
+    (['-e', 'a:b//column=nn/'], "no such field"),
+    (['-e', 'a:b//column=n/,syscalls:sys_exit_openat/'], 'same number and types'),
+])
+def test_bad_input(script, args, sentence):
+    ended = run('snoop', *args, '--input', script)
+    assert ended.returncode in (1, 2) and sentence in ended.stderr
+
+
+# ---- presets, live ----
+
+OPENS, FAILED = 50, 5
+PROGRAM = f'''
+    import os
+    for i in range({OPENS}):
+        try:
+            os.close(os.open('/nonexistent' if i < {FAILED} else '/dev/null', os.O_RDONLY))
+        except OSError:
+            pass
+'''
+
+
+def python(text):
+    return ['--', sys.executable, '-I', '-S', '-c', textwrap.dedent(text)]
+
+
+def of_preset(name, *args):
+    return lines(run(name, '--format', 'json', *args))
+
+
+@pytest.mark.usefixtures('root')
+def test_opensnoop():
+    """
+    The program opens what its interpreter needs, then 50 files, of which 5 fail. Names are read
+    later: those of memory in use are right; the interpreter may have used the memory again.
+    """
+    baseline = of_preset('opensnoop', *python('import os'))
+    found = of_preset('opensnoop', *python(PROGRAM))
+    assert len(found) - len(baseline) == OPENS
+    assert sum(r['ERR'] == 'ENOENT' for r in found) - sum(
+        r['ERR'] == 'ENOENT' for r in baseline) == FAILED
+    assert all(r['FD'] == -1 for r in found if r['ERR'])
+    failed = of_preset('opensnoop', '-x', *python(PROGRAM))
+    assert len(failed) == sum(r['FD'] < 0 for r in found)
+
+
+@pytest.mark.usefixtures('root')
+def test_paths_of_a_process_that_keeps_them(tmp_path):
+    """The path is a constant of the program, which lives until it was read."""
+    source = tmp_path / 'opens.c'
+    source.write_text('''
+#include <fcntl.h>
+#include <unistd.h>
+int main(void)
+{
+	char c;
+	for (int i = 0; i < 20; i++)
+		close(open("/dev/null", O_RDONLY));
+	return read(0, &c, 1) < 0;
+}
+''')
+    program = tmp_path / 'opens'
+    subprocess.run(['gcc', '-o', program, source], check=True)
+    read, write = os.pipe()
+    with subprocess.Popen([sys.executable, '-c',
+                           f'import time, os; time.sleep(2); os.write({write}, b"x")'],
+                          pass_fds=[write]):
+        found = lines(run('opensnoop', '--format', 'json', '--', str(program), stdin=read))
+    os.close(read)
+    os.close(write)
+    assert sum(r['PATH'] == '/dev/null' for r in found) == 20
+
+
+@pytest.mark.usefixtures('root')
+def test_late_reads_are_remarked():
+    """Kernels before 6.19 do not copy the paths: the report says how late they were read."""
+    done = run('opensnoop', '--format', 'json', *python(PROGRAM))
+    found = json.loads(done.stdout.splitlines()[-1])
+    copied = '__filename_val' in run('list', 'syscalls:sys_enter_openat').stdout
+    remark = [r for r in found.get('remarks', []) if ' after the event: ' in r]
+    assert bool(remark) == (not copied)
+    for text in remark:
+        times, delay = re.search(r'read (\d+) times by .*, up to ([\d.]+) ms after', text).groups()
+        assert 0 < int(times) <= found['notes']['seen'] and float(delay) > 0
+
+
+@pytest.mark.usefixtures('root')
+def test_statsnoop():
+    program = 'import os\nfor _ in range(7):\n  try: os.stat("/nonexistent")\n' \
+              '  except OSError: pass\n'
+    baseline = of_preset('statsnoop', '-x', *python('import os'))
+    assert len(of_preset('statsnoop', '-x', *python(program))) - len(baseline) == 7
+
+
+@pytest.mark.usefixtures('root')
+def test_signals():
+    program = '''
+    import os, signal
+    signal.signal(signal.SIGUSR1, lambda *a: None)
+    for _ in range(20):
+        os.kill(os.getpid(), signal.SIGUSR1)
+    '''
+    found = [r for r in of_preset('signals', *python(program)) if r['SIGNAL'] == 'SIGUSR1']
+    assert len(found) == 20
+    assert all(r['TPID'] == r['tid'] and r['RESULT'] == 0 for r in found)
+
+
+CONNECT = '''
+    import socket
+    server = socket.socket()
+    server.bind(('127.0.0.1', 0))
+    server.listen(20)
+    for _ in range(10):
+        client = socket.create_connection(server.getsockname())
+        server.accept()[0].close()
+        client.close()
+    '''
+
+
+@pytest.mark.usefixtures('root')
+def test_tcpconnect():
+    found = of_preset('tcpconnect', *python(CONNECT))
+    assert len(found) == 10
+    assert {(r['IP'], r['DADDR']) for r in found} == {(4, '127.0.0.1')}
+    assert len({r['DPORT'] for r in found}) == 1
+
+
+@pytest.mark.usefixtures('root')
+def test_tcplife():
+    """Of ten connections, the side that closes last ends at once; the other may wait a minute."""
+    found = of_preset('tcplife', *python(CONNECT))
+    assert len(found) >= 10
+    assert {r['LADDR'] for r in found} == {r['RADDR'] for r in found} == {'127.0.0.1'}
+    assert all(r['duration'] > 0 for r in found)
+
+
+@pytest.mark.usefixtures('root')
+def test_netqtop():
+    program = '''
+    import socket
+    to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    to.bind(('127.0.0.1', 0))
+    for _ in range(30):
+        to.sendto(bytes(100), to.getsockname())
+    '''
+    found = lines(run('netqtop', '--format', 'json', *python(program)), 'top')
+    lo = next(r for r in found if r['name'] == 'lo')
+    assert lo['tx_packets'] == 30 and lo['tx_bytes'] == 30 * (100 + 8 + 20 + 14)
+    assert lo['rx_packets'] == 30
+
+
+@pytest.mark.usefixtures('root')
+def test_fileslower():
+    program = '''
+    import os, time
+    r, w = os.pipe()
+    if not os.fork():
+        time.sleep(0.2)
+        os.write(w, b'x' * 7)
+        os._exit(0)
+    os.read(r, 100)
+    '''
+    found = of_preset('fileslower', '--than', '100ms', *python(program))
+    assert [(r['CALL'], r['BYTES']) for r in found] == [('read', 7)]
+    assert found[0]['FILE'].startswith('pipe:') and found[0]['duration'] >= 10**8
+
+
+@pytest.mark.usefixtures('root')
+def test_syscount():
+    program = 'import os\nfor _ in range(300): os.getppid()\n'
+    found = lines(run('syscount', '--format', 'json', *python(program)), 'top')
+    assert next(r for r in found if r['key'] == 'getppid')['count'] == 300
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('preset', ['oomkill', 'drsnoop', 'tcpretrans', 'mountsnoop'])
+def test_presets_open_their_events(preset):
+    ended = run(preset, '-d', '100ms')
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.quick
+def test_scripted_oomkill_and_drsnoop(tmp_path):
+    path = tmp_path / 'oom.script'
+    path.write_text('''# attar script
+event oom:mark_victim pid:int
+event vmscan:mm_vmscan_direct_reclaim_begin order:int
+event vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed:u64
+1.0 0 5/5 greedy vmscan:mm_vmscan_direct_reclaim_begin order=3
+1.001 0 5/5 greedy vmscan:mm_vmscan_direct_reclaim_end nr_reclaimed=64
+1.002 0 5/5 greedy oom:mark_victim pid=5
+''')
+    found = snoop('--input', path, profiler='oomkill')
+    assert [(r['comm'], r['VICTIM'], r['NAME']) for r in found] == [('greedy', 5, 'greedy')]
+    found = snoop('--input', path, profiler='drsnoop')
+    assert [(r['ORDER'], r['PAGES'], r['duration']) for r in found] == [(3, 64, 1_000_000)]

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""attar sql: exact answers about a script, sums compared with other profilers, refused queries."""
+import json
+import os
+import sqlite3
+
+import pytest
+
+from command import BUILD, run, workload
+
+SCRIPT = '''# attar script
+event sched:sched_wakeup comm:char[16] pid:pid_t prio:s32
+event app:order price:s64 lots:u32 name:string
+wall 1700000000
+1.000000100 0 100/101 waker sched:sched_wakeup comm=sleeper pid=42 prio=-1
+1.000000200 1 100/102 other sched:sched_wakeup comm=sleeper pid=42 prio=5
+1.000000300 0 100/101 waker sched:sched_wakeup comm=worker pid=43 prio=7
+2.5         0 200/200 shop app:order price=-12 lots=3 name="it's"
+2.6         1 200/201 shop app:order price=30 lots=4 name=b
+'''
+
+pytestmark = pytest.mark.skipif(
+    'sql_absent' in (BUILD / 'build.ninja').read_text(), reason='attar is built without SQLite')
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / 'events.script'
+    path.write_text(SCRIPT)
+    return path
+
+
+def report(*args):
+    ended = run('sql', '--format', 'json', *args)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def answers(*args):
+    """The rows of each query."""
+    return [section['rows'] for section in report(*args)['sections']]
+
+
+def query(script, text, *args):
+    return answers('--input', script, '--query', text, '--verify', *args)
+
+
+@pytest.mark.parallel
+def test_fields_and_common_columns(script):
+    """A field has its name; the common column of that name begins with '_'."""
+    assert query(script, 'SELECT time - 1700000000000000000, cpu, _pid, tid, _comm, comm, pid,'
+                         ' prio FROM sched_wakeup') == [[
+        [1000000100, 0, 100, 101, 'waker', 'sleeper', 42, -1],
+        [1000000200, 1, 100, 102, 'other', 'sleeper', 42, 5],
+        [1000000300, 0, 100, 101, 'waker', 'worker', 43, 7]]]
+    assert query(script, 'SELECT cpu, pid, tid, comm, price, lots, name FROM "order"') == [[
+        [0, 200, 200, 'shop', -12, 3, "it's"], [1, 200, 201, 'shop', 30, 4, 'b']]]
+
+
+@pytest.mark.parallel
+def test_aggregates_joins_and_several_statements(script):
+    assert query(script, 'SELECT comm, count(*), sum(prio) FROM sched_wakeup GROUP BY 1 ORDER BY 1'
+                         ';'
+                         'SELECT count(*) FROM sched_wakeup w, "order" o WHERE w.cpu = o.cpu;'
+                         'WITH RECURSIVE c(x) AS'
+                         ' (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 9)'
+                         ' SELECT sum(x) FROM c;') == [
+        [['sleeper', 2, 4], ['worker', 1, 7]], [[3]], [[45]]]
+
+
+@pytest.mark.parallel
+def test_no_rows(script):
+    assert query(script, 'SELECT tid FROM sched_wakeup WHERE prio > 99') == [[]]
+
+
+@pytest.mark.parallel
+def test_functions(script):
+    number = {'x86_64': 39, 'aarch64': 172}[os.uname().machine]
+    assert query(script, f'SELECT syscall_name({number}), syscall_name(NULL)') == [
+        [['getpid', None]]]
+
+
+@pytest.mark.parallel
+def test_alias_and_second_table_of_a_name(script):
+    events = 'sched:sched_wakeup,sched:sched_wakeup/prio > 0/,app:order//alias=sales/'
+    assert answers('--input', script, '-e', events, '--query',
+                   'SELECT count(*) FROM sched_wakeup; SELECT count(*) FROM sales') == [
+        [[3]], [[2]]]
+
+
+@pytest.mark.parallel
+def test_explain_lists_the_columns_that_are_read(script):
+    plan, = query(script, 'EXPLAIN QUERY PLAN SELECT sum(lots) FROM "order" WHERE price > 0')
+    assert plan[0][3].endswith('reads price, lots')
+
+
+@pytest.mark.parallel
+def test_stored_tables(script, tmp_path):
+    """Another program reads the same numbers; a second run replaces the tables."""
+    path = tmp_path / 'events.db'
+    for _ in range(2):
+        answers('--input', script, '-e', '*:*', '--output2', path)
+    with sqlite3.connect(path) as db:
+        assert db.execute('SELECT sum(lots), min(price) FROM "order"').fetchall() == [(7, -12)]
+        assert db.execute('SELECT count(*) FROM sched_wakeup').fetchall() == [(3,)]
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('text, words', [
+    ('SELEC', 'syntax error\n    SELEC\n    ^'),
+    ('SELECT missing FROM sched_wakeup', 'no such column: missing; the tables are sched_wakeup('),
+    ('SELECT 1 FROM orders', 'no such table: orders; the tables are sched_wakeup('),
+    ('DELETE FROM sched_wakeup', 'is not allowed: queries only read'),
+    ('INSERT INTO sched_wakeup(prio) VALUES (1)', 'is not allowed: queries only read'),
+    ('CREATE TABLE t(a)', 'is not allowed: queries only read'),
+    ('DROP TABLE sched_wakeup', 'is not allowed: queries only read'),
+    ("ATTACH '/tmp/attar-sql-test.db' AS other", 'ATTACH is not allowed'),
+    ('PRAGMA user_version = 3', 'PRAGMA is not allowed'),
+    ("SELECT load_extension('x')", 'not authorized'),
+    ('SELECT length(zeroblob(100000000)) FROM sched_wakeup', 'too big'),
+    ('  -- nothing', 'there is no statement')])
+def test_refused_queries(script, text, words):
+    ended = run('sql', '--input', script, '-e', '*:*', '--query', text)
+    assert (ended.returncode, ended.stdout) == (2, '')
+    assert ended.stderr.startswith('attar: --query: ') and words in ended.stderr
+    assert not os.path.exists('/tmp/attar-sql-test.db')
+
+
+ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT %s FROM c'
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('text, words', [
+    (ENDLESS % 'count(*)', 'interrupted after 0.5 s: does it end? --timeout sets the limit'),
+    (ENDLESS % 'x', 'add a LIMIT')])
+def test_endless_queries_are_ended(script, text, words):
+    limit = '0.5s' if 'count' in text else '1m'
+    ended = run('sql', '--input', script, '-e', '*:*', '--timeout', limit, '--query', text)
+    assert (ended.returncode, ended.stdout) == (1, '')
+    assert words in ended.stderr
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('args, words', [
+    (['-e', '*:*'], 'sql needs a query'),
+    (['-e', '*:*', '--output2', '/nonexistent/x.db'], "open the database '/nonexistent/x.db'")])
+def test_refused_options(script, args, words):
+    ended = run('sql', '--input', script, *args)
+    assert ended.returncode in (1, 2)
+    assert words in ended.stderr
+
+
+@pytest.mark.parallel
+def test_live_query_needs_an_event():
+    ended = run('sql', '--query', 'SELECT 1')
+    assert ended.returncode == 2
+    assert 'sql needs an event, such as -e' in ended.stderr
+
+
+@pytest.mark.parallel
+def test_window_drops_the_oldest_events(tmp_path):
+    """Of 20,000 events of more than 100 bytes, those in the last mebibyte are left."""
+    path = tmp_path / 'many.script'
+    lines = [f'1.{i:09d} 0 7/7 loop app:tick i={i}' for i in range(20000)]
+    path.write_text('\n'.join(['# attar script', 'event app:tick i:u64', *lines]) + '\n')
+    args = ['--input', path, '-e', '*:*', '--query', 'SELECT count(*), min(i), max(i) FROM tick']
+    assert answers(*args) == [[[20000, 0, 19999]]]
+    cut = report(*args, '--window', '1M')
+    (n, first, last), = cut['sections'][0]['rows']
+    assert 0 < n < 20000 and (first, last) == (20000 - n, 19999)
+    assert f'{20000 - n} events were dropped' in json.dumps(cut)
+
+
+@pytest.mark.usefixtures('root')
+def test_sums_of_a_recording_equal_those_of_top(tmp_path):
+    path = tmp_path / 'perf.data'
+    done = run('record', '-q', '-o', path, '-e', 'raw_syscalls:sys_enter', '--',
+               workload('threadcalls'), 7, 100)
+    assert done.returncode == 0, done.stderr
+    rows, = answers('--input', path, '-e', '*:*', '--verify', '--query',
+                    'SELECT id, count(*) FROM sys_enter GROUP BY id')
+    top = run('top', '--format', 'json', '--input', path, '-e', 'raw_syscalls:sys_enter//key=id/')
+    table = json.loads(top.stdout.splitlines()[-1])['sections'][0]
+    names = [column['name'] for column in table['columns']]
+    key, count = names.index('id'), names.index('raw_syscalls:sys_enter')
+    assert {row[key]: row[count] for row in table['rows']} == dict(map(tuple, rows))
+    calls, = answers('--input', path, '-e', '*:*', '--query', 'SELECT count(*) FROM sys_enter '
+                     "WHERE syscall_name(id) = 'getppid'")
+    assert calls == [[700]]
+
+
+@pytest.mark.usefixtures('root')
+def test_live_events_of_a_command():
+    number = {'x86_64': 110, 'aarch64': 173}[os.uname().machine]
+    rows, = answers('-e', f'raw_syscalls:sys_enter/id=={number}/', '--query',
+                    'SELECT count(*), count(DISTINCT tid), min(comm) FROM sys_enter', '--',
+                    workload('threadcalls'), 7, 100)
+    assert rows == [[700, 7, 'threadcalls']]
+
+
+@pytest.mark.usefixtures('root')
+def test_intervals_add_up():
+    """Each event is in one interval."""
+    ended = run('sql', '--format', 'json', '-i', '50ms', '-e', 'syscalls:sys_enter_getppid',
+                '--query', "SELECT count(*) FROM sys_enter_getppid WHERE comm = 'flood'", '--',
+                'sh', '-c', f'for i in 1 2 3; do {workload("flood")} 1234; sleep 0.1; done')
+    assert ended.returncode == 0, ended.stderr
+    reports = [json.loads(line) for line in ended.stdout.splitlines()]
+    counts = [r['sections'][0]['rows'][0][0] for r in reports if r['sections']]
+    assert len(counts) > 2 and sum(counts) == 3 * 1234

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""Profilers on timers: irq-off, watchdog and hrcount, on scripts and on this machine."""
+import json
+import sys
+
+import pytest
+
+from command import run
+
+MS = 10**6
+
+
+@pytest.fixture(name='attar')
+def fixture_attar(tmp_path):
+    """attar(profiler, script, ...) runs a profiler on a script."""
+    path = tmp_path / 'timer.script'
+
+    def call(profiler, script, *args):
+        path.write_text('# attar script\n' + script)
+        return run(profiler, '--format', 'json', '--input', path, *args)
+    return call
+
+
+def sections(ended):
+    """All rows of each section, as dictionaries, in the order of the reports."""
+    assert ended.returncode == 0, ended.stderr
+    found = {}
+    for line in ended.stdout.splitlines():
+        for s in json.loads(line)['sections']:
+            names = [c['name'] for c in s['columns']]
+            found.setdefault(s['name'], []).extend(dict(zip(names, row)) for row in s['rows'])
+    return found
+
+
+def reports(ended, name):
+    assert ended.returncode == 0, ended.stderr
+    return [[tuple(row) for row in s['rows']] for line in ended.stdout.splitlines()
+            for s in json.loads(line)['sections'] if s['name'] == name]
+
+
+class TestIrqOff:
+    # The timer of CPU 0 fires every 10 ms; 3 us late, 25 ms late, then in step again.
+    SCRIPT = '''event cpu-clock stack
+1.000000000 0 100/100 a cpu-clock
+1.010003000 0 100/100 a cpu-clock
+1.045000005 0 100/100 a cpu-clock stack=0xffffffff81000010,0x1000
+1.050000000 0 100/100 a cpu-clock
+1.060000000 0 100/100 a cpu-clock
+1.000000000 1 100/101 b cpu-clock
+1.012000000 1 100/101 b cpu-clock
+1.020000000 1 100/101 b cpu-clock
+'''
+
+    def test_late_timers(self, attar):
+        found = sections(attar('irq-off', self.SCRIPT, '--period', '10ms', '--than', '1ms'))
+        assert [(r['cpu'], r['tid'], r['irqs off']) for r in found['late timers']] == [
+            (1, 101, 2 * MS), (0, 100, 25 * MS + 5)]
+        assert [(r['cpu'], r['samples'], r['count'], r['total']) for r in found['irq-off']] == [
+            (0, 5, 1, 25 * MS + 5), (1, 3, 1, 2 * MS)]
+
+    def test_threshold_and_stacks(self, attar):
+        found = sections(attar('irq-off', self.SCRIPT, '--period', '10ms', '--than', '2ms', '-g'))
+        assert len(found['late timers']) == 1
+        assert sum(r['ns'] for r in found['functions']) == 25 * MS + 5
+
+    def test_lost_samples_are_not_late(self, attar):
+        script = self.SCRIPT.replace('1.045000005 0', '1.040000000 0 7/7 x lost 3\n1.045000005 0')
+        found = sections(attar('irq-off', script, '--period', '10ms'))
+        assert {r['cpu'] for r in found['late timers']} == {1}
+
+    @pytest.mark.usefixtures('root', 'busy_cpus')
+    def test_timers_fire(self):
+        """On a machine where interrupts work, the timers fire as often as they should."""
+        ended = run('irq-off', '--format', 'json', '--period', '10ms', '--than', '10s', '-d', '1s')
+        for row in sections(ended)['irq-off']:
+            assert 20 <= row['samples'] <= 101 and row['count'] == 0
+
+
+class TestWatchdog:
+    DECLARED = 'event context-switches\nevent cpu-clock stack counts=context-switches\n'
+    # CPU 1 is in the kernel from 1.0 on; CPU 2 fires for the last time at 2.0.
+    KERNEL = 'stack=0xffffffff81000010'
+
+    def script(self):
+        """Lines of three CPUs for six seconds."""
+        lines = []
+        for i in range(0, 60):
+            now = 1 + i / 10
+            lines.append(f'{now:.9f} 0 0/0 idle cpu-clock counts=0 {self.KERNEL}')
+            lines.append(f'{now + .000000007:.9f} 1 50/50 loop cpu-clock counts=7 {self.KERNEL}')
+            if now <= 2:
+                lines.append(f'{now + .000000009:.9f} 2 60/60 user cpu-clock counts=9 stack=0x1')
+        return self.DECLARED + '\n'.join(lines) + '\n'
+
+    def test_both_lockups(self, attar):
+        found = sections(attar('watchdog', self.script(), '--than', '1s', '-g'))
+        soft = [r for r in found['lockups'] if r['lockup'] == 'soft']
+        hard = [r for r in found['lockups'] if r['lockup'] == 'hard']
+        assert [(r['cpu'], r['tid'], r['since']) for r in soft] == [
+            (1, 50, 1100 * MS), (1, 50, 2200 * MS), (1, 50, 4400 * MS)]
+        assert [(r['cpu'], r['since'] // MS) for r in hard] == [
+            (2, 1099), (2, 2199), (2, 4399)]
+        assert [(r['cpu'], r['longest in kernel'], r['longest without timer'])
+                for r in found['cpus'] if r['cpu'] != 2] == [
+                    (0, 0, 100 * MS), (1, 5900 * MS, 100 * MS - 7)]
+
+    def test_switches_and_programs_are_alive(self, attar):
+        script = self.DECLARED
+        for i in range(100):
+            where = 'stack=0x1' if i % 15 == 0 else self.KERNEL
+            script += f'{1 + i / 10:.9f} 0 50/50 a cpu-clock counts={i // 15} {self.KERNEL}\n'
+            script += f'{1 + i / 10:.9f} 1 60/60 b cpu-clock {where}\n'
+        assert 'lockups' not in sections(attar('watchdog', script, '--than', '2s'))
+
+    @pytest.mark.usefixtures('root')
+    def test_a_healthy_machine(self):
+        found = sections(run('watchdog', '--format', 'json', '-d', '500ms'))
+        assert 'lockups' not in found
+        assert len(found['cpus']) >= 1
+
+    def test_refused_limit(self):
+        ended = run('watchdog', '-F', '1', '--than', '1s', '-d', '1ms')
+        assert ended.returncode == 2
+        assert '--freq' in ended.stderr
+
+
+class TestHrcount:
+    SCRIPT = '''event sched:sched_switch prev_pid:pid_t
+event irq:softirq_entry vec:u32
+event cpu-clock counts=sched:sched_switch,irq:softirq_entry
+1.000 0 0/0 idle cpu-clock counts=0,0
+1.010 0 0/0 idle cpu-clock counts=3,0
+1.020 0 0/0 idle cpu-clock counts=3,0
+1.030 0 0/0 idle cpu-clock counts=10,1
+1.004 1 0/0 idle cpu-clock counts=0,0
+1.014 1 0/0 idle cpu-clock counts=1,5
+1.024 1 0/0 idle cpu-clock counts=1,5
+1.040 1 0/0 idle cpu-clock counts=101,5
+'''
+    EVENTS = ('-e', 'sched:sched_switch,irq:softirq_entry', '--period', '10ms')
+
+    def test_periods(self, attar):
+        """A sample belongs to the period in which most of its time is."""
+        ended = attar('hrcount', self.SCRIPT, *self.EVENTS)
+        assert reports(ended, 'counts') == [
+            [(0, 4, 5), (10 * MS, 0, 0), (20 * MS, 7, 1), (30 * MS, 100, 0)]]
+
+    def test_cpus_and_intervals(self, attar):
+        ended = attar('hrcount', self.SCRIPT, *self.EVENTS, '--perins', '-i', '20ms')
+        assert reports(ended, 'counts') == [
+            [(0, 0, 3, 0), (0, 1, 1, 5)],
+            [(0, 0, 7, 1), (0, 1, 0, 0)], [(0, 1, 100, 0)]]
+
+    @pytest.mark.parametrize('args, sentence', [
+        ([], 'needs an event'),
+        (['-e', 'page-faults', '--period', '10us', '-i', '100s'], '--period')])
+    def test_refusals(self, args, sentence):
+        ended = run('hrcount', *args)
+        assert ended.returncode == 2
+        assert sentence in ended.stderr
+
+    BURSTS, CALLS = 50, 7
+    PROGRAM = f'''
+import os, time
+for _ in range({BURSTS}):
+    time.sleep(0.005)
+    for _ in range({CALLS}): os.getsid(0)
+time.sleep(0.05)
+'''
+
+    @pytest.mark.usefixtures('root', 'busy_cpus')
+    def test_bursts_of_calls(self):
+        """Bursts are five periods apart; one is divided at most where two periods meet."""
+        ended = run('hrcount', '--format', 'json', '-e', 'syscalls:sys_enter_getsid', '--period',
+                    '1ms', '--', sys.executable, '-c', self.PROGRAM)
+        counts = [row[1] for row in reports(ended, 'counts')[-1]]
+        assert sum(counts) == self.BURSTS * self.CALLS
+        assert len([n for n in counts if n]) >= self.BURSTS
+        assert max(counts) <= self.CALLS
+
+
+@pytest.mark.usefixtures('root', 'busy_cpus')
+class TestStatPeriod:
+    BURSTS, CALLS = 10, 7
+    PROGRAM = f'''
+import os, time
+for _ in range({BURSTS}):
+    time.sleep(0.05)
+    for _ in range({CALLS}): os.getsid(0)
+'''
+
+    def test_bursts_of_calls(self):
+        """A line for each period; bursts are five periods apart, and the last one counts, too."""
+        ended = run('stat', '--format', 'json', '--period', '10ms', '-e',
+                    'syscalls:sys_enter_getsid', '--', sys.executable, '-c', self.PROGRAM)
+        counts = [row[1] for lines in reports(ended, 'counts') for row in lines]
+        assert sum(counts) == self.BURSTS * self.CALLS
+        assert len([n for n in counts if n]) >= self.BURSTS
+        assert len(counts) > 2 * self.BURSTS
+
+    def test_refusals(self):
+        ended = run('stat', '--period', '10ms', '-i', '1s', '-d', '1ms')
+        assert ended.returncode == 2
+        assert '--interval' in ended.stderr

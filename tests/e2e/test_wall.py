@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""attar wall: the time of threads in each state adds up."""
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command import run, wait_until, workload
+
+STATES = ('running', 'ready', 'disk', 'lock', 'sleep', 'peer', 'blocked', 'condition', 'work')
+LARGE = ('-m', 4096)  # rings: a loss leaves out what it may have affected
+
+SCRIPT = '''# attar script
+event sched:sched_switch stack prev_comm:char[16] prev_pid:pid_t prev_prio:int prev_state:s64 \
+next_comm:char[16] next_pid:pid_t next_prio:int
+event sched:sched_wakeup comm:char[16] pid:pid_t
+event sched:sched_wakeup_new comm:char[16] pid:pid_t
+event cpu-clock stack
+1.000 0 100/100 worker fork 100/101
+1.000 0 0/0 swapper sched:sched_switch next_pid=100
+1.010 0 100/100 worker cpu-clock stack=0xa1
+1.030 0 100/100 worker sched:sched_switch stack=0xb1,0xb2 prev_pid=100 prev_state=1
+1.050 0 0/0 swapper sched:sched_wakeup pid=100
+1.060 0 0/0 swapper sched:sched_switch next_pid=100
+1.070 0 100/100 worker sched:sched_switch stack=0xa1 prev_pid=100 prev_state=0 next_pid=101
+1.080 0 100/101 worker sched:sched_switch stack=0xa1 prev_pid=101 prev_state=32 next_pid=100
+1.090 0 100/100 worker sched:sched_switch stack=0xa1 prev_pid=100 prev_state=2
+'''
+
+
+def report(*args, **kwargs):
+    ended = run('wall', '--format', 'json', *args, **kwargs)
+    assert ended.returncode == 0, ended.stderr
+    lines = [line for line in ended.stdout.splitlines() if line.startswith('{')]
+    table = next(s for s in json.loads(lines[-1])['sections'] if s['name'] == 'threads')
+    names = [c['name'] for c in table['columns']]
+    return [dict(zip(names, row)) for row in table['rows']]
+
+
+@pytest.mark.quick
+def test_time_of_each_state(tmp_path):
+    """The second thread exits: it is not shown as blocked from then on."""
+    script, folded = tmp_path / 'test.script', tmp_path / 'wall.folded'
+    script.write_text(SCRIPT)
+    found = {r['tid']: r for r in report('-o', folded, '--input', script)}
+    assert (found[100]['time'], found[101]['time']) == (90_000_000, 10_000_000)
+    assert [round(found[100][s] * 0.9, 6) for s in (
+        'running', 'ready', 'blocked', 'disk', 'work')] == [50, 20, 20, 0, 0]
+    assert found[101]['running'] == 100
+    stacks = [line.rpartition(' ') for line in folded.read_text().splitlines()]
+    by_state = {}
+    for stack, _, weight in stacks:
+        state = stack[stack.index('['):].split(';')[0]
+        by_state[state] = by_state.get(state, 0) + int(weight)
+    assert by_state == {'[running]': 60_000_000, '[waiting for a CPU]': 20_000_000,
+                        '[blocked]': 20_000_000}
+
+
+PROGRAM = '''
+import select, time
+waiting = select.epoll()
+waiting.poll(0.3)
+time.sleep(0.2)
+end = time.process_time() + 0.2
+while time.process_time() < end:
+    pass
+'''
+
+
+@pytest.mark.usefixtures('root')
+def test_waiting_for_work_is_not_blocked():
+    """0.3 s in epoll_wait(), 0.2 s asleep, 0.2 s of CPU time."""
+    rows = report(*LARGE, '--', '/usr/bin/python3', '-c', PROGRAM)
+    found = max((r for r in rows if r['comm'].startswith('python')), key=lambda r: r['time'])
+    shares = [found[s] for s in STATES]
+    assert sum(shares) == pytest.approx(100)
+    seconds = found['time'] / 10**9
+    assert found['work'] / 100 * seconds >= 0.29
+    assert found['running'] / 100 * seconds >= 0.19
+    assert found['sleep'] / 100 * seconds >= 0.19
+
+
+@pytest.mark.usefixtures('root')
+def test_locks_and_conditions():
+    """main holds the lock for 10 * 20 ms, asleep, while the other thread waits for it."""
+    rows = report(*LARGE, '--', workload('locked'), 10, 20)
+    found = {'main' if r['sleep'] > r['lock'] else 'waiter': r for r in rows
+             if r['comm'] == 'locked'}
+    main, waiter = found['main'], found['waiter']
+    assert main['sleep'] / 100 * main['time'] >= 0.19e9
+    assert waiter['lock'] / 100 * waiter['time'] >= 0.19e9
+    assert waiter['sleep'] == 0
+
+
+@pytest.mark.usefixtures('root')
+def test_thread_that_sleeps_all_the_time():
+    """A thread without any event, selected by its process, is read from /proc."""
+    program = 'import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n' \
+              'print("ready", flush=True)\nimport select\nselect.epoll().poll()'
+    with subprocess.Popen(['/usr/bin/python3', '-c', program], stdout=subprocess.PIPE) as sleeper:
+        try:
+            assert sleeper.stdout.readline() == b'ready\n'
+            wait_until(lambda: 'epoll_wait' in Path(f'/proc/{sleeper.pid}/stack').read_text(),
+                       'the main thread waits')
+            rows = report(*LARGE, '-p', sleeper.pid, '-d', '0.5')
+        finally:
+            sleeper.kill()
+    found = {r['tid']: r for r in rows}
+    assert found.pop(sleeper.pid)['work'] == 100
+    assert [r['sleep'] for r in found.values()] == [100]

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings with samples of all sets of fields, in random order of CPUs and threads, with other
+ * records between them: each sample is delivered once, in order of time, with all of its fields.
+ */
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "recording_file.h"
+#include "unit.h"
+
+#include "base/base.h"
+#include "recording/format.h"
+#include "recording/recording.h"
+#include "stream/stream.h"
+
+enum { CPUS = 3, SAMPLES = 6000, TIDS = 40, FIRST_TIME = 1000, STEP = 10, EXITS = 97 };
+
+/* What sample i is, computed from i. */
+struct expected {
+	uint64_t ip, addr, period, time;
+	uint32_t cpu, tid;
+	size_t event;
+	uint64_t id;
+	uint16_t misc;
+	uint32_t chain, raw; /* entries; bytes */
+	bool is_bad;         /* its raw data does not fit */
+	bool has_comm;       /* a COMM record of its thread follows */
+};
+
+struct mode {
+	uint64_t type;
+	size_t events;
+	unsigned burst; /* samples of a CPU in turn */
+	bool all_equal; /* sizes do not vary */
+	bool all_plain; /* no other records */
+};
+
+static uint64_t number(uint64_t i, uint64_t salt)
+{
+	return base_hash64(i * 64 + salt + 1);
+}
+
+static struct expected expect(const struct mode *m, uint64_t i)
+{
+	struct expected e = {.ip = number(i, 0),
+		.addr = number(i, 1),
+		.period = m->type & PERF_SAMPLE_PERIOD ? 1 + number(i, 2) % 5 : 1,
+		.time = FIRST_TIME + i * STEP,
+		.cpu = (uint32_t)(number(i / m->burst, 3) % CPUS),
+		.misc = number(i, 4) % 2 ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL,
+		.event = number(i / 7, 5) % m->events};
+
+	e.tid = 1000 + (uint32_t)(number(i / 5, 6) % TIDS);
+	e.id = 71 + e.event * 10 + number(i, 7) % 2;
+	e.chain = m->type & PERF_SAMPLE_CALLCHAIN ? number(i, 8) % 9 : 0;
+	e.raw = m->type & PERF_SAMPLE_RAW ? m->all_equal ? 20 : 4 + 8 * (number(i, 9) % 6) : 0;
+	e.is_bad = !m->all_plain && m->type & PERF_SAMPLE_RAW && number(i, 10) % 50 == 0;
+	e.has_comm = !m->all_plain && number(i, 11) % 40 == 0;
+	return e;
+}
+
+/* ---- writing ---- */
+
+static void put_event(struct file_builder *f, const struct mode *m, size_t event)
+{
+	put_header(f, RECORD_ATTR, 0, 8 + ATTR_BYTES + 16);
+	put_u32(f, PERF_TYPE_TRACEPOINT);
+	put_u32(f, ATTR_BYTES);
+	put_u64(f, 7 + event);
+	put_u64(f, 1); /* sample_period */
+	put_u64(f, m->type);
+	put_u64(f, 0);
+	put_u64(f, 1 << 18); /* sample_id_all */
+	put_zeros(f, ATTR_BYTES - 48);
+	put_u64(f, 71 + event * 10);
+	put_u64(f, 72 + event * 10);
+}
+
+static void put_if(struct file_builder *f, bool is_there, uint64_t word)
+{
+	if (is_there)
+		put_u64(f, word);
+}
+
+/* Raw data of word w. */
+static uint64_t raw_word(uint64_t i, uint32_t w)
+{
+	return number(i, 20 + w);
+}
+
+static void put_one(struct file_builder *f, const struct mode *m, uint64_t i)
+{
+	struct expected e = expect(m, i);
+	struct file_builder one = {0};
+	uint64_t type = m->type;
+
+	put_if(&one, type & PERF_SAMPLE_IDENTIFIER, e.id);
+	put_if(&one, type & PERF_SAMPLE_IP, e.ip);
+	put_if(&one, type & PERF_SAMPLE_TID, (uint64_t)e.tid << 32 | 1000);
+	put_if(&one, type & PERF_SAMPLE_TIME, e.time);
+	put_if(&one, type & PERF_SAMPLE_ADDR, e.addr);
+	put_if(&one, type & PERF_SAMPLE_ID, e.id);
+	put_if(&one, type & PERF_SAMPLE_STREAM_ID, e.id);
+	put_if(&one, type & PERF_SAMPLE_CPU, e.cpu);
+	put_if(&one, type & PERF_SAMPLE_PERIOD, e.period);
+	put_if(&one, type & PERF_SAMPLE_CALLCHAIN, e.chain);
+	for (uint32_t k = 0; k < e.chain; k++)
+		put_u64(&one, number(i, 40 + k));
+	if (type & PERF_SAMPLE_RAW) {
+		put_u32(&one, e.is_bad ? e.raw + 800 : e.raw);
+		put_u32(&one, (uint32_t)raw_word(i, 0));
+		for (uint32_t w = 1; w <= e.raw / 8; w++)
+			put_u64(&one, raw_word(i, w));
+	}
+	put_header(f, PERF_RECORD_SAMPLE, e.misc, 8 + one.bytes.len);
+	buf_add(&f->bytes, one.bytes.data, one.bytes.len);
+	buf_done(&one.bytes);
+}
+
+/* Renames the thread of sample i to "tI", at the time after it. */
+static void put_comm(struct file_builder *f, const struct mode *m, uint64_t i)
+{
+	struct expected e = expect(m, i);
+	uint64_t type = m->type;
+	struct file_builder one = {0};
+	char comm[16] = "";
+
+	snprintf(comm, sizeof(comm), "t%llu", (unsigned long long)i);
+	put_u32(&one, 1000);
+	put_u32(&one, e.tid);
+	buf_add(&one.bytes, comm, sizeof(comm));
+	put_if(&one, type & PERF_SAMPLE_TID, (uint64_t)e.tid << 32 | 1000);
+	put_if(&one, type & PERF_SAMPLE_TIME, e.time + 1);
+	put_if(&one, type & PERF_SAMPLE_ID, e.id);
+	put_if(&one, type & PERF_SAMPLE_STREAM_ID, e.id);
+	put_if(&one, type & PERF_SAMPLE_CPU, e.cpu);
+	put_if(&one, type & PERF_SAMPLE_IDENTIFIER, e.id);
+	put_header(f, PERF_RECORD_COMM, 0, 8 + one.bytes.len);
+	buf_add(&f->bytes, one.bytes.data, one.bytes.len);
+	buf_done(&one.bytes);
+}
+
+static void put_round(struct file_builder *f, const struct mode *m, uint64_t from, uint64_t to)
+{
+	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+		for (uint64_t i = from; i < to; i++) {
+			struct expected e = expect(m, i);
+
+			if (e.cpu != cpu)
+				continue;
+			put_one(f, m, i);
+			if (e.has_comm)
+				put_comm(f, m, i);
+		}
+	put_header(f, RECORD_FINISHED_ROUND, 0, 8);
+}
+
+static struct recording *open_recording(const struct mode *m)
+{
+	int fd = memfd_create("recording", MFD_CLOEXEC);
+	struct file_builder f = {.pipe = true};
+	struct recording *recording;
+	char path[64];
+
+	put_u64(&f, PERF_DATA_MAGIC);
+	put_u64(&f, DATA_PIPE_HEADER);
+	for (size_t i = 0; i < m->events; i++)
+		put_event(&f, m, i);
+	for (uint64_t from = 0, to; from < SAMPLES; from = to) {
+		to = MIN(from + 1 + number(from, 12) % 900, (uint64_t)SAMPLES);
+		put_round(&f, m, from, to);
+	}
+	assert_false(buf_failed(&f.bytes));
+	assert_int_equal(write(fd, f.bytes.data, f.bytes.len), f.bytes.len);
+	buf_done(&f.bytes);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(recording_open(path, &recording), 0);
+	close(fd);
+	return recording;
+}
+
+/* ---- reading ---- */
+
+static void check_data(const struct expected *e, const struct attar_sample *sample, uint64_t i)
+{
+	assert_int_equal(sample->callchain_nr, e->chain);
+	for (uint32_t k = 0; k < e->chain; k++)
+		assert_int_equal(sample->callchain[k], number(i, 40 + k));
+	assert_int_equal(sample->raw_size, e->raw);
+	for (uint32_t w = 1; w <= e->raw / 8; w++) {
+		uint64_t word;
+
+		memcpy(&word, (const char *)sample->raw + 8 * w - 4, sizeof(word));
+		assert_int_equal(word, raw_word(i, w));
+	}
+	if (!e->raw)
+		assert_null(sample->raw);
+	if (!e->chain)
+		assert_int_equal(sample->callchain_nr, 0);
+}
+
+static void check_sample(const struct mode *m, const struct attar_event *ev, uint64_t i)
+{
+	const struct attar_record *rec = ev->record;
+	const struct expected e = expect(m, i);
+	uint64_t ids = PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER;
+
+	assert_int_equal(ev->time, e.time);
+	assert_int_equal(ev->counter, e.event);
+	assert_int_equal(ev->cpu, m->type & PERF_SAMPLE_CPU ? e.cpu : UINT32_MAX);
+	assert_int_equal(ev->thread->tid, e.tid);
+	assert_int_equal(ev->thread->process->pid, 1000);
+	assert_int_equal(rec->type, PERF_RECORD_SAMPLE);
+	assert_int_equal(rec->misc, e.misc);
+	assert_int_equal(rec->size, rec->header->size);
+	assert_int_equal(rec->time, e.time);
+	assert_int_equal(rec->pid, 1000);
+	assert_int_equal(rec->tid, e.tid);
+	assert_int_equal(rec->cpu, ev->cpu);
+	assert_int_equal(rec->id, m->type & ids ? e.id : 0);
+	assert_int_equal(rec->stream_id, m->type & PERF_SAMPLE_STREAM_ID ? e.id : 0);
+	assert_int_equal(rec->sample.ip, e.ip);
+	assert_int_equal(rec->sample.addr, m->type & PERF_SAMPLE_ADDR ? e.addr : 0);
+	assert_int_equal(rec->sample.period, e.period);
+	assert_int_equal(rec->sample.branch_hw_idx, UINT64_MAX);
+	assert_int_equal(rec->sample.cgroup, 0);
+	check_data(&e, &rec->sample, i);
+}
+
+/* Reads the recording to its end; returns the number of samples. */
+static uint64_t read_all(const struct mode *m, struct attar_stream *stream)
+{
+	char comms[TIDS][16] = {0};
+	struct attar_event ev;
+	uint64_t i = 0, n = 0;
+
+	while (!stream_drained(stream))
+		while (attar_stream_next(stream, &ev) > 0) {
+			if (ev.record->type == PERF_RECORD_COMM) {
+				snprintf(comms[ev.record->comm.tid - 1000], 16, "t%llu",
+					(unsigned long long)(ev.time - FIRST_TIME) / STEP);
+				continue;
+			}
+			while (expect(m, i).is_bad)
+				i++;
+			check_sample(m, &ev, i);
+			if (*comms[ev.thread->tid - 1000])
+				assert_string_equal(ev.thread->comm, comms[ev.thread->tid - 1000]);
+			i++;
+			n++;
+		}
+	return n;
+}
+
+static void check(const struct mode *m)
+{
+	struct recording *recording = open_recording(m);
+	struct attar_stream_stats stats;
+	struct attar_symbols *symbols;
+	struct attar_stream *stream;
+	uint64_t bad = 0;
+
+	for (uint64_t i = 0; i < SAMPLES; i++)
+		bad += expect(m, i).is_bad;
+	assert_int_equal(attar_symbols_new(NULL, &symbols), 0);
+	assert_int_equal(stream_replay(recording, symbols, &stream), 0);
+	assert_int_equal(attar_stream_start(stream), 0);
+	assert_int_equal(read_all(m, stream), SAMPLES - bad);
+	attar_stream_get_stats(stream, &stats);
+	assert_int_equal(stats.samples, SAMPLES - bad);
+	assert_int_equal(stats.malformed, bad);
+	assert_int_equal(stats.disordered, 0);
+	attar_stream_free(stream);
+	attar_symbols_free(symbols);
+	recording_close(recording);
+}
+
+/* ---- tests ---- */
+
+/* Of attar, perf record with one and several events, attar record, and others. */
+static const uint64_t sets[] = {SAMPLE_USUAL, SAMPLE_ONE, SAMPLE_MORE, SAMPLE_SELF,
+	SAMPLE_MORE | PERF_SAMPLE_ADDR, SAMPLE_USUAL | PERF_SAMPLE_STREAM_ID,
+	PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME};
+static const uint64_t tails[] = {
+	0, PERF_SAMPLE_RAW, PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW};
+
+static void check_all(struct mode m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(tails); k++) {
+			m.type = sets[i] | tails[k];
+			m.events = 1;
+			check(&m);
+			m.events = m.type & (PERF_SAMPLE_ID | PERF_SAMPLE_IDENTIFIER) ? 2 : 1;
+			check(&m);
+		}
+}
+
+static void test_in_turn(void **state)
+{
+	check_all((struct mode){.burst = 1});
+}
+
+static void test_long_runs(void **state)
+{
+	check_all((struct mode){.burst = 100});
+}
+
+static void test_equal_samples(void **state)
+{
+	check_all((struct mode){.burst = 1, .all_equal = true, .all_plain = true});
+	check_all((struct mode){.burst = 20, .all_equal = true, .all_plain = true});
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_in_turn),
+		cmocka_unit_test(test_long_runs),
+		cmocka_unit_test(test_equal_samples),
+	};
+
+	return cmocka_run_group_tests_name("follow", tests, NULL, NULL);
+}

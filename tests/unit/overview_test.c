@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* The limits of attar overview: a finding at the limit, none below it, and their order. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profilers/overview.h"
+
+enum { PID = 4194000, MS = 1000000 };
+
+static const uint64_t second = 1000000000;
+
+struct fixture {
+	struct overview overview;
+	struct overview_process process;
+	struct overview_sums sums;
+	struct overview_finding findings[FINDINGS_MAX];
+	size_t n;
+};
+
+static void new_table(struct attar_keytable **ret_table)
+{
+	const struct attar_keytable_opts opts = {
+		.size = sizeof(opts), .sums = 1, .key_max = sizeof(struct overview_place)};
+
+	assert_int_equal(attar_keytable_new(&opts, ret_table), 0);
+}
+
+/* Ten seconds of two CPUs and one process. */
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	new_table(&f->overview.places);
+	f->overview.cpus = 2;
+	f->overview.has_selection = true;
+	f->process = (struct overview_process){.pid = PID, .comm = "worker", .threads = 1};
+	f->sums = (struct overview_sums){.overview = &f->overview,
+		.elapsed = 10 * second,
+		.scale = 1,
+		.processes = &f->process,
+		.n_processes = 1};
+	assert_int_equal(attar_run_new("overview", &f->sums.run), 0);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	attar_run_free(f->sums.run);
+	attar_keytable_free(f->overview.places);
+	free(f);
+	return 0;
+}
+
+static void judge(struct fixture *f)
+{
+	memset(f->findings, 0, sizeof(f->findings));
+	f->n = overview_judge(&f->sums, f->findings);
+}
+
+static bool finds(struct fixture *f, const char *name)
+{
+	judge(f);
+	for (size_t i = 0; i < f->n; i++)
+		if (!strcmp(f->findings[i].name, name))
+			return true;
+	return false;
+}
+
+/* The rest of 10 s of active time is in small parts, which are below the limit. */
+static void set_part(struct fixture *f, enum overview_part part, uint64_t time)
+{
+	memset(f->sums.parts, 0, sizeof(f->sums.parts));
+	f->sums.active = 10 * second;
+	f->sums.parts[part] = f->process.parts[part] = time;
+}
+
+static void test_shares(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int part = 0; part < ACTIVE_PARTS; part++) {
+		set_part(f, part, 2 * second);
+		assert_true(finds(f, overview_part_names[part]));
+		assert_int_equal(f->n, 1);
+		assert_string_equal(f->findings[0].value_text, "20.0 %");
+		assert_non_null(strstr(f->findings[0].evidence, "worker (pid 4194000, 1 thread) "));
+		assert_non_null(strstr(f->findings[0].evidence, "for 20 % of the time"));
+		set_part(f, part, 2 * second - second / 100);
+		assert_false(finds(f, overview_part_names[part]));
+	}
+	set_part(f, PART_IDLE, 9 * second);
+	judge(f);
+	assert_int_equal(f->n, 0);
+}
+
+/* A share of little time is none; that of a whole system must be larger. */
+static void test_least_time(void **state)
+{
+	struct fixture *f = *state;
+
+	set_part(f, PART_LOCK, second / 2);
+	f->sums.active = second;
+	assert_true(finds(f, "lock"));
+	f->sums.parts[PART_LOCK]--;
+	f->sums.active = second;
+	assert_false(finds(f, "lock"));
+	f->overview.has_selection = false;
+	set_part(f, PART_LOCK, 5 * second / 2);
+	assert_true(finds(f, "lock"));
+	f->sums.parts[PART_LOCK]--;
+	assert_false(finds(f, "lock"));
+}
+
+static void fill(struct attar_hist *hist, uint64_t n, uint64_t value)
+{
+	attar_hist_reset(hist);
+	attar_hist_add_n(hist, value, n);
+}
+
+static void test_run_delay(void **state)
+{
+	struct fixture *f = *state;
+	struct attar_hist hist = {0};
+
+	set_part(f, PART_READY, second / 2);
+	f->sums.latencies[LATENCY_RUN] = &hist;
+	fill(&hist, 100, 21 * MS);
+	assert_true(finds(f, "run delay"));
+	fill(&hist, 99, 21 * MS);
+	assert_false(finds(f, "run delay"));
+	fill(&hist, 100, 19 * MS);
+	assert_false(finds(f, "run delay"));
+	fill(&hist, 100, 21 * MS);
+	f->sums.parts[PART_READY]--;
+	assert_false(finds(f, "run delay"));
+	attar_hist_done(&hist);
+}
+
+static void test_block_latency(void **state)
+{
+	struct fixture *f = *state;
+	struct attar_hist hist = {0};
+
+	f->sums.latencies[LATENCY_BLOCK] = &hist;
+	fill(&hist, 10, 51 * MS);
+	assert_true(finds(f, "block latency"));
+	assert_string_equal(f->findings[0].command, "attar biolatency -D");
+	fill(&hist, 9, 51 * MS);
+	assert_false(finds(f, "block latency"));
+	fill(&hist, 10, 49 * MS);
+	assert_false(finds(f, "block latency"));
+	attar_hist_done(&hist);
+}
+
+/* Rates, over ten seconds. */
+static void test_counts(void **state)
+{
+	static const struct {
+		enum overview_count count;
+		uint64_t limit;
+		const char *name;
+	} cases[] = {{COUNT_MAJOR, 500, "major faults"}, {COUNT_MIGRATIONS, 10000, "migrations"},
+		{COUNT_ERRORS, 10000, "failing calls"},
+		{COUNT_SWITCHES, 400000, "context switches"}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		f->sums.counts[cases[i].count] = cases[i].limit;
+		assert_true(finds(f, cases[i].name));
+		assert_int_equal(f->n, 1);
+		f->sums.counts[cases[i].count]--;
+		assert_false(finds(f, cases[i].name));
+	}
+	f->sums.counts[COUNT_FAULTS] = UINT32_MAX; /* has no limit of its own: its time has */
+	judge(f);
+	assert_int_equal(f->n, 0);
+}
+
+static void test_system(void **state)
+{
+	struct fixture *f = *state;
+
+	f->sums.system.steal = 0.1;
+	assert_true(finds(f, "steal"));
+	f->sums.system.steal = 0.099;
+	assert_false(finds(f, "steal"));
+	f->sums.system.memory = 0.1;
+	assert_true(finds(f, "memory pressure"));
+	f->sums.system.memory = 0.099;
+	assert_false(finds(f, "memory pressure"));
+}
+
+static void test_order(void **state)
+{
+	static const char *const names[] = {
+		"disk", "user code", "failing calls", "major faults", "steal"};
+	struct fixture *f = *state;
+
+	set_part(f, PART_USER, 3 * second);
+	f->sums.parts[PART_DISK] = f->process.parts[PART_DISK] = 5 * second;
+	f->sums.counts[COUNT_MAJOR] = 1000;
+	f->sums.counts[COUNT_ERRORS] = 30000;
+	f->sums.system.steal = 0.1;
+	judge(f);
+	assert_int_equal(f->n, 5);
+	for (size_t i = 0; i < 5; i++)
+		assert_string_equal(f->findings[i].name, names[i]);
+	/* the process is none of this machine, and its command must run again */
+	assert_string_equal(f->findings[0].command, "attar offcpu -D -- COMMAND");
+}
+
+static void test_running_process(void **state)
+{
+	struct fixture *f = *state;
+	char expected[64];
+
+	f->process.pid = getpid();
+	set_part(f, PART_LOCK, 9 * second);
+	judge(f);
+	snprintf(expected, sizeof(expected), "attar locks -p %d", (int)getpid());
+	assert_string_equal(f->findings[0].command, expected);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {TEST(test_shares), TEST(test_least_time),
+		TEST(test_run_delay), TEST(test_block_latency), TEST(test_counts),
+		TEST(test_system), TEST(test_order), TEST(test_running_process)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
