@@ -4,7 +4,8 @@
 #   make            builds (and, as root on Debian, first installs the packages that the build needs)
 #   make demo       builds, profiles a demo workload for three seconds, writes demo.html
 #   make test       builds, runs every test; closes with "N passed, N failed, N skipped"
-#   make check      builds, runs the static checks, unit tests and quick end-to-end tests
+#   make check      builds, runs the static checks, unit tests and quick end-to-end tests;
+#                   with K=ring only those with "ring" in their name
 #   make bench      builds, measures attar beside its peers
 #   make install    installs under PREFIX (default /usr/local), below DESTDIR when that is given
 #   make uninstall  removes what install put there
@@ -53,7 +54,7 @@ test: configure
 
 # What to run after each edit: a minute at most, and no guest.
 check: all
-	@tests/run --fast $(BUILD)
+	@tests/run --fast $(if $(K),-k $(K)) $(BUILD)
 
 bench: all
 	@tools/need bench || true
@@ -69,7 +70,7 @@ uninstall: all
 	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
 	DESTDIR="$$stage" meson install -C $(BUILD) --no-rebuild --quiet && cd "$$stage" && \
 	find . -type f -o -type l | while read -r file; do rm -fv "$(DESTDIR)/$$file"; done && \
-	find . -depth -type d \( -name attar -o -name perfume \) | while read -r dir; do \
+	find . -depth -type d \( -path '*/attar*' -o -path '*/perfume*' \) | while read -r dir; do \
 		rmdir -v "$(DESTDIR)/$$dir" 2>/dev/null || true; done
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
