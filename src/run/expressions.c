@@ -9,51 +9,33 @@
 #include "expr/filter.h"
 #include "recording/this_kernel.h"
 #include "run/run.h"
+#include "stream/expr_names.h"
 #include "stream/stream.h"
 
 enum { PRINTED_MAX = 1 << 16 };
 
-/* Copies a name; 0: it is unknown. */
-static size_t copy(const char *name, char *ret_text, size_t max)
-{
-	size_t n = name ? strnlen(name, max) : 0;
-
-	memcpy(ret_text, name ? name : "", n);
-	return n;
-}
-
-static size_t symbol_at(struct attar_run *run, attar_location location, char *ret_text, size_t max)
-{
-	struct attar_symbol symbol;
-
-	if (attar_symbols_resolve(run->symbols, location, &symbol) < 0)
-		return 0;
-	return copy(symbol.name, ret_text, max);
-}
-
 static size_t kernel_symbol(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
 {
-	return symbol_at(ctx, attar_location_kernel(number), ret_text, max);
+	struct attar_run *run = ctx;
+
+	return expr_name_kernel(run->symbols, number, ret_text, max);
 }
 
 static size_t user_symbol(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
 {
 	struct attar_run *run = ctx;
-	struct attar_thread *thread = run->stream ? stream_thread(run->stream, record->tid) : NULL;
 
-	return thread ? symbol_at(run, attar_thread_locate(thread, number), ret_text, max) : 0;
+	return expr_name_user(run->symbols, run->stream, record->tid, number, ret_text, max);
 }
 
 static size_t comm_of(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
 {
 	struct attar_run *run = ctx;
-	struct attar_thread *thread =
-		run->stream ? stream_thread(run->stream, (pid_t)number) : NULL;
 
-	return copy(thread ? thread->comm : NULL, ret_text, max);
+	return expr_name_comm(run->stream, (pid_t)number, ret_text, max);
 }
 
 /* The length of a text; 0: it has control characters, and is what the memory is used for now. */

@@ -1,45 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of addresses and threads, for filters and print formats. */
 #include "stream/events_internal.h"
-
-static size_t name_symbol(
-	struct stream_events *e, attar_location location, char *ret_text, size_t max)
-{
-	struct attar_symbol symbol;
-	size_t n;
-
-	if (attar_symbols_resolve(e->symbols, location, &symbol) < 0)
-		return 0;
-	n = strnlen(symbol.name, max);
-	memcpy(ret_text, symbol.name, n);
-	return n;
-}
+#include "stream/expr_names.h"
 
 static size_t ksymbol(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
 {
-	return name_symbol(ctx, attar_location_kernel(number), ret_text, max);
+	struct stream_events *e = ctx;
+
+	return expr_name_kernel(e->symbols, number, ret_text, max);
 }
 
 static size_t usymbol(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
 {
 	struct stream_events *e = ctx;
-	struct attar_thread *thread = e->stream ? stream_thread(e->stream, record->tid) : NULL;
 
-	return thread ? name_symbol(e, attar_thread_locate(thread, number), ret_text, max) : 0;
+	return expr_name_user(e->symbols, e->stream, record->tid, number, ret_text, max);
 }
 
 static size_t comm_get(void *ctx, const struct attar_expr_record *record, uint64_t number,
 	char *ret_text, size_t max)
 {
 	struct stream_events *e = ctx;
-	struct attar_thread *thread = e->stream ? stream_thread(e->stream, (pid_t)number) : NULL;
-	size_t n = thread ? strnlen(thread->comm, max) : 0;
 
-	if (n)
-		memcpy(ret_text, thread->comm, n);
-	return n;
+	return expr_name_comm(e->stream, (pid_t)number, ret_text, max);
 }
 
 static const char *resolved_module(const char *dso, char *ret_name, size_t max)

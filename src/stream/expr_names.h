@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names in expressions: what ksymbol(), usymbol() and comm_get() of attar/expr.h yield for a
+ * stream. Each copies at most max bytes, without NUL, and returns their number; 0: the name is
+ * unknown.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attar/stream.h"
+#include "attar/symbol.h"
+
+/* stream may be NULL before it is started: threads have no names then. */
+size_t expr_name_kernel(
+	struct attar_symbols *symbols, uint64_t address, char *ret_text, size_t max);
+size_t expr_name_user(struct attar_symbols *symbols, const struct attar_stream *stream, pid_t tid,
+	uint64_t address, char *ret_text, size_t max);
+size_t expr_name_comm(const struct attar_stream *stream, pid_t tid, char *ret_text, size_t max);
+
+/* Copies a text of up to max bytes; NULL has none. */
+size_t expr_name_copy(const char *name, char *ret_text, size_t max);
