@@ -46,9 +46,15 @@ demo: all
 	@$(ATTAR) profile -F 997 -g -d 3s -o demo.html -- $(BUILD)/tests/workloads/demo
 
 # What the tests need beyond the build may be missing: the tests that want it are skipped, and say so.
-test: configure
+# Meson remembers what it did not find, so a directory that was set up before is told to look again.
+test-packages:
+	@tools/need build
 	@tools/need test || true
-	@grep -q unit_map $(BUILD)/build.ninja || meson setup --reconfigure $(BUILD) $(OPTIONS)
+	@if [ -f $(BUILD)/build.ninja ] && ! grep -q unit_map $(BUILD)/build.ninja; then \
+		meson configure --clearcache $(BUILD) && rm -f $(BUILD)/.options; \
+	fi
+
+test: test-packages configure
 	@ninja -C $(BUILD)
 	@tests/run $(BUILD)
 
@@ -77,4 +83,4 @@ uninstall: all
 clean:
 	rm -rf build build-* demo.html demo.folded
 
-.PHONY: all configure demo test check bench install uninstall clean
+.PHONY: all configure demo test-packages test check bench install uninstall clean

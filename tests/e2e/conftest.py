@@ -90,6 +90,15 @@ def needs_perf():
 
 
 @pytest.fixture
+def sdt():
+    """A program with probes of <sys/sdt.h>."""
+    path = command.workload('sdt')
+    if not os.path.exists(path):
+        pytest.skip('sys/sdt.h (package systemtap-sdt-dev) is not installed')
+    return path
+
+
+@pytest.fixture
 def sysctl(root):
     """sysctl('kernel.x', 3) sets a value for the duration of the test."""
     before = {}

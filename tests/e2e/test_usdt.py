@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """USDT probes of <sys/sdt.h>: their arguments, semaphores and locations, compared with bpftrace."""
 import json
-import os
 import re
 import shutil
 import struct
@@ -20,13 +19,6 @@ def orders(n):
     """The fields of shop:order, as tests/workloads/sdt.c states them."""
     rest = [f'arg2={1000000000000 + i} arg3=-7 arg4={200 + i} arg5={-300 - i}' for i in range(n)]
     return [f'arg1={number} {rest[i]}' for i in range(n) for number in (i, -1 - i)]
-
-
-@pytest.fixture
-def sdt():
-    if not os.path.exists(workload('sdt')):
-        pytest.skip('sys/sdt.h (package systemtap-sdt-dev) is not installed')
-    return workload('sdt')
 
 
 @pytest.fixture

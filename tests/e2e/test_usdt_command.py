@@ -5,17 +5,17 @@ import shutil
 
 import pytest
 
-from command import run, workload
+from command import run
 from scripts import report, rows
 
 pytestmark = pytest.mark.usefixtures('root')
 
 
 @pytest.fixture(name='program')
-def fixture_program(tmp_path):
+def fixture_program(tmp_path, sdt):
     """A copy, so that its probes are its own; what was added is deleted."""
     path = tmp_path / 'sdt'
-    shutil.copy(workload('sdt'), path)
+    shutil.copy(sdt, path)
     yield path
     for row in added():
         if str(tmp_path) in row['location']:
