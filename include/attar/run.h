@@ -510,6 +510,14 @@ ATTAR_API const struct perf_event_attr *attar_run_source_attr(
 	const struct attar_run *run, uint32_t i);
 
 /*
+ * Makes the kernel drop the events of source i that do not fulfil a condition, in addition to the
+ * filter of its text. The condition is in the kernel's filter language. Returns 1; 0 if the kernel
+ * cannot do it exactly, or with a recording: nothing has changed then, and the profiler applies the
+ * condition itself, see attar_run_expr(); or a negative errno. Only from open().
+ */
+ATTAR_API int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text);
+
+/*
  * Stops (on false) or starts again the samples of source i, for profilers that must not cost too
  * much. Events in between are not lost events: the profiler knows the times. Not from open(), and
  * not with a recording (-EINVAL). Returns 0 or a negative errno.

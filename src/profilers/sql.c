@@ -14,7 +14,7 @@ struct sql {
 	struct attar_texts events;
 	const char *query, *output2;
 	uint64_t window, timeout;
-	bool verify;
+	bool verify, explain;
 	struct by_source by_source; /* of struct sql_table */
 	struct sql_store store;
 	struct sql_table **tables;
@@ -83,7 +83,19 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 
 static void forget(void *event)
 {
-	free((char *)(uintptr_t)((struct sql_table *)event)->name);
+	struct sql_table *table = event;
+
+	free((char *)(uintptr_t)table->name);
+	free(table->condition);
+	attar_expr_free(table->only);
+}
+
+static bool is_needed(const struct sql_table *table, const struct attar_event *ev)
+{
+	struct attar_expr_record record;
+
+	attar_event_get_expr_record(ev, &record);
+	return attar_expr_is_true(table->only, &record);
 }
 
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -92,7 +104,9 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	struct sql *s = self;
 	int r = by_source_get(&s->by_source, run, self, ev->counter, &table);
 
-	return r < 0 ? r : sql_rows_add(&s->store, &table->rows, ev);
+	if (r < 0 || (table->only && !s->verify && !is_needed(table, ev)))
+		return r;
+	return sql_rows_add(&s->store, &table->rows, ev);
 }
 
 /* ---- databases ---- */
@@ -102,6 +116,7 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 {
 	struct sql_db_opts opts = {.path = path,
 		.is_stored = is_stored,
+		.is_filtered = s->verify && !is_stored,
 		.timeout = s->timeout,
 		.tables = s->tables,
 		.n_tables = s->n};
@@ -118,6 +133,28 @@ static bool all_known(struct attar_run *run)
 	return true;
 }
 
+/*
+ * Events that the queries do not need are dropped by the kernel, or else by attar before it stores
+ * them. To verify that, attar stores them and leaves them out when it queries. Source i is table i.
+ */
+static int drop_unneeded(struct attar_run *run, struct sql *s)
+{
+	struct attar_expr_opts opts = {.size = sizeof(opts), .flags = ATTAR_EXPR_CONDITION};
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < s->n; i++) {
+		struct sql_table *table = s->tables[i];
+
+		if (!table->condition)
+			continue;
+		r = s->verify ? 0 : attar_run_source_filter(run, i, table->condition);
+		table->in_kernel = r > 0;
+		if (r == 0)
+			r = attar_run_expr(run, i, table->condition, &opts, &table->only);
+	}
+	return r < 0 ? r : 0;
+}
+
 static int check_queries(struct attar_run *run, struct sql *s)
 {
 	struct sql_db *db;
@@ -126,8 +163,10 @@ static int check_queries(struct attar_run *run, struct sql *s)
 	if (r < 0)
 		return r;
 	r = sql_db_check(db, s->query);
+	if (r == 0 && !s->output2)
+		r = sql_db_conditions(db, s->query);
 	sql_db_free(db);
-	return r;
+	return r == 0 ? drop_unneeded(run, s) : r;
 }
 
 static int store_tables(struct attar_run *run, struct sql *s, struct attar_report *report)
@@ -155,6 +194,25 @@ static int verify(
 	if (r == 0)
 		attar_report_remark(report, "verified: ordinary tables give the same results");
 	return r;
+}
+
+/* Which events are kept, and how SQLite reads them. */
+static int explain(const struct sql *s, struct sql_db *db, struct attar_report *report)
+{
+	struct attar_section *events = attar_report_table(report, "events");
+
+	attar_section_column(events, "table", ATTAR_UNIT_TEXT);
+	attar_section_column(events, "filtered by", ATTAR_UNIT_TEXT);
+	attar_section_column(events, "kept", ATTAR_UNIT_TEXT);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sql_table *table = s->tables[i];
+
+		attar_section_row(events);
+		attar_cell_text(events, table->name);
+		attar_cell_text(events, table->in_kernel ? "kernel" : table->only ? "attar" : "-");
+		attar_cell_text(events, table->condition ? table->condition : "all");
+	}
+	return sql_db_explain(db, s->query, report);
 }
 
 /* ---- the profiler ---- */
@@ -200,6 +258,8 @@ static int sql_report(
 		r = open_db(run, s, NULL, false, &db);
 	if (r == 0 && s->query)
 		r = sql_db_run(db, s->query, report);
+	if (r == 0 && s->query && s->explain)
+		r = explain(s, db, report);
 	if (r == 0 && s->query && s->verify)
 		r = verify(run, s, db, report);
 	if (r == 0 && s->output2)
@@ -239,6 +299,8 @@ static const struct attar_option options[] = {
 		.bare = 1000000000, .min = 1),
 	ATTAR_TEXT(T, output2, 0, "output2", "FILE", "also store the tables in a database file",
 		.complete = "file"),
+	ATTAR_FLAG(
+		T, explain, 0, "explain", "also show what the kernel filters and what SQLite does"),
 	ATTAR_FLAG(T, verify, 0, "verify", "compare the results with those of ordinary tables"),
 	{0}};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events as SQL tables: sql_rows.c keeps them, sql_db.c lets SQLite read them, sql.c is the
- * profiler.
+ * Events as SQL tables: sql_rows.c keeps them, sql_db.c lets SQLite read them, sql_scan.c
+ * finds out which of them the queries need, sql.c is the profiler.
  */
 #ifndef PROFILERS_SQL_H
 #define PROFILERS_SQL_H
@@ -60,6 +60,11 @@ struct sql_table {
 	const char *name;                  /* in queries; owned by the profiler */
 	const struct attar_format *format; /* NULL: the event has no fields */
 	struct sql_rows rows;
+	/* What the queries need, as a filter; NULL: all events. Owned by the profiler. */
+	char *condition;
+	bool is_needed;          /* all events are needed */
+	bool in_kernel;          /* the kernel drops the other events */
+	struct attar_expr *only; /* the condition, if attar applies it; NULL: the kernel does */
 };
 
 struct sql_db;
@@ -67,6 +72,7 @@ struct sql_db;
 struct sql_db_opts {
 	const char *path; /* of a file in which the tables are stored; NULL: in memory */
 	bool is_stored;   /* ordinary tables, filled with the events now; else virtual ones */
+	bool is_filtered; /* virtual tables have only the events that fulfil sql_table.only */
 	uint64_t timeout; /* ns that a query may take */
 	struct sql_table **tables; /* borrowed */
 	size_t n_tables;
@@ -78,6 +84,15 @@ struct sql_db *sql_db_free(struct sql_db *db);
 
 /* Checks the queries, separated by semicolons. -EINVAL with an error text. */
 int sql_db_check(struct sql_db *db, const char *queries);
+
+/*
+ * Sets the condition of each table: an event that does not fulfil it changes no result of the
+ * queries. 0 or a negative errno.
+ */
+int sql_db_conditions(struct sql_db *db, const char *queries);
+
+/* Adds a section for each query: how SQLite executes it. 0 or a negative errno. */
+int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *report);
 
 /*
  * Runs the queries; each adds a section to the report. Negative errno: a query failed, was

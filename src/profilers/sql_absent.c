@@ -20,6 +20,16 @@ int sql_db_check(struct sql_db *db, const char *queries)
 	return -EOPNOTSUPP;
 }
 
+int sql_db_conditions(struct sql_db *db, const char *queries)
+{
+	return -EOPNOTSUPP;
+}
+
+int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *report)
+{
+	return -EOPNOTSUPP;
+}
+
 int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report)
 {
 	return -EOPNOTSUPP;

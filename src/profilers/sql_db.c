@@ -61,11 +61,21 @@ static const char *action_name(int action)
 	}
 }
 
+/* The number of a row depends on all events before it. */
+static void note_rowid(struct sql_db *db, const char *table, const char *column)
+{
+	for (size_t i = 0; !strcmp(column, "ROWID") && i < db->opts.n_tables; i++)
+		if (!strcmp(db->opts.tables[i]->name, table))
+			db->opts.tables[i]->is_needed = true;
+}
+
 static int authorize(
 	void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
 {
 	struct sql_db *db = ctx;
 
+	if (action == SQLITE_READ)
+		note_rowid(db, a, b);
 	if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
 		action == SQLITE_RECURSIVE)
 		return SQLITE_OK;
@@ -189,8 +199,10 @@ int sql_db_new(struct attar_run *run, const struct sql_db_opts *opts, struct sql
 
 struct sql_db *sql_db_free(struct sql_db *db)
 {
-	if (db)
+	if (db) {
 		sqlite3_close(db->sqlite);
+		sql_scans_free(db);
+	}
 	free(db);
 	return NULL;
 }
@@ -255,8 +267,7 @@ static int refuse(struct sql_db *db, const char *query)
 
 /* ---- running ---- */
 
-/* The next statement of *text; NULL in *ret_statement after the last. */
-static int next_statement(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement)
+int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement)
 {
 	const char *query = *text;
 
@@ -277,7 +288,7 @@ int sql_db_check(struct sql_db *db, const char *queries)
 	sqlite3_stmt *statement;
 	int r, n = 0;
 
-	while ((r = next_statement(db, &queries, &statement)) > 0) {
+	while ((r = sql_db_next(db, &queries, &statement)) > 0) {
 		sqlite3_finalize(statement);
 		n++;
 	}
@@ -357,7 +368,7 @@ int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *repo
 	int r;
 
 	db->deadline = now() + db->opts.timeout;
-	for (const char *query = queries; (r = next_statement(db, &queries, &statement)) > 0;
+	for (const char *query = queries; (r = sql_db_next(db, &queries, &statement)) > 0;
 		query = queries) {
 		char name[NAME_BYTES];
 
@@ -368,6 +379,58 @@ int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *repo
 			break;
 	}
 	db->deadline = 0;
+	return r;
+}
+
+/* The rows of EXPLAIN QUERY PLAN, indented as the tree that they are. */
+static int add_plan(struct sql_db *db, const char *query, size_t len, struct attar_section *table)
+{
+	enum { ID, PARENT, DETAIL = 3, STEPS_MAX = 256 };
+	char *text = sqlite3_mprintf("EXPLAIN QUERY PLAN %.*s", (int)len, query);
+	int depths[STEPS_MAX] = {0}, r = 0;
+	sqlite3_stmt *plan = NULL;
+
+	attar_section_column(table, "SQLite", ATTAR_UNIT_TEXT);
+	if (!text)
+		return attar_fail(-ENOMEM, "out of memory");
+	if (sqlite3_prepare_v2(db->sqlite, text, -1, &plan, NULL) != SQLITE_OK)
+		r = refuse(db, text);
+	while (r == 0 && sqlite3_step(plan) == SQLITE_ROW) {
+		unsigned id = (unsigned)sqlite3_column_int(plan, ID) % STEPS_MAX;
+		unsigned parent = (unsigned)sqlite3_column_int(plan, PARENT) % STEPS_MAX;
+		char line[1024];
+
+		depths[id] = sqlite3_column_int(plan, PARENT) ? depths[parent] + 1 : 0;
+		snprintf(line, sizeof(line), "%*s%s", 2 * depths[id], "",
+			(const char *)sqlite3_column_text(plan, DETAIL));
+		attar_section_row(table);
+		attar_cell_text(table, line);
+	}
+	sqlite3_finalize(plan);
+	sqlite3_free(text);
+	return r;
+}
+
+int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *report)
+{
+	const char *query = queries;
+	sqlite3_stmt *statement;
+	unsigned number = 1;
+	int r;
+
+	while ((r = sql_db_next(db, &queries, &statement)) > 0) {
+		bool is_plan = sqlite3_stmt_isexplain(statement);
+		char name[NAME_BYTES];
+
+		sqlite3_finalize(statement);
+		snprintf(name, sizeof(name), "plan of query %u", number++);
+		if (!is_plan)
+			r = add_plan(db, query, (size_t)(queries - query),
+				attar_report_table(report, name));
+		if (r < 0)
+			break;
+		query = queries;
+	}
 	return r;
 }
 
@@ -420,8 +483,8 @@ int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
 	int r = 0;
 
 	db->deadline = other->deadline = now() + 2 * db->opts.timeout;
-	while (r == 0 && (r = next_statement(db, &queries, &a)) > 0) {
-		r = next_statement(other, &same, &b);
+	while (r == 0 && (r = sql_db_next(db, &queries, &a)) > 0) {
+		r = sql_db_next(other, &same, &b);
 		if (r > 0)
 			r = sqlite3_stmt_isexplain(a) ? 0 : compare_rows(db, a, b, query);
 		sqlite3_finalize(a);

@@ -12,7 +12,7 @@ enum { NAME_BYTES = 256, TEXT_BYTES = 4096 };
 struct table {
 	sqlite3_vtab base; /* first */
 	struct sql_db *db;
-	const struct sql_table *of;
+	struct sql_table *of;
 };
 
 struct cursor {
@@ -43,15 +43,17 @@ size_t sql_table_columns(const struct sql_table *table)
 	return COMMON + (format ? format->n_fields - first_field(format) : 0);
 }
 
-static const struct attar_field *field_of(const struct sql_table *table, size_t column)
+const struct attar_field *sql_table_field(const struct sql_table *table, size_t column)
 {
-	return &table->format->fields[first_field(table->format) + column - COMMON];
+	return column < COMMON
+		       ? NULL
+		       : &table->format->fields[first_field(table->format) + column - COMMON];
 }
 
 void sql_table_column_name(const struct sql_table *table, size_t column, char *ret_name, size_t max)
 {
 	if (column >= COMMON)
-		snprintf(ret_name, max, "%s", field_of(table, column)->name);
+		snprintf(ret_name, max, "%s", sql_table_field(table, column)->name);
 	else
 		snprintf(ret_name, max, "%s%s",
 			table->format && attar_format_field(table->format, common[column]) ? "_"
@@ -72,7 +74,7 @@ static const char *type_of(const struct sql_table *table, size_t column)
 		return "TEXT";
 	if (column < COMMON)
 		return "INTEGER";
-	field = field_of(table, column);
+	field = sql_table_field(table, column);
 	if (field->kind == ATTAR_FIELD_STRING)
 		return "TEXT";
 	if (attar_field_number_type(field, &number))
@@ -174,7 +176,7 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		sqlite3_result_int64(context, (sqlite3_int64)row->addr);
 		break;
 	default:
-		result_field(context, field_of(t->of, (size_t)column), row);
+		result_field(context, sql_table_field(t->of, (size_t)column), row);
 	}
 	return SQLITE_OK;
 }
@@ -227,28 +229,12 @@ static int on_disconnect(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* EXPLAIN QUERY PLAN shows the columns that are read. */
+/* EXPLAIN QUERY PLAN shows idxStr. */
 static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-	const struct table *t = (const struct table *)base;
-	sqlite3_str *text = sqlite3_str_new(t->db->sqlite);
-	char name[NAME_BYTES];
-	bool any = false;
+	struct table *t = (struct table *)base;
 
-	for (size_t i = 0; i < sql_table_columns(t->of); i++) {
-		/* the last bit is for all columns from the 64th on */
-		if (!(info->colUsed & (sqlite3_uint64)1 << (i < 63 ? i : 63)))
-			continue;
-		sql_table_column_name(t->of, i, name, sizeof(name));
-		sqlite3_str_appendf(text, "%s%s", any ? ", " : "reads ", name);
-		any = true;
-	}
-	if (!any)
-		sqlite3_str_appendall(text, "reads no columns");
-	info->idxStr = sqlite3_str_finish(text);
-	info->needToFreeIdxStr = 1;
-	info->estimatedCost = 1e6;
-	return SQLITE_OK;
+	return sql_scan_plan(t->db, t->of, info);
 }
 
 static int on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
@@ -267,12 +253,21 @@ static int on_close(sqlite3_vtab_cursor *cursor)
 	return SQLITE_OK;
 }
 
+static bool is_needed(const struct sql_table *table, const struct sql_row *row)
+{
+	struct attar_expr_record record = {.raw = sql_row_raw(row), .raw_size = row->raw_size};
+
+	return !table->only || attar_expr_is_true(table->only, &record);
+}
+
 static int on_next(sqlite3_vtab_cursor *base)
 {
 	const struct table *t = (const struct table *)base->pVtab;
 	struct cursor *c = (struct cursor *)base;
 
-	c->row = sql_rows_next(&t->of->rows, &c->place);
+	do {
+		c->row = sql_rows_next(&t->of->rows, &c->place);
+	} while (c->row && t->db->opts.is_filtered && !is_needed(t->of, c->row));
 	c->number++;
 	return SQLITE_OK;
 }

@@ -102,12 +102,58 @@ static int choose_filter(struct attar_run *run, struct source *s)
 
 int run_filter_in_attar(struct source *s)
 {
+	log_note("filter '%s' of '%s' runs in attar: the kernel rejected it", CLIP(s->filter),
+		CLIP(s->name));
 	free(s->filter);
 	s->filter = NULL;
 	s->keep = TAKE_PTR(s->spare);
-	log_note("filter '%s' of '%s' runs in attar: the kernel rejected it", CLIP(s->spec->filter),
-		CLIP(s->name));
 	return own_filter(s, NULL);
+}
+
+/* Sets `text` in place of the source's filter, if the kernel can apply it: 1, otherwise 0. */
+static int replace_filter(struct attar_run *run, struct source *s, const char *text)
+{
+	struct attar_expr_opts opts = {0};
+	struct filter_choice choice;
+	char *old = s->filter;
+	int r;
+
+	run_expr_opts(run, &opts);
+	r = filter_choose(text, s->spec->format, true, &opts, &choice);
+	if (r < 0)
+		return r;
+	if (choice.in_kernel)
+		r = own_filter(s, text);
+	if (!choice.in_kernel || r < 0) {
+		filter_free(choice.keep);
+		s->filter = old;
+		return r;
+	}
+	free(old);
+	filter_free(s->spare);
+	s->spare = choice.keep;
+	return 1;
+}
+
+int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_OPENING(run);
+
+	struct source *s = i < run->sources.list.n ? &run->sources.list.at[i] : NULL;
+	struct buf both _cleanup_(buf_done) = {0};
+
+	if (!s)
+		return attar_fail(-EINVAL, "attar_run_source_filter(): there is no source %u", i);
+	if (run->replay || !s->spec || !s->spec->format || s->spec->type != PERF_TYPE_TRACEPOINT ||
+		s->spec->kind == ATTAR_EVENT_USER || s->usdt || s->keep || s->emitter)
+		return 0;
+	if (s->spec->filter)
+		buf_printf(&both, "(%s) && (%s)", s->spec->filter, text);
+	else
+		buf_printf(&both, "%s", text);
+	return buf_failed(&both) ? base_oom() : replace_filter(run, s, buf_text(&both));
 }
 
 /*

@@ -13,8 +13,8 @@ void run_expr_opts(struct attar_run *run, struct attar_expr_opts *opts);
 
 /*
  * Decides how the filter of an event of the kernel runs, or of a recording: see filter_choose().
- * Without a filter or
- * format, the choice stays as it is. An error text shows the place in the event string.
+ * Without a filter or format, the choice stays as it is. An error text shows the place in the event
+ * string.
  */
 int run_choose_filter(
 	struct attar_run *run, const struct attar_event_spec *spec, struct filter_choice *choice);

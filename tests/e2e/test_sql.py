@@ -20,7 +20,7 @@ wall 1700000000
 '''
 
 pytestmark = pytest.mark.skipif(
-    'sql_absent' in (BUILD / 'build.ninja').read_text(), reason='attar is built without SQLite')
+    'sql_db.c' not in (BUILD / 'build.ninja').read_text(), reason='attar is built without SQLite')
 
 
 @pytest.fixture
@@ -92,6 +92,74 @@ def test_alias_and_second_table_of_a_name(script):
 def test_explain_lists_the_columns_that_are_read(script):
     plan, = query(script, 'EXPLAIN QUERY PLAN SELECT sum(lots) FROM "order" WHERE price > 0')
     assert plan[0][3].endswith('reads price, lots')
+
+
+def kept(*args):
+    """By table: who filters, and which events are kept."""
+    section = [s for s in report('--explain', *args)['sections'] if s['name'] == 'events']
+    return {row[0]: tuple(row[1:]) for row in section[0]['rows']}
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('text, wakeups', [
+    ('SELECT 1 FROM sched_wakeup', None),
+    ("SELECT 1 FROM sched_wakeup WHERE comm = 'sleeper'", '(comm == "sleeper")'),
+    ('SELECT 1 FROM sched_wakeup WHERE prio BETWEEN -1 AND 5', '(prio >= -1 && prio <= 5)'),
+    # each statement is one alternative
+    ('SELECT 1 FROM sched_wakeup WHERE prio = 5; SELECT 1 FROM sched_wakeup WHERE prio < 0',
+     '(prio == 5) || (prio < 0)'),
+    ('SELECT 1 FROM sched_wakeup WHERE prio = 5; SELECT count(*) FROM sched_wakeup', None),
+    # a join needs all rows of one of its tables
+    ('SELECT 1 FROM sched_wakeup a, sched_wakeup b WHERE b.prio = 5 AND a.pid = b.pid', None),
+    ('SELECT 1 FROM sched_wakeup a JOIN "order" ON a.prio = 5', '(prio == 5)'),
+    ('SELECT 1 FROM sched_wakeup a LEFT JOIN "order" ON a.prio = 5', None),
+    ('SELECT 1 FROM "order" LEFT JOIN sched_wakeup ON prio = 5', '(prio == 5)'),
+    ('SELECT (SELECT count(*) FROM sched_wakeup WHERE prio = 5), (SELECT count(*) FROM'
+     ' sched_wakeup WHERE pid = 43)', '(prio == 5) || (pid == 43)'),
+    # what the filter language cannot express, or not as SQLite does
+    ("SELECT 1 FROM sched_wakeup WHERE comm LIKE 'sleep%'", None),
+    ("SELECT 1 FROM sched_wakeup WHERE comm = 'SLEEPER' COLLATE NOCASE", None),
+    ("""SELECT 1 FROM sched_wakeup WHERE comm = 'quote"d'""", None),
+    ("SELECT 1 FROM sched_wakeup WHERE prio > 'text'", None),
+    ('SELECT 1 FROM sched_wakeup WHERE prio < 3000000000', None),
+    ('SELECT 1 FROM sched_wakeup WHERE prio + 1 = 6', None),
+    ('SELECT 1 FROM sched_wakeup WHERE prio = 5 OR pid = 43', None),
+    # the number of a row depends on the rows before it
+    ('SELECT rowid FROM sched_wakeup WHERE prio = 5', None),
+    ('EXPLAIN QUERY PLAN SELECT 1 FROM sched_wakeup WHERE prio = 5', '(prio == 5)')])
+def test_events_that_no_query_needs_are_dropped(script, text, wakeups):
+    """The results stay the same: --verify compares with tables of all events."""
+    args = ('--input', script, '-e', '*:*', '--query', text)
+    assert kept(*args)['sched_wakeup'] == (('attar', wakeups) if wakeups else ('-', 'all'))
+    assert answers(*args) == answers(*args, '--verify')
+
+
+@pytest.mark.parallel
+def test_largest_unsigned_numbers_are_negative_in_sql(tmp_path):
+    path = tmp_path / 'large.script'
+    path.write_text('# attar script\nevent app:big n:u64\n1 0 1/1 a app:big n=5\n'
+                    f'2 0 1/1 a app:big n={2 ** 64 - 1}\n')
+    for where, n in [('n < 9', 2), ('n > 4', 1), ('n = -1', 1), ('n != -1', 1), ('n >= -1', 2)]:
+        assert query(path, f'SELECT count(*) FROM big WHERE {where}') == [[[n]]]
+
+
+@pytest.mark.parallel
+def test_verify_fails_if_results_differ(script):
+    ended = run('sql', '--input', script, '--verify', '--query', 'SELECT random()')
+    assert ended.returncode == 1
+    assert ended.stderr == ('attar: --verify: row 1 of the result differs from that of ordinary '
+                            'tables\n')
+
+
+@pytest.mark.parallel
+def test_explain_shows_the_plan_of_each_query(script):
+    sections = report('--input', script, '--explain', '--query',
+                      'SELECT sum(lots) FROM "order" WHERE price > 0;'
+                      'SELECT count(*) FROM sched_wakeup')['sections']
+    plans = {s['name']: s['rows'] for s in sections if s['name'].startswith('plan')}
+    first, second = plans['plan of query 1'], plans['plan of query 2']
+    assert first[0][0].endswith('order: only price > 0; reads price, lots')
+    assert second[0][0].endswith('sched_wakeup: reads no columns')
 
 
 @pytest.mark.parallel
@@ -196,6 +264,36 @@ def test_live_events_of_a_command():
                     'SELECT count(*), count(DISTINCT tid), min(comm) FROM sys_enter', '--',
                     workload('threadcalls'), 7, 100)
     assert rows == [[700, 7, 'threadcalls']]
+
+
+@pytest.mark.usefixtures('root')
+def test_the_kernel_drops_what_the_query_does_not_need():
+    """Only the 700 calls of getppid reach attar, as many as stat counts, of all system calls."""
+    number = {'x86_64': 110, 'aarch64': 173}[os.uname().machine]
+    command = ('--', workload('threadcalls'), 7, 100)
+    event = ('-e', 'raw_syscalls:sys_enter')
+    text = f'SELECT count(*), count(DISTINCT tid) FROM sys_enter WHERE id = {number}'
+    pushed = report(*event, '--explain', '--query', text, *command)
+    assert pushed['sections'][0]['rows'] == [[700, 7]]
+    assert pushed['sections'][1]['rows'] == [['sys_enter', 'kernel', f'(id == {number})']]
+    assert pushed['notes']['seen'] == 700
+    everything = report(*event, '--query', text, '--verify', *command)
+    assert everything['sections'][0]['rows'] == [[700, 7]]
+    assert everything['notes']['seen'] > 700
+    stat = run('stat', '--format', 'json', '-e', f'raw_syscalls:sys_enter/id=={number}/', *command)
+    assert '700' in stat.stdout
+
+
+@pytest.mark.usefixtures('root')
+def test_pushed_down_text_and_own_filter():
+    """The kernel applies the filter of -e as well."""
+    done = report('-e', 'sched:sched_process_exec/pid > 0/', '--explain', '--query',
+                  "SELECT count(*) FROM sched_process_exec WHERE filename = '/bin/true'", '--',
+                  'sh', '-c', 'for i in 1 2 3; do /bin/true; done; /bin/echo no > /dev/null')
+    assert done['sections'][0]['rows'] == [[3]]
+    assert done['sections'][1]['rows'] == [
+        ['sched_process_exec', 'kernel', '(filename == "/bin/true")']]
+    assert done['notes']['seen'] == 3
 
 
 @pytest.mark.usefixtures('root')

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the queries need of each table. SQLite asks on_best_index() of sql_table.c for a plan of
+ * each scan, with the conditions that rows must fulfil. A program of SQLite's machine names the
+ * plans of all its scans. An event that fulfils the conditions of no scan changes no result, so it
+ * need not be kept: the kernel can drop it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql_db.h"
+
+enum { NAME_BYTES = 256, TEXT_MAX = 255 };
+
+/* A plan that SQLite was given. */
+struct sql_scan {
+	struct sql_scan *next;
+	struct sql_table *table;
+	char *plan, *condition; /* sqlite3_free(); condition NULL: all rows are needed */
+};
+
+void sql_scans_free(struct sql_db *db)
+{
+	for (struct sql_scan *next, *scan = db->scans; scan; scan = next) {
+		next = scan->next;
+		sqlite3_free(scan->plan);
+		sqlite3_free(scan->condition);
+		free(scan);
+	}
+	db->scans = NULL;
+}
+
+static struct sql_scan *find(const struct sql_db *db, const char *plan)
+{
+	struct sql_scan *scan = db->scans;
+
+	while (scan && strcmp(scan->plan, plan))
+		scan = scan->next;
+	return scan;
+}
+
+/* ---- conditions ---- */
+
+static const char *operator_of(int op)
+{
+	switch (op) {
+	case SQLITE_INDEX_CONSTRAINT_EQ:
+		return "==";
+	case SQLITE_INDEX_CONSTRAINT_NE:
+		return "!=";
+	case SQLITE_INDEX_CONSTRAINT_GT:
+		return ">";
+	case SQLITE_INDEX_CONSTRAINT_GE:
+		return ">=";
+	case SQLITE_INDEX_CONSTRAINT_LT:
+		return "<";
+	case SQLITE_INDEX_CONSTRAINT_LE:
+		return "<=";
+	default:
+		return NULL;
+	}
+}
+
+static bool is_equality(int op)
+{
+	return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_NE;
+}
+
+/*
+ * The filter language compares a number of the field's type. SQLite's are signed: of unsigned
+ * 64-bit fields, the largest ones are less than 0.
+ */
+static bool has_number(const struct attar_field *field, int op, sqlite3_int64 number)
+{
+	unsigned bits = field->size * 8u;
+
+	if (!bits || bits > 64)
+		return false;
+	if (field->is_signed)
+		return bits == 64 || (number >= -(1LL << (bits - 1)) && number < 1LL << (bits - 1));
+	if (bits == 64)
+		return is_equality(op) ||
+		       (number >= 0 && (op == SQLITE_INDEX_CONSTRAINT_GT ||
+					       op == SQLITE_INDEX_CONSTRAINT_GE));
+	return number >= 0 && (uint64_t)number < (uint64_t)1 << bits;
+}
+
+/* Text that the filter language can quote, and that the whole field can hold. */
+static bool has_text(const struct attar_field *field, const char *text, size_t n)
+{
+	if (!n || n > TEXT_MAX || (field->place == ATTAR_FIELD_FIXED && n >= field->size))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < ' ' || text[i] > '~' || strchr("\"'\\", text[i]))
+			return false;
+	return true;
+}
+
+/* "prio > 5"; NULL: the constraint cannot be expressed, or is not one of a field and a constant. */
+static char *condition_of(const struct sql_table *table, sqlite3_index_info *info, int i)
+{
+	const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+	const char *op = operator_of(c->op);
+	const struct attar_field *field;
+	sqlite3_value *value;
+
+	field = c->usable && op && c->iColumn >= 0 ? sql_table_field(table, (size_t)c->iColumn)
+						   : NULL;
+	if (!field || sqlite3_vtab_rhs_value(info, i, &value) != SQLITE_OK || !value)
+		return NULL;
+	if (field->kind == ATTAR_FIELD_NUMBER && sqlite3_value_type(value) == SQLITE_INTEGER) {
+		sqlite3_int64 number = sqlite3_value_int64(value);
+
+		if (!has_number(field, c->op, number))
+			return NULL;
+		return sqlite3_mprintf(
+			field->is_signed ? "%s %s %lld" : "%s %s %llu", field->name, op, number);
+	}
+	if (field->kind == ATTAR_FIELD_STRING && sqlite3_value_type(value) == SQLITE_TEXT) {
+		const char *text = (const char *)sqlite3_value_text(value);
+
+		if (!is_equality(c->op) || strcmp(sqlite3_vtab_collation(info, i), "BINARY") != 0 ||
+			!has_text(field, text, (size_t)sqlite3_value_bytes(value)))
+			return NULL;
+		return sqlite3_mprintf("%s %s \"%s\"", field->name, op, text);
+	}
+	return NULL;
+}
+
+/*
+ * The conditions that all rows of a scan must fulfil; NULL: there are none. With argvIndex, SQLite
+ * takes the plan only where it can use the condition: not, for example, one that ON of a LEFT JOIN
+ * has for the table on its left.
+ */
+static char *conditions_of(
+	const struct sql_db *db, const struct sql_table *table, sqlite3_index_info *info)
+{
+	sqlite3_str *text = sqlite3_str_new(db->sqlite);
+	int n = 0;
+
+	for (int i = 0; i < info->nConstraint; i++) {
+		char *condition = condition_of(table, info, i);
+
+		if (!condition)
+			continue;
+		sqlite3_str_appendf(text, "%s%s", n ? " && " : "", condition);
+		sqlite3_free(condition);
+		info->aConstraintUsage[i].argvIndex = ++n;
+	}
+	return sqlite3_str_finish(text);
+}
+
+/* ---- plans ---- */
+
+/* "sched_wakeup: only prio > 5; reads comm, prio" */
+static char *describe(const struct sql_db *db, const struct sql_table *table, const char *condition,
+	uint64_t columns)
+{
+	sqlite3_str *text = sqlite3_str_new(db->sqlite);
+	char name[NAME_BYTES];
+	bool any = false;
+
+	sqlite3_str_appendf(text, "%s: ", table->name);
+	if (condition)
+		sqlite3_str_appendf(text, "only %s; ", condition);
+	sqlite3_str_appendall(text, "reads ");
+	for (size_t i = 0; i < sql_table_columns(table); i++) {
+		/* the last bit is for all columns from the 64th on */
+		if (!(columns & (uint64_t)1 << (i < 63 ? i : 63)))
+			continue;
+		sql_table_column_name(table, i, name, sizeof(name));
+		sqlite3_str_appendf(text, "%s%s", any ? ", " : "", name);
+		any = true;
+	}
+	if (!any)
+		sqlite3_str_appendall(text, "no columns");
+	return sqlite3_str_finish(text);
+}
+
+int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info *info)
+{
+	char *condition = conditions_of(db, table, info);
+	char *plan = describe(db, table, condition, info->colUsed);
+	struct sql_scan *scan = plan && !find(db, plan) ? calloc(1, sizeof(*scan)) : NULL;
+
+	if (scan) {
+		*scan = (struct sql_scan){
+			.next = db->scans, .table = table, .condition = condition};
+		scan->plan = sqlite3_mprintf("%s", plan);
+		db->scans = scan;
+	}
+	info->estimatedCost = condition ? 9e5 : 1e6;
+	if (!scan)
+		sqlite3_free(condition);
+	info->idxStr = plan;
+	info->needToFreeIdxStr = 1;
+	return plan && (!scan || scan->plan) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* ---- what all queries need ---- */
+
+/* Adds the alternative of a scan to what is needed of its table. */
+static int need(struct sql_table *table, const char *condition)
+{
+	char *both;
+	int n;
+
+	if (!condition)
+		table->is_needed = true;
+	if (table->is_needed)
+		return 0;
+	n = table->condition ? asprintf(&both, "%s || (%s)", table->condition, condition)
+			     : asprintf(&both, "(%s)", condition);
+	if (n < 0)
+		return attar_fail(-ENOMEM, "out of memory");
+	free(table->condition);
+	table->condition = both;
+	return 0;
+}
+
+static bool is_new(const struct sql_scan *const *seen, size_t n, const struct sql_scan *scan)
+{
+	for (size_t i = 0; i < n; i++)
+		if (seen[i] == scan ||
+			(seen[i]->table == scan->table && seen[i]->condition && scan->condition &&
+				!strcmp(seen[i]->condition, scan->condition)))
+			return false;
+	return true;
+}
+
+enum { SCANS_MAX = 64, OPCODE = 1, P4 = 5 };
+
+/* Adds the scans of a program; EXPLAIN yields its operations as rows. -1: one is not known. */
+static int add_scans(const struct sql_db *db, sqlite3_stmt *program,
+	const struct sql_scan *seen[SCANS_MAX], size_t *n)
+{
+	while (sqlite3_step(program) == SQLITE_ROW) {
+		const char *opcode = (const char *)sqlite3_column_text(program, OPCODE);
+		const char *plan = (const char *)sqlite3_column_text(program, P4);
+		const struct sql_scan *scan;
+
+		if (!opcode || strcmp(opcode, "VFilter") != 0)
+			continue;
+		scan = plan ? find(db, plan) : NULL;
+		if (!scan || *n == SCANS_MAX)
+			return -1;
+		if (is_new(seen, *n, scan))
+			seen[(*n)++] = scan;
+	}
+	return 0;
+}
+
+/* Skips the word, in any case. */
+static bool skip_word(const char **text, const char *word)
+{
+	size_t n = strlen(word);
+
+	*text += strspn(*text, " \t\r\n");
+	if (sqlite3_strnicmp(*text, word, (int)n) != 0)
+		return false;
+	*text += n;
+	return true;
+}
+
+/* The scans of the statement at the start of the text, also if it is EXPLAIN of one. */
+static int add_statement(struct sql_db *db, const char *query, size_t len,
+	const struct sql_scan *seen[SCANS_MAX], size_t *n)
+{
+	const char *start = query;
+	sqlite3_stmt *program = NULL;
+	char *text;
+	int r = -1;
+
+	if (skip_word(&query, "EXPLAIN") && skip_word(&query, "QUERY"))
+		skip_word(&query, "PLAN");
+	text = sqlite3_mprintf("EXPLAIN %.*s", (int)(len - (size_t)(query - start)), query);
+	if (text && sqlite3_prepare_v2(db->sqlite, text, -1, &program, NULL) == SQLITE_OK)
+		r = add_scans(db, program, seen, n);
+	sqlite3_finalize(program);
+	sqlite3_free(text);
+	return r;
+}
+
+int sql_db_conditions(struct sql_db *db, const char *queries)
+{
+	const struct sql_scan *seen[SCANS_MAX];
+	const char *query = queries;
+	sqlite3_stmt *statement;
+	bool is_known = true;
+	size_t n = 0;
+	int r;
+
+	while ((r = sql_db_next(db, &queries, &statement)) > 0) {
+		sqlite3_finalize(statement);
+		is_known &= add_statement(db, query, (size_t)(queries - query), seen, &n) == 0;
+		query = queries;
+	}
+	for (size_t i = 0; r == 0 && is_known && i < n; i++)
+		r = need(seen[i]->table, seen[i]->condition);
+	for (size_t i = 0; i < db->opts.n_tables; i++) {
+		struct sql_table *table = db->opts.tables[i];
+
+		if (!is_known || table->is_needed) {
+			free(table->condition);
+			table->condition = NULL;
+		}
+	}
+	return r;
+}
