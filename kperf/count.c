@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting: rows are differences of counts since PmuEnable() or the previous PmuRead(). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+#include "forks.h"
+#include "task.h"
+#include "topology.h"
+
+enum { MOST_MEMBERS = 512 }; /* of a group, see attar_group_open() */
+
+/* The first line of a file of a thread in /proc, without its newline; "": it has ended. */
+static void read_line(pid_t tid, const char *name, const char *prefix, char *line, int size)
+{
+	char path[64];
+	FILE *file;
+
+	*line = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	file = fopen(path, "re");
+	while (file && fgets(line, size, file) && strncmp(line, prefix, strlen(prefix)) != 0)
+		*line = '\0';
+	if (file)
+		fclose(file);
+	line[strcspn(line, "\n")] = '\0';
+}
+
+int kp_thread_read(struct kp_origin *origin, pid_t tid, struct kp_thread *ret)
+{
+	char line[256];
+
+	if (tid == 0)
+		tid = gettid();
+	read_line(tid, "status", "Tgid:", line, sizeof(line));
+	ret->tid = tid;
+	ret->pid = *line ? atoi(line + strlen("Tgid:")) : tid;
+	read_line(tid, "comm", "", line, sizeof(line));
+	ret->comm = kp_origin_text(origin, line);
+	return ret->comm ? SUCCESS : kp_fail(COMMON_ERR_NOMEM, "out of memory");
+}
+
+/* Reads all counts into the counters' `now`. */
+static int read_all(struct kp_task *task)
+{
+	for (size_t i = 0; i < task->n_counters; i++) {
+		struct kp_counter *c = &task->counters[i];
+		size_t n = attar_counter_instances(c->counter);
+		int r = 0;
+
+		if (c->group)
+			continue;
+		for (size_t at = 0; at < n && r == 0; at++)
+			r = task->self_read && n == 1
+				    ? attar_counter_read_self(c->counter, c->now)
+				    : attar_counter_read_at(c->counter, at, &c->now[at]);
+		if (r < 0)
+			return kp_fail_errno(r, UNKNOWN_ERROR);
+	}
+	return SUCCESS;
+}
+
+/* The counters from first on are the members of a group. Returns their number, or -1. */
+static int read_group(struct kp_counter *first, size_t room)
+{
+	size_t n = attar_counter_instances(first->counter), members = 0;
+	struct attar_value values[MOST_MEMBERS];
+
+	while (members < MOST_MEMBERS && members < room && first[members].group == first->group)
+		members++;
+	for (size_t at = 0; at < n; at++) {
+		int r = attar_group_read_at(first->group, at, values);
+
+		if (r < 0)
+			return kp_fail_errno(r, UNKNOWN_ERROR), -1;
+		for (size_t i = 0; i < members; i++)
+			first[i].now[at] = values[i];
+	}
+	return (int)members;
+}
+
+static int read_counts(struct kp_task *task)
+{
+	int r = read_all(task);
+
+	for (size_t i = 0; i < task->n_counters && r == SUCCESS;) {
+		int members = task->counters[i].group
+				      ? read_group(&task->counters[i], task->n_counters - i)
+				      : 1;
+
+		if (members < 0)
+			return Perrorno();
+		i += (size_t)members;
+	}
+	return r;
+}
+
+static void keep_counts(struct kp_counter *c)
+{
+	struct attar_value *before = c->before;
+
+	c->before = c->now;
+	c->now = before;
+}
+
+int kp_count_enable(struct kp_task *task)
+{
+	int r = read_counts(task);
+
+	for (size_t i = 0; i < task->n_counters && r == SUCCESS; i++) {
+		struct kp_counter *c = &task->counters[i];
+		int failed;
+
+		keep_counts(c);
+		if (c->group && c->member > 0)
+			continue;
+		failed = c->group ? attar_group_enable(c->group) : attar_counter_enable(c->counter);
+		if (failed < 0)
+			r = kp_fail(LIBPERF_ERR_FAILED_PMU_ENABLE, "%s", attar_error());
+	}
+	return r == SUCCESS ? kp_forks_switch(task->forks, true) : r;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static const struct kp_thread *thread_of(const struct kp_task *task, pid_t tid)
+{
+	static const struct kp_thread all = {.tid = -1, .pid = -1, .comm = ""};
+
+	for (size_t i = 0; i < task->n_threads; i++)
+		if (task->threads[i].tid == tid || tid == 0)
+			return &task->threads[i];
+	return &all;
+}
+
+void kp_count_set(struct PmuData *row, const struct attar_value *value)
+{
+	row->count = value->value;
+	row->countPercent = value->value > 0 && value->time_enabled > 0
+				    ? (double)value->time_running / (double)value->time_enabled
+				    : -1;
+}
+
+struct PmuData *kp_count_row(const struct kp_task *task, const struct kp_counter *c,
+	const struct kp_thread *thread, int64_t ts, struct kp_list *list)
+{
+	struct PmuData *row = kp_list_add(list);
+
+	if (!row)
+		return NULL;
+	row->evt = task->events[c->event].name;
+	row->ts = ts;
+	row->pid = thread->pid;
+	row->tid = thread->tid;
+	row->comm = thread->comm;
+	row->cpu = -1;
+	row->cpuTopo = kp_topology(-1);
+	row->groupId = c->group ? task->events[c->event].attr.groupId : -1;
+	return row;
+}
+
+/* What was counted since `before`, in place of it. */
+static void subtract(struct kp_counter *c, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		c->before[i] = attar_value_since(&c->now[i], &c->before[i]);
+	if (n > 1)
+		attar_values_settle(c->counter, c->before);
+}
+
+/* The rows of a counter; `sum` of an event of several devices is one row for all. */
+static int add_rows(
+	struct kp_task *task, struct kp_counter *c, int64_t ts, bool is_sum, struct kp_list *list)
+{
+	size_t n = attar_counter_instances(c->counter);
+
+	subtract(c, n);
+	for (size_t i = 0; i < n; i++) {
+		struct attar_value value = c->before[i], whole = {0};
+		struct attar_counter_instance instance;
+		struct PmuData *row;
+
+		if (is_sum && list->n > 0 &&
+			list->rows[list->n - 1].evt == task->events[c->event].name) {
+			row = &list->rows[list->n - 1];
+			attar_value_add(&whole, &value);
+			row->count += whole.value;
+			continue;
+		}
+		instance = attar_counter_instance_at(c->counter, i);
+		row = kp_count_row(task, c, thread_of(task, instance.tid), ts, list);
+		if (!row)
+			return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+		row->cpu = instance.cpu;
+		row->cpuTopo = kp_topology(instance.cpu);
+		if (instance.cgroup >= 0 && (size_t)instance.cgroup < task->n_cgroups)
+			row->cgroupName = task->cgroups[instance.cgroup];
+		kp_count_set(row, &value);
+	}
+	keep_counts(c);
+	return SUCCESS;
+}
+
+/* A process that began with exec has another name than at the open. */
+static void rename_threads(struct kp_task *task)
+{
+	char line[64];
+
+	for (size_t i = 0; i < task->n_threads; i++) {
+		struct kp_thread *thread = &task->threads[i];
+		const char *name;
+
+		read_line(thread->tid, "comm", "", line, sizeof(line));
+		if (!*line || strcmp(line, thread->comm) == 0)
+			continue;
+		name = kp_origin_text(task->origin, line);
+		if (name)
+			thread->comm = name;
+	}
+}
+
+int kp_count_read(struct kp_task *task, struct kp_list *list)
+{
+	int64_t ts = now_ns();
+	int r = read_counts(task);
+
+	if (task->by_exec)
+		rename_threads(task);
+	for (unsigned event = 0; event < task->n_events && r == SUCCESS; event++)
+		for (size_t i = 0; i < task->n_counters && r == SUCCESS; i++)
+			if (task->counters[i].event == event)
+				r = add_rows(task, &task->counters[i], ts,
+					task->events[event].specs->n > 1, list);
+	return r == SUCCESS ? kp_forks_read(task->forks, ts, list) : r;
+}

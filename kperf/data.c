@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data.h"
+#include "error.h"
+#include "fields.h"
+#include "stack.h"
+
+struct kp_text {
+	struct kp_text *next;
+	char bytes[];
+};
+
+struct kp_origin *kp_origin_new(const struct attar_catalog_opts *opts)
+{
+	struct kp_origin *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->refs = 1;
+	pthread_mutex_init(&o->lock, NULL);
+	if (attar_catalog_new(opts, &o->catalog) < 0 || attar_symbols_new(NULL, &o->symbols) < 0) {
+		kp_origin_unref(o);
+		return NULL;
+	}
+	return o;
+}
+
+struct kp_origin *kp_origin_ref(struct kp_origin *o)
+{
+	__atomic_add_fetch(&o->refs, 1, __ATOMIC_RELAXED);
+	return o;
+}
+
+void kp_origin_unref(struct kp_origin *o)
+{
+	if (!o || __atomic_sub_fetch(&o->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	for (struct kp_text *text = o->texts, *next; text; text = next) {
+		next = text->next;
+		free(text);
+	}
+	kp_fields_free(o->fields);
+	for (size_t i = 0; i < o->n_events; i++)
+		attar_event_list_free(o->events[i]);
+	free(o->events);
+	attar_symbols_free(o->symbols);
+	attar_catalog_free(o->catalog);
+	pthread_mutex_destroy(&o->lock);
+	free(o);
+}
+
+const char *kp_origin_text(struct kp_origin *o, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct kp_text *copy = malloc(sizeof(*copy) + size);
+
+	if (!copy)
+		return NULL;
+	copy->next = o->texts;
+	o->texts = copy;
+	return memcpy(copy->bytes, text, size);
+}
+
+/* ---- arenas ---- */
+
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	_Alignas(64) char bytes[]; /* struct Stack is aligned to 64 */
+};
+
+struct kp_arena {
+	unsigned refs; /* atomic */
+	struct kp_origin *origin;
+	struct chunk *chunks;
+};
+
+static void arena_unref(struct kp_arena *arena)
+{
+	if (__atomic_sub_fetch(&arena->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	for (struct chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
+	kp_origin_unref(arena->origin);
+	free(arena);
+}
+
+static void *arena_alloc(struct kp_arena *arena, size_t size)
+{
+	struct chunk *chunk = arena->chunks;
+	size_t align = size >= 64 ? 64 : 16, at = chunk ? (chunk->used + align - 1) & -align : 0;
+
+	if (!chunk || at + size > chunk->size) {
+		size_t room = size > 16 << 10 ? (size + 63) & -64UL : 64 << 10;
+
+		chunk = aligned_alloc(64, sizeof(*chunk) + room);
+		if (!chunk)
+			return NULL;
+		*chunk = (struct chunk){.next = arena->chunks, .size = room};
+		arena->chunks = chunk;
+		at = 0;
+	}
+	chunk->used = at + size;
+	return chunk->bytes + at;
+}
+
+/* ---- lists ---- */
+
+struct kp_list *kp_list_new(struct kp_origin *origin)
+{
+	struct kp_list *list = calloc(1, sizeof(*list));
+	struct kp_arena **arenas = malloc(sizeof(*arenas)), *arena = malloc(sizeof(*arena));
+
+	if (!list || !arenas || !arena) {
+		free(list);
+		free(arenas);
+		free(arena);
+		return NULL;
+	}
+	*arena = (struct kp_arena){.refs = 1, .origin = kp_origin_ref(origin)};
+	arenas[0] = arena;
+	list->arenas = arenas;
+	list->n_arenas = 1;
+	return list;
+}
+
+void kp_list_free(struct kp_list *list)
+{
+	if (!list)
+		return;
+	for (size_t i = 0; i < list->n_arenas; i++)
+		arena_unref(list->arenas[i]);
+	free(list->arenas);
+	free(list->frames);
+	free(list->rows);
+	free(list);
+}
+
+struct kp_origin *kp_list_origin(const struct kp_list *list)
+{
+	return list->arenas[0]->origin;
+}
+
+static int make_room(struct kp_list *list, size_t room)
+{
+	struct PmuData *rows = reallocarray(list->rows, room, sizeof(*rows));
+	struct kp_frames **frames;
+
+	if (!rows)
+		return -ENOMEM;
+	list->rows = rows;
+	frames = reallocarray(list->frames, room, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	list->frames = frames;
+	list->room = room;
+	return 0;
+}
+
+struct PmuData *kp_list_add(struct kp_list *list)
+{
+	if (list->n == list->room && make_room(list, list->room ? list->room * 2 : 4) < 0)
+		return NULL;
+	list->frames[list->n] = NULL;
+	return memset(&list->rows[list->n++], 0, sizeof(struct PmuData));
+}
+
+void *kp_list_alloc(struct kp_list *list, size_t size)
+{
+	return arena_alloc(list->arenas[0], size);
+}
+
+int kp_list_append(struct kp_list *to, const struct kp_list *from)
+{
+	size_t n = to->n + from->n, n_arenas = to->n_arenas + from->n_arenas;
+	struct kp_arena **arenas = reallocarray(to->arenas, n_arenas, sizeof(*arenas));
+
+	if (arenas)
+		to->arenas = arenas;
+	if (!arenas || (n > to->room && make_room(to, n) < 0))
+		return -ENOMEM;
+	if (from->n > 0) {
+		memcpy(to->rows + to->n, from->rows, from->n * sizeof(*to->rows));
+		memcpy(to->frames + to->n, from->frames, from->n * sizeof(*to->frames));
+	}
+	for (size_t i = 0; i < from->n_arenas; i++) {
+		__atomic_add_fetch(&from->arenas[i]->refs, 1, __ATOMIC_RELAXED);
+		arenas[to->n_arenas + i] = from->arenas[i];
+	}
+	to->n = n;
+	to->n_arenas = n_arenas;
+	return 0;
+}
+
+/* ---- arrays that callers have ---- */
+
+enum { BUCKETS = 1 << 12 };
+
+static struct kp_list *buckets[BUCKETS];
+static pthread_mutex_t buckets_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct kp_list **bucket_of(const struct PmuData *rows)
+{
+	return &buckets[((uintptr_t)rows >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+}
+
+struct PmuData *kp_list_publish(struct kp_list *list)
+{
+	struct kp_list **bucket;
+
+	if (list->n == 0) {
+		kp_list_free(list);
+		return NULL;
+	}
+	bucket = bucket_of(list->rows);
+	pthread_mutex_lock(&buckets_lock);
+	list->next = *bucket;
+	*bucket = list;
+	pthread_mutex_unlock(&buckets_lock);
+	return list->rows;
+}
+
+static struct kp_list *find(const struct PmuData *rows, bool take)
+{
+	struct kp_list **at = bucket_of(rows), *found;
+
+	pthread_mutex_lock(&buckets_lock);
+	while (*at && (*at)->rows != rows)
+		at = &(*at)->next;
+	found = *at;
+	if (found && take)
+		*at = found->next;
+	pthread_mutex_unlock(&buckets_lock);
+	return found;
+}
+
+struct kp_list *kp_list_find(const struct PmuData *rows)
+{
+	return find(rows, false);
+}
+
+struct kp_list *kp_list_take(const struct PmuData *rows)
+{
+	return find(rows, true);
+}
+
+int kp_list_resolve(struct kp_list *list)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < list->n && r == 0; i++) {
+		struct kp_origin *origin = list->frames[i] ? list->frames[i]->origin : NULL;
+
+		if (!origin || list->rows[i].stack ||
+			__atomic_load_n(&origin->exiting, __ATOMIC_RELAXED))
+			continue;
+		pthread_mutex_lock(&origin->lock);
+		r = kp_stack_resolve(list, i);
+		pthread_mutex_unlock(&origin->lock);
+	}
+	return r;
+}
+
+struct SampleRawData *kp_raw_new(
+	struct kp_list *list, const struct attar_format *format, const void *bytes, size_t size)
+{
+	struct SampleRawData *data = kp_list_alloc(list, sizeof(*data));
+	struct kp_raw *raw = kp_list_alloc(list, sizeof(*raw) + size);
+
+	if (!data || !raw)
+		return NULL;
+	raw->magic = KP_RAW_MAGIC;
+	raw->origin = kp_list_origin(list);
+	raw->format = format;
+	raw->size = size;
+	memcpy(raw->bytes, bytes, size);
+	data->data = raw->bytes;
+	return data;
+}
+
+/* ---- the interface ---- */
+
+void PmuDataFree(struct PmuData *rows)
+{
+	struct kp_list *list;
+
+	kp_begin();
+	if (!rows)
+		return;
+	list = kp_list_take(rows);
+	if (!list)
+		kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
+			"PmuDataFree(): not data of PmuRead(), or already freed");
+	kp_list_free(list);
+}
+
+int PmuAppendData(struct PmuData *from_rows, struct PmuData **to_rows)
+{
+	struct kp_list *from, *to = NULL, *joined;
+	size_t n;
+
+	kp_begin();
+	if (!from_rows || !to_rows)
+		return kp_error(LIBPERF_ERR_INVALID_PMU_DATA,
+			"PmuAppendData(): fromData or toData is NULL");
+	from = kp_list_find(from_rows);
+	if (*to_rows)
+		to = kp_list_find(*to_rows);
+	if (!from || (*to_rows && !to))
+		return kp_error(LIBPERF_ERR_INVALID_PMU_DATA,
+			"PmuAppendData(): not data of PmuRead(), or already freed");
+	joined = kp_list_new(kp_list_origin(to ? to : from));
+	if (!joined || (to && kp_list_append(joined, to) < 0) || kp_list_append(joined, from) < 0) {
+		kp_list_free(joined);
+		return kp_error(COMMON_ERR_NOMEM, "PmuAppendData(): out of memory");
+	}
+	if (to)
+		kp_list_free(kp_list_take(*to_rows));
+	n = joined->n;
+	*to_rows = kp_list_publish(joined);
+	return (int)n;
+}
+
+int ResolvePmuDataSymbol(struct PmuData *rows)
+{
+	struct kp_list *list;
+
+	kp_begin();
+	if (!rows)
+		return kp_fail(
+			LIBPERF_ERR_INVALID_PMU_DATA, "ResolvePmuDataSymbol(): pmuData is NULL");
+	list = kp_list_find(rows);
+	if (!list)
+		return kp_fail(LIBPERF_ERR_PMU_DATA_NO_FOUND,
+			"ResolvePmuDataSymbol(): not data of PmuRead(), or already freed");
+	if (kp_list_resolve(list) < 0)
+		return kp_fail(COMMON_ERR_NOMEM, "ResolvePmuDataSymbol(): out of memory");
+	return SUCCESS;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * task.h - tasks and their pds.
+ *
+ * A task is in the table from its open to its close; each call holds a reference, so that a close
+ * by another thread takes effect when the call has ended. A pd is not used again before two
+ * thousand other tasks were opened in its place.
+ */
+#ifndef KPERF_TASK_H
+#define KPERF_TASK_H
+
+#include <pthread.h>
+
+#include "attar/perf.h"
+#include "attar/stream.h"
+#include "data.h"
+#include "pmu.h"
+
+enum kp_kind {
+	KP_KIND_PMU,     /* of PmuOpen() */
+	KP_KIND_SYSCALL, /* of PmuTraceOpen() */
+	KP_KIND_UTRACE,  /* of UTraceOpen() */
+};
+
+/* An entry of evtList. */
+struct kp_event {
+	const char *name;
+	const struct attar_event_list *specs;
+	struct EvtAttr attr;
+};
+
+/* An event that is open. */
+struct kp_counter {
+	struct attar_counter *counter;
+	struct attar_target *target; /* of a device: its own; NULL: that of the task */
+	struct attar_group *group;   /* NULL: none */
+	unsigned member;             /* of the group; the first one owns it */
+	unsigned event;              /* entry of evtList */
+	const struct attar_format *format;
+	struct attar_value *before, *now; /* of each instance */
+};
+
+/* A thread that is counted. */
+struct kp_thread {
+	pid_t tid, pid;
+	const char *comm;
+};
+
+struct kp_task {
+	int pd;
+	unsigned refs; /* atomic */
+	enum kp_kind kind;
+	enum PmuTaskType type;
+	struct kp_origin *origin;
+	pthread_mutex_t lock; /* of all that follows */
+	struct attar_target *target;
+	struct kp_event *events;
+	size_t n_events;
+	struct kp_counter *counters;
+	size_t n_counters;
+	struct kp_thread *threads;
+	size_t n_threads;
+	const char **cgroups; /* names */
+	size_t n_cgroups;
+	bool has_pids, by_exec, self_read, started, lines_asked;
+	struct kp_forks *forks; /* of includeNewFork; NULL: none */
+
+	/* of SAMPLING */
+	struct attar_stream *stream;
+	struct kp_list *pending;    /* read by PmuCollect() */
+	bool stacks;                /* callStack */
+	struct kp_blocked *blocked; /* of blockedSample; NULL: none */
+	uint64_t lost;              /* of which GetWarn() has told */
+
+	int stop_fd; /* readable after PmuStop() */
+	void *own;   /* of the kind */
+	void (*free_own)(void *own);
+};
+
+/* Puts a task into the table. Returns its pd; or -1, and the call has failed. */
+int kp_task_add(struct kp_task *task);
+
+/* The task with a reference; NULL: there is none, and the call has failed. */
+struct kp_task *kp_task_get(int pd, enum kp_kind kind);
+void kp_task_put(struct kp_task *task);
+
+/* Removes it from the table. */
+void kp_task_remove(int pd, enum kp_kind kind);
+
+/* A task that is not in the table yet; NULL: the call has failed. */
+struct kp_task *kp_task_new(enum kp_kind kind, enum PmuTaskType type, struct kp_origin *origin);
+
+/* What follows is called with the lock. It returns SUCCESS, or the code of the failed call. */
+int kp_task_enable(struct kp_task *task);
+int kp_task_disable(struct kp_task *task);
+
+/* Opens the events of the attributes on task->target: open.c. */
+int kp_open_events(struct kp_task *task, const struct PmuAttr *attr);
+/* Reads the process and the name of a thread. */
+int kp_thread_read(struct kp_origin *origin, pid_t tid, struct kp_thread *ret_thread);
+int kp_open_target(struct kp_task *task, const struct PmuAttr *attr);
+
+/* "1,2,3"; NULL if out of memory. The caller frees it. */
+char *kp_join_numbers(const int *numbers, size_t n);
+
+/* The values are those of attributes that make sense; otherwise the call has failed: check.c. */
+int kp_check(enum PmuTaskType type, const struct PmuAttr *attr);
+int kp_check_lists(const struct PmuAttr *attr);
+
+/* Counting: count.c. A value of the counter as a row; NULL: out of memory. */
+struct PmuData *kp_count_row(const struct kp_task *task, const struct kp_counter *counter,
+	const struct kp_thread *thread, int64_t ts, struct kp_list *list);
+void kp_count_set(struct PmuData *row, const struct attar_value *value);
+int kp_count_enable(struct kp_task *task);
+int kp_count_read(struct kp_task *task, struct kp_list *list);
+
+/* Sampling: sample.c. */
+void kp_sample_attr(const struct kp_task *task, const struct PmuAttr *attr,
+	const struct EvtAttr *own, const struct attar_event_spec *spec,
+	struct perf_event_attr *ret_attr);
+int kp_sample_open(struct kp_task *task);
+int kp_sample_enable(struct kp_task *task);
+int kp_sample_read(struct kp_task *task, struct kp_list *list);
+
+/* Off-CPU periods: blocked.c. NULL if out of memory. */
+struct kp_blocked *kp_blocked_new(bool is_clock);
+void kp_blocked_free(struct kp_blocked *blocked);
+
+#endif

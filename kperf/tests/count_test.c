@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting: counts are known beforehand. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "kperf_test.h"
+
+static int opened(enum PmuTaskType type, struct test_attr *test)
+{
+	int pd = PmuOpen(type, &test->attr);
+
+	if (pd < 0)
+		print_message("%s\n", Perror());
+	assert_true(pd > 0);
+	assert_int_equal(Perrorno(), SUCCESS);
+	return pd;
+}
+
+static uint64_t sum_of(const struct PmuData *data, int n, const char *event)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < n; i++)
+		if (strcmp(data[i].evt, event) == 0)
+			sum += data[i].count;
+	return sum;
+}
+
+static void counts_a_process(void **state)
+{
+	struct PmuData *data = NULL;
+	struct test_attr test;
+	char comm[32] = "";
+	FILE *file = fopen("/proc/self/comm", "r");
+	int pd, n;
+
+	test_attr(&test, "page-faults");
+	pd = opened(COUNTING, &test);
+	PmuEnable(pd); /* first use of this code faults, too */
+	PmuDisable(pd);
+	test_fault(10); /* before PmuEnable(): not counted */
+	assert_int_equal(PmuEnable(pd), SUCCESS);
+	test_fault(100);
+	assert_int_equal(PmuDisable(pd), SUCCESS);
+	test_fault(10);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 1);
+	assert_int_equal(data[0].count, 100);
+	assert_string_equal(data[0].evt, "page-faults");
+	assert_int_equal(data[0].pid, getpid());
+	assert_int_equal(data[0].tid, getpid());
+	assert_int_equal(data[0].cpu, -1);
+	assert_int_equal(data[0].groupId, -1);
+	assert_true(data[0].ts > 0);
+	assert_true(data[0].countPercent == 1.0);
+	assert_non_null(data[0].cpuTopo);
+	assert_true(file && fscanf(file, "%31[^\n]", comm) == 1);
+	fclose(file);
+	assert_string_equal(data[0].comm, comm);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void a_read_begins_at_the_previous_one(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	pd = opened(COUNTING, &test);
+	PmuEnable(pd);
+	for (unsigned i = 1; i < 4; i++) {
+		/* Reading allocates, and so faults: it has its memory after the first turns. */
+		test_fault(100 * i);
+		assert_int_equal(PmuRead(pd, &data), 1);
+		if (i == 3)
+			assert_in_range(data[0].count, 300, 303);
+		PmuDataFree(data);
+	}
+	PmuEnable(pd); /* resets the count */
+	PmuDisable(pd);
+	assert_int_equal(PmuRead(pd, &data), 1);
+	assert_in_range(data[0].count, 0, 3);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void counts_system_calls_of_a_tracepoint(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n;
+
+	test_need_root();
+	test_attr(&test, "syscalls:sys_enter_getppid");
+	test.events[1] = "context-switches";
+	test.attr.numEvt = 2;
+	pd = opened(COUNTING, &test);
+	PmuEnable(pd);
+	test_getppid(1234);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 2);
+	assert_int_equal(sum_of(data, n, "syscalls:sys_enter_getppid"), 1234);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void counts_each_cpu(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int pd, n;
+
+	test_need_root();
+	test_attr(&test, "page-faults");
+	test.attr.numPid = 0;
+	pd = opened(COUNTING, &test);
+	PmuEnable(pd);
+	test_fault(500);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, cpus);
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(data[i].cpu, i);
+		assert_int_equal(data[i].pid, -1);
+		assert_int_equal(data[i].cpuTopo->coreId, i);
+		assert_true(data[i].cpuTopo->socketId >= 0);
+	}
+	assert_true(sum_of(data, n, "page-faults") >= 500);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void a_group_is_read_together(void **state)
+{
+	struct EvtAttr attrs[] = {{.groupId = 7}, {.groupId = 7}, {.groupId = -1}};
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n;
+
+	test_attr(&test, "page-faults");
+	test.events[1] = "minor-faults";
+	test.events[2] = "major-faults";
+	test.attr.numEvt = test.attr.numEvtAttr = 3;
+	test.attr.evtAttr = attrs;
+	pd = opened(COUNTING, &test);
+	PmuEnable(pd);
+	test_fault(64);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 3);
+	assert_string_equal(data[0].evt, "page-faults");
+	assert_int_equal(data[0].groupId, 7);
+	assert_int_equal(data[0].count, 64);
+	assert_string_equal(data[1].evt, "minor-faults");
+	assert_int_equal(data[1].groupId, 7);
+	assert_int_equal(data[1].count, 64);
+	assert_int_equal(data[2].groupId, -1);
+	assert_int_equal(data[2].count, 0);
+	assert_true(data[2].countPercent == -1);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+/* A child that faults n times when it is told to, and waits until it may end. */
+struct child {
+	pid_t pid;
+	int go[2], done[2];
+};
+
+static void child_start(struct child *child, size_t faults)
+{
+	char byte;
+
+	assert_int_equal(pipe(child->go) + pipe(child->done), 0);
+	child->pid = fork();
+	if (child->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
+		if (read(child->go[0], &byte, 1) == 1)
+			test_fault(faults);
+		if (write(child->done[1], "", 1) == 1 && read(child->go[0], &byte, 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+}
+
+static void child_work(struct child *child)
+{
+	char byte;
+
+	assert_int_equal(write(child->go[1], "", 1), 1);
+	assert_int_equal(read(child->done[0], &byte, 1), 1);
+}
+
+static void child_end(struct child *child)
+{
+	assert_int_equal(write(child->go[1], "", 1), 1);
+	waitpid(child->pid, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		close(child->go[i]);
+		close(child->done[i]);
+	}
+}
+
+static void counts_processes_that_are_created(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	struct child child;
+	int pd, n;
+
+	test_attr(&test, "syscalls:sys_enter_getppid");
+	test_need_root();
+	pd = opened(COUNTING, &test);
+	PmuEnable(pd);
+	child.pid = fork();
+	if (child.pid == 0) {
+		test_getppid(500);
+		_exit(0);
+	}
+	waitpid(child.pid, NULL, 0);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 1);
+	assert_int_equal(data[0].count, 500);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void new_processes_have_rows_of_their_own(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	struct child child;
+	uint64_t own = 0, all = 0;
+	int pd, n;
+
+	test_attr(&test, "page-faults");
+	test.attr.includeNewFork = 1;
+	pd = opened(COUNTING, &test);
+	PmuEnable(pd);
+	child_start(&child, 1000);
+	/* The row exists once the thread that waits for forks has run. */
+	for (bool seen = false; !seen;) {
+		n = PmuRead(pd, &data);
+		for (int i = 0; i < n; i++)
+			seen |= data[i].tid == child.pid;
+		PmuDataFree(data);
+	}
+	child_work(&child);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 2);
+	for (int i = 0; i < n; i++) {
+		all += data[i].count;
+		if (data[i].tid == child.pid)
+			own = data[i].count;
+	}
+	assert_in_range(own, 1000, 1020);
+	assert_true(all >= own);
+	PmuDataFree(data);
+	child_end(&child);
+	PmuClose(pd);
+}
+
+static void *counts_in_a_thread(void *arg)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	size_t *wrong = arg;
+
+	for (int turn = 0; turn < 20; turn++) {
+		int tid = (int)syscall(SYS_gettid), pd;
+
+		test_attr(&test, "page-faults");
+		pd = PmuOpen(COUNTING, &test.attr);
+		PmuEnable(pd);
+		test_fault(50);
+		PmuDisable(pd);
+		for (int i = 0, n = PmuRead(pd, &data); i < n; i++)
+			if (data[i].tid == tid && data[i].count < 50)
+				++*wrong;
+		if (PmuOpen(MAX_TASK_TYPE, NULL) != -1 ||
+			Perrorno() != LIBPERF_ERR_INVALID_TASK_TYPE)
+			++*wrong;
+		PmuDataFree(data);
+		PmuClose(pd);
+	}
+	return NULL;
+}
+
+static void tasks_of_two_threads(void **state)
+{
+	pthread_t threads[2];
+	size_t wrong[2] = {0, 0};
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, counts_in_a_thread, &wrong[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(wrong[0] + wrong[1], 0);
+}
+
+static void a_hundred_tasks(void **state)
+{
+	struct PmuData *data[100];
+	struct test_attr test;
+	int pds[100];
+
+	test_attr(&test, "page-faults");
+	for (int i = 0; i < 100; i++) {
+		pds[i] = opened(COUNTING, &test);
+		assert_int_equal(PmuEnable(pds[i]), SUCCESS);
+	}
+	for (int i = 0; i < 100; i++) {
+		PmuDisable(pds[i]);
+		assert_int_equal(PmuRead(pds[i], &data[i]), 1);
+	}
+	for (int i = 0; i < 100; i += 2)
+		PmuClose(pds[i]);
+	for (int i = 0; i < 100; i++) {
+		/* Closing other tasks, and its own, leaves data as it was. */
+		assert_string_equal(data[i]->evt, "page-faults");
+		assert_int_equal(data[i]->pid, getpid());
+	}
+	for (int i = 0; i < 100; i++)
+		PmuDataFree(data[i]);
+	for (int i = 1; i < 100; i += 2)
+		PmuClose(pds[i]);
+}
+
+static void a_collection_counts_its_time(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	struct child child;
+	int pd;
+
+	child_start(&child, 200);
+	test_attr(&test, "page-faults");
+	test.pids[0] = child.pid;
+	pd = opened(COUNTING, &test);
+	assert_int_equal(write(child.go[1], "  ", 2), 2); /* the child works and ends */
+	assert_int_equal(PmuCollect(pd, -1, 100), SUCCESS);
+	assert_int_equal(PmuRead(pd, &data), 1);
+	assert_string_equal(data[0].evt, "page-faults");
+	PmuDataFree(data);
+	PmuClose(pd);
+	waitpid(child.pid, NULL, 0);
+}
+
+static void counts_from_the_exec_on(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int go[2], pd;
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (read(go[0], &byte, 1) == 1)
+			execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	test_attr(&test, "page-faults");
+	test.pids[0] = pid;
+	test.attr.enableOnExec = 1;
+	pd = opened(COUNTING, &test);
+	assert_int_equal(write(go[1], "", 1), 1);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(PmuRead(pd, &data), 1);
+	assert_in_range(data[0].count, 10, 100000);
+	PmuDataFree(data);
+	PmuClose(pd);
+	close(go[0]);
+	close(go[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_a_process),
+		cmocka_unit_test(a_read_begins_at_the_previous_one),
+		cmocka_unit_test(counts_system_calls_of_a_tracepoint),
+		cmocka_unit_test(counts_each_cpu),
+		cmocka_unit_test(a_group_is_read_together),
+		cmocka_unit_test(counts_processes_that_are_created),
+		cmocka_unit_test(new_processes_have_rows_of_their_own),
+		cmocka_unit_test(tasks_of_two_threads),
+		cmocka_unit_test(a_hundred_tasks),
+		cmocka_unit_test(a_collection_counts_its_time),
+		cmocka_unit_test(counts_from_the_exec_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors: each code that can be reached, with its sentence. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "kperf_test.h"
+
+static void open_fails(enum PmuTaskType type, struct test_attr *test, int code)
+{
+	assert_int_equal(PmuOpen(type, &test->attr), -1);
+	test_error_is(code);
+}
+
+static void attributes_of_any_task(void **state)
+{
+	static int cpus[] = {100000};
+	struct test_attr test;
+
+	assert_int_equal(PmuOpen(COUNTING, NULL), -1);
+	test_error_is(LIBPERF_ERR_NULL_POINTER);
+	test_attr(&test, "page-faults");
+	open_fails(MAX_TASK_TYPE, &test, LIBPERF_ERR_INVALID_TASK_TYPE);
+	open_fails((enum PmuTaskType)77, &test, LIBPERF_ERR_INVALID_TASK_TYPE);
+	test.attr.evtList = NULL;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTLIST);
+	test_attr(&test, "page-faults");
+	test.attr.numEvt = 0;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTLIST);
+	test.attr.numEvt = 0xdeadbeef;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTLIST);
+	test_attr(&test, NULL);
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVENT);
+	test_attr(&test, "no-such-event");
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVENT);
+	test_attr(&test, "page-faults,minor-faults");
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVENT);
+	test_attr(&test, "page-faults");
+	test.attr.cpuList = cpus;
+	test.attr.numCpu = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_CPULIST);
+	test.attr.cpuList = NULL;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_CPULIST);
+}
+
+static void lists_of_processes(void **state)
+{
+	struct test_attr test;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	test_attr(&test, "page-faults");
+	test.pids[0] = child;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_PIDLIST);
+	test.pids[0] = -7;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_PIDLIST);
+	test.attr.pidList = NULL;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_PIDLIST);
+}
+
+static void attributes_of_options(void **state)
+{
+	struct EvtAttr attrs[2] = {{.groupId = 1}, {.groupId = 1}};
+	char *cgroups[] = {"no-such-cgroup"};
+	struct test_attr test;
+
+	test_attr(&test, "page-faults");
+	test.attr.evtAttr = attrs;
+	test.attr.numEvtAttr = 2;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_EVTATTR);
+	test.attr.numEvtAttr = 1;
+	open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_INVALID_GROUP_SPE);
+	test.attr.enableBpf = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_BPF_PARAM);
+	test_attr(&test, "page-faults");
+	test.attr.enableHwMetric = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_NOT_SUPPORT_HWMETRIC);
+	test_attr(&test, "page-faults");
+	test.attr.useFreq = 1;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_INVALID_SAMPLE_RATE);
+	test.attr.freq = 0xffffffff;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_INVALID_SAMPLE_RATE);
+	test_attr(&test, "page-faults");
+	test.attr.branchSampleFilter = KPERF_SAMPLE_BRANCH_ANY;
+	open_fails(COUNTING, &test, LIBPERF_ERR_BRANCH_JUST_SUPPORT_SAMPLING);
+	test.attr.branchSampleFilter = KPERF_SAMPLE_BRANCH_USER;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_INVALID_BRANCH_SAMPLE_FILTER);
+	test.attr.branchSampleFilter = 1UL << 40;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_INVALID_BRANCH_SAMPLE_FILTER);
+	test_attr(&test, "page-faults");
+	test.attr.enableUserAccess = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_CHECK_USER_ACCESS);
+	test_attr(&test, "page-faults");
+	test.attr.numPid = 0;
+	test.attr.enableOnExec = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_NOT_SUPPORT_EXEC_ON);
+	test.attr.enableOnExec = 0;
+	test.attr.perThread = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_NOT_SUPPORT_PER_THREAD);
+	test.attr.perThread = 0;
+	test.attr.cgroupNameList = cgroups;
+	test.attr.numCgroup = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_CGROUP_LIST);
+	cgroups[0] = "a*";
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_CGROUP_LIST);
+	test.attr.cgroupNameList = NULL;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_CGROUP_LIST);
+}
+
+static void attributes_of_blocked_samples(void **state)
+{
+	struct EvtAttr attrs[1] = {{.groupId = 1}};
+	struct test_attr test;
+
+	test_attr(&test, "cycles");
+	test.attr.blockedSample = 1;
+	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_BLOCKED_SAMPLE);
+	open_fails(SAMPLING, &test, LIBPERF_ERR_NOT_SUPPORT_CONFIG_EVENT);
+	test.attr.evtAttr = attrs;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_NOT_SUPPORT_GROUP_EVENT);
+	test.attr.numPid = 0;
+	open_fails(SAMPLING, &test, LIBPERF_ERR_NOT_SUPPORT_SYSTEM_SAMPLE);
+}
+
+static void attributes_of_spe(void **state)
+{
+	struct test_attr test;
+
+	test_attr(&test, NULL);
+	test.attr.minLatency = 5000;
+	open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_INVALID_MIN_LATENCY);
+	test.attr.minLatency = 0;
+	test.attr.evFilter = 1;
+	open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_INVALID_EVT_FILTER);
+	test.attr.evFilter = SPE_EVENT_NONE;
+	test.attr.dataFilter = (enum SpeFilter)(1UL << 60);
+	open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_INVALID_DATA_FILTER);
+	test.attr.dataFilter = LOAD_FILTER;
+	if (access("/sys/bus/event_source/devices/arm_spe_0", F_OK) != 0)
+		open_fails(SPE_SAMPLING, &test, LIBPERF_ERR_SPE_UNAVAIL);
+}
+
+static void without_permission(void **state)
+{
+	struct test_attr test;
+	int status;
+	pid_t child;
+
+	test_need_root();
+	child = fork();
+	if (child == 0) {
+		test_attr(&test, "page-faults");
+		test.attr.numPid = 0;
+		if (setuid(65534) != 0)
+			_exit(2);
+		_exit(PmuOpen(COUNTING, &test.attr) != -1 ||
+			Perrorno() != LIBPERF_ERR_NO_PERMISSION);
+	}
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static void descriptors_of_no_task(void **state)
+{
+	struct PmuData *data = (struct PmuData *)1;
+	struct test_attr test;
+	const int bad[] = {0, -1, 12345678, 1 << 30};
+	int pd;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(PmuEnable(bad[i]), LIBPERF_ERR_INVALID_PD);
+		assert_int_equal(PmuDisable(bad[i]), LIBPERF_ERR_INVALID_PD);
+		assert_int_equal(PmuRead(bad[i], &data), -1);
+		assert_null(data);
+		test_error_is(LIBPERF_ERR_INVALID_PD);
+		assert_int_equal(PmuCollect(bad[i], 1, 100), LIBPERF_ERR_INVALID_PD);
+		PmuStop(bad[i]);
+		PmuExit(bad[i]);
+		PmuClose(bad[i]);
+		test_error_is(LIBPERF_ERR_INVALID_PD);
+	}
+	test_attr(&test, "page-faults");
+	pd = PmuOpen(COUNTING, &test.attr);
+	assert_true(pd > 0);
+	assert_int_equal(PmuRead(pd, NULL), -1);
+	test_error_is(LIBPERF_ERR_NULL_POINTER);
+	assert_int_equal(PmuCollect(pd, -2, 100), LIBPERF_ERR_INVALID_TIME);
+	assert_int_equal(PmuCollect(pd, 10, 99), LIBPERF_ERR_INVALID_TIME);
+	assert_int_equal(PmuCollectV(NULL, 1, 10), LIBPERF_ERR_INVALID_PD);
+	PmuClose(pd);
+	assert_int_equal(Perrorno(), SUCCESS);
+	assert_string_equal(Perror(), "");
+	PmuClose(pd);
+	test_error_is(LIBPERF_ERR_INVALID_PD);
+	/* Its number is not given to the next task. */
+	assert_int_not_equal(PmuOpen(COUNTING, &test.attr), pd);
+}
+
+static void a_number_of_tasks_is_the_most(void **state)
+{
+	struct test_attr test;
+	int pds[1100], n = 0;
+
+	test_attr(&test, "page-faults");
+	while (n < 1100 && (pds[n] = PmuOpen(COUNTING, &test.attr)) > 0)
+		n++;
+	assert_true(Perrorno() == LIBPERF_ERR_NO_AVAIL_PD || Perrorno() == LIBPERF_ERR_TOO_MANY_FD);
+	assert_true(n < 1100 && strlen(Perror()) > 10);
+	while (n > 0)
+		PmuClose(pds[--n]);
+}
+
+static void data_of_nobody(void **state)
+{
+	struct PmuData mine = {0}, *list = NULL;
+	char path[] = "/no/such/folder/file";
+
+	PmuDataFree(NULL);
+	assert_int_equal(Perrorno(), SUCCESS);
+	PmuDataFree(&mine);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_DATA);
+	assert_int_equal(PmuAppendData(NULL, &list), -1);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_DATA);
+	assert_int_equal(PmuAppendData(&mine, &list), -1);
+	assert_int_equal(PmuAppendData(&mine, NULL), -1);
+	assert_int_equal(ResolvePmuDataSymbol(NULL), LIBPERF_ERR_INVALID_PMU_DATA);
+	assert_int_equal(ResolvePmuDataSymbol(&mine), LIBPERF_ERR_PMU_DATA_NO_FOUND);
+	assert_int_equal(PmuDumpData(NULL, 1, path, 0), -1);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_DATA);
+	assert_int_equal(PmuDumpData(&mine, 1, path, 0), -1);
+	test_error_is(LIBPERF_ERR_PATH_INACCESSIBLE);
+	assert_int_equal(PmuDumpData(&mine, 1, NULL, 0), -1);
+	assert_int_equal(PmuDumpData(&mine, 1, "/dev/full", 0), -1);
+	test_error_is(COMMON_ERR_WRITE);
+	assert_int_equal(PmuGetField(NULL, "x", &mine, 8), LIBPERF_ERR_INVALID_FIELD_ARGS);
+	assert_null(PmuGetFieldExp(NULL, "x"));
+	test_error_is(LIBPERF_ERR_INVALID_FIELD_ARGS);
+}
+
+static void lists(void **state)
+{
+	const char **names;
+	unsigned n = 7, found = 0, *cores;
+
+	assert_null(PmuEventList(CORE_EVENT, NULL));
+	test_error_is(LIBPERF_ERR_NULL_POINTER);
+	assert_null(PmuEventList((enum PmuEventType)9, &n));
+	test_error_is(LIBPERF_ERR_QUERY_EVENT_TYPE_INVALID);
+	assert_int_equal(n, 0);
+	names = PmuEventList(CORE_EVENT, &n);
+	for (unsigned i = 0; i < n; i++)
+		found += strcmp(names[i], "page-faults") == 0;
+	assert_int_equal(found, 1);
+	assert_ptr_equal(PmuEventList(CORE_EVENT, &n), names);
+	if (geteuid() == 0) {
+		names = PmuEventList(ALL_EVENT, &n);
+		for (unsigned i = 0; i < n; i++)
+			found += strcmp(names[i], "sched:sched_switch") == 0;
+		assert_int_equal(found, 2);
+	}
+	assert_int_equal(PmuGetNumaCore(99999, &cores), -1);
+	test_error_is(LIBPERF_ERR_FAIL_GET_CPU);
+	assert_int_equal(PmuGetClusterCore(99999, &cores), -1);
+	test_error_is(LIBPERF_ERR_CLUSTER_ID_OVERSIZE);
+	assert_int_equal(PmuGetNumaCore(0, NULL), -1);
+	assert_true(PmuGetNumaCore(0, &cores) >= 1);
+	free(cores);
+	assert_true(PmuGetClusterCore(0, &cores) >= 1);
+	assert_int_equal(cores[0], 0);
+	free(cores);
+}
+
+static void metrics_of_devices(void **state)
+{
+	struct PmuDeviceAttr attr = {.metric = PMU_DDR_READ_BW};
+	struct PmuHwMetricAttr hw = {0};
+	struct PmuDeviceData *metrics;
+	unsigned n;
+
+	assert_int_equal(PmuDeviceOpen(NULL, 1), -1);
+	test_error_is(LIBPERF_ERR_INVALID_MTRIC_PARAM);
+	assert_int_equal(PmuDeviceOpen(&attr, 1), -1);
+	test_error_is(LIBPERF_ERR_NOT_SUPPORT_METRIC);
+	attr.metric = (enum PmuDeviceMetric)99;
+	assert_int_equal(PmuDeviceOpen(&attr, 1), -1);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_DEVICES_METRIC);
+	assert_null(PmuDeviceBdfList((enum PmuBdfType)5, &n));
+	test_error_is(LIBPERF_ERR_INVALID_PMU_BDF_TYPE);
+	assert_int_equal(PmuGetDevMetric(NULL, 0, &attr, 1, &metrics), -1);
+	test_error_is(LIBPERF_ERR_PMU_DEVICES_NULL);
+	DevDataFree(NULL);
+	assert_int_equal(PmuOpenWithHWMetric(&hw), -1);
+	test_error_is(LIBPERF_ERR_INVALID_HWMETRIC_ATTR);
+}
+
+static void frequencies(void **state)
+{
+	struct PmuCpuFreqDetail *details;
+	unsigned n;
+
+	assert_int_equal(PmuGetCpuFreq(100000), -1);
+	test_error_is(LIBPERF_ERR_INVALID_CPULIST);
+	assert_null(PmuReadCpuFreqDetail(&n));
+	test_error_is(LIBPERF_ERR_NOT_OPENED);
+	assert_int_equal(PmuOpenCpuFreqSampling(0), -1);
+	test_error_is(LIBPERF_ERR_INVALID_CPU_FREQ_PERIOD);
+	if (PmuGetCpuFreq(0) == -1) {
+		test_error_is(LIBPERF_ERR_CPUFREQ_NOT_CONFIG);
+		return;
+	}
+	assert_true(PmuGetCpuFreq(0) > 100000000);
+	assert_int_equal(PmuOpenCpuFreqSampling(5), SUCCESS);
+	assert_int_equal(PmuOpenCpuFreqSampling(5), -1);
+	test_error_is(LIBPERF_ERR_DEVICE_BUSY);
+	details = PmuReadCpuFreqDetail(&n);
+	assert_non_null(details);
+	assert_int_equal(n, sysconf(_SC_NPROCESSORS_CONF));
+	assert_true(details[0].minFreq > 100000000 && details[0].minFreq <= details[0].avgFreq &&
+		    details[0].avgFreq <= details[0].maxFreq);
+	PmuCloseCpuFreqSampling();
+	PmuCloseCpuFreqSampling();
+	assert_null(PmuReadCpuFreqDetail(&n));
+}
+
+static void *fails_too(void *arg)
+{
+	PmuEnable(4711);
+	PmuOpen(COUNTING, NULL);
+	return NULL;
+}
+
+static void errors_belong_to_a_thread_and_stay_valid(void **state)
+{
+	pthread_t thread;
+	const char *text;
+	char copy[256];
+
+	PmuEnable(-5);
+	text = Perror();
+	snprintf(copy, sizeof(copy), "%s", text);
+	assert_int_equal(pthread_create(&thread, NULL, fails_too, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(Perrorno(), LIBPERF_ERR_INVALID_PD);
+	assert_string_equal(Perror(), copy);
+	PmuGetCpuFreq(100000);
+	PmuOpen(COUNTING, NULL);
+	assert_string_equal(text, copy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attributes_of_any_task),
+		cmocka_unit_test(lists_of_processes),
+		cmocka_unit_test(attributes_of_options),
+		cmocka_unit_test(attributes_of_blocked_samples),
+		cmocka_unit_test(attributes_of_spe),
+		cmocka_unit_test(without_permission),
+		cmocka_unit_test(descriptors_of_no_task),
+		cmocka_unit_test(a_number_of_tasks_is_the_most),
+		cmocka_unit_test(data_of_nobody),
+		cmocka_unit_test(lists),
+		cmocka_unit_test(metrics_of_devices),
+		cmocka_unit_test(frequencies),
+		cmocka_unit_test(errors_belong_to_a_thread_and_stay_valid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

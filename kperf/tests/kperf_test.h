@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* For tests of libkperf: work with known counts. */
+#ifndef KPERF_TEST_H
+#define KPERF_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "pcerrc.h"
+#include "pmu.h"
+#include "symbol.h"
+
+/* Exactly n page faults. */
+void test_fault(size_t n);
+
+/* Uses the CPU for about this time in test_burn() itself. */
+void test_burn(int ms);
+
+/* Exactly n calls of getppid(2). */
+void test_getppid(size_t n);
+
+/* Attributes of one event for the calling process, and the arrays that they refer to. */
+struct test_attr {
+	struct PmuAttr attr;
+	char *events[8];
+	int pids[1];
+};
+void test_attr(struct test_attr *test, const char *event);
+
+/* Skips the test unless it runs as root. */
+void test_need_root(void);
+
+/* Fails unless the thread's last call has this error, with a sentence. */
+void test_error_is(int code);
+
+#endif

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/* Sampling: samples of known events. */
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "kperf_test.h"
+
+static int opened(struct test_attr *test)
+{
+	int pd = PmuOpen(SAMPLING, &test->attr);
+
+	if (pd < 0)
+		print_message("%s\n", Perror());
+	assert_true(pd > 0);
+	return pd;
+}
+
+static void getppid_attr(struct test_attr *test)
+{
+	test_need_root();
+	test_attr(test, "raw_syscalls:sys_enter");
+}
+
+/* The number of samples of getppid(2); each has the fields of the tracepoint. */
+static size_t getppids(const struct PmuData *data, int n)
+{
+	size_t found = 0;
+
+	for (int i = 0; i < n; i++) {
+		long id = -1;
+
+		assert_int_equal(PmuGetField(data[i].rawData, "id", &id, sizeof(id)), SUCCESS);
+		found += id == 110 || id == 173; /* x86-64, arm64 */
+	}
+	return found;
+}
+
+static void every_event_of_a_tracepoint(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n;
+
+	getppid_attr(&test);
+	pd = opened(&test);
+	PmuEnable(pd);
+	test_getppid(1000);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(GetWarn(), SUCCESS);
+	assert_int_equal(getppids(data, n), 1000);
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(data[i].tid, getpid());
+		assert_string_equal(data[i].evt, "raw_syscalls:sys_enter");
+		assert_int_equal(data[i].period, 1);
+		assert_null(data[i].stack);
+		assert_true(i == 0 || data[i].ts >= data[i - 1].ts);
+	}
+	PmuDataFree(data);
+	assert_int_equal(PmuRead(pd, &data), 0);
+	assert_null(data);
+	assert_int_equal(Perrorno(), SUCCESS);
+	PmuClose(pd);
+}
+
+static void data_outlives_its_task(void **state)
+{
+	struct SampleRawField *field;
+	struct PmuData *data;
+	struct test_attr test, other;
+	int pd, second, n;
+
+	getppid_attr(&test);
+	test_attr(&other, "page-faults");
+	pd = opened(&test);
+	second = PmuOpen(COUNTING, &other.attr);
+	PmuEnable(pd);
+	test_getppid(10);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	PmuClose(second);
+	PmuClose(pd);
+	assert_int_equal(getppids(data, n), 10);
+	field = PmuGetFieldExp(data[0].rawData, "id");
+	assert_non_null(field);
+	assert_string_equal(field->fieldName, "id");
+	assert_string_equal(field->fieldStr, "long id");
+	assert_int_equal(field->offset, 8);
+	assert_int_equal(field->size, 8);
+	assert_int_equal(field->isSigned, 1);
+	assert_int_equal(ResolvePmuDataSymbol(data), SUCCESS);
+	assert_non_null(data[0].stack);
+	PmuDataFree(data);
+}
+
+static void losses_are_a_warning_with_their_number(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	unsigned lost;
+	int pd, n;
+
+	getppid_attr(&test);
+	test.events[0] = "syscalls:sys_enter_getppid";
+	pd = opened(&test);
+	PmuEnable(pd);
+	test_getppid(200000);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_DATA_LOST);
+	assert_int_equal(sscanf(GetWarnMsg(), "%u samples were lost", &lost), 1);
+	assert_int_equal(lost + (unsigned)n, 200000);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void fields_of_every_kind(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	char name[64], small[4];
+	size_t found = 0;
+	int pd, n;
+
+	test_need_root();
+	test_attr(&test, "sched:sched_process_exec");
+	pd = opened(&test);
+	PmuEnable(pd);
+	assert_int_equal(system("/bin/true"), 0);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	for (int i = 0; i < n; i++) {
+		/* filename has a variable length (__data_loc). */
+		assert_int_equal(
+			PmuGetField(data[i].rawData, "filename", name, sizeof(name)), SUCCESS);
+		found += strcmp(name, "/bin/true") == 0;
+		assert_int_equal(PmuGetField(data[i].rawData, "filename", small, sizeof(small)),
+			LIBPERF_ERR_INVALID_FIELD_ARGS);
+		test_error_is(LIBPERF_ERR_INVALID_FIELD_ARGS);
+	}
+	assert_int_equal(found, 1);
+	assert_int_equal(PmuGetField(data[0].rawData, "none", name, sizeof(name)),
+		LIBPERF_ERR_FIND_FIELD_LOSS);
+	assert_null(PmuGetFieldExp(data[0].rawData, "none"));
+	test_error_is(LIBPERF_ERR_FIND_FIELD_LOSS);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+/* Whether the stack has the function, with an address in it. */
+static bool has_function(const struct Stack *stack, const char *name)
+{
+	for (; stack; stack = stack->next) {
+		const struct Symbol *s = stack->symbol;
+
+		assert_true(!stack->next || stack->next->prev == stack);
+		if (strcmp(s->symbolName, name) != 0)
+			continue;
+		assert_true(s->addr - s->offset == (unsigned long)test_burn);
+		assert_true(s->codeMapAddr < s->codeMapEndAddr + 1);
+		assert_non_null(strstr(s->module, "kperf_sample"));
+		return true;
+	}
+	return false;
+}
+
+static void names_of_functions(enum SymbolMode mode, bool later)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n, found = 0;
+
+	test_attr(&test, "cpu-clock");
+	test.attr.useFreq = 1;
+	test.attr.freq = 1000;
+	test.attr.callStack = 1;
+	test.attr.excludeKernel = 1;
+	test.attr.symbolMode = mode;
+	pd = opened(&test);
+	PmuEnable(pd);
+	test_burn(300);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_in_range(n, 100, 1000);
+	if (later) {
+		assert_null(data[n / 2].stack);
+		assert_int_equal(ResolvePmuDataSymbol(data), SUCCESS);
+	}
+	for (int i = 0; i < n; i++) {
+		assert_non_null(data[i].stack);
+		found += has_function(data[i].stack, "test_burn");
+	}
+	assert_in_range(found, n * 9 / 10, n);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void symbols_at_once(void **state)
+{
+	names_of_functions(RESOLVE_ELF, false);
+	names_of_functions(RESOLVE_ELF_DWARF, false);
+}
+
+static void symbols_later(void **state)
+{
+	names_of_functions(NO_SYMBOL_RESOLVE, true);
+	names_of_functions(RESOLVE_DELAY_ELF, true);
+	names_of_functions(RESOLVE_DELAY_DWARF, true);
+}
+
+static void appended_data_is_independent(void **state)
+{
+	struct PmuData *first, *second, *all = NULL;
+	struct test_attr test;
+	int pd, n, m;
+
+	getppid_attr(&test);
+	pd = opened(&test);
+	PmuEnable(pd);
+	test_getppid(5);
+	n = PmuRead(pd, &first);
+	test_getppid(7);
+	m = PmuRead(pd, &second);
+	PmuDisable(pd);
+	assert_int_equal(PmuAppendData(first, &all), n);
+	assert_int_equal(PmuAppendData(second, &all), n + m);
+	PmuDataFree(first);
+	PmuClose(pd);
+	assert_int_equal(getppids(all, n + m), 12);
+	PmuDataFree(second);
+	assert_int_equal(ResolvePmuDataSymbol(all), SUCCESS);
+	assert_non_null(all[n].stack);
+	PmuDataFree(all);
+}
+
+static void dumped_data_is_text(void **state)
+{
+	char path[] = "/tmp/kperf-XXXXXX", line[512], wanted[128];
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n, rows = 0, fd = mkstemp(path);
+	FILE *file;
+
+	assert_true(fd >= 0);
+	test_attr(&test, "page-faults");
+	test.attr.symbolMode = RESOLVE_ELF;
+	pd = opened(&test);
+	PmuEnable(pd);
+	test_fault(20);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	assert_int_equal(n, 20);
+	assert_int_equal(PmuDumpData(data, (unsigned)n, path, 1), SUCCESS);
+	assert_int_equal(PmuDumpData(data, (unsigned)n, path, 0), SUCCESS);
+	snprintf(wanted, sizeof(wanted), "%s %d %d", data[0].comm, getpid(), getpid());
+	file = fdopen(fd, "r");
+	while (fgets(line, sizeof(line), file)) {
+		rows += strncmp(line, wanted, strlen(wanted)) == 0;
+		if (strstr(line, "test_fault"))
+			assert_non_null(strstr(line, "+0x"));
+	}
+	assert_int_equal(rows, 40);
+	fclose(file);
+	unlink(path);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void time_off_the_cpu(void **state)
+{
+	struct timespec nap = {.tv_nsec = 50000000};
+	struct PmuData *data;
+	struct test_attr test;
+	uint64_t slept;
+	int pd, n, on_cpu = 0, naps = 0;
+	bool is_clock;
+
+	test_need_root(); /* switches are events of the kernel */
+	test_attr(&test, NULL);
+	test.attr.evtList = NULL;
+	test.attr.numEvt = 0;
+	test.attr.blockedSample = 1;
+	test.attr.useFreq = 1;
+	test.attr.freq = 1000;
+	test.attr.symbolMode = RESOLVE_ELF;
+	pd = opened(&test);
+	is_clock = GetWarn() == LIBPERF_WARN_REPLACED;
+	PmuEnable(pd);
+	test_burn(100);
+	slept = now();
+	nanosleep(&nap, NULL);
+	slept = now() - slept;
+	test_burn(20);
+	PmuDisable(pd);
+	n = PmuRead(pd, &data);
+	for (int i = 0; i < n; i++) {
+		bool is_switch = strcmp(data[i].evt, "context-switches") == 0;
+
+		on_cpu += !is_switch;
+		if (!is_switch || data[i].period < 50000000 || data[i].period > slept)
+			continue;
+		naps++;
+		assert_null(strstr(data[i].stack->symbol->module, "[kernel]"));
+	}
+	assert_in_range(on_cpu, 50, 1000);
+	/* Without cycles the unit of periods is ns. */
+	if (is_clock)
+		assert_true(naps >= 1);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void samples_of_a_program_from_its_exec_on(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int go[2], pd, n, right = 0;
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (read(go[0], &byte, 1) == 1)
+			execl("/bin/sh", "sh", "-c",
+				"i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", NULL);
+		_exit(1);
+	}
+	test_attr(&test, "cpu-clock");
+	test.pids[0] = pid;
+	test.attr.period = 1000000;
+	test.attr.enableOnExec = 1;
+	test.attr.symbolMode = RESOLVE_ELF;
+	pd = opened(&test);
+	assert_int_equal(write(go[1], "", 1), 1);
+	waitpid(pid, NULL, 0);
+	n = PmuRead(pd, &data);
+	assert_true(n > 10);
+	for (int i = 0; i < n; i++)
+		right += strcmp(data[i].comm, "sh") == 0 && data[i].pid == pid;
+	assert_true(right >= n - 2);
+	PmuDataFree(data);
+	PmuClose(pd);
+	close(go[0]);
+	close(go[1]);
+}
+
+static void per_thread(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	test.attr.perThread = 1;
+	pd = opened(&test);
+	PmuEnable(pd); /* first use of this code faults, too */
+	PmuDisable(pd);
+	PmuRead(pd, &data);
+	PmuDataFree(data);
+	PmuEnable(pd);
+	test_fault(30);
+	PmuDisable(pd);
+	assert_int_equal(PmuRead(pd, &data), 30);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+static void a_collection_reads_while_it_waits(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd, n;
+
+	test_attr(&test, "cpu-clock");
+	test.attr.numPid = 0;
+	test.attr.period = 10000000;
+	test_need_root();
+	pd = opened(&test);
+	assert_int_equal(PmuCollect(pd, 250, 100), SUCCESS);
+	n = PmuRead(pd, &data);
+	assert_in_range(n, 1, 100 * sysconf(_SC_NPROCESSORS_ONLN));
+	PmuDataFree(data);
+	assert_int_equal(PmuCollectV(&pd, 1, 50), SUCCESS);
+	PmuRead(pd, &data);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+/* The caller's process stays as it is: limits, handlers, descriptors of children, attributes. */
+static void the_host_is_unchanged(void **state)
+{
+	struct rlimit before, after;
+	struct PmuData *data;
+	struct test_attr test, copy;
+	char path[64], target[64];
+	int pd, left = 0;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	test_attr(&test, "cpu-clock");
+	copy = test;
+	pd = opened(&test);
+	assert_memory_equal(&test, &copy, sizeof(test));
+	PmuEnable(pd);
+	for (int fd = 3; fd < 200; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, target, sizeof(target) - 1);
+		if (n > 0 && strncmp(target, "anon_inode:", 11) == 0)
+			left += !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	}
+	assert_int_equal(left, 0);
+	PmuRead(pd, &data);
+	PmuDataFree(data);
+	PmuClose(pd);
+	getrlimit(RLIMIT_NOFILE, &after);
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_event_of_a_tracepoint),
+		cmocka_unit_test(data_outlives_its_task),
+		cmocka_unit_test(losses_are_a_warning_with_their_number),
+		cmocka_unit_test(fields_of_every_kind),
+		cmocka_unit_test(symbols_at_once),
+		cmocka_unit_test(symbols_later),
+		cmocka_unit_test(appended_data_is_independent),
+		cmocka_unit_test(dumped_data_is_text),
+		cmocka_unit_test(time_off_the_cpu),
+		cmocka_unit_test(samples_of_a_program_from_its_exec_on),
+		cmocka_unit_test(per_thread),
+		cmocka_unit_test(a_collection_reads_while_it_waits),
+		cmocka_unit_test(the_host_is_unchanged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
