@@ -14,8 +14,9 @@ struct sql {
 	struct attar_texts events;
 	const char *query, *output2;
 	uint64_t window, timeout;
-	bool verify, explain;
-	struct by_source by_source; /* of struct sql_table */
+	bool verify, explain, graph;
+	struct attar_stack_table *stacks; /* NULL: not kept */
+	struct by_source by_source;       /* of struct sql_table */
 	struct sql_store store;
 	struct sql_table **tables;
 	size_t n;
@@ -119,7 +120,8 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 		.is_filtered = s->verify && !is_stored,
 		.timeout = s->timeout,
 		.tables = s->tables,
-		.n_tables = s->n};
+		.n_tables = s->n,
+		.stacks = s->stacks};
 
 	return sql_db_new(run, &opts, ret_db);
 }
@@ -225,6 +227,22 @@ static void sql_defaults(void *self)
 	s->timeout = 10000000000;
 }
 
+static bool is_letter(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether the text has this word, in any case. */
+static bool has_word(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = text; (at = strcasestr(at, word)); at++)
+		if ((at == text || !isalnum((unsigned char)at[-1])) && !is_letter(at[n]))
+			return true;
+	return false;
+}
+
 static int sql_open(struct attar_run *run, void *self)
 {
 	struct sql *s = self;
@@ -237,7 +255,11 @@ static int sql_open(struct attar_run *run, void *self)
 	s->store.bytes_max = s->window;
 	s->by_source = (struct by_source){
 		.size = sizeof(struct sql_table), .learn = learn, .forget = forget};
-	r = attar_run_event_list(run, &s->events, false, on_event);
+	s->graph |= s->query && has_word(s->query, "stack");
+	r = s->graph ? attar_stack_table_new(0, &s->stacks) : 0;
+	s->store.stacks = s->stacks;
+	if (r == 0)
+		r = attar_run_event_list(run, &s->events, s->graph, on_event);
 	if (r == 0)
 		r = by_source_learn(&s->by_source, run, self, 0);
 	return r == 0 && s->query && all_known(run) ? check_queries(run, s) : r;
@@ -270,6 +292,10 @@ static int sql_report(
 			"%" PRIu64 " events were dropped for newer ones: --window is %" PRIu64
 			" bytes",
 			s->store.dropped, s->window);
+	if (r == 0 && s->stacks && attar_stack_table_refused(s->stacks))
+		attar_report_remark(report,
+			"%" PRIu64 " stacks are missing: too many different ones",
+			attar_stack_table_refused(s->stacks));
 	for (size_t i = 0; scope == ATTAR_SCOPE_INTERVAL && i < s->n; i++)
 		sql_rows_clear(&s->store, &s->tables[i]->rows);
 	return r;
@@ -285,6 +311,7 @@ static void sql_close(void *self)
 	free(s->store.tables);
 	sql_store_done(&s->store);
 	by_source_done(&s->by_source);
+	attar_stack_table_free(s->stacks);
 }
 
 #define T struct sql
@@ -292,6 +319,8 @@ static void sql_close(void *self)
 static const struct attar_option options[] = {
 	ATTAR_LIST(
 		T, events, 'e', "event", "EVENTS", "events that are tables", .complete = "event"),
+	ATTAR_FLAG(T, graph, 'g', "call-graph",
+		"keep the stack of each event (implied by 'stack' in a query)"),
 	ATTAR_TEXT(T, query, 0, "query", "SQL", "statements, separated by semicolons"),
 	ATTAR_SIZE(T, window, 0, "window", "SIZE", "memory for events; the oldest ones are dropped",
 		.min = 1 << 20),

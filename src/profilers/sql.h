@@ -16,6 +16,7 @@ struct sql_row {
 	uint64_t period, ip, addr;
 	int32_t cpu, pid, tid; /* -1: unknown */
 	uint32_t raw_size, comm_size;
+	uint32_t stack; /* in sql_store.stacks; 0: none */
 };
 
 struct sql_chunk;
@@ -32,6 +33,7 @@ struct sql_store {
 	struct sql_chunk *spare;  /* to be used next; NULL: none */
 	struct sql_rows **tables; /* borrowed */
 	size_t n_tables;
+	struct attar_stack_table *stacks; /* borrowed; NULL: stacks are not kept */
 };
 
 /* Adds an event. Drops the oldest ones of all tables when bytes_max is reached. 0 or -ENOMEM. */
@@ -76,6 +78,7 @@ struct sql_db_opts {
 	uint64_t timeout; /* ns that a query may take */
 	struct sql_table **tables; /* borrowed */
 	size_t n_tables;
+	const struct attar_stack_table *stacks; /* borrowed; NULL: there are none */
 };
 
 /* Creates a database with the tables. A query can only read it. */

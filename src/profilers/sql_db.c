@@ -15,7 +15,7 @@ enum {
 	VALUE_BYTES_MAX = 16 << 20, /* of a text or BLOB */
 };
 
-static int failed(const struct sql_db *db, const char *what)
+int sql_db_failed(const struct sql_db *db, const char *what)
 {
 	return attar_fail(-EIO, "sql: %s: %s", what, sqlite3_errmsg(db->sqlite));
 }
@@ -83,52 +83,12 @@ static int authorize(
 	return SQLITE_DENY;
 }
 
-/* ---- functions ---- */
-
-static void call_expr(sqlite3_context *context, int argc, sqlite3_value **argv)
-{
-	struct attar_expr_value number = {.number = (uint64_t)sqlite3_value_int64(argv[0])}, value;
-	struct attar_expr_record record = {.variables = &number};
-	struct attar_expr *expr = sqlite3_user_data(context);
-
-	if (sqlite3_value_type(argv[0]) == SQLITE_NULL)
-		return;
-	attar_expr_eval(expr, &record, &value);
-	sqlite3_result_text(
-		context, value.bytes ? value.bytes : "", (int)value.len, SQLITE_TRANSIENT);
-}
-
-static void free_expr(void *expr)
-{
-	attar_expr_free(expr);
-}
-
-/* A function of expressions that has a number as its argument. */
-static int add_function(struct attar_run *run, struct sql_db *db, const char *name)
-{
-	static const struct attar_expr_variable variable = {.name = "n"};
-	struct attar_expr_opts opts = {
-		.size = sizeof(opts), .n_variables = 1, .variables = &variable};
-	struct attar_expr *expr;
-	char text[NAME_BYTES];
-	int r;
-
-	snprintf(text, sizeof(text), "%s(n)", name);
-	r = attar_run_expr(run, 0, text, &opts, &expr);
-	if (r < 0)
-		return r;
-	if (sqlite3_create_function_v2(db->sqlite, name, 1, SQLITE_UTF8, expr, call_expr, NULL,
-		    NULL, free_expr) != SQLITE_OK)
-		return failed(db, name);
-	return 0;
-}
-
 /* ---- creating ---- */
 
 static int execute(struct sql_db *db, const char *text)
 {
 	if (sqlite3_exec(db->sqlite, text, NULL, NULL, NULL) != SQLITE_OK)
-		return failed(db, "cannot create the tables");
+		return sql_db_failed(db, "cannot create the tables");
 	return 0;
 }
 
@@ -136,15 +96,20 @@ static int execute(struct sql_db *db, const char *text)
 static int create_table(struct sql_db *db, size_t i)
 {
 	const char *name = db->opts.tables[i]->name;
-	char *text = db->opts.is_stored
-			     ? sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d);"
-					       "DROP TABLE IF EXISTS main.\"%w\";"
-					       "CREATE TABLE main.\"%w\" AS SELECT * FROM "
-					       "temp.\"%w\"; DROP TABLE temp.\"%w\"",
-				       name, (int)i, name, name, name, name)
-			     : sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d)",
-				       name, (int)i);
-	int r = text ? execute(db, text) : attar_fail(-ENOMEM, "out of memory");
+	char stack[NAME_BYTES], line[NAME_BYTES];
+	char *text;
+	int r;
+
+	sql_table_hidden_names(db->opts.tables[i], stack, line);
+	text = db->opts.is_stored
+		       ? sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d);"
+					 "DROP TABLE IF EXISTS main.\"%w\";"
+					 "CREATE TABLE main.\"%w\" AS SELECT *, \"%w\", "
+					 "\"%w\" FROM temp.\"%w\"; DROP TABLE temp.\"%w\"",
+				 name, (int)i, name, name, stack, line, name, name)
+		       : sqlite3_mprintf(
+				 "CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d)", name, (int)i);
+	r = text ? execute(db, text) : attar_fail(-ENOMEM, "out of memory");
 
 	sqlite3_free(text);
 	return r;
@@ -160,17 +125,13 @@ static int create(struct attar_run *run, struct sql_db *db)
 			db->sqlite ? sqlite3_errmsg(db->sqlite) : "out of memory");
 	r = execute(db, "PRAGMA temp_store = MEMORY; BEGIN");
 	if (r == 0 && sql_table_register(db) != SQLITE_OK)
-		r = failed(db, "cannot create the tables");
+		r = sql_db_failed(db, "cannot create the tables");
 	for (size_t i = 0; r == 0 && i < db->opts.n_tables; i++)
 		r = create_table(db, i);
 	if (r == 0)
 		r = execute(db, "COMMIT");
 	if (r == 0)
-		r = add_function(run, db, "syscall_name");
-	if (r == 0)
-		r = add_function(run, db, "ksymbol");
-	if (r == 0)
-		r = add_function(run, db, "comm_get");
+		r = sql_functions_add(run, db);
 	if (r == 0) {
 		sqlite3_limit(db->sqlite, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
 		sqlite3_progress_handler(db->sqlite, STEPS, on_progress, db);
@@ -202,6 +163,7 @@ struct sql_db *sql_db_free(struct sql_db *db)
 	if (db) {
 		sqlite3_close(db->sqlite);
 		sql_scans_free(db);
+		sql_stacks_free(db);
 	}
 	free(db);
 	return NULL;

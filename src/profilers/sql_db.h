@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Internals of sql_db.c and sql_table.c. */
+/* Internals of what is compiled with SQLite. */
 #ifndef PROFILERS_SQL_DB_H
 #define PROFILERS_SQL_DB_H
 
@@ -14,7 +14,18 @@ struct sql_db {
 	uint64_t deadline;   /* of the query, ns; 0: none */
 	const char *refused; /* what the authorizer refused; NULL: nothing */
 	struct sql_scan *scans;
+	char **stacks; /* the text of each stack, by number; NULL: not made yet */
+	size_t n_stacks;
 };
+
+/* Sets an error text with that of SQLite. Returns -EIO. */
+int sql_db_failed(const struct sql_db *db, const char *what);
+
+/* ---- sql_functions.c ---- */
+
+int sql_functions_add(struct attar_run *run, struct sql_db *db);
+
+/* ---- sql_db.c ---- */
 
 /*
  * The next statement of *text, which moves behind it: 1; 0 after the last; or -EINVAL with an error
@@ -37,6 +48,10 @@ int sql_table_register(struct sql_db *db);
 size_t sql_table_columns(const struct sql_table *table);
 void sql_table_column_name(
 	const struct sql_table *table, size_t column, char *ret_name, size_t max);
+
+/* The names of the columns that '*' does not include; each has at most 8 bytes. */
+void sql_table_hidden_names(const struct sql_table *table, char *ret_stack, char *ret_line);
+void sql_stacks_free(struct sql_db *db);
 
 /* The field of a column; NULL: the column is common to all events. */
 const struct attar_field *sql_table_field(const struct sql_table *table, size_t column);

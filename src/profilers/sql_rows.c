@@ -5,7 +5,7 @@
 
 #include "sql.h"
 
-enum { CHUNK_BYTES = 1 << 20, ALIGN = 8 };
+enum { CHUNK_BYTES = 1 << 20, ALIGN = 8, DEPTH_MAX = 512 };
 
 struct sql_chunk {
 	struct sql_chunk *next;
@@ -103,6 +103,14 @@ static struct sql_row *add_row(struct sql_store *store, struct sql_rows *rows, s
 	return (struct sql_row *)(void *)(chunk->bytes + chunk->used - n);
 }
 
+static uint32_t stack_of(const struct sql_store *store, const struct attar_event *ev)
+{
+	attar_location locations[DEPTH_MAX];
+
+	return attar_stack_table_add(
+		store->stacks, locations, attar_event_stack(ev, locations, DEPTH_MAX));
+}
+
 int sql_rows_add(struct sql_store *store, struct sql_rows *rows, const struct attar_event *ev)
 {
 	const struct attar_record *record = ev->record;
@@ -120,6 +128,8 @@ int sql_rows_add(struct sql_store *store, struct sql_rows *rows, const struct at
 
 	if (!row)
 		return attar_fail(-ENOMEM, "out of memory");
+	if (store->stacks && sample->callchain)
+		value.stack = stack_of(store, ev);
 	*row = value;
 	memcpy((char *)(uintptr_t)sql_row_comm(row), ev->thread->comm, value.comm_size);
 	if (value.raw_size)

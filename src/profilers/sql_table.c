@@ -24,8 +24,9 @@ struct cursor {
 
 /* ---- columns ---- */
 
-static const char *const common[] = {"time", "cpu", "pid", "tid", "comm", "period", "ip", "addr"};
-enum { TIME, CPU, PID, TID, COMM, PERIOD, IP, ADDR, COMMON };
+static const char *const common[] = {
+	"time", "cpu", "pid", "tid", "comm", "period", "ip", "addr", "stack", "text"};
+enum { TIME, CPU, PID, TID, COMM, PERIOD, IP, ADDR, STACK, LINE, COMMON };
 
 static size_t first_field(const struct attar_format *format)
 {
@@ -61,6 +62,12 @@ void sql_table_column_name(const struct sql_table *table, size_t column, char *r
 			common[column]);
 }
 
+void sql_table_hidden_names(const struct sql_table *table, char *ret_stack, char *ret_line)
+{
+	sql_table_column_name(table, STACK, ret_stack, 8);
+	sql_table_column_name(table, LINE, ret_line, 8);
+}
+
 static const char *type_of(const struct sql_table *table, size_t column)
 {
 	struct attar_number_type number;
@@ -72,6 +79,8 @@ static const char *type_of(const struct sql_table *table, size_t column)
 		return "ADDRESS";
 	if (column == COMM)
 		return "TEXT";
+	if (column == STACK || column == LINE)
+		return "TEXT HIDDEN"; /* '*' does not include it */
 	if (column < COMMON)
 		return "INTEGER";
 	field = sql_table_field(table, column);
@@ -142,6 +151,80 @@ static void result_known(sqlite3_context *context, int32_t number)
 		sqlite3_result_int(context, number);
 }
 
+/* ---- stacks ---- */
+
+void sql_stacks_free(struct sql_db *db)
+{
+	for (size_t i = 0; i < db->n_stacks; i++)
+		sqlite3_free(db->stacks[i]);
+	free(db->stacks);
+	db->stacks = NULL;
+	db->n_stacks = 0;
+}
+
+/* "main;work;read", the innermost function last. */
+static char *stack_text(struct sql_db *db, const attar_location *locations, size_t n)
+{
+	struct attar_symbols *symbols = attar_run_symbols(db->run);
+	sqlite3_str *text = sqlite3_str_new(db->sqlite);
+
+	for (size_t i = n; i > 0; i--) {
+		struct attar_symbol symbol;
+		bool is_named = attar_symbols_resolve(symbols, locations[i - 1], &symbol) == 0;
+
+		if (is_named)
+			sqlite3_str_appendall(text, symbol.name);
+		else
+			sqlite3_str_appendf(text, *symbol.dso == '[' ? "%s" : "[%s]", symbol.dso);
+		if (i > 1)
+			sqlite3_str_appendchar(text, 1, ';');
+	}
+	return sqlite3_str_finish(text);
+}
+
+/* Its text is made once and stays while the database exists. */
+static void result_stack(sqlite3_context *context, struct sql_db *db, uint32_t number)
+{
+	const attar_location *locations;
+	char **stacks;
+	size_t n;
+
+	if (!number)
+		return;
+	if (number >= db->n_stacks) {
+		n = number + 1 > 2 * db->n_stacks ? number + 1 : 2 * db->n_stacks;
+		stacks = realloc(db->stacks, n * sizeof(*stacks));
+		if (!stacks) {
+			sqlite3_result_error_nomem(context);
+			return;
+		}
+		memset(stacks + db->n_stacks, 0, (n - db->n_stacks) * sizeof(*stacks));
+		db->stacks = stacks;
+		db->n_stacks = n;
+	}
+	if (!db->stacks[number]) {
+		locations = attar_stack_table_get(db->opts.stacks, number, &n);
+		db->stacks[number] = stack_text(db, locations, n);
+	}
+	if (db->stacks[number])
+		sqlite3_result_text(context, db->stacks[number], -1, SQLITE_STATIC);
+}
+
+/* The event as the kernel prints it. */
+static void result_line(
+	sqlite3_context *context, const struct attar_format *format, const struct sql_row *row)
+{
+	char text[TEXT_BYTES];
+	size_t n = format ? attar_format_print(
+				    format, sql_row_raw(row), row->raw_size, text, sizeof(text))
+			  : 0;
+
+	if (n)
+		sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+/* ---- the cursor's columns ---- */
+
 static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	const struct cursor *c = (const struct cursor *)base;
@@ -174,6 +257,12 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		break;
 	case ADDR:
 		sqlite3_result_int64(context, (sqlite3_int64)row->addr);
+		break;
+	case STACK:
+		result_stack(context, t->db, row->stack);
+		break;
+	case LINE:
+		result_line(context, t->of->format, row);
 		break;
 	default:
 		result_field(context, sql_table_field(t->of, (size_t)column), row);

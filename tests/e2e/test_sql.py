@@ -2,7 +2,9 @@
 """attar sql: exact answers about a script, sums compared with other profilers, refused queries."""
 import json
 import os
+import socket
 import sqlite3
+import sys
 
 import pytest
 
@@ -18,6 +20,11 @@ wall 1700000000
 2.5         0 200/200 shop app:order price=-12 lots=3 name="it's"
 2.6         1 200/201 shop app:order price=30 lots=4 name=b
 '''
+
+AF_INET, AF_INET6 = (int(n).to_bytes(2, sys.byteorder).hex()
+                     for n in (socket.AF_INET, socket.AF_INET6))
+
+LOOPBACK = int.from_bytes(bytes([127, 0, 0, 1]), sys.byteorder)
 
 pytestmark = pytest.mark.skipif(
     'sql_db.c' not in (BUILD / 'build.ninja').read_text(), reason='attar is built without SQLite')
@@ -78,6 +85,35 @@ def test_functions(script):
     number = {'x86_64': 39, 'aarch64': 172}[os.uname().machine]
     assert query(script, f'SELECT syscall_name({number}), syscall_name(NULL)') == [
         [['getpid', None]]]
+
+
+@pytest.mark.parametrize('call, text', [
+    ("ipv4_str('{127,0,0,1}')", '127.0.0.1'), ("ipv4_str(x'0a000001')", '10.0.0.1'),
+    (f'ipv4_str({LOOPBACK})', '127.0.0.1'),
+    (f"ipv6_str(x'{'00' * 15}01')", '::1'), ("mac_str('{1,2,255,4,5,6}')", '01:02:ff:04:05:06'),
+    (f"ipsa_str(x'{AF_INET}0050c0a80001{'00' * 8}')", '192.168.0.1:80'),
+    (f"ipsa_str(x'{AF_INET6}1f90{'00' * 19}01{'00' * 4}')", '[::1]:8080'),
+    ("uuid_str(x'00112233445566778899aabbccddeeff')", '00112233-4455-6677-8899-aabbccddeeff'),
+    ("guid_str(x'00112233445566778899aabbccddeeff')", '33221100-5544-7766-8899-aabbccddeeff'),
+    ("ipv4_str('127.0.0.1')", None), ("ipv4_str('{1,2}')", None), ("mac_str(x'')", None),
+    ('ipv4_str(NULL)', None), ("ipsa_str('{1,2}')", None),
+    ('error_name(2)', 'ENOENT'), ('signal_name(15)', 'SIGTERM'), ('tcp_state(1)', 'ESTABLISHED'),
+    ('usymbol(NULL, 1)', None), ('usymbol(4096, 1)', '0x1000')])
+@pytest.mark.parallel
+def test_names_and_addresses(script, call, text):
+    assert query(script, f'SELECT {call}') == [[[text]]]
+
+
+@pytest.mark.parallel
+def test_hidden_columns(script, tmp_path):
+    """'*' does not include them; a stack has its outermost frame first."""
+    rows, = query(script, 'SELECT text, stack FROM sched_wakeup WHERE prio = 5')
+    assert rows == [['comm=sleeper pid=42 prio=5', None]]
+    path = tmp_path / 'stacks.script'
+    path.write_text('# attar script\nevent a:b n:u8 stack text:u8\n'
+                    '1 0 1/1 x a:b n=1 text=7 stack=0x1000,0x2000\n')
+    assert query(path, 'SELECT stack, text, n FROM b; SELECT * FROM b WHERE stack IS NULL') == [
+        [['[unknown]', 7, 1]], []]
 
 
 @pytest.mark.parallel
@@ -294,6 +330,18 @@ def test_pushed_down_text_and_own_filter():
     assert done['sections'][1]['rows'] == [
         ['sched_process_exec', 'kernel', '(filename == "/bin/true")']]
     assert done['notes']['seen'] == 3
+
+
+@pytest.mark.usefixtures('root')
+def test_stacks_and_user_symbols():
+    """All calls come from the C library's syscall()."""
+    rows, symbols = answers('-e', 'syscalls:sys_enter_getppid', '--verify', '--query',
+                            'SELECT stack, count(*) FROM sys_enter_getppid GROUP BY stack;'
+                            'SELECT usymbol(ip, tid), count(*) FROM sys_enter_getppid GROUP BY 1',
+                            '--', workload('threadcalls'), 7, 100)
+    assert sum(n for _, n in rows) == 700
+    assert all(stack.split(';')[-1] == 'syscall' for stack, _ in rows)
+    assert symbols == [['syscall', 700]]
 
 
 @pytest.mark.usefixtures('root')
