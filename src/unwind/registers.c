@@ -36,6 +36,12 @@ static const struct unwind_machine arm64 = {
 	.fp = 29,
 	.address_mask = 0xffffffffffffULL, /* above: pointer authentication, memory tags */
 	.sampled = (1ULL << ARM64_REGS) - 1,
+	/*
+	 * struct rt_sigframe of arch/arm64/kernel/signal.c: siginfo_t, then a ucontext_t with the
+	 * machine context at 176 (aligned to 16), in which the fault address precedes x0. The vdso
+	 * has no call frame information for the return from it since Linux 5.8.
+	 */
+	.signal_frame = 128 + 176 + 8,
 };
 
 const struct unwind_machine *unwind_machine_native(void)

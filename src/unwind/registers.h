@@ -22,6 +22,12 @@ struct unwind_machine {
 	uint8_t pc;            /* DWARF number that expressions use for the pc; 0: none */
 	uint64_t address_mask; /* bits of an address; others are a signature of the pointer */
 	uint64_t sampled;      /* mask of perf_event_attr.sample_regs_user */
+	/*
+	 * Offset from sp to the first register in the frame of a signal handler, where the
+	 * registers of the interrupted code are in the order of their DWARF numbers up to sp, then
+	 * pc; 0: call frame information describes it.
+	 */
+	uint16_t signal_frame;
 };
 
 /* That of this build; NULL: it is not supported. */

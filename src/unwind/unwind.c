@@ -14,6 +14,7 @@ struct cached {
 	attar_location location; /* 0: free */
 	const struct cfi_table *table;
 	const struct cfi_rules *rules; /* NULL: no CFI */
+	bool is_sigreturn; /* no CFI, called by the kernel's return from a signal handler */
 };
 
 struct unwind_cache {
@@ -184,7 +185,32 @@ static int step_fp(struct unwinder *u, enum attar_unwind_end *ret_end)
 	return 0;
 }
 
+/* ---- one frame by the registers that the kernel saved for a signal handler ---- */
+
+static int step_signal(struct unwinder *u, enum attar_unwind_end *ret_end)
+{
+	struct unwind_frame *f = &u->frame;
+	uint64_t saved = f->reg[f->machine->sp] + f->machine->signal_frame;
+
+	*ret_end = ATTAR_UNWIND_LOST;
+	for (unsigned i = 0; i <= f->machine->sp; i++)
+		if (!read_word(u, saved + 8 * i, &f->reg[i]))
+			return 1;
+	f->known = (1ULL << (f->machine->sp + 1)) - 1;
+	return !read_word(u, saved + 8 * (f->machine->sp + 1U), &f->pc);
+}
+
 /* ---- a stack ---- */
+
+/* The trampoline begins at the return address of the handler, one byte after the location. */
+static bool is_sigreturn(struct unwinder *u, attar_location location)
+{
+	struct attar_symbol symbol;
+
+	return u->frame.machine->signal_frame &&
+	       attar_symbols_resolve(u->space->symbols, location + 1, &symbol) == 0 &&
+	       !strcmp(symbol.name, "__kernel_rt_sigreturn");
+}
 
 static const struct cached *look_up(struct unwinder *u, attar_location location)
 {
@@ -195,12 +221,20 @@ static const struct cached *look_up(struct unwinder *u, attar_location location)
 	c->location = location;
 	c->table = symbols_cfi(u->space, location);
 	c->rules = cfi_table_find(c->table, location & PLACE_OFFSET);
+	c->is_sigreturn = !c->rules && is_sigreturn(u, location);
 	return c;
 }
 
 static bool is_code(attar_location location)
 {
 	return attar_location_dso(location) != ATTAR_DSO_UNKNOWN;
+}
+
+static int step(struct unwinder *u, const struct cached *code, enum attar_unwind_end *ret_end)
+{
+	if (code->rules)
+		return step_cfi(u, code->table, code->rules, ret_end);
+	return code->is_sigreturn ? step_signal(u, ret_end) : step_fp(u, ret_end);
 }
 
 static size_t walk(
@@ -225,15 +259,15 @@ static size_t walk(
 			location--;
 		locations[n++] = location;
 		code = look_up(u, location);
-		is_exact = code->rules && code->rules->is_signal;
+		is_exact = code->rules ? code->rules->is_signal : code->is_sigreturn;
 		u->beyond = false;
-		if (code->rules ? step_cfi(u, code->table, code->rules, ret_end)
-				: step_fp(u, ret_end)) {
+		if (step(u, code, ret_end)) {
 			if (*ret_end == ATTAR_UNWIND_LOST && u->beyond)
 				*ret_end = ATTAR_UNWIND_TRUNCATED;
 			return n;
 		}
-		*(code->rules ? &u->cache->stats.cfi_frames : &u->cache->stats.fp_frames) += 1;
+		*(code->rules || code->is_sigreturn ? &u->cache->stats.cfi_frames
+						    : &u->cache->stats.fp_frames) += 1;
 		/* A caller is above, but for a leaf function and a signal on another stack. */
 		if (u->frame.reg[u->frame.machine->sp] <= sp && !was_exact && !is_exact) {
 			*ret_end = ATTAR_UNWIND_LOST;
