@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Integers as digits, without printf. Each function writes at `to` and returns the end. */
+/*
+ * Integers as digits, without printf. Each function writes at `to` and returns the end. It may also
+ * overwrite what follows, but not more than DIGITS_MAX bytes in all.
+ */
 #ifndef BASE_DIGITS_H
 #define BASE_DIGITS_H
 
@@ -19,35 +22,59 @@ static inline unsigned digits_of(uint64_t n)
 	return guess + (n >= powers[guess]);
 }
 
-/* Exactly `digits` decimal digits, with leading zeroes; higher ones are cut off. */
+enum { DIGITS_WORD = 100000000 /* numbers below it have at most eight digits */ };
+
+/*
+ * The eight digits of n < DIGITS_WORD, with leading zeroes, the first one in the lowest byte. The
+ * number is split into two numbers below 10000, four below 100 and eight digits, at each step with
+ * one multiplication for all of them: x * 10486 >> 20 is x / 100, and x * 103 >> 10 is x / 10.
+ */
+static inline uint64_t digits_word(uint32_t n)
+{
+	uint64_t halves = n / 10000 | (uint64_t)(n % 10000) << 32, hundreds, pairs, tens;
+
+	hundreds = halves * 10486 >> 20 & 0x0000007f0000007f;
+	pairs = hundreds | (halves - hundreds * 100) << 16;
+	tens = pairs * 103 >> 10 & 0x000f000f000f000f;
+	return (tens | (pairs - tens * 10) << 8) + 0x3030303030303030;
+}
+
+/* Writes the bytes of a word, the lowest one first. */
+static inline void digits_put(char *to, uint64_t word)
+{
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+		word = __builtin_bswap64(word);
+	memcpy(to, &word, sizeof(word));
+}
+
+/* The last `digits` decimal digits (at least one) of n, with leading zeroes. */
 static inline char *digits_padded(char *to, uint64_t n, unsigned digits)
 {
-	static const char pairs[] = "00010203040506070809"
-				    "10111213141516171819"
-				    "20212223242526272829"
-				    "30313233343536373839"
-				    "40414243444546474849"
-				    "50515253545556575859"
-				    "60616263646566676869"
-				    "70717273747576777879"
-				    "80818283848586878889"
-				    "90919293949596979899";
-	char *end = to + digits;
-
-	for (char *at = end; digits >= 2; digits -= 2, n /= 100)
-		memcpy(at -= 2, pairs + n % 100 * 2, 2);
-	if (digits)
-		*to = (char)('0' + n % 10);
-	return end;
+	if (digits > 8) {
+		to = digits_padded(to, n / DIGITS_WORD, digits - 8);
+		digits = 8;
+	}
+	digits_put(to, digits_word((uint32_t)(n % DIGITS_WORD)) >> (64 - 8 * digits));
+	return to + digits;
 }
 
 static inline char *digits_u64(char *to, uint64_t n)
 {
+	uint64_t above = n / DIGITS_WORD;
+
 	if (n < 10) {
 		*to = (char)('0' + n);
 		return to + 1;
 	}
-	return digits_padded(to, n, digits_of(n));
+	if (n < DIGITS_WORD)
+		return digits_padded(to, n, digits_of(n));
+	if (above >= DIGITS_WORD) {
+		to = digits_padded(to, above / DIGITS_WORD, digits_of(above / DIGITS_WORD));
+		to = digits_padded(to, above, 8);
+	} else {
+		to = digits_padded(to, above, digits_of(above));
+	}
+	return digits_padded(to, n, 8);
 }
 
 static inline char *digits_i64(char *to, int64_t n)
@@ -69,23 +96,19 @@ static inline uint64_t digits_hex_word(uint32_t n)
 	return x + 0x3030303030303030 + letters * ('a' - '0' - 10);
 }
 
-/* In hexadecimal, lower case, without a prefix. May overwrite 16 bytes. */
+/* In hexadecimal, lower case, without a prefix. */
 static inline char *digits_hex(char *to, uint64_t n)
 {
 	unsigned digits = (67 - (unsigned)__builtin_clzll(n | 1)) / 4;
-	uint64_t shifted = n << (64 - 4 * digits), words[2];
+	uint64_t shifted = n << (64 - 4 * digits);
 
 	if (n < 10) {
 		*to = (char)('0' + n);
 		return to + 1;
 	}
-	words[0] = digits_hex_word((uint32_t)(shifted >> 32));
-	words[1] = digits <= 8 ? 0 : digits_hex_word((uint32_t)shifted);
-	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
-		words[0] = __builtin_bswap64(words[0]);
-		words[1] = __builtin_bswap64(words[1]);
-	}
-	memcpy(to, words, sizeof(words));
+	digits_put(to, digits_hex_word((uint32_t)(shifted >> 32)));
+	if (digits > 8)
+		digits_put(to + 8, digits_hex_word((uint32_t)shifted));
 	return to + digits;
 }
 

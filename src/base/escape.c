@@ -1,55 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/escape.h"
 
-#define EACH_BYTE(byte) (0x0101010101010101ULL * (byte))
+/* 16 bytes at a time: GCC and clang compile vectors to the instructions of each architecture. */
+typedef int8_t bytes16 __attribute__((vector_size(16)));
 
-/* In each byte below 0x80: the highest bit is set if the byte differs from `byte`. */
-static inline uint64_t differs(uint64_t word, unsigned byte)
+/* a and b: characters that are not plain; 0: none. */
+static inline bool is_plain(char c, char a, char b)
 {
-	return (word ^ EACH_BYTE(byte)) + EACH_BYTE(0x7f);
+	return (signed char)c >= 0x20 && c != 0x7f && c != a && c != b;
 }
 
-/* Whether the 8 bytes are 0x20 to 0x7e. Sums of bytes below 0x80 do not carry. */
-static inline bool is_plain_word(uint64_t word)
+/* is_plain() for each of 16 bytes. */
+static inline bool are_plain(const char *text, char a, char b)
 {
-	return !((~(word + EACH_BYTE(0x60)) | (word + EACH_BYTE(1)) | word) & EACH_BYTE(0x80));
+	uint64_t found[2];
+	bytes16 bytes;
+
+	memcpy(&bytes, text, sizeof(bytes));
+	bytes = (bytes < 0x20) | (bytes == 0x7f) | (bytes == (int8_t)a) | (bytes == (int8_t)b);
+	memcpy(found, &bytes, sizeof(found));
+	return !(found[0] | found[1]);
 }
 
-static inline bool is_plain(unsigned char c)
+/* The length of the text before its first character that is not printable ASCII, or is a or b. */
+static inline size_t plain_but(const char *text, size_t n, char a, char b)
 {
-	return c >= 0x20 && c < 0x7f;
+	size_t i = 0;
+
+	while (i + 16 <= n && are_plain(text + i, a, b))
+		i += 16;
+	if (n >= 16 && i + 16 > n && are_plain(text + n - 16, a, b))
+		return n;
+	while (i < n && is_plain(text[i], a, b))
+		i++;
+	return i;
 }
 
 size_t escape_plain(const char *text, size_t n)
 {
-	size_t i = 0;
-	uint64_t word;
-
-	for (; i + 8 <= n; i += 8) {
-		memcpy(&word, text + i, 8);
-		if (!is_plain_word(word))
-			break;
-	}
-	while (i < n && is_plain((unsigned char)text[i]))
-		i++;
-	return i;
+	return plain_but(text, n, 0, 0);
 }
 
-/* As escape_plain(), without the quote and the backslash. */
 static size_t plain_json(const char *text, size_t n)
 {
-	size_t i = 0;
-	uint64_t word;
-
-	for (; i + 8 <= n; i += 8) {
-		memcpy(&word, text + i, 8);
-		if (!is_plain_word(word) ||
-			~(differs(word, '"') & differs(word, '\\')) & EACH_BYTE(0x80))
-			break;
-	}
-	while (i < n && is_plain((unsigned char)text[i]) && text[i] != '"' && text[i] != '\\')
-		i++;
-	return i;
+	return plain_but(text, n, '"', '\\');
 }
 
 /* The length of the valid UTF-8 sequence at p (1 to 4), or 0. */
@@ -156,55 +150,55 @@ void escape_json(struct buf *b, const char *text, size_t n)
 /* A sign that starts a number does not start a formula. */
 static bool is_formula(const char *text, size_t n)
 {
-	if (!n || !memchr("=+-@", text[0], 4))
-		return false;
-	return !(n > 1 && strchr("+-", text[0]) && text[1] >= '0' && text[1] <= '9');
+	bool is_sign = n && (text[0] == '+' || text[0] == '-');
+
+	if (!is_sign)
+		return n && (text[0] == '=' || text[0] == '@');
+	return n == 1 || text[1] < '0' || text[1] > '9';
 }
 
-/* A field of plain characters that does not look like a formula. */
-static void escape_csv_plain(struct buf *b, const char *text, size_t n)
+/* A field with a comma, a quote or characters that are escaped. */
+static void escape_csv_special(struct buf *b, const char *text, size_t n)
 {
-	const char *quote = memchr(text, '"', n);
-	bool quoted = quote || memchr(text, ',', n);
+	struct buf field _cleanup_(buf_done) = {0};
+	const char *at, *quote;
+	bool quoted;
 
+	if (is_formula(text, n))
+		buf_char(&field, '\'');
+	escape_text(&field, text, n);
+	at = buf_text(&field);
+	n = field.len;
+	quoted = memchr(at, '"', n) || memchr(at, ',', n);
 	if (quoted)
 		buf_char(b, '"');
-	for (; quote; quote = memchr(text, '"', n)) {
-		size_t before = (size_t)(quote - text) + 1;
+	while ((quote = memchr(at, '"', n))) {
+		size_t before = (size_t)(quote - at) + 1;
 
-		buf_add(b, text, before);
+		buf_add(b, at, before);
 		buf_char(b, '"');
-		text += before;
+		at += before;
 		n -= before;
 	}
-	buf_add(b, text, n);
+	buf_add(b, at, n);
 	if (quoted)
 		buf_char(b, '"');
+	b->failed |= field.failed;
 }
 
 void escape_csv(struct buf *b, const char *text, size_t n)
 {
-	struct buf field _cleanup_(buf_done) = {0};
-	bool quote;
-
-	if (escape_plain(text, n) == n && !is_formula(text, n)) {
-		escape_csv_plain(b, text, n);
-		return;
-	}
-	if (is_formula(text, n))
-		buf_char(&field, '\'');
-	escape_text(&field, text, n);
-	quote = field.len && strpbrk(field.data, ",\"");
-	if (quote)
+	if (is_formula(text, n)) {
+		escape_csv_special(b, text, n);
+	} else if (plain_but(text, n, '"', ',') == n) {
+		buf_add(b, text, n);
+	} else if (plain_but(text, n, '"', 0) == n) {
 		buf_char(b, '"');
-	for (size_t i = 0; i < field.len; i++) {
-		if (field.data[i] == '"')
-			buf_char(b, '"');
-		buf_char(b, field.data[i]);
-	}
-	if (quote)
+		buf_add(b, text, n);
 		buf_char(b, '"');
-	b->failed |= field.failed;
+	} else {
+		escape_csv_special(b, text, n);
+	}
 }
 
 void escape_html(struct buf *b, const char *text, size_t n)

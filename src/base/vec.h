@@ -23,7 +23,10 @@
 int vec_grow(void **at, size_t *size, size_t n, size_t more, size_t element);
 
 #define vec_reserve(v, more)                                                                       \
-	vec_grow((void **)&(v)->at, &(v)->size, (v)->n, (more), sizeof(*(v)->at))
+	(likely((more) <= (v)->size - (v)->n)                                                      \
+			? 0                                                                        \
+			: vec_grow((void **)&(v)->at, &(v)->size, (v)->n, (more),                  \
+				  sizeof(*(v)->at)))
 #define vec_push(v, ...) (vec_reserve(v, 1) < 0 ? -ENOMEM : ((v)->at[(v)->n++] = (__VA_ARGS__), 0))
 /* Appends a zeroed element; returns its address, or NULL if out of memory. */
 #define vec_add(v)                                                                                 \

@@ -25,7 +25,9 @@ struct print_piece {
 	struct print_number {
 		uint32_t offset; /* in the record */
 		uint8_t size;    /* 1, 2, 4, 8 bytes */
-		bool is_signed;
+		uint8_t unused;  /* high bits of 64 that are not of the printed number */
+		bool is_signed;  /* the printed number */
+		bool is_hex;
 		uint8_t width;   /* at least so many characters */
 		bool has_zeroes; /* pads with zeroes instead of spaces */
 	} quick;
@@ -78,13 +80,22 @@ void print_form(struct print_run *run, const char *fmt, ...) ATTAR_PRINTF(2, 3);
 /* Writes a space unless it is first, and "name=value". */
 void print_field(struct print_run *run, const struct attar_field *field);
 
-/* Writes the integer of a piece; false: it is not in the record. */
-bool print_number(struct print_run *run, const struct print_piece *piece);
+/* The text before the conversion of a piece, before_len bytes. */
+static inline const char *print_text_before(
+	const struct print_run *run, const struct print_piece *piece)
+{
+	return run->record.expr->strings.at + piece->before;
+}
+
+static inline void print_before(struct print_run *run, const struct print_piece *piece)
+{
+	print_text(run, print_text_before(run, piece), piece->before_len);
+}
 
 /* Writes the output of a complete program. */
 void print_program(struct print_run *run);
 
-/* Writes a conversion, and the text before it. */
+/* Writes a conversion of any kind, and the text before it. */
 void print_conversion(struct print_run *run, const struct print_piece *piece);
 
 /* Writes a node as "%s" does. */

@@ -282,8 +282,8 @@ void print_conversion(struct print_run *run, const struct print_piece *piece)
 	int width, precision;
 	int32_t node;
 
-	print_text(run, run->record.expr->strings.at + piece->before, piece->before_len);
-	if (!piece->conversion || (piece->quick.size && print_number(run, piece)))
+	print_before(run, piece);
+	if (!piece->conversion)
 		return;
 	node = chosen(run, piece->node);
 	if (node_at(run, node)->is_unknown) {
@@ -303,10 +303,4 @@ void print_conversion(struct print_run *run, const struct print_piece *piece)
 		put_padded(run, piece, node, width, precision);
 	else
 		print_string(run, node);
-}
-
-void print_program(struct print_run *run)
-{
-	vec_each (&run->program->pieces, piece)
-		print_conversion(run, piece);
 }

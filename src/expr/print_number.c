@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The common conversions of print formats, %d, %u and %x of a field at a fixed offset, without
- * evaluating an expression and without printf.
+ * evaluating an expression and without printf. Where they are in the record and what they print is
+ * determined once, in print_find_numbers().
  */
 #include "base/digits.h"
 #include "expr/print.h"
@@ -45,6 +46,20 @@ static void locate(const struct expr *expr, int32_t index, struct print_number *
 		.is_signed = array->type.is_signed};
 }
 
+/*
+ * The number that is printed is the field, or its low bits, as a signed or unsigned number. False:
+ * it is neither, because a signed field becomes a larger unsigned number.
+ */
+static bool find_bits(const struct print_piece *piece, struct print_number *number)
+{
+	bool is_larger = piece->bits > number->size * 8, is_signed_field = number->is_signed;
+
+	number->unused = (uint8_t)(64 - MIN((unsigned)piece->bits, number->size * 8U));
+	number->is_signed = piece->conversion == 'd' && (!is_larger || is_signed_field);
+	number->is_hex = piece->conversion == 'x';
+	return !is_larger || !is_signed_field || number->is_signed;
+}
+
 void print_find_numbers(struct print_program *program)
 {
 	vec_each (&program->pieces, piece) {
@@ -53,44 +68,62 @@ void print_find_numbers(struct print_program *program)
 		if (!piece->conversion || !is_simple(piece))
 			continue;
 		locate(&program->expr, piece->node, number);
-		if (number->size > 8 || number->size & (number->size - 1))
+		if (number->size > 8 || number->size & (number->size - 1) ||
+			!find_bits(piece, number))
 			number->size = 0;
 		number->width = (uint8_t)MAX(piece->width, 0);
 		number->has_zeroes = piece->flags[0] == '0';
 	}
 }
 
-static uint64_t load(const struct print_number *number, const uint8_t *at)
+static inline uint64_t load(const uint8_t *at, unsigned size)
 {
-	struct attar_number_type type = {.size = number->size, .is_signed = number->is_signed};
+	union {
+		uint64_t u64;
+		uint32_t u32;
+		uint16_t u16;
+	} value;
 
-	return attar_number_u64(&type, at);
+	switch (size) {
+	case 8:
+		memcpy(&value.u64, at, 8);
+		return value.u64;
+	case 4:
+		memcpy(&value.u32, at, 4);
+		return value.u32;
+	case 2:
+		memcpy(&value.u16, at, 2);
+		return value.u16;
+	default:
+		return *at;
+	}
 }
 
-/* The value as an integer of the conversion's size: what %d, %u or %x print, and its sign. */
-static inline uint64_t convert(const struct print_piece *piece, uint64_t value, bool *ret_negative)
+/* The number without its sign. */
+static inline uint64_t magnitude(
+	const struct print_number *number, const uint8_t *raw, bool *ret_negative)
 {
-	unsigned unused = 64U - piece->bits;
-	bool is_signed = piece->conversion == 'd';
-	int64_t shifted = (int64_t)(value << unused);
+	uint64_t shifted = load(raw + number->offset, number->size) << number->unused;
+	int64_t value = (int64_t)shifted >> number->unused;
 
-	*ret_negative = is_signed && shifted < 0;
-	value = is_signed ? (uint64_t)(shifted >> unused) : (uint64_t)shifted >> unused;
-	return *ret_negative ? 0 - value : value;
+	*ret_negative = number->is_signed && value < 0;
+	if (!number->is_signed)
+		return shifted >> number->unused;
+	return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-static inline char *add_digits(char *to, const struct print_piece *piece, uint64_t value)
+static inline char *add_digits(char *to, const struct print_number *number, uint64_t value)
 {
-	return piece->conversion == 'x' ? digits_hex(to, value) : digits_u64(to, value);
+	return number->is_hex ? digits_hex(to, value) : digits_u64(to, value);
 }
 
-static void put_padded(
-	struct print_run *run, const struct print_piece *piece, uint64_t value, bool is_negative)
+static void put_padded(struct print_run *run, const struct print_number *number)
 {
-	char text[WIDTH_MAX + DIGITS_MAX + 1], *start = text + WIDTH_MAX + 1,
-					       *end = add_digits(start, piece, value);
-	const struct print_number *number = &piece->quick;
+	char text[WIDTH_MAX + DIGITS_MAX + 1], *start = text + WIDTH_MAX + 1, *end;
+	bool is_negative;
+	uint64_t value = magnitude(number, run->record.raw, &is_negative);
 
+	end = add_digits(start, number, value);
 	while (number->has_zeroes && end - start + is_negative < number->width)
 		*--start = '0';
 	if (is_negative)
@@ -100,25 +133,38 @@ static void put_padded(
 	print_text(run, start, (size_t)(end - start));
 }
 
-bool print_number(struct print_run *run, const struct print_piece *piece)
+/* The number, and the text before it. */
+static inline void put_number(struct print_run *run, const struct print_piece *piece)
 {
 	const struct print_number *number = &piece->quick;
 	bool is_negative;
 	uint64_t value;
 	char *to;
 
-	if ((size_t)number->offset + number->size > run->record.size)
-		return false;
-	value = convert(piece, load(number, run->record.raw + number->offset), &is_negative);
-	if (unlikely(number->width || run->len + DIGITS_MAX + 2 > run->max)) {
-		put_padded(run, piece, value, is_negative);
-		return true;
+	if (unlikely(number->width || run->len + piece->before_len + DIGITS_MAX + 2 > run->max)) {
+		print_before(run, piece);
+		put_padded(run, number);
+		return;
 	}
 	to = run->at + run->len;
+	base_copy_short(to, print_text_before(run, piece), piece->before_len);
+	to += piece->before_len;
+	value = magnitude(number, run->record.raw, &is_negative);
 	if (is_negative)
 		*to++ = '-';
-	to = add_digits(to, piece, value);
+	to = add_digits(to, number, value);
 	*to = '\0';
 	run->len = (size_t)(to - run->at);
-	return true;
+}
+
+void print_program(struct print_run *run)
+{
+	vec_each (&run->program->pieces, piece) {
+		const struct print_number *number = &piece->quick;
+
+		if (likely(number->size) && number->offset + number->size <= run->record.size)
+			put_number(run, piece);
+		else
+			print_conversion(run, piece);
+	}
 }

@@ -76,25 +76,29 @@ static struct json_fields *fields_of(const struct attar_format *format)
 	return fields;
 }
 
+static void add_real(struct buf *b, double real)
+{
+	if (isfinite(real))
+		number_double(b, real);
+	else
+		buf_str(b, "null");
+}
+
+static inline char *put_integer(char *to, const struct attar_number_type *type, const void *at)
+{
+	return type->is_signed ? digits_i64(to, attar_number_i64(type, at))
+			       : digits_u64(to, attar_number_u64(type, at));
+}
+
 static void add_number(struct buf *b, const struct attar_number_type *type, const void *at)
 {
-	double real;
-
 	if (type->is_float) {
-		real = attar_number_double(type, at);
-		if (isfinite(real))
-			number_double(b, real);
-		else
-			buf_str(b, "null");
+		add_real(b, attar_number_double(type, at));
 		return;
 	}
-	if (!buf_reserve(b, DIGITS_MAX + 1))
+	if (!buf_reserve(b, DIGITS_MAX))
 		return;
-	b->len =
-		(size_t)((type->is_signed ? digits_i64(b->data + b->len, attar_number_i64(type, at))
-					  : digits_u64(
-						    b->data + b->len, attar_number_u64(type, at))) -
-			 b->data);
+	b->len = (size_t)(put_integer(b->data + b->len, type, at) - b->data);
 	b->data[b->len] = '\0';
 }
 
@@ -106,6 +110,30 @@ static void add_numbers(
 			buf_char(b, ',');
 		add_number(b, type, at + i);
 	}
+}
+
+/* A field at a fixed offset, and the text before it. */
+static void add_fixed(struct buf *b, const struct json_field *f, const char *prefix,
+	size_t prefix_len, const struct fields *fields)
+{
+	const char *at = (const char *)fields->raw + f->field->offset;
+	size_t size = f->type.size, len = f->type.is_array ? f->field->size / size * size : size;
+	char *to;
+
+	if (!buf_reserve(b, prefix_len + len / size * (DIGITS_MAX + 1) + 1))
+		return;
+	to = b->data + b->len;
+	base_copy_short(to, prefix, prefix_len);
+	to += prefix_len;
+	for (size_t i = 0; i < len; i += size) {
+		if (i)
+			*to++ = ',';
+		to = put_integer(to, &f->type, at + i);
+	}
+	if (f->type.is_array)
+		*to++ = ']';
+	*to = '\0';
+	b->len = (size_t)(to - b->data);
 }
 
 static void add_bytes(struct buf *b, const uint8_t *at, size_t len)
@@ -148,15 +176,16 @@ bool fields_json(struct buf *b, const struct fields *fields, bool is_first)
 		return false;
 	}
 	vec_each (&json->list, f) {
-		const struct attar_field *field = f->field;
+		const char *prefix = json->prefixes.data + f->prefix + is_first;
+		size_t prefix_len = f->prefix_len - is_first;
 
-		buf_add(b, json->prefixes.data + f->prefix + is_first, f->prefix_len - is_first);
 		is_first = false;
-		if (f->is_fixed && (size_t)field->offset + field->size <= fields->size)
-			add_numbers(b, &f->type, (const char *)fields->raw + field->offset,
-				f->type.is_array ? field->size : f->type.size);
-		else
-			add_value(b, f, fields);
+		if (f->is_fixed && (size_t)f->field->offset + f->field->size <= fields->size) {
+			add_fixed(b, f, prefix, prefix_len, fields);
+			continue;
+		}
+		buf_add(b, prefix, prefix_len);
+		add_value(b, f, fields);
 		if (f->type.is_array)
 			buf_char(b, ']');
 	}

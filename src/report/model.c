@@ -223,21 +223,6 @@ void attar_section_row(struct attar_section *section)
 	section->filled = 0;
 }
 
-void section_fill(struct attar_section *section, struct cell cell)
-{
-	size_t at = section->kinds.n - section->columns.n + section->filled;
-
-	if (section->report->fault)
-		return;
-	if (!section->rows || section->filled == section->columns.n) {
-		report_set_failed(section->report, "a cell was added after the last column");
-		return;
-	}
-	section->kinds.at[at] = (uint8_t)cell.kind;
-	section->values.at[at] = cell.bits;
-	section->filled++;
-}
-
 void attar_cell_u64(struct attar_section *section, uint64_t value)
 {
 	CHECK_ARG_OR(section, "section", );
@@ -382,13 +367,6 @@ const char *report_text(const struct attar_report *report, uint32_t id)
 const char *section_text(const struct attar_section *section, uint32_t id)
 {
 	return intern_get(&section->report->strings, id);
-}
-
-struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column)
-{
-	size_t at = (size_t)row * section->columns.n + column;
-
-	return (struct cell){section->kinds.at[at], .bits = section->values.at[at]};
 }
 
 const char *section_detail(const struct attar_section *section, size_t at)

@@ -165,9 +165,28 @@ void report_clear_rows(struct attar_report *report);
 size_t report_bytes(const struct attar_report *report);
 
 /* Sets the next cell of the newest row. */
-void section_fill(struct attar_section *section, struct cell cell);
+static inline void section_fill(struct attar_section *section, struct cell cell)
+{
+	size_t at = section->kinds.n - section->columns.n + section->filled;
 
-struct cell section_cell(const struct attar_section *section, uint32_t row, size_t column);
+	if (unlikely(section->report->fault != NULL))
+		return;
+	if (unlikely(!section->rows || section->filled == section->columns.n)) {
+		report_set_failed(section->report, "a cell was added after the last column");
+		return;
+	}
+	section->kinds.at[at] = (uint8_t)cell.kind;
+	section->values.at[at] = cell.bits;
+	section->filled++;
+}
+
+static inline struct cell section_cell(
+	const struct attar_section *section, uint32_t row, size_t column)
+{
+	size_t at = row * section->columns.n + column;
+
+	return (struct cell){(enum cell_kind)section->kinds.at[at], .bits = section->values.at[at]};
+}
 
 /* A detail line without its indentation. */
 const char *section_detail(const struct attar_section *section, size_t at);

@@ -203,7 +203,7 @@ static void utc_time(struct buf *b, uint64_t time)
 /* The part of a second after a point. */
 static void add_fraction(struct buf *b, uint64_t value, unsigned digits)
 {
-	if (!buf_reserve(b, digits + 1))
+	if (!buf_reserve(b, DIGITS_MAX + 1))
 		return;
 	b->data[b->len++] = '.';
 	b->len = (size_t)(digits_padded(b->data + b->len, value, digits) - b->data);

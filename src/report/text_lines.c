@@ -145,12 +145,16 @@ static bool is_last(const struct lines *l, size_t column)
 static unsigned measure_column(struct lines *l, size_t column)
 {
 	bool is_id = l->s->columns.at[column].unit == ATTAR_UNIT_ID;
+	struct cell above = {CELL_NONE};
 	unsigned widest = 0;
 	uint64_t largest = 0;
 
 	for (uint32_t row = 0; row < l->s->rows; row++) {
 		struct cell cell = section_cell(l->s, row, column);
 
+		if (cell.kind == above.kind && cell.bits == above.bits)
+			continue;
+		above = cell;
 		if (is_id && cell.kind == CELL_U64)
 			largest = MAX(largest, cell.u64);
 		else
@@ -178,31 +182,65 @@ static int measure(struct lines *l)
 	return 0;
 }
 
-static void add_spaces(struct buf *b, unsigned n)
+static inline void add_spaces(struct buf *b, unsigned n)
 {
-	if (!buf_reserve(b, n))
+	enum { FEW = 16 };
+
+	if (!buf_reserve(b, MAX(n, (unsigned)FEW)))
 		return;
-	memset(b->data + b->len, ' ', n);
+	memset(b->data + b->len, ' ', FEW); /* without a call */
+	if (unlikely(n > FEW))
+		memset(b->data + b->len, ' ', n);
 	b->len += n;
 	b->data[b->len] = '\0';
 }
 
-static void add_cell(struct lines *l, size_t column, struct cell cell)
+/* An identifier, aligned to the right. */
+static void add_id(struct buf *b, unsigned wanted, uint64_t id)
+{
+	unsigned width = digits_of(id);
+
+	add_spaces(b, wanted > width ? wanted - width : 0);
+	buf_u64(b, id);
+}
+
+/* Any cell but text. Returns its width if spaces follow it. */
+static unsigned add_aligned(struct lines *l, size_t column, struct cell cell)
 {
 	unsigned wanted = l->columns.at[column].width, width = 0;
 	struct buf *b = &l->r->out;
-	bool right = !l->columns.at[column].text, last = is_last(l, column);
+	bool right = !l->columns.at[column].text;
 
+	if (right && cell.kind == CELL_U64 && l->s->columns.at[column].unit == ATTAR_UNIT_ID) {
+		add_id(b, wanted, cell.u64);
+		return wanted;
+	}
 	if (right && (width = width_in(l, column, cell)) < wanted)
 		add_spaces(b, wanted - width);
-	if (cell.kind == CELL_TEXT)
-		width = add_text(l, b, column, cell.text);
-	else if (last || right)
+	if (is_last(l, column) || right)
 		add_other(l, b, column, cell);
 	else if ((width = width_in(l, column, cell)) > 0)
 		buf_add(b, l->scratch.data, l->scratch.len);
-	if (!last)
-		add_spaces(b, GAP + (!right && width < wanted ? wanted - width : 0));
+	return right ? wanted : width;
+}
+
+static void add_cell(struct lines *l, size_t column, struct cell cell)
+{
+	unsigned wanted = l->columns.at[column].width, width;
+	struct buf *b = &l->r->out;
+
+	if (cell.kind != CELL_TEXT) {
+		width = add_aligned(l, column, cell);
+	} else if (l->columns.at[column].text) {
+		width = add_text(l, b, column, cell.text);
+	} else { /* the name of the column, aligned as its numbers */
+		width = text_of(l, column, cell.text)->width;
+		add_spaces(b, width < wanted ? wanted - width : 0);
+		add_text(l, b, column, cell.text);
+		width = wanted;
+	}
+	if (!is_last(l, column))
+		add_spaces(b, GAP + (width < wanted ? wanted - width : 0));
 }
 
 static void add_heading(struct lines *l)

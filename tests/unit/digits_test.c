@@ -22,6 +22,9 @@ static void assert_digits(uint64_t n)
 	*digits_padded(ours, n % 1000000, 6) = '\0';
 	snprintf(expected, sizeof(expected), "%06llu", (unsigned long long)(n % 1000000));
 	assert_string_equal(ours, expected);
+	*digits_padded(ours, n, 9) = '\0';
+	snprintf(expected, sizeof(expected), "%09llu", (unsigned long long)(n % 1000000000));
+	assert_string_equal(ours, expected);
 }
 
 /* Powers of 2 and 10 and their neighbors are where the number of digits changes. */
