@@ -6,6 +6,8 @@ threads, with the fields that perf record and attar record request. Ours is the 
 the file (bench/decode_recording.c): decoded, in order of time, with threads. The peer reads the
 same bytes with read(2) and steps from record to record. Both are CPU time. Instructions are those
 in user space, counted by callgrind, which does not depend on the load of the machine.
+
+The peak memory is that of attar top and attar trace that read a million events, and ten million.
 """
 import re
 import shutil
@@ -13,10 +15,11 @@ import subprocess
 
 EVENTS = 1000000
 COUNTED = 200000
+PROFILERS = ['top', 'trace']
 
 
 def write(bench, events, layout):
-    path = bench.scratch / f'{layout}.data'
+    path = bench.scratch / f'{layout}.{events}.data'
     with path.open('wb') as out:
         subprocess.run([bench.tool('write_recording'), str(events), layout], stdout=out,
                        check=True)
@@ -28,6 +31,12 @@ def instructions(bench, events, *command):
     done = subprocess.run(['valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null',
                            *map(str, command)], capture_output=True, text=True, check=True)
     return int(re.search(r'Collected : (\d+)', done.stderr)[1]) / events
+
+
+def memory(bench, path, profiler):
+    """The peak memory in MB."""
+    return bench.cost(bench.attar, profiler, '-q', '-e', 'cpu-clock', '--format', 'csv', '--input',
+                      path)['rss'] / 1e6
 
 
 def run(bench):
@@ -46,3 +55,10 @@ def run(bench):
             count.add(instructions(bench, COUNTED, decode, path),
                       instructions(bench, COUNTED, decode, 'walk', path))
         path.unlink()
+    paths = {events: write(bench, events, 'attar') for events in (EVENTS, 10 * EVENTS)}
+    for profiler in PROFILERS:
+        peak = bench.compare(f'peak memory of {profiler}, {10 * EVENTS} events', 'MB',
+                             f'{EVENTS} events', 1.05, worst=True)
+        for _ in bench.rounds():
+            few, many = (memory(bench, path, profiler) for path in paths.values())
+            peak.add(many, few)
