@@ -137,6 +137,8 @@ void kp_list_free(struct kp_list *list)
 		arena_unref(list->arenas[i]);
 	free(list->arenas);
 	free(list->frames);
+	if (list->array != list->rows)
+		free(list->array);
 	free(list->rows);
 	free(list);
 }
@@ -204,33 +206,39 @@ enum { BUCKETS = 1 << 12 };
 static struct kp_list *buckets[BUCKETS];
 static pthread_mutex_t buckets_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct kp_list **bucket_of(const struct PmuData *rows)
+static struct kp_list **bucket_of(const void *array)
 {
-	return &buckets[((uintptr_t)rows >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 52];
+	return &buckets[((uintptr_t)array >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 52];
 }
 
-struct PmuData *kp_list_publish(struct kp_list *list)
+void *kp_list_publish_as(struct kp_list *list, void *array)
 {
 	struct kp_list **bucket;
 
-	if (list->n == 0) {
+	list->array = array;
+	if (!array) {
 		kp_list_free(list);
 		return NULL;
 	}
-	bucket = bucket_of(list->rows);
+	bucket = bucket_of(array);
 	pthread_mutex_lock(&buckets_lock);
 	list->next = *bucket;
 	*bucket = list;
 	pthread_mutex_unlock(&buckets_lock);
-	return list->rows;
+	return array;
 }
 
-static struct kp_list *find(const struct PmuData *rows, bool take)
+struct PmuData *kp_list_publish(struct kp_list *list)
 {
-	struct kp_list **at = bucket_of(rows), *found;
+	return kp_list_publish_as(list, list->n > 0 ? list->rows : NULL);
+}
+
+static struct kp_list *find(const void *array, bool take)
+{
+	struct kp_list **at = bucket_of(array), *found;
 
 	pthread_mutex_lock(&buckets_lock);
-	while (*at && (*at)->rows != rows)
+	while (*at && (*at)->array != array)
 		at = &(*at)->next;
 	found = *at;
 	if (found && take)
@@ -239,14 +247,19 @@ static struct kp_list *find(const struct PmuData *rows, bool take)
 	return found;
 }
 
-struct kp_list *kp_list_find(const struct PmuData *rows)
+struct kp_list *kp_list_find(const void *array)
 {
-	return find(rows, false);
+	return find(array, false);
 }
 
-struct kp_list *kp_list_take(const struct PmuData *rows)
+void kp_list_release(const void *array, const char *function)
 {
-	return find(rows, true);
+	struct kp_list *list = array ? find(array, true) : NULL;
+
+	if (array && !list)
+		kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
+			"%s(): this is not data that was read, or it is already freed", function);
+	kp_list_free(list);
 }
 
 int kp_list_resolve(struct kp_list *list)
@@ -287,16 +300,8 @@ struct SampleRawData *kp_raw_new(
 
 void PmuDataFree(struct PmuData *rows)
 {
-	struct kp_list *list;
-
 	kp_begin();
-	if (!rows)
-		return;
-	list = kp_list_take(rows);
-	if (!list)
-		kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
-			"PmuDataFree(): not data of PmuRead(), or already freed");
-	kp_list_free(list);
+	kp_list_release(rows, "PmuDataFree");
 }
 
 int PmuAppendData(struct PmuData *from_rows, struct PmuData **to_rows)
@@ -320,7 +325,7 @@ int PmuAppendData(struct PmuData *from_rows, struct PmuData **to_rows)
 		return kp_error(COMMON_ERR_NOMEM, "PmuAppendData(): out of memory");
 	}
 	if (to)
-		kp_list_free(kp_list_take(*to_rows));
+		kp_list_release(*to_rows, "PmuAppendData");
 	n = joined->n;
 	*to_rows = kp_list_publish(joined);
 	return (int)n;

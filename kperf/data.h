@@ -56,6 +56,7 @@ struct kp_list {
 	size_t n, room;
 	struct kp_arena **arenas; /* the first is its own */
 	size_t n_arenas;
+	void *array;          /* that the caller has: rows, or an array of another type */
 	struct kp_list *next; /* in the table of arrays that callers have */
 };
 
@@ -76,11 +77,14 @@ int kp_list_append(struct kp_list *to, const struct kp_list *from);
 /* The caller gets the array; an empty list is freed and is NULL. */
 struct PmuData *kp_list_publish(struct kp_list *list);
 
-/* The list of an array that a caller has, NULL: there is none. */
-struct kp_list *kp_list_find(const struct PmuData *rows);
+/* The same with an array of another type, from malloc(3); NULL: nothing. */
+void *kp_list_publish_as(struct kp_list *list, void *array);
 
-/* As kp_list_find(); the caller of the library no longer has it. */
-struct kp_list *kp_list_take(const struct PmuData *rows);
+/* The list of an array that a caller has, NULL: there is none. */
+struct kp_list *kp_list_find(const void *array);
+
+/* Frees the list of an array that a caller has; otherwise the call of the function has failed. */
+void kp_list_release(const void *array, const char *function);
 
 /* Sets the stacks of all rows that have frames. Takes the locks of origins. 0 or -ENOMEM. */
 int kp_list_resolve(struct kp_list *list);

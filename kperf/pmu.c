@@ -157,28 +157,14 @@ static int disable(struct kp_task *task)
 	return r;
 }
 
-static int with_task(int pd, int (*call)(struct kp_task *task))
-{
-	struct kp_task *task;
-	int r;
-
-	kp_begin();
-	task = kp_task_get(pd, KP_KIND_PMU);
-	if (!task)
-		return Perrorno();
-	r = call(task);
-	kp_task_put(task);
-	return r;
-}
-
 int PmuEnable(int pd)
 {
-	return with_task(pd, enable);
+	return kp_task_call(pd, KP_KIND_PMU, kp_task_enable);
 }
 
 int PmuDisable(int pd)
 {
-	return with_task(pd, disable);
+	return kp_task_call(pd, KP_KIND_PMU, kp_task_disable);
 }
 
 /* The task's lock is held. */

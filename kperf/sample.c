@@ -266,3 +266,25 @@ int kp_sample_read(struct kp_task *task, struct kp_list *list)
 		r = kp_list_resolve(list);
 	return r < 0 ? kp_fail(COMMON_ERR_NOMEM, "out of memory") : SUCCESS;
 }
+
+int kp_sample_each(struct kp_task *task, kp_sample_fn *fn, void *ctx, struct kp_list **ret_memory)
+{
+	struct kp_list *memory = kp_list_new(task->origin);
+	struct attar_event event;
+	int r;
+
+	if (!memory)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	pthread_mutex_lock(&task->origin->lock);
+	while ((r = attar_stream_next(task->stream, &event)) > 0)
+		if (event.record->type == PERF_RECORD_SAMPLE && event.counter < task->n_counters &&
+			(r = fn(ctx, &event, memory)) < 0)
+			break;
+	warn_of_losses(task);
+	pthread_mutex_unlock(&task->origin->lock);
+	if (r == 0)
+		*ret_memory = memory;
+	else
+		kp_list_free(memory);
+	return r < 0 ? kp_fail_errno(r, UNKNOWN_ERROR) : SUCCESS;
+}

@@ -55,7 +55,7 @@ struct AsmCode {
 /* Starts the resolver; every other function does it too. */
 void SymResolverInit(void);
 
-/* Frees the resolver. Symbols and stacks that it returned stay valid until they are freed. */
+/* Frees the resolver. Symbols that it returned stay valid until they are freed. */
 void SymResolverDestroy(void);
 
 /*

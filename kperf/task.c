@@ -164,3 +164,19 @@ int kp_task_disable(struct kp_task *task)
 	}
 	return kp_forks_switch(task->forks, false);
 }
+
+int kp_task_call(int pd, enum kp_kind kind, int (*call)(struct kp_task *task))
+{
+	struct kp_task *task;
+	int r;
+
+	kp_begin();
+	task = kp_task_get(pd, kind);
+	if (!task)
+		return Perrorno();
+	pthread_mutex_lock(&task->lock);
+	r = call(task);
+	pthread_mutex_unlock(&task->lock);
+	kp_task_put(task);
+	return r;
+}

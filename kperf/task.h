@@ -90,6 +90,9 @@ void kp_task_remove(int pd, enum kp_kind kind);
 /* A task that is not in the table yet; NULL: the call has failed. */
 struct kp_task *kp_task_new(enum kp_kind kind, enum PmuTaskType type, struct kp_origin *origin);
 
+/* Calls the function with the lock, for functions of the interface. */
+int kp_task_call(int pd, enum kp_kind kind, int (*call)(struct kp_task *task));
+
 /* What follows is called with the lock. It returns SUCCESS, or the code of the failed call. */
 int kp_task_enable(struct kp_task *task);
 int kp_task_disable(struct kp_task *task);
@@ -121,6 +124,10 @@ void kp_sample_attr(const struct kp_task *task, const struct PmuAttr *attr,
 int kp_sample_open(struct kp_task *task);
 int kp_sample_enable(struct kp_task *task);
 int kp_sample_read(struct kp_task *task, struct kp_list *list);
+
+/* Called for each sample of the task's counters; memory is of a new list. 0 or a negative errno. */
+typedef int kp_sample_fn(void *ctx, const struct attar_event *event, struct kp_list *memory);
+int kp_sample_each(struct kp_task *task, kp_sample_fn *fn, void *ctx, struct kp_list **ret_memory);
 
 /* Off-CPU periods: blocked.c. NULL if out of memory. */
 struct kp_blocked *kp_blocked_new(bool is_clock);

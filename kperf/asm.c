@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Machine code as text, by objdump(1). */
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "elf_file.h"
+#include "error.h"
+#include "symbol.h"
+
+extern char **environ;
+
+/* Starts objdump; its output is *ret_out. 0: it cannot be started. */
+static pid_t start_objdump(const char *path, unsigned long start, unsigned long end, FILE **ret_out)
+{
+	char from[64], to[64];
+	const char *const argv[] = {
+		"objdump", "-d", "--no-show-raw-insn", from, to, "--", path, NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t pid = 0;
+	int ends[2], r;
+
+	snprintf(from, sizeof(from), "--start-address=0x%lx", start);
+	snprintf(to, sizeof(to), "--stop-address=0x%lx", end);
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return 0;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	r = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	*ret_out = r == 0 ? fdopen(ends[0], "r") : NULL;
+	if (!*ret_out)
+		close(ends[0]);
+	return r == 0 ? pid : 0;
+}
+
+/* "0000000000001129 <main>:" begins a function, "    1129:\tpush %rbp" is an instruction. */
+static struct StackAsm *parse_line(char *line, const char *function, unsigned long function_at)
+{
+	unsigned long address;
+	int used = 0;
+	struct StackAsm *new;
+
+	if (sscanf(line, " %lx:%n", &address, &used) != 1 || used == 0)
+		return NULL;
+	line += used + strspn(line + used, " \t");
+	line[strcspn(line, "\n")] = '\0';
+	new = calloc(1, sizeof(*new));
+	if (!new)
+		return NULL;
+	new->asmCode = calloc(1, sizeof(*new->asmCode));
+	new->funcName = strdup(function);
+	if (!new->asmCode || !new->funcName) {
+		FreeAsmStack(new);
+		return NULL;
+	}
+	new->funcStartAddr = function_at;
+	new->functFileOffset = address - function_at;
+	new->asmCode->addr = address;
+	new->asmCode->code = strdup(line);
+	return new;
+}
+
+static struct StackAsm *parse(FILE *out)
+{
+	struct StackAsm *first = NULL, **end = &first;
+	char line[1024], function[512] = "", name[512];
+	unsigned long function_at = 0, address;
+
+	while (fgets(line, sizeof(line), out)) {
+		if (sscanf(line, "%lx <%511[^>]>:", &address, name) == 2 && line[0] != ' ') {
+			strcpy(function, name);
+			function_at = address;
+			continue;
+		}
+		*end = parse_line(line, function, function_at);
+		if (*end)
+			end = &(*end)->next;
+	}
+	return first;
+}
+
+struct StackAsm *SymResolverAsmCode(const char *path, unsigned long start, unsigned long end)
+{
+	struct StackAsm *code = NULL;
+	struct elf_file file;
+	FILE *out = NULL;
+	pid_t pid;
+
+	kp_begin();
+	if (start >= end) {
+		kp_fail(LIBSYM_ERR_START_SMALLER_END, "the range 0x%lx to 0x%lx is empty", start,
+			end);
+		return NULL;
+	}
+	if (elf_file_read(path, &file) != SUCCESS)
+		return NULL;
+	elf_file_done(&file);
+	pid = start_objdump(path, start, end, &out);
+	if (out) {
+		code = parse(out);
+		fclose(out);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (!code)
+		kp_fail(LIBSYM_ERR_CMD_OPERATE_FAILED,
+			"objdump (package binutils) shows no code at 0x%lx of %s", start, path);
+	return code;
+}
+
+void FreeAsmStack(struct StackAsm *code)
+{
+	for (struct StackAsm *next; code; code = next) {
+		next = code->next;
+		if (code->asmCode)
+			free(code->asmCode->code);
+		free(code->asmCode);
+		free(code->funcName);
+		free(code);
+	}
+}

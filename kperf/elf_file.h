@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* elf_file.h - segments and the build-id of an ELF file. */
+#ifndef KPERF_ELF_FILE_H
+#define KPERF_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_segment {
+	uint64_t address, offset, size; /* in the file's own addresses; bytes */
+	bool executable;
+};
+
+struct elf_file {
+	size_t n;
+	struct elf_segment *segments; /* that are loaded */
+	unsigned char build_id[64];
+	size_t build_id_size; /* 0: none */
+};
+
+/* Returns SUCCESS, or the code of the failed call. Free it with elf_file_done(). */
+int elf_file_read(const char *path, struct elf_file *ret_file);
+void elf_file_done(struct elf_file *file);
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* The resolver of symbol.h: one cache of symbols, and the mappings of recorded processes. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attar/symbol.h"
+#include "elf_file.h"
+#include "error.h"
+#include "stack.h"
+#include "symbol.h"
+
+#define KERNEL_START UINT64_C(0xffff000000000000)
+
+/* A stack that StackToHash() returned. */
+struct result {
+	struct result *next;
+	struct Stack *stacks;
+	struct Symbol **symbols;
+	size_t n;
+};
+
+struct process {
+	struct process *next;
+	int pid;
+	struct attar_address_space *space;
+	struct result *results;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct attar_symbols *symbols;
+	struct process *processes;
+} resolver = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* What follows, except the interface, is called with the lock. */
+
+static int need_symbols(void)
+{
+	int r = resolver.symbols ? 0 : attar_symbols_new(NULL, &resolver.symbols);
+
+	return r < 0 ? kp_fail_errno(r, COMMON_ERR_NOMEM) : SUCCESS;
+}
+
+static struct process *find_process(int pid)
+{
+	struct process *p = resolver.processes;
+
+	while (p && p->pid != pid)
+		p = p->next;
+	return p;
+}
+
+static struct process *need_process(int pid)
+{
+	struct process *p = find_process(pid);
+
+	if (p || need_symbols() != SUCCESS)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (p)
+		p->space = attar_address_space_new(resolver.symbols, pid);
+	if (!p || !p->space) {
+		free(p);
+		kp_fail(COMMON_ERR_NOMEM, "out of memory");
+		return NULL;
+	}
+	p->pid = pid;
+	p->next = resolver.processes;
+	return resolver.processes = p;
+}
+
+static void free_result(struct result *result)
+{
+	for (size_t i = 0; i < result->n; i++)
+		FreeSymbolPtr(result->symbols[i]);
+	free(result->symbols);
+	free(result->stacks);
+	free(result);
+}
+
+static void free_process(struct process *p)
+{
+	for (struct result *result = p->results, *next; result; result = next) {
+		next = result->next;
+		free_result(result);
+	}
+	attar_address_space_free(p->space);
+	free(p);
+}
+
+static void forget_process(int pid)
+{
+	struct process **at = &resolver.processes;
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	if (*at) {
+		struct process *p = *at;
+
+		*at = p->next;
+		free_process(p);
+	}
+}
+
+/* ---- symbols ---- */
+
+/* A symbol in one piece of memory with copies of its strings. NULL: out of memory. */
+static struct Symbol *copy_symbol(const struct Symbol *symbol)
+{
+	char *const texts[] = {
+		symbol->module, symbol->symbolName, symbol->mangleName, symbol->fileName};
+	size_t size = sizeof(*symbol);
+	struct Symbol *copy;
+	char **to, *at;
+
+	for (size_t i = 0; i < 4; i++)
+		size += texts[i] ? strlen(texts[i]) + 1 : 0;
+	copy = malloc(size);
+	if (!copy) {
+		kp_fail(COMMON_ERR_NOMEM, "out of memory");
+		return NULL;
+	}
+	*copy = *symbol;
+	at = (char *)(copy + 1);
+	to = &copy->module;
+	for (size_t i = 0; i < 4; i++, to++)
+		if (texts[i]) {
+			*to = strcpy(at, texts[i]);
+			at += strlen(at) + 1;
+		}
+	return copy;
+}
+
+static struct Symbol *symbol_at(struct process *p, uint64_t ip, bool caller)
+{
+	struct kp_frame frame = {.ip = ip, .kernel = ip >= KERNEL_START, .caller = caller};
+	struct Symbol symbol;
+
+	frame.location = frame.kernel ? attar_location_kernel(ip - caller)
+				      : attar_address_space_locate(p->space, ip - caller);
+	kp_symbol_fill(resolver.symbols, &frame, false, &symbol);
+	return copy_symbol(&symbol);
+}
+
+void FreeSymbolPtr(struct Symbol *symbol)
+{
+	free(symbol);
+}
+
+/* ---- the interface ---- */
+
+void SymResolverInit(void)
+{
+	kp_begin();
+	pthread_mutex_lock(&resolver.lock);
+	need_symbols();
+	pthread_mutex_unlock(&resolver.lock);
+}
+
+void SymResolverDestroy(void)
+{
+	kp_begin();
+	pthread_mutex_lock(&resolver.lock);
+	while (resolver.processes)
+		forget_process(resolver.processes->pid);
+	resolver.symbols = attar_symbols_free(resolver.symbols);
+	pthread_mutex_unlock(&resolver.lock);
+}
+
+int SymResolverRecordKernel(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long address = 0;
+	int r;
+
+	kp_begin();
+	while (file && address == 0 && fscanf(file, "%lx %*[^\n]", &address) == 1)
+		;
+	if (file)
+		fclose(file);
+	if (address == 0)
+		return kp_fail(LIBSYM_ERR_KALLSYMS_INVALID,
+			"/proc/kallsyms has no addresses: see kernel.kptr_restrict, or use root");
+	pthread_mutex_lock(&resolver.lock);
+	r = need_symbols();
+	pthread_mutex_unlock(&resolver.lock);
+	return r;
+}
+
+static int scan(int pid, bool again)
+{
+	struct process *p = find_process(pid);
+	bool is_new = !p;
+	int r;
+
+	if (p && !again)
+		return SUCCESS;
+	p = need_process(pid);
+	if (!p)
+		return Perrorno();
+	r = attar_address_space_scan(p->space);
+	if (r == 0)
+		return SUCCESS;
+	if (is_new)
+		forget_process(pid);
+	return kp_fail(r == -ESRCH ? LIBSYM_ERR_NOT_FIND_PID : LIBSYM_ERR_OPEN_FILE_FAILED, "%s",
+		attar_error());
+}
+
+static int record(int pid, bool again)
+{
+	int r;
+
+	kp_begin();
+	if (pid <= 0)
+		return kp_fail(LIBSYM_ERR_PARAM_PID_INVALID, "%d is not a process", pid);
+	pthread_mutex_lock(&resolver.lock);
+	r = scan(pid, again);
+	pthread_mutex_unlock(&resolver.lock);
+	return r;
+}
+
+int SymResolverRecordModule(int pid)
+{
+	return record(pid, false);
+}
+
+int SymResolverRecordModuleNoDwarf(int pid)
+{
+	return record(pid, false);
+}
+
+int SymResolverIncrUpdateModule(int pid)
+{
+	return record(pid, true);
+}
+
+int SymResolverIncrUpdateModuleNoDwarf(int pid)
+{
+	return record(pid, true);
+}
+
+/* Maps the executable segments of a file; its lowest segment is loaded at start. */
+static int map_file(struct process *p, const char *path, uint64_t start)
+{
+	struct elf_file file;
+	uint64_t base = UINT64_MAX;
+	int r = elf_file_read(path, &file);
+
+	for (size_t i = 0; r == SUCCESS && i < file.n; i++)
+		if (file.segments[i].address < base)
+			base = file.segments[i].address;
+	for (size_t i = 0; r == SUCCESS && i < file.n; i++) {
+		const struct elf_segment *segment = &file.segments[i];
+		const struct attar_mapping mapping = {.start = start + segment->address - base,
+			.len = segment->size,
+			.pgoff = segment->offset,
+			.path = path};
+
+		if (segment->executable && attar_address_space_map(p->space, &mapping) < 0)
+			r = kp_fail(LIBSYM_ERR_FILE_INVALID, "%s", attar_error());
+	}
+	elf_file_done(&file);
+	return r;
+}
+
+int SymResolverUpdateModule(int pid, const char *path, unsigned long start)
+{
+	struct process *p;
+	int r;
+
+	kp_begin();
+	if (pid <= 0)
+		return kp_fail(LIBSYM_ERR_PARAM_PID_INVALID, "%d is not a process", pid);
+	pthread_mutex_lock(&resolver.lock);
+	p = need_process(pid);
+	r = p ? map_file(p, path, start) : Perrorno();
+	pthread_mutex_unlock(&resolver.lock);
+	return r;
+}
+
+int SymResolverUpdateModuleNoDwarf(int pid, const char *path, unsigned long start)
+{
+	return SymResolverUpdateModule(pid, path, start);
+}
+
+int SymResolverRecordElf(const char *path)
+{
+	struct elf_file file;
+	int r;
+
+	kp_begin();
+	r = elf_file_read(path, &file);
+	elf_file_done(&file);
+	return r;
+}
+
+int SymResolverRecordDwarf(const char *path)
+{
+	int r = SymResolverRecordElf(path);
+
+	if (r != SUCCESS)
+		return r;
+	return kp_fail(LIBSYM_ERR_DWARF_FORMAT_FAILED,
+		"%s: source lines are not supported by this library", path);
+}
+
+/* The process of an address; NULL: the call has failed. Any process has the kernel's addresses. */
+static struct process *process_for(int pid, uint64_t ip)
+{
+	struct process *p = ip >= KERNEL_START ? need_process(pid) : find_process(pid);
+
+	if (!p && ip < KERNEL_START)
+		kp_fail(LIBSYM_ERR_NOT_FIND_PID,
+			"the process %d is not recorded: call SymResolverRecordModule() first",
+			pid);
+	return p;
+}
+
+struct Symbol *SymResolverMapAddr(int pid, unsigned long ip)
+{
+	struct Symbol *symbol = NULL;
+	struct process *p;
+
+	kp_begin();
+	pthread_mutex_lock(&resolver.lock);
+	p = process_for(pid, ip);
+	if (p && ip < KERNEL_START &&
+		attar_location_dso(attar_address_space_locate(p->space, ip)) == ATTAR_DSO_UNKNOWN)
+		kp_fail(LIBSYM_ERR_MAP_ADDR_MODULE_FAILED, "the process %d has no code at 0x%lx",
+			pid, ip);
+	else if (p)
+		symbol = symbol_at(p, ip, false);
+	pthread_mutex_unlock(&resolver.lock);
+	return symbol;
+}
+
+static struct result *new_result(struct process *p, const unsigned long *ips, size_t n)
+{
+	struct result *result = calloc(1, sizeof(*result));
+
+	if (!result)
+		return NULL;
+	result->stacks = aligned_alloc(_Alignof(struct Stack), n * sizeof(*result->stacks));
+	result->symbols = calloc(n, sizeof(struct Symbol *));
+	for (size_t i = 0; result->stacks && result->symbols && i < n; i++) {
+		struct Symbol *symbol = symbol_at(p, ips[i], i > 0);
+
+		if (!symbol)
+			break;
+		result->symbols[result->n++] = symbol;
+		result->stacks[i] = (struct Stack){.symbol = symbol,
+			.next = i + 1 < n ? &result->stacks[i + 1] : NULL,
+			.prev = i > 0 ? &result->stacks[i - 1] : NULL};
+	}
+	if (result->n == n)
+		return result;
+	free_result(result);
+	return NULL;
+}
+
+struct Stack *StackToHash(int pid, unsigned long *ips, int n)
+{
+	struct result *result = NULL;
+	struct process *p;
+
+	kp_begin();
+	if (!ips || n <= 0) {
+		kp_fail(LIBPERF_ERR_NULL_POINTER, "StackToHash(): there are no addresses");
+		return NULL;
+	}
+	pthread_mutex_lock(&resolver.lock);
+	p = process_for(pid, ips[n - 1] < ips[0] ? ips[n - 1] : ips[0]);
+	if (p) {
+		result = new_result(p, ips, (size_t)n);
+		if (!result)
+			kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	}
+	if (result) {
+		result->next = p->results;
+		p->results = result;
+	}
+	pthread_mutex_unlock(&resolver.lock);
+	return result ? result->stacks : NULL;
+}
+
+void FreeModuleData(int pid)
+{
+	kp_begin();
+	pthread_mutex_lock(&resolver.lock);
+	forget_process(pid);
+	pthread_mutex_unlock(&resolver.lock);
+}
+
+/* A process that has mapped the file at its own addresses resolves those. */
+struct Symbol *SymResolverMapCodeAddr(const char *path, unsigned long address)
+{
+	struct process own = {0};
+	struct Symbol *symbol = NULL;
+	struct elf_file file;
+	uint64_t lowest = UINT64_MAX;
+
+	kp_begin();
+	if (path && (*path == '[' || address >= KERNEL_START)) {
+		kp_fail(LIBSYM_ERR_MAP_CODE_KERNEL_NOT_SUPPORT, "%s is not a file", path);
+		return NULL;
+	}
+	if (elf_file_read(path, &file) != SUCCESS)
+		return NULL;
+	for (size_t i = 0; i < file.n; i++)
+		if (file.segments[i].address < lowest)
+			lowest = file.segments[i].address;
+	elf_file_done(&file);
+	pthread_mutex_lock(&resolver.lock);
+	if (need_symbols() == SUCCESS)
+		own.space = attar_address_space_new(resolver.symbols, getpid());
+	if (own.space && map_file(&own, path, lowest) == SUCCESS) {
+		if (attar_location_dso(attar_address_space_locate(own.space, address)) ==
+			ATTAR_DSO_UNKNOWN)
+			kp_fail(LIBSYM_ERR_MAP_CODE_FIND_ELF_FAILED, "%s has no code at 0x%lx",
+				path, address);
+		else
+			symbol = symbol_at(&own, address, false);
+	}
+	attar_address_space_free(own.space);
+	pthread_mutex_unlock(&resolver.lock);
+	return symbol;
+}
+
+int SymGetBuildId(const char *path, char **ret_id)
+{
+	struct elf_file file;
+	char *id;
+	int r;
+
+	kp_begin();
+	if (!ret_id)
+		return kp_fail(LIBPERF_ERR_NULL_POINTER, "SymGetBuildId(): buildId is NULL");
+	r = elf_file_read(path, &file);
+	elf_file_done(&file);
+	if (r != SUCCESS)
+		return r;
+	if (file.build_id_size == 0)
+		return kp_fail(LIBSYM_ERR_READ_BUILDID, "%s has no build-id", path);
+	id = malloc(file.build_id_size * 2 + 1);
+	if (!id)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	for (size_t i = 0; i < file.build_id_size; i++)
+		sprintf(id + i * 2, "%02x", file.build_id[i]);
+	*ret_id = id;
+	return SUCCESS;
+}

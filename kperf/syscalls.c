@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/* The time that system calls take: pairs of the tracepoints of their entry and exit. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <asm/unistd.h>
+
+#include "attar/format.h"
+#include "error.h"
+#include "task.h"
+
+enum {
+	BUCKETS = 1024,
+	MOST_FUNCTIONS = 1 << 12,
+};
+
+static const char *const names[] = {
+#include "syscall_list.inc"
+};
+enum { N_NAMES = sizeof(names) / sizeof(names[0]) };
+
+/* ---- names ---- */
+
+static const char *list[N_NAMES];
+static unsigned n_list;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_list(void)
+{
+	for (size_t i = 0; i < N_NAMES; i++)
+		if (names[i])
+			list[n_list++] = names[i];
+}
+
+const char **PmuSysCallFuncList(unsigned *n)
+{
+	kp_begin();
+	if (!n) {
+		kp_fail(LIBPERF_ERR_NULL_POINTER, "PmuSysCallFuncList(): numFunc is NULL");
+		return NULL;
+	}
+	pthread_once(&once, make_list);
+	*n = n_list;
+	return list;
+}
+
+void PmuSysCallFuncListFree(void)
+{
+	kp_begin(); /* the names are constant */
+}
+
+static int number_of(const char *name)
+{
+	for (int i = 0; name && i < (int)N_NAMES; i++)
+		if (names[i] && strcmp(names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+/* ---- pairs ---- */
+
+/* A call that has not returned. */
+struct call {
+	struct call *next; /* in its bucket */
+	int tid;
+	bool open;
+	uint64_t number, start;
+};
+
+struct syscalls {
+	struct call *buckets[BUCKETS];
+	const struct attar_field *enter_id, *exit_id;
+	struct PmuTraceData *rows; /* of the read in progress */
+	size_t n, room;
+};
+
+static void free_syscalls(void *own)
+{
+	struct syscalls *s = own;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct call *call = s->buckets[i], *next; call; call = next) {
+			next = call->next;
+			free(call);
+		}
+	free(s->rows);
+	free(s);
+}
+
+static struct call *call_of(struct syscalls *s, int tid)
+{
+	struct call **bucket = &s->buckets[(unsigned)tid % BUCKETS], *call = *bucket;
+
+	while (call && call->tid != tid)
+		call = call->next;
+	if (call)
+		return call;
+	call = calloc(1, sizeof(*call));
+	if (!call)
+		return NULL;
+	call->tid = tid;
+	call->next = *bucket;
+	return *bucket = call;
+}
+
+static int add_row(struct syscalls *s, const struct call *call, const struct attar_event *event,
+	struct kp_list *memory)
+{
+	size_t size = strlen(event->thread->comm) + 1;
+	char *comm = kp_list_alloc(memory, size);
+
+	if (s->n == s->room) {
+		size_t room = s->room ? s->room * 2 : 64;
+		struct PmuTraceData *rows = reallocarray(s->rows, room, sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		s->rows = rows;
+		s->room = room;
+	}
+	if (!comm)
+		return -ENOMEM;
+	s->rows[s->n++] = (struct PmuTraceData){
+		.funcs = call->number < N_NAMES && names[call->number] ? names[call->number]
+								       : "unknown",
+		.startTs = (int64_t)call->start,
+		.elapsedTime = (double)(event->time - call->start) / 1e6,
+		.pid = event->thread->process->pid,
+		.tid = event->thread->tid,
+		.cpu = (int)event->cpu,
+		.comm = memcpy(comm, event->thread->comm, size),
+	};
+	return 0;
+}
+
+static int add_event(struct syscalls *s, const struct attar_event *event, struct kp_list *memory)
+{
+	const struct attar_sample *sample = &event->record->sample;
+	bool is_enter = event->counter == 0;
+	struct call *call = call_of(s, event->thread->tid);
+	uint64_t number =
+		attar_field_u64(is_enter ? s->enter_id : s->exit_id, sample->raw, sample->raw_size);
+	int r = 0;
+
+	if (!call)
+		return -ENOMEM;
+	if (is_enter) {
+		*call = (struct call){.next = call->next,
+			.tid = call->tid,
+			.open = true,
+			.number = number,
+			.start = event->time};
+		return 0;
+	}
+	if (call->open && call->number == number) /* its entry was not lost */
+		r = add_row(s, call, event, memory);
+	call->open = false;
+	return r;
+}
+
+/* ---- tasks ---- */
+
+/* "id == 0 || id == 1"; NULL: the call has failed. The caller frees it. */
+static char *filter_of(const struct PmuTraceAttr *attr)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out) {
+		kp_fail(COMMON_ERR_NOMEM, "out of memory");
+		return NULL;
+	}
+	for (unsigned i = 0; i < attr->numFuncs; i++) {
+		int number = number_of(attr->funcs[i]);
+
+		if (number < 0) {
+			kp_fail(LIBPERF_ERR_INVALID_SYSCALL_FUN,
+				"funcs: there is no system call '%s'",
+				attr->funcs[i] ? attr->funcs[i] : "NULL");
+			fclose(out);
+			free(text);
+			return NULL;
+		}
+		fprintf(out, "%sid == %d", i > 0 ? " || " : "", number);
+	}
+	fclose(out);
+	return text;
+}
+
+static int set_filter(struct kp_task *task, const struct PmuTraceAttr *attr)
+{
+	char *filter;
+	int r = 0;
+
+	if (attr->numFuncs == 0)
+		return SUCCESS;
+	filter = filter_of(attr);
+	if (!filter)
+		return Perrorno();
+	for (size_t i = 0; i < task->n_counters && r == 0; i++)
+		r = attar_counter_filter(task->counters[i].counter, filter);
+	free(filter);
+	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_INVALID_SYSCALL_FUN) : SUCCESS;
+}
+
+static int open_trace(struct kp_task *task, const struct PmuTraceAttr *trace)
+{
+	static char enter[] = "raw_syscalls:sys_enter", leave[] = "raw_syscalls:sys_exit";
+	char *events[] = {enter, leave};
+	const struct PmuAttr attr = {.evtList = events,
+		.numEvt = 2,
+		.pidList = trace->pidList,
+		.numPid = trace->numPid,
+		.cpuList = trace->cpuList,
+		.numCpu = trace->numCpu};
+	struct syscalls *s = calloc(1, sizeof(*s));
+	int r = s ? kp_open_target(task, &attr) : kp_fail(COMMON_ERR_NOMEM, "out of memory");
+
+	task->own = s;
+	task->free_own = s ? free_syscalls : NULL;
+	if (r != SUCCESS)
+		return r;
+	pthread_mutex_lock(&task->origin->lock);
+	r = kp_open_events(task, &attr);
+	pthread_mutex_unlock(&task->origin->lock);
+	if (r == SUCCESS)
+		r = set_filter(task, trace);
+	if (r != SUCCESS)
+		return r;
+	s->enter_id = attar_format_field(task->counters[0].format, "id");
+	s->exit_id = attar_format_field(task->counters[1].format, "id");
+	if (!s->enter_id || !s->exit_id)
+		return kp_fail(LIBPERF_ERR_KERNEL_NOT_SUPPORT, "raw_syscalls has no field 'id'");
+	return kp_sample_open(task);
+}
+
+int PmuTraceOpen(enum PmuTraceType type, struct PmuTraceAttr *attr)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	struct kp_origin *origin;
+	struct kp_task *task;
+	int pd = -1;
+
+	kp_begin();
+	if (type != TRACE_SYS_CALL)
+		return kp_error(LIBPERF_ERR_INVALID_TRACE_TYPE,
+			"PmuTraceOpen(): the type %d is unknown: use TRACE_SYS_CALL", type);
+	if (!attr)
+		return kp_error(LIBPERF_ERR_NULL_POINTER, "PmuTraceOpen(): traceAttr is NULL");
+	if (attr->numFuncs > MOST_FUNCTIONS || (attr->numFuncs > 0 && !attr->funcs))
+		return kp_error(LIBPERF_ERR_INVALID_SYSCALL_FUN,
+			"numFuncs is %u, and funcs does not have so many names", attr->numFuncs);
+	if (kp_check_lists(&(struct PmuAttr){.pidList = attr->pidList,
+		    .numPid = attr->numPid,
+		    .cpuList = attr->cpuList,
+		    .numCpu = attr->numCpu}) != SUCCESS)
+		return -1;
+	origin = kp_origin_new(&opts);
+	task = origin ? kp_task_new(KP_KIND_SYSCALL, SAMPLING, origin) : NULL;
+	kp_origin_unref(origin);
+	if (!task)
+		return kp_error(COMMON_ERR_NOMEM, "out of memory");
+	if (open_trace(task, attr) == SUCCESS)
+		pd = kp_task_add(task);
+	if (pd < 0)
+		kp_task_put(task);
+	return pd;
+}
+
+int PmuTraceEnable(int pd)
+{
+	return kp_task_call(pd, KP_KIND_SYSCALL, kp_task_enable);
+}
+
+int PmuTraceDisable(int pd)
+{
+	return kp_task_call(pd, KP_KIND_SYSCALL, kp_task_disable);
+}
+
+static int add_sample(void *ctx, const struct attar_event *event, struct kp_list *memory)
+{
+	return add_event(ctx, event, memory);
+}
+
+int PmuTraceRead(int pd, struct PmuTraceData **data)
+{
+	struct kp_list *memory = NULL;
+	struct kp_task *task;
+	struct syscalls *s;
+	int n = -1;
+
+	kp_begin();
+	if (!data)
+		return kp_error(LIBPERF_ERR_NULL_POINTER, "PmuTraceRead(): pmuTraceData is NULL");
+	*data = NULL;
+	task = kp_task_get(pd, KP_KIND_SYSCALL);
+	if (!task)
+		return -1;
+	s = task->own;
+	pthread_mutex_lock(&task->lock);
+	if (kp_sample_each(task, add_sample, s, &memory) == SUCCESS) {
+		n = (int)s->n;
+		*data = kp_list_publish_as(memory, s->n > 0 ? s->rows : NULL);
+		if (s->n > 0)
+			s->rows = NULL;
+	}
+	s->n = 0;
+	s->room = s->rows ? s->room : 0;
+	pthread_mutex_unlock(&task->lock);
+	kp_task_put(task);
+	return n;
+}
+
+void PmuTraceClose(int pd)
+{
+	kp_begin();
+	kp_task_remove(pd, KP_KIND_SYSCALL);
+}
+
+void PmuTraceDataFree(struct PmuTraceData *data)
+{
+	kp_begin();
+	kp_list_release(data, "PmuTraceDataFree");
+}

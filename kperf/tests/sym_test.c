@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* The resolver of symbol.h, on this program. */
+#include "kperf_test.h"
+
+static char *own_path(void)
+{
+	static char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	return path;
+}
+
+static void addresses_of_a_process(void **state)
+{
+	unsigned long address = (unsigned long)test_fault;
+	struct Symbol *symbol;
+
+	assert_null(SymResolverMapAddr(getpid(), address));
+	test_error_is(LIBSYM_ERR_NOT_FIND_PID);
+	assert_int_equal(SymResolverRecordModule(getpid()), SUCCESS);
+	symbol = SymResolverMapAddr(getpid(), address + 3);
+	assert_non_null(symbol);
+	assert_string_equal(symbol->symbolName, "test_fault");
+	assert_string_equal(symbol->mangleName, "test_fault");
+	assert_string_equal(symbol->module, own_path());
+	assert_int_equal(symbol->offset, 3);
+	assert_int_equal(symbol->addr, address + 3);
+	assert_true(symbol->codeMapEndAddr > symbol->codeMapAddr);
+	SymResolverDestroy();
+	assert_string_equal(symbol->symbolName, "test_fault"); /* the caller's */
+	FreeSymbolPtr(symbol);
+	FreeSymbolPtr(NULL);
+}
+
+static void stacks(void **state)
+{
+	unsigned long ips[] = {(unsigned long)test_burn + 8, (unsigned long)test_getppid + 1};
+	struct Stack *stack;
+
+	assert_int_equal(SymResolverRecordModuleNoDwarf(getpid()), SUCCESS);
+	stack = StackToHash(getpid(), ips, 2);
+	assert_non_null(stack);
+	assert_string_equal(stack->symbol->symbolName, "test_burn");
+	assert_int_equal(stack->symbol->offset, 8);
+	assert_null(stack->prev);
+	assert_string_equal(stack->next->symbol->symbolName, "test_getppid");
+	assert_ptr_equal(stack->next->prev, stack);
+	assert_null(stack->next->next);
+	FreeModuleData(getpid());
+	assert_null(StackToHash(getpid(), ips, 2));
+	assert_null(StackToHash(getpid(), NULL, 2));
+	SymResolverDestroy();
+}
+
+static void addresses_of_a_file(void **state)
+{
+	unsigned long address;
+	struct Symbol *first, *symbol;
+
+	/* The address in the file is that which the process's symbol has. */
+	SymResolverInit();
+	assert_int_equal(SymResolverRecordModule(getpid()), SUCCESS);
+	first = SymResolverMapAddr(getpid(), (unsigned long)test_fault + 5);
+	address = first->codeMapAddr;
+	symbol = SymResolverMapCodeAddr(own_path(), address);
+	assert_non_null(symbol);
+	assert_string_equal(symbol->symbolName, "test_fault");
+	assert_int_equal(symbol->offset, 5);
+	FreeSymbolPtr(symbol);
+	FreeSymbolPtr(first);
+	assert_null(SymResolverMapCodeAddr(own_path(), 1UL << 40));
+	test_error_is(LIBSYM_ERR_MAP_CODE_FIND_ELF_FAILED);
+	assert_null(SymResolverMapCodeAddr("[kernel]", 5));
+	test_error_is(LIBSYM_ERR_MAP_CODE_KERNEL_NOT_SUPPORT);
+	SymResolverDestroy();
+}
+
+static void a_module_at_an_address(void **state)
+{
+	unsigned long start = 0x7000000000, in_file;
+	struct Symbol *first, *symbol;
+
+	assert_int_equal(SymResolverRecordModule(getpid()), SUCCESS);
+	first = SymResolverMapAddr(getpid(), (unsigned long)test_fault);
+	in_file = first->codeMapAddr;
+	FreeSymbolPtr(first);
+	assert_int_equal(SymResolverUpdateModule(4000000, own_path(), start), SUCCESS);
+	symbol = SymResolverMapAddr(4000000, start + in_file); /* a PIE begins at 0 */
+	assert_non_null(symbol);
+	assert_string_equal(symbol->symbolName, "test_fault");
+	FreeSymbolPtr(symbol);
+	assert_null(SymResolverMapAddr(4000000, 0x1000));
+	test_error_is(LIBSYM_ERR_MAP_ADDR_MODULE_FAILED);
+	SymResolverDestroy();
+}
+
+static void addresses_of_the_kernel(void **state)
+{
+	unsigned long address = 0;
+	struct Symbol *symbol;
+	char name[128], line[256];
+	FILE *file;
+
+	test_need_root();
+	if (SymResolverRecordKernel() != SUCCESS) {
+		test_error_is(LIBSYM_ERR_KALLSYMS_INVALID);
+		skip();
+	}
+	file = fopen("/proc/kallsyms", "r");
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%lx %*c %127s", &address, name) == 2 &&
+			strcmp(name, "schedule") == 0)
+			break;
+	fclose(file);
+	symbol = SymResolverMapAddr(-1, address + 4);
+	assert_non_null(symbol);
+	assert_string_equal(symbol->symbolName, "schedule");
+	assert_string_equal(symbol->module, "[kernel]");
+	assert_int_equal(symbol->offset, 4);
+	FreeSymbolPtr(symbol);
+	SymResolverDestroy();
+}
+
+static void code_as_text(void **state)
+{
+	struct StackAsm *code;
+	struct Symbol *symbol;
+
+	assert_null(SymResolverAsmCode(own_path(), 8, 8));
+	test_error_is(LIBSYM_ERR_START_SMALLER_END);
+	if (system("objdump --version >/dev/null 2>&1") != 0)
+		skip();
+	SymResolverRecordModule(getpid());
+	symbol = SymResolverMapAddr(getpid(), (unsigned long)test_fault);
+	code = SymResolverAsmCode(own_path(), symbol->codeMapAddr, symbol->codeMapEndAddr);
+	assert_non_null(code);
+	assert_string_equal(code->funcName, "test_fault");
+	assert_int_equal(code->asmCode->addr, symbol->codeMapAddr);
+	assert_int_equal(code->funcStartAddr, symbol->codeMapAddr);
+	assert_true(code->next && code->next->asmCode->addr > code->asmCode->addr);
+	assert_true(strlen(code->asmCode->code) > 2);
+	FreeAsmStack(code);
+	FreeSymbolPtr(symbol);
+	assert_null(SymResolverAsmCode(own_path(), 1UL << 40, (1UL << 40) + 16));
+	test_error_is(LIBSYM_ERR_CMD_OPERATE_FAILED);
+	SymResolverDestroy();
+}
+
+static void bad_files(void **state)
+{
+	char *id = NULL;
+
+	assert_int_equal(SymResolverRecordElf("/no/such/file"), LIBSYM_ERR_OPEN_FILE_FAILED);
+	assert_int_equal(SymResolverRecordElf(NULL), LIBSYM_ERR_OPEN_FILE_FAILED);
+	assert_int_equal(SymResolverRecordElf("/"), LIBSYM_ERR_FILE_NOT_RGE);
+	assert_int_equal(SymResolverRecordElf("/etc/passwd"), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
+	assert_int_equal(SymResolverRecordElf(own_path()), SUCCESS);
+	assert_int_equal(SymResolverRecordDwarf(own_path()), LIBSYM_ERR_DWARF_FORMAT_FAILED);
+	assert_int_equal(SymGetBuildId("/etc/passwd", &id), LIBSYM_ERR_ELFIN_FOMAT_FAILED);
+	assert_int_equal(SymGetBuildId(own_path(), NULL), LIBPERF_ERR_NULL_POINTER);
+	assert_int_equal(SymResolverRecordModule(0), LIBSYM_ERR_PARAM_PID_INVALID);
+	assert_int_equal(SymResolverRecordModule(0x7ffffff), LIBSYM_ERR_NOT_FIND_PID);
+	assert_int_equal(SymResolverUpdateModule(-1, own_path(), 0), LIBSYM_ERR_PARAM_PID_INVALID);
+	if (SymGetBuildId(own_path(), &id) == SUCCESS) {
+		assert_int_equal(strlen(id), 40);
+		assert_int_equal(strspn(id, "0123456789abcdef"), 40);
+		free(id);
+	} else {
+		test_error_is(LIBSYM_ERR_READ_BUILDID);
+	}
+	SymResolverDestroy();
+	SymResolverDestroy();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses_of_a_process),
+		cmocka_unit_test(stacks),
+		cmocka_unit_test(addresses_of_a_file),
+		cmocka_unit_test(a_module_at_an_address),
+		cmocka_unit_test(addresses_of_the_kernel),
+		cmocka_unit_test(code_as_text),
+		cmocka_unit_test(bad_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
