@@ -15,6 +15,13 @@ struct cached {
 	const struct cfi_table *table;
 	const struct cfi_rules *rules; /* NULL: no CFI */
 	bool is_sigreturn; /* no CFI, called by the kernel's return from a signal handler */
+	/*
+	 * The common rules: the CFA is a register and an offset, and this mask of registers, with
+	 * the return address, is saved between CFA + lowest and CFA + lowest + bytes. 0: others.
+	 */
+	uint32_t saved;
+	int32_t lowest;
+	uint32_t bytes;
 };
 
 struct unwind_cache {
@@ -117,6 +124,55 @@ static bool cfa_of(struct unwinder *u, const struct cfi_table *table, const stru
 		return evaluate(u, table, rules->cfa_offset, NULL, ret_cfa);
 	*ret_cfa = u->frame.reg[rules->cfa_reg] + (uint64_t)(int64_t)rules->cfa_offset;
 	return u->frame.known >> rules->cfa_reg & 1;
+}
+
+/* Finds out whether rules are the common ones. */
+static void find_saved(struct cached *code, unsigned sp)
+{
+	const struct cfi_rules *rules = code->rules;
+	int32_t lowest = INT32_MAX, highest = INT32_MIN;
+	uint32_t saved = 0;
+
+	code->saved = 0;
+	if (!rules || rules->cfa_expression)
+		return;
+	for (unsigned i = 0; i < rules->n; i++) {
+		struct cfi_rule rule = rules->rules[i];
+		int32_t value = rule.value;
+
+		if (rule.how != CFI_AT_CFA || rule.reg == sp)
+			return;
+		saved |= 1U << rule.reg;
+		lowest = MIN(lowest, value);
+		highest = MAX(highest, value);
+	}
+	if (!(saved >> rules->return_reg & 1))
+		return;
+	code->saved = saved;
+	code->lowest = lowest;
+	code->bytes = (uint32_t)(highest - lowest) + 8;
+}
+
+/* Replaces the frame with that of its caller if all that it needs was copied; otherwise false. */
+static bool step_saved(struct unwinder *u, const struct cached *code)
+{
+	const struct cfi_rules *rules = code->rules;
+	struct unwind_frame *f = &u->frame;
+	uint64_t cfa, at;
+
+	if (!code->saved || !(f->known >> rules->cfa_reg & 1))
+		return false;
+	cfa = f->reg[rules->cfa_reg] + (uint64_t)(int64_t)rules->cfa_offset;
+	at = cfa + (uint64_t)(int64_t)code->lowest - u->stack_start;
+	if (at > u->stack_size || u->stack_size - at < code->bytes)
+		return false;
+	at -= (uint64_t)(int64_t)code->lowest;
+	for (const struct cfi_rule *rule = rules->rules, *end = rule + rules->n; rule < end; rule++)
+		memcpy(&f->reg[rule->reg], u->stack + (int64_t)at + rule->value, 8);
+	f->reg[f->machine->sp] = cfa;
+	f->known |= code->saved | 1ULL << f->machine->sp;
+	f->pc = f->reg[rules->return_reg] & f->machine->address_mask;
+	return true;
 }
 
 /* Replaces the frame with that of its caller. Returns 0, or 1 and the reason why it cannot. */
@@ -222,6 +278,7 @@ static const struct cached *look_up(struct unwinder *u, attar_location location)
 	c->table = symbols_cfi(u->space, location);
 	c->rules = cfi_table_find(c->table, location & PLACE_OFFSET);
 	c->is_sigreturn = !c->rules && is_sigreturn(u, location);
+	find_saved(c, u->frame.machine->sp);
 	return c;
 }
 
@@ -232,6 +289,10 @@ static bool is_code(attar_location location)
 
 static int step(struct unwinder *u, const struct cached *code, enum attar_unwind_end *ret_end)
 {
+	if (likely(step_saved(u, code))) {
+		*ret_end = ATTAR_UNWIND_COMPLETE;
+		return !u->frame.pc;
+	}
 	if (code->rules)
 		return step_cfi(u, code->table, code->rules, ret_end);
 	return code->is_sigreturn ? step_signal(u, ret_end) : step_fp(u, ret_end);
