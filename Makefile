@@ -76,7 +76,8 @@ uninstall: all
 	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
 	DESTDIR="$$stage" meson install -C $(BUILD) --no-rebuild --quiet && cd "$$stage" && \
 	find . -type f -o -type l | while read -r file; do rm -fv "$(DESTDIR)/$$file"; done && \
-	find . -depth -type d \( -path '*/attar*' -o -path '*/perfume*' \) | while read -r dir; do \
+	find . -depth -type d \( -path '*/attar*' -o -path '*/perfume*' -o -path '*/kperf*' \) | \
+	while read -r dir; do \
 		rmdir -v "$(DESTDIR)/$$dir" 2>/dev/null || true; done
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 

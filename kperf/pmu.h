@@ -23,6 +23,7 @@
 #define PMU_DATA_STRUCT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "proc_data_types.h"

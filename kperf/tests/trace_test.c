@@ -79,12 +79,108 @@ static void names_of_system_calls(void **state)
 	assert_null(PmuSysCallFuncList(NULL));
 }
 
+/* The path of this program; static. */
+static char *own_path(void)
+{
+	static char path[512];
+
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	return path;
+}
+
+static void calls_of_a_function(void **state)
+{
+	struct SymbolSource sources[] = {
+		{own_path(), "test_getppid"}, {own_path(), "no_such_function"}};
+	int pids[] = {getpid()}, pd, n, returns = 0;
+	struct UTraceAttr attr = {.symSrc = sources, .numSym = 2, .pidList = pids, .numPid = 1};
+	struct UTraceData *data;
+
+	test_need_root();
+	pd = UTraceOpen(&attr);
+	if (pd < 0)
+		print_message("%s\n", Perror());
+	assert_true(pd > 0);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED);
+	assert_int_equal(UTraceEnable(pd), SUCCESS);
+	for (int i = 0; i < 25; i++)
+		test_getppid(1);
+	assert_int_equal(UTraceDisable(pd), SUCCESS);
+	n = UTraceRead(pd, &data);
+	UTraceClose(pd);
+	assert_int_equal(n, 50);
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(data[i].isRet, i % 2);
+		assert_string_equal(data[i].func, "test_getppid");
+		assert_string_equal(data[i].module, own_path());
+		assert_int_equal(data[i].tid, getpid());
+		assert_true(i == 0 || data[i].timestamp >= data[i - 1].timestamp);
+		returns += data[i].isRet;
+		if (!data[i].isRet)
+			assert_true(data[i].addr == (unsigned long)test_getppid);
+	}
+	assert_int_equal(returns, 25);
+	UTraceDataFree(data);
+}
+
+static void bad_functions(void **state)
+{
+	struct SymbolSource none = {own_path(), "no_such_function"}, file = {"/no/such", "f"};
+	struct UTraceAttr attr = {.symSrc = &none, .numSym = 1};
+
+	assert_int_equal(UTraceOpen(NULL), -1);
+	test_error_is(LIBPERF_ERR_NULL_POINTER);
+	assert_int_equal(UTraceOpen(&attr), -1);
+	test_error_is(LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED);
+	attr.symSrc = &file;
+	assert_int_equal(UTraceOpen(&attr), -1);
+	test_error_is(LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED);
+	attr.fetchG = 1;
+	assert_int_equal(UTraceOpen(&attr), -1);
+	test_error_is(LIBPERF_ERR_KERNEL_NOT_SUPPORT);
+	assert_int_equal(UTraceRead(3, NULL), -1);
+	UTraceDataFree(NULL);
+	assert_int_equal(Perrorno(), SUCCESS);
+}
+
+static void bad_files(void **state)
+{
+	char event[] = "page-faults", *events[] = {event};
+	struct PmuAttr attr = {.evtList = events, .numEvt = 1};
+	struct PmuData mine = {0};
+	PmuFile file;
+	int garbage[64] = {0};
+
+	assert_null(PmuBeginWrite(NULL, &attr, 0));
+	test_error_is(LIBPERF_ERR_NULL_POINTER);
+	assert_null(PmuBeginWrite("/no/such/folder/file", &attr, 0));
+	test_error_is(LIBPERF_ERR_OPEN_INVALID_FILE);
+	attr.numEvt = 0;
+	assert_null(PmuBeginWrite("/dev/null", &attr, 0));
+	test_error_is(LIBPERF_ERR_NOT_SUPPORT_PMU_FILE);
+	attr.numEvt = 1;
+	assert_int_equal(PmuWriteData(NULL, &mine, 1), LIBPERF_ERR_INVALID_PMU_FILE);
+	assert_int_equal(PmuWriteData(garbage, &mine, 1), LIBPERF_ERR_INVALID_PMU_FILE);
+	PmuEndWrite(NULL);
+	test_error_is(LIBPERF_ERR_INVALID_PMU_FILE);
+	file = PmuBeginWrite("/dev/null", &attr, 0);
+	assert_non_null(file);
+	assert_int_equal(PmuWriteData(file, &mine, 1), LIBPERF_ERR_INVALID_PMU_DATA);
+	assert_int_equal(PmuWriteData(file, NULL, 0), SUCCESS);
+	PmuEndWrite(file);
+	assert_int_equal(Perrorno(), SUCCESS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_of_system_calls),
 		cmocka_unit_test(bad_attributes_of_traces),
 		cmocka_unit_test(names_of_system_calls),
+		cmocka_unit_test(calls_of_a_function),
+		cmocka_unit_test(bad_functions),
+		cmocka_unit_test(bad_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

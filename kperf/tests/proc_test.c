@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of /proc: entries beside what the files and system calls say. */
+#include <sys/utsname.h>
+
+#include "kperf_test.h"
+
+static const struct ProcData *source_of(
+	const struct ProcData *data, unsigned n, enum ProcSource source)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (data[i].source == source)
+			return &data[i];
+	print_message("no source %d\n", source);
+	fail();
+	return NULL;
+}
+
+static const char *field_of(const struct ProcField *fields, unsigned n, const char *key)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(fields[i].key, key) == 0)
+			return fields[i].value;
+	print_message("no field %s\n", key);
+	fail();
+	return NULL;
+}
+
+static void sources_of_the_system(void **state)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const struct ProcData *d;
+	struct ProcData *data;
+	struct utsname name;
+	unsigned n, lines[8] = {0}, found = 0;
+
+	assert_int_equal(ProcDataRead(0, &data, &n), SUCCESS);
+	d = source_of(data, n, PROC_STAT);
+	for (unsigned i = 0; i < d->numEntries; i++) {
+		lines[d->stat[i].lineType]++;
+		if (d->stat[i].lineType == PROC_STAT_LINE_CPU)
+			assert_true(d->stat[i].user + d->stat[i].idle > 0);
+		if (d->stat[i].lineType == PROC_STAT_LINE_BTIME)
+			assert_true(d->stat[i].btime > 1500000000);
+		if (d->stat[i].lineType == PROC_STAT_LINE_SOFTIRQ)
+			assert_true(d->stat[i].numSoftirqPerType >= 8);
+	}
+	assert_int_equal(lines[PROC_STAT_LINE_CPU], cpus + 1);
+	for (int line = PROC_STAT_LINE_INTR; line <= PROC_STAT_LINE_SOFTIRQ; line++)
+		assert_int_equal(lines[line], 1);
+	assert_string_equal(d->stat[1].cpuName, "cpu0");
+	assert_string_equal(d->filePath, "/proc/stat");
+	assert_int_equal(source_of(data, n, PROC_CPUINFO)->numEntries, cpus);
+	d = source_of(data, n, PROC_MEMINFO);
+	assert_string_equal(d->meminfo[0].key, "MemTotal");
+	assert_string_equal(d->meminfo[0].unit, "kB");
+	assert_true(
+		d->meminfo[0].value * 1024 == (unsigned long long)sysconf(_SC_PHYS_PAGES) *
+						      (unsigned long long)sysconf(_SC_PAGESIZE));
+	d = source_of(data, n, PROC_LOADAVG);
+	assert_true(d->numEntries == 1 && d->loadavg->totalProcs > 0 && d->loadavg->lastPid > 0);
+	d = source_of(data, n, PROC_NET_DEV);
+	for (unsigned i = 0; i < d->numEntries; i++)
+		found += strcmp(d->netDev[i].iface, "lo") == 0;
+	assert_int_equal(found, 1);
+	d = source_of(data, n, PROC_SOFTIRQS);
+	assert_string_equal(d->softirqs[0].type, "HI");
+	assert_true(d->softirqs[0].numCpus >= cpus);
+	d = source_of(data, n, PROC_INTERRUPTS);
+	assert_true(d->numEntries > 3);
+	d = source_of(data, n, PROC_UPTIME);
+	assert_true(d->uptime->total > 1);
+	d = source_of(data, n, PROC_MOUNTS);
+	for (unsigned i = 0; i < d->numEntries; i++)
+		found += strcmp(d->mounts[i].mountPoint, "/proc") == 0 &&
+			 strcmp(d->mounts[i].fsType, "proc") == 0;
+	assert_true(found >= 2);
+	d = source_of(data, n, PROC_VERSION);
+	uname(&name);
+	assert_non_null(strstr(d->version->version, name.release));
+	d = source_of(data, n, PROC_ZONEINFO);
+	assert_true(d->numEntries >= 1 && d->zoneinfo[0].pagesManaged > 0);
+	d = source_of(data, n, PROC_BUDDYINFO);
+	assert_true(d->buddyinfo[0].numOrders >= 10);
+	d = source_of(data, n, PROC_NET_NETSTAT);
+	assert_string_equal(d->netNetstat[0].category, "TcpExt");
+	field_of(d->netNetstat[0].fields, d->netNetstat[0].numFields, "TCPTimeouts");
+	d = source_of(data, n, PROC_SYS_KERNEL);
+	for (unsigned i = 0, seen = 0; i < d->numEntries || !seen; i++) {
+		assert_true(i < d->numEntries);
+		if (strcmp(d->sysDir[i].name, "ostype") == 0) {
+			assert_string_equal(d->sysDir[i].value, "Linux");
+			seen = 1;
+		}
+	}
+	ProcDataFree(data, n);
+	ProcDataFree(NULL, 0);
+}
+
+static void sources_of_a_process(void **state)
+{
+	const struct ProcData *d;
+	struct ProcData *data;
+	char pid[16], path[512];
+	unsigned n, found = 0;
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	setenv("KPERF_TEST", "a value", 1);
+	assert_int_equal(ProcDataRead(getpid(), &data, &n), SUCCESS);
+	d = source_of(data, n, PROC_PID_STAT);
+	assert_int_equal(d->pid, getpid());
+	assert_int_equal(d->pidStat->pid, getpid());
+	assert_int_equal(d->pidStat->ppid, getppid());
+	assert_true(d->pidStat->vsize > 0 && d->pidStat->numThreads == 1);
+	d = source_of(data, n, PROC_PID_TASK_STAT);
+	assert_int_equal(d->numEntries, 1);
+	assert_int_equal(d->pidTaskStat->pid, getpid());
+	d = source_of(data, n, PROC_PID_STATUS);
+	assert_string_equal(field_of(d->pidStatus->fields, d->pidStatus->numFields, "Pid"), pid);
+	d = source_of(data, n, PROC_PID_STATM);
+	assert_true(d->pidStatm->size > d->pidStatm->resident);
+	d = source_of(data, n, PROC_PID_CMDLINE);
+	assert_non_null(strstr(d->pidCmdline->cmdline, "kperf_proc"));
+	d = source_of(data, n, PROC_PID_ENVIRON);
+	assert_true(d->numEntries > 0);
+	d = source_of(data, n, PROC_PID_LIMITS);
+	for (unsigned i = 0; i < d->numEntries; i++)
+		found += strcmp(d->pidLimits[i].limit, "Max open files") == 0 &&
+			 strcmp(d->pidLimits[i].units, "files") == 0;
+	assert_int_equal(found, 1);
+	assert_true(
+		readlink("/proc/self/exe", memset(path, 0, sizeof(path)), sizeof(path) - 1) > 0);
+	d = source_of(data, n, PROC_PID_MAPS);
+	assert_string_equal(d->pidMaps[0].pathname, path);
+	d = source_of(data, n, PROC_PID_SMAPS);
+	field_of(d->pidSmaps->fields, d->pidSmaps->numFields, "Rss");
+	d = source_of(data, n, PROC_PID_FD);
+	assert_true(d->pidFd->fdCount >= 3);
+	d = source_of(data, n, PROC_PID_IO);
+	assert_true(d->pidIo->syscr > 0 && d->pidIo->rchar > 0);
+	ProcDataFree(data, n);
+}
+
+static void bad_calls(void **state)
+{
+	struct ProcData *data;
+	unsigned n;
+
+	assert_int_equal(ProcDataRead(0, NULL, &n), LIBPERF_ERR_NULL_POINTER);
+	assert_int_equal(ProcDataRead(0, &data, NULL), LIBPERF_ERR_NULL_POINTER);
+	assert_int_equal(ProcDataRead(-4, &data, &n), LIBPERF_ERR_INVALID_PID);
+	assert_int_equal(ProcDataRead(0x7ffffff, &data, &n), LIBPERF_ERR_INVALID_PID);
+	test_error_is(LIBPERF_ERR_INVALID_PID);
+	assert_null(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sources_of_the_system),
+		cmocka_unit_test(sources_of_a_process),
+		cmocka_unit_test(bad_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of functions of programs, and their returns: uprobes and uretprobes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf_file.h"
+#include "error.h"
+#include "task.h"
+
+enum { MOST_FUNCTIONS = 1 << 12 };
+
+struct utrace {
+	size_t n_functions;
+	const char **modules, **functions; /* of the origin */
+	struct UTraceData *rows;           /* of the read in progress */
+	size_t n, room;
+};
+
+static void free_utrace(void *own)
+{
+	struct utrace *u = own;
+
+	free(u->modules);
+	free(u->functions);
+	free(u->rows);
+	free(u);
+}
+
+/* Each function is two events: its entry, then its return. */
+static int add_event(void *ctx, const struct attar_event *event, struct kp_list *memory)
+{
+	struct utrace *u = ctx;
+	size_t size = strlen(event->thread->comm) + 1;
+	char *comm = kp_list_alloc(memory, size);
+
+	if (u->n == u->room) {
+		size_t room = u->room ? u->room * 2 : 64;
+		struct UTraceData *rows = reallocarray(u->rows, room, sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		u->rows = rows;
+		u->room = room;
+	}
+	if (!comm)
+		return -ENOMEM;
+	u->rows[u->n++] = (struct UTraceData){
+		.addr = event->record->sample.ip,
+		.comm = memcpy(comm, event->thread->comm, size),
+		.tid = event->thread->tid,
+		.cpu = (int)event->cpu,
+		.timestamp = (int64_t)event->time,
+		.module = u->modules[event->counter / 2],
+		.func = u->functions[event->counter / 2],
+		.isRet = event->counter % 2,
+	};
+	return 0;
+}
+
+static int check_attr(const struct UTraceAttr *attr)
+{
+	const struct PmuAttr lists = {.pidList = attr->pidList,
+		.numPid = attr->numPid,
+		.cpuList = attr->cpuList,
+		.numCpu = attr->numCpu};
+
+	if (attr->numSym == 0 || attr->numSym > MOST_FUNCTIONS || !attr->symSrc)
+		return kp_fail(LIBPERF_ERR_NULL_POINTER,
+			"numSym is %u, and symSrc does not have so many functions", attr->numSym);
+	for (unsigned i = 0; i < attr->numSym; i++) {
+		const struct SymbolSource *source = &attr->symSrc[i];
+
+		if (!source->moduleName || !source->symbolName || strchr(source->moduleName, '"'))
+			return kp_fail(LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED,
+				"symSrc: function %u has no module or name", i);
+	}
+	if (attr->fetchG)
+		return kp_fail(LIBPERF_ERR_KERNEL_NOT_SUPPORT,
+			"fetchG: the goroutine is not supported yet by this library");
+	return kp_check_lists(&lists);
+}
+
+/* "uprobe:FUNCTION@"MODULE"" and its return; a function that the file does not have is left out. */
+static int add_function(struct kp_task *task, struct utrace *u, const struct SymbolSource *source,
+	char **names, size_t *n_names)
+{
+	struct attar_event_list *list;
+	struct elf_file file;
+	char *entry;
+	int r = elf_file_read(source->moduleName, &file);
+
+	elf_file_done(&file);
+	if (r == SUCCESS &&
+		asprintf(&entry, "uprobe:%s@\"%s\"", source->symbolName, source->moduleName) < 0)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	if (r != SUCCESS || attar_event_list_parse(task->origin->catalog, entry, &list) < 0) {
+		kp_warn(LIBPERF_WARN_UTRACE_ELF_SCAN_FAILED, "%s of %s is left out: %s",
+			source->symbolName, source->moduleName,
+			r == SUCCESS ? attar_error() : Perror());
+		if (r == SUCCESS)
+			free(entry);
+		return SUCCESS;
+	}
+	attar_event_list_free(list);
+	names[*n_names] = entry;
+	if (asprintf(&names[*n_names + 1], "uretprobe:%s@\"%s\"", source->symbolName,
+		    source->moduleName) < 0)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	*n_names += 2;
+	u->modules[u->n_functions] = kp_origin_text(task->origin, source->moduleName);
+	u->functions[u->n_functions] = kp_origin_text(task->origin, source->symbolName);
+	u->n_functions++;
+	return SUCCESS;
+}
+
+static int open_names(
+	struct kp_task *task, const struct UTraceAttr *attr, char **names, size_t n_names)
+{
+	const struct PmuAttr pmu = {.evtList = names,
+		.numEvt = (unsigned)n_names,
+		.pidList = attr->pidList,
+		.numPid = attr->numPid,
+		.cpuList = attr->cpuList,
+		.numCpu = attr->numCpu};
+	int r;
+
+	if (n_names == 0)
+		return kp_fail(LIBPERF_ERR_UTRACE_ELF_SCAN_FAILED,
+			"none of the functions can be traced: see the warning");
+	r = kp_open_target(task, &pmu);
+	if (r == SUCCESS && kp_open_events(task, &pmu) != SUCCESS)
+		r = kp_fail(LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED, "%s", attar_error());
+	if (r == SUCCESS && task->n_counters != n_names)
+		r = kp_fail(LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED,
+			"the kernel refuses a probe: %s", GetWarnMsg());
+	return r;
+}
+
+static int open_trace(struct kp_task *task, const struct UTraceAttr *attr)
+{
+	char **names = calloc(attr->numSym * 2, sizeof(*names));
+	struct utrace *u = calloc(1, sizeof(*u));
+	size_t n_names = 0;
+	int r = SUCCESS;
+
+	task->own = u;
+	task->free_own = u ? free_utrace : NULL;
+	if (u) {
+		u->modules = calloc(attr->numSym, sizeof(*u->modules));
+		u->functions = calloc(attr->numSym, sizeof(*u->functions));
+	}
+	if (!names || !u || !u->modules || !u->functions)
+		r = kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	pthread_mutex_lock(&task->origin->lock);
+	for (unsigned i = 0; i < attr->numSym && r == SUCCESS; i++)
+		r = add_function(task, u, &attr->symSrc[i], names, &n_names);
+	if (r == SUCCESS)
+		r = open_names(task, attr, names, n_names);
+	pthread_mutex_unlock(&task->origin->lock);
+	for (size_t i = 0; names && i < attr->numSym * 2; i++)
+		free(names[i]);
+	free(names);
+	return r == SUCCESS ? kp_sample_open(task) : r;
+}
+
+int UTraceOpen(struct UTraceAttr *attr)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true, .inherited = true};
+	struct kp_origin *origin;
+	struct kp_task *task;
+	int pd = -1;
+
+	kp_begin();
+	if (!attr)
+		return kp_error(LIBPERF_ERR_NULL_POINTER, "UTraceOpen(): attr is NULL");
+	if (check_attr(attr) != SUCCESS)
+		return -1;
+	origin = kp_origin_new(&opts);
+	task = origin ? kp_task_new(KP_KIND_UTRACE, SAMPLING, origin) : NULL;
+	kp_origin_unref(origin);
+	if (!task)
+		return kp_error(COMMON_ERR_NOMEM, "out of memory");
+	if (open_trace(task, attr) == SUCCESS)
+		pd = kp_task_add(task);
+	if (pd < 0)
+		kp_task_put(task);
+	else
+		kp_succeed();
+	return pd;
+}
+
+int UTraceEnable(int pd)
+{
+	return kp_task_call(pd, KP_KIND_UTRACE, kp_task_enable);
+}
+
+int UTraceDisable(int pd)
+{
+	return kp_task_call(pd, KP_KIND_UTRACE, kp_task_disable);
+}
+
+int UTraceRead(int pd, struct UTraceData **data)
+{
+	struct kp_list *memory = NULL;
+	struct kp_task *task;
+	struct utrace *u;
+	int n = -1;
+
+	kp_begin();
+	if (!data)
+		return kp_error(LIBPERF_ERR_NULL_POINTER, "UTraceRead(): traceData is NULL");
+	*data = NULL;
+	task = kp_task_get(pd, KP_KIND_UTRACE);
+	if (!task)
+		return -1;
+	u = task->own;
+	pthread_mutex_lock(&task->lock);
+	if (kp_sample_each(task, add_event, u, &memory) == SUCCESS) {
+		n = (int)u->n;
+		*data = kp_list_publish_as(memory, u->n > 0 ? u->rows : NULL);
+		if (u->n > 0)
+			u->rows = NULL;
+	}
+	u->n = 0;
+	u->room = u->rows ? u->room : 0;
+	pthread_mutex_unlock(&task->lock);
+	kp_task_put(task);
+	return n;
+}
+
+void UTraceDataFree(struct UTraceData *data)
+{
+	kp_begin();
+	kp_list_release(data, "UTraceDataFree");
+}
+
+void UTraceClose(int pd)
+{
+	kp_begin();
+	kp_task_remove(pd, KP_KIND_UTRACE);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples as a perf.data file: header, attributes with ids, and records COMM, MMAP2 and SAMPLE.
+ *
+ * Format: tools/perf/Documentation/perf.data-file-format.txt of the kernel.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "attar/event.h"
+#include "data.h"
+#include "error.h"
+#include "symbol.h"
+
+enum {
+	MAGIC_FILE = 0x6b706466,
+	MOST_FRAMES = 256,
+};
+
+struct section {
+	uint64_t offset, size;
+};
+
+struct header {
+	char magic[8];
+	uint64_t size, attr_size;
+	struct section attrs, data, event_types;
+	uint64_t features[4];
+};
+
+/* An entry of the attributes: the event, and where its ids are. */
+struct attr_entry {
+	struct perf_event_attr attr;
+	struct section ids;
+};
+
+struct file {
+	unsigned magic; /* MAGIC_FILE */
+	FILE *out;
+	unsigned n_events;
+	char **names;
+	struct attr_entry *attrs;
+	bool stacks;
+	uint64_t data_at, last_time;
+	int *known; /* processes whose mappings were written */
+	size_t n_known;
+	bool failed;
+};
+
+static void write_bytes(struct file *f, const void *bytes, size_t size)
+{
+	f->failed |= fwrite(bytes, 1, size, f->out) != size;
+}
+
+static void free_file(struct file *f)
+{
+	for (unsigned i = 0; i < f->n_events && f->names; i++)
+		free(f->names[i]);
+	free(f->names);
+	free(f->attrs);
+	free(f->known);
+	if (f->out)
+		fclose(f->out);
+	f->magic = 0;
+	free(f);
+}
+
+/* ---- the header ---- */
+
+static int set_attrs(struct file *f, const struct PmuAttr *attr)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	struct attar_catalog *catalog;
+	int r = attar_catalog_new(&opts, &catalog);
+
+	for (unsigned i = 0; i < f->n_events && r == 0; i++) {
+		struct perf_event_attr *to = &f->attrs[i].attr;
+		struct attar_event_list *list;
+
+		r = attar_event_list_parse(catalog, attr->evtList[i], &list);
+		if (r < 0)
+			break;
+		r = attar_event_spec_attr(&list->at[0], to, sizeof(*to));
+		attar_event_list_free(list);
+		to->freq = attr->useFreq;
+		to->sample_period = attr->period;
+		to->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+				  PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+				  (f->stacks ? PERF_SAMPLE_CALLCHAIN : 0) |
+				  (attr->branchSampleFilter ? PERF_SAMPLE_BRANCH_STACK : 0);
+		to->branch_sample_type = attr->branchSampleFilter;
+		to->read_format = PERF_FORMAT_ID;
+		to->sample_id_all = to->mmap = to->mmap2 = to->comm = to->task = 1;
+	}
+	attar_catalog_free(catalog);
+	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_INVALID_EVENT) : SUCCESS;
+}
+
+/* The id of event i. */
+static uint64_t id_of(unsigned i)
+{
+	return i + 1;
+}
+
+static void write_header(struct file *f, uint64_t data_size)
+{
+	uint64_t ids_at = sizeof(struct header), attrs_at = ids_at + f->n_events * sizeof(uint64_t);
+	struct header header = {
+		.magic = "PERFILE2",
+		.size = sizeof(header),
+		.attr_size = sizeof(struct attr_entry),
+		.attrs = {attrs_at, f->n_events * sizeof(struct attr_entry)},
+	};
+
+	f->data_at = attrs_at + header.attrs.size;
+	header.data = (struct section){f->data_at, data_size};
+	rewind(f->out);
+	write_bytes(f, &header, sizeof(header));
+	for (unsigned i = 0; i < f->n_events; i++) {
+		uint64_t id = id_of(i);
+
+		write_bytes(f, &id, sizeof(id));
+		f->attrs[i].ids = (struct section){ids_at + i * sizeof(id), sizeof(id)};
+	}
+	write_bytes(f, f->attrs, f->n_events * sizeof(*f->attrs));
+}
+
+static int check_write(const char *path, const struct PmuAttr *attr)
+{
+	if (!path || !attr)
+		return kp_fail(LIBPERF_ERR_NULL_POINTER, "PmuBeginWrite(): path or pattr is NULL");
+	if (attr->numEvt == 0 || !attr->evtList || attr->blockedSample)
+		return kp_fail(LIBPERF_ERR_NOT_SUPPORT_PMU_FILE,
+			"PmuBeginWrite(): files are for tasks of SAMPLING with an evtList");
+	return SUCCESS;
+}
+
+PmuFile PmuBeginWrite(const char *path, const struct PmuAttr *attr, const int add_id_header)
+{
+	struct file *f;
+
+	kp_begin();
+	if (check_write(path, attr) != SUCCESS)
+		return NULL;
+	f = calloc(1, sizeof(*f));
+	if (f) {
+		f->magic = MAGIC_FILE;
+		f->names = calloc(attr->numEvt, sizeof(*f->names));
+		f->attrs = calloc(attr->numEvt, sizeof(*f->attrs));
+		f->n_events = attr->numEvt;
+		f->stacks = attr->callStack;
+	}
+	if (!f || !f->names || !f->attrs) {
+		kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	} else if (set_attrs(f, attr) == SUCCESS) {
+		for (unsigned i = 0; i < f->n_events; i++)
+			f->names[i] = strdup(attr->evtList[i]);
+		f->out = fopen(path, "we");
+		if (!f->out)
+			kp_fail(LIBPERF_ERR_OPEN_INVALID_FILE, "cannot open %s: %m", path);
+	}
+	if (f && !f->out) {
+		free_file(f);
+		return NULL;
+	}
+	if (f)
+		write_header(f, 0);
+	return f;
+}
+
+/* ---- records ---- */
+
+/* The trailer of records other than samples, in the order of the bits of sample_type. */
+struct trailer {
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+	uint64_t id;
+};
+
+static struct trailer trailer_of(const struct PmuData *row)
+{
+	return (struct trailer){.pid = (uint32_t)row->pid,
+		.tid = (uint32_t)row->tid,
+		.time = (uint64_t)row->ts,
+		.cpu = (uint32_t)row->cpu,
+		.id = id_of(0)};
+}
+
+/* A record of fixed fields, a text padded to 8 bytes, and the trailer. */
+static void write_text_record(struct file *f, uint32_t type, uint16_t misc, const void *fields,
+	size_t size, const char *text, const struct PmuData *row)
+{
+	const struct trailer trailer = trailer_of(row);
+	const char zeros[8] = "";
+	size_t length = strlen(text) + 1, padded = (length + 7) & ~7UL;
+	struct perf_event_header header = {.type = type,
+		.misc = misc,
+		.size = (uint16_t)(sizeof(header) + size + padded + sizeof(trailer))};
+
+	write_bytes(f, &header, sizeof(header));
+	write_bytes(f, fields, size);
+	write_bytes(f, text, length);
+	write_bytes(f, zeros, padded - length);
+	write_bytes(f, &trailer, sizeof(trailer));
+}
+
+struct mmap_fields {
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+};
+
+/* The code that a process has mapped, of /proc; none if it has ended. */
+static void write_mappings(struct file *f, const struct PmuData *row)
+{
+	char path[64], line[4500];
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", row->pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		unsigned long start, end, offset, inode;
+		struct mmap_fields m = {.pid = (uint32_t)row->pid,
+			.tid = (uint32_t)row->pid,
+			.prot = PROT_READ | PROT_EXEC,
+			.flags = MAP_PRIVATE};
+		int used = 0;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%lx-%lx %*2cx%*c %lx %x:%x %lu %n", &start, &end, &offset, &m.maj,
+			    &m.min, &inode, &used) != 6)
+			continue;
+		m.addr = start;
+		m.len = end - start;
+		m.pgoff = offset;
+		m.ino = inode;
+		write_text_record(f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, &m, sizeof(m),
+			line[used] ? line + used : "//anon", row);
+	}
+	if (maps)
+		fclose(maps);
+}
+
+/* The kernel as one mapping, which readers resolve by their own kallsyms. */
+static void write_kernel(struct file *f, const struct PmuData *row)
+{
+	const struct mmap_fields m = {.pid = UINT32_MAX,
+		.addr = 0xffff000000000000,
+		.len = 0x0000ffffffffffff,
+		.pgoff = 0xffff000000000000,
+		.prot = PROT_EXEC};
+
+	write_text_record(f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_KERNEL, &m, sizeof(m),
+		"[kernel.kallsyms]_text", row);
+}
+
+static int introduce(struct file *f, const struct PmuData *row)
+{
+	const uint32_t ids[] = {(uint32_t)row->pid, (uint32_t)row->tid};
+	int *known;
+
+	for (size_t i = 0; i < f->n_known; i++)
+		if (f->known[i] == row->tid)
+			return SUCCESS;
+	known = reallocarray(f->known, f->n_known + 1, sizeof(*known));
+	if (!known)
+		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
+	if (f->n_known == 0)
+		write_kernel(f, row);
+	f->known = known;
+	known[f->n_known++] = row->tid;
+	write_text_record(
+		f, PERF_RECORD_COMM, 0, ids, sizeof(ids), row->comm ? row->comm : "", row);
+	if (row->pid == row->tid || f->n_known == 1)
+		write_mappings(f, row);
+	return SUCCESS;
+}
+
+static size_t chain_of(
+	const struct kp_list *list, size_t i, bool *ret_kernel, uint64_t *ret_ips, size_t room)
+{
+	const struct kp_frames *frames = list->frames[i];
+	size_t n = 0;
+	bool kernel = frames && frames->n > 0 && frames->at[0].kernel;
+
+	*ret_kernel = kernel;
+	if (!frames || frames->n == 0)
+		return 0;
+	ret_ips[n++] = kernel ? PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER;
+	for (size_t at = 0; at < frames->n && n + 1 < room; at++) {
+		if (kernel && !frames->at[at].kernel) {
+			kernel = false;
+			ret_ips[n++] = PERF_CONTEXT_USER;
+		}
+		ret_ips[n++] = frames->at[at].ip;
+	}
+	return n;
+}
+
+static void write_branches(struct file *f, const struct PmuDataExt *ext)
+{
+	uint64_t n = ext ? ext->nr : 0;
+
+	write_bytes(f, &n, sizeof(n));
+	for (uint64_t i = 0; i < n; i++) {
+		const struct BranchSampleRecord *branch = &ext->branchRecords[i];
+		struct perf_branch_entry entry = {.from = branch->fromAddr,
+			.to = branch->toAddr,
+			.mispred = branch->misPred,
+			.predicted = branch->predicted,
+			.cycles = branch->cycles};
+
+		write_bytes(f, &entry, sizeof(entry));
+	}
+}
+
+static int event_of(const struct file *f, const struct PmuData *row)
+{
+	for (unsigned i = 0; row->evt && i < f->n_events; i++)
+		if (strcmp(f->names[i], row->evt) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int write_sample(struct file *f, const struct kp_list *list, size_t i)
+{
+	const struct PmuData *row = &list->rows[i];
+	bool kernel, branches = f->attrs[0].attr.sample_type & PERF_SAMPLE_BRANCH_STACK;
+	uint64_t ips[MOST_FRAMES + 2], n = chain_of(list, i, &kernel, ips, MOST_FRAMES + 2);
+	int event = event_of(f, row);
+	struct {
+		uint64_t id, ip;
+		uint32_t pid, tid;
+		uint64_t time;
+		uint32_t cpu, reserved;
+		uint64_t period;
+	} fields = {.ip = n > 1 ? ips[1] : 0,
+		.pid = (uint32_t)row->pid,
+		.tid = (uint32_t)row->tid,
+		.time = (uint64_t)row->ts,
+		.cpu = (uint32_t)row->cpu,
+		.period = row->period};
+	struct perf_event_header header = {.type = PERF_RECORD_SAMPLE,
+		.misc = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+		.size = sizeof(header) + sizeof(fields)};
+
+	if (event < 0)
+		return kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
+			"PmuWriteData(): '%s' is not an event of the file",
+			row->evt ? row->evt : "NULL");
+	fields.id = id_of((unsigned)event);
+	header.size += f->stacks ? (uint16_t)((n + 1) * sizeof(n)) : 0;
+	if (branches)
+		header.size += (uint16_t)(8 + (row->ext ? row->ext->nr : 0) *
+						      sizeof(struct perf_branch_entry));
+	write_bytes(f, &header, sizeof(header));
+	write_bytes(f, &fields, sizeof(fields));
+	if (f->stacks) {
+		write_bytes(f, &n, sizeof(n));
+		write_bytes(f, ips, n * sizeof(n));
+	}
+	if (branches)
+		write_branches(f, row->ext);
+	return SUCCESS;
+}
+
+static struct file *check_file(PmuFile file, const char *function)
+{
+	struct file *f = file;
+
+	if (f && f->magic == MAGIC_FILE)
+		return f;
+	kp_fail(LIBPERF_ERR_INVALID_PMU_FILE, "%s(): this is not a file of PmuBeginWrite()",
+		function);
+	return NULL;
+}
+
+int PmuWriteData(PmuFile file, struct PmuData *rows, int len)
+{
+	const struct kp_list *list;
+	struct file *f;
+	int r = SUCCESS;
+
+	kp_begin();
+	f = check_file(file, "PmuWriteData");
+	if (!f)
+		return Perrorno();
+	if (len == 0)
+		return SUCCESS;
+	list = rows ? kp_list_find(rows) : NULL;
+	if (!list || len < 0 || (size_t)len > list->n)
+		return kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
+			"PmuWriteData(): not data of PmuRead(), or not so much of it");
+	for (int i = 0; i < len && r == SUCCESS; i++) {
+		r = introduce(f, &rows[i]);
+		if (r == SUCCESS)
+			r = write_sample(f, list, (size_t)i);
+	}
+	if (r == SUCCESS && f->failed)
+		r = kp_fail(COMMON_ERR_WRITE, "cannot write to the file: %m");
+	return r;
+}
+
+void PmuEndWrite(PmuFile file)
+{
+	struct file *f;
+	off_t end;
+
+	kp_begin();
+	f = check_file(file, "PmuEndWrite");
+	if (!f)
+		return;
+	end = ftello(f->out);
+	write_header(f, end > 0 ? (uint64_t)end - f->data_at : 0);
+	if (f->failed || fflush(f->out) != 0)
+		kp_fail(COMMON_ERR_WRITE, "cannot write to the file: %m");
+	free_file(f);
+}

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Programs written for libkperf, built with its headers and linked with its library."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from command import BUILD, ROOT, compiler, has, run
+from faults import sanitized
+
+HEADERS = ('pmu.h', 'symbol.h', 'pcerrc.h', 'proc_data_types.h')
+LIBRARY = BUILD / 'kperf/libkperf.so'
+
+# The example of libkperf's README, with work of known faults in place of its sleep.
+COUNT = '''
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "pmu.h"
+#include "pcerrc.h"
+#include "symbol.h"
+
+static void work(size_t n)
+{
+    char *area = (char *)mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                              -1, 0);
+    madvise(area, n * 4096, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < n; i++)
+        area[i * 4096] = 1;
+    munmap(area, n * 4096);
+}
+
+int main(void)
+{
+    int pidList[1];
+    pidList[0] = getpid();
+    char *evtList[1];
+    char name[] = "page-faults";
+    evtList[0] = name;
+    PmuAttr attr = {0};
+    attr.evtList = evtList;
+    attr.numEvt = 1;
+    attr.pidList = pidList;
+    attr.numPid = 1;
+    int pd = PmuOpen(COUNTING, &attr);
+    if (pd == -1) {
+        printf("%d %s\\n", Perrorno(), Perror());
+        return 1;
+    }
+    PmuEnable(pd);
+    PmuDisable(pd);
+    PmuEnable(pd);
+    work(1000);
+    PmuDisable(pd);
+    PmuData *data = NULL;
+    int len = PmuRead(pd, &data);
+    for (int i = 0; i < len; ++i)
+        printf("%s %llu\\n", data[i].evt, (unsigned long long)data[i].count);
+    PmuDataFree(data);
+    PmuClose(pd);
+    return 0;
+}
+'''
+
+# Samples of its own function, written to a file.
+WRITE = '''
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#include "pmu.h"
+#include "pcerrc.h"
+
+__attribute__((noinline)) void burn_here(void)
+{
+    clock_t end = clock() + CLOCKS_PER_SEC / 2;
+    while (clock() < end)
+        for (volatile int i = 0; i < 1000000; i++)
+            ;
+}
+
+int main(int argc, char **argv)
+{
+    char event[] = "cpu-clock", *events[] = {event};
+    int pids[] = {getpid()};
+    struct PmuAttr attr = {0};
+    attr.evtList = events;
+    attr.numEvt = 1;
+    attr.pidList = pids;
+    attr.numPid = 1;
+    attr.useFreq = 1;
+    attr.freq = 1000;
+    attr.callStack = 1;
+    attr.excludeKernel = 1;
+    int pd = PmuOpen(SAMPLING, &attr);
+    PmuEnable(pd);
+    burn_here();
+    PmuDisable(pd);
+    struct PmuData *data;
+    int n = PmuRead(pd, &data);
+    PmuFile file = PmuBeginWrite(argv[1], &attr, 0);
+    if (!file || PmuWriteData(file, data, n) != SUCCESS) {
+        printf("%s\\n", Perror());
+        return 1;
+    }
+    PmuEndWrite(file);
+    printf("%d\\n", n);
+    PmuDataFree(data);
+    PmuClose(pd);
+    return 0;
+}
+'''
+
+
+def build(folder, text, language='c', flags=(), libraries=('-lkperf', '-lsym')):
+    """Compile a program against the built library, which has both of its names."""
+    if sanitized():
+        pytest.skip('the library needs the sanitizers of its program')
+    name, *more = compiler()
+    if language == 'c++':
+        name = name.replace('gcc', 'g++').replace('clang', 'clang++')
+    if not has(name):
+        pytest.skip(f'{name} is not installed')
+    for link in ('libkperf.so', 'libsym.so'):
+        (folder / link).exists() or (folder / link).symlink_to(LIBRARY)
+    source = folder / ('program.cc' if language == 'c++' else 'program.c')
+    source.write_text(text)
+    program = folder / f'program-{language}'
+    subprocess.run([name, *more, '-g', '-O1', '-fno-omit-frame-pointer', *flags, '-o', program,
+                    source, f'-I{ROOT}/kperf', f'-L{folder}', *libraries,
+                    f'-Wl,-rpath,{BUILD}/kperf', f'-Wl,-rpath-link,{BUILD}/src'],
+                   check=True)
+    return program
+
+
+@pytest.mark.parametrize('language', ['c', 'c++'])
+def test_the_example_counts_exactly(tmp_path, language):
+    program = build(tmp_path, COUNT, language, ['-Wall', '-Wextra', '-Werror',
+                                                '-Wno-missing-field-initializers'])
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert done.stdout == 'page-faults 1000\n'
+
+
+@pytest.mark.parametrize('standard', ['c11', 'gnu17', 'c++11', 'c++20'])
+def test_each_header_compiles_alone(standard):
+    language = 'c++' if '+' in standard else 'c'
+    for header in HEADERS:
+        done = subprocess.run(['g++' if language == 'c++' else 'gcc', '-x', language,
+                               f'-std={standard}', '-Wall', '-Wextra', '-Werror', '-fsyntax-only',
+                               f'-I{ROOT}/kperf', '-'], input=f'#include "{header}"\n',
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (header, done.stderr)
+
+
+def test_the_layout_is_that_of_arm64():
+    """kperf/layout.c states it; it is compiled with the library on x86-64."""
+    if not has('aarch64-linux-gnu-gcc'):
+        pytest.skip('aarch64-linux-gnu-gcc is not installed')
+    subprocess.run(['aarch64-linux-gnu-gcc', '-std=gnu17', '-fsyntax-only', f'-I{ROOT}/kperf',
+                    ROOT / 'kperf/layout.c'], check=True)
+
+
+def test_exports_what_headers_declare_and_nothing_else():
+    out = subprocess.run(['nm', '-D', '--defined-only', LIBRARY], capture_output=True, text=True,
+                         check=True).stdout
+    exported = {line.split()[-1] for line in out.splitlines()}
+    text = ''.join((ROOT / 'kperf' / header).read_text() for header in HEADERS)
+    text = re.sub(r'/\*.*?\*/', '', text, flags=re.S)
+    declared = set(re.findall(r'^[\w *]+?[ *](\w+)\([^;{]*\);', text, re.M))
+    assert len(declared) > 60
+    assert exported == declared
+
+
+def test_includes_public_headers_only():
+    own = {path.name for path in (ROOT / 'kperf').glob('*.h')} | {'syscall_list.inc'}
+    for path in (ROOT / 'kperf').glob('*.[ch]'):
+        for header in re.findall(r'#include "([^"]+)"', path.read_text()):
+            assert header in own or (ROOT / 'include' / header).exists(), (path.name, header)
+
+
+def test_no_memory_is_lost_or_misused(tmp_path):
+    if not has('valgrind'):
+        pytest.skip('valgrind is not installed')
+    program = build(tmp_path, COUNT)
+    done = subprocess.run(['valgrind', '-q', '--leak-check=full', '--error-exitcode=99', program],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_written_file_is_a_recording(tmp_path):
+    """attar reads it; almost all samples are in the function that used the CPU."""
+    program = build(tmp_path, WRITE)
+    file = tmp_path / 'x.data'
+    done = subprocess.run([program, file], capture_output=True, text=True, check=True)
+    written = int(done.stdout)
+    assert written > 100
+    report = run('profile', '--input', file, '-o', tmp_path / 'x.csv', '-g')
+    assert report.returncode == 0, report.stderr
+    rows = (tmp_path / 'x.csv').read_text()
+    assert 'burn_here' in rows, rows
+    samples = sum(int(float(line.split(',')[2])) for line in rows.splitlines()
+                  if 'program-c' in line and re.match(r'[\d.]+,[\d.]+,\d+', line))
+    if has('perf'):
+        out = subprocess.run(['perf', 'script', '-i', file, '-F', 'comm,pid,period,ip,sym'],
+                             capture_output=True, text=True, check=False,
+                             env={**os.environ, 'PERF_CONFIG': '/dev/null'}).stdout
+        assert len(re.findall(r'^program-c', out, re.M)) == written
+    assert samples == 0 or samples == written
