@@ -565,6 +565,14 @@ ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
 ATTAR_API struct attar_section *attar_run_lines(
 	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section));
 
+/*
+ * For lines of events: the columns time, comm, tid and cpu, and a new row with their cells. time,
+ * ns, is that of the event or of its begin. Numbers that are unknown have empty cells.
+ */
+ATTAR_API void attar_run_event_columns(struct attar_section *lines);
+ATTAR_API void attar_run_event_row(struct attar_run *run, struct attar_section *lines,
+	const struct attar_event *ev, uint64_t time);
+
 /* True if an output is made for trees. Otherwise a profiler may omit them. */
 ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
 

@@ -166,10 +166,7 @@ static bool find_value(struct attar_run *run, struct breakpoint *b, const struct
 
 static void columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "breakpoint", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "old", ATTAR_UNIT_ID);
 	attar_section_column(lines, "new", ATTAR_UNIT_ID);
@@ -191,11 +188,7 @@ static int show(struct attar_run *run, const struct breakpoint *b, const struct 
 
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_i64(lines, ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_text(lines, p->text);
 	value_cell(lines, &values[0]);
 	value_cell(lines, &values[1]);

@@ -41,10 +41,7 @@ static void forget(void *event)
 
 static void columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "value", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "printed", ATTAR_UNIT_TEXT);
@@ -91,11 +88,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	lines = attar_run_lines(run, "events", columns);
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_i64(lines, ev->thread->tid);
-	attar_cell_i64(lines, (int32_t)ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_text(lines, e->name);
 	add_value(lines, attar_expr_get_column(e->expr, 0), &value);
 	printed = attar_run_printed(run, &n);

@@ -33,10 +33,7 @@ struct hrtimer {
 
 static void columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "period", ATTAR_UNIT_NS);
 	attar_section_column(lines, "counts", ATTAR_UNIT_TEXT);
 }
@@ -51,11 +48,7 @@ static int add_line(const struct hrtimer *h, struct attar_run *run, const struct
 	if (!lines)
 		return -ENOMEM;
 	text[0] = '\0';
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_u64(lines, period);
 	for (size_t i = 0; i < h->n; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s=%llu",

@@ -14,7 +14,7 @@ struct irq_off {
 	uint64_t period, than; /* ns */
 	bool graph;
 
-	uint64_t expired[CPUS_MAX]; /* when the timer of the CPU expired last; 0: unknown */
+	uint64_t expired[CPUS_MAX];  /* when the timer of the CPU expired last; 0: unknown */
 	struct attar_keytable *cpus; /* delays by CPU */
 	struct attar_stacks *stacks;
 };
@@ -25,10 +25,7 @@ enum { LATE, SAMPLES, SUMS };
 
 static void columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "irqs off", ATTAR_UNIT_NS);
 }
 
@@ -48,8 +45,8 @@ static uint64_t delay_of(struct irq_off *o, const struct attar_event *ev)
 	return ev->time - due;
 }
 
-static int add_late(struct attar_run *run, struct irq_off *o, const struct attar_event *ev,
-	uint64_t delay)
+static int add_late(
+	struct attar_run *run, struct irq_off *o, const struct attar_event *ev, uint64_t delay)
 {
 	attar_location locations[DEPTH_MAX];
 	size_t depth = o->graph ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
@@ -62,11 +59,7 @@ static int add_late(struct attar_run *run, struct irq_off *o, const struct attar
 	lines = attar_run_lines(run, "late timers", columns);
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_u64(lines, delay);
 	attar_row_stack(lines, attar_run_symbols(run), locations, depth);
 	return 0;
@@ -105,8 +98,8 @@ static int on_lost(struct attar_run *run, void *self, const struct attar_event *
 
 /* ---- reporting ---- */
 
-static void add_row(struct attar_section *table, const struct attar_keyrow *row,
-	enum attar_scope scope)
+static void add_row(
+	struct attar_section *table, const struct attar_keyrow *row, enum attar_scope scope)
 {
 	const struct attar_keysums *sums = attar_keyrow_sums(row, scope);
 

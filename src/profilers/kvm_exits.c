@@ -243,10 +243,7 @@ int kvm_exits_report(struct kvm_exits *k, struct attar_report *report, enum atta
 
 void kvm_exit_line_columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "vcpu", ATTAR_UNIT_ID);
 	attar_section_column(lines, "exit_reason", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "guest_ip", ATTAR_UNIT_HEX);
@@ -257,11 +254,7 @@ void kvm_exit_line_cells(struct attar_run *run, const struct kvm_exits *k,
 	struct attar_section *lines, const struct attar_event *ev, const struct kvm_exit *exit,
 	uint64_t latency)
 {
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, exit->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_u64(lines, (uint64_t)ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, exit->time);
 	if (exit->vcpu == KVM_NO_VCPU)
 		attar_cell_none(lines);
 	else

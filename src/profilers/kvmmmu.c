@@ -51,10 +51,7 @@ static uint32_t limited(uint64_t level)
 
 static void line_columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "fields", ATTAR_UNIT_TEXT);
 }
@@ -71,11 +68,7 @@ static int add_line(struct attar_run *run, void *self, const struct attar_event 
 	lines = attar_run_lines(run, "events", line_columns);
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_i64(lines, ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_text(lines, spec->name);
 	if (spec->format)
 		attar_cell_fields(lines, spec->format, sample->raw, sample->raw_size,

@@ -40,10 +40,7 @@ static uint64_t latency_of(const struct perf_event_attr *attr, const struct atta
 
 static void line_columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "cycles", ATTAR_UNIT_COUNT);
 	attar_section_column(lines, "address", ATTAR_UNIT_HEX);
 	attar_section_column(lines, "physical", ATTAR_UNIT_HEX);
@@ -62,11 +59,7 @@ static int add_line(struct attar_run *run, const struct attar_event *ev, uint64_
 
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_i64(lines, ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_u64(lines, latency);
 	attar_cell_u64(lines, sample->addr);
 	if (sample->phys_addr)

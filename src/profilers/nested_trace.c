@@ -127,10 +127,7 @@ static int enter(struct nested_trace *t, const struct nested_event *e, const str
 
 static void columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "duration", ATTAR_UNIT_NS);
 	attar_section_column(lines, "depth", ATTAR_UNIT_ID);
 	attar_section_column(lines, "call", ATTAR_UNIT_TEXT);
@@ -145,11 +142,7 @@ static int show(struct attar_run *run, struct nested_trace *t, const struct atta
 
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, call->began));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_i64(lines, ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, call->began);
 	attar_cell_u64(lines, ev->time - call->began);
 	attar_cell_u64(lines, depth);
 	nested_trace_indent(text, depth, nested_trace_function(t, call->function, false));

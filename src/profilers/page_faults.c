@@ -62,10 +62,7 @@ static struct mapping find_mapping(struct page_faults *p, const struct attar_eve
 
 static void columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "fault", ATTAR_UNIT_TEXT);
 	attar_section_column(lines, "address", ATTAR_UNIT_HEX);
 	attar_section_column(lines, "mapping", ATTAR_UNIT_TEXT);
@@ -81,11 +78,7 @@ static int show(struct attar_run *run, struct page_faults *p, const struct attar
 
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	attar_cell_i64(lines, ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_text(lines, ev->counter == p->major ? "major" : "minor");
 	attar_cell_u64(lines, ev->record->sample.addr);
 	attar_cell_text(lines, mapping_kind_name(mapping->kind));

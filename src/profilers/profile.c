@@ -58,10 +58,7 @@ static bool is_busy(struct attar_run *run, struct profile *p, const struct attar
 
 static void columns(struct attar_section *lines)
 {
-	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
-	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
-	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
-	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+	attar_run_event_columns(lines);
 	attar_section_column(lines, "period", ATTAR_UNIT_COUNT);
 	attar_section_column(lines, "event", ATTAR_UNIT_TEXT);
 }
@@ -74,14 +71,7 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 
 	if (!lines)
 		return -ENOMEM;
-	attar_section_row(lines);
-	attar_cell_u64(lines, attar_run_realtime(run, ev->time));
-	attar_cell_text(lines, ev->thread->comm);
-	if (ev->thread->tid < 0) /* exiting: tid is already invalid */
-		attar_cell_none(lines);
-	else
-		attar_cell_u64(lines, (uint64_t)ev->thread->tid);
-	attar_cell_u64(lines, ev->cpu);
+	attar_run_event_row(run, lines, ev, ev->time);
 	attar_cell_u64(lines, ev->record->sample.period);
 	attar_cell_text(lines, attar_run_source_name(run, ev->counter));
 	attar_row_stack(lines, attar_run_symbols(run), locations, p->graph ? n : 1);

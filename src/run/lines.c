@@ -205,6 +205,38 @@ struct attar_section *attar_run_lines(
 	return batch->section;
 }
 
+void attar_run_event_columns(struct attar_section *lines)
+{
+	CHECK_ARG_OR(lines, "lines", );
+
+	attar_section_column(lines, "time", ATTAR_UNIT_TIME);
+	attar_section_column(lines, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(lines, "tid", ATTAR_UNIT_ID);
+	attar_section_column(lines, "cpu", ATTAR_UNIT_ID);
+}
+
+static void number_cell(struct attar_section *lines, int64_t number)
+{
+	if (number < 0)
+		attar_cell_none(lines);
+	else
+		attar_cell_u64(lines, (uint64_t)number);
+}
+
+void attar_run_event_row(struct attar_run *run, struct attar_section *lines,
+	const struct attar_event *ev, uint64_t time)
+{
+	CHECK_ARG_OR(run, "run", );
+	CHECK_ARG_OR(lines, "lines", );
+	CHECK_ARG_OR(ev, "ev", );
+
+	attar_section_row(lines);
+	attar_cell_u64(lines, attar_run_realtime(run, time));
+	attar_cell_text(lines, ev->thread->comm);
+	number_cell(lines, ev->thread->tid); /* exiting: tid is already invalid */
+	number_cell(lines, (int32_t)ev->cpu);
+}
+
 bool attar_run_wants_lines(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);

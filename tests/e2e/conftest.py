@@ -90,6 +90,16 @@ def needs_perf():
 
 
 @pytest.fixture
+def script(tmp_path):
+    """Write a text as a script (docs/scripts.md), and return its path."""
+    def write(text):
+        path = tmp_path / 'test.script'
+        path.write_text(text)
+        return path
+    return write
+
+
+@pytest.fixture
 def sdt():
     """A program with probes of <sys/sdt.h>."""
     path = command.workload('sdt')

@@ -29,12 +29,8 @@ READ = f'''
 
 
 @pytest.fixture(name='script')
-def fixture_script(tmp_path):
-    def write(text):
-        path = tmp_path / 'test.script'
-        path.write_text(SCRIPT + text)
-        return path
-    return write
+def fixture_script(script):
+    return lambda text: script(SCRIPT + text)
 
 
 @pytest.fixture(name='loop')

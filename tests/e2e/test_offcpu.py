@@ -25,12 +25,8 @@ prev_state=2
 
 
 @pytest.fixture(name='script')
-def fixture_script(tmp_path):
-    def write(text):
-        path = tmp_path / 'test.script'
-        path.write_text(SCRIPT + text)
-        return path
-    return write
+def fixture_script(script):
+    return lambda text: script(SCRIPT + text)
 
 
 def reports(*args):

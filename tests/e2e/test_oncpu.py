@@ -42,12 +42,8 @@ def reports(*args):
 
 
 @pytest.fixture(name='script')
-def fixture_script(tmp_path):
-    def write(text=SCRIPT):
-        path = tmp_path / 'oncpu.script'
-        path.write_text(text)
-        return path
-    return write
+def fixture_script(script):
+    return lambda text=SCRIPT: script(text)
 
 
 @pytest.mark.quick

@@ -24,15 +24,6 @@ SLEEPER = '''
 '''
 
 
-@pytest.fixture(name='script')
-def fixture_script(tmp_path):
-    def write(text):
-        path = tmp_path / 'test.script'
-        path.write_text(text)
-        return path
-    return write
-
-
 def report(profiler, path, *args):
     ended = run(profiler, '--format', 'json', '--input', path, *args)
     assert ended.returncode == 0, ended.stderr

@@ -18,15 +18,6 @@ PAIRS = ['-e', 'a:begin//key=id/', '-e', 'a:end//key=id/']
 MS = 1_000_000
 
 
-@pytest.fixture(name='script')
-def fixture_script(tmp_path):
-    def write(text):
-        path = tmp_path / 'test.script'
-        path.write_text(text)
-        return path
-    return write
-
-
 def reports(profiler, path, *args):
     ended = run(profiler, '--format', 'json', '--input', path, *args)
     assert ended.returncode == 0, ended.stderr

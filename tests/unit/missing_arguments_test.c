@@ -457,6 +457,8 @@ static void test_run_queries(void **state)
 	REFUSES_NULL(attar_run_lines(NULL, any, on_columns), "run");
 	REFUSES_NULL(attar_run_lines(any, NULL, on_columns), "name");
 	REFUSES_NULL(attar_run_lines(any, any, NULL), "columns");
+	REFUSES_VOID(attar_run_event_columns(NULL), "lines");
+	REFUSES_VOID(attar_run_event_row(NULL, any, any, 0), "run");
 	REFUSES_VALUE(attar_run_wants_tree(NULL), false, "run");
 	REFUSES_VALUE(attar_run_wants_values(NULL), false, "run");
 	REFUSES_VALUE(attar_run_wants_lines(NULL), false, "run");
