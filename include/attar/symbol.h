@@ -79,6 +79,12 @@ struct attar_symbols_opts {
 	 * again when they are needed, if the file is still at its path.
 	 */
 	size_t max_symbol_bytes;
+	/*
+	 * Maximum memory in bytes for the tables of source lines and inlined functions; 0: 64 MiB.
+	 * Above, those of the source files that were not used for longest are dropped, and read
+	 * again when they are needed (counted in the statistics).
+	 */
+	size_t max_source_bytes;
 };
 
 /*
@@ -110,7 +116,6 @@ struct attar_symbol {
 	 */
 	const char *dso;
 	enum attar_dso_kind kind;
-	/* Reserved for source file, line and inlined frames. */
 };
 
 /*
@@ -121,6 +126,66 @@ struct attar_symbol {
  */
 ATTAR_API int attar_symbols_resolve(
 	struct attar_symbols *symbols, attar_location location, struct attar_symbol *ret_symbol);
+
+/*
+ * A function at a location: the innermost one, or one that it was inlined into. Strings are
+ * borrowed from the cache and valid until it is freed.
+ */
+struct attar_frame {
+	const char *module; /* as attar_symbol.dso */
+	enum attar_dso_kind kind;
+	const uint8_t *build_id; /* of the file; NULL: unknown. Valid until the next call */
+	size_t build_id_size;    /* bytes */
+	const char *name;        /* demangled, without parameters; NULL: unknown */
+	const char *mangled;     /* linkage name; NULL if name is NULL */
+	/*
+	 * bytes from the start of the symbol that has the code, which is the last frame; if name is
+	 * NULL, as attar_symbol.offset
+	 */
+	uint64_t offset;
+	const char *file; /* path of the source file; NULL: unknown */
+	uint32_t line;    /* from 1; 0: unknown. Not of the first frame: that of the inlined call */
+	uint32_t column;  /* from 1; 0: unknown */
+	bool inlined;     /* into the next frame */
+};
+
+/*
+ * Looks up the functions at a location with their source lines, from the debug information (DWARF 2
+ * to 5) of the binary or of its separate debug file: the innermost first, then those that it was
+ * inlined into; the last is the function of attar_symbols_resolve(). At most max are stored.
+ * Returns the number of frames, at least 1, which may be more than max. Without debug information
+ * there is one frame without a file; without a symbol its name is NULL.
+ */
+ATTAR_API int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
+	struct attar_frame *ret_frames, size_t max);
+
+/*
+ * Receives the frames of locations[index]; they are valid until it returns, their strings longer.
+ */
+typedef void attar_frames_fn(void *ctx, size_t index, const struct attar_frame *frames, size_t n);
+
+/*
+ * The same for n locations, in the order of the addresses instead of that of the array, so that
+ * each part of the debug information is read once however many of its addresses there are. At most
+ * 128 frames of a location. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_symbols_frames_batch(struct attar_symbols *symbols,
+	const attar_location *locations, size_t n, attar_frames_fn *fn, void *ctx);
+
+/*
+ * Opens an ELF file that need not be mapped by a process: the location of its first byte. Returns
+ * 0; -ENOENT, -EACCES or another errno of open(2); -ENOEXEC if it is not an ELF file of this
+ * machine; -ENOSPC if the table of DSOs is full; -ENOMEM.
+ */
+ATTAR_API int attar_symbols_file(
+	struct attar_symbols *symbols, const char *path, attar_location *ret_file);
+
+/*
+ * The location of a virtual address of a file, as in its symbol table. file is from
+ * attar_symbols_file(). Returns 0, or -ENOENT if no segment of the file contains the address.
+ */
+ATTAR_API int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file,
+	uint64_t vaddr, attar_location *ret_location);
 
 /* The path and kind of a location's DSO, without reading its symbols. Borrowed from the cache. */
 ATTAR_API const char *attar_symbols_dso(
@@ -153,6 +218,13 @@ static inline unsigned attar_location_dso(attar_location location)
 ATTAR_API int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
 	const char *name, bool unregister);
 
+/*
+ * Writes the whole name of a C++ or Rust function, with parameters, for a linkage name: "f(int)
+ * (.cold)"; NUL-terminated, cut after size - 1 bytes. Returns its length in bytes without the NUL,
+ * which may be more than size; -ENOENT if the name is not mangled; -ENOMEM.
+ */
+ATTAR_API ssize_t attar_symbol_demangle(const char *mangled, char *name, size_t size);
+
 /* Statistics of the cache. */
 struct attar_symbols_stats {
 	uint64_t dsos;         /* in the table: mapped, or referred to by a location */
@@ -161,6 +233,8 @@ struct attar_symbols_stats {
 	uint64_t files_unreadable;
 	uint64_t files_replaced;   /* not read because the file at their path is a different one */
 	uint64_t mappings_refused; /* over the limit of an address space */
+	uint64_t sources_read;     /* source files whose lines were read, also again */
+	uint64_t sources_dropped;  /* of them, dropped because of max_source_bytes */
 };
 ATTAR_API void attar_symbols_get_stats(
 	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats);

@@ -109,6 +109,7 @@ int command_list(int argc, char **argv);
 int command_user_events(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_kcore(int argc, char **argv);
+int command_symbols(int argc, char **argv);
 int command_usdt(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_completion(int argc, char **argv);

@@ -57,6 +57,19 @@ static const struct command_option usdt_options[] = {
 	{0},
 };
 
+static const struct command_option symbols_options[] = {
+	{"FILE", "a binary, shared library or vmlinux; addresses are those of its symbol table"},
+	{"ADDRESS...",
+		"hexadecimal; without any, addresses are read from standard input, one per line"},
+	{"-p PID", "addresses of the memory of this process (or of the kernel) instead of a file"},
+	{"--no-inlines", "do not list the functions that others were inlined into"},
+	{"--no-demangle", "print linkage names of C++ and Rust"},
+	{"--style=llvm", "print as llvm-symbolizer does (and read numbers without 0x as decimal, "
+			 "as it does)"},
+	{"--json", "print a report in JSON"},
+	{0},
+};
+
 static const struct command_option no_options[] = {{0}};
 
 const struct command commands[] = {
@@ -68,6 +81,9 @@ const struct command commands[] = {
 		user_events_options, command_user_events},
 	{"kcore", "[OPTIONS] ADDRESS|SYMBOL [N]", "read memory of the running kernel",
 		kcore_options, command_kcore},
+	{"symbols", "[OPTIONS] FILE|-p PID [ADDRESS...]",
+		"show functions, source lines and inlined functions of addresses", symbols_options,
+		command_symbols, "file"},
 	{"usdt", "add|del|list ...", "make tracepoints of the USDT probes of programs",
 		usdt_options, command_usdt},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,

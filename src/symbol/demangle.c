@@ -8,11 +8,15 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 
-enum { MAX_PLAIN = 8 << 10 }; /* bytes; beyond, the mangled name is the shorter one */
+enum {
+	WHOLE = DMGL_PARAMS | DMGL_ANSI,
+	MAX_PLAIN = 8 << 10, /* bytes; beyond, the mangled name is the shorter one */
+};
 
 struct unfolding {
 	struct buf *plain;
 	size_t start;
+	int options; /* DMGL_* */
 	bool rust;
 	jmp_buf too_long;
 };
@@ -34,14 +38,15 @@ static bool unfold(const char *mangled, struct unfolding *u)
 {
 	if (setjmp(u->too_long))
 		return false;
-	u->rust = true;
-	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, collect, u))
+	/* Other tools show hashes of Rust's legacy names. */
+	u->rust = u->options != WHOLE || mangled[1] == 'R';
+	if (u->rust && rust_demangle_callback(mangled, u->options, collect, u))
 		return true;
 	u->rust = false;
 	u->plain->len = u->start;
 	if (mangled[1] == 'R')
 		return false;
-	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, collect, u);
+	return cplus_demangle_v3_callback(mangled, u->options, collect, u);
 }
 
 /*
@@ -56,19 +61,39 @@ static void add_clone(const char *suffix, struct buf *plain)
 	buf_char(plain, ']');
 }
 
-bool demangle(const char *mangled, struct buf *ret_plain)
+static bool demangle_core(const char *mangled, struct unfolding *u)
 {
-	struct unfolding u = {.plain = ret_plain, .start = ret_plain->len};
-
 	if (mangled[0] != '_' || (mangled[1] != 'Z' && mangled[1] != 'R'))
 		return false;
-	if (!unfold(mangled, &u) || ret_plain->len == u.start) {
-		ret_plain->len = u.start;
-		if (ret_plain->data)
-			ret_plain->data[u.start] = '\0';
+	if (unfold(mangled, u) && u->plain->len > u->start)
+		return true;
+	u->plain->len = u->start;
+	if (u->plain->data)
+		u->plain->data[u->start] = '\0';
+	return false;
+}
+
+bool demangle(const char *mangled, struct buf *ret_plain)
+{
+	struct unfolding u = {.plain = ret_plain, .start = ret_plain->len, .options = DMGL_NO_OPTS};
+
+	if (!demangle_core(mangled, &u))
 		return false;
-	}
 	if (!u.rust) /* where a '.' may stand in the name itself */
 		add_clone(mangled + strcspn(mangled, "."), ret_plain);
 	return !buf_failed(ret_plain);
+}
+
+bool demangle_whole(const char *mangled, struct buf *ret_text)
+{
+	size_t n = strcspn(mangled, ".");
+	char *core _cleanup_free_ = strndup(mangled, n);
+	struct unfolding u = {
+		.plain = ret_text, .start = ret_text->len, .options = DMGL_PARAMS | DMGL_ANSI};
+
+	if (!core || !demangle_core(core, &u))
+		return false;
+	if (mangled[n])
+		buf_printf(ret_text, " (%s)", mangled + n);
+	return !buf_failed(ret_text);
 }

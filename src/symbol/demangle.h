@@ -11,4 +11,9 @@
  */
 bool demangle(const char *mangled, struct buf *ret_plain);
 
+/*
+ * The same with parameters, as other tools print names: "f(int) (.cold)".
+ */
+bool demangle_whole(const char *mangled, struct buf *ret_text);
+
 #endif

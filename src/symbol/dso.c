@@ -47,6 +47,7 @@ static void dso_done(struct dso *dso)
 	vec_done(&dso->segments);
 	symtab_done(&dso->table);
 	cfi_table_done(&dso->cfi);
+	debug_info_close(dso->source);
 	jit_done(&dso->jit);
 	free((char *)dso->key.path);
 }

@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "dwarf/cfi_table.h"
+#include "dwarf/debug_info.h"
 #include "elf/symtab.h"
 #include "symbol/jit.h"
 
@@ -59,7 +60,12 @@ struct dso {
 	struct symtab table;
 	bool cfi_read; /* cfi was read, or cannot be */
 	struct cfi_table cfi;
-	struct jit jit; /* of kind ATTAR_DSO_IS_JIT */
+	struct debug_info *source; /* lines and inlined functions, owned; NULL: not open */
+	bool source_missing;       /* there is none, or it cannot be read */
+	uint64_t source_bias;      /* address in its debug file - address in the binary */
+	uint64_t source_used;      /* when it was last used */
+	uint64_t source_units;     /* read when the limit was last checked */
+	struct jit jit;            /* of kind ATTAR_DSO_IS_JIT */
 };
 
 struct dsos {

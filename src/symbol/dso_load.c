@@ -16,7 +16,7 @@ static const struct elf_segment *first_load(const struct elf *elf)
 }
 
 /* prelink(8) relocated binaries but not their debug files. */
-static uint64_t bias_of(const struct elf *elf, const struct elf *debug)
+uint64_t dso_bias(const struct elf *elf, const struct elf *debug)
 {
 	const struct elf_segment *ours = first_load(elf), *theirs = first_load(debug);
 
@@ -48,7 +48,7 @@ static int add_debugfile(struct dso *dso, const struct elf *elf, const char *deb
 	if (dso->debug_fd < 0 || byte_source_file(dso->debug_fd, &source) < 0 ||
 		elf_init(&debug, &source) < 0)
 		return 0;
-	r = add_typed(&dso->table, &debug, SHT_SYMTAB, bias_of(elf, &debug));
+	r = add_typed(&dso->table, &debug, SHT_SYMTAB, dso_bias(elf, &debug));
 	elf_done(&debug);
 	return r;
 }
@@ -68,7 +68,7 @@ static int add_unpacked(struct symtab *table, const struct elf *elf)
 	source.size = size;
 	if (elf_init(&small, &source) < 0)
 		return 0;
-	r = add_typed(table, &small, SHT_SYMTAB, bias_of(elf, &small));
+	r = add_typed(table, &small, SHT_SYMTAB, dso_bias(elf, &small));
 	elf_done(&small);
 	return r < 0 ? r : symtab_keep_names(table);
 }

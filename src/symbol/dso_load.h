@@ -19,6 +19,9 @@ int dso_load(struct dso *dso, const char *debug_path);
  */
 void dso_load_cfi(struct dso *dso, int fd);
 
+/* What to subtract from addresses of a binary to get those of its debug file. */
+uint64_t dso_bias(const struct elf *elf, const struct elf *debug);
+
 /*
  * Opens the debug file of an open DSO in advance, below a different root directory while that is
  * accessible. Ignores a missing file.

@@ -10,7 +10,7 @@
 #include "symbol/dso_load.h"
 #include "symbol/vdso.h"
 
-enum { LABEL_BYTES_MAX = 1 << 20, SYMBOL_BYTES_MAX = 256 << 20 };
+enum { LABEL_BYTES_MAX = 1 << 20, SYMBOL_BYTES_MAX = 256 << 20, SOURCE_BYTES_MAX = 64 << 20 };
 
 static unsigned default_open_files(void)
 {
@@ -42,6 +42,7 @@ int attar_symbols_new(const struct attar_symbols_opts *opts, struct attar_symbol
 		return r;
 	}
 	symbols->max_open = o.max_open_files ?: default_open_files();
+	symbols->sources.max_bytes = o.max_source_bytes ?: SOURCE_BYTES_MAX;
 	symbols->max_bytes = o.max_symbol_bytes ?: SYMBOL_BYTES_MAX;
 	symbols->debug_path = strdup(o.debug_path ?: "/usr/lib/debug");
 	symbols->kallsyms_path = strdup(o.kallsyms_path ?: "/proc/kallsyms");
@@ -63,6 +64,7 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	dsos_done(&symbols->dsos);
 	string_pool_done(&symbols->names);
 	intern_done(&symbols->labels);
+	symbol_sources_done(&symbols->sources);
 	free(symbols->unwind_cache);
 	map_done(&symbols->symbols);
 	map_done(&symbols->plain);
@@ -153,9 +155,9 @@ static void count_bytes(struct attar_symbols *symbols, struct dso *dso)
 
 static bool is_droppable(const struct dso *dso)
 {
-	return dso->bytes && (dso->key.kind == ATTAR_DSO_IS_JIT ||
-				     (dso->key.kind == ATTAR_DSO_IS_FILE &&
-					     dso->state == DSO_LOADED));
+	return dso->bytes &&
+	       (dso->key.kind == ATTAR_DSO_IS_JIT ||
+		       (dso->key.kind == ATTAR_DSO_IS_FILE && dso->state == DSO_LOADED));
 }
 
 /*
@@ -310,8 +312,7 @@ static void write_plain(const char *raw, struct buf *plain)
 		buf_add(plain, raw, whole);
 }
 
-/* The display name: demangled, without a version. */
-static const char *plain_name(struct attar_symbols *symbols, const char *raw)
+const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw)
 {
 	struct buf plain _cleanup_(buf_done) = {0};
 	uint64_t *known;
@@ -339,7 +340,7 @@ static int resolve_kernel(
 	if (!kernel_find(&symbols->kernel, address, &hit))
 		return -ENOENT;
 	symbol->mangled = hit.name;
-	symbol->name = plain_name(symbols, hit.name);
+	symbol->name = symbols_plain_name(symbols, hit.name);
 	symbol->dso = hit.owner;
 	symbol->start = hit.start;
 	symbol->size = hit.size;
@@ -396,7 +397,7 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 	raw = entry ? jit_raw_name(symbols, number, &dso->jit, entry) : NULL;
 	if (raw) {
 		symbol->mangled = raw;
-		symbol->name = plain_name(symbols, raw);
+		symbol->name = symbols_plain_name(symbols, raw);
 		symbol->dso = dso->jit.path;
 		symbol->start = entry->start;
 		symbol->size = entry->size;
@@ -408,6 +409,16 @@ static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct ds
 	return raw ? 0 : -ENOENT;
 }
 
+void symbols_load(struct attar_symbols *symbols, struct dso *dso)
+{
+	struct dso_search nobody = {.key = &dso->key};
+
+	if (dso->state == DSO_LOADED)
+		return;
+	symbols_open(symbols, dso, &nobody);
+	load(symbols, dso);
+}
+
 static int resolve_file(struct attar_symbols *symbols, unsigned number, struct dso *dso,
 	struct attar_symbol *symbol)
 {
@@ -415,12 +426,7 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 	size_t index;
 	const char *raw;
 
-	if (dso->state != DSO_LOADED) {
-		struct dso_search nobody = {.key = &dso->key};
-
-		symbols_open(symbols, dso, &nobody);
-		load(symbols, dso);
-	}
+	symbols_load(symbols, dso);
 	if (!elf_vaddr(dso->segments.at, dso->segments.n, symbol->offset, &vaddr))
 		return -ENOENT;
 	if (!symtab_find(&dso->table, vaddr, &index))
@@ -429,7 +435,7 @@ static int resolve_file(struct attar_symbols *symbols, unsigned number, struct d
 	if (!raw)
 		return -ENOENT;
 	symbol->mangled = raw;
-	symbol->name = plain_name(symbols, raw);
+	symbol->name = symbols_plain_name(symbols, raw);
 	symbol->start = symtab_start(&dso->table, index);
 	symbol->size = dso->table.entries.at[index].size;
 	symbol->offset = vaddr - symbol->start;
@@ -523,6 +529,17 @@ int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t
 	return copy ? kernel_add(&symbols->kernel, addr, len, copy) : base_oom();
 }
 
+static void count_source(const struct dso *dso, struct attar_symbols_stats *stats)
+{
+	struct debug_info_stats source;
+
+	if (!dso->source)
+		return;
+	debug_info_get_stats(dso->source, &source);
+	stats->sources_read += source.units_read;
+	stats->sources_dropped += source.units_dropped;
+}
+
 void attar_symbols_get_stats(
 	const struct attar_symbols *symbols, struct attar_symbols_stats *ret_stats)
 {
@@ -532,16 +549,19 @@ void attar_symbols_get_stats(
 	struct attar_symbols_stats stats = {
 		.dsos_refused = symbols->dsos.refused,
 		.mappings_refused = symbols->ranges_refused,
+		.sources_read = symbols->sources.closed.units_read,
+		.sources_dropped = symbols->sources.closed.units_dropped,
 	};
 
 	for (size_t i = 0; i < symbols->dsos.at.n; i++) {
 		const struct dso *dso = symbols->dsos.at.at[i];
 
 		stats.dsos += dso->state != DSO_FREE;
+		count_source(dso, &stats);
 		if (dso->key.kind != ATTAR_DSO_IS_FILE)
 			continue;
-		stats.files_read += dso->state == DSO_LOADED ||
-				    (dso->state == DSO_NEW && dso->dropped);
+		stats.files_read +=
+			dso->state == DSO_LOADED || (dso->state == DSO_NEW && dso->dropped);
 		stats.files_replaced += is_replaced(dso);
 		stats.files_unreadable += dso->state == DSO_LOST && !dso->stale;
 	}

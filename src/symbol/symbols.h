@@ -7,6 +7,7 @@
 #include "symbol/dso.h"
 #include "symbol/kernel.h"
 #include "symbol/dso_open.h"
+#include "symbol/source.h"
 #include "symbol/string_pool.h"
 
 /* Rules for addresses that stacks go through often. */
@@ -27,6 +28,7 @@ struct attar_symbols {
 	uint32_t spaces;         /* JIT owner numbers assigned */
 	uint64_t ranges_refused;
 	struct intern labels;
+	struct symbol_sources sources;
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 };
 
@@ -50,6 +52,12 @@ void symbols_allow_kernel(struct attar_symbols *symbols);
 
 /* The path of a file that is not read since it was replaced; NULL: there is none. */
 const char *symbols_replaced_file(const struct attar_symbols *symbols);
+
+/* The display name of a symbol: demangled, without a version. Borrowed as the name itself. */
+const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw);
+
+/* Reads the symbols of a file, if they are not read yet. */
+void symbols_load(struct attar_symbols *symbols, struct dso *dso);
 
 /* Opens the file of a DSO on its first location, or again after a failure. */
 void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where);

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/* attar symbols: functions, source lines and inlined functions of addresses. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/escape.h"
+#include "base/parse.h"
+#include "base/vec.h"
+#include "cli/cli.h"
+
+enum { BATCH_MAX = 1 << 16, INPUT_BYTES = 1 << 16, NAME_BYTES = 8 << 10 };
+
+/* A frame of an address; strings are borrowed from the cache of symbols. */
+struct line {
+	const char *name, *mangled, *module, *file;
+	uint64_t offset;
+	uint32_t line, column;
+	bool inlined;
+};
+
+struct query {
+	uint64_t address;
+	attar_location location;
+	char *word;        /* owned: what is not an address; NULL: it is one */
+	uint32_t first, n; /* its lines */
+};
+
+struct lookup {
+	const char *file;
+	int pid; /* 0: a file */
+	bool llvm, mangled, json, no_inlines;
+	VEC(const char *) words;
+	struct attar_symbols *symbols;
+	struct attar_address_space *space;
+	attar_location start; /* of the file */
+	VEC(struct query) queries;
+	VEC(attar_location) locations;
+	VEC(struct line) lines;
+	struct attar_section *table; /* with json */
+	struct buf out;
+	int failed; /* a negative errno */
+};
+
+/* ---- arguments ---- */
+
+static int take_pid(struct lookup *l, const char *text)
+{
+	uint64_t pid;
+
+	if (parse_u64(text, &pid) < 0 || !pid || pid > INT32_MAX) {
+		attar_error_clear();
+		return attar_fail(-EINVAL, "'%s' is not the id of a process", CLIP(text));
+	}
+	l->pid = (int)pid;
+	return 0;
+}
+
+static int take_style(struct lookup *l, const char *style)
+{
+	l->llvm = !strcmp(style, "llvm");
+	if (!l->llvm && strcmp(style, "attar") != 0)
+		return attar_fail(-EINVAL, "no such style '%s': it is attar or llvm", CLIP(style));
+	return 0;
+}
+
+static int take_word(struct lookup *l, const char *word)
+{
+	if (!l->pid && !l->file) {
+		l->file = word;
+		return 0;
+	}
+	return vec_push(&l->words, word);
+}
+
+static int parse(struct lookup *l, int argc, char **argv)
+{
+	int r = 0;
+
+	for (int i = 1; r == 0 && i < argc; i++) {
+		const char *arg = argv[i];
+
+		if (!strcmp(arg, "-p") && i + 1 < argc)
+			r = take_pid(l, argv[++i]);
+		else if (!strncmp(arg, "--style=", 8))
+			r = take_style(l, arg + 8);
+		else if (!strcmp(arg, "--no-demangle"))
+			l->mangled = true;
+		else if (!strcmp(arg, "--no-inlines"))
+			l->no_inlines = true;
+		else if (!strcmp(arg, "--json"))
+			l->json = true;
+		else if (arg[0] == '-' && arg[1])
+			r = attar_fail(-EINVAL,
+				"no such option '%s': 'attar help symbols' lists them", CLIP(arg));
+		else
+			r = take_word(l, arg);
+	}
+	if (r == 0 && !l->file && !l->pid)
+		r = attar_fail(
+			-EINVAL, "addresses of what? attar symbols FILE|-p PID [ADDRESS...]");
+	return r;
+}
+
+/* ---- addresses ---- */
+
+/* Hexadecimal; as llvm-symbolizer, a number without 0x is decimal. */
+static bool take_address(const struct lookup *l, const char *word, uint64_t *ret_address)
+{
+	char *end;
+
+	if (parse_hex_digit(word[0]) < 0)
+		return false;
+	errno = 0;
+	*ret_address = strtoull(word, &end, l->llvm ? 0 : 16);
+	return !*end && !errno;
+}
+
+static attar_location locate(const struct lookup *l, uint64_t address)
+{
+	attar_location location;
+
+	if (l->pid)
+		return address >> 63 ? attar_location_kernel(address)
+				     : attar_address_space_locate(l->space, address);
+	if (attar_symbols_vaddr(l->symbols, l->start, address, &location) == 0)
+		return location;
+	return address & 0xffffffffffffULL; /* of ATTAR_DSO_UNKNOWN */
+}
+
+/* Adds an address. Returns 0, -EINVAL or -ENOMEM. */
+static int add_query(struct lookup *l, const char *word)
+{
+	struct query query = {0};
+
+	if (!take_address(l, word, &query.address)) {
+		if (!l->llvm)
+			return attar_fail(-EINVAL, "'%s' is not a hexadecimal address", CLIP(word));
+		query.word = strdup(word); /* it is repeated */
+		if (!query.word)
+			return base_oom();
+	}
+	query.location = query.word ? 0 : locate(l, query.address);
+	if (vec_push(&l->queries, query) == 0 && vec_push(&l->locations, query.location) == 0)
+		return 0;
+	return -ENOMEM;
+}
+
+static void on_frames(void *ctx, size_t index, const struct attar_frame *frames, size_t n)
+{
+	struct lookup *l = ctx;
+	struct query *query = &l->queries.at[index];
+
+	query->first = (uint32_t)l->lines.n;
+	query->n = (uint32_t)(l->no_inlines ? 1 : n);
+	for (size_t i = 0; i < n; i++) {
+		/*
+		 * Without inlined functions: the line in the innermost one, the name of the last.
+		 */
+		const struct attar_frame *named = l->no_inlines ? &frames[n - 1] : &frames[i];
+		struct line line = {.name = named->name,
+			.mangled = named->mangled,
+			.module = named->module,
+			.file = frames[i].file,
+			.offset = frames[i].offset,
+			.line = frames[i].line,
+			.column = frames[i].column,
+			.inlined = !l->no_inlines && frames[i].inlined};
+
+		if (i < query->n && vec_push(&l->lines, line) < 0)
+			l->failed = -ENOMEM;
+	}
+}
+
+/* ---- output ---- */
+
+static void add_text(struct buf *b, const char *text)
+{
+	escape_text(b, text, strlen(text));
+}
+
+static const char *name_of(const struct lookup *l, const struct line *line)
+{
+	return l->mangled ? line->mangled : line->name;
+}
+
+static void add_place(struct buf *b, const struct line *line)
+{
+	if (!line->file)
+		return;
+	buf_str(b, " at ");
+	add_text(b, line->file);
+	if (line->line)
+		buf_printf(b, ":%u", line->line);
+	if (line->line && line->column)
+		buf_printf(b, ":%u", line->column);
+}
+
+/* "0x1234 inner at file.c:3:1", then "       inlined into outer+0x14 at file.c:9:2". */
+static void print_query(struct lookup *l, const struct query *query)
+{
+	struct buf *b = &l->out;
+	size_t start = b->len, width;
+
+	buf_printf(b, "0x%llx", (unsigned long long)query->address);
+	width = b->len - start;
+	for (uint32_t i = 0; i < query->n; i++) {
+		const struct line *line = &l->lines.at[query->first + i];
+
+		if (i)
+			buf_printf(b, "%*s inlined into", (int)width, "");
+		buf_char(b, ' ');
+		add_text(b, name_of(l, line) ?: "[unknown]");
+		if (line->name && !line->inlined)
+			buf_printf(b, "+0x%llx", (unsigned long long)line->offset);
+		add_place(b, line);
+		if (l->pid && !line->inlined) {
+			buf_str(b, " (");
+			add_text(b, line->module);
+			buf_char(b, ')');
+		}
+		buf_char(b, '\n');
+	}
+}
+
+/* "function\nfile:line:column\n" for each frame, then an empty line. */
+static void print_llvm(struct lookup *l, const struct query *query)
+{
+	char name[NAME_BYTES];
+	struct buf *b = &l->out;
+
+	if (query->word) {
+		add_text(b, query->word);
+		buf_char(b, '\n');
+		return;
+	}
+	for (uint32_t i = 0; i < query->n; i++) {
+		const struct line *line = &l->lines.at[query->first + i];
+
+		if (!l->mangled && line->mangled &&
+			attar_symbol_demangle(line->mangled, name, sizeof(name)) > 0)
+			add_text(b, name);
+		else
+			add_text(b, line->mangled ?: "??");
+		buf_char(b, '\n');
+		add_text(b, line->file ?: "??");
+		buf_printf(b, ":%u:%u\n", line->line, line->column);
+	}
+	buf_char(b, '\n');
+}
+
+static void text_cell(struct attar_section *table, const char *text)
+{
+	if (text)
+		attar_cell_text(table, text);
+	else
+		attar_cell_none(table);
+}
+
+static void add_rows(struct lookup *l, const struct query *query)
+{
+	for (uint32_t i = 0; i < query->n; i++) {
+		const struct line *line = &l->lines.at[query->first + i];
+
+		attar_section_row(l->table);
+		attar_cell_u64(l->table, query->address);
+		text_cell(l->table, name_of(l, line));
+		attar_cell_u64(l->table, line->offset);
+		attar_cell_text(l->table, line->inlined ? "yes" : "no");
+		text_cell(l->table, line->file);
+		attar_cell_u64(l->table, line->line);
+		attar_cell_u64(l->table, line->column);
+		attar_cell_text(l->table, line->module);
+	}
+}
+
+static void add_columns(struct attar_section *table)
+{
+	attar_section_column(table, "address", ATTAR_UNIT_HEX);
+	attar_section_column(table, "symbol", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "offset", ATTAR_UNIT_HEX);
+	attar_section_column(table, "inlined", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "file", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "line", ATTAR_UNIT_ID);
+	attar_section_column(table, "column", ATTAR_UNIT_ID);
+	attar_section_column(table, "dso", ATTAR_UNIT_TEXT);
+}
+
+/* Resolves and prints the addresses so far. */
+static int flush(struct lookup *l)
+{
+	int r = attar_symbols_frames_batch(
+		l->symbols, l->locations.at, l->locations.n, on_frames, l);
+
+	if (r == 0)
+		r = l->failed;
+	vec_each (&l->queries, query) {
+		if (r == 0 && l->table)
+			add_rows(l, query);
+		else if (r == 0 && l->llvm)
+			print_llvm(l, query);
+		else if (r == 0)
+			print_query(l, query);
+		free(query->word);
+	}
+	l->queries.n = l->locations.n = l->lines.n = 0;
+	if (buf_failed(&l->out))
+		return base_oom();
+	if (l->out.len)
+		fwrite(l->out.data, 1, l->out.len, stdout);
+	fflush(stdout);
+	buf_reset(&l->out);
+	return r;
+}
+
+/* ---- input ---- */
+
+static int take_line(struct lookup *l, char *line)
+{
+	line += strspn(line, " \t\r");
+	line[strcspn(line, " \t\r")] = '\0';
+	return *line ? add_query(l, line) : 0;
+}
+
+/* The whole lines of the input; moves the rest to the front. */
+static int take_lines(struct lookup *l, char *bytes, size_t *n)
+{
+	char *at = bytes, *end;
+	int r = 0;
+
+	while (r == 0 && (end = memchr(at, '\n', *n - (size_t)(at - bytes)))) {
+		*end = '\0';
+		r = take_line(l, at);
+		at = end + 1;
+		if (r == 0 && l->queries.n >= BATCH_MAX)
+			r = flush(l);
+	}
+	*n -= (size_t)(at - bytes);
+	memmove(bytes, at, *n);
+	return r;
+}
+
+/* Answers what is there, so that a program can ask line by line. */
+static int read_input(struct lookup *l)
+{
+	char *bytes _cleanup_free_ = malloc(INPUT_BYTES + 1);
+	size_t n = 0;
+	int r = bytes ? 0 : base_oom();
+
+	while (r == 0) {
+		ssize_t got = TEMP_FAILURE_RETRY(read(STDIN_FILENO, bytes + n, INPUT_BYTES - n));
+
+		if (got < 0)
+			return attar_fail(
+				-errno, "cannot read standard input: %s", strerror(errno));
+		if (!got)
+			break;
+		n += (size_t)got;
+		r = take_lines(l, bytes, &n);
+		if (r == 0)
+			r = flush(l);
+		if (r == 0 && n == INPUT_BYTES)
+			r = attar_fail(-EINVAL, "a line of standard input is too long");
+	}
+	if (r == 0 && n) {
+		bytes[n] = '\0';
+		r = take_line(l, bytes);
+	}
+	return r;
+}
+
+static int answer(struct lookup *l)
+{
+	int r = 0;
+
+	if (!l->words.n)
+		r = read_input(l);
+	for (size_t i = 0; r == 0 && i < l->words.n; i++)
+		r = add_query(l, l->words.at[i]);
+	return r == 0 ? flush(l) : r;
+}
+
+/* ---- the command ---- */
+
+static int open_target(struct lookup *l)
+{
+	int r = attar_symbols_new(NULL, &l->symbols);
+
+	if (r < 0 || !l->pid)
+		return r < 0 ? r : attar_symbols_file(l->symbols, l->file, &l->start);
+	l->space = attar_address_space_new(l->symbols, l->pid);
+	return l->space ? attar_address_space_scan(l->space) : base_oom();
+}
+
+static void lookup_done(struct lookup *l)
+{
+	vec_each (&l->queries, query)
+		free(query->word);
+	vec_done(&l->queries);
+	vec_done(&l->locations);
+	vec_done(&l->lines);
+	vec_done(&l->words);
+	buf_done(&l->out);
+	attar_address_space_free(l->space);
+	attar_symbols_free(l->symbols);
+}
+
+int command_symbols(int argc, char **argv)
+{
+	struct attar_report *report = NULL;
+	struct lookup l = {0};
+	int status, r = parse(&l, argc, argv);
+
+	if (r < 0) {
+		lookup_done(&l);
+		return report_error(STATUS_USAGE);
+	}
+	if (l.json) {
+		report = attar_report_new("symbols");
+		l.table = attar_report_table(report, "addresses");
+		add_columns(l.table);
+	}
+	r = open_target(&l);
+	if (r == 0)
+		r = answer(&l);
+	if (r < 0)
+		status = report_error(r == -EINVAL || r == -ENOENT ? STATUS_USAGE : status_of(r));
+	else
+		status = l.json ? print_report(report, true, true) : print_end();
+	attar_report_free(report);
+	lookup_done(&l);
+	return status;
+}

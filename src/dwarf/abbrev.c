@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/abbrev.h"
+
+#include "dwarf/constants.h"
+#include "dwarf/cursor.h"
+
+enum { FIRST_BYTES = 8 << 10, MAX_BYTES = 64 << 20 };
+
+/* The size of a form that has the same size in all entries; -1: it has not. */
+static int size_of(const struct abbrevs *a, unsigned form)
+{
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const:
+		return 0;
+	case DW_FORM_data1:
+	case DW_FORM_flag:
+	case DW_FORM_ref1:
+	case DW_FORM_strx1:
+	case DW_FORM_addrx1:
+		return 1;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2:
+	case DW_FORM_addrx2:
+		return 2;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		return 3;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_ref_sup4:
+	case DW_FORM_strx4:
+	case DW_FORM_addrx4:
+		return 4;
+	case DW_FORM_data8:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_sig8:
+	case DW_FORM_ref_sup8:
+		return 8;
+	case DW_FORM_data16:
+		return 16;
+	case DW_FORM_addr:
+		return a->address_size;
+	case DW_FORM_ref_addr:
+		return a->version <= 2 ? a->address_size : a->offset_size;
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_strp_sup:
+	case DW_FORM_sec_offset:
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_GNU_strp_alt:
+		return a->offset_size;
+	default:
+		return -1;
+	}
+}
+
+/* Reads the attributes of one abbreviation. */
+static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *abbrev)
+{
+	abbrev->first = (uint32_t)a->attributes.n;
+	while (!c->failed) {
+		uint64_t name = cursor_uleb(c), form = cursor_uleb(c);
+		struct abbrev_attribute attribute = {
+			.name = name <= UINT16_MAX ? (uint16_t)name : 0,
+			.form = form <= UINT16_MAX ? (uint16_t)form : 0,
+		};
+		int size = size_of(a, attribute.form);
+
+		if (!name && !form)
+			break;
+		if (form == DW_FORM_implicit_const)
+			attribute.implicit = cursor_sleb(c);
+		if (a->attributes.n >= ABBREV_ATTRIBUTES_MAX)
+			return -EBADMSG;
+		if (vec_push(&a->attributes, attribute) < 0)
+			return -ENOMEM;
+		abbrev->size = size < 0 || abbrev->size < 0 || abbrev->size > 1 << 20
+				       ? -1
+				       : abbrev->size + size;
+		abbrev->n++;
+	}
+	return 0;
+}
+
+/* Codes are 1, 2, 3... in the tables of all compilers, but need not be. */
+static int add(struct abbrevs *a, uint64_t code, const struct abbrev *abbrev)
+{
+	if (a->list.n >= ABBREV_MAX)
+		return -EBADMSG;
+	if (!a->others.n && code != a->list.n + 1) {
+		for (size_t i = 0; i < a->list.n; i++)
+			if (map_put(&a->others, i + 1, i) < 0)
+				return -ENOMEM;
+	}
+	if ((a->others.n || code != a->list.n + 1) && !map_get(&a->others, code) &&
+		map_put(&a->others, code, a->list.n) < 0)
+		return -ENOMEM;
+	return vec_push(&a->list, *abbrev);
+}
+
+static int parse(struct abbrevs *a, struct cursor *c)
+{
+	int r = 0;
+
+	while (r >= 0) {
+		uint64_t code = cursor_uleb(c);
+		struct abbrev abbrev = {0};
+
+		if (!code || c->failed)
+			break;
+		abbrev.tag = (uint16_t)cursor_uleb(c);
+		abbrev.children = cursor_u8(c);
+		r = read_attributes(a, c, &abbrev);
+		if (r >= 0 && !c->failed)
+			r = add(a, code, &abbrev);
+	}
+	return r;
+}
+
+static void clear(struct abbrevs *a)
+{
+	vec_done(&a->list);
+	vec_done(&a->attributes);
+	map_done(&a->others);
+}
+
+/* The size of a table is not known: more is read until its end is found. */
+int abbrevs_read(struct abbrevs *a)
+{
+	uint64_t size = a->file->sections[DEBUG_ABBREV].size, n = FIRST_BYTES;
+
+	while (a->offset < size) {
+		uint8_t *bytes _cleanup_free_ = NULL;
+		struct cursor c;
+		int r;
+
+		n = MIN(n, size - a->offset);
+		r = debug_file_copy(a->file, DEBUG_ABBREV, a->offset, n, &bytes);
+		if (r < 0)
+			return r == -ENOMEM ? r : -EBADMSG;
+		c = (struct cursor){.at = bytes, .end = bytes + n};
+		r = parse(a, &c);
+		if (r >= 0 && !c.failed)
+			return 0;
+		clear(a);
+		if (r < 0)
+			return r;
+		if (n == size - a->offset || n >= MAX_BYTES)
+			break;
+		n *= 8;
+	}
+	return -EBADMSG;
+}
+
+void abbrevs_done(struct abbrevs *abbrevs)
+{
+	clear(abbrevs);
+	*abbrevs = (struct abbrevs){0};
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/debug_file.h"
+
+#include "dwarf/decompress.h"
+
+enum { PACKED_MAX = 1 << 30 }; /* bytes of a decompressed section */
+
+static const char *const names[DEBUG_SECTIONS] = {
+	[DEBUG_INFO] = "info",
+	[DEBUG_ABBREV] = "abbrev",
+	[DEBUG_LINE] = "line",
+	[DEBUG_STR] = "str",
+	[DEBUG_LINE_STR] = "line_str",
+	[DEBUG_STR_OFFSETS] = "str_offsets",
+	[DEBUG_ADDR] = "addr",
+	[DEBUG_RANGES] = "ranges",
+	[DEBUG_RNGLISTS] = "rnglists",
+	[DEBUG_ARANGES] = "aranges",
+	[DEBUG_CU_INDEX] = "cu_index",
+};
+
+/* The number of the section ".debug_NAME", ".zdebug_NAME" or, if split, ".debug_NAME.dwo". */
+static int section_id(const char *name, bool split, bool *ret_old)
+{
+	size_t n = strlen(name);
+
+	*ret_old = !strncmp(name, ".zdebug_", 8);
+	if (!*ret_old && strncmp(name, ".debug_", 7))
+		return -1;
+	name += *ret_old ? 8 : 7;
+	n -= *ret_old ? 8 : 7;
+	if (n > 4 && !strcmp(name + n - 4, ".dwo")) {
+		if (!split)
+			return -1;
+		n -= 4;
+	} else if (split && strcmp(name, names[DEBUG_CU_INDEX])) {
+		return -1;
+	}
+	for (int i = 0; i < DEBUG_SECTIONS; i++)
+		if (strlen(names[i]) == n && !memcmp(names[i], name, n))
+			return i;
+	return -1;
+}
+
+/* SHF_COMPRESSED: an Elf64_Chdr precedes the bytes (gABI). */
+static bool read_header(const struct elf *elf, struct debug_section *section)
+{
+	union {
+		Elf32_Chdr c32;
+		Elf64_Chdr c64;
+	} header;
+	size_t n = elf->is64 ? sizeof(header.c64) : sizeof(header.c32);
+
+	if (section->size < n || byte_source_read(&elf->source, section->offset, &header, n) < 0)
+		return false;
+	section->packed = section->size - n;
+	section->offset += n;
+	section->size = elf->is64 ? header.c64.ch_size : header.c32.ch_size;
+	section->method = elf->is64 ? header.c64.ch_type : header.c32.ch_type;
+	return true;
+}
+
+/* ".zdebug_*" of older linkers: "ZLIB" and the size in big endian precede the bytes. */
+static bool read_old_header(const struct elf *elf, struct debug_section *section)
+{
+	uint8_t header[12];
+
+	if (section->size < sizeof(header) ||
+		byte_source_read(&elf->source, section->offset, header, sizeof(header)) < 0 ||
+		memcmp(header, "ZLIB", 4))
+		return false;
+	section->packed = section->size - sizeof(header);
+	section->offset += sizeof(header);
+	section->size = 0;
+	for (int i = 4; i < 12; i++)
+		section->size = section->size << 8 | header[i];
+	section->method = ELFCOMPRESS_ZLIB;
+	return true;
+}
+
+static void add_section(struct debug_file *file, const struct elf_section *from, bool split)
+{
+	struct debug_section section = {.offset = from->offset, .size = from->size};
+	const struct elf *elf = &file->elf;
+	bool old, ok = true;
+	int id = section_id(elf->section_names + from->name, split, &old);
+
+	if (id < 0 || file->sections[id].size || from->type == SHT_NOBITS)
+		return;
+	if (from->offset > elf->source.size || from->size > elf->source.size - from->offset)
+		return;
+	if (from->flags & SHF_COMPRESSED)
+		ok = read_header(elf, &section);
+	else if (old)
+		ok = read_old_header(elf, &section);
+	if (ok && (!section.packed || section.size <= PACKED_MAX))
+		file->sections[id] = section;
+}
+
+int debug_file_init(struct debug_file *file, const struct byte_source *source, bool split)
+{
+	int r;
+
+	*file = (struct debug_file){.fd = source->memory ? -1 : source->fd};
+	r = elf_init(&file->elf, source);
+	if (r < 0) {
+		debug_file_done(file);
+		return r;
+	}
+	vec_each (&file->elf.sections, section)
+		if (section->name < file->elf.section_names_size)
+			add_section(file, section, split);
+	return 0;
+}
+
+void debug_file_done(struct debug_file *file)
+{
+	for (int i = 0; i < DEBUG_SECTIONS; i++) {
+		struct debug_section *section = &file->sections[i];
+
+		free(section->bytes);
+		free(section->joined);
+		for (int j = 0; j < DEBUG_BLOCKS; j++)
+			free(section->blocks[j].bytes);
+	}
+	elf_done(&file->elf);
+	if (file->fd >= 0)
+		close(file->fd);
+	*file = (struct debug_file){.fd = -1};
+}
+
+static int unpack(struct debug_file *file, struct debug_section *section)
+{
+	uint8_t *packed _cleanup_free_ = malloc(section->packed ?: 1);
+	uint8_t *bytes _cleanup_free_ = malloc(section->size);
+	int r;
+
+	if (!packed || !bytes)
+		return base_oom();
+	r = byte_source_read(&file->elf.source, section->offset, packed, section->packed);
+	if (r >= 0)
+		r = decompress(section->method, packed, section->packed, bytes, section->size);
+	if (r < 0) {
+		log_debug("cannot decompress a section of debug information");
+		section->size = 0; /* as if there were none */
+		return -ENODATA;
+	}
+	section->bytes = TAKE_PTR(bytes);
+	return 0;
+}
+
+static bool contains(
+	struct debug_file *file, struct debug_section *section, uint64_t offset, uint64_t n)
+{
+	if (section->packed && !section->bytes && section->size)
+		unpack(file, section);
+	return offset <= section->size && n <= section->size - offset;
+}
+
+bool debug_file_read(
+	struct debug_file *file, enum debug_section_id id, uint64_t offset, void *bytes, size_t n)
+{
+	struct debug_section *section = &file->sections[id];
+
+	if (!contains(file, section, offset, n))
+		return false;
+	if (section->bytes)
+		memcpy(bytes, section->bytes + offset, n);
+	return section->bytes ||
+	       byte_source_read(&file->elf.source, section->offset + offset, bytes, n) >= 0;
+}
+
+int debug_file_copy(struct debug_file *file, enum debug_section_id id, uint64_t offset, uint64_t n,
+	uint8_t **ret_bytes)
+{
+	uint8_t *bytes;
+
+	if (!contains(file, &file->sections[id], offset, n))
+		return -ENODATA;
+	bytes = malloc(n + 1);
+	if (!bytes)
+		return base_oom();
+	if (!debug_file_read(file, id, offset, bytes, n)) {
+		free(bytes);
+		return -ENODATA;
+	}
+	*ret_bytes = bytes;
+	return 0;
+}
+
+/* The block with this number; shorter at the end of the section. */
+static const uint8_t *block(struct debug_file *file, struct debug_section *section, uint64_t number)
+{
+	uint64_t at = number * DEBUG_BLOCK;
+	unsigned slot = number % DEBUG_BLOCKS;
+
+	if (section->blocks[slot].number == number + 1)
+		return section->blocks[slot].bytes;
+	if (!section->blocks[slot].bytes)
+		section->blocks[slot].bytes = malloc(DEBUG_BLOCK);
+	section->blocks[slot].number = 0;
+	if (!section->blocks[slot].bytes ||
+		byte_source_read(&file->elf.source, section->offset + at,
+			section->blocks[slot].bytes,
+			MIN((uint64_t)DEBUG_BLOCK, section->size - at)) < 0)
+		return NULL;
+	section->blocks[slot].number = number + 1;
+	return section->blocks[slot].bytes;
+}
+
+const uint8_t *debug_file_view(
+	struct debug_file *file, enum debug_section_id id, uint64_t offset, size_t n)
+{
+	struct debug_section *section = &file->sections[id];
+	const uint8_t *bytes;
+	size_t in_block = offset % DEBUG_BLOCK;
+
+	if (!contains(file, section, offset, n) || n > DEBUG_BLOCK)
+		return NULL;
+	if (section->bytes)
+		return section->bytes + offset;
+	if (in_block + n <= DEBUG_BLOCK) {
+		bytes = block(file, section, offset / DEBUG_BLOCK);
+		return bytes ? bytes + in_block : NULL;
+	}
+	if (!section->joined)
+		section->joined = malloc(DEBUG_BLOCK);
+	if (!section->joined || byte_source_read(&file->elf.source, section->offset + offset,
+					section->joined, n) < 0)
+		return NULL;
+	return section->joined;
+}
+
+bool debug_file_number(struct debug_file *file, enum debug_section_id id, uint64_t offset,
+	size_t size, uint64_t *ret_value)
+{
+	const uint8_t *bytes = debug_file_view(file, id, offset, size);
+	uint16_t u16;
+	uint32_t u32;
+
+	if (!bytes)
+		return false;
+	switch (size) {
+	case 1:
+		*ret_value = *bytes;
+		return true;
+	case 2:
+		memcpy(&u16, bytes, 2);
+		*ret_value = u16;
+		return true;
+	case 4:
+		memcpy(&u32, bytes, 4);
+		*ret_value = u32;
+		return true;
+	default:
+		memcpy(ret_value, bytes, 8);
+		return true;
+	}
+}
+
+bool debug_file_string(
+	struct debug_file *file, enum debug_section_id id, uint64_t offset, struct buf *text)
+{
+	uint64_t size = file->sections[id].size;
+	size_t taken = 0;
+
+	while (taken < DEBUG_STRING_MAX && offset < size) {
+		size_t n = (size_t)MIN(size - offset, DEBUG_BLOCK - offset % DEBUG_BLOCK);
+		const uint8_t *bytes = debug_file_view(file, id, offset, n), *nul;
+
+		if (!bytes)
+			return false;
+		n = MIN(n, DEBUG_STRING_MAX - taken);
+		nul = memchr(bytes, 0, n);
+		buf_add(text, bytes, nul ? (size_t)(nul - bytes) : n);
+		if (nul)
+			return true;
+		taken += n;
+		offset += n;
+	}
+	return taken;
+}
+
+size_t debug_file_memory(const struct debug_file *file)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < DEBUG_SECTIONS; i++) {
+		const struct debug_section *section = &file->sections[i];
+
+		n += section->bytes ? section->size : 0;
+		n += section->joined ? DEBUG_BLOCK : 0;
+		for (int j = 0; j < DEBUG_BLOCKS; j++)
+			n += section->blocks[j].bytes ? DEBUG_BLOCK : 0;
+	}
+	return n;
+}

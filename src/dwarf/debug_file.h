@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sections of a file with debug information: a binary, its debug file, a dwz file (DWARF 5,
+ * section 7.3.6), a .dwo file or a .dwp package (7.3.2, 7.3.5). They are read with pread() in
+ * blocks of which few are kept, so that a file of any size needs little memory; compressed sections
+ * are decompressed as a whole when they are first used.
+ */
+#ifndef DWARF_DEBUG_FILE_H
+#define DWARF_DEBUG_FILE_H
+
+#include "base/buf.h"
+#include "elf/elf.h"
+
+enum debug_section_id {
+	DEBUG_INFO,
+	DEBUG_ABBREV,
+	DEBUG_LINE,
+	DEBUG_STR,
+	DEBUG_LINE_STR,
+	DEBUG_STR_OFFSETS,
+	DEBUG_ADDR,
+	DEBUG_RANGES,
+	DEBUG_RNGLISTS,
+	DEBUG_ARANGES,
+	DEBUG_CU_INDEX,
+	DEBUG_SECTIONS,
+};
+
+enum {
+	DEBUG_BLOCK = 16 << 10,     /* bytes of a block */
+	DEBUG_BLOCKS = 16,          /* blocks kept of a section */
+	DEBUG_STRING_MAX = 8 << 10, /* bytes of a string; longer ones are cut */
+};
+
+struct debug_section {
+	uint64_t offset; /* in the file */
+	uint64_t size;   /* bytes, decompressed; 0: there is none */
+	uint64_t packed; /* bytes in the file of a compressed section; 0: not compressed */
+	uint32_t method; /* ELFCOMPRESS_* of a compressed section */
+	uint8_t *bytes;  /* of a compressed section, once used */
+	struct {
+		uint64_t number; /* of the block, plus 1; 0: none */
+		uint8_t *bytes;
+	} blocks[DEBUG_BLOCKS];
+	uint8_t *joined; /* the last view that was not in one block */
+};
+
+struct debug_file {
+	struct elf elf;
+	int fd; /* owned; -1: the source is memory */
+	struct debug_section sections[DEBUG_SECTIONS];
+};
+
+/*
+ * Reads the table of sections. split: those of a .dwo or .dwp file, whose names end in ".dwo". The
+ * file owns the fd of source, also on failure. Returns 0; -ENOEXEC; -ENOMEM.
+ */
+int debug_file_init(struct debug_file *file, const struct byte_source *source, bool split);
+void debug_file_done(struct debug_file *file);
+
+static inline bool debug_file_has(const struct debug_file *file, enum debug_section_id id)
+{
+	return file->sections[id].size;
+}
+
+/*
+ * n bytes (at most DEBUG_BLOCK) of a section, borrowed until the next view of this section; NULL if
+ * the section does not have them, or they cannot be read.
+ */
+const uint8_t *debug_file_view(
+	struct debug_file *file, enum debug_section_id id, uint64_t offset, size_t n);
+
+/* A number of size bytes: 1, 2, 4 or 8. False if it cannot be read. */
+bool debug_file_number(struct debug_file *file, enum debug_section_id id, uint64_t offset,
+	size_t size, uint64_t *ret_value);
+
+/* Copies n bytes, without keeping them. False if the section does not have them. */
+bool debug_file_read(
+	struct debug_file *file, enum debug_section_id id, uint64_t offset, void *bytes, size_t n);
+
+/*
+ * Copies n bytes, owned by the caller. Returns 0; -ENODATA if the section does not have them;
+ * -ENOMEM.
+ */
+int debug_file_copy(struct debug_file *file, enum debug_section_id id, uint64_t offset, uint64_t n,
+	uint8_t **ret_bytes);
+
+/* Appends a NUL-terminated string. False if there is none at offset. */
+bool debug_file_string(
+	struct debug_file *file, enum debug_section_id id, uint64_t offset, struct buf *text);
+
+/* The memory of blocks and decompressed sections, in bytes. */
+size_t debug_file_memory(const struct debug_file *file);
+
+#endif

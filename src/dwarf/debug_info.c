@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/debug_info.h"
+
+#include "dwarf/constants.h"
+#include "dwarf/line_table.h"
+#include "dwarf/scopes.h"
+#include "dwarf/split.h"
+#include "dwarf/unit_index.h"
+
+enum {
+	TABLES_BYTES_MAX = 64 << 20,
+	NAMES_MAX = 1 << 20,     /* numbers of names kept by entry */
+	STRINGS_MAX = 192 << 20, /* bytes of names and paths */
+	ENTRY_BYTES = 4 << 10,   /* of the attributes of an entry */
+	ORIGINS_MAX = 8,         /* entries that one after another refers to for its name */
+	FRAMES_MAX = 1 << 10,    /* functions inlined into each other */
+	SPLIT_FILES_MAX = 16,    /* .dwo files that are open */
+};
+
+/* The tables of a unit. */
+struct tables {
+	struct debug_unit *unit;
+	struct split_unit split; /* unit.file is NULL if it is not split */
+	struct line_table lines;
+	struct scope_table scopes;
+	uint32_t *paths; /* numbers of the interned paths of files; 0: not known yet */
+	size_t bytes;
+	uint64_t used; /* when it was last used */
+};
+
+struct debug_info {
+	struct debug_info_options options;
+	struct debug_file file;
+	struct unit_index index;
+	struct split split;
+	struct debug_file alt; /* dwz's */
+	struct unit_index alt_index;
+	bool alt_opened;
+	struct map names;   /* from entry (bit 63: of the dwz file) to the number of its name */
+	struct map by_unit; /* from offset of the unit to struct tables, owned */
+	struct tables *last;
+	uint64_t clock;
+	struct debug_info_stats stats;
+};
+
+/* ---- tables ---- */
+
+static const struct debug_unit *scope_unit(const struct tables *tables)
+{
+	return tables->split.unit.file ? &tables->split.unit : tables->unit;
+}
+
+static void tables_free(struct debug_info *info, struct tables *tables)
+{
+	if (!tables)
+		return;
+	if (info->last == tables)
+		info->last = NULL;
+	line_table_done(&tables->lines);
+	scope_table_done(&tables->scopes);
+	if (tables->split.own)
+		unit_index_forget(&info->index, tables->split.own);
+	split_unit_close(&info->split, &tables->split);
+	free(tables->paths);
+	free(tables);
+}
+
+static void drop(struct debug_info *info, struct tables *tables)
+{
+	info->stats.bytes -= tables->bytes;
+	info->stats.units_dropped++;
+	map_remove(&info->by_unit, tables->unit->offset);
+	tables_free(info, tables);
+}
+
+/* Makes room after a unit was read. */
+static void limit(struct debug_info *info, const struct tables *used)
+{
+	while (info->stats.bytes > info->options.max_bytes || info->split.open > SPLIT_FILES_MAX) {
+		bool files = info->stats.bytes <= info->options.max_bytes;
+		struct tables *oldest = NULL;
+
+		map_each (&info->by_unit, slot) {
+			struct tables *tables = (struct tables *)(uintptr_t)slot->value;
+
+			if (tables != used && (!files || tables->split.own) &&
+				(!oldest || tables->used < oldest->used))
+				oldest = tables;
+		}
+		if (!oldest)
+			return;
+		drop(info, oldest);
+	}
+}
+
+static int read_tables(struct debug_info *info, struct tables *tables)
+{
+	const struct abbrevs *abbrevs;
+	int r = line_table_read(tables->unit, &tables->lines);
+
+	if (r == -ENOMEM)
+		return r;
+	if (tables->unit->dwo_name.class)
+		split_open(&info->split, &info->index, tables->unit, &tables->split);
+	abbrevs = unit_index_abbrevs(&info->index, scope_unit(tables));
+	if (abbrevs && scope_table_read(scope_unit(tables), abbrevs, &tables->scopes) == -ENOMEM)
+		return -ENOMEM;
+	tables->paths = calloc(tables->lines.files.n + 1, sizeof(*tables->paths));
+	if (!tables->paths)
+		return base_oom();
+	tables->bytes = sizeof(*tables) + line_table_memory(&tables->lines) +
+			scope_table_memory(&tables->scopes) +
+			(tables->lines.files.n + 1) * sizeof(*tables->paths);
+	return 0;
+}
+
+static struct tables *load(struct debug_info *info, struct debug_unit *unit)
+{
+	const uint64_t *known;
+	struct tables *tables;
+
+	if (info->last && info->last->unit == unit)
+		return info->last;
+	known = map_get(&info->by_unit, unit->offset);
+	tables = known ? (struct tables *)(uintptr_t)*known : calloc(1, sizeof(*tables));
+	if (!tables)
+		return NULL;
+	tables->used = ++info->clock;
+	info->last = tables;
+	if (known)
+		return tables;
+	tables->unit = unit;
+	if (read_tables(info, tables) < 0 ||
+		map_put(&info->by_unit, unit->offset, (uintptr_t)tables) < 0) {
+		tables_free(info, tables);
+		attar_error_clear();
+		return NULL;
+	}
+	info->stats.units_read++;
+	info->stats.bytes += tables->bytes;
+	limit(info, tables);
+	return tables;
+}
+
+/* ---- the dwz file ---- */
+
+static bool is_build(const struct debug_file *file, const uint8_t *id, size_t n)
+{
+	uint8_t found[ELF_MAX_BUILD_ID];
+
+	return elf_build_id(&file->elf, found) == n && !memcmp(found, id, n);
+}
+
+static bool try_alt(struct debug_info *info, const char *path, const uint8_t *id, size_t n)
+{
+	struct byte_source source;
+	int fd = info->options.open(info->options.ctx, path);
+
+	if (fd < 0)
+		return false;
+	if (byte_source_file(fd, &source) < 0) {
+		close(fd);
+		return false;
+	}
+	if (debug_file_init(&info->alt, &source, false) < 0)
+		return false;
+	if (is_build(&info->alt, id, n))
+		return true;
+	debug_file_done(&info->alt);
+	return false;
+}
+
+/* ROOT/.build-id/ab/cdef.debug */
+static bool try_build_id(struct debug_info *info, const uint8_t *id, size_t n)
+{
+	for (const char *p = info->options.roots ?: ""; *p && n > 1; p += strspn(p, ":")) {
+		struct buf path _cleanup_(buf_done) = {0};
+		size_t length = strcspn(p, ":");
+
+		buf_add(&path, p, length);
+		buf_printf(&path, "/.build-id/%02x/", id[0]);
+		for (size_t i = 1; i < n; i++)
+			buf_printf(&path, "%02x", id[i]);
+		buf_str(&path, ".debug");
+		if (length && try_alt(info, buf_text(&path), id, n))
+			return true;
+		p += length;
+	}
+	return false;
+}
+
+/* .gnu_debugaltlink: a path, which may be relative to the debug file, and a build id. */
+static void open_alt(struct debug_info *info)
+{
+	const struct elf_section *link = elf_section_named(&info->file.elf, ".gnu_debugaltlink");
+	struct buf path _cleanup_(buf_done) = {0};
+	uint8_t *bytes _cleanup_free_ = NULL;
+	const char *slash;
+	size_t n, rest;
+
+	if (!link || !info->options.open ||
+		elf_section_read(&info->file.elf, link, 8192, &bytes) < 0)
+		return;
+	n = strlen((char *)bytes);
+	rest = n < link->size ? link->size - n - 1 : 0;
+	if (!n || !rest || rest > ELF_MAX_BUILD_ID)
+		return;
+	slash = info->options.path ? strrchr(info->options.path, '/') : NULL;
+	if (bytes[0] != '/' && slash)
+		buf_add(&path, info->options.path, (size_t)(slash - info->options.path) + 1);
+	buf_str(&path, (char *)bytes);
+	if (try_alt(info, buf_text(&path), bytes + n + 1, rest) ||
+		try_build_id(info, bytes + n + 1, rest))
+		info->alt_index.file = &info->alt;
+	else
+		log_debug("the dwz file %s is missing", buf_text(&path));
+}
+
+static struct debug_file *alt_file(struct debug_info *info)
+{
+	if (!info->alt_opened)
+		open_alt(info);
+	info->alt_opened = true;
+	return info->alt_index.file;
+}
+
+/* ---- names ---- */
+
+/* What an entry says of its name: text, or the entry to ask next. */
+struct naming {
+	struct debug_value linkage, name, origin;
+};
+
+static bool read_naming(struct debug_info *info, const struct debug_unit *unit, uint64_t offset,
+	struct naming *naming)
+{
+	size_t n = (size_t)MIN(unit->end - offset, (uint64_t)ENTRY_BYTES);
+	const struct abbrevs *abbrevs = unit_index_abbrevs(&info->index, unit);
+	struct debug_reader reader = {.offset = offset};
+	const struct abbrev *abbrev;
+
+	*naming = (struct naming){0};
+	reader.start = reader.c.at = debug_file_view(unit->file, DEBUG_INFO, offset, n);
+	if (!reader.start || !abbrevs)
+		return false;
+	reader.c.end = reader.start + n;
+	abbrev = abbrevs_find(abbrevs, cursor_uleb(&reader.c));
+	for (uint32_t i = 0; abbrev && i < abbrev->n; i++) {
+		const struct abbrev_attribute *a = &abbrevs->attributes.at[abbrev->first + i];
+		struct debug_value value;
+
+		if (!debug_value_take(unit, &reader, a->form, a->implicit, &value))
+			break; /* an entry that is longer than what was read */
+		if (a->name == DW_AT_linkage_name || a->name == DW_AT_MIPS_linkage_name)
+			naming->linkage = value;
+		else if (a->name == DW_AT_name)
+			naming->name = value;
+		else if (a->name == DW_AT_abstract_origin ||
+			 (a->name == DW_AT_specification && !naming->origin.class))
+			naming->origin = value;
+	}
+	return abbrev;
+}
+
+static uint32_t intern_name(struct debug_info *info, const struct buf *text)
+{
+	uint32_t number = 0;
+
+	if (!text->len || buf_failed(text) || info->options.strings->bytes > STRINGS_MAX ||
+		intern_id(info->options.strings, buf_text(text), &number) < 0)
+		return 0;
+	return number;
+}
+
+static uint32_t text_of(
+	struct debug_info *info, const struct debug_unit *unit, const struct debug_value *value)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	struct debug_file *alt = value->class == DEBUG_ALT_STRING ? alt_file(info) : NULL;
+
+	if (!value->class || !debug_unit_string(unit, value, alt, DEBUG_INFO, &text))
+		return 0;
+	return intern_name(info, &text);
+}
+
+/* The unit of an entry that another refers to. */
+static const struct debug_unit *unit_at(
+	struct debug_info *info, const struct debug_unit *from, const struct debug_value *ref)
+{
+	if (ref->class == DEBUG_ALT_REF)
+		return alt_file(info) ? unit_index_at(&info->alt_index, ref->u) : NULL;
+	if (ref->class != DEBUG_REF)
+		return NULL;
+	if (ref->u >= from->root && ref->u < from->end)
+		return from;
+	if (from->file == &info->file)
+		return unit_index_at(&info->index, ref->u);
+	return from->file == &info->alt ? unit_index_at(&info->alt_index, ref->u) : NULL;
+}
+
+/* The key of an entry in info->names; 0: not kept, because the file may be closed. */
+static uint64_t key_of(
+	const struct debug_info *info, const struct debug_unit *unit, uint64_t offset)
+{
+	if (unit->file == &info->file)
+		return offset;
+	return unit->file == &info->alt ? offset | 1ULL << 63 : 0;
+}
+
+static uint32_t find_name(struct debug_info *info, const struct debug_unit *unit, uint64_t offset)
+{
+	uint32_t plain = 0, number;
+	struct naming naming;
+
+	for (int i = 0; unit && i < ORIGINS_MAX; i++) {
+		if (!read_naming(info, unit, offset, &naming))
+			break;
+		number = text_of(info, unit, &naming.linkage);
+		if (number)
+			return number;
+		if (!plain)
+			plain = text_of(info, unit, &naming.name);
+		offset = naming.origin.u;
+		unit = unit_at(info, unit, &naming.origin);
+	}
+	return plain;
+}
+
+/* Many inlined copies of a function have the same origin: its name is kept. */
+static uint32_t name_of_origin(
+	struct debug_info *info, const struct debug_unit *unit, uint64_t offset)
+{
+	uint64_t key = key_of(info, unit, offset);
+	const uint64_t *known = key ? map_get(&info->names, key) : NULL;
+	uint32_t name;
+
+	if (known)
+		return (uint32_t)*known;
+	name = find_name(info, unit, offset);
+	if (info->names.n >= NAMES_MAX)
+		map_done(&info->names);
+	if (key)
+		map_put(&info->names, key, name);
+	return name;
+}
+
+static const char *scope_name(struct debug_info *info, struct tables *tables, struct scope *scope)
+{
+	const struct debug_unit *unit = scope_unit(tables), *origin;
+	uint64_t offset = unit->offset + scope->entry;
+	struct naming naming;
+
+	if (!scope->name && read_naming(info, unit, offset, &naming)) {
+		scope->name = text_of(info, unit, &naming.linkage);
+		origin = scope->name ? NULL : unit_at(info, unit, &naming.origin);
+		if (origin)
+			scope->name = name_of_origin(info, origin, naming.origin.u);
+		if (!scope->name)
+			scope->name = text_of(info, unit, &naming.name);
+	}
+	return scope->name ? intern_get(info->options.strings, scope->name) : NULL;
+}
+
+static const char *path_of(struct debug_info *info, struct tables *tables, uint64_t file)
+{
+	struct buf path _cleanup_(buf_done) = {0};
+
+	if (file >= tables->lines.files.n)
+		return NULL;
+	if (!tables->paths[file] &&
+		line_table_path(&tables->lines, tables->unit, alt_file(info), file, &path))
+		tables->paths[file] = intern_name(info, &path);
+	return tables->paths[file] ? intern_get(info->options.strings, tables->paths[file]) : NULL;
+}
+
+/* ---- look-ups ---- */
+
+size_t debug_info_find(
+	struct debug_info *info, uint64_t vaddr, struct debug_frame *frames, size_t max)
+{
+	struct debug_unit *unit = unit_index_find(&info->index, vaddr);
+	struct tables *tables = unit ? load(info, unit) : NULL;
+	struct debug_frame frame = {0};
+	const struct line_row *row;
+	uint32_t number;
+	size_t n = 0;
+
+	if (!tables)
+		return 0;
+	row = line_table_find(&tables->lines, vaddr);
+	number = scope_table_find(&tables->scopes, vaddr);
+	if (!row && !number)
+		return 0;
+	if (row) {
+		frame.file = path_of(info, tables, row->file);
+		frame.line = row->line;
+		frame.column = row->column;
+	}
+	while (number && n < FRAMES_MAX) {
+		struct scope *scope = &tables->scopes.scopes.at[number];
+
+		frame.inlined = scope->inlined && scope->parent;
+		if (n < max) {
+			frame.function = scope_name(info, tables, scope);
+			frames[n] = frame;
+		}
+		n++;
+		frame = (struct debug_frame){
+			.line = scope->call_line, .column = scope->call_column};
+		if (n < max && scope->inlined)
+			frame.file = path_of(info, tables, scope->call_file);
+		number = scope->inlined ? scope->parent : 0;
+	}
+	if (!n && max)
+		frames[0] = frame;
+	return n ?: 1;
+}
+
+void debug_info_get_stats(const struct debug_info *info, struct debug_info_stats *ret_stats)
+{
+	*ret_stats = info->stats;
+}
+
+/* ---- life cycle ---- */
+
+static int set_options(struct debug_info *info, const struct debug_info_options *options)
+{
+	info->options = *options;
+	info->options.max_bytes = options->max_bytes ?: TABLES_BYTES_MAX;
+	info->options.path = options->path ? strdup(options->path) : NULL;
+	info->options.binary = options->binary ? strdup(options->binary) : NULL;
+	info->options.roots = options->roots ? strdup(options->roots) : NULL;
+	if ((options->path && !info->options.path) || (options->binary && !info->options.binary) ||
+		(options->roots && !info->options.roots))
+		return base_oom();
+	return 0;
+}
+
+int debug_info_open(const struct debug_info_options *options, struct debug_info **ret_info)
+{
+	struct debug_info *info = calloc(1, sizeof(*info));
+	int r;
+
+	if (!info) {
+		if (!options->source.memory)
+			close(options->source.fd);
+		return base_oom();
+	}
+	info->alt.fd = info->split.package.fd = -1;
+	r = debug_file_init(&info->file, &options->source, false);
+	if (r >= 0)
+		r = set_options(info, options);
+	if (r >= 0 && (!debug_file_has(&info->file, DEBUG_INFO) ||
+			      !debug_file_has(&info->file, DEBUG_ABBREV)))
+		r = -ENODATA;
+	if (r < 0) {
+		debug_info_close(info);
+		return r;
+	}
+	info->index.file = &info->file;
+	info->split = (struct split){.binary = info->options.binary,
+		.path = info->options.path,
+		.open_path = info->options.open,
+		.ctx = info->options.ctx,
+		.package.fd = -1};
+	*ret_info = info;
+	return 0;
+}
+
+void debug_info_close(struct debug_info *info)
+{
+	if (!info)
+		return;
+	map_each (&info->by_unit, slot)
+		tables_free(info, (struct tables *)(uintptr_t)slot->value);
+	map_done(&info->by_unit);
+	map_done(&info->names);
+	unit_index_done(&info->index);
+	unit_index_done(&info->alt_index);
+	split_done(&info->split);
+	debug_file_done(&info->file);
+	debug_file_done(&info->alt);
+	free((char *)info->options.path);
+	free((char *)info->options.binary);
+	free((char *)info->options.roots);
+	free(info);
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/line_table.h"
+
+#include "dwarf/constants.h"
+
+enum { FORMATS_MAX = 16, OPCODES_MAX = 256 };
+
+/* A row with its whole address, and the sequence that it belongs to. */
+struct sequence {
+	uint64_t start; /* address of its first row */
+	size_t first, n;
+};
+
+struct program {
+	const struct debug_unit *unit;
+	struct debug_unit as; /* the unit with the sizes of the program */
+	struct debug_reader reader;
+	struct line_table *table;
+	uint8_t min_length, opcode_base, line_range;
+	int8_t line_base;
+	uint8_t operands[OPCODES_MAX];
+	/* the state machine */
+	uint64_t address;
+	uint32_t line, file, column;
+	/* built */
+	VEC(uint64_t) addresses; /* of the rows */
+	VEC(struct sequence) sequences;
+	size_t first; /* row of the current sequence */
+};
+
+/* ---- the header ---- */
+
+struct format {
+	uint64_t content, form;
+};
+
+static int take_formats(struct program *p, struct format formats[FORMATS_MAX])
+{
+	int n = cursor_u8(&p->reader.c);
+
+	if (n > FORMATS_MAX)
+		return -1;
+	for (int i = 0; i < n; i++) {
+		formats[i].content = cursor_uleb(&p->reader.c);
+		formats[i].form = cursor_uleb(&p->reader.c);
+	}
+	return p->reader.c.failed ? -1 : n;
+}
+
+/* DWARF 5: names with the forms that the table declares. */
+static int take_names(struct program *p, bool files)
+{
+	struct format formats[FORMATS_MAX];
+	int n = take_formats(p, formats), r = 0;
+	uint64_t count = cursor_uleb(&p->reader.c);
+
+	if (n < 0 || p->reader.c.failed)
+		return -EBADMSG;
+	for (uint64_t i = 0; r >= 0 && i < count; i++) {
+		struct line_file file = {0};
+
+		if (i > LINE_FILES_MAX || !n)
+			return -EBADMSG;
+		for (int j = 0; j < n; j++) {
+			struct debug_value v;
+
+			if (!debug_value_take(&p->as, &p->reader, formats[j].form, 0, &v))
+				return -EBADMSG;
+			if (formats[j].content == DW_LNCT_path)
+				file.name = v;
+			else if (formats[j].content == DW_LNCT_directory_index)
+				file.directory = (uint32_t)v.u;
+		}
+		r = files ? vec_push(&p->table->files, file)
+			  : vec_push(&p->table->directories, file.name);
+	}
+	return r;
+}
+
+/* Takes a string of the header. An empty one ends a table. */
+static bool take_string(struct program *p, struct debug_value *ret_value)
+{
+	struct cursor *c = &p->reader.c;
+	bool more = c->at < c->end && *c->at;
+
+	if (!debug_value_take(&p->as, &p->reader, DW_FORM_string, 0, ret_value))
+		return false;
+	return more;
+}
+
+static int take_file(struct program *p, const struct debug_value *name)
+{
+	struct cursor *c = &p->reader.c;
+	struct line_file file = {.name = *name, .directory = (uint32_t)cursor_uleb(c)};
+
+	cursor_uleb(c); /* time of modification */
+	cursor_uleb(c); /* size */
+	if (p->table->files.n > LINE_FILES_MAX)
+		return -EBADMSG;
+	return vec_push(&p->table->files, file);
+}
+
+/* DWARF 2 to 4: directories and files are numbered from 1. */
+static int take_old_names(struct program *p)
+{
+	struct debug_value name;
+	int r = vec_push(&p->table->directories, (struct debug_value){0}); /* that of the unit */
+
+	while (r >= 0 && p->table->directories.n <= LINE_FILES_MAX && take_string(p, &name))
+		r = vec_push(&p->table->directories, name);
+	if (r >= 0)
+		r = vec_push(&p->table->files, (struct line_file){0});
+	while (r >= 0 && take_string(p, &name))
+		r = take_file(p, &name);
+	return r;
+}
+
+static int take_header(struct program *p)
+{
+	struct debug_reader *reader = &p->reader;
+	struct cursor *c = &reader->c;
+	uint64_t length, program;
+	int r;
+
+	p->table->version = p->as.version = (uint8_t)MIN(cursor_number(c, 2), 255UL);
+	if (p->as.version < 2 || p->as.version > 5)
+		return -EBADMSG;
+	if (p->as.version >= 5) {
+		p->as.address_size = cursor_u8(c);
+		cursor_u8(c); /* size of a segment selector */
+	}
+	length = cursor_number(c, p->as.offset_size);
+	program = debug_reader_offset(reader) + length;
+	p->min_length = cursor_u8(c);
+	if (p->as.version >= 4)
+		cursor_u8(c); /* operations of an instruction */
+	cursor_u8(c);         /* the default of is_stmt */
+	p->line_base = (int8_t)cursor_u8(c);
+	p->line_range = cursor_u8(c);
+	p->opcode_base = cursor_u8(c);
+	for (int i = 1; i < p->opcode_base; i++)
+		p->operands[i] = cursor_u8(c);
+	if (c->failed || !p->opcode_base)
+		return -EBADMSG;
+	if (p->as.version >= 5) {
+		r = take_names(p, false);
+		r = r < 0 ? r : take_names(p, true);
+	} else {
+		r = take_old_names(p);
+	}
+	if (r < 0)
+		return r;
+	if (length > (uint64_t)(c->end - reader->start) ||
+		program > reader->offset + (uint64_t)(c->end - reader->start))
+		return -EBADMSG;
+	c->at = reader->start + (program - reader->offset);
+	return c->failed ? -EBADMSG : 0;
+}
+
+/* ---- the program ---- */
+
+static void reset(struct program *p)
+{
+	p->address = 0;
+	p->line = p->file = 1;
+	p->column = 0;
+	p->first = p->table->rows.n;
+}
+
+static int add_row(struct program *p, bool end)
+{
+	struct line_row row = {
+		.line = end ? 0 : p->line,
+		.column = (uint16_t)p->column,
+		.file = end || p->file > LINE_FILES_MAX ? LINE_NO_FILE : (uint16_t)p->file,
+	};
+
+	if (p->table->rows.n >= LINE_ROWS_MAX)
+		return -EBADMSG;
+	if (vec_push(&p->table->rows, row) < 0 || vec_push(&p->addresses, p->address) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Keeps a sequence with ascending addresses; the linker sets those of removed code to 0 or -1. */
+static int end_sequence(struct program *p)
+{
+	size_t n = p->table->rows.n - p->first;
+	const uint64_t *at = p->addresses.at + p->first;
+	bool good = n >= 2 && at[0] && at[0] < at[n - 1] && at[0] < UINT64_MAX - 1 &&
+		    (p->as.address_size == 8 || at[0] < UINT32_MAX - 1);
+
+	for (size_t i = 1; good && i < n; i++)
+		good = at[i - 1] <= at[i];
+	if (!good) {
+		p->table->rows.n = p->addresses.n = p->first;
+		return 0;
+	}
+	return vec_push(
+		&p->sequences, (struct sequence){.start = at[0], .first = p->first, .n = n});
+}
+
+static int extended(struct program *p)
+{
+	struct cursor *c = &p->reader.c;
+	uint64_t n = cursor_uleb(c);
+	const uint8_t *bytes = cursor_take(c, n);
+	struct cursor operand;
+	int r = 0;
+
+	if (!bytes || !n)
+		return c->failed ? -EBADMSG : 0;
+	operand = (struct cursor){.at = bytes, .end = bytes + n};
+	switch (cursor_u8(&operand)) {
+	case DW_LNE_end_sequence:
+		r = add_row(p, true);
+		r = r < 0 ? r : end_sequence(p);
+		reset(p);
+		break;
+	case DW_LNE_set_address:
+		if (n - 1 == 8 || n - 1 == 4)
+			p->address = cursor_number(&operand, n - 1);
+		break;
+	case DW_LNE_define_file:
+		c->at = operand.at;
+		if (p->as.version < 5) {
+			struct debug_value name;
+
+			r = take_string(p, &name) ? take_file(p, &name) : 0;
+		}
+		if (c->at > operand.end) /* the name is longer than the operation */
+			r = -EBADMSG;
+		c->at = operand.end;
+		break;
+	}
+	return r;
+}
+
+static void advance(struct program *p, uint64_t operations)
+{
+	p->address += operations * p->min_length;
+}
+
+static int standard(struct program *p, uint8_t opcode)
+{
+	struct cursor *c = &p->reader.c;
+
+	switch (opcode) {
+	case DW_LNS_copy:
+		return add_row(p, false);
+	case DW_LNS_advance_pc:
+		advance(p, cursor_uleb(c));
+		break;
+	case DW_LNS_advance_line:
+		p->line += (uint32_t)cursor_sleb(c);
+		break;
+	case DW_LNS_set_file:
+		p->file = (uint32_t)MIN(cursor_uleb(c), (uint64_t)UINT32_MAX);
+		break;
+	case DW_LNS_set_column:
+		p->column = (uint32_t)cursor_uleb(c);
+		break;
+	case DW_LNS_const_add_pc:
+		if (p->line_range)
+			advance(p, (255 - p->opcode_base) / p->line_range);
+		break;
+	case DW_LNS_fixed_advance_pc:
+		p->address += cursor_number(c, 2);
+		break;
+	default:
+		for (int i = 0; i < p->operands[opcode]; i++)
+			cursor_uleb(c);
+	}
+	return 0;
+}
+
+static int special(struct program *p, uint8_t opcode)
+{
+	uint8_t adjusted = (uint8_t)(opcode - p->opcode_base);
+
+	if (!p->line_range)
+		return -EBADMSG;
+	advance(p, adjusted / p->line_range);
+	p->line += (uint32_t)(p->line_base + adjusted % p->line_range);
+	return add_row(p, false);
+}
+
+static int run(struct program *p)
+{
+	struct cursor *c = &p->reader.c;
+	int r = 0;
+
+	reset(p);
+	while (r >= 0 && c->at < c->end && !c->failed) {
+		uint8_t opcode = cursor_u8(c);
+
+		if (opcode >= p->opcode_base)
+			r = special(p, opcode);
+		else if (opcode)
+			r = standard(p, opcode);
+		else
+			r = extended(p);
+	}
+	p->table->rows.n = p->first; /* a sequence without an end */
+	return r;
+}
+
+/* ---- the table ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct sequence *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static bool same_line(const struct line_row *a, const struct line_row *b)
+{
+	return a->line == b->line && a->column == b->column && a->file == b->file;
+}
+
+/* Appends a row. Only the last row of an address is found, and equal rows are one. */
+static size_t append(struct line_row *rows, size_t n, const struct line_row *row)
+{
+	if (n && rows[n - 1].start == row->start)
+		n--;
+	if (n && same_line(&rows[n - 1], row))
+		return n;
+	rows[n] = *row;
+	return n + 1;
+}
+
+/* Rows in the order of addresses, relative to the first. */
+static int finish(struct program *p)
+{
+	struct line_table *t = p->table;
+	uint64_t last = 0;
+	struct line_row *rows;
+	size_t n = 0;
+
+	if (!p->sequences.n) {
+		vec_done(&t->rows);
+		return 0;
+	}
+	qsort(p->sequences.at, p->sequences.n, sizeof(*p->sequences.at), by_start);
+	rows = malloc(t->rows.n * sizeof(*rows));
+	if (!rows)
+		return base_oom();
+	t->base = p->sequences.at[0].start;
+	vec_each (&p->sequences, sequence) {
+		for (size_t i = 0; i < sequence->n; i++) {
+			struct line_row row = t->rows.at[sequence->first + i];
+			uint64_t start = p->addresses.at[sequence->first + i] - t->base;
+
+			if (start > UINT32_MAX || start < last) /* overlaps another sequence */
+				continue;
+			row.start = (uint32_t)start;
+			n = append(rows, n, &row);
+			last = start;
+		}
+	}
+	free(t->rows.at);
+	t->rows.at = realloc(rows, n * sizeof(*rows)) ?: rows;
+	t->rows.n = t->rows.size = n;
+	return 0;
+}
+
+/* The bytes of a program, in memory; its length precedes it. */
+static int copy_program(struct program *p, uint8_t **ret_bytes)
+{
+	struct debug_file *file = p->unit->file;
+	uint64_t offset = p->unit->lines.u, length;
+	int r;
+
+	p->as.offset_size = 4;
+	if (!debug_file_number(file, DEBUG_LINE, offset, 4, &length))
+		return -EBADMSG;
+	offset += 4;
+	if (length == UINT32_MAX) {
+		if (!debug_file_number(file, DEBUG_LINE, offset, 8, &length))
+			return -EBADMSG;
+		p->as.offset_size = 8;
+		offset += 8;
+	}
+	if (length > LINE_PROGRAM_MAX)
+		return -EBADMSG;
+	r = debug_file_copy(file, DEBUG_LINE, offset, length, ret_bytes);
+	if (r < 0)
+		return r;
+	p->reader.offset = offset;
+	p->reader.start = p->reader.c.at = *ret_bytes;
+	p->reader.c.end = *ret_bytes + length;
+	return 0;
+}
+
+int line_table_read(const struct debug_unit *unit, struct line_table *ret_table)
+{
+	struct program p = {.unit = unit, .as = *unit, .table = ret_table};
+	uint8_t *bytes _cleanup_free_ = NULL;
+	int r;
+
+	*ret_table = (struct line_table){0};
+	if (unit->lines.class != DEBUG_OFFSET && unit->lines.class != DEBUG_CONSTANT)
+		return 0;
+	r = copy_program(&p, &bytes);
+	if (r >= 0)
+		r = take_header(&p);
+	if (r >= 0)
+		r = run(&p);
+	if (r != -ENOMEM)
+		r = finish(&p);
+	vec_done(&p.addresses);
+	vec_done(&p.sequences);
+	if (r < 0)
+		line_table_done(ret_table);
+	return r;
+}
+
+void line_table_done(struct line_table *table)
+{
+	vec_done(&table->rows);
+	vec_done(&table->files);
+	vec_done(&table->directories);
+	*table = (struct line_table){0};
+}
+
+const struct line_row *line_table_find(const struct line_table *table, uint64_t address)
+{
+	const struct line_row *low = table->rows.at;
+	size_t n = table->rows.n;
+	uint64_t start = address - table->base;
+
+	if (!n || address < table->base || start > UINT32_MAX)
+		return NULL;
+	while (n > 1) { /* low->start <= start */
+		size_t half = n / 2;
+
+		low = low[half].start <= start ? low + half : low;
+		n -= half;
+	}
+	return low->file == LINE_NO_FILE ? NULL : low;
+}
+
+static void join(struct buf *path, const char *directory)
+{
+	char *rest _cleanup_free_ = buf_take(path);
+
+	buf_str(path, directory);
+	if (rest && *rest) {
+		if (path->len && path->data[path->len - 1] != '/')
+			buf_char(path, '/');
+		buf_str(path, rest);
+	}
+}
+
+bool line_table_path(const struct line_table *table, const struct debug_unit *unit,
+	struct debug_file *alt, uint64_t number, struct buf *path)
+{
+	struct buf directory _cleanup_(buf_done) = {0};
+	const struct line_file *file;
+
+	if (number >= table->files.n)
+		return false;
+	file = &table->files.at[number];
+	if (!debug_unit_string(unit, &file->name, alt, DEBUG_LINE, path))
+		return false;
+	if (buf_text(path)[0] == '/')
+		return true;
+	if (file->directory < table->directories.n &&
+		debug_unit_string(
+			unit, &table->directories.at[file->directory], alt, DEBUG_LINE, &directory))
+		join(path, buf_text(&directory));
+	if (buf_text(path)[0] == '/')
+		return true;
+	buf_reset(&directory);
+	if (debug_unit_string(unit, &unit->directory, alt, DEBUG_INFO, &directory))
+		join(path, buf_text(&directory));
+	return true;
+}
+
+size_t line_table_memory(const struct line_table *table)
+{
+	return table->rows.size * sizeof(*table->rows.at) +
+	       table->files.size * sizeof(*table->files.at) +
+	       table->directories.size * sizeof(*table->directories.at);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/scopes.h"
+
+#include "dwarf/constants.h"
+#include "dwarf/ranges.h"
+
+enum { SCOPES_MAX = 1 << 26 };
+
+/* Code of a function. */
+struct piece {
+	uint64_t start, end;
+	uint32_t scope;
+};
+
+struct walk {
+	const struct debug_unit *unit;
+	const struct abbrevs *abbrevs;
+	struct debug_reader reader;
+	struct scope_table *table;
+	VEC(struct piece) pieces;
+	struct debug_ranges ranges;           /* of the current entry */
+	uint32_t enclosing[SCOPES_DEPTH_MAX]; /* scope of the entries that are open */
+	unsigned depth;
+};
+
+static uint16_t clip16(uint64_t n)
+{
+	return n > UINT16_MAX ? UINT16_MAX : (uint16_t)n;
+}
+
+static void set(struct scope *scope, struct debug_extent *extent, unsigned name,
+	const struct debug_value *v)
+{
+	switch (name) {
+	case DW_AT_low_pc:
+		extent->low = *v;
+		break;
+	case DW_AT_high_pc:
+		extent->high = *v;
+		break;
+	case DW_AT_ranges:
+		extent->ranges = *v;
+		break;
+	case DW_AT_call_file:
+		scope->call_file = (uint32_t)v->u;
+		break;
+	case DW_AT_call_line:
+		scope->call_line = (uint32_t)v->u;
+		break;
+	case DW_AT_call_column:
+		scope->call_column = clip16(v->u);
+		break;
+	}
+}
+
+/* Adds a function if it has code. Returns its number, 0, or -ENOMEM. */
+static int64_t add_scope(
+	struct walk *w, const struct scope *scope, const struct debug_extent *extent)
+{
+	uint32_t number = (uint32_t)w->table->scopes.n;
+
+	w->ranges.list.n = 0;
+	if (debug_ranges_read(w->unit, extent, &w->ranges) < 0)
+		return -ENOMEM;
+	/* An inlined function without code may have others with code inlined into it. */
+	if ((!w->ranges.list.n && !scope->inlined) || number >= SCOPES_MAX ||
+		w->pieces.n >= SCOPES_MAX)
+		return 0;
+	if (vec_push(&w->table->scopes, *scope) < 0)
+		return -ENOMEM;
+	vec_each (&w->ranges.list, range)
+		if (vec_push(&w->pieces,
+			    (struct piece){
+				    .start = range->start, .end = range->end, .scope = number}) < 0)
+			return -ENOMEM;
+	return number;
+}
+
+/* Takes the attributes of a function. Returns its number, 0 if it has no code, or an errno. */
+static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64_t entry)
+{
+	struct scope scope = {.entry = (uint32_t)(entry - w->unit->offset),
+		.inlined = abbrev->tag == DW_TAG_inlined_subroutine};
+	struct debug_extent extent = {0};
+
+	if (scope.inlined && w->depth)
+		scope.parent = w->enclosing[w->depth - 1];
+	for (uint32_t i = 0; i < abbrev->n; i++) {
+		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
+		struct debug_value value;
+
+		if (!debug_value_take(w->unit, &w->reader, a->form, a->implicit, &value))
+			return -EBADMSG;
+		set(&scope, &extent, a->name, &value);
+	}
+	return add_scope(w, &scope, &extent);
+}
+
+static bool skip(struct walk *w, const struct abbrev *abbrev)
+{
+	struct debug_value value;
+
+	if (abbrev->size >= 0)
+		return cursor_take(&w->reader.c, (uint64_t)abbrev->size);
+	for (uint32_t i = 0; i < abbrev->n; i++) {
+		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
+
+		if (!debug_value_take(w->unit, &w->reader, a->form, a->implicit, &value))
+			return false;
+	}
+	return true;
+}
+
+/* Takes one entry. Returns 1 if more follow, 0 at the end, or an errno. */
+static int take_entry(struct walk *w)
+{
+	uint64_t entry = debug_reader_offset(&w->reader), code = cursor_uleb(&w->reader.c);
+	const struct abbrev *abbrev;
+	int64_t scope = w->depth ? w->enclosing[w->depth - 1] : 0;
+
+	if (!code) {
+		if (!w->depth)
+			return 0;
+		w->depth--;
+		return w->depth > 0;
+	}
+	abbrev = abbrevs_find(w->abbrevs, code);
+	if (!abbrev)
+		return -EBADMSG;
+	if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine)
+		scope = take_function(w, abbrev, entry);
+	else if (!skip(w, abbrev))
+		return -EBADMSG;
+	if (scope < 0)
+		return (int)scope;
+	if (!abbrev->children)
+		return w->depth > 0;
+	if (w->depth == SCOPES_DEPTH_MAX)
+		return -EBADMSG;
+	w->enclosing[w->depth++] = (uint32_t)scope;
+	return 1;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->scope < y->scope ? -1 : x->scope > y->scope;
+}
+
+/* From an address on, a function is the innermost. */
+static int put(struct scope_table *t, uint64_t address, uint32_t scope)
+{
+	uint64_t start = address - t->base;
+	size_t n = t->starts.n;
+
+	if (start > UINT32_MAX)
+		return 0;
+	if (n && t->starts.at[n - 1].start == start) {
+		t->starts.at[n - 1].scope = scope;
+		return 0;
+	}
+	return vec_push(&t->starts, (struct scope_start){.start = (uint32_t)start, .scope = scope});
+}
+
+struct open_pieces {
+	VEC(const struct piece *) stack;
+};
+
+/* Ends the pieces that end up to an address: the enclosing ones continue. */
+static int end_pieces(struct scope_table *t, struct open_pieces *open, uint64_t address)
+{
+	int r = 0;
+
+	while (r >= 0 && open->stack.n && open->stack.at[open->stack.n - 1]->end <= address) {
+		uint64_t end = open->stack.at[--open->stack.n]->end;
+
+		while (open->stack.n && open->stack.at[open->stack.n - 1]->end <= end)
+			open->stack.n--;
+		r = put(t, end, open->stack.n ? open->stack.at[open->stack.n - 1]->scope : 0);
+	}
+	return r;
+}
+
+/* Makes disjoint ranges of nested ones. */
+static int flatten(struct walk *w)
+{
+	struct open_pieces open = {0};
+	int r = 0;
+
+	if (!w->pieces.n)
+		return 0;
+	qsort(w->pieces.at, w->pieces.n, sizeof(*w->pieces.at), by_start);
+	w->table->base = w->pieces.at[0].start;
+	vec_each (&w->pieces, piece) {
+		r = end_pieces(w->table, &open, piece->start);
+		if (r >= 0)
+			r = put(w->table, piece->start, piece->scope);
+		if (r >= 0)
+			r = vec_push(&open.stack, piece);
+		if (r < 0)
+			break;
+	}
+	if (r >= 0)
+		r = end_pieces(w->table, &open, UINT64_MAX);
+	vec_done(&open.stack);
+	return r;
+}
+
+static int walk_unit(struct walk *w)
+{
+	int r = 1;
+
+	while (r > 0 && w->reader.c.at < w->reader.c.end)
+		r = take_entry(w);
+	return r == -ENOMEM ? r : flatten(w);
+}
+
+int scope_table_read(
+	const struct debug_unit *unit, const struct abbrevs *abbrevs, struct scope_table *ret_table)
+{
+	struct walk *w _cleanup_free_ = calloc(1, sizeof(*w));
+	uint8_t *bytes _cleanup_free_ = NULL;
+	uint64_t n = unit->end - unit->root;
+	int r;
+
+	*ret_table = (struct scope_table){0};
+	if (!w)
+		return base_oom();
+	if (n > SCOPES_UNIT_MAX)
+		return 0;
+	r = debug_file_copy(unit->file, DEBUG_INFO, unit->root, n, &bytes);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	*w = (struct walk){.unit = unit, .abbrevs = abbrevs, .table = ret_table};
+	w->reader = (struct debug_reader){
+		.c = {.at = bytes, .end = bytes + n}, .start = bytes, .offset = unit->root};
+	r = vec_push(&ret_table->scopes, (struct scope){0});
+	if (r >= 0)
+		r = walk_unit(w);
+	vec_done(&w->pieces);
+	vec_done(&w->ranges.list);
+	if (r < 0)
+		scope_table_done(ret_table);
+	return r;
+}
+
+void scope_table_done(struct scope_table *table)
+{
+	vec_done(&table->scopes);
+	vec_done(&table->starts);
+	*table = (struct scope_table){0};
+}
+
+uint32_t scope_table_find(const struct scope_table *table, uint64_t address)
+{
+	const struct scope_start *low = table->starts.at;
+	size_t n = table->starts.n;
+	uint64_t start = address - table->base;
+
+	if (!n || address < table->base || start > UINT32_MAX)
+		return 0;
+	while (n > 1) { /* low->start <= start */
+		size_t half = n / 2;
+
+		low = low[half].start <= start ? low + half : low;
+		n -= half;
+	}
+	return low->scope;
+}
+
+size_t scope_table_memory(const struct scope_table *table)
+{
+	return table->scopes.size * sizeof(*table->scopes.at) +
+	       table->starts.size * sizeof(*table->starts.at);
+}

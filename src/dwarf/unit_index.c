@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+#include "dwarf/unit_index.h"
+
+#include "dwarf/constants.h"
+#include "dwarf/ranges.h"
+#include "dwarf/scopes.h"
+
+enum { SET_MAX = 256 << 20, PIECES_MAX = 1 << 26 };
+
+#define NO_UNIT UINT64_MAX
+
+/* Code of a unit. */
+struct piece {
+	uint64_t start, end, unit;
+};
+
+struct pieces {
+	VEC(struct piece) list;
+};
+
+/* ---- abbreviations ---- */
+
+const struct abbrevs *unit_index_abbrevs(struct unit_index *index, const struct debug_unit *unit)
+{
+	struct abbrevs wanted = {.file = unit->file,
+		.offset = unit->abbrev,
+		.address_size = unit->address_size,
+		.offset_size = unit->offset_size,
+		.version = unit->version};
+	uint64_t hash = base_hash64(unit->abbrev ^ (uintptr_t)unit->file);
+	struct abbrevs *known = &index->abbrevs[hash % ABBREVS_KEPT];
+
+	if (known->file == wanted.file && known->offset == wanted.offset &&
+		known->address_size == wanted.address_size &&
+		known->offset_size == wanted.offset_size && known->version == wanted.version)
+		return known;
+	abbrevs_done(known);
+	*known = wanted;
+	if (abbrevs_read(known) >= 0)
+		return known;
+	abbrevs_done(known);
+	return NULL;
+}
+
+void unit_index_forget(struct unit_index *index, const struct debug_file *file)
+{
+	for (int i = 0; i < ABBREVS_KEPT; i++)
+		if (index->abbrevs[i].file == file)
+			abbrevs_done(&index->abbrevs[i]);
+}
+
+void unit_index_done(struct unit_index *index)
+{
+	for (int i = 0; i < ABBREVS_KEPT; i++)
+		abbrevs_done(&index->abbrevs[i]);
+	map_each (&index->units, slot)
+		free((void *)(uintptr_t)slot->value);
+	map_done(&index->units);
+	vec_done(&index->sorted);
+	vec_done(&index->aranges.list);
+	vec_done(&index->ranges.list);
+}
+
+/* ---- units ---- */
+
+/* Adds a unit whose header was read. */
+static struct debug_unit *keep(struct unit_index *index, const struct debug_unit *unit)
+{
+	struct debug_unit *kept;
+
+	if (index->units.n >= UNITS_MAX)
+		return NULL;
+	kept = malloc(sizeof(*kept));
+	if (!kept)
+		return NULL;
+	*kept = *unit;
+	if (map_put(&index->units, unit->offset, (uintptr_t)kept) < 0) {
+		free(kept);
+		return NULL;
+	}
+	return kept;
+}
+
+/* The unit with its header at an offset. */
+static struct debug_unit *unit_with_header(struct unit_index *index, uint64_t offset)
+{
+	const uint64_t *known = map_get(&index->units, offset);
+	struct debug_unit unit;
+
+	if (known)
+		return (struct debug_unit *)(uintptr_t)*known;
+	if (debug_unit_header(index->file, offset, &unit) < 0)
+		return NULL;
+	return keep(index, &unit);
+}
+
+static bool read_root(struct unit_index *index, struct debug_unit *unit)
+{
+	const struct abbrevs *abbrevs;
+
+	if (unit->root_read)
+		return true;
+	if (unit->version >= 5) /* after the header of the section, unless an attribute says else */
+		unit->str_offsets_base = unit->offset_size == 8 ? 16 : 8;
+	abbrevs = unit_index_abbrevs(index, unit);
+	return abbrevs && debug_unit_root(unit, abbrevs) >= 0;
+}
+
+static void list_units(struct unit_index *index)
+{
+	uint64_t offset = 0;
+
+	if (index->listed)
+		return;
+	index->listed = true;
+	for (int i = 0; i < UNITS_MAX; i++) {
+		const uint64_t *known = map_get(&index->units, offset);
+		struct debug_unit header, *unit;
+		int r = 0;
+
+		if (known) {
+			unit = (struct debug_unit *)(uintptr_t)*known;
+		} else {
+			r = debug_unit_header(index->file, offset, &header);
+			unit = r < 0 ? NULL : keep(index, &header);
+		}
+		if (r < 0 && r != -EOPNOTSUPP)
+			break;
+		offset = unit ? unit->end : header.end;
+		if (unit && vec_push(&index->sorted, unit) < 0)
+			break;
+		if (!unit && r >= 0)
+			break;
+	}
+}
+
+struct debug_unit *unit_index_at(struct unit_index *index, uint64_t offset)
+{
+	size_t low = 0, high;
+	struct debug_unit *unit;
+
+	list_units(index);
+	high = index->sorted.n;
+	while (low < high) { /* the first that ends after offset */
+		size_t middle = low + (high - low) / 2;
+
+		if (index->sorted.at[middle]->end <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == index->sorted.n || index->sorted.at[low]->root > offset)
+		return NULL;
+	unit = index->sorted.at[low];
+	return read_root(index, unit) ? unit : NULL;
+}
+
+/* ---- addresses ---- */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->unit < y->unit ? -1 : x->unit > y->unit;
+}
+
+static int put(struct unit_starts *starts, uint64_t start, uint64_t unit)
+{
+	size_t n = starts->list.n;
+
+	if (n && starts->list.at[n - 1].start == start) {
+		starts->list.at[n - 1].unit = unit;
+		return 0;
+	}
+	if (n && starts->list.at[n - 1].unit == unit)
+		return 0;
+	return vec_push(&starts->list, (struct unit_start){.start = start, .unit = unit});
+}
+
+static void sort_pieces(struct pieces *pieces, struct unit_starts *starts)
+{
+	uint64_t end = 0;
+	int r = 0;
+
+	if (pieces->list.n)
+		qsort(pieces->list.at, pieces->list.n, sizeof(*pieces->list.at), by_start);
+	vec_each (&pieces->list, piece) {
+		if (piece->start > end && starts->list.n)
+			r = put(starts, end, NO_UNIT);
+		if (r >= 0)
+			r = put(starts, piece->start, piece->unit);
+		if (r < 0)
+			break;
+		end = MAX(end, piece->end);
+	}
+	if (r >= 0 && starts->list.n)
+		r = put(starts, end, NO_UNIT);
+	if (r < 0)
+		vec_done(&starts->list);
+	vec_done(&pieces->list);
+}
+
+static int add_piece(struct pieces *pieces, uint64_t start, uint64_t end, uint64_t unit)
+{
+	if (pieces->list.n >= PIECES_MAX)
+		return 0;
+	return vec_push(&pieces->list, (struct piece){.start = start, .end = end, .unit = unit});
+}
+
+/* Takes the addresses of one unit of .debug_aranges. */
+static int take_set(struct pieces *pieces, struct debug_reader *reader, uint8_t offset_size,
+	uint64_t set_offset)
+{
+	struct cursor *c = &reader->c;
+	uint64_t unit, used, pad;
+	uint8_t size;
+	int r = 0;
+
+	if (cursor_number(c, 2) != 2)
+		return 0;
+	unit = cursor_number(c, offset_size);
+	size = cursor_u8(c);
+	if (cursor_u8(c) || (size != 4 && size != 8)) /* segments */
+		return 0;
+	used = debug_reader_offset(reader) - set_offset;
+	pad = ROUND_UP(used, 2u * size) - used;
+	cursor_take(c, pad);
+	while (r >= 0 && !c->failed) {
+		uint64_t start = cursor_number(c, size), n = cursor_number(c, size);
+
+		if (c->failed || (!start && !n))
+			break;
+		if (start && n && start + n > start)
+			r = add_piece(pieces, start, start + n, unit);
+	}
+	return r;
+}
+
+static int read_sets(struct debug_file *file, struct pieces *pieces)
+{
+	uint64_t offset = 0, length;
+	int r = 0;
+
+	while (r >= 0 && debug_file_number(file, DEBUG_ARANGES, offset, 4, &length)) {
+		uint8_t *bytes _cleanup_free_ = NULL;
+		uint64_t set = offset;
+		uint8_t offset_size = 4;
+		struct debug_reader reader;
+
+		offset += 4;
+		if (length == UINT32_MAX) {
+			if (!debug_file_number(file, DEBUG_ARANGES, offset, 8, &length))
+				break;
+			offset += 8;
+			offset_size = 8;
+		}
+		if (length > SET_MAX ||
+			debug_file_copy(file, DEBUG_ARANGES, offset, length, &bytes) < 0)
+			break;
+		reader = (struct debug_reader){.c = {.at = bytes, .end = bytes + length},
+			.start = bytes,
+			.offset = offset};
+		r = take_set(pieces, &reader, offset_size, set);
+		offset += length;
+	}
+	return r;
+}
+
+static void read_aranges(struct unit_index *index)
+{
+	struct pieces pieces = {0};
+
+	index->aranges.read = true;
+	if (read_sets(index->file, &pieces) < 0)
+		vec_done(&pieces.list);
+	sort_pieces(&pieces, &index->aranges);
+}
+
+/* A unit without ranges of its own: those of its functions. */
+static int add_functions(
+	struct unit_index *index, const struct debug_unit *unit, struct pieces *pieces)
+{
+	const struct abbrevs *abbrevs = unit_index_abbrevs(index, unit);
+	struct scope_table table;
+	int r = abbrevs ? scope_table_read(unit, abbrevs, &table) : -EBADMSG;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r >= 0 && i + 1 < table.starts.n; i++)
+		if (table.starts.at[i].scope)
+			r = add_piece(pieces, table.base + table.starts.at[i].start,
+				table.base + table.starts.at[i + 1].start, unit->offset);
+	scope_table_done(&table);
+	return r;
+}
+
+static int add_unit(struct unit_index *index, struct debug_unit *unit, struct pieces *pieces,
+	struct debug_ranges *ranges)
+{
+	struct debug_extent extent;
+	int r;
+
+	if (unit->type == DW_UT_type || unit->type == DW_UT_partial || !read_root(index, unit) ||
+		(unit->tag != DW_TAG_compile_unit && unit->tag != DW_TAG_skeleton_unit))
+		return 0;
+	extent = (struct debug_extent){.high = unit->high_pc, .ranges = unit->ranges};
+	if (unit->high_pc.class)
+		extent.low = (struct debug_value){.class = DEBUG_ADDRESS, .u = unit->low_pc};
+	ranges->list.n = 0;
+	r = debug_ranges_read(unit, &extent, ranges);
+	vec_each (&ranges->list, range)
+		if (r >= 0)
+			r = add_piece(pieces, range->start, range->end, unit->offset);
+	if (r >= 0 && !unit->high_pc.class && !unit->ranges.class && unit->lines.class)
+		r = add_functions(index, unit, pieces);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The units that .debug_aranges does not name: clang, for one, does not write it. */
+static void read_ranges(struct unit_index *index)
+{
+	struct debug_ranges ranges = {0};
+	struct pieces pieces = {0};
+	struct map named = {0};
+	int r = 0;
+
+	index->ranges.read = true;
+	vec_each (&index->aranges.list, start)
+		if (r >= 0 && start->unit != NO_UNIT)
+			r = map_put(&named, start->unit, 0);
+	list_units(index);
+	vec_each (&index->sorted, unit)
+		if (r >= 0 && !map_get(&named, (*unit)->offset))
+			r = add_unit(index, *unit, &pieces, &ranges);
+	map_done(&named);
+	vec_done(&ranges.list);
+	if (r < 0)
+		vec_done(&pieces.list);
+	sort_pieces(&pieces, &index->ranges);
+}
+
+static uint64_t unit_of(const struct unit_starts *starts, uint64_t address)
+{
+	const struct unit_start *low = starts->list.at;
+	size_t n = starts->list.n;
+
+	if (!n || address < low->start)
+		return NO_UNIT;
+	while (n > 1) { /* low->start <= address */
+		size_t half = n / 2;
+
+		low = low[half].start <= address ? low + half : low;
+		n -= half;
+	}
+	return low->unit;
+}
+
+struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address)
+{
+	struct debug_unit *unit;
+	uint64_t offset;
+
+	if (!index->aranges.read)
+		read_aranges(index);
+	offset = unit_of(&index->aranges, address);
+	if (offset == NO_UNIT) {
+		if (!index->ranges.read)
+			read_ranges(index);
+		offset = unit_of(&index->ranges, address);
+	}
+	if (offset == NO_UNIT)
+		return NULL;
+	unit = unit_with_header(index, offset);
+	return unit && read_root(index, unit) ? unit : NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the units of a file: by the address of code, from .debug_aranges (DWARF 5, section 6.1.2),
+ * else from the ranges of the units that it does not name; and by the offset of an entry.
+ */
+#ifndef DWARF_UNIT_INDEX_H
+#define DWARF_UNIT_INDEX_H
+
+#include "dwarf/unit.h"
+
+enum { UNITS_MAX = 1 << 22, ABBREVS_KEPT = 32 };
+
+/* From an address on, code belongs to a unit. */
+struct unit_start {
+	uint64_t start;
+	uint64_t unit; /* offset in .debug_info; UINT64_MAX: of none */
+};
+
+struct unit_starts {
+	VEC(struct unit_start) list;
+	bool read;
+};
+
+struct unit_index {
+	struct debug_file *file; /* borrowed */
+	struct unit_starts aranges, ranges;
+	struct map units;                /* from offset to struct debug_unit, owned */
+	VEC(struct debug_unit *) sorted; /* all units by offset, once `listed` */
+	bool listed;
+	struct abbrevs abbrevs[ABBREVS_KEPT];
+};
+
+void unit_index_done(struct unit_index *index);
+
+/* The unit of the code at an address, or NULL. Its root entry was read. Owned by the index. */
+struct debug_unit *unit_index_find(struct unit_index *index, uint64_t address);
+
+/* The unit that contains an offset of .debug_info, or NULL. Its root entry was read. */
+struct debug_unit *unit_index_at(struct unit_index *index, uint64_t offset);
+
+/*
+ * The abbreviations of a unit, also of another file; NULL if they are malformed. Borrowed until
+ * the next call.
+ */
+const struct abbrevs *unit_index_abbrevs(struct unit_index *index, const struct debug_unit *unit);
+
+/* Forgets the abbreviations of a file that is about to be closed. */
+void unit_index_forget(struct unit_index *index, const struct debug_file *file);
+
+#endif

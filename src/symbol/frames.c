@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions and source lines at locations. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/check.h"
+#include "base/limit.h"
+#include "symbol/demangle.h"
+#include "symbol/symbols.h"
+
+enum { BATCH_FRAMES = 128 };
+
+/* What all frames of a location have in common. */
+static struct attar_frame frame_of_symbol(
+	struct attar_symbols *symbols, attar_location location, const struct attar_symbol *symbol)
+{
+	struct attar_frame frame = {
+		.module = symbol->dso,
+		.kind = symbol->kind,
+		.name = symbol->name,
+		.mangled = symbol->mangled,
+		.offset = symbol->offset,
+	};
+
+	frame.build_id_size = symbols_build_id(symbols, location, &frame.build_id);
+	if (!frame.build_id_size)
+		frame.build_id = NULL;
+	return frame;
+}
+
+static void add_source(
+	struct attar_symbols *symbols, struct attar_frame *frame, const struct debug_frame *source)
+{
+	frame->file = source->file;
+	frame->line = source->line;
+	frame->column = source->column;
+	frame->inlined = source->inlined;
+	/* The symbol table names the function that was not inlined, as everywhere else. */
+	if (!source->function || (frame->name && !source->inlined))
+		return;
+	frame->mangled = source->function;
+	frame->name = symbols_plain_name(symbols, source->function);
+}
+
+int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
+	struct attar_frame *ret_frames, size_t max)
+{
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(ret_frames, "ret_frames");
+
+	struct debug_frame sources[BATCH_FRAMES];
+	struct attar_symbol symbol;
+	struct attar_frame common;
+	struct debug_info *info;
+	struct dso *dso;
+	uint64_t vaddr;
+	size_t n = 0;
+
+	if (attar_symbols_resolve(symbols, location, &symbol) < 0)
+		attar_error_clear();
+	common = frame_of_symbol(symbols, location, &symbol);
+	if (symbol.kind == ATTAR_DSO_IS_FILE) {
+		dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+		info = source_of(symbols, dso);
+		if (info && elf_vaddr(dso->segments.at, dso->segments.n, location & PLACE_OFFSET,
+				    &vaddr))
+			n = debug_info_find(info, vaddr + dso->source_bias, sources, BATCH_FRAMES);
+		if (n)
+			source_limit(symbols, dso);
+	}
+	n = MIN(n, (size_t)BATCH_FRAMES);
+	for (size_t i = 0; i < MIN(n, max); i++) {
+		ret_frames[i] = common;
+		add_source(symbols, &ret_frames[i], &sources[i]);
+	}
+	if (!n && max)
+		ret_frames[0] = common;
+	return n ? (int)n : 1;
+}
+
+struct place {
+	attar_location location;
+	size_t index;
+};
+
+static int by_location(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->location != y->location)
+		return x->location < y->location ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_location *locations,
+	size_t n, attar_frames_fn *fn, void *ctx)
+{
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(fn, "fn");
+
+	struct place *places _cleanup_free_ = malloc((n ?: 1) * sizeof(*places));
+	struct attar_frame frames[BATCH_FRAMES];
+	int count = 0;
+
+	if (!places)
+		return base_oom();
+	for (size_t i = 0; i < n; i++)
+		places[i] = (struct place){.location = locations[i], .index = i};
+	qsort(places, n, sizeof(*places), by_location);
+	for (size_t i = 0; i < n; i++) {
+		if (!i || places[i].location != places[i - 1].location)
+			count = attar_symbols_frames(
+				symbols, places[i].location, frames, BATCH_FRAMES);
+		fn(ctx, places[i].index, frames, (size_t)count);
+	}
+	return 0;
+}
+
+ssize_t attar_symbol_demangle(const char *mangled, char *name, size_t size)
+{
+	CHECK_ARG(mangled, "mangled");
+	CHECK_ARG(name, "name");
+
+	struct buf whole _cleanup_(buf_done) = {0};
+	size_t n;
+
+	if (!demangle_whole(mangled, &whole))
+		return buf_failed(&whole) ? base_oom() : -ENOENT;
+	n = size ? MIN(whole.len, size - 1) : 0;
+	memcpy(name, whole.data, n);
+	if (size)
+		name[n] = '\0';
+	return (ssize_t)whole.len;
+}
+
+/* ---- files ---- */
+
+static int identify(const char *path, struct dso_key *key)
+{
+	struct elf_file file;
+	struct stat st;
+	int r = elf_file_open(&file, path);
+
+	if (r < 0)
+		return r;
+	r = fstat(file.fd, &st) < 0 ? -errno : 0;
+	elf_file_close(&file);
+	if (r < 0)
+		return attar_fail(r, "cannot read %s: %s", CLIP(path), strerror(-r));
+	key->dev = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	key->ino = st.st_ino;
+	return 0;
+}
+
+int attar_symbols_file(struct attar_symbols *symbols, const char *path, attar_location *ret_file)
+{
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(path, "path");
+	CHECK_ARG(ret_file, "ret_file");
+
+	struct dso_key key = {.kind = ATTAR_DSO_IS_FILE};
+	char *real _cleanup_free_ = realpath(path, NULL);
+	uint16_t number;
+	int r = identify(path, &key);
+
+	if (r < 0)
+		return r;
+	if (!real)
+		return base_oom();
+	key.path = real;
+	number = dsos_intern(&symbols->dsos, &key);
+	if (number == ATTAR_DSO_FULL)
+		return attar_fail(-ENOSPC, "no more files: the table of binaries is full");
+	if (!number)
+		return base_oom();
+	dsos_get(&symbols->dsos, number)->kept = true;
+	symbols_load(symbols, dsos_get(&symbols->dsos, number));
+	*ret_file = (uint64_t)number << 48;
+	return 0;
+}
+
+int attar_symbols_vaddr(struct attar_symbols *symbols, attar_location file, uint64_t vaddr,
+	attar_location *ret_location)
+{
+	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(ret_location, "ret_location");
+
+	struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(file));
+
+	symbols_load(symbols, dso);
+	vec_each (&dso->segments, segment) {
+		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->filesz)
+			continue;
+		*ret_location =
+			(file & ~PLACE_OFFSET) | (segment->offset + (vaddr - segment->vaddr));
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/source.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "symbol/debugfile.h"
+#include "symbol/dso_load.h"
+#include "symbol/symbols.h"
+
+void symbol_sources_done(struct symbol_sources *sources)
+{
+	intern_done(&sources->strings);
+}
+
+static int open_other(void *ctx, const char *path)
+{
+	int handle _cleanup_close_ = dso_open_path(AT_FDCWD, path, 0);
+
+	return handle < 0 ? handle : dso_reopen(handle);
+}
+
+/* Opens the debug information in a file; owns the fd. */
+static int open_in(struct attar_symbols *symbols, struct dso *dso, int fd)
+{
+	char link[64], path[PATH_MAX];
+	struct debug_info_options options = {.path = path,
+		.binary = dso->key.path,
+		.roots = symbols->debug_path,
+		.open = open_other,
+		.strings = &symbols->sources.strings,
+		.max_bytes = symbols->sources.max_bytes};
+	ssize_t n;
+	int r = byte_source_file(fd, &options.source);
+
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	return debug_info_open(&options, &dso->source);
+}
+
+static int duplicate(int fd)
+{
+	return fd < 0 ? -ENOENT : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Opens the separate debug file of a binary. */
+static int open_separate(struct attar_symbols *symbols, struct dso *dso, const struct elf *elf)
+{
+	struct byte_source source;
+	struct elf debug;
+	int fd = duplicate(dso->debug_fd);
+
+	if (fd < 0)
+		fd = debugfile_open(&(struct debugfile){.elf = elf,
+			.path = dso->key.path,
+			.roots = symbols->debug_path,
+			.root = AT_FDCWD});
+	if (fd < 0)
+		return fd;
+	if (byte_source_file(fd, &source) >= 0 && elf_init(&debug, &source) >= 0) {
+		dso->source_bias = -dso_bias(elf, &debug);
+		elf_done(&debug);
+	}
+	return open_in(symbols, dso, fd);
+}
+
+static bool same_build(const struct dso *dso, const struct elf *elf)
+{
+	uint8_t id[ELF_MAX_BUILD_ID];
+
+	return elf_build_id(elf, id) == dso->build_id_size &&
+	       !memcmp(id, dso->build_id, dso->build_id_size);
+}
+
+/* The binary itself, else its debug file. */
+static int open_source(struct attar_symbols *symbols, struct dso *dso)
+{
+	int fd = duplicate(dso->fd), r;
+	struct byte_source source;
+	struct elf elf;
+
+	if (fd < 0)
+		fd = dso_open(&(struct dso_search){.key = &dso->key});
+	if (fd < 0)
+		return fd;
+	r = byte_source_file(fd, &source);
+	if (r >= 0)
+		r = elf_init(&elf, &source);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	if (!same_build(dso, &elf)) {
+		close(fd);
+		r = -ESTALE;
+	} else if (elf_section_named(&elf, ".debug_info") ||
+		   elf_section_named(&elf, ".zdebug_info")) {
+		r = open_in(symbols, dso, fd);
+	} else {
+		r = open_separate(symbols, dso, &elf);
+		close(fd);
+	}
+	elf_done(&elf);
+	return r;
+}
+
+static void close_source(struct attar_symbols *symbols, struct dso *dso)
+{
+	struct debug_info_stats stats;
+
+	debug_info_get_stats(dso->source, &stats);
+	symbols->sources.closed.units_read += stats.units_read;
+	symbols->sources.closed.units_dropped += stats.units_dropped;
+	debug_info_close(dso->source);
+	dso->source = NULL;
+	dso->source_units = 0;
+	symbols->sources.open--;
+}
+
+/* The DSO whose debug information was not used for longest. */
+static struct dso *oldest(const struct attar_symbols *symbols, const struct dso *used)
+{
+	struct dso *found = NULL;
+
+	vec_each (&symbols->dsos.at, at)
+		if (*at != used && (*at)->source &&
+			(!found || (*at)->source_used < found->source_used))
+			found = *at;
+	return found;
+}
+
+static size_t bytes_of_all(const struct attar_symbols *symbols)
+{
+	struct debug_info_stats stats;
+	size_t sum = 0;
+
+	vec_each (&symbols->dsos.at, at) {
+		if (!(*at)->source)
+			continue;
+		debug_info_get_stats((*at)->source, &stats);
+		sum += stats.bytes;
+	}
+	return sum;
+}
+
+void source_limit(struct attar_symbols *symbols, struct dso *used)
+{
+	struct symbol_sources *sources = &symbols->sources;
+	struct debug_info_stats stats;
+	struct dso *dso;
+
+	debug_info_get_stats(used->source, &stats);
+	if (stats.units_read == used->source_units)
+		return;
+	used->source_units = stats.units_read;
+	while (sources->open > 1 &&
+		(sources->open > SOURCES_OPEN_MAX || bytes_of_all(symbols) > sources->max_bytes)) {
+		dso = oldest(symbols, used);
+		if (!dso)
+			return;
+		close_source(symbols, dso);
+		sources->closed.units_dropped++;
+	}
+}
+
+struct debug_info *source_of(struct attar_symbols *symbols, struct dso *dso)
+{
+	if (dso->source_missing || dso->state != DSO_LOADED || dso->image)
+		return NULL;
+	dso->source_used = ++symbols->sources.clock;
+	if (dso->source)
+		return dso->source;
+	if (open_source(symbols, dso) < 0) {
+		dso->source_missing = true;
+		dso->source = NULL;
+		attar_error_clear();
+		return NULL;
+	}
+	symbols->sources.open++;
+	return dso->source;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The debug information of DSOs, opened when lines of a DSO are asked for first. Few are open at a
+ * time: the least recently used are closed when their tables take more than a limit.
+ */
+#ifndef SYMBOL_SOURCE_H
+#define SYMBOL_SOURCE_H
+
+#include "symbol/dso.h"
+
+enum { SOURCES_OPEN_MAX = 32 };
+
+struct attar_symbols;
+
+struct symbol_sources {
+	struct intern strings; /* names and paths, valid until the cache is freed */
+	size_t max_bytes;
+	unsigned open;
+	uint64_t clock;
+	struct debug_info_stats closed; /* sums of those that were closed */
+};
+
+void symbol_sources_done(struct symbol_sources *sources);
+
+/* The debug information of a DSO whose symbols were read, or NULL. Borrowed until the next call. */
+struct debug_info *source_of(struct attar_symbols *symbols, struct dso *dso);
+
+/* After a lookup: closes others if all take more memory than the limit. */
+void source_limit(struct attar_symbols *symbols, struct dso *used);
+
+#endif

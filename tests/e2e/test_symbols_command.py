@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""attar symbols beside llvm-symbolizer, on programs with debug information of several kinds."""
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from command import ATTAR, ROOT, run
+
+SOURCE = ROOT / 'tests/workloads/shapes.cc'
+pytestmark = pytest.mark.parallel
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            pytest.skip(f'{program} is not installed')
+
+
+def do(*command, cwd=None):
+    subprocess.run([str(c) for c in command], check=True, cwd=cwd, timeout=120,
+                   stdin=subprocess.DEVNULL)
+
+
+def build(folder, compiler, *flags, name='shapes'):
+    """Compile shapes.cc in a folder of its own and return the program."""
+    need(compiler)
+    folder.mkdir(exist_ok=True)
+    do(compiler, '-O2', *flags, '-c', SOURCE, '-o', f'{name}.o', cwd=folder)
+    do(compiler, f'{name}.o', '-o', name, cwd=folder)
+    return folder / name
+
+
+def addresses(program, most=4000):
+    """Addresses of .text, the same in each run."""
+    text = subprocess.run(['readelf', '-SW', program], capture_output=True, text=True).stdout
+    found = re.search(r' \.text +PROGBITS +(\w+) \w+ (\w+)', text)
+    start, size = int(found[1], 16), int(found[2], 16)
+    chosen = random.Random(1)
+    offsets = range(size) if size <= most else sorted(chosen.sample(range(size), most))
+    return [start + o for o in offsets]
+
+
+def symbols(program, wanted, *args):
+    done = run('symbols', *args, program, stdin=None,
+               input=''.join(f'0x{a:x}\n' for a in wanted))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def answers(text):
+    return [tuple(a.splitlines()) for a in text.split('\n\n')[:-1]]
+
+
+def llvm(program, wanted):
+    need('llvm-symbolizer')
+    done = subprocess.run(['llvm-symbolizer', '--no-demangle', f'--obj={program}'],
+                          input=''.join(f'0x{a:x}\n' for a in wanted), capture_output=True,
+                          text=True, check=True, timeout=120)
+    return answers(done.stdout)
+
+
+def aliases(program):
+    """One name for all symbols of an address, because tools choose different ones."""
+    at = {}
+    for line in subprocess.run(['nm', program], capture_output=True,
+                               text=True).stdout.splitlines():
+        words = line.split()
+        if len(words) == 3:
+            at.setdefault(words[0], []).append(words[2])
+    return {name: min(names) for names in at.values() for name in names}
+
+
+def plain(answer, names):
+    """Without the differences that docs/symbols.md explains."""
+    lines = [names.get(line, line) for line in answer]
+    # llvm-symbolizer takes the file of a function without lines from the symbol table.
+    lines[-1] = re.sub(r'^.*:0:0$', '??:0:0', lines[-1])
+    return lines
+
+
+def compare(program, most=4000):
+    """Every answer is that of llvm-symbolizer; return the longest chain of inlined functions."""
+    wanted = addresses(program, most)
+    ours = answers(symbols(program, wanted, '--style=llvm', '--no-demangle'))
+    names = aliases(program)
+    assert len(ours) == len(wanted)
+    for address, mine, theirs in zip(wanted, ours, llvm(program, wanted)):
+        assert plain(mine, names) == plain(theirs, names), hex(address)
+    return max(len(a) for a in ours) / 2
+
+
+KINDS = {
+    'gcc-dwarf5': ('g++', '-gdwarf-5'),
+    'gcc-dwarf4': ('g++', '-gdwarf-4'),
+    'gcc-dwarf3': ('g++', '-gdwarf-3', '-gstrict-dwarf'),
+    'gcc-dwarf2': ('g++', '-gdwarf-2', '-gstrict-dwarf'),
+    'gcc-sections': ('g++', '-g', '-ffunction-sections'),
+    'gcc-zlib': ('g++', '-g', '-gz=zlib'),
+    'gcc-split5': ('g++', '-gdwarf-5', '-gsplit-dwarf'),
+    'gcc-split4': ('g++', '-gdwarf-4', '-gsplit-dwarf'),
+    'gcc-no-lines': ('g++',),
+    'clang-dwarf5': ('clang++', '-gdwarf-5'),
+    'clang-dwarf4': ('clang++', '-gdwarf-4'),
+    'clang-split5': ('clang++', '-gdwarf-5', '-gsplit-dwarf'),
+    'clang-split4': ('clang++', '-gdwarf-4', '-gsplit-dwarf'),
+}
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_equal_to_llvm(kind, tmp_path):
+    longest = compare(build(tmp_path / kind, *KINDS[kind]))
+    assert longest > 5 or kind == 'gcc-no-lines'
+
+
+@pytest.mark.parametrize('compiler,version', [('g++', 4), ('clang++', 4), ('clang++', 5)])
+def test_package(compiler, version, tmp_path):
+    """The .dwo files are in a .dwp package: the answers stay the same."""
+    need('llvm-dwp')
+    program = build(tmp_path / 'split', compiler, f'-gdwarf-{version}', '-gsplit-dwarf')
+    before = symbols(program, addresses(program), '--style=llvm')
+    do('llvm-dwp', '-e', program, '-o', f'{program}.dwp')
+    for dwo in program.parent.glob('*.dwo'):
+        dwo.unlink()
+    assert symbols(program, addresses(program), '--style=llvm') == before
+    os.unlink(f'{program}.dwp')
+    assert symbols(program, addresses(program), '--style=llvm') != before
+
+
+def test_dwo_of_another_build(tmp_path):
+    program = build(tmp_path / 'split', 'g++', '-g', '-gsplit-dwarf')
+    other = build(tmp_path / 'other', 'g++', '-g', '-gsplit-dwarf', '-DOTHER')
+    shutil.copy(other.parent / 'shapes.dwo', program.parent / 'shapes.dwo')
+    wanted = addresses(program, 100)
+    ours = answers(symbols(program, wanted, '--style=llvm'))
+    assert all(len(a) == 2 for a in ours)  # lines are known, inlined functions are not
+    assert any('shapes.cc:' in a[1] for a in ours)
+
+
+@pytest.mark.parametrize('flags', [('-gdwarf-4',), ('-gdwarf-5',)])
+def test_dwz(flags, tmp_path):
+    """What dwz moves to another place or file is found there."""
+    need('dwz')
+    programs = [build(tmp_path / n, 'g++', *flags) for n in 'abc']
+    before = symbols(programs[0], addresses(programs[0]), '--style=llvm')
+    do('dwz', programs[2])
+    assert symbols(programs[2], addresses(programs[2]), '--style=llvm').replace(
+        str(programs[2].parent), str(programs[0].parent)) == before
+    do('dwz', '-m', tmp_path / 'a/common.debug', '-M', 'common.debug', *programs[:2])
+    text = subprocess.run(['readelf', '-SW', programs[0]], capture_output=True, text=True).stdout
+    assert 'gnu_debugaltlink' in text
+    assert symbols(programs[0], addresses(programs[0]), '--style=llvm') == before
+
+
+def test_separate_debug_file(tmp_path):
+    program = build(tmp_path / 'a', 'g++', '-g')
+    before = symbols(program, addresses(program), '--style=llvm')
+    do('objcopy', '--only-keep-debug', program, f'{program}.debug')
+    do('objcopy', '--strip-debug', f'--add-gnu-debuglink={program}.debug', program)
+    assert symbols(program, addresses(program), '--style=llvm') == before
+    os.unlink(f'{program}.debug')
+    assert symbols(program, addresses(program), '--style=llvm') != before
+
+
+@pytest.mark.quick
+def test_large_program():
+    """attar itself."""
+    assert compare(ATTAR, 2000) > 3
+
+
+def line_of(text):
+    return 1 + SOURCE.read_text().splitlines().index(text)
+
+
+def known(tmp_path):
+    """A program, and an address whose functions and lines are known."""
+    program = build(tmp_path / 'known', 'g++', '-gdwarf-5')
+    where = line_of('\treturn Box<int>{n}.area() * 2;')
+    wanted = addresses(program)
+    for address, answer in zip(wanted, answers(symbols(program, wanted, '--style=llvm'))):
+        if (len(answer) == 8 and f'shapes.cc:{where}:' in answer[5] and 'bias' in answer[0]
+                and 'measure' in answer[6]):
+            return program, address
+    raise AssertionError('no such address')
+
+
+@pytest.mark.quick
+def test_known_lines(tmp_path):
+    program, address = known(tmp_path)
+    lines = run('symbols', program, f'{address:x}').stdout.splitlines()
+    at = [re.fullmatch(r'(?:0x\w+| +inlined into) (\S+) at (\S+):(\d+):\d+', l) for l in lines]
+    assert [m[1].partition('+')[0] for m in at] == [
+        'shapes::Box<int>::bias', 'shapes::Box<int>::area', 'twice', 'shapes::measure']
+    assert {m[2] for m in at} == {str(SOURCE)}
+    assert [int(m[3]) for m in at[1:3]] == [
+        line_of('\t__attribute__((always_inline)) T area() const { return side * side + bias(); }'),
+        line_of('\treturn Box<int>{n}.area() * 2;')]
+    assert int(at[3][3]) in (
+        line_of('\tint sum = twice(n);'),
+        line_of('\t\tsum += twice(i) + static_cast<int>(Box<double>{0.5 * i}.area());'))
+    assert re.search(r'shapes::measure\+0x[1-9a-f]\w* at', lines[3])
+
+
+@pytest.mark.quick
+def test_options(tmp_path):
+    program, address = known(tmp_path)
+    whole = run('symbols', '--no-inlines', program, hex(address)).stdout
+    assert re.fullmatch(rf'0x{address:x} shapes::measure\+0x\w+ at {SOURCE}:\d+:\d+\n', whole)
+    mangled = run('symbols', '--no-demangle', program, hex(address)).stdout
+    assert '_ZN6shapes7measureEi' in mangled
+    parameters = run('symbols', '--style=llvm', program, hex(address)).stdout
+    assert 'shapes::measure(int)\n' in parameters
+    report = json.loads(run('symbols', '--json', program, hex(address)).stdout)
+    section = report['sections'][0]
+    names = [c['name'] for c in section['columns']]
+    rows = [dict(zip(names, row)) for row in section['rows']]
+    assert [r['inlined'] for r in rows] == ['yes', 'yes', 'yes', 'no']
+    assert rows[3]['symbol'] == 'shapes::measure' and rows[3]['file'] == str(SOURCE)
+    assert {r['address'] for r in rows} == {address}
+
+
+@pytest.mark.quick
+def test_process():
+    """The functions at addresses of a running process are those of its file."""
+    with subprocess.Popen(['sleep', '60']) as process:
+        try:
+            maps = open(f'/proc/{process.pid}/maps', encoding='utf-8').read()
+            libc = re.search(r'^(\w+)-\w+ r-xp (\w+) .* (\S+/libc\.so\.6)$', maps, re.M)
+            text = run('symbols', '-p', process.pid, libc[1], '1').stdout.splitlines()
+        finally:
+            process.kill()
+    assert text[0].endswith(f'({libc[3]})')
+    assert text[1] == '0x1 [unknown] ([unknown])'
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize('args,said', [
+    ((), 'addresses of what?'),
+    (('/nonexistent', '1'), 'cannot open /nonexistent'),
+    (('/dev/null', '1'), 'is not an ELF file'),
+    ((SOURCE, '1'), 'is not an ELF file'),
+    ((ATTAR, 'main'), "'main' is not a hexadecimal address"),
+    ((ATTAR, '10000000000000000'), 'is not a hexadecimal address'),
+    (('--style=x', ATTAR), "no such style 'x'"),
+    (('--nothing', ATTAR), "no such option '--nothing'"),
+    (('-p', '0', '1'), "'0' is not the id of a process"),
+    (('-p', '999999999', '1'), '999999999'),
+])
+def test_bad_input(args, said):
+    done = run('symbols', *args)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ''
+    assert len(done.stderr.splitlines()) == 1 and said in done.stderr, done.stderr

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines and inlined functions of this program itself, and of damaged copies of it. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <link.h>
+
+#include "base/base.h"
+#include "dwarf/debug_info.h"
+#include "dwarf/decompress.h"
+#include "elf/elf.h"
+
+enum { FRAMES = 16, LOOKUPS = 64 };
+
+static volatile int sink;
+
+/* The address of the call of this function, in the caller. */
+static __attribute__((noinline)) uintptr_t where(void)
+{
+	sink++;
+	return (uintptr_t)__builtin_return_address(0) - 1;
+}
+
+enum { INNER_LINE = __LINE__ + 3 };
+static inline __attribute__((always_inline)) uintptr_t inner(void)
+{
+	uintptr_t at = where();
+
+	sink++;
+	return at;
+}
+
+enum { MIDDLE_LINE = __LINE__ + 3 };
+static inline __attribute__((always_inline)) uintptr_t middle(void)
+{
+	return inner();
+}
+
+enum { OUTER_LINE = __LINE__ + 3 };
+static __attribute__((noinline)) uintptr_t outer(void)
+{
+	uintptr_t at = middle();
+
+	sink++;
+	return at;
+}
+
+static int bias_of(struct dl_phdr_info *info, size_t size, void *bias)
+{
+	*(uintptr_t *)bias = info->dlpi_addr;
+	return 1; /* the first is the program */
+}
+
+static uint64_t vaddr_of(uintptr_t address)
+{
+	uintptr_t bias = 0;
+
+	dl_iterate_phdr(bias_of, &bias);
+	return address - bias;
+}
+
+static struct intern strings;
+
+static struct debug_info *open_self(size_t max_bytes)
+{
+	struct debug_info_options options = {.strings = &strings, .max_bytes = max_bytes};
+	struct debug_info *info = NULL;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(byte_source_file(fd, &options.source), 0);
+	assert_int_equal(debug_info_open(&options, &info), 0);
+	return info;
+}
+
+static void check_frame(
+	const struct debug_frame *frame, const char *function, unsigned line, bool inlined)
+{
+	assert_string_equal(frame->function, function);
+	assert_int_equal(frame->line, line);
+	assert_int_equal(frame->inlined, inlined);
+	assert_non_null(frame->file);
+	assert_string_equal(strrchr(frame->file, '/'), "/debug_info_test.c");
+}
+
+static void test_inlined_functions(void **state)
+{
+	struct debug_info *info = open_self(0);
+	struct debug_frame frames[FRAMES];
+	uint64_t vaddr = vaddr_of(outer());
+
+	assert_int_equal(debug_info_find(info, vaddr, frames, FRAMES), 3);
+	check_frame(&frames[0], "inner", INNER_LINE, true);
+	check_frame(&frames[1], "middle", MIDDLE_LINE, true);
+	check_frame(&frames[2], "outer", OUTER_LINE, false);
+	/* Fewer are stored, all are counted. */
+	memset(frames, 0, sizeof(frames));
+	assert_int_equal(debug_info_find(info, vaddr, frames, 1), 3);
+	check_frame(&frames[0], "inner", INNER_LINE, true);
+	assert_null(frames[1].function);
+	debug_info_close(info);
+}
+
+static void test_no_code(void **state)
+{
+	struct debug_info *info = open_self(0);
+	struct debug_frame frames[FRAMES];
+
+	assert_int_equal(debug_info_find(info, 0, frames, FRAMES), 0);
+	assert_int_equal(debug_info_find(info, UINT64_MAX, frames, FRAMES), 0);
+	assert_int_equal(debug_info_find(info, UINT64_MAX >> 1, frames, FRAMES), 0);
+	debug_info_close(info);
+}
+
+/* Units are read again after they were dropped, with the same answers. */
+static void test_limit_of_memory(void **state)
+{
+	struct debug_info *info = open_self(1);
+	uint64_t here = vaddr_of(outer()), there = vaddr_of((uintptr_t)decompress) + 4;
+	struct debug_frame frames[FRAMES];
+	struct debug_info_stats stats;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(debug_info_find(info, here, frames, FRAMES), 3);
+		check_frame(&frames[2], "outer", OUTER_LINE, false);
+		assert_true(debug_info_find(info, there, frames, FRAMES) >= 1);
+		assert_string_equal(strrchr(frames[0].file, '/'), "/decompress.c");
+	}
+	debug_info_get_stats(info, &stats);
+	assert_int_equal(stats.units_read, 6);
+	assert_int_equal(stats.units_dropped, 5);
+	debug_info_close(info);
+}
+
+/* ---- damaged files ---- */
+
+static uint8_t *read_self(size_t *ret_size)
+{
+	struct byte_source source;
+	uint8_t *bytes;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(byte_source_file(fd, &source), 0);
+	bytes = malloc(source.size);
+	assert_non_null(bytes);
+	assert_int_equal(byte_source_read(&source, 0, bytes, source.size), 0);
+	close(fd);
+	*ret_size = source.size;
+	return bytes;
+}
+
+/* Looks up addresses; the names need not be right, but must be there. */
+static void look_up(const uint8_t *bytes, size_t size, uint64_t vaddr)
+{
+	struct intern names = {0};
+	struct debug_info_options options = {
+		.source = {.fd = -1, .memory = bytes, .size = size}, .strings = &names};
+	struct debug_frame frames[FRAMES];
+	struct debug_info *info;
+
+	if (debug_info_open(&options, &info) < 0)
+		return;
+	for (int i = 0; i < LOOKUPS; i++) {
+		size_t n = debug_info_find(info, vaddr + (uint64_t)i * 61, frames, FRAMES);
+
+		for (size_t j = 0; j < MIN(n, (size_t)FRAMES); j++)
+			sink += (frames[j].function ? (int)strlen(frames[j].function) : 0) +
+				(frames[j].file ? (int)strlen(frames[j].file) : 0);
+	}
+	debug_info_close(info);
+	intern_done(&names);
+}
+
+static void test_truncated_files(void **state)
+{
+	uint64_t vaddr = vaddr_of(outer());
+	size_t size;
+	uint8_t *bytes = read_self(&size);
+
+	for (size_t i = 0; i < unit_rounds(40); i++)
+		look_up(bytes, size / 40 * i, vaddr);
+	free(bytes);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *seed >> 33;
+}
+
+/* Random bytes within the sections of debug information. */
+static void damage(uint8_t *bytes, const struct elf *elf, uint64_t *seed)
+{
+	vec_each (&elf->sections, section) {
+		const char *name = elf->section_names + section->name;
+
+		if (strncmp(name, ".debug_", 7) || !section->size ||
+			section->flags & SHF_COMPRESSED)
+			continue;
+		for (uint64_t i = 0; i < 2 + section->size / 4096; i++)
+			bytes[section->offset + next_random(seed) % section->size] =
+				(uint8_t)next_random(seed);
+	}
+}
+
+static void test_damaged_files(void **state)
+{
+	uint64_t vaddr = vaddr_of(outer()), seed = 1;
+	struct elf elf;
+	size_t size;
+	uint8_t *bytes = read_self(&size), *copy = malloc(size);
+
+	assert_non_null(copy);
+	for (size_t i = 0; i < unit_rounds(60); i++) {
+		memcpy(copy, bytes, size);
+		assert_int_equal(
+			elf_init(&elf,
+				&(struct byte_source){.fd = -1, .memory = copy, .size = size}),
+			0);
+		damage(copy, &elf, &seed);
+		look_up(copy, size, vaddr);
+		elf_done(&elf);
+	}
+	free(copy);
+	free(bytes);
+}
+
+static void test_no_debug_information(void **state)
+{
+	static const uint8_t text[] = "not an ELF file";
+	struct debug_info_options options = {
+		.source = {.fd = -1, .memory = text, .size = sizeof(text)}, .strings = &strings};
+	struct debug_info *info = NULL;
+
+	assert_int_equal(debug_info_open(&options, &info), -ENOEXEC);
+	assert_null(info);
+	attar_error_clear();
+}
+
+/* "A" sixteen times, with zlib. */
+static void test_decompress(void **state)
+{
+	static const uint8_t packed[] = {
+		0x78, 0x9c, 0x73, 0x74, 0x44, 0x05, 0x00, 0x22, 0x98, 0x04, 0x11};
+	uint8_t bytes[17];
+	int r = decompress(ELFCOMPRESS_ZLIB, packed, sizeof(packed), bytes, 16);
+
+	if (r == -EOPNOTSUPP)
+		skip();
+	assert_int_equal(r, 0);
+	assert_memory_equal(bytes, "AAAAAAAAAAAAAAAA", 16);
+	assert_int_equal(decompress(ELFCOMPRESS_ZLIB, packed, sizeof(packed), bytes, 17), -EBADMSG);
+	assert_int_equal(decompress(ELFCOMPRESS_ZLIB, packed, sizeof(packed), bytes, 15), -EBADMSG);
+	assert_int_equal(decompress(ELFCOMPRESS_ZLIB, packed, 6, bytes, 16), -EBADMSG);
+	assert_int_equal(decompress(77, packed, sizeof(packed), bytes, 16), -EOPNOTSUPP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_inlined_functions),
+		cmocka_unit_test(test_no_code),
+		cmocka_unit_test(test_limit_of_memory),
+		cmocka_unit_test(test_truncated_files),
+		cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_no_debug_information),
+		cmocka_unit_test(test_decompress),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	intern_done(&strings);
+	return failed;
+}
