@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "attar/run.h"
-#include "names.h"
+#include "list_options.h"
 
 enum { COMM_BYTES = 16, CPUS_MAX = 8192, PRIOS = 140, ROWS_MAX = 65536 };
 enum { UNKNOWN = -1 }; /* in struct oncpu.current: switches were lost */

@@ -372,8 +372,7 @@ static int overview_report(
 	int r = thread_times_scan(run, &o->times);
 
 	if (r == 0)
-		r = thread_times_divide(
-			run, &o->times, duty_until(&o->duty, attar_run_until(run)));
+		r = thread_times_divide(run, &o->times, duty_until(&o->duty, attar_run_until(run)));
 	if (r == 0)
 		r = overview_add_up(run, o, report, scope, &sums);
 	if (r == 0)

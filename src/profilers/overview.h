@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `attar overview` measures (overview.c), how it is added up (overview_sums.c), judged
+ * What `attar overview` measures (overview.c), how it is added up (overview_sums.c), checked
  * (overview_findings.c) and shown (overview_report.c).
  */
 #ifndef PROFILERS_OVERVIEW_H
@@ -165,7 +165,7 @@ struct overview_finding {
 enum { FINDINGS_MAX = 24 };
 
 /* Most important first. Returns their number. */
-size_t overview_judge(
+size_t overview_find(
 	const struct overview_sums *sums, struct overview_finding ret_findings[FINDINGS_MAX]);
 
 /* Adds the sections of the report. Returns 0 or a negative errno. */

@@ -25,9 +25,9 @@ enum {
 	NS_PER_MS = 1000000,
 };
 
-struct judge {
+struct findings {
 	const struct overview_sums *sums;
-	struct overview_finding *findings;
+	struct overview_finding *at;
 	size_t n;
 };
 
@@ -43,14 +43,14 @@ static double percent_of(uint64_t value, uint64_t all)
 
 /* The finding, if value reaches limit; otherwise NULL. unit: "%", "ms" or "/s". */
 static struct overview_finding *add(
-	struct judge *judge, const char *name, double value, double limit, const char *unit)
+	struct findings *findings, const char *name, double value, double limit, const char *unit)
 {
-	struct overview_finding *finding = &judge->findings[judge->n];
+	struct overview_finding *finding = &findings->at[findings->n];
 	const char *blank = *unit == '/' ? "" : " ";
 
-	if (value < limit || judge->n == FINDINGS_MAX)
+	if (value < limit || findings->n == FINDINGS_MAX)
 		return NULL;
-	judge->n++;
+	findings->n++;
 	*finding = (struct overview_finding){
 		.name = name, .excess = value / limit, .value = value, .limit = limit};
 	snprintf(finding->value_text, sizeof(finding->value_text), "%.*f%s%s", value < 100 ? 1 : 0,
@@ -60,10 +60,10 @@ static struct overview_finding *add(
 }
 
 /* With " -p PID" of what is still running; the command that attar ran must run again. */
-static void set_command(struct judge *judge, struct overview_finding *finding,
+static void set_command(struct findings *findings, struct overview_finding *finding,
 	const struct overview_process *process, const char *command)
 {
-	const struct overview_sums *sums = judge->sums;
+	const struct overview_sums *sums = findings->sums;
 	bool is_live = process && attar_run_is_live(sums->run);
 	int size = (int)sizeof(finding->command);
 
@@ -141,9 +141,9 @@ static size_t add_detail(
 	return n;
 }
 
-static void judge_part(struct judge *judge, enum overview_part part)
+static void check_part(struct findings *findings, enum overview_part part)
 {
-	const struct overview_sums *sums = judge->sums;
+	const struct overview_sums *sums = findings->sums;
 	uint64_t time = sums->parts[part];
 	double least = sums->overview->has_selection ? AT_LEAST : AT_LEAST_SYSTEM;
 	const struct overview_process *top = overview_top(sums, part);
@@ -152,7 +152,8 @@ static void judge_part(struct judge *judge, enum overview_part part)
 
 	if (!top || percent_of(time, sums->elapsed) < least)
 		return;
-	finding = add(judge, overview_part_names[part], percent_of(time, sums->active), SHARE, "%");
+	finding = add(
+		findings, overview_part_names[part], percent_of(time, sums->active), SHARE, "%");
 	if (!finding)
 		return;
 	finding->is_share = true;
@@ -161,70 +162,70 @@ static void judge_part(struct judge *judge, enum overview_part part)
 		of_parts[part].evidence, percent_of(top->parts[part], sums->elapsed));
 	n = add_function(sums, part, top->pid, finding->evidence, n);
 	add_detail(sums, part, finding->evidence, n);
-	set_command(judge, finding, top, of_parts[part].command);
+	set_command(findings, finding, top, of_parts[part].command);
 }
 
 /* ---- other values ---- */
 
-static void judge_latencies(struct judge *judge)
+static void check_latencies(struct findings *findings)
 {
-	const struct overview_sums *sums = judge->sums;
+	const struct overview_sums *sums = findings->sums;
 	const struct attar_hist *run = sums->latencies[LATENCY_RUN],
 				*block = sums->latencies[LATENCY_BLOCK];
 	struct overview_finding *finding;
 
 	if (run && run->count >= RUN_DELAYS &&
 		percent_of(sums->parts[PART_READY], sums->elapsed) >= AT_LEAST) {
-		finding = add(judge, "run delay",
+		finding = add(findings, "run delay",
 			(double)attar_hist_quantile(run, 0.99) / NS_PER_MS, RUN_DELAY_MS, "ms");
 		if (finding) {
 			append(finding->evidence, 0,
 				"one in a hundred waits for a CPU is longer; %llu waits, the "
 				"longest %.1f ms",
 				(unsigned long long)run->count, (double)run->max / NS_PER_MS);
-			set_command(judge, finding, overview_top(sums, PART_READY), "rundelay");
+			set_command(findings, finding, overview_top(sums, PART_READY), "rundelay");
 		}
 	}
 	if (!block || block->count < BLOCKS)
 		return;
-	finding = add(judge, "block latency", (double)attar_hist_quantile(block, 0.99) / NS_PER_MS,
-		BLOCK_MS, "ms");
+	finding = add(findings, "block latency",
+		(double)attar_hist_quantile(block, 0.99) / NS_PER_MS, BLOCK_MS, "ms");
 	if (!finding)
 		return;
 	append(finding->evidence, 0,
 		"one in a hundred requests takes longer; %llu requests, the longest %.1f ms",
 		(unsigned long long)block->count, (double)block->max / NS_PER_MS);
-	set_command(judge, finding, NULL, "biolatency -D");
+	set_command(findings, finding, NULL, "biolatency -D");
 }
 
-static void judge_rate(struct judge *judge, const char *name, enum overview_count which,
+static void check_rate(struct findings *findings, const char *name, enum overview_count which,
 	double limit, const char *what, const char *command)
 {
-	uint64_t n = judge->sums->counts[which];
+	uint64_t n = findings->sums->counts[which];
 	struct overview_finding *finding =
-		add(judge, name, (double)n / seconds(judge->sums), limit, "/s");
+		add(findings, name, (double)n / seconds(findings->sums), limit, "/s");
 
 	if (!finding)
 		return;
 	append(finding->evidence, 0, "%llu %s", (unsigned long long)n, what);
-	set_command(judge, finding, NULL, command);
+	set_command(findings, finding, NULL, command);
 }
 
-static void judge_system(struct judge *judge)
+static void check_system(struct findings *findings)
 {
-	const struct system_change *system = &judge->sums->system;
-	struct overview_finding *finding = add(judge, "steal", 100 * system->steal, STEAL, "%");
+	const struct system_change *system = &findings->sums->system;
+	struct overview_finding *finding = add(findings, "steal", 100 * system->steal, STEAL, "%");
 
 	if (finding) {
 		append(finding->evidence, 0,
 			"the host of this virtual machine runs something else on its CPUs");
-		set_command(judge, finding, NULL, "cpu-util -i 1s");
+		set_command(findings, finding, NULL, "cpu-util -i 1s");
 	}
-	finding = add(judge, "memory pressure", 100 * system->memory, MEMORY, "%");
+	finding = add(findings, "memory pressure", 100 * system->memory, MEMORY, "%");
 	if (!finding)
 		return;
 	append(finding->evidence, 0, "tasks wait until memory is reclaimed or swapped in");
-	set_command(judge, finding, NULL, "drsnoop");
+	set_command(findings, finding, NULL, "drsnoop");
 }
 
 /* Shares of the time first, then what is most beyond its limit. */
@@ -237,26 +238,26 @@ static int by_importance(const void *a, const void *b)
 	return (x->excess < y->excess) - (x->excess > y->excess);
 }
 
-size_t overview_judge(
+size_t overview_find(
 	const struct overview_sums *sums, struct overview_finding ret_findings[FINDINGS_MAX])
 {
-	struct judge judge = {.sums = sums, .findings = ret_findings};
+	struct findings findings = {.sums = sums, .at = ret_findings};
 	unsigned cpus = sums->overview->cpus ? sums->overview->cpus : 1;
 
 	if (!sums->elapsed)
 		return 0;
 	for (int part = 0; part < ACTIVE_PARTS; part++)
-		judge_part(&judge, part);
-	judge_latencies(&judge);
-	judge_rate(&judge, "major faults", COUNT_MAJOR, MAJOR_FAULTS,
+		check_part(&findings, part);
+	check_latencies(&findings);
+	check_rate(&findings, "major faults", COUNT_MAJOR, MAJOR_FAULTS,
 		"page faults read from a disk", "page-faults");
-	judge_rate(&judge, "migrations", COUNT_MIGRATIONS, MIGRATIONS,
+	check_rate(&findings, "migrations", COUNT_MIGRATIONS, MIGRATIONS,
 		"times a thread continued on another CPU", "sched-migrate --detail");
-	judge_rate(&judge, "failing calls", COUNT_ERRORS, ERRORS,
+	check_rate(&findings, "failing calls", COUNT_ERRORS, ERRORS,
 		"system calls failed, without those that are to be repeated", "syscalls");
-	judge_rate(&judge, "context switches", COUNT_SWITCHES, (double)SWITCHES * cpus,
+	check_rate(&findings, "context switches", COUNT_SWITCHES, (double)SWITCHES * cpus,
 		"context switches", "cpudist");
-	judge_system(&judge);
-	qsort(ret_findings, judge.n, sizeof(*ret_findings), by_importance);
-	return judge.n;
+	check_system(&findings);
+	qsort(ret_findings, findings.n, sizeof(*ret_findings), by_importance);
+	return findings.n;
 }

@@ -24,7 +24,7 @@ static void add_findings(const struct overview_sums *sums, struct attar_report *
 {
 	struct overview_finding findings[FINDINGS_MAX];
 	struct attar_section *table = attar_report_table(report, "findings");
-	size_t n = overview_judge(sums, findings);
+	size_t n = overview_find(sums, findings);
 
 	attar_section_column(table, "finding", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "value", ATTAR_UNIT_TEXT);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "attar/run.h"
-#include "names.h"
+#include "list_options.h"
 
 enum { ARGS_BYTES = 1024 };
 

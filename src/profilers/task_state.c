@@ -9,7 +9,7 @@
 
 #include "attar/run.h"
 #include "attar/states.h"
-#include "names.h"
+#include "list_options.h"
 
 enum {
 	COMM_BYTES = 16, /* of the kernel, with a NUL */

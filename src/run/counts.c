@@ -110,8 +110,7 @@ static int set_filters(struct attar_run *run, const struct counted *c, size_t n)
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (c[i].pub.spec->filter)
-			r = counts_set_filter(
-				run, attar_group_counter(c->group, i), c[i].pub.spec);
+			r = counts_set_filter(run, attar_group_counter(c->group, i), c[i].pub.spec);
 	return r;
 }
 

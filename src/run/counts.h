@@ -32,8 +32,8 @@ struct counts {
 };
 
 /* Sets the filter of a counted event, which only the kernel can apply. */
-int counts_set_filter(struct attar_run *run, struct attar_counter *counter,
-	const struct attar_event_spec *spec);
+int counts_set_filter(
+	struct attar_run *run, struct attar_counter *counter, const struct attar_event_spec *spec);
 
 /* Opens them all, disabled. */
 int counts_open(struct attar_run *run);

@@ -34,8 +34,8 @@ static int deliver(struct attar_run *run, struct attar_event *ev)
 		if (unlikely(s->timer != NULL) && timer_take_counts(run, s->timer, ev) < 0)
 			return -ENOMEM;
 		run->notes.delivered++;
-		if (unlikely(run->self_watch.selects))
-			self_count(run, ev);
+		if (unlikely(run->overhead.selects))
+			overhead_count(run, ev);
 		ev->fields = s->fields;
 		return s->fn(run, run->self, ev);
 	}
@@ -346,7 +346,7 @@ static int work(struct attar_run *run)
 	progress(run, now);
 	if (run->hooks.turn)
 		run->hooks.turn(run->hooks.ctx);
-	return self_check(run, now);
+	return overhead_check(run, now);
 }
 
 /* A round of the recording. 1: more follow; 0: it is over. */
@@ -537,7 +537,7 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 	if (r == 0)
 		r = sample_filter_open(run);
 	if (r == 0)
-		r = self_open(run);
+		r = overhead_open(run);
 	if (r == 0)
 		r = user_stacks_prepare(run);
 	if (r == 0 && run->opts.input)

@@ -31,7 +31,7 @@ struct common_opts {
 	uint64_t count;              /* events, 0: no limit */
 	/* ring buffers */
 	uint64_t mmap_pages;
-	uint64_t buffer; /* bytes of events that wait to be printed */
+	uint64_t buffer;  /* bytes of events that wait to be printed */
 	double watermark; /* percent of a ring */
 	/* attar itself */
 	uint64_t usage_self; /* ns */
@@ -58,8 +58,8 @@ struct run_options {
 	void *states[OPTION_GROUPS_MAX]; /* the struct that the options of each group set */
 	size_t n;
 	struct attar_option *copies[OPTION_GROUPS_MAX]; /* of changed tables, by group; or NULL */
-	VEC(const struct attar_option *) given; /* by the caller or the preset */
-	bool has_preset;                        /* that of the profiler was applied */
+	VEC(const struct attar_option *) given;         /* by the caller or the preset */
+	bool has_preset;                                /* that of the profiler was applied */
 	size_t n_kept; /* while it is applied: the first ones of given, which it does not change */
 	VEC(struct attar_texts *) lists; /* LIST members that hold memory */
 };

@@ -10,7 +10,7 @@
 #include "recording/writer.h"
 
 struct run_recorder {
-	size_t known_ids; /* of the stream, that the writer has */
+	size_t known_ids;                    /* of the stream, that the writer has */
 	bool wanted;                         /* attar_run_record() was called */
 	struct attar_run_record_opts opts;   /* texts are the run's */
 	struct recording_writer *writer;     /* NULL: not opened yet, or closed */

@@ -105,7 +105,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	buf_done(&run->unfinished);
 	run_poll_done(&run->poll);
 	stop_done(&run->stop);
-	self_done(&run->self_watch);
+	overhead_done(&run->overhead);
 	free(run->self);
 	free(run);
 	return NULL;

@@ -20,7 +20,7 @@
 #include "run/options.h"
 #include "run/poll.h"
 #include "run/requests.h"
-#include "run/self.h"
+#include "run/overhead.h"
 #include "run/recorder.h"
 #include "run/replay.h"
 #include "run/sample_filter.h"
@@ -56,9 +56,9 @@ struct attar_run {
 	struct run_options options;
 	struct common_opts opts; /* values of the common options */
 	struct run_user_stacks user_stacks;
-	struct intern texts;     /* option values and other names */
-	struct buf printed;      /* by printf() of expressions, see attar_run_printed() */
-	struct buf unfinished;   /* the line that exec= is printing: see run/actions.c */
+	struct intern texts;   /* option values and other names */
+	struct buf printed;    /* by printf() of expressions, see attar_run_printed() */
+	struct buf unfinished; /* the line that exec= is printing: see run/actions.c */
 	struct run_command command;
 
 	/* What is observed: see open.c. */
@@ -88,7 +88,7 @@ struct attar_run {
 	/* The loop and its results. */
 	struct run_stop stop;
 	struct run_requests requests;
-	struct run_self self_watch;
+	struct run_overhead overhead;
 	struct run_poll poll;
 	struct run_clock clock;
 	struct run_lines lines;
@@ -102,8 +102,7 @@ bool run_watches_system(const struct attar_run *run);
 int run_report_now(struct attar_run *run, uint64_t time);
 
 /* Calls the report hook, if there is one. */
-int run_give_report(
-	struct attar_run *run, const struct attar_report *out, enum attar_scope scope);
+int run_give_report(struct attar_run *run, const struct attar_report *out, enum attar_scope scope);
 
 /* Shows what exec= printed after its last end of line. 0 or a negative errno. */
 int actions_end(struct attar_run *run);

@@ -15,7 +15,7 @@ struct run_timer {
 	const struct attar_event_list *list; /* of counted events, borrowed from the run */
 	size_t n;                            /* their number */
 	struct attar_group *group;           /* live; its leader is the source's counter */
-	int *member_of; /* of a recording: by event, the position in list, or -1 */
+	int *member_of;     /* of a recording: by event, the position in list, or -1 */
 	uint64_t *previous; /* n for each CPU below n_cpus */
 	size_t n_cpus;
 	uint64_t *counts; /* of the newest sample: attar_event.counts */

@@ -57,15 +57,15 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void judge(struct fixture *f)
+static void find(struct fixture *f)
 {
 	memset(f->findings, 0, sizeof(f->findings));
-	f->n = overview_judge(&f->sums, f->findings);
+	f->n = overview_find(&f->sums, f->findings);
 }
 
 static bool finds(struct fixture *f, const char *name)
 {
-	judge(f);
+	find(f);
 	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->findings[i].name, name))
 			return true;
@@ -95,7 +95,7 @@ static void test_shares(void **state)
 		assert_false(finds(f, overview_part_names[part]));
 	}
 	set_part(f, PART_IDLE, 9 * second);
-	judge(f);
+	find(f);
 	assert_int_equal(f->n, 0);
 }
 
@@ -178,7 +178,7 @@ static void test_counts(void **state)
 		assert_false(finds(f, cases[i].name));
 	}
 	f->sums.counts[COUNT_FAULTS] = UINT32_MAX; /* has no limit of its own: its time has */
-	judge(f);
+	find(f);
 	assert_int_equal(f->n, 0);
 }
 
@@ -207,7 +207,7 @@ static void test_order(void **state)
 	f->sums.counts[COUNT_MAJOR] = 1000;
 	f->sums.counts[COUNT_ERRORS] = 30000;
 	f->sums.system.steal = 0.1;
-	judge(f);
+	find(f);
 	assert_int_equal(f->n, 5);
 	for (size_t i = 0; i < 5; i++)
 		assert_string_equal(f->findings[i].name, names[i]);
@@ -222,7 +222,7 @@ static void test_running_process(void **state)
 
 	f->process.pid = getpid();
 	set_part(f, PART_LOCK, 9 * second);
-	judge(f);
+	find(f);
 	snprintf(expected, sizeof(expected), "attar locks -p %d", (int)getpid());
 	assert_string_equal(f->findings[0].command, expected);
 }

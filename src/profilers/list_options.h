@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Options that are lists: names of threads, numbers. */
-#ifndef PROFILERS_NAMES_H
-#define PROFILERS_NAMES_H
+#ifndef PROFILERS_LIST_OPTIONS_H
+#define PROFILERS_LIST_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

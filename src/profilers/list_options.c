@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "names.h"
+#include "list_options.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run observes of itself: its CPU time (--usage-self), its rate (--sampling-limit). */
-#ifndef RUN_SELF_H
-#define RUN_SELF_H
+/* What a run observes of itself: its CPU time (--usage-overhead), its rate (--sampling-limit). */
+#ifndef RUN_OVERHEAD_H
+#define RUN_OVERHEAD_H
 
 #include "attar/run.h"
 #include "base/parse.h"
 
-struct run_self {
+struct run_overhead {
 	uint64_t usage_due;    /* ns, when CPU usage is logged next; 0: not begun */
 	uint64_t usage_began;  /* ns, of the period */
 	uint64_t user, system; /* ns of CPU time at its begin */
@@ -18,13 +18,13 @@ struct run_self {
 };
 
 /* Parses the options. */
-int self_open(struct attar_run *run);
-void self_done(struct run_self *self);
+int overhead_open(struct attar_run *run);
+void overhead_done(struct run_overhead *overhead);
 
 /* Counts a sample, if only some are limited. */
-void self_count(struct attar_run *run, const struct attar_event *event);
+void overhead_count(struct attar_run *run, const struct attar_event *event);
 
 /* To be called at each turn. False: the limit of samples is exceeded, and the run is to end. */
-bool self_check(struct attar_run *run, uint64_t now);
+bool overhead_check(struct attar_run *run, uint64_t now);
 
 #endif

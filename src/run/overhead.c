@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/overhead.h"
+
+#include <sys/resource.h>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "run/run.h"
+
+enum { SECOND_NS = 1000000000, CPU_MAX = 8191, PID_MAX = 4194304 };
+
+static int read_list(const char *name, const char *text, int max, parse_ints *ret_list)
+{
+	int r = text ? parse_list(text, max, ret_list) : 0;
+
+	return r < 0 ? attar_context(r, "--%s", name) : 0;
+}
+
+int overhead_open(struct attar_run *run)
+{
+	const struct common_opts *o = &run->opts;
+	struct run_overhead *overhead = &run->overhead;
+	int r = read_list("perfeval-cpus", o->perfeval_cpus, CPU_MAX, &overhead->cpus);
+
+	if (r == 0)
+		r = read_list("perfeval-pids", o->perfeval_pids, PID_MAX, &overhead->pids);
+	overhead->selects = overhead->cpus.n || overhead->pids.n;
+	if (r == 0 && overhead->selects && !o->sampling_limit)
+		r = attar_fail(-EINVAL,
+			"--perfeval-cpus and --perfeval-pids need --sampling-limit, "
+			"which they restrict");
+	return r;
+}
+
+void overhead_done(struct run_overhead *overhead)
+{
+	vec_done(&overhead->cpus);
+	vec_done(&overhead->pids);
+}
+
+/* ---- CPU usage ---- */
+
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_usec * 1000;
+}
+
+static void begin_usage(struct run_overhead *overhead, const struct rusage *usage, uint64_t now)
+{
+	overhead->usage_began = now;
+	overhead->user = ns_of(usage->ru_utime);
+	overhead->system = ns_of(usage->ru_stime);
+}
+
+static void log_usage(struct run_overhead *overhead, const struct rusage *usage, uint64_t now)
+{
+	double period = (double)(now - overhead->usage_began);
+
+	log_note("own CPU usage: %.2f%% user, %.2f%% system in %.0f ms; %.2f MiB peak",
+		100 * (double)(ns_of(usage->ru_utime) - overhead->user) / period,
+		100 * (double)(ns_of(usage->ru_stime) - overhead->system) / period, period / 1e6,
+		(double)memory_peak() / (1 << 20));
+}
+
+static void check_usage(struct attar_run *run, uint64_t now)
+{
+	struct run_overhead *overhead = &run->overhead;
+	struct rusage usage;
+
+	if (!run->opts.usage_self || now < overhead->usage_due)
+		return;
+	getrusage(RUSAGE_SELF, &usage);
+	if (overhead->usage_due)
+		log_usage(overhead, &usage, now);
+	begin_usage(overhead, &usage, now);
+	overhead->usage_due = now + run->opts.usage_self;
+}
+
+/* ---- the rate of samples ---- */
+
+void overhead_count(struct attar_run *run, const struct attar_event *event)
+{
+	struct run_overhead *overhead = &run->overhead;
+
+	if (overhead->cpus.n && !parse_ints_have(&overhead->cpus, (int)event->cpu))
+		return;
+	if (overhead->pids.n && !parse_ints_have(&overhead->pids, event->thread->process->pid))
+		return;
+	overhead->evaluated++;
+}
+
+bool overhead_check(struct attar_run *run, uint64_t now)
+{
+	struct run_overhead *overhead = &run->overhead;
+	uint64_t limit = run->opts.sampling_limit,
+		 samples = overhead->selects ? overhead->evaluated : run->notes.delivered;
+
+	check_usage(run, now);
+	if (!limit)
+		return true;
+	if (overhead->second_began && samples - overhead->samples > limit) {
+		log_warn("ended by --sampling-limit: %llu samples in %.3f s, but at most %llu per "
+			 "second are allowed",
+			(unsigned long long)(samples - overhead->samples),
+			(double)(now - overhead->second_began) / 1e9, (unsigned long long)limit);
+		return false;
+	}
+	if (now - overhead->second_began >= SECOND_NS) {
+		overhead->second_began = now;
+		overhead->samples = samples;
+	}
+	return true;
+}
