@@ -37,6 +37,9 @@ const struct attar_option common_stack_options[] = {
 	ATTAR_TEXT(T, unwind, 0, "unwind", "METHOD",
 		"user stacks by frame pointers: fp (default); by call frame information: dwarf, or "
 		"dwarf,BYTES of stack to copy"),
+	ATTAR_FLAG(T, inline_functions, 0, "inline",
+		"show functions that the compiler inlined as functions of their own"),
+	ATTAR_FLAG(T, lines, 0, "lines", "tell the source lines of a function apart"),
 	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only samples of guests"),
 	ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest", "no samples of guests"),
 	ATTAR_JOINED(T, exclude_pid, 0, "exclude_pid", "LIST",

@@ -540,6 +540,8 @@ static int begin(struct attar_run *run, const struct attar_run_hooks *hooks, con
 		r = overhead_open(run);
 	if (r == 0)
 		r = user_stacks_prepare(run);
+	if (r >= 0)
+		user_stacks_show(run);
 	if (r == 0 && run->opts.input)
 		r = replay_open(run);
 	if (r == 0)

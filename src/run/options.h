@@ -26,6 +26,7 @@ struct common_opts {
 	bool allow_exec;
 	int user_callchain, kernel_callchain; /* switches */
 	const char *unwind;
+	bool inline_functions, lines;
 	/* duration and limits */
 	uint64_t interval, duration; /* ns */
 	uint64_t count;              /* events, 0: no limit */

@@ -4,6 +4,7 @@
 #include "attar/unwind.h"
 #include "base/parse.h"
 #include "run/run.h"
+#include "symbol/symbols.h"
 
 static int bad_method(const char *text)
 {
@@ -37,6 +38,17 @@ int user_stacks_prepare(struct attar_run *run)
 	if (strncmp(text, dwarf, n) || text[n] != ',')
 		return bad_method(text);
 	return parse_bytes(text, text + n + 1, &run->user_stacks.bytes);
+}
+
+void user_stacks_show(struct attar_run *run)
+{
+	struct attar_symbols *symbols;
+
+	if (!run->opts.inline_functions && !run->opts.lines)
+		return;
+	symbols = attar_run_symbols(run);
+	symbols->show_inlined = run->opts.inline_functions;
+	symbols->show_lines = run->opts.lines;
 }
 
 int user_stacks_set_attr(const struct attar_run *run, struct perf_event_attr *attr)

@@ -10,6 +10,9 @@ struct run_user_stacks {
 	uint32_t bytes; /* of the stack to copy; 0: the default */
 };
 
+/* Applies --inline and --lines to the symbols of the run. */
+void user_stacks_show(struct attar_run *run);
+
 /* Reads --unwind. Returns 0 or -EINVAL. Call it before anything is opened. */
 int user_stacks_prepare(struct attar_run *run);
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "recording/this_kernel.h"
 #include "symbol/symbols.h"
 
@@ -17,6 +18,8 @@ void functions_done(struct functions *f)
 	vec_done(&f->all);
 	map_done(&f->by_location);
 	map_done(&f->apart);
+	map_done(&f->at);
+	vec_done(&f->numbers);
 	map_done(&f->by_name);
 }
 
@@ -116,6 +119,86 @@ int functions_of(struct functions *f, attar_location location)
 	if (number >= 0 && map_put(&f->by_location, location, (uint64_t)number) < 0)
 		return base_oom();
 	return number;
+}
+
+/* "measure shapes.cc:26", "area shapes.cc:11 (inlined)" */
+static void write_name(struct functions *f, const struct attar_frame *named,
+	const struct attar_frame *line, struct buf *name)
+{
+	const char *slash = line->file ? strrchr(line->file, '/') : NULL;
+
+	buf_str(name, named->name);
+	if (f->symbols->show_lines && line->file)
+		buf_printf(name, " %s:%u", slash ? slash + 1 : line->file, line->line);
+	if (named->inlined)
+		buf_str(name, " (inlined)");
+}
+
+/* Adds the number of a function that is named by a frame, with the line of another. */
+static int add_number(struct functions *f, attar_location location, const struct attar_frame *named,
+	const struct attar_frame *line)
+{
+	struct buf name _cleanup_(buf_done) = {0};
+	const struct function *plain;
+	int number = functions_of(f, location);
+
+	if (number < 0)
+		return number;
+	plain = &f->all.at[number];
+	if (named->name && (named->inlined || plain->named)) {
+		write_name(f, named, line, &name);
+		number = enter(f, (struct function){.name = buf_text(&name),
+					  .dso = plain->dso,
+					  .build_id = plain->build_id,
+					  .address = plain->address,
+					  .kind = plain->kind,
+					  .named = true});
+	}
+	return number < 0 ? number : vec_push(&f->numbers, (uint32_t)number);
+}
+
+static int add_functions(struct functions *f, attar_location location, attar_location code)
+{
+	struct attar_frame frames[FUNCTIONS_INLINED_MAX];
+	bool all = f->symbols->show_inlined;
+	int n = attar_symbols_frames(f->symbols, code, frames, FUNCTIONS_INLINED_MAX), r;
+
+	n = MIN(n, (int)FUNCTIONS_INLINED_MAX);
+	r = n < 0 ? n : vec_push(&f->numbers, (uint32_t)(all ? n : 1));
+	for (int i = 0; r == 0 && i < (all ? n : 1); i++)
+		r = add_number(f, location, &frames[all ? i : n - 1], &frames[i]);
+	return r;
+}
+
+/* No code of user space or a file has it, and all code of the kernel. */
+#define CALLER_BIT (1ULL << 47)
+
+int functions_at(
+	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers)
+{
+	attar_location code;
+	const uint64_t *found;
+	uint64_t key;
+	size_t start;
+	int number;
+
+	if (!f->symbols->show_inlined && !f->symbols->show_lines) {
+		number = functions_of(f, location);
+		f->one = (uint32_t)number;
+		*ret_numbers = &f->one;
+		return number < 0 ? number : 1;
+	}
+	key = location ^ (caller ? CALLER_BIT : 0);
+	found = map_get(&f->at, key);
+	start = found ? *found : f->numbers.n;
+	if (!found) {
+		/* Of a caller the call, not the line after it. */
+		code = location - (caller && location & 0xffffffffffffULL);
+		if (add_functions(f, location, code) < 0 || map_put(&f->at, key, start) < 0)
+			return -ENOMEM;
+	}
+	*ret_numbers = f->numbers.at + start + 1;
+	return (int)f->numbers.at[start];
 }
 
 int functions_no_stack(struct functions *f)

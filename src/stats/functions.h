@@ -18,7 +18,11 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-enum { FUNCTIONS_LOCATIONS_MAX = 1 << 18, FUNCTIONS_APART_MAX = 4096 };
+enum {
+	FUNCTIONS_LOCATIONS_MAX = 1 << 18,
+	FUNCTIONS_APART_MAX = 4096,
+	FUNCTIONS_INLINED_MAX = 64, /* functions of a location */
+};
 
 struct function {
 	const char *name; /* the symbol, "[unknown]" or "MODULE+0xOFFSET" */
@@ -46,6 +50,9 @@ struct functions {
 	VEC(struct function) all;
 	struct map by_location; /* location -> number; emptied when full */
 	struct map apart;       /* location without a symbol -> its own number */
+	struct map at;          /* location -> index in numbers */
+	VEC(uint32_t) numbers;  /* of the functions at a location, after their number */
+	uint32_t one;           /* the number of the only function, for functions_at() */
 	struct map by_name;     /* name and dso, hashed by their interned addresses -> number */
 };
 
@@ -54,6 +61,15 @@ void functions_done(struct functions *f);
 
 /* The number of the location's function; -ENOMEM. */
 int functions_of(struct functions *f, attar_location location);
+
+/*
+ * The functions at a location, the innermost first: one, or with --inline those that were inlined
+ * and the one that they are in. A function and a source line are one function with --lines. caller:
+ * the location follows a call. *ret_numbers is borrowed until the next call. Returns how many, or
+ * -ENOMEM.
+ */
+int functions_at(
+	struct functions *f, attar_location location, bool caller, const uint32_t **ret_numbers);
 
 /* The number of the function "[no stack]", for samples without a stack; -ENOMEM. */
 int functions_no_stack(struct functions *f);

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "stats/calltree.h"
+#include "symbol/symbols.h"
 
 /* ---- idle CPUs ---- */
 
@@ -166,9 +167,15 @@ static int add_stack(struct stack_report *sr, struct rows *rows, const char *com
 	rows->stack_serial++;
 	if (!n)
 		return add_frame(sr, rows, comm, functions_no_stack(sr->functions), weight, weight);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = add_frame(sr, rows, comm, functions_of(sr->functions, locations[i]),
-			i == 0 ? weight : 0, weight);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		const uint32_t *numbers;
+		int count = functions_at(sr->functions, locations[i], i > 0, &numbers);
+
+		r = count < 0 ? count : 0;
+		for (int j = 0; r == 0 && j < count; j++)
+			r = add_frame(sr, rows, comm, (int)numbers[j], i + (size_t)j ? 0 : weight,
+				weight);
+	}
 	return r;
 }
 
@@ -260,10 +267,13 @@ static int add_to_tree(struct stack_report *sr, struct calltree *tree, uint32_t 
 	uint32_t node = calltree_child(tree, CALLTREE_ROOT, task | TASK_KEY);
 
 	while (n-- > 0 && node != CALLTREE_ROOT) {
-		int function = functions_of(sr->functions, locations[n]);
+		const uint32_t *numbers;
+		int count = functions_at(sr->functions, locations[n], n > 0, &numbers);
 
-		node = function < 0 ? CALLTREE_ROOT
-				    : calltree_child(tree, node, (uint32_t)function);
+		if (count < 0)
+			return base_oom();
+		while (count-- > 0 && node != CALLTREE_ROOT)
+			node = calltree_child(tree, node, numbers[count]);
 	}
 	if (node == CALLTREE_ROOT)
 		return base_oom();
@@ -334,6 +344,41 @@ static uint64_t shown_address(attar_location location)
 	return (uint64_t)((int64_t)(location << 16) >> 16);
 }
 
+/* " at FILE:LINE", if lines are shown. */
+static void add_line(
+	const struct attar_symbols *symbols, const struct attar_frame *frame, struct buf *line)
+{
+	if (symbols->show_lines && frame->file)
+		buf_printf(line, " at %s:%u", frame->file, frame->line);
+}
+
+/* A row for each function that was inlined, before that of the function that they are in. */
+static void add_inlined(struct attar_section *section, const struct attar_symbols *symbols,
+	const struct attar_frame *frames, int n)
+{
+	struct buf line _cleanup_(buf_done) = {0};
+
+	for (int i = 0; symbols->show_inlined && i + 1 < n; i++) {
+		buf_reset(&line);
+		buf_printf(&line, "%16s %s (inlined)", "", frames[i].name ?: "[unknown]");
+		add_line(symbols, &frames[i], &line);
+		attar_row_detail(section, buf_text(&line));
+	}
+}
+
+/* The functions and lines of a location; caller: it follows a call. Returns their number, or 0. */
+static int source_frames(struct attar_symbols *symbols, attar_location location, bool caller,
+	struct attar_frame *frames)
+{
+	int n;
+
+	if (!symbols->show_inlined && !symbols->show_lines)
+		return 0;
+	n = attar_symbols_frames(symbols, location - (caller && location & 0xffffffffffffULL),
+		frames, FUNCTIONS_INLINED_MAX);
+	return MIN(n, (int)FUNCTIONS_INLINED_MAX);
+}
+
 void attar_row_stack(struct attar_section *section, struct attar_symbols *symbols,
 	const attar_location *locations, size_t n)
 {
@@ -341,17 +386,21 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 	CHECK_ARG_OR(symbols, "symbols", );
 	CHECK_ARG_OR(locations, "locations", );
 
+	struct attar_frame frames[FUNCTIONS_INLINED_MAX];
 	struct buf line _cleanup_(buf_done) = {0};
 	char text[LOCATION_TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++) {
 		struct attar_symbol sym;
 		bool named = attar_symbols_resolve(symbols, locations[i], &sym) == 0;
+		int count;
 
 		if (sym.kind == ATTAR_DSO_IS_LABEL) {
 			attar_row_detail(section, sym.name);
 			continue;
 		}
+		count = source_frames(symbols, locations[i], i > 0, frames);
+		add_inlined(section, symbols, frames, count);
 		buf_reset(&line);
 		buf_printf(&line, "%16llx ", (unsigned long long)shown_address(locations[i]));
 		if (named) {
@@ -362,6 +411,8 @@ void attar_row_stack(struct attar_section *section, struct attar_symbols *symbol
 		} else {
 			buf_str(&line, "[unknown]");
 		}
+		if (count > 0)
+			add_line(symbols, &frames[symbols->show_inlined ? count - 1 : 0], &line);
 		buf_printf(&line, " (%s)", sym.dso);
 		attar_row_detail(section, buf_text(&line));
 	}

@@ -29,6 +29,7 @@ struct attar_symbols {
 	uint64_t ranges_refused;
 	struct intern labels;
 	struct symbol_sources sources;
+	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 };
 
