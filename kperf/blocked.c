@@ -78,7 +78,7 @@ static void on_cpu(struct kp_blocked *blocked, struct thread *t, const struct at
 /* Moves the last row of the list to the thread. */
 static int leave(struct thread *t, uint64_t time, struct kp_list *list)
 {
-	const struct kp_frames *frames = list->frames[list->n - 1];
+	const struct kp_frames *frames = kp_list_frames(list, list->n - 1);
 	size_t size = sizeof(*frames) + frames->n * sizeof(frames->at[0]);
 	struct kp_frames *copy = malloc(size);
 
@@ -110,8 +110,7 @@ static int come_back(
 	*row = t->row;
 	row->comm = strcpy(comm, t->comm);
 	row->period = (uint64_t)((double)(time - t->since) * rate);
-	list->frames[list->n - 1] = memcpy(frames, t->frames, size);
-	return 0;
+	return kp_list_set_frames(list, list->n - 1, memcpy(frames, t->frames, size));
 }
 
 int kp_blocked_event(

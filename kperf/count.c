@@ -48,7 +48,7 @@ static int read_all(struct kp_task *task)
 {
 	for (size_t i = 0; i < task->n_counters; i++) {
 		struct kp_counter *c = &task->counters[i];
-		size_t n = attar_counter_instances(c->counter);
+		size_t n = c->n;
 		int r = 0;
 
 		if (c->group)
@@ -66,12 +66,12 @@ static int read_all(struct kp_task *task)
 /* The counters from first on are the members of a group. Returns their number, or -1. */
 static int read_group(struct kp_counter *first, size_t room)
 {
-	size_t n = attar_counter_instances(first->counter), members = 0;
+	size_t members = 0;
 	struct attar_value values[MOST_MEMBERS];
 
 	while (members < MOST_MEMBERS && members < room && first[members].group == first->group)
 		members++;
-	for (size_t at = 0; at < n; at++) {
+	for (size_t at = 0; at < first->n; at++) {
 		int r = attar_group_read_at(first->group, at, values);
 
 		if (r < 0)
@@ -181,10 +181,8 @@ static void subtract(struct kp_counter *c, size_t n)
 static int add_rows(
 	struct kp_task *task, struct kp_counter *c, int64_t ts, bool is_sum, struct kp_list *list)
 {
-	size_t n = attar_counter_instances(c->counter);
-
-	subtract(c, n);
-	for (size_t i = 0; i < n; i++) {
+	subtract(c, c->n);
+	for (size_t i = 0; i < c->n; i++) {
 		struct attar_value value = c->before[i], whole = {0};
 		struct attar_counter_instance instance;
 		struct PmuData *row;
@@ -196,7 +194,7 @@ static int add_rows(
 			row->count += whole.value;
 			continue;
 		}
-		instance = attar_counter_instance_at(c->counter, i);
+		instance = c->instances[i];
 		row = kp_count_row(task, c, thread_of(task, instance.tid), ts, list);
 		if (!row)
 			return kp_fail(COMMON_ERR_NOMEM, "out of memory");

@@ -114,18 +114,15 @@ static void *arena_alloc(struct kp_arena *arena, size_t size)
 struct kp_list *kp_list_new(struct kp_origin *origin)
 {
 	struct kp_list *list = calloc(1, sizeof(*list));
-	struct kp_arena **arenas = malloc(sizeof(*arenas)), *arena = malloc(sizeof(*arena));
+	struct kp_arena *arena = malloc(sizeof(*arena));
 
-	if (!list || !arenas || !arena) {
+	if (!list || !arena) {
 		free(list);
-		free(arenas);
 		free(arena);
 		return NULL;
 	}
 	*arena = (struct kp_arena){.refs = 1, .origin = kp_origin_ref(origin)};
-	arenas[0] = arena;
-	list->arenas = arenas;
-	list->n_arenas = 1;
+	list->own = arena;
 	return list;
 }
 
@@ -133,9 +130,10 @@ void kp_list_free(struct kp_list *list)
 {
 	if (!list)
 		return;
-	for (size_t i = 0; i < list->n_arenas; i++)
-		arena_unref(list->arenas[i]);
-	free(list->arenas);
+	arena_unref(list->own);
+	for (size_t i = 0; i < list->n_shared; i++)
+		arena_unref(list->shared[i]);
+	free(list->shared);
 	free(list->frames);
 	if (list->array != list->rows)
 		free(list->array);
@@ -145,7 +143,7 @@ void kp_list_free(struct kp_list *list)
 
 struct kp_origin *kp_list_origin(const struct kp_list *list)
 {
-	return list->arenas[0]->origin;
+	return list->own->origin;
 }
 
 static int make_room(struct kp_list *list, size_t room)
@@ -156,46 +154,77 @@ static int make_room(struct kp_list *list, size_t room)
 	if (!rows)
 		return -ENOMEM;
 	list->rows = rows;
-	frames = reallocarray(list->frames, room, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	list->frames = frames;
+	if (list->frames) {
+		frames = reallocarray(list->frames, room, sizeof(*frames));
+		if (!frames)
+			return -ENOMEM;
+		memset(frames + list->room, 0, (room - list->room) * sizeof(*frames));
+		list->frames = frames;
+	}
 	list->room = room;
 	return 0;
 }
 
 struct PmuData *kp_list_add(struct kp_list *list)
 {
-	if (list->n == list->room && make_room(list, list->room ? list->room * 2 : 4) < 0)
+	if (list->n == list->room && make_room(list, list->room ? list->room * 2 : 1) < 0)
 		return NULL;
-	list->frames[list->n] = NULL;
+	if (list->frames)
+		list->frames[list->n] = NULL;
 	return memset(&list->rows[list->n++], 0, sizeof(struct PmuData));
+}
+
+const struct kp_frames *kp_list_frames(const struct kp_list *list, size_t row)
+{
+	return list->frames ? list->frames[row] : NULL;
+}
+
+int kp_list_set_frames(struct kp_list *list, size_t row, struct kp_frames *frames)
+{
+	if (!list->frames)
+		list->frames = calloc(list->room, sizeof(*list->frames));
+	if (!frames || !list->frames)
+		return -ENOMEM;
+	list->frames[row] = frames;
+	return 0;
 }
 
 void *kp_list_alloc(struct kp_list *list, size_t size)
 {
-	return arena_alloc(list->arenas[0], size);
+	return arena_alloc(list->own, size);
+}
+
+static int share_arenas(struct kp_list *to, const struct kp_list *from)
+{
+	size_t n = to->n_shared + 1 + from->n_shared;
+	struct kp_arena **shared = reallocarray(to->shared, n, sizeof(*shared));
+
+	if (!shared)
+		return -ENOMEM;
+	to->shared = shared;
+	shared[to->n_shared] = from->own;
+	if (from->n_shared > 0)
+		memcpy(&shared[to->n_shared + 1], from->shared, from->n_shared * sizeof(*shared));
+	for (size_t i = to->n_shared; i < n; i++)
+		__atomic_add_fetch(&shared[i]->refs, 1, __ATOMIC_RELAXED);
+	to->n_shared = n;
+	return 0;
 }
 
 int kp_list_append(struct kp_list *to, const struct kp_list *from)
 {
-	size_t n = to->n + from->n, n_arenas = to->n_arenas + from->n_arenas;
-	struct kp_arena **arenas = reallocarray(to->arenas, n_arenas, sizeof(*arenas));
+	size_t n = to->n, all = n + from->n;
 
-	if (arenas)
-		to->arenas = arenas;
-	if (!arenas || (n > to->room && make_room(to, n) < 0))
+	if ((all > to->room && make_room(to, all) < 0) || share_arenas(to, from) < 0)
 		return -ENOMEM;
-	if (from->n > 0) {
-		memcpy(to->rows + to->n, from->rows, from->n * sizeof(*to->rows));
-		memcpy(to->frames + to->n, from->frames, from->n * sizeof(*to->frames));
-	}
-	for (size_t i = 0; i < from->n_arenas; i++) {
-		__atomic_add_fetch(&from->arenas[i]->refs, 1, __ATOMIC_RELAXED);
-		arenas[to->n_arenas + i] = from->arenas[i];
-	}
-	to->n = n;
-	to->n_arenas = n_arenas;
+	if (from->n > 0)
+		memcpy(to->rows + n, from->rows, from->n * sizeof(*to->rows));
+	if (to->frames)
+		memset(to->frames + n, 0, from->n * sizeof(*to->frames));
+	to->n = all;
+	for (size_t i = 0; i < from->n && from->frames; i++)
+		if (from->frames[i] && kp_list_set_frames(to, n + i, from->frames[i]) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
@@ -267,7 +296,8 @@ int kp_list_resolve(struct kp_list *list)
 	int r = 0;
 
 	for (size_t i = 0; i < list->n && r == 0; i++) {
-		struct kp_origin *origin = list->frames[i] ? list->frames[i]->origin : NULL;
+		const struct kp_frames *frames = kp_list_frames(list, i);
+		struct kp_origin *origin = frames ? frames->origin : NULL;
 
 		if (!origin || list->rows[i].stack ||
 			__atomic_load_n(&origin->exiting, __ATOMIC_RELAXED))

@@ -52,10 +52,11 @@ struct kp_frames {
 
 struct kp_list {
 	struct PmuData *rows;
-	struct kp_frames **frames; /* of each row; NULL: none */
+	struct kp_frames **frames; /* of each row, see kp_list_frames(); NULL: no row has any */
 	size_t n, room;
-	struct kp_arena **arenas; /* the first is its own */
-	size_t n_arenas;
+	struct kp_arena *own;     /* memory of its rows */
+	struct kp_arena **shared; /* of lists that were appended; NULL: none */
+	size_t n_shared;
 	void *array;          /* that the caller has: rows, or an array of another type */
 	struct kp_list *next; /* in the table of arrays that callers have */
 };
@@ -67,6 +68,12 @@ struct kp_origin *kp_list_origin(const struct kp_list *list);
 
 /* A zeroed row at the end; NULL if out of memory. Valid until the next call. */
 struct PmuData *kp_list_add(struct kp_list *list);
+
+/* The frames of a row; NULL: none. */
+const struct kp_frames *kp_list_frames(const struct kp_list *list, size_t row);
+
+/* Sets the frames of a row. 0 or -ENOMEM. */
+int kp_list_set_frames(struct kp_list *list, size_t row, struct kp_frames *frames);
 
 /* Memory that lives as long as the rows; NULL if out of memory. */
 void *kp_list_alloc(struct kp_list *list, size_t size);

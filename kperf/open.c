@@ -130,14 +130,45 @@ static int check_entry(const char *name, const struct attar_event_list *list)
 	return SUCCESS;
 }
 
+/*
+ * The forms of names that only libkperf has: an event of the CPU's PMU without its slashes
+ * ("inst_retired"), and a device without its number, which stands for all of them
+ * ("hisi_sccl1_ddrc/flux_rd/"). NULL: the name is not of such a form. The caller frees it.
+ */
+static char *other_form(const char *name)
+{
+	const char *slash = strchr(name, '/');
+	char *text = NULL;
+	int n = slash ? asprintf(&text, "%.*s[0-9]*%s", (int)(slash - name), name, slash)
+		: strpbrk(name, ":,{}") ? -1
+					: asprintf(&text, "cpu/%s/", name);
+
+	return n < 0 ? NULL : text;
+}
+
+static int parse_name(
+	struct attar_catalog *catalog, const char *name, struct attar_event_list **ret_list)
+{
+	int r = attar_event_list_parse(catalog, name, ret_list), other;
+	char *text;
+
+	if (r != -ENOENT && r != -EOPNOTSUPP)
+		return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_INVALID_EVENT) : SUCCESS;
+	kp_fail_errno(r, LIBPERF_ERR_INVALID_EVENT);
+	text = other_form(name);
+	other = text ? attar_event_list_parse(catalog, text, ret_list) : r;
+	free(text);
+	return other < 0 ? Perrorno() : SUCCESS;
+}
+
 /* The lock of the origin is held. */
 static int parse_event(struct kp_task *task, const char *name, struct kp_event *ret_event)
 {
 	struct attar_event_list *list;
-	int r = attar_event_list_parse(task->origin->catalog, name, &list);
+	int r = parse_name(task->origin->catalog, name, &list);
 
-	if (r < 0)
-		return kp_fail_errno(r, LIBPERF_ERR_INVALID_EVENT);
+	if (r != SUCCESS)
+		return r;
 	r = keep_list(task->origin, list);
 	if (r == SUCCESS)
 		r = check_entry(name, list);
@@ -194,16 +225,21 @@ static int open_device(const struct attar_event_spec *spec, struct attar_target 
 	return r;
 }
 
+/* NULL: out of memory; the counter is owned by the task all the same. */
 static struct kp_counter *add_counter(struct kp_task *task, unsigned event,
 	const struct attar_event_spec *spec, struct attar_counter *counter)
 {
 	struct kp_counter *c = &task->counters[task->n_counters++];
 	size_t n = attar_counter_instances(counter);
 
-	*c = (struct kp_counter){.counter = counter, .event = event, .format = spec->format};
+	*c = (struct kp_counter){
+		.counter = counter, .event = event, .format = spec->format, .n = n};
+	c->instances = calloc(n, sizeof(*c->instances));
 	c->before = calloc(n, sizeof(*c->before));
 	c->now = calloc(n, sizeof(*c->now));
-	return c;
+	for (size_t i = 0; c->instances && i < n; i++)
+		c->instances[i] = attar_counter_instance_at(counter, i);
+	return c->instances && c->before && c->now ? c : NULL;
 }
 
 static void warn_if_reduced(
@@ -241,8 +277,9 @@ static int open_spec(struct kp_task *task, const struct PmuAttr *attr, unsigned 
 		return r;
 	}
 	warn_if_reduced(name, counter, &pattr);
-	add_counter(task, event, spec, counter)->target = device;
-	return 0;
+	r = add_counter(task, event, spec, counter) ? 0 : -ENOMEM;
+	task->counters[task->n_counters - 1].target = device;
+	return r;
 }
 
 /* An event without a group. */
@@ -298,6 +335,9 @@ static int open_members(
 		struct kp_counter *c = add_counter(task, members[i],
 			task->events[members[i]].specs->at, attar_group_counter(group, i));
 
+		if (!c)
+			r = -ENOMEM;
+		c = &task->counters[task->n_counters - 1];
 		c->group = group;
 		c->member = (unsigned)i;
 		warn_if_reduced(events[i].name, c->counter, &attrs[i]);
@@ -353,14 +393,13 @@ static bool is_first_of_group(const struct kp_task *task, unsigned event)
 /* The threads of the counters, with their processes and names. */
 static int find_threads(struct kp_task *task)
 {
-	const struct attar_counter *counter = task->counters[0].counter;
-	size_t n = attar_counter_instances(counter);
+	const struct kp_counter *c = &task->counters[0];
 
-	task->threads = calloc(n, sizeof(*task->threads));
+	task->threads = calloc(c->n, sizeof(*task->threads));
 	if (!task->threads)
 		return kp_fail(COMMON_ERR_NOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		pid_t tid = attar_counter_instance_at(counter, i).tid;
+	for (size_t i = 0; i < c->n; i++) {
+		pid_t tid = c->instances[i].tid;
 
 		if (tid < 0 ||
 			(task->n_threads > 0 && task->threads[task->n_threads - 1].tid == tid))

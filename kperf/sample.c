@@ -210,12 +210,10 @@ static int add_sample(struct reading *reading, const struct attar_event *event)
 		row->rawData = kp_raw_new(reading->list, c->format, sample->raw, sample->raw_size);
 	if (sample->branches && set_branches(reading->list, sample, &row->ext) < 0)
 		return -ENOMEM;
-	reading->list->frames[reading->list->n - 1] =
-		frames_of(task, event, task->blocked, reading->list);
-	if (!row->comm || !reading->list->frames[reading->list->n - 1] ||
-		(c->format && !row->rawData))
+	if (!row->comm || (c->format && !row->rawData))
 		return -ENOMEM;
-	return 0;
+	return kp_list_set_frames(reading->list, reading->list->n - 1,
+		frames_of(task, event, task->blocked, reading->list));
 }
 
 static int add_event(struct reading *reading, const struct attar_event *event)

@@ -35,7 +35,7 @@ void kp_symbol_fill(struct attar_symbols *symbols, const struct kp_frame *frame,
 
 int kp_stack_resolve(struct kp_list *list, size_t i)
 {
-	const struct kp_frames *frames = list->frames[i];
+	const struct kp_frames *frames = kp_list_frames(list, i);
 	enum SymbolMode mode = frames->origin->mode;
 	bool with_lines = mode == RESOLVE_ELF_DWARF || mode == RESOLVE_DELAY_DWARF;
 	struct Stack *stacks = kp_list_alloc(list, frames->n * sizeof(*stacks));

@@ -48,6 +48,7 @@ static void close_counter(struct kp_counter *c)
 	else if (!c->group)
 		attar_counter_close(c->counter);
 	attar_target_free(c->target);
+	free(c->instances);
 	free(c->before);
 	free(c->now);
 }

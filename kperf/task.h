@@ -37,6 +37,8 @@ struct kp_counter {
 	unsigned member;             /* of the group; the first one owns it */
 	unsigned event;              /* entry of evtList */
 	const struct attar_format *format;
+	size_t n; /* instances */
+	struct attar_counter_instance *instances;
 	struct attar_value *before, *now; /* of each instance */
 };
 

@@ -286,7 +286,7 @@ static int introduce(struct file *f, const struct PmuData *row)
 static size_t chain_of(
 	const struct kp_list *list, size_t i, bool *ret_kernel, uint64_t *ret_ips, size_t room)
 {
-	const struct kp_frames *frames = list->frames[i];
+	const struct kp_frames *frames = kp_list_frames(list, i);
 	size_t n = 0;
 	bool kernel = frames && frames->n > 0 && frames->at[0].kernel;
 
