@@ -50,7 +50,7 @@ static void counts_a_process(void **state)
 	test_fault(10);
 	n = PmuRead(pd, &data);
 	assert_int_equal(n, 1);
-	assert_int_equal(data[0].count, 100);
+	test_faults_are(data[0].count, 100);
 	assert_string_equal(data[0].evt, "page-faults");
 	assert_int_equal(data[0].pid, getpid());
 	assert_int_equal(data[0].tid, getpid());
@@ -80,13 +80,13 @@ static void a_read_begins_at_the_previous_one(void **state)
 		test_fault(100 * i);
 		assert_int_equal(PmuRead(pd, &data), 1);
 		if (i == 3)
-			assert_in_range(data[0].count, 300, 303);
+			assert_in_range(data[0].count, 300, 303 + TEST_FAULTS_MORE);
 		PmuDataFree(data);
 	}
 	PmuEnable(pd); /* resets the count */
 	PmuDisable(pd);
 	assert_int_equal(PmuRead(pd, &data), 1);
-	assert_in_range(data[0].count, 0, 3);
+	assert_in_range(data[0].count, 0, 3 + TEST_FAULTS_MORE);
 	PmuDataFree(data);
 	PmuClose(pd);
 }
@@ -159,10 +159,10 @@ static void a_group_is_read_together(void **state)
 	assert_int_equal(n, 3);
 	assert_string_equal(data[0].evt, "page-faults");
 	assert_int_equal(data[0].groupId, 7);
-	assert_int_equal(data[0].count, 64);
+	test_faults_are(data[0].count, 64);
 	assert_string_equal(data[1].evt, "minor-faults");
 	assert_int_equal(data[1].groupId, 7);
-	assert_int_equal(data[1].count, 64);
+	test_faults_are(data[1].count, 64);
 	assert_int_equal(data[2].groupId, -1);
 	assert_int_equal(data[2].count, 0);
 	assert_true(data[2].countPercent == -1);
@@ -170,7 +170,7 @@ static void a_group_is_read_together(void **state)
 	PmuClose(pd);
 }
 
-/* A child that faults n times and calls getppid(2) as often when it is told to, and waits until it may end. */
+/* A child that faults n times and calls getppid(2) as often when it is told to, then waits. */
 struct child {
 	pid_t pid;
 	int go[2], done[2];
@@ -467,7 +467,7 @@ static void counts_the_calling_thread(void **state)
 	test_fault(77);
 	PmuDisable(pd);
 	assert_int_equal(PmuRead(pd, &data), 1);
-	assert_int_equal(data[0].count, 77);
+	test_faults_are(data[0].count, 77);
 	assert_int_equal(data[0].tid, getpid());
 	PmuDataFree(data);
 	PmuClose(pd);

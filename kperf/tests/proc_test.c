@@ -130,7 +130,9 @@ static void sources_of_a_process(void **state)
 	assert_true(
 		readlink("/proc/self/exe", memset(path, 0, sizeof(path)), sizeof(path) - 1) > 0);
 	d = source_of(data, n, PROC_PID_MAPS);
-	assert_string_equal(d->pidMaps[0].pathname, path);
+	for (unsigned i = 0; i < d->numEntries; i++)
+		found += strcmp(d->pidMaps[i].pathname, path) == 0;
+	assert_true(found >= 2);
 	d = source_of(data, n, PROC_PID_SMAPS);
 	field_of(d->pidSmaps->fields, d->pidSmaps->numFields, "Rss");
 	d = source_of(data, n, PROC_PID_FD);
