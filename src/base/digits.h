@@ -84,31 +84,31 @@ static inline char *digits_i64(char *to, int64_t n)
 	return digits_u64(to, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
-/* Eight hexadecimal digits of n, the first one in the lowest byte. */
-static inline uint64_t digits_hex_word(uint32_t n)
-{
-	uint64_t x = __builtin_bswap32(n), letters;
-
-	x = (x | x << 16) & 0x0000ffff0000ffff;
-	x = (x | x << 8) & 0x00ff00ff00ff00ff;
-	x = (x >> 4 | x << 8) & 0x0f0f0f0f0f0f0f0f;
-	letters = (x + 0x0606060606060606) >> 4 & 0x0101010101010101;
-	return x + 0x3030303030303030 + letters * ('a' - '0' - 10);
-}
+typedef uint8_t digits_bytes __attribute__((vector_size(8)));
+typedef uint16_t digits_pairs __attribute__((vector_size(16)));
+typedef int8_t digits_text __attribute__((vector_size(16)));
 
 /* In hexadecimal, lower case, without a prefix. */
 static inline char *digits_hex(char *to, uint64_t n)
 {
+	bool swapped = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 	unsigned digits = (67 - (unsigned)__builtin_clzll(n | 1)) / 4;
-	uint64_t shifted = n << (64 - 4 * digits);
+	uint64_t word = n << (64 - 4 * digits);
+	digits_bytes bytes;
+	digits_pairs pairs;
+	digits_text text;
 
 	if (n < 10) {
 		*to = (char)('0' + n);
 		return to + 1;
 	}
-	digits_put(to, digits_hex_word((uint32_t)(shifted >> 32)));
-	if (digits > 8)
-		digits_put(to + 8, digits_hex_word((uint32_t)shifted));
+	word = swapped ? __builtin_bswap64(word) : word; /* the first digits in the first byte */
+	memcpy(&bytes, &word, sizeof(bytes));
+	pairs = __builtin_convertvector(bytes, digits_pairs);
+	pairs = swapped ? pairs >> 4 | (pairs & 15) << 8 : pairs >> 4 << 8 | (pairs & 15);
+	memcpy(&text, &pairs, sizeof(text));
+	text += '0' + ((text > 9) & ('a' - '0' - 10));
+	memcpy(to, &text, sizeof(text));
 	return to + digits;
 }
 

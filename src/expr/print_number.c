@@ -159,10 +159,13 @@ static inline void put_number(struct print_run *run, const struct print_piece *p
 
 void print_program(struct print_run *run)
 {
-	vec_each (&run->program->pieces, piece) {
+	const struct print_piece *piece = run->program->pieces.at;
+	size_t size = run->record.size;
+
+	for (size_t n = run->program->pieces.n; n > 0; n--, piece++) {
 		const struct print_number *number = &piece->quick;
 
-		if (likely(number->size) && number->offset + number->size <= run->record.size)
+		if (likely(number->size) && number->offset + number->size <= size)
 			put_number(run, piece);
 		else
 			print_conversion(run, piece);

@@ -200,14 +200,21 @@ static void utc_time(struct buf *b, uint64_t time)
 	number_add_utc(b, &seconds, time);
 }
 
-/* The part of a second after a point. */
-static void add_fraction(struct buf *b, uint64_t value, unsigned digits)
+/* A text, and the part of a second after a point. */
+static void add_fraction(struct buf *b, const char *second, uint64_t value, unsigned digits)
 {
-	if (!buf_reserve(b, DIGITS_MAX + 1))
+	size_t len = strlen(second);
+	char *to;
+
+	if (!buf_reserve(b, len + 1 + DIGITS_MAX))
 		return;
-	b->data[b->len++] = '.';
-	b->len = (size_t)(digits_padded(b->data + b->len, value, digits) - b->data);
-	b->data[b->len] = '\0';
+	to = b->data + b->len;
+	memcpy(to, second, len);
+	to += len;
+	*to++ = '.';
+	to = digits_padded(to, value, digits);
+	*to = '\0';
+	b->len = (size_t)(to - b->data);
 }
 
 void number_add_clock(struct buf *b, struct number_seconds *seconds, uint64_t time)
@@ -220,14 +227,13 @@ void number_add_clock(struct buf *b, struct number_seconds *seconds, uint64_t ti
 		memcpy(seconds->clock, m.clock, sizeof(seconds->clock));
 		seconds->clock_second = second;
 	}
-	buf_str(b, seconds->clock);
-	add_fraction(b, time % NS_PER_S / 1000, 6);
+	add_fraction(b, seconds->clock, time % NS_PER_S / 1000, 6);
 }
 
 static void seconds_of_clock(struct buf *b, uint64_t time)
 {
 	buf_u64(b, time / NS_PER_S);
-	add_fraction(b, time % NS_PER_S, 9);
+	add_fraction(b, "", time % NS_PER_S, 9);
 }
 
 void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time)
@@ -242,8 +248,7 @@ void number_add_utc(struct buf *b, struct number_seconds *seconds, uint64_t time
 		strftime(seconds->utc, sizeof(seconds->utc), "%Y-%m-%dT%H:%M:%S", &tm);
 		seconds->utc_second = second;
 	}
-	buf_str(b, seconds->utc);
-	add_fraction(b, time % NS_PER_S, 9);
+	add_fraction(b, seconds->utc, time % NS_PER_S, 9);
 	buf_char(b, 'Z');
 }
 

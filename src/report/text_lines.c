@@ -70,31 +70,23 @@ static unsigned escaped_width(struct lines *l, const char *text, size_t len)
 	return width_of(buf_text(&l->scratch));
 }
 
-static const struct recent *text_of(struct lines *l, size_t column, uint32_t id)
+static void read_text(struct lines *l, struct recent *recent, uint32_t id)
 {
-	struct recent *recent = &l->recent.at[column];
-
-	if (likely(recent->id == id && recent->text))
-		return recent;
 	recent->id = id;
 	recent->text = section_text(l->s, id);
 	recent->len = strlen(recent->text);
 	recent->is_plain = escape_plain(recent->text, recent->len) == recent->len;
 	recent->width = recent->is_plain ? (unsigned)recent->len
 					 : escaped_width(l, recent->text, recent->len);
-	return recent;
 }
 
-/* Appends a cell of text. Returns its width. */
-static unsigned add_text(struct lines *l, struct buf *b, size_t column, uint32_t id)
+static inline const struct recent *text_of(struct lines *l, size_t column, uint32_t id)
 {
-	const struct recent *text = text_of(l, column, id);
+	struct recent *recent = &l->recent.at[column];
 
-	if (text->is_plain)
-		buf_add(b, text->text, text->len);
-	else
-		escape_text(b, text->text, text->len);
-	return text->width;
+	if (unlikely(recent->id != id || !recent->text))
+		read_text(l, recent, id);
+	return recent;
 }
 
 static void add_fields(struct lines *l, struct buf *b, struct cell cell)
@@ -182,65 +174,108 @@ static int measure(struct lines *l)
 	return 0;
 }
 
-static inline void add_spaces(struct buf *b, unsigned n)
-{
-	enum { FEW = 16 };
+enum { FEW_SPACES = 16 };
 
-	if (!buf_reserve(b, MAX(n, (unsigned)FEW)))
+/* Writes n spaces, and may overwrite FEW_SPACES bytes. Returns their end. */
+static inline char *put_spaces(char *to, unsigned n)
+{
+	memset(to, ' ', FEW_SPACES); /* without a call */
+	if (unlikely(n > FEW_SPACES))
+		memset(to, ' ', n);
+	return to + n;
+}
+
+static void add_spaces(struct buf *b, unsigned n)
+{
+	if (!buf_reserve(b, n + FEW_SPACES))
 		return;
-	memset(b->data + b->len, ' ', FEW); /* without a call */
-	if (unlikely(n > FEW))
-		memset(b->data + b->len, ' ', n);
-	b->len += n;
+	b->len = (size_t)(put_spaces(b->data + b->len, n) - b->data);
 	b->data[b->len] = '\0';
 }
 
-/* An identifier, aligned to the right. */
-static void add_id(struct buf *b, unsigned wanted, uint64_t id)
+/* A text, after and before spaces. */
+static void add_text(struct buf *b, unsigned before, const struct recent *text, unsigned after)
 {
-	unsigned width = digits_of(id);
+	char *to;
 
-	add_spaces(b, wanted > width ? wanted - width : 0);
-	buf_u64(b, id);
-}
-
-/* Any cell but text. Returns its width if spaces follow it. */
-static unsigned add_aligned(struct lines *l, size_t column, struct cell cell)
-{
-	unsigned wanted = l->columns.at[column].width, width = 0;
-	struct buf *b = &l->r->out;
-	bool right = !l->columns.at[column].text;
-
-	if (right && cell.kind == CELL_U64 && l->s->columns.at[column].unit == ATTAR_UNIT_ID) {
-		add_id(b, wanted, cell.u64);
-		return wanted;
+	if (unlikely(!text->is_plain)) {
+		add_spaces(b, before);
+		escape_text(b, text->text, text->len);
+		add_spaces(b, after);
+		return;
 	}
-	if (right && (width = width_in(l, column, cell)) < wanted)
-		add_spaces(b, wanted - width);
-	if (is_last(l, column) || right)
-		add_other(l, b, column, cell);
-	else if ((width = width_in(l, column, cell)) > 0)
-		buf_add(b, l->scratch.data, l->scratch.len);
-	return right ? wanted : width;
+	if (!buf_reserve(b, before + text->len + after + FEW_SPACES))
+		return;
+	to = put_spaces(b->data + b->len, before);
+	base_copy_short(to, text->text, text->len);
+	to = put_spaces(to + text->len, after);
+	*to = '\0';
+	b->len = (size_t)(to - b->data);
 }
 
-static void add_cell(struct lines *l, size_t column, struct cell cell)
+/* An identifier, aligned to the right, before spaces. */
+static void add_id(struct buf *b, unsigned wanted, uint64_t id, unsigned after)
+{
+	unsigned width = digits_of(id), before = wanted > width ? wanted - width : 0;
+	char *to;
+
+	if (!buf_reserve(b, before + DIGITS_MAX + after + FEW_SPACES))
+		return;
+	to = put_spaces(b->data + b->len, before);
+	to = put_spaces(digits_u64(to, id), after);
+	*to = '\0';
+	b->len = (size_t)(to - b->data);
+}
+
+/* Any other cell of a column that is aligned to the right. */
+static void add_number(struct lines *l, size_t column, struct cell cell, unsigned after)
+{
+	unsigned wanted = l->columns.at[column].width, width = width_in(l, column, cell);
+	struct buf *b = &l->r->out;
+
+	if (width < wanted)
+		add_spaces(b, wanted - width);
+	add_other(l, b, column, cell);
+	add_spaces(b, after);
+}
+
+/* Any other cell of a column that is aligned to the left. */
+static void add_words(struct lines *l, size_t column, struct cell cell, unsigned after)
 {
 	unsigned wanted = l->columns.at[column].width, width;
 	struct buf *b = &l->r->out;
 
-	if (cell.kind != CELL_TEXT) {
-		width = add_aligned(l, column, cell);
-	} else if (l->columns.at[column].text) {
-		width = add_text(l, b, column, cell.text);
-	} else { /* the name of the column, aligned as its numbers */
-		width = text_of(l, column, cell.text)->width;
-		add_spaces(b, width < wanted ? wanted - width : 0);
-		add_text(l, b, column, cell.text);
-		width = wanted;
+	if (is_last(l, column)) {
+		add_other(l, b, column, cell);
+		return;
 	}
-	if (!is_last(l, column))
-		add_spaces(b, GAP + (width < wanted ? wanted - width : 0));
+	width = width_in(l, column, cell);
+	if (width)
+		buf_add(b, l->scratch.data, l->scratch.len);
+	add_spaces(b, after + (width < wanted ? wanted - width : 0));
+}
+
+static void add_cell(struct lines *l, size_t column, struct cell cell)
+{
+	unsigned wanted = l->columns.at[column].width, after = is_last(l, column) ? 0 : GAP, blanks;
+	bool is_left = l->columns.at[column].text;
+	struct buf *b = &l->r->out;
+	const struct recent *text;
+
+	if (cell.kind == CELL_TEXT) {
+		text = text_of(l, column, cell.text);
+		blanks = text->width < wanted ? wanted - text->width : 0;
+		if (is_left)
+			add_text(b, 0, text, after ? blanks + after : 0);
+		else
+			add_text(b, blanks, text, after);
+	} else if (is_left) {
+		add_words(l, column, cell, after);
+	} else if (cell.kind == CELL_U64 && l->s->columns.at[column].unit == ATTAR_UNIT_ID) {
+		add_id(b, wanted, cell.u64, after);
+	} else {
+		add_number(l, column, cell, after);
+	}
 }
 
 static void add_heading(struct lines *l)
