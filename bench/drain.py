@@ -9,15 +9,13 @@ ring that holds all records and has no reader. All values are CPU time. Reader a
 real-time priority to exclude effects of other processes; without it, both readers lose the events
 that are written while they wait for a CPU.
 """
-import os
-
 CALLS = 1000000
 RING = 1024  # pages: 4 MiB
 WHOLE = 32768
 
 
 def run(bench):
-    first = [bench.peer('chrt'), '-f', 20] if os.geteuid() == 0 else []
+    first = bench.real_time()
     ours, bare = [bench.tool('drain')], [bench.tool('bare_drain')]
     reader = bench.compare('reader CPU per event', 'ns', 'bare mmap reader', 2.0)
     slowed = bench.compare('CPU of one traced call', 'ns', "kernel's recording alone", 1.05)

@@ -4,7 +4,8 @@
 A program on one CPU makes system calls; each is an event raw_syscalls:sys_enter, with the fields
 that each tool records by default. The CPU time is that of the tool without the program. First the
 program calls as fast as it can, with rings that hold all events. Then it makes 500,000 calls per
-second for two seconds, with rings of 4 MiB. `perf report --stats` counts the events in both files;
+second for two seconds, with rings of 4 MiB; then program and tool have real-time priority, to
+exclude effects of other processes. `perf report --stats` counts the events in both files;
 lost are those that are not in them. Bytes are those of the records: the files differ by 2 KB of
 descriptions, such as build ids.
 """
@@ -26,7 +27,8 @@ def bytes_of_records(data):
 def record(bench, tool, pages, rate, *event):
     """The CPU time of a recording of the program, the bytes of its records, and its events."""
     out, data = bench.scratch / 'program', bench.scratch / 'flood.data'
-    cost = bench.cost(tool, 'record', '-q', '-m', pages, '-o', data, *event, '--',
+    first = bench.real_time() if rate else []
+    cost = bench.cost(*first, tool, 'record', '-q', '-m', pages, '-o', data, *event, '--',
                       bench.tool('paced'), out, EVENTS, rate)
     stats = subprocess.run([bench.peer('perf'), 'report', '--stats', '-i', data],
                            capture_output=True, text=True, check=True).stdout
