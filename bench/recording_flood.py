@@ -5,8 +5,8 @@ A program on one CPU makes system calls; each is an event raw_syscalls:sys_enter
 that each tool records by default. The CPU time is that of the tool without the program. First the
 program calls as fast as it can, with rings that hold all events. Then it makes 500,000 calls per
 second for two seconds, with rings of 4 MiB; then program and tool have real-time priority, to
-exclude effects of other processes. `perf report --stats` counts the events in both files;
-lost are those that are not in them. Bytes are those of the records: the files differ by 2 KB of
+exclude effects of other processes. `perf report --stats` counts the events in both files; lost are
+those that are not in them. Bytes are those of the records: the files differ by 2 KB of
 descriptions, such as build ids.
 """
 import re
@@ -58,4 +58,4 @@ def run(bench):
         whole.add(EVENTS - our_events)
         _, _, peer_events = perf(bench, 1024, RATE)
         _, _, our_events = attar(bench, 1024, RATE)
-        lost.add(EVENTS - our_events, EVENTS - peer_events)
+        lost.add(max(EVENTS - our_events, 0), max(EVENTS - peer_events, 0))
