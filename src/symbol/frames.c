@@ -97,6 +97,7 @@ int attar_symbols_frames_batch(struct attar_symbols *symbols, const attar_locati
 	size_t n, attar_frames_fn *fn, void *ctx)
 {
 	CHECK_ARG(symbols, "symbols");
+	CHECK_ARG(locations || !n, "locations");
 	CHECK_ARG(fn, "fn");
 
 	struct place *places _cleanup_free_ = malloc((n ?: 1) * sizeof(*places));

@@ -539,6 +539,18 @@ static void test_symbols(void **state)
 	REFUSES(attar_symbols_new(NULL, NULL), "ret_symbols");
 	REFUSES(attar_symbols_resolve(NULL, 1, any), "symbols");
 	REFUSES(attar_symbols_resolve(any, 1, NULL), "ret_symbol");
+	REFUSES(attar_symbols_frames(NULL, 1, any, 1), "symbols");
+	REFUSES(attar_symbols_frames(any, 1, NULL, 1), "ret_frames");
+	REFUSES(attar_symbols_frames_batch(NULL, any, 1, any, NULL), "symbols");
+	REFUSES(attar_symbols_frames_batch(any, NULL, 1, any, NULL), "locations");
+	REFUSES(attar_symbols_frames_batch(any, any, 1, NULL, NULL), "fn");
+	REFUSES(attar_symbols_file(NULL, any, any), "symbols");
+	REFUSES(attar_symbols_file(any, NULL, any), "path");
+	REFUSES(attar_symbols_file(any, any, NULL), "ret_file");
+	REFUSES(attar_symbols_vaddr(NULL, 1, 1, any), "symbols");
+	REFUSES(attar_symbols_vaddr(any, 1, 1, NULL), "ret_location");
+	REFUSES(attar_symbol_demangle(NULL, any, 1), "mangled");
+	REFUSES(attar_symbol_demangle(any, NULL, 1), "name");
 	REFUSES_NULL(attar_symbols_dso(NULL, 1, any), "symbols");
 	REFUSES_NULL(attar_symbols_dso(any, 1, NULL), "ret_kind");
 	REFUSES(attar_symbols_ksymbol(NULL, 1, 1, any, 1), "symbols");
