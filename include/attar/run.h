@@ -103,6 +103,12 @@ struct attar_profiler {
 	 * events; not with a recording. May be NULL. Returns 0 or a negative errno.
 	 */
 	int (*turn)(struct attar_run *run, void *self);
+	/*
+	 * After the run: answers a question of the user about what was measured, in a report. See
+	 * attar_run_ask(). May be NULL. Returns 0, or a negative errno with an error text.
+	 */
+	int (*ask)(
+		struct attar_run *run, void *self, const char *text, struct attar_report *report);
 };
 
 /*
@@ -530,6 +536,15 @@ ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *r
 /* Whether the profiler is an event of another one, see attar_profiler.emits. */
 ATTAR_API bool attar_run_emits(const struct attar_run *run);
 
+/*
+ * Announces that the profiler has no question yet: the caller, such as the attar command, asks the
+ * user after the run. Only from open().
+ */
+ATTAR_API int attar_run_expect_questions(struct attar_run *run);
+
+/* Whether attar_run_stop() was called: what takes long may end early. */
+ATTAR_API bool attar_run_is_stopped(const struct attar_run *run);
+
 /* The profiler of the run. */
 ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run *run);
 
@@ -749,6 +764,17 @@ ATTAR_API int attar_run_fd(struct attar_run *run);
  */
 ATTAR_API int attar_run_report(
 	struct attar_run *run, enum attar_scope scope, struct attar_report **ret_report);
+
+/* Whether the profiler called attar_run_expect_questions(). */
+ATTAR_API bool attar_run_expects_questions(const struct attar_run *run);
+
+/*
+ * After the run: answers a question, whose language is that of the profiler. The caller frees the
+ * report with attar_report_free(). Returns 0; -EINVAL: the profiler answers none, the run has not
+ * ended, or the question is wrong.
+ */
+ATTAR_API int attar_run_ask(
+	struct attar_run *run, const char *text, struct attar_report **ret_report);
 
 /* Makes a run stop and report. Safe in signal handlers and from other threads. */
 ATTAR_API void attar_run_stop(struct attar_run *run);

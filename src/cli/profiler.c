@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/control.h"
 #include "cli/outputs.h"
+#include "cli/prompt.h"
 #include "cli/signals.h"
 
 enum { SLOW_CLOSES_MAX = 16 }; /* takes half a second; more are closed in the background */
@@ -163,7 +164,10 @@ static int go(struct session *s, char *const *command, const char *line)
 	signals_take(s->run);
 	if (s->outputs.redraws && !command) /* the command reads stdin */
 		keys_open(&s->outputs.keys);
-	return finish(s, attar_run_go(s->run, &hooks));
+	r = attar_run_go(s->run, &hooks);
+	if (r == 0 && !s->status && attar_run_expects_questions(s->run))
+		s->status = prompt_run(s->run, &s->outputs);
+	return finish(s, r);
 }
 
 static int print_help(const struct attar_run *run, const struct attar_profiler *profiler)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "by_source.h"
 #include "sql.h"
@@ -14,7 +15,7 @@ struct sql {
 	struct attar_texts events;
 	const char *query, *output2;
 	uint64_t window, timeout;
-	bool verify, explain, graph;
+	bool verify, explain, graph, prompt;
 	struct attar_stack_table *stacks; /* NULL: not kept */
 	struct by_source by_source;       /* of struct sql_table */
 	struct sql_store store;
@@ -78,6 +79,7 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	struct sql *s = self;
 
 	table->name = table_name(s, spec);
+	table->event = spec->name;
 	table->format = spec->format;
 	return table->name ? add_table(s, table) : attar_fail(-ENOMEM, "out of memory");
 }
@@ -117,6 +119,7 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 {
 	struct sql_db_opts opts = {.path = path,
 		.is_stored = is_stored,
+		.is_prompt = s->prompt,
 		.is_filtered = s->verify && !is_stored,
 		.timeout = s->timeout,
 		.tables = s->tables,
@@ -248,13 +251,21 @@ static int sql_open(struct attar_run *run, void *self)
 	struct sql *s = self;
 	int r;
 
-	if (!s->query && !s->output2)
+	if (!s->query && !s->output2 && !attar_run_is_live(run))
+		s->prompt |= isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	if (s->prompt && (s->query || attar_run_is_live(run)))
+		return attar_fail(
+			-EINVAL, "--prompt needs a recording, --input FILE, and no --query");
+	if (s->prompt)
+		attar_run_expect_questions(run);
+	if (!s->query && !s->output2 && !s->prompt)
 		return attar_fail(-EINVAL, "sql needs a query: attar sql -e sched:sched_wakeup "
 					   "--query 'SELECT comm, count(*) FROM sched_wakeup "
 					   "GROUP BY comm'");
 	s->store.bytes_max = s->window;
 	s->by_source = (struct by_source){
 		.size = sizeof(struct sql_table), .learn = learn, .forget = forget};
+	s->graph |= s->prompt;
 	s->graph |= s->query && has_word(s->query, "stack");
 	r = s->graph ? attar_stack_table_new(0, &s->stacks) : 0;
 	s->store.stacks = s->stacks;
@@ -301,6 +312,26 @@ static int sql_report(
 	return r;
 }
 
+/* A dot command, or queries. */
+static int sql_ask(struct attar_run *run, void *self, const char *text, struct attar_report *report)
+{
+	struct sql *s = self;
+	struct sql_db *db;
+	int r = open_db(run, s, NULL, false, &db);
+
+	if (r < 0)
+		return r;
+	if (!strcmp(text, ".tables") || !strcmp(text, ".schema"))
+		sql_db_tables(db, text[1] == 's', report);
+	else if (*text == '.')
+		r = attar_fail(-EINVAL,
+			"there is no command '%.32s'; there are .tables, .schema and .quit", text);
+	else
+		r = sql_db_run(db, text, report);
+	sql_db_free(db);
+	return r;
+}
+
 static void sql_close(void *self)
 {
 	struct sql *s = self;
@@ -328,6 +359,8 @@ static const struct attar_option options[] = {
 		.bare = 1000000000, .min = 1),
 	ATTAR_TEXT(T, output2, 0, "output2", "FILE", "also store the tables in a database file",
 		.complete = "file"),
+	ATTAR_FLAG(T, prompt, 0, "prompt",
+		"read queries from standard input; implied on a terminal without a query"),
 	ATTAR_FLAG(
 		T, explain, 0, "explain", "also show what the kernel filters and what SQLite does"),
 	ATTAR_FLAG(T, verify, 0, "verify", "compare the results with those of ordinary tables"),
@@ -357,4 +390,5 @@ const struct attar_profiler profiler_sql = {
 	.open = sql_open,
 	.report = sql_report,
 	.close = sql_close,
+	.ask = sql_ask,
 };

@@ -60,6 +60,7 @@ void sql_store_done(struct sql_store *store);
 /* A table: an event. */
 struct sql_table {
 	const char *name;                  /* in queries; owned by the profiler */
+	const char *event;                 /* borrowed */
 	const struct attar_format *format; /* NULL: the event has no fields */
 	struct sql_rows rows;
 	/* What the queries need, as a filter; NULL: all events. Owned by the profiler. */
@@ -74,6 +75,7 @@ struct sql_db;
 struct sql_db_opts {
 	const char *path; /* of a file in which the tables are stored; NULL: in memory */
 	bool is_stored;   /* ordinary tables, filled with the events now; else virtual ones */
+	bool is_prompt;   /* the queries are not those of --query */
 	bool is_filtered; /* virtual tables have only the events that fulfil sql_table.only */
 	uint64_t timeout; /* ns that a query may take */
 	struct sql_table **tables; /* borrowed */
@@ -93,6 +95,9 @@ int sql_db_check(struct sql_db *db, const char *queries);
  * queries. 0 or a negative errno.
  */
 int sql_db_conditions(struct sql_db *db, const char *queries);
+
+/* Adds a section with all tables; columns: with all columns of each instead. */
+void sql_db_tables(struct sql_db *db, bool columns, struct attar_report *report);
 
 /* Adds a section for each query: how SQLite executes it. 0 or a negative errno. */
 int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *report);

@@ -25,6 +25,10 @@ int sql_db_conditions(struct sql_db *db, const char *queries)
 	return -EOPNOTSUPP;
 }
 
+void sql_db_tables(struct sql_db *db, bool columns, struct attar_report *report)
+{
+}
+
 int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *report)
 {
 	return -EOPNOTSUPP;

@@ -30,11 +30,18 @@ static uint64_t now(void)
 
 /* ---- limits of queries ---- */
 
+static void set_deadline(struct sql_db *db, uint64_t timeout)
+{
+	db->deadline = now() + timeout;
+	db->was_stopped = attar_run_is_stopped(db->run);
+}
+
 static int on_progress(void *ctx)
 {
 	struct sql_db *db = ctx;
 
-	return db->deadline && now() > db->deadline;
+	return db->deadline &&
+	       (now() > db->deadline || (!db->was_stopped && attar_run_is_stopped(db->run)));
 }
 
 static const char *action_name(int action)
@@ -202,29 +209,71 @@ static void point(const struct sql_db *db, const char *query, char *ret_text, si
 		snprintf(ret_text, max, "\n    %.*s\n    %*s^", (int)n, query, at, "");
 }
 
+/* Where the query comes from. */
+static const char *what(const struct sql_db *db)
+{
+	return db->opts.is_prompt ? "query" : "--query";
+}
+
 static int refuse(struct sql_db *db, const char *query)
 {
 	const char *refused = db->refused, *message = sqlite3_errmsg(db->sqlite);
 	char tables[1024], place[1024];
 
 	db->refused = NULL;
+	if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT && now() <= db->deadline)
+		return attar_fail(-EINTR, "%s: interrupted by a signal", what(db));
 	if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT)
 		return attar_fail(-ETIMEDOUT,
-			"--query: interrupted after %g s: does it end? --timeout sets the limit",
-			(double)db->opts.timeout / 1e9);
+			"%s: interrupted after %g s: does it end? --timeout sets the limit",
+			what(db), (double)db->opts.timeout / 1e9);
 	if (strstr(message, "may not be modified"))
 		refused = "changing a table";
 	if (refused)
 		return attar_fail(-EINVAL,
-			"--query: %s is not allowed: queries only read (SELECT, WITH, EXPLAIN)",
-			refused);
+			"%s: %s is not allowed: queries only read (SELECT, WITH, EXPLAIN)",
+			what(db), refused);
 	point(db, query, place, sizeof(place));
 	if (!strncmp(message, "no such table", 13) || !strncmp(message, "no such column", 14)) {
 		list_tables(db, tables, sizeof(tables));
 		return attar_fail(
-			-EINVAL, "--query: %s; the tables are %s%s", message, tables, place);
+			-EINVAL, "%s: %s; the tables are %s%s", what(db), message, tables, place);
 	}
-	return attar_fail(-EINVAL, "--query: %s%s", message, place);
+	return attar_fail(-EINVAL, "%s: %s%s", what(db), message, place);
+}
+
+/* ---- tables ---- */
+
+static void add_column(const struct sql_table *table, size_t column, struct attar_section *section)
+{
+	char name[NAME_BYTES];
+
+	sql_table_column_name(table, column, name, sizeof(name));
+	attar_section_row(section);
+	attar_cell_text(section, table->name);
+	attar_cell_text(section, name);
+	attar_cell_text(section, sql_table_type(table, column));
+}
+
+void sql_db_tables(struct sql_db *db, bool columns, struct attar_report *report)
+{
+	struct attar_section *section = attar_report_table(report, "tables");
+
+	attar_section_column(section, "table", ATTAR_UNIT_TEXT);
+	attar_section_column(section, columns ? "column" : "events", ATTAR_UNIT_TEXT);
+	if (columns)
+		attar_section_column(section, "type", ATTAR_UNIT_TEXT);
+	for (size_t i = 0; i < db->opts.n_tables; i++) {
+		const struct sql_table *table = db->opts.tables[i];
+
+		for (size_t c = 0; columns && c < sql_table_columns(table); c++)
+			add_column(table, c, section);
+		if (columns)
+			continue;
+		attar_section_row(section);
+		attar_cell_text(section, table->name);
+		attar_cell_text(section, table->event);
+	}
 }
 
 /* ---- running ---- */
@@ -254,7 +303,7 @@ int sql_db_check(struct sql_db *db, const char *queries)
 		sqlite3_finalize(statement);
 		n++;
 	}
-	return r == 0 && !n ? attar_fail(-EINVAL, "--query: there is no statement") : r;
+	return r == 0 && !n ? attar_fail(-EINVAL, "%s: there is no statement", what(db)) : r;
 }
 
 /* Direct columns have the type that the table declares; others are computed. */
@@ -313,7 +362,8 @@ static int add_rows(
 		if (rows == ROWS_MAX) {
 			free(units);
 			return attar_fail(-E2BIG,
-				"--query: the result has more than %d rows: add a LIMIT", ROWS_MAX);
+				"%s: the result has more than %d rows: add a LIMIT", what(db),
+				ROWS_MAX);
 		}
 		attar_section_row(table);
 		for (int i = 0; i < n; i++)
@@ -329,7 +379,7 @@ int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *repo
 	unsigned number = 1;
 	int r;
 
-	db->deadline = now() + db->opts.timeout;
+	set_deadline(db, db->opts.timeout);
 	for (const char *query = queries; (r = sql_db_next(db, &queries, &statement)) > 0;
 		query = queries) {
 		char name[NAME_BYTES];
@@ -444,7 +494,8 @@ int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
 	sqlite3_stmt *a = NULL, *b = NULL;
 	int r = 0;
 
-	db->deadline = other->deadline = now() + 2 * db->opts.timeout;
+	set_deadline(db, 2 * db->opts.timeout);
+	set_deadline(other, 2 * db->opts.timeout);
 	while (r == 0 && (r = sql_db_next(db, &queries, &a)) > 0) {
 		r = sql_db_next(other, &same, &b);
 		if (r > 0)

@@ -12,6 +12,7 @@ struct sql_db {
 	struct sql_db_opts opts;
 	sqlite3 *sqlite;
 	uint64_t deadline;   /* of the query, ns; 0: none */
+	bool was_stopped;    /* the run, before the query: it does not interrupt this one */
 	const char *refused; /* what the authorizer refused; NULL: nothing */
 	struct sql_scan *scans;
 	char **stacks; /* the text of each stack, by number; NULL: not made yet */
@@ -48,6 +49,9 @@ int sql_table_register(struct sql_db *db);
 size_t sql_table_columns(const struct sql_table *table);
 void sql_table_column_name(
 	const struct sql_table *table, size_t column, char *ret_name, size_t max);
+
+/* The declared type of a column, such as "INTEGER". */
+const char *sql_table_type(const struct sql_table *table, size_t column);
 
 /* The names of the columns that '*' does not include; each has at most 8 bytes. */
 void sql_table_hidden_names(const struct sql_table *table, char *ret_stack, char *ret_line);

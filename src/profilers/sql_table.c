@@ -68,7 +68,7 @@ void sql_table_hidden_names(const struct sql_table *table, char *ret_stack, char
 	sql_table_column_name(table, LINE, ret_line, 8);
 }
 
-static const char *type_of(const struct sql_table *table, size_t column)
+const char *sql_table_type(const struct sql_table *table, size_t column)
 {
 	struct attar_number_type number;
 	const struct attar_field *field;
@@ -281,7 +281,8 @@ static int declare(sqlite3 *sqlite, const struct sql_table *table)
 	sqlite3_str_appendall(text, "CREATE TABLE x(");
 	for (size_t i = 0; i < sql_table_columns(table); i++) {
 		sql_table_column_name(table, i, name, sizeof(name));
-		sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", name, type_of(table, i));
+		sqlite3_str_appendf(
+			text, "%s\"%w\" %s", i ? ", " : "", name, sql_table_type(table, i));
 	}
 	sqlite3_str_appendall(text, ")");
 	declaration = sqlite3_str_finish(text);

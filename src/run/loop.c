@@ -583,6 +583,32 @@ int attar_run_report(
 	return failed(make_report(run, scope, until, ret_report));
 }
 
+int attar_run_ask(struct attar_run *run, const char *text, struct attar_report **ret_report)
+{
+	CHECK_OWN(run, "run");
+	CHECK_ARG(text, "text");
+	CHECK_ARG(ret_report, "ret_report");
+	if (run->phase == RUN_NEW || !run->clock.ended)
+		return attar_fail(-EINVAL, "attar_run_ask(): the run has not ended");
+	if (!run->profiler->ask)
+		return attar_fail(-EINVAL, "%s answers no questions", run->profiler->name);
+
+	struct attar_report *out = attar_report_new(run->profiler->name);
+	int r;
+
+	if (!out)
+		return base_oom();
+	out->unit_of_times = clock_unit(run);
+	attar_report_span(out, run_wall_time(run, run->clock.ended),
+		run->clock.ended - run->clock.first_began);
+	r = run->profiler->ask(run, run->self, text, out);
+	if (r < 0)
+		attar_report_free(out);
+	else
+		*ret_report = out;
+	return r;
+}
+
 static int last_reports(struct attar_run *run)
 {
 	int r = run->opts.interval ? report(run, ATTAR_SCOPE_INTERVAL, run->clock.ended) : 0;

@@ -252,6 +252,29 @@ bool attar_run_is_live(const struct attar_run *run)
 	return !run->replay;
 }
 
+int attar_run_expect_questions(struct attar_run *run)
+{
+	CHECK_OWN(run, "run");
+	CHECK_OPENING(run);
+
+	run->expects_questions = true;
+	return 0;
+}
+
+bool attar_run_expects_questions(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->expects_questions;
+}
+
+bool attar_run_is_stopped(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run_stop_asked(run);
+}
+
 const struct attar_profiler *attar_run_profiler(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", NULL);

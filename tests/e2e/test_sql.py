@@ -2,13 +2,15 @@
 """attar sql: exact answers about a script, sums compared with other profilers, refused queries."""
 import json
 import os
+import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 
 import pytest
 
-from command import BUILD, run, workload
+from command import ATTAR, BUILD, cpu_seconds, run, wait_until, workload
 
 SCRIPT = '''# attar script
 event sched:sched_wakeup comm:char[16] pid:pid_t prio:s32
@@ -230,6 +232,67 @@ def test_refused_queries(script, text, words):
     assert not os.path.exists('/tmp/attar-sql-test.db')
 
 
+def prompt(tmp_path, script, text, *args):
+    path = tmp_path / 'questions'
+    path.write_text(text)
+    with path.open() as questions:
+        return run('sql', '--input', script, '--prompt', *args, stdin=questions)
+
+
+@pytest.mark.parallel
+def test_prompt(script, tmp_path):
+    """Statements of several lines, dot commands, and a last statement without a semicolon."""
+    ended = prompt(tmp_path, script, 'SELECT count(*)\n  FROM sched_wakeup;\n\n.tables\n.schema\n'
+                   'SELECT max(prio) FROM sched_wakeup', '--format', 'json', '-e', '*:*')
+    assert (ended.returncode, ended.stderr) == (0, '')
+    _, count, tables, schema, last = [
+        [section['rows'] for section in json.loads(line)['sections']]
+        for line in ended.stdout.splitlines()]
+    assert (count, last) == ([[[3]]], [[[7]]])
+    assert tables == [[['sched_wakeup', 'sched:sched_wakeup'], ['order', 'app:order']]]
+    assert ['order', 'price', 'INTEGER'] in schema[0]
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('text, words', [
+    ('SELEC 1;\nSELECT 1;\n', 'attar: query: near "SELEC": syntax error\n    SELEC 1;\n    ^\n'),
+    ('DELETE FROM sched_wakeup;', 'attar: query: changing a table is not allowed'),
+    ('.foo\n', "attar: there is no command '.foo'; there are .tables, .schema and .quit\n")])
+def test_the_first_error_ends_a_prompt_without_terminal(script, tmp_path, text, words):
+    ended = prompt(tmp_path, script, text)
+    assert ended.returncode == 2
+    assert words in ended.stderr and ended.stdout.count('query 1') == 0
+    ended = prompt(tmp_path, script, '.quit\n' + text)
+    assert (ended.returncode, ended.stderr) == (0, '')
+
+
+@pytest.mark.parallel
+def test_prompt_on_a_terminal(script):
+    """It needs no option; an error does not end it, the end of the input does."""
+    ours, theirs = os.openpty()
+    with subprocess.Popen([ATTAR, 'sql', '--input', script], stdin=theirs, stdout=theirs,
+                          stderr=theirs) as process:
+        os.close(theirs)
+        os.write(ours, b'selec;\nselect 100 +\n prio from sched_wakeup\n where prio = 7;\n\x04')
+        shown = b''
+        try:
+            while more := os.read(ours, 4096):
+                shown += more
+        except OSError:  # the other end was closed
+            pass
+        assert process.wait(timeout=30) == 0
+    os.close(ours)
+    assert b'syntax error' in shown and b'107' in shown and b'attar> ' in shown
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('args', [['-e', 'sched:sched_wakeup'], ['--query', 'SELECT 1']])
+def test_prompt_needs_a_recording_and_no_query(script, args):
+    ended = run('sql', '--prompt', *args, *(['--input', script] if '--query' in args else []))
+    assert ended.returncode == 2
+    assert ended.stderr == ('attar: --prompt needs a recording, --input FILE, and no --query\n')
+
+
 ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT %s FROM c'
 
 
@@ -242,6 +305,17 @@ def test_endless_queries_are_ended(script, text, words):
     ended = run('sql', '--input', script, '-e', '*:*', '--timeout', limit, '--query', text)
     assert (ended.returncode, ended.stdout) == (1, '')
     assert words in ended.stderr
+
+
+@pytest.mark.parallel
+def test_a_signal_interrupts_a_query(script):
+    with subprocess.Popen([ATTAR, 'sql', '--input', script, '--timeout', '5m', '--query',
+                           ENDLESS % 'count(*)'], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: cpu_seconds(process.pid) > 0.3, 'the query runs')
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == 'attar: --query: interrupted by a signal\n'
+        assert process.wait() == 1
 
 
 @pytest.mark.parallel
