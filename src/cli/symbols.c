@@ -243,7 +243,11 @@ static void print_llvm(struct lookup *l, const struct query *query)
 			add_text(b, line->mangled ?: "??");
 		buf_char(b, '\n');
 		add_text(b, line->file ?: "??");
-		buf_printf(b, ":%u:%u\n", line->line, line->column);
+		buf_char(b, ':');
+		buf_u64(b, line->line);
+		buf_char(b, ':');
+		buf_u64(b, line->column);
+		buf_char(b, '\n');
 	}
 	buf_char(b, '\n');
 }

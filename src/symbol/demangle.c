@@ -61,9 +61,14 @@ static void add_clone(const char *suffix, struct buf *plain)
 	buf_char(plain, ']');
 }
 
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
 static bool demangle_core(const char *mangled, struct unfolding *u)
 {
-	if (mangled[0] != '_' || (mangled[1] != 'Z' && mangled[1] != 'R'))
+	if (!is_mangled(mangled))
 		return false;
 	if (unfold(mangled, u) && u->plain->len > u->start)
 		return true;
@@ -87,9 +92,8 @@ bool demangle(const char *mangled, struct buf *ret_plain)
 bool demangle_whole(const char *mangled, struct buf *ret_text)
 {
 	size_t n = strcspn(mangled, ".");
-	char *core _cleanup_free_ = strndup(mangled, n);
-	struct unfolding u = {
-		.plain = ret_text, .start = ret_text->len, .options = DMGL_PARAMS | DMGL_ANSI};
+	char *core _cleanup_free_ = is_mangled(mangled) ? strndup(mangled, n) : NULL;
+	struct unfolding u = {.plain = ret_text, .start = ret_text->len, .options = WHOLE};
 
 	if (!core || !demangle_core(core, &u))
 		return false;
