@@ -170,6 +170,10 @@ static int check_queries(struct attar_run *run, struct sql *s)
 	r = sql_db_check(db, s->query);
 	if (r == 0 && !s->output2)
 		r = sql_db_conditions(db, s->query);
+	for (size_t i = 0; r == 0 && !s->output2 && !s->verify && i < s->n; i++) {
+		s->tables[i]->rows.no_comm = !s->tables[i]->reads_comm;
+		s->tables[i]->rows.no_fields = !s->tables[i]->reads_fields;
+	}
 	sql_db_free(db);
 	return r == 0 ? drop_unneeded(run, s) : r;
 }

@@ -24,6 +24,7 @@ struct sql_chunk;
 /* The events of one table, oldest first. */
 struct sql_rows {
 	struct sql_chunk *first, *last;
+	bool no_comm, no_fields; /* not kept: no query reads them */
 };
 
 /* What all tables keep together. */
@@ -51,6 +52,12 @@ const struct sql_row *sql_rows_next(const struct sql_rows *rows, struct sql_plac
 const char *sql_row_comm(const struct sql_row *row);
 const void *sql_row_raw(const struct sql_row *row);
 
+/* The number of events. */
+uint64_t sql_rows_count(const struct sql_rows *rows);
+
+/* Memory for many values at once, in huge pages where possible. NULL: out of memory. Use free(). */
+void *sql_big_alloc(size_t bytes);
+
 /* Drops all events of the table. */
 void sql_rows_clear(struct sql_store *store, struct sql_rows *rows);
 void sql_store_done(struct sql_store *store);
@@ -65,8 +72,10 @@ struct sql_table {
 	struct sql_rows rows;
 	/* What the queries need, as a filter; NULL: all events. Owned by the profiler. */
 	char *condition;
-	bool is_needed;          /* all events are needed */
-	bool in_kernel;          /* the kernel drops the other events */
+	bool is_needed;                /* all events are needed */
+	bool uses_rowid;               /* a query does */
+	bool reads_comm, reads_fields; /* a query does */
+	bool in_kernel;                /* the kernel drops the other events */
 	struct attar_expr *only; /* the condition, if attar applies it; NULL: the kernel does */
 };
 

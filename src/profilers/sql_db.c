@@ -73,7 +73,7 @@ static void note_rowid(struct sql_db *db, const char *table, const char *column)
 {
 	for (size_t i = 0; !strcmp(column, "ROWID") && i < db->opts.n_tables; i++)
 		if (!strcmp(db->opts.tables[i]->name, table))
-			db->opts.tables[i]->is_needed = true;
+			db->opts.tables[i]->is_needed = db->opts.tables[i]->uses_rowid = true;
 }
 
 static int authorize(

@@ -34,7 +34,30 @@ int sql_functions_add(struct attar_run *run, struct sql_db *db);
  */
 int sql_db_next(struct sql_db *db, const char **text, sqlite3_stmt **ret_statement);
 
+/* ---- sql_group.c ---- */
+
+/*
+ * The rows in the order of these columns, equal ones in the order of their times; to be freed.
+ * is_filtered: without those that are not needed. NULL: out of memory.
+ */
+const struct sql_row **sql_group(const struct sql_table *table, const int *columns, int n_columns,
+	bool is_filtered, size_t *ret_n);
+
 /* ---- sql_scan.c ---- */
+
+enum { SQL_GROUP_MAX = 4 };
+
+/* A plan that SQLite was given. */
+struct sql_scan {
+	struct sql_scan *next;
+	struct sql_table *table;
+	char *plan, *condition;            /* sqlite3_free(); condition NULL: all rows are needed */
+	uint64_t columns;                  /* that are read: bit 63 is for all from the 64th on */
+	int group[SQL_GROUP_MAX], n_group; /* the columns of GROUP BY; 0: any order */
+};
+
+/* The scan with this plan; NULL: there is none. */
+struct sql_scan *sql_scan_find(const struct sql_db *db, const char *plan);
 
 /* Describes a scan of the table in info->idxStr, and remembers it. A code of SQLite. */
 int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info *info);
@@ -49,6 +72,26 @@ int sql_table_register(struct sql_db *db);
 size_t sql_table_columns(const struct sql_table *table);
 void sql_table_column_name(
 	const struct sql_table *table, size_t column, char *ret_name, size_t max);
+
+/* Whether rows of the queries must have this one; see sql_table.only. */
+bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row);
+
+/* Whether the column is the name of the thread, and whether it is read from the fields. */
+bool sql_table_is_comm(size_t column);
+bool sql_table_is_of_fields(size_t column);
+
+/* A value: NULL, a text, borrowed from the row, or a number. */
+struct sql_value {
+	bool is_null;
+	const char *text; /* without NUL; NULL: a number */
+	size_t n;         /* bytes of the text */
+	int64_t number;
+};
+
+/* Whether sql_table_value() has this column: numbers and texts that a row stores. */
+bool sql_table_has_value(const struct sql_table *table, size_t column);
+struct sql_value sql_table_value(
+	const struct sql_table *table, size_t column, const struct sql_row *row);
 
 /* The declared type of a column, such as "INTEGER". */
 const char *sql_table_type(const struct sql_table *table, size_t column);

@@ -2,10 +2,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "sql.h"
 
-enum { CHUNK_BYTES = 1 << 20, ALIGN = 8, DEPTH_MAX = 512 };
+enum {
+	CHUNK_BYTES = 1 << 20, /* with a small window */
+	HUGE_PAGE = 2 << 20,
+	HUGE_CHUNKS = 32, /* fit in the window at least, if a chunk is a huge page */
+	ALIGN = 8,
+	DEPTH_MAX = 512,
+};
 
 struct sql_chunk {
 	struct sql_chunk *next;
@@ -35,6 +42,13 @@ const void *sql_row_raw(const struct sql_row *row)
 	return sql_row_comm(row) + aligned(row->comm_size);
 }
 
+static size_t chunk_bytes(const struct sql_store *store)
+{
+	return store->bytes_max >= (uint64_t)HUGE_CHUNKS * HUGE_PAGE
+		       ? HUGE_PAGE - sizeof(struct sql_chunk)
+		       : CHUNK_BYTES;
+}
+
 static void drop_first(struct sql_store *store, struct sql_rows *rows)
 {
 	struct sql_chunk *chunk = rows->first;
@@ -43,7 +57,7 @@ static void drop_first(struct sql_store *store, struct sql_rows *rows)
 	if (!rows->first)
 		rows->last = NULL;
 	store->bytes -= chunk->size;
-	if (store->spare || chunk->size != CHUNK_BYTES) {
+	if (store->spare || chunk->size != chunk_bytes(store)) {
 		free(chunk);
 		return;
 	}
@@ -62,9 +76,22 @@ static struct sql_rows *oldest(const struct sql_store *store)
 	return found;
 }
 
+void *sql_big_alloc(size_t bytes)
+{
+	size_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	void *memory;
+
+	if (bytes < HUGE_PAGE)
+		return malloc(bytes);
+	memory = aligned_alloc(HUGE_PAGE, size);
+	if (memory)
+		madvise(memory, size, MADV_HUGEPAGE); /* only faster */
+	return memory;
+}
+
 static struct sql_chunk *new_chunk(struct sql_store *store, size_t needed)
 {
-	size_t size = needed > CHUNK_BYTES ? needed : CHUNK_BYTES;
+	size_t usual = chunk_bytes(store), size = needed > usual ? needed : usual;
 	struct sql_chunk *chunk;
 	struct sql_rows *rows;
 
@@ -73,10 +100,10 @@ static struct sql_chunk *new_chunk(struct sql_store *store, size_t needed)
 		drop_first(store, rows);
 	}
 	chunk = store->spare;
-	if (chunk && size == CHUNK_BYTES)
+	if (chunk && size == usual)
 		store->spare = NULL;
 	else
-		chunk = malloc(sizeof(*chunk) + size);
+		chunk = sql_big_alloc(sizeof(*chunk) + size);
 	if (!chunk)
 		return NULL;
 	*chunk = (struct sql_chunk){.size = size};
@@ -122,8 +149,8 @@ int sql_rows_add(struct sql_store *store, struct sql_rows *rows, const struct at
 		.cpu = (int32_t)ev->cpu,
 		.pid = (int32_t)record->pid,
 		.tid = (int32_t)record->tid,
-		.raw_size = sample->raw ? sample->raw_size : 0,
-		.comm_size = (uint32_t)strlen(ev->thread->comm)};
+		.raw_size = sample->raw && !rows->no_fields ? sample->raw_size : 0,
+		.comm_size = rows->no_comm ? 0 : (uint32_t)strlen(ev->thread->comm)};
 	struct sql_row *row = add_row(store, rows, row_size(&value));
 
 	if (!row)
@@ -156,6 +183,15 @@ const struct sql_row *sql_rows_next(const struct sql_rows *rows, struct sql_plac
 	row = (const struct sql_row *)(const void *)(place->chunk->bytes + place->at);
 	place->at += row_size(row);
 	return row;
+}
+
+uint64_t sql_rows_count(const struct sql_rows *rows)
+{
+	uint64_t n = 0;
+
+	for (const struct sql_chunk *chunk = rows->first; chunk; chunk = chunk->next)
+		n += chunk->n;
+	return n;
 }
 
 void sql_rows_clear(struct sql_store *store, struct sql_rows *rows)

@@ -14,25 +14,23 @@
 
 enum { NAME_BYTES = 256, TEXT_MAX = 255 };
 
-/* A plan that SQLite was given. */
-struct sql_scan {
-	struct sql_scan *next;
-	struct sql_table *table;
-	char *plan, *condition; /* sqlite3_free(); condition NULL: all rows are needed */
-};
+static void free_scan(struct sql_scan *scan)
+{
+	sqlite3_free(scan->plan);
+	sqlite3_free(scan->condition);
+	free(scan);
+}
 
 void sql_scans_free(struct sql_db *db)
 {
 	for (struct sql_scan *next, *scan = db->scans; scan; scan = next) {
 		next = scan->next;
-		sqlite3_free(scan->plan);
-		sqlite3_free(scan->condition);
-		free(scan);
+		free_scan(scan);
 	}
 	db->scans = NULL;
 }
 
-static struct sql_scan *find(const struct sql_db *db, const char *plan)
+struct sql_scan *sql_scan_find(const struct sql_db *db, const char *plan)
 {
 	struct sql_scan *scan = db->scans;
 
@@ -154,17 +152,43 @@ static char *conditions_of(
 
 /* ---- plans ---- */
 
-/* "sched_wakeup: only prio > 5; reads comm, prio" */
-static char *describe(const struct sql_db *db, const struct sql_table *table, const char *condition,
-	uint64_t columns)
+/*
+ * The columns of GROUP BY, by which sql_group.c can order the rows. The number of a row is that of
+ * its time, so the rows then stay in that order.
+ */
+static int group_columns(
+	const struct sql_table *table, const sqlite3_index_info *info, int ret_columns[])
+{
+	int n = info->nOrderBy;
+
+	if (n > SQL_GROUP_MAX || table->uses_rowid ||
+		sqlite3_vtab_distinct((sqlite3_index_info *)(uintptr_t)info) != 1)
+		return 0;
+	for (int i = 0; i < n; i++) {
+		ret_columns[i] = info->aOrderBy[i].iColumn;
+		if (ret_columns[i] < 0 || !sql_table_has_value(table, (size_t)ret_columns[i]))
+			return 0;
+	}
+	return n;
+}
+
+/* "sched_wakeup: only prio > 5; in groups of comm; reads comm, prio" */
+static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 {
 	sqlite3_str *text = sqlite3_str_new(db->sqlite);
+	const struct sql_table *table = scan->table;
+	uint64_t columns = scan->columns;
 	char name[NAME_BYTES];
 	bool any = false;
 
 	sqlite3_str_appendf(text, "%s: ", table->name);
-	if (condition)
-		sqlite3_str_appendf(text, "only %s; ", condition);
+	if (scan->condition)
+		sqlite3_str_appendf(text, "only %s; ", scan->condition);
+	for (int i = 0; i < scan->n_group; i++) {
+		sql_table_column_name(table, (size_t)scan->group[i], name, sizeof(name));
+		sqlite3_str_appendf(text, "%s%s%s", i ? ", " : "in groups of ", name,
+			i == scan->n_group - 1 ? "; " : "");
+	}
 	sqlite3_str_appendall(text, "reads ");
 	for (size_t i = 0; i < sql_table_columns(table); i++) {
 		/* the last bit is for all columns from the 64th on */
@@ -181,22 +205,26 @@ static char *describe(const struct sql_db *db, const struct sql_table *table, co
 
 int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info *info)
 {
-	char *condition = conditions_of(db, table, info);
-	char *plan = describe(db, table, condition, info->colUsed);
-	struct sql_scan *scan = plan && !find(db, plan) ? calloc(1, sizeof(*scan)) : NULL;
+	struct sql_scan *scan = calloc(1, sizeof(*scan));
 
-	if (scan) {
-		*scan = (struct sql_scan){
-			.next = db->scans, .table = table, .condition = condition};
-		scan->plan = sqlite3_mprintf("%s", plan);
-		db->scans = scan;
-	}
-	info->estimatedCost = condition ? 9e5 : 1e6;
 	if (!scan)
-		sqlite3_free(condition);
-	info->idxStr = plan;
+		return SQLITE_NOMEM;
+	scan->table = table;
+	scan->columns = info->colUsed;
+	scan->condition = conditions_of(db, table, info);
+	scan->n_group = group_columns(table, info, scan->group);
+	scan->plan = describe(db, scan);
+	info->estimatedCost = scan->condition ? 9e5 : 1e6;
+	info->orderByConsumed = scan->n_group > 0;
+	info->idxStr = scan->plan ? sqlite3_mprintf("%s", scan->plan) : NULL;
 	info->needToFreeIdxStr = 1;
-	return plan && (!scan || scan->plan) ? SQLITE_OK : SQLITE_NOMEM;
+	if (scan->plan && !sql_scan_find(db, scan->plan)) {
+		scan->next = db->scans;
+		db->scans = scan;
+	} else {
+		free_scan(scan);
+	}
+	return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 /* ---- what all queries need ---- */
@@ -232,6 +260,17 @@ static bool is_new(const struct sql_scan *const *seen, size_t n, const struct sq
 
 enum { SCANS_MAX = 64, OPCODE = 1, P4 = 5 };
 
+/* What the rows of the scan's table must have. */
+static void note_columns(const struct sql_scan *scan)
+{
+	for (size_t i = 0; i < 64; i++) {
+		if (!(scan->columns & (uint64_t)1 << i))
+			continue;
+		scan->table->reads_comm |= sql_table_is_comm(i);
+		scan->table->reads_fields |= sql_table_is_of_fields(i);
+	}
+}
+
 /* Adds the scans of a program; EXPLAIN yields its operations as rows. -1: one is not known. */
 static int add_scans(const struct sql_db *db, sqlite3_stmt *program,
 	const struct sql_scan *seen[SCANS_MAX], size_t *n)
@@ -239,13 +278,14 @@ static int add_scans(const struct sql_db *db, sqlite3_stmt *program,
 	while (sqlite3_step(program) == SQLITE_ROW) {
 		const char *opcode = (const char *)sqlite3_column_text(program, OPCODE);
 		const char *plan = (const char *)sqlite3_column_text(program, P4);
-		const struct sql_scan *scan;
+		struct sql_scan *scan;
 
 		if (!opcode || strcmp(opcode, "VFilter") != 0)
 			continue;
-		scan = plan ? find(db, plan) : NULL;
+		scan = plan ? sql_scan_find(db, plan) : NULL;
 		if (!scan || *n == SCANS_MAX)
 			return -1;
+		note_columns(scan);
 		if (is_new(seen, *n, scan))
 			seen[(*n)++] = scan;
 	}
@@ -302,6 +342,8 @@ int sql_db_conditions(struct sql_db *db, const char *queries)
 	for (size_t i = 0; i < db->opts.n_tables; i++) {
 		struct sql_table *table = db->opts.tables[i];
 
+		table->reads_comm |= !is_known;
+		table->reads_fields |= !is_known;
 		if (!is_known || table->is_needed) {
 			free(table->condition);
 			table->condition = NULL;

@@ -18,7 +18,9 @@ struct table {
 struct cursor {
 	sqlite3_vtab_cursor base; /* first */
 	struct sql_place place;
-	const struct sql_row *row; /* NULL: after the last */
+	const struct sql_row *row;   /* NULL: after the last */
+	const struct sql_row **rows; /* in groups; NULL: in the order of their times */
+	size_t n, at;
 	sqlite3_int64 number;
 };
 
@@ -131,7 +133,7 @@ static void result_field(
 	} else if (field->kind == ATTAR_FIELD_STRING) {
 		bytes = attar_field_string(field, raw, size, &n);
 		if (bytes)
-			sqlite3_result_text(context, bytes, (int)n, SQLITE_TRANSIENT);
+			sqlite3_result_text(context, bytes, (int)n, SQLITE_STATIC);
 	} else if (attar_field_number_type(field, &type) && type.is_array) {
 		result_array(context, field, &type, raw, size);
 	} else if (attar_field_number_type(field, &type) && type.is_float) {
@@ -141,7 +143,7 @@ static void result_field(
 	} else {
 		bytes = attar_field_bytes(field, raw, size, &n);
 		if (bytes)
-			sqlite3_result_blob(context, bytes, (int)n, SQLITE_TRANSIENT);
+			sqlite3_result_blob(context, bytes, (int)n, SQLITE_STATIC);
 	}
 }
 
@@ -246,8 +248,7 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		result_known(context, row->tid);
 		break;
 	case COMM:
-		sqlite3_result_text(
-			context, sql_row_comm(row), (int)row->comm_size, SQLITE_TRANSIENT);
+		sqlite3_result_text(context, sql_row_comm(row), (int)row->comm_size, SQLITE_STATIC);
 		break;
 	case PERIOD:
 		sqlite3_result_int64(context, (sqlite3_int64)row->period);
@@ -268,6 +269,68 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		result_field(context, sql_table_field(t->of, (size_t)column), row);
 	}
 	return SQLITE_OK;
+}
+
+/* ---- values of groups ---- */
+
+bool sql_table_is_comm(size_t column)
+{
+	return column == COMM;
+}
+
+bool sql_table_is_of_fields(size_t column)
+{
+	return column == LINE || column >= COMMON;
+}
+
+bool sql_table_has_value(const struct sql_table *table, size_t column)
+{
+	if (column < COMMON)
+		return column != TIME && column != STACK && column != LINE;
+	return sql_table_field(table, column)->kind == ATTAR_FIELD_NUMBER ||
+	       sql_table_field(table, column)->kind == ATTAR_FIELD_STRING;
+}
+
+static struct sql_value known(int32_t number)
+{
+	return (struct sql_value){.is_null = number < 0, .number = number};
+}
+
+static struct sql_value field_value(const struct attar_field *field, const struct sql_row *row)
+{
+	const void *raw = sql_row_raw(row);
+	struct sql_value v = {0};
+
+	if (field->kind == ATTAR_FIELD_NUMBER) {
+		v.number = attar_field_i64(field, raw, row->raw_size);
+	} else {
+		v.text = attar_field_string(field, raw, row->raw_size, &v.n);
+		v.is_null = !v.text;
+	}
+	return v;
+}
+
+struct sql_value sql_table_value(
+	const struct sql_table *table, size_t column, const struct sql_row *row)
+{
+	switch (column) {
+	case CPU:
+		return known(row->cpu);
+	case PID:
+		return known(row->pid);
+	case TID:
+		return known(row->tid);
+	case COMM:
+		return (struct sql_value){.text = sql_row_comm(row), .n = row->comm_size};
+	case PERIOD:
+		return (struct sql_value){.number = (int64_t)row->period};
+	case IP:
+		return (struct sql_value){.number = (int64_t)row->ip};
+	case ADDR:
+		return (struct sql_value){.number = (int64_t)row->addr};
+	default:
+		return field_value(sql_table_field(table, column), row);
+	}
 }
 
 /* ---- the module ---- */
@@ -339,11 +402,12 @@ static int on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 
 static int on_close(sqlite3_vtab_cursor *cursor)
 {
+	free(((struct cursor *)cursor)->rows);
 	free(cursor);
 	return SQLITE_OK;
 }
 
-static bool is_needed(const struct sql_table *table, const struct sql_row *row)
+bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row)
 {
 	struct attar_expr_record record = {.raw = sql_row_raw(row), .raw_size = row->raw_size};
 
@@ -355,10 +419,14 @@ static int on_next(sqlite3_vtab_cursor *base)
 	const struct table *t = (const struct table *)base->pVtab;
 	struct cursor *c = (struct cursor *)base;
 
+	c->number++;
+	if (c->rows) {
+		c->row = c->at < c->n ? c->rows[c->at++] : NULL;
+		return SQLITE_OK;
+	}
 	do {
 		c->row = sql_rows_next(&t->of->rows, &c->place);
-	} while (c->row && t->db->opts.is_filtered && !is_needed(t->of, c->row));
-	c->number++;
+	} while (c->row && t->db->opts.is_filtered && !sql_table_is_needed(t->of, c->row));
 	return SQLITE_OK;
 }
 
@@ -366,7 +434,18 @@ static int on_filter(
 	sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
+	const struct table *t = (const struct table *)base->pVtab;
+	const struct sql_scan *scan = text ? sql_scan_find(t->db, text) : NULL;
 
+	free(c->rows);
+	c->rows = NULL;
+	if (scan && scan->n_group) {
+		c->rows = sql_group(
+			t->of, scan->group, scan->n_group, t->db->opts.is_filtered, &c->n);
+		if (!c->rows)
+			return SQLITE_NOMEM;
+	}
+	c->at = 0;
 	c->place = (struct sql_place){0};
 	c->number = 0;
 	return on_next(base);

@@ -78,6 +78,36 @@ def test_aggregates_joins_and_several_statements(script):
 
 
 @pytest.mark.parallel
+@pytest.mark.parametrize('columns, is_grouped', [
+    ('comm', True), ('prio, comm', True), ('_comm', True), ('cpu, tid, pid', True),
+    ('time', False), ('stack', False), ('comm, tid, pid, prio, cpu', False), ('prio / 2', False)])
+def test_groups_without_sorting(script, columns, is_grouped):
+    """The order of the groups is that of ordinary tables, with which --verify compares."""
+    text = f'SELECT {columns}, count(*), sum(prio), max(_pid) FROM sched_wakeup GROUP BY {columns}'
+    query(script, text)
+    plan, = query(script, f'EXPLAIN QUERY PLAN {text}')
+    assert ('in groups of ' in plan[0][3]) is is_grouped
+    assert ('USE TEMP B-TREE FOR GROUP BY' in str(plan)) is not is_grouped
+
+
+@pytest.mark.parallel
+def test_many_groups_with_null_and_empty_values(tmp_path):
+    path = tmp_path / 'groups.script'
+    path.write_text('# attar script\nevent a:b n:s64 s:string\n' + ''.join(
+        f'1.{i:09d} 0 {i % 7}/{i % 11} c{i % 3} a:b n={i * 7919 % 5003 - 2500}'
+        f' s={"" if i % 5 else "x" * (i % 23)}\n' for i in range(20000)))
+    for columns in 'n', 's', 's, n', 'comm, pid, tid, s':
+        query(path, f'SELECT {columns}, count(*), sum(n), min(time) FROM b GROUP BY {columns}')
+    assert query(path, 'SELECT max(c) FROM (SELECT count(*) c FROM b GROUP BY n)') == [[[4]]]
+
+
+@pytest.mark.parallel
+def test_row_numbers_are_those_of_time(script):
+    rows, = query(script, 'SELECT comm, max(rowid) FROM sched_wakeup GROUP BY comm')
+    assert rows == [['sleeper', 2], ['worker', 3]]
+
+
+@pytest.mark.parallel
 def test_no_rows(script):
     assert query(script, 'SELECT tid FROM sched_wakeup WHERE prio > 99') == [[]]
 
