@@ -9,6 +9,7 @@
 	X(blktrace)                                                                                \
 	X(bpf_kvm_exit)                                                                            \
 	X(breakpoint)                                                                              \
+	X(cachestat)                                                                               \
 	X(cpu_util)                                                                                \
 	X(event_care)                                                                              \
 	X(execsnoop)                                                                               \
