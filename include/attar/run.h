@@ -55,7 +55,8 @@ struct attar_profiler {
 	const char *name, *group;
 	const char *summary; /* one line, begins in lower case, no full stop */
 	unsigned uses;       /* enum attar_uses: additional common options, and output */
-	const char *needs;   /* required checks of `attar doctor`, comma-separated */
+	/* Checks of `attar doctor`, comma-separated; "!" after one: without it nothing works. */
+	const char *needs;
 	size_t self_size;    /* bytes of the state that the run allocates, zeroed */
 	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
 	const struct attar_example *examples; /* ends with a NULL command */

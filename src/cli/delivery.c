@@ -161,6 +161,20 @@ static void report_cpus(struct finding *f, const struct probe *p,
 	if (busy.len)
 		buf_printf(&f->detail, "%snot checked, because busy: %s", lossy.len ? "; " : "",
 			buf_text(&busy));
+	if (busy.len && !lossy.len) {
+		f->state = CHECK_DEGRADED;
+		buf_str(&f->remedy, "run 'attar doctor' again while these CPUs are less busy");
+	}
+}
+
+static void add_open_remedy(struct buf *remedy)
+{
+	struct buf missing _cleanup_(buf_done) = {0};
+
+	if (list_missing_capabilities(&missing, NULL))
+		add_setcap(remedy);
+	else
+		buf_str(remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
 }
 
 void check_delivery(struct finding *f)
@@ -169,7 +183,9 @@ void check_delivery(struct finding *f)
 	struct probe p = {0};
 
 	if (open_probe(&p) < 0) {
+		f->state = CHECK_DEGRADED;
 		buf_str(&f->detail, "not checked: sched:sched_wakeup cannot be opened system-wide");
+		add_open_remedy(&f->remedy);
 	} else {
 		size_t n;
 

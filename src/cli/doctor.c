@@ -47,6 +47,17 @@ static void finding_done(struct finding *f)
 	buf_done(&f->remedy);
 }
 
+/* What the profiler loses by the finding: of a check with "!" after its name everything. */
+static enum check_state weigh(const struct attar_profiler *p, const struct check *check,
+	const struct finding *finding)
+{
+	const char *at = p->needs ? strstr(p->needs, check->name) : NULL;
+
+	if (!at || finding->state == CHECK_READY)
+		return CHECK_READY;
+	return at[strlen(check->name)] == '!' ? CHECK_BLOCKED : finding->state;
+}
+
 /* The state of a profiler is the worst state of the checks that it depends on. */
 static void add_profiler(struct attar_section *t, bool json, const struct attar_profiler *p,
 	const struct finding *findings)
@@ -54,16 +65,16 @@ static void add_profiler(struct attar_section *t, bool json, const struct attar_
 	struct finding f = {0};
 
 	for (size_t i = 0; checks[i].name; i++) {
-		bool needs = p->needs && strstr(p->needs, checks[i].name);
+		enum check_state state = weigh(p, &checks[i], &findings[i]);
+		const char *remedy = buf_text(&findings[i].remedy);
 
-		if (!needs || findings[i].state == CHECK_READY)
+		if (state == CHECK_READY)
 			continue;
-		f.state = MAX(f.state, findings[i].state);
+		f.state = MAX(f.state, state);
 		buf_printf(&f.detail, "%s%s (%s)", f.detail.len ? "; " : "without ",
 			checks[i].gives, checks[i].name);
-		if (findings[i].state == CHECK_BLOCKED)
-			buf_printf(&f.remedy, "%s%s", f.remedy.len ? "; " : "",
-				buf_text(&findings[i].remedy));
+		if (state == CHECK_BLOCKED && !strstr(buf_text(&f.remedy), remedy))
+			buf_printf(&f.remedy, "%s%s", f.remedy.len ? "; " : "", remedy);
 	}
 	add_row(t, json, p->name, p->summary, &f);
 	finding_done(&f);

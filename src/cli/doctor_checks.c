@@ -47,6 +47,7 @@ static int try_event(uint32_t type, uint64_t config, pid_t pid, int cpu, bool us
 
 /* ---- capabilities and permissions ---- */
 
+/* CAP_SYS_ADMIN is needed where the kernel refuses uprobes without it. */
 static const struct capability {
 	const char *name;
 	int number;
@@ -57,30 +58,71 @@ static const struct capability {
 	{"cap_syslog", CAP_SYSLOG, "kernel symbols"},
 	{"cap_dac_read_search", CAP_DAC_READ_SEARCH, "tracepoints"},
 	{"cap_bpf", CAP_BPF, "BPF"},
+	{"cap_sys_admin", CAP_SYS_ADMIN, "uprobes"},
 };
 
-static bool has_capability(int number)
+/* Whether the kernel refuses all probes of the PMU, "kprobe" or "uprobe", to this process. */
+static bool probes_are_refused(const char *kind)
+{
+	/* An address that cannot be read: the kernel looks at it after the capabilities. */
+	union uapi_attr attr = {.attr = {.disabled = 1, .config1 = 1}};
+	char path[128];
+	int64_t type;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
+	if (file_read_i64(path, &type) < 0)
+		return false;
+	attr.attr.type = (uint32_t)type;
+	fd = open_event(&attr, 0, -1, -1, 0);
+	if (fd >= 0)
+		close(fd);
+	return fd == -EACCES || fd == -EPERM;
+}
+
+static bool is_missing(const struct capability *c)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
+	uint32_t admin;
 
 	if (kernel_get()->user_namespace || syscall(SYS_capget, &header, data) < 0)
-		return false;
-	return (data[number / 32].effective >> (number % 32) & 1) ||
-	       (number >= CAP_PERFMON && data[0].effective >> CAP_SYS_ADMIN & 1);
+		return c->number != CAP_SYS_ADMIN || probes_are_refused("uprobe");
+	admin = data[0].effective >> CAP_SYS_ADMIN & 1;
+	if (c->number == CAP_SYS_ADMIN)
+		return !admin && probes_are_refused("uprobe");
+	return !(data[c->number / 32].effective >> (c->number % 32) & 1) &&
+	       !(c->number >= CAP_PERFMON && admin);
 }
 
-/* Appends "setcap CAPABILITIES=ep FILE", where FILE is the running program. */
-static void add_setcap(struct buf *b, const char *names)
+bool list_missing_capabilities(struct buf *names, struct buf *detail)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
+		const struct capability *c = &capabilities[i];
+
+		if (!is_missing(c))
+			continue;
+		buf_printf(names, "%s%s", names->len ? "," : "", c->name);
+		if (detail)
+			buf_printf(detail, "%s%s (%s)", detail->len ? ", " : "without ", c->name,
+				c->gives);
+	}
+	return names->len > 0;
+}
+
+void add_setcap(struct buf *b)
+{
+	struct buf names _cleanup_(buf_done) = {0};
 	char program[4096];
 
-	if (kernel_get()->user_namespace) {
-		buf_printf(b, "run it outside this user namespace, with %s", names);
-		return;
+	if (!list_missing_capabilities(&names, NULL)) {
+		buf_str(b, "run attar as root");
+	} else if (kernel_get()->user_namespace) {
+		buf_printf(b, "run it outside this user namespace, with %s", buf_text(&names));
+	} else {
+		file_of_program(program, sizeof(program));
+		buf_printf(b, "setcap %s=ep %s", buf_text(&names), program);
 	}
-	file_of_program(program, sizeof(program));
-	buf_printf(b, "setcap %s=ep %s", names, program);
 }
 
 /* Whether the check needs /proc or /sys (`where`) and it is not mounted. */
@@ -121,7 +163,7 @@ static void add_refusal(struct finding *f, int error)
 		buf_str(&f->remedy, "allow perf events in the policy of the security module");
 		return;
 	}
-	add_setcap(&f->remedy, "cap_perfmon");
+	add_setcap(&f->remedy);
 	buf_str(&f->remedy, " (or, for all users: sysctl kernel.perf_event_paranoid=2)");
 }
 
@@ -169,26 +211,19 @@ static void check_paranoid(struct finding *f)
 	if (level < 0)
 		return;
 	f->state = level > 2 && try_own_code() < 0 ? CHECK_BLOCKED : CHECK_DEGRADED;
-	add_setcap(&f->remedy, "cap_perfmon");
+	add_setcap(&f->remedy);
 }
 
 static void check_capabilities(struct finding *f)
 {
 	struct buf missing _cleanup_(buf_done) = {0};
 
-	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
-		if (has_capability(capabilities[i].number))
-			continue;
-		buf_printf(&missing, "%s%s", missing.len ? "," : "", capabilities[i].name);
-		buf_printf(&f->detail, "%s%s (%s)", f->detail.len ? ", " : "without ",
-			capabilities[i].name, capabilities[i].gives);
-	}
-	if (!missing.len) {
+	if (!list_missing_capabilities(&missing, &f->detail)) {
 		found(f, CHECK_READY, "all capabilities that attar uses");
 		return;
 	}
 	f->state = CHECK_DEGRADED;
-	add_setcap(&f->remedy, buf_text(&missing));
+	add_setcap(&f->remedy);
 }
 
 static void check_system_wide(struct finding *f)
@@ -201,7 +236,7 @@ static void check_system_wide(struct finding *f)
 		found(f, CHECK_DEGRADED, "only this user's processes, in user and kernel mode");
 	else
 		found(f, CHECK_DEGRADED, "only user code of this user's processes");
-	add_setcap(&f->remedy, "cap_perfmon,cap_sys_ptrace");
+	add_setcap(&f->remedy);
 }
 
 static void check_seccomp(struct finding *f)
@@ -233,6 +268,27 @@ static void check_pmu(struct finding *f)
 	buf_str(&f->remedy,
 		"use a machine with a PMU, or a virtual machine whose host passes the PMU through"
 		" (KVM: -cpu host,pmu=on)");
+}
+
+/* As the profilers ldlat-loads and ldlat-stores choose their event. */
+static void check_memory_accesses(struct finding *f)
+{
+	static const char *const samplers[] = {
+		"ibs_op", "cpu/events/mem-loads", "cpu_core/events/mem-loads"};
+	char path[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(samplers); i++) {
+		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s", samplers[i]);
+		if (access(path, F_OK) == 0) {
+			buf_printf(&f->detail, "the CPU samples them (%s)", samplers[i]);
+			return;
+		}
+	}
+	if (is_not_mounted(f, "/sys", MOUNT_SYS))
+		return;
+	found(f, CHECK_DEGRADED, "needs PEBS of Intel (mem-loads) or IBS of AMD (ibs_op)");
+	buf_str(&f->remedy,
+		"use a machine whose CPU has one of them: most virtual machines have neither");
 }
 
 /*
@@ -278,10 +334,9 @@ static void check_kernel_symbols(struct finding *f)
 	buf_printf(&f->detail,
 		"/proc/kallsyms hides addresses (kernel.kptr_restrict is %lld): no kernel symbols",
 		(long long)restricted);
-	if (restricted < 2)
-		add_setcap(&f->remedy, "cap_syslog");
-	else
-		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1, and give attar cap_syslog");
+	if (restricted > 1)
+		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1; ");
+	add_setcap(&f->remedy);
 }
 
 static void no_tracefs(struct finding *f, int error)
@@ -341,6 +396,11 @@ static void check_probe_pmu(struct finding *f, const char *kind, const char *con
 	char path[128];
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
+	if (probes_are_refused(kind)) {
+		found(f, CHECK_DEGRADED, "the kernel refuses to open them without capabilities");
+		add_setcap(&f->remedy);
+		return;
+	}
 	if (access(path, R_OK) == 0) {
 		found(f, CHECK_READY, "the kernel has a PMU for them");
 		return;
@@ -394,7 +454,7 @@ static void check_bpf(struct finding *f)
 		if (errno == ENOSYS)
 			buf_str(&f->remedy, "use a kernel with CONFIG_BPF_SYSCALL=y");
 		else
-			add_setcap(&f->remedy, "cap_bpf,cap_perfmon");
+			add_setcap(&f->remedy);
 	}
 }
 
@@ -516,6 +576,7 @@ const struct check checks[CHECKS_MAX] = {
 	{"seccomp", "the perf_event_open(2) system call", check_seccomp},
 	{"whole system", "other users' processes, the kernel", check_system_wide},
 	{"hardware counters", "cycles, instructions, cache misses", check_pmu},
+	{"memory accesses", "samples of loads and stores by PEBS or IBS", check_memory_accesses},
 	{"kernel names", "names of kernel functions", check_kernel_symbols},
 	{"tracefs", "tracepoints", check_tracefs},
 	{"delivery", "samples of events on idle CPUs", check_delivery},

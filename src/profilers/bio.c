@@ -251,7 +251,7 @@ static const struct attar_example bitesize_examples[] = {
 	{"bitesize --duration 10s", "of all requests in 10 seconds"}, {0}};
 
 #define BIO                                                                                        \
-	.group = "Disks and files", .needs = "perf events, whole system, tracefs",                 \
+	.group = "Disks and files", .needs = "perf events, whole system, tracefs!",                \
 	.self_size = sizeof(struct bio), .lost = block_on_lost, .close = bio_close
 
 const struct attar_profiler profiler_biolatency = {

@@ -246,7 +246,7 @@ EXAMPLES(tlbstat, "four CPUs while a command runs")
 		.group = "Counting",                                                               \
 		.summary = (summary_),                                                             \
 		.uses = ATTAR_USES_INPUT,                                                          \
-		.needs = "perf events, whole system, hardware counters",                           \
+		.needs = "perf events, whole system, hardware counters!",                          \
 		.self_size = sizeof(struct hwstat),                                                \
 		.options = options,                                                                \
 		.examples = examples_of_##name_,                                                   \

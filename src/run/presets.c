@@ -157,6 +157,27 @@ static bool is_name(const char *name)
 	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(name);
 }
 
+/* Whether it has ":name_of_event", as tracepoints and USDT probes do; modifiers have no "_". */
+static bool names_tracepoint(const char *word)
+{
+	while ((word = strchr(word, ':'))) {
+		size_t n = strspn(++word, "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+		if (memchr(word, '_', n))
+			return true;
+	}
+	return false;
+}
+
+/* Profilers of events that the user chooses can do without tracepoints; presets of them cannot. */
+static const char *needs_of(const struct preset *p, const struct attar_profiler *base)
+{
+	for (const char *const *word = p->words + 1; *word; word++)
+		if (names_tracepoint(*word))
+			return "perf events, whole system, tracefs!";
+	return base->needs;
+}
+
 /* Takes everything but name, group, summary and examples from the profiler that it runs. */
 static int complete(struct preset *p)
 {
@@ -181,6 +202,7 @@ static int complete(struct preset *p)
 	p->pub.summary = own.summary;
 	p->pub.examples = p->examples;
 	p->pub.preset = p->words + 1;
+	p->pub.needs = needs_of(p, base);
 	return 0;
 }
 

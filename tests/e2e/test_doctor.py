@@ -73,6 +73,55 @@ def test_suggested_fixes_work(program, sysctl):
         subprocess.run(['setcap', '-r', program], check=True)
 
 
+def test_every_setcap_gives_all_that_is_missing(program, sysctl):
+    """setcap replaces the whole set: to follow several fixes in order must lose nothing."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    sysctl('kernel.kptr_restrict', 1)
+    system, profilers = examine(as_user(program))
+    missing = system['capabilities']
+    fixes = {one['remedy'] for one in [*system.values(), *profilers.values()]
+             if 'setcap' in one['remedy']}
+    assert fixes == {missing['remedy']}, fixes
+    for name in ('cap_perfmon', 'cap_sys_ptrace', 'cap_syslog', 'cap_dac_read_search', 'cap_bpf'):
+        assert name in missing['remedy'] and name in missing['found'], missing
+    assert ('cap_sys_admin' in missing['remedy']) == (system['uprobes']['state'] == 'DEGRADED')
+
+
+def test_uprobes_are_not_ready_if_they_are_refused(program, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    row = examine(as_user(program))[0]['uprobes']
+    done = run(*UNPRIVILEGED, program, 'stat', '-e', 'uprobe:main@"/bin/true"', '--', 'true',
+               program='setpriv')
+    if 'uprobes require' in done.stderr:
+        assert (row['state'], row['found']) == (
+            'DEGRADED', 'the kernel refuses to open them without capabilities')
+
+
+def test_profilers_that_cannot_run_are_blocked(program, sysctl):
+    """What doctor calls BLOCKED fails, and what it does not call so runs."""
+    sysctl('kernel.perf_event_paranoid', 2)
+    root, user = examine(run('doctor', '--json')), examine(as_user(program))
+    for name in ('hwstat', 'llcstat', 'tlbstat', 'split-lock', 'ldlat-loads', 'ldlat-stores'):
+        done = run(name, '-d', '10ms')
+        assert (root[1][name]['state'] == 'BLOCKED') == (done.returncode == 4), root[1][name]
+    if root[1]['ldlat-loads']['state'] == 'BLOCKED':
+        assert root[1]['ldlat-loads']['found'] == \
+            'without samples of loads and stores by PEBS or IBS (memory accesses)'
+    for name in ('biolatency', 'cpudist', 'execsnoop', 'offcpu', 'watchdog'):
+        done = run(*UNPRIVILEGED, program, name, '--', 'true', program='setpriv')
+        assert done.returncode == 3, done.stderr
+        assert user[1][name]['state'] == 'BLOCKED' and user[1][name]['remedy'], user[1][name]
+    for name in ('profile', 'stat', 'page-faults'):
+        done = run(*UNPRIVILEGED, program, name, '--', 'true', program='setpriv')
+        assert (done.returncode, user[1][name]['state']) == (0, 'DEGRADED')
+
+
+def test_delivery_is_not_ready_if_it_was_not_checked(program, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    row = examine(as_user(program))[0]['delivery']
+    assert row['found'].startswith('not checked: ') and row['state'] == 'DEGRADED', row
+
+
 def test_profilers_list_what_a_user_lacks(program, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     system, profilers = examine(as_user(program))
@@ -237,7 +286,8 @@ def test_text_output(program, sysctl):
     sysctl('kernel.perf_event_paranoid', 2)
     done = run(*UNPRIVILEGED, program, 'doctor', program='setpriv')
     assert done.returncode == 0
-    assert f'        fix: setcap cap_perfmon=ep {program}\n' in done.stdout
+    assert '        fix: setcap cap_perfmon,cap_sys_ptrace,cap_syslog,' in done.stdout
+    assert f'=ep {program}\n' in done.stdout
 
 
 def test_invalid_arguments_are_refused():
