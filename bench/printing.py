@@ -25,6 +25,7 @@ def cost(bench, rate, *command):
 
 def attar(bench, extension, pages, rate):
     out = bench.scratch / f'events.{extension}'
+    out.unlink(missing_ok=True)  # to empty a large file takes time, while events arrive
     cpu = cost(bench, rate, bench.attar, 'trace', '-q', '-m', pages, '-o', out, '-e',
                f'raw_syscalls:sys_enter/id=={FILTER}/')
     return cpu, out
