@@ -124,6 +124,13 @@ bool printer_has_room(struct printer *p)
 	return !p->former || unsent(p) <= WAITING_MAX;
 }
 
+bool printer_is_ready(struct printer *p)
+{
+	if (p->former && unsent(p) > WAITING_MAX / 2)
+		push(p, 0, 0);
+	return !p->former || unsent(p) <= WAITING_MAX / 2;
+}
+
 void printer_push(struct printer *p)
 {
 	if (p->former)

@@ -2,7 +2,8 @@
 /*
  * Non-blocking stdout during a run: a stalled reader (a pipe to a busy program, a terminal after
  * Ctrl-S) must not keep attar from reading its rings. Text that the reader does not accept is
- * buffered up to a limit; beyond it, the caller drops output.
+ * buffered up to a limit; half way, the caller keeps lines in the run's buffer, and beyond it, drops
+ * output.
  *
  *	printer_open(&p);            stdout no longer blocks
  *	printer_has_room(&p)         before each report or batch of lines: print it?
@@ -32,6 +33,9 @@ void printer_open(struct printer *p);
 
 /* True if the buffer has space; waits briefly for a slow reader unless it has stalled. */
 bool printer_has_room(struct printer *p);
+
+/* True if the reader has accepted most of the text: batches of lines need not wait. */
+bool printer_is_ready(struct printer *p);
 
 /* Writes as much as the reader accepts now. */
 void printer_push(struct printer *p);

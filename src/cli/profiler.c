@@ -46,6 +46,19 @@ static bool records_to_stdout(const struct attar_run *run)
 	return attar_run_get_recorded(run, &recorded) && !strcmp(recorded.path, "-");
 }
 
+/* Rings are filling. A recording, and a run that has ended, wait for the reader of stdout. */
+static bool is_live(const struct attar_run *run)
+{
+	return attar_run_is_live(run) && !attar_run_ended(run);
+}
+
+static bool is_ready(void *ctx)
+{
+	struct session *s = ctx;
+
+	return !is_live(s->run) || printer_is_ready(&s->outputs.printer);
+}
+
 /* A failed output ends the run; the others receive the results so far. */
 static int take_report(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {
@@ -56,7 +69,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 		return 0;
 
 	console_clear();
-	s->outputs.live = !attar_run_ended(s->run);
+	s->outputs.live = is_live(s->run);
 	r = outputs_draw(&s->outputs, report, scope, attar_run_interval(s->run) != 0);
 	if (r == 0 || !outputs_remain(&s->outputs))
 		return r;
@@ -144,6 +157,7 @@ static int go(struct session *s, char *const *command, const char *line)
 		.report = take_report,
 		.progress = console_progress,
 		.turn = take_turn,
+		.ready = is_ready,
 		.opening = console_opening,
 		.prepare = prepare_command};
 	int r = outputs_open(&s->outputs, s->run, &s->options, line);

@@ -171,8 +171,16 @@ int lines_make_room(struct attar_run *run)
 	return 0;
 }
 
+bool lines_can_show(const struct attar_run *run)
+{
+	return lines_are_queued(&run->lines) &&
+	       (!run->hooks.ready || run->hooks.ready(run->hooks.ctx));
+}
+
 int lines_show_next(struct attar_run *run)
 {
+	if (run->hooks.ready && !run->hooks.ready(run->hooks.ctx))
+		return 0;
 	int r = lines_are_queued(&run->lines) || run->lines.holds ? 0 : lines_close(run);
 
 	return r < 0 ? r : lines_show_oldest(run);

@@ -3,9 +3,10 @@
  * Rows of single events, which are shown as they occur instead of with the next report.
  *
  * Rings are read first: rows wait in batches, each a report of its own, and one batch is shown
- * whenever the rings are empty. Reports of intervals wait behind the rows of their interval. When
- * the batches have reached the size of --buffer, a batch is shown before the rings are read on, and
- * the kernel counts what it cannot store meanwhile.
+ * whenever the rings are empty and the reader of the output accepts it. Reports of intervals wait
+ * behind the rows of their interval. When the batches have reached the size of --buffer, a batch is
+ * shown before the rings are read on: the kernel counts what it cannot store meanwhile, and the
+ * command what a stalled reader does not accept.
  *
  * In a flight recorder that holds lines (run/flight.h), only what was released is shown, and the
  * oldest batch is dropped instead when the buffer is full.
@@ -51,6 +52,9 @@ static inline bool lines_are_queued(const struct run_lines *lines)
 	return lines->shown < (lines->holds ? lines->released : lines->queue.n);
 }
 
+/* Whether batches can be shown, and their reader accepts them: attar_run_hooks.ready. */
+bool lines_can_show(const struct attar_run *run);
+
 /* Whether batches wait to be released. */
 static inline bool lines_hold_some(const struct run_lines *lines)
 {
@@ -66,7 +70,7 @@ int lines_make_room(struct attar_run *run);
 /* Shows the oldest batch of the queue, if there is one; 0, or the error of the hook. */
 int lines_show_oldest(struct attar_run *run);
 
-/* The rings are empty: shows the oldest batch, or the newest rows. */
+/* The rings are empty: shows the oldest batch, or the newest rows, if the reader accepts them. */
 int lines_show_next(struct attar_run *run);
 
 /* Shows everything, with holds everything that was released. */

@@ -385,7 +385,7 @@ static int turn(struct attar_run *run, int timeout_ms)
 	run_poll_clear(&run->poll);
 	if (attar_target_ended(run->target) || (end && now >= end))
 		return 0;
-	ms = lines_are_queued(&run->lines) ? 0 : wait_ms(now, earliest(end, run->clock.tick));
+	ms = lines_can_show(run) ? 0 : wait_ms(now, earliest(end, run->clock.tick));
 	r = wait_for(run, timeout_ms < 0 ? ms : MIN(ms, timeout_ms));
 	run->stop.seen = r == 2;
 	return r < 0 || r == 2 ? MIN(r, 0) : work(run);

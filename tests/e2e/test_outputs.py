@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from command import ATTAR, Profile, has, run, share_is, workload
+from command import ATTAR, Profile, has, run, share_is, wait_until, workload
 from faults import sanitized
 
 pytestmark = pytest.mark.quick
@@ -258,14 +258,14 @@ def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
     busy = spawn(workload('split7030'), 1000000)
     out, text = tmp_path / 'all.csv', tmp_path / 'text'
     done = run('-c', f'{ATTAR} profile -F 20000 --print-samples -g -p {busy.pid} -N 40000 -d 100s '
-                     f'-o {out} --format {form} | '
+                     f'-o {out} --format {form} --buffer 1M | '
                      f'(until [ "$(stat -c %s {out})" -gt 6000000 ]; do sleep 0.1; done; cat '
                      f'>{text})', program='bash',
                timeout=120)
     assert done.returncode == 0, done.stderr
     found = text.read_text()
     printed, missed = printed_and_missed(form, found, done.stderr)
-    warned = re.search(r'^attar: the reader of stdout was too slow: (\d+) lines were not printed$',
+    warned = re.search(r'^attar: the reader of stdout was too slow: (\d+) lines were not printed; ',
                        done.stderr, re.M)
     assert out.read_text().count(',cpu-clock,') == printed + missed == 40000
     assert missed > 1000 and done.stderr.count('too slow') == 1
@@ -273,6 +273,34 @@ def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
     if form == 'text':
         lost = re.search(r'^[\d,]+ samples seen, ([\d,]+) lost', found, re.M)[1]
         assert int(lost.replace(',', '')) < 600
+
+
+FLOOD = 100000
+
+
+@pytest.mark.parametrize('source', ['buffer', 'recording'])
+def test_lines_wait_for_a_slow_reader(root, tmp_path, source):
+    """Lines wait in a buffer that is large enough; a recording needs none."""
+    go, text, over = (tmp_path / name for name in ('go', 'text', 'over'))
+    events = ['-m', '8192', '-e', 'syscalls:sys_enter_getppid', '--', 'sh', '-c',
+              f'{workload("flood")} {FLOOD} >/dev/null; : >{over}']
+    if source == 'recording':
+        data = tmp_path / 'flood.data'
+        assert run('record', '-q', '-o', data, *events).returncode == 0
+        words = ['--input', data]
+    else:
+        words = ['--buffer', '256M', *events]
+    os.mkfifo(go)
+    reader = subprocess.Popen(['sh', '-c', f'read _ <{go}; exec cat >{text}'],
+                              stdin=subprocess.PIPE)
+    attar = subprocess.Popen([ATTAR, 'trace', *map(str, words)], stdout=reader.stdin,
+                             stderr=subprocess.PIPE, text=True)
+    reader.stdin.close()
+    wait_until(over.exists, 'the program has made all calls, and no line was read')
+    go.write_text('go\n')
+    errors = attar.communicate(timeout=60)[1]
+    assert (attar.returncode, reader.wait(60), errors.count('slow')) == (0, 0, 0)
+    assert len(re.findall(' flood .* syscalls:sys_enter_getppid', text.read_text())) == FLOOD
 
 
 def test_stopped_terminal_does_not_block_rings(spawn):
