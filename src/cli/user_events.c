@@ -338,7 +338,7 @@ static int list(const char *pattern, uint64_t duration_ns, bool json)
 	if (r == 0) {
 		report_none(&u);
 		fill(&u, report);
-		status = print_report(report, json, true);
+		status = print_report(report, json, false);
 	} else {
 		status = report_error(status_of(r));
 	}

@@ -371,6 +371,23 @@ def test_user_events_lists_and_counts(no_kernel, emitter):
     assert 0 < rows['e2e_tick']['count'] <= elapsed_ms  # at most one per millisecond
 
 
+def test_overwritten_events_are_remarked(no_kernel, emitter, spawn):
+    """attar stops while a program writes more events than its memory holds."""
+    program = emitter('flood', 500000)
+    attar = spawn(ATTAR, 'user-events', 'e2e_tick', '-d', '5s', stdout=-1, text=True)
+    wait_until(lambda: listeners(program.pid), 'attar listens')
+    attar.send_signal(signal.SIGSTOP)
+    written = ended(program)
+    attar.send_signal(signal.SIGCONT)
+    text = attar.communicate(timeout=30)[0]
+    count = re.search(rf'^user_events:e2e_tick +shm +emit +{program.pid} +([\d,]+)|'
+                      rf'^e2e_tick +shm +emit +{program.pid} +([\d,]+)', text, re.M)
+    lost = re.search(r'^note: (\d+) events of programs were overwritten before they were counted$',
+                     text, re.M)
+    assert count and lost, text
+    assert int((count[1] or count[2]).replace(',', '')) + int(lost[1]) == written
+
+
 def test_watch_needs_a_name(root):
     done = run('user-events', 'watch', '-h')
     assert done.returncode == 2 and done.stderr.startswith('attar: user-events: invalid argument ')
