@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The event for CPU sampling: that of --event, else cycles, or cpu-clock without a PMU. */
 #include "base/check.h"
+#include "event/sample_attr.h"
 #include "perf/kernel.h"
 #include "run/run.h"
 
@@ -17,7 +18,7 @@ static int check_freq(const struct common_opts *o)
 		(unsigned long long)o->freq, (long long)k->max_sample_rate);
 }
 
-/* -e: one event of any kind; by default a tracepoint or probe is sampled each time it fires. */
+/* -e: one event of any kind; by default one with single occurrences is sampled at each of them. */
 static int add_named(
 	struct attar_run *run, bool stacks, struct perf_event_attr *attr, attar_event_fn *fn)
 {
@@ -34,7 +35,7 @@ static int add_named(
 	if (r < 0)
 		return r;
 	run_stack_attr(&run->opts, stacks, list->at, attr);
-	if (list->at->kind == ATTAR_EVENT_TRACEPOINT || list->at->kind == ATTAR_EVENT_PROBE) {
+	if (event_is_each(list->at)) {
 		attr->freq = 0;
 		attr->sample_period = 1;
 	}

