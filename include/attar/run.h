@@ -665,8 +665,8 @@ struct attar_run_hooks {
 	void (*prepare)(void *ctx);
 	bool need_tree; /* an output shows call trees only; implies want_tree */
 	/*
-	 * While it returns false, lines of single events wait in the buffer (--buffer), until that is
-	 * full or the run has ended. NULL: report() can always be called.
+	 * While it returns false, lines of single events wait in the buffer (--buffer), until that
+	 * is full or the run has ended. NULL: report() can always be called.
 	 */
 	bool (*ready)(void *ctx);
 };

@@ -329,8 +329,8 @@ static void report_missed(const struct outputs *o)
 		reports -= o->reports_noted;
 	}
 	if (lines)
-		log_warn("the reader of stdout was too slow: %llu lines were not printed; a file has "
-			 "all (-o FILE), a larger --buffer more",
+		log_warn("the reader of stdout was too slow: %llu lines were not printed; a file "
+			 "has all (-o FILE), a larger --buffer more",
 			(unsigned long long)lines);
 	if (reports)
 		log_warn("the reader of stdout was too slow: the reports of %llu intervals were "

@@ -2,8 +2,8 @@
 /*
  * Non-blocking stdout during a run: a stalled reader (a pipe to a busy program, a terminal after
  * Ctrl-S) must not keep attar from reading its rings. Text that the reader does not accept is
- * buffered up to a limit; half way, the caller keeps lines in the run's buffer, and beyond it, drops
- * output.
+ * buffered up to a limit; half way, the caller keeps lines in the run's buffer, and beyond it,
+ * drops output.
  *
  *	printer_open(&p);            stdout no longer blocks
  *	printer_has_room(&p)         before each report or batch of lines: print it?
