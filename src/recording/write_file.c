@@ -139,6 +139,10 @@ static bool is_record(enum data_feature feature)
 	       feature != FEATURE_SAMPLE_TIME && feature != FEATURE_CPU_TOPOLOGY;
 }
 
+/*
+ * Without a record for the end: its number would have to be the one after the last feature that the
+ * reading perf knows.
+ */
 static void put_feature_records(struct recording_writer *w, struct buf *b)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
@@ -156,9 +160,6 @@ static void put_feature_records(struct recording_writer *w, struct buf *b)
 		writer_put_u64(b, features[i]);
 		buf_add(b, contents.data, contents.len);
 	}
-	/* The end of the features. */
-	writer_put_header(b, RECORD_FEATURE, 0, sizeof(struct perf_event_header) + 8);
-	writer_put_u64(b, FEATURES);
 }
 
 static void put_tracing_data_record(struct recording_writer *w, struct buf *b)

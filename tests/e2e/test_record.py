@@ -85,6 +85,14 @@ def test_pipe_to_perf(tmp_path):
     assert Counter(done.stdout.split()) == {'flood': CALLS}, done.stderr
 
 
+def test_pipe_to_perf_report(tmp_path):
+    line = (f'{ATTAR} record -o - -m 1024 -e {GETPPID} -- {workload("flood")} {CALLS} '
+            f'| perf report --stdio -n -F sample,comm -i -')
+    done = subprocess.run(line, shell=True, text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0 and 'failed' not in done.stderr, done.stderr
+    assert re.search(rf'^ +{CALLS} +flood', done.stdout, re.M), done.stdout
+
+
 def sampling(path, *args):
     started = subprocess.Popen([ATTAR, 'record', '-q', '-o', path, *args],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
