@@ -209,8 +209,23 @@ void outputs_resize(struct outputs *o)
 			attar_renderer_resize(out->renderer, opts.columns, opts.lines);
 }
 
+/* Each failure has one line: the former one is reported before this one takes its place. */
+static void keep_failure(struct outputs *o)
+{
+	struct buf text = {0};
+
+	buf_str(&text, attar_error());
+	if (o->failure.len && strcmp(buf_text(&o->failure), buf_text(&text)) != 0) {
+		attar_fail(-EIO, "%s", buf_text(&o->failure));
+		report_error(STATUS_FAILED);
+		attar_fail(-EIO, "%s", buf_text(&text));
+	}
+	buf_done(&o->failure);
+	o->failure = text;
+}
+
 /* Reports a failed write by its errno, and a renderer's error by its own text. */
-static int failed(const struct output *out, int error)
+static int failed(struct outputs *o, const struct output *out, int error)
 {
 	const char *name = out->path ? out->path : "the results to stdout";
 	const char *quote = out->path ? "'" : "";
@@ -218,20 +233,23 @@ static int failed(const struct output *out, int error)
 	if (error == -EPIPE)
 		return error;
 	if (error == -EINVAL || error == -ENOMEM)
-		return attar_context(-EIO, "cannot write %s%s%s", quote, name, quote);
-	return attar_fail(
-		-EIO, "cannot write %s%s%s: %s", quote, name, quote, console_error(-error));
+		attar_context(-EIO, "cannot write %s%s%s", quote, name, quote);
+	else
+		attar_fail(-EIO, "cannot write %s%s%s: %s", quote, name, quote,
+			console_error(-error));
+	keep_failure(o);
+	return -EIO;
 }
 
-static int draw(struct output *out, const struct attar_report *report)
+static int draw(struct outputs *o, struct output *out, const struct attar_report *report)
 {
 	int r;
 
 	if (!out->drawn && out->path && ftruncate(fileno(out->file), 0) < 0 && errno != EINVAL)
-		return failed(out, -errno);
+		return failed(o, out, -errno);
 	out->drawn = true;
 	r = attar_renderer_draw(out->renderer, report);
-	return r < 0 ? failed(out, r) : 0;
+	return r < 0 ? failed(o, out, r) : 0;
 }
 
 /* By the column that the user chose. Files have been drawn. */
@@ -256,7 +274,7 @@ static int draw_printed(struct outputs *o, struct output *out, const struct atta
 		o->lines_noted = o->lines_missed;
 		o->reports_noted = o->reports_missed;
 	}
-	return draw(out, &noted);
+	return draw(o, out, &noted);
 }
 
 bool outputs_remain(const struct outputs *o)
@@ -312,7 +330,7 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 			if ((out->path == NULL) != is_stdout ||
 				!wants(out, scope, intervals, lines))
 				continue;
-			r = out->path ? draw(out, report) : draw_stdout(o, out, report, lines);
+			r = out->path ? draw(o, out, report) : draw_stdout(o, out, report, lines);
 			out->failed = r < 0;
 			result = result < 0 ? result : r;
 		}
@@ -344,18 +362,19 @@ int outputs_close(struct outputs *o)
 
 	keys_close(&o->keys);
 	if (result < 0 && result != -EPIPE)
-		result = failed(&(struct output){0}, result);
+		result = failed(o, &(struct output){0}, result);
 	report_missed(o);
 	vec_each (&o->all, out) {
 		int r = 0;
 
 		attar_renderer_free(out->renderer);
-		if (out->path && fclose(out->file) != 0)
-			r = failed(out, -errno);
+		if (out->path && fclose(out->file) != 0 && !out->failed)
+			r = failed(o, out, -errno);
 		if (out->path && out->created && !out->drawn)
 			unlink(out->path);
 		result = result < 0 ? result : r;
 	}
 	vec_done(&o->all);
+	buf_done(&o->failure);
 	return result;
 }

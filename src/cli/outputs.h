@@ -7,6 +7,7 @@
 
 #include "attar/report.h"
 #include "attar/run.h"
+#include "base/buf.h"
 #include "base/vec.h"
 #include "cli/keys.h"
 #include "cli/output_options.h"
@@ -36,6 +37,7 @@ struct outputs {
 	struct printer printer;
 	uint64_t lines_missed, reports_missed; /* dropped because of that reader */
 	uint64_t lines_noted, reports_noted;   /* of these, already mentioned in its reports */
+	struct buf failure;                    /* that has not been reported yet */
 };
 
 /* The sinks of --flame-graph: of a page, and of any other file, which contains trees only. */

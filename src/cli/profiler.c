@@ -75,6 +75,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 		return r;
 	if (r != -EPIPE)
 		s->status = report_error(status_of(r));
+	buf_reset(&s->outputs.failure);
 	attar_run_stop(s->run);
 	return 0;
 }
@@ -118,7 +119,7 @@ static int finish(struct session *s, int r)
 	console_clear();
 	s->interrupted = r == -ECANCELED && signals_taken();
 	if (s->status)
-		return s->status;
+		return closed < 0 && closed != -EPIPE ? report_error(s->status) : s->status;
 	if (r == 0)
 		r = closed;
 	if (r == -EPIPE)

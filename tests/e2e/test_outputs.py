@@ -161,6 +161,23 @@ def test_full_disk_is_reported(tmp_path, root):
         f"attar: cannot write '{where}/x.html': No space left on device"
 
 
+def test_each_output_on_a_full_disk_is_reported(tmp_path, root):
+    if not has('unshare'):
+        pytest.skip('unshare (package util-linux) is not installed')
+    where = tmp_path / 'small'
+    where.mkdir()
+    for filled in 4096, 16384:
+        script = f'mount -t tmpfs -o size=16k none {where} && head -c {filled} /dev/zero ' \
+                 f'> {where}/fill; exec {ATTAR} profile -F 997 -g -o {where}/x.html ' \
+                 f'> {where}/out -- {workload("split7030")}'
+        done = run('-m', 'sh', '-c', script, program='unshare')
+        assert done.returncode == 1
+        lines = [line for line in done.stderr.splitlines() if 'cannot write' in line]
+        assert sorted(lines) == [
+            f"attar: cannot write '{where}/x.html': No space left on device",
+            'attar: cannot write the results to stdout: No space left on device'], done.stderr
+
+
 def test_unwritable_file_is_reported(tmp_path, open_dir, root):
     from command import as_nobody
     folder = open_dir('split7030')
