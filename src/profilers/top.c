@@ -21,7 +21,9 @@ struct column {
 	const char *text;
 	struct attar_expr *sum; /* NULL: counts events */
 	bool is_refused;        /* the kernel refused the event: not shown */
-	size_t at; /* its sum: that of the first column with the same NAME:, if it has one */
+	const char *user_event; /* NULL: none; programs can register one several times */
+	/* Its sum: that of the first column with the same NAME: or event of programs. */
+	size_t at;
 };
 
 /* What the attributes of an event say. */
@@ -67,18 +69,34 @@ static int too_many(void)
 		COLUMNS_MAX);
 }
 
-static int add_column(struct top *top, const char *name, bool is_named, struct attar_expr *sum)
+/* The column that has the sum of a new one; n_columns: itself. */
+static size_t find_sum(
+	const struct top *top, const struct event *e, const char *name, bool is_named)
 {
-	size_t at = top->n_columns;
+	const char *user_event = e->spec ? e->spec->user_event : NULL;
+
+	for (size_t i = 0; i < top->n_columns; i++) {
+		const struct column *c = &top->columns[i];
+		bool is_same = user_event && c->user_event && i < e->first &&
+			       !strcmp(c->user_event, user_event);
+
+		if ((is_named || is_same) && !strcmp(c->name, name))
+			return c->at;
+	}
+	return top->n_columns;
+}
+
+static int add_column(struct top *top, const struct event *e, const char *name, bool is_named,
+	struct attar_expr *sum)
+{
+	size_t at = find_sum(top, e, name, is_named);
 
 	if (top->n_columns == top->columns_max) {
 		attar_expr_free(sum);
 		return too_many();
 	}
-	for (size_t i = 0; is_named && i < at; i++)
-		if (!strcmp(top->columns[i].name, name))
-			at = top->columns[i].at;
 	top->columns[top->n_columns].at = at;
+	top->columns[top->n_columns].user_event = e->spec ? e->spec->user_event : NULL;
 	top->columns[top->n_columns].sum = sum;
 	snprintf(top->columns[top->n_columns++].name, KEYS_NAME_BYTES, "%s", name);
 	return 0;
@@ -103,28 +121,42 @@ static int add_sum(struct attar_run *run, struct top *top, uint32_t source,
 	}
 	text = keys_column(option->value, name);
 	r = attar_run_expr(run, source, text, &opts, &sum);
-	return r < 0 ? r : add_column(top, name, text != option->value, sum);
+	return r < 0 ? r
+		     : add_column(top, &top->of[source], name, text != option->value, sum);
 }
 
 static int add_columns(struct attar_run *run, struct top *top, uint32_t source)
 {
-	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
 	struct event *e = &top->of[source];
+	const struct attar_event_spec *spec = e->spec;
 	int r = 0;
 
 	e->first = top->n_columns;
 	for (size_t i = 0; r == 0 && spec && i < spec->n_options; i++)
 		r = add_sum(run, top, source, &spec->options[i]);
 	if (r == 0 && top->n_columns == e->first)
-		r = add_column(top, attar_run_source_name(run, source), false, NULL);
+		r = add_column(top, e, attar_run_source_name(run, source), false, NULL);
 	e->n = top->n_columns - e->first;
 	return r;
+}
+
+/* That of a pattern of programs' events has no events itself. */
+static bool is_replaced(const struct top *top, size_t i)
+{
+	const char *pattern = top->columns[i].user_event;
+
+	if (!pattern || !strpbrk(top->columns[i].name, "*?["))
+		return false;
+	while (++i < top->n_columns)
+		if (top->columns[i].user_event && !strcmp(top->columns[i].user_event, pattern))
+			return true;
+	return false;
 }
 
 /* The events of a pattern that the kernel refused have no column. */
 static bool is_shown(const struct top *top, size_t i)
 {
-	return !top->columns[i].is_refused && top->columns[i].at == i;
+	return !top->columns[i].is_refused && top->columns[i].at == i && !is_replaced(top, i);
 }
 
 /* ---- keys and names ---- */
@@ -147,9 +179,10 @@ static void set_plain(const struct top *top, struct event *e)
 static int learn(struct attar_run *run, struct top *top, uint32_t source)
 {
 	struct event *e = &top->of[source];
-	int r = add_columns(run, top, source);
+	int r;
 
 	e->spec = attar_run_source_spec(run, source);
+	r = add_columns(run, top, source);
 	if (r == 0)
 		r = keys_compile(run, source, "key", top->key, ATTAR_EXPR_KEY, &e->key);
 	if (r == 0)
@@ -480,6 +513,8 @@ static int top_report(
 	struct attar_keyrow **rows;
 	size_t n;
 
+	while (top->rank + 1 < top->n_columns && is_replaced(top, top->rank))
+		top->rank++;
 	if (r == 0)
 		r = attar_keytable_rows(top->table, scope, top->rank, &rows, &n);
 	if (r < 0)

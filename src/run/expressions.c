@@ -191,6 +191,20 @@ static int new_expr(const char *text, const struct attar_event_spec *spec,
 	return r;
 }
 
+/* A program can register it later, but the expression is needed now. */
+static bool is_unregistered(const struct attar_event_spec *spec)
+{
+	return spec && spec->kind == ATTAR_EVENT_USER && !spec->format;
+}
+
+static int refuse_unregistered(const struct attar_event_spec *spec, const char *text)
+{
+	return attar_fail(-EINVAL,
+		"'%s' is not registered yet, so that the fields of '%s' are unknown: start the "
+		"program first, or trace the event ('attar trace')",
+		CLIP(spec->name), CLIP(text));
+}
+
 int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 	const struct attar_expr_opts *opts, struct attar_expr **ret_expr)
 {
@@ -206,5 +220,7 @@ int attar_run_expr(struct attar_run *run, uint32_t source, const char *text,
 		return r;
 	run_expr_opts(run, &o);
 	r = new_expr(text, spec, &o, ret_expr);
+	if (r == -EINVAL && is_unregistered(spec))
+		return refuse_unregistered(spec, text);
 	return r < 0 ? attar_context(r, "%s", attar_run_source_name(run, source)) : 0;
 }

@@ -280,6 +280,43 @@ def test_own_programs_are_traced_without_privileges(no_kernel, open_dir):
     assert 'kernel' not in done.stderr
 
 
+@pytest.mark.parametrize('spec, name', [
+    ('user_events:e2e_order', 'user_events:e2e_order'),
+    ('user_events:e2e_orde?', 'user_events:e2e_order'),
+    ('user_events:e2e_order/transport=usdt/', 'user_events:e2e_order'),
+    ('user_events:e2e_order//alias=orders/', 'orders')])
+def test_top_has_one_column_for_an_event(uprobes, no_kernel, tmp_path, spec, name):
+    out = tmp_path / 'out.json'
+    done = run('top', '-q', '-o', out, '-e', spec, '--', EMIT, 'blind', '100')
+    assert done.returncode == 0, done.stderr
+    table = json.loads(out.read_text().splitlines()[-1])['sections'][0]
+    assert [column['name'] for column in table['columns']] == ['tid', name, 'comm']
+    assert [row[1:] for row in table['rows']] == [[100, 'emit']]
+
+
+def test_top_by_a_field_of_a_running_program(no_kernel, emitter, tmp_path):
+    """The sum of a field has one column, too."""
+    out = tmp_path / 'out.json'
+    program = emitter('once', '100')
+    done = run('top', '-q', '-o', out, '-p', program.pid, '-e',
+               'user_events:e2e_order//top-by=last/')
+    assert done.returncode == 0, done.stderr
+    table = json.loads(out.read_text().splitlines()[-1])['sections'][0]
+    assert [column['name'] for column in table['columns']] == ['tid', 'last', 'comm']
+    assert [row[1:] for row in table['rows']] == [[50, 'emit']]
+
+
+@pytest.mark.parametrize('command', [
+    ['top', '-e', 'user_events:e2e_order//top-by=id/'],
+    ['num-dist', '-e', 'user_events:e2e_order//num=id/'],
+    ['snoop', '-e', 'user_events:e2e_order//column=n:id/']], ids=lambda words: words[0])
+def test_expression_on_an_event_that_is_not_registered_yet(no_kernel, command):
+    done = run(*command, '--', EMIT, 'once', '10')
+    assert done.returncode == 2, done.stderr
+    assert "'user_events:e2e_order' is not registered yet" in done.stderr
+    assert 'start the program first' in done.stderr
+
+
 # ---- USDT probes ----
 
 @pytest.fixture
