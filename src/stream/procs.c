@@ -239,6 +239,21 @@ static void sweep_when_due(struct procs *p)
 		sweep(p);
 }
 
+/* The number behind the key, such as "\nPPid:", in /proc/TID/status; 0: unknown. */
+static pid_t number_in_status(pid_t tid, const char *key)
+{
+	struct buf b _cleanup_(buf_done) = {0};
+	const char *line;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (file_read(path, 1 << 16, &b) < 0 || !(line = strstr(buf_text(&b), key))) {
+		attar_error_clear();
+		return 0;
+	}
+	return (pid_t)strtol(line + strlen(key), NULL, 10);
+}
+
 static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 {
 	struct thread *t = procs_get(p, tid);
@@ -256,6 +271,8 @@ static struct thread *enter_thread(struct procs *p, pid_t pid, pid_t tid)
 			return NULL;
 		if (p->live)
 			procs_scan(process);
+		if (p->live && pid_here(p, pid) > 0)
+			process->pub.parent = number_in_status(pid, "\nPPid:");
 	}
 	comm = comm_of(p, pid, tid, process);
 	t = thread_new(p, process, tid, comm);
@@ -450,14 +467,5 @@ int procs_scan_all(struct procs *p)
 
 pid_t procs_pid_of(pid_t tid)
 {
-	struct buf b _cleanup_(buf_done) = {0};
-	const char *line;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	if (file_read(path, 1 << 16, &b) < 0 || !(line = strstr(buf_text(&b), "\nTgid:"))) {
-		attar_error_clear();
-		return 0;
-	}
-	return (pid_t)strtol(line + strlen("\nTgid:"), NULL, 10);
+	return number_in_status(tid, "\nTgid:");
 }

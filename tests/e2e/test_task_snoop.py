@@ -146,6 +146,8 @@ class TestLive:
         assert {r['file'] for r in lines if r['comm'] == 'true'} == {'/bin/true'}
         assert lines[-1]['comm'] == 'sleep' and lines[-1]['arguments'] == '0.5'
         assert counts == (CHILDREN + 3, 0)  # and sh, seq and sleep
+        assert lines[0]['ppid'] and lines[0]['ppid'] == lines[-1]['ppid']  # attar
+        assert {r['ppid'] for r in lines if r['comm'] == 'true'} == {lines[0]['pid']}
 
     def test_failed_program(self):
         lines, counts = parts(run('execsnoop', '-x', '--format', 'json', '--', sys.executable, '-c',
