@@ -30,20 +30,21 @@ static int64_t sysctl(const char *path)
 
 /*
  * Addresses are visible with CAP_SYSLOG, or to all users if kptr_restrict is 0 and
- * perf_event_paranoid allows it.
+ * perf_event_paranoid allows it. Only settings that hide them are to be changed.
  */
 static void note_hidden(const struct kernel *kernel)
 {
 	int64_t kptr = sysctl("/proc/sys/kernel/kptr_restrict");
 	int64_t paranoid = sysctl("/proc/sys/kernel/perf_event_paranoid");
+	const char *both = kptr && paranoid > 1 ? " and " : "";
 
 	log_note("kernel functions are not resolved: %s hides its addresses "
-		 "(kernel.kptr_restrict=%d, kernel.perf_event_paranoid=%d); %s, or set "
-		 "kernel.kptr_restrict=0 and "
-		 "kernel.perf_event_paranoid=1",
+		 "(kernel.kptr_restrict=%d, kernel.perf_event_paranoid=%d); %s%s%s%s%s",
 		kernel->path, (int)kptr, (int)paranoid,
 		kptr > 1 ? "kptr_restrict=2 hides them from all users: set it to 1"
-			 : "run as root or with CAP_SYSLOG");
+			 : "run as root or with CAP_SYSLOG",
+		kptr || paranoid > 1 ? ", or set " : "", kptr ? "kernel.kptr_restrict=0" : "",
+		both, paranoid > 1 ? "kernel.perf_event_paranoid=1" : "");
 }
 
 static void load(struct kernel *kernel)
