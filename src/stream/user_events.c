@@ -389,7 +389,7 @@ void user_events_started(struct user_events *user)
 static bool is_discovered(const struct user_events *user, const char *pattern)
 {
 	vec_each (&user->specs, spec)
-		if (!fnmatch(pattern, strchr((*spec)->name, ':') + 1, 0))
+		if (!fnmatch(pattern, (*spec)->format->name, 0))
 			return true;
 	return false;
 }
