@@ -68,7 +68,7 @@ static int parse(struct kcore *k, int argc, char **argv)
 			r = take_word(k, arg);
 	}
 	if (r == 0 && !k->place)
-		r = attar_fail(-EINVAL, "which address? attar kcore ADDRESS|SYMBOL [N]");
+		r = attar_fail(-EINVAL, "kcore needs an address: attar kcore ADDRESS|SYMBOL [N]");
 	return r;
 }
 

@@ -207,7 +207,7 @@ static const struct attar_example examples[] = {
 		"five seconds of wakeups of high-priority threads, filtered in the kernel"},
 	{"trace -e sched:sched_wakeup,sched:sched_switch -p 1234",
 		"wakeups and context switches of one process"},
-	{"trace -e uprobe:malloc@libc.so.6 -g -- true",
+	{"trace -e uprobe:malloc@libc.so.6 -g -- ls",
 		"each call of a library function, with its stack"},
 	{"trace -e sched:sched_switch --dump-when 'next_comm==\"bash\"' -m 16",
 		"the context switches before each one to a shell"},
