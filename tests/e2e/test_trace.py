@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from command import ATTAR, run, workload
+from command import ATTAR, as_nobody, run, workload
 from faults import with_fault
 
 pytestmark = pytest.mark.quick
@@ -455,3 +455,11 @@ def test_wakeups_that_old_kernels_deliver_twice(kernel, args, said):
     done = with_fault('kernel', 'trace', '-d', '100ms', '-e', *args, kernel=kernel)
     assert done.returncode == 0, done.stderr
     assert ('also delivers' in done.stdout) == said
+
+
+def test_user_code_needs_no_names_of_the_kernel(root, open_dir, sysctl):
+    sysctl('kernel.perf_event_paranoid', 2)
+    done = as_nobody(open_dir('attar') / 'attar', 'trace', '-e', 'page-faults', '--', 'true')
+    assert done.returncode == 0, done.stderr
+    assert 'only user code is monitored' in done.stderr
+    assert 'kernel functions are not resolved' not in done.stderr
