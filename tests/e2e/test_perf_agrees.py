@@ -23,7 +23,7 @@ def perf_functions(data):
 
 def compare(ours, theirs, top=10, slack=0.01):
     n, m = sum(ours.values()), sum(theirs.values())
-    assert n > 500 and m > 500, (n, m)
+    assert n > 250 and m > 250, (n, m)
     for name, hits in theirs.most_common(top):
         p, q = ours[name] / n, hits / m
         error = math.sqrt(p * (1 - p) / n + q * (1 - q) / m)

@@ -94,7 +94,8 @@ def test_option_that_the_profiler_lacks(tmp_path):
 
 def test_syscalls():
     """A preset of attar: 10,000 calls of a known system call."""
-    _, found = rows(run('syscalls', '--format', 'json', '--', workload('flood'), '10000'))
+    _, found = rows(run('syscalls', '-m', '1024', '--format', 'json', '--', workload('flood'),
+                         '10000'))
     assert [r['calls'] for r in found if r['syscall'].startswith('getppid(')] == [10000]
 
 

@@ -6,10 +6,11 @@ import random
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from command import ATTAR, ROOT, run
+from command import ATTAR, ROOT, run, wait_until
 
 SOURCE = ROOT / 'tests/workloads/shapes.cc'
 pytestmark = pytest.mark.parallel
@@ -227,9 +228,11 @@ def test_options(tmp_path):
 def test_process():
     """The functions at addresses of a running process are those of its file."""
     with subprocess.Popen(['sleep', '60']) as process:
+        maps = Path(f'/proc/{process.pid}/maps')
+        code = re.compile(r'^(\w+)-\w+ r-xp (\w+) .* (\S+/libc\.so\.6)$', re.M)
         try:
-            maps = open(f'/proc/{process.pid}/maps', encoding='utf-8').read()
-            libc = re.search(r'^(\w+)-\w+ r-xp (\w+) .* (\S+/libc\.so\.6)$', maps, re.M)
+            wait_until(lambda: code.search(maps.read_text()), 'libc is mapped')
+            libc = code.search(maps.read_text())
             text = run('symbols', '-p', process.pid, libc[1], '1').stdout.splitlines()
         finally:
             process.kill()
