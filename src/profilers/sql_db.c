@@ -450,7 +450,7 @@ int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *
 
 static bool equal_cells(sqlite3_stmt *a, sqlite3_stmt *b, int i)
 {
-	int type = sqlite3_column_type(a, i);
+	int type = sqlite3_column_type(a, i), bytes;
 
 	if (type != sqlite3_column_type(b, i))
 		return false;
@@ -458,9 +458,12 @@ static bool equal_cells(sqlite3_stmt *a, sqlite3_stmt *b, int i)
 		return sqlite3_column_int64(a, i) == sqlite3_column_int64(b, i);
 	if (type == SQLITE_FLOAT)
 		return sqlite3_column_double(a, i) == sqlite3_column_double(b, i);
-	return sqlite3_column_bytes(a, i) == sqlite3_column_bytes(b, i) &&
-	       (type == SQLITE_NULL || !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, i),
-					       (size_t)sqlite3_column_bytes(a, i)));
+	bytes = sqlite3_column_bytes(a, i);
+	if (bytes != sqlite3_column_bytes(b, i))
+		return false;
+	/* those of NULL and of an empty text are at a null pointer */
+	return !bytes ||
+	       !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, i), (size_t)bytes);
 }
 
 static int differ(unsigned long long row)

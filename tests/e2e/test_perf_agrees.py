@@ -51,7 +51,7 @@ def test_top_ten_agree(tmp_path, command):
 def test_top_kernel_functions_agree(tmp_path):
     """Kernel functions in a flood of system calls."""
     data = tmp_path / 'perf.data'
-    words = [workload('flood'), '5000000']
+    words = [workload('flood'), '20000000']
     found = profile('--exclude-user', command=words)
     ours = Counter()
     for f in found.functions:
