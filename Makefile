@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# A thin door to meson and ninja.
+# Commands that run meson, ninja and the test runner.
 #
 #   make            builds (and, as root on Debian, first installs the packages that the build needs)
 #   make demo       builds, profiles a demo workload for three seconds, writes demo.html
-#   make test       builds, runs every test; closes with "N passed, N failed, N skipped"
+#   make test       builds, runs every test; ends with "N passed, N failed, N skipped"
 #   make check      builds, runs the static checks, unit tests and quick end-to-end tests;
 #                   with K=ring only those with "ring" in their name
-#   make bench      builds, measures attar beside its peers
+#   make bench      builds, measures attar and comparable tools in the same run
 #   make install    installs under PREFIX (default /usr/local), below DESTDIR when that is given
 #   make uninstall  removes what install put there
 #   make clean      removes every build directory
@@ -32,7 +32,7 @@ ATTAR := $(BUILD)/src/cli/attar
 all: configure
 	@ninja -C $(BUILD)
 
-# A directory that was set up with other options, or before cmocka was there, is set up again.
+# Set up the directory again if it was set up with other options.
 configure:
 	@tools/need build
 	@if [ ! -f $(BUILD)/build.ninja ]; then \
@@ -45,8 +45,8 @@ configure:
 demo: all
 	@$(ATTAR) profile -F 997 -g -d 3s -o demo.html -- $(BUILD)/tests/workloads/demo
 
-# What the tests need beyond the build may be missing: the tests that want it are skipped, and say so.
-# Meson remembers what it did not find, so a directory that was set up before is told to look again.
+# Packages that only tests need may be missing: those tests are then skipped, with the reason.
+# Meson caches what it did not find. Clear that cache if the directory was set up without cmocka.
 test-packages:
 	@tools/need build
 	@tools/need test || true
@@ -58,7 +58,7 @@ test: test-packages configure
 	@ninja -C $(BUILD)
 	@tests/run $(BUILD)
 
-# What to run after each edit: a minute at most, and no guest.
+# For use after each edit: no guests, a minute or two.
 check: all
 	@tests/run --fast $(if $(K),-k $(K)) $(BUILD)
 
@@ -71,13 +71,14 @@ install: all
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
-# Installs once more into an empty directory, and removes the same names from the true one.
+# Install into an empty directory, then remove the same names below DESTDIR.
 uninstall: all
 	@stage=$$(mktemp -d) && trap 'rm -rf "$$stage"' EXIT && \
 	DESTDIR="$$stage" meson install -C $(BUILD) --no-rebuild --quiet && cd "$$stage" && \
 	find . -type f -o -type l | while read -r file; do rm -fv "$(DESTDIR)/$$file"; done && \
 	find . -depth -type d \( -path '*/attar*' -o -path '*/perfume*' -o -path '*/kperf*' \) | \
 	while read -r dir; do \
+		rm -rf "$(DESTDIR)/$$dir/__pycache__"; \
 		rmdir -v "$(DESTDIR)/$$dir" 2>/dev/null || true; done
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
