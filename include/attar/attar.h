@@ -5,13 +5,15 @@
  * This header includes all others. Each owns one kind of object, and its page lists the types and
  * functions:
  *
- *	to run a profiler, or to write one       attar/run.h, attar/report.h
+ *	to run a profiler                        attar/run.h
+ *	to write a profiler                      attar/profiler.h, attar/option.h, attar/report.h
  *	to read events in order of time          attar/stream.h
  *	to count, or to read rings directly      attar/perf.h
  *	to find events by name                   attar/event.h
  *	to read the fields of an event           attar/format.h, attar/eventheader.h
  *	to compute with the fields               attar/expr.h
  *	to name addresses                        attar/symbol.h
+ *	to unwind user stacks                    attar/unwind.h
  *	to aggregate                             attar/stats.h, attar/hist.h, attar/keytable.h,
  *	                                         attar/pairs.h, attar/states.h
  *	to decode records                        attar/record.h, attar/sample.h
@@ -61,6 +63,7 @@
 #include "attar/option.h"
 #include "attar/pairs.h"
 #include "attar/perf.h"
+#include "attar/profiler.h"
 #include "attar/record.h"
 #include "attar/report.h"
 #include "attar/run.h"
@@ -69,6 +72,7 @@
 #include "attar/stats.h"
 #include "attar/stream.h"
 #include "attar/symbol.h"
+#include "attar/thread.h"
 #include "attar/unwind.h"
 
 #endif

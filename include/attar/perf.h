@@ -89,7 +89,8 @@ struct attar_target;
  * exist;
  * -ERANGE: no such CPU; -ENODEV: the CPU is offline; -ENOENT: no such cgroup; -EINVAL: the options
  * conflict (self, system_wide and every_thread are mutually exclusive and exclude pids, tids and
- * cgroups), or the command is empty; -ECANCELED: opts.stop was set.
+ * cgroups), or the command is empty; -ECANCELED: opts.stop was set. opts may be NULL: the whole
+ * system.
  */
 ATTAR_API int attar_target_new(
 	const struct attar_target_opts *opts, struct attar_target **ret_target);

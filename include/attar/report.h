@@ -371,6 +371,8 @@ struct attar_sink {
 	bool is_complete;      /* shows all of a report, also named values of rows */
 	bool has_notes;        /* shows remarks and notes; otherwise they are logged, see below */
 	bool wants_trees;      /* is made for trees: they should be in the report */
+	bool is_binary;        /* is not text: for regular files, not for terminals */
+	bool replaces;         /* a report replaces the previous one: replace the whole file */
 };
 
 /* All sinks, NULL after the last. The first one is for terminals. */

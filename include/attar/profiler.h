@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/profiler.h - write a profiler: its descriptor, and what a run does for it.
+ *
+ * A profiler is described by one const struct: its name, its options, and functions that process
+ * events and fill reports. Help, completion, manual pages and bindings are generated from the
+ * descriptor. examples/20-own-profiler.c is one; attar/run.h runs them.
+ *
+ * The functions that start with attar_run_ are called by a profiler with the run that called it.
+ * Unless documented otherwise, functions that return an int return 0, or a negative errno with an
+ * error text in attar_error().
+ */
+#ifndef ATTAR_PROFILER_H
+#define ATTAR_PROFILER_H
+
+#include "attar/event.h"
+#include "attar/expr.h"
+#include "attar/option.h"
+#include "attar/report.h"
+#include "attar/stats.h"
+#include "attar/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct attar_run;
+
+/* ---- a profiler ---- */
+
+enum attar_uses {
+	ATTAR_USES_SAMPLING = 1, /* -F and -e of CPU sampling */
+	ATTAR_USES_STACKS = 2,   /* parts of a stack, and user or kernel code */
+	ATTAR_USES_RINGS = 4,    /* -m, --watermark and -N: it receives samples */
+	ATTAR_GIVES_TREE = 8,    /* provides a call tree on request, for folded stacks */
+	ATTAR_REDRAWS = 16,      /* on a terminal, its newest report replaces the previous one */
+	ATTAR_USES_INPUT = 32,   /* --input without ATTAR_USES_RINGS: counts of recordings */
+};
+
+typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
+
+struct attar_example {
+	const char *command; /* without the leading "attar " */
+	const char *what;
+};
+
+struct attar_profiler {
+	const char *name, *group;
+	const char *summary; /* one line, begins in lower case, no full stop */
+	unsigned uses;       /* enum attar_uses: additional common options, and output */
+	/* Checks of `attar doctor`, comma-separated; "!" after one: without it nothing works. */
+	const char *needs;
+	size_t self_size;    /* bytes of the state that the run allocates, zeroed */
+	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
+	const struct attar_example *examples; /* ends with a NULL command */
+	/* Sets nonzero defaults, before options are parsed. May be NULL. */
+	void (*defaults)(void *self);
+	/*
+	 * Requests events: attar_run_source(), attar_run_sampler(), attar_run_count() and similar.
+	 */
+	int (*open)(struct attar_run *run, void *self);
+	/* Called for a period in which the kernel lost events. May be NULL. */
+	attar_event_fn *lost;
+	/* Called when a thread exits, with event->thread, NULL if it is unknown. May be NULL. */
+	attar_event_fn *exited;
+	/*
+	 * Called when the target has ended and counters have their final values; with
+	 * attar_run_repeat(), once for each run of the command. May be NULL.
+	 */
+	int (*ended)(struct attar_run *run, void *self);
+	/* Fills the report. */
+	int (*report)(struct attar_run *run, void *self, struct attar_report *report,
+		enum attar_scope scope);
+	/* Frees its resources. May be NULL. */
+	void (*close)(void *self);
+	/*
+	 * Options that are set unless the caller sets them, as words of a command line; ends with
+	 * NULL. NULL: none.
+	 */
+	const char *const *preset;
+	/* The option that words of the command line without a dash set. NULL: there are none. */
+	const char *operand;
+	/*
+	 * Called for each record that is not a sample, such as a new mapping or name: of its
+	 * sources, or of the stream's side band, with event->counter ATTAR_NO_COUNTER. May be NULL.
+	 */
+	attar_event_fn *record;
+	/*
+	 * As an event of another profiler, profile/-F 500/: open() requests the events as usual,
+	 * and emits() is called for each of them instead of their functions. 1: the event is also
+	 * one for the other profiler; 0: it is not; or a negative errno. lost(), report() and the
+	 * like are not called. NULL: the profiler cannot be an event.
+	 */
+	attar_event_fn *emits;
+	/*
+	 * Called in each turn of the main loop, about ten times per second or more, after its
+	 * events; not with a recording. May be NULL. Returns 0 or a negative errno.
+	 */
+	int (*turn)(struct attar_run *run, void *self);
+	/*
+	 * After the run: answers a query of the user about what was measured, in a report. See
+	 * attar_run_query(). May be NULL. Returns 0, or a negative errno with an error text.
+	 */
+	int (*query)(
+		struct attar_run *run, void *self, const char *text, struct attar_report *report);
+};
+
+/*
+ * All profilers in alphabetical order, NULL after the last, with presets: those of attar, and those
+ * of the user in ~/.config/attar/presets (or $ATTAR_PRESETS), see docs/presets.md. Presets are read
+ * on the first call; one that is invalid is left out, and a note is logged.
+ */
+ATTAR_API const struct attar_profiler *const *attar_profilers(void);
+
+/* The same without presets. */
+ATTAR_API const struct attar_profiler *const *attar_builtin_profilers(void);
+
+/* The profiler with this name; NULL: there is none. */
+ATTAR_API const struct attar_profiler *attar_profiler_find(const char *name);
+
+/* ---- events of a profiler ---- */
+
+/* Functions marked "only from open()" fail with -EINVAL elsewhere. */
+
+/*
+ * Adds an event; fn is called for each of its samples. attr specifies the event; the run adds what
+ * a stream needs. name is copied. Only from open().
+ */
+ATTAR_API int attar_run_source(struct attar_run *run, const char *name,
+	const struct perf_event_attr *attr, attar_event_fn *fn);
+
+/*
+ * Adds all events named in text, sampled on each occurrence (or with their own period), with call
+ * stacks if stacks is set. Samples of tracepoints contain their fields: see
+ * attar_run_source_spec(). The kernel excludes events of this process where possible. Only from
+ * open().
+ */
+ATTAR_API int attar_run_events(
+	struct attar_run *run, const char *text, bool stacks, attar_event_fn *fn);
+
+/*
+ * As attar_run_events() for each text of an option such as -e. Without a text: all events of the
+ * recording; -EINVAL on a live system. Only from open().
+ */
+ATTAR_API int attar_run_event_list(
+	struct attar_run *run, const struct attar_texts *texts, bool stacks, attar_event_fn *fn);
+
+/*
+ * Makes a flight recorder: the rings of the kernel's events added so far are overwritten when they
+ * are full, and their contents are delivered at the end of the run, when a report is requested, and
+ * after an event for which the condition `when` is true. `when` is a filter on the fields of the
+ * events; those without these fields do not matter. NULL: no condition. With a condition, the end
+ * of the run delivers nothing.
+ *
+ * If the kernel cannot evaluate the condition, if events of programs are among the events, or with
+ * a recording, rings are read as usual and all events are delivered; the rows of attar_run_lines()
+ * wait instead, in a buffer that keeps the newest ones.
+ *
+ * -EINVAL: `when` is invalid for all events, or a recording is read without a condition; kernels
+ * before Linux 4.7 cannot do it, which a later step of the run reports. Only from open().
+ */
+ATTAR_API int attar_run_overwrite(struct attar_run *run, const char *when);
+
+/* ---- events with bound fields ---- */
+
+enum { ATTAR_INPUT_FIELDS = 8 };
+
+/*
+ * Events of one kind and the fields that the profiler uses. The fields are looked up once per
+ * format: when the profiler opens, and when an event appears during the run. An event without such
+ * a field is an error that lists its fields.
+ *
+ *	static const struct attar_input wakeups = {
+ *		.event = "sched:sched_wakeup", .fields = {"pid", "prio"}, .on_event = on_wakeup};
+ */
+struct attar_input {
+	const char *event; /* as for attar_run_events() */
+	/* "a|b": the first one that exists; "?a": optional, 0 or empty if it does not exist */
+	const char *fields[ATTAR_INPUT_FIELDS];
+	attar_event_fn *on_event;
+	bool stacks;   /* samples have call stacks */
+	bool optional; /* left out if the system has no such tracepoint, or the recording event */
+	uint64_t user_regs; /* PERF_SAMPLE_REGS_USER: mask of registers; 0: none */
+};
+
+/*
+ * Adds the events of the input; fields are borrowed until the run is freed. -ENOENT or -EINVAL: an
+ * event has no such field; otherwise as attar_run_events(). Only from open().
+ */
+ATTAR_API int attar_run_input(struct attar_run *run, const struct attar_input *input);
+
+/* The same for an array of inputs, which ends with a NULL event. Only from open(). */
+ATTAR_API int attar_run_inputs(struct attar_run *run, const struct attar_input *inputs);
+
+/* Whether the event has field i of its input. */
+static inline bool attar_arg_exists(const struct attar_event *event, unsigned i)
+{
+	return *event->fields[i]->name != '\0';
+}
+
+/*
+ * The number in field i of the event's input, sign-extended if the field is signed. 0 if the field
+ * is not a number, does not exist or exceeds the record.
+ */
+static inline uint64_t attar_arg_u64(const struct attar_event *event, unsigned i)
+{
+	return attar_field_u64(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size);
+}
+
+/* As attar_arg_u64(), as a signed number. */
+static inline int64_t attar_arg_i64(const struct attar_event *event, unsigned i)
+{
+	return ATTAR_CAST(int64_t, attar_arg_u64(event, i));
+}
+
+/*
+ * The text in field i, and its length in *ret_len; NULL and 0 if it has none. Not NUL-terminated.
+ * Borrowed from the event.
+ */
+static inline const char *attar_arg_text(
+	const struct attar_event *event, unsigned i, size_t *ret_len)
+{
+	return attar_field_string(event->fields[i], event->record->sample.raw,
+		event->record->sample.raw_size, ret_len);
+}
+
+/* The bytes of field i of any kind, as attar_field_bytes(). */
+static inline const void *attar_arg_bytes(
+	const struct attar_event *event, unsigned i, size_t *ret_len)
+{
+	return attar_field_bytes(event->fields[i], event->record->sample.raw,
+		event->record->sample.raw_size, ret_len);
+}
+
+/* The number in field i as a floating-point number, as attar_field_double(). */
+static inline double attar_arg_double(const struct attar_event *event, unsigned i)
+{
+	return attar_field_double(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size);
+}
+
+/* The number of elements of the array in field i, as attar_field_count(). */
+static inline size_t attar_arg_count(const struct attar_event *event, unsigned i)
+{
+	return attar_field_count(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size);
+}
+
+/* Element `at` of the array in field i, as attar_field_u64_at() and attar_field_double_at(). */
+static inline uint64_t attar_arg_u64_at(const struct attar_event *event, unsigned i, size_t at)
+{
+	return attar_field_u64_at(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size, at);
+}
+static inline double attar_arg_double_at(const struct attar_event *event, unsigned i, size_t at)
+{
+	return attar_field_double_at(
+		event->fields[i], event->record->sample.raw, event->record->sample.raw_size, at);
+}
+
+/* ---- tasks ---- */
+
+/*
+ * Makes --pids, --tids and a command select tasks in the profiler instead of limiting the events:
+ * those of the whole system are delivered. For events that concern another task than the one in
+ * which they happen, such as wakeups. Only from open().
+ */
+ATTAR_API int attar_run_select_tasks(struct attar_run *run);
+
+/*
+ * Whether the options select this thread; with attar_run_select_tasks(). NULL, a thread that is not
+ * known, is selected unless the options select some.
+ */
+ATTAR_API bool attar_run_is_selected(
+	const struct attar_run *run, const struct attar_thread *thread);
+
+/*
+ * For profilers that measure CPUs: watches the whole system, also with a command. -EINVAL: the
+ * options select tasks. Only from open().
+ */
+ATTAR_API int attar_run_watch_cpus(struct attar_run *run);
+
+/*
+ * Whether --cpus selects this CPU: 1, or 0; without the option it selects all. -EINVAL or -ERANGE:
+ * it is no list of CPUs. For values that are not of events: those of events are limited to the
+ * CPUs.
+ */
+ATTAR_API int attar_run_is_cpu_selected(struct attar_run *run, int cpu);
+
+/*
+ * Also delivers events that happen in threads of this process: a context switch from it to another
+ * thread is one. The profiler must not cause events for each event. Only from open().
+ */
+ATTAR_API int attar_run_keep_own(struct attar_run *run);
+
+/*
+ * The thread with this id, running or recently exited, from the process table of the stream. NULL:
+ * it is not known. Borrowed until the event function returns.
+ */
+ATTAR_API struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid);
+
+/* ---- expressions of users ---- */
+
+/* The number of sources so far. Events that appear during the run add more. */
+ATTAR_API uint32_t attar_run_sources(const struct attar_run *run);
+
+/*
+ * Compiles an expression on the fields of source i, such as the value of an attribute; with
+ * opts.variables, on these only. The callbacks of opts are set by the run: functions resolve its
+ * symbols and threads, printf() writes to attar_run_printed(), and the option --allow-exec adds
+ * ATTAR_EXPR_ALLOW_EXEC to the flags. opts may be NULL. Errors are those of attar_expr_new(). Free
+ * with attar_expr_free(), at the latest in the profiler's close().
+ */
+ATTAR_API int attar_run_expr(struct attar_run *run, uint32_t i, const char *text,
+	const struct attar_expr_opts *opts, struct attar_expr **ret_expr);
+
+/*
+ * What printf() of expressions has written since the last call, at most 64 KiB. Borrowed until the
+ * next expression is evaluated.
+ */
+ATTAR_API const char *attar_run_printed(struct attar_run *run, size_t *ret_len);
+
+/* What an expression is evaluated for: an event. */
+static inline void attar_event_get_expr_record(
+	const struct attar_event *event, struct attar_expr_record *ret_record)
+{
+	const struct attar_record *record = event->record;
+
+	memset(ret_record, 0, sizeof(*ret_record));
+	ret_record->raw = record->sample.raw;
+	ret_record->raw_size = record->sample.raw_size;
+	ret_record->time = event->time;
+	ret_record->period = record->sample.period;
+	ret_record->cpu = ATTAR_CAST(int32_t, event->cpu);
+	ret_record->pid = ATTAR_CAST(int32_t, record->pid);
+	ret_record->tid = ATTAR_CAST(int32_t, record->tid);
+}
+
+/* The parsed spec of source i, borrowed from the run; NULL: it was not specified as text. */
+ATTAR_API const struct attar_event_spec *attar_run_source_spec(
+	const struct attar_run *run, uint32_t i);
+
+/*
+ * Adds the event for CPU sampling according to the run's options (-F, -e, --exclude-*, call
+ * chains): cycles, or cpu-clock without a PMU. stacks: with call chains.
+ */
+ATTAR_API int attar_run_sampler(struct attar_run *run, bool stacks, attar_event_fn *fn);
+
+/* ---- timers ---- */
+
+/*
+ * A timer on each CPU, which also fires while the CPU is idle, and events that the kernel counts
+ * meanwhile. It fires in an interrupt: late if interrupts are disabled.
+ */
+struct attar_timer {
+	uint64_t period; /* ns, at least 10,000 */
+	/* Counted events, as for attar_run_count(), NULL: none. Filters only of the kernel. */
+	const char *events;
+	bool stacks; /* samples have call stacks */
+	/*
+	 * Called for each sample; event->counts[i] is the count of event i on the CPU since the
+	 * previous sample of the CPU, or since the start.
+	 */
+	attar_event_fn *on_event;
+};
+
+/*
+ * Adds a timer, as its source number attar_run_sources() - 1. The run then watches CPUs
+ * (attar_run_watch_cpus()), and what runs in this process too. -E2BIG: too many events; otherwise
+ * as attar_run_count(). Only from open().
+ */
+ATTAR_API int attar_run_timer(struct attar_run *run, const struct attar_timer *timer);
+
+/* The parsed spec of event i of the timer, borrowed from the run; NULL after the last. */
+ATTAR_API const struct attar_event_spec *attar_run_timer_spec(
+	const struct attar_run *run, uint32_t source, size_t i);
+
+/* ---- recording ---- */
+
+struct attar_run_record_opts {
+	size_t size;        /* sizeof(struct attar_run_record_opts) */
+	const char *path;   /* perf.data file, replaced if it exists; "-": standard output */
+	const char *events; /* as for attar_run_events(); NULL: CPU sampling */
+	uint64_t freq;      /* samples per second where not each event is one; 0: the run's */
+	bool stacks;        /* with call chains */
+	bool compress;      /* with zstd */
+	uint64_t max_bytes; /* end the run when the file has this size; 0: no limit */
+	/*
+	 * With max_bytes: continue in a new file instead, and keep this number of full files as
+	 * PATH.1 (the newest), PATH.2 and so on.
+	 */
+	uint64_t rotate;
+};
+
+/*
+ * Writes the records of these events to a perf.data file, without delivering them: no event
+ * function is called. The file is completed before the profiler's last report. Strings are borrowed
+ * until the run is freed. -EOPNOTSUPP: an event does not come from the kernel; otherwise as
+ * attar_run_events(). Only from open().
+ */
+ATTAR_API int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *opts);
+
+/* What was written so far. */
+struct attar_run_recorded {
+	const char *path; /* borrowed from the options */
+	uint64_t samples;
+	uint64_t records;    /* samples and all others */
+	uint64_t bytes;      /* of the events' records, before compression */
+	uint64_t file_bytes; /* in all files, also those that were dropped */
+	unsigned files;      /* that were begun */
+	bool is_full;        /* max_bytes was reached, which ended the run */
+};
+
+/* Returns 1, or 0 if the run does not write a recording. */
+ATTAR_API int attar_run_get_recorded(
+	const struct attar_run *run, struct attar_run_recorded *ret_recorded);
+
+/* ---- counting ---- */
+
+/*
+ * Adds all events named in text as counters, without samples; events of a group are counted
+ * together. Unsupported events are left out as long as another one can be counted; struct
+ * attar_run_counter has the reason. Only from open().
+ */
+ATTAR_API int attar_run_count(struct attar_run *run, const char *text);
+
+/* Counts monitored threads separately on each CPU. Only from open(). */
+ATTAR_API void attar_run_count_each_cpu(struct attar_run *run);
+
+/* Runs the command n times in sequence. -EINVAL: there is no command. Only from open(). */
+ATTAR_API int attar_run_repeat(struct attar_run *run, uint64_t n);
+
+/* A counted event. Borrowed from the run until the command is run again. */
+struct attar_run_counter {
+	const char *name;
+	const struct attar_event_spec *spec;
+	const char *refused; /* why it is not counted, as text; NULL: it is counted */
+	const struct attar_counter *counter; /* its instances: attar_counter_instance_at() */
+	size_t n_instances;
+	/* By instance, since the start and since the previous report; read before each report. */
+	const struct attar_value *values, *recent;
+	int error; /* the negative errno of refused; 0: none */
+};
+
+/* Counter i, in the order of the event names; NULL after the last. */
+ATTAR_API const struct attar_run_counter *attar_run_get_counter(
+	const struct attar_run *run, size_t i);
+
+/* ns since the start (of this run of the command), until now or until the target ended. */
+ATTAR_API uint64_t attar_run_elapsed(const struct attar_run *run);
+
+/* ns since the previous report, or since the start: the interval of `recent` values. */
+ATTAR_API uint64_t attar_run_recent(const struct attar_run *run);
+
+/* What attar_run_count_rows() separates counts by. */
+enum attar_count_by {
+	ATTAR_COUNT_TOTAL, /* nothing: one row (default) */
+	ATTAR_COUNT_BY_CPU,
+	ATTAR_COUNT_BY_THREAD,
+	ATTAR_COUNT_BY_SOCKET, /* of processors */
+	ATTAR_COUNT_BY_CGROUP,
+};
+
+/*
+ * Requests separate counts. ATTAR_COUNT_BY_THREAD: threads that are created during the run are
+ * separate too if the kernel reports their counts (Linux 6.12; not with intervals); otherwise they
+ * are counted with their creators, and a note is logged. Only from open().
+ */
+ATTAR_API int attar_run_count_by(struct attar_run *run, enum attar_count_by by);
+
+/* The counts of one CPU, thread, socket or control group. */
+struct attar_count_row {
+	int number; /* of the CPU, socket or control group (attar_run_cgroup()); otherwise 0 */
+	pid_t tid;  /* 0: counts that cannot be assigned to a thread, or not by thread */
+	const char *comm;                 /* the thread's name; "": unknown, or not by thread */
+	const struct attar_count *counts; /* one for each attar_run_get_counter() */
+};
+
+/*
+ * The counts as rows in the order of their numbers; by thread, watched threads in the order of
+ * their tids, then threads that were created during the run in the order of their exits.
+ * ATTAR_SCOPE_INTERVAL: since the previous report; ATTAR_SCOPE_WHOLE: of all ended runs of the
+ * command, to be called from ended() or later. Owned by the run and valid until the next call.
+ * Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_run_count_rows(struct attar_run *run, enum attar_scope scope,
+	const struct attar_count_row **ret_rows, size_t *ret_n);
+
+/* CPU time of the exited command, as attar_target_command_times(). */
+ATTAR_API int attar_run_command_times(
+	const struct attar_run *run, uint64_t *ret_user, uint64_t *ret_system);
+
+/* The name of the target's control group i (attar_counter_instance.cgroup); "" for none. */
+ATTAR_API const char *attar_run_cgroup(const struct attar_run *run, int i);
+
+/* ---- other services for a profiler ---- */
+
+/* The event catalog. Borrowed from the run; NULL if out of memory. */
+ATTAR_API struct attar_catalog *attar_run_catalog(struct attar_run *run);
+
+/* The symbol cache. Borrowed from the run. */
+ATTAR_API struct attar_symbols *attar_run_symbols(struct attar_run *run);
+
+/* The name of source i as opened ("cpu-clock"). */
+ATTAR_API const char *attar_run_source_name(const struct attar_run *run, uint32_t i);
+
+/* The requested attributes of source i. Borrowed from the run; NULL: no such source. */
+ATTAR_API const struct perf_event_attr *attar_run_source_attr(
+	const struct attar_run *run, uint32_t i);
+
+/*
+ * Makes the kernel drop the events of source i that do not fulfil a condition, in addition to the
+ * filter of its text. The condition is in the kernel's filter language. Returns 1; 0 if the kernel
+ * cannot do it exactly, or with a recording: nothing has changed then, and the profiler applies the
+ * condition itself, see attar_run_expr(); or a negative errno. Only from open().
+ */
+ATTAR_API int attar_run_source_filter(struct attar_run *run, uint32_t i, const char *text);
+
+/*
+ * Stops (on false) or starts again the samples of source i, for profilers that must not cost too
+ * much. Events in between are not lost events: the profiler knows the times. Not from open(), and
+ * not with a recording (-EINVAL). Returns 0 or a negative errno.
+ */
+ATTAR_API int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on);
+
+/* What the options select: the whole system, tasks or control groups. */
+ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
+
+/* Whether the profiler is an event of another one, see attar_profiler.emits. */
+ATTAR_API bool attar_run_emits(const struct attar_run *run);
+
+/*
+ * Announces that queries come after the run: the caller, such as the attar command, reads them from
+ * the user. Only from open().
+ */
+ATTAR_API int attar_run_expect_queries(struct attar_run *run);
+
+/* Whether attar_run_stop() was called: what takes long may end early. */
+ATTAR_API bool attar_run_is_stopped(const struct attar_run *run);
+
+/* The profiler of the run. */
+ATTAR_API const struct attar_profiler *attar_run_profiler(const struct attar_run *run);
+
+/*
+ * Whether events come from the running system, which can tell more about them; not from a
+ * recording.
+ */
+ATTAR_API bool attar_run_is_live(const struct attar_run *run);
+
+/* The interval of reports, ns; 0: one report at the end. */
+ATTAR_API uint64_t attar_run_interval(const struct attar_run *run);
+
+/*
+ * Sets the interval of reports, ns; at least a millisecond. Replaces that of the options. Only from
+ * open().
+ */
+ATTAR_API int attar_run_set_interval(struct attar_run *run, uint64_t interval);
+
+/*
+ * Ends the run after this time, ns, unless the options give a duration, it runs a command or reads
+ * a recording. Only from open().
+ */
+ATTAR_API int attar_run_default_duration(struct attar_run *run, uint64_t duration);
+
+/* The requested sampling frequency, Hz. */
+ATTAR_API uint64_t attar_run_freq(const struct attar_run *run);
+
+/*
+ * The section of lines that are printed immediately, not with the next report. It is created, with
+ * its columns, after the previous lines were printed. NULL if out of memory. Borrowed until the
+ * event function returns.
+ */
+ATTAR_API struct attar_section *attar_run_lines(
+	struct attar_run *run, const char *name, void (*columns)(struct attar_section *section));
+
+/*
+ * For lines of events: the columns time, comm, tid and cpu, and a new row with their cells. time,
+ * ns, is that of the event or of its begin. Numbers that are unknown have empty cells.
+ */
+ATTAR_API void attar_run_event_columns(struct attar_section *lines);
+ATTAR_API void attar_run_event_row(struct attar_run *run, struct attar_section *lines,
+	const struct attar_event *ev, uint64_t time);
+
+/* True if an output is made for trees. Otherwise a profiler may omit them. */
+ATTAR_API bool attar_run_wants_tree(const struct attar_run *run);
+
+/*
+ * For a profiler that opened its events without stacks: -EINVAL, with a message, if an output shows
+ * call trees only, else 0.
+ */
+ATTAR_API int attar_run_check_no_tree(const struct attar_run *run);
+
+/*
+ * True if an output shows the fields of single events as values. Otherwise a profiler omits
+ * them.
+ */
+ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
+
+/* True if an output uses the lines of attar_run_lines(). */
+ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
+
+/*
+ * Adds stacks to a report as attar_stacks_report() does, with the tree also if an output is made
+ * for trees, and sets the unresolved share (see below). stacks NULL: adds nothing. opts may be
+ * NULL. Returns 0 or -ENOMEM.
+ */
+ATTAR_API int attar_run_stacks(struct attar_run *run, struct attar_report *report,
+	struct attar_stacks *stacks, enum attar_scope scope, const struct attar_stacks_opts *opts);
+
+/*
+ * Sets the share of samples (0..1) whose innermost frame has no symbol, for the notes of the
+ * current report.
+ */
+ATTAR_API void attar_run_unresolved(struct attar_run *run, double share);
+
+/*
+ * Converts a time of the stream's clock to what columns of ATTAR_UNIT_TIME show: ns since 1970, or
+ * with --monotonic and --tsc the time of that clock, plus --clock-offset. Columns that are added to
+ * reports of the run have the unit of that clock.
+ */
+ATTAR_API uint64_t attar_run_realtime(const struct attar_run *run, uint64_t time);
+
+/*
+ * When the measurement began, ns of the stream's clock: of a recording, the time of its first
+ * sample.
+ */
+ATTAR_API uint64_t attar_run_began(const struct attar_run *run);
+
+/*
+ * In the profiler's report(): the end of the time that the report covers, ns of the stream's clock.
+ * All events before it have been delivered.
+ */
+ATTAR_API uint64_t attar_run_until(const struct attar_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

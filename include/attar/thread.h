@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar/thread.h - the stacks of running threads.
+ *
+ * A thread is stopped, its registers and the top of its stack are copied, and it goes on; the copy
+ * is unwound afterwards:
+ *
+ *	struct attar_thread_copy copy = {0};
+ *	attar_thread_copy_take(tid, 0, &copy);
+ *	n = attar_unwind(space, &copy.input, locations, max, &end);
+ *	attar_thread_copy_done(&copy);
+ *
+ * The thread does not notice that it was stopped, except that a few blocking system calls fail with
+ * EINTR, as after SIGSTOP and SIGCONT (see signal(7)).
+ *
+ * x86-64 and arm64; 64-bit programs.
+ */
+#ifndef ATTAR_THREAD_H
+#define ATTAR_THREAD_H
+
+#include "attar/unwind.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	ATTAR_THREAD_STACK_DEFAULT = 1 << 20, /* bytes copied at most */
+	ATTAR_THREAD_STACK_MAX = 1 << 30,
+	ATTAR_THREAD_REGISTERS = 33,
+};
+
+/* Must not be moved: input refers to it. {0} before its first use. */
+struct attar_thread_copy {
+	struct attar_unwind_input input;
+	uint64_t stopped; /* ns for which the thread was stopped */
+	uint64_t registers[ATTAR_THREAD_REGISTERS];
+	void *stack;       /* owned */
+	size_t stack_room; /* bytes allocated */
+};
+
+/*
+ * Copies the registers and at most stack_max bytes of the stack of a thread (0: the default); what
+ * copy had is replaced. The stack ends earlier at memory that is not mapped. Returns 0; -ESRCH if
+ * there is no such thread (any more); -EPERM without permission, or if the thread is traced by
+ * another program; -EBUSY if it does not stop within a second, because it waits for a device
+ * without accepting signals; -EOPNOTSUPP for 32-bit programs and on other architectures; -EINVAL;
+ * -ENOMEM.
+ */
+ATTAR_API int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy);
+
+/* Frees the copied stack. */
+ATTAR_API void attar_thread_copy_done(struct attar_thread_copy *copy);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
