@@ -10,13 +10,19 @@ static inline bool is_plain(char c, char a, char b)
 	return (signed char)c >= 0x20 && c != 0x7f && c != a && c != b;
 }
 
-/* is_plain() for each of 16 bytes. */
-static inline bool are_plain(const char *text, char a, char b)
+static inline bytes16 load16(const char *text)
 {
-	uint64_t found[2];
 	bytes16 bytes;
 
 	memcpy(&bytes, text, sizeof(bytes));
+	return bytes;
+}
+
+/* is_plain() for each of 16 bytes. */
+static inline bool are_plain(bytes16 bytes, char a, char b)
+{
+	uint64_t found[2];
+
 	bytes = (bytes < 0x20) | (bytes == 0x7f) | (bytes == (int8_t)a) | (bytes == (int8_t)b);
 	memcpy(found, &bytes, sizeof(found));
 	return !(found[0] | found[1]);
@@ -27,9 +33,9 @@ static inline size_t plain_but(const char *text, size_t n, char a, char b)
 {
 	size_t i = 0;
 
-	while (i + 16 <= n && are_plain(text + i, a, b))
+	while (i + 16 <= n && are_plain(load16(text + i), a, b))
 		i += 16;
-	if (n >= 16 && i + 16 > n && are_plain(text + n - 16, a, b))
+	if (n >= 16 && i + 16 > n && are_plain(load16(text + n - 16), a, b))
 		return n;
 	while (i < n && is_plain(text[i], a, b))
 		i++;
@@ -41,9 +47,38 @@ size_t escape_plain(const char *text, size_t n)
 	return plain_but(text, n, 0, 0);
 }
 
-static size_t plain_json(const char *text, size_t n)
+size_t escape_plain_json(const char *text, size_t n)
 {
 	return plain_but(text, n, '"', '\\');
+}
+
+/*
+ * Appends the text before its first character that is not plain in JSON, and returns its length.
+ * The last bytes are copied with blanks behind them.
+ */
+static inline size_t add_plain_json(struct buf *b, const char *text, size_t n)
+{
+	char block[16], *to;
+	size_t i = 0;
+
+	if (!buf_reserve(b, n + sizeof(block)))
+		return n;
+	to = b->data + b->len;
+	for (; i + 16 <= n && are_plain(load16(text + i), '"', '\\'); i += 16)
+		memcpy(to + i, text + i, 16);
+	if (i < n && n - i < 16) {
+		memset(block, ' ', sizeof(block));
+		base_copy_short(block, text + i, n - i);
+		if (are_plain(load16(block), '"', '\\')) {
+			memcpy(to + i, block, sizeof(block));
+			i = n;
+		}
+	}
+	for (; i < n && is_plain(text[i], '"', '\\'); i++)
+		to[i] = text[i];
+	to[i] = '\0';
+	b->len += i;
+	return i;
 }
 
 /* The length of the valid UTF-8 sequence at p (1 to 4), or 0. */
@@ -127,10 +162,9 @@ void escape_json(struct buf *b, const char *text, size_t n)
 	const unsigned char *p = (const unsigned char *)text;
 
 	for (size_t i = 0; i < n;) {
-		size_t plain = plain_json(text + i, n - i), len;
+		size_t len;
 
-		buf_add(b, text + i, plain);
-		i += plain;
+		i += add_plain_json(b, text + i, n - i);
 		if (i == n)
 			break;
 		len = utf8_length(p + i, n - i);
@@ -145,6 +179,13 @@ void escape_json(struct buf *b, const char *text, size_t n)
 			buf_add(b, p + i, len);
 		i += MAX(len, (size_t)1);
 	}
+}
+
+void escape_json_string(struct buf *b, const char *text, size_t n)
+{
+	buf_char(b, '"');
+	escape_json(b, text, n);
+	buf_char(b, '"');
 }
 
 /* A sign that starts a number does not start a formula. */

@@ -22,6 +22,12 @@ void escape_text(struct buf *b, const char *text, size_t n);
 /* The inside of a JSON string (RFC 8259): invalid UTF-8 becomes U+FFFD. */
 void escape_json(struct buf *b, const char *text, size_t n);
 
+/* The same with the quotes around it. */
+void escape_json_string(struct buf *b, const char *text, size_t n);
+
+/* The number of bytes at the start that escape_json() does not change. */
+size_t escape_plain_json(const char *text, size_t n);
+
 /*
  * A CSV field (RFC 4180), quoted if necessary; a leading = + - @ that does not start a number is
  * prefixed with ', so that spreadsheets do not evaluate it.

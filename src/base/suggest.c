@@ -39,7 +39,7 @@ void suggest_offer(struct suggest *s, const char *known)
 
 	if (prefix)
 		d = 1;
-	if (d > (strlen(known) + 2) / 3 || (s->best && d >= s->distance))
+	if (d > (strlen(known) + 2) / 3 || d * 2 >= strlen(known) || (s->best && d >= s->distance))
 		return;
 	s->best = known;
 	s->distance = d;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the running kernel and this process' rights allow: asked once, cached for the life of the
- * process (one of the two globals that the house allows).
+ * What the running kernel and the privileges of this process allow: read once and cached for the
+ * life of the process.
  */
 #ifndef PERF_KERNEL_H
 #define PERF_KERNEL_H
@@ -17,7 +17,7 @@ struct kernel {
 	int64_t max_sample_rate; /* per second */
 	int64_t mlock_kb;        /* kernel.perf_event_mlock_kb, of each CPU */
 	int64_t max_stack;       /* kernel.perf_event_max_stack */
-	bool perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN, which bind the kernel's own rules */
+	bool perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN, as the rules of the kernel require */
 	bool sys_admin;      /* CAP_SYS_ADMIN, in the first user namespace, as the next two */
 	bool sys_ptrace;     /* CAP_SYS_PTRACE */
 	bool ipc_lock;       /* CAP_IPC_LOCK: no limit on the memory of rings */
@@ -27,7 +27,7 @@ struct kernel {
 
 const struct kernel *kernel_get(void);
 
-/* The same, read again: settings change, and a process may drop privileges. */
+/* Reads it again: settings change, and a process may drop privileges. */
 void kernel_ask(struct kernel *ret_kernel);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "perf/attr_check.h"
+#include "perf/capabilities.h"
 #include "perf/features.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
@@ -87,11 +88,23 @@ static int open_user_chains(struct attar_counter *c, const struct instance *p)
 	return fd;
 }
 
+static void note_user_only(const char *name)
+{
+	struct buf fix _cleanup_(buf_done) = {0};
+
+	if (!kernel_get()->user_namespace) {
+		buf_str(&fix, ", or give it CAP_PERFMON: ");
+		capabilities_add_setcap(&fix);
+	}
+	log_note("%s: only user code is monitored, because kernel.perf_event_paranoid is %lld; for "
+		 "kernel code, run as root%s",
+		name, (long long)kernel_get()->paranoid,
+		fix.len ? buf_text(&fix) : " outside of this user namespace");
+}
+
 /* Excludes kernel code if it may not be monitored. */
 static int open_user_only(struct attar_counter *c, const struct instance *p)
 {
-	bool inner = kernel_get()->user_namespace;
-	char program[512];
 	int fd;
 
 	if (c->attr.exclude_kernel)
@@ -108,14 +121,7 @@ static int open_user_only(struct attar_counter *c, const struct instance *p)
 	}
 	if (attar_attr_is_clock(&c->attr) && !c->attr.sample_period)
 		return fd; /* the count includes the time in kernel code all the same */
-	file_of_program(program, sizeof(program));
-	log_note("%s: only user code is monitored, because kernel.perf_event_paranoid is %lld; for "
-		 "kernel code, run as root%s%s",
-		c->name, (long long)kernel_get()->paranoid,
-		inner ? " outside of this user namespace"
-		      : ", or give it CAP_PERFMON: setcap "
-			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep ",
-		inner ? "" : program);
+	note_user_only(c->name);
 	return fd;
 }
 

@@ -7,7 +7,9 @@
 #include "perf/open_error.h"
 
 #include <linux/hw_breakpoint.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <sys/vfs.h>
 
 #include "base/file.h"
 #include "base/limit.h"
@@ -69,6 +71,21 @@ static bool is_perf_event_in_v1(void)
 }
 
 /*
+ * ENOENT for a control group: a software event exists; any other may be missing, unless its group
+ * lacks the controller.
+ */
+static bool is_about_cgroup(const struct refusal *r)
+{
+	struct statfs fs;
+
+	if (!(r->instance.flags & PERF_FLAG_PID_CGROUP) || r->error != -ENOENT)
+		return false;
+	return r->attr->attr.type == PERF_TYPE_SOFTWARE ||
+	       (is_perf_event_in_v1() && fstatfs(r->instance.pid, &fs) == 0 &&
+		       fs.f_type == CGROUP2_SUPER_MAGIC);
+}
+
+/*
  * The event itself exists: the directory is not a live control group with the controller.
  */
 static int open_error_no_cgroup(const struct refusal *r)
@@ -97,8 +114,7 @@ static int open_error_missing(const struct refusal *r)
 	const struct perf_event_attr *attr = &r->attr->attr;
 	const char *release = kernel_get()->release;
 
-	if (r->instance.flags & PERF_FLAG_PID_CGROUP && r->error == -ENOENT &&
-		attr->type == PERF_TYPE_SOFTWARE)
+	if (is_about_cgroup(r))
 		return open_error_no_cgroup(r);
 	switch (attr->type) {
 	case PERF_TYPE_HARDWARE:

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "perf/attr_bisect.h"
+#include "perf/capabilities.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
 
@@ -192,28 +193,22 @@ static bool add_seccomp(struct buf *b)
 static bool add_special(struct buf *b, const struct refusal *r, const struct kernel *k)
 {
 	const struct perf_event_attr *attr = &r->attr->attr;
-	char program[PROGRAM_MAX];
 
 	if (attr->type == PERF_TYPE_BREAKPOINT && !k->sys_admin && (int64_t)attr->bp_addr < 0) {
 		buf_str(b, "breakpoints on kernel addresses require CAP_SYS_ADMIN; run as root");
 		return true;
 	}
 	if (!k->sys_admin && is_probe(r, "uprobe")) {
-		file_of_program(program, sizeof(program));
-		buf_printf(b,
-			"uprobes require CAP_SYS_ADMIN (on some kernels since 5.8 CAP_PERFMON), "
-			"regardless of kernel.perf_event_paranoid; run as root, or: setcap "
-			"cap_sys_admin,cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s",
-			program);
+		buf_str(b, "uprobes require CAP_SYS_ADMIN (on some kernels since 5.8 CAP_PERFMON), "
+			   "regardless of kernel.perf_event_paranoid; run as root, or: ");
+		capabilities_add_setcap(b);
 		return true;
 	}
 	if (!k->perfmon && is_probe(r, "kprobe")) {
-		file_of_program(program, sizeof(program));
-		buf_printf(b,
+		buf_str(b,
 			"probes require CAP_PERFMON (CAP_SYS_ADMIN before Linux 5.8), regardless "
-			"of kernel.perf_event_paranoid; run as root, or: setcap "
-			"cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s",
-			program);
+			"of kernel.perf_event_paranoid; run as root, or: ");
+		capabilities_add_setcap(b);
 		return true;
 	}
 	return false;
@@ -239,18 +234,17 @@ static bool add_option_at_fault(struct buf *b, const struct refusal *r)
 {
 	const struct feature *f = attr_bisect_find(r);
 	union uapi_attr without = *r->attr;
-	char program[PROGRAM_MAX];
 
 	if (!f)
 		return false;
 	feature_drop(f, &without);
 	if (attr_bisect_try(r, &without) != 0)
 		return false;
-	file_of_program(program, sizeof(program));
 	buf_printf(b,
 		"%s (%s) requires CAP_PERFMON, or kernel.perf_event_paranoid below 2 if it reports "
-		"only addresses; run as root, do not use it, or run: setcap cap_perfmon=ep %s",
-		f->option, f->what, program);
+		"only addresses; run as root, do not use it, or run: ",
+		f->option, f->what);
+	capabilities_add_setcap(b);
 	return true;
 }
 
@@ -267,21 +261,20 @@ static int needed_level(const struct refusal *r, bool task)
 
 static void add_level(struct buf *b, const struct kernel *k, int needed)
 {
-	char program[PROGRAM_MAX];
-
-	file_of_program(program, sizeof(program));
-	if (k->user_namespace)
+	if (k->user_namespace) {
 		buf_printf(b,
 			"kernel.perf_event_paranoid is %lld, and even root lacks CAP_PERFMON in a "
 			"user namespace (rootless container); run as root outside the container, "
 			"or run there: sysctl kernel.perf_event_paranoid=%d",
 			(long long)k->paranoid, needed);
-	else
-		buf_printf(b,
-			"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; "
-			"run as root, or run: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep %s, "
-			"or: sysctl kernel.perf_event_paranoid=%d",
-			(long long)k->paranoid, program, needed);
+		return;
+	}
+	buf_printf(b,
+		"kernel.perf_event_paranoid is %lld and this process lacks CAP_PERFMON; run as "
+		"root, or run: ",
+		(long long)k->paranoid);
+	capabilities_add_setcap(b);
+	buf_printf(b, ", or: sysctl kernel.perf_event_paranoid=%d", needed);
 }
 
 static bool add_paranoid(struct buf *b, const struct refusal *r, const struct kernel *k, bool task)

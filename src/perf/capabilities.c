@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "perf/capabilities.h"
+
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "perf/kernel.h"
+#include "perf/open.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38 /* 5.8 */
+#define CAP_BPF     39
+#endif
+
+/* CAP_SYS_ADMIN is needed where the kernel refuses uprobes without it. */
+static const struct capability {
+	const char *name;
+	int number;
+	const char *gives;
+} capabilities[] = {
+	{"cap_perfmon", CAP_PERFMON, "kernel and other users' processes"},
+	{"cap_sys_ptrace", CAP_SYS_PTRACE, "symbols of other users' processes"},
+	{"cap_syslog", CAP_SYSLOG, "kernel symbols"},
+	{"cap_dac_read_search", CAP_DAC_READ_SEARCH, "tracepoints"},
+	{"cap_bpf", CAP_BPF, "BPF"},
+	{"cap_sys_admin", CAP_SYS_ADMIN, "uprobes"},
+};
+
+bool capabilities_refuse_probes(const char *kind)
+{
+	/* An address that cannot be read: the kernel looks at it after the capabilities. */
+	union uapi_attr attr = {.attr = {.disabled = 1, .config1 = 1}};
+	char path[128];
+	int64_t type;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
+	if (file_read_i64(path, &type) < 0)
+		return false;
+	attr.attr.type = (uint32_t)type;
+	fd = open_event(&attr, 0, -1, -1, 0);
+	if (fd >= 0)
+		close(fd);
+	return fd == -EACCES || fd == -EPERM;
+}
+
+static bool is_missing(const struct capability *c)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+	uint32_t admin;
+
+	if (kernel_get()->user_namespace || syscall(SYS_capget, &header, data) < 0)
+		return c->number != CAP_SYS_ADMIN || capabilities_refuse_probes("uprobe");
+	admin = data[0].effective >> CAP_SYS_ADMIN & 1;
+	if (c->number == CAP_SYS_ADMIN)
+		return !admin && capabilities_refuse_probes("uprobe");
+	return !(data[c->number / 32].effective >> (c->number % 32) & 1) &&
+	       !(c->number >= CAP_PERFMON && admin);
+}
+
+bool capabilities_list_missing(struct buf *names, struct buf *detail)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
+		const struct capability *c = &capabilities[i];
+
+		if (!is_missing(c))
+			continue;
+		buf_printf(names, "%s%s", names->len ? "," : "", c->name);
+		if (detail)
+			buf_printf(detail, "%s%s (%s)", detail->len ? ", " : "without ", c->name,
+				c->gives);
+	}
+	return names->len > 0;
+}
+
+void capabilities_add_setcap(struct buf *b)
+{
+	struct buf names _cleanup_(buf_done) = {0};
+	char program[4096];
+
+	if (!capabilities_list_missing(&names, NULL)) {
+		buf_str(b, "run attar as root");
+	} else if (kernel_get()->user_namespace) {
+		buf_printf(b, "run it outside this user namespace, with %s", buf_text(&names));
+	} else {
+		file_of_program(program, sizeof(program));
+		buf_printf(b, "setcap %s=ep %s", buf_text(&names), program);
+	}
+}
