@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/parse.h"
+#include "report/model.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -156,11 +157,22 @@ int clock_check(struct attar_run *run)
 	return check_offset(run);
 }
 
-enum attar_unit clock_unit(const struct attar_run *run)
+static enum attar_unit clock_unit(const struct attar_run *run)
 {
-	return run->opts.tsc         ? ATTAR_UNIT_ID
-	       : run->opts.monotonic ? ATTAR_UNIT_CLOCK
-				     : ATTAR_UNIT_TIME;
+	return run->opts.tsc                                  ? ATTAR_UNIT_ID
+	       : run->opts.monotonic || !replay_has_date(run) ? ATTAR_UNIT_CLOCK
+							      : ATTAR_UNIT_TIME;
+}
+
+struct attar_report *clock_new_report(const struct attar_run *run)
+{
+	struct attar_report *report = attar_report_new(run->profiler->name);
+
+	if (!report)
+		return NULL;
+	report->unit_of_times = clock_unit(run);
+	report->has_no_date = !replay_has_date(run);
+	return report;
 }
 
 /* ---- times of the run ---- */

@@ -32,10 +32,13 @@ struct run_clock {
 /* Checks the options for the clock that times are shown of. */
 int clock_check(struct attar_run *run);
 
-/* The unit of columns for times of that clock. */
-enum attar_unit clock_unit(const struct attar_run *run);
+/* A report whose times are of that clock, for the run's profiler. NULL: out of memory. */
+struct attar_report *clock_new_report(const struct attar_run *run);
 
-/* ns since 1970, whatever clock the options select: when a report was made. */
+/*
+ * ns since 1970, whatever clock the options select: when a report was made. If a recording does not
+ * say when it was made, the time by its clock.
+ */
 uint64_t run_wall_time(const struct attar_run *run, uint64_t time);
 
 /* Starts the clock of a run of the command. */

@@ -41,13 +41,17 @@ static bool is_of_whole_run(const struct attar_option *option)
 	return false;
 }
 
+/* Returns the number of words that it took: the operand is one, as on a command line. */
 static int set_word(struct attar_run *run, const char *word, const char *next)
 {
-	int r = attar_run_set_word(run, word, next);
+	const char *operand = word[0] != '-' || !word[1] ? run->profiler->operand : NULL;
+	int r = operand ? attar_run_set(run, operand, word) : attar_run_set_word(run, word, next);
 	const struct attar_option *given;
 
 	if (r < 0)
 		return r;
+	if (operand)
+		return 1;
 	given = run->options.given.at[run->options.given.n - 1];
 	return is_of_whole_run(given) ? attar_fail(-EINVAL,
 						"--%s is not an option of an event, but of the "
@@ -108,6 +112,18 @@ static int open_profiler(struct attar_run *run)
 	return r;
 }
 
+/* Timers of CPUs need a command line that watches them too. */
+static int watch_cpus(struct attar_run *run, const struct attar_run *emitter)
+{
+	if (!emitter->select.watches_cpus || run->replay)
+		return 0;
+	if (!run_watches_system(run))
+		return attar_fail(-EINVAL, "%s watches CPUs, whatever runs on them: add --all-cpus",
+			emitter->profiler->name);
+	run->select.watches_cpus = true;
+	return 0;
+}
+
 static int new_run(
 	struct attar_run *run, const struct attar_event_spec *spec, struct attar_run **ret_run)
 {
@@ -122,6 +138,8 @@ static int new_run(
 	r = set_options(new, spec);
 	if (r == 0)
 		r = open_profiler(new);
+	if (r == 0)
+		r = watch_cpus(run, new);
 	if (r < 0) {
 		give_back(new);
 		attar_run_free(new);

@@ -51,13 +51,12 @@ static int begin_batch(
 		run->lines.spare.report = NULL;
 		return 0;
 	}
-	*batch = (struct lines_batch){.report = attar_report_new(run->profiler->name),
+	*batch = (struct lines_batch){.report = clock_new_report(run),
 		.name = name,
 		.columns = columns,
 		.scope = ATTAR_SCOPE_INTERVAL};
 	if (!batch->report)
 		return base_oom();
-	batch->report->unit_of_times = clock_unit(run);
 	batch->section = attar_report_events(batch->report, name);
 	columns(batch->section);
 	return 0;

@@ -66,7 +66,7 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 {
 	uint64_t since =
 		scope == ATTAR_SCOPE_WHOLE ? run->clock.first_began : run->clock.interval_began;
-	struct attar_report *out = attar_report_new(run->profiler->name);
+	struct attar_report *out = clock_new_report(run);
 	int r;
 
 	if (!out)
@@ -76,7 +76,6 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 	run->clock.until = until;
 	r = run->clock.ended ? 0 : counts_read(run);
 	requests_mark(&run->requests, out);
-	out->unit_of_times = clock_unit(run);
 	attar_report_span(out, run_wall_time(run, until), until - since);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
@@ -473,6 +472,8 @@ static int start_round(struct attar_run *run)
 	if (run->replay)
 		return replay_start(run);
 	r = open_all(run);
+	if (r == 0 && run->hooks.opened)
+		run->hooks.opened(run->hooks.ctx);
 	if (r == 0)
 		r = start(run);
 	if (r == 0)
@@ -574,6 +575,7 @@ int attar_run_report(
 	struct attar_run *run, enum attar_scope scope, struct attar_report **ret_report)
 {
 	CHECK_OWN(run, "run");
+	CHECK_BELOW(scope, "scope", ATTAR_SCOPE_WHOLE + 1);
 	CHECK_ARG(ret_report, "ret_report");
 	if (run->phase == RUN_NEW)
 		return attar_fail(-EINVAL, "attar_run_report(): call attar_run_start() first");
@@ -583,25 +585,24 @@ int attar_run_report(
 	return failed(make_report(run, scope, until, ret_report));
 }
 
-int attar_run_ask(struct attar_run *run, const char *text, struct attar_report **ret_report)
+int attar_run_query(struct attar_run *run, const char *text, struct attar_report **ret_report)
 {
 	CHECK_OWN(run, "run");
 	CHECK_ARG(text, "text");
 	CHECK_ARG(ret_report, "ret_report");
 	if (run->phase == RUN_NEW || !run->clock.ended)
-		return attar_fail(-EINVAL, "attar_run_ask(): the run has not ended");
-	if (!run->profiler->ask)
-		return attar_fail(-EINVAL, "%s answers no questions", run->profiler->name);
+		return attar_fail(-EINVAL, "attar_run_query(): the run has not ended");
+	if (!run->profiler->query)
+		return attar_fail(-EINVAL, "%s does not answer queries", run->profiler->name);
 
-	struct attar_report *out = attar_report_new(run->profiler->name);
+	struct attar_report *out = clock_new_report(run);
 	int r;
 
 	if (!out)
 		return base_oom();
-	out->unit_of_times = clock_unit(run);
 	attar_report_span(out, run_wall_time(run, run->clock.ended),
 		run->clock.ended - run->clock.first_began);
-	r = run->profiler->ask(run, run->self, text, out);
+	r = run->profiler->query(run, run->self, text, out);
 	if (r < 0)
 		attar_report_free(out);
 	else
@@ -631,6 +632,7 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 	} while (r > 0);
 	if (r == 0)
 		r = last_reports(run);
+	notes_warn(run);
 	if (r == 0)
 		r = user_events_accepted(&run->user.events);
 	return failed(r);

@@ -203,3 +203,19 @@ void run_fill_notes(struct attar_run *run, struct attar_report *report, enum att
 		attar_report_remark(report, "%llu records could not be parsed",
 			(unsigned long long)stats.malformed);
 }
+
+void notes_warn(struct attar_run *run)
+{
+	struct attar_stream_stats stats = {0};
+	struct attar_notes notes = {0};
+
+	if (run->replay || !run->stream)
+		return;
+	attar_stream_get_stats(run->stream, &stats);
+	fill_seen(run, &stats, &notes, ATTAR_SCOPE_WHOLE);
+	if (notes.lost > notes.seen)
+		log_warn("%llu of %llu events were lost, because the ring buffers were full: use a "
+			 "filter, fewer events, or larger buffers (-m)",
+			(unsigned long long)notes.lost,
+			(unsigned long long)(notes.lost + notes.seen));
+}

@@ -25,6 +25,9 @@ struct run_notes {
 /* Starts to measure the overhead. */
 void notes_begin(struct run_notes *notes);
 
+/* Logs a warning if most events of a live run were lost: its results say little. */
+void notes_warn(struct attar_run *run);
+
 /* Fills the notes of a report: what was seen since the previous one, or since the start. */
 void run_fill_notes(struct attar_run *run, struct attar_report *report, enum attar_scope scope);
 

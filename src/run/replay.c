@@ -173,7 +173,40 @@ static int add_by_name(
 	return r;
 }
 
-/* Looks up names that only the recording knows, such as those of a PMU that this machine lacks. */
+/* Adds the events of a part of a list that this machine knows, too; -ENOENT: it does not. */
+static int add_known(struct attar_run *run, struct list *list, const char *text, size_t n)
+{
+	char *part _cleanup_free_ = strndup(text, n);
+	struct attar_event_list *known;
+	int r = part ? attar_event_list_parse(attar_run_catalog(run), part, &known) : base_oom();
+
+	if (r < 0 && r != -ENOMEM) {
+		attar_error_clear();
+		return -ENOENT;
+	}
+	if (r < 0)
+		return r;
+	if (vec_push(&run->sources.lists, known) < 0) {
+		attar_event_list_free(known);
+		return base_oom();
+	}
+	for (size_t i = 0; r == 0 && i < known->n; i++)
+		if (vec_push(&list->specs, known->at[i]) < 0)
+			r = base_oom();
+	return r;
+}
+
+static int add_part(struct attar_run *run, struct list *list, const char *text, size_t n)
+{
+	int r = add_by_name(run->replay, list, text, n);
+
+	return r == -ENOENT ? add_known(run, list, text, n) : r;
+}
+
+/*
+ * Looks up names that only the recording knows, such as those of a PMU that this machine lacks.
+ * Others may be beside them, such as tracepoints.
+ */
 static int parse_by_name(
 	struct attar_run *run, const char *text, struct attar_event_list **ret_list)
 {
@@ -184,11 +217,11 @@ static int parse_by_name(
 		const char *comma = list_find(text, ",");
 		size_t n = comma ? (size_t)(comma - text) : strlen(text);
 
-		r = add_by_name(run->replay, list, text, n);
+		r = add_part(run, list, text, n);
 		while (r == -ENOENT && comma) { /* the name of an event of a PMU has commas */
 			comma = list_find(text + n + 1, ",");
 			n = comma ? (size_t)(comma - text) : strlen(text);
-			r = add_by_name(run->replay, list, text, n);
+			r = add_part(run, list, text, n);
 		}
 		text += n + (comma != NULL);
 	}
@@ -224,8 +257,10 @@ int replay_parse_events(
 
 	if (r < 0) {
 		by_name = parse_by_name(run, text, &list);
+		if (by_name < 0 && by_name != -ENOMEM) /* to say what is wrong in all of it */
+			by_name = attar_event_list_parse(attar_run_catalog(run), text, &list);
 		if (by_name < 0)
-			return not_parsed(run, by_name == -ENOMEM ? by_name : r);
+			return not_parsed(run, by_name);
 		attar_error_clear();
 	}
 	if (vec_push(&run->sources.lists, list) < 0) {
@@ -377,6 +412,11 @@ int replay_start(struct attar_run *run)
 	return r;
 }
 
+bool replay_has_date(const struct attar_run *run)
+{
+	return !run->replay || recording_get_facts(run->replay->recording)->has_clock_data;
+}
+
 /* ---- delivering ---- */
 
 bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev)
@@ -464,7 +504,7 @@ void replay_remark(const struct attar_run *run, struct attar_report *report)
 	if (stats.malformed)
 		attar_report_remark(report, "%llu records of %s are invalid and were skipped",
 			(unsigned long long)stats.malformed, run->opts.input);
-	if (!recording_get_facts(run->replay->recording)->has_clock_data)
+	if (!replay_has_date(run))
 		attar_report_remark(report,
 			"%s does not say when it was made: times are those of its clock",
 			run->opts.input);

@@ -58,6 +58,9 @@ bool replay_is_named(const struct recording_event *event, const char *name);
 /* Whether the options for targets select the event. */
 bool replay_is_wanted(const struct attar_run *run, const struct attar_event *ev);
 
+/* Whether times can be shown as dates: false for a recording that does not say when it was made. */
+bool replay_has_date(const struct attar_run *run);
+
 /* What the report says about the recording itself, such as damage. */
 void replay_remark(const struct attar_run *run, struct attar_report *report);
 

@@ -47,6 +47,8 @@ int attar_run_from(const struct attar_profiler *profiler, struct attar_run **ret
 	CHECK_ARG(profiler->name, "profiler->name");
 	CHECK_ARG(profiler->open, "profiler->open");
 	CHECK_ARG(profiler->report, "profiler->report");
+	if (!*profiler->name)
+		return attar_fail(-EINVAL, "attar_run_from(): profiler->name is empty");
 
 	struct attar_run *run;
 	int r;
@@ -252,20 +254,20 @@ bool attar_run_is_live(const struct attar_run *run)
 	return !run->replay;
 }
 
-int attar_run_expect_questions(struct attar_run *run)
+int attar_run_expect_queries(struct attar_run *run)
 {
 	CHECK_OWN(run, "run");
 	CHECK_OPENING(run);
 
-	run->expects_questions = true;
+	run->expects_queries = true;
 	return 0;
 }
 
-bool attar_run_expects_questions(const struct attar_run *run)
+bool attar_run_expects_queries(const struct attar_run *run)
 {
 	CHECK_ARG_OR(run, "run", false);
 
-	return run->expects_questions;
+	return run->expects_queries;
 }
 
 bool attar_run_is_stopped(const struct attar_run *run)

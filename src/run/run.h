@@ -76,7 +76,7 @@ struct attar_run {
 	struct run_recorder recorder;                /* writes what is observed to a file */
 	struct sources sources;
 	emitters emitters;
-	bool expects_questions; /* see attar_run_ask() */
+	bool expects_queries; /* see attar_run_query() */
 	bool emits; /* attar_run_emits(): it is the run of an emitter */
 	struct user_sources user;
 

@@ -187,8 +187,8 @@ int sample_filter_check(const struct attar_run *run, const struct source *s)
 	unsigned flags = can ? filter->flags & ~(unsigned)FLAG_IRQS_OFF : filter->flags;
 
 	if (filter->by_bpf && run->replay)
-		return attar_fail(-EOPNOTSUPP, "--%s: a recording does not have what it selects by",
-			filter->by_bpf);
+		return attar_fail(-EOPNOTSUPP,
+			"--%s selects by data that a recording does not have", filter->by_bpf);
 	if (filter->by_bpf && !can)
 		return attar_fail(-EOPNOTSUPP,
 			"--%s: a BPF program of '%s' would also drop it for its other users; "
@@ -196,7 +196,7 @@ int sample_filter_check(const struct attar_run *run, const struct source *s)
 			filter->by_bpf, CLIP(s->name));
 	if (!flags || flags_of(s))
 		return 0;
-	return attar_fail(-EOPNOTSUPP, "--%s: only tracepoints say this, and '%s' is none",
+	return attar_fail(-EOPNOTSUPP, "--%s requires tracepoints, and '%s' is not one",
 		flags & FLAG_IRQS_OFF ? "irqs_disabled" : "tif_need_resched", CLIP(s->name));
 }
 

@@ -41,7 +41,10 @@ static int enter(struct functions *f, struct function fn)
 
 	fn.name = intern_text(&f->texts, fn.name);
 	fn.dso = intern_text(&f->texts, fn.dso);
-	if (!fn.name || !fn.dso)
+	fn.plain = fn.plain ? intern_text(&f->texts, fn.plain) : fn.name;
+	if (fn.file)
+		fn.file = intern_text(&f->texts, fn.file) ?: "";
+	if (!fn.name || !fn.dso || !fn.plain)
 		return base_oom();
 	key = base_hash64((uintptr_t)fn.name) ^ (uintptr_t)fn.dso;
 	found = map_get(&f->by_name, key);
@@ -152,6 +155,10 @@ static int add_number(struct functions *f, attar_location location, const struct
 					  .build_id = plain->build_id,
 					  .address = plain->address,
 					  .kind = plain->kind,
+					  .plain = named->name,
+					  .file = f->symbols->show_lines ? line->file : NULL,
+					  .line = f->symbols->show_lines ? line->line : 0,
+					  .inlined = named->inlined,
 					  .named = true});
 	}
 	return number < 0 ? number : vec_push(&f->numbers, (uint32_t)number);

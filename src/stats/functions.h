@@ -30,6 +30,10 @@ struct function {
 	const char *build_id; /* of the DSO, hexadecimal; NULL: unknown */
 	uint64_t address;     /* of the symbol, in its ELF file or of the kernel; 0: no symbol */
 	enum attar_dso_kind kind;
+	const char *plain; /* the name without line and "(inlined)"; NULL: the same */
+	const char *file;  /* of the source line that is part of the name; NULL: none */
+	unsigned line;
+	bool inlined;
 	bool named;
 	bool mixed; /* all locations of a binary without a symbol; they can be set apart */
 };

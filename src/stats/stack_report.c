@@ -4,6 +4,7 @@
 #include "attar/stats.h"
 #include "base/buf.h"
 #include "base/check.h"
+#include "report/tree.h"
 #include "stats/calltree.h"
 #include "symbol/symbols.h"
 
@@ -312,6 +313,9 @@ static void write_node(
 
 		if (fn->address)
 			attar_tree_code(out, number, fn->address, fn->build_id, 0);
+		if (fn->file || fn->inlined)
+			tree_set_source(
+				out, number, fn->plain, fn->file, fn->line, fn->inlined);
 	}
 }
 
@@ -321,6 +325,7 @@ int stack_report_tree(struct stack_report *sr, struct attar_report *report)
 	struct calltree tree = {0};
 	int r = 0;
 
+	out->weight = report_keep(report, sr->weight);
 	map_each (&sr->samples->weights, it) {
 		if (r == 0 && !is_idle(sr, it->key))
 			r = add_to_tree(

@@ -8,7 +8,7 @@
 
 #include "attar/perf.h"
 #include "base/base.h"
-#include "stream/follow.h"
+#include "stream/sample_run.h"
 
 /*
  * Per counter and ring: the counts at the start, and the number of samples that have arrived since.
@@ -30,7 +30,7 @@ struct cursor {
 	struct counter_table *tallies;          /* one for each counter; owned by the stream */
 	uint64_t strays;                        /* records of no counter */
 	uint64_t give_back; /* space is released once the ring's tail exceeds this */
-	struct run run;
+	struct sample_run run;
 };
 
 struct merge {

@@ -411,7 +411,7 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 {
 	int r;
 
-	follow_end(s);
+	sample_run_end(s);
 	r = s->in_round ? 0 : begin_round(s);
 	if (r < 0)
 		return r;
@@ -432,7 +432,7 @@ static int next_of_round(struct attar_stream *s, struct attar_event *ret_event)
 		r = dispatch(s, c, ret_event);
 		s->front_done = true;
 		if (r > 0)
-			follow_begin(s, c, ret_event->counter);
+			sample_run_begin(s, c, ret_event->counter);
 		if (r)
 			return r;
 	}
@@ -512,7 +512,7 @@ int attar_stream_snapshot(struct attar_stream *s)
 	if (s->frozen)
 		return attar_fail(
 			-EBUSY, "a snapshot is still being delivered: read it to its end");
-	follow_end(s);
+	sample_run_end(s);
 	if (s->front_done)
 		pass_front(s, merge_first(&s->merge));
 	if (s->in_round)

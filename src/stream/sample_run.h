@@ -7,8 +7,8 @@
  * A run ends at the first record that is not such a sample. When the next record in time is in
  * another ring or sequence, the run is parked, and resumed when it is its turn again.
  */
-#ifndef STREAM_FOLLOW_H
-#define STREAM_FOLLOW_H
+#ifndef STREAM_SAMPLE_RUN_H
+#define STREAM_SAMPLE_RUN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct cursor;
 typedef int stream_next_fn(struct attar_stream *s, struct attar_event *ret_event);
 
 /* What is equal in most samples of a run. */
-struct run_sample {
+struct sample_pattern {
 	uint64_t same; /* type and size in the header, see RUN_SAME */
 	uint64_t id;
 	uint32_t raw; /* bytes of raw data, if there is no call chain */
@@ -30,12 +30,12 @@ struct run_sample {
 };
 
 /* The run of a cursor. */
-struct run {
-	const char *at;           /* the next record */
-	const char *last;         /* the last address at which a record like it ends before `end` */
-	struct run_sample like;   /* the newest sample */
-	struct run_sample before; /* the newest one of another event; zeroed: none */
-	uint64_t type;            /* sample_type */
+struct sample_run {
+	const char *at;   /* the next record */
+	const char *last; /* the last address at which a record like it ends before `end` */
+	struct sample_pattern like;   /* the newest sample */
+	struct sample_pattern before; /* the newest one of another event; zeroed: none */
+	uint64_t type;                /* sample_type */
 	stream_next_fn *next;
 	const char *from, *end; /* from: up to here the cursor is up to date */
 	uint32_t min;           /* the smallest size of a sample, bytes */
@@ -49,9 +49,9 @@ struct run {
  * fields only. The run lasts at most to the end of the written bytes, the wraparound of the ring,
  * or the point where space is to be released.
  */
-void follow_begin(struct attar_stream *s, struct cursor *c, uint32_t counter);
+void sample_run_begin(struct attar_stream *s, struct cursor *c, uint32_t counter);
 
 /* Updates ring and cursor to the end of the current run, if there is one. */
-void follow_end(struct attar_stream *s);
+void sample_run_end(struct attar_stream *s);
 
 #endif

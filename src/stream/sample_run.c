@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stream/follow.h"
+#include "stream/sample_run.h"
 
 #include "perf/ring.h"
 #include "recording/format.h"
@@ -13,11 +13,11 @@ static const uint64_t ROUND_END = UINT64_C(8) << 48 | RECORD_FINISHED_ROUND;
 
 enum { CHAIN = PERF_SAMPLE_CALLCHAIN, DATA = PERF_SAMPLE_RAW };
 
-/* ---- following ---- */
+/* ---- the next sample ---- */
 
 /*
- * The position of a field in samples with these fields of SAMPLE_COMMON, in words; 0: that of what
- * follows them. A constant for constants, which a loop would not be.
+ * The position of a field in samples with these fields of SAMPLE_COMMON, in words; 0: the position
+ * after all of them. The compiler evaluates it for constant arguments, unlike a loop.
  */
 static inline __attribute__((always_inline)) unsigned word_of(uint64_t fixed, uint64_t field)
 {
@@ -57,7 +57,7 @@ static inline bool take_task(struct attar_stream *s, uint64_t task)
 
 /* The call chain, and raw data after it. */
 static __attribute__((noinline)) bool take_chain(
-	struct attar_stream *s, const struct run *run, const record_word *at)
+	struct attar_stream *s, const struct sample_run *run, const record_word *at)
 {
 	const struct perf_event_header *header = (const void *)run->at;
 	uint64_t spare = (header->size - run->min) / 8, nr = *at++;
@@ -77,16 +77,16 @@ static __attribute__((noinline)) bool take_chain(
 	return true;
 }
 
-static int follow_otherwise(struct attar_stream *s, struct attar_event *ev);
+static int next_otherwise(struct attar_stream *s, struct attar_event *ev);
 
 /*
  * The event of the record at the front, which was checked. What is equal in all samples of the run
  * is in s->record already, see set_equal_fields().
  */
-static inline __attribute__((always_inline)) int give(
+static inline __attribute__((always_inline)) int fill_event(
 	struct attar_stream *s, struct attar_event *ev, uint64_t fixed)
 {
-	struct run *run = &s->run->run;
+	struct sample_run *run = &s->run->run;
 	const record_word *words = (const record_word *)(const void *)run->at;
 	struct attar_record *rec = &s->record;
 	const uint64_t first = words[0], ip = words[word_of(fixed, PERF_SAMPLE_IP)],
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) int give(
 
 /* Whether the record at the front is a sample like the one before, and the next in time. */
 static inline __attribute__((always_inline)) bool is_next(struct attar_stream *s,
-	const struct run *run, unsigned id_at, unsigned time_at, unsigned task_at)
+	const struct sample_run *run, unsigned id_at, unsigned time_at, unsigned task_at)
 {
 	const record_word *words = (const record_word *)(const void *)run->at;
 	uint64_t time, task;
@@ -137,54 +137,54 @@ static inline __attribute__((always_inline)) bool is_next(struct attar_stream *s
  * Takes the next record of the run if it is a sample like the one before, and the next in time.
  * Otherwise changes only s->record.
  */
-static inline __attribute__((always_inline)) int follow(
+static inline __attribute__((always_inline)) int next_same(
 	struct attar_stream *s, struct attar_event *ev, uint64_t fixed, bool chain)
 {
 	uint64_t id = fixed & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID);
-	const struct run *run = &s->run->run;
+	const struct sample_run *run = &s->run->run;
 	const record_word *tail;
 
 	if (unlikely(!is_next(s, run, id ? word_of(fixed, id) : 0, word_of(fixed, PERF_SAMPLE_TIME),
 		    word_of(fixed, PERF_SAMPLE_TID))))
-		return follow_otherwise(s, ev);
+		return next_otherwise(s, ev);
 	tail = (const record_word *)(const void *)run->at + word_of(fixed, 0);
 	if (chain) {
 		if (unlikely(!take_chain(s, run, tail)))
-			return follow_otherwise(s, ev);
+			return next_otherwise(s, ev);
 	} else if (run->raw_at) {
 		if (unlikely((uint32_t)*tail != run->like.raw))
-			return follow_otherwise(s, ev);
+			return next_otherwise(s, ev);
 		s->record.sample.raw = (const char *)tail + 4;
 	}
-	return give(s, ev, fixed);
+	return fill_event(s, ev, fixed);
 }
 
 /* One for each of the usual sets of fields, so that their positions are constants. */
-#define FOLLOW(name, fixed)                                                                        \
+#define NEXT(name, fixed)                                                                          \
 	static int name(struct attar_stream *s, struct attar_event *ev)                            \
 	{                                                                                          \
-		return follow(s, ev, fixed, false);                                                \
+		return next_same(s, ev, fixed, false);                                             \
 	}                                                                                          \
 	static int name##_chain(struct attar_stream *s, struct attar_event *ev)                    \
 	{                                                                                          \
-		return follow(s, ev, fixed, true);                                                 \
+		return next_same(s, ev, fixed, true);                                              \
 	}
 
-FOLLOW(follow_own, SAMPLE_USUAL)
-FOLLOW(follow_one, SAMPLE_ONE)
-FOLLOW(follow_more, SAMPLE_MORE)
-FOLLOW(follow_self, SAMPLE_SELF)
+NEXT(next_own, SAMPLE_USUAL)
+NEXT(next_one, SAMPLE_ONE)
+NEXT(next_more, SAMPLE_MORE)
+NEXT(next_self, SAMPLE_SELF)
 
 /* For any fields of SAMPLE_COMMON. */
-static int follow_any(struct attar_stream *s, struct attar_event *ev)
+static int next_any(struct attar_stream *s, struct attar_event *ev)
 {
-	struct run *run = &s->run->run;
+	struct sample_run *run = &s->run->run;
 	const struct perf_event_header *header = (const void *)run->at;
 	struct attar_record *rec = &s->record;
 
 	if (!is_next(s, run, run->id_at, run->time_at, run->task_at) ||
 		!sample_common(run->type, header, (header->size - run->min) / 8, rec))
-		return follow_otherwise(s, ev);
+		return next_otherwise(s, ev);
 	if (!(run->type & PERF_SAMPLE_PERIOD))
 		rec->sample.period = s->layouts[run->like.counter].fixed_period;
 	memcpy(rec, header, sizeof(*header));
@@ -208,17 +208,17 @@ static bool needs_id(const struct attar_stream *s)
 	return !s->replay || s->n_counters > 1;
 }
 
-static inline record_word word_at(const struct run *run, unsigned at)
+static inline record_word word_at(const struct sample_run *run, unsigned at)
 {
 	return ((const record_word *)(const void *)run->at)[at];
 }
 
-/* What follow() expects to be equal in the samples of a run. */
-static inline void set_equal_fields(struct attar_stream *s, const struct run *run)
+/* What next_same() expects to be equal in the samples of a run. */
+static inline void set_equal_fields(struct attar_stream *s, const struct sample_run *run)
 {
 	struct attar_record *rec = &s->record;
 
-	if (run->next == follow_any)
+	if (run->next == next_any)
 		return;
 	rec->id = run->id_at ? run->like.id : 0;
 	if (!(run->type & PERF_SAMPLE_PERIOD))
@@ -238,7 +238,7 @@ static inline void set_equal_fields(struct attar_stream *s, const struct run *ru
 enum { SAME, CHANGED, OTHER = -1 };
 
 /* Compares the size of samples with that of the record at the front, and adapts it. */
-static inline int adapt_size(struct run *run)
+static inline int adapt_size(struct sample_run *run)
 {
 	uint64_t left = (uint64_t)(run->end - run->at), first, size;
 
@@ -263,19 +263,19 @@ static inline int adapt_size(struct run *run)
 }
 
 /*
- * Whether samples of a counter can be followed. An shm_source may have events in between; deferred
- * samples have to wait.
+ * Whether the fast path can deliver samples of a counter. An shm_source may have events in between;
+ * deferred samples have to wait.
  */
-static bool is_followed(const struct attar_stream *s, uint32_t counter)
+static bool is_eligible(const struct attar_stream *s, uint32_t counter)
 {
 	return !s->shm_source && !s->has_added && !s->accounts[counter].defers &&
 	       !(s->events && stream_events_concern(s->events, counter));
 }
 
 /* Samples of several counters are of one run if they have the same fields. */
-static bool is_alike(const struct attar_stream *s, uint32_t counter, const struct run *run)
+static bool is_alike(const struct attar_stream *s, uint32_t counter, const struct sample_run *run)
 {
-	return s->layouts[counter].sample_type == run->type && is_followed(s, counter);
+	return s->layouts[counter].sample_type == run->type && is_eligible(s, counter);
 }
 
 static void tally_run(struct attar_stream *s, struct cursor *c)
@@ -286,7 +286,7 @@ static void tally_run(struct attar_stream *s, struct cursor *c)
 }
 
 /* The same for its id, and the counter that has it. */
-static inline int adapt_id(struct attar_stream *s, struct run *run)
+static inline int adapt_id(struct attar_stream *s, struct sample_run *run)
 {
 	uint32_t counter;
 	uint64_t id;
@@ -308,7 +308,7 @@ static inline int adapt_id(struct attar_stream *s, struct run *run)
 }
 
 /* The same for the size of its raw data, if there is no call chain. */
-static inline int adapt_raw(struct run *run)
+static inline int adapt_raw(struct sample_run *run)
 {
 	uint64_t spare = ((word_at(run, 0) >> 48) - run->min) / 8;
 	uint32_t raw;
@@ -324,9 +324,9 @@ static inline int adapt_raw(struct run *run)
 	return CHANGED;
 }
 
-static inline int adapt(struct attar_stream *s, struct run *run)
+static inline int adapt(struct attar_stream *s, struct sample_run *run)
 {
-	const struct run_sample before = run->like;
+	const struct sample_pattern before = run->like;
 	int size = adapt_size(run), id, raw;
 
 	if (size == OTHER)
@@ -343,9 +343,9 @@ static inline int adapt(struct attar_stream *s, struct run *run)
 }
 
 /* Two events often take turns: begin and end of something. */
-static inline bool is_like_before(const struct run *run)
+static inline bool is_of_previous_pattern(const struct sample_run *run)
 {
-	const struct run_sample *b = &run->before;
+	const struct sample_pattern *b = &run->before;
 
 	return run->at <= run->end - (b->same >> 48) && b->same &&
 	       (word_at(run, 0) & RUN_SAME) == b->same &&
@@ -353,9 +353,9 @@ static inline bool is_like_before(const struct run *run)
 	       (!run->raw_at || (uint32_t)word_at(run, run->raw_at) == b->raw);
 }
 
-static inline void take_turns(struct attar_stream *s, struct run *run)
+static inline void swap_patterns(struct attar_stream *s, struct sample_run *run)
 {
-	const struct run_sample like = run->before;
+	const struct sample_pattern like = run->before;
 
 	if (s->run->tallies)
 		tally_run(s, s->run);
@@ -370,7 +370,7 @@ static inline void take_turns(struct attar_stream *s, struct run *run)
 /* Updates the positions of ring or cursor to that of its run. */
 static void take_position(struct attar_stream *s, struct cursor *c)
 {
-	struct run *run = &c->run;
+	struct sample_run *run = &c->run;
 	struct attar_ring *ring = c->ring;
 
 	if (ring) {
@@ -382,11 +382,11 @@ static void take_position(struct attar_stream *s, struct cursor *c)
 	run->from = run->at;
 }
 
-/* Whether samples of the run can follow those of the other one, see set_equal_fields(). */
-static bool can_follow(const struct run *run, const struct run *other)
+/* Whether the run can be resumed after a sample of the other one, see set_equal_fields(). */
+static bool can_resume(const struct sample_run *run, const struct sample_run *other)
 {
 	return run->is_parked &&
-	       (run->next == other->next || (run->next != follow_any && other->next != follow_any));
+	       (run->next == other->next || (run->next != next_any && other->next != next_any));
 }
 
 /*
@@ -396,7 +396,7 @@ static bool can_follow(const struct run *run, const struct run *other)
 static bool switch_run(struct attar_stream *s, uint64_t time)
 {
 	struct cursor *c = s->run, *next;
-	struct run *run = &c->run;
+	struct sample_run *run = &c->run;
 
 	if (run->at != run->from) {
 		c->passed_time = s->delivered;
@@ -411,7 +411,7 @@ static bool switch_run(struct attar_stream *s, uint64_t time)
 	s->front_done = false;
 	merge_sink_first(&s->merge);
 	next = merge_first(&s->merge);
-	if (!can_follow(&next->run, run)) {
+	if (!can_resume(&next->run, run)) {
 		s->run = NULL;
 		s->next = stream_next_record;
 		return false;
@@ -424,9 +424,9 @@ static bool switch_run(struct attar_stream *s, uint64_t time)
 	return true;
 }
 
-static __attribute__((noinline)) int follow_changed(struct attar_stream *s, struct attar_event *ev)
+static __attribute__((noinline)) int next_changed(struct attar_stream *s, struct attar_event *ev)
 {
-	struct run *run = &s->run->run;
+	struct sample_run *run = &s->run->run;
 	int changed = adapt(s, run);
 	uint64_t time;
 
@@ -438,20 +438,19 @@ static __attribute__((noinline)) int follow_changed(struct attar_stream *s, stru
 	return changed ? s->next(s, ev) : stream_next_record(s, ev);
 }
 
-static __attribute__((noinline)) int follow_otherwise(
-	struct attar_stream *s, struct attar_event *ev)
+static __attribute__((noinline)) int next_otherwise(struct attar_stream *s, struct attar_event *ev)
 {
-	struct run *run = &s->run->run;
+	struct sample_run *run = &s->run->run;
 
-	if (!is_like_before(run) || word_at(run, run->time_at) > s->run_limit)
-		return follow_changed(s, ev);
-	take_turns(s, run);
+	if (!is_of_previous_pattern(run) || word_at(run, run->time_at) > s->run_limit)
+		return next_changed(s, ev);
+	swap_patterns(s, run);
 	return run->next(s, ev);
 }
 
 /* ---- begin and end ---- */
 
-static void set_bytes(struct run *run, const struct cursor *c)
+static void set_bytes(struct sample_run *run, const struct cursor *c)
 {
 	const struct attar_ring *ring = c->ring;
 	uint64_t end;
@@ -471,21 +470,21 @@ static stream_next_fn *function_of(uint64_t fixed, bool chain)
 {
 	switch (fixed) {
 	case SAMPLE_USUAL:
-		return chain ? follow_own_chain : follow_own;
+		return chain ? next_own_chain : next_own;
 	case SAMPLE_ONE:
-		return chain ? follow_one_chain : follow_one;
+		return chain ? next_one_chain : next_one;
 	case SAMPLE_MORE:
-		return chain ? follow_more_chain : follow_more;
+		return chain ? next_more_chain : next_more;
 	case SAMPLE_SELF:
-		return chain ? follow_self_chain : follow_self;
+		return chain ? next_self_chain : next_self;
 	default:
-		return follow_any;
+		return next_any;
 	}
 }
 
 /* Whether samples have their task and time at fixed positions, and all fields are usual ones. */
 static bool set_fields(
-	const struct attar_stream *s, const struct attar_layout *layout, struct run *run)
+	const struct attar_stream *s, const struct attar_layout *layout, struct sample_run *run)
 {
 	uint64_t type = layout->sample_type;
 	uint64_t fixed = type & ~(uint64_t)(CHAIN | DATA);
@@ -499,21 +498,21 @@ static bool set_fields(
 	run->id_at = layout->id < 0 ? 0 : (uint8_t)(layout->id / 8);
 	run->task_at = (uint8_t)(layout->tid / 8);
 	run->time_at = (uint8_t)(layout->time / 8);
-	run->raw_at = (type & (CHAIN | DATA)) == DATA && run->next != follow_any
+	run->raw_at = (type & (CHAIN | DATA)) == DATA && run->next != next_any
 			      ? (uint8_t)word_of(fixed, 0)
 			      : 0;
 	return true;
 }
 
-void follow_begin(struct attar_stream *s, struct cursor *c, uint32_t counter)
+void sample_run_begin(struct attar_stream *s, struct cursor *c, uint32_t counter)
 {
 	const struct attar_record *rec = &s->record;
-	struct run *run = &c->run;
+	struct sample_run *run = &c->run;
 
 	if (rec->type != PERF_RECORD_SAMPLE || s->delivered < s->start_time ||
-		!is_followed(s, counter) || !set_fields(s, &s->layouts[counter], run))
+		!is_eligible(s, counter) || !set_fields(s, &s->layouts[counter], run))
 		return;
-	run->before = (struct run_sample){0};
+	run->before = (struct sample_pattern){0};
 	set_bytes(run, c);
 	run->like.counter = counter;
 	run->like.id = rec->id;
@@ -526,7 +525,7 @@ void follow_begin(struct attar_stream *s, struct cursor *c, uint32_t counter)
 	s->run_since = s->stats.samples;
 }
 
-void follow_end(struct attar_stream *s)
+void sample_run_end(struct attar_stream *s)
 {
 	struct cursor *c = s->run;
 
