@@ -247,6 +247,16 @@ static void make_reals(struct expr_parser *p, struct expr_node *node)
 	*constant = expr_add_real(p, real);
 }
 
+/* In the language of users, `pid == "x"` and `comm == 5`. */
+static bool compares_text_with_number(const struct expr_parser *p, const struct expr_node *node)
+{
+	struct expr_type a = node_at(p, node->a)->type, b = node_at(p, node->b)->type;
+
+	if (!p->dialect->is_strict || (node->op != EXPR_EQUAL && node->op != EXPR_NOT_EQUAL))
+		return false;
+	return is_bytes(p, node->a) != is_bytes(p, node->b) && (a.is_text || b.is_text);
+}
+
 /* Derives the types of an operator from those of its operands. Returns false if they do not fit. */
 static bool check_types(struct expr_parser *p, struct expr_node *node)
 {
@@ -262,6 +272,11 @@ static bool check_types(struct expr_parser *p, struct expr_node *node)
 	}
 	if (node->op == EXPR_GLOB && !text) {
 		expr_fail(p, "~ can only compare strings");
+		return false;
+	}
+	if (compares_text_with_number(p, node)) {
+		expr_fail(p, "one side is text and the other a number: both must be of the same "
+			     "kind, and only text is in double quotes");
 		return false;
 	}
 	if (!text && !(is_number(p, node->a) && is_number(p, node->b)))

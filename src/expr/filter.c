@@ -170,7 +170,8 @@ static int32_t constant(struct expr_parser *p, struct comparison *c)
 	lex_blanks(&p->p);
 	start = p->p;
 	if (!lex_signed(&p->p, &number))
-		return expr_fail(p, "expected a number");
+		return expr_fail(p, lex_is_too_large(p->p) ? "the number does not fit in 64 bits"
+							   : "expected a number");
 	check_number(p, c, start, number);
 	return expr_add_integer(p, (uint64_t)number, 64, c->field.is_signed);
 }

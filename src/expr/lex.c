@@ -86,6 +86,18 @@ bool lex_integer(const char **p, struct lex_integer *ret_integer)
 	return true;
 }
 
+bool lex_is_too_large(const char *p)
+{
+	bool is_negative = *p == '-';
+
+	errno = 0;
+	if (is_negative)
+		strtoll(p, NULL, 0);
+	else
+		strtoull(p, NULL, 0);
+	return errno == ERANGE;
+}
+
 static char escape(const char **p)
 {
 	static const char from[] = "ntrabfv0", to[] = "\n\t\r\a\b\f\v";

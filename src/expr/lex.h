@@ -42,6 +42,9 @@ bool lex_string(const char **p, struct buf *ret_text);
 /* A 64-bit number with a sign, such as -5, 0x1f or 017; errors are those of strtoull(3). */
 bool lex_signed(const char **p, int64_t *ret_number);
 
+/* Whether the integer that begins here has more than 64 bits. Skips nothing. */
+bool lex_is_too_large(const char *p);
+
 /* A floating-point number as in strtod(3). */
 bool lex_real(const char **p, double *ret_number);
 

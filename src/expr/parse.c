@@ -69,6 +69,15 @@ static bool is_real(struct expr_parser *p)
 	return p->dialect->is_strict && n && p->p[n] == '.';
 }
 
+/* What begins with a digit is meant as a number. */
+static int32_t no_constant(struct expr_parser *p)
+{
+	if (*p->p < '0' || *p->p > '9')
+		return expr_fail(p, "expected an operand");
+	return expr_fail(p, lex_is_too_large(p->p) ? "the number does not fit in 64 bits"
+						   : "this is not a number");
+}
+
 static int32_t constant(struct expr_parser *p)
 {
 	struct lex_integer integer;
@@ -81,7 +90,7 @@ static int32_t constant(struct expr_parser *p)
 		return expr_add_integer(p, integer.value, integer.bits, integer.is_signed);
 	if (lex_character(&p->p, &c))
 		return expr_add_integer(p, (uint64_t)(int64_t)(int8_t)c, 32, true);
-	return expr_fail(p, "expected an operand");
+	return no_constant(p);
 }
 
 static int32_t primary(struct expr_parser *p)

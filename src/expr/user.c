@@ -37,6 +37,8 @@ static void put_names(struct buf *b, const struct expr_parser *p)
 	user_suggest(e, &s);
 	if (s.best)
 		buf_printf(b, ", did you mean '%s'?", s.best);
+	else if (p->at[n + strspn(p->at + n, " ")] == '(')
+		buf_str(b, "; docs/expressions.md lists the functions");
 	else if (e->format || e->variables.n)
 		put_fields(b, e);
 }
@@ -97,9 +99,10 @@ static const char *refusal(const struct attar_expr *e, const struct expr_type *t
 	if (type->kind == EXPR_CLASS_REAL)
 		return "a floating-point number cannot be the value: cast it, as in (long)";
 	if (e->opts.flags & ATTAR_EXPR_CONDITION && type->kind != EXPR_CLASS_NUMBER)
-		return type->is_text ? "the value must be true or false, but this is text: compare "
-				       "it with ==, != or ~"
-				     : "the value must be true or false, but this is an array";
+		return type->is_text ? "the value must be a number, but this is text: compare it "
+				       "with ==, != or ~"
+				     : "the value must be a number, but this is an array: use an "
+				       "element, as in a[0]";
 	if (e->opts.flags & ATTAR_EXPR_KEY && type->kind != EXPR_CLASS_NUMBER && !type->is_text)
 		return "an array or struct cannot be a key: use an element, as in a[0], or its "
 		       "bytes as a number, as in *(int *)a";
