@@ -7,56 +7,35 @@
 enum { FIRST_BYTES = 8 << 10, MAX_BYTES = 64 << 20 };
 
 /* The size of a form that has the same size in all entries; -1: it has not. */
-static int size_of(const struct abbrevs *a, unsigned form)
+static int size_of(const struct abbrevs *a, struct form form)
 {
-	switch (form) {
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
+	switch ((enum form_encoding)form.encoding) {
+	case IMPLICIT:
+	case PRESENT:
 		return 0;
-	case DW_FORM_data1:
-	case DW_FORM_flag:
-	case DW_FORM_ref1:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
+	case BYTES_1:
 		return 1;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
+	case BYTES_2:
 		return 2;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
+	case BYTES_3:
 		return 3;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_ref_sup4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
+	case BYTES_4:
 		return 4;
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
+	case BYTES_8:
 		return 8;
-	case DW_FORM_data16:
+	case BYTES_16:
 		return 16;
-	case DW_FORM_addr:
+	case OF_ADDRESS:
 		return a->address_size;
-	case DW_FORM_ref_addr:
+	case OF_REF:
 		return a->version <= 2 ? a->address_size : a->offset_size;
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_strp_sup:
-	case DW_FORM_sec_offset:
-	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_GNU_strp_alt:
+	case OF_OFFSET:
 		return a->offset_size;
 	default:
 		return -1;
 	}
 }
 
-/* Reads the attributes of one abbreviation. */
 static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *abbrev)
 {
 	abbrev->first = (uint32_t)a->attributes.n;
@@ -64,7 +43,7 @@ static int read_attributes(struct abbrevs *a, struct cursor *c, struct abbrev *a
 		uint64_t name = cursor_uleb(c), form = cursor_uleb(c);
 		struct abbrev_attribute attribute = {
 			.name = name <= UINT16_MAX ? (uint16_t)name : 0,
-			.form = form <= UINT16_MAX ? (uint16_t)form : 0,
+			.form = form_find(form),
 		};
 		int size = size_of(a, attribute.form);
 

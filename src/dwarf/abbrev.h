@@ -5,11 +5,13 @@
 
 #include "base/map.h"
 #include "dwarf/debug_file.h"
+#include "dwarf/form.h"
 
 enum { ABBREV_MAX = 1 << 20, ABBREV_ATTRIBUTES_MAX = 1 << 22 }; /* of a table */
 
 struct abbrev_attribute {
-	uint16_t name, form;
+	uint16_t name;
+	struct form form;
 	int64_t implicit; /* of DW_FORM_implicit_const */
 };
 

@@ -135,9 +135,8 @@ static int take_expression(struct program *p, int *ret_number)
 	return 0;
 }
 
-static int rule_expression(struct program *p, enum cfi_how how)
+static int rule_expression(struct program *p, uint64_t reg, enum cfi_how how)
 {
-	uint64_t reg = cursor_uleb(&p->c);
 	int number, r = take_expression(p, &number);
 
 	if (r == 0 && number >= 0)
@@ -197,8 +196,6 @@ static int64_t factored(const struct program *p, uint64_t n)
 	return (int64_t)(n * (uint64_t)p->cie->data_align);
 }
 
-/* The operands are evaluated in the order of the arguments: register first. */
-#define REG()      cursor_uleb(&p->c)
 #define FACTORED() factored(p, cursor_uleb(&p->c))
 #define SIGNED()   factored(p, (uint64_t)cursor_sleb(&p->c))
 
@@ -207,101 +204,130 @@ static int advance(struct program *p, uint64_t delta)
 	return add_row(p, p->vaddr + delta * p->cie->code_align);
 }
 
-/* Instructions whose operands follow. */
-static int run_extended(struct program *p, uint8_t op)
+/* Instructions that begin the next row. False: op is another one. */
+static bool run_advance(struct program *p, uint8_t op, int *ret_r)
 {
-	uint64_t reg = 0;
+	switch (op) {
+	case DW_CFA_set_loc:
+		*ret_r = set_location(p);
+		return true;
+	case DW_CFA_advance_loc1:
+		*ret_r = advance(p, cursor_number(&p->c, 1));
+		return true;
+	case DW_CFA_advance_loc2:
+		*ret_r = advance(p, cursor_number(&p->c, 2));
+		return true;
+	case DW_CFA_advance_loc4:
+		*ret_r = advance(p, cursor_number(&p->c, 4));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The CFA. False: op is another one. */
+static bool run_cfa(struct program *p, uint8_t op, int *ret_r)
+{
+	uint64_t reg;
+
+	switch (op) {
+	case DW_CFA_def_cfa:
+		reg = cursor_uleb(&p->c);
+		define_cfa(p, reg, (int64_t)cursor_uleb(&p->c));
+		return true;
+	case DW_CFA_def_cfa_sf:
+		reg = cursor_uleb(&p->c);
+		define_cfa(p, reg, SIGNED());
+		return true;
+	case DW_CFA_def_cfa_register:
+		define_cfa(p, cursor_uleb(&p->c), p->now.cfa_offset);
+		return true;
+	case DW_CFA_def_cfa_offset:
+		p->now.cfa_offset = (int64_t)cursor_uleb(&p->c);
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
+		p->now.cfa_offset = SIGNED();
+		return true;
+	case DW_CFA_def_cfa_expression:
+		*ret_r = cfa_expression(p);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* How the value of a register is found; its number is the first operand. False: op is another. */
+static bool run_rule(struct program *p, uint8_t op, int *ret_r)
+{
+	struct cursor before = p->c;
+	uint64_t reg = cursor_uleb(&p->c);
 
 	switch (op) {
 	case DW_CFA_offset_extended:
-	case DW_CFA_restore_extended:
-	case DW_CFA_undefined:
-	case DW_CFA_same_value:
-	case DW_CFA_register:
-	case DW_CFA_def_cfa:
-	case DW_CFA_def_cfa_register:
-	case DW_CFA_offset_extended_sf:
-	case DW_CFA_def_cfa_sf:
-	case DW_CFA_val_offset:
-	case DW_CFA_val_offset_sf:
-	case DW_CFA_GNU_negative_offset_extended:
-		reg = cursor_uleb(&p->c);
-	}
-	switch (op) {
-	case DW_CFA_nop:
-		break;
-	case DW_CFA_set_loc:
-		return set_location(p);
-	case DW_CFA_advance_loc1:
-		return advance(p, cursor_number(&p->c, 1));
-	case DW_CFA_advance_loc2:
-		return advance(p, cursor_number(&p->c, 2));
-	case DW_CFA_advance_loc4:
-		return advance(p, cursor_number(&p->c, 4));
-	case DW_CFA_offset_extended:
 		set_rule(p, reg, CFI_AT_CFA, FACTORED());
-		break;
+		return true;
 	case DW_CFA_offset_extended_sf:
 		set_rule(p, reg, CFI_AT_CFA, SIGNED());
-		break;
+		return true;
 	case DW_CFA_GNU_negative_offset_extended:
 		set_rule(p, reg, CFI_AT_CFA, factored(p, -cursor_uleb(&p->c)));
-		break;
+		return true;
 	case DW_CFA_val_offset:
 		set_rule(p, reg, CFI_IS_CFA, FACTORED());
-		break;
+		return true;
 	case DW_CFA_val_offset_sf:
 		set_rule(p, reg, CFI_IS_CFA, SIGNED());
-		break;
+		return true;
 	case DW_CFA_restore_extended:
 		restore_rule(p, reg);
-		break;
+		return true;
 	case DW_CFA_undefined:
 		set_rule(p, reg, CFI_UNDEFINED, 0);
-		break;
+		return true;
 	case DW_CFA_same_value:
 		set_rule(p, reg, CFI_SAME, 0);
-		break;
+		return true;
 	case DW_CFA_register:
 		set_rule(p, reg, CFI_REGISTER, (int64_t)cursor_uleb(&p->c));
-		break;
+		return true;
 	case DW_CFA_expression:
-		return rule_expression(p, CFI_AT_EXPRESSION);
+		*ret_r = rule_expression(p, reg, CFI_AT_EXPRESSION);
+		return true;
 	case DW_CFA_val_expression:
-		return rule_expression(p, CFI_IS_EXPRESSION);
+		*ret_r = rule_expression(p, reg, CFI_IS_EXPRESSION);
+		return true;
+	default:
+		p->c = before;
+		return false;
+	}
+}
+
+/* Instructions whose operands follow. */
+static int run_extended(struct program *p, uint8_t op)
+{
+	int r = 0;
+
+	if (run_cfa(p, op, &r) || run_advance(p, op, &r))
+		return r;
+	switch (op) {
+	case DW_CFA_nop:
+	/* Return addresses are signed or not: the signature is removed from all of them. */
+	case DW_CFA_AARCH64_negate_ra_state:
+		break;
 	case DW_CFA_remember_state:
 		remember(p);
 		break;
 	case DW_CFA_restore_state:
 		recall(p);
 		break;
-	case DW_CFA_def_cfa:
-		define_cfa(p, reg, (int64_t)cursor_uleb(&p->c));
-		break;
-	case DW_CFA_def_cfa_sf:
-		define_cfa(p, reg, SIGNED());
-		break;
-	case DW_CFA_def_cfa_register:
-		define_cfa(p, reg, p->now.cfa_offset);
-		break;
-	case DW_CFA_def_cfa_offset:
-		p->now.cfa_offset = (int64_t)cursor_uleb(&p->c);
-		break;
-	case DW_CFA_def_cfa_offset_sf:
-		p->now.cfa_offset = SIGNED();
-		break;
-	case DW_CFA_def_cfa_expression:
-		return cfa_expression(p);
 	case DW_CFA_GNU_args_size:
 		cursor_uleb(&p->c);
 		break;
-	/* Return addresses are signed or not: the signature is removed from all of them. */
-	case DW_CFA_AARCH64_negate_ra_state:
-		break;
 	default:
-		p->bad = true;
+		if (!run_rule(p, op, &r))
+			p->bad = true;
 	}
-	return 0;
+	return r;
 }
 
 static int run_one(struct program *p)

@@ -76,8 +76,8 @@ static inline int64_t cursor_signed(struct cursor *c, size_t size)
 	return (int64_t)(cursor_number(c, size) << shift) >> shift;
 }
 
-/* Bits above 64 are ignored. */
-static inline uint64_t cursor_uleb(struct cursor *c)
+/* The bits of a LEB128 number, of which those above 64 are ignored; how many there were. */
+static inline uint64_t cursor_leb(struct cursor *c, unsigned *ret_bits)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -89,23 +89,24 @@ static inline uint64_t cursor_uleb(struct cursor *c)
 			value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while (byte & 0x80);
+	*ret_bits = shift;
 	return value;
+}
+
+static inline uint64_t cursor_uleb(struct cursor *c)
+{
+	unsigned bits;
+
+	return cursor_leb(c, &bits);
 }
 
 static inline int64_t cursor_sleb(struct cursor *c)
 {
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
+	unsigned bits;
+	uint64_t value = cursor_leb(c, &bits);
 
-	do {
-		byte = cursor_u8(c);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (shift < 64 && byte & 0x40)
-		value |= UINT64_MAX << shift;
+	if (bits < 64 && value >> (bits - 1) & 1)
+		value |= UINT64_MAX << bits;
 	return (int64_t)value;
 }
 

@@ -249,7 +249,7 @@ static bool read_naming(struct debug_info *info, const struct debug_unit *unit, 
 		const struct abbrev_attribute *a = &abbrevs->attributes.at[abbrev->first + i];
 		struct debug_value value;
 
-		if (!debug_value_take(unit, &reader, a->form, a->implicit, &value))
+		if (!debug_value_take(unit, &reader, &a->form, a->implicit, &value))
 			break; /* an entry that is longer than what was read */
 		if (a->name == DW_AT_linkage_name || a->name == DW_AT_MIPS_linkage_name)
 			naming->linkage = value;

@@ -219,89 +219,104 @@ static void absolute(struct machine *m)
 	push(m, (int64_t)a < 0 ? -a : a);
 }
 
-static void step(struct machine *m, uint8_t op)
+/* Operations that push a constant. False: op is another one. */
+static bool push_constant(struct machine *m, uint8_t op)
 {
 	struct cursor *c = &m->c;
-	uint64_t reg;
 
-	if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
+	if (op >= DW_OP_const1u && op <= DW_OP_const8s) { /* of 1, 1, 2, 2, 4, 4, 8, 8 bytes */
+		size_t size = 1U << (op - DW_OP_const1u) / 2;
+
+		if ((op - DW_OP_const1u) % 2)
+			push(m, (uint64_t)cursor_signed(c, size));
+		else
+			push(m, cursor_number(c, size));
+	} else if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
 		push(m, op - DW_OP_lit0);
-		return;
-	}
-	if (op >= DW_OP_breg0 && op <= DW_OP_breg31) {
-		push_register(m, op - DW_OP_breg0, cursor_sleb(c));
-		return;
-	}
-	switch (op) {
-	case DW_OP_addr:
-	case DW_OP_const8u:
-	case DW_OP_const8s:
+	} else if (op == DW_OP_addr) {
 		push(m, cursor_number(c, 8));
-		break;
-	case DW_OP_const1u:
-		push(m, cursor_number(c, 1));
-		break;
-	case DW_OP_const1s:
-		push(m, (uint64_t)cursor_signed(c, 1));
-		break;
-	case DW_OP_const2u:
-		push(m, cursor_number(c, 2));
-		break;
-	case DW_OP_const2s:
-		push(m, (uint64_t)cursor_signed(c, 2));
-		break;
-	case DW_OP_const4u:
-		push(m, cursor_number(c, 4));
-		break;
-	case DW_OP_const4s:
-		push(m, (uint64_t)cursor_signed(c, 4));
-		break;
-	case DW_OP_constu:
+	} else if (op == DW_OP_constu) {
 		push(m, cursor_uleb(c));
-		break;
-	case DW_OP_consts:
+	} else if (op == DW_OP_consts) {
 		push(m, (uint64_t)cursor_sleb(c));
-		break;
-	case DW_OP_bregx:
-		reg = cursor_uleb(c);
-		push_register(m, reg, cursor_sleb(c));
-		break;
-	case DW_OP_deref:
-		deref(m, 8);
-		break;
-	case DW_OP_deref_size:
-		deref(m, cursor_u8(c));
-		break;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Operations that push a register with an offset. False: op is another one. */
+static bool push_based(struct machine *m, uint8_t op)
+{
+	uint64_t reg = op - DW_OP_breg0;
+
+	if (op == DW_OP_bregx)
+		reg = cursor_uleb(&m->c);
+	else if (op < DW_OP_breg0 || op > DW_OP_breg31)
+		return false;
+	push_register(m, reg, cursor_sleb(&m->c));
+	return true;
+}
+
+/* Operations that move, copy or remove values of the stack. False: op is another one. */
+static bool rearrange(struct machine *m, uint8_t op)
+{
+	switch (op) {
 	case DW_OP_dup:
 		push(m, peek(m, 0));
-		break;
+		return true;
 	case DW_OP_drop:
 		pop(m);
-		break;
+		return true;
 	case DW_OP_over:
 		push(m, peek(m, 1));
-		break;
+		return true;
 	case DW_OP_pick:
-		push(m, peek(m, cursor_u8(c)));
-		break;
+		push(m, peek(m, cursor_u8(&m->c)));
+		return true;
 	case DW_OP_swap:
 		swap_top(m);
-		break;
+		return true;
 	case DW_OP_rot:
 		rotate(m);
-		break;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Operations that replace the value on the top of the stack. False: op is another one. */
+static bool unary(struct machine *m, uint8_t op)
+{
+	switch (op) {
+	case DW_OP_deref:
+		deref(m, 8);
+		return true;
+	case DW_OP_deref_size:
+		deref(m, cursor_u8(&m->c));
+		return true;
 	case DW_OP_abs:
 		absolute(m);
-		break;
+		return true;
 	case DW_OP_neg:
 		push(m, -pop(m));
-		break;
+		return true;
 	case DW_OP_not:
 		push(m, ~pop(m));
-		break;
+		return true;
 	case DW_OP_plus_uconst:
-		push(m, pop(m) + cursor_uleb(c));
-		break;
+		push(m, pop(m) + cursor_uleb(&m->c));
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void step(struct machine *m, uint8_t op)
+{
+	if (push_constant(m, op) || push_based(m, op) || rearrange(m, op) || unary(m, op))
+		return;
+	switch (op) {
 	case DW_OP_div:
 	case DW_OP_mod:
 		divide(m, op == DW_OP_mod);

@@ -31,7 +31,8 @@ struct program {
 /* ---- the header ---- */
 
 struct format {
-	uint64_t content, form;
+	uint64_t content;
+	struct form form;
 };
 
 static int take_formats(struct program *p, struct format formats[FORMATS_MAX])
@@ -42,7 +43,7 @@ static int take_formats(struct program *p, struct format formats[FORMATS_MAX])
 		return -1;
 	for (int i = 0; i < n; i++) {
 		formats[i].content = cursor_uleb(&p->reader.c);
-		formats[i].form = cursor_uleb(&p->reader.c);
+		formats[i].form = form_find(cursor_uleb(&p->reader.c));
 	}
 	return p->reader.c.failed ? -1 : n;
 }
@@ -64,7 +65,7 @@ static int take_names(struct program *p, bool files)
 		for (int j = 0; j < n; j++) {
 			struct debug_value v;
 
-			if (!debug_value_take(&p->as, &p->reader, formats[j].form, 0, &v))
+			if (!debug_value_take(&p->as, &p->reader, &formats[j].form, 0, &v))
 				return -EBADMSG;
 			if (formats[j].content == DW_LNCT_path)
 				file.name = v;
@@ -81,9 +82,10 @@ static int take_names(struct program *p, bool files)
 static bool take_string(struct program *p, struct debug_value *ret_value)
 {
 	struct cursor *c = &p->reader.c;
+	const struct form text = form_find(DW_FORM_string);
 	bool more = c->at < c->end && *c->at;
 
-	if (!debug_value_take(&p->as, &p->reader, DW_FORM_string, 0, ret_value))
+	if (!debug_value_take(&p->as, &p->reader, &text, 0, ret_value))
 		return false;
 	return more;
 }

@@ -18,9 +18,10 @@ struct walk {
 	struct debug_reader reader;
 	struct scope_table *table;
 	VEC(struct piece) pieces;
-	struct debug_ranges ranges;           /* of the current entry */
-	uint32_t enclosing[SCOPES_DEPTH_MAX]; /* scope of the entries that are open */
+	struct debug_ranges ranges; /* of the current entry */
 	unsigned depth;
+	uint32_t enclosing
+		[SCOPES_DEPTH_MAX]; /* scopes of the `depth` open entries; others not set */
 };
 
 static uint16_t clip16(uint64_t n)
@@ -89,7 +90,7 @@ static int64_t take_function(struct walk *w, const struct abbrev *abbrev, uint64
 		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
 		struct debug_value value;
 
-		if (!debug_value_take(w->unit, &w->reader, a->form, a->implicit, &value))
+		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return -EBADMSG;
 		set(&scope, &extent, a->name, &value);
 	}
@@ -105,7 +106,7 @@ static bool skip(struct walk *w, const struct abbrev *abbrev)
 	for (uint32_t i = 0; i < abbrev->n; i++) {
 		const struct abbrev_attribute *a = &w->abbrevs->attributes.at[abbrev->first + i];
 
-		if (!debug_value_take(w->unit, &w->reader, a->form, a->implicit, &value))
+		if (!debug_value_take(w->unit, &w->reader, &a->form, a->implicit, &value))
 			return false;
 	}
 	return true;
@@ -221,7 +222,7 @@ static int walk_unit(struct walk *w)
 int scope_table_read(
 	const struct debug_unit *unit, const struct abbrevs *abbrevs, struct scope_table *ret_table)
 {
-	struct walk *w _cleanup_free_ = calloc(1, sizeof(*w));
+	struct walk *w _cleanup_free_ = malloc(sizeof(*w));
 	uint8_t *bytes _cleanup_free_ = NULL;
 	uint64_t n = unit->end - unit->root;
 	int r;
@@ -234,7 +235,10 @@ int scope_table_read(
 	r = debug_file_copy(unit->file, DEBUG_INFO, unit->root, n, &bytes);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	*w = (struct walk){.unit = unit, .abbrevs = abbrevs, .table = ret_table};
+	memset(w, 0, offsetof(struct walk, enclosing));
+	w->unit = unit;
+	w->abbrevs = abbrevs;
+	w->table = ret_table;
 	w->reader = (struct debug_reader){
 		.c = {.at = bytes, .end = bytes + n}, .start = bytes, .offset = unit->root};
 	r = vec_push(&ret_table->scopes, (struct scope){0});

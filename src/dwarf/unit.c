@@ -7,7 +7,7 @@ enum { HEADER_MAX = 40, ROOT_BYTES = 4 << 10 };
 
 static uint64_t take_offset(const struct debug_unit *unit, struct debug_reader *reader)
 {
-	return cursor_number(&reader->c, unit->offset_size);
+	return unit->offset_size == 4 ? cursor_number(&reader->c, 4) : cursor_number(&reader->c, 8);
 }
 
 static bool take_header(struct debug_unit *unit, struct debug_reader *reader)
@@ -77,154 +77,85 @@ static void skip_string(struct cursor *c)
 	cursor_take(c, nul ? (uint64_t)(nul + 1 - c->at) : UINT64_MAX);
 }
 
-#define VALUE(of, value) ((struct debug_value){.class = (of), .u = (value)})
+static uint64_t skip_block(struct cursor *c, uint64_t n)
+{
+	cursor_take(c, n);
+	return 0;
+}
 
-bool debug_value_take(const struct debug_unit *unit, struct debug_reader *reader, uint64_t form,
-	int64_t implicit, struct debug_value *v)
+static uint64_t take_text(struct debug_reader *reader)
+{
+	uint64_t offset = debug_reader_offset(reader);
+
+	skip_string(&reader->c);
+	return offset;
+}
+
+static inline uint64_t take_bytes(const struct debug_unit *unit, struct debug_reader *reader,
+	enum form_encoding encoding, int64_t implicit)
 {
 	struct cursor *c = &reader->c;
 
-	*v = (struct debug_value){0};
-	switch (form) {
-	case DW_FORM_addr:
-		*v = VALUE(DEBUG_ADDRESS, cursor_number(c, unit->address_size));
-		break;
-	case DW_FORM_addrx:
-	case DW_FORM_GNU_addr_index:
-		*v = VALUE(DEBUG_ADDRESS_INDEX, cursor_uleb(c));
-		break;
-	case DW_FORM_addrx1:
-		*v = VALUE(DEBUG_ADDRESS_INDEX, cursor_u8(c));
-		break;
-	case DW_FORM_addrx2:
-		*v = VALUE(DEBUG_ADDRESS_INDEX, cursor_number(c, 2));
-		break;
-	case DW_FORM_addrx3:
-		*v = VALUE(DEBUG_ADDRESS_INDEX, take3(c));
-		break;
-	case DW_FORM_addrx4:
-		*v = VALUE(DEBUG_ADDRESS_INDEX, cursor_number(c, 4));
-		break;
-	case DW_FORM_data1:
-	case DW_FORM_flag:
-		*v = VALUE(DEBUG_CONSTANT, cursor_u8(c));
-		break;
-	case DW_FORM_data2:
-		*v = VALUE(DEBUG_CONSTANT, cursor_number(c, 2));
-		break;
-	case DW_FORM_data4: /* also an offset, in DWARF 2 and 3 */
-		*v = VALUE(DEBUG_CONSTANT, cursor_number(c, 4));
-		break;
-	case DW_FORM_data8:
-		*v = VALUE(DEBUG_CONSTANT, cursor_number(c, 8));
-		break;
-	case DW_FORM_data16:
-		cursor_take(c, 16);
-		break;
-	case DW_FORM_sdata:
-		*v = VALUE(DEBUG_CONSTANT, (uint64_t)cursor_sleb(c));
-		break;
-	case DW_FORM_udata:
-		*v = VALUE(DEBUG_CONSTANT, cursor_uleb(c));
-		break;
-	case DW_FORM_implicit_const:
-		*v = VALUE(DEBUG_CONSTANT, (uint64_t)implicit);
-		break;
-	case DW_FORM_flag_present:
-		*v = VALUE(DEBUG_CONSTANT, 1);
-		break;
-	case DW_FORM_sec_offset:
-		*v = VALUE(DEBUG_OFFSET, take_offset(unit, reader));
-		break;
-	case DW_FORM_rnglistx:
-		*v = VALUE(DEBUG_RANGE_INDEX, cursor_uleb(c));
-		break;
-	case DW_FORM_loclistx:
-		cursor_uleb(c);
-		break;
-	case DW_FORM_string:
-		*v = VALUE(DEBUG_INLINE, debug_reader_offset(reader));
-		skip_string(c);
-		break;
-	case DW_FORM_strp:
-		*v = VALUE(DEBUG_STRING, take_offset(unit, reader));
-		break;
-	case DW_FORM_line_strp:
-		*v = VALUE(DEBUG_LINE_STRING, take_offset(unit, reader));
-		break;
-	case DW_FORM_strx:
-	case DW_FORM_GNU_str_index:
-		*v = VALUE(DEBUG_STRING_INDEX, cursor_uleb(c));
-		break;
-	case DW_FORM_strx1:
-		*v = VALUE(DEBUG_STRING_INDEX, cursor_u8(c));
-		break;
-	case DW_FORM_strx2:
-		*v = VALUE(DEBUG_STRING_INDEX, cursor_number(c, 2));
-		break;
-	case DW_FORM_strx3:
-		*v = VALUE(DEBUG_STRING_INDEX, take3(c));
-		break;
-	case DW_FORM_strx4:
-		*v = VALUE(DEBUG_STRING_INDEX, cursor_number(c, 4));
-		break;
-	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_strp_alt:
-		*v = VALUE(DEBUG_ALT_STRING, take_offset(unit, reader));
-		break;
-	case DW_FORM_ref1:
-		*v = VALUE(DEBUG_REF, unit->offset + cursor_u8(c));
-		break;
-	case DW_FORM_ref2:
-		*v = VALUE(DEBUG_REF, unit->offset + cursor_number(c, 2));
-		break;
-	case DW_FORM_ref4:
-		*v = VALUE(DEBUG_REF, unit->offset + cursor_number(c, 4));
-		break;
-	case DW_FORM_ref8:
-		*v = VALUE(DEBUG_REF, unit->offset + cursor_number(c, 8));
-		break;
-	case DW_FORM_ref_udata:
-		*v = VALUE(DEBUG_REF, unit->offset + cursor_uleb(c));
-		break;
-	case DW_FORM_ref_addr:
-		*v = VALUE(DEBUG_REF, cursor_number(c, unit->version <= 2 ? unit->address_size
-									  : unit->offset_size));
-		break;
-	case DW_FORM_ref_sup4:
-		*v = VALUE(DEBUG_ALT_REF, cursor_number(c, 4));
-		break;
-	case DW_FORM_ref_sup8:
-		*v = VALUE(DEBUG_ALT_REF, cursor_number(c, 8));
-		break;
-	case DW_FORM_GNU_ref_alt:
-		*v = VALUE(DEBUG_ALT_REF, take_offset(unit, reader));
-		break;
-	case DW_FORM_ref_sig8:
-		cursor_take(c, 8);
-		break;
-	case DW_FORM_block1:
-		cursor_take(c, cursor_u8(c));
-		break;
-	case DW_FORM_block2:
-		cursor_take(c, cursor_number(c, 2));
-		break;
-	case DW_FORM_block4:
-		cursor_take(c, cursor_number(c, 4));
-		break;
-	case DW_FORM_block:
-	case DW_FORM_exprloc:
-		cursor_take(c, cursor_uleb(c));
-		break;
-	case DW_FORM_indirect:
-		form = cursor_uleb(c);
-		/* one level only: a chain of them would be endless */
-		return form != DW_FORM_indirect && form != DW_FORM_implicit_const &&
-		       debug_value_take(unit, reader, form, 0, v);
+	switch (encoding) {
+	case BYTES_1:
+		return cursor_u8(c);
+	case BYTES_2:
+		return cursor_number(c, 2);
+	case BYTES_3:
+		return take3(c);
+	case BYTES_4:
+		return cursor_number(c, 4);
+	case BYTES_8:
+		return cursor_number(c, 8);
+	case BYTES_16:
+		return skip_block(c, 16);
+	case OF_ADDRESS:
+		return cursor_number(c, unit->address_size);
+	case OF_OFFSET:
+		return take_offset(unit, reader);
+	case OF_REF:
+		return cursor_number(
+			c, unit->version <= 2 ? unit->address_size : unit->offset_size);
+	case ULEB:
+		return cursor_uleb(c);
+	case SLEB:
+		return (uint64_t)cursor_sleb(c);
+	case TEXT:
+		return take_text(reader);
+	case BLOCK_1:
+		return skip_block(c, cursor_u8(c));
+	case BLOCK_2:
+		return skip_block(c, cursor_number(c, 2));
+	case BLOCK_4:
+		return skip_block(c, cursor_number(c, 4));
+	case BLOCK_ULEB:
+		return skip_block(c, cursor_uleb(c));
+	case IMPLICIT:
+		return (uint64_t)implicit;
+	case PRESENT:
+		return 1;
 	default:
-		return false;
+		c->failed = true;
+		return 0;
 	}
-	return !c->failed;
+}
+
+bool debug_value_take(const struct debug_unit *unit, struct debug_reader *reader,
+	const struct form *form, int64_t implicit, struct debug_value *v)
+{
+	struct form real;
+
+	if (unlikely(form->encoding == INDIRECT)) {
+		real = form_find(cursor_uleb(&reader->c));
+		/* one level only: a chain of them would be endless */
+		if (real.encoding == INDIRECT || real.encoding == IMPLICIT)
+			real.encoding = FORM_UNKNOWN;
+		form = &real;
+	}
+	v->u = take_bytes(unit, reader, form->encoding, implicit);
+	v->u += unit->offset & -(uint64_t)form->in_unit;
+	v->class = form->class;
+	return !reader->c.failed;
 }
 
 static void set_root(struct debug_unit *unit, unsigned name, const struct debug_value *v,
@@ -294,7 +225,7 @@ int debug_unit_root(struct debug_unit *unit, const struct abbrevs *abbrevs)
 		const struct abbrev_attribute *a = &abbrevs->attributes.at[abbrev->first + i];
 		struct debug_value value;
 
-		if (!debug_value_take(unit, &reader, a->form, a->implicit, &value))
+		if (!debug_value_take(unit, &reader, &a->form, a->implicit, &value))
 			return -EBADMSG;
 		set_root(unit, a->name, &value, &low);
 	}

@@ -8,22 +8,7 @@
 
 #include "dwarf/abbrev.h"
 #include "dwarf/cursor.h"
-
-enum debug_class {
-	DEBUG_NONE,          /* no such attribute, or one that attar does not use */
-	DEBUG_ADDRESS,       /* an address */
-	DEBUG_ADDRESS_INDEX, /* an index in .debug_addr */
-	DEBUG_CONSTANT,
-	DEBUG_OFFSET,       /* in the section that the attribute implies */
-	DEBUG_RANGE_INDEX,  /* an index in .debug_rnglists */
-	DEBUG_INLINE,       /* a string at this offset of .debug_info (or of .debug_line) */
-	DEBUG_STRING,       /* at this offset of .debug_str */
-	DEBUG_LINE_STRING,  /* at this offset of .debug_line_str */
-	DEBUG_STRING_INDEX, /* an index in .debug_str_offsets */
-	DEBUG_ALT_STRING,   /* at this offset of .debug_str of the dwz file */
-	DEBUG_REF,          /* to an entry at this offset of .debug_info */
-	DEBUG_ALT_REF,      /* to an entry at this offset of .debug_info of the dwz file */
-};
+#include "dwarf/form.h"
 
 struct debug_value {
 	uint64_t u;
@@ -64,8 +49,8 @@ static inline uint64_t debug_reader_offset(const struct debug_reader *reader)
 }
 
 /* Takes the value of a form. False if the form is unknown or the bytes are too few. */
-bool debug_value_take(const struct debug_unit *unit, struct debug_reader *reader, uint64_t form,
-	int64_t implicit, struct debug_value *ret_value);
+bool debug_value_take(const struct debug_unit *unit, struct debug_reader *reader,
+	const struct form *form, int64_t implicit, struct debug_value *ret_value);
 
 /* Reads the root entry, once. abbrevs are those of the unit. */
 int debug_unit_root(struct debug_unit *unit, const struct abbrevs *abbrevs);
