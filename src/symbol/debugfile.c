@@ -103,6 +103,19 @@ static int try_link(const struct identity *wanted, const char *root, size_t n, c
 	return try(wanted, &path);
 }
 
+static int try_server(const struct identity *wanted)
+{
+	const struct debugfile *which = wanted->which;
+	int fd _cleanup_close_ = -ENOENT;
+	struct byte_source source;
+
+	if (which->server)
+		fd = debuginfod_open(which->server, which->path, wanted->id, wanted->id_size);
+	if (fd < 0 || byte_source_file(fd, &source) < 0 || !fits(wanted, &source))
+		return -ENOENT;
+	return TAKE_FD(fd);
+}
+
 typedef int try_fn(const struct identity *wanted, const char *root, size_t n);
 
 static int try_link_below(const struct identity *wanted, const char *root, size_t n)
@@ -139,6 +152,8 @@ int debugfile_open(const struct debugfile *which)
 		r = try_link(&wanted, "", 0, ".debug/");
 	if (r < 0)
 		r = each_root(&wanted, try_link_below);
+	if (r < 0)
+		r = try_server(&wanted);
 	return r < 0 ? -ENOENT : r;
 }
 

@@ -8,19 +8,23 @@
 #define SYMBOL_DEBUGFILE_H
 
 #include "elf/elf.h"
+#include "symbol/debuginfod.h"
 
 /* The binary, and search paths. */
 struct debugfile {
 	const struct elf *elf;
-	const char *path;  /* the binary's, below root */
-	const char *roots; /* colon-separated directories below root: "/usr/lib/debug" */
-	int root;          /* a directory handle, or AT_FDCWD */
+	const char *path;          /* the binary's, below root */
+	const char *roots;         /* colon-separated directories below root: "/usr/lib/debug" */
+	int root;                  /* a directory handle, or AT_FDCWD */
+	struct debuginfod *server; /* asked if no file is found; NULL: none */
 };
 
 /*
- * Opens the debug file: by build-id, then by debug link next to the binary, in .debug and below the
- * roots. The file matches if its build-id is that of the binary, or, if one of them has no
- * build-id, if its CRC is that in the link. Returns an fd owned by the caller, or -ENOENT.
+ * Opens the debug file: by build-id, then by debug link next to the binary, in .debug, and below
+ * the roots, then from the server. The file matches if its build-id is that of the binary, or, if
+ * one of them has no build-id, if its CRC is that in the link. Returns an fd owned by the caller,
+ * or
+ * -ENOENT.
  */
 int debugfile_open(const struct debugfile *which);
 

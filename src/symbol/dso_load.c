@@ -30,21 +30,30 @@ static int add_typed(struct symtab *table, const struct elf *elf, uint32_t type,
 	return section ? symtab_add(table, elf, section, bias) : 0;
 }
 
+/* Where to find the debug file of a DSO. */
+struct debug_search {
+	const char *roots;
+	struct debuginfod *server; /* NULL: none */
+};
+
 static int open_debugfile(
-	const struct dso *dso, const struct elf *elf, const char *debug_path, int root)
+	const struct dso *dso, const struct elf *elf, const struct debug_search *where, int root)
 {
-	return debugfile_open(&(struct debugfile){
-		.elf = elf, .path = dso->key.path, .roots = debug_path, .root = root});
+	return debugfile_open(&(struct debugfile){.elf = elf,
+		.path = dso->key.path,
+		.roots = where->roots,
+		.root = root,
+		.server = where->server});
 }
 
-static int add_debugfile(struct dso *dso, const struct elf *elf, const char *debug_path)
+static int add_debugfile(struct dso *dso, const struct elf *elf, const struct debug_search *where)
 {
 	struct byte_source source;
 	struct elf debug;
 	int r;
 
 	if (dso->debug_fd < 0 && !dso->image)
-		dso->debug_fd = open_debugfile(dso, elf, debug_path, AT_FDCWD);
+		dso->debug_fd = open_debugfile(dso, elf, where, AT_FDCWD);
 	if (dso->debug_fd < 0 || byte_source_file(dso->debug_fd, &source) < 0 ||
 		elf_init(&debug, &source) < 0)
 		return 0;
@@ -73,13 +82,13 @@ static int add_unpacked(struct symtab *table, const struct elf *elf)
 	return r < 0 ? r : symtab_keep_names(table);
 }
 
-static int add_symbols(struct dso *dso, const struct elf *elf, const char *debug_path)
+static int add_symbols(struct dso *dso, const struct elf *elf, const struct debug_search *where)
 {
 	struct symtab *table = &dso->table;
 	int r = add_typed(table, elf, SHT_SYMTAB, 0);
 
 	if (r >= 0 && !table->entries.n)
-		r = add_debugfile(dso, elf, debug_path);
+		r = add_debugfile(dso, elf, where);
 	if (r >= 0 && !table->entries.n) {
 		r = add_unpacked(table, elf);
 		if (r >= 0)
@@ -110,7 +119,7 @@ static int check_build(const struct dso *dso, const struct elf *elf)
 	return attar_fail(-ESTALE, "the build-id of the file differs from that of the mapping");
 }
 
-static int load_elf(struct dso *dso, const struct elf *elf, const char *debug_path)
+static int load_elf(struct dso *dso, const struct elf *elf, const struct debug_search *where)
 {
 	int r = check_build(dso, elf);
 
@@ -118,15 +127,16 @@ static int load_elf(struct dso *dso, const struct elf *elf, const char *debug_pa
 	if (r >= 0)
 		r = keep_segments(dso, elf);
 	if (r >= 0)
-		r = add_symbols(dso, elf, debug_path);
+		r = add_symbols(dso, elf, where);
 	if (r < 0)
 		return r;
 	symtab_finish(&dso->table);
 	return 0;
 }
 
-int dso_load(struct dso *dso, const char *debug_path)
+int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server)
 {
+	const struct debug_search where = {.roots = debug_path, .server = server};
 	struct byte_source source = {.fd = -1, .memory = dso->image, .size = dso->image_size};
 	struct elf elf = {0};
 	int r = dso->image ? 0 : byte_source_file(dso->fd, &source);
@@ -134,7 +144,7 @@ int dso_load(struct dso *dso, const char *debug_path)
 	if (r >= 0)
 		r = elf_init(&elf, &source);
 	if (r >= 0)
-		r = load_elf(dso, &elf, debug_path);
+		r = load_elf(dso, &elf, &where);
 	elf_done(&elf);
 	dso->state = r < 0 ? DSO_LOST : DSO_LOADED;
 	if (r < 0) {
@@ -174,13 +184,14 @@ void dso_load_cfi(struct dso *dso, int fd)
 
 void dso_load_debugfile(struct dso *dso, const char *debug_path, int root)
 {
+	const struct debug_search where = {.roots = debug_path};
 	struct byte_source source;
 	struct elf elf;
 
 	if (byte_source_file(dso->fd, &source) < 0 || elf_init(&elf, &source) < 0)
 		return;
 	if (!elf_section_typed(&elf, SHT_SYMTAB))
-		dso->debug_fd = open_debugfile(dso, &elf, debug_path, root);
+		dso->debug_fd = open_debugfile(dso, &elf, &where, root);
 	if (dso->debug_fd < 0)
 		dso->debug_fd = -1;
 	elf_done(&elf);

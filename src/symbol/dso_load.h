@@ -3,15 +3,16 @@
 #ifndef SYMBOL_DSO_LOAD_H
 #define SYMBOL_DSO_LOAD_H
 
+#include "symbol/debuginfod.h"
 #include "symbol/dso.h"
 
 /*
  * Reads the symbols of a DSO whose file is open (or whose image was copied), once: from its own
  * symbol table, else from its debug file, else from .gnu_debugdata and the dynamic symbol table.
  * Returns 0; or a negative errno with an error text, and the DSO is DSO_LOST. debug_path: see
- * struct attar_symbols_opts.
+ * struct attar_symbols_opts. server: downloads a debug file that is not found there; NULL: nobody.
  */
-int dso_load(struct dso *dso, const char *debug_path);
+int dso_load(struct dso *dso, const char *debug_path, struct debuginfod *server);
 
 /*
  * Reads the call frame information of a DSO, once: from its open file or copied image, otherwise

@@ -81,7 +81,8 @@ static int open_trusted(struct jit *jit, int root)
 		return handle;
 	if (fstat(handle, &st) < 0 || !trusted(jit, &st)) {
 		log_debug(
-			"%s is not believed: no plain file of the process's user or of root", path);
+			"%s is ignored: not a regular file owned by the process's user or by root",
+			path);
 		return -ENOENT;
 	}
 	jit->fd = dso_reopen(handle);

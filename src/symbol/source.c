@@ -60,7 +60,8 @@ static int open_separate(struct attar_symbols *symbols, struct dso *dso, const s
 		fd = debugfile_open(&(struct debugfile){.elf = elf,
 			.path = dso->key.path,
 			.roots = symbols->debug_path,
-			.root = AT_FDCWD});
+			.root = AT_FDCWD,
+			.server = &symbols->debuginfod});
 	if (fd < 0)
 		return fd;
 	if (byte_source_file(fd, &source) >= 0 && elf_init(&debug, &source) >= 0) {

@@ -65,6 +65,7 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	string_pool_done(&symbols->names);
 	intern_done(&symbols->labels);
 	symbol_sources_done(&symbols->sources);
+	debuginfod_done(&symbols->debuginfod);
 	free(symbols->unwind_cache);
 	map_done(&symbols->symbols);
 	map_done(&symbols->plain);
@@ -179,12 +180,13 @@ static void limit_bytes(struct attar_symbols *symbols, struct dso *used)
 	}
 }
 
-static void load(struct attar_symbols *symbols, struct dso *dso)
+/* server: NULL while events arrive, which must not wait for a download. */
+static void load(struct attar_symbols *symbols, struct dso *dso, struct debuginfod *server)
 {
 	if (dso->state != DSO_OPEN)
 		return;
 	symbols->open -= files_of(dso);
-	if (dso_load(dso, symbols->debug_path) < 0)
+	if (dso_load(dso, symbols->debug_path, server) < 0)
 		log_debug("%s", attar_error());
 	symbols->open += files_of(dso);
 	limit_bytes(symbols, dso);
@@ -199,7 +201,7 @@ static void make_room(struct attar_symbols *symbols)
 		seen++) {
 		struct dso *dso = symbols->dsos.at.at[symbols->oldest++ % n];
 
-		load(symbols, dso);
+		load(symbols, dso, NULL);
 		if (!files_of(dso))
 			continue;
 		symbols->open -= files_of(dso);
@@ -416,7 +418,7 @@ void symbols_load(struct attar_symbols *symbols, struct dso *dso)
 	if (dso->state == DSO_LOADED)
 		return;
 	symbols_open(symbols, dso, &nobody);
-	load(symbols, dso);
+	load(symbols, dso, &symbols->debuginfod);
 }
 
 static int resolve_file(struct attar_symbols *symbols, unsigned number, struct dso *dso,

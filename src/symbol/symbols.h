@@ -4,6 +4,7 @@
 #define SYMBOL_SYMBOLS_H
 
 #include "base/intern.h"
+#include "symbol/debuginfod.h"
 #include "symbol/dso.h"
 #include "symbol/kernel.h"
 #include "symbol/dso_open.h"
@@ -29,6 +30,7 @@ struct attar_symbols {
 	uint64_t ranges_refused;
 	struct intern labels;
 	struct symbol_sources sources;
+	struct debuginfod debuginfod;
 	bool show_inlined, show_lines;     /* in stacks of reports */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 };

@@ -321,6 +321,8 @@ static size_t walk(
 		locations[n++] = location;
 		code = look_up(u, location);
 		is_exact = code->rules ? code->rules->is_signal : code->is_sigreturn;
+		if (is_exact && !was_exact) /* a handler returns to it, but did not call it */
+			locations[n - 1] = location + 1;
 		u->beyond = false;
 		if (step(u, code, ret_end)) {
 			if (*ret_end == ATTAR_UNWIND_LOST && u->beyond)

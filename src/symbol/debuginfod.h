@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Debug files from the servers in $DEBUGINFOD_URLS. libdebuginfod does the transfers and keeps the
+ * files in its cache, ~/.cache/debuginfod_client; it is loaded with dlopen(3) for the first file
+ * that is not found locally, if the variable is set. {0} before its first use.
+ *
+ * Limits: the transfers of an object take at most DEBUGINFOD_SECONDS together, and
+ * $DEBUGINFOD_TIMEOUT without progress; after a server that does not answer no more are tried.
+ */
+#ifndef SYMBOL_DEBUGINFOD_H
+#define SYMBOL_DEBUGINFOD_H
+
+#include "base/base.h"
+
+enum { DEBUGINFOD_SECONDS = 300 };
+
+struct debuginfod_client; /* of libdebuginfod */
+
+struct debuginfod {
+	bool is_loaded, is_off;
+	struct debuginfod_client *client;
+	uint64_t left, began, told; /* ns: for transfers; the current one and its last message */
+	const char *binary;         /* whose file is transferred; borrowed during the call */
+	int (*find)(struct debuginfod_client *client, const uint8_t *id, int id_size, char **path);
+	void (*end)(struct debuginfod_client *client);
+};
+
+/*
+ * Finds the debug file of a build id; binary is its path, for messages. Returns an fd owned by the
+ * caller; -ENOENT: there is none, or no server. The file is not checked.
+ */
+int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id, size_t id_size);
+void debuginfod_done(struct debuginfod *d);
+
+#endif

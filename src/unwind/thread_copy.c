@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* Copies registers and stacks of threads, which are stopped by ptrace(2) meanwhile. */
+#include <elf.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "attar/thread.h"
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "unwind/registers.h"
+
+enum { PAGE = 4096, PAGES_MAX = 1024, STATUS_MAX = 1 << 16, SPINS = 200 };
+
+static const uint64_t stop_within = 1000000000; /* ns */
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- stop and continue ---- */
+
+/* Who traces a thread; 0: nobody; -1: there is no such thread, or it has exited. */
+static long tracer_of(pid_t tid)
+{
+	static const char word[] = "TracerPid:\t";
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *found;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	if (file_read(path, STATUS_MAX, &text) < 0) {
+		attar_error_clear();
+		return -1;
+	}
+	if (strstr(buf_text(&text), "\nState:\tZ") || strstr(buf_text(&text), "\nState:\tX"))
+		return -1;
+	found = strstr(buf_text(&text), word);
+	return found ? atol(found + strlen(word)) : -1;
+}
+
+static int explain_refusal(pid_t tid, int error)
+{
+	long tracer = error == ESRCH ? -1 : tracer_of(tid);
+
+	if (tracer < 0)
+		return attar_fail(-ESRCH, "there is no thread %d, or it has exited", tid);
+	if (tracer > 0)
+		return attar_fail(-EPERM,
+			"cannot stop thread %d: process %ld traces it, such as a debugger", tid,
+			tracer);
+	if (error == EPERM)
+		return attar_fail(-EPERM,
+			"no permission to stop thread %d: run as root; your own processes also "
+			"with sysctl kernel.yama.ptrace_scope=0",
+			tid);
+	return attar_fail(-error, "cannot stop thread %d: %s", tid, strerror(error));
+}
+
+static void wait_a_little(unsigned tries)
+{
+	if (tries < SPINS)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+/*
+ * Stops the thread. *ret_signal is one that arrived at that moment, to be delivered when it goes
+ * on; 0: none.
+ */
+static int stop(pid_t tid, int *ret_signal)
+{
+	uint64_t end = now() + stop_within;
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+		return explain_refusal(tid, errno);
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
+		return explain_refusal(tid, errno);
+	for (unsigned tries = 0; now() < end; tries++) {
+		pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+
+		if (got < 0 && errno != EINTR)
+			return explain_refusal(tid, ESRCH);
+		if (got == tid && WIFSTOPPED(status)) {
+			*ret_signal = status >> 16 ? 0 : WSTOPSIG(status);
+			return 0;
+		}
+		if (got == tid)
+			return explain_refusal(tid, ESRCH);
+		wait_a_little(tries);
+	}
+	return attar_fail(-EBUSY,
+		"thread %d did not stop: it waits in the kernel without accepting signals", tid);
+}
+
+static void resume(pid_t tid, int signal)
+{
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
+}
+
+/* ---- copy ---- */
+
+#if defined(__x86_64__)
+/* In the order of enum perf_event_x86_regs. */
+static void order(const struct user_regs_struct *from, uint64_t *to)
+{
+	const uint64_t values[] = {from->rax, from->rbx, from->rcx, from->rdx, from->rsi, from->rdi,
+		from->rbp, from->rsp, from->rip, from->r8, from->r9, from->r10, from->r11,
+		from->r12, from->r13, from->r14, from->r15};
+
+	_Static_assert(ARRAY_SIZE(values) <= ATTAR_THREAD_REGISTERS, "room for all");
+	memcpy(to, values, sizeof(values));
+}
+
+static uint64_t stack_pointer(const struct user_regs_struct *regs)
+{
+	return regs->rsp;
+}
+#elif defined(__aarch64__)
+static void order(const struct user_regs_struct *from, uint64_t *to)
+{
+	memcpy(to, from->regs, sizeof(from->regs));
+	to[31] = from->sp;
+	to[32] = from->pc;
+}
+
+static uint64_t stack_pointer(const struct user_regs_struct *regs)
+{
+	return regs->sp;
+}
+#else
+static void order(const struct user_regs_struct *from, uint64_t *to)
+{
+	(void)from;
+	(void)to;
+}
+
+static uint64_t stack_pointer(const struct user_regs_struct *regs)
+{
+	(void)regs;
+	return 0;
+}
+#endif
+
+/* Reads up to n bytes, fewer if a page is not mapped. */
+static size_t read_memory(pid_t tid, uint64_t address, uint8_t *bytes, size_t n)
+{
+	struct iovec pages[PAGES_MAX];
+	size_t done = 0;
+
+	while (done < n) {
+		struct iovec to = {.iov_base = bytes + done};
+		unsigned k = 0;
+		ssize_t got;
+
+		while (k < PAGES_MAX && done + to.iov_len < n) {
+			uint64_t at = address + done + to.iov_len;
+
+			pages[k].iov_base = (void *)(uintptr_t)at;
+			pages[k].iov_len = MIN(PAGE - at % PAGE, n - done - to.iov_len);
+			to.iov_len += pages[k++].iov_len;
+		}
+		got = process_vm_readv(tid, &to, 1, pages, k, 0);
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+		if ((size_t)got < to.iov_len)
+			break;
+	}
+	return done;
+}
+
+static int copy_stopped(pid_t tid, const struct unwind_machine *machine, size_t stack_max,
+	struct attar_thread_copy *copy)
+{
+	struct user_regs_struct regs;
+	struct iovec io = {.iov_base = &regs, .iov_len = sizeof(regs)};
+
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &io) < 0)
+		return attar_fail(
+			-errno, "cannot read the registers of thread %d: %s", tid, strerror(errno));
+	if (io.iov_len != sizeof(regs))
+		return attar_fail(-EOPNOTSUPP,
+			"thread %d is of a 32-bit program, which is not supported", tid);
+	order(&regs, copy->registers);
+	copy->input = (struct attar_unwind_input){
+		.regs = {.abi = PERF_SAMPLE_REGS_ABI_64,
+			.nr = (uint32_t)__builtin_popcountll(machine->sampled),
+			.mask = machine->sampled,
+			.values = copy->registers},
+		.stack = copy->stack,
+		.stack_size = read_memory(tid, stack_pointer(&regs), copy->stack, stack_max)};
+	return 0;
+}
+
+static int make_room(struct attar_thread_copy *copy, size_t n)
+{
+	if (copy->stack_room >= n)
+		return 0;
+	attar_thread_copy_done(copy);
+	copy->stack = malloc(n);
+	if (!copy->stack)
+		return base_oom();
+	copy->stack_room = n;
+	return 0;
+}
+
+int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy)
+{
+	CHECK_ARG(copy, "copy");
+
+	const struct unwind_machine *machine = unwind_machine_native();
+	uint64_t began;
+	int signal = 0, r;
+
+	if (!machine)
+		return attar_fail(
+			-EOPNOTSUPP, "stacks of threads are supported on x86-64 and arm64 only");
+	if (stack_max > ATTAR_THREAD_STACK_MAX)
+		return attar_fail(-EINVAL, "cannot copy %zu bytes of a stack: at most %d",
+			stack_max, ATTAR_THREAD_STACK_MAX);
+	stack_max = stack_max ?: ATTAR_THREAD_STACK_DEFAULT;
+	r = make_room(copy, stack_max);
+	if (r < 0)
+		return r;
+	began = now();
+	r = stop(tid, &signal);
+	if (r < 0)
+		return r;
+	r = copy_stopped(tid, machine, stack_max, copy);
+	resume(tid, signal);
+	copy->stopped = now() - began;
+	return r;
+}
+
+void attar_thread_copy_done(struct attar_thread_copy *copy)
+{
+	CHECK_ARG_OR(copy, "copy", );
+
+	free(copy->stack);
+	*copy = (struct attar_thread_copy){0};
+}
