@@ -11,6 +11,7 @@
 
 #include "attar/keytable.h"
 #include "attar/run.h"
+#include "code.h"
 #include "registers.h"
 #include "stores.h"
 
@@ -121,22 +122,14 @@ static const struct code *code_before(
 	attar_location location = attar_thread_locate(ev->thread, ev->record->sample.ip);
 	struct attar_keyrow *row = attar_keytable_at_u64(b->codes, location);
 	struct code *code = row ? row->value : NULL;
-	uint64_t offset = location & 0xffffffffffff;
-	enum attar_dso_kind kind;
-	const char *path;
-	int fd;
 
 	if (!code || code->is_read)
 		return code;
 	code->is_read = true;
-	path = attar_symbols_dso(attar_run_symbols(run), location, &kind);
-	fd = kind == ATTAR_DSO_IS_FILE && offset >= STORE_BYTES ? open(path, O_RDONLY | O_CLOEXEC)
-								: -1;
-	if (fd < 0)
-		return code;
-	if (pread(fd, code->bytes, STORE_BYTES, (off_t)(offset - STORE_BYTES)) == STORE_BYTES)
+	if ((location & 0xffffffffffff) >= STORE_BYTES &&
+		code_read(attar_run_symbols(run), location - STORE_BYTES, code->bytes, STORE_BYTES,
+			NULL) == 0)
 		code->n = STORE_BYTES;
-	close(fd);
 	return code;
 }
 
@@ -214,14 +207,15 @@ static bool passes(const struct breakpoint *b, struct place *p, const struct att
 	return false;
 }
 
-static int on_hit(struct attar_run *run, void *self, const struct attar_event *ev)
+/*
+ * Whether the hit passes --filter: 1 or 0; -ENOMEM. values: the one before it, and the one that it
+ * writes.
+ */
+static int take_hit(struct attar_run *run, struct breakpoint *b, const struct attar_event *ev,
+	struct value values[2])
 {
-	struct breakpoint *b = self;
 	struct place *p = &b->places[ev->counter];
-	struct value *value = value_of(b, ev->counter, ev), values[2];
-	attar_location locations[DEPTH_MAX];
-	size_t n;
-	int r = 0;
+	struct value *value = value_of(b, ev->counter, ev);
 
 	if (!value)
 		return -ENOMEM;
@@ -233,6 +227,29 @@ static int on_hit(struct attar_run *run, void *self, const struct attar_event *e
 		return 0;
 	p->hits++;
 	p->recent++;
+	return 1;
+}
+
+/* As an event of another profiler. */
+static int breakpoint_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct value values[2];
+
+	return take_hit(run, self, ev, values);
+}
+
+static int on_hit(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct breakpoint *b = self;
+	const struct place *p = &b->places[ev->counter];
+	attar_location locations[DEPTH_MAX];
+	struct value values[2];
+	size_t n;
+	int r = take_hit(run, b, ev, values);
+
+	if (r <= 0)
+		return r;
+	r = 0;
 	n = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (attar_run_wants_lines(run))
 		r = show(run, b, ev, p, values, locations, n);
@@ -376,5 +393,6 @@ const struct attar_profiler profiler_breakpoint = {
 	.open = breakpoint_open,
 	.report = breakpoint_report,
 	.close = breakpoint_close,
+	.emits = breakpoint_emits,
 	.operand = "address",
 };

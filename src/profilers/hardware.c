@@ -67,7 +67,7 @@ int hardware_add_source(struct attar_run *run, const char *text,
 	return r;
 }
 
-/* "vendor_id	: AuthenticAMD", "cpu family	: 25", "model		: 17", in this order */
+/* "vendor_id : AuthenticAMD", "cpu family : 25", "model : 17", in this order */
 static bool take_line(struct hardware_cpu *cpu, const char *line)
 {
 	if (strncmp(line, "vendor_id", 9) == 0)

@@ -77,24 +77,44 @@ static bool is_true(const struct hrtimer *h, const struct attar_event *ev, uint6
 	return attar_expr_is_true(h->expr, &record);
 }
 
-static int on_timer(struct attar_run *run, void *self, const struct attar_event *ev)
+/* Whether the condition is true for the sample, and the time since the one before. */
+static bool take_sample(const struct attar_run *run, struct hrtimer *h,
+	const struct attar_event *ev, uint64_t *ret_period)
 {
-	struct hrtimer *h = self;
-	attar_location locations[DEPTH_MAX];
 	struct cpu *cpu;
 	uint64_t period;
-	size_t depth;
-	int r = 0;
 
 	if (ev->cpu >= CPUS_MAX)
-		return 0;
+		return false;
 	cpu = &h->cpus[ev->cpu];
 	period = ev->time - (cpu->previous ? cpu->previous : attar_run_began(run));
 	cpu->previous = ev->time;
 	cpu->samples[ATTAR_SCOPE_INTERVAL]++;
 	if (!is_true(h, ev, period))
-		return 0;
+		return false;
 	cpu->hit[ATTAR_SCOPE_INTERVAL]++;
+	*ret_period = period;
+	return true;
+}
+
+/* As an event of another profiler. */
+static int hrtimer_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	uint64_t period;
+
+	return take_sample(run, self, ev, &period);
+}
+
+static int on_timer(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct hrtimer *h = self;
+	attar_location locations[DEPTH_MAX];
+	uint64_t period;
+	size_t depth;
+	int r = 0;
+
+	if (!take_sample(run, h, ev, &period))
+		return 0;
 	depth = h->graph ? attar_event_stack(ev, locations, DEPTH_MAX) : 0;
 	if (attar_run_wants_lines(run))
 		r = add_line(h, run, ev, period, locations, depth);
@@ -226,5 +246,6 @@ const struct attar_profiler profiler_hrtimer = {
 	.open = hrtimer_open,
 	.report = hrtimer_report,
 	.close = hrtimer_close,
+	.emits = hrtimer_emits,
 	.operand = "condition",
 };

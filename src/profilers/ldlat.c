@@ -79,6 +79,16 @@ static bool is_wanted(const struct ldlat *l, const struct attar_sample *sample, 
 	return attar_data_src_decode(sample->data_src).op & l->op && latency >= l->ldlat;
 }
 
+/* As an event of another profiler: what would be printed. */
+static int ldlat_emits(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	const struct attar_sample *sample = &ev->record->sample;
+	const struct ldlat *l = self;
+	uint64_t latency = latency_of(attar_run_source_attr(run, ev->counter), sample);
+
+	return is_wanted(l, sample, latency) && (!l->than || latency > l->than);
+}
+
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct attar_sample *sample = &ev->record->sample;
@@ -300,6 +310,7 @@ const struct attar_profiler profiler_ldlat_loads = {
 	.open = ldlat_loads_open,
 	.report = ldlat_report,
 	.close = ldlat_close,
+	.emits = ldlat_emits,
 };
 
 const struct attar_profiler profiler_ldlat_stores = {
@@ -314,4 +325,5 @@ const struct attar_profiler profiler_ldlat_stores = {
 	.open = ldlat_stores_open,
 	.report = ldlat_report,
 	.close = ldlat_close,
+	.emits = ldlat_emits,
 };

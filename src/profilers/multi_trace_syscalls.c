@@ -125,6 +125,8 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 		.size = sizeof(opts), .n_variables = 1, .variables = &variable};
 	int r = refuse_options(m);
 
+	if (r < 0)
+		return r;
 	m->inputs[0] = (struct attar_input){
 		.event = m->texts.n ? m->texts.at[0] : "raw_syscalls:sys_enter",
 		.fields = {"id|__syscall_nr"},

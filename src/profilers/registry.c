@@ -3,6 +3,7 @@
 #include "attar/run.h"
 
 #define PROFILERS(X)                                                                               \
+	X(annotate)                                                                                \
 	X(biolatency)                                                                              \
 	X(biosnoop)                                                                                \
 	X(bitesize)                                                                                \

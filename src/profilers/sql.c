@@ -91,6 +91,10 @@ static void forget(void *event)
 	free((char *)(uintptr_t)table->name);
 	free(table->condition);
 	attar_expr_free(table->only);
+	for (struct sql_aggregate *next, *a = table->aggregates; a; a = next) {
+		next = sql_aggregate_next(a);
+		sql_aggregate_free(a);
+	}
 }
 
 static bool is_needed(const struct sql_table *table, const struct attar_event *ev)
@@ -109,7 +113,9 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 
 	if (r < 0 || (table->only && !s->verify && !is_needed(table, ev)))
 		return r;
-	return sql_rows_add(&s->store, &table->rows, ev);
+	for (struct sql_aggregate *a = table->aggregates; r >= 0 && a; a = sql_aggregate_next(a))
+		r = sql_aggregate_add(a, ev);
+	return r < 0 || table->keeps_no_rows ? r : sql_rows_add(&s->store, &table->rows, ev);
 }
 
 /* ---- databases ---- */
@@ -122,6 +128,7 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 		.is_prompt = s->prompt,
 		.is_filtered = s->verify && !is_stored,
 		.timeout = s->timeout,
+		.window = s->window,
 		.tables = s->tables,
 		.n_tables = s->n,
 		.stacks = s->stacks};
@@ -139,6 +146,28 @@ static bool all_known(struct attar_run *run)
 }
 
 /*
+ * An aggregate selects events itself unless its condition is that of the table, which is applied.
+ */
+static int select_for_aggregates(struct attar_run *run, const struct sql *s, uint32_t source)
+{
+	struct attar_expr_opts opts = {.size = sizeof(opts), .flags = ATTAR_EXPR_CONDITION};
+	const struct sql_table *table = s->tables[source];
+	struct sql_aggregate *a = table->aggregates;
+	int r = 0;
+
+	for (; r >= 0 && a; a = sql_aggregate_next(a)) {
+		struct attar_expr *only;
+
+		if (!sql_aggregate_condition(a) || (table->n_queries == 1 && !s->verify))
+			continue;
+		r = attar_run_expr(run, source, sql_aggregate_condition(a), &opts, &only);
+		if (r >= 0)
+			sql_aggregate_set_only(a, only);
+	}
+	return r;
+}
+
+/*
  * Events that the queries do not need are dropped by the kernel, or else by attar before it stores
  * them. To verify that, attar stores them and leaves them out when it queries. Source i is table i.
  */
@@ -150,7 +179,8 @@ static int drop_unneeded(struct attar_run *run, struct sql *s)
 	for (uint32_t i = 0; r >= 0 && i < s->n; i++) {
 		struct sql_table *table = s->tables[i];
 
-		if (!table->condition)
+		r = select_for_aggregates(run, s, i);
+		if (r < 0 || !table->condition)
 			continue;
 		r = s->verify ? 0 : attar_run_source_filter(run, i, table->condition);
 		table->in_kernel = r > 0;
@@ -174,6 +204,8 @@ static int check_queries(struct attar_run *run, struct sql *s)
 		s->tables[i]->rows.no_comm = !s->tables[i]->reads_comm;
 		s->tables[i]->rows.no_fields = !s->tables[i]->reads_fields;
 	}
+	for (size_t i = 0; s->verify && i < s->n; i++)
+		s->tables[i]->keeps_no_rows = false;
 	sql_db_free(db);
 	return r == 0 ? drop_unneeded(run, s) : r;
 }
@@ -261,7 +293,7 @@ static int sql_open(struct attar_run *run, void *self)
 		return attar_fail(
 			-EINVAL, "--prompt needs a recording, --input FILE, and no --query");
 	if (s->prompt)
-		attar_run_expect_questions(run);
+		attar_run_expect_queries(run);
 	if (!s->query && !s->output2 && !s->prompt)
 		return attar_fail(-EINVAL, "sql needs a query: attar sql -e sched:sched_wakeup "
 					   "--query 'SELECT comm, count(*) FROM sched_wakeup "
@@ -278,6 +310,13 @@ static int sql_open(struct attar_run *run, void *self)
 	if (r == 0)
 		r = by_source_learn(&s->by_source, run, self, 0);
 	return r == 0 && s->query && all_known(run) ? check_queries(run, s) : r;
+}
+
+static void forget_events(struct sql *s, struct sql_table *table)
+{
+	sql_rows_clear(&s->store, &table->rows);
+	for (struct sql_aggregate *a = table->aggregates; a; a = sql_aggregate_next(a))
+		sql_aggregate_clear(a);
 }
 
 static int sql_report(
@@ -312,12 +351,13 @@ static int sql_report(
 			"%" PRIu64 " stacks are missing: too many different ones",
 			attar_stack_table_refused(s->stacks));
 	for (size_t i = 0; scope == ATTAR_SCOPE_INTERVAL && i < s->n; i++)
-		sql_rows_clear(&s->store, &s->tables[i]->rows);
+		forget_events(s, s->tables[i]);
 	return r;
 }
 
 /* A dot command, or queries. */
-static int sql_ask(struct attar_run *run, void *self, const char *text, struct attar_report *report)
+static int sql_query(
+	struct attar_run *run, void *self, const char *text, struct attar_report *report)
 {
 	struct sql *s = self;
 	struct sql_db *db;
@@ -394,5 +434,5 @@ const struct attar_profiler profiler_sql = {
 	.open = sql_open,
 	.report = sql_report,
 	.close = sql_close,
-	.ask = sql_ask,
+	.query = sql_query,
 };

@@ -49,8 +49,18 @@ struct sql_place {
 /* The next event; NULL after the last. Borrowed until events are added. */
 const struct sql_row *sql_rows_next(const struct sql_rows *rows, struct sql_place *place);
 
-const char *sql_row_comm(const struct sql_row *row);
-const void *sql_row_raw(const struct sql_row *row);
+/* An event, stored or not. Borrowed. */
+struct sql_view {
+	const struct sql_row *row;
+	const char *comm; /* without NUL; row->comm_size */
+	const void *raw;
+};
+
+struct sql_view sql_row_view(const struct sql_row *row);
+
+/* The view of an event that is not stored; ret_row holds its numbers. */
+void sql_view_event(const struct attar_event *event, bool with_comm, struct sql_row *ret_row,
+	struct sql_view *ret_view);
 
 /* The number of events. */
 uint64_t sql_rows_count(const struct sql_rows *rows);
@@ -77,7 +87,23 @@ struct sql_table {
 	bool reads_comm, reads_fields; /* a query does */
 	bool in_kernel;                /* the kernel drops the other events */
 	struct attar_expr *only; /* the condition, if attar applies it; NULL: the kernel does */
+	struct sql_aggregate *aggregates; /* owned by the profiler; in a list */
+	unsigned n_queries;               /* that read the table */
+	bool keeps_no_rows;               /* all these are aggregates */
 };
+
+/* ---- sql_aggregate.c: a query whose groups are computed while events arrive ---- */
+
+struct sql_aggregate;
+
+/* Adds an event. 0, -ENOMEM, or -E2BIG: there are too many groups. */
+int sql_aggregate_add(struct sql_aggregate *a, const struct attar_event *event);
+
+/* Forgets all groups. */
+void sql_aggregate_clear(struct sql_aggregate *a);
+
+/* Accepts NULL. Returns NULL. */
+struct sql_aggregate *sql_aggregate_free(struct sql_aggregate *a);
 
 struct sql_db;
 
@@ -87,6 +113,7 @@ struct sql_db_opts {
 	bool is_prompt;   /* the queries are not those of --query */
 	bool is_filtered; /* virtual tables have only the events that fulfil sql_table.only */
 	uint64_t timeout; /* ns that a query may take */
+	uint64_t window;  /* bytes that the groups of an aggregate may take */
 	struct sql_table **tables; /* borrowed */
 	size_t n_tables;
 	const struct attar_stack_table *stacks; /* borrowed; NULL: there are none */
@@ -101,9 +128,14 @@ int sql_db_check(struct sql_db *db, const char *queries);
 
 /*
  * Sets the condition of each table: an event that does not fulfil it changes no result of the
- * queries. 0 or a negative errno.
+ * queries; and its aggregates, which attar computes in place of SQLite. 0 or a negative errno.
  */
 int sql_db_conditions(struct sql_db *db, const char *queries);
+
+/* The next aggregate of a table, and whether, and by which condition, it selects events itself. */
+struct sql_aggregate *sql_aggregate_next(const struct sql_aggregate *a);
+const char *sql_aggregate_condition(const struct sql_aggregate *a);
+void sql_aggregate_set_only(struct sql_aggregate *a, struct attar_expr *only);
 
 /* Adds a section with all tables; columns: with all columns of each instead. */
 void sql_db_tables(struct sql_db *db, bool columns, struct attar_report *report);

@@ -43,3 +43,31 @@ int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
 {
 	return -EOPNOTSUPP;
 }
+
+int sql_aggregate_add(struct sql_aggregate *a, const struct attar_event *event)
+{
+	return -EOPNOTSUPP;
+}
+
+void sql_aggregate_clear(struct sql_aggregate *a)
+{
+}
+
+struct sql_aggregate *sql_aggregate_free(struct sql_aggregate *a)
+{
+	return NULL;
+}
+
+struct sql_aggregate *sql_aggregate_next(const struct sql_aggregate *a)
+{
+	return NULL;
+}
+
+const char *sql_aggregate_condition(const struct sql_aggregate *a)
+{
+	return NULL;
+}
+
+void sql_aggregate_set_only(struct sql_aggregate *a, struct attar_expr *only)
+{
+}

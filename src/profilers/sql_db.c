@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sql_db.h"
+#include "sql_aggregate.h"
 
 enum {
 	STEPS = 10000,      /* of SQLite's machine between two looks at the clock */
@@ -90,6 +90,11 @@ static int authorize(
 	return SQLITE_DENY;
 }
 
+void sql_db_restrict(struct sql_db *db, bool is_restricted)
+{
+	sqlite3_set_authorizer(db->sqlite, is_restricted ? authorize : NULL, db);
+}
+
 /* ---- creating ---- */
 
 static int execute(struct sql_db *db, const char *text)
@@ -131,7 +136,8 @@ static int create(struct attar_run *run, struct sql_db *db)
 		return attar_fail(-EIO, "cannot open the database '%s': %s", path,
 			db->sqlite ? sqlite3_errmsg(db->sqlite) : "out of memory");
 	r = execute(db, "PRAGMA temp_store = MEMORY; BEGIN");
-	if (r == 0 && sql_table_register(db) != SQLITE_OK)
+	if (r == 0 && (sql_table_register(db) != SQLITE_OK ||
+			      (!db->opts.is_stored && sql_groups_register(db) != SQLITE_OK)))
 		r = sql_db_failed(db, "cannot create the tables");
 	for (size_t i = 0; r == 0 && i < db->opts.n_tables; i++)
 		r = create_table(db, i);
@@ -142,7 +148,7 @@ static int create(struct attar_run *run, struct sql_db *db)
 	if (r == 0) {
 		sqlite3_limit(db->sqlite, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
 		sqlite3_progress_handler(db->sqlite, STEPS, on_progress, db);
-		sqlite3_set_authorizer(db->sqlite, authorize, db);
+		sql_db_restrict(db, true);
 	}
 	return r;
 }
@@ -345,9 +351,9 @@ static void add_cell(
 		attar_cell_i64(table, sqlite3_column_int64(statement, i));
 }
 
-/* The first row decides the units of computed columns. */
-static int add_rows(
-	struct sql_db *db, sqlite3_stmt *statement, const char *query, struct attar_section *table)
+/* The first row decides the units of computed columns. The names are those of `named`. */
+static int add_rows(struct sql_db *db, sqlite3_stmt *statement, sqlite3_stmt *named,
+	const char *query, struct attar_section *table)
 {
 	int n = sqlite3_column_count(statement), result = sqlite3_step(statement);
 	enum attar_unit *units = calloc((size_t)n + 1, sizeof(*units));
@@ -356,7 +362,7 @@ static int add_rows(
 		return attar_fail(-ENOMEM, "out of memory");
 	for (int i = 0; i < n && (result == SQLITE_ROW || result == SQLITE_DONE); i++) {
 		units[i] = unit_of(statement, i);
-		attar_section_column(table, sqlite3_column_name(statement, i), units[i]);
+		attar_section_column(table, sqlite3_column_name(named, i), units[i]);
 	}
 	for (int rows = 0; result == SQLITE_ROW; rows++, result = sqlite3_step(statement)) {
 		if (rows == ROWS_MAX) {
@@ -373,6 +379,42 @@ static int add_rows(
 	return result == SQLITE_DONE ? 0 : refuse(db, query);
 }
 
+/* The query on the groups that attar has computed for the statement with this number; or NULL. */
+static const char *query_on_groups(const struct sql_db *db, unsigned number)
+{
+	const struct sql_aggregate *a = db->opts.is_stored ? NULL : sql_groups_find(db, number);
+
+	return a ? a->query : NULL;
+}
+
+/* Prepares that query as *ret_statement: 1; 0 if there is none; or a negative errno. */
+static int prepare_on_groups(struct sql_db *db, unsigned number, sqlite3_stmt **ret_statement)
+{
+	const char *query = query_on_groups(db, number);
+
+	*ret_statement = NULL;
+	if (!query)
+		return 0;
+	if (sqlite3_prepare_v2(db->sqlite, query, -1, ret_statement, NULL) != SQLITE_OK)
+		return refuse(db, query);
+	return 1;
+}
+
+static int add_result(struct sql_db *db, sqlite3_stmt *statement, unsigned number,
+	const char *query, struct attar_report *report)
+{
+	sqlite3_stmt *on_groups;
+	char name[NAME_BYTES];
+	int r = prepare_on_groups(db, number, &on_groups);
+
+	snprintf(name, sizeof(name), "query %u", number);
+	if (r >= 0)
+		r = add_rows(db, on_groups ? on_groups : statement, statement, query,
+			attar_report_table(report, name));
+	sqlite3_finalize(on_groups);
+	return r;
+}
+
 int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report)
 {
 	sqlite3_stmt *statement;
@@ -382,10 +424,7 @@ int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *repo
 	set_deadline(db, db->opts.timeout);
 	for (const char *query = queries; (r = sql_db_next(db, &queries, &statement)) > 0;
 		query = queries) {
-		char name[NAME_BYTES];
-
-		snprintf(name, sizeof(name), "query %u", number++);
-		r = add_rows(db, statement, query, attar_report_table(report, name));
+		r = add_result(db, statement, number++, query, report);
 		sqlite3_finalize(statement);
 		if (r < 0)
 			break;
@@ -425,7 +464,7 @@ static int add_plan(struct sql_db *db, const char *query, size_t len, struct att
 
 int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *report)
 {
-	const char *query = queries;
+	const char *query = queries, *groups;
 	sqlite3_stmt *statement;
 	unsigned number = 1;
 	int r;
@@ -435,9 +474,11 @@ int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *
 		char name[NAME_BYTES];
 
 		sqlite3_finalize(statement);
-		snprintf(name, sizeof(name), "plan of query %u", number++);
+		snprintf(name, sizeof(name), "plan of query %u", number);
+		groups = query_on_groups(db, number++);
 		if (!is_plan)
-			r = add_plan(db, query, (size_t)(queries - query),
+			r = add_plan(db, groups ? groups : query,
+				groups ? strlen(groups) : (size_t)(queries - query),
 				attar_report_table(report, name));
 		if (r < 0)
 			break;
@@ -494,7 +535,8 @@ static int compare_rows(struct sql_db *db, sqlite3_stmt *a, sqlite3_stmt *b, con
 int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
 {
 	const char *query = queries, *same = queries;
-	sqlite3_stmt *a = NULL, *b = NULL;
+	sqlite3_stmt *a = NULL, *b = NULL, *on_groups = NULL;
+	unsigned number = 1;
 	int r = 0;
 
 	set_deadline(db, 2 * db->opts.timeout);
@@ -502,7 +544,12 @@ int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
 	while (r == 0 && (r = sql_db_next(db, &queries, &a)) > 0) {
 		r = sql_db_next(other, &same, &b);
 		if (r > 0)
-			r = sqlite3_stmt_isexplain(a) ? 0 : compare_rows(db, a, b, query);
+			r = prepare_on_groups(db, number++, &on_groups);
+		if (r >= 0)
+			r = sqlite3_stmt_isexplain(a)
+				    ? 0
+				    : compare_rows(db, on_groups ? on_groups : a, b, query);
+		sqlite3_finalize(on_groups);
 		sqlite3_finalize(a);
 		sqlite3_finalize(b);
 		query = queries;

@@ -15,7 +15,8 @@ struct sql_db {
 	bool was_stopped;    /* the run, before the query: it does not interrupt this one */
 	const char *refused; /* what the authorizer refused; NULL: nothing */
 	struct sql_scan *scans;
-	char **stacks; /* the text of each stack, by number; NULL: not made yet */
+	struct sql_aggregate *candidate; /* whose query is being checked; borrowed */
+	char **stacks;                   /* the text of each stack, by number; NULL: not made yet */
 	size_t n_stacks;
 };
 
@@ -26,7 +27,14 @@ int sql_db_failed(const struct sql_db *db, const char *what);
 
 int sql_functions_add(struct attar_run *run, struct sql_db *db);
 
+/* ---- sql_symbolic.c ---- */
+
+int sql_symbolic_add(struct sql_db *db);
+
 /* ---- sql_db.c ---- */
+
+/* Whether statements may only read. */
+void sql_db_restrict(struct sql_db *db, bool is_restricted);
 
 /*
  * The next statement of *text, which moves behind it: 1; 0 after the last; or -EINVAL with an error
@@ -58,6 +66,13 @@ struct sql_scan {
 
 /* The scan with this plan; NULL: there is none. */
 struct sql_scan *sql_scan_find(const struct sql_db *db, const char *plan);
+
+/*
+ * "field op constant" in the language of filters; op is a constraint of SQLite. To be freed with
+ * sqlite3_free(). NULL: the language does not have it.
+ */
+char *sql_condition_number(const struct attar_field *field, int op, sqlite3_int64 number);
+char *sql_condition_text(const struct attar_field *field, int op, const char *text, size_t n);
 
 /* Describes a scan of the table in info->idxStr, and remembers it. A code of SQLite. */
 int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info *info);
@@ -91,7 +106,17 @@ struct sql_value {
 /* Whether sql_table_value() has this column: numbers and texts that a row stores. */
 bool sql_table_has_value(const struct sql_table *table, size_t column);
 struct sql_value sql_table_value(
-	const struct sql_table *table, size_t column, const struct sql_row *row);
+	const struct sql_table *table, size_t column, const struct sql_view *view);
+
+/* ---- sql_value.c ---- */
+
+/* Adds a value to a hash. */
+uint64_t sql_value_hash(uint64_t hash, const struct sql_value *value);
+
+/* As SQLite: NULL is the smallest, texts are compared by bytes. Less than 0, 0, or more. */
+int sql_value_compare(const struct sql_value *a, const struct sql_value *b);
+
+/* ---- sql_table.c ---- */
 
 /* The declared type of a column, such as "INTEGER". */
 const char *sql_table_type(const struct sql_table *table, size_t column);

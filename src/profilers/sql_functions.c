@@ -192,5 +192,5 @@ int sql_functions_add(struct attar_run *run, struct sql_db *db)
 			    SQLITE_UTF8 | SQLITE_DETERMINISTIC, &addresses[i], call_address, NULL,
 			    NULL) != SQLITE_OK)
 			r = sql_db_failed(db, addresses[i].name);
-	return r;
+	return r == 0 ? sql_symbolic_add(db) : r;
 }

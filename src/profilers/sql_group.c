@@ -30,62 +30,30 @@ struct groups {
 
 /* ---- values ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t hash_value(uint64_t hash, const struct sql_value *v)
-{
-	if (v->is_null)
-		return mix(hash, 0x6e756c6c);
-	if (!v->text)
-		return mix(hash, (uint64_t)v->number);
-	for (size_t i = 0; i < v->n; i += 8) {
-		uint64_t word = 0;
-
-		memcpy(&word, v->text + i, v->n - i < 8 ? v->n - i : 8);
-		hash = mix(hash, word);
-	}
-	return mix(hash, v->n);
-}
-
 static uint64_t hash_row(const struct groups *g, const struct sql_row *row)
 {
+	struct sql_view view = sql_row_view(row);
 	uint64_t hash = 0;
 
 	for (int i = 0; i < g->n_columns; i++) {
-		struct sql_value v = sql_table_value(g->table, (size_t)g->columns[i], row);
+		struct sql_value v = sql_table_value(g->table, (size_t)g->columns[i], &view);
 
-		hash = hash_value(hash, &v);
+		hash = sql_value_hash(hash, &v);
 	}
 	return hash;
-}
-
-/* As SQLite: NULL is the smallest, texts are compared by bytes. */
-static int compare_values(const struct sql_value *a, const struct sql_value *b)
-{
-	int order;
-
-	if (a->is_null || b->is_null)
-		return b->is_null - a->is_null;
-	if (!a->text || !b->text)
-		return (a->number > b->number) - (a->number < b->number);
-	order = memcmp(a->text, b->text, a->n < b->n ? a->n : b->n);
-	return order ? order : (a->n > b->n) - (a->n < b->n);
 }
 
 static int compare_rows(
 	const struct groups *g, const struct sql_row *one, const struct sql_row *other)
 {
+	struct sql_view first = sql_row_view(one), second = sql_row_view(other);
 	int order = 0;
 
 	for (int i = 0; order == 0 && i < g->n_columns; i++) {
-		struct sql_value a = sql_table_value(g->table, (size_t)g->columns[i], one);
-		struct sql_value b = sql_table_value(g->table, (size_t)g->columns[i], other);
+		struct sql_value a = sql_table_value(g->table, (size_t)g->columns[i], &first);
+		struct sql_value b = sql_table_value(g->table, (size_t)g->columns[i], &second);
 
-		order = compare_values(&a, &b);
+		order = sql_value_compare(&a, &b);
 	}
 	return order;
 }

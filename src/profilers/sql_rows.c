@@ -32,14 +32,29 @@ static size_t row_size(const struct sql_row *row)
 	return sizeof(*row) + aligned(row->comm_size) + aligned(row->raw_size);
 }
 
-const char *sql_row_comm(const struct sql_row *row)
+struct sql_view sql_row_view(const struct sql_row *row)
 {
-	return (const char *)(row + 1);
+	const char *comm = (const char *)(row + 1);
+
+	return (struct sql_view){.row = row, .comm = comm, .raw = comm + aligned(row->comm_size)};
 }
 
-const void *sql_row_raw(const struct sql_row *row)
+void sql_view_event(const struct attar_event *ev, bool with_comm, struct sql_row *ret_row,
+	struct sql_view *ret_view)
 {
-	return sql_row_comm(row) + aligned(row->comm_size);
+	const struct attar_record *record = ev->record;
+	const struct attar_sample *sample = &record->sample;
+
+	*ret_row = (struct sql_row){.time = ev->time,
+		.period = sample->period,
+		.ip = sample->ip,
+		.addr = sample->addr,
+		.cpu = (int32_t)ev->cpu,
+		.pid = (int32_t)record->pid,
+		.tid = (int32_t)record->tid,
+		.raw_size = sample->raw ? sample->raw_size : 0,
+		.comm_size = with_comm ? (uint32_t)strlen(ev->thread->comm) : 0};
+	*ret_view = (struct sql_view){ret_row, ev->thread->comm, sample->raw};
 }
 
 static size_t chunk_bytes(const struct sql_store *store)
@@ -140,27 +155,22 @@ static uint32_t stack_of(const struct sql_store *store, const struct attar_event
 
 int sql_rows_add(struct sql_store *store, struct sql_rows *rows, const struct attar_event *ev)
 {
-	const struct attar_record *record = ev->record;
-	const struct attar_sample *sample = &record->sample;
-	struct sql_row value = {.time = ev->time,
-		.period = sample->period,
-		.ip = sample->ip,
-		.addr = sample->addr,
-		.cpu = (int32_t)ev->cpu,
-		.pid = (int32_t)record->pid,
-		.tid = (int32_t)record->tid,
-		.raw_size = sample->raw && !rows->no_fields ? sample->raw_size : 0,
-		.comm_size = rows->no_comm ? 0 : (uint32_t)strlen(ev->thread->comm)};
-	struct sql_row *row = add_row(store, rows, row_size(&value));
+	struct sql_row value, *row;
+	struct sql_view from, to;
 
+	sql_view_event(ev, !rows->no_comm, &value, &from);
+	if (rows->no_fields)
+		value.raw_size = 0;
+	row = add_row(store, rows, row_size(&value));
 	if (!row)
 		return attar_fail(-ENOMEM, "out of memory");
-	if (store->stacks && sample->callchain)
+	if (store->stacks && ev->record->sample.callchain)
 		value.stack = stack_of(store, ev);
 	*row = value;
-	memcpy((char *)(uintptr_t)sql_row_comm(row), ev->thread->comm, value.comm_size);
+	to = sql_row_view(row);
+	memcpy((char *)(uintptr_t)to.comm, from.comm, value.comm_size);
 	if (value.raw_size)
-		memcpy((void *)(uintptr_t)sql_row_raw(row), sample->raw, value.raw_size);
+		memcpy((void *)(uintptr_t)to.raw, from.raw, value.raw_size);
 	if (rows->last->n == 1)
 		rows->last->time = value.time;
 	return 0;

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql_db.h"
+#include "sql_aggregate.h"
+#include "sql_statement.h"
 
-enum { NAME_BYTES = 256, TEXT_MAX = 255 };
+enum { TEXT_MAX = 255 };
 
 static void free_scan(struct sql_scan *scan)
 {
@@ -96,34 +97,37 @@ static bool has_text(const struct attar_field *field, const char *text, size_t n
 	return true;
 }
 
+char *sql_condition_number(const struct attar_field *field, int op, sqlite3_int64 number)
+{
+	if (!operator_of(op) || !has_number(field, op, number))
+		return NULL;
+	return sqlite3_mprintf(field->is_signed ? "%s %s %lld" : "%s %s %llu", field->name,
+		operator_of(op), number);
+}
+
+char *sql_condition_text(const struct attar_field *field, int op, const char *text, size_t n)
+{
+	if (!is_equality(op) || !has_text(field, text, n))
+		return NULL;
+	return sqlite3_mprintf("%s %s \"%.*s\"", field->name, operator_of(op), (int)n, text);
+}
+
 /* "prio > 5"; NULL: the constraint cannot be expressed, or is not one of a field and a constant. */
 static char *condition_of(const struct sql_table *table, sqlite3_index_info *info, int i)
 {
 	const struct sqlite3_index_constraint *c = &info->aConstraint[i];
-	const char *op = operator_of(c->op);
 	const struct attar_field *field;
 	sqlite3_value *value;
 
-	field = c->usable && op && c->iColumn >= 0 ? sql_table_field(table, (size_t)c->iColumn)
-						   : NULL;
+	field = c->usable && c->iColumn >= 0 ? sql_table_field(table, (size_t)c->iColumn) : NULL;
 	if (!field || sqlite3_vtab_rhs_value(info, i, &value) != SQLITE_OK || !value)
 		return NULL;
-	if (field->kind == ATTAR_FIELD_NUMBER && sqlite3_value_type(value) == SQLITE_INTEGER) {
-		sqlite3_int64 number = sqlite3_value_int64(value);
-
-		if (!has_number(field, c->op, number))
-			return NULL;
-		return sqlite3_mprintf(
-			field->is_signed ? "%s %s %lld" : "%s %s %llu", field->name, op, number);
-	}
-	if (field->kind == ATTAR_FIELD_STRING && sqlite3_value_type(value) == SQLITE_TEXT) {
-		const char *text = (const char *)sqlite3_value_text(value);
-
-		if (!is_equality(c->op) || strcmp(sqlite3_vtab_collation(info, i), "BINARY") != 0 ||
-			!has_text(field, text, (size_t)sqlite3_value_bytes(value)))
-			return NULL;
-		return sqlite3_mprintf("%s %s \"%s\"", field->name, op, text);
-	}
+	if (field->kind == ATTAR_FIELD_NUMBER && sqlite3_value_type(value) == SQLITE_INTEGER)
+		return sql_condition_number(field, c->op, sqlite3_value_int64(value));
+	if (field->kind == ATTAR_FIELD_STRING && sqlite3_value_type(value) == SQLITE_TEXT &&
+		!strcmp(sqlite3_vtab_collation(info, i), "BINARY"))
+		return sql_condition_text(field, c->op, (const char *)sqlite3_value_text(value),
+			(size_t)sqlite3_value_bytes(value));
 	return NULL;
 }
 
@@ -178,7 +182,7 @@ static char *describe(const struct sql_db *db, const struct sql_scan *scan)
 	sqlite3_str *text = sqlite3_str_new(db->sqlite);
 	const struct sql_table *table = scan->table;
 	uint64_t columns = scan->columns;
-	char name[NAME_BYTES];
+	char name[SQL_NAME_BYTES];
 	bool any = false;
 
 	sqlite3_str_appendf(text, "%s: ", table->name);
@@ -232,19 +236,23 @@ int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info
 /* Adds the alternative of a scan to what is needed of its table. */
 static int need(struct sql_table *table, const char *condition)
 {
-	char *both;
+	char *all;
 	int n;
 
 	if (!condition)
 		table->is_needed = true;
 	if (table->is_needed)
 		return 0;
-	n = table->condition ? asprintf(&both, "%s || (%s)", table->condition, condition)
-			     : asprintf(&both, "(%s)", condition);
+	n = asprintf(&all, "%s%s(%s)", table->condition ? table->condition : "",
+		table->condition ? " || " : "", condition);
 	if (n < 0)
 		return attar_fail(-ENOMEM, "out of memory");
+	if (table->condition && !strcmp(table->condition, all + strlen(table->condition) + 4)) {
+		free(all); /* the same again */
+		return 0;
+	}
 	free(table->condition);
-	table->condition = both;
+	table->condition = all;
 	return 0;
 }
 
@@ -323,28 +331,101 @@ static int add_statement(struct sql_db *db, const char *query, size_t len,
 	return r;
 }
 
-int sql_db_conditions(struct sql_db *db, const char *queries)
+/* ---- aggregates ---- */
+
+/* Whether SQLite accepts the query on the groups: it reads nothing else. */
+static bool is_complete(struct sql_db *db, struct sql_aggregate *a)
+{
+	sqlite3_stmt *statement = NULL;
+	bool ok;
+
+	db->candidate = a;
+	sql_db_restrict(db, false);
+	ok = sql_groups_create(db, a) == SQLITE_OK;
+	sql_db_restrict(db, true);
+	ok = ok && sqlite3_prepare_v2(db->sqlite, a->query, -1, &statement, NULL) == SQLITE_OK;
+	db->candidate = NULL;
+	sqlite3_finalize(statement);
+	return ok;
+}
+
+static bool add_aggregate(struct sql_db *db, unsigned number, const char *query, size_t len)
+{
+	struct sql_aggregate *a = sql_rewrite(db, number, query, len), **last;
+
+	if (!a || a->table->uses_rowid || !is_complete(db, a)) {
+		sql_aggregate_free(a);
+		return false;
+	}
+	a->bytes_max = db->opts.window;
+	for (last = &a->table->aggregates; *last; last = &(*last)->next)
+		;
+	*last = a;
+	return true;
+}
+
+/* What the scans of a statement need; of a SELECT on one table, WHERE may say more. */
+static int need_scans(struct sql_db *db, const char *query, size_t len)
 {
 	const struct sql_scan *seen[SCANS_MAX];
+	struct sql_statement *s = malloc(sizeof(*s));
+	bool is_exact;
+	char *where = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	if (!s || add_statement(db, query, len, seen, &n) < 0) {
+		free(s);
+		return -1;
+	}
+	if (sql_statement_read(db, query, len, s))
+		where = sql_where(s, &is_exact);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		seen[i]->table->n_queries++;
+		seen[i]->table->keeps_no_rows = false;
+		r = need(seen[i]->table, where ? where : seen[i]->condition);
+	}
+	sqlite3_free(where);
+	free(s);
+	return r;
+}
+
+static void need_everything(struct sql_table *table)
+{
+	table->reads_comm = table->reads_fields = true;
+	table->is_needed = true;
+	table->keeps_no_rows = false;
+}
+
+int sql_db_conditions(struct sql_db *db, const char *queries)
+{
 	const char *query = queries;
 	sqlite3_stmt *statement;
 	bool is_known = true;
-	size_t n = 0;
+	unsigned number = 1;
 	int r;
 
-	while ((r = sql_db_next(db, &queries, &statement)) > 0) {
+	for (size_t i = 0; i < db->opts.n_tables; i++)
+		db->opts.tables[i]->keeps_no_rows = true;
+	for (; (r = sql_db_next(db, &queries, &statement)) > 0; number++, query = queries) {
+		size_t len = (size_t)(queries - query);
+		bool is_query = !sqlite3_stmt_isexplain(statement);
+
 		sqlite3_finalize(statement);
-		is_known &= add_statement(db, query, (size_t)(queries - query), seen, &n) == 0;
-		query = queries;
+		if (!is_query || !add_aggregate(db, number, query, len))
+			is_known &= need_scans(db, query, len) == 0;
 	}
-	for (size_t i = 0; r == 0 && is_known && i < n; i++)
-		r = need(seen[i]->table, seen[i]->condition);
-	for (size_t i = 0; i < db->opts.n_tables; i++) {
+	for (size_t i = 0; r == 0 && i < db->opts.n_tables; i++) {
 		struct sql_table *table = db->opts.tables[i];
 
-		table->reads_comm |= !is_known;
-		table->reads_fields |= !is_known;
-		if (!is_known || table->is_needed) {
+		for (struct sql_aggregate *a = table->aggregates; r == 0 && a; a = a->next) {
+			table->n_queries++;
+			table->reads_comm |= a->reads_comm;
+			r = need(table, a->condition);
+		}
+		if (!is_known)
+			need_everything(table);
+		if (table->is_needed) {
 			free(table->condition);
 			table->condition = NULL;
 		}

@@ -124,7 +124,7 @@ static void result_array(sqlite3_context *context, const struct attar_field *fie
 static void result_field(
 	sqlite3_context *context, const struct attar_field *field, const struct sql_row *row)
 {
-	const void *raw = sql_row_raw(row), *bytes;
+	const void *raw = sql_row_view(row).raw, *bytes;
 	struct attar_number_type type;
 	size_t size = row->raw_size, n;
 
@@ -217,8 +217,8 @@ static void result_line(
 	sqlite3_context *context, const struct attar_format *format, const struct sql_row *row)
 {
 	char text[TEXT_BYTES];
-	size_t n = format ? attar_format_print(
-				    format, sql_row_raw(row), row->raw_size, text, sizeof(text))
+	size_t n = format ? attar_format_print(format, sql_row_view(row).raw, row->raw_size, text,
+				    sizeof(text))
 			  : 0;
 
 	if (n)
@@ -248,7 +248,8 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 		result_known(context, row->tid);
 		break;
 	case COMM:
-		sqlite3_result_text(context, sql_row_comm(row), (int)row->comm_size, SQLITE_STATIC);
+		sqlite3_result_text(
+			context, sql_row_view(row).comm, (int)row->comm_size, SQLITE_STATIC);
 		break;
 	case PERIOD:
 		sqlite3_result_int64(context, (sqlite3_int64)row->period);
@@ -296,40 +297,39 @@ static struct sql_value known(int32_t number)
 	return (struct sql_value){.is_null = number < 0, .number = number};
 }
 
-static struct sql_value field_value(const struct attar_field *field, const struct sql_row *row)
+static struct sql_value field_value(const struct attar_field *field, const struct sql_view *view)
 {
-	const void *raw = sql_row_raw(row);
 	struct sql_value v = {0};
 
 	if (field->kind == ATTAR_FIELD_NUMBER) {
-		v.number = attar_field_i64(field, raw, row->raw_size);
+		v.number = attar_field_i64(field, view->raw, view->row->raw_size);
 	} else {
-		v.text = attar_field_string(field, raw, row->raw_size, &v.n);
+		v.text = attar_field_string(field, view->raw, view->row->raw_size, &v.n);
 		v.is_null = !v.text;
 	}
 	return v;
 }
 
 struct sql_value sql_table_value(
-	const struct sql_table *table, size_t column, const struct sql_row *row)
+	const struct sql_table *table, size_t column, const struct sql_view *view)
 {
 	switch (column) {
 	case CPU:
-		return known(row->cpu);
+		return known(view->row->cpu);
 	case PID:
-		return known(row->pid);
+		return known(view->row->pid);
 	case TID:
-		return known(row->tid);
+		return known(view->row->tid);
 	case COMM:
-		return (struct sql_value){.text = sql_row_comm(row), .n = row->comm_size};
+		return (struct sql_value){.text = view->comm, .n = view->row->comm_size};
 	case PERIOD:
-		return (struct sql_value){.number = (int64_t)row->period};
+		return (struct sql_value){.number = (int64_t)view->row->period};
 	case IP:
-		return (struct sql_value){.number = (int64_t)row->ip};
+		return (struct sql_value){.number = (int64_t)view->row->ip};
 	case ADDR:
-		return (struct sql_value){.number = (int64_t)row->addr};
+		return (struct sql_value){.number = (int64_t)view->row->addr};
 	default:
-		return field_value(sql_table_field(table, column), row);
+		return field_value(sql_table_field(table, column), view);
 	}
 }
 
@@ -409,7 +409,7 @@ static int on_close(sqlite3_vtab_cursor *cursor)
 
 bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row)
 {
-	struct attar_expr_record record = {.raw = sql_row_raw(row), .raw_size = row->raw_size};
+	struct attar_expr_record record = {.raw = sql_row_view(row).raw, .raw_size = row->raw_size};
 
 	return !table->only || attar_expr_is_true(table->only, &record);
 }

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* annotate: which source lines and instructions of a function take the time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "annotated.h"
+#include "attar/keytable.h"
+#include "attar/run.h"
+
+enum { LOCATIONS_MAX = 1 << 20 };
+
+struct annotate {
+	struct attar_texts symbols;
+	bool instructions;
+	uint64_t top;
+
+	struct attar_keytable *samples; /* by location */
+};
+
+/* A function with samples: those from first on. */
+struct function {
+	attar_location start;
+	struct attar_symbol symbol;
+	size_t first, n;
+	uint64_t weight;
+};
+
+struct annotation {
+	struct annotate *options;
+	struct attar_symbols *symbols;
+	struct weighted *samples; /* by location */
+	size_t n;
+	uint64_t weight; /* of all samples, also of those without a name */
+	struct function *functions;
+	size_t n_functions;
+};
+
+static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
+{
+	struct annotate *a = self;
+	attar_location location;
+	struct attar_keyrow *row;
+
+	(void)run;
+	if (!attar_event_stack(ev, &location, 1))
+		return 0;
+	row = attar_keytable_at_u64(a->samples, location);
+	if (!row)
+		return -ENOMEM;
+	row->interval.sums[0]++;
+	return 0;
+}
+
+static int annotate_open(struct attar_run *run, void *self)
+{
+	const struct attar_keytable_opts opts = {
+		.size = sizeof(opts), .sums = 1, .keys_max = LOCATIONS_MAX};
+	struct annotate *a = self;
+	int r = attar_keytable_new(&opts, &a->samples);
+
+	a->top = a->top ? a->top : 1;
+	return r < 0 ? r : attar_run_sampler(run, false, on_sample);
+}
+
+/* ---- samples of functions ---- */
+
+static int by_location(const void *a, const void *b)
+{
+	const struct weighted *x = a, *y = b;
+
+	return x->location < y->location ? -1 : x->location > y->location;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int take_samples(struct annotation *an, enum attar_scope scope)
+{
+	const struct attar_keytable *table = an->options->samples;
+	struct attar_keyrow **rows;
+	size_t n;
+	int r = attar_keytable_rows(table, scope, 0, &rows, &n);
+
+	if (r < 0)
+		return r;
+	an->samples = calloc(n ? n : 1, sizeof(*an->samples));
+	for (size_t i = 0; an->samples && i < n; i++) {
+		uint64_t weight = attar_keyrow_sums(rows[i], scope)->sums[0];
+
+		an->weight += weight;
+		if (rows[i]->key)
+			an->samples[an->n++] = (struct weighted){rows[i]->number, weight};
+	}
+	free(rows);
+	if (!an->samples)
+		return -ENOMEM;
+	qsort(an->samples, an->n, sizeof(*an->samples), by_location);
+	return 0;
+}
+
+/* A function that is in two parts, such as one with a .cold part, is two functions. */
+static int find_functions(struct annotation *an)
+{
+	struct function *last = NULL;
+
+	an->functions = calloc(an->n ? an->n : 1, sizeof(*an->functions));
+	if (!an->functions)
+		return -ENOMEM;
+	for (size_t i = 0; i < an->n; i++) {
+		attar_location location = an->samples[i].location;
+		struct attar_symbol symbol;
+
+		if (attar_symbols_resolve(an->symbols, location, &symbol) < 0)
+			continue;
+		if (!last || last->start != location - symbol.offset) {
+			last = &an->functions[an->n_functions++];
+			*last = (struct function){
+				.start = location - symbol.offset, .symbol = symbol, .first = i};
+		}
+		last->n++;
+		last->weight += an->samples[i].weight;
+	}
+	qsort(an->functions, an->n_functions, sizeof(*an->functions), by_weight);
+	return 0;
+}
+
+/* ---- the report ---- */
+
+static bool is_named(const struct function *f, const char *text)
+{
+	return !strcmp(f->symbol.name, text) || !strcmp(f->symbol.mangled, text);
+}
+
+/* The given functions, or the hottest ones. */
+static bool is_wanted(const struct annotation *an, size_t i)
+{
+	const struct attar_texts *wanted = &an->options->symbols;
+
+	if (!wanted->n)
+		return i < an->options->top;
+	for (size_t j = 0; j < wanted->n; j++)
+		if (is_named(&an->functions[i], wanted->at[j]))
+			return true;
+	return false;
+}
+
+static void remark_missing(const struct annotation *an, struct attar_report *report)
+{
+	const struct attar_texts *wanted = &an->options->symbols;
+
+	for (size_t j = 0; j < wanted->n; j++) {
+		bool found = false;
+
+		for (size_t i = 0; !found && i < an->n_functions; i++)
+			found = is_named(&an->functions[i], wanted->at[j]);
+		if (!found)
+			attar_report_remark(
+				report, "no sample is in a function '%s'", wanted->at[j]);
+	}
+}
+
+static void add_functions(const struct annotation *an, struct attar_report *report)
+{
+	struct attar_section *table = attar_report_table(report, "functions");
+
+	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
+	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
+	attar_section_column(table, "dso", ATTAR_UNIT_TEXT);
+	attar_section_column(table, "symbol", ATTAR_UNIT_TEXT);
+	for (size_t i = 0; i < an->n_functions; i++) {
+		const struct function *f = &an->functions[i];
+
+		if (!is_wanted(an, i))
+			continue;
+		attar_section_row(table);
+		attar_cell_double(
+			table, an->weight ? 100.0 * (double)f->weight / (double)an->weight : 0);
+		attar_cell_u64(table, f->weight);
+		attar_cell_text(table, f->symbol.dso);
+		attar_cell_text(table, f->symbol.name);
+	}
+}
+
+static int add_function(
+	const struct annotation *an, const struct function *f, struct attar_report *report)
+{
+	return annotated_report(&(struct annotated){.symbols = an->symbols,
+					.start = f->start,
+					.vaddr = f->symbol.start,
+					.size = f->symbol.size,
+					.name = f->symbol.name,
+					.samples = &an->samples[f->first],
+					.n = f->n,
+					.weight = f->weight,
+					.unit = "samples",
+					.instructions = an->options->instructions},
+		report);
+}
+
+static int annotate_report(
+	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
+{
+	struct annotate *a = self;
+	struct annotation an = {.options = a, .symbols = attar_run_symbols(run)};
+	int r = attar_keytable_end_interval(a->samples);
+
+	if (r == 0)
+		r = take_samples(&an, scope);
+	if (r == 0)
+		r = find_functions(&an);
+	if (r == 0) {
+		add_functions(&an, report);
+		remark_missing(&an, report);
+	}
+	for (size_t i = 0; r == 0 && i < an.n_functions; i++)
+		if (is_wanted(&an, i))
+			r = add_function(&an, &an.functions[i], report);
+	free(an.samples);
+	free(an.functions);
+	return r;
+}
+
+static void annotate_close(void *self)
+{
+	struct annotate *a = self;
+
+	attar_keytable_free(a->samples);
+}
+
+#define T struct annotate
+
+static const struct attar_option options[] = {
+	ATTAR_LIST(T, symbols, 0, "symbol", "SYMBOL",
+		"this function, by its name or linkage name; can be repeated"),
+	ATTAR_FLAG(T, instructions, 0, "instructions",
+		"also each instruction (with libcapstone); without debug information always"),
+	ATTAR_COUNT(T, top, 0, "top", "N",
+		"without SYMBOL: so many functions, the hottest first (default 1)", ATTAR_MIN(1)),
+	{0}};
+
+static const struct attar_example examples[] = {
+	{"annotate heavy -- ./program",
+		"the source lines of a function, with their share of its time"},
+	{"annotate --top 3 -p 1234 -d 10s", "those of the three hottest functions of a process"},
+	{"annotate heavy --instructions --input perf.data",
+		"also the instructions, from a recording"},
+	{"annotate heavy -o heavy.html -- ./program", "as an HTML page"}, {0}};
+
+const struct attar_profiler profiler_annotate = {
+	.name = "annotate",
+	.group = "CPU",
+	.summary = "which source lines and instructions of a function take the time, by sampling",
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_STACKS | ATTAR_USES_RINGS,
+	.needs = "perf events, whole system, hardware counters, kernel names",
+	.self_size = sizeof(struct annotate),
+	.options = options,
+	.examples = examples,
+	.open = annotate_open,
+	.report = annotate_report,
+	.close = annotate_close,
+	.operand = "symbol",
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "source_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { BYTES_MAX = 16 << 20, TAB = 8 };
+
+/* The file with its size; NULL and errno. Other than regular files have side effects. */
+static FILE *open_file(const char *path, size_t *ret_size)
+{
+	struct stat st;
+	FILE *file;
+
+	if (stat(path, &st) < 0)
+		return NULL;
+	if (!S_ISREG(st.st_mode) || st.st_size > BYTES_MAX) {
+		errno = EFBIG;
+		return NULL;
+	}
+	file = fopen(path, "re");
+	*ret_size = (size_t)st.st_size;
+	return file;
+}
+
+/* Copies the text to where each tab has room for its spaces, and counts lines. */
+static size_t expand(const char *from, size_t n, char *to)
+{
+	size_t column = 0, lines = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		if (from[i] == '\t') {
+			size_t spaces = TAB - column % TAB;
+
+			memset(to, ' ', spaces);
+			to += spaces;
+			column += spaces;
+			continue;
+		}
+		*to++ = from[i] == '\n' ? '\0' : from[i];
+		column = from[i] == '\n' ? 0 : column + 1;
+		lines += from[i] == '\n';
+	}
+	*to = '\0';
+	return lines;
+}
+
+static size_t count_tabs(const char *text, size_t n)
+{
+	size_t tabs = 0;
+
+	for (size_t i = 0; i < n; i++)
+		tabs += text[i] == '\t';
+	return tabs;
+}
+
+static int split(struct source_text *source, const char *raw, size_t n)
+{
+	char *at;
+
+	source->text = malloc(n + (TAB - 1) * count_tabs(raw, n) + 1);
+	if (!source->text)
+		return -ENOMEM;
+	source->n = expand(raw, n, source->text);
+	source->lines = malloc(source->n * sizeof(*source->lines));
+	if (!source->lines) {
+		source_text_done(source);
+		return -ENOMEM;
+	}
+	at = source->text;
+	for (size_t i = 0; i < source->n; i++, at += strlen(at) + 1)
+		source->lines[i] = at;
+	return 0;
+}
+
+int source_text_read(struct source_text *source, const char *path)
+{
+	size_t n = 0;
+	FILE *file = open_file(path, &n);
+	char *raw;
+	int r;
+
+	*source = (struct source_text){0};
+	if (!file)
+		return -errno;
+	raw = malloc(n + 1);
+	r = raw ? 0 : -ENOMEM;
+	if (r == 0) {
+		n = fread(raw, 1, n, file);
+		r = memchr(raw, 0, n) ? -ENOEXEC : split(source, raw, n);
+	}
+	free(raw);
+	fclose(file);
+	return r;
+}
+
+void source_text_done(struct source_text *source)
+{
+	free(source->text);
+	free(source->lines);
+	*source = (struct source_text){0};
+}
+
+const char *source_text_line(const struct source_text *source, uint32_t line)
+{
+	return line && line <= source->n ? source->lines[line - 1] : NULL;
+}
