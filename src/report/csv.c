@@ -37,8 +37,8 @@ static bool has_time(const struct attar_section *s)
 static void add_time(struct attar_renderer *r, const struct attar_report *report)
 {
 	if (report->time)
-		number_plain(
-			&r->out, ATTAR_UNIT_TIME, (struct cell){CELL_U64, .u64 = report->time});
+		number_plain(&r->out, report->has_no_date ? ATTAR_UNIT_CLOCK : ATTAR_UNIT_TIME,
+			(struct cell){CELL_U64, .u64 = report->time});
 }
 
 static const char *suffix(enum attar_unit unit)

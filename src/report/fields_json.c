@@ -86,6 +86,12 @@ static void add_real(struct buf *b, double real)
 
 static inline char *put_integer(char *to, const struct attar_number_type *type, const void *at)
 {
+	uint64_t word;
+
+	if (likely(type->size == sizeof(word) && !type->is_signed)) {
+		memcpy(&word, at, sizeof(word));
+		return digits_u64(to, word);
+	}
 	return type->is_signed ? digits_i64(to, attar_number_i64(type, at))
 			       : digits_u64(to, attar_number_u64(type, at));
 }
@@ -159,9 +165,7 @@ static void add_value(struct buf *b, const struct json_field *f, const struct fi
 	} else if (f->has_numbers) {
 		add_number(b, &f->type, at);
 	} else if (f->field->kind == ATTAR_FIELD_STRING) {
-		buf_char(b, '"');
-		escape_json(b, at, strnlen(at, len));
-		buf_char(b, '"');
+		escape_json_string(b, at, strnlen(at, len));
 	} else {
 		add_bytes(b, (const uint8_t *)at, len);
 	}

@@ -38,6 +38,7 @@ function unpack(packed) {
 		parent: new Int32Array(n), frame: new Int32Array(n), depth: new Int32Array(n),
 		end: new Int32Array(n), self: new Float64Array(n), own: null, total: new Float64Array(n),
 		task: new Int32Array(n), tasks: packed.tasks, filtered: false,
+		changes: packed.changes,
 	};
 	m.homes = m.kinds.map(() => home());
 	m.frame[0] = m.parent[0] = NONE;
@@ -192,8 +193,17 @@ function choosePaint() {
 	shades = [];
 }
 
+/* Of a difference: red has grown, blue has shrunk, grey is as before. */
+function tint(change) {
+	const strength = Math.abs(change) / 100, light = dark.matches ? 26 + 14 * strength : 86 - 26 * strength;
+	return `hsl(${change > 0 ? 4 : 214} ${Math.round(75 * strength)}% ${Math.round(light)}%)`;
+}
+
+const changeOf = node => node ? model.changes[node - 1] : 0;
+
 /* The kind selects the color, the module its hue, the name its tone: a library has one hue. */
 function shade(node) {
+	if (model.changes) return tint(changeOf(node));
 	const frame = model.frame[node], pick = () =>
 		colours[kindOf(node)][hash(homeOf(node)) % HUES * TONES + hash(nameOf(node)) % TONES];
 	return shades[frame + 1] ??= pick();
@@ -326,6 +336,15 @@ function showDetail() {
 }
 
 function showLegend() {
+	if (model.changes) {
+		$("legend").replaceChildren(...[["more than before", 100], ["less", -100]].map(([name, change]) => {
+			const item = element("li"), swatch = element("i");
+			swatch.style.background = tint(change);
+			item.append(swatch, name);
+			return item;
+		}));
+		return;
+	}
 	const sums = KINDS.map(() => 0);
 	for (let i = zoom; i < model.end[zoom]; i++) sums[kindOf(i)] += model.own[i];
 	const used = KINDS.map((_, kind) => kind != TASK && model.kinds.includes(kind));

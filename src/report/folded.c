@@ -56,12 +56,10 @@ static int path_add(
 /* "2026-11-21;06:28:31;" before each stack of a report that has a time. */
 static void time_frames(struct attar_renderer *r, const struct attar_report *report, struct buf *b)
 {
-	struct number_moment m;
-
 	if (!r->opts.time_frames || !report->time)
 		return;
-	m = number_moment(report->time);
-	buf_printf(b, "%s;%s;", m.date, m.clock);
+	render_time(b, report, ';');
+	buf_char(b, ';');
 }
 
 static int draw_tree(struct attar_renderer *r, struct attar_section *s, const char *before)
@@ -103,9 +101,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 			return n;
 	}
 	if (!trees)
-		return attar_fail(-EINVAL,
-			"folded output needs call stacks, and '%s' recorded none: try -g",
-			CLIP(report_text(report, report->profiler)));
+		return render_no_stacks(r, report);
 	render_log_notes(r, report);
 	return 0;
 }

@@ -179,11 +179,10 @@ static int add_sections(struct attar_renderer *r, const struct attar_report *rep
 /* "2026-11-21 06:28:31" and "5.00 s"; empty if unknown. */
 static void add_span(struct buf *b, const struct attar_report *report)
 {
-	struct number_moment m = number_moment(report->time);
 	struct buf text _cleanup_(buf_done) = {0};
 
 	if (report->time)
-		buf_printf(&text, "%s %s", m.date, m.clock);
+		render_time(&text, report, ' ');
 	add_member(b, "when", buf_text(&text));
 	buf_reset(&text);
 	if (report->interval_ns)

@@ -9,7 +9,8 @@
  *	 "kinds", "homes",                  of each frame: a digit (enum attar_frame_kind), its module
  *	                                    (numbers)
  *	 "nodes",                           the nodes (numbers), each before its children
- *	 "tasks": [[node, pid, tid], ...]}
+ *	 "tasks": [[node, pid, tid], ...],
+ *	 "changes": [number, ...]}          of each node, -100 to 100; absent: no difference
  *
  * Numbers stand in a string, one after the other, each in digits of an alphabet of 91 printable
  * characters that need no escaping anywhere: 27 digits (the last of the alphabet) of value v mean
@@ -39,6 +40,7 @@ struct packer {
 	struct map edges;            /* parent frame + 1, frame to the edge's number */
 	VEC(uint32_t) fans;          /* edges by parent frame + 1 */
 	VEC(struct tree_task) tasks; /* by the page's node numbers */
+	VEC(int8_t) changes;         /* the same */
 	uint64_t scale;
 	bool failed;
 };
@@ -52,6 +54,7 @@ static void packer_done(struct packer *p)
 	map_done(&p->edges);
 	vec_done(&p->fans);
 	vec_done(&p->tasks);
+	vec_done(&p->changes);
 }
 
 static void add_number(struct buf *b, uint64_t n)
@@ -193,6 +196,8 @@ static int add_nodes(struct packer *p)
 		add_node(p, node, number ? last + 1 - depth : 0);
 		if (node->kind == ATTAR_FRAME_TASK && p->s->tasks.n)
 			keep_task(p, n, number);
+		if (p->s->changes.n)
+			p->failed |= vec_push(&p->changes, p->s->changes.at[n]) < 0;
 		last = depth;
 	}
 	buf_char(&p->r->out, '"');
@@ -286,6 +291,16 @@ static void add_tasks(struct packer *p)
 	buf_char(&p->r->out, ']');
 }
 
+static void add_changes(struct packer *p)
+{
+	buf_str(&p->r->out, ",\n\"changes\":[");
+	for (size_t i = 0; i < p->changes.n; i++) {
+		buf_printf(&p->r->out, "%s%d", i ? "," : "", p->changes.at[i]);
+		render_spill(p->r);
+	}
+	buf_char(&p->r->out, ']');
+}
+
 static int add_tree(struct packer *p)
 {
 	int n;
@@ -299,6 +314,8 @@ static int add_tree(struct packer *p)
 		return n;
 	add_frames(p);
 	add_tasks(p);
+	if (p->changes.n)
+		add_changes(p);
 	return p->failed ? base_oom() : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/digits.h"
 #include "base/escape.h"
 #include "report/fields.h"
 #include "report/number.h"
@@ -11,9 +12,7 @@
 
 static void add_string(struct buf *b, const char *text)
 {
-	buf_char(b, '"');
-	escape_json(b, text, strlen(text));
-	buf_char(b, '"');
+	escape_json_string(b, text, strlen(text));
 }
 
 static void add_double(struct buf *b, double value)
@@ -31,27 +30,96 @@ static void add_column(struct buf *b, const char *comma, const char *name, const
 	buf_printf(b, ",\"unit\":\"%s\"}", unit);
 }
 
+/* The text is made in place. Most has nothing to escape. */
 static void add_fields(struct buf *b, const struct attar_section *s, struct cell cell)
 {
 	struct fields fields = section_fields(s, cell);
-	char text[FIELDS_TEXT_MAX];
-	size_t len = fields_text(&fields, text);
+	char *text, copy[FIELDS_TEXT_MAX];
+	size_t len;
 
-	buf_char(b, '"');
-	escape_json(b, text, len);
-	buf_char(b, '"');
+	if (!buf_reserve(b, FIELDS_TEXT_MAX + 2))
+		return;
+	text = b->data + b->len + 1;
+	len = fields_text(&fields, text);
+	if (escape_plain_json(text, len) < len) {
+		memcpy(copy, text, len);
+		escape_json_string(b, copy, len);
+		return;
+	}
+	text[-1] = text[len] = '"';
+	text[len + 1] = '\0';
+	b->len += len + 2;
+}
+
+static void add_integer(struct buf *b, struct cell cell)
+{
+	char *to;
+
+	if (!buf_reserve(b, DIGITS_MAX))
+		return;
+	to = b->data + b->len;
+	to = cell.kind == CELL_I64 ? digits_i64(to, cell.i64) : digits_u64(to, cell.u64);
+	*to = '\0';
+	b->len = (size_t)(to - b->data);
 }
 
 static void add_cell(struct buf *b, const struct attar_section *s, struct cell cell)
 {
-	if (cell.kind == CELL_FIELDS)
+	switch (cell.kind) {
+	case CELL_FIELDS:
 		add_fields(b, s, cell);
-	else if (cell.kind == CELL_TEXT)
+		break;
+	case CELL_TEXT:
 		add_string(b, section_text(s, cell.text));
-	else if (cell.kind == CELL_NONE || (cell.kind == CELL_DOUBLE && !isfinite(cell.real)))
+		break;
+	case CELL_U64:
+	case CELL_I64:
+		add_integer(b, cell);
+		break;
+	case CELL_DOUBLE:
+		add_double(b, cell.real);
+		break;
+	case CELL_NONE:
 		buf_str(b, "null");
-	else
-		number_plain(b, ATTAR_UNIT_ID, cell);
+		break;
+	}
+}
+
+enum { REPEATED_COLUMNS = 8, REPEATED_BYTES = 32 };
+
+/* The newest cell of a column, and what it was written as, with the comma before it. */
+struct repeated {
+	struct cell cell;
+	size_t len; /* 0: none */
+	char text[REPEATED_BYTES];
+};
+
+/* Many events have the name, the thread and the CPU of the one before. */
+static bool add_repeated(struct buf *b, const struct repeated *last, struct cell cell)
+{
+	if (last->len == 0 || last->cell.kind != cell.kind || last->cell.bits != cell.bits ||
+		!buf_reserve(b, REPEATED_BYTES))
+		return false;
+	memcpy(b->data + b->len, last->text, REPEATED_BYTES);
+	b->len += last->len;
+	b->data[b->len] = '\0';
+	return true;
+}
+
+static void add_column_cell(
+	struct buf *b, const struct attar_section *s, struct repeated *last, struct cell cell)
+{
+	size_t from = b->len;
+
+	if (add_repeated(b, last, cell))
+		return;
+	buf_char(b, ',');
+	add_cell(b, s, cell);
+	last->cell = cell;
+	last->len = b->len - from;
+	if (last->len > REPEATED_BYTES || cell.kind == CELL_FIELDS || buf_failed(b))
+		last->len = 0;
+	memcpy(last->text, b->data + from, last->len);
 }
 
 /* The last cell of a row: its detail lines. Returns the index of the next row's first line. */
@@ -83,12 +151,11 @@ static void add_parts(
 }
 
 /* The values of a row: {"prev_pid":3,"lots":[1,2]}. */
-static void add_values(
-	struct buf *b, const struct attar_section *s, uint32_t row, struct position *at)
+void render_values(struct buf *b, const struct attar_section *s, uint32_t row, size_t *at)
 {
 	bool first = true;
 
-	buf_str(b, ",{");
+	buf_char(b, '{');
 	for (size_t i = 0; s->has_record_values && i < s->columns.n; i++) {
 		struct cell cell = section_cell(s, row, i);
 		struct fields fields;
@@ -99,8 +166,8 @@ static void add_values(
 		if (fields.has_values)
 			first &= !fields_json(b, &fields, first);
 	}
-	for (; at->named < s->named.n; at->named++, first = false) {
-		const struct named *value = &s->named.at[at->named];
+	for (; *at < s->named.n; ++*at, first = false) {
+		const struct named *value = &s->named.at[*at];
 
 		if (value->row != row)
 			break;
@@ -117,6 +184,7 @@ static void add_values(
 
 static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 {
+	struct repeated repeated[REPEATED_COLUMNS] = {0};
 	struct buf *b = &r->out;
 	struct position at = {0};
 
@@ -134,12 +202,20 @@ static void draw_rows(struct attar_renderer *r, const struct attar_section *s)
 	for (uint32_t row = 0; row < s->rows; row++) {
 		buf_str(b, row ? ",[" : "[");
 		for (size_t i = 0; i < s->columns.n; i++) {
+			struct cell cell = section_cell(s, row, i);
+
+			if (i > 0 && i < REPEATED_COLUMNS) {
+				add_column_cell(b, s, &repeated[i], cell);
+				continue;
+			}
 			if (i)
 				buf_char(b, ',');
-			add_cell(b, s, section_cell(s, row, i));
+			add_cell(b, s, cell);
 		}
-		if (s->named.n || s->has_record_values)
-			add_values(b, s, row, &at);
+		if (s->named.n || s->has_record_values) {
+			buf_char(b, ',');
+			render_values(b, s, row, &at.named);
+		}
 		if (s->details.n)
 			at.detail = add_details(b, s, row, at.detail);
 		buf_char(b, ']');

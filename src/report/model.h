@@ -76,6 +76,15 @@ struct tree_code {
 	uint64_t first_time;
 };
 
+/* The source of a node's code, see tree_set_source() in report/tree.h. */
+struct tree_source {
+	uint32_t node;
+	uint32_t function; /* its name without line and marks */
+	uint32_t file;     /* 0: unknown */
+	uint32_t line;
+	bool inlined; /* into the node's parent */
+};
+
 struct quantile {
 	double share; /* 0..1 */
 	double value;
@@ -119,6 +128,9 @@ struct attar_section {
 	VEC(struct tree_node) nodes;
 	VEC(struct tree_task) tasks; /* in the order of their nodes after tree_sum() */
 	VEC(struct tree_code) code;  /* the same */
+	VEC(struct tree_source) sources; /* in the order of their nodes */
+	VEC(int8_t) changes;             /* of each node, -100..100; empty: no difference */
+	uint32_t weight;                 /* the name of what is counted: "samples"; 0: none */
 	size_t sorted_tasks, sorted_code;
 	size_t summed;  /* nodes whose totals are valid */
 	uint64_t whole; /* the weight of all roots; valid after tree_sum() */
@@ -129,6 +141,7 @@ struct attar_report {
 	int error;         /* -EINVAL or -ENOMEM, if there is a fault */
 	uint32_t profiler;
 	uint64_t time;
+	bool has_no_date; /* time is of a clock that does not begin in 1970 */
 	uint64_t interval_ns;
 	enum attar_unit unit_of_times; /* of columns of ATTAR_UNIT_TIME; 0: that */
 	bool has_notes;

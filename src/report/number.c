@@ -69,6 +69,14 @@ void number_scaled(struct buf *b, enum attar_unit unit, double value)
 	buf_printf(b, " %s", scale->steps[step]);
 }
 
+double number_value(struct cell cell)
+{
+	return cell.kind == CELL_U64      ? (double)cell.u64
+	       : cell.kind == CELL_I64    ? (double)cell.i64
+	       : cell.kind == CELL_DOUBLE ? cell.real
+					  : NAN;
+}
+
 static double as_double(struct cell cell)
 {
 	return cell.kind == CELL_DOUBLE ? cell.real

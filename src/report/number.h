@@ -9,6 +9,9 @@
 #include "base/buf.h"
 #include "report/model.h"
 
+/* The value of a number cell; NaN for texts, fields and none. */
+double number_value(struct cell cell);
+
 /* The shortest decimal that reads back as the same double; value must be finite. */
 void number_double(struct buf *b, double value);
 

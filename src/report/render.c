@@ -72,6 +72,8 @@ struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
 {
 	if (!r)
 		return NULL;
+	if (r->format->close)
+		r->format->close(r);
 	free(r->title);
 	free(r->command);
 	buf_done(&r->out);
@@ -175,6 +177,24 @@ int attar_renderer_draw(struct attar_renderer *r, const struct attar_report *rep
 	freelocale(c);
 	r->drawn++;
 	return n;
+}
+
+int render_no_stacks(const struct attar_renderer *r, const struct attar_report *report)
+{
+	return attar_fail(-EINVAL, "%s output needs call stacks, and '%s' recorded none: try -g",
+		r->format->sink.name, CLIP(report_text(report, report->profiler)));
+}
+
+void render_time(struct buf *b, const struct attar_report *report, char between)
+{
+	struct number_moment m = number_moment(report->time);
+
+	if (!report->has_no_date) {
+		buf_printf(b, "%s%c%s", m.date, between, m.clock);
+		return;
+	}
+	number_cell(b, ATTAR_UNIT_CLOCK, (struct cell){CELL_U64, .u64 = report->time});
+	buf_str(b, " s");
 }
 
 bool render_notes_warn(const struct attar_notes *notes)

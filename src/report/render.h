@@ -15,13 +15,14 @@ enum {
 
 struct render_format {
 	struct attar_sink sink;
-	const char *also;  /* a second extension; NULL: none */
+	const char *also;         /* a second extension; NULL: none */
 	bool draws_fields; /* cells of kind CELL_FIELDS; otherwise they are expanded before */
 
 	/*
 	 * Appends the report to r->out and calls render_spill() regularly. 0 or a negative errno.
 	 */
 	int (*draw)(struct attar_renderer *r, const struct attar_report *report);
+	void (*close)(struct attar_renderer *r); /* frees r->state; NULL: there is none */
 };
 
 struct attar_renderer {
@@ -35,11 +36,18 @@ struct attar_renderer {
 	uint64_t drawn;       /* reports */
 	struct buf open;      /* the heading last drawn, which the next report may continue */
 	VEC(unsigned) widths; /* text: widths of the current columns of event lines */
+	void *state;          /* of the format */
 	struct number_seconds seconds; /* the second of the last time that was drawn */
 };
 
 /* Writes the buffered output once it is large enough. */
 void render_spill(struct attar_renderer *r);
+
+/*
+ * When the report was made, if that is known: "2026-11-21 06:28:31" with this character between
+ * date and time, or the seconds of a clock without a date.
+ */
+void render_time(struct buf *b, const struct attar_report *report, char between);
 
 /* True if the footer is a warning: something was lost, missing or not printed. */
 bool render_notes_warn(const struct attar_notes *notes);
@@ -56,9 +64,20 @@ void render_notes(struct buf *b, const struct attar_notes *notes);
 /* Logs remarks and footer, for formats that cannot contain them, if the report goes to stdout. */
 void render_log_notes(const struct attar_renderer *r, const struct attar_report *report);
 
+/*
+ * Appends the named values of a row as a JSON object. *at is the index of its first one in
+ * section->named, initially 0, and moves to those of the next row.
+ */
+void render_values(struct buf *b, const struct attar_section *s, uint32_t row, size_t *at);
+
+/* The error of a sink that draws trees only. Returns -EINVAL. */
+int render_no_stacks(const struct attar_renderer *r, const struct attar_report *report);
+
 /* The format with this name; NULL with an error text if there is none. */
 const struct render_format *render_format_find(const char *name);
 
-extern const struct render_format render_text, render_json, render_csv, render_folded, render_html;
+extern const struct render_format render_text, render_json, render_csv, render_folded, render_html,
+	render_pprof, render_firefox, render_speedscope, render_sqlite, render_prometheus,
+	render_openmetrics;
 
 #endif

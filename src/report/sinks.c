@@ -10,6 +10,12 @@ static const struct render_format *const formats[] = {
 	&render_csv,
 	&render_folded,
 	&render_html,
+	&render_pprof,
+	&render_speedscope,
+	&render_firefox,
+	&render_sqlite,
+	&render_prometheus,
+	&render_openmetrics,
 };
 
 const struct attar_sink *const *attar_sinks(void)
@@ -20,6 +26,12 @@ const struct attar_sink *const *attar_sinks(void)
 		&render_csv.sink,
 		&render_folded.sink,
 		&render_html.sink,
+		&render_pprof.sink,
+		&render_speedscope.sink,
+		&render_firefox.sink,
+		&render_sqlite.sink,
+		&render_prometheus.sink,
+		&render_openmetrics.sink,
 		NULL,
 	};
 
@@ -27,17 +39,33 @@ const struct attar_sink *const *attar_sinks(void)
 	return sinks;
 }
 
+/* The length of the extension if the file name ends in it, otherwise 0. */
+static size_t ending(const char *path, const char *extension)
+{
+	size_t n = strlen(path), len = extension ? strlen(extension) : 0;
+
+	if (!len || n <= len || path[n - len - 1] != '.' || strcmp(path + n - len, extension) != 0)
+		return 0;
+	return len;
+}
+
+/* The longest extension counts: "x.json.gz" is not "x.gz". */
 const struct attar_sink *attar_sink_of_path(const char *path)
 {
 	CHECK_ARG_OR(path, "path", NULL);
 
-	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	size_t longest = 0;
+	const struct attar_sink *found = NULL;
 
-	for (size_t i = 0; dot && i < ARRAY_SIZE(formats); i++)
-		if (!strcmp(dot + 1, formats[i]->sink.extension) ||
-			(formats[i]->also && !strcmp(dot + 1, formats[i]->also)))
-			return &formats[i]->sink;
-	return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		const struct render_format *format = formats[i];
+		size_t n = MAX(ending(path, format->sink.extension), ending(path, format->also));
+
+		if (n > longest)
+			found = &format->sink;
+		longest = MAX(n, longest);
+	}
+	return found;
 }
 
 /* "text, json and html" */

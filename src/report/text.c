@@ -136,15 +136,14 @@ static bool only_events(const struct attar_report *report)
 static void draw_head(struct attar_renderer *r, const struct attar_report *report)
 {
 	struct buf rest _cleanup_(buf_done) = {0};
-	struct number_moment m;
 
 	if (report->interval_ns) {
 		buf_str(&rest, ", ");
 		number_scaled(&rest, ATTAR_UNIT_NS, (double)report->interval_ns);
 	}
 	if (report->time) {
-		m = number_moment(report->time);
-		buf_printf(&rest, ", %s %s", m.date, m.clock);
+		buf_str(&rest, ", ");
+		render_time(&rest, report, ' ');
 	}
 	if (rest.len) {
 		text_heading(r, report_text(report, report->profiler), buf_text(&rest));

@@ -75,6 +75,27 @@ const struct tree_code *tree_code_of(const struct attar_section *tree, uint32_t 
 	return &tree->code.at[*at];
 }
 
+const struct tree_source *tree_source_of(
+	const struct attar_section *tree, uint32_t node, size_t *at)
+{
+	while (*at < tree->sources.n && tree->sources.at[*at].node < node)
+		++*at;
+	if (*at == tree->sources.n || tree->sources.at[*at].node != node)
+		return NULL;
+	return &tree->sources.at[*at];
+}
+
+void tree_set_source(struct attar_section *tree, uint32_t node, const char *function,
+	const char *file, unsigned line, bool inlined)
+{
+	struct tree_source source = {.node = node, .line = line, .inlined = inlined};
+
+	source.function = report_keep(tree->report, function);
+	source.file = report_keep(tree->report, file);
+	if (!tree->report->fault && vec_push(&tree->sources, source) < 0)
+		report_set_out_of_memory(tree->report);
+}
+
 double tree_share(const struct attar_section *tree, uint64_t weight)
 {
 	return tree->whole ? (double)weight / (double)tree->whole : 0;

@@ -28,6 +28,17 @@ const struct tree_task *tree_task_of(const struct attar_section *tree, uint32_t 
 /* The same for the code of a node. */
 const struct tree_code *tree_code_of(const struct attar_section *tree, uint32_t node, size_t *at);
 
+/*
+ * For a node whose name includes a source line, or that was inlined into its parent: its function,
+ * file (NULL: unknown) and line. Call it with ascending nodes.
+ */
+void tree_set_source(struct attar_section *tree, uint32_t node, const char *function,
+	const char *file, unsigned line, bool inlined);
+
+/* What was set for a node, or NULL. The same as tree_task_of(). */
+const struct tree_source *tree_source_of(
+	const struct attar_section *tree, uint32_t node, size_t *at);
+
 /* The weight as a share of the whole, 0..1. */
 double tree_share(const struct attar_section *tree, uint64_t weight);
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shared by the parts of the comparison: diff_table.c, diff_histogram.c and diff_stack.c compare
+ * sections of one kind; diff_rows.c matches rows, diff_statistics.c judges changes, diff_change.c
+ * writes them; diff_tree.c joins call trees.
+ */
+#ifndef REPORT_DIFF_PARTS_H
+#define REPORT_DIFF_PARTS_H
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "report/diff.h"
+
+enum { BEFORE, AFTER, SIDES };
+
+/* What is compared: a value on both sides. */
+struct change {
+	uint32_t key;                      /* the number of its labels */
+	double value[SIDES], error[SIDES]; /* standard errors; NaN: unknown */
+	double by, confidence;             /* confidence: NaN: unknown */
+};
+
+/* A column of a table, and the values of its rows in each interval. */
+struct column_diff {
+	const char *section, *column, *basis; /* basis: the column with the number of samples */
+	enum attar_unit unit;
+	size_t intervals[SIDES];
+	struct map rows;     /* key -> index of changes */
+	VEC(double) values;  /* of row i: all intervals of both sides, from i * width on */
+	VEC(double) weights; /* of each interval: the sum of the basis column */
+	VEC(struct change) changes;
+};
+
+struct diff {
+	const struct diff_side *sides;
+	const struct diff_opts *opts;
+	struct attar_report *out;
+	struct diff_result result;
+	struct intern keys; /* labels of rows, joined */
+};
+
+/* The section of this name and kind; NULL: there is none. */
+const struct attar_section *diff_find(
+	const struct attar_report *report, const char *name, enum attar_section_kind kind);
+
+/* ---- sections: they add their changes to d->out, and return 0 or -ENOMEM ---- */
+
+int diff_table(struct diff *d, const struct attar_section *like);
+int diff_histogram(struct diff *d, const struct attar_section *like);
+
+/* Compares the shares of stacks, and joins the trees if the options want it. */
+int diff_stacks(struct diff *d, const struct attar_section *like);
+
+/* A tree with the weights after, and for each node how its share has changed. */
+int diff_tree(struct diff *d, const struct attar_section *like);
+
+/* ---- rows ---- */
+
+/* True if the column tells rows apart; its texts are part of their keys. */
+bool diff_is_label(const struct attar_section *s, size_t column);
+
+/* Prepares a column for the intervals of both sides, and adds their rows. Returns 0 or -ENOMEM. */
+int diff_rows_add(struct diff *d, struct column_diff *c);
+
+/* Appends the labels of a row as cells. */
+void diff_add_labels(struct diff *d, struct attar_section *table, uint32_t key);
+
+void diff_column_done(struct column_diff *c);
+
+/* ---- statistics ---- */
+
+/* Sets the value of a row on a side, and its standard error. */
+void diff_measure(const struct column_diff *c, size_t row, int side);
+
+/* The standard error of a share (0..1) of so many samples, in percent; NaN if there are none. */
+double diff_share_error(double share, double samples);
+
+/*
+ * Sets the confidence that both values differ, as one of n comparisons, and counts the change if
+ * it is significant and is_judged: it may matter.
+ */
+void diff_judge(struct diff *d, struct change *c, enum attar_unit unit, size_t n, bool is_judged);
+
+/* ---- changes ---- */
+
+/* Sorts the largest change first. */
+void diff_sort(struct change *changes, size_t n);
+
+/* The columns of a table of changes that come before the labels, and a row of them. */
+void diff_add_columns(struct attar_section *table, enum attar_unit unit);
+void diff_add_change(struct attar_section *table, const struct change *c);
+
+#endif

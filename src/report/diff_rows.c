@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of the same labels in all intervals of both sides, and their values in a column. */
+#include <math.h>
+
+#include "report/diff_parts.h"
+#include "report/model.h"
+#include "report/number.h"
+
+void diff_column_done(struct column_diff *c)
+{
+	map_done(&c->rows);
+	vec_done(&c->values);
+	vec_done(&c->weights);
+	vec_done(&c->changes);
+}
+
+static int column_of(const struct attar_section *s, const char *name)
+{
+	for (size_t i = 0; i < s->columns.n; i++)
+		if (!strcmp(section_text(s, s->columns.at[i].name), name))
+			return (int)i;
+	return -1;
+}
+
+/* Texts and identifiers tell rows apart, but not those of processes and threads: they differ. */
+bool diff_is_label(const struct attar_section *s, size_t column)
+{
+	const struct column *c = &s->columns.at[column];
+	const char *name = section_text(s, c->name);
+
+	if (c->unit == ATTAR_UNIT_TEXT)
+		return true;
+	return c->unit == ATTAR_UNIT_ID && !strstr(name, "pid") && !strstr(name, "tid");
+}
+
+static uint32_t key_of(struct diff *d, const struct attar_section *s, uint32_t row)
+{
+	struct buf key _cleanup_(buf_done) = {0};
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < s->columns.n; i++) {
+		struct cell cell;
+
+		if (!diff_is_label(s, i))
+			continue;
+		cell = section_cell(s, row, i);
+		if (cell.kind == CELL_TEXT)
+			buf_str(&key, section_text(s, cell.text));
+		else if (cell.kind == CELL_U64 || cell.kind == CELL_I64)
+			buf_i64(&key, cell.i64);
+		buf_char(&key, '\x1f');
+	}
+	if (buf_failed(&key) || intern_id(&d->keys, buf_text(&key), &id) < 0)
+		return UINT32_MAX;
+	return id;
+}
+
+/* The values of a row, NaN at first. NULL: out of memory. */
+static double *values_of(struct column_diff *c, uint32_t key)
+{
+	size_t width = c->intervals[BEFORE] + c->intervals[AFTER];
+	uint64_t *found = map_get(&c->rows, key);
+
+	if (found)
+		return &c->values.at[*found * width];
+	if (map_put(&c->rows, key, c->changes.n) < 0 ||
+		vec_push(&c->changes, (struct change){.key = key}) < 0 ||
+		vec_reserve(&c->values, width) < 0)
+		return NULL;
+	for (size_t i = 0; i < width; i++)
+		c->values.at[c->values.n++] = NAN;
+	return &c->values.at[c->values.n - width];
+}
+
+/* Rows that only pids tell apart are added, if they are amounts. */
+static void add_value(double *to, double value)
+{
+	if (!isnan(value))
+		*to = isnan(*to) ? value : *to + value;
+}
+
+static int add_interval(
+	struct diff *d, struct column_diff *c, const struct attar_report *report, size_t interval)
+{
+	const struct attar_section *s = diff_find(report, c->section, ATTAR_SECTION_TABLE);
+	int column = s ? column_of(s, c->column) : -1, basis;
+
+	if (column < 0)
+		return 0;
+	basis = c->basis ? column_of(s, c->basis) : -1;
+	for (uint32_t row = 0; row < s->rows; row++) {
+		uint32_t key = key_of(d, s, row);
+		double *values = key == UINT32_MAX ? NULL : values_of(c, key);
+
+		if (!values)
+			return -ENOMEM;
+		add_value(&values[interval], number_value(section_cell(s, row, (size_t)column)));
+		if (basis >= 0)
+			add_value(&c->weights.at[interval],
+				number_value(section_cell(s, row, (size_t)basis)));
+	}
+	return 0;
+}
+
+int diff_rows_add(struct diff *d, struct column_diff *c)
+{
+	size_t interval = 0;
+	int e = 0;
+
+	for (size_t i = 0; i < c->intervals[BEFORE] + c->intervals[AFTER] && e == 0; i++)
+		e = vec_push(&c->weights, NAN);
+	for (int side = BEFORE; side < SIDES; side++)
+		vec_each (&d->sides[side].reports, report)
+			if (e == 0)
+				e = add_interval(d, c, *report, interval++);
+	return e;
+}
+
+void diff_add_labels(struct diff *d, struct attar_section *table, uint32_t key)
+{
+	const char *text = intern_get(&d->keys, key);
+
+	while (*text) {
+		size_t n = strcspn(text, "\x1f");
+		char *label = strndup(text, n);
+
+		attar_cell_text(table, label ?: "");
+		free(label);
+		text += n + (text[n] != '\0');
+	}
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* The members of a section are found first, as they may be in any order. */
+#include "report/json_read.h"
+
+#include <stdlib.h>
+
+#include "report/json_parse.h"
+#include "report/model.h"
+
+static double read_number(struct json_parser *p, struct buf *text)
+{
+	return attar_cell_get_double(json_read_cell(p, text));
+}
+
+static uint64_t whole(struct attar_cell cell)
+{
+	return cell.kind == ATTAR_CELL_U64 ? cell.u64 : 0;
+}
+
+/* ---- sections ---- */
+
+struct column_read {
+	char *name;
+	int unit; /* -1: not read */
+};
+
+struct section_read {
+	struct attar_section *section;
+	VEC(struct column_read) columns;
+	struct buf name, kind, text;
+	const char *columns_at, *rows_at, *summary_at, *quantiles_at; /* NULL: absent */
+};
+
+static void section_done(struct section_read *s)
+{
+	vec_each (&s->columns, it)
+		free(it->name);
+	vec_done(&s->columns);
+	buf_done(&s->name);
+	buf_done(&s->kind);
+	buf_done(&s->text);
+}
+
+static int unit_of(const char *name)
+{
+	for (int unit = 0; unit <= ATTAR_UNIT_CLOCK; unit++)
+		if (!strcmp(name, unit_name((enum attar_unit)unit)))
+			return unit;
+	return -1;
+}
+
+static void read_column(struct json_parser *p, struct section_read *s)
+{
+	struct buf key _cleanup_(buf_done) = {0}, unit _cleanup_(buf_done) = {0};
+	struct column_read column = {0};
+	bool first = true;
+
+	json_expect(p, '{');
+	while (json_next_member(p, &first, &key)) {
+		if (!strcmp(buf_text(&key), "name"))
+			json_read_string(p, &s->text);
+		else if (!strcmp(buf_text(&key), "unit"))
+			json_read_string(p, &unit);
+		else
+			json_skip(p);
+	}
+	column.name = strdup(buf_text(&s->text));
+	column.unit = unit_of(buf_text(&unit));
+	if (!column.name || vec_push(&s->columns, column) < 0) {
+		free(column.name);
+		json_fail(p);
+	}
+}
+
+static void read_columns(struct json_parser *p, struct section_read *s)
+{
+	bool first = true;
+
+	p->at = s->columns_at;
+	json_expect(p, '[');
+	while (json_next(p, ']', &first))
+		read_column(p, s);
+}
+
+static void add_cell(struct attar_section *section, struct attar_cell cell)
+{
+	switch (cell.kind) {
+	case ATTAR_CELL_U64:
+		attar_cell_u64(section, cell.u64);
+		break;
+	case ATTAR_CELL_I64:
+		attar_cell_i64(section, cell.i64);
+		break;
+	case ATTAR_CELL_DOUBLE:
+		attar_cell_double(section, cell.real);
+		break;
+	case ATTAR_CELL_TEXT:
+		attar_cell_text(section, cell.text);
+		break;
+	case ATTAR_CELL_NONE:
+		attar_cell_none(section);
+	}
+}
+
+static void read_row(struct json_parser *p, struct section_read *s)
+{
+	bool first = true;
+	size_t i = 0;
+
+	attar_section_row(s->section);
+	for (; json_next(p, ']', &first); i++) {
+		if (i < s->columns.n && s->columns.at[i].unit >= 0)
+			add_cell(s->section, json_read_cell(p, &s->text));
+		else
+			json_skip(p);
+	}
+}
+
+static void read_bucket(struct json_parser *p, struct section_read *s)
+{
+	struct attar_cell cells[3] = {{ATTAR_CELL_NONE}};
+	bool first = true;
+
+	for (size_t i = 0; json_next(p, ']', &first); i++) {
+		if (i < ARRAY_SIZE(cells))
+			cells[i] = json_read_cell(p, &s->text);
+		else
+			json_skip(p);
+	}
+	attar_histogram_bucket(s->section, attar_cell_get_double(cells[0]),
+		attar_cell_get_double(cells[1]), whole(cells[2]));
+}
+
+static enum attar_frame_kind frame_kind_of(const char *name)
+{
+	for (unsigned kind = 0; kind <= ATTAR_FRAME_TASK; kind++)
+		if (!strcmp(name, frame_kind_name(kind)))
+			return (enum attar_frame_kind)kind;
+	return ATTAR_FRAME_UNKNOWN;
+}
+
+struct node_read {
+	uint32_t parent, pid, tid;
+	enum attar_frame_kind kind;
+	uint64_t self;
+	bool has_task;
+	struct buf name, module;
+};
+
+static void read_node_cell(
+	struct json_parser *p, struct section_read *s, size_t i, struct node_read *n)
+{
+	const char *column = i < s->columns.n ? s->columns.at[i].name : "";
+	struct attar_cell cell;
+
+	if (!strcmp(column, "name") && json_peek(p) == '"') {
+		json_read_string(p, &n->name);
+		return;
+	}
+	if (!strcmp(column, "module") && json_peek(p) == '"') {
+		json_read_string(p, &n->module);
+		return;
+	}
+	cell = json_read_cell(p, &s->text);
+	if (!strcmp(column, "parent") && cell.kind == ATTAR_CELL_U64) {
+		n->parent = (uint32_t)cell.u64;
+	} else if (!strcmp(column, "kind") && cell.kind == ATTAR_CELL_TEXT) {
+		n->kind = frame_kind_of(cell.text);
+	} else if (!strcmp(column, "self")) {
+		n->self = whole(cell);
+	} else if (!strcmp(column, "pid") && cell.kind == ATTAR_CELL_U64) {
+		n->pid = (uint32_t)cell.u64;
+		n->has_task = true;
+	} else if (!strcmp(column, "tid")) {
+		n->tid = (uint32_t)whole(cell);
+	}
+}
+
+static void read_node(struct json_parser *p, struct section_read *s)
+{
+	struct node_read n = {.parent = ATTAR_TREE_ROOT};
+	bool first = true;
+	uint32_t number;
+
+	for (size_t i = 0; json_next(p, ']', &first); i++)
+		read_node_cell(p, s, i, &n);
+	number = attar_tree_node(s->section, n.parent, n.kind, buf_text(&n.name),
+		n.module.len ? buf_text(&n.module) : NULL, n.self);
+	if (n.has_task)
+		attar_tree_task(s->section, number, n.pid, n.tid);
+	buf_done(&n.name);
+	buf_done(&n.module);
+}
+
+static void read_rows(struct json_parser *p, struct section_read *s,
+	void (*read)(struct json_parser *, struct section_read *))
+{
+	bool first = true;
+
+	if (!s->rows_at)
+		return;
+	p->at = s->rows_at;
+	json_expect(p, '[');
+	while (json_next(p, ']', &first)) {
+		json_expect(p, '[');
+		read(p, s);
+	}
+}
+
+static void read_summary(struct json_parser *p, struct section_read *s)
+{
+	struct buf key _cleanup_(buf_done) = {0};
+	double sum = 0, min = 0, max = 0;
+	uint64_t count = 0;
+	bool first = true;
+
+	p->at = s->summary_at;
+	json_expect(p, '{');
+	while (json_next_member(p, &first, &key)) {
+		struct attar_cell cell = json_read_cell(p, &s->text);
+		double value = attar_cell_get_double(cell);
+
+		if (!strcmp(buf_text(&key), "count"))
+			count = whole(cell);
+		else if (!strcmp(buf_text(&key), "sum"))
+			sum = value;
+		else if (!strcmp(buf_text(&key), "min"))
+			min = value;
+		else if (!strcmp(buf_text(&key), "max"))
+			max = value;
+	}
+	attar_histogram_summary(s->section, count, sum, min, max);
+}
+
+static void read_quantiles(struct json_parser *p, struct section_read *s)
+{
+	struct buf key _cleanup_(buf_done) = {0};
+	bool first = true;
+
+	p->at = s->quantiles_at;
+	json_expect(p, '[');
+	while (json_next(p, ']', &first)) {
+		double share = 0, value = 0;
+		bool first_member = true;
+
+		json_expect(p, '{');
+		while (json_next_member(p, &first_member, &key)) {
+			double number = read_number(p, &s->text);
+
+			if (!strcmp(buf_text(&key), "share"))
+				share = number;
+			else if (!strcmp(buf_text(&key), "value"))
+				value = number;
+		}
+		attar_histogram_quantile(s->section, share, value);
+	}
+}
+
+static enum attar_unit unit_of_column(const struct section_read *s, const char *name)
+{
+	vec_each (&s->columns, it)
+		if (!strcmp(it->name, name) && it->unit >= 0)
+			return (enum attar_unit)it->unit;
+	return ATTAR_UNIT_COUNT;
+}
+
+/* Event lines and time series become tables. */
+static void build_section(
+	struct json_parser *p, struct section_read *s, struct attar_report *report)
+{
+	const char *kind = buf_text(&s->kind), *name = buf_text(&s->name);
+
+	if (!strcmp(kind, "tree")) {
+		s->section = attar_report_tree(report, name, unit_of_column(s, "self"));
+		read_rows(p, s, read_node);
+	} else if (!strcmp(kind, "histogram")) {
+		s->section = attar_report_histogram(report, name, unit_of_column(s, "low"));
+		read_rows(p, s, read_bucket);
+		if (s->summary_at)
+			read_summary(p, s);
+		if (s->quantiles_at)
+			read_quantiles(p, s);
+	} else if (!strcmp(kind, "table")) {
+		s->section = attar_report_table(report, name);
+		vec_each (&s->columns, it)
+			if (it->unit >= 0)
+				attar_section_column(
+					s->section, it->name, (enum attar_unit)it->unit);
+		read_rows(p, s, read_row);
+	}
+}
+
+static void read_section(struct json_parser *p, struct attar_report *report)
+{
+	struct section_read s _cleanup_(section_done) = {0};
+	struct buf key _cleanup_(buf_done) = {0};
+	const char *end;
+	bool first = true;
+
+	json_expect(p, '{');
+	while (json_next_member(p, &first, &key)) {
+		const char *name = buf_text(&key);
+		const char **span = !strcmp(name, "columns")     ? &s.columns_at
+				    : !strcmp(name, "rows")      ? &s.rows_at
+				    : !strcmp(name, "summary")   ? &s.summary_at
+				    : !strcmp(name, "quantiles") ? &s.quantiles_at
+								 : NULL;
+
+		if (span)
+			*span = p->at;
+		if (!strcmp(name, "name"))
+			json_read_string(p, &s.name);
+		else if (!strcmp(name, "kind"))
+			json_read_string(p, &s.kind);
+		else
+			json_skip(p);
+	}
+	end = p->at;
+	if (p->failed || !s.columns_at)
+		return;
+	read_columns(p, &s);
+	build_section(p, &s, report);
+	if (!p->failed)
+		p->at = end;
+}
+
+/* ---- reports ---- */
+
+static void read_notes(struct json_parser *p, struct attar_report *report)
+{
+	struct buf key _cleanup_(buf_done) = {0}, text _cleanup_(buf_done) = {0};
+	struct attar_notes notes = {.unresolved = -1};
+	bool first = true;
+
+	if (json_peek(p) != '{') {
+		json_skip(p);
+		return;
+	}
+	json_expect(p, '{');
+	while (json_next_member(p, &first, &key)) {
+		uint64_t value;
+
+		if (json_peek(p) == '[') {
+			json_skip(p);
+			continue;
+		}
+		value = whole(json_read_cell(p, &text));
+		if (!strcmp(buf_text(&key), "seen"))
+			notes.seen = value;
+		else if (!strcmp(buf_text(&key), "lost"))
+			notes.lost = value;
+	}
+	attar_report_notes(report, &notes);
+}
+
+struct head {
+	struct buf profiler;
+	uint64_t time, interval_ns;
+	bool has_schema;
+};
+
+static void read_members(struct json_parser *p, struct attar_report *report, struct head *head)
+{
+	struct buf key _cleanup_(buf_done) = {0}, text _cleanup_(buf_done) = {0};
+	bool first = true, first_section = true;
+
+	json_expect(p, '{');
+	while (json_next_member(p, &first, &key)) {
+		const char *name = buf_text(&key);
+
+		if (!strcmp(name, "schema")) {
+			json_read_string(p, &text);
+			head->has_schema = !strcmp(buf_text(&text), "attar/1");
+		} else if (!strcmp(name, "profiler")) {
+			json_read_string(p, &head->profiler);
+		} else if (!strcmp(name, "time")) {
+			head->time = whole(json_read_cell(p, &text));
+		} else if (!strcmp(name, "interval_ns")) {
+			head->interval_ns = whole(json_read_cell(p, &text));
+		} else if (!strcmp(name, "notes")) {
+			read_notes(p, report);
+		} else if (!strcmp(name, "sections")) {
+			json_expect(p, '[');
+			while (json_next(p, ']', &first_section))
+				read_section(p, report);
+		} else {
+			json_skip(p);
+		}
+	}
+	if (!head->has_schema || json_peek(p))
+		json_fail(p);
+}
+
+int report_read_json(const char *text, size_t n, struct attar_report **ret_report)
+{
+	struct json_parser p = {
+		.at = text, .end = text + n, .c = newlocale(LC_NUMERIC_MASK, "C", 0)};
+	struct attar_report *report = attar_report_new("");
+	struct head head = {0};
+	int e = 0;
+
+	if (!p.c || !report) {
+		e = base_oom();
+	} else {
+		read_members(&p, report, &head);
+		report->profiler = report_keep(report, buf_text(&head.profiler));
+		attar_report_span(report, head.time, head.interval_ns);
+		if (report->error == -ENOMEM)
+			e = base_oom();
+		else if (p.failed || report->fault)
+			e = attar_fail(
+				-EBADMSG, "it is not a report of attar in JSON (schema attar/1)");
+	}
+	buf_done(&head.profiler);
+	if (p.c)
+		freelocale(p.c);
+	if (e < 0)
+		attar_report_free(report);
+	else
+		*ret_report = report;
+	return e;
+}

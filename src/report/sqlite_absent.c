@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of sqlite.c in a build without SQLite. */
+#include "report/render.h"
+
+static int draw(struct attar_renderer *r, const struct attar_report *report)
+{
+	return attar_fail(-EINVAL, "databases are not available: this attar was built without "
+				   "SQLite (package libsqlite3-dev)");
+}
+
+const struct render_format render_sqlite = {
+	.sink = {.name = "sqlite", .extension = "db", .sections = RENDER_ALL, .is_binary = true},
+	.draw = draw,
+};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The file of a database. SQLite opens it by name: the descriptor of the output gives the name. */
+#include "report/sqlite.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SCHEMA_VERSION = 1 };
+
+static const char schema[] =
+	"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+	"CREATE TABLE reports (id INTEGER PRIMARY KEY, profiler TEXT, time INTEGER,"
+	" interval_ns INTEGER, seen INTEGER, lost INTEGER, lost_side_band INTEGER,"
+	" missing INTEGER, throttled INTEGER, unresolved REAL, self_cpu REAL, self_rss INTEGER);"
+	"CREATE TABLE remarks (report INTEGER REFERENCES reports, text TEXT);"
+	"CREATE TABLE histograms (report INTEGER REFERENCES reports, name TEXT, unit TEXT,"
+	" low REAL, high REAL, count INTEGER);"
+	"CREATE TABLE quantiles (report INTEGER REFERENCES reports, name TEXT, unit TEXT,"
+	" share REAL, value REAL);"
+	"CREATE TABLE summaries (report INTEGER REFERENCES reports, name TEXT, unit TEXT,"
+	" count INTEGER, sum REAL, min REAL, max REAL);"
+	"CREATE TABLE event_stacks (id INTEGER PRIMARY KEY, frames TEXT UNIQUE);";
+
+static int failed(struct database *db)
+{
+	int code = sqlite3_errcode(db->sqlite) & 0xff;
+
+	if (code == SQLITE_NOMEM)
+		return base_oom();
+	return attar_fail(
+		code == SQLITE_FULL ? -ENOSPC : -EIO, "SQLite: %s", sqlite3_errmsg(db->sqlite));
+}
+
+int database_execute(struct database *db, const char *sql)
+{
+	return sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(db);
+}
+
+int database_prepare(struct database *db, const char *sql, sqlite3_stmt **ret_statement)
+{
+	return sqlite3_prepare_v3(db->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, ret_statement,
+		       NULL) == SQLITE_OK
+		       ? 0
+		       : failed(db);
+}
+
+int database_insert(struct database *db, sqlite3_stmt *statement)
+{
+	int code = sqlite3_step(statement);
+
+	sqlite3_reset(statement);
+	sqlite3_clear_bindings(statement);
+	return code == SQLITE_DONE ? 0 : failed(db);
+}
+
+static int path_of(struct attar_renderer *r, struct buf *path)
+{
+	char name[PATH_MAX], link[64];
+	int fd = fileno(r->file);
+	struct stat st;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = fd < 0 ? -1 : readlink(link, name, sizeof(name));
+	if (n < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return attar_fail(-EINVAL, "a database needs a file: use -o FILE.db");
+	buf_add(path, name, (size_t)n);
+	return buf_failed(path) ? base_oom() : 0;
+}
+
+/* What a killed run has left would be added to the new database. */
+static void remove_journals(const char *path)
+{
+	static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+	struct buf name _cleanup_(buf_done) = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		buf_reset(&name);
+		buf_printf(&name, "%s%s", path, suffixes[i]);
+		if (!buf_failed(&name))
+			unlink(buf_text(&name));
+	}
+}
+
+static int prepare_all(struct database *db)
+{
+	const struct {
+		const char *sql;
+		sqlite3_stmt **statement;
+	} all[] = {
+		{"INSERT INTO reports VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?)", &db->report},
+		{"INSERT INTO remarks VALUES (?,?)", &db->remark},
+		{"INSERT INTO histograms VALUES (?,?,?,?,?,?)", &db->histogram},
+		{"INSERT INTO quantiles VALUES (?,?,?,?,?)", &db->quantile},
+		{"INSERT INTO summaries VALUES (?,?,?,?,?,?,?)", &db->summary},
+		{"INSERT OR IGNORE INTO event_stacks (frames) VALUES (?)", &db->add_stack},
+		{"SELECT id FROM event_stacks WHERE frames = ?", &db->get_stack},
+	};
+	int e = 0;
+
+	for (size_t i = 0; e == 0 && i < ARRAY_SIZE(all); i++)
+		e = database_prepare(db, all[i].sql, all[i].statement);
+	return e;
+}
+
+void database_close(struct attar_renderer *r)
+{
+	struct database *db = r->state;
+
+	if (!db)
+		return;
+	sqlite3_finalize(db->report);
+	sqlite3_finalize(db->remark);
+	sqlite3_finalize(db->histogram);
+	sqlite3_finalize(db->quantile);
+	sqlite3_finalize(db->summary);
+	sqlite3_finalize(db->add_stack);
+	sqlite3_finalize(db->get_stack);
+	vec_each (&db->tables, table) {
+		free(table->section);
+		free(table->columns);
+		sqlite3_finalize(table->insert);
+	}
+	vec_done(&db->tables);
+	sqlite3_close(db->sqlite);
+	free(db);
+	r->state = NULL;
+}
+
+int database_open(struct attar_renderer *r)
+{
+	struct buf path _cleanup_(buf_done) = {0}, version _cleanup_(buf_done) = {0};
+	struct database *db;
+	int e = path_of(r, &path);
+
+	if (e < 0)
+		return e;
+	r->state = db = calloc(1, sizeof(*db));
+	if (!db)
+		return base_oom();
+	remove_journals(buf_text(&path));
+	if (sqlite3_open_v2(buf_text(&path), &db->sqlite, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+		return failed(db);
+	buf_printf(&version, "PRAGMA user_version=%d", SCHEMA_VERSION);
+	e = database_execute(db, schema);
+	if (e == 0)
+		e = database_execute(db, buf_text(&version));
+	return e == 0 ? prepare_all(db) : e;
+}

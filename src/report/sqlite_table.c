@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of sections: their names and columns. */
+#include "report/sqlite.h"
+
+#include <ctype.h>
+
+enum { NAME_MAX_BYTES = 128 };
+
+static void add_name(struct buf *b, const char *name, enum attar_unit unit)
+{
+	bool has_unit = unit == ATTAR_UNIT_PERCENT || unit == ATTAR_UNIT_NS ||
+			unit == ATTAR_UNIT_BYTES || unit == ATTAR_UNIT_HZ;
+
+	if (isdigit((unsigned char)*name))
+		buf_char(b, '_');
+	for (size_t i = 0; name[i] && i < NAME_MAX_BYTES; i++)
+		buf_char(b, isalnum((unsigned char)name[i]) ? name[i] : '_');
+	if (has_unit)
+		buf_printf(b, "_%s", unit_name(unit));
+}
+
+static const char *type_of(enum attar_unit unit)
+{
+	switch (unit) {
+	case ATTAR_UNIT_TEXT:
+		return "TEXT";
+	case ATTAR_UNIT_PERCENT:
+		return "REAL";
+	case ATTAR_UNIT_TIME:
+	case ATTAR_UNIT_HEX:
+	case ATTAR_UNIT_ID:
+	case ATTAR_UNIT_CLOCK:
+		return "INTEGER";
+	default:
+		return "NUMERIC";
+	}
+}
+
+/* Appends a column; a name that is already in the list gets a number. */
+static void add_column(struct buf *b, const char *name, enum attar_unit unit, const char *type)
+{
+	struct buf full _cleanup_(buf_done) = {0};
+
+	buf_char(&full, '"');
+	add_name(&full, name, unit);
+	buf_char(&full, '"');
+	while (strcasestr(buf_text(b), buf_text(&full)) && !buf_failed(&full)) {
+		full.len--;
+		buf_str(&full, "_2\"");
+	}
+	buf_printf(b, ", %s %s", buf_text(&full), type);
+	b->failed |= full.failed;
+}
+
+/* The columns of a table as in CREATE TABLE. Returns their number. */
+static size_t list_columns(struct buf *b, const struct attar_section *s)
+{
+	static const struct {
+		const char *name, *type;
+		bool is_weight;
+	} of_nodes[] = {
+		{"node", "INTEGER", false},
+		{"parent", "INTEGER", false},
+		{"kind", "TEXT", false},
+		{"name", "TEXT", false},
+		{"module", "TEXT", false},
+		{"self", "INTEGER", true},
+		{"total", "INTEGER", true},
+		{"pid", "INTEGER", false},
+		{"tid", "INTEGER", false},
+		{"address", "INTEGER", false},
+		{"build_id", "TEXT", false},
+		{"file", "TEXT", false},
+		{"line", "INTEGER", false},
+	};
+	size_t n = 1;
+
+	buf_str(b, "\"report\" INTEGER REFERENCES reports");
+	if (s->kind == ATTAR_SECTION_TREE) {
+		for (size_t i = 0; i < ARRAY_SIZE(of_nodes); i++)
+			add_column(b, of_nodes[i].name,
+				of_nodes[i].is_weight ? s->unit : ATTAR_UNIT_ID, of_nodes[i].type);
+		return n + ARRAY_SIZE(of_nodes);
+	}
+	for (size_t i = 0; i < s->columns.n; i++, n++) {
+		const struct column *c = &s->columns.at[i];
+
+		add_column(b, section_text(s, c->name), c->unit, type_of(c->unit));
+	}
+	if (s->kind == ATTAR_SECTION_EVENTS) {
+		add_column(b, "values", ATTAR_UNIT_TEXT, "TEXT");
+		add_column(b, "stack", ATTAR_UNIT_ID, "INTEGER REFERENCES event_stacks");
+		n += 2;
+	}
+	return n;
+}
+
+static bool is_name_free(struct database *db, const char *name)
+{
+	return sqlite3_table_column_metadata(
+		       db->sqlite, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL) != SQLITE_OK;
+}
+
+static int create(struct database *db, struct table *table, size_t n)
+{
+	struct buf name _cleanup_(buf_done) = {0}, sql _cleanup_(buf_done) = {0};
+	size_t length;
+	int e;
+
+	add_name(&name, *table->section ? table->section : "section", ATTAR_UNIT_TEXT);
+	length = name.len;
+	for (unsigned i = 2; !is_name_free(db, buf_text(&name)) && !buf_failed(&name); i++) {
+		name.len = length;
+		buf_printf(&name, "_%u", i);
+	}
+	buf_printf(&sql, "CREATE TABLE \"%s\" (%s)", buf_text(&name), table->columns);
+	if (buf_failed(&name) || buf_failed(&sql))
+		return base_oom();
+	e = database_execute(db, buf_text(&sql));
+	if (e < 0)
+		return e;
+	buf_reset(&sql);
+	buf_printf(&sql, "INSERT INTO \"%s\" VALUES (?", buf_text(&name));
+	while (--n)
+		buf_str(&sql, ",?");
+	buf_char(&sql, ')');
+	return buf_failed(&sql) ? base_oom() : database_prepare(db, buf_text(&sql), &table->insert);
+}
+
+int database_table(struct database *db, const struct attar_section *s, sqlite3_stmt **ret_insert)
+{
+	struct buf columns _cleanup_(buf_done) = {0};
+	const char *section = section_text(s, s->name);
+	struct table *table;
+	size_t n = list_columns(&columns, s);
+	int e;
+
+	if (buf_failed(&columns))
+		return base_oom();
+	vec_each (&db->tables, it)
+		if (!strcmp(it->section, section) && !strcmp(it->columns, buf_text(&columns))) {
+			*ret_insert = it->insert;
+			return 0;
+		}
+	table = vec_add(&db->tables);
+	if (!table)
+		return -ENOMEM;
+	table->section = strdup(section);
+	table->columns = buf_take(&columns);
+	e = table->section && table->columns ? create(db, table, n) : base_oom();
+	*ret_insert = table->insert;
+	return e;
+}
