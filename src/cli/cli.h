@@ -108,9 +108,12 @@ int command_profiler(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_user_events(int argc, char **argv);
 int command_doctor(int argc, char **argv);
+int command_diff(int argc, char **argv);
 int command_kcore(int argc, char **argv);
+int command_stack(int argc, char **argv);
 int command_symbols(int argc, char **argv);
 int command_usdt(int argc, char **argv);
+int command_python(int argc, char **argv);
 int command_help(int argc, char **argv);
 int command_completion(int argc, char **argv);
 

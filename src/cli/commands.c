@@ -70,6 +70,50 @@ static const struct command_option symbols_options[] = {
 	{0},
 };
 
+static const struct command_option python_options[] = {
+	{"-e, --event EVENT",
+		"the events; may be repeated; with --input: all of the recording by default"},
+	{"-g, --call-graph", "with call stacks"},
+	{"SCRIPT [ARGUMENTS]",
+		"a file or module of Python; its function sys__event(event) is called for each "
+		"event sys:event, __sample__(event) for others"},
+	{"-- COMMAND", "run this command, and end with it"},
+	{"help", "in place of SCRIPT: print a script with all fields of the events"},
+	{"(others)",
+		"-p, -t, -C, -i, -d, -N, -m, --input and the other common options of "
+		"'attar trace'"},
+	{0},
+};
+
+static const struct command_option stack_options[] = {
+	{"-p PID", "all threads of this process"},
+	{"-t TID", "only this thread"},
+	{"-k, --kernel",
+		"begin with the functions of the kernel in which a thread waits (as root)"},
+	{"--inline", "list inlined functions"},
+	{"--lines", "show source lines"},
+	{"--bytes SIZE", "copy at most this much of each stack (default 1M)"},
+	{"--no-demangle", "print linkage names of C++ and Rust"},
+	{"--json", "print a report in JSON"},
+	{0},
+};
+
+static const struct command_option diff_options[] = {
+	{"BEFORE AFTER",
+		"results in JSON (-o FILE.json), one line for each interval, or recordings, whose "
+		"profiles are compared; the exit status is 2 if they cannot be"},
+	{"--fail-above PCT",
+		"exit with status 1 if a significant change is larger than this share of the value "
+		"before; of shares, larger than so many points"},
+	{"--confidence PCT", "changes are significant from this confidence on (default 99)"},
+	{"-o, --output FILE",
+		"also write the differences to FILE, in the format given by its extension; may be "
+		"repeated"},
+	{"--format NAME", "format of stdout"},
+	{"--folded FILE", "write folded stacks with the weights of both, for other tools"},
+	{0},
+};
+
 static const struct command_option no_options[] = {{0}};
 
 const struct command commands[] = {
@@ -84,6 +128,13 @@ const struct command commands[] = {
 	{"symbols", "[OPTIONS] FILE|-p PID [ADDRESS...]",
 		"show functions, source lines and inlined functions of addresses", symbols_options,
 		command_symbols, "file"},
+	{"python", "[OPTIONS] SCRIPT [ARGUMENTS] [-- COMMAND]",
+		"call the functions of a Python script for each event", python_options,
+		command_python, "file"},
+	{"stack", "[OPTIONS] -p PID", "show the stacks of all threads of a running process",
+		stack_options, command_stack, "pid"},
+	{"diff", "[OPTIONS] BEFORE AFTER", "compare two results of a profiler", diff_options,
+		command_diff, "file"},
 	{"usdt", "add|del|list ...", "make tracepoints of the USDT probes of programs",
 		usdt_options, command_usdt},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,

@@ -12,7 +12,7 @@
 #include "cli/doctor_checks.h"
 
 enum { NAPS = 20, NAP_NS = 300 * 1000, CPUS_MAX = 64, RING_BYTES = 64 * 1024 };
-enum { WAKEUPS = 10 }; /* on a CPU, after which it is checked */
+enum { WAKEUPS = 10 };                         /* on a CPU, after which it is checked */
 #define TIME_MAX_NS (2 * UINT64_C(1000000000)) /* for all CPUs together */
 
 struct probe {
@@ -79,8 +79,7 @@ static bool is_checked(const struct probe *p, size_t instance)
 {
 	struct attar_value wakeups;
 
-	return attar_counter_read_at(p->counter, instance, &wakeups) == 0 &&
-	       wakeups.raw >= WAKEUPS;
+	return attar_counter_read_at(p->counter, instance, &wakeups) == 0 && wakeups.raw >= WAKEUPS;
 }
 
 /* Visits each allowed CPU that is not checked yet. False if there is none. */
@@ -169,11 +168,7 @@ static void report_cpus(struct finding *f, const struct probe *p,
 
 static void add_open_remedy(struct buf *remedy)
 {
-	struct buf missing _cleanup_(buf_done) = {0};
-
-	if (list_missing_capabilities(&missing, NULL))
-		add_setcap(remedy);
-	else
+	if (!add_missing_capabilities(remedy))
 		buf_str(remedy, "mount -t tracefs nodev /sys/kernel/tracing, as root");
 }
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/resource.h>
@@ -11,14 +10,10 @@
 
 #include "attar/event.h"
 #include "base/file.h"
+#include "perf/capabilities.h"
 #include "perf/kernel.h"
 #include "perf/open.h"
 #include "perf/rights.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38 /* 5.8 */
-#define CAP_BPF     39
-#endif
 
 #define MOUNT_PROC "mount -t proc proc /proc, as root"
 #define MOUNT_SYS  "mount -t sysfs sysfs /sys, as root"
@@ -47,82 +42,14 @@ static int try_event(uint32_t type, uint64_t config, pid_t pid, int cpu, bool us
 
 /* ---- capabilities and permissions ---- */
 
-/* CAP_SYS_ADMIN is needed where the kernel refuses uprobes without it. */
-static const struct capability {
-	const char *name;
-	int number;
-	const char *gives;
-} capabilities[] = {
-	{"cap_perfmon", CAP_PERFMON, "kernel and other users' processes"},
-	{"cap_sys_ptrace", CAP_SYS_PTRACE, "symbols of other users' processes"},
-	{"cap_syslog", CAP_SYSLOG, "kernel symbols"},
-	{"cap_dac_read_search", CAP_DAC_READ_SEARCH, "tracepoints"},
-	{"cap_bpf", CAP_BPF, "BPF"},
-	{"cap_sys_admin", CAP_SYS_ADMIN, "uprobes"},
-};
-
-/* Whether the kernel refuses all probes of the PMU, "kprobe" or "uprobe", to this process. */
-static bool probes_are_refused(const char *kind)
+bool add_missing_capabilities(struct buf *remedy)
 {
-	/* An address that cannot be read: the kernel looks at it after the capabilities. */
-	union uapi_attr attr = {.attr = {.disabled = 1, .config1 = 1}};
-	char path[128];
-	int64_t type;
-	int fd;
+	struct buf missing _cleanup_(buf_done) = {0};
 
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
-	if (file_read_i64(path, &type) < 0)
+	if (!capabilities_list_missing(&missing, NULL))
 		return false;
-	attr.attr.type = (uint32_t)type;
-	fd = open_event(&attr, 0, -1, -1, 0);
-	if (fd >= 0)
-		close(fd);
-	return fd == -EACCES || fd == -EPERM;
-}
-
-static bool is_missing(const struct capability *c)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {0};
-	uint32_t admin;
-
-	if (kernel_get()->user_namespace || syscall(SYS_capget, &header, data) < 0)
-		return c->number != CAP_SYS_ADMIN || probes_are_refused("uprobe");
-	admin = data[0].effective >> CAP_SYS_ADMIN & 1;
-	if (c->number == CAP_SYS_ADMIN)
-		return !admin && probes_are_refused("uprobe");
-	return !(data[c->number / 32].effective >> (c->number % 32) & 1) &&
-	       !(c->number >= CAP_PERFMON && admin);
-}
-
-bool list_missing_capabilities(struct buf *names, struct buf *detail)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
-		const struct capability *c = &capabilities[i];
-
-		if (!is_missing(c))
-			continue;
-		buf_printf(names, "%s%s", names->len ? "," : "", c->name);
-		if (detail)
-			buf_printf(detail, "%s%s (%s)", detail->len ? ", " : "without ", c->name,
-				c->gives);
-	}
-	return names->len > 0;
-}
-
-void add_setcap(struct buf *b)
-{
-	struct buf names _cleanup_(buf_done) = {0};
-	char program[4096];
-
-	if (!list_missing_capabilities(&names, NULL)) {
-		buf_str(b, "run attar as root");
-	} else if (kernel_get()->user_namespace) {
-		buf_printf(b, "run it outside this user namespace, with %s", buf_text(&names));
-	} else {
-		file_of_program(program, sizeof(program));
-		buf_printf(b, "setcap %s=ep %s", buf_text(&names), program);
-	}
+	capabilities_add_setcap(remedy);
+	return true;
 }
 
 /* Whether the check needs /proc or /sys (`where`) and it is not mounted. */
@@ -163,7 +90,7 @@ static void add_refusal(struct finding *f, int error)
 		buf_str(&f->remedy, "allow perf events in the policy of the security module");
 		return;
 	}
-	add_setcap(&f->remedy);
+	capabilities_add_setcap(&f->remedy);
 	buf_str(&f->remedy, " (or, for all users: sysctl kernel.perf_event_paranoid=2)");
 }
 
@@ -211,19 +138,19 @@ static void check_paranoid(struct finding *f)
 	if (level < 0)
 		return;
 	f->state = level > 2 && try_own_code() < 0 ? CHECK_BLOCKED : CHECK_DEGRADED;
-	add_setcap(&f->remedy);
+	capabilities_add_setcap(&f->remedy);
 }
 
 static void check_capabilities(struct finding *f)
 {
 	struct buf missing _cleanup_(buf_done) = {0};
 
-	if (!list_missing_capabilities(&missing, &f->detail)) {
+	if (!capabilities_list_missing(&missing, &f->detail)) {
 		found(f, CHECK_READY, "all capabilities that attar uses");
 		return;
 	}
 	f->state = CHECK_DEGRADED;
-	add_setcap(&f->remedy);
+	capabilities_add_setcap(&f->remedy);
 }
 
 static void check_system_wide(struct finding *f)
@@ -236,7 +163,7 @@ static void check_system_wide(struct finding *f)
 		found(f, CHECK_DEGRADED, "only this user's processes, in user and kernel mode");
 	else
 		found(f, CHECK_DEGRADED, "only user code of this user's processes");
-	add_setcap(&f->remedy);
+	capabilities_add_setcap(&f->remedy);
 }
 
 static void check_seccomp(struct finding *f)
@@ -336,7 +263,7 @@ static void check_kernel_symbols(struct finding *f)
 		(long long)restricted);
 	if (restricted > 1)
 		buf_str(&f->remedy, "sysctl kernel.kptr_restrict=1; ");
-	add_setcap(&f->remedy);
+	capabilities_add_setcap(&f->remedy);
 }
 
 static void no_tracefs(struct finding *f, int error)
@@ -396,9 +323,9 @@ static void check_probe_pmu(struct finding *f, const char *kind, const char *con
 	char path[128];
 
 	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", kind);
-	if (probes_are_refused(kind)) {
+	if (capabilities_refuse_probes(kind)) {
 		found(f, CHECK_DEGRADED, "the kernel refuses to open them without capabilities");
-		add_setcap(&f->remedy);
+		capabilities_add_setcap(&f->remedy);
 		return;
 	}
 	if (access(path, R_OK) == 0) {
@@ -454,7 +381,7 @@ static void check_bpf(struct finding *f)
 		if (errno == ENOSYS)
 			buf_str(&f->remedy, "use a kernel with CONFIG_BPF_SYSCALL=y");
 		else
-			add_setcap(&f->remedy);
+			capabilities_add_setcap(&f->remedy);
 	}
 }
 

@@ -21,17 +21,8 @@ struct check {
 
 enum { CHECKS_MAX = 32 };
 
-/*
- * Appends the capabilities that attar uses and lacks, with commas, to `names`, and what they give
- * to `detail`, which may be NULL. False if there are none.
- */
-bool list_missing_capabilities(struct buf *names, struct buf *detail);
-
-/*
- * Appends "setcap CAPABILITIES=ep FILE", where FILE is the running program. It names all
- * capabilities that are missing, since setcap takes away those that it does not name.
- */
-void add_setcap(struct buf *b);
+/* Appends the command that gives attar the capabilities that it lacks. False if it has all. */
+bool add_missing_capabilities(struct buf *remedy);
 
 /* Whether samples of idle CPUs are delivered; see delivery.c. */
 void check_delivery(struct finding *f);

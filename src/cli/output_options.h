@@ -8,10 +8,12 @@
 struct output_options {
 	struct attar_texts outputs, flame_graphs; /* paths; owned by the run */
 	const char *format;                       /* of stdout; NULL: text; owned by the run */
+	const char *listen, *listen_token_file, *listen_cert, *listen_key; /* see cli/server.h */
+	bool insecure;
 	uint64_t rows;                            /* of a table on stdout; 0: all */
 	bool verbose, quiet;
 
-	struct attar_option output_table[6], tree_table[2]; /* descriptions of the options */
+	struct attar_option output_table[11], tree_table[2]; /* descriptions of the options */
 	char output_help[256], format_help[256], flame_graph_help[256];
 };
 

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/replace.h"
 #include "report/model.h"
 
 static int open_file(struct output *out, const char *path)
@@ -23,6 +24,34 @@ static int open_file(struct output *out, const char *path)
 		close(fd);
 	/* Do not return errno: the exit status 3 is for permissions of events, not of files. */
 	return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(error));
+}
+
+static int open_memory(struct output *out, const char *path)
+{
+	int r = replace_check(path);
+
+	if (r < 0)
+		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(-r));
+	out->path = path;
+	out->memory = calloc(1, sizeof(*out->memory));
+	if (out->memory)
+		out->file = open_memstream(&out->memory->text, &out->memory->size);
+	if (out->file)
+		return 0;
+	free(out->memory);
+	return base_oom();
+}
+
+/* Closes the file of an output. Returns 0, or -1 with errno. */
+static int close_file(struct output *out)
+{
+	int r = fclose(out->file);
+
+	if (out->memory)
+		free(out->memory->text);
+	free(out->memory);
+	out->memory = NULL;
+	return r;
 }
 
 /* Outputs may share a terminal or a pipe; in a file they would overwrite each other. */
@@ -62,6 +91,11 @@ static bool draws_trees_only(const struct attar_sink *sink)
 	return sink->sections == 1 << ATTAR_SECTION_TREE;
 }
 
+static bool draws_lines(const struct attar_sink *sink)
+{
+	return sink->sections & 1 << ATTAR_SECTION_EVENTS;
+}
+
 const struct attar_sink *sink_of_stacks(void)
 {
 	const struct attar_sink *const *sink = attar_sinks();
@@ -93,7 +127,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 	if (r < 0) {
 		attar_renderer_free(out->renderer);
 		if (out->path) {
-			fclose(out->file);
+			close_file(out);
 			if (out->created)
 				unlink(out->path);
 		}
@@ -124,7 +158,7 @@ static int add_file(struct outputs *o, const char *path, const struct attar_sink
 	int r = check_sink(o->profiler, sink);
 
 	if (r == 0)
-		r = open_file(&out, path);
+		r = sink->replaces ? open_memory(&out, path) : open_file(&out, path);
 	return r < 0 ? r : add(o, &out, opts);
 }
 
@@ -171,6 +205,10 @@ static int add_stdout(
 		out.sink = attar_sink_find(c->format);
 	if (!out.sink)
 		return -EINVAL;
+	if (out.sink->is_binary && isatty(STDOUT_FILENO))
+		return attar_fail(-EINVAL,
+			"%s output is binary: use -o FILE.%s, or redirect stdout to a file",
+			out.sink->name, out.sink->extension);
 	o->data_on_stdout = !out.sink->for_terminal;
 	o->notes_on_stderr = !c->quiet && !out.sink->has_notes;
 	console_fit(&opts);
@@ -196,7 +234,28 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 		r = add_output(o, options->outputs.at[i], &opts);
 	for (size_t i = 0; r == 0 && i < options->flame_graphs.n; i++)
 		r = add_flame_graph(o, options->flame_graphs.at[i], &opts);
+	if (r == 0)
+		r = site_open(&o->site, options, command_line, opts.time_frames);
+	o->want_tree |= o->site.server != NULL;
 	return r;
+}
+
+/* Returns 0 or a negative errno. Pipes and devices have nothing to remove. */
+static int empty(struct output *out)
+{
+	if (out->is_empty || !out->path || out->memory)
+		return 0;
+	if (ftruncate(fileno(out->file), 0) < 0 && errno != EINVAL)
+		return -errno;
+	out->is_empty = true;
+	return 0;
+}
+
+void outputs_empty(struct outputs *o)
+{
+	vec_each (&o->all, out)
+		if (!out->sink->whole_run)
+			empty(out); /* the first write reports a failure */
 }
 
 void outputs_resize(struct outputs *o)
@@ -235,18 +294,34 @@ static int failed(struct outputs *o, const struct output *out, int error)
 	if (error == -EINVAL || error == -ENOMEM)
 		attar_context(-EIO, "cannot write %s%s%s", quote, name, quote);
 	else
-		attar_fail(-EIO, "cannot write %s%s%s: %s", quote, name, quote,
-			console_error(-error));
+		attar_fail(
+			-EIO, "cannot write %s%s%s: %s", quote, name, quote, console_error(-error));
 	keep_failure(o);
 	return -EIO;
 }
 
-static int draw(struct outputs *o, struct output *out, const struct attar_report *report)
+static int draw_replaced(struct outputs *o, struct output *out, const struct attar_report *report)
 {
 	int r;
 
-	if (!out->drawn && out->path && ftruncate(fileno(out->file), 0) < 0 && errno != EINVAL)
-		return failed(o, out, -errno);
+	rewind(out->file);
+	r = attar_renderer_draw(out->renderer, report);
+	if (r == 0 && fflush(out->file) != 0)
+		r = -errno;
+	if (r == 0)
+		r = replace_file(out->path, out->memory->text, out->memory->size);
+	out->drawn = true;
+	return r < 0 ? failed(o, out, r) : 0;
+}
+
+static int draw(struct outputs *o, struct output *out, const struct attar_report *report)
+{
+	int r = empty(out);
+
+	if (r < 0)
+		return failed(o, out, r);
+	if (out->memory)
+		return draw_replaced(o, out, report);
 	out->drawn = true;
 	r = attar_renderer_draw(out->renderer, report);
 	return r < 0 ? failed(o, out, r) : 0;
@@ -299,7 +374,7 @@ static bool wants(const struct output *out, enum attar_scope scope, bool interva
 {
 	bool whole = out->sink->whole_run;
 
-	if (out->failed || (lines && (whole || draws_trees_only(out->sink))))
+	if (out->failed || (lines && (whole || !draws_lines(out->sink))))
 		return false;
 	return scope == ATTAR_SCOPE_WHOLE ? whole || !intervals : !whole;
 }
@@ -334,6 +409,8 @@ int outputs_draw(struct outputs *o, const struct attar_report *report, enum atta
 			out->failed = r < 0;
 			result = result < 0 ? result : r;
 		}
+	if (o->site.server && scope == ATTAR_SCOPE_INTERVAL && !lines && result == 0)
+		result = site_draw(&o->site, report);
 	return result;
 }
 
@@ -361,6 +438,7 @@ int outputs_close(struct outputs *o)
 	int result = printer_close(&o->printer);
 
 	keys_close(&o->keys);
+	site_close(&o->site);
 	if (result < 0 && result != -EPIPE)
 		result = failed(o, &(struct output){0}, result);
 	report_missed(o);
@@ -368,7 +446,7 @@ int outputs_close(struct outputs *o)
 		int r = 0;
 
 		attar_renderer_free(out->renderer);
-		if (out->path && fclose(out->file) != 0 && !out->failed)
+		if (out->path && close_file(out) != 0 && !out->failed)
 			r = failed(o, out, -errno);
 		if (out->path && out->created && !out->drawn)
 			unlink(out->path);

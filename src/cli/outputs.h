@@ -12,15 +12,23 @@
 #include "cli/keys.h"
 #include "cli/output_options.h"
 #include "cli/printer.h"
+#include "cli/site.h"
+
+struct drawn {
+	char *text;
+	size_t size;
+};
 
 struct output {
 	const char *path; /* borrowed; NULL: stdout */
 	FILE *file;
-	dev_t device; /* of a regular file */
-	ino_t inode;  /* 0: not a regular file */
+	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
+	dev_t device;         /* of a regular file */
+	ino_t inode;          /* 0: not a regular file */
 	struct attar_renderer *renderer;
 	const struct attar_sink *sink;
-	bool created; /* the file did not exist before */
+	bool created;  /* the file did not exist before */
+	bool is_empty; /* its former contents have been removed */
 	bool drawn;
 	bool failed; /* it receives no further reports */
 };
@@ -35,6 +43,7 @@ struct outputs {
 	struct keys keys;     /* if redraws */
 	bool live;            /* rings are filling: drop output if the reader of stdout stalls */
 	struct printer printer;
+	struct site site;                      /* --listen */
 	uint64_t lines_missed, reports_missed; /* dropped because of that reader */
 	uint64_t lines_noted, reports_noted;   /* of these, already mentioned in its reports */
 	struct buf failure;                    /* that has not been reported yet */
@@ -44,9 +53,15 @@ struct outputs {
 const struct attar_sink *sink_of_flame_graph(void);
 const struct attar_sink *sink_of_stacks(void);
 
-/* Opens the outputs that the options name. Files are truncated by the first write. */
+/* Opens the outputs that the options name. Files keep their contents until the run has begun. */
 int outputs_open(struct outputs *o, const struct attar_run *run,
 	const struct output_options *options, const char *command_line);
+
+/*
+ * Truncates the files that are written during the run: to remove a large file from the cache takes
+ * time, in which rings would overflow if it were done at the first write, as it is for others.
+ */
+void outputs_empty(struct outputs *o);
 
 /* Fits the output on stdout to the size of the terminal. */
 void outputs_resize(struct outputs *o);

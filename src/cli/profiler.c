@@ -59,6 +59,13 @@ static bool is_ready(void *ctx)
 	return !is_live(s->run) || printer_is_ready(&s->outputs.printer);
 }
 
+static void begin(void *ctx)
+{
+	struct session *s = ctx;
+
+	outputs_empty(&s->outputs);
+}
+
 /* A failed output ends the run; the others receive the results so far. */
 static int take_report(void *ctx, const struct attar_report *report, enum attar_scope scope)
 {
@@ -160,6 +167,7 @@ static int go(struct session *s, char *const *command, const char *line)
 		.turn = take_turn,
 		.ready = is_ready,
 		.opening = console_opening,
+		.opened = begin,
 		.prepare = prepare_command};
 	int r = outputs_open(&s->outputs, s->run, &s->options, line);
 
@@ -180,7 +188,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	if (s->outputs.redraws && !command) /* the command reads stdin */
 		keys_open(&s->outputs.keys);
 	r = attar_run_go(s->run, &hooks);
-	if (r == 0 && !s->status && attar_run_expects_questions(s->run))
+	if (r == 0 && !s->status && attar_run_expects_queries(s->run))
 		s->status = prompt_run(s->run, &s->outputs);
 	return finish(s, r);
 }

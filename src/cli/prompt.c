@@ -21,7 +21,7 @@ static size_t length(const char *text)
 static enum status answer(struct attar_run *run, struct outputs *outputs, const char *text)
 {
 	struct attar_report *report;
-	int r = attar_run_ask(run, text, &report);
+	int r = attar_run_query(run, text, &report);
 
 	if (r < 0)
 		return report_error(status_of(r));
@@ -31,46 +31,46 @@ static enum status answer(struct attar_run *run, struct outputs *outputs, const 
 	return r < 0 ? report_error(status_of(r)) : STATUS_OK;
 }
 
-/* Adds a line to the question. Returns whether it is complete. */
-static bool add_line(struct buf *question, const char *line, size_t n)
+/* Adds a line to the query. Returns whether it is complete. */
+static bool add_line(struct buf *query, const char *line, size_t n)
 {
-	bool is_command = !question->len && *line == '.';
+	bool is_command = !query->len && *line == '.';
 
-	if (question->len)
-		buf_str(question, "\n");
-	buf_add(question, line, n);
+	if (query->len)
+		buf_str(query, "\n");
+	buf_add(query, line, n);
 	return is_command || (n && line[n - 1] == ';');
 }
 
-static bool is_quit(const struct buf *question)
+static bool is_quit(const struct buf *query)
 {
-	return !strcmp(buf_text(question), ".quit") || !strcmp(buf_text(question), ".exit");
+	return !strcmp(buf_text(query), ".quit") || !strcmp(buf_text(query), ".exit");
 }
 
 enum status prompt_run(struct attar_run *run, struct outputs *outputs)
 {
 	bool is_terminal = isatty(STDIN_FILENO);
-	struct buf question _cleanup_(buf_done) = {0};
+	struct buf query _cleanup_(buf_done) = {0};
 	enum status status = STATUS_OK;
 	char *line _cleanup_free_ = NULL;
 	size_t size = 0;
 
 	while (is_terminal || status == STATUS_OK) {
 		if (is_terminal)
-			fprintf(stderr, question.len ? "   ...> " : "attar> ");
+			fprintf(stderr, query.len ? "   ...> " : "attar> ");
 		if (getline(&line, &size, stdin) < 0 || signals_taken())
 			break;
-		if (!length(line) && !question.len)
+		if (!length(line) && !query.len)
 			continue;
-		if (!add_line(&question, line, length(line)))
+		if (!add_line(&query, line, length(line)))
 			continue;
-		if (is_quit(&question))
+		if (is_quit(&query))
 			return status;
-		status = answer(run, outputs, buf_text(&question));
-		buf_reset(&question);
+		status = answer(run, outputs, buf_text(&query));
+		buf_reset(&query);
 	}
-	if (question.len && status == STATUS_OK && !signals_taken())
-		status = answer(run, outputs, buf_text(&question));
+	if (query.len && status == STATUS_OK && !signals_taken())
+		status = answer(run, outputs, buf_text(&query));
 	if (is_terminal)
 		fputc('\n', stderr);
 	return is_terminal ? STATUS_OK : status;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions of the user after a run: lines of standard input up to a semicolon. */
+/* Queries of the user after a run: lines of standard input up to a semicolon. */
 #ifndef CLI_PROMPT_H
 #define CLI_PROMPT_H
 
 #include "cli/outputs.h"
 
 /*
- * Reads questions until the end of the input or .quit, and draws the answers. A line that begins
- * with a dot is a question of its own. Returns the exit status: on a terminal errors are only
+ * Reads queries until the end of the input or .quit, and draws the answers. A line that begins
+ * with a dot is a query of its own. Returns the exit status: on a terminal errors are only
  * printed, otherwise the first one ends it.
  */
 enum status prompt_run(struct attar_run *run, struct outputs *outputs);

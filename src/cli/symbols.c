@@ -7,16 +7,9 @@
 #include "base/parse.h"
 #include "base/vec.h"
 #include "cli/cli.h"
+#include "cli/frame_line.h"
 
 enum { BATCH_MAX = 1 << 16, INPUT_BYTES = 1 << 16, NAME_BYTES = 8 << 10 };
-
-/* A frame of an address; strings are borrowed from the cache of symbols. */
-struct line {
-	const char *name, *mangled, *module, *file;
-	uint64_t offset;
-	uint32_t line, column;
-	bool inlined;
-};
 
 struct query {
 	uint64_t address;
@@ -35,7 +28,7 @@ struct lookup {
 	attar_location start; /* of the file */
 	VEC(struct query) queries;
 	VEC(attar_location) locations;
-	VEC(struct line) lines;
+	VEC(struct frame_line) lines;
 	struct attar_section *table; /* with json */
 	struct buf out;
 	int failed; /* a negative errno */
@@ -96,8 +89,8 @@ static int parse(struct lookup *l, int argc, char **argv)
 			r = take_word(l, arg);
 	}
 	if (r == 0 && !l->file && !l->pid)
-		r = attar_fail(
-			-EINVAL, "addresses of what? attar symbols FILE|-p PID [ADDRESS...]");
+		r = attar_fail(-EINVAL, "symbols needs a file or -p: "
+					"attar symbols FILE|-p PID [ADDRESS...]");
 	return r;
 }
 
@@ -157,15 +150,11 @@ static void on_frames(void *ctx, size_t index, const struct attar_frame *frames,
 		 * Without inlined functions: the line in the innermost one, the name of the last.
 		 */
 		const struct attar_frame *named = l->no_inlines ? &frames[n - 1] : &frames[i];
-		struct line line = {.name = named->name,
-			.mangled = named->mangled,
-			.module = named->module,
-			.file = frames[i].file,
-			.offset = frames[i].offset,
-			.line = frames[i].line,
-			.column = frames[i].column,
-			.inlined = !l->no_inlines && frames[i].inlined};
+		struct frame_line line = frame_line_of(&frames[i]);
 
+		line.name = named->name;
+		line.mangled = named->mangled;
+		line.inlined &= !l->no_inlines;
 		if (i < query->n && vec_push(&l->lines, line) < 0)
 			l->failed = -ENOMEM;
 	}
@@ -178,23 +167,6 @@ static void add_text(struct buf *b, const char *text)
 	escape_text(b, text, strlen(text));
 }
 
-static const char *name_of(const struct lookup *l, const struct line *line)
-{
-	return l->mangled ? line->mangled : line->name;
-}
-
-static void add_place(struct buf *b, const struct line *line)
-{
-	if (!line->file)
-		return;
-	buf_str(b, " at ");
-	add_text(b, line->file);
-	if (line->line)
-		buf_printf(b, ":%u", line->line);
-	if (line->line && line->column)
-		buf_printf(b, ":%u", line->column);
-}
-
 /* "0x1234 inner at file.c:3:1", then "       inlined into outer+0x14 at file.c:9:2". */
 static void print_query(struct lookup *l, const struct query *query)
 {
@@ -204,20 +176,14 @@ static void print_query(struct lookup *l, const struct query *query)
 	buf_printf(b, "0x%llx", (unsigned long long)query->address);
 	width = b->len - start;
 	for (uint32_t i = 0; i < query->n; i++) {
-		const struct line *line = &l->lines.at[query->first + i];
+		const struct frame_line *line = &l->lines.at[query->first + i];
 
 		if (i)
 			buf_printf(b, "%*s inlined into", (int)width, "");
 		buf_char(b, ' ');
-		add_text(b, name_of(l, line) ?: "[unknown]");
-		if (line->name && !line->inlined)
-			buf_printf(b, "+0x%llx", (unsigned long long)line->offset);
-		add_place(b, line);
-		if (l->pid && !line->inlined) {
-			buf_str(b, " (");
-			add_text(b, line->module);
-			buf_char(b, ')');
-		}
+		frame_line_text(b, line, l->mangled);
+		if (l->pid && !line->inlined)
+			frame_line_module(b, line);
 		buf_char(b, '\n');
 	}
 }
@@ -234,7 +200,7 @@ static void print_llvm(struct lookup *l, const struct query *query)
 		return;
 	}
 	for (uint32_t i = 0; i < query->n; i++) {
-		const struct line *line = &l->lines.at[query->first + i];
+		const struct frame_line *line = &l->lines.at[query->first + i];
 
 		if (!l->mangled && line->mangled &&
 			attar_symbol_demangle(line->mangled, name, sizeof(name)) > 0)
@@ -252,41 +218,19 @@ static void print_llvm(struct lookup *l, const struct query *query)
 	buf_char(b, '\n');
 }
 
-static void text_cell(struct attar_section *table, const char *text)
-{
-	if (text)
-		attar_cell_text(table, text);
-	else
-		attar_cell_none(table);
-}
-
 static void add_rows(struct lookup *l, const struct query *query)
 {
 	for (uint32_t i = 0; i < query->n; i++) {
-		const struct line *line = &l->lines.at[query->first + i];
-
 		attar_section_row(l->table);
 		attar_cell_u64(l->table, query->address);
-		text_cell(l->table, name_of(l, line));
-		attar_cell_u64(l->table, line->offset);
-		attar_cell_text(l->table, line->inlined ? "yes" : "no");
-		text_cell(l->table, line->file);
-		attar_cell_u64(l->table, line->line);
-		attar_cell_u64(l->table, line->column);
-		attar_cell_text(l->table, line->module);
+		frame_line_cells(l->table, &l->lines.at[query->first + i], l->mangled);
 	}
 }
 
 static void add_columns(struct attar_section *table)
 {
 	attar_section_column(table, "address", ATTAR_UNIT_HEX);
-	attar_section_column(table, "symbol", ATTAR_UNIT_TEXT);
-	attar_section_column(table, "offset", ATTAR_UNIT_HEX);
-	attar_section_column(table, "inlined", ATTAR_UNIT_TEXT);
-	attar_section_column(table, "file", ATTAR_UNIT_TEXT);
-	attar_section_column(table, "line", ATTAR_UNIT_ID);
-	attar_section_column(table, "column", ATTAR_UNIT_ID);
-	attar_section_column(table, "dso", ATTAR_UNIT_TEXT);
+	frame_line_columns(table);
 }
 
 /* Resolves and prints the addresses so far. */

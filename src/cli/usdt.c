@@ -66,6 +66,13 @@ static char *join(int argc, char **argv, bool *ret_json)
 	return buf_take(&b);
 }
 
+/* Deletes the tracepoint NAME, which may be followed by the file of its probe, as for add. */
+static int delete_added(char *text)
+{
+	text[strcspn(text, "@")] = '\0';
+	return attar_usdt_delete(text);
+}
+
 int command_usdt(int argc, char **argv)
 {
 	bool json = false;
@@ -76,11 +83,11 @@ int command_usdt(int argc, char **argv)
 	if (!strcmp(verb, "list"))
 		return list(text && *text ? text : NULL, json);
 	if (strcmp(verb, "add") != 0 && strcmp(verb, "del") != 0)
-		r = attar_fail(-EINVAL, "what to do? attar usdt add, del or list");
+		r = attar_fail(-EINVAL, "usdt needs a command: attar usdt add, del or list");
 	else if (!text || !*text)
 		r = attar_fail(-EINVAL, "attar usdt %s needs the name of a probe", verb);
 	else
 		r = !strcmp(verb, "add") ? attar_usdt_add(text, print_name, NULL)
-					 : attar_usdt_delete(text);
+					 : delete_added(text);
 	return r < 0 ? report_error(r == -ENOENT ? STATUS_USAGE : status_of(r)) : STATUS_OK;
 }

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* attar diff: compares two results of a profiler. */
+#include "report/diff.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "cli/cli.h"
+#include "report/json_read.h"
+
+enum { RESULT_MAX = 1 << 30, ROWS = 20, REPORT_STATUS_CHANGED = STATUS_FAILED };
+
+extern char **environ;
+
+struct comparison {
+	const char *paths[2], *folded;
+	VEC(const char *) outputs;
+	const char *format;
+	struct diff_opts opts;
+	struct diff_side sides[2];
+};
+
+/* ---- arguments ---- */
+
+static int take_percent(const char *option, const char *text, double *ret_share)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 1e6))
+		return attar_fail(-EINVAL, "%s: '%s' is not a percentage", option, CLIP(text));
+	*ret_share = value / 100;
+	return 0;
+}
+
+static int take_path(struct comparison *c, const char *path)
+{
+	if (c->paths[1])
+		return attar_fail(
+			-EINVAL, "diff compares two results, and '%s' is a third one", CLIP(path));
+	c->paths[c->paths[0] != NULL] = path;
+	return 0;
+}
+
+static int take_option(struct comparison *c, const char *option, const char *value)
+{
+	if (!value)
+		return attar_fail(-EINVAL, "%s needs a value", option);
+	if (!strcmp(option, "--fail-above"))
+		return take_percent(option, value, &c->opts.fail_above);
+	if (!strcmp(option, "--confidence"))
+		return take_percent(option, value, &c->opts.confidence);
+	if (!strcmp(option, "--folded")) {
+		c->folded = value;
+		return 0;
+	}
+	if (!strcmp(option, "--format")) {
+		c->format = value;
+		return attar_sink_find(value) ? 0 : -EINVAL;
+	}
+	if (!attar_sink_of_path(value))
+		return attar_fail(
+			-EINVAL, "-o: the extension of '%s' does not name a format", CLIP(value));
+	return vec_push(&c->outputs, value);
+}
+
+static bool has_value(const char *arg)
+{
+	static const char *const names[] = {
+		"--fail-above", "--confidence", "--folded", "--format", "-o", "--output"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(arg, names[i]))
+			return true;
+	return false;
+}
+
+static int parse(struct comparison *c, int argc, char **argv)
+{
+	int r = 0;
+
+	for (int i = 1; r == 0 && i < argc; i++) {
+		char *equals = strchr(argv[i], '=');
+
+		if (has_value(argv[i])) {
+			r = take_option(c, argv[i], argv[i + 1]);
+			i++;
+		} else if (argv[i][0] == '-' && argv[i][1] == '-' && equals) {
+			*equals = '\0';
+			r = has_value(argv[i]) ? take_option(c, argv[i], equals + 1) : -EINVAL;
+			if (r == -EINVAL && !has_value(argv[i]))
+				attar_fail(r, "no such option '%s': 'attar help diff' lists them",
+					CLIP(argv[i]));
+		} else if (argv[i][0] == '-' && argv[i][1]) {
+			r = attar_fail(-EINVAL, "no such option '%s': 'attar help diff' lists them",
+				CLIP(argv[i]));
+		} else {
+			r = take_path(c, argv[i]);
+		}
+	}
+	if (r == 0 && !c->paths[1])
+		r = attar_fail(-EINVAL, "diff needs two results: attar diff BEFORE AFTER");
+	return r;
+}
+
+/* ---- results ---- */
+
+/* Reads what the command prints. Its messages go to stderr. Returns 0 or a negative errno. */
+static int read_output(const char *const *argv, struct buf *text)
+{
+	posix_spawn_file_actions_t actions;
+	int pipes[2], status, r;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return attar_fail(-EIO, "cannot make a pipe: %s", strerror(errno));
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, pipes[1], STDOUT_FILENO);
+	r = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, (char **)argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(pipes[1]);
+	if (r != 0) {
+		close(pipes[0]);
+		return attar_fail(-EIO, "cannot run attar: %s", strerror(r));
+	}
+	r = file_read_fd(pipes[0], "the report of a recording", RESULT_MAX, text);
+	close(pipes[0]);
+	if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) < 0)
+		return attar_fail(-EIO, "cannot wait for attar: %s", strerror(errno));
+	if (r == 0 && status != 0)
+		return attar_fail(-EBADMSG, "its profile cannot be made");
+	return r;
+}
+
+/* A recording, which 'attar profile' turns into a report. */
+static int profile_recording(const char *path, struct buf *text)
+{
+	const char *const argv[] = {
+		"attar", "profile", "-q", "-g", "--format", "json", "--input", path, NULL};
+
+	buf_reset(text);
+	return read_output(argv, text);
+}
+
+static bool is_recording(const struct buf *text)
+{
+	static const char *const starts[] = {"PERFILE2", "2ELIFREP", "# attar script"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (!strncmp(buf_text(text), starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+static bool has_sections(const struct attar_report *report)
+{
+	return attar_report_get_section(report, 0) != NULL;
+}
+
+/* Each line is a report. */
+static int read_reports(struct diff_side *side, const struct buf *text)
+{
+	const char *at = buf_text(text), *end = at + text->len;
+	unsigned line = 0;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at)) ?: end;
+		struct attar_report *report;
+		int r = 0;
+
+		line++;
+		if (newline > at)
+			r = report_read_json(at, (size_t)(newline - at), &report);
+		if (r < 0)
+			return attar_context(r, "line %u", line);
+		if (newline > at && !has_sections(report))
+			attar_report_free(report);
+		else if (newline > at && (r = vec_push(&side->reports, report)) < 0)
+			return r;
+		at = newline + 1;
+	}
+	return side->reports.n ? 0 : attar_fail(-EBADMSG, "it has no report");
+}
+
+static int read_result(struct diff_side *side, const char *path)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	int r = file_read(path, RESULT_MAX, &text);
+
+	if (r == 0 && is_recording(&text))
+		r = profile_recording(path, &text);
+	if (r == 0)
+		r = read_reports(side, &text);
+	return r < 0 ? attar_context(r, "cannot read '%s'", CLIP(path)) : 0;
+}
+
+/* ---- output ---- */
+
+static int write_report(const struct attar_report *report, const char *sink, const char *path)
+{
+	struct attar_render_opts opts = {.size = sizeof(opts)};
+	struct attar_renderer *renderer = NULL;
+	FILE *file = path ? fopen(path, "we") : stdout;
+	int r;
+
+	if (!file)
+		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(errno));
+	if (!path)
+		console_fit(&opts);
+	opts.max_rows = ROWS;
+	r = attar_renderer_new(sink, file, &opts, &renderer);
+	if (r == 0)
+		r = attar_renderer_draw(renderer, report);
+	attar_renderer_free(renderer);
+	if (path && fclose(file) != 0 && r == 0)
+		r = attar_fail(-EIO, "%s", strerror(errno));
+	if (r < 0 && path)
+		attar_context(r, "cannot write '%s'", CLIP(path));
+	return r;
+}
+
+static int write_folded(const struct comparison *c)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	int r = diff_folded(c->sides, &text);
+	FILE *file = r == 0 ? fopen(c->folded, "we") : NULL;
+
+	if (r < 0)
+		return r;
+	if (!file || fwrite(buf_text(&text), 1, text.len, file) != text.len || fflush(file) != 0)
+		r = attar_fail(-EIO, "cannot write '%s': %s", CLIP(c->folded), strerror(errno));
+	if (file)
+		fclose(file);
+	return r;
+}
+
+/* Whether an output draws trees best. */
+static bool wants_trees(const struct comparison *c)
+{
+	vec_each (&c->outputs, path)
+		if (attar_sink_of_path(*path)->wants_trees)
+			return true;
+	return c->format && attar_sink_find(c->format)->wants_trees;
+}
+
+static int write_all(const struct comparison *c, const struct attar_report *report)
+{
+	const char *sink = c->format ?: attar_sinks()[0]->name;
+	int r = write_report(report, sink, NULL);
+
+	if (r == -EPIPE)
+		r = 0;
+	vec_each (&c->outputs, path)
+		if (r == 0)
+			r = write_report(report, attar_sink_of_path(*path)->name, *path);
+	return r == 0 && c->folded ? write_folded(c) : r;
+}
+
+static void add_remarks(
+	const struct comparison *c, const struct diff_result *result, struct attar_report *report)
+{
+	for (int side = 0; side < 2; side++) {
+		uint64_t ns = 0, interval;
+
+		vec_each (&c->sides[side].reports, it) {
+			attar_report_get_span(*it, NULL, &interval);
+			ns += interval;
+		}
+		attar_report_remark(report, "%s: %zu reports, %.3f s, %s",
+			side ? "after" : "before", c->sides[side].reports.n, (double)ns * 1e-9,
+			c->paths[side]);
+	}
+	attar_report_remark(report, "%llu changes are significant with a confidence of %g%%",
+		(unsigned long long)result->significant, c->opts.confidence * 100);
+	if (c->opts.fail_above >= 0)
+		attar_report_remark(report, "%llu of them are above %g%%",
+			(unsigned long long)result->beyond, c->opts.fail_above * 100);
+}
+
+static int compare(struct comparison *c, struct diff_result *result)
+{
+	struct attar_report *report = attar_report_new("diff");
+	int r = report ? 0 : base_oom();
+
+	c->opts.want_trees = wants_trees(c);
+	for (int side = 0; side < 2 && r == 0; side++)
+		r = read_result(&c->sides[side], c->paths[side]);
+	if (r == 0)
+		r = diff_reports(c->sides, &c->opts, report, result);
+	if (r == 0) {
+		add_remarks(c, result, report);
+		r = write_all(c, report);
+	}
+	attar_report_free(report);
+	return r;
+}
+
+int command_diff(int argc, char **argv)
+{
+	struct comparison c = {.opts = {.confidence = 0.99, .fail_above = -1}};
+	struct diff_result result = {0};
+	int status = STATUS_OK;
+
+	if (parse(&c, argc, argv) < 0)
+		status = report_error(STATUS_USAGE);
+	else if (compare(&c, &result) < 0)
+		status = report_error(STATUS_USAGE);
+	else if (result.beyond)
+		status = STATUS_FAILED;
+	for (int side = 0; side < 2; side++) {
+		vec_each (&c.sides[side].reports, it)
+			attar_report_free(*it);
+		vec_done(&c.sides[side].reports);
+	}
+	vec_done(&c.outputs);
+	return status;
+}

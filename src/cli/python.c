@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attar python: calls the functions of a script for each event. The script is run by Python itself,
+ * through the package attar, so that neither the command nor libattar is linked with libpython.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "cli/signals.h"
+
+/* The package may be beside attar, where this Python does not look for it. */
+static const char loader[] =
+	"import os, sys\n"
+	"folders = [os.path.normpath(path) for path in sys.argv.pop(1).split(':')]\n"
+	"try:\n"
+	"    from attar.script import main\n"
+	"except ImportError:\n"
+	"    sys.path += folders\n"
+	"    try:\n"
+	"        from attar.script import main\n"
+	"    except ImportError as error:\n"
+	"        sys.exit(f'attar: python: {sys.executable} cannot import the package attar '\n"
+	"                 f'({error}): run make install, or pip install ./python')\n"
+	"sys.exit(main(sys.argv[1:]))\n";
+
+/* Where the package is installed; in a build folder, where it is built. */
+static void add_folders(struct buf *b)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	buf_str(b, ATTAR_PYTHON_DIR);
+	if (n > 0)
+		buf_printf(b, ":%.*s/../../../python", (int)n, path);
+}
+
+int command_python(int argc, char **argv)
+{
+	const char *python = getenv("ATTAR_PYTHON");
+	struct buf where _cleanup_(buf_done) = {0};
+	const char **words _cleanup_free_ = calloc((size_t)argc + 4, sizeof(*words));
+	size_t n = 0;
+	int error;
+
+	if (!python || !*python)
+		python = "python3";
+	add_folders(&where);
+	if (!words || buf_failed(&where)) {
+		base_oom();
+		return report_error(STATUS_FAILED);
+	}
+	words[n++] = python;
+	words[n++] = "-c";
+	words[n++] = loader;
+	words[n++] = buf_text(&where);
+	for (int i = 1; i < argc; i++)
+		words[n++] = argv[i];
+	signals_restore_ignored();
+	execvp(python, (char *const *)words);
+	error = errno;
+	attar_fail(-error,
+		"python: cannot run '%s': %s: install Python 3.9 or later, or set "
+		"ATTAR_PYTHON to its path",
+		CLIP(python), strerror(error));
+	return report_error(error == ENOENT ? STATUS_UNSUPPORTED : STATUS_FAILED);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/replace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/file.h"
+
+/* The file that a symbolic link leads to, or the path itself; to be freed. */
+static char *target_of(const char *path)
+{
+	return realpath(path, NULL) ?: strdup(path);
+}
+
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int write_to(const char *path, int flags, const void *bytes, size_t n)
+{
+	int fd = TEMP_FAILURE_RETRY(open(path, O_WRONLY | O_CLOEXEC | flags, 0666)), r;
+
+	if (fd < 0)
+		return -errno;
+	r = file_write_all(fd, bytes, n);
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	return r;
+}
+
+/* check: only whether it works. */
+static int replace(const char *path, const void *bytes, size_t n, bool check)
+{
+	struct buf temporary _cleanup_(buf_done) = {0};
+	char *target = target_of(path);
+	int r;
+
+	if (!target)
+		return -ENOMEM;
+	buf_printf(&temporary, "%s.tmp", target);
+	if (buf_failed(&temporary)) {
+		r = -ENOMEM;
+	} else if (is_special(target)) {
+		r = check ? (access(target, W_OK) < 0 ? -errno : 0) : write_to(target, 0, bytes, n);
+	} else {
+		r = write_to(buf_text(&temporary), O_CREAT | O_TRUNC, bytes, n);
+		if (r == 0 && !check && rename(buf_text(&temporary), target) < 0)
+			r = -errno;
+		if (r < 0 || check)
+			unlink(buf_text(&temporary));
+	}
+	free(target);
+	return r;
+}
+
+int replace_file(const char *path, const void *bytes, size_t n)
+{
+	return replace(path, bytes, n, false);
+}
+
+int replace_check(const char *path)
+{
+	return replace(path, NULL, 0, true);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that are replaced as a whole, so that a reader never sees a part of one. */
+#ifndef CLI_REPLACE_H
+#define CLI_REPLACE_H
+
+#include <stddef.h>
+
+/*
+ * Replaces the file by n bytes: they are written to FILE.tmp in the same folder, which is renamed.
+ * What is no regular file, such as a pipe, is written to instead. Returns 0 or a negative errno
+ * without an error text; then the former file remains.
+ */
+int replace_file(const char *path, const void *bytes, size_t n);
+
+/* Whether the file could be replaced; creates nothing. Returns 0 or a negative errno, as above. */
+int replace_check(const char *path);
+
+#endif

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/log.h"
+
+#ifdef HAVE_MICROHTTPD
+
+#include <dlfcn.h>
+#include <microhttpd.h>
+
+enum {
+	CONNECTIONS_MAX = 64,
+	TIMEOUT_SECONDS = 10,
+	TOKEN_MIN = 16, /* bytes */
+	FILE_MAX = 1 << 20,
+	WAITING = 16,
+};
+
+/* What is used of libmicrohttpd. */
+struct library {
+	__typeof__(MHD_start_daemon) *start;
+	__typeof__(MHD_stop_daemon) *stop;
+	__typeof__(MHD_create_response_from_buffer) *new_response;
+	__typeof__(MHD_add_response_header) *add_header;
+	__typeof__(MHD_queue_response) *answer;
+	__typeof__(MHD_destroy_response) *free_response;
+	__typeof__(MHD_lookup_connection_value) *get_header;
+};
+
+struct server {
+	struct library mhd;
+	struct MHD_Daemon *daemon;
+	int socket; /* -1: none, or owned by the daemon */
+	bool is_loopback;
+	struct buf token, certificate, key; /* token: empty: none is asked for */
+	pthread_mutex_t lock;               /* of the pages */
+	struct buf pages[SERVER_PAGES];
+};
+
+static int load(struct library *mhd)
+{
+	/* Never closed: it may have threads. */
+	void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_NODELETE);
+
+	if (!library)
+		return attar_fail(-EOPNOTSUPP,
+			"--listen needs the library libmicrohttpd: install the package "
+			"libmicrohttpd12");
+	*(void **)&mhd->start = dlsym(library, "MHD_start_daemon");
+	*(void **)&mhd->stop = dlsym(library, "MHD_stop_daemon");
+	*(void **)&mhd->new_response = dlsym(library, "MHD_create_response_from_buffer");
+	*(void **)&mhd->add_header = dlsym(library, "MHD_add_response_header");
+	*(void **)&mhd->answer = dlsym(library, "MHD_queue_response");
+	*(void **)&mhd->free_response = dlsym(library, "MHD_destroy_response");
+	*(void **)&mhd->get_header = dlsym(library, "MHD_lookup_connection_value");
+	if (mhd->start && mhd->stop && mhd->new_response && mhd->add_header && mhd->answer &&
+		mhd->free_response && mhd->get_header)
+		return 0;
+	return attar_fail(-EOPNOTSUPP, "--listen: libmicrohttpd is too old");
+}
+
+/* ---- answers ---- */
+
+static enum MHD_Result answer(struct server *s, struct MHD_Connection *connection, unsigned status,
+	const char *type, const char *text, size_t n)
+{
+	struct MHD_Response *response = s->mhd.new_response(n, (void *)text, MHD_RESPMEM_MUST_COPY);
+	enum MHD_Result done;
+
+	if (!response)
+		return MHD_NO;
+	s->mhd.add_header(response, "Content-Type", type);
+	s->mhd.add_header(response, "Cache-Control", "no-store");
+	s->mhd.add_header(response, "X-Content-Type-Options", "nosniff");
+	if (status == MHD_HTTP_UNAUTHORIZED)
+		s->mhd.add_header(response, "WWW-Authenticate", "Bearer");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		s->mhd.add_header(response, "Allow", "GET, HEAD");
+	done = s->mhd.answer(connection, status, response);
+	s->mhd.free_response(response);
+	return done;
+}
+
+static enum MHD_Result answer_text(
+	struct server *s, struct MHD_Connection *connection, unsigned status, const char *text)
+{
+	return answer(s, connection, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static enum MHD_Result answer_page(
+	struct server *s, struct MHD_Connection *connection, enum server_page page)
+{
+	static const char *const types[] = {
+		[SERVER_PROMETHEUS] = "text/plain; version=0.0.4; charset=utf-8",
+		[SERVER_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+		[SERVER_HTML] = "text/html; charset=utf-8",
+	};
+	enum MHD_Result done;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->pages[page].len)
+		done = answer(s, connection, MHD_HTTP_OK, types[page], s->pages[page].data,
+			s->pages[page].len);
+	else
+		done = answer_text(s, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"The first interval is not over yet.\n");
+	pthread_mutex_unlock(&s->lock);
+	return done;
+}
+
+/* In a time that does not depend on how much of the token is right. */
+static bool is_allowed(struct server *s, struct MHD_Connection *connection)
+{
+	static const char scheme[] = "Bearer ";
+	const char *given;
+	unsigned char differs = 0;
+	size_t n;
+
+	if (!s->token.len)
+		return true;
+	given = s->mhd.get_header(connection, MHD_HEADER_KIND, "Authorization");
+	if (!given || strncasecmp(given, scheme, sizeof(scheme) - 1) != 0)
+		return false;
+	given += sizeof(scheme) - 1;
+	n = strlen(given);
+	for (size_t i = 0; i < s->token.len; i++)
+		differs |= (unsigned char)(s->token.data[i] ^ (n ? given[i % n] : 0));
+	return !differs && n == s->token.len;
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *data, size_t *data_size, void **state)
+{
+	struct server *s = ctx;
+	const char *accepted;
+
+	if (!is_allowed(s, connection))
+		return answer_text(
+			s, connection, MHD_HTTP_UNAUTHORIZED, "A valid token is needed.\n");
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return answer_text(s, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Use GET.\n");
+	if (!strcmp(url, "/"))
+		return answer_page(s, connection, SERVER_HTML);
+	if (!strcmp(url, "/healthz"))
+		return answer_text(s, connection, MHD_HTTP_OK, "ok\n");
+	if (strcmp(url, "/metrics") != 0)
+		return answer_text(
+			s, connection, MHD_HTTP_NOT_FOUND, "There is /, /metrics and /healthz.\n");
+	accepted = s->mhd.get_header(connection, MHD_HEADER_KIND, "Accept");
+	return answer_page(s, connection,
+		accepted && strstr(accepted, "application/openmetrics-text") ? SERVER_OPENMETRICS
+									     : SERVER_PROMETHEUS);
+}
+
+/* ---- starting ---- */
+
+/* Splits "ADDRESS:PORT" in place. */
+static int split_address(char *text, const char **ret_host, const char **ret_port)
+{
+	char *colon = strrchr(text, ':'), *end;
+	long port;
+
+	*ret_host = "127.0.0.1";
+	*ret_port = colon ? colon + 1 : text;
+	if (colon)
+		*colon = '\0';
+	if (colon && colon > text)
+		*ret_host = text;
+	if (*text == '[' && colon && colon[-1] == ']') {
+		colon[-1] = '\0';
+		*ret_host = text + 1;
+	}
+	port = strtol(*ret_port, &end, 10);
+	return **ret_port && !*end && port >= 0 && port <= 65535 ? 0 : -EINVAL;
+}
+
+static bool is_loopback(const struct addrinfo *info)
+{
+	if (info->ai_family == AF_INET)
+		return ntohl(((struct sockaddr_in *)info->ai_addr)->sin_addr.s_addr) >> 24 == 127;
+	return info->ai_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((struct sockaddr_in6 *)info->ai_addr)->sin6_addr);
+}
+
+static int open_socket(struct server *s, const struct addrinfo *info, const char *address)
+{
+	int one = 1;
+
+	s->socket = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->socket < 0)
+		return attar_fail(-EIO, "--listen: cannot open a socket: %s", strerror(errno));
+	setsockopt(s->socket, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(s->socket, info->ai_addr, info->ai_addrlen) == 0 &&
+		listen(s->socket, WAITING) == 0)
+		return 0;
+	if (errno == EADDRINUSE)
+		return attar_fail(-EIO,
+			"--listen: the port of '%s' is in use: choose another one, or end the "
+			"program that uses it",
+			CLIP(address));
+	return attar_fail(
+		-EIO, "--listen: cannot listen on '%s': %s", CLIP(address), strerror(errno));
+}
+
+static int check_access(const struct server_opts *opts, bool loopback)
+{
+	if (!opts->certificate != !opts->key)
+		return attar_fail(
+			-EINVAL, "TLS needs both: --listen-cert FILE and --listen-key FILE");
+	if (loopback || opts->insecure || (opts->certificate && opts->token_file))
+		return 0;
+	return attar_fail(-EINVAL,
+		"--listen: '%s' can be reached from other computers: use TLS (--listen-cert, "
+		"--listen-key) and --listen-token-file, or --insecure to let everybody read",
+		CLIP(opts->address));
+}
+
+static int listen_on(struct server *s, const struct server_opts *opts)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *info = NULL;
+	const char *host, *port;
+	char *text = strdup(opts->address);
+	int e;
+
+	if (!text)
+		return base_oom();
+	if (split_address(text, &host, &port) < 0)
+		e = attar_fail(-EINVAL,
+			"--listen: '%s' is not PORT, ADDRESS:PORT or [ADDRESS]:PORT",
+			CLIP(opts->address));
+	else if ((e = getaddrinfo(host, port, &hints, &info)) != 0)
+		e = attar_fail(
+			-EINVAL, "--listen: unknown address '%s': %s", CLIP(host), gai_strerror(e));
+	if (e == 0) {
+		s->is_loopback = is_loopback(info);
+		e = check_access(opts, s->is_loopback);
+	}
+	if (e == 0)
+		e = open_socket(s, info, opts->address);
+	if (info)
+		freeaddrinfo(info);
+	free(text);
+	return e;
+}
+
+static int read_text(const char *option, const char *path, struct buf *text)
+{
+	if (!path || file_read(path, FILE_MAX, text) >= 0)
+		return 0;
+	return attar_context(-EIO, "%s", option);
+}
+
+static int read_files(struct server *s, const struct server_opts *opts)
+{
+	int e = read_text("--listen-token-file", opts->token_file, &s->token);
+
+	if (e == 0)
+		e = read_text("--listen-cert", opts->certificate, &s->certificate);
+	if (e == 0)
+		e = read_text("--listen-key", opts->key, &s->key);
+	if (e == 0 && opts->certificate && (!s->certificate.len || !s->key.len))
+		e = attar_fail(-EINVAL, "--listen-cert and --listen-key: the file is empty");
+	if (e < 0 || !opts->token_file)
+		return e;
+	s->token.len = strcspn(buf_text(&s->token), "\r\n");
+	if (s->token.len < TOKEN_MIN)
+		return attar_fail(-EINVAL,
+			"--listen-token-file: the first line of '%s' has fewer than %d characters",
+			CLIP(opts->token_file), TOKEN_MIN);
+	return 0;
+}
+
+/* The server's threads take no signals: those are for the main one. */
+static int start(struct server *s)
+{
+	const bool tls = s->certificate.len > 0;
+	struct MHD_OptionItem options[] = {
+		{MHD_OPTION_LISTEN_SOCKET, s->socket, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, NULL},
+		{MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_SECONDS, NULL},
+		{tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, s->certificate.data},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, s->key.data},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	s->daemon = s->mhd.start(
+		MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (tls ? MHD_USE_TLS : 0), 0, NULL,
+		NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (s->daemon)
+		return 0;
+	return attar_fail(-EIO, tls ? "--listen: the server did not start: are certificate and "
+				      "key valid, in PEM, and of each other?"
+				    : "--listen: the server did not start");
+}
+
+static void log_address(const struct server *s)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getsockname(s->socket, (struct sockaddr *)&address, &size) < 0 ||
+		getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return;
+	log_note(address.ss_family == AF_INET6 ? "listening on %s://[%s]:%s/"
+					       : "listening on %s://%s:%s/",
+		s->certificate.len ? "https" : "http", host, port);
+}
+
+int server_start(const struct server_opts *opts, struct server **ret_server)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int e;
+
+	if (!s)
+		return base_oom();
+	s->socket = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	e = load(&s->mhd);
+	if (e == 0)
+		e = listen_on(s, opts);
+	if (e == 0)
+		e = read_files(s, opts);
+	if (e == 0)
+		e = start(s);
+	if (e < 0) {
+		server_free(s);
+		return e;
+	}
+	log_address(s);
+	*ret_server = s;
+	return 0;
+}
+
+int server_publish(struct server *s, enum server_page page, const char *text, size_t n)
+{
+	bool failed;
+
+	pthread_mutex_lock(&s->lock);
+	buf_reset(&s->pages[page]);
+	buf_add(&s->pages[page], text, n);
+	failed = buf_failed(&s->pages[page]);
+	pthread_mutex_unlock(&s->lock);
+	return failed ? base_oom() : 0;
+}
+
+struct server *server_free(struct server *s)
+{
+	if (!s)
+		return NULL;
+	if (s->daemon)
+		s->mhd.stop(s->daemon); /* closes the socket */
+	else if (s->socket >= 0)
+		close(s->socket);
+	for (size_t i = 0; i < SERVER_PAGES; i++)
+		buf_done(&s->pages[i]);
+	buf_done(&s->token);
+	buf_done(&s->certificate);
+	buf_done(&s->key);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	return NULL;
+}
+
+#else
+
+int server_start(const struct server_opts *opts, struct server **ret_server)
+{
+	return attar_fail(-EOPNOTSUPP, "--listen is not available: this attar was built without "
+				       "libmicrohttpd (package libmicrohttpd-dev)");
+}
+
+int server_publish(struct server *s, enum server_page page, const char *text, size_t n)
+{
+	return 0;
+}
+
+struct server *server_free(struct server *s)
+{
+	return NULL;
+}
+
+#endif

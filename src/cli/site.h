@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* --listen: the newest report as pages of a server. */
+#ifndef CLI_SITE_H
+#define CLI_SITE_H
+
+#include <stdio.h>
+
+#include "attar/report.h"
+#include "cli/output_options.h"
+#include "cli/server.h"
+
+struct site {
+	struct server *server; /* NULL: none */
+	struct site_metrics {
+		struct attar_renderer *renderer; /* sums up what counters show */
+		FILE *file;                      /* in memory: text, size */
+		char *text;
+		size_t size;
+	} metrics[SERVER_HTML];
+	const char *command; /* borrowed */
+};
+
+/* Starts the server if the options ask for it. Returns 0 or a negative errno. */
+int site_open(struct site *site, const struct output_options *options, const char *command,
+	bool has_intervals);
+
+/* Draws the pages of a report of an interval. Returns 0 or a negative errno. */
+int site_draw(struct site *site, const struct attar_report *report);
+
+void site_close(struct site *site);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* attar stack: the stacks of all threads of a running process. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/escape.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/proc.h"
+#include "base/vec.h"
+#include "cli/cli.h"
+#include "cli/frame_line.h"
+
+enum { LOCATIONS_MAX = 8192, INLINED_MAX = 64, KERNEL_TEXT_MAX = 1 << 16, NAME_MAX_BYTES = 256 };
+
+struct stack {
+	int pid, tid; /* tid: 0: all threads */
+	bool kernel, inlined, lines, mangled, json;
+	uint64_t bytes;
+	struct attar_symbols *symbols;
+	struct attar_address_space *space;
+	struct attar_thread_copy copy;
+	parse_ints tids;
+	struct attar_section *threads, *frames; /* with json */
+	struct buf out;
+	unsigned shown, number; /* threads; of the next frame of the current one */
+	char comm[NAME_MAX_BYTES];
+	attar_location locations[LOCATIONS_MAX];
+};
+
+/* ---- arguments ---- */
+
+static int take_id(const char *text, const char *what, int *ret_id)
+{
+	uint64_t id;
+
+	if (parse_u64(text, &id) < 0 || !id || id > INT32_MAX) {
+		attar_error_clear();
+		return attar_fail(-EINVAL, "'%s' is not the id of a %s", CLIP(text), what);
+	}
+	*ret_id = (int)id;
+	return 0;
+}
+
+static int take_bytes(struct stack *s, const char *text)
+{
+	int r = parse_size(text, &s->bytes);
+
+	if (r == 0 && (!s->bytes || s->bytes > ATTAR_THREAD_STACK_MAX))
+		r = attar_fail(-EINVAL, "--bytes %s: it is 1 to 1G", CLIP(text));
+	return r;
+}
+
+/* Options with a value. Returns 1 if arg is not one of them. */
+static int take_value(struct stack *s, const char *arg, const char *value)
+{
+	if (!strcmp(arg, "-p"))
+		return take_id(value, "process", &s->pid);
+	if (!strcmp(arg, "-t"))
+		return take_id(value, "thread", &s->tid);
+	if (!strcmp(arg, "--bytes"))
+		return take_bytes(s, value);
+	return 1;
+}
+
+static bool *flag_of(struct stack *s, const char *arg)
+{
+	const struct {
+		const char *name;
+		bool *flag;
+	} flags[] = {{"-k", &s->kernel}, {"--kernel", &s->kernel}, {"--inline", &s->inlined},
+		{"--lines", &s->lines}, {"--no-demangle", &s->mangled}, {"--json", &s->json}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (!strcmp(arg, flags[i].name))
+			return flags[i].flag;
+	return NULL;
+}
+
+static int parse(struct stack *s, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		bool *flag = flag_of(s, argv[i]);
+		int r = 1;
+
+		if (flag) {
+			*flag = true;
+			continue;
+		}
+		if (i + 1 < argc)
+			r = take_value(s, argv[i], argv[i + 1]);
+		if (r == 1)
+			return attar_fail(-EINVAL,
+				"no such option '%s', or its value is missing: 'attar help stack' "
+				"lists them",
+				CLIP(argv[i]));
+		if (r < 0)
+			return r;
+		i++;
+	}
+	if (!s->pid && !s->tid)
+		return attar_fail(-EINVAL, "stacks of what? attar stack -p PID");
+	return 0;
+}
+
+/* ---- frames ---- */
+
+static void show_frame(struct stack *s, int tid, const struct frame_line *line)
+{
+	if (s->json) {
+		attar_section_row(s->frames);
+		attar_cell_u64(s->frames, (uint64_t)tid);
+		attar_cell_u64(s->frames, s->number++);
+		frame_line_cells(s->frames, line, s->mangled);
+		return;
+	}
+	buf_printf(&s->out, "  #%-3u ", s->number++);
+	frame_line_text(&s->out, line, s->mangled);
+	if (line->inlined)
+		buf_str(&s->out, " (inlined)");
+	else
+		frame_line_module(&s->out, line);
+	buf_char(&s->out, '\n');
+}
+
+/* The functions at a location: only the one that has the code, without --inline. */
+static void show_location(struct stack *s, int tid, attar_location location)
+{
+	struct attar_frame frames[INLINED_MAX];
+	int n = s->inlined || s->lines
+			? attar_symbols_frames(s->symbols, location, frames, INLINED_MAX)
+			: 0;
+
+	n = MIN(n, INLINED_MAX);
+	for (int i = s->inlined || !n ? 0 : n - 1; i < n; i++) {
+		struct frame_line line = frame_line_of(&frames[i]);
+
+		if (!s->inlined) { /* its line is that of the innermost function */
+			line.file = frames[0].file;
+			line.line = frames[0].line;
+			line.column = frames[0].column;
+		}
+		if (!s->lines)
+			line.file = NULL;
+		show_frame(s, tid, &line);
+	}
+	if (!n) {
+		struct attar_symbol symbol;
+
+		if (attar_symbols_resolve(s->symbols, location, &symbol) < 0)
+			attar_error_clear();
+		show_frame(s, tid,
+			&(struct frame_line){.name = symbol.name,
+				.mangled = symbol.mangled,
+				.module = symbol.dso,
+				.offset = symbol.offset});
+	}
+}
+
+/* ---- a thread ---- */
+
+/* Lines "[<0>] name+0x66/0x90 [module]" of /proc/PID/task/TID/stack. */
+static void show_kernel_line(struct stack *s, int tid, char *line)
+{
+	struct frame_line frame = {.module = "[kernel.kallsyms]"};
+	char *name = strstr(line, "] "), *plus, *module;
+
+	name = name ? name + 2 : line;
+	module = strchr(name, '[');
+	if (module)
+		frame.module = module;
+	plus = strchr(name, '+');
+	if (plus) {
+		frame.offset = strtoull(plus + 1, NULL, 16);
+		*plus = '\0';
+	}
+	frame.name = frame.mangled = name;
+	show_frame(s, tid, &frame);
+}
+
+static int show_kernel(struct stack *s, int tid)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	char path[64], *at, *line;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/stack", tid);
+	r = file_read(path, KERNEL_TEXT_MAX, &text);
+	if (r < 0)
+		return r;
+	at = buf_take(&text);
+	for (char *rest = at; (line = strsep(&rest, "\n"));)
+		if (*line)
+			show_kernel_line(s, tid, line);
+	free(at);
+	return 0;
+}
+
+static void read_name(struct stack *s, int tid)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+	if (file_read(path, NAME_MAX_BYTES, &text) < 0)
+		attar_error_clear();
+	snprintf(s->comm, sizeof(s->comm), "%.*s", (int)strcspn(buf_text(&text), "\n"),
+		buf_text(&text));
+}
+
+static const char *end_text(enum attar_unwind_end end)
+{
+	switch (end) {
+	case ATTAR_UNWIND_TRUNCATED:
+		return "the stack is deeper than what was copied: copy more with --bytes";
+	case ATTAR_UNWIND_LIMIT:
+		return "the stack has more frames than are shown";
+	case ATTAR_UNWIND_LOST:
+		return "code without call frame information or frame pointer";
+	default:
+		return NULL;
+	}
+}
+
+static void begin_thread(struct stack *s, int tid)
+{
+	s->number = 0;
+	read_name(s, tid);
+	if (s->json)
+		return;
+	buf_printf(&s->out, "%sthread %d ", s->shown ? "\n" : "", tid);
+	escape_text(&s->out, s->comm, strlen(s->comm));
+	buf_char(&s->out, '\n');
+}
+
+static void end_thread(struct stack *s, int tid, enum attar_unwind_end end)
+{
+	static const char *const ends[] = {"complete", "truncated", "limit", "lost"};
+
+	s->shown++;
+	if (!s->json && end_text(end))
+		buf_printf(&s->out, "  ... %s\n", end_text(end));
+	if (!s->json)
+		return;
+	attar_section_row(s->threads);
+	attar_cell_u64(s->threads, (uint64_t)tid);
+	attar_cell_text(s->threads, s->comm);
+	attar_cell_u64(s->threads, s->number);
+	attar_cell_text(s->threads, ends[end]);
+	attar_cell_u64(s->threads, s->copy.stopped);
+}
+
+/* The kernel's part is read first: a stopped thread is in the kernel's code that stops it. */
+static int show_thread(struct stack *s, int tid)
+{
+	struct buf before = s->out;
+	enum attar_unwind_end end;
+	size_t n;
+	int r = 0;
+
+	begin_thread(s, tid);
+	if (s->kernel)
+		r = show_kernel(s, tid);
+	if (r == 0)
+		r = attar_thread_copy_take(tid, s->bytes, &s->copy);
+	if (r == -ESRCH && !s->tid) { /* it has just ended */
+		attar_error_clear();
+		s->out.len = before.len;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	n = attar_unwind(s->space, &s->copy.input, s->locations, LOCATIONS_MAX, &end);
+	for (size_t i = 0; i < n; i++)
+		show_location(s, tid, s->locations[i]);
+	end_thread(s, tid, end);
+	return 0;
+}
+
+/* ---- the process ---- */
+
+static int add_thread(void *ctx, int tid)
+{
+	struct stack *s = ctx;
+
+	return vec_push(&s->tids, tid);
+}
+
+static int open_process(struct stack *s)
+{
+	int pid = s->pid ?: s->tid, r = attar_symbols_new(NULL, &s->symbols);
+
+	if (r < 0)
+		return r;
+	s->space = attar_address_space_new(s->symbols, pid);
+	r = s->space ? attar_address_space_scan(s->space) : base_oom();
+	if (r < 0)
+		return r;
+	return s->tid ? vec_push(&s->tids, s->tid) : proc_each_thread(pid, add_thread, s);
+}
+
+static void add_tables(struct stack *s, struct attar_report *report)
+{
+	s->threads = attar_report_table(report, "threads");
+	attar_section_column(s->threads, "tid", ATTAR_UNIT_ID);
+	attar_section_column(s->threads, "comm", ATTAR_UNIT_TEXT);
+	attar_section_column(s->threads, "frames", ATTAR_UNIT_COUNT);
+	attar_section_column(s->threads, "end", ATTAR_UNIT_TEXT);
+	attar_section_column(s->threads, "stopped", ATTAR_UNIT_NS);
+	s->frames = attar_report_table(report, "frames");
+	attar_section_column(s->frames, "tid", ATTAR_UNIT_ID);
+	attar_section_column(s->frames, "frame", ATTAR_UNIT_ID);
+	frame_line_columns(s->frames);
+}
+
+static int show(struct stack *s)
+{
+	int r = open_process(s);
+
+	for (size_t i = 0; r == 0 && i < s->tids.n; i++)
+		r = show_thread(s, s->tids.at[i]);
+	if (r == 0 && !s->shown)
+		r = attar_fail(-ESRCH, "process %d has ended", s->pid);
+	return r;
+}
+
+static void stack_free(struct stack *s)
+{
+	if (!s)
+		return;
+	vec_done(&s->tids);
+	buf_done(&s->out);
+	attar_thread_copy_done(&s->copy);
+	attar_address_space_free(s->space);
+	attar_symbols_free(s->symbols);
+	free(s);
+}
+
+int command_stack(int argc, char **argv)
+{
+	struct stack *s = calloc(1, sizeof(*s));
+	struct attar_report *report = NULL;
+	int status, r = s ? parse(s, argc, argv) : base_oom();
+
+	if (r < 0) {
+		stack_free(s);
+		return report_error(STATUS_USAGE);
+	}
+	if (s->json) {
+		report = attar_report_new("stack");
+		add_tables(s, report);
+	}
+	r = show(s);
+	if (r < 0)
+		status = report_error(status_of(r));
+	else
+		status = s->json ? print_report(report, true, true) : print_buf(&s->out);
+	attar_report_free(report);
+	stack_free(s);
+	return status;
+}
