@@ -330,7 +330,6 @@ struct SampleRawData *kp_raw_new(
 
 void PmuDataFree(struct PmuData *rows)
 {
-	kp_begin();
 	kp_list_release(rows, "PmuDataFree");
 }
 

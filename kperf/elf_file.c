@@ -39,6 +39,29 @@ static void read_notes(const unsigned char *notes, uint64_t size, struct elf_fil
 	}
 }
 
+/* Whether there is a section of source lines. */
+static bool has_lines(const unsigned char *bytes, uint64_t size, const Elf64_Ehdr *header)
+{
+	Elf64_Shdr names, section;
+	uint64_t at = header->e_shoff;
+
+	if (header->e_shentsize != sizeof(section) || header->e_shstrndx >= header->e_shnum ||
+		!is_within(at, (uint64_t)header->e_shnum * sizeof(section), size))
+		return false;
+	memcpy(&names, bytes + at + header->e_shstrndx * sizeof(names), sizeof(names));
+	for (unsigned i = 0; i < header->e_shnum; i++) {
+		static const char wanted[] = ".debug_line";
+
+		memcpy(&section, bytes + at + i * sizeof(section), sizeof(section));
+		if (is_within(names.sh_offset, names.sh_size, size) &&
+			is_within(section.sh_name, sizeof(wanted), names.sh_size) &&
+			memcmp(bytes + names.sh_offset + section.sh_name, wanted, sizeof(wanted)) ==
+				0)
+			return true;
+	}
+	return false;
+}
+
 static bool read_segments(const unsigned char *bytes, uint64_t size, struct elf_file *ret)
 {
 	Elf64_Ehdr header;
@@ -51,6 +74,7 @@ static bool read_segments(const unsigned char *bytes, uint64_t size, struct elf_
 		header.e_phentsize != sizeof(Elf64_Phdr) ||
 		!is_within(header.e_phoff, (uint64_t)header.e_phnum * sizeof(Elf64_Phdr), size))
 		return false;
+	ret->has_lines = has_lines(bytes, size, &header);
 	ret->segments = calloc(header.e_phnum + 1U, sizeof(*ret->segments));
 	for (unsigned i = 0; ret->segments && i < header.e_phnum; i++) {
 		Elf64_Phdr segment;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* elf_file.h - segments and the build-id of an ELF file. */
+/* elf_file.h - segments, the build-id and kinds of sections of an ELF file. */
 #ifndef KPERF_ELF_FILE_H
 #define KPERF_ELF_FILE_H
 
@@ -17,6 +17,7 @@ struct elf_file {
 	struct elf_segment *segments; /* that are loaded */
 	unsigned char build_id[64];
 	size_t build_id_size; /* 0: none */
+	bool has_lines;       /* a section .debug_line */
 };
 
 /* Returns SUCCESS, or the code of the failed call. Free it with elf_file_done(). */

@@ -148,6 +148,7 @@ static int open_dummy(struct kp_forks *f, const struct PmuAttr *pmu_attr)
 		.disabled = 1,
 		.sample_id_all = 1,
 		.task = 1,
+		.exclude_kernel = 1, /* without privileges too; records of tasks are the same */
 		.watermark = 1,
 		.wakeup_watermark = 1,
 	};

@@ -8,39 +8,48 @@
 #include "pmu.h"
 #include "symbol.h"
 
+/* Offsets of up to eight members. */
 #define AT(type, member, offset)                                                                   \
 	_Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
+#define AT2(type, member, offset, ...)                                                             \
+	AT(type, member, offset);                                                                  \
+	AT(type, __VA_ARGS__)
+#define AT3(type, member, offset, ...)                                                             \
+	AT(type, member, offset);                                                                  \
+	AT2(type, __VA_ARGS__)
+#define AT4(type, member, offset, ...)                                                             \
+	AT(type, member, offset);                                                                  \
+	AT3(type, __VA_ARGS__)
+#define AT5(type, member, offset, ...)                                                             \
+	AT(type, member, offset);                                                                  \
+	AT4(type, __VA_ARGS__)
+#define AT6(type, member, offset, ...)                                                             \
+	AT(type, member, offset);                                                                  \
+	AT5(type, __VA_ARGS__)
+#define AT7(type, member, offset, ...)                                                             \
+	AT(type, member, offset);                                                                  \
+	AT6(type, __VA_ARGS__)
+#define AT8(type, member, offset, ...)                                                             \
+	AT(type, member, offset);                                                                  \
+	AT7(type, __VA_ARGS__)
 #define SIZE(type, size) _Static_assert(sizeof(struct type) == (size), #type)
 
 AT(EvtAttr, period, 4);
 SIZE(EvtAttr, 12);
 
-AT(PmuAttr, evtList, 0);
-AT(PmuAttr, numEvt, 8);
-AT(PmuAttr, pidList, 16);
-AT(PmuAttr, numPid, 24);
-AT(PmuAttr, cpuList, 32);
-AT(PmuAttr, numCpu, 40);
-AT(PmuAttr, evtAttr, 48);
-AT(PmuAttr, numEvtAttr, 56);
-AT(PmuAttr, numGroup, 56);
-AT(PmuAttr, period, 60);
-AT(PmuAttr, freq, 60);
+AT8(PmuAttr, evtList, 0, numEvt, 8, pidList, 16, numPid, 24, cpuList, 32, numCpu, 40, evtAttr, 48,
+	numEvtAttr, 56);
+AT3(PmuAttr, numGroup, 56, period, 60, freq, 60);
 /* useFreq and the bits after it: 64 */
 AT(PmuAttr, symbolMode, 68);
 /* callStack and blockedSample: 72 */
-AT(PmuAttr, dataFilter, 80);
-AT(PmuAttr, evFilter, 88);
-AT(PmuAttr, minLatency, 96);
+AT3(PmuAttr, dataFilter, 80, evFilter, 88, minLatency, 96);
 /* includeNewFork: 104 */
-AT(PmuAttr, branchSampleFilter, 112);
-AT(PmuAttr, cgroupNameList, 120);
-AT(PmuAttr, numCgroup, 128);
+AT3(PmuAttr, branchSampleFilter, 112, cgroupNameList, 120, numCgroup, 128);
 /* enableUserAccess to perThread: 132 */
 SIZE(PmuAttr, 136);
 
-AT(PmuTraceAttr, pidList, 16);
-AT(PmuTraceAttr, cpuList, 32);
+AT2(PmuTraceAttr, pidList, 16, cpuList, 32);
 SIZE(PmuTraceAttr, 48);
 
 SIZE(CpuTopology, 12);
@@ -48,83 +57,44 @@ SIZE(CpuTopology, 12);
 AT(BranchSampleRecord, misPred, 24);
 SIZE(BranchSampleRecord, 32);
 
-AT(PmuDataExt, event, 16);
-AT(PmuDataExt, lat, 24);
-AT(PmuDataExt, source, 26);
-AT(PmuDataExt, branchRecords, 8);
+AT4(PmuDataExt, event, 16, lat, 24, source, 26, branchRecords, 8);
 SIZE(PmuDataExt, 32);
 
 SIZE(SampleRawData, 8);
-AT(SampleRawField, offset, 16);
-AT(SampleRawField, isSigned, 24);
+AT2(SampleRawField, offset, 16, isSigned, 24);
 SIZE(SampleRawField, 32);
 
-AT(PmuData, stack, 0);
-AT(PmuData, evt, 8);
-AT(PmuData, ts, 16);
-AT(PmuData, pid, 24);
-AT(PmuData, tid, 28);
-AT(PmuData, cpu, 32);
-AT(PmuData, groupId, 36);
-AT(PmuData, cpuTopo, 40);
-AT(PmuData, comm, 48);
-AT(PmuData, period, 56);
-AT(PmuData, count, 64);
-AT(PmuData, countPercent, 72);
-AT(PmuData, ext, 80);
-AT(PmuData, rawData, 88);
-AT(PmuData, cgroupName, 96);
+AT8(PmuData, stack, 0, evt, 8, ts, 16, pid, 24, tid, 28, cpu, 32, groupId, 36, cpuTopo, 40);
+AT7(PmuData, comm, 48, period, 56, count, 64, countPercent, 72, ext, 80, rawData, 88, cgroupName,
+	96);
 SIZE(PmuData, 104);
 
-AT(PmuTraceData, startTs, 8);
-AT(PmuTraceData, elapsedTime, 16);
-AT(PmuTraceData, pid, 24);
-AT(PmuTraceData, cpu, 32);
-AT(PmuTraceData, comm, 40);
-AT(PmuTraceData, stack, 48);
+AT6(PmuTraceData, startTs, 8, elapsedTime, 16, pid, 24, cpu, 32, comm, 40, stack, 48);
 SIZE(PmuTraceData, 56);
 
 AT(PmuCpuFreqDetail, minFreq, 8);
 SIZE(PmuCpuFreqDetail, 32);
 
-AT(PmuDeviceAttr, bdf, 8);
-AT(PmuDeviceAttr, port, 16);
+AT2(PmuDeviceAttr, bdf, 8, port, 16);
 SIZE(PmuDeviceAttr, 24);
 
-AT(PmuDeviceData, count, 8);
-AT(PmuDeviceData, mode, 16);
-AT(PmuDeviceData, coreId, 24);
-AT(PmuDeviceData, socketId, 32);
+AT4(PmuDeviceData, count, 8, mode, 16, coreId, 24, socketId, 32);
 SIZE(PmuDeviceData, 40);
 
-AT(PmuHwMetricAttr, basePeriodList, 8);
-AT(PmuHwMetricAttr, thresholdList, 16);
-AT(PmuHwMetricAttr, pid, 24);
+AT3(PmuHwMetricAttr, basePeriodList, 8, thresholdList, 16, pid, 24);
 SIZE(PmuHwMetricAttr, 32);
 
 SIZE(SymbolSource, 16);
-AT(UTraceAttr, pidList, 16);
-AT(UTraceAttr, cpuList, 32);
+AT2(UTraceAttr, pidList, 16, cpuList, 32);
 SIZE(UTraceAttr, 48);
-AT(UTraceData, comm, 8);
-AT(UTraceData, tid, 16);
-AT(UTraceData, timestamp, 24);
-AT(UTraceData, gPtr, 32);
-AT(UTraceData, module, 40);
-AT(UTraceData, func, 48);
+AT6(UTraceData, comm, 8, tid, 16, timestamp, 24, gPtr, 32, module, 40, func, 48);
 
-AT(ProcData, filePath, 16);
-AT(ProcData, stat, 24);
+AT2(ProcData, filePath, 16, stat, 24);
 SIZE(ProcData, 32);
 SIZE(ProcField, 16);
 
-AT(Symbol, module, 8);
-AT(Symbol, fileName, 32);
-AT(Symbol, lineNum, 40);
-AT(Symbol, offset, 48);
-AT(Symbol, codeMapEndAddr, 56);
-AT(Symbol, codeMapAddr, 64);
-AT(Symbol, mntPoint, 72);
+AT7(Symbol, module, 8, fileName, 32, lineNum, 40, offset, 48, codeMapEndAddr, 56, codeMapAddr, 64,
+	mntPoint, 72);
 SIZE(Symbol, 80);
 AT(Stack, next, 8);
 SIZE(Stack, 64);

@@ -149,7 +149,10 @@ extern "C" {
 #define LIBPERF_WARN_KERNEL_EXCLUDED 1102 /* without permission, user code only */
 #define LIBPERF_WARN_REPLACED        1103 /* another event or method is used, see the message */
 
-/* The code of the calling thread's last call; SUCCESS if it succeeded. */
+/*
+ * The code of the calling thread's last call; SUCCESS if it succeeded. Functions that free data
+ * change it, and the warning, only if they fail.
+ */
 int Perrorno(void);
 
 /* Its message; "" on success. Valid until the thread ends or has ten more failures. */

@@ -109,15 +109,11 @@ static int open_spe(void)
 		"SPE_SAMPLING is not supported yet by this library");
 }
 
-static void warn_of_options(enum PmuTaskType type, const struct PmuAttr *attr)
+static void warn_of_options(const struct PmuAttr *attr)
 {
 	if (attr->enableBpf)
 		kp_warn(LIBPERF_WARN_REPLACED,
 			"enableBpf: events are counted by the kernel's perf, not by BPF programs");
-	if (type == SAMPLING &&
-		(attr->symbolMode == RESOLVE_ELF_DWARF || attr->symbolMode == RESOLVE_DELAY_DWARF))
-		kp_warn(LIBPERF_WARN_REPLACED,
-			"symbolMode: symbols have no source lines, fileName is \"Unknown\"");
 }
 
 int PmuOpen(enum PmuTaskType type, struct PmuAttr *attr)
@@ -131,7 +127,7 @@ int PmuOpen(enum PmuTaskType type, struct PmuAttr *attr)
 		return open_spe();
 	pd = attr->blockedSample ? open_blocked(attr) : open_with(type, attr, false);
 	if (pd > 0) {
-		warn_of_options(type, attr);
+		warn_of_options(attr);
 		kp_succeed();
 	}
 	return pd;

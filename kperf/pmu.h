@@ -63,7 +63,7 @@ enum SpeEventFilter {
 enum SymbolMode {
 	NO_SYMBOL_RESOLVE = 0,   /* PmuData.stack is NULL; ResolvePmuDataSymbol() sets it */
 	RESOLVE_ELF = 1,         /* by PmuRead(): names of functions */
-	RESOLVE_ELF_DWARF = 2,   /* by PmuRead(): also source lines, see docs/kperf.md */
+	RESOLVE_ELF_DWARF = 2,   /* by PmuRead(): also source lines and inlined functions */
 	RESOLVE_DELAY_ELF = 3,   /* by ResolvePmuDataSymbol(): as RESOLVE_ELF */
 	RESOLVE_DELAY_DWARF = 4, /* by ResolvePmuDataSymbol(): as RESOLVE_ELF_DWARF */
 };

@@ -273,25 +273,29 @@ struct ProcSysDirEntry {
 	char *name, *path, *value;
 };
 
-struct ProcPidStatEntry {
-	int pid;
-	char *comm;
-	char state;
-	int ppid, pgrp, session, ttyNr, tpgid;
-	unsigned long long flags, minflt, cminflt, majflt, cmajflt, utime, stime;
-	long long cutime, cstime;
-	int priority, niceVal, numThreads;
-	long long itrealvalue;
-	unsigned long long starttime, vsize, rsslim;
-	long long rss;
-	unsigned long long startcode, endcode, startstack, kstkesp, kstkeip;
-	unsigned long long signal, blocked, sigignore, sigcatch, wchan, nswap, cnswap;
-	int exitSignal, processor;
-	unsigned rtPriority, policy;
-	unsigned long long delayacctBlkioTicks, guestTime;
-	long long cguestTime;
-	unsigned long long startData, endData, startBrk, argStart, argEnd, envStart, envEnd;
+/* /proc/PID/stat, of a process and of each of its threads. */
+#define PROC_PID_STAT_MEMBERS                                                                      \
+	int pid;                                                                                   \
+	char *comm;                                                                                \
+	char state;                                                                                \
+	int ppid, pgrp, session, ttyNr, tpgid;                                                     \
+	unsigned long long flags, minflt, cminflt, majflt, cmajflt, utime, stime;                  \
+	long long cutime, cstime;                                                                  \
+	int priority, niceVal, numThreads;                                                         \
+	long long itrealvalue;                                                                     \
+	unsigned long long starttime, vsize, rsslim;                                               \
+	long long rss;                                                                             \
+	unsigned long long startcode, endcode, startstack, kstkesp, kstkeip;                       \
+	unsigned long long signal, blocked, sigignore, sigcatch, wchan, nswap, cnswap;             \
+	int exitSignal, processor;                                                                 \
+	unsigned rtPriority, policy;                                                               \
+	unsigned long long delayacctBlkioTicks, guestTime;                                         \
+	long long cguestTime;                                                                      \
+	unsigned long long startData, endData, startBrk, argStart, argEnd, envStart, envEnd;       \
 	int exitCode;
+
+struct ProcPidStatEntry {
+	PROC_PID_STAT_MEMBERS
 };
 
 struct ProcPidStatmEntry {
@@ -356,25 +360,8 @@ struct ProcPidCommEntry {
 	char *comm;
 };
 
-struct ProcPidTaskStatEntry { /* of a thread, as struct ProcPidStatEntry */
-	int pid;
-	char *comm;
-	char state;
-	int ppid, pgrp, session, ttyNr, tpgid;
-	unsigned long long flags, minflt, cminflt, majflt, cmajflt, utime, stime;
-	long long cutime, cstime;
-	int priority, niceVal, numThreads;
-	long long itrealvalue;
-	unsigned long long starttime, vsize, rsslim;
-	long long rss;
-	unsigned long long startcode, endcode, startstack, kstkesp, kstkeip;
-	unsigned long long signal, blocked, sigignore, sigcatch, wchan, nswap, cnswap;
-	int exitSignal, processor;
-	unsigned rtPriority, policy;
-	unsigned long long delayacctBlkioTicks, guestTime;
-	long long cguestTime;
-	unsigned long long startData, endData, startBrk, argStart, argEnd, envStart, envEnd;
-	int exitCode;
+struct ProcPidTaskStatEntry {
+	PROC_PID_STAT_MEMBERS
 };
 
 /* The entries of one source; the member of the union is that of its name. */

@@ -12,8 +12,7 @@ static bool is_kernel(enum attar_dso_kind kind)
 	return kind == ATTAR_DSO_IS_KERNEL;
 }
 
-void kp_symbol_fill(struct attar_symbols *symbols, const struct kp_frame *frame, bool with_lines,
-	struct Symbol *ret)
+void kp_symbol_fill(struct attar_symbols *symbols, const struct kp_frame *frame, struct Symbol *ret)
 {
 	struct attar_symbol symbol = {0};
 	bool found = attar_symbols_resolve(symbols, frame->location, &symbol) == 0;
@@ -29,30 +28,83 @@ void kp_symbol_fill(struct attar_symbols *symbols, const struct kp_frame *frame,
 	ret->codeMapEndAddr = found ? symbol.start + symbol.size : 0;
 	if (is_kernel(symbol.kind))
 		ret->fileName = kernel;
-	else if (with_lines)
-		ret->fileName = unknown_file;
+}
+
+static void set_line(struct Symbol *symbol, const struct attar_frame *found)
+{
+	symbol->fileName = found->file ? (char *)found->file : unknown_file;
+	symbol->lineNum = found->line;
+}
+
+void kp_symbol_line(
+	struct attar_symbols *symbols, const struct kp_frame *frame, struct Symbol *symbol)
+{
+	struct attar_frame found;
+
+	if (frame->kernel)
+		return;
+	attar_symbols_frames(symbols, frame->location, &found, 1);
+	set_line(symbol, &found);
+}
+
+size_t kp_symbols_fill(struct attar_symbols *symbols, const struct kp_frame *frame,
+	struct Symbol ret[static KP_MOST_INLINED])
+{
+	struct attar_frame found[KP_MOST_INLINED];
+	size_t n;
+
+	kp_symbol_fill(symbols, frame, &ret[0]);
+	if (frame->kernel)
+		return 1;
+	n = attar_symbols_frames(symbols, frame->location, found, KP_MOST_INLINED);
+	if (n > KP_MOST_INLINED)
+		n = KP_MOST_INLINED;
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = ret[0];
+		set_line(&ret[i], &found[i]);
+	}
+	for (size_t i = 0; i + 1 < n; i++) {
+		ret[i].symbolName = found[i].name ? (char *)found[i].name : unknown;
+		ret[i].mangleName = found[i].mangled ? (char *)found[i].mangled : unknown;
+	}
+	return n;
+}
+
+/* Appends the functions at a frame to a stack. */
+static int add_frame(struct kp_list *list, const struct kp_frames *frames, size_t at,
+	struct Stack **first, struct Stack **last)
+{
+	enum SymbolMode mode = frames->origin->mode;
+	struct attar_symbols *names = frames->origin->symbols;
+	struct Symbol found[KP_MOST_INLINED], *symbols;
+	struct Stack *stacks;
+	size_t n = 1;
+
+	if (mode == RESOLVE_ELF_DWARF || mode == RESOLVE_DELAY_DWARF)
+		n = kp_symbols_fill(names, &frames->at[at], found);
+	else
+		kp_symbol_fill(names, &frames->at[at], found);
+	symbols = kp_list_alloc(list, n * sizeof(*symbols));
+	stacks = kp_list_alloc(list, n * sizeof(*stacks));
+	if (!symbols || !stacks)
+		return -ENOMEM;
+	memcpy(symbols, found, n * sizeof(*symbols));
+	for (size_t i = 0; i < n; i++) {
+		stacks[i] = (struct Stack){.symbol = &symbols[i], .prev = *last};
+		*(*last ? &(*last)->next : first) = &stacks[i];
+		*last = &stacks[i];
+	}
+	return 0;
 }
 
 int kp_stack_resolve(struct kp_list *list, size_t i)
 {
 	const struct kp_frames *frames = kp_list_frames(list, i);
-	enum SymbolMode mode = frames->origin->mode;
-	bool with_lines = mode == RESOLVE_ELF_DWARF || mode == RESOLVE_DELAY_DWARF;
-	struct Stack *stacks = kp_list_alloc(list, frames->n * sizeof(*stacks));
-	struct Symbol *symbols = kp_list_alloc(list, frames->n * sizeof(*symbols));
+	struct Stack *first = NULL, *last = NULL;
 
-	if (frames->n == 0)
-		return 0;
-	if (!stacks || !symbols)
-		return -ENOMEM;
-	for (size_t at = 0; at < frames->n; at++) {
-		kp_symbol_fill(frames->origin->symbols, &frames->at[at], with_lines, &symbols[at]);
-		stacks[at] = (struct Stack){
-			.symbol = &symbols[at],
-			.next = at + 1 < frames->n ? &stacks[at + 1] : NULL,
-			.prev = at > 0 ? &stacks[at - 1] : NULL,
-		};
-	}
-	list->rows[i].stack = stacks;
+	for (size_t at = 0; at < frames->n; at++)
+		if (add_frame(list, frames, at, &first, &last) < 0)
+			return -ENOMEM;
+	list->rows[i].stack = first;
 	return 0;
 }

@@ -13,8 +13,21 @@
  */
 int kp_stack_resolve(struct kp_list *list, size_t i);
 
-/* Fills a symbol; its strings are borrowed from symbols. */
-void kp_symbol_fill(struct attar_symbols *symbols, const struct kp_frame *frame, bool with_lines,
-	struct Symbol *ret_symbol);
+/*
+ * Fills a symbol of the function that has the code of a frame. Its strings are borrowed from
+ * symbols. It has no source line; kp_symbol_line() sets that of the innermost function.
+ */
+void kp_symbol_fill(
+	struct attar_symbols *symbols, const struct kp_frame *frame, struct Symbol *ret_symbol);
+void kp_symbol_line(
+	struct attar_symbols *symbols, const struct kp_frame *frame, struct Symbol *symbol);
+
+/*
+ * The same for each function at a frame with its source line: the innermost inlined function first.
+ * Returns their number, at least 1.
+ */
+enum { KP_MOST_INLINED = 32 };
+size_t kp_symbols_fill(struct attar_symbols *symbols, const struct kp_frame *frame,
+	struct Symbol ret_symbols[static KP_MOST_INLINED]);
 
 #endif

@@ -26,6 +26,7 @@ struct result {
 struct process {
 	struct process *next;
 	int pid;
+	bool lines; /* symbols have source lines */
 	struct attar_address_space *space;
 	struct result *results;
 };
@@ -135,14 +136,23 @@ static struct Symbol *copy_symbol(const struct Symbol *symbol)
 	return copy;
 }
 
-static struct Symbol *symbol_at(struct process *p, uint64_t ip, bool caller)
+static struct kp_frame frame_at(struct process *p, uint64_t ip, bool caller)
 {
 	struct kp_frame frame = {.ip = ip, .kernel = ip >= KERNEL_START, .caller = caller};
-	struct Symbol symbol;
 
 	frame.location = frame.kernel ? attar_location_kernel(ip - caller)
 				      : attar_address_space_locate(p->space, ip - caller);
-	kp_symbol_fill(resolver.symbols, &frame, false, &symbol);
+	return frame;
+}
+
+static struct Symbol *symbol_at(struct process *p, uint64_t ip)
+{
+	struct kp_frame frame = frame_at(p, ip, false);
+	struct Symbol symbol;
+
+	kp_symbol_fill(resolver.symbols, &frame, &symbol);
+	if (p->lines)
+		kp_symbol_line(resolver.symbols, &frame, &symbol);
 	return copy_symbol(&symbol);
 }
 
@@ -191,17 +201,20 @@ int SymResolverRecordKernel(void)
 	return r;
 }
 
-static int scan(int pid, bool again)
+static int scan(int pid, bool again, bool lines)
 {
 	struct process *p = find_process(pid);
 	bool is_new = !p;
 	int r;
 
+	if (p)
+		p->lines |= lines;
 	if (p && !again)
 		return SUCCESS;
 	p = need_process(pid);
 	if (!p)
 		return Perrorno();
+	p->lines |= lines;
 	r = attar_address_space_scan(p->space);
 	if (r == 0)
 		return SUCCESS;
@@ -211,7 +224,7 @@ static int scan(int pid, bool again)
 		attar_error());
 }
 
-static int record(int pid, bool again)
+static int record(int pid, bool again, bool lines)
 {
 	int r;
 
@@ -219,29 +232,29 @@ static int record(int pid, bool again)
 	if (pid <= 0)
 		return kp_fail(LIBSYM_ERR_PARAM_PID_INVALID, "%d is not a process", pid);
 	pthread_mutex_lock(&resolver.lock);
-	r = scan(pid, again);
+	r = scan(pid, again, lines);
 	pthread_mutex_unlock(&resolver.lock);
 	return r;
 }
 
 int SymResolverRecordModule(int pid)
 {
-	return record(pid, false);
+	return record(pid, false, true);
 }
 
 int SymResolverRecordModuleNoDwarf(int pid)
 {
-	return record(pid, false);
+	return record(pid, false, false);
 }
 
 int SymResolverIncrUpdateModule(int pid)
 {
-	return record(pid, true);
+	return record(pid, true, true);
 }
 
 int SymResolverIncrUpdateModuleNoDwarf(int pid)
 {
-	return record(pid, true);
+	return record(pid, true, false);
 }
 
 /* Maps the executable segments of a file; its lowest segment is loaded at start. */
@@ -261,14 +274,20 @@ static int map_file(struct process *p, const char *path, uint64_t start)
 			.pgoff = segment->offset,
 			.path = path};
 
-		if (segment->executable && attar_address_space_map(p->space, &mapping) < 0)
+		if (!segment->executable)
+			continue;
+		if (mapping.start < start)
+			r = kp_fail(LIBSYM_ERR_FILE_INVALID,
+				"%s does not fit into memory at 0x%lx: use a lower address", path,
+				(unsigned long)start);
+		else if (attar_address_space_map(p->space, &mapping) < 0)
 			r = kp_fail(LIBSYM_ERR_FILE_INVALID, "%s", attar_error());
 	}
 	elf_file_done(&file);
 	return r;
 }
 
-int SymResolverUpdateModule(int pid, const char *path, unsigned long start)
+static int update(int pid, const char *path, unsigned long start, bool lines)
 {
 	struct process *p;
 	int r;
@@ -279,34 +298,44 @@ int SymResolverUpdateModule(int pid, const char *path, unsigned long start)
 	pthread_mutex_lock(&resolver.lock);
 	p = need_process(pid);
 	r = p ? map_file(p, path, start) : Perrorno();
+	if (r == SUCCESS)
+		p->lines |= lines;
 	pthread_mutex_unlock(&resolver.lock);
 	return r;
 }
 
-int SymResolverUpdateModuleNoDwarf(int pid, const char *path, unsigned long start)
+int SymResolverUpdateModule(int pid, const char *path, unsigned long start)
 {
-	return SymResolverUpdateModule(pid, path, start);
+	return update(pid, path, start, true);
 }
 
-int SymResolverRecordElf(const char *path)
+int SymResolverUpdateModuleNoDwarf(int pid, const char *path, unsigned long start)
+{
+	return update(pid, path, start, false);
+}
+
+static int record_file(const char *path, bool need_lines)
 {
 	struct elf_file file;
 	int r;
 
 	kp_begin();
 	r = elf_file_read(path, &file);
+	if (r == SUCCESS && need_lines && !file.has_lines)
+		r = kp_fail(LIBSYM_ERR_DWARF_FORMAT_FAILED,
+			"%s has no source lines (section .debug_line): compile it with -g", path);
 	elf_file_done(&file);
 	return r;
 }
 
+int SymResolverRecordElf(const char *path)
+{
+	return record_file(path, false);
+}
+
 int SymResolverRecordDwarf(const char *path)
 {
-	int r = SymResolverRecordElf(path);
-
-	if (r != SUCCESS)
-		return r;
-	return kp_fail(LIBSYM_ERR_DWARF_FORMAT_FAILED,
-		"%s: source lines are not supported by this library", path);
+	return record_file(path, true);
 }
 
 /* The process of an address; NULL: the call has failed. Any process has the kernel's addresses. */
@@ -334,33 +363,62 @@ struct Symbol *SymResolverMapAddr(int pid, unsigned long ip)
 		kp_fail(LIBSYM_ERR_MAP_ADDR_MODULE_FAILED, "the process %d has no code at 0x%lx",
 			pid, ip);
 	else if (p)
-		symbol = symbol_at(p, ip, false);
+		symbol = symbol_at(p, ip);
 	pthread_mutex_unlock(&resolver.lock);
 	return symbol;
 }
 
+/* The functions at an address. Returns their number, at least 1. */
+static size_t functions_at(
+	struct process *p, uint64_t ip, bool caller, struct Symbol found[static KP_MOST_INLINED])
+{
+	struct kp_frame frame = frame_at(p, ip, caller);
+
+	if (p->lines)
+		return kp_symbols_fill(resolver.symbols, &frame, found);
+	kp_symbol_fill(resolver.symbols, &frame, found);
+	return 1;
+}
+
+static int add_symbols(struct result *result, const struct Symbol *found, size_t n)
+{
+	struct Symbol **symbols =
+		reallocarray(result->symbols, result->n + n, sizeof(struct Symbol *));
+
+	if (!symbols)
+		return -ENOMEM;
+	result->symbols = symbols;
+	for (size_t i = 0; i < n; i++) {
+		symbols[result->n] = copy_symbol(&found[i]);
+		if (!symbols[result->n])
+			return -ENOMEM;
+		result->n++;
+	}
+	return 0;
+}
+
+/* NULL: out of memory. */
 static struct result *new_result(struct process *p, const unsigned long *ips, size_t n)
 {
 	struct result *result = calloc(1, sizeof(*result));
+	struct Symbol found[KP_MOST_INLINED];
+	int r = result ? 0 : -ENOMEM;
 
-	if (!result)
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_symbols(result, found, functions_at(p, ips[i], i > 0, found));
+	if (r == 0)
+		result->stacks =
+			aligned_alloc(_Alignof(struct Stack), result->n * sizeof(*result->stacks));
+	if (r < 0 || !result->stacks) {
+		if (result)
+			free_result(result);
 		return NULL;
-	result->stacks = aligned_alloc(_Alignof(struct Stack), n * sizeof(*result->stacks));
-	result->symbols = calloc(n, sizeof(struct Symbol *));
-	for (size_t i = 0; result->stacks && result->symbols && i < n; i++) {
-		struct Symbol *symbol = symbol_at(p, ips[i], i > 0);
-
-		if (!symbol)
-			break;
-		result->symbols[result->n++] = symbol;
-		result->stacks[i] = (struct Stack){.symbol = symbol,
-			.next = i + 1 < n ? &result->stacks[i + 1] : NULL,
-			.prev = i > 0 ? &result->stacks[i - 1] : NULL};
 	}
-	if (result->n == n)
-		return result;
-	free_result(result);
-	return NULL;
+	for (size_t i = 0; i < result->n; i++)
+		result->stacks[i] = (struct Stack){.symbol = result->symbols[i],
+			.next = i + 1 < result->n ? &result->stacks[i + 1] : NULL,
+			.prev = i > 0 ? &result->stacks[i - 1] : NULL};
+	return result;
 }
 
 struct Stack *StackToHash(int pid, unsigned long *ips, int n)
@@ -399,7 +457,7 @@ void FreeModuleData(int pid)
 /* A process that has mapped the file at its own addresses resolves those. */
 struct Symbol *SymResolverMapCodeAddr(const char *path, unsigned long address)
 {
-	struct process own = {0};
+	struct process own = {.lines = true};
 	struct Symbol *symbol = NULL;
 	struct elf_file file;
 	uint64_t lowest = UINT64_MAX;
@@ -424,7 +482,7 @@ struct Symbol *SymResolverMapCodeAddr(const char *path, unsigned long address)
 			kp_fail(LIBSYM_ERR_MAP_CODE_FIND_ELF_FAILED, "%s has no code at 0x%lx",
 				path, address);
 		else
-			symbol = symbol_at(&own, address, false);
+			symbol = symbol_at(&own, address);
 	}
 	attar_address_space_free(own.space);
 	pthread_mutex_unlock(&resolver.lock);

@@ -21,7 +21,7 @@ struct Symbol {
 	char *module;                 /* path of the binary, "[kernel]" */
 	char *symbolName;             /* demangled; "UNKNOWN" without a name */
 	char *mangleName;             /* as in the symbol table */
-	char *fileName;               /* source file, see docs/kperf.md */
+	char *fileName;               /* source file; "Unknown", "[kernel]"; NULL: not asked for */
 	unsigned int lineNum;         /* line in it; 0: unknown */
 	unsigned long offset;         /* bytes from the start of the function */
 	unsigned long codeMapEndAddr; /* end of the function, as an address in its file */
@@ -32,7 +32,7 @@ struct Symbol {
 /* A call stack, innermost function first. */
 struct Stack {
 	struct Symbol *symbol;
-	struct Stack *next; /* the caller; NULL: the outermost function */
+	struct Stack *next; /* the caller, or where it is inlined; NULL: the outermost function */
 	struct Stack *prev;
 } __attribute__((aligned(64)));
 
@@ -60,7 +60,8 @@ void SymResolverDestroy(void);
 
 /*
  * These return SUCCESS or an error code, see Perror(). Nothing is read before an address is
- * resolved: they make the mappings of a process known, also for the time after it has ended.
+ * resolved: they make the mappings of a process known, also for the time after it has ended. After
+ * a function without NoDwarf in its name, symbols of the process have source lines.
  */
 int SymResolverRecordKernel(void);
 int SymResolverRecordModule(int pid);
@@ -74,17 +75,21 @@ int SymResolverIncrUpdateModuleNoDwarf(int pid);
 int SymResolverUpdateModule(int pid, const char *moduleName, unsigned long startAddr);
 int SymResolverUpdateModuleNoDwarf(int pid, const char *moduleName, unsigned long startAddr);
 
-/* Check that the symbols, or the source lines, of a file can be read. */
+/* Check that a file has symbols, or source lines of its own. */
 int SymResolverRecordElf(const char *fileName);
 int SymResolverRecordDwarf(const char *fileName);
 
 /*
- * The stack of nr addresses in process pid, innermost first. Valid until FreeModuleData(pid) or
- * SymResolverDestroy(). NULL: see Perror().
+ * The stack of nr addresses in process pid, innermost first; with source lines it also has the
+ * functions that are inlined there. Valid until FreeModuleData(pid) or SymResolverDestroy(). NULL:
+ * see Perror().
  */
 struct Stack *StackToHash(int pid, unsigned long *stack, int nr);
 
-/* The symbol at an address of a process. Free it with FreeSymbolPtr(). NULL: see Perror(). */
+/*
+ * The function that has the code at an address of a process. Free it with FreeSymbolPtr(). NULL:
+ * see Perror().
+ */
 struct Symbol *SymResolverMapAddr(int pid, unsigned long addr);
 
 /* The symbol at an address in a file. Free it with FreeSymbolPtr(). NULL: see Perror(). */

@@ -10,7 +10,7 @@
 
 #include "attar/format.h"
 #include "error.h"
-#include "task.h"
+#include "trace.h"
 
 enum {
 	BUCKETS = 1024,
@@ -71,10 +71,9 @@ struct call {
 };
 
 struct syscalls {
+	struct kp_rows rows; /* struct PmuTraceData */
 	struct call *buckets[BUCKETS];
 	const struct attar_field *enter_id, *exit_id;
-	struct PmuTraceData *rows; /* of the read in progress */
-	size_t n, room;
 };
 
 static void free_syscalls(void *own)
@@ -86,7 +85,7 @@ static void free_syscalls(void *own)
 			next = call->next;
 			free(call);
 		}
-	free(s->rows);
+	free(s->rows.array);
 	free(s);
 }
 
@@ -109,21 +108,12 @@ static struct call *call_of(struct syscalls *s, int tid)
 static int add_row(struct syscalls *s, const struct call *call, const struct attar_event *event,
 	struct kp_list *memory)
 {
-	size_t size = strlen(event->thread->comm) + 1;
-	char *comm = kp_list_alloc(memory, size);
+	struct PmuTraceData *row = kp_rows_add(&s->rows);
+	const char *comm = kp_rows_comm(memory, event);
 
-	if (s->n == s->room) {
-		size_t room = s->room ? s->room * 2 : 64;
-		struct PmuTraceData *rows = reallocarray(s->rows, room, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		s->rows = rows;
-		s->room = room;
-	}
-	if (!comm)
+	if (!row || !comm)
 		return -ENOMEM;
-	s->rows[s->n++] = (struct PmuTraceData){
+	*row = (struct PmuTraceData){
 		.funcs = call->number < N_NAMES && names[call->number] ? names[call->number]
 								       : "unknown",
 		.startTs = (int64_t)call->start,
@@ -131,13 +121,14 @@ static int add_row(struct syscalls *s, const struct call *call, const struct att
 		.pid = event->thread->process->pid,
 		.tid = event->thread->tid,
 		.cpu = (int)event->cpu,
-		.comm = memcpy(comm, event->thread->comm, size),
+		.comm = comm,
 	};
 	return 0;
 }
 
-static int add_event(struct syscalls *s, const struct attar_event *event, struct kp_list *memory)
+static int add_event(void *ctx, const struct attar_event *event, struct kp_list *memory)
 {
+	struct syscalls *s = ctx;
 	const struct attar_sample *sample = &event->record->sample;
 	bool is_enter = event->counter == 0;
 	struct call *call = call_of(s, event->thread->tid);
@@ -207,8 +198,9 @@ static int set_filter(struct kp_task *task, const struct PmuTraceAttr *attr)
 	return r < 0 ? kp_fail_errno(r, LIBPERF_ERR_INVALID_SYSCALL_FUN) : SUCCESS;
 }
 
-static int open_trace(struct kp_task *task, const struct PmuTraceAttr *trace)
+static int open_trace(struct kp_task *task, const void *of_kind)
 {
+	const struct PmuTraceAttr *trace = of_kind;
 	static char enter[] = "raw_syscalls:sys_enter", leave[] = "raw_syscalls:sys_exit";
 	char *events[] = {enter, leave};
 	const struct PmuAttr attr = {.evtList = events,
@@ -224,6 +216,7 @@ static int open_trace(struct kp_task *task, const struct PmuTraceAttr *trace)
 	task->free_own = s ? free_syscalls : NULL;
 	if (r != SUCCESS)
 		return r;
+	s->rows.row_size = sizeof(struct PmuTraceData);
 	pthread_mutex_lock(&task->origin->lock);
 	r = kp_open_events(task, &attr);
 	pthread_mutex_unlock(&task->origin->lock);
@@ -241,9 +234,6 @@ static int open_trace(struct kp_task *task, const struct PmuTraceAttr *trace)
 int PmuTraceOpen(enum PmuTraceType type, struct PmuTraceAttr *attr)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
-	struct kp_origin *origin;
-	struct kp_task *task;
-	int pd = -1;
 
 	kp_begin();
 	if (type != TRACE_SYS_CALL)
@@ -259,16 +249,7 @@ int PmuTraceOpen(enum PmuTraceType type, struct PmuTraceAttr *attr)
 		    .cpuList = attr->cpuList,
 		    .numCpu = attr->numCpu}) != SUCCESS)
 		return -1;
-	origin = kp_origin_new(&opts);
-	task = origin ? kp_task_new(KP_KIND_SYSCALL, SAMPLING, origin) : NULL;
-	kp_origin_unref(origin);
-	if (!task)
-		return kp_error(COMMON_ERR_NOMEM, "out of memory");
-	if (open_trace(task, attr) == SUCCESS)
-		pd = kp_task_add(task);
-	if (pd < 0)
-		kp_task_put(task);
-	return pd;
+	return kp_trace_open(KP_KIND_SYSCALL, &opts, open_trace, attr);
 }
 
 int PmuTraceEnable(int pd)
@@ -281,37 +262,14 @@ int PmuTraceDisable(int pd)
 	return kp_task_call(pd, KP_KIND_SYSCALL, kp_task_disable);
 }
 
-static int add_sample(void *ctx, const struct attar_event *event, struct kp_list *memory)
-{
-	return add_event(ctx, event, memory);
-}
-
 int PmuTraceRead(int pd, struct PmuTraceData **data)
 {
-	struct kp_list *memory = NULL;
-	struct kp_task *task;
-	struct syscalls *s;
-	int n = -1;
+	int n;
 
 	kp_begin();
 	if (!data)
 		return kp_error(LIBPERF_ERR_NULL_POINTER, "PmuTraceRead(): pmuTraceData is NULL");
-	*data = NULL;
-	task = kp_task_get(pd, KP_KIND_SYSCALL);
-	if (!task)
-		return -1;
-	s = task->own;
-	pthread_mutex_lock(&task->lock);
-	if (kp_sample_each(task, add_sample, s, &memory) == SUCCESS) {
-		n = (int)s->n;
-		*data = kp_list_publish_as(memory, s->n > 0 ? s->rows : NULL);
-		if (s->n > 0)
-			s->rows = NULL;
-	}
-	s->n = 0;
-	s->room = s->rows ? s->room : 0;
-	pthread_mutex_unlock(&task->lock);
-	kp_task_put(task);
+	*data = kp_trace_read(pd, KP_KIND_SYSCALL, add_event, &n);
 	return n;
 }
 
@@ -323,6 +281,5 @@ void PmuTraceClose(int pd)
 
 void PmuTraceDataFree(struct PmuTraceData *data)
 {
-	kp_begin();
 	kp_list_release(data, "PmuTraceDataFree");
 }

@@ -64,7 +64,7 @@ struct kp_task {
 	size_t n_threads;
 	const char **cgroups; /* names */
 	size_t n_cgroups;
-	bool has_pids, by_exec, self_read, started, lines_asked;
+	bool has_pids, by_exec, self_read, started;
 	struct kp_forks *forks; /* of includeNewFork; NULL: none */
 
 	/* of SAMPLING */

@@ -52,7 +52,6 @@ int PmuGetDevMetric(struct PmuData *pmuData, unsigned len, struct PmuDeviceAttr 
 
 void DevDataFree(struct PmuDeviceData *data)
 {
-	kp_begin();
 }
 
 int PmuOpenWithHWMetric(struct PmuHwMetricAttr *attr)

@@ -7,15 +7,14 @@
 
 #include "elf_file.h"
 #include "error.h"
-#include "task.h"
+#include "trace.h"
 
 enum { MOST_FUNCTIONS = 1 << 12 };
 
 struct utrace {
+	struct kp_rows rows; /* struct UTraceData */
 	size_t n_functions;
 	const char **modules, **functions; /* of the origin */
-	struct UTraceData *rows;           /* of the read in progress */
-	size_t n, room;
 };
 
 static void free_utrace(void *own)
@@ -24,7 +23,7 @@ static void free_utrace(void *own)
 
 	free(u->modules);
 	free(u->functions);
-	free(u->rows);
+	free(u->rows.array);
 	free(u);
 }
 
@@ -32,23 +31,14 @@ static void free_utrace(void *own)
 static int add_event(void *ctx, const struct attar_event *event, struct kp_list *memory)
 {
 	struct utrace *u = ctx;
-	size_t size = strlen(event->thread->comm) + 1;
-	char *comm = kp_list_alloc(memory, size);
+	struct UTraceData *row = kp_rows_add(&u->rows);
+	const char *comm = kp_rows_comm(memory, event);
 
-	if (u->n == u->room) {
-		size_t room = u->room ? u->room * 2 : 64;
-		struct UTraceData *rows = reallocarray(u->rows, room, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		u->rows = rows;
-		u->room = room;
-	}
-	if (!comm)
+	if (!row || !comm)
 		return -ENOMEM;
-	u->rows[u->n++] = (struct UTraceData){
+	*row = (struct UTraceData){
 		.addr = event->record->sample.ip,
-		.comm = memcpy(comm, event->thread->comm, size),
+		.comm = comm,
 		.tid = event->thread->tid,
 		.cpu = (int)event->cpu,
 		.timestamp = (int64_t)event->time,
@@ -138,8 +128,9 @@ static int open_names(
 	return r;
 }
 
-static int open_trace(struct kp_task *task, const struct UTraceAttr *attr)
+static int open_trace(struct kp_task *task, const void *of_kind)
 {
+	const struct UTraceAttr *attr = of_kind;
 	char **names = calloc(attr->numSym * 2, sizeof(*names));
 	struct utrace *u = calloc(1, sizeof(*u));
 	size_t n_names = 0;
@@ -148,6 +139,7 @@ static int open_trace(struct kp_task *task, const struct UTraceAttr *attr)
 	task->own = u;
 	task->free_own = u ? free_utrace : NULL;
 	if (u) {
+		u->rows.row_size = sizeof(struct UTraceData);
 		u->modules = calloc(attr->numSym, sizeof(*u->modules));
 		u->functions = calloc(attr->numSym, sizeof(*u->functions));
 	}
@@ -168,27 +160,13 @@ static int open_trace(struct kp_task *task, const struct UTraceAttr *attr)
 int UTraceOpen(struct UTraceAttr *attr)
 {
 	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true, .inherited = true};
-	struct kp_origin *origin;
-	struct kp_task *task;
-	int pd = -1;
 
 	kp_begin();
 	if (!attr)
 		return kp_error(LIBPERF_ERR_NULL_POINTER, "UTraceOpen(): attr is NULL");
 	if (check_attr(attr) != SUCCESS)
 		return -1;
-	origin = kp_origin_new(&opts);
-	task = origin ? kp_task_new(KP_KIND_UTRACE, SAMPLING, origin) : NULL;
-	kp_origin_unref(origin);
-	if (!task)
-		return kp_error(COMMON_ERR_NOMEM, "out of memory");
-	if (open_trace(task, attr) == SUCCESS)
-		pd = kp_task_add(task);
-	if (pd < 0)
-		kp_task_put(task);
-	else
-		kp_succeed();
-	return pd;
+	return kp_trace_open(KP_KIND_UTRACE, &opts, open_trace, attr);
 }
 
 int UTraceEnable(int pd)
@@ -203,36 +181,17 @@ int UTraceDisable(int pd)
 
 int UTraceRead(int pd, struct UTraceData **data)
 {
-	struct kp_list *memory = NULL;
-	struct kp_task *task;
-	struct utrace *u;
-	int n = -1;
+	int n;
 
 	kp_begin();
 	if (!data)
 		return kp_error(LIBPERF_ERR_NULL_POINTER, "UTraceRead(): traceData is NULL");
-	*data = NULL;
-	task = kp_task_get(pd, KP_KIND_UTRACE);
-	if (!task)
-		return -1;
-	u = task->own;
-	pthread_mutex_lock(&task->lock);
-	if (kp_sample_each(task, add_event, u, &memory) == SUCCESS) {
-		n = (int)u->n;
-		*data = kp_list_publish_as(memory, u->n > 0 ? u->rows : NULL);
-		if (u->n > 0)
-			u->rows = NULL;
-	}
-	u->n = 0;
-	u->room = u->rows ? u->room : 0;
-	pthread_mutex_unlock(&task->lock);
-	kp_task_put(task);
+	*data = kp_trace_read(pd, KP_KIND_UTRACE, add_event, &n);
 	return n;
 }
 
 void UTraceDataFree(struct UTraceData *data)
 {
-	kp_begin();
 	kp_list_release(data, "UTraceDataFree");
 }
 

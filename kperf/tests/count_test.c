@@ -513,6 +513,63 @@ static void counts_the_calling_thread(void **state)
 	PmuClose(pd);
 }
 
+/* enableBpf counts the same, with a warning. */
+static void without_bpf_programs(void **state)
+{
+	struct PmuData *data;
+	struct test_attr test;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	test.attr.enableBpf = 1;
+	pd = PmuOpen(COUNTING, &test.attr);
+	assert_true(pd > 0);
+	assert_int_equal(GetWarn(), LIBPERF_WARN_REPLACED);
+	PmuEnable(pd);
+	test_fault(1000);
+	PmuDisable(pd);
+	assert_int_equal(PmuRead(pd, &data), 1);
+	test_faults_are(data->count, 1000);
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+/* CPU time of the process's threads but the first, in ticks. */
+static unsigned long time_of_others(void)
+{
+	struct ProcData *data;
+	unsigned long ticks = 0;
+	unsigned n;
+
+	assert_int_equal(ProcDataRead(getpid(), &data, &n), SUCCESS);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned at = 0;
+			data[i].source == PROC_PID_TASK_STAT && at < data[i].numEntries; at++)
+			if (data[i].pidTaskStat[at].pid != getpid())
+				ticks += data[i].pidTaskStat[at].utime +
+					 data[i].pidTaskStat[at].stime;
+	ProcDataFree(data, n);
+	return ticks;
+}
+
+/* The thread of includeNewFork waits: it uses no CPU time while nothing is created. */
+static void the_waiting_thread_waits(void **state)
+{
+	struct test_attr test;
+	unsigned long before;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	test.attr.includeNewFork = 1;
+	pd = PmuOpen(COUNTING, &test.attr);
+	assert_true(pd > 0);
+	PmuEnable(pd);
+	before = time_of_others();
+	test_burn(300); /* 30 ticks */
+	assert_in_range(time_of_others(), before, before + 2);
+	PmuClose(pd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -529,6 +586,8 @@ int main(void)
 		cmocka_unit_test(counts_from_the_exec_on),
 		cmocka_unit_test(counts_a_control_group),
 		cmocka_unit_test(counts_the_calling_thread),
+		cmocka_unit_test(without_bpf_programs),
+		cmocka_unit_test(the_waiting_thread_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

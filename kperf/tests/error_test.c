@@ -2,6 +2,7 @@
 /* Errors: each code that can be reached, with its sentence. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "kperf_test.h"
@@ -162,6 +163,89 @@ static void without_permission(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* Runs check() as nobody in another process; it returns true if all is as expected. */
+static void as_nobody(bool (*check)(void))
+{
+	pid_t child;
+	int status;
+
+	test_need_root();
+	child = fork();
+	if (child == 0)
+		_exit(setuid(65534) != 0 || !check());
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static bool open_fails_with(struct test_attr *test, int code)
+{
+	int pd = PmuOpen(COUNTING, &test->attr);
+
+	if (pd != -1 || Perrorno() != code)
+		print_message("pd %d, %d: %s\n", pd, Perrorno(), Perror());
+	return pd == -1 && Perrorno() == code && strlen(Perror()) > 10;
+}
+
+/* A process of another user exists: what is missing is the permission. */
+static bool a_foreign_process_exists(void)
+{
+	struct test_attr test;
+
+	test_attr(&test, "page-faults");
+	test.pids[0] = 1;
+	return open_fails_with(&test, LIBPERF_ERR_NO_PERMISSION);
+}
+
+static void processes_of_others(void **state)
+{
+	as_nobody(a_foreign_process_exists);
+}
+
+static bool no_thread_is_possible(void)
+{
+	const struct rlimit none = {0};
+	struct test_attr test;
+
+	setrlimit(RLIMIT_NPROC, &none);
+	test_attr(&test, "page-faults:u");
+	test.attr.includeNewFork = 1;
+	return open_fails_with(&test, LIBPERF_ERR_FAIL_LISTEN_PROC);
+}
+
+static void without_threads(void **state)
+{
+	as_nobody(no_thread_is_possible);
+}
+
+static bool no_probe_is_possible(void)
+{
+	struct SymbolSource source = {"/proc/self/exe", "test_getppid"};
+	struct UTraceAttr attr = {.symSrc = &source, .numSym = 1};
+	char path[512] = "";
+
+	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		return false;
+	source.moduleName = path;
+	return UTraceOpen(&attr) == -1 && strlen(Perror()) > 10 &&
+	       (Perrorno() == LIBPERF_ERR_UTRACE_PROBE_REGISTER_FAILED ||
+		       Perrorno() == LIBPERF_ERR_NO_PERMISSION);
+}
+
+static void without_probes(void **state)
+{
+	as_nobody(no_probe_is_possible);
+}
+
+static void mappings_outside_of_memory(void **state)
+{
+	char path[512] = "";
+
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	assert_int_equal(SymResolverUpdateModule(getpid(), path, -16UL), LIBSYM_ERR_FILE_INVALID);
+	test_error_is(LIBSYM_ERR_FILE_INVALID);
+	SymResolverDestroy();
+}
+
 static void descriptors_of_no_task(void **state)
 {
 	struct PmuData *data = (struct PmuData *)1;
@@ -217,8 +301,9 @@ static void data_of_nobody(void **state)
 	struct PmuData mine = {0}, *list = NULL;
 	char path[] = "/no/such/folder/file";
 
-	PmuDataFree(NULL);
-	assert_int_equal(Perrorno(), SUCCESS);
+	PmuEnable(-1);
+	PmuDataFree(NULL); /* keeps the error, as free(3) does */
+	test_error_is(LIBPERF_ERR_INVALID_PD);
 	PmuDataFree(&mine);
 	test_error_is(LIBPERF_ERR_INVALID_PMU_DATA);
 	assert_int_equal(PmuAppendData(NULL, &list), -1);
@@ -358,6 +443,10 @@ int main(void)
 		cmocka_unit_test(attributes_of_blocked_samples),
 		cmocka_unit_test(attributes_of_spe),
 		cmocka_unit_test(without_permission),
+		cmocka_unit_test(processes_of_others),
+		cmocka_unit_test(without_threads),
+		cmocka_unit_test(without_probes),
+		cmocka_unit_test(mappings_outside_of_memory),
 		cmocka_unit_test(descriptors_of_no_task),
 		cmocka_unit_test(a_number_of_tasks_is_the_most),
 		cmocka_unit_test(data_of_nobody),

@@ -2,6 +2,7 @@
 /* Sampling: samples of known events. */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -398,7 +399,85 @@ static void a_collection_reads_while_it_waits(void **state)
 	PmuClose(pd);
 }
 
-/* The caller's process stays as it is: limits, handlers, descriptors of children, attributes. */
+static void handlers_of(const int *signals, size_t n, struct sigaction *ret)
+{
+	for (size_t i = 0; i < n; i++)
+		sigaction(signals[i], NULL, &ret[i]);
+}
+
+/* Signal handlers stay those of the host, also while files are read for names and lines. */
+static void handlers_are_unchanged(void **state)
+{
+	const int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGIO, SIGCHLD};
+	struct sigaction before[5], after[5];
+	struct Symbol *symbol;
+	struct PmuData *data;
+	struct test_attr test;
+	int pd;
+
+	handlers_of(signals, 5, before);
+	test_attr(&test, "cpu-clock");
+	test.attr.symbolMode = RESOLVE_ELF_DWARF;
+	pd = opened(&test);
+	PmuEnable(pd);
+	test_burn(20);
+	assert_true(PmuRead(pd, &data) > 0);
+	assert_int_equal(SymResolverRecordModule(getpid()), SUCCESS);
+	symbol = SymResolverMapAddr(getpid(), (unsigned long)test_burn);
+	handlers_of(signals, 5, after);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(before[i].sa_handler == after[i].sa_handler);
+	FreeSymbolPtr(symbol);
+	SymResolverDestroy();
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+/* blockedSample chooses the events itself: those are not written into the caller's attributes. */
+static void attributes_of_blocked_samples_are_unchanged(void **state)
+{
+	struct test_attr test, copy;
+	int pd;
+
+	test_attr(&test, NULL);
+	test.attr.evtList = NULL;
+	test.attr.numEvt = 0;
+	test.attr.blockedSample = 1;
+	copy = test;
+	pd = opened(&test);
+	assert_memory_equal(&test, &copy, sizeof(test));
+	PmuClose(pd);
+}
+
+/* A location of a field that is outside its record is an error, and nothing is copied. */
+static void a_damaged_record(void **state)
+{
+	const uint32_t outside = 0x00100fff;
+	char name[32] = "untouched";
+	struct SampleRawField *field;
+	struct PmuData *data;
+	struct test_attr test;
+	int pd;
+
+	test_need_root();
+	test_attr(&test, "sched:sched_process_exec");
+	pd = opened(&test);
+	PmuEnable(pd);
+	assert_int_equal(system("/bin/true"), 0);
+	PmuDisable(pd);
+	assert_true(PmuRead(pd, &data) > 0);
+	field = PmuGetFieldExp(data[0].rawData, "filename");
+	assert_int_equal(field->size, sizeof(outside));
+	memcpy(data[0].rawData->data + field->offset, &outside, sizeof(outside));
+	assert_int_equal(PmuGetField(data[0].rawData, "filename", name, sizeof(name)),
+		LIBPERF_ERR_BUFFER_CORRUPTED);
+	test_error_is(LIBPERF_ERR_BUFFER_CORRUPTED);
+	assert_string_equal(name, "untouched");
+	PmuDataFree(data);
+	PmuClose(pd);
+}
+
+/* The caller's process stays as it is: limits, descriptors of children, attributes. */
 static void the_host_is_unchanged(void **state)
 {
 	struct rlimit before, after;
@@ -445,6 +524,9 @@ int main(void)
 		cmocka_unit_test(per_thread),
 		cmocka_unit_test(a_collection_reads_while_it_waits),
 		cmocka_unit_test(the_host_is_unchanged),
+		cmocka_unit_test(handlers_are_unchanged),
+		cmocka_unit_test(attributes_of_blocked_samples_are_unchanged),
+		cmocka_unit_test(a_damaged_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
