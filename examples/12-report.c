@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	for (const struct attar_sink *const *sink = attar_sinks(); *sink && r == 0; sink++) {
 		struct attar_renderer *renderer;
 
-		if (!(*sink)->for_terminal && !(*sink)->is_complete)
+		if ((*sink)->is_binary || (!(*sink)->for_terminal && !(*sink)->is_complete))
 			continue;
 		r = attar_renderer_new((*sink)->name, stdout, &opts, &renderer);
 		if (r == 0)

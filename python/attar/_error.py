@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Exceptions, and their suggestions."""
+import difflib
+
+
+class Error(Exception):
+    """A failure that libattar reports: str() says what failed, why, and how to fix it.
+
+    text    the sentence, without the lines that follow it
+    detail  the following lines, such as the event string with a caret; '' for none
+    errno   the positive number of errno.h
+    """
+
+    def __init__(self, message, errno=0):
+        super().__init__(message)
+        self.text, _, self.detail = message.partition('\n')
+        self.errno = abs(errno)
+
+    def __reduce__(self):
+        return type(self), (self.args[0], self.errno)
+
+
+def nearest(word, names):
+    """Return ": did you mean '...'?" or ''."""
+    near = difflib.get_close_matches(word, list(names), 1, 0.6)
+    return f": did you mean '{near[0]}'?" if near else ''
+
+
+def no_field(event, fields, name):
+    """Raise the error for a missing attribute of an event."""
+    hint = nearest(name, fields) or (
+        f": its fields are {', '.join(f for f in fields if not f.startswith('common_'))}"
+        if fields else ': it has none; those of the sample begin with _, such as _time')
+    raise AttributeError(f"{event} has no field '{name}'{hint}")

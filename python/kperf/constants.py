@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""The enumerations of pmu.h."""
+from enum import IntEnum, IntFlag
+
+
+class PmuTaskType(IntEnum):
+    COUNTING = 0
+    SAMPLING = 1
+    SPE_SAMPLING = 2
+    MAX_TASK_TYPE = 3
+
+
+class PmuEventType(IntEnum):
+    CORE_EVENT = 0
+    UNCORE_EVENT = 1
+    TRACE_EVENT = 2
+    ALL_EVENT = 3
+
+
+class PmuTraceType(IntEnum):
+    TRACE_SYS_CALL = 0
+
+
+class SymbolMode(IntEnum):
+    NO_SYMBOL_RESOLVE = 0
+    RESOLVE_ELF = 1
+    RESOLVE_ELF_DWARF = 2
+    RESOLVE_DELAY_ELF = 3
+    RESOLVE_DELAY_DWARF = 4
+
+
+class SpeFilter(IntFlag):
+    SPE_FILTER_NONE = 0
+    TS_ENABLE = 1 << 0
+    PA_ENABLE = 1 << 1
+    PCT_ENABLE = 1 << 2
+    JITTER = 1 << 16
+    BRANCH_FILTER = 1 << 32
+    LOAD_FILTER = 1 << 33
+    STORE_FILTER = 1 << 34
+    SPE_DATA_ALL = (TS_ENABLE | PA_ENABLE | PCT_ENABLE | JITTER | BRANCH_FILTER | LOAD_FILTER |
+                    STORE_FILTER)
+
+
+class SpeEventFilter(IntFlag):
+    SPE_EVENT_NONE = 0
+    SPE_EVENT_RETIRED = 0x2
+    SPE_EVENT_L1DMISS = 0x8
+    SPE_EVENT_TLB_WALK = 0x20
+    SPE_EVENT_MISPREDICTED = 0x80
+
+
+class SpeEvent(IntFlag):
+    SPE_EV_EXCEPT = 1 << 0
+    SPE_EV_RETIRED = 1 << 1
+    SPE_EV_L1D_ACCESS = 1 << 2
+    SPE_EV_L1D_REFILL = 1 << 3
+    SPE_EV_TLB_ACCESS = 1 << 4
+    SPE_EV_TLB_WALK = 1 << 5
+    SPE_EV_NOT_TAKEN = 1 << 6
+    SPE_EV_MISPRED = 1 << 7
+    SPE_EV_LLC_ACCESS = 1 << 8
+    SPE_EV_LLC_MISS = 1 << 9
+    SPE_EV_REMOTE_ACCESS = 1 << 10
+    SPE_EV_ALIGNMENT = 1 << 11
+    SPE_EV_PARTIAL_PRED = 1 << 17
+    SPE_EV_EMPTY_PRED = 1 << 18
+
+
+class BranchSampleFilter(IntFlag):
+    KPERF_NO_BRANCH_SAMPLE = 0
+    KPERF_SAMPLE_BRANCH_USER = 1 << 0
+    KPERF_SAMPLE_BRANCH_KERNEL = 1 << 1
+    KPERF_SAMPLE_BRANCH_HV = 1 << 2
+    KPERF_SAMPLE_BRANCH_ANY = 1 << 3
+    KPERF_SAMPLE_BRANCH_ANY_CALL = 1 << 4
+    KPERF_SAMPLE_BRANCH_ANY_RETURN = 1 << 5
+    KPERF_SAMPLE_BRANCH_IND_CALL = 1 << 6
+    KPERF_SAMPLE_BRANCH_ABORT_TX = 1 << 7
+    KPERF_SAMPLE_BRANCH_IN_TX = 1 << 8
+    KPERF_SAMPLE_BRANCH_NO_TX = 1 << 9
+    KPERF_SAMPLE_BRANCH_COND = 1 << 10
+    KPERF_SAMPLE_BRANCH_CALL_STACK = 1 << 11
+    KPERF_SAMPLE_BRANCH_IND_JUMP = 1 << 12
+    KPERF_SAMPLE_BRANCH_CALL = 1 << 13
+    KPERF_SAMPLE_BRANCH_NO_FLAGES = 1 << 14
+    KPERF_SAMPLE_BRANCH_NO_CYCLES = 1 << 15
+    KPERF_SAMPLE_BRANCH_TYPE_SAVE = 1 << 16
+
+
+class PmuDeviceMetric(IntEnum):
+    PMU_DDR_READ_BW = 0
+    PMU_DDR_WRITE_BW = 1
+    PMU_L3_TRAFFIC = 2
+    PMU_L3_MISS = 3
+    PMU_L3_REF = 4
+    PMU_L3_LAT = 5
+    PMU_PCIE_RX_MRD_BW = 6
+    PMU_PCIE_RX_MWR_BW = 7
+    PMU_PCIE_TX_MRD_BW = 8
+    PMU_PCIE_TX_MWR_BW = 9
+    PMU_PCIE_RX_MRD_LAT = 10
+    PMU_PCIE_RX_MWR_LAT = 11
+    PMU_PCIE_TX_MRD_LAT = 12
+    PMU_SMMU_TRAN = 13
+    PMU_HHA_CROSS_NUMA = 14
+    PMU_HHA_CROSS_SOCKET = 15
+
+
+class PmuBdfType(IntEnum):
+    PMU_BDF_TYPE_PCIE = 0
+    PMU_BDF_TYPE_SMMU = 1
+
+
+class PmuMetricMode(IntEnum):
+    PMU_METRIC_INVALID = 0
+    PMU_METRIC_CORE = 1
+    PMU_METRIC_NUMA = 2
+    PMU_METRIC_CLUSTER = 3
+    PMU_METRIC_BDF = 4
+    PMU_METRIC_CHANNEL = 5
+
+
+class PmuHwMetric(IntFlag):
+    PMU_HWM_CPI = 1 << 0
+    PMU_HWM_CACHE_MISS = 1 << 1
+    PMU_HWM_L3_CACHE_MISS = 1 << 2
+    PMU_HWM_L2D_CACHE_MISS = 1 << 3
+    PMU_HWM_L1D_CACHE_MISS = 1 << 4
+    PMU_HWM_L1I_CACHE_MISS = 1 << 5
+    PMU_HWM_DTLB_MISS = 1 << 6
+    PMU_HWM_ITLD_MISS = 1 << 7
+    PMU_HWM_BRACH_MISS = 1 << 8

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* The name and fields of an event, copied so that events remain readable after their run. */
+#include "native.h"
+
+#include <stdlib.h>
+
+PyTypeObject *kind_type;
+
+/* ---- values ---- */
+
+static PyObject *number_value(const struct kind_field *f, const struct row *row)
+{
+	const struct attar_field *field = &f->field;
+
+	if (f->form == FORM_SIGNED)
+		return PyLong_FromLongLong(attar_field_i64(field, row_raw(row), row->raw_size));
+	return PyLong_FromUnsignedLongLong(attar_field_u64(field, row_raw(row), row->raw_size));
+}
+
+static PyObject *element_value(const struct kind_field *f, const struct row *row, size_t i)
+{
+	const struct attar_field *field = &f->field;
+	const void *raw = row_raw(row);
+
+	if (f->number.is_float)
+		return PyFloat_FromDouble(attar_field_double_at(field, raw, row->raw_size, i));
+	if (f->number.is_signed)
+		return PyLong_FromLongLong(attar_field_i64_at(field, raw, row->raw_size, i));
+	return PyLong_FromUnsignedLongLong(attar_field_u64_at(field, raw, row->raw_size, i));
+}
+
+static PyObject *list_value(const struct kind_field *f, const struct row *row)
+{
+	size_t n = attar_field_count(&f->field, row_raw(row), row->raw_size);
+	PyObject *list = PyList_New((Py_ssize_t)n);
+
+	for (size_t i = 0; list && i < n; i++) {
+		PyObject *value = element_value(f, row, i);
+
+		if (!value || PyList_SetItem(list, (Py_ssize_t)i, value) < 0) {
+			Py_DECREF(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+PyObject *kind_value(const struct kind *kind, size_t i, const struct row *row)
+{
+	const struct kind_field *f = &kind->fields[i];
+	const void *raw = row_raw(row);
+	const char *bytes;
+	size_t n;
+
+	switch (f->form) {
+	case FORM_UNSIGNED:
+	case FORM_SIGNED:
+		return number_value(f, row);
+	case FORM_FLOAT:
+		return PyFloat_FromDouble(attar_field_double(&f->field, raw, row->raw_size));
+	case FORM_TEXT:
+		bytes = attar_field_string(&f->field, raw, row->raw_size, &n);
+		return native_text(bytes ? bytes : "", n);
+	case FORM_LIST:
+		return list_value(f, row);
+	case FORM_BYTES:
+		break;
+	}
+	bytes = attar_field_bytes(&f->field, raw, row->raw_size, &n);
+	return PyBytes_FromStringAndSize(bytes ? bytes : "", (Py_ssize_t)n);
+}
+
+/* ---- fields ---- */
+
+static enum field_form form_of(struct kind_field *f)
+{
+	bool is_number = attar_field_number_type(&f->field, &f->number);
+
+	if (f->field.kind == ATTAR_FIELD_STRING)
+		return FORM_TEXT;
+	if (!is_number)
+		return FORM_BYTES;
+	if (f->number.is_array)
+		return FORM_LIST;
+	if (f->number.is_float)
+		return FORM_FLOAT;
+	return f->field.is_signed ? FORM_SIGNED : FORM_UNSIGNED;
+}
+
+static int copy_field(struct kind *kind, size_t i, const struct attar_field *from)
+{
+	struct kind_field *f = &kind->fields[i];
+	PyObject *number;
+	int r;
+
+	f->field = *from;
+	f->field.name = strdup(from->name);
+	f->field.type = strdup(from->type);
+	kind->n_fields = i + 1;
+	if (!f->field.name || !f->field.type)
+		return PyErr_NoMemory(), -1;
+	f->form = form_of(f);
+	number = PyLong_FromSize_t(i);
+	r = number ? PyDict_SetItemString(kind->index, from->name, number) : -1;
+	Py_XDECREF(number);
+	return r;
+}
+
+static int copy_fields(struct kind *kind, const struct attar_format *format)
+{
+	kind->fields = calloc(format->n_fields + 1, sizeof(*kind->fields));
+	if (!kind->fields)
+		return PyErr_NoMemory(), -1;
+	for (size_t i = 0; i < format->n_fields; i++)
+		if (copy_field(kind, i, &format->fields[i]) < 0)
+			return -1;
+	return 0;
+}
+
+static PyObject *new_kind(uint32_t number, const char *name, const struct attar_format *format)
+{
+	struct kind *kind = PyObject_New(struct kind, kind_type);
+
+	if (!kind)
+		return NULL;
+	kind->number = number;
+	kind->n_fields = 0;
+	kind->fields = NULL;
+	kind->name = native_string(name);
+	kind->index = PyDict_New();
+	if (!kind->name || !kind->index || (format && copy_fields(kind, format) < 0)) {
+		Py_DECREF(kind);
+		return NULL;
+	}
+	return (PyObject *)kind;
+}
+
+PyObject *kind_new(const struct attar_run *run, uint32_t source)
+{
+	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
+
+	return new_kind(source, spec ? spec->name : attar_run_source_name(run, source),
+		spec ? spec->format : NULL);
+}
+
+static PyObject *kinds_of_list(const struct attar_event_list *events)
+{
+	PyObject *list = PyList_New((Py_ssize_t)events->n);
+
+	for (size_t i = 0; list && i < events->n; i++) {
+		PyObject *kind = new_kind((uint32_t)i, events->at[i].name, events->at[i].format);
+
+		if (!kind || PyList_SetItem(list, (Py_ssize_t)i, kind) < 0)
+			Py_CLEAR(list);
+	}
+	return list;
+}
+
+PyObject *kinds_by_name(PyObject *module, PyObject *args)
+{
+	struct attar_catalog_opts opts = {.size = sizeof(opts), .mount = true};
+	struct attar_event_list *events = NULL;
+	struct attar_catalog *catalog = NULL;
+	const char *names;
+	PyObject *list;
+	int r;
+
+	if (!PyArg_ParseTuple(args, "y", &names))
+		return NULL;
+	r = attar_catalog_new(&opts, &catalog);
+	if (r == 0)
+		r = attar_event_list_parse(catalog, names, &events);
+	list = r < 0 ? native_raise(r) : kinds_of_list(events);
+	attar_event_list_free(events);
+	attar_catalog_free(catalog);
+	return list;
+}
+
+static void kind_free(struct kind *kind)
+{
+	PyTypeObject *type = Py_TYPE(kind);
+
+	for (size_t i = 0; i < kind->n_fields; i++) {
+		free((char *)kind->fields[i].field.name);
+		free((char *)kind->fields[i].field.type);
+	}
+	free(kind->fields);
+	Py_XDECREF(kind->name);
+	Py_XDECREF(kind->index);
+	PyObject_Free(kind);
+	Py_DECREF(type);
+}
+
+/* ---- what Python sees ---- */
+
+static PyObject *get_name(struct kind *kind, void *unused)
+{
+	Py_INCREF(kind->name);
+	return kind->name;
+}
+
+static PyObject *get_index(struct kind *kind, void *unused)
+{
+	return PyDictProxy_New(kind->index);
+}
+
+/* (name, type, offset, size, place, form, number's size, signed, float, common) of each field. */
+static PyObject *get_fields(struct kind *kind, void *unused)
+{
+	PyObject *list = PyList_New((Py_ssize_t)kind->n_fields);
+
+	for (size_t i = 0; list && i < kind->n_fields; i++) {
+		const struct kind_field *f = &kind->fields[i];
+		PyObject *one = Py_BuildValue("ssiiiiiOOO", f->field.name, f->field.type,
+			f->field.offset, f->field.size, f->field.place, (int)f->form,
+			(int)f->number.size, f->number.is_signed ? Py_True : Py_False,
+			f->number.is_float ? Py_True : Py_False,
+			f->field.is_common ? Py_True : Py_False);
+
+		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one) < 0) {
+			Py_DECREF(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+static PyGetSetDef getters[] = {{"name", (getter)get_name, NULL, "The event's name.", NULL},
+	{"index", (getter)get_index, NULL, "Numbers of the fields by name.", NULL},
+	{"fields", (getter)get_fields, NULL, "The layout of each field.", NULL},
+	{NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot slots[] = {
+	{Py_tp_new, native_no_new}, {Py_tp_dealloc, kind_free}, {Py_tp_getset, getters}, {0, NULL}};
+
+static PyType_Spec spec = {"attar._attar.Kind", sizeof(struct kind), 0, Py_TPFLAGS_DEFAULT, slots};
+
+int kind_init(PyObject *module)
+{
+	kind_type = native_add_type(module, "Kind", &spec);
+	return kind_type ? 0 : -1;
+}
