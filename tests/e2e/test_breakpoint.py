@@ -16,11 +16,11 @@ pytestmark = pytest.mark.usefixtures('root')
 X86 = os.uname().machine == 'x86_64'
 
 
-def watch(*args, style='csv', count=1000):
-    """Run the program under attar breakpoint; return what attar printed."""
+def watch(*args, style='csv', count=1000, profiler='breakpoint'):
+    """Run the program under attar; return what attar printed."""
     with subprocess.Popen([workload('writes1000'), str(count)], stdin=subprocess.PIPE,
                           text=True) as target:
-        with subprocess.Popen([ATTAR, 'breakpoint', *map(str, args), '-p', str(target.pid), '-m',
+        with subprocess.Popen([ATTAR, profiler, *map(str, args), '-p', str(target.pid), '-m',
                                '512', '--format', style], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:
@@ -61,6 +61,14 @@ def test_two_breakpoints_of_other_sizes():
 def test_filter_on_data():
     found = hits(watch('counter/8', '--filter', 'data > 100 && old <= 100 || data == 5'))
     assert [number(h['new']) for h in found] == [5, 101]
+
+
+@pytest.mark.skipif(not X86, reason='values are known on x86-64 only')
+def test_hits_are_events_of_others():
+    event = 'breakpoint/"counter/8:w" --filter "data > 100 && data <= 123"/key=_tid/'
+    report = json.loads(watch('-e', event, profiler='top', style='json').splitlines()[-1])
+    table = next(s for s in report['sections'] if s['name'] == 'top')
+    assert [row[1] for row in table['rows']] == [23]
 
 
 def test_hits_are_counted():

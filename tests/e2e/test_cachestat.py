@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""attar cachestat and swapin: scripted counts, and the sentence of a kernel without kprobes."""
+"""attar cachestat and swapin: scripted counts, files and swap areas in guests, refusals."""
+import json
 import os
 
 import pytest
 
-from command import run
+import guest
+from command import ATTAR, run, workload
 from scripts import of_script, rows
 
 EVENTS = ('probe:folio_mark_accessed', 'probe:filemap_add_folio',
@@ -66,3 +68,46 @@ def test_kernel_without_kprobes(profiler):
     ended = run(profiler, '-d', '100ms')
     assert ended.returncode == 4
     assert 'this kernel does not support kprobes' in ended.stderr
+
+
+# Kernels whose functions have the newer and the older names.
+KERNELS = ['x86', 'debian']
+
+
+def in_guest(kernel, setup, *command):
+    """Run attar with a RAM disk /dev/ram0; return its report and the number that COMMAND prints."""
+    words = ' '.join(map(str, command))
+    ended = guest.run(kernel, 'sh', '-c', f'''set -e
+        [ -e /dev/ram0 ] || {{ tests/vm/load brd; tests/vm/load ext4; }}
+        {setup}
+        {ATTAR} {words}''', cwd=guest.ROOT)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1]), int(ended.stderr)
+
+
+@pytest.mark.parametrize('kernel', [pytest.param(k, marks=pytest.mark.guest(k)) for k in KERNELS])
+def test_a_file_that_is_read_once_cold_and_nine_times_warm(kernel):
+    """Processes that end mark pages of their files as accessed: some hundred hits more."""
+    found, pages = in_guest(kernel, '''
+        mkfs.ext4 -q -O ^has_journal /dev/ram0 && mkdir -p /tmp/disk && mount /dev/ram0 /tmp/disk
+        dd if=/dev/urandom of=/tmp/disk/file bs=4096 count=700 status=none
+        sync && umount /tmp/disk && mount /dev/ram0 /tmp/disk && ls /tmp/disk >/dev/null''',
+        'cachestat', '--format', 'json', '--', workload('readpages'), '/tmp/disk/file', '10')
+    row, = rows(found, 'page cache')
+    assert pages == 700
+    assert pages <= row['misses'] <= 1.1 * pages
+    assert 9 * pages * 0.99 <= row['hits'] <= 9 * pages + 1500
+    assert 88 < row['hit ratio'] < 93
+
+
+@pytest.mark.parametrize('kernel, name', [
+    pytest.param(k, n, marks=pytest.mark.guest(k))
+    for k, n in zip(KERNELS, ['swap_read_folio', 'swap_readpage'])])
+def test_pages_that_are_read_from_swap(kernel, name):
+    found, absent = in_guest(kernel, '''
+        mkswap /dev/ram0 >/dev/null && swapon /dev/ram0
+        echo 0 >/proc/sys/vm/page-cluster''',
+        'swapin', '-e', f'kprobe:{name}', '--format', 'json', '--', workload('swapped'), '500')
+    row, = [row for row in rows(found, 'top') if 'swapped' in row.values()]
+    assert absent == 500
+    assert 500 in row.values()

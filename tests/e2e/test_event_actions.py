@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Profilers as events, exec= and trigger: what the run does with the events of any profiler."""
 import json
+import os
 
 import pytest
 
@@ -102,13 +103,49 @@ def test_samples_are_events_of_top(script):
 
 
 @pytest.mark.quick
+def test_samples_of_a_timer_with_a_condition(tmp_path):
+    """hrtimer's events are those samples for which its condition is true."""
+    path = tmp_path / 'timer.script'
+    path.write_text('''# attar script
+event a:b n:u8
+event cpu-clock counts=a:b
+1.000 0 1/1 x cpu-clock counts=0
+1.010 0 1/1 x cpu-clock counts=3
+1.015 0 1/1 x a:b n=7
+1.020 0 1/1 x cpu-clock counts=3
+1.030 1 2/2 y cpu-clock counts=1
+''')
+    found = rows(reports('trace', '-e', "a:b,hrtimer/-e a:b --period 10ms 'b==0'/", '--input',
+                         path), 'events')
+    assert [(r['time'], r['cpu'], r['event']) for r in found] == [
+        (1_000_000_000, 0, 'hrtimer'), (1_015_000_000, 0, 'a:b'), (1_020_000_000, 0, 'hrtimer')]
+
+
+@pytest.mark.quick
+def test_slow_loads(tmp_path):
+    """ldlat-loads' events are the loads that it would print."""
+    path = tmp_path / 'loads.script'
+    path.write_text('''# attar script
+event a:b n:u8
+event cpu/mem-loads/ sampled
+1.0 0 7/7 a cpu/mem-loads/ weight=4 data_src=322 addr=0x1000
+1.1 0 7/7 a a:b
+1.2 0 7/7 a cpu/mem-loads/ weight=400 data_src=322 addr=0x2000
+1.3 0 7/7 a cpu/mem-loads/ weight=400 data_src=1 addr=0x3000
+''')
+    found = rows(reports('trace', '-e', 'a:b,ldlat-loads/--than 100/', '--input', path), 'events')
+    assert [(r['event'], r['values'].get('addr')) for r in found] == [
+        ('a:b', None), ('ldlat-loads', 0x2000)]
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize('event, status, sentence', [
     ('profile/-d 3/', 2, '--duration is not an option of an event, but of the whole command'),
     ('profile/-F 0/', 2, 'profile: --freq: 0 is too small'),
     ('profile/-X/', 2, 'profile: no such option -X'),
     ('profile/word/', 2, "'word' is not an option"),
     ('top/-e sched:sched_switch/', 4, "the profiler 'top' has no events of its own; those with "
-     'are: profile'),
+     'are: breakpoint, hrtimer, ldlat-loads, ldlat-stores, profile'),
 ])
 def test_refused_profilers(script, event, status, sentence):
     done = run('trace', '-e', f'sched:sched_switch,{event}', '--input', script)
@@ -145,6 +182,16 @@ def test_profiler_options_select_samples(root):
     found = rows(reports('trace', '-e', 'profile/-F 997 --exclude-user/', '--',
                          workload('split7030'), 500), 'events')
     assert not {r['values']['symbol'] for r in found} & {'heavy', 'light'}
+
+
+def test_timers_of_each_cpu(root):
+    """100 per second and CPU, but for those that interrupt attar itself."""
+    found = rows(reports('trace', '-m', 64, '-d', '1s', '-e', 'hrtimer/--period 10ms/'), 'events')
+    assert len({r['cpu'] for r in found}) == os.cpu_count()
+    assert 0 < len(found) <= 101 * os.cpu_count()
+    done = run('trace', '-e', 'hrtimer/--period 10ms/', '--', 'true')
+    assert done.returncode == 2
+    assert 'hrtimer watches CPUs, whatever runs on them: add --all-cpus' in done.stderr
 
 
 # ---- exec= ----

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """attar's memory does not grow with the number of processes that start and exit."""
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from command import ATTAR, Profile, compiler, is_sampling, wait_until, workload
+from command import ATTAR, Profile, compiler, is_sampling, run, wait_until, workload
 
 
 def resident(pid):
@@ -46,3 +47,26 @@ def test_memory_does_not_grow_with_process_names(spawn, tmp_path):
     assert sum(report.samples for report in reports) == \
         sum(report.notes['seen'] for report in reports) > 0
     assert reports[-1].notes['self_rss'] < 16 << 20
+
+
+THREADS = 10000
+COME_AND_GO = f'''
+import threading
+for i in range({THREADS}):
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+'''
+
+
+def test_10000_threads_that_come_and_go(root, tmp_path):
+    """Each exit is seen once, with another tid, in bounded memory."""
+    out = tmp_path / 'x.json'
+    done = run('trace', '-q', '-m', 1024, '-e', 'sched:sched_process_exit', '-o', out, '--',
+               '/usr/bin/python3', '-S', '-c', COME_AND_GO)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    exits = [row[2] for part in found for section in part['sections'] for row in section['rows']]
+    notes = found[-1]['notes']
+    assert (len(exits), len(set(exits)), notes['lost']) == (THREADS + 1, THREADS + 1, 0)
+    assert notes['self_rss'] < 32 << 20 or any('sanitize' in word for word in compiler())

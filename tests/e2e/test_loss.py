@@ -33,7 +33,7 @@ def trace(tmp_path, *args):
 
 
 def while_stopped(spawn, out, *args, command):
-    """Run attar, stopped while its command does all its work and writes to `out`."""
+    """Run attar, stopped while its command does all its work; it writes to `out`. Return stderr."""
     gate = out.with_name('gate')
     os.mkfifo(gate)
     script = f'read line <{gate}; exec {" ".join(map(str, command))}'
@@ -48,6 +48,19 @@ def while_stopped(spawn, out, *args, command):
     process.send_signal(signal.SIGCONT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 0, errors
+    return errors
+
+
+def test_more_lost_than_seen_is_a_warning(spawn, tmp_path):
+    """A file or a pipeline may hide the last line of the report."""
+    out = tmp_path / 'x.json'
+    errors = while_stopped(spawn, out, 'trace', '-q', '-m', 1, '-e', GETPPID,
+                           command=(workload('flood'), CALLS))
+    notes = notes_of(out)
+    whole = notes['lost'] + notes['seen']
+    assert notes['lost'] > notes['seen'] and whole >= CALLS
+    assert errors == (f"attar: {notes['lost']} of {whole} events were lost, because the ring "
+                      'buffers were full: use a filter, fewer events, or larger buffers (-m)\n')
 
 
 def test_seen_and_lost_add_up_to_all_calls(tmp_path):

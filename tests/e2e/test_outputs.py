@@ -65,6 +65,17 @@ def test_file_is_replaced_only_by_a_result(tmp_path):
     assert not fresh.exists()
 
 
+def test_file_is_emptied_before_events_are_enabled(root, tmp_path):
+    """To empty a large file takes time, in which rings would overflow."""
+    out = tmp_path / 'x.json'
+    out.write_text('old' * 1000)
+    done = run('trace', '-q', '-o', out, '-e', 'sched:sched_process_exec', '--', 'sh', '-c',
+               f'stat -c %s {out} > {tmp_path}/size')
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / 'size').read_text() == '0\n'
+    assert out.read_text().startswith('{"schema"')
+
+
 WITHOUT_STACKS = {
     ('stat',): "folded output needs aggregated stacks, which 'attar stat' does not produce: "
                "use 'attar profile -e EVENT'",

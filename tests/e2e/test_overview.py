@@ -161,7 +161,7 @@ print("ready", flush=True)
 sys.stdin.read()'''], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sleeper:
         try:
             assert sleeper.stdout.readline() == b'ready\n'
-            found = report('overview', '-p', sleeper.pid, '-d', 2)
+            found = report('overview', '-p', sleeper.pid, '-d', 2, '-m', 4096)
         finally:
             sleeper.kill()
     first = rows(found, 'findings')[0]

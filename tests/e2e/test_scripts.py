@@ -143,3 +143,78 @@ def test_without_an_event_all_of_the_recording_are_used(script):
     top = rows(report('top', script(SCHED + SLEEPER)), 'top')
     assert sum(r['sched:sched_switch'] for r in top) == 3
     assert sum(r['sched:sched_wakeup'] for r in top) == 2
+
+
+# ---- profilers of single records ----
+
+def test_page_faults_by_process(script):
+    found = report('page-faults', script('''# attar script
+event minor-faults sampled
+event major-faults sampled
+event mappings sampled
+1.0 0 7/7 a minor-faults addr=0x1000
+1.1 0 7/7 a minor-faults addr=0x2fff
+1.2 1 8/8 b major-faults addr=0x9000
+1.3 0 7/9 a major-faults addr=0x2000
+'''))
+    assert [(r['comm'], r['pid'], r['faults'], r['major'], r['from'], r['to'])
+            for r in rows(found, 'page faults')] == [
+        ('a', 7, 3, 1, 0x1000, 0x2fff), ('b', 8, 1, 1, 0x9000, 0x9000)]
+
+
+def test_hits_of_breakpoints(script):
+    """The registers are not in a script: neither is the value that is written."""
+    path = script('''# attar script
+event 0x1000/8:w sampled
+event 0x2000/4:rw sampled
+1.000000001 0 7/7 a 0x1000/8:w addr=0x1000
+1.000000023 1 7/8 b 0x2000/4:rw addr=0x2000
+2.000000000 0 7/7 a 0x1000/8:w addr=0x1000
+''')
+    ended = run('breakpoint', '0x1000/8:w', '0x2000/4:rw', '--format', 'json', '--input', path)
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    hits = [hit for part in found[:-1] for hit in rows(part, 'hits')]
+    assert [(h['time'], h['comm'], h['tid'], h['cpu'], h['breakpoint'], h['new'])
+            for h in hits] == [
+        (1_000_000_001, 'a', 7, 0, '0x1000/8:w', None),
+        (1_000_000_023, 'b', 8, 1, '0x2000/4:rw', None),
+        (2_000_000_000, 'a', 7, 0, '0x1000/8:w', None)]
+    assert [(r['address'], r['hits']) for r in rows(found[-1], 'breakpoints')] == [
+        (0x1000, 2), (0x2000, 1)]
+    assert '3 writes is not known' in ' '.join(found[-1]['remarks'])
+
+
+def test_names_of_misc(script):
+    path = script('''# attar script
+event records sampled
+1.000000001 0 7/7 a records
+1.000000002 1 7/7 a fork 7/8
+1.000000003 1 7/8 second records
+1.000000004 1 7/8 third records
+''')
+    ended = run('misc', '--records', 'comm', '--format', 'json', '--input', path)
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [(r['time'], r['cpu'], r['fields'])
+            for part in found[:-1] for r in rows(part, 'records')] == [
+        (1_000_000_001, 0, 'rename pid=7 tid=7 comm=a'),
+        (1_000_000_003, 1, 'rename pid=7 tid=8 comm=second'),
+        (1_000_000_004, 1, 'rename pid=7 tid=8 comm=third')]
+    assert rows(found[-1], 'records') == [{'record': 'comm', 'count': 3}]
+
+
+@pytest.mark.parametrize('events', [[], ['-e', 'a:b,cpu/mem-loads,ldlat=30/'],
+                                    ['-e', 'cpu/mem-loads,ldlat=30/,a:b']])
+def test_events_of_an_unknown_pmu_beside_tracepoints(script, events):
+    """A recording of a machine with another PMU can be read."""
+    path = script('''# attar script
+event a:b n:u8
+event cpu/mem-loads,ldlat=30/ sampled
+1.000000001 0 7/7 a a:b n=5
+1.000000002 0 7/7 a cpu/mem-loads,ldlat=30/ addr=0x1000
+''')
+    ended = run('trace', *events, '--format', 'json', '--input', path)
+    assert ended.returncode == 0, ended.stderr
+    found = rows(json.loads(ended.stdout.splitlines()[0]), 'events')
+    assert [(r['time'], r['event']) for r in found] == [
+        (1_000_000_001, 'a:b'), (1_000_000_002, 'cpu/mem-loads,ldlat=30/')]
+    assert found[0]['values']['n'] == 5

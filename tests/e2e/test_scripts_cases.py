@@ -214,6 +214,20 @@ def test_a_step_beyond_all_rounds(tmp_path):
     assert any(r.startswith('8 records arrived after newer ones') for r in report['remarks'])
 
 
+def test_times_of_a_recording_without_a_date(tmp_path):
+    """perf without -k does not say when a recording was made: not in 1970."""
+    data = Recording()
+    data.sample(8231_000_000_007)
+    data.round()
+    path = data.write(tmp_path / 'x.data')
+    assert run('top', '-e', 'cpu-clock', '--input', path).stdout.startswith(
+        'top, 8231.000000007 s\n')
+    assert '\n8231.000000007,' in run('top', '-e', 'cpu-clock', '--input', path, '--format',
+                                      'csv').stdout
+    lines = run('trace', '-e', 'cpu-clock', '--input', path).stdout.splitlines()
+    assert [line.split()[0] for line in lines if 'cpu-clock' in line] == ['8231.000000007']
+
+
 # ---- tasks and CPUs ----
 
 def test_events_before_the_name_of_their_thread(tmp_path):

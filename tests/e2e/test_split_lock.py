@@ -83,9 +83,9 @@ def test_every_nth_is_sampled(tmp_path):
     found = json.loads(out.read_text().splitlines()[-1])
     assert found['notes']['lost'] == 0
     sampled = sum(row[3] for row in values(found, 'tasks')) + PERIOD * found['notes']['missing']
-    # the samples and the counts do not begin and end at exactly the same time
+    # The samples and the counts do not begin and end at exactly the same time.
     assert values(found, 'counts')[0][0] == pytest.approx(
-        sampled, abs=PERIOD * os.cpu_count() + 100)
+        sampled, abs=PERIOD * os.cpu_count() + 100, rel=0.2)
     assert 'split-lock-test' in {row[0] for row in values(found, 'tasks')}
 
 

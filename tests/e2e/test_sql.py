@@ -136,6 +136,37 @@ def test_names_and_addresses(script, call, text):
     assert query(script, f'SELECT {call}') == [[[text]]]
 
 
+@pytest.mark.usefixtures('root')
+def test_symbolic_names_of_the_kernel(tmp_path):
+    """The same names as in the text of the event, of each softirq that happened."""
+    path = tmp_path / 'softirq.data'
+    ended = run('record', '-q', '-o', path, '-a', '-e', 'irq:softirq_entry,irq:softirq_exit', '--',
+                workload('turns'), '100')
+    assert ended.returncode == 0, ended.stderr
+    rows, = answers('--input', path, '-e', 'irq:softirq_entry', '--query', """
+        SELECT symbolic('vec', vec), symbolic('Softirq_Entry.vec', vec), text FROM softirq_entry;
+        """)
+    assert rows
+    for name, same, text in rows:
+        assert name == same and f'[action={name}]' in text
+    assert answers('--input', path, '-e', '*:*', '--query', "SELECT symbolic('vec', 1), "
+                   "symbolic('vec', 99), symbolic('vec', NULL)") == [[['TIMER', '0x63', None]]]
+
+
+@pytest.mark.usefixtures('root')
+def test_symbolic_names_of_flags():
+    rows, = answers('-e', 'sched:sched_switch', '-d', '10ms', '--query',
+                    "SELECT symbolic('prev_state', 1), symbolic('prev_state', 2)")
+    assert rows == [['S', 'D']]
+
+
+@pytest.mark.parallel
+def test_symbolic_of_an_unknown_field(script):
+    ended = run('sql', '--input', script, '--query', "SELECT symbolic('prio', 3)")
+    assert ended.returncode == 2
+    assert "symbolic(): the kernel has no names for the values of 'prio'" in ended.stderr
+
+
 @pytest.mark.parallel
 def test_hidden_columns(script, tmp_path):
     """'*' does not include them; a stack has its outermost frame first."""
@@ -185,13 +216,36 @@ def kept(*args):
     ('SELECT (SELECT count(*) FROM sched_wakeup WHERE prio = 5), (SELECT count(*) FROM'
      ' sched_wakeup WHERE pid = 43)', '(prio == 5) || (pid == 43)'),
     # what the filter language cannot express, or not as SQLite does
-    ("SELECT 1 FROM sched_wakeup WHERE comm LIKE 'sleep%'", None),
+    ("SELECT 1 FROM sched_wakeup WHERE comm LIKE 'sl_ep%'", None),
+    ("SELECT 1 FROM sched_wakeup WHERE comm NOT LIKE 'sleep%'", None),
+    ("SELECT 1 FROM sched_wakeup WHERE comm LIKE 'sleep%' ESCAPE 'l'", None),
     ("SELECT 1 FROM sched_wakeup WHERE comm = 'SLEEPER' COLLATE NOCASE", None),
     ("""SELECT 1 FROM sched_wakeup WHERE comm = 'quote"d'""", None),
     ("SELECT 1 FROM sched_wakeup WHERE prio > 'text'", None),
     ('SELECT 1 FROM sched_wakeup WHERE prio < 3000000000', None),
     ('SELECT 1 FROM sched_wakeup WHERE prio + 1 = 6', None),
-    ('SELECT 1 FROM sched_wakeup WHERE prio = 5 OR pid = 43', None),
+    ('SELECT 1 FROM sched_wakeup WHERE prio = 5 OR tid = 102', None),
+    ('SELECT 1 FROM sched_wakeup WHERE prio = 5 OR prio + 1 = 6', None),
+    ('SELECT 1 FROM sched_wakeup WHERE NOT (prio = 5 AND tid = 102)', None),
+    ('SELECT 1 FROM sched_wakeup WHERE prio BETWEEN 1 AND 3 + 4', '(prio >= 1)'),
+    ('SELECT 1 FROM sched_wakeup WHERE prio = 5 = 1', None),
+    ('SELECT 1 FROM sched_wakeup WHERE prio IN (5, pid)', None),
+    # lists, patterns, alternatives
+    ('SELECT 1 FROM sched_wakeup WHERE prio IN (5, 7, -3)',
+     '(prio == 5 || prio == 7 || prio == -3)'),
+    ('SELECT 1 FROM sched_wakeup WHERE prio NOT IN (5, 7)', '(prio != 5 && prio != 7)'),
+    ("SELECT 1 FROM sched_wakeup WHERE comm IN ('worker', 'x')",
+     '(comm == "worker" || comm == "x")'),
+    ("SELECT 1 FROM sched_wakeup WHERE comm LIKE '%EP%'", '(comm ~ "*[eE][pP]*")'),
+    ("SELECT 1 FROM sched_wakeup WHERE comm GLOB 'sl*r'", '(comm ~ "sl*r")'),
+    ('SELECT 1 FROM sched_wakeup WHERE prio = 5 OR pid = 43', '(prio == 5 || pid == 43)'),
+    ('SELECT 1 FROM sched_wakeup WHERE NOT (prio = 5 OR pid = 43)', '(prio != 5 && pid != 43)'),
+    ('SELECT 1 FROM sched_wakeup WHERE NOT (prio > 4 AND pid = 43)', '(prio <= 4 || pid != 43)'),
+    ('SELECT 1 FROM sched_wakeup WHERE (prio = 5 OR prio = 7) AND tid > 0 AND pid != 1',
+     '((prio == 5 || prio == 7) && pid != 1)'),
+    ('SELECT 1 FROM sched_wakeup WHERE prio NOT BETWEEN 0 AND 6 AND pid < 0x2b',
+     '((prio < 0 || prio > 6) && pid < 43)'),
+    ('SELECT 1 FROM sched_wakeup WHERE tid BETWEEN 1 AND 9 OR prio = 5', None),
     # the number of a row depends on the rows before it
     ('SELECT rowid FROM sched_wakeup WHERE prio = 5', None),
     ('EXPLAIN QUERY PLAN SELECT 1 FROM sched_wakeup WHERE prio = 5', '(prio == 5)')])
@@ -200,6 +254,110 @@ def test_events_that_no_query_needs_are_dropped(script, text, wakeups):
     args = ('--input', script, '-e', '*:*', '--query', text)
     assert kept(*args)['sched_wakeup'] == (('attar', wakeups) if wakeups else ('-', 'all'))
     assert answers(*args) == answers(*args, '--verify')
+
+
+def is_computed_early(*args):
+    """Whether attar computes the groups while events arrive."""
+    plan, = [s['rows'] for s in report('--explain', *args)['sections']
+             if s['name'] == 'plan of query 1']
+    return any('computed while events arrive' in row[0] for row in plan)
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('text', [
+    'SELECT count(*) FROM sched_wakeup',
+    'SELECT count(*), sum(prio), min(prio), max(prio), avg(prio), total(prio) FROM sched_wakeup',
+    'SELECT count(comm), count(*) AS n FROM sched_wakeup WHERE prio < -5',
+    'SELECT sum(prio), avg(prio), total(prio), max(prio) FROM sched_wakeup WHERE prio < -5',
+    'SELECT comm, count(*) FROM sched_wakeup WHERE prio < -5 GROUP BY comm',
+    'SELECT comm, COUNT ( * ), Max(prio) - 1 FROM sched_wakeup GROUP BY comm',
+    'SELECT comm AS c, sum(pid) s FROM sched_wakeup GROUP BY c ORDER BY s DESC, 1',
+    'SELECT upper(comm), _comm FROM sched_wakeup GROUP BY 2, comm LIMIT 2 OFFSET 1',
+    'SELECT tid, count(*) FROM sched_wakeup GROUP BY tid HAVING count(*) > 1 ORDER BY tid',
+    'SELECT cpu, printf(\'%d of %d\', min(pid), max(pid)) FROM sched_wakeup GROUP BY cpu',
+    'SELECT CASE WHEN count(*) > 1 THEN comm ELSE max(pid) END FROM sched_wakeup GROUP BY comm',
+    "SELECT comm, count(*) FROM sched_wakeup WHERE comm LIKE 'S%' OR prio IN (7, 8) GROUP BY 1",
+    'SELECT comm /* names */, 2 * count(*) -- twice\n FROM sched_wakeup GROUP BY comm;',
+    'SELECT min(cpu), max(tid), sum(period) FROM sched_wakeup; SELECT sum(prio) FROM sched_wakeup'
+    ' WHERE prio > 5; SELECT comm FROM sched_wakeup'])
+def test_groups_that_are_computed_while_events_arrive(script, text):
+    """--verify compares each with the result of an ordinary table."""
+    args = ('--input', script, '-e', 'sched:*', '--query', text)
+    assert is_computed_early(*args)
+    assert answers(*args) == answers(*args, '--verify')
+
+
+@pytest.mark.parallel
+@pytest.mark.parametrize('text', [
+    'SELECT comm, prio, count(*) FROM sched_wakeup GROUP BY comm',
+    'SELECT max(prio), comm FROM sched_wakeup',
+    'SELECT comm, count(*) FROM sched_wakeup GROUP BY upper(comm)',
+    'SELECT count(DISTINCT comm) FROM sched_wakeup',
+    'SELECT DISTINCT comm, count(*) FROM sched_wakeup GROUP BY pid',
+    'SELECT group_concat(comm) FROM sched_wakeup GROUP BY comm',
+    'SELECT max(prio, pid), count(*) FROM sched_wakeup GROUP BY prio, pid',
+    'SELECT sum(prio + 1) FROM sched_wakeup',
+    'SELECT max(comm) FROM sched_wakeup',
+    'SELECT count(*) FILTER (WHERE prio > 0) FROM sched_wakeup',
+    'SELECT comm, count(*) OVER () FROM sched_wakeup GROUP BY comm',
+    'SELECT count(*) FROM sched_wakeup WHERE tid = 101',
+    'SELECT count(*) FROM sched_wakeup WHERE prio + 1 = 6 AND pid = 42',
+    'SELECT count(*) FROM sched_wakeup w WHERE w.prio = 5',
+    'SELECT count(*) FROM sched_wakeup a, sched_wakeup b',
+    'SELECT rowid, count(*) FROM sched_wakeup GROUP BY comm',
+    'SELECT comm FROM sched_wakeup',
+    'SELECT count(*) FROM sched_wakeup HAVING count(*) > 9',
+    'SELECT count(*) FROM sched_wakeup WHERE prio > (SELECT min(prio) FROM sched_wakeup)',
+    'SELECT count(*) FROM sched_wakeup UNION ALL SELECT 1',
+    'SELECT "comm", count(*) FROM sched_wakeup GROUP BY prio'])
+def test_queries_that_sqlite_computes(script, text):
+    args = ('--input', script, '-e', 'sched:*', '--query', text)
+    assert not is_computed_early(*args)
+    assert answers(*args) == answers(*args, '--verify')
+
+
+@pytest.mark.parallel
+def test_groups_have_the_names_and_types_of_the_query(script):
+    section, = report('--input', script, '--query', 'SELECT comm, COUNT(*), sum(prio)/2 AS half,'
+                      ' max( pid )+1 FROM sched_wakeup GROUP BY comm')['sections']
+    assert [c['name'] for c in section['columns']] == ['comm', 'COUNT(*)', 'half', 'max( pid )+1']
+    assert [c['unit'] for c in section['columns']] == ['text', 'count', 'count', 'count']
+
+
+@pytest.mark.parallel
+def test_a_sum_that_is_too_large(tmp_path):
+    path = tmp_path / 'large.script'
+    path.write_text('# attar script\nevent app:big n:s64\n'
+                    + f'1 0 1/1 a app:big n={2 ** 63 - 1}\n' * 2)
+    ended = run('sql', '--input', path, '--query', 'SELECT sum(n) FROM big')
+    assert ended.returncode == 2 and 'integer overflow' in ended.stderr
+    assert query(path, 'SELECT max(n), count(n) FROM big') == [[[2 ** 63 - 1, 2]]]
+
+
+@pytest.mark.parallel
+def test_many_groups_are_limited_by_the_window(tmp_path):
+    path = tmp_path / 'many.script'
+    path.write_text('# attar script\nevent app:big n:s64\n' + ''.join(
+        f'{1 + i // 1000}.{i % 1000:03d} 0 1/1 a app:big n={i}\n' for i in range(30000)))
+    text = 'SELECT n, count(*) FROM big GROUP BY n'
+    (found,) = answers('--input', path, '--query', text)
+    assert found == [[i, 1] for i in range(30000)]
+    ended = run('sql', '--input', path, '--window', '1M', '--query', text)
+    assert ended.returncode == 1
+    assert 'groups in statement 1: --window, which is 1048576 bytes' in ended.stderr
+
+
+@pytest.mark.parallel
+def test_groups_of_each_interval(tmp_path):
+    path = tmp_path / 'two.script'
+    path.write_text('# attar script\nevent app:big n:s64\n' + ''.join(
+        f'{second}.5 0 1/1 a app:big n={second}\n' * second for second in (1, 2, 3)))
+    ended = run('sql', '--format', 'json', '--input', path, '-i', '1s', '--query',
+                'SELECT n, count(*) FROM big GROUP BY n')
+    assert ended.returncode == 0, ended.stderr
+    found = [s['rows'] for line in ended.stdout.splitlines()
+             for s in json.loads(line)['sections'] if s['name'] == 'query 1']
+    assert [rows for rows in found if rows] == [[[1, 1]], [[2, 2]], [[3, 3]]]
 
 
 @pytest.mark.parallel
@@ -227,7 +385,7 @@ def test_explain_shows_the_plan_of_each_query(script):
     plans = {s['name']: s['rows'] for s in sections if s['name'].startswith('plan')}
     first, second = plans['plan of query 1'], plans['plan of query 2']
     assert first[0][0].endswith('order: only price > 0; reads price, lots')
-    assert second[0][0].endswith('sched_wakeup: reads no columns')
+    assert second[0][0].endswith('sched_wakeup: computed while events arrive')
 
 
 @pytest.mark.parallel
@@ -263,10 +421,10 @@ def test_refused_queries(script, text, words):
 
 
 def prompt(tmp_path, script, text, *args):
-    path = tmp_path / 'questions'
+    path = tmp_path / 'queries'
     path.write_text(text)
-    with path.open() as questions:
-        return run('sql', '--input', script, '--prompt', *args, stdin=questions)
+    with path.open() as queries:
+        return run('sql', '--input', script, '--prompt', *args, stdin=queries)
 
 
 @pytest.mark.parallel
@@ -371,7 +529,8 @@ def test_window_drops_the_oldest_events(tmp_path):
     path = tmp_path / 'many.script'
     lines = [f'1.{i:09d} 0 7/7 loop app:tick i={i}' for i in range(20000)]
     path.write_text('\n'.join(['# attar script', 'event app:tick i:u64', *lines]) + '\n')
-    args = ['--input', path, '-e', '*:*', '--query', 'SELECT count(*), min(i), max(i) FROM tick']
+    args = ['--input', path, '-e', '*:*', '--query',
+            'SELECT count(*), min(i + 0), max(i + 0) FROM tick']
     assert answers(*args) == [[[20000, 0, 19999]]]
     cut = report(*args, '--window', '1M')
     (n, first, last), = cut['sections'][0]['rows']

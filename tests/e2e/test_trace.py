@@ -412,6 +412,9 @@ COUNTERS = [ATTAR, 'stat', '-a', '-e', 'page-faults', '-d', '1ms']
 ], ids=lambda it: it if isinstance(it, str) else '')
 def test_kernel_functions_are_named_as_by_the_kernel(trace, instance, kernel_functions, event,
                                                      field, command):
+    def offsets(names):
+        return {'+' in name for name in names if name != '0x0'}
+
     def addresses(text):
         name, _, offset = text.partition('/')[0].partition('+')
         if name == '0x0':  # no function
@@ -431,7 +434,7 @@ def test_kernel_functions_are_named_as_by_the_kernel(trace, instance, kernel_fun
     assert ours
     for name in ours:
         assert addresses(name) & kernel, name
-    assert {'+' in name for name in ours} == {'+' in name for name in shown}
+    assert offsets(ours) <= offsets(shown)
 
 
 def test_struct_page_is_shown_as_page_frame_number(trace):

@@ -17,7 +17,8 @@ def folded(path):
     stacks = []
     for line in path.read_text().splitlines():
         frames, count = line.rsplit(' ', 1)
-        frames = frames.split(';')
+        # an interrupt adds frames of the kernel
+        frames = [frame for frame in frames.split(';') if not frame.endswith('_[k]')]
         if frames[0] == 'nofp' and 'work' in frames:
             stacks.append((frames, int(count)))
     return stacks

@@ -70,7 +70,7 @@ def test_arguments_in_both_forms(program):
 
 
 @pytest.mark.parametrize('args, sentence', [
-    ([], 'what to do? attar usdt add, del or list'),
+    ([], 'usdt needs a command: attar usdt add, del or list'),
     (['add'], 'needs the name of a probe'),
     (['add', '/nonexistent'], '/nonexistent'),
     (['add', '/bin/true'], "has no USDT probe '*:*'"),

@@ -346,7 +346,8 @@ static void test_errors(void **state)
 	refuses("nofield", "no such field", 8);
 	refuses("1 2", "trailing text", 3);
 	refuses("\"open", "missing closing quote", 1);
-	refuses("12ab", "expected an operand", 1);
+	refuses("12ab", "this is not a number", 1);
+	refuses("1 + 18446744073709551616", "the number does not fit in 64 bits", 5);
 	refuses("&1", "& needs a field", 3);
 	refuses("1 ? 2", "expected ':'", 6);
 }

@@ -3,6 +3,8 @@
 
 #include <locale.h>
 
+#include "base/buf.h"
+
 static const struct attar_render_opts plain = {0};
 
 static void test_whole_report(void **state)
@@ -49,6 +51,59 @@ static void test_whole_report(void **state)
 		"\"missing_by_cpu\":[],\"throttled\":1,\"unresolved\":0.25,"
 		"\"self_cpu\":0.008,\"self_rss\":4096,\"unprinted\":7,\"unprinted_reports\":3,"
 		"\"buffer_size\":0,\"buffer_peak\":0}}\n");
+}
+
+enum { REPEATED_COLUMNS = 10, REPEATED_ROWS = 50 };
+
+static void add_random_cell(struct attar_section *s, struct buf *expected)
+{
+	static const char *const texts[] = {"a", "say \\\"x\\\"",
+		"a text that is longer than what is kept of a cell of the row before it"};
+	static const char *const cells[] = {"a", "say \"x\"",
+		"a text that is longer than what is kept of a cell of the row before it"};
+	int pick = rand() % 6;
+
+	if (pick < 3) {
+		attar_cell_text(s, cells[pick]);
+		buf_printf(expected, "\"%s\"", texts[pick]);
+	} else if (pick == 3) {
+		attar_cell_none(s);
+		buf_str(expected, "null");
+	} else if (pick == 4) {
+		attar_cell_u64(s, UINT64_MAX);
+		buf_str(expected, "18446744073709551615");
+	} else {
+		attar_cell_i64(s, -1); /* the same bits */
+		buf_str(expected, "-1");
+	}
+}
+
+/* Cells that are equal to those of the row before, and others. */
+static void test_repeated_cells(void **state)
+{
+	struct attar_report *report = attar_report_new("p");
+	struct attar_section *s = attar_report_table(report, "t");
+	struct buf expected = {0};
+	char *drawn;
+
+	buf_str(&expected, "\"rows\":[");
+	for (int i = 0; i < REPEATED_COLUMNS; i++)
+		attar_section_column(s, "c", ATTAR_UNIT_ID);
+	for (int row = 0; row < REPEATED_ROWS; row++) {
+		attar_section_row(s);
+		buf_str(&expected, row ? ",[" : "[");
+		for (int i = 0; i < REPEATED_COLUMNS; i++) {
+			if (i)
+				buf_char(&expected, ',');
+			add_random_cell(s, &expected);
+		}
+		buf_char(&expected, ']');
+	}
+	buf_char(&expected, ']');
+	drawn = draw_one("json", plain, report);
+	assert_non_null(strstr(drawn, buf_text(&expected)));
+	free(drawn);
+	buf_done(&expected);
 }
 
 static void test_numbers_without_a_json_form_are_null(void **state)
@@ -185,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_report),
+		cmocka_unit_test(test_repeated_cells),
 		cmocka_unit_test(test_numbers_without_a_json_form_are_null),
 		cmocka_unit_test(test_hostile_text_and_details),
 		cmocka_unit_test(test_histogram_with_summary_and_quantiles),

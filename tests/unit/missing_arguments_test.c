@@ -560,6 +560,8 @@ static void test_symbols(void **state)
 	REFUSES_VALUE(attar_unwind(NULL, any, any, 1, NULL), 0, "space");
 	REFUSES_VALUE(attar_unwind(any, NULL, any, 1, NULL), 0, "input");
 	REFUSES_VALUE(attar_unwind(any, any, NULL, 1, NULL), 0, "locations");
+	REFUSES(attar_thread_copy_take(1, 0, NULL), "copy");
+	REFUSES_VOID(attar_thread_copy_done(NULL), "copy");
 	REFUSES(attar_unwind_attr(NULL, 0), "attr");
 	REFUSES_VOID(attar_unwind_get_stats(NULL, any), "symbols");
 	REFUSES_VOID(attar_unwind_get_stats(any, NULL), "ret_stats");

@@ -196,12 +196,32 @@ static void test_a_recording_without_samples(void **state)
 	}
 }
 
+static void test_invalid_arguments_are_refused(void **state)
+{
+	static const struct attar_profiler nameless = {
+		.name = "", .open = open_counting, .report = report_counting};
+	struct reports reports = {0};
+	char *script = script_of(1);
+	struct attar_report *report;
+	int fd;
+	struct attar_run *other, *run = start(script, &reports, &fd);
+
+	assert_int_equal(attar_run_report(run, (enum attar_scope)99, &report), -EINVAL);
+	assert_non_null(strstr(attar_error(), "scope is 99"));
+	assert_int_equal(attar_run_from(&nameless, &other), -EINVAL);
+	assert_non_null(strstr(attar_error(), "name is empty"));
+	attar_run_free(run);
+	close(fd);
+	free(script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_descriptor_of_a_file_is_always_readable),
 		cmocka_unit_test(test_reports_are_made_on_request),
 		cmocka_unit_test(test_a_recording_without_samples),
+		cmocka_unit_test(test_invalid_arguments_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,8 @@ static void test_nearest_word(void **state)
 	assert_string_equal(nearest("start", known), "stat");
 	assert_null(nearest("kmemleak", known));
 	assert_null(nearest("", known));
+	assert_null(nearest("stop", (const char *const[]){"list", NULL}));
+	assert_null(nearest("yaml", (const char *const[]){"html", NULL}));
 }
 
 int main(void)

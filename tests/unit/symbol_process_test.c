@@ -27,19 +27,11 @@ struct seen {
 	const char *directory;
 };
 
-static struct seen *begin(const char *debug_path)
-{
-	struct seen *seen = calloc(1, sizeof(*seen));
-	struct attar_symbols_opts opts = {.size = sizeof(opts), .debug_path = debug_path};
-
-	assert_int_equal(attar_symbols_new(&opts, &seen->symbols), 0);
-	return seen;
-}
-
 static int start(void **state)
 {
-	struct seen *seen = begin(NULL);
+	struct seen *seen = calloc(1, sizeof(*seen));
 
+	assert_int_equal(attar_symbols_new(NULL, &seen->symbols), 0);
 	seen->directory = child_directory();
 	assert_non_null(seen->directory);
 	*state = seen;
@@ -63,10 +55,30 @@ static void run(struct seen *seen, const char *program)
 	assert_true(child_start(&seen->child, program, NULL, NULL));
 }
 
+/* Another cache instead of the one so far. */
+static void renew(struct seen *seen, const struct attar_symbols_opts *opts)
+{
+	seen->space = attar_address_space_free(seen->space);
+	attar_symbols_free(seen->symbols);
+	assert_int_equal(attar_symbols_new(opts, &seen->symbols), 0);
+}
+
+static void scan_pid(struct seen *seen, pid_t pid)
+{
+	attar_address_space_free(seen->space);
+	seen->space = attar_address_space_new(seen->symbols, pid);
+	assert_int_equal(attar_address_space_scan(seen->space), 0);
+}
+
 static void scan(struct seen *seen)
 {
-	seen->space = attar_address_space_new(seen->symbols, seen->child.pid);
-	assert_int_equal(attar_address_space_scan(seen->space), 0);
+	scan_pid(seen, seen->child.pid);
+}
+
+static attar_location scan_libc(struct seen *seen)
+{
+	scan_pid(seen, getpid());
+	return attar_address_space_locate(seen->space, (uintptr_t)tsearch + 1);
 }
 
 static attar_location location(struct seen *seen, unsigned i)
@@ -287,28 +299,39 @@ static void test_nonexistent_process(void **state)
 	assert_non_null(strstr(attar_error(), "no such process"));
 }
 
+static void check_tsearch(struct seen *seen, attar_location libc)
+{
+	struct attar_symbol symbol;
+
+	assert_int_equal(attar_symbols_resolve(seen->symbols, libc, &symbol), 0);
+	assert_string_equal(symbol.name, "tsearch");
+}
+
+/* With another cache: a location in a program that has exited. */
+static attar_location locate_exited(struct seen *seen, const struct attar_symbols_opts *opts)
+{
+	attar_location own;
+
+	renew(seen, opts);
+	run(seen, copy(seen, "x"));
+	scan(seen);
+	own = location(seen, 0);
+	child_stop(&seen->child);
+	return own;
+}
+
 /* With one file open at a time, every name is still found. */
 static void test_few_open_files(void **state)
 {
 	struct attar_symbols_opts opts = {.size = sizeof(opts), .max_open_files = 1};
 	struct seen *seen = *state;
-	struct attar_symbol symbol;
 	attar_location own, libc;
 
-	attar_symbols_free(seen->symbols);
-	assert_int_equal(attar_symbols_new(&opts, &seen->symbols), 0);
-	run(seen, copy(seen, "x"));
-	scan(seen);
-	own = location(seen, 0);
-	child_stop(&seen->child);
+	own = locate_exited(seen, &opts);
 	assert_true(child_shell("rm -r '%s'", seen->directory));
-	attar_address_space_free(seen->space);
-	seen->space = attar_address_space_new(seen->symbols, getpid());
-	assert_int_equal(attar_address_space_scan(seen->space), 0);
-	libc = attar_address_space_locate(seen->space, (uintptr_t)tsearch + 1);
+	libc = scan_libc(seen);
 	check_name(seen, 0, own);
-	assert_int_equal(attar_symbols_resolve(seen->symbols, libc, &symbol), 0);
-	assert_string_equal(symbol.name, "tsearch");
+	check_tsearch(seen, libc);
 }
 
 static size_t with_symbols(const struct attar_symbols *symbols)
@@ -320,14 +343,6 @@ static size_t with_symbols(const struct attar_symbols *symbols)
 	return n;
 }
 
-static void check_tsearch(struct seen *seen, attar_location libc)
-{
-	struct attar_symbol symbol;
-
-	assert_int_equal(attar_symbols_resolve(seen->symbols, libc, &symbol), 0);
-	assert_string_equal(symbol.name, "tsearch");
-}
-
 /* With room for the symbols of one file, every name is found until the other file is deleted. */
 static void test_little_memory_for_symbols(void **state)
 {
@@ -336,16 +351,8 @@ static void test_little_memory_for_symbols(void **state)
 	struct attar_symbol symbol;
 	attar_location own, libc;
 
-	attar_symbols_free(seen->symbols);
-	assert_int_equal(attar_symbols_new(&opts, &seen->symbols), 0);
-	run(seen, copy(seen, "x"));
-	scan(seen);
-	own = location(seen, 0);
-	child_stop(&seen->child);
-	attar_address_space_free(seen->space);
-	seen->space = attar_address_space_new(seen->symbols, getpid());
-	assert_int_equal(attar_address_space_scan(seen->space), 0);
-	libc = attar_address_space_locate(seen->space, (uintptr_t)tsearch + 1);
+	own = locate_exited(seen, &opts);
+	libc = scan_libc(seen);
 	for (int i = 0; i < 3; i++) {
 		check_name(seen, 0, own);
 		assert_int_equal(with_symbols(seen->symbols), 1);
@@ -378,9 +385,7 @@ static void test_deleted_file_with_split_mapping(void **state)
 	part.maj = major(st.st_dev);
 	part.min = minor(st.st_dev);
 	part.ino = st.st_ino;
-	attar_address_space_free(seen->space);
-	attar_symbols_free(seen->symbols);
-	assert_int_equal(attar_symbols_new(NULL, &seen->symbols), 0);
+	renew(seen, NULL);
 	seen->space = attar_address_space_new(seen->symbols, seen->child.pid);
 	assert_int_equal(attar_address_space_map(seen->space, &part), 0);
 	check_name(seen, 0, location(seen, 0));

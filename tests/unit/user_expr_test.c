@@ -633,6 +633,7 @@ static void test_errors(void **state)
 			"no such field or variable 'cmm', did you mean 'comm'?", 12},
 		{"pidd", "did you mean 'pid'?", 0},
 		{"ksymbl(ip)", "no such function 'ksymbl', did you mean 'ksymbol'?", 0},
+		{"foo (ip)", "no such function 'foo'; docs/expressions.md lists the functions", 0},
 		{"zzzzzzzz", "the fields are comm, pid, prio", 0},
 		{"pid +", "expected an operand", 5},
 		{"(pid", "expected ')'", 4},
@@ -645,7 +646,9 @@ static void test_errors(void **state)
 		{"pid++", "expressions cannot change values", 3},
 		{"++pid", "expressions cannot change values", 0},
 		{"1 + --pid", "expressions cannot change values", 4},
-		{"comm == 5", "text is not a number", 5},
+		{"comm == 5", "one side is text and the other a number", 5},
+		{"pid != \"5\"", "one side is text and the other a number", 4},
+		{"pid > 18446744073709551616", "the number does not fit in 64 bits", 6},
 		{"5 + comm", "text is not a number", 2},
 		{"comm && pid", "text is not a number", 5},
 		{"!comm", "text is not a number", 0},
@@ -690,7 +693,7 @@ static void test_errors(void **state)
 	error_is("thing", ATTAR_EXPR_KEY, "an array or struct cannot be a key", 0);
 	error_is("{price}", ATTAR_EXPR_KEY, "a floating-point number cannot be the value", 1);
 	error_is("{1,2,3,4,5,6,7,8,9}", ATTAR_EXPR_KEY, "a key has at most 8 values", 17);
-	error_is("comm", ATTAR_EXPR_CONDITION, "the value must be true or false, but this is text",
+	error_is("comm", ATTAR_EXPR_CONDITION, "the value must be a number, but this is text",
 		0);
 }
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""attar annotate: a function whose lines take known shares, live and recorded."""
+import ctypes.util
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from command import ROOT, run, share_is, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+SOURCE = ROOT / 'tests/workloads/lines8020.c'
+
+
+def line_of(mark):
+    lines = SOURCE.read_text().splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if f'/* {mark} */' in line)
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Run attar annotate: the rows of its tables by their names, and the remarks."""
+    def annotate(*args):
+        out = tmp_path / 'out.json'
+        done = run('annotate', '-o', out, *args)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(out.read_text())
+        found = {s['name']: [dict(zip([c['name'] for c in s['columns']], row))
+                             for row in s['rows']] for s in report['sections']}
+        return found, ' '.join(report.get('remarks', []))
+    return annotate
+
+
+def check_lines(found):
+    [name] = [n for n in found if n.startswith('lines of mix in ') and n.endswith('lines8020.c')]
+    rows = {row['line']: row for row in found[name]}
+    whole = sum(row['samples'] or 0 for row in found[name])
+    assert whole > 300
+    assert found['functions'][0]['symbol'] == 'mix'
+    assert found['functions'][0]['samples'] == whole
+    share_is(rows[line_of('long')]['samples'], whole, 0.8)
+    share_is(rows[line_of('short')]['samples'], whole, 0.2)
+    assert abs(rows[line_of('long')]['share'] - 100 * rows[line_of('long')]['samples'] / whole) < .1
+    for number, row in rows.items():
+        text = SOURCE.read_text().splitlines()[number - 1]
+        assert row['source'] == text.expandtabs(8)
+
+
+def test_lines_of_known_shares(tables):
+    found, _ = tables('mix', '-F', '997', '-e', 'cpu-clock:u', '--', workload('lines8020'), '3000')
+    check_lines(found)
+    assert 'instructions of mix' not in found
+
+
+def test_hottest_function_of_a_recording(tables, tmp_path):
+    data = tmp_path / 'x.data'
+    ended = run('record', '-q', '-F', '997', '-e', 'cpu-clock:u', '-o', data, '--',
+                workload('lines8020'), '3000')
+    assert ended.returncode == 0, ended.stderr
+    found, _ = tables('--input', data)
+    check_lines(found)
+
+
+def objdump(program, function):
+    text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', f'--disassemble={function}',
+                           program], capture_output=True, text=True, check=True).stdout
+    return {int(m[1], 16): m[2] for m in re.finditer(r'^ +([0-9a-f]+):\t(\S+)', text, re.M)}
+
+
+def test_instructions(tables):
+    """The addresses and mnemonics are those of objdump, the samples those of the lines."""
+    if not ctypes.util.find_library('capstone'):
+        pytest.skip('libcapstone is not installed')
+    program = workload('lines8020')
+    found, _ = tables('mix', '--instructions', '-F', '997', '-e', 'cpu-clock:u', '--', program,
+                      '3000')
+    rows = found['instructions of mix']
+    if rows[0]['instruction'] is None:
+        pytest.skip('attar is built without capstone')
+    expected = objdump(program, 'mix')
+    ours = {row['address']: row['instruction'].split()[0] for row in rows}
+    for address, mnemonic in expected.items():
+        # the padding after the function is not part of it; suffixes of sizes differ
+        name = ours.get(address, mnemonic)
+        assert name.startswith(mnemonic) or mnemonic.startswith(name)
+    assert len(set(ours) & set(expected)) >= len(ours) - 1
+    by_line = {}
+    for row in rows:
+        by_line[row['line']] = by_line.get(row['line'], 0) + row['samples']
+    share_is(by_line[f'lines8020.c:{line_of("long")}'], found['functions'][0]['samples'], 0.8)
+
+
+def test_text_and_page(tmp_path):
+    page = tmp_path / 'mix.html'
+    done = run('annotate', 'mix', '-F', '499', '-e', 'cpu-clock:u', '-o', page, '--',
+               workload('lines8020'), '1000')
+    assert done.returncode == 0, done.stderr
+    assert '/* long */' in page.read_text()
+    done = run('annotate', '-F', '499', '-e', 'cpu-clock:u', '--', workload('lines8020'), '1000')
+    assert re.search(rf'^ *[6789]\d\.\d\d% +\S+ +{line_of("long")}  +for ', done.stdout, re.M)
+
+
+def test_without_debug_information(tables, tmp_path):
+    if not shutil.which('strip'):
+        pytest.skip('strip is not installed')
+    program = tmp_path / 'stripped'
+    subprocess.run(['strip', '--strip-debug', '-o', program, workload('lines8020')], check=True)
+    found, remarks = tables('-F', '499', '-e', 'cpu-clock:u', '--', program, '1000')
+    assert sum(row['samples'] for row in found['instructions of mix']) > 50
+    assert 'no debug information' in remarks
+
+
+def test_unknown_symbol(tables):
+    found, remarks = tables('nonsense', '-e', 'cpu-clock:u', '--', workload('lines8020'), '100')
+    assert found == {'functions': []}
+    assert "no sample is in a function 'nonsense'" in remarks

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""attar diff on results with known differences."""
+import json
+import math
+import random
+
+import pytest
+
+from command import has, profile, run, workload
+from test_wall import SCRIPT
+
+
+def result(path, reports):
+    """Write reports, each a dictionary of function to samples, as attar profile does."""
+    lines = []
+    for i, samples in enumerate(reports):
+        whole = sum(samples.values())
+        rows = [[100 * n / whole, n, 'task', '/bin/x', name] for name, n in samples.items()]
+        columns = [{'name': n, 'unit': u} for n, u in (
+            ('self', 'percent'), ('samples', 'count'), ('comm', 'text'), ('dso', 'text'),
+            ('symbol', 'text'))]
+        lines.append(json.dumps({
+            'schema': 'attar/1', 'profiler': 'profile', 'time': 10 ** 18 + i * 10 ** 9,
+            'interval_ns': 10 ** 9, 'notes': None, 'sections': [
+                {'name': 'functions', 'kind': 'table', 'columns': columns, 'rows': rows}]}))
+    path.write_text('\n'.join(lines) + '\n')
+    return path
+
+
+def diff(*args, status=0):
+    done = run('diff', '--format', 'json', *args)
+    assert done.returncode == status, done.stderr
+    report = json.loads(done.stdout)
+    found = {}
+    for section in report['sections']:
+        names = [c['name'] for c in section['columns']]
+        found[section['name']] = [dict(zip(names, row)) for row in section['rows']]
+    return found, report['remarks']
+
+
+@pytest.mark.quick
+def test_shares(tmp_path):
+    """The confidence is that of two shares of samples, for two functions."""
+    before = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}])
+    after = result(tmp_path / 'b.json', [{'heavy': 740, 'light': 260}])
+    found, remarks = diff(before, after)
+    heavy, light = found['functions: self']
+    assert (heavy['symbol'], heavy['before'], heavy['after']) == ('heavy', 70, 74)
+    assert math.isclose(heavy['points'], 4) and math.isclose(light['points'], -4)
+    z = 0.04 / math.sqrt((0.7 * 0.3 + 0.74 * 0.26) / 1000)
+    assert math.isclose(heavy['confidence'], 100 * (1 - 2 * math.erfc(z / math.sqrt(2))),
+                        rel_tol=1e-6)
+    count = {row['symbol']: row for row in found['functions: samples']}['light']
+    assert math.isclose(count['change'], 100 * (260 - 300) / 300)
+    assert remarks[2] == '0 changes are significant with a confidence of 99%'
+
+
+@pytest.mark.parametrize('heavy, limit, status', [
+    (7000, '5%', 0), (7400, '5%', 0), (7600, '5%', 1), (6400, '5', 1), (7600, '20%', 0)])
+def test_threshold(tmp_path, heavy, limit, status):
+    """Four points are significant, but only six are above five, in either direction."""
+    paths = []
+    for name, n in ('a.json', 7000), ('b.json', heavy):
+        path = result(tmp_path / name, [{'heavy': n, 'light': 10000 - n}])
+        report = json.loads(path.read_text())
+        table = report['sections'][0]  # compare shares only: of counts 5 % is less
+        table['columns'].append({'name': 'other', 'unit': 'text'})
+        for row in table['rows']:
+            row.append('x')
+        path.write_text(json.dumps(report))
+        paths.append(path)
+    found, remarks = diff('--fail-above', limit, *paths, status=status)
+    assert (remarks[-1].split()[0] != '0') == bool(status)
+
+
+def test_few_samples_are_not_significant(tmp_path):
+    """Of 10 samples 7 or 5: chance makes such a difference in a third of all cases."""
+    a = result(tmp_path / 'a.json', [{'heavy': 7, 'light': 3}])
+    b = result(tmp_path / 'b.json', [{'heavy': 5, 'light': 5}])
+    found, _ = diff('--fail-above', '5%', a, b)
+    assert all(row['confidence'] < 50 for row in found['functions: self'])
+    a = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}])
+    b = result(tmp_path / 'b.json', [{'heavy': 500, 'light': 500}])
+    diff('--fail-above', '5%', a, b, status=1)
+
+
+def test_a_new_function(tmp_path):
+    a = result(tmp_path / 'a.json', [{'old': 1000}])
+    b = result(tmp_path / 'b.json', [{'old': 800, 'new': 200}])
+    found, _ = diff('--fail-above', '5%', a, b, status=1)
+    new = next(row for row in found['functions: samples'] if row['symbol'] == 'new')
+    assert (new['before'], new['after'], new['change']) == (0, 200, None)
+    assert new['confidence'] > 99.9
+
+
+def test_chance_rarely_looks_significant(tmp_path):
+    """Of 60 pairs of results of the same program, with 20 functions each."""
+    random.seed(7)
+    weights = [2 ** -(i / 3) for i in range(20)]
+    false = 0
+    for i in range(60):
+        paths = []
+        for side in 'ab':
+            samples = random.choices(range(20), weights, k=2000)
+            counts = {f'f{n}': samples.count(n) for n in range(20) if n in samples}
+            paths.append(result(tmp_path / f'{side}.json', [counts]))
+        found, _ = diff(*paths)
+        false += any(row['confidence'] > 99 for row in found['functions: self'])
+    assert false <= 4, false
+
+
+def test_spread_over_intervals(tmp_path):
+    """Counts that vary more than chance would: the change is within their spread."""
+    random.seed(3)
+    noisy = [[{'f': random.choice((500, 1500)), 'g': 1000} for _ in range(10)] for _ in range(2)]
+    a, b = (result(tmp_path / name, reports) for name, reports in zip(('a.json', 'b.json'), noisy))
+    found, _ = diff(a, b)
+    f = next(row for row in found['functions: samples'] if row['symbol'] == 'f')
+    means = [sum(r['f'] for r in reports) / 10 for reports in noisy]
+    assert [f['before'], f['after']] == means
+    errors = [sum((r['f'] - m) ** 2 for r in reports) / 9 / 10 for reports, m in zip(noisy, means)]
+    z = abs(means[1] - means[0]) / math.sqrt(sum(errors))
+    assert math.isclose(f['confidence'],
+                        100 * max(0, 1 - 2 * math.erfc(z / math.sqrt(2))), abs_tol=1e-6)
+
+
+def histogram(path, buckets, quantiles):
+    path.write_text(json.dumps({
+        'schema': 'attar/1', 'profiler': 'runqlat', 'time': 1, 'interval_ns': 1, 'notes': None,
+        'sections': [{'name': 'times', 'kind': 'histogram', 'columns': [
+            {'name': 'low', 'unit': 'ns'}, {'name': 'high', 'unit': 'ns'},
+            {'name': 'count', 'unit': 'count'}], 'rows': buckets,
+            'quantiles': [{'share': s, 'value': v} for s, v in quantiles]}]}))
+    return path
+
+
+def test_quantiles(tmp_path):
+    a = histogram(tmp_path / 'a.json', [[1024, 2048, 9000], [2048, 4096, 1000]],
+                  [(0.5, 1500), (0.95, 3000)])
+    b = histogram(tmp_path / 'b.json', [[1024, 2048, 5000], [4096, 8192, 5000]],
+                  [(0.5, 2000), (0.95, 7777)])
+    found, _ = diff('--fail-above', '50%', a, b, status=1)
+    rows = {row['quantile']: row for row in found['times: quantiles']}
+    assert (rows['p50']['before'], rows['p50']['after']) == (1500, 2000)
+    assert (rows['p95']['before'], rows['p95']['after']) == (3000, 7777)
+    assert rows['p95']['confidence'] > 99
+    # Without exact quantiles, they are interpolated in the buckets.
+    assert math.isclose(rows['p99']['before'], 2048 + 0.9 * 2048)
+    found, _ = diff('--fail-above', '1%', a, a)
+    assert all(row['change'] == 0 for row in found['times: quantiles'])
+
+
+def test_real_profiles_and_stacks(tmp_path):
+    """The same program twice, and another one; the folded stacks have both numbers."""
+    paths, trees = [], []
+    for i, program in enumerate(('split7030', 'split7030', 'chain5')):
+        paths.append(tmp_path / f'{i}.json')
+        found = profile('--exclude-kernel', '-o', paths[-1], command=[workload(program)])
+        trees.append(found.stacks())
+    diff(paths[0], paths[1])
+    folded = tmp_path / 'x.folded'
+    found, _ = diff('--fail-above', '5%', '--folded', folded, paths[0], paths[2], status=1)
+    heavy = next(r for r in found['functions: self'] if r['symbol'] == 'heavy')
+    assert 60 < heavy['before'] < 80 and heavy['after'] == 0 and heavy['confidence'] > 99.9
+    lines = [line.rsplit(' ', 2) for line in folded.read_text().splitlines()]
+    assert {stack: int(n) for stack, n, _ in lines if int(n)} == {
+        ';'.join(stack): n for stack, n in trees[0].items()}
+    assert {stack: int(n) for stack, _, n in lines if int(n)} == {
+        ';'.join(stack): n for stack, n in trees[2].items()}
+    share = {row['stack']: row for row in found['stacks: share']}
+    whole = sum(trees[0].values())
+    for stack, n in trees[0].items():
+        assert math.isclose(share[';'.join(stack)]['before'], 100 * n / whole)
+
+
+def test_recordings(tmp_path):
+    script = tmp_path / 'a.script'
+    script.write_text('# attar script\nevent cpu-clock stack\n' + ''.join(
+        f'1.{i:03} 0 1/1 x cpu-clock stack=0xa1\n' for i in range(100)))
+    found, remarks = diff(script, script)
+    assert [row['points'] for row in found['functions: self']] == [0]
+
+
+def test_other_outputs(tmp_path):
+    a = result(tmp_path / 'a.json', [{'heavy': 700, 'light': 300}])
+    outputs = [tmp_path / f'x.{kind}' for kind in ('html', 'csv', 'db', 'txt')]
+    done = run('diff', a, a, *(word for path in outputs for word in ('-o', path)))
+    assert done.returncode == 0, done.stderr
+    assert 'functions: self' in done.stdout and 'confidence' in done.stdout
+    assert all(path.stat().st_size for path in outputs)
+
+
+@pytest.mark.parametrize('words, sentence', [
+    ([], 'diff needs two results: attar diff BEFORE AFTER'),
+    (['a', 'b', 'c'], "diff compares two results, and 'c' is a third one"),
+    (['--fail-above', 'much', 'a', 'b'], "--fail-above: 'much' is not a percentage"),
+    (['--fail-above'], '--fail-above needs a value'),
+    (['--fast', 'a', 'b'], "no such option '--fast': 'attar help diff' lists them"),
+    (['-o', 'x.pdf', 'a', 'b'], "-o: the extension of 'x.pdf' does not name a format"),
+    (['/no/such', '/no/such'], "cannot read '/no/such': "),
+    (['/dev/null', '/dev/null'], "cannot read '/dev/null': it has no report"),
+    (['/etc/passwd', '/etc/passwd'], "cannot read '/etc/passwd': line 1: it is not a report of "
+                                     'attar in JSON (schema attar/1)'),
+])
+def test_refusals(words, sentence):
+    done = run('diff', *words)
+    assert done.returncode == 2 and done.stdout == ''
+    assert done.stderr.startswith(f'attar: {sentence}'), done.stderr
+
+
+def test_results_of_other_profilers(tmp_path):
+    a = result(tmp_path / 'a.json', [{'heavy': 700}])
+    b = histogram(tmp_path / 'b.json', [[1024, 2048, 9]], [])
+    done = run('diff', a, b)
+    assert done.returncode == 2 and 'no section in common' in done.stderr
+
+
+def test_truncated_and_hostile_results(tmp_path):
+    good = result(tmp_path / 'a.json', [{'he"a\\vy': 700, 'li\u2028ght': 300}])
+    text, bad = good.read_text().strip(), tmp_path / 'b.json'
+    for end in range(0, len(text), 7):
+        bad.write_text(text[:end])
+        done = run('diff', good, bad)
+        assert done.returncode == 2 and done.stderr.startswith("attar: cannot read"), (end, done)
+    for hostile in ('[' * 100000, '{"schema":"attar/1","sections":[' + '[' * 50 + ']}',
+                    text.replace('700', '1e999'), text.replace('700', '"\\ud800"'),
+                    text.replace('"rows": [[', '"rows": [[[],{},'), '\x00' * 100):
+        bad.write_text(hostile)
+        done = run('diff', good, bad)
+        assert done.returncode in (0, 2), done
+    found, _ = diff(good, good)
+    assert {row['symbol'] for row in found['functions: self']} == {'he"a\\vy', 'li\u2028ght'}

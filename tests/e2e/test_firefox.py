@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Profiles for the Firefox Profiler, as its own command line program reads them."""
+import gzip
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import npm
+from command import profile, run, share_is, wait_until, workload
+from test_source_lines import line_of
+from test_wall import SCRIPT
+
+
+@pytest.fixture
+def load(tmp_path):
+    """load(path) starts a session; load.ask(words...) returns what profiler-cli prints."""
+    if not os.access('/usr/bin/node', os.X_OK):
+        pytest.skip('node is not installed')
+    program = npm.install('@firefox-devtools/profiler-cli', '0.10.0') / 'dist/profiler-cli.js'
+    sessions = tmp_path / 'sessions'
+    environ = {**os.environ, 'PROFILER_CLI_SESSION_DIR': str(sessions)}
+
+    def ask(*words):
+        done = subprocess.run(['node', program, *words], capture_output=True, text=True,
+                              env=environ, timeout=120)
+        return done.stdout + done.stderr
+
+    def start(path):
+        text = ask('load', path)
+        # It reports a daemon that needs longer than half a second to start as an error.
+        wait_until(lambda: 't-0' in ask('thread', 'list'), f'the profile is loaded: {text}')
+
+    start.ask = ask
+    yield start
+    ask('stop', '--all')
+
+
+def functions(text):
+    """Return {function: (self, total)}."""
+    rows = re.findall(r'^ *f-\d+\. (?:.*!)?(.*) - self: ([\d.,]+)m?s? \(.*total: ([\d.,]+)',
+                      text, re.M)
+    return {name: (float(own.replace(',', '')), float(total.replace(',', '')))
+            for name, own, total in rows}
+
+
+def test_equals_the_table(load, tmp_path):
+    path = tmp_path / 'x.json.gz'
+    found = profile('--exclude-kernel', '-o', path, command=[workload('split7030')])
+    load(path)
+    theirs = functions(load.ask('thread', 'functions', '--limit', '0'))
+    assert theirs['heavy'][0] == found.own('heavy')
+    assert theirs['light'][0] == found.own('light')
+    share_is(theirs['heavy'][0], found.samples, 0.7)
+    main, = found.pick('main')
+    assert round(theirs['main'][1]) == round(main['total'] * found.samples / 100)
+
+
+def test_threads_and_times(load, tmp_path):
+    """Weights are times; each task is a thread, whose samples fill its share of the run."""
+    script, path = tmp_path / 'test.script', tmp_path / 'x.json.gz'
+    script.write_text(SCRIPT)
+    done = run('wall', '-q', '-o', path, '--input', script)
+    assert done.returncode == 0, done.stderr
+    threads = json.loads(gzip.decompress(path.read_bytes()))['threads']
+    assert sorted((t['name'], t['pid'], t['tid'], sum(t['samples']['weight'])) for t in threads) \
+        == [('worker', '100', 100, 90), ('worker', '100', 101, 10)]
+    assert all(t['samples']['weightType'] == 'tracing-ms' for t in threads)
+    assert all(t['samples']['time'] == sorted(t['samples']['time']) for t in threads)
+    load(path)
+    totals = [functions(load.ask('thread', 'functions', '--limit', '0', '--include-idle',
+                                 '--thread', f't-{i}')) for i in range(2)]
+    states = {name: sum(found.get(name, (0, 0))[1] for found in totals)
+              for name in ('[running]', '[waiting for a CPU]', '[blocked]')}
+    assert states == {'[running]': 60, '[waiting for a CPU]': 20, '[blocked]': 20}
+
+
+def test_lines(tmp_path):
+    path = tmp_path / 'x.json.gz'
+    profile('--exclude-kernel', '--inline', '--lines', '-o', path,
+            command=[workload('inlines'), 500])
+    lines = set()
+    for t in json.loads(gzip.decompress(path.read_bytes()))['threads']:
+        for function, line in zip(t['frameTable']['func'], t['frameTable']['line']):
+            name, file = (t['funcTable'][key][function] for key in ('name', 'fileName'))
+            if line:
+                lines.add((t['stringArray'][name], t['stringArray'][file].rpartition('/')[2], line))
+    assert ('hot', 'inlines.c', line_of('the hot line')) in lines
+    assert ('work', 'inlines.c', line_of('the cold call')) in lines
+
+
+def test_needs_stacks(tmp_path):
+    done = run('stat', '-o', 'x.json.gz', '-d', '1', cwd=tmp_path)
+    assert done.returncode == 2 and 'firefox output needs aggregated stacks' in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: MIT
+"""The Python package: what it counts and reads is compared with known numbers."""
+import json
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from command import ROOT, is_sampling, run, share_is, wait_until, workload
+from faults import sanitized
+from python_package import execute, needs_package, start, value_of
+
+pytestmark = needs_package
+CALLS = [sys.executable, '-c', 'import os\nfor i in range(5000): os.getppid()']
+
+SCRIPT = '''# attar script
+event sched:sched_wakeup stack comm:char[16] pid:pid_t prio:s32 target_cpu:s32
+event test:text number:u64 name:string
+wall 1700000000
+1.000000100 0 100/101 waker sched:sched_wakeup comm=sleeper pid=42 prio=-5 target_cpu=1
+1.000000200 1 100/102 other test:text number=18446744073709551615 name="a longer text"
+1.000000300 1 100/102 other lost 3
+1.000000400 0 100/101 waker test:text number=7 name=b
+1.000000500 0 100/101 waker sched:sched_wakeup comm=sleeper pid=43 prio=120
+'''
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / 'test.script'
+    path.write_text(SCRIPT)
+    return path
+
+
+# ---- truth ----
+
+@pytest.mark.parametrize('loop', [
+    'n = sum(1 for event in events)',
+    'n = sum(len(batch) for batch in events.batches())',
+    'n = len(list(iter(lambda: next(events, None), None)))',
+    '''
+async def read():
+    return sum([1 async for event in events])
+import asyncio
+n = asyncio.run(read())
+'''])
+def test_each_event_is_delivered_once(loop):
+    found = value_of(f'''
+events = attar.events('syscalls:sys_enter_getppid', command={CALLS})
+with events:
+{'    '.join(['', *loop.strip().splitlines(True)])}
+    print(json.dumps([n, events.notes['seen'], events.notes['lost'], events.command_status]))
+''')
+    assert found == [5000, 5000, 0, 0]
+
+
+def test_page_faults_of_a_block_are_counted():
+    if sanitized():
+        pytest.skip('the shadow memory of the sanitizer faults too')
+    found = value_of('''
+        import ctypes, mmap
+        memset = ctypes.CDLL(None).memset
+
+        def touch(pages):
+            area = mmap.mmap(-1, pages * mmap.PAGESIZE,
+                             flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            area.madvise(mmap.MADV_NOHUGEPAGE)
+            start = ctypes.addressof(ctypes.c_char.from_buffer(area))
+            memset(ctypes.c_void_p(start), 1, pages * mmap.PAGESIZE)
+
+        def faults(pages):
+            with attar.count('page-faults:u') as c:
+                touch(pages)
+            return c.value
+
+        faults(1)
+        print(json.dumps([faults(10), faults(1010)]))
+    ''')
+    few, many = found
+    assert many - few == 1000
+
+
+def test_counts_are_kept_and_read_meanwhile():
+    found = value_of('''
+        with attar.count('context-switches', 'page-faults', thread=True) as c:
+            before = c['context-switches']
+            os.sched_yield()
+            bytearray(1 << 24)
+            middle = c['page-faults']
+        print(json.dumps([list(c.values), middle <= c['page-faults'], middle,
+                          c.items()[1][1].quality]))
+    ''')
+    assert found[0] == ['context-switches', 'page-faults']
+    assert found[1] and found[2] >= 1 and found[3] == 'exact'
+
+
+def test_shares_of_a_profile_are_those_of_the_program():
+    found = value_of(f'''
+        with attar.profile(freq=997, stacks=True, command=[{workload('split7030')!r}]) as run:
+            for report in run:
+                print(json.dumps([report['functions'].dicts(), report['stacks'].dicts(),
+                                  report.notes]))
+    ''')
+    functions, nodes, notes = found
+    own = {f['symbol']: f['samples'] for f in functions if f['comm'] == 'split7030'}
+    whole = sum(f['samples'] for f in functions)
+    share_is(own['heavy'], whole, 0.7, slack=0.02)
+    share_is(own['light'], whole, 0.3, slack=0.02)
+    assert notes['seen'] == whole == sum(node['self'] for node in nodes)
+
+
+def test_a_recording_has_the_same_report_as_from_the_command(tmp_path):
+    path = tmp_path / 'x.data'
+    assert run('record', '-q', '-g', '--output', path, '--', workload('split7030')) \
+        .returncode == 0
+    expected = json.loads(run('profile', '-g', '--input', path, '--format', 'json').stdout)
+    found = value_of('''
+        report = attar.open(sys.argv[1]).profile(stacks=True).report()
+        sections = {s.name: [s.columns, s.rows()] for s in report}
+        print(json.dumps([report.to_dict(), sections]))
+    ''', path)
+    assert found[0]['sections'] == expected['sections'] != []
+    assert found[0]['notes']['seen'] == expected['notes']['seen']
+    functions = next(s for s in expected['sections'] if s['name'] == 'functions')
+    assert found[1]['functions'] == [[c['name'] for c in functions['columns']],
+                                     functions['rows']]
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+def test_fields_of_a_script(script):
+    found = value_of('''
+        events = attar.open(sys.argv[1]).events()
+        rows = [[e._name, e._time, e._realtime, e._cpu, e._pid, e._tid, e._comm, e._asdict()]
+                for e in events]
+        losses = events.losses()
+        print(json.dumps([rows, losses]))
+    ''', script)
+    rows, losses = found
+    wall = 1700000000 * 10 ** 9
+    assert rows == [
+        ['sched:sched_wakeup', 1000000100, wall + 1000000100, 0, 100, 101, 'waker',
+         {'comm': 'sleeper', 'pid': 42, 'prio': -5, 'target_cpu': 1}],
+        ['test:text', 1000000200, wall + 1000000200, 1, 100, 102, 'other',
+         {'number': 2 ** 64 - 1, 'name': 'a longer text'}],
+        ['test:text', 1000000400, wall + 1000000400, 0, 100, 101, 'waker',
+         {'number': 7, 'name': 'b'}],
+        ['sched:sched_wakeup', 1000000500, wall + 1000000500, 0, 100, 101, 'waker',
+         {'comm': 'sleeper', 'pid': 43, 'prio': 120, 'target_cpu': 0}]]
+    assert [(n, cpu) for _, _, n, cpu in losses] == [(3, 1)]
+
+
+@pytest.mark.parallel
+def test_batches_are_structured_arrays(script):
+    pytest.importorskip('numpy')
+    found = value_of('''
+        arrays = {}
+        for batch in attar.open(sys.argv[1]).events().batches():
+            for name in ('sched:sched_wakeup', 'test:text'):
+                array = batch.array(name)
+                arrays[name] = [list(array.dtype.names), array['_time'].tolist(),
+                                array[array.dtype.names[-1]].tolist()[-1:]]
+                if name == 'test:text':
+                    arrays['numbers'] = array['number'].tolist()
+                    arrays['texts'] = [text.decode() for text in array['name'].tolist()]
+                    arrays[name].pop()
+        print(json.dumps(arrays))
+    ''', script)
+    assert found['sched:sched_wakeup'] == [
+        ['_time', '_period', '_ip', '_addr', '_cpu', '_pid', '_tid', '_comm', 'comm', 'pid',
+         'prio', 'target_cpu'], [1000000100, 1000000500], [0]]
+    assert found['numbers'] == [2 ** 64 - 1, 7]
+    assert found['texts'] == ['a longer text', 'b']
+
+
+@pytest.mark.parallel
+def test_an_array_of_equal_rows_is_not_copied(tmp_path):
+    pytest.importorskip('numpy')
+    path = tmp_path / 'test.script'
+    path.write_text('# attar script\nevent test:a number:u32\n'
+                    + ''.join(f'{i}.0 0 1/1 c test:a number={i}\n' for i in range(1, 101)))
+    found = value_of('''
+        batches = list(attar.open(sys.argv[1]).events().batches())
+        gathered = [batch._gather(0) for batch in batches]
+        again = [batch._gather(0) for batch in batches]
+        print(json.dumps([all(a[0] is b[0] for a, b in zip(gathered, again)),
+                          sum(int(batch.array()['number'].sum()) for batch in batches)]))
+    ''', path)
+    assert found == [True, 5050]
+
+
+@pytest.mark.parametrize('mode', ['iterate', 'arrays'])
+def test_events_of_a_python_program_arrive(mode):
+    emitter = '''
+import attar
+placed = attar.Event('py_order', id='u64', price='f64', urgent='bool', symbol='str', data='bytes')
+n = sum(placed(i, i / 2, urgent=i % 2 == 1, symbol='s' * i, data=bytes([i])) for i in range(200))
+assert n == 200, n
+'''
+    found = value_of(f'''
+        command = [sys.executable, '-c', {emitter!r}]
+        events = attar.events('user_events:py_order', command=command)
+        rows = [[e.id, e.price, e.urgent, e.symbol, list(e.data)] for e in events]
+        print(json.dumps([rows, events.command_status]))
+    ''')
+    assert found == [[[i, i / 2, i % 2, 's' * i, [i]] for i in range(200)], 0]
+
+
+def blocks_of_code(path):
+    """The indented blocks of a page, in order."""
+    blocks, lines = [], []
+    for line in [*path.read_text().splitlines(), 'end']:
+        if line.startswith('    ') or not line and lines:
+            lines.append(line)
+        elif lines:
+            blocks.append(textwrap.dedent('\n'.join(lines)).strip())
+            lines = []
+    return blocks
+
+
+def test_the_examples_of_the_manual_run(tmp_path):
+    pytest.importorskip('numpy')
+    assert run('record', '-q', '-g', '-e', 'cpu-clock,sched:sched_switch', '--output',
+               tmp_path / 'perf.data', '--', workload('split7030')).returncode == 0
+    code = '\n'.join(blocks_of_code(ROOT / 'docs/python.md'))
+    done = execute(f'import os\nos.chdir({str(tmp_path)!r})\n{code}')
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"'page-faults:u': \d+, 'context-switches': \d+", done.stdout)
+    assert 'heavy' in done.stdout and re.search(r'^\d+ \d+ \[', done.stdout, re.M)
+
+
+def test_notebooks_show_graphs_and_tables(tmp_path):
+    pytest.importorskip('pandas')
+    found = value_of(f'''
+        with attar.profile(freq=997, stacks=True, command=[{workload('split7030')!r}]) as run:
+            report = run.report()
+        frame = report.to_pandas('functions')
+        table = report['functions']
+        print(json.dumps([report._repr_html_(), table._repr_html_(), list(frame.columns),
+                          int(frame['samples'].sum()), sum(table.column('samples')), str(report),
+                          table.columns]))
+    ''')
+    graph, table, columns, whole, total, text, names = found
+    assert graph.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and 'heavy' in graph
+    assert '<th>symbol</th>' in table and '<td>heavy</td>' in table
+    assert columns == names and whole == total > 0
+    assert 'heavy' in text and 'samples seen' in text
+
+
+def test_intervals_are_reports_of_their_own():
+    found = value_of(f'''
+        with attar.top('syscalls:sys_enter_getppid', interval=0.005, command={CALLS}) as run:
+            reports = [sum(sum(v for k, v in row.items() if 'getppid' in k.lower())
+                           for row in report.sections[0].dicts()) for report in run]
+        print(json.dumps(reports))
+    ''')
+    assert len(found) >= 2 and sum(found) == 5000
+
+
+# ---- life ----
+
+@pytest.mark.parallel
+def test_what_is_closed_says_so(script):
+    found = value_of('''
+        def error(f):
+            try:
+                return f'no error: {f()}'
+            except attar.Error as e:
+                return str(e)
+        path, texts = sys.argv[1], []
+        with attar.events(input=path) as events:
+            kept = list(events)
+        texts.append(error(lambda: next(events)))
+        texts.append(error(lambda: kept[0]._stack))
+        with attar.trace(input=path) as run:
+            pass
+        texts.append(error(run.report))
+        texts.append(error(run.stop))
+        counters = attar.count('page-faults', thread=True)
+        with counters:
+            pass
+        texts.append(error(counters.enable))
+        event = attar.Event('closed_event')
+        event.close()
+        texts.append(error(event))
+        run.close()
+        print(json.dumps([texts, kept[0].pid, kept[1].name]))
+    ''', script)
+    assert found == [['the run was closed'] * 4
+                     + ['the counters were closed', 'the event was closed'], 42, 'a longer text']
+
+
+def test_ctrl_c_ends_a_wait():
+    process = start('''
+        import attar
+        with attar.events('sched:sched_process_exec/pid==-1/') as events:
+            try:
+                print('ready', flush=True)
+                next(events)
+            except KeyboardInterrupt:
+                print('interrupted')
+        print(events.closed)
+    ''', stdout=subprocess.PIPE)
+    assert process.stdout.readline() == 'ready\n'
+    wait_until(lambda: is_sampling(process), 'rings are mapped')
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == 'interrupted\nTrue\n'
+
+
+def test_other_threads_run_while_one_waits():
+    """The waiting thread never ends unless another one can call stop()."""
+    found = value_of('''
+        import threading
+        events = attar.events('sched:sched_process_exec/pid==-1/')
+        with events:
+            stopper = threading.Thread(target=lambda: [i for i in range(10000)] and events.stop())
+            waiter = threading.Thread(target=lambda: list(events))
+            waiter.start()
+            stopper.start()
+            waiter.join()
+        print(json.dumps(events.notes['seen'] if not events.closed else 'closed'))
+    ''')
+    assert found == 'closed'
+
+
+def test_an_exception_in_the_loop_closes_everything():
+    found = value_of('''
+        def rings():
+            return [os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd')
+                    if fd.isdigit() and os.path.islink(f'/proc/self/fd/{fd}')
+                    ].count('anon_inode:[perf_event]')
+        try:
+            with attar.events('sched:sched_switch') as events:
+                opened = rings()
+                for event in events:
+                    raise ZeroDivisionError
+        except ZeroDivisionError:
+            print(json.dumps([opened > 0, rings(), events.closed]))
+    ''')
+    assert found == [True, 0, True]
+
+
+@pytest.mark.parallel
+def test_nothing_leaks_in_1000_runs(script):
+    found = value_of('''
+        import gc
+        def once(path):
+            with attar.events(input=path, stacks=True) as events:
+                for event in events:
+                    event._asdict(), event._stack, event._text, repr(event)
+            with attar.trace(input=path) as run:
+                for report in run:
+                    [section.dicts() for section in report], report.to_dict()
+            try:
+                attar.events('no:such', input=path).__enter__()
+            except attar.Error:
+                pass
+            try:
+                event.nothing
+            except AttributeError:
+                pass
+        def blocks(times):
+            for _ in range(times):
+                once(sys.argv[1])
+            gc.collect()
+            return sys.getallocatedblocks()
+        blocks(100)
+        before = blocks(10)
+        after = blocks(1000)
+        print(json.dumps([after - before, len(os.listdir('/proc/self/fd'))]))
+    ''', script)
+    assert found[0] < 500, f'{found[0]} more blocks after 1000 runs'
+    assert found[1] < 20
+
+
+# ---- bad input ----
+
+@pytest.mark.parallel
+@pytest.mark.quick
+@pytest.mark.parametrize('code, message', [
+    ("attar.profile(frequ=1)", "TypeError: profile() has no option 'frequ': did you mean 'freq'?"),
+    ("attar.profile(freq='often')",
+     "TypeError: profile(): freq must be a number without a sign, not 'often'"),
+    ("attar.profile(freq=True)", "freq must be a number without a sign, not True"),
+    ("attar.profile(freq=0)", "attar._error.Error: --freq"),
+    ("attar.profile(duration=[])", "duration must be seconds, a timedelta, or text with a unit"),
+    ("attar.profile(duration='5x')", "attar._error.Error: --duration"),
+    ("attar.profile(stacks=1)", "profile(): stacks must be True or False, not 1"),
+    ("attar.profile(command=[])", "command is an empty list"),
+    ("attar.profile(pids={1: object()}.values())", "pids must be text, or a list of texts"),
+    ("attar.profil()", "attar has no profiler 'profil': did you mean 'profile'?"),
+    ("attar.count()", "name an event, such as 'page-faults:u'"),
+    ("attar.count('page-falts')", "did you mean 'page-faults'?"),
+    ("attar.count('page-faults', pids=1, thread=True)", "specify one of pids, tids, system"),
+    ("attar.count('page-faults', pids=999999999)", "attar._error.Error: "),
+    ("attar.open('/nowhere')", "No such file or directory: '/nowhere'"),
+    ("attar.open('/etc/passwd').profile().report()", "attar._error.Error: "),
+    ("attar.Event('x', id='u63')", "Event(): id has no type 'u63': did you mean 'u6"),
+    ("attar.Event('a b')", "attar._error.Error: "),
+    ("attar.events('sched:sched_wakeup', duratoin=1)", "did you mean 'duration'?"),
+    ("list(attar.events('x\\0y'))", "ValueError: embedded null byte"),
+    ("attar.Batch()", "objects of this type are made by attar only"),
+])
+def test_bad_input_is_explained(code, message):
+    done = execute(f'import attar\n{code}')
+    assert done.returncode == 1
+    assert message in done.stderr.splitlines()[-1] or message in done.stderr, done.stderr

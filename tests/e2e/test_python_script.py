@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""attar python: the functions of a script are called for each event of it."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from command import ATTAR, is_sampling, run, wait_until
+from python_package import PYTHON, environment, needs_package
+
+pytestmark = needs_package
+CALLS = [sys.executable, '-c', 'import os\nfor i in range(3000): os.getppid()']
+
+SCRIPT = '''# attar script
+event sched:sched_wakeup comm:char[16] pid:pid_t prio:s32
+event test:text number:u64 name:string
+wall 1700000000
+1.000 0 100/101 waker sched:sched_wakeup comm=sleeper pid=42 prio=-5
+1.001 1 100/102 other test:text number=7 name="a b"
+1.002 1 100/102 other lost 3
+1.015 0 100/101 waker sched:sched_wakeup comm=sleeper pid=43 prio=120
+1.031 0 100/101 waker sched:sched_wakeup comm=sleeper pid=44 prio=120
+'''
+
+ALL = '''
+import json, sys
+calls = []
+def __init__(): calls.append(['init', sys.argv[1:]])
+def __exit__(): print(json.dumps(calls + [['exit']]))
+def __interval__(): calls.append(['interval'])
+def __lost__(start, end): calls.append(['lost', start <= end])
+def __sample__(event): calls.append([event._name, event.to_dict()])
+def sched__sched_wakeup(event): calls.append(['wakeup', event.pid, event._comm, event.prio])
+'''
+
+
+def python(tmp_path, text, *words, options=(), **kwargs):
+    """Run attar python with a script of this text."""
+    path = tmp_path / 'script.py'
+    path.write_text(text)
+    return run('python', *options, path, *words,
+               env=environment() | {'ATTAR_PYTHON': PYTHON}, **kwargs)
+
+
+def of_script(tmp_path, text, *words, options=()):
+    data = tmp_path / 'test.script'
+    data.write_text(SCRIPT)
+    return python(tmp_path, text, *words, options=('--input', data, *options))
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+def test_each_function_is_called_in_order(tmp_path):
+    done = of_script(tmp_path, ALL, '-x', 'argument', options=('-i', '10'))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [
+        ['init', ['-x', 'argument']],
+        ['wakeup', 42, 'waker', -5],
+        ['test:text', {'number': 7, 'name': 'a b'}],
+        ['lost', True],
+        ['interval'],
+        ['wakeup', 43, 'waker', 120],
+        ['interval'],
+        ['wakeup', 44, 'waker', 120],
+        ['exit']]
+    assert done.stderr == 'attar: 4 events were seen, 3 lost\n'
+
+
+def test_live_events_of_a_command_are_all_delivered(tmp_path):
+    done = python(tmp_path, '''
+n = 0
+def syscalls__sys_enter_getppid(event):
+    global n
+    n += 1
+def __exit__():
+    print(n)
+''', '--', *CALLS, options=('-e', 'syscalls:sys_enter_getppid'))
+    assert (done.returncode, done.stdout, done.stderr) == (0, '3000\n', '')
+
+
+def test_the_exit_status_is_that_of_the_command(tmp_path):
+    done = python(tmp_path, 'def __sample__(event): pass', '--', 'sh', '-c', 'exit 7',
+                  options=('-e', 'syscalls:sys_enter_getppid'))
+    assert done.returncode == 7, done.stderr
+
+
+@pytest.mark.parallel
+def test_an_error_of_the_script_ends_it_with_its_traceback(tmp_path):
+    done = of_script(tmp_path, '''
+def helper(event):
+    return 1 / (event.pid - 42)
+def sched__sched_wakeup(event):
+    helper(event)
+''')
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0] == 'attar: 4 events were seen, 3 lost'
+    assert lines[1] == 'Traceback (most recent call last):'
+    assert lines[-1] == 'ZeroDivisionError: division by zero'
+    files = re.findall(r'File "([^"]*)"', done.stderr)
+    assert files == [str(tmp_path / 'script.py')] * 2, 'only frames of the script'
+
+
+def test_events_lost_after_an_error_are_counted(tmp_path):
+    """The command goes on after the failure, until its events no longer fit."""
+    os.mkfifo(tmp_path / 'fifo')
+    calls = ('import os, sys\nfor i in range(20000): os.getppid()\n'
+             'open(sys.argv[1], "w").write("x")')
+    done = python(tmp_path, '''
+import sys
+def __sample__(event):
+    with open(sys.argv[1]) as fifo:
+        fifo.read(1)
+    raise ValueError('enough')
+''', tmp_path / 'fifo', '--', sys.executable, '-c', calls, tmp_path / 'fifo',
+                  options=('-m', '4', '-e', 'syscalls:sys_enter_getppid'))
+    assert done.returncode == 1
+    seen, lost = map(int, re.search(r'(\d+) events were seen, (\d+) lost', done.stderr).groups())
+    assert seen + lost == 20000 and lost > 10000, done.stderr
+    assert done.stderr.splitlines()[-1] == 'ValueError: enough'
+
+
+def test_signals_end_it_and_call_print_stat(tmp_path):
+    path = tmp_path / 'script.py'
+    path.write_text('''
+def __init__(): print('ready', flush=True)
+def __print_stat__(indent): print('state', indent, flush=True)
+def __sample__(event): pass
+def __exit__(): print('exit', flush=True)
+''')
+    process = subprocess.Popen(
+        [ATTAR, 'python', '-e', 'sched:sched_process_exec/pid==-1/', path], text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=environment() | {'ATTAR_PYTHON': PYTHON})
+    assert process.stdout.readline() == 'ready\n'
+    wait_until(lambda: is_sampling(process), 'rings are mapped')
+    wait_until(lambda: handles(process.pid, signal.SIGUSR2), 'SIGUSR2 is handled')
+    process.send_signal(signal.SIGUSR2)
+    assert process.stdout.readline() == 'state 0\n'
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, 'exit\n', '')
+
+
+def handles(pid, number):
+    with open(f'/proc/{pid}/status', encoding='ascii') as status:
+        caught = next(line for line in status if line.startswith('SigCgt:'))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
+
+
+def test_help_prints_a_script_that_runs(tmp_path):
+    words = ('-e', 'sched:sched_wakeup,syscalls:sys_enter_getppid')
+    done = run('python', *words, 'help', env=environment() | {'ATTAR_PYTHON': PYTHON})
+    assert done.returncode == 0, done.stderr
+    for wanted in ('def sched__sched_wakeup(event):', '    event.target_cpu  # int',
+                   '    event.common_pid  # int', 'def syscalls__sys_enter_getppid(event):',
+                   'def __sample__(event):', 'def __print_stat__(indent):'):
+        assert wanted in done.stdout.splitlines(), wanted
+    ended = python(tmp_path, done.stdout, '--', *CALLS, options=('-N', '5', *words))
+    assert ended.returncode == 0, ended.stderr
+    assert len(re.findall(r'sched:sched_wakeup|sys_enter_getppid', ended.stdout)) == 5
+
+
+@pytest.mark.parallel
+def test_a_script_with_an_interpreter_line(tmp_path):
+    data, script = tmp_path / 'test.script', tmp_path / 'tool'
+    data.write_text(SCRIPT)
+    script.write_text(f'#!/usr/bin/env -S {ATTAR} python --input {data} --\n'
+                      'import sys\ndef __exit__(): print(sys.argv)\n')
+    script.chmod(0o755)
+    done = subprocess.run([script, 'a', '-b'], text=True, capture_output=True, timeout=60,
+                          env=environment() | {'ATTAR_PYTHON': PYTHON}, check=True)
+    assert done.stdout == f"['{script}', 'a', '-b']\n"
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+@pytest.mark.parametrize('words, status, message', [
+    ([], 2, 'name a script'),
+    (['-e', 'sched:sched_wakeup'], 2, 'name a script'),
+    (['--evnt', 'x', 's.py'], 2, 'no such option --evnt: did you mean --event?'),
+    (['help'], 2, 'specify the events with -e'),
+    (['--input', 'test.script', '/nowhere.py'], 2, "there is no script or module '/nowhere.py'"),
+    (['--input', 'test.script', 'nowhere'], 2, "there is no script or module 'nowhere'"),
+    (['--input', '/nowhere', 'good.py'], 1, '/nowhere'),
+    (['--input', 'test.script', 'good.py', '--'], 2, "a command is expected after '--'"),
+    (['--input', 'test.script', 'empty.py'], 2,
+     'the script has no function for the events: define'),
+    (['--input', 'test.script', 'typo.py'], 0,
+     "no event calls sched__sched_wakup(): did you mean 'sched__sched_wakeup'?"),
+    (['--input', 'test.script', 'syntax.py'], 1, 'SyntaxError'),
+    (['--input', 'test.script', 'exit.py'], 5, ''),
+])
+def test_bad_input_is_explained(tmp_path, words, status, message):
+    (tmp_path / 'test.script').write_text(SCRIPT)
+    (tmp_path / 'good.py').write_text('def __sample__(event): pass\n')
+    (tmp_path / 'empty.py').write_text('x = 1\n')
+    (tmp_path / 'typo.py').write_text(
+        'def sched__sched_wakup(event): pass\ndef __sample__(event): pass\n')
+    (tmp_path / 'syntax.py').write_text('def f(:\n')
+    (tmp_path / 'exit.py').write_text('import sys\ndef __sample__(event): sys.exit(5)\n')
+    done = run('python', *words, cwd=tmp_path, env=environment() | {'ATTAR_PYTHON': PYTHON})
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr, done.stderr
+
+
+@pytest.mark.parallel
+def test_without_python(tmp_path):
+    done = run('python', 'x.py', env={**os.environ, 'ATTAR_PYTHON': '/nowhere/python3'})
+    assert done.returncode == 4
+    assert done.stderr == ("attar: python: cannot run '/nowhere/python3': No such file or "
+                           'directory: install Python 3.9 or later, or set ATTAR_PYTHON to its '
+                           'path\n')

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""attar stack: stacks of running threads, which are known or compared with eu-stack's."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command import run, workload
+
+pytestmark = pytest.mark.parallel
+
+NAMES = {
+    'waiting': ['pause', 'rest', 'main'],
+    'reader': ['read', 'wait_for_byte', 'reader'],
+    'spinner': ['spin', 'turn_wheel', 'spinner'],
+}
+HANDLER = ['disturb', 'handler']
+
+
+@pytest.fixture
+def waiting():
+    """The program, when all its threads are where they stay."""
+    with subprocess.Popen([workload('waiting')], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline() == 'ready\n'
+        yield program
+        program.stdin.close()
+
+
+def stacks(*args):
+    """The threads of the text: (tid, name, functions, last line)."""
+    done = run('stack', *args)
+    assert done.returncode == 0, done.stderr
+    threads = []
+    for block in done.stdout.split('\n\n'):
+        head, *lines = block.strip().split('\n')
+        found = re.fullmatch(r'thread (\d+) (.*)', head)
+        frames = [re.match(r'  #\d+ +([^+ ]+)', line) for line in lines]
+        threads.append((int(found[1]), found[2], [f[1] for f in frames if f], lines[-1]))
+    return threads
+
+
+def states(pid):
+    return [(task / 'status').read_text() for task in Path(f'/proc/{pid}/task').iterdir()]
+
+
+def test_known_stacks(waiting):
+    threads = stacks('-p', waiting.pid, '--bytes', '4M')
+    assert len(threads) == 6
+    assert [tid for tid, *_ in threads] == sorted(map(int, os.listdir(f'/proc/{waiting.pid}/task')))
+    found = {}
+    for _, name, frames, _ in threads:
+        found.setdefault(name, frames)
+    for name, frames in NAMES.items():
+        assert found[name][:3] == frames
+    at = found['handler'].index('on_signal')
+    assert found['handler'][at - 1] == 'pause'
+    after = found['handler'][at + 1:]
+    assert 'restore' in after[0] or 'sigreturn' in after[0]
+    assert after[after.index('disturb'):][:2] == HANDLER
+    assert found['diver'].count('descend') == 5001
+    assert found['diver'][5002] == 'diver'
+    # they go on: nothing is stopped or traced
+    for state in states(waiting.pid):
+        assert re.search(r'^TracerPid:\t0$', state, re.M)
+        assert not re.search(r'^State:\t[tT]', state, re.M)
+
+
+def test_deeper_than_copied(waiting):
+    threads = stacks('-p', waiting.pid, '--bytes', '64K')
+    diver = next(t for t in threads if t[1] == 'diver')
+    assert 'deeper' in diver[3]
+    assert 100 < diver[2].count('descend') < 5001
+
+
+def test_one_thread_and_json(waiting):
+    tid = next(t[0] for t in stacks('-p', waiting.pid) if t[1] == 'reader')
+    done = run('stack', '-t', tid, '--json', '--lines')
+    assert done.returncode == 0, done.stderr
+    sections = {s['name']: s for s in json.loads(done.stdout)['sections']}
+    rows = {name: [dict(zip([c['name'] for c in s['columns']], row)) for row in s['rows']]
+            for name, s in sections.items()}
+    [thread] = rows['threads']
+    assert (thread['tid'], thread['comm'], thread['end']) == (tid, 'reader', 'complete')
+    assert thread['frames'] == len(rows['frames']) and thread['stopped'] > 0
+    names = [frame['symbol'] for frame in rows['frames']]
+    assert names[:3] == NAMES['reader']
+    line = rows['frames'][1]['line']
+    source = Path(rows['frames'][1]['file']).read_text().splitlines()
+    assert 'read(nothing[0]' in source[line - 1]
+
+
+@pytest.mark.usefixtures('root')
+def test_kernel_part(waiting):
+    tid = next(t[0] for t in stacks('-p', waiting.pid) if t[1] == 'reader')
+    [(_, _, frames, _)] = stacks('-t', tid, '-k')
+    assert 'pipe_read' in frames[0]
+    assert frames[frames.index('read'):][:3] == NAMES['reader']
+
+
+def test_as_eu_stack(waiting):
+    """Every frame of a sleeping thread is that of eu-stack: same function."""
+    if not shutil.which('eu-stack'):
+        pytest.skip('eu-stack is not installed')
+    theirs, current = {}, None
+    text = subprocess.run(['eu-stack', '-n', '0', '-p', str(waiting.pid)], capture_output=True,
+                          text=True, check=True, timeout=60).stdout
+    for line in text.splitlines():
+        if found := re.match(r'TID (\d+):', line):
+            current = theirs.setdefault(int(found[1]), [])
+        elif found := re.match(r'#\d+ +0x[0-9a-f]+(?: - 1)? +([^@ ]+)', line):
+            current.append(found[1])
+    same = {'raise': 'gsignal', '__clone3': 'clone3'}  # two symbols of one address
+    compared = 0
+    for tid, name, frames, _ in stacks('-p', waiting.pid, '--bytes', '4M'):
+        if name == 'spinner':
+            continue  # it may be in spin() or in turn_wheel()
+        assert frames == [same.get(f, f) for f in theirs[tid]]
+        compared += len(frames)
+    assert compared > 5000
+
+
+def test_stopped_process(waiting):
+    """A process that a signal has stopped stays stopped."""
+    waiting.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, waiting.pid, os.WSTOPPED | os.WNOWAIT)
+    assert stacks('-p', waiting.pid)[0][2][:3] == NAMES['waiting']
+    assert all(re.search(r'^State:\tT', s, re.M) for s in states(waiting.pid))
+    waiting.send_signal(signal.SIGCONT)
+
+
+def test_exited_process():
+    """A process that its parent has not waited for is not said to need permission."""
+    with subprocess.Popen(['true']) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        done = run('stack', '-p', process.pid)
+    assert done.returncode == 1
+    assert f'process {process.pid} has ended' in done.stderr
+
+
+@pytest.mark.parametrize('args, status, text', [
+    ((), 2, 'stacks of what? attar stack -p PID'),
+    (('-p', '0'), 2, "'0' is not the id of a process"),
+    (('-p', 'x'), 2, "'x' is not the id of a process"),
+    (('-p',), 2, "no such option '-p', or its value is missing"),
+    (('-p', '1', '--bytes', '2G'), 2, '--bytes 2G: it is 1 to 1G'),
+    (('--fast',), 2, "no such option '--fast'"),
+    (('-p', '2147483647'), 1, 'no such process'),
+])
+def test_bad_input(args, status, text):
+    done = run('stack', *args)
+    assert (done.returncode, done.stdout) == (status, '')
+    assert text in done.stderr and done.stderr.count('\n') == 1
+
+
+def test_traced_by_another(waiting):
+    """A thread that a debugger traces: the message names the debugger."""
+    if not shutil.which('gdb'):
+        pytest.skip('gdb is not installed')
+    with subprocess.Popen(['gdb', '-q', '-nx', '-p', str(waiting.pid)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as gdb:
+        gdb.stdin.write('echo attached\\n\n')
+        gdb.stdin.flush()
+        while 'attached' not in (line := gdb.stdout.readline()):
+            assert line
+        done = run('stack', '-p', waiting.pid)
+        gdb.kill()
+    assert done.returncode == 3
+    assert f'process {gdb.pid} traces it' in done.stderr
