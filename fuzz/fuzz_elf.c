@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(dso.image, data, size);
 	dso.image_size = size;
 	dso.state = DSO_OPEN;
-	dso_load(&dso, "/nowhere");
+	dso_load(&dso, "/nowhere", NULL);
 	look_everywhere(&dso);
 	dso_close(&dso);
 	look_everywhere(&dso);
