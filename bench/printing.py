@@ -5,7 +5,8 @@ A program on one CPU makes system calls; each is an event raw_syscalls:sys_enter
 fields. The CPU time of the tools is that of all their processes without the program. First the
 program calls as fast as it can, with rings that hold all events. Then it makes 500,000 calls per
 second for two seconds, with rings of 4 MiB; lost are the events that are not in the output. Then
-program and tool have real-time priority, to exclude effects of other processes.
+program and tool have real-time priority, to exclude effects of other processes. The output file of
+the run before exists then: attar empties it before events are enabled.
 """
 import json
 
@@ -25,7 +26,8 @@ def cost(bench, rate, *command):
 
 def attar(bench, extension, pages, rate):
     out = bench.scratch / f'events.{extension}'
-    out.unlink(missing_ok=True)  # to empty a large file takes time, while events arrive
+    if not rate:
+        out.unlink(missing_ok=True)  # to free its memory is not printing
     cpu = cost(bench, rate, bench.attar, 'trace', '-q', '-m', pages, '-o', out, '-e',
                f'raw_syscalls:sys_enter/id=={FILTER}/')
     return cpu, out
