@@ -10,17 +10,6 @@
 
 #include "kperf_test.h"
 
-static int opened(enum PmuTaskType type, struct test_attr *test)
-{
-	int pd = PmuOpen(type, &test->attr);
-
-	if (pd < 0)
-		print_message("%s\n", Perror());
-	assert_true(pd > 0);
-	assert_int_equal(Perrorno(), SUCCESS);
-	return pd;
-}
-
 static uint64_t sum_of(const struct PmuData *data, int n, const char *event)
 {
 	uint64_t sum = 0;
@@ -40,7 +29,7 @@ static void counts_a_process(void **state)
 	int pd, n;
 
 	test_attr(&test, "page-faults");
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd); /* first use of this code faults, too */
 	PmuDisable(pd);
 	test_fault(10); /* before PmuEnable(): not counted */
@@ -73,7 +62,7 @@ static void a_read_begins_at_the_previous_one(void **state)
 	int pd;
 
 	test_attr(&test, "page-faults");
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	for (unsigned i = 1; i < 4; i++) {
 		/* Reading allocates, and so faults: it has its memory after the first turns. */
@@ -101,7 +90,7 @@ static void counts_system_calls_of_a_tracepoint(void **state)
 	test_attr(&test, "syscalls:sys_enter_getppid");
 	test.events[1] = "context-switches";
 	test.attr.numEvt = 2;
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	test_getppid(1234);
 	PmuDisable(pd);
@@ -122,7 +111,7 @@ static void counts_each_cpu(void **state)
 	test_need_root();
 	test_attr(&test, "page-faults");
 	test.attr.numPid = 0;
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	test_fault(500);
 	PmuDisable(pd);
@@ -151,7 +140,7 @@ static void a_group_is_read_together(void **state)
 	test.events[2] = "major-faults";
 	test.attr.numEvt = test.attr.numEvtAttr = 3;
 	test.attr.evtAttr = attrs;
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	test_fault(64);
 	PmuDisable(pd);
@@ -221,7 +210,7 @@ static void counts_processes_that_are_created(void **state)
 
 	test_attr(&test, "syscalls:sys_enter_getppid");
 	test_need_root();
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	child.pid = fork();
 	if (child.pid == 0) {
@@ -248,7 +237,7 @@ static void new_processes_have_rows_of_their_own(void **state)
 	test_need_root();
 	test_attr(&test, "syscalls:sys_enter_getppid");
 	test.attr.includeNewFork = 1;
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	child_start(&child, 1000);
 	/* The row exists once the thread that waits for forks has run. */
@@ -321,7 +310,7 @@ static void a_hundred_tasks(void **state)
 
 	test_attr(&test, "page-faults");
 	for (int i = 0; i < 100; i++) {
-		pds[i] = opened(COUNTING, &test);
+		pds[i] = test_open(COUNTING, &test);
 		assert_int_equal(PmuEnable(pds[i]), SUCCESS);
 	}
 	for (int i = 0; i < 100; i++) {
@@ -351,7 +340,7 @@ static void a_collection_counts_its_time(void **state)
 	child_start(&child, 200);
 	test_attr(&test, "page-faults");
 	test.pids[0] = child.pid;
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	assert_int_equal(write(child.go[1], "  ", 2), 2); /* the child works and ends */
 	assert_int_equal(PmuCollect(pd, -1, 100), SUCCESS);
 	assert_int_equal(PmuRead(pd, &data), 1);
@@ -379,7 +368,7 @@ static void counts_from_the_exec_on(void **state)
 	test_attr(&test, "page-faults");
 	test.pids[0] = pid;
 	test.attr.enableOnExec = 1;
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	assert_int_equal(write(go[1], "", 1), 1);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(PmuRead(pd, &data), 1);
@@ -500,7 +489,7 @@ static void counts_the_calling_thread(void **state)
 	test.attr.cpuList = any;
 	test.attr.numCpu = 1;
 	test.attr.enableUserAccess = 1;
-	pd = opened(COUNTING, &test);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	PmuDisable(pd);
 	PmuEnable(pd);
@@ -522,8 +511,7 @@ static void without_bpf_programs(void **state)
 
 	test_attr(&test, "page-faults");
 	test.attr.enableBpf = 1;
-	pd = PmuOpen(COUNTING, &test.attr);
-	assert_true(pd > 0);
+	pd = test_open(COUNTING, &test);
 	assert_int_equal(GetWarn(), LIBPERF_WARN_REPLACED);
 	PmuEnable(pd);
 	test_fault(1000);
@@ -561,8 +549,7 @@ static void the_waiting_thread_waits(void **state)
 
 	test_attr(&test, "page-faults");
 	test.attr.includeNewFork = 1;
-	pd = PmuOpen(COUNTING, &test.attr);
-	assert_true(pd > 0);
+	pd = test_open(COUNTING, &test);
 	PmuEnable(pd);
 	before = time_of_others();
 	test_burn(300); /* 30 ticks */

@@ -45,6 +45,27 @@ void test_attr(struct test_attr *test, const char *event)
 	test->attr.numPid = 1;
 }
 
+void test_sampling_attr(struct test_attr *test, enum SymbolMode mode)
+{
+	test_attr(test, "cpu-clock");
+	test->attr.useFreq = 1;
+	test->attr.freq = 1000;
+	test->attr.excludeKernel = 1;
+	test->attr.callStack = 1;
+	test->attr.symbolMode = mode;
+}
+
+int test_open(enum PmuTaskType type, struct test_attr *test)
+{
+	int pd = PmuOpen(type, &test->attr);
+
+	if (pd < 0)
+		print_message("%s\n", Perror());
+	assert_true(pd > 0);
+	assert_int_equal(Perrorno(), SUCCESS);
+	return pd;
+}
+
 void test_need_root(void)
 {
 	if (geteuid() != 0) {

@@ -42,6 +42,12 @@ struct test_attr {
 };
 void test_attr(struct test_attr *test, const char *event);
 
+/* Attributes for 1,000 samples a second of the calling process's CPU time, with user stacks. */
+void test_sampling_attr(struct test_attr *test, enum SymbolMode mode);
+
+/* Opens a task; fails without one. */
+int test_open(enum PmuTaskType type, struct test_attr *test);
+
 /* Skips the test unless it runs as root. */
 void test_need_root(void);
 

@@ -38,14 +38,8 @@ static int sampled(enum SymbolMode mode, struct PmuData **ret_data)
 	struct test_attr test;
 	int pd, n;
 
-	test_attr(&test, "cpu-clock");
-	test.attr.useFreq = 1;
-	test.attr.freq = 1000;
-	test.attr.excludeKernel = 1;
-	test.attr.callStack = 1;
-	test.attr.symbolMode = mode;
-	pd = PmuOpen(SAMPLING, &test.attr);
-	assert_true(pd > 0);
+	test_sampling_attr(&test, mode);
+	pd = test_open(SAMPLING, &test);
 	assert_int_equal(GetWarn(), SUCCESS);
 	PmuEnable(pd);
 	outer(300);

@@ -9,16 +9,6 @@
 
 #include "kperf_test.h"
 
-static int opened(struct test_attr *test)
-{
-	int pd = PmuOpen(SAMPLING, &test->attr);
-
-	if (pd < 0)
-		print_message("%s\n", Perror());
-	assert_true(pd > 0);
-	return pd;
-}
-
 static void getppid_attr(struct test_attr *test)
 {
 	test_need_root();
@@ -46,7 +36,7 @@ static void every_event_of_a_tracepoint(void **state)
 	int pd, n;
 
 	getppid_attr(&test);
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	test_getppid(1000);
 	PmuDisable(pd);
@@ -76,7 +66,7 @@ static void data_outlives_its_task(void **state)
 
 	getppid_attr(&test);
 	test_attr(&other, "page-faults");
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	second = PmuOpen(COUNTING, &other.attr);
 	PmuEnable(pd);
 	test_getppid(10);
@@ -106,7 +96,7 @@ static void losses_are_a_warning_with_their_number(void **state)
 
 	getppid_attr(&test);
 	test.events[0] = "syscalls:sys_enter_getppid";
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	test_getppid(200000);
 	PmuDisable(pd);
@@ -118,21 +108,32 @@ static void losses_are_a_warning_with_their_number(void **state)
 	PmuClose(pd);
 }
 
-static void fields_of_every_kind(void **state)
+/* Samples of exec(2) of system("/bin/true"). Returns their number. */
+static int samples_of_exec(struct PmuData **ret_data)
 {
-	struct PmuData *data;
 	struct test_attr test;
-	char name[64], small[4];
-	size_t found = 0;
 	int pd, n;
 
 	test_need_root();
 	test_attr(&test, "sched:sched_process_exec");
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	assert_int_equal(system("/bin/true"), 0);
 	PmuDisable(pd);
-	n = PmuRead(pd, &data);
+	n = PmuRead(pd, ret_data);
+	PmuClose(pd);
+	assert_true(n > 0);
+	return n;
+}
+
+static void fields_of_every_kind(void **state)
+{
+	struct PmuData *data;
+	char name[64], small[4];
+	size_t found = 0;
+	int n;
+
+	n = samples_of_exec(&data);
 	for (int i = 0; i < n; i++) {
 		/* filename has a variable length (__data_loc). */
 		assert_int_equal(
@@ -148,7 +149,6 @@ static void fields_of_every_kind(void **state)
 	assert_null(PmuGetFieldExp(data[0].rawData, "none"));
 	test_error_is(LIBPERF_ERR_FIND_FIELD_LOSS);
 	PmuDataFree(data);
-	PmuClose(pd);
 }
 
 /* Whether the stack has the function, with an address in it. */
@@ -174,13 +174,8 @@ static void names_of_functions(enum SymbolMode mode, bool later)
 	struct test_attr test;
 	int pd, n, found = 0;
 
-	test_attr(&test, "cpu-clock");
-	test.attr.useFreq = 1;
-	test.attr.freq = 1000;
-	test.attr.callStack = 1;
-	test.attr.excludeKernel = 1;
-	test.attr.symbolMode = mode;
-	pd = opened(&test);
+	test_sampling_attr(&test, mode);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	test_burn(300);
 	PmuDisable(pd);
@@ -219,7 +214,7 @@ static void appended_data_is_independent(void **state)
 	int pd, n, m;
 
 	getppid_attr(&test);
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	test_getppid(5);
 	n = PmuRead(pd, &first);
@@ -248,7 +243,7 @@ static void dumped_data_is_text(void **state)
 	assert_true(fd >= 0);
 	test_attr(&test, "page-faults");
 	test.attr.symbolMode = RESOLVE_ELF;
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	test_fault(20);
 	PmuDisable(pd);
@@ -295,7 +290,7 @@ static void time_off_the_cpu(void **state)
 	test.attr.useFreq = 1;
 	test.attr.freq = 1000;
 	test.attr.symbolMode = RESOLVE_ELF;
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	is_clock = GetWarn() == LIBPERF_WARN_REPLACED;
 	PmuEnable(pd);
 	test_burn(100);
@@ -343,7 +338,7 @@ static void samples_of_a_program_from_its_exec_on(void **state)
 	test.attr.period = 1000000;
 	test.attr.enableOnExec = 1;
 	test.attr.symbolMode = RESOLVE_ELF;
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	assert_int_equal(write(go[1], "", 1), 1);
 	waitpid(pid, NULL, 0);
 	n = PmuRead(pd, &data);
@@ -365,7 +360,7 @@ static void per_thread(void **state)
 
 	test_attr(&test, "page-faults");
 	test.attr.perThread = 1;
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd); /* first use of this code faults, too */
 	PmuDisable(pd);
 	PmuRead(pd, &data);
@@ -388,7 +383,7 @@ static void a_collection_reads_while_it_waits(void **state)
 	test.attr.numPid = 0;
 	test.attr.period = 10000000;
 	test_need_root();
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	assert_int_equal(PmuCollect(pd, 250, 100), SUCCESS);
 	n = PmuRead(pd, &data);
 	assert_in_range(n, 1, 100 * sysconf(_SC_NPROCESSORS_ONLN));
@@ -418,7 +413,7 @@ static void handlers_are_unchanged(void **state)
 	handlers_of(signals, 5, before);
 	test_attr(&test, "cpu-clock");
 	test.attr.symbolMode = RESOLVE_ELF_DWARF;
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	PmuEnable(pd);
 	test_burn(20);
 	assert_true(PmuRead(pd, &data) > 0);
@@ -444,7 +439,7 @@ static void attributes_of_blocked_samples_are_unchanged(void **state)
 	test.attr.numEvt = 0;
 	test.attr.blockedSample = 1;
 	copy = test;
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	assert_memory_equal(&test, &copy, sizeof(test));
 	PmuClose(pd);
 }
@@ -456,16 +451,8 @@ static void a_damaged_record(void **state)
 	char name[32] = "untouched";
 	struct SampleRawField *field;
 	struct PmuData *data;
-	struct test_attr test;
-	int pd;
 
-	test_need_root();
-	test_attr(&test, "sched:sched_process_exec");
-	pd = opened(&test);
-	PmuEnable(pd);
-	assert_int_equal(system("/bin/true"), 0);
-	PmuDisable(pd);
-	assert_true(PmuRead(pd, &data) > 0);
+	samples_of_exec(&data);
 	field = PmuGetFieldExp(data[0].rawData, "filename");
 	assert_int_equal(field->size, sizeof(outside));
 	memcpy(data[0].rawData->data + field->offset, &outside, sizeof(outside));
@@ -474,7 +461,6 @@ static void a_damaged_record(void **state)
 	test_error_is(LIBPERF_ERR_BUFFER_CORRUPTED);
 	assert_string_equal(name, "untouched");
 	PmuDataFree(data);
-	PmuClose(pd);
 }
 
 /* The caller's process stays as it is: limits, descriptors of children, attributes. */
@@ -489,7 +475,7 @@ static void the_host_is_unchanged(void **state)
 	getrlimit(RLIMIT_NOFILE, &before);
 	test_attr(&test, "cpu-clock");
 	copy = test;
-	pd = opened(&test);
+	pd = test_open(SAMPLING, &test);
 	assert_memory_equal(&test, &copy, sizeof(test));
 	PmuEnable(pd);
 	for (int fd = 3; fd < 200; fd++) {

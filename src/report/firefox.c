@@ -280,40 +280,48 @@ static void add_samples(struct buf *b, const struct thread *t, double duration_m
 		t->samples.n);
 }
 
+struct list_column {
+	const char *name;
+	add_value *add;
+};
+
+static const struct list_column stack_columns[] = {
+	{"prefix", parent}, {"frame", index_itself}, {"category", category}, {"subcategory", zero}};
+
+static const struct list_column frame_columns[] = {{"address", minus_one}, {"inlineDepth", zero},
+	{"category", category}, {"subcategory", zero}, {"func", function}, {"nativeSymbol", none},
+	{"innerWindowID", zero}, {"implementation", none}, {"line", line}, {"column", none}};
+
+static const struct list_column function_columns[] = {{"name", function_name}, {"isJS", no},
+	{"relevantForJS", no}, {"resource", function_resource}, {"fileName", function_file},
+	{"lineNumber", none}, {"columnNumber", none}};
+
+static const struct list_column resource_columns[] = {
+	{"lib", none}, {"name", module_name}, {"host", none}, {"type", one}};
+
+static const struct {
+	const char *name;
+	const struct list_column *columns;
+	size_t n;
+} tables[] = {
+	{"stackTable", stack_columns, ARRAY_SIZE(stack_columns)},
+	{"frameTable", frame_columns, ARRAY_SIZE(frame_columns)},
+	{"funcTable", function_columns, ARRAY_SIZE(function_columns)},
+	{"resourceTable", resource_columns, ARRAY_SIZE(resource_columns)},
+};
+
 static void add_tables(struct buf *b, const struct thread *t)
 {
-	size_t nodes = t->nodes.n, functions = t->functions.n, modules = t->modules.n;
+	const size_t rows[] = {t->nodes.n, t->nodes.n, t->functions.n, t->modules.n};
 
-	buf_str(b, "\"stackTable\":{");
-	add_list(b, "prefix", t, nodes, parent);
-	add_list(b, "frame", t, nodes, index_itself);
-	add_list(b, "category", t, nodes, category);
-	add_list(b, "subcategory", t, nodes, zero);
-	buf_printf(b, "\"length\":%zu},\"frameTable\":{", nodes);
-	add_list(b, "address", t, nodes, minus_one);
-	add_list(b, "inlineDepth", t, nodes, zero);
-	add_list(b, "category", t, nodes, category);
-	add_list(b, "subcategory", t, nodes, zero);
-	add_list(b, "func", t, nodes, function);
-	add_list(b, "nativeSymbol", t, nodes, none);
-	add_list(b, "innerWindowID", t, nodes, zero);
-	add_list(b, "implementation", t, nodes, none);
-	add_list(b, "line", t, nodes, line);
-	add_list(b, "column", t, nodes, none);
-	buf_printf(b, "\"length\":%zu},\"funcTable\":{", nodes);
-	add_list(b, "name", t, functions, function_name);
-	add_list(b, "isJS", t, functions, no);
-	add_list(b, "relevantForJS", t, functions, no);
-	add_list(b, "resource", t, functions, function_resource);
-	add_list(b, "fileName", t, functions, function_file);
-	add_list(b, "lineNumber", t, functions, none);
-	add_list(b, "columnNumber", t, functions, none);
-	buf_printf(b, "\"length\":%zu},\"resourceTable\":{", functions);
-	add_list(b, "lib", t, modules, none);
-	add_list(b, "name", t, modules, module_name);
-	add_list(b, "host", t, modules, none);
-	add_list(b, "type", t, modules, one);
-	buf_printf(b, "\"length\":%zu},", modules);
+	_Static_assert(ARRAY_SIZE(rows) == ARRAY_SIZE(tables), "rows of each table");
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		buf_printf(b, "\"%s\":{", tables[i].name);
+		for (size_t c = 0; c < tables[i].n; c++)
+			add_list(
+				b, tables[i].columns[c].name, t, rows[i], tables[i].columns[c].add);
+		buf_printf(b, "\"length\":%zu},", rows[i]);
+	}
 }
 
 static void add_head(struct buf *b, const struct thread *t, uint32_t pid, uint32_t tid)
