@@ -116,8 +116,11 @@ class Report:
         return len(self.sections)
 
     def render(self, sink: str = 'text', *, title: Optional[str] = None,
-               max_rows: int = 0) -> str:
-        """The report as the command writes it: 'text', 'json', 'csv', 'folded', 'html', ..."""
+               max_rows: int = 0) -> Any:
+        """The report as the command writes it: 'text', 'json', 'csv', 'folded', 'html', ...
+
+        It is str; bytes for the formats that are not text, such as 'pprof'.
+        """
         return self._report.render(
             sink.encode(), None if title is None else title.encode(), max_rows)
 

@@ -127,10 +127,11 @@ static PyObject *frame_new(struct attar_symbols *symbols, attar_location locatio
 {
 	struct attar_symbol symbol = {0};
 	PyObject *frame = PyStructSequence_New(frame_type);
-	int r = attar_symbols_resolve(symbols, location, &symbol);
+	int r;
 
 	if (!frame)
 		return NULL;
+	r = attar_symbols_resolve(symbols, location, &symbol);
 	PyStructSequence_SetItem(frame, 0, native_string(r < 0 ? NULL : symbol.name));
 	PyStructSequence_SetItem(frame, 1, PyLong_FromUnsignedLongLong(symbol.offset));
 	PyStructSequence_SetItem(frame, 2, native_string(symbol.dso));
@@ -150,10 +151,8 @@ static PyObject *get_stack(struct event *event, void *unused)
 	for (uint32_t i = 0; list && i < event->row->n_frames; i++) {
 		PyObject *frame = frame_new(attar_run_symbols(run), frames[i]);
 
-		if (!frame || PyList_SetItem(list, i, frame) < 0) {
-			Py_DECREF(list);
-			return NULL;
-		}
+		if (!frame || PyList_SetItem(list, i, frame) < 0)
+			Py_CLEAR(list);
 	}
 	return list;
 }
@@ -192,28 +191,21 @@ static PyObject *event_as_dict(struct event *event, PyObject *unused)
 
 	for (size_t i = 0; dict && i < event->kind->n_fields; i++) {
 		const struct attar_field *field = &event->kind->fields[i].field;
-		PyObject *value;
-		int r = 0;
 
-		if (field->is_common)
-			continue;
-		value = kind_value(event->kind, i, event->row);
-		r = value ? PyDict_SetItemString(dict, field->name, value) : -1;
-		Py_XDECREF(value);
-		if (r < 0) {
-			Py_DECREF(dict);
-			return NULL;
-		}
+		if (!field->is_common &&
+			native_set(dict, field->name, kind_value(event->kind, i, event->row)) < 0)
+			Py_CLEAR(dict);
 	}
 	return dict;
 }
 
 static PyObject *event_repr(struct event *event)
 {
-	PyObject *dict = event_as_dict(event, NULL), *comm = get_comm(event, NULL), *text = NULL;
+	PyObject *dict = event_as_dict(event, NULL), *comm = dict ? get_comm(event, NULL) : NULL;
+	PyObject *text = NULL;
 
-	if (dict && comm)
-		text = PyUnicode_FromFormat("<%U %llu.%09llu cpu=%d tid=%d comm=%R %R>",
+	if (comm)
+		text = PyUnicode_FromFormat("<%S %llu.%09llu cpu=%d tid=%d comm=%R %R>",
 			event->kind->name, (unsigned long long)event->row->time / 1000000000,
 			(unsigned long long)event->row->time % 1000000000, (int)event->row->cpu,
 			(int)event->row->tid, comm, dict);
@@ -493,14 +485,13 @@ static PyObject *batch_gather(struct batch *batch, PyObject *args)
 /* array() and to_pandas() are Python code. */
 static PyObject *batch_array(struct batch *batch, PyObject *args)
 {
-	PyObject *module = PyImport_ImportModule("attar._arrays"), *name = Py_None, *result;
+	PyObject *module, *name = Py_None, *result;
 
+	if (!PyArg_ParseTuple(args, "|O", &name))
+		return NULL;
+	module = PyImport_ImportModule("attar._arrays");
 	if (!module)
 		return NULL;
-	if (!PyArg_ParseTuple(args, "|O", &name)) {
-		Py_DECREF(module);
-		return NULL;
-	}
 	result = PyObject_CallMethod(module, "make", "OO", (PyObject *)batch, name);
 	Py_DECREF(module);
 	return result;
@@ -543,9 +534,7 @@ int batch_init(PyObject *module)
 	batch_type = native_add_type(module, "Batch", &batch_spec);
 	iterator_type = native_add_type(module, "BatchIterator", &iterator_spec);
 	event_type = native_add_type(module, "TraceEvent", &event_spec);
-	frame_type = PyStructSequence_NewType(&frame_description);
-	if (!batch_type || !iterator_type || !event_type || !frame_type)
-		return -1;
-	Py_INCREF(frame_type);
-	return PyModule_AddObject(module, "Frame", (PyObject *)frame_type);
+	frame_type = native_add(
+		module, "Frame", (PyObject *)PyStructSequence_NewType(&frame_description));
+	return batch_type && iterator_type && event_type && frame_type ? 0 : -1;
 }

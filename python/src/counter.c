@@ -37,6 +37,13 @@ static int make_attr(const struct attar_event_spec *spec, struct perf_event_attr
 	return attar_event_spec_attr(spec, attr, sizeof(*attr));
 }
 
+static int set_filter(struct counters *self, size_t i)
+{
+	const char *filter = self->list->at[i].filter;
+
+	return filter ? attar_counter_filter(self->counters[i], filter) : 0;
+}
+
 static int open_group(struct counters *self, size_t first, size_t *ret_n)
 {
 	const struct attar_event_spec *specs = self->list->at;
@@ -59,8 +66,10 @@ static int open_group(struct counters *self, size_t first, size_t *ret_n)
 	if (r == 0)
 		r = attar_group_open(
 			self->target, events, n, ATTAR_COUNTER_DEGRADE, &self->groups[group]);
-	for (size_t i = 0; r == 0 && i < n; i++)
+	for (size_t i = 0; r == 0 && i < n; i++) {
 		self->counters[first + i] = attar_group_counter(self->groups[group], i);
+		r = set_filter(self, first + i);
+	}
 	free(events);
 	free(attrs);
 	*ret_n = n;
@@ -76,9 +85,7 @@ static int open_one(struct counters *self, size_t i)
 	if (r == 0)
 		r = attar_counter_open(
 			self->target, &attr, spec->name, ATTAR_COUNTER_DEGRADE, &self->counters[i]);
-	if (r == 0 && spec->filter)
-		r = attar_counter_filter(self->counters[i], spec->filter);
-	return r;
+	return r == 0 ? set_filter(self, i) : r;
 }
 
 static int open_all(struct counters *self)

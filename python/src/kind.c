@@ -37,10 +37,8 @@ static PyObject *list_value(const struct kind_field *f, const struct row *row)
 	for (size_t i = 0; list && i < n; i++) {
 		PyObject *value = element_value(f, row, i);
 
-		if (!value || PyList_SetItem(list, (Py_ssize_t)i, value) < 0) {
-			Py_DECREF(list);
-			return NULL;
-		}
+		if (!value || PyList_SetItem(list, (Py_ssize_t)i, value) < 0)
+			Py_CLEAR(list);
 	}
 	return list;
 }
@@ -90,8 +88,6 @@ static enum field_form form_of(struct kind_field *f)
 static int copy_field(struct kind *kind, size_t i, const struct attar_field *from)
 {
 	struct kind_field *f = &kind->fields[i];
-	PyObject *number;
-	int r;
 
 	f->field = *from;
 	f->field.name = strdup(from->name);
@@ -100,10 +96,7 @@ static int copy_field(struct kind *kind, size_t i, const struct attar_field *fro
 	if (!f->field.name || !f->field.type)
 		return PyErr_NoMemory(), -1;
 	f->form = form_of(f);
-	number = PyLong_FromSize_t(i);
-	r = number ? PyDict_SetItemString(kind->index, from->name, number) : -1;
-	Py_XDECREF(number);
-	return r;
+	return native_set(kind->index, from->name, PyLong_FromSize_t(i));
 }
 
 static int copy_fields(struct kind *kind, const struct attar_format *format)
@@ -211,16 +204,15 @@ static PyObject *get_fields(struct kind *kind, void *unused)
 
 	for (size_t i = 0; list && i < kind->n_fields; i++) {
 		const struct kind_field *f = &kind->fields[i];
-		PyObject *one = Py_BuildValue("ssiiiiiOOO", f->field.name, f->field.type,
-			f->field.offset, f->field.size, f->field.place, (int)f->form,
-			(int)f->number.size, f->number.is_signed ? Py_True : Py_False,
+		PyObject *one = Py_BuildValue("NNiiiiiOOO", native_string(f->field.name),
+			native_string(f->field.type), f->field.offset, f->field.size,
+			f->field.place, (int)f->form, (int)f->number.size,
+			f->number.is_signed ? Py_True : Py_False,
 			f->number.is_float ? Py_True : Py_False,
 			f->field.is_common ? Py_True : Py_False);
 
-		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one) < 0) {
-			Py_DECREF(list);
-			return NULL;
-		}
+		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one) < 0)
+			Py_CLEAR(list);
 	}
 	return list;
 }

@@ -53,15 +53,31 @@ PyObject *native_no_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 	return NULL;
 }
 
-PyTypeObject *native_add_type(PyObject *module, const char *name, PyType_Spec *spec)
+int native_set(PyObject *dict, const char *name, PyObject *value)
 {
-	PyObject *type = PyType_FromSpec(spec);
+	PyObject *key = value ? native_string(name) : NULL;
+	int r = key ? PyDict_SetItem(dict, key, value) : -1;
 
-	if (!type || PyModule_AddObject(module, name, type) < 0) {
-		Py_XDECREF(type);
+	Py_XDECREF(key);
+	Py_XDECREF(value);
+	return r;
+}
+
+PyTypeObject *native_add(PyObject *module, const char *name, PyObject *type)
+{
+	if (!type)
 		return NULL;
+	Py_INCREF(type);
+	if (PyModule_AddObject(module, name, type) < 0) {
+		Py_DECREF(type);
+		Py_CLEAR(type);
 	}
 	return (PyTypeObject *)type;
+}
+
+PyTypeObject *native_add_type(PyObject *module, const char *name, PyType_Spec *spec)
+{
+	return native_add(module, name, PyType_FromSpec(spec));
 }
 
 /* Called by libattar in any thread, with or without the GIL. */

@@ -39,7 +39,14 @@ int native_optional(PyObject *argument, void *ret_text);
 /* tp_new of types whose objects only this module makes: raises TypeError. */
 PyObject *native_no_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
 
-/* Adds a type made from a spec to the module. Returns the type, borrowed, or NULL. */
+/* Sets dict[name]. Takes the reference to value; NULL: an exception is set. Returns 0 or -1. */
+int native_set(PyObject *dict, const char *name, PyObject *value);
+
+/*
+ * Adds a type, or one made from a spec, to the module. Takes the reference to type; NULL: an
+ * exception is set. Returns the type, which the caller owns, or NULL.
+ */
+PyTypeObject *native_add(PyObject *module, const char *name, PyObject *type);
 PyTypeObject *native_add_type(PyObject *module, const char *name, PyType_Spec *spec);
 
 /* ---- rows.c: events, copied from the rings ---- */

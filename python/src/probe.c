@@ -17,6 +17,8 @@ static int register_fields(struct probe *self, const char *name, PyObject *list)
 	const char **fields = n < 0 ? NULL : calloc((size_t)n + 1, sizeof(*fields));
 	bool failed = !fields;
 
+	if (n >= 0 && failed)
+		PyErr_NoMemory();
 	for (Py_ssize_t i = 0; !failed && i < n; i++) {
 		fields[i] = PyBytes_AsString(PyList_GetItem(list, i));
 		failed = !fields[i];

@@ -204,13 +204,9 @@ static PyObject *row_values(const struct attar_section *section, size_t row)
 	size_t n;
 
 	for (size_t i = 0; dict && (name = attar_section_get_value(section, row, i, &n, &is_list));
-		i++) {
-		PyObject *value = value_of(section, row, i, n, is_list);
-
-		if (!value || PyDict_SetItemString(dict, name, value) < 0)
+		i++)
+		if (native_set(dict, name, value_of(section, row, i, n, is_list)) < 0)
 			Py_CLEAR(dict);
-		Py_XDECREF(value);
-	}
 	return dict;
 }
 
@@ -311,26 +307,33 @@ static int draw(struct attar_report *report, const char *sink, const struct atta
 		r = attar_renderer_draw(renderer, report);
 		attar_renderer_free(renderer);
 	}
-	fclose(out);
+	if (fclose(out) != 0 && r == 0)
+		r = attar_fail(-ENOMEM, "out of memory");
 	return r;
 }
 
-/* render(sink, title, max_rows): the text that the command writes. */
+/* render(sink, title, max_rows): what the command writes; bytes if the format is not text. */
 static PyObject *report_render(struct report *self, PyObject *args)
 {
 	struct attar_render_opts opts = {.size = sizeof(opts)};
-	PyObject *string;
+	const struct attar_sink *sink;
+	const char *name;
+	PyObject *result;
 	char *text = NULL;
-	const char *sink;
 	size_t n = 0;
 	int r;
 
-	if (!PyArg_ParseTuple(args, "yO&I", &sink, native_optional, &opts.title, &opts.max_rows))
+	if (!PyArg_ParseTuple(args, "yO&I", &name, native_optional, &opts.title, &opts.max_rows))
 		return NULL;
-	r = draw(self->report, sink, &opts, &text, &n);
-	string = r < 0 ? native_raise(r) : native_text(text, n);
+	sink = attar_sink_find(name);
+	r = sink ? draw(self->report, name, &opts, &text, &n) : -EINVAL;
+	if (r < 0)
+		result = native_raise(r);
+	else
+		result = sink->is_binary ? PyBytes_FromStringAndSize(text, (Py_ssize_t)n)
+					 : native_text(text, n);
 	free(text);
-	return string;
+	return result;
 }
 
 static PyMethodDef methods[] = {

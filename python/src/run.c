@@ -361,8 +361,8 @@ static PyObject *take_reports(PyObject *self, PyObject *unused)
 		if (!one || PyList_SetItem(list, (Py_ssize_t)i, one) < 0)
 			Py_CLEAR(list);
 	}
-	if (list)
-		run->reports.n = 0;
+	if (run)
+		drop_reports(run); /* all were taken, or memory is short */
 	return list;
 }
 
@@ -467,7 +467,7 @@ static PyObject *run_stop(PyObject *self, PyObject *unused)
 	struct run *run = (struct run *)self;
 
 	if (!run->run)
-		return use(self) ? NULL : NULL;
+		return native_raise_text(EBADF, "the run was closed");
 	attar_run_stop(run->run);
 	Py_RETURN_NONE;
 }

@@ -97,6 +97,25 @@ def test_counts_are_kept_and_read_meanwhile():
     assert found[1] and found[2] >= 1 and found[3] == 'exact'
 
 
+def test_filters_of_counted_events():
+    found = value_of(f'''
+        def counted(events):
+            with attar.count(events, thread=True) as c:
+                for fd in (7, 8, 8):
+                    try:
+                        os.fsync(fd + 1000)
+                    except OSError:
+                        pass
+            return c.values
+
+        name = 'syscalls:sys_enter_fsync'
+        print(json.dumps([counted(name), counted(f'{{name}}/fd==1008/'),
+                          counted(f'{{{{{{name}}/fd==1008/,page-faults}}}}'),
+                          counted(f'{{{{page-faults,{{name}}/fd==1007/}}}}')]))
+    ''')
+    assert [one['syscalls:sys_enter_fsync'] for one in found] == [3, 2, 2, 1]
+
+
 def test_shares_of_a_profile_are_those_of_the_program():
     found = value_of(f'''
         with attar.profile(freq=997, stacks=True, command=[{workload('split7030')!r}]) as run:
@@ -127,6 +146,29 @@ def test_a_recording_has_the_same_report_as_from_the_command(tmp_path):
     functions = next(s for s in expected['sections'] if s['name'] == 'functions')
     assert found[1]['functions'] == [[c['name'] for c in functions['columns']],
                                      functions['rows']]
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+def test_formats_that_are_not_text_are_bytes(script):
+    found = value_of('''
+        import gzip
+        report = attar.open(sys.argv[1]).profile(event='sched:sched_wakeup', stacks=True).report()
+        packed = report.render('pprof')
+        print(json.dumps([isinstance(packed, bytes), b'sleeper' in gzip.decompress(packed),
+                          b'waker' in gzip.decompress(packed),
+                          [type(report.render(sink)).__name__ for sink in ('json', 'html')]]))
+    ''', script)
+    assert found == [True, False, True, ['str', 'str']]
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+def test_an_event_as_text(script):
+    found = value_of('print(json.dumps([repr(e) for e in attar.open(sys.argv[1]).events()]))',
+                     script)
+    assert found[0] == ("<sched:sched_wakeup 1.000000100 cpu=0 tid=101 comm='waker' {'comm': "
+                        "'sleeper', 'pid': 42, 'prio': -5, 'target_cpu': 1}>")
 
 
 @pytest.mark.parallel
