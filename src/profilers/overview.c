@@ -222,6 +222,12 @@ static uint64_t weight_of(
 	return NS_PER_S / attar_run_freq(run);
 }
 
+/* Samples are taken during pauses, too. */
+static bool is_watched(const struct overview *o, uint64_t time)
+{
+	return !o->duty.paused_at && time >= o->times.seen_from;
+}
+
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	attar_location stack[THREAD_DEPTH_MAX];
@@ -236,9 +242,10 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 
 	if (ev->cpu < 1 << 16 && ev->cpu >= o->cpus)
 		o->cpus = ev->cpu + 1;
-	if (ev->thread->tid <= 0 || !attar_run_is_selected(run, ev->thread) ||
+	r = is_watched(o, ev->time) ? thread_times_runs(run, &o->times, ev) : 0;
+	if (r < 0 || ev->thread->tid <= 0 || !attar_run_is_selected(run, ev->thread) ||
 		is_own(o, ev->thread))
-		return 0;
+		return r;
 	n = attar_event_stack(ev, stack, THREAD_DEPTH_MAX);
 	frames_read(o->times.frames, stack, n, &frames);
 	part = part_of_sample(&frames, n && attar_location_dso(stack[0]) == ATTAR_DSO_KERNEL);

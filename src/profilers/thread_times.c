@@ -251,25 +251,55 @@ static int32_t *current_of(struct thread_times *times, uint32_t cpu)
 	return &more[cpu];
 }
 
+static struct attar_state *state_of(struct thread_times *times, pid_t tid)
+{
+	uint64_t key = (uint64_t)tid;
+
+	return attar_states_get(times->states, &key, sizeof(key));
+}
+
+/* The first that is seen of a CPU after a loss: tid has run there since the end of the loss. */
+static int set_running_since_loss(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev, pid_t tid)
+{
+	const struct attar_state *state = state_of(times, tid);
+	struct attar_stamp at = stamp(ev);
+	struct thread_block *block;
+	int r;
+
+	if (!times->seen_from || times->seen_from > ev->time || tid <= 0 ||
+		(state && state->state != ATTAR_NO_STATE))
+		return 0;
+	at.time = times->seen_from;
+	r = change(run, times, tid, THREAD_RUNNING, &at, false, &block);
+	if (r > 0)
+		block->depth = 0;
+	return r < 0 ? r : 0;
+}
+
 /*
- * The kernel does not deliver events of some threads, as those of a hypervisor's agent. One that
- * seems to run on a CPU from which another thread is switched out has been switched out unseen.
+ * prev is on the CPU of the event. The kernel does not deliver events of some threads, as those of
+ * a hypervisor's agent: another one that seems to run there has been switched out unseen.
  */
-static void check_current(
-	struct thread_times *times, const struct attar_event *ev, pid_t prev, pid_t next)
+static int check_current(struct attar_run *run, struct thread_times *times,
+	const struct attar_event *ev, pid_t prev, pid_t next)
 {
 	int32_t *current = current_of(times, ev->cpu);
-	uint64_t tid = current ? (uint64_t)*current : 0;
 	struct attar_state *state;
+	pid_t before;
 
 	if (!current)
-		return;
-	if (*current > 0 && *current != prev) {
-		state = attar_states_get(times->states, &tid, sizeof(tid));
+		return 0;
+	before = *current;
+	*current = next;
+	if (before < 0)
+		return set_running_since_loss(run, times, ev, prev);
+	if (before > 0 && before != prev) {
+		state = state_of(times, before);
 		if (state && state->state == THREAD_RUNNING)
 			attar_state_drop(times->states, state);
 	}
-	*current = next;
+	return 0;
 }
 
 static int on_switch(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -278,8 +308,9 @@ static int on_switch(struct attar_run *run, void *self, const struct attar_event
 	struct thread_times *times = self;
 	int r;
 
-	check_current(times, ev, prev, next);
-	r = prev ? switch_out(run, times, ev, prev) : 0;
+	r = check_current(run, times, ev, prev, next);
+	if (r == 0 && prev)
+		r = switch_out(run, times, ev, prev);
 	return r < 0 || !next ? r : switch_in(run, times, ev, next);
 }
 
@@ -298,6 +329,31 @@ static int on_wakeup(struct attar_run *run, void *self, const struct attar_event
 	if (state && (state->state == THREAD_RUNNING || state->state == THREAD_READY))
 		return 0;
 	r = change(run, times, (pid_t)tid, THREAD_READY, &at, false, &block);
+	return r < 0 ? r : 0;
+}
+
+int thread_times_runs(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev)
+{
+	pid_t tid = (pid_t)ev->record->tid;
+	int32_t *current = current_of(times, ev->cpu);
+	const struct attar_stamp at = stamp(ev);
+	const struct attar_state *state;
+	struct thread_block *block;
+	int r = 0;
+
+	if (current && *current < 0) {
+		*current = tid;
+		r = set_running_since_loss(run, times, ev, tid);
+	}
+	state = state_of(times, tid);
+	if (r < 0 || tid <= 0 || (state && state->state != ATTAR_NO_STATE))
+		return r;
+	if (current)
+		*current = tid;
+	r = change(run, times, tid, THREAD_RUNNING, &at, false, &block);
+	if (r > 0)
+		block->depth = 0;
 	return r < 0 ? r : 0;
 }
 
@@ -326,6 +382,7 @@ void thread_times_forget(struct thread_times *times, uint64_t from, uint64_t to)
 {
 	attar_states_lost(times->states, -1, from, to);
 	times->lost_to = to;
+	times->seen_from = to + 1;
 	for (size_t i = 0; i < times->n_current; i++)
 		times->current[i] = -1;
 }

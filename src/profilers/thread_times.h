@@ -66,6 +66,7 @@ struct thread_times {
 	size_t n_current;
 	bool is_scanned;
 	uint64_t lost_to; /* ns, the end of the last loss that thread_times_scan() has not seen */
+	uint64_t seen_from; /* ns, after the end of the last loss; 0: none */
 	/* Called for each time. May be NULL. Returns 0 or a negative errno. */
 	int (*segment)(struct attar_run *run, void *self, const struct thread_segment *segment);
 };
@@ -76,6 +77,13 @@ struct thread_times {
  */
 int thread_times_open(struct attar_run *run, struct thread_times *times);
 void thread_times_close(struct thread_times *times);
+
+/*
+ * A sample shows which thread is on the CPU: one of unknown state runs from now on, or since the
+ * end of a loss if nothing else was seen on the CPU.
+ */
+int thread_times_runs(
+	struct attar_run *run, struct thread_times *times, const struct attar_event *ev);
 
 /* The running time since the switch, or since the sample before, belongs to this sample. */
 int thread_times_sample(

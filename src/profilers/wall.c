@@ -32,7 +32,9 @@ static int on_segment(struct attar_run *run, void *self, const struct thread_seg
 
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
-	return thread_times_sample(run, self, ev);
+	int r = thread_times_runs(run, self, ev);
+
+	return r < 0 ? r : thread_times_sample(run, self, ev);
 }
 
 static int wall_turn(struct attar_run *run, void *self)

@@ -114,6 +114,18 @@ class TestScripts:
         assert 'disk' not in times and times['run queue'] == 300 * MS
         assert any('left out because events were lost' in r for r in found['remarks'])
 
+    def test_thread_that_runs_since_a_loss(self, tmp_path):
+        """It was not seen before, and the first switch of its CPU after the loss is from it."""
+        text = EVENTS + '''1.0 0 100/100 worker fork 100/101
+1.1 0 0/0 swapper lost 5
+1.2 1 0/0 swapper sched:sched_switch next_pid=9
+1.5 0 100/100 worker sched:sched_switch stack=0xb1 prev_pid=100 prev_state=0 next_pid=0
+1.6 1 0/0 swapper sched:sched_switch next_pid=100
+'''
+        found = of_script(tmp_path, text, 'overview', '-p', 100)
+        assert {r['time spent']: r['time'] for r in rows(found, 'time')} == {
+            'user code': 400 * MS - 1, 'run queue': 100 * MS}
+
     def test_switch_of_another_thread_than_was_known(self, tmp_path):
         """The switch from 100 to 9 is missing: 100 did not run until 9 was switched out."""
         text = EVENTS + '''1.0 0 100/100 worker fork 100/101
