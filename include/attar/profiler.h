@@ -35,6 +35,7 @@ enum attar_uses {
 	ATTAR_GIVES_TREE = 8,    /* provides a call tree on request, for folded stacks */
 	ATTAR_REDRAWS = 16,      /* on a terminal, its newest report replaces the previous one */
 	ATTAR_USES_INPUT = 32,   /* --input without ATTAR_USES_RINGS: counts of recordings */
+	ATTAR_GIVES_SPANS = 64,  /* provides a time line on request, see attar_run_add_span() */
 };
 
 typedef int attar_event_fn(struct attar_run *run, void *self, const struct attar_event *event);
@@ -599,6 +600,34 @@ ATTAR_API bool attar_run_wants_values(const struct attar_run *run);
 
 /* True if an output uses the lines of attar_run_lines(). */
 ATTAR_API bool attar_run_wants_lines(const struct attar_run *run);
+
+/* True if an output draws a time line. Otherwise a profiler does not call attar_run_add_span(). */
+ATTAR_API bool attar_run_wants_spans(const struct attar_run *run);
+
+/* A pair, state or call of known times, or an event: begin and end are equal. */
+struct attar_span {
+	uint64_t begin, end; /* ns of the stream's clock */
+	/* Whose time it is. NULL, or an idle thread: that of the CPU. */
+	const struct attar_thread *thread;
+	const char *track; /* the name of a track of its own, instead of the thread; NULL: none */
+	int32_t cpu;       /* -1: unknown */
+	const char *category; /* "state", "pair", "call", "event" or "sample" */
+	const char *name;
+	const char *detail; /* NULL: none */
+	/* The record of a tracepoint, whose fields are the detail; format NULL: none. */
+	const struct attar_format *format;
+	const void *raw;
+	size_t raw_size;
+	uint64_t stack; /* from attar_stacks_add_span(); 0: none */
+	bool is_sample; /* only says where the thread was: time lines do not draw it */
+};
+
+/*
+ * Adds it to the time line of the report of the whole run. Text and record are copied; format is
+ * borrowed from the run. If there are too many (attar_run_hooks.want_spans), it is counted. Returns
+ * 0 or -ENOMEM.
+ */
+ATTAR_API int attar_run_add_span(struct attar_run *run, const struct attar_span *span);
 
 /*
  * Adds stacks to a report as attar_stacks_report() does, with the tree also if an output is made

@@ -54,6 +54,7 @@ enum attar_section_kind {
 	ATTAR_SECTION_HISTOGRAM,
 	ATTAR_SECTION_EVENTS,
 	ATTAR_SECTION_TIME_SERIES,
+	ATTAR_SECTION_SPANS,
 };
 
 /* The part of a run that a report covers. */
@@ -232,6 +233,25 @@ ATTAR_API struct attar_section *attar_report_time_series(
 	struct attar_report *report, const char *name);
 ATTAR_API void attar_time_series_point(struct attar_section *series, uint64_t time);
 
+/*
+ * A time line: single pairs, states and events, in any order. Its columns, which exist already, are
+ * those of enum attar_span_column; a row is a span of time, or an event if its duration is 0.
+ */
+enum attar_span_column {
+	ATTAR_SPAN_TIME,     /* its begin: ns since 1970 */
+	ATTAR_SPAN_DURATION, /* ns */
+	ATTAR_SPAN_PID,      /* of its thread; none: the name is that of a CPU or the like */
+	ATTAR_SPAN_TID,
+	ATTAR_SPAN_THREAD,   /* name of the thread */
+	ATTAR_SPAN_CPU,      /* none: unknown */
+	ATTAR_SPAN_CATEGORY, /* "state", "pair", "call", "event", "sample" */
+	ATTAR_SPAN_NAME,
+	ATTAR_SPAN_NODE,   /* where its stack ends: a node of the tree "stacks"; none: no stack */
+	ATTAR_SPAN_SAMPLE, /* 1: only says where the thread was, as a sample of its stack does */
+	ATTAR_SPAN_DETAIL, /* text; none: no detail */
+};
+ATTAR_API struct attar_section *attar_report_spans(struct attar_report *report, const char *name);
+
 /* ---- reading a report ---- */
 
 /*
@@ -373,6 +393,7 @@ struct attar_sink {
 	bool wants_trees;      /* is made for trees: they should be in the report */
 	bool is_binary;        /* is not text: for regular files, not for terminals */
 	bool replaces;         /* a report replaces the previous one: replace the whole file */
+	bool wants_spans;      /* is made for time lines: they should be in the report */
 };
 
 /* All sinks, NULL after the last. The first one is for terminals. */

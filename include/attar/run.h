@@ -53,6 +53,11 @@ struct attar_run_hooks {
 	bool (*ready)(void *ctx);
 	/* Called when all events are open, before they are enabled. Not for recordings. */
 	void (*opened)(void *ctx);
+	/*
+	 * Add a time line to the report of the whole run, of at most this many pairs, states and
+	 * events; 0: none.
+	 */
+	uint64_t want_spans;
 };
 
 /*

@@ -58,6 +58,13 @@ ATTAR_API struct attar_stacks *attar_stacks_free(struct attar_stacks *stacks);
 ATTAR_API int attar_stacks_add(struct attar_stacks *stacks, const struct attar_thread *thread,
 	const attar_location *locations, size_t n, uint64_t weight);
 
+/*
+ * The same, for a time line: *ret_stack identifies the thread and stack, for attar_span.stack. It
+ * is not 0.
+ */
+ATTAR_API int attar_stacks_add_span(struct attar_stacks *stacks, const struct attar_thread *thread,
+	const attar_location *locations, size_t n, uint64_t weight, uint64_t *ret_stack);
+
 /* What attar_stacks_report() adds. */
 struct attar_stacks_opts {
 	size_t size;          /* sizeof(struct attar_stacks_opts) */

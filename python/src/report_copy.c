@@ -132,6 +132,8 @@ static void copy_section(struct attar_report *to, const struct attar_section *fr
 	case ATTAR_SECTION_HISTOGRAM:
 		copy_histogram(attar_report_histogram(to, name, unit), from);
 		break;
+	case ATTAR_SECTION_SPANS: /* not requested: attar_run_hooks.want_spans */
+		break;
 	}
 }
 

@@ -16,6 +16,8 @@ static const struct attar_option output_options[] = {
 	[FORMAT] = ATTAR_TEXT(T, format, 0, "format", "NAME", NULL, .complete = "format"),
 	ATTAR_COUNT(
 		T, rows, 0, "rows", "N", "print at most N rows of a table (default 40; 0: all)"),
+	ATTAR_COUNT(T, spans, 0, "spans", "N",
+		"time lines have at most N pairs, states and events (default 200000)"),
 	ATTAR_FLAG(T, verbose, 'v', "verbose", "print more detail on stderr"),
 	ATTAR_FLAG(T, quiet, 'q', "quiet",
 		"print no tables, progress or remarks: only write the files of -o, and errors"),
@@ -95,7 +97,7 @@ int output_options_run_new(
 
 	if (r < 0)
 		return r;
-	*opts = (struct output_options){.rows = 40};
+	*opts = (struct output_options){.rows = 40, .spans = 200000};
 	r = complete_help(opts);
 	if (r == 0)
 		r = attar_run_add_options(run, "Output",

@@ -11,9 +11,10 @@ struct output_options {
 	const char *listen, *listen_token_file, *listen_cert, *listen_key; /* see cli/server.h */
 	bool insecure;
 	uint64_t rows;                            /* of a table on stdout; 0: all */
+	uint64_t spans;                           /* of a time line */
 	bool verbose, quiet;
 
-	struct attar_option output_table[11], tree_table[2]; /* descriptions of the options */
+	struct attar_option output_table[12], tree_table[2]; /* descriptions of the options */
 	char output_help[256], format_help[256], flame_graph_help[256];
 };
 

@@ -91,6 +91,11 @@ static bool draws_trees_only(const struct attar_sink *sink)
 	return sink->sections == 1 << ATTAR_SECTION_TREE;
 }
 
+static bool draws_spans_only(const struct attar_sink *sink)
+{
+	return sink->sections == 1 << ATTAR_SECTION_SPANS;
+}
+
 static bool draws_lines(const struct attar_sink *sink)
 {
 	return sink->sections & 1 << ATTAR_SECTION_EVENTS;
@@ -136,6 +141,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 	o->want_whole |= out->sink->whole_run;
 	o->want_values |= out->sink->is_complete;
 	o->want_tree |= out->sink->wants_trees;
+	o->want_spans |= out->sink->wants_spans;
 	o->need_tree |= draws_trees_only(out->sink);
 	return 0;
 }
@@ -143,6 +149,12 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 /* Rejects a sink that the profiler has nothing for, before the run and before creating a file. */
 static int check_sink(const struct attar_profiler *profiler, const struct attar_sink *sink)
 {
+	if (draws_spans_only(sink) && !(profiler->uses & ATTAR_GIVES_SPANS))
+		return attar_fail(-EINVAL,
+			"%s output needs the times of single pairs, states or events, which "
+			"'attar %s' does not produce: use multi-trace, nested-trace, task-state, "
+			"wall or trace",
+			sink->name, profiler->name);
 	if (!draws_trees_only(sink) || profiler->uses & ATTAR_GIVES_TREE)
 		return 0;
 	return attar_fail(-EINVAL,

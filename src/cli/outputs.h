@@ -36,7 +36,7 @@ struct output {
 struct outputs {
 	const struct attar_profiler *profiler;
 	VEC(struct output) all;
-	bool want_whole, want_tree, need_tree, want_values;
+	bool want_whole, want_tree, need_tree, want_values, want_spans;
 	bool data_on_stdout;  /* in a format for programs: keep the command's output out of it */
 	bool notes_on_stderr; /* notes of reports on stdout, if the format cannot contain them */
 	bool redraws;         /* reports on stdout replace each other */

@@ -180,6 +180,7 @@ static int go(struct session *s, char *const *command, const char *line)
 	hooks.no_line_output = !s->outputs.all.n;
 	hooks.want_tree = s->outputs.want_tree;
 	hooks.need_tree = s->outputs.need_tree;
+	hooks.want_spans = s->outputs.want_spans ? s->options.spans : 0;
 	s->has_command = command != NULL;
 	attar_run_command(s->run, command);
 	raise_file_limit();

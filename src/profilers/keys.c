@@ -81,3 +81,26 @@ void keys_add_cells(
 			attar_cell_u64(table, value.number);
 	}
 }
+
+void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *text, size_t size)
+{
+	struct attar_expr_value value;
+	size_t len = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < attar_expr_columns(key) && len < size; i++) {
+		const struct attar_expr_column *column = attar_expr_get_column(key, i);
+
+		attar_expr_key_value(key, bytes, n, i, &value);
+		len += (size_t)snprintf(
+			text + len, size - len, "%s%s ", i ? ", " : "", column->name);
+		if (len >= size)
+			return;
+		if (column->kind == ATTAR_EXPR_TEXT)
+			len += (size_t)snprintf(text + len, size - len, "%.*s", (int)value.len,
+				value.bytes ? value.bytes : "");
+		else
+			len += (size_t)snprintf(
+				text + len, size - len, "%lld", (long long)value.number);
+	}
+}

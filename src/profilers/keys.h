@@ -30,6 +30,9 @@ void keys_add_columns(struct attar_section *table, const struct attar_expr *key)
 void keys_add_cells(
 	struct attar_section *table, const struct attar_expr *key, const void *bytes, size_t size);
 
+/* "pid 12, comm sh": the values of a key as one text, cut to size bytes. */
+void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *text, size_t size);
+
 /* Adds a text cell of bytes without a NUL at their end. */
 void keys_add_text(struct attar_section *table, const char *bytes, size_t n);
 

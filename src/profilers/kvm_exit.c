@@ -12,6 +12,21 @@ struct kvm_exit_state {
 	bool perins;
 };
 
+static int add_span(struct attar_run *run, const struct kvm_exits *k, const struct attar_event *ev,
+	const struct kvm_exit *exit)
+{
+	char name[KVM_NAME_BYTES];
+	const struct attar_span span = {.begin = exit->time,
+		.end = ev->time,
+		.thread = ev->thread,
+		.cpu = (int32_t)ev->cpu,
+		.category = "pair",
+		.name = name};
+
+	kvm_exit_name(k, exit->reason, name);
+	return attar_run_add_span(run, &span);
+}
+
 static int on_end(struct attar_run *run, void *self, const struct attar_event *ev,
 	const struct kvm_exit *exit, uint64_t latency)
 {
@@ -22,6 +37,8 @@ static int on_end(struct attar_run *run, void *self, const struct attar_event *e
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[IN_KERNEL] += exit->address >> 63;
+	if (attar_run_wants_spans(run) && add_span(run, &s->exits, ev, exit) < 0)
+		return -ENOMEM;
 	if (!s->than || latency <= s->than || kvm_exit_is_idle(exit) || !attar_run_wants_lines(run))
 		return 0;
 	lines = attar_run_lines(run, "slow exits", kvm_exit_line_columns);
@@ -89,7 +106,7 @@ const struct attar_profiler profiler_kvm_exit = {
 	.name = "kvm-exit",
 	.group = "Virtual machines",
 	.summary = "time of the exits of KVM guests, by reason",
-	.uses = ATTAR_USES_RINGS | ATTAR_REDRAWS,
+	.uses = ATTAR_USES_RINGS | ATTAR_REDRAWS | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct kvm_exit_state),
 	.options = options,

@@ -142,16 +142,22 @@ struct attar_keyrow *kvm_exits_add(struct kvm_exits *k, const struct attar_threa
 	return row;
 }
 
-void kvm_exit_add_name(const struct kvm_exits *k, struct attar_section *section, uint64_t reason)
+void kvm_exit_name(const struct kvm_exits *k, uint64_t reason, char text[KVM_NAME_BYTES])
 {
 	const struct attar_expr_value variables[] = {
 		{.number = reason >> 32}, {.number = (uint32_t)reason}};
 	const struct attar_expr_record record = {.variables = variables};
 	struct attar_expr_value name;
-	char text[64];
 
 	attar_expr_eval(k->name, &record, &name);
-	snprintf(text, sizeof(text), "%.*s", (int)name.len, name.bytes ? name.bytes : "");
+	snprintf(text, KVM_NAME_BYTES, "%.*s", (int)name.len, name.bytes ? name.bytes : "");
+}
+
+void kvm_exit_add_name(const struct kvm_exits *k, struct attar_section *section, uint64_t reason)
+{
+	char text[KVM_NAME_BYTES];
+
+	kvm_exit_name(k, reason, text);
 	attar_cell_text(section, text);
 }
 

@@ -58,7 +58,10 @@ int kvm_exits_ended(struct attar_run *run, void *self);
 /* Whether the guest waits for an interrupt: the length of the exit depends on the guest. */
 bool kvm_exit_is_idle(const struct kvm_exit *exit);
 
-/* Adds a cell with the name of the reason. */
+enum { KVM_NAME_BYTES = 64 };
+
+/* The name of a reason, and a cell with it. */
+void kvm_exit_name(const struct kvm_exits *k, uint64_t reason, char text[KVM_NAME_BYTES]);
 void kvm_exit_add_name(const struct kvm_exits *k, struct attar_section *section, uint64_t reason);
 
 /* Adds an exit to its row, whose further sums the caller adds to; NULL: out of memory. */

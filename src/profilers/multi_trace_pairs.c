@@ -42,6 +42,28 @@ void pairs_label(struct attar_keyrow *row, const struct attar_thread *thread)
 	snprintf(label->comm, sizeof(label->comm), "%s", thread->comm);
 }
 
+/* On the time line the pair is on the track of its key. */
+static int add_span(struct attar_run *run, const struct multi_trace *m, const struct trace_event *e,
+	const struct attar_event *ev, const struct key_bytes *key,
+	const struct attar_start *started)
+{
+	const struct start_data *data = started->payload;
+	char name[2 * NAME_BYTES], track[2 * NAME_BYTES];
+	struct attar_span span = {.begin = started->time,
+		.end = ev->time,
+		.thread = e->key_kind == KEY_THREAD ? ev->thread : NULL,
+		.cpu = (int32_t)ev->cpu,
+		.category = "pair",
+		.name = name};
+
+	snprintf(name, sizeof(name), "%s > %s", m->events[data->event].name, e->name);
+	if (e->key_kind == KEY_EXPR) {
+		keys_text(e->key, key->bytes, key->size, track, sizeof(track));
+		span.track = track;
+	}
+	return attar_run_add_span(run, &span);
+}
+
 static int end_pair(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev, struct key_bytes *key, const struct attar_start *started,
 	uint64_t sequence)
@@ -53,6 +75,8 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 
 	if (m->only_than && latency <= m->only_than)
 		return 0;
+	if (attar_run_wants_spans(run))
+		r = add_span(run, m, e, ev, key, started);
 	key->relation[0] = data->event;
 	key->relation[1] = (uint32_t)(e - m->events);
 	if (m->events[data->event].comm) {
@@ -64,7 +88,7 @@ static int end_pair(struct attar_run *run, struct multi_trace *m, const struct t
 		return -ENOMEM;
 	if (m->perins && e->key_kind == KEY_THREAD)
 		pairs_label(row, ev->thread);
-	if (m->detail)
+	if (r == 0 && m->detail)
 		r = detail_pair(run, m, started, sequence, ev->time);
 	if (r == 0 && m->heatmap)
 		r = heatmap_add(

@@ -8,7 +8,7 @@
 
 #include "multi_trace.h"
 
-enum { ERRNO_MAX = 4095 };
+enum { ERRNO_MAX = 4095, CALL_BYTES = 128 };
 
 /* The key of a row with --perins. */
 struct thread_call {
@@ -77,6 +77,38 @@ static struct attar_keyrow *find_row(
 	return row;
 }
 
+/* "getppid(110)", or without the number. */
+static void name_call(
+	const struct multi_trace *m, uint64_t number, bool with_number, char text[CALL_BYTES])
+{
+	const struct attar_expr_value variable = {.number = number};
+	const struct attar_expr_record record = {.variables = &variable};
+	struct attar_expr_value name;
+	size_t n;
+
+	attar_expr_eval(m->syscall_name, &record, &name);
+	n = (size_t)snprintf(text, CALL_BYTES, "%.*s", (int)name.len, name.bytes ? name.bytes : "");
+	if ((with_number || !n) && n < CALL_BYTES)
+		snprintf(text + n, CALL_BYTES - n, "(%lld)", (long long)number);
+}
+
+static int add_span(struct attar_run *run, const struct multi_trace *m,
+	const struct attar_event *ev, const struct attar_start *started, int64_t ret)
+{
+	char name[CALL_BYTES], detail[CALL_BYTES];
+	const struct attar_span span = {.begin = started->time,
+		.end = ev->time,
+		.thread = ev->thread,
+		.cpu = (int32_t)ev->cpu,
+		.category = "call",
+		.name = name,
+		.detail = detail};
+
+	name_call(m, *(const uint64_t *)started->payload, false, name);
+	snprintf(detail, sizeof(detail), "returned %lld", (long long)ret);
+	return attar_run_add_span(run, &span);
+}
+
 static int on_exit_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct attar_stamp at = attar_event_get_stamp(ev);
@@ -95,6 +127,8 @@ static int on_exit_event(struct attar_run *run, void *self, const struct attar_e
 	if (!row)
 		return -ENOMEM;
 	row->interval.sums[SUM_ERRORS] += ret < 0 && ret >= -ERRNO_MAX;
+	if (attar_run_wants_spans(run) && add_span(run, m, ev, started, ret) < 0)
+		return -ENOMEM;
 	if (m->heatmap) {
 		int r = heatmap_add(m->heatmap, "syscalls", NULL, at.time, at.time - started->time);
 
@@ -145,25 +179,12 @@ static int syscalls_open(struct attar_run *run, struct multi_trace *m)
 
 /* ---- report ---- */
 
-/* "getppid(110)" */
-static void add_name(const struct multi_trace *m, struct attar_section *table, uint64_t number)
-{
-	const struct attar_expr_value variable = {.number = number};
-	const struct attar_expr_record record = {.variables = &variable};
-	struct attar_expr_value name;
-	char text[128];
-
-	attar_expr_eval(m->syscall_name, &record, &name);
-	snprintf(text, sizeof(text), "%.*s(%lld)", (int)name.len, name.bytes ? name.bytes : "",
-		(long long)number);
-	attar_cell_text(table, text);
-}
-
 static void add_row(const struct multi_trace *m, struct attar_section *table,
 	const struct attar_keyrow *row, enum attar_scope scope)
 {
 	const struct row_label *label = row->value;
 	struct thread_call key = {.number = row->number};
+	char name[CALL_BYTES];
 
 	attar_section_row(table);
 	if (m->perins) {
@@ -171,7 +192,8 @@ static void add_row(const struct multi_trace *m, struct attar_section *table,
 		attar_cell_i64(table, label->tid);
 		attar_cell_text(table, label->comm);
 	}
-	add_name(m, table, key.number);
+	name_call(m, key.number, true, name);
+	attar_cell_text(table, name);
 	pairs_add_cells(m, table, row, scope);
 	attar_cell_u64(table, attar_keyrow_sums(row, scope)->sums[SUM_ERRORS]);
 }

@@ -150,6 +150,26 @@ static int show(struct attar_run *run, struct nested_trace *t, const struct atta
 	return 0;
 }
 
+/* Calls of a key that is an expression have a track of their own. */
+static int add_span(struct attar_run *run, const struct nested_trace *t,
+	const struct nested_event *e, const struct attar_event *ev, const struct attar_keyrow *open,
+	const struct nested_call *call)
+{
+	char track[2 * NAME_BYTES];
+	struct attar_span span = {.begin = call->began,
+		.end = ev->time,
+		.thread = t->by_thread ? ev->thread : NULL,
+		.cpu = (int32_t)ev->cpu,
+		.category = "call",
+		.name = nested_trace_function(t, call->function, false)};
+
+	if (e->key) {
+		keys_text(e->key, open->key, open->key_size, track, sizeof(track));
+		span.track = track;
+	}
+	return attar_run_add_span(run, &span);
+}
+
 static int add_call(struct attar_run *run, struct nested_trace *t, const struct attar_event *ev,
 	struct nested_open_calls *open, const struct nested_call *call)
 {
@@ -179,8 +199,9 @@ static int add_call(struct attar_run *run, struct nested_trace *t, const struct 
 
 /* Calls within the one that returns have returned too, even if their exit was not seen. */
 static int leave(struct attar_run *run, struct nested_trace *t, const struct nested_event *e,
-	const struct attar_event *ev, struct nested_open_calls *open)
+	const struct attar_event *ev, const struct attar_keyrow *row)
 {
+	struct nested_open_calls *open = row->value;
 	uint32_t i = open->depth;
 
 	while (i && open->calls[i - 1].function != e->function)
@@ -191,6 +212,8 @@ static int leave(struct attar_run *run, struct nested_trace *t, const struct nes
 	}
 	t->unreturned += open->depth - i;
 	open->depth = i - 1;
+	if (attar_run_wants_spans(run) && add_span(run, t, e, ev, row, &open->calls[i - 1]) < 0)
+		return -ENOMEM;
 	return add_call(run, t, ev, open, &open->calls[i - 1]);
 }
 
@@ -207,7 +230,7 @@ static int on_event(struct attar_run *run, void *self, const struct attar_event 
 	r = row ? begin_key(t, ev, row->value) : -ENOMEM;
 	if (r < 0)
 		return r;
-	return e->is_exit ? leave(run, t, e, ev, row->value) : enter(t, e, ev, row->value);
+	return e->is_exit ? leave(run, t, e, ev, row) : enter(t, e, ev, row->value);
 }
 
 /* Entries and exits may be among the lost events. */
@@ -375,7 +398,7 @@ const struct attar_profiler profiler_nested_trace = {
 	.name = "nested-trace",
 	.group = "Events",
 	.summary = "the call tree of functions with entry and exit events: how often, how long",
-	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct nested_trace),
 	.options = options,

@@ -161,22 +161,42 @@ static void add_line(const struct task_state *ts, struct attar_run *run,
 		attar_row_stack(lines, attar_run_symbols(run), task->stack, task->depth);
 }
 
+static int add_span(struct attar_run *run, const struct attar_state *state,
+	const struct attar_thread *thread, const struct attar_event *ev, uint64_t stack)
+{
+	const struct attar_span span = {.begin = ev->time - state->duration,
+		.end = ev->time,
+		.thread = thread,
+		.cpu = state->ended == R ? (int32_t)ev->cpu : -1,
+		.category = "state",
+		.name = names[state->ended].meaning,
+		.stack = stack};
+
+	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
+}
+
 static int end_segment(struct task_state *ts, struct attar_run *run, struct attar_state *state,
 	pid_t tid, const struct attar_event *ev)
 {
 	const struct task *task = state->value;
 	const struct attar_thread *thread;
+	uint64_t stack = 0;
+	int r = 0;
 
 	if (state->ended == ATTAR_NO_STATE || !is_state_shown(ts, state->ended))
 		return 0;
 	if (ts->than && state->duration > ts->than && attar_run_wants_lines(run))
 		add_line(ts, run, state, tid, ev);
-	if (!ts->stacks || state->ended == R || state->duration <= ts->than)
+	if (!attar_run_wants_spans(run) &&
+		(!ts->stacks || state->ended == R || state->duration <= ts->than))
 		return 0;
 	thread = attar_run_thread(run, tid);
-	return thread ? attar_stacks_add(
-				ts->stacks, thread, task->stack, task->depth, state->duration)
-		      : 0;
+	if (!thread)
+		return 0;
+	if (ts->stacks && state->ended != R && state->duration > ts->than)
+		r = attar_stacks_add_span(
+			ts->stacks, thread, task->stack, task->depth, state->duration, &stack);
+	return r == 0 ? add_span(run, state, thread, ev, stack) : r;
 }
 
 /* Changes the state of a task; NULL: out of memory. */
@@ -454,7 +474,7 @@ const struct attar_profiler profiler_task_state = {
 	.name = "task-state",
 	.group = "Scheduling",
 	.summary = "time of tasks running, waiting for a CPU, and sleeping",
-	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.uses = ATTAR_USES_RINGS | ATTAR_GIVES_TREE | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct task_state),
 	.options = options,

@@ -13,7 +13,7 @@ struct trace {
 	struct attar_texts events;
 	const char *dump_when;
 	bool graph, overwrite;
-	struct attar_stacks *stacks; /* of events, for folded stacks; NULL: not needed */
+	struct attar_stacks *stacks; /* of events, for other tools; NULL: not needed */
 	bool has_user;               /* user events are among them: lines have a transport column */
 };
 
@@ -81,19 +81,47 @@ static void tid_cell(struct attar_section *lines, const struct attar_event_spec 
 		attar_cell_u64(lines, (uint64_t)tid);
 }
 
+static int add_span(struct attar_run *run, const struct attar_event_spec *spec,
+	const struct attar_event *ev, uint64_t stack)
+{
+	const struct attar_sample *s = &ev->record->sample;
+	struct attar_span span = {.begin = ev->time,
+		.end = ev->time,
+		.thread = ev->thread,
+		.cpu = (int32_t)ev->cpu,
+		.category = "event",
+		.name = spec->name,
+		.format = s->raw ? spec->format : NULL,
+		.raw = s->raw,
+		.raw_size = s->raw_size,
+		.stack = stack};
+	struct sample_fields fields;
+	char text[FIELDS_MAX];
+
+	if (!span.format) {
+		sample_fields_get(ev, attar_run_source_attr(run, ev->counter), &fields);
+		sample_fields_text(run, &fields, text, sizeof(text));
+		span.detail = text;
+	}
+	return attar_run_add_span(run, &span);
+}
+
 static int on_event(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, ev->counter);
 	struct attar_section *lines;
 	struct trace *t = self;
 	attar_location locations[DEPTH_MAX];
+	uint64_t stack = 0;
 	size_t depth = 0;
 	int r = 0;
 
 	if (t->graph || spec->stack)
 		depth = attar_event_stack(ev, locations, DEPTH_MAX);
 	if (t->stacks && depth)
-		r = attar_stacks_add(t->stacks, ev->thread, locations, depth, 1);
+		r = attar_stacks_add_span(t->stacks, ev->thread, locations, depth, 1, &stack);
+	if (r == 0 && attar_run_wants_spans(run))
+		r = add_span(run, spec, ev, stack);
 	if (r < 0 || !attar_run_wants_lines(run))
 		return r;
 	lines = attar_run_lines(run, "events", t->has_user ? columns_of_user : columns_of_kernel);
@@ -163,7 +191,7 @@ static int trace_open(struct attar_run *run, void *self)
 		read_kernel_names(run);
 	if (r == 0 && (t->overwrite || t->dump_when))
 		r = attar_run_overwrite(run, t->dump_when);
-	if (r == 0 && stacks && attar_run_wants_tree(run))
+	if (r == 0 && stacks && (attar_run_wants_tree(run) || attar_run_wants_spans(run)))
 		r = attar_stacks_new(attar_run_symbols(run), &t->stacks);
 	return r;
 }
@@ -224,7 +252,7 @@ const struct attar_profiler profiler_trace = {
 	.name = "trace",
 	.group = "Events",
 	.summary = "print events as they occur, in order of time, with their fields",
-	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE,
+	.uses = ATTAR_USES_STACKS | ATTAR_USES_RINGS | ATTAR_GIVES_TREE | ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs",
 	.self_size = sizeof(struct trace),
 	.options = options,

@@ -16,18 +16,37 @@ struct wall {
 	attar_location labels[THREAD_STATES];
 };
 
+/*
+ * The time line: the time that a thread runs is divided among samples here too. The outputs join
+ * what follows each other.
+ */
+static int add_span(struct attar_run *run, const struct thread_segment *segment, uint64_t stack)
+{
+	const struct attar_span span = {.begin = segment->from,
+		.end = segment->to,
+		.thread = segment->thread,
+		.cpu = segment->state == THREAD_RUNNING ? segment->block->cpu - 1 : -1,
+		.category = "state",
+		.name = thread_state_names[segment->state],
+		.stack = stack};
+
+	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
+}
+
 /* Adds time with the stack of the thread below the name of the state. */
 static int on_segment(struct attar_run *run, void *self, const struct thread_segment *segment)
 {
 	const struct thread_block *block = segment->block;
 	attar_location stack[THREAD_DEPTH_MAX + 1];
 	struct wall *w = self;
+	uint64_t number;
+	int r;
 
-	(void)run;
 	memcpy(stack, block->stack, block->depth * sizeof(*stack));
 	stack[block->depth] = w->labels[segment->state];
-	return attar_stacks_add(
-		w->stacks, segment->thread, stack, block->depth + 1U, segment->to - segment->from);
+	r = attar_stacks_add_span(w->stacks, segment->thread, stack, block->depth + 1U,
+		segment->to - segment->from, &number);
+	return r == 0 ? add_span(run, segment, number) : r;
 }
 
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
@@ -135,7 +154,8 @@ const struct attar_profiler profiler_wall = {
 	.name = "wall",
 	.group = "Scheduling",
 	.summary = "what threads do all the time: running, waiting for a CPU, blocked, idle",
-	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE,
+	.uses = ATTAR_USES_SAMPLING | ATTAR_USES_RINGS | ATTAR_USES_STACKS | ATTAR_GIVES_TREE |
+		ATTAR_GIVES_SPANS,
 	.needs = "perf events, whole system, tracefs!",
 	.self_size = sizeof(struct wall),
 	.examples = examples,

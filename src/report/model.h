@@ -2,7 +2,8 @@
 /*
  * Data structures of a report, for the renderers: sections of packed cells or of tree nodes (32
  * bytes each), and one table of interned strings. model.c creates sections and rows, model_tree.c
- * trees, model_chart.c histograms and time series; model_read.c reads them for users.
+ * trees, model_chart.c histograms, time series and time lines; model_read.c reads them for
+ * users.
  */
 #ifndef REPORT_MODEL_H
 #define REPORT_MODEL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Building histograms and time series. */
+/* Building histograms, time series and time lines. */
 #include "base/check.h"
 #include "report/model.h"
 
@@ -77,6 +77,33 @@ void attar_time_series_point(struct attar_section *series, uint64_t time)
 
 	attar_section_row(series);
 	attar_cell_u64(series, time);
+}
+
+struct attar_section *attar_report_spans(struct attar_report *report, const char *name)
+{
+	CHECK_ARG_OR(report, "report", NULL);
+
+	static const struct {
+		const char *name;
+		enum attar_unit unit;
+	} columns[] = {
+		[ATTAR_SPAN_TIME] = {"time", ATTAR_UNIT_TIME},
+		[ATTAR_SPAN_DURATION] = {"duration", ATTAR_UNIT_NS},
+		[ATTAR_SPAN_PID] = {"pid", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_TID] = {"tid", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_THREAD] = {"thread", ATTAR_UNIT_TEXT},
+		[ATTAR_SPAN_CPU] = {"cpu", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_CATEGORY] = {"category", ATTAR_UNIT_TEXT},
+		[ATTAR_SPAN_NAME] = {"name", ATTAR_UNIT_TEXT},
+		[ATTAR_SPAN_NODE] = {"node", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_SAMPLE] = {"sample", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_DETAIL] = {"detail", ATTAR_UNIT_TEXT},
+	};
+	struct attar_section *section = report_add_section(report, ATTAR_SECTION_SPANS, name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
+		attar_section_column(section, columns[i].name, columns[i].unit);
+	return section;
 }
 
 void quantile_name(struct buf *b, double share)

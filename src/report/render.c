@@ -136,16 +136,37 @@ static int write_failed(int error)
 		error == -EBADF ? "it is closed" : strerror(-error));
 }
 
+/*
+ * Time lines are in a report because of one output, and would be rows of little use in others:
+ * *ret_shown is the report without them. Its list of sections is to be freed.
+ */
+static int leave_out_spans(const struct attar_renderer *r, const struct attar_report *report,
+	struct attar_report *ret_shown)
+{
+	*ret_shown = *report;
+	ret_shown->sections = (__typeof__(report->sections)){0};
+	report_each_section (report, it)
+		if (((*it)->kind != ATTAR_SECTION_SPANS ||
+			    r->format->sink.sections & RENDER_SPANS) &&
+			vec_push(&ret_shown->sections, *it) < 0)
+			return base_oom();
+	return 0;
+}
+
 static int draw(struct attar_renderer *r, const struct attar_report *report)
 {
+	struct attar_report shown;
 	int n;
 
 	if (fflush(r->file) != 0)
 		r->error = -errno;
-	if (!r->format->draws_fields)
-		report_each_section (report, it)
+	n = leave_out_spans(r, report, &shown);
+	if (!r->format->draws_fields && n == 0)
+		report_each_section (&shown, it)
 			section_expand_fields(*it);
-	n = r->error ? 0 : r->format->draw(r, report);
+	if (n == 0 && !r->error)
+		n = r->format->draw(r, &shown);
+	vec_done(&shown.sections);
 	if (buf_failed(&r->out) || buf_failed(&r->open))
 		return base_oom();
 	write_out(r);

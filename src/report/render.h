@@ -9,6 +9,7 @@
 
 enum {
 	RENDER_TREES = 1 << ATTAR_SECTION_TREE,
+	RENDER_SPANS = 1 << ATTAR_SECTION_SPANS,
 	RENDER_ALL = RENDER_TREES | 1 << ATTAR_SECTION_TABLE | 1 << ATTAR_SECTION_HISTOGRAM |
 		     1 << ATTAR_SECTION_EVENTS | 1 << ATTAR_SECTION_TIME_SERIES,
 };
@@ -78,6 +79,6 @@ const struct render_format *render_format_find(const char *name);
 
 extern const struct render_format render_text, render_json, render_csv, render_folded, render_html,
 	render_pprof, render_firefox, render_speedscope, render_sqlite, render_prometheus,
-	render_openmetrics;
+	render_openmetrics, render_chrome;
 
 #endif

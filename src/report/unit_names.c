@@ -28,6 +28,7 @@ const char *section_kind_name(enum attar_section_kind kind)
 		[ATTAR_SECTION_HISTOGRAM] = "histogram",
 		[ATTAR_SECTION_EVENTS] = "events",
 		[ATTAR_SECTION_TIME_SERIES] = "time-series",
+		[ATTAR_SECTION_SPANS] = "spans",
 	};
 
 	return names[kind];

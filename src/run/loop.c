@@ -79,6 +79,8 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 	attar_report_span(out, run_wall_time(run, until), until - since);
 	if (r == 0)
 		r = run->profiler->report(run, run->self, out, scope);
+	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
+		spans_report(run, out);
 	if (run->stream ||
 		run->clock.ended) /* counting has no overhead worth a line per interval */
 		run_fill_notes(run, out, scope);

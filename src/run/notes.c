@@ -5,6 +5,7 @@
 #include "perf/kernel.h"
 #include "base/opts.h"
 #include "run/run.h"
+#include "stats/weighted_stacks.h"
 
 enum { REMARK_CPUS_MAX = 8 };
 
@@ -36,7 +37,11 @@ int attar_run_stacks(struct attar_run *run, struct attar_report *report,
 		return r;
 	with_tree.size = sizeof(with_tree);
 	with_tree.tree |= attar_run_wants_tree(run);
+	if (run->spans.all.n)
+		stacks_keep_nodes(stacks);
 	r = attar_stacks_report(stacks, report, scope, &with_tree, &unresolved);
+	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
+		spans_find_nodes(&run->spans, stacks);
 	if (r == 0)
 		run->notes.unresolved = unresolved;
 	return r;

@@ -99,6 +99,7 @@ struct attar_run *attar_run_free(struct attar_run *run)
 	attar_catalog_free(run->catalog);
 	free(run->profilers);
 	lines_done(&run->lines);
+	spans_done(&run->spans);
 	options_done(&run->options);
 	select_done(&run->select);
 	sample_filter_done(&run->sample_filter);

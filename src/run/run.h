@@ -26,6 +26,7 @@
 #include "run/sample_filter.h"
 #include "run/select.h"
 #include "run/sources.h"
+#include "run/spans.h"
 #include "run/starters.h"
 #include "run/stop.h"
 #include "run/task_watch.h"
@@ -93,6 +94,7 @@ struct attar_run {
 	struct run_poll poll;
 	struct run_clock clock;
 	struct run_lines lines;
+	struct run_spans spans;
 	struct run_notes notes;
 };
 

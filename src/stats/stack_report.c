@@ -279,7 +279,7 @@ static int add_to_tree(struct stack_report *sr, struct calltree *tree, uint32_t 
 	if (node == CALLTREE_ROOT)
 		return base_oom();
 	tree->nodes.at[node].self += weight;
-	return 0;
+	return sr->nodes ? map_put(sr->nodes, (uint64_t)task << 32 | stack, node) : 0;
 }
 
 static enum attar_frame_kind frame_kind(const struct function *fn)

@@ -7,11 +7,14 @@
 #include "stats/functions.h"
 #include "stats/samples.h"
 #include "stats/stack_report.h"
+#include "stats/weighted_stacks.h"
 
 struct attar_stacks {
 	struct stack_space space;
 	struct functions functions;
 	struct samples interval, whole;
+	bool keeps_nodes; /* see stacks_keep_nodes() */
+	struct map nodes; /* task and stack -> node of the tree of the last report */
 };
 
 int attar_stacks_new(struct attar_symbols *symbols, struct attar_stacks **ret_stacks)
@@ -38,6 +41,7 @@ struct attar_stacks *attar_stacks_free(struct attar_stacks *stacks)
 		return NULL;
 	samples_done(&stacks->interval);
 	samples_done(&stacks->whole);
+	map_done(&stacks->nodes);
 	functions_done(&stacks->functions);
 	stack_space_done(&stacks->space);
 	free(stacks);
@@ -49,6 +53,28 @@ int attar_stacks_add(struct attar_stacks *stacks, const struct attar_thread *thr
 {
 	return samples_add(&stacks->interval, stack_space_task(&stacks->space, thread),
 		stacks_intern(&stacks->space.stacks, locations, n), weight);
+}
+
+int attar_stacks_add_span(struct attar_stacks *stacks, const struct attar_thread *thread,
+	const attar_location *locations, size_t n, uint64_t weight, uint64_t *ret_stack)
+{
+	uint32_t task = stack_space_task(&stacks->space, thread),
+		 stack = stacks_intern(&stacks->space.stacks, locations, n);
+
+	*ret_stack = ((uint64_t)task << 32 | stack) + 1;
+	return samples_add(&stacks->interval, task, stack, weight);
+}
+
+void stacks_keep_nodes(struct attar_stacks *stacks)
+{
+	stacks->keeps_nodes = true;
+}
+
+uint32_t stacks_node(const struct attar_stacks *stacks, uint64_t stack)
+{
+	const uint64_t *found = stack ? map_get(&stacks->nodes, stack - 1) : NULL;
+
+	return found ? (uint32_t)*found : ATTAR_TREE_ROOT;
 }
 
 static void remark_idle(const struct stack_report *sr, struct attar_report *report)
@@ -105,6 +131,8 @@ int attar_stacks_report(struct attar_stacks *stacks, struct attar_report *report
 	sr.weight = o.weight ? o.weight : "samples";
 	sr.no_table = o.no_table;
 	sr.unit = o.unit ? o.unit : ATTAR_UNIT_COUNT;
+	sr.nodes = stacks->keeps_nodes && scope == ATTAR_SCOPE_WHOLE ? &stacks->nodes : NULL;
+	map_reset(&stacks->nodes);
 	r = samples_merge(&stacks->whole, &stacks->interval);
 	if (r == 0)
 		r = stack_report_table(&sr, report, true);

@@ -2,40 +2,12 @@
 """Profiles for the Firefox Profiler, as its own command line program reads them."""
 import gzip
 import json
-import os
 import re
-import subprocess
 
-import pytest
-
-import npm
-from command import profile, run, share_is, wait_until, workload
+from command import profile, run, share_is, workload
+from firefox import load  # noqa: F401, a fixture
 from test_source_lines import line_of
 from test_wall import SCRIPT
-
-
-@pytest.fixture
-def load(tmp_path):
-    """load(path) starts a session; load.ask(words...) returns what profiler-cli prints."""
-    if not os.access('/usr/bin/node', os.X_OK):
-        pytest.skip('node is not installed')
-    program = npm.install('@firefox-devtools/profiler-cli', '0.10.0') / 'dist/profiler-cli.js'
-    sessions = tmp_path / 'sessions'
-    environ = {**os.environ, 'PROFILER_CLI_SESSION_DIR': str(sessions)}
-
-    def ask(*words):
-        done = subprocess.run(['node', program, *words], capture_output=True, text=True,
-                              env=environ, timeout=120)
-        return done.stdout + done.stderr
-
-    def start(path):
-        text = ask('load', path)
-        # It reports a daemon that needs longer than half a second to start as an error.
-        wait_until(lambda: 't-0' in ask('thread', 'list'), f'the profile is loaded: {text}')
-
-    start.ask = ask
-    yield start
-    ask('stop', '--all')
 
 
 def functions(text):

@@ -72,12 +72,12 @@ MISTAKES = [
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
      r"attar: --output: the extension of 'x.pdf' does not name a format: use \.txt, \.json, "
      r"\.csv, \.folded, \.html, \.pb\.gz, \.speedscope\.json, \.json\.gz, "
-     r"\.db, \.prom or \.om"),
+     r"\.trace\.json, \.db, \.prom or \.om"),
     (['profile', '--format', 'jsn', '-d', '1'], USAGE,
      r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
      r"attar: no format 'xyzzy': available are text, json, csv, folded, html, pprof, "
-     r"speedscope, firefox, sqlite, prometheus and openmetrics"),
+     r"speedscope, firefox, chrome, sqlite, prometheus and openmetrics"),
     (['profile', '--', '/no/such/command'], FAILED,
      r"attar: cannot run '/no/such/command': no such file, or its interpreter "
      r"is missing"),

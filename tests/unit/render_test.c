@@ -115,8 +115,8 @@ static void test_sinks_draw_what_they_declare(void **state)
 }
 
 #define FORMATS                                                                                    \
-	"text, json, csv, folded, html, pprof, speedscope, firefox, sqlite, prometheus and "       \
-	"openmetrics"
+	"text, json, csv, folded, html, pprof, speedscope, firefox, chrome, sqlite, prometheus "   \
+	"and openmetrics"
 
 /* Exactly one is for terminals, and is the first; the complete one has the values of rows. */
 static void test_capabilities(void **state)
@@ -146,6 +146,54 @@ static void test_unknown_format(void **state)
 	assert_null(renderer);
 }
 
+static void span(struct attar_report *report)
+{
+	struct attar_section *s = attar_report_spans(report, "time line");
+
+	attar_section_row(s);
+	attar_cell_u64(s, 1700000000000000000);
+	attar_cell_u64(s, 2500);
+	attar_cell_u64(s, 7);
+	attar_cell_u64(s, 8);
+	attar_cell_text(s, "worker");
+	attar_cell_none(s);
+	attar_cell_text(s, "state");
+	attar_cell_text(s, "asleep");
+}
+
+/* The text that a sink makes of a report with a time line and a table. To be freed. */
+static char *drawn_with_span(const char *sink)
+{
+	struct attar_report *report = section(ATTAR_SECTION_TABLE);
+	struct attar_renderer *renderer = NULL;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	span(report);
+	assert_int_equal(attar_renderer_new(sink, f, NULL, &renderer), 0);
+	assert_int_equal(attar_renderer_draw(renderer, report), 0);
+	attar_renderer_free(renderer);
+	fclose(f);
+	attar_report_free(report);
+	return text;
+}
+
+/* It is in a report for one output: others show the rest of the report only. */
+static void test_time_line(void **state)
+{
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++) {
+		char *text;
+
+		if ((*sink)->is_binary ||
+			!((*sink)->sections & 1 << ATTAR_SECTION_TABLE || (*sink)->wants_spans))
+			continue;
+		text = drawn_with_span((*sink)->name);
+		assert_int_equal(strstr(text, "asleep") != NULL, (*sink)->wants_spans);
+		free(text);
+	}
+}
+
 /* One small report and one of several buffers: the error is that of the write, not of the close. */
 static void assert_refused(FILE *f, int error, const char *sentence)
 {
@@ -158,7 +206,9 @@ static void assert_refused(FILE *f, int error, const char *sentence)
 				attar_report_free(report);
 				continue;
 			}
-			if (!((*sink)->sections & 1 << ATTAR_SECTION_TABLE))
+			if ((*sink)->wants_spans)
+				span(report);
+			else if (!((*sink)->sections & 1 << ATTAR_SECTION_TABLE))
 				attar_tree_node(attar_report_tree(report, "s", ATTAR_UNIT_COUNT),
 					ATTAR_TREE_ROOT, ATTAR_FRAME_USER, "f", NULL, 1);
 			assert_int_equal(
@@ -357,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_sinks_draw_what_they_declare),
 		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_unknown_format),
+		cmocka_unit_test(test_time_line),
 		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_closed_pipe),
 		cmocka_unit_test(test_closed_descriptor),

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/spans.h"
+
+#include "base/check.h"
+#include "run/run.h"
+#include "stats/weighted_stacks.h"
+
+enum { RECORD_MAX = 4096, RECORDS_BYTES = 64 << 20 };
+
+#define NO_RECORD UINT32_MAX
+
+void spans_done(struct run_spans *spans)
+{
+	vec_done(&spans->all);
+	vec_done(&spans->tracks);
+	vec_done(&spans->records);
+	vec_done(&spans->raw);
+	map_done(&spans->track_of);
+	intern_done(&spans->texts);
+}
+
+bool attar_run_wants_spans(const struct attar_run *run)
+{
+	CHECK_ARG_OR(run, "run", false);
+
+	return run->hooks.want_spans != 0;
+}
+
+/* ---- adding ---- */
+
+static int text_id(struct run_spans *spans, const char *text, uint32_t *ret_id)
+{
+	*ret_id = 0;
+	return text && *text ? intern_id(&spans->texts, text, ret_id) : 0;
+}
+
+static int find_track(
+	struct run_spans *spans, uint64_t key, struct span_track track, uint32_t *ret_track)
+{
+	const uint64_t *found = map_get(&spans->track_of, key);
+
+	if (found) {
+		*ret_track = (uint32_t)*found;
+		spans->tracks.at[*ret_track].name = track.name;
+		return 0;
+	}
+	*ret_track = (uint32_t)spans->tracks.n;
+	if (vec_push(&spans->tracks, track) < 0)
+		return -ENOMEM;
+	return map_put(&spans->track_of, key, *ret_track);
+}
+
+/* A name, a thread, or a CPU: that of idle threads, all of which have the number 0. */
+static int track_of(struct run_spans *spans, const struct attar_span *span, uint32_t *ret_track)
+{
+	const struct attar_thread *thread = span->thread;
+	struct span_track track = {.pid = -1, .tid = -1};
+	bool is_cpu = !span->track && (!thread || thread->tid <= 0);
+	char cpu[32];
+
+	snprintf(cpu, sizeof(cpu), "CPU %d", span->cpu);
+	if (text_id(spans, span->track ?: is_cpu ? cpu : thread->comm, &track.name) < 0)
+		return -ENOMEM;
+	if (span->track || is_cpu)
+		return find_track(spans, base_hash64(track.name), track, ret_track);
+	track.tid = thread->tid;
+	track.pid = thread->process ? thread->process->pid : thread->tid;
+	return find_track(spans, (uint64_t)track.pid << 32 | (uint32_t)track.tid, track, ret_track);
+}
+
+/* The fields are formatted by the report. */
+static int copy_record(struct run_spans *spans, const struct attar_span *span, uint32_t *ret_record)
+{
+	struct span_record record = {.format = span->format,
+		.at = spans->raw.n,
+		.size = (uint32_t)MIN(span->raw_size, (size_t)RECORD_MAX)};
+
+	*ret_record = NO_RECORD;
+	if (!span->format || !span->raw)
+		return 0;
+	if (vec_reserve(&spans->raw, record.size) < 0)
+		return -ENOMEM;
+	memcpy(spans->raw.at + spans->raw.n, span->raw, record.size);
+	spans->raw.n += record.size;
+	*ret_record = (uint32_t)spans->records.n;
+	return vec_push(&spans->records, record);
+}
+
+int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
+{
+	struct run_spans *spans = &run->spans;
+	struct span new = {.begin = span->begin,
+		.duration = span->end > span->begin ? span->end - span->begin : 0,
+		.stack = span->stack,
+		.cpu = span->cpu,
+		.is_sample = span->is_sample,
+		.node = ATTAR_TREE_ROOT};
+
+	if (spans->all.n >= run->hooks.want_spans || spans->raw.n >= RECORDS_BYTES) {
+		spans->refused += run->hooks.want_spans != 0;
+		return 0;
+	}
+	if (track_of(spans, span, &new.track) < 0 || text_id(spans, span->name, &new.name) < 0 ||
+		text_id(spans, span->category, &new.category) < 0 ||
+		text_id(spans, span->detail, &new.detail) < 0 ||
+		copy_record(spans, span, &new.record) < 0 || vec_push(&spans->all, new) < 0)
+		return base_oom();
+	return 0;
+}
+
+/* ---- the report ---- */
+
+void spans_find_nodes(struct run_spans *spans, const struct attar_stacks *stacks)
+{
+	vec_each (&spans->all, span)
+		span->node = stacks_node(stacks, span->stack);
+}
+
+static void add_number(struct attar_section *section, int64_t number)
+{
+	if (number < 0)
+		attar_cell_none(section);
+	else
+		attar_cell_u64(section, (uint64_t)number);
+}
+
+static void add_span(struct attar_run *run, struct attar_section *out, const struct span *span)
+{
+	const struct run_spans *spans = &run->spans;
+	const struct span_track *track = &spans->tracks.at[span->track];
+	const struct span_record *record;
+
+	attar_section_row(out);
+	attar_cell_u64(out, attar_run_realtime(run, span->begin));
+	attar_cell_u64(out, span->duration);
+	add_number(out, track->pid);
+	add_number(out, track->tid);
+	attar_cell_text(out, intern_get(&spans->texts, track->name));
+	add_number(out, span->cpu);
+	attar_cell_text(out, intern_get(&spans->texts, span->category));
+	attar_cell_text(out, intern_get(&spans->texts, span->name));
+	add_number(out, span->node == ATTAR_TREE_ROOT ? -1 : (int64_t)span->node);
+	attar_cell_u64(out, span->is_sample);
+	if (span->record != NO_RECORD) {
+		record = &spans->records.at[span->record];
+		attar_cell_fields(
+			out, record->format, spans->raw.at + record->at, record->size, false);
+	} else if (span->detail) {
+		attar_cell_text(out, intern_get(&spans->texts, span->detail));
+	}
+}
+
+void spans_report(struct attar_run *run, struct attar_report *report)
+{
+	const struct run_spans *spans = &run->spans;
+	struct attar_section *out;
+
+	if (!run->hooks.want_spans)
+		return;
+	out = attar_report_spans(report, "time line");
+	for (size_t i = 0; i < spans->all.n; i++)
+		add_span(run, out, &spans->all.at[i]);
+	if (spans->refused)
+		attar_report_remark(report,
+			"the time line has the first %zu pairs, states and events; %llu later "
+			"ones are left out (--spans)",
+			spans->all.n, (unsigned long long)spans->refused);
+}
