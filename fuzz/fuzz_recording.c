@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "recording/names.h"
 #include "recording/recording.h"
 
 /* Keeps the reads from being optimized away. */
@@ -80,6 +81,28 @@ static void read_facts(const struct recording *r)
 		read_text(ids[i].filename);
 }
 
+/* What was stored is looked up, as for a location of a sample. */
+static void read_names(struct recording *r)
+{
+	struct stored *stored;
+
+	if (names_read(r, &stored) <= 0)
+		return;
+	vec_each (&stored->modules, it) {
+		const struct stored_module *module = *it;
+		const struct cfi_rules *rules = cfi_table_find(&module->cfi, 0x1000);
+
+		read_text(module->key.path);
+		use(rules ? rules->n : 0);
+		vec_each (&module->places, place) {
+			read_text(place->name);
+			for (uint32_t i = 0; i < place->n_frames; i++)
+				read_text(module->frames.at[place->frame + i].function);
+		}
+	}
+	stored_free(stored);
+}
+
 static void read_recording(const char *path)
 {
 	struct recording_part held = {0}, part;
@@ -96,6 +119,7 @@ static void read_recording(const char *path)
 	}
 	recording_release(r, &held);
 	read_facts(r);
+	read_names(r);
 	recording_get_stats(r, &stats);
 	read_text(stats.damage);
 	recording_close(r);

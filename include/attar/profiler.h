@@ -51,8 +51,8 @@ struct attar_profiler {
 	unsigned uses;       /* enum attar_uses: additional common options, and output */
 	/* Checks of `attar doctor`, comma-separated; "!" after one: without it nothing works. */
 	const char *needs;
-	size_t self_size;    /* bytes of the state that the run allocates, zeroed */
-	const struct attar_option *options;   /* ends with a NULL name; offsets into the state */
+	size_t self_size;                   /* bytes of the state that the run allocates, zeroed */
+	const struct attar_option *options; /* ends with a NULL name; offsets into the state */
 	const struct attar_example *examples; /* ends with a NULL command */
 	/* Sets nonzero defaults, before options are parsed. May be NULL. */
 	void (*defaults)(void *self);
@@ -392,6 +392,11 @@ struct attar_run_record_opts {
 	 * PATH.1 (the newest), PATH.2 and so on.
 	 */
 	uint64_t rotate;
+	/*
+	 * Add names, source lines and call frame information of the code in the samples at the end,
+	 * so that the file reads the same on a machine without the binaries. Not for a pipe.
+	 */
+	bool portable;
 };
 
 /*

@@ -1069,6 +1069,9 @@ class _record:
         # with --max-size: continue in a new file, and keep N full ones as FILE.1 (the newest),
         # FILE.2, ...
         rotate: int = ...,
+        # add the names of functions and their lines, to read the file on a machine without the
+        # binaries
+        portable: bool = ...,
         # compress the records with zstd
         compress: bool = ...,
         exclude_user: bool = ..., exclude_kernel: bool = ..., user_callchain: bool = ...,

@@ -7,7 +7,7 @@ enum { DEFAULT_FREQ = 997 };
 struct record {
 	const char *events;
 	uint64_t freq;
-	bool graph, compress;
+	bool graph, compress, portable;
 	const char *output;
 	uint64_t max_size, rotate;
 };
@@ -32,6 +32,7 @@ static int record_open(struct attar_run *run, void *self)
 		.compress = r->compress,
 		.max_bytes = r->max_size,
 		.rotate = r->rotate,
+		.portable = r->portable,
 	};
 
 	return attar_run_record(run, &opts);
@@ -83,6 +84,9 @@ static const struct attar_option options[] = {
 		"with --max-size: continue in a new file, and keep N full ones as FILE.1 (the "
 		"newest), FILE.2, ...",
 		.min = 1, .max = 1000),
+	ATTAR_FLAG(T, portable, 0, "portable",
+		"add the names of functions and their lines, to read the file on a machine without "
+		"the binaries"),
 	ATTAR_FLAG(T, compress, 'z', "compress", "compress the records with zstd"),
 	{0},
 };
@@ -92,6 +96,7 @@ static const struct attar_example examples[] = {
 	{"record -e sched:sched_switch -a -d 10s -o switches.data",
 		"all context switches of ten seconds"},
 	{"profile --input perf.data", "analyse a recording"},
+	{"record -g --portable -o x.data -- ./program", "to be analysed on another machine"},
 	{"record -e 'sched:*' -z --max-size 100M --rotate 5",
 		"keep the newest events, in six files of 100 MiB"},
 	{0},

@@ -196,6 +196,12 @@ int recording_feature(struct recording *r, unsigned feature, char *bytes, size_t
 		r->facts.features[feature / 64] |= 1ULL << feature % 64;
 	if (feature == FEATURE_TRACING_DATA)
 		return recording_tracing_data(r, bytes, len);
+	if (feature == FEATURE_NAMES) {
+		free(r->names);
+		r->names = bytes;
+		r->names_len = len;
+		return 0;
+	}
 	ret = read_feature(r, feature, &c);
 	if (c.failed)
 		recording_damage(r, "its header is damaged: feature %u is truncated", feature);

@@ -115,6 +115,7 @@ static bool is_known(unsigned feature)
 	case FEATURE_SAMPLE_TIME:
 	case FEATURE_CLOCKID:
 	case FEATURE_CLOCK_DATA:
+	case FEATURE_NAMES:
 		return true;
 	}
 	return false;

@@ -74,6 +74,8 @@ struct recording {
 	VEC(char *) texts; /* owned strings of facts, build ids and former names */
 	VEC(struct recording_build_id) build_ids;
 	struct tracing_data tracing;
+	char *names; /* bytes of FEATURE_NAMES; owned; NULL: none */
+	size_t names_len;
 	struct recording_stats stats;
 	char damage[256];
 };

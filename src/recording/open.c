@@ -256,6 +256,7 @@ struct recording *recording_close(struct recording *r)
 	vec_done(&r->build_ids);
 	vec_done(&r->tracing.events);
 	free(r->tracing.bytes);
+	free(r->names);
 	map_done(&r->tracing.by_id);
 	map_done(&r->event_of_id);
 	buf_done(&r->gathered);

@@ -205,6 +205,10 @@ void writer_put_feature(const struct recording_writer *w, enum data_feature feat
 	case FEATURE_COMPRESSED:
 		put_compression(w, b);
 		break;
+	case FEATURE_NAMES: /* replaced by names_put() */
+		if (w->opts.portable)
+			writer_put_u64(b, 0);
+		break;
 	default:
 		break;
 	}

@@ -16,7 +16,8 @@
 static const uint8_t features[] = {FEATURE_TRACING_DATA, FEATURE_BUILD_ID, FEATURE_HOSTNAME,
 	FEATURE_OSRELEASE, FEATURE_VERSION, FEATURE_ARCH, FEATURE_NRCPUS, FEATURE_CPUDESC,
 	FEATURE_TOTAL_MEM, FEATURE_CMDLINE, FEATURE_EVENT_DESC, FEATURE_CPU_TOPOLOGY,
-	FEATURE_SAMPLE_TIME, FEATURE_CLOCKID, FEATURE_COMPRESSED, FEATURE_CLOCK_DATA};
+	FEATURE_SAMPLE_TIME, FEATURE_CLOCKID, FEATURE_COMPRESSED, FEATURE_CLOCK_DATA,
+	FEATURE_NAMES};
 
 /* The others describe the machine. */
 static bool is_of_records(enum data_feature feature)
@@ -136,7 +137,8 @@ void writer_trim_attrs(struct recording_writer *w)
 static bool is_record(enum data_feature feature)
 {
 	return feature != FEATURE_TRACING_DATA && feature != FEATURE_BUILD_ID &&
-	       feature != FEATURE_SAMPLE_TIME && feature != FEATURE_CPU_TOPOLOGY;
+	       feature != FEATURE_SAMPLE_TIME && feature != FEATURE_CPU_TOPOLOGY &&
+	       feature != FEATURE_NAMES;
 }
 
 /*

@@ -24,6 +24,7 @@
 struct recording_writer_opts {
 	const char *path; /* "-": a pipe on standard output; borrowed until close */
 	bool compress;    /* with zstd */
+	bool portable;    /* reserves the entry of names in a file, see recording/names.h */
 	int clockid;      /* of the times in the records */
 	/*
 	 * The records are not of this machine, about which nothing is written. Their time 0 was

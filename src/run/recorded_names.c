@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "run/recorded_names.h"
 
+#include "recording/names.h"
 #include "recording/this_kernel.h"
 #include "run/run.h"
 #include "symbol/symbols.h"
 
 #define KERNEL_TEXT "[kernel.kallsyms]_" /* and the symbol at pgoff: _text or _stext */
 
-void recorded_names_open(struct attar_run *run)
+int recorded_names_open(struct attar_run *run)
 {
 	struct recorded_names *names = &run->replay->names;
+	struct stored *stored;
+	int r = names_read(run->replay->recording, &stored);
 
+	if (r < 0)
+		return r;
+	if (r > 0) { /* also of the kernel: its own would differ on another machine */
+		symbols_set_stored(run->symbols, stored);
+		return 0;
+	}
 	names->same_build = this_kernel_recorded(run->replay->recording, &names->why);
 	if (names->same_build)
 		names->why = "does not say where the code of the kernel was";
+	return 0;
 }
 
 /*

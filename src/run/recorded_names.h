@@ -15,8 +15,8 @@ struct recorded_names {
 	const char *why; /* a clause without a subject; NULL: they have names */
 };
 
-/* After the recording was opened. */
-void recorded_names_open(struct attar_run *run);
+/* After the recording was opened. Returns 0 or -ENOMEM. */
+int recorded_names_open(struct attar_run *run);
 
 /* Looks at a record of the recording that is not a sample. */
 void recorded_names_see(struct attar_run *run, const struct attar_record *rec);

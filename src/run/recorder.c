@@ -11,6 +11,7 @@
 #include "perf/counter.h"
 #include "perf/ring.h"
 #include "perf/target.h"
+#include "run/portable.h"
 #include "run/run.h"
 #include "stream/stream.h"
 
@@ -92,6 +93,10 @@ int attar_run_record(struct attar_run *run, const struct attar_run_record_opts *
 		return attar_fail(-EINVAL, "attar_run_record(): opts.path is missing");
 	if (run->opts.input)
 		return attar_fail(-EINVAL, "--input: only the running system can be recorded");
+	if (recorder->opts.portable && !strcmp(recorder->opts.path, "-"))
+		return attar_fail(-EINVAL,
+			"--portable: names are added to a finished file, which a pipe is not: "
+			"give a file with --output");
 	if (recorder->opts.rotate && !recorder->opts.max_bytes)
 		return attar_fail(-EINVAL, "--rotate needs --max-size, the size of each file");
 	recorder->wanted = true;
@@ -203,6 +208,7 @@ int recorder_begin(struct attar_run *run)
 	const struct recording_writer_opts opts = {
 		.path = recorder->opts.path,
 		.compress = recorder->opts.compress,
+		.portable = recorder->opts.portable,
 		.clockid = CLOCK_MONOTONIC,
 		.max_bytes = recorder->opts.max_bytes,
 		.rotate = (unsigned)recorder->opts.rotate,
@@ -295,7 +301,7 @@ int recorder_end(struct attar_run *run)
 	recording_writer_get_stats(recorder->writer, &recorder->stats);
 	recording_writer_close(recorder->writer);
 	recorder->writer = NULL;
-	return r;
+	return r == 0 && recorder->opts.portable ? portable_add_all(recorder) : r;
 }
 
 void recorder_done(struct attar_run *run)

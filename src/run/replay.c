@@ -75,7 +75,7 @@ int replay_open(struct attar_run *run)
 	if (r == 0)
 		r = parse_filter("--cpus", run->opts.cpus, CPU_MAX, &run->replay->cpus);
 	if (r == 0)
-		recorded_names_open(run);
+		r = recorded_names_open(run);
 	return r == 0 ? take_formats(run) : r;
 }
 

@@ -70,6 +70,13 @@ static const char *kernel_build_id(struct functions *f)
 {
 	uint8_t id[20];
 
+	const uint8_t *stored = NULL;
+	size_t n;
+
+	if (symbols_are_stored(f->symbols)) {
+		n = symbols_build_id(f->symbols, attar_location_kernel(0), &stored);
+		return hex_text(f, stored, n);
+	}
 	if (!f->symbols->kernel.path)
 		return NULL;
 	if (!f->kernel_build_id)

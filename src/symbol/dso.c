@@ -9,7 +9,7 @@ static uint64_t hash_of(const struct dso_key *key)
 	return base_hash64(base_hash_bytes(h, key->path, strlen(key->path)));
 }
 
-static bool same(const struct dso_key *a, const struct dso_key *b)
+bool dso_key_equal(const struct dso_key *a, const struct dso_key *b)
 {
 	if (a->kind != b->kind || a->owner != b->owner || a->dev != b->dev || a->ino != b->ino)
 		return false;
@@ -150,7 +150,7 @@ uint16_t dsos_intern(struct dsos *dsos, const struct dso_key *key)
 	for (uint32_t i = newest ? (uint32_t)*newest : 0; i; i = dsos->at.at[i]->next) {
 		struct dso *dso = dsos->at.at[i];
 
-		if (!same(&dso->key, key))
+		if (!dso_key_equal(&dso->key, key))
 			continue;
 		if (!dso->key.generation)
 			dso->key.generation = key->generation;

@@ -21,6 +21,8 @@ enum { DSO_MAX = 65000, DSO_MAX_TRIES = 8 };
 
 #define PLACE_OFFSET 0xffffffffffffULL /* the bits of an attar_location below the DSO's number */
 
+struct stored_module;
+
 struct dso_key {
 	enum attar_dso_kind kind;
 	uint32_t owner;      /* JIT memory: its address space; vdso: ELF class, 32 or 64; else 0 */
@@ -60,12 +62,13 @@ struct dso {
 	struct symtab table;
 	bool cfi_read; /* cfi was read, or cannot be */
 	struct cfi_table cfi;
-	struct debug_info *source; /* lines and inlined functions, owned; NULL: not open */
-	bool source_missing;       /* there is none, or it cannot be read */
-	uint64_t source_bias;      /* address in its debug file - address in the binary */
-	uint64_t source_used;      /* when it was last used */
-	uint64_t source_units;     /* read when the limit was last checked */
-	struct jit jit;            /* of kind ATTAR_DSO_IS_JIT */
+	struct debug_info *source;    /* lines and inlined functions, owned; NULL: not open */
+	bool source_missing;          /* there is none, or it cannot be read */
+	uint64_t source_bias;         /* address in its debug file - address in the binary */
+	uint64_t source_used;         /* when it was last used */
+	uint64_t source_units;        /* read when the limit was last checked */
+	struct jit jit;               /* of kind ATTAR_DSO_IS_JIT */
+	struct stored_module *stored; /* what a recording has of it, borrowed; NULL: nothing */
 };
 
 struct dsos {
@@ -75,6 +78,9 @@ struct dsos {
 	unsigned max;
 	uint64_t refused;
 };
+
+/* Whether both are the same file, or the same memory. */
+bool dso_key_equal(const struct dso_key *a, const struct dso_key *b);
 
 int dsos_init(struct dsos *dsos, unsigned max);
 void dsos_done(struct dsos *dsos);

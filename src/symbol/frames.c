@@ -52,6 +52,7 @@ int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	struct debug_frame sources[BATCH_FRAMES];
 	struct attar_symbol symbol;
 	struct attar_frame common;
+	const struct stored_place *place;
 	struct debug_info *info;
 	struct dso *dso;
 	uint64_t vaddr;
@@ -60,8 +61,13 @@ int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	if (attar_symbols_resolve(symbols, location, &symbol) < 0)
 		attar_error_clear();
 	common = frame_of_symbol(symbols, location, &symbol);
-	if (symbol.kind == ATTAR_DSO_IS_FILE) {
-		dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+	dso = dsos_get(&symbols->dsos, attar_location_dso(location));
+	place = stored_find(dso->stored, location & PLACE_OFFSET);
+	if (place) {
+		n = MIN((size_t)place->n_frames, (size_t)BATCH_FRAMES);
+		for (size_t i = 0; i < n; i++)
+			sources[i] = dso->stored->frames.at[place->frame + i];
+	} else if (symbol.kind == ATTAR_DSO_IS_FILE) {
 		info = source_of(symbols, dso);
 		if (info && elf_vaddr(dso->segments.at, dso->segments.n, location & PLACE_OFFSET,
 				    &vaddr))

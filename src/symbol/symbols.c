@@ -67,6 +67,7 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	symbol_sources_done(&symbols->sources);
 	debuginfod_done(&symbols->debuginfod);
 	free(symbols->unwind_cache);
+	stored_free(symbols->stored);
 	map_done(&symbols->symbols);
 	map_done(&symbols->plain);
 	free(symbols->debug_path);
@@ -80,6 +81,10 @@ size_t symbols_build_id(
 {
 	const struct dso *dso = dsos_get(&symbols->dsos, attar_location_dso(location));
 
+	if (dso->stored) {
+		*ret_id = dso->stored->build_id;
+		return dso->stored->build_id_size;
+	}
 	if (dso->key.kind != ATTAR_DSO_IS_FILE || dso->state == DSO_LOST)
 		return 0;
 	*ret_id = dso->build_id;
@@ -95,6 +100,12 @@ const struct cfi_table *symbols_cfi(
 
 	if (dso->cfi_read)
 		return &dso->cfi;
+	if (dso->stored && dso->stored->has_cfi) {
+		dso->cfi_read = true;
+		dso->cfi = dso->stored->cfi;
+		dso->stored->cfi = (struct cfi_table){0};
+		return &dso->cfi;
+	}
 	if (dso->key.kind != ATTAR_DSO_IS_FILE && dso->key.kind != ATTAR_DSO_IS_VDSO) {
 		dso->cfi_read = true;
 		return &dso->cfi;
@@ -279,7 +290,7 @@ static void open_vdso(
 	dso->tries++;
 }
 
-void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
+static void open_dso(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
 {
 	bool wanted =
 		dso->state == DSO_NEW || (dso->state == DSO_LOST && dso->tries < DSO_MAX_TRIES);
@@ -290,6 +301,13 @@ void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct d
 		open_vdso(symbols, dso, where);
 	else if (wanted && dso->key.kind == ATTAR_DSO_IS_JIT)
 		open_jit(symbols, dso);
+}
+
+void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where)
+{
+	symbols_use_stored(symbols, dso);
+	if (!dso->stored)
+		open_dso(symbols, dso, where);
 }
 
 /*
@@ -417,7 +435,7 @@ void symbols_load(struct attar_symbols *symbols, struct dso *dso)
 
 	if (dso->state == DSO_LOADED)
 		return;
-	symbols_open(symbols, dso, &nobody);
+	open_dso(symbols, dso, &nobody);
 	load(symbols, dso, &symbols->debuginfod);
 }
 
@@ -474,6 +492,7 @@ int attar_symbols_resolve(
 	CHECK_ARG(ret_symbol, "ret_symbol");
 
 	unsigned number = attar_location_dso(location);
+	const struct stored_place *place;
 	struct dso *dso;
 
 	if (number == ATTAR_DSO_LABEL)
@@ -486,6 +505,9 @@ int attar_symbols_resolve(
 	};
 	if (dso->jit.path[0])
 		ret_symbol->dso = dso->jit.path;
+	place = stored_find(dso->stored, ret_symbol->offset);
+	if (place)
+		return stored_resolve(symbols, place, ret_symbol);
 	switch (dso->key.kind) {
 	case ATTAR_DSO_IS_KERNEL:
 		return resolve_kernel(symbols, ret_symbol->offset, ret_symbol);

@@ -9,6 +9,7 @@
 #include "symbol/kernel.h"
 #include "symbol/dso_open.h"
 #include "symbol/source.h"
+#include "symbol/stored.h"
 #include "symbol/string_pool.h"
 
 /* Rules for addresses that stacks go through often. */
@@ -32,6 +33,7 @@ struct attar_symbols {
 	struct symbol_sources sources;
 	struct debuginfod debuginfod;
 	bool show_inlined, show_lines;     /* in stacks of reports */
+	struct stored *stored;             /* names of a recording; NULL: none */
 	struct unwind_cache *unwind_cache; /* memory of the unwinder, freed with the cache; NULL */
 };
 
@@ -61,6 +63,19 @@ const char *symbols_plain_name(struct attar_symbols *symbols, const char *raw);
 
 /* Reads the symbols of a file, if they are not read yet. */
 void symbols_load(struct attar_symbols *symbols, struct dso *dso);
+
+/* Prefers what a recording brought along; symbols owns stored from now on. Once. */
+void symbols_set_stored(struct attar_symbols *symbols, struct stored *stored);
+
+/* Whether symbols_set_stored() was called. */
+bool symbols_are_stored(const struct attar_symbols *symbols);
+
+/* Finds what a recording brought along for a DSO. */
+void symbols_use_stored(struct attar_symbols *symbols, struct dso *dso);
+
+/* Sets the symbol, whose other members are set, from a place. Returns 0; -ENOENT: no name. */
+int stored_resolve(struct attar_symbols *symbols, const struct stored_place *place,
+	struct attar_symbol *symbol);
 
 /* Opens the file of a DSO on its first location, or again after a failure. */
 void symbols_open(struct attar_symbols *symbols, struct dso *dso, const struct dso_search *where);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "run/portable.h"
+
+#include "base/buf.h"
+#include "recording/names.h"
+#include "stream/stream.h"
+#include "symbol/symbols.h"
+
+enum { DEPTH_MAX = 1024 };
+
+#define KERNEL_HALF (1ULL << 63)
+
+struct collection {
+	struct attar_symbols *symbols;
+	struct attar_stream *stream;
+	struct map seen;
+	VEC(attar_location) locations;
+	uint64_t refused; /* over the limit */
+};
+
+static int add(struct collection *c, attar_location location)
+{
+	if (map_get(&c->seen, location))
+		return 0;
+	if (c->locations.n == NAMES_LOCATIONS_MAX) {
+		c->refused++;
+		return 0;
+	}
+	if (map_put(&c->seen, location, 1) < 0)
+		return -ENOMEM;
+	return vec_push(&c->locations, location);
+}
+
+/* Options that show lines look up the call, one byte before; the unwinder, one byte after. */
+static int add_around(struct collection *c, attar_location location)
+{
+	enum attar_dso_kind kind;
+	int r = add(c, location);
+
+	if (r == 0 && location & PLACE_OFFSET)
+		r = add(c, location - 1);
+	(void)attar_symbols_dso(c->symbols, location, &kind);
+	return r == 0 && kind == ATTAR_DSO_IS_VDSO ? add(c, location + 1) : r;
+}
+
+static int add_stack(struct collection *c, const struct attar_event *ev)
+{
+	attar_location stack[DEPTH_MAX];
+	size_t n = attar_event_stack(ev, stack, DEPTH_MAX);
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_around(c, stack[i]);
+	return r;
+}
+
+/* Tracepoints have addresses of kernel functions in their fields, which are aligned. */
+static int add_fields(struct collection *c, const struct attar_sample *sample)
+{
+	const char *raw = sample->raw;
+	struct attar_symbol symbol;
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && raw && at + 8 <= sample->raw_size; at += 8) {
+		uint64_t value;
+
+		memcpy(&value, raw + at, sizeof(value));
+		if (value & KERNEL_HALF && attar_symbols_resolve(c->symbols,
+						   attar_location_kernel(value), &symbol) == 0)
+			r = add(c, attar_location_kernel(value));
+	}
+	return r;
+}
+
+static int add_sample(struct collection *c, const struct attar_event *ev)
+{
+	const struct attar_sample *sample = &ev->record->sample;
+	int r = add_stack(c, ev);
+
+	if (r == 0 && sample->ip)
+		r = add(c, sample->ip & KERNEL_HALF ? attar_location_kernel(sample->ip)
+						    : attar_thread_locate(ev->thread, sample->ip));
+	return r == 0 ? add_fields(c, sample) : r;
+}
+
+static int collect(struct collection *c)
+{
+	struct attar_event ev;
+	int r = attar_stream_start(c->stream);
+
+	while (r >= 0 && !stream_drained(c->stream)) {
+		r = attar_stream_next(c->stream, &ev);
+		if (r > 0 && ev.record->type == PERF_RECORD_SAMPLE)
+			r = add_sample(c, &ev);
+	}
+	return MIN(r, 0);
+}
+
+static int add_to(struct collection *c, const char *path, struct recording *recording)
+{
+	struct buf bytes _cleanup_(buf_done) = {0};
+	int r = attar_symbols_new(NULL, &c->symbols);
+
+	if (r == 0)
+		r = stream_replay(recording, c->symbols, &c->stream);
+	if (r == 0)
+		r = collect(c);
+	if (r == 0)
+		r = names_encode(c->symbols, c->locations.at, c->locations.n, &bytes);
+	if (r == 0 && c->refused)
+		log_note("%s has names for %d addresses; %llu more were left out", path,
+			NAMES_LOCATIONS_MAX, (unsigned long long)c->refused);
+	return r == 0 ? names_put(path, &bytes) : r;
+}
+
+static int portable_add(const char *path)
+{
+	struct collection c = {0};
+	struct recording *recording;
+	int r = recording_open(path, &recording);
+
+	if (r < 0)
+		return r;
+	r = add_to(&c, path, recording);
+	attar_stream_free(c.stream);
+	attar_symbols_free(c.symbols);
+	recording_close(recording);
+	map_done(&c.seen);
+	vec_done(&c.locations);
+	return r;
+}
+
+int portable_add_all(const struct run_recorder *recorder)
+{
+	struct buf path _cleanup_(buf_done) = {0};
+	int r = portable_add(recorder->opts.path);
+
+	for (uint64_t i = 1; r == 0 && i <= recorder->opts.rotate && i < recorder->stats.files;
+		i++) {
+		buf_reset(&path);
+		buf_printf(&path, "%s.%llu", recorder->opts.path, (unsigned long long)i);
+		r = buf_failed(&path) ? base_oom() : portable_add(buf_text(&path));
+	}
+	return r < 0 ? attar_context(r, "--portable") : 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --portable: names in a recording, for machines without its binaries. After the recording was
+ * finished it is read as by --input; the locations of its samples are collected and resolved, and
+ * the result is added to the file.
+ */
+#ifndef RUN_PORTABLE_H
+#define RUN_PORTABLE_H
+
+#include "run/recorder.h"
+
+/* Adds names to all files of a recorder that are left. Returns 0 or a negative errno. */
+int portable_add_all(const struct run_recorder *recorder);
+
+#endif

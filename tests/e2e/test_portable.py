@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""attar record --portable: recordings that read the same without the binaries."""
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, perf, run, workload
+
+pytestmark = pytest.mark.usefixtures('root')
+
+FEATURES_AT, NAMES = 72, 255
+
+
+@pytest.fixture(name='copy')
+def fixture_copy(tmp_path):
+    """Return a function that copies a workload to where it can be moved away."""
+    def copy(name):
+        path = tmp_path / name
+        shutil.copy2(workload(name), path)
+        return path
+    return copy
+
+
+def record(path, *args, portable=True, command=None):
+    done = run('record', '-q', '-F', 997, '-o', path, *(['--portable'] if portable else []), *args,
+               *(['--', *command] if command else []))
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def report_of(done):
+    assert done.returncode == 0, done.stderr
+    return re.sub(r'attar itself: .*', '', done.stdout)
+
+
+def report(*args):
+    return report_of(run(*args))
+
+
+def elsewhere(tmp_path, *args):
+    """
+    Run attar in a mount namespace in which its libraries and the names of the kernel are replaced
+    by empty files, with copies of the libraries.
+    """
+    place = tmp_path / 'elsewhere'
+    place.mkdir(exist_ok=True)
+    needed = subprocess.run(['ldd', ATTAR], check=True, capture_output=True, text=True).stdout
+    hidden = {Path('/proc/kallsyms')}
+    for path in map(Path, re.findall(r'(/\S+) \(0x', needed)):
+        shutil.copy2(path.resolve(), place / path.name)
+        hidden.add(path.resolve())
+    loader = re.search(r'/(ld-\S+) \(0x', needed)[1]
+    # mount(8) needs the C library and the loader: the former is hidden last, the latter stays
+    last = next(p for p in hidden if p.name == 'libc.so.6')
+    first = [p for p in hidden - {last} if not p.name.startswith('ld-')]
+    mounts = ''.join(f'mount --bind /dev/null {p} && ' for p in [*first, last])
+    script = f'{mounts} exec {place / loader} --library-path {place} "$@"'
+    return report_of(subprocess.run(['unshare', '-m', 'sh', '-c', script, 'sh', ATTAR,
+                                     *map(str, args)],
+                                    capture_output=True, text=True, timeout=60, check=False))
+
+
+def without_names(path):
+    """A copy whose header does not refer to the names, which are the last feature."""
+    whole = bytearray(path.read_bytes())
+    at = FEATURES_AT + NAMES // 8
+    assert whole[at] >> NAMES % 8 & 1
+    whole[at] &= ~(1 << NAMES % 8)
+    other = path.with_suffix('.plain')
+    other.write_bytes(whole)
+    return other
+
+
+@pytest.mark.parametrize('method', ['fp', 'dwarf'])
+def test_reads_the_same_elsewhere(tmp_path, copy, method):
+    program = copy('nofp')
+    data = record(tmp_path / 'x.data', f'--call-graph={method}', command=[program, 300])
+    args = ['profile', '-g', '--input', data]
+    here = report(*args)
+    assert 'work' in here
+    if method == 'dwarf':
+        assert 'msort_with_tmp' in here and '__libc_start_main' in here
+    plain = report('profile', '-g', '--input', without_names(data))
+    assert plain.replace('x.plain', 'x.data') == here
+    program.unlink()
+    assert elsewhere(tmp_path, *args) == here
+    assert report(*args) == here
+
+
+def test_lines_and_inlined_functions(tmp_path, copy):
+    program = copy('inlines')
+    data = record(tmp_path / 'x.data', '-g', command=[program, 300])
+    commands = [['profile', '-g', '--input', data, *more]
+                for more in ([], ['--inline'], ['--lines'], ['--inline', '--lines'])]
+    commands.append(['trace', '-g', '--inline', '--lines', '--input', data])
+    here = [report(*args) for args in commands]
+    assert 'hot inlines.c:' in here[3]
+    program.unlink()
+    assert [elsewhere(tmp_path, *args) for args in commands] == here
+
+
+def test_code_of_a_jit_compiler(tmp_path, spawn):
+    process = spawn(workload('jit'), 1000000)
+    data = record(tmp_path / 'x.data', '-g', '-p', process.pid, '-d', '300ms')
+    process.kill()
+    process.wait()
+    Path(f'/tmp/perf-{process.pid}.map').unlink()
+    here = report('profile', '-g', '--input', data)
+    assert 'jit_heavy' in here
+    assert elsewhere(tmp_path, 'profile', '-g', '--input', data) == here
+
+
+def test_kernel_functions_in_stacks_and_fields(tmp_path):
+    data = record(tmp_path / 'x.data', '-g', '-e', 'kmem:kmalloc', '-e', 'sched:sched_switch',
+                  command=['sleep', '0.01'])
+    for args in (['profile', '-g', '-e', 'sched:sched_switch', '--input', data],
+                 ['trace', '-e', 'kmem:kmalloc', '--input', data]):
+        here = report(*args)
+        assert re.search(r'schedule|call_site=\w+\+0x', here), here[:500]
+        assert elsewhere(tmp_path, *args) == here
+
+
+@pytest.mark.usefixtures('needs_perf')
+def test_perf_reads_the_file(tmp_path):
+    data = record(tmp_path / 'x.data', '-g', '-e', 'cpu-clock:u', command=[workload('split7030')])
+    found = perf('report', '-i', data, '--stdio', '-g', 'none')
+    assert 'heavy' in found and 'light' in found
+    assert perf('script', '-i', data).count('cpu-clock:u') > 100
+
+
+def test_rotated_files_have_names_too(tmp_path):
+    data = record(tmp_path / 'x.data', '-e', 'raw_syscalls:sys_enter', '-g', '--max-size', '256K',
+                  '--rotate', 2, command=[workload('flood'), 30000])
+    for full in (data.with_name('x.data.1'), data.with_name('x.data.2')):
+        args = ['profile', '-g', '-e', 'raw_syscalls:sys_enter', '--input', full]
+        here = report(*args)
+        assert 'syscall' in here
+        assert elsewhere(tmp_path, *args) == here
+
+
+def test_a_pipe_is_refused():
+    done = run('record', '--portable', '-o', '-', '--', 'true')
+    assert done.returncode == 2
+    assert '--portable: names are added to a finished file' in done.stderr
+
+
+def names_of(data):
+    """The offset and size of the names, and where the header refers to them."""
+    whole = data.read_bytes()
+    start, size = struct.unpack_from('<QQ', whole, 40)
+    bits = sum(bin(b).count('1') for b in whole[FEATURES_AT:FEATURES_AT + 32])
+    entry = start + size + 16 * (bits - 1)
+    return *struct.unpack_from('<QQ', whole, entry), entry
+
+
+def test_malformed_names(tmp_path):
+    """Each of the first numbers of the names too large, and names that are cut at any byte."""
+    data = record(tmp_path / 'x.data', '--call-graph=dwarf,512', command=[workload('nofp'), 20])
+    offset, size, entry = names_of(data)
+    whole = data.read_bytes()
+    assert whole[offset:offset + 8] == b'atrnames'
+    changed = tmp_path / 'changed.data'
+    for at in [*range(8, 24, 4), *range(size - 64, size, 16)]:
+        changed.write_bytes(whole[:offset + at] + b'\xf1\xff\xff\xff' + whole[offset + at + 4:])
+        done = run('profile', '-g', '--input', changed)
+        assert done.returncode == 0, done.stderr
+        if at < 24:
+            assert 'its names of functions are malformed' in done.stdout
+    for length in range(12, size, size // 40):
+        changed.write_bytes(whole[:entry + 8] + struct.pack('<Q', length) + whole[entry + 16:])
+        done = run('profile', '-g', '--input', changed)
+        assert done.returncode == 0, done.stderr
+        assert 'its names of functions are malformed' in done.stdout
