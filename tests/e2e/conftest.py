@@ -19,6 +19,7 @@ MARKERS = [
     'guest(kernel): boots this guest (or the one that the parameter "kernel" names)',
     'parallel: measures nothing of the live machine, so it may run in parallel with other tests',
     'quick: part of "make check"',
+    'slow: left out of "make check" although its file is quick',
 ]
 # Guests that are only downloaded come first; the other kernels are being built meanwhile.
 KERNELS = ['debian', 'debian5', 'arm64', 'debian7', 'x86', 'statuspage']

@@ -26,6 +26,7 @@ def test_format_by_extension(tmp_path):
         assert done.stdout == ''
 
 
+@pytest.mark.slow
 def test_folded_shares(tmp_path):
     out = tmp_path / 'cpu.folded'
     done = run('profile', '-q', '-F', 997, '-g', '--exclude-kernel', '--flame-graph', out, '--',
@@ -180,7 +181,7 @@ def test_each_output_on_a_full_disk_is_reported(tmp_path, root):
     for filled in 4096, 16384:
         script = f'mount -t tmpfs -o size=16k none {where} && head -c {filled} /dev/zero ' \
                  f'> {where}/fill; exec {ATTAR} profile -F 997 -g -o {where}/x.html ' \
-                 f'> {where}/out -- {workload("split7030")}'
+                 f'> {where}/out -- {workload("split7030")} 300'
         done = run('-m', 'sh', '-c', script, program='unshare')
         assert done.returncode == 1
         lines = [line for line in done.stderr.splitlines() if 'cannot write' in line]
@@ -274,6 +275,7 @@ def printed_and_missed(form, text, errors):
                       else ',cpu-clock,'), int(missed[1].replace(',', ''))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('form', ['text', 'json', 'csv'])
 def test_lines_missed_by_a_stalled_reader_are_counted(spawn, tmp_path, form):
     """

@@ -18,7 +18,6 @@ def within(found, function):
     return sum(n for stack, n in found.stacks().items() if function in stack)
 
 
-@pytest.mark.quick
 def test_inlined_functions_have_their_share():
     found = profile('--exclude-kernel', '--inline', command=[workload('inlines')])
     share_is(within(found, 'hot (inlined)'), found.samples, 0.7)
