@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "annotated.h"
+#include "annotate_function.h"
 #include "attar/keytable.h"
 #include "attar/run.h"
 
@@ -191,16 +191,16 @@ static void add_functions(const struct annotation *an, struct attar_report *repo
 static int add_function(
 	const struct annotation *an, const struct function *f, struct attar_report *report)
 {
-	return annotated_report(&(struct annotated){.symbols = an->symbols,
-					.start = f->start,
-					.vaddr = f->symbol.start,
-					.size = f->symbol.size,
-					.name = f->symbol.name,
-					.samples = &an->samples[f->first],
-					.n = f->n,
-					.weight = f->weight,
-					.unit = "samples",
-					.instructions = an->options->instructions},
+	return annotate_function_report(&(struct annotated_function){.symbols = an->symbols,
+						.start = f->start,
+						.vaddr = f->symbol.start,
+						.size = f->symbol.size,
+						.name = f->symbol.name,
+						.samples = &an->samples[f->first],
+						.n = f->n,
+						.weight = f->weight,
+						.unit = "samples",
+						.instructions = an->options->instructions},
 		report);
 }
 

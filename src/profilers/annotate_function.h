@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The source lines and instructions of a function, with the weight of the samples in each. */
-#ifndef PROFILERS_ANNOTATED_H
-#define PROFILERS_ANNOTATED_H
+#ifndef PROFILERS_ANNOTATE_FUNCTION_H
+#define PROFILERS_ANNOTATE_FUNCTION_H
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@ struct weighted {
 	uint64_t weight;
 };
 
-struct annotated {
+struct annotated_function {
 	struct attar_symbols *symbols;
 	attar_location start; /* of the function */
 	uint64_t vaddr, size; /* its address in its file or in the kernel; bytes, 0: unknown */
@@ -21,7 +21,7 @@ struct annotated {
 	const struct weighted *samples; /* in the function, by location */
 	size_t n;
 	uint64_t weight;  /* of all of them */
-	const char *unit; /* the column of weights: "samples" */
+	const char *unit; /* the column of weights, "samples" */
 	bool instructions;
 };
 
@@ -29,6 +29,7 @@ struct annotated {
  * Adds a table of lines for each source file of the function, and, if wanted or without lines, one
  * of instructions. Returns 0 or -ENOMEM.
  */
-int annotated_report(const struct annotated *function, struct attar_report *report);
+int annotate_function_report(
+	const struct annotated_function *function, struct attar_report *report);
 
 #endif

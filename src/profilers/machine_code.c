@@ -3,7 +3,7 @@
  * Capstone is loaded with dlopen(3) when instructions are to be shown: its tables are large and
  * rarely needed, and it is optional.
  */
-#include "code.h"
+#include "machine_code.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,8 +17,8 @@ static int read_at(int fd, uint64_t offset, void *bytes, size_t n)
 	return pread(fd, bytes, n, (off_t)offset) == (ssize_t)n ? 0 : -ENOENT;
 }
 
-int code_read(struct attar_symbols *symbols, attar_location location, uint8_t *bytes, size_t n,
-	uint16_t *ret_machine)
+int machine_code_read(struct attar_symbols *symbols, attar_location location, uint8_t *bytes,
+	size_t n, uint16_t *ret_machine)
 {
 	enum attar_dso_kind kind;
 	const char *path = attar_symbols_dso(symbols, location, &kind);
@@ -83,7 +83,7 @@ static bool start(const struct decoder *d, uint16_t machine, csh *ret_handle)
 	return true;
 }
 
-int code_decode(const uint8_t *bytes, size_t n, uint64_t address, uint16_t machine,
+int machine_code_decode(const uint8_t *bytes, size_t n, uint64_t address, uint16_t machine,
 	instruction_fn *fn, void *ctx)
 {
 	struct decoder d;
@@ -111,7 +111,7 @@ int code_decode(const uint8_t *bytes, size_t n, uint64_t address, uint16_t machi
 
 #else
 
-int code_decode(const uint8_t *bytes, size_t n, uint64_t address, uint16_t machine,
+int machine_code_decode(const uint8_t *bytes, size_t n, uint64_t address, uint16_t machine,
 	instruction_fn *fn, void *ctx)
 {
 	(void)bytes;

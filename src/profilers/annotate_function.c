@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "annotated.h"
+#include "annotate_function.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "code.h"
-#include "source_text.h"
+#include "machine_code.h"
+#include "annotate_source.h"
 
 /* Lines without code between two lines with code are shown if they are at most GAP. */
 enum { BYTES_MAX = 1 << 18, FILES_MAX = 16, GAP = 6, PLACE_MAX = 300, TITLE_MAX = 1024 };
@@ -20,7 +20,7 @@ struct line {
 };
 
 struct lines {
-	const struct annotated *function;
+	const struct annotated_function *function;
 	struct line *at; /* of each byte, then sorted and joined */
 	size_t n;
 };
@@ -31,7 +31,7 @@ struct file {
 	uint64_t weight;
 };
 
-static uint64_t size_of(const struct annotated *f)
+static uint64_t size_of(const struct annotated_function *f)
 {
 	uint64_t last = f->n ? f->samples[f->n - 1].location - f->start + 1 : 1;
 	uint64_t size = f->size > last ? f->size : last;
@@ -40,7 +40,8 @@ static uint64_t size_of(const struct annotated *f)
 }
 
 /* The weight of the samples in [from, to). */
-static uint64_t weight_in(const struct annotated *f, attar_location from, attar_location to)
+static uint64_t weight_in(
+	const struct annotated_function *f, attar_location from, attar_location to)
 {
 	uint64_t sum = 0;
 	size_t low = 0, high = f->n;
@@ -58,13 +59,13 @@ static uint64_t weight_in(const struct annotated *f, attar_location from, attar_
 	return sum;
 }
 
-static double share(const struct annotated *f, uint64_t weight)
+static double share(const struct annotated_function *f, uint64_t weight)
 {
 	return f->weight ? 100.0 * (double)weight / (double)f->weight : 0;
 }
 
-static void weight_cells(
-	struct attar_section *table, const struct annotated *f, uint64_t weight, bool has_code)
+static void weight_cells(struct attar_section *table, const struct annotated_function *f,
+	uint64_t weight, bool has_code)
 {
 	attar_section_row(table);
 	if (!has_code) {
@@ -113,7 +114,7 @@ static void join(struct lines *lines)
 	lines->n = n;
 }
 
-static int find_lines(const struct annotated *f, struct lines *ret_lines)
+static int find_lines(const struct annotated_function *f, struct lines *ret_lines)
 {
 	size_t n = size_of(f);
 	attar_location *locations = malloc(n * sizeof(*locations));
@@ -132,10 +133,10 @@ static int find_lines(const struct annotated *f, struct lines *ret_lines)
 	return 0;
 }
 
-static void line_row(struct attar_section *table, const struct annotated *f,
-	const struct source_text *source, uint32_t number, const struct line *line)
+static void line_row(struct attar_section *table, const struct annotated_function *f,
+	const struct annotate_source *source, uint32_t number, const struct line *line)
 {
-	const char *text = source_text_line(source, number);
+	const char *text = annotate_source_line(source, number);
 
 	weight_cells(table, f, line ? line->weight : 0, line != NULL);
 	attar_cell_u64(table, number);
@@ -143,12 +144,12 @@ static void line_row(struct attar_section *table, const struct annotated *f,
 }
 
 static void add_file(
-	const struct annotated *f, struct attar_report *report, const struct file *file)
+	const struct annotated_function *f, struct attar_report *report, const struct file *file)
 {
-	struct source_text source;
+	struct annotate_source source;
 	struct attar_section *table;
 	char title[TITLE_MAX];
-	int r = source_text_read(&source, file->first->file);
+	int r = annotate_source_read(&source, file->first->file);
 
 	snprintf(title, sizeof(title), "lines of %s in %s", f->name, file->first->file);
 	if (r < 0)
@@ -167,7 +168,7 @@ static void add_file(
 			line_row(table, f, &source, next, NULL);
 		line_row(table, f, &source, line->line, line);
 	}
-	source_text_done(&source);
+	annotate_source_done(&source);
 }
 
 static int by_weight(const void *a, const void *b)
@@ -206,7 +207,7 @@ static bool add_lines(const struct lines *lines, struct attar_report *report)
 /* ---- instructions ---- */
 
 struct listing {
-	const struct annotated *function;
+	const struct annotated_function *function;
 	struct attar_section *table;
 };
 
@@ -230,7 +231,7 @@ static void place_cell(
 
 static void instruction_row(const struct listing *l, uint64_t offset, size_t size, const char *text)
 {
-	const struct annotated *f = l->function;
+	const struct annotated_function *f = l->function;
 	attar_location at = f->start + offset;
 
 	weight_cells(l->table, f, weight_in(f, at, at + size), true);
@@ -253,7 +254,7 @@ static int on_instruction(void *ctx, uint64_t address, size_t size, const char *
 /* Without capstone, or the code: the addresses of samples. */
 static void add_addresses(const struct listing *l, struct attar_report *report, int why)
 {
-	const struct annotated *f = l->function;
+	const struct annotated_function *f = l->function;
 
 	attar_report_remark(report, "%s: addresses of samples instead of instructions of %s",
 		why == -EOPNOTSUPP ? "libcapstone is not installed, or attar is built without it"
@@ -263,7 +264,7 @@ static void add_addresses(const struct listing *l, struct attar_report *report, 
 		instruction_row(l, f->samples[i].location - f->start, 1, NULL);
 }
 
-static int add_instructions(const struct annotated *f, struct attar_report *report)
+static int add_instructions(const struct annotated_function *f, struct attar_report *report)
 {
 	struct listing l = {.function = f};
 	size_t n = size_of(f);
@@ -281,9 +282,9 @@ static int add_instructions(const struct annotated *f, struct attar_report *repo
 	attar_section_column(l.table, "address", ATTAR_UNIT_HEX);
 	attar_section_column(l.table, "line", ATTAR_UNIT_TEXT);
 	attar_section_column(l.table, "instruction", ATTAR_UNIT_TEXT);
-	r = code_read(f->symbols, f->start, bytes, n, &machine);
+	r = machine_code_read(f->symbols, f->start, bytes, n, &machine);
 	if (r == 0)
-		r = code_decode(bytes, n, f->vaddr, machine, on_instruction, &l);
+		r = machine_code_decode(bytes, n, f->vaddr, machine, on_instruction, &l);
 	free(bytes);
 	if (r == -ENOMEM)
 		return r;
@@ -292,7 +293,7 @@ static int add_instructions(const struct annotated *f, struct attar_report *repo
 	return 0;
 }
 
-int annotated_report(const struct annotated *function, struct attar_report *report)
+int annotate_function_report(const struct annotated_function *function, struct attar_report *report)
 {
 	struct lines lines;
 	bool has_lines = false;

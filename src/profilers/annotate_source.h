@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The lines of a source file. */
-#ifndef PROFILERS_SOURCE_TEXT_H
-#define PROFILERS_SOURCE_TEXT_H
+#ifndef PROFILERS_ANNOTATE_SOURCE_H
+#define PROFILERS_ANNOTATE_SOURCE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct source_text {
+struct annotate_source {
 	char *text;   /* owned; lines end with a NUL */
 	char **lines; /* owned; line i + 1 */
 	size_t n;
@@ -16,10 +16,10 @@ struct source_text {
  * Reads a file; tabs become spaces. Returns 0; a negative errno: it cannot be read, or has more
  * than 16 MiB; the text then has no lines.
  */
-int source_text_read(struct source_text *source, const char *path);
-void source_text_done(struct source_text *source);
+int annotate_source_read(struct annotate_source *source, const char *path);
+void annotate_source_done(struct annotate_source *source);
 
 /* A line, from 1; NULL: there is none. */
-const char *source_text_line(const struct source_text *source, uint32_t line);
+const char *annotate_source_line(const struct annotate_source *source, uint32_t line);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "source_text.h"
+#include "annotate_source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static size_t count_tabs(const char *text, size_t n)
 	return tabs;
 }
 
-static int split(struct source_text *source, const char *raw, size_t n)
+static int split(struct annotate_source *source, const char *raw, size_t n)
 {
 	char *at;
 
@@ -67,7 +67,7 @@ static int split(struct source_text *source, const char *raw, size_t n)
 	source->n = expand(raw, n, source->text);
 	source->lines = malloc(source->n * sizeof(*source->lines));
 	if (!source->lines) {
-		source_text_done(source);
+		annotate_source_done(source);
 		return -ENOMEM;
 	}
 	at = source->text;
@@ -76,14 +76,14 @@ static int split(struct source_text *source, const char *raw, size_t n)
 	return 0;
 }
 
-int source_text_read(struct source_text *source, const char *path)
+int annotate_source_read(struct annotate_source *source, const char *path)
 {
 	size_t n = 0;
 	FILE *file = open_file(path, &n);
 	char *raw;
 	int r;
 
-	*source = (struct source_text){0};
+	*source = (struct annotate_source){0};
 	if (!file)
 		return -errno;
 	raw = malloc(n + 1);
@@ -97,14 +97,14 @@ int source_text_read(struct source_text *source, const char *path)
 	return r;
 }
 
-void source_text_done(struct source_text *source)
+void annotate_source_done(struct annotate_source *source)
 {
 	free(source->text);
 	free(source->lines);
-	*source = (struct source_text){0};
+	*source = (struct annotate_source){0};
 }
 
-const char *source_text_line(const struct source_text *source, uint32_t line)
+const char *annotate_source_line(const struct annotate_source *source, uint32_t line)
 {
 	return line && line <= source->n ? source->lines[line - 1] : NULL;
 }
