@@ -6,7 +6,7 @@
 
 #include "annotate_function.h"
 #include "attar/keytable.h"
-#include "attar/run.h"
+#include "sample_weight.h"
 
 enum { LOCATIONS_MAX = 1 << 20 };
 
@@ -15,7 +15,8 @@ struct annotate {
 	bool instructions;
 	uint64_t top;
 
-	struct attar_keytable *samples; /* by location */
+	struct sample_weight weight;
+	struct attar_keytable *samples; /* their weights by location */
 };
 
 /* A function with samples: those from first on. */
@@ -48,7 +49,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 	row = attar_keytable_at_u64(a->samples, location);
 	if (!row)
 		return -ENOMEM;
-	row->interval.sums[0]++;
+	row->interval.sums[0] += sample_weight_get(&a->weight, ev);
 	return 0;
 }
 
@@ -60,7 +61,11 @@ static int annotate_open(struct attar_run *run, void *self)
 	int r = attar_keytable_new(&opts, &a->samples);
 
 	a->top = a->top ? a->top : 1;
-	return r < 0 ? r : attar_run_sampler(run, false, on_sample);
+	if (r == 0)
+		r = attar_run_sampler(run, false, on_sample);
+	if (r == 0)
+		a->weight = sample_weight_of_run(run);
+	return r;
 }
 
 /* ---- samples of functions ---- */
@@ -171,7 +176,7 @@ static void add_functions(const struct annotation *an, struct attar_report *repo
 	struct attar_section *table = attar_report_table(report, "functions");
 
 	attar_section_column(table, "share", ATTAR_UNIT_PERCENT);
-	attar_section_column(table, "samples", ATTAR_UNIT_COUNT);
+	attar_section_column(table, an->options->weight.unit, ATTAR_UNIT_COUNT);
 	attar_section_column(table, "dso", ATTAR_UNIT_TEXT);
 	attar_section_column(table, "symbol", ATTAR_UNIT_TEXT);
 	for (size_t i = 0; i < an->n_functions; i++) {
@@ -199,7 +204,7 @@ static int add_function(
 						.samples = &an->samples[f->first],
 						.n = f->n,
 						.weight = f->weight,
-						.unit = "samples",
+						.unit = an->options->weight.unit,
 						.instructions = an->options->instructions},
 		report);
 }

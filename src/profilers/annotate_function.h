@@ -21,7 +21,7 @@ struct annotated_function {
 	const struct weighted *samples; /* in the function, by location */
 	size_t n;
 	uint64_t weight;  /* of all of them */
-	const char *unit; /* the column of weights, "samples" */
+	const char *unit; /* the column of weights, such as "samples" */
 	bool instructions;
 };
 

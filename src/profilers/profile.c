@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attar/run.h"
+#include "sample_weight.h"
 
 enum { DEPTH_MAX = 512, NS_PER_S = 1000000000 };
 
@@ -16,9 +16,9 @@ struct cpu_second {
 
 struct profile {
 	bool graph, print_samples;
-	bool by_period;  /* count events instead of samples */
 	double min_busy; /* percent */
 
+	struct sample_weight weight;
 	struct attar_stacks *stacks;
 	struct cpu_second *seconds; /* by CPU */
 	size_t n_seconds;
@@ -94,30 +94,13 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 			return r;
 	}
 	return attar_stacks_add(
-		p->stacks, ev->thread, locations, n, p->by_period ? ev->record->sample.period : 1);
+		p->stacks, ev->thread, locations, n, sample_weight_get(&p->weight, ev));
 }
 
 /* As an event of another profiler. */
 static int profile_emits(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	return is_busy(run, self, ev);
-}
-
-static bool measures_time(const struct perf_event_attr *attr)
-{
-	return attar_attr_is_clock(attr) ||
-	       (attr->type == PERF_TYPE_HARDWARE &&
-		       (attr->config == PERF_COUNT_HW_CPU_CYCLES ||
-			       attr->config == PERF_COUNT_HW_REF_CPU_CYCLES));
-}
-
-/*
- * To reach the frequency, the kernel varies the period: the number of events that a sample stands
- * for. Samples of a clock stand for equal times.
- */
-static bool has_varying_period(const struct perf_event_attr *attr)
-{
-	return attr->freq && !measures_time(attr);
 }
 
 static int profile_open(struct attar_run *run, void *self)
@@ -130,7 +113,7 @@ static int profile_open(struct attar_run *run, void *self)
 		r = attar_run_sampler(run, p->graph || !attar_run_emits(run), on_sample);
 	if (r < 0)
 		return r;
-	p->by_period = has_varying_period(attar_run_source_attr(run, 0));
+	p->weight = sample_weight_of_run(run);
 	spec = attar_run_source_spec(run, 0);
 	p->graph |= spec && spec->stack;
 	return 0;
@@ -140,9 +123,8 @@ static int profile_report(
 	struct attar_run *run, void *self, struct attar_report *report, enum attar_scope scope)
 {
 	struct profile *p = self;
-	struct attar_stacks_opts opts = {.size = sizeof(opts),
-		.weight = p->by_period ? "events" : "samples",
-		.tree = p->graph};
+	struct attar_stacks_opts opts = {
+		.size = sizeof(opts), .weight = p->weight.unit, .tree = p->graph};
 
 	if (p->print_samples && !attar_run_wants_tree(run))
 		return 0;

@@ -3,10 +3,10 @@
 import struct
 
 MAGIC = 0x32454c4946524550 # PERFILE2
-RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE = 2, 3, 4, 7, 9
+RECORD_MMAP, RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE = 1, 2, 3, 4, 7, 9
 RECORD_ATTR, RECORD_FINISHED_ROUND = 64, 68
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x40 | 0x80 | 0x100 # IP, TID, TIME, ID, CPU, PERIOD
-SAMPLE_ID_ALL = 1 << 18
+FREQ, SAMPLE_ID_ALL = 1 << 10, 1 << 18
 SOFTWARE, CPU_CLOCK, PAGE_FAULTS, SWITCHES = 1, 0, 2, 3
 
 
@@ -25,26 +25,37 @@ class Recording:
     def record(self, kind, body, misc=2):
         self.bytes += self.pack('IHH', kind, misc, 8 + len(body)) + body
 
-    def attr(self, config, number):
+    def attr(self, config, number, *, freq=0):
+        """freq: the samples per second, for which the kernel varies the period."""
         # the other order also numbers the bits of a byte from the other end
-        flags = SAMPLE_ID_ALL.to_bytes(8, 'little')
+        flags = (SAMPLE_ID_ALL | (FREQ if freq else 0)).to_bytes(8, 'little')
         if self.order == '>':
             flags = bytes(int(f'{b:08b}'[::-1], 2) for b in flags)
-        body = (self.pack('IIQQQQ', SOFTWARE, 112, config, 1, SAMPLE_TYPE, 0) + flags).ljust(
-            112, b'\0')
+        body = self.pack('IIQQQQ', SOFTWARE, 112, config, freq or 1, SAMPLE_TYPE, 0) + flags
+        body = body.ljust(112, b'\0')
         self.record(RECORD_ATTR, body + self.pack('Q', number), 0)
 
     def trailer(self, pid, tid, time, number, cpu):
         return self.pack('IIQQII', pid, tid, time, number, cpu, 0)
 
-    def sample(self, time, *, pid=100, tid=100, cpu=0, number=7, ip=0x401000):
-        self.record(RECORD_SAMPLE, self.pack('QIIQQIIQ', ip, pid, tid, time, number, cpu, 0, 1))
+    def sample(self, time, *, pid=100, tid=100, cpu=0, number=7, ip=0x401000,
+               period=1):
+        self.record(RECORD_SAMPLE, self.pack('QIIQQIIQ', ip, pid, tid, time, number, cpu, 0,
+                                             period))
+
+    @staticmethod
+    def text(value):
+        """NUL-terminated and filled up to 8 bytes."""
+        text = value.encode() + b'\0'
+        return text.ljust(-(-len(text) // 8) * 8, b'\0')
 
     def comm(self, time, name, *, pid=100, tid=100, cpu=0, number=7):
-        text = name.encode() + b'\0'
-        text = text.ljust(-(-len(text) // 8) * 8, b'\0')
-        self.record(RECORD_COMM, self.pack('II', pid, tid) + text +
+        self.record(RECORD_COMM, self.pack('II', pid, tid) + self.text(name) +
                     self.trailer(pid, tid, time, number, cpu), 0)
+
+    def mmap(self, time, path, address, size, offset, *, pid=100, tid=100, cpu=0, number=7):
+        self.record(RECORD_MMAP, self.pack('IIQQQ', pid, tid, address, size, offset) +
+                    self.text(str(path)) + self.trailer(pid, tid, time, number, cpu))
 
     def lost(self, time, lost, *, cpu=0, number=7):
         self.record(RECORD_LOST, self.pack('QQ', number, lost) +

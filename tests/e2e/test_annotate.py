@@ -8,7 +8,9 @@ import subprocess
 
 import pytest
 
+import scripts
 from command import ROOT, run, share_is, workload
+from perf_data import CPU_CLOCK, PAGE_FAULTS, Recording
 
 pytestmark = pytest.mark.usefixtures('root')
 SOURCE = ROOT / 'tests/workloads/lines8020.c'
@@ -116,3 +118,40 @@ def test_unknown_symbol(tables):
     found, remarks = tables('nonsense', '-e', 'cpu-clock:u', '--', workload('lines8020'), '100')
     assert found == {'functions': []}
     assert "no sample is in a function 'nonsense'" in remarks
+
+
+def code_of(program, function):
+    """The address of a function, and of the code segment: address, size and offset in the file."""
+    names = subprocess.run(['nm', program], capture_output=True, text=True, check=True).stdout
+    address = int(re.search(rf'^(\S+) . {function}$', names, re.M)[1], 16)
+    segments = subprocess.run(['readelf', '-lW', program], capture_output=True, text=True,
+                              check=True).stdout
+    [found] = re.findall(r'LOAD +(0x\S+) (0x\S+) 0x\S+ (0x\S+) 0x\S+ R E', segments)
+    offset, start, size = (int(number, 16) for number in found)
+    return address, (start, size, offset)
+
+
+@pytest.mark.parametrize('event, freq, unit, weights', [
+    (PAGE_FAULTS, 997, 'events', [30, 12]),
+    (PAGE_FAULTS, 0, 'samples', [2, 1]),
+    (CPU_CLOCK, 997, 'samples', [2, 1]),
+])
+def test_samples_are_weighed_as_by_profile(tmp_path, event, freq, unit, weights):
+    """At a frequency, a sample of an event that is no clock stands for as many as its period."""
+    if not shutil.which('nm'):
+        pytest.skip('nm is not installed')
+    address, segment = code_of(workload('lines8020'), 'mix')
+    data = Recording(events=())
+    data.attr(event, 7, freq=freq)
+    data.comm(1, 'task')
+    data.mmap(2, workload('lines8020'), *segment)
+    for time, (offset, period) in enumerate([(0, 10), (4, 12), (0, 20)]):
+        data.sample(3 + time, ip=address + offset, period=period)
+    path = data.write(tmp_path / 'x.data')
+    found = scripts.report('annotate', '--instructions', '--input', path)
+    [function] = scripts.rows(found, 'functions')
+    assert function[unit] == sum(weights) and function['symbol'] == 'mix'
+    rows = scripts.rows(found, 'instructions of mix')
+    assert [row[unit] for row in rows if row[unit]] == weights
+    [same] = scripts.rows(scripts.report('profile', '--input', path), 'functions')
+    assert same[unit] == sum(weights) and same['symbol'] == 'mix'
