@@ -126,6 +126,7 @@ static int open_db(struct attar_run *run, struct sql *s, const char *path, bool 
 	struct sql_db_opts opts = {.path = path,
 		.is_stored = is_stored,
 		.is_prompt = s->prompt,
+		.is_compared = is_stored && !path,
 		.is_filtered = s->verify && !is_stored,
 		.timeout = s->timeout,
 		.window = s->window,

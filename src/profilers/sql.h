@@ -84,6 +84,7 @@ struct sql_table {
 	char *condition;
 	bool is_needed;                /* all events are needed */
 	bool uses_rowid;               /* a query does */
+	bool reads_hidden;             /* a query does: columns that '*' does not include */
 	bool reads_comm, reads_fields; /* a query does */
 	bool in_kernel;                /* the kernel drops the other events */
 	struct attar_expr *only; /* the condition, if attar applies it; NULL: the kernel does */
@@ -109,7 +110,9 @@ struct sql_db;
 
 struct sql_db_opts {
 	const char *path; /* of a file in which the tables are stored; NULL: in memory */
-	bool is_stored;   /* ordinary tables, filled with the events now; else virtual ones */
+	/* Ordinary tables, filled with the events now; else virtual ones. */
+	bool is_stored;
+	bool is_compared; /* ordinary tables for sql_db_compare(): hidden columns only if read */
 	bool is_prompt;   /* the queries are not those of --query */
 	bool is_filtered; /* virtual tables have only the events that fulfil sql_table.only */
 	uint64_t timeout; /* ns that a query may take */
@@ -149,7 +152,11 @@ int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *
  */
 int sql_db_run(struct sql_db *db, const char *queries, struct attar_report *report);
 
-/* Returns 0 if the queries have the same results in both; -EBADMSG with an error text if not. */
+/*
+ * Returns 0 if the queries have the same results in both; else with an error text: -EBADMSG if not,
+ * -EINVAL if '*' stands for more columns in the ordinary tables, which cannot hide any, and these
+ * cannot be told apart.
+ */
 int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries);
 
 #endif

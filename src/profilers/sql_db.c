@@ -69,11 +69,21 @@ static const char *action_name(int action)
 }
 
 /* The number of a row depends on all events before it. */
-static void note_rowid(struct sql_db *db, const char *table, const char *column)
+static void note_column(struct sql_table *table, const char *column)
 {
-	for (size_t i = 0; !strcmp(column, "ROWID") && i < db->opts.n_tables; i++)
+	char stack[NAME_BYTES], line[NAME_BYTES];
+
+	if (!strcmp(column, "ROWID"))
+		table->is_needed = table->uses_rowid = true;
+	sql_table_hidden_names(table, stack, line);
+	table->reads_hidden |= !strcasecmp(column, stack) || !strcasecmp(column, line);
+}
+
+static void note_read(struct sql_db *db, const char *table, const char *column)
+{
+	for (size_t i = 0; i < db->opts.n_tables; i++)
 		if (!strcmp(db->opts.tables[i]->name, table))
-			db->opts.tables[i]->is_needed = db->opts.tables[i]->uses_rowid = true;
+			note_column(db->opts.tables[i], column);
 }
 
 static int authorize(
@@ -82,7 +92,7 @@ static int authorize(
 	struct sql_db *db = ctx;
 
 	if (action == SQLITE_READ)
-		note_rowid(db, a, b);
+		note_read(db, a, b);
 	if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
 		action == SQLITE_RECURSIVE)
 		return SQLITE_OK;
@@ -105,25 +115,33 @@ static int execute(struct sql_db *db, const char *text)
 }
 
 /* %w doubles quotes in names. */
+static void copy_table(const struct sql_db *db, const struct sql_table *table, sqlite3_str *text)
+{
+	char stack[NAME_BYTES], line[NAME_BYTES];
+
+	sqlite3_str_appendf(text,
+		"; DROP TABLE IF EXISTS main.\"%w\"; CREATE TABLE main.\"%w\" AS SELECT *",
+		table->name, table->name);
+	sql_table_hidden_names(table, stack, line);
+	if (!db->opts.is_compared || table->reads_hidden)
+		sqlite3_str_appendf(text, ", \"%w\", \"%w\"", stack, line);
+	sqlite3_str_appendf(
+		text, " FROM temp.\"%w\"; DROP TABLE temp.\"%w\"", table->name, table->name);
+}
+
 static int create_table(struct sql_db *db, size_t i)
 {
-	const char *name = db->opts.tables[i]->name;
-	char stack[NAME_BYTES], line[NAME_BYTES];
-	char *text;
+	sqlite3_str *text = sqlite3_str_new(db->sqlite);
+	char *statements;
 	int r;
 
-	sql_table_hidden_names(db->opts.tables[i], stack, line);
-	text = db->opts.is_stored
-		       ? sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d);"
-					 "DROP TABLE IF EXISTS main.\"%w\";"
-					 "CREATE TABLE main.\"%w\" AS SELECT *, \"%w\", "
-					 "\"%w\" FROM temp.\"%w\"; DROP TABLE temp.\"%w\"",
-				 name, (int)i, name, name, stack, line, name, name)
-		       : sqlite3_mprintf(
-				 "CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d)", name, (int)i);
-	r = text ? execute(db, text) : attar_fail(-ENOMEM, "out of memory");
-
-	sqlite3_free(text);
+	sqlite3_str_appendf(text, "CREATE VIRTUAL TABLE temp.\"%w\" USING attar(%d)",
+		db->opts.tables[i]->name, (int)i);
+	if (db->opts.is_stored)
+		copy_table(db, db->opts.tables[i], text);
+	statements = sqlite3_str_finish(text);
+	r = statements ? execute(db, statements) : attar_fail(-ENOMEM, "out of memory");
+	sqlite3_free(statements);
 	return r;
 }
 
@@ -489,22 +507,22 @@ int sql_db_explain(struct sql_db *db, const char *queries, struct attar_report *
 
 /* ---- comparing ---- */
 
-static bool equal_cells(sqlite3_stmt *a, sqlite3_stmt *b, int i)
+static bool equal_cells(sqlite3_stmt *a, int i, sqlite3_stmt *b, int j)
 {
 	int type = sqlite3_column_type(a, i), bytes;
 
-	if (type != sqlite3_column_type(b, i))
+	if (type != sqlite3_column_type(b, j))
 		return false;
 	if (type == SQLITE_INTEGER)
-		return sqlite3_column_int64(a, i) == sqlite3_column_int64(b, i);
+		return sqlite3_column_int64(a, i) == sqlite3_column_int64(b, j);
 	if (type == SQLITE_FLOAT)
-		return sqlite3_column_double(a, i) == sqlite3_column_double(b, i);
+		return sqlite3_column_double(a, i) == sqlite3_column_double(b, j);
 	bytes = sqlite3_column_bytes(a, i);
-	if (bytes != sqlite3_column_bytes(b, i))
+	if (bytes != sqlite3_column_bytes(b, j))
 		return false;
 	/* those of NULL and of an empty text are at a null pointer */
 	return !bytes ||
-	       !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, i), (size_t)bytes);
+	       !memcmp(sqlite3_column_blob(a, i), sqlite3_column_blob(b, j), (size_t)bytes);
 }
 
 static int differ(unsigned long long row)
@@ -513,7 +531,35 @@ static int differ(unsigned long long row)
 		"--verify: row %llu of the result differs from that of ordinary tables", row);
 }
 
-static int compare_rows(struct sql_db *db, sqlite3_stmt *a, sqlite3_stmt *b, const char *query)
+/*
+ * If '*' has more columns in ordinary tables, those of b are found by the names of a's. Returns the
+ * column of b for each of a, to be freed.
+ */
+static int find_columns(sqlite3_stmt *a, sqlite3_stmt *b, int **ret_columns)
+{
+	int n = sqlite3_column_count(a), n_other = sqlite3_column_count(b), at = 0;
+	int *columns = calloc((size_t)n + 1, sizeof(*columns));
+
+	if (!columns)
+		return attar_fail(-ENOMEM, "out of memory");
+	for (int i = 0; i < n; i++, at++) {
+		while (n != n_other && at < n_other &&
+			strcmp(sqlite3_column_name(a, i), sqlite3_column_name(b, at)) != 0)
+			at++;
+		if (at == n_other) {
+			free(columns);
+			return attar_fail(-EINVAL,
+				"--verify: '*' includes 'stack' and 'text' in ordinary tables: "
+				"name the columns in place of '*'");
+		}
+		columns[i] = at;
+	}
+	*ret_columns = columns;
+	return 0;
+}
+
+static int compare_rows(
+	struct sql_db *db, sqlite3_stmt *a, sqlite3_stmt *b, const int *columns, const char *query)
 {
 	int n = sqlite3_column_count(a);
 
@@ -527,7 +573,7 @@ static int compare_rows(struct sql_db *db, sqlite3_stmt *a, sqlite3_stmt *b, con
 		if (one == SQLITE_DONE)
 			return 0;
 		for (int i = 0; i < n; i++)
-			if (!equal_cells(a, b, i))
+			if (!equal_cells(a, i, b, columns[i]))
 				return differ(row);
 	}
 }
@@ -542,13 +588,16 @@ int sql_db_compare(struct sql_db *db, struct sql_db *other, const char *queries)
 	set_deadline(db, 2 * db->opts.timeout);
 	set_deadline(other, 2 * db->opts.timeout);
 	while (r == 0 && (r = sql_db_next(db, &queries, &a)) > 0) {
+		int *columns = NULL;
+
 		r = sql_db_next(other, &same, &b);
 		if (r > 0)
 			r = prepare_on_groups(db, number++, &on_groups);
 		if (r >= 0)
-			r = sqlite3_stmt_isexplain(a)
-				    ? 0
-				    : compare_rows(db, on_groups ? on_groups : a, b, query);
+			r = find_columns(a, b, &columns);
+		if (r >= 0 && !sqlite3_stmt_isexplain(a))
+			r = compare_rows(db, on_groups ? on_groups : a, b, columns, query);
+		free(columns);
 		sqlite3_finalize(on_groups);
 		sqlite3_finalize(a);
 		sqlite3_finalize(b);

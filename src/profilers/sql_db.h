@@ -78,6 +78,19 @@ char *sql_condition_text(const struct attar_field *field, int op, const char *te
 int sql_scan_plan(struct sql_db *db, struct sql_table *table, sqlite3_index_info *info);
 void sql_scans_free(struct sql_db *db);
 
+/* ---- sql_cursor.c ---- */
+
+/* What the cursors of all virtual tables begin with. */
+struct sql_cursor {
+	sqlite3_vtab_cursor base; /* first */
+	void *order;              /* owned: what to visit in this order; NULL: nothing is sorted */
+};
+
+/* Callbacks of SQLite: they return its codes. The size is that of a struct that begins with one. */
+int sql_cursor_new(size_t size, sqlite3_vtab_cursor **ret_cursor);
+int sql_cursor_free(sqlite3_vtab_cursor *cursor);
+int sql_cursor_free_table(sqlite3_vtab *table);
+
 /* ---- sql_table.c ---- */
 
 /* Adds the module "attar", whose argument is the number of the table. */

@@ -13,8 +13,7 @@ struct table {
 };
 
 struct cursor {
-	sqlite3_vtab_cursor base; /* first */
-	uint32_t *order;          /* the groups; NULL: none */
+	struct sql_cursor base; /* first; the order is that of the groups, uint32_t */
 	size_t n, at;
 };
 
@@ -53,7 +52,7 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
 {
 	const struct sql_aggregate *a = ((const struct table *)base->pVtab)->of;
 	const struct cursor *c = (const struct cursor *)base;
-	size_t group = c->order[c->at], i = (size_t)column;
+	size_t group = ((const uint32_t *)c->base.order)[c->at], i = (size_t)column;
 	const struct sql_measure *m;
 	static const struct sql_sum nothing;
 
@@ -126,12 +125,6 @@ static int on_connect(sqlite3 *sqlite, void *ctx, int argc, const char *const *a
 	return SQLITE_OK;
 }
 
-static int on_disconnect(sqlite3_vtab *table)
-{
-	free(table);
-	return SQLITE_OK;
-}
-
 /* EXPLAIN QUERY PLAN shows idxStr. */
 static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
@@ -155,19 +148,7 @@ static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-	struct cursor *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return SQLITE_NOMEM;
-	*ret_cursor = &c->base;
-	return SQLITE_OK;
-}
-
-static int on_close(sqlite3_vtab_cursor *cursor)
-{
-	free(((struct cursor *)cursor)->order);
-	free(cursor);
-	return SQLITE_OK;
+	return sql_cursor_new(sizeof(struct cursor), ret_cursor);
 }
 
 /* Without GROUP BY there is one row, also of no events. */
@@ -177,14 +158,16 @@ static int on_filter(
 	const struct sql_aggregate *a = ((const struct table *)base->pVtab)->of;
 	struct cursor *c = (struct cursor *)base;
 
-	free(c->order);
-	c->order = sql_aggregate_order(a);
-	if (!c->order)
+	uint32_t *order = sql_aggregate_order(a);
+
+	free(c->base.order);
+	c->base.order = order;
+	if (!order)
 		return SQLITE_NOMEM;
 	c->n = a->n_keys ? a->n : 1;
 	c->at = 0;
 	if (!a->n)
-		c->order[0] = 0;
+		order[0] = 0;
 	return SQLITE_OK;
 }
 
@@ -222,10 +205,10 @@ int sql_groups_register(struct sql_db *db)
 	static const sqlite3_module module = {.xCreate = on_connect,
 		.xConnect = on_connect,
 		.xBestIndex = on_best_index,
-		.xDisconnect = on_disconnect,
-		.xDestroy = on_disconnect,
+		.xDisconnect = sql_cursor_free_table,
+		.xDestroy = sql_cursor_free_table,
 		.xOpen = on_open,
-		.xClose = on_close,
+		.xClose = sql_cursor_free,
 		.xFilter = on_filter,
 		.xNext = on_next,
 		.xEof = on_eof,

@@ -16,10 +16,9 @@ struct table {
 };
 
 struct cursor {
-	sqlite3_vtab_cursor base; /* first */
+	struct sql_cursor base; /* first; the order is that of rows in groups */
 	struct sql_place place;
-	const struct sql_row *row;   /* NULL: after the last */
-	const struct sql_row **rows; /* in groups; NULL: in the order of their times */
+	const struct sql_row *row; /* NULL: after the last */
 	size_t n, at;
 	sqlite3_int64 number;
 };
@@ -376,12 +375,6 @@ static int on_connect(sqlite3 *sqlite, void *ctx, int argc, const char *const *a
 	return SQLITE_OK;
 }
 
-static int on_disconnect(sqlite3_vtab *table)
-{
-	free(table);
-	return SQLITE_OK;
-}
-
 /* EXPLAIN QUERY PLAN shows idxStr. */
 static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
@@ -392,19 +385,7 @@ static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int on_open(sqlite3_vtab *table, sqlite3_vtab_cursor **ret_cursor)
 {
-	struct cursor *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return SQLITE_NOMEM;
-	*ret_cursor = &c->base;
-	return SQLITE_OK;
-}
-
-static int on_close(sqlite3_vtab_cursor *cursor)
-{
-	free(((struct cursor *)cursor)->rows);
-	free(cursor);
-	return SQLITE_OK;
+	return sql_cursor_new(sizeof(struct cursor), ret_cursor);
 }
 
 bool sql_table_is_needed(const struct sql_table *table, const struct sql_row *row)
@@ -420,8 +401,10 @@ static int on_next(sqlite3_vtab_cursor *base)
 	struct cursor *c = (struct cursor *)base;
 
 	c->number++;
-	if (c->rows) {
-		c->row = c->at < c->n ? c->rows[c->at++] : NULL;
+	if (c->base.order) {
+		const struct sql_row **rows = c->base.order;
+
+		c->row = c->at < c->n ? rows[c->at++] : NULL;
 		return SQLITE_OK;
 	}
 	do {
@@ -437,12 +420,12 @@ static int on_filter(
 	const struct table *t = (const struct table *)base->pVtab;
 	const struct sql_scan *scan = text ? sql_scan_find(t->db, text) : NULL;
 
-	free(c->rows);
-	c->rows = NULL;
+	free(c->base.order);
+	c->base.order = NULL;
 	if (scan && scan->n_group) {
-		c->rows = sql_group(
+		c->base.order = sql_group(
 			t->of, scan->group, scan->n_group, t->db->opts.is_filtered, &c->n);
-		if (!c->rows)
+		if (!c->base.order)
 			return SQLITE_NOMEM;
 	}
 	c->at = 0;
@@ -467,10 +450,10 @@ int sql_table_register(struct sql_db *db)
 	static const sqlite3_module module = {.xCreate = on_connect,
 		.xConnect = on_connect,
 		.xBestIndex = on_best_index,
-		.xDisconnect = on_disconnect,
-		.xDestroy = on_disconnect,
+		.xDisconnect = sql_cursor_free_table,
+		.xDestroy = sql_cursor_free_table,
 		.xOpen = on_open,
-		.xClose = on_close,
+		.xClose = sql_cursor_free,
 		.xFilter = on_filter,
 		.xNext = on_next,
 		.xEof = on_eof,

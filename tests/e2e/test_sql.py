@@ -378,6 +378,19 @@ def test_verify_fails_if_results_differ(script):
 
 
 @pytest.mark.parallel
+def test_all_columns_with_others(script):
+    """'*' has the same columns in ordinary tables, and the values of groups are the same."""
+    assert query(script, 'SELECT *, count(*) FROM sched_wakeup GROUP BY comm') == [[
+        [1700000001000000100, 0, 100, 101, 'waker', 1, 0, 0, 'sleeper', 42, -1, 2],
+        [1700000001000000300, 0, 100, 101, 'waker', 1, 0, 0, 'worker', 43, 7, 1]]]
+    assert query(script, 'SELECT w.*, o.price FROM sched_wakeup w, "order" o LIMIT 1') == [[
+        [1700000001000000100, 0, 100, 101, 'waker', 1, 0, 0, 'sleeper', 42, -1, -12]]]
+    text = 'comm=sleeper pid=42 prio=-1'
+    [[row]] = query(script, 'SELECT text, *, text, 7 AS seven FROM sched_wakeup LIMIT 1')
+    assert row[0] == text and row[-2:] == [text, 7] and len(row) == 14
+
+
+@pytest.mark.parallel
 def test_explain_shows_the_plan_of_each_query(script):
     sections = report('--input', script, '--explain', '--query',
                       'SELECT sum(lots) FROM "order" WHERE price > 0;'
