@@ -44,7 +44,8 @@ struct attar_thread_copy {
  * copy had is replaced. The stack ends earlier at memory that is not mapped. Returns 0; -ESRCH if
  * there is no such thread (any more); -EPERM without permission, or if the thread is traced by
  * another program; -EBUSY if it does not stop within a second, because it waits for a device
- * without accepting signals; -EOPNOTSUPP for 32-bit programs and on other architectures; -EINVAL;
+ * without accepting signals: the kernel then keeps it attached to the calling thread, and lets it
+ * go on when that one exits; -EOPNOTSUPP for 32-bit programs and on other architectures; -EINVAL;
  * -ENOMEM.
  */
 ATTAR_API int attar_thread_copy_take(pid_t tid, size_t stack_max, struct attar_thread_copy *copy);

@@ -15,15 +15,19 @@ def sanitized():
         b'__ubsan_handle' in (BUILD / 'src/cli/attar').read_bytes()
 
 
-def with_fault(library, *args, timeout=30, preexec_fn=None, **fault):
-    """Run attar with the library preloaded; `fault` sets its FAULT_... variables."""
+def environment(library, **fault):
+    """The environment in which attar has the library preloaded; `fault` sets its variables."""
     if sanitized():
         pytest.skip('fault injection by LD_PRELOAD does not work with sanitizers')
     path = BUILD / f'tests/faults/fault_{library}.so'
     assert path.exists(), f'{path} is not built'
     variables = {f'FAULT_{name.upper()}': str(value) for name, value in fault.items()}
-    return run(*args, timeout=timeout, preexec_fn=preexec_fn,
-               env={**os.environ, 'LD_PRELOAD': str(path), **variables})
+    return {**os.environ, 'LD_PRELOAD': str(path), **variables}
+
+
+def with_fault(library, *args, timeout=30, preexec_fn=None, **fault):
+    """Run attar with the library preloaded; `fault` sets its FAULT_... variables."""
+    return run(*args, timeout=timeout, preexec_fn=preexec_fn, env=environment(library, **fault))
 
 
 def messages_of(done):

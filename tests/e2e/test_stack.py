@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from command import run, workload
+from command import ATTAR, run, workload
+from faults import environment
 
 pytestmark = pytest.mark.parallel
 
@@ -132,6 +133,23 @@ def test_stopped_process(waiting):
     assert stacks('-p', waiting.pid)[0][2][:3] == NAMES['waiting']
     assert all(re.search(r'^State:\tT', s, re.M) for s in states(waiting.pid))
     waiting.send_signal(signal.SIGCONT)
+
+
+def test_killed_while_a_thread_is_stopped(waiting):
+    """The kernel detaches from the thread, which goes on."""
+    threads = len(states(waiting.pid))
+    with subprocess.Popen([ATTAR, 'stack', '-p', str(waiting.pid)], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, env=environment('calls', hold=1)) as attar:
+        os.waitid(os.P_PID, attar.pid, os.WSTOPPED | os.WNOWAIT)
+        held = [s for s in states(waiting.pid) if f'TracerPid:\t{attar.pid}\n' in s]
+        assert len(held) == 1 and re.search(r'^State:\tt', held[0], re.M)
+        attar.kill()
+    for state in states(waiting.pid):
+        assert re.search(r'^TracerPid:\t0$', state, re.M)
+        assert not re.search(r'^State:\t[tT]', state, re.M)
+    assert len(stacks('-p', waiting.pid)) == threads
+    waiting.stdin.close()
+    assert waiting.wait(30) == 0
 
 
 def test_exited_process():

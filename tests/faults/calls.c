@@ -6,6 +6,7 @@
  *     FAULT_CALLS=SEED  one in four calls of open, read, write, poll, epoll_wait, ioctl, waitpid is
  *                       interrupted at once; one in four reads and writes of a file is short
  *     FAULT_STORM=HZ    signals at this rate, whose handler does nothing, without SA_RESTART
+ *     FAULT_HOLD=1      the program stops itself when it begins to read the memory of another one
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +21,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 static uint64_t state; /* 0: no fault */
+static bool is_held;
 
 static void ignore(int number)
 {
@@ -45,6 +48,7 @@ static __attribute__((constructor)) void begin(void)
 	const char *seed = getenv("FAULT_CALLS"), *hz = getenv("FAULT_STORM");
 
 	unsetenv("LD_PRELOAD");
+	is_held = getenv("FAULT_HOLD");
 	if (seed)
 		state = strtoull(seed, NULL, 10) * 2 + 1;
 	if (hz)
@@ -147,6 +151,14 @@ EXPORT int epoll_wait(int fd, struct epoll_event *events, int n, int timeout_ms)
 	if (interrupted())
 		return -1;
 	return (int)syscall(SYS_epoll_pwait, fd, events, n, timeout_ms, NULL, 0);
+}
+
+EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned long n_to,
+	const struct iovec *from, unsigned long n_from, unsigned long flags)
+{
+	if (is_held)
+		raise(SIGSTOP);
+	return syscall(SYS_process_vm_readv, pid, to, n_to, from, n_from, flags);
 }
 
 EXPORT pid_t waitpid(pid_t pid, int *status, int options)
