@@ -15,6 +15,9 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "record/uapi.h"
+#include "../unit/record_fields.h"
+
+#define SWITCHES (RECORD_IS(SWITCH) | RECORD_IS(SWITCH_CPU_WIDE))
 
 struct section {
 	uint64_t offset, size;
@@ -194,9 +197,58 @@ static void put_namespaces(struct buf *b, const struct attar_record *rec)
 	buf_char(b, '}');
 }
 
+static const struct {
+	const char *name;
+	struct record_field field;
+} plain[] = {
+	{"comm_pid", {RECORD_IS(COMM), RECORD_FIELD(comm.pid)}},
+	{"comm_tid", {RECORD_IS(COMM), RECORD_FIELD(comm.tid)}},
+	{"exec", {RECORD_IS(COMM), RECORD_FIELD(comm.exec)}},
+	{"comm", {RECORD_IS(COMM), RECORD_FIELD(comm.comm)}},
+	{"task_pid", {RECORD_IS(FORK) | RECORD_IS(EXIT), RECORD_FIELD(task.pid)}},
+	{"task_ppid", {RECORD_IS(FORK) | RECORD_IS(EXIT), RECORD_FIELD(task.ppid)}},
+	{"task_tid", {RECORD_IS(FORK) | RECORD_IS(EXIT), RECORD_FIELD(task.tid)}},
+	{"task_ptid", {RECORD_IS(FORK) | RECORD_IS(EXIT), RECORD_FIELD(task.ptid)}},
+	{"read_pid", {RECORD_IS(READ), RECORD_FIELD(read.pid)}},
+	{"read_tid", {RECORD_IS(READ), RECORD_FIELD(read.tid)}},
+	{"lost", {RECORD_IS(LOST) | RECORD_IS(LOST_SAMPLES), RECORD_FIELD(lost.lost)}},
+	{"other_pid", {SWITCHES, RECORD_FIELD(context_switch.other_pid)}},
+	{"other_tid", {SWITCHES, RECORD_FIELD(context_switch.other_tid)}},
+	{"out", {SWITCHES, RECORD_FIELD(context_switch.out)}},
+	{"preempt", {SWITCHES, RECORD_FIELD(context_switch.preempt)}},
+	{"addr", {RECORD_IS(KSYMBOL), RECORD_FIELD(ksymbol.addr)}},
+	{"len", {RECORD_IS(KSYMBOL), RECORD_FIELD(ksymbol.len)}},
+	{"ksym_type", {RECORD_IS(KSYMBOL), RECORD_FIELD(ksymbol.ksym_type)}},
+	{"flags", {RECORD_IS(KSYMBOL), RECORD_FIELD(ksymbol.flags)}},
+	{"name", {RECORD_IS(KSYMBOL), RECORD_FIELD(ksymbol.name)}},
+	{"bpf_type", {RECORD_IS(BPF_EVENT), RECORD_FIELD(bpf_event.bpf_type)}},
+	{"flags", {RECORD_IS(BPF_EVENT), RECORD_FIELD(bpf_event.flags)}},
+	{"bpf_id", {RECORD_IS(BPF_EVENT), RECORD_FIELD(bpf_event.id)}},
+	{"cgroup_id", {RECORD_IS(CGROUP), RECORD_FIELD(cgroup.id)}},
+	{"path", {RECORD_IS(CGROUP), RECORD_FIELD(cgroup.path)}},
+	{"aux_offset", {RECORD_IS(AUX), RECORD_FIELD(aux.offset)}},
+	{"aux_size", {RECORD_IS(AUX), RECORD_FIELD(aux.size)}},
+	{"flags", {RECORD_IS(AUX), RECORD_FIELD(aux.flags)}},
+	{"of_pid", {RECORD_IS(ITRACE_START), RECORD_FIELD(itrace_start.pid)}},
+	{"of_tid", {RECORD_IS(ITRACE_START), RECORD_FIELD(itrace_start.tid)}},
+};
+
+static void put_plain(struct buf *b, const struct attar_record *rec)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		if (!record_has(rec, &plain[i].field))
+			continue;
+		if (plain[i].field.kind == RECORD_TEXT)
+			text(b, plain[i].name, record_text(rec, &plain[i].field));
+		else
+			number(b, plain[i].name, record_number(rec, &plain[i].field));
+	}
+}
+
 static void put_payload(
 	struct buf *b, const struct attar_layout *layout, const struct attar_record *rec)
 {
+	put_plain(b, rec);
 	switch (rec->type) {
 	case PERF_RECORD_SAMPLE:
 		put_sample(b, layout->sample_type, &rec->sample);
@@ -205,67 +257,16 @@ static void put_payload(
 	case PERF_RECORD_MMAP2:
 		put_mmap(b, &rec->mmap);
 		break;
-	case PERF_RECORD_COMM:
-		number(b, "comm_pid", rec->comm.pid);
-		number(b, "comm_tid", rec->comm.tid);
-		number(b, "exec", rec->comm.exec);
-		text(b, "comm", rec->comm.comm);
-		break;
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		number(b, "task_pid", rec->task.pid);
-		number(b, "task_ppid", rec->task.ppid);
-		number(b, "task_tid", rec->task.tid);
-		number(b, "task_ptid", rec->task.ptid);
-		break;
 	case PERF_RECORD_READ:
-		number(b, "read_pid", rec->read.pid);
-		number(b, "read_tid", rec->read.tid);
 		put_read(b, &rec->read.values);
-		break;
-	case PERF_RECORD_LOST:
-	case PERF_RECORD_LOST_SAMPLES:
-		number(b, "lost", rec->lost.lost);
-		break;
-	case PERF_RECORD_SWITCH:
-	case PERF_RECORD_SWITCH_CPU_WIDE:
-		number(b, "other_pid", rec->context_switch.other_pid);
-		number(b, "other_tid", rec->context_switch.other_tid);
-		number(b, "out", rec->context_switch.out);
-		number(b, "preempt", rec->context_switch.preempt);
 		break;
 	case PERF_RECORD_NAMESPACES:
 		put_namespaces(b, rec);
-		break;
-	case PERF_RECORD_KSYMBOL:
-		number(b, "addr", rec->ksymbol.addr);
-		number(b, "len", rec->ksymbol.len);
-		number(b, "ksym_type", rec->ksymbol.ksym_type);
-		number(b, "flags", rec->ksymbol.flags);
-		text(b, "name", rec->ksymbol.name);
-		break;
-	case PERF_RECORD_BPF_EVENT:
-		number(b, "bpf_type", rec->bpf_event.bpf_type);
-		number(b, "flags", rec->bpf_event.flags);
-		number(b, "bpf_id", rec->bpf_event.id);
-		break;
-	case PERF_RECORD_CGROUP:
-		number(b, "cgroup_id", rec->cgroup.id);
-		text(b, "path", rec->cgroup.path);
 		break;
 	case PERF_RECORD_TEXT_POKE:
 		number(b, "addr", rec->text_poke.addr);
 		bytes(b, "old", rec->text_poke.old_bytes, rec->text_poke.old_len);
 		bytes(b, "new", rec->text_poke.new_bytes, rec->text_poke.new_len);
-		break;
-	case PERF_RECORD_AUX:
-		number(b, "aux_offset", rec->aux.offset);
-		number(b, "aux_size", rec->aux.size);
-		number(b, "flags", rec->aux.flags);
-		break;
-	case PERF_RECORD_ITRACE_START:
-		number(b, "of_pid", rec->itrace_start.pid);
-		number(b, "of_tid", rec->itrace_start.tid);
 		break;
 	}
 }

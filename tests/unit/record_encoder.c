@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "record/uapi.h"
+#include "record_plain.h"
 
 struct encoder {
 	const struct model *m;
@@ -135,34 +136,44 @@ static void put_stack(struct encoder *e, const struct attar_sample *s)
 	put64(e, s->stack_size);
 }
 
-static void put_sample(struct encoder *e)
+static void put_task(struct encoder *e)
 {
-	const struct attar_record *rec = &e->m->rec;
-	const struct attar_sample *s = &rec->sample;
-	uint64_t type = e->m->attr.sample_type;
+	put32(e, e->m->rec.pid);
+	put32(e, e->m->rec.tid);
+}
 
+static void put_cpu(struct encoder *e)
+{
+	put32(e, e->m->rec.cpu);
+	put32(e, 0);
+}
+
+/* From the identifier to the period: when and where the sample was taken. */
+static void put_sample_head(struct encoder *e, const struct attar_record *rec, uint64_t type)
+{
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		put64(e, rec->id);
 	if (type & PERF_SAMPLE_IP)
-		put64(e, s->ip);
-	if (type & PERF_SAMPLE_TID) {
-		put32(e, rec->pid);
-		put32(e, rec->tid);
-	}
+		put64(e, rec->sample.ip);
+	if (type & PERF_SAMPLE_TID)
+		put_task(e);
 	if (type & PERF_SAMPLE_TIME)
 		put64(e, rec->time);
 	if (type & PERF_SAMPLE_ADDR)
-		put64(e, s->addr);
+		put64(e, rec->sample.addr);
 	if (type & PERF_SAMPLE_ID)
 		put64(e, rec->id);
 	if (type & PERF_SAMPLE_STREAM_ID)
 		put64(e, rec->stream_id);
-	if (type & PERF_SAMPLE_CPU) {
-		put32(e, rec->cpu);
-		put32(e, 0);
-	}
+	if (type & PERF_SAMPLE_CPU)
+		put_cpu(e);
 	if (type & PERF_SAMPLE_PERIOD)
-		put64(e, s->period);
+		put64(e, rec->sample.period);
+}
+
+/* From the counts to the stack: most have a length of their own. */
+static void put_sample_stacks(struct encoder *e, const struct attar_sample *s, uint64_t type)
+{
 	if (type & PERF_SAMPLE_READ)
 		put_read(e, &s->read);
 	if (type & PERF_SAMPLE_CALLCHAIN) {
@@ -179,6 +190,15 @@ static void put_sample(struct encoder *e)
 		put_regs(e, &s->regs_user);
 	if (type & PERF_SAMPLE_STACK_USER)
 		put_stack(e, s);
+}
+
+static void put_sample(struct encoder *e)
+{
+	const struct attar_sample *s = &e->m->rec.sample;
+	uint64_t type = e->m->attr.sample_type;
+
+	put_sample_head(e, &e->m->rec, type);
+	put_sample_stacks(e, s, type);
 	if (type & PERF_SAMPLE_WEIGHT_TYPE)
 		put64(e, s->weight);
 	if (type & PERF_SAMPLE_DATA_SRC)
@@ -225,94 +245,67 @@ static void put_mmap(struct encoder *e, const struct attar_mmap *map, bool two)
 	put_text(e, map->filename);
 }
 
+static void put_plain(struct encoder *e, const struct record_field *field)
+{
+	const struct attar_record *rec = &e->m->rec;
+
+	switch (field->kind) {
+	case RECORD_16:
+		put16(e, (uint16_t)record_number(rec, field));
+		break;
+	case RECORD_32:
+		put32(e, (uint32_t)record_number(rec, field));
+		break;
+	case RECORD_64:
+		put64(e, record_number(rec, field));
+		break;
+	case RECORD_TEXT:
+		put_text(e, record_text(rec, field));
+		break;
+	case RECORD_TAG:
+		put(e, record_text(rec, field), RECORD_TAG_BYTES);
+		break;
+	case RECORD_BOOL: /* a bit of misc */
+		break;
+	}
+}
+
+static void put_text_poke(struct encoder *e)
+{
+	const struct attar_record *rec = &e->m->rec;
+
+	put64(e, rec->text_poke.addr);
+	put16(e, rec->text_poke.old_len);
+	put16(e, rec->text_poke.new_len);
+	put(e, rec->text_poke.old_bytes, rec->text_poke.old_len);
+	put(e, rec->text_poke.new_bytes, rec->text_poke.new_len);
+	pad(e);
+}
+
 static void put_payload(struct encoder *e)
 {
 	const struct attar_record *rec = &e->m->rec;
 
+	for (size_t i = 0; i < record_n_plain; i++)
+		if (record_has(rec, &record_plain[i]))
+			put_plain(e, &record_plain[i]);
 	switch (rec->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		put_mmap(e, &rec->mmap, rec->type == PERF_RECORD_MMAP2);
 		break;
-	case PERF_RECORD_LOST:
-		put64(e, rec->lost.id);
-		__attribute__((fallthrough));
-	case PERF_RECORD_LOST_SAMPLES:
-		put64(e, rec->lost.lost);
-		break;
-	case PERF_RECORD_COMM:
-		put32(e, rec->comm.pid);
-		put32(e, rec->comm.tid);
-		put_text(e, rec->comm.comm);
-		break;
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		put32(e, rec->task.pid);
-		put32(e, rec->task.ppid);
-		put32(e, rec->task.tid);
-		put32(e, rec->task.ptid);
-		put64(e, rec->task.time);
-		break;
-	case PERF_RECORD_THROTTLE:
-	case PERF_RECORD_UNTHROTTLE:
-		put64(e, rec->throttle.time);
-		put64(e, rec->throttle.id);
-		put64(e, rec->throttle.stream_id);
-		break;
 	case PERF_RECORD_READ:
-		put32(e, rec->read.pid);
-		put32(e, rec->read.tid);
 		put_read(e, &rec->read.values);
 		break;
 	case PERF_RECORD_SAMPLE:
 		put_sample(e);
 		break;
-	case PERF_RECORD_AUX:
-		put64(e, rec->aux.offset);
-		put64(e, rec->aux.size);
-		put64(e, rec->aux.flags);
-		break;
-	case PERF_RECORD_ITRACE_START:
-		put32(e, rec->itrace_start.pid);
-		put32(e, rec->itrace_start.tid);
-		break;
-	case PERF_RECORD_SWITCH_CPU_WIDE:
-		put32(e, rec->context_switch.other_pid);
-		put32(e, rec->context_switch.other_tid);
-		break;
 	case PERF_RECORD_NAMESPACES:
-		put32(e, rec->namespaces.pid);
-		put32(e, rec->namespaces.tid);
 		put64(e, rec->namespaces.nr);
 		put_words(e, (const uint64_t *)rec->namespaces.links, rec->namespaces.nr * 2);
 		break;
-	case PERF_RECORD_KSYMBOL:
-		put64(e, rec->ksymbol.addr);
-		put32(e, rec->ksymbol.len);
-		put16(e, rec->ksymbol.ksym_type);
-		put16(e, rec->ksymbol.flags);
-		put_text(e, rec->ksymbol.name);
-		break;
-	case PERF_RECORD_BPF_EVENT:
-		put16(e, rec->bpf_event.bpf_type);
-		put16(e, rec->bpf_event.flags);
-		put32(e, rec->bpf_event.id);
-		put(e, rec->bpf_event.tag, 8);
-		break;
-	case PERF_RECORD_CGROUP:
-		put64(e, rec->cgroup.id);
-		put_text(e, rec->cgroup.path);
-		break;
 	case PERF_RECORD_TEXT_POKE:
-		put64(e, rec->text_poke.addr);
-		put16(e, rec->text_poke.old_len);
-		put16(e, rec->text_poke.new_len);
-		put(e, rec->text_poke.old_bytes, rec->text_poke.old_len);
-		put(e, rec->text_poke.new_bytes, rec->text_poke.new_len);
-		pad(e);
-		break;
-	case PERF_RECORD_AUX_OUTPUT_HW_ID_:
-		put64(e, rec->aux_output_hw_id.hw_id);
+		put_text_poke(e);
 		break;
 	case PERF_RECORD_CALLCHAIN_DEFERRED_:
 		put64(e, rec->callchain_deferred.cookie);
@@ -327,20 +320,16 @@ static void put_trailer(struct encoder *e)
 	const struct attar_record *rec = &e->m->rec;
 	uint64_t type = e->m->attr.sample_type;
 
-	if (type & PERF_SAMPLE_TID) {
-		put32(e, rec->pid);
-		put32(e, rec->tid);
-	}
+	if (type & PERF_SAMPLE_TID)
+		put_task(e);
 	if (type & PERF_SAMPLE_TIME)
 		put64(e, rec->time);
 	if (type & PERF_SAMPLE_ID)
 		put64(e, rec->id);
 	if (type & PERF_SAMPLE_STREAM_ID)
 		put64(e, rec->stream_id);
-	if (type & PERF_SAMPLE_CPU) {
-		put32(e, rec->cpu);
-		put32(e, 0);
-	}
+	if (type & PERF_SAMPLE_CPU)
+		put_cpu(e);
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		put64(e, rec->id);
 }

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "record/uapi.h"
+#include "record_plain.h"
 
 uint64_t model_next(struct model *m)
 {
@@ -179,96 +180,63 @@ static void fill_text_poke(struct model *m)
 	m->rec.text_poke.new_bytes = (uint8_t *)words(m, 2);
 }
 
+static void fill_plain(struct model *m, const struct record_field *field)
+{
+	void *at = (char *)&m->rec + field->offset;
+	uint64_t number = model_next(m);
+	const void *bytes;
+
+	if (field->kind == RECORD_TEXT)
+		bytes = text(m);
+	else if (field->kind == RECORD_TAG)
+		bytes = words(m, 1);
+	else {
+		memcpy(at, &number, field->kind);
+		return;
+	}
+	memcpy(at, &bytes, sizeof(bytes));
+}
+
+/* A switch on one CPU does not say to which task; the rest is in misc. */
+static void fill_context_switch(struct attar_record *rec)
+{
+	if (rec->type == PERF_RECORD_SWITCH)
+		rec->context_switch.other_pid = rec->context_switch.other_tid = UINT32_MAX;
+	rec->context_switch.out = rec->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	rec->context_switch.preempt = rec->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+}
+
 static void fill_payload(struct model *m)
 {
 	struct attar_record *rec = &m->rec;
 
+	for (size_t i = 0; i < record_n_plain; i++)
+		if (record_has(rec, &record_plain[i]))
+			fill_plain(m, &record_plain[i]);
 	switch (rec->type) {
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		fill_mmap(m, &rec->mmap, rec->type == PERF_RECORD_MMAP2);
 		break;
-	case PERF_RECORD_LOST:
-		rec->lost.id = model_next(m);
-		__attribute__((fallthrough));
-	case PERF_RECORD_LOST_SAMPLES:
-		rec->lost.lost = model_next(m);
-		break;
 	case PERF_RECORD_COMM:
-		rec->comm.pid = next32(m);
-		rec->comm.tid = next32(m);
-		rec->comm.comm = text(m);
 		rec->comm.exec = rec->misc & PERF_RECORD_MISC_COMM_EXEC;
 		break;
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		rec->task.pid = next32(m);
-		rec->task.ppid = next32(m);
-		rec->task.tid = next32(m);
-		rec->task.ptid = next32(m);
-		rec->task.time = model_next(m);
-		break;
-	case PERF_RECORD_THROTTLE:
-	case PERF_RECORD_UNTHROTTLE:
-		rec->throttle.time = model_next(m);
-		rec->throttle.id = model_next(m);
-		rec->throttle.stream_id = model_next(m);
-		break;
 	case PERF_RECORD_READ:
-		rec->read.pid = next32(m);
-		rec->read.tid = next32(m);
 		fill_read(m, &rec->read.values);
 		break;
 	case PERF_RECORD_SAMPLE:
 		fill_sample(m, &rec->sample);
 		break;
-	case PERF_RECORD_AUX:
-		rec->aux.offset = model_next(m);
-		rec->aux.size = model_next(m);
-		rec->aux.flags = model_next(m);
-		break;
-	case PERF_RECORD_ITRACE_START:
-		rec->itrace_start.pid = next32(m);
-		rec->itrace_start.tid = next32(m);
-		break;
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		rec->context_switch.other_pid = rec->context_switch.other_tid = UINT32_MAX;
-		if (rec->type == PERF_RECORD_SWITCH_CPU_WIDE) {
-			rec->context_switch.other_pid = next32(m);
-			rec->context_switch.other_tid = next32(m);
-		}
-		rec->context_switch.out = rec->misc & PERF_RECORD_MISC_SWITCH_OUT;
-		rec->context_switch.preempt = rec->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+		fill_context_switch(rec);
 		break;
 	case PERF_RECORD_NAMESPACES:
-		rec->namespaces.pid = next32(m);
-		rec->namespaces.tid = next32(m);
 		rec->namespaces.nr = model_below(m, NR_NAMESPACES + 1);
 		rec->namespaces.links = (struct attar_ns_link *)words(m, rec->namespaces.nr * 2);
 		break;
-	case PERF_RECORD_KSYMBOL:
-		rec->ksymbol.addr = model_next(m);
-		rec->ksymbol.len = next32(m);
-		rec->ksymbol.ksym_type = (uint16_t)model_next(m);
-		rec->ksymbol.flags = (uint16_t)model_next(m);
-		rec->ksymbol.name = text(m);
-		break;
-	case PERF_RECORD_BPF_EVENT:
-		rec->bpf_event.bpf_type = (uint16_t)model_next(m);
-		rec->bpf_event.flags = (uint16_t)model_next(m);
-		rec->bpf_event.id = next32(m);
-		rec->bpf_event.tag = (uint8_t *)words(m, 1);
-		break;
-	case PERF_RECORD_CGROUP:
-		rec->cgroup.id = model_next(m);
-		rec->cgroup.path = text(m);
-		break;
 	case PERF_RECORD_TEXT_POKE:
 		fill_text_poke(m);
-		break;
-	case PERF_RECORD_AUX_OUTPUT_HW_ID_:
-		rec->aux_output_hw_id.hw_id = model_next(m);
 		break;
 	case PERF_RECORD_CALLCHAIN_DEFERRED_:
 		rec->callchain_deferred.cookie = model_next(m);
