@@ -337,7 +337,7 @@ static void test_reading_reports(void **state)
 	REFUSES(attar_tree_get_node(any, 0, NULL), "ret_node");
 }
 
-static void test_aggregates(void **state)
+static void test_histograms(void **state)
 {
 	REFUSES(attar_hist_merge(NULL, any), "to");
 	REFUSES(attar_hist_merge(any, NULL), "from");
@@ -354,6 +354,10 @@ static void test_aggregates(void **state)
 	REFUSES_VALUE(attar_hist_next_power(NULL, any), false, "hist");
 	REFUSES_VALUE(attar_hist_next_power(any, NULL), false, "bucket");
 	REFUSES_VALUE(attar_hist_memory(NULL), 0, "hist");
+}
+
+static void test_key_tables(void **state)
+{
 	REFUSES(attar_keytable_new(any, NULL), "ret_table");
 	REFUSES_NULL(attar_keytable_find(NULL, any, 1), "table");
 	REFUSES_NULL(attar_keytable_find(any, NULL, 1), "key");
@@ -371,6 +375,10 @@ static void test_aggregates(void **state)
 	REFUSES_VOID(attar_keytable_reset(NULL), "table");
 	REFUSES_VOID(attar_keytable_get_stats(NULL, any), "table");
 	REFUSES_VOID(attar_keytable_get_stats(any, NULL), "ret_stats");
+}
+
+static void test_pairs(void **state)
+{
 	REFUSES(attar_pairs_new(any, NULL), "ret_pairs");
 	REFUSES_VOID(attar_pairs_lost(NULL, 0, 0, 0), "pairs");
 	REFUSES_VOID(attar_pairs_exit(NULL, 0), "pairs");
@@ -384,6 +392,10 @@ static void test_aggregates(void **state)
 	REFUSES_VOID(attar_pairs_stats_add(any, NULL), "from");
 	REFUSES_VOID(attar_pairs_get_interval(NULL, any), "pairs");
 	REFUSES_VOID(attar_pairs_get_interval(any, NULL), "ret_stats");
+}
+
+static void test_aggregates_in_reports(void **state)
+{
 	REFUSES_VOID(attar_section_hist_columns(NULL, 0), "section");
 	REFUSES_VOID(attar_cell_hist(NULL, any), "section");
 	REFUSES_VOID(attar_cell_hist(any, NULL), "hist");
@@ -395,6 +407,10 @@ static void test_aggregates(void **state)
 	REFUSES_VOID(attar_report_evicted(NULL, any, "name"), "report");
 	REFUSES_VOID(attar_report_evicted(any, NULL, "name"), "table");
 	REFUSES_VOID(attar_report_evicted(any, any, NULL), "name");
+}
+
+static void test_states(void **state)
+{
 	REFUSES(attar_states_new(NULL, any), "opts");
 	REFUSES(attar_states_new(any, NULL), "ret_states");
 	REFUSES_NULL(attar_states_get(NULL, any, 1), "states");
@@ -410,6 +426,10 @@ static void test_aggregates(void **state)
 	REFUSES_NULL(attar_states_table(NULL), "states");
 	REFUSES_VOID(attar_states_get_stats(NULL, any), "states");
 	REFUSES_VOID(attar_states_get_stats(any, NULL), "ret_stats");
+}
+
+static void test_stacks_and_series(void **state)
+{
 	REFUSES(attar_stacks_new(NULL, any), "symbols");
 	REFUSES(attar_stacks_new(any, NULL), "ret_stacks");
 	REFUSES(attar_stacks_report(NULL, any, ATTAR_SCOPE_WHOLE, NULL, any), "stacks");
@@ -603,7 +623,12 @@ int main(void)
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_reading_reports),
-		cmocka_unit_test(test_aggregates),
+		cmocka_unit_test(test_histograms),
+		cmocka_unit_test(test_key_tables),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_aggregates_in_reports),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_stacks_and_series),
 		cmocka_unit_test(test_renderers),
 		cmocka_unit_test(test_run_queries),
 		cmocka_unit_test(test_runs),

@@ -76,26 +76,25 @@ static void assert_trailer(const struct attar_layout *layout, const struct attar
 	assert_int_equal(attar_record_time(layout, rec->header), 5000);
 }
 
-static void test_tasks_and_maps(void **state)
+/* Parses a record that has the trailer. */
+static void parse_with_trailer(const uint64_t *words, struct attar_record *ret_rec)
 {
-	const uint64_t mmap2[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 14),
-		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(8, 1), 99, 7, PAIR(5, 2),
-		0x0000006e69622f, TRAILER};
-	const uint64_t build_id[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, 14),
-		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(20, 0x04030201), 0x0c0b0a0908070605,
-		0x14131211100f0e0d, PAIR(5, 2), 0x6e69622f, TRAILER};
-	const uint64_t comm[] = {HEADER(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 7),
-		PAIR(100, 101), 0x6873 /* "sh" */, TRAILER};
-	const uint64_t fork[] = {
-		HEADER(PERF_RECORD_FORK, 0, 8), PAIR(200, 100), PAIR(201, 101), 4999, TRAILER};
-	const uint64_t lost[] = {HEADER(PERF_RECORD_LOST, 0, 7), 77, 12, TRAILER};
-	const uint64_t throttle[] = {HEADER(PERF_RECORD_THROTTLE, 0, 8), 4998, 77, 78, TRAILER};
+	const struct perf_event_header *header = (const void *)words;
 	struct attar_layout layout;
-	struct attar_record rec;
 
 	attar_layout_init(&layout, &attr);
-	assert_int_equal(attar_record_parse(&layout, mmap2, sizeof(mmap2), &rec), 0);
-	assert_trailer(&layout, &rec);
+	assert_int_equal(attar_record_parse(&layout, words, header->size, ret_rec), 0);
+	assert_trailer(&layout, ret_rec);
+}
+
+static void test_map(void **state)
+{
+	const uint64_t words[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, 14),
+		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(8, 1), 99, 7, PAIR(5, 2),
+		0x0000006e69622f, TRAILER};
+	struct attar_record rec;
+
+	parse_with_trailer(words, &rec);
 	assert_int_equal(rec.mmap.pid, 100);
 	assert_int_equal(rec.mmap.addr, 0x400000);
 	assert_int_equal(rec.mmap.len, 0x1000);
@@ -108,36 +107,55 @@ static void test_tasks_and_maps(void **state)
 	assert_int_equal(rec.mmap.prot, 5);
 	assert_int_equal(rec.mmap.flags, 2);
 	assert_string_equal(rec.mmap.filename, "/bin");
+}
 
-	assert_int_equal(attar_record_parse(&layout, build_id, sizeof(build_id), &rec), 0);
-	assert_trailer(&layout, &rec);
+static void test_map_with_build_id(void **state)
+{
+	const uint64_t words[] = {HEADER(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID, 14),
+		PAIR(100, 101), 0x400000, 0x1000, 0x2000, PAIR(20, 0x04030201), 0x0c0b0a0908070605,
+		0x14131211100f0e0d, PAIR(5, 2), 0x6e69622f, TRAILER};
+	struct attar_record rec;
+
+	parse_with_trailer(words, &rec);
 	assert_false(rec.mmap.has_ino);
 	assert_int_equal(rec.mmap.build_id_size, 20);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(rec.mmap.build_id[i], i + 1);
 	assert_string_equal(rec.mmap.filename, "/bin");
+}
 
-	assert_int_equal(attar_record_parse(&layout, comm, sizeof(comm), &rec), 0);
-	assert_trailer(&layout, &rec);
+static void test_tasks(void **state)
+{
+	const uint64_t comm[] = {HEADER(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC, 7),
+		PAIR(100, 101), 0x6873 /* "sh" */, TRAILER};
+	const uint64_t fork[] = {
+		HEADER(PERF_RECORD_FORK, 0, 8), PAIR(200, 100), PAIR(201, 101), 4999, TRAILER};
+	struct attar_record rec;
+
+	parse_with_trailer(comm, &rec);
 	assert_int_equal(rec.comm.tid, 101);
 	assert_true(rec.comm.exec);
 	assert_string_equal(rec.comm.comm, "sh");
 
-	assert_int_equal(attar_record_parse(&layout, fork, sizeof(fork), &rec), 0);
-	assert_trailer(&layout, &rec);
+	parse_with_trailer(fork, &rec);
 	assert_int_equal(rec.task.pid, 200);
 	assert_int_equal(rec.task.ppid, 100);
 	assert_int_equal(rec.task.tid, 201);
 	assert_int_equal(rec.task.ptid, 101);
 	assert_int_equal(rec.task.time, 4999);
+}
 
-	assert_int_equal(attar_record_parse(&layout, lost, sizeof(lost), &rec), 0);
-	assert_trailer(&layout, &rec);
+static void test_losses(void **state)
+{
+	const uint64_t lost[] = {HEADER(PERF_RECORD_LOST, 0, 7), 77, 12, TRAILER};
+	const uint64_t throttle[] = {HEADER(PERF_RECORD_THROTTLE, 0, 8), 4998, 77, 78, TRAILER};
+	struct attar_record rec;
+
+	parse_with_trailer(lost, &rec);
 	assert_int_equal(rec.lost.id, 77);
 	assert_int_equal(rec.lost.lost, 12);
 
-	assert_int_equal(attar_record_parse(&layout, throttle, sizeof(throttle), &rec), 0);
-	assert_trailer(&layout, &rec);
+	parse_with_trailer(throttle, &rec);
 	assert_int_equal(rec.throttle.time, 4998);
 	assert_int_equal(rec.throttle.id, 77);
 	assert_int_equal(rec.throttle.stream_id, 78);
@@ -317,7 +335,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_tasks_and_maps),
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_map_with_build_id),
+		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_malformed_messages),
 		cmocka_unit_test(test_callchain_contexts),
 		cmocka_unit_test(test_data_sizes_are_whole_words),

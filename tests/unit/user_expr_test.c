@@ -622,79 +622,77 @@ static void error_is(const char *expression, unsigned flags, const char *sentenc
 		fail_msg("not in column %d: %s", column, attar_error());
 }
 
+static const struct {
+	const char *expression, *sentence;
+	int column;
+} errors[] = {
+	{"", "expected an operand", 0},
+	{"pid > 10 && cmm == \"x\"", "no such field or variable 'cmm', did you mean 'comm'?", 12},
+	{"pidd", "did you mean 'pid'?", 0},
+	{"ksymbl(ip)", "no such function 'ksymbl', did you mean 'ksymbol'?", 0},
+	{"foo (ip)", "no such function 'foo'; docs/expressions.md lists the functions", 0},
+	{"zzzzzzzz", "the fields are comm, pid, prio", 0},
+	{"pid +", "expected an operand", 5},
+	{"(pid", "expected ')'", 4},
+	{"pid)", "this parenthesis has no partner", 3},
+	{"pid 5", "expected an operator", 4},
+	{"\"abc", "missing closing quote", 0},
+	{"pid = 5", "expressions cannot change values: use == to compare", 4},
+	{"pid += 5", "expressions cannot change values", 4},
+	{"pid <<= 5", "expressions cannot change values", 4},
+	{"pid++", "expressions cannot change values", 3},
+	{"++pid", "expressions cannot change values", 0},
+	{"1 + --pid", "expressions cannot change values", 4},
+	{"comm == 5", "one side is text and the other a number", 5},
+	{"pid != \"5\"", "one side is text and the other a number", 4},
+	{"pid > 18446744073709551616", "the number does not fit in 64 bits", 6},
+	{"5 + comm", "text is not a number", 2},
+	{"comm && pid", "text is not a number", 5},
+	{"!comm", "text is not a number", 0},
+	{"comm < \"x\"", "text is not a number", 5},
+	{"(int)comm", "text is not a number", 0},
+	{"pid ~ \"x\"", "~ can only compare strings", 4},
+	{"saddr == 5", "an array is not a number", 6},
+	{"pid[0]", "this has no elements", 0},
+	{"*pid", "this has no elements", 0},
+	{"*(int *)ip", "this has no elements", 0},
+	{"thing[0]", "this has no elements", 0},
+	{"saddr[4]", "the array has fewer elements", 0},
+	{"args[-1]", "the array has fewer elements", 0},
+	{"pid ? comm : 5", "one of the values is a number, the other is not", 4},
+	{"price + 1", "floating-point numbers can only be compared", 6},
+	{"price == pid", "floating-point numbers can only be compared", 6},
+	{"price", "a floating-point number cannot be the value", 0},
+	{"&5", "& needs a field", 2},
+	{"len(pid)", "this argument must be text or an array", 4},
+	{"strlen(saddr)", "this argument must be text", 7},
+	{"ntohs(comm)", "this argument must be a number", 6},
+	{"ntohs()", "expected an operand", 6},
+	{"ntohs(1, 2)", "expected ')'", 7},
+	{"strncmp(comm, name)", "expected ','", 18},
+	{"printf(pid)", "expected a format in double quotes", 7},
+	{"printf(\"%d\")", "more conversions than there are arguments", 11},
+	{"printf(\"%d\", comm)", "prints a number, but this is not", 13},
+	{"printf(\"%s\", pid)", "%s prints text, but this is not", 13},
+	{"printf(\"%k\", pid)", "unknown conversion", 7},
+	{"printf(\"x\", pid)", "expected ')'", 10},
+	{"sizeof(name)", "its size differs between records: use len()", 6},
+	{"{pid}", "only a key can be a list in braces", 0},
+	{"pid -> x", "expected an operand", 5},
+	{"pid; prio", "expected an operator", 3},
+};
+
 static void test_errors(void **state)
 {
-	static const struct {
-		const char *expression, *sentence;
-		int column;
-	} cases[] = {
-		{"", "expected an operand", 0},
-		{"pid > 10 && cmm == \"x\"",
-			"no such field or variable 'cmm', did you mean 'comm'?", 12},
-		{"pidd", "did you mean 'pid'?", 0},
-		{"ksymbl(ip)", "no such function 'ksymbl', did you mean 'ksymbol'?", 0},
-		{"foo (ip)", "no such function 'foo'; docs/expressions.md lists the functions", 0},
-		{"zzzzzzzz", "the fields are comm, pid, prio", 0},
-		{"pid +", "expected an operand", 5},
-		{"(pid", "expected ')'", 4},
-		{"pid)", "this parenthesis has no partner", 3},
-		{"pid 5", "expected an operator", 4},
-		{"\"abc", "missing closing quote", 0},
-		{"pid = 5", "expressions cannot change values: use == to compare", 4},
-		{"pid += 5", "expressions cannot change values", 4},
-		{"pid <<= 5", "expressions cannot change values", 4},
-		{"pid++", "expressions cannot change values", 3},
-		{"++pid", "expressions cannot change values", 0},
-		{"1 + --pid", "expressions cannot change values", 4},
-		{"comm == 5", "one side is text and the other a number", 5},
-		{"pid != \"5\"", "one side is text and the other a number", 4},
-		{"pid > 18446744073709551616", "the number does not fit in 64 bits", 6},
-		{"5 + comm", "text is not a number", 2},
-		{"comm && pid", "text is not a number", 5},
-		{"!comm", "text is not a number", 0},
-		{"comm < \"x\"", "text is not a number", 5},
-		{"(int)comm", "text is not a number", 0},
-		{"pid ~ \"x\"", "~ can only compare strings", 4},
-		{"saddr == 5", "an array is not a number", 6},
-		{"pid[0]", "this has no elements", 0},
-		{"*pid", "this has no elements", 0},
-		{"*(int *)ip", "this has no elements", 0},
-		{"thing[0]", "this has no elements", 0},
-		{"saddr[4]", "the array has fewer elements", 0},
-		{"args[-1]", "the array has fewer elements", 0},
-		{"pid ? comm : 5", "one of the values is a number, the other is not", 4},
-		{"price + 1", "floating-point numbers can only be compared", 6},
-		{"price == pid", "floating-point numbers can only be compared", 6},
-		{"price", "a floating-point number cannot be the value", 0},
-		{"&5", "& needs a field", 2},
-		{"len(pid)", "this argument must be text or an array", 4},
-		{"strlen(saddr)", "this argument must be text", 7},
-		{"ntohs(comm)", "this argument must be a number", 6},
-		{"ntohs()", "expected an operand", 6},
-		{"ntohs(1, 2)", "expected ')'", 7},
-		{"strncmp(comm, name)", "expected ','", 18},
-		{"printf(pid)", "expected a format in double quotes", 7},
-		{"printf(\"%d\")", "more conversions than there are arguments", 11},
-		{"printf(\"%d\", comm)", "prints a number, but this is not", 13},
-		{"printf(\"%s\", pid)", "%s prints text, but this is not", 13},
-		{"printf(\"%k\", pid)", "unknown conversion", 7},
-		{"printf(\"x\", pid)", "expected ')'", 10},
-		{"sizeof(name)", "its size differs between records: use len()", 6},
-		{"{pid}", "only a key can be a list in braces", 0},
-		{"pid -> x", "expected an operand", 5},
-		{"pid; prio", "expected an operator", 3},
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		error_is(cases[i].expression, 0, cases[i].sentence, cases[i].column);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		error_is(errors[i].expression, 0, errors[i].sentence, errors[i].column);
 	error_is("{pid,", ATTAR_EXPR_KEY, "expected an operand", 5);
 	error_is("{pid", ATTAR_EXPR_KEY, "expected '}'", 4);
 	error_is("{pid,saddr}", ATTAR_EXPR_KEY, "an array or struct cannot be a key", 5);
 	error_is("thing", ATTAR_EXPR_KEY, "an array or struct cannot be a key", 0);
 	error_is("{price}", ATTAR_EXPR_KEY, "a floating-point number cannot be the value", 1);
 	error_is("{1,2,3,4,5,6,7,8,9}", ATTAR_EXPR_KEY, "a key has at most 8 values", 17);
-	error_is("comm", ATTAR_EXPR_CONDITION, "the value must be a number, but this is text",
-		0);
+	error_is("comm", ATTAR_EXPR_CONDITION, "the value must be a number, but this is text", 0);
 }
 
 static void test_error_column(void **state)
