@@ -24,7 +24,7 @@ class _annotate:
         symbol: _Texts = ...,
         # also each instruction (with libcapstone); without debug information always
         instructions: bool = ...,
-        # without SYMBOL: so many functions, the hottest first (default 1)
+        # without SYMBOL: the number of functions, the hottest first (default 1)
         top: int = ...,
         freq: int = ..., event: _Texts = ..., exclude_user: bool = ..., exclude_kernel: bool = ...,
         user_callchain: bool = ..., kernel_callchain: bool = ..., unwind: _Text = ...,
@@ -516,7 +516,7 @@ class _kmemleak:
         comm: bool = ...,
         # only allocations that are older
         than: _Time = ...,
-        # remember at most so many allocations that were not freed (default 262,144)
+        # remember at most this many allocations that were not freed (default 262,144)
         allocations: int = ...,
         # the stacks of all allocations
         call_graph: bool = ...,
@@ -545,7 +545,9 @@ class _kmemprof:
         alloc: _Texts = ...,
         # as the second -e; may be repeated
         free: _Texts = ...,
-        # remember at most so many allocations that were not freed (default 262,144)
+        # the address in events without ptr= (default: field ptr)
+        key: _Text = ...,
+        # remember at most this many allocations that were not freed (default 262,144)
         allocations: int = ...,
         # the stacks of all allocations
         call_graph: bool = ...,
@@ -609,7 +611,7 @@ class _ldlat_loads:
     """Latency of sampled loads, by the cache or memory that served them."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # sample loads that take at least so many cycles (default 3)
+        # sample loads that take at least this many cycles (default 3)
         ldlat: int = ...,
         # sample every Nth load (Intel, default 1000) or operation (AMD, default 100000)
         trigger: int = ...,
@@ -1652,7 +1654,7 @@ class _watchdog:
     """Predict soft and hard lockups before the kernel reports them."""
     def __call__(
         self, *, command: _Command = ..., stacks: bool = ...,
-        # check each CPU so many times per second (default 10)
+        # check each CPU this many times per second (default 10)
         freq: int = ...,
         # report CPUs that are stuck for longer: nanoseconds, or with a unit (default half of the
         # kernel's limits)

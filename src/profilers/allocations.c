@@ -47,10 +47,12 @@ static int compile(struct attar_run *run, uint32_t source, const char *attribute
 		run, source, attribute, field ? field->name : NULL, ATTAR_EXPR_CONDITION, ret_expr);
 }
 
-static int learn(struct attar_run *run, uint32_t source, struct event *e)
+static int learn(
+	const struct allocations *a, struct attar_run *run, uint32_t source, struct event *e)
 {
 	const struct attar_event_spec *spec = attar_run_source_spec(run, source);
-	int r = compile(run, source, "ptr", "ptr", NULL, &e->ptr);
+	int r = a->key ? keys_compile(run, source, "ptr", a->key, ATTAR_EXPR_CONDITION, &e->ptr)
+		       : compile(run, source, "ptr", "ptr", NULL, &e->ptr);
 
 	e->name = attar_run_source_name(run, source);
 	e->probe = find_field(spec, "__probe_ip", "__probe_func");
@@ -62,7 +64,7 @@ static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void 
 {
 	struct allocations *a = self;
 	struct event *e = event;
-	int r = learn(run, source, e);
+	int r = learn(a, run, source, e);
 
 	if (r == 0)
 		r = compile(run, source, "size", "bytes_alloc", "bytes_req", &e->size);
@@ -81,7 +83,7 @@ static int learn_alloc(struct attar_run *run, void *self, uint32_t source, void 
 static int learn_free(struct attar_run *run, void *self, uint32_t source, void *event)
 {
 	struct event *e = event;
-	int r = learn(run, source, e);
+	int r = learn(self, run, source, e);
 
 	if (r == 0 && !e->ptr)
 		return attar_fail(-EINVAL,

@@ -26,7 +26,8 @@ struct allocation {
 struct allocations {
 	/* options */
 	struct attar_texts alloc, free;
-	uint64_t max; /* open allocations to remember */
+	const char *key; /* the address in events without ptr=; NULL: their field ptr */
+	uint64_t max;    /* open allocations to remember */
 	bool graph;
 
 	struct by_source allocs, frees;

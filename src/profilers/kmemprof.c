@@ -261,8 +261,10 @@ static const struct attar_option options[] = {
 		.complete = "event"),
 	ATTAR_LIST(T, allocations.free, 0, "free", "EVENTS", "as the second -e; may be repeated",
 		.complete = "event"),
+	ATTAR_TEXT(T, allocations.key, 'k', "key", "EXPR",
+		"the address in events without ptr= (default: field ptr)"),
 	ATTAR_COUNT(T, allocations.max, 0, "allocations", "N",
-		"remember at most so many allocations that were not freed (default 262,144)",
+		"remember at most this many allocations that were not freed (default 262,144)",
 		.min = 8, .max = 1 << 24),
 	ATTAR_FLAG(T, allocations.graph, 'g', "call-graph", "the stacks of all allocations"), {0}};
 

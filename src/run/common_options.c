@@ -39,7 +39,7 @@ const struct attar_option common_stack_options[] = {
 		"dwarf,BYTES of stack to copy"),
 	ATTAR_FLAG(T, inline_functions, 0, "inline",
 		"show functions that the compiler inlined as functions of their own"),
-	ATTAR_FLAG(T, lines, 0, "lines", "tell the source lines of a function apart"),
+	ATTAR_FLAG(T, lines, 0, "lines", "distinguish the source lines of a function"),
 	ATTAR_FLAG(T, exclude_host, 'G', "exclude-host", "only samples of guests"),
 	ATTAR_FLAG(T, exclude_guest, 0, "exclude-guest", "no samples of guests"),
 	ATTAR_JOINED(T, exclude_pid, 0, "exclude_pid", "LIST",
@@ -72,6 +72,7 @@ const struct attar_option common_run_options[] = {
 		.min = 1000000),
 	ATTAR_FLAG(T, order, 0, "order", NULL),     /* events are always in order of time */
 	ATTAR_FLAG(T, inherit, 0, "inherit", NULL), /* new children are always watched */
+	ATTAR_FLAG(T, inherit, 0, "ptrace", NULL),  /* also without ptrace(2) */
 	ATTAR_FLAG(
 		T, monotonic, 0, "monotonic", "show times of events as seconds of CLOCK_MONOTONIC"),
 	ATTAR_FLAG(T, tsc, 0, "tsc", "show times of events as values of the TSC (x86)"),

@@ -138,6 +138,17 @@ def test_hot_spots(tmp_path, events):
     assert uses['of objects'] == pytest.approx(92.6)
 
 
+@pytest.mark.quick
+def test_the_address_is_the_key_of_events_without_one(tmp_path):
+    text = 'event a:get page:u64 order:u32\nevent a:put page:u64\nevent a:drop at:u64\n' \
+        '1.1 0 7/7 w a:get page=5 order=1\n1.2 0 7/7 w a:get page=6 order=0\n' \
+        '1.3 0 7/7 w a:put page=6\n1.4 0 7/7 w a:drop at=5\n'
+    found = of_script(tmp_path, text, 'kmemprof', '-k', 'page', '-e', 'a:get//size=4096<<order/',
+                      '-e', 'a:put,a:drop//ptr=at/')
+    total, = rows(found, 'allocations')
+    assert (total['bytes'], total['freed bytes'], total['freed']) == (12288, 12288, 2)
+
+
 def uprobes(program):
     at = f'@"{program}"'
     return ['--alloc', f'uprobe:take{at}//args=(n=$arg1)/size=n/',
