@@ -35,7 +35,7 @@ static const struct command_option user_events_options[] = {
 
 static const struct command_option kcore_options[] = {
 	{"ADDRESS|SYMBOL", "where to read: a number, or a variable or function, with +OFFSET"},
-	{"N", "how many values (default 1); with --string: at most so many characters (256)"},
+	{"N", "how many values (default 1); with --string: at most this many characters (256)"},
 	{"-1, -2, -4, -8", "the size of a value in bytes (default 8)"},
 	{"--string", "read text up to its NUL"},
 	{"--symbols", "also show the symbol that each value points to"},
@@ -104,7 +104,7 @@ static const struct command_option diff_options[] = {
 		"profiles are compared; the exit status is 2 if they cannot be"},
 	{"--fail-above PCT",
 		"exit with status 1 if a significant change is larger than this share of the value "
-		"before; of shares, larger than so many points"},
+		"before; for shares, by more than this many points"},
 	{"--confidence PCT", "changes are significant from this confidence on (default 99)"},
 	{"-o, --output FILE",
 		"also write the differences to FILE, in the format given by its extension; may be "

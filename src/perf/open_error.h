@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why the kernel refused an event, in words: what was at fault, and the least that mends it. */
+/* Why the kernel refused an event, in words: what it refused, and the smallest fix. */
 #ifndef PERF_OPEN_ERROR_H
 #define PERF_OPEN_ERROR_H
 

@@ -247,7 +247,8 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(T, instructions, 0, "instructions",
 		"also each instruction (with libcapstone); without debug information always"),
 	ATTAR_COUNT(T, top, 0, "top", "N",
-		"without SYMBOL: so many functions, the hottest first (default 1)", ATTAR_MIN(1)),
+		"without SYMBOL: the number of functions, the hottest first (default 1)",
+		ATTAR_MIN(1)),
 	{0}};
 
 static const struct attar_example examples[] = {

@@ -236,7 +236,7 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(T, by_comm, 0, "comm", "a row for each name of a thread"),
 	ATTAR_TIME(T, than, 0, "than", "TIME", "only allocations that are older", .bare = 1),
 	ATTAR_COUNT(T, allocations.max, 0, "allocations", "N",
-		"remember at most so many allocations that were not freed (default 262,144)",
+		"remember at most this many allocations that were not freed (default 262,144)",
 		.min = 8, .max = 1 << 24),
 	ATTAR_FLAG(T, allocations.graph, 'g', "call-graph", "the stacks of all allocations"), {0}};
 

@@ -287,7 +287,7 @@ static void ldlat_defaults(void *self)
 
 static const struct attar_option options_of_loads[] = {
 	ATTAR_COUNT(T, ldlat, 0, "ldlat", "CYCLES",
-		"sample loads that take at least so many cycles (default 3)", ATTAR_MIN(1)),
+		"sample loads that take at least this many cycles (default 3)", ATTAR_MIN(1)),
 	COMMON_OPTIONS("load"), {0}};
 static const struct attar_option options_of_stores[] = {COMMON_OPTIONS("store"), {0}};
 

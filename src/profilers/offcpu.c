@@ -451,7 +451,8 @@ static const struct attar_option options[] = {
 	{0}};
 
 static const struct attar_example examples[] = {
-	{"offcpu -p 1234 --duration 10s -o off.html", "where a process waits, and for whom"},
+	{"offcpu -p 1234 --duration 10s -o off.html",
+		"where a process waits, and what wakes it up"},
 	{"offcpu --flame-graph off.folded -- make", "blocked time of a command as folded stacks"},
 	{"offcpu -D --than 10ms", "waits for disks and the like that are longer than 10 ms"}, {0}};
 

@@ -213,7 +213,7 @@ static int watchdog_open(struct attar_run *run, void *self)
 
 static const struct attar_option options[] = {
 	ATTAR_COUNT(struct watchdog, freq, 'F', "freq", "HZ",
-		"check each CPU so many times per second (default 10)", .min = 1, .max = 10000),
+		"check each CPU this many times per second (default 10)", .min = 1, .max = 10000),
 	ATTAR_TIME(struct watchdog, than, 0, "than", "TIME",
 		"report CPUs that are stuck for longer: nanoseconds, or with a unit (default half "
 		"of the kernel's limits)",
