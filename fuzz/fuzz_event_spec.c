@@ -48,20 +48,6 @@ static void make_pmus(void)
 	folder_line(PMU "uprobe/format/ref_ctr_offset", "config:32-63");
 }
 
-static void make_tracepoint(const char *system, const char *name, int id)
-{
-	char path[256], text[512];
-
-	snprintf(path, sizeof(path), "tracing/events/%s/%s/id", system, name);
-	folder_line(path, "1");
-	snprintf(path, sizeof(path), "tracing/events/%s/%s/format", system, name);
-	snprintf(text, sizeof(text),
-		"name: %s\nID: %d\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
-		"\nprint fmt: \"pid=%%d\", REC->pid\n",
-		name, id);
-	folder_line(path, text);
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char *const profilers[] = {"profile", "bpf:kvm_exit", NULL};
@@ -70,9 +56,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	char sys[128], tracing[128], proc[128];
 
 	make_pmus();
-	make_tracepoint("sched", "sched_switch", 300);
-	make_tracepoint("sched", "sched_wakeup", 301);
-	make_tracepoint("irq", "softirq_entry", 302);
+	folder_tracepoint("sched", "sched_switch", 300);
+	folder_tracepoint("sched", "sched_wakeup", 301);
+	folder_tracepoint("irq", "softirq_entry", 302);
 	folder_line(
 		"proc/kallsyms", "ffffffff81000000 T do_nanosleep\nffffffff81000100 t vfs_read\n");
 	snprintf(sys, sizeof(sys), "%s/sys", root);

@@ -104,3 +104,12 @@ void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *
 				text + len, size - len, "%lld", (long long)value.number);
 	}
 }
+
+void keys_add_thread(struct attar_section *table, const struct attar_keyrow *row)
+{
+	if (row->key)
+		attar_cell_u64(table, row->number);
+	else
+		attar_cell_none(table);
+	attar_cell_text(table, row->key ? row->value : "[others]");
+}

@@ -33,6 +33,12 @@ void keys_add_cells(
 /* "pid 12, comm sh": the values of a key as one text, cut to size bytes. */
 void keys_text(const struct attar_expr *key, const void *bytes, size_t n, char *text, size_t size);
 
+/*
+ * Adds the cells of a thread, whose number is the key of the row and whose name is its value: the
+ * number, and the name.
+ */
+void keys_add_thread(struct attar_section *table, const struct attar_keyrow *row);
+
 /* Adds a text cell of bytes without a NUL at their end. */
 void keys_add_text(struct attar_section *table, const char *bytes, size_t n);
 

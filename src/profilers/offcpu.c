@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attar/run.h"
+#include "keys.h"
 
 enum {
 	COMM_BYTES = 16,
@@ -307,15 +307,6 @@ static int add_table(struct attar_section *table, struct attar_keytable *from,
 	return 0;
 }
 
-static void add_thread(struct attar_section *table, const struct attar_keyrow *row)
-{
-	if (row->key)
-		attar_cell_u64(table, row->number);
-	else
-		attar_cell_none(table);
-	attar_cell_text(table, row->key ? row->value : "[others]");
-}
-
 static void add_pair(struct attar_section *table, const struct attar_keyrow *row)
 {
 	const struct pair *pair = row->key;
@@ -351,7 +342,7 @@ static int offcpu_report(
 
 	attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-	r = add_table(table, o->threads, scope, add_thread);
+	r = add_table(table, o->threads, scope, keys_add_thread);
 	if (r == 0 && o->chains) {
 		table = attar_report_table(report, "wakers");
 		attar_section_column(table, "comm", ATTAR_UNIT_TEXT);

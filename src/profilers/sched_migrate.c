@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attar/run.h"
+#include "keys.h"
 #include "topology.h"
 
 enum { COMM_BYTES = 16, DEPTH_MAX = 127 };
@@ -26,8 +26,8 @@ struct sched_migrate {
 
 enum { PID, COMM, ORIG_CPU, DEST_CPU };
 
-static int add(const struct sched_migrate *m, const struct attar_event *ev,
-	struct attar_keyrow *row)
+static int add(
+	const struct sched_migrate *m, const struct attar_event *ev, struct attar_keyrow *row)
 {
 	size_t orig = attar_arg_u64(ev, ORIG_CPU), dest = attar_arg_u64(ev, DEST_CPU);
 	int llc = topology_shares(&m->topology, TOPOLOGY_LLC, orig, dest);
@@ -96,15 +96,6 @@ static void add_sums(struct attar_section *table, const uint64_t *sums)
 	add_share(table, sums[LLC], known);
 }
 
-static void add_task(struct attar_section *table, const struct attar_keyrow *row)
-{
-	if (row->key)
-		attar_cell_u64(table, row->number);
-	else
-		attar_cell_none(table);
-	attar_cell_text(table, row->key ? row->value : "[others]");
-}
-
 static void add_pair(struct attar_section *table, const struct attar_keyrow *row)
 {
 	attar_cell_u64(table, row->number >> 32);
@@ -153,7 +144,7 @@ static int sched_migrate_report(
 	table = attar_report_table(report, "tasks");
 	attar_section_column(table, "tid", ATTAR_UNIT_ID);
 	attar_section_column(table, "comm", ATTAR_UNIT_TEXT);
-	r = add_rows(table, m->tasks, scope, add_task, sums);
+	r = add_rows(table, m->tasks, scope, keys_add_thread, sums);
 	sum_columns(total);
 	attar_section_row(total);
 	add_sums(total, sums);

@@ -159,3 +159,11 @@ const char live_getppid_filter[] = "id == 110";
 #else
 const char live_getppid_filter[] = "id == 173";
 #endif
+
+void live_stream_done(struct live_stream *s)
+{
+	attar_stream_free(s->stream);
+	attar_counter_close(s->counter);
+	attar_target_free(s->target);
+	attar_symbols_free(s->symbols);
+}

@@ -8,6 +8,7 @@
 #include "../unit/unit.h"
 
 #include "attar/perf.h"
+#include "attar/stream.h"
 
 /* The calling thread, on any CPU. Skips the test if the kernel refuses to watch it. */
 struct attar_target *live_self(void);
@@ -43,5 +44,16 @@ struct perf_event_attr live_sys_exit(void);
 
 /* A filter for it: the thread's own event is sufficient for getppid(2) calls of this thread. */
 extern const char live_getppid_filter[];
+
+/* A stream of one counter, with all that it refers to. */
+struct live_stream {
+	struct attar_symbols *symbols;
+	struct attar_target *target;
+	struct attar_counter *counter;
+	struct attar_stream *stream;
+};
+
+/* Frees them; those that are NULL are left out. */
+void live_stream_done(struct live_stream *s);
 
 #endif

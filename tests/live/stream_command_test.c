@@ -5,17 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "attar/stream.h"
-
 /* Every page fault of a shell that starts another program. */
-struct watched {
-	struct attar_symbols *symbols;
-	struct attar_target *target;
-	struct attar_counter *counter;
-	struct attar_stream *stream;
-};
-
-static void watch(struct watched *w, bool enable_on_exec)
+static void watch(struct live_stream *w, bool enable_on_exec)
 {
 	static const char *const command[] = {"sh", "-c", "ls / > /dev/null; exit 3", NULL};
 	struct attar_target_opts opts = {
@@ -34,16 +25,8 @@ static void watch(struct watched *w, bool enable_on_exec)
 		fail_msg("%s", attar_error());
 }
 
-static void unwatch(struct watched *w)
-{
-	attar_stream_free(w->stream);
-	attar_counter_close(w->counter);
-	attar_target_free(w->target);
-	attar_symbols_free(w->symbols);
-}
-
 /* Reads until the command has ended. All counted events are delivered, of both programs. */
-static void expect_all(struct watched *w)
+static void expect_all(struct live_stream *w)
 {
 	struct attar_stream_stats stats;
 	struct attar_value value;
@@ -68,13 +51,13 @@ static void expect_all(struct watched *w)
 
 static void delivers_all(bool enable_on_exec)
 {
-	struct watched w;
+	struct live_stream w;
 
 	watch(&w, enable_on_exec);
 	assert_int_equal(attar_stream_start(w.stream), 0);
 	assert_int_equal(attar_target_start(w.target), 0);
 	expect_all(&w);
-	unwatch(&w);
+	live_stream_done(&w);
 }
 
 static void test_start_enables_counters(void **state)

@@ -14,18 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attar/stream.h"
-
 /* A stream of the user page faults of a target, each with its address. */
-struct watched {
-	struct attar_symbols *symbols;
-	struct attar_target *target;
-	struct attar_counter *counter;
-	struct attar_stream *stream;
-};
-
-static void watch(struct watched *w, struct attar_target *target, bool backward, uint32_t watermark,
-	size_t ring_bytes)
+static void watch(struct live_stream *w, struct attar_target *target, bool backward,
+	uint32_t watermark, size_t ring_bytes)
 {
 	struct attar_stream_opts opts = {
 		.size = sizeof(opts), .ring_bytes = ring_bytes, .keep_own = true};
@@ -44,14 +35,6 @@ static void watch(struct watched *w, struct attar_target *target, bool backward,
 		attar_stream_live(target, &w->counter, 1, w->symbols, &opts, &w->stream) < 0 ||
 		attar_stream_start(w->stream) < 0)
 		fail_msg("%s", attar_error());
-}
-
-static void unwatch(struct watched *w)
-{
-	attar_stream_free(w->stream);
-	attar_counter_close(w->counter);
-	attar_target_free(w->target);
-	attar_symbols_free(w->symbols);
 }
 
 static struct attar_target *target_of(pid_t tid)
@@ -117,7 +100,7 @@ static void test_fd_is_readable_at_the_watermark(void **state)
 	enum { PAGES = 700 };
 	struct attar_target *self = live_self();
 	char *area = live_map(PAGES);
-	struct watched w;
+	struct live_stream w;
 	size_t n = 200;
 	int fd;
 
@@ -141,11 +124,12 @@ static void test_fd_is_readable_at_the_watermark(void **state)
 	assert_int_equal(readable(fd), 1);
 	assert_int_equal(drain(w.stream, area, PAGES), 190);
 	assert_int_equal(readable(fd), 0);
-	unwatch(&w);
+	live_stream_done(&w);
 	live_unmap(area, PAGES);
 }
 
-static void read_all_of(struct watched *w, int timeout_ms, const char *area, size_t from, size_t to)
+static void read_all_of(
+	struct live_stream *w, int timeout_ms, const char *area, size_t from, size_t to)
 {
 	struct attar_event ev;
 
@@ -162,7 +146,7 @@ static void test_reads_block_wait_or_return(void **state)
 	struct attar_target *self = live_self();
 	char *area = live_map(60);
 	struct attar_event ev;
-	struct watched w;
+	struct live_stream w;
 
 	watch(&w, self, false, 0, 65536);
 	live_touch(area, 0, 20);
@@ -177,7 +161,7 @@ static void test_reads_block_wait_or_return(void **state)
 	assert_int_equal(attar_stream_stop(w.stream), 0);
 	while (attar_stream_read(w.stream, -1, &ev)) /* stopped: it does not wait */
 		;
-	unwatch(&w);
+	live_stream_done(&w);
 	live_unmap(area, 60);
 }
 
@@ -194,7 +178,7 @@ static void test_waits_for_the_given_fd_only(void **state)
 {
 	struct attar_target *self = live_self();
 	struct attar_event ev;
-	struct watched w;
+	struct live_stream w;
 	uint64_t before;
 	int fds[2];
 
@@ -212,7 +196,7 @@ static void test_waits_for_the_given_fd_only(void **state)
 	assert_int_equal(attar_stream_wait(w.stream, fds[0], 0), 2);
 	close(fds[0]);
 	close(fds[1]);
-	unwatch(&w);
+	live_stream_done(&w);
 }
 
 /* A blocking read of a child's events returns them all, and ends with the child. */
@@ -221,7 +205,7 @@ static void test_blocking_read_ends_with_its_target(void **state)
 	struct attar_target *self = live_self();
 	char *area = live_map(500), go;
 	struct attar_event ev;
-	struct watched w;
+	struct live_stream w;
 	int pipe_fds[2], r;
 	size_t n = 0;
 	pid_t child;
@@ -241,7 +225,7 @@ static void test_blocking_read_ends_with_its_target(void **state)
 	assert_int_equal(r, -ENOTCONN);
 	assert_int_equal(n, 500);
 	waitpid(child, NULL, 0);
-	unwatch(&w);
+	live_stream_done(&w);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	live_unmap(area, 500);
@@ -267,7 +251,7 @@ static void test_snapshot_is_ordered_over_cpus(void **state)
 	char *area = live_map(PAGES);
 	struct attar_event ev;
 	cpu_set_t before;
-	struct watched w;
+	struct live_stream w;
 	size_t next = 0, cpus[2] = {0};
 
 	attar_target_free(self);
@@ -299,7 +283,7 @@ static void test_snapshot_is_ordered_over_cpus(void **state)
 			assert_int_equal(page_of(&ev, area, PAGES), next++);
 	assert_int_equal(next, PAGES);
 	sched_setaffinity(0, sizeof(before), &before);
-	unwatch(&w);
+	live_stream_done(&w);
 	live_unmap(area, PAGES);
 }
 
@@ -324,7 +308,7 @@ static void test_snapshot_includes_side_band_events(void **state)
 	struct attar_counter *counters[2];
 	char *area = live_map(PAGES), name[16];
 	struct attar_event ev;
-	struct watched w = {.target = target};
+	struct live_stream w = {.target = target};
 	size_t next = 0;
 
 	attar_stream_attr(&faults, false);
@@ -404,7 +388,7 @@ static void wait_for_rounds(const struct writer *w, uint64_t n)
  * during a snapshot are lost, and a record reports it where they are missing: the records since
  * then are counted.
  */
-static size_t check_snapshot(struct watched *w, const char *area)
+static size_t check_snapshot(struct live_stream *w, const char *area)
 {
 	struct attar_event ev;
 	size_t n = 0, last = 0;
@@ -429,7 +413,7 @@ static void test_no_snapshot_is_torn(void **state)
 	struct attar_target *self = live_self();
 	struct writer writer = {.area = live_map(WRITER_PAGES)};
 	struct attar_stream_stats stats;
-	struct watched w;
+	struct live_stream w;
 	pthread_t thread;
 	size_t full = 0;
 
@@ -449,7 +433,7 @@ static void test_no_snapshot_is_torn(void **state)
 	attar_stream_get_stats(w.stream, &stats);
 	assert_int_equal(stats.malformed, 0);
 	assert_true(full > 30);
-	unwatch(&w);
+	live_stream_done(&w);
 	live_unmap(writer.area, WRITER_PAGES);
 }
 
@@ -483,7 +467,7 @@ static void test_stream_without_memory_leaves_no_ring(void **state)
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
 		.sample_period = 1};
-	struct watched w = {.target = live_self()};
+	struct live_stream w = {.target = live_self()};
 	int r = -ENOMEM;
 
 	attar_stream_attr(&attr, false);
@@ -497,7 +481,7 @@ static void test_stream_without_memory_leaves_no_ring(void **state)
 		assert_int_equal(mapped_rings(), r == 0);
 		assert_true(r == 0 || moment < 100);
 	}
-	unwatch(&w);
+	live_stream_done(&w);
 	assert_int_equal(mapped_rings(), 0);
 }
 
@@ -513,7 +497,7 @@ static void test_counters_with_time_at_other_offsets_are_refused(void **state)
 		.sample_period = 1};
 	struct attar_counter *counters[2];
 	struct attar_stream *stream;
-	struct watched w;
+	struct live_stream w;
 
 	watch(&w, live_self(), false, 1, 4096);
 	attar_stream_attr(&attr, false);
@@ -526,7 +510,7 @@ static void test_counters_with_time_at_other_offsets_are_refused(void **state)
 					   "their records have the time at different offsets");
 	assert_int_equal(attar_stream_add(w.stream, counters[1], 1), -EINVAL);
 	attar_counter_close(counters[1]);
-	unwatch(&w);
+	live_stream_done(&w);
 }
 
 static void test_stream_without_counters(void **state)
@@ -535,7 +519,7 @@ static void test_stream_without_counters(void **state)
 	struct attar_target_opts target_opts = {.size = sizeof(target_opts), .pids = pid};
 	struct attar_stream_opts opts = {.size = sizeof(opts)};
 	struct attar_event event;
-	struct watched w = {0};
+	struct live_stream w = {0};
 
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	assert_int_equal(attar_target_new(&target_opts, &w.target), 0);
@@ -543,7 +527,7 @@ static void test_stream_without_counters(void **state)
 	assert_int_equal(attar_stream_live(w.target, NULL, 0, w.symbols, &opts, &w.stream), 0);
 	assert_int_equal(attar_stream_start(w.stream), 0);
 	assert_int_equal(attar_stream_next(w.stream, &event), 0);
-	unwatch(&w);
+	live_stream_done(&w);
 }
 
 int main(void)

@@ -11,20 +11,6 @@
 
 static struct attar_catalog *catalog;
 
-static void make_tracepoint(const char *system, const char *name, int id)
-{
-	char path[256], text[512];
-
-	snprintf(path, sizeof(path), "tracing/events/%s/%s/id", system, name);
-	folder_line(path, "1");
-	snprintf(path, sizeof(path), "tracing/events/%s/%s/format", system, name);
-	snprintf(text, sizeof(text),
-		"name: %s\nID: %d\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
-		"\nprint fmt: \"pid=%%d\", REC->pid\n",
-		name, id);
-	folder_line(path, text);
-}
-
 static int setup(void **state)
 {
 	static const char *const profilers[] = {"profile", "trace", "bpf:kvm_exit", NULL};
@@ -35,8 +21,8 @@ static int setup(void **state)
 	folder_line("sys/bus/event_source/devices/cpu/type", "4");
 	folder_line("sys/bus/event_source/devices/cpu/format/event", "config:0-7");
 	folder_line("sys/bus/event_source/devices/cpu/format/size", "config:8-15");
-	make_tracepoint("sched", "sched_switch", 300);
-	make_tracepoint("sched", "sched_wakeup", 301);
+	folder_tracepoint("sched", "sched_switch", 300);
+	folder_tracepoint("sched", "sched_wakeup", 301);
 	snprintf(sys, sizeof(sys), "%s/sys", root);
 	snprintf(tracing, sizeof(tracing), "%s/tracing", root);
 	opts.sysfs = sys;
@@ -266,8 +252,7 @@ static void test_bad_attributes(void **state)
 		"comm, ptr, size, num, index, period, freq, transport, args, exec, trigger");
 	refuse("sched:sched_switch//stack=1/", -EINVAL,
 		"column 21: stack has no value: write stack");
-	refuse("sched:sched_switch//key/", -EINVAL,
-		"column 21: key needs a value: key=EXPRESSION");
+	refuse("sched:sched_switch//key/", -EINVAL, "column 21: key needs a value: key=EXPRESSION");
 	refuse("sched:sched_switch//key=/", -EINVAL,
 		"column 21: key needs a value: key=EXPRESSION");
 	refuse("sched:sched_switch//alias=\"\"/", -EINVAL,
@@ -280,8 +265,7 @@ static void test_bad_attributes(void **state)
 		"column 26: cpus: '1-' is not a list such as 0-3,8");
 	refuse("sched:sched_switch//cpus=9-8/", -EINVAL,
 		"column 26: cpus: the range 9-8 in '9-8' is reversed");
-	refuse("sched:sched_switch//period=0/", -ERANGE,
-		"column 28: period: 0 samples nothing");
+	refuse("sched:sched_switch//period=0/", -ERANGE, "column 28: period: 0 samples nothing");
 	refuse("sched:sched_switch//period=1/freq=1/", -EINVAL,
 		"column 30: period and freq are mutually exclusive");
 	refuse("sched:sched_switch//key=1/key=2/", -EINVAL,

@@ -73,3 +73,17 @@ void folder_line(const char *name, const char *line)
 	fprintf(file, "%s\n", line);
 	fclose(file);
 }
+
+void folder_tracepoint(const char *system, const char *name, int id)
+{
+	char path[256], text[512];
+
+	snprintf(path, sizeof(path), "tracing/events/%s/%s/id", system, name);
+	folder_line(path, "1");
+	snprintf(path, sizeof(path), "tracing/events/%s/%s/format", system, name);
+	snprintf(text, sizeof(text),
+		"name: %s\nID: %d\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		"\nprint fmt: \"pid=%%d\", REC->pid\n",
+		name, id);
+	folder_line(path, text);
+}

@@ -18,4 +18,7 @@ void folder_put(const char *name, const char *bytes, size_t n);
 /* The same for one line, without its newline. */
 void folder_line(const char *name, const char *line);
 
+/* Writes the id and the format of a tracepoint with the field pid, below tracing/events. */
+void folder_tracepoint(const char *system, const char *name, int id);
+
 #endif
