@@ -22,17 +22,18 @@ static const struct attar_option output_options[] = {
 	ATTAR_FLAG(T, quiet, 'q', "quiet",
 		"print no tables, progress or remarks: only write the files of -o, and errors"),
 	ATTAR_TEXT(T, listen, 0, "listen", "ADDRESS",
-		"with -i: serve the newest results at ADDRESS:PORT, for Prometheus at /metrics, as "
-		"a page at /; only a port: on this computer only"),
+		"with -i: an HTTP server shows the newest results, as a page at / and for "
+		"Prometheus at /metrics; ADDRESS is [HOST:]PORT, without HOST only programs of "
+		"this computer can connect"),
 	ATTAR_TEXT(T, listen_token_file, 0, "listen-token-file", "FILE",
-		"--listen: only answer those who send the first line of FILE as bearer token",
+		"--listen: answer only requests that have the first line of FILE as bearer token",
 		.complete = "file"),
 	ATTAR_TEXT(T, listen_cert, 0, "listen-cert", "FILE",
 		"--listen: use TLS with this certificate (PEM)", .complete = "file"),
 	ATTAR_TEXT(T, listen_key, 0, "listen-key", "FILE",
 		"--listen: the private key of the certificate (PEM)", .complete = "file"),
 	ATTAR_FLAG(T, insecure, 0, "insecure",
-		"--listen: allow other addresses than loopback without TLS and a token"),
+		"--listen: allow addresses other than loopback without TLS and a token"),
 	{0}};
 
 static const struct attar_option tree_options[] = {

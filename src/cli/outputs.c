@@ -34,10 +34,12 @@ static int open_memory(struct output *out, const char *path)
 		return attar_fail(-EIO, "cannot write '%s': %s", CLIP(path), strerror(-r));
 	out->path = path;
 	out->memory = calloc(1, sizeof(*out->memory));
-	if (out->memory)
+	if (out->memory && (out->memory->target = replace_target(path)))
 		out->file = open_memstream(&out->memory->text, &out->memory->size);
 	if (out->file)
 		return 0;
+	if (out->memory)
+		free(out->memory->target);
 	free(out->memory);
 	return base_oom();
 }
@@ -47,28 +49,44 @@ static int close_file(struct output *out)
 {
 	int r = fclose(out->file);
 
-	if (out->memory)
+	if (out->memory) {
 		free(out->memory->text);
+		free(out->memory->target);
+	}
 	free(out->memory);
 	out->memory = NULL;
 	return r;
 }
 
 /* Outputs may share a terminal or a pipe; in a file they would overwrite each other. */
-static void identify(struct output *out, int fd)
+static void identify(struct output *out)
 {
 	struct stat st;
+	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (out->memory)
+		r = stat(out->memory->target, &st);
+	else
+		r = fstat(out->path ? fileno(out->file) : STDOUT_FILENO, &st);
+	out->is_special = r == 0 && !S_ISREG(st.st_mode);
+	if (r < 0 || out->is_special)
 		return;
 	out->device = st.st_dev;
 	out->inode = st.st_ino;
 }
 
+/* A file that is replaced need not exist yet. */
+static bool is_same(const struct output *a, const struct output *b)
+{
+	if (a->memory && b->memory && !strcmp(a->memory->target, b->memory->target))
+		return !a->is_special;
+	return a->inode && a->inode == b->inode && a->device == b->device;
+}
+
 static int check_unique(const struct outputs *o, const struct output *out)
 {
 	vec_each (&o->all, other) {
-		if (!out->inode || other->inode != out->inode || other->device != out->device)
+		if (!is_same(other, out))
 			continue;
 		if (!other->path)
 			return attar_fail(-EINVAL,
@@ -123,7 +141,7 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 {
 	int r;
 
-	identify(out, out->path ? fileno(out->file) : STDOUT_FILENO);
+	identify(out);
 	r = check_unique(o, out);
 	if (r == 0)
 		r = attar_renderer_new(out->sink->name, out->file, opts, &out->renderer);
@@ -436,8 +454,8 @@ static void report_missed(const struct outputs *o)
 		reports -= o->reports_noted;
 	}
 	if (lines)
-		log_warn("the reader of stdout was too slow: %llu lines were not printed; a file "
-			 "has all (-o FILE), a larger --buffer more",
+		log_warn("the reader of stdout was too slow: %llu lines were not printed; use a "
+			 "larger --buffer, or -o FILE for all lines",
 			(unsigned long long)lines);
 	if (reports)
 		log_warn("the reader of stdout was too slow: the reports of %llu intervals were "

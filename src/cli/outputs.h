@@ -15,6 +15,7 @@
 #include "cli/site.h"
 
 struct drawn {
+	char *target; /* the file to be replaced, see replace_target() */
 	char *text;
 	size_t size;
 };
@@ -27,8 +28,9 @@ struct output {
 	ino_t inode;          /* 0: not a regular file */
 	struct attar_renderer *renderer;
 	const struct attar_sink *sink;
-	bool created;  /* the file did not exist before */
-	bool is_empty; /* its former contents have been removed */
+	bool is_special; /* a pipe or a device */
+	bool created;    /* the file did not exist before */
+	bool is_empty;   /* its former contents have been removed */
 	bool drawn;
 	bool failed; /* it receives no further reports */
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,10 +13,42 @@
 #include "base/buf.h"
 #include "base/file.h"
 
-/* The file that a symbolic link leads to, or the path itself; to be freed. */
-static char *target_of(const char *path)
+enum { LINKS_MAX = 40 };
+
+/* FOLDER/NAME, where folder is that of path, with n characters. */
+static char *in_folder(const char *path, size_t n, const char *name)
 {
-	return realpath(path, NULL) ?: strdup(path);
+	char *copy = strndup(path, n), *folder = copy ? realpath(n ? copy : ".", NULL) : NULL;
+	char *joined = NULL;
+
+	if (folder && asprintf(&joined, "%s/%s", folder, name) < 0)
+		joined = NULL;
+	free(folder);
+	free(copy);
+	return joined;
+}
+
+/* The file that path, or what it links to, would create. NULL: there is no such folder. */
+static char *new_file(const char *path, int links)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char link[PATH_MAX], *next, *target;
+	ssize_t n = readlink(path, link, sizeof(link) - 1);
+
+	if (n < 0)
+		return in_folder(path, (size_t)(name - path), name);
+	if (links == 0)
+		return NULL;
+	link[n] = '\0';
+	next = *link == '/' ? strdup(link) : in_folder(path, (size_t)(name - path), link);
+	target = next ? new_file(next, links - 1) : NULL;
+	free(next);
+	return target;
+}
+
+char *replace_target(const char *path)
+{
+	return realpath(path, NULL) ?: new_file(path, LINKS_MAX) ?: strdup(path);
 }
 
 static bool is_special(const char *path)
@@ -41,7 +74,7 @@ static int write_to(const char *path, int flags, const void *bytes, size_t n)
 static int replace(const char *path, const void *bytes, size_t n, bool check)
 {
 	struct buf temporary _cleanup_(buf_done) = {0};
-	char *target = target_of(path);
+	char *target = replace_target(path);
 	int r;
 
 	if (!target)

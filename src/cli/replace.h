@@ -12,6 +12,12 @@
  */
 int replace_file(const char *path, const void *bytes, size_t n);
 
+/*
+ * The file that would be replaced, without symbolic links: equal paths are the same file. To be
+ * freed; NULL: out of memory.
+ */
+char *replace_target(const char *path);
+
 /* Whether the file could be replaced; creates nothing. Returns 0 or a negative errno, as above. */
 int replace_check(const char *path);
 

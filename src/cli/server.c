@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/vec.h"
 
 #ifdef HAVE_MICROHTTPD
 
@@ -41,14 +42,19 @@ struct library {
 	__typeof__(MHD_lookup_connection_value) *get_header;
 };
 
+struct page {
+	struct server_page opts;
+	struct buf text; /* empty: there is none yet */
+};
+
 struct server {
 	struct library mhd;
 	struct MHD_Daemon *daemon;
 	int socket; /* -1: none, or owned by the daemon */
 	bool is_loopback;
 	struct buf token, certificate, key; /* token: empty: none is asked for */
-	pthread_mutex_t lock;               /* of the pages */
-	struct buf pages[SERVER_PAGES];
+	pthread_mutex_t lock;               /* of the pages' text */
+	VEC(struct page) pages;
 };
 
 static int load(struct library *mhd)
@@ -102,24 +108,54 @@ static enum MHD_Result answer_text(
 }
 
 static enum MHD_Result answer_page(
-	struct server *s, struct MHD_Connection *connection, enum server_page page)
+	struct server *s, struct MHD_Connection *connection, const struct page *page)
 {
-	static const char *const types[] = {
-		[SERVER_PROMETHEUS] = "text/plain; version=0.0.4; charset=utf-8",
-		[SERVER_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-		[SERVER_HTML] = "text/html; charset=utf-8",
-	};
 	enum MHD_Result done;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->pages[page].len)
-		done = answer(s, connection, MHD_HTTP_OK, types[page], s->pages[page].data,
-			s->pages[page].len);
+	if (page->text.len)
+		done = answer(s, connection, MHD_HTTP_OK, page->opts.type, page->text.data,
+			page->text.len);
 	else
 		done = answer_text(s, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"The first interval is not over yet.\n");
 	pthread_mutex_unlock(&s->lock);
 	return done;
+}
+
+static bool is_accepted(const char *accepted, const char *type)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(type, ";"), type);
+	return accepted && strcasestr(accepted, name);
+}
+
+/* The last page at the path whose type the client names, or else the first page there. */
+static const struct page *find_page(const struct server *s, const char *path, const char *accepted)
+{
+	const struct page *found = NULL;
+
+	vec_each (&s->pages, page)
+		if (!strcmp(page->opts.path, path) &&
+			(!found || is_accepted(accepted, page->opts.type)))
+			found = page;
+	return found;
+}
+
+static enum MHD_Result answer_not_found(struct server *s, struct MHD_Connection *connection)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	const char *former = "";
+
+	buf_str(&text, "Not found. This server has /healthz");
+	vec_each (&s->pages, page) {
+		if (strcmp(page->opts.path, former) != 0)
+			buf_printf(&text, ", %s", page->opts.path);
+		former = page->opts.path;
+	}
+	buf_str(&text, ".\n");
+	return answer_text(s, connection, MHD_HTTP_NOT_FOUND, buf_text(&text));
 }
 
 /* In a time that does not depend on how much of the token is right. */
@@ -146,24 +182,17 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	const char *method, const char *version, const char *data, size_t *data_size, void **state)
 {
 	struct server *s = ctx;
-	const char *accepted;
+	const struct page *page;
 
 	if (!is_allowed(s, connection))
 		return answer_text(
 			s, connection, MHD_HTTP_UNAUTHORIZED, "A valid token is needed.\n");
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return answer_text(s, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Use GET.\n");
-	if (!strcmp(url, "/"))
-		return answer_page(s, connection, SERVER_HTML);
 	if (!strcmp(url, "/healthz"))
 		return answer_text(s, connection, MHD_HTTP_OK, "ok\n");
-	if (strcmp(url, "/metrics") != 0)
-		return answer_text(
-			s, connection, MHD_HTTP_NOT_FOUND, "There is /, /metrics and /healthz.\n");
-	accepted = s->mhd.get_header(connection, MHD_HEADER_KIND, "Accept");
-	return answer_page(s, connection,
-		accepted && strstr(accepted, "application/openmetrics-text") ? SERVER_OPENMETRICS
-									     : SERVER_PROMETHEUS);
+	page = find_page(s, url, s->mhd.get_header(connection, MHD_HEADER_KIND, "Accept"));
+	return page ? answer_page(s, connection, page) : answer_not_found(s, connection);
 }
 
 /* ---- starting ---- */
@@ -225,7 +254,7 @@ static int check_access(const struct server_opts *opts, bool loopback)
 		return 0;
 	return attar_fail(-EINVAL,
 		"--listen: '%s' can be reached from other computers: use TLS (--listen-cert, "
-		"--listen-key) and --listen-token-file, or --insecure to let everybody read",
+		"--listen-key) and --listen-token-file, or allow everybody to read it (--insecure)",
 		CLIP(opts->address));
 }
 
@@ -308,8 +337,9 @@ static int start(struct server *s)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (s->daemon)
 		return 0;
-	return attar_fail(-EIO, tls ? "--listen: the server did not start: are certificate and "
-				      "key valid, in PEM, and of each other?"
+	return attar_fail(-EIO, tls ? "--listen: the server did not start: check that the "
+				      "certificate and the key are valid PEM files, and that the "
+				      "key is that of the certificate"
 				    : "--listen: the server did not start");
 }
 
@@ -338,6 +368,8 @@ int server_start(const struct server_opts *opts, struct server **ret_server)
 	s->socket = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	e = load(&s->mhd);
+	for (size_t i = 0; i < opts->n_pages && e == 0; i++)
+		e = vec_push(&s->pages, ((struct page){.opts = opts->pages[i]}));
 	if (e == 0)
 		e = listen_on(s, opts);
 	if (e == 0)
@@ -353,14 +385,15 @@ int server_start(const struct server_opts *opts, struct server **ret_server)
 	return 0;
 }
 
-int server_publish(struct server *s, enum server_page page, const char *text, size_t n)
+int server_publish(struct server *s, size_t page, const char *text, size_t n)
 {
+	struct buf *to = &s->pages.at[page].text;
 	bool failed;
 
 	pthread_mutex_lock(&s->lock);
-	buf_reset(&s->pages[page]);
-	buf_add(&s->pages[page], text, n);
-	failed = buf_failed(&s->pages[page]);
+	buf_reset(to);
+	buf_add(to, text, n);
+	failed = buf_failed(to);
 	pthread_mutex_unlock(&s->lock);
 	return failed ? base_oom() : 0;
 }
@@ -373,8 +406,9 @@ struct server *server_free(struct server *s)
 		s->mhd.stop(s->daemon); /* closes the socket */
 	else if (s->socket >= 0)
 		close(s->socket);
-	for (size_t i = 0; i < SERVER_PAGES; i++)
-		buf_done(&s->pages[i]);
+	vec_each (&s->pages, page)
+		buf_done(&page->text);
+	vec_done(&s->pages);
 	buf_done(&s->token);
 	buf_done(&s->certificate);
 	buf_done(&s->key);
@@ -391,7 +425,7 @@ int server_start(const struct server_opts *opts, struct server **ret_server)
 				       "libmicrohttpd (package libmicrohttpd-dev)");
 }
 
-int server_publish(struct server *s, enum server_page page, const char *text, size_t n)
+int server_publish(struct server *s, size_t page, const char *text, size_t n)
 {
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An HTTP server for the newest results: /metrics, /healthz and an HTML page at /. A thread answers
- * from copies, so that a slow client delays nothing. libmicrohttpd is loaded when it is used.
+ * An HTTP server for the newest results, and for /healthz. A thread answers from copies, so that a
+ * slow client delays nothing. libmicrohttpd is loaded when it is used.
  */
 #ifndef CLI_SERVER_H
 #define CLI_SERVER_H
@@ -10,24 +10,30 @@
 
 #include "attar/base.h"
 
-struct server_opts {
-	const char *
-		address; /* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT"; without address: loopback */
-	const char
-		*token_file; /* clients must send its first line as bearer token; NULL: anybody */
-	const char *certificate, *key; /* files in PEM; NULL: without TLS */
-	bool insecure; /* other addresses than loopback without TLS and token, too */
+struct server_page {
+	const char *path; /* "/metrics"; pages with the same path follow each other */
+	const char *type; /* media type with parameters; chosen if the client names it in Accept */
 };
 
-enum server_page { SERVER_PROMETHEUS, SERVER_OPENMETRICS, SERVER_HTML, SERVER_PAGES };
+struct server_opts {
+	/* Copied; their texts must be valid as long as the server. */
+	const struct server_page *pages;
+	size_t n_pages;
+	/* "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT"; without address: loopback */
+	const char *address;
+	/* clients must send its first line as bearer token; NULL: all are answered */
+	const char *token_file;
+	const char *certificate, *key; /* files in PEM; NULL: without TLS */
+	bool insecure; /* also addresses other than loopback without TLS and token */
+};
 
 struct server;
 
 /* Listens, and logs the address. Returns 0 or a negative errno with an error text. */
 int server_start(const struct server_opts *opts, struct server **ret_server);
 
-/* Replaces a page with a copy of n bytes. Returns 0 or -ENOMEM. */
-int server_publish(struct server *server, enum server_page page, const char *text, size_t n);
+/* Replaces the page with this index with a copy of n bytes. Returns 0 or -ENOMEM. */
+int server_publish(struct server *server, size_t page, const char *text, size_t n);
 
 /* Closes all connections. Returns NULL. server may be NULL. */
 struct server *server_free(struct server *server);

@@ -2,38 +2,80 @@
 #include "cli/site.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 
-/* The sink of each page. */
-static const char *const sinks[] = {[SERVER_PROMETHEUS] = "prometheus",
-	[SERVER_OPENMETRICS] = "openmetrics",
-	[SERVER_HTML] = "html"};
+struct site_page {
+	const struct attar_sink *sink;
+	struct attar_renderer *renderer; /* NULL: of a whole run, made for each report */
+	FILE *file;                      /* in memory: text, size */
+	char *text;
+	size_t size;
+};
 
-static int open_metrics(struct site *site)
+/* Where the sink's page is; NULL: it has none. */
+static const char *path_of(const struct attar_sink *sink)
 {
+	if (sink->replaces)
+		return "/metrics";
+	return strncmp(sink->media_type, "text/html", 9) == 0 ? "/" : NULL;
+}
+
+static int make_renderer(struct site *site, struct site_page *page)
+{
+	const struct attar_render_opts opts = {.size = sizeof(opts), .command = site->command};
+
+	return attar_renderer_new(page->sink->name, page->file, &opts, &page->renderer);
+}
+
+static int add_page(struct site *site, const struct attar_sink *sink)
+{
+	struct site_page *page = calloc(1, sizeof(*page));
+
+	if (!page || vec_push(&site->pages, page) < 0) {
+		free(page);
+		return base_oom();
+	}
+	page->sink = sink;
+	page->file = open_memstream(&page->text, &page->size);
+	if (!page->file)
+		return base_oom();
+	return sink->whole_run ? 0 : make_renderer(site, page);
+}
+
+static int start(struct site *site, struct server_opts *opts)
+{
+	VEC(struct server_page) pages = {0};
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(site->metrics) && r == 0; i++) {
-		struct site_metrics *m = &site->metrics[i];
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink && r == 0; sink++) {
+		const char *path = path_of(*sink);
 
-		m->file = open_memstream(&m->text, &m->size);
-		r = m->file ? attar_renderer_new(sinks[i], m->file, NULL, &m->renderer)
-			    : base_oom();
+		if (!path)
+			continue;
+		r = add_page(site, *sink);
+		if (r == 0)
+			r = vec_push(&pages, ((struct server_page){path, (*sink)->media_type}));
 	}
+	opts->pages = pages.at;
+	opts->n_pages = pages.n;
+	if (r == 0)
+		r = server_start(opts, &site->server);
+	vec_done(&pages);
 	return r;
 }
 
 int site_open(struct site *site, const struct output_options *options, const char *command,
 	bool has_intervals)
 {
-	const struct server_opts opts = {.address = options->listen,
+	struct server_opts opts = {.address = options->listen,
 		.token_file = options->listen_token_file,
 		.certificate = options->listen_cert,
 		.key = options->listen_key,
 		.insecure = options->insecure};
-	int r;
 
 	if (!options->listen) {
 		if (opts.token_file || opts.certificate || opts.key || opts.insecure)
@@ -46,62 +88,44 @@ int site_open(struct site *site, const struct output_options *options, const cha
 		return attar_fail(-EINVAL,
 			"--listen shows the results of intervals: add -i TIME, for example -i 10s");
 	site->command = command;
-	r = open_metrics(site);
-	return r == 0 ? server_start(&opts, &site->server) : r;
+	return start(site, &opts);
 }
 
-static int draw_metrics(struct site *site, enum server_page page, const struct attar_report *report)
+static int draw_page(struct site *site, size_t i, const struct attar_report *report)
 {
-	struct site_metrics *m = &site->metrics[page];
-	int r;
+	struct site_page *page = site->pages.at[i];
+	int r = page->renderer ? 0 : make_renderer(site, page);
 
-	rewind(m->file);
-	r = attar_renderer_draw(m->renderer, report);
-	if (r == 0 && fflush(m->file) != 0)
+	if (r < 0)
+		return r;
+	rewind(page->file);
+	r = attar_renderer_draw(page->renderer, report);
+	if (page->sink->whole_run)
+		page->renderer = attar_renderer_free(page->renderer);
+	if (r == 0 && fflush(page->file) != 0)
 		r = -errno;
-	return r == 0 ? server_publish(site->server, page, m->text, m->size) : r;
-}
-
-/* A page is drawn by a renderer of its own: it shows a whole run. */
-static int draw_html(struct site *site, const struct attar_report *report)
-{
-	const struct attar_render_opts opts = {.size = sizeof(opts), .command = site->command};
-	struct attar_renderer *renderer = NULL;
-	char *text = NULL;
-	size_t size = 0;
-	FILE *file = open_memstream(&text, &size);
-	int r = file ? attar_renderer_new(sinks[SERVER_HTML], file, &opts, &renderer) : base_oom();
-
-	if (r == 0)
-		r = attar_renderer_draw(renderer, report);
-	attar_renderer_free(renderer);
-	if (file && fclose(file) != 0)
-		r = -errno;
-	if (r == 0)
-		r = server_publish(site->server, SERVER_HTML, text, size);
-	free(text);
-	return r;
+	return r == 0 ? server_publish(site->server, i, page->text, page->size) : r;
 }
 
 int site_draw(struct site *site, const struct attar_report *report)
 {
 	int r = 0;
 
-	for (enum server_page page = 0; page < SERVER_HTML && r == 0; page++)
-		r = draw_metrics(site, page, report);
-	return r == 0 ? draw_html(site, report) : r;
+	for (size_t i = 0; i < site->pages.n && r == 0; i++)
+		r = draw_page(site, i, report);
+	return r;
 }
 
 void site_close(struct site *site)
 {
 	server_free(site->server);
-	for (size_t i = 0; i < ARRAY_SIZE(site->metrics); i++) {
-		struct site_metrics *m = &site->metrics[i];
-
-		attar_renderer_free(m->renderer);
-		if (m->file)
-			fclose(m->file);
-		free(m->text);
+	vec_each (&site->pages, page) {
+		attar_renderer_free((*page)->renderer);
+		if ((*page)->file)
+			fclose((*page)->file);
+		free((*page)->text);
+		free(*page);
 	}
+	vec_done(&site->pages);
 	*site = (struct site){0};
 }

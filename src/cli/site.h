@@ -3,20 +3,14 @@
 #ifndef CLI_SITE_H
 #define CLI_SITE_H
 
-#include <stdio.h>
-
 #include "attar/report.h"
+#include "base/vec.h"
 #include "cli/output_options.h"
 #include "cli/server.h"
 
 struct site {
 	struct server *server; /* NULL: none */
-	struct site_metrics {
-		struct attar_renderer *renderer; /* sums up what counters show */
-		FILE *file;                      /* in memory: text, size */
-		char *text;
-		size_t size;
-	} metrics[SERVER_HTML];
+	VEC(struct site_page *) pages;
 	const char *command; /* borrowed */
 };
 

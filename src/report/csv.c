@@ -241,7 +241,10 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 }
 
 const struct render_format render_csv = {
-	.sink = {.name = "csv", .extension = "csv", .sections = RENDER_ALL},
+	.sink = {.name = "csv",
+		.extension = "csv",
+		.media_type = "text/csv; charset=utf-8",
+		.sections = RENDER_ALL},
 	.draws_fields = true,
 	.draw = draw,
 };

@@ -62,8 +62,8 @@ int diff_reports(const struct diff_side sides[2], const struct diff_opts *opts,
 	if (e < 0)
 		return base_oom();
 	if (!compared)
-		return attar_fail(-EINVAL, "the two results have no section in common: are they "
-					   "of the same profiler?");
+		return attar_fail(-EINVAL, "the two results have no section in common: compare "
+					   "results of the same profiler");
 	*ret_result = d.result;
 	return 0;
 }

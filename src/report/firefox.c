@@ -477,6 +477,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_firefox = {
 	.sink = {.name = "firefox",
 		.extension = "json.gz",
+		.media_type = "application/gzip",
 		.sections = RENDER_TREES,
 		.whole_run = true,
 		.wants_trees = true,

@@ -109,6 +109,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_folded = {
 	.sink = {.name = "folded",
 		.extension = "folded",
+		.media_type = "text/plain; charset=utf-8",
 		.sections = RENDER_TREES,
 		.wants_trees = true},
 	.draw = draw,

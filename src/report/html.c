@@ -263,6 +263,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_html = {
 	.sink = {.name = "html",
 		.extension = "html",
+		.media_type = "text/html; charset=utf-8",
 		.sections = RENDER_ALL,
 		.whole_run = true,
 		.has_notes = true,

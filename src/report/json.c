@@ -454,6 +454,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_json = {
 	.sink = {.name = "json",
 		.extension = "json",
+		.media_type = "application/json",
 		.sections = RENDER_ALL,
 		.is_complete = true,
 		.has_notes = true},

@@ -400,6 +400,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_pprof = {
 	.sink = {.name = "pprof",
 		.extension = "pb.gz",
+		.media_type = "application/gzip",
 		.sections = RENDER_TREES,
 		.whole_run = true,
 		.has_notes = true,

@@ -133,6 +133,7 @@ enum {
 const struct render_format render_prometheus = {
 	.sink = {.name = "prometheus",
 		.extension = "prom",
+		.media_type = "text/plain; version=0.0.4; charset=utf-8",
 		.sections = SECTIONS,
 		.has_notes = true,
 		.replaces = true},
@@ -143,6 +144,7 @@ const struct render_format render_prometheus = {
 const struct render_format render_openmetrics = {
 	.sink = {.name = "openmetrics",
 		.extension = "om",
+		.media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8",
 		.sections = SECTIONS,
 		.has_notes = true,
 		.replaces = true},

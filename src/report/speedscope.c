@@ -194,6 +194,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_speedscope = {
 	.sink = {.name = "speedscope",
 		.extension = "speedscope.json",
+		.media_type = "application/json",
 		.sections = RENDER_TREES,
 		.whole_run = true,
 		.wants_trees = true},

@@ -289,6 +289,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_sqlite = {
 	.sink = {.name = "sqlite",
 		.extension = "db",
+		.media_type = "application/vnd.sqlite3",
 		.sections = RENDER_ALL,
 		.is_complete = true,
 		.has_notes = true,

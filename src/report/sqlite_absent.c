@@ -9,6 +9,10 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 }
 
 const struct render_format render_sqlite = {
-	.sink = {.name = "sqlite", .extension = "db", .sections = RENDER_ALL, .is_binary = true},
+	.sink = {.name = "sqlite",
+		.extension = "db",
+		.media_type = "application/vnd.sqlite3",
+		.sections = RENDER_ALL,
+		.is_binary = true},
 	.draw = draw,
 };

@@ -245,6 +245,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_text = {
 	.sink = {.name = "text",
 		.extension = "txt",
+		.media_type = "text/plain; charset=utf-8",
 		.sections = RENDER_ALL,
 		.for_terminal = true,
 		.has_notes = true},

@@ -128,6 +128,26 @@ def test_same_file_for_two_outputs_is_refused(tmp_path, second, exists):
     assert not exists or (tmp_path / 'x.folded').read_text() == 'precious'
 
 
+@pytest.mark.parametrize('second', ['x.prom', './x.prom', 'symbolic.prom', 'hard.prom'])
+@pytest.mark.parametrize('exists', [True, False])
+def test_same_file_for_two_outputs_that_replace_it_is_refused(tmp_path, second, exists):
+    if second == 'hard.prom' and not exists:
+        pytest.skip('a hard link needs a file')
+    if exists:
+        (tmp_path / 'x.prom').write_text('precious')
+    if second == 'hard.prom':
+        (tmp_path / second).hardlink_to(tmp_path / 'x.prom')
+    elif second == 'symbolic.prom':
+        (tmp_path / second).symlink_to('x.prom')
+    before = sorted(tmp_path.iterdir())
+    done = run('profile', '-o', 'x.prom', '-o', second, '--', 'touch', 'ran', cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ''
+    assert done.stderr.endswith(': use a separate file for each output\n') \
+        and "'x.prom'" in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
+    assert not exists or (tmp_path / 'x.prom').read_text() == 'precious'
+
+
 def test_file_of_stdout_as_output_is_refused(tmp_path):
     out = tmp_path / 'x.txt'
     with open(out, 'w') as file:

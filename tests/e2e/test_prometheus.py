@@ -247,7 +247,7 @@ def test_tls(root, listening, tmp_path):
      "--listen: '127.0.0.1:99999' is not PORT, ADDRESS:PORT or [ADDRESS]:PORT"),
     (['-i', '1s', '--listen', '0.0.0.0:0'], 2,
      "--listen: '0.0.0.0:0' can be reached from other computers: use TLS (--listen-cert, "
-     '--listen-key) and --listen-token-file, or --insecure to let everybody read'),
+     '--listen-key) and --listen-token-file, or allow everybody to read it (--insecure)'),
     (['-i', '1s', '--listen', '0', '--listen-cert', 'x'], 2,
      'TLS needs both: --listen-cert FILE and --listen-key FILE'),
     (['-i', '1s', '--insecure'], 2,
@@ -260,8 +260,8 @@ def test_tls(root, listening, tmp_path):
     (['-i', '1s', '--listen', '0', '--listen-cert', '/dev/null', '--listen-key', '/dev/null'], 2,
      '--listen-cert and --listen-key: the file is empty'),
     (['-i', '1s', '--listen', '0', '--listen-cert', '/etc/passwd', '--listen-key', '/etc/passwd'],
-     1, '--listen: the server did not start: are certificate and key valid, in PEM, and of each '
-     'other?'),
+     1, '--listen: the server did not start: check that the certificate and the key are valid PEM '
+     'files, and that the key is that of the certificate'),
 ])
 def test_refusals(words, status, sentence):
     done = run('profile', *words, '-d', '1s')
