@@ -18,7 +18,8 @@ static int check_pids(const struct PmuAttr *attr)
 {
 	if (attr->numPid > MOST || (attr->numPid > 0 && !attr->pidList))
 		return kp_fail(LIBPERF_ERR_INVALID_PIDLIST,
-			"numPid is %u, and pidList does not have so many processes", attr->numPid);
+			"numPid is %u, but pidList does not have that many processes",
+			attr->numPid);
 	for (unsigned i = 0; i < attr->numPid; i++) {
 		int pid = attr->pidList[i];
 
@@ -39,7 +40,7 @@ static int check_cpus(const struct PmuAttr *attr)
 
 	if (attr->numCpu > MOST || (attr->numCpu > 0 && !attr->cpuList))
 		return kp_fail(LIBPERF_ERR_INVALID_CPULIST,
-			"numCpu is %u, and cpuList does not have so many CPUs", attr->numCpu);
+			"numCpu is %u, but cpuList does not have that many CPUs", attr->numCpu);
 	for (unsigned i = 0; i < attr->numCpu; i++) {
 		bool any = attr->cpuList[i] == -1 && attr->numCpu == 1 && attr->numPid > 0;
 
@@ -55,7 +56,7 @@ static int check_events(const struct PmuAttr *attr)
 {
 	if (attr->numEvt > MOST || (attr->numEvt > 0 && !attr->evtList))
 		return kp_fail(LIBPERF_ERR_INVALID_EVTLIST,
-			"numEvt is %u, and evtList does not have so many events", attr->numEvt);
+			"numEvt is %u, but evtList does not have that many events", attr->numEvt);
 	if (attr->numEvt == 0)
 		return kp_fail(LIBPERF_ERR_INVALID_EVTLIST, "evtList has no events");
 	for (unsigned i = 0; i < attr->numEvt; i++)
@@ -78,7 +79,7 @@ int kp_check_lists(const struct PmuAttr *attr)
 	if (r == SUCCESS &&
 		(attr->numCgroup > MOST || (attr->numCgroup > 0 && !attr->cgroupNameList)))
 		r = kp_fail(LIBPERF_ERR_INVALID_CGROUP_LIST,
-			"numCgroup is %u, and cgroupNameList does not have so many names",
+			"numCgroup is %u, but cgroupNameList does not have that many names",
 			attr->numCgroup);
 	if (r == SUCCESS && attr->numCgroup > 0 && attr->numPid > 0)
 		r = kp_fail(LIBPERF_ERR_INVALID_CGROUP_LIST,

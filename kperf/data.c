@@ -347,7 +347,7 @@ int PmuAppendData(struct PmuData *from_rows, struct PmuData **to_rows)
 		to = kp_list_find(*to_rows);
 	if (!from || (*to_rows && !to))
 		return kp_error(LIBPERF_ERR_INVALID_PMU_DATA,
-			"PmuAppendData(): not data of PmuRead(), or already freed");
+			"PmuAppendData(): the data is not from PmuRead(), or is already freed");
 	joined = kp_list_new(kp_list_origin(to ? to : from));
 	if (!joined || (to && kp_list_append(joined, to) < 0) || kp_list_append(joined, from) < 0) {
 		kp_list_free(joined);
@@ -370,8 +370,9 @@ int ResolvePmuDataSymbol(struct PmuData *rows)
 			LIBPERF_ERR_INVALID_PMU_DATA, "ResolvePmuDataSymbol(): pmuData is NULL");
 	list = kp_list_find(rows);
 	if (!list)
-		return kp_fail(LIBPERF_ERR_PMU_DATA_NO_FOUND,
-			"ResolvePmuDataSymbol(): not data of PmuRead(), or already freed");
+		return kp_fail(
+			LIBPERF_ERR_PMU_DATA_NO_FOUND, "ResolvePmuDataSymbol(): the data is not "
+						       "from PmuRead(), or is already freed");
 	if (kp_list_resolve(list) < 0)
 		return kp_fail(COMMON_ERR_NOMEM, "ResolvePmuDataSymbol(): out of memory");
 	return SUCCESS;

@@ -243,7 +243,7 @@ int PmuTraceOpen(enum PmuTraceType type, struct PmuTraceAttr *attr)
 		return kp_error(LIBPERF_ERR_NULL_POINTER, "PmuTraceOpen(): traceAttr is NULL");
 	if (attr->numFuncs > MOST_FUNCTIONS || (attr->numFuncs > 0 && !attr->funcs))
 		return kp_error(LIBPERF_ERR_INVALID_SYSCALL_FUN,
-			"numFuncs is %u, and funcs does not have so many names", attr->numFuncs);
+			"numFuncs is %u, but funcs does not have that many names", attr->numFuncs);
 	if (kp_check_lists(&(struct PmuAttr){.pidList = attr->pidList,
 		    .numPid = attr->numPid,
 		    .cpuList = attr->cpuList,

@@ -58,7 +58,7 @@ static int check_attr(const struct UTraceAttr *attr)
 
 	if (attr->numSym == 0 || attr->numSym > MOST_FUNCTIONS || !attr->symSrc)
 		return kp_fail(LIBPERF_ERR_NULL_POINTER,
-			"numSym is %u, and symSrc does not have so many functions", attr->numSym);
+			"numSym is %u, but symSrc does not have that many functions", attr->numSym);
 	for (unsigned i = 0; i < attr->numSym; i++) {
 		const struct SymbolSource *source = &attr->symSrc[i];
 

@@ -396,8 +396,9 @@ int PmuWriteData(PmuFile file, struct PmuData *rows, int len)
 		return SUCCESS;
 	list = rows ? kp_list_find(rows) : NULL;
 	if (!list || len < 0 || (size_t)len > list->n)
-		return kp_fail(LIBPERF_ERR_INVALID_PMU_DATA,
-			"PmuWriteData(): not data of PmuRead(), or not so much of it");
+		return kp_fail(
+			LIBPERF_ERR_INVALID_PMU_DATA, "PmuWriteData(): the data is not from "
+						      "PmuRead(), or has fewer elements than len");
 	for (int i = 0; i < len && r == SUCCESS; i++) {
 		r = introduce(f, &rows[i]);
 		if (r == SUCCESS)

@@ -41,7 +41,7 @@ def _flag(value):
 
 def _number(value):
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TypeError('a number without a sign')
+        raise TypeError('an integer of 0 or more')
     return str(value)
 
 

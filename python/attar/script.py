@@ -55,7 +55,7 @@ class CommandLine:
             return
         if not words:
             raise Usage("name a script, as in: attar python -e sched:sched_wakeup script.py; "
-                        "'help' in its place prints one")
+                        "'help' instead of it prints one")
         self.script, rest = words[0], words[1:]
         if '--' in rest:
             at = rest.index('--')
@@ -167,7 +167,7 @@ def __sample__(event):
 # ---- the script ----
 
 def load(script, arguments):
-    """Import the script, a file or a module, as a program has it: sys.argv and sys.path."""
+    """Import the script, a file or a module, with the sys.argv and sys.path of a program."""
     path = Path(script)
     sys.argv = [script, *arguments]
     if not path.exists() and Path(f'{script}.py').exists():
@@ -212,7 +212,7 @@ class Calls:
                 function(event)
 
     def check(self, events):
-        """Refuse a script that nothing calls, and tell of functions for events without -e."""
+        """Refuse a script without functions, and warn of functions for events not named by -e."""
         known = [function_of(name) for name in events]
         own = [name for name, value in vars(self._module).items()
                if callable(value) and '__' in name.strip('_') and not name.startswith('_')]

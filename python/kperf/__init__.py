@@ -9,8 +9,8 @@
         print(data.evt, data.count)
     kperf.close(pd)
 
-Functions return what those of pmu.h do: -1, None or an error code tell of a failure, of which
-error() has the reason, separately in each thread. Arguments of a wrong type are exceptions.
+Functions return what those of pmu.h return; after a failure that is -1, None or an error code, and
+error() returns the reason, separately for each thread. Arguments of a wrong type are exceptions.
 """
 import ctypes
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_uint, c_void_p

@@ -48,7 +48,7 @@ static const struct command_option usdt_options[] = {
 	{"add [PROVIDER:NAME@]FILE[@ADDRESS] [ARGUMENTS]",
 		"make tracepoints PROVIDER:NAME of the USDT probes in a program or library, which "
 		"stay until they are deleted; * and ? match. With ADDRESS (a number, or FUNCTION"
-		"[+OFFSET]), of that place. ARGUMENTS are as in a probe's note (-4@%edi "
+		"[+OFFSET]), only of this place. ARGUMENTS are as in a probe's note (-4@%edi "
 		"8@16(%rsp)), or as the kernel reads them (name=%di:s32)"},
 	{"del PROVIDER:NAME", "delete these tracepoints; * and ? match"},
 	{"list [FILE[:PROVIDER[:NAME]]]",
@@ -78,10 +78,9 @@ static const struct command_option python_options[] = {
 		"a file or module of Python; its function sys__event(event) is called for each "
 		"event sys:event, __sample__(event) for others"},
 	{"-- COMMAND", "run this command, and end with it"},
-	{"help", "in place of SCRIPT: print a script with all fields of the events"},
-	{"(others)",
-		"-p, -t, -C, -i, -d, -N, -m, --input and the other common options of "
-		"'attar trace'"},
+	{"help", "(instead of SCRIPT) print a script with all fields of the events"},
+	{"(others)", "-p, -t, -C, -i, -d, -N, -m, --input and the other common options of "
+		     "'attar trace'"},
 	{0},
 };
 
@@ -104,7 +103,7 @@ static const struct command_option diff_options[] = {
 		"profiles are compared; the exit status is 2 if they cannot be"},
 	{"--fail-above PCT",
 		"exit with status 1 if a significant change is larger than this share of the value "
-		"before; for shares, by more than this many points"},
+		"before; for values in percent: larger than this number of percentage points"},
 	{"--confidence PCT", "changes are significant from this confidence on (default 99)"},
 	{"-o, --output FILE",
 		"also write the differences to FILE, in the format given by its extension; may be "
@@ -131,7 +130,7 @@ const struct command commands[] = {
 	{"python", "[OPTIONS] SCRIPT [ARGUMENTS] [-- COMMAND]",
 		"call the functions of a Python script for each event", python_options,
 		command_python, "file"},
-	{"stack", "[OPTIONS] -p PID", "show the stacks of all threads of a running process",
+	{"stack", "[OPTIONS] -p PID|-t TID", "show the stacks of all threads of a running process",
 		stack_options, command_stack, "pid"},
 	{"diff", "[OPTIONS] BEFORE AFTER", "compare two results of a profiler", diff_options,
 		command_diff, "file"},

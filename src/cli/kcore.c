@@ -116,7 +116,8 @@ static int open_core(const struct kcore *k, struct core *core)
 		return attar_fail(
 			r, "cannot read %s: run as root, without kernel lockdown", CLIP(path));
 	if (r == -ENOEXEC)
-		return attar_fail(-EINVAL, "%s is not a memory dump in ELF of 64 bits", CLIP(path));
+		return attar_fail(
+			-EINVAL, "%s is not a memory dump in the 64-bit ELF format", CLIP(path));
 	return r < 0 ? attar_fail(r, "cannot read %s: %s", CLIP(path), strerror(-r)) : 0;
 }
 

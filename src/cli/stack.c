@@ -47,7 +47,7 @@ static int take_bytes(struct stack *s, const char *text)
 	int r = parse_size(text, &s->bytes);
 
 	if (r == 0 && (!s->bytes || s->bytes > ATTAR_THREAD_STACK_MAX))
-		r = attar_fail(-EINVAL, "--bytes %s: it is 1 to 1G", CLIP(text));
+		r = attar_fail(-EINVAL, "--bytes %s: use a size from 1 to 1G", CLIP(text));
 	return r;
 }
 
@@ -99,7 +99,8 @@ static int parse(struct stack *s, int argc, char **argv)
 		i++;
 	}
 	if (!s->pid && !s->tid)
-		return attar_fail(-EINVAL, "stacks of what? attar stack -p PID");
+		return attar_fail(
+			-EINVAL, "stack needs a process or thread: attar stack -p PID|-t TID");
 	return 0;
 }
 

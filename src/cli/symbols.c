@@ -52,7 +52,7 @@ static int take_style(struct lookup *l, const char *style)
 {
 	l->llvm = !strcmp(style, "llvm");
 	if (!l->llvm && strcmp(style, "attar") != 0)
-		return attar_fail(-EINVAL, "no such style '%s': it is attar or llvm", CLIP(style));
+		return attar_fail(-EINVAL, "no such style '%s': use attar or llvm", CLIP(style));
 	return 0;
 }
 

@@ -100,7 +100,7 @@ static void give_up(struct debuginfod *d, int error)
 {
 	d->is_off = true;
 	if (!d->left)
-		log_note("no more debug files are downloaded: all together took %d seconds",
+		log_note("no more debug files are downloaded: the downloads have taken %d seconds",
 			DEBUGINFOD_SECONDS);
 	else
 		log_note("debug files are not downloaded: no answer from DEBUGINFOD_URLS=%s (%s)",

@@ -192,7 +192,7 @@ static int copy_stopped(pid_t tid, const struct unwind_machine *machine, size_t 
 			-errno, "cannot read the registers of thread %d: %s", tid, strerror(errno));
 	if (io.iov_len != sizeof(regs))
 		return attar_fail(-EOPNOTSUPP,
-			"thread %d is of a 32-bit program, which is not supported", tid);
+			"thread %d runs a 32-bit program, which is not supported", tid);
 	order(&regs, copy->registers);
 	copy->input = (struct attar_unwind_input){
 		.regs = {.abi = PERF_SAMPLE_REGS_ABI_64,

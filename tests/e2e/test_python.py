@@ -425,8 +425,8 @@ def test_nothing_leaks_in_1000_runs(script):
 @pytest.mark.parametrize('code, message', [
     ("attar.profile(frequ=1)", "TypeError: profile() has no option 'frequ': did you mean 'freq'?"),
     ("attar.profile(freq='often')",
-     "TypeError: profile(): freq must be a number without a sign, not 'often'"),
-    ("attar.profile(freq=True)", "freq must be a number without a sign, not True"),
+     "TypeError: profile(): freq must be an integer of 0 or more, not 'often'"),
+    ("attar.profile(freq=True)", "freq must be an integer of 0 or more, not True"),
     ("attar.profile(freq=0)", "attar._error.Error: --freq"),
     ("attar.profile(duration=[])", "duration must be seconds, a timedelta, or text with a unit"),
     ("attar.profile(duration='5x')", "attar._error.Error: --duration"),

@@ -162,11 +162,11 @@ def test_exited_process():
 
 
 @pytest.mark.parametrize('args, status, text', [
-    ((), 2, 'stacks of what? attar stack -p PID'),
+    ((), 2, 'stack needs a process or thread: attar stack -p PID|-t TID'),
     (('-p', '0'), 2, "'0' is not the id of a process"),
     (('-p', 'x'), 2, "'x' is not the id of a process"),
     (('-p',), 2, "no such option '-p', or its value is missing"),
-    (('-p', '1', '--bytes', '2G'), 2, '--bytes 2G: it is 1 to 1G'),
+    (('-p', '1', '--bytes', '2G'), 2, '--bytes 2G: use a size from 1 to 1G'),
     (('--fast',), 2, "no such option '--fast'"),
     (('-p', '2147483647'), 1, 'no such process'),
 ])
