@@ -394,7 +394,8 @@ struct attar_sink {
 	bool is_binary;        /* is not text: for regular files, not for terminals */
 	bool replaces;         /* a report replaces the previous one: replace the whole file */
 	bool wants_spans;      /* is made for time lines: they should be in the report */
-	const char *media_type; /* with parameters: "text/html; charset=utf-8" */
+	/* of its output, with parameters: "text/html; charset=utf-8" */
+	const char *media_type;
 };
 
 /* All sinks, NULL after the last. The first one is for terminals. */

@@ -246,6 +246,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 const struct render_format render_chrome = {
 	.sink = {.name = "chrome",
 		.extension = "trace.json",
+		.media_type = "application/json",
 		.sections = RENDER_SPANS,
 		.whole_run = true,
 		.wants_spans = true},

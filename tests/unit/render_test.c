@@ -126,6 +126,9 @@ static void test_capabilities(void **state)
 	assert_true(all[0]->for_terminal && all[0]->has_notes);
 	for (size_t i = 1; all[i]; i++)
 		assert_false(all[i]->for_terminal);
+	for (size_t i = 0; all[i]; i++)
+		assert_true(all[i]->media_type && strchr(all[i]->media_type, '/'));
+	assert_memory_equal(attar_sink_find("html")->media_type, "text/html;", 10);
 	assert_true(attar_sink_find("json")->is_complete);
 	assert_false(attar_sink_find("csv")->has_notes);
 	assert_true(attar_sink_find("html")->whole_run);
