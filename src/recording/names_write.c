@@ -100,18 +100,19 @@ static void put_place(
 {
 	struct attar_symbol symbol;
 	bool named = attar_symbols_resolve(e->symbols, location, &symbol) == 0;
+	bool apart = symbol.kind == ATTAR_DSO_IS_KERNEL || symbol.kind == ATTAR_DSO_IS_JIT;
 
 	writer_put_u64(b, location & PLACE_OFFSET);
 	writer_put_u64(b, named ? symbol.start : 0);
 	writer_put_u64(b, named ? symbol.size : 0);
 	writer_put_u64(b, named ? symbol.offset : 0);
 	put_text(e, named ? symbol.mangled : NULL, b);
-	put_text(e, symbol.kind == ATTAR_DSO_IS_KERNEL ? symbol.dso : NULL, b);
+	put_text(e, apart ? symbol.dso : NULL, b);
 	writer_put_u32(b, frame);
 	writer_put_u32(b, frames);
 }
 
-static void put_key(struct encoder *e, const struct dso *dso, struct buf *b)
+static void put_key(struct encoder *e, const struct dso *dso, const char *shown, struct buf *b)
 {
 	const struct dso_key *key = &dso->key;
 	bool jit = key->kind == ATTAR_DSO_IS_JIT;
@@ -124,7 +125,7 @@ static void put_key(struct encoder *e, const struct dso *dso, struct buf *b)
 	writer_put_u64(b, key->ino);
 	put_build_id(b, key->build_id, key->build_id_size);
 	put_text(e, key->path, b);
-	put_text(e, jit ? dso->jit.path : NULL, b);
+	put_text(e, jit ? shown : NULL, b);
 }
 
 /* The build id of the file that was read, or of the running kernel. */
@@ -144,6 +145,7 @@ static void put_module(struct encoder *e, const attar_location *locations, size_
 {
 	struct buf frames _cleanup_(buf_done) = {0}, places _cleanup_(buf_done) = {0};
 	const struct dso *dso = dsos_get(&e->symbols->dsos, attar_location_dso(locations[0]));
+	enum attar_dso_kind kind;
 	uint32_t frame = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -152,7 +154,7 @@ static void put_module(struct encoder *e, const attar_location *locations, size_
 		put_place(e, locations[i], frame, added, &places);
 		frame += added;
 	}
-	put_key(e, dso, &e->modules);
+	put_key(e, dso, attar_symbols_dso(e->symbols, locations[0], &kind), &e->modules);
 	put_file_id(e, locations[0]);
 	writer_put_u32(&e->modules, (uint32_t)n);
 	writer_put_u32(&e->modules, frame);

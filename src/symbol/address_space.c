@@ -234,6 +234,16 @@ static uint16_t jit_dso(struct attar_address_space *space)
 	return space->jit;
 }
 
+/* JIT compilers map the file that describes their code, so that it is found. */
+static void set_jitdump(struct attar_address_space *space, const char *path)
+{
+	struct dso *dso = dsos_get(&space->symbols->dsos, jit_dso(space));
+	const char *copy = intern_text(&space->symbols->sources.strings, path);
+
+	if (copy && dso->key.kind == ATTAR_DSO_IS_JIT)
+		jit_set_dump(&dso->jit, copy);
+}
+
 static uint16_t file_dso(struct attar_address_space *space, const struct attar_mapping *mapping)
 {
 	static const char deleted[] = " (deleted)";
@@ -285,6 +295,8 @@ int attar_address_space_map(struct attar_address_space *space, const struct atta
 	if (!range.len || range.start + (range.len - 1) < range.start)
 		return attar_fail(-EINVAL,
 			"a mapping of process %d is empty or its range overflows", space->pids[0]);
+	if (jitdump_is_path(path))
+		set_jitdump(space, path);
 	if (is_anonymous(path)) {
 		range.dso = jit_dso(space);
 		range.pgoff = range.start;

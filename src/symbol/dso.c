@@ -32,7 +32,7 @@ static int dso_init(struct dso *dso, const struct dso_key *key)
 	if (!path)
 		return base_oom();
 	*dso = (struct dso){.key = *key, .fd = -1, .debug_fd = -1};
-	dso->jit.fd = -1;
+	jit_init(&dso->jit, 0);
 	dso->key.path = path;
 	return 0;
 }
@@ -90,7 +90,7 @@ static void free_number(struct dsos *dsos, uint32_t number)
 		.fd = -1,
 		.debug_fd = -1,
 		.next = dsos->free};
-	dso->jit.fd = -1;
+	jit_init(&dso->jit, 0);
 	dsos->free = number;
 }
 

@@ -43,6 +43,26 @@ static void add_source(
 	frame->name = symbols_plain_name(symbols, source->function);
 }
 
+/* The line of an address in code of a JIT compiler, whose jitdump has lines. */
+static size_t jit_frame(struct attar_symbols *symbols, struct dso *dso, uint64_t address,
+	struct debug_frame *ret_frame)
+{
+	struct buf file _cleanup_(buf_done) = {0};
+	struct jit_code code;
+	bool kept = jit_is_open(&dso->jit);
+	size_t n = 0;
+
+	*ret_frame = (struct debug_frame){0};
+	if (jit_open(&dso->jit) == 0 && jit_find(&dso->jit, address, &code) &&
+		jit_line(&dso->jit, &code, address, &file, &ret_frame->line) == 0) {
+		ret_frame->file = intern_text(&symbols->sources.strings, buf_text(&file));
+		n = ret_frame->file != NULL;
+	}
+	if (!kept)
+		jit_close(&dso->jit);
+	return n;
+}
+
 int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 	struct attar_frame *ret_frames, size_t max)
 {
@@ -67,6 +87,8 @@ int attar_symbols_frames(struct attar_symbols *symbols, attar_location location,
 		n = MIN((size_t)place->n_frames, (size_t)BATCH_FRAMES);
 		for (size_t i = 0; i < n; i++)
 			sources[i] = dso->stored->frames.at[place->frame + i];
+	} else if (symbol.kind == ATTAR_DSO_IS_JIT && symbol.name) {
+		n = jit_frame(symbols, dso, location & PLACE_OFFSET, &sources[0]);
 	} else if (symbol.kind == ATTAR_DSO_IS_FILE) {
 		info = source_of(symbols, dso);
 		if (info && elf_vaddr(dso->segments.at, dso->segments.n, location & PLACE_OFFSET,

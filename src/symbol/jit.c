@@ -12,7 +12,7 @@
 
 void jit_init(struct jit *jit, pid_t pid)
 {
-	*jit = (struct jit){.pid = pid, .fd = -1};
+	*jit = (struct jit){.pid = pid, .fd = -1, .dump_fd = -1};
 }
 
 /*
@@ -69,14 +69,12 @@ static bool trusted(const struct jit *jit, const struct stat *st)
 	       st->st_nlink == 1;
 }
 
-static int open_trusted(struct jit *jit, int root)
+/* Opens a file as the process sees it. Returns an fd or a negative errno. */
+static int open_trusted(const struct jit *jit, int root, const char *path)
 {
-	int handle _cleanup_close_ = -1;
+	int handle _cleanup_close_ = dso_open_path(root, path, O_NOFOLLOW);
 	struct stat st;
-	char path[40];
 
-	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->inner ?: jit->pid);
-	handle = dso_open_path(root, path, O_NOFOLLOW);
 	if (handle < 0)
 		return handle;
 	if (fstat(handle, &st) < 0 || !trusted(jit, &st)) {
@@ -85,11 +83,35 @@ static int open_trusted(struct jit *jit, int root)
 			path);
 		return -ENOENT;
 	}
-	jit->fd = dso_reopen(handle);
+	return dso_reopen(handle);
+}
+
+static void open_map(struct jit *jit, int root)
+{
+	char path[sizeof(jit->path)];
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", jit->inner ?: jit->pid);
+	jit->fd = open_trusted(jit, root, path);
+	if (jit->fd >= 0)
+		memcpy(jit->path, path, sizeof(path));
+}
+
+static void open_in(struct jit *jit, int root)
+{
 	if (jit->fd < 0)
-		return jit->fd;
-	memcpy(jit->path, path, sizeof(path));
-	return 0;
+		open_map(jit, root);
+	if (jit->dump_fd < 0 && jit->dump_path)
+		jit->dump_fd = open_trusted(jit, root, jit->dump_path);
+}
+
+void jit_set_dump(struct jit *jit, const char *path)
+{
+	if (jit->dump_path && !strcmp(jit->dump_path, path))
+		return;
+	jit->dump_path = path;
+	base_close_p(&jit->dump_fd);
+	jit->dump_fd = -1;
+	jitdump_done(&jit->dump);
 }
 
 int jit_open(struct jit *jit)
@@ -97,13 +119,14 @@ int jit_open(struct jit *jit)
 	int root _cleanup_close_ = -1;
 	bool alive;
 
-	if (jit->fd >= 0)
+	if (jit->dump_path ? jit->dump_fd >= 0 : jit->fd >= 0)
 		return 0;
 	alive = look_at_process(jit);
 	root = alive ? dso_open_root(jit->pid) : -1;
-	if (alive && root >= 0 && open_trusted(jit, root) >= 0)
-		return 0;
-	return open_trusted(jit, AT_FDCWD) < 0 ? -ENOENT : 0;
+	if (alive && root >= 0)
+		open_in(jit, root);
+	open_in(jit, AT_FDCWD);
+	return jit_is_open(jit) ? 0 : -ENOENT;
 }
 
 static void refresh(struct jit *jit)
@@ -111,42 +134,84 @@ static void refresh(struct jit *jit)
 	struct byte_source source;
 
 	jit->checked = base_now_coarse();
-	if (byte_source_file(jit->fd, &source) < 0 || perfmap_index(&jit->map, &source) < 0)
+	if (jit->dump_fd >= 0 && (byte_source_file(jit->dump_fd, &source) < 0 ||
+					 jitdump_index(&jit->dump, &source) < 0))
+		log_debug("cannot read %s: %s", jit->dump_path, attar_error());
+	if (jit->fd >= 0 &&
+		(byte_source_file(jit->fd, &source) < 0 || perfmap_index(&jit->map, &source) < 0))
 		log_debug("cannot read %s: %s", jit->path, attar_error());
 }
 
-const struct perfmap_entry *jit_find(struct jit *jit, uint64_t address)
+static bool find(const struct jit *jit, uint64_t address, struct jit_code *ret_code)
 {
-	const struct perfmap_entry *entry;
+	const struct perfmap_entry *entry = perfmap_find(&jit->dump.code, address);
 
-	if (jit->fd < 0)
-		return NULL;
-	if (base_now_coarse() - jit->checked >= REFRESH_NS)
-		refresh(jit);
-	entry = perfmap_find(&jit->map, address);
+	ret_code->in_dump = entry;
+	if (!entry)
+		entry = perfmap_find(&jit->map, address);
 	if (entry)
-		return entry;
-	refresh(jit);
-	return perfmap_find(&jit->map, address);
+		ret_code->entry = *entry;
+	return entry;
 }
 
-int jit_name(const struct jit *jit, const struct perfmap_entry *entry, struct buf *name)
+bool jit_find(struct jit *jit, uint64_t address, struct jit_code *ret_code)
+{
+	if (!jit_is_open(jit))
+		return false;
+	if (base_now_coarse() - jit->checked >= REFRESH_NS)
+		refresh(jit);
+	if (find(jit, address, ret_code))
+		return true;
+	refresh(jit);
+	return find(jit, address, ret_code);
+}
+
+const char *jit_path(const struct jit *jit, const struct jit_code *code)
+{
+	return code->in_dump ? jit->dump_path : jit->path;
+}
+
+int jit_name(const struct jit *jit, const struct jit_code *code, struct buf *name)
+{
+	int fd = code->in_dump ? jit->dump_fd : jit->fd;
+	struct byte_source source;
+
+	if (fd < 0 || byte_source_file(fd, &source) < 0)
+		return -ENODATA;
+	return code->in_dump ? jitdump_name(&jit->dump, &source, &code->entry, name)
+			     : perfmap_name(&source, &code->entry, name);
+}
+
+int jit_line(const struct jit *jit, const struct jit_code *code, uint64_t address, struct buf *file,
+	uint32_t *ret_line)
 {
 	struct byte_source source;
 
-	if (jit->fd < 0 || byte_source_file(jit->fd, &source) < 0)
+	if (!code->in_dump || jit->dump_fd < 0 || byte_source_file(jit->dump_fd, &source) < 0)
 		return -ENODATA;
-	return perfmap_name(&source, entry, name);
+	return jitdump_line(&jit->dump, &source, &code->entry, address, file, ret_line);
+}
+
+size_t jit_bytes(const struct jit *jit)
+{
+	return perfmap_bytes(&jit->map) + jitdump_bytes(&jit->dump);
+}
+
+void jit_drop(struct jit *jit)
+{
+	perfmap_done(&jit->map);
+	jitdump_done(&jit->dump);
 }
 
 void jit_close(struct jit *jit)
 {
 	base_close_p(&jit->fd);
-	jit->fd = -1;
+	base_close_p(&jit->dump_fd);
+	jit->fd = jit->dump_fd = -1;
 }
 
 void jit_done(struct jit *jit)
 {
 	jit_close(jit);
-	perfmap_done(&jit->map);
+	jit_drop(jit);
 }

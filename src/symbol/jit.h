@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the perf-PID.map of a process. Any user can create such a file in /tmp, so it is accepted
- * only if it is a regular file owned by the user of the process or by root.
+ * Finds the jit-PID.dump and perf-PID.map of a process. Any user can create such a file in /tmp, so
+ * it is accepted only if it is a regular file owned by the user of the process or by root.
  */
 #ifndef SYMBOL_JIT_H
 #define SYMBOL_JIT_H
 
-#include "symbol/perfmap.h"
+#include "symbol/jitdump.h"
 
 struct jit {
 	pid_t pid, inner; /* PID in our and in its own PID namespace; inner 0: never seen alive */
@@ -15,22 +15,55 @@ struct jit {
 	int fd;           /* the open file, -1 otherwise */
 	uint64_t checked; /* CLOCK_MONOTONIC in ns of the last check for new entries */
 	struct perfmap map;
+	const char *dump_path; /* of the jitdump that the process has mapped; NULL: none */
+	int dump_fd;           /* the open jitdump, -1 otherwise */
+	struct jitdump dump;
 };
 
 void jit_init(struct jit *jit, pid_t pid);
 
+/* The process has mapped this jitdump. The path is borrowed until jit_done(). */
+void jit_set_dump(struct jit *jit, const char *path);
+
 /*
- * Finds and opens the file while the process is alive. Returns 0; -ENOENT if there is no file or it
- * is not trusted.
+ * Finds and opens the files while the process is alive. Returns 0; -ENOENT if there is none, or
+ * none is trusted.
  */
 int jit_open(struct jit *jit);
 
-/*
- * Reads new entries and returns the newest one that contains address; NULL: none.
- */
-const struct perfmap_entry *jit_find(struct jit *jit, uint64_t address);
+/* Code of a JIT compiler. */
+struct jit_code {
+	struct perfmap_entry entry;
+	bool in_dump; /* in the jitdump, otherwise in the perf map */
+};
 
-int jit_name(const struct jit *jit, const struct perfmap_entry *entry, struct buf *name);
+/*
+ * Reads new entries and finds the newest one that contains address, in the jitdump, otherwise in
+ * the perf map. False: there is none.
+ */
+bool jit_find(struct jit *jit, uint64_t address, struct jit_code *ret_code);
+
+/* The path of the file that describes the code; borrowed. */
+const char *jit_path(const struct jit *jit, const struct jit_code *code);
+
+int jit_name(const struct jit *jit, const struct jit_code *code, struct buf *name);
+
+/* As jitdump_line(); a perf map has no lines. */
+int jit_line(const struct jit *jit, const struct jit_code *code, uint64_t address, struct buf *file,
+	uint32_t *ret_line);
+
+/* Whether a file is open. */
+static inline bool jit_is_open(const struct jit *jit)
+{
+	return jit->fd >= 0 || jit->dump_fd >= 0;
+}
+
+/* The memory of the indexes, in bytes. */
+size_t jit_bytes(const struct jit *jit);
+
+/* Drops the indexes, which are read again by the next lookup. */
+void jit_drop(struct jit *jit);
+
 void jit_close(struct jit *jit);
 void jit_done(struct jit *jit);
 

@@ -117,8 +117,7 @@ static void keep_newest(struct perfmap *map)
 	map->entries.n = kept;
 }
 
-/* Merges the entries from `old` on into the sorted ones before. */
-static int merge(struct perfmap *map, size_t old)
+int perfmap_merge(struct perfmap *map, size_t old)
 {
 	size_t n = map->entries.n, fresh = n - old;
 	struct perfmap_entry *at = map->entries.at, *tail;
@@ -153,7 +152,7 @@ int perfmap_index(struct perfmap *map, const struct byte_source *source)
 	if (!chunk)
 		return base_oom();
 	r = add_from(map, source, chunk);
-	merged = merge(map, old);
+	merged = perfmap_merge(map, old);
 	return r < 0 ? r : merged;
 }
 

@@ -34,6 +34,12 @@ struct perfmap {
 /* Indexes data appended since the last call. Returns 0, also if there are no new entries. */
 int perfmap_index(struct perfmap *map, const struct byte_source *source);
 
+/*
+ * Merges the entries from `old` on, which were appended, into the sorted ones before; of those with
+ * the same start, the newest is kept. Returns 0 or -ENOMEM.
+ */
+int perfmap_merge(struct perfmap *map, size_t old);
+
 /* The newest entry that contains address, borrowed until the next perfmap_index(); or NULL. */
 const struct perfmap_entry *perfmap_find(const struct perfmap *map, uint64_t address);
 

@@ -110,9 +110,6 @@ void symbols_use_stored(struct attar_symbols *symbols, struct dso *dso)
 	if (dso->stored || !symbols->stored)
 		return;
 	dso->stored = stored_match(symbols->stored, dso);
-	if (dso->stored && dso->stored->shown && !dso->jit.path[0] &&
-		strlen(dso->stored->shown) < sizeof(dso->jit.path))
-		strcpy(dso->jit.path, dso->stored->shown);
 }
 
 int stored_resolve(struct attar_symbols *symbols, const struct stored_place *place,

@@ -16,9 +16,9 @@
 #include "symbol/dso.h"
 
 struct stored_place {
-	uint64_t offset;  /* of the location */
-	const char *name; /* in the symbol table; NULL: none */
-	const char *dso;  /* of the symbol: the module of the kernel; NULL: that of the module */
+	uint64_t offset;          /* of the location */
+	const char *name;         /* in the symbol table; NULL: none */
+	const char *dso;          /* of the symbol, if not the path of the module; NULL: that */
 	uint64_t start, size;     /* of the symbol */
 	uint64_t into;            /* bytes from the symbol's start */
 	uint32_t frame, n_frames; /* in frames: the functions and lines; 0: none */

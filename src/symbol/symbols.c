@@ -145,7 +145,7 @@ static unsigned files_of(const struct dso *dso)
 static void drop_symbols(struct attar_symbols *symbols, struct dso *dso)
 {
 	if (dso->key.kind == ATTAR_DSO_IS_JIT) { /* its file is read again on the next lookup */
-		perfmap_done(&dso->jit.map);
+		jit_drop(&dso->jit);
 		return;
 	}
 	symbols->open -= files_of(dso);
@@ -159,7 +159,7 @@ static void drop_symbols(struct attar_symbols *symbols, struct dso *dso)
 
 static void count_bytes(struct attar_symbols *symbols, struct dso *dso)
 {
-	size_t bytes = symtab_bytes(&dso->table) + perfmap_bytes(&dso->jit.map);
+	size_t bytes = symtab_bytes(&dso->table) + jit_bytes(&dso->jit);
 
 	symbols->bytes += bytes - dso->bytes;
 	dso->bytes = bytes;
@@ -257,10 +257,13 @@ static void open_file(
 	symbols->open += files_of(dso);
 }
 
-/* Up to half of the open files may be perf-PID.map files; others are opened for each lookup. */
+/*
+ * The files of JIT code may be half of the open files, or all if they have jitdumps; others are
+ * opened for each lookup.
+ */
 static void keep_jit(struct attar_symbols *symbols, struct jit *jit)
 {
-	if (jit->fd < 0)
+	if (!jit_is_open(jit))
 		return;
 	if (symbols->jits < symbols->max_open / 2)
 		symbols->jits++;
@@ -272,7 +275,7 @@ static void open_jit(struct attar_symbols *symbols, struct dso *dso)
 {
 	dso->state = DSO_LOST;
 	dso->tries++;
-	if (dso->jit.fd < 0 && jit_open(&dso->jit) == 0)
+	if (!jit_is_open(&dso->jit) && jit_open(&dso->jit) == 0)
 		keep_jit(symbols, &dso->jit);
 }
 
@@ -386,19 +389,19 @@ static const char *raw_name(
 }
 
 /*
- * The same for an entry of a perf-PID.map, identified by file offset, because its index may change.
+ * The same for code of a JIT compiler, identified by file and offset, because its index may change.
  */
 static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
-	const struct jit *jit, const struct perfmap_entry *entry)
+	const struct jit *jit, const struct jit_code *code)
 {
-	uint64_t key = (uint64_t)number << 48 | entry->line,
+	uint64_t key = (uint64_t)number << 48 | (uint64_t)code->in_dump << 32 | code->entry.line,
 		 *known = map_get(&symbols->symbols, key);
 	struct buf name _cleanup_(buf_done) = {0};
 	const char *raw = NULL;
 
 	if (known)
 		return (const char *)(uintptr_t)*known;
-	if (jit_name(jit, entry, &name) == 0)
+	if (jit_name(jit, code, &name) == 0)
 		raw = string_pool_add(&symbols->names, name.data, name.len);
 	if (raw)
 		map_put(&symbols->symbols, key, (uintptr_t)raw);
@@ -408,20 +411,19 @@ static const char *jit_raw_name(struct attar_symbols *symbols, unsigned number,
 static int resolve_jit(struct attar_symbols *symbols, unsigned number, struct dso *dso,
 	struct attar_symbol *symbol)
 {
-	const struct perfmap_entry *entry;
-	const char *raw;
-	bool kept = dso->jit.fd >= 0;
-	int r = jit_open(&dso->jit);
+	struct jit_code code;
+	const char *raw = NULL;
+	bool kept = jit_is_open(&dso->jit);
 
-	entry = r < 0 ? NULL : jit_find(&dso->jit, symbol->offset);
-	raw = entry ? jit_raw_name(symbols, number, &dso->jit, entry) : NULL;
+	if (jit_open(&dso->jit) == 0 && jit_find(&dso->jit, symbol->offset, &code))
+		raw = jit_raw_name(symbols, number, &dso->jit, &code);
 	if (raw) {
 		symbol->mangled = raw;
 		symbol->name = symbols_plain_name(symbols, raw);
-		symbol->dso = dso->jit.path;
-		symbol->start = entry->start;
-		symbol->size = entry->size;
-		symbol->offset -= entry->start;
+		symbol->dso = jit_path(&dso->jit, &code);
+		symbol->start = code.entry.start;
+		symbol->size = code.entry.size;
+		symbol->offset -= code.entry.start;
 	}
 	if (!kept)
 		keep_jit(symbols, &dso->jit);
@@ -485,6 +487,16 @@ static int resolve_label(const struct attar_symbols *symbols, attar_location loc
 	return 0;
 }
 
+/* Of anonymous memory the file that describes it. */
+static const char *shown_path(const struct dso *dso)
+{
+	if (dso->stored && dso->stored->shown)
+		return dso->stored->shown;
+	if (dso->jit.dump_path)
+		return dso->jit.dump_path;
+	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
+}
+
 int attar_symbols_resolve(
 	struct attar_symbols *symbols, attar_location location, struct attar_symbol *ret_symbol)
 {
@@ -500,11 +512,9 @@ int attar_symbols_resolve(
 	dso = dsos_get(&symbols->dsos, number);
 	*ret_symbol = (struct attar_symbol){
 		.offset = location & PLACE_OFFSET,
-		.dso = dso->key.path,
+		.dso = shown_path(dso),
 		.kind = dso->key.kind,
 	};
-	if (dso->jit.path[0])
-		ret_symbol->dso = dso->jit.path;
 	place = stored_find(dso->stored, ret_symbol->offset);
 	if (place)
 		return stored_resolve(symbols, place, ret_symbol);
@@ -535,7 +545,7 @@ const char *attar_symbols_dso(
 	}
 	dso = dsos_get(&symbols->dsos, attar_location_dso(location));
 	*ret_kind = dso->key.kind;
-	return dso->jit.path[0] ? dso->jit.path : dso->key.path;
+	return shown_path(dso);
 }
 
 int attar_symbols_ksymbol(struct attar_symbols *symbols, uint64_t addr, uint32_t len,
