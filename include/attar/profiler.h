@@ -623,7 +623,8 @@ struct attar_span {
 	const struct attar_format *format;
 	const void *raw;
 	size_t raw_size;
-	uint64_t stack; /* from attar_stacks_add_span(); 0: none */
+	uint64_t stack;  /* from attar_stacks_add_span(); 0: none */
+	uint64_t weight; /* with which the stack was added */
 	bool is_sample; /* only says where the thread was: time lines do not draw it */
 };
 

@@ -246,7 +246,8 @@ enum attar_span_column {
 	ATTAR_SPAN_CPU,      /* none: unknown */
 	ATTAR_SPAN_CATEGORY, /* "state", "pair", "call", "event", "sample" */
 	ATTAR_SPAN_NAME,
-	ATTAR_SPAN_NODE,   /* where its stack ends: a node of the tree "stacks"; none: no stack */
+	ATTAR_SPAN_NODE,   /* where its stack ends: a node of the first tree; none: no stack */
+	ATTAR_SPAN_WEIGHT, /* its part of the weight of the node */
 	ATTAR_SPAN_SAMPLE, /* 1: only says where the thread was, as a sample of its stack does */
 	ATTAR_SPAN_DETAIL, /* text; none: no detail */
 };

@@ -173,7 +173,9 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 			"'attar %s' does not produce: use multi-trace, nested-trace, task-state, "
 			"wall or trace",
 			sink->name, profiler->name);
-	if (!draws_trees_only(sink) || profiler->uses & ATTAR_GIVES_TREE)
+	if (sink->sections & ~(unsigned)(1 << ATTAR_SECTION_TREE | 1 << ATTAR_SECTION_SPANS) ||
+		profiler->uses & ATTAR_GIVES_TREE ||
+		(sink->wants_spans && profiler->uses & ATTAR_GIVES_SPANS))
 		return 0;
 	return attar_fail(-EINVAL,
 		"%s output needs aggregated stacks, which 'attar %s' does not produce: use "

@@ -78,6 +78,25 @@ static int show(struct profile *p, struct attar_run *run, const struct attar_eve
 	return 0;
 }
 
+/* On a time line, a sample only says where its thread was. */
+static int add_sample(struct attar_run *run, struct profile *p, const struct attar_event *ev,
+	const attar_location *locations, size_t n)
+{
+	struct attar_span span = {.begin = ev->time,
+		.end = ev->time,
+		.thread = ev->thread,
+		.cpu = (int32_t)ev->cpu,
+		.category = "sample",
+		.weight = sample_weight_get(&p->weight, ev),
+		.is_sample = true};
+	int r;
+
+	if (!attar_run_wants_spans(run))
+		return attar_stacks_add(p->stacks, ev->thread, locations, n, span.weight);
+	r = attar_stacks_add_span(p->stacks, ev->thread, locations, n, span.weight, &span.stack);
+	return r == 0 ? attar_run_add_span(run, &span) : r;
+}
+
 static int on_sample(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct profile *p = self;
@@ -93,8 +112,7 @@ static int on_sample(struct attar_run *run, void *self, const struct attar_event
 		if (r < 0 || !attar_run_wants_tree(run))
 			return r;
 	}
-	return attar_stacks_add(
-		p->stacks, ev->thread, locations, n, sample_weight_get(&p->weight, ev));
+	return add_sample(run, p, ev, locations, n);
 }
 
 /* As an event of another profiler. */

@@ -170,7 +170,8 @@ static int add_span(struct attar_run *run, const struct attar_state *state,
 		.cpu = state->ended == R ? (int32_t)ev->cpu : -1,
 		.category = "state",
 		.name = names[state->ended].meaning,
-		.stack = stack};
+		.stack = stack,
+		.weight = state->duration};
 
 	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
 }

@@ -94,7 +94,8 @@ static int add_span(struct attar_run *run, const struct attar_event_spec *spec,
 		.format = s->raw ? spec->format : NULL,
 		.raw = s->raw,
 		.raw_size = s->raw_size,
-		.stack = stack};
+		.stack = stack,
+		.weight = 1};
 	struct sample_fields fields;
 	char text[FIELDS_MAX];
 

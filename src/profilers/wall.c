@@ -28,7 +28,8 @@ static int add_span(struct attar_run *run, const struct thread_segment *segment,
 		.cpu = segment->state == THREAD_RUNNING ? segment->block->cpu - 1 : -1,
 		.category = "state",
 		.name = thread_state_names[segment->state],
-		.stack = stack};
+		.stack = stack,
+		.weight = segment->to - segment->from};
 
 	return attar_run_wants_spans(run) ? attar_run_add_span(run, &span) : 0;
 }

@@ -3,17 +3,18 @@
  * Profiles for the Firefox Profiler, in version 49 of its processed format, which newer versions
  * read (docs-developer/CHANGELOG-formats.md in github.com/firefox-devtools/profiler). Each task at
  * the root of a call tree is a thread. A node of the tree is a stack and a frame; a sample is a
- * node with a weight of its own. Trees have no times: the samples of a thread follow each other,
- * each for its share of the time of the report.
+ * node with a weight. The time line has the times of samples; without one, those of a thread follow
+ * each other, each for its share of the time of the report. Spans and events of the time line are
+ * markers.
  */
-#include "report/render.h"
-
-#include "base/escape.h"
-#include "base/map.h"
+#include "report/firefox_markers.h"
+#include "report/firefox_thread.h"
 #include "report/gzip.h"
+#include "report/render.h"
+#include "report/spans.h"
 #include "report/tree.h"
 
-enum { FORMAT_VERSION = 49, GECKO_VERSION = 29, RESOURCE_LIBRARY = 1 };
+enum { FORMAT_VERSION = 49, GECKO_VERSION = 29 };
 
 /* Categories, by kind of frame. */
 static const struct {
@@ -27,336 +28,9 @@ static const struct {
 	[ATTAR_FRAME_TASK] = {"Other", "grey"},
 };
 
-struct node {
-	uint32_t number; /* in the tree */
-	int64_t parent;  /* index in the thread; -1: none */
-	uint32_t function;
-	const struct tree_source *source; /* NULL: none */
-};
+_Static_assert(ARRAY_SIZE(categories) == FIREFOX_STACK_CATEGORIES, "markers have the next numbers");
 
-struct function {
-	uint32_t name, module, file; /* strings of the thread */
-};
-
-/* A task of the tree, and tables of its own. */
-struct thread {
-	struct attar_section *tree;
-	uint32_t root;
-	VEC(struct node) nodes;
-	VEC(struct function) functions;
-	VEC(uint32_t) modules; /* strings */
-	VEC(uint32_t) samples; /* indexes of nodes */
-	struct map function_of, module_of;
-	struct intern strings;
-};
-
-static void thread_done(struct thread *t)
-{
-	vec_done(&t->nodes);
-	vec_done(&t->functions);
-	vec_done(&t->modules);
-	vec_done(&t->samples);
-	map_done(&t->function_of);
-	map_done(&t->module_of);
-	intern_done(&t->strings);
-}
-
-/* ---- the tables of a thread ---- */
-
-/* String 0 is "". */
-static int string_of(struct thread *t, const char *text, uint32_t *ret_id)
-{
-	*ret_id = 0;
-	return *text ? intern_id(&t->strings, text, ret_id) : 0;
-}
-
-static int add_module(struct thread *t, uint32_t module)
-{
-	if (map_get(&t->module_of, module))
-		return 0;
-	if (map_put(&t->module_of, module, t->modules.n) < 0)
-		return -ENOMEM;
-	return vec_push(&t->modules, module);
-}
-
-static int function_of(
-	struct thread *t, const struct tree_node *node, struct node *new, uint32_t file)
-{
-	const struct attar_section *s = t->tree;
-	uint32_t text = new->source ? new->source->function : node->name;
-	struct function f;
-	uint64_t key, *found;
-
-	if (string_of(t, *section_text(s, text) ? section_text(s, text) : "[unknown]", &f.name) <
-			0 ||
-		string_of(t, section_text(s, node->module), &f.module) < 0 ||
-		string_of(t, section_text(s, file), &f.file) < 0)
-		return -ENOMEM;
-	key = base_hash64(base_hash64((uint64_t)f.name << 32 | f.module) ^ f.file);
-	found = map_get(&t->function_of, key);
-	new->function = (uint32_t)(found ? *found : t->functions.n);
-	if (found)
-		return 0;
-	if (map_put(&t->function_of, key, t->functions.n) < 0 || vec_push(&t->functions, f) < 0)
-		return -ENOMEM;
-	return add_module(t, f.module);
-}
-
-/* local: the index in the thread of each node of the tree. */
-static int add_node(
-	struct thread *t, uint32_t number, const struct tree_source *source, const uint32_t *local)
-{
-	const struct tree_node *node = &t->tree->nodes.at[number];
-	struct node new = {.number = number,
-		.parent = number == t->root ? -1 : (int64_t)local[node->parent],
-		.source = source};
-	int e = function_of(t, node, &new, new.source ? new.source->file : 0);
-
-	if (e == 0 && node->self)
-		e = vec_push(&t->samples, (uint32_t)t->nodes.n);
-	return e == 0 ? vec_push(&t->nodes, new) : e;
-}
-
-/* ---- JSON ---- */
-
-static void add_string(struct buf *b, const char *text)
-{
-	buf_char(b, '"');
-	escape_json(b, text, strlen(text));
-	buf_char(b, '"');
-}
-
-typedef void add_value(struct buf *b, const struct thread *t, size_t i);
-
-/* "name":[...], */
-static void add_list(
-	struct buf *b, const char *name, const struct thread *t, size_t n, add_value *add)
-{
-	buf_printf(b, "\"%s\":[", name);
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			buf_char(b, ',');
-		add(b, t, i);
-	}
-	buf_str(b, "],");
-}
-
-static void none(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_str(b, "null");
-}
-
-static void zero(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_char(b, '0');
-}
-
-static void minus_one(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_str(b, "-1");
-}
-
-static void no(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_str(b, "false");
-}
-
-static void one(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_char(b, '0' + RESOURCE_LIBRARY);
-}
-
-static void index_itself(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_u64(b, i);
-}
-
-static void parent(struct buf *b, const struct thread *t, size_t i)
-{
-	if (t->nodes.at[i].parent < 0)
-		buf_str(b, "null");
-	else
-		buf_u64(b, (uint64_t)t->nodes.at[i].parent);
-}
-
-static void category(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_u64(b, t->tree->nodes.at[t->nodes.at[i].number].kind);
-}
-
-static void function(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_u64(b, t->nodes.at[i].function);
-}
-
-static void line(struct buf *b, const struct thread *t, size_t i)
-{
-	const struct tree_source *source = t->nodes.at[i].source;
-
-	if (source && source->line)
-		buf_u64(b, source->line);
-	else
-		buf_str(b, "null");
-}
-
-static void function_name(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_u64(b, t->functions.at[i].name);
-}
-
-/* A function without a module has no resource. */
-static void function_resource(struct buf *b, const struct thread *t, size_t i)
-{
-	const struct function *f = &t->functions.at[i];
-
-	if (f->module)
-		buf_u64(b, *map_get(&t->module_of, f->module));
-	else
-		buf_str(b, "-1");
-}
-
-static void function_file(struct buf *b, const struct thread *t, size_t i)
-{
-	if (t->functions.at[i].file)
-		buf_u64(b, t->functions.at[i].file);
-	else
-		buf_str(b, "null");
-}
-
-static void module_name(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_u64(b, t->modules.at[i]);
-}
-
-static void string(struct buf *b, const struct thread *t, size_t i)
-{
-	add_string(b, intern_get(&t->strings, (uint32_t)i));
-}
-
-static void sample_stack(struct buf *b, const struct thread *t, size_t i)
-{
-	buf_u64(b, t->samples.at[i]);
-}
-
-static void sample_weight(struct buf *b, const struct thread *t, size_t i)
-{
-	uint64_t self = t->tree->nodes.at[t->nodes.at[t->samples.at[i]].number].self;
-
-	if (t->tree->unit == ATTAR_UNIT_NS)
-		number_double(b, (double)self * 1e-6);
-	else
-		buf_u64(b, self);
-}
-
-static const char *weight_type(enum attar_unit unit)
-{
-	return unit == ATTAR_UNIT_NS      ? "tracing-ms"
-	       : unit == ATTAR_UNIT_BYTES ? "bytes"
-					  : "samples";
-}
-
-static void add_times(struct buf *b, const struct thread *t, double duration_ms)
-{
-	double whole = (double)MAX(t->tree->whole, UINT64_C(1)), at = 0;
-
-	buf_str(b, "\"time\":[");
-	for (size_t i = 0; i < t->samples.n; i++) {
-		if (i)
-			buf_char(b, ',');
-		number_double(b, at);
-		at += duration_ms / whole *
-		      (double)t->tree->nodes.at[t->nodes.at[t->samples.at[i]].number].self;
-	}
-	buf_str(b, "],");
-}
-
-static void add_samples(struct buf *b, const struct thread *t, double duration_ms)
-{
-	buf_str(b, "\"samples\":{");
-	add_list(b, "stack", t, t->samples.n, sample_stack);
-	add_list(b, "weight", t, t->samples.n, sample_weight);
-	add_times(b, t, duration_ms);
-	buf_printf(b, "\"weightType\":\"%s\",\"length\":%zu},", weight_type(t->tree->unit),
-		t->samples.n);
-}
-
-struct list_column {
-	const char *name;
-	add_value *add;
-};
-
-static const struct list_column stack_columns[] = {
-	{"prefix", parent}, {"frame", index_itself}, {"category", category}, {"subcategory", zero}};
-
-static const struct list_column frame_columns[] = {{"address", minus_one}, {"inlineDepth", zero},
-	{"category", category}, {"subcategory", zero}, {"func", function}, {"nativeSymbol", none},
-	{"innerWindowID", zero}, {"implementation", none}, {"line", line}, {"column", none}};
-
-static const struct list_column function_columns[] = {{"name", function_name}, {"isJS", no},
-	{"relevantForJS", no}, {"resource", function_resource}, {"fileName", function_file},
-	{"lineNumber", none}, {"columnNumber", none}};
-
-static const struct list_column resource_columns[] = {
-	{"lib", none}, {"name", module_name}, {"host", none}, {"type", one}};
-
-static const struct {
-	const char *name;
-	const struct list_column *columns;
-	size_t n;
-} tables[] = {
-	{"stackTable", stack_columns, ARRAY_SIZE(stack_columns)},
-	{"frameTable", frame_columns, ARRAY_SIZE(frame_columns)},
-	{"funcTable", function_columns, ARRAY_SIZE(function_columns)},
-	{"resourceTable", resource_columns, ARRAY_SIZE(resource_columns)},
-};
-
-static void add_tables(struct buf *b, const struct thread *t)
-{
-	const size_t rows[] = {t->nodes.n, t->nodes.n, t->functions.n, t->modules.n};
-
-	_Static_assert(ARRAY_SIZE(rows) == ARRAY_SIZE(tables), "rows of each table");
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		buf_printf(b, "\"%s\":{", tables[i].name);
-		for (size_t c = 0; c < tables[i].n; c++)
-			add_list(
-				b, tables[i].columns[c].name, t, rows[i], tables[i].columns[c].add);
-		buf_printf(b, "\"length\":%zu},", rows[i]);
-	}
-}
-
-static void add_head(struct buf *b, const struct thread *t, uint32_t pid, uint32_t tid)
-{
-	const char *name = section_text(t->tree, t->tree->nodes.at[t->root].name);
-
-	buf_str(b, "{\"processType\":\"default\",\"processStartupTime\":0,"
-		   "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
-		   "\"pausedRanges\":[],\"isMainThread\":false,\"name\":");
-	add_string(b, name);
-	buf_str(b, ",\"processName\":");
-	add_string(b, name);
-	buf_printf(b, ",\"pid\":\"%u\",\"tid\":%u,", pid, tid ? tid : pid);
-}
-
-static void add_thread(struct buf *b, const struct thread *t, double duration_ms)
-{
-	const struct tree_task key = {.node = t->root}, *task = NULL;
-
-	if (t->tree->tasks.n)
-		task = bsearch(
-			&key, t->tree->tasks.at, t->tree->tasks.n, sizeof(key), tree_task_order);
-	add_head(b, t, task ? task->pid : 0, task ? task->tid : 0);
-	add_samples(b, t, duration_ms);
-	buf_str(b, "\"markers\":{\"category\":[],\"data\":[],\"endTime\":[],\"name\":[],"
-		   "\"phase\":[],\"startTime\":[],\"length\":0},");
-	add_tables(b, t);
-	buf_str(b, "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],"
-		   "\"functionSize\":[],\"length\":0},");
-	add_list(b, "stringArray", t, MAX(t->strings.texts.n, (size_t)1), string);
-	b->len--; /* the comma */
-	buf_char(b, '}');
-}
-
-/* ---- the profile ---- */
+/* ---- the samples of a thread ---- */
 
 /* A tree's nodes by root: those of each follow each other. */
 struct by_root {
@@ -402,74 +76,285 @@ static void by_root_done(struct by_root *o)
 	free(o->sources);
 }
 
-/* The thread of the root at position *at of the order, which moves behind it. */
-static int draw_thread(struct buf *b, struct attar_section *tree, const struct by_root *o,
-	size_t *at, double duration_ms)
+/* Samples without times follow each other, each for its share of the time of the report. */
+static int spread_samples(struct firefox_thread *t, double duration_ms)
 {
-	struct thread t _cleanup_(thread_done) = {.tree = tree, .root = o->order[*at]};
+	double whole = (double)MAX(t->tree->whole, UINT64_C(1)), time = 0;
+
+	for (uint32_t i = 0; i < t->nodes.n; i++) {
+		uint64_t self = t->tree->nodes.at[t->nodes.at[i].number].self;
+
+		if (self && vec_push(&t->samples, (struct firefox_sample){i, self, time}) < 0)
+			return -ENOMEM;
+		time += duration_ms / whole * (double)self;
+	}
+	return 0;
+}
+
+/* ---- the profile ---- */
+
+/* A row of the time line with a stack. */
+struct timed {
+	uint32_t node; /* of the tree */
+	uint64_t weight;
+	double time; /* ms */
+};
+
+struct profile {
+	struct buf json;
+	const struct attar_report *report;
+	uint64_t began; /* ns */
+	double duration_ms;
+	const struct attar_section *timed_tree; /* to whose nodes rows belong */
+	VEC(struct timed) timed;                /* sorted by root and time, when it is drawn */
+	size_t timed_at;                        /* of the present root */
+	struct span_rows rows;
+	struct map track_of; /* pid << 32 | tid -> number of its first row */
+	bool any;            /* a thread was added */
+};
+
+static void profile_done(struct profile *p)
+{
+	buf_done(&p->json);
+	vec_done(&p->timed);
+	span_rows_done(&p->rows);
+	map_done(&p->track_of);
+}
+
+static uint64_t thread_key(uint32_t pid, uint32_t tid)
+{
+	return (uint64_t)pid << 32 | tid;
+}
+
+/* Samples have the parts of states that were divided; markers have whole states. */
+static int read_rows(struct profile *p, const struct attar_section *spans)
+{
+	int e = span_rows_init(&p->rows, spans);
+
+	for (size_t i = 0; i < p->rows.n && e == 0; i++) {
+		const struct span_row *row = &p->rows.at[i];
+
+		if (row->has_node)
+			e = vec_push(&p->timed, (struct timed){row->node, row->weight,
+							firefox_ms(row->time, p->began)});
+	}
+	span_rows_join(&p->rows);
+	for (size_t i = 0; i < p->rows.n && e == 0; i++) {
+		const struct span_row *row = &p->rows.at[i];
+
+		if (row->has_thread && (!i || row[-1].track != row->track))
+			e = map_put(&p->track_of, thread_key(row->pid, row->tid), i);
+	}
+	return e;
+}
+
+/* The number of rows of the track that begins with row i. */
+static size_t track_length(const struct profile *p, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < p->rows.n && p->rows.at[i + n].track == p->rows.at[i].track)
+		n++;
+	return n;
+}
+
+/* Takes the rows of a thread out of the map, so that no other thread has them too. */
+static size_t take_rows(
+	struct profile *p, uint32_t pid, uint32_t tid, const struct span_row **ret_rows)
+{
+	const uint64_t *first = map_get(&p->track_of, thread_key(pid, tid));
+	size_t n = first ? track_length(p, *first) : 0;
+
+	*ret_rows = first ? &p->rows.at[*first] : NULL;
+	map_remove(&p->track_of, thread_key(pid, tid));
+	return n;
+}
+
+static void separate(struct profile *p)
+{
+	if (p->any)
+		buf_char(&p->json, ',');
+	p->any = true;
+}
+
+static int draw_thread_of_tree(struct profile *p, struct firefox_thread *t)
+{
+	const struct tree_task key = {.node = t->root}, *task = NULL;
+	const struct span_row *rows = NULL;
+	uint32_t pid, tid;
+	size_t n;
+
+	if (t->tree->tasks.n)
+		task = bsearch(
+			&key, t->tree->tasks.at, t->tree->tasks.n, sizeof(key), tree_task_order);
+	pid = task ? task->pid : 0;
+	tid = task ? task->tid : 0;
+	n = task ? take_rows(p, pid, tid, &rows) : 0;
+	separate(p);
+	firefox_thread_begin(
+		&p->json, section_text(t->tree, t->tree->nodes.at[t->root].name), pid, tid);
+	return firefox_thread_end(&p->json, t, rows, n, p->began);
+}
+
+static int compare_timed(const void *a, const void *b, void *ctx)
+{
+	const struct timed *x = a, *y = b;
+	const uint32_t *roots = ctx;
+
+	if (roots[x->node] != roots[y->node])
+		return roots[x->node] < roots[y->node] ? -1 : 1;
+	return x->time < y->time ? -1 : x->time > y->time;
+}
+
+/* Nodes that the tree does not have are of a report that was not made by a run. */
+static void sort_timed(struct profile *p, const struct by_root *o)
+{
+	size_t n = 0;
+
+	vec_each (&p->timed, it)
+		if (it->node < p->timed_tree->nodes.n)
+			p->timed.at[n++] = *it;
+	p->timed.n = n;
+	if (n)
+		qsort_r(p->timed.at, n, sizeof(*p->timed.at), compare_timed, o->roots);
+}
+
+/* Samples of the time line; what it has no room for is at the end of the report. */
+static int add_timed(struct profile *p, struct firefox_thread *t, const struct by_root *o)
+{
+	uint64_t *left = calloc(t->nodes.n + 1, sizeof(*left));
+	size_t first = p->timed_at;
+	int e = left ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; e == 0 && i < t->nodes.n; i++)
+		left[i] = t->tree->nodes.at[t->nodes.at[i].number].self;
+	for (; e == 0 && p->timed_at < p->timed.n; p->timed_at++) {
+		const struct timed *timed = &p->timed.at[p->timed_at];
+		uint32_t node = o->local[timed->node];
+
+		if (o->roots[timed->node] != t->root)
+			break;
+		e = vec_push(
+			&t->samples, (struct firefox_sample){node, timed->weight, timed->time});
+		left[node] -= MIN(left[node], timed->weight);
+	}
+	for (uint32_t i = 0; e == 0 && p->timed_at > first && i < t->nodes.n; i++)
+		if (left[i])
+			e = vec_push(
+				&t->samples, (struct firefox_sample){i, left[i], p->duration_ms});
+	free(left);
+	return e;
+}
+
+/* The thread of the root at position *at of the order, which moves behind it. */
+static int draw_root(
+	struct profile *p, struct attar_section *tree, const struct by_root *o, size_t *at)
+{
+	struct firefox_thread t _cleanup_(firefox_thread_done) = {
+		.tree = tree, .root = o->order[*at]};
 	int e = 0;
 
 	for (; *at < tree->nodes.n && o->roots[o->order[*at]] == t.root && e == 0; ++*at) {
 		uint32_t number = o->order[*at];
 
 		o->local[number] = (uint32_t)t.nodes.n;
-		e = add_node(&t, number, o->sources[number], o->local);
+		e = firefox_thread_add_node(&t, number, o->sources[number], o->local);
 	}
-	if (e == 0)
-		add_thread(b, &t, duration_ms);
-	return e;
+	if (e == 0 && tree == p->timed_tree)
+		e = add_timed(p, &t, o);
+	if (e == 0 && !t.samples.n)
+		e = spread_samples(&t, p->duration_ms);
+	return e == 0 ? draw_thread_of_tree(p, &t) : e;
 }
 
-static int draw_tree(struct buf *b, struct attar_section *tree, double duration_ms, bool *first)
+static int draw_tree(struct profile *p, struct attar_section *tree)
 {
 	struct by_root o _cleanup_(by_root_done) = {0};
 	int e = order_by_root(&o, tree);
 
 	tree_sum(tree);
-	for (size_t at = 0; at < tree->nodes.n && e == 0; *first = false) {
-		if (!*first)
-			buf_char(b, ',');
-		e = draw_thread(b, tree, &o, &at, duration_ms);
+	if (e == 0 && tree == p->timed_tree)
+		sort_timed(p, &o);
+	for (size_t at = 0; at < tree->nodes.n && e == 0;)
+		e = draw_root(p, tree, &o, &at);
+	return e;
+}
+
+/* Threads, CPUs and other tracks without stacks. */
+static int draw_tracks(struct profile *p)
+{
+	int e = 0;
+
+	for (size_t i = 0, n; i < p->rows.n && e == 0; i += n) {
+		struct firefox_thread t _cleanup_(firefox_thread_done) = {0};
+		const struct span_row *row = &p->rows.at[i];
+
+		n = track_length(p, i);
+		if (row->has_thread && !map_get(&p->track_of, thread_key(row->pid, row->tid)))
+			continue;
+		separate(p);
+		firefox_thread_begin(
+			&p->json, row->thread, row->pid, row->has_thread ? row->tid : row->track);
+		e = firefox_thread_end(&p->json, &t, row, n, p->began);
 	}
 	return e;
 }
 
-static void add_meta(struct buf *b, const struct attar_report *report)
+static void add_meta(struct profile *p)
 {
-	double start = (double)(report->time - MIN(report->interval_ns, report->time)) * 1e-6;
+	struct buf *b = &p->json;
 
 	buf_printf(b, "{\"meta\":{\"version\":%d,\"preprocessedProfileVersion\":%d,\"interval\":1,",
 		GECKO_VERSION, FORMAT_VERSION);
 	buf_str(b, "\"startTime\":");
-	number_double(b, start);
+	number_double(b, (double)p->began * 1e-6);
 	buf_str(b, ",\"processType\":0,\"product\":\"attar\",\"stackwalk\":1,\"debug\":false,"
-		   "\"gcpoison\":0,\"asyncstack\":0,\"symbolicated\":true,\"markerSchema\":[],"
-		   "\"usesOnlyOneStackType\":true,\"sampleUnits\":{\"time\":\"ms\","
+		   "\"gcpoison\":0,\"asyncstack\":0,\"symbolicated\":true,\"markerSchema\":[");
+	firefox_marker_schema(b);
+	buf_str(b, "],\"usesOnlyOneStackType\":true,\"sampleUnits\":{\"time\":\"ms\","
 		   "\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\"categories\":[");
 	for (size_t i = 0; i < ARRAY_SIZE(categories); i++)
 		buf_printf(b, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}",
 			i ? "," : "", categories[i].name, categories[i].colour);
+	firefox_marker_categories(b);
 	buf_str(b, "]},\"libs\":[],\"pages\":[],\"threads\":[");
+}
+
+static int draw_threads(struct profile *p)
+{
+	int e = 0;
+
+	report_each_section (p->report, it)
+		if ((*it)->kind == ATTAR_SECTION_TREE && e == 0)
+			e = draw_tree(p, *it);
+	return e == 0 ? draw_tracks(p) : e;
 }
 
 static int draw(struct attar_renderer *r, const struct attar_report *report)
 {
-	struct buf json _cleanup_(buf_done) = {0};
-	bool first = true, any = false;
+	struct profile p _cleanup_(profile_done) = {.report = report,
+		.began = report->time - MIN(report->interval_ns, report->time),
+		.duration_ms = (double)report->interval_ns * 1e-6};
+	bool any = false;
 	int e = 0;
 
-	add_meta(&json, report);
-	report_each_section (report, it)
-		if ((*it)->kind == ATTAR_SECTION_TREE && e == 0) {
-			any = true;
-			e = draw_tree(&json, *it, (double)report->interval_ns * 1e-6, &first);
-		}
+	report_each_section (report, it) {
+		bool is_tree = (*it)->kind == ATTAR_SECTION_TREE;
+
+		any |= is_tree || (*it)->kind == ATTAR_SECTION_SPANS;
+		p.timed_tree = is_tree && !p.timed_tree ? *it : p.timed_tree;
+		if ((*it)->kind == ATTAR_SECTION_SPANS && !p.rows.at)
+			e = read_rows(&p, *it);
+	}
 	if (!any)
 		return render_no_stacks(r, report);
-	buf_str(&json, "]}");
-	if (e < 0 || buf_failed(&json))
+	add_meta(&p);
+	if (e == 0)
+		e = draw_threads(&p);
+	buf_str(&p.json, "]}");
+	if (e < 0 || buf_failed(&p.json))
 		return base_oom();
-	e = gzip(&r->out, json.data, json.len);
+	e = gzip(&r->out, p.json.data, p.json.len);
 	render_log_notes(r, report);
 	return e;
 }
@@ -478,9 +363,10 @@ const struct render_format render_firefox = {
 	.sink = {.name = "firefox",
 		.extension = "json.gz",
 		.media_type = "application/gzip",
-		.sections = RENDER_TREES,
+		.sections = RENDER_TREES | RENDER_SPANS,
 		.whole_run = true,
 		.wants_trees = true,
+		.wants_spans = true,
 		.is_binary = true},
 	.draw = draw,
 };

@@ -96,6 +96,7 @@ struct attar_section *attar_report_spans(struct attar_report *report, const char
 		[ATTAR_SPAN_CATEGORY] = {"category", ATTAR_UNIT_TEXT},
 		[ATTAR_SPAN_NAME] = {"name", ATTAR_UNIT_TEXT},
 		[ATTAR_SPAN_NODE] = {"node", ATTAR_UNIT_ID},
+		[ATTAR_SPAN_WEIGHT] = {"weight", ATTAR_UNIT_COUNT},
 		[ATTAR_SPAN_SAMPLE] = {"sample", ATTAR_UNIT_ID},
 		[ATTAR_SPAN_DETAIL] = {"detail", ATTAR_UNIT_TEXT},
 	};

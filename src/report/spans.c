@@ -35,6 +35,7 @@ static void read_row(const struct attar_section *s, uint32_t at, struct span_row
 	row->pid = (uint32_t)number;
 	row->has_node = number_of(s, at, ATTAR_SPAN_NODE, &number);
 	row->node = (uint32_t)number;
+	number_of(s, at, ATTAR_SPAN_WEIGHT, &row->weight);
 	row->cpu = number_of(s, at, ATTAR_SPAN_CPU, &number) ? (int64_t)number : -1;
 	number_of(s, at, ATTAR_SPAN_SAMPLE, &number);
 	row->is_sample = number != 0;

@@ -20,6 +20,7 @@ struct span_row {
 	bool has_thread, has_node, is_sample;
 	uint32_t pid, tid;  /* if has_thread; otherwise 0 */
 	uint32_t node;      /* if has_node */
+	uint64_t weight;    /* of the node; if has_node */
 	int64_t cpu;        /* -1: unknown */
 	const char *thread; /* texts are borrowed from the section */
 	const char *category, *name, *detail;

@@ -92,6 +92,7 @@ int attar_run_add_span(struct attar_run *run, const struct attar_span *span)
 	struct span new = {.begin = span->begin,
 		.duration = span->end > span->begin ? span->end - span->begin : 0,
 		.stack = span->stack,
+		.weight = span->weight,
 		.cpu = span->cpu,
 		.is_sample = span->is_sample,
 		.node = ATTAR_TREE_ROOT};
@@ -140,6 +141,7 @@ static void add_span(struct attar_run *run, struct attar_section *out, const str
 	attar_cell_text(out, intern_get(&spans->texts, span->category));
 	attar_cell_text(out, intern_get(&spans->texts, span->name));
 	add_number(out, span->node == ATTAR_TREE_ROOT ? -1 : (int64_t)span->node);
+	attar_cell_u64(out, span->weight);
 	attar_cell_u64(out, span->is_sample);
 	if (span->record != NO_RECORD) {
 		record = &spans->records.at[span->record];

@@ -21,7 +21,7 @@ struct span_track {
 /* Texts are numbers in run_spans.texts; 0: none. */
 struct span {
 	uint64_t begin, duration; /* ns */
-	uint64_t stack;           /* see attar_span.stack; 0: none */
+	uint64_t stack, weight;   /* see attar_span.stack; 0: none */
 	uint32_t track;           /* index */
 	uint32_t name, category, detail;
 	int32_t cpu;

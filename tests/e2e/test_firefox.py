@@ -31,7 +31,7 @@ def test_equals_the_table(load, tmp_path):
 
 
 def test_threads_and_times(load, tmp_path):
-    """Weights are times; each task is a thread, whose samples fill its share of the run."""
+    """Weights are times; each task is a thread, whose samples have the times of its states."""
     script, path = tmp_path / 'test.script', tmp_path / 'x.json.gz'
     script.write_text(SCRIPT)
     done = run('wall', '-q', '-o', path, '--input', script)
@@ -40,13 +40,53 @@ def test_threads_and_times(load, tmp_path):
     assert sorted((t['name'], t['pid'], t['tid'], sum(t['samples']['weight'])) for t in threads) \
         == [('worker', '100', 100, 90), ('worker', '100', 101, 10)]
     assert all(t['samples']['weightType'] == 'tracing-ms' for t in threads)
-    assert all(t['samples']['time'] == sorted(t['samples']['time']) for t in threads)
+    times = {t['tid']: list(zip(t['samples']['time'], t['samples']['weight'])) for t in threads}
+    assert times == {100: [(0, 10), (10, 20), (30, 20), (50, 10), (60, 10), (70, 10), (80, 10)],
+                     101: [(70, 10)]}
     load(path)
     totals = [functions(load.ask('thread', 'functions', '--limit', '0', '--include-idle',
                                  '--thread', f't-{i}')) for i in range(2)]
     states = {name: sum(found.get(name, (0, 0))[1] for found in totals)
               for name in ('[running]', '[waiting for a CPU]', '[blocked]')}
     assert states == {'[running]': 60, '[waiting for a CPU]': 20, '[blocked]': 20}
+
+
+def test_states_are_markers(load, tmp_path):
+    script, path = tmp_path / 'test.script', tmp_path / 'x.json.gz'
+    script.write_text(SCRIPT)
+    assert run('wall', '-q', '-o', path, '--input', script).returncode == 0
+    load(path)
+    assert [marker for name in ('running', 'blocked', 'ready')
+            for marker in load.markers(name)] == [
+        (0, 30), (60, 10), (80, 10), (30, 20), (50, 10), (70, 10)]
+
+
+def test_events_are_markers(load, tmp_path):
+    """Also without stacks. What the time line has no room for is in the samples anyway."""
+    script, path = tmp_path / 'test.script', tmp_path / 'x.json.gz'
+    script.write_text('# attar script\nevent f:a stack id:u32\n' + ''.join(
+        f'1.{i} 0 7/7 w f:a stack=0xa1 id={i}\n' for i in range(5)))
+    assert run('trace', '-q', '-e', 'f:a', '-o', path, '--input', script).returncode == 0
+    load(path)
+    text = load.ask('thread', 'markers', '--list')
+    assert re.findall(r'f:a id=(\d)', text) == list('01234')
+    assert run('trace', '-q', '-g', '-e', 'f:a', '-o', path, '--input', script, '--spans',
+               '2').returncode == 0
+    thread, = json.loads(gzip.decompress(path.read_bytes()))['threads']
+    assert thread['markers']['length'] == 2
+    assert list(zip(thread['samples']['time'], thread['samples']['weight'])) == [
+        (0, 1), (100, 1), (400, 3)]
+
+
+def test_times_of_samples(tmp_path):
+    """Samples of a program that computes all the time are about a period apart."""
+    path = tmp_path / 'x.json.gz'
+    found = profile('--exclude-kernel', '-o', path, command=[workload('split7030')])
+    threads = json.loads(gzip.decompress(path.read_bytes()))['threads']
+    assert sum(t['samples']['length'] for t in threads) == found.samples
+    assert all(t['samples']['time'] == sorted(t['samples']['time']) for t in threads)
+    times = max((t['samples']['time'] for t in threads), key=len)
+    assert len(set(times)) == len(times)
 
 
 def test_lines(tmp_path):
