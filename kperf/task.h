@@ -72,7 +72,7 @@ struct kp_task {
 	struct kp_list *pending;    /* read by PmuCollect() */
 	bool stacks;                /* callStack */
 	struct kp_blocked *blocked; /* of blockedSample; NULL: none */
-	uint64_t lost;              /* of which GetWarn() has told */
+	uint64_t lost;              /* that GetWarn() has reported */
 
 	int stop_fd; /* readable after PmuStop() */
 	void *own;   /* of the kind */

@@ -59,7 +59,7 @@ enum attar_section_kind {
 
 /* The part of a run that a report covers. */
 enum attar_scope {
-	ATTAR_SCOPE_INTERVAL, /* since the previous report; the profiler then begins anew */
+	ATTAR_SCOPE_INTERVAL, /* since the previous report; the profiler then starts at zero */
 	ATTAR_SCOPE_WHOLE,    /* since the start */
 };
 

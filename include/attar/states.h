@@ -50,7 +50,7 @@ struct attar_states;
 enum attar_states_flags {
 	/*
 	 * A key is of one task at a time, but can be reused, such as a tid: a change by another
-	 * task begins anew, and the segment of the previous one is dropped.
+	 * task starts a new segment, and that of the previous task is dropped.
 	 */
 	ATTAR_STATES_SAME_TASK = 1 << 0,
 	/* All events of a key are of the same CPU: the key contains it. */

@@ -180,7 +180,7 @@ static int event_body(struct parser *parser)
 
 /*
  * page-faults:k//stack/, sched:sched_switch:k//stack/: the letters may also be before terms, filter
- * and attributes. A generic event is added anew, by its terms.
+ * and attributes. A generic event is added again, by its terms.
  */
 static int late_parts(struct parser *parser, const struct letters *letters)
 {

@@ -28,7 +28,7 @@ struct print_piece {
 		uint8_t unused;  /* high bits of 64 that are not of the printed number */
 		bool is_signed;  /* the printed number */
 		bool is_hex;
-		uint8_t width;   /* at least so many characters */
+		uint8_t width;   /* the least number of characters */
 		bool has_zeroes; /* pads with zeroes instead of spaces */
 	} quick;
 };

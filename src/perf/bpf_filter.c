@@ -59,7 +59,7 @@ static void drop_if(struct program *p, uint8_t reg, uint8_t is_so, uint32_t numb
 }
 
 /*
- * VALUE = the number of so many bytes at from + offset; the sample is dropped if it is unreadable.
+ * VALUE = the number in these bytes at from + offset; the sample is dropped if it is unreadable.
  */
 static void read_kernel(struct program *p, uint8_t from, uint32_t offset, int bytes)
 {

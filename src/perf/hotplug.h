@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CPUs that go offline and come back. The kernel takes a CPU's events off it when it goes, for good
- * (perf_event_exit_cpu()): they keep their counts, and must be opened anew when the CPU returns.
+ * (perf_event_exit_cpu()): they keep their counts, and must be opened again when the CPU returns.
  * The kernel announces both (kobject uevents), also when they follow each other faster than we
  * look.
  */

@@ -31,7 +31,7 @@ static void columns(struct attar_section *lines)
 
 /*
  * The delay of a sample. The timer expires at multiples of the period after the first time, which
- * is not known exactly: the sample that came soonest tells it best.
+ * is not known exactly: the earliest sample gives the best estimate.
  */
 static uint64_t delay_of(struct irq_off *o, const struct attar_event *ev)
 {

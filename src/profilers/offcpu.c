@@ -28,7 +28,7 @@ struct task {
 	attar_location stack[DEPTH_MAX]; /* at which it was switched out */
 };
 
-/* Who woke up whom, the key of a row. Padded with zeros. */
+/* A task and the one that woke it up, the key of a row. Padded with zeros. */
 struct pair {
 	char comm[COMM_BYTES], waker[COMM_BYTES];
 };

@@ -97,7 +97,7 @@ static int on_migrate(struct attar_run *run, void *self, const struct attar_even
 	return find(self, tid) ? wait_for(self, ev, tid, attar_arg_u64(ev, TARGET_CPU)) : 0;
 }
 
-/* Which tasks still wait is unknown after a loss: the queues begin anew. */
+/* Which tasks still wait is unknown after a loss: the queues start empty. */
 static int on_lost(struct attar_run *run, void *self, const struct attar_event *ev)
 {
 	struct runqlen *q = self;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why threads that sleep all the time do so, from /proc: no event tells it. */
+/* Why threads that sleep all the time do so, from /proc: no event has the reason. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -75,7 +75,7 @@ int recording_writer_add_id(struct recording_writer *w, size_t event, uint64_t i
 	return 0;
 }
 
-/* A pipe is told the features before the data, a file after them. */
+/* The features precede the data in a pipe, and follow them in a file. */
 static int begin_file(struct recording_writer *w)
 {
 	int r = w->pipe ? writer_begin_pipe(w) : writer_begin_file(w);

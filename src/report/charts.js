@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Histograms and time series as SVG, drawn anew for each width of the window. */
+/* Histograms and time series as SVG, redrawn for each width of the window. */
 const MARGIN = {left: 78, right: 14, top: 10, bottom: 28}, CHART_HEIGHT = 240, LABEL_WIDTH = 92, COLOURS = 8;
 
 function shape(name, attributes, content) {

@@ -72,7 +72,7 @@ void diff_column_done(struct column_diff *c);
 /* Sets the value of a row on a side, and its standard error. */
 void diff_measure(const struct column_diff *c, size_t row, int side);
 
-/* The standard error of a share (0..1) of so many samples, in percent; NaN if there are none. */
+/* The standard error of a share (0..1) of these samples, in percent; NaN if there are none. */
 double diff_share_error(double share, double samples);
 
 /*

@@ -9,7 +9,7 @@ from command import ATTAR, compiler, workload
 
 
 def analyse(events, *args):
-    """Return the report of a recording with so many events, which is never on a disk."""
+    """Return the report of a recording with this number of events, which is never on a disk."""
     with subprocess.Popen([workload('write_recording'), str(events), 'attar'],
                           stdout=subprocess.PIPE) as writer:
         done = subprocess.run([ATTAR, *args, '--format', 'json', '--input', '-'],

@@ -87,7 +87,7 @@ static struct stack_report report_of(struct profiled *p, struct attar_report *re
 
 /*
  * Of 1000 samples, 10 ran at one address and 200 passed through another, twice by recursion. 988
- * are spread over so many addresses that none has 0.5%.
+ * are spread over addresses of which none has 0.5%.
  */
 static void test_hot_addresses_are_listed_separately(void **state)
 {
