@@ -533,6 +533,9 @@ ATTAR_API int attar_run_source_enable(struct attar_run *run, uint32_t i, bool on
 /* What the options select: the whole system, tasks or control groups. */
 ATTAR_API enum attar_target_kind attar_run_target_kind(const struct attar_run *run);
 
+/* The process of the command that the run starts, which may have ended; 0: none. */
+ATTAR_API pid_t attar_run_command_pid(const struct attar_run *run);
+
 /* Whether the profiler is an event of another one, see attar_profiler.emits. */
 ATTAR_API bool attar_run_emits(const struct attar_run *run);
 

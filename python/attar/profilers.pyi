@@ -210,6 +210,9 @@ class _cpudist:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -367,6 +370,9 @@ class _gc:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -407,6 +413,9 @@ class _hardirqs:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -757,6 +766,9 @@ class _multi_trace:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1042,6 +1054,9 @@ class _query:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1119,6 +1134,9 @@ class _rundelay:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1159,6 +1177,9 @@ class _runqlat:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1277,6 +1298,9 @@ class _softirqs:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,
@@ -1445,6 +1469,9 @@ class _syscalls:
         perins: bool = ...,
         # also show the distribution of all times as a histogram
         hist: bool = ...,
+        # keys are the IDs of threads: -p, -t and a command select the keys, and events are those
+        # of the whole system
+        tasks: bool = ...,
         # events of the last stage also start pairs with the first
         cycle: bool = ...,
         all_cpus: bool = ..., cpus: _Texts = ..., pids: _Texts = ..., tids: _Texts = ...,

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/limit.h"
 
@@ -71,4 +72,22 @@ int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx)
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	return each_number(path, fn, ctx);
+}
+
+char proc_state(pid_t pid)
+{
+	char path[32], text[512];
+	const char *end;
+	size_t n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[n] = '\0';
+	end = strrchr(text, ')'); /* of the name, which may contain others */
+	return end && end[1] ? end[2] : 0;
 }

@@ -20,4 +20,7 @@ int proc_each_process(proc_fn *fn, void *ctx);
 int proc_each_thread(pid_t pid, proc_fn *fn, void *ctx);
 int proc_each_fd(pid_t pid, proc_fn *fn, void *ctx);
 
+/* The state letter of a process in /proc/PID/stat, as 'S'; 0: it does not exist. */
+char proc_state(pid_t pid);
+
 #endif

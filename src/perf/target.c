@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 
 #include "base/check.h"
-#include "base/file.h"
 #include "base/limit.h"
 #include "base/opts.h"
 #include "base/proc.h"
@@ -353,6 +352,7 @@ struct attar_target *attar_target_free(struct attar_target *t)
 	vec_done(&t->cpus);
 	vec_done(&t->pids);
 	vec_done(&t->tids);
+	vec_done(&t->ends_with);
 	vec_done(&t->cgroups);
 	vec_done(&t->pidfds);
 	map_done(&t->known);
@@ -383,20 +383,29 @@ pid_t attar_target_command_pid(const struct attar_target *t)
 
 bool target_is_running(pid_t pid)
 {
-	struct buf b _cleanup_(buf_done) = {0};
-	char path[64];
-	const char *state;
+	char state = proc_state(pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read(path, 4096, &b) < 0)
-		return false;
-	state = strrchr(buf_text(&b), ')');
-	return !state || !strchr("ZX", state[1] ? state[2] : 'Z');
+	return state && state != 'Z' && state != 'X';
+}
+
+int target_end_with(struct attar_target *t, const parse_ints *ids)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ids->n; i++) {
+		if (!target_is_running(ids->at[i]))
+			return attar_fail(-ESRCH, "no such process: %d", ids->at[i]);
+		r = vec_push(&t->ends_with, ids->at[i]) < 0 ? base_oom()
+							      : watch_end(t, ids->at[i]);
+	}
+	return r;
 }
 
 static bool all_gone(const struct attar_target *t)
 {
-	const parse_ints *watched = t->pids.n ? &t->pids : &t->tids;
+	const parse_ints *watched = t->ends_with.n ? &t->ends_with
+				    : t->pids.n    ? &t->pids
+						   : &t->tids;
 	struct epoll_event events[64];
 	int n = t->epoll_fd < 0 ? 0 : epoll_wait(t->epoll_fd, events, ARRAY_SIZE(events), 0);
 

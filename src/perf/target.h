@@ -32,7 +32,8 @@ struct attar_target {
 	struct command command;
 	int epoll_fd; /* of pidfds */
 	parse_ints pidfds;
-	size_t running; /* watched processes that have not exited */
+	size_t running;       /* watched processes that have not exited */
+	parse_ints ends_with; /* see target_end_with() */
 	/*
 	 * For messages on the limit of open files: number of events of the run, number of those
 	 * already open, and files that the run opens after them. 0: unknown.
@@ -57,6 +58,12 @@ bool target_stopped(const struct attar_target *target);
  * negative errno.
  */
 int target_know(struct attar_target *target, pid_t tid);
+
+/*
+ * The target ends when all these processes and threads have exited, although its events are those
+ * of others, too. -ESRCH: one does not exist.
+ */
+int target_end_with(struct attar_target *target, const parse_ints *ids);
 
 /* False for a zombie, too, which its parent may reap much later. */
 bool target_is_running(pid_t pid);

@@ -74,6 +74,19 @@ static int check_key(const struct multi_trace *m, const struct trace_event *e)
 		first->name, e->name);
 }
 
+/* --tasks compares keys with the IDs of the selected threads. */
+static int check_task(const struct multi_trace *m, const struct trace_event *e)
+{
+	if (!m->tasks || e->spec->untraced ||
+		(e->key_kind == KEY_EXPR && attar_expr_columns(e->key) == 1 &&
+			attar_expr_get_column(e->key, 0)->kind == ATTAR_EXPR_NUMBER))
+		return 0;
+	return attar_fail(-EINVAL,
+		"--tasks: the key of '%s' is not the ID of a thread; set key= of the event to the "
+		"field with the ID, for example key=pid",
+		e->name);
+}
+
 /* Only events that are traced make a stage. */
 static void end_stage(struct multi_trace *m, uint32_t first)
 {
@@ -126,6 +139,9 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 {
 	int r = attar_run_keep_own(run); /* they can concern other tasks */
 
+	if (r == 0 && m->tasks)
+		r = attar_run_select_tasks(run);
+	m->selects = m->tasks && !attar_run_is_selected(run, NULL);
 	if (m->texts.n > STAGES_MAX)
 		return attar_fail(-E2BIG, "more than %d options -e: use commas", STAGES_MAX);
 	for (size_t i = 0; r == 0 && i < m->texts.n; i++)
@@ -139,6 +155,8 @@ static int events_open(struct attar_run *run, struct multi_trace *m)
 	for (uint32_t i = 0; r == 0 && i < m->n_events; i++) {
 		m->events[i].roles = roles_of(m, &m->events[i]);
 		r = check_key(m, &m->events[i]);
+		if (r == 0)
+			r = check_task(m, &m->events[i]);
 	}
 	return r;
 }
@@ -349,6 +367,9 @@ static const struct attar_option options[] = {
 	ATTAR_FLAG(T, perins, 0, "perins",
 		"a row for each key, or for each name of comm= of the starts"),
 	ATTAR_FLAG(T, hist, 0, "hist", "also show the distribution of all times as a histogram"),
+	ATTAR_FLAG(T, tasks, 0, "tasks",
+		"keys are the IDs of threads: -p, -t and a command select the keys, and events are "
+		"those of the whole system"),
 	ATTAR_FLAG(
 		T, cycle, 0, "cycle", "events of the last stage also start pairs with the first"),
 	{0}};

@@ -74,13 +74,15 @@ struct multi_trace {
 	struct attar_texts texts;
 	const char *key, *impl_name, *heatmap_path, *detail_text;
 	uint64_t than, only_than, lower;
-	bool perins, cycle, hist;
+	bool perins, cycle, hist, tasks;
 
 	const struct trace_impl *impl;
 	struct trace_event *events;
 	uint32_t n_events;
 	uint32_t *event_of; /* by source */
 	uint32_t n_sources;
+
+	bool selects; /* --tasks: -p, -t or a command select keys */
 
 	uint32_t n_stages;
 	struct attar_pairs *steps[STAGES_MAX]; /* from this stage to the next */

@@ -131,6 +131,18 @@ static void start_pair(struct multi_trace *m, const struct trace_event *e,
 		name_start(data, e, record);
 }
 
+/* Of all tasks, or the key is a selected one. */
+static bool is_selected(struct attar_run *run, const struct multi_trace *m,
+	const struct trace_event *e, const struct attar_expr_record *record)
+{
+	const struct attar_thread *thread;
+
+	if (!m->selects)
+		return true;
+	thread = attar_run_thread(run, (pid_t)attar_expr_number(e->key, record));
+	return thread && attar_run_is_selected(run, thread);
+}
+
 /* An event first ends a pair with the stage before, then starts one. */
 int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace_event *e,
 	const struct attar_event *ev, uint64_t sequence)
@@ -145,7 +157,7 @@ int pairs_event(struct attar_run *run, struct multi_trace *m, const struct trace
 	attar_event_get_expr_record(ev, &record);
 	if (e->role)
 		roles &= (unsigned)attar_expr_number(e->role, &record);
-	if (!roles)
+	if (!roles || !is_selected(run, m, e, &record))
 		return 0;
 	if (!trace_key(e, ev, &record, &key)) {
 		m->unknown_threads++;

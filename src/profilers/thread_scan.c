@@ -127,6 +127,8 @@ static int scan_process(struct attar_run *run, struct thread_times *times, const
 	DIR *dir;
 	int r = 0;
 
+	if (atoi(name) == attar_run_command_pid(run)) /* it waited for its start */
+		return 0;
 	snprintf(path, sizeof(path), "/proc/%.20s/task", name);
 	dir = opendir(path);
 	while (dir && r == 0 && *n < THREADS_MAX && (entry = readdir(dir))) {

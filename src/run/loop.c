@@ -452,6 +452,7 @@ static int start(struct attar_run *run)
 {
 	int r;
 
+	select_await_command(run);
 	clock_start(&run->clock);
 	r = run->stream ? attar_stream_start(run->stream) : 0;
 	run->target->stop = NULL; /* what is opened from now on belongs to the report */

@@ -3,6 +3,8 @@
  * Profilers of tasks whose events happen in other tasks, such as wakeups: events of the whole
  * system are delivered, and --pids, --tids and the command select tasks in the profiler.
  */
+#include <time.h>
+
 #include "base/check.h"
 #include "base/proc.h"
 #include "perf/target.h"
@@ -10,7 +12,7 @@
 #include "stream/procs.h"
 #include "stream/stream.h"
 
-enum { PID_MAX = 4 << 20, CPU_MAX = 1 << 16, GENERATIONS_MAX = 64 };
+enum { PID_MAX = 4 << 20, CPU_MAX = 1 << 16, GENERATIONS_MAX = 64, AWAIT_MS = 1000 };
 
 int attar_run_select_tasks(struct attar_run *run)
 {
@@ -64,16 +66,17 @@ struct attar_thread *attar_run_thread(const struct attar_run *run, pid_t tid)
 	return run->stream ? stream_thread(run->stream, tid) : NULL;
 }
 
-/* The pid of the command; 0: none. */
-static pid_t command_pid(const struct attar_run *run)
+pid_t attar_run_command_pid(const struct attar_run *run)
 {
+	CHECK_ARG_OR(run, "run", 0);
+
 	return run->target && run->command.argv ? run->target->command.pid : 0;
 }
 
 /* --pids includes children that are created during the run. */
 static bool is_selected_process(const struct attar_run *run, const struct attar_process *process)
 {
-	pid_t command = command_pid(run);
+	pid_t command = attar_run_command_pid(run);
 
 	for (int i = 0; process && i < GENERATIONS_MAX; i++) {
 		if (process->pid == command || parse_ints_have(&run->select.pids, process->pid))
@@ -139,6 +142,15 @@ void select_learn(struct attar_run *run)
 			learn(&l, *tid);
 	}
 	attar_error_clear();
+}
+
+void select_await_command(const struct attar_run *run)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	pid_t pid = attar_run_command_pid(run);
+
+	for (int i = 0; i < AWAIT_MS && pid && run->select.is_on && proc_state(pid) != 'S'; i++)
+		nanosleep(&pause, NULL);
 }
 
 void select_done(struct run_select *select)

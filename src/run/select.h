@@ -18,6 +18,12 @@ struct run_select {
 /* Makes the threads of the selected processes known to the stream, before their first event. */
 void select_learn(struct attar_run *run);
 
+/*
+ * Waits until the command waits for its start: how it gets there is not a part of it. For profilers
+ * of tasks, whose events are those of the whole system from the start on.
+ */
+void select_await_command(const struct attar_run *run);
+
 void select_done(struct run_select *select);
 
 #endif

@@ -103,5 +103,9 @@ int run_open_target(struct attar_run *run, bool own)
 	opts.any_cpu = is_any_cpu(run, &opts);
 	run->target = attar_target_free(run->target);
 	r = attar_target_new(&opts, &run->target);
+	if (r == 0 && run->select.is_on)
+		r = target_end_with(run->target, &run->select.pids);
+	if (r == 0 && run->select.is_on)
+		r = target_end_with(run->target, &run->select.tids);
 	return r == 0 ? check_ring_memory(run) : r;
 }

@@ -103,3 +103,17 @@ def test_rundelay():
     ended = run('rundelay', '--format', 'json', '-d', '300ms')
     _, found = rows(ended)
     assert {'start', 'end', 'calls', 'p99'} <= set(found[0])
+
+
+def test_delays_of_a_command(busy_cpus):
+    """Timers wake it up 20 times, in other tasks."""
+    _, found = rows(run('rundelay', '-m', '2048', '--format', 'json', '--', workload('sleeps'),
+                        '20', '5'))
+    assert sum(r['calls'] for r in found if r['start'] == 'sched:sched_wakeup') >= 20
+
+
+def test_keys_that_are_no_threads():
+    ended = run('multi-trace', '--tasks', '-e', 'sched:sched_wakeup//key=comm/',
+                '-e', 'sched:sched_switch//key=next_comm/')
+    assert ended.returncode == 2
+    assert "--tasks: the key of 'sched:sched_wakeup' is not the ID of a thread" in ended.stderr

@@ -325,3 +325,23 @@ def test_own_processes_are_found_with_hidepid(root, open_dir):
     assert done.returncode == 0, done.stderr
     found = Profile(done.stdout)
     share_is(found.own('heavy'), found.samples, 0.7, slack=0.02)
+
+
+OF_TASKS = ['task-state', 'wall', 'offcpu', 'oncpu', 'rundelay', 'sched-migrate']
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('profiler', OF_TASKS)
+def test_profilers_of_tasks_end_with_them(spawn, profiler):
+    """Their events are those of the whole system, which goes on."""
+    process = spawn(workload('sleeps'), 100, 20)
+    ended = run(profiler, '-q', '-d', '100s', '-p', process.pid, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.usefixtures('root')
+@pytest.mark.parametrize('option', ['-p', '-t'])
+def test_selected_task_must_exist(option):
+    ended = run('task-state', option, 3999999, '-d', '10s')
+    assert ended.returncode == 1
+    assert 'no such process: 3999999' in ended.stderr
