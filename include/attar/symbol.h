@@ -101,6 +101,13 @@ ATTAR_API int attar_symbols_new(
  */
 ATTAR_API struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols);
 
+/*
+ * Ends the download of a debug file (DEBUGINFOD_URLS) that another call is waiting for, within
+ * about a second: the call continues without the file, and no more files are downloaded. Returns
+ * true if there was one; otherwise nothing changes. Safe in signal handlers and from other threads.
+ */
+ATTAR_API bool attar_symbols_cancel(struct attar_symbols *symbols);
+
 /* One resolved location. Strings are borrowed from the cache and valid until it is freed. */
 struct attar_symbol {
 	/* demangled, without parameters; NULL if no symbol was found */

@@ -13,10 +13,11 @@ static const int requests[] = {SIGUSR1, SIGUSR2, SIGWINCH};
 
 static struct {
 	struct attar_run *volatile run;
-	volatile sig_atomic_t number; /* of the first signal; 0: none */
-	unsigned asked;               /* atomic: see signals_asked() */
-	pid_t sender;                 /* its sender; 0: the kernel, or an unknown process */
-	uint64_t time;                /* ns, time of the first signal */
+	struct attar_symbols *volatile symbols; /* of a command without a run */
+	volatile sig_atomic_t number;           /* of the first signal; 0: none */
+	unsigned asked;                         /* atomic: see signals_asked() */
+	pid_t sender;       /* its sender; 0: the kernel, or an unknown process */
+	uint64_t time;      /* ns, time of the first signal */
 	bool ignored[NSIG]; /* signals that attar handles although they were ignored at its start */
 } state;
 
@@ -43,6 +44,11 @@ static void end_now(int number)
 	raise(number);
 }
 
+static bool cancel_download(void)
+{
+	return attar_symbols_cancel(state.run ? attar_run_symbols(state.run) : state.symbols);
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	int error = errno;
@@ -54,7 +60,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 		state.number = number;
 		if (state.run)
 			attar_run_stop(state.run);
-	} else if (!is_same_request(number, info)) {
+		if (!cancel_download() && state.symbols)
+			end_now(number);
+	} else if (!is_same_request(number, info) && !cancel_download()) {
 		end_now(number);
 	}
 	errno = error;
@@ -104,28 +112,41 @@ void signals_init(void)
 	}
 }
 
-void signals_take(struct attar_run *run)
+static void take_ends(void)
 {
 	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
-	const struct sigaction request = {.sa_handler = on_request, .sa_flags = SA_RESTART};
 
-	state.run = run;
-	if (!is_ignored(SIGPIPE))
-		signal(SIGPIPE, on_broken_pipe);
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		sigaddset(&action.sa_mask, ends[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (!is_ignored(ends[i]))
 			sigaction(ends[i], &action, NULL);
+}
+
+void signals_take(struct attar_run *run)
+{
+	const struct sigaction request = {.sa_handler = on_request, .sa_flags = SA_RESTART};
+
+	state.run = run;
+	if (!is_ignored(SIGPIPE))
+		signal(SIGPIPE, on_broken_pipe);
+	take_ends();
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
 		if (!is_ignored(requests[i]))
 			sigaction(requests[i], &request, NULL);
 }
 
+void signals_take_downloads(struct attar_symbols *symbols)
+{
+	state.symbols = symbols;
+	take_ends();
+}
+
 void signals_release(void)
 {
 	state.run = NULL;
+	state.symbols = NULL;
 }
 
 int signals_taken(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signals that end a run, and those that request something of it. The first SIGINT, SIGTERM, SIGHUP
- * or SIGQUIT stops it and prints its report; a second one ends the process at once.
+ * or SIGQUIT stops it and prints its report; a second one ends the process at once. A signal during
+ * the download of a debug file ends the download instead, so that no part of the file remains.
  *
  * Two signals are one request if they come within half a second, or if one process sends the same
  * signal again: timeout(1) signals its child and then the process group.
@@ -10,6 +11,7 @@
 #define CLI_SIGNALS_H
 
 #include "attar/run.h"
+#include "attar/symbol.h"
 
 /*
  * Call this at process start: restores the default action of SIGINT, SIGTERM and SIGCHLD if they
@@ -21,6 +23,12 @@ void signals_init(void);
 /* From here on a signal stops the run; NULL: it is only recorded. */
 void signals_take(struct attar_run *run);
 
+/*
+ * For a command without a run: a signal ends the process at once, or else the download of a debug
+ * file for symbols; then call signals_release() and signals_raise() at the end of the command.
+ */
+void signals_take_downloads(struct attar_symbols *symbols);
+
 /* Requests by signals that do not end the run. SIGUSR1 requests a report of the run itself. */
 enum {
 	SIGNALS_STATUS = 1,  /* SIGUSR2: print the state of the run */
@@ -30,7 +38,7 @@ enum {
 /* The requests since the last call. */
 unsigned signals_asked(void);
 
-/* Call this before the run is freed. */
+/* Call this before the run or the symbols are freed. */
 void signals_release(void);
 
 /* The first signal received; 0: none. */

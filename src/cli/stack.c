@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/frame_line.h"
+#include "cli/signals.h"
 
 enum { LOCATIONS_MAX = 8192, INLINED_MAX = 64, KERNEL_TEXT_MAX = 1 << 16, NAME_MAX_BYTES = 256 };
 
@@ -293,6 +294,7 @@ static int open_process(struct stack *s)
 
 	if (r < 0)
 		return r;
+	signals_take_downloads(s->symbols);
 	s->space = attar_address_space_new(s->symbols, pid);
 	r = s->space ? attar_address_space_scan(s->space) : base_oom();
 	if (r < 0)
@@ -357,6 +359,8 @@ int command_stack(int argc, char **argv)
 	else
 		status = s->json ? print_report(report, true, true) : print_buf(&s->out);
 	attar_report_free(report);
+	signals_release();
 	stack_free(s);
+	signals_raise();
 	return status;
 }

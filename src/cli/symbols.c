@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/frame_line.h"
+#include "cli/signals.h"
 
 enum { BATCH_MAX = 1 << 16, INPUT_BYTES = 1 << 16, NAME_BYTES = 8 << 10 };
 
@@ -333,8 +334,11 @@ static int open_target(struct lookup *l)
 {
 	int r = attar_symbols_new(NULL, &l->symbols);
 
-	if (r < 0 || !l->pid)
-		return r < 0 ? r : attar_symbols_file(l->symbols, l->file, &l->start);
+	if (r < 0)
+		return r;
+	signals_take_downloads(l->symbols);
+	if (!l->pid)
+		return attar_symbols_file(l->symbols, l->file, &l->start);
 	l->space = attar_address_space_new(l->symbols, l->pid);
 	return l->space ? attar_address_space_scan(l->space) : base_oom();
 }
@@ -375,6 +379,8 @@ int command_symbols(int argc, char **argv)
 	else
 		status = l.json ? print_report(report, true, true) : print_end();
 	attar_report_free(report);
+	signals_release();
 	lookup_done(&l);
+	signals_raise();
 	return status;
 }

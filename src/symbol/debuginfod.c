@@ -40,13 +40,26 @@ static struct debuginfod *object_of(struct debuginfod_client *client)
 	return get ? get(client) : NULL;
 }
 
+static bool is_cancelled(const struct debuginfod *d)
+{
+	return __atomic_load_n(&d->is_cancelled, __ATOMIC_RELAXED);
+}
+
+bool debuginfod_cancel(struct debuginfod *d)
+{
+	if (!__atomic_load_n(&d->is_running, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&d->is_cancelled, true, __ATOMIC_RELAXED);
+	return true;
+}
+
 /* Called during a transfer, also before the first byte. Non-zero ends it. */
 static int on_progress(struct debuginfod_client *client, long done, long all)
 {
 	struct debuginfod *d = object_of(client);
 	uint64_t t = now();
 
-	if (!d || t - d->began > d->left)
+	if (!d || t - d->began > d->left || is_cancelled(d))
 		return 1;
 	if (t - d->told < TELL_SECONDS * second || all <= 0)
 		return 0;
@@ -99,7 +112,10 @@ static bool is_ready(struct debuginfod *d)
 static void give_up(struct debuginfod *d, int error)
 {
 	d->is_off = true;
-	if (!d->left)
+	if (is_cancelled(d))
+		log_note("no more debug files are downloaded: the download for %s was interrupted",
+			d->binary);
+	else if (!d->left)
 		log_note("no more debug files are downloaded: the downloads have taken %d seconds",
 			DEBUGINFOD_SECONDS);
 	else
@@ -116,10 +132,12 @@ int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id,
 		return -ENOENT;
 	d->binary = binary;
 	d->began = d->told = now();
+	__atomic_store_n(&d->is_running, true, __ATOMIC_RELAXED);
 	fd = d->find(d->client, id, (int)id_size, NULL);
+	__atomic_store_n(&d->is_running, false, __ATOMIC_RELAXED);
 	spent = now() - d->began;
 	d->left -= MIN(spent, d->left);
-	if (fd < 0 && fd != -ENOENT)
+	if (fd < 0 && (fd != -ENOENT || is_cancelled(d)))
 		give_up(d, -fd);
 	else if (!d->left)
 		give_up(d, ETIME);

@@ -19,8 +19,9 @@ struct debuginfod_client; /* of libdebuginfod */
 struct debuginfod {
 	bool is_loaded, is_off;
 	struct debuginfod_client *client;
-	uint64_t left, began, told; /* ns: for transfers; the current one and its last message */
-	const char *binary;         /* whose file is transferred; borrowed during the call */
+	uint64_t left, began, told;    /* ns: for transfers; the current one and its last message */
+	const char *binary;            /* whose file is transferred; borrowed during the call */
+	bool is_running, is_cancelled; /* atomic: see debuginfod_cancel() */
 	int (*find)(struct debuginfod_client *client, const uint8_t *id, int id_size, char **path);
 	void (*end)(struct debuginfod_client *client);
 };
@@ -31,5 +32,11 @@ struct debuginfod {
  */
 int debuginfod_open(struct debuginfod *d, const char *binary, const uint8_t *id, size_t id_size);
 void debuginfod_done(struct debuginfod *d);
+
+/*
+ * Ends the transfer that is running, within about a second, and prevents others; libdebuginfod
+ * removes what it has of the file. Returns whether one was running. Async-signal-safe.
+ */
+bool debuginfod_cancel(struct debuginfod *d);
 
 #endif

@@ -76,6 +76,11 @@ struct attar_symbols *attar_symbols_free(struct attar_symbols *symbols)
 	return NULL;
 }
 
+bool attar_symbols_cancel(struct attar_symbols *symbols)
+{
+	return symbols && debuginfod_cancel(&symbols->debuginfod);
+}
+
 size_t symbols_build_id(
 	const struct attar_symbols *symbols, attar_location location, const uint8_t **ret_id)
 {

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Debug files from a debuginfod server on this machine."""
+import contextlib
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 
 import pytest
 
-from command import run, wait_until, workload
+from command import ATTAR, run, wait_until, workload
 
 pytestmark = pytest.mark.parallel
 
@@ -128,3 +131,52 @@ def test_no_answer(stripped, tmp_path):
     assert done.stdout.count('\n') == 2
     assert f'no answer from DEBUGINFOD_URLS={url}' in done.stderr
     assert done.stderr.count('\n') == 1
+
+
+def trickle(listener, ends):
+    """Answer every request with a large file, of which a byte comes every 20 ms."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection = listener.accept()[0]
+            connection.recv(4096)
+            connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n')
+            while not ends.wait(0.02):
+                connection.sendall(b'x')
+            connection.close()
+
+
+@pytest.fixture
+def slow_server():
+    ends = threading.Event()
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        thread = threading.Thread(target=trickle, args=(listener, ends), daemon=True)
+        thread.start()
+        yield f'http://127.0.0.1:{listener.getsockname()[1]}'
+        ends.set()
+
+
+@pytest.mark.parametrize('words, status, expected', [
+    (['symbols', 'PROGRAM', '1000'], -signal.SIGINT, ''),
+    (['profile', '-F', '997', '--exclude-kernel', '--', 'PROGRAM', '300'], 130, 'samples seen'),
+])
+def test_a_signal_during_a_download(slow_server, tmp_path, words, status, expected):
+    """attar ends without the file, and the cache has no part of it."""
+    need('debuginfod', 'objcopy')
+    program, cache = tmp_path / 'program', tmp_path / 'cache'
+    subprocess.run(['objcopy', '--strip-all', workload('split7030'), program], check=True)
+    words = [str(program) if word == 'PROGRAM' else word for word in words]
+    env = {**os.environ, 'DEBUGINFOD_URLS': slow_server, 'DEBUGINFOD_CACHE_PATH': str(cache),
+           'DEBUGINFOD_TIMEOUT': '600'}
+    with subprocess.Popen([ATTAR, *words], env=env, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        wait_until(lambda: parts_of(cache), 'a download begins', 60)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == status, errors
+    assert 'was interrupted' in errors and expected in out
+    assert not parts_of(cache)
+
+
+def parts_of(cache):
+    """The files of downloads that are not complete: libdebuginfod renames those that are."""
+    return [file for file in cache.rglob('debuginfo.*') if file.stat().st_size]
