@@ -95,6 +95,10 @@ struct attar_notes {
 	 * it that was used, bytes. It can be exceeded by a batch of rows. 0: no such rows.
 	 */
 	uint64_t buffer_size, buffer_peak;
+	/*
+	 * Rows that a database could not be given since the previous notes: attar_delivery.dropped.
+	 */
+	uint64_t unstored;
 };
 
 /* Creates an empty report of the profiler with this name. NULL if out of memory. */
@@ -379,13 +383,14 @@ struct attar_render_opts {
 	 * not fit its lines is left out.
 	 */
 	bool redraw;
-	unsigned lines; /* terminal height for redraw; 0: no limit */
+	unsigned lines;      /* terminal height for redraw; 0: no limit */
+	const char *address; /* of a sink with a scheme, "clickhouse://..."; copied */
 };
 
 /* An output format, and what it can show. */
 struct attar_sink {
 	const char *name;      /* "json" */
-	const char *extension; /* of file names: "json" for "x.json" */
+	const char *extension; /* of file names: "json" for "x.json"; NULL: none, see scheme */
 	unsigned sections;     /* those that it draws: bits 1 << enum attar_section_kind */
 	bool whole_run;        /* draws one report, that of a whole run */
 	bool for_terminal;     /* for people at a terminal; others are data, not to be mixed with */
@@ -397,6 +402,7 @@ struct attar_sink {
 	bool wants_spans;      /* is made for time lines: they should be in the report */
 	/* of its output, with parameters: "text/html; charset=utf-8" */
 	const char *media_type;
+	const char *scheme;    /* writes to an address, "clickhouse://...", and no file; or NULL */
 };
 
 /* All sinks, NULL after the last. The first one is for terminals. */
@@ -405,7 +411,7 @@ ATTAR_API const struct attar_sink *const *attar_sinks(void);
 /* The sink with this name. NULL: there is none; the error text suggests one. */
 ATTAR_API const struct attar_sink *attar_sink_find(const char *name);
 
-/* The sink for a file name's extension; NULL: there is none. */
+/* The sink for a file name's extension, or an address's scheme; NULL: there is none. */
 ATTAR_API const struct attar_sink *attar_sink_of_path(const char *path);
 
 /*
@@ -416,7 +422,8 @@ struct attar_renderer;
 
 /*
  * Creates a renderer for the sink with this name that writes to out, which is borrowed until the
- * renderer is freed; opts may be NULL. -EINVAL: no such sink (the error text suggests one).
+ * renderer is freed, or to opts->address (out is not used). opts may be NULL. -EINVAL: no such sink
+ * (the error text suggests one), or no valid address.
  */
 ATTAR_API int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_opts *opts,
 	struct attar_renderer **ret_renderer);
@@ -437,7 +444,33 @@ ATTAR_API int attar_renderer_draw(
 ATTAR_API void attar_renderer_resize(
 	struct attar_renderer *renderer, unsigned columns, unsigned lines);
 
-/* Frees the renderer; out stays open. Returns NULL. renderer may be NULL. */
+/* What became of the rows of a sink that sends them to a server. */
+struct attar_delivery {
+	uint64_t rows;    /* of the reports so far; the sum of the next three after waiting */
+	uint64_t stored;  /* by the server */
+	uint64_t waiting; /* on the disk: a later run sends them */
+	uint64_t dropped; /* neither, because the disk's quota was reached, for example */
+	uint64_t drained; /* of earlier runs, stored during this one */
+	uint64_t damaged; /* files of earlier runs that could not be read; their rows are unknown */
+};
+
+/*
+ * Logs what happened since the last call to a sink that sends rows from a thread of its own: call
+ * it from time to time. Sinks never log from that thread.
+ */
+ATTAR_API void attar_renderer_turn(struct attar_renderer *renderer);
+
+/*
+ * wait: first waits until all rows are stored, or the sink's timeout is over, and what is left is
+ * on the disk; reports can be drawn afterwards, too. All zero for sinks that write files.
+ */
+ATTAR_API void attar_renderer_get_delivery(
+	struct attar_renderer *renderer, bool wait, struct attar_delivery *ret_delivery);
+
+/*
+ * Frees the renderer, after waiting for what it delivers; out stays open. Returns NULL. renderer
+ * may be NULL.
+ */
 ATTAR_API struct attar_renderer *attar_renderer_free(struct attar_renderer *renderer);
 
 #ifdef __cplusplus

@@ -75,7 +75,9 @@ static void add_action(struct buf *b, const char *text)
 			continue;
 		}
 		for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++)
-			buf_printf(b, "%s%s", sink == attar_sinks() ? "" : " ", (*sink)->name);
+			if ((*sink)->extension)
+				buf_printf(b, "%s%s", sink == attar_sinks() ? "" : " ",
+					(*sink)->name);
 	}
 }
 

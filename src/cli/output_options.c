@@ -45,10 +45,11 @@ static void list_sinks(struct buf *names, struct buf *extensions)
 {
 	const char *comma = "";
 
-	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++, comma = ", ") {
-		buf_printf(names, "%s%s", comma, (*sink)->name);
-		buf_printf(extensions, "%s%s", comma, (*sink)->extension);
-	}
+	for (const struct attar_sink *const *sink = attar_sinks(); *sink; sink++, comma = ", ")
+		if ((*sink)->extension) {
+			buf_printf(names, "%s%s", comma, (*sink)->name);
+			buf_printf(extensions, "%s%s", comma, (*sink)->extension);
+		}
 }
 
 /* Lists the sinks in the help of opts, a copy of the tables. */
@@ -65,8 +66,9 @@ static int complete_help(struct output_options *opts)
 	memcpy(opts->output_table, output_options, sizeof(output_options));
 	memcpy(opts->tree_table, tree_options, sizeof(tree_options));
 	snprintf(opts->output_help, sizeof(opts->output_help),
-		"also write the results to FILE, in the format given by its extension (%s); may be "
-		"repeated",
+		"also write the results to FILE, in the format given by its extension (%s), or to "
+		"a "
+		"database, clickhouse://USER@HOST:8123/DATABASE; may be repeated",
 		buf_text(&extensions));
 	snprintf(opts->format_help, sizeof(opts->format_help),
 		"format of stdout: %s; with any but %s, the command's output goes to stderr",

@@ -15,7 +15,7 @@ struct output_options {
 	bool verbose, quiet;
 
 	struct attar_option output_table[12], tree_table[2]; /* descriptions of the options */
-	char output_help[256], format_help[256], flame_graph_help[256];
+	char output_help[384], format_help[256], flame_graph_help[256];
 };
 
 /*

@@ -47,7 +47,7 @@ static int open_memory(struct output *out, const char *path)
 /* Closes the file of an output. Returns 0, or -1 with errno. */
 static int close_file(struct output *out)
 {
-	int r = fclose(out->file);
+	int r = out->file ? fclose(out->file) : 0;
 
 	if (out->memory) {
 		free(out->memory->text);
@@ -141,7 +141,8 @@ static int add(struct outputs *o, struct output *out, const struct attar_render_
 {
 	int r;
 
-	identify(out);
+	if (out->file)
+		identify(out);
 	r = check_unique(o, out);
 	if (r == 0)
 		r = attar_renderer_new(out->sink->name, out->file, opts, &out->renderer);
@@ -186,9 +187,13 @@ static int check_sink(const struct attar_profiler *profiler, const struct attar_
 static int add_file(struct outputs *o, const char *path, const struct attar_sink *sink,
 	const struct attar_render_opts *opts)
 {
+	struct attar_render_opts with_address = *opts;
 	struct output out = {.sink = sink};
 	int r = check_sink(o->profiler, sink);
 
+	with_address.address = out.path = path;
+	if (sink->scheme)
+		return r < 0 ? r : add(o, &out, &with_address);
 	if (r == 0)
 		r = sink->replaces ? open_memory(&out, path) : open_file(&out, path);
 	return r < 0 ? r : add(o, &out, opts);
@@ -200,12 +205,11 @@ static int unknown_extension(const char *path)
 	const struct attar_sink *const *sinks = attar_sinks();
 
 	for (size_t i = 0; sinks[i]; i++)
-		buf_printf(&list, "%s.%s",
-			i == 0         ? ""
-			: sinks[i + 1] ? ", "
-				       : " or ",
-			sinks[i]->extension);
-	return attar_fail(-EINVAL, "--output: the extension of '%s' does not name a format: use %s",
+		if (sinks[i]->extension)
+			buf_printf(&list, "%s.%s", i ? ", " : "", sinks[i]->extension);
+	return attar_fail(-EINVAL,
+		"--output: the extension of '%s' does not name a format: use %s or an address, "
+		"clickhouse://HOST/DATABASE",
 		CLIP(path), buf_text(&list));
 }
 
@@ -237,6 +241,9 @@ static int add_stdout(
 		out.sink = attar_sink_find(c->format);
 	if (!out.sink)
 		return -EINVAL;
+	if (out.sink->scheme)
+		return attar_fail(-EINVAL, "--format: %s is a database: use -o %s://HOST/DATABASE",
+			out.sink->name, out.sink->scheme);
 	if (out.sink->is_binary && isatty(STDOUT_FILENO))
 		return attar_fail(-EINVAL,
 			"%s output is binary: use -o FILE.%s, or redirect stdout to a file",
@@ -275,7 +282,7 @@ int outputs_open(struct outputs *o, const struct attar_run *run,
 /* Returns 0 or a negative errno. Pipes and devices have nothing to remove. */
 static int empty(struct output *out)
 {
-	if (out->is_empty || !out->path || out->memory)
+	if (out->is_empty || !out->path || !out->file || out->memory)
 		return 0;
 	if (ftruncate(fileno(out->file), 0) < 0 && errno != EINVAL)
 		return -errno;
@@ -288,6 +295,13 @@ void outputs_empty(struct outputs *o)
 	vec_each (&o->all, out)
 		if (!out->sink->whole_run)
 			empty(out); /* the first write reports a failure */
+}
+
+void outputs_turn(struct outputs *o)
+{
+	vec_each (&o->all, out)
+		if (out->sink->scheme)
+			attar_renderer_turn(out->renderer);
 }
 
 void outputs_resize(struct outputs *o)
@@ -421,26 +435,72 @@ static int draw_stdout(
 	return 0;
 }
 
-/* Files first: the notes on stdout include the memory that it took to draw them. */
+/* Which outputs are drawn one after the other. */
+enum kind { DATABASES, FILES, STDOUT, KINDS };
+
+static enum kind kind_of(const struct output *out)
+{
+	return out->sink->scheme ? DATABASES : out->path ? FILES : STDOUT;
+}
+
+static int draw_kind(struct outputs *o, enum kind kind, const struct attar_report *report,
+	enum attar_scope scope, bool intervals)
+{
+	uint64_t lines = count_lines(report);
+	int result = 0;
+
+	vec_each (&o->all, out) {
+		int r;
+
+		if (kind_of(out) != kind || !wants(out, scope, intervals, lines))
+			continue;
+		r = kind == STDOUT ? draw_stdout(o, out, report, lines) : draw(o, out, report);
+		out->failed = r < 0;
+		result = result < 0 ? result : r;
+	}
+	return result;
+}
+
+/* The rows that databases did not take, and their spools neither. */
+static void note_unstored(
+	struct outputs *o, struct attar_notes *notes, enum attar_scope scope, bool wait)
+{
+	uint64_t dropped = 0;
+
+	vec_each (&o->all, out) {
+		struct attar_delivery delivery = {0};
+
+		if (out->sink->scheme)
+			attar_renderer_get_delivery(out->renderer, wait, &delivery);
+		dropped += delivery.dropped;
+	}
+	notes->unstored = dropped;
+	if (scope == ATTAR_SCOPE_WHOLE)
+		return;
+	notes->unstored -= o->unstored_noted;
+	o->unstored_noted = dropped;
+}
+
+/*
+ * Databases first: the notes of the others say what these did not take. Then files: the notes on
+ * stdout include the memory that it took to draw them.
+ */
 int outputs_draw(struct outputs *o, const struct attar_report *report, enum attar_scope scope,
 	bool intervals)
 {
+	struct attar_report noted = *report;
 	uint64_t lines = count_lines(report);
 	int result = 0;
 
 	if (!o->live)
 		printer_wait(&o->printer);
-	for (int is_stdout = 0; is_stdout <= 1; is_stdout++)
-		vec_each (&o->all, out) {
-			int r;
+	for (enum kind kind = DATABASES; kind < KINDS; kind++) {
+		int r = draw_kind(o, kind, kind == DATABASES ? report : &noted, scope, intervals);
 
-			if ((out->path == NULL) != is_stdout ||
-				!wants(out, scope, intervals, lines))
-				continue;
-			r = out->path ? draw(o, out, report) : draw_stdout(o, out, report, lines);
-			out->failed = r < 0;
-			result = result < 0 ? result : r;
-		}
+		result = result < 0 ? result : r;
+		if (kind == DATABASES && report->has_notes)
+			note_unstored(o, &noted.notes, scope, o->has_ended);
+	}
 	if (o->site.server && scope == ATTAR_SCOPE_INTERVAL && !lines && result == 0)
 		result = site_draw(&o->site, report);
 	return result;

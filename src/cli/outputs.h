@@ -22,7 +22,7 @@ struct drawn {
 
 struct output {
 	const char *path; /* borrowed; NULL: stdout */
-	FILE *file;
+	FILE *file;       /* NULL: path is an address */
 	struct drawn *memory; /* file is in memory, and replaces that of path; NULL: it is not */
 	dev_t device;         /* of a regular file */
 	ino_t inode;          /* 0: not a regular file */
@@ -49,6 +49,8 @@ struct outputs {
 	uint64_t lines_missed, reports_missed; /* dropped because of that reader */
 	uint64_t lines_noted, reports_noted;   /* of these, already mentioned in its reports */
 	struct buf failure;                    /* that has not been reported yet */
+	bool has_ended;                        /* no events follow: databases are waited for */
+	uint64_t unstored_noted;               /* dropped rows that reports of intervals have */
 };
 
 /* The sinks of --flame-graph: of a page, and of any other file, which contains trees only. */
@@ -67,6 +69,9 @@ void outputs_empty(struct outputs *o);
 
 /* Fits the output on stdout to the size of the terminal. */
 void outputs_resize(struct outputs *o);
+
+/* Logs what databases have to say. */
+void outputs_turn(struct outputs *o);
 
 /* True if an output has not failed. */
 bool outputs_remain(const struct outputs *outputs);

@@ -77,6 +77,7 @@ static int take_report(void *ctx, const struct attar_report *report, enum attar_
 
 	console_clear();
 	s->outputs.live = is_live(s->run);
+	s->outputs.has_ended = attar_run_ended(s->run);
 	r = outputs_draw(&s->outputs, report, scope, attar_run_interval(s->run) != 0);
 	if (r == 0 || !outputs_remain(&s->outputs))
 		return r;
@@ -92,6 +93,7 @@ static void take_turn(void *ctx)
 	struct session *s = ctx;
 
 	printer_push(&s->outputs.printer);
+	outputs_turn(&s->outputs);
 	control_turn(s->run, &s->outputs);
 	if (signals_taken()) /* a second one ends the process at once */
 		keys_close(&s->outputs.keys);

@@ -423,6 +423,8 @@ static void add_notes(struct buf *b, const struct attar_report *report)
 	buf_u64(b, notes->buffer_size);
 	buf_str(b, ",\"buffer_peak\":");
 	buf_u64(b, notes->buffer_peak);
+	buf_str(b, ",\"unstored\":");
+	buf_u64(b, notes->unstored);
 	buf_char(b, '}');
 }
 

@@ -25,11 +25,20 @@ static int copy(const char *text, char **ret_copy)
 	return 0;
 }
 
+static int open_address(struct attar_renderer *r)
+{
+	if (!r->format->sink.scheme)
+		return 0;
+	if (!r->address)
+		return attar_fail(-EINVAL, "%s needs an address: use -o %s://HOST/DATABASE",
+			r->format->sink.name, r->format->sink.scheme);
+	return r->format->open(r);
+}
+
 int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_opts *opts,
 	struct attar_renderer **ret_renderer)
 {
 	CHECK_ARG(sink, "sink");
-	CHECK_ARG(out, "out");
 	CHECK_ARG(ret_renderer, "ret_renderer");
 
 	const struct render_format *found = render_format_find(sink);
@@ -38,6 +47,8 @@ int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_op
 
 	if (!found)
 		return -EINVAL;
+	if (!found->sink.scheme)
+		CHECK_ARG(out, "out");
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return base_oom();
@@ -45,7 +56,8 @@ int attar_renderer_new(const char *sink, FILE *out, const struct attar_render_op
 	r->file = out;
 	if ((e = opts_take(&r->opts, sizeof(r->opts), opts)) < 0 ||
 		(e = copy(r->opts.title, &r->title)) < 0 ||
-		(e = copy(r->opts.command, &r->command)) < 0) {
+		(e = copy(r->opts.command, &r->command)) < 0 ||
+		(e = copy(r->opts.address, &r->address)) < 0 || (e = open_address(r)) < 0) {
 		attar_renderer_free(r);
 		return e;
 	}
@@ -68,6 +80,25 @@ void attar_renderer_resize(struct attar_renderer *renderer, unsigned columns, un
 	renderer->opts.lines = lines;
 }
 
+void attar_renderer_turn(struct attar_renderer *renderer)
+{
+	CHECK_ARG_OR(renderer, "renderer", );
+
+	if (renderer->format->turn)
+		renderer->format->turn(renderer);
+}
+
+void attar_renderer_get_delivery(
+	struct attar_renderer *renderer, bool wait, struct attar_delivery *ret_delivery)
+{
+	CHECK_ARG_OR(renderer, "renderer", );
+	CHECK_ARG_OR(ret_delivery, "ret_delivery", );
+
+	*ret_delivery = (struct attar_delivery){0};
+	if (renderer->format->deliver)
+		renderer->format->deliver(renderer, wait, ret_delivery);
+}
+
 struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
 {
 	if (!r)
@@ -76,6 +107,7 @@ struct attar_renderer *attar_renderer_free(struct attar_renderer *r)
 		r->format->close(r);
 	free(r->title);
 	free(r->command);
+	free(r->address);
 	buf_done(&r->out);
 	buf_done(&r->open);
 	vec_done(&r->widths);
@@ -158,7 +190,7 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	struct attar_report shown;
 	int n;
 
-	if (fflush(r->file) != 0)
+	if (r->file && fflush(r->file) != 0)
 		r->error = -errno;
 	n = leave_out_spans(r, report, &shown);
 	if (!r->format->draws_fields && n == 0)
@@ -169,6 +201,8 @@ static int draw(struct attar_renderer *r, const struct attar_report *report)
 	vec_done(&shown.sections);
 	if (buf_failed(&r->out) || buf_failed(&r->open))
 		return base_oom();
+	if (!r->file)
+		return n;
 	write_out(r);
 	if (!r->error && fflush(r->file) != 0)
 		r->error = -errno;
@@ -221,7 +255,7 @@ void render_time(struct buf *b, const struct attar_report *report, char between)
 bool render_notes_warn(const struct attar_notes *notes)
 {
 	return notes->lost || notes->lost_side_band || notes->missing || notes->unprinted ||
-	       notes->unprinted_reports;
+	       notes->unprinted_reports || notes->unstored;
 }
 
 static void add_part(struct buf *b, uint64_t n, const char *what)
@@ -269,6 +303,10 @@ void render_notes(struct buf *b, const struct attar_notes *notes)
 		add_sampling(b, notes);
 	add_unprinted(b, notes->unprinted, "line", "lines");
 	add_unprinted(b, notes->unprinted_reports, "report", "reports");
+	if (notes->unstored) {
+		add_part(b, notes->unstored, notes->unstored == 1 ? "row" : "rows");
+		buf_str(b, " not stored in the database; ");
+	}
 	if (notes->buffer_peak) {
 		number_scaled(b, ATTAR_UNIT_BYTES, (double)notes->buffer_peak);
 		buf_str(b, " of the print buffer of ");

@@ -16,8 +16,16 @@ enum {
 
 struct render_format {
 	struct attar_sink sink;
-	const char *also;         /* a second extension; NULL: none */
+	const char *also;  /* a second extension; NULL: none */
 	bool draws_fields; /* cells of kind CELL_FIELDS; otherwise they are expanded before */
+
+	/*
+	 * For sinks with a scheme: connects to r->address, and what it has to log, and to do at the
+	 * end, see attar_renderer_turn() and attar_renderer_get_delivery(). NULL: nothing.
+	 */
+	int (*open)(struct attar_renderer *r);
+	void (*turn)(struct attar_renderer *r);
+	void (*deliver)(struct attar_renderer *r, bool wait, struct attar_delivery *ret_delivery);
 
 	/*
 	 * Appends the report to r->out and calls render_spill() regularly. 0 or a negative errno.
@@ -32,6 +40,7 @@ struct attar_renderer {
 	struct attar_render_opts opts;
 	char *title;
 	char *command;
+	char *address;        /* of a sink with a scheme; NULL: none */
 	struct buf out;       /* drawn, not yet written */
 	int error;            /* of the first failed write: negative errno */
 	uint64_t drawn;       /* reports */
@@ -79,6 +88,6 @@ const struct render_format *render_format_find(const char *name);
 
 extern const struct render_format render_text, render_json, render_csv, render_folded, render_html,
 	render_pprof, render_firefox, render_speedscope, render_sqlite, render_prometheus,
-	render_openmetrics, render_chrome;
+	render_openmetrics, render_chrome, render_clickhouse;
 
 #endif

@@ -17,6 +17,7 @@ static const struct render_format *const formats[] = {
 	&render_sqlite,
 	&render_prometheus,
 	&render_openmetrics,
+	&render_clickhouse,
 };
 
 const struct attar_sink *const *attar_sinks(void)
@@ -34,6 +35,7 @@ const struct attar_sink *const *attar_sinks(void)
 		&render_sqlite.sink,
 		&render_prometheus.sink,
 		&render_openmetrics.sink,
+		&render_clickhouse.sink,
 		NULL,
 	};
 
@@ -51,6 +53,13 @@ static size_t ending(const char *path, const char *extension)
 	return len;
 }
 
+static bool has_scheme(const char *path, const char *scheme)
+{
+	size_t n = scheme ? strlen(scheme) : 0;
+
+	return n && !strncmp(path, scheme, n) && !strncmp(path + n, "://", 3);
+}
+
 /* The longest extension counts: "x.json.gz" is not "x.gz". */
 const struct attar_sink *attar_sink_of_path(const char *path)
 {
@@ -61,7 +70,11 @@ const struct attar_sink *attar_sink_of_path(const char *path)
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		const struct render_format *format = formats[i];
-		size_t n = MAX(ending(path, format->sink.extension), ending(path, format->also));
+		size_t n;
+
+		if (has_scheme(path, format->sink.scheme))
+			return &format->sink;
+		n = MAX(ending(path, format->sink.extension), ending(path, format->also));
 
 		if (n > longest)
 			found = &format->sink;
@@ -70,15 +83,16 @@ const struct attar_sink *attar_sink_of_path(const char *path)
 	return found;
 }
 
-/* "text, json and html" */
+/* "text, json and html": formats of files. */
 static void list_names(struct buf *b)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		buf_printf(b, "%s%s",
-			i == 0                         ? ""
-			: i + 1 == ARRAY_SIZE(formats) ? " and "
-						       : ", ",
-			formats[i]->sink.name);
+	const struct attar_sink *const *sinks = attar_sinks();
+	size_t n = 0;
+
+	while (sinks[n] && sinks[n]->extension)
+		n++;
+	for (size_t i = 0; i < n; i++)
+		buf_printf(b, "%s%s", i == 0 ? "" : i + 1 == n ? " and " : ", ", sinks[i]->name);
 }
 
 const struct render_format *render_format_find(const char *name)

@@ -50,7 +50,7 @@ static void test_whole_report(void **state)
 		"\"notes\":{\"seen\":10,\"lost\":2,\"lost_side_band\":0,\"missing\":0,"
 		"\"missing_by_cpu\":[],\"throttled\":1,\"unresolved\":0.25,"
 		"\"self_cpu\":0.008,\"self_rss\":4096,\"unprinted\":7,\"unprinted_reports\":3,"
-		"\"buffer_size\":0,\"buffer_peak\":0}}\n");
+		"\"buffer_size\":0,\"buffer_peak\":0,\"unstored\":0}}\n");
 }
 
 enum { REPEATED_COLUMNS = 10, REPEATED_ROWS = 50 };
@@ -136,7 +136,7 @@ static void test_numbers_without_a_json_form_are_null(void **state)
 		"{\"cpu\":null,\"missing\":1}],\"throttled\":0,"
 		"\"unresolved\":null,\"self_cpu\":null,\"self_rss\":0,"
 		"\"unprinted\":0,\"unprinted_reports\":0,"
-		"\"buffer_size\":0,\"buffer_peak\":0}}\n");
+		"\"buffer_size\":0,\"buffer_peak\":0,\"unstored\":0}}\n");
 }
 
 static void test_hostile_text_and_details(void **state)

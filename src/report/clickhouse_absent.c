@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* In place of clickhouse.c in a build without libcurl. */
+#include "report/render.h"
+
+static int open_database(struct attar_renderer *r)
+{
+	return attar_fail(-EINVAL, "ClickHouse is not available: this attar was built without "
+				   "libcurl (package libcurl4-openssl-dev) or zlib (zlib1g-dev)");
+}
+
+static int draw(struct attar_renderer *r, const struct attar_report *report)
+{
+	return open_database(r);
+}
+
+const struct render_format render_clickhouse = {
+	.sink = {.name = "clickhouse",
+		.scheme = "clickhouse",
+		.media_type = "application/octet-stream",
+		.sections = RENDER_ALL,
+		.is_binary = true},
+	.open = open_database,
+	.draw = draw,
+};

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clickhouse://[USER@]HOST[:PORT]/DATABASE[?NAME=VALUE&...]. A password in it would be visible in
+ * the list of processes: it is read from a file or from the environment.
+ */
+#include "report/clickhouse.h"
+
+#include <ctype.h>
+
+#include "base/file.h"
+#include "base/parse.h"
+
+enum { PASSWORD_MAX = 4096 };
+
+static const char scheme[] = "clickhouse://";
+
+void clickhouse_url_done(struct clickhouse_url *url)
+{
+	char *const texts[] = {url->name, url->base, url->folder, url->user, url->password,
+		url->database, url->service, url->host, url->spool};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		free(texts[i]);
+	*url = (struct clickhouse_url){0};
+}
+
+/* Copies n bytes, and decodes %XX. */
+static int take(char **ret, const char *text, size_t n)
+{
+	struct buf b = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		int high = -1, low = -1;
+
+		if (text[i] == '%' && i + 2 < n) {
+			high = parse_hex_digit(text[i + 1]);
+			low = parse_hex_digit(text[i + 2]);
+		}
+		if (high >= 0 && low >= 0 && (high || low)) {
+			buf_char(&b, (char)(high << 4 | low));
+			i += 2;
+		} else {
+			buf_char(&b, text[i]);
+		}
+	}
+	buf_str(&b, "");
+	free(*ret);
+	*ret = buf_take(&b);
+	return *ret ? 0 : base_oom();
+}
+
+static int read_password(struct clickhouse_url *url, const char *path)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	int e = file_read(path, PASSWORD_MAX, &text);
+
+	if (e < 0)
+		return attar_context(-EIO, "password_file");
+	return take(&url->password, buf_text(&text), strcspn(buf_text(&text), "\r\n"));
+}
+
+static int set_parameter(struct clickhouse_url *url, const char *name, const char *value)
+{
+	char *path _cleanup_free_ = NULL;
+	int e;
+
+	if (!strcmp(name, "spool"))
+		return take(&url->spool, value, strlen(value));
+	if (!strcmp(name, "service"))
+		return take(&url->service, value, strlen(value));
+	if (!strcmp(name, "host"))
+		return take(&url->host, value, strlen(value));
+	if (!strcmp(name, "quota"))
+		return parse_size(value, &url->quota);
+	if (!strcmp(name, "timeout"))
+		return parse_time(value, 1000000000, &url->timeout_ns);
+	if (!strcmp(name, "password_file")) {
+		e = take(&path, value, strlen(value));
+		return e == 0 ? read_password(url, path) : e;
+	}
+	return attar_fail(-EINVAL,
+		"no parameter '%s': available are host, password_file, quota, service, spool and "
+		"timeout",
+		CLIP(name));
+}
+
+static int set_parameters(struct clickhouse_url *url, const char *text)
+{
+	char *list _cleanup_free_ = strdup(text), *save = NULL;
+
+	if (!list)
+		return base_oom();
+	for (char *word = strtok_r(list, "&", &save); word; word = strtok_r(NULL, "&", &save)) {
+		char *value = strchr(word, '=');
+		int e;
+
+		if (value)
+			*value++ = '\0';
+		e = set_parameter(url, word, value ?: "");
+		if (e < 0)
+			return attar_context(e, "parameter '%s'", CLIP(word));
+	}
+	return 0;
+}
+
+static int fail(const char *text)
+{
+	return attar_fail(-EINVAL,
+		"'%s' is not an address of ClickHouse: use clickhouse://USER@HOST:8123/DATABASE",
+		CLIP(text));
+}
+
+/* "HOST[:PORT]" */
+static int set_place(struct clickhouse_url *url, const char *place, size_t n, const char *text)
+{
+	size_t host = *place == '[' ? strcspn(place, "]") + 1 : strcspn(place, ":/?");
+	struct buf base = {0}, name = {0}, folder = {0};
+	char *end = NULL;
+	long number = host < n && place[host] == ':' ? strtol(place + host + 1, &end, 10) : 8123;
+	int port = number > 0 && number < 65536 ? (int)number : 0;
+
+	if (!host || host > n || !port || (host < n && end != place + n))
+		return fail(text);
+	for (size_t i = 0; i < host; i++)
+		if (!isalnum((unsigned char)place[i]) && !strchr("[]:.-_", place[i]))
+			return fail(text);
+	buf_printf(&base, "http://%.*s:%d/", (int)host, place, port);
+	buf_printf(&name, "clickhouse://%.*s:%d/%s", (int)host, place, port, url->database);
+	buf_printf(&folder, "%.*s_%d_", (int)host, place, port);
+	for (const char *c = url->database; *c; c++)
+		if (isalnum((unsigned char)*c))
+			buf_char(&folder, *c);
+		else
+			buf_printf(&folder, "_%02x", (unsigned char)*c);
+	url->base = buf_take(&base);
+	url->name = buf_take(&name);
+	url->folder = buf_take(&folder);
+	return url->base && url->name && url->folder ? 0 : base_oom();
+}
+
+static int split(struct clickhouse_url *url, const char *text)
+{
+	const char *at = text + strlen(scheme), *query = strchrnul(at, '?');
+	const char *slash = memchr(at, '/', (size_t)(query - at));
+	const char *user_end = slash ? memrchr(at, '@', (size_t)(slash - at)) : NULL;
+	int e;
+
+	if (!slash || slash + 1 == query)
+		return fail(text);
+	if (user_end && memchr(at, ':', (size_t)(user_end - at)))
+		return attar_fail(-EINVAL,
+			"the address of ClickHouse has a password, which everybody can see in the "
+			"list of processes: set CLICKHOUSE_PASSWORD, or use ?password_file=FILE");
+	e = take(&url->user, at, user_end ? (size_t)(user_end - at) : 0);
+	if (e == 0)
+		e = take(&url->database, slash + 1, (size_t)(query - slash - 1));
+	at = user_end ? user_end + 1 : at;
+	if (e == 0)
+		e = set_place(url, at, (size_t)(slash - at), text);
+	if (e == 0 && *query)
+		e = set_parameters(url, query + 1);
+	return e;
+}
+
+int clickhouse_url_parse(const char *text, struct clickhouse_url *ret)
+{
+	const char *password = getenv("CLICKHOUSE_PASSWORD") ?: "";
+	char host[256] = "";
+	int e;
+
+	*ret = (struct clickhouse_url){.quota = 1ULL << 30, .timeout_ns = 10000000000};
+	if (strncmp(text, scheme, strlen(scheme)) != 0)
+		return fail(text);
+	gethostname(host, sizeof(host) - 1);
+	e = take(&ret->password, password, strlen(password));
+	if (e == 0)
+		e = take(&ret->host, host, strlen(host));
+	if (e == 0)
+		e = take(&ret->service, "", 0);
+	if (e == 0)
+		e = split(ret, text);
+	if (e == 0 && !ret->timeout_ns)
+		e = attar_fail(-EINVAL, "parameter 'timeout': it must be longer than 0");
+	return e;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""-o clickhouse://: what becomes of rows that a server does not store: counted, and never twice."""
+import contextlib
+import json
+import signal
+import socket
+import threading
+
+import pytest
+
+import clickhouse
+from clickhouse import (  # noqa: F401 (fixtures)
+    events, server, stored_pids, sums, the_server, trace)
+from command import ATTAR, run, wait_until
+
+pytestmark = pytest.mark.parallel
+
+
+def test_server_is_away_for_the_whole_run(server, tmp_path, events):
+    """The next run stores the rows, in order and once."""
+    server.kill()
+    done = trace(events(2000), server.url(tmp_path / 'spool'))
+    assert f'no connection to http://127.0.0.1:{server.http}/' in done.stderr
+    rows, stored, dropped, waiting, _ = sums(done)
+    assert (stored, dropped, waiting) == (0, 0, rows)
+    server.start()
+    done = trace(events(10, start=2000), server.url(tmp_path / 'spool'))
+    assert sums(done)[4] == rows
+    assert stored_pids(server) == list(range(2010))
+    done = trace(events(10, start=2010), server.url(tmp_path / 'spool'))
+    assert sums(done)[4] == 0
+    assert stored_pids(server) == list(range(2020))
+
+
+def test_server_is_killed_in_the_middle(server, tmp_path, events, spawn):
+    """All rows are stored once, however far the server was; also those of a former run."""
+    n, url = 150_000, server.url(tmp_path / 'spool')
+    with open(tmp_path / 'stderr', 'w+') as stderr:
+        process = spawn(ATTAR, 'trace', '-q', '-e', 'sched:sched_wakeup', '--input', events(n),
+                        '-o', url, stderr=stderr)
+        wait_until(lambda: 'attar_trace_events' in server.ask('SHOW TABLES', 'perf')
+                   or process.poll() is not None, 'rows are being stored')
+        server.kill()
+        assert process.wait(60) == 0
+    server.start()
+    assert sums(trace(events(1, start=n), url))[2:4] == [0, 0]
+    assert stored_pids(server) == list(range(n + 1))
+
+
+@pytest.mark.parametrize('wait', ['short', 'long'])
+def test_server_stands_still(server, tmp_path, events, spawn, wait):
+    """It may store what it received when it goes on: nothing is stored twice."""
+    url = server.url(tmp_path / 'spool', timeout='1s')
+    trace(events(5), url)
+    server.process.send_signal(signal.SIGSTOP)
+    process = spawn(ATTAR, 'trace', '-q', '-e', 'sched:sched_wakeup', '--input',
+                    events(100, start=5), '-o', url)
+    with contextlib.suppress(Exception):
+        process.wait(0.3 if wait == 'short' else 60)
+    server.process.send_signal(signal.SIGCONT)
+    assert process.wait(60) == 0
+    trace(events(1, start=105), server.url(tmp_path / 'spool'))
+    assert stored_pids(server) == list(range(106))
+
+
+def test_quota_of_the_spool(server, tmp_path, events):
+    server.kill()
+    url = server.url(tmp_path / 'spool', quota='64K')
+    done = trace(events(5000), url)
+    assert 'has reached its quota' in done.stderr
+    rows, stored, dropped, waiting, _ = sums(done)
+    assert stored == 0 and dropped > 0
+    assert json.loads(done.stdout.splitlines()[-1])['notes']['unstored'] == dropped
+    done = run('trace', '-e', 'sched:sched_wakeup', '--input', events(5000), '-o', url)
+    assert 'not stored in the database' in done.stdout
+    waiting += sums(done)[3]
+    assert sum(f.stat().st_size for f in (tmp_path / 'spool').rglob('*.batch')) <= 64 * 1024
+    server.start()
+    assert sums(trace(events(1, start=5000), url))[4] == waiting
+
+
+@pytest.mark.parametrize('kind', ['cut', 'flipped', 'empty', 'garbage', 'table', 'unfinished'])
+def test_damaged_files_of_the_spool(server, tmp_path, events, kind):
+    """Each is removed and counted; the others are stored."""
+    server.kill()
+    for n in range(2):
+        trace(events(1000, start=1000 * n), server.url(tmp_path / 'spool'))
+    files = sorted(f for f in (tmp_path / 'spool').rglob('*.batch')
+                   if b'attar_trace_events' in f.read_bytes())
+    assert len(files) == 2
+    content = bytearray(files[0].read_bytes())
+    if kind == 'cut':
+        content = content[:-100]
+    elif kind == 'flipped':
+        content[-1] ^= 1
+    elif kind == 'empty':
+        content = b''
+    elif kind == 'garbage':
+        content = b'\xff' * len(content)
+    elif kind == 'table':
+        content[56:62] = b'; DROP'
+    if kind == 'unfinished':
+        content = content[:-100]
+        files[0] = files[0].rename(files[0].with_suffix('.part'))
+    files[0].write_bytes(content)
+    if kind == 'unfinished':
+        run('-d', '1970-01-02', files[0], program='touch')
+    server.start()
+    done = trace(events(1, start=2000), server.url(tmp_path / 'spool'))
+    assert '1 damaged files of the spool' in done.stderr
+    known = 1000 if kind in ('cut', 'flipped', 'unfinished') else 0
+    assert f'with {known} rows that are known of' in done.stderr
+    assert stored_pids(server) == list(range(1000, 2001))
+    assert not list((tmp_path / 'spool').rglob('*.[bp]a*'))
+
+
+def test_spool_of_others_is_refused(server, tmp_path, events):
+    spool = tmp_path / 'spool' / f'127.0.0.1_{server.http}_perf'
+    spool.mkdir(parents=True, mode=0o755)
+    done = trace(events(1), server.url(tmp_path / 'spool'), status=1)
+    assert 'also accessible to others' in done.stderr
+
+
+@pytest.mark.parametrize('user, database, password, text', [
+    ('fleet@', 'perf', 'wrong', "does not accept user 'fleet' with this password"),
+    ('nobody@', 'perf', '', "does not accept user 'nobody'"),
+    ('', 'nowhere', '', "there is no database 'nowhere'"),
+    ('fleet@', 'perf', 'geheim', None)])
+def test_access(server, tmp_path, events, monkeypatch, user, database, password, text):
+    monkeypatch.setenv('CLICKHOUSE_PASSWORD', password)
+    done = trace(events(10), server.url(tmp_path / 'spool', user=user, database=database))
+    rows, stored, dropped, waiting, _ = sums(done)
+    assert (stored, waiting) == ((0, rows) if text else (rows, 0)) and not dropped
+    assert text is None or text in done.stderr
+    assert 'geheim' not in done.stdout + done.stderr
+
+
+def test_password_from_a_file(server, tmp_path, events):
+    (tmp_path / 'password').write_text('geheim\n')
+    done = trace(events(10), server.url(tmp_path / 'spool', user='fleet@',
+                                        password_file=tmp_path / 'password'))
+    assert sums(done)[1] == sums(done)[0]
+
+
+ANSWERS = {
+    'silent': (b'', 'did not answer in time'),
+    'garbage': (b'\x00\xff' * 1000, 'did not answer as ClickHouse does'),
+    'another server': (b'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+                       'did not answer as ClickHouse does'),
+    'not found': (b'HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n',
+                  'answered with status 404, and not as ClickHouse does'),
+    'endless': (b'HTTP/1.1 200 OK\r\n\r\n' + b'x' * (4 << 20),
+                'did not answer as ClickHouse does'),
+}
+
+
+@pytest.mark.parametrize('kind', ANSWERS)
+def test_other_servers(tmp_path, events, kind):
+    """A clear sentence, and the run goes on."""
+    answer, text = ANSWERS[kind]
+    with socket.create_server(('127.0.0.1', 0)) as listener, contextlib.ExitStack() as stack:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    peer = stack.enter_context(listener.accept()[0])
+                    with contextlib.suppress(OSError):
+                        if answer:
+                            peer.recv(1)
+                            peer.sendall(answer)
+                            peer.shutdown(socket.SHUT_WR)
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f'clickhouse://127.0.0.1:{listener.getsockname()[1]}/perf?timeout=1s' \
+              f'&spool={tmp_path}/spool'
+        done = trace(events(10), url)
+        listener.shutdown(socket.SHUT_RDWR)
+    assert text in done.stderr
+    assert sums(done)[3] == sums(done)[0]
+
+
+@pytest.mark.parametrize('url, text', [
+    ('clickhouse://', 'is not an address of ClickHouse'),
+    ('clickhouse://host', 'is not an address of ClickHouse'),
+    ('clickhouse://host/', 'is not an address of ClickHouse'),
+    ('clickhouse://host:0/db', 'is not an address of ClickHouse'),
+    ('clickhouse://host:8123x/db', 'is not an address of ClickHouse'),
+    ('clickhouse://u:secret@host/db', 'everybody can see'),
+    ('clickhouse://host/db?ttl=3', "no parameter 'ttl'"),
+    ('clickhouse://host/db?quota=much', "parameter 'quota'"),
+    ('clickhouse://host/db?timeout=0', 'longer than 0'),
+    ('clickhouse://host/db?password_file=/nonexistent', 'password_file')])
+def test_addresses_that_are_refused(tmp_path, events, url, text):
+    done = trace(events(1), url, status=1 if 'nonexistent' in url else 2)
+    assert text in done.stderr and 'secret' not in done.stderr
+
+
+def test_default_spool(tmp_path, events, monkeypatch):
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
+    port, = clickhouse.free_ports(1)
+    done = trace(events(10), f'clickhouse://127.0.0.1:{port}/perf')
+    folder = tmp_path / 'state/attar' / f'127.0.0.1_{port}_perf'
+    assert f'wait in {folder}' in done.stderr
+    assert list(folder.glob('*.batch')) and folder.stat().st_mode & 0o777 == 0o700
