@@ -35,6 +35,9 @@ size_t attar_event_stack(const struct attar_event *ev, attar_location *locations
 	while (n < max && attar_callchain_next(&chain, &ip)) {
 		if (s->regs_user.nr && chain.context != ATTAR_CONTEXT_KERNEL)
 			break;
+		/* A return address is after the call, which may be the end of its function. */
+		if (n && chain.context == ATTAR_CONTEXT_KERNEL)
+			ip--;
 		locations[n] = locate(ev, chain.context, ip);
 		if (n && attar_location_dso(locations[n]) == ATTAR_DSO_UNKNOWN)
 			break;

@@ -105,6 +105,37 @@ def test_without_kernel_build_id_by_release_and_host(tmp_path):
     assert any('was recorded by another kernel' in r for r in remarks)
 
 
+def neighbours():
+    """Return a kernel function, and the address and name of the one that follows it."""
+    found = {}
+    for line in Path('/proc/kallsyms').read_text().splitlines():
+        address, kind, *name = line.split()
+        if len(name) == 1:  # not of a module
+            found.setdefault(int(address, 16), []).append((kind, name[0]))
+    functions_at = sorted(found)
+    for before, after in zip(functions_at, functions_at[1:]):
+        both = found[before] + found[after]
+        if len(both) == 2 and all(kind == 't' and name.isidentifier() for kind, name in both) \
+                and after - before > 64:
+            return both[0][1], after, both[1][1]
+    raise AssertionError('no two functions follow each other')
+
+
+def test_a_call_at_the_end_of_a_kernel_function(tmp_path):
+    """A return address at the start of a function is that of a call in the one before."""
+    path = tmp_path / 'x.data'
+    attar_record(path, '-e', 'sched:sched_switch', '-g', command=['sleep', '0.01'])
+    caller, address, next_one = neighbours()
+    assert not {caller, next_one} & kernel_names(stacks(path)[0])
+    whole = path.read_bytes()
+    marker = struct.pack('<q', -128)  # PERF_CONTEXT_KERNEL; the sampled address and its caller
+    assert whole.count(marker) >= 1
+    at = whole.index(marker) + 16
+    path.write_bytes(whole[:at] + struct.pack('<Q', address) + whole[at + 8:])
+    names = kernel_names(stacks(path)[0])
+    assert caller in names and next_one not in names
+
+
 def test_recording_without_a_header(tmp_path):
     """What names the kernel is at the end of the file."""
     path = tmp_path / 'x.data'
