@@ -110,6 +110,8 @@ int kp_count_enable(struct kp_task *task)
 {
 	int r = read_counts(task);
 
+	if (r == UNKNOWN_ERROR)
+		return kp_fail(LIBPERF_ERR_FAILED_PMU_ENABLE, "%s", attar_error());
 	for (size_t i = 0; i < task->n_counters && r == SUCCESS; i++) {
 		struct kp_counter *c = &task->counters[i];
 		int failed;

@@ -59,25 +59,29 @@ struct core_list {
 	struct attar_target *self;
 };
 
-static bool can_be_opened(struct attar_target *self, const struct attar_named_event *event)
+/* 1: yes, 0: no; -EMFILE, -ENFILE, -ENOMEM: unknown now, so that a list without it is not kept. */
+static int can_be_opened(struct attar_target *self, const struct attar_named_event *event)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = event->type, .config = event->config, .disabled = 1};
 	struct attar_counter *counter;
+	int r = attar_counter_open(self, &attr, event->name, ATTAR_COUNTER_DEGRADE, &counter);
 
-	if (attar_counter_open(self, &attr, event->name, ATTAR_COUNTER_DEGRADE, &counter) < 0)
-		return false;
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return r;
+	if (r < 0)
+		return 0;
 	attar_counter_close(counter);
-	return true;
+	return 1;
 }
 
 static int add_named(void *ctx, const struct attar_named_event *event)
 {
 	struct core_list *list = ctx;
 
-	if (event->kind == ATTAR_EVENT_RAW || !can_be_opened(list->self, event))
-		return 0;
-	return add_copy(list->names, event->name);
+	int r = event->kind == ATTAR_EVENT_RAW ? 0 : can_be_opened(list->self, event);
+
+	return r > 0 ? add_copy(list->names, event->name) : r;
 }
 
 static int make_core(struct attar_catalog *catalog, struct names *names)
@@ -178,7 +182,7 @@ static int make_all(void)
 	all->n = 0;
 	for (int type = CORE_EVENT; type < ALL_EVENT; type++) {
 		r = make_one(type);
-		if (r == -ENOMEM)
+		if (r == -ENOMEM || (r < 0 && type != TRACE_EVENT))
 			return r;
 		if (r < 0)
 			kp_warn(LIBPERF_WARN_EVENT_DROPPED, "tracepoints are left out: %s",

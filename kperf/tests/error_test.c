@@ -61,6 +61,102 @@ static void lists_of_processes(void **state)
 	open_fails(COUNTING, &test, LIBPERF_ERR_INVALID_PIDLIST);
 }
 
+/* Its number exists until its parent waits for it, but it cannot be opened any more. */
+static void a_process_that_has_ended(void **state)
+{
+	struct test_attr test;
+	siginfo_t info;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	test_attr(&test, "page-faults");
+	test.pids[0] = child;
+	open_fails(COUNTING, &test, LIBPERF_ERR_NO_PROC);
+	open_fails(SAMPLING, &test, LIBPERF_ERR_NO_PROC);
+	waitpid(child, NULL, 0);
+}
+
+/* In a process of its own, in which check() may use up or close what it likes. */
+static void in_a_child(bool (*check)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(!check());
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static bool is_error(int code)
+{
+	if (Perrorno() != code)
+		print_message("%d: %s\n", Perrorno(), Perror());
+	return Perrorno() == code && strlen(Perror()) > 10;
+}
+
+static bool fails_with_closed_descriptors(void)
+{
+	struct test_attr test;
+	int pd;
+
+	test_attr(&test, "page-faults");
+	pd = PmuOpen(COUNTING, &test.attr);
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	return pd > 0 && PmuEnable(pd) == LIBPERF_ERR_FAILED_PMU_ENABLE &&
+	       is_error(LIBPERF_ERR_FAILED_PMU_ENABLE) &&
+	       PmuDisable(pd) == LIBPERF_ERR_FAILED_PMU_DISABLE &&
+	       is_error(LIBPERF_ERR_FAILED_PMU_DISABLE);
+}
+
+static void descriptors_closed_by_the_host(void **state)
+{
+	in_a_child(fails_with_closed_descriptors);
+}
+
+static bool rings_need_memory(void)
+{
+	const struct rlimit little = {1 << 20, 1 << 20};
+	struct test_attr test;
+
+	test_attr(&test, "page-faults");
+	setrlimit(RLIMIT_AS, &little);
+	return PmuOpen(SAMPLING, &test.attr) == -1 && is_error(COMMON_ERR_NOMEM);
+}
+
+static void without_memory(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+	print_message("the sanitizer needs memory itself\n");
+	skip();
+#endif
+	in_a_child(rings_need_memory);
+}
+
+/* A list that could not be made is an error, and is made by a later call. */
+static bool lists_need_descriptors(void)
+{
+	struct rlimit before;
+	unsigned n;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max});
+	if (PmuEventList(CORE_EVENT, &n) || n || !is_error(LIBPERF_ERR_TOO_MANY_FD))
+		return false;
+	if (PmuEventList(ALL_EVENT, &n) || n || !is_error(LIBPERF_ERR_TOO_MANY_FD))
+		return false;
+	setrlimit(RLIMIT_NOFILE, &before);
+	return PmuEventList(CORE_EVENT, &n) && n > 0;
+}
+
+static void lists_without_descriptors(void **state)
+{
+	in_a_child(lists_need_descriptors);
+}
+
 static void attributes_of_options(void **state)
 {
 	struct EvtAttr attrs[2] = {{.groupId = 1}, {.groupId = 1}};
@@ -439,6 +535,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attributes_of_any_task),
 		cmocka_unit_test(lists_of_processes),
+		cmocka_unit_test(a_process_that_has_ended),
+		cmocka_unit_test(descriptors_closed_by_the_host),
+		cmocka_unit_test(without_memory),
+		cmocka_unit_test(lists_without_descriptors),
 		cmocka_unit_test(attributes_of_options),
 		cmocka_unit_test(attributes_of_blocked_samples),
 		cmocka_unit_test(attributes_of_spe),
