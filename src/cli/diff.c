@@ -188,7 +188,8 @@ static int read_reports(struct diff_side *side, const struct buf *text)
 			return r;
 		at = newline + 1;
 	}
-	return side->reports.n ? 0 : attar_fail(-EBADMSG, "it has no report");
+	return side->reports.n ? 0 : attar_fail(-EBADMSG, "it has no table, histogram or call "
+						"tree to compare");
 }
 
 static int read_result(struct diff_side *side, const char *path)

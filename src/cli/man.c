@@ -46,6 +46,8 @@ static void roff_text(struct buf *b, const char *text, size_t n)
 			buf_str(b, bold ? "\\fR" : "\\fB");
 			bold = !bold;
 			i += double_star;
+		} else if (text[i] == '\\' && i + 1 < n && text[i + 1] == '|') {
+			; /* a bar within a cell of a table */
 		} else if (text[i] == '\\') {
 			buf_str(b, "\\e");
 		} else if (text[i] == '-') {
@@ -89,34 +91,137 @@ static void heading(struct buf *b, const char *text, size_t n)
 	buf_char(b, '\n');
 }
 
+/* ---- tables: tbl(1) ---- */
+
+/* The cell of a row that begins after the '|' at *line, without blanks around; NULL: no more. */
+static const char *next_cell(const char **line, const char *end, size_t *ret_n)
+{
+	const char *cell = *line + 1, *bar = cell;
+
+	while (bar < end && (*bar != '|' || bar[-1] == '\\'))
+		bar++;
+	if (bar >= end)
+		return NULL;
+	*line = bar;
+	while (cell < bar && *cell == ' ')
+		cell++;
+	while (bar > cell && bar[-1] == ' ')
+		bar--;
+	*ret_n = (size_t)(bar - cell);
+	return cell;
+}
+
+/* All columns are text blocks, and the last one takes the room that the others leave. */
+static void begin_table(struct buf *b, const char *line, const char *end)
+{
+	size_t columns = 0, n;
+
+	while (next_cell(&line, end, &n))
+		columns++;
+	buf_str(b, ".TS\n");
+	while (columns-- > 1)
+		buf_str(b, "l ");
+	buf_str(b, "lx.\n");
+}
+
+/* The first row without text, and the line below the headings, are left out. */
+static void table_row(struct buf *b, const char *line, const char *end)
+{
+	const char *cell, *rest = line, *between = "";
+	bool is_empty = true;
+	size_t n;
+
+	while ((cell = next_cell(&rest, end, &n)))
+		is_empty &= n == 0 || strspn(cell, "-") >= n;
+	if (is_empty)
+		return;
+	for (rest = line; (cell = next_cell(&rest, end, &n)); between = "\t") {
+		buf_printf(b, "%sT{\n", between);
+		roff_line(b, cell, n);
+		buf_str(b, "T}");
+	}
+	buf_char(b, '\n');
+}
+
+/* ---- pages ---- */
+
+enum block { PARAGRAPH, CODE, INDENTED_CODE, TABLE };
+
+static const char *const ends[] = {[PARAGRAPH] = "",
+	[CODE] = ".EE\n.PP\n",
+	[INDENTED_CODE] = ".EE\n.PP\n",
+	[TABLE] = ".TE\n.PP\n"};
+
+/* The block that a line of at least one character belongs to, after one of `before`. */
+static enum block block_of(enum block before, bool after_blank, const char *line)
+{
+	if (before == CODE)
+		return CODE;
+	if (*line == '|')
+		return TABLE;
+	if (!strncmp(line, "    ", 4) && (before == INDENTED_CODE || after_blank))
+		return INDENTED_CODE;
+	return PARAGRAPH;
+}
+
+static void change_block(struct buf *b, enum block *block, enum block to, const char *line)
+{
+	if (*block == to)
+		return;
+	buf_str(b, ends[*block]);
+	if (to == CODE || to == INDENTED_CODE)
+		buf_str(b, ".PP\n.EX\n");
+	else if (to == TABLE)
+		begin_table(b, line, line + strcspn(line, "\n"));
+	*block = to;
+}
+
+static void paragraph_line(struct buf *b, const char *line, size_t n)
+{
+	size_t indent = strspn(line, " ");
+
+	indent = MIN(indent, n);
+	if (!strncmp(line, "# ", 2))
+		return; /* the title is in NAME already */
+	if (!strncmp(line, "## ", 3)) {
+		heading(b, line + 3, n - 3);
+	} else if (!strncmp(line, "- ", 2)) {
+		buf_str(b, ".IP \\(bu 2\n");
+		roff_line(b, line + 2, n - 2);
+	} else if (*line >= '1' && *line <= '9' && !strncmp(line + 1, ". ", 2)) {
+		buf_printf(b, ".IP %c. 3\n", *line);
+		roff_line(b, line + 3, n - 3);
+	} else {
+		roff_line(b, line + indent, n - indent);
+	}
+}
+
 static void page_to_roff(struct buf *b, const char *page)
 {
-	bool code = false;
+	enum block block = PARAGRAPH;
+	bool after_blank = false;
 
-	while (*page) {
-		size_t n = strcspn(page, "\n");
-
+	for (size_t n; *page; page += n + (page[n] == '\n')) {
+		n = strcspn(page, "\n");
 		if (!strncmp(page, "```", 3)) {
-			buf_str(b, code ? ".EE\n.PP\n" : ".PP\n.EX\n");
-			code = !code;
-		} else if (code) {
-			roff_code_line(b, page, n);
-		} else if (!strncmp(page, "# ", 2)) {
-			; /* the title is in NAME already */
-		} else if (!strncmp(page, "## ", 3)) {
-			heading(b, page + 3, n - 3);
-		} else if (!strncmp(page, "- ", 2)) {
-			buf_str(b, ".IP \\(bu 2\n");
-			roff_line(b, page + 2, n - 2);
-		} else if (!n) {
-			buf_str(b, ".PP\n");
-		} else {
-			size_t indent = strspn(page, " ");
-
-			roff_line(b, page + MIN(indent, n), n - MIN(indent, n));
+			change_block(b, &block, block == CODE ? PARAGRAPH : CODE, page);
+			continue;
 		}
-		page += n + (page[n] == '\n');
+		if (n)
+			change_block(b, &block, block_of(block, after_blank, page), page);
+		else if (block == TABLE)
+			change_block(b, &block, PARAGRAPH, page);
+		after_blank = !n;
+		if (block == TABLE)
+			table_row(b, page, page + n);
+		else if (block == CODE || block == INDENTED_CODE)
+			roff_code_line(b, page, n);
+		else if (n)
+			paragraph_line(b, page, n);
+		else
+			buf_str(b, ".PP\n");
 	}
+	change_block(b, &block, PARAGRAPH, page);
 }
 
 static void options_to_roff(struct buf *b, const struct attar_run *run)
@@ -148,7 +253,7 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 	const char *page = help_page(profiler->name);
 	const char *operand = help_operand(profiler);
 
-	buf_str(b, ".TH ATTAR\\-");
+	buf_str(b, "'\\\" t\n.TH ATTAR\\-"); /* has tables */
 	upper(b, profiler->name, strlen(profiler->name));
 	buf_printf(b, " 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar\\-%s \\- ", attar_version(),
 		profiler->name);

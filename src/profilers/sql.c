@@ -57,6 +57,26 @@ static char *table_name(const struct sql *s, const struct attar_event_spec *spec
 	return name;
 }
 
+/*
+ * An event of programs gets its fields, and another source, when a program registers it. The name
+ * is then that of the new table; the one of the unregistered event has no rows.
+ */
+static char *take_name(const struct sql *s, const struct attar_event_spec *spec)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct sql_table *table = s->tables[i];
+		char *name = (char *)(uintptr_t)table->name, *other;
+
+		if (table->format || table->rows.first || strcmp(table->event, spec->name) != 0)
+			continue;
+		if (asprintf(&other, "%s_0", name) < 0)
+			return NULL;
+		table->name = other;
+		return name;
+	}
+	return NULL;
+}
+
 static int add_table(struct sql *s, struct sql_table *table)
 {
 	struct sql_table **tables = reallocarray(s->tables, s->n + 1, sizeof(*tables));
@@ -78,7 +98,9 @@ static int learn(struct attar_run *run, void *self, uint32_t source, void *event
 	struct sql_table *table = event;
 	struct sql *s = self;
 
-	table->name = table_name(s, spec);
+	table->name = spec->format ? take_name(s, spec) : NULL;
+	if (!table->name)
+		table->name = table_name(s, spec);
 	table->event = spec->name;
 	table->format = spec->format;
 	return table->name ? add_table(s, table) : attar_fail(-ENOMEM, "out of memory");

@@ -81,8 +81,8 @@ static int make_report(struct attar_run *run, enum attar_scope scope, uint64_t u
 		r = run->profiler->report(run, run->self, out, scope);
 	if (r == 0 && scope == ATTAR_SCOPE_WHOLE)
 		spans_report(run, out);
-	if (run->stream ||
-		run->clock.ended) /* counting has no overhead worth a line per interval */
+	/* counting has no overhead worth a line per interval; keep the text of an error */
+	if (r == 0 && (run->stream || run->clock.ended))
 		run_fill_notes(run, out, scope);
 	run->clock.interval_began = until;
 	if (r < 0)

@@ -630,3 +630,18 @@ def test_intervals_add_up():
     reports = [json.loads(line) for line in ended.stdout.splitlines()]
     counts = [r['sections'][0]['rows'][0][0] for r in reports if r['sections']]
     assert len(counts) > 2 and sum(counts) == 3 * 1234
+
+
+def test_events_that_a_program_registers():
+    """Through shared memory if the kernel has no user_events: the fields come with the program."""
+    found = answers('-e', 'user_events:e2e_order', '--verify', '--query',
+                    'SELECT count(*), sum(id), min(change) FROM e2e_order',
+                    '--', workload('emit'), 'once', 1000)
+    assert found == [[[1000, 499500, -999]]]
+
+
+def test_fields_that_nobody_registers():
+    ended = run('sql', '-q', '-d', '100ms', '-e', 'user_events:e2e_nobody', '--query',
+                'SELECT sum(id) FROM e2e_nobody')
+    assert ended.returncode == 2
+    assert 'no such column: id' in ended.stderr

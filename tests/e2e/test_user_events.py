@@ -314,7 +314,7 @@ def test_top_by_a_field_of_a_running_program(no_kernel, emitter, tmp_path):
 def test_expression_on_an_event_that_is_not_registered_yet(no_kernel, command):
     done = run(*command, '--', EMIT, 'once', '10')
     assert done.returncode == 2, done.stderr
-    assert "'user_events:e2e_order' is not registered yet" in done.stderr
+    assert "no program has registered the event 'user_events:e2e_order' yet" in done.stderr
     assert 'start the program first' in done.stderr
 
 

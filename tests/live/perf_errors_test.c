@@ -142,7 +142,7 @@ static void test_names_the_violated_rule_of_breakpoints(void **state)
 			.bp_type = HW_BREAKPOINT_W,
 			.bp_addr = (uintptr_t)watched,
 			.bp_len = 3});
-	EXPECT(-EINVAL, "attr.bp_addr must be a multiple of attr.bp_len",
+	EXPECT(-EINVAL, "(attr.bp_addr) must be a multiple of its length",
 		.attr = {.type = PERF_TYPE_BREAKPOINT,
 			.bp_type = HW_BREAKPOINT_W,
 			.bp_addr = (uintptr_t)watched + 4,
