@@ -635,7 +635,8 @@ int attar_run_go(struct attar_run *run, const struct attar_run_hooks *hooks)
 	} while (r > 0);
 	if (r == 0)
 		r = last_reports(run);
-	notes_warn(run);
+	if (r == 0) /* otherwise the text of the error remains */
+		notes_warn(run);
 	if (r == 0)
 		r = user_events_accepted(&run->user.events);
 	return failed(r);

@@ -198,7 +198,8 @@ def test_other_outputs(tmp_path):
     (['--fast', 'a', 'b'], "no such option '--fast': 'attar help diff' lists them"),
     (['-o', 'x.pdf', 'a', 'b'], "-o: the extension of 'x.pdf' does not name a format"),
     (['/no/such', '/no/such'], "cannot read '/no/such': "),
-    (['/dev/null', '/dev/null'], "cannot read '/dev/null': it has no table, histogram or call tree to compare"),
+    (['/dev/null', '/dev/null'],
+     "cannot read '/dev/null': it has no table, histogram or call tree to compare"),
     (['/etc/passwd', '/etc/passwd'], "cannot read '/etc/passwd': line 1: it is not a report of "
                                      'attar in JSON (schema attar/1)'),
 ])
