@@ -72,7 +72,7 @@ MISTAKES = [
     (['profile', '-o', 'x.pdf', '-d', '1'], USAGE,
      r"attar: --output: the extension of 'x.pdf' does not name a format: use \.txt, \.json, "
      r"\.csv, \.folded, \.html, \.pb\.gz, \.speedscope\.json, \.json\.gz, "
-     r"\.trace\.json, \.db, \.prom or \.om"),
+     r"\.trace\.json, \.db, \.prom, \.om or an address, clickhouse://HOST/DATABASE"),
     (['profile', '--format', 'jsn', '-d', '1'], USAGE,
      r"attar: no format 'jsn': did you mean 'json'\?"),
     (['profile', '--format', 'xyzzy', '-d', '1'], USAGE,
