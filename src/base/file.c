@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "base/limit.h"
 
@@ -54,6 +55,22 @@ int file_read_i64(const char *path, int64_t *ret_value)
 		return attar_fail(-EINVAL, "%s does not contain a number", path);
 	*ret_value = value;
 	return 0;
+}
+
+bool file_exists(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0;
+}
+
+bool file_is_listable(const char *path)
+{
+	int fd = TEMP_FAILURE_RETRY(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 int file_write_all(int fd, const void *bytes, size_t n)

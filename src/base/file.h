@@ -22,6 +22,13 @@ int file_read_fd(int fd, const char *name, size_t max, struct buf *b);
  */
 int file_read_i64(const char *path, int64_t *ret_value);
 
+/*
+ * Whether the path exists, and whether it is a directory that can be listed: with the effective
+ * capabilities of this process, which access(2) ignores unless the user is root.
+ */
+bool file_exists(const char *path);
+bool file_is_listable(const char *path);
+
 /* Writes all n bytes. Returns 0 or a negative errno without an error text. */
 int file_write_all(int fd, const void *bytes, size_t n);
 

@@ -70,8 +70,11 @@ void help_profiler(
 void help_command(struct buf *b, const struct command *command);
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler);
 void help_man_overview(struct buf *b);
-/* The text of docs/profilers/<name>.md (static); NULL: no such page. */
-const char *help_page(const char *profiler);
+/* The same of a command, with its page if it has one. */
+void help_command_page(struct buf *b, const struct command *command);
+void help_man_command(struct buf *b, const struct command *command);
+/* The text of docs/profilers/<name>.md, or of a command, docs/<name>.md (static); NULL: none. */
+const char *help_page(const char *name);
 
 /* ---- event_help.c ---- */
 
@@ -104,6 +107,7 @@ const char *console_error(int error);
 
 /* ---- commands: implement `attar NAME ...`; argv[0] is NAME; return the exit status ---- */
 
+int command_agent(int argc, char **argv);
 int command_profiler(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_user_events(int argc, char **argv);

@@ -113,6 +113,25 @@ static const struct command_option diff_options[] = {
 	{0},
 };
 
+static const struct command_option agent_options[] = {
+	{"-c, --config FILE",
+		"a section [agent] with the keys below, and one for each profiler with its command "
+		"line: run = profile -F 19 -g -i 10s"},
+	{"--check", "check the configuration and start nothing; exit status 2: it is invalid"},
+	{"--listen [ADDRESS:]PORT",
+		"serve the metrics of all profilers and of the agent at /metrics"},
+	{"--listen-token-file, --listen-cert, --listen-key FILE, --insecure yes",
+		"as for profilers"},
+	{"--metrics FILE.prom", "write these metrics to a file, which is replaced each second"},
+	{"--max-cpu PCT", "use at most this share of one CPU: frequencies are lowered, then "
+			  "profilers paused"},
+	{"--max-memory SIZE", "use at most this much memory"},
+	{"--limit-interval TIME", "how often the limits are applied (default 1m)"},
+	{"--user NAME", "run as this user, with the capabilities that profilers need"},
+	{"--capabilities LIST", "also keep these: cap_bpf, cap_sys_admin, cap_dac_override"},
+	{0},
+};
+
 static const struct command_option no_options[] = {{0}};
 
 const struct command commands[] = {
@@ -134,6 +153,8 @@ const struct command commands[] = {
 		stack_options, command_stack, "pid"},
 	{"diff", "[OPTIONS] BEFORE AFTER", "compare two results of a profiler", diff_options,
 		command_diff, "file"},
+	{"agent", "-c FILE [--check] [OPTIONS]", "run profilers for months, as a service",
+		agent_options, command_agent, "file"},
 	{"usdt", "add|del|list ...", "make tracepoints of the USDT probes of programs",
 		usdt_options, command_usdt},
 	{"help", "[NAME]", "show the manual of a profiler or command", no_options, command_help,

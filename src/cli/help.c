@@ -7,10 +7,10 @@
 
 enum { OPTION_COLUMN = 34, WIDTH = 100 };
 
-const char *help_page(const char *profiler)
+const char *help_page(const char *name)
 {
 	for (const struct page *p = pages; p->name; p++)
-		if (!strcmp(p->name, profiler))
+		if (!strcmp(p->name, name))
 			return p->text;
 	return NULL;
 }
@@ -196,4 +196,13 @@ void help_command(struct buf *b, const struct command *command)
 		buf_printf(b, "  %s", o->spelling);
 		help_column(b, b->len - before, o->help);
 	}
+}
+
+void help_command_page(struct buf *b, const struct command *command)
+{
+	const char *page = help_page(command->name);
+
+	if (page)
+		buf_printf(b, "%s\n", page);
+	help_command(b, command);
 }

@@ -33,7 +33,10 @@ int command_help(int argc, char **argv)
 	if (!name)
 		return overview();
 	if (command_find(name)) {
-		help_command(&b, command_find(name));
+		if (man)
+			help_man_command(&b, command_find(name));
+		else
+			help_command_page(&b, command_find(name));
 		return print_buf(&b);
 	}
 	r = output_options_run_new(name, &output, &run);

@@ -248,16 +248,21 @@ static void options_to_roff(struct buf *b, const struct attar_run *run)
 	}
 }
 
+static void man_title(struct buf *b, const char *name, const char *summary)
+{
+	buf_str(b, "'\\\" t\n.TH ATTAR\\-"); /* has tables */
+	upper(b, name, strlen(name));
+	buf_printf(b, " 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar\\-%s \\- ", attar_version(),
+		name);
+	roff_line(b, summary, strlen(summary));
+}
+
 void help_man(struct buf *b, const struct attar_run *run, const struct attar_profiler *profiler)
 {
 	const char *page = help_page(profiler->name);
 	const char *operand = help_operand(profiler);
 
-	buf_str(b, "'\\\" t\n.TH ATTAR\\-"); /* has tables */
-	upper(b, profiler->name, strlen(profiler->name));
-	buf_printf(b, " 1 \"\" \"attar %s\" \"attar\"\n.SH NAME\nattar\\-%s \\- ", attar_version(),
-		profiler->name);
-	roff_line(b, profiler->summary, strlen(profiler->summary));
+	man_title(b, profiler->name, profiler->summary);
 	buf_printf(b,
 		".SH SYNOPSIS\n\\fBattar %s\\fR [\\fIOPTIONS\\fR]%s%s%s [\\fB\\-\\-\\fR "
 		"\\fICOMMAND ARGS\\fR...]\n",
@@ -277,6 +282,16 @@ void help_man(struct buf *b, const struct attar_run *run, const struct attar_pro
 	buf_str(b, SIGNALS ".SH EXIT STATUS\n" EXIT_STATUS "\n");
 }
 
+static void man_command_options(struct buf *b, const struct command *c)
+{
+	for (const struct command_option *o = c->options; o->spelling; o++) {
+		buf_str(b, ".TP\n\\fB");
+		roff_text(b, o->spelling, strlen(o->spelling));
+		buf_str(b, "\\fR\n");
+		roff_line(b, o->help, strlen(o->help));
+	}
+}
+
 static void man_command(struct buf *b, const struct command *c)
 {
 	buf_str(b, ".TP\n\\fBattar ");
@@ -287,14 +302,22 @@ static void man_command(struct buf *b, const struct command *c)
 	roff_line(b, c->summary, strlen(c->summary));
 	if (c->options->spelling)
 		buf_str(b, ".RS\n");
-	for (const struct command_option *o = c->options; o->spelling; o++) {
-		buf_str(b, ".TP\n\\fB");
-		roff_text(b, o->spelling, strlen(o->spelling));
-		buf_str(b, "\\fR\n");
-		roff_line(b, o->help, strlen(o->help));
-	}
+	man_command_options(b, c);
 	if (c->options->spelling)
 		buf_str(b, ".RE\n");
+}
+
+void help_man_command(struct buf *b, const struct command *c)
+{
+	const char *page = help_page(c->name);
+
+	man_title(b, c->name, c->summary);
+	buf_printf(b, ".SH SYNOPSIS\n\\fBattar %s\\fR ", c->name);
+	roff_line(b, c->arguments, strlen(c->arguments));
+	if (page)
+		page_to_roff(b, page);
+	buf_str(b, ".SH OPTIONS\n");
+	man_command_options(b, c);
 }
 
 void help_man_overview(struct buf *b)

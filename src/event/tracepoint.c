@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
+#include "base/file.h"
 #include "tracefs/format.h"
 #include "event/list.h"
 #include "tracefs/tracefs.h"
@@ -22,7 +23,7 @@ static bool can_open(struct attar_catalog *catalog, const char *system, const ch
 	if (catalog->tracefs.recorded)
 		return true;
 	snprintf(path, sizeof(path), "%s/events/%s/%s/id", catalog->tracefs.path, system, name);
-	return access(path, F_OK) == 0;
+	return file_exists(path);
 }
 
 static int add_one(struct parser *parser, const char *system, const char *name, const char *wanted)

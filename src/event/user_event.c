@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/file.h"
 #include "base/limit.h"
 #include "expr/filter.h"
 #include "tracefs/format.h"
@@ -21,7 +22,7 @@ enum userevent_kernel userevent_kernel(struct attar_catalog *catalog)
 		return USEREVENT_KERNEL_UNSEEN;
 	}
 	snprintf(path, sizeof(path), "%s/user_events_data", tracefs);
-	return access(path, F_OK) == 0 ? USEREVENT_KERNEL_YES : USEREVENT_KERNEL_NO;
+	return file_exists(path) ? USEREVENT_KERNEL_YES : USEREVENT_KERNEL_NO;
 }
 
 int userevent_each(const pid_t *pids, size_t n_pids, perfume_registered_fn *fn, void *ctx)

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "base/words.h"
 #include "tracefs/dir.h"
 
 enum { TEXT_MAX = 1 << 16, EXAMPLES_MAX = 16, WORDS_MAX = 256 };
@@ -110,29 +111,12 @@ static int take_lines(struct preset *p)
 	return r;
 }
 
-/* Splits the command line at blanks outside of quotes, which are removed. */
 static int split(struct preset *p)
 {
-	char *from = p->run, *to = p->run;
-	size_t n = 0;
+	int n = words_split(p->run, (char **)p->words, WORDS_MAX);
 
-	while (*(from += strspn(from, " \t"))) {
-		char quote = '\0';
-
-		if (n == WORDS_MAX)
-			return bad(p, "run: too many words");
-		p->words[n++] = to;
-		for (; *from && (quote || !strchr(" \t", *from)); from++) {
-			if (quote ? *from == quote : *from == '\'' || *from == '"')
-				quote = quote ? '\0' : *from;
-			else
-				*to++ = *from;
-		}
-		if (quote)
-			return bad(p, "run: missing %s", quote == '"' ? "\"" : "'");
-		from += *from != '\0';
-		*to++ = '\0';
-	}
+	if (n < 0)
+		return attar_context(-EINVAL, "%s: run", p->path);
 	return n ? 0 : bad(p, "no 'run'");
 }
 

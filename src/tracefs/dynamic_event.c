@@ -137,7 +137,7 @@ static int explain(struct tracefs *tracefs, const struct probe *probe, int r)
 
 	/* The kernel also returns -ENOENT for the file to be probed. */
 	path_of(tracefs, probe->user, path);
-	if (r == -ENOENT && access(path, F_OK) < 0 && access(tracefs->path, R_OK | X_OK) == 0)
+	if (r == -ENOENT && !file_exists(path) && file_is_listable(tracefs->path))
 		return attar_fail(-EOPNOTSUPP,
 			"this kernel does not support %s (CONFIG_%s_EVENTS is not set)",
 			probe->user ? "uprobes" : "kprobes", probe->user ? "UPROBE" : "KPROBE");

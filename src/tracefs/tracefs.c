@@ -104,7 +104,7 @@ static int rate(const char *path)
 	char events[4096 + 16];
 
 	snprintf(events, sizeof(events), "%s/events", path);
-	if (access(events, R_OK | X_OK) == 0)
+	if (file_is_listable(events))
 		return 2;
 	return errno == EACCES || errno == EPERM ? 1 : 0;
 }

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/agent_config.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/parse.h"
+#include "base/suggest.h"
+#include "base/words.h"
+#include "cli/cli.h"
+#include "cli/output_options.h"
+
+enum { FILE_MAX = 1 << 20 };
+#define SECOND UINT64_C(1000000000)
+
+/* Where the parser is. */
+struct reader {
+	struct agent_config *config;
+	const char *path;
+	unsigned line;
+	bool in_agent; /* section [agent] */
+	struct agent_section *section;
+};
+
+#define bad(reader_, line_, fmt_, ...)                                                             \
+	attar_fail(-EINVAL, "%s:%u: " fmt_, (reader_)->path, (line_), ##__VA_ARGS__)
+
+/* ---- values ---- */
+
+static int take_text(char **to, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return base_oom();
+	free(*to);
+	*to = copy;
+	return 0;
+}
+
+static int take_cpu(struct agent_config *c, const char *value)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (end == value || (*end && strcmp(end, "%") != 0) || !(percent > 0 && percent <= 1e6))
+		return attar_fail(-EINVAL,
+			"'%s' is not a share of one CPU: write a percentage, such as 1%%",
+			CLIP(value));
+	c->max_cpu = percent / 100;
+	return 0;
+}
+
+static int take_check(struct agent_config *c, const char *value)
+{
+	uint64_t ns;
+	int r = parse_time(value, SECOND, &ns);
+
+	if (r == 0 && ns < SECOND)
+		r = attar_fail(-EINVAL, "'%s' is too short: use 1s or more", CLIP(value));
+	if (r == 0)
+		c->check_ns = ns;
+	return r;
+}
+
+static int take_flag(bool *to, const char *value)
+{
+	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return attar_fail(-EINVAL, "'%s': write yes or no", CLIP(value));
+	*to = !strcmp(value, "yes");
+	return 0;
+}
+
+/* The texts among the keys. */
+static const struct key {
+	const char *name;
+	size_t offset;
+} text_keys[] = {
+	{"listen", offsetof(struct agent_config, listen)},
+	{"listen-token-file", offsetof(struct agent_config, listen_token_file)},
+	{"listen-cert", offsetof(struct agent_config, listen_cert)},
+	{"listen-key", offsetof(struct agent_config, listen_key)},
+	{"metrics", offsetof(struct agent_config, metrics)},
+	{"user", offsetof(struct agent_config, user)},
+	{"capabilities", offsetof(struct agent_config, capabilities)},
+};
+
+static int unknown_key(const char *key)
+{
+	static const char *const others[] = {"insecure", "max-cpu", "max-memory", "limit-interval"};
+	struct suggest near = {.word = key};
+
+	for (size_t i = 0; i < ARRAY_SIZE(text_keys); i++)
+		suggest_offer(&near, text_keys[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		suggest_offer(&near, others[i]);
+	if (near.best)
+		return attar_fail(
+			-EINVAL, "no such key '%s': did you mean '%s'?", CLIP(key), near.best);
+	return attar_fail(-EINVAL,
+		"no such key '%s': [agent] has listen, listen-token-file, listen-cert, "
+		"listen-key, insecure, metrics, user, capabilities, max-cpu, max-memory, "
+		"limit-interval",
+		CLIP(key));
+}
+
+static int set(struct agent_config *c, const char *key, const char *value)
+{
+	if (!*value)
+		return attar_fail(-EINVAL, "the value is missing");
+	for (size_t i = 0; i < ARRAY_SIZE(text_keys); i++)
+		if (!strcmp(key, text_keys[i].name))
+			return take_text((char **)((char *)c + text_keys[i].offset), value);
+	if (!strcmp(key, "insecure"))
+		return take_flag(&c->insecure, value);
+	if (!strcmp(key, "max-cpu"))
+		return take_cpu(c, value);
+	if (!strcmp(key, "max-memory"))
+		return parse_size(value, &c->max_memory);
+	if (!strcmp(key, "limit-interval"))
+		return take_check(c, value);
+	return unknown_key(key);
+}
+
+int agent_config_set(struct agent_config *c, const char *key, const char *value)
+{
+	int r = set(c, key, value);
+
+	return r < 0 && r != -ENOMEM ? attar_context(r, "%s", key) : r;
+}
+
+/* ---- command lines ---- */
+
+/* A profiler with an option --output of its own has no reports. */
+static bool records(const struct attar_profiler *profiler)
+{
+	for (const struct attar_option *o = profiler->options; o && o->name; o++)
+		if (!strcmp(o->name, "output"))
+			return true;
+	return false;
+}
+
+static bool reads_recording(char **words)
+{
+	static const char option[] = "--input";
+
+	for (; *words; words++)
+		if (!strcmp(*words, option) || !strncmp(*words, "--input=", sizeof(option)))
+			return true;
+	return false;
+}
+
+static int check_outputs(const struct output_options *options)
+{
+	for (size_t i = 0; i < options->outputs.n; i++)
+		if (!attar_sink_of_path(options->outputs.at[i]))
+			return attar_fail(-EINVAL,
+				"-o: the extension of '%s' does not name a format: 'attar help "
+				"profile' lists them",
+				CLIP(options->outputs.at[i]));
+	return 0;
+}
+
+/* Parses the command line as attar itself does. */
+static int check_words(char **words, int n)
+{
+	struct output_options options;
+	struct args args = {0};
+	struct attar_run *run;
+	int r = output_options_run_new(words[0], &options, &run);
+
+	if (r < 0)
+		return r;
+	if (records(attar_run_profiler(run)))
+		r = attar_fail(-EINVAL,
+			"'%s' writes a recording, which grows without end: use a "
+			"profiler with reports",
+			words[0]);
+	if (r == 0)
+		r = args_parse(run, n, words, &args);
+	if (r == 0 && (args.help || args.version || args.events))
+		r = attar_fail(-EINVAL, "help and version are for the command line: remove them");
+	else if (r == 0 && args.command)
+		r = attar_fail(-EINVAL, "a command after -- ends: use -p PID, or no target for the "
+					"whole system");
+	else if (r == 0 && reads_recording(words))
+		r = attar_fail(-EINVAL, "--input reads a recording: remove it");
+	else if (r == 0 && !attar_run_interval(run))
+		r = attar_fail(-EINVAL, "reports need an interval: add -i, for example -i 10s");
+	else if (r == 0)
+		r = check_outputs(&options);
+	free(args.events);
+	attar_run_free(run);
+	return r;
+}
+
+static int split(struct reader *r, struct agent_section *s)
+{
+	int n;
+
+	s->copy = strdup(s->run);
+	s->words = calloc(AGENT_WORDS_MAX + 1, sizeof(*s->words));
+	if (!s->copy || !s->words)
+		return base_oom();
+	n = words_split(s->copy, s->words, AGENT_WORDS_MAX);
+	if (n > 0 && !strcmp(s->words[0], "attar"))
+		return bad(r, s->run_line, "run: begin with the profiler, without 'attar'");
+	if (n > 0)
+		n = check_words(s->words, n);
+	return n < 0 ? attar_context(-EINVAL, "%s:%u: run", r->path, s->run_line) : 0;
+}
+
+static int check_sections(struct reader *r)
+{
+	int e = 0;
+
+	vec_each (&r->config->sections, s) {
+		if (!s->run)
+			e = bad(r, s->line,
+				"section '%s' has no command line: add a line such as run = "
+				"profile -F 19 -g -i 10s",
+				s->name);
+		else
+			e = split(r, s);
+		if (e < 0)
+			return e;
+	}
+	if (!r->config->sections.n)
+		return attar_fail(-EINVAL,
+			"%s: there is no profiler: add a section such as [cpu] with a line run = "
+			"profile -F 19 -g -i 10s",
+			r->path);
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static bool is_name(const char *text)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+
+	return *text && strspn(text, letters) == strlen(text) && strlen(text) <= AGENT_NAME_MAX;
+}
+
+static int take_head(struct reader *r, char *text)
+{
+	char *end = strchr(text, ']');
+
+	if (!end || end[1])
+		return bad(r, r->line, "'%s': the head of a section is [NAME]", CLIP(text));
+	*end = '\0';
+	text++;
+	r->section = NULL;
+	r->in_agent = !strcmp(text, "agent");
+	if (r->in_agent)
+		return 0;
+	if (!is_name(text))
+		return bad(r, r->line,
+			"'%s' is no name of a section: use at most %d lower-case letters, digits, "
+			"- and _",
+			CLIP(text), AGENT_NAME_MAX);
+	vec_each (&r->config->sections, s)
+		if (!strcmp(s->name, text))
+			return bad(r, r->line,
+				"there is already a section '%s' in line %u: use another name",
+				text, s->line);
+	if (r->config->sections.n == AGENT_SECTIONS_MAX)
+		return bad(r, r->line, "more than %d sections", AGENT_SECTIONS_MAX);
+	r->section = vec_add(&r->config->sections);
+	if (!r->section)
+		return base_oom();
+	r->section->line = r->line;
+	snprintf(r->section->name, sizeof(r->section->name), "%s", text);
+	return 0;
+}
+
+static int take_run(struct reader *r, const char *key, const char *value)
+{
+	if (strcmp(key, "run") != 0)
+		return bad(r, r->line,
+			"no such key '%s': the section of a profiler has the key run, with a "
+			"command line",
+			CLIP(key));
+	if (r->section->run)
+		return bad(r, r->line, "run is already in line %u: use a section for each profiler",
+			r->section->run_line);
+	r->section->run_line = r->line;
+	r->section->run = strdup(value);
+	return r->section->run ? 0 : base_oom();
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r", end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+static int take_line(struct reader *r, char *line)
+{
+	char *equals, *key, *value;
+
+	line = trim(line);
+	if (!*line || *line == '#' || *line == ';')
+		return 0;
+	if (*line == '[')
+		return take_head(r, line);
+	equals = strchr(line, '=');
+	if (!equals)
+		return bad(r, r->line, "'%s': the syntax of a line is KEY = VALUE, or [NAME]",
+			CLIP(line));
+	*equals = '\0';
+	key = trim(line);
+	value = trim(equals + 1);
+	if (r->section)
+		return take_run(r, key, value);
+	if (!r->in_agent)
+		return bad(r, r->line, "'%s' is in no section: begin one with [NAME]", CLIP(key));
+	if (agent_config_set(r->config, key, value) < 0)
+		return attar_context(-EINVAL, "%s:%u", r->path, r->line);
+	return 0;
+}
+
+/* Lines that begin with a blank continue the one before. */
+static int take_lines(struct reader *r, char *text)
+{
+	unsigned next_line = 1;
+	int e = 0;
+
+	for (char *line = text, *next; e == 0 && line; line = next) {
+		r->line = next_line++;
+		next = strchr(line, '\n');
+		while (next && *line != '#' && (next[1] == ' ' || next[1] == '\t')) {
+			*next = ' ';
+			next_line++;
+			next = strchr(next, '\n');
+		}
+		if (next)
+			*next++ = '\0';
+		e = take_line(r, line);
+	}
+	return e;
+}
+
+int agent_config_read(const char *path, struct agent_config *c)
+{
+	struct buf text _cleanup_(buf_done) = {0};
+	struct reader r = {.config = c, .path = path};
+	int e = file_read(path, FILE_MAX, &text);
+
+	*c = (struct agent_config){.check_ns = 60 * SECOND};
+	if (e < 0)
+		return attar_context(e, "the configuration cannot be read");
+	if (text.len && memchr(text.data, '\0', text.len))
+		return attar_fail(-EINVAL, "%s: this is not a text file", path);
+	if (text.len)
+		e = take_lines(&r, text.data);
+	return e < 0 ? e : check_sections(&r);
+}
+
+void agent_config_done(struct agent_config *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(text_keys); i++)
+		free(*(char **)((char *)c + text_keys[i].offset));
+	vec_each (&c->sections, s) {
+		free(s->run);
+		free(s->copy);
+		free(s->words);
+	}
+	vec_done(&c->sections);
+	*c = (struct agent_config){0};
+}

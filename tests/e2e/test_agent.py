@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT
+"""attar agent: its configuration, its processes, its limits, and what it tells systemd."""
+import os
+import re
+import signal
+import socket
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from command import ATTAR, NOBODY, has, run, wait_until
+
+EMPTY = '[count]\nrun = stat -e page-faults -i 200ms\n'
+
+
+def write(tmp_path, text):
+    path = tmp_path / 'agent.conf'
+    path.write_text(text)
+    return path
+
+
+def series(text):
+    """Return {name and labels: value}."""
+    lines = [line for line in text.splitlines() if line and not line.startswith('#')]
+    found = {line.rpartition(' ')[0]: float(line.rpartition(' ')[2]) for line in lines}
+    assert len(found) == len(lines), 'a series appears twice'
+    return found
+
+
+class Agent:
+    """A running agent."""
+
+    def __init__(self, spawn, tmp_path, text, *options, program=ATTAR, **kwargs):
+        self.config, self.file = write(tmp_path, text), tmp_path / 'agent.prom'
+        self.path = tmp_path / 'stderr'
+        with open(self.path, 'w') as stderr:
+            self.process = spawn(program, 'agent', '-c', self.config, '--metrics', self.file,
+                                 *options, stderr=stderr, **kwargs)
+
+    def log(self):
+        return self.path.read_text()
+
+    def metrics(self):
+        assert self.process.poll() is None, self.log()
+        return series(self.file.read_text()) if self.file.exists() else {}
+
+    def value(self, name, section):
+        return self.metrics().get(f'attar_agent_{name}{{section="{section}"}}')
+
+    def wait_for(self, condition, what):
+        try:
+            wait_until(condition, what, seconds=60)
+        except AssertionError as e:
+            raise AssertionError(f'{e}\n{self.log()}') from None
+
+    def wait_log(self, pattern):
+        self.wait_for(lambda: re.search(pattern, self.log()), pattern)
+
+    def wait_reports(self, section, more_than=0):
+        key = f'attar_reports_total{{section="{section}"}}'
+        self.wait_for(lambda: self.metrics().get(key, 0) > more_than, f'reports of {section}')
+
+    def pids(self):
+        """Return {section: pid} of the running profilers."""
+        found = {}
+        for path in Path('/proc').glob('[0-9]*/stat'):
+            try:
+                stat = path.read_text().rpartition(')')[2].split()
+                words = (path.parent / 'cmdline').read_bytes().decode().split('\0')
+            except OSError:
+                continue
+            if int(stat[1]) == self.process.pid and words[0] == 'attar':
+                found[Path(words[words.index('-q') + 2]).stem] = int(path.parent.name)
+        return found
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(60) == 0, self.log()
+
+
+@pytest.fixture
+def agent(root, spawn, tmp_path):
+    return lambda *args, **kwargs: Agent(spawn, tmp_path, *args, **kwargs)
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+def test_valid_configuration(tmp_path):
+    path = write(tmp_path, '# comment\n[agent]\nmax-cpu = 1%\n[cpu]\nrun = profile -F 19 -g\n'
+                           '    -i 10s\n\n[own-names]\nrun = top -e "sched:sched_switch" -i 1s\n')
+    done = run('agent', '--check', '-c', path)
+    assert done.returncode == 0 and done.stdout == f'{path} is valid: cpu, own-names\n'
+
+
+@pytest.mark.parallel
+@pytest.mark.quick
+@pytest.mark.parametrize('text, message', [
+    ('', 'there is no profiler'),
+    ('run = stat\n', '1: .run. is in no section'),
+    ('[cpu]\n\nrun = stat\n', r'3: run: reports need an interval: add -i'),
+    ('[cpu]\n', r"1: section 'cpu' has no command line"),
+    ('[cpu]\nrun = stta -i 1s\n', "2: run: unknown profiler|2: run: .*'stat'"),
+    ('[cpu]\nrun = profile\n    -g\n    -F nine\n    -i 1s\n', '2: run: .*nine'),
+    ('[cpu]\nrun = stat -e "x\n', '2: run: missing "'),
+    ('[cpu]\nrun = stat -i 1s -- ls\n', '2: run: a command after -- ends'),
+    ('[cpu]\nrun = record -o x\n', "2: run: 'record' writes a recording"),
+    ('[cpu]\nrun = profile --input x -i 1s\n', '2: run: --input'),
+    ('[cpu]\nrun = stat -i 1s -o x.none\n', "2: run: -o: the extension of 'x.none'"),
+    ('[cpu]\nrun = attar stat -i 1s\n', "2: run: begin with the profiler"),
+    ('[cpu]\nfreq = 3\n', "2: no such key 'freq'"),
+    (EMPTY + EMPTY, "3: there is already a section 'count' in line 1"),
+    ('[Cpu]\n', '1: .*lower-case'),
+    ('[cpu\n', '1: .*the head of a section'),
+    ('[cpu]\nrun\n', '2: .*KEY = VALUE'),
+    ('[agent]\nmax-cpu = lots\n' + EMPTY, '2: max-cpu: .*percentage'),
+    ('[agent]\nmax-cpus = 1\n' + EMPTY, "2: .*did you mean 'max-cpu'"),
+    ('[agent]\nmax-memory = x\n' + EMPTY, '2: max-memory: .*x'),
+    ('[agent]\nlisten =\n' + EMPTY, '2: listen: the value is missing'),
+    ('[agent]\nuser = nobody-at-all\n' + EMPTY, 'user: there is no .*adduser'),
+    ('[agent]\ncapabilities = cap_fly\n' + EMPTY, 'capabilities: .*cap_fly.*choose from'),
+])
+def test_invalid_configuration(tmp_path, text, message):
+    path = write(tmp_path, text)
+    done = run('agent', '--check', '-c', path)
+    assert done.returncode == 2 and not done.stdout
+    assert re.search(rf'{re.escape(str(path))}.*({message})', done.stderr), done.stderr
+
+
+@pytest.mark.parallel
+def test_hostile_configuration(tmp_path):
+    path = tmp_path / 'agent.conf'
+    for text in (b'\0[cpu]', b'[' * 100000, b'=' * 5000, b'[a]\nrun = ' + b'x ' * 5000,
+                 b''.join(b'[s%d]\n' % i for i in range(100)), b'[a]\nrun = \'\xff\xfe' * 9):
+        path.write_bytes(text)
+        assert run('agent', '--check', '-c', path).returncode == 2
+    assert run('agent', '--check', '-c', tmp_path).returncode == 2
+    assert run('agent', '--check', '-c', tmp_path / 'none').returncode == 2
+    assert run('agent').returncode == 2
+
+
+def test_metrics_of_two_profilers_are_one(agent, tmp_path):
+    """In a file and by HTTP; nothing remains of an agent that has ended."""
+    a = agent('[agent]\nlisten = 0\n[faults]\nrun = stat -e page-faults -i 200ms\n'
+              '[switches]\nrun = top -e sched:sched_switch -i 200ms\n'
+              f'    -o {tmp_path}/switches.csv\n', env={**os.environ, 'TMPDIR': str(tmp_path)})
+    for section in ('faults', 'switches'):
+        a.wait_reports(section, 2)
+    url = re.search(r'http://\S+', a.log())[0]
+    with urllib.request.urlopen(url + 'metrics', timeout=30) as answer:
+        served = answer.read().decode()
+    for text in (served, a.file.read_text()):
+        assert text.count('# TYPE attar_reports_total counter') == 1
+        found = series(text)
+        assert {s for s in ('faults', 'switches')
+                if found[f'attar_agent_profiler_running{{section="{s}"}}'] == 1
+                and found[f'attar_agent_profiler_starts_total{{section="{s}"}}'] == 1
+                and found[f'attar_agent_profiler_memory_bytes{{section="{s}"}}'] > 1 << 20} == {
+                    'faults', 'switches'}
+        if has('promtool'):
+            done = subprocess.run(['promtool', 'check', 'metrics'], input=text, text=True,
+                                  capture_output=True, timeout=60)
+            assert done.returncode == 0 and not done.stderr, done.stderr
+    pids = a.pids()
+    assert set(pids) == {'faults', 'switches'}
+    a.end()
+    assert not [pid for pid in pids.values() if Path(f'/proc/{pid}').exists()]
+    assert not list(tmp_path.glob('attar-agent-*'))
+    assert (tmp_path / 'switches.csv').stat().st_size
+
+
+def test_profiler_that_dies_is_started_again(agent):
+    a = agent(EMPTY)
+    a.wait_reports('count')
+    os.kill(a.pids()['count'], signal.SIGKILL)
+    a.wait_log(r'\[count\] ended by SIGKILL; it is started again in 1 s')
+    a.wait_for(lambda: a.value('profiler_starts_total', 'count') == 2, 'the second start')
+    a.wait_reports('count')
+    assert a.value('profiler_failures_total', 'count') == 1
+    a.end()
+
+
+def test_waits_longer_after_each_failure(agent):
+    """The reason is what the profiler printed; others are not disturbed."""
+    a = agent(EMPTY + '[bad]\nrun = stat -i 1s -o /nonexistent/x.csv\n')
+    a.wait_log(r'\[bad\] failed with status 1: cannot write ./nonexistent/x.csv.*again in 1 s')
+    a.wait_log(r'\[bad\] failed with status 1: .*again in 2 s')
+    a.wait_reports('count', 2)
+    assert a.value('profiler_starts_total', 'count') == 1
+    assert a.value('profiler_running', 'bad') == 0
+    a.end()
+
+
+def test_reload(agent):
+    """A changed section is another process, an unchanged one stays, a broken file is refused."""
+    a = agent(EMPTY + '[other]\nrun = stat -e page-faults -i 200ms\n')
+    for section in ('count', 'other'):
+        a.wait_reports(section)
+    before = a.pids()
+    a.config.write_text(EMPTY + '[other]\nrun = sat\n')
+    a.process.send_signal(signal.SIGHUP)
+    a.wait_log('invalid, the former one is kept: .*agent.conf:4: run: .*sat')
+    assert a.pids() == before
+    a.config.write_text(EMPTY + '[third]\nrun = stat -e page-faults -i 100ms\n')
+    a.process.send_signal(signal.SIGHUP)
+    a.wait_reports('third')
+    after = a.pids()
+    assert set(after) == {'count', 'third'} and after['count'] == before['count']
+    found = a.metrics()
+    assert found['attar_agent_reloads_total'] == found['attar_agent_failed_reloads_total'] == 1
+    a.end()
+
+
+def test_service_manager_is_told(agent, tmp_path):
+    """READY, WATCHDOG, RELOADING and STOPPING, as the datagrams of sd_notify(3)."""
+    told = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / 'notify'))
+        manager.settimeout(0.1)
+
+        def hears(word):
+            def listen():
+                try:
+                    told.append(manager.recv(4096).decode())
+                except TimeoutError:
+                    pass
+                return any(text.startswith(word) for text in told)
+            return listen
+
+        a = agent(EMPTY, env={**os.environ, 'NOTIFY_SOCKET': str(tmp_path / 'notify'),
+                              'WATCHDOG_USEC': '400000'})
+        a.wait_for(hears('READY=1'), 'READY')
+        a.wait_for(hears('WATCHDOG=1'), 'WATCHDOG')
+        told.clear()
+        a.process.send_signal(signal.SIGHUP)
+        a.wait_for(hears('READY=1'), 'READY after RELOADING')
+        first = next(text for text in told if not text.startswith('WATCHDOG'))
+        assert re.fullmatch(r'RELOADING=1\nMONOTONIC_USEC=\d+', first)
+        a.process.send_signal(signal.SIGTERM)
+        a.wait_for(hears('STOPPING=1'), 'STOPPING')
+        assert a.process.wait(60) == 0
+
+
+def test_frequency_is_lowered_before_a_profiler_is_paused(agent):
+    a = agent('[agent]\nmax-cpu = 0.001%\nlimit-interval = 1s\n'
+              '[cpu]\nrun = profile -F 4 -i 500ms\n')
+    a.wait_log(r'\[cpu\] is paused')
+    log = a.log()
+    steps = [log.index(text) for text in ('[cpu] is lowered to 2 Hz (-F 4 is configured)',
+                                          '[cpu] is lowered to 1 Hz', '[cpu] is paused')]
+    assert steps == sorted(steps)
+    a.wait_for(lambda: a.value('profiler_paused', 'cpu') == 1, 'paused')
+    found = a.metrics()
+    assert found['attar_agent_steps_total{section="cpu",step="lower"}'] == 2
+    assert found['attar_agent_steps_total{section="cpu",step="pause"}'] == 1
+    assert found['attar_agent_profiler_frequency_hertz{section="cpu"}'] == 1
+    assert found['attar_agent_profiler_configured_frequency_hertz{section="cpu"}'] == 4
+    a.end()
+
+
+def test_step_is_taken_back(agent):
+    """The frequency is raised again after a reload with a higher limit."""
+    text = '[agent]\nmax-cpu = {}%\nlimit-interval = 1s\n[cpu]\nrun = profile -F 2 -i 500ms\n'
+    a = agent(text.format('0.001'))
+    a.wait_log(r'\[cpu\] is lowered to 1 Hz')
+    a.config.write_text(text.format('100000'))
+    a.process.send_signal(signal.SIGHUP)
+    a.wait_log(r'\[cpu\] is raised to 2 Hz|\[cpu\] is started again after its pause')
+    a.wait_log(r'\[cpu\] is raised to 2 Hz')
+    a.wait_reports('cpu')
+    assert '-F\0002\0' in Path(f'/proc/{a.pids()["cpu"]}/cmdline').read_text()
+    a.end()
+
+
+def test_memory_is_limited(agent):
+    a = agent('[agent]\nmax-memory = 1M\nlimit-interval = 1s\n' + EMPTY)
+    a.wait_log(r'\[count\] is paused: the memory is above the limit \(max-memory\)')
+    a.wait_for(lambda: not a.pids(), 'its end')
+    a.end()
+
+
+def test_rights(agent, open_dir):
+    """Another user, few capabilities, none to be gained; events of the kernel are seen."""
+    folder = open_dir()
+    os.chown(folder, NOBODY, NOBODY)
+    a = agent(f'[agent]\nuser = {NOBODY}\nmetrics = {folder}/x.prom\n'
+              '[switches]\nrun = top -e sched:sched_switch -i 200ms\n',
+              '--metrics', folder / 'own.prom', program=folder / 'attar')
+    a.file = folder / 'own.prom'
+    a.wait_reports('switches', 2)
+    for pid in (a.process.pid, a.pids()['switches']):
+        status = dict(re.findall(r'(\w+):\t(.*)', Path(f'/proc/{pid}/status').read_text()))
+        assert set(status['Uid'].split() + status['Gid'].split()) == {str(NOBODY)}
+        assert status['Groups'].strip() == '' and status['NoNewPrivs'] == '1'
+        kept = {n for n in range(64) if int(status['CapEff'], 16) >> n & 1}
+        # CAP_DAC_READ_SEARCH, IPC_LOCK, SYS_PTRACE, SYSLOG, PERFMON or SYS_ADMIN
+        assert kept <= {2, 14, 19, 34, 38, 21} and len(kept) == 5
+        assert status['CapBnd'] == status['CapPrm'] == status['CapEff']
+    assert a.metrics()['attar_events_seen_total{section="switches"}'] > 0
+    a.end()
